@@ -36,6 +36,8 @@ remote_helper := $(call object,$(wildcard remote/helper/*.c))
 sodium := $(call object,$(wildcard remote/sodium/*.c))
 cuda := $(patsubst %.cu,$(BUILD)/obj/%.cu.o,$(wildcard kernels/*/*.cu kernels/common/*/*.cu))
 units := $(patsubst %.c,$(BUILD)/%,$(wildcard tests/unit/test_*.c))
+fuzz := $(BUILD)/tests/fuzz/fuzz
+fuzz_parts := $(call object,$(addprefix tests/fuzz/,stored.c sent.c))
 benches := $(patsubst %.c,$(BUILD)/%,$(wildcard bench/*.c))
 oracles := $(BUILD)/tests/coverage/oracles
 gpu_tests := $(patsubst %.c,$(BUILD)/%,$(wildcard tests/gpu/*.c))
@@ -97,6 +99,12 @@ coverage: ## which lines and branches of the families' oracles the default cases
 	$(MAKE) --no-print-directory NVCC= BUILD=$(BUILD)-coverage optimise='-fopenmp -ffp-contract=off' \
 	CFLAGS='-O1 -g --coverage -fno-ssa-phiopt -fno-early-inlining' $(BUILD)-coverage/tests/coverage/oracles
 	tools/coverage.py $(BUILD)-coverage
+
+# An input that finds a fault is printed; keep it in tests/fuzz/corpus/TARGET/.
+FUZZ_SECONDS ?= 60
+fuzz: ## every parser of strangers' bytes, with sanitizers, for FUZZ_SECONDS=60 of processor time each; FUZZ=TARGET for one
+	$(MAKE) --no-print-directory NVCC= SANITIZE=address,undefined build-asan/tests/fuzz/fuzz
+	build-asan/tests/fuzz/fuzz $(or $(FUZZ),all) $(FUZZ_SECONDS)
 
 check-gpu: all $(gpu_tests) ## the tests that need a CUDA GPU
 	tests/run --gpu $(BUILD)
@@ -174,9 +182,11 @@ $(BUILD)/libreftest_sign.so: $(sodium)
 	echo "  link $@"
 	$(CC) $(link) -shared -o $@ $^ $(sign_libs)
 
-$(units) $(benches) $(gpu_tests) $(oracles): $(BUILD)/%: $(BUILD)/obj/%.o $(archives)
+$(BUILD)/tests/unit/test_fuzz: $(fuzz_parts)
+$(fuzz): $(fuzz_parts) $(BUILD)/obj/tests/fuzz/targets.o
+$(units) $(fuzz) $(benches) $(gpu_tests) $(oracles): $(BUILD)/%: $(BUILD)/obj/%.o $(archives)
 	echo "  link $@"; mkdir -p $(@D)
-	$(CC) $(link) -o $@ $< -Wl,--start-group $(archives) -Wl,--end-group \
+	$(CC) $(link) -o $@ $(filter %.o,$^) -Wl,--start-group $(archives) -Wl,--end-group \
 		$(libs) $(if $(filter $(units),$@),-lcmocka)
 
 $(BUILD)/tests/faults/shim.so: tests/faults/shim.c tests/faults/faults.h $(BUILD)/obj/settings
@@ -217,7 +227,7 @@ $(addprefix $(BUILD)/,$(written)): derived ;
 derived:
 	tools/generate.sh $(BUILD) '$(program) $(kernels) $(base) $(cuda)' '$(CC) $(CPPFLAGS) $(CFLAGS) $(LDFLAGS) $(flags)' '$(NVCC)'
 
-.PHONY: all verify test references check mutants history coverage check-gpu check-races check-memory soak bench bench-gpu install uninstall clean help \
+.PHONY: all verify test references check fuzz mutants history coverage check-gpu check-races check-memory soak bench bench-gpu install uninstall clean help \
 	unit-tests derived
 .DELETE_ON_ERROR:
 .SECONDARY:

@@ -11,6 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/show.h"
 #include "base/suggest.h"
 #include "cli/command.h"
 #include "cli/help.h"
@@ -26,7 +27,7 @@ static int unknown_command(const char *word)
 		names[i] = commands[i]->name;
 	const char *near = suggest_word(word, names, command_shown());
 
-	fprintf(stderr, "reftest: there is no command '%s'%s%s%s\n", word, near != NULL ? "; did you mean '" : "",
+	show_print(stderr, "reftest: there is no command '%s'%s%s%s\n", word, near != NULL ? "; did you mean '" : "",
 	        near != NULL ? near : "; `reftest --help` lists them", near != NULL ? "'?" : "");
 	arena_free(&arena);
 	return EXIT_USAGE;
@@ -42,11 +43,11 @@ static int read_global(struct program *program, int argc, char **argv)
 
 	program->root_given = o.root;
 	if (at < 0)
-		fprintf(stderr, "reftest: %s\n", err.text);
+		show_print(stderr, "reftest: %s\n", err.text);
 	else if (at == 0)
 		help_program(stdout);
 	else if (o.version)
-		puts("reftest " REFTEST_VERSION);
+		show_print(stdout, "reftest %s\n", REFTEST_VERSION);
 	else
 		return at;
 	return at < 0 ? -EXIT_USAGE - 1 : -EXIT_VERIFIED - 1;
@@ -58,7 +59,7 @@ static int flush_output(int code)
 {
 	if (fflush(stdout) == 0 && !ferror(stdout))
 		return code;
-	fprintf(stderr, "reftest: cannot write the results: %s\n", strerror(errno));
+	show_print(stderr, "reftest: cannot write the results: %s\n", strerror(errno));
 	return EXIT_INTERNAL;
 }
 

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/err.h"
+#include "base/unsafe_character.h"
 #include "base/utf8.h"
 
 void buf_reserve(struct buf *buf, size_t more)
@@ -43,11 +44,10 @@ void buf_text(struct buf *buf, const char *text)
 	buf_add(buf, text, strlen(text));
 }
 
-void buf_printf(struct buf *buf, const char *format, ...)
+void buf_vprintf(struct buf *buf, const char *format, va_list args)
 {
-	va_list args, again;
+	va_list again;
 
-	va_start(args, format);
 	va_copy(again, args);
 	/* A short text fits in the free space, so the first attempt often suffices. */
 	size_t room = buf->room - buf->length;
@@ -60,6 +60,14 @@ void buf_printf(struct buf *buf, const char *format, ...)
 	if (length > 0)
 		buf->length += (size_t)length;
 	va_end(again);
+}
+
+void buf_printf(struct buf *buf, const char *format, ...)
+{
+	va_list args;
+
+	va_start(args, format);
+	buf_vprintf(buf, format, args);
 	va_end(args);
 }
 
@@ -89,6 +97,16 @@ static void json_character(struct buf *buf, unsigned char c)
 	}
 }
 
+/* Writes a character above U+FFFF as a pair of surrogates. */
+static void json_escape(struct buf *buf, uint32_t code)
+{
+	if (code >= 0x10000)
+		buf_printf(buf, "\\u%04x\\u%04x", (unsigned)(0xD800 + ((code - 0x10000) >> 10)),
+		           (unsigned)(0xDC00 + (code & 0x3FF)));
+	else
+		buf_printf(buf, "\\u%04x", (unsigned)code);
+}
+
 void buf_json_bytes(struct buf *buf, const char *text, size_t length)
 {
 	buf_text(buf, "\"");
@@ -98,12 +116,17 @@ void buf_json_bytes(struct buf *buf, const char *text, size_t length)
 		if (step == 0) {
 			buf_text(buf, "\xEF\xBF\xBD");
 			i++;
-		} else if (step == 1) {
-			json_character(buf, (unsigned char)text[i++]);
-		} else {
-			buf_add(buf, text + i, step);
-			i += step;
+			continue;
 		}
+		uint32_t unsafe = character_unsafe(text + i, step);
+
+		if (unsafe >= 0x80 || text_is_command(text, text + i, length - i))
+			json_escape(buf, unsafe >= 0x80 ? unsafe : (unsigned char)text[i]);
+		else if (step == 1)
+			json_character(buf, (unsigned char)text[i]);
+		else
+			buf_add(buf, text + i, step);
+		i += step;
 	}
 	buf_text(buf, "\"");
 }

@@ -2,6 +2,7 @@
 #ifndef REFTEST_BASE_BUF_H
 #define REFTEST_BASE_BUF_H
 
+#include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -14,8 +15,10 @@ struct buf {
 void buf_add(struct buf *buf, const void *bytes, size_t length);
 void buf_text(struct buf *buf, const char *text);
 void buf_printf(struct buf *buf, const char *format, ...) __attribute__((format(printf, 2, 3)));
+void buf_vprintf(struct buf *buf, const char *format, va_list args) __attribute__((format(printf, 2, 0)));
 
-/* Appends `text` as a quoted JSON string. Bytes that are not UTF-8 become U+FFFD. */
+/* Appends `text` as a quoted JSON string. Bytes that are not UTF-8 become U+FFFD; characters and commands that
+ * base/unsafe_character.h lists become \u escapes, which a reader of JSON turns back. */
 void buf_json_string(struct buf *buf, const char *text);
 void buf_json_bytes(struct buf *buf, const char *text, size_t length);
 

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/utf8.h"
+#include "base/unsafe_character.h"
 
 enum { SHOWN_BYTES = 80 };
 
@@ -27,12 +27,33 @@ static void trim_partial_character(char *text, size_t length)
 		text[start - 1] = '\0';
 }
 
+/* Copies a text whose unsafe characters become escapes; newlines and tabs stay. Stops where `size` bytes are full. */
+static void copy_safely(char *to, size_t size, const char *text)
+{
+	char escape[ESCAPE_MAX];
+	size_t length = 0;
+
+	for (size_t left = strlen(text), step; left > 0; text += step, left -= step) {
+		step = character_escape(text, left, escape);
+		bool escaped = escape[0] != '\0' && *text != '\n' && *text != '\t';
+		size_t width = escaped ? strlen(escape) : step;
+
+		if (length + width >= size)
+			break;
+		memcpy(to + length, escaped ? escape : text, width);
+		length += width;
+	}
+	to[length] = '\0';
+}
+
 static void write_sentence(struct err *err, const char *format, va_list args)
 {
-	int length = vsnprintf(err->text, sizeof err->text, format, args);
+	char text[sizeof err->text];
+	int length = vsnprintf(text, sizeof text, format, args);
 
-	if (length >= (int)sizeof err->text)
-		trim_partial_character(err->text, sizeof err->text - 1);
+	if (length >= (int)sizeof text)
+		trim_partial_character(text, sizeof text - 1);
+	copy_safely(err->text, sizeof err->text, text);
 }
 
 int err_set(struct err *err, const char *format, ...)
@@ -63,34 +84,22 @@ int err_errno(struct err *err, const char *format, ...)
 	return -1;
 }
 
-/* Returns true for C0, DEL and C1 (U+0080 to U+009F), the characters that a terminal may interpret. */
-static bool is_control(const char *character, size_t length)
-{
-	unsigned char c = (unsigned char)character[0];
-
-	return c < 0x20 || c == 0x7F || (length == 2 && c == 0xC2 && (unsigned char)character[1] < 0xA0);
-}
-
 struct err_shown err_show(const char *text)
 {
 	struct err_shown shown = {""};
-	size_t left = strlen(text), length = 0;
+	char escape[ESCAPE_MAX];
 
-	while (left > 0) {
-		size_t step = utf8_length(text, left), width = step == 0 ? 1 : step;
+	for (size_t left = strlen(text), length = 0, step; left > 0; text += step, left -= step) {
+		step = character_escape(text, left, escape);
+		const char *put = escape[0] != '\0' ? escape : text;
+		size_t width = escape[0] != '\0' ? strlen(escape) : step;
 
 		if (length + width > SHOWN_BYTES) {
 			memcpy(shown.text + length, "...", sizeof "...");
 			break;
 		}
-		if (step == 0 || is_control(text, step)) {
-			shown.text[length++] = '?';
-		} else {
-			memcpy(shown.text + length, text, step);
-			length += step;
-		}
-		text += width;
-		left -= width;
+		memcpy(shown.text + length, put, width);
+		length += width;
 	}
 	return shown;
 }

@@ -10,15 +10,16 @@ struct err {
 	char text[2048]; /* NUL-terminated UTF-8, one sentence; "" = no error */
 };
 
-/* Writes the message, cut at the end of the buffer but never inside a UTF-8 character. Always returns -1, so that a
+/* Writes the message, cut at the end of the buffer but never inside a UTF-8 character. Unsafe characters
+ * (base/unsafe_character.h) become escapes, because paths and names are part of messages. Always returns -1, so that a
  * caller can `return err_set(err, …)`. `err` may be NULL if the caller does not need the message. */
 int err_set(struct err *err, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 /* Writes the message like err_set, and appends ": " and strerror(errno). */
 int err_errno(struct err *err, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
-/* Makes untrusted text safe to print on a terminal: control characters and bytes that are not UTF-8 become '?', and
- * text longer than 80 bytes is cut and ends in "...". Usage: "…%s…", err_show(name).text */
+/* Makes untrusted text safe to show within one line: the characters that base/unsafe_character.h lists and newlines
+ * become escapes, and text longer than 80 bytes is cut and ends in "...". Usage: "…%s…", err_show(name).text */
 struct err_shown {
 	char text[84];
 };

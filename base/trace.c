@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <time.h>
 
+#include "base/show.h"
+
 bool trace_on(void)
 {
 	const char *value = getenv("REFTEST_TRACE");
@@ -24,5 +26,5 @@ void trace(const char *module, const char *format, ...)
 	vsnprintf(line, sizeof line, format, args);
 	va_end(args);
 	clock_gettime(CLOCK_MONOTONIC, &now);
-	fprintf(stderr, "%lld.%06ld %s: %s\n", (long long)now.tv_sec, now.tv_nsec / 1000, module, line);
+	show_print(stderr, "%lld.%06ld %s: %s\n", (long long)now.tv_sec, now.tv_nsec / 1000, module, line);
 }

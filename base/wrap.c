@@ -5,8 +5,7 @@
 
 #include "base/utf8.h"
 
-/* Returns the number of bytes of the character or of the whole colour sequence at `text`. A colour sequence takes no
- * column. */
+/* Returns the number of bytes of the character or colour sequence at `text`. A colour sequence takes no column. */
 static size_t step(const char *text, size_t length, size_t *columns)
 {
 	size_t bytes = utf8_length(text, length);
@@ -21,14 +20,26 @@ static size_t step(const char *text, size_t length, size_t *columns)
 	return bytes > 0 ? bytes : 1;
 }
 
+/* Returns the number of bytes of the words in backticks at `text`, with both backticks. Returns 0 if no such words
+ * begin there. */
+static size_t in_backticks(const char *text, size_t length)
+{
+	const char *end = text[0] == '`' ? memchr(text + 1, '`', length - 1) : NULL;
+
+	return end != NULL ? (size_t)(end - text) + 1 : 0;
+}
+
 /* Returns the number of bytes before the line break: the whole line if it fits, otherwise the bytes up to the last
- * blank before `width`. If there is no such blank, the line breaks at the first blank after `width`. */
+ * blank before `width`. If there is no such blank, the line breaks at the first blank after `width`. Blanks between
+ * backticks do not count. */
 static size_t fitting(const char *line, size_t length, size_t skip, size_t width)
 {
-	size_t columns = skip, blank = 0, wide;
+	size_t columns = skip, blank = 0, whole_until = 0, wide;
 
 	for (size_t at = 0; at < length;) {
-		if (line[at] == ' ' && at > 0 && line[at - 1] != ' ')
+		if (at >= whole_until)
+			whole_until = at + in_backticks(line + at, length - at);
+		if (line[at] == ' ' && at >= whole_until && at > 0 && line[at - 1] != ' ')
 			blank = at;
 		size_t bytes = step(line + at, length - at, &wide);
 

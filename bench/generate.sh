@@ -26,6 +26,8 @@ for layout in op-type definition; do
 import os, sys
 os.mkdir("limit")
 for name in os.listdir("tests/references"):
+    if os.path.isdir("tests/references/" + name):
+        continue
     with open("tests/references/" + name, "rb") as file:
         text = file.read()
     with open("limit/." + name, "wb", buffering=0) as file:

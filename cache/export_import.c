@@ -506,7 +506,7 @@ static int take_lines(struct incoming *to, struct lines *lines, struct err *err)
 			take_line(to, &to->readers.lines[i]);
 	}
 	if (to->damaged >= DAMAGED_MAX) {
-		err_set(&lines->why, "too much of the file is damaged");
+		err_set(&lines->why, "too many of its lines are damaged");
 		lines->ended = true;
 		lines->text.length = lines->whole;
 	}

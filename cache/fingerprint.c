@@ -450,8 +450,7 @@ int fields_read(const void *bytes, size_t length, struct arena *arena, struct fi
 
 /* --- What changed ------------------------------------------------------------------------------------------------ */
 
-/* Returns a sentence about one changed field. `then` is NULL if the field is new; `now` is NULL if the field no longer
- * exists. */
+/* Returns a sentence about one changed field. `then` is NULL if the field is new, `now` if the field is gone. */
 static const char *change_sentence(const struct field *then, const struct field *now, struct arena *arena)
 {
 	if (then == NULL)

@@ -47,8 +47,7 @@ void field_printf(struct fields *fields, struct arena *arena, const char *tag, c
 /* Returns a copy of the list. A field that is later added to the list does not appear in the copy, and vice versa. */
 struct fields fields_copy(const struct fields *fields, struct arena *arena);
 
-/* Returns the digest of a list of fields in the order of their tags (bytewise), whatever the order in which they were
- * added. */
+/* Returns the digest of a list of fields in the bytewise order of their tags, in whatever order they were added. */
 struct digest fields_digest(const struct fields *fields);
 
 /* Adds the fields of a definition's canonical schema and code: one for the op type; one for each axis, input and

@@ -9,7 +9,7 @@
 
 #include "cache/fingerprint.h"
 
-#define FIELDS_V2 UINT32_C(0x80000002) /* the first four bytes of a packed list */
+#define FIELDS_V2 UINT32_C(0x80000002) /* a list in the packed format begins with these four bytes */
 
 /* Returns false if the bytes are not such a list; `out` is then incomplete. */
 bool fields_read_v2(const void *bytes, size_t length, struct arena *arena, struct fields *out);

@@ -26,8 +26,7 @@ enum {
 
 static const char clean_key[] = "data.mdb";
 
-/* Returns true if a process holds the lock on the first byte of lock.mdb, which every user of an LMDB environment
- * holds. */
+/* Returns true if a process locks the first byte of lock.mdb, as every user of an LMDB environment does. */
 bool integrity_in_use(const char *folder)
 {
 	char path[PATH_ROOM];

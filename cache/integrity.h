@@ -15,7 +15,7 @@
 enum integrity {
 	INTEGRITY_ERROR = -1,   /* the file cannot be read; the message says why */
 	INTEGRITY_NOTHING = 0,  /* there is no file, or an empty one */
-	INTEGRITY_KNOWN = 1,    /* data.mdb is unchanged, or another process has the environment open */
+	INTEGRITY_KNOWN = 1,    /* no check was needed: data.mdb is unchanged, or open in another process */
 	INTEGRITY_CHECKED = 2,  /* every page was checked */
 	INTEGRITY_DAMAGED = 3,  /* data.mdb is damaged; the message says where and how */
 };

@@ -485,8 +485,7 @@ static int open_again(struct env *env, struct err *err)
 	return err_set(err, "the cache %s is gone%s%s", env->path, why.text[0] != '\0' ? ": " : "", why.text);
 }
 
-/* Returns false if the data file was removed or replaced, by git clean or by another process that set the store
- * aside. */
+/* Returns false if the data file was removed or replaced, by git clean or by a process that set the store aside. */
 static bool still_in_place(const struct env *env)
 {
 	char path[FILE_PATH];

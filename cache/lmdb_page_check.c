@@ -217,8 +217,7 @@ static size_t node_size(const struct check *c, const unsigned char *bytes, size_
 	return (NODE + key + data + 1) & ~(size_t)1;
 }
 
-/* Checks the header of a page in a tree, and that its nodes are inside the page and fill the space that the header
- * states. */
+/* Checks a tree page: its header, and that its nodes are in the page and fill the space that the header states. */
 static bool page_is_whole(const struct check *c, const unsigned char *bytes, uint64_t page, bool leaf)
 {
 	size_t lower = get16(bytes + 12), upper = get16(bytes + 14), filled = 0;

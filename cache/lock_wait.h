@@ -16,7 +16,7 @@ enum { LOCK_WAIT_REPORT_MS = 2000 };
 
 struct lock_wait {
 	const char *cache;  /* path of the cache, for the message */
-	const char *locked; /* the file or folder that is locked by each process that uses the store */
+	const char *locked; /* each process that uses the store locks this file or folder */
 	pthread_t reporter;
 	sem_t over;
 	bool begun;

@@ -671,7 +671,7 @@ struct python_dependencies python_dependencies(const char *source, size_t length
 		look_at(&look);
 		words = look.found;
 	} else {
-		words = (struct python_dependencies){SIGHT_OUTSIDE, "text that cannot be divided into words with certainty", lexer.line};
+		words = (struct python_dependencies){SIGHT_OUTSIDE, "code that reftest cannot parse", lexer.line};
 	}
 	buf_free(&lexer.out);
 	return words;

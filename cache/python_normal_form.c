@@ -498,8 +498,7 @@ static bool scan_inside_line(struct scan *s)
 	return scan_operator(s);
 }
 
-/* Writes the tokens of the text. Returns false if the division into tokens is not certain; the form is then the
- * text. */
+/* Writes the tokens of the text. Returns false if the tokens are not certain; the form is then the text. */
 static bool scan_text(const char *source, size_t length, struct buf *out)
 {
 	struct scan s = {.at = source, .end = source + length, .out = out, .doc_place = true};

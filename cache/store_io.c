@@ -377,7 +377,6 @@ static uint64_t room_for(const struct in *in)
 int store_merge(struct store *store, const struct verdict_line *records, int count, struct store_merged *merged,
 		struct err *err)
 {
-	struct env *env = &store->env;
 	struct in in = {.count = count, .now = time(NULL)};
 
 	if (count == 0)
@@ -387,8 +386,8 @@ int store_merge(struct store *store, const struct verdict_line *records, int cou
 		in.sorted[i] = &records[i];
 	qsort(in.sorted, (size_t)count, sizeof *in.sorted, record_order);
 	sort_names(&in);
-	env_expect(env, room_for(&in));
-	int answer = env_write(env, take_all, &in, err);
+	env_expect(&store->env, room_for(&in));
+	int answer = env_write(&store->env, take_all, &in, err);
 
 	free(in.sorted);
 	free(in.named);

@@ -292,7 +292,7 @@ const struct verdict *verdict_line_read(const char *line, size_t length, struct 
 		return NULL;
 	}
 	if (!get_content(content, arena, out)) {
-		err_set(err, "its columns do not have the form of a record");
+		err_set(err, "its columns are not those of a record");
 		return NULL;
 	}
 	struct digest subject, witness;
@@ -309,8 +309,7 @@ const struct verdict *verdict_line_read(const char *line, size_t length, struct 
 	out->witness = verdict_witness(v);
 	out->made = v->time;
 	if (out->fields_length > 0 && !digest_equal(&witness, &out->witness)) {
-		err_set(err, "its fields do not match its witness (the digest of ground truth, versions and device "
-			     "class)");
+		err_set(err, "its fields do not match its digest of ground truth, versions and device class");
 		return NULL;
 	}
 	return v;
@@ -327,10 +326,9 @@ static int check_fields(const struct verdict_line *record, struct arena *arena, 
 	if (digests_of_fields(record, arena, &subject, &witness, err) != 0)
 		return -1;
 	if (!digest_equal(&subject, &record->subject))
-		return err_set(err, "its fields do not match its subject (the digest of what was verified)");
+		return err_set(err, "its fields do not match its digest of what was verified");
 	if (!digest_equal(&witness, &record->witness))
-		return err_set(err, "its fields do not match its witness (the digest of ground truth, versions and "
-				    "device class)");
+		return err_set(err, "its fields do not match its digest of ground truth, versions and device class");
 	return 0;
 }
 
@@ -338,7 +336,7 @@ const struct verdict *verdict_line_check(const struct verdict_line *record, stru
 {
 	for (int i = 0; i < record->name_count; i++)
 		if (!can_be_shown(&record->names[i])) {
-			err_set(err, "the name of a definition or case in it cannot be printed");
+			err_set(err, "it names a definition or case with characters that cannot be printed");
 			return NULL;
 		}
 	if (check_fields(record, arena, err) != 0)

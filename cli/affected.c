@@ -8,6 +8,8 @@
 #include <string.h>
 
 #include "base/buf.h"
+#include "base/show.h"
+#include "base/unsafe_character.h"
 #include "cli/shared_options.h"
 #include "engine/affected.h"
 #include "engine/disk_files.h"
@@ -47,7 +49,8 @@ static int find_base(const struct repository *repository, const char *since, str
 {
 	const char *const words[] = {"merge-base", since, "HEAD", NULL};
 	struct buf text = {0};
-	int rc = since[0] == '-' ? -1 : git_output(repository, words, 256, &text, NULL);
+	/* git prints the name as it is in its own message, so an unsafe name is not passed on. */
+	int rc = since[0] == '-' || !text_is_safe(since) ? -1 : git_output(repository, words, 256, &text, NULL);
 
 	if (rc == 0)
 		*base = arena_copy(arena, text.data, strcspn(text.data, "\n"));
@@ -56,13 +59,12 @@ static int find_base(const struct repository *repository, const char *since, str
 		    err,
 		    "git finds no common ancestor of '%s' and HEAD; if this is a shallow clone, fetch the whole "
 		    "history (actions/checkout: fetch-depth: 0; else `git fetch --unshallow`)",
-		    since);
+		    err_show(since).text);
 	buf_free(&text);
 	return rc;
 }
 
-/* Runs the git command `words` and adds the paths that it prints, each terminated by NUL, if they are below the
- * root. */
+/* Runs the git command `words` and adds the NUL-terminated paths that it prints, if they are below the root. */
 static int list_files(const struct repository *repository, const char *const *words, struct arena *arena,
 		      struct file_names *out, struct err *err)
 {
@@ -129,13 +131,13 @@ static void print_text(const struct affected_options *o, const struct affected *
 	bool both = !o->definitions && !o->tests;
 
 	for (int i = 0; (both || o->definitions) && i < affected->definition_count; i++)
-		printf("%s/%s\n", affected->definitions[i].file->op_type, affected->definitions[i].file->name);
+		show_print(stdout, "%s/%s\n", affected->definitions[i].file->op_type, affected->definitions[i].file->name);
 	for (int i = 0; (both || o->tests) && i < affected->test_count; i++)
-		printf("%s\n", affected->tests[i]);
+		show_print(stdout, "%s\n", affected->tests[i]);
 	for (int i = 0; i < affected->gone_count; i++)
-		fprintf(stderr, "reftest: %s was deleted\n", affected->gone[i]);
+		show_print(stderr, "reftest: %s was deleted\n", affected->gone[i]);
 	for (int i = 0; i < aside->count; i++)
-		fprintf(stderr, "reftest: %s is in git but not checked out here\n", aside->list[i]);
+		show_print(stderr, "reftest: %s is in git but not checked out here\n", aside->list[i]);
 }
 
 static void put_list(struct buf *out, const char *key, const char *const *texts, int count)
@@ -198,7 +200,7 @@ static int stat_check(struct program *program, const struct affected_options *o,
 		else
 			print_text(o, &affected, &aside);
 		for (int i = 0; i < dataset.problem_count; i++)
-			fprintf(stderr, "reftest: %s\n", dataset.problems[i]);
+			show_print(stderr, "reftest: %s\n", dataset.problems[i]);
 		code = dataset.problem_count > 0 ? EXIT_USAGE : EXIT_VERIFIED;
 	}
 	dataset_close(&dataset);

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/show.h"
 #include "cache/export_import.h"
 #include "cache/hit_counts.h"
 #include "cli/shared_options.h"
@@ -45,7 +46,7 @@ static struct store *open_store(struct program *program, bool read_only, int *co
 	program_store(program, read_only, &note);
 	if (program->store != NULL) {
 		if (note.text[0] != '\0')
-			fprintf(stderr, "reftest: %s\n", note.text);
+			show_print(stderr, "reftest: %s\n", note.text);
 		return program->store;
 	}
 	*code = note.text[0] != '\0' ? EXIT_INTERNAL : EXIT_UNVERIFIED;
@@ -62,7 +63,7 @@ static struct store *open_store(struct program *program, bool read_only, int *co
 static int run_path(struct program *program, const void *options, const struct words *names, struct err *err)
 {
 	(void)options, (void)names, (void)err;
-	printf("%s/.reftest/cache\n", program->root);
+	show_print(stdout, "%s/.reftest/cache\n", program->root);
 	return EXIT_VERIFIED;
 }
 
@@ -72,7 +73,7 @@ static int run_path(struct program *program, const void *options, const struct w
 static const struct {
 	const char *key, *words;
 } reasons[LACK_COUNT] = {
-    [LACK_NOTHING_STORED] = {"nothing_stored", "no verdict on this subject is stored"},
+    [LACK_NOTHING_STORED] = {"nothing_stored", "no verdict for this version of the case is stored"},
     [LACK_DEVICE] = {"device", "stored only for another device class"},
     [LACK_TRUTH] = {"ground_truth", "stored only by another ground truth"},
     [LACK_VERSION] = {"ground_truth_version", "stored only by another version of the ground truth"},
@@ -86,23 +87,23 @@ static void print_stats_text(const char *path, const struct store_stats *stats, 
 {
 	int64_t misses = 0;
 
-	printf("%s\n", path);
-	printf("  %-10s %" PRId64 "\n", "verdicts", stats->verdicts);
-	printf("  %-10s %" PRId64 "\n", "cases", stats->latest);
-	printf("  %-10s %" PRId64 "\n", "files", stats->files);
-	printf("  %-10s %" PRId64 "\n", "facts", stats->facts);
-	printf("  %-10s %.1f MB\n", "size", (double)stats->bytes / 1e6);
+	show_print(stdout, "%s\n", path);
+	show_print(stdout, "  %-10s %" PRId64 "\n", "verdicts", stats->verdicts);
+	show_print(stdout, "  %-10s %" PRId64 "\n", "cases", stats->latest);
+	show_print(stdout, "  %-10s %" PRId64 "\n", "files", stats->files);
+	show_print(stdout, "  %-10s %" PRId64 "\n", "facts", stats->facts);
+	show_print(stdout, "  %-10s %.1f MB\n", "size", (double)stats->bytes / 1e6);
 	if (stats->aside > 0)
-		printf("  %-10s %" PRId64
+		show_print(stdout, "  %-10s %" PRId64
 		       " older or damaged caches, %.1f MB, in %s.aside-*; you may delete them\n",
 		       "aside", stats->aside, (double)stats->quarantine_bytes / 1e6, path);
 	for (int i = 0; i < LACK_COUNT; i++)
 		misses += counts->misses[i];
-	printf("over %" PRId64 " run%s: %" PRId64 " hits, %" PRId64 " misses\n", counts->runs, counts->runs == 1 ? "" : "s",
+	show_print(stdout, "over %" PRId64 " run%s: %" PRId64 " hits, %" PRId64 " misses\n", counts->runs, counts->runs == 1 ? "" : "s",
 	       counts->hits, misses);
 	for (int i = 0; i < LACK_COUNT; i++)
 		if (counts->misses[i] > 0)
-			printf("  %8" PRId64 "  %s\n", counts->misses[i], reasons[i].words);
+			show_print(stdout, "  %8" PRId64 "  %s\n", counts->misses[i], reasons[i].words);
 }
 
 static void print_stats_json(const char *path, const struct store_stats *stats, const struct cache_stats *counts)
@@ -120,7 +121,7 @@ static void print_stats_json(const char *path, const struct store_stats *stats, 
 	for (int i = 0; i < LACK_COUNT; i++)
 		buf_printf(&out, "%s\"%s\": %" PRId64, i > 0 ? ", " : "", reasons[i].key, counts->misses[i]);
 	buf_text(&out, "}}\n");
-	fputs(out.data, stdout);
+	fwrite(out.data, 1, out.length, stdout);
 	buf_free(&out);
 }
 
@@ -162,11 +163,11 @@ static int run_export(struct program *program, const void *options, const struct
 	signing_key_close(signer);
 	if (answer != 0)
 		return EXIT_INTERNAL;
-	fprintf(strcmp(names->items[0], "-") == 0 ? stderr : stdout,
+	show_print(strcmp(names->items[0], "-") == 0 ? stderr : stdout,
 		"%" PRId64 " verdicts exported to %s, %" PRId64 " bytes\n", out.verdicts, names->items[0], out.bytes);
 	if (out.left_out == 0)
 		return EXIT_VERIFIED;
-	fprintf(stderr,
+	show_print(stderr,
 		"reftest: %" PRId64 " rows of the cache are damaged and were not exported; `reftest cache check` "
 				    "lists them\n",
 		out.left_out);
@@ -185,9 +186,9 @@ static void print_refused(const char *sentence, int64_t count, void *context)
 
 	(void)count;
 	if (refusals->printed++ < TOLD_MAX)
-		fprintf(stderr, "reftest: %s: %s\n", refusals->file, sentence);
+		show_print(stderr, "reftest: %s: %s\n", refusals->file, sentence);
 	else if (refusals->printed == TOLD_MAX + 1)
-		fprintf(stderr, "reftest: %s: and more\n", refusals->file);
+		show_print(stderr, "reftest: %s: and more\n", refusals->file);
 }
 
 static int import_file(struct store *store, const char *path, const struct record_signer *signer, struct err *err)
@@ -197,7 +198,7 @@ static int import_file(struct store *store, const char *path, const struct recor
 
 	if (import_verdicts(store, path, signer, print_refused, &refusals, &in, err) != 0)
 		return EXIT_INTERNAL;
-	printf("%s: %" PRId64 " verdicts imported, %" PRId64 " stored verdicts replaced by newer ones, %" PRId64
+	show_print(stdout, "%s: %" PRId64 " verdicts imported, %" PRId64 " stored verdicts replaced by newer ones, %" PRId64
 	       " already stored, %" PRId64 " rejected%s\n",
 	       path, in.merged.taken, in.merged.replaced, in.merged.kept, in.refused,
 	       in.whole || in.refused > 0
@@ -225,7 +226,7 @@ static int run_import(struct program *program, const void *options, const struct
 
 		code = import_file(store, names->items[i], &how, &why);
 		if (why.text[0] != '\0')
-			fprintf(stderr, "reftest: %s\n", why.text);
+			show_print(stderr, "reftest: %s\n", why.text);
 		worst = code > worst ? code : worst;
 	}
 	signing_key_close(signer);
@@ -237,7 +238,7 @@ static int run_import(struct program *program, const void *options, const struct
 static void print_bad(const char *sentence, void *context)
 {
 	(void)context;
-	printf("%s\n", sentence);
+	show_print(stdout, "%s\n", sentence);
 }
 
 static int run_check(struct program *program, const void *options, const struct words *names, struct err *err)
@@ -260,7 +261,7 @@ static int run_check(struct program *program, const void *options, const struct 
 	}
 	if (store_inspect(program->store, print_bad, NULL, &seen, err) != 0)
 		return EXIT_INTERNAL;
-	printf("%s: %" PRId64 " rows checked, %" PRId64 " damaged\n", store_path(program->store), seen.rows,
+	show_print(stdout, "%s: %" PRId64 " rows checked, %" PRId64 " damaged\n", store_path(program->store), seen.rows,
 	       seen.bad);
 	return seen.bad == 0 ? EXIT_VERIFIED : EXIT_FAILED;
 }
@@ -359,15 +360,15 @@ static int sweep_store(struct program *program, const struct cache_options *o, c
 		return code;
 	if (store_gc(store, &needs, o->dry_run, &swept, err) != 0)
 		return EXIT_INTERNAL;
-	printf("%s: %" PRId64
-	       " verdicts%s removed, which the dataset does not need and which are older than %d days; also %" PRId64
-	       " rows about cases and %" PRId64 " about deleted files",
+	show_print(stdout, "%s: %" PRId64
+	       " verdicts%s removed that the dataset does not need and that are older than %d days; also %" PRId64
+	       " rows about cases and %" PRId64 " rows about deleted files",
 	       store_path(store), swept.verdicts, o->dry_run ? " would be" : "", o->days, swept.latest, swept.files);
 	if (swept.damaged > 0)
-		printf("; %" PRId64 " damaged rows", swept.damaged);
+		show_print(stdout, "; %" PRId64 " damaged rows", swept.damaged);
 	if (swept.bytes_after < swept.bytes_before)
-		printf("; %.1f MB, now %.1f MB", (double)swept.bytes_before / 1e6, (double)swept.bytes_after / 1e6);
-	printf("\n");
+		show_print(stdout, "; %.1f MB, now %.1f MB", (double)swept.bytes_before / 1e6, (double)swept.bytes_after / 1e6);
+	show_print(stdout, "\n");
 	return EXIT_VERIFIED;
 }
 

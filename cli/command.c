@@ -23,7 +23,7 @@ const char global_summary[] = "verify reference implementations of GPU kernels a
 const struct option_row global_rows[] = {
     {"--root", OPTION_FOLDER, AT(root), "DIR", NULL,
      "root folder of the dataset (default: $REFTEST_ROOT, then $FIB_DATASET_PATH, then the nearest parent folder that "
-     "has a folder definitions)"},
+     "contains definitions/)"},
     {"--version", OPTION_FLAG, AT(version), NULL, NULL, "print the version"},
 };
 

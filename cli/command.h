@@ -27,7 +27,7 @@ struct subcommand {
 	const char *name;
 	const char *operands; /* "FILE…", "" */
 	const char *summary;
-	int least, most; /* number of operands: files */
+	int least, most; /* the least and the largest number of operands */
 	int (*run)(struct program *program, const void *options, const struct words *names, struct err *err);
 };
 
@@ -36,7 +36,7 @@ struct command {
 	const char *summary;	 /* one line */
 	const char *synopsis;	 /* the arguments in the usage line: "[options] [NAME…]" */
 	const char *description; /* paragraphs */
-	bool hidden;		 /* --help does not list this command, which only make calls */
+	bool hidden;		 /* only the Makefile runs this command; --help does not list it */
 	enum operands operands;	 /* the kind of the command's NAME arguments; unused if the command has subcommands */
 	const struct option_row *rows;
 	int row_count;

@@ -13,8 +13,7 @@ static bool is_flag(const struct option_row *row)
 	return row->kind == OPTION_FLAG || row->kind == OPTION_UNFLAG;
 }
 
-/* Appends the choices of an option, separated by blanks. A choice with a placeholder for a number ("cuda:N") is
- * omitted. */
+/* Appends the choices of an option, separated by blanks, without those that contain a placeholder ("cuda:N"). */
 static void put_choices(struct buf *out, const char *choices)
 {
 	for (bool first = true; *choices != '\0';) {

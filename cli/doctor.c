@@ -17,6 +17,7 @@
 
 #include "base/buf.h"
 #include "base/file.h"
+#include "base/show.h"
 #include "cli/shared_options.h"
 #include "dataset/dataset.h"
 #include "remote/remote_library.h"
@@ -107,8 +108,7 @@ static void examine_python(struct doctor *d, const char *given)
 		add(d, "python", true, true, d->python = arena_string(&d->arena, path), NULL);
 }
 
-/* Returns whether this version of torch ("2.13.0+cpu") is new enough. A version that does not start with a number is
- * too old. */
+/* Returns whether this version of torch ("2.13.0+cpu") is new enough. One that starts with no number is too old. */
 static bool new_enough(const char *version)
 {
 	char *end;
@@ -375,16 +375,16 @@ static void print_text(const struct doctor *d, bool ready)
 	for (int i = 0; i < d->count; i++) {
 		const struct line *line = &d->lines[i];
 
-		printf("%-8s %-13s %s\n", word_of(line), line->name, line->found);
+		show_print(stdout, "%-8s %-13s %s\n", word_of(line), line->name, line->found);
 		if (line->mend != NULL)
-			printf("%-8s %-13s repair it with: %s\n", "", "", line->mend);
+			show_print(stdout, "%-8s %-13s repair it with: %s\n", "", "", line->mend);
 	}
-	printf("%s\n", ready ? "Everything that verification on the CPU needs is installed."
+	show_print(stdout, "%s\n", ready ? "Everything that verification on the CPU needs is installed."
 	                     : "reftest cannot verify anything without the items marked as missing.");
 	struct buf matrix = {0};
 
 	ground_truths_matrix_text(&d->matrix, &matrix);
-	fwrite(matrix.data, 1, matrix.length, stdout);
+	show_print(stdout, "%s", matrix.data);
 	buf_free(&matrix);
 }
 

@@ -7,6 +7,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "base/show.h"
 #include "cli/shared_options.h"
 #include "engine/definition_files.h"
 #include "engine/run.h"
@@ -57,7 +58,7 @@ static int asked_then(struct store *store, const struct latest *latest, struct a
 					      : NULL;
 
 		if (v != NULL)
-			return v->witness_count > 1 && !v->all_witnesses ? v->witness_count : 1;
+			return v->tried_count > 1 && !v->all_tried ? v->tried_count : 1;
 	}
 	return 0;
 }
@@ -69,17 +70,17 @@ static struct verdict verdict_now(const struct truths *truths, const struct fiel
 	const char *decider = value_then(then, "witness.ground_truth");
 	bool all = truths->all && truths->count > 1;
 	int at = 0;
-	struct witness *witnesses = arena_array(arena, (size_t)truths->count, sizeof *witnesses);
+	struct tried_truth *tried = arena_array(arena, (size_t)truths->count, sizeof *tried);
 
 	asked = all || asked > truths->count ? truths->count : asked;
 	for (int i = 0; i < asked; i++) {
-		witnesses[i] = (struct witness){.name = truths->items[i].name, .version = truths->items[i].version};
-		if (decider != NULL && strcmp(decider, witnesses[i].name) == 0)
+		tried[i] = (struct tried_truth){.name = truths->items[i].name, .version = truths->items[i].version};
+		if (decider != NULL && strcmp(decider, tried[i].name) == 0)
 			at = i;
 	}
-	return (struct verdict){.ground_truth = asked > 0 ? witnesses[at].name : NULL,
-	                        .ground_truth_version = asked > 0 ? witnesses[at].version : NULL,
-	                        .witnesses = witnesses, .witness_count = asked, .all_witnesses = all};
+	return (struct verdict){.ground_truth = asked > 0 ? tried[at].name : NULL,
+	                        .ground_truth_version = asked > 0 ? tried[at].version : NULL,
+	                        .tried = tried, .tried_count = asked, .all_tried = all};
 }
 
 static bool is_value_then(const struct fields *then, const char *version)
@@ -128,16 +129,16 @@ static void explain_stale(const struct result *result, const struct test_case *t
 	if (store == NULL ||
 	    store_latest(store, result_name(result, arena), test->id, arena, &latest, NULL) != CACHE_HIT ||
 	    fields_read(latest.fields, latest.fields_length, arena, &then) < 0) {
-		printf("    the case has never been verified\n");
+		show_print(stdout, "    the case has never been verified\n");
 		return;
 	}
 	now = fields_now(result, test, &latest, &then, arena);
 	int count = fields_changed(&then, &now, arena, string_list, SENTENCES);
 
 	for (int i = 0; i < count && i < SENTENCES; i++)
-		printf("    %s\n", string_list[i]);
+		show_print(stdout, "    %s\n", string_list[i]);
 	if (count == 0)
-		printf("    every field is unchanged, but the verdict is no longer in the cache\n");
+		show_print(stdout, "    every field is unchanged, but the verdict is no longer in the cache\n");
 }
 
 static void explain_case(const struct result *result, const struct case_result *c, struct arena *arena)
@@ -146,9 +147,9 @@ static void explain_case(const struct result *result, const struct case_result *
 
 	if (!c->cached && v != NULL && v->reason != REASON_NOT_CACHED) {
 		/* An invalid workload line or a missing blob decided this case without a run. */
-		printf("  %s: %s: %s\n", c->test->id, status_name(v->status), v->message != NULL ? v->message : c->why);
+		show_print(stdout, "  %s: %s: %s\n", c->test->id, status_name(v->status), v->message != NULL ? v->message : c->why);
 	} else if (!c->cached) {
-		printf("  %s: stale: %s\n", c->test->id, c->why);
+		show_print(stdout, "  %s: stale: %s\n", c->test->id, c->why);
 		explain_stale(result, c->test, arena);
 	} else {
 		time_t made = (time_t)v->time;
@@ -157,7 +158,7 @@ static void explain_case(const struct result *result, const struct case_result *
 
 		if (gmtime_r(&made, &utc) != NULL)
 			strftime(when, sizeof when, "%Y-%m-%d %H:%M UTC", &utc);
-		printf("  %s: %s, %s: %s\n", c->test->id, status_name(v->status), when, c->why);
+		show_print(stdout, "  %s: %s, %s: %s\n", c->test->id, status_name(v->status), when, c->why);
 	}
 }
 
@@ -178,17 +179,17 @@ static void explain_result(const struct result *result)
 {
 	struct arena arena = {0};
 
-	printf("%s/%s is %s\n", result->file->op_type, result->file->name, result_word(result));
+	show_print(stdout, "%s/%s is %s\n", result->file->op_type, result->file->name, result_word(result));
 	if (result->message != NULL)
-		printf("  %s\n", result->message);
+		show_print(stdout, "  %s\n", result->message);
 	for (int i = 0; result->made != NULL && i < result->made->constant_count; i++) {
 		const struct op_constant *constant = &result->made->constants[i];
 
-		printf("  %s = %g (%s)%s%s\n", constant->name, constant->value, constant->source,
+		show_print(stdout, "  %s = %g (%s)%s%s\n", constant->name, constant->value, constant->source,
 		       constant->conflict[0] != '\0' ? "; " : "", constant->conflict);
 	}
 	if (result->made != NULL && result->made->op == NULL)
-		printf("  %s\n", result->made->no_truth);
+		show_print(stdout, "  %s\n", result->made->no_truth);
 	for (int i = 0; i < result->case_count; i++)
 		explain_case(result, &result->cases[i], &arena);
 	arena_free(&arena);

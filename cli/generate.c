@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/show.h"
 #include "cli/shared_options.h"
 #include "engine/run.h"
 #include "testgen/update.h"
@@ -53,10 +54,10 @@ static enum layout choose_layout(const struct generate_options *o, const char *r
 static void print_summary(const struct generate_options *o, const struct update_result *g)
 {
 	for (int i = 0; i < g->message_count; i++)
-		printf("%s\n", g->messages[i]);
-	printf("%d definition%s: %d with a test (%d hand-written), %d without, %d stale; ", g->definitions,
+		show_print(stdout, "%s\n", g->messages[i]);
+	show_print(stdout, "%d definition%s: %d with a test (%d hand-written), %d without, %d stale; ", g->definitions,
 	       g->definitions == 1 ? "" : "s", g->with_test, g->hand_written, g->without, g->stale);
-	printf("%d file%s: %d %s, %d removed, %d current\n", g->files, g->files == 1 ? "" : "s", g->written,
+	show_print(stdout, "%d file%s: %d %s, %d removed, %d current\n", g->files, g->files == 1 ? "" : "s", g->written,
 	       o->check ? "out of date" : "written", g->removed, g->current);
 }
 
@@ -68,15 +69,15 @@ static void print_remedy(const struct generate_options *o, const struct update_r
 
 	if (g->changed_count == 0 || (!o->check && !o->hook))
 		return;
-	printf("now: %s", o->check ? "reftest generate && " : "");
+	show_print(stdout, "now: %s", o->check ? "reftest generate && " : "");
 	if (g->changed_count > FILES_NAMED) {
-		printf("git add '%s%stests/references'\n", head, slash);
+		show_print(stdout, "git add '%s%stests/references'\n", head, slash);
 		return;
 	}
-	printf("git add");
+	show_print(stdout, "git add");
 	for (int i = 0; i < g->changed_count; i++)
-		printf(" '%s%s%s'", head, slash, g->changed[i]);
-	printf("\n");
+		show_print(stdout, " '%s%s%s'", head, slash, g->changed[i]);
+	show_print(stdout, "\n");
 }
 
 static int exit_code(const struct generate_options *o, const struct update_result *g)
@@ -122,8 +123,8 @@ static int audit(struct run *run, const char *python, struct err *err)
 	if (vacuous_tests_find(&run->dataset, run->program->root, python, &run->arena, &audit_result, err) < 0)
 		return audit_result.no_python ? EXIT_UNVERIFIED : EXIT_INTERNAL;
 	for (int i = 0; i < audit_result.message_count; i++)
-		printf("%s\n", audit_result.messages[i]);
-	printf("%d hand-written test file%s, %d finding%s\n", audit_result.files, audit_result.files == 1 ? "" : "s",
+		show_print(stdout, "%s\n", audit_result.messages[i]);
+	show_print(stdout, "%d hand-written test file%s, %d finding%s\n", audit_result.files, audit_result.files == 1 ? "" : "s",
 	       audit_result.message_count, audit_result.message_count == 1 ? "" : "s");
 	return audit_result.message_count > 0 ? EXIT_FAILED : EXIT_VERIFIED;
 }

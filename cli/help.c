@@ -13,8 +13,7 @@ static int columns(const char *text, size_t length)
 	return count;
 }
 
-/* Prints one line of text, starting at column `at`. Long text is wrapped at blanks, and continuation lines are
- * indented. */
+/* Prints a text, starting at column `at`. Long text is wrapped at blanks, and continuation lines are indented. */
 static void put_line(FILE *out, const char *text, size_t length, int at, int indent)
 {
 	for (const char *end = text + length; text < end;) {
@@ -43,8 +42,7 @@ static void put_paragraphs(FILE *out, const char *text)
 	}
 }
 
-/* Prints `left` (an option or a command) and its description. If `left` is too long, the description starts on the next
- * line. */
+/* Prints `left` (an option or a command) and its description, which starts on the next line if `left` is too long. */
 static void put_entry(FILE *out, const char *left, const char *text, int width)
 {
 	int wide = columns(left, strlen(left));

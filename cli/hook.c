@@ -17,6 +17,7 @@
 
 #include "base/file.h"
 #include "base/hash.h"
+#include "base/show.h"
 #include "cli/shared_options.h"
 #include "engine/staged_dataset.h"
 #include "git/objects.h"
@@ -51,8 +52,7 @@ struct place {
 	struct arena *arena;
 };
 
-/* ---- the script -----------------------------------------------------------------------------------------------------
- */
+/* ---- the script -------------------------------------------------------------------------------------------------- */
 
 /* Writes a word quoted for a shell. */
 static void put_word(struct buf *out, const char *text)
@@ -105,8 +105,7 @@ static void write_script(const struct place *place, const char *hook, struct buf
 	buf_free(&body);
 }
 
-/* ---- where it belongs -----------------------------------------------------------------------------------------------
- */
+/* ---- where it belongs -------------------------------------------------------------------------------------------- */
 
 static int find_place(struct program *program, struct place *place, struct err *err)
 {
@@ -174,8 +173,7 @@ static enum owned owner_of_text(const char *text)
 	return digest_equal(&noted, &found) ? OWNED_OURS : OWNED_EDITED;
 }
 
-/* Determines whether reftest or the user wrote the hook at `path`. Returns -1 and sets `err` if the file cannot be
- * read. */
+/* Finds out whether reftest or the user wrote the hook at `path`. Returns -1 and sets `err` if it cannot be read. */
 static int owner_of(const char *path, struct buf *text, struct err *err)
 {
 	struct stat st;
@@ -202,8 +200,7 @@ static int move(const char *from, const char *to, struct err *err)
 	return rename(from, to) < 0 ? err_errno(err, "cannot rename %s to %s", from, to) : 0;
 }
 
-/* ---- install, uninstall ---------------------------------------------------------------------------------------------
- */
+/* ---- install, uninstall ------------------------------------------------------------------------------------------ */
 
 /* Gives the user's hook at `path` the second name `before`, as a hard link, so that the hook at `path` is never
  * missing. If an earlier install was interrupted after this step, the second name exists already. */
@@ -242,7 +239,7 @@ static int install_one(const struct place *place, const char *hook, struct err *
 			unlink(before); /* rename does nothing if both names are links to one file */
 	}
 	if (rc >= 0)
-		printf("%s %s%s\n", path, rc > 0 ? "installed" : "is already installed",
+		show_print(stdout, "%s %s%s\n", path, rc > 0 ? "installed" : "is already installed",
 		       owner == OWNED_OTHERS ? "; the previous hook runs first" : "");
 	buf_free(&there);
 	buf_free(&script);
@@ -263,7 +260,7 @@ static int uninstall_one(const struct place *place, const char *hook, struct err
 	if (owner < 0)
 		return -1;
 	if (owner == OWNED_OTHERS || owner == OWNED_EDITED) {
-		printf("%s %s, so it is left unchanged%s\n", path,
+		show_print(stdout, "%s %s, so it is left unchanged%s\n", path,
 		       owner == OWNED_EDITED ? "was edited after reftest installed it" : "was not written by reftest",
 		       chained ? ", and so is the previous hook" : "");
 		return 0;
@@ -273,7 +270,7 @@ static int uninstall_one(const struct place *place, const char *hook, struct err
 	if (!chained && owner == OWNED_OURS && unlink(path) < 0)
 		return err_errno(err, "cannot remove %s", path);
 	if (owner == OWNED_OURS)
-		printf("%s removed%s\n", path, chained ? "; the previous hook is restored" : "");
+		show_print(stdout, "%s removed%s\n", path, chained ? "; the previous hook is restored" : "");
 	return 0;
 }
 

@@ -7,11 +7,11 @@
 #include <sys/stat.h>
 
 #include "base/buf.h"
+#include "base/show.h"
 #include "base/wrap.h"
 #include "engine/staged_dataset.h"
 
-/* ---- one definition -------------------------------------------------------------------------------------------------
- */
+/* ---- one definition ---------------------------------------------------------------------------------------------- */
 
 /* Returns whether the commit changes any of these paths. */
 static bool any_changes(struct staged *staged, const char *const *paths, int count)
@@ -71,8 +71,7 @@ bool hook_result_counts(struct commit *commit, const struct result *result)
 	return true;
 }
 
-/* ---- all of them ----------------------------------------------------------------------------------------------------
- */
+/* ---- all of them ------------------------------------------------------------------------------------------------- */
 
 static const char *plural(int count)
 {
@@ -121,7 +120,7 @@ int hook_result_exit_code(const struct commit *commit, const struct run *run, in
 		buf_text(&text, "the commit contains no definitions, so there is nothing to verify\n");
 	if (text.length > 0) {
 		wrap_text(text.data, text.length, (size_t)width, "reftest", &lines);
-		fwrite(lines.data, 1, lines.length, stdout);
+		show_print(stdout, "%s", lines.data);
 		fflush(stdout);
 	}
 	buf_free(&text);

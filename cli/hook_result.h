@@ -19,8 +19,7 @@ struct commit {
 	int unknown;	/* number of definitions without a result, because the run was interrupted or a file changed */
 };
 
-/* Adds the result of one definition in git's index to the counts. Returns false if the report must omit the
- * definition. */
+/* Counts the result of one definition in git's index. Returns false if the report must omit the definition. */
 bool hook_result_counts(struct commit *commit, const struct result *result);
 
 /* Prints the counts after the report. Returns the exit status of the hook. `code` is the exit status of the run, and

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/show.h"
 #include "remote/signature.h"
 
 static int show_public(struct err *err)
@@ -20,7 +21,7 @@ static int show_public(struct err *err)
 	int rc = signing_key_public(signer, text, err);
 
 	if (rc == 0)
-		puts(text);
+		show_print(stdout, "%s\n", text);
 	signing_key_close(signer);
 	return rc == 0 ? EXIT_VERIFIED : EXIT_USAGE;
 }
@@ -31,7 +32,7 @@ static int make_key(enum signing_key_kind kind, struct err *err)
 
 	if (signing_key_make(kind, text, err) < 0)
 		return EXIT_INTERNAL;
-	puts(text);
+	show_print(stdout, "%s\n", text);
 	return EXIT_VERIFIED;
 }
 

@@ -175,8 +175,7 @@ static void make_lists(const struct option_row *rows, int count, int argc, struc
 		}
 }
 
-/* Parses the option at argv[*at], and advances *at to the last word of the option. Returns 0, 1 for --help, or -1 and
- * sets `err`. */
+/* Parses the option at argv[*at] and advances *at to its last word. Returns 0, 1 for --help, or -1 and sets `err`. */
 static int read_option(const struct option_row *rows, int count, int argc, char **argv, int *at, struct arena *arena,
 		       void *into, struct err *err)
 {

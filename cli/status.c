@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/show.h"
 #include "cli/shared_options.h"
 #include "engine/run.h"
 #include "report/exit_status.h"
@@ -40,10 +41,10 @@ static void print_row(const struct result *result)
 	const char *reason = result->reason == REASON_NOT_CACHED ? NULL : reason_name(result->reason);
 	const char *word = result->reason == REASON_NOT_CACHED ? "stale" : status_name(result->status);
 
-	printf("%-8s %s/%s  %u of %u cases passed%s%s\n", word, result->file->op_type, result->file->name,
+	show_print(stdout, "%-8s %s/%s  %u of %u cases passed%s%s\n", word, result->file->op_type, result->file->name,
 	       result->counts.passed, result->counts.cases, reason != NULL ? ": " : "", reason != NULL ? reason : "");
 	if (result->message != NULL)
-		printf("         %s\n", result->message);
+		show_print(stdout, "         %s\n", result->message);
 }
 
 /* Prints the definitions that a running watcher reports as verified and the definitions that this process checked,
@@ -59,7 +60,7 @@ static void print_rows(const struct run *run)
 			const struct up_to_date_row *row = &run->up_to_date_rows[at];
 			const char *name = row->path + strlen("definitions/");
 
-			printf("%-8s %.*s  %d of %d cases passed\n", status_name(STATUS_PASSED),
+			show_print(stdout, "%-8s %.*s  %d of %d cases passed\n", status_name(STATUS_PASSED),
 			       (int)(strlen(name) - strlen(".json")), name, row->cases, row->cases);
 		}
 		if (i < run->count)

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "base/buf.h"
+#include "base/show.h"
 #include "cli/hook_result.h"
 #include "cli/shared_options.h"
 #include "engine/affected.h"
@@ -41,7 +42,7 @@ static const struct option_row rows[] = {
      "run as a git hook, with --staged: report definitions that this machine cannot verify, but do not reject the "
      "commit because of them"},
     ROW_OP_TYPE,
-    {"--case", OPTION_TEXT, AT(case_id), "ID", NULL, "run only the case with this ID, which failure messages contain"},
+    {"--case", OPTION_TEXT, AT(case_id), "ID", NULL, "run only the case with this ID (failure messages contain the ID)"},
     {"--shard", OPTION_TEXT, AT(shard), "I/N", NULL,
      "run only part I of N of the cases, so that N processes can share the work"},
     ROW_SIZES,
@@ -185,8 +186,7 @@ static char *repeat_words(const struct verify_options *o, struct arena *arena)
 	return text;
 }
 
-/* Returns the width of the terminal, or 80 if there is none: a program that shows the output of a hook does not wrap
- * lines. */
+/* Returns the width of the terminal, or 80 without one: a program that shows a hook's output does not wrap lines. */
 static int terminal_columns(void)
 {
 	struct winsize size = {0};
@@ -225,9 +225,9 @@ static void update_generated_tests(struct run *run)
 	    !generated_before(run->program->root, &options.layout))
 		return;
 	if (update_tests(run->program, &run->dataset, &options, &run->arena, &generated, &err) < 0)
-		fprintf(stderr, "reftest: %s\n", err.text);
+		show_print(stderr, "reftest: %s\n", err.text);
 	for (int i = 0; i < generated.message_count; i++)
-		fprintf(stderr, "reftest: %s\n", generated.messages[i]);
+		show_print(stderr, "reftest: %s\n", generated.messages[i]);
 }
 
 /* Returns whether a word names a file and not a definition: its last path component contains a dot. */
@@ -310,7 +310,7 @@ static int run(struct program *program, const struct verify_options *o, const st
 		if (selected < 0) {
 			code = EXIT_USAGE;
 		} else if (selected > 0 && !json) {
-			printf("no definition of %s depends on these files\n", program->root);
+			show_print(stdout, "no definition of %s depends on these files\n", program->root);
 			code = EXIT_VERIFIED;
 		} else if (run_to_end(&verify.run, err) < 0) {
 			code = EXIT_INTERNAL;

@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/show.h"
 #include "cli/shared_options.h"
 #include "engine/run.h"
 
@@ -43,27 +44,27 @@ struct warm {
 
 /* Returns whether the library supports the case but could not be prepared. A library that is not installed or does not
  * support the case needs no preparation. */
-static bool is_unprepared(const struct witness *w)
+static bool is_unprepared(const struct tried_truth *w)
 {
 	static const char not_built[] = "NotBuilt: "; /* the name of an exception in python/libraries/common.py */
 
 	return w->passed_over != NULL && (w->accident || strncmp(w->passed_over, not_built, strlen(not_built)) == 0);
 }
 
-/* Prints one line about one library, the ground truth at index `witness` of every verdict: how many seconds its
+/* Prints one line about one library, the ground truth at index `at` of every verdict: how many seconds its
  * preparation took, summed over all cases, or why a case skipped it. Returns whether its preparation failed in a case. */
-static bool report_witness(const struct result *result, int witness)
+static bool report_library(const struct result *result, int at)
 {
-	const struct witness *w = NULL, *passed_over = NULL;
+	const struct tried_truth *w = NULL, *passed_over = NULL;
 	double prepared = 0;
 	bool answered = false, unprepared = false;
 
 	for (int i = 0; i < result->case_count; i++) {
 		const struct verdict *v = result->cases[i].verdict;
 
-		if (v == NULL || witness >= v->witness_count)
+		if (v == NULL || at >= v->tried_count)
 			continue;
-		w = &v->witnesses[witness];
+		w = &v->tried[at];
 		prepared += w->prepared;
 		answered = answered || w->passed_over == NULL;
 		if (w->passed_over != NULL && !unprepared)
@@ -73,9 +74,9 @@ static bool report_witness(const struct result *result, int witness)
 	if (w == NULL || strcmp(w->name, "builtin") == 0)
 		return false;
 	if (answered && !unprepared)
-		printf("  %-14s %.1f s prepared\n", w->name, prepared);
+		show_print(stdout, "  %-14s %.1f s prepared\n", w->name, prepared);
 	else
-		printf("  %-14s %.*s\n", w->name, (int)strcspn(passed_over->passed_over, "\n"), passed_over->passed_over);
+		show_print(stdout, "  %-14s %.*s\n", w->name, (int)strcspn(passed_over->passed_over, "\n"), passed_over->passed_over);
 	return unprepared;
 }
 
@@ -97,7 +98,7 @@ static bool report_reference(const struct result *result)
 
 		if (v == NULL || v->status != STATUS_ERROR)
 			continue;
-		printf("  no library was used: %.*s\n", (int)strcspn(why, "\n"), why);
+		show_print(stdout, "  no library was used: %.*s\n", (int)strcspn(why, "\n"), why);
 		return true;
 	}
 	return false;
@@ -107,14 +108,14 @@ static void on_result(struct run *run, struct result *result)
 {
 	struct warm *warm = (struct warm *)run;
 
-	printf("%s/%s\n", result->file->op_type, result->file->name);
+	show_print(stdout, "%s/%s\n", result->file->op_type, result->file->name);
 	if (result->status == STATUS_INVALID) {
-		printf("  invalid: %s\n", result->message == NULL ? "one of its cases" : result->message);
+		show_print(stdout, "  invalid: %s\n", result->message == NULL ? "one of its cases" : result->message);
 		warm->invalid = true;
 	}
 	warm->unprepared |= report_reference(result);
 	for (int i = 0; i < GROUND_TRUTHS_MAX; i++)
-		warm->unprepared |= report_witness(result, i);
+		warm->unprepared |= report_library(result, i);
 	fflush(stdout);
 }
 
@@ -125,8 +126,8 @@ static bool used_library(const struct run *run)
 		for (int k = 0; k < run->results[i]->case_count; k++) {
 			const struct verdict *v = run->results[i]->cases[k].verdict;
 
-			for (int w = 0; v != NULL && w < v->witness_count; w++)
-				if (strcmp(v->witnesses[w].name, "builtin") != 0)
+			for (int w = 0; v != NULL && w < v->tried_count; w++)
+				if (strcmp(v->tried[w].name, "builtin") != 0)
 					return true;
 		}
 	return false;
@@ -165,11 +166,11 @@ static int run(struct program *program, const struct warm_options *o, const stru
 		else if (warm.unprepared)
 			code = EXIT_UNVERIFIED;
 		else if (!used_library(run))
-			fprintf(stderr, "reftest: no installed library has kernels for these definitions, so there "
+			show_print(stderr, "reftest: no installed library has kernels for these definitions, so there "
 					"is nothing to prepare; `reftest doctor` prints the reasons\n");
 	}
 	for (int i = 0; i < run->problem_count; i++)
-		fprintf(stderr, "reftest: %s\n", run->problems[i]);
+		show_print(stderr, "reftest: %s\n", run->problems[i]);
 	run_close(run);
 	return code;
 }

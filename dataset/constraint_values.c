@@ -183,7 +183,7 @@ static struct value power(struct known *k, struct value a, struct value b)
 	if (a.kind != INTEGER || b.kind != INTEGER || b.integer < 0) {
 		double number_value = pow((double)value_number(a), (double)value_number(b));
 
-		return isfinite(number_value) ? value_real(number_value) : value_wrong(k, "a power that is not a finite number");
+		return isfinite(number_value) ? value_real(number_value) : value_wrong(k, "a power is not a finite number");
 	}
 	for (int64_t exponent = b.integer; exponent > 0; exponent >>= 1) {
 		if ((exponent & 1) && __builtin_mul_overflow(result, base, &result))
@@ -226,7 +226,7 @@ struct value value_index(struct known *k, int64_t size, struct value index, cons
 	if (index.state != KNOWN)
 		return index;
 	if (index.kind != INTEGER)
-		return value_wrong(k, "an index that is not an integer");
+		return value_wrong(k, "an index is not an integer");
 	int64_t i = index.integer < 0 && size >= 0 ? index.integer + size : index.integer;
 
 	if (size < 0)

@@ -30,7 +30,7 @@ struct value {
 	int64_t integer;
 	double number;
 	int input, dim;
-	int64_t offset; /* in elements; meaningful if the offset and the contents are known */
+	int64_t offset; /* the offset in elements, if the contents are known */
 	int axis;	/* index of an axis if the whole expression is the name of that axis, otherwise negative */
 };
 

@@ -10,6 +10,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/unsafe_character.h"
+
 /* The scan calls openat once for each directory and fstatat once for each entry. Both calls get a name relative to the
  * open directory, because the kernel resolves a single name faster than a path. Directories are visited in the order of
  * their paths, and the names in each are sorted, so the concatenated list is sorted without a global sort. */
@@ -42,7 +44,7 @@ static int take_root(const char *path, const char *source, char *root, size_t si
 		return err_set(err, "%s: there is no such folder; %s must name a dataset", path, source);
 	if (!is_folder(folder))
 		return err_set(err,
-		               "%s: this folder, named by %s, is not a dataset: it has no subfolder definitions",
+		               "%s: this folder, named by %s, is not a dataset: it contains no folder definitions/",
 		               path, source);
 	memcpy(root, path, strlen(path) + 1);
 	return 0;
@@ -64,7 +66,7 @@ static int find_parent(char *root, size_t size, struct err *err)
 			return 0;
 	}
 	return err_set(err,
-	               "no dataset found: neither the working directory nor a parent folder has a subfolder definitions; "
+	               "no dataset found: neither the working directory nor a parent folder contains definitions/; "
 	               "pass one with --root DIR or $REFTEST_ROOT");
 }
 
@@ -141,15 +143,6 @@ static void problem_errno(struct scan *scan, const char *path, const char *doing
 
 	err_errno(&err, "%s: cannot %s", path, doing);
 	problem(scan, arena_string(scan->arena, err.text));
-}
-
-/* Returns true if the name has no control characters, which would garble messages. */
-static bool prints(const char *name)
-{
-	for (; *name != '\0'; name++)
-		if ((unsigned char)*name < 0x20 || *name == 0x7F)
-			return false;
-	return true;
 }
 
 /* Returns true if the name is a non-empty stem followed by the suffix. The name ".json" is a hidden file. */
@@ -314,10 +307,10 @@ static struct entries read_folder(struct scan *scan, struct folder folder, const
 	for (errno = 0; (entry = readdir(folder.stream)) != NULL; errno = 0) {
 		if (!is_candidate(entry, suffix))
 			continue;
-		if (!prints(entry->d_name)) {
+		if (!text_is_safe(entry->d_name)) {
 			problem(scan,
 			        arena_printf(scan->arena,
-			                     "%s/%s: ignored, because the name has control characters; rename it",
+			                     "%s/%s: ignored, because the name has control or invisible characters; rename it",
 			                     folder.path, err_show(entry->d_name).text));
 			continue;
 		}
@@ -530,7 +523,7 @@ static bool split_path(const char *path, const char *kind, const char *suffix, s
 {
 	size_t head = strlen(kind), length = strlen(path), tail = strlen(suffix);
 
-	if (strncmp(path, kind, head) != 0 || path[head] != '/' || !prints(path))
+	if (strncmp(path, kind, head) != 0 || path[head] != '/' || !text_is_safe(path))
 		return false;
 	out->op_type = path + head + 1;
 	out->op_length = strcspn(out->op_type, "/");

@@ -24,8 +24,8 @@ struct dataset_file {
 	const char *op_type;  /* directory below definitions/ or workloads/ */
 	const char *name;     /* stem of the file's name: "rmsnorm_h4096" */
 	const char *path;     /* relative to the root: "definitions/rmsnorm/rmsnorm_h4096.json" */
-	struct file_stat stat;	   /* zeros after dataset_listed */
-	struct object_name object; /* set by dataset_listed */
+	struct file_stat stat;	   /* all zeros if dataset_listed made the dataset */
+	struct object_name object; /* set if dataset_listed made the dataset */
 };
 
 struct dataset {

@@ -35,6 +35,7 @@ struct tensor_spec {
 	int rank;             /* RANK_SCALAR: "shape": null, a Python scalar; 0: "shape": [], a 0-D tensor */
 	int axis[RANK_MAX];   /* for each dimension, the index of its axis in definition.axes */
 	bool optional;        /* the value may be None; for inputs only */
+	const char *description; /* "" when absent */
 };
 
 struct tolerance {

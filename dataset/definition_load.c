@@ -5,6 +5,7 @@
 
 #include "base/json.h"
 #include "base/suggest.h"
+#include "base/unsafe_character.h"
 #include "dataset/constraint.h"
 
 /* Limits of a file. Real definitions have about twenty axes and tensors and a few constraints. */
@@ -116,11 +117,10 @@ static int check_printable(struct reader *r, const struct json_step *at, const c
 	if (strlen(name) > NAME_BYTES)
 		return json_error_at(&r->text, at, r->err, "expected %s of at most %d bytes, found %zu", what,
 		                     NAME_BYTES, strlen(name));
-	for (const char *c = name; *c != '\0'; c++)
-		if ((unsigned char)*c < 0x20 || *c == 0x7F || *c == '/')
-			return json_error_at(&r->text, at, r->err,
-			                     "expected %s without '/' and control characters, found \"%s\"", what,
-			                     err_show(name).text);
+	if (strchr(name, '/') != NULL || !text_is_safe(name))
+		return json_error_at(&r->text, at, r->err,
+		                     "expected %s without '/' and control or invisible characters, found \"%s\"", what,
+		                     err_show(name).text);
 	return 0;
 }
 
@@ -143,13 +143,17 @@ static int read_text(struct reader *r, const cJSON *object, const char *key, boo
 	return 0;
 }
 
-/* Checks the member "description", which must be a string or null in every object of the file. */
-static int check_description(struct reader *r, const struct json_step *up, const cJSON *object)
+/* Reads the member "description", which must be a string or null in every object of the file. `out` may be NULL. */
+static int read_description(struct reader *r, const struct json_step *up, const cJSON *object, const char **out)
 {
 	const struct json_step at = {.up = up, .key = "description"};
 	const cJSON *value = json_member(object, "description");
 
-	return value == NULL || cJSON_IsNull(value) || cJSON_IsString(value) ? 0 : expected(r, &at, "a string", value);
+	if (value != NULL && !cJSON_IsNull(value) && !cJSON_IsString(value))
+		return expected(r, &at, "a string", value);
+	if (out != NULL)
+		*out = cJSON_IsString(value) ? arena_string(r->arena, value->valuestring) : "";
+	return 0;
 }
 
 /* Reads "name" or "op_type". `place` is the stem or the folder of the file, or NULL if it is unknown. */
@@ -227,13 +231,12 @@ static int read_axis(struct reader *r, const struct json_step *axes, const cJSON
 	out->name = arena_string(r->arena, json->string);
 	out->var = text[0] == 'v';
 	note_unknown_fields(r, &at, json, known, out->var ? 2 : 3);
-	if (check_description(r, &at, json) != 0)
+	if (read_description(r, &at, json, NULL) != 0)
 		return -1;
 	return out->var ? 0 : read_axis_value(r, &at, json, out);
 }
 
-/* Finds the object under `key` and returns its number of members, at most `most`; returns -1 with a message on
- * error. */
+/* Finds the object under `key`. Returns its number of members, at most `most`, or -1 with a message on error. */
 static int members_of(struct reader *r, const cJSON *json, const char *key, int most, const cJSON **out)
 {
 	const struct json_step at = {.key = key};
@@ -429,7 +432,7 @@ static int read_tensor(struct reader *r, const struct json_step *up, const cJSON
 	out->name = arena_string(r->arena, json->string);
 	note_unknown_fields(r, &at, json, tolerance == NULL ? known : known_of_outputs, 4);
 	if (read_shape(r, &at, json, out) != 0 || read_dtype(r, &at, json, out) != 0 || check_size(r, &at, out) != 0 ||
-	    check_description(r, &at, json) != 0)
+	    read_description(r, &at, json, &out->description) != 0)
 		return -1;
 	return tolerance == NULL ? read_optional(r, &at, json, out) : read_tolerance(r, &at, json, tolerance);
 }

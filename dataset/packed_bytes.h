@@ -10,9 +10,11 @@ struct packed_bytes {
 	const unsigned char *at, *end;
 	bool bad; /* the data ended too early; all later reads return 0 */
 };
-uint64_t packed_get(struct packed_bytes *from);						      /* LEB128 */
+uint64_t packed_get(struct packed_bytes *from);						      /* reads an integer in
+                                                                                               * LEB128 */
 const unsigned char *packed_take(struct packed_bytes *from, uint64_t length); /* returns NULL if fewer bytes are left */
-static inline int64_t packed_unfold(uint64_t value)			      /* zigzag */
+static inline int64_t packed_unfold(uint64_t value)			      /* decodes a signed integer from its
+                                                                               * zigzag form */
 {
 	return (int64_t)(value >> 1 ^ (value & 1 ? UINT64_MAX : 0));
 }

@@ -282,42 +282,42 @@ static void write_constant(const struct named_value *constant, struct buf *out)
 	buf_text(out, "}");
 }
 
-static void write_witness(const struct witness *witness, struct buf *out)
+static void write_tried_truth(const struct tried_truth *tried, struct buf *out)
 {
 	buf_text(out, "{");
-	write_text(out, "name", witness->name);
-	write_text(out, "version", witness->version);
-	write_text(out, "passed_over", witness->passed_over);
-	write_bool(out, "accident", witness->accident);
-	write_bool(out, "coarse", witness->coarse);
-	if (witness->not_asked)
+	write_text(out, "name", tried->name);
+	write_text(out, "version", tried->version);
+	write_text(out, "passed_over", tried->passed_over);
+	write_bool(out, "accident", tried->accident);
+	write_bool(out, "coarse", tried->coarse);
+	if (tried->not_asked)
 		write_bool(out, "not_asked", true);
-	write_number(out, "seconds", witness->seconds);
-	write_number(out, "prepared", witness->prepared);
-	if (!isnan(witness->margin))
-		write_number(out, "margin", witness->margin);
+	write_number(out, "seconds", tried->seconds);
+	write_number(out, "prepared", tried->prepared);
+	if (!isnan(tried->margin))
+		write_number(out, "margin", tried->margin);
 	buf_text(out, "}");
 }
 
-void verdict_write_witnesses(const struct verdict *verdict, struct buf *out)
+void verdict_write_tried(const struct verdict *verdict, struct buf *out)
 {
 	buf_text(out, "[");
-	for (int i = 0; i < verdict->witness_count; i++) {
+	for (int i = 0; i < verdict->tried_count; i++) {
 		buf_text(out, i == 0 ? "" : ", ");
-		write_witness(&verdict->witnesses[i], out);
+		write_tried_truth(&verdict->tried[i], out);
 	}
 	buf_text(out, "]");
 }
 
 /* Writes the ground truths that were tried. If builtin is the only ground truth, the verdict has no such list, as in
  * earlier versions. */
-static void write_witnesses(const struct verdict *verdict, struct buf *out)
+static void write_tried(const struct verdict *verdict, struct buf *out)
 {
-	if (verdict->witness_count == 0)
+	if (verdict->tried_count == 0)
 		return;
-	write_bool(out, "all_witnesses", verdict->all_witnesses);
+	write_bool(out, "all_witnesses", verdict->all_tried);
 	write_key(out, "witnesses");
-	verdict_write_witnesses(verdict, out);
+	verdict_write_tried(verdict, out);
 }
 
 const char *verdict_truth_version(const struct verdict *verdict, struct arena *arena)
@@ -325,12 +325,12 @@ const char *verdict_truth_version(const struct verdict *verdict, struct arena *a
 	struct buf text = {0};
 	const char *copy;
 
-	if (verdict->witness_count == 0 || (verdict->witness_count == 1 && !verdict->all_witnesses))
+	if (verdict->tried_count == 0 || (verdict->tried_count == 1 && !verdict->all_tried))
 		return verdict->ground_truth_version;
-	buf_text(&text, verdict->all_witnesses ? "all of " : "first of ");
-	for (int i = 0; i < verdict->witness_count; i++)
-		buf_printf(&text, "%s%s %s", i == 0 ? "" : "; ", verdict->witnesses[i].name,
-		           verdict->witnesses[i].version == NULL ? "" : verdict->witnesses[i].version);
+	buf_text(&text, verdict->all_tried ? "all of " : "first of ");
+	for (int i = 0; i < verdict->tried_count; i++)
+		buf_printf(&text, "%s%s %s", i == 0 ? "" : "; ", verdict->tried[i].name,
+		           verdict->tried[i].version == NULL ? "" : verdict->tried[i].version);
 	copy = arena_copy(arena, text.data, text.length);
 	buf_free(&text);
 	return copy;
@@ -367,7 +367,7 @@ void verdict_write(const struct verdict *verdict, struct buf *out)
 	write_text(out, "device", verdict->device);
 	write_text(out, "ground_truth", verdict->ground_truth);
 	write_text(out, "ground_truth_version", verdict->ground_truth_version);
-	write_witnesses(verdict, out);
+	write_tried(verdict, out);
 	write_text(out, "torch", verdict->torch);
 	write_text(out, "cuda", verdict->cuda);
 	if (verdict->containment != NULL)
@@ -656,27 +656,27 @@ static bool is_number_there(const cJSON *json, const char *key)
 }
 
 /* Reads the ground truths that were tried. If builtin is the only ground truth, the verdict has no such list. */
-static void read_witnesses(struct reader *r, const cJSON *json, struct verdict *out)
+static void read_tried(struct reader *r, const cJSON *json, struct verdict *out)
 {
 	const cJSON *item;
-	struct witness *witnesses;
+	struct tried_truth *tried;
 
 	if (json_member(json, "witnesses") == NULL)
 		return;
-	out->all_witnesses = read_bool(r, json, "all_witnesses");
-	item = read_list(r, json, "witnesses", GROUND_TRUTHS_MAX, &out->witness_count);
-	witnesses = arena_array(r->arena, (size_t)out->witness_count, sizeof *witnesses);
-	out->witnesses = witnesses;
-	for (; item != NULL; item = item->next, witnesses++) {
-		witnesses->name = read_text(r, item, "name", false);
-		witnesses->version = read_text(r, item, "version", true);
-		witnesses->passed_over = read_text(r, item, "passed_over", true);
-		witnesses->accident = read_bool(r, item, "accident");
-		witnesses->coarse = read_bool(r, item, "coarse");
-		witnesses->not_asked = json_member(item, "not_asked") != NULL && read_bool(r, item, "not_asked");
-		witnesses->seconds = read_number(r, item, "seconds");
-		witnesses->prepared = read_number(r, item, "prepared");
-		witnesses->margin = is_number_there(item, "margin") ? read_number(r, item, "margin") : NAN;
+	out->all_tried = read_bool(r, json, "all_witnesses");
+	item = read_list(r, json, "witnesses", GROUND_TRUTHS_MAX, &out->tried_count);
+	tried = arena_array(r->arena, (size_t)out->tried_count, sizeof *tried);
+	out->tried = tried;
+	for (; item != NULL; item = item->next, tried++) {
+		tried->name = read_text(r, item, "name", false);
+		tried->version = read_text(r, item, "version", true);
+		tried->passed_over = read_text(r, item, "passed_over", true);
+		tried->accident = read_bool(r, item, "accident");
+		tried->coarse = read_bool(r, item, "coarse");
+		tried->not_asked = json_member(item, "not_asked") != NULL && read_bool(r, item, "not_asked");
+		tried->seconds = read_number(r, item, "seconds");
+		tried->prepared = read_number(r, item, "prepared");
+		tried->margin = is_number_there(item, "margin") ? read_number(r, item, "margin") : NAN;
 	}
 }
 
@@ -701,7 +701,7 @@ static void read_verdict(struct reader *r, const cJSON *json, struct verdict *ou
 	read_outputs(r, json, out);
 	read_constants(r, json, out);
 	read_findings(r, json, out);
-	read_witnesses(r, json, out);
+	read_tried(r, json, out);
 }
 
 const struct verdict *verdict_parse(const char *text, size_t length, struct arena *arena, struct err *err)

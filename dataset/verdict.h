@@ -91,8 +91,9 @@ struct truths {
 /* the most ground truths of a case; `verify` reports an error instead of omitting one */
 enum { GROUND_TRUTHS_MAX = 16 };
 
-/* A ground truth that was tried. Lists of them have the order in which they were tried. */
-struct witness {
+/* A ground truth that was tried. Lists of them have the order in which they were tried. In JSON, such a list is called
+ * "witnesses", a name of schema 1; in the rest of the program, the witness is a digest (cache/fingerprint.h). */
+struct tried_truth {
 	const char *name, *version;
 	/* NULL if the ground truth computed the outputs; otherwise the message that says why it did not decide the
 	 * case. */
@@ -124,9 +125,9 @@ struct verdict {
 	const char *ground_truth_version;
 	/* The ground truths that were tried, up to the one that decided; if the list is empty, only `ground_truth` was
 	 * tried. */
-	const struct witness *witnesses;
-	int witness_count;
-	bool all_witnesses;        /* all available ground truths were tried and had to agree */
+	const struct tried_truth *tried;
+	int tried_count;
+	bool all_tried;        /* all available ground truths were tried and had to agree */
 	const char *torch;         /* the version that ran the reference, "2.13.0+cpu"; NULL: unknown */
 	const char *cuda;          /* CUDA version that torch was built for, "13.0"; NULL: a CPU build */
 	/* "full", or the names of what the reference could reach besides its inputs and outputs, separated by commas
@@ -167,7 +168,7 @@ int64_t verdict_time(const char *text, size_t length);
 const struct verdict *verdict_head(const char *text, size_t length, struct arena *arena);
 
 /* Writes the list of ground truths that were tried as JSON. */
-void verdict_write_witnesses(const struct verdict *verdict, struct buf *out);
+void verdict_write_tried(const struct verdict *verdict, struct buf *out);
 
 /* Writes the array of outputs for the command line (schema 1 in docs/json.md). */
 void verdict_write_outputs(const struct verdict *verdict, struct buf *out);

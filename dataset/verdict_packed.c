@@ -175,12 +175,12 @@ static void get_state(struct packed_bytes *from, enum status *status, enum reaso
 	*reason = (enum reason)get_most(from, REASON_COUNT - 1);
 }
 
-static struct witness *get_witnesses(struct packed_bytes *from, struct arena *arena, struct verdict *out)
+static struct tried_truth *get_tried(struct packed_bytes *from, struct arena *arena, struct verdict *out)
 {
-	out->witness_count = get_count(from, GROUND_TRUTHS_MAX);
-	struct witness *all = arena_array(arena, (size_t)out->witness_count, sizeof *all);
+	out->tried_count = get_count(from, GROUND_TRUTHS_MAX);
+	struct tried_truth *all = arena_array(arena, (size_t)out->tried_count, sizeof *all);
 
-	for (int i = 0; i < out->witness_count; i++) {
+	for (int i = 0; i < out->tried_count; i++) {
 		unsigned flags = (unsigned)get_most(from, 7);
 
 		all[i].accident = flags & 1;
@@ -190,7 +190,7 @@ static struct witness *get_witnesses(struct packed_bytes *from, struct arena *ar
 		all[i].version = get_text(from, true);
 		all[i].passed_over = get_text(from, true);
 	}
-	out->witnesses = all;
+	out->tried = all;
 	return all;
 }
 
@@ -249,7 +249,7 @@ static void get_findings(struct packed_bytes *from, struct arena *arena, struct 
 
 /* The lists of the verdict, whose numbers are read after the skeleton. */
 struct lists {
-	struct witness *witnesses;
+	struct tried_truth *tried;
 	struct output_verdict *outputs;
 };
 
@@ -261,7 +261,7 @@ static struct lists get_skeleton(struct packed_bytes *from, struct arena *arena,
 	unsigned flags = (unsigned)get_most(from, 3);
 
 	out->weak = flags & 1;
-	out->all_witnesses = flags & 2;
+	out->all_tried = flags & 2;
 	out->message = get_text(from, true);
 	out->device_class = get_text(from, true);
 	out->device = get_text(from, true);
@@ -270,7 +270,7 @@ static struct lists get_skeleton(struct packed_bytes *from, struct arena *arena,
 	out->torch = get_text(from, true);
 	out->cuda = get_text(from, true);
 	out->reference_line = (int)get_most(from, INT32_MAX);
-	lists.witnesses = get_witnesses(from, arena, out);
+	lists.tried = get_tried(from, arena, out);
 	out->output_count = get_count(from, OUTPUTS);
 	lists.outputs = arena_array(arena, (size_t)out->output_count, sizeof *lists.outputs);
 	out->outputs = lists.outputs;
@@ -341,10 +341,10 @@ static void get_numbers(struct source *from, const struct lists *lists, struct v
 	bool together = get_most(from->marks, 1) != 0;
 
 	out->elements = together ? 0 : (int64_t)get_most(from->numbers, (uint64_t)EXACT_MAX);
-	for (int i = 0; i < out->witness_count; i++) {
-		lists->witnesses[i].seconds = get_number(from);
-		lists->witnesses[i].prepared = get_number(from);
-		lists->witnesses[i].margin = get_number(from);
+	for (int i = 0; i < out->tried_count; i++) {
+		lists->tried[i].seconds = get_number(from);
+		lists->tried[i].prepared = get_number(from);
+		lists->tried[i].margin = get_number(from);
 	}
 	for (int i = 0; i < out->output_count && !from->marks->bad && !from->numbers->bad; i++)
 		get_metrics(from, &lists->outputs[i]);

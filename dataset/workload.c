@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/json.h"
+#include "base/unsafe_character.h"
 #include "dataset/constraint.h"
 
 enum { UUID_BYTES = 200, PATH_BYTES = 4096, KEY_BYTES = 1024 };
@@ -126,14 +127,6 @@ static int read_scalar(struct reader *r, const struct json_step *source, const c
 	return expected(r, &at, arena_printf(r->arena, "an integer that fits %s", dtype_name(spec->dtype)), value);
 }
 
-static bool prints(const char *text)
-{
-	for (; *text != '\0'; text++)
-		if ((unsigned char)*text < 0x20 || *text == 0x7F)
-			return false;
-	return true;
-}
-
 /* Reads a non-empty, printable string member of at most `most` bytes. Returns NULL with a message on error. */
 static const char *read_text(struct reader *r, const struct json_step *source, const cJSON *json, const char *key,
                              size_t most)
@@ -148,8 +141,8 @@ static const char *read_text(struct reader *r, const struct json_step *source, c
 	else if (strlen(value->valuestring) > most)
 		json_error_at(&r->text, &at, r->err, "expected at most %zu bytes, found %zu", most,
 		              strlen(value->valuestring));
-	else if (!prints(value->valuestring))
-		expected(r, &at, "a string without control characters", value);
+	else if (!text_is_safe(value->valuestring))
+		expected(r, &at, "a string without control or invisible characters", value);
 	else
 		return value->valuestring;
 	return NULL;

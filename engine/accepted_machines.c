@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/file.h"
+#include "base/show.h"
 #include "workers/pool/machine_resources.h"
 #include "workers/pool/pool.h"
 
@@ -174,7 +175,7 @@ static int find_device(struct program *program, const char *device, const char *
 	if (automatic) {
 		/* With --device auto, the run uses the CPU if the GPU cannot be used, because the CUDA kernels library
 		 * is not built or because the GPU's memory is full. */
-		fprintf(stderr, "reftest: %s; the run uses the CPU\n", why.text);
+		show_print(stderr, "reftest: %s; the run uses the CPU\n", why.text);
 		out->policy = (struct policy){.device = "cpu", .device_class = "cpu", .any_gpu = true,
 		                              .torch = out->policy.torch, .cuda = out->policy.cuda};
 		return 0;

@@ -23,8 +23,7 @@ struct finder {
 	struct buf definition_bytes, workload_bytes;
 };
 
-/* ---- paths ----------------------------------------------------------------------------------------------------------
- */
+/* ---- paths ------------------------------------------------------------------------------------------------------- */
 
 static bool begins(const char *text, const char *head)
 {
@@ -77,8 +76,7 @@ static int compare_text(const void *a, const void *b)
 	return strcmp(*(const char *const *)a, *(const char *const *)b);
 }
 
-/* ---- one definition -------------------------------------------------------------------------------------------------
- */
+/* ---- one definition ---------------------------------------------------------------------------------------------- */
 
 static void touch(struct finder *f, int definition, const char *file)
 {
@@ -102,8 +100,7 @@ static const struct definition *load(struct finder *f, const struct dataset_file
 			       f->definition_bytes.length, arena, NULL);
 }
 
-/* ---- one file: which definitions it affects -------------------------------------------------------------------------
- */
+/* ---- one file: which definitions it affects ---------------------------------------------------------------------- */
 
 static bool touch_by_path(struct finder *f, const char *file)
 {
@@ -210,8 +207,7 @@ static void touch_by_test(struct finder *f, const char *file)
 	}
 }
 
-/* ---- files that workload lines name ---------------------------------------------------------------------------------
- */
+/* ---- files that workload lines name ------------------------------------------------------------------------------ */
 
 static bool line_names(const struct workload *line, int input_count, const char *file)
 {
@@ -268,8 +264,7 @@ static void touch_by_workload(struct finder *f, int definition, const char *cons
 	arena_free(&scratch);
 }
 
-/* ---- collecting the results -----------------------------------------------------------------------------------------
- */
+/* ---- collecting the results -------------------------------------------------------------------------------------- */
 
 static void add_test(struct finder *f, const char *path)
 {

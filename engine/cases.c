@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "dataset/constraint.h"
+#include "kernels/core/described_default.h"
 #include "kernels/core/gradient_bounds.h"
 #include "workers/judge/case_inputs.h"
 
@@ -112,6 +113,18 @@ static void input_field(struct maker *m, struct fields *fields, const char *name
 		field_printf(fields, m->arena, tag, "tensor '%s' of a safetensors file with content %s", source->tensor_key, hex);
 		return;
 	}
+}
+
+/* Adds what the descriptions of Python scalars say about their defaults, because it decides what some numbers mean. Other
+ * words of descriptions do not change a result. */
+static void described_default_fields(struct maker *m, struct fields *fields)
+{
+	double number;
+
+	for (int i = 0; i < m->problem.input_count; i++)
+		if (described_default(&m->problem.inputs[i], &number))
+			field_printf(fields, m->arena,
+			             arena_printf(m->arena, "inputs.%s.default", m->problem.inputs[i].name), "%g", number);
 }
 
 static void constant_fields(struct maker *m, struct fields *fields)
@@ -285,7 +298,7 @@ static struct op_case op_case_of(const struct maker *m, const struct job *job, e
 	memcpy(c.constants, m->out.constants, sizeof c.constants);
 	for (int i = 0; i < m->problem.input_count; i++)
 		if (m->problem.inputs[i].rank == OP_SCALAR)
-			c.scalar[i] = case_inputs_scalar(job, op_of(m), &c, i).number;
+			case_inputs_set_scalar(job, op_of(m), &c, i);
 	return c;
 }
 
@@ -409,6 +422,27 @@ static void make_absent_cases(struct maker *m, const char *id, const int64_t *ax
 	}
 }
 
+/* For each Python scalar whose description says that a number stands for its default, adds a case with this number: a
+ * copy of the last small case, as for optional inputs. */
+static void make_described_default_cases(struct maker *m, const char *id, const int64_t *axis)
+{
+	const struct op_case c = {.problem = &m->problem, .variant = m->variant, .axis = axis, .seed = m->options->seed};
+
+	for (int i = 0; i < m->problem.input_count; i++) {
+		struct input_source *inputs = arena_array(m->arena, (size_t)m->problem.input_count, sizeof *inputs);
+		const struct op_arg *arg = &m->problem.inputs[i];
+		double number;
+
+		if (m->out.op == NULL || !described_default_known(m->out.op->op, &c, i, &number))
+			continue;
+		inputs[i] = (struct input_source){.kind = SOURCE_SCALAR,
+		                                  .scalar_kind = dtype_is_float(arg->dtype) ? SCALAR_FLOAT : SCALAR_INT,
+		                                  .number = number,
+		                                  .integer = (int64_t)number};
+		make_case(m, arena_printf(m->arena, "%s:%s=%g", id, arg->name, number), axis, inputs, 0);
+	}
+}
+
 static void make_size_cases(struct maker *m, enum op_size size)
 {
 	const struct definition *d = m->definition;
@@ -423,8 +457,10 @@ static void make_size_cases(struct maker *m, enum op_size size)
 		const char *id = axes_id(m, size_names[size], axis);
 
 		make_case(m, id, axis, inputs, 0);
-		if (size == SIZE_SMALL && i == count - 1)
-			make_absent_cases(m, id, axis);
+		if (size != SIZE_SMALL || i < count - 1)
+			continue;
+		make_absent_cases(m, id, axis);
+		make_described_default_cases(m, id, axis);
 	}
 }
 
@@ -500,8 +536,7 @@ static void make_all(struct maker *m, const struct workload_file *workloads)
 		make_workload_cases(m, workloads);
 }
 
-/* Finds the op that verifies gradients. Returns NULL on success, or the reason why there is no ground truth of
- * gradients. */
+/* Finds the op that verifies gradients. Returns NULL, or the reason why there is no ground truth of gradients. */
 static const char *find_gradient(struct maker *m)
 {
 	const struct op *gradient = m->out.op != NULL ? m->out.op->op->gradient : NULL;
@@ -526,6 +561,7 @@ struct cases cases_make(const struct kernels_api *kernels, const struct definiti
 
 	find_family(&m);
 	definition_fields(definition, arena, &m.shared);
+	described_default_fields(&m, &m.shared);
 	make_all(&m, workloads);
 	if (options->backward)
 		m.out.no_gradients = find_gradient(&m);

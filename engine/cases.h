@@ -76,7 +76,7 @@ struct cases {
 	struct test_case *items;
 	int count;
 	const struct op_entry *op; /* the family; NULL: no family supports this definition */
-	const char *no_truth;      /* if `op` is NULL, the reason why no family supports the definition */
+	const char *no_truth;      /* why no family supports the definition, if `op` is NULL */
 	const char *no_gradients;  /* why gradients cannot be verified, if options.backward is set; else NULL */
 	struct op_constant constants[OP_CONSTANTS];
 	int constant_count;

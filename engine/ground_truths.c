@@ -5,6 +5,7 @@
 
 #include "base/buf.h"
 #include "base/json.h"
+#include "base/show.h"
 #include "workers/pool/machine_resources.h"
 
 static const char *copy_of(const cJSON *object, const char *key, struct arena *arena)
@@ -19,6 +20,8 @@ static int add_families(const cJSON *object, bool never, struct provider_family 
 	const cJSON *item;
 	int count = 0;
 
+	if (!cJSON_IsObject(object))
+		return 0;
 	cJSON_ArrayForEach(item, object) to[count++] =
 	    (struct provider_family){arena_string(arena, item->string),
 				     cJSON_IsString(item) ? arena_string(arena, item->valuestring) : NULL, never,
@@ -165,7 +168,7 @@ int ground_truths_choose(struct program *program, const char *text, const char *
 	if (out->trouble != NULL && out->all)
 		return err_set(err, "cannot list the ground truths of this machine: %s", out->trouble);
 	if (out->trouble != NULL && out->automatic)
-		fprintf(stderr, "reftest: %s; the run uses builtin alone\n", out->trouble);
+		show_print(stderr, "reftest: %s; the run uses builtin alone\n", out->trouble);
 	return check_room(out, err) != 0 ? -1 : check_names(out, err);
 }
 

@@ -9,6 +9,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/show.h"
 #include "cache/verdict_line.h"
 #include "engine/remote_keys.h"
 #include "engine/definition_files.h"
@@ -44,14 +45,13 @@ struct remote_cache {
 	struct arena arena;
 };
 
-/* ---- beginning and ending ------------------------------------------------------------------------------------------
- */
+/* ---- beginning and ending --------------------------------------------------------------------------------------- */
 
 /* Reports the error and stops using the remote cache for the rest of the run. */
 static void give_up(struct remote_cache *cache, const char *why)
 {
 	cache->off = true;
-	fprintf(stderr, "reftest: %s; the run continues without the remote cache\n", why);
+	show_print(stderr, "reftest: %s; the run continues without the remote cache\n", why);
 }
 
 struct remote_cache *remote_cache_open(const struct program *program)
@@ -98,8 +98,7 @@ static int start_helper(struct remote_cache *cache, struct err *err)
 	return 0;
 }
 
-/* Returns the connection to the remote, after starting the helper process on first use. Returns NULL if the remote is
- * unavailable. */
+/* Returns the connection to the remote; the first call starts the helper process. NULL: the remote is unavailable. */
 static struct remote *need_remote(struct remote_cache *cache)
 {
 	struct err err = {""};
@@ -117,7 +116,7 @@ static void report_refused(struct remote_cache *cache)
 	int count = cache->refused + (cache->remote != NULL ? remote_refused(cache->remote, &theirs) : 0);
 
 	if (count > 0)
-		fprintf(stderr,
+		show_print(stderr,
 			"reftest: %d record%s of the remote cache %s %s rejected and treated as missing; the reason for the "
 			"first: %s\n",
 			count, count == 1 ? "" : "s", cache->place.shown, count == 1 ? "was" : "were",
@@ -131,7 +130,7 @@ void remote_cache_close(struct remote_cache *cache, bool interrupted)
 	if (cache == NULL)
 		return;
 	if (cache->remote != NULL && !cache->off && !interrupted && remote_flush(cache->remote, &err) < 0)
-		fprintf(stderr, "reftest: %s; this run's verdicts are still stored locally\n", err.text);
+		show_print(stderr, "reftest: %s; this run's verdicts are still stored locally\n", err.text);
 	report_refused(cache);
 	if (cache->remote != NULL)
 		remote_close(cache->remote);
@@ -151,8 +150,7 @@ const char *remote_cache_shown(const struct remote_cache *cache)
 	return cache->place.shown;
 }
 
-/* ---- asking --------------------------------------------------------------------------------------------------------
- */
+/* ---- asking ----------------------------------------------------------------------------------------------------- */
 
 static void ask_for(struct remote_cache *cache, const struct result *result, const struct test_case *test)
 {
@@ -203,8 +201,7 @@ static bool belongs_to_key(const struct question *question, const struct verdict
 	return false;
 }
 
-/* Parses a record from the remote. If the record matches the query, returns its verdict. Otherwise returns NULL and
- * sets `err`. */
+/* Parses a record from the remote. Returns its verdict if it matches the query, otherwise NULL, and sets `err`. */
 static const struct verdict *read_answer(struct remote_cache *cache, const struct question *question, const void *bytes,
 					 size_t length, struct err *err)
 {
@@ -219,7 +216,7 @@ static const struct verdict *read_answer(struct remote_cache *cache, const struc
 	if (verdict == NULL || signature_check(cache->signer, &record, err) < 0)
 		return NULL;
 	if (!digest_equal(&record.subject, &question->subject)) {
-		err_set(err, "the record is for another subject than the query");
+		err_set(err, "the record is not for the case that was queried");
 		return NULL;
 	}
 	if (belongs_to_key(question, &record, verdict))
@@ -303,8 +300,7 @@ const struct shared_verdict *remote_cache_verdict(const struct remote_cache *cac
 	return at;
 }
 
-/* ---- giving --------------------------------------------------------------------------------------------------------
- */
+/* ---- giving ----------------------------------------------------------------------------------------------------- */
 
 static void put_case(struct remote_cache *cache, struct remote *remote, struct result *result,
 		     const struct case_result *c)

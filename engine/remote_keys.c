@@ -55,11 +55,11 @@ static struct truth builtin_of(const struct verdict *v)
 {
 	struct truth found = {0};
 
-	if (v->witness_count == 0 && is_builtin(v->ground_truth))
+	if (v->tried_count == 0 && is_builtin(v->ground_truth))
 		return (struct truth){v->ground_truth, v->ground_truth_version};
-	for (int i = 0; i < v->witness_count; i++)
-		if (is_builtin(v->witnesses[i].name))
-			found = (struct truth){v->witnesses[i].name, v->witnesses[i].version};
+	for (int i = 0; i < v->tried_count; i++)
+		if (is_builtin(v->tried[i].name))
+			found = (struct truth){v->tried[i].name, v->tried[i].version};
 	return found;
 }
 
@@ -70,14 +70,14 @@ static bool counts_without_gpu(const struct verdict *v, const struct truth *buil
 	static const struct truth any = {"builtin", ""};
 	struct truths truths = {builtin->name != NULL ? builtin : &any, 1, false};
 
-	if (v->ground_truth == NULL && v->witness_count == 0)
+	if (v->ground_truth == NULL && v->tried_count == 0)
 		truths.count = 0;
 	return is_gpu(v->device_class) && rerun_case(&no_gpu, &truths, &v, 1, arena).answer == RERUN_CACHED;
 }
 
 static bool through_several(const struct verdict *v)
 {
-	return v->witness_count > 1 || v->all_witnesses;
+	return v->tried_count > 1 || v->all_tried;
 }
 
 /* Adds the key of verdicts by several ground truths on a device class. If `torch` is NULL, the key applies to any
@@ -103,9 +103,9 @@ static void add_own(struct remote_keys *to, const struct digest *subject, const 
 		add_exact(to, subject, witness);
 		add_kind(to, subject, v->ground_truth, v->ground_truth_version, v->device_class);
 	} else {
-		add_several(to, subject, v->all_witnesses, v->torch != NULL ? v->torch : "none", v->cuda,
+		add_several(to, subject, v->all_tried, v->torch != NULL ? v->torch : "none", v->cuda,
 			    v->device_class);
-		add_several(to, subject, v->all_witnesses, NULL, NULL, v->device_class);
+		add_several(to, subject, v->all_tried, NULL, NULL, v->device_class);
 	}
 }
 
@@ -122,13 +122,13 @@ struct remote_keys remote_keys_of(const struct digest *subject, const struct dig
 	struct remote_keys all = {.count = 0};
 	struct arena arena = {0};
 	struct truth builtin = builtin_of(v);
-	bool alone = v->witness_count == 0 && (v->ground_truth == NULL || builtin.name != NULL);
+	bool alone = v->tried_count == 0 && (v->ground_truth == NULL || builtin.name != NULL);
 
 	add_own(&all, subject, witness, v);
 	if (counts_without_gpu(v, &builtin, &arena)) {
 		if (!alone)
 			add_by(&all, subject, &builtin, v->device_class);
-		if (v->ground_truth == NULL && v->witness_count == 0)
+		if (v->ground_truth == NULL && v->tried_count == 0)
 			add_kind(&all, subject, NULL, NULL, "gpu");
 		else
 			add_by(&all, subject, &builtin, "gpu");

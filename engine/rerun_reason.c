@@ -20,15 +20,15 @@ static bool is_gpu(const struct verdict *v)
 	return v->device_class != NULL && strncmp(v->device_class, "sm_", 3) == 0;
 }
 
-static struct witness only_witness(const struct verdict *v)
+static struct tried_truth only_tried(const struct verdict *v)
 {
-	return (struct witness){.name = v->ground_truth, .version = v->ground_truth_version};
+	return (struct tried_truth){.name = v->ground_truth, .version = v->ground_truth_version};
 }
 
 /* Compares `w`, one ground truth of a stored verdict, with ground truth number `at` of this run. If the verdict is from
  * another device class, only the version of builtin is compared. Such a verdict may use a library that is not installed
  * here, because a machine without a GPU cannot compute a better one. */
-static enum lack lack_of_witness(const struct truths *truths, int at, bool own_class, const struct witness *w)
+static enum lack lack_of_tried(const struct truths *truths, int at, bool own_class, const struct tried_truth *w)
 {
 	const struct truth *builtin = truths->count > 0 ? &truths->items[truths->count - 1] : NULL;
 	const struct truth *wanted = at < truths->count ? &truths->items[at] : NULL;
@@ -46,29 +46,29 @@ static enum lack lack_of_witness(const struct truths *truths, int at, bool own_c
  * other ground truths; a machine that has others runs the case again. */
 static bool could_not_tell(const struct verdict *v)
 {
-	return v->witness_count > 0 && !v->all_witnesses &&
-	       (v->reason == REASON_NO_GROUND_TRUTH || v->witnesses[v->witness_count - 1].coarse);
+	return v->tried_count > 0 && !v->all_tried &&
+	       (v->reason == REASON_NO_GROUND_TRUTH || v->tried[v->tried_count - 1].coarse);
 }
 
 /* Compares the list of the verdict's ground truths with the list that a run would use now, in order. Sets `*at` (if
  * `at` is not NULL) to the index of the first difference. */
 static enum lack lack_of_truths(const struct truths *truths, bool own_class, const struct verdict *v, int *at)
 {
-	struct witness only = only_witness(v);
-	const struct witness *witnesses = v->witness_count > 0 ? v->witnesses : &only;
-	int count = v->witness_count > 0 ? v->witness_count : 1;
+	struct tried_truth only = only_tried(v);
+	const struct tried_truth *tried = v->tried_count > 0 ? v->tried : &only;
+	int count = v->tried_count > 0 ? v->tried_count : 1;
 	int first = 0;
 
 	at = at == NULL ? &first : at;
 	*at = 0;
-	if (v->ground_truth == NULL && v->witness_count == 0)
+	if (v->ground_truth == NULL && v->tried_count == 0)
 		return truths->count == 0 ? LACK_NONE : LACK_TRUTH;
-	if (own_class && (v->all_witnesses != (truths->all && truths->count > 1) || (truths->all && count < truths->count)))
+	if (own_class && (v->all_tried != (truths->all && truths->count > 1) || (truths->all && count < truths->count)))
 		return LACK_TRUTH;
 	if (could_not_tell(v) && (!own_class || count < truths->count))
 		return LACK_TRUTH;
 	for (; *at < count; (*at)++) {
-		enum lack lack = lack_of_witness(truths, *at, own_class, &witnesses[*at]);
+		enum lack lack = lack_of_tried(truths, *at, own_class, &tried[*at]);
 
 		if (lack != LACK_NONE)
 			return lack;
@@ -120,15 +120,15 @@ static const char *ground_truths_text(const struct truths *truths, struct arena 
 
 static const char *verdict_truth_text(const struct verdict *v, struct arena *arena)
 {
-	return v->all_witnesses ? arena_printf(arena, "%s (and others, which agreed)", text(v->ground_truth))
+	return v->all_tried ? arena_printf(arena, "%s (and others, which agreed)", text(v->ground_truth))
 	                        : text(v->ground_truth);
 }
 
-static const struct witness *witness_of(const struct verdict *v, const char *name)
+static const struct tried_truth *tried_truth_of(const struct verdict *v, const char *name)
 {
-	for (int i = 0; i < v->witness_count; i++)
-		if (same(v->witnesses[i].name, name))
-			return &v->witnesses[i];
+	for (int i = 0; i < v->tried_count; i++)
+		if (same(v->tried[i].name, name))
+			return &v->tried[i];
 	return NULL;
 }
 
@@ -147,7 +147,7 @@ static const char *changed_text(const struct truths *truths, const struct verdic
 
 	*count = 0;
 	for (int i = 0; i < truths->count; i++) {
-		const struct witness *then = witness_of(v, truths->items[i].name);
+		const struct tried_truth *then = tried_truth_of(v, truths->items[i].name);
 
 		if (then == NULL || same(then->version, truths->items[i].version))
 			continue;
@@ -165,15 +165,15 @@ static const char *absent_text(const struct truths *truths, const struct verdict
 {
 	const char *lacks = "", *gone = "";
 
-	if (!v->all_witnesses || !truths->all)
+	if (!v->all_tried || !truths->all)
 		return "";
 	for (int i = 0; i < truths->count; i++)
-		if (witness_of(v, truths->items[i].name) == NULL)
+		if (tried_truth_of(v, truths->items[i].name) == NULL)
 			lacks = arena_printf(arena, "%s%s%s", lacks, lacks[0] == '\0' ? "; it lacks " : " and ",
 			                     truths->items[i].name);
-	for (int i = 0; i < v->witness_count; i++)
-		if (!asked_now(truths, v->witnesses[i].name))
-			gone = arena_printf(arena, "%s; %s is no longer available", gone, text(v->witnesses[i].name));
+	for (int i = 0; i < v->tried_count; i++)
+		if (!asked_now(truths, v->tried[i].name))
+			gone = arena_printf(arena, "%s; %s is no longer available", gone, text(v->tried[i].name));
 	return arena_printf(arena, "%s%s", lacks, gone);
 }
 
@@ -182,7 +182,7 @@ static const char *absent_text(const struct truths *truths, const struct verdict
 static const char *difference_text(const struct truths *truths, const struct verdict *v, struct arena *arena)
 {
 	int count = 0;
-	const char *changed = v->all_witnesses && truths->all ? changed_text(truths, v, &count, arena) : "";
+	const char *changed = v->all_tried && truths->all ? changed_text(truths, v, &count, arena) : "";
 
 	return arena_printf(arena, "%s%s%s%s", absent_text(truths, v, arena), count > 0 ? "; " : "", changed,
 	                    count > 0 ? " changed" : "");
@@ -193,7 +193,7 @@ static const char *version_changed(const struct truths *truths, bool own_class, 
                                    struct arena *arena)
 {
 	int at = 0, count = 0;
-	const char *changed = v->all_witnesses ? changed_text(truths, v, &count, arena) : "";
+	const char *changed = v->all_tried ? changed_text(truths, v, &count, arena) : "";
 
 	if (count > 1)
 		return arena_printf(arena, "ground truths have changed since the verdict was stored: %s%s", changed,
@@ -202,7 +202,7 @@ static const char *version_changed(const struct truths *truths, bool own_class, 
 	at = at < truths->count ? at : truths->count - 1;
 	return arena_printf(arena, "ground truth %s has changed since the verdict was stored: %s, now %s%s",
 	                    truths->items[at].name,
-	                    version_text(at < v->witness_count ? v->witnesses[at].version : v->ground_truth_version, arena),
+	                    version_text(at < v->tried_count ? v->tried[at].version : v->ground_truth_version, arena),
 	                    version_text(truths->items[at].version, arena), absent_text(truths, v, arena));
 }
 
@@ -211,7 +211,7 @@ static const char *why_not(const struct policy *policy, const struct truths *tru
 {
 	switch (lack) {
 	case LACK_NOTHING_STORED:
-		return "no verdict on this subject is stored";
+		return "no verdict for this version of the case is stored";
 	case LACK_DEVICE:
 		return arena_printf(arena, "the stored verdict is from %s, and this run needs %s", text(v->device_class),
 		                    text(policy->device_class));

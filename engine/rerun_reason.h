@@ -47,7 +47,7 @@ struct decision {
 	enum rerun_answer answer;
 	enum lack lack;  /* the first condition that the closest stored verdict does not meet */
 	int candidate;   /* index of the stored verdict that counts; -1: none counts */
-	const char *why; /* the reason for the decision: "no verdict on this subject is stored", "stored verdict by
+	const char *why; /* the reason for the decision: "no verdict for this version of the case is stored", "stored verdict by
 			  * builtin on sm_90" */
 };
 

@@ -7,6 +7,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/show.h"
 #include "engine/disk_files.h"
 #include "engine/disk_store.h"
 #include "engine/git_index_files.h"
@@ -66,8 +67,7 @@ static struct digest context_digest(const struct run *run, struct arena *arena)
 	return fields_digest(&fields);
 }
 
-/* Opens the whole dataset. If a watcher is running, opens only the definitions that the watcher does not report as
- * verified. */
+/* Opens the whole dataset or, if a watcher is running, only the definitions that it does not report as verified. */
 static int open_dataset(struct run *run, struct err *err)
 {
 	const struct run_options *options = run->options;
@@ -131,7 +131,7 @@ int run_open(struct run *run, struct program *program, const struct run_options 
 		return EXIT_INTERNAL;
 	program_store(program, options->dry_run, &note);
 	if (note.text[0] != '\0')
-		fprintf(stderr, "reftest: %s\n", note.text);
+		show_print(stderr, "reftest: %s\n", note.text);
 	if (machine_policy(program, options->device, options->python, options->ground_truth, &run->arena, &run->machine,
 			   err) < 0)
 		return EXIT_USAGE;
@@ -294,8 +294,7 @@ static void finish_result(struct result *result)
 	}
 }
 
-/* Finishes the result of a definition that is invalid or whose content is not on this machine. Such a result has no
- * cases. */
+/* Finishes the result, without cases, of a definition that is invalid or whose content is not on this machine. */
 static void finish_without_cases(struct result *result, const char *message)
 {
 	bool remote = result->definition_check.remote || result->workload_check.remote;
@@ -485,8 +484,7 @@ static void pump(struct run *run)
 	}
 }
 
-/* After an interrupt, stores the verdicts of finished cases. The status of a definition with unfinished cases stays
- * unknown. */
+/* After an interrupt, stores the verdicts of finished cases. A definition with unfinished cases stays unknown. */
 static void commit_finished_cases(struct run *run)
 {
 	for (int i = 0; i < run->count; i++) {
@@ -647,8 +645,7 @@ static bool has_other_torch(const struct run *run)
 
 	if (expected == NULL || found == NULL || strcmp(expected, found) == 0)
 		return false;
-	fprintf(
-	    stderr,
+	show_print(stderr,
 	    "reftest: %s ran references with torch %s, but torch %s was expected; cached verdicts above are for torch "
 	    "%s, so run reftest again\n",
 	    run->machine.python, found, expected, expected);

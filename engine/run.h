@@ -27,8 +27,7 @@ int run_open(struct run *run, struct program *program, const struct run_options 
 int run_select(struct run *run, const char *const *names, int name_count, const char *const *op_types,
 	       int op_type_count, struct err *err);
 
-/* Does the whole run. Returns 0 if the run ended or a signal interrupted it. Returns -1 and sets `err` on an internal
- * error. */
+/* Does the whole run. Returns 0, also if a signal interrupted it, or -1 and sets `err` on an internal error. */
 int run_to_end(struct run *run, struct err *err);
 
 void run_close(struct run *run);

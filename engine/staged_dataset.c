@@ -37,8 +37,7 @@ struct staged {
 	int placed_count, placed_room;
 };
 
-/* ---- finding the root -----------------------------------------------------------------------------------------------
- */
+/* ---- finding the root -------------------------------------------------------------------------------------------- */
 
 static bool is_folder(const char *path)
 {
@@ -123,8 +122,7 @@ int staged_root(const char *given, char *root, size_t size, struct err *err)
 			     : err_set(err, "%s; git's index has no definitions there either", why.text);
 }
 
-/* ---- the dataset ----------------------------------------------------------------------------------------------------
- */
+/* ---- the dataset ------------------------------------------------------------------------------------------------- */
 
 static struct object_name name_of(const struct staged *staged, const struct index_entry *entry)
 {
@@ -224,8 +222,7 @@ void staged_close(struct staged *staged)
 	buf_free(&staged->changes.bytes);
 }
 
-/* ---- what the commit changes ----------------------------------------------------------------------------------------
- */
+/* ---- what the commit changes ------------------------------------------------------------------------------------- */
 
 static int compare_text(const void *a, const void *b)
 {
@@ -270,8 +267,7 @@ bool staged_changes(struct staged *staged, const char *path)
 								   sizeof *changes->paths, compare_text) != NULL);
 }
 
-/* ---- contents -------------------------------------------------------------------------------------------------------
- */
+/* ---- contents ---------------------------------------------------------------------------------------------------- */
 
 int staged_read(struct staged *staged, const char *path, const struct object_name *object, size_t limit,
 		struct buf *out, struct err *err)
@@ -346,8 +342,7 @@ enum staged_answer staged_find(struct staged *staged, const char *path, struct o
 	return STAGED_NOT;
 }
 
-/* ---- blobs ----------------------------------------------------------------------------------------------------------
- */
+/* ---- blobs ------------------------------------------------------------------------------------------------------- */
 
 /* Parses a Git LFS pointer, "version …\noid sha256:HEX\nsize N\n" (the Git LFS specification). Returns false if the
  * text is not a pointer. */
@@ -467,8 +462,7 @@ void staged_blob_free(struct staged_blob *blob)
 	*blob = (struct staged_blob){0};
 }
 
-/* ---- extracting blobs to files for the judge ------------------------------------------------------------------------
- */
+/* ---- extracting blobs to files for the judge --------------------------------------------------------------------- */
 
 /* Removes a folder of extracted blobs that is at least a day old, because a run that was killed did not remove it. */
 static void sweep_folder(int reftest_fd, const char *name)

@@ -222,8 +222,7 @@ enum index_answer index_parse(const char *bytes, size_t length, int object_bytes
 	return answer;
 }
 
-/* ---- the output of git ls-files ------------------------------------------------------------------------------------
- */
+/* ---- the output of git ls-files --------------------------------------------------------------------------------- */
 
 static bool get_hex(const char *text, int bytes, unsigned char *out)
 {
@@ -271,7 +270,8 @@ int index_parse_listing(const char *text, size_t length, int object_bytes, struc
 	for (size_t at = 0; at < length; at += strlen(text + at) + 1)
 		if (memchr(text + at, '\0', length - at) == NULL ||
 		    !read_line(text + at, object_bytes, arena, entries, &out->count))
-			return err_set(err, "unknown format in the output of git ls-files: %.60s", text + at);
+			return err_set(err, "unknown format in the output of git ls-files: %.*s",
+			               (int)(length - at < 60 ? length - at : 60), text + at);
 	return 0;
 }
 

@@ -17,8 +17,7 @@ extern char **environ;
 
 enum { WORDS = 16, WORDS_OURS = 6, LISTING_BYTES = 1 << 30, INDEX_BYTES = 1 << 30 };
 
-/* ---- running git ---------------------------------------------------------------------------------------------------
- */
+/* ---- running git ------------------------------------------------------------------------------------------------ */
 
 /* Returns whether the variable is one of those that `git rev-parse --local-env-vars` lists, which describe a single
  * repository. Such a variable must not be passed to a git process in another repository. */
@@ -189,8 +188,7 @@ int git_output(const struct repository *repository, const char *const *words, si
 	return err_set(err, "`git %s` failed with exit status %d; the messages of git are above", words[0], status);
 }
 
-/* ---- contents -------------------------------------------------------------------------------------------------------
- */
+/* ---- contents ---------------------------------------------------------------------------------------------------- */
 
 static void put_hex(const unsigned char *object, int bytes, char *out)
 {
@@ -298,8 +296,7 @@ int git_object(struct git *git, const struct repository *repository, const unsig
 	return rc;
 }
 
-/* ---- the index ------------------------------------------------------------------------------------------------------
- */
+/* ---- the index --------------------------------------------------------------------------------------------------- */
 
 /* Removes the intent-to-add entries from the list, because `git ls-files` lists them as empty files. */
 static int drop_announced(const struct repository *repository, struct arena *arena, struct index *index,

@@ -48,6 +48,7 @@ import linecache
 import mmap
 import os
 import random
+import re
 import select
 import signal
 import socket
@@ -104,6 +105,16 @@ def beside(name):
 gradients = beside("gradients")
 
 
+def readable(value):
+    """Returns a message whose texts have no NUL and no lone surrogate, which reftest's reader of JSON refuses. They become
+    escapes, so an exception with such a text is still told."""
+    if isinstance(value, str):
+        return re.sub("[\0\ud800-\udfff]", lambda found: found[0].encode("unicode_escape").decode(), value)
+    if isinstance(value, dict):
+        return {readable(key): readable(item) for key, item in value.items()}
+    return [readable(item) for item in value] if isinstance(value, (list, tuple)) else value
+
+
 class Channel:
     """Sends and receives JSON lines over a stream socket. Received descriptors are kept in `fds`."""
 
@@ -113,7 +124,10 @@ class Channel:
         self.fds = []
 
     def send(self, message, fd=None):
-        text = json.dumps(message).encode() + b"\n"
+        line = json.dumps(message)
+        if "\\u0000" in line or "\\ud" in line:
+            line = json.dumps(readable(message))
+        text = line.encode() + b"\n"
         if fd is None:
             self.socket.sendall(text)
         else:

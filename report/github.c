@@ -2,18 +2,27 @@
 
 #include <string.h>
 
+#include "base/unsafe_character.h"
+
 /* Escapes text for a workflow command, which ends at the end of its line: '%', CR and LF are written as %25, %0D and
- * %0A. In a property, ':' and ',' end the value and are escaped, too. */
+ * %0A. In a property, ':' and ',' end the value and are escaped, too. Other unsafe characters become visible escapes. */
 static void put(struct buf *out, const char *text, bool property)
 {
-	for (; *text != '\0'; text++) {
+	char escape[ESCAPE_MAX];
+
+	for (size_t left = strlen(text), step; left > 0; text += step, left -= step) {
 		bool special =
 		    *text == '%' || *text == '\r' || *text == '\n' || (property && (*text == ':' || *text == ','));
 
+		step = character_escape(text, left, escape);
 		if (special)
 			buf_printf(out, "%%%02X", (unsigned)(unsigned char)*text);
+		else if (*text == '#' && text_is_command(text, text, left))
+			buf_text(out, "\\x23"); /* "##[", which GitHub and Azure find anywhere in a line */
+		else if (escape[0] != '\0' && *text != '\t')
+			buf_text(out, escape);
 		else
-			buf_add(out, text, 1);
+			buf_add(out, text, step);
 	}
 }
 

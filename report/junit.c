@@ -3,48 +3,36 @@
 #include <stdint.h>
 #include <string.h>
 
-#include "base/utf8.h"
+#include "base/unsafe_character.h"
 
 enum kind { KIND_PASSED, KIND_FAILURE, KIND_ERROR, KIND_SKIPPED, KINDS };
 
 static const char *const elements[KINDS] = {
     [KIND_FAILURE] = "failure", [KIND_ERROR] = "error", [KIND_SKIPPED] = "skipped"};
-static const char replacement[] = "\xEF\xBF\xBD";
 
 struct counts {
 	int tests, of[KINDS];
 	double seconds;
 };
 
-/* XML 1.0 allows no control characters except tab, line feed and carriage return, and neither U+FFFE nor U+FFFF. */
-static bool is_xml(const char *text, size_t step)
-{
-	unsigned char c = (unsigned char)text[0];
-
-	if (step == 1)
-		return c >= 0x20 || c == '\t' || c == '\n' || c == '\r';
-	return step != 3 || memcmp(text, "\xEF\xBF", 2) != 0 || (unsigned char)text[2] < 0xBE;
-}
-
+/* Everything that XML 1.0 does not allow is unsafe to show as well, so it becomes a visible escape. Newlines and tabs
+ * are kept as references, which survive in attributes. */
 static void put_text(struct buf *out, const char *text)
 {
 	static const char special[] = "&<>\"\t\n\r";
 	static const char *const names[] = {"&amp;", "&lt;", "&gt;", "&quot;", "&#9;", "&#10;", "&#13;"};
-	size_t left = strlen(text);
+	char escape[ESCAPE_MAX];
 
-	while (left > 0) {
-		size_t step = utf8_length(text, left);
+	for (size_t left = strlen(text), step; left > 0; text += step, left -= step) {
 		const char *found = strchr(special, *text);
 
-		if (step == 0 || !is_xml(text, step))
-			buf_text(out, replacement);
-		else if (found != NULL)
+		step = character_escape(text, left, escape);
+		if (found != NULL)
 			buf_text(out, names[found - special]);
+		else if (escape[0] != '\0')
+			buf_text(out, escape);
 		else
 			buf_add(out, text, step);
-		step = step > 0 ? step : 1;
-		text += step;
-		left -= step;
 	}
 }
 

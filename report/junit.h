@@ -1,6 +1,7 @@
 /* junit - writes verdicts as JUnit XML for CI systems: a suite for each definition, a testcase for each case. A failed
  * case is a `failure`. A raised, crashed or invalid case is an `error`. A skipped case and a case without a verdict are
- * `skipped`. Messages may contain any bytes: characters that XML does not allow are replaced by U+FFFD. */
+ * `skipped`. Messages may contain any bytes: characters that XML does not allow, and
+ * others that are unsafe to show, become escapes (base/unsafe_character.h). */
 #ifndef REFTEST_REPORT_JUNIT_H
 #define REFTEST_REPORT_JUNIT_H
 
@@ -18,8 +19,8 @@ struct junit_case {
 struct junit_suite {
 	const char *op_type, *name;
 	const char *invalid; /* the error message if the definition cannot be read; else NULL */
-	bool weak;	     /* the passed cases are weak: an output of all zeros would pass. These cases are written as
-			      * skipped */
+	bool weak;	     /* an output of all zeros would pass every passed case, so these cases are written as
+	                      * skipped */
 	const struct junit_case *cases;
 	int case_count;
 };

@@ -8,14 +8,15 @@
 #include <string.h>
 
 #include "base/buf.h"
-#include "base/utf8.h"
+#include "base/shell_word.h"
+#include "base/show.h"
 #include "base/wrap.h"
 #include "engine/definition_files.h"
 #include "report/exit_status.h"
 #include "report/ground_truth_matrix.h"
 #include "report/totals.h"
 
-enum { MESSAGE_LINES = 24 };
+enum { MESSAGE_LINES = 24, LINE_BYTES = 2000 };
 
 const char *report_colour(enum status status)
 {
@@ -45,41 +46,25 @@ static void print_word(FILE *out, const struct result *result)
 	bool colour = result->run->program->colour;
 	struct word word = result->known ? word_of(result->status) : (struct word){"unknown"};
 
-	fprintf(out, "%s%-8s%s ", colour && result->known ? report_colour(result->status) : "", word.text,
-		colour ? "\033[0m" : "");
+	fputs(colour && result->known ? report_colour(result->status) : "", out);
+	show_print(out, "%-8s", word.text);
+	fputs(colour ? "\033[0m " : " ", out);
 }
 
 /* ---- text ----------------------------------------------------------------------------------------------------- */
 
-/* Prints one line of text from a reference. Characters that a terminal would interpret are printed as '?'. */
-static void print_safely(FILE *out, const char *text, size_t length)
-{
-	for (size_t i = 0; i < length;) {
-		size_t step = utf8_length(text + i, length - i);
-		unsigned char c = (unsigned char)text[i];
-		bool control = step == 0 || (c < 0x20 && c != '\t') || c == 0x7f ||
-		               (step == 2 && c == 0xC2 && (unsigned char)text[i + 1] < 0xA0);
-
-		if (control)
-			putc('?', out);
-		else
-			fwrite(text + i, 1, step, out);
-		i += step > 0 ? step : 1;
-	}
-}
-
+/* Prints text of several lines that a reference wrote. Long texts and long lines are cut. */
 static void print_indented(FILE *out, const char *text, int indent)
 {
 	for (int line = 0; *text != '\0'; line++) {
 		size_t length = strcspn(text, "\n");
 
 		if (line == MESSAGE_LINES) {
-			fprintf(out, "%*s…\n", indent, "");
+			show_print(out, "%*s…\n", indent, "");
 			return;
 		}
-		fprintf(out, "%*s", indent, "");
-		print_safely(out, text, length);
-		putc('\n', out);
+		show_print(out, "%*s%.*s%s\n", indent, "", (int)(length < LINE_BYTES ? length : LINE_BYTES), text,
+		           length > LINE_BYTES ? "…" : "");
 		text += length + (text[length] == '\n');
 	}
 }
@@ -92,25 +77,25 @@ static void print_index(FILE *out, int64_t flat, const struct output_verdict *ou
 		at[i] = output->shape[i] > 0 ? flat % output->shape[i] : 0;
 		flat = output->shape[i] > 0 ? flat / output->shape[i] : flat;
 	}
-	putc('[', out);
+	show_print(out, "[");
 	for (int i = 0; i < output->rank; i++)
-		fprintf(out, "%s%" PRId64, i > 0 ? ", " : "", at[i]);
-	putc(']', out);
+		show_print(out, "%s%" PRId64, i > 0 ? ", " : "", at[i]);
+	show_print(out, "]");
 }
 
 static void print_worst(FILE *out, const struct output_verdict *output)
 {
 	const struct metrics *m = &output->metrics;
 
-	fprintf(out,
+	show_print(out,
 		"           %s: max abs %.4g, mean abs %.4g, max rel %.4g, cosine %.6f, mse %.4g, hit ratio %.4f, "
 		"margin %.4g\n",
 		output->name, m->max_abs, m->mean_abs, m->max_rel, m->cosine, m->mse,
 		m->elements > 0 ? (double)m->hits / (double)m->elements : 1, m->margin);
 	for (int i = 0; i < m->worst_count; i++) {
-		fprintf(out, "             at ");
+		show_print(out, "             at ");
 		print_index(out, m->worst[i].index, output);
-		fprintf(out, "  reference %.9g  ground truth %.9g  |difference| %.4g\n", m->worst[i].reference,
+		show_print(out, "  reference %.9g  ground truth %.9g  |difference| %.4g\n", m->worst[i].reference,
 			m->worst[i].ground_truth, m->worst[i].diff);
 	}
 }
@@ -120,12 +105,18 @@ static void print_again(FILE *out, const struct result *result, const struct cas
 			const struct report_options *options)
 {
 	const struct verdict *v = c->verdict;
+	struct buf name = {0}, words = {0};
 
 	if (v->status != STATUS_FAILED && v->status != STATUS_ERROR)
 		return;
-	fprintf(out, "           reftest verify %s/%s --case '%s' --force%s%s%s\n", result->file->op_type,
-		result->file->name, c->test->id, v->device != NULL ? " --device " : "",
-		v->device != NULL ? v->device : "", options->command);
+	buf_printf(&name, "%s/%s", result->file->op_type, result->file->name);
+	buf_shell_word(&words, name.data);
+	buf_text(&words, " --case ");
+	buf_shell_word(&words, c->test->id);
+	show_print(out, "           reftest verify %s --force%s%s%s\n", words.data, v->device != NULL ? " --device " : "",
+		   v->device != NULL ? v->device : "", options->command);
+	buf_free(&name);
+	buf_free(&words);
 }
 
 static void print_case(FILE *out, const struct result *result, const struct case_result *c,
@@ -134,17 +125,17 @@ static void print_case(FILE *out, const struct result *result, const struct case
 	const struct verdict *v = c->verdict;
 	const char *reason = reason_name(v->reason);
 
-	fprintf(out, "         %s  %s%s%s%s\n", c->test->id, case_is_finding(c) ? "finding" : word_of(v->status).text,
+	show_print(out, "         %s  %s%s%s%s\n", c->test->id, case_is_finding(c) ? "finding" : word_of(v->status).text,
 		reason != NULL ? ": " : "", reason != NULL ? reason : "", c->cached ? " (remembered)" : "");
 	if (c->test->convention != NULL)
-		fprintf(out, "           expected by convention: %s\n", c->test->convention);
+		show_print(out, "           expected by convention: %s\n", c->test->convention);
 	if (v->message != NULL)
 		print_indented(out, v->message, 11);
 	for (int i = 0; i < v->output_count; i++)
 		if (v->outputs[i].status == STATUS_FAILED)
 			print_worst(out, &v->outputs[i]);
 	if (c->printed != NULL && c->printed[0] != '\0') {
-		fprintf(out, "           it printed:\n");
+		show_print(out, "           it printed:\n");
 		print_indented(out, c->printed, 13);
 	}
 	print_again(out, result, c, options);
@@ -169,7 +160,7 @@ static void print_cases(FILE *out, const struct result *result, const struct rep
 		print_case(out, result, c, options);
 	}
 	if (more > 0)
-		fprintf(out, "         and %d more %s\n", more, reason_name(last_reason));
+		show_print(out, "         and %d more %s\n", more, reason_name(last_reason));
 }
 
 static double worst_margin(const struct result *result)
@@ -199,12 +190,14 @@ static void print_truths(FILE *out, const struct verdict *v)
 {
 	int answered = 0;
 
-	for (int i = 0; i < v->witness_count; i++)
-		if (v->witnesses[i].passed_over == NULL)
-			answered += fprintf(out, ", %s", v->witnesses[i].name) > 0;
+	for (int i = 0; i < v->tried_count; i++)
+		if (v->tried[i].passed_over == NULL) {
+			show_print(out, ", %s", v->tried[i].name);
+			answered++;
+		}
 	if (answered == 0)
-		fprintf(out, ", %s", v->ground_truth);
-	fprintf(out, "%s on %s", answered > 1 ? " agree" : "", v->device_class);
+		show_print(out, ", %s", v->ground_truth);
+	show_print(out, "%s on %s", answered > 1 ? " agree" : "", v->device_class);
 }
 
 static void print_passed_tail(FILE *out, const struct result *result)
@@ -212,23 +205,23 @@ static void print_passed_tail(FILE *out, const struct result *result)
 	double margin = worst_margin(result);
 	const struct verdict *v = result->case_count > 0 ? result->cases[0].verdict : NULL;
 
-	fprintf(out, "%u case%s", result->counts.cases, result->counts.cases == 1 ? "" : "s");
+	show_print(out, "%u case%s", result->counts.cases, result->counts.cases == 1 ? "" : "s");
 	int cached = cached_cases(result);
 
 	if (cached > 0)
-		fprintf(out, " (%d cached)", cached);
+		show_print(out, " (%d cached)", cached);
 	if (margin >= 0)
-		fprintf(out, ", margin %.2g", margin);
+		show_print(out, ", margin %.2g", margin);
 	if (v != NULL && v->ground_truth != NULL)
 		print_truths(out, v);
-	putc('\n', out);
+	show_print(out, "\n");
 }
 
 static void print_dry_run(FILE *out, const struct result *result)
 {
 	for (int i = 0; i < result->case_count; i++)
 		if (result->cases[i].verdict == NULL)
-			fprintf(out, "         %s: would run: %s\n", result->cases[i].test->id, result->cases[i].why);
+			show_print(out, "         %s: would run: %s\n", result->cases[i].test->id, result->cases[i].why);
 }
 
 static bool worth_telling(const struct result *result, const struct report_options *options)
@@ -247,7 +240,7 @@ static void print_findings(FILE *out, const struct result *result)
 
 		for (int k = 0; v != NULL && k < v->finding_count; k++)
 			if (strcmp(v->findings[k], last) != 0) {
-				fprintf(out, "         finding: %s\n", v->findings[k]);
+				show_print(out, "         finding: %s\n", v->findings[k]);
 				last = v->findings[k];
 			}
 	}
@@ -262,14 +255,14 @@ static void print_passed_over(FILE *out, const struct result *result)
 	for (int i = 0; i < result->case_count; i++) {
 		const struct verdict *v = result->cases[i].verdict;
 
-		for (int k = 0; v != NULL && k < v->witness_count && k < GROUND_TRUTHS_MAX; k++) {
-			const struct witness *w = &v->witnesses[k];
+		for (int k = 0; v != NULL && k < v->tried_count && k < GROUND_TRUTHS_MAX; k++) {
+			const struct tried_truth *w = &v->tried[k];
 
 			if (w->passed_over == NULL || w->not_asked ||
 			    (last[k] != NULL && strcmp(last[k], w->passed_over) == 0))
 				continue;
 			last[k] = w->passed_over;
-			fprintf(out, "         %s: ground truth %s was skipped: %.*s\n", result->cases[i].test->id, w->name,
+			show_print(out, "         %s: ground truth %s was skipped: %.*s\n", result->cases[i].test->id, w->name,
 				(int)strcspn(w->passed_over, "\n"), w->passed_over);
 		}
 	}
@@ -278,7 +271,7 @@ static void print_passed_over(FILE *out, const struct result *result)
 void report_problems(const struct run *run)
 {
 	for (int i = 0; i < run->problem_count; i++)
-		fprintf(stderr, "reftest: %s\n", run->problems[i]);
+		show_print(stderr, "reftest: %s\n", run->problems[i]);
 }
 
 static void print_outcome(FILE *out, const struct result *result, const struct report_options *options)
@@ -286,13 +279,13 @@ static void print_outcome(FILE *out, const struct result *result, const struct r
 	const char *reason = reason_name(result->reason);
 
 	print_word(out, result);
-	fprintf(out, "%s/%s  ", result->file->op_type, result->file->name);
+	show_print(out, "%s/%s  ", result->file->op_type, result->file->name);
 	if (result->known && result->status == STATUS_PASSED)
 		print_passed_tail(out, result);
 	else if (result->status == STATUS_INVALID && result->cases == NULL)
-		fprintf(out, "\n");
+		show_print(out, "\n");
 	else
-		fprintf(out, "%u of %u cases passed%s%s\n", result->counts.passed, result->counts.cases,
+		show_print(out, "%u of %u cases passed%s%s\n", result->counts.passed, result->counts.cases,
 			reason != NULL ? ": " : "", reason != NULL ? reason : "");
 	if (result->message != NULL)
 		print_indented(out, result->message, 9);
@@ -300,13 +293,12 @@ static void print_outcome(FILE *out, const struct result *result, const struct r
 	print_dry_run(out, result);
 	print_findings(out, result);
 	if (result->made != NULL && result->made->no_gradients != NULL)
-		fprintf(out, "         backward: %s\n", result->made->no_gradients);
+		show_print(out, "         backward: %s\n", result->made->no_gradients);
 	print_passed_over(out, result);
 	if (result->outside != NULL)
-		fprintf(out, "         %s\n", result->outside);
+		show_print(out, "         %s\n", result->outside);
 	if (result->changed)
-		fprintf(
-		    out,
+		show_print(out,
 		    "         a file of the definition changed while it ran; this verdict is for the old content "
 		    "and was not stored\n");
 }
@@ -357,25 +349,24 @@ static void print_summary(FILE *out, const struct run *run, const struct report_
 	struct totals totals = totals_of(run);
 	const char *comma = "";
 
-	fprintf(out, "%" PRId64 " definition%s: ", totals.definitions, totals.definitions == 1 ? "" : "s");
+	show_print(out, "%" PRId64 " definition%s: ", totals.definitions, totals.definitions == 1 ? "" : "s");
 	for (int s = 0; s < STATUS_COUNT; s++)
 		if (totals.by_status[s] > 0) {
-			fprintf(out, "%s%" PRId64 " %s", comma, totals.by_status[s], status_name((enum status)s));
+			show_print(out, "%s%" PRId64 " %s", comma, totals.by_status[s], status_name((enum status)s));
 			comma = ", ";
 		}
 	if (totals.unknown > 0)
-		fprintf(out, "%s%" PRId64 " unknown", comma, totals.unknown);
+		show_print(out, "%s%" PRId64 " unknown", comma, totals.unknown);
 	if (totals.definitions == 0)
-		fprintf(out, run->other_shard > 0 ? "all cases belong to other shards" : "nothing selected");
-	fprintf(out, "; %" PRId64 " case%s run, %" PRId64 " cached; %.3g M elements compared; %.2f s\n", run->cases_run,
+		show_print(out, run->other_shard > 0 ? "all cases belong to other shards" : "nothing selected");
+	show_print(out, "; %" PRId64 " case%s run, %" PRId64 " cached; %.3g M elements compared; %.2f s\n", run->cases_run,
 		run->cases_run == 1 ? "" : "s", run->cases_cached, (double)totals.elements / 1e6, run->seconds);
 	if (run->machine.accepted != NULL)
-		fprintf(
-		    out,
+		show_print(out,
 		    "verdicts of %s from other machines were accepted (--device-class); this machine has no such device\n",
 		    run->machine.accepted);
 	if (options->strict && totals.findings > 0)
-		fprintf(out, "%" PRId64 " finding%s, which --strict counts as failures\n", totals.findings,
+		show_print(out, "%" PRId64 " finding%s, which --strict counts as failures\n", totals.findings,
 			totals.findings == 1 ? "" : "s");
 }
 
@@ -391,9 +382,9 @@ void report_summary(const struct run *run, const struct report_options *options)
 		fprintf(stderr, "reftest: on this machine references are not fully contained: %s (`reftest doctor` says more)\n",
 			run->gaps);
 	if (run->not_stored != NULL)
-		fprintf(stderr, "reftest: the verdicts of this run could not be stored: %s\n", run->not_stored);
+		show_print(stderr, "reftest: the verdicts of this run could not be stored: %s\n", run->not_stored);
 	if (run->interrupted)
-		fprintf(stderr, "reftest: interrupted\n");
+		show_print(stderr, "reftest: interrupted\n");
 }
 
 /* ---- JSON ----------------------------------------------------------------------------------------------------- */
@@ -503,7 +494,7 @@ void report_json_case(struct buf *out, const struct result *result, const struct
 	json_text(out, "ground_truth_version", v != NULL ? v->ground_truth_version : NULL);
 	buf_text(out, ", \"witnesses\": ");
 	if (v != NULL)
-		verdict_write_witnesses(v, out);
+		verdict_write_tried(v, out);
 	else
 		buf_text(out, "[]");
 	buf_text(out, ", ");

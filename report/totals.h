@@ -8,7 +8,7 @@
 
 struct totals {
 	int64_t definitions, by_status[STATUS_COUNT], unknown, changed, findings;
-	int64_t elements; /* compared */
+	int64_t elements; /* number of output elements that were compared */
 };
 
 struct totals totals_of(const struct run *run);

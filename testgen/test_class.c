@@ -109,7 +109,7 @@ static struct op_case case_of(const struct test_class *c, const struct op *op, i
 		op->constants(problem, variant, op_case.constants);
 	for (int i = 0; i < problem->input_count; i++)
 		if (problem->inputs[i].rank == OP_SCALAR)
-			op_case.scalar[i] = case_inputs_scalar(&job, op, &op_case, i).number;
+			case_inputs_set_scalar(&job, op, &op_case, i);
 	return op_case;
 }
 

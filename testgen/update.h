@@ -33,7 +33,7 @@ struct update_options {
 /* The result of an update. Each message is one line; messages are allocated in the caller's arena. */
 struct update_result {
 	int files, written, removed,
-	    current;	 /* files: number that should exist; written: with `check`, number that are out of date */
+	    current;	 /* files: number of files that should exist; written: with `check`, number of outdated files */
 	int definitions; /* number of definitions checked */
 	/* Numbers of definitions: with_test have a current class or a hand-written test file, hand_written of these
 	 * have a hand-written file, stale have a class that is out of date, without have no class. */

@@ -766,7 +766,7 @@ def main():
     good &= none(outputs_mistaken(torch, common, tables), "results and their bounds are in the order of the definition's outputs")
     good &= none(padding_kept(torch, common, tables), "of padding the output is 0, whatever a kernel writes there")
     good &= none(empty_launched(torch, common, tables), "kernels that take no empty batch get none")
-    good &= none(second_hand(torch, common, tables), "what hands on to FlashInfer is no second witness")
+    good &= none(second_hand(torch, common, tables), "what hands on to FlashInfer is no second ground truth")
     good &= none(experts_misread(torch, common, tables), "numbers and scales of experts count wherever a definition has them")
     good &= none((*chosen_misread(torch, common, tables), *trtllm_misread(torch, common, tables)),
                  "experts that are given, of other devices or with factors are what they are to the family")

@@ -1,28 +1,73 @@
 #!/bin/sh
 # generate - writes files that make derives from the names and contents of sources to the folder BUILD. A file is
-# written only if its content would change. If a new source file affects every verdict, add it to one of the digests.
+# written only if its content would change. If a new source file affects every verdict, add it to one of the lists below.
 # The files:
 #
 #   ops.inc            OP(family, "truth digest", "inputs digest") for each kernels/{family}/{family}.c, in name order
 #   libraries.inc      LIBRARY(name) for each python/libraries/{name}.py, in name order
 #   shipped_digest.h   SHIPPED_DIGEST over these tables of libraries, python/testing/conftest*.py, and testgen/
 #   kernels_digest.h   KERNELS_DIGEST over all of kernels/, CHECKER_DIGEST over the code that judges all families
+#   obj/verdict_files  the files that the digests of ops.inc and CHECKER_DIGEST cover. These digests are fields of the
+#                      fingerprint of verdicts: an edit of such a file makes reftest verify again
 #   obj/sources        the objects of the archives
 #   obj/settings       the C compiler and its flags
 #   obj/settings_cuda  the CUDA compiler and its flags; separate, so that a change of these does not recompile C
-# A digest is the first 32 hex digits of the SHA-256 of sha256sum's output, which has each file's name and digest. The
-# digests are fields of the fingerprint of every verdict, so each digest covers exactly the files that its comment in
-# kernels/core/op.h lists.
+# A digest is the first 32 hex digits of the SHA-256 of sha256sum's output, which has each file's name and digest. Each
+# digest of ops.inc covers exactly the files that its comment in kernels/core/op.h lists.
 set -eu
 export LC_ALL=C
 build=$1 sources=$2 settings=$3 settings_cuda=${4:-}
 mkdir -p "$build/obj"
 
-# digest PATTERN…: prints the digest of the files that match, without backup files of editors
-digest() {
+# The code of all op families that computes ground truths, and the code of all op families that generates inputs.
+for_truth='kernels/core/op.h kernels/core/ops.c kernels/core/dtype_convert.* kernels/core/random_inputs.h
+	kernels/core/simd.h'
+for_inputs='kernels/core/op.h kernels/core/ops.c kernels/core/dtype_convert.* kernels/core/random_inputs.*'
+# The code that judges all op families, and the environment of the process of each reference.
+for_checker='kernels/core/compare* kernels/core/device* kernels/core/roles.* kernels/core/simd.h base/metrics.h
+	base/dtype.* dataset/safetensors.* dataset/constraint* workers/judge/* workers/protocol/* workers/pool/environment.*
+	python/runner.py python/gradients.py'
+# Of these files, those that only write messages or send them.
+not_for_checker='workers/judge/message_text.* workers/protocol/channel.*'
+# The units of kernels/core/ that are in the lists above or that decide nothing, so that `shared` leaves them out: cuda
+# is cuda_check.h, which writes messages, and published_models states constants, which fingerprints contain themselves.
+not_shared='op dtype random simd cuda compare published'
+for_shipped='testgen/*.[ch] python/testing/conftest*.py python/libraries/*.py'
+
+# sources FILE…: prints those of the files that are sources and exist, without backup files of editors
+sources() {
 	for file in "$@"; do
-		case $file in *.[ch] | *.cu | *.cuh | *.py | *.json) [ -f "$file" ] && printf '%s\n' "$file" ;; esac
-	done | xargs -r sha256sum | sha256sum | cut -c 1-32
+		case $file in *.[ch] | *.cu | *.cuh | *.py | *.json) [ ! -f "$file" ] || printf '%s\n' "$file" ;; esac
+	done
+}
+
+# matched LIST…: ends the script if a pattern of the lists matches no source. Otherwise, after a source has moved, its
+# edits would change no digest.
+matched() {
+	set -f # no pattern is replaced by the files that match it
+	for pattern in $*; do
+		set +f
+		# shellcheck disable=SC2086 # a pattern
+		if [ -z "$(sources $pattern)" ]; then
+			echo "tools/generate.sh: no source matches '$pattern'. Correct the lists in tools/generate.sh: otherwise" \
+				"old verdicts stay valid after an edit of a source that has moved." >&2
+			exit 1
+		fi
+		set -f
+	done
+	set +f
+}
+# The lists are checked here because a failure inside of $(…) or of a pipe does not end the script.
+matched "$for_truth" "$for_inputs" "$for_checker" "$not_for_checker" "$for_shipped"
+for unit in $not_shared; do matched "kernels/core/$unit[._]*"; done
+
+# digest FILE…: prints the digest of the files
+digest() { sources "$@" | xargs -r sha256sum | sha256sum | cut -c 1-32; }
+
+# verdict_digest FILE…: prints the digest of the files, and lists them in obj/verdict_files
+verdict_digest() {
+	sources "$@" >>"$build/obj/verdict_files.all"
+	digest "$@"
 }
 
 # replace FILE: writes standard input to FILE if the file's contents would change
@@ -32,12 +77,11 @@ replace() {
 }
 
 # units FILE…: prints the units that the files include. A unit is a folder of kernels/common/, or the files NOUN.* and
-# NOUN_* of kernels/core/. Units that all op families use are left out. published_models.json is left out, too, because
-# fingerprints contain the constants themselves.
+# NOUN_* of kernels/core/.
 units() {
 	sed -n 's/^[[:blank:]]*#[[:blank:]]*include[[:blank:]]*"kernels\/\(common\/[^\/"]*\)\/.*/\1/p
 		s/^[[:blank:]]*#[[:blank:]]*include[[:blank:]]*"kernels\/\(core\/[^\/"_.]*\)[^\/"]*".*/\1/p' "$@" | sort -u |
-		grep -vxE 'core/(op|dtype|random|simd|cuda|compare|published)' || true
+		grep -vxF "$(printf 'core/%s\n' $not_shared)" || true
 }
 
 # shared FOLDER: prints the files that an op family shares with some other families. A family that includes a header of
@@ -62,14 +106,15 @@ shared() {
 # outputs. Every verdict therefore depends on host code, whatever the ground truth is.
 on_host() { for file in "$@"; do case $file in *.cu | *_cuda.h) ;; *) echo "$file" ;; esac done; }
 
+: >"$build/obj/verdict_files.all"
 for source in kernels/*/*.c; do
 	[ -f "$source" ] || continue
 	folder=${source%/*} family=${source##*/}
 	family=${family%.c}
 	[ "$folder" = "kernels/$family" ] || continue
 	shared=$(shared "$folder")
-	truth=$(digest "$folder"/* kernels/core/op.h kernels/core/dtype_convert.* kernels/core/random_inputs.h kernels/core/simd.h $shared)
-	inputs=$(digest $(on_host "$folder"/*.[ch]) kernels/core/random_inputs.* kernels/core/dtype_convert.* $(on_host $shared))
+	truth=$(verdict_digest "$folder"/* $for_truth $shared)
+	inputs=$(verdict_digest $(on_host "$folder"/*.[ch]) $for_inputs $(on_host $shared))
 	printf 'OP(%s, "%s", "%s")\n' "$family" "$truth" "$inputs"
 done | replace "$build/ops.inc"
 
@@ -77,20 +122,18 @@ for file in python/libraries/*.py; do
 	name=${file##*/}
 	printf 'LIBRARY(%s)\n' "${name%.py}"
 done | replace "$build/libraries.inc"
-printf '#define SHIPPED_DIGEST "%s"\n' "$(sha256sum testgen/*.[ch] python/testing/conftest*.py python/libraries/*.py |
-	sha256sum | cut -c 1-32)" | replace "$build/shipped_digest.h"
+printf '#define SHIPPED_DIGEST "%s"\n' "$(digest $for_shipped)" | replace "$build/shipped_digest.h"
 
-# The files of the judge, the runner and their protocol. Files that only format messages are left out.
-deciding=
-for file in workers/judge/* workers/protocol/* python/runner.py python/gradients.py; do
-	case $file in */message_text.* | */channel.*) ;; *) deciding="$deciding $file" ;; esac
+left_out=" $(echo $not_for_checker) " checker=
+for file in $for_checker; do
+	case $left_out in *" $file "*) ;; *) checker="$checker $file" ;; esac
 done
 {
 	printf '#define KERNELS_DIGEST "%s"\n' "$(digest kernels/* kernels/*/* kernels/common/*/*)"
-	# shellcheck disable=SC2086 # a list of words
-	printf '#define CHECKER_DIGEST "%s"\n' "$(digest kernels/core/compare* kernels/core/device* kernels/core/roles.* \
-		kernels/core/simd.h base/metrics.h base/dtype.* dataset/safetensors.* dataset/constraint* $deciding)"
+	printf '#define CHECKER_DIGEST "%s"\n' "$(verdict_digest $checker)"
 } | replace "$build/kernels_digest.h"
+sort -u "$build/obj/verdict_files.all" | replace "$build/obj/verdict_files"
+rm "$build/obj/verdict_files.all"
 
 printf '%s\n' "$sources" | replace "$build/obj/sources"
 printf '%s\n' "$settings" | replace "$build/obj/settings"

@@ -4,7 +4,15 @@ reading.
 
 tools/sample_sentences.py [SEED [COUNT]] prints COUNT (20) sentences of each kind: pages, comments, and messages that
 users see. A reader who does not know the code then marks each sentence: understood at once, read twice, or not
-understood."""
+understood.
+
+Each sentence comes with what its reader has before the eyes: the page's heading and the sentence before it; the code
+beside or below a comment; the whole message in which a literal is printed (c_messages.py), with ‹…› around values.
+
+Left out: sentences and messages of fewer than five words; tables (of contents, too), code blocks and generated files;
+literals without a space (paths), members of JSON objects, static assertions, and the files of NOT_PROSE, whose literals
+are mostly scripts. `--left-out` prints the literals that these rules leave out, except static assertions. No rule looks
+at how a sentence is written."""
 import ast
 import pathlib
 import random
@@ -12,9 +20,12 @@ import re
 import subprocess
 import sys
 
+import c_messages
+
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 CODE = {".c", ".h", ".cu", ".cuh"}
 SKIPPED = ("tests/references/", "tests/data/", "bench/RESULTS.md", "docs/coverage.md")  # generated, or tables of figures
+NOT_PROSE = {"cli/completions.c": "scripts of shells", "testgen/test_file.c": "the Python code of generated tests"}
 
 
 def files():
@@ -23,76 +34,134 @@ def files():
 
 
 def sentences(text):
-    """Yields the sentences of at least five words, without code, tables and paths. A list item begins a sentence."""
-    for part in re.split(r"\n\s*\n|\n\s*(?:[-*]|\d+\.)\s+", text):
-        for sentence in re.split(r"(?<=[.!?])\s+(?=[A-Z`'\"({%])", part):
+    """Yields the sentences of at least five words, without code, tables and paths, each with the sentence before it. A
+    list item begins a sentence; before it comes the sentence that introduces the list."""
+    lead = ""
+    for part in re.split(r"(\n\s*\n|\n\s*(?=[-*]\s|\d+\.\s))", text):
+        item = re.match(r"\s*(?:[-*]|\d+\.)\s+", part)
+        before = lead if item else ""
+        for sentence in re.split(r"(?<=[.!?])\s+(?=[A-Z`'\"({%])", part[item.end():] if item else part):
             sentence = " ".join(sentence.split())
-            if len(re.findall(r"[A-Za-z']+", sentence)) >= 5 and not sentence.startswith(("|", "#", "```", "$ ")):
-                yield sentence
+            if len(re.findall(r"[A-Za-z']+", without_links(sentence))) >= 5 and not sentence.startswith(("|", "#", "```", "$ ")):
+                yield sentence, before
+            before = sentence or before
+        lead = lead if item or not before else before if before.endswith(":") else ""
+
+
+def without_links(sentence):
+    """A list item that begins with a link is an entry of a table of contents."""
+    return re.sub(r"\[[^]]*\]\([^)]*\)", "", sentence) if sentence.startswith("[") else sentence
 
 
 def page_sentences(path):
+    """Yields pairs of a sentence and its place: the heading and the sentence before it."""
     text = re.sub(r"```.*?```", "\n\n", path.read_text(), flags=re.S)
-    text = "\n".join(line for line in text.split("\n") if not line.lstrip().startswith(("|", "#", "    ")))
-    return sentences(text)
+    for section in re.split(r"^(?=#)", text, flags=re.M):
+        heading = section.split("\n")[0].strip() if section.startswith("#") else ""
+        lines = [line for line in section.split("\n") if not line.lstrip().startswith(("|", "#", "    "))]
+        for sentence, before in sentences("\n".join(lines)):
+            yield sentence, [heading, before]
 
 
 def blocks(lines):
-    """The comments that begin with "#" in the first column of a script, or after blanks: consecutive lines are one comment."""
+    """The comments that begin with "#" in the first column of a script, or after blanks: consecutive lines are one
+    comment. Yields them with the line of code below."""
     block = []
     for line in [*lines, ""]:
         comment = re.match(r"\s*#(?!!) ?(.*)", line)
         if comment:
             block.append(comment[1])
         elif block:
-            yield "\n".join(block)
+            yield "\n".join(block), line.strip()
             block = []
 
 
+def c_comments(text):
+    """Yields the comments of a C file with the code on their first line or, if there is none, on the line below."""
+    for match in re.finditer(r'''"(?:[^"\\\n]|\\.)*"|'(?:[^'\\\n]|\\.)'|/\*(.*?)\*/''', text, flags=re.S):
+        if match[1] is None:  # a literal, in which "/*" begins no comment
+            continue
+        beside = text[text.rfind("\n", 0, match.start()) + 1:match.start()].strip()
+        below = text[match.end():match.end() + 400].lstrip()
+        below = re.split(r"[;{]\s*(?:\n|$)", re.sub(r"\A((?:/\*.*?\*/\s*)*)", "", below, flags=re.S))[0]
+        code = beside or ("" if below.startswith("#") else below[:200])  # at the head of a file, "#include" follows
+        yield re.sub(r"^\s*\*", "", match[1], flags=re.M), " ".join(code.split())
+
+
 def comments(path):
+    """Yields pairs of a comment and the code to which it belongs."""
     text = path.read_text()
     if path.suffix in CODE:
-        for comment in re.findall(r"/\*(.*?)\*/", text, flags=re.S):
-            yield re.sub(r"^\s*\*", "", comment, flags=re.M)
+        yield from c_comments(text)
     elif path.suffix == ".py":
-        nodes = [node for node in ast.walk(ast.parse(text))
-                 if isinstance(node, (ast.Module, ast.ClassDef, ast.FunctionDef))]
-        yield from filter(None, map(ast.get_docstring, nodes))
+        for node in ast.walk(ast.parse(text)):
+            if isinstance(node, (ast.Module, ast.ClassDef, ast.FunctionDef)) and ast.get_docstring(node):
+                head = "" if isinstance(node, ast.Module) else text.split("\n")[node.lineno - 1].strip()
+                yield ast.get_docstring(node), head
         yield from blocks(text.split("\n"))
-        yield from re.findall(r"\S[ \t]+#[ \t](.*)$", text, flags=re.M)
+        for match in re.finditer(r"^(.*\S)[ \t]+#[ \t](.*)$", text, flags=re.M):
+            yield match[2], match[1].strip()
     elif path.suffix == ".sh":
         yield from blocks(text.split("\n"))
 
 
-def messages(path):
-    """Yields the string literals of a C file that have at least five words."""
-    text = re.sub(r"/\*.*?\*/", "", path.read_text(), flags=re.S)
-    for literal in re.findall(r'((?:"(?:[^"\\\n]|\\.)*"\s*)+)', text):
-        joined = "".join(re.findall(r'"((?:[^"\\\n]|\\.)*)"', literal)).replace('\\"', '"').replace("\\n", " ")
-        if len(re.findall(r"[A-Za-z']{2,}", joined)) >= 5 and "{" not in joined and not joined.startswith("<"):
-            yield " ".join(joined.split())
+def python_messages(path):
+    """Yields the strings of a Python file that have at least five words, but no docstrings."""
+    tree = ast.parse(path.read_text())
+    inner = {id(child) for node in ast.walk(tree) if isinstance(node, ast.JoinedStr) for child in ast.walk(node)}
+    inner |= {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}  # docstrings
+    for node in ast.walk(tree):
+        parts = [node] if isinstance(node, ast.Constant) and id(node) not in inner else []
+        parts = node.values if isinstance(node, ast.JoinedStr) else parts
+        message = "".join(str(part.value) if isinstance(part, ast.Constant) else f"‹{ast.unparse(part.value)}›"
+                          for part in parts)
+        if parts and c_messages.enough(message):
+            yield path, node.lineno, " ".join(message.split()), path.read_text().split("\n")[node.lineno - 1].strip()
+
+
+def all_messages():
+    inside = [path for path in files() if path.parts[len(ROOT.parts)] not in ("tests", "bench", "tools")]
+    yield from c_messages.messages([path for path in inside if path.suffix == ".c"])
+    for path in inside:
+        if path.suffix == ".py":
+            yield from python_messages(path)
+
+
+def is_prose(path, message):
+    return str(path.relative_to(ROOT)) not in NOT_PROSE and " " in message and not re.search(r'[{,]\s*"\w+": ?', message)
 
 
 def collect():
+    """Returns for each kind a list of (file, sentence, what its reader also sees)."""
     kinds = {"pages": [], "comments": [], "messages": []}
     for path in files():
         name = path.relative_to(ROOT)
         if path.suffix == ".md":
-            kinds["pages"] += [(name, sentence) for sentence in page_sentences(path)]
+            kinds["pages"] += [(name, *found) for found in page_sentences(path)]
         elif path.suffix in CODE | {".py", ".sh"}:
-            kinds["comments"] += [(name, sentence) for comment in comments(path) for sentence in sentences(comment)]
-        if path.suffix == ".c" and path.parts[len(ROOT.parts)] not in ("tests", "bench"):
-            kinds["messages"] += [(name, message) for message in messages(path)]
+            kinds["comments"] += [(name, sentence, [before, code]) for comment, code in comments(path)
+                                  for sentence, before in sentences(comment)]
+    for path, line, message, statement in all_messages():
+        if is_prose(path, message):
+            kinds["messages"].append((f"{path.relative_to(ROOT)}:{line}", message, [statement]))
     return kinds
 
 
 def main():
+    if sys.argv[1:] == ["--left-out"]:
+        for path, line, message, _ in all_messages():
+            if not is_prose(path, message):
+                print(f"{path.relative_to(ROOT)}:{line}: {message}")
+        return
     seed, count = (sys.argv[1:] + [None, None])[:2]
     chance = random.Random(seed)
     for kind, found in collect().items():
         print(f"{kind}: {len(found)} sentences")
-        for name, sentence in chance.sample(found, min(int(count or 20), len(found))):
-            print(f"  {sentence}\n      {name}")
+        for name, sentence, around in chance.sample(found, min(int(count or 20), len(found))):
+            print(f"  {sentence}")
+            for line in filter(None, around):
+                print(f"      near it: {line[:240]}")
+            print(f"      {name}")
 
 
 if __name__ == "__main__":

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/json.h"
+#include "base/show.h"
 #include "base/trace.h"
 #include "watcher/server.h"
 
@@ -95,7 +96,7 @@ static void report_waiting(const char *root, long process)
 
 	buf_text(&progress, "");
 	describe_progress(root, &progress);
-	fprintf(stderr,
+	show_print(stderr,
 		"reftest: waiting for the watcher of %s (process %ld)%s; Ctrl-C ends only this command, not the "
 		"watcher; add --alone to work without the watcher\n",
 		root, process, progress.length > 0 ? progress.data : "");

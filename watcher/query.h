@@ -1,5 +1,4 @@
-/* query - computes the watcher's answers to the queries that clients send through its socket. watcher/server.h lists
- * the queries. */
+/* query - computes the watcher's answers to the queries that watcher/server.h lists and clients send. */
 #ifndef REFTEST_WATCHER_QUERY_H
 #define REFTEST_WATCHER_QUERY_H
 

@@ -8,7 +8,7 @@
 #include <sys/signalfd.h>
 #include <unistd.h>
 
-#include "base/utf8.h"
+#include "base/unsafe_character.h"
 
 enum { STDOUT_BYTES = 1 << 16, LINE_BYTES = 4096 };
 
@@ -45,8 +45,7 @@ static bool take_keys(struct tty *tty)
 	return tcsetattr(STDIN_FILENO, TCSANOW, &tty->raw) == 0;
 }
 
-/* Returns whether keys can be read now. If another process used the terminal in the meantime, sets the terminal's modes
- * again. */
+/* Returns whether keys can be read now. Sets the terminal's modes again if another process used the terminal. */
 static bool has_keys(struct tty *tty)
 {
 	if (!tty->keys)
@@ -169,8 +168,8 @@ void tty_hide(struct tty *tty)
 	/* Erase row by row. If all rows are erased by one "erase to the end of the screen", some terminals keep a copy
 	 * of the rows in their scrollback. */
 	for (int i = 1; i < rows; i++)
-		printf("\033[2K\033[A");
-	printf("\r\033[2K");
+		fputs("\033[2K\033[A", stdout);
+	fputs("\r\033[2K", stdout);
 	tty->drawn = 0;
 }
 
@@ -183,17 +182,17 @@ struct line {
 
 static void add(struct line *line, const char *text)
 {
-	for (size_t left = strlen(text); left > 0 && line->used < line->room;) {
-		size_t step = utf8_length(text, left);
+	char escape[ESCAPE_MAX];
 
-		step = step == 0 ? 1 : step;
-		if (line->length + step + 16 > sizeof line->text)
+	for (size_t left = strlen(text), step; left > 0 && line->used < line->room; text += step, left -= step) {
+		step = character_escape(text, left, escape);
+		size_t width = escape[0] != '\0' ? strlen(escape) : step, columns = escape[0] != '\0' ? width : 1;
+
+		if (line->length + width + 16 > sizeof line->text || line->used + (int)columns > line->room)
 			return;
-		memcpy(line->text + line->length, text, step);
-		line->length += step;
-		line->used++;
-		text += step;
-		left -= step;
+		memcpy(line->text + line->length, escape[0] != '\0' ? escape : text, width);
+		line->length += width;
+		line->used += (int)columns;
 	}
 }
 

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/buf.h"
+#include "base/show.h"
 
 /* ---- JSON ----------------------------------------------------------------------------------------------------- */
 
@@ -112,9 +113,9 @@ static const char *plural(int64_t count)
 static void print_seconds(double seconds)
 {
 	if (seconds < 1)
-		printf("%.1f ms\n", seconds * 1e3);
+		show_print(stdout, "%.1f ms\n", seconds * 1e3);
 	else
-		printf("%.2f s\n", seconds);
+		show_print(stdout, "%.2f s\n", seconds);
 }
 
 static void print_statuses(const int *by_status, const char *none)
@@ -123,10 +124,10 @@ static void print_statuses(const int *by_status, const char *none)
 
 	for (int s = 0; s < STATUS_COUNT; s++)
 		if (by_status[s] > 0) {
-			printf("%s%d %s", comma, by_status[s], status_name((enum status)s));
+			show_print(stdout, "%s%d %s", comma, by_status[s], status_name((enum status)s));
 			comma = ", ";
 		}
-	printf("%s", comma[0] == '\0' ? none : "");
+	show_print(stdout, "%s", comma[0] == '\0' ? none : "");
 }
 
 /* ---- the interface
@@ -161,7 +162,7 @@ void print_planned(const struct watch_output *output, const struct batch_counts 
 	}
 	if (batch->definitions < 2 || batch->cases_planned == 0)
 		return;
-	printf("-- %d definitions: %" PRId64 " case%s to run, %" PRId64 " stored; planned in ", batch->definitions,
+	show_print(stdout, "-- %d definitions: %" PRId64 " case%s to run, %" PRId64 " stored; planned in ", batch->definitions,
 	       batch->cases_planned, plural(batch->cases_planned), batch->cases_cached);
 	print_seconds(batch->seconds);
 }
@@ -176,7 +177,7 @@ void print_result(const struct watch_output *output, const struct batch_counts *
 	if (result->status == STATUS_PASSED && result->known && result->started <= 0 && result->findings == 0) {
 		if (batch->number == 1 || batch->definitions > 8)
 			return;
-		printf("verified %s/%s  %u case%s, as before; ", result->file->op_type, result->file->name,
+		show_print(stdout, "verified %s/%s  %u case%s, as before; ", result->file->op_type, result->file->name,
 		       result->counts.cases, plural(result->counts.cases));
 		print_seconds(batch->seconds);
 		return;
@@ -196,7 +197,7 @@ void print_gone(const struct watch_output *output, const struct batch_counts *ba
 	}
 	const char *name = path + strlen("definitions/");
 
-	printf("gone     %.*s\n", (int)(strlen(name) - strlen(".json")), name);
+	show_print(stdout, "gone     %.*s\n", (int)(strlen(name) - strlen(".json")), name);
 }
 
 void print_batch(const struct watch_output *output, const struct batch_counts *batch)
@@ -212,12 +213,12 @@ void print_batch(const struct watch_output *output, const struct batch_counts *b
 		end_event(&out);
 		return;
 	}
-	printf("-- %d definition%s: ", batch->definitions, plural(batch->definitions));
+	show_print(stdout, "-- %d definition%s: ", batch->definitions, plural(batch->definitions));
 	print_statuses(batch->verdicts, "none");
-	printf("%s; %" PRId64 " case%s run, %" PRId64 " cached; ", batch->gone > 0 ? " (some were deleted)" : "",
+	show_print(stdout, "%s; %" PRId64 " case%s run, %" PRId64 " cached; ", batch->gone > 0 ? " (some were deleted)" : "",
 	       batch->cases_run, plural(batch->cases_run), batch->cases_cached);
 	if (batch->written > 0)
-		printf("%d test file%s written; ", batch->written, plural(batch->written));
+		show_print(stdout, "%d test file%s written; ", batch->written, plural(batch->written));
 	print_seconds(batch->seconds);
 }
 
@@ -232,9 +233,9 @@ void print_ready(const struct watch_output *output, const char *root, const stru
 		end_event(&out);
 		return;
 	}
-	printf("== watching %s: %d definition%s, ", root, table->count, plural(table->count));
+	show_print(stdout, "== watching %s: %d definition%s, ", root, table->count, plural(table->count));
 	print_statuses(table->by_status, "nothing known");
-	printf("\n");
+	show_print(stdout, "\n");
 	fflush(stdout);
 }
 
@@ -247,7 +248,7 @@ void print_notice(const struct watch_output *output, const char *sentence)
 		end_event(&out);
 	}
 	fflush(stdout);
-	fprintf(stderr, "reftest: %s\n", sentence);
+	show_print(stderr, "reftest: %s\n", sentence);
 }
 
 void print_command(const struct watch_output *output, const char *how_it_ended)
@@ -258,7 +259,7 @@ void print_command(const struct watch_output *output, const char *how_it_ended)
 		add_text(&out, "ended", how_it_ended);
 		end_event(&out);
 	} else {
-		printf("-- the command of --exec ended: %s\n", how_it_ended);
+		show_print(stdout, "-- the command of --exec ended: %s\n", how_it_ended);
 		fflush(stdout);
 	}
 }

@@ -9,8 +9,9 @@
  * reference that clamps one of them.
  *
  * In rows with row % 16 == 7 both halves are large, and the product overflows float16: gates have magnitudes from 256
- * to 512 and factors up to 1024. (For float16 inputs, gates have magnitudes from 128 to 256 and factors up to 128.) In
- * rows with row % 16 == 11 the gates are below 2^-15, which is subnormal in float16, and the factors are large. These
+ * to 512 and factors up to 1024. (For float16 inputs, gates have magnitudes from 128 to 256 and factors up to 128. In
+ * the second set of values these gates are from -512 to -256 and factors up to 512, so the product of gate and factor
+ * overflows, but the result is 0.) In rows with row % 16 == 11 the gates are below 2^-15, which is subnormal in float16, and the factors are large. These
  * rows detect gates that are flushed to zero, and gates or activations that are converted to float16 although the
  * tensor has another dtype. In float16 the gates of these rows are multiples of 2^-23. The activation of such a gate is
  * half the gate, which float16 represents exactly; a reference may therefore compute it in float16. */
@@ -31,6 +32,7 @@ struct activation_fill {
 	int64_t half; /* columns of the output */
 	int second;   /* is this the second set of values? */
 	int gate, up; /* for rows with large gates and factors: log2 of the smallest gate and of the limit of factors */
+	int negative; /* are the gates of these rows negative only? */
 	int fine;     /* the number of fraction bits of gates below 2^-15 */
 };
 
@@ -38,14 +40,16 @@ struct activation_fill {
 static inline struct activation_fill activation_fill_of(const struct op_case *c)
 {
 	const struct op_arg *input = &c->problem->inputs[0];
-	int narrow = input->dtype == DTYPE_FLOAT16;
-	struct activation_fill f = {input_key(c, 0),
-				    c->axis[input->axis[input->rank - 1]] / 2,
-				    c->contents == CONTENTS_SECOND,
-				    narrow ? 7 : 8,
-				    narrow ? 7 : 10,
-				    narrow ? 8 : 20};
+	int narrow = input->dtype == DTYPE_FLOAT16, second = c->contents == CONTENTS_SECOND;
+	struct activation_fill f;
 
+	f.key = input_key(c, 0);
+	f.half = c->axis[input->axis[input->rank - 1]] / 2;
+	f.second = second;
+	f.gate = narrow && !second ? 7 : 8;
+	f.up = !narrow ? 10 : second ? 9 : 7;
+	f.negative = narrow && second;
+	f.fine = narrow ? 8 : 20;
 	return f;
 }
 
@@ -60,7 +64,7 @@ HOST_DEVICE static inline float activation_at(const struct activation_fill *f, i
 	/* Rows with row % 16 == 7 have no gate where 1 + erf(x) cancels, because the large factor would magnify the
 	 * error. */
 	if (row % 16 == 7 && column < f->half)
-		return (noise + (noise < 0 ? -1.0f : 1.0f)) * float_power(f->gate);
+		return (noise < 0 ? noise - 1 : f->negative ? -noise - 1 : noise + 1) * float_power(f->gate);
 	if (row % 16 == 7)
 		return noise * float_power(f->up);
 	if (column >= f->half)

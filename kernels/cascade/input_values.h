@@ -85,7 +85,7 @@ struct cascade_fill {
 	uint64_t key;
 	int is_s;
 	int64_t states, heads;
-	int64_t turn; /* token 0, head 0 has this row of the table above */
+	int64_t turn; /* the row of the table above that token 0, head 0 has */
 	int state; /* the number of the state in a tensor that holds one state; -1: the tensor holds all states */
 };
 

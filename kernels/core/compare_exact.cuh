@@ -52,7 +52,8 @@ enum count { MISSES, ZERO_HITS, ODD, /* ODD: pairs in which an element is not fi
 /* The counters and maxima that the blocks of a launch update in global memory. All of them are zero between
  * launches. */
 struct compare_board {
-	uint32_t pieces;                     /* number of pieces that blocks have claimed, without each block's first */
+	uint32_t pieces;                     /* number of pieces that blocks have claimed, not counting the first piece
+	                                      * of each block */
 	uint32_t finished;                   /* number of blocks that have stored all their results */
 	unsigned long long max_abs, max_rel; /* the bit patterns of doubles */
 	unsigned long long count[COUNTS];

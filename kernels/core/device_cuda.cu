@@ -25,7 +25,7 @@ struct cuda_device {
 	cudaStream_t stream;
 	struct compare_cuda compare;
 	unsigned long long *found; /* result of a search, in device memory */
-	unsigned most_blocks;      /* grid size of the search kernels */
+	unsigned most_blocks;      /* the largest number of blocks of the search kernels */
 	bool broken;
 	char why[256]; /* the sticky error, if the device is broken */
 	char class_name[16], product[256];

@@ -3,8 +3,8 @@
  * outside of the loop.
  *
  * Storing a double as a narrow float must have the effect of a single rounding. The double is therefore first truncated
- * to a float whose last bit is set if bits were lost (rounding to odd). When this float is rounded to 22 bits or fewer,
- * a value that is not a tie is then not rounded as a tie. */
+ * to a float whose last bit is set if bits were lost (rounding to odd). Rounding this float to 22 bits or fewer then
+ * gives the same result as rounding the double. */
 #include "kernels/core/dtype_convert.h"
 
 #include <math.h>

@@ -7,6 +7,7 @@
 
 #include "base/arena.h"
 #include "base/json.h"
+#include "kernels/core/described_default.h"
 #include "kernels/core/device.h"
 #include "kernels/core/op.h"
 #include "kernels/core/roles.h"
@@ -110,6 +111,7 @@ static int read_args(struct request *request, const cJSON *definition, const cha
 
 		arg->name = arena_string(&request->arena, item->string);
 		arg->optional = cJSON_IsTrue(json_member(item, "optional"));
+		arg->description = text_or(&request->arena, item, "description", NULL);
 		if (dtype == NULL || !dtype_parse(dtype, &arg->dtype))
 			return malformed(err, "a \"dtype\"");
 		if (read_shape(request, json_member(item, "shape"), arg, err) < 0)
@@ -182,6 +184,7 @@ static void read_scalars(struct request *request, const cJSON *json)
 			c->scalar[i] = given->valuedouble;
 		else if (cJSON_IsBool(given))
 			c->scalar[i] = cJSON_IsTrue(given);
+		described_set_scalar(request->op, c, i, c->scalar[i]);
 	}
 }
 
@@ -336,7 +339,7 @@ static int tensor_at(const struct request *request, const struct op_arg *arg, co
 	if (place->data == NULL && out->elements > 0)
 		return err_set(err, "the tensor '%s' is missing", arg->name);
 	if (place->bytes != dtype_bytes(arg->dtype, out->elements))
-		return err_set(err, "'%s' needs %lld bytes, but its place has %lld", arg->name,
+		return err_set(err, "the tensor '%s' needs %lld bytes, but the caller passed %lld", arg->name,
 			       (long long)dtype_bytes(arg->dtype, out->elements), (long long)place->bytes);
 	return 0;
 }
@@ -403,7 +406,7 @@ SHOWN int reftest_roles(const char *text, char *out, size_t room)
 		op_names_write(&names, &request.problem, &json);
 		buf_text(&json, "}");
 		if (json.length >= room)
-			code = err_set(&err, "the roles need %zu bytes, but `room` is %zu", json.length + 1, room);
+			code = err_set(&err, "the roles need %zu bytes, but the caller passed %zu", json.length + 1, room);
 	}
 	code = answer(&request, code, &err, out, room);
 	if (code == TRUTH_OK)
@@ -561,7 +564,7 @@ static int recover(struct request *request, const struct truth_place *in, const 
 	if (!c->probe)
 		return malformed(err, "\"probe\"");
 	if (request->op->probe == NULL) {
-		err_set(err, "the outputs of family %s do not show its constants", request->op->name);
+		err_set(err, "family %s has no case whose outputs show the hidden constants", request->op->name);
 		return TRUTH_NONE;
 	}
 	if (inputs_at(request, in, inputs, err) != TRUTH_OK || outputs_at(request, out, outputs, err) != TRUTH_OK)
@@ -605,7 +608,7 @@ static int left_at(const struct request *request, const struct truth_place *left
 		if (left[i].data == NULL)
 			continue;
 		if (!has_own_truth(request, i)) {
-			err_set(err, "%s leaves its input '%s' unchanged, or writes an output in place of it",
+			err_set(err, "%s leaves its input '%s' unchanged, or replaces it by an output",
 				problem->name, problem->inputs[i].name);
 			return TRUTH_BAD;
 		}
@@ -681,7 +684,7 @@ SHOWN int reftest_judge(const char *text, int output, const struct truth_place *
 		judged = request.op->judge(&request.op_case, output, inputs, &theirs[output], &ours[output], &metrics,
 		                         &err);
 	if (code == TRUTH_OK && judged == 0)
-		err_set(&err, "the family of %s does not judge this output itself: compare it by its tolerance rule",
+		err_set(&err, "the family of %s does not judge this output itself: compare each element with the tolerance rule",
 			request.problem.name);
 	if (code == TRUTH_OK)
 		code = judged < 0 ? TRUTH_BAD : judged == 0 ? TRUTH_NONE : metrics.passed ? TRUTH_OK : TRUTH_REFUSED;

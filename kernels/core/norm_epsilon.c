@@ -141,7 +141,7 @@ static void attest(struct op_constant *eps, double value, const char *source)
 		eps->value = value;
 		snprintf(eps->source, sizeof eps->source, "%s", source);
 	} else if (eps->conflict[0] == '\0' && fabs(eps->value - value) > 1e-9 * eps->value) {
-		snprintf(eps->conflict, sizeof eps->conflict, "eps is %g by %s, but %g by %s", eps->value, eps->source,
+		snprintf(eps->conflict, sizeof eps->conflict, "eps is %g according to %s, but %g according to %s", eps->value, eps->source,
 			 value, source);
 	}
 }

@@ -51,6 +51,7 @@ struct op_arg {
 	int rank; /* OP_SCALAR, or 0 … OP_RANK */
 	int axis[OP_RANK]; /* index into problem.axes */
 	bool optional;
+	const char *description; /* NULL: none */
 };
 
 /* The part of a definition that an op family may read. A family never sees the reference's source, because reftest
@@ -114,7 +115,7 @@ struct rule {
  * result of an edge case is a finding, which reftest reports beside the verdict. */
 struct op_edge {
 	const char *name;       /* the edge's name in the id of the case: "no_rows" */
-	const char *convention; /* the convention, for messages: "no rows in, no rows out" */
+	const char *convention; /* the convention, for messages: "an input without rows gives an output without rows" */
 };
 
 /* The values that an input must hold after the reference ran: the truth at index `place`, within the bounds of rule(c,
@@ -289,7 +290,7 @@ struct op_cuda {
 
 /* One family; the table is sorted by name. A digest is 32 hex digits, computed over source files. `truth_digest` covers
  * the family's whole folder and the code that all families share. `inputs_digest` covers the family's host code
- * (inputs, sizes, rule, judge) and the shared code that the host code uses. */
+ * (inputs, sizes, rule, judge) and the shared code that the host code uses. Both cover this header and ops.c. */
 struct op_entry {
 	const struct op *op;
 	const char *truth_digest, *inputs_digest;

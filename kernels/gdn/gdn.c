@@ -253,6 +253,7 @@ struct gdn_fill gdn_fill_of(const struct op_case *c, int input)
 	f.follows = e.q_heads == e.k_heads;
 	f.l2norm = gdn_l2norm(c, &roles);
 	f.second = c->contents == CONTENTS_SECOND;
+	f.doubtful = recurrence_is_doubtful(c, e.total);
 	recurrence_size_keys(e.k_dim, &f.eighths, &f.exponent);
 	return f;
 }

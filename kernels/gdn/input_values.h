@@ -28,6 +28,7 @@ struct gdn_fill {
 	int part;            /* enum gdn_part */
 	int follows, l2norm;
 	bool second; /* is this the second set of values? */
+	bool doubtful; /* are the logits of beta in [0, 1)? */
 	int64_t heads, dim; /* lengths of the axes after the tokens; dim is 1 for a and b */
 	int eighths;        /* the elements of k are uniform on [-1, 1) * eighths / 8 * 2^exponent */
 	int exponent;
@@ -90,7 +91,7 @@ HOST_DEVICE static inline float gdn_at(const struct gdn_fill *f, int64_t row, in
 	case GDN_DT_BIAS:
 		return recurrence_bias(f->second, value);
 	case GDN_B:
-		return recurrence_logit(f->second, 5 * token + head, value);
+		return recurrence_logit(f->second, f->doubtful, 5 * token + head, value);
 	case GDN_BUFFER:
 		return gdn_untouched(value);
 	default:

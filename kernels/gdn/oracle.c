@@ -41,7 +41,7 @@ static int check_indices(const char *name, const struct gdn_extent *e, bool writ
 			 struct err *err)
 {
 	int64_t *owner =
-	    calloc((size_t)e->slots + 1, sizeof *owner); /* for each slot, 1 + the sequence that uses it */
+	    calloc((size_t)e->slots + 1, sizeof *owner); /* for each slot, 1 + its sequence, or 0 */
 	int rc = 0;
 
 	if (owner == NULL)
@@ -129,7 +129,7 @@ int gdn_check(const struct op_case *c, const struct tensor *in, struct err *err)
 }
 
 /* A case for which the truth is being computed. */
-struct queues {
+struct computation {
 	struct gdn_roles roles;
 	struct gdn_extent e;
 	const struct tensor *in;
@@ -139,14 +139,14 @@ struct queues {
 	bool v_last, l2norm, updates, buffer_by_slot;
 };
 
-static int64_t slot_of(const struct queues *w, int64_t n)
+static int64_t slot_of(const struct computation *w, int64_t n)
 {
 	bool indexed = w->roles.indices >= 0 && w->in[w->roles.indices].data != NULL;
 
 	return indexed ? check_integer(&w->in[w->roles.indices], n) : n;
 }
 
-static void tokens_of(const struct queues *w, int64_t n, int64_t *first, int64_t *end)
+static void tokens_of(const struct computation *w, int64_t n, int64_t *first, int64_t *end)
 {
 	int offsets = w->roles.cu_seqlens;
 
@@ -155,7 +155,7 @@ static void tokens_of(const struct queues *w, int64_t n, int64_t *first, int64_t
 }
 
 /* Reads a row of q or k, and normalises it if the case has the l2norm option. */
-static void read_row(const struct queues *w, int input, int64_t row, double *out)
+static void read_row(const struct computation *w, int input, int64_t row, double *out)
 {
 	int64_t dim = w->e.k_dim;
 	double square = 0;
@@ -177,13 +177,13 @@ static inline double dot(const double *a, const double *b, int64_t count)
 	return sum;
 }
 
-static double weight_of(const struct queues *w, int input, int64_t index)
+static double weight_of(const struct computation *w, int input, int64_t index)
 {
 	return dtype_load(w->in[input].data, w->in[input].dtype, index);
 }
 
 /* Processes one token of value head h. `state` is [V][K]; `row` has space for q, k, v and the output. */
-WIDE static void step(const struct queues *w, int64_t token, int64_t h, double *state, double *row)
+WIDE static void step(const struct computation *w, int64_t token, int64_t h, double *state, double *row)
 {
 	const struct gdn_extent *e = &w->e;
 	int64_t place = token * e->v_heads + h, dim = e->k_dim;
@@ -211,7 +211,7 @@ WIDE static void step(const struct queues *w, int64_t token, int64_t h, double *
 
 /* Copies a state from `from`, which may be [K][V], to `to` as [V][K]. If `back` is set, copies in the other
  * direction. */
-static void turn(const struct queues *w, const double *from, double *to, bool back)
+static void turn(const struct computation *w, const double *from, double *to, bool back)
 {
 	int64_t rows = w->e.v_dim, columns = w->e.k_dim;
 
@@ -224,7 +224,7 @@ static void turn(const struct queues *w, const double *from, double *to, bool ba
 }
 
 /* Stores a state in the buffer of intermediate states. `stored` has space for one state. */
-static void keep(const struct queues *w, int64_t n, int64_t token, int64_t h, const double *state, double *stored)
+static void keep(const struct computation *w, int64_t n, int64_t token, int64_t h, const double *state, double *stored)
 {
 	const struct gdn_extent *e = &w->e;
 	int64_t row = w->buffer_by_slot ? slot_of(w, n) : n, size = e->v_dim * e->k_dim;
@@ -234,7 +234,7 @@ static void keep(const struct queues *w, int64_t n, int64_t token, int64_t h, co
 		        stored);
 }
 
-static void run_head(const struct queues *w, int64_t n, int64_t h)
+static void run_head(const struct computation *w, int64_t n, int64_t h)
 {
 	const struct gdn_extent *e = &w->e;
 	int64_t size = e->v_dim * e->k_dim, place = (slot_of(w, n) * e->v_heads + h) * size, first, end;
@@ -259,7 +259,7 @@ static void run_head(const struct queues *w, int64_t n, int64_t h)
 }
 
 /* Copies the input pool to the output. Without an input pool, the output is zeros. */
-static void copy_states(const struct queues *w)
+static void copy_states(const struct computation *w)
 {
 	struct tensor *to = &w->out[w->roles.new_state];
 	const struct tensor *from = w->roles.state >= 0 ? &w->in[w->roles.state] : NULL;
@@ -288,7 +288,7 @@ static struct tensor *buffer_of(const struct op_case *c, const struct gdn_roles 
 int gdn_oracle(const struct op_case *c, const struct tensor *in, struct tensor *out, struct err *err)
 {
 	struct gdn_roles roles = gdn_roles_of(c->problem);
-	struct queues w = {
+	struct computation w = {
 	    .roles = roles,
 	    .e = gdn_extent_of(c, &roles),
 	    .in = in,

@@ -100,7 +100,7 @@ static int find_inputs(const struct op_problem *problem, struct gdn_roles *roles
 		return err_set(why, rank == 3
 					? "an output [total tokens, heads, dim] needs an input cu_seqlens, which "
 					  "divides the tokens into sequences"
-					: "an output [batch, tokens, heads, dim] needs no input cu_seqlens");
+					: "an output [batch, tokens, heads, dim] does not allow an input cu_seqlens");
 	return 0;
 }
 

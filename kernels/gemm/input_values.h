@@ -113,8 +113,8 @@ struct gemm_fill {
 	int is_a;
 	int bits;   /* the number of fraction bits */
 	int lifted; /* do the sums of some rows rise above float16's maximum? */
-	int shift;  /* special columns are multiplied by 2^-this in A and by 2^this in B */
-	int scale;  /* other elements of lifted rows are multiplied by 2^this */
+	int shift;  /* special columns of A are multiplied by 2^-shift, those of B by 2^shift */
+	int scale;  /* other elements of lifted rows are multiplied by 2^scale */
 	int spread; /* the exponent of the scale of columns with k % 8 == 5; columns with k % 8 == 6 have the negative
 		     * exponent */
 };

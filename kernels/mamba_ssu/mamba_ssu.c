@@ -10,7 +10,8 @@
  * per head.
  *
  * The reference may write to the input state, because the operation updates it in place. The state that the reference
- * returns is compared.
+ * returns is compared. If the state is no output and its description says that it is updated in place, the reference
+ * must write to it (SSU_IN_PLACE).
  *
  * Tolerances. A float32 sum of S products of magnitude 1 is off by 1e-6. Where dt is 96, the products have a magnitude
  * of a hundred, and their sum is off by 1e-4. The gate multiplies y by at most 16. The atol of y is 2^-12 sqrt(S), a
@@ -158,6 +159,14 @@ static int match_shapes(const struct op_problem *problem, const struct ssu_roles
 	return 0;
 }
 
+/* The bits of the variant that op.match returns. */
+enum { SSU_IN_PLACE = 1 }; /* the new states are only in the input state: a reference must write to it */
+
+static bool says_in_place(const struct op_arg *state)
+{
+	return match_contains(state->description, "in place") || match_contains(state->description, "in-place");
+}
+
 static int match(const struct op_problem *problem, struct err *why)
 {
 	struct ssu_roles roles;
@@ -178,7 +187,7 @@ static int match(const struct op_problem *problem, struct err *why)
 		return match_refuse(problem, c,
 				    "the same number of groups as B, and a number that divides the number of "
 				    "heads", why);
-	return 0;
+	return roles.new_state < 0 && says_in_place(state) ? SSU_IN_PLACE : 0;
 }
 
 struct ssu_roles ssu_roles_of(const struct op_problem *problem)
@@ -290,12 +299,13 @@ static struct op_in_place in_place(const struct op_case *c, int input)
 {
 	struct ssu_roles roles = ssu_roles_of(c->problem);
 
-	return (struct op_in_place){input == roles.state ? ssu_states_place(c->problem, &roles) : OP_KEPT, true};
+	return (struct op_in_place){input == roles.state ? ssu_states_place(c->problem, &roles) : OP_KEPT,
+	                            (c->variant & SSU_IN_PLACE) == 0};
 }
 
 /* Returns the value of a Python scalar. pad_slot_id is -1, as in models, or another negative number, or (only with slot
- * indices) the number of a slot. dt_softplus is true in one set of values and false in the other; if a case omits it,
- * it is false. */
+ * indices) the number of a slot; in a batch of one it is -1 in both sets of values. dt_softplus is true in one set and
+ * false in the other; if a case omits it, it is false. No case omits pad_slot_id. */
 static double scalar(const struct op_case *c, int input)
 {
 	struct ssu_roles roles = ssu_roles_of(c->problem);
@@ -304,10 +314,10 @@ static double scalar(const struct op_case *c, int input)
 	bool indexed = roles.indices >= 0 && (c->absent >> roles.indices & 1) == 0;
 
 	if ((c->absent >> input & 1) != 0)
-		return 0;
+		return input == roles.pad ? (double)NAN : 0;
 	if (input != roles.pad)
 		return fifth == second;
-	if (!second)
+	if (!second || e.batch == 1)
 		return fifth ? -7 : -1;
 	return fifth && indexed ? (double)(e.slots / 2) : -9;
 }
@@ -388,7 +398,7 @@ static int check_indices(const char *name, const struct ssu_extent *e, int64_t p
                          struct err *err)
 {
 	int64_t *owner =
-	    calloc((size_t)e->slots + 1, sizeof *owner); /* for each slot, 1 + the sequence that uses it */
+	    calloc((size_t)e->slots + 1, sizeof *owner); /* for each slot, 1 + its sequence, or 0 */
 	int rc = 0;
 
 	if (owner == NULL)
@@ -474,7 +484,7 @@ int ssu_check(const struct op_case *c, const struct tensor *in, struct err *err)
 /* --- the truth ---------------------------------------------------------------------------------------------------- */
 
 /* A case for which the truth is being computed. */
-struct queues {
+struct computation {
 	struct ssu_roles roles;
 	struct ssu_extent e;
 	const struct tensor *in;
@@ -489,14 +499,14 @@ static double softplus(double x)
 }
 
 /* Returns element `index` of an input, or 0 if the input is absent. */
-static double value_of(const struct queues *w, int input, int64_t index)
+static double value_of(const struct computation *w, int input, int64_t index)
 {
 	return input < 0 || w->in[input].data == NULL ? 0 : dtype_load(w->in[input].data, w->in[input].dtype, index);
 }
 
 /* Returns an element of an input that has either one value per head, or one per head and element. `row` is the index of
  * the head, counted over all sequences if the input has a batch axis. */
-static double weight_of(const struct queues *w, int input, int by_element, int64_t row, int64_t i)
+static double weight_of(const struct computation *w, int input, int by_element, int64_t row, int64_t i)
 {
 	if (input >= 0 && w->in[input].rank == by_element)
 		return value_of(w, input, row * w->e.dim + i);
@@ -505,7 +515,7 @@ static double weight_of(const struct queues *w, int input, int by_element, int64
 
 /* Updates the S states of element i of sequence n and head h in `state`, and returns y before the gate. `a`, `b` and
  * `c` hold S elements. */
-static double update(const struct queues *w, int64_t n, int64_t h, int64_t i, double *state, const double *a,
+static double update(const struct computation *w, int64_t n, int64_t h, int64_t i, double *state, const double *a,
                      const double *b, const double *c)
 {
 	double x = value_of(w, w->roles.x, (n * w->e.heads + h) * w->e.dim + i);
@@ -519,7 +529,7 @@ static double update(const struct queues *w, int64_t n, int64_t h, int64_t i, do
 	return y + weight_of(w, w->roles.d, 2, h, i) * x;
 }
 
-static void read_decays(const struct queues *w, int64_t h, int64_t i, double *out)
+static void read_decays(const struct computation *w, int64_t h, int64_t i, double *out)
 {
 	const struct tensor *a = &w->in[w->roles.a];
 
@@ -529,7 +539,7 @@ static void read_decays(const struct queues *w, int64_t h, int64_t i, double *ou
 		out[j] = dtype_load(a->data, a->dtype, h);
 }
 
-static void run_head(const struct queues *w, int64_t n, int64_t h)
+static void run_head(const struct computation *w, int64_t n, int64_t h)
 {
 	const struct ssu_extent *e = &w->e;
 	const struct tensor *state = &w->in[w->roles.state], *b = &w->in[w->roles.b], *c = &w->in[w->roles.c];
@@ -561,7 +571,7 @@ static void run_head(const struct queues *w, int64_t n, int64_t h)
 	free(row);
 }
 
-static void copy_states(const struct queues *w)
+static void copy_states(const struct computation *w)
 {
 	const struct tensor *from = &w->in[w->roles.state];
 	struct tensor *to = w->new_state;
@@ -576,7 +586,7 @@ static void copy_states(const struct queues *w)
 static int oracle(const struct op_case *c, const struct tensor *in, struct tensor *out, struct err *err)
 {
 	struct ssu_roles roles = ssu_roles_of(c->problem);
-	struct queues w = {.roles = roles,
+	struct computation w = {.roles = roles,
 	                 .e = ssu_extent_of(c, &roles),
 	                 .in = in,
 	                 .out = out,

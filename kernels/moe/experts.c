@@ -25,7 +25,7 @@ struct visit {
 };
 
 /* Data that all steps of the computation share. */
-struct queues {
+struct computation {
 	const struct op_case *c;
 	const struct moe_roles *roles;
 	const struct tensor *in;
@@ -52,7 +52,7 @@ static bool is_here(const struct moe_extent *e, int64_t expert)
 }
 
 /* Lists the visits by expert, and the visits of one expert by token. */
-static void make_visits(struct queues *w, const struct routing *r)
+static void make_visits(struct computation *w, const struct routing *r)
 {
 	int64_t *expert = take(w->e.tokens * r->picks, sizeof *expert), *next = take(w->e.local, sizeof *next);
 	double *weight = take(w->e.tokens * r->picks, sizeof *weight);
@@ -77,7 +77,7 @@ static void make_visits(struct queues *w, const struct routing *r)
 	free(weight);
 }
 
-static int64_t most_visits(const struct queues *w)
+static int64_t most_visits(const struct computation *w)
 {
 	int64_t most = 0;
 
@@ -89,15 +89,15 @@ static int64_t most_visits(const struct queues *w)
 /* --- numbers ------------------------------------------------------------------------------------------------------ */
 
 /* Returns element `index` of an input, or 1 if there is no such input. */
-static double value(const struct queues *w, int input, int64_t index)
+static double value(const struct computation *w, int input, int64_t index)
 {
 	return input < 0 ? 1 : dtype_load(w->in[input].data, w->in[input].dtype, index);
 }
 
 /* Reads row `row` (counted over all experts) of weights with `columns` columns, and multiplies it by row `scale_row` of
  * its scales, each of which applies to `block` columns. */
-static void read_row(const struct queues *w, int input, int64_t row, int64_t columns, int scales, int64_t scale_row,
-		     int64_t block, double *out)
+static void read_row(const struct computation *w, int input, int64_t row, int64_t columns, int scales,
+                     int64_t scale_row, int64_t block, double *out)
 {
 	int64_t blocks = columns / block;
 
@@ -111,7 +111,7 @@ static void read_row(const struct queues *w, int input, int64_t row, int64_t col
 }
 
 /* Reads the hidden states of a token, times their scales and `factor`. */
-static void read_hidden(const struct queues *w, int64_t token, double factor, double *out)
+static void read_hidden(const struct computation *w, int64_t token, double factor, double *out)
 {
 	const struct moe_extent *e = &w->e;
 
@@ -144,7 +144,7 @@ static bool is_large(const struct moe_extent *e, int64_t visits)
 }
 
 /* Computes act[v][i] for all visits of local expert l. */
-static void first_product(struct queues *w, int64_t l)
+static void first_product(struct computation *w, int64_t l)
 {
 	const struct moe_extent *e = &w->e;
 	int64_t visits = w->start[l + 1] - w->start[l], rows = 2 * e->intermediate;
@@ -174,7 +174,7 @@ static void first_product(struct queues *w, int64_t l)
 }
 
 /* Adds the second product of local expert l to out[token][h] for all its visits. Only one thread writes a column h. */
-static void second_product(struct queues *w, int64_t l)
+static void second_product(struct computation *w, int64_t l)
 {
 	const struct moe_extent *e = &w->e;
 	const struct visit *visit = w->visit + w->start[l];
@@ -201,7 +201,7 @@ static void second_product(struct queues *w, int64_t l)
 	}
 }
 
-static void visit_expert(struct queues *w, int64_t l)
+static void visit_expert(struct computation *w, int64_t l)
 {
 	const struct visit *visit = w->visit + w->start[l];
 	int64_t visits = w->start[l + 1] - w->start[l];
@@ -218,7 +218,7 @@ static void visit_expert(struct queues *w, int64_t l)
 int experts_oracle(const struct op_case *c, const struct moe_roles *roles, const struct routing *r,
 		   const struct tensor *in, struct tensor *out, struct err *err)
 {
-	struct queues w = {.c = c, .roles = roles, .in = in, .e = moe_extent_of(c, roles)};
+	struct computation w = {.c = c, .roles = roles, .in = in, .e = moe_extent_of(c, roles)};
 	int64_t most;
 
 	if (out->elements != w.e.tokens * w.e.hidden)

@@ -231,17 +231,21 @@ static int64_t offset_of(const struct moe_extent *e, bool second)
 
 /* Returns the value of a Python scalar. In the first set of values, this device is the middle one, the scaling factor
  * is DeepSeek-V3's, and, if only scalars give the routing, 2 of 4 groups are kept. In the second set, this device's
- * first expert is no multiple of the number of local experts, the factor is below 1, and other numbers differ, too. */
+ * first expert is no multiple of the number of local experts, the factor is below 1, and other numbers differ, too. A
+ * reference may keep a result by one of the scalars; therefore up to 16 tokens have the same factor in both sets, and
+ * more tokens the same first expert. No default is known but that of the factor, 1. */
 static double scalar(const struct op_case *c, int input)
 {
 	struct moe_roles roles = moe_roles_of(c->problem);
 	struct moe_extent e = moe_extent_of(c, &roles);
 	bool second = c->contents == CONTENTS_SECOND, grouped = e.experts % 4 == 0 && e.experts >= 16;
 
+	if ((c->absent >> input & 1) != 0)
+		return input == roles.scaling ? 1 : (double)NAN;
 	if (input == roles.offset)
-		return (double)offset_of(&e, second);
+		return (double)offset_of(&e, second && e.tokens <= 16);
 	if (input == roles.scaling)
-		return second ? 0.625 : 2.5;
+		return second && e.tokens > 16 ? 0.625 : 2.5;
 	if (input == roles.groups)
 		return !grouped ? 1 : second ? 2 : 4;
 	if (input == roles.kept_groups)
@@ -509,7 +513,7 @@ static int check(const struct op_case *c, const struct tensor *in, struct err *e
 	if (routing_of(c, &roles, &routing, err) != 0)
 		return -1;
 	if (e.offset < 0 || e.offset > e.experts - e.local)
-		return err_set(err, "%lld experts from expert %lld on are not a part of the %lld experts",
+		return err_set(err, "this device has %lld experts from number %lld on, but there are only %lld experts, numbered from 0",
 			       (long long)e.local, (long long)e.offset, (long long)e.experts);
 	for (int i = 0; i < c->problem->input_count; i++) {
 		if (in[i].data == NULL)

@@ -270,7 +270,7 @@ static int match_routing(const struct op_problem *problem, const struct moe_role
 		return refuse(problem, &problem->inputs[roles->id_weights], "one weight for each chosen expert", why);
 	if (roles->ids >= 0 && roles->id_weights < 0 && problem->inputs[roles->ids].dtype != DTYPE_INT32)
 		return refuse(problem, &problem->inputs[roles->ids],
-			      "int32 that hold a bfloat16 weight in their low half, or a separate input of "
+			      "int32 elements with a bfloat16 weight in their low half, or a separate input of "
 			      "weights", why);
 	return 0;
 }
@@ -287,7 +287,7 @@ int moe_roles_match(const struct op_problem *problem, const struct moe_roles *ro
 	find(problem, &stray);
 	if (stray >= 0)
 		return refuse(problem, &problem->inputs[stray],
-			      "an input with a role in a mixture of experts that no other input has",
+			      "an input of a mixture of experts, and none twice",
 			      why);
 	for (int i = 0; i < problem->input_count; i++) {
 		const struct op_arg *arg = &problem->inputs[i];

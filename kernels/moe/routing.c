@@ -88,7 +88,7 @@ static void attest(struct op_constant *constant, double value, const char *sourc
 		constant->value = value;
 		snprintf(constant->source, sizeof constant->source, "%s", source);
 	} else if (constant->conflict[0] == '\0' && constant->value != value) {
-		snprintf(constant->conflict, sizeof constant->conflict, "%s is %g by %s, but %g by %s", constant->name,
+		snprintf(constant->conflict, sizeof constant->conflict, "%s is %g according to %s, but %g according to %s", constant->name,
 			 constant->value, constant->source, value, source);
 	}
 }
@@ -187,9 +187,9 @@ int routing_of(const struct op_case *c, const struct moe_roles *roles, struct ro
 		    "equal size, and no more can be kept than there are",
 		    (long long)r.experts, (long long)r.groups, (long long)r.kept);
 	if (r.groups > 1 && (r.experts / r.groups < 2 || r.experts / r.groups * r.kept < r.picks))
-		return err_set(err, "groups of %lld experts are too small to choose %lld experts from %lld of "
-				    "them",
-			       (long long)(r.experts / r.groups), (long long)r.picks, (long long)r.kept);
+		return err_set(err, "the routing keeps %lld of %lld groups, each of %lld experts; a group needs at least "
+				    "2 experts, and the kept groups at least the %lld that are selected",
+			       (long long)r.kept, (long long)r.groups, (long long)(r.experts / r.groups), (long long)r.picks);
 	return 0;
 }
 

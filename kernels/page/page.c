@@ -71,8 +71,8 @@ static int match_tables(const struct op_problem *problem, const struct page_role
 		    "the tables must be int32 or int64 with one axis, and batch indices and positions must have one "
 		    "entry per token");
 	if (tables + roles->parts + roles->caches != problem->input_count)
-		return err_set(why, "the definition has %d inputs, but they are only %d tables, %d appended tensors "
-				    "and %d caches",
+		return err_set(why, "of the definition's %d inputs, only %d are tables, %d appended tensors and %d "
+				    "caches",
 		               problem->input_count, tables, roles->parts, roles->caches);
 	return 0;
 }
@@ -676,7 +676,8 @@ static int check_tokens(const struct op_case *c, const struct tensor *in, struct
 	struct page_roles roles = page_roles_of(c->problem);
 	struct page_extent e = page_extent_of(c, 0);
 	int64_t tokens = in[roles.positions].elements, places = e.pages * e.page_size;
-	int64_t *owner = calloc((size_t)places + 1, sizeof *owner); /* for each slot, 1 + its token */
+	int64_t *owner = calloc((size_t)places + 1, sizeof *owner); /* for each slot, 1 + the token that is written to
+	                                                             * it; 0: none is */
 	int rc = 0;
 
 	if (owner == NULL)

@@ -14,7 +14,7 @@
  *   BESIDE     like TIES, but each quotient differs from a tie by one step of the input's dtype (float32: 2^-20).
  *   NOUGHT     zeros, whose scale comes from the floor.
  *   BELOW      noise of at most half the floor.
- *   HUGE       noise and a peak of 1e30 (in float16 of 65504, its largest number).
+ *   HUGE       noise and a peak of 1e30 (in float16 of 65504, its largest number); in the second set a quarter of it.
  *   ONE_SIDED  -2^p |noise| with a negative peak; in the second set both have the opposite sign.
  *   EQUAL      every element has the magnitude of the peak; each quotient is 448 or -448.
  *   SINGLE     zeros and a peak.
@@ -130,7 +130,7 @@ static inline struct quantize_fill quantize_fill_of(const struct op_case *c)
 	while (2 * (double)float_power(f.tiny + 1) <= floor)
 		f.tiny++;
 	f.bits = dtype == DTYPE_BFLOAT16 ? 7 : dtype == DTYPE_FLOAT16 ? 10 : 20;
-	f.huge = dtype == DTYPE_FLOAT16 ? 65504 : 0x1.94p+99f;
+	f.huge = (dtype == DTYPE_FLOAT16 ? 65504 : 0x1.94p+99f) * (f.second ? 0.25f : 1.0f);
 	return f;
 }
 

@@ -249,7 +249,7 @@ static int check(const struct op_case *c, const struct tensor *in, struct err *e
 	int64_t group = quantize_extent_of(c->problem).group;
 
 	if (check_scalar(c, roles.eps, 0x1p-1074, 1e300,
-			 "a floor must be above 0, because zeros have no quotient without a floor",
+			 "a floor must be above 0, because a group of zeros would otherwise have the scale 0",
 	                 err) != 0 ||
 	    check_all_finite(c, in, err) != 0)
 		return -1;
@@ -262,7 +262,7 @@ static int check(const struct op_case *c, const struct tensor *in, struct err *e
 		if (read_group(&in[roles.x], g, group, 0, values) == 0) {
 			char place[160];
 
-			rc = err_set(err, "input '%s' is 0 in the whole group at %s, which has no quotients without a "
+			rc = err_set(err, "input '%s' is 0 in the whole group at %s, whose scale would be 0 without a "
 					  "floor",
 			             c->problem->inputs[roles.x].name,
 			             check_place(&in[roles.x], g * group, place, sizeof place));

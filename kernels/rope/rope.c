@@ -294,7 +294,7 @@ static void attest(struct op_constant *constant, double value, const char *sourc
 		constant->value = value;
 		snprintf(constant->source, sizeof constant->source, "%s", source);
 	} else if (constant->conflict[0] == '\0' && fabs(constant->value - value) > 1e-9 * fabs(value)) {
-		snprintf(constant->conflict, sizeof constant->conflict, "%s is %g by %s, but %g by %s", constant->name,
+		snprintf(constant->conflict, sizeof constant->conflict, "%s is %g according to %s, but %g according to %s", constant->name,
 		         constant->value, constant->source, value, source);
 	}
 }
@@ -363,25 +363,33 @@ static double scalar_left_out(const struct op_case *c, const struct rope_roles *
 	return (double)rope_head_size(c->problem, c->axis);
 }
 
-/* Returns the value of a Python scalar, which no reference has hard-coded. The switch of the pairs differs between the
- * two sets of values. The rotary dimension is half a head in one set and three quarters of a head in the other. */
+/* Returns the value of a Python scalar, which no reference has hard-coded. In the two sets of values, the numbers
+ * (theta, scale, …) differ, and so does what they apply to: the pairs, and the rotary dimension, which is half a head in
+ * one set and three quarters of a head in the other. A reference may keep a table by one of its arguments and ignore
+ * that another one changed. Therefore the pairs are the same in both sets if there is one token; the scale is the same
+ * if there are 2 to 31, and theta if there are more. */
 static double scalar(const struct op_case *c, int input)
 {
 	static const double values[CONTENTS_COUNT][ROPE_NUMBERS] = {{30000, 3, 2, 5, 6000}, {2e6, 1.75, 1.5, 3, 11000}},
 	                    llama_scale[CONTENTS_COUNT] = {6, 13};
 	struct rope_roles roles = rope_roles_of(c->problem);
-	int64_t size = rope_head_size(c->problem, c->axis);
-	bool second = c->contents == CONTENTS_SECOND;
+	int64_t size = rope_head_size(c->problem, c->axis), tokens = c->axis[c->problem->inputs[roles.positions].axis[0]];
+	bool second = c->contents == CONTENTS_SECOND, other_pairs = second && tokens > 1;
 
 	if (c->absent >> input & 1)
 		return scalar_left_out(c, &roles, input);
-	for (int n = 0; n < ROPE_NUMBERS; n++)
+	for (int n = 0; n < ROPE_NUMBERS; n++) {
+		bool like_scale = n == ROPE_SCALE || n == ROPE_HIGH;
+		bool same = like_scale ? tokens > 1 && tokens < 32 : tokens > 31;
+		int set = second && !same ? CONTENTS_SECOND : CONTENTS_FIRST;
+
 		if (input == roles.number[n])
-			return n == ROPE_SCALE && (c->variant & ROPE_LLAMA31) ? llama_scale[c->contents] : values[c->contents][n];
+			return n == ROPE_SCALE && (c->variant & ROPE_LLAMA31) ? llama_scale[set] : values[set][n];
+	}
 	if (input == roles.interleave || input == roles.is_neox)
-		return (c->axis[c->problem->inputs[roles.positions].axis[0]] % 2 != 0) != second;
+		return (tokens % 2 != 0) != other_pairs;
 	if (input == roles.rotary_dim)
-		return (double)(second && size >= 8 ? size / 8 * 6 : size >= 4 && !second ? size / 4 * 2 : size);
+		return (double)(other_pairs && size >= 8 ? size / 8 * 6 : size >= 4 && !other_pairs ? size / 4 * 2 : size);
 	return (double)size;
 }
 

@@ -16,7 +16,7 @@ static const char *const bucket_names[DRAWS_WAYS + 1][DRAWS_BUCKETS] = {
      "a token from quarter 2 of the probability, in the order of the vocabulary",
      "a token from quarter 3 of the probability, in the order of the vocabulary",
      "a token from quarter 4 of the probability, in the order of the vocabulary"},
-    {"the last token that is kept", "the last kept token but one", "the last kept token but two",
+    {"the last token that is kept", "the second to last kept token", "the third to last kept token",
      "an earlier kept token"},
     {"a token from quarter 1 of the probability, most likely tokens first",
      "a token from quarter 2 of the probability, most likely tokens first",
@@ -180,6 +180,12 @@ static void suspect_ranks(struct draw *draw, const struct filter *filter, const 
 	while (rank < half && filter->order[rank] != token)
 		rank++;
 	ask_half(draw, DRAW_LIKELY_HALF, kept->count, rank == half, 1 - filter->before[half] / kept->mass);
+	if (kept->count > DRAW_LIKELIEST_TOKENS) {
+		while (rank < DRAW_LIKELIEST_TOKENS && filter->order[rank] != token)
+			rank++;
+		ask(draw, DRAW_LIKELIEST, rank >= DRAW_LIKELIEST_TOKENS,
+		    1 - filter->before[DRAW_LIKELIEST_TOKENS] / kept->mass);
+	}
 	if (kept->count > 2)
 		ask(draw, DRAW_NO_LAST_OF_MANY, filter->order[last] == token,
 		    filter->value[filter->order[last]] / kept->mass);
@@ -414,6 +420,7 @@ double draws_suspect(const double suspicion[DRAW_SUSPECTS], struct err *why)
 	    [DRAW_NO_LAST_PLACE] = "never draws the last kept token in the order of the vocabulary",
 	    [DRAW_LOWER_TOKENS] = "draws only tokens of the first half of the vocabulary, if that half contains a kept token",
 	    [DRAW_UPPER_TOKENS] = "draws only tokens of the second half of the vocabulary if it contains a kept token",
+	    [DRAW_LIKELIEST] = "draws only from the 1024 most likely tokens of a row",
 	};
 	int worst = 0;
 

@@ -6,7 +6,7 @@
  *   rank      The buckets are the most likely token, the second, the third, and all later tokens.
  *   position  The probabilities are summed in the order of the vocabulary, and the buckets are the quarters of the sum.
  *             A token belongs to the quarter that contains the middle of its probability.
- *   boundary  The buckets are the last kept token, the last but one, the last but two, and all earlier tokens. If more
+ *   boundary  The buckets are the last kept token, the second to last, the third to last, and all earlier tokens. If more
  *             than 64 tokens are kept, "depth" replaces "boundary": the probabilities are summed from the most likely
  *             token on, and the buckets are the quarters of the sum.
  *
@@ -37,7 +37,7 @@
  * multiplies the likelihood ratio of a suspect by the probability that the suspect draws this token, divided by the
  * correct probability. For a correct sampler the product of these factors has mean 1 for any number of rows with any
  * values. The product is checked after the first set of values and after both sets. The probability that it exceeds T
- * in one of these checks is at most 1 / T (Ville 1939). There are 15 suspects, so T = 15 / beta.
+ * in one of these checks is at most 1 / T (Ville 1939). There are 16 suspects, so T = 16 / beta.
  *
  * The false alarm rates are alpha = 4e-10 for the tallies of each set of values, beta = 1e-9 for the suspects of a
  * case, and 1e-10 for the test that draws differ under another seed (sampling.c). These rates add up to less than 2e-9
@@ -52,6 +52,9 @@
 #include "base/err.h"
 #include "kernels/sampling/filter.h"
 
+/* The number of most likely tokens at which some samplers look. */
+enum { DRAW_LIKELIEST_TOKENS = 1024 };
+
 enum { DRAWS_BUCKETS = 4, DRAWS_WAYS = 3, DRAWS_GRIDS = 2 };
 
 /* The kinds of rows with separate tallies. DRAW_STEEP: one token has 0.55 or more of the kept probability. DRAW_WIDE:
@@ -60,8 +63,8 @@ enum draw_shape { DRAW_FLAT, DRAW_STEEP, DRAW_WIDE, DRAW_SHAPES };
 
 /* Wrong samplers for which there is a specific test, because they differ little from a correct one. */
 enum draw_suspect {
-	DRAW_RACE,      /* draws the largest probability / noise with uniform, not exponential, noise */
-	DRAW_SHORT,     /* gives the last token that top-p keeps the rest of p, not its own probability */
+	DRAW_RACE,      /* divides probabilities by uniform instead of exponential noise */
+	DRAW_SHORT,     /* draws the last token that top-p keeps with the rest of p, not with its own probability */
 	DRAW_NO_LAST_K, /* never draws the last token that top-k keeps */
 	DRAW_NO_LAST_P, /* never draws the last token that top-p keeps */
 	/* The other suspects apply to the kept tokens of any filter. */
@@ -78,6 +81,7 @@ enum draw_suspect {
 	DRAW_NO_LAST_PLACE,   /* never draws the last token in the order of the vocabulary */
 	DRAW_LOWER_TOKENS,    /* draws only tokens of the vocabulary's first half, if some of them are kept */
 	DRAW_UPPER_TOKENS,    /* draws only tokens of the vocabulary's second half, if some of them are kept */
+	DRAW_LIKELIEST,       /* draws only from the DRAW_LIKELIEST_TOKENS most likely tokens */
 	DRAW_SUSPECTS
 };
 
@@ -109,7 +113,7 @@ struct draws_verdict {
  * NULL). */
 struct draws_verdict draws_judge(const struct draw *draws, int64_t count, struct err *why);
 
-/* Returns the largest suspicion divided by ln(15 / beta). If this value exceeds 1, writes a sentence to `why` (which
+/* Returns the largest suspicion divided by ln(16 / beta). If this value exceeds 1, writes a sentence to `why` (which
  * may be NULL). */
 double draws_suspect(const double suspicion[DRAW_SUSPECTS], struct err *why);
 

@@ -13,9 +13,12 @@
  *   1, 4     steep, 2 kept: 192 13 | 12 10 9 8 7 5; reveals a reference that draws uniformly from the kept tokens. If
  *            top-p is the only filter, it keeps 6 or 7 tokens, with a p above 0.95.
  *   5        stairs: 64 tokens with probabilities from 96/4128 down to 33/4128, of which 5 to 54 are kept.
- *   7        wide: 2048 tokens with probabilities from 3071/4193280 down to 1024/4193280, of which 65 to 1088 are kept.
- *            There is no tail. A wide row needs a vocabulary of 4096, a dtype that represents the steps (float32), and
- *            its own parameters; otherwise the row is flat, 2 kept.
+ *   7        wide: 4096 tokens with probabilities from 18431/2^26 down to 14336/2^26 (the first has 2048/2^26 more), of
+ *            which 1025 to 4090 are kept: a reference may look only at the 1024 most likely tokens. There is no tail.
+ *            A token has more than twice the error that a float32 sum may have (filter.c). If the vocabulary is
+ *            smaller than 8192, there are 2048 tokens, from 3071/4193280 down to 1024/4193280, of which 65 to 1088 are
+ *            kept. A wide row needs a vocabulary of 4096, a dtype that represents the steps (float32), and its own
+ *            parameters; otherwise the row is flat, 2 kept.
  *
  * Without a filter, and with only min_p, most rows are peaks. In a peak one token has the probability 0.59, and 63
  * tokens share the rest, in proportions from 95/4032 down to 33/4032; 60 to 63 tokens are kept. A common sampler draws
@@ -24,7 +27,7 @@
  * large. The kinds of rows are then:
  *
  *   0        flat, 2 kept; without a filter, every other block has flat, 3 kept.
- *   3        flat, 3 or 4 kept; without a filter a peak.
+ *   3        flat, 3 or 4 kept; without a filter a peak, and wide in every fourth block.
  *   7        a peak, and wide in every fourth block. Without a filter the row is even: 16384 equally likely tokens and
  *            no tail. A sampler whose random number has few bits draws only some of these tokens. An even row needs a
  *            vocabulary of 16384 in float32; otherwise it is flat.
@@ -69,7 +72,12 @@
 /* The bits of the variant that op.match returns: the filters, and whether the output is the filtered probabilities. */
 enum { SAMPLING_TOP_K = 1, SAMPLING_TOP_P = 2, SAMPLING_MIN_P = 4, SAMPLING_RENORM = 8 };
 
-enum { SAMPLING_HEAVY = 8, SAMPLING_STAIRS = 64, SAMPLING_WIDTH = 2048, SAMPLING_EVENLY = 16384, SAMPLING_BLOCK = 8 };
+enum { SAMPLING_HEAVY = 8, SAMPLING_STAIRS = 64, SAMPLING_EVENLY = 16384, SAMPLING_BLOCK = 8 };
+
+/* The numbers of tokens of a wide row, which needs a vocabulary of twice as many tokens. */
+enum { SAMPLING_WIDTH = 2048, SAMPLING_WIDER = 4096 };
+
+#define SAMPLING_UNIT 0x1p-26 /* the unit of sampling_weight */
 
 /* The kinds of rows. The first four kinds have 8 heavy tokens with the weights that sampling_weight lists. */
 enum sampling_kind {
@@ -134,7 +142,7 @@ struct sampling_fill {
 	int64_t stride; /* every column whose index is a multiple of this may be in the tail */
 	int filters;    /* the variant that op.match returned */
 	int shared;     /* is a parameter a Python scalar, so that all rows share it? */
-	int wide;       /* are there wide rows? */
+	int wide;       /* the number of tokens of a wide row; 0: there are no wide rows */
 	int second;     /* is this the second set of values? */
 };
 
@@ -166,7 +174,10 @@ static inline struct sampling_fill sampling_fill_of(const struct op_case *c)
 	f.stride = f.vocab / 65536 + 1; /* at most 65536 columns have a tail, 2^-8 in total */
 	f.filters = c->variant;
 	f.shared = sampling_is_shared(problem);
-	f.wide = !f.shared && f.vocab >= 2 * SAMPLING_WIDTH && (probs->dtype == DTYPE_FLOAT32 || probs->dtype == DTYPE_FLOAT64);
+	if (!f.shared && (probs->dtype == DTYPE_FLOAT32 || probs->dtype == DTYPE_FLOAT64))
+		f.wide = f.vocab >= 2 * SAMPLING_WIDER ? SAMPLING_WIDER : f.vocab >= 2 * SAMPLING_WIDTH ? SAMPLING_WIDTH : 0;
+	else
+		f.wide = 0;
 	f.second = c->contents == CONTENTS_SECOND;
 	return f;
 }
@@ -205,6 +216,8 @@ HOST_DEVICE static inline int sampling_kind_wanted(const struct sampling_fill *f
 		return f->filters == 0 && odd ? SAMPLING_FLAT3 : SAMPLING_FLAT2;
 	if (at == 3 && f->filters != 0)
 		return odd ? SAMPLING_FLAT4 : SAMPLING_FLAT3;
+	if (at == 3 && row / SAMPLING_BLOCK % 4 == 2)
+		return SAMPLING_WIDE;
 	if (at == 7 && f->filters == 0)
 		return SAMPLING_EVEN;
 	return at == 7 && row / SAMPLING_BLOCK % 4 == 1 ? SAMPLING_WIDE : SAMPLING_PEAK;
@@ -223,15 +236,16 @@ HOST_DEVICE static inline int sampling_kind_of(const struct sampling_fill *f, in
 	return kind;
 }
 
-HOST_DEVICE static inline int sampling_tokens(int kind)
+/* Returns the number of tokens of a row, without the tail. */
+HOST_DEVICE static inline int sampling_tokens(const struct sampling_fill *f, int64_t row)
 {
-	switch (kind) {
+	switch (sampling_kind_of(f, row)) {
 	case SAMPLING_CERTAIN:
 		return 1;
 	case SAMPLING_EVEN:
 		return SAMPLING_EVENLY;
 	case SAMPLING_WIDE:
-		return SAMPLING_WIDTH;
+		return f->wide;
 	case SAMPLING_STAIR:
 	case SAMPLING_PEAK:
 		return SAMPLING_STAIRS;
@@ -248,12 +262,18 @@ HOST_DEVICE static inline int sampling_tail(const struct sampling_fill *f, int64
 	return (row / SAMPLING_BLOCK & 1) && column % f->stride == 0 && kind < SAMPLING_WIDE;
 }
 
+/* May the most likely tokens of the row tie in the second set of values? */
+HOST_DEVICE static inline int sampling_may_tie(int64_t row)
+{
+	return row / SAMPLING_BLOCK % 8 == 5;
+}
+
 /* Returns the change of a flat or steep row's weights in the second set of values, in units of 2^-24. The changes of a
  * row sum to 0. In every eighth block, flat rows have ties: the first two tokens, which are kept, and two tokens that
  * no filter keeps (top-k keeps at most five there). */
 HOST_DEVICE static inline int32_t sampling_change(const int32_t *parts, int64_t row, int rank)
 {
-	int tied = row / SAMPLING_BLOCK % 8 == 5;
+	int tied = sampling_may_tie(row);
 
 	if (tied && parts[0] < 2 * parts[1] && rank < 2)
 		return (parts[1 - rank] - parts[rank]) * 32768 + 4099;
@@ -264,9 +284,9 @@ HOST_DEVICE static inline int32_t sampling_change(const int32_t *parts, int64_t 
 	return tied ? 0 : rank == 0 ? 4099 : rank == 2 ? -1733 : rank == 3 ? -2366 : 0;
 }
 
-/* Returns the probability of the row's token of `rank` (0: the most likely), in units of 2^-24. The probability of a
- * tail is subtracted from the last of 8 tokens, from all stairs evenly, or from the peak. */
-HOST_DEVICE static inline int32_t sampling_weight(const struct sampling_fill *f, int64_t row, int rank)
+/* Returns the probability of the row's token of `rank`, except in the widest rows, in units of 2^-24. The probability of
+ * a tail is subtracted from the last of 8 tokens, from all stairs evenly, or from the peak. */
+HOST_DEVICE static inline int32_t sampling_coarse_weight(const struct sampling_fill *f, int64_t row, int rank)
 {
 	const int32_t parts[4][SAMPLING_HEAVY] = {{76, 68, 52, 24, 16, 10, 6, 4},
 	                                          {56, 52, 48, 40, 26, 18, 10, 6},
@@ -292,11 +312,19 @@ HOST_DEVICE static inline int32_t sampling_weight(const struct sampling_fill *f,
 	return (96 - rank) * step + (rank == 0 ? (16777216 - tail) % 4128 : 0);
 }
 
+/* Returns the probability of the row's token of `rank` (0: the most likely), in units of 2^-26. */
+HOST_DEVICE static inline int32_t sampling_weight(const struct sampling_fill *f, int64_t row, int rank)
+{
+	if (f->wide == SAMPLING_WIDER && sampling_kind_of(f, row) == SAMPLING_WIDE)
+		return 18431 - rank + (rank == 0 ? 2048 : 0); /* the sum 18431 + 18430 + … + 14336 is 2^26 - 2048 */
+	return 4 * sampling_coarse_weight(f, row, rank);
+}
+
 /* Returns the column of the row's token of `rank`. Column 0 is used in every fourth row, so that it is never the only
  * heavy column. */
 HOST_DEVICE static inline int64_t sampling_place(const struct sampling_fill *f, int64_t row, int rank)
 {
-	int64_t tokens = sampling_tokens(sampling_kind_of(f, row)), first = row * 2 * SAMPLING_WIDTH;
+	int64_t tokens = sampling_tokens(f, row), first = row * 2 * SAMPLING_WIDTH;
 	uint64_t key = sampling_is_twin(f, row) ? f->first_key : f->key;
 	uint32_t shuffle = philox_bits(key, first + SAMPLING_WIDTH);
 	int64_t part = (rank * (int64_t)(shuffle >> 8 | 1) + (shuffle & 0xff)) & (tokens - 1); /* permutes the parts */
@@ -319,6 +347,7 @@ static inline int sampling_kept(const struct sampling_fill *f, int64_t row)
 {
 	const int kept[] = {2, 3, 4, 2};
 	const int wide[] = {1025, 256, 1030, 65, 1088, 511, 1000, 1020, 255, 512, 1056, 100, 513, 129, 1019, 127};
+	const int wider[] = {3000, 4001, 2049, 65, 3500, 4090, 1025, 3900, 2500, 512, 4050, 100, 4000, 3700, 3200, 3950};
 	int kind = sampling_kind_of(f, row), block = (int)(row / SAMPLING_BLOCK % 8);
 	int single = (f->filters & ~SAMPLING_RENORM) != (SAMPLING_TOP_K | SAMPLING_TOP_P);
 
@@ -331,7 +360,7 @@ static inline int sampling_kept(const struct sampling_fill *f, int64_t row)
 	if (kind == SAMPLING_STEEP && (f->filters & ~SAMPLING_RENORM) == SAMPLING_TOP_P)
 		return block == 5 ? 7 : 6;
 	if (kind == SAMPLING_WIDE)
-		return wide[row / SAMPLING_BLOCK % 8 + (sampling_is_second(f, row) ? 8 : 0)];
+		return (f->wide == SAMPLING_WIDER ? wider : wide)[block + (sampling_is_second(f, row) ? 8 : 0)];
 	return kind == SAMPLING_STAIR ? 5 + (int)(row * 7 % 50) : kept[kind];
 }
 
@@ -342,7 +371,7 @@ static inline double sampling_sum(const struct sampling_fill *f, int64_t row, in
 
 	for (int rank = 0; rank < count; rank++)
 		sum += sampling_weight(f, row, rank);
-	return (double)sum * 0x1p-24;
+	return (double)sum * SAMPLING_UNIT;
 }
 
 /* The parameters of a row's filters. If the problem lacks a filter, its parameter is not used. */

@@ -181,7 +181,8 @@ static bool edge_axes(const struct op_problem *problem, int variant, int edge, i
 	return true;
 }
 
-/* Returns the parameters of a row's filters in a case of --edge. */
+/* Returns the parameters of a row's filters in a case of --edge. A top-p of 0 keeps one of two tokens that tie, and
+ * either is correct, so rows that may have a tie get a top-p of 1. */
 static struct sampling_parameters edge_parameters(int edge, int64_t vocab, int64_t row,
                                                   struct sampling_parameters ordinary)
 {
@@ -190,7 +191,7 @@ static struct sampling_parameters edge_parameters(int edge, int64_t vocab, int64
 	if (edge == EDGE_OPEN_TOP_K)
 		ordinary.top_k = open_k[row % 4];
 	if (edge == EDGE_OPEN_TOP_P)
-		ordinary.top_p = (double)(row % 2);
+		ordinary.top_p = row % 2 == 1 || sampling_may_tie(row) ? 1 : 0;
 	if (edge == EDGE_OPEN_MIN_P)
 		ordinary.min_p = (double)(row % 2);
 	return ordinary;
@@ -215,12 +216,15 @@ static struct rule rule(const struct op_case *c, int output)
 	}
 }
 
+/* Returns the value of a parameter that is a Python scalar. The default of each filter keeps all tokens. */
 static double scalar(const struct op_case *c, int input)
 {
 	int64_t vocab = c->axis[c->problem->inputs[sampling_roles_of(c->problem).probs].axis[1]];
 	struct sampling_parameters parameters =
 	    edge_parameters(c->edge, vocab, 0, sampling_shared(c->variant, c->contents == CONTENTS_SECOND));
 
+	if ((c->absent >> input & 1) != 0)
+		parameters = (struct sampling_parameters){vocab, 1, 0};
 	switch (sampling_filter_of(&c->problem->inputs[input])) {
 	case SAMPLING_TOP_K:
 		return (double)parameters.top_k;
@@ -246,14 +250,14 @@ static void fill_edge_row(const struct sampling_fill *f, int edge, int64_t row, 
 static void fill_row(const struct sampling_fill *f, int64_t row, struct tensor *out)
 {
 	int64_t first = row * f->vocab;
-	int tokens = sampling_tokens(sampling_kind_of(f, row));
+	int tokens = sampling_tokens(f, row);
 
 	memset((uint8_t *)out->data + dtype_bytes(out->dtype, first), 0, (size_t)dtype_bytes(out->dtype, f->vocab));
 	for (int64_t column = 0; column < f->vocab && sampling_tail(f, row, 0); column += f->stride)
 		dtype_store_float(out->data, out->dtype, first + column, 0x1p-24f);
 	for (int rank = 0; rank < tokens; rank++)
 		dtype_store_float(out->data, out->dtype, first + sampling_place(f, row, rank),
-		                  (float)sampling_weight(f, row, rank) * 0x1p-24f);
+		                  (float)sampling_weight(f, row, rank) * (float)SAMPLING_UNIT);
 }
 
 static int fill(const struct op_case *c, int input, struct tensor *out, struct err *err)
@@ -524,12 +528,12 @@ static int judge(const struct op_case *c, int output, const struct tensor *in, c
  * too unlikely to matter. */
 static double chance_of_same(const struct sampling_fill *f, int64_t row)
 {
-	int kept = sampling_kept(f, row), tokens = sampling_tokens(sampling_kind_of(f, row));
+	int kept = sampling_kept(f, row), tokens = sampling_tokens(f, row);
 	int count = f->filters != 0 && kept > 0 ? kept : tokens;
 	double mass = sampling_sum(f, row, count), chance = 0;
 
 	for (int rank = 0; rank < count; rank++)
-		chance += pow(sampling_weight(f, row, rank) * 0x1p-24 / mass, 2);
+		chance += pow(sampling_weight(f, row, rank) * SAMPLING_UNIT / mass, 2);
 	return chance;
 }
 

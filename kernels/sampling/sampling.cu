@@ -48,14 +48,14 @@ static __device__ int64_t load_integer(const void *data, enum dtype dtype, int64
 static __global__ void fill_rows(struct sampling_fill f, void *data, enum dtype dtype)
 {
 	int64_t row = blockIdx.x, first = row * f.vocab;
-	int tokens = sampling_tokens(sampling_kind_of(&f, row));
+	int tokens = sampling_tokens(&f, row);
 
 	for (int64_t column = threadIdx.x; column < f.vocab; column += THREADS)
 		dtype_store_float(data, dtype, first + column, sampling_tail(&f, row, column) ? 0x1p-24f : 0.0f);
 	__syncthreads();
 	for (int rank = threadIdx.x; rank < tokens; rank += THREADS)
 		dtype_store_float(data, dtype, first + sampling_place(&f, row, rank),
-		                  (float)sampling_weight(&f, row, rank) * 0x1p-24f);
+		                  (float)sampling_weight(&f, row, rank) * (float)SAMPLING_UNIT);
 }
 
 static int fill(const struct op_case *c, int input, struct tensor *out, void *stream, struct err *err)

@@ -661,7 +661,7 @@ class Plain:
         if self.test.FAMILY is None:
             return Unavailable(f"the valid values of '{name}' are unknown")
         return Unavailable(
-            f"only reftest has valid values of '{name}'; install reftest ({self.why})"
+            f"only reftest can generate valid values of '{name}'; install reftest ({self.why})"
         )
 
     def scalar(self, name):

@@ -182,7 +182,7 @@ def confirm(test, case, inputs, outputs, left, names):
             return answered, reasons
     if answered:
         find(
-            f"{test.NAME} {case}: only {' and '.join(answered)} answered, whose arithmetic is coarser than the definition's"
+            f"{test.NAME} {case}: only {' and '.join(answered)} answered, whose rounding errors may exceed the bounds"
         )
     return answered, reasons
 
@@ -329,7 +329,7 @@ def check_calls_are_independent(test, device):
     for name, a, b in zip(definition_of(test)["outputs"], first[0], kept, strict=True):
         assert same_bits(a, b), f"the next call overwrites output '{name}'"
     third = run_and_leave(test, inputs, run=run)
-    check_same(test, first, third, "after a call on other contents")
+    check_same(test, first, third, "after a call with other input values")
     check_outputs(test, second_case, second_inputs, outputs, left)
 
 
@@ -345,8 +345,8 @@ def check_edge_case(test, case, device):
         check_edge(test, case, inputs)
     except Exception as why:  # noqa: BLE001
         find(
-            f"{test.NAME} departs from the convention of the edge case {case}, of which "
-            f"`reftest verify {test.NAME} --edge` says more: {why}"
+            f"{test.NAME} departs from the convention of the edge case {case} "
+            f"(`reftest verify {test.NAME} --edge` prints the convention): {why}"
         )
 
 

@@ -369,8 +369,7 @@ static int http_get(void *self, const struct hashed *keys, int count, int64_t de
 	return run_batch(&batch, err);
 }
 
-/* ---- writes -------------------------------------------------------------------------------------------------------
- */
+/* ---- writes ---------------------------------------------------------------------------------------------------- */
 
 /* Sends the value before the ActionResult that names it: servers reject an ActionResult whose files they do not
  * have. */

@@ -27,15 +27,29 @@ until_true() {
 	fail "this never became true: $*"
 }
 
-# `redis_begins [OPTION…]`: starts the real redis-server, which by default listens only on the socket $work/redis.sock.
-redis_begins() {
+# `redis_starts [OPTION…]`: starts the real redis-server, which by default listens only on the socket $work/redis.sock.
+# Fails if the server ends.
+redis_starts() {
 	command -v redis-server >/dev/null || fail "there is no redis-server: tools/setup.sh --tests installs it"
 	redis-server --port 0 --unixsocket "$work/redis.sock" --save '' --appendonly no --dir "$work" "$@" \
 		>"$work/redis.log" 2>&1 &
-	servers="$servers $!"
-	until_true test -S "$work/redis.sock"
+	redis_server=$!
+	servers="$servers $redis_server"
+	until_true redis_is_up_or_ended
 	REFTEST_REMOTE=redis+unix://$work/redis.sock
 	export REFTEST_REMOTE
+	[ -S "$work/redis.sock" ]
+}
+redis_is_up_or_ended() { [ -S "$work/redis.sock" ] || ! kill -0 "$redis_server"; }
+redis_begins() { redis_starts "$@" || fail "redis-server did not start: $(cat "$work/redis.log")"; }
+
+# `redis_on_port_begins [OPTION…]`: as redis_begins, but the server also listens on 127.0.0.1:$port.
+redis_on_port_begins() {
+	for _ in 1 2 3 4 5; do # see free_port
+		port=$(free_port)
+		! redis_starts --port "$port" --bind 127.0.0.1 "$@" || return 0
+	done
+	fail "redis-server did not start: $(cat "$work/redis.log")"
 }
 redis() { redis-cli -s "$work/redis.sock" "$@"; }
 
@@ -55,8 +69,8 @@ apache_begins() {
 	apache=$(command -v apache2 || echo /usr/sbin/apache2) modules=/usr/lib/apache2/modules
 	[ -x "$apache" ] || fail "there is no apache2: tools/setup.sh --tests installs it"
 	mkdir -p "$work/www/ac" "$work/www/cas" "$work/apache"
-	for _ in 1 2 3 4 5; do # another process may take the free port before Apache does
-		port=$("$python" -I -S -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])')
+	for _ in 1 2 3 4 5; do # see free_port
+		port=$(free_port)
 		cat >"$work/apache/conf" <<-END
 			ServerRoot $work/apache
 			ServerName localhost
@@ -93,6 +107,25 @@ server_begins() {
 	servers="$servers $!"
 	until_true test -s "$work/port"
 	port=$(cat "$work/port")
+}
+
+# `refusing_port_begins`: sets $port to a port that refuses connections until `end_servers`. A process keeps the port
+# and does not listen, so that no other program can get the port in the meantime.
+refusing_port_begins() {
+	server_begins -c '
+import os, signal, socket, sys
+place = socket.socket()
+place.bind(("127.0.0.1", 0))
+with open(sys.argv[1] + ".new", "w") as file:
+    print(place.getsockname()[1], file=file)
+os.rename(sys.argv[1] + ".new", sys.argv[1])
+signal.pause()'
+}
+
+# `free_port`: prints a port that was free just now. Another program may take it: a server that listens on this port is
+# started again with another one if it ends at once.
+free_port() {
+	"$python" -I -S -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])'
 }
 
 # `forget`: deletes the cache of this dataset.

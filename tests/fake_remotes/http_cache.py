@@ -265,7 +265,8 @@ def cut(self, folder, key):
 
 
 def garbage(self, folder, key):
-    self.answer(200, os.urandom(3000))
+    """Sends bytes that are no message: the first field has a wire type that does not exist."""
+    self.answer(200, b"\xff" + bytes(range(256)) * 12)
 
 
 def garbled(self, folder, key):

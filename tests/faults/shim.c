@@ -106,8 +106,7 @@ static size_t torn(enum fault fault, size_t length)
 	return length > SECTOR ? length / SECTOR / 2 * SECTOR + SECTOR : length / 2;
 }
 
-/* --- The clock ------------------------------------------------------------------------------------------------------
- */
+/* --- The clock --------------------------------------------------------------------------------------------------- */
 
 SHOWN int clock_gettime(clockid_t clock, struct timespec *now)
 {
@@ -138,8 +137,7 @@ SHOWN int gettimeofday(struct timeval *restrict now, void *restrict zone)
 	return 0;
 }
 
-/* --- The log -------------------------------------------------------------------------------------------------------
- */
+/* --- The log ---------------------------------------------------------------------------------------------------- */
 
 static bool logging(void)
 {
@@ -222,8 +220,7 @@ static void log_names(enum logged what, int one, const char *path, int two, cons
 		put_log(what, NULL, 0, whole(one, path, a), other == NULL ? "" : whole(two, other, b), NULL, 0);
 }
 
-/* --- Contents ------------------------------------------------------------------------------------------------------
- */
+/* --- Contents --------------------------------------------------------------------------------------------------- */
 
 static bool regular(int fd)
 {
@@ -382,8 +379,7 @@ SHOWN int chmod(const char *path, mode_t mode)
 	return refused(fault) ? -1 : (int)done(fault, syscall(SYS_fchmodat, AT_FDCWD, path, mode));
 }
 
-/* --- Names ---------------------------------------------------------------------------------------------------------
- */
+/* --- Names ------------------------------------------------------------------------------------------------------ */
 
 static int open_at(int folder, const char *path, int flags, mode_t mode)
 {

@@ -1,18 +1,25 @@
 /* targets - the fuzz targets and their seeds: each parser that reads bytes from strangers, with a check of what must
  * hold for its result. A new field of a definition, workload or verdict also needs a seed that has the field, and the
  * field's name in the list of words below. A new parser needs a target. */
+#include "tests/fuzz/feed.h"
 #include "tests/fuzz/targets.h"
 
 #include <ctype.h>
+#include <dirent.h>
+#include <fcntl.h>
 #include <inttypes.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
+#include <unistd.h>
 
 #include "base/arena.h"
 #include "base/buf.h"
+#include "base/file.h"
 #include "base/json.h"
+#include "base/string_list.h"
 #include "base/utf8.h"
 #include "dataset/constraint.h"
 #include "dataset/definition_load.h"
@@ -21,15 +28,7 @@
 #include "dataset/workload.h"
 #include "testgen/vacuous_tests.h"
 
-/* Copies an input into an allocation of exactly its size; a sanitizer then reports a read beyond the end. */
-struct input {
-	const char *target;
-	uint64_t number;
-	const char *bytes;
-	size_t length;
-};
-
-static void hold(const struct input *input, bool holds, const char *what)
+void hold(const struct input *input, bool holds, const char *what)
 {
 	if (holds)
 		return;
@@ -41,7 +40,7 @@ static void hold(const struct input *input, bool holds, const char *what)
 	abort();
 }
 
-static bool is_sentence(const char *text)
+bool is_sentence(const char *text)
 {
 	size_t left = strlen(text), step;
 
@@ -389,23 +388,105 @@ static bool feed_audit(const struct input *input)
 	return valid;
 }
 
-/* --- mutation ------------------------------------------------------------------------------------------------ */
+/* --- targets ------------------------------------------------------------------------------------------------- */
 
+/* Most inputs of a target follow from its seeds: those here, and the files of tests/fuzz/corpus/NAME/. */
 static const struct target {
 	const char *name;
-	bool (*feed)(const struct input *input); /* parses the input; true if it was accepted */
+	feed_function *feed;
 	const char *const *seeds;
 	size_t seed_count;
+	int slower; /* the unit tests feed this many times fewer inputs */
 } targets[] = {
-    {"json", feed_json, json_seeds, sizeof json_seeds / sizeof *json_seeds},
-    {"definition", feed_definition, definition_seeds, sizeof definition_seeds / sizeof *definition_seeds},
-    {"workload", feed_workload, workload_seeds, sizeof workload_seeds / sizeof *workload_seeds},
-    {"constraint", feed_constraint, constraint_seeds, sizeof constraint_seeds / sizeof *constraint_seeds},
-    {"safetensors", feed_safetensors, safetensors_seeds, sizeof safetensors_seeds / sizeof *safetensors_seeds},
-    {"verdict", feed_verdict, verdict_seeds, sizeof verdict_seeds / sizeof *verdict_seeds},
-    {"audit", feed_audit, audit_seeds, sizeof audit_seeds / sizeof *audit_seeds},
+    {"json", feed_json, json_seeds, sizeof json_seeds / sizeof *json_seeds, 1},
+    {"definition", feed_definition, definition_seeds, sizeof definition_seeds / sizeof *definition_seeds, 1},
+    {"workload", feed_workload, workload_seeds, sizeof workload_seeds / sizeof *workload_seeds, 1},
+    {"constraint", feed_constraint, constraint_seeds, sizeof constraint_seeds / sizeof *constraint_seeds, 1},
+    {"safetensors", feed_safetensors, safetensors_seeds, sizeof safetensors_seeds / sizeof *safetensors_seeds, 1},
+    {"verdict", feed_verdict, verdict_seeds, sizeof verdict_seeds / sizeof *verdict_seeds, 1},
+    {"audit", feed_audit, audit_seeds, sizeof audit_seeds / sizeof *audit_seeds, 1},
+    {"row", feed_row, NULL, 0, 1},
+    {"fields", feed_fields, NULL, 0, 1},
+    {"verdict_line", feed_verdict_line, NULL, 0, 4},
+    {"archive", feed_archive, NULL, 0, 20},
+    {"archive_v2", feed_archive_v2, NULL, 0, 4},
+    {"message", feed_message, NULL, 0, 1},
+    {"action_result", feed_action_result, NULL, 0, 1},
+    {"url", feed_url, NULL, 0, 1},
+    {"index", feed_index, NULL, 0, 4},
+    {"listing", feed_listing, NULL, 0, 4},
+    {"job", feed_job, NULL, 0, 4},
+    {"channel", feed_channel, NULL, 0, 4},
+    {"question", feed_question, NULL, 0, 1},
+    {"answer", feed_answer, NULL, 0, 1},
+    {"facts", feed_facts, NULL, 0, 1},
 };
-enum { TARGETS = sizeof targets / sizeof *targets, INPUT_BYTES = 8192 };
+enum { TARGETS = sizeof targets / sizeof *targets, INPUT_BYTES = 8192, CORPUS_BYTES = 1 << 20 };
+
+/* --- seeds --------------------------------------------------------------------------------------------------- */
+
+struct seeds {
+	struct arena arena;
+	struct string_list names; /* of the corpus' files, sorted */
+	struct buf *items;
+	size_t count;
+};
+
+static int compare_names(const void *a, const void *b)
+{
+	return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
+
+/* Finds the corpus from the program's own path, because unit tests run in any directory. */
+static const char *corpus_folder(const char *target, struct arena *arena)
+{
+	char program[4096];
+	ssize_t length = readlink("/proc/self/exe", program, sizeof program - 1);
+
+	while (length > 0 && program[length - 1] != '/')
+		length--;
+	return arena_printf(arena, "%.*s../../../tests/fuzz/corpus/%s", (int)(length > 0 ? length : 0), program, target);
+}
+
+static void list_corpus(const char *folder, struct seeds *out)
+{
+	DIR *stream = opendir(folder);
+	const struct dirent *entry;
+
+	while (stream != NULL && (entry = readdir(stream)) != NULL)
+		if (entry->d_name[0] != '.')
+			string_list_add(&out->names, arena_printf(&out->arena, "%s/%s", folder, entry->d_name));
+	if (stream != NULL)
+		closedir(stream);
+	if (out->names.count > 1)
+		qsort(out->names.items, (size_t)out->names.count, sizeof *out->names.items, compare_names);
+}
+
+static void seeds_open(const struct target *target, struct seeds *out)
+{
+	struct err err;
+
+	*out = (struct seeds){0};
+	out->names.arena = &out->arena;
+	list_corpus(corpus_folder(target->name, &out->arena), out);
+	out->items = arena_array(&out->arena, target->seed_count + (size_t)out->names.count, sizeof *out->items);
+	for (size_t i = 0; i < target->seed_count; i++)
+		buf_text(&out->items[out->count++], target->seeds[i]);
+	for (int i = 0; i < out->names.count; i++)
+		if (file_read(AT_FDCWD, out->names.items[i], CORPUS_BYTES, &out->items[out->count++], NULL, &err) != FILE_OK) {
+			fprintf(stderr, "%s\n", err.text);
+			abort();
+		}
+}
+
+static void seeds_close(struct seeds *seeds)
+{
+	for (size_t i = 0; i < seeds->count; i++)
+		buf_free(&seeds->items[i]);
+	arena_free(&seeds->arena);
+}
+
+/* --- mutation ------------------------------------------------------------------------------------------------ */
 
 /* Words that have a meaning for one of the parsers. */
 static const char *const words[] = {
@@ -488,7 +569,7 @@ static uint64_t draw(uint64_t *state)
 }
 
 /* Replaces `cut` bytes at `at` by `length` other bytes. */
-static void splice(struct buf *text, size_t at, size_t cut, const char *bytes, size_t length)
+static void replace_bytes(struct buf *text, size_t at, size_t cut, const char *bytes, size_t length)
 {
 	struct buf out = {0};
 
@@ -499,79 +580,124 @@ static void splice(struct buf *text, size_t at, size_t cut, const char *bytes, s
 	*text = out;
 }
 
-static void mutate(struct buf *text, const struct target *target, uint64_t *state)
+static void mutate(struct buf *text, const struct seeds *seeds, uint64_t *state)
 {
 	size_t at = draw(state) % (text->length + 1), left = text->length - at;
 	size_t cut = left == 0 ? 0 : draw(state) % (left < 40 ? left + 1 : 40);
-	const char *word = words[draw(state) % (sizeof words / sizeof *words)],
-		   *seed = target->seeds[draw(state) % target->seed_count];
-	size_t from = draw(state) % (strlen(seed) + 1);
-	char byte = (char)draw(state), *copy = strndup(text->data + at, cut);
+	const char *word = words[draw(state) % (sizeof words / sizeof *words)];
+	const struct buf *seed = &seeds->items[draw(state) % seeds->count];
+	size_t from = draw(state) % (seed->length + 1);
+	char byte = (char)draw(state), copy[40];
 
+	memcpy(copy, text->data + at, cut);
 	switch (draw(state) % 8) {
 	case 0: /* a bit */
 		if (left > 0)
 			text->data[at] = (char)(text->data[at] ^ (1 << (draw(state) % 8)));
 		break;
 	case 1: /* a byte */
-		splice(text, at, left > 0, &byte, 1);
+		replace_bytes(text, at, left > 0, &byte, 1);
 		break;
 	case 2: /* less */
-		splice(text, at, cut, "", 0);
+		replace_bytes(text, at, cut, "", 0);
 		break;
 	case 3: /* the end */
-		splice(text, at, draw(state) % 4 == 0 ? left : 0, "", 0);
+		replace_bytes(text, at, draw(state) % 4 == 0 ? left : 0, "", 0);
 		break;
 	case 4: /* repeat a part of the input */
-		splice(text, at, 0, copy, strlen(copy));
+		replace_bytes(text, at, 0, copy, cut);
 		break;
 	case 5: /* append the rest of another seed */
-		splice(text, at, left, seed + from, strlen(seed) - from);
+		replace_bytes(text, at, left, seed->data + from, seed->length - from);
 		break;
 	case 6: /* replace a few bytes by a word */
-		splice(text, at, cut < 6 ? cut : 1, word, strlen(word));
+		replace_bytes(text, at, cut < 6 ? cut : 1, word, strlen(word));
 		break;
 	default: /* insert a word */
-		splice(text, at, 0, word, strlen(word));
+		replace_bytes(text, at, 0, word, strlen(word));
 	}
-	free(copy);
 }
 
-static bool feed(const struct target *target, uint64_t number)
+/* Feeds bytes from an allocation of exactly their size. */
+static bool feed_exactly(const struct target *target, uint64_t number, const void *from, size_t length)
 {
-	uint64_t state = (number + 1) * 0x9E3779B97F4A7C15u;
-	struct buf text = {0};
-
-	buf_text(&text, target->seeds[number % target->seed_count]);
-	for (uint64_t rounds = draw(&state) % 5; rounds > 0 && text.length < INPUT_BYTES; rounds--)
-		mutate(&text, target, &state);
-	char *bytes = malloc(text.length + (text.length == 0));
+	char *bytes = malloc(length + (length == 0));
 
 	if (bytes == NULL)
 		die_no_memory();
-	memcpy(bytes, text.data, text.length);
-	bool taken = target->feed(&(struct input){target->name, number, bytes, text.length});
+	if (length > 0)
+		memcpy(bytes, from, length);
+	bool taken = target->feed(&(struct input){target->name, number, bytes, length});
 
 	free(bytes);
+	return taken;
+}
+
+static bool feed(const struct target *target, const struct seeds *seeds, uint64_t number)
+{
+	uint64_t state = (number + 1) * 0x9E3779B97F4A7C15u;
+	const struct buf *seed = &seeds->items[number % seeds->count];
+	struct buf text = {0};
+
+	buf_add(&text, seed->data, seed->length);
+	/* the first inputs are the seeds themselves */
+	for (uint64_t rounds = number < seeds->count ? 0 : draw(&state) % 5; rounds > 0 && text.length < INPUT_BYTES; rounds--)
+		mutate(&text, seeds, &state);
+	bool taken = feed_exactly(target, number, text.data, text.length);
+
 	buf_free(&text);
 	return taken;
 }
+
+/* --- the interface ------------------------------------------------------------------------------------------- */
 
 const char *fuzz_target(int index)
 {
 	return index < TARGETS ? targets[index].name : NULL;
 }
 
+static const struct target *target_of(const char *name)
+{
+	for (int i = 0; i < TARGETS; i++)
+		if (strcmp(targets[i].name, name) == 0)
+			return &targets[i];
+	return NULL;
+}
+
 int fuzz_run(const char *name, uint64_t first, uint64_t count)
 {
+	const struct target *target = target_of(name);
+	struct seeds seeds;
 	int taken = 0;
 
-	for (int i = 0; i < TARGETS; i++) {
-		if (strcmp(targets[i].name, name) != 0)
-			continue;
-		for (uint64_t k = 0; k < count; k++)
-			taken += feed(&targets[i], first + k);
-		return taken;
-	}
-	return -1;
+	if (target == NULL)
+		return -1;
+	seeds_open(target, &seeds);
+	for (uint64_t k = 0; k < count; k++)
+		taken += feed(target, &seeds, first + k);
+	seeds_close(&seeds);
+	return taken;
+}
+
+int64_t fuzz_run_seconds(const char *name, uint64_t first, double seconds)
+{
+	const struct target *target = target_of(name);
+	clock_t end = clock() + (clock_t)(seconds * CLOCKS_PER_SEC);
+	struct seeds seeds;
+	int64_t fed = 0;
+
+	if (target == NULL)
+		return -1;
+	seeds_open(target, &seeds);
+	for (; clock() < end; fed++)
+		feed(target, &seeds, first + (uint64_t)fed);
+	seeds_close(&seeds);
+	return fed;
+}
+
+bool fuzz_one(const char *name, const void *bytes, size_t length)
+{
+	const struct target *target = target_of(name);
+
+	return target != NULL && feed_exactly(target, length, bytes, length);
 }

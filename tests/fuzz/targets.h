@@ -1,20 +1,30 @@
 /* targets - the parsers that read bytes from strangers, and a driver that feeds them with seeds that are cut, spliced
  * and overwritten.
  *
- * An input follows from the target's name and a number, so a failure can be repeated without a corpus. Use a build with
+ * An input follows from the target's name, its seeds and a number, so a failure can be repeated. The seeds are texts in
+ * targets.c and the files of tests/fuzz/corpus/; an input that once found a fault is kept there. Use a build with
  * sanitizers, which find reads beyond the end of an input. The targets themselves check what must hold for every
  * result: a message for each rejected input, offsets within the file, and a text that stays the same when it is written
  * and read again. */
 #ifndef REFTEST_TESTS_FUZZ_TARGETS_H
 #define REFTEST_TESTS_FUZZ_TARGETS_H
 
+#include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 /* The names of the targets; NULL for an index beyond the last. */
 const char *fuzz_target(int index);
 
-/* Feeds inputs `first` … `first + count - 1` to a target. Returns the number of accepted inputs, or -1 if there is no
- * such target. If a check fails, prints the input's number and bytes to stderr and aborts. */
+/* Feeds inputs `first` … `first + count - 1` to a target. Inputs below the number of seeds are the seeds themselves.
+ * Returns the number of accepted inputs, or -1 if there is no such target. If a check fails, prints the input's number
+ * and bytes to stderr and aborts. */
 int fuzz_run(const char *target, uint64_t first, uint64_t count);
+
+/* Feeds inputs from `first` on until `seconds` of processor time have passed. Returns their number, or -1. */
+int64_t fuzz_run_seconds(const char *target, uint64_t first, double seconds);
+
+/* Feeds one input. Returns true if it was accepted. */
+bool fuzz_one(const char *target, const void *bytes, size_t length);
 
 #endif

@@ -220,7 +220,7 @@ static void make_case(struct draw *d, uint64_t seed, enum op_contents contents)
 			d->c.constants[i].value = 1e-6;
 	for (int i = 0; i < s->problem.input_count; i++)
 		if (s->problem.inputs[i].rank == OP_SCALAR)
-			d->c.scalar[i] = case_inputs_scalar(&d->job, op, &d->c, i).number;
+			case_inputs_set_scalar(&d->job, op, &d->c, i);
 	describe(d);
 }
 

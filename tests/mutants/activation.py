@@ -55,4 +55,6 @@ MUTANTS = [
     (LLAMA, "the product within float16", "F.silu(gate) * up", "(F.silu(gate) * up).clamp(-65504, 65504)"),
     (EXPERT, "silu rounded to float16 before the product", OUTPUT, "output = (gate * torch.sigmoid(gate)).half().float() * up"),
     (EXACT, "float16's subnormal gates flushed to zero", "gate * share * up", "torch.where(gate.abs() < 2**-14, 0.0, gate) * share * up"),
+    ("gelu_and_mul_h5120", "gate times factor is rounded to the input's dtype before it is multiplied by the share", "(gate * share * up).to(input.dtype)",
+     "((gate * up).to(input.dtype) * share).to(input.dtype)"),
 ]

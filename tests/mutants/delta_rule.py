@@ -59,4 +59,6 @@ MUTANTS = [
     (STEPS, "keys in float16, normalised", "F.normalize(k.float(), dim=-1)", "F.normalize(k.float(), dim=-1).half().float()"),
     (CHUNKS, "sequences end after 128 tokens", "range(first, end, CHUNK)", "range(first, min(end, first + 128), CHUNK)"),
     (STEPS, "a token of no strength in any head answers nothing", 'output[:, t] = scale * torch.einsum("bhk,bhkv->bhv", query[:, t], state)', 'output[:, t] = beta[:, t].any() * scale * torch.einsum("bhk,bhkv->bhv", query[:, t], state)'),
+    (STEPS, "a scale of 0 taken as it is", "scale = scale or q.shape[-1] ** -0.5", "scale = scale"),
+    (STEPS, "a scale of 0 taken for 1", "scale = scale or q.shape[-1] ** -0.5", "scale = scale or 1.0"),
 ]

@@ -7,6 +7,8 @@ The mistakes need only a definition's schema, so they can be planted in every op
 
   - In every call the reference uses the value that an input had in the first call with these shapes, as if it ignored
     the argument.
+  - In every call the reference uses the value that a Python scalar had in the first call with the same value of another
+    scalar, as if it kept a table by one of its two arguments.
   - In every call the reference returns the output of the first call with these shapes.
   - The outputs are in the same memory as those of the previous call.
   - The reference raises if an optional input is None.
@@ -38,6 +40,8 @@ def run({arguments}):
 """
 KEEP_INPUT = """    value = given[{name!r}]
     given[{name!r}] = _kept.setdefault(shapes, value.clone() if hasattr(value, "clone") else value)
+    return _run(**given)"""
+KEEP_BY = """    given[{name!r}] = _kept.setdefault(given[{key!r}], given[{name!r}])
     return _run(**given)"""
 KEEP_OUTPUT = """    results = _run(**given)
     several = isinstance(results, (tuple, list))
@@ -76,6 +80,9 @@ def mistakes_of(definition):
     inputs, outputs = definition["inputs"], definition["outputs"]
     out = [(f"input '{name}' keeps its first value", KEEP_INPUT.format(name=name)) for name in inputs
            if is_used(definition, name) and (definition["name"], name) not in ONE_VALUE]
+    scalars = [name for name in inputs if inputs[name]["shape"] is None and is_used(definition, name)]
+    out += [(f"scalar '{name}' is kept by '{key}'", KEEP_BY.format(name=name, key=key))
+            for name in scalars for key in scalars if name != key]
     out += [(f"optional input '{name}' is needed", NEED.format(name=name))
             for name, spec in inputs.items() if spec.get("optional")]
     out.append(("outputs overwrite those of the call before", OVERWRITE))

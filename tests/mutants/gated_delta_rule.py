@@ -66,4 +66,9 @@ MUTANTS = [
     (STEPS, "state in float16", FORGET, FORGET + ".half().float()"),
     (CHUNKS, "rates of 8 at the most", "torch.exp(A_log)", "torch.exp(A_log).clamp(max=8)"),
     (CHUNKS, "sequences end after 128 tokens", "range(first, end, CHUNK)", "range(first, min(end, first + 128), CHUNK)"),
+    (STEPS, "a scale of 0 taken as it is", "scale = scale or q.shape[-1] ** -0.5", "scale = scale"),
+    (STEPS, "a scale of 0 taken for 1", "scale = scale or q.shape[-1] ** -0.5", "scale = scale or 1.0"),
+    (STEPS, "strength doubled only after a sigmoid", "    if allow_neg_eigval:", "    if allow_neg_eigval and use_beta_sigmoid_in_kernel:"),
+    (STEPS, "strength to be doubled taken for a logit", "if use_beta_sigmoid_in_kernel:", "if use_beta_sigmoid_in_kernel or allow_neg_eigval:"),
+    (STEPS, "strength taken for a logit by its values", "if use_beta_sigmoid_in_kernel:", "if beta.min() < 0 or beta.max() > 1:"),
 ]

@@ -111,4 +111,6 @@ MUTANTS = [
     (NORMS, "slots kept in 7 bits", "enumerate(initial_state_indices.tolist())", "enumerate((initial_state_indices & 127).tolist())"),
     (NORMS, "slots kept in a signed byte", "enumerate(initial_state_indices.tolist())", "enumerate(initial_state_indices.to(torch.int8).tolist())"),
     (NORMS, "slots from 256 on taken for the last", "enumerate(initial_state_indices.tolist())", "enumerate(initial_state_indices.clamp(max=255).tolist())"),
+    (NORMS, "strength taken for a logit by its values", "torch.sigmoid(b.float())", "(b.sigmoid() if b.min() < 0 or b.max() > 1 else b).float()"),
+    (PREFILL, "strength taken for a logit by its values", "torch.sigmoid(b.float())", "(b.sigmoid() if b.min() < 0 or b.max() > 1 else b).float()"),
 ]

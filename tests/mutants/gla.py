@@ -59,4 +59,6 @@ MUTANTS = [
     (STEPS, "state in float16", FORGET, FORGET + ".half().float()"),
     (STEPS, "sequences beyond 64 left out", RETURN, "output[64:] = 0\n    " + RETURN),
     (CHUNKS, "sequences end after 128 tokens", "range(first, end, CHUNK)", "range(first, min(end, first + 128), CHUNK)"),
+    (STEPS, "a scale of 0 taken as it is", "scale = scale or q.shape[-1] ** -0.5", "scale = scale"),
+    (STEPS, "a scale of 0 taken for 1", "scale = scale or q.shape[-1] ** -0.5", "scale = scale or 1.0"),
 ]

@@ -70,4 +70,7 @@ MUTANTS = [
     (STEPS, "state in float16", FORGET, FORGET + ".half().float()"),
     (CHUNKS, "rates of 8 at the most", "-torch.exp(A_log)", "-torch.exp(A_log).clamp(max=8)"),
     (CHUNKS, "sequences end after 128 tokens", "range(first, end, CHUNK)", "range(first, min(end, first + 128), CHUNK)"),
+    (STEPS, "a scale of 0 taken as it is", "scale = scale or q.shape[-1] ** -0.5", "scale = scale"),
+    (STEPS, "a scale of 0 taken for 1", "scale = scale or q.shape[-1] ** -0.5", "scale = scale or 1.0"),
+    (CHUNKS, "strength taken for a logit by its values", "torch.sigmoid(beta[0].float())", "(beta[0].sigmoid() if beta.min() < 0 or beta.max() > 1 else beta[0]).float()"),
 ]

@@ -78,4 +78,7 @@ MUTANTS = [
     (PARTIAL, "heads beyond 64 left alone", "rotate(q, cos, sin),", "torch.cat((rotate(q[:, :64], cos, sin), q[:, 64:]), dim=1),"),
     (PARTIAL, "33 to 64 query heads taken for 32", "rotate(q, cos, sin),", "(rotate(q, cos, sin) if not 32 < q.shape[1] <= 64 else torch.cat((rotate(q[:, :32], cos, sin), q[:, 32:]), dim=1)),"),
     (GIVEN, "key heads beyond 32 left alone", "rotate(k, cos, sin, rotary_dim, interleave)", "torch.cat((rotate(k[:, :32], cos, sin, rotary_dim, interleave), k[:, 32:]), dim=1)"),
+    ("rope_pos_ids_interleaved_given_d64", "frequencies are kept between calls by rotary_dim alone",
+     "frequencies = rope_theta ** -exponents / rope_scale",
+     'tables = vars(rotate).setdefault("tables", {})\n    frequencies = tables.setdefault(rotary_dim, rope_theta ** -exponents / rope_scale)'),
 ]

@@ -128,4 +128,10 @@ MUTANTS = [
     (TOP_P, "of many the less likely half never drawn", DRAWN, draw_some("(n <= 64) | (n > 4096) | (rank < (n + 1) // 2)")),
     (MIN_P, "the less likely half never drawn", "    return torch.multinomial(kept, 1)", draw_some_of_all(HALF + "(rank < (n + 1) // 2)")),
     (MIN_P, "the last by place never drawn", "    return torch.multinomial(kept, 1)", draw_some_of_all("(n <= 1) | (place < n - 1)")),
+    (TOP_P, "only the 1024 most likely tokens", "torch.sort(row, descending=True)", "torch.topk(row, 1024)"),
+    (TOP_K, "only the 1024 most likely tokens", "torch.topk(row, k)", "torch.topk(row, min(k, 1024))"),
+    (TOP_K, "only the 256 most likely tokens", "torch.topk(row, k)", "torch.topk(row, min(k, 256))"),
+    (BOTH, "only the 1024 most likely tokens", "torch.topk(row, k)", "torch.topk(row, min(k, 1024))"),
+    (MIN_P, "only the 1024 most likely tokens", MIN_DRAW, "torch.multinomial(kept * (kept >= kept.topk(1024).values[:, -1:]), 1)"),
+    (PLAIN, "only the 1024 most likely tokens", PLAIN_DRAW, "torch.gather(probs.topk(1024).indices, -1, torch.multinomial(probs.topk(1024).values, 1))"),
 ]

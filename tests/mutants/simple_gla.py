@@ -56,4 +56,6 @@ MUTANTS = [
     (GAMMA, "state in float16", LEARN, "state = decay * state.half().float() + key[t, :, :, None] * value[t, :, None, :]"),
     (GAMMA, "sequences end after 128 tokens", "range(first, end)", "range(first, min(end, first + 128))"),
     (PAIRS, "sequences beyond 128 left out", ".to(v.dtype)", ".to(v.dtype) * (torch.arange(len(v), device=v.device) < 128)[:, None, None, None]"),
+    (GAMMA, "a scale of 0 taken as it is", "scale = scale or q.shape[-1] ** -0.5", "scale = scale"),
+    (GAMMA, "a scale of 0 taken for 1", "scale = scale or q.shape[-1] ** -0.5", "scale = scale or 1.0"),
 ]

@@ -1,5 +1,5 @@
 # Made by `reftest generate`, which leaves this file alone once it has been edited.
-# reftest-body: d8f7609e40df9640b94b7c2aea887908
+# reftest-body: 2e5c4436600766b002724458d2f0835f
 """conftest - runs the reference tests in this directory: the code that all generated test files share.
 
 Each definition of the dataset has a class in a test file here. A test runs the definition's reference on valid inputs
@@ -663,7 +663,7 @@ class Plain:
         if self.test.FAMILY is None:
             return Unavailable(f"the valid values of '{name}' are unknown")
         return Unavailable(
-            f"only reftest has valid values of '{name}'; install reftest ({self.why})"
+            f"only reftest can generate valid values of '{name}'; install reftest ({self.why})"
         )
 
     def scalar(self, name):
@@ -1414,7 +1414,7 @@ def confirm(test, case, inputs, outputs, left, names):
             return answered, reasons
     if answered:
         find(
-            f"{test.NAME} {case}: only {' and '.join(answered)} answered, whose arithmetic is coarser than the definition's"
+            f"{test.NAME} {case}: only {' and '.join(answered)} answered, whose rounding errors may exceed the bounds"
         )
     return answered, reasons
 
@@ -1561,7 +1561,7 @@ def check_calls_are_independent(test, device):
     for name, a, b in zip(definition_of(test)["outputs"], first[0], kept, strict=True):
         assert same_bits(a, b), f"the next call overwrites output '{name}'"
     third = run_and_leave(test, inputs, run=run)
-    check_same(test, first, third, "after a call on other contents")
+    check_same(test, first, third, "after a call with other input values")
     check_outputs(test, second_case, second_inputs, outputs, left)
 
 
@@ -1577,8 +1577,8 @@ def check_edge_case(test, case, device):
         check_edge(test, case, inputs)
     except Exception as why:  # noqa: BLE001
         find(
-            f"{test.NAME} departs from the convention of the edge case {case}, of which "
-            f"`reftest verify {test.NAME} --edge` says more: {why}"
+            f"{test.NAME} departs from the convention of the edge case {case} "
+            f"(`reftest verify {test.NAME} --edge` prints the convention): {why}"
         )
 
 

@@ -54,8 +54,7 @@ static const char *const run_verify[] __attribute__((unused)) = {"verify",  "--f
 static const char *const run_cached[] __attribute__((unused)) = {
     "verify", "--cached-only", "--format", "json", "--device", "cpu", "--sizes", "small", NULL};
 
-/* --- Files ---------------------------------------------------------------------------------------------------------
- */
+/* --- Files ------------------------------------------------------------------------------------------------------ */
 
 static const char *in_base(const struct world *w, const char *name)
 {
@@ -137,8 +136,7 @@ static void copy_tree(const char *from, const char *to)
 		fail_msg("%s cannot be copied to %s: %s", from, to, strerror(errno));
 }
 
-/* --- The dataset ---------------------------------------------------------------------------------------------------
- */
+/* --- The dataset ------------------------------------------------------------------------------------------------ */
 
 /* Writes a definition; `word` tells tests/faults/interpreter.c how its reference behaves. */
 static inline void define(const struct world *w, const char *name, const char *word)
@@ -181,8 +179,7 @@ static inline void write_second_texts(const struct world *w)
 	define(w, "four", "RAISES ");
 }
 
-/* --- Running -------------------------------------------------------------------------------------------------------
- */
+/* --- Running ---------------------------------------------------------------------------------------------------- */
 
 static void redirect(const char *path, int to)
 {
@@ -331,7 +328,7 @@ static const struct known *find_known(const struct known_list *list, const struc
 	return NULL;
 }
 
-/* Checks the store: each verdict of `before` must be stored unchanged, and each stored verdict must be correct by
+/* Checks the store: each verdict of `before` must be stored unchanged, and each stored verdict must equal its entry in
  * `all`. Returns NULL or a description of what is wrong. */
 static inline const char *wrong_store(const struct world *w, const struct known_list *before,
 				      const struct known_list *all)

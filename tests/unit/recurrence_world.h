@@ -24,25 +24,25 @@ enum { TOTAL = B, N = FLAT + 1, OFFSETS, ONE };
 		{"one", false, 1}                                                                                    \
 	}
 
-#define QUERY {"q", DTYPE_BFLOAT16, 4, {B, T, HQ, K}, false}
-#define KEY {"k", DTYPE_BFLOAT16, 4, {B, T, HQ, K}, false}
-#define VALUE {"v", DTYPE_BFLOAT16, 4, {B, T, HV, V}, false}
-#define STATE {"initial_state", DTYPE_FLOAT32, 4, {B, HV, K, V}, false}
-#define OUTPUT {"output", DTYPE_BFLOAT16, 4, {B, T, HV, V}, false}
-#define LAST {"final_state", DTYPE_FLOAT32, 4, {B, HV, K, V}, false}
-#define PACKED_QUERY {"q", DTYPE_BFLOAT16, 3, {TOTAL, HQ, K}, false}
-#define PACKED_KEY {"k", DTYPE_BFLOAT16, 3, {TOTAL, HQ, K}, false}
-#define PACKED_VALUE {"v", DTYPE_BFLOAT16, 3, {TOTAL, HV, V}, false}
-#define PACKED_STATE {"initial_state", DTYPE_FLOAT32, 4, {N, HV, K, V}, true}
-#define PACKED_OUTPUT {"output", DTYPE_FLOAT32, 3, {TOTAL, HV, V}, false}
-#define PACKED_LAST {"final_state", DTYPE_FLOAT32, 4, {N, HV, K, V}, false}
-#define CU_SEQLENS {"cu_seqlens", DTYPE_INT64, 1, {OFFSETS}, false}
-#define HEAD_GATE {"g", DTYPE_FLOAT32, 3, {B, T, HV}, false}
-#define KEY_GATE {"g", DTYPE_FLOAT32, 4, {B, T, HV, K}, false}
-#define BETA {"beta", DTYPE_BFLOAT16, 3, {B, T, HV}, false}
-#define A_LOG {"A_log", DTYPE_FLOAT32, 1, {HV}, false}
-#define HEAD_BIAS {"dt_bias", DTYPE_FLOAT32, 1, {HV}, false}
-#define SCALAR(name, dtype) {name, dtype, OP_SCALAR, {0}, false}
+#define QUERY {"q", DTYPE_BFLOAT16, 4, {B, T, HQ, K}, false, NULL}
+#define KEY {"k", DTYPE_BFLOAT16, 4, {B, T, HQ, K}, false, NULL}
+#define VALUE {"v", DTYPE_BFLOAT16, 4, {B, T, HV, V}, false, NULL}
+#define STATE {"initial_state", DTYPE_FLOAT32, 4, {B, HV, K, V}, false, NULL}
+#define OUTPUT {"output", DTYPE_BFLOAT16, 4, {B, T, HV, V}, false, NULL}
+#define LAST {"final_state", DTYPE_FLOAT32, 4, {B, HV, K, V}, false, NULL}
+#define PACKED_QUERY {"q", DTYPE_BFLOAT16, 3, {TOTAL, HQ, K}, false, NULL}
+#define PACKED_KEY {"k", DTYPE_BFLOAT16, 3, {TOTAL, HQ, K}, false, NULL}
+#define PACKED_VALUE {"v", DTYPE_BFLOAT16, 3, {TOTAL, HV, V}, false, NULL}
+#define PACKED_STATE {"initial_state", DTYPE_FLOAT32, 4, {N, HV, K, V}, true, NULL}
+#define PACKED_OUTPUT {"output", DTYPE_FLOAT32, 3, {TOTAL, HV, V}, false, NULL}
+#define PACKED_LAST {"final_state", DTYPE_FLOAT32, 4, {N, HV, K, V}, false, NULL}
+#define CU_SEQLENS {"cu_seqlens", DTYPE_INT64, 1, {OFFSETS}, false, NULL}
+#define HEAD_GATE {"g", DTYPE_FLOAT32, 3, {B, T, HV}, false, NULL}
+#define KEY_GATE {"g", DTYPE_FLOAT32, 4, {B, T, HV, K}, false, NULL}
+#define BETA {"beta", DTYPE_BFLOAT16, 3, {B, T, HV}, false, NULL}
+#define A_LOG {"A_log", DTYPE_FLOAT32, 1, {HV}, false, NULL}
+#define HEAD_BIAS {"dt_bias", DTYPE_FLOAT32, 1, {HV}, false, NULL}
+#define SCALAR(name, dtype) {name, dtype, OP_SCALAR, {0}, false, NULL}
 #define SCALE SCALAR("scale", DTYPE_FLOAT32)
 
 /* --- references --------------------------------------------------------------------------------------------------- */

@@ -11,12 +11,12 @@ enum { SEEDS = MANY_SEEDS, HALF = 1024 };
 
 static const struct op_axis axes[] = {
     {"num_tokens", true, 0}, {"hidden_size_x2", false, 2 * HALF}, {"hidden_size", false, HALF}};
-static const struct op_arg bf16_in[] = {{"input", DTYPE_BFLOAT16, 2, {0, 1}, false}};
-static const struct op_arg bf16_out[] = {{"output", DTYPE_BFLOAT16, 2, {0, 2}, false}};
-static const struct op_arg f16_in[] = {{"input", DTYPE_FLOAT16, 2, {0, 1}, false}};
-static const struct op_arg f16_out[] = {{"output", DTYPE_FLOAT16, 2, {0, 2}, false}};
-static const struct op_arg f32_in[] = {{"input", DTYPE_FLOAT32, 2, {0, 1}, false}};
-static const struct op_arg f32_out[] = {{"output", DTYPE_FLOAT32, 2, {0, 2}, false}};
+static const struct op_arg bf16_in[] = {{"input", DTYPE_BFLOAT16, 2, {0, 1}, false, NULL}};
+static const struct op_arg bf16_out[] = {{"output", DTYPE_BFLOAT16, 2, {0, 2}, false, NULL}};
+static const struct op_arg f16_in[] = {{"input", DTYPE_FLOAT16, 2, {0, 1}, false, NULL}};
+static const struct op_arg f16_out[] = {{"output", DTYPE_FLOAT16, 2, {0, 2}, false, NULL}};
+static const struct op_arg f32_in[] = {{"input", DTYPE_FLOAT32, 2, {0, 1}, false, NULL}};
+static const struct op_arg f32_out[] = {{"output", DTYPE_FLOAT32, 2, {0, 2}, false, NULL}};
 
 static const struct op_problem problems[] = {
     PROBLEM("silu_and_mul_h1024", "activation", axes, bf16_in, bf16_out),
@@ -184,11 +184,11 @@ static void the_name_or_the_tag_says_which_activation_it_is(void **state)
 
 static void what_the_family_does_not_know_is_refused_with_the_reason(void **state)
 {
-	static const struct op_arg same[] = {{"output", DTYPE_BFLOAT16, 2, {0, 1}, false}};
-	static const struct op_arg ints[] = {{"input", DTYPE_INT32, 2, {0, 1}, false}};
-	static const struct op_arg flat[] = {{"output", DTYPE_BFLOAT16, 1, {2}, false}};
-	static const struct op_arg two[] = {{"gate", DTYPE_BFLOAT16, 2, {0, 2}, false},
-	                                    {"up", DTYPE_BFLOAT16, 2, {0, 2}, false}};
+	static const struct op_arg same[] = {{"output", DTYPE_BFLOAT16, 2, {0, 1}, false, NULL}};
+	static const struct op_arg ints[] = {{"input", DTYPE_INT32, 2, {0, 1}, false, NULL}};
+	static const struct op_arg flat[] = {{"output", DTYPE_BFLOAT16, 1, {2}, false, NULL}};
+	static const struct op_arg two[] = {{"gate", DTYPE_BFLOAT16, 2, {0, 2}, false, NULL},
+	                                    {"up", DTYPE_BFLOAT16, 2, {0, 2}, false, NULL}};
 	const struct op_problem cases[] = {
 	    PROBLEM("silu_a", "activation", axes, bf16_in, same),
 	    PROBLEM("silu_b", "activation", axes, ints, bf16_out),

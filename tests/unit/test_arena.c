@@ -1,5 +1,5 @@
-/* test_arena - the allocator: memory is zeroed, aligned and apart, strings are copies, and a size that overflows ends
- * the process as missing memory does. */
+/* test_arena - the allocator: memory is zeroed and aligned, allocations do not overlap, strings are copied, and a size
+ * that overflows ends the process. */
 #include "base/arena.h"
 
 #include <setjmp.h>

@@ -12,17 +12,17 @@ enum { SEEDS = MANY_SEEDS, T = 0, N, H, D };
 static const struct op_axis axes[] = {
     {"seq_len", true, 0}, {"num_states", true, 0}, {"num_heads", false, 8}, {"head_dim", false, 64}};
 
-#define V(name, dtype) {name, dtype, 3, {T, H, D}, false}
-#define S(name) {name, DTYPE_FLOAT32, 2, {T, H}, false}
+#define V(name, dtype) {name, dtype, 3, {T, H, D}, false, NULL}
+#define S(name) {name, DTYPE_FLOAT32, 2, {T, H}, false, NULL}
 static const struct op_arg two[] = {V("v_a", DTYPE_BFLOAT16), S("s_a"), V("v_b", DTYPE_BFLOAT16), S("s_b")};
 static const struct op_arg two_half[] = {V("v_a", DTYPE_FLOAT16), V("v_b", DTYPE_FLOAT16), S("s_a"), S("s_b")};
 static const struct op_arg two_wide[] = {V("v_a", DTYPE_FLOAT32), S("s_a"), V("v_b", DTYPE_FLOAT32), S("s_b")};
 static const struct op_arg masked[] = {
-    V("v", DTYPE_BFLOAT16), S("s"), V("v_other", DTYPE_BFLOAT16), S("s_other"), {"mask", DTYPE_BOOL, 1, {T}, true}};
-static const struct op_arg many[] = {{"v", DTYPE_BFLOAT16, 4, {T, N, H, D}, false},
-                                     {"s", DTYPE_FLOAT32, 3, {T, N, H}, false}};
-static const struct op_arg many_wide[] = {{"v", DTYPE_FLOAT32, 4, {T, N, H, D}, false},
-                                          {"s", DTYPE_FLOAT32, 3, {T, N, H}, false}};
+    V("v", DTYPE_BFLOAT16), S("s"), V("v_other", DTYPE_BFLOAT16), S("s_other"), {"mask", DTYPE_BOOL, 1, {T}, true, NULL}};
+static const struct op_arg many[] = {{"v", DTYPE_BFLOAT16, 4, {T, N, H, D}, false, NULL},
+                                     {"s", DTYPE_FLOAT32, 3, {T, N, H}, false, NULL}};
+static const struct op_arg many_wide[] = {{"v", DTYPE_FLOAT32, 4, {T, N, H, D}, false, NULL},
+                                          {"s", DTYPE_FLOAT32, 3, {T, N, H}, false, NULL}};
 static const struct op_arg merged[] = {V("v_merged", DTYPE_BFLOAT16), S("s_merged")};
 static const struct op_arg merged_half[] = {S("s_merged"), V("v_merged", DTYPE_FLOAT16)};
 static const struct op_arg merged_wide[] = {V("v_merged", DTYPE_FLOAT32), S("s_merged")};
@@ -271,11 +271,11 @@ static void what_the_family_does_not_know_is_refused_with_the_reason(void **stat
 	static const struct op_arg three[] = {V("a", DTYPE_BFLOAT16), V("b", DTYPE_BFLOAT16), V("c", DTYPE_BFLOAT16),
 	                                      S("s")};
 	static const struct op_arg half_s[] = {
-	    V("a", DTYPE_BFLOAT16), V("b", DTYPE_BFLOAT16), S("s_a"), {"s_b", DTYPE_FLOAT16, 2, {T, H}, false}};
+	    V("a", DTYPE_BFLOAT16), V("b", DTYPE_BFLOAT16), S("s_a"), {"s_b", DTYPE_FLOAT16, 2, {T, H}, false, NULL}};
 	static const struct op_arg other[] = {
-	    V("a", DTYPE_BFLOAT16), {"b", DTYPE_BFLOAT16, 3, {T, D, H}, false}, S("s_a"), S("s_b")};
+	    V("a", DTYPE_BFLOAT16), {"b", DTYPE_BFLOAT16, 3, {T, D, H}, false, NULL}, S("s_a"), S("s_b")};
 	static const struct op_arg odd_mask[] = {
-	    V("a", DTYPE_BFLOAT16), V("b", DTYPE_BFLOAT16), S("s_a"), S("s_b"), {"mask", DTYPE_FLOAT32, 1, {T}, false}};
+	    V("a", DTYPE_BFLOAT16), V("b", DTYPE_BFLOAT16), S("s_a"), S("s_b"), {"mask", DTYPE_FLOAT32, 1, {T}, false, NULL}};
 	static const struct op_arg s_only[] = {S("s_merged")};
 	const struct op_problem cases[] = {
 	    PROBLEM("a", "cascade", axes, three, merged), PROBLEM("b", "cascade", axes, half_s, merged),

@@ -5,9 +5,9 @@
 #include "kernels/core/input_check.h"
 
 static const struct op_axis axes[] = {{"m", true, 0}, {"n", false, 5}};
-static const struct op_arg args[] = {{"x", DTYPE_BFLOAT16, 2, {0, 1}, false},
-                                     {"at", DTYPE_INT64, 1, {0}, false},
-                                     {"t", DTYPE_FLOAT32, OP_SCALAR, {0}, false}};
+static const struct op_arg args[] = {{"x", DTYPE_BFLOAT16, 2, {0, 1}, false, NULL},
+                                     {"at", DTYPE_INT64, 1, {0}, false, NULL},
+                                     {"t", DTYPE_FLOAT32, OP_SCALAR, {0}, false, NULL}};
 static const struct op_problem problem = PROBLEM("a", "b", axes, args, args);
 
 static void open_case(struct op_case *c, struct tensor *in)

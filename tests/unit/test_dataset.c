@@ -82,15 +82,14 @@ static void files_are_found_in_the_order_of_their_paths(void **state)
  * character beyond ASCII. */
 static void any_name(uint32_t *state, char *out)
 {
-	static const char letters[] = "aab-.~\xC3\xBF";
-	size_t length = 1 + (*state = *state * 1664525u + 1013904223u) % 13;
+	static const char *const letters[] = {"a", "a", "b", "-", ".", "~", "\xC3\xBF"};
+	size_t length = (*state = *state * 1664525u + 1013904223u) % 7;
 
+	strcpy(out, "a"); /* not hidden */
 	for (size_t i = 0; i < length; i++) {
 		*state = *state * 1664525u + 1013904223u;
-		out[i] = letters[(*state >> 16) % (sizeof letters - 1)];
+		strcat(out, letters[(*state >> 16) % (sizeof letters / sizeof *letters)]);
 	}
-	out[0] = 'a'; /* not hidden */
-	out[length] = '\0';
 }
 
 /* The order is right whatever prefix two names share: whether they differ within the first eight bytes, which are
@@ -241,7 +240,7 @@ static void what_cannot_be_read_is_reported(void **state)
 	assert_int_equal(dataset.definition_count, 1);
 	assert_int_equal(dataset.problem_count, 2);
 	assert_string_equal(dataset.problems[0],
-	                    "definitions/a/bad?name.json: ignored, because the name has control characters; "
+	                    "definitions/a/bad\\x0aname.json: ignored, because the name has control or invisible characters; "
 	                    "rename it");
 	assert_string_equal(dataset.problems[1],
 	                    "definitions/loop: cannot open the folder: Too many levels of symbolic links");
@@ -374,14 +373,14 @@ static void the_root_is_the_first_that_is_named(void **state)
 	check_root(NULL, "one", NULL);
 	check_root("two", "two", NULL);
 	check_root("empty", NULL,
-	           "empty: this folder, named by --root, is not a dataset: it has no subfolder definitions");
+	           "empty: this folder, named by --root, is not a dataset: it contains no folder definitions/");
 	check_root("none", NULL, "none: there is no such folder; --root must name a dataset");
 	assert_int_equal(setenv("REFTEST_ROOT", "none", 1), 0);
 	check_root(NULL, NULL, "none: there is no such folder; $REFTEST_ROOT must name a dataset");
 	unsetenv("REFTEST_ROOT");
 	unsetenv("FIB_DATASET_PATH");
 	check_root(NULL, NULL,
-	           "no dataset found: neither the working directory nor a parent folder has a subfolder definitions; "
+	           "no dataset found: neither the working directory nor a parent folder contains definitions/; "
 	           "pass one with --root DIR or $REFTEST_ROOT");
 	assert_int_equal(chdir("one"), 0);
 	check_root(NULL, ".", NULL);

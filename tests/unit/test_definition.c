@@ -22,7 +22,7 @@ static const char *const lines[] = {
     "\"axes\": {\"batch\": {\"type\": \"var\"}, \"hidden\": {\"type\": \"const\", \"value\": 64, \"description\": "
     "\"h\"}},",
     "\"inputs\": {\"x\": {\"shape\": [\"batch\", \"hidden\"], \"dtype\": \"bfloat16\"}, \"eps\": {\"shape\": null, "
-    "\"dtype\": \"float32\", \"optional\": true}, \"n\": {\"shape\": [], \"dtype\": \"int32\"}},",
+    "\"dtype\": \"float32\", \"optional\": true, \"description\": \"An epsilon.\"}, \"n\": {\"shape\": [], \"dtype\": \"int32\"}},",
     "\"outputs\": {\"y\": {\"shape\": [\"batch\", \"hidden\"], \"dtype\": \"bfloat16\"}},",
     "\"constraints\": [\"batch >= 1\", \"n.item() == batch\"],",
     "\"reference\": \"import torch\\n\\ndef run(x, eps, n):\\n    return x\\n\"",
@@ -86,6 +86,8 @@ static void a_definition_is_read_in_full(void **state)
 	assert_true(d->inputs[0].rank == 2 && d->inputs[0].axis[0] == 0 && d->inputs[0].axis[1] == 1);
 	assert_true(d->inputs[0].dtype == DTYPE_BFLOAT16 && !d->inputs[0].optional);
 	assert_true(d->inputs[1].rank == RANK_SCALAR && d->inputs[1].optional);
+	assert_string_equal(d->inputs[0].description, "");
+	assert_string_equal(d->inputs[1].description, "An epsilon.");
 	assert_true(d->inputs[2].rank == 0 && d->inputs[2].dtype == DTYPE_INT32);
 	assert_int_equal(d->output_count, 1);
 	assert_string_equal(d->outputs[0].name, "y");
@@ -284,9 +286,9 @@ static void names_are_those_of_the_file_and_of_python(void **state)
 	refused(OP_TYPE, "\"op_type\": \"gemm\",",
 	        "d.json:3:12: expected \"norm\", the file's folder, found \"gemm\"");
 	refused(NAME, "\"name\": \"a/b\",",
-	        "d.json:2:9: expected a name without '/' and control characters, found \"a/b\"");
+	        "d.json:2:9: expected a name without '/' and control or invisible characters, found \"a/b\"");
 	refused(NAME, "\"name\": \"a\\u001b[1m\",",
-	        "d.json:2:9: expected a name without '/' and control characters, found \"a?[1m\"");
+	        "d.json:2:9: expected a name without '/' and control or invisible characters, found \"a\\x1b[1m\"");
 	refused(
 	    AXES, "\"axes\": {\"2h\": {\"type\": \"var\"}},",
 	    "d.json:6:16: expected an axis name of letters, digits and '_' that does not begin with a digit, found \"2h\"");

@@ -7,16 +7,16 @@ static const struct op_axis oblong[] = AXES(2, 4, 24, 40), square[] = AXES(2, 2,
 
 static const struct op_arg dense_in[] = {QUERY, KEY, VALUE, BETA, SCALE, STATE};
 static const struct op_arg packed_in[] = {PACKED_QUERY, PACKED_KEY, PACKED_VALUE,
-                                          {"b", DTYPE_FLOAT32, 2, {TOTAL, HV}, false}, CU_SEQLENS, PACKED_STATE};
+                                          {"b", DTYPE_FLOAT32, 2, {TOTAL, HV}, false, NULL}, CU_SEQLENS, PACKED_STATE};
 static const struct op_arg dense_out[] = {OUTPUT, LAST}, packed_out[] = {PACKED_OUTPUT, PACKED_LAST};
 
 enum { DENSE, PACKED, NORMED, DOUBLED };
 static const struct family_problem problems[] = {
-    [DENSE] = {PROBLEM("delta_rule_dense", "delta_rule", oblong, dense_in, dense_out), "a96321e975e0dee46a4a3becc4e234a1", 3,
+    [DENSE] = {PROBLEM("delta_rule_dense", "delta_rule", oblong, dense_in, dense_out), "5f0576b33e3565049afe768e94f3f8e4", 3,
                {OF_DELTA, INITIAL_STATE_IGNORED, SIGMOID_IN_ANY_CASE, NORM_IN_ANY_CASE}},
     [PACKED] = {PROBLEM("delta_rule_varlen", "delta_rule", oblong, packed_in, packed_out), "5af9f7c37433ecf0baf90b8c44f16bd2", 4,
                 {OF_DELTA, OF_PACKING, INITIAL_STATE_IGNORED, SIGMOID_LEFT_OUT, DOUBLED_IN_ANY_CASE}},
-    [NORMED] = {PROBLEM("delta_rule_qk_l2norm", "delta_rule", square, dense_in, dense_out), "4b754d511012b73ed59879e34a305710",
+    [NORMED] = {PROBLEM("delta_rule_qk_l2norm", "delta_rule", square, dense_in, dense_out), "eb3cfd0b892c03b2733fcb0272e22da2",
                 4, {OF_DELTA, OF_NORMS, INITIAL_STATE_IGNORED}},
     [DOUBLED] = {PROBLEM("delta_rule_neg-eigval", "delta_rule", square, packed_in, packed_out),
                  "ce5e2215f8a9d30a31ef56792ede5056", 4,
@@ -25,10 +25,10 @@ static const struct family_problem problems[] = {
 
 static const struct op_arg no_beta[] = {QUERY, KEY, VALUE};
 static const struct op_arg gated[] = {QUERY, KEY, VALUE, BETA, HEAD_GATE};
-static const struct op_arg beta_a_value[] = {QUERY, KEY, VALUE, {"beta", DTYPE_FLOAT32, 4, {B, T, HV, V}, false}};
+static const struct op_arg beta_a_value[] = {QUERY, KEY, VALUE, {"beta", DTYPE_FLOAT32, 4, {B, T, HV, V}, false, NULL}};
 static const struct op_arg rates[] = {QUERY, KEY, VALUE, BETA, A_LOG};
 static const struct op_arg long_row[] = {QUERY, KEY, VALUE, BETA, CU_SEQLENS};
-static const struct op_arg strange[] = {QUERY, KEY, VALUE, BETA, {"mask", DTYPE_BOOL, 2, {B, T}, false}};
+static const struct op_arg strange[] = {QUERY, KEY, VALUE, BETA, {"mask", DTYPE_BOOL, 2, {B, T}, false, NULL}};
 static const struct refused refused[] = {
     {PROBLEM("x", "delta_rule", oblong, no_beta, dense_out), "beta is missing"},
     {PROBLEM("x", "delta_rule", oblong, gated, dense_out), "does not use a gate"},

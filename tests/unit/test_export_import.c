@@ -471,7 +471,7 @@ static void bombs_cost_nothing(void **state)
 		if (fillings[i] != '\n')
 			assert_non_null(strstr(w->first, "a line is longer"));
 		else
-			assert_non_null(strstr(w->last, "too much of the file is damaged"));
+			assert_non_null(strstr(w->last, "too many of its lines are damaged"));
 	}
 	free(text);
 }

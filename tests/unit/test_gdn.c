@@ -26,49 +26,49 @@ static const struct op_axis tokens[] = AXES(true, 0, 2, 4, 32, 32);
 static const struct op_axis oblong[] = AXES(true, 0, 3, 3, 24, 40);
 static const struct op_axis as_published[] = AXES(false, 1, 4, 8, 128, 128);
 
-#define Q {"q", DTYPE_BFLOAT16, 4, {B, T, HQ, K}, false}
-#define KEYS {"k", DTYPE_BFLOAT16, 4, {B, T, HK, K}, false}
-#define VALUES {"v", DTYPE_BFLOAT16, 4, {B, T, HV, V}, false}
-#define A_LOG {"A_log", DTYPE_FLOAT32, 1, {HV}, false}
-#define GATE(name) {name, DTYPE_BFLOAT16, 3, {B, T, HV}, false}
-#define DT_BIAS {"dt_bias", DTYPE_FLOAT32, 1, {HV}, false}
-#define SCALAR(name, dtype) {name, dtype, OP_SCALAR, {0}, false}
+#define Q {"q", DTYPE_BFLOAT16, 4, {B, T, HQ, K}, false, NULL}
+#define KEYS {"k", DTYPE_BFLOAT16, 4, {B, T, HK, K}, false, NULL}
+#define VALUES {"v", DTYPE_BFLOAT16, 4, {B, T, HV, V}, false, NULL}
+#define A_LOG {"A_log", DTYPE_FLOAT32, 1, {HV}, false, NULL}
+#define GATE(name) {name, DTYPE_BFLOAT16, 3, {B, T, HV}, false, NULL}
+#define DT_BIAS {"dt_bias", DTYPE_FLOAT32, 1, {HV}, false, NULL}
+#define SCALAR(name, dtype) {name, dtype, OP_SCALAR, {0}, false, NULL}
 #define SCALE SCALAR("scale", DTYPE_FLOAT32)
-#define STATES {"initial_state", DTYPE_FLOAT32, 4, {POOL, HV, V, K}, false}
-#define SLOTS {"initial_state_indices", DTYPE_INT32, 1, {B}, false}
-#define BUFFER {"intermediate_states_buffer", DTYPE_FLOAT32, 5, {POOL, T, HV, V, K}, true}
+#define STATES {"initial_state", DTYPE_FLOAT32, 4, {POOL, HV, V, K}, false, NULL}
+#define SLOTS {"initial_state_indices", DTYPE_INT32, 1, {B}, false, NULL}
+#define BUFFER {"intermediate_states_buffer", DTYPE_FLOAT32, 5, {POOL, T, HV, V, K}, true, NULL}
 
-static const struct op_arg decode_in[] = {Q, KEYS, VALUES, {"state", DTYPE_FLOAT32, 4, {B, HV, V, K}, true},
+static const struct op_arg decode_in[] = {Q, KEYS, VALUES, {"state", DTYPE_FLOAT32, 4, {B, HV, V, K}, true, NULL},
                                           A_LOG, GATE("a"), DT_BIAS, GATE("b"), SCALE};
 static const struct op_arg pool_in[] = {Q, KEYS, VALUES, STATES, SLOTS, A_LOG, GATE("a"), DT_BIAS, GATE("b"), SCALE,
                                         BUFFER};
 static const struct op_arg by_batch_in[] = {
     Q, KEYS, VALUES, STATES, SLOTS, A_LOG, GATE("a"), DT_BIAS, GATE("b"), SCALE,
-    {"intermediate_states_buffer", DTYPE_BFLOAT16, 5, {B, T, HV, V, K}, true}};
+    {"intermediate_states_buffer", DTYPE_BFLOAT16, 5, {B, T, HV, V, K}, true, NULL}};
 static const struct op_arg switched_in[] = {Q, KEYS, VALUES, STATES, SLOTS, A_LOG, GATE("a"), DT_BIAS, GATE("b"), SCALE,
                                             SCALAR("use_qk_l2norm", DTYPE_BOOL),
                                             SCALAR("disable_state_update", DTYPE_BOOL)};
-static const struct op_arg v_last_in[] = {Q, KEYS, VALUES, {"state", DTYPE_BFLOAT16, 4, {B, HV, K, V}, true},
+static const struct op_arg v_last_in[] = {Q, KEYS, VALUES, {"state", DTYPE_BFLOAT16, 4, {B, HV, K, V}, true, NULL},
                                           A_LOG, GATE("a"), DT_BIAS, GATE("b")};
 
-#define OUTPUT {"output", DTYPE_BFLOAT16, 4, {B, T, HV, V}, false}
-static const struct op_arg decode_out[] = {OUTPUT, {"new_state", DTYPE_FLOAT32, 4, {B, HV, V, K}, false}};
-static const struct op_arg pool_out[] = {OUTPUT, {"final_state", DTYPE_FLOAT32, 4, {POOL, HV, V, K}, false}};
-static const struct op_arg v_last_out[] = {{"final_state", DTYPE_BFLOAT16, 4, {B, HV, K, V}, false},
-                                           {"output", DTYPE_FLOAT32, 4, {B, T, HV, V}, false}};
+#define OUTPUT {"output", DTYPE_BFLOAT16, 4, {B, T, HV, V}, false, NULL}
+static const struct op_arg decode_out[] = {OUTPUT, {"new_state", DTYPE_FLOAT32, 4, {B, HV, V, K}, false, NULL}};
+static const struct op_arg pool_out[] = {OUTPUT, {"final_state", DTYPE_FLOAT32, 4, {POOL, HV, V, K}, false, NULL}};
+static const struct op_arg v_last_out[] = {{"final_state", DTYPE_BFLOAT16, 4, {B, HV, K, V}, false, NULL},
+                                           {"output", DTYPE_FLOAT32, 4, {B, T, HV, V}, false, NULL}};
 
 enum { TOTAL, SEQUENCES, OFFSETS, PHQ, PHK, PHV, PK };
 static const struct op_axis packed[] = {
     {"total_seq_len", true, 0}, {"num_seqs", true, 0},     {"len_cu_seqlens", true, 0}, {"num_q_heads", false, 2},
     {"num_k_heads", false, 2},  {"num_v_heads", false, 4}, {"head_size", false, 32}};
 static const struct op_arg packed_in[] = {
-    {"q", DTYPE_BFLOAT16, 3, {TOTAL, PHQ, PK}, false}, {"k", DTYPE_BFLOAT16, 3, {TOTAL, PHK, PK}, false},
-    {"v", DTYPE_BFLOAT16, 3, {TOTAL, PHV, PK}, false}, {"state", DTYPE_FLOAT32, 4, {SEQUENCES, PHV, PK, PK}, true},
-    {"A_log", DTYPE_FLOAT32, 1, {PHV}, false},         {"a", DTYPE_BFLOAT16, 2, {TOTAL, PHV}, false},
-    {"dt_bias", DTYPE_FLOAT32, 1, {PHV}, false},       {"b", DTYPE_BFLOAT16, 2, {TOTAL, PHV}, false},
-    {"cu_seqlens", DTYPE_INT64, 1, {OFFSETS}, false},  SCALAR("scale", DTYPE_FLOAT32)};
-static const struct op_arg packed_out[] = {{"output", DTYPE_BFLOAT16, 3, {TOTAL, PHV, PK}, false},
-                                           {"new_state", DTYPE_FLOAT32, 4, {SEQUENCES, PHV, PK, PK}, false}};
+    {"q", DTYPE_BFLOAT16, 3, {TOTAL, PHQ, PK}, false, NULL}, {"k", DTYPE_BFLOAT16, 3, {TOTAL, PHK, PK}, false, NULL},
+    {"v", DTYPE_BFLOAT16, 3, {TOTAL, PHV, PK}, false, NULL}, {"state", DTYPE_FLOAT32, 4, {SEQUENCES, PHV, PK, PK}, true, NULL},
+    {"A_log", DTYPE_FLOAT32, 1, {PHV}, false, NULL},         {"a", DTYPE_BFLOAT16, 2, {TOTAL, PHV}, false, NULL},
+    {"dt_bias", DTYPE_FLOAT32, 1, {PHV}, false, NULL},       {"b", DTYPE_BFLOAT16, 2, {TOTAL, PHV}, false, NULL},
+    {"cu_seqlens", DTYPE_INT64, 1, {OFFSETS}, false, NULL},  SCALAR("scale", DTYPE_FLOAT32)};
+static const struct op_arg packed_out[] = {{"output", DTYPE_BFLOAT16, 3, {TOTAL, PHV, PK}, false, NULL},
+                                           {"new_state", DTYPE_FLOAT32, 4, {SEQUENCES, PHV, PK, PK}, false, NULL}};
 
 static const struct op_problem problems[] = {
     PROBLEM("gdn_decode_qk2_v4_k_last", "gdn", one_token, decode_in, decode_out),

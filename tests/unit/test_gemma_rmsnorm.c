@@ -11,21 +11,21 @@ enum { SEEDS = MANY_SEEDS, H = 1024 };
 
 static const struct op_axis axes[] = {{"batch_size", true, 0}, {"hidden_size", false, H}};
 
-#define HIDDEN(dtype) {"hidden_states", dtype, 2, {0, 1}, false}
-#define RESIDUAL(dtype) {"residual", dtype, 2, {0, 1}, false}
-#define WEIGHT(dtype) {"weight", dtype, 1, {1}, false}
+#define HIDDEN(dtype) {"hidden_states", dtype, 2, {0, 1}, false, NULL}
+#define RESIDUAL(dtype) {"residual", dtype, 2, {0, 1}, false, NULL}
+#define WEIGHT(dtype) {"weight", dtype, 1, {1}, false, NULL}
 static const struct op_arg plain[] = {HIDDEN(DTYPE_BFLOAT16), WEIGHT(DTYPE_BFLOAT16)};
 static const struct op_arg half[] = {HIDDEN(DTYPE_FLOAT16), WEIGHT(DTYPE_FLOAT16)};
 static const struct op_arg wide[] = {HIDDEN(DTYPE_FLOAT32), WEIGHT(DTYPE_FLOAT32)};
 static const struct op_arg given[] = {
-    HIDDEN(DTYPE_BFLOAT16), WEIGHT(DTYPE_BFLOAT16), {"eps", DTYPE_FLOAT32, OP_SCALAR, {0}, false}};
+    HIDDEN(DTYPE_BFLOAT16), WEIGHT(DTYPE_BFLOAT16), {"eps", DTYPE_FLOAT32, OP_SCALAR, {0}, false, NULL}};
 static const struct op_arg fused[] = {HIDDEN(DTYPE_BFLOAT16), RESIDUAL(DTYPE_BFLOAT16), WEIGHT(DTYPE_BFLOAT16)};
 static const struct op_arg fused_half[] = {HIDDEN(DTYPE_FLOAT16), RESIDUAL(DTYPE_FLOAT16), WEIGHT(DTYPE_FLOAT16)};
-static const struct op_arg out16[] = {{"output", DTYPE_BFLOAT16, 2, {0, 1}, false}};
-static const struct op_arg out_half[] = {{"output", DTYPE_FLOAT16, 2, {0, 1}, false}};
-static const struct op_arg out32[] = {{"output", DTYPE_FLOAT32, 2, {0, 1}, false}};
-static const struct op_arg both[] = {{"output", DTYPE_BFLOAT16, 2, {0, 1}, false},
-                                     {"residual_out", DTYPE_BFLOAT16, 2, {0, 1}, false}};
+static const struct op_arg out16[] = {{"output", DTYPE_BFLOAT16, 2, {0, 1}, false, NULL}};
+static const struct op_arg out_half[] = {{"output", DTYPE_FLOAT16, 2, {0, 1}, false, NULL}};
+static const struct op_arg out32[] = {{"output", DTYPE_FLOAT32, 2, {0, 1}, false, NULL}};
+static const struct op_arg both[] = {{"output", DTYPE_BFLOAT16, 2, {0, 1}, false, NULL},
+                                     {"residual_out", DTYPE_BFLOAT16, 2, {0, 1}, false, NULL}};
 
 static const struct op_problem problems[] = {
     PROBLEM("gemma_rmsnorm_h1024", "rmsnorm", axes, plain, out16),
@@ -201,9 +201,9 @@ static void what_the_family_does_not_know_is_refused_with_the_reason(void **stat
 {
 	static const struct op_arg no_weight[] = {HIDDEN(DTYPE_BFLOAT16)};
 	static const struct op_arg ints[] = {HIDDEN(DTYPE_INT32), WEIGHT(DTYPE_BFLOAT16)};
-	static const struct op_arg odd[] = {HIDDEN(DTYPE_BFLOAT16), {"weight", DTYPE_BFLOAT16, 1, {0}, false}};
+	static const struct op_arg odd[] = {HIDDEN(DTYPE_BFLOAT16), {"weight", DTYPE_BFLOAT16, 1, {0}, false, NULL}};
 	static const struct op_arg scalar[] = {
-	    HIDDEN(DTYPE_BFLOAT16), WEIGHT(DTYPE_BFLOAT16), {"alpha", DTYPE_FLOAT32, OP_SCALAR, {0}, false}};
+	    HIDDEN(DTYPE_BFLOAT16), WEIGHT(DTYPE_BFLOAT16), {"alpha", DTYPE_FLOAT32, OP_SCALAR, {0}, false, NULL}};
 	const struct op_problem cases[] = {
 	    PROBLEM("gemma_a", "rmsnorm", axes, no_weight, out16), PROBLEM("gemma_b", "rmsnorm", axes, ints, out16),
 	    PROBLEM("gemma_c", "rmsnorm", axes, odd, out16),       PROBLEM("gemma_d", "rmsnorm", axes, scalar, out16),

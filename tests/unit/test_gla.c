@@ -7,30 +7,30 @@ static const struct op_axis oblong[] = AXES(2, 2, 24, 40), grouped[] = AXES(2, 4
 
 static const struct op_arg dense_in[] = {QUERY, KEY, VALUE, KEY_GATE, SCALE, STATE};
 static const struct op_arg packed_in[] = {PACKED_QUERY, PACKED_KEY, PACKED_VALUE,
-                                          {"gk", DTYPE_BFLOAT16, 3, {TOTAL, HV, K}, false}, CU_SEQLENS, PACKED_STATE};
+                                          {"gk", DTYPE_BFLOAT16, 3, {TOTAL, HV, K}, false, NULL}, CU_SEQLENS, PACKED_STATE};
 static const struct op_arg normed_in[] = {QUERY, KEY, VALUE, KEY_GATE};
 static const struct op_arg dense_out[] = {OUTPUT, LAST}, packed_out[] = {PACKED_OUTPUT, PACKED_LAST};
 
 enum { DENSE, PACKED, NORMED };
 static const struct family_problem problems[] = {
-    [DENSE] = {PROBLEM("gla_dense", "gla", oblong, dense_in, dense_out), "d602ae713028bfe6b73c1b58e18165a5", 4,
+    [DENSE] = {PROBLEM("gla_dense", "gla", oblong, dense_in, dense_out), "f8edf07e8e42c7073948d8c06cd9e1dd", 4,
                {OF_KEY_GATES, INITIAL_STATE_IGNORED}},
     [PACKED] = {PROBLEM("gla_varlen", "gla", grouped, packed_in, packed_out), "f1a1feda4131e27963b54e50c9843869", 5,
                 {OF_KEY_GATES, OF_PACKING, INITIAL_STATE_IGNORED}},
-    [NORMED] = {PROBLEM("gla_qk_l2norm", "gla", grouped, normed_in, dense_out), "7eadc41e89d35bae521dd73efc90bebb", 5,
+    [NORMED] = {PROBLEM("gla_qk_l2norm", "gla", grouped, normed_in, dense_out), "8bff00e41bdbd635d877ef3a569a37ff", 5,
                 {OF_KEY_GATES, OF_NORMS}},
 };
 
 static const struct op_arg no_gate[] = {QUERY, KEY, VALUE, SCALE};
 static const struct op_arg a_gate_a_head[] = {QUERY, KEY, VALUE, HEAD_GATE};
-static const struct op_arg alpha[] = {QUERY, KEY, VALUE, {"alpha", DTYPE_FLOAT32, 4, {B, T, HV, K}, false}};
+static const struct op_arg alpha[] = {QUERY, KEY, VALUE, {"alpha", DTYPE_FLOAT32, 4, {B, T, HV, K}, false, NULL}};
 static const struct op_arg beta[] = {QUERY, KEY, VALUE, KEY_GATE, BETA};
-static const struct op_arg bias_alone[] = {QUERY, KEY, VALUE, KEY_GATE, {"dt_bias", DTYPE_FLOAT32, 2, {HV, K}, false}};
+static const struct op_arg bias_alone[] = {QUERY, KEY, VALUE, KEY_GATE, {"dt_bias", DTYPE_FLOAT32, 2, {HV, K}, false, NULL}};
 static const struct op_arg no_offsets[] = {PACKED_QUERY, PACKED_KEY, PACKED_VALUE,
-                                           {"g", DTYPE_FLOAT32, 3, {TOTAL, HV, K}, false}};
-static const struct op_arg optional_gate[] = {QUERY, KEY, VALUE, {"g", DTYPE_FLOAT32, 4, {B, T, HV, K}, true}};
+                                           {"g", DTYPE_FLOAT32, 3, {TOTAL, HV, K}, false, NULL}};
+static const struct op_arg optional_gate[] = {QUERY, KEY, VALUE, {"g", DTYPE_FLOAT32, 4, {B, T, HV, K}, true, NULL}};
 static const struct op_arg no_state[] = {LAST};
-static const struct op_arg square_state[] = {OUTPUT, {"final_state", DTYPE_FLOAT32, 4, {B, HV, K, K}, false}};
+static const struct op_arg square_state[] = {OUTPUT, {"final_state", DTYPE_FLOAT32, 4, {B, HV, K, K}, false, NULL}};
 static const struct refused refused[] = {
     {PROBLEM("x", "gla", oblong, no_gate, dense_out), "the gate g is missing"},
     {PROBLEM("x", "gla", oblong, a_gate_a_head, dense_out), "then the last axis of q"},

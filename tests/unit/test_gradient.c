@@ -8,39 +8,39 @@ extern const struct op gla_op, simple_gla_op, delta_rule_op, gated_delta_rule_op
 
 static const struct op_axis oblong[] = AXES(2, 2, 4, 6), grouped[] = AXES(1, 2, 4, 4), wide[] = AXES(2, 4, 6, 4);
 
-#define HALF_KEY_GATE {"g", DTYPE_BFLOAT16, 4, {B, T, HV, K}, false}
-#define PACKED_KEY_GATE {"g", DTYPE_BFLOAT16, 3, {TOTAL, HV, K}, false}
-#define PACKED_HEAD_GATE {"g", DTYPE_BFLOAT16, 2, {TOTAL, HV}, false}
-#define PACKED_BETA {"beta", DTYPE_FLOAT32, 2, {TOTAL, HV}, false}
+#define HALF_KEY_GATE {"g", DTYPE_BFLOAT16, 4, {B, T, HV, K}, false, NULL}
+#define PACKED_KEY_GATE {"g", DTYPE_BFLOAT16, 3, {TOTAL, HV, K}, false, NULL}
+#define PACKED_HEAD_GATE {"g", DTYPE_BFLOAT16, 2, {TOTAL, HV}, false, NULL}
+#define PACKED_BETA {"beta", DTYPE_FLOAT32, 2, {TOTAL, HV}, false, NULL}
 #define BOUND SCALAR("lower_bound", DTYPE_FLOAT32)
-#define V_FIRST_STATE {"initial_state", DTYPE_FLOAT32, 4, {B, HV, V, K}, false}
-#define V_FIRST_LAST {"final_state", DTYPE_FLOAT32, 4, {B, HV, V, K}, false}
+#define V_FIRST_STATE {"initial_state", DTYPE_FLOAT32, 4, {B, HV, V, K}, false, NULL}
+#define V_FIRST_LAST {"final_state", DTYPE_FLOAT32, 4, {B, HV, V, K}, false, NULL}
 
 static const struct op_arg by_key[] = {QUERY, KEY, VALUE, HALF_KEY_GATE, SCALE, STATE};
 static const struct op_arg no_state[] = {QUERY, KEY, VALUE, HEAD_GATE};
 static const struct op_arg gamma_packed[] = {
-    PACKED_QUERY, PACKED_KEY, PACKED_VALUE, {"g_gamma", DTYPE_FLOAT32, 1, {HV}, false}, CU_SEQLENS, PACKED_STATE};
+    PACKED_QUERY, PACKED_KEY, PACKED_VALUE, {"g_gamma", DTYPE_FLOAT32, 1, {HV}, false, NULL}, CU_SEQLENS, PACKED_STATE};
 static const struct op_arg ungated[] = {QUERY, KEY, VALUE, BETA, SCALE, STATE};
 static const struct op_arg softplus_packed[] = {
     PACKED_QUERY, PACKED_KEY, PACKED_VALUE, PACKED_HEAD_GATE, A_LOG, HEAD_BIAS,
     PACKED_BETA,  CU_SEQLENS, PACKED_STATE};
 static const struct op_arg turned[] = {QUERY, KEY, VALUE, HEAD_GATE, BETA, V_FIRST_STATE};
 static const struct op_arg bounded[] = {
-    QUERY, KEY, VALUE, HALF_KEY_GATE, A_LOG, {"dt_bias", DTYPE_FLOAT32, 2, {HV, K}, false}, BETA, BOUND};
+    QUERY, KEY, VALUE, HALF_KEY_GATE, A_LOG, {"dt_bias", DTYPE_FLOAT32, 2, {HV, K}, false, NULL}, BETA, BOUND};
 static const struct op_arg softplus_by_key[] = {
-    PACKED_QUERY, PACKED_KEY, PACKED_VALUE, PACKED_KEY_GATE, A_LOG, {"dt_bias", DTYPE_FLOAT32, 1, {FLAT}, false},
+    PACKED_QUERY, PACKED_KEY, PACKED_VALUE, PACKED_KEY_GATE, A_LOG, {"dt_bias", DTYPE_FLOAT32, 1, {FLAT}, false, NULL},
     PACKED_BETA,  CU_SEQLENS, PACKED_STATE};
 static const struct op_arg gated_net[] = {PACKED_QUERY,
 					  PACKED_KEY,
 					  PACKED_VALUE,
-					  {"state", DTYPE_FLOAT32, 4, {N, HV, V, K}, true},
+					  {"state", DTYPE_FLOAT32, 4, {N, HV, V, K}, true, NULL},
 					  A_LOG,
-					  {"a", DTYPE_BFLOAT16, 2, {TOTAL, HV}, false},
+					  {"a", DTYPE_BFLOAT16, 2, {TOTAL, HV}, false, NULL},
 					  HEAD_BIAS,
-					  {"b", DTYPE_BFLOAT16, 2, {TOTAL, HV}, false},
+					  {"b", DTYPE_BFLOAT16, 2, {TOTAL, HV}, false, NULL},
 					  CU_SEQLENS,
 					  SCALE};
-static const struct op_arg gated_net_out[] = {PACKED_OUTPUT, {"new_state", DTYPE_FLOAT32, 4, {N, HV, V, K}, false}};
+static const struct op_arg gated_net_out[] = {PACKED_OUTPUT, {"new_state", DTYPE_FLOAT32, 4, {N, HV, V, K}, false, NULL}};
 static const struct op_arg dense_out[] = {OUTPUT, LAST}, output_alone[] = {OUTPUT},
 			   turned_out[] = {OUTPUT, V_FIRST_LAST};
 static const struct op_arg packed_out[] = {PACKED_OUTPUT, PACKED_LAST};

@@ -66,7 +66,7 @@ static void a_place_that_does_not_fit_is_refused_and_not_written(void **state)
 
 	(void)state;
 	assert_int_equal(reftest_truth(norm, in, out, why, sizeof why), TRUTH_BAD);
-	assert_non_null(strstr(why, "'y' needs 32 bytes, but its place has 28"));
+	assert_non_null(strstr(why, "'y' needs 32 bytes, but the caller passed 28"));
 	out[0].bytes = sizeof y;
 	in[1].data = NULL;
 	assert_int_equal(reftest_truth(norm, in, out, why, sizeof why), TRUTH_BAD);

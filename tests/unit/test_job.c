@@ -14,7 +14,7 @@
 static const struct axis axes[] = {{"batch", true, 0}, {"hidden", false, 4096}};
 static const struct tensor_spec inputs[] = {
     {.name = "x", .dtype = DTYPE_BFLOAT16, .rank = 2, .axis = {0, 1}},
-    {.name = "scale", .dtype = DTYPE_FLOAT32, .rank = RANK_SCALAR},
+    {.name = "scale", .dtype = DTYPE_FLOAT32, .rank = RANK_SCALAR, .description = "0 \"stands\" for 1"},
     {.name = "state", .dtype = DTYPE_FLOAT4_E2M1, .rank = 1, .axis = {1}, .optional = true},
     {.name = "length", .dtype = DTYPE_INT32, .rank = 0},
 };
@@ -73,6 +73,7 @@ static void what_is_written_reads_back_the_same(void **state)
 	assert_string_equal(text.data, again.data);
 
 	assert_true(back->seed == UINT64_MAX);
+	assert_string_equal(back->problem.inputs[1].description, "0 \"stands\" for 1");
 	assert_int_equal(back->edge, OP_EDGES);
 	assert_true(back->asks == JOB_GRADIENTS);
 	assert_true(digest_equal(&back->inputs[0].content, &sources[0].content));

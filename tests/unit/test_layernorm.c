@@ -11,20 +11,20 @@ enum { SEEDS = MANY_SEEDS, H = 768 };
 
 static const struct op_axis axes[] = {{"batch_size", true, 0}, {"hidden_size", false, H}};
 
-#define X(dtype) {"hidden_states", dtype, 2, {0, 1}, false}
-#define WEIGHT(dtype) {"weight", dtype, 1, {1}, false}
-#define BIAS(dtype) {"bias", dtype, 1, {1}, false}
+#define X(dtype) {"hidden_states", dtype, 2, {0, 1}, false, NULL}
+#define WEIGHT(dtype) {"weight", dtype, 1, {1}, false, NULL}
+#define BIAS(dtype) {"bias", dtype, 1, {1}, false, NULL}
 static const struct op_arg mixed[] = {X(DTYPE_BFLOAT16), WEIGHT(DTYPE_FLOAT32), BIAS(DTYPE_FLOAT32)};
 static const struct op_arg half[] = {X(DTYPE_FLOAT16), WEIGHT(DTYPE_FLOAT16), BIAS(DTYPE_FLOAT16)};
 static const struct op_arg wide[] = {X(DTYPE_FLOAT32), WEIGHT(DTYPE_FLOAT32), BIAS(DTYPE_FLOAT32)};
 static const struct op_arg unbiased[] = {X(DTYPE_BFLOAT16), WEIGHT(DTYPE_BFLOAT16)};
 static const struct op_arg given[] = {X(DTYPE_BFLOAT16),
-                                      {"beta", DTYPE_BFLOAT16, 1, {1}, false},
-                                      {"gamma", DTYPE_BFLOAT16, 1, {1}, false},
-                                      {"eps", DTYPE_FLOAT32, OP_SCALAR, {0}, false}};
-static const struct op_arg out16[] = {{"output", DTYPE_BFLOAT16, 2, {0, 1}, false}};
-static const struct op_arg out_half[] = {{"output", DTYPE_FLOAT16, 2, {0, 1}, false}};
-static const struct op_arg out32[] = {{"output", DTYPE_FLOAT32, 2, {0, 1}, false}};
+                                      {"beta", DTYPE_BFLOAT16, 1, {1}, false, NULL},
+                                      {"gamma", DTYPE_BFLOAT16, 1, {1}, false, NULL},
+                                      {"eps", DTYPE_FLOAT32, OP_SCALAR, {0}, false, NULL}};
+static const struct op_arg out16[] = {{"output", DTYPE_BFLOAT16, 2, {0, 1}, false, NULL}};
+static const struct op_arg out_half[] = {{"output", DTYPE_FLOAT16, 2, {0, 1}, false, NULL}};
+static const struct op_arg out32[] = {{"output", DTYPE_FLOAT32, 2, {0, 1}, false, NULL}};
 
 static const struct op_problem problems[] = {
     PROBLEM("layernorm_h768_eps1e-6", "layernorm", axes, mixed, out16),
@@ -217,9 +217,9 @@ static void what_the_family_does_not_know_is_refused_with_the_reason(void **stat
 {
 	static const struct op_arg no_weight[] = {X(DTYPE_BFLOAT16)};
 	static const struct op_arg ints[] = {X(DTYPE_INT32), WEIGHT(DTYPE_BFLOAT16)};
-	static const struct op_arg odd[] = {X(DTYPE_BFLOAT16), {"weight", DTYPE_BFLOAT16, 1, {0}, false}};
+	static const struct op_arg odd[] = {X(DTYPE_BFLOAT16), {"weight", DTYPE_BFLOAT16, 1, {0}, false, NULL}};
 	static const struct op_arg two[] = {
-	    X(DTYPE_BFLOAT16), {"residual", DTYPE_BFLOAT16, 2, {0, 1}, false}, WEIGHT(DTYPE_BFLOAT16)};
+	    X(DTYPE_BFLOAT16), {"residual", DTYPE_BFLOAT16, 2, {0, 1}, false, NULL}, WEIGHT(DTYPE_BFLOAT16)};
 	const struct op_problem cases[] = {
 	    PROBLEM("a", "layernorm", axes, no_weight, out16), PROBLEM("b", "layernorm", axes, ints, out16),
 	    PROBLEM("c", "layernorm", axes, odd, out16),       PROBLEM("d", "layernorm", axes, two, out16),

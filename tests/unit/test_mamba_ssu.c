@@ -25,22 +25,22 @@ static const struct op_axis axes[] = AXES(8, 12, 32, 2);
 static const struct op_axis square[] = AXES(16, 16, 16, 4);
 static const struct op_axis as_published[] = AXES(64, 64, 128, 4);
 
-#define STATE(dtype) {"state", dtype, 4, {SLOTS, HEADS, DIM, STATES}, false}
-#define TOKEN(name) {name, DTYPE_BFLOAT16, 3, {BATCH, HEADS, DIM}, false}
-#define GATE {"z", DTYPE_BFLOAT16, 3, {BATCH, HEADS, DIM}, true}
-#define GROUP(name) {name, DTYPE_BFLOAT16, 3, {BATCH, GROUPS, STATES}, false}
-#define DECAYS {"A", DTYPE_FLOAT32, 3, {HEADS, DIM, STATES}, false}
-#define WEIGHT(name) {name, DTYPE_BFLOAT16, 2, {HEADS, DIM}, true}
-#define BY_HEAD(name) {name, DTYPE_FLOAT32, 1, {HEADS}, false}
-#define SCALAR(name, dtype) {name, dtype, OP_SCALAR, {0}, false}
+#define STATE(dtype) {"state", dtype, 4, {SLOTS, HEADS, DIM, STATES}, false, NULL}
+#define TOKEN(name) {name, DTYPE_BFLOAT16, 3, {BATCH, HEADS, DIM}, false, NULL}
+#define GATE {"z", DTYPE_BFLOAT16, 3, {BATCH, HEADS, DIM}, true, NULL}
+#define GROUP(name) {name, DTYPE_BFLOAT16, 3, {BATCH, GROUPS, STATES}, false, NULL}
+#define DECAYS {"A", DTYPE_FLOAT32, 3, {HEADS, DIM, STATES}, false, NULL}
+#define WEIGHT(name) {name, DTYPE_BFLOAT16, 2, {HEADS, DIM}, true, NULL}
+#define BY_HEAD(name) {name, DTYPE_FLOAT32, 1, {HEADS}, false, NULL}
+#define SCALAR(name, dtype) {name, dtype, OP_SCALAR, {0}, false, NULL}
 
 static const struct op_arg full_in[] = {STATE(DTYPE_BFLOAT16), TOKEN("x"), TOKEN("dt"), DECAYS, GROUP("B"), GROUP("C"),
                                         WEIGHT("D"), WEIGHT("dt_bias"),
-                                        {"state_batch_indices", DTYPE_INT32, 1, {BATCH}, true}};
+                                        {"state_batch_indices", DTYPE_INT32, 1, {BATCH}, true, NULL}};
 static const struct op_arg gated_in[] = {STATE(DTYPE_FLOAT32), TOKEN("x"),
-                                         {"dt", DTYPE_BFLOAT16, 2, {BATCH, HEADS}, false},
+                                         {"dt", DTYPE_BFLOAT16, 2, {BATCH, HEADS}, false, NULL},
                                          BY_HEAD("A"), GROUP("B"), GROUP("C"), BY_HEAD("D"), GATE, BY_HEAD("dt_bias"),
-                                         {"slots", DTYPE_INT64, 1, {BATCH}, false},
+                                         {"slots", DTYPE_INT64, 1, {BATCH}, false, NULL},
                                          SCALAR("dt_softplus", DTYPE_BOOL), SCALAR("pad_slot_id", DTYPE_INT32)};
 static const struct op_arg plain_in[] = {STATE(DTYPE_FLOAT16), TOKEN("x"), TOKEN("dt"), DECAYS, GROUP("B"), GROUP("C")};
 
@@ -462,6 +462,28 @@ static void other_problems_are_refused_with_a_sentence(void **state)
 	assert_refused(&mamba_ssu_op, &p, "needs an output with the shape of x");
 }
 
+/* Without an output for the states, a description may say that they are updated in place. A reference that updates a
+ * copy is then wrong. */
+static void states_that_are_updated_in_place_must_be_written(void **state)
+{
+	struct op_arg in[COUNT(plain_in)];
+	struct op_problem p = problems[PLAIN];
+	struct op_case c = {.problem = &p};
+
+	(void)state;
+	memcpy(in, plain_in, sizeof in);
+	p.inputs = in;
+	c.variant = mamba_ssu_op.match(&p, NULL);
+	assert_true(mamba_ssu_op.in_place(&c, 0).may_keep);
+	in[0].description = "All states. Updated in-place.";
+	c.variant = mamba_ssu_op.match(&p, NULL);
+	assert_false(mamba_ssu_op.in_place(&c, 0).may_keep);
+	p.outputs = full_out;
+	p.output_count = COUNT(full_out);
+	c.variant = mamba_ssu_op.match(&p, NULL);
+	assert_true(c.variant >= 0 && mamba_ssu_op.in_place(&c, 0).may_keep);
+}
+
 static void inputs_follow_the_seed(void **state)
 {
 	(void)state;
@@ -483,6 +505,7 @@ int main(void)
 	    cmocka_unit_test(what_is_right_passes_at_every_edge),
 	    cmocka_unit_test(states_without_an_output_are_left_or_updated),
 	    cmocka_unit_test(other_problems_are_refused_with_a_sentence),
+	    cmocka_unit_test(states_that_are_updated_in_place_must_be_written),
 	    cmocka_unit_test(inputs_follow_the_seed),
 	};
 

@@ -87,7 +87,7 @@ static void other_problems_are_refused_with_a_sentence(void **state)
 	deepseek(&b, "moe_topk40_ng1_kg1");
 	expect_refused(&b, "40 of 32 experts");
 	deepseek(&b, "moe_topk4_ng16_kg1");
-	expect_refused(&b, "groups of 2 experts are too small");
+	expect_refused(&b, "each of 2 experts; a group needs at least 2 experts, and the kept groups at least the 4");
 	renormalised(&b);
 	b.problem.name = "moe";
 	expect_refused(&b, "does not say how tokens are routed");
@@ -137,7 +137,7 @@ static void numbers_of_a_routing_are_attested(void **state)
 	assert_string_equal(found[2].source, "model:deepseek-v3");
 	b.problem.name = "moe_ds_routing_topk6";
 	moe_op.constants(&b.problem, MOE_DEEPSEEK, found);
-	assert_string_equal(found[0].conflict, "top_k is 6 by name, but 8 by model:deepseek-v3");
+	assert_string_equal(found[0].conflict, "top_k is 6 according to name, but 8 according to model:deepseek-v3");
 	b.problem.tag_count = 0;
 	moe_op.constants(&b.problem, MOE_DEEPSEEK, found);
 	assert_true(isnan(found[1].value));
@@ -286,7 +286,7 @@ static void experts_that_are_not_there_and_values_that_are_none_are_refused(void
 	expect_invalid(&w, input_named(&b.problem, "gemm2_weights"), 3, NAN, "gemm2_weights has a value");
 	w.c.scalar[input_named(&b.problem, "local_expert_offset")] = 25;
 	assert_int_equal(moe_op.check(&w.c, w.in, &err), -1);
-	assert_non_null(strstr(err.text, "8 experts from expert 25 on are not a part of the 32 experts"));
+	assert_non_null(strstr(err.text, "8 experts from number 25 on, but there are only 32 experts"));
 	assert_int_equal(moe_op.oracle(&w.c, w.in, &w.truth[0], &err), 0); /* experts that do not exist are not read */
 	w.c.scalar[input_named(&b.problem, "local_expert_offset")] = 1e300;
 	assert_int_equal(moe_op.oracle(&w.c, w.in, &w.truth[0], &err), 0);

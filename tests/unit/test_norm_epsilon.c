@@ -88,12 +88,12 @@ static void sources_of_epsilon_are_used_in_order(void **state)
 	eps = attested("n_eps1e-5", "model:deepseek-v3", "x", "");
 	assert_true(eps.value == 1e-5);
 	assert_string_equal(eps.source, "name");
-	assert_string_equal(eps.conflict, "eps is 1e-05 by name, but 1e-06 by model:deepseek-v3");
+	assert_string_equal(eps.conflict, "eps is 1e-05 according to name, but 1e-06 according to model:deepseek-v3");
 	eps = attested("n", "model:no-such-model", "x", "Epsilon is fixed at 1e-6.");
 	assert_true(eps.value == 1e-6);
 	assert_string_equal(eps.source, "description");
 	eps = attested("n", "model:llama-3.1-8b", "x", "Epsilon is fixed at 1e-6.");
-	assert_string_equal(eps.conflict, "eps is 1e-05 by model:llama-3.1-8b, but 1e-06 by description");
+	assert_string_equal(eps.conflict, "eps is 1e-05 according to model:llama-3.1-8b, but 1e-06 according to description");
 	eps = attested("n", "x", "x", "A norm.");
 	assert_true(isnan(eps.value));
 	assert_string_equal(eps.source, "unattested");
@@ -109,7 +109,7 @@ static void an_axis_speaks_before_everything_else(void **state)
 	(void)state;
 	assert_true(eps.value == 1e-6);
 	assert_string_equal(eps.source, "axis:inv_eps");
-	assert_string_equal(eps.conflict, "eps is 1e-06 by axis:inv_eps, but 1e-05 by description");
+	assert_string_equal(eps.conflict, "eps is 1e-06 according to axis:inv_eps, but 1e-05 according to description");
 }
 
 int main(void)

@@ -18,12 +18,12 @@ enum { SEEDS = MANY_SEEDS, NNZ = 0, H, D, PAGES, PS, B, B1, IDX, TWO, W };
 static const struct op_axis axes[] = AXES(16), axes1[] = AXES(1), axes64[] = AXES(64);
 
 #define TABLES(dtype)                                                                                                \
-	{"batch_indices", dtype, 1, {NNZ}, false}, {"positions", dtype, 1, {NNZ}, false},                            \
-	    {"kv_indices", dtype, 1, {IDX}, false}, {"kv_indptr", dtype, 1, {B1}, false},                            \
-	    {"kv_last_page_len", dtype, 1, {B}, false}
-#define APPEND(name, dtype) {name, dtype, 3, {NNZ, H, D}, false}
-#define CACHE(name, dtype) {name, dtype, 4, {PAGES, PS, H, D}, false}
-#define HEADS_FIRST(name, dtype) {name, dtype, 4, {PAGES, H, PS, D}, false}
+	{"batch_indices", dtype, 1, {NNZ}, false, NULL}, {"positions", dtype, 1, {NNZ}, false, NULL},                            \
+	    {"kv_indices", dtype, 1, {IDX}, false, NULL}, {"kv_indptr", dtype, 1, {B1}, false, NULL},                            \
+	    {"kv_last_page_len", dtype, 1, {B}, false, NULL}
+#define APPEND(name, dtype) {name, dtype, 3, {NNZ, H, D}, false, NULL}
+#define CACHE(name, dtype) {name, dtype, 4, {PAGES, PS, H, D}, false, NULL}
+#define HEADS_FIRST(name, dtype) {name, dtype, 4, {PAGES, H, PS, D}, false, NULL}
 static const struct op_arg kv[] = {APPEND("append_key", DTYPE_BFLOAT16), APPEND("append_value", DTYPE_BFLOAT16),
                                    CACHE("k_cache", DTYPE_BFLOAT16), CACHE("v_cache", DTYPE_BFLOAT16),
                                    TABLES(DTYPE_INT32)};
@@ -35,16 +35,16 @@ static const struct op_arg hnd[] = {APPEND("append_key", DTYPE_FLOAT16), APPEND(
 static const struct op_arg hnd_out[] = {HEADS_FIRST("k_out", DTYPE_FLOAT16), HEADS_FIRST("v_out", DTYPE_FLOAT16)};
 static const struct op_arg one[] = {APPEND("append_key", DTYPE_BFLOAT16),
                                     APPEND("append_value", DTYPE_BFLOAT16),
-                                    {"paged_kv_cache", DTYPE_BFLOAT16, 5, {PAGES, TWO, PS, H, D}, false},
+                                    {"paged_kv_cache", DTYPE_BFLOAT16, 5, {PAGES, TWO, PS, H, D}, false, NULL},
                                     TABLES(DTYPE_INT32)};
-static const struct op_arg one_out[] = {{"paged_kv_cache", DTYPE_BFLOAT16, 5, {PAGES, TWO, PS, H, D}, false}};
-static const struct op_arg mla[] = {{"append_ckv", DTYPE_BFLOAT16, 2, {NNZ, D}, false},
-                                    {"append_kpe", DTYPE_BFLOAT16, 2, {NNZ, W}, false},
-                                    {"ckv_cache", DTYPE_BFLOAT16, 3, {PAGES, PS, D}, false},
-                                    {"kpe_cache", DTYPE_BFLOAT16, 3, {PAGES, PS, W}, false},
+static const struct op_arg one_out[] = {{"paged_kv_cache", DTYPE_BFLOAT16, 5, {PAGES, TWO, PS, H, D}, false, NULL}};
+static const struct op_arg mla[] = {{"append_ckv", DTYPE_BFLOAT16, 2, {NNZ, D}, false, NULL},
+                                    {"append_kpe", DTYPE_BFLOAT16, 2, {NNZ, W}, false, NULL},
+                                    {"ckv_cache", DTYPE_BFLOAT16, 3, {PAGES, PS, D}, false, NULL},
+                                    {"kpe_cache", DTYPE_BFLOAT16, 3, {PAGES, PS, W}, false, NULL},
                                     TABLES(DTYPE_INT32)};
-static const struct op_arg mla_out[] = {{"ckv_cache", DTYPE_BFLOAT16, 3, {PAGES, PS, D}, false},
-                                        {"kpe_cache", DTYPE_BFLOAT16, 3, {PAGES, PS, W}, false}};
+static const struct op_arg mla_out[] = {{"ckv_cache", DTYPE_BFLOAT16, 3, {PAGES, PS, D}, false, NULL},
+                                        {"kpe_cache", DTYPE_BFLOAT16, 3, {PAGES, PS, W}, false, NULL}};
 
 static const struct op_problem problems[] = {
     PROBLEM("append_paged_kv_cache_kv3_d32_ps16", "page", axes, kv, kv_out),
@@ -329,7 +329,7 @@ static void outputs_are_found_by_the_caches_names(void **state)
 static void what_the_family_does_not_know_is_refused_with_the_reason(void **state)
 {
 	static const struct op_arg no_tables[] = {
-	    APPEND("k", DTYPE_BFLOAT16), CACHE("k_cache", DTYPE_BFLOAT16), {"positions", DTYPE_INT32, 1, {NNZ}, false}};
+	    APPEND("k", DTYPE_BFLOAT16), CACHE("k_cache", DTYPE_BFLOAT16), {"positions", DTYPE_INT32, 1, {NNZ}, false, NULL}};
 	static const struct op_arg quantised[] = {APPEND("k", DTYPE_BFLOAT16), APPEND("v", DTYPE_BFLOAT16),
 	                                          CACHE("k_cache", DTYPE_FLOAT8_E4M3FN),
 	                                          CACHE("v_cache", DTYPE_FLOAT8_E4M3FN), TABLES(DTYPE_INT32)};
@@ -337,11 +337,11 @@ static void what_the_family_does_not_know_is_refused_with_the_reason(void **stat
 	                                              CACHE("v_cache", DTYPE_FLOAT8_E4M3FN)};
 	static const struct op_arg flat[] = {APPEND("k", DTYPE_BFLOAT16),
 	                                     APPEND("v", DTYPE_BFLOAT16),
-	                                     {"k_cache", DTYPE_BFLOAT16, 3, {PAGES, PS, D}, false},
-	                                     {"v_cache", DTYPE_BFLOAT16, 3, {PAGES, PS, D}, false},
+	                                     {"k_cache", DTYPE_BFLOAT16, 3, {PAGES, PS, D}, false, NULL},
+	                                     {"v_cache", DTYPE_BFLOAT16, 3, {PAGES, PS, D}, false, NULL},
 	                                     TABLES(DTYPE_INT32)};
-	static const struct op_arg flat_out[] = {{"k_cache", DTYPE_BFLOAT16, 3, {PAGES, PS, D}, false},
-	                                         {"v_cache", DTYPE_BFLOAT16, 3, {PAGES, PS, D}, false}};
+	static const struct op_arg flat_out[] = {{"k_cache", DTYPE_BFLOAT16, 3, {PAGES, PS, D}, false, NULL},
+	                                         {"v_cache", DTYPE_BFLOAT16, 3, {PAGES, PS, D}, false, NULL}};
 	static const struct op_arg short_tables[] = {APPEND("append_key", DTYPE_BFLOAT16),
 	                                             CACHE("k_cache", DTYPE_BFLOAT16), TABLES(DTYPE_INT16)};
 	static const struct op_arg keys_out[] = {CACHE("k_cache", DTYPE_BFLOAT16)};

@@ -409,7 +409,7 @@ static void a_constant_that_nothing_attests_is_probed(void **state)
 		assert_string_equal(result.verdict->constants[0].source, "unattested");
 		assert_int_equal(result.verdict->finding_count, 1);
 		assert_string_equal(result.verdict->findings[0],
-		                    "eps is unattested: nothing in the definition gives its value; probing the reference shows 1e-06");
+		                    "eps is unattested: nothing in the definition states its value; the outputs of the reference show 1e-06");
 	}
 	struct pool_result result = verify_job(setting, HEAD RUN "    return y + float('nan')\n", &job);
 

@@ -14,8 +14,7 @@ enum { INODES = 64, NAMES = 128, OPS = 2048, RUNS = 3, SECTOR = 512, CUTS_LEAST 
 static struct world w;
 static struct known_list first, second;
 
-/* --- The log -------------------------------------------------------------------------------------------------------
- */
+/* --- The log ---------------------------------------------------------------------------------------------------- */
 
 struct op {
 	enum logged what;
@@ -93,8 +92,7 @@ static void log_end(void)
 	close(fd);
 }
 
-/* --- A disk --------------------------------------------------------------------------------------------------------
- */
+/* --- A disk ----------------------------------------------------------------------------------------------------- */
 
 struct inode {
 	uint64_t number;
@@ -192,8 +190,7 @@ static void write_inode(const struct op *op, size_t from, size_t to)
 	memcpy(inode->bytes + op->offset + from, op->bytes + from, to - from);
 }
 
-/* --- What survives -------------------------------------------------------------------------------------------------
- */
+/* --- What survives ---------------------------------------------------------------------------------------------- */
 
 enum way { WAY_NOTHING, WAY_NAMES, WAY_CONTENTS, WAY_RANDOM };
 

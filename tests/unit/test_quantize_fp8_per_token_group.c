@@ -10,11 +10,11 @@ extern const struct op quantize_fp8_per_token_group_op;
 
 #define AXES(hidden, groups) {{"num_tokens", true, 0}, {"hidden_size", false, hidden}, {"num_groups", false, groups}}
 static const struct op_axis axes64[] = AXES(256, 4), axes128[] = AXES(256, 2), one[] = AXES(128, 1), odd[] = AXES(100, 3);
-#define X(dtype) {"x", dtype, 2, {0, 1}, false}
-#define Q {"q", DTYPE_FLOAT8_E4M3FN, 2, {0, 1}, false}
-#define S {"s", DTYPE_FLOAT32, 2, {0, 2}, false}
+#define X(dtype) {"x", dtype, 2, {0, 1}, false, NULL}
+#define Q {"q", DTYPE_FLOAT8_E4M3FN, 2, {0, 1}, false, NULL}
+#define S {"s", DTYPE_FLOAT32, 2, {0, 2}, false, NULL}
 static const struct op_arg bf16[] = {X(DTYPE_BFLOAT16)}, f16[] = {X(DTYPE_FLOAT16)}, f32[] = {X(DTYPE_FLOAT32)};
-static const struct op_arg given[] = {{"eps", DTYPE_FLOAT32, OP_SCALAR, {0}, false}, X(DTYPE_BFLOAT16)};
+static const struct op_arg given[] = {{"eps", DTYPE_FLOAT32, OP_SCALAR, {0}, false, NULL}, X(DTYPE_BFLOAT16)};
 static const struct op_arg out[] = {Q, S}, turned[] = {S, Q};
 
 #define FLOORED(axes_, inputs_, outputs_, text)                                                                        \
@@ -320,12 +320,12 @@ static void without_a_floor_no_group_is_zero(void **state)
 static void what_the_family_does_not_know_is_refused_with_the_reason(void **state)
 {
 	static const struct op_arg ints[] = {X(DTYPE_INT32)}, two[] = {X(DTYPE_BFLOAT16), X(DTYPE_BFLOAT16)};
-	static const struct op_arg size[] = {X(DTYPE_BFLOAT16), {"group_size", DTYPE_INT32, OP_SCALAR, {0}, false}};
-	static const struct op_arg int8[] = {{"q", DTYPE_INT8, 2, {0, 1}, false}, S};
-	static const struct op_arg bytes[] = {Q, {"s", DTYPE_UINT8, 2, {0, 2}, false}};
-	static const struct op_arg columns[] = {Q, {"s", DTYPE_FLOAT32, 2, {2, 0}, false}};
-	static const struct op_arg flat[] = {Q, {"s", DTYPE_FLOAT32, 1, {0}, false}};
-	static const struct op_arg alone[] = {Q}, cut[] = {{"q", DTYPE_FLOAT8_E4M3FN, 2, {0, 2}, false}, S};
+	static const struct op_arg size[] = {X(DTYPE_BFLOAT16), {"group_size", DTYPE_INT32, OP_SCALAR, {0}, false, NULL}};
+	static const struct op_arg int8[] = {{"q", DTYPE_INT8, 2, {0, 1}, false, NULL}, S};
+	static const struct op_arg bytes[] = {Q, {"s", DTYPE_UINT8, 2, {0, 2}, false, NULL}};
+	static const struct op_arg columns[] = {Q, {"s", DTYPE_FLOAT32, 2, {2, 0}, false, NULL}};
+	static const struct op_arg flat[] = {Q, {"s", DTYPE_FLOAT32, 1, {0}, false, NULL}};
+	static const struct op_arg alone[] = {Q}, cut[] = {{"q", DTYPE_FLOAT8_E4M3FN, 2, {0, 2}, false, NULL}, S};
 	static const struct op_axis open[] = {{"n", true, 0}, {"h", true, 0}, {"g", true, 0}};
 	const struct op_problem cases[] = {
 	    FLOORED(axes64, ints, out, ""),   FLOORED(axes64, two, out, ""),      FLOORED(axes64, size, out, ""),

@@ -94,14 +94,14 @@ static void what_would_count_is_found_and_nothing_else(void **state)
  * itself decided because no finer ground truth was called, no machine without a GPU finds the verdict. */
 static void what_libraries_gave_is_found_without_them(void **state)
 {
-	static const struct witness flashinfer[] = {{.name = "flashinfer", .version = "0.7"}};
-	static const struct witness coarse[] = {{.name = "flashinfer", .version = "0.7", .coarse = true}};
-	static const struct witness both[] = {{.name = "flashinfer", .version = "0.6", .coarse = true},
+	static const struct tried_truth flashinfer[] = {{.name = "flashinfer", .version = "0.7"}};
+	static const struct tried_truth coarse[] = {{.name = "flashinfer", .version = "0.7", .coarse = true}};
+	static const struct tried_truth both[] = {{.name = "flashinfer", .version = "0.6", .coarse = true},
 					      {.name = "builtin", .version = "v1"}};
-	static const struct witness older[] = {{.name = "fla", .version = "1"}, {.name = "builtin", .version = "v0"}};
+	static const struct tried_truth older[] = {{.name = "fla", .version = "1"}, {.name = "builtin", .version = "v0"}};
 #define BY(list, truth, of) \
-	{.device_class = of, .ground_truth = truth, .ground_truth_version = "0.7", .witnesses = list, \
-	 .witness_count = sizeof list / sizeof *list, .torch = "2.9", .cuda = "13.0"}
+	{.device_class = of, .ground_truth = truth, .ground_truth_version = "0.7", .tried = list, \
+	 .tried_count = sizeof list / sizeof *list, .torch = "2.9", .cuda = "13.0"}
 	static const struct {
 		struct verdict verdict;
 		int finders; /* how many of the policies below find the verdict */
@@ -147,17 +147,17 @@ static void what_libraries_gave_is_found_without_them(void **state)
  * */
 static void verdicts_by_several_libraries_are_found_by_machines_that_have_them(void **state)
 {
-	static const struct witness first[] = {{.name = "flashinfer", .version = "0.7"}};
-	static const struct witness passed[] = {{.name = "flashinfer", .version = "0.7", .passed_over = "no kernel"},
+	static const struct tried_truth first[] = {{.name = "flashinfer", .version = "0.7"}};
+	static const struct tried_truth passed[] = {{.name = "flashinfer", .version = "0.7", .passed_over = "no kernel"},
 						{.name = "torch", .version = "2.9"}};
-	static const struct witness older[] = {{.name = "flashinfer", .version = "0.6", .coarse = true},
+	static const struct tried_truth older[] = {{.name = "flashinfer", .version = "0.6", .coarse = true},
 					       {.name = "torch", .version = "2.9"}};
-	static const struct witness three[] = {{.name = "flashinfer", .version = "0.7"},
+	static const struct tried_truth three[] = {{.name = "flashinfer", .version = "0.7"},
 					       {.name = "torch", .version = "2.9"},
 					       {.name = "builtin", .version = "v1"}};
 #define ALL(list, truth, of) \
-	{.device_class = of, .ground_truth = truth, .ground_truth_version = "0.7", .witnesses = list, \
-	 .witness_count = sizeof list / sizeof *list, .torch = "2.9", .cuda = "13.0", .all_witnesses = true}
+	{.device_class = of, .ground_truth = truth, .ground_truth_version = "0.7", .tried = list, \
+	 .tried_count = sizeof list / sizeof *list, .torch = "2.9", .cuda = "13.0", .all_tried = true}
 	static const struct verdict verdicts[] = {
 	    BY(first, "flashinfer", "sm_90"), BY(passed, "torch", "sm_90"), BY(older, "torch", "sm_90"),
 	    BY(passed, "torch", "sm_80"),     ALL(three, "flashinfer", "sm_90"),

@@ -41,7 +41,7 @@ static void expect(const struct policy *policy, const char *truth, const char *v
 static const struct truth chain[] = {{"flashinfer", "0.7"}, {"torch", "2.13"}, {"builtin", "v1"}};
 static const struct truths first = {chain, 3, false}, all = {chain, 3, true};
 
-static const struct witness passed[] = {
+static const struct tried_truth passed[] = {
     {.name = "flashinfer", .version = "0.7", .passed_over = "no kernel"}, {.name = "torch", .version = "2.13"},
     {.name = "builtin", .version = "v1"}, {.name = "flashinfer", .version = "0.6"}, {.name = "torch", .version = "2.13"}};
 
@@ -59,35 +59,35 @@ static enum rerun_answer answer(const struct policy *policy, const struct truths
 
 /* A stored verdict is accepted if this run would call the same ground truths: the same ones up to the one that decided,
  * or all of them if all are compared. */
-static void a_verdict_counts_while_its_witnesses_are_there(void **state)
+static void a_verdict_counts_while_its_ground_truths_are_there(void **state)
 {
 	struct verdict v = on_cpu;
 	(void)state;
 
 	v.ground_truth = "torch";
 	v.ground_truth_version = "2.13";
-	v.witnesses = passed;
-	v.witness_count = 2;
+	v.tried = passed;
+	v.tried_count = 2;
 	assert_int_equal(answer(&cpu, &first, &v, "by torch"), RERUN_CACHED);
 	assert_int_equal(answer(&cpu, &all, &v, "this run would use all of flashinfer, torch and builtin"), RERUN_RUN);
-	v.witnesses = passed + 3; /* flashinfer, which was skipped, now has another version */
+	v.tried = passed + 3; /* flashinfer, which was skipped, now has another version */
 	assert_int_equal(answer(&cpu, &first, &v,
 				"flashinfer has changed since the verdict was stored: 0.6, now 0.7"), RERUN_RUN);
-	v.witnesses = passed + 1; /* flashinfer has been installed since the verdict was stored */
+	v.tried = passed + 1; /* flashinfer has been installed since the verdict was stored */
 	assert_int_equal(answer(&cpu, &first, &v, "this run would use flashinfer"), RERUN_RUN);
-	v.witnesses = passed;
-	v.witness_count = 3;
-	v.all_witnesses = true;
+	v.tried = passed;
+	v.tried_count = 3;
+	v.all_tried = true;
 	assert_int_equal(answer(&cpu, &all, &v, "stored verdict by torch"), RERUN_CACHED);
 	assert_int_equal(answer(&cpu, &first, &v, "this run would use"), RERUN_RUN);
-	v.witness_count = 2;
+	v.tried_count = 2;
 	assert_int_equal(answer(&cpu, &all, &v, "this run would use"), RERUN_RUN);
 }
 
 /* If all ground truths are compared, the message names every one that is new, gone or changed, not only the first. */
-static void of_all_witnesses_each_that_differs_is_named(void **state)
+static void of_all_ground_truths_each_that_differs_is_named(void **state)
 {
-	static const struct witness older[] = {{.name = "flashinfer", .version = "0.7"},
+	static const struct tried_truth older[] = {{.name = "flashinfer", .version = "0.7"},
 	                                       {.name = "torch", .version = "2.12"},
 	                                       {.name = "builtin", .version = "v0"}},
 	                            others[] = {{.name = "sglang", .version = "0.5"}, {.name = "torch", .version = "2.12"}};
@@ -98,9 +98,9 @@ static void of_all_witnesses_each_that_differs_is_named(void **state)
 
 	v.ground_truth = "flashinfer";
 	v.ground_truth_version = "0.7";
-	v.witnesses = older;
-	v.witness_count = 3;
-	v.all_witnesses = true;
+	v.tried = older;
+	v.tried_count = 3;
+	v.all_tried = true;
 	assert_int_equal(answer(&cpu, &one_changed, &v,
 				"ground truth torch has changed since the verdict was stored: 2.12, now 2.13"),
 	                 RERUN_RUN);
@@ -113,10 +113,10 @@ static void of_all_witnesses_each_that_differs_is_named(void **state)
 				"torch has changed since the verdict was stored: 2.12, now 2.13; builtin is no "
 				"longer available"),
 	                 RERUN_RUN);
-	v.witness_count = 1;
+	v.tried_count = 1;
 	assert_int_equal(answer(&cpu, &all, &v, "this run would use all of flashinfer, torch and builtin; it lacks torch and builtin"), RERUN_RUN);
-	v.witnesses = others;
-	v.witness_count = 2;
+	v.tried = others;
+	v.tried_count = 2;
 	assert_int_equal(answer(&cpu, &all, &v, "; it lacks flashinfer and builtin; sglang is no longer available; torch (2.12, now 2.13) changed"),
 	                 RERUN_RUN);
 }
@@ -141,22 +141,22 @@ static void a_library_of_another_machine_need_not_be_here(void **state)
 
 /* If the only ground truth is coarse, its verdict is accepted. If builtin is available too, a verdict of the coarse one
  * alone is not enough. */
-static void a_coarse_witness_alone_does_not_answer_for_more(void **state)
+static void a_coarse_ground_truth_alone_does_not_answer_for_more(void **state)
 {
 	static const struct truth both[] = {{"flashinfer", "0.7"}, {"builtin", "v1"}};
 	const struct truths alone = {both, 1, false}, more = {both, 2, false}, elsewhere = {&both[1], 1, false};
-	struct witness witness = {.name = "flashinfer", .version = "0.7", .coarse = true};
+	struct tried_truth tried = {.name = "flashinfer", .version = "0.7", .coarse = true};
 	struct verdict v = on_gpu;
 	(void)state;
 
 	v.ground_truth = "flashinfer";
 	v.ground_truth_version = "0.7";
-	v.witnesses = &witness;
-	v.witness_count = 1;
+	v.tried = &tried;
+	v.tried_count = 1;
 	assert_int_equal(answer(&gpu, &alone, &v, "by flashinfer on sm_90"), RERUN_CACHED);
 	assert_int_equal(answer(&gpu, &more, &v, "flashinfer could not decide the case, and this run has others"), RERUN_RUN);
 	assert_int_equal(answer(&automatic, &elsewhere, &v, "this run would use"), RERUN_RUN);
-	witness.coarse = false;
+	tried.coarse = false;
 	assert_int_equal(answer(&gpu, &more, &v, "by flashinfer on sm_90"), RERUN_CACHED);
 	assert_int_equal(answer(&automatic, &elsewhere, &v, "by flashinfer on sm_90"), RERUN_CACHED);
 }
@@ -165,7 +165,7 @@ static void a_coarse_witness_alone_does_not_answer_for_more(void **state)
 	(const struct verdict *const[]){__VA_ARGS__},                                                                  \
 	    sizeof((const struct verdict *const[]){__VA_ARGS__}) / sizeof(void *)
 
-static void a_verdict_of_the_same_witness_counts(void **state)
+static void a_verdict_of_the_same_ground_truth_counts(void **state)
 {
 	(void)state;
 	expect(&cpu, "builtin", "v1", STORED(&on_cpu), RERUN_CACHED, 0, "by builtin on cpu");
@@ -176,7 +176,7 @@ static void a_verdict_of_the_same_witness_counts(void **state)
 static void nothing_stored_runs(void **state)
 {
 	(void)state;
-	expect(&cpu, "builtin", "v1", NULL, 0, RERUN_RUN, -1, "no verdict on this subject is stored");
+	expect(&cpu, "builtin", "v1", NULL, 0, RERUN_RUN, -1, "no verdict for this version of the case is stored");
 }
 
 static void a_cpu_verdict_never_passes_for_a_gpu_one(void **state)
@@ -274,11 +274,11 @@ static void force_runs_and_cached_only_does_not(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(a_verdict_counts_while_its_witnesses_are_there),
-	    cmocka_unit_test(of_all_witnesses_each_that_differs_is_named),
+	    cmocka_unit_test(a_verdict_counts_while_its_ground_truths_are_there),
+	    cmocka_unit_test(of_all_ground_truths_each_that_differs_is_named),
 	    cmocka_unit_test(a_library_of_another_machine_need_not_be_here),
-	    cmocka_unit_test(a_coarse_witness_alone_does_not_answer_for_more),
-	    cmocka_unit_test(a_verdict_of_the_same_witness_counts),
+	    cmocka_unit_test(a_coarse_ground_truth_alone_does_not_answer_for_more),
+	    cmocka_unit_test(a_verdict_of_the_same_ground_truth_counts),
 	    cmocka_unit_test(nothing_stored_runs),
 	    cmocka_unit_test(a_cpu_verdict_never_passes_for_a_gpu_one),
 	    cmocka_unit_test(a_gpu_verdict_counts_on_the_cpu_only_under_auto_and_then_first),

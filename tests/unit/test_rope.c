@@ -17,16 +17,16 @@ static const struct op_axis flat_axes[] = {{"nnz", true, 0},           {"q_width
                                            {"k_width", false, 2 * 64}, {"head_size", false, 64},
                                            {"max_seq_len", true, 0},   {"rotary_dim", false, 64}};
 
-#define Q {"q", DTYPE_BFLOAT16, 3, {T, HQ, D}, false}
-#define K {"k", DTYPE_BFLOAT16, 3, {T, HK, D}, false}
-#define CACHE {"cos_sin_cache", DTYPE_FLOAT32, 2, {MAX, R}, false}
-#define POSITIONS {"positions", DTYPE_INT64, 1, {T}, false}
-#define POS_IDS {"pos_ids", DTYPE_INT32, 1, {T}, false}
-#define SCALAR(name, dtype) {name, dtype, OP_SCALAR, {0}, true}
-static const struct op_arg outputs[] = {{"q_out", DTYPE_BFLOAT16, 3, {T, HQ, D}, false},
-                                        {"k_out", DTYPE_BFLOAT16, 3, {T, HK, D}, false}};
-static const struct op_arg wide_outputs[] = {{"q_out", DTYPE_FLOAT32, 3, {T, HQ, D}, false},
-                                             {"k_out", DTYPE_FLOAT32, 3, {T, HK, D}, false}};
+#define Q {"q", DTYPE_BFLOAT16, 3, {T, HQ, D}, false, NULL}
+#define K {"k", DTYPE_BFLOAT16, 3, {T, HK, D}, false, NULL}
+#define CACHE {"cos_sin_cache", DTYPE_FLOAT32, 2, {MAX, R}, false, NULL}
+#define POSITIONS {"positions", DTYPE_INT64, 1, {T}, false, NULL}
+#define POS_IDS {"pos_ids", DTYPE_INT32, 1, {T}, false, NULL}
+#define SCALAR(name, dtype) {name, dtype, OP_SCALAR, {0}, true, NULL}
+static const struct op_arg outputs[] = {{"q_out", DTYPE_BFLOAT16, 3, {T, HQ, D}, false, NULL},
+                                        {"k_out", DTYPE_BFLOAT16, 3, {T, HK, D}, false, NULL}};
+static const struct op_arg wide_outputs[] = {{"q_out", DTYPE_FLOAT32, 3, {T, HQ, D}, false, NULL},
+                                             {"k_out", DTYPE_FLOAT32, 3, {T, HK, D}, false, NULL}};
 static const struct op_arg cached[] = {Q, K, CACHE, POSITIONS};
 static const struct op_arg by_ids[] = {Q, K, POS_IDS};
 static const struct op_arg by_ids_given[] = {Q,
@@ -44,14 +44,14 @@ static const struct op_arg llama_given[] = {Q,
                                             SCALAR("low_freq_factor", DTYPE_FLOAT32),
                                             SCALAR("high_freq_factor", DTYPE_FLOAT32),
                                             SCALAR("old_context_len", DTYPE_INT32)};
-static const struct op_arg flat[] = {{"positions", DTYPE_INT64, 1, {T}, false},
-                                     {"query", DTYPE_FLOAT16, 2, {T, HQ}, false},
-                                     {"key", DTYPE_FLOAT16, 2, {T, HK}, false},
+static const struct op_arg flat[] = {{"positions", DTYPE_INT64, 1, {T}, false, NULL},
+                                     {"query", DTYPE_FLOAT16, 2, {T, HQ}, false, NULL},
+                                     {"key", DTYPE_FLOAT16, 2, {T, HK}, false, NULL},
                                      SCALAR("head_size", DTYPE_INT32),
                                      CACHE,
                                      SCALAR("is_neox", DTYPE_BOOL)};
-static const struct op_arg flat_outputs[] = {{"query", DTYPE_FLOAT16, 2, {T, HQ}, false},
-                                             {"key", DTYPE_FLOAT16, 2, {T, HK}, false}};
+static const struct op_arg flat_outputs[] = {{"query", DTYPE_FLOAT16, 2, {T, HQ}, false, NULL},
+                                             {"key", DTYPE_FLOAT16, 2, {T, HK}, false, NULL}};
 static const char *const theta_tags[] = {"status:verified", "model:qwen3-8b"};
 
 #define WITH_TAGS(name_, axes_, inputs_, outputs_, tags_, description_)                                              \
@@ -353,7 +353,7 @@ static void theta_is_attested_by_name_model_description_and_llama_3_1s_publicati
 	assert_true(constant_of(&by_axis, "rope_theta").value == 20000);
 	assert_true(constant_of(&described, "rope_theta").value == 1e6);
 	assert_string_equal(constant_of(&described, "rope_theta").conflict,
-	                    "rope_theta is 1e+06 by model:qwen3-8b, but 500000 by description");
+	                    "rope_theta is 1e+06 according to model:qwen3-8b, but 500000 according to description");
 }
 
 static void an_unattested_theta_is_seen_in_the_reference(void **state)
@@ -389,7 +389,7 @@ static void what_the_family_does_not_know_is_refused_with_the_reason(void **stat
 	static const struct op_arg no_positions[] = {Q, K, CACHE};
 	static const struct op_arg odd_scalar[] = {Q, K, POS_IDS, SCALAR("mystery", DTYPE_FLOAT32)};
 	static const struct op_arg twice[] = {Q, K, POS_IDS, SCALAR("is_neox", DTYPE_BOOL), SCALAR("interleave", DTYPE_BOOL)};
-	static const struct op_arg ragged[] = {Q, K, {"indptr", DTYPE_INT32, 1, {MAX}, false}, POS_IDS};
+	static const struct op_arg ragged[] = {Q, K, {"indptr", DTYPE_INT32, 1, {MAX}, false, NULL}, POS_IDS};
 	static const struct op_axis odd[] = {{"num_tokens", true, 0},   {"num_qo_heads", true, 0},
 	                                     {"num_kv_heads", true, 0}, {"head_size", false, 32},
 	                                     {"max_seq_len", true, 0},  {"rotary_dim", false, 64}};

@@ -12,22 +12,22 @@ enum { VOCAB = 500, SEEDS = MANY_SEEDS };
 
 static const struct op_axis axes[] = {{"batch_size", true, 0}, {"vocab_size", false, VOCAB}};
 static const struct op_axis real_axes[] = {{"batch_size", true, 0}, {"vocab_size", false, 128256}};
-static const struct op_arg samples[] = {{"samples", DTYPE_INT64, 1, {0}, false}};
-static const struct op_arg filtered[] = {{"renorm_probs", DTYPE_FLOAT32, 2, {0, 1}, false}};
+static const struct op_arg samples[] = {{"samples", DTYPE_INT64, 1, {0}, false, NULL}};
+static const struct op_arg filtered[] = {{"renorm_probs", DTYPE_FLOAT32, 2, {0, 1}, false, NULL}};
 
-#define PROBS {"probs", DTYPE_FLOAT32, 2, {0, 1}, false}
-#define TOP_K {"top_k", DTYPE_INT32, 1, {0}, false}
-#define TOP_P {"top_p", DTYPE_FLOAT32, 1, {0}, false}
-#define MIN_P {"min_p", DTYPE_FLOAT32, 1, {0}, false}
+#define PROBS {"probs", DTYPE_FLOAT32, 2, {0, 1}, false, NULL}
+#define TOP_K {"top_k", DTYPE_INT32, 1, {0}, false, NULL}
+#define TOP_P {"top_p", DTYPE_FLOAT32, 1, {0}, false, NULL}
+#define MIN_P {"min_p", DTYPE_FLOAT32, 1, {0}, false, NULL}
 static const struct op_arg plain[] = {PROBS};
 static const struct op_arg by_k[] = {PROBS, TOP_K};
 static const struct op_arg by_p[] = {PROBS, TOP_P};
 static const struct op_arg by_k_p[] = {PROBS, TOP_K, TOP_P};
 static const struct op_arg by_min[] = {PROBS, MIN_P};
 static const struct op_arg by_scalars[] = {
-    PROBS, {"top_k", DTYPE_INT32, OP_SCALAR, {0}, false}, {"top_p", DTYPE_FLOAT32, OP_SCALAR, {0}, false}};
-static const struct op_arg by_scalar_p[] = {PROBS, {"top_p", DTYPE_FLOAT32, OP_SCALAR, {0}, false}};
-static const struct op_arg by_scalar_k[] = {PROBS, {"top_k", DTYPE_INT32, OP_SCALAR, {0}, false}};
+    PROBS, {"top_k", DTYPE_INT32, OP_SCALAR, {0}, false, NULL}, {"top_p", DTYPE_FLOAT32, OP_SCALAR, {0}, false, NULL}};
+static const struct op_arg by_scalar_p[] = {PROBS, {"top_p", DTYPE_FLOAT32, OP_SCALAR, {0}, false, NULL}};
+static const struct op_arg by_scalar_k[] = {PROBS, {"top_k", DTYPE_INT32, OP_SCALAR, {0}, false, NULL}};
 
 static const struct op_problem problems[] = {
     PROBLEM("sampling_from_probs", "sampling", axes, plain, samples),
@@ -528,7 +528,7 @@ static void look_at_rows(const struct op_problem *problem, int64_t vocab, enum o
 			fail_msg("%s, vocabulary of %lld, contents %d, row %lld: slack %g", problem->name, (long long)vocab, contents,
 			         (long long)row, kept.slack);
 		assert_true(kept.least == kept.threshold);
-		wide += kept.count > FILTER_ORDERED && kept.count <= SAMPLING_WIDTH;
+		wide += kept.count > FILTER_ORDERED && kept.count < SAMPLING_WIDER;
 		tied += filter.ordered > 1 && filter.value[filter.order[0]] == filter.value[filter.order[1]];
 	}
 	assert_true(contents == CONTENTS_FIRST ? tied == 0 : tied > 0);
@@ -612,8 +612,8 @@ static void a_row_that_is_no_distribution_accepts_any_token_of_the_vocabulary(vo
 	}
 }
 
-/* Over many cases, a correct sampler's margin (its statistic divided by the threshold of draws.h) stays well below 1.
- * */
+/* Over many cases, a correct sampler's margin (its statistic divided by the threshold of draw_statistics.h) stays well
+ * below 1. */
 static void the_margin_of_a_correct_sampler_stays_below_one_over_many_seeds(void **state)
 {
 	double largest = 0;
@@ -651,12 +651,12 @@ static void the_real_vocabulary_passes_too(void **state)
 
 static void what_the_family_does_not_know_is_refused_with_the_reason(void **state)
 {
-	static const struct op_arg logits[] = {{"logits", DTYPE_FLOAT32, 2, {0, 1}, false}};
-	static const struct op_arg indices[] = {PROBS, {"indices", DTYPE_INT32, 1, {0}, false}};
+	static const struct op_arg logits[] = {{"logits", DTYPE_FLOAT32, 2, {0, 1}, false, NULL}};
+	static const struct op_arg indices[] = {PROBS, {"indices", DTYPE_INT32, 1, {0}, false, NULL}};
 	static const struct op_arg both[] = {PROBS, MIN_P, TOP_P};
 	static const struct op_arg flat[] = {TOP_K};
 	static const struct op_axis few[] = {{"batch_size", true, 0}, {"vocab_size", false, 4}};
-	static const struct op_arg wide[] = {{"samples", DTYPE_INT64, 2, {0, 1}, false}};
+	static const struct op_arg wide[] = {{"samples", DTYPE_INT64, 2, {0, 1}, false, NULL}};
 	const struct op_problem cases[] = {
 	    PROBLEM("a", "sampling", axes, logits, samples), PROBLEM("b", "sampling", axes, indices, samples),
 	    PROBLEM("c", "sampling", axes, both, samples),   PROBLEM("d", "sampling", axes, flat, samples),
@@ -689,6 +689,42 @@ static void what_is_right_passes_at_every_edge(void **state)
 	(void)state;
 	for (int p = 0; p < COUNT(problems); p++)
 		assert_int_equal(assert_edges_pass(&sampling_op, &problems[p], right), edges[p]);
+}
+
+/* Returns how many tokens of the row have the largest probability. */
+static int most_likely(const struct tensor *probs, int64_t row)
+{
+	const float *p = (const float *)probs->data + row * probs->shape[1];
+	float most = 0;
+	int count = 0;
+
+	for (int64_t v = 0; v < probs->shape[1]; v++) {
+		count = p[v] > most ? 1 : count + (p[v] == most);
+		most = p[v] > most ? p[v] : most;
+	}
+	return count;
+}
+
+/* At a top-p of 0 a correct reference may keep either of two tokens that tie. */
+static void rows_with_a_top_p_of_0_have_one_most_likely_token(void **state)
+{
+	(void)state;
+	for (uint64_t seed = 0; seed < MANY_SEEDS; seed++)
+		for (int contents = 0; contents < CONTENTS_COUNT; contents++) {
+			struct trial t;
+			int rows = 0;
+
+			assert_true(trial_open_edge(&t, &sampling_op, &problems[RENORM_P], "open_top_p", seed));
+			if (contents == CONTENTS_SECOND)
+				trial_take_second(&t);
+			for (int64_t row = 0; row < t.in[0].shape[0]; row++)
+				if (((const float *)t.in[1].data)[row] == 0) {
+					assert_int_equal(most_likely(&t.in[0], row), 1);
+					rows++;
+				}
+			assert_true(rows > 50);
+			trial_close(&t);
+		}
 }
 
 static void what_is_wrong_only_at_the_edge_fails_there(void **state)
@@ -760,6 +796,7 @@ int main(void)
 	    cmocka_unit_test(what_the_family_does_not_know_is_refused_with_the_reason),
 	    cmocka_unit_test(the_same_seed_gives_the_same_inputs),
 	    cmocka_unit_test(what_is_right_passes_at_every_edge),
+	    cmocka_unit_test(rows_with_a_top_p_of_0_have_one_most_likely_token),
 	    cmocka_unit_test(what_is_wrong_only_at_the_edge_fails_there),
 	    cmocka_unit_test(what_a_workload_must_not_provide_is_reported_with_its_place),
 	    cmocka_unit_test(a_row_of_zeros_that_a_workload_provides_is_reported),

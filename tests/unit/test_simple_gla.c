@@ -5,30 +5,30 @@ extern const struct op simple_gla_op;
 
 static const struct op_axis oblong[] = AXES(2, 4, 24, 40), square[] = AXES(4, 4, 32, 32);
 
-#define GAMMA {"g_gamma", DTYPE_FLOAT32, 1, {HV}, false}
+#define GAMMA {"g_gamma", DTYPE_FLOAT32, 1, {HV}, false, NULL}
 static const struct op_arg dense_in[] = {QUERY, KEY, VALUE, HEAD_GATE, SCALE, STATE};
 static const struct op_arg gamma_in[] = {PACKED_QUERY, PACKED_KEY, PACKED_VALUE, GAMMA, CU_SEQLENS, SCALE,
                                          PACKED_STATE};
-static const struct op_arg raw_in[] = {QUERY, KEY, VALUE, {"g", DTYPE_BFLOAT16, 3, {B, T, HV}, false}, A_LOG,
+static const struct op_arg raw_in[] = {QUERY, KEY, VALUE, {"g", DTYPE_BFLOAT16, 3, {B, T, HV}, false, NULL}, A_LOG,
                                        HEAD_BIAS};
 static const struct op_arg dense_out[] = {OUTPUT, LAST}, packed_out[] = {PACKED_OUTPUT, PACKED_LAST};
 static const struct op_arg output_alone[] = {OUTPUT};
 
 enum { DENSE, CONSTANT, RAW };
 static const struct family_problem problems[] = {
-    [DENSE] = {PROBLEM("simple_gla_dense", "simple_gla", oblong, dense_in, dense_out), "3eea5c1dc43464ed29f67be4fd7692e9", 4,
+    [DENSE] = {PROBLEM("simple_gla_dense", "simple_gla", oblong, dense_in, dense_out), "e61101af8403d22fb404b2f199e386b4", 4,
                {OF_GATES, DECAY_OF_THE_TOKEN_BEFORE, INITIAL_STATE_IGNORED}},
     [CONSTANT] = {PROBLEM("simple_gla_gamma", "simple_gla", square, gamma_in, packed_out), "85adfb16bbf98820476c3160f367ca41", 5,
                   {OF_GATES, OF_PACKING, INITIAL_STATE_IGNORED}},
-    [RAW] = {PROBLEM("simple_gla_gate", "simple_gla", square, raw_in, output_alone), "f52a5de5a1e8439dd448e99a9a509031", 3,
+    [RAW] = {PROBLEM("simple_gla_gate", "simple_gla", square, raw_in, output_alone), "eb34035906e14d3d824e49ad312bd208", 3,
              {OF_GATES, OF_SOFTPLUS, DECAY_OF_THE_TOKEN_BEFORE}},
 };
 
 static const struct op_arg two[] = {QUERY, KEY, VALUE, HEAD_GATE, GAMMA};
 static const struct op_arg none[] = {QUERY, KEY, VALUE};
-static const struct op_arg long_gamma[] = {QUERY, KEY, VALUE, {"g_gamma", DTYPE_FLOAT32, 1, {K}, false}};
+static const struct op_arg long_gamma[] = {QUERY, KEY, VALUE, {"g_gamma", DTYPE_FLOAT32, 1, {K}, false, NULL}};
 static const struct op_arg bias_of_nothing[] = {QUERY, KEY, VALUE, GAMMA, A_LOG};
-static const struct op_arg shared_by_three[] = {QUERY, KEY, {"v", DTYPE_BFLOAT16, 4, {B, T, K, V}, false}, HEAD_GATE};
+static const struct op_arg shared_by_three[] = {QUERY, KEY, {"v", DTYPE_BFLOAT16, 4, {B, T, K, V}, false, NULL}, HEAD_GATE};
 static const struct op_axis odd[] = AXES(3, 4, 24, 40), wide[] = AXES(2, 4, 520, 40);
 static const struct refused refused[] = {
     {PROBLEM("x", "simple_gla", oblong, two, dense_out), "there are two gates, 'g' and 'g_gamma'"},

@@ -9,14 +9,14 @@ extern const struct op softmax_op, sampling_op;
 enum { SEEDS = MANY_SEEDS, V = 1500 };
 
 static const struct op_axis axes[] = {{"batch_size", true, 0}, {"vocab_size", false, V}};
-#define LOGITS(dtype) {"logits", dtype, 2, {0, 1}, false}
+#define LOGITS(dtype) {"logits", dtype, 2, {0, 1}, false, NULL}
 static const struct op_arg wide[] = {LOGITS(DTYPE_FLOAT32)};
-static const struct op_arg by_row[] = {LOGITS(DTYPE_FLOAT32), {"temperature", DTYPE_FLOAT32, 1, {0}, false}};
-static const struct op_arg shared[] = {{"temperature", DTYPE_FLOAT32, OP_SCALAR, {0}, true}, LOGITS(DTYPE_BFLOAT16)};
+static const struct op_arg by_row[] = {LOGITS(DTYPE_FLOAT32), {"temperature", DTYPE_FLOAT32, 1, {0}, false, NULL}};
+static const struct op_arg shared[] = {{"temperature", DTYPE_FLOAT32, OP_SCALAR, {0}, true, NULL}, LOGITS(DTYPE_BFLOAT16)};
 static const struct op_arg half[] = {LOGITS(DTYPE_FLOAT16)};
-static const struct op_arg out32[] = {{"output", DTYPE_FLOAT32, 2, {0, 1}, false}};
-static const struct op_arg out16[] = {{"output", DTYPE_BFLOAT16, 2, {0, 1}, false}};
-static const struct op_arg out_half[] = {{"output", DTYPE_FLOAT16, 2, {0, 1}, false}};
+static const struct op_arg out32[] = {{"output", DTYPE_FLOAT32, 2, {0, 1}, false, NULL}};
+static const struct op_arg out16[] = {{"output", DTYPE_BFLOAT16, 2, {0, 1}, false, NULL}};
+static const struct op_arg out_half[] = {{"output", DTYPE_FLOAT16, 2, {0, 1}, false, NULL}};
 
 static const struct op_problem problems[] = {
     PROBLEM("softmax_v1500", "softmax", axes, wide, out32),
@@ -180,8 +180,8 @@ static void no_row_is_masked_as_a_whole_and_a_masked_element_is_exactly_zero(voi
 static void what_the_family_does_not_know_is_refused_with_the_reason(void **state)
 {
 	static const struct op_arg ints[] = {LOGITS(DTYPE_INT32)};
-	static const struct op_arg odd[] = {LOGITS(DTYPE_FLOAT32), {"scale", DTYPE_FLOAT32, OP_SCALAR, {0}, false}};
-	static const struct op_arg flat[] = {{"output", DTYPE_FLOAT32, 1, {0}, false}};
+	static const struct op_arg odd[] = {LOGITS(DTYPE_FLOAT32), {"scale", DTYPE_FLOAT32, OP_SCALAR, {0}, false, NULL}};
+	static const struct op_arg flat[] = {{"output", DTYPE_FLOAT32, 1, {0}, false, NULL}};
 	const struct op_problem cases[] = {
 	    PROBLEM("a", "softmax", axes, ints, out32),           PROBLEM("b", "softmax", axes, odd, out32),
 	    PROBLEM("log_softmax", "softmax", axes, wide, out32), PROBLEM("d", "softmax", axes, wide, flat),

@@ -79,8 +79,7 @@ static void find_records(struct ranges *ranges)
 	mdb_env_close(env);
 }
 
-/* --- Changing them -------------------------------------------------------------------------------------------------
- */
+/* --- Changing them ---------------------------------------------------------------------------------------------- */
 
 static void tell(const char *sentence, void *context)
 {

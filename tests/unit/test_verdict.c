@@ -42,16 +42,16 @@ static const struct output_verdict outputs[] = {
 };
 static const struct named_value constants[] = {{"eps", "model:llama-3.1-8b", 1e-5}, {"scale", "unattested", NAN}};
 static const char *const findings[] = {"one\nline", "\xC3\xA9"};
-static const struct witness witnesses[] = {
+static const struct tried_truth tried[] = {
     {.name = "flashinfer", .version = "0.7.2 (table 1a2b3c4d)", .passed_over = "it does not compile:\n\"error\"",
      .accident = true, .coarse = true, .not_asked = true, .seconds = 0.1, .prepared = 62.5, .margin = 0.3},
     {.name = "torch", .version = "2.13.0 (table 5e6f7a8b)", .seconds = 1e-3, .margin = 0.25},
 };
 
 static const struct verdict whole = {
-    .witnesses = witnesses,
-    .witness_count = 2,
-    .all_witnesses = true,
+    .tried = tried,
+    .tried_count = 2,
+    .all_tried = true,
     .status = STATUS_FAILED,
     .reason = REASON_NUMERIC,
     .message = "Traceback:\n\t\"x\"\x1b[0m",
@@ -155,8 +155,8 @@ static void the_head_of_a_plain_pass_is_what_the_whole_says(void **state)
 	plain.message = NULL;
 	plain.weak = false;
 	plain.finding_count = 0;
-	plain.witness_count = 0;
-	plain.all_witnesses = false;
+	plain.tried_count = 0;
+	plain.all_tried = false;
 	plain.seconds = 1.25e-7;
 	plain.time = -3;
 	verdict_write(&plain, &text);
@@ -189,7 +189,7 @@ static void the_head_of_a_plain_pass_is_what_the_whole_says(void **state)
 	assert_null(head_of(&other, &arena));
 	other = plain, other.finding_count = 1;
 	assert_null(head_of(&other, &arena));
-	other = plain, other.witness_count = 2;
+	other = plain, other.tried_count = 2;
 	assert_null(head_of(&other, &arena));
 	other = plain, other.output_count = 0;
 	assert_null(head_of(&other, &arena));
@@ -205,7 +205,7 @@ static void the_head_of_a_plain_pass_is_what_the_whole_says(void **state)
 	arena_free(&arena);
 }
 
-static void witnesses_survive_and_have_one_text(void **state)
+static void tried_ground_truths_survive_and_have_one_text(void **state)
 {
 	struct arena arena = {0};
 	struct buf text = {0};
@@ -216,20 +216,20 @@ static void witnesses_survive_and_have_one_text(void **state)
 	const struct verdict *v = verdict_parse(text.data, text.length, &arena, NULL);
 
 	assert_non_null(v);
-	assert_int_equal(v->witness_count, 2);
-	assert_true(v->all_witnesses && v->witnesses[0].accident && !v->witnesses[1].accident);
-	assert_true(v->witnesses[0].coarse && !v->witnesses[1].coarse);
-	assert_true(v->witnesses[0].not_asked && !v->witnesses[1].not_asked);
-	assert_string_equal(v->witnesses[0].passed_over, witnesses[0].passed_over);
-	assert_null(v->witnesses[1].passed_over);
-	same_bits(v->witnesses[0].prepared, 62.5);
-	same_bits(v->witnesses[1].margin, 0.25);
+	assert_int_equal(v->tried_count, 2);
+	assert_true(v->all_tried && v->tried[0].accident && !v->tried[1].accident);
+	assert_true(v->tried[0].coarse && !v->tried[1].coarse);
+	assert_true(v->tried[0].not_asked && !v->tried[1].not_asked);
+	assert_string_equal(v->tried[0].passed_over, tried[0].passed_over);
+	assert_null(v->tried[1].passed_over);
+	same_bits(v->tried[0].prepared, 62.5);
+	same_bits(v->tried[1].margin, 0.25);
 	assert_string_equal(verdict_truth_version(v, &arena),
 	                    "all of flashinfer 0.7.2 (table 1a2b3c4d); torch 2.13.0 (table 5e6f7a8b)");
-	one.all_witnesses = false;
-	one.witness_count = 1;
+	one.all_tried = false;
+	one.tried_count = 1;
 	assert_string_equal(verdict_truth_version(&one, &arena), whole.ground_truth_version);
-	one.witness_count = 0;
+	one.tried_count = 0;
 	assert_string_equal(verdict_truth_version(&one, &arena), whole.ground_truth_version);
 	arena_free(&arena);
 	buf_free(&text);
@@ -324,6 +324,23 @@ static void names_are_fixed(void **state)
 	}
 	assert_false(status_parse("Passed", &status));
 	assert_false(reason_parse("", &reason));
+}
+
+/* A verdict with one of these reasons is not stored, because the same case may give another verdict in the next run. */
+static void transient_reasons_are_known(void **state)
+{
+	static const enum reason transient[] = {REASON_MEMORY, REASON_MISSING_BLOB, REASON_UNSUPPORTED_DEVICE,
+	                                        REASON_CRASHED, REASON_TIMEOUT, REASON_GROUND_TRUTH, REASON_CHANGED};
+
+	(void)state;
+	for (int i = 0; i < REASON_COUNT; i++) {
+		bool expected = false;
+
+		for (size_t k = 0; k < sizeof transient / sizeof *transient; k++)
+			expected |= transient[k] == (enum reason)i;
+		if (reason_is_transient((enum reason)i) != expected)
+			fail_msg("'%s' is %s", reason_name((enum reason)i), expected ? "not transient" : "transient");
+	}
 }
 
 /* Replaces `from` by `to` in the text of `whole`, and expects that the parser rejects it with this message. */
@@ -500,11 +517,12 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(a_verdict_survives_its_text_bit_for_bit),
 	    cmocka_unit_test(the_head_of_a_plain_pass_is_what_the_whole_says),
-	    cmocka_unit_test(witnesses_survive_and_have_one_text),
+	    cmocka_unit_test(tried_ground_truths_survive_and_have_one_text),
 	    cmocka_unit_test(an_empty_verdict_survives_too),
 	    cmocka_unit_test(random_doubles_keep_every_bit),
 	    cmocka_unit_test(outputs_are_shown_with_indices_in_each_dimension),
 	    cmocka_unit_test(names_are_fixed),
+	    cmocka_unit_test(transient_reasons_are_known),
 	    cmocka_unit_test(damaged_text_is_no_verdict),
 	    cmocka_unit_test(worst_elements_come_out_again),
 	    cmocka_unit_test(worst_elements_of_older_versions_are_read),

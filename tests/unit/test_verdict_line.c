@@ -312,10 +312,10 @@ static void what_does_not_agree_with_itself_is_refused(void **state)
 
 	assert_non_null(verdict_line_check(&w->record, &w->arena, &err));
 	w->record.subject.bytes[3] ^= 1;
-	expect_refused(w, "do not match its subject");
+	expect_refused(w, "do not match its digest of what was verified");
 	w->record = good;
 	w->record.witness.bytes[15] ^= 1;
-	expect_refused(w, "do not match its witness");
+	expect_refused(w, "do not match its digest of ground truth, versions and device class");
 	w->record.fields_length = 0; /* without the list of fields, the words of the verdict itself count */
 	expect_refused(w, "another ground truth");
 	w->record = good;

@@ -46,6 +46,18 @@ static void a_command_can_still_be_pasted(void **state)
 	assert_folded("reftests are wide lines", 16, "reftests are\n  wide lines\n");
 }
 
+static void words_in_backticks_stay_together(void **state)
+{
+	(void)state;
+	assert_folded("run `reftest cache gc` now", 12, "run\n  `reftest cache gc`\n  now\n");
+	assert_folded("  `reftest cache gc` frees it", 14, "  `reftest cache gc`\n    frees it\n");
+	assert_folded("use `a b`, or `c d`, or `e f`", 16, "use `a b`, or\n  `c d`, or\n  `e f`\n");
+	assert_folded("a`b c` d", 3, "a`b c`\n  d\n");
+	/* a single backtick quotes nothing */
+	assert_folded("four ` five six", 11, "four ` five\n  six\n");
+	assert_folded("four five `", 9, "four five\n  `\n");
+}
+
 static void characters_count_once_and_colours_not_at_all(void **state)
 {
 	(void)state;
@@ -61,6 +73,7 @@ int main(void)
 	    cmocka_unit_test(others_are_broken_at_blanks_and_indented),
 	    cmocka_unit_test(a_wide_word_stays_whole),
 	    cmocka_unit_test(a_command_can_still_be_pasted),
+	    cmocka_unit_test(words_in_backticks_stay_together),
 	    cmocka_unit_test(characters_count_once_and_colours_not_at_all),
 	};
 

@@ -1,5 +1,4 @@
-/* inotify_events - reads inotify events: marks changed files as touched, and updates the list of watched
- * directories. */
+/* inotify_events - reads inotify events, marks changed files as touched, and updates the watched directories. */
 #ifndef REFTEST_WATCHER_FS_INOTIFY_EVENTS_H
 #define REFTEST_WATCHER_FS_INOTIFY_EVENTS_H
 

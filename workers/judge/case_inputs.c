@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "dataset/constraint.h"
+#include "kernels/core/described_default.h"
 #include "kernels/core/dtype_convert.h"
 #include "workers/judge/message_text.h"
 
@@ -35,6 +36,16 @@ struct input_source case_inputs_scalar(const struct job *job, const struct op *o
 		out.number = op->scalar(c, input);
 	out.integer = out.scalar_kind == SCALAR_FLOAT ? 0 : (int64_t)out.number;
 	return out;
+}
+
+void case_inputs_set_scalar(const struct job *job, const struct op *op, struct op_case *c, int input)
+{
+	const struct input_source scalar = case_inputs_scalar(job, op, c, input);
+
+	if (scalar.kind == SOURCE_ABSENT)
+		c->scalar[input] = scalar.number;
+	else
+		described_set_scalar(op, c, input, scalar.number);
 }
 
 /* Checks that the tensor in the blob file has the shape and dtype that the definition declares. */

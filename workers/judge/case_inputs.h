@@ -17,9 +17,13 @@ struct ruling {
 	struct err why; /* a message */
 };
 
-/* Returns the value of an input that is a Python scalar. The value comes from the workload; without one, from the op
+/* Returns the value that the reference gets for an input that is a Python scalar. The value comes from the workload; without one, from the op
  * family; without that, it is 1.0 for floats and 0 for other types. */
 struct input_source case_inputs_scalar(const struct job *job, const struct op *op, const struct op_case *c, int input);
+
+/* Sets the value that this Python scalar has in the operation, in `c`. It differs from the value that the reference gets
+ * if the scalar's description says that this number stands for the default (kernels/core/described_default.h). */
+void case_inputs_set_scalar(const struct job *job, const struct op *op, struct op_case *c, int input);
 
 /* Fills every tensor of `in` whose `data` is set (device memory of the right size). First the op family may reject
  * the axis values (op.check without tensors). If a blob file does not have the digest in the job, the ruling is

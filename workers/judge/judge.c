@@ -30,6 +30,7 @@
 #include <sys/prctl.h>
 
 #include "base/json.h"
+#include "base/show.h"
 #include "workers/judge/trial.h"
 #include "workers/protocol/channel.h"
 
@@ -194,7 +195,7 @@ static int handle(struct judge *judge, const char *line, size_t length)
 	}
 	buf_free(&out);
 	if (message == NULL) {
-		fprintf(stderr, "reftest judge: %s\n", err.text);
+		show_print(stderr, "reftest judge: %s\n", err.text);
 		return -1;
 	}
 	cJSON_Delete(message);

@@ -66,8 +66,7 @@ static void forget(struct tensors *tensors)
 	}
 }
 
-/* Returns the entry for a file content and moves it to the front of the list. Returns NULL if no entry has this
- * content. */
+/* Returns the entry for a file content, or NULL, and moves it to the front of the list. */
 static struct known *find(struct tensors *tensors, const struct digest *content)
 {
 	struct known **at = &tensors->newest;

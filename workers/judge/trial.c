@@ -81,7 +81,7 @@ static void find_truths(struct trial *trial)
 		trial->truths = (struct truths){builtin, 1, false};
 	}
 	for (int i = 0; i < trial->truths.count; i++)
-		trial->witness[i] = (struct witness){
+		trial->tried[i] = (struct tried_truth){
 		    .name = trial->truths.items[i].name, .version = trial->truths.items[i].version, .margin = NAN};
 }
 
@@ -171,7 +171,7 @@ static void list_constants(struct trial *trial)
 			trial_add_finding(trial, constant->conflict);
 		if (isnan(trial->job->constants[i].value))
 			trial_add_finding(trial, arena_printf(&trial->arena,
-							      "%s is unattested: nothing in the definition gives its value; probing the reference shows %g",
+							      "%s is unattested: nothing in the definition states its value; the outputs of the reference show %g",
 							      constant->name, constant->value));
 	}
 	trial->verdict.constants = values;
@@ -197,15 +197,15 @@ static void list_ground_truths(struct trial *trial)
 	if (truths->count == 1 && trial_is_builtin(&truths->items[0]))
 		return;
 	for (int i = 0; all && i < truths->count; i++)
-		if (!trial->round[0].answered[i] && trial->witness[i].passed_over == NULL) {
+		if (!trial->round[0].answered[i] && trial->tried[i].passed_over == NULL) {
 			trial_pass_over(trial, &trial->round[0], i, false, "not computed, because the case was already decided");
-			trial->witness[i].not_asked = true;
+			trial->tried[i].not_asked = true;
 		}
 	for (int r = 0; r < trial->rounds; r++)
 		asked = trial->round[r].asked > asked ? trial->round[r].asked : asked;
-	verdict->witnesses = trial->witness;
-	verdict->witness_count = all ? truths->count : asked;
-	verdict->all_witnesses = all && verdict->witness_count > 0;
+	verdict->tried = trial->tried;
+	verdict->tried_count = all ? truths->count : asked;
+	verdict->all_tried = all && verdict->tried_count > 0;
 }
 
 /* Sets the status `skipped` if every ground truth was skipped. */
@@ -219,7 +219,7 @@ static void decide_no_answer(struct trial *trial, const struct round *round)
 	if (trial->truths.count == 0)
 		return;
 	for (int i = 0; i < trial->truths.count; i++)
-		buf_printf(&text, "%s%s: %s", i > 0 ? "\n" : "no ground truth could be computed: ", trial->witness[i].name,
+		buf_printf(&text, "%s%s: %s", i > 0 ? "\n" : "no ground truth could be computed: ", trial->tried[i].name,
 			   round->passed_over[i]);
 	trial_decide(trial, STATUS_SKIPPED, REASON_NO_GROUND_TRUTH, arena_copy(&trial->arena, text.data, text.length));
 	buf_free(&text);
@@ -438,8 +438,8 @@ static enum trial_answer begin_case(struct trial *trial, struct buf *out)
 	if (unknown != NULL)
 		trial_decide(trial, STATUS_SKIPPED, REASON_NO_GROUND_TRUTH,
 			     arena_printf(&trial->arena,
-					  "%s is unattested (nothing in the definition gives its value), and probing the "
-					  "reference does not show its value",
+					  "%s is unattested: nothing in the definition states its value, and the outputs "
+					  "of the reference do not show it",
 					  unknown->name));
 	if (trial->decided || trial_arrange(trial, trial->job->axis, false) != 0)
 		return give_verdict(trial, out);

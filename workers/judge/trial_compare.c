@@ -76,10 +76,10 @@ static bool nonfinite(const struct metrics *metrics)
 struct rule trial_rule_for(const struct trial *trial, const struct round *round, int output, int a, int b)
 {
 	struct rule rule = job_rule(trial->job, round->c.contents, output);
-	const int witnesses[] = {a, b};
+	const int pair[] = {a, b};
 
 	for (int i = 0; i < 2; i++) {
-		const struct rule *coarse = witnesses[i] < 0 ? NULL : round->coarse[witnesses[i]];
+		const struct rule *coarse = pair[i] < 0 ? NULL : round->coarse[pair[i]];
 
 		if (coarse != NULL && coarse[output].atol > rule.atol)
 			rule.atol = coarse[output].atol;
@@ -174,7 +174,7 @@ static void begin_miss(const struct trial *trial, struct round *round, int at)
 {
 	buf_text(&round->misses, round->misses.length > 0 ? "\n" : "");
 	if (trial->truths.count > 1)
-		buf_printf(&round->misses, "against %s: ", trial->witness[at].name);
+		buf_printf(&round->misses, "against %s: ", trial->tried[at].name);
 }
 
 /* Returns the name of the input to which an output of a gradient case belongs. Each output is a gradient with respect
@@ -192,7 +192,7 @@ static int compare_output(struct trial *trial, struct round *round, int at, int 
 	const char *miss;
 
 	if (trial_compare_tensors(trial, round, output, round->first, round->truth[at],
-				  trial_rule_for(trial, round, output, at, -1), trial->witness[at].name,
+				  trial_rule_for(trial, round, output, at, -1), trial->tried[at].name,
 				  &round->outputs[round->output_count], &miss, &err) < 0) {
 		trial_decide_error(trial, &err);
 		return -1;
@@ -235,7 +235,7 @@ static int compare_left(struct trial *trial, struct round *round, int at, int in
 	struct err err = {""};
 	const char *miss;
 
-	*out = new_verdict(problem->inputs[input].name, trial->witness[at].name, left, rule);
+	*out = new_verdict(problem->inputs[input].name, trial->tried[at].name, left, rule);
 	if (compare_elements(trial, left, &round->truth[at][place], rule, &out->metrics, &err) != 0) {
 		trial_decide_error(trial, &err);
 		return -1;
@@ -246,8 +246,14 @@ static int compare_left(struct trial *trial, struct round *round, int at, int in
 	miss = end_verdict(trial, out, left->dtype, NULL);
 	if (miss == NULL)
 		return 0;
+	int kept = was_kept(trial, round, input);
+
+	if (kept < 0)
+		return -1;
 	begin_miss(trial, round, at);
-	buf_printf(&round->misses, "the reference wrote to its input '%s', but the written values differ from ",
+	buf_printf(&round->misses,
+	           kept > 0 ? "the reference left its input '%s' unchanged, but must write to it "
+	                    : "the reference wrote to its input '%s', but the written values differ from ",
 	           problem->inputs[input].name);
 	if (own)
 		buf_text(&round->misses, "the result of the operation: ");
@@ -276,8 +282,7 @@ static int compare_input(struct trial *trial, struct round *round, int at, int i
 	return compare_left(trial, round, at, input, leave.place);
 }
 
-/* Returns the first input that the reference may have written to and that no ground truth has checked, or -1 if there
- * is none. */
+/* Returns the first input that the reference may have written to and that no ground truth has checked, or -1. */
 int trial_unjudged_input(const struct trial *trial, const struct round *round)
 {
 	for (int i = 0; i < trial->job->problem.input_count; i++)
@@ -353,9 +358,9 @@ void trial_judge_both(struct trial *trial)
 void trial_pass_over(struct trial *trial, struct round *round, int at, bool accident, const char *why)
 {
 	round->passed_over[at] = arena_string(&trial->arena, why);
-	if (trial->witness[at].passed_over == NULL)
-		trial->witness[at].passed_over = round->passed_over[at];
-	trial->witness[at].accident |= accident;
+	if (trial->tried[at].passed_over == NULL)
+		trial->tried[at].passed_over = round->passed_over[at];
+	trial->tried[at].accident |= accident;
 }
 
 /* Computes the ground truth on the host with the op family's oracle, and uploads the results to `to`. */

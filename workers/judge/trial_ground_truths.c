@@ -1,5 +1,5 @@
 /* trial_ground_truths - requests ground truths of other libraries from the provider, and checks whether all ground
- * truths agree. In identifiers, "witness" means a ground truth that the judge tries. */
+ * truths agree. */
 #include "workers/judge/trial_internal.h"
 
 #include <math.h>
@@ -76,16 +76,16 @@ static const struct rule *read_coarse(struct trial *trial, const cJSON *message)
 void trial_take_provided(struct trial *trial, struct round *round, int at, const cJSON *message)
 {
 	const cJSON *said = json_member(message, "provided"), *item;
-	struct witness *witness = &trial->witness[at];
+	struct tried_truth *tried = &trial->tried[at];
 	struct err err = {""};
 	enum reason reason;
 	int rc, output = 0;
 	const char *wrong = trial_overwritten_canary(trial, &err, &rc);
 
-	witness->seconds += amount_of(message, "seconds");
-	witness->prepared += amount_of(message, "prepared");
+	tried->seconds += amount_of(message, "seconds");
+	tried->prepared += amount_of(message, "prepared");
 	round->coarse[at] = read_coarse(trial, message);
-	witness->coarse |= round->coarse[at] != NULL;
+	tried->coarse |= round->coarse[at] != NULL;
 	if (wrong == NULL && cJSON_GetArraySize(said) != trial->job->problem.output_count)
 		wrong = "the number of outputs that the library returned differs from the definition";
 	cJSON_ArrayForEach(item, said)
@@ -117,10 +117,10 @@ static int pair_agrees(struct trial *trial, const struct round *round, int a, in
 		struct output_verdict out;
 		const char *why = NULL;
 		int judged =
-		    trial_compare_tensors(trial, round, i, found, wanted, rule, trial->witness[b].name, &out, &why, err);
+		    trial_compare_tensors(trial, round, i, found, wanted, rule, trial->tried[b].name, &out, &why, err);
 
 		if (judged == 1 && why == NULL && !trial_is_builtin(&trial->truths.items[b]))
-			judged = trial_compare_tensors(trial, round, i, wanted, found, rule, trial->witness[a].name, &out,
+			judged = trial_compare_tensors(trial, round, i, wanted, found, rule, trial->tried[a].name, &out,
 						       &why, err);
 		if (judged < 0)
 			return -1;
@@ -131,8 +131,8 @@ static int pair_agrees(struct trial *trial, const struct round *round, int a, in
 	}
 	if (isnan(margin))
 		margin = INFINITY; /* an initial margin of NaN would mean that nothing was compared */
-	if (trial_is_builtin(&trial->truths.items[b]) && !(trial->witness[a].margin > margin))
-		trial->witness[a].margin = margin;
+	if (trial_is_builtin(&trial->truths.items[b]) && !(trial->tried[a].margin > margin))
+		trial->tried[a].margin = margin;
 	return agrees;
 }
 
@@ -156,8 +156,8 @@ static int find_agreement(struct trial *trial, const struct round *round, struct
 				continue;
 			agreement_differ(out, a, b);
 			if (*first == NULL)
-				*first = arena_printf(&trial->arena, "%s against %s: %s", trial->witness[a].name,
-						      trial->witness[b].name, miss);
+				*first = arena_printf(&trial->arena, "%s against %s: %s", trial->tried[a].name,
+						      trial->tried[b].name, miss);
 		}
 	return 0;
 }
@@ -265,11 +265,11 @@ static void append_reference(const struct trial *trial, const struct round *roun
 		if (!round->answered[i])
 			continue;
 		for (int k = 0; k < round->output_count; k++)
-			if (strcmp(round->outputs[k].ground_truth, trial->witness[i].name) == 0)
+			if (strcmp(round->outputs[k].ground_truth, trial->tried[i].name) == 0)
 				passed = passed && round->outputs[k].status == STATUS_PASSED;
 		if (passed)
 			buf_printf(out, "%s%s", said++ == 0 ? "; the reference agrees with " : " and ",
-				   trial->witness[i].name);
+				   trial->tried[i].name);
 	}
 	if (said == 0)
 		buf_text(out, "; the reference agrees with none of the ground truths");
@@ -285,7 +285,7 @@ static void decide_disagreement(struct trial *trial, const struct round *round, 
 	if (agreement_alone(agreement) < 0)
 		vote = oracle_votes(trial, round, agreement);
 	for (int i = 0; i < agreement->count; i++)
-		names[i] = trial->witness[i].name;
+		names[i] = trial->tried[i].name;
 	agreement_describe(agreement, &vote, names, &text);
 	append_reference(trial, round, &text);
 	buf_printf(&text, "\n%s", first);

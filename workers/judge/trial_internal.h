@@ -7,7 +7,7 @@
  * - trial_compare.c: the comparison of the reference's results with a ground truth
  * - trial_ground_truths.c: the ground truths of other libraries, and the check that all ground truths agree
  *
- * In identifiers, "witness" means a ground truth that the judge tries, and "contents" means a set of input values. */
+ * In identifiers, "contents" means a set of input values. */
 #ifndef REFTEST_WORKERS_JUDGE_TRIAL_INTERNAL_H
 #define REFTEST_WORKERS_JUDGE_TRIAL_INTERNAL_H
 
@@ -43,7 +43,7 @@ struct round {
 	    *passed_over[GROUND_TRUTHS_MAX]; /* the reason why a ground truth was skipped; NULL: it was not skipped */
 	int asked;		   /* number of ground truths that are done; the next one is in progress */
 	bool judged[OP_ARGS]; /* the reference may write to this input, and its final values have been checked */
-	bool ungiven[OP_ARGS]; /* autograd returned None for this output, a gradient; zeros replace it */
+	bool ungiven[OP_ARGS]; /* autograd returned None for this gradient, and zeros replace it */
 	struct output_verdict outputs[GROUND_TRUTHS_MAX * OP_PLACES]; /* comparisons of outputs and written inputs */
 	bool of_input[GROUND_TRUTHS_MAX * OP_PLACES];		      /* is this entry of `outputs` about an input? */
 	int output_count;
@@ -61,7 +61,7 @@ struct trial {
 	const struct op *op;
 	struct op_constant constants[OP_CONSTANTS];
 	struct truths truths;	      /* the ground truths to try: those listed in the job, or only builtin */
-	struct witness witness[GROUND_TRUTHS_MAX];
+	struct tried_truth tried[GROUND_TRUTHS_MAX];
 	struct round round[CONTENTS_COUNT];
 	int variant;		/* the result of op.match */
 	int judging;		/* index of the round whose ground truths are being tried */

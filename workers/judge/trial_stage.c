@@ -56,8 +56,22 @@ static uint64_t generator_seed(const struct trial *trial, const struct round *ro
 	return trial->run == RUN_AGAIN && !samples ? round->c.seed + 1 : round->c.seed;
 }
 
-static void write_tensors(struct trial *trial, const struct round *round, struct buf *out)
+/* Returns a scalar as the receiver of the message gets it. Libraries get the value that a number stands for, because
+ * they do not know what the definition's description says. */
+static struct input_source scalar_for(const struct round *round, bool provider, int input)
 {
+	struct input_source scalar = round->scalar[input];
+
+	if (provider && scalar.kind == SOURCE_SCALAR && round->c.scalar[input] != scalar.number) {
+		scalar.number = round->c.scalar[input];
+		scalar.integer = (int64_t)scalar.number;
+	}
+	return scalar;
+}
+
+static void write_tensors(struct trial *trial, const struct round *round, bool provider, struct buf *out)
+{
+	const struct input_source absent = {.kind = SOURCE_ABSENT};
 	const struct op_problem *problem = &trial->job->problem;
 
 	buf_printf(out, "\"gradients\":%s,\"seed\":%" PRIu64 ",\"arena\":",
@@ -68,12 +82,13 @@ static void write_tensors(struct trial *trial, const struct round *round, struct
 		if (round->in[i].data != NULL) {
 			write_place(trial, out, i, problem->inputs[i].name, &round->in[i]);
 		} else {
-			const struct input_source absent = {.kind = SOURCE_ABSENT};
+			const struct input_source scalar =
+			    problem->inputs[i].rank == OP_SCALAR ? scalar_for(round, provider, i) : absent;
 
 			buf_text(out, i > 0 ? ",{\"name\":" : "{\"name\":");
 			buf_json_string(out, problem->inputs[i].name);
 			buf_text(out, ",\"value\":");
-			write_value(out, problem->inputs[i].rank == OP_SCALAR ? &round->scalar[i] : &absent);
+			write_value(out, &scalar);
 		}
 		buf_text(out, "}");
 	}
@@ -90,7 +105,7 @@ static void write_tensors(struct trial *trial, const struct round *round, struct
 void trial_write_run(struct trial *trial, const struct round *round, struct buf *out)
 {
 	buf_text(out, "{\"run\":{");
-	write_tensors(trial, round, out);
+	write_tensors(trial, round, false, out);
 	buf_text(out, "}}");
 }
 
@@ -140,7 +155,7 @@ void trial_write_provide(struct trial *trial, const struct round *round, const c
 		buf_json_number(out, round->c.constants[i].value);
 	}
 	buf_text(out, "},");
-	write_tensors(trial, round, out);
+	write_tensors(trial, round, true, out);
 	buf_text(out, "}}");
 }
 

@@ -217,7 +217,7 @@ static void begin_round(struct trial *trial, struct round *round, const int64_t 
 		if (problem->inputs[i].rank != OP_SCALAR)
 			continue;
 		round->scalar[i] = case_inputs_scalar(job, trial->op, &round->c, i);
-		round->c.scalar[i] = round->scalar[i].number;
+		case_inputs_set_scalar(job, trial->op, &round->c, i);
 	}
 	for (int i = 0; i < problem->output_count; i++) {
 		round->first[i] = job_tensor(&problem->outputs[i], axis);

@@ -212,7 +212,7 @@ static void next_case(struct pool_shared *shared, struct lane *lane)
 static void retry_alone(struct pool_shared *shared, struct lane *lane)
 {
 	struct task one = lane->work->task;
-	struct queues *work;
+	struct queued *work;
 
 	one.jobs += lane->work->job;
 	one.job_count = 1;
@@ -345,7 +345,7 @@ static void on_error(struct pool_shared *shared, struct lane *lane, const cJSON 
 		drop_child(shared, lane);
 }
 
-/* The runner cannot map device memory. From now on every lane copies tensors through host memory. This case starts
+/* The runner cannot map device memory: every lane now copies tensors through host memory, and this case starts
  * again. */
 static void on_unmapped(struct pool_shared *shared, struct lane *lane, const char *why)
 {
@@ -528,7 +528,7 @@ void lane_open(struct lane *lane)
 	channel_open(&lane->channel, -1);
 }
 
-void lane_give(struct lane *lane, struct queues *work)
+void lane_give(struct lane *lane, struct queued *work)
 {
 	lane->work = work;
 	lane->phase = LANE_WAITING;

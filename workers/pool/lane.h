@@ -23,7 +23,7 @@ struct lane {
 	int64_t stale_deadline; /* ms: if stale answers are still missing at this time, the judge is replaced */
 
 	enum phase phase;
-	struct queues *work;      /* NULL: idle */
+	struct queued *work;      /* NULL: idle */
 	struct child *child;    /* the runner; NULL: none */
 	bool loaded;            /* the runner has loaded the reference */
 	bool running;           /* the runner has not yet answered a {"run"} */
@@ -66,7 +66,7 @@ bool pool_shared_busy(const struct pool_shared *shared, const struct lane *excep
 
 void lane_open(struct lane *lane);
 /* Assigns work to an idle lane, which then owns `work`. */
-void lane_give(struct lane *lane, struct queues *work);
+void lane_give(struct lane *lane, struct queued *work);
 
 /* Handles the provider's messages and sends the next request to the provider. */
 void pool_shared_dispatch_provider(struct pool_shared *shared, int64_t now_ms);

@@ -180,7 +180,7 @@ static bool any_alone(const struct pool *pool)
 	return false;
 }
 
-/* Returns an idle lane, preferably one whose judge is running and has finished its cancelled work. NULL: none is
+/* Returns an idle lane, if possible one whose judge is running and has finished its cancelled work; NULL: none is
  * idle. */
 static struct lane *idle_lane(struct pool *pool)
 {
@@ -204,7 +204,7 @@ static void hand_out(struct pool *pool)
 	struct lane *lane;
 
 	while (!any_alone(pool) && (lane = idle_lane(pool)) != NULL) {
-		struct queues *work = queue_pop(&pool->queue);
+		struct queued *work = queue_pop(&pool->queue);
 
 		if (work == NULL && !pool_shared_busy(&pool->shared, lane))
 			work = queue_pop(&pool->shared.alone);
@@ -293,8 +293,8 @@ int pool_dispatch(struct pool *pool, struct err *err)
  * another result later. */
 static bool worth_keeping(const struct answer *answer, const struct verdict *verdict)
 {
-	for (int i = 0; i < verdict->witness_count; i++)
-		if (verdict->witnesses[i].accident)
+	for (int i = 0; i < verdict->tried_count; i++)
+		if (verdict->tried[i].accident)
 			return false;
 	return !reason_is_transient(verdict->reason) && !answer->accident;
 }
@@ -390,7 +390,7 @@ void pool_close(struct pool *pool)
 {
 	int64_t deadline = clock_ms() + 1000;
 	struct answer *answer;
-	struct queues *work;
+	struct queued *work;
 
 	if (pool == NULL)
 		return;

@@ -52,8 +52,7 @@ void pool_cancel(struct pool *pool, const void *owner);
 
 /* Becomes readable whenever pool_dispatch has work to do. */
 int pool_fd(const struct pool *pool);
-/* Does all work that is possible without blocking. Returns -1 with a message if no runner or no judge can be
- * started. */
+/* Does all work that does not block. Returns -1 with a message if no runner or no judge can be started. */
 int pool_dispatch(struct pool *pool, struct err *err);
 
 struct pool_result {

@@ -11,6 +11,7 @@
 
 #include "base/arena.h"
 #include "base/json.h"
+#include "base/show.h"
 #include "base/trace.h"
 #include "workers/pool/environment.h"
 #include "workers/pool/machine_resources.h"
@@ -271,7 +272,7 @@ static void on_doing(struct provider *provider, const cJSON *message)
 	double seconds = cJSON_IsNumber(allow) && allow->valuedouble > 0 ? allow->valuedouble : 0;
 
 	if (doing != NULL && cJSON_IsTrue(json_member(message, "tell")))
-		fprintf(stderr, "reftest: %s\n", doing);
+		show_print(stderr, "reftest: %s\n", doing);
 	trace("provider", "%s", doing == NULL ? "prepared" : doing);
 	seconds = seconds > ALLOW_MAX_S ? ALLOW_MAX_S : seconds;
 	buf_clear(&provider->doing);
@@ -295,8 +296,7 @@ static void say_late(const struct provider *provider, struct buf *out)
 			   provider->doing.data);
 }
 
-/* Handles one line from the provider. Returns the answer that the line contains, or NULL if the line is another
- * message. */
+/* Handles one line from the provider. Returns the answer in it, or NULL if the line is another message. */
 static const char *on_line(struct provider *provider, const char *line, size_t length)
 {
 	const struct json_text text = {"provider", line, length, 1};

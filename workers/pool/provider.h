@@ -47,8 +47,7 @@ struct provider {
 void provider_open(struct provider *provider, const char *python, const char *device, int threads, int epoll,
 		   double timeout_s);
 
-/* Can a request be sent now? Starts the provider process if necessary, and returns false until the process has
- * started. */
+/* Can a request be sent now? Starts the provider process if necessary; false until the process has started. */
 bool provider_ready(struct provider *provider);
 /* Sends a {"provide"} with the descriptor `fd` (-1: none). Call it only if provider_ready is true. */
 void provider_ask(struct provider *provider, const char *text, size_t length, int fd);

@@ -3,9 +3,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-struct queues *queues_new(const struct task *task)
+struct queued *queues_new(const struct task *task)
 {
-	struct queues *work = calloc(1, sizeof *work);
+	struct queued *work = calloc(1, sizeof *work);
 
 	if (work == NULL)
 		die_no_memory();
@@ -13,21 +13,21 @@ struct queues *queues_new(const struct task *task)
 	return work;
 }
 
-void queues_free(struct queues *work)
+void queues_free(struct queued *work)
 {
 	free(work->failure);
 	free(work->reached);
 	free(work);
 }
 
-int queues_left(const struct queues *work)
+int queues_left(const struct queued *work)
 {
 	return work->task.job_count - work->job;
 }
 
-void queue_push(struct queue *queue, struct queues *work)
+void queue_push(struct queue *queue, struct queued *work)
 {
-	struct queues **end = &queue->first;
+	struct queued **end = &queue->first;
 
 	while (*end != NULL)
 		end = &(*end)->next;
@@ -35,15 +35,15 @@ void queue_push(struct queue *queue, struct queues *work)
 	work->next = NULL;
 }
 
-void queue_push_first(struct queue *queue, struct queues *work)
+void queue_push_first(struct queue *queue, struct queued *work)
 {
 	work->next = queue->first;
 	queue->first = work;
 }
 
-struct queues *queue_pop(struct queue *queue)
+struct queued *queue_pop(struct queue *queue)
 {
-	struct queues *work = queue->first;
+	struct queued *work = queue->first;
 
 	if (work != NULL)
 		queue->first = work->next;
@@ -54,18 +54,18 @@ int queue_length(const struct queue *queue)
 {
 	int length = 0;
 
-	for (const struct queues *work = queue->first; work != NULL; work = work->next)
+	for (const struct queued *work = queue->first; work != NULL; work = work->next)
 		length++;
 	return length;
 }
 
 int queue_cancel(struct queue *queue, const void *owner)
 {
-	struct queues **at = &queue->first;
+	struct queued **at = &queue->first;
 	int dropped = 0;
 
 	while (*at != NULL) {
-		struct queues *work = *at;
+		struct queued *work = *at;
 
 		if (work->task.owner == owner) {
 			*at = work->next;

@@ -10,8 +10,8 @@
 #include "workers/pool/task.h"
 
 /* An element of a queue: a task, or one case of a task that is retried. */
-struct queues {
-	struct queues *next;
+struct queued {
+	struct queued *next;
 	struct task task;
 	int job;       /* index of the current case */
 	bool alone;    /* a retried case, which runs while no other lane works */
@@ -22,16 +22,16 @@ struct queues {
 };
 
 struct queue {
-	struct queues *first;
+	struct queued *first;
 };
 
-struct queues *queues_new(const struct task *task);
-void queues_free(struct queues *work);
-int queues_left(const struct queues *work); /* number of cases that have no result yet */
+struct queued *queues_new(const struct task *task);
+void queues_free(struct queued *work);
+int queues_left(const struct queued *work); /* number of cases that have no result yet */
 
-void queue_push(struct queue *queue, struct queues *work); /* takes ownership */
-void queue_push_first(struct queue *queue, struct queues *work);
-struct queues *queue_pop(struct queue *queue);             /* NULL: empty */
+void queue_push(struct queue *queue, struct queued *work); /* takes ownership */
+void queue_push_first(struct queue *queue, struct queued *work);
+struct queued *queue_pop(struct queue *queue);             /* NULL: empty */
 int queue_length(const struct queue *queue);
 int queue_cancel(struct queue *queue, const void *owner); /* returns how many cases were dropped */
 

@@ -85,8 +85,7 @@ int64_t zygote_deadline(
 struct child *zygote_take(struct zygote *runners); /* assigns a spare runner to a lane; NULL: none is ready */
 int zygote_spares(const struct zygote *runners);   /* number of spare runners that are ready */
 
-/* Returns the number of runners that belong to no lane but may use device memory: spare, starting and ending
- * runners. */
+/* Returns the number of runners without a lane that may use device memory: spare, starting and ending ones. */
 int zygote_idle(const struct zygote *runners);
 /* Kills all spare and starting runners except one. */
 void zygote_thin(struct zygote *runners);

@@ -1,7 +1,7 @@
 /* job - the JSON form:
  *
  *   {"id", "name", "op_type", "description", "tags": [text], "axes": [{"name", "value" (null: var)}],
- *    "inputs" and "outputs": [{"name", "dtype", "shape": [axis number] | null, "optional"}],
+ *    "inputs" and "outputs": [{"name", "dtype", "shape": [axis number] | null, "optional", "description"}],
  *    "op": text | null, "no_truth": text | null, "axis": [value], "seed": "decimal", "edge": "decimal",
  *    "gradients": bool, "sources": [{"kind", …}], "constraints": [text],
  *    "constants": [{"name", "value", "source", "conflict"}], "rules": [{"atol", "rtol", "hit_ratio"}],
@@ -41,7 +41,7 @@ struct op_problem problem_of(const struct definition *definition, struct arena *
 			struct op_arg *arg = &args[side][i];
 
 			*arg = (struct op_arg){.name = spec->name, .dtype = spec->dtype, .rank = spec->rank,
-			                       .optional = spec->optional};
+			                       .optional = spec->optional, .description = spec->description};
 			for (int d = 0; d < spec->rank; d++)
 				arg->axis[d] = spec->axis[d];
 		}
@@ -180,7 +180,10 @@ static void write_args(struct buf *out, const char *key, const struct op_arg *ar
 				buf_printf(out, "%s%d", d > 0 ? "," : "", args[i].axis[d]);
 			buf_text(out, "]");
 		}
-		buf_text(out, args[i].optional ? ",\"optional\":true}" : "}");
+		buf_text(out, args[i].optional ? ",\"optional\":true" : "");
+		if (args[i].description != NULL && args[i].description[0] != '\0')
+			write_text(out, "description", args[i].description);
+		buf_text(out, "}");
 	}
 	buf_text(out, "]");
 }
@@ -396,6 +399,7 @@ static void read_arg(struct reader *at, const cJSON *json, int axis_count, struc
 
 	arg->name = need_text(at, json, "name");
 	arg->optional = cJSON_IsTrue(json_member(json, "optional"));
+	arg->description = read_text(at, json, "description");
 	if (!dtype_parse(need_text(at, json, "dtype"), &arg->dtype))
 		wrong(at, "dtype");
 	arg->rank = OP_SCALAR;

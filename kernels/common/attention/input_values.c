@@ -162,7 +162,7 @@ static bool deal_list(struct draft *d, const struct attention_extent *e, bool de
 		d->entries[b] = b == 0 ? left : (d->keys[b] + d->page_size - 1) / d->page_size;
 		left -= d->entries[b];
 	}
-	if (list != LIST_NONE && d->lengths) /* fill the last page of sequence 0 with one key or wholly */
+	if (list != LIST_NONE && d->lengths) /* sequence 0's last page holds one key, or is full */
 		d->keys[0] = contents == CONTENTS_FIRST ? (d->entries[0] - 1) * d->page_size + 1
 		                                        : d->entries[0] * d->page_size;
 	return list != LIST_NONE;
@@ -454,7 +454,7 @@ double attention_scale(const struct op_case *c, const struct attention_roles *ro
 {
 	struct attention_extent e = attention_extent_of(c, roles);
 
-	if (c->contents == CONTENTS_FIRST)
+	if (c->contents == CONTENTS_FIRST || (c->absent >> roles->scale & 1) != 0)
 		return canonical;
 	return (roles->sparse >= 0 ? e.queries : e.batch) == 1 ? 1.25 : 0.65 * canonical;
 }

@@ -107,7 +107,8 @@ int attention_fill(const struct op_case *c, const struct attention_roles *roles,
 
 /* Implements op.scalar. The first set of input values has the scale that models use. The second set has 0.65 times that
  * scale: this factor differs from the factors of common mistakes (1 / sqrt 2, ln 2, 1 / sqrt 3). In a case with one
- * sequence (sparse: one query), the second set has the scale 1.25, as in models with normalised queries and keys. */
+ * sequence (sparse: one query), the second set has the scale 1.25, as in models with normalised queries and keys. The
+ * default of the scale is the scale that models use. */
 double attention_scale(const struct op_case *c, const struct attention_roles *roles, double canonical);
 
 /* Returns the tolerance rule of an output, which the head of input_values.c derives. */

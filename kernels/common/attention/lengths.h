@@ -40,7 +40,7 @@ enum attention_list {
 	LIST_MANY_DECODE,
 	LIST_MANY_PREFILL,
 	LISTS,
-	LIST_NONE = LISTS, /* lengths are random */
+	LIST_NONE = LISTS, /* no list: lengths are random */
 };
 
 /* The total numbers of sequences, queries and entries of a case. If the keys are not in pages, page_size is 1. Entries

@@ -91,7 +91,7 @@ static int find_scalar(const struct op_problem *problem, struct attention_roles 
 
 	if (roles->scale >= 0 || !dtype_is_float(input->dtype) || !match_contains(input->name, "scale"))
 		return attention_refuse(problem, input,
-		                        "no scalar but the softmax scale, a float with \"scale\" in its name", why);
+		                        "only one scalar: the softmax scale, a float with \"scale\" in its name", why);
 	roles->scale = i;
 	return 0;
 }
@@ -123,7 +123,7 @@ int attention_find_indices(const struct op_problem *problem, struct attention_ro
 			return -1;
 	}
 	if (roles->scale < 0)
-		return err_set(why, "the inputs lack a softmax scale, a Python scalar");
+		return err_set(why, "the inputs lack a Python scalar with the softmax scale");
 	if (problem->output_count < 1 || problem->output_count > 2)
 		return err_set(why,
 		               "expected an output [queries, heads, head dim] and, optionally, a log-sum-exp"

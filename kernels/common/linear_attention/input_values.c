@@ -28,12 +28,12 @@
 
 /* The number of sequences, and the number of tokens in each sequence or, in packed cases, in all sequences. The low
  * bits of the total number of tokens determine the switches, such as beta_sigmoid (recurrence_scalar). One medium case
- * has a chunk of 64 tokens; another has two chunks and one token, and a state thus passes through a whole chunk.
+ * has a chunk of 64 tokens; another has four chunks and one token, and a state thus passes through whole chunks.
  * recurrence_fill_offsets sets the lengths of packed sequences. */
 enum { PRESETS = 3, MANY = -1 }; /* MANY: recurrence_many returns the number of sequences */
 static const struct preset {
 	int64_t sequences, tokens;
-} by_batch[SIZE_COUNT][PRESETS] = {{{1, 3}, {2, 16}}, {{1, 64}, {1, 129}, {MANY, 1}}, {{4, 2048}}},
+} by_batch[SIZE_COUNT][PRESETS] = {{{1, 3}, {2, 16}}, {{1, 64}, {1, 257}, {MANY, 1}}, {{4, 2048}}},
   packed[SIZE_COUNT][PRESETS] = {{{1, 5}, {2, 33}}, {{17, 226}}, {{8, 16384}}},
   edges[] = {{0}, {0, 0}, {1, 1}, {2, 0}, {5, 12}, {2, 9}, {2, 7}};
 
@@ -132,6 +132,13 @@ struct rule recurrence_rule(const struct op_case *c, int output)
 	return (struct rule){0x1p-12 * fabs(modes.scale) * size, place, 1};
 }
 
+bool recurrence_is_doubtful(const struct op_case *c, int64_t tokens)
+{
+	enum { FEW_TOKENS = 5 }; /* only the smallest cases have so few */
+
+	return c->contents == CONTENTS_SECOND && tokens <= FEW_TOKENS;
+}
+
 double recurrence_scale(const struct op_case *c, int64_t k_dim, int64_t turn)
 {
 	if (c->contents == CONTENTS_FIRST)
@@ -140,13 +147,15 @@ double recurrence_scale(const struct op_case *c, int64_t k_dim, int64_t turn)
 }
 
 /* Sets the sigmoid and the doubling of beta, which depend on the case and on the set of input values. Beta is doubled
- * only if it goes through a sigmoid. */
+ * without a sigmoid only if the definition says that this is done. */
+enum { RAW = 0, SIGMOID = 1, DOUBLED = 2, BOTH = SIGMOID | DOUBLED };
+
 static int strength_of(const struct recurrence_extent *e, const struct op_case *c)
 {
-	enum { RAW, SIGMOID, BOTH };
 	static const int by_case[][CONTENTS_COUNT] = {{BOTH, RAW}, {SIGMOID, BOTH}, {RAW, SIGMOID}, {RAW, BOTH}};
+	static const int alone[][CONTENTS_COUNT] = {{RAW, BOTH}, {DOUBLED, BOTH}, {RAW, SIGMOID}, {DOUBLED, SIGMOID}};
 
-	return by_case[e->total % 4][c->contents];
+	return ((c->variant & RECURRENCE_DOUBLED_ALONE) != 0 ? alone : by_case)[e->total % 4][c->contents];
 }
 
 /* Returns the default value of a scalar that the case omits: 0, which means a scale of 1 / sqrt(K), a switch that is
@@ -170,7 +179,8 @@ double recurrence_scalar(const struct op_case *c, int input)
 	struct recurrence_extent e = recurrence_extent_of(c, &roles);
 	bool second = c->contents == CONTENTS_SECOND;
 	bool named = (c->variant & RECURRENCE_SIGMOID) != 0;
-	int strength = roles.sigmoid >= 0 ? strength_of(&e, c) : named;
+	bool can_double = named || (c->variant & RECURRENCE_DOUBLED_ALONE) != 0;
+	int strength = strength_of(&e, c);
 
 	if ((c->absent >> input & 1) != 0)
 		return left_out(c, &roles, input);
@@ -181,8 +191,8 @@ double recurrence_scalar(const struct op_case *c, int input)
 	if (input == roles.l2norm)
 		return c->edge == RECURRENCE_ROWS_OF_ZEROS || ((e.total & 1) != 0) != second;
 	if (input == roles.sigmoid)
-		return strength != 0;
-	return roles.sigmoid >= 0 ? strength == 2 : named && second == ((e.total & 4) != 0);
+		return (strength & SIGMOID) != 0;
+	return roles.sigmoid >= 0 ? (strength & DOUBLED) != 0 : can_double && second == ((e.total & 4) != 0);
 }
 
 /* --- inputs ------------------------------------------------------------------------------------------------------- */
@@ -223,6 +233,7 @@ struct recurrence_fill recurrence_fill_of(const struct op_case *c, int input)
 	f.l2norm = modes.l2norm;
 	f.edge = c->edge;
 	f.second = c->contents == CONTENTS_SECOND;
+	f.doubtful = recurrence_is_doubtful(c, e.total);
 	f.largest = (c->variant & RECURRENCE_DELTA) == 0 ? 8 : modes.doubled ? 4 : 5;
 	recurrence_size_keys(e.k_dim, &f.eighths, &f.exponent);
 	return f;
@@ -271,7 +282,7 @@ static int check_axes(const struct op_case *c, const struct recurrence_roles *ro
 	if (e->sequences == 0 && e->total > 0)
 		return err_set(err, "%lld tokens belong to no sequence, because there are no sequences",
 			       (long long)e->total);
-	if (modes.doubled && !modes.sigmoid)
+	if (modes.doubled && !modes.sigmoid && (c->variant & RECURRENCE_DOUBLED_ALONE) == 0)
 		return err_set(err, "beta is doubled but does not go through a sigmoid; implementations differ in"
 		                    " whether they double such a beta, so leave out this combination");
 	if (modes.gate == RECURRENCE_GATE_BOUNDED && !(modes.lower_bound < 0))
@@ -359,5 +370,5 @@ int64_t recurrence_reach(const struct op_problem *problem, int variant, int axis
 	(void)variant;
 	if (packs)
 		return axis == q->axis[q->rank - 3] ? 226 : axis == problem->inputs[roles.cu_seqlens].axis[0] ? 18 : 0;
-	return axis == q->axis[0] ? many(problem, &roles) : axis == q->axis[1] ? 129 : 0;
+	return axis == q->axis[0] ? many(problem, &roles) : axis == q->axis[1] ? 257 : 0;
 }

@@ -25,7 +25,8 @@
  *              sigmoid, and its middle.
  *   beta       uniform on [0, 1); by (5 token + head + 3 key) % 16, also 0 and 1.
  *              If beta goes through a sigmoid: uniform on [-4, 4); by (5 token + head + 3 key) % 16, also 0, and -16
- *              and 16 | -32 and 32.
+ *              and 16 | -32 and 32. In the second set of the smallest cases, uniform on [0, 1): a reference must not
+ *              infer from the values of beta whether they are logits.
  *              Token 37 of each 64 (counted over all sequences) writes nothing, but still reads and forgets: beta is 0
  *              in every head (before a sigmoid, -32).
  *
@@ -56,6 +57,8 @@ double recurrence_scalar(const struct op_case *c, int input);
  * first set of input values. In the second set, the scale depends on the case: above 1, or a little below the
  * default. */
 double recurrence_scale(const struct op_case *c, int64_t k_dim, int64_t turn);
+/* Returns true if the logits of beta, in a case of this many tokens, lie in the range of beta itself. */
+bool recurrence_is_doubtful(const struct op_case *c, int64_t tokens);
 int recurrence_fill(const struct op_case *c, int input, struct tensor *out, struct err *err);
 int recurrence_check(const struct op_case *c, const struct tensor *in, struct err *err);
 bool recurrence_range(const struct op_problem *problem, int variant, int input, struct op_range *out);
@@ -98,10 +101,11 @@ struct recurrence_fill {
 	int part;            /* enum recurrence_part */
 	int l2norm, edge;
 	bool second;        /* true: the second set of input values */
+	bool doubtful;      /* true: the logits of beta are in [0, 1) */
 	int64_t heads, dim; /* dimensions of the element's tensor: [token][heads][dim] */
-	int eighths;        /* the elements of k are uniform on eighths / 8 * 2^exponent */
+	int eighths;        /* the elements of k are uniform on [-1, 1) * eighths / 8 * 2^exponent */
 	int exponent;
-	int largest; /* the scale of the largest keys, in quarters of the scale of other keys */
+	int largest; /* the largest keys are `largest` / 4 times as long as other keys */
 };
 
 struct recurrence_fill recurrence_fill_of(const struct op_case *c, int input);
@@ -163,8 +167,10 @@ HOST_DEVICE static inline bool recurrence_learns_nothing(int64_t token)
 	return token % 64 == 37;
 }
 
-HOST_DEVICE static inline float recurrence_logit(bool second, int64_t turn, float value)
+HOST_DEVICE static inline float recurrence_logit(bool second, bool doubtful, int64_t turn, float value)
 {
+	if (doubtful)
+		return (value + 1) * 0.5f;
 	return turn % 16 == 3    ? (second ? -32.0f : -16.0f)
 	       : turn % 16 == 11 ? (second ? 32.0f : 16.0f)
 	       : turn % 16 == 7  ? 0.0f
@@ -254,7 +260,7 @@ HOST_DEVICE static inline float recurrence_element(const struct recurrence_fill 
 	case RECURRENCE_BETA:
 		return turn % 16 == 3 || recurrence_learns_nothing(token) ? 0.0f : turn % 16 == 11 ? 1.0f : (value + 1) * 0.5f;
 	case RECURRENCE_LOGIT:
-		return recurrence_learns_nothing(token) ? -32.0f : recurrence_logit(f->second, turn, value);
+		return recurrence_learns_nothing(token) ? -32.0f : recurrence_logit(f->second, f->doubtful, turn, value);
 	default:
 		return value * larger;
 	}

@@ -18,7 +18,9 @@
  *                     and with or without A_log, the gate is g = lower_bound sigmoid(exp(A_log) (g + dt_bias))
  *   g_gamma [H_v]     a constant gate per head, instead of g
  *   beta used unchanged; or sigmoid(beta) if the input has the name b, or if the definition's name, a tag or a Python
- *   scalar says "beta_sigmoid"; doubled if one of these says "neg_eigval"
+ *   scalar says "beta_sigmoid"; doubled if one of these says "neg_eigval". Implementations differ in whether they double
+ *   a beta that does not go through a sigmoid: it is doubled if the scalar's description says that beta is doubled and
+ *   does not mention the sigmoid; otherwise, no case has such a beta
  *   "l2norm"          q / |q| and k / |k|. References may add up to 1e-5 to the sum of squares; the norm of every row
  *   is so large that this changes no verdict
  *   cu_seqlens        packed sequences: q [total, H, K], or [1, total, H, K]. Without cu_seqlens: q [batch, tokens,

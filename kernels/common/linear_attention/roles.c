@@ -325,6 +325,17 @@ static int match_states(const struct matching *m)
 	return (fitting == 3 ? first : fitting == 2) ? RECURRENCE_V_FIRST : 0;
 }
 
+/* Does the description of the scalar say that it doubles beta, without a condition on the sigmoid? */
+static bool says_doubled(const struct op_arg *scalar)
+{
+	static const char *const words[] = {"twice", "double", "factor 2", "factor of 2", "times 2", "by 2"};
+	bool doubles = false;
+
+	for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+		doubles |= match_contains(scalar->description, words[i]);
+	return doubles && !match_contains(scalar->description, "sigmoid") && !match_contains(scalar->description, "logit");
+}
+
 static int said_flags(const struct matching *m, int does)
 {
 	const struct op_problem *problem = m->problem;
@@ -333,7 +344,8 @@ static int said_flags(const struct matching *m, int does)
 	    delta && (strcmp(problem->inputs[m->roles.beta].name, "b") == 0 || match_mentions(problem, "beta_sigmoid"));
 
 	return (match_mentions(problem, "l2norm") ? RECURRENCE_L2NORM : 0) | (raw ? RECURRENCE_SIGMOID : 0) |
-	       (delta && match_mentions(problem, "neg_eigval") ? RECURRENCE_DOUBLED : 0);
+	       (delta && match_mentions(problem, "neg_eigval") ? RECURRENCE_DOUBLED : 0) |
+	       (m->roles.doubled >= 0 && says_doubled(&problem->inputs[m->roles.doubled]) ? RECURRENCE_DOUBLED_ALONE : 0);
 }
 
 int recurrence_match(int does, const struct op_problem *problem, struct err *why)

@@ -22,6 +22,7 @@ enum {
 	RECURRENCE_L2NORM = 16,
 	RECURRENCE_SIGMOID = 32, /* beta goes through a sigmoid */
 	RECURRENCE_DOUBLED = 64, /* beta is doubled after the sigmoid */
+	RECURRENCE_DOUBLED_ALONE = 128, /* a scalar doubles beta, and its description says so of any beta */
 };
 
 enum { RECURRENCE_DIM_MOST = 512 }; /* the largest K and V */

@@ -192,7 +192,7 @@ int64_t rms_reach(const struct op_problem *problem, int variant, int axis)
 	return 1;
 }
 
-const struct op_edge rms_edges[] = {{"no_rows", "no rows in, no rows out"}, {NULL, NULL}};
+const struct op_edge rms_edges[] = {{"no_rows", "an input without rows gives an output without rows"}, {NULL, NULL}};
 
 bool rms_edge_axes(const struct op_problem *problem, int variant, int edge, int64_t *axis)
 {

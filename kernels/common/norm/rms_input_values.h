@@ -53,7 +53,7 @@ struct rms_recipe {
 	int tiny;	   /* exponent of the scale of the tiny rows */
 	int least;	   /* smallest exponent at which the dtype has full precision */
 	int spikes;	   /* number of spikes in each row, starting with RMS_SPIKE_ROW */
-	int spike, single; /* spike: exponent of the magnitude of spikes; single: of an only spike */
+	int spike, single; /* log2 of the magnitude of a spike; `single`: if a row has only one */
 	int half_ulp; /* log2 of half an ulp of 1 in the activations' dtype; 0: residuals are noise */
 	int weight_bits; /* fraction bits of a weight */
 	int offset;	 /* the offset that is added to a weight: 0 or 1 */

@@ -27,7 +27,7 @@ damaged() { # damaged: expects that the damaged file is set aside and that every
 
 truncate -s 3000 $cache
 damaged
-head -c 20000 /dev/urandom >$cache
+"$python" -I -S -c 'import random, sys; sys.stdout.buffer.write(random.Random(1).randbytes(20000))' >$cache
 damaged
 {
 	head -c 100 /dev/zero

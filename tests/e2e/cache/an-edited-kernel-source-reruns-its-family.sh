@@ -7,7 +7,7 @@ given tiny_norm tiny_gemm
 # A copy of the sources with their object files, so that only changed files are compiled.
 name=$(basename "$build")
 mkdir -p "$work/tree/$name"
-(cd "$top" && cp -a Makefile tools base kernels workers python testgen "$work/tree/" && cp -a "$name/obj" "$name"/*.inc "$name"/*.h "$name/libreftest_kernels.so" "$work/tree/$name/")
+(cd "$top" && cp -a Makefile tools base kernels dataset workers python testgen "$work/tree/" && cp -a "$name/obj" "$name"/*.inc "$name"/*.h "$name/libreftest_kernels.so" "$work/tree/$name/")
 library() { # library NAME: builds the current sources into $work/NAME
 	make -s -C "$work/tree" "$name/libreftest_kernels.so" BUILD="$name" NVCC= \
 		SANITIZE="$([ "$name" = build ] || echo address,undefined)" >"$work/make" 2>&1 ||

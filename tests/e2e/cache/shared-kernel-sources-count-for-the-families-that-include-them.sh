@@ -94,29 +94,66 @@ printf '\n' >>kernels/core/fp8.h
 digests all
 expect_changed "dsa_paged gemm ${attention#dsa_paged }" "dsa_paged gemm ${attention#dsa_paged }" joined all
 
-# Every family depends on dtype_convert.c and random_inputs, whether it includes them or not.
+# Every family depends on op, dtype_convert and random_inputs, whether it includes them or not.
 families=$(sed 's/OP(\([a-z0-9_]*\),.*/\1/' "$work/all/ops.inc" | tr '\n' ' ')
-printf '\n' >>kernels/core/dtype_convert.c
-digests dtype
-expect_changed "$families" "$families" all dtype
-printf '\n' >>kernels/core/random_inputs.h
-digests generator_h
-expect_changed "$families" "$families" dtype generator_h
-printf '\n' >>kernels/core/random_inputs.c
-digests generator
-expect_changed '' "$families" generator_h generator
-
-# Every family depends on the code that compares outputs, that names roles in requests to other libraries, that reads
-# tensors from files and that checks constraints. No family depends on code that only formats messages.
-before=generator
-for file in kernels/core/compare.c kernels/core/compare.cu kernels/core/device_cpu.c kernels/core/roles.c \
-	workers/judge/case_inputs.c base/dtype.c dataset/safetensors.c dataset/constraint.c; do
-	printf '\n' >>$file
-	digests "$file"
-	expect_changed '' '' "$before" "$file"
-	[ "$(checker "$before")" != "$(checker "$file")" ] || fail "an edit of $file does not change the checker's digest"
+before=all
+for file in op.h ops.c dtype_convert.h dtype_convert.c random_inputs.h; do
+	printf '\n' >>kernels/core/$file
+	digests $file
+	expect_changed "$families" "$families" $before $file
 	before=$file
 done
-printf '\n' >>workers/judge/message_text.c
-digests say
-[ "$(checker "$before")" = "$(checker say)" ] || fail "code that only formats messages changes the checker's digest"
+printf '\n' >>kernels/core/random_inputs.c
+digests random_inputs.c
+expect_changed '' "$families" $before random_inputs.c
+
+# Every family depends on the code that compares outputs, that names roles in requests to other libraries, that reads
+# tensors from files and that checks constraints, on the judge, and on the environment of references. No family depends
+# on code that only writes messages or sends them. (every-source-that-decides-is-in-a-digest.sh has every file.)
+before=random_inputs.c
+for file in kernels/core/compare.c kernels/core/compare.cu kernels/core/device_cpu.c kernels/core/roles.c base/dtype.c \
+	dataset/safetensors.c dataset/constraint.c workers/judge/case_inputs.c workers/judge/agreement.h \
+	workers/judge/message_text.c workers/protocol/layout.h workers/pool/environment.c python/gradients.py; do
+	printf '\n' >>"$file"
+	digests "$file"
+	expect_changed '' '' "$before" "$file"
+	case $file in
+	*/message_text.* | */channel.*)
+		[ "$(checker "$before")" = "$(checker "$file")" ] ||
+			fail "code that decides nothing changes the checker's digest: $file"
+		;;
+	*) [ "$(checker "$before")" != "$(checker "$file")" ] || fail "an edit of $file does not change the checker's digest" ;;
+	esac
+	before=$file
+done
+
+# A source that is listed in tools/generate.sh and that no longer exists is an error. Otherwise the digests would no
+# longer cover the source that has moved.
+expect_stop() { # expect_stop PATTERN FILE…: expects that, without the files, no source matches PATTERN
+	expectations=$((expectations + 1)) step="without $*"
+	pattern=$1
+	shift
+	mkdir "$work/moved"
+	mv "$@" "$work/moved/"
+	status=0
+	digests stopped >"$work/out" 2>"$work/err" || status=$?
+	expect_exit 1
+	expect_says "no source matches '$pattern'. Correct the lists in tools/generate.sh"
+	for file in "$@"; do mv "$work/moved/${file##*/}" "$file"; done
+	rmdir "$work/moved"
+}
+expect_stop 'kernels/core/ops.c' kernels/core/ops.c
+expect_stop 'kernels/core/random_inputs.h' kernels/core/random_inputs.h
+expect_stop 'kernels/core/dtype_convert.*' kernels/core/dtype_convert.?
+expect_stop 'dataset/constraint*' dataset/constraint*
+expect_stop 'workers/judge/message_text.*' workers/judge/message_text.?
+expect_stop 'python/gradients.py' python/gradients.py
+expect_stop 'testgen/*.[ch]' testgen/*.[ch]
+# A name whose headers count as code of no family.
+expect_stop 'kernels/core/published[._]*' kernels/core/published_models.*
+# A backup file of an editor is no source.
+mv kernels/core/ops.c kernels/core/ops.c~
+expect_stop 'kernels/core/ops.c' kernels/core/ops.c~
+mv kernels/core/ops.c~ kernels/core/ops.c
+digests whole
+expect_changed '' '' "$before" whole

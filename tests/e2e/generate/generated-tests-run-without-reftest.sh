@@ -33,7 +33,7 @@ for class in DsaSparseAttentionH16Ckv512Kpe64Topk2048Ps64 RopePosIdsH32Kv8D128 T
 	expectations=$((expectations + 1))
 	grep -q "^PASSED .*::Test${class}::test_output_shape" "$work/out" || fail "$class has no plain inputs"
 done
-expect_says "inputs: only reftest has valid values of 'k_index_cache_fp8'; install reftest (reftest's kernels are not available" \
+expect_says "inputs: only reftest can generate valid values of 'k_index_cache_fp8'; install reftest (reftest's kernels are not available" \
 	"inputs: reftest's kernels are not available" "builtin: reftest's kernels are not available"
 
 given rmsnorm_h128

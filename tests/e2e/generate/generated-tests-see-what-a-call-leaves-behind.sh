@@ -46,7 +46,7 @@ fails() {
 }
 fails Memory calls_are_independent
 fails MemoryOfRows calls_are_independent
-fails Counts calls_are_independent "output 'output' differs after a call on other contents"
+fails Counts calls_are_independent "output 'output' differs after a call with other input values"
 fails TorchRandom determinism "output 'output' differs between two runs on the same inputs with other seeds"
 fails PythonRandom determinism "output 'output' differs between two runs on the same inputs with other seeds"
 fails DefaultDtype output_shape "default_dtype changes torch's default dtype, from torch.float32 to torch.float64"

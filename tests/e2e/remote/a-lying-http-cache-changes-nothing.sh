@@ -31,7 +31,7 @@ lie slow 'did not answer within 1 s'
 lie silent 'did not answer within 1 s'
 lie redirect-file 'redirects are not followed'
 lie redirect 'redirects are not followed'
-lie swapped 'for another subject'
+lie swapped 'not for the case that was queried'
 lie broken 'HTTP status 503'
 
 # From here on, the server sends the right data again. A run without --cached-only runs the missing cases itself.

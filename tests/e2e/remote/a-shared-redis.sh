@@ -71,9 +71,8 @@ expect_cached 0
 end_servers
 rm -f "$work/redis.sock"
 
-# redis through TCP, with a password, in database 3. redis itself finds a free port.
-port=$("$python" -I -S -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])')
-redis_begins --port "$port" --bind 127.0.0.1 --requirepass 'pass word'
+# redis through TCP, with a password, in database 3.
+redis_on_port_begins --requirepass 'pass word'
 REFTEST_REMOTE=redis://:pass%20word@127.0.0.1:$port/3
 forget
 verify tiny_gemm

@@ -3,7 +3,7 @@
 # a compilation fails, make reports which package the machine lacks.
 . "$(dirname "$0")/../harness.sh"
 name=$(basename "$build")
-(cd "$top" && cp -a Makefile tools base kernels "$work/") || fail "the sources could not be copied"
+(cd "$top" && cp -a Makefile tools base kernels dataset workers python testgen "$work/") || fail "the sources could not be copied"
 cd "$work"
 make_it() {
 	step="make $*"

@@ -1,5 +1,5 @@
 # Made by `reftest generate`, which leaves this file alone once it has been edited.
-# reftest-body: f0d6ec382c90a48e0c510b2199749211
+# reftest-body: 774f500c114e28d9d56c2ebfa81132d4
 # fmt: off
 # ruff: noqa
 """sglang - computes ground truths with SGLang. "sglang" uses its Triton kernels; that table was written for sglang
@@ -151,7 +151,7 @@ def quantize_fp8_per_token_group(call: Call):
     require_16_bits(x)
     require_elements(x)
     if groups == 1:
-        raise Unavailable("it requires more than one group in a row")
+        raise Unavailable("it requires rows of more than one group")
     quantized, scale = sglang_per_token_group_quant_fp8(x, x.shape[1] // groups, eps=float(call.constant("eps")))
     return call.outputs_of(quantized=quantized.view(call["hidden"].shape), scale=scale.view(call.output_shape("scale")))
 
@@ -192,7 +192,7 @@ def cascade(call: Call):
     import sgl_kernel
 
     if call.is_("many") or call.has("mask"):
-        raise Unavailable("it merges two states, without a mask")
+        raise Unavailable("it merges exactly two states, and has no mask")
     v, s, v_other, s_other = (call[role].contiguous() for role in ("v", "s", "v_other", "s_other"))
     merged, lse = of(sgl_kernel, "merge_state_v2")(v, s * LN2, v_other, s_other * LN2)
     return call.outputs_of(v_merged=merged, s_merged=lse / LN2)
@@ -300,7 +300,7 @@ def dsa_paged(call: Call):
     heads are filled with zeros. The lse of FlashMLA is in base 2; for a query without keys it is a large number of
     either sign."""
     if call.is_("indexer"):
-        raise Unavailable("it has no kernel for the whole of an indexer")
+        raise Unavailable("it has kernels only for parts of an indexer")
     from sgl_kernel.flash_mla import flash_mla_sparse_fwd
 
     torch, latent, chosen = call.torch, call["q"], call["sparse"]

@@ -1,0 +1,10 @@
+/* shell_word - quotes words of commands that the user may paste into a shell. */
+#ifndef REFTEST_BASE_SHELL_WORD_H
+#define REFTEST_BASE_SHELL_WORD_H
+
+#include "base/buf.h"
+
+/* Appends one word. It is quoted unless it consists of letters, digits, '_', '.', '/' and '-' only. */
+void buf_shell_word(struct buf *out, const char *word);
+
+#endif

@@ -1,0 +1,20 @@
+/* show - prints text for a terminal or for the log of a CI system. Text that a stranger wrote does no harm there:
+ * base/unsafe_character.h says which characters and commands are escaped.
+ *
+ * The program prints with show_print and not with printf; tests/e2e/setup/only-show-prints.sh checks that. */
+#ifndef REFTEST_BASE_SHOW_H
+#define REFTEST_BASE_SHOW_H
+
+#include <stddef.h>
+#include <stdio.h>
+
+#include "base/buf.h"
+
+/* Appends a text of several lines. Newlines and tabs stay, all other unsafe characters become escapes, and so does the
+ * first character of a command of a CI system. */
+void show_add(struct buf *out, const char *text, size_t length);
+
+/* Formats a text, makes it safe like show_add, and prints it. */
+void show_print(FILE *out, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+#endif

@@ -1,0 +1,33 @@
+/* unsafe_character - the characters and words that must not reach a reader as they are, if a stranger wrote them.
+ *
+ * References, definitions, file names, libraries and remotes supply text that reftest shows. A terminal obeys escape
+ * sequences in it, bidirectional controls change the order in which a reader sees it, invisible characters hide a
+ * difference, and CI systems obey the lines of a log that begin with a command. This module has the only list of such
+ * characters and of such commands. They are shown as the escapes of a Python string: \x1b, \u202e, \U000e0041; a byte
+ * that is not UTF-8 as \xff, and a surrogate as \ud800. base/show.h prints whole texts. */
+#ifndef REFTEST_BASE_UNSAFE_CHARACTER_H
+#define REFTEST_BASE_UNSAFE_CHARACTER_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum { ESCAPE_MAX = 12 }; /* the bytes of an escape with its NUL */
+
+/* Reads the character at the beginning of `text`, which has `left` > 0 bytes, and returns its number of bytes: 1 for a
+ * byte that is not UTF-8, 3 for a surrogate. If the character is unsafe, writes its escape; otherwise writes "". Newline
+ * and tab are unsafe, too. */
+size_t character_escape(const char *text, size_t left, char escape[ESCAPE_MAX]);
+
+/* Returns the code point of an unsafe character other than NUL, and 0 for every safe one. The character is valid UTF-8
+ * of `length` bytes. */
+uint32_t character_unsafe(const char *text, size_t length);
+
+/* Returns whether a text contains safe characters only. Names of files and tensors must. */
+bool text_is_safe(const char *text);
+
+/* Returns whether a command of a CI system begins at `at`: "::" at the beginning of a word (GitHub ignores blanks before
+ * it), "##[" and "##vso[" anywhere. `begin` is the beginning of the whole text; `left` bytes remain. */
+bool text_is_command(const char *begin, const char *at, size_t left);
+
+#endif

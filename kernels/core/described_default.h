@@ -1,0 +1,27 @@
+/* described_default - what the description of a Python scalar says about its default: "0 stands for 1/sqrt(head_size)"
+ * means that a caller may pass 0 for the scalar's default. Some references then compute the default, and a case must
+ * show whether they do. */
+#ifndef REFTEST_KERNELS_CORE_DESCRIBED_DEFAULT_H
+#define REFTEST_KERNELS_CORE_DESCRIBED_DEFAULT_H
+
+#include "kernels/core/op.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Returns true if the description says that a number (0 or -1) stands for the scalar's default, and writes the number
+ * to `number`. Returns false if the description does not say so, and for tensors and switches. */
+bool described_default(const struct op_arg *arg, double *number);
+
+/* Returns true if described_default returns true and the family knows the default. `op` may be NULL. */
+bool described_default_known(const struct op *op, const struct op_case *c, int input, double *number);
+
+/* Sets the value of a Python scalar of the case to `number`, which a caller passes. If the number stands for a default
+ * that the family knows, the case is the one that omits the scalar: `absent` and the family's default are set. */
+void described_set_scalar(const struct op *op, struct op_case *c, int input, double number);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

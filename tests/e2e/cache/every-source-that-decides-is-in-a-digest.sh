@@ -1,0 +1,102 @@
+#!/bin/sh
+# Every source that is linked into the judge or into the kernels libraries is in a digest that verdicts depend on, so
+# that reftest verifies again after an edit of it. The exceptions are listed below, each with the reason why it decides no
+# verdict.
+. "$(dirname "$0")/../harness.sh"
+
+cat >"$work/exceptions" <<'E'
+base/arena.*                            memory
+base/buf.*                              memory
+base/err.*                              messages
+base/file.*                             reads bytes, which are compared with the digest of the file
+base/hash.*                             digests: another digest never equals a stored one
+base/json*                              parses texts, of which the parsed values are fields of the fingerprint
+base/show.*                             prints
+base/unsafe_character.*                 messages; names that it refuses are invalid and never reach the judge
+base/utf8.*                             messages
+dataset/definition*                     parses texts, of which the parsed values are fields of the fingerprint
+dataset/workload.*                      parses texts, of which the parsed values are fields of the fingerprint
+dataset/packed_bytes.*                  reads verdicts
+dataset/verdict*                        writes and reads verdicts
+kernels/core/cuda_check.h               messages
+kernels/core/free_memory.*              a case that does not fit into memory has no stored verdict
+kernels/core/ground_truth_api.*         for generated tests only
+kernels/core/kernels_library*           finds and loads the libraries
+kernels/core/published_models.*         constants, which are fields of the fingerprint
+workers/judge/message_text.*            messages
+workers/protocol/channel.*              sends messages
+E
+
+# Prints the object files that the linker takes for the judge. An object is linked if another linked object uses one of
+# its symbols.
+objects_of_judge() {
+	cat >"$work/judge.c" <<'C'
+int judge_main(int argc, char **argv);
+int main(int argc, char **argv) { return judge_main(argc, argv); }
+C
+	# In a thin archive the members have paths, not only names.
+	find "$build/obj" -name '*.o' ! -path "$build/obj/tests/*" ! -path "$build/obj/bench/*" ! -path "$build/obj/reftest.o" \
+		! -path "$build/obj/remote/*" | xargs ar rcsT "$work/all.a"
+	sanitize=
+	case $build in *-asan*) sanitize=-fsanitize=address,undefined ;; esac
+	# shellcheck disable=SC2086,SC2046 # words
+	${CC:-cc} $sanitize -Wl,--trace -o "$work/judge" "$work/judge.c" "$work/all.a" -fopenmp -ldl -lm -pthread -lzstd \
+		$(pkg-config --libs libcjson libxxhash lmdb 2>/dev/null || echo -lcjson -lxxhash -llmdb) >"$work/trace" 2>"$work/err" ||
+		fail "the judge alone cannot be linked"
+	grep -o "$build/obj/[^() ]*\.o" "$work/trace" | sort -u
+}
+
+# Prints the sources of these objects, with the headers that they include, and all sources of the kernels libraries.
+sources_that_decide() {
+	objects_of_judge >"$work/objects"
+	{
+		while read -r object; do cat "${object%.o}.d"; done <"$work/objects" | tr ' \\' '\n\n' | grep -v ':$'
+		cd "$top"
+		ls kernels/*/*.* kernels/common/*/*.*
+	} | grep -E '^[a-z].*\.(c|h|cu|cuh|json)$' | grep -v "^$(basename "$build")/" | sort -u
+}
+
+# `excepted FILE`: succeeds if the list of exceptions has the file.
+excepted() {
+	while read -r pattern _; do
+		# shellcheck disable=SC2254 # a pattern
+		case $1 in $pattern) return 0 ;; esac
+	done <"$work/exceptions"
+	return 1
+}
+
+# `unaccounted LIST`: prints each source that decides, is not in the list and is no exception.
+unaccounted() {
+	comm -23 "$work/deciding" "$1" | while read -r file; do excepted "$file" || echo "$file"; done
+}
+
+sources_that_decide >"$work/deciding"
+covered=$build/obj/verdict_files
+step='the sources of the judge and of the kernels libraries'
+for file in workers/judge/trial.c workers/judge/judge.c dataset/safetensors.c dataset/constraint.c base/dtype.c \
+	base/metrics.h kernels/core/op.h kernels/core/compare.cu kernels/gemm/gemm.c kernels/common/norm/rms.c; do
+	expectations=$((expectations + 1))
+	grep -qx "$file" "$work/deciding" || fail "$file is not found among them"
+done
+expectations=$((expectations + 1))
+unaccounted "$covered" >"$work/out"
+[ ! -s "$work/out" ] || fail "these are in no digest of tools/generate.sh, and are no exception of this test"
+
+# A digest that lacks a file is noticed.
+for file in workers/judge/trial_compare.c dataset/constraint_values.c kernels/core/ops.c kernels/core/tolerance.h; do
+	grep -vx "$file" "$covered" >"$work/lacking"
+	expectations=$((expectations + 1))
+	[ "$(unaccounted "$work/lacking")" = "$file" ] || fail "nothing is reported if no digest covers $file"
+done
+
+# Each exception is needed: it is linked, and in no digest.
+comm -23 "$work/deciding" "$covered" >"$work/left_out"
+while read -r pattern _; do
+	expectations=$((expectations + 1))
+	used=
+	while read -r file; do
+		# shellcheck disable=SC2254 # a pattern
+		case $file in $pattern) used=1 ;; esac
+	done <"$work/left_out"
+	[ -n "$used" ] || fail "the exception $pattern is not needed"
+done <"$work/exceptions"

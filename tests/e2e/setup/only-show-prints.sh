@@ -1,0 +1,40 @@
+#!/bin/sh
+# The program prints text with show_print, which makes text of strangers safe. The few other calls that print are named
+# here, each with its reason.
+. "$(dirname "$0")/../harness.sh"
+
+# `raw FOLDER`: lists the calls below FOLDER that print without show_print, as "FILE: CALL".
+raw() {
+	(cd "$1" && grep -rnoE '(^|[^a-z_])(v?f?printf|f?puts|f?putc|putchar|dprintf|perror|fwrite) ?\([^;]*' \
+		--include='*.c' base cli dataset cache engine git remote report testgen watcher workers reftest.c) |
+		sed -E 's/:[0-9]+:[^a-z_]?/: /' | grep -vFf "$work/allowed" || :
+}
+
+# Bytes that are no text for a reader (messages of processes, archives, JSON), constant texts, and text that was made
+# safe before.
+cat >"$work/allowed" <<'LIST'
+base/err.c: fputs("reftest: out of memory\n"
+base/show.c: fwrite(shown.data
+cli/affected.c: fwrite(out.data, 1, out.length, stdout)
+cli/cache.c: fwrite(out.data, 1, out.length, stdout)
+cli/doctor.c: fwrite(out.data
+cli/help.c: 
+cli/manual_page.c: fwrite(
+report/ci_export.c: fwrite(text.data
+report/text_and_json.c: fputs(colour
+report/text_and_json.c: fwrite(
+testgen/update_file.c: fwrite(
+watcher/tty.c: fputs("
+watcher/tty.c: fwrite(line.text
+watcher/watch_output.c: fwrite(out->data
+workers/judge/judge.c: 
+LIST
+expectations=$((expectations + 1))
+[ -z "$(raw "$top")" ] || fail "these calls print without show_print: $(raw "$top")"
+
+# The check finds a call that somebody adds.
+mkdir "$work/copy"
+(cd "$top" && cp -r base cli dataset cache engine git remote report testgen watcher workers reftest.c "$work/copy")
+echo 'static void f(void) { printf("%s", name); }' >>"$work/copy/cli/status.c"
+expectations=$((expectations + 1))
+[ "$(raw "$work/copy" | wc -l)" = 1 ] || fail "a planted printf is not found"

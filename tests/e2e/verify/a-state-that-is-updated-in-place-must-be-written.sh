@@ -1,0 +1,23 @@
+#!/bin/sh
+# If no output holds the new states, and the description of the state says that it is updated in place, a reference that
+# updates a copy fails. A reference that updates the state passes.
+. "$(dirname "$0")/../harness.sh"
+name=mamba_ssu_decode_gated_h16_d64_s128_ng4
+given $name
+"$python" -I -S - definitions/mamba_ssu/$name.json <<'PY'
+import json
+import sys
+
+with open(sys.argv[1]) as source:
+    definition = json.load(source)
+del definition["outputs"]["new_state"]
+definition["reference"] = definition["reference"].replace("return output, state", "return output")
+with open(sys.argv[1], "w") as out:
+    json.dump(definition, out)
+PY
+verify --no-workloads $name
+expect_exit 0
+edit definitions/mamba_ssu/$name.json '    heads, groups = ' '    state = state.clone()\n    heads, groups = '
+verify --no-workloads $name
+expect_exit 1
+expect "all('left its input \'state\' unchanged' in c['message'] for c in d['$name']['cases'])"

@@ -1,0 +1,31 @@
+/* feed - what a fuzz target is: a function that parses one input and checks what must hold for the result. */
+#ifndef REFTEST_TESTS_FUZZ_FEED_H
+#define REFTEST_TESTS_FUZZ_FEED_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* One input, in an allocation of exactly its size; a sanitizer then reports a read beyond the end. */
+struct input {
+	const char *target;
+	uint64_t number;
+	const char *bytes;
+	size_t length;
+};
+
+/* Each returns true if the input was accepted. */
+typedef bool feed_function(const struct input *input);
+
+/* Prints the input and aborts unless `holds`. */
+void hold(const struct input *input, bool holds, const char *what);
+/* Returns whether a text is not empty, is UTF-8 and has no control characters. */
+bool is_sentence(const char *text);
+
+/* tests/fuzz/stored.c: what the cache, exported files, remotes and git store */
+feed_function feed_row, feed_fields, feed_verdict_line, feed_archive, feed_archive_v2, feed_message, feed_action_result,
+    feed_url, feed_index, feed_listing;
+/* tests/fuzz/sent.c: what other processes send */
+feed_function feed_job, feed_channel, feed_question, feed_answer, feed_facts;
+
+#endif

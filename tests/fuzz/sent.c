@@ -1,0 +1,125 @@
+/* sent - the fuzz targets for what other processes send: the pool to the judge, a runner or the provider to the pool, and
+ * the two ends of the watcher's socket. The parsers of the client's side and of the provider's list are private, so their
+ * sources are included. */
+#include "engine/ground_truths.c"
+#include "watcher/client.c"
+
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "tests/fuzz/feed.h"
+#include "watcher/query.h"
+#include "workers/protocol/channel.h"
+#include "workers/protocol/job.h"
+
+bool feed_job(const struct input *input)
+{
+	const struct json_text text = {"case", input->bytes, input->length, 1};
+	struct arena arena = {0};
+	struct buf once = {0}, twice = {0};
+	struct err err = {""};
+	cJSON *tree = json_parse(&text, NULL);
+	struct job *job = tree != NULL ? job_read(tree, &arena, &err) : NULL;
+
+	hold(input, tree == NULL || (job == NULL) == (err.text[0] != '\0'), "only what is refused has a sentence");
+	if (job != NULL) {
+		hold(input, job_bytes(job) >= 0 && job_arena_bytes(job) >= 0, "memory can be counted");
+		job_write(job, &once);
+		const struct json_text written = {"case", once.data, once.length, 1};
+		cJSON *again = json_parse(&written, NULL);
+		struct job *back = again != NULL ? job_read(again, &arena, &err) : NULL;
+
+		hold(input, back != NULL, "a case that is written is read");
+		job_write(back, &twice);
+		hold(input, strcmp(once.data, twice.data) == 0, "writing and reading change nothing");
+		cJSON_Delete(again);
+	}
+	cJSON_Delete(tree);
+	buf_free(&once);
+	buf_free(&twice);
+	arena_free(&arena);
+	return job != NULL;
+}
+
+/* The input arrives in two parts. */
+bool feed_channel(const struct input *input)
+{
+	struct channel channel;
+	struct err err;
+	size_t half = input->length / 2, length, total = 0;
+	int ours, theirs, lines = 0;
+
+	if (channel_pair(&ours, &theirs, &err) != 0)
+		abort();
+	channel_open(&channel, ours);
+	for (int part = 0; part < 2; part++) {
+		size_t size = part == 0 ? half : input->length - half;
+		const char *line;
+
+		if (send(theirs, input->bytes + (part == 0 ? 0 : half), size, MSG_NOSIGNAL) != (ssize_t)size)
+			abort();
+		while (channel_read(&channel) == CHANNEL_DATA)
+			while ((line = channel_line(&channel, &length)) != NULL) {
+				hold(input, memchr(line, '\n', length) == NULL && line[length] == '\0', "a line is one line");
+				total += length + 1;
+				lines++;
+			}
+	}
+	hold(input, total <= input->length, "no byte is read twice");
+	close(theirs);
+	channel_close(&channel);
+	return lines > 0;
+}
+
+bool feed_question(const struct input *input)
+{
+	/* no question has this context, so none asks for the generated files, which need a whole program */
+	struct batches session = {.context = {{0x9E, 0x37, 0x79, 0xB9, 0x7F, 0x4A, 0x7C, 0x15, 0xF3, 0x9C, 0xC0}}};
+	struct buf out = {0};
+	bool answered = query_answer(&session, true, input->bytes, input->length, &out);
+
+	if (answered) {
+		hold(input, out.length > 0 && out.data[out.length - 1] == '\n', "an answer is a line");
+		const struct json_text text = {"answer", out.data, out.length, 1};
+
+		hold(input, json_check(&text, NULL) == 0, "an answer is JSON");
+	}
+	bool refused_it = answered && strstr(out.data, "refused") != NULL;
+
+	buf_free(&out);
+	return answered && !refused_it;
+}
+
+bool feed_answer(const struct input *input)
+{
+	const struct json_text text = {"answer", input->bytes, input->length, 1};
+	struct arena arena = {0};
+	struct up_to_date found;
+	cJSON *tree = json_parse(&text, NULL);
+	bool valid = tree != NULL && read_answer(tree, &arena, &found);
+
+	if (valid) {
+		hold(input, found.definitions >= 0 && found.path_count >= 0, "counts are not negative");
+		hold(input, found.rows == NULL || found.row_count == found.definitions, "there are as many rows as said");
+	}
+	cJSON_Delete(tree);
+	arena_free(&arena);
+	return valid;
+}
+
+bool feed_facts(const struct input *input)
+{
+	char *text = strndup(input->bytes, input->length);
+	const struct provider_fact *facts;
+	struct arena arena = {0};
+	struct err err = {""};
+	int count = 0;
+	bool valid = read_facts(text, &arena, &facts, &count, &err) == 0;
+
+	hold(input, valid || is_sentence(err.text), "the sentence prints");
+	for (int i = 0; valid && i < count; i++)
+		hold(input, facts[i].name != NULL && facts[i].family_count >= 0, "libraries have names");
+	free(text);
+	arena_free(&arena);
+	return valid && count > 0;
+}
