@@ -311,6 +311,8 @@ SHOWN uint32_t sandbox_enter(struct sandbox *sandbox, const char *folder)
 	    SANDBOX_USER | SANDBOX_MOUNT | SANDBOX_NETWORK | SANDBOX_IPC | SANDBOX_UTS | SANDBOX_PID;
 	uint32_t held = sandbox->layers & namespaces;
 
+	if (sandbox->self >= 0)
+		close(sandbox->self);
 	held |= mount_own(held, sandbox->folder);
 	held |= limits_apply(sandbox->gpu);
 	if (limits_drop_capabilities() == 0)

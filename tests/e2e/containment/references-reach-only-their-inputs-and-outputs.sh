@@ -115,6 +115,7 @@ attempts = {
     "io_uring": lambda: call(425, 1, ctypes.create_string_buffer(256)),
     "System V memory": lambda: call(29, 1234, 4096, 0o1600),
     "host name": lambda: call(170, b"planted", 7),
+    "descriptor of the user's shell": lambda: os.write(9, b"x"),
     "many processes": start_many,
     "large file": fill_disk,
     "full disk": fill_folder,
@@ -149,7 +150,7 @@ tried() {
 	step="the attempts below restrict $*"
 	status=0
 	"$work/restrict" "$@" "$reftest" verify --all --alone --force --format json --device "$device" --sizes small --jobs 1 \
-		>"$work/out" 2>"$work/err" || status=$?
+		>"$work/out" 2>"$work/err" 9>"$work/inherited" || status=$?
 	expect_exit 1
 	expect_status well passed
 	expect "'succeeded: $list.' in d['tries']['cases'][0]['message']"
