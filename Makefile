@@ -31,7 +31,7 @@ gencode = $(foreach a,$(archs),-gencode arch=compute_$a,code=sm_$a) \
 object = $(patsubst %,$(BUILD)/obj/%.o,$(basename $1))
 base := $(call object,$(wildcard base/*.c))
 kernels := $(call object,$(filter-out kernels/core/kernels_library.c,$(wildcard kernels/*/*.c kernels/common/*/*.c)))
-modules := base cache dataset engine git kernels remote report testgen watcher watcher/fs workers/pool workers/judge workers/protocol cli
+modules := base cache dataset engine git kernels remote report testgen watcher watcher/fs workers/pool workers/judge workers/protocol workers/sandbox cli
 program := $(call object,$(wildcard $(addsuffix /*.c,$(filter-out base kernels,$(modules)))) kernels/core/kernels_library.c)
 remote_helper := $(call object,$(wildcard remote/helper/*.c))
 sodium := $(call object,$(wildcard remote/sodium/*.c))
@@ -51,7 +51,7 @@ archives := $(foreach a,program kernels base,$(BUILD)/obj/$a.a)
 # library requires is missing, the library is left out.
 sign_libs := $(shell pkg-config --libs libsodium 2>/dev/null)
 remote_libs := $(shell pkg-config --libs hiredis libcurl libsodium 2>/dev/null)
-products := $(BUILD)/reftest $(BUILD)/libreftest_kernels.so $(if $(NVCC),$(BUILD)/libreftest_kernels_cuda.so) \
+products := $(BUILD)/reftest $(BUILD)/libreftest_kernels.so $(BUILD)/libreftest_sandbox.so $(if $(NVCC),$(BUILD)/libreftest_kernels_cuda.so) \
 	$(if $(sign_libs),$(BUILD)/libreftest_sign.so) $(if $(remote_libs),$(BUILD)/libreftest_remote.so)
 # Files that the program itself writes: shell completions and the manual page.
 completions := $(addprefix $(BUILD)/completions/,reftest.bash _reftest reftest.fish)
@@ -169,6 +169,11 @@ $(BUILD)/libreftest_kernels.so: $(BUILD)/obj/kernels.a $(BUILD)/obj/base.a
 $(BUILD)/libreftest_kernels_cuda.so: $(cuda) $(BUILD)/obj/kernels.a $(BUILD)/obj/base.a
 	echo "  link $@"
 	$(NVCC) -shared --cudart static -Xcompiler -fopenmp -Xlinker --as-needed,-z,defs -o $@ $^ $(filter -l% -L%,$(libs))
+
+# The interpreter loads this library, so it is built without sanitizers.
+$(BUILD)/libreftest_sandbox.so: $(wildcard workers/sandbox/*.c workers/sandbox/*.h) $(BUILD)/obj/settings
+	echo "  link $@"; mkdir -p $(@D)
+	$(CC) $(strict) -I. -D_GNU_SOURCE -O2 -g -fPIC -fvisibility=hidden -shared -Wl,-z,defs -o $@ $(filter %.c,$^)
 
 $(BUILD)/libreftest_remote.so: $(remote_helper) $(BUILD)/obj/remote/message.o $(BUILD)/obj/remote/action_result.o $(BUILD)/obj/base.a
 	echo "  link $@"

@@ -35,7 +35,9 @@ static void line_write(const struct cache_stats *counts, char line[LINE_ROOM])
 	snprintf(line + at, LINE_ROOM - (size_t)at, "\n");
 }
 
-/* Parses one line, which has no newline. */
+enum { OLDEST_NUMBERS = 2 + 6 }; /* the number of numbers in a line of the first version */
+
+/* Parses one line, which has no newline. Numbers that an older version did not write are 0. */
 static bool line_read(const char *line, struct cache_stats *out)
 {
 	int64_t *numbers[2 + HIT_COUNTS_REASONS] = {&out->runs, &out->hits};
@@ -50,6 +52,10 @@ static bool line_read(const char *line, struct cache_stats *out)
 	for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++, line = end) {
 		long long number = strtoll(line, &end, 10);
 
+		if (end == line && i >= OLDEST_NUMBERS && *line == '\0') {
+			*numbers[i] = 0;
+			continue;
+		}
 		if (end == line || number < 0 || number > INT64_MAX / 1024)
 			return false;
 		*numbers[i] = number;

@@ -6,15 +6,14 @@
  * skipped, and a failed write is not reported.
  *
  * The misses are counted by reason (`enum lack` in engine/rerun_reason.h). A new reason also needs: HIT_COUNTS_REASONS,
- * the list of numbers in line_read (cache/hit_counts.c), the table `reasons` of cli/cache.c, and docs/json.md. After
- * that change, the lines of older versions have too few numbers, and line_read skips them unless it is changed to
- * accept them. */
+ * the list of numbers in line_read (cache/hit_counts.c), the table `reasons` of cli/cache.c, and docs/json.md. The
+ * lines of older versions have fewer numbers; the missing ones count as 0. */
 #ifndef REFTEST_CACHE_HIT_COUNTS_H
 #define REFTEST_CACHE_HIT_COUNTS_H
 
 #include <stdint.h>
 
-enum { HIT_COUNTS_REASONS = 6 };
+enum { HIT_COUNTS_REASONS = 7 };
 
 struct cache_stats {
 	int64_t runs, hits;

@@ -78,6 +78,7 @@ static const struct {
     [LACK_TRUTH] = {"ground_truth", "stored only by another ground truth"},
     [LACK_VERSION] = {"ground_truth_version", "stored only by another version of the ground truth"},
     [LACK_TORCH] = {"torch", "stored only with another version of torch or CUDA"},
+    [LACK_CONTAINMENT] = {"containment", "stored only for references that could reach more than --require-containment allows"},
     [LACK_NONE] = {"forced", "stored, but --force ran the case again"},
 };
 _Static_assert((int)LACK_COUNT == (int)HIT_COUNTS_REASONS, "cache/hit_counts.h has a counter for each reason");

@@ -27,6 +27,8 @@
 #include "workers/judge/judge.h"
 #include "workers/pool/machine_resources.h"
 #include "workers/pool/pool.h"
+#include "workers/sandbox/containment.h"
+#include "workers/sandbox/sandbox.h"
 
 enum { LINES_MAX = 32, SMALL_FILE = 64 * 1024, TORCH_MAJOR = 2, TORCH_MINOR = 4 };
 
@@ -348,6 +350,25 @@ static void examine_inotify(struct doctor *d)
 									 "replaced at once is up to");
 }
 
+/* Tries the sandbox of references. Missing layers do not keep references from running, but the line says what references
+ * could then reach. */
+static void examine_containment(struct doctor *d)
+{
+	char sentences[CONTAINMENT_SENTENCES];
+	uint32_t layers = sandbox_probe(strcmp(d->device_class, "cpu") != 0);
+	const char *missing = "";
+
+	for (int i = 0; i < SANDBOX_LAYERS; i++)
+		if ((layers >> i & 1) == 0)
+			missing = arena_printf(&d->arena, "%s%s%s", missing, missing[0] == '\0' ? "" : ", ",
+					       sandbox_layer_name((uint32_t)1 << i));
+	containment_write_sentences(layers, sentences);
+	add(d, "containment", false, sentences[0] == '\0',
+	    arena_printf(&d->arena, "%s%s%s", sentences[0] == '\0' ? "references reach only their inputs and outputs" : sentences,
+			 missing[0] == '\0' ? "" : "; missing layers: ", missing),
+	    (layers & SANDBOX_USER) == 0 ? "sudo sysctl user.max_user_namespaces=15000 (docs/containment.md has more)" : NULL);
+}
+
 static const char *word_of(const struct line *line)
 {
 	return line->ok ? "ok" : line->needed ? "missing" : "without";
@@ -411,6 +432,7 @@ static int examine(struct program *program, const char *python, bool json)
 	examine_nvcc(&doctor);
 	examine_driver(&doctor);
 	examine_gpu(&doctor);
+	examine_containment(&doctor);
 	examine_cache(&doctor);
 	examine_remote(&doctor);
 	examine_key(&doctor);

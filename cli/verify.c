@@ -23,7 +23,7 @@
 #include "watcher/client.h"
 
 struct verify_options {
-	const char *root, *device, *device_class, *python, *sizes, *format, *case_id, *ground_truth, *junit, *shard;
+	const char *root, *device, *device_class, *python, *sizes, *format, *case_id, *ground_truth, *junit, *shard, *required;
 	bool all, changed, index, force, edge, backward, no_workloads, strict, cached_only, dry_run, staged, quiet, hook, alone;
 	int jobs;
 	double atol, rtol, hit_ratio, timeout;
@@ -66,6 +66,7 @@ static const struct option_row rows[] = {
      "fraction of the elements that must be within tolerance, above 0 and at most 1"},
     {"--tolerance", OPTION_LIST, AT(tolerances), "DTYPE=ATOL,RTOL[,HIT]", NULL,
      "tolerance of the outputs of one dtype (repeatable)"},
+    ROW_REQUIRE_CONTAINMENT,
     ROW_TIMEOUT,
     ROW_JOBS,
     ROW_PYTHON,
@@ -173,6 +174,8 @@ static char *repeat_words(const struct verify_options *o, struct arena *arena)
 		buf_printf(&words, " --rtol %g", o->rtol);
 	if (o->hit_ratio >= 0)
 		buf_printf(&words, " --hit-ratio %g", o->hit_ratio);
+	if (o->required != NULL)
+		buf_printf(&words, " --require-containment %s", o->required);
 	if (strcmp(o->ground_truth, "auto") != 0)
 		buf_printf(&words, " --ground-truth %s", o->ground_truth);
 	for (int i = 0; i < o->tolerances.count; i++)
@@ -280,6 +283,7 @@ static int run(struct program *program, const struct verify_options *o, const st
 				      .dry_run = o->dry_run,
 				      .staged = o->staged,
 				      .from_index = o->index,
+				      .required = o->required,
 				      .share = true,
 				      .ground_truth = o->ground_truth};
 	struct verify verify = {.report = {.strict = o->strict, .only_changed = o->changed || o->quiet,

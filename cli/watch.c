@@ -19,6 +19,7 @@ static const struct option_row rows[] = {
     ROW_GROUND_TRUTH,
     ROW_NO_WORKLOADS,
     ROW_SEED,
+    ROW_REQUIRE_CONTAINMENT,
     ROW_TIMEOUT,
     ROW_JOBS,
     {"--spares", OPTION_INT, AT(spares), "N", NULL,

@@ -370,6 +370,8 @@ void verdict_write(const struct verdict *verdict, struct buf *out)
 	write_tried(verdict, out);
 	write_text(out, "torch", verdict->torch);
 	write_text(out, "cuda", verdict->cuda);
+	if (verdict->containment != NULL)
+		write_text(out, "containment", verdict->containment);
 	write_number(out, "seconds", verdict->seconds);
 	write_integer(out, "time", verdict->time);
 	write_integer(out, "elements", verdict->elements);
@@ -690,6 +692,8 @@ static void read_verdict(struct reader *r, const cJSON *json, struct verdict *ou
 	out->ground_truth_version = read_text(r, json, "ground_truth_version", true);
 	out->torch = read_text(r, json, "torch", true);
 	out->cuda = read_text(r, json, "cuda", true);
+	if (cJSON_HasObjectItem(json, "containment"))
+		out->containment = read_text(r, json, "containment", true);
 	out->seconds = read_number(r, json, "seconds");
 	out->time = read_integer(r, json, "time", -EXACT_MAX, EXACT_MAX);
 	out->elements = read_integer(r, json, "elements", 0, EXACT_MAX);

@@ -130,6 +130,9 @@ struct verdict {
 	bool all_tried;        /* all available ground truths were tried and had to agree */
 	const char *torch;         /* the version that ran the reference, "2.13.0+cpu"; NULL: unknown */
 	const char *cuda;          /* CUDA version that torch was built for, "13.0"; NULL: a CPU build */
+	/* "full", or the names of what the reference could reach besides its inputs and outputs, separated by commas
+	 * (docs/containment.md); NULL: unknown, for a verdict of an older version or of a case that ran no reference */
+	const char *containment;
 	double seconds;            /* wall-clock time of the case */
 	int64_t time;              /* time of the verdict in Unix seconds */
 	int64_t elements;          /* number of output elements that were compared */

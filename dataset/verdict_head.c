@@ -35,6 +35,15 @@ static void expect_key(struct head *h, const char *key)
 	expect(h, "\": ");
 }
 
+/* Is this the next key? */
+static bool has_key(const struct head *h, const char *key)
+{
+	struct head copy = *h;
+
+	expect_key(&copy, key);
+	return !copy.other;
+}
+
 /* Reads a string without escapes, or null. */
 static const char *text_of(struct head *h, const char *key)
 {
@@ -125,6 +134,8 @@ const struct verdict *verdict_head(const char *text, size_t length, struct arena
 	out->ground_truth_version = text_of(&h, "ground_truth_version");
 	out->torch = text_of(&h, "torch");
 	out->cuda = text_of(&h, "cuda");
+	if (has_key(&h, "containment"))
+		out->containment = text_of(&h, "containment");
 	out->seconds = seconds_of(&h);
 	out->time = integer_of(&h, "time", -((int64_t)1 << 53));
 	out->elements = integer_of(&h, "elements", 0);

@@ -21,6 +21,7 @@ struct runner_calls {
 	bool (*next)(void *self, struct arena *arena, struct pool_result *out);
 	int (*pending)(const void *self);
 	const char *(*torch)(const void *self);
+	bool (*layers)(const void *self, uint32_t *out);
 	void (*close)(void *self);
 };
 

@@ -37,6 +37,11 @@ static int pending(const void *self)
 	return pool_pending(self);
 }
 
+static bool layers(const void *self, uint32_t *out)
+{
+	return pool_layers(self, out);
+}
+
 static const char *torch(const void *self)
 {
 	return pool_torch(self);
@@ -49,7 +54,7 @@ static void close_pool(void *self)
 
 struct runner pool_runner(struct pool *pool)
 {
-	static const struct runner_calls calls = {submit, cancel, fd, dispatch, next_owner, next, pending, torch, close_pool};
+	static const struct runner_calls calls = {submit, cancel, fd, dispatch, next_owner, next, pending, torch, layers, close_pool};
 
 	return pool == NULL ? (struct runner){NULL, NULL} : (struct runner){&calls, pool};
 }

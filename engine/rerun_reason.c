@@ -8,6 +8,8 @@
 
 #include <string.h>
 
+#include "workers/sandbox/containment.h"
+
 static bool same(const char *a, const char *b)
 {
 	return a == b || (a != NULL && b != NULL && strcmp(a, b) == 0);
@@ -89,7 +91,7 @@ static enum lack lack_of(const struct policy *policy, const struct truths *truth
 		return lack;
 	if (own_class && policy->torch != NULL && (!same(v->torch, policy->torch) || !same(v->cuda, policy->cuda)))
 		return LACK_TORCH;
-	return LACK_NONE;
+	return containment_suffices(v->containment, policy->required) ? LACK_NONE : LACK_CONTAINMENT;
 }
 
 static const char *text(const char *given)
@@ -222,6 +224,11 @@ static const char *why_not(const struct policy *policy, const struct truths *tru
 				    difference_text(truths, v, arena));
 	case LACK_VERSION:
 		return version_changed(truths, same(v->device_class, policy->device_class) && !policy->foreign_class, v, arena);
+	case LACK_CONTAINMENT:
+		return arena_printf(arena, "when the stored verdict was made, the reference could reach %s, and this run requires "
+					   "--require-containment %s",
+				    v->containment == NULL ? "an unknown part of the machine" : v->containment,
+				    policy->required);
 	default:
 		return arena_printf(arena,
 		                    "the stored verdict is from torch %s (CUDA %s), and this run would use torch %s (CUDA "

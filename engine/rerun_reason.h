@@ -23,6 +23,7 @@ struct policy {
 				   * preferred */
 	const char *torch, *cuda; /* the installed versions; if `torch` is NULL, verdicts from any torch version
 				   * count */
+	const char *required;     /* --require-containment; NULL: a verdict counts whatever its reference could reach */
 	bool force;               /* no stored verdict counts */
 	bool cached_only;         /* nothing may run */
 };
@@ -30,7 +31,7 @@ struct policy {
 enum rerun_answer { RERUN_CACHED, RERUN_RUN, RERUN_NOT_CACHED };
 
 /* The first condition that a stored verdict does not meet. The later the value in this list, the more conditions the
- * verdict meets. The numbers are the indexes of the counters on disk (cache/hit_counts.h). */
+ * verdict meets; LACK_CONTAINMENT is checked last. The numbers are the indexes of the counters on disk (cache/hit_counts.h). */
 enum lack {
 	LACK_NOTHING_STORED,
 	LACK_DEVICE,
@@ -38,6 +39,7 @@ enum lack {
 	LACK_VERSION,
 	LACK_TORCH,
 	LACK_NONE, /* the verdict meets every condition, but does not count if --force is given */
+	LACK_CONTAINMENT, /* the last number, because the others are on disk */
 	LACK_COUNT
 };
 

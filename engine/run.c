@@ -24,6 +24,7 @@
 #include "workers/judge/judge.h"
 #include "workers/pool/machine_resources.h"
 #include "workers/pool/pool.h"
+#include "workers/sandbox/containment.h"
 
 /* While more than PENDING_CASES cases wait for the pool, run_to_end starts no further definition. The limit bounds
  * memory and is large enough to keep every lane (a judge and its runner) busy. */
@@ -61,6 +62,8 @@ static struct digest context_digest(const struct run *run, struct arena *arena)
 		     policy->foreign_class ? " elsewhere" : "");
 	field_printf(&fields, arena, "torch", "%s %s", policy->torch != NULL ? policy->torch : "any",
 		     policy->cuda != NULL ? policy->cuda : "none");
+	if (policy->required != NULL)
+		field_text(&fields, arena, "containment", policy->required);
 	field_text(&fields, arena, "ground_truths", ground_truths_context(&run->machine.truths, arena));
 	return fields_digest(&fields);
 }
@@ -137,6 +140,7 @@ int run_open(struct run *run, struct program *program, const struct run_options 
 		return EXIT_USAGE;
 	run->machine.policy.force = options->force;
 	run->machine.policy.cached_only = options->cached_only;
+	run->machine.policy.required = options->required;
 	run->context = context_digest(run, &run->arena);
 	if (open_dataset(run, err) < 0)
 		return options->from_index ? EXIT_USAGE : EXIT_INTERNAL;
@@ -153,6 +157,7 @@ static void begin_open(struct run *run, struct program *program, const struct ru
 	run->dataset.fd = -1;
 	run->machine.policy.force = options->force;
 	run->machine.policy.cached_only = options->cached_only;
+	run->machine.policy.required = options->required;
 	run->context = context_digest(run, &run->arena);
 }
 
@@ -329,6 +334,7 @@ struct pool *run_open_pool(struct program *program, const struct run_options *op
 	    .timeout_s = options->timeout_s,
 	    .staged = options->staged,
 	    .spares = options->spares,
+	    .required = options->required,
 	};
 
 	return pool_open(&how, err);
@@ -652,11 +658,25 @@ static bool has_other_torch(const struct run *run)
 	return true;
 }
 
+static void note_containment(struct run *run)
+{
+	char names[CONTAINMENT_TEXT], sentences[CONTAINMENT_SENTENCES];
+	uint32_t layers;
+
+	if (run->runner.calls == NULL || !run->runner.calls->layers(run->runner.self, &layers))
+		return;
+	containment_write(layers, names);
+	containment_write_sentences(layers, sentences);
+	run->containment = arena_string(&run->arena, names);
+	run->gaps = arena_string(&run->arena, sentences);
+}
+
 void run_end(struct run *run)
 {
 	struct err note = {""};
 	bool other_torch = has_other_torch(run);
 
+	note_containment(run);
 	close_runner(run);
 	if (run->interrupted)
 		commit_finished_cases(run);

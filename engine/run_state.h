@@ -33,6 +33,7 @@ struct run_options {
 	const char *python; /* the Python interpreter; NULL: search for one */
 	const char *ground_truth; /* the value of --ground-truth; NULL: "auto" */
 	int jobs;           /* --jobs; 0: a default for the machine */
+	const char *required; /* --require-containment: the gaps that must be closed; NULL: none */
 	int spares;         /* the value of pool_options.spares; 0: a default for the device */
 	double timeout_s;
 	bool force, cached_only, dry_run, staged;
@@ -151,6 +152,8 @@ struct run {
 	int64_t misses[LACK_COUNT]; /* the number of cases without a stored verdict that counts, for each reason why
 				     * none counts */
 	int64_t cases_planned; /* the number of cases that had to run; with --dry-run, that would have to run */
+	const char *containment; /* what the references of this run could reach, as in verdicts; NULL: none ran */
+	const char *gaps;	 /* sentences that say the same, "" if they could reach nothing; NULL: none ran */
 	const char *not_stored;  /* NULL, or why verdicts could not be stored */
 	bool interrupted;
 	double started, seconds;

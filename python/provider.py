@@ -49,6 +49,7 @@ import sys
 import time
 import types
 
+PR_SET_PDEATHSIG = 1
 FOLDER = os.path.dirname(os.path.abspath(__file__))
 # The largest accepted ratio: the root mean square of a gradient's error, divided by the root mean square of the
 # gradient. The value is from flash-linear-attention's tests/ops/test_gated_delta.py.
@@ -344,7 +345,7 @@ def main():
         return 0
     runner = common.load("reftest_runner", os.path.join(FOLDER, "runner.py"))
     device = sys.argv[1]
-    runner.libc.prctl(runner.PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
+    runner.libc.prctl(PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
     faulthandler.enable()
     os.chdir("/")
     channel = runner.Channel(runner.move_high(3))

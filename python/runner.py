@@ -9,9 +9,10 @@ message can only make the judge check outputs that do not exist.
 
 Pool and zygote exchange JSON lines on descriptor 3 (<- to the pool, -> from the pool):
 
-- <- {"template": {"torch", "cuda", "python"}} or {"refused": message} at the start
+- <- {"template": {"torch", "cuda", "python", "layers"}} or {"refused": message} at the start; "layers" are the layers of
+the sandbox that hold for each child, as bits of workers/sandbox/sandbox.h
 - -> {"fork": slot} with two descriptors: the child's socket, and the pipe for the child's output
-- <- {"forked": slot, "pid"}
+- <- {"forked": slot, "pid"} with a pidfd of the child; "pid" is a number of the zygote's PID namespace
 - <- {"exit": pid, "status"} after a child has ended with this wait status; the child stays a zombie to keep its pid
 - -> {"reap": pid} after which the zygote reaps this child
 
@@ -48,17 +49,20 @@ import mmap
 import os
 import random
 import re
-import resource
 import select
 import signal
 import socket
+import shutil
 import struct
 import sys
+import tempfile
 import time
 import traceback
 import types
 
-PR_SET_PDEATHSIG, PR_SET_DUMPABLE, PR_SET_CHILD_SUBREAPER, PR_SET_NO_NEW_PRIVS = 1, 4, 36, 38
+PR_SET_CHILD_SUBREAPER = 36
+SYS_PIDFD_OPEN = 434  # the same number on every architecture
+SANDBOX_ABI, SANDBOX_PID, SANDBOX_TMP = 1, 1 << 5, 1 << 7  # workers/sandbox/sandbox.h
 MESSAGE_MAX = 16384  # the maximum length of a traceback; its middle is cut
 KEPT_GPU_MEMORY = 1 << 30  # bytes that torch's allocator may keep between two cases
 HELD_OUTPUTS = 1 << 26  # limit in bytes for the outputs of a call that are kept alive during the next two calls
@@ -119,11 +123,15 @@ class Channel:
         self.bytes = bytearray()
         self.fds = []
 
-    def send(self, message):
+    def send(self, message, fd=None):
         line = json.dumps(message)
         if "\\u0000" in line or "\\ud" in line:
             line = json.dumps(readable(message))
-        self.socket.sendall(line.encode() + b"\n")
+        text = line.encode() + b"\n"
+        if fd is None:
+            self.socket.sendall(text)
+        else:
+            self.socket.sendmsg([text], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, struct.pack("i", fd))])
 
     def fill(self):
         """Reads available data from the socket. Returns False if the peer has closed the socket."""
@@ -153,14 +161,96 @@ class Channel:
                 return None
 
 
+# ---- the sandbox ----
+
+
+class Sandbox:
+    """Calls the library libreftest_sandbox.so, which decides what a reference can reach (workers/sandbox/sandbox.h)."""
+
+    def __init__(self, path, device, root):
+        self.library = ctypes.CDLL(path, use_errno=True)
+        if self.library.sandbox_abi() != SANDBOX_ABI:
+            raise OSError("%s is of another build: run make" % path)
+        self.library.sandbox_open.restype = ctypes.c_void_p
+        self.library.sandbox_folder.restype = ctypes.c_char_p
+        self.library.sandbox_layers.restype = self.library.sandbox_enter.restype = ctypes.c_uint32
+        hidden = [path for path in (os.environ.get("HOME"), root) if path]
+        paths, message = interpreter_paths(), ctypes.create_string_buffer(1024)
+        handle = self.library.sandbox_open(strings(paths), len(paths), strings(hidden), len(hidden), device != "cpu",
+                                           message, len(message))
+        if not handle:
+            raise OSError(message.value.decode(errors="replace"))
+        self.handle = ctypes.c_void_p(handle)
+        self.layers = self.library.sandbox_layers(self.handle)
+        self.folder = os.fsdecode(self.library.sandbox_folder(self.handle))
+
+    def before_fork(self):
+        """Returns the pid of the process that keeps the next child's PID namespace, and the child's temporary
+        folder."""
+        folder = self.folder if self.layers & SANDBOX_TMP else tempfile.mkdtemp(prefix="reftest-")
+        keeper = self.library.sandbox_before_fork(self.handle)
+        if keeper < 0:
+            raise OSError(ctypes.get_errno(), "cannot create a PID namespace for a reference")
+        return keeper, folder
+
+    def after_fork(self):
+        if self.library.sandbox_after_fork(self.handle) != 0:
+            raise OSError(ctypes.get_errno(), "cannot return to the PID namespace of the zygote")
+
+    def enter(self, folder):
+        """Confines this process, which is a new child. Raises an exception if a layer fails that held in the trial
+        at the start."""
+        for name in ("HOME", "TMPDIR"):
+            os.environ[name] = folder
+        for name in ("XDG_CACHE_HOME", "TRITON_CACHE_DIR", "CUDA_CACHE_PATH"):
+            os.environ.pop(name, None)  # the caches of compilers are below HOME
+        missing = self.layers & ~self.library.sandbox_enter(self.handle, os.fsencode(folder))
+        if missing:
+            raise OSError("the sandbox of this reference lacks layers that it should have (%#x)" % missing)
+
+    def reap(self, keeper):
+        self.library.sandbox_reap(self.handle, keeper)
+
+    def end(self, keeper, folder):
+        """Kills the processes that a child has left behind."""
+        self.library.sandbox_end(self.handle, keeper)
+        if not self.layers & SANDBOX_TMP:
+            shutil.rmtree(folder, ignore_errors=True)
+
+
+def strings(texts):
+    return (ctypes.c_char_p * len(texts))(*map(os.fsencode, texts))
+
+
+def interpreter_paths():
+    """Returns the files and directories that this interpreter needs: its prefixes, its packages, also those that are
+    installed in place (editable), and the folders of shared libraries."""
+    paths = [sys.executable, sys.prefix, sys.base_prefix, sys.exec_prefix, sys.base_exec_prefix, *sys.path]
+    for name in ("LD_LIBRARY_PATH", "CUDA_HOME", "CUDA_PATH", "CONDA_PREFIX"):
+        paths += os.environ.get(name, "").split(":")
+    for name, module in list(sys.modules.items()):
+        if name.startswith("__editable__"):  # setuptools' finder for packages that are installed in place
+            paths += [path for path in getattr(module, "MAPPING", {}).values() if isinstance(path, str)]
+    return [path for path in dict.fromkeys(paths) if path.startswith("/")]
+
+
 # ---- the zygote ----
 
 
+class Started:
+    """A child that has not been reaped."""
+
+    def __init__(self, keeper, folder):
+        self.keeper, self.folder = keeper, folder  # as Sandbox.before_fork returns them
+        self.reported = False  # its end has been reported
+
+
 class Zygote:
-    def __init__(self, channel, options):
+    def __init__(self, channel, options, sandbox):
         self.channel = channel
         self.options = options
-        self.children = {}  # for the pid of each child that is not reaped: whether its end has been reported
+        self.sandbox = sandbox
+        self.children = {}  # pid -> Started
         self.wake, wake_write = os.pipe()
         os.set_blocking(self.wake, False)
         os.set_blocking(wake_write, False)
@@ -189,13 +279,14 @@ class Zygote:
             if "fork" in message:
                 self.fork(message["fork"])
             elif message.get("reap") in self.children:
-                del self.children[message["reap"]]
+                child = self.children.pop(message["reap"])
                 os.waitpid(message["reap"], 0)
+                self.sandbox.reap(child.keeper)
 
     def fork(self, slot):
         sock, pipe = self.channel.fds[:2]
         del self.channel.fds[:2]
-        parent = os.getpid()
+        keeper, folder = self.sandbox.before_fork()
         pid = os.fork()
         if pid == 0:
             status = 1
@@ -204,29 +295,35 @@ class Zygote:
                 signal.signal(signal.SIGCHLD, signal.SIG_DFL)
                 for fd in (self.wake, self.wake_write, self.channel.socket.fileno(), *self.channel.fds):
                     os.close(fd)
-                Child(sock, pipe, parent, self.options).serve()
+                Child(sock, pipe, self.options, self.sandbox, folder).serve()
                 status = 0
             except BaseException:
                 traceback.print_exc()
             finally:
                 os._exit(status)
+        self.sandbox.after_fork()
         os.close(sock)
         os.close(pipe)
-        self.children[pid] = False
-        self.channel.send({"forked": slot, "pid": pid})
+        self.children[pid] = Started(keeper, folder)
+        pidfd = libc.syscall(SYS_PIDFD_OPEN, pid, 0)
+        self.channel.send({"forked": slot, "pid": pid}, pidfd)
+        os.close(pidfd)
 
     def report_ends(self):
-        for pid, reported in list(self.children.items()):
-            end = None if reported else os.waitid(os.P_PID, pid, os.WEXITED | os.WNOHANG | os.WNOWAIT)
+        for pid, child in list(self.children.items()):
+            end = None if child.reported else os.waitid(os.P_PID, pid, os.WEXITED | os.WNOHANG | os.WNOWAIT)
             if end is not None:
-                self.children[pid] = True
+                child.reported = True
+                self.sandbox.end(child.keeper, child.folder)
                 status = end.si_status << 8 if end.si_code == os.CLD_EXITED else end.si_status
                 self.channel.send({"exit": pid, "status": status})
         self.end_orphans()
 
     def end_orphans(self):
         """Kills all processes that references left behind. The kernel has made these processes children of this
-        process."""
+        process. If each reference has a PID namespace, Sandbox.end kills them."""
+        if self.sandbox.layers & SANDBOX_PID:
+            return
         for pid in children_of(os.getpid()):
             if pid not in self.children:
                 kill(pid)
@@ -236,8 +333,10 @@ class Zygote:
                     pass
 
     def close(self):
-        for pid in self.children:
+        for pid, child in self.children.items():
             kill(pid)
+            if not child.reported:
+                self.sandbox.end(child.keeper, child.folder)
         while True:
             left = children_of(os.getpid())
             for pid in left:
@@ -285,16 +384,11 @@ class Lacking(Mistake):
 
 
 class Child:
-    def __init__(self, sock, pipe, parent, options):
+    def __init__(self, sock, pipe, options, sandbox, folder):
         os.setsid()  # all processes that a reference starts can be killed as one group
-        libc.prctl(PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
-        if os.getppid() != parent:
-            os._exit(0)
-        libc.prctl(PR_SET_DUMPABLE, 1, 0, 0, 0)  # debuggers may attach to a reference, but not to the zygote
         self.channel = Channel(move_high(sock))
         redirect(pipe)
-        limit_memory(options["device"])
-        fence()
+        sandbox.enter(folder)
         self.device = options["device"]
         self.threads = options["threads"]
         self.arena = None
@@ -477,55 +571,6 @@ def redirect(pipe):
     sys.stdout = open(1, "w", buffering=1, encoding="utf-8", errors="backslashreplace", closefd=False)
     sys.stderr = open(2, "w", buffering=1, encoding="utf-8", errors="backslashreplace", closefd=False)
     faulthandler.enable(sys.stderr)  # prints the Python line of a crash
-
-
-def limit_memory(device):
-    """Limits this process's memory: a reference that allocates more memory than the machine has gets an exception. If
-    memory runs out nevertheless, the OOM killer kills this process before others. On a GPU no limit is set, because it
-    would also count the address space that the driver reserves."""
-    try:
-        with open("/proc/self/oom_score_adj", "w") as file:
-            file.write("1000")
-    except OSError:
-        pass
-    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-    if device != "cpu":
-        return
-    available = field_kib("/proc/meminfo", "MemAvailable:")
-    used = field_kib("/proc/self/status", "VmData:")
-    if available:
-        limit = (used + available * 9 // 10) * 1024
-        hard = resource.getrlimit(resource.RLIMIT_DATA)[1]
-        resource.setrlimit(resource.RLIMIT_DATA, (limit if hard < 0 else min(limit, hard), hard))
-
-
-def field_kib(path, name):
-    with open(path) as file:
-        for line in file:
-            if line.startswith(name):
-                return int(line.split()[1])
-    return 0
-
-
-def fence():
-    """Restricts this process by Landlock, if the kernel supports it. Afterwards the process can signal, and read the
-    memory of, only itself and the processes that it starts. Without Landlock a reference could kill other workers; the
-    pool would notice that and retry the case. A Landlock ruleset must restrict at least one kind of file access, so
-    this ruleset forbids creating block devices."""
-    # The Landlock system calls have the same numbers on every architecture.
-    landlock_create_ruleset, landlock_restrict_self = 444, 446
-    make_block, scope_signal = 1 << 11, 1 << 1
-    attributes = struct.pack("QQQ", make_block, 0, scope_signal)
-    ruleset = -1
-    for size in (24, 8):  # kernels before 6.12 know only the struct's first 8 bytes
-        ruleset = libc.syscall(landlock_create_ruleset, attributes, ctypes.c_size_t(size), 0)
-        if ruleset >= 0:
-            break
-    if ruleset < 0:
-        return
-    libc.prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)
-    libc.syscall(landlock_restrict_self, ruleset, 0)
-    os.close(ruleset)
 
 
 def warm_up(device, threads):
@@ -887,8 +932,8 @@ def import_torch(device):
 
 
 def main():
-    libc.prctl(PR_SET_DUMPABLE, 0, 0, 0, 0)  # references of other runs may be there already
     options = {"device": sys.argv[1], "threads": int(sys.argv[2])}
+    library, root = sys.argv[3:5]
     channel = Channel(3)
     if sys.flags.no_site:
         find_packages()
@@ -897,6 +942,11 @@ def main():
     os.chdir("/")
     if options["device"] != "cpu":
         os.environ.setdefault(*FEW_QUEUES)
+    try:
+        sandbox = Sandbox(library, options["device"], root)
+    except OSError as problem:
+        channel.send({"refused": text_of(problem)})
+        return 1
     refused = import_torch(options["device"])
     if refused:
         channel.send({"refused": refused})
@@ -908,8 +958,8 @@ def main():
     gc.collect()
     gc.freeze()
     channel.send({"template": {"torch": torch.__version__, "cuda": torch.version.cuda,
-                               "python": sys.version.split()[0]}})
-    zygote = Zygote(channel, options)
+                               "python": sys.version.split()[0], "layers": sandbox.layers}})
+    zygote = Zygote(channel, options, sandbox)
     try:
         zygote.serve()
     finally:

@@ -378,6 +378,9 @@ void report_summary(const struct run *run, const struct report_options *options)
 	print_summary(folded.out, run, options);
 	end_folded(&folded, options);
 	fflush(stdout);
+	if (run->gaps != NULL && run->gaps[0] != '\0')
+		fprintf(stderr, "reftest: on this machine references are not fully contained: %s (`reftest doctor` says more)\n",
+			run->gaps);
 	if (run->not_stored != NULL)
 		show_print(stderr, "reftest: the verdicts of this run could not be stored: %s\n", run->not_stored);
 	if (run->interrupted)
@@ -445,6 +448,25 @@ static void json_findings(struct buf *out, const struct case_result *c)
 	buf_text(out, "]");
 }
 
+/* Writes "full", or the names of the gaps as a list. The names contain no character that JSON escapes. */
+static void json_containment(struct buf *out, const char *text)
+{
+	if (text == NULL || strcmp(text, "full") == 0) {
+		buf_text(out, ", ");
+		json_text(out, "containment", text);
+		return;
+	}
+	buf_text(out, ", \"containment\": [");
+	for (const char *at = text; *at != '\0';) {
+		size_t length = strcspn(at, ",");
+
+		buf_text(out, at == text ? "" : ", ");
+		buf_json_bytes(out, at, length);
+		at += length + (at[length] == ',');
+	}
+	buf_text(out, "]");
+}
+
 void report_json_case(struct buf *out, const struct result *result, const struct case_result *c)
 {
 	const struct verdict *v = c->verdict;
@@ -477,6 +499,7 @@ void report_json_case(struct buf *out, const struct result *result, const struct
 		buf_text(out, "[]");
 	buf_text(out, ", ");
 	json_text(out, "torch", v != NULL ? v->torch : NULL);
+	json_containment(out, v != NULL ? v->containment : NULL);
 	json_axes(out, result, c);
 	json_real(out, "seconds", v != NULL ? v->seconds : 0);
 	buf_printf(out, ", \"reference_line\": %d, ", v != NULL ? v->reference_line : 0);
@@ -604,6 +627,7 @@ void report_json(const struct run *run, const struct report_options *options)
 	json_shard(&out, &run->options->cases.shard);
 	buf_text(&out, ", ");
 	json_text(&out, "device_class", run->machine.policy.device_class);
+	json_containment(&out, run->containment);
 	buf_printf(&out, ", \"accepted_from_elsewhere\": %s", run->machine.accepted != NULL ? "true" : "false");
 	buf_text(&out, "},\n \"problems\": [");
 	for (int i = 0; i < run->problem_count; i++) {

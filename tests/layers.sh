@@ -34,9 +34,10 @@ broken() {
 			may["watcher/fs"] = low "watcher/fs "
 			may["workers/protocol"] = low "dataset kernels/core workers/protocol "
 			may["workers/judge"] = low "dataset kernels/core workers/protocol workers/judge "
-			may["workers/pool"] = low "dataset workers/protocol workers/pool "
+			may["workers/sandbox"] = " workers/sandbox "
+			may["workers/pool"] = low "dataset workers/protocol workers/sandbox workers/pool "
 			may["remote"] = low "cache remote "
-			engine = low "cache dataset git kernels/core remote workers/protocol workers/judge workers/pool engine "
+			engine = low "cache dataset git kernels/core remote workers/protocol workers/judge workers/pool workers/sandbox engine "
 			may["engine"] = engine
 			may["report"] = low "dataset engine report "
 			may["testgen"] = engine "testgen "
@@ -168,6 +169,8 @@ check "git including from dataset is found" planted git/index.h '#include "datas
 check "dataset including from kernels is found" planted dataset/verdict.h '#include "kernels/core/op.h"'
 check "the pool including from the judge is found" planted workers/pool/pool.h '# include "workers/judge/trial.h"'
 check "the judge including from the pool is found" planted workers/judge/trial.h '#include "workers/pool/pool.h"'
+check "the sandbox including from base is found" planted workers/sandbox/sandbox.h '#include "base/err.h"'
+check "the judge including from the sandbox is found" planted workers/judge/trial.h '#include "workers/sandbox/sandbox.h"'
 check "workers including from cache is found" planted workers/protocol/job.h '#include "cache/store.h"'
 check "kernels including from dataset is found" planted kernels/core/op.h '#include "dataset/definition.h"'
 check "remote including from engine is found" planted remote/remote_store.h '#include "engine/run.h"'

@@ -462,6 +462,7 @@ int watch_run(struct program *program, const struct watch_options *o, struct err
 						.ground_truth = o->ground_truth,
 						.jobs = o->jobs,
 						.spares = o->spares,
+						.required = o->required,
 						.timeout_s = o->timeout};
 	session->options.cases.workloads = !o->no_workloads;
 	session->options.cases.seed = o->seed;

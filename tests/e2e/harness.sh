@@ -158,21 +158,34 @@ os.chmod(beside, os.stat(path).st_mode)
 os.replace(beside, path)' "$@" || fail "$1 could not be edited"
 }
 
-# `with_gates`: lets references call gate(STARTED, GO), which creates the file STARTED and waits until the file GO
-# exists; if GO exists already, gate does nothing. The runner defines the function, because the verdict of a reference
-# that opens files itself is not cached.
+# `with_gates`: lets references call tell_started(), for which `started` waits, and gate(STARTED, GO), which does the same
+# and then waits until the file GO exists; if GO exists already, gate does nothing. References can reach no file of the
+# test, so their runner opens the test's folder before it confines itself.
 with_gates() {
-	cat >"$work/runner.py" <<'P'
+	cat >"$work/runner.py" <<P
 import builtins, os, time
 
+place = os.open("$work", os.O_RDONLY)
+starts = os.open("$work/starts", os.O_WRONLY | os.O_CREAT | os.O_APPEND)
+
+def there(path):
+    try:
+        os.stat(os.path.basename(path), dir_fd=place)
+    except FileNotFoundError:
+        return False
+    return True
+
+def tell_started():
+    if os.fstat(starts).st_size == 0:
+        os.write(starts, b"started")
+
 def gate(started, go):
-    if not os.path.exists(go):
-        if not os.path.exists(started):
-            os.mknod(started)
-        while not os.path.exists(go):
+    if not there(go):
+        tell_started()
+        while not there(go):
             time.sleep(0.01)
 
-builtins.gate = gate
+builtins.gate, builtins.tell_started = gate, tell_started
 P
 	echo "__file__ = '$top/python/runner.py'" >>"$work/runner.py"
 	echo 'exec(compile(open(__file__).read(), __file__, "exec"))' >>"$work/runner.py"
@@ -213,11 +226,13 @@ begin() {
 	sessions="$sessions $program"
 }
 
-# `started`: waits until $work/started exists, which a reference or another child of the program creates, and removes
-# the file; the program must still be running.
+# `started`: waits until a reference has called tell_started or gate, or another child of the program has created
+# $work/started; forgets both. The program must still be running.
 started() {
-	while [ ! -e "$work/started" ] && kill -0 "$program" 2>/dev/null; do sleep 0.02; done
-	rm "$work/started" || fail "$step: it exited too early"
+	while [ ! -e "$work/started" ] && [ ! -s "$work/starts" ] && kill -0 "$program" 2>/dev/null; do sleep 0.02; done
+	[ -e "$work/started" ] || [ -s "$work/starts" ] || fail "$step: it exited too early"
+	rm -f "$work/started"
+	[ ! -e "$work/starts" ] || : >"$work/starts"
 }
 
 # `watch OPTION…`: starts `reftest watch --json` and waits until the watcher is ready; `await` reads its output.

@@ -260,7 +260,7 @@ static void be_a_template(void)
 	sigprocmask(SIG_BLOCK, &ends, NULL);
 	struct pollfd ready[] = {{TEMPLATE_FD, POLLIN, 0}, {signalfd(-1, &ends, SFD_CLOEXEC), POLLIN, 0}};
 
-	send_text(TEMPLATE_FD, "{\"template\": {\"torch\": \"9.9.9\", \"cuda\": null, \"python\": \"3.99.0\"}}");
+	send_text(TEMPLATE_FD, "{\"template\": {\"torch\": \"9.9.9\", \"cuda\": null, \"python\": \"3.99.0\", \"layers\": 131071}}");
 	while (poll(ready, 2, -1) >= 0) {
 		struct signalfd_siginfo info;
 

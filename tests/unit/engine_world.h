@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "engine/run.h"
+#include "workers/sandbox/sandbox.h"
 
 extern const struct kernels_api reftest_kernels;
 
@@ -329,6 +330,13 @@ static int world_pending(const void *self)
 	return pending > 0 ? pending : 0;
 }
 
+static bool world_layers(const void *self, uint32_t *out)
+{
+	(void)self;
+	*out = SANDBOX_ALL;
+	return true;
+}
+
 static const char *world_torch(const void *self)
 {
 	(void)self;
@@ -388,7 +396,7 @@ static void world_run(struct world *w)
 						    world_each_file, world_put_files, world_counted};
 	static const struct runner_calls runner = {world_submit,   world_cancel,     world_fd,
 						   world_dispatch, world_next_owner, world_next,
-						   world_pending,  world_torch,	     world_close_runner};
+						   world_pending,  world_torch,	     world_layers,  world_close_runner};
 	static const struct dataset_file *workload_of[WORLD_FILES];
 	const struct machine_policy machine = {
 	    .policy = {.device = "cpu", .device_class = "cpu", .torch = "2.13.0+cpu"},

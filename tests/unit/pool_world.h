@@ -11,6 +11,7 @@
 #include <stdint.h>
 
 #include <cmocka.h>
+#include <fcntl.h>
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -173,6 +174,58 @@ static inline int tear_down(void **state)
 
 /* ---- the program ---- */
 
+/* The file to which references tell. A test program that this one starts uses the same file. */
+static inline const char *tells_path(void)
+{
+	char path[64];
+
+	snprintf(path, sizeof path, "/tmp/reftest-test-tells-%d", (int)getpid());
+	setenv("REFTEST_TEST_TELLS", path, 0);
+	return getenv("REFTEST_TEST_TELLS");
+}
+
+static inline void remove_tells(void)
+{
+	char script[4096];
+
+	snprintf(script, sizeof script, "%s-runner.py", tells_path());
+	unlink(script);
+	unlink(tells_path());
+}
+
+/* Lets references tell a test something, although they can reach none of its files: tell_outside() appends a byte to
+ * the file of open_tells, and exists_outside(path) says whether a file in /tmp exists. Their runner opens both before it
+ * confines itself. */
+static inline void let_references_tell(const char *here)
+{
+	char script[4096];
+	FILE *file;
+
+	snprintf(script, sizeof script, "%s-runner.py", tells_path());
+	close(open(tells_path(), O_CREAT | O_WRONLY | O_CLOEXEC, 0600));
+	assert_non_null(file = fopen(script, "we"));
+	fprintf(file,
+		"import builtins, os\n"
+		"outside, tells = os.open('/tmp', os.O_RDONLY), os.open('%s', os.O_WRONLY | os.O_APPEND)\n"
+		"builtins.exists_outside = lambda path: os.access(os.path.basename(path), os.F_OK, dir_fd=outside)\n"
+		"builtins.tell_outside = lambda: os.write(tells, b'x')\n"
+		"__file__ = '%s/python/runner.py'\n"
+		"exec(compile(open(__file__).read(), __file__, 'exec'))\n",
+		tells_path(), here);
+	assert_int_equal(fclose(file), 0);
+	setenv("REFTEST_RUNNER", script, 1);
+	atexit(remove_tells);
+}
+
+/* Opens a file from which each later tell_outside() of a reference can be read as a byte. */
+static inline int open_tells(void)
+{
+	int fd = open(tells_path(), O_RDONLY | O_CLOEXEC);
+
+	assert_true(fd >= 0 && lseek(fd, 0, SEEK_END) >= 0);
+	return fd;
+}
+
 /* Makes the program use the build folder's copies of the files that, once installed, lie beside the reftest executable.
  * */
 static inline void find_build(void)
@@ -184,8 +237,7 @@ static inline void find_build(void)
 	snprintf(path, sizeof path, "%s%s%s", build != NULL && build[0] == '/' ? "" : here,
 	         build != NULL && build[0] == '/' ? "" : "/", build == NULL ? "build" : build);
 	setenv("REFTEST_KERNELS", path, 0);
-	snprintf(path, sizeof path, "%s/python/runner.py", here);
-	setenv("REFTEST_RUNNER", path, 0);
+	let_references_tell(here);
 }
 
 /* The test's main calls pool_main first, which selects all tests, or the one named on the command line. */

@@ -99,14 +99,13 @@ static struct pool_result kill_while_it_runs(struct setting *setting, const char
 	char path[sizeof mark], reference[1024];
 	struct pool_result result;
 	struct err err = {""};
-	int fd, killed = 0;
+	int fd = open_tells(), killed = 0;
 
 	memcpy(path, mark, sizeof mark);
-	fd = mkstemp(path);
-	assert_true(fd >= 0);
-	/* the reference creates the file when it runs, and continues when the file is deleted */
+	close(mkstemp(path));
+	/* the reference tells when it runs, and continues when the file is deleted */
 	snprintf(reference, sizeof reference,
-	         HEAD RUN "    if os.path.exists('%s'): open('%s', 'a').write('x'); time.sleep(600)\n    return y\n", path, path);
+	         HEAD RUN "    if exists_outside('%s'): tell_outside(); time.sleep(600)\n    return y\n", path);
 	submit(setting->pool, reference, jobs, 1, NULL);
 	while (!pool_next(setting->pool, &setting->arena, &result)) {
 		struct pollfd poll_pool = {pool_fd(setting->pool), POLLIN, 0};
@@ -173,11 +172,11 @@ static void closing_leaves_no_process_and_no_descriptor_behind(void **state)
 	struct setting busy = {.pool = open_pool(2, GENEROUS_S, false)};
 	const struct job *jobs[] = {&rmsnorm};
 	struct err err = {""};
-	char path[] = "/tmp/reftest-test-pool-XXXXXX", reference[1024], byte;
-	int fd = mkstemp(path);
+	const char *path = "/tmp/reftest-test-pool-closing";
+	char reference[1024], byte;
+	int fd = open_tells();
 
 	(void)state;
-	assert_true(fd >= 0);
 	setenv("REFTEST_TEST_MARK", path, 1);
 	/* the reference starts a daemon in its own session, which ignores all signals that can be ignored, and a
 	 * stopped child */
@@ -185,7 +184,7 @@ static void closing_leaves_no_process_and_no_descriptor_behind(void **state)
 	         HEAD "import subprocess\n" RUN
 	              "    subprocess.Popen(['sh', '-c', 'trap \"\" TERM HUP INT; sleep 600'], start_new_session=True)\n"
 	              "    subprocess.Popen(['sh', '-c', 'kill -STOP $$; sleep 600'])\n"
-	              "    open('%s', 'a').write('x')\n    time.sleep(600)\n", path);
+	              "    tell_outside()\n    time.sleep(600)\n");
 	for (int i = 0; i < 2; i++)
 		submit(busy.pool, reference, jobs, 1, NULL);
 	for (int ready = 0; ready < 2; ready += read(fd, &byte, 1) == 1) {
@@ -194,7 +193,6 @@ static void closing_leaves_no_process_and_no_descriptor_behind(void **state)
 		poll(&poll_pool, 1, 10);
 		assert_int_equal(pool_dispatch(busy.pool, &err), 0);
 	}
-	unlink(path);
 	close(fd);
 	unsetenv("REFTEST_TEST_MARK");
 	assert_true(any_process_with(path));
@@ -219,19 +217,19 @@ static int abandon(const char *reference)
 
 static void when_the_program_itself_is_killed_nothing_stays_behind(void **state)
 {
-	char path[] = "/tmp/reftest-test-pool-XXXXXX", reference[1024], byte;
-	int fd = mkstemp(path);
+	const char *path = "/tmp/reftest-test-pool-killed";
+	char reference[1024], byte;
+	int fd = open_tells();
 	const int fds[] = {-1, STDERR_FILENO, STDERR_FILENO};
 	struct process program;
 	struct err err = {""};
 	int status;
 
 	(void)state;
-	assert_true(fd >= 0);
 	snprintf(reference, sizeof reference,
 	         HEAD "import subprocess\n" RUN
 	              "    subprocess.Popen(['sh', '-c', 'trap \"\" TERM HUP INT; sleep 600'], start_new_session=True)\n"
-	              "    open('%s', 'a').write('x')\n    time.sleep(600)\n", path);
+	              "    tell_outside()\n    time.sleep(600)\n");
 	char *argv[] = {"test_pool", "abandon", reference, NULL};
 
 	setenv("REFTEST_TEST_MARK", path, 1);
@@ -248,7 +246,6 @@ static void when_the_program_itself_is_killed_nothing_stays_behind(void **state)
 	for (int patience = 500; any_process_with(path) && patience > 0; patience--)
 		poll(NULL, 0, 10);
 	assert_false(any_process_with(path));
-	unlink(path);
 	close(fd);
 }
 
@@ -269,7 +266,7 @@ static void a_lack_of_memory_counts_only_if_no_other_case_runs(void **state)
 	(void)state;
 	assert_true(fd >= 0);
 	large.axis = huge;
-	snprintf(reference, sizeof reference, HEAD RUN "    while os.path.exists('%s'): time.sleep(0.01)\n    return y\n", path);
+	snprintf(reference, sizeof reference, HEAD RUN "    while exists_outside('%s'): time.sleep(0.01)\n    return y\n", path);
 	submit(wide.pool, reference, small_jobs, 1, NULL);
 	submit(wide.pool, CORRECT, large_jobs, 1, NULL);
 	while (wide.pool->shared.alone.first == NULL) {

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -38,8 +39,9 @@ static void write_template(char path[64])
 		      "runner.warm_up = lambda *how: time.sleep(0.05)\n"
 		      "runner.further_steps = lambda device: ()\n"
 		      "channel = runner.Channel(3)\n"
-		      "channel.send({'template': {'torch': 'none', 'cuda': None, 'python': 'any'}})\n"
-		      "template = runner.Zygote(channel, {'device': sys.argv[1], 'threads': 1})\n"
+		      "channel.send({'template': {'torch': 'none', 'cuda': None, 'python': 'any', 'layers': 0}})\n"
+		      "sandbox = runner.Sandbox(sys.argv[3], 'cpu', sys.argv[4])\n"
+		      "template = runner.Zygote(channel, {'device': sys.argv[1], 'threads': 1}, sandbox)\n"
 		      "try:\n"
 		      "    template.serve()\n"
 		      "finally:\n"
@@ -53,9 +55,10 @@ static void open_pool(struct setting *setting, const char *device)
 
 	write_template(setting->script);
 	setenv("REFTEST_RUNNER", setting->script, 1);
+	setenv("REFTEST_KERNELS", getenv("REFTEST_BUILD") == NULL ? "build" : getenv("REFTEST_BUILD"), 0);
 	setting->epoll = epoll_create1(EPOLL_CLOEXEC);
 	assert_true(setting->epoll >= 0);
-	if (zygote_open(&setting->runners, "/usr/bin/python3", device, PLACES, 1, setting->epoll, &err) != 0)
+	if (zygote_open(&setting->runners, "/usr/bin/python3", device, "/", PLACES, 1, setting->epoll, &err) != 0)
 		fail_msg("%s", err.text);
 }
 
@@ -147,7 +150,7 @@ static void a_slow_end_is_still_reported_with_its_cause(void **state)
 	gather(&setting, 1);
 	child = zygote_take(&setting.runners);
 	assert_non_null(child);
-	assert_int_equal(kill(child->pid, SIGSEGV), 0);
+	assert_int_equal(syscall(SYS_pidfd_send_signal, child->pidfd, SIGSEGV, NULL, 0), 0);
 	while (child->channel.fd >= 0)
 		assert_int_equal(child_next(child, clock_ms(), &line, &length), CHILD_NOTHING);
 	assert_int_equal(child_next(child, clock_ms() + GENEROUS_MS, &line, &length), CHILD_NOTHING);

@@ -10,9 +10,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* Reads parent and session of a process from /proc/PID/stat: "PID (name) state ppid pgrp session …". The name may
- * contain any character, even parentheses, so the fields are read after the last ')'. */
-static bool parent_and_session(const char *pid, pid_t *parent, pid_t *session)
+/* Reads parent, process group and session of a process from /proc/PID/stat: "PID (name) state ppid pgrp session …". The
+ * name may contain any character, even parentheses, so the fields are read after the last ')'. */
+static bool relations_of(const char *pid, pid_t *parent, pid_t *group, pid_t *session)
 {
 	char path[64], text[1024];
 	const char *end;
@@ -26,21 +26,22 @@ static bool parent_and_session(const char *pid, pid_t *parent, pid_t *session)
 	fclose(file);
 	text[length] = '\0';
 	end = strrchr(text, ')');
-	return end != NULL && sscanf(end + 1, " %*c %d %*d %d", parent, session) == 2;
+	return end != NULL && sscanf(end + 1, " %*c %d %d %d", parent, group, session) == 3;
 }
 
 int leftover_processes_kill(void)
 {
 	DIR *proc = opendir("/proc");
 	struct dirent *entry;
-	pid_t self = getpid(), own = getsid(0), parent, session;
+	pid_t self = getpid(), own = getsid(0), own_group = getpgrp(), parent, group, session;
 	int found = 0;
 
 	while (proc != NULL && (entry = readdir(proc)) != NULL) {
 		pid_t pid = (pid_t)strtol(entry->d_name, NULL, 10);
 
 		if (!isdigit((unsigned char)entry->d_name[0]) ||
-		    !parent_and_session(entry->d_name, &parent, &session) || parent != self || session == own)
+		    !relations_of(entry->d_name, &parent, &group, &session) || parent != self ||
+		    (session == own && (group == pid || group == own_group)))
 			continue;
 		found++;
 		kill(pid, SIGKILL);

@@ -20,10 +20,11 @@
 
 #include "workers/pool/lane.h"
 #include "workers/pool/machine_resources.h"
+#include "workers/sandbox/containment.h"
 
 struct pool {
 	struct pool_shared shared;
-	char *python;
+	char *python, *root;
 	bool warm;               /* pool_warm */
 	int spares;              /* number of spare runners that a warm pool keeps ready */
 	int wake, timer;         /* eventfd, timerfd */
@@ -75,6 +76,7 @@ static void free_pool(struct pool *pool)
 	close_loop(pool);
 	free(pool->shared.device);
 	free(pool->python);
+	free(pool->root);
 	free(pool->shared.lanes);
 	free(pool);
 }
@@ -86,6 +88,7 @@ static void lay_out(struct pool *pool, const struct pool_options *options)
 
 	shared->device = copy_text(options->device);
 	pool->python = copy_text(options->python);
+	pool->root = copy_text(options->root == NULL ? "" : options->root);
 	shared->timeout_s = options->timeout_s;
 	shared->staged = options->staged;
 	shared->judge = options->judge;
@@ -109,11 +112,12 @@ struct pool *pool_open(const struct pool_options *options, struct err *err)
 	shared = &pool->shared;
 	lay_out(pool, options);
 	if (open_loop(pool, err) != 0 ||
-	    zygote_open(&shared->runners, pool->python, shared->device, shared->lane_count + pool->spares,
-			     shared->threads, shared->epoll, err) != 0) {
+	    zygote_open(&shared->runners, pool->python, shared->device, pool->root, shared->lane_count + pool->spares,
+			shared->threads, shared->epoll, err) != 0) {
 		free_pool(pool);
 		return NULL;
 	}
+	shared->runners.required = options->required;
 	provider_open(&shared->provider, pool->python, shared->device, shared->threads, shared->epoll,
 		      shared->timeout_s);
 	if (options->libraries)
@@ -298,6 +302,18 @@ static bool worth_keeping(const struct answer *answer, const struct verdict *ver
 	return !reason_is_transient(verdict->reason) && !answer->accident;
 }
 
+/* Returns what references can reach, or NULL if no zygote has reported it yet. */
+static const char *containment_of(const struct pool *pool, struct arena *arena)
+{
+	char text[CONTAINMENT_TEXT];
+	uint32_t layers;
+
+	if (!pool_layers(pool, &layers))
+		return NULL;
+	containment_write(layers, text);
+	return arena_string(arena, text);
+}
+
 bool pool_next(struct pool *pool, struct arena *arena, struct pool_result *out)
 {
 	struct answer *answer = answers_pop(&pool->shared.answers);
@@ -319,6 +335,7 @@ bool pool_next(struct pool *pool, struct arena *arena, struct pool_result *out)
 					    .message = arena_string(arena, err.text)};
 	verdict->torch = pool->shared.runners.torch[0] == '\0' ? NULL : arena_string(arena, pool->shared.runners.torch);
 	verdict->cuda = pool->shared.runners.cuda[0] == '\0' ? NULL : arena_string(arena, pool->shared.runners.cuda);
+	verdict->containment = containment_of(pool, arena);
 	verdict->seconds = answer->seconds;
 	verdict->time = answer->time;
 	*out = (struct pool_result){answer->owner, answer->job, verdict,
@@ -347,6 +364,12 @@ int pool_spares(const struct pool *pool)
 const char *pool_torch(const struct pool *pool)
 {
 	return pool->shared.runners.torch[0] == '\0' ? NULL : pool->shared.runners.torch;
+}
+
+bool pool_layers(const struct pool *pool, uint32_t *out)
+{
+	*out = pool->shared.runners.layers;
+	return pool->shared.runners.torch[0] != '\0';
 }
 
 void pool_cancel(struct pool *pool, const void *owner)

@@ -29,6 +29,7 @@ struct pool_options {
 	int lanes;               /* at least 1 */
 	double timeout_s;        /* time limit for a case, including all runs and the comparisons */
 	bool staged;             /* copy tensors through host memory even where CUDA IPC works (for tests) */
+	const char *required;    /* what references must not reach (workers/sandbox/containment.h); NULL: nothing */
 	int spares;              /* number of spare runners that a warm pool keeps ready; 0: SPARES_CPU or SPARES_GPU */
 };
 
@@ -73,6 +74,9 @@ int pool_spares(const struct pool *pool);  /* number of runners that are ready a
 
 /* Returns the version of torch that the zygote reported, or NULL if no zygote has started yet. */
 const char *pool_torch(const struct pool *pool);
+/* Sets `out` to the layers of the sandbox that hold for references (workers/sandbox/sandbox.h). Returns false if they
+ * are not known yet. */
+bool pool_layers(const struct pool *pool, uint32_t *out);
 
 /* Kills all processes of the pool, reaps them for at most a second, and frees the pool. */
 void pool_close(struct pool *pool);

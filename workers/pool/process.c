@@ -63,6 +63,9 @@ static int spawn(struct process *process, const char *path, char *const argv[], 
 	for (int i = 0; i < count; i++)
 		if ((rc = posix_spawn_file_actions_adddup2(&actions, copies[i], i)) != 0)
 			goto leave;
+	/* Descriptors that this program inherited, from the user's shell for example, are not for its workers. */
+	if ((rc = posix_spawn_file_actions_addclosefrom_np(&actions, count)) != 0)
+		goto leave;
 	rc = posix_spawn(&process->pid, path, &actions, &attributes, argv, envp);
 leave:
 	posix_spawnattr_destroy(&attributes);

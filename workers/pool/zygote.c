@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -15,10 +16,13 @@
 #include "base/arena.h"
 #include "base/file.h"
 #include "base/json.h"
+#include "base/library_path.h"
 #include "base/trace.h"
 #include "workers/pool/environment.h"
 #include "workers/pool/leftover_processes.h"
 #include "workers/pool/machine_resources.h"
+#include "workers/sandbox/containment.h"
+#include "workers/sandbox/sandbox.h"
 
 enum {
 	/* Time limit for a zygote to import torch, and for a runner to become ready. The limit is long, because disks
@@ -99,14 +103,23 @@ static int make_pipe(int epoll, int ends[2], struct err *err)
 
 /* ---- the zygote ---- */
 
-int zygote_open(struct zygote *runners, const char *python, const char *device, int places, int threads,
-		     int epoll, struct err *err)
+int zygote_open(struct zygote *runners, const char *python, const char *device, const char *root, int places,
+		int threads, int epoll, struct err *err)
 {
-	*runners = (struct zygote){
-	    .python = python, .device = device, .threads = threads, .epoll = epoll, .pipe = -1, .zygote = {0, -1}};
+	static const char library[] = "libreftest_sandbox.so";
+
+	*runners = (struct zygote){.python = python,
+				   .device = device,
+				   .root = root == NULL ? "" : root,
+				   .threads = threads,
+				   .epoll = epoll,
+				   .pipe = -1,
+				   .zygote = {0, -1}};
 	channel_open(&runners->channel, -1);
 	if (machine_script("runner.py", "REFTEST_RUNNER", runners->script, sizeof runners->script, err) != 0)
 		return -1;
+	if (library_path(library, runners->sandbox, sizeof runners->sandbox) != 0)
+		return err_set(err, "%s, without which no reference may run, is missing: run make", library);
 	runners->room =
 	    6 * places + 2; /* room for used, spare and ending runners; on a GPU a runner ends slowly */
 	runners->children = calloc((size_t)runners->room, sizeof *runners->children);
@@ -114,7 +127,7 @@ int zygote_open(struct zygote *runners, const char *python, const char *device, 
 		die_no_memory();
 	for (int i = 0; i < runners->room; i++) {
 		channel_open(&runners->children[i].channel, -1);
-		runners->children[i].pipe = -1;
+		runners->children[i].pipe = runners->children[i].pidfd = -1;
 	}
 	return 0;
 }
@@ -129,6 +142,8 @@ static int launch(struct zygote *runners, int socket, int output, struct err *er
 			runners->script,
 			(char *)(uintptr_t)runners->device,
 			threads,
+			runners->sandbox,
+			(char *)(uintptr_t)runners->root,
 			NULL};
 	const int fds[] = {-1, output, output, socket};
 	struct epoll_event event = {.events = EPOLLIN};
@@ -176,17 +191,18 @@ static void free_slot(struct child *child)
 	channel_close(&child->channel);
 	if (child->pipe >= 0)
 		close(child->pipe);
+	if (child->pidfd >= 0)
+		close(child->pidfd);
 	buf_free(&child->printed);
-	*child = (struct child){.state = CHILD_NONE, .pipe = -1};
+	*child = (struct child){.state = CHILD_NONE, .pipe = -1, .pidfd = -1};
 	channel_open(&child->channel, -1);
 }
 
+/* Kills a runner. The zygote kills the processes that the runner started. */
 static void kill_child(const struct child *child)
 {
-	if (child->pid == 0 || child->ended)
-		return;
-	kill(-child->pid, SIGKILL);
-	kill(child->pid, SIGKILL);
+	if (child->pidfd >= 0 && !child->ended)
+		syscall(SYS_pidfd_send_signal, child->pidfd, SIGKILL, NULL, 0);
 }
 
 static int fork_child(struct zygote *runners, int slot, struct err *err)
@@ -371,10 +387,15 @@ static void copy_text(char *out, size_t size, const cJSON *object, const char *k
 static void on_forked(struct zygote *runners, int64_t slot, int64_t pid)
 {
 	struct child *child = slot >= 0 && slot < runners->room ? &runners->children[slot] : NULL;
+	int pidfd = channel_take_fd(&runners->channel);
 
-	if (child == NULL || child->state == CHILD_NONE || pid <= 1)
+	if (child == NULL || child->state == CHILD_NONE || pid <= 1 || child->pidfd >= 0) {
+		if (pidfd >= 0)
+			close(pidfd);
 		return;
+	}
 	child->pid = (pid_t)pid;
+	child->pidfd = pidfd;
 	if (child->state == CHILD_FORKING)
 		child->state = child->ready ? CHILD_SPARE : CHILD_WARMING;
 	else if (child->state == CHILD_ENDING)
@@ -397,6 +418,20 @@ static void on_exit_of(struct zygote *runners, int64_t pid, int64_t status)
 		reap(runners, child);
 }
 
+/* Refuses to run references that could reach more than the user allows. */
+static int check_containment(const struct zygote *runners, struct err *err)
+{
+	char text[CONTAINMENT_TEXT];
+
+	containment_write(runners->layers, text);
+	if (containment_suffices(text, runners->required))
+		return 0;
+	return err_set(err,
+		       "no reference runs, because --require-containment %s is not met on this machine (missing: %s); "
+		       "`reftest doctor` says what references could reach",
+		       runners->required, text);
+}
+
 /* Handles a message of the zygote. Returns -1 if the zygote reports that it cannot work. */
 static int on_zygote_line(struct zygote *runners, const char *line, size_t length, struct err *err)
 {
@@ -410,6 +445,8 @@ static int on_zygote_line(struct zygote *runners, const char *line, size_t lengt
 	if (hello != NULL) {
 		copy_text(runners->torch, sizeof runners->torch, hello, "torch");
 		copy_text(runners->cuda, sizeof runners->cuda, hello, "cuda");
+		runners->layers = json_integer(json_member(hello, "layers"), &more) ? (uint32_t)more & SANDBOX_ALL : 0;
+		rc = check_containment(runners, err);
 		runners->up = true;
 		runners->deadline_ms = 0;
 	} else if (json_integer(json_member(message, "forked"), &number) &&
@@ -519,7 +556,7 @@ static int on_zygote_end(struct zygote *runners, int status, int64_t now_ms, str
 	runners->deadline_ms = 0;
 	runners->orphans_ms = now_ms;
 	tail = (int)(runners->said.length < 1000 ? runners->said.length : 1000);
-	if (!was_up && runners->failures++ >= (process_was_killed(status) ? FAILURES_MAX : 0))
+	if (runners->failures++ >= (was_up || process_was_killed(status) ? FAILURES_MAX : 0))
 		return err_set(err, "%s does not start as a runner (%s): %.*s", runners->python,
 			       process_end(status).text, tail,
 			       tail == 0 ? "" : runners->said.data + runners->said.length - (size_t)tail);

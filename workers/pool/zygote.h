@@ -29,7 +29,8 @@ enum child_state {
 
 struct child {
 	enum child_state state;
-	pid_t pid;              /* 0: not known yet */
+	pid_t pid;              /* in the zygote's PID namespace, so only a name for messages; 0: not known yet */
+	int pidfd;              /* -1: not known yet */
 	struct channel channel;
 	int pipe;               /* pipe with the runner's stdout and stderr; -1: closed */
 	struct buf printed;     /* the end of the text that the runner printed */
@@ -47,7 +48,9 @@ enum { RUNNER_POOL_PRINTED = 64 << 10 }; /* number of bytes that are kept of a r
 
 struct zygote {
 	const char *python, *device; /* not owned */
+	const char *root;            /* of the dataset, which references must not see; not owned */
 	char script[4096];           /* runner.py */
+	char sandbox[4096];          /* libreftest_sandbox.so */
 	int threads;                 /* number of CPU threads that torch uses in each runner */
 	int epoll;                   /* not owned */
 	struct process zygote;
@@ -60,12 +63,14 @@ struct zygote {
 	int64_t orphans_ms;          /* time of the next search for orphaned processes; 0: there are none */
 	struct child *children;
 	int room;                    /* slots */
+	const char *required;        /* what references must not reach; NULL: nothing; not owned */
+	uint32_t layers;             /* the layers of the sandbox that hold for each runner (workers/sandbox/sandbox.h) */
 	char torch[64], cuda[32];    /* versions reported by the zygote; cuda "": torch was built without CUDA */
 };
 
 /* Starts no process. `places` is the maximum number of runners, used and spare ones together. */
-int zygote_open(struct zygote *runners, const char *python, const char *device, int places, int threads,
-		     int epoll, struct err *err);
+int zygote_open(struct zygote *runners, const char *python, const char *device, const char *root, int places,
+		int threads, int epoll, struct err *err);
 /* Kills the zygote and all runners, and reaps them for at most a second. */
 void zygote_close(struct zygote *runners);
 

@@ -23,14 +23,18 @@ changes() {
 	expect_status norm failed numeric
 }
 
+# References can only read files of the system and of the interpreter. The folders of shared libraries belong to them.
+mkdir "$work/visible"
+export LD_LIBRARY_PATH="$work/visible"
+
 # The reference reads a file.
-echo 1e-6 >"$work/eps"
-changes "$work/eps" 1e-1 "'open'" <<P
+echo 1e-6 >"$work/visible/eps"
+changes "$work/visible/eps" 1e-1 "'open'" <<P
 import torch
 
 
 def eps():
-    return float(open("$work/eps").read())
+    return float(open("$work/visible/eps").read())
 
 
 def run(hidden_states, weight):
@@ -39,12 +43,11 @@ P
 
 # The reference imports a module outside the dataset. Python writes no byte code for the module, because byte code would
 # hide an edit within the same second.
-mkdir "$work/modules"
-echo 'EPS = 1e-6' >"$work/modules/helper.py"
-changes "$work/modules/helper.py" 'EPS = 1e-1  # another' "'import sys'" <<P
+echo 'EPS = 1e-6' >"$work/visible/helper.py"
+changes "$work/visible/helper.py" 'EPS = 1e-1  # another' "'import sys'" <<P
 import sys
 import torch
-sys.path.insert(0, "$work/modules")
+sys.path.insert(0, "$work/visible")
 sys.dont_write_bytecode = True
 import helper
 

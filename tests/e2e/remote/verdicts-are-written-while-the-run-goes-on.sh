@@ -29,7 +29,7 @@ held() { grep -q '^HELD ' "$work/http.log"; }
 kept() { # kept DEFINITION: expects that the verdicts of the definition are in the local cache
 	REFTEST_REMOTE= "$reftest" verify --device "$device" --sizes small --jobs 1 --cached-only "$1" >/dev/null 2>&1
 }
-until_true test -e "$work/running" # the second definition's reference waits for its signal
+until_true test -s "$work/starts" # the second definition's reference waits for its signal
 until_true held # the first definition's verdicts are being sent before the run has ended
 helper=
 for child in $(cat "/proc/$program/task/$program/children"); do
@@ -58,7 +58,7 @@ all=$(value "s['cases_cached']")
 # The remote needs longer for each verdict than a run waits at its end; the run is not delayed.
 before=$(value "len(d['tiny_gemm']['cases'])") # the number of cases that run first
 : >"$work/http.log"
-rm "$work/go" "$work/running"
+rm "$work/go" "$work/starts"
 REFTEST_REMOTE=$http/unhurried?timeout=5
 begin verify --device "$device" --sizes small --jobs 1 --timeout 300 --force tiny_gemm waits
 taken() { [ "$(grep -c '^PUT /unhurried/ac/.* 200$' "$work/http.log")" = $((2 * before)) ]; }

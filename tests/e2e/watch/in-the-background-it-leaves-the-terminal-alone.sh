@@ -5,6 +5,7 @@
 . "$(dirname "$0")/../harness.sh"
 command -v tmux >/dev/null 2>&1 || skip "there is no tmux here"
 command -v bash >/dev/null 2>&1 || skip "there is no bash here"
+with_gates
 given tiny_norm tiny_gemm
 . "$top/tests/e2e/terminal.sh"
 has() { grep -qE -e "$1" "$work/out"; }
@@ -36,13 +37,8 @@ shows '2 passed  \| enter stale'
 terminal send-keys -t test a # a key, without Enter after it
 shows '7 cases run, 0 cached'
 define slow <<PYTHON
-import os
-import time
-
-
 def run(hidden_states, weight):
-    while not os.path.exists("$work/go"):
-        time.sleep(0.01)
+    gate("$work/started", "$work/go")
     return hidden_states
 PYTHON
 shows '\| 0 of 1: slow  '

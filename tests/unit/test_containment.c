@@ -1,0 +1,92 @@
+/* test_containment - what missing layers of the sandbox mean, as text. */
+#include "workers/sandbox/containment.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "cli/shared_options.h"
+#include "workers/sandbox/sandbox.h"
+
+static void every_gap_is_a_choice_of_the_option(void **state)
+{
+	const struct sandbox_gap *gap;
+	char names[512] = "full";
+
+	(void)state;
+	for (int i = 0; (gap = sandbox_gap(i)) != NULL; i++) {
+		strcat(strcat(names, "|"), gap->name);
+		assert_true((gap->closed_by & SANDBOX_ALL) != 0 && (gap->closed_by & ~(uint32_t)SANDBOX_ALL) == 0);
+	}
+	assert_string_equal(names, GAPS);
+}
+
+static void a_gap_is_open_only_if_every_layer_against_it_is_missing(void **state)
+{
+	const struct sandbox_gap *gap;
+
+	(void)state;
+	for (int i = 0; (gap = sandbox_gap(i)) != NULL; i++) {
+		assert_true(sandbox_gap_is_open(gap, 0));
+		assert_true(sandbox_gap_is_open(gap, SANDBOX_ALL & ~gap->closed_by));
+		for (uint32_t layer = 1; layer < SANDBOX_ALL; layer <<= 1)
+			assert_int_equal(sandbox_gap_is_open(gap, layer), (gap->closed_by & layer) == 0);
+	}
+	for (uint32_t layer = 1; layer < SANDBOX_ALL; layer <<= 1)
+		assert_non_null(sandbox_layer_name(layer));
+}
+
+static void layers_are_written_as_open_gaps(void **state)
+{
+	char names[CONTAINMENT_TEXT], sentences[CONTAINMENT_SENTENCES];
+
+	(void)state;
+	containment_write(SANDBOX_ALL, names);
+	assert_string_equal(names, "full");
+	containment_write_sentences(SANDBOX_ALL, sentences);
+	assert_string_equal(sentences, "");
+	containment_write(SANDBOX_ALL & ~(uint32_t)(SANDBOX_TMP | SANDBOX_MEMORY_LIMIT | SANDBOX_USER), names);
+	assert_string_equal(names, "disk,memory");
+	containment_write_sentences(SANDBOX_ALL & ~(uint32_t)SANDBOX_TMP, sentences);
+	assert_string_equal(sentences, "references can fill the disk with temporary files");
+	containment_write(0, names); /* all names fit */
+	assert_non_null(strstr(names, "disk,memory"));
+	containment_write_sentences(0, sentences);
+	assert_non_null(strstr(sentences, "this machine's memory"));
+}
+
+static void what_is_required_is_compared_word_by_word(void **state)
+{
+	static const struct {
+		const char *text, *required;
+		bool suffices;
+	} rows[] = {
+	    {"full", NULL, true},          {NULL, NULL, true},
+	    {"files", NULL, true},         {"full", "full", true},
+	    {"full", "files,disk", true},  {NULL, "files", false}, /* unknown */
+	    {NULL, "full", false},         {"memory", "full", false},
+	    {"memory", "memory", false},   {"memory", "files,memory", false},
+	    {"memory", "files,disk", true}, {"process_memory", "memory", true}, /* part of a word is no word */
+	    {"files,memory", "disk,memory", false},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+		assert_int_equal(containment_suffices(rows[i].text, rows[i].required), rows[i].suffices);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+	    cmocka_unit_test(every_gap_is_a_choice_of_the_option),
+	    cmocka_unit_test(a_gap_is_open_only_if_every_layer_against_it_is_missing),
+	    cmocka_unit_test(layers_are_written_as_open_gaps),
+	    cmocka_unit_test(what_is_required_is_compared_word_by_word),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,482 @@
+#include "workers/sandbox/sandbox.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "workers/sandbox/sandbox_internal.h"
+
+#define SHOWN __attribute__((visibility("default")))
+
+enum {
+	KEEPER_STACK = 16 << 10,
+	KEEPERS_MAX = 1024,
+	TRIALS_MAX = SANDBOX_LAYERS,
+	DROPPED = 1 << 30 /* in the answer of a trial: the other bits are layers that failed, not layers that hold */
+};
+
+/* A process that keeps a PID namespace alive. Its memory is that of the zygote, except its stack. */
+struct keeper {
+	pid_t pid;
+	void *stack;
+};
+
+struct sandbox {
+	uint32_t layers;                    /* those that hold for a runner */
+	struct sandbox_paths readable, devices;
+	bool gpu;
+	const char *folder;                 /* where a runner's own filesystem for temporary files is mounted */
+	int self;                           /* pidfd of the zygote; -1 */
+	pid_t parent;                       /* the parent that a runner sees */
+	struct keeper keepers[KEEPERS_MAX];
+};
+
+/* ---- lists of paths ---- */
+
+void sandbox_paths_add(struct sandbox_paths *list, const char *path)
+{
+	char **items = realloc(list->items, ((size_t)list->count + 1) * sizeof *items);
+	char *copy = strdup(path);
+
+	if (items == NULL || copy == NULL)
+		abort();
+	list->items = items;
+	items[list->count++] = copy;
+}
+
+void sandbox_paths_free(struct sandbox_paths *list)
+{
+	for (int i = 0; i < list->count; i++)
+		free(list->items[i]);
+	free(list->items);
+	*list = (struct sandbox_paths){0};
+}
+
+/* Is `path` below `folder`, or the folder itself? */
+static bool is_below(const char *path, const char *folder)
+{
+	size_t length = strlen(folder);
+
+	while (length > 0 && folder[length - 1] == '/')
+		length--;
+	return strncmp(path, folder, length) == 0 && (path[length] == '/' || path[length] == '\0');
+}
+
+/* May a reference see everything below `path`? Not if a hidden directory is below it. Links are resolved. */
+static bool may_show(const char *path, const char *const *hidden, int hidden_count)
+{
+	char *real = realpath(path, NULL);
+	bool may = real != NULL && path[0] == '/' && strcmp(real, "/") != 0;
+
+	for (int i = 0; may && i < hidden_count; i++) {
+		char *place = realpath(hidden[i], NULL);
+
+		may = place == NULL || !is_below(place, real);
+		free(place);
+	}
+	free(real);
+	return may;
+}
+
+/* ---- namespaces of the zygote ---- */
+
+static int write_text(const char *path, const char *text)
+{
+	int fd = open(path, O_WRONLY | O_CLOEXEC);
+	ssize_t length = (ssize_t)strlen(text);
+
+	if (fd < 0)
+		return -1;
+	bool written = write(fd, text, (size_t)length) == length;
+
+	close(fd);
+	return written ? 0 : -1;
+}
+
+static int map_one(const char *path, unsigned id)
+{
+	char text[64];
+
+	snprintf(text, sizeof text, "%u %u 1\n", id, id);
+	return write_text(path, text);
+}
+
+/* Creates a user namespace in which this user and this group have the same numbers as outside. All others have none,
+ * so root, too, can only read what its own user or everybody may read. */
+static int enter_user_namespace(void)
+{
+	unsigned uid = geteuid(), gid = getegid();
+
+	if (unshare(CLONE_NEWUSER) != 0)
+		return -1;
+	return map_one("/proc/self/uid_map", uid) == 0 && write_text("/proc/self/setgroups", "deny") == 0
+		   ? map_one("/proc/self/gid_map", gid)
+		   : -1;
+}
+
+/* Moves this process to new namespaces: those of `wanted` that the kernel grants. Returns the layers that hold, or
+ * DROPPED with the layer that failed when it could not be undone. */
+static uint32_t isolate(const struct sandbox *sandbox, uint32_t wanted)
+{
+	static const struct {
+		uint32_t layer;
+		int flag;
+	} namespaces[] = {{SANDBOX_NETWORK, CLONE_NEWNET}, {SANDBOX_IPC, CLONE_NEWIPC}, {SANDBOX_UTS, CLONE_NEWUTS},
+			  {SANDBOX_MOUNT, CLONE_NEWNS}, {SANDBOX_PID, CLONE_NEWPID}};
+	uint32_t held = 0;
+
+	if ((wanted & SANDBOX_USER) != 0) {
+		if (enter_user_namespace() != 0)
+			return DROPPED | SANDBOX_USER;
+		held |= SANDBOX_USER;
+	}
+	for (size_t i = 0; i < sizeof namespaces / sizeof *namespaces; i++)
+		if ((wanted & namespaces[i].layer) != 0 && unshare(namespaces[i].flag) == 0)
+			held |= namespaces[i].layer;
+	if ((held & SANDBOX_MOUNT) != 0 && view_build(&sandbox->readable, &sandbox->devices, sandbox->folder) != 0)
+		return DROPPED | SANDBOX_MOUNT;
+	return held;
+}
+
+/* Ends this process in the same way as its child, which has the same work. */
+static void end_like(pid_t child)
+{
+	int status = 0;
+
+	syscall(SYS_close_range, 0, ~0U, 0);
+	while (waitpid(child, &status, 0) != child)
+		if (errno != EINTR)
+			_exit(1);
+	if (WIFSIGNALED(status)) {
+		signal(WTERMSIG(status), SIG_DFL);
+		kill(getpid(), WTERMSIG(status));
+	}
+	_exit(WIFEXITED(status) ? WEXITSTATUS(status) : 1);
+}
+
+/* Ends this process if its parent ends or has ended already. `parent` is the expected result of getppid. */
+static void end_with(pid_t parent)
+{
+	prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
+	if (getppid() != parent)
+		_exit(1);
+}
+
+/* Continues as the first process of the new PID namespace; the calling process only waits for it. The end of this
+ * first process ends all others of the namespace. */
+static int enter_pid_namespace(void)
+{
+	pid_t child = fork();
+
+	if (child < 0)
+		return -1;
+	if (child > 0)
+		end_like(child);
+	end_with(0); /* 0: a parent outside of the namespace */
+	return 0;
+}
+
+/* Without PID namespaces a runner sees this process, so its memory is closed. With them it stays open, because the
+ * kernel lets nobody enter the PID namespace of a process whose memory is closed, as that of the keepers would be. */
+static int open_self(struct sandbox *sandbox)
+{
+	sandbox->parent = getpid();
+	if ((sandbox->layers & SANDBOX_PID) == 0)
+		return prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
+	if (enter_pid_namespace() != 0)
+		return -1;
+	sandbox->parent = 0;
+	if ((sandbox->layers & SANDBOX_MOUNT) != 0)
+		view_mount_proc(); /* without it, zygote and runners see the /proc of the machine */
+	sandbox->self = (int)syscall(SYS_pidfd_open, getpid(), 0);
+	return sandbox->self < 0 ? -1 : 0;
+}
+
+/* ---- runners ---- */
+
+/* The first process of a runner's PID namespace. It shares the memory of the zygote, so it does nothing but wait, with
+ * all signals blocked. */
+static int keep(void *unused)
+{
+	(void)unused;
+	syscall(SYS_prctl, PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
+	for (;;)
+		syscall(SYS_rt_sigsuspend, &(uint64_t){~(uint64_t)0}, sizeof(uint64_t));
+	return 0;
+}
+
+static pid_t start_keeper(struct keeper *keeper)
+{
+	sigset_t all, before;
+
+	keeper->stack = mmap(NULL, KEEPER_STACK, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	if (keeper->stack == MAP_FAILED)
+		return -1;
+	sigfillset(&all);
+	sigprocmask(SIG_BLOCK, &all, &before);
+	keeper->pid = clone(keep, (char *)keeper->stack + KEEPER_STACK, CLONE_VM | CLONE_FILES | CLONE_FS | CLONE_NEWPID,
+			    NULL);
+	sigprocmask(SIG_SETMASK, &before, NULL);
+	if (keeper->pid < 0)
+		munmap(keeper->stack, KEEPER_STACK);
+	return keeper->pid;
+}
+
+/* Waits until a keeper has ended. The keeper ends only after the runner has been reaped. */
+static void reap_keeper(struct keeper *keeper)
+{
+	kill(keeper->pid, SIGKILL);
+	while (waitpid(keeper->pid, NULL, __WALL) < 0 && errno == EINTR)
+		;
+	munmap(keeper->stack, KEEPER_STACK);
+	*keeper = (struct keeper){0};
+}
+
+static struct keeper *find_keeper(struct sandbox *sandbox, pid_t pid)
+{
+	for (int i = 0; i < KEEPERS_MAX; i++)
+		if (sandbox->keepers[i].pid == pid)
+			return &sandbox->keepers[i];
+	return NULL;
+}
+
+SHOWN pid_t sandbox_before_fork(struct sandbox *sandbox)
+{
+	struct keeper *keeper = find_keeper(sandbox, 0);
+	int pidfd;
+
+	if ((sandbox->layers & SANDBOX_PID) == 0)
+		return 0;
+	if (keeper == NULL || start_keeper(keeper) < 0)
+		return -1;
+	pidfd = (int)syscall(SYS_pidfd_open, keeper->pid, 0);
+	if (pidfd < 0 || setns(pidfd, CLONE_NEWPID) != 0) {
+		int problem = errno;
+
+		if (pidfd >= 0)
+			close(pidfd);
+		reap_keeper(keeper);
+		errno = problem;
+		return -1;
+	}
+	close(pidfd);
+	return keeper->pid;
+}
+
+SHOWN int sandbox_after_fork(struct sandbox *sandbox)
+{
+	return (sandbox->layers & SANDBOX_PID) == 0 ? 0 : setns(sandbox->self, CLONE_NEWPID);
+}
+
+SHOWN void sandbox_end(struct sandbox *sandbox, pid_t pid)
+{
+	if (pid > 0 && find_keeper(sandbox, pid) != NULL)
+		kill(pid, SIGKILL);
+}
+
+SHOWN void sandbox_reap(struct sandbox *sandbox, pid_t pid)
+{
+	struct keeper *keeper = pid <= 0 ? NULL : find_keeper(sandbox, pid);
+
+	if (keeper != NULL)
+		reap_keeper(keeper);
+}
+
+/* Adds the layers of a runner that its own mount namespace gives. */
+static uint32_t mount_own(uint32_t held, const char *folder)
+{
+	uint32_t layers = 0;
+
+	if ((held & SANDBOX_MOUNT) == 0 || unshare(CLONE_NEWNS) != 0)
+		return 0;
+	if ((held & SANDBOX_PID) != 0)
+		layers |= view_mount_proc_of_runner();
+	if (view_mount_tmp(folder) == 0)
+		layers |= SANDBOX_TMP;
+	return layers;
+}
+
+SHOWN uint32_t sandbox_enter(struct sandbox *sandbox, const char *folder)
+{
+	const uint32_t namespaces =
+	    SANDBOX_USER | SANDBOX_MOUNT | SANDBOX_NETWORK | SANDBOX_IPC | SANDBOX_UTS | SANDBOX_PID;
+	uint32_t held = sandbox->layers & namespaces;
+
+	if (sandbox->self >= 0)
+		close(sandbox->self);
+	held |= mount_own(held, sandbox->folder);
+	held |= limits_apply(sandbox->gpu);
+	if (limits_drop_capabilities() == 0)
+		held |= SANDBOX_NO_CAPABILITIES;
+	if ((held & SANDBOX_PID) == 0)
+		prctl(PR_SET_DUMPABLE, 0, 0, 0, 0); /* other references see this process, so its memory is closed */
+	end_with(sandbox->parent);
+	bool whole = (held & SANDBOX_MOUNT) != 0 && (held & SANDBOX_PROC) != 0;
+
+	held |= landlock_apply(whole, &sandbox->readable, &sandbox->devices, (held & SANDBOX_TMP) != 0 ? sandbox->folder : folder);
+	return held | seccomp_apply(sandbox->gpu);
+}
+
+/* ---- trials ---- */
+
+/* Isolates this process, starts a runner, and writes the layers that hold for the runner to `answer`. */
+static void try_layers(struct sandbox *sandbox, uint32_t wanted, int answer)
+{
+	uint32_t held = isolate(sandbox, wanted);
+	pid_t runner;
+	int status;
+
+	if ((held & DROPPED) != 0)
+		goto leave;
+	sandbox->layers = held;
+	held = DROPPED | SANDBOX_PID;
+	if (open_self(sandbox) != 0 || sandbox_before_fork(sandbox) < 0 || (runner = fork()) < 0)
+		goto leave;
+	if (runner > 0) {
+		waitpid(runner, &status, 0);
+		_exit(0);
+	}
+	held = sandbox_enter(sandbox, "/tmp");
+leave:
+	if (write(answer, &held, sizeof held) != sizeof held)
+		_exit(1);
+	_exit(0);
+}
+
+/* Tries layers in a child process. Returns the answer of try_layers, or DROPPED with all namespaces if it gave none. */
+static uint32_t try_in_child(const struct sandbox *sandbox, uint32_t wanted)
+{
+	uint32_t held = 0;
+	int ends[2];
+	pid_t child;
+
+	if (pipe2(ends, O_CLOEXEC) != 0)
+		return DROPPED | SANDBOX_ALL;
+	child = fork();
+	if (child == 0) {
+		struct sandbox *copy = malloc(sizeof *copy);
+
+		if (copy == NULL)
+			_exit(1);
+		*copy = *sandbox;
+		close(ends[0]);
+		try_layers(copy, wanted, ends[1]);
+	}
+	close(ends[1]);
+	ssize_t got;
+
+	while ((got = read(ends[0], &held, sizeof held)) < 0 && errno == EINTR)
+		;
+	close(ends[0]);
+	while (child > 0 && waitpid(child, NULL, 0) < 0 && errno == EINTR)
+		;
+	return child > 0 && got == sizeof held ? held : DROPPED | SANDBOX_ALL;
+}
+
+/* The layers to try. A layer with which the driver of a GPU does not work is left out here, and is then reported as
+ * missing. */
+static uint32_t layers_to_try(bool gpu)
+{
+	const uint32_t impossible_on_gpu = 0;
+
+	return gpu ? SANDBOX_ALL & ~impossible_on_gpu : SANDBOX_ALL;
+}
+
+/* Finds the layers that this machine grants: tries all of them, and again without those that failed. */
+static uint32_t find_layers(const struct sandbox *sandbox)
+{
+	uint32_t wanted = layers_to_try(sandbox->gpu), answer;
+
+	for (int i = 0; i < TRIALS_MAX; i++) {
+		answer = try_in_child(sandbox, wanted);
+		if ((answer & DROPPED) == 0)
+			return answer;
+		wanted &= ~(answer & ~(uint32_t)DROPPED);
+	}
+	return 0;
+}
+
+static void free_sandbox(struct sandbox *sandbox)
+{
+	sandbox_paths_free(&sandbox->readable);
+	sandbox_paths_free(&sandbox->devices);
+	if (sandbox->self >= 0)
+		close(sandbox->self);
+	free(sandbox);
+}
+
+/* ---- opening ---- */
+
+static struct sandbox *new_sandbox(const char *const *paths, int path_count, const char *const *hidden, int hidden_count,
+				   bool gpu)
+{
+	struct sandbox *sandbox = calloc(1, sizeof *sandbox);
+
+	if (sandbox == NULL)
+		return NULL;
+	sandbox->self = -1;
+	sandbox->gpu = gpu;
+	view_system_paths(&sandbox->readable, gpu);
+	view_devices(&sandbox->devices, gpu);
+	for (int i = 0; i < path_count; i++)
+		if (may_show(paths[i], hidden, hidden_count))
+			sandbox_paths_add(&sandbox->readable, paths[i]);
+	sandbox->folder = "/tmp";
+	for (int i = 0; i < sandbox->readable.count; i++)
+		if (is_below(sandbox->readable.items[i], "/tmp"))
+			sandbox->folder = "/scratch"; /* an own /tmp would hide the interpreter's files */
+	return sandbox;
+}
+
+SHOWN uint32_t sandbox_probe(bool gpu)
+{
+	struct sandbox *sandbox = new_sandbox(NULL, 0, NULL, 0, gpu);
+	uint32_t layers = sandbox == NULL ? 0 : find_layers(sandbox);
+
+	if (sandbox != NULL)
+		free_sandbox(sandbox);
+	return layers;
+}
+
+SHOWN struct sandbox *sandbox_open(const char *const *paths, int path_count, const char *const *hidden, int hidden_count,
+				   int gpu, char *message, int message_size)
+{
+	const uint32_t namespaces =
+	    SANDBOX_USER | SANDBOX_MOUNT | SANDBOX_NETWORK | SANDBOX_IPC | SANDBOX_UTS | SANDBOX_PID;
+	struct sandbox *sandbox = new_sandbox(paths, path_count, hidden, hidden_count, gpu != 0);
+
+	if (sandbox == NULL)
+		return NULL;
+	sandbox->layers = find_layers(sandbox);
+	if (isolate(sandbox, sandbox->layers & namespaces) != (sandbox->layers & namespaces) || open_self(sandbox) != 0) {
+		snprintf(message, (size_t)message_size, "the sandbox of references cannot be built, although a trial succeeded: %s",
+			 strerror(errno));
+		free_sandbox(sandbox);
+		return NULL;
+	}
+	return sandbox;
+}
+
+SHOWN uint32_t sandbox_layers(const struct sandbox *sandbox)
+{
+	return sandbox->layers;
+}
+
+SHOWN const char *sandbox_folder(const struct sandbox *sandbox)
+{
+	return sandbox->folder;
+}
+
+SHOWN int sandbox_abi(void)
+{
+	return SANDBOX_ABI;
+}

@@ -1,0 +1,103 @@
+/* sandbox - what a reference can reach. The zygote (python/runner.py) loads this module as libreftest_sandbox.so and
+ * calls it in this order:
+ *
+ *   sandbox_open          once, after the interpreter knows its packages and before torch is imported
+ *   sandbox_before_fork   before each fork of a runner
+ *   sandbox_after_fork    after it, in the zygote
+ *   sandbox_enter         after it, in the runner, before any code of the reference
+ *   sandbox_end           in the zygote, when a runner has ended
+ *   sandbox_reap          in the zygote, after the runner was reaped
+ *
+ * sandbox_open moves the zygote to its own user, mount, network, IPC and UTS namespaces, whose files are a read-only
+ * selection: system libraries, the interpreter with its packages, and devices. Each runner gets its own PID and mount
+ * namespace, with its own /proc and an own /tmp of limited size. It has no capabilities, a Landlock ruleset, a seccomp
+ * filter and resource limits.
+ *
+ * The layers overlap. If this machine refuses some of them, the others stay, and `layers` says which hold: no caller may
+ * assume more. The program also links this module: `reftest doctor` tries every layer, and the tables below give each
+ * possibility that an incomplete set of layers leaves to a reference a name and a sentence. docs/containment.md
+ * describes the result for users. */
+#ifndef REFTEST_WORKERS_SANDBOX_SANDBOX_H
+#define REFTEST_WORKERS_SANDBOX_SANDBOX_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+enum { SANDBOX_ABI = 1 };
+
+/* The layers, as bits. */
+enum sandbox_layer {
+	SANDBOX_USER = 1 << 0,              /* a user namespace of its own: no rights over processes outside */
+	SANDBOX_MOUNT = 1 << 1,             /* a mount namespace whose files are the read-only selection */
+	SANDBOX_NETWORK = 1 << 2,           /* a network namespace without interfaces */
+	SANDBOX_IPC = 1 << 3,               /* an IPC namespace */
+	SANDBOX_UTS = 1 << 4,               /* a UTS namespace (host name) */
+	SANDBOX_PID = 1 << 5,               /* a PID namespace for each runner */
+	SANDBOX_PROC = 1 << 6,              /* a /proc that shows only the processes of this PID namespace */
+	SANDBOX_TMP = 1 << 7,               /* a /tmp in memory for each runner, of limited size */
+	SANDBOX_NO_CAPABILITIES = 1 << 8,   /* no capabilities, and no program can give any */
+	SANDBOX_LANDLOCK_FILES = 1 << 9,    /* Landlock: files (ABI 1) */
+	SANDBOX_LANDLOCK_NETWORK = 1 << 10, /* Landlock: TCP (ABI 4) */
+	SANDBOX_LANDLOCK_SCOPE = 1 << 11,   /* Landlock: signals and abstract sockets (ABI 6) */
+	SANDBOX_SECCOMP = 1 << 12,          /* a filter for system calls that no reference needs; no sockets but local */
+	SANDBOX_NO_SOCKETS = 1 << 13,       /* the filter refuses all sockets, also local ones; not on a GPU */
+	SANDBOX_PROCESS_LIMIT = 1 << 14,    /* a limit for the number of processes */
+	SANDBOX_FILE_LIMIT = 1 << 15,       /* a limit for the size of a file */
+	SANDBOX_MEMORY_LIMIT = 1 << 16      /* a limit for the memory of each process, which the kernel ends first */
+};
+
+enum { SANDBOX_LAYERS = 17, SANDBOX_ALL = (1 << SANDBOX_LAYERS) - 1 };
+
+/* Returns the name of a layer, "user_namespace"; `layer` is one bit. */
+const char *sandbox_layer_name(uint32_t layer);
+
+/* What a reference may be able to do if layers are missing. */
+struct sandbox_gap {
+	const char *name;     /* "network", as in JSON and in the option --require-containment */
+	const char *sentence; /* "references can reach the network" */
+	uint32_t closed_by;   /* the gap is closed if at least one of these layers holds */
+};
+
+/* Returns the gap number `index` of the table, or NULL after the last. */
+const struct sandbox_gap *sandbox_gap(int index);
+bool sandbox_gap_is_open(const struct sandbox_gap *gap, uint32_t layers);
+/* Returns the gap with this name, or NULL. */
+const struct sandbox_gap *sandbox_gap_named(const char *name);
+
+struct sandbox; /* opaque; it lives as long as its process */
+
+/* `paths` are the files and directories that a reference may read besides the system's: the interpreter's prefixes and
+ * packages. `hidden` are directories that no entry of `paths` may contain: the home directory and the dataset. Such
+ * entries are left out. `gpu`: the devices and files of NVIDIA's driver are readable, too. This process must have one
+ * thread. Layers that the machine refuses are left out. Returns NULL with a message if the machine broke a layer that
+ * it had granted a moment before; this process is then unusable. */
+struct sandbox *sandbox_open(const char *const *paths, int path_count, const char *const *hidden, int hidden_count,
+			     int gpu, char *message, int message_size);
+/* The layers that hold for runners, found by a trial in sandbox_open. */
+uint32_t sandbox_layers(const struct sandbox *sandbox);
+/* The folder of each runner's own temporary files: /tmp, or another if the interpreter is below /tmp. */
+const char *sandbox_folder(const struct sandbox *sandbox);
+
+/* Makes the next fork of this process create a runner in a new PID namespace. Returns the pid of the process that keeps
+ * the namespace alive, or 0 if runners have no PID namespace. Returns -1 with errno on error. */
+pid_t sandbox_before_fork(struct sandbox *sandbox);
+/* Makes later forks create ordinary children. Returns 0, or -1 with errno. */
+int sandbox_after_fork(struct sandbox *sandbox);
+/* In the new runner: adds the remaining layers and returns those that hold. `folder` is a directory for temporary
+ * files, used if runners have no /tmp of their own. A layer is missing in the result if it failed; the caller compares
+ * the result with sandbox_layers and ends the runner if a layer is missing. */
+uint32_t sandbox_enter(struct sandbox *sandbox, const char *folder);
+/* Kills all processes of a runner's PID namespace. `keeper` is the result of sandbox_before_fork; 0: does nothing. */
+void sandbox_end(struct sandbox *sandbox, pid_t keeper);
+/* Frees a PID namespace after sandbox_end, and after the runner was reaped: before, this call would never return. */
+void sandbox_reap(struct sandbox *sandbox, pid_t keeper);
+
+/* Tries all layers in a child process and returns those that hold. */
+uint32_t sandbox_probe(bool gpu);
+
+/* Returns the version of Landlock that the kernel has, or 0. */
+int sandbox_landlock_abi(void);
+int sandbox_abi(void);
+
+#endif

@@ -1,0 +1,73 @@
+/* sandbox_gaps - the names of layers, and what a reference can do if layers are missing. */
+#include "workers/sandbox/sandbox.h"
+
+#include <stddef.h>
+#include <string.h>
+
+static const struct {
+	uint32_t layer;
+	const char *name;
+} layers[] = {
+    {SANDBOX_USER, "user_namespace"},
+    {SANDBOX_MOUNT, "mount_namespace"},
+    {SANDBOX_NETWORK, "network_namespace"},
+    {SANDBOX_IPC, "ipc_namespace"},
+    {SANDBOX_UTS, "uts_namespace"},
+    {SANDBOX_PID, "pid_namespace"},
+    {SANDBOX_PROC, "own_proc"},
+    {SANDBOX_TMP, "own_tmp"},
+    {SANDBOX_NO_CAPABILITIES, "no_capabilities"},
+    {SANDBOX_LANDLOCK_FILES, "landlock_files"},
+    {SANDBOX_LANDLOCK_NETWORK, "landlock_network"},
+    {SANDBOX_LANDLOCK_SCOPE, "landlock_scope"},
+    {SANDBOX_SECCOMP, "seccomp"},
+    {SANDBOX_NO_SOCKETS, "no_sockets"},
+    {SANDBOX_PROCESS_LIMIT, "process_limit"},
+    {SANDBOX_FILE_LIMIT, "file_limit"},
+    {SANDBOX_MEMORY_LIMIT, "memory_limit"},
+};
+
+_Static_assert(sizeof layers / sizeof *layers == SANDBOX_LAYERS, "each layer has a name");
+
+static const struct sandbox_gap gaps[] = {
+    {"files", "references can read and change files of your user", SANDBOX_MOUNT | SANDBOX_LANDLOCK_FILES},
+    {"network", "references can reach the network", SANDBOX_NETWORK | SANDBOX_SECCOMP},
+    {"local_services", "references can use local services of your user, by their sockets", SANDBOX_MOUNT | SANDBOX_NO_SOCKETS},
+    {"signals", "references can end other processes of your user", SANDBOX_PID | SANDBOX_LANDLOCK_SCOPE},
+    /* The kernel lets no process look into one of another user namespace or outside of its Landlock domain. */
+    {"process_memory", "references can read the memory of other processes of your user",
+     SANDBOX_USER | SANDBOX_LANDLOCK_FILES},
+    {"process_list", "references can list the processes of this machine", SANDBOX_PROC | SANDBOX_LANDLOCK_FILES},
+    {"ipc", "references can use System V memory and message queues of other processes", SANDBOX_IPC | SANDBOX_SECCOMP},
+    {"capabilities", "references keep the capabilities of your user", SANDBOX_NO_CAPABILITIES},
+    {"kernel", "references can call every interface of the kernel", SANDBOX_SECCOMP},
+    {"processes", "references can start processes without limit", SANDBOX_PROCESS_LIMIT},
+    {"disk", "references can fill the disk with temporary files", SANDBOX_TMP},
+    {"memory", "references can use all of this machine's memory", SANDBOX_MEMORY_LIMIT},
+};
+
+const char *sandbox_layer_name(uint32_t layer)
+{
+	for (size_t i = 0; i < SANDBOX_LAYERS; i++)
+		if (layers[i].layer == layer)
+			return layers[i].name;
+	return NULL;
+}
+
+const struct sandbox_gap *sandbox_gap(int index)
+{
+	return index >= 0 && (size_t)index < sizeof gaps / sizeof *gaps ? &gaps[index] : NULL;
+}
+
+bool sandbox_gap_is_open(const struct sandbox_gap *gap, uint32_t held)
+{
+	return (gap->closed_by & held) == 0;
+}
+
+const struct sandbox_gap *sandbox_gap_named(const char *name)
+{
+	for (size_t i = 0; i < sizeof gaps / sizeof *gaps; i++)
+		if (strcmp(gaps[i].name, name) == 0)
+			return &gaps[i];
+	return NULL;
+}

@@ -1,0 +1,63 @@
+/* sandbox_internal - functions shared by the files behind workers/sandbox/sandbox.h. */
+#ifndef REFTEST_WORKERS_SANDBOX_SANDBOX_INTERNAL_H
+#define REFTEST_WORKERS_SANDBOX_SANDBOX_INTERNAL_H
+
+#include "workers/sandbox/sandbox.h"
+
+#include <stddef.h>
+
+enum {
+	SANDBOX_TMP_MIB = 1024,     /* the size of a runner's /tmp, and of the largest file that a reference may write */
+	SANDBOX_PATH_MAX = 4096,
+	SANDBOX_PROCESSES = 1024,   /* the number of processes and threads of a runner, besides SANDBOX_PER_CORE */
+	SANDBOX_PER_CORE = 16,      /* more of them for each core, because libraries start a thread for each core */
+	SANDBOX_DESCRIPTORS = 4096
+};
+
+/* A list of absolute paths, owned. */
+struct sandbox_paths {
+	char **items;
+	int count;
+};
+
+void sandbox_paths_add(struct sandbox_paths *list, const char *path);
+void sandbox_paths_free(struct sandbox_paths *list);
+
+/* ---- sandbox_view.c ---- */
+
+/* Appends the system's files and directories that a reference may read. */
+void view_system_paths(struct sandbox_paths *list, bool gpu);
+/* Appends the devices that a reference may use. */
+void view_devices(struct sandbox_paths *list, bool gpu);
+/* Replaces all files that this process sees by a read-only selection. `folder` becomes an empty directory. Needs a mount
+ * namespace of its own. On error, returns -1 with errno, and this process must exit. */
+int view_build(const struct sandbox_paths *readable, const struct sandbox_paths *devices, const char *folder);
+/* Mounts a /proc of this process's PID namespace. */
+int view_mount_proc(void);
+/* The same for a runner: without write access to the machine's settings, and with a limit for the number of processes in the namespace. Returns the layers
+ * that hold. */
+uint32_t view_mount_proc_of_runner(void);
+/* Mounts an empty filesystem of limited size. */
+int view_mount_tmp(const char *folder);
+
+/* ---- sandbox_landlock.c ---- */
+
+/* `whole`: the files that this process sees are the selection already. Otherwise the ruleset allows `readable`,
+ * `devices` and this process's own files below /proc. `folder` is writable. Returns the layers that hold. */
+uint32_t landlock_apply(bool whole, const struct sandbox_paths *readable, const struct sandbox_paths *devices,
+			const char *folder);
+
+/* ---- sandbox_seccomp.c ---- */
+
+/* Refuses system calls that no reference needs. Returns the layers that hold. */
+uint32_t seccomp_apply(bool gpu);
+
+/* ---- sandbox_limits.c ---- */
+
+/* Sets the limits of this process and of those that it starts. Returns the layers that hold. */
+uint32_t limits_apply(bool gpu);
+int limits_processes(void); /* the number of processes and threads that a runner may have */
+/* Gives up all capabilities for good. */
+int limits_drop_capabilities(void);
+
+#endif

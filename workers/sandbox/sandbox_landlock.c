@@ -1,0 +1,117 @@
+/* sandbox_landlock - the Landlock ruleset of a runner: read-only files, a writable /tmp, no TCP, and no signals or
+ * abstract sockets to processes outside. The kernel's header of Landlock may be older than this kernel, so the constants
+ * are here (docs.kernel.org/userspace-api/landlock.html). */
+#include "workers/sandbox/sandbox_internal.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+enum {
+	CREATE_RULESET = 444, ADD_RULE = 445, RESTRICT_SELF = 446, /* the same numbers on all architectures */
+	RULESET_VERSION = 1, RULE_PATH_BENEATH = 1
+};
+
+enum {
+	EXECUTE = 1 << 0, WRITE_FILE = 1 << 1, READ_FILE = 1 << 2, READ_DIR = 1 << 3, TRUNCATE = 1 << 14, IOCTL_DEV = 1 << 15,
+	READ = EXECUTE | READ_FILE | READ_DIR,
+	ON_FILES = EXECUTE | WRITE_FILE | READ_FILE | TRUNCATE | IOCTL_DEV, /* the rights that a file can have */
+	DEVICE = READ_FILE | READ_DIR | WRITE_FILE | TRUNCATE | IOCTL_DEV,
+	EVERYTHING = (1 << 16) - 1
+};
+
+struct ruleset {
+	uint64_t files, network, scope;
+};
+
+struct path_rule {
+	uint64_t allowed;
+	int32_t parent;
+} __attribute__((packed));
+
+/* What each version of Landlock added. */
+static const struct version {
+	struct ruleset handled;
+	size_t size; /* of struct ruleset in this version */
+	uint32_t layers;
+} versions[] = {
+    {{(1 << 13) - 1, 0, 0}, 8, SANDBOX_LANDLOCK_FILES},
+    {{(1 << 14) - 1, 0, 0}, 8, SANDBOX_LANDLOCK_FILES},
+    {{(1 << 15) - 1, 0, 0}, 8, SANDBOX_LANDLOCK_FILES},
+    {{(1 << 15) - 1, 3, 0}, 16, SANDBOX_LANDLOCK_FILES | SANDBOX_LANDLOCK_NETWORK},
+    {{(1 << 16) - 1, 3, 0}, 16, SANDBOX_LANDLOCK_FILES | SANDBOX_LANDLOCK_NETWORK},
+    {{(1 << 16) - 1, 3, 3}, 24, SANDBOX_LANDLOCK_FILES | SANDBOX_LANDLOCK_NETWORK | SANDBOX_LANDLOCK_SCOPE},
+};
+
+/* Files of the kernel that libraries read. */
+static const char *const kernel_files[] = {
+    "/proc/cpuinfo", "/proc/meminfo", "/proc/stat", "/proc/filesystems", "/proc/devices", "/proc/version",
+    "/proc/driver", "/proc/sys/vm", "/proc/sys/kernel/osrelease",
+};
+
+int sandbox_landlock_abi(void)
+{
+	long version = syscall(CREATE_RULESET, NULL, (size_t)0, RULESET_VERSION);
+
+	return version < 0 ? 0 : (int)version;
+}
+
+/* Allows `rights` below a path. A path that does not exist needs no rule. */
+static void allow(int ruleset, const char *path, uint64_t rights, uint64_t handled)
+{
+	struct path_rule rule = {rights & handled, open(path, O_PATH | O_CLOEXEC)};
+	struct stat st;
+
+	if (rule.parent < 0)
+		return;
+	if (fstat(rule.parent, &st) == 0 && !S_ISDIR(st.st_mode))
+		rule.allowed &= ON_FILES;
+	syscall(ADD_RULE, ruleset, RULE_PATH_BENEATH, &rule, 0);
+	close(rule.parent);
+}
+
+static void allow_each(int ruleset, const struct sandbox_paths *paths, uint64_t rights, uint64_t handled)
+{
+	for (int i = 0; i < paths->count; i++)
+		allow(ruleset, paths->items[i], rights, handled);
+}
+
+static void allow_selection(int ruleset, const struct sandbox_paths *readable, const struct sandbox_paths *devices,
+			    uint64_t handled)
+{
+	allow_each(ruleset, readable, READ, handled);
+	allow_each(ruleset, devices, DEVICE, handled);
+	for (size_t i = 0; i < sizeof kernel_files / sizeof *kernel_files; i++)
+		allow(ruleset, kernel_files[i], READ_FILE | READ_DIR, handled);
+}
+
+uint32_t landlock_apply(bool whole, const struct sandbox_paths *readable, const struct sandbox_paths *devices, const char *folder)
+{
+	const int newest = sizeof versions / sizeof *versions;
+	int abi = sandbox_landlock_abi();
+
+	if (abi < 1)
+		return 0;
+	const struct version *version = &versions[(abi < newest ? abi : newest) - 1];
+	uint64_t handled = version->handled.files;
+	int ruleset = (int)syscall(CREATE_RULESET, &version->handled, version->size, 0);
+
+	if (ruleset < 0)
+		return 0;
+	if (whole)
+		allow(ruleset, "/", READ, handled);
+	else
+		allow_selection(ruleset, readable, devices, handled);
+	if (whole)
+		allow(ruleset, "/dev", DEVICE, handled);
+	allow(ruleset, "/proc/self", READ | WRITE_FILE | TRUNCATE, handled); /* CUDA's driver names its threads there */
+	if (folder != NULL)
+		allow(ruleset, folder, EVERYTHING, handled);
+	int rc = (int)syscall(RESTRICT_SELF, ruleset, 0);
+
+	close(ruleset);
+	return rc == 0 ? version->layers : 0;
+}

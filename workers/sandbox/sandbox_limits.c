@@ -1,0 +1,111 @@
+/* sandbox_limits - resource limits and capabilities of a runner. */
+#include "workers/sandbox/sandbox_internal.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/capability.h>
+#include <linux/securebits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+enum { PIDS_LEAST = 512 }; /* the kernel accepts no limit of pids below 301 */
+
+int limits_processes(void)
+{
+	long cores = sysconf(_SC_NPROCESSORS_CONF);
+	long most = SANDBOX_PROCESSES + (cores > 0 ? cores : 1) * SANDBOX_PER_CORE;
+
+	return most < PIDS_LEAST ? PIDS_LEAST : (int)most;
+}
+
+/* Lowers a limit. A limit that is lower already stays. */
+static bool lower(__rlimit_resource_t resource, rlim_t most)
+{
+	struct rlimit limit;
+
+	if (getrlimit(resource, &limit) != 0)
+		return false;
+	if (limit.rlim_max == RLIM_INFINITY || limit.rlim_max > most)
+		limit.rlim_max = most;
+	if (limit.rlim_cur == RLIM_INFINITY || limit.rlim_cur > limit.rlim_max)
+		limit.rlim_cur = limit.rlim_max;
+	return setrlimit(resource, &limit) == 0;
+}
+
+/* Returns the number of KiB that a file of /proc states after `key`, or 0. */
+static uint64_t field_kib(const char *path, const char *key)
+{
+	FILE *file = fopen(path, "re");
+	char line[256];
+	uint64_t kib = 0;
+
+	while (file != NULL && fgets(line, sizeof line, file) != NULL)
+		if (strncmp(line, key, strlen(key)) == 0) {
+			kib = strtoull(line + strlen(key), NULL, 10);
+			break;
+		}
+	if (file != NULL)
+		fclose(file);
+	return kib;
+}
+
+/* If memory runs out, the kernel ends this process and those that it starts before all others. */
+static bool die_first(void)
+{
+	int fd = open("/proc/self/oom_score_adj", O_WRONLY | O_CLOEXEC);
+	bool written = fd >= 0 && write(fd, "1000", 4) == 4;
+
+	if (fd >= 0)
+		close(fd);
+	return written;
+}
+
+/* Limits the memory of each process to nine tenths of what is available now. On a GPU there is no limit, because it
+ * would also count the address space that the driver reserves. */
+static uint32_t limit_memory(bool gpu)
+{
+	uint64_t available = field_kib("/proc/meminfo", "MemAvailable:"), used = field_kib("/proc/self/status", "VmData:");
+	bool first = die_first();
+
+	if (gpu || available == 0 || !lower(RLIMIT_DATA, (rlim_t)(used + available / 10 * 9) << 10))
+		return 0;
+	return first ? SANDBOX_MEMORY_LIMIT : 0;
+}
+
+uint32_t limits_apply(bool gpu)
+{
+	uint32_t layers = limit_memory(gpu);
+
+	/* The kernel counts processes for each user and user namespace, but never limits those of root. */
+	if (lower(RLIMIT_NPROC, (rlim_t)limits_processes()) && geteuid() != 0)
+		layers |= SANDBOX_PROCESS_LIMIT;
+	if (lower(RLIMIT_FSIZE, (rlim_t)SANDBOX_TMP_MIB << 20))
+		layers |= SANDBOX_FILE_LIMIT;
+	lower(RLIMIT_CORE, 0);
+	lower(RLIMIT_NOFILE, SANDBOX_DESCRIPTORS);
+	lower(RLIMIT_MSGQUEUE, 0);
+	lower(RLIMIT_SIGPENDING, SANDBOX_DESCRIPTORS);
+	return layers;
+}
+
+int limits_drop_capabilities(void)
+{
+	const int locked = SECBIT_NOROOT | SECBIT_NOROOT_LOCKED | SECBIT_NO_SETUID_FIXUP | SECBIT_NO_SETUID_FIXUP_LOCKED |
+			   SECBIT_KEEP_CAPS_LOCKED | SECBIT_NO_CAP_AMBIENT_RAISE | SECBIT_NO_CAP_AMBIENT_RAISE_LOCKED;
+	struct __user_cap_header_struct head = {_LINUX_CAPABILITY_VERSION_3, 0};
+	struct __user_cap_data_struct none[_LINUX_CAPABILITY_U32S_3] = {{0}};
+
+	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0)
+		return -1;
+	/* A process without capabilities may do neither of these, and needs neither: it can gain none. */
+	prctl(PR_SET_SECUREBITS, locked, 0, 0, 0);
+	for (int i = 0; prctl(PR_CAPBSET_READ, i, 0, 0, 0) >= 0; i++)
+		prctl(PR_CAPBSET_DROP, i, 0, 0, 0);
+	prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0);
+	return (int)syscall(SYS_capset, &head, none);
+}

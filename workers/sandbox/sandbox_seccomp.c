@@ -1,0 +1,131 @@
+/* sandbox_seccomp - the filter for system calls.
+ *
+ * The filter refuses what torch, CUDA, Triton and compilers never call, with an error that a caller can handle. It is a
+ * list of refused calls, because the calls that libraries make change with each release. Calls that are newer than this
+ * table are refused as if the kernel did not have them. The filter is written as a table of instructions; it needs no
+ * library. */
+#include "workers/sandbox/sandbox_internal.h"
+
+#include <errno.h>
+#include <linux/audit.h>
+#include <linux/filter.h>
+#include <linux/sched.h>
+#include <linux/seccomp.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#if defined(__x86_64__)
+#define THIS_ARCHITECTURE AUDIT_ARCH_X86_64
+#elif defined(__aarch64__)
+#define THIS_ARCHITECTURE AUDIT_ARCH_AARCH64
+#endif
+
+enum {
+	NEWEST_CALL = 466, /* removexattrat, Linux 6.13: later calls were not examined */
+	OTHER_ABI = 1 << 30, /* on x86-64 this bit marks the calls of the x32 ABI */
+	TERMINAL_INPUT = 0x5412, TERMINAL_SELECTION = 0x541c, /* ioctls that type into a terminal */
+	NAMESPACES = CLONE_NEWNS | CLONE_NEWCGROUP | CLONE_NEWUTS | CLONE_NEWIPC | CLONE_NEWUSER | CLONE_NEWPID | CLONE_NEWNET
+};
+
+/* Calls that are refused whatever their arguments are. Numbers without a name in older headers are equal on all
+ * architectures. */
+static const int refused[] = {
+    /* other processes */
+    SYS_ptrace, SYS_process_vm_readv, SYS_process_vm_writev, SYS_kcmp, SYS_pidfd_getfd, SYS_process_madvise,
+    SYS_process_mrelease, SYS_migrate_pages, SYS_move_pages,
+    /* memory and messages that other processes can find by a number or name */
+    SYS_shmget, SYS_shmat, SYS_shmctl, SYS_msgget, SYS_msgsnd, SYS_msgrcv, SYS_msgctl, SYS_semget, SYS_semop, SYS_semctl,
+    SYS_semtimedop, SYS_mq_open, SYS_mq_unlink,
+    /* namespaces and mounts */
+    SYS_unshare, SYS_setns, SYS_mount, SYS_umount2, SYS_pivot_root, SYS_chroot, SYS_open_tree, SYS_move_mount, SYS_fsopen,
+    SYS_fsconfig, SYS_fsmount, SYS_fspick, SYS_mount_setattr, 457 /* statmount */, 458 /* listmount */,
+    SYS_open_by_handle_at, SYS_name_to_handle_at, SYS_fanotify_init, SYS_fanotify_mark, SYS_quotactl, SYS_quotactl_fd,
+    /* parts of the kernel with many mistakes in the past, which no reference needs */
+    SYS_bpf, SYS_perf_event_open, SYS_userfaultfd, SYS_io_uring_setup, SYS_io_uring_enter, SYS_io_uring_register,
+    SYS_add_key, SYS_request_key, SYS_keyctl, SYS_memfd_secret, SYS_personality, SYS_lookup_dcookie,
+    /* the machine */
+    SYS_kexec_load, SYS_kexec_file_load, SYS_init_module, SYS_finit_module, SYS_delete_module, SYS_reboot, SYS_swapon,
+    SYS_swapoff, SYS_acct, SYS_syslog, SYS_settimeofday, SYS_clock_settime, SYS_clock_adjtime, SYS_adjtimex,
+    SYS_sethostname, SYS_setdomainname, SYS_vhangup, SYS_nfsservctl,
+#if defined(__x86_64__)
+    SYS_kexec_file_load, SYS_uselib, SYS_iopl, SYS_ioperm, SYS_modify_ldt, SYS_create_module, SYS_sysfs, SYS__sysctl,
+#endif
+};
+
+enum { REFUSED = sizeof refused / sizeof *refused };
+
+#define LOAD(field) BPF_STMT(BPF_LD | BPF_W | BPF_ABS, (unsigned)offsetof(struct seccomp_data, field))
+#define EQUAL(value, yes, no) BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, (unsigned)(value), yes, no)
+#define GREATER(value, yes, no) BPF_JUMP(BPF_JMP | BPF_JGT | BPF_K, (unsigned)(value), yes, no)
+#define ANY_BIT(value, yes, no) BPF_JUMP(BPF_JMP | BPF_JSET | BPF_K, (unsigned)(value), yes, no)
+#define ANSWER(value) BPF_STMT(BPF_RET | BPF_K, (unsigned)(value))
+#define REFUSE ANSWER(SECCOMP_RET_ERRNO | EPERM)
+#define UNKNOWN ANSWER(SECCOMP_RET_ERRNO | ENOSYS)
+#define ALLOW ANSWER(SECCOMP_RET_ALLOW)
+
+#ifdef THIS_ARCHITECTURE
+
+/* Pairs of connected sockets stay. CUDA's driver opens a socket of the family AF_UNIX in each process. */
+static const struct sock_filter no_sockets[] = {EQUAL(SYS_socket, 0, 1), REFUSE};
+static const struct sock_filter local_sockets[] = {
+    EQUAL(SYS_socket, 0, 4), LOAD(args[0]), EQUAL(AF_UNIX, 0, 1), ALLOW, REFUSE,
+};
+
+/* The checks before the list: calls of another architecture, calls that are newer than the table, and calls that
+ * depend on their arguments. clone3 is unknown, because a filter cannot read its flags in memory; the C library then
+ * calls clone. All arguments that are examined are ints, so their lower halves suffice. */
+static const struct sock_filter before[] = {
+    LOAD(arch), EQUAL(THIS_ARCHITECTURE, 1, 0), UNKNOWN, LOAD(nr),
+    ANY_BIT(OTHER_ABI, 1, 0), GREATER(NEWEST_CALL, 0, 1), UNKNOWN,
+    EQUAL(SYS_clone3, 0, 1), UNKNOWN,
+    EQUAL(SYS_clone, 0, 4), LOAD(args[0]), ANY_BIT(NAMESPACES, 0, 1), REFUSE, ALLOW,
+    EQUAL(SYS_prlimit64, 0, 4), LOAD(args[0]), EQUAL(0, 1, 0), REFUSE, ALLOW, /* 0: the calling process */
+    EQUAL(SYS_ioctl, 0, 5), LOAD(args[1]), EQUAL(TERMINAL_INPUT, 1, 0), EQUAL(TERMINAL_SELECTION, 0, 1), REFUSE, ALLOW,
+};
+
+struct program {
+	struct sock_filter filter[256];
+	int count;
+};
+
+static void add(struct program *program, const struct sock_filter *instructions, size_t count)
+{
+	for (size_t i = 0; i < count; i++)
+		program->filter[program->count++] = instructions[i];
+}
+
+#define ADD(program, instructions) add(program, instructions, sizeof(instructions) / sizeof *(instructions))
+
+_Static_assert(sizeof before / sizeof *before + 2 * REFUSED + 6 <= 256, "the program has room for all instructions");
+
+uint32_t seccomp_apply(bool gpu)
+{
+	struct program program = {.count = 0};
+
+	ADD(&program, before);
+	for (int i = 0; i < REFUSED; i++)
+		add(&program, (const struct sock_filter[]){EQUAL(refused[i], 0, 1), REFUSE}, 2);
+	if (gpu)
+		ADD(&program, local_sockets);
+	else
+		ADD(&program, no_sockets);
+	add(&program, (const struct sock_filter[]){ALLOW}, 1);
+
+	const struct sock_fprog given = {(unsigned short)program.count, program.filter};
+
+	if (prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &given) != 0)
+		return 0;
+	return gpu ? SANDBOX_SECCOMP : SANDBOX_SECCOMP | SANDBOX_NO_SOCKETS;
+}
+
+#else
+
+uint32_t seccomp_apply(bool gpu)
+{
+	(void)gpu; /* the table of system calls was not examined for this architecture */
+	return 0;
+}
+
+#endif
