@@ -180,7 +180,7 @@ $(BUILD)/libreftest_remote.so: $(remote_helper) $(BUILD)/obj/remote/message.o $(
 	$(CC) $(link) -shared -o $@ $^ $(remote_libs) $(libs)
 
 # The program loads only the libraries whose digests are compiled into it.
-$(call object,kernels/core/kernels_library.c remote/signing_key.c remote/remote_library.c \
+$(call object,kernels/core/kernels_library.c remote/signing_key.c remote/remote_library.c workers/pool/zygote.c \
 	tests/unit/test_sealed_library.c): $(BUILD)/library_digests.h
 $(BUILD)/library_digests.h: $(filter %.so,$(products)) tools/library_digests.sh
 	tools/library_digests.sh $(BUILD) >$@.new

@@ -17,6 +17,6 @@ digest() { # digest FILE
 	head -c "$end" "$1" | sha256sum | cut -c 1-64
 }
 
-for library in KERNELS:kernels CUDA:kernels_cuda SIGN:sign REMOTE:remote; do
+for library in KERNELS:kernels CUDA:kernels_cuda SIGN:sign REMOTE:remote SANDBOX:sandbox; do
 	printf '#define %s_LIBRARY_DIGEST "%s"\n' "${library%:*}" "$(digest "$1/libreftest_${library#*:}.so")"
 done

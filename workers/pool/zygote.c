@@ -114,12 +114,18 @@ int zygote_open(struct zygote *runners, const char *python, const char *device, 
 				   .threads = threads,
 				   .epoll = epoll,
 				   .pipe = -1,
+				   .sandbox = -1,
 				   .zygote = {0, -1}};
+	char path[4096];
+
 	channel_open(&runners->channel, -1);
 	if (machine_script("runner.py", "REFTEST_RUNNER", runners->script, sizeof runners->script, err) != 0)
 		return -1;
-	if (library_path(library, runners->sandbox, sizeof runners->sandbox) != 0)
+	if (library_path(library, path, sizeof path) != 0)
 		return err_set(err, "%s, without which no reference may run, is missing: run make", library);
+	runners->sandbox = sealed_library_copy(path, SANDBOX_LIBRARY_DIGEST, NULL, err);
+	if (runners->sandbox < 0)
+		return -1;
 	runners->room =
 	    6 * places + 2; /* room for used, spare and ending runners; on a GPU a runner ends slowly */
 	runners->children = calloc((size_t)runners->room, sizeof *runners->children);
@@ -142,16 +148,16 @@ static int launch(struct zygote *runners, int socket, int output, struct err *er
 			runners->script,
 			(char *)(uintptr_t)runners->device,
 			threads,
-			runners->sandbox,
+			(char *)(uintptr_t) "4", /* the descriptor of the sandbox's library */
 			(char *)(uintptr_t)runners->root,
 			NULL};
-	const int fds[] = {-1, output, output, socket};
+	const int fds[] = {-1, output, output, socket, runners->sandbox};
 	struct epoll_event event = {.events = EPOLLIN};
 	struct arena arena = {0};
 
 	snprintf(threads, sizeof threads, "%d", runners->threads);
 	int rc =
-	    process_start(&runners->zygote, runners->python, argv, environment_of_references(&arena), fds, 4, err);
+	    process_start(&runners->zygote, runners->python, argv, environment_of_references(&arena), fds, 5, err);
 
 	arena_free(&arena);
 	if (rc != 0)
