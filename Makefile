@@ -17,7 +17,8 @@ NVCC := $(if $(SANITIZE),,$(NVCC))
 checks := $(if $(SANITIZE),-fsanitize=$(SANITIZE) -fno-sanitize-recover=all -fno-omit-frame-pointer)
 flags := -I. -I$(BUILD) -D_GNU_SOURCE -MMD -MP -fPIC -fvisibility=hidden $(checks)
 strict := -std=c11 -Wall -Wextra -Wshadow -Wconversion -Wstrict-prototypes $(WERROR)
-# Sanitized programs link with libgomp themselves. If only a loaded library used libgomp, unloading would turn its
+# libgomp is loaded with the kernels library and not with the program, because kernels_open first sets how its threads
+# wait. Sanitized programs link with libgomp themselves. If only a loaded library used libgomp, unloading would turn its
 # memory into a reported leak.
 link = $(CFLAGS) $(LDFLAGS) -fopenmp $(if $(SANITIZE),$(checks),-Wl,--as-needed,-z,defs)
 libs := $(or $(shell pkg-config --libs libcjson libxxhash lmdb libzstd 2>/dev/null),-lcjson -lxxhash -llmdb -lzstd) -ldl -lm -pthread
@@ -178,6 +179,13 @@ $(BUILD)/libreftest_remote.so: $(remote_helper) $(BUILD)/obj/remote/message.o $(
 	echo "  link $@"
 	$(CC) $(link) -shared -o $@ $^ $(remote_libs) $(libs)
 
+# The program loads only the libraries whose digests are compiled into it.
+$(call object,kernels/core/kernels_library.c remote/signing_key.c remote/remote_library.c \
+	tests/unit/test_sealed_library.c): $(BUILD)/library_digests.h
+$(BUILD)/library_digests.h: $(filter %.so,$(products)) tools/library_digests.sh
+	tools/library_digests.sh $(BUILD) >$@.new
+	mv $@.new $@
+
 $(BUILD)/libreftest_sign.so: $(sodium)
 	echo "  link $@"
 	$(CC) $(link) -shared -o $@ $^ $(sign_libs)
@@ -222,7 +230,7 @@ $(foreach j,$(wildcard kernels/*/*.json),$(eval $(BUILD)/obj/$(j:.json=.o): $j))
 # Files that every make writes anew, but replaces only if they differ: the op families with the digests of their
 # sources, the tables of libraries, the list of objects in each archive (so that a deleted source is removed from its
 # archive), and the compilers with their flags.
-written := ops.inc kernels_digest.h libraries.inc shipped_digest.h obj/sources obj/settings obj/settings_cuda
+written := ops.inc kernels_digest.h scripts.inc libraries.inc shipped_digest.h obj/sources obj/settings obj/settings_cuda
 $(addprefix $(BUILD)/,$(written)): derived ;
 derived:
 	tools/generate.sh $(BUILD) '$(program) $(kernels) $(base) $(cuda)' '$(CC) $(CPPFLAGS) $(CFLAGS) $(LDFLAGS) $(flags)' '$(NVCC)'

@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <unistd.h>
 
 #include "base/show.h"
@@ -16,7 +17,6 @@
 #include "cli/command.h"
 #include "cli/help.h"
 #include "remote/remote_library.h"
-#include "workers/judge/judge.h"
 
 static int unknown_command(const char *word)
 {
@@ -68,8 +68,9 @@ int main(int argc, char **argv)
 	struct program program = {.argv = argv, .signals = -1};
 	const char *no_colour = getenv("NO_COLOR");
 
-	if (argc > 1 && strcmp(argv[1], "judge") == 0)
-		return judge_main(argc - 1, argv + 1);
+	/* A debugger of this user could replace what this process decides, and no child of it needs its secrets. */
+	prctl(PR_SET_DUMPABLE, 0);
+	secrets_take(&program.secrets);
 	if (argc > 1 && strcmp(argv[1], "remote-helper") == 0)
 		return remote_helper_main();
 	signal(SIGPIPE, SIG_IGN);

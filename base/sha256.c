@@ -1,6 +1,12 @@
 #include "base/sha256.h"
 
+#include <stdbool.h>
 #include <string.h>
+
+#if defined __x86_64__
+#include <cpuid.h>
+#include <immintrin.h>
+#endif
 
 /* FIPS 180-4, section 4.2.2: the first 32 bits of the fractional parts of the cube roots of the first 64 primes. */
 static const uint32_t constants[64] = {
@@ -13,7 +19,7 @@ static const uint32_t constants[64] = {
     0x19a4c116, 0x1e376c08, 0x2748774c, 0x34b0bcb5, 0x391c0cb3, 0x4ed8aa4a, 0x5b9cca4f, 0x682e6ff3,
     0x748f82ee, 0x78a5636f, 0x84c87814, 0x8cc70208, 0x90befffa, 0xa4506ceb, 0xbef9a3f7, 0xc67178f2};
 
-enum { BLOCK = 64 };
+enum { BLOCK = 64, FAST_FROM = 16 /* blocks: below, asking the processor costs more than it saves */ };
 
 static const uint32_t initial[8] = {0x6a09e667, 0xbb67ae85, 0x3c6ef372, 0xa54ff53a,
                                     0x510e527f, 0x9b05688c, 0x1f83d9ab, 0x5be0cd19};
@@ -51,8 +57,67 @@ static void add_block(uint32_t state[8], const unsigned char *block)
 		state[i] += s[i];
 }
 
+#if defined __x86_64__
+static bool has_instructions(void)
+{
+	unsigned a, b, c, d;
+
+	return __get_cpuid(1, &a, &b, &c, &d) && c & bit_SSSE3 && c & bit_SSE4_1 && __get_cpuid_count(7, 0, &a, &b, &c, &d) &&
+	       b & bit_SHA;
+}
+
+/* Does the same as add_block for many blocks, with the processor's instructions for SHA-256, ten times as fast or more. These
+ * keep the state in two registers that have the words (from the highest) a b e f and c d g h. */
+__attribute__((target("sha,sse4.1,ssse3"))) static void add_blocks_fast(uint32_t state[8], const unsigned char *at,
+									 size_t count)
+{
+	const __m128i big_endian = _mm_set_epi64x(0x0c0d0e0f08090a0b, 0x0405060700010203);
+	__m128i badc = _mm_shuffle_epi32(_mm_loadu_si128((const __m128i *)state), 0xb1);
+	__m128i hgfe = _mm_shuffle_epi32(_mm_loadu_si128((const __m128i *)(state + 4)), 0x1b);
+	__m128i abef = _mm_alignr_epi8(badc, hgfe, 8), cdgh = _mm_blend_epi16(hgfe, badc, 0xf0);
+
+	for (; count > 0; count--, at += BLOCK) {
+		const __m128i abef_before = abef, cdgh_before = cdgh;
+		__m128i w[4];
+
+		for (int i = 0; i < 4; i++)
+			w[i] = _mm_shuffle_epi8(_mm_loadu_si128((const __m128i *)(at + 16 * i)), big_endian);
+		for (int i = 0; i < 16; i++) { /* four rounds each */
+			const __m128i *last = &w[(i + 3) % 4];
+			__m128i sum = _mm_add_epi32(w[i % 4], _mm_loadu_si128((const __m128i *)(constants + 4 * i)));
+
+			cdgh = _mm_sha256rnds2_epu32(cdgh, abef, sum);
+			abef = _mm_sha256rnds2_epu32(abef, cdgh, _mm_shuffle_epi32(sum, 0x0e));
+			sum = _mm_add_epi32(_mm_sha256msg1_epu32(w[i % 4], w[(i + 1) % 4]),
+					    _mm_alignr_epi8(*last, w[(i + 2) % 4], 4));
+			w[i % 4] = _mm_sha256msg2_epu32(sum, *last);
+		}
+		abef = _mm_add_epi32(abef, abef_before);
+		cdgh = _mm_add_epi32(cdgh, cdgh_before);
+	}
+	__m128i feba = _mm_shuffle_epi32(abef, 0x1b), dchg = _mm_shuffle_epi32(cdgh, 0xb1);
+
+	_mm_storeu_si128((__m128i *)state, _mm_blend_epi16(feba, dchg, 0xf0));
+	_mm_storeu_si128((__m128i *)(state + 4), _mm_alignr_epi8(dchg, feba, 8));
+}
+#else
+static bool has_instructions(void)
+{
+	return false;
+}
+
+static void add_blocks_fast(uint32_t state[8], const unsigned char *at, size_t count)
+{
+	(void)state, (void)at, (void)count;
+}
+#endif
+
 static void add_blocks(struct sha256 *sum, const unsigned char *at, size_t count)
 {
+	if (count >= FAST_FROM && has_instructions()) {
+		add_blocks_fast(sum->state, at, count);
+		return;
+	}
 	for (size_t i = 0; i < count; i++)
 		add_block(sum->state, at + BLOCK * i);
 }

@@ -1,4 +1,5 @@
-/* sha256 - SHA-256 (FIPS 180-4), the digest by which Git LFS names contents. */
+/* sha256 - SHA-256 (FIPS 180-4), the digest by which Git LFS names contents, and by which the program knows its own
+ * libraries. */
 #ifndef REFTEST_BASE_SHA256_H
 #define REFTEST_BASE_SHA256_H
 

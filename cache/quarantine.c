@@ -30,8 +30,8 @@ int quarantine_put(const char *path, const struct err *why, struct err *note, st
 		/* On a filesystem without locks, another process may have created this folder after the rename. */
 		return mkdir(path, 0777) == 0 || errno == EEXIST ? 0 : err_errno(err, "%s cannot be created", path);
 	}
-	return err_set(err, "the cache %s cannot be used: %.1000s; remove it, because it cannot be set aside either "
-			    "(%s)", path,
+	return err_set(err, "the cache %s cannot be used: %.1000s; reftest cannot set the cache aside either (%s), so "
+			    "remove it", path,
 		       why->text, strerror(errno));
 }
 

@@ -348,7 +348,8 @@ const struct verdict *verdict_line_check(const struct verdict_line *record, stru
 	struct digest witness = verdict_witness(v);
 
 	if (!digest_equal(&witness, &record->witness)) {
-		err_set(err, "its verdict is by another ground truth, version or device class than the record says");
+		err_set(err, "its verdict is by a different ground truth, version or device class than the record "
+			     "states");
 		return NULL;
 	}
 	if (v->time != record->made) {

@@ -155,7 +155,7 @@ static int run_export(struct program *program, const void *options, const struct
 	(void)options;
 	if (store == NULL)
 		return code;
-	if (signature_open(&signer, err) < 0)
+	if (signature_open(program->secrets.text[SECRET_CACHE_KEY], &signer, err) < 0)
 		return EXIT_USAGE;
 	struct record_signer how = signature_signer(signer);
 	int answer = export_verdicts(store, names->items[0], &how, &out, err);
@@ -217,7 +217,7 @@ static int run_import(struct program *program, const void *options, const struct
 	(void)options;
 	if (store == NULL)
 		return code;
-	if (signature_open(&signer, err) < 0) /* signatures cannot be checked without the key */
+	if (signature_open(program->secrets.text[SECRET_CACHE_KEY], &signer, err) < 0) /* signatures cannot be checked without the key */
 		return EXIT_USAGE;
 	struct record_signer how = signature_signer(signer);
 

@@ -24,6 +24,7 @@
 #include "remote/signature.h"
 #include "report/ground_truth_matrix.h"
 #include "watcher/fs/limits.h"
+#include "workers/judge/judge.h"
 #include "workers/pool/machine_resources.h"
 #include "workers/pool/pool.h"
 #include "workers/sandbox/containment.h"
@@ -206,9 +207,12 @@ static void examine_gpu(struct doctor *d)
 	char class_name[64], product[256];
 	struct err err = {""};
 
-	if (d->gpus == 0)
+	if (d->gpus == 0 || d->program->kernels.api == NULL) /* another row says that the kernels are missing */
 		return;
-	if (pool_probe_device("cuda:0", class_name, sizeof class_name, product, sizeof product, &err) < 0)
+	program_cuda_kernels(d->program);
+	const struct judge_program judge = judge_program(&d->program->kernels);
+
+	if (pool_probe_device(&judge, "cuda:0", class_name, sizeof class_name, product, sizeof product, &err) < 0)
 		add(d, "gpu", false, false, arena_string(&d->arena, err.text), "make && nvidia-smi");
 	else if (!d->torch_cuda && d->python != NULL)
 		add(d, "gpu", false, false, arena_printf(&d->arena, "%s (%s) is not used, because torch is a CPU build",
@@ -284,7 +288,7 @@ static void examine_cache(struct doctor *d)
  * remote is contacted. */
 static void examine_remote(struct doctor *d)
 {
-	const char *place = getenv("REFTEST_REMOTE");
+	const char *place = d->program->secrets.text[SECRET_REMOTE];
 	struct err err = {""};
 	struct remote_url parsed;
 	const struct remote_api *api = remote_library(&err);
@@ -304,7 +308,7 @@ static void examine_key(struct doctor *d)
 {
 	struct err err = {""};
 	struct signing_key *signer;
-	int found = signature_open(&signer, &err);
+	int found = signature_open(d->program->secrets.text[SECRET_CACHE_KEY], &signer, &err);
 
 	if (found < 0)
 		add(d, "cache key", false, false, arena_string(&d->arena, err.text), "reftest key");

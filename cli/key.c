@@ -8,11 +8,11 @@
 #include "base/show.h"
 #include "remote/signature.h"
 
-static int show_public(struct err *err)
+static int show_public(const struct program *program, struct err *err)
 {
 	char text[SIGNING_KEY_TEXT];
 	struct signing_key *signer;
-	int found = signature_open(&signer, err);
+	int found = signature_open(program->secrets.text[SECRET_CACHE_KEY], &signer, err);
 
 	if (found == 0)
 		err_set(err, "REFTEST_CACHE_KEY is not set, so there is no key whose public half can be printed");
@@ -50,8 +50,8 @@ static int run_hmac(struct program *program, const void *options, const struct w
 
 static int run_public(struct program *program, const void *options, const struct words *names, struct err *err)
 {
-	(void)program, (void)options, (void)names;
-	return show_public(err);
+	(void)options, (void)names;
+	return show_public(program, err);
 }
 
 static const struct subcommand subcommands[] = {

@@ -21,7 +21,7 @@ struct reader {
 
 /* --- errors and notes ---------------------------------------------------------------------------------------- */
 
-/* Writes a message "expected …, found …". Always returns -1, like the next error functions. */
+/* Writes a message "expected …, found …". Always returns -1, like the error functions below. */
 static int expected(struct reader *r, const struct json_step *at, const char *what, const cJSON *found)
 {
 	return json_expected(&r->text, at, found, r->err, what);

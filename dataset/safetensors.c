@@ -38,7 +38,7 @@ struct reader {
 	struct err *err;
 };
 
-/* Writes a message "expected …, found …". Always returns -1, like the next error functions. */
+/* Writes a message "expected …, found …". Always returns -1, like the error functions below. */
 static int expected(struct reader *r, const struct json_step *at, const char *what, const cJSON *found)
 {
 	return json_expected(&r->text, at, found, r->err, what);
@@ -213,8 +213,8 @@ static int64_t head_length(const char *path, const unsigned char *data, size_t l
 		    err, "%s: expected a safetensors file, found %zu bytes, fewer than the %d of its length field",
 		    path, length, LENGTH_BYTES);
 	if (header > HEADER_BYTES)
-		return err_set(err, "%s: expected a safetensors header of at most %d bytes, found one of %llu", path,
-		               HEADER_BYTES, (unsigned long long)header);
+		return err_set(err, "%s: expected a safetensors header of at most %d bytes, found a header of %llu",
+		               path, HEADER_BYTES, (unsigned long long)header);
 	if (header > length - LENGTH_BYTES)
 		return err_set(err, "%s: expected a safetensors header of %llu bytes, found a file of %zu", path,
 		               (unsigned long long)header, length);

@@ -28,7 +28,7 @@ static const struct json_step at_workload = {.key = "workload"};
 static const struct json_step at_axes = {.up = &at_workload, .key = "axes"};
 static const struct json_step at_inputs = {.up = &at_workload, .key = "inputs"};
 
-/* Writes a message "expected …, found …". Always returns -1, like the next error functions. */
+/* Writes a message "expected …, found …". Always returns -1, like the error functions below. */
 static int expected(struct reader *r, const struct json_step *at, const char *what, const cJSON *found)
 {
 	return json_expected(&r->text, at, found, r->err, what);

@@ -7,6 +7,7 @@
 
 #include "base/file.h"
 #include "base/show.h"
+#include "workers/judge/judge.h"
 #include "workers/pool/machine_resources.h"
 #include "workers/pool/pool.h"
 
@@ -126,7 +127,10 @@ static int find_class(struct program *program, const char *gpus, struct arena *a
 		out->policy.device_class = value;
 		return 0;
 	}
-	if (pool_probe_device(out->policy.device, class_name, sizeof class_name, product, sizeof product, err) < 0)
+	program_cuda_kernels(program);
+	const struct judge_program judge = judge_program(&program->kernels);
+
+	if (pool_probe_device(&judge, out->policy.device, class_name, sizeof class_name, product, sizeof product, err) < 0)
 		return -1;
 	out->policy.device_class = arena_string(arena, class_name);
 	if (program->store != NULL && store_writable(program->store))

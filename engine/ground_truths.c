@@ -194,6 +194,18 @@ static void add(struct truths *truths, struct truth *items, const char *name, co
 
 /* If the user names a ground truth that cannot be used, the list still contains it, and the reason is reported
  * later. */
+bool ground_truths_use_libraries(const struct truth_choice *choice)
+{
+	for (int i = 0; i < choice->name_count; i++)
+		if (fact_named(choice, choice->names[i]) != NULL)
+			return true;
+	for (int i = 0; choice->name_count == 0 && i < choice->fact_count; i++)
+		for (int k = 0; k < choice->facts[i].family_count; k++)
+			if (asks(choice, &choice->facts[i], choice->facts[i].families[k].family))
+				return true;
+	return false;
+}
+
 struct truths ground_truths_for(const struct truth_choice *choice, const struct op_entry *op, struct arena *arena)
 {
 	struct truth *items = arena_array(arena, GROUND_TRUTHS_MAX, sizeof *items);

@@ -54,6 +54,9 @@ int ground_truths_facts(struct program *program, const char *python, const char 
 /* Returns the ground truths of an op family in the order in which they are used. If `op` is NULL, the list is empty. */
 struct truths ground_truths_for(const struct truth_choice *choice, const struct op_entry *op, struct arena *arena);
 
+/* May a definition have a library as a ground truth? */
+bool ground_truths_use_libraries(const struct truth_choice *choice);
+
 /* Returns a list with builtin alone, for edge cases and float64 cases. Edge cases have inputs for which implementations
  * follow different conventions, and builtin implements the convention that reftest checks. The libraries have no
  * kernels for float64. */

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "dataset/dataset.h"
+#include "engine/library_memory.h"
 
 int program_root(struct program *program, struct err *err)
 {
@@ -37,7 +38,16 @@ int program_root_by_path(struct program *program, struct err *err)
 
 int program_kernels(struct program *program, struct err *err)
 {
-	return program->kernels.api != NULL ? 0 : kernels_open(&program->kernels, err);
+	const struct digest_memory memory = library_memory(program->store);
+
+	return program->kernels.api != NULL ? 0 : kernels_open(&program->kernels, &memory, err);
+}
+
+void program_cuda_kernels(struct program *program)
+{
+	const struct digest_memory memory = library_memory(program->store);
+
+	kernels_seal_cuda(&program->kernels, &memory, NULL);
 }
 
 void program_store(struct program *program, bool read_only, struct err *note)
@@ -77,4 +87,5 @@ void program_close(struct program *program)
 		kernels_close(&program->kernels);
 	if (program->signals >= 0)
 		close(program->signals);
+	secrets_forget(&program->secrets);
 }

@@ -10,6 +10,7 @@
 
 #include "base/err.h"
 #include "cache/store.h"
+#include "engine/secrets.h"
 #include "kernels/core/kernels_library.h"
 
 /* The exit statuses. Scripts rely on these values (docs/json.md). */
@@ -28,6 +29,7 @@ struct program {
 	char root[4096];        /* "" until program_root */
 	struct kernels kernels; /* opened by program_kernels */
 	struct store *store;    /* NULL before program_store, and after it if the cache could not be opened */
+	struct secrets secrets; /* what main took out of the environment */
 	int signals;            /* a signalfd for SIGINT, SIGTERM and SIGHUP; -1 before program_signals */
 	bool colour;            /* stdout is a terminal and NO_COLOR is not set */
 	bool progress;          /* stderr is a terminal */
@@ -37,7 +39,10 @@ struct program {
 int program_root(struct program *program, struct err *err);
 /* Sets program->root to an absolute path, for commands that must not depend on the working directory. */
 int program_root_by_path(struct program *program, struct err *err);
+/* Opens the kernels libraries. If the cache is open, it remembers the digests of the libraries. */
 int program_kernels(struct program *program, struct err *err);
+/* Prepares judges on a GPU. An error is not reported here: a judge that misses the library reports it. */
+void program_cuda_kernels(struct program *program);
 /* Blocks SIGINT, SIGTERM and SIGHUP. After this call, read these signals from program->signals. */
 int program_signals(struct program *program, struct err *err);
 

@@ -1,6 +1,7 @@
 #include "engine/remote_cache.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,8 +17,9 @@
 #include "remote/remote_store.h"
 #include "remote/remote_library.h"
 #include "remote/signature.h"
-#include "workers/pool/environment.h"
 #include "workers/pool/process.h"
+
+extern char **environ;
 
 /* As soon as WAITING_MOST results wait for the remote, the remote is queried for them. The limit bounds memory. */
 enum { WAITING_MOST = 1024, BUCKETS = 1024 };
@@ -56,7 +58,7 @@ static void give_up(struct remote_cache *cache, const char *why)
 
 struct remote_cache *remote_cache_open(const struct program *program)
 {
-	const char *text = getenv("REFTEST_REMOTE");
+	const char *text = program->secrets.text[SECRET_REMOTE];
 	struct err err = {""};
 	char path[PATH_MAX];
 
@@ -69,27 +71,47 @@ struct remote_cache *remote_cache_open(const struct program *program)
 	cache->program = program;
 	cache->helper = (struct process){0, -1};
 	if (remote_url_parse(text, &cache->place, &err) == 0 && remote_library_path(path, sizeof path, &err) == 0 &&
-	    signature_open(&cache->signer, &err) >= 0)
+	    signature_open(program->secrets.text[SECRET_CACHE_KEY], &cache->signer, &err) >= 0)
 		return cache;
 	give_up(cache, err.text);
 	free(cache);
 	return NULL;
 }
 
+/* Returns the read end of a pipe that contains the remote's address, or -1. The address may contain a password, which
+ * must not be in the helper's environment or command line. */
+static int address_pipe(const struct remote_cache *cache, struct err *err)
+{
+	const char *address = cache->program->secrets.text[SECRET_REMOTE];
+	int ends[2];
+
+	if (pipe2(ends, O_CLOEXEC) < 0)
+		return err_errno(err, "cannot create a pipe for the remote cache's helper process");
+	ssize_t written = write(ends[1], address, strlen(address)); /* a pipe holds at least PIPE_BUF bytes */
+
+	close(ends[1]);
+	if (written == (ssize_t)strlen(address))
+		return ends[0];
+	close(ends[0]);
+	return err_set(err, "cannot pass the remote cache's address to its helper process");
+}
+
+/* The helper is a program of its own and not a fork, because it handles untrusted data and must not have the signing
+ * key in its memory. */
 static int start_helper(struct remote_cache *cache, struct err *err)
 {
 	char *const words[] = {"reftest", "remote-helper", NULL};
-	int pair[2];
+	int pair[2], address;
 
 	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) < 0)
 		return err_errno(err, "cannot create a socket for the remote cache's helper process");
-	/* The helper handles untrusted data, so its environment has the remote's address but not the signing key. */
-	char **own = environment_without_secrets(arena_printf(&cache->arena, "REFTEST_REMOTE=%s", getenv("REFTEST_REMOTE")),
-					 &cache->arena);
-	const int fds[] = {pair[1], -1, STDERR_FILENO};
-	int rc = process_start(&cache->helper, "/proc/self/exe", words, own, fds, 3, err);
+	address = address_pipe(cache, err);
+	const int fds[] = {pair[1], -1, STDERR_FILENO, address};
+	int rc = address < 0 ? -1 : process_start(&cache->helper, "/proc/self/exe", words, environ, fds, 4, err);
 
 	close(pair[1]);
+	if (address >= 0)
+		close(address);
 	if (rc < 0) {
 		close(pair[0]);
 		return -1;
@@ -221,7 +243,7 @@ static const struct verdict *read_answer(struct remote_cache *cache, const struc
 	}
 	if (belongs_to_key(question, &record, verdict))
 		return verdict;
-	err_set(err, "the record is for another device or ground truth than the query");
+	err_set(err, "the record is for a different device or ground truth than the query");
 	return NULL;
 }
 

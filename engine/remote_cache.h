@@ -3,7 +3,7 @@
  *
  * If the local store has no verdict that counts for a case, the run queries the remote cache. One query covers the
  * cases of many definitions. The run passes new verdicts to a helper process, which writes them to the remote while
- * references run. The function start_helper starts the helper and selects its environment variables.
+ * references run. The function start_helper starts the helper and gives it the address.
  *
  * Data from the remote is untrusted. A record is used only if all of these conditions hold:
  * - its checksum is valid;

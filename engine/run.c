@@ -21,6 +21,7 @@
 #include "engine/staged_dataset.h"
 #include "engine/storable_verdicts.h"
 #include "engine/watcher_answers.h"
+#include "workers/judge/judge.h"
 #include "workers/pool/machine_resources.h"
 #include "workers/pool/pool.h"
 #include "workers/sandbox/containment.h"
@@ -127,11 +128,11 @@ int run_open(struct run *run, struct program *program, const struct run_options 
 	run->dataset.fd = -1;
 	if (find_root(program, options, err) < 0)
 		return EXIT_USAGE;
-	if (program_kernels(program, err) < 0)
-		return EXIT_INTERNAL;
 	program_store(program, options->dry_run, &note);
 	if (note.text[0] != '\0')
 		show_print(stderr, "reftest: %s\n", note.text);
+	if (program_kernels(program, err) < 0)
+		return EXIT_INTERNAL;
 	if (machine_policy(program, options->device, options->python, options->ground_truth, &run->arena, &run->machine,
 			   err) < 0)
 		return EXIT_USAGE;
@@ -318,13 +319,17 @@ static int default_lanes(void)
 	return lanes < 1 ? 1 : lanes > LANES_MAX ? LANES_MAX : lanes;
 }
 
-struct pool *run_open_pool(const struct program *program, const struct run_options *options,
+struct pool *run_open_pool(struct program *program, const struct run_options *options,
 			   const struct machine_policy *machine, struct err *err)
 {
+	if (strcmp(machine->policy.device, "cpu") != 0)
+		program_cuda_kernels(program);
 	const struct pool_options how = {
 	    .device = machine->policy.device,
 	    .python = machine->python,
 	    .root = program->root,
+	    .judge = judge_program(&program->kernels),
+	    .libraries = ground_truths_use_libraries(&machine->truths),
 	    .lanes = options->jobs > 0 ? options->jobs : default_lanes(),
 	    .timeout_s = options->timeout_s,
 	    .staged = options->staged,

@@ -53,7 +53,7 @@ int run_open_parts(struct run *run, struct program *program, const struct run_op
 		   const struct run_parts *parts, struct err *err);
 
 /* Creates a pool of worker processes with these options. Returns NULL and sets `err` on error. */
-struct pool *run_open_pool(const struct program *program, const struct run_options *options,
+struct pool *run_open_pool(struct program *program, const struct run_options *options,
 			   const struct machine_policy *machine, struct err *err);
 
 /* Makes the run execute its cases on `runner`, which the run does not close. If `runner` is empty, the run opens its

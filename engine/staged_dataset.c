@@ -162,8 +162,8 @@ static const char *not_followed(const struct index_entry *entry, const char *pat
 {
 	if (entry->kind == ENTRY_SUBMODULE)
 		return arena_printf(arena,
-				    "%s: git's index has a submodule at this path, whose files are in the submodule's own "
-				    "index; verify the submodule with --root",
+				    "%s: git's index has a submodule at this path; a submodule's files are in its own "
+				    "index, so verify the submodule with --root",
 				    path);
 	return arena_printf(arena,
 			    "%s: git's index has a symbolic link at this path, which --staged does not follow; verify "

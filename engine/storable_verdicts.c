@@ -10,8 +10,8 @@ const char *storable_reference(const struct definition *definition, struct arena
 		return NULL;
 	return arena_printf(
 	    arena,
-	    "not cached: line %d of the reference contains %s, whose result may depend on more than the reference's text, "
-	    "its inputs and torch; the definition is verified in every run until %s is removed",
+	    "not cached: line %d of the reference contains %s, so the outputs may depend on more than the reference's "
+	    "text, the inputs and torch; the definition is verified in every run until %s is removed",
 	    words.line, words.what, words.what);
 }
 
@@ -19,8 +19,8 @@ const char *storable_reached(const char *reached, struct arena *arena)
 {
 	return arena_printf(
 	    arena,
-	    "not cached: when the reference ran, %s, so its outputs may depend on more than its text, its inputs and "
-	    "torch; the definition is verified in every run until the reference no longer does this",
+	    "not cached: when the reference ran, %s, so the outputs may depend on more than the reference's text, the "
+	    "inputs and torch; the definition is verified in every run until the reference no longer does this",
 	    reached);
 }
 

@@ -258,8 +258,8 @@ static int read_answer(struct git *git, const char *name, bool partial, const ch
 	if (!answers)
 		return err_set(err, "%s: git exited instead of returning the content of the file", path);
 	if (strncmp(line, name, length) != 0 || strncmp(line + length, " blob ", 6) != 0)
-		return err_set(err, "%s: git does not have the content of the file, %.12s: '%s'; run `git fsck` to find the "
-				    "cause",
+		return err_set(err, "%s: git does not have the object %.12s, which holds the content of this file (git "
+				    "says '%s'); run `git fsck` to find the cause",
 			       path, name, line + (strlen(line) > length ? length + 1 : 0));
 	size = strtoull(line + length + 6, NULL, 10);
 	if (size > limit)

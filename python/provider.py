@@ -31,8 +31,11 @@ Messages to the pool:
   transient, and "fatal" is true if this process cannot be used again.
 - {"unmapped": message} is the answer if the shared memory cannot be mapped because this machine refuses CUDA IPC."""
 
-import contextlib
 import ctypes
+
+ctypes.CDLL(None).prctl(4, 0, 0, 0, 0)  # PR_SET_DUMPABLE: other processes cannot read or change this process's memory
+
+import contextlib
 import faulthandler
 import gc
 import hashlib
@@ -46,7 +49,7 @@ import sys
 import time
 import types
 
-PR_SET_PDEATHSIG, PR_SET_DUMPABLE = 1, 4
+PR_SET_PDEATHSIG = 1
 FOLDER = os.path.dirname(os.path.abspath(__file__))
 # The largest accepted ratio: the root mean square of a gradient's error, divided by the root mean square of the
 # gradient. The value is from flash-linear-attention's tests/ops/test_gated_delta.py.
@@ -343,7 +346,6 @@ def main():
     runner = common.load("reftest_runner", os.path.join(FOLDER, "runner.py"))
     device = sys.argv[1]
     runner.libc.prctl(PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
-    runner.libc.prctl(PR_SET_DUMPABLE, 0, 0, 0, 0)  # prevents references from reading this process's memory
     faulthandler.enable()
     os.chdir("/")
     channel = runner.Channel(runner.move_high(3))

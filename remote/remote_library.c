@@ -10,7 +10,12 @@
 #include <unistd.h>
 
 #include "base/library_path.h"
+#include "base/sealed_library.h"
 #include "remote/message.h"
+
+#include "library_digests.h"
+
+enum { ADDRESS_FD = 3 };
 
 static const char name[] = "libreftest_remote.so";
 
@@ -31,29 +36,42 @@ const struct remote_api *remote_library(struct err *err)
 
 	if (remote_library_path(path, sizeof path, err) < 0)
 		return NULL;
-	void *handle = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+	void *handle = sealed_library_open(path, REMOTE_LIBRARY_DIGEST, NULL, err);
 
-	if (handle == NULL) {
-		err_set(err, "cannot load %s (%s)", path, dlerror());
+	if (handle == NULL)
 		return NULL;
-	}
 	api = dlsym(handle, "reftest_remote");
 	if (api != NULL && api->abi == REMOTE_ABI)
 		return api;
-	err_set(err, "%s is from another build of reftest than this program; run make", path);
+	err_set(err, "%s is from a different build of reftest than this program; run make", path);
 	dlclose(handle);
 	return NULL;
 }
 
+/* Reads the URL from its pipe, and closes the pipe. Returns false if the URL is too long or missing. */
+static bool read_address(char *text, size_t size)
+{
+	size_t length = 0;
+	ssize_t got = 1;
+
+	while (got > 0 && length < size - 1) {
+		got = read(ADDRESS_FD, text + length, size - 1 - length);
+		length += got > 0 ? (size_t)got : 0;
+	}
+	close(ADDRESS_FD);
+	text[length] = '\0';
+	return got == 0 && length > 0;
+}
+
 int remote_helper_main(void)
 {
-	const char *text = getenv("REFTEST_REMOTE");
+	char text[PIPE_BUF];
 	struct remote_url url;
 	struct err err = {""};
 
 	prctl(PR_SET_PDEATHSIG, SIGKILL); /* the kernel kills the helper when the program that started it exits */
 	signal(SIGPIPE, SIG_IGN);
-	if (text == NULL || remote_url_parse(text, &url, NULL) < 0)
+	if (!read_address(text, sizeof text) || remote_url_parse(text, &url, NULL) < 0)
 		return 2;
 	const struct remote_api *api = remote_library(&err);
 

@@ -28,7 +28,7 @@ const struct remote_api *remote_library(struct err *err);
 int remote_library_path(char *path, size_t size, struct err *err);
 
 /* Runs the hidden command `reftest remote-helper`, which is the helper process. Descriptor 0 is the socket, and
- * $REFTEST_REMOTE is the URL. Returns an exit status. */
+ * descriptor 3 is a pipe that contains the URL. Returns an exit status. */
 int remote_helper_main(void);
 
 #endif

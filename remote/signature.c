@@ -2,10 +2,8 @@
 
 #include <stdlib.h>
 
-int signature_open(struct signing_key **signer, struct err *err)
+int signature_open(const char *text, struct signing_key **signer, struct err *err)
 {
-	const char *text = getenv("REFTEST_CACHE_KEY");
-
 	*signer = NULL;
 	if (text == NULL || *text == '\0')
 		return 0;
@@ -58,7 +56,7 @@ int signature_check(const struct signing_key *signer, const struct verdict_line 
 	if (record->signature_kind == SIGNATURE_NONE)
 		return err_set(err, "the record is not signed, but REFTEST_CACHE_KEY requires signatures");
 	if (record->signature_kind != kind_of(signer))
-		return err_set(err, "the record is signed with another kind of key than REFTEST_CACHE_KEY");
+		return err_set(err, "the record is signed with a different kind of key than REFTEST_CACHE_KEY");
 	verdict_line_signed(record, &bytes);
 	bool right = signing_key_check(signer, bytes.data, bytes.length, record->signature, record->signature_length);
 

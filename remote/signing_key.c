@@ -10,7 +10,10 @@
 
 #include "base/file.h"
 #include "base/library_path.h"
+#include "base/sealed_library.h"
 #include "remote/sodium/api.h"
+
+#include "library_digests.h"
 
 enum { FILE_LIMIT = 4096, HMAC_LEAST = 16 };
 
@@ -51,17 +54,15 @@ static const struct sign_api *signing_key_library(struct err *err)
 			     "(apt-get install libsodium-dev) and run make");
 		return NULL;
 	}
-	void *handle = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+	void *handle = sealed_library_open(path, SIGN_LIBRARY_DIGEST, NULL, err);
 
-	if (handle == NULL) {
-		err_set(err, "cannot load %s (%s)", path, dlerror());
+	if (handle == NULL)
 		return NULL;
-	}
 	const struct sign_api *api = dlsym(handle, "reftest_sign");
 
 	if (api != NULL && api->abi == SIGNING_KEY_ABI)
 		return api;
-	err_set(err, "%s is from another build of reftest than this program; run make", path);
+	err_set(err, "%s is from a different build of reftest than this program; run make", path);
 	dlclose(handle);
 	return NULL;
 }
@@ -223,8 +224,8 @@ int signing_key_public(const struct signing_key *signer, char text[SIGNING_KEY_T
 	if (signer->kind != SIGNING_KEY_ED25519)
 		return err_set(
 		    err,
-		    "a shared secret (hmac:) has no public half: everyone who can verify with it can also sign; "
-		    "use an ed25519: key, which has one");
+		    "a shared secret (hmac:) has no public half: everyone who can verify with it can also sign; use an "
+		    "ed25519: key instead, which has a public half");
 	size_t length = (size_t)snprintf(text, SIGNING_KEY_TEXT, "%s", forms[2].prefix);
 
 	write_hex(signer->public, sizeof signer->public, text + length);

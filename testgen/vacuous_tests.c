@@ -10,9 +10,10 @@
 #include "engine/sparse_checkout.h"
 #include "testgen/test_class.h"
 #include "testgen/test_list.h"
-#include "workers/pool/environment.h"
 #include "workers/pool/machine_resources.h"
 #include "workers/pool/process.h"
+
+extern char **environ;
 
 enum { ANSWERS_MAX = 64 << 20, REASON_MAX = 400, PATH_SIZE = 4096 };
 
@@ -175,8 +176,8 @@ static int write_questions(const struct buf *lines, struct err *err)
 
 /* Runs the script. If the script fails, sets `err`; `answers` then contains the answers that the script printed before
  * the failure. */
-static int ask(const struct questions *q, const char *python, const char *root, struct arena *arena,
-	       struct buf *answers, struct err *err)
+static int ask(const struct questions *q, const char *python, const char *root, struct buf *answers,
+	       struct err *err)
 {
 	char script[PATH_SIZE];
 	const char *const words[] = {"-IS", script, root, NULL};
@@ -185,7 +186,7 @@ static int ask(const struct questions *q, const char *python, const char *root, 
 	if (machine_script("vacuous_tests.py", "REFTEST_AUDIT", script, sizeof script, err) != 0 ||
 	    (fd = write_questions(&q->lines, err)) < 0)
 		return -1;
-	rc = machine_ask_python(python, words, environment_without_secrets(NULL, arena), fd, ANSWERS_MAX, answers, err);
+	rc = machine_ask_python(python, words, environ, fd, ANSWERS_MAX, answers, err);
 	close(fd);
 	return rc;
 }
@@ -195,7 +196,7 @@ static int audit_files(const struct questions *q, const char *python, const char
 {
 	struct buf answers = {0};
 	struct err why = {""};
-	int rc = ask(q, python, root, messages->arena, &answers, &why);
+	int rc = ask(q, python, root, &answers, &why);
 	int count = read_answers(&answers, q, messages, &why);
 
 	if (count < q->paths.count)

@@ -45,7 +45,7 @@ broken() {
 			may["cli"] = may["watcher"] "cli "
 			may["reftest.c"] = may["cli"]
 			# headers that make generates
-			split("ops.inc kernels_digest.h libraries.inc shipped_digest.h", words, " ")
+			split("ops.inc kernels_digest.h libraries.inc scripts.inc shipped_digest.h library_digests.h", words, " ")
 			for (i in words)
 				derived[words[i]] = 1
 		}

@@ -4,6 +4,8 @@
 # The files:
 #
 #   ops.inc            OP(family, "truth digest", "inputs digest") for each kernels/{family}/{family}.c, in name order
+#   scripts.inc        SCRIPT("path below python/", "digest") for the Python files that run references and libraries; these
+#                      are whole SHA-256 digests of the files themselves
 #   libraries.inc      LIBRARY(name) for each python/libraries/{name}.py, in name order
 #   shipped_digest.h   SHIPPED_DIGEST over these tables of libraries, python/testing/conftest*.py, and testgen/
 #   kernels_digest.h   KERNELS_DIGEST over all of kernels/, CHECKER_DIGEST over the code that judges all families
@@ -118,6 +120,9 @@ for source in kernels/*/*.c; do
 	printf 'OP(%s, "%s", "%s")\n' "$family" "$truth" "$inputs"
 done | replace "$build/ops.inc"
 
+for file in python/*.py python/libraries/*.py; do
+	printf 'SCRIPT("%s", "%s")\n' "${file#python/}" "$(sha256sum <"$file" | cut -c 1-64)"
+done | replace "$build/scripts.inc"
 for file in python/libraries/*.py; do
 	name=${file##*/}
 	printf 'LIBRARY(%s)\n' "${name%.py}"

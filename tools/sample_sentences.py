@@ -10,8 +10,8 @@ Each sentence comes with what its reader has before the eyes: the page's heading
 beside or below a comment; the whole message in which a literal is printed (c_messages.py), with ‹…› around values.
 
 Left out: sentences and messages of fewer than five words; tables (of contents, too), code blocks and generated files;
-literals without a space (paths), members of JSON objects, static assertions, and the files of NOT_PROSE, whose literals
-are mostly scripts. `--left-out` prints the literals that these rules leave out, except static assertions. No rule looks
+literals without a space (paths), members of JSON objects, Python programs, static assertions, and the files of
+NOT_PROSE, whose literals are mostly scripts. `--left-out` prints the literals that these rules leave out, except static assertions. No rule looks
 at how a sentence is written."""
 import ast
 import pathlib
@@ -24,6 +24,7 @@ import c_messages
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 CODE = {".c", ".h", ".cu", ".cuh"}
+PROGRAM = re.compile(r"import [\w.]+( as \w+)?,|from [\w.]+ import ")  # how a Python program begins
 SKIPPED = ("tests/references/", "tests/data/", "bench/RESULTS.md", "docs/coverage.md")  # generated, or tables of figures
 NOT_PROSE = {"cli/completions.c": "scripts of shells", "testgen/test_file.c": "the Python code of generated tests"}
 
@@ -41,11 +42,18 @@ def sentences(text):
         item = re.match(r"\s*(?:[-*]|\d+\.)\s+", part)
         before = lead if item else ""
         for sentence in re.split(r"(?<=[.!?])\s+(?=[A-Z`'\"({%])", part[item.end():] if item else part):
-            sentence = " ".join(sentence.split())
+            sentence = in_lines(sentence)
             if len(re.findall(r"[A-Za-z']+", without_links(sentence))) >= 5 and not sentence.startswith(("|", "#", "```", "$ ")):
                 yield sentence, before
             before = sentence or before
         lead = lead if item or not before else before if before.endswith(":") else ""
+
+
+def in_lines(sentence):
+    """Joins the lines of a sentence. The rows of a table, whose columns two or more blanks separate, stay lines."""
+    rows = [row.strip() for row in sentence.strip().split("\n")]
+    table = sum(bool(re.search(r"\S {2,}\S", row)) for row in rows) >= 2
+    return "\n    ".join(filter(None, rows)) if table else " ".join(sentence.split())
 
 
 def without_links(sentence):
@@ -128,7 +136,9 @@ def all_messages():
 
 
 def is_prose(path, message):
-    return str(path.relative_to(ROOT)) not in NOT_PROSE and " " in message and not re.search(r'[{,]\s*"\w+": ?', message)
+    if str(path.relative_to(ROOT)) in NOT_PROSE or " " not in message:
+        return False
+    return not re.search(r'[{,]\s*"\w+": ?', message) and not PROGRAM.match(message)
 
 
 def collect():

@@ -433,6 +433,7 @@ static int restart_program(struct program *program, struct err *err)
 	if (file_program_directory(path, PATH_MAX, err) < 0)
 		return EXIT_INTERNAL;
 	strcat(path, "/reftest");
+	secrets_put_back(&program->secrets);
 	execv(path, program->argv);
 	err_errno(err, "cannot restart %s", path);
 	return EXIT_INTERNAL;

@@ -1,4 +1,4 @@
-/* query - computes the watcher's answers to the queries that watcher/server.h lists and clients send. */
+/* query - computes the watcher's answers to clients' queries (listed in watcher/server.h). */
 #ifndef REFTEST_WATCHER_QUERY_H
 #define REFTEST_WATCHER_QUERY_H
 

@@ -89,7 +89,7 @@ static int match(const struct op_problem *problem, struct err *why)
 	if (wide == narrow || wide->var || narrow->var || wide->value != 2 * narrow->value)
 		return err_set(why,
 		               "the last axis of input '%s' is '%s' and the last axis of output '%s' is '%s'; both "
-		               "must be const, and the first twice as long as the second",
+			       "must be const, and the input's axis must be twice as long as the output's",
 		               x->name, wide->name, y->name, narrow->name);
 	if (!known_dtype(x->dtype) || !known_dtype(y->dtype))
 		return err_set(why, "the input is %s and the output is %s; each must be float32, float16 or "

@@ -1,9 +1,8 @@
 /* cascade inputs - the role of each tensor, and a function for every input element that gives the same value on CPU and
  * GPU.
  *
- * Attention outputs v are uniform on [-2, 2). The log-sum-exps s (in base 2) depend on (token + head) % 16, as the
- * table shows. Noise is uniform on [-1, 1). One state of each token and head is "chosen": the first, the last or one
- * between.
+ * Attention outputs v are uniform on [-2, 2). Noise is uniform on [-1, 1). One state of each token and head is
+ * "chosen": the first, the last or one between. The log-sum-exps s (in base 2) depend on (token + head) % 16:
  *
  *   0, 7    all states: 10 noise.
  *   1, 2    the chosen state is 50 above the others; only its v matters.

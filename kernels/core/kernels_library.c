@@ -1,6 +1,7 @@
-/* kernels_library - loads the kernels libraries with dlopen and checks that they match this build: both libraries must
- * have the program's struct layout, and the CUDA library the same sources as the CPU library. One make builds the
- * program and the libraries. A stale library is an error, and the message states the remedy. */
+/* kernels_library - loads the kernels libraries with dlopen and checks that they belong to this build: each must have the
+ * digest that make wrote into this program, both must have the program's struct layout, and the CUDA library the same
+ * sources as the CPU library. One make builds the program and the libraries. A stale library is an error, and the
+ * message states the remedy. */
 #include "kernels/core/kernels_library.h"
 
 #include <dlfcn.h>
@@ -11,6 +12,8 @@
 #include <unistd.h>
 
 #include "base/file.h"
+
+#include "library_digests.h"
 
 static const char cpu_name[] = "libreftest_kernels.so", cuda_name[] = "libreftest_kernels_cuda.so";
 
@@ -45,18 +48,12 @@ static int find_library(char *out, size_t size, struct err *err)
 		       folder, place);
 }
 
-/* Loads the library at `path`. Returns the address of `symbol` and writes the library's handle. On failure, returns
- * NULL with a message in `err`. */
-static const void *load(const char *path, const char *symbol, void **handle, struct err *err)
+/* Returns the address of `symbol` in a library that was loaded from `path`. If the library has no such symbol, unloads
+ * it and returns NULL with a message in `err`. */
+static const void *find(const char *path, const char *symbol, void **handle, struct err *err)
 {
-	const void *api;
+	const void *api = dlsym(*handle, symbol);
 
-	*handle = dlopen(path, RTLD_NOW | RTLD_LOCAL);
-	if (*handle == NULL) {
-		err_set(err, "%s cannot be loaded (%s)", path, dlerror());
-		return NULL;
-	}
-	api = dlsym(*handle, symbol);
 	if (api == NULL) {
 		err_set(err, "%s is not a kernels library: it does not export %s", path, symbol);
 		dlclose(*handle);
@@ -65,12 +62,35 @@ static const void *load(const char *path, const char *symbol, void **handle, str
 	return api;
 }
 
-int kernels_open(struct kernels *kernels, struct err *err)
+/* Loads the CPU library. Idle OpenMP threads of a judge must sleep, because the reference needs the cores, and libgomp
+ * reads this setting only when it is loaded, which is now. The other processes that this program starts keep the
+ * user's setting. */
+static void *load_with_sleeping_threads(const char *path, const struct digest_memory *memory, struct err *err)
 {
-	*kernels = (struct kernels){0};
+	static const char setting[] = "OMP_WAIT_POLICY";
+	const char *given = getenv(setting);
+	char *before = given == NULL ? NULL : strdup(given);
+
+	setenv(setting, "passive", 1);
+	void *handle = sealed_library_open(path, KERNELS_LIBRARY_DIGEST, memory, err);
+
+	if (before != NULL)
+		setenv(setting, before, 1);
+	else
+		unsetenv(setting);
+	free(before);
+	return handle;
+}
+
+int kernels_open(struct kernels *kernels, const struct digest_memory *memory, struct err *err)
+{
+	*kernels = (struct kernels){.cuda_library = -1};
 	if (find_library(kernels->path, sizeof kernels->path, err) != 0)
 		return -1;
-	kernels->api = load(kernels->path, "reftest_kernels", &kernels->handle, err);
+	kernels->handle = load_with_sleeping_threads(kernels->path, memory, err);
+	if (kernels->handle == NULL)
+		return -1;
+	kernels->api = find(kernels->path, "reftest_kernels", &kernels->handle, err);
 	if (kernels->api == NULL)
 		return -1;
 	if (kernels->api->abi == KERNELS_ABI)
@@ -89,20 +109,34 @@ static void close_cuda(struct kernels *kernels)
 	kernels->cuda = NULL;
 }
 
-int kernels_open_cuda(struct kernels *kernels, struct err *err)
+int kernels_seal_cuda(struct kernels *kernels, const struct digest_memory *memory, struct err *err)
 {
 	const char *slash = strrchr(kernels->path, '/');
-	const struct kernels_cuda_api *api;
 	char folder[PATH_MAX];
 
-	if (kernels->cuda != NULL)
+	if (kernels->cuda_library >= 0)
 		return 0;
 	snprintf(folder, sizeof folder, "%.*s", slash == NULL ? 0 : (int)(slash - kernels->path), kernels->path);
 	if (join(folder, cuda_name, kernels->cuda_path, sizeof kernels->cuda_path, err) != 0)
 		return -1;
 	if (access(kernels->cuda_path, F_OK) != 0)
 		return err_set(err, "%s does not exist: run make on a machine with nvcc", kernels->cuda_path);
-	api = load(kernels->cuda_path, "reftest_kernels_cuda", &kernels->cuda_handle, err);
+	kernels->cuda_library = sealed_library_copy(kernels->cuda_path, CUDA_LIBRARY_DIGEST, memory, err);
+	return kernels->cuda_library < 0 ? -1 : 0;
+}
+
+int kernels_open_cuda(struct kernels *kernels, struct err *err)
+{
+	const struct kernels_cuda_api *api;
+
+	if (kernels->cuda != NULL)
+		return 0;
+	if (kernels_seal_cuda(kernels, NULL, err) != 0)
+		return -1;
+	kernels->cuda_handle = sealed_library_load(kernels->cuda_library, kernels->cuda_path, err);
+	if (kernels->cuda_handle == NULL)
+		return -1;
+	api = find(kernels->cuda_path, "reftest_kernels_cuda", &kernels->cuda_handle, err);
 	if (api == NULL)
 		return -1;
 	if (api->abi != KERNELS_ABI || strcmp(api->digest, kernels->api->digest) != 0) {
@@ -120,4 +154,7 @@ void kernels_close(struct kernels *kernels)
 		dlclose(kernels->handle);
 	kernels->handle = NULL;
 	kernels->api = NULL;
+	if (kernels->cuda_library >= 0)
+		close(kernels->cuda_library);
+	kernels->cuda_library = -1;
 }

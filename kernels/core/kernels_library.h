@@ -1,13 +1,14 @@
-/* kernels_library - loads the kernels libraries at run time. A rebuilt family is used after the library is loaded
- * again. A machine without CUDA lacks only the CUDA library. */
+/* kernels_library - loads the kernels libraries at run time, each from a sealed copy in memory (base/sealed_library.h). A
+ * rebuilt family is used after the library is loaded again. A machine without CUDA lacks only the CUDA library. */
 #ifndef REFTEST_KERNELS_CORE_KERNELS_LIBRARY_H
 #define REFTEST_KERNELS_CORE_KERNELS_LIBRARY_H
 
 #include "base/err.h"
+#include "base/sealed_library.h"
 #include "kernels/core/device.h"
 #include "kernels/core/op.h"
 
-enum { KERNELS_ABI = 7 }; /* must be raised when a struct changes that both the program and the libraries use */
+enum { KERNELS_ABI = 8 }; /* must be raised when a struct changes that both the program and the libraries use */
 
 /* The interface that libreftest_kernels.so exports as `reftest_kernels`. */
 struct kernels_api {
@@ -19,6 +20,7 @@ struct kernels_api {
 	const struct op_entry *(*find)(const struct op_problem *problem, int *variant, struct err *why);
 	const struct op_entry *(*by_name)(const char *name);
 	struct device *(*open_cpu)(struct err *err);
+	void (*use_threads)(int count); /* the number of OpenMP threads that the calling thread's work uses from now on */
 };
 
 /* The interface that libreftest_kernels_cuda.so exports as `reftest_kernels_cuda`. */
@@ -32,13 +34,17 @@ struct kernels {
 	const struct kernels_api *api;
 	const struct kernels_cuda_api *cuda; /* NULL: the CUDA library is not built, or not loaded yet */
 	void *handle, *cuda_handle;           /* handles from dlopen */
+	int cuda_library;		      /* the sealed copy of the CUDA library, owned; -1: none */
 	char path[4096], cuda_path[4096];
 };
 
 /* Loads the CPU library from the folder $REFTEST_KERNELS. If $REFTEST_KERNELS is not set, looks in the binary's folder,
- * then in ../lib/reftest relative to that folder. */
-int kernels_open(struct kernels *kernels, struct err *err);
-/* Loads the CUDA library from the folder of the CPU library. Returns -1 with a message in `err` if the library is not
+ * then in ../lib/reftest relative to that folder. `memory` may be NULL. */
+int kernels_open(struct kernels *kernels, const struct digest_memory *memory, struct err *err);
+/* Makes the sealed copy of the CUDA library, from the folder of the CPU library, without loading it. A process that has
+ * loaded it should not fork. Returns -1 with a message in `err` if the library is not built. */
+int kernels_seal_cuda(struct kernels *kernels, const struct digest_memory *memory, struct err *err);
+/* Loads the CUDA library, from its sealed copy if there is one. Returns -1 with a message in `err` if the library is not
  * built or is from another build, or if the driver is missing. */
 int kernels_open_cuda(struct kernels *kernels, struct err *err);
 void kernels_close(struct kernels *kernels);

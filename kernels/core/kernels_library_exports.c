@@ -2,6 +2,8 @@
  * programs are declared in kernels/core/ground_truth_api.h. */
 #include "kernels/core/kernels_library.h"
 
+#include <omp.h>
+
 #include "kernels_digest.h"
 
 /* The length of op_table as a compile-time constant. */
@@ -23,4 +25,5 @@ __attribute__((visibility("default"))) const struct kernels_api reftest_kernels 
     .find = op_find,
     .by_name = op_by_name,
     .open_cpu = device_open_cpu,
+    .use_threads = omp_set_num_threads,
 };

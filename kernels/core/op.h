@@ -185,10 +185,10 @@ struct op {
 	int (*sizes)(const struct op_problem *problem, int variant, enum op_size size, int64_t *axis, int room);
 
 	/* `edges` lists the cases of --edge (at most OP_EDGES) and ends with an entry whose name is NULL. edge_axes
-	 * writes the axis values of one edge case (one row, as `sizes` does). If the problem has no such case,
-	 * edge_axes returns false. The functions scalar, fill, oracle and judge read the edge from op_case.edge. The
-	 * inputs of an edge case are always computed on the host, and copied if the device is a GPU. Both `edges` and
-	 * `edge_axes` are NULL if the family has no edge cases. */
+	 * writes the axis values of one edge case, as one row in the layout that `sizes` writes. If the problem has no
+	 * such case, edge_axes returns false. The functions scalar, fill, oracle and judge read the edge from
+	 * op_case.edge. The inputs of an edge case are always computed on the host, and copied if the device is a GPU.
+	 * Both `edges` and `edge_axes` are NULL if the family has no edge cases. */
 	const struct op_edge *edges;
 	bool (*edge_axes)(const struct op_problem *problem, int variant, int edge, int64_t *axis);
 
@@ -241,7 +241,8 @@ struct op {
 	 * Returns 0 or -1. */
 	int (*probe)(const struct op_case *c, const struct tensor *in, const struct tensor *out,
 	             struct op_constant *constants, struct err *err);
-	/* Writes the axis values of the probe case (one row, as `sizes` does). NULL if `probe` is NULL. */
+	/* Writes the axis values of the probe case, as one row in the layout that `sizes` writes. NULL if `probe` is
+	 * NULL. */
 	void (*probe_axes)(const struct op_problem *problem, int variant, int64_t *axis);
 
 	/* Judges, on the host, an output to which no elementwise tolerance rule applies, such as samples of a

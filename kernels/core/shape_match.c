@@ -67,11 +67,29 @@ bool match_mentions(const struct op_problem *problem, const char *word)
 	return match_contains(problem->name, word);
 }
 
-int match_refuse(const struct op_problem *problem, const struct op_arg *arg, const char *expected,
-                 struct err *why)
+static const char *kind_of(const struct op_problem *problem, const struct op_arg *arg)
+{
+	for (int i = 0; i < problem->output_count; i++)
+		if (arg == &problem->outputs[i])
+			return "output";
+	return "input";
+}
+
+int match_refuse(const struct op_problem *problem, const struct op_arg *arg, const char *expected, struct err *why)
 {
 	char shape[512];
 
-	return err_set(why, "'%s' is %s of %s; expected %s", arg->name,
-	               op_shape_text(problem, arg, shape, sizeof shape), dtype_name(arg->dtype), expected);
+	return err_set(why, "%s '%s' is %s of %s; expected %s", kind_of(problem, arg), arg->name,
+		       op_shape_text(problem, arg, shape, sizeof shape), dtype_name(arg->dtype), expected);
+}
+
+int match_refuse_unknown(const struct op_problem *problem, const struct op_arg *arg, const char *known,
+			 struct err *why)
+{
+	const char *kind = kind_of(problem, arg);
+	char shape[512];
+
+	return err_set(why, "%s '%s' is %s of %s, but this operation has only these %ss, each at most once: %s",
+		       kind, arg->name, op_shape_text(problem, arg, shape, sizeof shape), dtype_name(arg->dtype), kind,
+		       known);
 }

@@ -37,8 +37,14 @@ bool match_contains(const char *text, const char *word);
 /* Returns true if the definition's name or one of its tags contains `word` (match_contains). */
 bool match_mentions(const struct op_problem *problem, const char *word);
 
-/* Returns -1 and stores "'k' is [a, b] of int32; expected …" in `why`. op_find puts the family's name before it. */
+/* Returns -1 and stores "input 'k' is [a, b] of int32; expected …" in `why`: `expected` says what this input or output
+ * must be. op_find puts the family's name before the message. */
 int match_refuse(const struct op_problem *problem, const struct op_arg *arg, const char *expected, struct err *why);
+
+/* Like match_refuse, for an input or output that has no role: "input 'k' is [a, b] of int32, but this operation has
+ * only these inputs, each at most once: …". `known` lists all inputs, or all outputs, of the operation. */
+int match_refuse_unknown(const struct op_problem *problem, const struct op_arg *arg, const char *known,
+			 struct err *why);
 
 #ifdef __cplusplus
 }

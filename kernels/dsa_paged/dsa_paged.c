@@ -20,6 +20,7 @@
 
 #include "kernels/common/attention/attention.h"
 #include "kernels/common/attention/input_values.h"
+#include "kernels/core/shape_match.h"
 #include "kernels/dsa_paged/indexer.h"
 #include "kernels/dsa_paged/input_values.h"
 
@@ -52,11 +53,11 @@ static int find_attention(const struct op_problem *problem, struct attention_rol
 		if (i == roles->scale)
 			continue;
 		if (input->rank != rank || *place >= 0 || (rank == 3 && !attention_is_float(input)))
-			return attention_refuse(problem, input,
-						"queries [queries, heads, c] and [queries, heads, r], caches [pages, "
-						"page size, c] and [pages, page size, r], and indices [queries, most "
-						"keys]",
-						why);
+			return match_refuse_unknown(problem, input,
+						    "the two parts of the queries, [queries, heads, c] and [queries, "
+						    "heads, r], the two parts of the cache, [pages, page size, c] "
+						    "and [pages, page size, r], the indices [queries, largest number "
+						    "of keys of a query] and the softmax scale", why);
 		*place = i;
 	}
 	for (int p = 0; p < ATTENTION_PARTS; p++)
@@ -120,26 +121,27 @@ static int match_indexer_shapes(const struct op_problem *problem, const struct i
 	int64_t dim = const_of(problem, query, 2);
 
 	if (const_of(problem, query, 1) < 0 || dim < 0)
-		return attention_refuse(problem, query,
-					"[sequences, heads, dim], where heads and dim are const axes", why);
+		return match_refuse(problem, query,
+				    "[sequences, heads, dim], where heads and dim are const axes", why);
 	if (const_of(problem, cache, 1) < 0 || const_of(problem, cache, 1) > ATTENTION_PAGE ||
 	    const_of(problem, cache, 2) != 1 || const_of(problem, cache, 3) != dim + 4)
-		return attention_refuse(problem, cache,
-					"bytes of shape [pages, page size, 1, dim + 4], where only pages may be var "
-					"and a page has at most 65536 keys",
-					why);
+		return match_refuse(problem, cache,
+				    "bytes of shape [pages, page size, 1, dim + 4], where only pages may be var "
+				    "and a page has at most 65536 keys",
+				    why);
 	if (!attention_same_axes(problem, query, &problem->inputs[roles->weights], 0, 2))
-		return attention_refuse(problem, &problem->inputs[roles->weights],
-					"[sequences, heads] with the same axes as the query", why);
+		return match_refuse(problem, &problem->inputs[roles->weights],
+				    "[sequences, heads], where both axes are the same as in the query", why);
 	if (!attention_same_axes(problem, query, &problem->inputs[roles->lengths], 0, 1))
-		return attention_refuse(problem, &problem->inputs[roles->lengths],
-					"[sequences] with the same axis as the query", why);
+		return match_refuse(problem, &problem->inputs[roles->lengths],
+				    "[sequences], where this axis is the same as in the query", why);
 	if (!attention_same_axes(problem, query, &problem->inputs[roles->table], 0, 1))
-		return attention_refuse(problem, &problem->inputs[roles->table],
-					"[sequences, most pages] with the same sequences as the query", why);
+		return match_refuse(problem, &problem->inputs[roles->table],
+				    "[sequences, largest number of pages of a sequence], with the sequences axis of "
+				    "the query", why);
 	if (problem->output_count != 1 || chosen->rank != 2 || !attention_is_integer(chosen) ||
 	    !attention_same_axes(problem, query, chosen, 0, 1))
-		return attention_refuse(problem, chosen, "the only output, an integer tensor [sequences, chosen]", why);
+		return match_refuse(problem, chosen, "the only output, an integer tensor [sequences, chosen]", why);
 	return DSA_INDEXER;
 }
 
@@ -151,11 +153,10 @@ static int match_indexer(const struct op_problem *problem, struct err *why)
 		int *place = indexer_place_of(&seen, &problem->inputs[i]);
 
 		if (place == NULL || *place >= 0 || problem->inputs[i].optional)
-			return attention_refuse(problem, &problem->inputs[i],
-						"exactly one query [sequences, heads, dim], one cache of bytes, "
-						"weights [sequences, heads], lengths [sequences] and a page table "
-						"[sequences, most pages]",
-						why);
+			return match_refuse_unknown(problem, &problem->inputs[i],
+						    "a query [sequences, heads, dim], a cache of bytes, weights "
+						    "[sequences, heads], lengths [sequences] and a page table "
+						    "[sequences, largest number of pages of a sequence]", why);
 		*place = i;
 	}
 	if (roles.query < 0 || roles.weights < 0 || roles.lengths < 0 || roles.table < 0 || problem->output_count < 1)
@@ -493,8 +494,8 @@ static const struct op_edge edges[] = {
     {"few_keys",
      "if a sequence has fewer keys than are to be selected, each of these keys is listed once and the other entries "
      "are -1"},
-    {"equal_scores", "of keys with the same score any may be selected, but none twice, and the number of selected keys "
-		     "is exact"},
+    {"equal_scores", "any of several keys with the same score may be selected, but none twice; the number of selected "
+		     "keys is exact"},
     {NULL, NULL},
 };
 

@@ -55,10 +55,9 @@ static int find_outputs(const struct op_problem *problem, struct gdn_roles *role
 		int *place = match_contains(problem->outputs[i].name, "state") ? &roles->new_state : &roles->output;
 
 		if (*place >= 0 || !match_is_float(&problem->outputs[i]))
-			return match_refuse(
-			    problem, &problem->outputs[i],
-			    "two float outputs: one with a value per token, and one for the state, whose name contains "
-			    "\"state\"", why);
+			return match_refuse_unknown(problem, &problem->outputs[i],
+						    "floats with a value for each token, and floats with the new "
+						    "states (with \"state\" in the name)", why);
 		*place = i;
 	}
 	if (roles->output < 0)
@@ -83,12 +82,11 @@ static int find_inputs(const struct op_problem *problem, struct gdn_roles *roles
 		int *place = place_of(roles, &problem->inputs[i], rank);
 
 		if (place == NULL || *place >= 0)
-			return match_refuse(
-			    problem, &problem->inputs[i],
-			    "one of these inputs, each at most once: the floats q, k, v, a and b (per token), the "
-			    "floats A_log and dt_bias (per head), a state, indices, cu_seqlens, a buffer of "
-			    "intermediate states, and the scalars scale, use_qk_l2norm and disable_state_update",
-			    why);
+			return match_refuse_unknown(problem, &problem->inputs[i],
+						    "the floats q, k, v, a and b (with values per token), the floats "
+						    "A_log and dt_bias (with values per head), a state, indices, "
+						    "cu_seqlens, a buffer of intermediate states, and the scalars "
+						    "scale, use_qk_l2norm and disable_state_update", why);
 		*place = i;
 		if (problem->inputs[i].optional && !may_be_absent(roles, i))
 			return match_refuse(problem, &problem->inputs[i], "an input that is not optional", why);
@@ -182,8 +180,8 @@ static int match_buffer(const struct op_problem *problem, const struct gdn_roles
 	    (by_sequence || gdn_buffer_by_slot(problem, roles)))
 		return 0;
 	return match_refuse(problem, buffer,
-			    "[slots, tokens, heads of v, V, K] or [batch, tokens, heads of v, V, K], with the batch "
-			    "and tokens of q", why);
+			    "[slots, tokens, heads of v, V, K] or [batch, tokens, heads of v, V, K], where batch and "
+			    "tokens are the same axes as in q", why);
 }
 
 /* Returns GDN_V_LAST if states are [K, V], 0 if states are [V, K], or -1 if the shape of a state fits neither. */
@@ -204,8 +202,8 @@ static int match_states(const struct op_problem *problem, const struct gdn_roles
 		fitting &= layouts(problem, roles, states[i]);
 		if (fitting == 0 || (i < 2 && states[i]->rank != 4))
 			return match_refuse(problem, states[i],
-					    "float states [slots, heads of v, V, K], or [slots, heads of v, K, V] for "
-					    "all state tensors", why);
+					    "floats [slots, heads of v, V, K] or [slots, heads of v, K, V]; all states "
+					    "must have the same order of axes", why);
 	}
 	if (roles->buffer >= 0 && match_buffer(problem, roles, why) != 0)
 		return -1;
@@ -220,7 +218,7 @@ static int find(const struct op_problem *problem, struct gdn_roles *roles, struc
 	if (find_outputs(problem, roles, why) != 0 || find_inputs(problem, roles, why) != 0)
 		return -1;
 	if (roles->indices >= 0 && roles->state < 0)
-		return err_set(why, "an input with state indices needs another input with the pool of states");
+		return err_set(why, "state indices need an input with the pool of states");
 	return 0;
 }
 

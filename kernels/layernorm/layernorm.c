@@ -94,8 +94,8 @@ static int match(const struct op_problem *problem, struct err *why)
 		return err_set(why, "the definition has %d outputs; a layer norm has one float output of two axes or "
 				    "more", problem->output_count);
 	if (roles.x < 0 || roles.weight < 0 || parts != problem->input_count)
-		return err_set(why, "the definition's %d inputs are not the inputs of a layer norm: activations, a "
-				    "weight, optionally a bias, and optionally an epsilon",
+		return err_set(why, "the definition's %d inputs are not those of a layer norm; a layer norm has "
+				    "activations, a weight, optionally a bias, and optionally an epsilon",
 		               problem->input_count);
 	for (int i = 0; i < problem->input_count; i++)
 		if (match_input(problem, i, why) != 0)

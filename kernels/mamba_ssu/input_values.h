@@ -5,7 +5,7 @@
  * table gives both, separated by a bar:
  *
  *   state, x  Uniform on [-1, 1) | [-4, 4). Every slot has a state, even if no sequence uses the slot, because all
- *   slots are in the output.
+ *             slots are in the output.
  *   B, C      Uniform on [-1, 1).
  *   dt, bias  Uniform on [-2, 2), where softplus is curved | bias on [-7, -2), as in models. Some elements of dt have
  *             other values, depending on k = (7 sequence + 3 head + element) % 64. For k = 5, dt is -24, and the state

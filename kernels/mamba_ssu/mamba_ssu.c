@@ -77,11 +77,10 @@ static int find_inputs(const struct op_problem *problem, struct ssu_roles *roles
 		int *place = place_of(roles, &problem->inputs[i]);
 
 		if (place == NULL || *place >= 0)
-			return match_refuse(
-			    problem, &problem->inputs[i],
-			    "one of these inputs, each at most once: a state [slots, heads, dim, S], the floats x, dt, "
-			    "z, A, B, C, D and dt_bias, integer slots, and the scalars dt_softplus and pad_slot_id",
-			    why);
+			return match_refuse_unknown(problem, &problem->inputs[i],
+						    "a state [slots, heads, dim, S], the floats x, dt, z, A, B, C, D "
+						    "and dt_bias, integer slots, and the scalars dt_softplus and "
+						    "pad_slot_id", why);
 		*place = i;
 		if (problem->inputs[i].optional && !may_be_absent(roles, i))
 			return match_refuse(problem, &problem->inputs[i],
@@ -98,9 +97,9 @@ static int find_outputs(const struct op_problem *problem, struct ssu_roles *role
 		int *place = problem->outputs[i].rank == 4 ? &roles->new_state : &roles->output;
 
 		if (*place >= 0 || !match_is_float(&problem->outputs[i]))
-			return match_refuse(problem, &problem->outputs[i],
-					    "two float outputs: one with the shape of x and one with the shape of the "
-					    "state", why);
+			return match_refuse_unknown(problem, &problem->outputs[i],
+						    "floats with the shape of x, and floats with the shape of the "
+						    "state", why);
 		*place = i;
 	}
 	return roles->output >= 0 ? 0 : err_set(why, "the definition needs an output with the shape of x");
@@ -133,15 +132,16 @@ static int match_shapes(const struct op_problem *problem, const struct ssu_roles
 		const char *one, *other, *expected;
 	} shapes[] = {
 	    {roles->state, "SHDN", "SHDN", "a state [slots, heads, dim, S]"},
-	    {roles->x, "bHD", "bHD", "[batch, heads, dim], with the heads and dim of the state"},
-	    {roles->dt, "bHD", "bH", "[batch, heads, dim] or [batch, heads], with the axes of x"},
-	    {roles->a, "HDN", "H", "[heads, dim, S] or [heads], with the axes of the state"},
+	    {roles->x, "bHD", "bHD", "[batch, heads, dim], where heads and dim are the same axes as in the state"},
+	    {roles->dt, "bHD", "bH", "[batch, heads, dim] or [batch, heads], where the axes are the same as in x"},
+	    {roles->a, "HDN", "H", "[heads, dim, S] or [heads], where the axes are the same as in the state"},
 	    {roles->b, "bgN", "bgN", "[batch, groups, S], where groups is a const axis"},
 	    {roles->c, "bgN", "bgN", "[batch, groups, S], where groups is a const axis"},
 	    {roles->z, "bHD", "bHD", "the shape of x"},
-	    {roles->d, "HD", "H", "[heads, dim] or [heads], with the axes of the state"},
-	    {roles->dt_bias, "HD", "H", "[heads, dim] or [heads], with the axes of the state"},
-	    {roles->indices, "b", "b", "[batch], with the axis of x"},
+	    {roles->d, "HD", "H", "[heads, dim] or [heads], where heads and dim are the same axes as in the state"},
+	    {roles->dt_bias, "HD", "H", "[heads, dim] or [heads], where heads and dim are the same axes as in the "
+					"state"},
+	    {roles->indices, "b", "b", "[batch], where batch is the first axis of x"},
 	};
 
 	for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++) {
@@ -185,8 +185,8 @@ static int match(const struct op_problem *problem, struct err *why)
 	if (!match_same_axis(problem, b->axis[1], c->axis[1]) ||
 	    problem->axes[state->axis[1]].value % problem->axes[b->axis[1]].value != 0)
 		return match_refuse(problem, c,
-				    "the same number of groups as B, and a number that divides the number of "
-				    "heads", why);
+				    "the same number of groups as in B; this number must divide the number of heads",
+				    why);
 	return roles.new_state < 0 && says_in_place(state) ? SSU_IN_PLACE : 0;
 }
 

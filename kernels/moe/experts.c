@@ -94,8 +94,8 @@ static double value(const struct computation *w, int input, int64_t index)
 	return input < 0 ? 1 : dtype_load(w->in[input].data, w->in[input].dtype, index);
 }
 
-/* Reads row `row` (counted over all experts) of weights with `columns` columns, and multiplies it by row `scale_row` of
- * its scales, each of which applies to `block` columns. */
+/* Reads the row of weights whose index is `row`; the index runs through the rows of all experts. A row has `columns`
+ * columns. Multiplies the row by row `scale_row` of the scales; each scale applies to `block` columns. */
 static void read_row(const struct computation *w, int input, int64_t row, int64_t columns, int scales,
                      int64_t scale_row, int64_t block, double *out)
 {

@@ -7,9 +7,9 @@
  *     1) in the first set and on [-8, 8) in the second. If the weights have 16 or 32 bits and no scale, the hidden
  *     states of the first set are smaller, and the weights of the first product reach 16.
  *   weights of 16 and 32 bits: Uniform on [-1, 1) in 2^16 steps; neither 8-bit floats nor bfloat16 represent these
- *   numbers exactly. scales and factors: A power of two times a number that is uniform on [0.5, 2), in steps of 2^-21.
- *   Neighbouring scales differ, and a
- *     power-of-two dtype cannot represent them.
+ *     numbers exactly.
+ *   scales and factors: A power of two times a number that is uniform on [0.5, 2), in steps of 2^-21. Neighbouring
+ *     scales differ, and a power-of-two dtype cannot represent them.
  *
  * Inputs are scaled by powers of two: "up" and gate then have standard deviations between about 1 and 2, and an
  * expert's output has one between 0.5 and 1. The power of two of a product is applied to its factor, else to the scales

@@ -161,7 +161,7 @@ static int sizes(const struct op_problem *problem, int variant, enum op_size siz
 /* The cases that --edge adds. The ordinary cases already have tokens that are routed only to other devices. */
 static const struct op_edge edges[] = {
     {"no_tokens", "an input without tokens gives an output without tokens"},
-    {"one_token", "a single token is routed only to its own experts"},
+    {"one_token", "one token: only the few experts to which it is routed have any work"},
     {NULL, NULL},
 };
 

@@ -4,6 +4,8 @@
 #include <stdbool.h>
 #include <string.h>
 
+#include "kernels/core/shape_match.h"
+
 static bool names(const struct op_arg *arg, const char *part)
 {
 	return strstr(arg->name, part) != NULL;
@@ -163,14 +165,6 @@ bool moe_blocks_first(const struct op_problem *problem, const struct moe_roles *
 
 /* --- matching ----------------------------------------------------------------------------------------------------- */
 
-static int refuse(const struct op_problem *problem, const struct op_arg *arg, const char *expected, struct err *why)
-{
-	char shape[256];
-
-	return err_set(why, "input '%s' is %s of %s; expected %s", arg->name,
-		       op_shape_text(problem, arg, shape, sizeof shape), dtype_name(arg->dtype), expected);
-}
-
 /* Is dimension `dimension` of input `input` the axis `axis`? Returns true if `input` is -1. */
 static bool has_axis(const struct op_problem *problem, int input, int dimension, int axis)
 {
@@ -199,9 +193,9 @@ static int match_weights(const struct op_problem *problem, const struct moe_role
 	first = &problem->inputs[roles->weights1];
 	second = &problem->inputs[roles->weights2];
 	if (first->axis[0] != second->axis[0])
-		return refuse(problem, second, "as many experts as the weights of the first product have", why);
+		return match_refuse(problem, second, "as many experts as the weights of the first product have", why);
 	if (!divides(problem, first->axis[1], second->axis[2], 2))
-		return refuse(problem, first, "twice as many rows as the second weights have columns", why);
+		return match_refuse(problem, first, "twice as many rows as the second weights have columns", why);
 	return 0;
 }
 
@@ -217,10 +211,12 @@ static int match_scales(const struct op_problem *problem, const struct moe_roles
 		s2 = &problem->inputs[roles->scale2];
 		if (s1->axis[0] != w1->axis[0] || !divides(problem, w1->axis[1], s1->axis[1], 0) ||
 		    !divides(problem, w1->axis[2], s1->axis[2], 0))
-			return refuse(problem, s1, "scales [experts, blocks of 2 intermediate, blocks of hidden]", why);
+			return match_refuse(problem, s1,
+					    "scales [experts, blocks of 2 intermediate, blocks of hidden]", why);
 		if (s2->axis[0] != w1->axis[0] || !divides(problem, w2->axis[1], s2->axis[1], 0) ||
 		    !divides(problem, w2->axis[2], s2->axis[2], 0))
-			return refuse(problem, s2, "scales [experts, blocks of hidden, blocks of intermediate]", why);
+			return match_refuse(problem, s2,
+					    "scales [experts, blocks of hidden, blocks of intermediate]", why);
 	}
 	if (roles->hidden_scale < 0)
 		return 0;
@@ -229,7 +225,8 @@ static int match_scales(const struct op_problem *problem, const struct moe_roles
 
 	if ((!first && hidden->axis[0] != problem->outputs[0].axis[0]) ||
 	    !divides(problem, problem->outputs[0].axis[1], hidden->axis[first ? 0 : 1], 0))
-		return refuse(problem, hidden, "scales [blocks of hidden, tokens] or [tokens, blocks of hidden]", why);
+		return match_refuse(problem, hidden,
+				    "scales [blocks of hidden, tokens] or [tokens, blocks of hidden]", why);
 	return 0;
 }
 
@@ -263,15 +260,16 @@ static int match_routing(const struct op_problem *problem, const struct moe_role
 		return err_set(why, "the chosen experts are an input; a routing bias or a scaling factor would have "
 				    "no effect");
 	if (roles->bias >= 0 && !has_axis(problem, roles->bias, 0, problem->inputs[roles->logits].axis[1]))
-		return refuse(problem, &problem->inputs[roles->bias],
-			      "a routing bias [experts] with the experts of the logits", why);
+		return match_refuse(problem, &problem->inputs[roles->bias],
+				    "a routing bias [experts], where experts is the same axis as in the logits", why);
 	if (roles->id_weights >= 0 && (roles->ids < 0 || !has_axis(problem, roles->id_weights, 0, tokens) ||
 				       !has_axis(problem, roles->id_weights, 1, problem->inputs[roles->ids].axis[1])))
-		return refuse(problem, &problem->inputs[roles->id_weights], "one weight for each chosen expert", why);
+		return match_refuse(problem, &problem->inputs[roles->id_weights],
+				    "one weight for each chosen expert", why);
 	if (roles->ids >= 0 && roles->id_weights < 0 && problem->inputs[roles->ids].dtype != DTYPE_INT32)
-		return refuse(problem, &problem->inputs[roles->ids],
-			      "int32 elements with a bfloat16 weight in their low half, or a separate input of "
-			      "weights", why);
+		return match_refuse(problem, &problem->inputs[roles->ids],
+				    "int32 elements with a bfloat16 weight in their low half, or a separate input of "
+				    "weights", why);
 	return 0;
 }
 
@@ -286,16 +284,18 @@ int moe_roles_match(const struct op_problem *problem, const struct moe_roles *ro
 				    "bfloat16");
 	find(problem, &stray);
 	if (stray >= 0)
-		return refuse(problem, &problem->inputs[stray],
-			      "an input of a mixture of experts, and none twice",
-			      why);
+		return match_refuse_unknown(problem, &problem->inputs[stray],
+					    "hidden states, the weights of the two products, scales of both, factors "
+					    "per expert, routing logits or chosen experts, a routing bias, and "
+					    "Python scalars of the routing", why);
 	for (int i = 0; i < problem->input_count; i++) {
 		const struct op_arg *arg = &problem->inputs[i];
 
 		if (arg->optional)
-			return refuse(problem, arg, "an input that is not optional", why);
+			return match_refuse(problem, arg, "an input that is not optional", why);
 		if (arg->rank != OP_SCALAR && i != roles->ids && !is_number(arg))
-			return refuse(problem, arg, "float32, float16, bfloat16, float8_e4m3fn or float8_e5m2", why);
+			return match_refuse(problem, arg,
+					    "float32, float16, bfloat16, float8_e4m3fn or float8_e5m2", why);
 	}
 	if (match_weights(problem, roles, why) != 0 || match_scales(problem, roles, why) != 0 ||
 	    match_factors(problem, roles, why) != 0)

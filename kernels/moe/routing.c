@@ -183,8 +183,8 @@ int routing_of(const struct op_case *c, const struct moe_roles *roles, struct ro
 	if (r.groups < 1 || r.kept < 1 || r.kept > r.groups || r.kept > MOE_PICKS_MOST || r.experts % r.groups != 0)
 		return err_set(
 		    err,
-		    "the routing divides %lld experts into %lld groups and keeps %lld of them; groups must be of "
-		    "equal size, and no more can be kept than there are",
+		    "the routing divides %lld experts into %lld groups and keeps %lld groups; groups must be of equal "
+		    "size, and no more can be kept than there are",
 		    (long long)r.experts, (long long)r.groups, (long long)r.kept);
 	if (r.groups > 1 && (r.experts / r.groups < 2 || r.experts / r.groups * r.kept < r.picks))
 		return err_set(err, "the routing keeps %lld of %lld groups, each of %lld experts; a group needs at least "

@@ -1,12 +1,13 @@
 /* traffic - the inputs that route tokens to experts: logits, a bias, and given experts. These inputs are computed on
  * the host.
  *
- * Let the experts of a token be sorted by falling logit. From one expert to the next, the logit falls by 1/4, in other
- * rows by 1/32 or by 1. In a fourth kind of rows, two of the selected experts tie, and two of the other experts tie,
- * but no selected expert ties with one that is not selected. The largest logit of a row has different values, from one
- * at which sigmoids saturate to one at which they nearly vanish. For softmaxes, the largest logit of some rows is 20,
- * whose exponential overflows float16; of others it is 100 or -106, where all exponentials of the selected logits
- * overflow or underflow float32 unless the maximum is subtracted first.
+ * Let the experts of a token be sorted by falling logit. From one expert to the next, the logit falls by 1/4 in some
+ * rows, and by 1/32 or by 1 in others. In a fourth kind of rows, two of the selected experts tie, and two of the other
+ * experts tie, but no selected expert ties with one that is not selected. The largest logit differs from row to row:
+ * sigmoids saturate at some of these logits and nearly vanish at others. If the routing computes softmaxes, the largest
+ * logit of some rows is 20, and its exponential overflows float16. In other rows the largest logit is 100 or -106. The
+ * exponentials of all selected logits of such a row overflow or underflow float32 unless the maximum is subtracted
+ * first.
  *
  * The bias is in [-1, 0) in the first set of values and in [-1/2, 1/2) in the second. The sums of score and bias then
  * have both signs, even within a row. The bias changes which experts and groups are selected, by small and by large

@@ -71,8 +71,8 @@ static int match_tables(const struct op_problem *problem, const struct page_role
 		    "the tables must be int32 or int64 with one axis, and batch indices and positions must have one "
 		    "entry per token");
 	if (tables + roles->parts + roles->caches != problem->input_count)
-		return err_set(why, "of the definition's %d inputs, only %d are tables, %d appended tensors and %d "
-				    "caches",
+		return err_set(why, "the definition has %d inputs, but only %d tables, %d appended tensors and %d "
+				    "caches were found among them",
 		               problem->input_count, tables, roles->parts, roles->caches);
 	return 0;
 }
@@ -104,8 +104,8 @@ static int match_caches(const struct op_problem *problem, const struct page_role
 		int layout = append->rank > 3 || (combined && !pair) ? -1 : layout_of(append, cache, combined ? 2 : 1);
 
 		if (layout < 0 || (part > 0 && layout != variant))
-			return err_set(why, "cache '%s' has shape %s, which does not hold '%s' by pages", cache->name,
-			               op_shape_text(problem, cache, shape, sizeof shape), append->name);
+			return err_set(why, "cache '%s' has shape %s; its pages cannot hold the rows of '%s'",
+			               cache->name, op_shape_text(problem, cache, shape, sizeof shape), append->name);
 		if (append->dtype != cache->dtype || append->dtype == DTYPE_FLOAT4_E2M1)
 			return err_set(why,
 			               "'%s' is %s and cache '%s' is %s; only copies without conversion are supported",
@@ -640,8 +640,8 @@ static int check_table(const struct op_case *c, const struct tensor *in, int64_t
 	return 0;
 }
 
-/* Returns the number of a token's slot, counted over all pages. Returns -1 if the token is padding, and -2 with a
- * message if the token has no slot. The caller has checked the table. */
+/* Returns the index of a token's slot; the index runs through the slots of all pages. Returns -1 if the token is
+ * padding, and -2 with a message if the token has no slot. The caller has checked the table. */
 static int64_t check_token(const struct op_case *c, const struct tensor *in, int64_t token, const struct page_extent *e,
 			   struct err *err)
 {

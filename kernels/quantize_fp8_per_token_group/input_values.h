@@ -1,12 +1,12 @@
 /* quantize_fp8_per_token_group inputs - the role of each tensor, and a function for every input element that gives the
  * same value on CPU and GPU.
  *
- * Every group of channels has one kind, which tests one property. Neighbouring groups, of the same row or of the next
- * row, have different kinds: the kind is (group + 5 row) modulo 13, or one more in the second set of values. A
- * reference whose maximum includes elements of another group therefore computes another scale. Noise is uniform on [-1,
- * 1). The peak of a group is its element of largest magnitude. The peak is the first element, the last, or any other,
- * and has either sign. Its magnitude is 2^p m with m = 1 + i / 128 below 2 and p = -8 … 8; the scale is then not exact
- * in float32.
+ * Every group of channels has one kind, and each kind tests one property. Neighbouring groups, of the same row or of
+ * the next row, have different kinds: the kind is (group + 5 row) modulo 13, or one more in the second set of values. A
+ * reference whose maximum includes elements of a different group therefore computes a different scale. Noise is uniform
+ * on [-1, 1). The peak of a group is its element of largest magnitude. The peak is the first element, the last, or any
+ * other, and has either sign. Its magnitude is 2^p m with m = 1 + i / 128 below 2 and p = -8 … 8; the scale is then not
+ * exact in float32.
  *
  *   PLAIN      2^p noise, and a peak.
  *   TIES       a peak of 448 2^k (k = -4 … 4), whose scale is exactly 2^k; the other quotients are halfway between two
@@ -134,7 +134,7 @@ static inline struct quantize_fill quantize_fill_of(const struct op_case *c)
 	return f;
 }
 
-/* Returns the kind of group `number`, counted over all rows. */
+/* Returns the kind of the group whose index is `number`; the index runs through all rows. */
 HOST_DEVICE static inline int quantize_kind(const struct quantize_fill *f, int64_t number)
 {
 	int64_t row = number / f->groups, kind = (number % f->groups + 5 * row + f->second) % QUANTIZE_KINDS;

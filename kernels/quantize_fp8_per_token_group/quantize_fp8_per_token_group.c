@@ -83,12 +83,12 @@ static int match_outputs(const struct op_problem *problem, const struct quantize
 	if (s->dtype != DTYPE_FLOAT32)
 		return err_set(why, "output '%s' is %s; scales must be float32", s->name, dtype_name(s->dtype));
 	if (x->rank < 2 || q->rank != x->rank || !match_same_axes(problem, q, 0, x, 0, x->rank))
-		return err_set(why, "output '%s' has shape %s; it must have the shape %s of input '%s'", q->name,
+		return err_set(why, "output '%s' has shape %s; expected the shape %s of input '%s'", q->name,
 		               op_shape_text(problem, q, found, sizeof found),
 		               op_shape_text(problem, x, expected, sizeof expected), x->name);
 	if (s->rank != x->rank || !match_same_axes(problem, s, 0, x, 0, x->rank - 1))
-		return err_set(why, "output '%s' has shape %s; it must have the shape of input '%s' %s with groups as "
-				    "the last axis",
+		return err_set(why, "output '%s' has shape %s; expected the shape of input '%s', %s, with its last "
+				    "axis replaced by the number of groups",
 		               s->name, op_shape_text(problem, s, found, sizeof found), x->name,
 		               op_shape_text(problem, x, expected, sizeof expected));
 	columns = match_fixed_length(problem, x, x->rank - 1);
@@ -262,8 +262,8 @@ static int check(const struct op_case *c, const struct tensor *in, struct err *e
 		if (read_group(&in[roles.x], g, group, 0, values) == 0) {
 			char place[160];
 
-			rc = err_set(err, "input '%s' is 0 in the whole group at %s, whose scale would be 0 without a "
-					  "floor",
+			rc = err_set(err, "input '%s' has a group of zeros at %s; without a floor, the scale of this "
+					  "group would be 0",
 			             c->problem->inputs[roles.x].name,
 			             check_place(&in[roles.x], g * group, place, sizeof place));
 		}

@@ -139,8 +139,8 @@ static int match_outputs(const struct op_problem *problem, const struct rope_rol
 			return err_set(why, "output '%s' must be a float tensor with the shape of input '%s'", y->name,
 			               x->name);
 		if (x->rank != problem->inputs[roles->rotated[0]].rank)
-			return err_set(why, "one rotated tensor is flat and another is not; input '%s' differs from "
-					    "the first", x->name);
+			return err_set(why, "some of the rotated tensors are flat and others are not; input '%s' "
+					    "differs from the first", x->name);
 	}
 	return 0;
 }

@@ -12,16 +12,16 @@ static const double false_suspicion = 1e-9; /* beta: the probability of a false 
 
 static const char *const bucket_names[DRAWS_WAYS + 1][DRAWS_BUCKETS] = {
     {"the most likely token", "the second most likely token", "the third most likely token", "a less likely token"},
-    {"a token from quarter 1 of the probability, in the order of the vocabulary",
-     "a token from quarter 2 of the probability, in the order of the vocabulary",
-     "a token from quarter 3 of the probability, in the order of the vocabulary",
-     "a token from quarter 4 of the probability, in the order of the vocabulary"},
+    {"a token from quarter 1 of the probability (tokens in the order of the vocabulary)",
+     "a token from quarter 2 of the probability (tokens in the order of the vocabulary)",
+     "a token from quarter 3 of the probability (tokens in the order of the vocabulary)",
+     "a token from quarter 4 of the probability (tokens in the order of the vocabulary)"},
     {"the last token that is kept", "the second to last kept token", "the third to last kept token",
      "an earlier kept token"},
-    {"a token from quarter 1 of the probability, most likely tokens first",
-     "a token from quarter 2 of the probability, most likely tokens first",
-     "a token from quarter 3 of the probability, most likely tokens first",
-     "a token from quarter 4 of the probability, most likely tokens first"},
+    {"a token from quarter 1 of the probability (most likely tokens first)",
+     "a token from quarter 2 of the probability (most likely tokens first)",
+     "a token from quarter 3 of the probability (most likely tokens first)",
+     "a token from quarter 4 of the probability (most likely tokens first)"},
 };
 static const char *const shape_names[DRAW_SHAPES] = {
     "in which no token has a probability of 0.55 or more", "in which one token has a probability of 0.55 or more",
@@ -407,19 +407,21 @@ double draws_suspect(const double suspicion[DRAW_SUSPECTS], struct err *why)
 	                 "probability",
 	    [DRAW_NO_LAST_K] = "never draws the last token that top-k keeps",
 	    [DRAW_NO_LAST_P] = "never draws the last token that top-p keeps",
-	    [DRAW_NO_LAST_OF_MANY] = "never draws the least likely token if three or more tokens are kept",
+	    [DRAW_NO_LAST_OF_MANY] = "never draws, if three or more tokens are kept, the least likely of them",
 	    [DRAW_LIKELY_HALF] = "draws only the more likely half of the kept tokens",
-	    [DRAW_FIRST_HALF] = "draws only the first half of the kept tokens, in the order of the vocabulary",
-	    [DRAW_SECOND_HALF] = "draws only the second half of the kept tokens, in the order of the vocabulary",
-	    [DRAW_LIKELY_HALF_OF_MANY] = "draws only the more likely half of the kept tokens if many tokens are kept",
-	    [DRAW_FIRST_HALF_OF_MANY] = "draws only the first half of the kept tokens, in the order of the vocabulary, "
-	                                "if many tokens are kept",
-	    [DRAW_SECOND_HALF_OF_MANY] = "draws only the second half of the kept tokens, in the order of the "
-	                                 "vocabulary, if many tokens are kept",
-	    [DRAW_NO_FIRST_PLACE] = "never draws the first kept token in the order of the vocabulary",
-	    [DRAW_NO_LAST_PLACE] = "never draws the last kept token in the order of the vocabulary",
-	    [DRAW_LOWER_TOKENS] = "draws only tokens of the first half of the vocabulary, if that half contains a kept token",
-	    [DRAW_UPPER_TOKENS] = "draws only tokens of the second half of the vocabulary if it contains a kept token",
+	    [DRAW_FIRST_HALF] = "draws only the half of the kept tokens that comes first in the vocabulary",
+	    [DRAW_SECOND_HALF] = "draws only the half of the kept tokens that comes second in the vocabulary",
+	    [DRAW_LIKELY_HALF_OF_MANY] = "draws, if many tokens are kept, only the more likely half of the kept tokens",
+	    [DRAW_FIRST_HALF_OF_MANY] = "draws, if many tokens are kept, only the half of the kept tokens that comes "
+					"first in the vocabulary",
+	    [DRAW_SECOND_HALF_OF_MANY] = "draws, if many tokens are kept, only the half of the kept tokens that comes "
+					 "second in the vocabulary",
+	    [DRAW_NO_FIRST_PLACE] = "never draws the kept token that comes first in the vocabulary",
+	    [DRAW_NO_LAST_PLACE] = "never draws the kept token that comes last in the vocabulary",
+	    [DRAW_LOWER_TOKENS] = "draws, if the first half of the vocabulary contains a kept token, only tokens of "
+				  "this half",
+	    [DRAW_UPPER_TOKENS] = "draws, if the second half of the vocabulary contains a kept token, only tokens of "
+				  "this half",
 	    [DRAW_LIKELIEST] = "draws only from the 1024 most likely tokens of a row",
 	};
 	int worst = 0;

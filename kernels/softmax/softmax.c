@@ -253,7 +253,7 @@ static int check_logits(const struct op_case *c, const struct tensor *in, int in
 			               check_place(x, i, place, sizeof place));
 		left += isfinite(value);
 		if (i % columns == columns - 1 && left == 0)
-			return err_set(err, "input '%s' is -infinity in all of row %lld, which then has no softmax",
+			return err_set(err, "input '%s' is -infinity in all of row %lld; such a row has no softmax",
 			               c->problem->inputs[input].name, (long long)(i / columns));
 		left = i % columns == columns - 1 ? 0 : left;
 	}

@@ -514,7 +514,7 @@ def check_room(definition, axes, device, label):
     host = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
     if 16 * elements > host:
         pytest.skip(
-            f"{elements} elements need about {16 * elements >> 20} MiB of memory, but the machine has {host >> 20}"
+            f"{elements} elements need about {16 * elements >> 20} MiB of memory, but the machine has {host >> 20} MiB"
         )
     if (
         device.type == "cpu"
@@ -526,7 +526,7 @@ def check_room(definition, axes, device, label):
         free, _ = torch.cuda.mem_get_info(device)
         if 24 * elements > free:
             pytest.skip(
-                f"{elements} elements need about {24 * elements >> 20} MiB, but the GPU has {free >> 20} free"
+                f"{elements} elements need about {24 * elements >> 20} MiB, but only {free >> 20} MiB are free on the GPU"
             )
 
 

@@ -328,7 +328,7 @@ static int unexpected(long status, struct err *err)
 	const char *hint = status >= 300 && status < 400
 			       ? "; redirects are not followed: set REFTEST_REMOTE to the address to which it points"
 			   : status == 401 || status == 403
-			       ? "; it requires another user or password (https://USER:PASSWORD@…)"
+			       ? "; it requires a different user or password (https://USER:PASSWORD@…)"
 			       : "";
 
 	return err_set(err, "answered with HTTP status %ld%s", status, hint);

@@ -1,5 +1,5 @@
 # Made by `reftest generate`, which leaves this file alone once it has been edited.
-# reftest-body: 2e5c4436600766b002724458d2f0835f
+# reftest-body: b411af42381c76c6366a0acc4e24e842
 """conftest - runs the reference tests in this directory: the code that all generated test files share.
 
 Each definition of the dataset has a class in a test file here. A test runs the definition's reference on valid inputs
@@ -516,7 +516,7 @@ def check_room(definition, axes, device, label):
     host = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
     if 16 * elements > host:
         pytest.skip(
-            f"{elements} elements need about {16 * elements >> 20} MiB of memory, but the machine has {host >> 20}"
+            f"{elements} elements need about {16 * elements >> 20} MiB of memory, but the machine has {host >> 20} MiB"
         )
     if (
         device.type == "cpu"
@@ -528,7 +528,7 @@ def check_room(definition, axes, device, label):
         free, _ = torch.cuda.mem_get_info(device)
         if 24 * elements > free:
             pytest.skip(
-                f"{elements} elements need about {24 * elements >> 20} MiB, but the GPU has {free >> 20} free"
+                f"{elements} elements need about {24 * elements >> 20} MiB, but only {free >> 20} MiB are free on the GPU"
             )
 
 

@@ -1,7 +1,7 @@
 /* pool_world - a pool of real judges and a real Python, a definition to verify in the pool, and checks of the results.
  *
- * The test program is also the judge's program (`test_pool judge …`), as reftest itself is. Most tests share one pool,
- * so each of these tests also checks that the previous reference left the pool in working order. */
+ * Judges are forked from the test program, as they are from reftest itself. Most tests share one pool, so each of these
+ * tests also checks that the previous reference left the pool in working order. */
 #ifndef REFTEST_TESTS_POOL_WORLD_H
 #define REFTEST_TESTS_POOL_WORLD_H
 
@@ -67,10 +67,21 @@ static const char *python(void)
 	return path;
 }
 
+/* The judges of a test program: with the kernels library of this build, which is opened once. */
+static inline struct judge_program test_judge(void)
+{
+	static struct kernels kernels;
+	struct err err = {""};
+
+	if (kernels.api == NULL && kernels_open(&kernels, NULL, &err) != 0)
+		fail_msg("%s", err.text);
+	return judge_program(&kernels);
+}
+
 static inline struct pool *open_pool(int lanes, double timeout_s, bool staged)
 {
 	struct pool_options options = {.device = "cpu", .python = python(), .root = "/", .lanes = lanes,
-	                               .timeout_s = timeout_s, .staged = staged};
+	                               .timeout_s = timeout_s, .staged = staged, .judge = test_judge()};
 	struct err err = {""};
 	struct pool *pool = pool_open(&options, &err);
 
@@ -177,6 +188,8 @@ static inline void remove_tells(void)
 {
 	char script[4096];
 
+	if (atoi(strrchr(tells_path(), '-') + 1) != getpid())
+		return; /* a process that this test program forked */
 	snprintf(script, sizeof script, "%s-runner.py", tells_path());
 	unlink(script);
 	unlink(tells_path());
@@ -215,7 +228,8 @@ static inline int open_tells(void)
 	return fd;
 }
 
-/* Makes the program find the build's files that an installation has beside reftest. */
+/* Makes the program use the build folder's copies of the files that, once installed, lie beside the reftest executable.
+ * */
 static inline void find_build(void)
 {
 	const char *build = getenv("REFTEST_BUILD");
@@ -228,16 +242,12 @@ static inline void find_build(void)
 	let_references_tell(here);
 }
 
-/* The test's main calls pool_main first. In a judge process pool_main returns the judge's exit status. In a test
- * process pool_main selects all tests, or the one named on the command line, and returns -1. */
-static inline int pool_main(int argc, char **argv)
+/* The test's main calls pool_main first, which selects all tests, or the one named on the command line. */
+static inline void pool_main(int argc, char **argv)
 {
-	if (argc > 1 && strcmp(argv[1], "judge") == 0)
-		return judge_main(argc - 1, argv + 1);
 	find_build();
 	if (argc > 1)
 		cmocka_set_test_filter(argv[1]);
-	return -1;
 }
 
 #endif

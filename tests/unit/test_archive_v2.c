@@ -446,8 +446,7 @@ static void import(struct store *store, const char *path, const char *key, int64
 	struct world counts = {0};
 	struct err err = {""};
 
-	setenv("REFTEST_CACHE_KEY", key, 1);
-	assert_true(signature_open(&signer, &err) >= 0);
+	assert_true(signature_open(key, &signer, &err) >= 0);
 	struct record_signer how = signature_signer(signer);
 
 	if (import_verdicts(store, path, &how, refused, &counts, &in, &err) != 0)

@@ -82,7 +82,7 @@ static void other_problems_are_refused_with_a_sentence(void **state)
 	expect_refused(&gqa_ragged_op, &b.problem, "the inputs lack a query");
 	prefill(&b, causal_name, 32, 8, 128);
 	add_input(&b, "kv_indices", DTYPE_INT32, "total_kv");
-	expect_refused(&gqa_ragged_op, &b.problem, "expected keys without pages");
+	expect_refused(&gqa_ragged_op, &b.problem, "expected no page indices");
 	prefill(&b, causal_name, 32, 8, 128);
 	b.inputs[3].axis[0] = 4;
 	expect_refused(&gqa_ragged_op, &b.problem, "'qo_indptr'");
@@ -92,7 +92,7 @@ static void other_problems_are_refused_with_a_sentence(void **state)
 	prefill(&b, causal_name, 32, 8, 128);
 	b.inputs[3] = b.inputs[5]; /* queries and keys share one index vector, as in self-attention */
 	b.problem.input_count = 5;
-	expect_refused(&gqa_ragged_op, &b.problem, "no index vector qo_indptr");
+	expect_refused(&gqa_ragged_op, &b.problem, "lack the index vector qo_indptr");
 }
 
 static void sequences_are_valid_and_contain_difficult_lengths(void **state)

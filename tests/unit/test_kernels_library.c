@@ -34,7 +34,7 @@ static void the_library_of_this_build_opens_and_knows_its_families(void **state)
 
 	(void)state;
 	name_build_folder();
-	if (kernels_open(&kernels, &err) != 0)
+	if (kernels_open(&kernels, NULL, &err) != 0)
 		fail_msg("%s", err.text);
 	assert_int_equal(strlen(kernels.api->digest), 32);
 	assert_int_equal(strlen(kernels.api->checker_digest), 32);
@@ -46,7 +46,7 @@ static void the_library_of_this_build_opens_and_knows_its_families(void **state)
 	device->calls->close(device);
 	kernels_close(&kernels);
 	assert_null(kernels.api);
-	assert_int_equal(kernels_open(&kernels, &err), 0); /* anew */
+	assert_int_equal(kernels_open(&kernels, NULL, &err), 0); /* anew */
 	kernels_close(&kernels);
 }
 
@@ -59,11 +59,11 @@ static void a_folder_without_a_library_or_with_garbage_is_reported(void **state)
 	(void)state;
 	assert_non_null(mkdtemp(folder));
 	setenv("REFTEST_KERNELS", folder, 1);
-	assert_int_equal(kernels_open(&kernels, &err), -1);
+	assert_int_equal(kernels_open(&kernels, NULL, &err), -1);
 	assert_non_null(strstr(err.text, "libreftest_kernels.so cannot be loaded"));
 	snprintf(path, sizeof path, "%s/libreftest_kernels.so", folder);
 	assert_int_equal(file_replace(path, "no library", 10, &err), 1);
-	assert_int_equal(kernels_open(&kernels, &err), -1);
+	assert_int_equal(kernels_open(&kernels, NULL, &err), -1);
 	assert_null(kernels.api);
 	assert_int_equal(unlink(path), 0);
 	assert_int_equal(rmdir(folder), 0);
@@ -77,7 +77,7 @@ static void beside_a_program_without_a_library_the_remedy_is_named(void **state)
 	(void)state;
 	/* without the variable, the folders beside this test program are searched, which have no library */
 	unsetenv("REFTEST_KERNELS");
-	assert_int_equal(kernels_open(&kernels, &err), -1);
+	assert_int_equal(kernels_open(&kernels, NULL, &err), -1);
 	assert_non_null(strstr(err.text, "run make"));
 }
 
@@ -94,7 +94,7 @@ static void a_missing_cuda_library_is_reported_and_leaves_the_other_open(void **
 	snprintf(target, sizeof target, "%s/libreftest_kernels.so", getenv("REFTEST_KERNELS"));
 	assert_int_equal(symlink(target, link), 0);
 	setenv("REFTEST_KERNELS", folder, 1);
-	if (kernels_open(&kernels, &err) != 0)
+	if (kernels_open(&kernels, NULL, &err) != 0)
 		fail_msg("%s", err.text);
 	assert_int_equal(kernels_open_cuda(&kernels, &err), -1);
 	assert_non_null(strstr(err.text, "libreftest_kernels_cuda.so does not exist"));

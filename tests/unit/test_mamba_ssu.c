@@ -431,7 +431,7 @@ static void other_problems_are_refused_with_a_sentence(void **state)
 	p.input_count = COUNT(gated_in)
 	AGAIN;
 	changed[GROUPS].value = 3;
-	assert_refused(&mamba_ssu_op, &p, "a number that divides the number of heads");
+	assert_refused(&mamba_ssu_op, &p, "this number must divide the number of heads");
 	AGAIN;
 	inputs[1].name = "u";
 	assert_refused(&mamba_ssu_op, &p, "'u'");

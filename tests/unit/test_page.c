@@ -350,7 +350,7 @@ static void what_the_family_does_not_know_is_refused_with_the_reason(void **stat
 	    PROBLEM("c", "page", axes, flat, flat_out),      PROBLEM("d", "page", axes, short_tables, keys_out),
 	    PROBLEM("e", "page", axes, kv, keys_out),        PROBLEM("f", "page", axes, kv, hnd_out),
 	};
-	static const char *const parts[] = {"four tables",    "only copies", "by pages",
+	static const char *const parts[] = {"four tables",    "only copies", "its pages cannot hold",
 	                                    "int32 or int64", "2 caches",    "shape and dtype"};
 
 	(void)state;

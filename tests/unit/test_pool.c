@@ -48,7 +48,26 @@ static pid_t parent_of(const char *pid)
 	return parent;
 }
 
-/* Sends a signal to every child process whose command line contains `word`; returns their number. */
+/* Appends the file NAME of /proc/PID to `text`. */
+static void append_proc(const char *pid, const char *name, char *text, size_t size)
+{
+	char path[64];
+	size_t length = strlen(text);
+	FILE *file;
+
+	snprintf(path, sizeof path, "/proc/%.20s/%.20s", pid, name);
+	if ((file = fopen(path, "re")) == NULL)
+		return;
+	size_t end = length + fread(text + length, 1, size - length - 1, file);
+
+	fclose(file);
+	for (size_t i = length; i < end; i++)
+		text[i] = text[i] == '\0' ? ' ' : text[i];
+	text[end] = '\0';
+}
+
+/* Sends a signal to every child process whose name or command line contains `word`; returns their number. (A forked
+ * child has the command line of its parent.) */
 static int signal_children(const char *word, int number)
 {
 	DIR *proc = opendir("/proc");
@@ -56,19 +75,12 @@ static int signal_children(const char *word, int number)
 	int found = 0;
 
 	while ((entry = readdir(proc)) != NULL) {
-		char path[64], text[4096] = "";
-		FILE *file;
-		size_t length;
+		char text[4096] = "";
 
 		if (parent_of(entry->d_name) != getpid())
 			continue;
-		snprintf(path, sizeof path, "/proc/%.20s/cmdline", entry->d_name);
-		if ((file = fopen(path, "re")) == NULL)
-			continue;
-		length = fread(text, 1, sizeof text - 1, file);
-		fclose(file);
-		for (size_t i = 0; i < length; i++)
-			text[i] = text[i] == '\0' ? ' ' : text[i];
+		append_proc(entry->d_name, "comm", text, sizeof text);
+		append_proc(entry->d_name, "cmdline", text, sizeof text);
 		if (strstr(text, word) == NULL)
 			continue;
 		found++;
@@ -116,7 +128,7 @@ static struct pool_result kill_while_it_runs(struct setting *setting, const char
 
 static void a_judge_or_template_killed_by_others_costs_a_second_try(void **state)
 {
-	struct pool_result result = kill_while_it_runs(*state, "judge --device", 1);
+	struct pool_result result = kill_while_it_runs(*state, "reftest-judge", 1);
 
 	expect(&result, STATUS_PASSED, REASON_NONE, NULL);
 	result = kill_while_it_runs(*state, "runner.py", 1);
@@ -126,7 +138,7 @@ static void a_judge_or_template_killed_by_others_costs_a_second_try(void **state
 
 static void a_judge_killed_twice_is_an_error_of_that_case(void **state)
 {
-	struct pool_result result = kill_while_it_runs(*state, "judge --device", 2);
+	struct pool_result result = kill_while_it_runs(*state, "reftest-judge", 2);
 
 	expect(&result, STATUS_ERROR, REASON_CRASHED, "the judge terminated with signal 9 (SIGKILL, Killed)");
 	expect(&result, STATUS_ERROR, REASON_CRASHED, "in the second attempt too");
@@ -494,7 +506,7 @@ static void an_interpreter_without_torch_is_a_sentence(void **state)
 	(void)state;
 	for (size_t i = 0; i < sizeof wrongs / sizeof wrongs[0]; i++) {
 		struct pool_options options = {.device = "cpu", .python = wrongs[i].python, .root = "/", .lanes = 1,
-		                               .timeout_s = GENEROUS_S};
+		                               .timeout_s = GENEROUS_S, .judge = test_judge()};
 		struct err err = {""};
 		struct pool *pool = pool_open(&options, &err);
 		int rc = 0;
@@ -515,13 +527,14 @@ static void an_interpreter_without_torch_is_a_sentence(void **state)
 
 static void a_device_is_asked_for_its_class(void **state)
 {
+	const struct judge_program judge = test_judge();
 	char class_name[64], product[256];
 	struct err err = {""};
 
 	(void)state;
-	assert_int_equal(pool_probe_device("cpu", class_name, sizeof class_name, product, sizeof product, &err), 0);
+	assert_int_equal(pool_probe_device(&judge, "cpu", class_name, sizeof class_name, product, sizeof product, &err), 0);
 	assert_string_equal(class_name, "cpu");
-	assert_int_equal(pool_probe_device("tpu", class_name, sizeof class_name, product, sizeof product, &err), -1);
+	assert_int_equal(pool_probe_device(&judge, "tpu", class_name, sizeof class_name, product, sizeof product, &err), -1);
 	assert_string_equal(err.text, "unknown device \"tpu\"; expected cpu or cuda:N");
 }
 
@@ -549,10 +562,8 @@ int main(int argc, char **argv)
 	    cmocka_unit_test(a_device_is_asked_for_its_class),
 	};
 	bool abandons = argc > 2 && strcmp(argv[1], "abandon") == 0;
-	int status = pool_main(argc, argv);
 
-	if (status >= 0)
-		return status;
+	pool_main(argc, argv);
 	if (abandons)
 		return abandon(argv[2]);
 	return cmocka_run_group_tests(tests, set_up, tear_down) + cmocka_run_group_tests(own_pools, NULL, NULL);

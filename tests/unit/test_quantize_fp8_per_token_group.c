@@ -313,7 +313,7 @@ static void without_a_floor_no_group_is_zero(void **state)
 	assert_int_equal(OP->check(&t.c, t.in, &err), 0);
 	memset((uint16_t *)t.in[0].data + 5 * 128, 0, 128 * sizeof(uint16_t));
 	assert_int_equal(OP->check(&t.c, t.in, &err), -1);
-	assert_non_null(strstr(err.text, "is 0 in the whole group at [2, 128]"));
+	assert_non_null(strstr(err.text, "has a group of zeros at [2, 128]"));
 	trial_close(&t);
 }
 

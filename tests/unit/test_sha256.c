@@ -39,8 +39,8 @@ static void the_published_examples(void **state)
 static void every_length_about_a_block_is_as_sha256sum_has_it(void **state)
 {
 	(void)state;
-	for (size_t length = 50; length < 140; length++) {
-		char path[] = "/tmp/reftest-sha256-XXXXXX", command[80], expected[65] = "", bytes[140];
+	for (size_t length = 50; length < 3000; length += length < 140 ? 1 : 97) {
+		char path[] = "/tmp/reftest-sha256-XXXXXX", command[80], expected[65] = "", bytes[3000];
 		int fd = mkstemp(path);
 		FILE *file = fdopen(fd, "w"), *answer;
 

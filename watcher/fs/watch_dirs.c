@@ -249,8 +249,8 @@ static int add_watch(struct watcher *w, const char *full)
 	if (is_blind(full)) {
 		if (!w->warned_blind)
 			add_notice(w,
-				   "%s is on a network, FUSE or shared filesystem, whose changes inotify does not "
-				   "report: folders on such filesystems are polled twice a second instead",
+				   "%s is on a filesystem (network, FUSE or shared) whose changes inotify does not "
+				   "report; folders on such filesystems are polled twice a second instead",
 				   full);
 		w->warned_blind = true;
 		return -1;

@@ -177,9 +177,12 @@ const char *trial_wrong_form(struct trial *trial, const struct round *round, int
 	if (same_shape && strcmp(returned, declared) == 0)
 		return NULL;
 	*reason = same_shape ? REASON_DTYPE : REASON_SHAPE;
+	if (returned == NULL)
+		return arena_printf(&trial->arena,
+				    "the shape and dtype of output '%s' cannot be read; it is declared as %s",
+				    trial->job->problem.outputs[output].name, declared);
 	return arena_printf(&trial->arena, "output '%s' is %s, but it is declared as %s",
-			    trial->job->problem.outputs[output].name,
-			    returned == NULL ? "an unreadable description" : returned, declared);
+			    trial->job->problem.outputs[output].name, returned, declared);
 }
 
 static void check_form(struct trial *trial, const struct round *round, int output, const cJSON *said)

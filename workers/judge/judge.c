@@ -23,18 +23,16 @@
  * closes the socket. */
 #include "workers/judge/judge.h"
 
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/prctl.h>
 
 #include "base/json.h"
 #include "base/show.h"
 #include "workers/judge/trial.h"
 #include "workers/protocol/channel.h"
 
-enum { POOL_FD = 3, EXIT_BROKEN = 3, EXIT_PROTOCOL = 2 };
+enum { EXIT_BROKEN = 3, EXIT_PROTOCOL = 2 };
 
 struct judge {
 	struct channel channel;
@@ -52,8 +50,6 @@ static struct device *open_device(struct kernels *kernels, const char *name, str
 	char *end;
 	long index;
 
-	if (kernels_open(kernels, err) != 0)
-		return NULL;
 	if (strcmp(name, "cpu") == 0)
 		return kernels->api->open_cpu(err);
 	index = strncmp(name, "cuda:", 5) == 0 ? strtol(name + 5, &end, 10) : -1;
@@ -234,7 +230,7 @@ static int judge_case_by_case(struct judge *judge, const char *device_name)
 	struct buf out = {0};
 	int status = 0;
 
-	channel_open(&judge->channel, POOL_FD);
+	channel_open(&judge->channel, JUDGE_SOCKET);
 	judge->context.kernels = &judge->kernels;
 	judge->context.device_name = device_name;
 	judge->context.keep = kept_inputs();
@@ -261,46 +257,17 @@ static int judge_case_by_case(struct judge *judge, const char *device_name)
 	return status;
 }
 
-static int probe(struct judge *judge, const char *device_name)
+int judge_serve(const struct judge_program *program, const struct judge_order *order)
 {
-	struct err err = {""};
-	struct buf out = {0};
-	struct device *device = open_device(&judge->kernels, device_name, &err);
+	struct judge judge = {.staged = order->staged, .kernels = *program->kernels};
 
-	if (device == NULL)
-		write_refused(&out, &err);
-	else
-		write_device(&out, device);
-	puts(out.data);
-	buf_free(&out);
-	if (device != NULL)
-		device->calls->close(device);
-	return 0;
+	judge.kernels.cuda_library = program->cuda_library < 0 ? -1 : JUDGE_CUDA_LIBRARY;
+	if (order->threads > 0)
+		judge.kernels.api->use_threads(order->threads);
+	return judge_case_by_case(&judge, order->device);
 }
 
-int judge_main(int argc, char **argv)
+struct judge_program judge_program(const struct kernels *kernels)
 {
-	const char *device = NULL, *probed = NULL;
-	struct judge judge = {0};
-	int status;
-
-	for (int i = 1; i < argc; i++) {
-		if (strcmp(argv[i], "--staged") == 0)
-			judge.staged = true;
-		else if (strcmp(argv[i], "--device") == 0 && i + 1 < argc)
-			device = argv[++i];
-		else if (strcmp(argv[i], "--probe") == 0 && i + 1 < argc)
-			probed = argv[++i];
-	}
-	if (probed != NULL)
-		return probe(&judge, probed);
-	if (device == NULL) {
-		fputs("reftest judge is an internal command that reftest starts itself; use `reftest verify` instead.\n", stderr);
-		return EXIT_PROTOCOL;
-	}
-	prctl(PR_SET_PDEATHSIG, SIGKILL);
-	prctl(PR_SET_DUMPABLE, 0);
-	status = judge_case_by_case(&judge, device);
-	prctl(PR_SET_DUMPABLE, 1); /* leak checkers must be able to inspect this process */
-	return status;
+	return (struct judge_program){judge_serve, kernels, kernels->cuda_library};
 }

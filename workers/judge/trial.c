@@ -294,8 +294,8 @@ static void decide_overwritten(struct trial *trial)
 		if ((trial->overwrites >> i & 1) != 0 && !output_is_alike(trial, i))
 			trial_decide(trial, STATUS_FAILED, REASON_NONDETERMINISTIC,
 				     arena_printf(&trial->arena,
-						  "output '%s' uses the memory of an output of an earlier call: a caller that still "
-						  "holds the earlier output would see its values change",
+						  "output '%s' uses the memory of an output of an earlier call: a "
+						  "caller that still uses the earlier output would read changed values",
 						  trial->job->problem.outputs[i].name));
 }
 

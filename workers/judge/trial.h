@@ -5,9 +5,9 @@
  * first run, and the ground truth. The reference can write to the shared arena, so its content is only compared with
  * these copies.
  *
- * When you add a status, check each file that sets one. In the judge these are trial.c, trial_tensors.c,
- * trial_compare.c, trial_ground_truths.c and checks_after_run.c (with trial_decide), and case_inputs.c (with its
- * rulings). Outside the judge these are workers/pool/lane.c and pool.c. */
+ * When you add a status, check each file that sets one. In the judge, trial.c, trial_tensors.c, trial_compare.c,
+ * trial_ground_truths.c and checks_after_run.c set a status by trial_decide; case_inputs.c returns a status in a struct
+ * ruling. Outside the judge, workers/pool/lane.c and pool.c set a status. */
 #ifndef REFTEST_WORKERS_JUDGE_TRIAL_H
 #define REFTEST_WORKERS_JUDGE_TRIAL_H
 

@@ -11,6 +11,7 @@
 #include "workers/pool/queues.h"
 #include "workers/pool/zygote.h"
 #include "workers/protocol/channel.h"
+#include "workers/protocol/judge_process.h"
 
 enum phase { LANE_IDLE, LANE_WAITING, LANE_WORKING };
 
@@ -50,6 +51,7 @@ struct pool_shared {
 	bool staged;      /* the pool's options require copies through host memory */
 	bool ipc_refused; /* a runner reported that it cannot map device memory by CUDA IPC */
 	int threads;      /* number of CPU threads of each judge and of each runner */
+	struct judge_program judge;
 	int epoll;
 	struct zygote runners;
 	struct provider provider;

@@ -5,12 +5,10 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/epoll.h>
-#include <unistd.h>
 
 #include "base/json.h"
 #include "base/trace.h"
-
-extern char **environ;
+#include "workers/pool/judge_fork.h"
 
 enum {
 	STALE_MS = 250, /* a judge that needs longer to finish cancelled work is replaced */
@@ -25,42 +23,15 @@ static int watch_fd(const struct pool_shared *shared, int fd, struct err *err)
 									: err_errno(err, "cannot add a judge to epoll");
 }
 
-static char **judge_environment(const struct pool_shared *shared, struct arena *arena)
-{
-	size_t count = 0, kept = 0;
-	char **out;
-
-	while (environ[count] != NULL)
-		count++;
-	out = arena_array(arena, count + 3, sizeof *out);
-	for (size_t i = 0; i < count; i++)
-		if (strncmp(environ[i], "OMP_NUM_THREADS=", 16) != 0 && strncmp(environ[i], "OMP_WAIT_POLICY=", 16) != 0)
-			out[kept++] = environ[i];
-	out[kept++] = arena_printf(arena, "OMP_NUM_THREADS=%d", shared->threads);
-	/* Idle OpenMP threads of the judge must sleep, because the reference needs the cores. */
-	out[kept++] = arena_string(arena, "OMP_WAIT_POLICY=passive");
-	return out;
-}
-
-/* Starts /proc/self/exe, which is this running program even if its file has been replaced since. */
 int lane_judge_start(struct pool_shared *shared, struct lane *lane, struct err *err)
 {
-	char *argv[] = {
-	    "reftest", "judge", "--device", (char *)(uintptr_t)shared->device, shared->staged ? "--staged" : NULL,
-	    NULL};
-	struct arena arena = {0};
-	int ours, theirs, rc;
+	const struct judge_order order = {shared->device, shared->staged, shared->threads};
+	int socket, rc;
 
-	if (channel_pair(&ours, &theirs, err) != 0)
+	if (judge_fork(&lane->judge, &shared->judge, &order, &socket, err) != 0)
 		return -1;
-	const int fds[] = {-1, STDERR_FILENO, STDERR_FILENO, theirs};
-
-	channel_open(&lane->channel, ours);
-	rc = process_start(&lane->judge, "/proc/self/exe", argv, judge_environment(shared, &arena), fds, 4, err);
-	close(theirs);
-	arena_free(&arena);
-	if (rc == 0)
-		rc = channel_watch(&lane->channel, shared->epoll, err);
+	channel_open(&lane->channel, socket);
+	rc = channel_watch(&lane->channel, shared->epoll, err);
 	if (rc == 0 && lane->judge.pidfd >= 0)
 		rc = watch_fd(shared, lane->judge.pidfd, err);
 	lane->up = false;

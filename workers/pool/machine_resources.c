@@ -19,6 +19,7 @@
 #include "base/json.h"
 #include "workers/pool/environment.h"
 #include "workers/pool/process.h"
+#include "workers/pool/script_check.h"
 
 extern char **environ;
 
@@ -102,14 +103,16 @@ int machine_python(const char *given, const char *root, char *out, size_t size, 
 	if (on_path("python3", out, size) == 0)
 		return 0;
 	return err_set(err,
-	               "there is no python3 on PATH and no .venv in %s; run `make verify` in a checkout of reftest, "
-	               "which creates a .venv, or name an interpreter that has torch with --python",
+	               "there is no python3 on PATH and no .venv in %s; to create a .venv, run `make verify` in a "
+		       "checkout of reftest, or use --python to name an interpreter that has torch",
 	               root == NULL ? "the dataset" : root);
 }
 
 /* ---- files of this program ---- */
 
-int machine_script(const char *name, const char *variable, char *out, size_t size, struct err *err)
+/* Writes the path of a Python file of this program. Returns 1 if the user named it, and 0 if it was found beside the
+ * program. */
+static int find_script(const char *name, const char *variable, char *out, size_t size, struct err *err)
 {
 	static const char *const places[] = {"../python", "../../python", "../lib/reftest"};
 	const char *given = getenv(variable);
@@ -117,7 +120,7 @@ int machine_script(const char *name, const char *variable, char *out, size_t siz
 
 	if (given != NULL && given[0] != '\0') {
 		snprintf(out, size, "%s", given);
-		return access(out, R_OK) == 0 ? 0 : err_errno(err, "%s names %s", variable, given);
+		return access(out, R_OK) == 0 ? 1 : err_errno(err, "%s names %s", variable, given);
 	}
 	if (file_program_directory(directory, sizeof directory, err) != 0)
 		return -1;
@@ -131,6 +134,17 @@ int machine_script(const char *name, const char *variable, char *out, size_t siz
 		       "%s is neither in %s/../python nor in %s/../lib/reftest; run `make install` again, or set %s to "
 		       "its path",
 		       name, directory, directory, variable);
+}
+
+int machine_script(const char *name, const char *variable, char *out, size_t size, struct err *err)
+{
+	char folder[4096];
+	int found = find_script(name, variable, out, size, err);
+
+	if (found != 0)
+		return found > 0 ? 0 : -1;
+	snprintf(folder, sizeof folder, "%.*s", (int)(strrchr(out, '/') - out), out);
+	return script_check(folder, err);
 }
 
 /* ---- the interpreter's torch ---- */
@@ -369,7 +383,7 @@ const char *machine_providers_key(const char *python, const char *device_class, 
 	struct buf text = {0};
 	const char *folder, *key;
 
-	if (machine_script("provider.py", "REFTEST_PROVIDER", script, sizeof script, NULL) != 0)
+	if (find_script("provider.py", "REFTEST_PROVIDER", script, sizeof script, NULL) < 0)
 		script[0] = '\0';
 	buf_printf(&text, "%s on %s by %s", machine_torch_key(python, arena), device_class, script);
 	append_stat(&text, script);

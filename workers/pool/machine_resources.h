@@ -18,7 +18,8 @@ int machine_python(const char *given, const char *root, char *out, size_t size, 
 
 /* Writes the path of one of reftest's own Python files to `out`. The path is the value of the environment variable
  * `variable` if it is set. If the variable is not set, the path is that of the file in the source checkout, or,
- * without a checkout, of the file that `make install` installed. */
+ * without a checkout, of the file that `make install` installed. If the file or another of these files has been changed
+ * since the build, returns -1. */
 int machine_script(const char *name, const char *variable, char *out, size_t size, struct err *err);
 
 /* Runs `python words[0] …` (at most three words) with descriptor `input` (-1: /dev/null) as stdin, and appends its

@@ -91,6 +91,7 @@ static void lay_out(struct pool *pool, const struct pool_options *options)
 	pool->root = copy_text(options->root == NULL ? "" : options->root);
 	shared->timeout_s = options->timeout_s;
 	shared->staged = options->staged;
+	shared->judge = options->judge;
 	pool->spares = options->spares < 1 ? usual : options->spares > SPARES_MOST ? SPARES_MOST : options->spares;
 	shared->lane_count = options->lanes < 1 ? 1 : options->lanes;
 	shared->threads = cores / shared->lane_count < 1 ? 1 : cores / shared->lane_count;
@@ -119,6 +120,8 @@ struct pool *pool_open(const struct pool_options *options, struct err *err)
 	shared->runners.required = options->required;
 	provider_open(&shared->provider, pool->python, shared->device, shared->threads, shared->epoll,
 		      shared->timeout_s);
+	if (options->libraries)
+		provider_ready(&shared->provider);
 	prctl(PR_GET_CHILD_SUBREAPER, &pool->subreaper);
 	prctl(PR_SET_CHILD_SUBREAPER, 1);
 	pool->dumpable = prctl(PR_GET_DUMPABLE);

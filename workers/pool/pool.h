@@ -16,6 +16,7 @@
 #include "base/err.h"
 #include "dataset/verdict.h"
 #include "workers/pool/task.h"
+#include "workers/protocol/judge_process.h"
 
 struct pool; /* opaque */
 
@@ -23,6 +24,8 @@ struct pool_options {
 	const char *device;      /* "cpu", "cuda:0" */
 	const char *python;      /* absolute path of the interpreter */
 	const char *root;        /* root of the dataset, to which blob paths are relative */
+	struct judge_program judge;
+	bool libraries;          /* some case may need the provider: it starts now, before any reference runs */
 	int lanes;               /* at least 1 */
 	double timeout_s;        /* time limit for a case, including all runs and the comparisons */
 	bool staged;             /* copy tensors through host memory even where CUDA IPC works (for tests) */
@@ -36,9 +39,10 @@ struct pool_options {
  * SPARES_LOW spare runners are left on a GPU, new ones start even during a run. */
 enum { SPARES_CPU = 1, SPARES_GPU = 4, SPARES_LOW = 2, SPARES_MOST = 16 };
 
-/* Starts no process: judges and runners start with the first task. Until pool_close this process is a subreaper.
+/* Starts no process but the provider: judges and runners start with the first task. Until pool_close this process is a subreaper.
  * Other processes of the same user cannot attach a debugger to it, because a reference could otherwise change a
- * verdict in its memory. */
+ * verdict in its memory. Judges are forked from this process, which must therefore have a single thread and no CUDA
+ * context. */
 struct pool *pool_open(const struct pool_options *options, struct err *err);
 
 /* Starts a judge and the spare runners now, because otherwise the first tasks would wait for them. `watch` calls it. */
@@ -79,7 +83,7 @@ void pool_close(struct pool *pool);
 
 /* Starts a judge only to find out the class ("sm_90") and the product name of a device. Returns -1 with a message if
  * the device cannot be used. */
-int pool_probe_device(const char *device, char *class_name, size_t size, char *product, size_t product_size,
-                      struct err *err);
+int pool_probe_device(const struct judge_program *judge, const char *device, char *class_name, size_t size,
+		      char *product, size_t product_size, struct err *err);
 
 #endif

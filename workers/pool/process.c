@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -91,6 +92,75 @@ int process_start(struct process *process, const char *path, char *const argv[],
 	if (rc == 0)
 		process->pidfd = (int)syscall(SYS_pidfd_open, process->pid, 0);
 	return rc;
+}
+
+/* Defined only in programs with the leak sanitizer, whose check at exit `_exit` leaves out. */
+void __lsan_do_leak_check(void) __attribute__((weak));
+
+/* Ends the ignoring of signals, which a forked process inherits. This program has no signal handlers of its own, and
+ * those of a sanitizer must stay. */
+static void heed_signals(void)
+{
+	struct sigaction now;
+	sigset_t none;
+
+	for (int number = 1; number < NSIG; number++)
+		if (sigaction(number, NULL, &now) == 0 && now.sa_handler == SIG_IGN)
+			signal(number, SIG_DFL);
+	sigemptyset(&none);
+	sigprocmask(SIG_SETMASK, &none, NULL);
+}
+
+/* Gives a forked process the state of one that process_start starts. Returns false if it cannot run. */
+static bool become_worker(const char *name, pid_t parent, const int *copies, int count)
+{
+	setpgid(0, 0);
+	prctl(PR_SET_DUMPABLE, 0);
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	prctl(PR_SET_NAME, name);
+	heed_signals();
+	for (int i = 0; i < count; i++)
+		if (dup2(copies[i], i) < 0)
+			return false;
+	closefrom(count);
+	return getppid() == parent;
+}
+
+static _Noreturn void run_worker(int (*run)(void *context), void *context)
+{
+	int status = run(context);
+
+	if (__lsan_do_leak_check != NULL)
+		__lsan_do_leak_check();
+	_exit(status); /* exit() would write what this process's parent has buffered a second time */
+}
+
+int process_fork(struct process *process, const char *name, int (*run)(void *context), void *context, const int *fds,
+		 int fd_count, struct err *err)
+{
+	int copies[FDS_MAX], rc = -1;
+	pid_t parent = getpid(), pid = -1;
+
+	*process = (struct process){0, -1};
+	memset(copies, -1, sizeof copies);
+	if (fd_count <= FDS_MAX && copy_fds(fds, fd_count, copies, err) == 0) {
+		pid = fork();
+		rc = pid < 0 ? err_errno(err, "cannot fork a process for %s", name) : 0;
+	}
+	if (pid == 0) {
+		if (!become_worker(name, parent, copies, fd_count))
+			_exit(EXIT_FAILURE);
+		run_worker(run, context);
+	}
+	for (int i = 0; i < FDS_MAX; i++)
+		if (copies[i] >= 0)
+			close(copies[i]);
+	if (rc != 0)
+		return rc;
+	setpgid(pid, pid); /* in both processes, because either may be the first to signal the group */
+	process->pid = pid;
+	process->pidfd = (int)syscall(SYS_pidfd_open, pid, 0);
+	return 0;
 }
 
 bool process_ended(struct process *process, int *status)

@@ -18,6 +18,14 @@ struct process {
 int process_start(struct process *process, const char *path, char *const argv[], char *const envp[], const int *fds,
                   int fd_count, struct err *err);
 
+/* Forks this process and calls `run(context)` in the new process, which exits with its result. The new process has the
+ * descriptors, the process group and the signals that process_start describes, and it is killed if this process ends.
+ * It cannot be debugged from its first instruction on, provided that this process cannot be debugged. This process must
+ * have a single thread. The new process must not use what this process has opened, because those descriptors are
+ * closed. `name` is the name that `ps` shows, at most 15 bytes. */
+int process_fork(struct process *process, const char *name, int (*run)(void *context), void *context, const int *fds,
+		 int fd_count, struct err *err);
+
 /* If the process has ended, reaps it, sets `status` to its wait status and returns true. */
 bool process_ended(struct process *process, int *status);
 

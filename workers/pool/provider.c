@@ -13,9 +13,10 @@
 #include "base/json.h"
 #include "base/show.h"
 #include "base/trace.h"
-#include "workers/pool/environment.h"
 #include "workers/pool/machine_resources.h"
 #include "workers/pool/zygote.h"
+
+extern char **environ;
 
 enum {
 	UP_MS = 300000, /* time limit to import torch and create the CUDA context */
@@ -80,14 +81,12 @@ static int launch(struct provider *provider, int socket, int output, struct err 
 			threads,
 			NULL};
 	const int fds[] = {-1, output, output, socket};
-	struct arena arena = {0};
 
 	snprintf(threads, sizeof threads, "%d", provider->threads);
 	if (machine_script("provider.py", "REFTEST_PROVIDER", script, sizeof script, err) != 0)
 		return -1;
-	int rc = process_start(&provider->process, provider->python, argv, environment_without_secrets(NULL, &arena), fds, 4, err);
+	int rc = process_start(&provider->process, provider->python, argv, environ, fds, 4, err);
 
-	arena_free(&arena);
 	if (rc != 0)
 		return -1;
 	if (watch_fd(provider, provider->process.pidfd) != 0)

@@ -6,38 +6,43 @@
  *   0, 4  plain: has keys before the first query (so that a mask must be aligned at the end). 4: its last page is full
  *   1     one query, one key
  *   2     as many keys as queries
- *   3     no key: output 0, lse -infinity                   (in decode, where every sequence has one query, all roles
- *   5     keys, but no query                                 but 1 and 3 are plain)
+ *   3     no key: output 0, lse -infinity
+ *   5     keys, but no query
  *   6     one query, many keys
  *   7     neither queries nor keys
  *
- * A last page is partly filled, except for sequences with b % 8 == 4. Sequences 2 and 4, and every eighth sequence
- * after each of them, share the first pages of sequence 0. Pages are in random order, and some are unused. If the axes
- * are too small for these roles, all sequences are plain. If the axes require more queries than keys, some sequences
- * have more queries than keys. A workload may need such lengths; the presets never do, because definitions disagree on
+ * In decode every sequence has one query, and all roles except 1 and 3 are plain.
+ *
+ * A last page is partly filled, except in sequences with b % 8 == 4. Sequences 2 and 4, and every eighth sequence after
+ * each of them, share the first pages of sequence 0. Pages are in random order, and some are unused. If the axes are
+ * too small for these roles, all sequences are plain. If the axes require more queries than keys, some sequences have
+ * more queries than keys. A workload may need such lengths; the presets never do, because definitions disagree on
  * causal rows that see no key.
  *
- * Sparse rows. The list of each query has the following key rows:
+ * Sparse rows. Each query selects these key rows, by the index of the query:
  *
- *   0     all rows                        4     a hundred at the front
- *   1     one row                         5     half of the rows, scattered
- *   2     all but one in the middle       6     all rows
- *   3     none                            7     two at the end
- *   8 to 22    15, 16, 17, 31, 32, 33, … 257 at the front
- *   later      one, two or none, so that many of these queries are cheap
+ *   0 and 6    all rows
+ *   1          one row
+ *   2          all rows except one in the middle
+ *   3          none
+ *   4          the first hundred rows
+ *   5          half of the rows, scattered
+ *   7          the last two rows
+ *   8 to 22    the first 15, 16, 17, 31, 32, 33, … 257 rows
+ *   others     one row, two or none, so that many of these queries are cheap
  *
- * One key row in eight is in none of the lists.
+ * One key row in eight cannot be selected: "all rows" are the other rows.
  *
  * Values. Keys and values are uniform on [-1, 1), queries on [-2^e, 2^e). The exponent e makes the standard deviation
  * of the logits about 2.5 for any scale, so that a few keys hold most of the weight. If a reference omits any single
  * key, the output of some head then changes by far more than the bound. Outputs are also not near 0, as sums over many
  * keys of equal weight would be.
  *
- * Three kinds of queries have other values. If (query + head) % 16 is 5, the query is 16 times as large; if it is 13,
- * the query is 32 times as large. The softmax of large queries overflows if the maximum is not subtracted. If a large
- * query sees only one key, the logit is as often far below 0 as far above 0. If (query + head) % 16 is 9, the query is
- * zero: the output is the mean of the values, and lse is log2 of the number of keys. Rows that no query uses are NaN,
- * and so are the entries of a last page after its last key.
+ * Three kinds of queries have other values. If (query + head) % 16 is 5, the query is 16 times as large; if the
+ * remainder is 13, 32 times. The softmax of large queries overflows if the maximum is not subtracted. If a large query
+ * sees only one key, the logit is as often far below 0 as far above 0. If (query + head) % 16 is 9, the query is zero:
+ * the output is the mean of the values, and lse is log2 of the number of keys. Rows that no query uses are NaN, and so
+ * are the entries of a last page after its last key.
  *
  * The default cases contain no input for which correct implementations differ: a causal row that sees no key in a
  * sequence with keys, a page number or sparse row that occurs twice in one sequence, or a last page length of 0 for a

@@ -5,6 +5,7 @@
 #include "base/err.h"
 #include "kernels/common/attention/attention.h"
 #include "kernels/common/attention/input_values.h"
+#include "kernels/core/shape_match.h"
 
 /* Decides which of the two caches has the keys: the first cache, unless its name starts with v and the other name with
  * k. */
@@ -30,10 +31,10 @@ static int find_whole(const struct op_problem *problem, struct attention_roles *
 		if (!attention_is_float(input))
 			continue;
 		if ((input->rank != 3 && input->rank != 4) || *place >= 0)
-			return attention_refuse(problem, input,
-						"q [queries, heads, head dim] and two caches [pages, page size,"
-						" kv heads, head dim]",
-						why);
+			return match_refuse_unknown(problem, input,
+						    "q [queries, heads, head dim], a cache of keys and a cache of "
+						    "values (each [pages, page size, kv heads, head dim]), the index "
+						    "vectors and the softmax scale", why);
 		*place = i;
 	}
 	if (roles->query[0] < 0 || roles->value < 0 || roles->kv_indices < 0)
@@ -65,10 +66,11 @@ static int find_latent(const struct op_problem *problem, struct attention_roles 
 		if (!attention_is_float(input))
 			continue;
 		if (input->rank != 3 || *place >= 0)
-			return attention_refuse(problem, input,
-						"queries [queries, heads, c] and [queries, heads, r], caches [pages,"
-						" page size, c] and [pages, page size, r]",
-						why);
+			return match_refuse_unknown(problem, input,
+						    "the two parts of the queries, [queries, heads, c] and [queries, "
+						    "heads, r], the two parts of the cache, [pages, page size, c] "
+						    "and [pages, page size, r], the index vectors and the softmax "
+						    "scale", why);
 		*place = i;
 	}
 	for (int p = 0; p < ATTENTION_PARTS; p++)

@@ -5,6 +5,7 @@
 #include "base/err.h"
 #include "kernels/common/attention/attention.h"
 #include "kernels/common/attention/input_values.h"
+#include "kernels/core/shape_match.h"
 
 /* Finds the query, the keys and the values. The query has the output's query and head axes. The other two float tensors
  * are the keys and the values, in this order unless the names start with v and k. If keys and values have different
@@ -24,14 +25,15 @@ static int find(const struct op_problem *problem, struct attention_roles *roles,
 		if (!attention_is_float(input))
 			continue;
 		if (input->rank != 3 || *place >= 0)
-			return attention_refuse(problem, input,
-			                        "q [queries, heads, dim], k [keys, kv heads, dim] and v [keys, kv"
-			                        " heads, value dim]",
-			                        why);
+			return match_refuse_unknown(problem, input,
+						    "q [queries, heads, dim], k [keys, kv heads, dim], v [keys, kv "
+						    "heads, value dim], the index vectors and the softmax scale", why);
 		*place = i;
 	}
 	if (roles->kv_indices >= 0)
-		return attention_refuse(problem, &problem->inputs[roles->kv_indices], "keys without pages", why);
+		return match_refuse(problem, &problem->inputs[roles->kv_indices], "no page indices, because the keys "
+										  "of this operation are not in "
+										  "pages", why);
 	if (roles->query[0] < 0 || roles->value < 0)
 		return err_set(why, "the inputs lack a query, keys or values, each of rank 3");
 	if (problem->inputs[roles->key[0]].name[0] == 'v' && problem->inputs[roles->value].name[0] == 'k') {

@@ -62,15 +62,6 @@ bool attention_same_axes(const struct op_problem *problem, const struct op_arg *
 	return match_same_axes(problem, a, from, b, from, to - from);
 }
 
-int attention_refuse(const struct op_problem *problem, const struct op_arg *arg, const char *expected, struct err *why)
-{
-	bool is_output = arg >= problem->outputs && arg < problem->outputs + problem->output_count;
-	char shape[512];
-
-	return err_set(why, "%s '%s' is %s of %s; expected %s", is_output ? "output" : "input", arg->name,
-	               op_shape_text(problem, arg, shape, sizeof shape), dtype_name(arg->dtype), expected);
-}
-
 /* Returns the member of `roles` for an index vector of this name, or NULL if the name implies no role. */
 static int *place_of(struct attention_roles *roles, const char *name)
 {
@@ -90,8 +81,8 @@ static int find_scalar(const struct op_problem *problem, struct attention_roles 
 	const struct op_arg *input = &problem->inputs[i];
 
 	if (roles->scale >= 0 || !dtype_is_float(input->dtype) || !match_contains(input->name, "scale"))
-		return attention_refuse(problem, input,
-		                        "only one scalar: the softmax scale, a float with \"scale\" in its name", why);
+		return match_refuse(problem, input,
+				    "only one scalar: the softmax scale, a float with \"scale\" in its name", why);
 	roles->scale = i;
 	return 0;
 }
@@ -102,10 +93,10 @@ static int find_vector(const struct op_problem *problem, struct attention_roles 
 	int *place = place_of(roles, input->name);
 
 	if (place == NULL || *place >= 0)
-		return attention_refuse(problem, input,
-		                        "an index vector with a name like qo_indptr, kv_indptr, kv_indices or "
-		                        "kv_last_page_len, and at most one of each",
-		                        why);
+		return match_refuse(problem, input,
+				    "an index vector with a name like qo_indptr, kv_indptr, kv_indices or "
+				    "kv_last_page_len, and at most one of each",
+				    why);
 	*place = i;
 	return 0;
 }
@@ -116,7 +107,7 @@ int attention_find_indices(const struct op_problem *problem, struct attention_ro
 		const struct op_arg *input = &problem->inputs[i];
 
 		if (input->optional)
-			return attention_refuse(problem, input, "no optional input", why);
+			return match_refuse(problem, input, "an input that is not optional", why);
 		if (input->rank == OP_SCALAR && find_scalar(problem, roles, i, why) != 0)
 			return -1;
 		if (input->rank == 1 && attention_is_integer(input) && find_vector(problem, roles, i, why) != 0)
@@ -158,9 +149,9 @@ static int validate_queries(const struct op_problem *problem, const struct atten
 
 		if (query->rank != 3 || !attention_is_float(query) ||
 		    !attention_same_axes(problem, first, query, 0, 2) || !all_const(problem, query, 1))
-			return attention_refuse(problem, query,
-			                        "[queries, heads, head dim] of floats, where heads and head dim are const",
-			                        why);
+			return match_refuse(problem, query,
+					    "[queries, heads, head dim] of floats, where heads and head dim are const",
+					    why);
 	}
 	return 0;
 }
@@ -189,7 +180,7 @@ static int validate_rows(const struct op_problem *problem, const struct attentio
 	    !attention_is_float(rows) || rows->dtype != first->dtype ||
 	    !attention_same_axes(problem, first, rows, 0, rows->rank - 1) || !all_const(problem, rows, 1) ||
 	    !match_same_axis(problem, rows->axis[rows->rank - 1], last->axis[last->rank - 1]))
-		return attention_refuse(problem, rows, expected, why);
+		return match_refuse(problem, rows, expected, why);
 	return 0;
 }
 
@@ -199,7 +190,7 @@ static int validate_keys(const struct op_problem *problem, const struct attentio
 	int lead = leading(roles);
 
 	if (in_pages(roles) && key->rank > 2 && problem->axes[key->axis[1]].value > ATTENTION_PAGE)
-		return attention_refuse(problem, key, "pages of at most 65536 keys", why);
+		return match_refuse(problem, key, "pages of at most 65536 keys", why);
 	for (int p = 0; p < ATTENTION_PARTS && roles->key[p] >= 0; p++)
 		if (validate_rows(problem, roles, roles->key[p], &problem->inputs[roles->query[p]], why) != 0)
 			return -1;
@@ -221,16 +212,16 @@ static int validate_outputs(const struct op_problem *problem, const struct atten
 
 	if (output->rank != 3 || !attention_is_float(output) || !attention_same_axes(problem, query, output, 0, 2) ||
 	    !all_const(problem, output, 1))
-		return attention_refuse(problem, output,
-		                        "[queries, heads, head dim] of floats, with the queries and heads of"
-		                        " the query",
-		                        why);
+		return match_refuse(problem, output,
+				    "[queries, heads, head dim] of floats, where queries and heads are the same axes "
+				    "as in the query",
+				    why);
 	if (roles->lse >= 0) {
 		const struct op_arg *lse = &problem->outputs[roles->lse];
 
 		if (lse->rank != 2 || lse->dtype != DTYPE_FLOAT32 || !attention_same_axes(problem, query, lse, 0, 2))
-			return attention_refuse(problem, lse, "[queries, heads] of float32, the base-2 log-sum-exp",
-			                        why);
+			return match_refuse(problem, lse, "[queries, heads] of float32, the base-2 log-sum-exp",
+					    why);
 	}
 	return 0;
 }
@@ -241,21 +232,21 @@ static int validate_sequences(const struct op_problem *problem, const struct att
 		const struct op_arg *sparse = &problem->inputs[roles->sparse];
 
 		if (!attention_same_axes(problem, sparse, &problem->inputs[roles->query[0]], 0, 1))
-			return attention_refuse(problem, sparse, "[queries, largest number of keys of a query]", why);
+			return match_refuse(problem, sparse, "[queries, largest number of keys of a query]", why);
 		return 0;
 	}
 	if (roles->kv_indptr < 0)
 		return err_set(why, "the inputs lack the index vector kv_indptr");
 	if (roles->kv_indices < 0 && roles->qo_indptr < 0)
-		return err_set(why, "there is no index vector qo_indptr among the inputs, which would assign the "
-		                    "queries to sequences");
+		return err_set(why, "the inputs lack the index vector qo_indptr, without which no query belongs to a "
+				    "sequence");
 	if (roles->qo_indptr >= 0 &&
 	    !attention_same_axes(problem, &problem->inputs[roles->qo_indptr], &problem->inputs[roles->kv_indptr], 0, 1))
-		return attention_refuse(problem, &problem->inputs[roles->qo_indptr],
-		                        "an index vector with the shape of kv_indptr", why);
+		return match_refuse(problem, &problem->inputs[roles->qo_indptr],
+				    "an index vector with the shape of kv_indptr", why);
 	if (roles->last_page_len >= 0 && roles->kv_indices < 0)
-		return attention_refuse(problem, &problem->inputs[roles->last_page_len],
-		                        "no last page lengths, because the inputs do not include kv_indices", why);
+		return match_refuse(problem, &problem->inputs[roles->last_page_len],
+				    "no last page lengths, because the inputs do not include kv_indices", why);
 	return 0;
 }
 
@@ -271,7 +262,7 @@ static int validate_parts(const struct op_problem *problem, const struct attenti
 		for (size_t p = 0; p < sizeof parts / sizeof *parts; p++)
 			known = known || parts[p] == i;
 		if (!known)
-			return attention_refuse(problem, &problem->inputs[i], "no such input", why);
+			return match_refuse(problem, &problem->inputs[i], "no input of this shape and dtype", why);
 	}
 	return 0;
 }

@@ -61,9 +61,6 @@ int attention_validate(const struct op_problem *problem, const struct attention_
  * mask. Returns false for decode, where a causal mask hides no key. */
 bool attention_is_causal(const struct op_problem *problem, const struct attention_roles *roles);
 
-/* Returns -1 and stores "input 'k' is [a, b] of int32; expected …" in `why`. */
-int attention_refuse(const struct op_problem *problem, const struct op_arg *arg, const char *expected, struct err *why);
-
 /* Returns true if the axes `from` … `to` - 1 of both tensors are equal: the same axis, or const axes of equal
  * length. */
 bool attention_same_axes(const struct op_problem *problem, const struct op_arg *a, const struct op_arg *b, int from,

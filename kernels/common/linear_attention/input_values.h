@@ -5,11 +5,11 @@
  * bound. If the two sets of input values (op_case.contents) differ in more than the seed, a bar (|) separates the first
  * from the second:
  *
- *   k The norm is near 1; if the reference normalises k, the norm is 1, 2 or 4 | 1, 4 or 16 in turn. If the reference
- *   does not normalise k: where (token + head) % 4 is 3, the norm is near 1/2; where (token + head) % 4 is 2, the norm
- *   is near 2 or, by the delta rule, near 5/4 (1 if beta is doubled), because 1 - beta |k|^2 must contract.
+ *   k          If the reference normalises k, the norm is 1, 2 or 4 | 1, 4 or 16 in turn. Otherwise the norm depends on
+ *              (token + head) % 4. For 3, the norm is near 1/2. For 2, the norm is near 2, with the delta rule near 5/4
+ *              (near 1 if beta is doubled), because 1 - beta |k|^2 must contract. Elsewhere the norm is near 1.
  *   q          uniform on [-1, 1). Where token + head is odd, q has the direction of k and therefore reads the value
- *   that the token wrote. Elsewhere, q reads values that earlier tokens wrote.
+ *              that the token wrote. Elsewhere, q reads values that earlier tokens wrote.
  *              If the reference normalises q, q is multiplied by 1, 2, 4 | 1, 4, 16 in turn.
  *   v          uniform on [-1, 1) | [-4, 4)
  *   state      uniform on [-1/2, 1/2) | [-2, 2)
@@ -27,7 +27,7 @@
  *              If beta goes through a sigmoid: uniform on [-4, 4); by (5 token + head + 3 key) % 16, also 0, and -16
  *              and 16 | -32 and 32. In the second set of the smallest cases, uniform on [0, 1): a reference must not
  *              infer from the values of beta whether they are logits.
- *              Token 37 of each 64 (counted over all sequences) writes nothing, but still reads and forgets: beta is 0
+ *              Of every 64 tokens of the batch, token 37 writes nothing, but still reads and forgets: beta is 0
  *              in every head (before a sigmoid, -32).
  *
  * Sums of gates over a chunk of 64 tokens are above -1000, where an addition to a float32 sum rounds by at most 2^-15.

@@ -71,11 +71,9 @@ static int find_outputs(const struct op_problem *problem, struct recurrence_role
 		int *place = state ? &roles->new_state : &roles->output;
 
 		if (*place >= 0 || !match_is_float(output))
-			return match_refuse(
-			    problem, output,
-			    "one output with a value for each token and, optionally, one with the final states (with "
-			    "\"state\" in its name), both of floats",
-			    why);
+			return match_refuse_unknown(problem, output,
+						    "floats with a value for each token and, optionally, floats with "
+						    "the final states (with \"state\" in the name)", why);
 		*place = i;
 	}
 	if (roles->output < 0)
@@ -96,12 +94,11 @@ static int find(const struct op_problem *problem, struct recurrence_roles *roles
 		int *place = place_of(roles, input, problem->outputs[roles->output].rank);
 
 		if (place == NULL || *place >= 0)
-			return match_refuse(
-			    problem, input,
-			    "one input for each role: q, k, v, the gate g or gk (or g_gamma; A_log and dt_bias), beta,"
-			    " a state, cu_seqlens, and the scalars scale, use_qk_l2norm_in_kernel,"
-			    " use_beta_sigmoid_in_kernel, allow_neg_eigval and lower_bound",
-			    why);
+			return match_refuse_unknown(problem, input,
+						    "q, k, v, the gate g or gk (or g_gamma; A_log and dt_bias), "
+						    "beta, a state, cu_seqlens, and the scalars scale, "
+						    "use_qk_l2norm_in_kernel, use_beta_sigmoid_in_kernel, "
+						    "allow_neg_eigval and lower_bound", why);
 		*place = i;
 		if (input->optional && place != &roles->state && input->rank != OP_SCALAR)
 			return match_refuse(problem, input, "an input that is not optional", why);
@@ -172,7 +169,7 @@ static int match_heads(const struct matching *m)
 	int64_t heads = match_fixed_length(problem, m->v, m->last - 1), shared = match_fixed_length(problem, m->q, m->last - 1);
 
 	if (!match_same_axes(problem, m->q, 0, m->k, 0, m->last + 1) || k_dim < 1 || k_dim > RECURRENCE_DIM_MOST)
-		return match_refuse(problem, m->k, "the axes of q, whose last axis must be const and at most 512",
+		return match_refuse(problem, m->k, "the axes of q; the last axis must be const and at most 512",
 				    m->why);
 	if (!match_same_axes(problem, m->v, 0, m->q, 0, m->last - 1) || heads < 1 || v_dim < 1 ||
 	    v_dim > RECURRENCE_DIM_MOST)
@@ -313,8 +310,8 @@ static int match_states(const struct matching *m)
 		fitting &= layouts(m, states[i]);
 		if (fitting == 0)
 			return match_refuse(problem, states[i],
-					    "floats of shape [sequences, heads of v, K, V], or of shape "
-					    "[sequences, heads of v, V, K], the same for every state",
+					    "floats [sequences, heads of v, K, V] or [sequences, heads of v, V, K]; "
+					    "all states must have the same order of axes",
 					    m->why);
 		if (m->roles.cu_seqlens < 0 && !match_same_axes(problem, states[i], 0, m->q, 0, 1))
 			return match_refuse(problem, states[i], "as many states as there are sequences in the batch",

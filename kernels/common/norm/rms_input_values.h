@@ -4,8 +4,8 @@
  * implementations. The other rows have spikes (large elements), with which an error in any single column becomes
  * visible:
  *
- *   row 0, 7 tiny: the mean square is about epsilon (row 7: a 64th of epsilon), and a wrong or missing epsilon changes
- *   the result. A batch with a single row has only row 0, and therefore also detects this error.
+ *   row 0, 7  tiny: the mean square is about epsilon (row 7: a 64th of epsilon), and a wrong or missing epsilon
+ *             changes the result. A batch with a single row has only row 0, and therefore also detects this error.
  *   row 1     zeros: only epsilon keeps the result finite (plain noise if epsilon is 0)
  *   row 2     shifted: 1 + noise / 4, whose variance is far from its mean square
  *   row 3     huge: noise on [-8192, 8192), as large as the largest activations of trained models; the squares overflow

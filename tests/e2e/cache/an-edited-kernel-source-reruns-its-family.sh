@@ -1,30 +1,33 @@
 #!/bin/sh
-# After a source file of kernels/rmsnorm/ is edited and the library is rebuilt, exactly the rmsnorm cases run again.
-# After the old library is restored, the old verdicts are accepted again.
+# After a source file of kernels/rmsnorm/ is edited and reftest is rebuilt, exactly the rmsnorm cases run again. With the
+# old build, the old verdicts are accepted again. A program does not load the library of another build.
 . "$(dirname "$0")/../harness.sh"
 given tiny_norm tiny_gemm
 
 # A copy of the sources with their object files, so that only changed files are compiled.
 name=$(basename "$build")
 mkdir -p "$work/tree/$name"
-(cd "$top" && cp -a Makefile tools base kernels dataset workers python testgen "$work/tree/" && cp -a "$name/obj" "$name"/*.inc "$name"/*.h "$name/libreftest_kernels.so" "$work/tree/$name/")
-library() { # library NAME: builds the current sources into $work/NAME
-	make -s -C "$work/tree" "$name/libreftest_kernels.so" BUILD="$name" NVCC= \
+(cd "$top" && cp -a Makefile tools base kernels workers python dataset cache engine watcher git remote report testgen cli \
+	reftest.c "$work/tree/" && cp -a "$name/obj" "$name"/*.inc "$name"/*.h "$name"/*.so "$name/reftest" "$work/tree/$name/")
+build_as() { # build_as NAME: builds the current sources into $work/tree/NAME
+	make -s -C "$work/tree" "$name/reftest" BUILD="$name" NVCC= \
 		SANITIZE="$([ "$name" = build ] || echo address,undefined)" >"$work/make" 2>&1 ||
 		fail "the copy could not be built: $(tail -n 5 "$work/make")"
-	mkdir "$work/$1"
-	cp "$work/tree/$name/libreftest_kernels.so" "$work/$1/"
+	mkdir "$work/tree/$1"
+	cp "$work/tree/$name/libreftest_kernels.so" "$work/tree/$name/reftest" "$work/tree/$1/"
 }
-library before
+build_as before
 printf '\n/* an edit that changes nothing but the text */\n' >>"$work/tree/kernels/rmsnorm/rmsnorm.c"
-library after
+build_as after
 
-export REFTEST_KERNELS="$work/before"
+REFTEST_PYTHON=$python
+export REFTEST_PYTHON
+reftest=$work/tree/before/reftest
 verify
 expect_exit 0
 norms=$(value "len(d['tiny_norm']['cases'])") gemms=$(value "len(d['tiny_gemm']['cases'])")
 expect_ran $((norms + gemms))
-REFTEST_KERNELS=$work/after
+reftest=$work/tree/after/reftest
 expect_why tiny_norm 'stale'
 verify
 expect_exit 0
@@ -33,5 +36,8 @@ expect_cached "$gemms"
 expect "not any(all_of('tiny_norm', 'cached')) and all(all_of('tiny_gemm', 'cached'))"
 verify
 expect_ran 0
-REFTEST_KERNELS=$work/before
+reftest=$work/tree/before/reftest
 expect_nothing_to_do
+REFTEST_KERNELS=$work/tree/after run status --device "$device"
+expect_exit 4
+expect_says 'it is not the library that was built with this program'

@@ -11,6 +11,8 @@ base/err.*                              messages
 base/file.*                             reads bytes, which are compared with the digest of the file
 base/hash.*                             digests: another digest never equals a stored one
 base/json*                              parses texts, of which the parsed values are fields of the fingerprint
+base/sealed_library.*                   loads the libraries
+base/sha256.*                           digests: another digest never equals a stored one
 base/show.*                             prints
 base/unsafe_character.*                 messages; names that it refuses are invalid and never reach the judge
 base/utf8.*                             messages
@@ -19,6 +21,7 @@ dataset/workload.*                      parses texts, of which the parsed values
 dataset/packed_bytes.*                  reads verdicts
 dataset/verdict*                        writes and reads verdicts
 kernels/core/cuda_check.h               messages
+kernels/core/described_default.*        parses texts, of which the parsed values are fields of the fingerprint
 kernels/core/free_memory.*              a case that does not fit into memory has no stored verdict
 kernels/core/ground_truth_api.*         for generated tests only
 kernels/core/kernels_library*           finds and loads the libraries
@@ -31,8 +34,8 @@ E
 # its symbols.
 objects_of_judge() {
 	cat >"$work/judge.c" <<'C'
-int judge_main(int argc, char **argv);
-int main(int argc, char **argv) { return judge_main(argc, argv); }
+void judge_program(void);
+int main(void) { judge_program(); }
 C
 	# In a thin archive the members have paths, not only names.
 	find "$build/obj" -name '*.o' ! -path "$build/obj/tests/*" ! -path "$build/obj/bench/*" ! -path "$build/obj/reftest.o" \

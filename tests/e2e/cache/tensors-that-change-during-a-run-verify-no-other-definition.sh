@@ -5,8 +5,8 @@
 # does not reuse the verdict: its case runs.
 . "$(dirname "$0")/../harness.sh"
 with_gates
-# `blob PATH right|wrong`: replaces the file. Its first value becomes 1 (right), or 42 (wrong), for which the references
-# compute wrong outputs.
+# `blob PATH right|wrong`: replaces the file. With `right`, the file's first value becomes 1. With `wrong`, it becomes
+# 42, and the references then compute wrong outputs.
 blob() {
 	mkdir -p blob
 	"$python" -I -S -c '

@@ -1,7 +1,7 @@
 #!/bin/sh
-# A definition may use any names and any order of inputs and outputs that its op family supports. With any such names
-# and order, generated tests make the same checks, and libraries compute the same results, as with the names and order
-# of the starter dataset.
+# A definition may name and order its inputs and outputs in any way that its op family supports. With any such names and
+# order, generated tests make the same checks, and libraries compute the same results, as with the names and order of
+# the starter dataset.
 . "$(dirname "$0")/../harness.sh"
 pytest_is_here
 given layernorm_h768 softmax_v128256 top_k_renorm_probs_v32000 silu_and_mul_h2048 gdn_mtp_qk2_v4_d128_k_last \

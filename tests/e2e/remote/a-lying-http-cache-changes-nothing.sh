@@ -68,5 +68,5 @@ REFTEST_REMOTE=$http/same-subject
 verify --cached-only --python "$work/other_torch" --case small:batch_size=1
 expect_exit 3
 expect_cached 0
-expect_reported_once 'another device or ground truth'
+expect_reported_once 'different device or ground truth'
 end_servers

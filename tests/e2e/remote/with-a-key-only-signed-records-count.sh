@@ -45,13 +45,13 @@ does_not "$public" 'not signed'
 keep "$hmac"
 counts "$hmac"
 counts '' # without a key, records are accepted without a signature
-does_not "$secret" 'another kind of key'
+does_not "$secret" 'different kind of key'
 does_not "$("$reftest" key hmac)" 'signature was not made with REFTEST_CACHE_KEY'
 keep "$secret"
 counts "$secret"
 counts "$public"
 does_not "$other" 'signature was not made with REFTEST_CACHE_KEY'
-does_not "$hmac" 'another kind of key'
+does_not "$hmac" 'different kind of key'
 
 # A machine with only the public half of the key reads records and writes none.
 redis flushall >/dev/null

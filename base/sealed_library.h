@@ -1,0 +1,43 @@
+/* sealed_library - loads a shared library from a copy in memory that no process can change, if the copy is the library
+ * that make built together with this program.
+ *
+ * A library that is loaded from its file can be changed while it is used: the kernel shares its pages with every
+ * process that writes to the file. (The file of a running program cannot be written to, but the file of a library can.)
+ * A reference could so replace the code that judges it. The copy is sealed against writing before it is loaded.
+ *
+ * A reference could also change the file before the program starts. make therefore writes the digest of each library
+ * into the program (tools/library_digests.sh), and a copy with another digest is not loaded.
+ *
+ * The copy has only the part of the file that a loader maps. Debug information, which follows that part, is left out:
+ * it would take several times as long to copy. */
+#ifndef REFTEST_BASE_SEALED_LIBRARY_H
+#define REFTEST_BASE_SEALED_LIBRARY_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/stat.h>
+
+#include "base/err.h"
+
+/* Remembers between runs which file was seen to have which digest, so that a run in which nothing changed computes no
+ * digest. */
+struct digest_memory {
+	/* Is the file with this stat known to have this digest? */
+	bool (*known)(void *self, const char *path, const struct stat *st, const char *digest);
+	/* The file had this digest when it was read at the time `read_ns` (CLOCK_REALTIME), and every later change of it
+	 * changes its stat. */
+	void (*remember)(void *self, const char *path, const struct stat *st, int64_t read_ns, const char *digest);
+	void *self;
+};
+
+/* Returns a close-on-exec descriptor of a sealed copy of the library at `path`, or -1 with a message. `digest` is the
+ * SHA-256 in hexadecimal digits that the copy must have. `memory` may be NULL. The caller closes the descriptor. */
+int sealed_library_copy(const char *path, const char *digest, const struct digest_memory *memory, struct err *err);
+
+/* Loads a sealed copy; `path` is the library's name in messages. Returns a handle of dlopen, or NULL with a message. */
+void *sealed_library_load(int fd, const char *path, struct err *err);
+
+/* Both steps at once, for a library that only this process uses. */
+void *sealed_library_open(const char *path, const char *digest, const struct digest_memory *memory, struct err *err);
+
+#endif

@@ -1,0 +1,28 @@
+/* secrets - takes the secrets of this program out of its environment.
+ *
+ * Every process of the same user can read /proc/PID/environ of a process that can be debugged, and a process with
+ * CAP_SYS_PTRACE (root) that of every process. The file shows the memory in which the kernel put the environment at the
+ * exec. main therefore copies each secret, overwrites it in that memory, and removes the variable, before it starts any
+ * process. No process that reftest starts gets a secret through its environment. */
+#ifndef REFTEST_ENGINE_SECRETS_H
+#define REFTEST_ENGINE_SECRETS_H
+
+/* A secret that reftest may need. Its variable is in the table of engine/secrets.c. */
+enum secret {
+	SECRET_CACHE_KEY, /* the key that signs and checks records: $REFTEST_CACHE_KEY */
+	SECRET_REMOTE,	  /* the address of the shared cache, which may contain a password: $REFTEST_REMOTE */
+	SECRETS
+};
+
+struct secrets {
+	char *text[SECRETS]; /* owned; NULL: the variable is not set */
+};
+
+/* Moves the secrets from the environment to `secrets`. */
+void secrets_take(struct secrets *secrets);
+/* Puts the secrets back into the environment, for a program that replaces this process. */
+void secrets_put_back(const struct secrets *secrets);
+/* Overwrites and frees the secrets. */
+void secrets_forget(struct secrets *secrets);
+
+#endif

@@ -1,0 +1,39 @@
+#!/bin/sh
+# A Python file of reftest that differs from the one at the time of the build does not run: neither the runner, nor a
+# module beside it, nor the provider, nor a table of a library. The provider starts before the first reference can run.
+. "$(dirname "$0")/../harness.sh"
+
+mkdir -p "$work/tree/build"
+cp "$build/reftest" "$build"/*.so "$work/tree/build/"
+cp -R "$top/python" "$work/tree/"
+REFTEST_PYTHON=$python
+export REFTEST_PYTHON
+reftest=$work/tree/build/reftest
+given tiny_gemm
+verify
+expect_exit 0
+
+for name in runner gradients provider libraries/common; do
+	file=$work/tree/python/$name.py
+	cp "$file" "$work/kept"
+	echo '# one more line' >>"$file"
+	verify --force
+	expect_exit 3
+	expect_says "$name.py has been changed since this program was built; run make"
+	mv "$work/kept" "$file"
+done
+verify --force
+expect_exit 0
+
+export REFTEST_TRACE=1
+verify --force --ground-truth torch
+unset REFTEST_TRACE
+expect_exit 0
+expect "all(case['ground_truth'] == 'torch' for case in c.values())"
+provider=$(grep -n 'provider: [0-9]* started' "$work/err" | head -n 1 | cut -d : -f 1)
+runner=$(grep -n 'runners: child' "$work/err" | head -n 1 | cut -d : -f 1)
+[ "${provider:-9999}" -lt "${runner:-0}" ] || fail "the provider started in line ${provider:-none}, the first runner in ${runner:-none}"
+echo '# one more line' >>"$work/tree/python/libraries/torch.py"
+verify --force --ground-truth torch
+expect_says 'torch.py has been changed since this program was built; run make'
+[ "$status" != 0 ] || fail "a changed table of a library was used"

@@ -1,0 +1,33 @@
+/* judge_process - how the pool starts a judge: the pool forks a process and calls the judge's function in it.
+ *
+ * The process is never exec'd. Between an exec and its first instruction, a process can be debugged and its memory can
+ * be written by every process of the same user, so a reference could replace the comparison. A forked process inherits
+ * from the main process that it cannot be debugged. workers/pool may not include workers/judge; the engine therefore
+ * passes the function to the pool. */
+#ifndef REFTEST_WORKERS_PROTOCOL_JUDGE_PROCESS_H
+#define REFTEST_WORKERS_PROTOCOL_JUDGE_PROCESS_H
+
+#include <stdbool.h>
+
+struct kernels; /* kernels/core/kernels_library.h */
+
+/* The descriptors of a judge, besides standard error. */
+enum { JUDGE_SOCKET = 3, JUDGE_CUDA_LIBRARY = 4, JUDGE_FDS = 5 };
+
+/* What one judge is to do. */
+struct judge_order {
+	const char *device; /* "cpu", "cuda:0" */
+	bool staged;	    /* copy tensors through host memory even where CUDA IPC works */
+	int threads;	    /* number of CPU threads; 0: a default for the machine */
+};
+
+/* The code that every judge of a run executes. */
+struct judge_program {
+	/* Serves until the pool closes the socket, and returns an exit status. */
+	int (*serve)(const struct judge_program *program, const struct judge_order *order);
+	const struct kernels *kernels; /* loaded in the main process; not owned */
+	int cuda_library;	       /* the sealed copy of the CUDA library (base/sealed_library.h), not owned; -1:
+					* there is none */
+};
+
+#endif
