@@ -60,7 +60,7 @@ import time
 import traceback
 import types
 
-PR_SET_CHILD_SUBREAPER = 36
+PR_SET_DUMPABLE, PR_SET_CHILD_SUBREAPER = 4, 36
 SYS_PIDFD_OPEN = 434  # the same number on every architecture
 SANDBOX_ABI, SANDBOX_PID, SANDBOX_TMP = 1, 1 << 5, 1 << 7  # workers/sandbox/sandbox.h
 MESSAGE_MAX = 16384  # the maximum length of a traceback; its middle is cut

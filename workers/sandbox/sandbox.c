@@ -89,6 +89,13 @@ static bool may_show(const char *path, const char *const *hidden, int hidden_cou
 
 /* ---- namespaces of the zygote ---- */
 
+/* Closes or opens the memory of this process to others of the same user. It is closed but for moments: the kernel lets no
+ * process set up a user namespace, or enter the PID namespace of a keeper, while its memory is closed. */
+static void open_memory(bool open)
+{
+	prctl(PR_SET_DUMPABLE, open, 0, 0, 0);
+}
+
 static int write_text(const char *path, const char *text)
 {
 	int fd = open(path, O_WRONLY | O_CLOEXEC);
@@ -185,13 +192,11 @@ static int enter_pid_namespace(void)
 	return 0;
 }
 
-/* Without PID namespaces a runner sees this process, so its memory is closed. With them it stays open, because the
- * kernel lets nobody enter the PID namespace of a process whose memory is closed, as that of the keepers would be. */
 static int open_self(struct sandbox *sandbox)
 {
 	sandbox->parent = getpid();
 	if ((sandbox->layers & SANDBOX_PID) == 0)
-		return prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
+		return 0;
 	if (enter_pid_namespace() != 0)
 		return -1;
 	sandbox->parent = 0;
@@ -259,9 +264,12 @@ SHOWN pid_t sandbox_before_fork(struct sandbox *sandbox)
 	if (keeper == NULL || start_keeper(keeper) < 0)
 		return -1;
 	pidfd = (int)syscall(SYS_pidfd_open, keeper->pid, 0);
-	if (pidfd < 0 || setns(pidfd, CLONE_NEWPID) != 0) {
-		int problem = errno;
+	open_memory(true);
+	bool entered = pidfd >= 0 && setns(pidfd, CLONE_NEWPID) == 0;
+	int problem = errno;
 
+	open_memory(false);
+	if (!entered) {
 		if (pidfd >= 0)
 			close(pidfd);
 		reap_keeper(keeper);
@@ -311,6 +319,7 @@ SHOWN uint32_t sandbox_enter(struct sandbox *sandbox, const char *folder)
 	    SANDBOX_USER | SANDBOX_MOUNT | SANDBOX_NETWORK | SANDBOX_IPC | SANDBOX_UTS | SANDBOX_PID;
 	uint32_t held = sandbox->layers & namespaces;
 
+	open_memory(true); /* opens the files of this process below /proc */
 	if (sandbox->self >= 0)
 		close(sandbox->self);
 	held |= mount_own(held, sandbox->folder);
@@ -318,7 +327,7 @@ SHOWN uint32_t sandbox_enter(struct sandbox *sandbox, const char *folder)
 	if (limits_drop_capabilities() == 0)
 		held |= SANDBOX_NO_CAPABILITIES;
 	if ((held & SANDBOX_PID) == 0)
-		prctl(PR_SET_DUMPABLE, 0, 0, 0, 0); /* other references see this process, so its memory is closed */
+		open_memory(false); /* other references see this process */
 	end_with(sandbox->parent);
 	bool whole = (held & SANDBOX_MOUNT) != 0 && (held & SANDBOX_PROC) != 0;
 
@@ -457,6 +466,7 @@ SHOWN struct sandbox *sandbox_open(const char *const *paths, int path_count, con
 
 	if (sandbox == NULL)
 		return NULL;
+	open_memory(true);
 	sandbox->layers = find_layers(sandbox);
 	if (isolate(sandbox, sandbox->layers & namespaces) != (sandbox->layers & namespaces) || open_self(sandbox) != 0) {
 		snprintf(message, (size_t)message_size, "the sandbox of references cannot be built, although a trial succeeded: %s",
@@ -464,6 +474,7 @@ SHOWN struct sandbox *sandbox_open(const char *const *paths, int path_count, con
 		free_sandbox(sandbox);
 		return NULL;
 	}
+	open_memory(false);
 	return sandbox;
 }
 
