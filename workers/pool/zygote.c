@@ -17,12 +17,15 @@
 #include "base/file.h"
 #include "base/json.h"
 #include "base/library_path.h"
+#include "base/sealed_library.h"
 #include "base/trace.h"
 #include "workers/pool/environment.h"
 #include "workers/pool/leftover_processes.h"
 #include "workers/pool/machine_resources.h"
 #include "workers/sandbox/containment.h"
 #include "workers/sandbox/sandbox.h"
+
+#include "library_digests.h"
 
 enum {
 	/* Time limit for a zygote to import torch, and for a runner to become ready. The limit is long, because disks
@@ -632,6 +635,8 @@ void zygote_close(struct zygote *runners)
 	channel_close(&runners->channel);
 	if (runners->pipe >= 0)
 		close(runners->pipe);
+	if (runners->sandbox >= 0)
+		close(runners->sandbox);
 	buf_free(&runners->said);
-	*runners = (struct zygote){.pipe = -1};
+	*runners = (struct zygote){.pipe = -1, .sandbox = -1};
 }

@@ -48,7 +48,7 @@ refused() { # refused: the library that is there now is not used
 }
 refused
 library=$work/libraries/libreftest_kernels.so
-cp "$build/libreftest_kernels.so" "$library"
+cp "$build"/libreftest_*.so "$work/libraries/"
 verify --force
 expect_exit 0
 sleep 2.1 # so that the cache may remember the file
