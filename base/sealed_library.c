@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/sendfile.h>
 #include <sys/stat.h>
 #include <time.h>
@@ -59,6 +60,20 @@ static int copy_bytes(int from, int to, int64_t length)
 	return 0;
 }
 
+/* Like copy_bytes. The user's soft limit for the size of files does not apply, because the copy is no file on a disk. */
+static int copy_to_memory(int from, int to, int64_t length)
+{
+	struct rlimit limit;
+	bool raised = getrlimit(RLIMIT_FSIZE, &limit) == 0 &&
+		      setrlimit(RLIMIT_FSIZE, &(struct rlimit){limit.rlim_max, limit.rlim_max}) == 0;
+	int rc = copy_bytes(from, to, length), problem = errno;
+
+	if (raised)
+		setrlimit(RLIMIT_FSIZE, &limit);
+	errno = problem;
+	return rc;
+}
+
 /* Writes the digest of a sealed copy. Returns false if the copy cannot be mapped. */
 static bool digest_of_copy(int fd, char hex[2 * SHA256_BYTES + 1])
 {
@@ -83,7 +98,7 @@ static int copy_sealed(int from, int64_t size)
 {
 	int to = memfd_create("reftest-library", MFD_CLOEXEC | MFD_ALLOW_SEALING);
 
-	if (to >= 0 && copy_bytes(from, to, mapped_end(from, size)) == 0 && fcntl(to, F_ADD_SEALS, SEALS) == 0)
+	if (to >= 0 && copy_to_memory(from, to, mapped_end(from, size)) == 0 && fcntl(to, F_ADD_SEALS, SEALS) == 0)
 		return to;
 	int error = errno;
 

@@ -347,7 +347,7 @@ static inline int sampling_kept(const struct sampling_fill *f, int64_t row)
 {
 	const int kept[] = {2, 3, 4, 2};
 	const int wide[] = {1025, 256, 1030, 65, 1088, 511, 1000, 1020, 255, 512, 1056, 100, 513, 129, 1019, 127};
-	const int wider[] = {3000, 4001, 2049, 65, 3500, 4090, 1025, 3900, 2500, 512, 4050, 100, 4000, 3700, 3200, 3950};
+	const int wider[] = {3000, 4001, 2049, 65, 3500, 4090, 1025, 3900, 512, 2500, 4050, 100, 1030, 3700, 3200, 3950};
 	int kind = sampling_kind_of(f, row), block = (int)(row / SAMPLING_BLOCK % 8);
 	int single = (f->filters & ~SAMPLING_RENORM) != (SAMPLING_TOP_K | SAMPLING_TOP_P);
 

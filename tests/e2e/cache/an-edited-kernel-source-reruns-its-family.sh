@@ -14,7 +14,7 @@ build_as() { # build_as NAME: builds the current sources into $work/tree/NAME
 		SANITIZE="$([ "$name" = build ] || echo address,undefined)" >"$work/make" 2>&1 ||
 		fail "the copy could not be built: $(tail -n 5 "$work/make")"
 	mkdir "$work/tree/$1"
-	cp "$work/tree/$name/libreftest_kernels.so" "$work/tree/$name/reftest" "$work/tree/$1/"
+	cp "$work/tree/$name"/libreftest_*.so "$work/tree/$name/reftest" "$work/tree/$1/"
 }
 build_as before
 printf '\n/* an edit that changes nothing but the text */\n' >>"$work/tree/kernels/rmsnorm/rmsnorm.c"

@@ -232,7 +232,7 @@ edit definitions/rmsnorm/tiny_norm.json '# beside it' '# no room for it'
 step="reftest generate on a full disk"
 (
 	trap '' XFSZ
-	ulimit -f 1
+	ulimit -S -f 1
 	exec "$reftest" generate
 ) >"$work/out" 2>"$work/err" && status=0 || status=$?
 expect_exit 4

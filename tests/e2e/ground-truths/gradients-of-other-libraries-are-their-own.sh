@@ -8,9 +8,9 @@ pytest_is_here # makes pytest available together with fla
 given gdn_prefill_qk2_v4_d128_k_last
 verify --backward --no-workloads --ground-truth all
 expect_exit 0
-# There are seven cases: two sizes and one case without the state, a gradient case for each of these three, and one case
-# in float64.
-expect "len(c) == 7 and all(case['status'] == 'passed' for case in c.values())"
+# There are nine cases: two sizes, one case without the state and one whose scale is 0, a gradient case for each of these
+# four, and one case in float64.
+expect "len(c) == 9 and all(case['status'] == 'passed' for case in c.values())"
 expect "all([w['name'] for w in case['witnesses']] == ([] if id[1].startswith('float64:') else ['fla', 'builtin']) for id, case in c.items())"
 expect "all(w['passed_over'] is None for case in c.values() for w in case['witnesses'])"
 expect "all(('d_A_log', 'fla') in [(o['name'], o['ground_truth']) for o in case['outputs']] for id, case in c.items() if id[1].startswith('small:') and id[1].endswith(':backward'))"
