@@ -432,10 +432,11 @@ static int examine(struct program *program, const char *python, bool json)
 	examine_nvcc(&doctor);
 	examine_driver(&doctor);
 	examine_gpu(&doctor);
-	examine_containment(&doctor);
 	examine_cache(&doctor);
 	examine_remote(&doctor);
 	examine_key(&doctor);
+	secrets_forget(&program->secrets); /* the process that tries the sandbox is open to others */
+	examine_containment(&doctor);
 	examine_inotify(&doctor);
 	examine_truths(&doctor);
 	for (int i = 0; i < doctor.count; i++)

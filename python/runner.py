@@ -338,7 +338,7 @@ class Zygote:
             kill(pid)
             if not child.reported:
                 self.sandbox.end(child.keeper, child.folder)
-        while True:
+        while not self.sandbox.layers & SANDBOX_PID:  # with a PID namespace, the end of this process ends the others
             left = children_of(os.getpid())
             for pid in left:
                 kill(pid)

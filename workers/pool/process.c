@@ -144,6 +144,7 @@ int process_fork(struct process *process, const char *name, int (*run)(void *con
 	*process = (struct process){0, -1};
 	memset(copies, -1, sizeof copies);
 	if (fd_count <= FDS_MAX && copy_fds(fds, fd_count, copies, err) == 0) {
+		fflush(NULL); /* otherwise a worker that exits would write what is buffered a second time */
 		pid = fork();
 		rc = pid < 0 ? err_errno(err, "cannot fork a process for %s", name) : 0;
 	}

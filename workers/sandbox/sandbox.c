@@ -313,6 +313,17 @@ static uint32_t mount_own(uint32_t held, const char *folder)
 	return layers;
 }
 
+/* The layers to try. On a GPU the namespaces and the filter of system calls are left out, and are then reported as
+ * missing: they have not yet run with NVIDIA's driver. CUDA failed (error 304) where it could not name its threads in
+ * /proc, and memory is shared with judges by CUDA IPC, which may need one PID namespace. */
+static uint32_t layers_to_try(bool gpu)
+{
+	const uint32_t on_gpu = SANDBOX_NO_CAPABILITIES | SANDBOX_LANDLOCK_FILES | SANDBOX_LANDLOCK_NETWORK |
+				SANDBOX_LANDLOCK_SCOPE | SANDBOX_PROCESS_LIMIT | SANDBOX_FILE_LIMIT;
+
+	return gpu ? on_gpu : SANDBOX_ALL;
+}
+
 SHOWN uint32_t sandbox_enter(struct sandbox *sandbox, const char *folder)
 {
 	const uint32_t namespaces =
@@ -323,16 +334,16 @@ SHOWN uint32_t sandbox_enter(struct sandbox *sandbox, const char *folder)
 	if (sandbox->self >= 0)
 		close(sandbox->self);
 	held |= mount_own(held, sandbox->folder);
-	held |= limits_apply(sandbox->gpu);
+	held |= limits_apply(sandbox->gpu, (held & SANDBOX_USER) != 0);
 	if (limits_drop_capabilities() == 0)
 		held |= SANDBOX_NO_CAPABILITIES;
-	if ((held & SANDBOX_PID) == 0)
-		open_memory(false); /* other references see this process */
+	if ((held & SANDBOX_PID) == 0 || (held & SANDBOX_PROC) == 0)
+		open_memory(false); /* other references may see this process in /proc */
 	end_with(sandbox->parent);
 	bool whole = (held & SANDBOX_MOUNT) != 0 && (held & SANDBOX_PROC) != 0;
 
 	held |= landlock_apply(whole, &sandbox->readable, &sandbox->devices, (held & SANDBOX_TMP) != 0 ? sandbox->folder : folder);
-	return held | seccomp_apply(sandbox->gpu);
+	return (layers_to_try(sandbox->gpu) & SANDBOX_SECCOMP) != 0 ? held | seccomp_apply(sandbox->gpu) : held;
 }
 
 /* ---- trials ---- */
@@ -390,17 +401,6 @@ static uint32_t try_in_child(const struct sandbox *sandbox, uint32_t wanted)
 	while (child > 0 && waitpid(child, NULL, 0) < 0 && errno == EINTR)
 		;
 	return child > 0 && got == sizeof held ? held : DROPPED | SANDBOX_ALL;
-}
-
-/* The layers to try. On a GPU the namespaces and the filter of system calls are left out, and are then reported as
- * missing: they have not yet run with NVIDIA's driver. CUDA failed (error 304) where it could not name its threads in
- * /proc, and memory is shared with judges by CUDA IPC, which may need one PID namespace. */
-static uint32_t layers_to_try(bool gpu)
-{
-	const uint32_t on_gpu = SANDBOX_NO_CAPABILITIES | SANDBOX_LANDLOCK_FILES | SANDBOX_LANDLOCK_NETWORK |
-				SANDBOX_LANDLOCK_SCOPE | SANDBOX_PROCESS_LIMIT | SANDBOX_FILE_LIMIT;
-
-	return gpu ? on_gpu : SANDBOX_ALL;
 }
 
 /* Finds the layers that this machine grants: tries all of them, and again without those that failed. */

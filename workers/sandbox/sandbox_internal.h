@@ -54,8 +54,9 @@ uint32_t seccomp_apply(bool gpu);
 
 /* ---- sandbox_limits.c ---- */
 
-/* Sets the limits of this process and of those that it starts. Returns the layers that hold. */
-uint32_t limits_apply(bool gpu);
+/* Sets the limits of this process and of those that it starts. Without a user namespace of its own the kernel would count
+ * all processes of the user, so their number is not limited. Returns the layers that hold. */
+uint32_t limits_apply(bool gpu, bool own_users);
 int limits_processes(void); /* the number of processes and threads that a runner may have */
 /* Gives up all capabilities for good. */
 int limits_drop_capabilities(void);

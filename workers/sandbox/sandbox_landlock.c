@@ -32,14 +32,14 @@ struct path_rule {
 	int32_t parent;
 } __attribute__((packed));
 
-/* What each version of Landlock added. */
+/* What each version of Landlock added. Before the third it does not refuse truncate(2), so files are not safe. */
 static const struct version {
 	struct ruleset handled;
 	size_t size; /* of struct ruleset in this version */
 	uint32_t layers;
 } versions[] = {
-    {{(1 << 13) - 1, 0, 0}, 8, SANDBOX_LANDLOCK_FILES},
-    {{(1 << 14) - 1, 0, 0}, 8, SANDBOX_LANDLOCK_FILES},
+    {{(1 << 13) - 1, 0, 0}, 8, 0},
+    {{(1 << 14) - 1, 0, 0}, 8, 0},
     {{(1 << 15) - 1, 0, 0}, 8, SANDBOX_LANDLOCK_FILES},
     {{(1 << 15) - 1, 3, 0}, 16, SANDBOX_LANDLOCK_FILES | SANDBOX_LANDLOCK_NETWORK},
     {{(1 << 16) - 1, 3, 0}, 16, SANDBOX_LANDLOCK_FILES | SANDBOX_LANDLOCK_NETWORK},

@@ -77,12 +77,12 @@ static uint32_t limit_memory(bool gpu)
 	return first ? SANDBOX_MEMORY_LIMIT : 0;
 }
 
-uint32_t limits_apply(bool gpu)
+uint32_t limits_apply(bool gpu, bool own_users)
 {
 	uint32_t layers = limit_memory(gpu);
 
 	/* The kernel counts processes for each user and user namespace, but never limits those of root. */
-	if (lower(RLIMIT_NPROC, (rlim_t)limits_processes()) && geteuid() != 0)
+	if (own_users && lower(RLIMIT_NPROC, (rlim_t)limits_processes()) && geteuid() != 0)
 		layers |= SANDBOX_PROCESS_LIMIT;
 	if (lower(RLIMIT_FSIZE, (rlim_t)SANDBOX_TMP_MIB << 20))
 		layers |= SANDBOX_FILE_LIMIT;

@@ -90,7 +90,7 @@ expect_says "autograd finds no path from the outputs to input 'g' (its gradient 
 verify --backward --no-workloads gla_recurrent_h4_k64_v128 gla_recurrent_h4_k64_v128_nan_behind_zero tiny_norm
 expect_status gla_recurrent_h4_k64_v128 passed
 expect_status tiny_norm passed
-expect "len(d['gla_recurrent_h4_k64_v128']['cases']) == 5" # two sizes, the gradients of both, and one case in float64
+expect "len(d['gla_recurrent_h4_k64_v128']['cases']) == 7" # two sizes, one with a scale of 0, the gradients of these three, and one case in float64
 expect "c[('gla_recurrent_h4_k64_v128_nan_behind_zero', '$dense:backward')]['reason'] == 'nonfinite'"
 # A straight-through estimator's gradient is not the gradient of its own forward function. A reference with such an
 # estimator passes, whatever autograd would compute for its forward function.
@@ -111,12 +111,12 @@ odd gla_written_over 'state = initial_state' 'initial_state *= 1; state = initia
 odd gla_strict 'scale = scale or' 'assert q.dtype == torch.bfloat16; scale = scale or'
 verify --backward --no-workloads gla_detached gla_written_over gla_strict
 expect_exit 1
-expect "[(case['status'], case['reason']) for case in d['gla_detached']['cases']] == [('passed', None)] * 2 + [('error', 'raised')] * 2 + [('skipped', 'unsupported_dtype')]"
-expect "'outputs require no gradient' in d['gla_detached']['cases'][2]['message'] and 'from output, final_state to an input' in d['gla_detached']['cases'][2]['message']"
+expect "[(case['status'], case['reason']) for case in d['gla_detached']['cases']] == [('passed', None)] * 3 + [('error', 'raised')] * 3 + [('skipped', 'unsupported_dtype')]"
+expect "'outputs require no gradient' in d['gla_detached']['cases'][3]['message'] and 'from output, final_state to an input' in d['gla_detached']['cases'][3]['message']"
 expect_status gla_written_over error raised
-expect "'in-place operation' in d['gla_written_over']['cases'][2]['message'] and 'line' in d['gla_written_over']['cases'][2]['message']"
+expect "'in-place operation' in d['gla_written_over']['cases'][3]['message'] and 'line' in d['gla_written_over']['cases'][3]['message']"
 expect_status gla_strict passed
-expect "all_of('gla_strict', 'status') == ['passed'] * 4 + ['skipped'] and d['gla_strict']['cases'][4]['reason'] == 'unsupported_dtype'"
+expect "all_of('gla_strict', 'status') == ['passed'] * 6 + ['skipped'] and d['gla_strict']['cases'][6]['reason'] == 'unsupported_dtype'"
 verify --case float64:batch_size=1,seq_len=3:backward gla_strict # the skipped case is selected by its id, so it decides
 expect_exit 3
 # This reference computes one function with autograd and another one without it, so its gradients do not belong to the
@@ -131,4 +131,4 @@ expect "all(o['status'] == 'passed' for o in d['gla_two_faces']['cases'][0]['out
 odd gla_orderly 'scale = scale or' 'assert q.dtype == torch.float64 or torch.get_deterministic_debug_mode() == q.requires_grad; scale = scale or'
 verify --backward --no-workloads --sizes small gla_orderly
 expect_exit 0
-expect "len(c) == 5 and all_of('gla_orderly', 'status') == ['passed'] * 5"
+expect "len(c) == 7 and all_of('gla_orderly', 'status') == ['passed'] * 7"
