@@ -45,7 +45,7 @@ def main():
     build, pairs = (sys.argv[1:] + ["build"])[0], int((sys.argv[2:] + ["200"])[0])
     runner = load_runner()
     start = time.perf_counter()
-    sandbox = runner.Sandbox(os.path.join(TOP, build, "libreftest_sandbox.so"), "cpu", TOP)
+    sandbox = runner.Sandbox(os.open(os.path.join(TOP, build, "libreftest_sandbox.so"), os.O_RDONLY), "cpu", TOP, "/tmp")
     opened = (time.perf_counter() - start) * 1e3
     runner.import_torch("cpu")
 

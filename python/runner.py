@@ -167,7 +167,7 @@ class Channel:
 class Sandbox:
     """Calls the library libreftest_sandbox.so, which decides what a reference can reach (workers/sandbox/sandbox.h)."""
 
-    def __init__(self, descriptor, device, root):
+    def __init__(self, descriptor, device, root, place):
         self.library = ctypes.CDLL("/proc/self/fd/%d" % descriptor, use_errno=True)
         os.close(descriptor)
         if self.library.sandbox_abi() != SANDBOX_ABI:
@@ -181,6 +181,7 @@ class Sandbox:
                                            message, len(message))
         if not handle:
             raise OSError(message.value.decode(errors="replace"))
+        self.place = place  # for the temporary folders of runners without SANDBOX_TMP; reftest removes it at the end
         self.handle = ctypes.c_void_p(handle)
         self.layers = self.library.sandbox_layers(self.handle)
         self.folder = os.fsdecode(self.library.sandbox_folder(self.handle))
@@ -188,7 +189,7 @@ class Sandbox:
     def before_fork(self):
         """Returns the pid of the process that keeps the next child's PID namespace, and the child's temporary
         folder."""
-        folder = self.folder if self.layers & SANDBOX_TMP else tempfile.mkdtemp(prefix="reftest-")
+        folder = self.folder if self.layers & SANDBOX_TMP else tempfile.mkdtemp(dir=self.place)
         keeper = self.library.sandbox_before_fork(self.handle)
         if keeper < 0:
             raise OSError(ctypes.get_errno(), "cannot create a PID namespace for a reference")
@@ -944,7 +945,7 @@ def main():
     if options["device"] != "cpu":
         os.environ.setdefault(*FEW_QUEUES)
     try:
-        sandbox = Sandbox(library, options["device"], root)
+        sandbox = Sandbox(library, options["device"], root, sys.argv[5])
     except OSError as problem:
         channel.send({"refused": text_of(problem)})
         return 1

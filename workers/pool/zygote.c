@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <ftw.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
@@ -106,6 +107,30 @@ static int make_pipe(int epoll, int ends[2], struct err *err)
 
 /* ---- the zygote ---- */
 
+static int remove_one(const char *path, const struct stat *st, int type, struct FTW *place)
+{
+	(void)st;
+	(void)type;
+	(void)place;
+	remove(path);
+	return 0;
+}
+
+/* Makes the folder for the temporary folders of runners that have no filesystem of their own for these. It is removed
+ * here and not by the zygote, which may have been killed. */
+static int make_folder(struct zygote *runners, struct err *err)
+{
+	const char *place = getenv("TMPDIR");
+
+	snprintf(runners->folder, sizeof runners->folder, "%s/reftest-XXXXXX",
+		 place != NULL && place[0] == '/' && strlen(place) < sizeof runners->folder - 32 ? place : "/tmp");
+	if (mkdtemp(runners->folder) != NULL)
+		return 0;
+	err_errno(err, "cannot create a temporary folder '%s'", runners->folder);
+	runners->folder[0] = '\0';
+	return -1;
+}
+
 int zygote_open(struct zygote *runners, const char *python, const char *device, const char *root, int places,
 		int threads, int epoll, struct err *err)
 {
@@ -127,7 +152,7 @@ int zygote_open(struct zygote *runners, const char *python, const char *device, 
 	if (library_path(library, path, sizeof path) != 0)
 		return err_set(err, "%s, without which no reference may run, is missing: run make", library);
 	runners->sandbox = sealed_library_copy(path, SANDBOX_LIBRARY_DIGEST, NULL, err);
-	if (runners->sandbox < 0)
+	if (runners->sandbox < 0 || make_folder(runners, err) != 0)
 		return -1;
 	runners->room =
 	    6 * places + 2; /* room for used, spare and ending runners; on a GPU a runner ends slowly */
@@ -153,6 +178,7 @@ static int launch(struct zygote *runners, int socket, int output, struct err *er
 			threads,
 			(char *)(uintptr_t) "4", /* the descriptor of the sandbox's library */
 			(char *)(uintptr_t)runners->root,
+			runners->folder,
 			NULL};
 	const int fds[] = {-1, output, output, socket, runners->sandbox};
 	struct epoll_event event = {.events = EPOLLIN};
@@ -637,6 +663,8 @@ void zygote_close(struct zygote *runners)
 		close(runners->pipe);
 	if (runners->sandbox >= 0)
 		close(runners->sandbox);
+	if (runners->folder[0] != '\0')
+		nftw(runners->folder, remove_one, 16, FTW_DEPTH | FTW_PHYS);
 	buf_free(&runners->said);
 	*runners = (struct zygote){.pipe = -1, .sandbox = -1};
 }

@@ -50,6 +50,7 @@ struct zygote {
 	const char *python, *device; /* not owned */
 	const char *root;            /* of the dataset, which references must not see; not owned */
 	char script[4096];           /* runner.py */
+	char folder[4096];           /* for temporary folders of runners; "": none */
 	int sandbox;                 /* a sealed copy of libreftest_sandbox.so; -1: none */
 	int threads;                 /* number of CPU threads that torch uses in each runner */
 	int epoll;                   /* not owned */

@@ -79,8 +79,8 @@ invalid $rope odd "input 'rotary_dim' is 7; the rotary dimension must be even an
 invalid $rope wide "input 'rotary_dim' is 66"
 invalid $rope no_theta "input 'rope_theta' is 0; each parameter of the rotary frequencies must be above 0"
 invalid $rope negative "input 'rope_scale' is -1"
-invalid $moe beyond "24 experts from expert 25 on are not a part of the 48 experts"
-invalid $moe negative "experts from expert -1 on"
+invalid $moe beyond "this device has 24 experts from number 25 on, but there are only 48 experts"
+invalid $moe negative "experts from number -1 on"
 invalid norm_with_epsilon no_eps "input 'eps' is 0; an epsilon must be above 0"
 invalid norm_with_epsilon negative "an epsilon must be above 0"
 passed $softmax good
