@@ -69,14 +69,14 @@ digest() { sources "$@" | xargs -r sha256sum | sha256sum | cut -c 1-32; }
 
 # verdict_digest FILE…: prints the digest of the files, and lists them in obj/verdict_files
 verdict_digest() {
-	sources "$@" >>"$build/obj/verdict_files.all"
+	sources "$@" >>"$build/obj/verdict_files.$$"
 	digest "$@"
 }
 
-# replace FILE: writes standard input to FILE if the file's contents would change
+# replace FILE: writes standard input to FILE if the file's contents would change. Two makes may run at the same time
 replace() {
-	cat >"$1.new"
-	if cmp -s "$1.new" "$1"; then rm "$1.new"; else mv "$1.new" "$1"; fi
+	cat >"$1.$$"
+	if cmp -s "$1.$$" "$1"; then rm "$1.$$"; else mv "$1.$$" "$1"; fi
 }
 
 # units FILE…: prints the units that the files include. A unit is a folder of kernels/common/, or the files NOUN.* and
@@ -109,7 +109,7 @@ shared() {
 # outputs. Every verdict therefore depends on host code, whatever the ground truth is.
 on_host() { for file in "$@"; do case $file in *.cu | *_cuda.h) ;; *) echo "$file" ;; esac done; }
 
-: >"$build/obj/verdict_files.all"
+: >"$build/obj/verdict_files.$$"
 for source in kernels/*/*.c; do
 	[ -f "$source" ] || continue
 	folder=${source%/*} family=${source##*/}
@@ -138,8 +138,8 @@ done
 	printf '#define KERNELS_DIGEST "%s"\n' "$(digest kernels/* kernels/*/* kernels/common/*/*)"
 	printf '#define CHECKER_DIGEST "%s"\n' "$(verdict_digest $checker)"
 } | replace "$build/kernels_digest.h"
-sort -u "$build/obj/verdict_files.all" | replace "$build/obj/verdict_files"
-rm "$build/obj/verdict_files.all"
+sort -u "$build/obj/verdict_files.$$" | replace "$build/obj/verdict_files"
+rm "$build/obj/verdict_files.$$"
 
 printf '%s\n' "$sources" | replace "$build/obj/sources"
 printf '%s\n' "$settings" | replace "$build/obj/settings"
