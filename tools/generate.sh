@@ -69,7 +69,7 @@ digest() { sources "$@" | xargs -r sha256sum | sha256sum | cut -c 1-32; }
 
 # verdict_digest FILE…: prints the digest of the files, and lists them in obj/verdict_files
 verdict_digest() {
-	sources "$@" >>"$build/obj/verdict_files.$$"
+	sources "$@" >>"$build/obj/verdict_files.all.$$"
 	digest "$@"
 }
 
@@ -109,7 +109,7 @@ shared() {
 # outputs. Every verdict therefore depends on host code, whatever the ground truth is.
 on_host() { for file in "$@"; do case $file in *.cu | *_cuda.h) ;; *) echo "$file" ;; esac done; }
 
-: >"$build/obj/verdict_files.$$"
+: >"$build/obj/verdict_files.all.$$"
 for source in kernels/*/*.c; do
 	[ -f "$source" ] || continue
 	folder=${source%/*} family=${source##*/}
@@ -138,8 +138,8 @@ done
 	printf '#define KERNELS_DIGEST "%s"\n' "$(digest kernels/* kernels/*/* kernels/common/*/*)"
 	printf '#define CHECKER_DIGEST "%s"\n' "$(verdict_digest $checker)"
 } | replace "$build/kernels_digest.h"
-sort -u "$build/obj/verdict_files.$$" | replace "$build/obj/verdict_files"
-rm "$build/obj/verdict_files.$$"
+sort -u "$build/obj/verdict_files.all.$$" | replace "$build/obj/verdict_files"
+rm "$build/obj/verdict_files.all.$$"
 
 printf '%s\n' "$sources" | replace "$build/obj/sources"
 printf '%s\n' "$settings" | replace "$build/obj/settings"
