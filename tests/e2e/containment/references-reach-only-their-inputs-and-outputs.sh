@@ -209,6 +209,35 @@ run verify peeks --alone --force --format json --device "$device" --sizes small 
 expect "'read: , network: False.' in d['peeks']['cases'][0]['message']"
 rm definitions/rmsnorm/peeks.json
 
+# Where nothing may be mounted, a reference sees the processes of the machine, other runners included, but not their
+# memory.
+define looks_around <<'P'
+import os
+
+
+def run(hidden_states, weight):
+    seen = [pid for pid in os.listdir("/proc") if pid.isdigit() and pid != os.readlink("/proc/self")]
+    opened = []
+    for pid in seen:
+        try:
+            os.close(os.open("/proc/%s/mem" % pid, os.O_RDWR))
+            opened.append(pid)
+        except OSError:
+            pass
+    raise AssertionError("many: %s, opened: %s." % (len(seen) > 5, opened))
+P
+status=0
+"$work/restrict" --no-mounts --no-landlock "$reftest" verify looks_around --alone --force --format json --device "$device" \
+	--sizes small --jobs 2 >"$work/out" 2>"$work/err" || status=$?
+expect "'many: True, opened: [].' in d['looks_around']['cases'][0]['message']"
+rm definitions/rmsnorm/looks_around.json
+
+# The temporary folders of runners are removed at the end of a run.
+mkdir "$work/temporary"
+TMPDIR=$work/temporary "$work/restrict" --no-namespaces "$reftest" verify well --alone --force --device "$device" --sizes small \
+	>"$work/out" 2>"$work/err"
+[ -z "$(ls -A "$work/temporary")" ] || fail "temporary files are left: $(ls -A "$work/temporary")"
+
 # The text of a run says it once.
 run_weak verify well --alone --force --device "$device" --sizes small --jobs 1
 expect_says 'references are not fully contained' 'references can read and change files of your user;'

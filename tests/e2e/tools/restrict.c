@@ -1,10 +1,11 @@
 /* restrict - runs a program on a machine whose kernel lacks layers of the sandbox: installs a seccomp filter that
  * refuses them, and executes the program.
  *
- *   restrict [--no-landlock] [--no-namespaces] [--no-pid-namespaces] PROGRAM [ARGUMENT…]
+ *   restrict [--no-landlock] [--no-namespaces] [--no-pid-namespaces] [--no-mounts] PROGRAM [ARGUMENT…]
  *
  * --no-landlock: as on a kernel without Landlock. --no-namespaces: as in a container that may create none.
- * --no-pid-namespaces: as on a device whose driver does not work in one. */
+ * --no-pid-namespaces: as on a device whose driver does not work in one. --no-mounts: as in a container that may create
+ * namespaces but mount nothing, so that the /proc of the machine stays visible. */
 #include <errno.h>
 #include <linux/filter.h>
 #include <linux/sched.h>
@@ -44,6 +45,15 @@ static int refuse_landlock(void)
 	return install(filter, sizeof filter / sizeof *filter);
 }
 
+static int refuse_mounts(void)
+{
+	struct sock_filter filter[] = {
+	    LOAD(nr), JUMP(BPF_JEQ, SYS_mount, 0, 1), ANSWER(SECCOMP_RET_ERRNO | EPERM), ANSWER(SECCOMP_RET_ALLOW),
+	};
+
+	return install(filter, sizeof filter / sizeof *filter);
+}
+
 static int refuse_namespaces(unsigned flags)
 {
 	struct sock_filter filter[] = {
@@ -61,6 +71,7 @@ int main(int argc, char **argv)
 
 	for (; i < argc && strncmp(argv[i], "--no-", 5) == 0 && rc == 0; i++)
 		rc = strcmp(argv[i], "--no-landlock") == 0     ? refuse_landlock()
+		     : strcmp(argv[i], "--no-mounts") == 0     ? refuse_mounts()
 		     : strcmp(argv[i], "--no-namespaces") == 0 ? refuse_namespaces(NAMESPACES)
 							       : refuse_namespaces(PID_NAMESPACES);
 	if (rc == 0 && i < argc)
