@@ -29,8 +29,7 @@
 /* The number of sequences, and the number of tokens in each sequence or, in packed cases, in all sequences. The low
  * bits of the total number of tokens determine the switches, such as beta_sigmoid (recurrence_scalar). One medium case
  * has a chunk of 64 tokens; another has eight chunks and one token, because a state must pass through whole chunks, and
- * references process blocks of up to 512 tokens.
- * recurrence_fill_offsets sets the lengths of packed sequences. */
+ * references process blocks of up to 512 tokens. recurrence_fill_offsets sets the lengths of packed sequences. */
 enum { PRESETS = 3, MANY = -1 }; /* MANY: recurrence_many returns the number of sequences */
 static const struct preset {
 	int64_t sequences, tokens;
