@@ -434,7 +434,7 @@ double draws_suspect(const double suspicion[DRAW_SUSPECTS], struct err *why)
 {
 	static const char *const draws_so[DRAW_SUSPECTS] = {
 	    [DRAW_RACE] = "divides probabilities by uniform noise instead of exponential noise, and so draws likely "
-	    	"tokens too often",
+	                  "tokens too often",
 	    [DRAW_SHORT] = "gives the last token of a nucleus the rest of top_p instead of the token's own probability",
 	    [DRAW_NO_LAST_K] = "never draws the last token that top-k keeps",
 	    [DRAW_NO_LAST_P] = "never draws the last token that top-p keeps",
@@ -444,9 +444,9 @@ double draws_suspect(const double suspicion[DRAW_SUSPECTS], struct err *why)
 	    [DRAW_SECOND_HALF] = "draws only the second half of the kept tokens, in the order of the vocabulary",
 	    [DRAW_LIKELY_HALF_OF_MANY] = "draws only the more likely half of the kept tokens when many are kept",
 	    [DRAW_FIRST_HALF_OF_MANY] = "draws only the first half of the kept tokens, in the order of the "
-	    	"vocabulary, when many are kept",
+	                  "vocabulary, when many are kept",
 	    [DRAW_SECOND_HALF_OF_MANY] = "draws only the second half of the kept tokens, in the order of the "
-	    	"vocabulary, when many are kept",
+	                  "vocabulary, when many are kept",
 	    [DRAW_NO_FIRST_PLACE] = "never draws the kept token that comes first in the vocabulary",
 	    [DRAW_NO_LAST_PLACE] = "never draws the kept token that comes last in the vocabulary",
 	    [DRAW_LOWER_TOKENS] = "draws only from the first half of the vocabulary when this half has a kept token",
