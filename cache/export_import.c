@@ -454,7 +454,7 @@ static void take_tail(struct incoming *to, const struct line *line)
 	int64_t count = number_of(line->text + sizeof tail - 1, line->length - (sizeof tail - 1));
 
 	if (!to->inside)
-		misplace(to, "an end line has no head line before it");
+		misplace(to, "this end line has no head line before it");
 	else if (count < to->seen || count > to->expected)
 		misplace(to, "the end line states a wrong number of verdicts");
 	else
@@ -471,7 +471,7 @@ static void take_line(struct incoming *to, const struct line *line)
 		take_tail(to, line);
 	} else if (!to->inside) {
 		if (!to->misplaced)
-			misplace(to, "lines follow the end line");
+			misplace(to, "there are lines after the end line");
 		to->misplaced = true;
 	} else if (line->why == NULL) {
 		to->seen++;
@@ -553,7 +553,7 @@ static int take_file(struct incoming *to, const struct buf *file, struct err *er
 	if (answer == 0 && to->inside)
 		compare_count(to, to->expected, lines.why.text[0] != '\0' ? lines.why.text : "the file was cut short");
 	else if (answer == 0 && (lines.why.text[0] != '\0' || lines.text.length > lines.whole))
-		refuse(to, 0, lines.why.text[0] != '\0' ? lines.why.text : "lines follow the end line");
+		refuse(to, 0, lines.why.text[0] != '\0' ? lines.why.text : "there are lines after the end line");
 	free(to->readers.lines);
 	ZSTD_freeDCtx(lines.unpacker);
 	buf_free(&lines.text);
@@ -620,8 +620,8 @@ static int read_input(struct buf *out, struct err *err)
 			return 0;
 		out->length += (size_t)n;
 		if (out->length > EXPORT_FILE_MAX)
-			return err_set(err, "standard input has more than %d bytes, the largest size of a file that "
-					    "can be imported", EXPORT_FILE_MAX);
+			return err_set(err, "standard input has more than %d bytes, the limit for an "
+					    "imported file", EXPORT_FILE_MAX);
 	}
 }
 

@@ -43,8 +43,8 @@ static const struct entry environment[] = {
      "The Python script that computes ground truth with other libraries. It replaces reftest's provider.py."},
     {"REFTEST_RUNNER", "The Python script that runs references. It replaces reftest's runner.py."},
     {"REFTEST_KEPT_INPUTS",
-     "If a case has more bytes of inputs than this number, reftest frees its private copy while the reference runs "
-     "(default: 1 GiB)."},
+     "A number of bytes (default: 1 GiB). If the inputs of a case are larger, reftest keeps no private copy of them "
+     "while the reference runs."},
     {"REFTEST_TRACE",
      "If this variable is set and not empty, reftest prints its decisions and internal messages to standard error, "
      "one on each line."},

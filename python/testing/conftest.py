@@ -84,9 +84,9 @@ class Unavailable(pytest.skip.Exception):
 def __getattr__(name):
     """Raises an error with an explanation if a test file requests a name that only another version of this file has."""
     raise AttributeError(
-        f"this conftest.py has no '{name}': the test file was made for that of another version of reftest. "
-        "`reftest generate` replaces generated files; of an edited one, move your tests to a file of your own first "
-        "and use --force"
+        f"this conftest.py has no '{name}': another version of reftest wrote the test file. "
+        "Run `reftest generate`. If you have edited the test file, first move your tests to another file, "
+        "then run `reftest generate --force`"
     )
 
 

@@ -128,8 +128,8 @@ def compare(test, case, inputs, outputs, truth):
 
 
 def changed_inputs(test, inputs, left):
-    """Returns the inputs whose values the reference changed or should have changed, of those that the operation may
-    write to."""
+    """Returns those inputs to which the operation may write and whose values the reference changed or should have
+    changed."""
     return {
         name: leaves
         for name, leaves in (leaves_of(test) or {}).items()
@@ -139,8 +139,8 @@ def changed_inputs(test, inputs, left):
 
 
 def own_truths(test, case, inputs, changed):
-    """Computes the expected values of changed inputs, for those whose expected values no output has. Raises Unavailable
-    if reftest's kernels are not installed."""
+    """Computes the expected values of those changed inputs whose values must not equal an output. Raises Unavailable if
+    reftest's kernels are not installed."""
     names = [name for name, leaves in changed.items() if not isinstance(leaves, int)]
     return builtin_truth(test, case, inputs, names)[1] if names else {}
 
@@ -182,7 +182,8 @@ def confirm(test, case, inputs, outputs, left, names):
             return answered, reasons
     if answered:
         find(
-            f"{test.NAME} {case}: only {' and '.join(answered)} answered, whose rounding errors may exceed the bounds"
+            f"{test.NAME} {case}: only {' and '.join(answered)} answered, "
+            "and their rounding errors may exceed the bounds"
         )
     return answered, reasons
 

@@ -1,5 +1,5 @@
 # Made by `reftest generate`, which leaves this file alone once it has been edited.
-# reftest-body: b411af42381c76c6366a0acc4e24e842
+# reftest-body: 4299b659ad8fe98bc8a8ffa0e01961bc
 """conftest - runs the reference tests in this directory: the code that all generated test files share.
 
 Each definition of the dataset has a class in a test file here. A test runs the definition's reference on valid inputs
@@ -86,9 +86,9 @@ class Unavailable(pytest.skip.Exception):
 def __getattr__(name):
     """Raises an error with an explanation if a test file requests a name that only another version of this file has."""
     raise AttributeError(
-        f"this conftest.py has no '{name}': the test file was made for that of another version of reftest. "
-        "`reftest generate` replaces generated files; of an edited one, move your tests to a file of your own first "
-        "and use --force"
+        f"this conftest.py has no '{name}': another version of reftest wrote the test file. "
+        "Run `reftest generate`. If you have edited the test file, first move your tests to another file, "
+        "then run `reftest generate --force`"
     )
 
 
@@ -1360,8 +1360,8 @@ def compare(test, case, inputs, outputs, truth):
 
 
 def changed_inputs(test, inputs, left):
-    """Returns the inputs whose values the reference changed or should have changed, of those that the operation may
-    write to."""
+    """Returns those inputs to which the operation may write and whose values the reference changed or should have
+    changed."""
     return {
         name: leaves
         for name, leaves in (leaves_of(test) or {}).items()
@@ -1371,8 +1371,8 @@ def changed_inputs(test, inputs, left):
 
 
 def own_truths(test, case, inputs, changed):
-    """Computes the expected values of changed inputs, for those whose expected values no output has. Raises Unavailable
-    if reftest's kernels are not installed."""
+    """Computes the expected values of those changed inputs whose values must not equal an output. Raises Unavailable if
+    reftest's kernels are not installed."""
     names = [name for name, leaves in changed.items() if not isinstance(leaves, int)]
     return builtin_truth(test, case, inputs, names)[1] if names else {}
 
@@ -1414,7 +1414,8 @@ def confirm(test, case, inputs, outputs, left, names):
             return answered, reasons
     if answered:
         find(
-            f"{test.NAME} {case}: only {' and '.join(answered)} answered, whose rounding errors may exceed the bounds"
+            f"{test.NAME} {case}: only {' and '.join(answered)} answered, "
+            "and their rounding errors may exceed the bounds"
         )
     return answered, reasons
 

@@ -130,8 +130,8 @@ static void a_verdict_survives_its_text_bit_for_bit(void **state)
 	buf_free(&again);
 }
 
-/* Writes the verdict and reads its head with verdict_head; returns NULL if verdict_head rejects the text, which
- * verdict_parse must then read. */
+/* Writes the verdict and reads its head with verdict_head; returns NULL if verdict_head rejects the text; verdict_parse
+ * must then read it. */
 static const struct verdict *head_of(const struct verdict *v, struct arena *arena)
 {
 	struct buf text = {0};

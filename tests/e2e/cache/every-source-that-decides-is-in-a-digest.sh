@@ -1,7 +1,7 @@
 #!/bin/sh
-# Every source that is linked into the judge or into the kernels libraries is in a digest that verdicts depend on, so
-# that reftest verifies again after an edit of it. The exceptions are listed below, each with the reason why it decides no
-# verdict.
+# Every source that is linked into the judge or into the kernels libraries is in a digest that verdicts depend on. An
+# edit of such a source therefore makes reftest verify again. The exceptions are listed below, each with the reason why
+# it decides no verdict.
 . "$(dirname "$0")/../harness.sh"
 
 cat >"$work/exceptions" <<'E'

@@ -107,9 +107,9 @@ printf '\n' >>kernels/core/random_inputs.c
 digests random_inputs.c
 expect_changed '' "$families" $before random_inputs.c
 
-# Every family depends on the code that compares outputs, that names roles in requests to other libraries, that reads
-# tensors from files and that checks constraints, on the judge, and on the environment of references. No family depends
-# on code that only writes messages or sends them. (every-source-that-decides-is-in-a-digest.sh has every file.)
+# Every family depends on the judge, on the environment of references, and on the code that compares outputs, names
+# roles in requests to other libraries, reads tensors from files and checks constraints. No family depends on code that
+# only writes messages or sends them. (every-source-that-decides-is-in-a-digest.sh has every file.)
 before=random_inputs.c
 for file in kernels/core/compare.c kernels/core/compare.cu kernels/core/device_cpu.c kernels/core/roles.c base/dtype.c \
 	dataset/safetensors.c dataset/constraint.c workers/judge/case_inputs.c workers/judge/agreement.h \

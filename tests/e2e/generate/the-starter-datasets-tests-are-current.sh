@@ -1,7 +1,7 @@
 #!/bin/sh
 # tests/references contains exactly the files that `make references` writes from the starter dataset, and ruff accepts
-# them. There is one generated file for each op_type and not for each definition, so that a family's functions appear
-# only once, which halves the size.
+# them. There is one generated file for each op_type and not for each definition. A family's functions thus appear only
+# once, which halves the size.
 . "$(dirname "$0")/../harness.sh"
 ruff_is_here
 mkdir tests
