@@ -2,7 +2,7 @@
  * is in cache/store_files.c.)
  *
  *   verdicts   row = transaction u64 . place in the transaction u32 . text      newest: highest transaction, then place
- *              text: verdict_write's JSON; in rows of older versions its packed form (dataset/verdict_packed.c)
+ *              text: verdict_write's JSON
  *   latest     row = subject . witness . definition bytes . case bytes . fields
  *   facts      row = text
  *

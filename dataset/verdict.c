@@ -7,7 +7,6 @@
 #include <string.h>
 
 #include "base/json.h"
-#include "dataset/verdict_internal.h"
 
 /* Limits on lists. A verdict has a few ground truths for each of about 30 outputs at most. */
 enum { TEXT_BYTES = 16 << 20, OUTPUTS = 1024, CONSTANTS = 64, FINDINGS = 4096 };
@@ -713,13 +712,6 @@ const struct verdict *verdict_parse(const char *text, size_t length, struct aren
 		err_set(err, "not a verdict: it has %zu bytes, more than the limit of %d", length,
 		        TEXT_BYTES);
 		return NULL;
-	}
-	if (verdict_is_packed(text, length)) {
-		const struct verdict *unpacked = verdict_unpack(text, length, arena);
-
-		if (unpacked == NULL)
-			err_set(err, "not a verdict, or a damaged one: its parts are inconsistent");
-		return unpacked;
 	}
 	cJSON *json = json_parse(&json_text, err);
 

@@ -409,7 +409,6 @@ static const struct target {
     {"fields", feed_fields, NULL, 0, 1},
     {"verdict_line", feed_verdict_line, NULL, 0, 4},
     {"archive", feed_archive, NULL, 0, 20},
-    {"archive_v2", feed_archive_v2, NULL, 0, 4},
     {"message", feed_message, NULL, 0, 1},
     {"action_result", feed_action_result, NULL, 0, 1},
     {"url", feed_url, NULL, 0, 1},
