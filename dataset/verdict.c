@@ -562,7 +562,8 @@ static void read_worst_list(struct reader *r, const cJSON *item, int64_t element
 	int count = cJSON_GetArraySize(item);
 	const cJSON *at = item->child;
 
-	if (!cJSON_IsArray(item) || count < 2 || count > 4 || !json_integer(at, &worst->index) || worst->index < 0 || worst->index >= elements) {
+	if (!cJSON_IsArray(item) || count < 2 || count > 4 || !json_integer(at, &worst->index) || worst->index < 0 ||
+	    worst->index >= elements) {
 		damaged(r, "worst", "a list of indices and values");
 		return;
 	}
