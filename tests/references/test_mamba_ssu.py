@@ -1,5 +1,5 @@
 # Made by `reftest generate`, which leaves this file alone once it has been edited.
-# reftest-body: a8471e148c985fdbf33bd7ea072da2f8
+# reftest-body: c1551c70eddbba5ab6f58c49b4656751
 """Tests of definitions/mamba_ssu. conftest.py says how they run."""
 
 import conftest
@@ -136,9 +136,6 @@ class TestMambaSsuDecodeH32D64S128Ng2(conftest.DefinitionTests):
         head_dim=HEAD_DIM,
         dstate=DSTATE,
         ngroups=NGROUPS,
-    )
-    LEAVES = conftest.constants(
-        state="new_state",
     )
     SIZES = (
         conftest.size("small", batch_size=1, state_cache_size=3),
