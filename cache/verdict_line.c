@@ -73,7 +73,7 @@ static void put_content(const struct verdict_line *record, struct buf *out)
 		buf_text(out, kinds[record->signature_kind]);
 	put_hex(record->signature, record->signature_length, out);
 	buf_text(out, "\t");
-	bool fields = fields_are_text(record->fields, record->fields_length);
+	bool fields = record->fields_length > 0;
 
 	if (!fields)
 		put_hex(record->subject.bytes, DIGEST_BYTES, out);

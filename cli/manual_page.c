@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/show.h"
 #include "cli/command.h"
 #include "cli/command_line.h"
 #include "cli/help.h"
@@ -221,38 +222,36 @@ void document_man(struct buf *out)
 
 /* ---- the command -------------------------------------------------------------------------------------------------- */
 
-static int print_document(void (*document)(struct buf *out))
+static int run_man(struct program *program, const void *options, const struct words *names, struct err *err)
 {
 	struct buf out = {0};
 
-	document(&out);
-	fwrite(out.data, 1, out.length, stdout);
+	(void)program, (void)options, (void)names, (void)err;
+	document_man(&out);
+	show_print(stdout, "%s", out.data);
 	buf_free(&out);
 	return EXIT_VERIFIED;
-}
-
-static int run_man(struct program *program, const void *options, const struct words *names, struct err *err)
-{
-	(void)program, (void)options, (void)names, (void)err;
-	return print_document(document_man);
 }
 
 static int run_bash(struct program *program, const void *options, const struct words *names, struct err *err)
 {
 	(void)program, (void)options, (void)names, (void)err;
-	return print_document(document_bash);
+	show_print(stdout, "%s", completions_bash);
+	return EXIT_VERIFIED;
 }
 
 static int run_zsh(struct program *program, const void *options, const struct words *names, struct err *err)
 {
 	(void)program, (void)options, (void)names, (void)err;
-	return print_document(document_zsh);
+	show_print(stdout, "%s", completions_zsh);
+	return EXIT_VERIFIED;
 }
 
 static int run_fish(struct program *program, const void *options, const struct words *names, struct err *err)
 {
 	(void)program, (void)options, (void)names, (void)err;
-	return print_document(document_fish);
+	show_print(stdout, "%s", completions_fish);
+	return EXIT_VERIFIED;
 }
 
 static const struct subcommand subcommands[] = {

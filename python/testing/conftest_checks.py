@@ -95,7 +95,7 @@ def assert_close(actual, expected, atol, rtol, what="output"):
 
 def is_judged(test, index):
     """Do reftest's kernels judge this output, because no elementwise tolerance rule fits it?"""
-    rules = getattr(test, "RULES", ())
+    rules = test.RULES
     return bool(rules) and rules[index] is None
 
 
@@ -298,7 +298,7 @@ def check_determinism(test, device):
     """Asserts that two calls with equal inputs return equal bits. The seeds of torch, NumPy and Python differ between
     the calls, unless the operation draws random samples."""
     _, inputs, *first = small_run(test, device)
-    samples = getattr(test, "SAMPLES", False)
+    samples = test.SAMPLES
     second = run_and_leave(test, inputs, seed=0 if samples else 1)
     seeds = "and seeds" if samples else "with other seeds of torch, NumPy and Python"
     check_same(test, first, second, f"between two runs on the same inputs {seeds}")
@@ -403,3 +403,93 @@ def check_truths_agree(test, case, inputs, one, other):
             tolerance(test, case, inputs, index, other),
         )
         check_hit_ratio(one.outputs[index], other.outputs[index], *rule, what=what)
+
+
+# ---- generated classes ----------------------------------------------------------------------------------------------
+
+
+class DefinitionTests:
+    """The base of all generated classes. A class has the attributes of one definition; an attribute that it omits has
+    the value below. A failure shows the line of the test, and no other line of this file."""
+
+    ROLES = OUTPUT_ROLES = AXES = CONSTANTS = LEAVES = SCALARS = constants()
+    MODES = SIZES = EDGES = ()
+    PROBE = None
+    RULES = rules()
+    SAMPLES = False
+
+    @classmethod
+    def generate_random_inputs(cls, axes, device="cpu", seed=0):
+        return random_inputs(cls, axes, device, seed)
+
+    def test_definition_is_unchanged(self):
+        __tracebackhide__ = False
+        check_definition(self)
+
+    @torch.no_grad()
+    def test_output_shape(self, device):
+        __tracebackhide__ = False
+        check_output_shape(self, device)
+
+    @torch.no_grad()
+    def test_output_dtype(self, device):
+        __tracebackhide__ = False
+        check_output_dtype(self, device)
+
+    @torch.no_grad()
+    def test_inputs_are_kept(self, device):
+        __tracebackhide__ = False
+        check_inputs_are_kept(self, device)
+
+    @torch.no_grad()
+    def test_numerical_correctness(self, case, device):
+        __tracebackhide__ = False
+        check_numerical_correctness(self, case, device)
+
+    @torch.no_grad()
+    def test_determinism(self, device):
+        __tracebackhide__ = False
+        check_determinism(self, device)
+
+    @torch.no_grad()
+    def test_calls_are_independent(self, device):
+        __tracebackhide__ = False
+        check_calls_are_independent(self, device)
+
+    @torch.no_grad()
+    def test_edge_cases(self, case, device):
+        __tracebackhide__ = False
+        check_edge_case(self, case, device)
+
+    @torch.no_grad()
+    def test_against_ground_truth(self, name, case, device):
+        __tracebackhide__ = False
+        check_against(self, case, name, device)
+
+    @torch.no_grad()
+    def test_ground_truths_agree(self, case, device):
+        __tracebackhide__ = False
+        check_ground_truths_agree(self, case, device)
+
+
+# The tests that run several times, with their parameters in the order in which a test's ID names them.
+PARAMETERS = {
+    "test_numerical_correctness": lambda test: {
+        "case": cases(test.OP_TYPE, test.NAME, test.SIZES)
+    },
+    "test_edge_cases": lambda test: {"case": all_edges(test.SIZES, test.EDGES)},
+    "test_against_ground_truth": lambda test: {
+        "name": ground_truths(test.FAMILY),
+        "case": some_cases(test.SIZES),
+    },
+    "test_ground_truths_agree": lambda test: {"case": some_cases(test.SIZES)},
+}
+
+
+def pytest_generate_tests(metafunc):
+    inherited = getattr(DefinitionTests, metafunc.function.__name__, None)
+    if metafunc.function is not inherited:
+        return
+    parameters = PARAMETERS.get(metafunc.function.__name__, lambda test: {})
+    for name, values in parameters(metafunc.cls).items():
+        metafunc.parametrize(name, values)

@@ -18,7 +18,6 @@ base/unsafe_character.*                 messages; names that it refuses are inva
 base/utf8.*                             messages
 dataset/definition*                     parses texts, of which the parsed values are fields of the fingerprint
 dataset/workload.*                      parses texts, of which the parsed values are fields of the fingerprint
-dataset/packed_bytes.*                  reads verdicts
 dataset/verdict*                        writes and reads verdicts
 kernels/core/cuda_check.h               messages
 kernels/core/described_default.*        parses texts, of which the parsed values are fields of the fingerprint
