@@ -19,7 +19,7 @@ the sandbox that hold for each child, as bits of workers/sandbox/sandbox.h
 Pool and child exchange JSON lines on the child's socket:
 
 - <- {"ready": true, "seconds": the child's start-up time} or {"refused": message}
-- -> {"load": source, "name"}
+- -> {"load": source, "name", "memory"}
 - <- {"loaded": true} or {"error": …}
 - -> {"run": …}, as the judge writes it (head of judge.c), with the memfd of an arena that the child has not mapped yet
 - <- {"ran": [{"shape", "dtype", "none", "grad", "overwrites"} for each output], "list", "touched": [name], "seconds"}
@@ -33,6 +33,7 @@ The fields of these messages:
 - "accident" is true if the error may have been caused by this machine and not by the reference's text (no memory, a
   missing module, a CUDA error).
 - "fatal" is true if this process cannot be used again.
+- "memory" is the number of bytes that the reference may use besides the tensors in the arena.
 - "none" is true if autograd returned no gradient for an input, and zeros replace the gradient.
 - "grad" is true if the output requires a gradient, and "overwrites" if it uses the memory of an earlier call's output.
 - "list" is true if run() returned its outputs in a list and not in a tuple.
@@ -175,6 +176,7 @@ class Sandbox:
         self.library.sandbox_open.restype = ctypes.c_void_p
         self.library.sandbox_folder.restype = ctypes.c_char_p
         self.library.sandbox_layers.restype = self.library.sandbox_enter.restype = ctypes.c_uint32
+        self.library.sandbox_limit_memory.restype = ctypes.c_int64
         hidden = [path for path in (os.environ.get("HOME"), root) if path]
         paths, message = interpreter_paths(), ctypes.create_string_buffer(1024)
         handle = self.library.sandbox_open(strings(paths), len(paths), strings(hidden), len(hidden), device != "cpu",
@@ -209,6 +211,10 @@ class Sandbox:
         missing = self.layers & ~self.library.sandbox_enter(self.handle, os.fsencode(folder))
         if missing:
             raise OSError("the sandbox of this reference lacks layers that it should have (%#x)" % missing)
+
+    def limit_memory(self, size):
+        """Limits the memory of this process, which is a child, and returns the bytes that it may add."""
+        return self.library.sandbox_limit_memory(self.handle, ctypes.c_int64(size))
 
     def reap(self, keeper):
         self.library.sandbox_reap(self.handle, keeper)
@@ -391,6 +397,7 @@ class Child:
         self.channel = Channel(move_high(sock))
         redirect(pipe)
         sandbox.enter(folder)
+        self.sandbox = sandbox
         self.device = options["device"]
         self.threads = options["threads"]
         self.arena = None
@@ -456,6 +463,7 @@ class Child:
             pass
 
     def load(self, message):
+        self.memory = self.sandbox.limit_memory(message["memory"])
         self.watch_reach()
         # The file name is the same for all definitions, because equal references must give equal messages.
         source, self.filename = message["load"], "<reference>"

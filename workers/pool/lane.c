@@ -24,6 +24,7 @@
 #include "base/json.h"
 #include "base/trace.h"
 #include "workers/pool/lane_internal.h"
+#include "workers/pool/memory_limit.h"
 
 enum {
 	JUDGE_FAILURES = 2,
@@ -128,7 +129,7 @@ static void bind_child(struct pool_shared *shared, struct lane *lane, struct chi
 	buf_json_string(&text, lane->work->task.reference);
 	buf_text(&text, ",\"name\":");
 	buf_json_string(&text, lane->work->task.name);
-	buf_text(&text, "}");
+	buf_printf(&text, ",\"memory\":%lld}", (long long)memory_limit(shared->memory, largest_case(&lane->work->task)));
 	channel_send(&child->channel, text.data, text.length, NULL, 0);
 	buf_clear(&text);
 	buf_printf(&text, "{\"begin\":{\"bytes\":%lld,\"staged\":%s}}", (long long)largest_case(&lane->work->task),

@@ -335,6 +335,11 @@ SHOWN uint32_t sandbox_enter(struct sandbox *sandbox, const char *folder)
 	return held | seccomp_apply(sandbox->gpu);
 }
 
+SHOWN int64_t sandbox_limit_memory(struct sandbox *sandbox, int64_t bytes)
+{
+	return sandbox->gpu ? bytes : limits_memory(bytes);
+}
+
 /* ---- trials ---- */
 
 /* Isolates this process, starts a runner, and writes the layers that hold for the runner to `answer`. */

@@ -5,6 +5,7 @@
  *   sandbox_before_fork   before each fork of a runner
  *   sandbox_after_fork    after it, in the zygote
  *   sandbox_enter         after it, in the runner, before any code of the reference
+ *   sandbox_limit_memory  in the runner, before it loads a reference
  *   sandbox_end           in the zygote, when a runner has ended
  *   sandbox_reap          in the zygote, after the runner was reaped
  *
@@ -88,6 +89,10 @@ int sandbox_after_fork(struct sandbox *sandbox);
  * files, used if runners have no /tmp of their own. A layer is missing in the result if it failed; the caller compares
  * the result with sandbox_layers and ends the runner if a layer is missing. */
 uint32_t sandbox_enter(struct sandbox *sandbox, const char *folder);
+/* In the runner, before it loads a reference: limits the memory that each process of the runner may add to what this one
+ * has now. A limit that is lower already stays. Returns the bytes that may be added. On a GPU nothing is limited, because
+ * the limit would also count the address space that the driver reserves. */
+int64_t sandbox_limit_memory(struct sandbox *sandbox, int64_t bytes);
 /* Kills all processes of a runner's PID namespace. `keeper` is the result of sandbox_before_fork; 0: does nothing. */
 void sandbox_end(struct sandbox *sandbox, pid_t keeper);
 /* Frees a PID namespace after sandbox_end, and after the runner was reaped: before, this call would never return. */

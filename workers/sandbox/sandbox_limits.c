@@ -77,6 +77,18 @@ static uint32_t limit_memory(bool gpu)
 	return first ? SANDBOX_MEMORY_LIMIT : 0;
 }
 
+int64_t limits_memory(int64_t bytes)
+{
+	uint64_t used = field_kib("/proc/self/status", "VmData:") << 10;
+	struct rlimit limit;
+
+	if (bytes > 0 && (uint64_t)bytes < RLIM_INFINITY - used)
+		lower(RLIMIT_DATA, (rlim_t)(used + (uint64_t)bytes));
+	if (getrlimit(RLIMIT_DATA, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY)
+		return bytes;
+	return limit.rlim_cur > used ? (int64_t)(limit.rlim_cur - used) : 0;
+}
+
 uint32_t limits_apply(bool gpu, bool own_users)
 {
 	uint32_t layers = limit_memory(gpu);
