@@ -28,10 +28,11 @@ or {"error": …}
 
 The fields of these messages:
 
-- {"error": {"message", "line", "accident", "fatal"}} describes an error of the reference; line 0 means that the line is
+- {"error": {"message", "line", "accident", "limit", "fatal"}} describes an error of the reference; line 0 means that the line is
   unknown.
 - "accident" is true if the error may have been caused by this machine and not by the reference's text (no memory, a
   missing module, a CUDA error).
+- "limit" is "memory_limit", "process_limit" or "file_limit" if the reference reached a limit of the sandbox, else null.
 - "fatal" is true if this process cannot be used again.
 - "memory" is the number of bytes that the reference may use besides the tensors in the arena.
 - "none" is true if autograd returned no gradient for an input, and zeros replace the gradient.
@@ -41,6 +42,7 @@ The fields of these messages:
 - "unmapped" reports that the arena cannot be mapped because this machine refuses CUDA IPC."""
 
 import ctypes
+import errno
 import faulthandler
 import fcntl
 import gc
@@ -50,6 +52,7 @@ import mmap
 import os
 import random
 import re
+import resource
 import select
 import signal
 import socket
@@ -463,7 +466,8 @@ class Child:
             pass
 
     def load(self, message):
-        self.memory = self.sandbox.limit_memory(message["memory"])
+        self.wanted_memory = message["memory"]
+        self.memory = self.sandbox.limit_memory(self.wanted_memory)
         self.watch_reach()
         # The file name is the same for all definitions, because equal references must give equal messages.
         source, self.filename = message["load"], "<reference>"
@@ -553,11 +557,28 @@ class Child:
 
     def error_of(self, problem):
         try:
-            return describe(problem, self.filename, self.run is None)
+            reached = self.reached
+            limit = limit_of(problem, bool(self.sandbox.layers & SANDBOX_TMP))
+            self.reached = reached  # limit_of opens a file, but the reference did not
+            described = describe(problem, self.filename, self.run is None)
+            if limit is None:
+                return described
+            message = "the reference %s\n%s" % (self.sentence_of(limit), described["message"])
+            return dict(described, message=message[:MESSAGE_MAX], accident=True, limit=limit.reason)
         except BaseException as second:  # the exception's own __str__ raises
             names = (type(problem).__name__, type(second).__name__)
             message = "the reference raised %s, whose message cannot be shown (%s)" % names
             return {"message": message, "line": 0, "accident": False, "fatal": False}
+
+    def sentence_of(self, limit):
+        """Says which limit the reference reached, and what its author can do."""
+        if limit is not MEMORY:
+            return limit.sentence % {"files": resource.getrlimit(resource.RLIMIT_NOFILE)[0],
+                                     "size": size_text(resource.getrlimit(resource.RLIMIT_FSIZE)[0])}
+        if self.memory < self.wanted_memory:
+            return ("ran out of memory: it may use %s, nine tenths of what this machine had available; use a smaller size "
+                    "(--sizes small), fewer --jobs, or another machine" % size_text(self.memory))
+        return "ran out of memory: it may use %s, and --memory SIZE changes that" % size_text(self.memory)
 
 
 def move_high(fd):
@@ -784,6 +805,65 @@ def is_accident(problem, name, text):
     if isinstance(problem, (MemoryError, ImportError, Lacking)) or name == "OutOfMemoryError":
         return True
     return any(words in text for words in ("can't allocate memory", "annot allocate memory", "out of memory"))
+
+
+class Limit:
+    """A limit of the sandbox: the reason of a verdict, and what the reference did, with the remedy."""
+
+    def __init__(self, reason, sentence=""):
+        self.reason, self.sentence = reason, sentence
+
+
+MEMORY = Limit("memory_limit")
+PROCESSES = Limit("process_limit", "reached its limit of processes and threads; it should start fewer at a time")
+SPACE = Limit("file_limit", "reached the limit of its temporary files (%(size)s for each file and for all together); it should "
+              "write less")
+DESCRIPTORS = Limit("file_limit", "reached its limit of open files (%(files)d); it should close what it no longer needs")
+
+# Errors of the system that mean a limit, and texts of exceptions that have no such error.
+LIMIT_ERRORS = {str(errno.ENOMEM): MEMORY, str(errno.EFBIG): SPACE, str(errno.ENOSPC): SPACE, str(errno.EMFILE): DESCRIPTORS}
+LIMIT_TEXTS = {"can't allocate memory": MEMORY, "annot allocate memory": MEMORY, "std::bad_alloc": MEMORY,
+               "file write failed": SPACE}
+STACK = 64 << 20  # a thread needs less memory than this
+
+
+def limit_of(problem, own_folder):
+    """Returns the limit that an exception of the reference reports, or None. Without a folder of limited size for the
+    reference's temporary files, a full disk is no limit."""
+    text = text_of(problem)
+    if isinstance(problem, MemoryError):
+        return MEMORY
+    if isinstance(problem, OSError):
+        if problem.errno == errno.ENOSPC and not own_folder:
+            return None
+        return PROCESSES if is_refused_process(problem) else LIMIT_ERRORS.get(str(problem.errno))
+    if text == "can't start new thread":
+        return MEMORY if memory_left() < STACK else PROCESSES
+    return next((limit for words, limit in LIMIT_TEXTS.items() if words in text), None)
+
+
+def is_refused_process(problem):
+    """Did a call that starts a process raise this exception? Other calls raise the same exception if a descriptor is not
+    ready."""
+    frames = traceback.extract_tb(problem.__traceback__)
+    line = frames[-1].line or "" if frames else ""
+    return problem.errno == errno.EAGAIN and ("fork" in line or "spawn" in line)
+
+
+def memory_left():
+    """Returns how many bytes this process may still add."""
+    limit = resource.getrlimit(resource.RLIMIT_DATA)[0]
+    if limit == resource.RLIM_INFINITY:
+        return STACK
+    with open("/proc/self/statm") as file:
+        return limit - int(file.read().split()[5]) * mmap.PAGESIZE
+
+
+def size_text(size):
+    for unit, name in ((1 << 30, "GiB"), (1 << 20, "MiB")):
+        if size >= unit:
+            return "%.3g %s" % (size / unit, name)
+    return "%d bytes" % size
 
 
 def text_of(problem):

@@ -15,9 +15,11 @@
 #include "workers/pool/lane.h"
 
 #include <poll.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -333,6 +335,15 @@ static void forward_run(struct lane *lane)
 	drop_run(lane);
 }
 
+/* Returns the reason of an {"error"} message: the limit that the runner names, or "raised". */
+static const char *error_reason(const cJSON *error)
+{
+	const char *limit = json_text_of(error, "limit");
+	enum reason reason;
+
+	return limit != NULL && reason_parse(limit, &reason) && reason_is_limit(reason) ? limit : "raised";
+}
+
 static void on_error(struct pool_shared *shared, struct lane *lane, const cJSON *error)
 {
 	const char *message = json_text_of(error, "message");
@@ -340,7 +351,7 @@ static void on_error(struct pool_shared *shared, struct lane *lane, const cJSON 
 
 	json_integer(json_member(error, "line"), &line);
 	lane->running = false;
-	blame(lane, "raised", message == NULL ? "the reference failed" : message, line,
+	blame(lane, error_reason(error), message == NULL ? "the reference failed" : message, line,
 	      cJSON_IsTrue(json_member(error, "accident")));
 	if (cJSON_IsTrue(json_member(error, "fatal")))
 		drop_child(shared, lane);
@@ -386,6 +397,39 @@ static void on_child_line(struct pool_shared *shared, struct lane *lane, const c
 	cJSON_Delete(message);
 }
 
+static bool printed(const struct child *child, const char *words)
+{
+	return child->printed.data != NULL &&
+	       memmem(child->printed.data, child->printed.length, words, strlen(words)) != NULL;
+}
+
+/* A limit that ends a process, and how that shows. Such a reference cannot report the limit itself. */
+struct fatal_limit {
+	const char *reason;
+	int signal;         /* of the process's end; 0: it exited */
+	const char *words;  /* what it printed; NULL: anything */
+	const char *says;
+};
+
+static const struct fatal_limit *fatal_limit(const struct child *child)
+{
+	static const struct fatal_limit limits[] = {
+	    {"file_limit", SIGXFSZ, NULL, "the reference wrote a file that is larger than a reference may write; it should write less"},
+	    {"memory_limit", 0, "Thread creation failed",
+	     "the reference had no memory left for a thread of torch; --memory SIZE changes how much it may use"},
+	    {"memory_limit", SIGABRT, "std::bad_alloc",
+	     "the reference ran out of memory; --memory SIZE changes how much it may use"},
+	};
+
+	for (size_t i = 0; !child->shut && !child->lost && i < sizeof limits / sizeof *limits; i++) {
+		int ended_by = WIFSIGNALED(child->status) ? WTERMSIG(child->status) : 0;
+
+		if (ended_by == limits[i].signal && (limits[i].words == NULL || printed(child, limits[i].words)))
+			return &limits[i];
+	}
+	return NULL;
+}
+
 static const char *child_end(const struct child *child, struct arena *arena, const struct lane *lane)
 {
 	const char *doing = lane->loaded ? "while it ran" : "while the reference was loading";
@@ -401,9 +445,13 @@ static void on_child_end(struct pool_shared *shared, struct lane *lane)
 {
 	struct child *child = lane->child;
 	bool killed = child->lost || (!child->shut && process_was_killed(child->status));
+	const struct fatal_limit *limit = fatal_limit(child);
 	struct arena arena = {0};
 
-	if (killed && !lane->work->alone) {
+	if (limit != NULL) {
+		lane_blame_child(shared, lane, limit->reason,
+				 arena_printf(&arena, "%s (%s)", limit->says, child_end(child, &arena, lane)));
+	} else if (killed && !lane->work->alone) {
 		drop_child(shared, lane);
 		retry_alone(shared, lane);
 	} else {

@@ -20,7 +20,8 @@ verify takes_a_gib --force --memory 8G
 expect "d['takes_a_gib']['status'] == 'passed'"
 verify takes_a_gib --force --memory 512M
 expect_exit 1
-expect "d['takes_a_gib']['status'] == 'error'"
+expect "d['takes_a_gib']['status'] == 'error' and d['takes_a_gib']['cases'][0]['reason'] == 'memory_limit'"
+expect "'it may use 512 MiB, and --memory SIZE changes that' in d['takes_a_gib']['cases'][0]['message']"
 expect "not any(case['kept'] for case in d['takes_a_gib']['cases'])"
 
 # A line that repeats a case has the option.
