@@ -41,7 +41,7 @@
 #define ROW_TIMEOUT {"--timeout", OPTION_REAL, AT(timeout), "S", NULL, "seconds that one case may take (default: 120)"}
 #define ROW_MEMORY                                            \
 	{"--memory", OPTION_SIZE, AT(memory), "SIZE", NULL, \
-	 "memory that a reference may use: bytes, or a number with K, M, G or T (default: 4G and 32 times the tensors of its " \
+	 "memory that a reference may use: bytes, or a number with K, M, G or T (default: 4G and 64 times the tensors of its " \
 	 "largest case)"}
 #define ROW_JOBS                                          \
 	{"--jobs", OPTION_INT, AT(jobs), "N", NULL, \

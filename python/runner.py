@@ -11,7 +11,8 @@ Pool and zygote exchange JSON lines on descriptor 3 (<- to the pool, -> from the
 
 - <- {"template": {"torch", "cuda", "python", "layers"}} or {"refused": message} at the start; "layers" are the layers of
 the sandbox that hold for each child, as bits of workers/sandbox/sandbox.h
-- -> {"fork": slot} with two descriptors: the child's socket, and the pipe for the child's output
+- -> {"fork": slot, "group": bool} with the child's socket, the pipe for the child's output and, if "group" is true, a
+descriptor: the child moves to its control group by writing "0" to it
 - <- {"forked": slot, "pid"} with a pidfd of the child; "pid" is a number of the zygote's PID namespace
 - <- {"exit": pid, "status"} after a child has ended with this wait status; the child stays a zombie to keep its pid
 - -> {"reap": pid} after which the zygote reaps this child
@@ -288,15 +289,15 @@ class Zygote:
             if message is None:
                 return
             if "fork" in message:
-                self.fork(message["fork"])
+                self.fork(message["fork"], message["group"])
             elif message.get("reap") in self.children:
                 child = self.children.pop(message["reap"])
                 os.waitpid(message["reap"], 0)
                 self.sandbox.reap(child.keeper)
 
-    def fork(self, slot):
-        sock, pipe = self.channel.fds[:2]
-        del self.channel.fds[:2]
+    def fork(self, slot, grouped):
+        sock, pipe, *group = self.channel.fds[: 2 + grouped]
+        del self.channel.fds[: 2 + grouped]
         keeper, folder = self.sandbox.before_fork()
         pid = os.fork()
         if pid == 0:
@@ -306,6 +307,9 @@ class Zygote:
                 signal.signal(signal.SIGCHLD, signal.SIG_DFL)
                 for fd in (self.wake, self.wake_write, self.channel.socket.fileno(), *self.channel.fds):
                     os.close(fd)
+                for fd in group:  # before anything that the limits of the group are for
+                    os.write(fd, b"0")
+                    os.close(fd)
                 Child(sock, pipe, self.options, self.sandbox, folder).serve()
                 status = 0
             except BaseException:
@@ -313,8 +317,8 @@ class Zygote:
             finally:
                 os._exit(status)
         self.sandbox.after_fork()
-        os.close(sock)
-        os.close(pipe)
+        for fd in (sock, pipe, *group):
+            os.close(fd)
         self.children[pid] = Started(keeper, folder)
         pidfd = libc.syscall(SYS_PIDFD_OPEN, pid, 0)
         self.channel.send({"forked": slot, "pid": pid}, pidfd)

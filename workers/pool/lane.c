@@ -119,11 +119,15 @@ static int64_t largest_case(const struct task *task)
 	return most;
 }
 
-/* Sends the reference to a new runner. Sends {"begin"} to the judge, which then creates a new arena for this runner. */
-static void bind_child(struct pool_shared *shared, struct lane *lane, struct child *child)
+/* Sends the reference to a new runner. Sends {"begin"} to the judge, which then creates a new arena for this runner.
+ * Returns -1 if the runner's memory cannot be limited. */
+static int bind_child(struct pool_shared *shared, struct lane *lane, struct child *child, struct err *err)
 {
+	int64_t memory = memory_limit(shared->memory, largest_case(&lane->work->task));
 	struct buf text = {0};
 
+	if (zygote_limit_memory(&shared->runners, child, memory) != 0)
+		return err_errno(err, "the memory of a reference cannot be limited by its control group");
 	lane->child = child;
 	lane->loaded = lane->running = false;
 	lane->staged = shared->staged || shared->ipc_refused;
@@ -131,13 +135,14 @@ static void bind_child(struct pool_shared *shared, struct lane *lane, struct chi
 	buf_json_string(&text, lane->work->task.reference);
 	buf_text(&text, ",\"name\":");
 	buf_json_string(&text, lane->work->task.name);
-	buf_printf(&text, ",\"memory\":%lld}", (long long)memory_limit(shared->memory, largest_case(&lane->work->task)));
+	buf_printf(&text, ",\"memory\":%lld}", (long long)memory);
 	channel_send(&child->channel, text.data, text.length, NULL, 0);
 	buf_clear(&text);
 	buf_printf(&text, "{\"begin\":{\"bytes\":%lld,\"staged\":%s}}", (long long)largest_case(&lane->work->task),
 	           lane->staged ? "true" : "false");
 	lane_judge_tell(lane, text.data, text.length);
 	buf_free(&text);
+	return 0;
 }
 
 /* ---- cases ---- */
@@ -421,6 +426,13 @@ static const struct fatal_limit *fatal_limit(const struct child *child)
 	     "the reference ran out of memory; --memory SIZE changes how much it may use"},
 	};
 
+	static const struct fatal_limit of_group = {
+	    .reason = "memory_limit",
+	    .says = "all processes of the reference together ran out of memory; --memory SIZE changes how much they may use",
+	};
+
+	if (child->out_of_memory)
+		return &of_group;
 	for (size_t i = 0; !child->shut && !child->lost && i < sizeof limits / sizeof *limits; i++) {
 		int ended_by = WIFSIGNALED(child->status) ? WTERMSIG(child->status) : 0;
 
@@ -633,7 +645,8 @@ int lane_advance(struct pool_shared *shared, struct lane *lane, struct err *err)
 	if (lane->work->failure == NULL && lane->child == NULL) {
 		if (!has_room(shared, lane) || (child = zygote_take(&shared->runners)) == NULL)
 			return 0;
-		bind_child(shared, lane, child);
+		if (bind_child(shared, lane, child, err) != 0)
+			return -1;
 	}
 	begin_case(shared, lane);
 	return 0;

@@ -400,7 +400,7 @@ static uint32_t try_in_child(const struct sandbox *sandbox, uint32_t wanted)
 /* Finds the layers that this machine grants: tries all of them, and again without those that failed. */
 static uint32_t find_layers(const struct sandbox *sandbox)
 {
-	uint32_t wanted = SANDBOX_ALL, answer;
+	uint32_t wanted = SANDBOX_ALL, answer; /* the layers of groups are among them, but no trial holds them */
 
 	for (int i = 0; i < TRIALS_MAX; i++) {
 		answer = try_in_child(sandbox, wanted);
