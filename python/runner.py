@@ -472,6 +472,7 @@ class Child:
     def load(self, message):
         self.wanted_memory = message["memory"]
         self.memory = self.sandbox.limit_memory(self.wanted_memory)
+        limit_gpu_memory(self.device, self.memory)
         self.watch_reach()
         # The file name is the same for all definitions, because equal references must give equal messages.
         source, self.filename = message["load"], "<reference>"
@@ -563,6 +564,8 @@ class Child:
         try:
             reached = self.reached
             limit = limit_of(problem, bool(self.sandbox.layers & SANDBOX_TMP))
+            if type(problem).__name__ == "OutOfMemoryError" and has_gpu_memory(self.device, self.memory):
+                limit = MEMORY
             self.reached = reached  # limit_of opens a file, but the reference did not
             described = describe(problem, self.filename, self.run is None)
             if limit is None:
@@ -625,6 +628,22 @@ def warm_up(device, threads):
 def finish_work(device):
     if device != "cpu":
         torch.cuda.synchronize()
+
+
+def limit_gpu_memory(device, size):
+    """Limits the GPU memory that torch's allocator takes for this process. A reference could lift the limit, so it only
+    keeps a mistake from taking the memory of others."""
+    if device != "cpu":
+        total = torch.cuda.get_device_properties(device).total_memory
+        torch.cuda.set_per_process_memory_fraction(min(1.0, size / total), device)
+
+
+def has_gpu_memory(device, size):
+    """Does the GPU have the memory that is left of a limit? Then the limit and not the GPU ended an allocation."""
+    if device == "cpu":
+        return False
+    free, total = torch.cuda.mem_get_info(device)
+    return size < total and free >= size - torch.cuda.memory_reserved(device)
 
 
 def exercise(device):
