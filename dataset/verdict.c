@@ -30,6 +30,7 @@ _Static_assert(sizeof statuses / sizeof *statuses == STATUS_COUNT, "each status 
 static const struct {
 	const char *name;
 	bool transient; /* the next run of the same case may give another verdict */
+	bool limit;
 } reasons[REASON_COUNT] = {
     [REASON_SHAPE] = {"shape"},
     [REASON_DTYPE] = {"dtype"},
@@ -51,6 +52,9 @@ static const struct {
     [REASON_NOT_CACHED] = {"not_cached"},
     [REASON_UNSUPPORTED_DTYPE] = {"unsupported_dtype"},
     [REASON_CHANGED] = {"changed", .transient = true},
+    [REASON_MEMORY_LIMIT] = {"memory_limit", .transient = true, .limit = true},
+    [REASON_PROCESS_LIMIT] = {"process_limit", .transient = true, .limit = true},
+    [REASON_FILE_LIMIT] = {"file_limit", .transient = true, .limit = true},
 };
 
 const char *status_name(enum status status)
@@ -76,6 +80,11 @@ const char *reason_name(enum reason reason)
 bool reason_is_transient(enum reason reason)
 {
 	return reasons[reason].transient;
+}
+
+bool reason_is_limit(enum reason reason)
+{
+	return reasons[reason].limit;
 }
 
 bool status_parse(const char *name, enum status *out)

@@ -43,6 +43,8 @@ enum reason {
 	REASON_NOT_CACHED = 18, /* the run has --cached-only, and no verdict of the case is stored */
 	REASON_UNSUPPORTED_DTYPE = 19, /* gradients need the reference to run in float64, but the reference cannot */
 	REASON_CHANGED = 20, /* a tensor file changed after it was hashed */
+	/* error: the reference reached a limit (workers/sandbox/sandbox_limits.c); REASON_TIMEOUT is the limit of time */
+	REASON_MEMORY_LIMIT = 21, REASON_PROCESS_LIMIT = 22, REASON_FILE_LIMIT = 23,
 	REASON_COUNT
 };
 
@@ -56,6 +58,7 @@ int status_severity(enum status status);
 const char *reason_name(enum reason reason); /* NULL for REASON_NONE */
 /* Returns true if the next run of the case may give another verdict; a verdict with this reason is not stored. */
 bool reason_is_transient(enum reason reason);
+bool reason_is_limit(enum reason reason); /* the reference reached a limit of memory, processes or files */
 bool status_parse(const char *name, enum status *out);
 bool reason_parse(const char *name, enum reason *out);
 

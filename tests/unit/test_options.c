@@ -19,6 +19,7 @@ struct sample {
 	bool force, workloads;
 	const char *device, *format, *sizes;
 	int jobs;
+	int64_t memory;
 	double atol;
 	uint64_t seed;
 	struct words types;
@@ -34,6 +35,7 @@ static const struct option_row rows[] = {
     {"--jobs", OPTION_INT, AT(jobs), "N", NULL, "how many"},
     {"--atol", OPTION_REAL, AT(atol), "X", NULL, "how near"},
     {"--seed", OPTION_SEED, AT(seed), "N", NULL, "which"},
+    {"--memory", OPTION_SIZE, AT(memory), "SIZE", NULL, "how much"},
     {"--op-type", OPTION_OP_TYPES, AT(types), "T", NULL, "what"},
 };
 
@@ -71,6 +73,30 @@ static void options_and_names_may_stand_in_any_order(void **state)
 	assert_int_equal(r.into.types.count, 2);
 	assert_string_equal(r.into.types.items[1], "b");
 	arena_free(&r.arena);
+}
+
+static void sizes_are_bytes_or_have_a_unit(void **state)
+{
+	static const struct {
+		char *text;
+		int64_t bytes; /* 0: refused */
+	} sizes[] = {
+	    {"1", 1}, {"512M", (int64_t)512 << 20}, {"3K", 3072}, {"8G", (int64_t)8 << 30}, {"2T", (int64_t)2 << 40},
+	    {"9223372036854775807", INT64_MAX}, {"9223372036854775808", 0}, {"99999999999999999999", 0}, {"8388608T", 0},
+	    {"8388607T", INT64_MAX - ((int64_t)1 << 40) + 1}, {"0", 0}, {"0G", 0}, {"", 0}, {"G", 0}, {"-1G", 0},
+	    {"1.5G", 0}, {"1 G", 0}, {"1GB", 0}, {"1g", 0}, {"0x10", 0},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
+		struct reading r = READ("--memory", sizes[i].text);
+
+		assert_int_equal(r.answer, sizes[i].bytes == 0 ? -1 : 0);
+		assert_int_equal(r.into.memory, sizes[i].bytes);
+		if (sizes[i].bytes == 0)
+			assert_non_null(strstr(r.err.text, "--memory takes a number of bytes above 0"));
+		arena_free(&r.arena);
+	}
 }
 
 static void a_double_dash_ends_the_options(void **state)
@@ -294,6 +320,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(options_and_names_may_stand_in_any_order),
+	    cmocka_unit_test(sizes_are_bytes_or_have_a_unit),
 	    cmocka_unit_test(a_double_dash_ends_the_options),
 	    cmocka_unit_test(what_cannot_be_meant_is_refused_with_a_remedy),
 	    cmocka_unit_test(help_is_neither_success_nor_failure),

@@ -308,7 +308,8 @@ static void names_are_fixed(void **state)
 	static const char *const reasons[] = {
 	    "shape", "dtype", "numeric", "nonfinite", "nondeterministic", "mutated_input", "ground_truths_disagree",
 	    "no_ground_truth", "memory", "missing_blob", "unsupported_device", "weak", "raised", "crashed", "timeout",
-	    "ground_truth", "out_of_bounds", "not_cached", "unsupported_dtype", "changed"};
+	    "ground_truth", "out_of_bounds", "not_cached", "unsupported_dtype", "changed", "memory_limit",
+	    "process_limit", "file_limit"};
 	enum status status;
 	enum reason reason;
 
@@ -330,7 +331,8 @@ static void names_are_fixed(void **state)
 static void transient_reasons_are_known(void **state)
 {
 	static const enum reason transient[] = {REASON_MEMORY, REASON_MISSING_BLOB, REASON_UNSUPPORTED_DEVICE,
-	                                        REASON_CRASHED, REASON_TIMEOUT, REASON_GROUND_TRUTH, REASON_CHANGED};
+	                                        REASON_CRASHED, REASON_TIMEOUT, REASON_GROUND_TRUTH, REASON_CHANGED,
+	                                        REASON_MEMORY_LIMIT, REASON_PROCESS_LIMIT, REASON_FILE_LIMIT};
 
 	(void)state;
 	for (int i = 0; i < REASON_COUNT; i++) {
