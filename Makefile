@@ -173,7 +173,7 @@ $(BUILD)/libreftest_kernels_cuda.so: $(cuda) $(BUILD)/obj/kernels.a $(BUILD)/obj
 # The interpreter loads this library, so it is built without sanitizers.
 $(BUILD)/libreftest_sandbox.so: $(wildcard workers/sandbox/*.c workers/sandbox/*.h) $(BUILD)/obj/settings
 	echo "  link $@"; mkdir -p $(@D)
-	$(CC) $(strict) -I. -D_GNU_SOURCE -O2 -g -fPIC -fvisibility=hidden -shared -Wl,-z,defs -o $@ $(filter %.c,$^)
+	$(CC) $(strict) $(CPPFLAGS) -I. -D_GNU_SOURCE $(CFLAGS) -fPIC -fvisibility=hidden -shared $(LDFLAGS) -Wl,-z,defs -o $@ $(filter %.c,$^)
 
 $(BUILD)/libreftest_remote.so: $(remote_helper) $(BUILD)/obj/remote/message.o $(BUILD)/obj/remote/action_result.o $(BUILD)/obj/base.a
 	echo "  link $@"
