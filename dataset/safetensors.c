@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "base/json.h"
+#include "base/shell_word.h"
 
 enum { LENGTH_BYTES = 8, HEADER_BYTES = 100000000, TENSORS = 100000, NAME_BYTES = 1024 };
 
@@ -256,18 +257,10 @@ int safetensors_parse(const char *path, const unsigned char *data, size_t length
 
 /* --- files --------------------------------------------------------------------------------------------------- */
 
-/* Returns the command that fetches a file from Git LFS. The path is quoted, so a shell cannot interpret any part of it
- * as a command. */
+/* Returns the command that fetches a file from Git LFS. */
 static const char *fetch_command(struct arena *arena, const char *path)
 {
-	char *quoted = arena_alloc(arena, 2 * strlen(path) + 1), *to = quoted;
-
-	for (const char *from = path; *from != '\0'; from++) {
-		if (strchr("\"$`\\", *from) != NULL)
-			*to++ = '\\';
-		*to++ = *from;
-	}
-	return arena_printf(arena, "git lfs pull --include \"%s\"", quoted);
+	return arena_printf(arena, "git lfs pull --include %s", arena_shell_word(arena, path));
 }
 
 static bool is_pointer(const struct buf *head)
