@@ -347,6 +347,21 @@ static int need_runner(struct run *run, struct err *err)
 	return run->runner.calls == NULL ? -1 : 0;
 }
 
+/* Adds the files that the reference may read. */
+static void add_reads(struct result *result, struct task *task)
+{
+	struct read_file *reads = arena_array(&result->arena, (size_t)result->definition->read_count, sizeof *reads);
+
+	for (int i = 0; i < result->blob_count; i++) {
+		const struct blob *blob = &result->blobs[i];
+
+		if (blob->use == BLOB_READ)
+			reads[task->read_count++] = (struct read_file){
+			    blob->path, blob->file != NULL ? blob->file : blob->path, blob->content};
+	}
+	task->reads = reads;
+}
+
 static int submit_result(struct result *result, const struct job **jobs, int count, struct err *err)
 {
 	struct task task = {.reference = result->definition->reference,
@@ -358,6 +373,7 @@ static int submit_result(struct result *result, const struct job **jobs, int cou
 	if (need_runner(result->run, err) < 0)
 		return -1;
 	task.name = result_name(result, &result->arena);
+	add_reads(result, &task);
 	wait_for_runner(result);
 	result->run->runner.calls->submit(result->run->runner.self, &task);
 	return 0;

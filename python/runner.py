@@ -19,6 +19,7 @@ the sandbox that hold for each child, as bits of workers/sandbox/sandbox.h
 Pool and child exchange JSON lines on the child's socket:
 
 - <- {"ready": true, "seconds": the child's start-up time} or {"refused": message}
+- -> {"file": path} with a descriptor of the content, for each file that the reference may read; no answer
 - -> {"load": source, "name"}
 - <- {"loaded": true} or {"error": …}
 - -> {"run": …}, as the judge writes it (head of judge.c), with the memfd of an arena that the child has not mapped yet
@@ -399,6 +400,8 @@ class Child:
         self.reached = None  # a description of the first thing that the reference used outside itself
         self.earlier = [[], []]  # outputs of the last two calls, kept to reserve their memory
         self.pid = os.getpid()
+        self.files = os.path.join(folder, "files")  # copies of the files that the definition lets the reference read
+        self.has_files = False
 
     def serve(self):
         try:
@@ -412,6 +415,9 @@ class Child:
             message = self.channel.wait()
             if message is None:
                 return
+            if "file" in message:
+                self.keep_file(message["file"])
+                continue
             try:
                 answer = self.load(message) if "load" in message else self.case(message["run"])
             except BaseException as problem:  # sys.exit and KeyboardInterrupt must end only the case, not this process
@@ -455,7 +461,26 @@ class Child:
         except BaseException:  # fails if the CUDA context is broken; the answer then reports that
             pass
 
+    def keep_file(self, path):
+        """Copies a file that the reference may read to the folder that becomes its working directory. The copy belongs to
+        this runner alone, and no reference has run yet. `path` has no ".."."""
+        content = self.channel.fds.pop(0)
+        place = os.path.join(self.files, path)
+        os.makedirs(os.path.dirname(place), exist_ok=True)
+        with open(content, "rb") as source, open(place, "xb") as out:
+            source.seek(0)
+            shutil.copyfileobj(source, out)
+            os.fchmod(out.fileno(), 0o444)
+        self.has_files = True
+
+    def enter_files(self):
+        for folder, _, _ in os.walk(self.files):
+            os.chmod(folder, 0o555)
+        os.chdir(self.files)
+
     def load(self, message):
+        if self.has_files:
+            self.enter_files()
         self.watch_reach()
         # The file name is the same for all definitions, because equal references must give equal messages.
         source, self.filename = message["load"], "<reference>"
@@ -473,11 +498,11 @@ class Child:
 
     def watch_reach(self):
         """Installs an audit hook that records in `reached` if the reference opens or imports a file, connects to a
-        socket or starts a process. Files in the interpreter's own directories do not count. Any other file can change
+        socket or starts a process. Files in the interpreter's own directories, and files that the definition declares, do not count. Any other file can change
         without changing a fingerprint, so a verdict that depends on it must not be stored. (A reference that wants to
         cheat can avoid audit events. Python has no audit event for reading the environment or the clock; the engine
         searches the reference's source for these.)"""
-        own = tuple(os.path.join(os.path.realpath(p), "") for p in [*sys.path, FOLDER, os.path.dirname(os.__file__)] if p)
+        own = tuple(os.path.join(os.path.realpath(p), "") for p in [*sys.path, FOLDER, self.files, os.path.dirname(os.__file__)] if p)
         own = tuple(p for p in own if p != "/")
         abspath, fspath, fsdecode, join, realpath = os.path.abspath, os.fspath, os.fsdecode, os.path.join, os.path.realpath
 
