@@ -17,6 +17,7 @@
 #include "engine/definition_files.h"
 #include "engine/save_verdicts.h"
 #include "engine/selection.h"
+#include "engine/settings.h"
 #include "engine/shard.h"
 #include "engine/staged_dataset.h"
 #include "engine/storable_verdicts.h"
@@ -126,7 +127,7 @@ int run_open(struct run *run, struct program *program, const struct run_options 
 
 	*run = (struct run){.program = program, .options = options};
 	run->dataset.fd = -1;
-	if (find_root(program, options, err) < 0)
+	if (find_root(program, options, err) < 0 || settings_read(program, err) < 0)
 		return EXIT_USAGE;
 	program_store(program, options->dry_run, &note);
 	if (note.text[0] != '\0')
@@ -140,7 +141,7 @@ int run_open(struct run *run, struct program *program, const struct run_options 
 		return EXIT_USAGE;
 	run->machine.policy.force = options->force;
 	run->machine.policy.cached_only = options->cached_only;
-	run->machine.policy.required = options->required;
+	run->machine.policy.required = settings_required(program, options->required);
 	run->context = context_digest(run, &run->arena);
 	if (open_dataset(run, err) < 0)
 		return options->from_index ? EXIT_USAGE : EXIT_INTERNAL;
@@ -157,7 +158,7 @@ static void begin_open(struct run *run, struct program *program, const struct ru
 	run->dataset.fd = -1;
 	run->machine.policy.force = options->force;
 	run->machine.policy.cached_only = options->cached_only;
-	run->machine.policy.required = options->required;
+	run->machine.policy.required = settings_required(program, options->required);
 	run->context = context_digest(run, &run->arena);
 }
 
@@ -334,7 +335,7 @@ struct pool *run_open_pool(struct program *program, const struct run_options *op
 	    .timeout_s = options->timeout_s,
 	    .staged = options->staged,
 	    .spares = options->spares,
-	    .required = options->required,
+	    .required = settings_required(program, options->required),
 	};
 
 	return pool_open(&how, err);
