@@ -48,6 +48,7 @@ import json
 import linecache
 import mmap
 import os
+import pwd
 import random
 import re
 import select
@@ -176,7 +177,7 @@ class Sandbox:
         self.library.sandbox_open.restype = ctypes.c_void_p
         self.library.sandbox_folder.restype = ctypes.c_char_p
         self.library.sandbox_layers.restype = self.library.sandbox_enter.restype = ctypes.c_uint32
-        hidden = [path for path in (os.environ.get("HOME"), root) if path]
+        hidden = [path for path in (root, os.environ.get("HOME"), home_of_user()) if path]
         paths, message = interpreter_paths(), ctypes.create_string_buffer(1024)
         handle = self.library.sandbox_open(strings(paths), len(paths), strings(hidden), len(hidden), device != "cpu",
                                            message, len(message))
@@ -219,6 +220,14 @@ class Sandbox:
         self.library.sandbox_end(self.handle, keeper)
         if not self.layers & SANDBOX_TMP:
             shutil.rmtree(folder, ignore_errors=True)
+
+
+def home_of_user():
+    """Returns the home directory that the machine's list of users has, because HOME may be missing or another one."""
+    try:
+        return pwd.getpwuid(os.getuid()).pw_dir
+    except KeyError:
+        return None
 
 
 def strings(texts):
@@ -960,7 +969,8 @@ def import_torch(device):
 
 def main():
     options = {"device": sys.argv[1], "threads": int(sys.argv[2])}
-    library, root = int(sys.argv[3]), sys.argv[4]  # library: the descriptor of a sealed copy
+    library = int(sys.argv[3])  # the descriptor of a sealed copy
+    root = sys.argv[4] and os.path.abspath(sys.argv[4])  # before this process leaves its working directory
     channel = Channel(3)
     if sys.flags.no_site:
         find_packages()
