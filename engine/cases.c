@@ -8,6 +8,7 @@
 #include "kernels/core/described_default.h"
 #include "kernels/core/gradient_bounds.h"
 #include "workers/judge/case_inputs.h"
+#include "workers/pool/environment.h"
 
 enum { GENERIC_AXIS = 4 };
 
@@ -30,7 +31,7 @@ struct maker {
 	struct op_problem problem;
 	const struct blob *blobs;
 	int blob_count, variant, room;
-	const char *root;
+	const char *root, *environment; /* environment: what environment_that_counts returns */
 	const struct case_options *options;
 	enum job_asks asks; /* selects what the next cases verify: outputs or gradients */
 	bool in_float64;
@@ -194,6 +195,8 @@ static void subject_fields(struct maker *m, struct test_case *c)
 		tolerance_field(m, fields, job, i);
 	constant_fields(m, fields);
 	reads_fields(m, fields);
+	if (m->environment != NULL)
+		field_text(fields, m->arena, "environment", m->environment);
 	c->subject = fields_digest(fields);
 }
 
@@ -578,6 +581,7 @@ struct cases cases_make(const struct kernels_api *kernels, const struct definiti
 	struct maker m = {.kernels = kernels, .definition = definition, .problem = problem_of(definition, arena),
 	                  .blobs = blobs, .blob_count = blob_count, .root = root, .options = options, .arena = arena};
 
+	m.environment = environment_that_counts(arena);
 	find_family(&m);
 	definition_fields(definition, arena, &m.shared);
 	described_default_fields(&m, &m.shared);

@@ -23,6 +23,7 @@
 #include "engine/storable_verdicts.h"
 #include "engine/watcher_answers.h"
 #include "workers/judge/judge.h"
+#include "workers/pool/environment.h"
 #include "workers/pool/machine_resources.h"
 #include "workers/pool/pool.h"
 #include "workers/sandbox/containment.h"
@@ -65,6 +66,8 @@ static struct digest context_digest(const struct run *run, struct arena *arena)
 		     policy->cuda != NULL ? policy->cuda : "none");
 	if (policy->required != NULL)
 		field_text(&fields, arena, "containment", policy->required);
+	if (environment_that_counts(arena) != NULL)
+		field_text(&fields, arena, "environment", environment_that_counts(arena));
 	field_text(&fields, arena, "ground_truths", ground_truths_context(&run->machine.truths, arena));
 	return fields_digest(&fields);
 }
