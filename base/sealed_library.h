@@ -34,6 +34,9 @@ struct digest_memory {
  * SHA-256 in hexadecimal digits that the copy must have. `memory` may be NULL. The caller closes the descriptor. */
 int sealed_library_copy(const char *path, const char *digest, const struct digest_memory *memory, struct err *err);
 
+/* Returns a close-on-exec descriptor of a sealed copy of the first `length` bytes of an open file, or -1 with errno. */
+int sealed_copy(const char *name, int from, int64_t length);
+
 /* Loads a sealed copy; `path` is the library's name in messages. Returns a handle of dlopen, or NULL with a message. */
 void *sealed_library_load(int fd, const char *path, struct err *err);
 

@@ -15,13 +15,15 @@
 #include "cli/shared_options.h"
 #include "engine/definition_files.h"
 #include "engine/run.h"
+#include "engine/settings.h"
 #include "engine/sparse_checkout.h"
 #include "remote/signature.h"
+#include "workers/sandbox/containment.h"
 
 enum { TOLD_MAX = 20, DAYS = 30 };
 
 struct cache_options {
-	const char *root, *format;
+	const char *root, *format, *required;
 	int days;
 	bool dry_run;
 };
@@ -33,6 +35,9 @@ static const struct option_row rows[] = {
      "gc: keep verdicts that are at most N days older than the newest verdict (default: 30)"},
     {"--dry-run", OPTION_FLAG, AT(dry_run), NULL, NULL,
      "gc: print how many verdicts would be removed, and remove none"},
+    {"--require-containment", OPTION_CHOICES, AT(required), "LIST", GAPS,
+     "import: accept verdicts only if references could not reach these things (full: none of them; default: full if "
+     "REFTEST_CACHE_KEY is set, else the setting of reftest.json)"},
     {"--format", OPTION_CHOICE, AT(format), "F", "text|json", "stats: output format (default: text)"},
 };
 enum { ROWS = sizeof rows / sizeof rows[0] };
@@ -208,6 +213,39 @@ static int import_file(struct store *store, const char *path, const struct recor
 	return in.whole ? EXIT_VERIFIED : EXIT_FAILED;
 }
 
+/* What an imported verdict must fulfil: its signature, and what its reference could reach. */
+struct import_rules {
+	struct record_signer signer;
+	const char *required; /* NULL: nothing */
+};
+
+static int check_rules(void *context, const struct verdict_line *record, struct err *err)
+{
+	const struct import_rules *rules = context;
+	struct arena arena = {0};
+
+	if (rules->signer.check(rules->signer.context, record, err) != 0)
+		return -1;
+	const struct verdict *verdict =
+	    rules->required == NULL ? NULL : verdict_parse(record->text, record->length, &arena, NULL);
+	const char *reached = verdict == NULL ? NULL : verdict->containment;
+	bool suffices = containment_suffices(reached, rules->required);
+
+	if (!suffices)
+		err_set(err, "its reference could reach %s; --require-containment none accepts such verdicts",
+			reached == NULL ? "an unknown part of the machine" : reached);
+	arena_free(&arena);
+	return suffices ? 0 : -1;
+}
+
+/* Verdicts of others that a key protects count only if their references could reach nothing, unless the user says
+ * otherwise: a reference that reached the key could have signed anything. The settings of the dataset, whose author is
+ * perhaps a stranger, cannot ask for less. */
+static const char *import_required(const struct program *program, const struct cache_options *o, bool keyed)
+{
+	return settings_required(program, o->required != NULL ? o->required : keyed ? "full" : NULL);
+}
+
 /* Imports every file, even if an earlier one failed, and returns the highest exit status of all files. */
 static int run_import(struct program *program, const void *options, const struct words *names, struct err *err)
 {
@@ -215,12 +253,14 @@ static int run_import(struct program *program, const void *options, const struct
 	struct store *store = open_store(program, false, &code, err);
 	struct signing_key *signer;
 
-	(void)options;
 	if (store == NULL)
 		return code;
+	if (settings_read(program, err) < 0)
+		return EXIT_USAGE;
 	if (signature_open(program->secrets.text[SECRET_CACHE_KEY], &signer, err) < 0) /* signatures cannot be checked without the key */
 		return EXIT_USAGE;
-	struct record_signer how = signature_signer(signer);
+	struct import_rules rules = {signature_signer(signer), import_required(program, options, signer != NULL)};
+	const struct record_signer how = {.context = &rules, .check = check_rules};
 
 	for (int i = 0; i < names->count; i++) {
 		struct err why = {""};

@@ -48,11 +48,12 @@
 	 "number of references that run in parallel (default: half the cores, at most 4)"}
 /* The names are those of the table in workers/sandbox/sandbox_gaps.c. */
 #define GAPS                                                                                                       \
-	"full|files|network|local_services|signals|process_memory|process_list|ipc|capabilities|kernel|processes|" \
+	"none|full|files|network|local_services|signals|process_memory|process_list|ipc|capabilities|kernel|processes|" \
 	"disk|memory"
 #define ROW_REQUIRE_CONTAINMENT                                             \
 	{"--require-containment", OPTION_CHOICES, AT(required), "LIST", GAPS, \
-	 "run references, and count verdicts, only if references could not reach these things (full: none of them)"}
+	 "run references, and count verdicts, only if references could not reach these things (full: none of them; "   \
+	 "default: the setting of reftest.json, else none)"}
 #define ROW_PYTHON                                          \
 	{"--python", OPTION_FILE, AT(python), "PATH", NULL, \
 	 "Python interpreter with torch (default: $REFTEST_PYTHON, then .venv, then python3)"}

@@ -20,7 +20,10 @@ enum {
 	RANK_SCALAR = -1,
 	DEFINITION_BYTES = 16 << 20, /* the most bytes of a file */
 	DEFINITION_AXES = 128,       /* the most axes of a definition */
-	DEFINITION_TENSORS = 32      /* the most inputs of a definition, and also the most outputs */
+	DEFINITION_TENSORS = 32,     /* the most inputs of a definition, and also the most outputs */
+	DEFINITION_READS = 16,       /* the most files that a reference may read */
+	READ_PATH_BYTES = 1024,      /* the most bytes of the path of such a file */
+	READ_FILE_BYTES = 32 << 20   /* the most bytes of such a file */
 };
 
 struct axis {
@@ -55,6 +58,10 @@ struct definition {
 	int output_count;
 	const char *const *constraints; /* texts of the constraints; all can be parsed (dataset/constraint.h) */
 	int constraint_count;
+	/* The files that the reference reads: paths relative to the root, sorted, without duplicates. No part of a path
+	 * begins with '.', so hidden files cannot be named. The upstream schema has no such list. */
+	const char *const *reads;
+	int read_count;
 	const char *reference; /* Python source, NUL-terminated, as decoded from the JSON string */
 	size_t reference_length;
 	int reference_line;                   /* number of the line in the JSON file on which the reference string is */

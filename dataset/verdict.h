@@ -134,7 +134,7 @@ struct verdict {
 	const char *torch;         /* the version that ran the reference, "2.13.0+cpu"; NULL: unknown */
 	const char *cuda;          /* CUDA version that torch was built for, "13.0"; NULL: a CPU build */
 	/* "full", or the names of what the reference could reach besides its inputs and outputs, separated by commas
-	 * (docs/containment.md); NULL: unknown, for a verdict of an older version or of a case that ran no reference */
+	 * (docs/containment.md); NULL: unknown, for a verdict of an older version. If `torch` is NULL, too, no reference can have run */
 	const char *containment;
 	double seconds;            /* wall-clock time of the case */
 	int64_t time;              /* time of the verdict in Unix seconds */

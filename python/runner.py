@@ -20,6 +20,7 @@ descriptor: the child moves to its control group by writing "0" to it
 Pool and child exchange JSON lines on the child's socket:
 
 - <- {"ready": true, "seconds": the child's start-up time} or {"refused": message}
+- -> {"file": path} with a descriptor of the content, for each file that the reference may read; no answer
 - -> {"load": source, "name", "memory"}
 - <- {"loaded": true} or {"error": …}
 - -> {"run": …}, as the judge writes it (head of judge.c), with the memfd of an arena that the child has not mapped yet
@@ -51,6 +52,7 @@ import json
 import linecache
 import mmap
 import os
+import pwd
 import random
 import re
 import resource
@@ -181,7 +183,7 @@ class Sandbox:
         self.library.sandbox_folder.restype = ctypes.c_char_p
         self.library.sandbox_layers.restype = self.library.sandbox_enter.restype = ctypes.c_uint32
         self.library.sandbox_limit_memory.restype = ctypes.c_int64
-        hidden = [path for path in (os.environ.get("HOME"), root) if path]
+        hidden = [path for path in (root, os.environ.get("HOME"), home_of_user()) if path]
         paths, message = interpreter_paths(), ctypes.create_string_buffer(1024)
         handle = self.library.sandbox_open(strings(paths), len(paths), strings(hidden), len(hidden), device != "cpu",
                                            message, len(message))
@@ -228,6 +230,14 @@ class Sandbox:
         self.library.sandbox_end(self.handle, keeper)
         if not self.layers & SANDBOX_TMP:
             shutil.rmtree(folder, ignore_errors=True)
+
+
+def home_of_user():
+    """Returns the home directory that the machine's list of users has, because HOME may be missing or another one."""
+    try:
+        return pwd.getpwuid(os.getuid()).pw_dir
+    except KeyError:
+        return None
 
 
 def strings(texts):
@@ -413,6 +423,8 @@ class Child:
         self.reached = None  # a description of the first thing that the reference used outside itself
         self.earlier = [[], []]  # outputs of the last two calls, kept to reserve their memory
         self.pid = os.getpid()
+        self.files = os.path.join(folder, "files")  # copies of the files that the definition lets the reference read
+        self.has_files = False
 
     def serve(self):
         try:
@@ -426,6 +438,9 @@ class Child:
             message = self.channel.wait()
             if message is None:
                 return
+            if "file" in message:
+                self.keep_file(message["file"])
+                continue
             try:
                 answer = self.load(message) if "load" in message else self.case(message["run"])
             except BaseException as problem:  # sys.exit and KeyboardInterrupt must end only the case, not this process
@@ -469,7 +484,26 @@ class Child:
         except BaseException:  # fails if the CUDA context is broken; the answer then reports that
             pass
 
+    def keep_file(self, path):
+        """Copies a file that the reference may read to the folder that becomes its working directory. The copy belongs to
+        this runner alone, and no reference has run yet. `path` has no ".."."""
+        content = self.channel.fds.pop(0)
+        place = os.path.join(self.files, path)
+        os.makedirs(os.path.dirname(place), exist_ok=True)
+        with open(content, "rb") as source, open(place, "xb") as out:
+            source.seek(0)
+            shutil.copyfileobj(source, out)
+            os.fchmod(out.fileno(), 0o444)
+        self.has_files = True
+
+    def enter_files(self):
+        for folder, _, _ in os.walk(self.files):
+            os.chmod(folder, 0o555)
+        os.chdir(self.files)
+
     def load(self, message):
+        if self.has_files:
+            self.enter_files()
         self.wanted_memory = message["memory"]
         self.memory = self.sandbox.limit_memory(self.wanted_memory)
         limit_gpu_memory(self.device, self.memory)
@@ -490,11 +524,11 @@ class Child:
 
     def watch_reach(self):
         """Installs an audit hook that records in `reached` if the reference opens or imports a file, connects to a
-        socket or starts a process. Files in the interpreter's own directories do not count. Any other file can change
-        without changing a fingerprint, so a verdict that depends on it must not be stored. (A reference that wants to
-        cheat can avoid audit events. Python has no audit event for reading the environment or the clock; the engine
-        searches the reference's source for these.)"""
-        own = tuple(os.path.join(os.path.realpath(p), "") for p in [*sys.path, FOLDER, os.path.dirname(os.__file__)] if p)
+        socket or starts a process. Files in the interpreter's own directories, and files that the definition declares,
+        do not count. Any other file can change without changing a fingerprint, so a verdict that depends on it must
+        not be stored. (A reference that wants to cheat can avoid audit events. Python has no audit event for reading
+        the environment or the clock; the engine searches the reference's source for these.)"""
+        own = tuple(os.path.join(os.path.realpath(p), "") for p in [*sys.path, FOLDER, self.files, os.path.dirname(os.__file__)] if p)
         own = tuple(p for p in own if p != "/")
         abspath, fspath, fsdecode, join, realpath = os.path.abspath, os.fspath, os.fsdecode, os.path.join, os.path.realpath
 
@@ -1046,7 +1080,8 @@ def import_torch(device):
 
 def main():
     options = {"device": sys.argv[1], "threads": int(sys.argv[2])}
-    library, root = int(sys.argv[3]), sys.argv[4]  # library: the descriptor of a sealed copy
+    library = int(sys.argv[3])  # the descriptor of a sealed copy
+    root = sys.argv[4] and os.path.abspath(sys.argv[4])  # before this process leaves its working directory
     channel = Channel(3)
     if sys.flags.no_site:
         find_packages()

@@ -168,7 +168,7 @@ def run_and_leave(test, inputs, seed=0, run=None):
     outputs are on the same device as the inputs. Gradients are enabled, as in `reftest verify`. If `run` is None, the
     reference is compiled anew; otherwise `run` is called, which keeps its state from earlier calls."""
     theirs = copies(inputs)
-    with torch.enable_grad(), settings_are_kept(test.NAME):
+    with torch.enable_grad(), settings_are_kept(test.NAME), files_are_found(test):
         run = run or compile_reference(test.REFERENCE, test.NAME)
         seed_everything(seed)
         result = run(**theirs)
@@ -178,6 +178,19 @@ def run_and_leave(test, inputs, seed=0, run=None):
         if leaves is not None and name not in leaves:
             check_is_kept(test, name, value, inputs[name])
     return outputs, {name: theirs[name] for name in leaves or ()}
+
+
+@contextlib.contextmanager
+def files_are_found(test):
+    """If the definition names files that its reference reads, makes the dataset's folder the working directory, because
+    their paths are relative to it."""
+    before = os.getcwd()
+    if definition_of(test).get("reads"):
+        os.chdir(ROOT)
+    try:
+        yield
+    finally:
+        os.chdir(before)
 
 
 def checked_outputs(test, inputs, result):

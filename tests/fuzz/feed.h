@@ -27,5 +27,7 @@ feed_function feed_row, feed_fields, feed_verdict_line, feed_archive, feed_messa
     feed_url, feed_index, feed_listing;
 /* tests/fuzz/sent.c: what other processes send */
 feed_function feed_job, feed_channel, feed_question, feed_answer, feed_facts;
+/* tests/fuzz/replies.c: what a remote cache answers */
+feed_function feed_redis_reply, feed_http_reply;
 
 #endif

@@ -420,6 +420,10 @@ static const struct target {
     {"question", feed_question, NULL, 0, 1},
     {"answer", feed_answer, NULL, 0, 1},
     {"facts", feed_facts, NULL, 0, 1},
+#ifdef REMOTE_LIBRARIES
+    {"redis_reply", feed_redis_reply, NULL, 0, 8},
+    {"http_reply", feed_http_reply, NULL, 0, 8},
+#endif
 };
 enum { TARGETS = sizeof targets / sizeof *targets, INPUT_BYTES = 8192, CORPUS_BYTES = 1 << 20 };
 

@@ -1,5 +1,5 @@
 # Made by `reftest generate`, which leaves this file alone once it has been edited.
-# reftest-body: 4299b659ad8fe98bc8a8ffa0e01961bc
+# reftest-body: 1feff207955f59c1d2610cfa89099952
 """conftest - runs the reference tests in this directory: the code that all generated test files share.
 
 Each definition of the dataset has a class in a test file here. A test runs the definition's reference on valid inputs
@@ -170,7 +170,7 @@ def run_and_leave(test, inputs, seed=0, run=None):
     outputs are on the same device as the inputs. Gradients are enabled, as in `reftest verify`. If `run` is None, the
     reference is compiled anew; otherwise `run` is called, which keeps its state from earlier calls."""
     theirs = copies(inputs)
-    with torch.enable_grad(), settings_are_kept(test.NAME):
+    with torch.enable_grad(), settings_are_kept(test.NAME), files_are_found(test):
         run = run or compile_reference(test.REFERENCE, test.NAME)
         seed_everything(seed)
         result = run(**theirs)
@@ -180,6 +180,19 @@ def run_and_leave(test, inputs, seed=0, run=None):
         if leaves is not None and name not in leaves:
             check_is_kept(test, name, value, inputs[name])
     return outputs, {name: theirs[name] for name in leaves or ()}
+
+
+@contextlib.contextmanager
+def files_are_found(test):
+    """If the definition names files that its reference reads, makes the dataset's folder the working directory, because
+    their paths are relative to it."""
+    before = os.getcwd()
+    if definition_of(test).get("reads"):
+        os.chdir(ROOT)
+    try:
+        yield
+    finally:
+        os.chdir(before)
 
 
 def checked_outputs(test, inputs, result):

@@ -27,6 +27,7 @@
 #include "base/trace.h"
 #include "workers/pool/lane_internal.h"
 #include "workers/pool/memory_limit.h"
+#include "workers/pool/read_file.h"
 
 enum {
 	JUDGE_FAILURES = 2,
@@ -117,6 +118,26 @@ static int64_t largest_case(const struct task *task)
 		most = bytes > most && bytes < (int64_t)1 << 52 ? bytes : most;
 	}
 	return most;
+}
+
+/* Sends the runner the files that the reference may read: for each a message with a sealed copy of the bytes that were
+ * hashed. Returns -1 with a message if a file has other content now. */
+static int send_reads(const struct task *task, struct child *child, struct err *err)
+{
+	for (int i = 0; i < task->read_count; i++) {
+		int fd = read_file_copy(task->jobs[0]->root, &task->reads[i], err);
+		struct buf text = {0};
+
+		if (fd < 0)
+			return -1;
+		buf_text(&text, "{\"file\":");
+		buf_json_string(&text, task->reads[i].path);
+		buf_text(&text, "}");
+		channel_send(&child->channel, text.data, text.length, &fd, 1);
+		buf_free(&text);
+		close(fd);
+	}
+	return 0;
 }
 
 /* Sends the reference to a new runner. Sends {"begin"} to the judge, which then creates a new arena for this runner.
@@ -275,11 +296,10 @@ static void take_verdict(struct pool_shared *shared, struct lane *lane, const ch
 	next_case(shared, lane);
 }
 
-/* Adds a verdict for a case whose judge failed and therefore gave none. */
-void lane_verdict_without_judge(struct pool_shared *shared, struct lane *lane, enum reason reason,
+static void verdict_without_judge(struct pool_shared *shared, struct lane *lane, enum status status, enum reason reason,
 				  const char *message)
 {
-	const struct verdict verdict = {.status = STATUS_ERROR,
+	const struct verdict verdict = {.status = status,
 					.reason = reason,
 					.message = message,
 					.device = shared->device,
@@ -292,6 +312,13 @@ void lane_verdict_without_judge(struct pool_shared *shared, struct lane *lane, e
 	add_answer(shared, lane, text.data, text.length);
 	buf_free(&text);
 	next_case(shared, lane);
+}
+
+/* Adds a verdict for a case whose judge failed and therefore gave none. */
+void lane_verdict_without_judge(struct pool_shared *shared, struct lane *lane, enum reason reason,
+				  const char *message)
+{
+	verdict_without_judge(shared, lane, STATUS_ERROR, reason, message);
 }
 
 /* ---- messages of the child ---- */
@@ -645,6 +672,14 @@ int lane_advance(struct pool_shared *shared, struct lane *lane, struct err *err)
 	if (lane->work->failure == NULL && lane->child == NULL) {
 		if (!has_room(shared, lane) || (child = zygote_take(&shared->runners)) == NULL)
 			return 0;
+		struct err changed = {""};
+
+		if (send_reads(&lane->work->task, child, &changed) != 0) {
+			zygote_drop(&shared->runners, child);
+			lane->started = now_s();
+			verdict_without_judge(shared, lane, STATUS_SKIPPED, REASON_CHANGED, changed.text);
+			return 0;
+		}
 		if (bind_child(shared, lane, child, err) != 0)
 			return -1;
 	}

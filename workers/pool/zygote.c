@@ -202,6 +202,8 @@ static int start_zygote(struct zygote *runners, struct err *err)
 {
 	int ours, theirs, ends[2], rc;
 
+	if (machine_script("runner.py", "REFTEST_RUNNER", runners->script, sizeof runners->script, err) != 0)
+		return -1;
 	if (make_pipe(runners->epoll, ends, err) != 0)
 		return -1;
 	if (channel_pair(&ours, &theirs, err) != 0) {

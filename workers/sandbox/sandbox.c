@@ -33,6 +33,7 @@ struct keeper {
 struct sandbox {
 	uint32_t layers;                    /* those that hold for a runner */
 	struct sandbox_paths readable, devices;
+	char *hidden;                       /* the dataset, if it is below a readable path; NULL: it is not */
 	bool gpu;
 	const char *folder;                 /* where a runner's own filesystem for temporary files is mounted */
 	int self;                           /* pidfd of the zygote; -1 */
@@ -61,8 +62,7 @@ void sandbox_paths_free(struct sandbox_paths *list)
 	*list = (struct sandbox_paths){0};
 }
 
-/* Is `path` below `folder`, or the folder itself? */
-static bool is_below(const char *path, const char *folder)
+bool sandbox_is_below(const char *path, const char *folder)
 {
 	size_t length = strlen(folder);
 
@@ -80,7 +80,7 @@ static bool may_show(const char *path, const char *const *hidden, int hidden_cou
 	for (int i = 0; may && i < hidden_count; i++) {
 		char *place = realpath(hidden[i], NULL);
 
-		may = place == NULL || !is_below(place, real);
+		may = place == NULL || !sandbox_is_below(place, real);
 		free(place);
 	}
 	free(real);
@@ -149,7 +149,7 @@ static uint32_t isolate(const struct sandbox *sandbox, uint32_t wanted)
 	for (size_t i = 0; i < sizeof namespaces / sizeof *namespaces; i++)
 		if ((wanted & namespaces[i].layer) != 0 && unshare(namespaces[i].flag) == 0)
 			held |= namespaces[i].layer;
-	if ((held & SANDBOX_MOUNT) != 0 && view_build(&sandbox->readable, &sandbox->devices, sandbox->folder) != 0)
+	if ((held & SANDBOX_MOUNT) != 0 && view_build(&sandbox->readable, &sandbox->devices, sandbox->folder, sandbox->hidden) != 0)
 		return DROPPED | SANDBOX_MOUNT;
 	return held;
 }
@@ -331,7 +331,7 @@ SHOWN uint32_t sandbox_enter(struct sandbox *sandbox, const char *folder)
 	end_with(sandbox->parent);
 	bool whole = (held & SANDBOX_MOUNT) != 0 && (held & SANDBOX_PROC) != 0;
 
-	held |= landlock_apply(whole, &sandbox->readable, &sandbox->devices, (held & SANDBOX_TMP) != 0 ? sandbox->folder : folder);
+	held |= landlock_apply(whole, &sandbox->readable, &sandbox->devices, sandbox->hidden, (held & SANDBOX_TMP) != 0 ? sandbox->folder : folder);
 	return held | seccomp_apply(sandbox->gpu);
 }
 
@@ -415,12 +415,31 @@ static void free_sandbox(struct sandbox *sandbox)
 {
 	sandbox_paths_free(&sandbox->readable);
 	sandbox_paths_free(&sandbox->devices);
+	free(sandbox->hidden);
 	if (sandbox->self >= 0)
 		close(sandbox->self);
 	free(sandbox);
 }
 
 /* ---- opening ---- */
+
+/* Returns the dataset's path without links if it is below a readable one, and must be hidden there. Otherwise NULL. */
+static char *find_hidden(const struct sandbox_paths *readable, const char *dataset)
+{
+	char *place = realpath(dataset, NULL);
+	bool below = false;
+
+	for (int i = 0; place != NULL && !below && i < readable->count; i++) {
+		char *real = realpath(readable->items[i], NULL);
+
+		below = real != NULL && sandbox_is_below(place, real) && strcmp(place, real) != 0;
+		free(real);
+	}
+	if (below)
+		return place;
+	free(place);
+	return NULL;
+}
 
 static struct sandbox *new_sandbox(const char *const *paths, int path_count, const char *const *hidden, int hidden_count,
 				   bool gpu)
@@ -436,9 +455,10 @@ static struct sandbox *new_sandbox(const char *const *paths, int path_count, con
 	for (int i = 0; i < path_count; i++)
 		if (may_show(paths[i], hidden, hidden_count))
 			sandbox_paths_add(&sandbox->readable, paths[i]);
+	sandbox->hidden = hidden_count > 0 ? find_hidden(&sandbox->readable, hidden[0]) : NULL;
 	sandbox->folder = "/tmp";
 	for (int i = 0; i < sandbox->readable.count; i++)
-		if (is_below(sandbox->readable.items[i], "/tmp"))
+		if (sandbox_is_below(sandbox->readable.items[i], "/tmp"))
 			sandbox->folder = "/scratch"; /* an own /tmp would hide the interpreter's files */
 	return sandbox;
 }

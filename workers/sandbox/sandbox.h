@@ -72,8 +72,8 @@ const struct sandbox_gap *sandbox_gap_named(const char *name);
 struct sandbox; /* opaque; it lives as long as its process */
 
 /* `paths` are the files and directories that a reference may read besides the system's: the interpreter's prefixes and
- * packages. `hidden` are directories that no entry of `paths` may contain: the home directory and the dataset. Such
- * entries are left out. `gpu`: the devices and files of NVIDIA's driver are readable, too. This process must have one
+ * packages. `hidden` are directories that no entry of `paths` may contain: first the dataset, then home directories. Such
+ * entries are left out. The dataset is also hidden if it is below a directory of the system, such as /usr. `gpu`: the devices and files of NVIDIA's driver are readable, too. This process must have one
  * thread. Layers that the machine refuses are left out. Returns NULL with a message if the machine broke a layer that
  * it had granted a moment before; this process is then unusable. */
 struct sandbox *sandbox_open(const char *const *paths, int path_count, const char *const *hidden, int hidden_count,

@@ -22,6 +22,8 @@ struct sandbox_paths {
 
 void sandbox_paths_add(struct sandbox_paths *list, const char *path);
 void sandbox_paths_free(struct sandbox_paths *list);
+/* Is `path` below `folder`, or the folder itself? */
+bool sandbox_is_below(const char *path, const char *folder);
 
 /* ---- sandbox_view.c ---- */
 
@@ -29,9 +31,11 @@ void sandbox_paths_free(struct sandbox_paths *list);
 void view_system_paths(struct sandbox_paths *list, bool gpu);
 /* Appends the devices that a reference may use. */
 void view_devices(struct sandbox_paths *list, bool gpu);
-/* Replaces all files that this process sees by a read-only selection. `folder` becomes an empty directory. Needs a mount
- * namespace of its own. On error, returns -1 with errno, and this process must exit. */
-int view_build(const struct sandbox_paths *readable, const struct sandbox_paths *devices, const char *folder);
+/* Replaces all files that this process sees by a read-only selection. `folder` becomes an empty directory, and so does
+ * `hidden`, a path without links below a readable one; NULL: none. Needs a mount namespace of its own. On error,
+ * returns -1 with errno, and this process must exit. */
+int view_build(const struct sandbox_paths *readable, const struct sandbox_paths *devices, const char *folder,
+	       const char *hidden);
 /* Mounts a /proc of this process's PID namespace. */
 int view_mount_proc(void);
 /* The same for a runner: without write access to the machine's settings, and with a limit for the number of processes in the namespace. Returns the layers
@@ -42,10 +46,10 @@ int view_mount_tmp(const char *folder);
 
 /* ---- sandbox_landlock.c ---- */
 
-/* `whole`: the files that this process sees are the selection already. Otherwise the ruleset allows `readable`,
- * `devices` and this process's own files below /proc. `folder` is writable. Returns the layers that hold. */
+/* `whole`: the files that this process sees are the selection already. Otherwise the ruleset allows `readable` without
+ * `hidden` (a path without links; NULL: none), `devices` and this process's own files below /proc. `folder` is writable. Returns the layers that hold. */
 uint32_t landlock_apply(bool whole, const struct sandbox_paths *readable, const struct sandbox_paths *devices,
-			const char *folder);
+			const char *hidden, const char *folder);
 
 /* ---- sandbox_seccomp.c ---- */
 

@@ -213,6 +213,19 @@ static int show_all(const struct sandbox_paths *paths)
 	return 0;
 }
 
+/* Mounts an empty directory over `hidden`; NULL: does nothing. */
+static int cover(const struct sandbox_paths *readable, const char *hidden)
+{
+	if (hidden == NULL)
+		return 0;
+	if (mount("hidden", hidden, "tmpfs", MS_NOSUID | MS_NODEV, "mode=0755,size=1m,nr_inodes=4k") != 0)
+		return -1;
+	for (int i = 0; i < readable->count; i++) /* packages below the hidden directory */
+		if (sandbox_is_below(readable->items[i], hidden) && show(readable->items[i]) != 0)
+			return -1;
+	return 0;
+}
+
 /* Makes the directories and links that every program expects. /dev/shm is the folder for temporary files, so one limit
  * covers both. */
 static int make_places(const char *folder)
@@ -266,12 +279,13 @@ static int open_proc(void)
 	return mount(NULL, "/proc", NULL, MS_REMOUNT | MS_BIND | PROC_FLAGS, NULL) == 0 ? protect_proc() : 0;
 }
 
-int view_build(const struct sandbox_paths *readable, const struct sandbox_paths *devices, const char *folder)
+int view_build(const struct sandbox_paths *readable, const struct sandbox_paths *devices, const char *folder,
+	       const char *hidden)
 {
 	if (enter_empty_root() != 0 || make_places(folder) != 0)
 		return -1;
 	if (mount(OLD "/proc", "/proc", NULL, MS_BIND | MS_REC, NULL) != 0 || show_all(readable) != 0 ||
-	    show_all(devices) != 0)
+	    cover(readable, hidden) != 0 || show_all(devices) != 0)
 		return -1;
 	if (umount2(OLD, MNT_DETACH) != 0 || rmdir(OLD) != 0)
 		return -1;

@@ -13,6 +13,7 @@ base/hash.*                             digests: another digest never equals a s
 base/json*                              parses texts, of which the parsed values are fields of the fingerprint
 base/sealed_library.*                   loads the libraries
 base/sha256.*                           digests: another digest never equals a stored one
+base/shell_word.*                       messages
 base/show.*                             prints
 base/unsafe_character.*                 messages; names that it refuses are invalid and never reach the judge
 base/utf8.*                             messages
