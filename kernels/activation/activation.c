@@ -27,6 +27,7 @@
 #include "kernels/core/input_check.h"
 #include "kernels/core/row_counts.h"
 #include "kernels/core/simd.h"
+#include "kernels/core/take.h"
 
 enum { PARALLEL_FROM = 1 << 20 }; /* from this number of elements on, several threads are faster than one */
 
@@ -233,10 +234,8 @@ static int oracle(const struct op_case *c, const struct tensor *in, struct tenso
 	(void)err;
 #pragma omp parallel if (out[0].elements >= PARALLEL_FROM)
 	{
-		double *row = calloc((size_t)half * 2 + 1, sizeof *row);
+		double *row = take(2 * half, sizeof *row);
 
-		if (row == NULL)
-			die_no_memory();
 #pragma omp for
 		for (int64_t r = 0; r < rows; r++) {
 			dtype_load_run(in[0].data, in[0].dtype, r * 2 * half, 2 * half, row);

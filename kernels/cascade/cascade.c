@@ -25,6 +25,7 @@
 
 #include "kernels/core/input_check.h"
 #include "kernels/core/simd.h"
+#include "kernels/core/take.h"
 
 enum { PARALLEL_FROM = 1 << 20 }; /* from this number of elements on, several threads are faster than one */
 
@@ -335,10 +336,8 @@ static int oracle(const struct op_case *c, const struct tensor *in, struct tenso
 	(void)err;
 #pragma omp parallel if (in[roles.v[0]].elements >= PARALLEL_FROM)
 	{
-		double *v = calloc(2 * (size_t)e.width + 1, sizeof *v);
+		double *v = take(2 * e.width, sizeof *v);
 
-		if (v == NULL)
-			die_no_memory();
 #pragma omp for
 		for (int64_t at = 0; at < e.tokens * e.heads; at++) {
 			double s = merge(c, in, at / e.heads, at % e.heads, v, v + e.width);

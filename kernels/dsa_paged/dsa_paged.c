@@ -21,6 +21,7 @@
 #include "kernels/common/attention/attention.h"
 #include "kernels/common/attention/input_values.h"
 #include "kernels/core/shape_match.h"
+#include "kernels/core/take.h"
 #include "kernels/dsa_paged/indexer.h"
 #include "kernels/dsa_paged/input_values.h"
 
@@ -379,11 +380,9 @@ static int64_t *table_of(const struct op_case *c, const struct indexer_roles *ro
 {
 	struct indexer_extent e = indexer_extent_of(c, roles);
 	uint64_t key = input_key(c, roles->table);
-	int64_t *table = calloc((size_t)(e.batch * e.most_pages) + 1, sizeof *table);
-	int64_t *order = calloc((size_t)e.pages + 1, sizeof *order), use = pages_in_use(&e);
+	int64_t *table = take(e.batch * e.most_pages, sizeof *table);
+	int64_t *order = take(e.pages, sizeof *order), use = pages_in_use(&e);
 
-	if (table == NULL || order == NULL)
-		die_no_memory();
 	for (int64_t i = 0; i < e.pages; i++) {
 		int64_t j = philox_bits(key, i) % (i + 1);
 
@@ -412,8 +411,7 @@ uint8_t *indexer_used(const struct op_case *c, const struct indexer_roles *roles
 	if ((c->given >> roles->lengths & 1) != 0 || (c->given >> roles->table & 1) != 0)
 		return NULL;
 	table = table_of(c, roles);
-	if ((used = calloc((size_t)(e.pages * e.page_size) + 1, 1)) == NULL)
-		die_no_memory();
+	used = take(e.pages * e.page_size, 1);
 	for (int64_t b = 0; b < e.batch; b++)
 		for (int64_t j = 0; j < length_of(c, &e, key, b); j++)
 			used[table[b * e.most_pages + j / e.page_size] * e.page_size + j % e.page_size] = 1;

@@ -52,6 +52,7 @@
 #include "kernels/common/linear_attention/packed.h"
 #include "kernels/core/shape_match.h"
 #include "kernels/core/simd.h"
+#include "kernels/core/take.h"
 #include "kernels/gdn/gradient_oracle.h"
 #include "kernels/gdn/oracle.h"
 #include "kernels/gdn/roles.h"
@@ -268,10 +269,8 @@ static void fill_empty(const struct gdn_extent *e, struct tensor *out)
 /* Writes the slot of each sequence: slots in random order, each of which is used by `sharing` sequences. */
 static void fill_indices(const struct gdn_extent *e, uint64_t key, int64_t sharing, struct tensor *out)
 {
-	int64_t *order = calloc((size_t)e->slots + 1, sizeof *order);
+	int64_t *order = take(e->slots, sizeof *order);
 
-	if (order == NULL)
-		die_no_memory();
 	recurrence_shuffle_slots(key, e->slots, out->elements / sharing, order);
 	for (int64_t i = 0; i < out->elements; i++)
 		dtype_store(out->data, out->dtype, i, (double)order[e->slots > 0 ? i / sharing % e->slots : 0]);

@@ -10,6 +10,7 @@
 #include "kernels/core/dtype_convert.h"
 #include "kernels/core/input_check.h"
 #include "kernels/core/simd.h"
+#include "kernels/core/take.h"
 #include "kernels/gdn/roles.h"
 
 /* Checks that every sequence of a workload has at least one token. */
@@ -40,12 +41,9 @@ static int check_offsets(const struct op_case *c, int input, const struct gdn_ex
 static int check_indices(const char *name, const struct gdn_extent *e, bool writes, const struct tensor *indices,
 			 struct err *err)
 {
-	int64_t *owner =
-	    calloc((size_t)e->slots + 1, sizeof *owner); /* for each slot, 1 + its sequence, or 0 */
+	int64_t *owner = take(e->slots, sizeof *owner); /* for each slot, 1 + its sequence, or 0 */
 	int rc = 0;
 
-	if (owner == NULL)
-		die_no_memory();
 	for (int64_t n = 0; n < indices->elements && rc == 0; n++) {
 		int64_t slot = check_integer(indices, n);
 
@@ -238,8 +236,8 @@ static void run_head(const struct computation *w, int64_t n, int64_t h)
 {
 	const struct gdn_extent *e = &w->e;
 	int64_t size = e->v_dim * e->k_dim, place = (slot_of(w, n) * e->v_heads + h) * size, first, end;
-	double *state = recurrence_take(size), *stored = recurrence_take(size),
-	       *row = recurrence_take(2 * e->k_dim + 2 * e->v_dim);
+	double *state = take(size, sizeof *state), *stored = take(size, sizeof *stored),
+	       *row = take(2 * e->k_dim + 2 * e->v_dim, sizeof *row);
 
 	if (w->roles.state >= 0 && w->in[w->roles.state].data != NULL)
 		dtype_load_run(w->in[w->roles.state].data, w->in[w->roles.state].dtype, place, size, stored);

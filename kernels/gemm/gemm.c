@@ -46,6 +46,7 @@
 
 #include "kernels/core/input_check.h"
 #include "kernels/core/simd.h"
+#include "kernels/core/take.h"
 
 /* The numbers of rows of A in the medium cases. The first case has GEMM_ROWS rows, one more than a multiple of 16, 32
  * and 64; the second has 128, a usual block size. If B has at most GEMM_FEW_B elements, cases are cheap, and there are
@@ -367,10 +368,8 @@ static int oracle(const struct op_case *c, const struct tensor *in, struct tenso
 		return err_set(err, "gemm: the shapes of the tensors of %s are inconsistent", c->problem->name);
 #pragma omp parallel if (e.m * e.n * e.k > (1 << 16))
 	{
-		struct tile *t = calloc(1, sizeof *t);
+		struct tile *t = take(1, sizeof *t);
 
-		if (t == NULL)
-			die_no_memory();
 #pragma omp for schedule(dynamic)
 		for (int64_t i = 0; i < down * across; i++)
 			make_tile(t, &e, in, out, i / across * TILE_M, i % across * TILE_N);

@@ -33,6 +33,7 @@
 #include "kernels/core/input_check.h"
 #include "kernels/core/norm_epsilon.h"
 #include "kernels/core/row_counts.h"
+#include "kernels/core/take.h"
 
 enum { PARALLEL_FROM = 1 << 20, PROBE_ROWS = 16 }; /* from PARALLEL_FROM elements on, several threads are faster than
 						    * one */
@@ -224,15 +225,6 @@ static void read(const struct tensor *tensor, int64_t first, int64_t count, doub
 	dtype_load_run(tensor->data, tensor->dtype, first, count, out);
 }
 
-static double *doubles(int64_t count)
-{
-	double *memory = calloc((size_t)count + 1, sizeof *memory);
-
-	if (memory == NULL)
-		die_no_memory();
-	return memory;
-}
-
 /* Subtracts the mean from a row and returns the row's variance. */
 static double centre(double *x, int64_t columns)
 {
@@ -258,7 +250,7 @@ static int oracle(const struct op_case *c, const struct tensor *in, struct tenso
 {
 	struct layernorm_roles roles = layernorm_roles_of(c->problem);
 	int64_t columns = in[roles.x].shape[in[roles.x].rank - 1], rows = columns > 0 ? out[0].elements / columns : 0;
-	double *weight = doubles(columns), *bias = doubles(columns), eps = layernorm_eps(c);
+	double *weight = take(columns, sizeof *weight), *bias = take(columns, sizeof *bias), eps = layernorm_eps(c);
 
 	(void)err;
 	for (int64_t i = 0; i < columns; i++)
@@ -269,7 +261,7 @@ static int oracle(const struct op_case *c, const struct tensor *in, struct tenso
 		read(&in[roles.bias], 0, columns, bias);
 #pragma omp parallel if (out[0].elements >= PARALLEL_FROM)
 	{
-		double *x = doubles(columns);
+		double *x = take(columns, sizeof *x);
 
 #pragma omp for
 		for (int64_t row = 0; row < rows; row++) {
@@ -307,7 +299,8 @@ static int64_t estimate(const struct op_case *c, const struct tensor *in, const 
 {
 	struct layernorm_roles roles = layernorm_roles_of(c->problem);
 	int64_t columns = in[roles.weight].elements, rows = columns > 0 ? y->elements / columns : 0, count = 0;
-	double *weight = doubles(columns), *x = doubles(columns), *answer = doubles(columns);
+	double *weight = take(columns, sizeof *weight), *x = take(columns, sizeof *x);
+	double *answer = take(columns, sizeof *answer);
 
 	*largest = 0;
 	read(&in[roles.weight], 0, columns, weight);
@@ -333,7 +326,7 @@ static int64_t estimate(const struct op_case *c, const struct tensor *in, const 
 static int probe(const struct op_case *c, const struct tensor *in, const struct tensor *out, struct op_constant *found,
                  struct err *err)
 {
-	double *estimates = doubles(out[0].elements), variance, median = 0;
+	double *estimates = take(out[0].elements, sizeof *estimates), variance, median = 0;
 	int64_t count = estimate(c, in, &out[0], estimates, &variance), near = 0;
 
 	qsort(estimates, (size_t)count, sizeof *estimates, by_value);

@@ -33,6 +33,7 @@
 #include "kernels/core/input_check.h"
 #include "kernels/core/shape_match.h"
 #include "kernels/core/simd.h"
+#include "kernels/core/take.h"
 
 /* --- matching ----------------------------------------------------------------------------------------------------- */
 
@@ -348,11 +349,9 @@ struct ssu_fill ssu_fill_of(const struct op_case *c, int input)
  * padding. */
 static void fill_indices(const struct op_case *c, const struct ssu_roles *roles, uint64_t key, struct tensor *out)
 {
-	int64_t slots = ssu_extent_of(c, roles).slots, *order = calloc((size_t)slots + 1, sizeof *order), next = 0;
+	int64_t slots = ssu_extent_of(c, roles).slots, *order = take(slots, sizeof *order), next = 0;
 	int64_t pad = ssu_pad(c, roles);
 
-	if (order == NULL)
-		die_no_memory();
 	for (int64_t i = 0; i < slots; i++) {
 		int64_t j = philox_bits(key, i) % (i + 1);
 
@@ -397,12 +396,9 @@ static int fill(const struct op_case *c, int input, struct tensor *out, struct e
 static int check_indices(const char *name, const struct ssu_extent *e, int64_t pad, const struct tensor *indices,
                          struct err *err)
 {
-	int64_t *owner =
-	    calloc((size_t)e->slots + 1, sizeof *owner); /* for each slot, 1 + its sequence, or 0 */
+	int64_t *owner = take(e->slots, sizeof *owner); /* for each slot, 1 + its sequence, or 0 */
 	int rc = 0;
 
-	if (owner == NULL)
-		die_no_memory();
 	for (int64_t b = 0; b < indices->elements && rc == 0; b++) {
 		int64_t slot = check_integer(indices, b);
 
@@ -547,10 +543,8 @@ static void run_head(const struct computation *w, int64_t n, int64_t h)
 	bool indexed = w->roles.indices >= 0 && w->in[w->roles.indices].data != NULL;
 	int64_t slot = indexed ? check_integer(&w->in[w->roles.indices], n) : n;
 	int64_t group = n * e->groups + h / (e->heads / e->groups);
-	double *row = calloc((size_t)(4 * e->states) + 1, sizeof *row);
+	double *row = take(4 * e->states, sizeof *row);
 
-	if (row == NULL)
-		die_no_memory();
 	dtype_load_run(b->data, b->dtype, group * e->states, e->states, row + 2 * e->states);
 	dtype_load_run(c->data, c->dtype, group * e->states, e->states, row + 3 * e->states);
 	for (int64_t i = 0; i < e->dim; i++) {

@@ -35,6 +35,7 @@
 
 #include "kernels/core/input_check.h"
 #include "kernels/core/simd.h"
+#include "kernels/core/take.h"
 
 /* The medium case has MOST_SEQUENCES sequences and MOST_TOKENS tokens. PREFIX is the length of the prefix of its first
  * sequence. */
@@ -395,11 +396,9 @@ static int table_open(const struct op_case *c, struct table *table, struct err *
 		table->prefix = table->indices - own_pages(table->pages);
 		table->indices -= table->prefix;
 	}
-	table->indptr = calloc((size_t)table->sequences + 1, sizeof *table->indptr);
-	table->length = calloc((size_t)table->sequences, sizeof *table->length);
-	table->appended = calloc((size_t)table->sequences, sizeof *table->appended);
-	if (table->indptr == NULL || table->length == NULL || table->appended == NULL)
-		die_no_memory();
+	table->indptr = take(table->sequences + 1, sizeof *table->indptr);
+	table->length = take(table->sequences, sizeof *table->length);
+	table->appended = take(table->sequences, sizeof *table->appended);
 	share_pages(table, input_key(c, roles.indptr));
 	for (int64_t b = 0; b < table->sequences; b++)
 		room += table->length[b];
@@ -434,10 +433,8 @@ static void place_last_page(const struct table *table, int64_t *pages)
 static void fill_indices(const struct op_case *c, int input, const struct table *table, struct tensor *out)
 {
 	uint64_t key = input_key(c, input);
-	int64_t *pages = calloc((size_t)table->pages + 1, sizeof *pages);
+	int64_t *pages = take(table->pages, sizeof *pages);
 
-	if (pages == NULL)
-		die_no_memory();
 	for (int64_t i = 0; i < table->pages; i++)
 		pages[i] = i;
 	for (int64_t i = 0; i < table->indices; i++) {
@@ -676,12 +673,9 @@ static int check_tokens(const struct op_case *c, const struct tensor *in, struct
 	struct page_roles roles = page_roles_of(c->problem);
 	struct page_extent e = page_extent_of(c, 0);
 	int64_t tokens = in[roles.positions].elements, places = e.pages * e.page_size;
-	int64_t *owner = calloc((size_t)places + 1, sizeof *owner); /* for each slot, 1 + the token that is written to
-	                                                             * it; 0: none is */
+	int64_t *owner = take(places, sizeof *owner); /* for each slot, 1 + the token that is written to it, or 0 */
 	int rc = 0;
 
-	if (owner == NULL)
-		die_no_memory();
 	for (int64_t token = 0; rc == 0 && token < tokens; token++) {
 		int64_t place = check_token(c, in, token, &e, err);
 

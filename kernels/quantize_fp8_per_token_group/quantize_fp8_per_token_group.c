@@ -35,6 +35,7 @@
 #include "kernels/core/norm_epsilon.h"
 #include "kernels/core/row_counts.h"
 #include "kernels/core/shape_match.h"
+#include "kernels/core/take.h"
 
 enum { PARALLEL_FROM = 1 << 18, PROBE_ROWS = 16 }; /* from PARALLEL_FROM elements on, several threads are faster than
 						    * one */
@@ -214,15 +215,6 @@ static int fill(const struct op_case *c, int input, struct tensor *out, struct e
 	return 0;
 }
 
-static double *doubles(int64_t count)
-{
-	double *memory = calloc((size_t)count + 1, sizeof *memory);
-
-	if (memory == NULL)
-		die_no_memory();
-	return memory;
-}
-
 /* Reads group `number` of x and returns its largest magnitude, or the floor if the floor is larger. */
 static double read_group(const struct tensor *x, int64_t number, int64_t group, double eps, double *values)
 {
@@ -255,7 +247,7 @@ static int check(const struct op_case *c, const struct tensor *in, struct err *e
 		return -1;
 	if (!check_brought(c, in, roles.x) || quantize_eps(c) != 0)
 		return 0;
-	double *values = doubles(group);
+	double *values = take(group, sizeof *values);
 	int rc = 0;
 
 	for (int64_t g = 0; rc == 0 && g < in[roles.x].elements / group; g++)
@@ -281,7 +273,7 @@ static int oracle(const struct op_case *c, const struct tensor *in, struct tenso
 	(void)err;
 #pragma omp parallel if (x->elements >= PARALLEL_FROM)
 	{
-		double *values = doubles(group);
+		double *values = take(group, sizeof *values);
 
 #pragma omp for
 		for (int64_t g = 0; g < s->elements; g++) {
@@ -322,7 +314,7 @@ static void tell_miss(const struct op_case *c, const struct tensor *x, const str
                       const struct tensor *expected, const struct metrics *metrics, struct err *why)
 {
 	int64_t group = quantize_extent_of(c->problem).group, at = 0;
-	double *values = doubles(group), most;
+	double *values = take(group, sizeof *values), most;
 	char place[160];
 
 	while (dtype_load(reference->data, reference->dtype, at) == dtype_load(expected->data, expected->dtype, at))
@@ -354,12 +346,10 @@ static int judge(const struct op_case *c, int output, const struct tensor *in, c
 
 	if (output != roles.quantized)
 		return 0;
-	expected.data = malloc((size_t)truth->elements + 1);
-	if (expected.data == NULL)
-		die_no_memory();
+	expected.data = take(truth->elements, 1);
 #pragma omp parallel if (x->elements >= PARALLEL_FROM)
 	{
-		double *values = doubles(2 * group);
+		double *values = take(2 * group, sizeof *values);
 
 #pragma omp for
 		for (int64_t g = 0; g < truth->elements / group; g++) {
@@ -391,7 +381,7 @@ static int by_value(const void *a, const void *b)
 /* Returns the floor that follows from the scales of groups of zeros, or 0 if no floor follows from them. */
 static double floor_of_zeros(const struct tensor *s)
 {
-	double *shown = doubles(s->elements), middle = 0;
+	double *shown = take(s->elements, sizeof *shown), middle = 0;
 	int64_t count = 0;
 
 	for (int64_t g = 0; g < s->elements; g += 2)
@@ -407,7 +397,7 @@ static double floor_of_zeros(const struct tensor *s)
 static int64_t groups_with_floor(const struct op_case *c, const struct tensor *x, const struct tensor *s, double eps)
 {
 	int64_t group = quantize_extent_of(c->problem).group, count = 0;
-	double *values = doubles(group);
+	double *values = take(group, sizeof *values);
 
 	for (int64_t g = 0; g < s->elements; g++) {
 		double most = read_group(x, g, group, eps, values), found = dtype_load(s->data, s->dtype, g) * LARGEST;

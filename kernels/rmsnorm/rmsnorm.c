@@ -12,6 +12,7 @@
 #include "kernels/common/norm/rms.h"
 #include "kernels/core/dtype_convert.h"
 #include "kernels/core/norm_epsilon.h"
+#include "kernels/core/take.h"
 
 enum { PROBE_ROWS = 16 };
 
@@ -50,15 +51,6 @@ static int oracle(const struct op_case *c, const struct tensor *in, struct tenso
 	return rms_oracle(c, 0, in, out, err);
 }
 
-static double *doubles(int64_t count)
-{
-	double *memory = calloc((size_t)count + 1, sizeof *memory);
-
-	if (memory == NULL)
-		die_no_memory();
-	return memory;
-}
-
 static int by_value(const void *a, const void *b)
 {
 	double x = *(const double *)a, y = *(const double *)b;
@@ -70,7 +62,8 @@ static int by_value(const void *a, const void *b)
  * mean square of the row. Returns the number of estimates, and the largest mean square in `largest`. */
 static int64_t estimate(const struct rms_parts *parts, const struct tensor *answer, double *estimates, double *largest)
 {
-	double *x = doubles(parts->columns), *y = doubles(parts->columns), *weight = doubles(parts->columns);
+	double *x = take(parts->columns, sizeof *x), *y = take(parts->columns, sizeof *y);
+	double *weight = take(parts->columns, sizeof *weight);
 	int64_t count = 0;
 
 	*largest = 0;
@@ -145,7 +138,7 @@ static int probe(const struct op_case *c, const struct tensor *in, const struct 
 			       "the reference's epsilon cannot be determined: its output has %lld elements, but its "
 			       "input has %lld",
 			       (long long)answer->elements, (long long)parts.hidden->elements);
-	double *estimates = doubles(parts.hidden->elements);
+	double *estimates = take(parts.hidden->elements, sizeof *estimates);
 	int64_t count = estimate(&parts, answer, estimates, &square);
 	int status = settle(estimates, count, parts.hidden->elements, square, &found[0].value, err);
 

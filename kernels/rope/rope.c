@@ -45,6 +45,7 @@
 #include "kernels/core/input_check.h"
 #include "kernels/core/published_models.h"
 #include "kernels/core/simd.h"
+#include "kernels/core/take.h"
 
 enum { PARALLEL_FROM = 1 << 20 }; /* from this number of elements on, several threads are faster than one */
 
@@ -606,22 +607,17 @@ static int check_widths(const struct rope_extent *e, struct err *err)
 static int oracle(const struct op_case *c, const struct tensor *in, struct tensor *out, struct err *err)
 {
 	struct rope_extent e = rope_extent_of(c);
-	size_t half = (size_t)e.rotary_dim / 2 + 1;
+	int64_t half = e.rotary_dim / 2;
 
 	if (check_widths(&e, err) != 0)
 		return -1;
-	double *frequencies = calloc(half, sizeof *frequencies);
+	double *frequencies = take(half, sizeof *frequencies);
 
-	if (frequencies == NULL)
-		die_no_memory();
-	for (int64_t i = 0; i < e.rotary_dim / 2 && !(c->variant & ROPE_CACHE); i++)
+	for (int64_t i = 0; i < half && !(c->variant & ROPE_CACHE); i++)
 		frequencies[i] = frequency(c, i, e.rotary_dim);
 #pragma omp parallel if (out[0].elements >= PARALLEL_FROM)
 	{
-		double *cosine = calloc(2 * half + 2 * (size_t)e.head_size, sizeof *cosine);
-
-		if (cosine == NULL)
-			die_no_memory();
+		double *cosine = take(2 * half + 2 * e.head_size, sizeof *cosine);
 		double *sine = cosine + half, *scratch = sine + half;
 
 #pragma omp for
@@ -673,10 +669,8 @@ static int probe(const struct op_case *c, const struct tensor *in, const struct 
 	(void)in;
 	if (check_widths(&e, err) != 0)
 		return -1;
-	double *estimates = calloc((size_t)half + 1, sizeof *estimates);
+	double *estimates = take(half, sizeof *estimates);
 
-	if (estimates == NULL)
-		die_no_memory();
 	for (int64_t i = half / 2 + 1; i < half; i++) {
 		bool interleaved = rope_interleaved(c) != 0;
 		double a = dtype_load(y->data, y->dtype, interleaved ? 2 * i : i);

@@ -8,6 +8,7 @@
 
 #include "base/err.h"
 #include "kernels/core/simd.h"
+#include "kernels/core/take.h"
 
 static struct tensor part_of(const struct tensor *tensors, int index)
 {
@@ -161,15 +162,6 @@ struct gathered {
 	double *key[ATTENTION_PARTS], *value; /* [count][kv heads][dim]; `value` may equal key[0] */
 };
 
-static double *take(int64_t count)
-{
-	double *memory = malloc(((size_t)count + 1) * sizeof *memory);
-
-	if (memory == NULL)
-		die_no_memory();
-	return memory;
-}
-
 static struct gathered gather(const struct attention_view *v, const struct attention_span *span)
 {
 	const struct attention_extent *e = &v->extent;
@@ -179,8 +171,8 @@ static struct gathered gather(const struct attention_view *v, const struct atten
 	struct gathered g = {0};
 
 	for (int p = 0; p < ATTENTION_PARTS; p++)
-		g.key[p] = take(span->keys * row_size[p]);
-	g.value = shared ? g.key[0] : take(span->keys * value_size);
+		g.key[p] = take(span->keys * row_size[p], sizeof *g.key[p]);
+	g.value = shared ? g.key[0] : take(span->keys * value_size, sizeof *g.value);
 	for (int64_t j = 0; j < span->keys; j++) {
 		int64_t row = attention_row(v, span, j);
 
@@ -368,7 +360,7 @@ static void attend_sequence(const struct attention_view *v, int64_t b)
 
 #pragma omp parallel if (products >= PARALLEL_FROM)
 	{
-		double *room = take(TOGETHER * (e->dim[0] + e->dim[1] + e->value_dim + g.count));
+		double *room = take(TOGETHER * (e->dim[0] + e->dim[1] + e->value_dim + g.count), sizeof *room);
 
 #pragma omp for schedule(dynamic)
 		for (int64_t i = 0; i < across * e->kv_heads; i++)

@@ -28,16 +28,8 @@
 #include "kernels/common/attention/attention.h"
 #include "kernels/common/attention/lengths.h"
 #include "kernels/core/simd.h"
+#include "kernels/core/take.h"
 #include "kernels/core/tolerance.h"
-
-static void *take(int64_t count, size_t size)
-{
-	void *memory = calloc((size_t)count + 1, size);
-
-	if (memory == NULL)
-		die_no_memory();
-	return memory;
-}
 
 static uint64_t plan_key(const struct op_case *c, const struct attention_roles *roles)
 {

@@ -12,15 +12,7 @@
 #include "kernels/core/dtype_convert.h"
 #include "kernels/core/input_check.h"
 #include "kernels/core/simd.h"
-
-double *recurrence_take(int64_t count)
-{
-	double *memory = calloc((size_t)count + 1, sizeof *memory);
-
-	if (memory == NULL)
-		die_no_memory();
-	return memory;
-}
+#include "kernels/core/take.h"
 
 static double number(const struct recurrence_work *w, int input, int64_t index)
 {
@@ -140,7 +132,8 @@ static void run_head(const struct recurrence_work *w, int64_t n, int64_t h)
 	const struct recurrence_extent *e = &w->e;
 	const struct tensor *output = &w->out[w->roles.output];
 	int64_t size = e->v_dim * e->k_dim, place = (n * e->v_heads + h) * size, first, end;
-	double *state = recurrence_take(size), *stored = recurrence_take(size), *row = recurrence_take(3 * e->k_dim + 2 * e->v_dim);
+	double *state = take(size, sizeof *state), *stored = take(size, sizeof *stored);
+	double *row = take(3 * e->k_dim + 2 * e->v_dim, sizeof *row);
 	struct recurrence_token token = {.q = row, .k = row + e->k_dim, .stays = row + 2 * e->k_dim, .v = row + 3 * e->k_dim};
 
 	token.output = token.v + e->v_dim;

@@ -36,7 +36,5 @@ void recurrence_turn(const struct recurrence_work *w, const double *from, double
 
 double recurrence_sigmoid(double x);
 double recurrence_softplus(double x);
-/* Returns `count` zeros, at least one, which the caller must free. Aborts if memory runs out. */
-double *recurrence_take(int64_t count);
 
 #endif

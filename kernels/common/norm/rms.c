@@ -7,6 +7,7 @@
 #include "kernels/common/norm/rms_input_values.h"
 #include "kernels/core/input_check.h"
 #include "kernels/core/row_counts.h"
+#include "kernels/core/take.h"
 
 enum { PARALLEL_FROM = 1 << 14 }; /* the number of elements from which starting threads saves time */
 
@@ -274,15 +275,6 @@ static void normalise_row(const struct rms_parts *parts, int64_t row, const doub
 		dtype_store_run(parts->updated->data, parts->updated->dtype, row * parts->columns, parts->columns, x);
 }
 
-static double *doubles(int64_t count)
-{
-	double *memory = calloc((size_t)count + 1, sizeof *memory);
-
-	if (memory == NULL)
-		die_no_memory();
-	return memory;
-}
-
 int rms_check(const struct op_case *c, const struct tensor *in, struct err *err)
 {
 	if (check_epsilon(c, rms_roles_of(c->problem).eps, err) != 0)
@@ -296,7 +288,7 @@ int rms_oracle(const struct op_case *c, int offset, const struct tensor *in, str
 
 	if (rms_find_parts(c, in, out, &parts, err) != 0)
 		return -1;
-	double *factors = doubles(parts.columns);
+	double *factors = take(parts.columns, sizeof *factors);
 
 	if (parts.weight != NULL)
 		dtype_load_run(parts.weight->data, parts.weight->dtype, 0, parts.columns, factors);
@@ -304,7 +296,7 @@ int rms_oracle(const struct op_case *c, int offset, const struct tensor *in, str
 		factors[i] = parts.weight != NULL ? factors[i] + offset : 1;
 #pragma omp parallel if (parts.hidden->elements > PARALLEL_FROM)
 	{
-		double *x = doubles(parts.columns), *y = doubles(parts.columns);
+		double *x = take(parts.columns, sizeof *x), *y = take(parts.columns, sizeof *y);
 
 #pragma omp for
 		for (int64_t row = 0; row < parts.rows; row++)
