@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/err.h"
+#include "kernels/common/attention/forms.h"
 #include "kernels/core/simd.h"
 #include "kernels/core/take.h"
 
@@ -125,9 +126,9 @@ static int check_axes(const struct op_case *c, const struct attention_roles *rol
 	return 0;
 }
 
-int attention_check(const struct op_case *c, const struct attention_roles *roles, const struct tensor *in,
-                    struct err *err)
+int attention_check(const struct op_case *c, const struct tensor *in, struct err *err)
 {
+	const struct attention_roles found = attention_roles_of(c->problem), *roles = &found;
 	struct attention_view v = attention_view_of(c, roles, in, NULL);
 	const struct attention_extent *e = &v.extent;
 	bool paged = roles->kv_indices >= 0;
@@ -378,13 +379,13 @@ static void clear(const struct attention_view *v)
 		dtype_store(v->lse.data, v->lse.dtype, i, -INFINITY);
 }
 
-int attention_oracle(const struct op_case *c, const struct attention_roles *roles, const struct tensor *in,
-                     struct tensor *out, struct err *err)
+int attention_oracle(const struct op_case *c, const struct tensor *in, struct tensor *out, struct err *err)
 {
-	struct attention_view v = attention_view_of(c, roles, in, out);
+	struct attention_roles roles = attention_roles_of(c->problem);
+	struct attention_view v = attention_view_of(c, &roles, in, out);
 	int64_t sequences = v.sparse.data != NULL ? v.extent.queries : v.extent.batch;
 
-	if (attention_check(c, roles, in, err) != 0)
+	if (attention_check(c, in, err) != 0)
 		return -1;
 	clear(&v);
 	for (int64_t b = 0; b < sequences; b++)
