@@ -331,6 +331,15 @@ static inline int op_own_place(const struct op_problem *problem, int input)
 	return problem->output_count + input;
 }
 
+/* Returns the tensor of a role, whose index is `index`; if the problem has no such tensor (-1), returns one without
+ * data. */
+static inline struct tensor op_tensor(const struct tensor *tensors, int index)
+{
+	static const struct tensor none = {NULL, DTYPE_FLOAT32, 0, {0}, 0};
+
+	return index < 0 ? none : tensors[index];
+}
+
 /* For op.edge_axes: writes the axes of the first case of the family's small preset (`sizes`), but with `rows` as the
  * length of one axis: the first var axis of the first output, except that output's last axis. Returns false if there is
  * no such axis. */

@@ -11,33 +11,28 @@
 #include "kernels/core/simd.h"
 #include "kernels/core/take.h"
 
-static struct tensor part_of(const struct tensor *tensors, int index)
-{
-	return index < 0 ? (struct tensor){0} : tensors[index];
-}
-
 struct attention_view attention_view_of(const struct op_case *c, const struct attention_roles *roles,
                                         const struct tensor *in, const struct tensor *out)
 {
 	struct attention_view v = {
 	    .extent = attention_extent_of(c, roles),
-	    .value = part_of(in, roles->value),
-	    .qo_indptr = part_of(in, roles->qo_indptr),
-	    .kv_indptr = part_of(in, roles->kv_indptr),
-	    .kv_indices = part_of(in, roles->kv_indices),
-	    .last_page_len = part_of(in, roles->last_page_len),
-	    .sparse = part_of(in, roles->sparse),
+	    .value = op_tensor(in, roles->value),
+	    .qo_indptr = op_tensor(in, roles->qo_indptr),
+	    .kv_indptr = op_tensor(in, roles->kv_indptr),
+	    .kv_indices = op_tensor(in, roles->kv_indices),
+	    .last_page_len = op_tensor(in, roles->last_page_len),
+	    .sparse = op_tensor(in, roles->sparse),
 	    .scale = c->scalar[roles->scale],
 	    .causal = attention_is_causal(c->problem, roles),
 	};
 
 	for (int p = 0; p < ATTENTION_PARTS; p++) {
-		v.query[p] = part_of(in, roles->query[p]);
-		v.key[p] = part_of(in, roles->key[p]);
+		v.query[p] = op_tensor(in, roles->query[p]);
+		v.key[p] = op_tensor(in, roles->key[p]);
 	}
 	if (out != NULL) {
-		v.output = part_of(out, roles->output);
-		v.lse = part_of(out, roles->lse);
+		v.output = op_tensor(out, roles->output);
+		v.lse = op_tensor(out, roles->lse);
 	}
 	return v;
 }
