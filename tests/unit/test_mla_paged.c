@@ -114,7 +114,7 @@ static void other_problems_are_refused_with_a_sentence(void **state)
 	decode(&b, deepseek);
 	b.problem.inputs = b.inputs + 1;
 	b.problem.input_count--;
-	expect_refused(&mla_paged_op, &b.problem, "a latent or rotary part");
+	expect_refused(&mla_paged_op, &b.problem, "the latent and the rotary part");
 	decode(&b, deepseek);
 	b.inputs[3].dtype = DTYPE_FLOAT16;
 	expect_refused(&mla_paged_op, &b.problem, "one float dtype in all caches");
