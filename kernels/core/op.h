@@ -340,6 +340,11 @@ static inline struct tensor op_tensor(const struct tensor *tensors, int index)
 	return index < 0 ? none : tensors[index];
 }
 
+/* For op.sizes. op_start_axes sets every const axis to its length and every var axis to `value`. op_set_axis sets an
+ * axis to `value` if it is var. */
+void op_start_axes(const struct op_problem *problem, int64_t value, int64_t *axis);
+void op_set_axis(const struct op_problem *problem, int at, int64_t value, int64_t *axis);
+
 /* For op.edge_axes: writes the axes of the first case of the family's small preset (`sizes`), but with `rows` as the
  * length of one axis: the first var axis of the first output, except that output's last axis. Returns false if there is
  * no such axis. */

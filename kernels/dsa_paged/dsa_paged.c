@@ -130,19 +130,11 @@ static int match(const struct op_problem *problem, struct err *why)
 
 /* --- sizes -------------------------------------------------------------------------------------------------------- */
 
-static void set_axis(const struct op_problem *problem, int64_t *row, const struct op_arg *arg, int dimension,
-		     int64_t value)
-{
-	if (problem->axes[arg->axis[dimension]].var)
-		row[arg->axis[dimension]] = value;
-}
-
 /* Sets every var axis to the number of sequences, and every const axis to its value. The caller then changes some var
  * axes. */
 static void start_row(const struct op_problem *problem, int64_t *row, int64_t count)
 {
-	for (int a = 0; a < problem->axis_count; a++)
-		row[a] = problem->axes[a].var ? count : problem->axes[a].value;
+	op_start_axes(problem, count, row);
 }
 
 /* Writes the axes of an attention case. The cache holds `halves` / 2 times as many keys as a query may list. */
@@ -153,9 +145,9 @@ static void attention_row_axes(const struct op_problem *problem, int64_t queries
 	int64_t page_size = problem->axes[cache->axis[1]].value, most;
 
 	start_row(problem, row, queries);
-	set_axis(problem, row, sparse, 1, 64);
+	op_set_axis(problem, sparse->axis[1], 64, row);
 	most = row[sparse->axis[1]];
-	set_axis(problem, row, cache, 0, (most * halves / 2 + page_size - 1) / page_size + 2);
+	op_set_axis(problem, cache->axis[0], (most * halves / 2 + page_size - 1) / page_size + 2, row);
 }
 
 /* Writes the axes of an indexer case. A row of the page table has room for `quarters` / 4 times as many keys as are to
@@ -168,11 +160,11 @@ static void indexer_row_axes(const struct op_problem *problem, int64_t batch, in
 	int64_t page_size = problem->axes[cache->axis[1]].value, pages, chosen;
 
 	start_row(problem, row, batch);
-	set_axis(problem, row, &problem->outputs[0], 1, 64);
+	op_set_axis(problem, problem->outputs[0].axis[1], 64, row);
 	chosen = row[problem->outputs[0].axis[1]];
 	pages = (chosen * quarters / 4 + page_size - 1) / page_size + 1;
-	set_axis(problem, row, table, 1, pages);
-	set_axis(problem, row, cache, 0, pages + pages / 2 + 2);
+	op_set_axis(problem, table->axis[1], pages, row);
+	op_set_axis(problem, cache->axis[0], pages + pages / 2 + 2, row);
 }
 
 /* The cases of each preset. `count` is the number of sequences or queries, and MANY is the largest number that
@@ -209,7 +201,7 @@ static void enlarge_pool(const struct op_problem *problem, int variant, int64_t 
 	const struct op_arg *cache = &problem->inputs[input];
 
 	if (row[cache->axis[0]] < pages && problem->axes[cache->axis[1]].value <= 64)
-		set_axis(problem, row, cache, 0, pages);
+		op_set_axis(problem, cache->axis[0], pages, row);
 }
 
 static int sizes(const struct op_problem *problem, int variant, enum op_size size, int64_t *axis, int room)

@@ -33,25 +33,11 @@
 #include "kernels/core/input_check.h"
 #include "kernels/core/norm_epsilon.h"
 #include "kernels/core/row_counts.h"
+#include "kernels/core/shape_match.h"
 #include "kernels/core/take.h"
 
 enum { PARALLEL_FROM = 1 << 20, PROBE_ROWS = 16 }; /* from PARALLEL_FROM elements on, several threads are faster than
 						    * one */
-
-static bool known_dtype(enum dtype dtype)
-{
-	return dtype == DTYPE_FLOAT32 || dtype == DTYPE_FLOAT16 || dtype == DTYPE_BFLOAT16;
-}
-
-static bool same_shape(const struct op_arg *a, const struct op_arg *b)
-{
-	if (a->rank != b->rank)
-		return false;
-	for (int d = 0; d < a->rank; d++)
-		if (a->axis[d] != b->axis[d])
-			return false;
-	return true;
-}
 
 static int match_input(const struct op_problem *problem, int i, struct err *why)
 {
@@ -65,10 +51,10 @@ static int match_input(const struct op_problem *problem, int i, struct err *why)
 		           ? 0
 		           : err_set(why, "input '%s' is a Python scalar; only one epsilon may be a "
 					  "scalar", input->name);
-	if (!known_dtype(input->dtype))
+	if (!match_is_float(input))
 		return err_set(why, "input '%s' is %s; it must be float32, float16 or bfloat16", input->name,
 		               dtype_name(input->dtype));
-	if (flat ? input->axis[0] != output->axis[output->rank - 1] : !same_shape(input, output))
+	if (flat ? input->axis[0] != output->axis[output->rank - 1] : !match_same_shape(input, output))
 		return err_set(why, "input '%s' has shape %s; it must have the shape %s of output '%s', or only the "
 				    "last axis of that shape",
 		               input->name, op_shape_text(problem, input, found, sizeof found),
@@ -91,7 +77,7 @@ static int match(const struct op_problem *problem, struct err *why)
 	if (!is_layernorm(problem, &roles))
 		return err_set(why, "neither the definition's name nor a bias input says that the operation is a layer "
 				    "norm");
-	if (problem->output_count != 1 || problem->outputs[0].rank < 2 || !known_dtype(problem->outputs[0].dtype))
+	if (problem->output_count != 1 || problem->outputs[0].rank < 2 || !match_is_float(&problem->outputs[0]))
 		return err_set(why, "the definition has %d outputs; a layer norm has one float output of two axes or "
 				    "more", problem->output_count);
 	if (roles.x < 0 || roles.weight < 0 || parts != problem->input_count)
@@ -108,20 +94,9 @@ static int match(const struct op_problem *problem, struct err *why)
 static void set_axes(const struct op_problem *problem, int64_t rows, int64_t columns, int64_t *axis)
 {
 	const struct op_arg *y = &problem->outputs[0];
-	int last = y->axis[y->rank - 1], rest = -1;
 
-	for (int a = 0; a < problem->axis_count; a++)
-		axis[a] = problem->axes[a].var ? 1 : problem->axes[a].value;
-	if (problem->axes[last].var)
-		axis[last] = columns;
-	for (int d = 0; d + 1 < y->rank; d++)
-		if (problem->axes[y->axis[d]].var && y->axis[d] != last) {
-			if (rest >= 0)
-				axis[rest] = 2;
-			rest = y->axis[d];
-		}
-	if (rest >= 0)
-		axis[rest] = rows;
+	rows_set(problem, y, rows, 2, axis);
+	op_set_axis(problem, y->axis[y->rank - 1], columns, axis);
 }
 
 /* Returns cases with one row, with whole blocks of rows, and with one row more than whole blocks. The last of these
@@ -162,15 +137,12 @@ static bool range(const struct op_problem *problem, int variant, int input, stru
 static int64_t reach(const struct op_problem *problem, int variant, int axis)
 {
 	const struct op_arg *y = &problem->outputs[0];
-	int last = y->axis[y->rank - 1], rest = -1;
+	int last = y->axis[y->rank - 1];
 
 	(void)variant;
 	if (axis == last)
 		return 4096;
-	for (int d = 0; d + 1 < y->rank; d++)
-		if (problem->axes[y->axis[d]].var)
-			rest = y->axis[d];
-	return axis != rest ? 1 : problem->axes[last].var || problem->axes[last].value <= 8192 ? 301 : 33;
+	return axis != rows_axis(problem, y) ? 1 : problem->axes[last].var || problem->axes[last].value <= 8192 ? 301 : 33;
 }
 
 static int constants(const struct op_problem *problem, int variant, struct op_constant *out)

@@ -233,12 +233,6 @@ static const struct preset {
 	int64_t batch, slots;
 } presets[SIZE_COUNT][2] = {{{1, 3}, {5, 8}}, {{33, 41}}, {{256, 512}}}; /* 33: one more than a warp */
 
-static void set_axis(const struct op_problem *problem, int64_t *row, const struct op_arg *arg, int64_t value)
-{
-	if (problem->axes[arg->axis[0]].var)
-		row[arg->axis[0]] = value;
-}
-
 static int sizes(const struct op_problem *problem, int variant, enum op_size size, int64_t *axis, int room)
 {
 	struct ssu_roles roles = ssu_roles_of(problem);
@@ -251,10 +245,9 @@ static int sizes(const struct op_problem *problem, int variant, enum op_size siz
 
 		if (count == room)
 			return -1;
-		for (int a = 0; a < problem->axis_count; a++)
-			row[a] = problem->axes[a].var ? preset->batch : problem->axes[a].value;
+		op_start_axes(problem, preset->batch, row);
 		if (roles.indices >= 0)
-			set_axis(problem, row, &problem->inputs[roles.state], preset->slots);
+			op_set_axis(problem, problem->inputs[roles.state].axis[0], preset->slots, row);
 	}
 	return count;
 }
@@ -276,8 +269,7 @@ static bool edge_axes(const struct op_problem *problem, int variant, int edge, i
 	(void)variant;
 	if (!problem->axes[x->axis[0]].var || (edge == EDGE_ALL_PADDING && roles.indices < 0))
 		return false;
-	for (int a = 0; a < problem->axis_count; a++)
-		axis[a] = problem->axes[a].var ? 3 : problem->axes[a].value;
+	op_start_axes(problem, 3, axis);
 	axis[x->axis[0]] = edge == EDGE_NO_SEQUENCES ? 0 : 3;
 	return true;
 }

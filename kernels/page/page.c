@@ -34,6 +34,7 @@
 #include <stdlib.h>
 
 #include "kernels/core/input_check.h"
+#include "kernels/core/shape_match.h"
 #include "kernels/core/simd.h"
 #include "kernels/core/take.h"
 
@@ -124,11 +125,8 @@ static int match_outputs(const struct op_problem *problem, const struct page_rol
 	for (int j = 0; j < roles->caches; j++) {
 		const struct op_arg *cache = &problem->inputs[roles->cache[j]],
 				    *output = &problem->outputs[roles->output[j]];
-		bool same = cache->rank == output->rank && cache->dtype == output->dtype;
 
-		for (int d = 0; same && d < cache->rank; d++)
-			same = cache->axis[d] == output->axis[d];
-		if (!same)
+		if (!match_same_shape(cache, output) || cache->dtype != output->dtype)
 			return err_set(why, "output '%s' must have the shape and dtype of cache '%s'", output->name,
 			               cache->name);
 	}
@@ -159,12 +157,6 @@ static int match(const struct op_problem *problem, struct err *why)
 	bool padded = problem->description != NULL && strstr(problem->description, "padding") != NULL;
 
 	return layout < 0 ? layout : layout | (padded ? PAGE_PADDED : 0) | (is_latent(problem, &roles) ? PAGE_LATENT : 0);
-}
-
-static void set_if_var(const struct op_problem *problem, int axis, int64_t value, int64_t *out)
-{
-	if (problem->axes[axis].var)
-		out[axis] = value;
 }
 
 /* For a case with more page indices than pages: returns how many of the `pages` pages belong to one sequence only. */
@@ -199,26 +191,25 @@ static void set_axes(const struct op_problem *problem, int variant, int64_t sequ
 	const struct op_arg *append = &problem->inputs[roles.append[0]], *cache = &problem->inputs[roles.cache[0]];
 	int size = cache->axis[1 + (variant & PAGE_COMBINED ? 1 : 0) + (variant & PAGE_HND ? 1 : 0)];
 
-	for (int a = 0; a < problem->axis_count; a++)
-		axis[a] = problem->axes[a].var ? 1 : problem->axes[a].value;
+	op_start_axes(problem, 1, axis);
 	for (int part = 0; part < roles.parts; part++)
-		set_if_var(problem,
+		op_set_axis(problem,
 		           problem->inputs[roles.append[part]].axis[problem->inputs[roles.append[part]].rank - 1], 128,
 		           axis);
 	if (append->rank == 3)
-		set_if_var(problem, append->axis[1], 8, axis);
-	set_if_var(problem, size, 16, axis);
+		op_set_axis(problem, append->axis[1], 8, axis);
+	op_set_axis(problem, size, 16, axis);
 	int64_t pages = filled + (3 * tokens + 2 * axis[size] - 1) / (2 * axis[size]), pool = pages + pages / 2 + 2;
 
 	pool = prefix > 0 ? pool_of(cache, pool, axis[size], axis) : pool;
 
-	set_if_var(problem, append->axis[0], tokens, axis);
+	op_set_axis(problem, append->axis[0], tokens, axis);
 	if (roles.last_page_len >= 0)
-		set_if_var(problem, problem->inputs[roles.last_page_len].axis[0], sequences, axis);
-	set_if_var(problem, problem->inputs[roles.indptr].axis[0], sequences + 1, axis);
-	set_if_var(problem, problem->inputs[roles.indices].axis[0],
+		op_set_axis(problem, problem->inputs[roles.last_page_len].axis[0], sequences, axis);
+	op_set_axis(problem, problem->inputs[roles.indptr].axis[0], sequences + 1, axis);
+	op_set_axis(problem, problem->inputs[roles.indices].axis[0],
 	           prefix > 0 ? own_pages(pool) + (prefix + axis[size] - 1) / axis[size] : pages, axis);
-	set_if_var(problem, cache->axis[0], pool, axis);
+	op_set_axis(problem, cache->axis[0], pool, axis);
 }
 
 static int sizes(const struct op_problem *problem, int variant, enum op_size size, int64_t *axis, int room)

@@ -114,22 +114,9 @@ static int match(const struct op_problem *problem, struct err *why)
 	return 0;
 }
 
-/* Sets the last leading var axis to `rows` and each other leading var axis to 2. */
 static void set_axes(const struct op_problem *problem, int64_t rows, int64_t *axis)
 {
-	const struct op_arg *x = &problem->inputs[quantize_roles_of(problem).x];
-	int rest = -1;
-
-	for (int a = 0; a < problem->axis_count; a++)
-		axis[a] = problem->axes[a].var ? 1 : problem->axes[a].value;
-	for (int d = 0; d + 1 < x->rank; d++)
-		if (problem->axes[x->axis[d]].var) {
-			if (rest >= 0)
-				axis[rest] = 2;
-			rest = x->axis[d];
-		}
-	if (rest >= 0)
-		axis[rest] = rows;
+	rows_set(problem, &problem->inputs[quantize_roles_of(problem).x], rows, 2, axis);
 }
 
 /* Returns cases with one row, with whole blocks of rows, and with one row more than whole blocks. */
@@ -170,13 +157,9 @@ static bool range(const struct op_problem *problem, int variant, int input, stru
 static int64_t reach(const struct op_problem *problem, int variant, int axis)
 {
 	const struct op_arg *x = &problem->inputs[quantize_roles_of(problem).x];
-	int rest = -1;
 
 	(void)variant;
-	for (int d = 0; d + 1 < x->rank; d++)
-		if (problem->axes[x->axis[d]].var)
-			rest = x->axis[d];
-	return axis != rest ? 1 : quantize_extent_of(problem).columns <= 8192 ? 301 : 33;
+	return axis != rows_axis(problem, x) ? 1 : quantize_extent_of(problem).columns <= 8192 ? 301 : 33;
 }
 
 static int constants(const struct op_problem *problem, int variant, struct op_constant *out)

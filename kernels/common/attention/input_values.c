@@ -664,8 +664,7 @@ static void set_totals(const struct op_problem *problem, const struct attention_
 {
 	int64_t batch = totals->batch, entries = totals->entries;
 
-	for (int a = 0; a < problem->axis_count; a++)
-		row[a] = problem->axes[a].var ? batch : problem->axes[a].value;
+	op_start_axes(problem, batch, row);
 	set_axis(problem, row, roles->query[0], 0, roles->qo_indptr >= 0 ? totals->queries : batch);
 	set_axis(problem, row, roles->kv_indptr, 0, batch + 1);
 	set_axis(problem, row, roles->qo_indptr, 0, batch + 1);
@@ -839,8 +838,7 @@ static bool sparse_edge_axes(const struct op_problem *problem, const struct atte
 {
 	const struct op_arg *query = &problem->inputs[roles->query[0]], *key = &problem->inputs[roles->key[0]];
 
-	for (int a = 0; a < problem->axis_count; a++)
-		axis[a] = problem->axes[a].var ? 1 : problem->axes[a].value;
+	op_start_axes(problem, 1, axis);
 	if (edge == EDGE_BLIND_QUERIES || !problem->axes[query->axis[0]].var)
 		return false;
 	set_axis(problem, axis, roles->query[0], 0, edge == EDGE_NO_QUERIES ? 0 : 1);
