@@ -148,10 +148,7 @@ static int64_t reach(const struct op_problem *problem, int variant, int axis)
 static int constants(const struct op_problem *problem, int variant, struct op_constant *out)
 {
 	(void)variant;
-	if (layernorm_roles_of(problem).eps >= 0)
-		return 0;
-	out[0] = epsilon_constant(problem, "layer_norm_eps");
-	return 1;
+	return epsilon_constants(problem, layernorm_roles_of(problem).eps, "layer_norm_eps", out);
 }
 
 static struct rule rule(const struct op_case *c, int output)
@@ -166,15 +163,6 @@ static struct rule rule(const struct op_case *c, int output)
 	default:
 		return (struct rule){far ? 2e-4 : 5e-5, 1e-5, 1};
 	}
-}
-
-/* An epsilon argument has a value that no reference has hard-coded. Libraries differ in the meaning of None, so no case
- * omits the argument. */
-static double scalar(const struct op_case *c, int input)
-{
-	if (c->absent >> input & 1)
-		return (double)NAN;
-	return c->contents == CONTENTS_FIRST ? 4e-6 : 3e-5;
 }
 
 static int fill(const struct op_case *c, int input, struct tensor *out, struct err *err)
@@ -257,13 +245,6 @@ static void probe_axes(const struct op_problem *problem, int variant, int64_t *a
 	set_axes(problem, PROBE_ROWS, 512, axis);
 }
 
-static int by_value(const void *a, const void *b)
-{
-	double x = *(const double *)a, y = *(const double *)b;
-
-	return (x > y) - (x < y);
-}
-
 /* Estimates epsilon from every element of the output: ((x - mean) w / y)^2 - variance. Returns the number of finite
  * estimates, and stores the largest variance of a row in `largest`. */
 static int64_t estimate(const struct op_case *c, const struct tensor *in, const struct tensor *y, double *estimates,
@@ -298,30 +279,12 @@ static int64_t estimate(const struct op_case *c, const struct tensor *in, const 
 static int probe(const struct op_case *c, const struct tensor *in, const struct tensor *out, struct op_constant *found,
                  struct err *err)
 {
-	double *estimates = take(out[0].elements, sizeof *estimates), variance, median = 0;
-	int64_t count = estimate(c, in, &out[0], estimates, &variance), near = 0;
+	double *estimates = take(out[0].elements, sizeof *estimates), variance;
+	int64_t count = estimate(c, in, &out[0], estimates, &variance);
+	int status = epsilon_settle(estimates, count, out[0].elements, variance, &found[0].value, err);
 
-	qsort(estimates, (size_t)count, sizeof *estimates, by_value);
-	if (count > 0)
-		median = estimates[count / 2];
-	for (int64_t i = 0; i < count; i++)
-		near += fabs(estimates[i] - median) <= 0.05 * (fabs(median) + variance);
 	free(estimates);
-	if (near * 10 < out[0].elements * 9)
-		return err_set(
-		    err,
-		    "the reference's epsilon cannot be determined: for tiny inputs, no single epsilon gives "
-		    "the output of the reference");
-	bool none = fabs(median) <= 0.05 * variance;
-
-	found[0].value = none ? 0 : epsilon_round(median);
-	if (!none && found[0].value == 0)
-		return err_set(
-		    err,
-		    "the reference's epsilon is about %.3g, which is not a round number; name it in the description "
-		    "(\"Epsilon is fixed at 1e-5.\")",
-		    median);
-	return 0;
+	return status;
 }
 
 /* The cases that --edge adds. */
@@ -361,7 +324,7 @@ const struct op layernorm_op = {
     .edge_axes = edge_axes,
     .constants = constants,
     .rule = rule,
-    .scalar = scalar,
+    .scalar = epsilon_scalar,
     .range = range,
     .reach = reach,
     .fill = fill,

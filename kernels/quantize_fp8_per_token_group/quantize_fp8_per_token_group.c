@@ -165,10 +165,7 @@ static int64_t reach(const struct op_problem *problem, int variant, int axis)
 static int constants(const struct op_problem *problem, int variant, struct op_constant *out)
 {
 	(void)variant;
-	if (quantize_roles_of(problem).eps >= 0)
-		return 0;
-	out[0] = epsilon_constant(problem, "");
-	return 1;
+	return epsilon_constants(problem, quantize_roles_of(problem).eps, "", out);
 }
 
 static struct rule rule(const struct op_case *c, int output)
@@ -354,23 +351,15 @@ static void probe_axes(const struct op_problem *problem, int variant, int64_t *a
 	set_axes(problem, PROBE_ROWS, axis);
 }
 
-static int by_value(const void *a, const void *b)
-{
-	double x = *(const double *)a, y = *(const double *)b;
-
-	return (x > y) - (x < y);
-}
-
 /* Returns the floor that follows from the scales of groups of zeros, or 0 if no floor follows from them. */
 static double floor_of_zeros(const struct tensor *s)
 {
-	double *shown = take(s->elements, sizeof *shown), middle = 0;
+	double *shown = take(s->elements, sizeof *shown), middle;
 	int64_t count = 0;
 
 	for (int64_t g = 0; g < s->elements; g += 2)
 		shown[count++] = dtype_load(s->data, s->dtype, g) * LARGEST;
-	qsort(shown, (size_t)count, sizeof *shown, by_value);
-	middle = count > 0 ? shown[count / 2] : 0;
+	middle = epsilon_median(shown, count);
 	free(shown);
 	return isfinite(middle) && middle > 0 ? middle : 0;
 }

@@ -183,15 +183,6 @@ struct rule rms_rule(const struct op_case *c, int output)
 	}
 }
 
-/* An epsilon argument gets a value that no reference has hard-coded. If the case omits the epsilon, returns NaN,
- * because the default epsilon differs between libraries. */
-double rms_scalar(const struct op_case *c, int input)
-{
-	if (c->absent >> input & 1)
-		return (double)NAN;
-	return c->contents == CONTENTS_FIRST ? 4e-6 : 3e-5;
-}
-
 int rms_find_parts(const struct op_case *c, const struct tensor *in, struct tensor *out, struct rms_parts *parts,
 		   struct err *err)
 {

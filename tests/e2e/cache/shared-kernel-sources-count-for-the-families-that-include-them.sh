@@ -46,8 +46,8 @@ expect_changed 'mla_paged ' '' own cuda
 # Several families use this code to check a definition's shapes.
 printf '\n' >>kernels/core/shape_match.c
 digests fit
-asking="delta_rule dsa_paged gated_delta_rule gdn gla gqa_paged gqa_ragged kda mamba_ssu mla_paged mla_ragged moe \
-quantize_fp8_per_token_group simple_gla "
+asking="activation cascade delta_rule dsa_paged gated_delta_rule gdn gemm gemma_rmsnorm gla gqa_paged gqa_ragged kda \
+layernorm mamba_ssu mla_paged mla_ragged moe page quantize_fp8_per_token_group rmsnorm rope simple_gla softmax "
 expect_changed "$asking" "$asking" cuda fit
 
 # The two norms share all code except their weights. Source files that only GPU kernels include do not affect the digest
@@ -61,8 +61,9 @@ digests norm_cuda
 expect_changed "$norms" '' norm norm_cuda
 printf '\n' >>kernels/core/elements_cuda.h
 digests elements
-expect_changed "activation cascade dsa_paged gdn gemm gemma_rmsnorm gqa_paged gqa_ragged layernorm mamba_ssu mla_paged \
-mla_ragged page quantize_fp8_per_token_group rmsnorm rope softmax " '' norm_cuda elements
+expect_changed "activation cascade delta_rule dsa_paged gated_delta_rule gdn gemm gemma_rmsnorm gla gqa_paged \
+gqa_ragged kda layernorm mamba_ssu mla_paged mla_ragged page quantize_fp8_per_token_group rmsnorm rope simple_gla \
+softmax " '' norm_cuda elements
 
 # Each .c file in a family's folder may affect the family's inputs and checks, so the verdicts of every ground truth
 # depend on it.
