@@ -228,12 +228,12 @@ int epsilon_settle(double *estimates, int64_t count, int64_t elements, double sp
 	for (int64_t i = 0; i < count; i++)
 		near += fabs(estimates[i] - median) <= 0.05 * (fabs(median) + spread);
 	if (near * 10 < elements * 9)
-		return err_set(err, "the reference's epsilon cannot be determined: for tiny inputs, no single epsilon gives "
-				    "the output of the reference");
+		return err_set(err, "the reference's epsilon cannot be determined: no single epsilon explains the reference's "
+				    "outputs for tiny inputs");
 	*eps = none ? 0 : epsilon_round(median);
 	if (*eps == 0 && !none)
-		return err_set(err, "the reference's epsilon is about %.3g, which is not a round number; name it in the "
-				    "description (\"Epsilon is fixed at 1e-6.\")",
+		return err_set(err, "the reference's epsilon is about %.3g, which is not a round number; state its "
+				    "exact value in the description, as in \"Epsilon is fixed at 1e-6.\"",
 			       median);
 	return 0;
 }

@@ -326,12 +326,7 @@ static int64_t *table_of(const struct op_case *c, const struct indexer_roles *ro
 	int64_t *table = take(e.batch * e.most_pages, sizeof *table);
 	int64_t *order = take(e.pages, sizeof *order), use = pages_in_use(&e);
 
-	for (int64_t i = 0; i < e.pages; i++) {
-		int64_t j = philox_bits(key, i) % (i + 1);
-
-		order[i] = order[j];
-		order[j] = i;
-	}
+	philox_shuffle(key, e.pages, order);
 	for (int64_t b = 0; b < e.batch && e.pages > 0; b++) {
 		int64_t pages = (length_of(c, &e, key, b) + e.page_size - 1) / e.page_size;
 		int64_t start = philox_bits(key, e.pages + b) % use;

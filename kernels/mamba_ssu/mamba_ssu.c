@@ -344,12 +344,7 @@ static void fill_indices(const struct op_case *c, const struct ssu_roles *roles,
 	int64_t slots = ssu_extent_of(c, roles).slots, *order = take(slots, sizeof *order), next = 0;
 	int64_t pad = ssu_pad(c, roles);
 
-	for (int64_t i = 0; i < slots; i++) {
-		int64_t j = philox_bits(key, i) % (i + 1);
-
-		order[i] = order[j];
-		order[j] = i;
-	}
+	philox_shuffle(key, slots, order);
 	for (int64_t b = 0; b < out->elements; b++) {
 		next += next < slots && order[next] == pad;
 		bool padding = b % 8 == 3 || next == slots || c->edge == EDGE_ALL_PADDING;

@@ -3,7 +3,8 @@
 #include "base/err.h"
 #include "kernels/core/shape_match.h"
 
-/* Decides which of two tensors has the keys: the first one, unless its name starts with v and the other name with k. */
+/* Decides which of two tensors has the keys: the second if its name starts with k and the other name with v, else the
+ * first. */
 static void order_keys(const struct op_problem *problem, struct attention_roles *roles)
 {
 	int key = roles->key[0];
