@@ -25,13 +25,6 @@ static __device__ __forceinline__ float load_weight(const struct tensor &tensor,
 	return load(tensor, tensor.rank == by_element ? row * dim + i : row);
 }
 
-static __device__ __forceinline__ float add_lanes(float value)
-{
-	for (int other = LANES / 2; other > 0; other /= 2)
-		value += __shfl_xor_sync(0xffffffffu, value, other);
-	return value;
-}
-
 static __device__ __forceinline__ float step_size(const struct layer &layer, int64_t n, int64_t h, int64_t i)
 {
 	const struct ssu_extent &e = layer.e;
