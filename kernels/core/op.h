@@ -311,6 +311,12 @@ int op_input_index(const struct op_problem *problem, const char *name);
 /* An op.in_place for families whose in-place form gives the output the name of the input that it replaces. */
 struct op_in_place op_in_place_namesake(const struct op_case *c, int input);
 
+/* An op.in_place for an input whose new content is an output. The operation may write the output over the input if they
+ * have the same name, or if the description of either says "in place"; otherwise, the input must stay unchanged. If the
+ * description of the definition says "in place", the operation must write. The description of a tensor does not
+ * suffice for that, because published definitions describe the kernel there, while their references update a copy. */
+struct op_in_place op_in_place_as_said(const struct op_case *c, int input, int output);
+
 /* Switches the case `c` to the first or second set of input values; `seed` is the seed of the first set. */
 static inline void op_case_set_contents(struct op_case *c, uint64_t seed, enum op_contents contents)
 {

@@ -9,9 +9,9 @@
  * changes. The state output contains all slots, most of which are unchanged. dt, A, D and dt_bias may have one value
  * per head.
  *
- * The reference may write to the input state, because the operation updates it in place. The state that the reference
- * returns is compared. If the state is no output and its description says that it is updated in place, the reference
- * must write to it (SSU_IN_PLACE).
+ * The reference may write to the input state if the definition says so (op_in_place_as_said). The state that the
+ * reference returns is compared. If the state is no output, the reference may write to it, and must write to it if its
+ * description says that it is updated in place (SSU_IN_PLACE).
  *
  * Tolerances. A float32 sum of S products of magnitude 1 is off by 1e-6. Where dt is 96, the products have a magnitude
  * of a hundred, and their sum is off by 1e-4. The gate multiplies y by at most 16. The atol of y is 2^-12 sqrt(S), a
@@ -287,11 +287,13 @@ static struct rule rule(const struct op_case *c, int output)
 	return (struct rule){0x1p-12 * size * sqrt((double)ssu_extent_of(c, &roles).states), place, 1};
 }
 
-/* The reference may update the states in place, and some definitions have no state output. */
+/* Some definitions have no state output. */
 static struct op_in_place in_place(const struct op_case *c, int input)
 {
 	struct ssu_roles roles = ssu_roles_of(c->problem);
 
+	if (input == roles.state && roles.new_state >= 0)
+		return op_in_place_as_said(c, input, roles.new_state);
 	return (struct op_in_place){input == roles.state ? ssu_states_place(c->problem, &roles) : OP_KEPT,
 	                            (c->variant & SSU_IN_PLACE) == 0};
 }

@@ -7,8 +7,8 @@
  * cache [pages, 2, …]. In multi-head latent attention the tensors are ckv and kpe [tokens, width] with caches [pages,
  * page size, width]. The tables are int32 or int64: batch_indices and positions [tokens], kv_indptr [sequences + 1],
  * kv_indices, and kv_last_page_len [sequences] (which is not needed). The outputs are the caches; the reference may
- * write to the cache inputs. FlashInfer calls these operations page.append_paged_kv_cache and
- * append_paged_mla_kv_cache.
+ * write to the cache inputs if the definition says so (op_in_place_as_said). FlashInfer calls these operations
+ * page.append_paged_kv_cache and append_paged_mla_kv_cache.
  *
  * Tolerance: zero. Every element of the caches must equal the ground truth, even in slots to which no token is
  * appended.
@@ -247,14 +247,14 @@ static struct rule rule(const struct op_case *c, int output)
 	return (struct rule){0, 0, 1};
 }
 
-/* The reference may append to the caches in place. */
+/* The reference may append to the caches in place if the definition says so. */
 static struct op_in_place in_place(const struct op_case *c, int input)
 {
 	struct page_roles roles = page_roles_of(c->problem);
 
 	for (int j = 0; j < roles.caches; j++)
 		if (input == roles.cache[j])
-			return (struct op_in_place){roles.output[j], true};
+			return op_in_place_as_said(c, input, roles.output[j]);
 	return (struct op_in_place){OP_KEPT, true};
 }
 

@@ -3,6 +3,8 @@
 #include <math.h>
 #include <stdio.h>
 
+#include "kernels/core/dtype_convert.h"
+
 enum { BY = 3, TALLIES = DRAW_SHAPES * BY * DRAWS_WAYS, SPLITS = (1 << DRAWS_BUCKETS) / 2, STEPS = 32 };
 enum { HALVES_FROM = 4 }; /* DRAW_LIKELY_HALF and similar suspects need more kept tokens than this */
 enum { QUESTIONS = 2 * (TALLIES + DRAWS_GRIDS) * (SPLITS - 1) };
@@ -172,6 +174,30 @@ static void ask_half(struct draw *draw, enum draw_suspect who, int64_t count, bo
 		ask(draw, who + (DRAW_LIKELY_HALF_OF_MANY - DRAW_LIKELY_HALF), drawn, share);
 }
 
+static double rounded(enum dtype dtype, double value)
+{
+	uint16_t bits;
+
+	dtype_store(&bits, dtype, 0, value);
+	return dtype_load(&bits, dtype, 0);
+}
+
+/* Adds the suspicions of two samplers that round the sums of the kept probabilities: `who` to float16, and the suspect
+ * after it to bfloat16. Such a sampler draws a token with the difference of two rounded sums. `before` is the sum of the
+ * tokens before the drawn token, whose own probability is `value`. */
+static void suspect_sums(struct draw *draw, enum draw_suspect who, const struct filter_kept *kept, double before,
+                         double value)
+{
+	static const enum dtype dtypes[] = {DTYPE_FLOAT16, DTYPE_BFLOAT16};
+
+	for (int i = 0; i < 2; i++) {
+		double suspect = rounded(dtypes[i], (before + value) / kept->mass) - rounded(dtypes[i], before / kept->mass);
+
+		/* assumes, as suspicion_of does, that a suspect draws correctly in 1 % of its draws */
+		draw->suspicion[(int)who + i] = log(0.99 * suspect / (value / kept->mass) + 0.01);
+	}
+}
+
 /* Adds the suspicions of samplers that never draw certain ranks. The kept tokens, at least two, are sorted. */
 static void suspect_ranks(struct draw *draw, const struct filter *filter, const struct filter_kept *kept, int64_t token)
 {
@@ -186,6 +212,9 @@ static void suspect_ranks(struct draw *draw, const struct filter *filter, const 
 		ask(draw, DRAW_LIKELIEST, rank >= DRAW_LIKELIEST_TOKENS,
 		    1 - filter->before[DRAW_LIKELIEST_TOKENS] / kept->mass);
 	}
+	while (rank < last && filter->order[rank] != token)
+		rank++;
+	suspect_sums(draw, DRAW_SORTED_HALF_SUMS, kept, filter->before[rank], filter->value[token]);
 	if (kept->count > 2)
 		ask(draw, DRAW_NO_LAST_OF_MANY, filter->order[last] == token,
 		    filter->value[filter->order[last]] / kept->mass);
@@ -194,7 +223,7 @@ static void suspect_ranks(struct draw *draw, const struct filter *filter, const 
 /* Adds the suspicions of samplers that never draw certain positions. */
 static void suspect_places(struct draw *draw, const struct filter *filter, const struct filter_kept *kept, int64_t token)
 {
-	double first = 0, last = 0, below_half = 0, through_half = 0, lower = 0, sum = 0;
+	double first = 0, last = 0, below_half = 0, through_half = 0, lower = 0, sum = 0, before = 0;
 	int64_t half = kept->count / 2, seen = 0, at = 0;
 
 	for (int64_t v = 0; v < filter->vocab; v++) {
@@ -204,6 +233,7 @@ static void suspect_places(struct draw *draw, const struct filter *filter, const
 			continue;
 		first = seen == 0 ? value : first;
 		last = value;
+		before = v == token ? sum : before;
 		sum += value;
 		at = v == token ? seen : at;
 		seen++;
@@ -215,6 +245,7 @@ static void suspect_places(struct draw *draw, const struct filter *filter, const
 	ask_half(draw, DRAW_SECOND_HALF, kept->count, at < half, below_half / kept->mass);
 	ask(draw, DRAW_NO_FIRST_PLACE, at == 0, first / kept->mass);
 	ask(draw, DRAW_NO_LAST_PLACE, at == seen - 1, last / kept->mass);
+	suspect_sums(draw, DRAW_HALF_SUMS, kept, before, filter->value[token]);
 	if (lower > 0 && lower < sum) {
 		ask(draw, DRAW_LOWER_TOKENS, token >= filter->vocab / 2, 1 - lower / kept->mass);
 		ask(draw, DRAW_UPPER_TOKENS, token < filter->vocab / 2, lower / kept->mass);
@@ -423,6 +454,12 @@ double draws_suspect(const double suspicion[DRAW_SUSPECTS], struct err *why)
 	    [DRAW_UPPER_TOKENS] = "draws, if the second half of the vocabulary contains a kept token, only tokens of "
 				  "this half",
 	    [DRAW_LIKELIEST] = "draws only from the 1024 most likely tokens of a row",
+	    [DRAW_HALF_SUMS] = "looks up random numbers in sums of probabilities that are rounded to float16",
+	    [DRAW_BFLOAT_SUMS] = "looks up random numbers in sums of probabilities that are rounded to bfloat16",
+	    [DRAW_SORTED_HALF_SUMS] = "looks up random numbers in sums of probabilities (most likely tokens first) that "
+				      "are rounded to float16",
+	    [DRAW_SORTED_BFLOAT_SUMS] = "looks up random numbers in sums of probabilities (most likely tokens first) "
+					"that are rounded to bfloat16",
 	};
 	int worst = 0;
 

@@ -1,5 +1,5 @@
 # Made by `reftest generate`, which leaves this file alone once it has been edited.
-# reftest-body: a150f4a404b3db6c791ee5dd3476d234
+# reftest-body: a4fab66ec68ae4b85c3ec0c612ee6682
 """Tests of definitions/mamba_ssu. conftest.py says how they run."""
 
 import pytest
@@ -196,9 +196,7 @@ class TestMambaSsuDecodeH32D64S128Ng2:
     )
     CONSTANTS = conftest.constants()
     PROBE = None
-    LEAVES = conftest.constants(
-        state="new_state",
-    )
+    LEAVES = conftest.constants()
     SIZES = (
         conftest.size("small", batch_size=1, state_cache_size=3),
         conftest.size("small", batch_size=5, state_cache_size=8),

@@ -313,17 +313,6 @@ static uint32_t mount_own(uint32_t held, const char *folder)
 	return layers;
 }
 
-/* The layers to try. On a GPU the namespaces and the filter of system calls are left out, and are then reported as
- * missing: they have not yet run with NVIDIA's driver. CUDA failed (error 304) where it could not name its threads in
- * /proc, and memory is shared with judges by CUDA IPC, which may need one PID namespace. */
-static uint32_t layers_to_try(bool gpu)
-{
-	const uint32_t on_gpu = SANDBOX_NO_CAPABILITIES | SANDBOX_LANDLOCK_FILES | SANDBOX_LANDLOCK_NETWORK |
-				SANDBOX_LANDLOCK_SCOPE | SANDBOX_PROCESS_LIMIT | SANDBOX_FILE_LIMIT;
-
-	return gpu ? on_gpu : SANDBOX_ALL;
-}
-
 SHOWN uint32_t sandbox_enter(struct sandbox *sandbox, const char *folder)
 {
 	const uint32_t namespaces =
@@ -343,7 +332,7 @@ SHOWN uint32_t sandbox_enter(struct sandbox *sandbox, const char *folder)
 	bool whole = (held & SANDBOX_MOUNT) != 0 && (held & SANDBOX_PROC) != 0;
 
 	held |= landlock_apply(whole, &sandbox->readable, &sandbox->devices, (held & SANDBOX_TMP) != 0 ? sandbox->folder : folder);
-	return (layers_to_try(sandbox->gpu) & SANDBOX_SECCOMP) != 0 ? held | seccomp_apply(sandbox->gpu) : held;
+	return held | seccomp_apply(sandbox->gpu);
 }
 
 /* ---- trials ---- */
@@ -406,7 +395,7 @@ static uint32_t try_in_child(const struct sandbox *sandbox, uint32_t wanted)
 /* Finds the layers that this machine grants: tries all of them, and again without those that failed. */
 static uint32_t find_layers(const struct sandbox *sandbox)
 {
-	uint32_t wanted = layers_to_try(sandbox->gpu), answer;
+	uint32_t wanted = SANDBOX_ALL, answer;
 
 	for (int i = 0; i < TRIALS_MAX; i++) {
 		answer = try_in_child(sandbox, wanted);
