@@ -26,14 +26,11 @@
 
 #include "kernels/core/input_check.h"
 #include "kernels/core/row_counts.h"
+#include "kernels/core/shape_match.h"
 #include "kernels/core/simd.h"
+#include "kernels/core/take.h"
 
 enum { PARALLEL_FROM = 1 << 20 }; /* from this number of elements on, several threads are faster than one */
-
-static bool known_dtype(enum dtype dtype)
-{
-	return dtype == DTYPE_FLOAT32 || dtype == DTYPE_FLOAT16 || dtype == DTYPE_BFLOAT16;
-}
 
 /* Returns the activation that `word` names, or -1 if it names none. */
 static int kind_in(const char *word)
@@ -91,7 +88,7 @@ static int match(const struct op_problem *problem, struct err *why)
 		               "the last axis of input '%s' is '%s' and the last axis of output '%s' is '%s'; both "
 			       "must be const, and the input's axis must be twice as long as the output's",
 		               x->name, wide->name, y->name, narrow->name);
-	if (!known_dtype(x->dtype) || !known_dtype(y->dtype))
+	if (!match_is_float(x) || !match_is_float(y))
 		return err_set(why, "the input is %s and the output is %s; each must be float32, float16 or "
 				    "bfloat16", dtype_name(x->dtype),
 		               dtype_name(y->dtype));
@@ -109,17 +106,8 @@ static int sizes(const struct op_problem *problem, int variant, enum op_size siz
 	int count = 0;
 
 	(void)variant;
-	for (int i = 0; i < 2 && rows[size][i] > 0 && count < room; i++) {
-		int64_t *row = axis + (int64_t)count++ * problem->axis_count;
-
-		for (int a = 0; a < problem->axis_count; a++)
-			row[a] = problem->axes[a].var ? 1 : problem->axes[a].value;
-		for (int d = x->rank - 2; d >= 0; d--)
-			if (problem->axes[x->axis[d]].var) {
-				row[x->axis[d]] = rows[size][i];
-				break;
-			}
-	}
+	for (int i = 0; i < 2 && rows[size][i] > 0 && count < room; i++)
+		rows_set(problem, x, rows[size][i], 1, axis + (int64_t)count++ * problem->axis_count);
 	return count;
 }
 
@@ -177,10 +165,7 @@ static int64_t reach(const struct op_problem *problem, int variant, int axis)
 	int64_t columns = problem->axes[x->axis[x->rank - 1]].value;
 
 	(void)variant;
-	for (int d = x->rank - 2; d >= 0; d--)
-		if (problem->axes[x->axis[d]].var)
-			return axis != x->axis[d] ? 1 : columns <= 9000 ? 301 : columns <= 48000 ? 65 : 33;
-	return 1;
+	return axis != rows_axis(problem, x) ? 1 : columns <= 9000 ? 301 : columns <= 48000 ? 65 : 33;
 }
 
 WIDE static void make_row(const void *recipe, int64_t row, int64_t column, int64_t count, const uint32_t *random,
@@ -233,10 +218,8 @@ static int oracle(const struct op_case *c, const struct tensor *in, struct tenso
 	(void)err;
 #pragma omp parallel if (out[0].elements >= PARALLEL_FROM)
 	{
-		double *row = calloc((size_t)half * 2 + 1, sizeof *row);
+		double *row = take(2 * half, sizeof *row);
 
-		if (row == NULL)
-			die_no_memory();
 #pragma omp for
 		for (int64_t r = 0; r < rows; r++) {
 			dtype_load_run(in[0].data, in[0].dtype, r * 2 * half, 2 * half, row);

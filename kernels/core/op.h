@@ -337,6 +337,20 @@ static inline int op_own_place(const struct op_problem *problem, int input)
 	return problem->output_count + input;
 }
 
+/* Returns the tensor of a role, whose index is `index`; if the problem has no such tensor (-1), returns one without
+ * data. */
+static inline struct tensor op_tensor(const struct tensor *tensors, int index)
+{
+	static const struct tensor none = {NULL, DTYPE_FLOAT32, 0, {0}, 0};
+
+	return index < 0 ? none : tensors[index];
+}
+
+/* For op.sizes. op_start_axes sets every const axis to its length and every var axis to `value`. op_set_axis sets an
+ * axis to `value` if it is var. */
+void op_start_axes(const struct op_problem *problem, int64_t value, int64_t *axis);
+void op_set_axis(const struct op_problem *problem, int at, int64_t value, int64_t *axis);
+
 /* For op.edge_axes: writes the axes of the first case of the family's small preset (`sizes`), but one axis gets the
  * length `rows`. This is the first var axis of the first output that is not the output's last axis. Returns false if
  * there is no such axis. */

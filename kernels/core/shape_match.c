@@ -32,6 +32,16 @@ bool match_same_axes(const struct op_problem *problem, const struct op_arg *a, i
 	return true;
 }
 
+bool match_same_shape(const struct op_arg *a, const struct op_arg *b)
+{
+	if (a->rank != b->rank)
+		return false;
+	for (int d = 0; d < a->rank; d++)
+		if (a->axis[d] != b->axis[d])
+			return false;
+	return true;
+}
+
 int64_t match_fixed_length(const struct op_problem *problem, const struct op_arg *arg, int dimension)
 {
 	const struct op_axis *axis = &problem->axes[arg->axis[dimension]];

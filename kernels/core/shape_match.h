@@ -27,6 +27,9 @@ bool match_same_axis(const struct op_problem *problem, int a, int b);
 bool match_same_axes(const struct op_problem *problem, const struct op_arg *a, int from, const struct op_arg *b,
                      int b_from, int count);
 
+/* Returns true if both have the same axes in the same order. */
+bool match_same_shape(const struct op_arg *a, const struct op_arg *b);
+
 /* Returns the length of a tensor's dimension, or 0 if its axis is var. */
 int64_t match_fixed_length(const struct op_problem *problem, const struct op_arg *arg, int dimension);
 

@@ -9,17 +9,9 @@
 #include "kernels/common/attention/attention.h"
 #include "kernels/core/input_check.h"
 #include "kernels/core/simd.h"
+#include "kernels/core/take.h"
 
 enum { PARALLEL_FROM = 64 }; /* from this number of keys on, several threads are faster than one */
-
-static void *take(int64_t count, size_t size)
-{
-	void *memory = calloc((size_t)count + 1, size);
-
-	if (memory == NULL)
-		die_no_memory();
-	return memory;
-}
 
 int indexer_check(const struct op_case *c, const struct tensor *in, struct err *err)
 {

@@ -62,19 +62,16 @@ static void set_axes(const struct op_problem *problem, const struct moe_roles *r
 {
 	const struct op_arg *w2 = &problem->inputs[roles->weights2];
 
-	for (int i = 0; i < problem->axis_count; i++)
-		axis[i] = if_var(problem, i, 1);
-	axis[w2->axis[0]] = if_var(problem, w2->axis[0], 16);
-	axis[w2->axis[1]] = if_var(problem, w2->axis[1], 256);
-	axis[w2->axis[2]] = if_var(problem, w2->axis[2], 128);
-	axis[problem->inputs[roles->weights1].axis[1]] =
-	    if_var(problem, problem->inputs[roles->weights1].axis[1], 2 * axis[w2->axis[2]]);
+	op_start_axes(problem, 1, axis);
+	op_set_axis(problem, w2->axis[0], 16, axis);
+	op_set_axis(problem, w2->axis[1], 256, axis);
+	op_set_axis(problem, w2->axis[2], 128, axis);
+	op_set_axis(problem, problem->inputs[roles->weights1].axis[1], 2 * axis[w2->axis[2]], axis);
 	if (roles->logits >= 0)
-		axis[problem->inputs[roles->logits].axis[1]] =
-		    if_var(problem, problem->inputs[roles->logits].axis[1], axis[w2->axis[0]]);
+		op_set_axis(problem, problem->inputs[roles->logits].axis[1], axis[w2->axis[0]], axis);
 	if (roles->ids >= 0)
-		axis[problem->inputs[roles->ids].axis[1]] = if_var(problem, problem->inputs[roles->ids].axis[1], 4);
-	axis[problem->outputs[0].axis[0]] = if_var(problem, problem->outputs[0].axis[0], tokens);
+		op_set_axis(problem, problem->inputs[roles->ids].axis[1], 4, axis);
+	op_set_axis(problem, problem->outputs[0].axis[0], tokens, axis);
 }
 
 /* Checks that the numbers of a routing are consistent, if all of them are known. */

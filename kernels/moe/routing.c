@@ -12,6 +12,7 @@
 #include "kernels/core/dtype_convert.h"
 #include "kernels/core/published_models.h"
 #include "kernels/core/shape_match.h"
+#include "kernels/core/take.h"
 
 /* --- the method --------------------------------------------------------------------------------------------------- */
 
@@ -301,9 +302,7 @@ void routing_pick(const struct moe_roles *roles, const struct routing *r, const 
 		take_given(roles, in, token * r->picks + k, &expert[k], &weight[k]);
 	if (r->method == MOE_GIVEN)
 		return;
-	score = malloc((size_t)r->experts * 2 * sizeof *score);
-	if (score == NULL)
-		die_no_memory();
+	score = take(2 * r->experts, sizeof *score);
 	dtype_load_run(in[roles->logits].data, in[roles->logits].dtype, token * r->experts, r->experts, score);
 	for (int64_t e = 0; e < r->experts && r->method != MOE_RENORMALISE; e++)
 		score[e] = 1 / (1 + exp(-score[e]));

@@ -137,8 +137,7 @@ static int sizes(const struct op_problem *problem, int variant, enum op_size siz
 	for (int i = 0; i < 2 && count < room && rows[size][i] > 0 && !(fixed && i > 0); i++) {
 		int64_t *row = axis + (int64_t)count++ * problem->axis_count;
 
-		for (int a = 0; a < problem->axis_count; a++)
-			row[a] = problem->axes[a].var ? 1 : problem->axes[a].value;
+		op_start_axes(problem, 1, row);
 		if (!fixed)
 			row[probs->axis[0]] = rows[size][i];
 		if (problem->axes[probs->axis[1]].var)

@@ -45,6 +45,14 @@ extern "C" {
 /* Implements op.oracle. */
 int recurrence_oracle(const struct op_case *c, const struct tensor *in, struct tensor *out, struct err *err);
 
+/* The members of struct op that the families have in common. A file that uses this macro includes gradient_oracle.h and
+ * input_values.h, too. */
+#define RECURRENCE_MEMBERS                                                                                                \
+	.roles = recurrence_role_names, .bind = recurrence_bind, .modes = recurrence_mode_names,                          \
+	.sizes = recurrence_sizes, .edges = recurrence_edges, .edge_axes = recurrence_edge_axes, .rule = recurrence_rule, \
+	.scalar = recurrence_scalar, .range = recurrence_range, .reach = recurrence_reach, .fill = recurrence_fill,       \
+	.check = recurrence_check, .oracle = recurrence_oracle, .gradient = &recurrence_gradient
+
 #ifdef __cplusplus
 }
 #endif

@@ -55,7 +55,6 @@ int rms_sizes(const struct op_problem *problem, int variant, enum op_size size, 
 extern const struct op_edge rms_edges[];
 bool rms_edge_axes(const struct op_problem *problem, int variant, int edge, int64_t *axis);
 struct rule rms_rule(const struct op_case *c, int output);
-double rms_scalar(const struct op_case *c, int input);
 bool rms_range(const struct op_problem *problem, int offset, int input, struct op_range *out);
 int64_t rms_reach(const struct op_problem *problem, int variant, int axis);
 int rms_fill(const struct op_case *c, int offset, int input, struct tensor *out, struct err *err);

@@ -42,8 +42,8 @@ edit_of kernels/mla_paged/mla_paged.c 'mla_paged ' 'mla_paged '
 edit_of kernels/mla_paged/mla_paged.cu 'mla_paged ' ''
 
 # Several families use this code to check a definition's shapes.
-asking="delta_rule dsa_paged gated_delta_rule gdn gla gqa_paged gqa_ragged kda mamba_ssu mla_paged mla_ragged moe \
-quantize_fp8_per_token_group simple_gla "
+asking="activation cascade delta_rule dsa_paged gated_delta_rule gdn gemm gemma_rmsnorm gla gqa_paged gqa_ragged kda \
+layernorm mamba_ssu mla_paged mla_ragged moe page quantize_fp8_per_token_group rmsnorm rope simple_gla softmax "
 edit_of kernels/core/shape_match.c "$asking" "$asking"
 
 # The two norms share all code except their weights. Source files that only GPU kernels include do not affect the digest
@@ -51,8 +51,9 @@ edit_of kernels/core/shape_match.c "$asking" "$asking"
 norms='gemma_rmsnorm rmsnorm '
 edit_of kernels/common/norm/rms_input_values.h "$norms" "$norms"
 edit_of kernels/common/norm/rms.cu "$norms" ''
-edit_of kernels/core/elements_cuda.h "activation cascade dsa_paged gdn gemm gemma_rmsnorm gqa_paged gqa_ragged layernorm \
-mamba_ssu mla_paged mla_ragged page quantize_fp8_per_token_group rmsnorm rope softmax " ''
+edit_of kernels/core/elements_cuda.h "activation cascade delta_rule dsa_paged gated_delta_rule gdn gemm gemma_rmsnorm gla gqa_paged \
+gqa_ragged kda layernorm mamba_ssu mla_paged mla_ragged page quantize_fp8_per_token_group rmsnorm rope simple_gla \
+softmax " ''
 
 # Each .c file in a family's folder may affect the family's inputs and checks, so the verdicts of every ground truth
 # depend on it.
