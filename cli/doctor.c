@@ -486,7 +486,7 @@ const struct command command_doctor = {
     .description =
 	"Prints one line for each program, library and device that reftest uses: ok, missing (reftest cannot "
 	"verify anything) or without (reftest works without it). Below each missing item it prints the command "
-	"that installs or repairs the item. It exits with 3 if an item is missing, and changes nothing.",
+	"that installs or repairs the item. If an item is missing, it exits with 3. It changes nothing.",
     .operands = OPERANDS_NONE,
     .rows = rows,
     .row_count = ROWS,

@@ -59,7 +59,8 @@ static const struct option_row rows[] = {
     {"--cached-only", OPTION_FLAG, AT(cached_only), NULL, NULL, "run no case; exit with 3 if a verdict is missing"},
     {"--dry-run", OPTION_FLAG, AT(dry_run), NULL, NULL, "print the cases that would run and why, and change nothing"},
     {"--strict", OPTION_FLAG, AT(strict), NULL, NULL,
-     "count findings as failures; with --hook, also reject a commit that changes a definition that this machine " "cannot verify"},
+     "count findings as failures; with --hook, also reject a commit if this machine cannot verify a definition that "
+     "it changes"},
     ROW_SEED,
     {"--atol", OPTION_REAL, AT(atol), "X", NULL, "absolute tolerance of every output"},
     {"--rtol", OPTION_REAL, AT(rtol), "X", NULL, "relative tolerance of every output"},

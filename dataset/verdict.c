@@ -7,7 +7,6 @@
 #include <string.h>
 
 #include "base/json.h"
-#include "dataset/verdict_internal.h"
 
 /* Limits on lists. A verdict has a few ground truths for each of about 30 outputs at most. */
 enum { TEXT_BYTES = 16 << 20, OUTPUTS = 1024, CONSTANTS = 64, FINDINGS = 4096 };
@@ -567,21 +566,13 @@ static void read_metrics(struct reader *r, const cJSON *json, struct metrics *me
 	}
 }
 
-/* Reads one of the worst elements in the format of older versions, an object. */
-static void read_worst_object(struct reader *r, const cJSON *item, int64_t elements, struct worst *worst)
-{
-	worst->index = read_integer(r, item, "index", 0, elements - 1);
-	worst->reference = read_number(r, item, "reference");
-	worst->ground_truth = read_number(r, item, "ground_truth");
-	worst->diff = read_number(r, item, "diff");
-}
-
 static void read_worst_list(struct reader *r, const cJSON *item, int64_t elements, struct worst *worst)
 {
 	int count = cJSON_GetArraySize(item);
 	const cJSON *at = item->child;
 
-	if (count < 2 || count > 4 || !json_integer(at, &worst->index) || worst->index < 0 || worst->index >= elements) {
+	if (!cJSON_IsArray(item) || count < 2 || count > 4 || !json_integer(at, &worst->index) || worst->index < 0 ||
+	    worst->index >= elements) {
 		damaged(r, "worst", "a list of indices and values");
 		return;
 	}
@@ -600,7 +591,7 @@ static void read_worst(struct reader *r, const cJSON *json, int64_t elements, st
 	const cJSON *item = read_list(r, json, "worst", METRICS_WORST, &metrics->worst_count);
 
 	for (; item != NULL; item = item->next, worst++)
-		(cJSON_IsObject(item) ? read_worst_object : read_worst_list)(r, item, elements, worst);
+		read_worst_list(r, item, elements, worst);
 }
 
 static void read_output(struct reader *r, const cJSON *json, struct output_verdict *out)
@@ -656,14 +647,6 @@ static void read_findings(struct reader *r, const cJSON *json, struct verdict *o
 	}
 }
 
-/* Returns true if the number is present. In a verdict of an earlier version, the number may be missing or null. */
-static bool is_number_there(const cJSON *json, const char *key)
-{
-	const cJSON *item = json_member(json, key);
-
-	return item != NULL && !cJSON_IsNull(item);
-}
-
 /* Reads the ground truths that were tried. If builtin is the only ground truth, the verdict has no such list. */
 static void read_tried(struct reader *r, const cJSON *json, struct verdict *out)
 {
@@ -685,7 +668,7 @@ static void read_tried(struct reader *r, const cJSON *json, struct verdict *out)
 		tried->not_asked = json_member(item, "not_asked") != NULL && read_bool(r, item, "not_asked");
 		tried->seconds = read_number(r, item, "seconds");
 		tried->prepared = read_number(r, item, "prepared");
-		tried->margin = is_number_there(item, "margin") ? read_number(r, item, "margin") : NAN;
+		tried->margin = json_member(item, "margin") != NULL ? read_number(r, item, "margin") : NAN;
 	}
 }
 
@@ -722,13 +705,6 @@ const struct verdict *verdict_parse(const char *text, size_t length, struct aren
 		err_set(err, "not a verdict: it has %zu bytes, more than the limit of %d", length,
 		        TEXT_BYTES);
 		return NULL;
-	}
-	if (verdict_is_packed(text, length)) {
-		const struct verdict *unpacked = verdict_unpack(text, length, arena);
-
-		if (unpacked == NULL)
-			err_set(err, "not a verdict, or a damaged one: its parts are inconsistent");
-		return unpacked;
 	}
 	cJSON *json = json_parse(&json_text, err);
 

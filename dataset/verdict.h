@@ -156,9 +156,8 @@ const char *verdict_truth_version(const struct verdict *verdict, struct arena *a
  * without loss. */
 void verdict_write(const struct verdict *verdict, struct buf *out);
 
-/* Parses the JSON, or the packed form of older versions (dataset/verdict_packed.c). Returns NULL with a message if the
- * text is not a verdict. The text may come from a damaged file, so nothing in it is trusted. The verdict is allocated
- * in `arena`. */
+/* Parses the JSON. Returns NULL with a message if the text is not a verdict. The text may come from a damaged file, so
+ * nothing in it is trusted. The verdict is allocated in `arena`. */
 const struct verdict *verdict_parse(const char *text, size_t length, struct arena *arena, struct err *err);
 
 /* Returns the time in a verdict's text without parsing the rest, or 0 if the text has no time. */

@@ -106,8 +106,8 @@ struct result {
 	double started, seconds; /* the time at which the first case was submitted, and how long the cases ran */
 };
 
-/* Writes to the store that wait until the end of the run: the `latest` records of cached verdicts, and every write of
- * an urgent run. */
+/* Writes to the store that are delayed until the end of the run: the `latest` records of cached verdicts, and every
+ * write of an urgent run. */
 enum { LATER_MOST = 4096 };
 struct later {
 	struct store_put *puts; /* NULL: nothing is deferred */

@@ -5,6 +5,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "kernels/core/shape_match.h"
+
 #define OP(name, truth, inputs) extern const struct op name##_op;
 #include "ops.inc"
 #undef OP
@@ -105,6 +107,21 @@ int op_input_index(const struct op_problem *problem, const char *name)
 		if (strcmp(problem->inputs[i].name, name) == 0)
 			return i;
 	return -1;
+}
+
+static bool says_in_place(const char *description)
+{
+	return match_contains(description, "in place") || match_contains(description, "in-place");
+}
+
+struct op_in_place op_in_place_as_said(const struct op_case *c, int input, int output)
+{
+	const struct op_arg *from = &c->problem->inputs[input], *to = &c->problem->outputs[output];
+	bool must = says_in_place(c->problem->description);
+
+	if (must || says_in_place(from->description) || says_in_place(to->description) || strcmp(from->name, to->name) == 0)
+		return (struct op_in_place){output, !must};
+	return (struct op_in_place){OP_KEPT, true};
 }
 
 struct op_in_place op_in_place_namesake(const struct op_case *c, int input)

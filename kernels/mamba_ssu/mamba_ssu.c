@@ -4,14 +4,14 @@
  *   state <- state exp(A d) + d x B, for each of the S states n of element i
  *   y     = sum over n of state C + D x;  with z: times silu(z)
  *
- * Head h uses B and C of group h / (heads / groups). y is computed from the new state before that is rounded to its
- * dtype. A sequence whose slot is pad_slot_id (-1 if there is no such scalar) is padding: its output is 0, and no slot
- * changes. The state output contains all slots, most of which are unchanged. dt, A, D and dt_bias may have one value
- * per head.
+ * Head h uses B and C of group h / (heads / groups). y is computed from the new state before the state is rounded to
+ * its dtype. A sequence whose slot is pad_slot_id (-1 if there is no such scalar) is padding: its output is 0, and no
+ * slot changes. The state output contains all slots, most of which are unchanged. dt, A, D and dt_bias may have one
+ * value per head.
  *
- * The reference may write to the input state, because the operation updates it in place. The state that the reference
- * returns is compared. If the state is no output and its description says that it is updated in place, the reference
- * must write to it (SSU_IN_PLACE).
+ * The reference may write to the input state if the definition says so (op_in_place_as_said). The state that the
+ * reference returns is compared. If the state is no output, the reference may write to it, and must write to it if its
+ * description says that it is updated in place (SSU_IN_PLACE).
  *
  * Tolerances. A float32 sum of S products of magnitude 1 is off by 1e-6. Where dt is 96, the products have a magnitude
  * of a hundred, and their sum is off by 1e-4. The gate multiplies y by at most 16. The atol of y is 2^-12 sqrt(S), a
@@ -294,11 +294,13 @@ static struct rule rule(const struct op_case *c, int output)
 	return (struct rule){0x1p-12 * size * sqrt((double)ssu_extent_of(c, &roles).states), place, 1};
 }
 
-/* The reference may update the states in place, and some definitions have no state output. */
+/* Some definitions have no state output. */
 static struct op_in_place in_place(const struct op_case *c, int input)
 {
 	struct ssu_roles roles = ssu_roles_of(c->problem);
 
+	if (input == roles.state && roles.new_state >= 0)
+		return op_in_place_as_said(c, input, roles.new_state);
 	return (struct op_in_place){input == roles.state ? ssu_states_place(c->problem, &roles) : OP_KEPT,
 	                            (c->variant & SSU_IN_PLACE) == 0};
 }
@@ -464,7 +466,7 @@ static int check_floats(const struct op_case *c, const struct ssu_roles *roles, 
 			return -1;
 	/* z must also be finite in padding sequences, because some references multiply their output, 0, by the gate
 	 * silu(z). */
-	return check_numbers(c, in, roles->z, true, "0 times silu(z) must be 0, the output of padding", err);
+	return check_numbers(c, in, roles->z, true, "the output of padding, 0 times silu(z), must be 0", err);
 }
 
 int ssu_check(const struct op_case *c, const struct tensor *in, struct err *err)

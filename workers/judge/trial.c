@@ -241,8 +241,8 @@ static void decide_too_coarse(struct trial *trial, const struct round *round)
 		return;
 	trial_decide(trial, STATUS_SKIPPED, REASON_NO_GROUND_TRUTH,
 		     arena_printf(&trial->arena,
-				  "only ground truths that are coarser than the tolerance rule could be computed, and "
-				  "these do not decide a verdict alone; builtin failed: %s",
+				  "no ground truth can decide this case: builtin failed, and the others are coarser "
+				  "than the tolerance rule; builtin: %s",
 				  round->passed_over[builtin]));
 }
 
@@ -589,7 +589,7 @@ enum trial_answer trial_ran(struct trial *trial, const cJSON *ran, struct buf *o
 }
 
 /* Does this case compute gradients in float64 although the definition declares other dtypes? If a reference raises in
- * such a case, it does not fail, because it may require its declared dtypes. */
+ * such a case, the case does not fail, because the reference may require its declared dtypes. */
 static bool asks_in_float64(const struct trial *trial)
 {
 	const struct job *job = trial->job;

@@ -151,7 +151,7 @@ int zygote_open(struct zygote *runners, const char *python, const char *device, 
 	if (machine_script("runner.py", "REFTEST_RUNNER", runners->script, sizeof runners->script, err) != 0)
 		return -1;
 	if (library_path(library, path, sizeof path) != 0)
-		return err_set(err, "%s, without which no reference may run, is missing: run make", library);
+		return err_set(err, "%s is missing, and no reference may run without it: run make", library);
 	runners->sandbox = sealed_library_copy(path, SANDBOX_LIBRARY_DIGEST, NULL, err);
 	if (runners->sandbox < 0 || make_folder(runners, err) != 0)
 		return -1;
