@@ -220,7 +220,11 @@ class Sandbox:
 
     def limit_memory(self, size):
         """Limits the memory of this process, which is a child, and returns the bytes that it may add."""
-        return self.library.sandbox_limit_memory(self.handle, ctypes.c_int64(size))
+        left = self.library.sandbox_limit_memory(self.handle, ctypes.c_int64(size))
+        if left < 0:
+            os.write(2, b"the memory of this reference cannot be limited\n")
+            os._exit(1)
+        return left
 
     def reap(self, keeper):
         self.library.sandbox_reap(self.handle, keeper)
