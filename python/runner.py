@@ -52,7 +52,6 @@ import re
 import select
 import signal
 import socket
-import shutil
 import struct
 import sys
 import tempfile
@@ -217,7 +216,7 @@ class Sandbox:
         """Kills the processes that a child has left behind."""
         self.library.sandbox_end(self.handle, keeper)
         if not self.layers & SANDBOX_TMP:
-            shutil.rmtree(folder, ignore_errors=True)
+            self.library.sandbox_remove_folder(os.fsencode(folder))
 
 
 def strings(texts):
