@@ -546,7 +546,7 @@ class Child:
         try:
             return describe(problem, self.filename, self.run is None)
         except BaseException as second:  # the exception's own __str__ raises
-            names = (type(problem).__name__, type(second).__name__)
+            names = (name_of(problem), name_of(second))
             message = "the reference raised %s, whose message cannot be shown (%s)" % names
             return {"message": message, "line": 0, "accident": False, "fatal": False}
 
@@ -751,7 +751,7 @@ def describe(problem, filename, loading):
     traceback that lies in the reference."""
     frames = [f for f in traceback.extract_tb(problem.__traceback__) if f.filename == filename]
     line = frames[-1].lineno if frames else 0
-    name, text, shown = type(problem).__name__, text_of(problem), traceback.format_list(frames)
+    name, text, shown = name_of(problem), text_of(problem), traceback.format_list(frames)
     if isinstance(problem, SyntaxError) and problem.filename == filename:
         line, text = problem.lineno or 0, problem.msg
         shown += traceback.format_exception_only(type(problem), problem)[:-1]
@@ -775,6 +775,11 @@ def is_accident(problem, name, text):
     if isinstance(problem, (MemoryError, ImportError, Lacking)) or name == "OutOfMemoryError":
         return True
     return any(words in text for words in ("can't allocate memory", "annot allocate memory", "out of memory"))
+
+
+def name_of(problem):
+    """Returns the name of an exception's class. A metaclass of the reference cannot answer for it."""
+    return str(type.__dict__["__name__"].__get__(type(problem)))
 
 
 def text_of(problem):
