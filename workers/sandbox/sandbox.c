@@ -323,7 +323,9 @@ SHOWN uint32_t sandbox_enter(struct sandbox *sandbox, const char *folder)
 	if (sandbox->self >= 0)
 		close(sandbox->self);
 	held |= mount_own(held, sandbox->folder);
-	held |= limits_apply(sandbox->gpu, (held & SANDBOX_USER) != 0);
+	/* The kernel counts the processes of all runners together for RLIMIT_NPROC, so one reference could take those of
+	 * another: the limit is only for kernels without a limit for each PID namespace. */
+	held |= limits_apply(sandbox->gpu, (held & SANDBOX_USER) != 0 && (held & SANDBOX_PROCESS_LIMIT) == 0);
 	if (limits_drop_capabilities() == 0)
 		held |= SANDBOX_NO_CAPABILITIES;
 	if ((held & SANDBOX_PID) == 0 || (held & SANDBOX_PROC) == 0)
