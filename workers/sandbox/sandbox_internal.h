@@ -37,14 +37,17 @@ int view_mount_proc(void);
 /* The same for a runner: without write access to the machine's settings, and with a limit for the number of processes in the namespace. Returns the layers
  * that hold. */
 uint32_t view_mount_proc_of_runner(void);
+/* Makes this /proc read-only. */
+int view_close_proc(void);
 /* Mounts an empty filesystem of limited size. */
 int view_mount_tmp(const char *folder);
 
 /* ---- sandbox_landlock.c ---- */
 
 /* `whole`: the files that this process sees are the selection already. Otherwise the ruleset allows `readable`,
- * `devices` and this process's own files below /proc. `folder` is writable. Returns the layers that hold. */
-uint32_t landlock_apply(bool whole, const struct sandbox_paths *readable, const struct sandbox_paths *devices,
+ * `devices` and this process's own files below /proc, which are writable on a GPU only. `folder` is writable. Returns the
+ * layers that hold. */
+uint32_t landlock_apply(bool whole, bool gpu, const struct sandbox_paths *readable, const struct sandbox_paths *devices,
 			const char *folder);
 
 /* ---- sandbox_seccomp.c ---- */

@@ -305,6 +305,11 @@ int view_mount_proc(void)
 	return mount("proc", "/proc", "proc", PROC_FLAGS, NULL);
 }
 
+int view_close_proc(void)
+{
+	return mount(NULL, "/proc", NULL, MS_REMOUNT | MS_BIND | MS_RDONLY | PROC_FLAGS, NULL);
+}
+
 uint32_t view_mount_proc_of_runner(void)
 {
 	uint32_t layers = SANDBOX_PROC;
