@@ -60,8 +60,8 @@ static struct digest inputs_digest(const struct result *result, const struct dig
 
 static void check_blobs(struct result *result, const char *const *paths, int count, bool to_run)
 {
-	/* A definition without blobs, as most are, allocates nothing here: if its summary is up to date, an arena's
-	 * first allocation would double the time that the definition takes. */
+	/* Most definitions have no blobs and allocate nothing here: if the summary is up to date, an arena's first
+	 * allocation would double the time that the definition takes. */
 	struct blob *blobs = count > 0 ? arena_array(&result->arena, (size_t)count, sizeof *blobs) : NULL;
 
 	for (int i = 0; i < count; i++) {

@@ -14,9 +14,9 @@
  * such roundings: 1.2 % for bfloat16 and 0.15 % for float16. For large negative x, 1 + erf and 1 + tanh in gelu cancel,
  * and an error of 2^-24 remains. This error is multiplied by |x| / 2, which is at most 4 (below x = -8, 1 + erf and 1 +
  * tanh are exactly 0 in float32), and by a factor of at most 2. Therefore atol is 2e-6. The factor exceeds 2 only in
- * two kinds of rows: where |gate| is at most 1, 1 + erf is at least 0.3, and 2^-24 is at most 2e-7 of it; where |gate|
- * is 128 or more, nothing cancels. silu does not cancel, and its error is smaller. If a gate is subnormal in float16,
- * its activation is nearly always subnormal, too, and rounding changes the activation by no more than atol
+ * two kinds of rows. Where |gate| is at most 1, 1 + erf is at least 0.3, and its relative error is at most 2e-7. Where
+ * |gate| is 128 or more, nothing cancels. silu has no cancellation, and its error is smaller. If a gate is subnormal in
+ * float16, its activation is nearly always subnormal, too, and rounding changes the activation by no more than atol
  * (input_values.h describes these gates). */
 #include "kernels/activation/input_values.h"
 
@@ -138,8 +138,8 @@ static bool edge_axes(const struct op_problem *problem, int variant, int edge, i
 	return op_edge_rows(sizes, problem, variant, edge == EDGE_NO_ROWS ? 0 : 3, axis);
 }
 
-/* Returns the element of an edge case with huge gates: a gate is +-60000, which float16 can represent, or +-2^100,
- * whose cube overflows float32. */
+/* Returns the element of an edge case with huge gates. A gate is +-60000, which float16 can represent, or +-2^100; the
+ * cube of 2^100 overflows float32. */
 static float edge_element(const struct activation_fill *f, enum dtype dtype, int64_t index, float element)
 {
 	float huge = index % 3 == 0 && dtype != DTYPE_FLOAT16 ? float_power(100) : 60000;

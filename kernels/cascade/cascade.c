@@ -113,8 +113,9 @@ static int match(const struct op_problem *problem, struct err *why)
 	    (roles.v[1] < 0) != many || (roles.s[1] < 0) != many)
 		return err_set(
 		    why,
-		    "the definition's %d inputs are neither two states, each v [tokens, heads, D] and s [tokens, "
-		    "heads], nor one stack of states v [tokens, states, heads, D] and s [tokens, states, heads]",
+		    "the definition's %d inputs do not fit; expected two states, each with v [tokens, heads, D] and s "
+		    "[tokens, heads], or one stack of states, with v [tokens, states, heads, D] and s [tokens, "
+		    "states, heads]",
 		    problem->input_count);
 	if (match_inputs(problem, &roles, many, why) != 0 || match_outputs(problem, &roles, many, why) != 0)
 		return -1;

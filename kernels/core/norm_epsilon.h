@@ -18,7 +18,7 @@
 struct op_constant epsilon_constant(const struct op_problem *problem, const char *field);
 
 /* Rounds an estimate with an error of at most 1 % to the epsilon that a reference probably uses: a decimal with one
- * digit (1, 2, … 9 times a power of ten), or the machine epsilon of a dtype, which is torch's default. Returns 0 if the
+ * digit (1, 2, … 9 times a power of ten), or the machine epsilon of a dtype (torch's default). Returns 0 if the
  * estimate is close to no such value. */
 double epsilon_round(double estimate);
 

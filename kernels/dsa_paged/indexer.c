@@ -275,8 +275,8 @@ static void judge_place(struct judgement *j, struct row *row, int64_t b, int64_t
 			err_set(j->why, "sequence %lld: fewer than %lld keys are listed", (long long)b,
 			        (long long)row->wanted);
 		else if (j->misses == 0)
-			err_set(j->why, "sequence %lld: key %lld is listed, but it is not a key of this sequence or is "
-					"listed twice",
+			err_set(j->why, "sequence %lld: the listed key %lld is not a key of this sequence, or is "
+				"listed twice",
 			        (long long)b, (long long)name);
 		miss(j, index, INFINITY, row->slack);
 		return;

@@ -90,7 +90,7 @@ static void set_axis(const struct op_problem *problem, int64_t *row, const struc
 }
 
 /* Returns the number of elements that one sequence adds to a case: its state and, if there is a buffer, the
- * intermediate states of two tokens (a MANY case has two tokens per sequence). */
+ * intermediate states of its tokens. (In a MANY case a sequence has two tokens.) */
 static int64_t slot_elements(const struct op_problem *problem, const struct gdn_roles *roles)
 {
 	const struct op_arg *q = &problem->inputs[roles->q], *v = &problem->inputs[roles->v];
@@ -150,7 +150,7 @@ enum { EDGE_NO_SEQUENCES = 1, EDGE_EMPTY_SEQUENCE };
 
 static const struct op_edge edges[] = {
     {"no_sequences", "without sequences, outputs are empty, and a pool of states stays unchanged"},
-    {"empty_sequence", "a sequence without tokens keeps its state as its new state"},
+    {"empty_sequence", "a sequence without tokens keeps its state"},
     {NULL, NULL},
 };
 
@@ -265,7 +265,7 @@ static void fill_empty(const struct gdn_extent *e, struct tensor *out)
 		dtype_store(out->data, out->dtype, n, n < 2 ? 0 : (double)e->total);
 }
 
-/* Writes the slot of each sequence: slots in random order, each of which is used by `sharing` sequences. */
+/* Writes the slot of each sequence. The slots are in random order, and `sharing` sequences use the same slot. */
 static void fill_indices(const struct gdn_extent *e, uint64_t key, int64_t sharing, struct tensor *out)
 {
 	int64_t *order = calloc((size_t)e->slots + 1, sizeof *order);

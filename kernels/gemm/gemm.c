@@ -230,8 +230,8 @@ static bool range(const struct op_problem *problem, int variant, int input, stru
 	return true;
 }
 
-/* Returns the length that each var axis must reach in some case. The last leading var axis of C has the length that
- * remains after the other leading axes. */
+/* Returns the length that each var axis must reach in some case. If C has several leading var axes, the last one has
+ * the length that remains after the others. */
 static int64_t reach(const struct op_problem *problem, int variant, int axis)
 {
 	const struct op_arg *out = &problem->outputs[0], *a = &problem->inputs[gemm_left(problem, variant)];

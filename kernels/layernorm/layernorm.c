@@ -62,8 +62,8 @@ static int match_input(const struct op_problem *problem, int i, struct err *why)
 	if (input->rank == OP_SCALAR)
 		return i == roles.eps && strncmp(input->name, "eps", 3) == 0
 		           ? 0
-		           : err_set(why, "input '%s' is a Python scalar; only one epsilon may be a "
-					  "scalar", input->name);
+		           : err_set(why, "input '%s' is a Python scalar; a layer norm has only one Python scalar, "
+		           	"its epsilon", input->name);
 	if (!known_dtype(input->dtype))
 		return err_set(why, "input '%s' is %s; it must be float32, float16 or bfloat16", input->name,
 		               dtype_name(input->dtype));
@@ -88,8 +88,7 @@ static int match(const struct op_problem *problem, struct err *why)
 	int parts = (roles.x >= 0) + (roles.weight >= 0) + (roles.bias >= 0) + (roles.eps >= 0);
 
 	if (!is_layernorm(problem, &roles))
-		return err_set(why, "neither the definition's name nor a bias input says that the operation is a layer "
-				    "norm");
+		return err_set(why, "the definition has neither \"layernorm\" in its name nor a bias among its inputs");
 	if (problem->output_count != 1 || problem->outputs[0].rank < 2 || !known_dtype(problem->outputs[0].dtype))
 		return err_set(why, "the definition has %d outputs; a layer norm has one float output of two axes or "
 				    "more", problem->output_count);
@@ -345,16 +344,16 @@ static int probe(const struct op_case *c, const struct tensor *in, const struct 
 	if (near * 10 < out[0].elements * 9)
 		return err_set(
 		    err,
-		    "the reference's epsilon cannot be determined: for tiny inputs, no single epsilon gives "
-		    "the output of the reference");
+		    "the reference's epsilon cannot be determined: no single epsilon explains the reference's outputs "
+		    "for tiny inputs");
 	bool none = fabs(median) <= 0.05 * variance;
 
 	found[0].value = none ? 0 : epsilon_round(median);
 	if (!none && found[0].value == 0)
 		return err_set(
 		    err,
-		    "the reference's epsilon is about %.3g, which is not a round number; name it in the description "
-		    "(\"Epsilon is fixed at 1e-5.\")",
+		    "the reference's epsilon is about %.3g, which is not a round number; state its exact value in the "
+		    "description, as in \"Epsilon is fixed at 1e-5.\"",
 		    median);
 	return 0;
 }

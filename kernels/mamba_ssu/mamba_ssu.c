@@ -4,10 +4,10 @@
  *   state <- state exp(A d) + d x B, for each of the S states n of element i
  *   y     = sum over n of state C + D x;  with z: times silu(z)
  *
- * Head h uses B and C of group h / (heads / groups). y is computed from the new state before that is rounded to its
- * dtype. A sequence whose slot is pad_slot_id (-1 if there is no such scalar) is padding: its output is 0, and no slot
- * changes. The state output contains all slots, most of which are unchanged. dt, A, D and dt_bias may have one value
- * per head.
+ * Head h uses B and C of group h / (heads / groups). y is computed from the new state before the state is rounded to
+ * its dtype. A sequence whose slot is pad_slot_id (-1 if there is no such scalar) is padding: its output is 0, and no
+ * slot changes. The state output contains all slots, most of which are unchanged. dt, A, D and dt_bias may have one
+ * value per head.
  *
  * The reference may write to the input state if the definition says so (op_in_place_as_said). The state that the
  * reference returns is compared. If the state is no output, the reference may write to it, and must write to it if its
@@ -466,7 +466,7 @@ static int check_floats(const struct op_case *c, const struct ssu_roles *roles, 
 			return -1;
 	/* z must also be finite in padding sequences, because some references multiply their output, 0, by the gate
 	 * silu(z). */
-	return check_numbers(c, in, roles->z, true, "0 times silu(z) must be 0, the output of padding", err);
+	return check_numbers(c, in, roles->z, true, "the output of padding, 0 times silu(z), must be 0", err);
 }
 
 int ssu_check(const struct op_case *c, const struct tensor *in, struct err *err)

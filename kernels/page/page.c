@@ -2,8 +2,8 @@
  *
  *   page = kv_indices[kv_indptr[b] + position / page size], slot = position mod page size, for a token of sequence b
  *
- * append_key, append_value [tokens, heads, D] are copied to k_cache, v_cache [pages, page size, heads, D]. In other
- * variants there are only keys or only values, or the heads axis precedes the page size, or keys and values are in one
+ * append_key, append_value [tokens, heads, D] are copied to k_cache, v_cache [pages, page size, heads, D]. Other
+ * variants have only keys or only values, have the heads axis before the page size, or have keys and values in one
  * cache [pages, 2, …]. In multi-head latent attention the tensors are ckv and kpe [tokens, width] with caches [pages,
  * page size, width]. The tables are int32 or int64: batch_indices and positions [tokens], kv_indptr [sequences + 1],
  * kv_indices, and kv_last_page_len [sequences] (which is not needed). The outputs are the caches; the reference may
@@ -40,9 +40,9 @@
  * sequence. */
 enum { MOST_SEQUENCES = 321, MOST_TOKENS = 333, PREFIX = 1 << 17 };
 
-/* The medium case has at least POOL pages, and its page numbers need more than 8 bits. If at most 2 POOL pages are
- * enough for it, the case has more than POOL_PLACES slots, and slot numbers need more than 15 bits (513 pages of 64).
- * If the cache would then have more than POOL_ELEMENTS elements, the case has fewer pages. */
+/* The medium case has at least POOL pages, and its page numbers need more than 8 bits. The case has more than
+ * POOL_PLACES slots if 2 POOL pages are enough for them. Slot numbers then need more than 15 bits (513 pages of 64). If
+ * the cache would then have more than POOL_ELEMENTS elements, the case has fewer pages. */
 enum { POOL = 321, POOL_ELEMENTS = 1 << 25, POOL_PLACES = 1 << 15 };
 
 static bool is_table(const struct op_problem *problem, int input, int axis)
@@ -620,8 +620,8 @@ static int check_table(const struct op_case *c, const struct tensor *in, int64_t
 		if (end < from || end > indices->elements)
 			return err_set(
 			    err,
-			    "input '%s' holds %lld at [%lld], which must be %lld … %lld: offsets into the %lld entries "
-			    "of '%s' must not decrease",
+			    "input '%s' holds %lld at [%lld]; expected %lld … %lld, because offsets into the %lld "
+			    "entries of '%s' must not decrease",
 			    args[roles.indptr].name, (long long)end, (long long)b, (long long)from,
 			    (long long)indices->elements, (long long)indices->elements, args[roles.indices].name);
 		for (int64_t i = from; b > 0 && i < end; i++)

@@ -76,7 +76,8 @@ static int match_outputs(const struct op_problem *problem, const struct quantize
 
 	if (problem->output_count != 2 || roles->quantized < 0 || roles->scale < 0)
 		return err_set(why,
-		               "the definition has %d outputs; it must have one of float8_e4m3fn and one of scales",
+		               "the definition has %d outputs; it must have two, the quantised tensor (float8_e4m3fn) "
+		               "and the scales",
 		               problem->output_count);
 	q = &problem->outputs[roles->quantized];
 	s = &problem->outputs[roles->scale];
@@ -87,16 +88,16 @@ static int match_outputs(const struct op_problem *problem, const struct quantize
 		               op_shape_text(problem, q, found, sizeof found),
 		               op_shape_text(problem, x, expected, sizeof expected), x->name);
 	if (s->rank != x->rank || !match_same_axes(problem, s, 0, x, 0, x->rank - 1))
-		return err_set(why, "output '%s' has shape %s; expected the shape of input '%s', %s, with its last "
-				    "axis replaced by the number of groups",
-		               s->name, op_shape_text(problem, s, found, sizeof found), x->name,
-		               op_shape_text(problem, x, expected, sizeof expected));
+		return err_set(why, "output '%s' has shape %s; expected the shape %s of input '%s', but with the "
+			"number of groups as the last axis",
+		               s->name, op_shape_text(problem, s, found, sizeof found),
+		               op_shape_text(problem, x, expected, sizeof expected), x->name);
 	columns = match_fixed_length(problem, x, x->rank - 1);
 	groups = match_fixed_length(problem, s, s->rank - 1);
 	if (columns <= 0 || groups <= 0 || columns % groups != 0)
 		return err_set(why,
-		               "the size of a group is unknown: the last axes of '%s' and '%s' must be const, and the "
-		               "first a multiple of the second",
+		               "the size of a group is unknown: the last axis of '%s' must be a multiple of the last "
+		               "axis of '%s', and both must be const",
 		               x->name, s->name);
 	return 0;
 }
@@ -329,8 +330,7 @@ static void tell_miss(const struct op_case *c, const struct tensor *x, const str
 		at++;
 	most = read_group(x, at / group, group, quantize_eps(c), values);
 	err_set(why, "%lld of %lld elements are not their quotient rounded to the nearest float8_e4m3fn; the first is "
-		     "%s: %.9g in a group of scale %.9g / 448 has the quotient %.9g, which must become %g, but the "
-		     "reference has %g",
+		"%s: the quotient of %.9g and the scale %.9g / 448 is %.9g; expected %g, but the reference has %g",
 	        (long long)(metrics->elements - metrics->hits), (long long)metrics->elements,
 	        check_place(reference, at, place, sizeof place), values[at % group], most,
 	        values[at % group] * LARGEST / most, dtype_load(expected->data, expected->dtype, at),
@@ -431,8 +431,8 @@ static int probe(const struct op_case *c, const struct tensor *in, const struct 
 	found[0].value = shown == 0 ? 0 : epsilon_round(shown);
 	if (shown > 0 && found[0].value == 0)
 		return err_set(err,
-		               "the reference's floor is about %.3g, which is not a round number; name it in the "
-		               "description (\"eps is 1e-10\")",
+		               "the reference's floor is about %.3g, which is not a round number; state its exact "
+		               "value in the description, as in \"eps is 1e-10\"",
 		               shown);
 	return 0;
 }

@@ -119,14 +119,14 @@ static int settle(double *estimates, int64_t count, int64_t elements, double squ
 		near += fabs(estimates[i] - median) <= 0.05 * (fabs(median) + square);
 	if (near * 10 < count * 9)
 		return err_set(
-		    err, "the reference's epsilon cannot be determined: for tiny inputs, no single epsilon gives "
-			 "the output of the reference");
+		    err, "the reference's epsilon cannot be determined: no single epsilon explains the reference's "
+		    	"outputs for tiny inputs");
 	*eps = fabs(median) <= 0.05 * square ? 0 : epsilon_round(median);
 	if (*eps == 0 && fabs(median) > 0.05 * square)
 		return err_set(
 		    err,
-		    "the reference's epsilon is about %.3g, which is not a round number; name it in the description "
-		    "(\"Epsilon is fixed at 1e-6.\")",
+		    "the reference's epsilon is about %.3g, which is not a round number; state its exact value in the "
+		    "description, as in \"Epsilon is fixed at 1e-6.\"",
 		    median);
 	return 0;
 }

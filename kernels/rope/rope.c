@@ -6,15 +6,16 @@
  * R elements. R is the rotary dimension; the other elements are copied. q and k are [tokens, heads, D] or flat,
  * [tokens, heads * D]; positions are [tokens]. The angle comes from one of two sources:
  *
- *   a cache [rows, R]: Row p holds, for position p, the cosines in columns 0 … R/2 - 1 and the sines in the other
- *   columns. a formula: angle = position f(i), with f(i) = theta^(-2i/R) / scale. In Llama 3.1, w = 2 pi theta^(2i/R)
- *   is the
- *     wavelength, f = theta^(-2i/R) if w < old / high, and f = theta^(-2i/R) / scale if w > old / low. If w is between
- *     these limits, f = s theta^(-2i/R) + (1 - s) theta^(-2i/R) / scale, with s = (old / w - low) / (high - low).
+ *   a cache [rows, R]  Row p is for position p: the cosines are in columns 0 … R/2 - 1, and the sines in the other
+ *                      columns.
+ *   a formula          The angle is the position times f(i), with f(i) = theta^(-2i/R) / scale. In Llama 3.1, f depends
+ *                      on the wavelength w = 2 pi theta^(2i/R). If w < old / high, f = theta^(-2i/R). If w > old / low,
+ *                      f = theta^(-2i/R) / scale. Between these limits, f = s theta^(-2i/R) + (1 - s) theta^(-2i/R) /
+ *                      scale, with s = (old / w - low) / (high - low).
  *
  * FlashInfer's rope.apply_rope_with_cos_sin_cache, apply_rope_pos_ids and apply_llama31_rope_pos_ids have this form.
  *
- * A Python scalar (`interleave`, `is_neox`) selects the pairs. Without such a scalar, pairs are interleaved if the
+ * A Python scalar (`interleave` or `is_neox`) selects the pairs. Without such a scalar, pairs are interleaved if the
  * definition's name says so ("interleave", "gptj"); otherwise pairs are halves, FlashInfer's default. The formula is
  * Llama 3.1's if the name or the fi_api tag says so, or if there is an input `low_freq_factor`. The hidden constants
  * are theta and, for Llama 3.1, also scale, low, high and old. Each constant comes from a Python scalar, a const axis,
@@ -207,8 +208,8 @@ static int64_t if_var(const struct op_problem *problem, int axis, int64_t value)
 	return problem->axes[axis].var ? value : problem->axes[axis].value;
 }
 
-/* Numbers of heads of q and k, which are not multiples of each other. They exceed 32 and 8, exceed 64 and 32, or are
- * both below 8. */
+/* Numbers of heads of q and k. Neither is a multiple of the other. They exceed 32 and 8, exceed 64 and 32, or are both
+ * below 8. */
 static const int64_t head_counts[][ROPE_ROTATED] = {{37, 9}, {67, 34}, {5, 2}};
 enum { SOME_HEADS, MANY_HEADS, FEW_HEADS };
 
@@ -260,7 +261,7 @@ enum { EDGE_NO_TOKENS = 1, EDGE_FIRST_POSITION, EDGE_LAST_POSITION };
 
 static const struct op_edge edges[] = {
     {"no_tokens", "an input without tokens gives an output without tokens"},
-    {"first_position", "position 0 uses the first row of the cache; without a cache position 0 does not rotate"},
+    {"first_position", "position 0 uses the first row of the cache; if there is no cache, position 0 is not rotated"},
     {"last_position", "the last row of the cache is a valid position"},
     {NULL, NULL},
 };
@@ -363,8 +364,8 @@ static double scalar_left_out(const struct op_case *c, const struct rope_roles *
 	return (double)rope_head_size(c->problem, c->axis);
 }
 
-/* Returns the value of a Python scalar, which no reference has hard-coded. In the two sets of values, the numbers
- * (theta, scale, …) differ, and so does what they apply to: the pairs, and the rotary dimension, which is half a head in
+/* Returns the value of a Python scalar, which no reference has hard-coded. The two sets of values have different
+ * numbers (theta, scale, …), different pairs and different rotary dimensions. The rotary dimension is half a head in
  * one set and three quarters of a head in the other. A reference may keep a table by one of its arguments and ignore
  * that another one changed. Therefore the pairs are the same in both sets if there is one token; the scale is the same
  * if there are 2 to 31, and theta if there are more. */
@@ -568,7 +569,7 @@ static int check(const struct op_case *c, const struct tensor *in, struct err *e
 	if (check_arguments(c, &roles, err) != 0)
 		return -1;
 	if (roles.cache >= 0) {
-		snprintf(what, sizeof what, "a position must be a row of the cache, which has %lld "
+		snprintf(what, sizeof what, "a position must be the index of a row of the cache, which has %lld "
 					    "rows", (long long)rows);
 		if (check_integers(c, in, roles.positions, 0, rows - 1, what, err) != 0)
 			return -1;
@@ -693,8 +694,8 @@ static int probe(const struct op_case *c, const struct tensor *in, const struct 
 	if (theta == 0)
 		return err_set(
 		    err,
-		    "rope: the reference's theta cannot be determined (about %.4g); name it in the description "
-		    "(\"theta is 10000\")",
+		    "rope: the reference's theta cannot be determined (about %.4g); state its exact value in the "
+		    "description, as in \"theta is 10000\"",
 		    median);
 	for (int i = 0; i < c->constant_count; i++)
 		if (isnan(found[i].value))

@@ -119,7 +119,7 @@ enum { EDGE_NO_ROWS = 1, EDGE_ONE_LEFT };
 
 static const struct op_edge edges[] = {
     {"no_rows", "an input without rows gives an output without rows"},
-    {"one_left", "the only element of a row that is not masked becomes 1, and the masked elements become exactly 0"},
+    {"one_left", "the only unmasked element of a row becomes 1, and the masked elements become exactly 0"},
     {NULL, NULL},
 };
 

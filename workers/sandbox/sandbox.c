@@ -341,6 +341,11 @@ SHOWN uint32_t sandbox_enter(struct sandbox *sandbox, const char *folder)
 	return held | seccomp_apply(sandbox->gpu);
 }
 
+SHOWN int64_t sandbox_limit_memory(struct sandbox *sandbox, int64_t bytes)
+{
+	return sandbox->gpu ? bytes : limits_memory(bytes);
+}
+
 /* ---- trials ---- */
 
 /* Isolates this process, starts a runner, and writes the layers that hold for the runner to `answer`. */
@@ -401,7 +406,7 @@ static uint32_t try_in_child(const struct sandbox *sandbox, uint32_t wanted)
 /* Finds the layers that this machine grants: tries all of them, and again without those that failed. */
 static uint32_t find_layers(const struct sandbox *sandbox)
 {
-	uint32_t wanted = SANDBOX_ALL, answer;
+	uint32_t wanted = SANDBOX_ALL, answer; /* the layers of groups are among them, but no trial holds them */
 
 	for (int i = 0; i < TRIALS_MAX; i++) {
 		answer = try_in_child(sandbox, wanted);

@@ -60,7 +60,9 @@ uint32_t seccomp_apply(bool gpu);
 /* Sets the limits of this process and of those that it starts. Without a user namespace of its own the kernel would count
  * all processes of the user, so their number is not limited. Returns the layers that hold. */
 uint32_t limits_apply(bool gpu, bool own_users);
-int limits_processes(void); /* the number of processes and threads that a runner may have */
+/* Limits the memory of each process to what this one has now and `bytes`. Returns the bytes that remain: fewer if a
+ * lower limit holds already. */
+int64_t limits_memory(int64_t bytes);
 /* Gives up all capabilities for good. */
 int limits_drop_capabilities(void);
 

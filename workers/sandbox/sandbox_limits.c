@@ -15,7 +15,7 @@
 
 enum { PIDS_LEAST = 512 }; /* the kernel accepts no limit of pids below 301 */
 
-int limits_processes(void)
+int sandbox_process_limit(void)
 {
 	long cores = sysconf(_SC_NPROCESSORS_CONF);
 	long most = SANDBOX_PROCESSES + (cores > 0 ? cores : 1) * SANDBOX_PER_CORE;
@@ -54,6 +54,11 @@ static uint64_t field_kib(const char *path, const char *key)
 	return kib;
 }
 
+int64_t sandbox_available_memory(void)
+{
+	return (int64_t)(field_kib("/proc/meminfo", "MemAvailable:") / 10 * 9 << 10);
+}
+
 /* If memory runs out, the kernel ends this process and those that it starts before all others. */
 static bool die_first(void)
 {
@@ -69,12 +74,24 @@ static bool die_first(void)
  * would also count the address space that the driver reserves. */
 static uint32_t limit_memory(bool gpu)
 {
-	uint64_t available = field_kib("/proc/meminfo", "MemAvailable:"), used = field_kib("/proc/self/status", "VmData:");
+	uint64_t available = (uint64_t)sandbox_available_memory(), used = field_kib("/proc/self/status", "VmData:") << 10;
 	bool first = die_first();
 
-	if (gpu || available == 0 || !lower(RLIMIT_DATA, (rlim_t)(used + available / 10 * 9) << 10))
+	if (gpu || available == 0 || !lower(RLIMIT_DATA, (rlim_t)(used + available)))
 		return 0;
 	return first ? SANDBOX_MEMORY_LIMIT : 0;
+}
+
+int64_t limits_memory(int64_t bytes)
+{
+	uint64_t used = field_kib("/proc/self/status", "VmData:") << 10;
+	struct rlimit limit;
+
+	if (bytes > 0 && (uint64_t)bytes < RLIM_INFINITY - used)
+		lower(RLIMIT_DATA, (rlim_t)(used + (uint64_t)bytes));
+	if (getrlimit(RLIMIT_DATA, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY)
+		return bytes;
+	return limit.rlim_cur > used ? (int64_t)(limit.rlim_cur - used) : 0;
 }
 
 uint32_t limits_apply(bool gpu, bool own_users)
@@ -82,7 +99,7 @@ uint32_t limits_apply(bool gpu, bool own_users)
 	uint32_t layers = limit_memory(gpu);
 
 	/* The kernel counts processes for each user and user namespace, but never limits those of root. */
-	if (own_users && lower(RLIMIT_NPROC, (rlim_t)limits_processes()) && geteuid() != 0)
+	if (own_users && lower(RLIMIT_NPROC, (rlim_t)sandbox_process_limit()) && geteuid() != 0)
 		layers |= SANDBOX_PROCESS_LIMIT;
 	if (lower(RLIMIT_FSIZE, (rlim_t)SANDBOX_TMP_MIB << 20))
 		layers |= SANDBOX_FILE_LIMIT;

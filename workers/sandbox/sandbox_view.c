@@ -292,7 +292,7 @@ static uint32_t limit_pids(void)
 {
 	int fd = open("/proc/sys/kernel/pid_max", O_WRONLY | O_CLOEXEC);
 	char text[32];
-	int length = snprintf(text, sizeof text, "%d", limits_processes());
+	int length = snprintf(text, sizeof text, "%d", sandbox_process_limit());
 	bool written = fd >= 0 && write(fd, text, (size_t)length) == length;
 
 	if (fd >= 0)

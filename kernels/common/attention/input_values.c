@@ -11,10 +11,10 @@
  *           times as large, a logit of 500 may be off by 1e-4. This error changes a weight w by 1e-4 w (1 - w) and the
  *           output by 5e-5. If a reference rounds weights to bfloat16, each weight is off by 1e-3 and the output by
  *           2e-4 to 1e-3. This error is detected where the output is near 0, because values of opposite sign cancel.
- *           For long sequences, whose outputs are small, atol is smaller: it is at most 2^-8 (1/150 of the standard
- *           deviation), halved for each factor of 4 by which n exceeds 2 e^(s^2).
- *           rtol is 1e-2 for bfloat16, because the final rounding may differ by an ulp (2^-7). For float16, rtol is
- *           2^-9, two ulps; for float32, 1e-3.
+ *           Outputs of long sequences are small, and so is their atol: it is at most 2^-8 (1/150 of the standard
+ *           deviation), and halves for each factor of 4 by which n exceeds 2 e^(s^2). rtol is 1e-2 for bfloat16,
+ *           because the final rounding may differ by an ulp (2^-7). For float16, rtol is 2^-9, two ulps; for float32,
+ *           1e-3.
  *   lse     atol is 2^-13 and rtol 1e-5. Where queries are large, float32 sums of 128 to 576 products have a magnitude
  *           of 500 and are off by 1e-4 (measured: 3e-5), and |lse| is 400. A scale that is 2 % off moves lse by 0.05
  *           in most rows. */
@@ -335,8 +335,8 @@ static struct rows_seen rows_seen_by(const struct attention_extent *e, uint64_t 
 }
 
 /* Returns the number of rows in the list of query t >= 8; the other entries of the list are -1. The first 15 of these
- * queries have lengths around powers of 2. Of the later queries, only every fourth one and those next to a multiple of
- * 16 see rows, because a reference that loops over queries takes time for each query that sees a row. */
+ * queries have lengths around powers of 2. Few of the later queries see rows: every fourth one, and those next to a
+ * multiple of 16. A reference that loops over queries takes time for each query that sees a row. */
 static int64_t few_rows(int64_t query)
 {
 	if (query < 8 + 15)

@@ -38,11 +38,11 @@
  * key, the output of some head then changes by far more than the bound. Outputs are also not near 0, as sums over many
  * keys of equal weight would be.
  *
- * Three kinds of queries have other values. If (query + head) % 16 is 5, the query is 16 times as large; if the
- * remainder is 13, 32 times. The softmax of large queries overflows if the maximum is not subtracted. If a large query
- * sees only one key, the logit is as often far below 0 as far above 0. If (query + head) % 16 is 9, the query is zero:
- * the output is the mean of the values, and lse is log2 of the number of keys. Rows that no query uses are NaN, and so
- * are the entries of a last page after its last key.
+ * Three kinds of queries have other values. If (query + head) % 16 is 5, the query is 16 times as large; if it is 13,
+ * the query is 32 times as large. The softmax of large queries overflows if the maximum is not subtracted. If a large
+ * query sees only one key, the logit is as often far below 0 as far above 0. If (query + head) % 16 is 9, the query is
+ * zero: the output is the mean of the values, and lse is log2 of the number of keys. Rows that no query uses are NaN,
+ * and so are the entries of a last page after its last key.
  *
  * The default cases contain no input for which correct implementations differ: a causal row that sees no key in a
  * sequence with keys, a page number or sparse row that occurs twice in one sequence, or a last page length of 0 for a

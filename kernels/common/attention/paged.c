@@ -7,8 +7,8 @@
 #include "kernels/common/attention/input_values.h"
 #include "kernels/core/shape_match.h"
 
-/* Decides which of the two caches has the keys: the first cache, unless its name starts with v and the other name with
- * k. */
+/* Decides which of the two caches has the keys: the second if its name starts with k and the other name with v, else
+ * the first. */
 static void order_caches(const struct op_problem *problem, struct attention_roles *roles)
 {
 	int key = roles->key[0];
@@ -81,7 +81,7 @@ static int find_latent(const struct op_problem *problem, struct attention_roles 
 	return attention_validate(problem, roles, why);
 }
 
-/* Returns true if the caches store whole heads, which only caches with four axes do. */
+/* Returns true if the caches store whole heads: only such caches have four axes. */
 static bool is_whole(const struct op_problem *problem)
 {
 	for (int i = 0; i < problem->input_count; i++)

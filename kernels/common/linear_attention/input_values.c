@@ -158,8 +158,8 @@ static int strength_of(const struct recurrence_extent *e, const struct op_case *
 	return ((c->variant & RECURRENCE_DOUBLED_ALONE) != 0 ? alone : by_case)[e->total % 4][c->contents];
 }
 
-/* Returns the default value of a scalar that the case omits: 0, which means a scale of 1 / sqrt(K), a switch that is
- * off, or no lower bound. Returns NaN for a scalar that no case may omit: a switch that the definition's name or a tag
+/* Returns the default value of a scalar that the case omits: 0. For a scale, 0 means 1 / sqrt(K); a switch is off;
+ * there is no lower bound. Returns NaN for a scalar that no case may omit: a switch that the definition's name or a tag
  * sets, and a lower bound without A_log. */
 static double left_out(const struct op_case *c, const struct recurrence_roles *roles, int input)
 {

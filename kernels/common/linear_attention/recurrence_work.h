@@ -30,8 +30,8 @@ void recurrence_tokens(const struct recurrence_work *w, int64_t n, int64_t *firs
 void recurrence_read(const struct recurrence_work *w, int64_t t, int64_t h, struct recurrence_token *token);
 /* Updates `state` [V][K] by one token and computes the token's output. */
 void recurrence_step(const struct recurrence_work *w, const struct recurrence_token *token, double *state);
-/* Copies a state and converts its layout. If `back` is false, copies from the layout of the tensors ([K][V] or [V][K])
- * to [V][K]; if true, from [V][K] to the layout of the tensors. */
+/* Copies a state and converts its layout. If `back` is false, copies from the tensors' layout ([K][V] or [V][K]) to
+ * [V][K]. If `back` is true, copies from [V][K] to the tensors' layout. */
 void recurrence_turn(const struct recurrence_work *w, const double *from, double *to, bool back);
 
 double recurrence_sigmoid(double x);

@@ -45,8 +45,8 @@ static int refuse_dtypes(const struct op_problem *problem, struct err *why)
 	return 0;
 }
 
-/* Rejects a tensor that does not have the shape of the output, except the weight, whose only axis must be the output's
- * last axis. */
+/* Rejects a tensor of a wrong shape: the weight must have one axis, the output's last axis; every other tensor must
+ * have the shape of the output. */
 static int refuse_shapes(const struct op_problem *problem, struct err *why)
 {
 	struct rms_roles roles = rms_roles_of(problem);
@@ -60,7 +60,8 @@ static int refuse_shapes(const struct op_problem *problem, struct err *why)
 
 		if (input->rank == OP_SCALAR || weight || (i != roles.weight && same_shape(input, output)))
 			continue;
-		return err_set(why, "input '%s' has shape %s; expected %s like output '%s', or only its last axis",
+		return err_set(why, "input '%s' has shape %s; expected %s like output '%s', or only the last axis of "
+			"that shape",
 			       input->name, op_shape_text(problem, input, found, sizeof found), expected, output->name);
 	}
 	if (problem->output_count == 2 && !same_shape(&problem->outputs[1], output))
@@ -94,7 +95,7 @@ int rms_match(const struct op_problem *problem, struct err *why)
 		    "an epsilon",
 		    problem->input_count);
 	if (problem->output_count == 2 && roles.residual < 0)
-		return err_set(why, "the definition has two outputs, but no residual among its inputs to update");
+		return err_set(why, "the definition has two outputs, but none of its inputs is a residual to update");
 	if (refuse_shapes(problem, why) != 0)
 		return -1;
 	return roles.residual >= 0 ? RMS_FUSED_ADD : RMS_PLAIN;

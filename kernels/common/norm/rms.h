@@ -29,8 +29,8 @@ extern "C" {
 enum { RMS_PLAIN = 0, RMS_FUSED_ADD = 1 };
 
 /* Writes the axis values of a case with `rows` rows and, if the last axis is var, `columns` columns. If several leading
- * axes are var, each gets the length 4, except the last, whose length gives the product `rows`. A var axis that no
- * activation has gets the length 1. */
+ * axes are var, all but the last get the length 4. The last one gets the length that makes the product `rows`. A var
+ * axis that no activation has gets the length 1. */
 void rms_set_axes(const struct op_problem *problem, int64_t rows, int64_t columns, int64_t *axis);
 
 /* The tensors of a case by role. A pointer is NULL if the case has no such tensor. If there is no weight, y is not
