@@ -95,6 +95,9 @@ mutants: all ## mistakes planted into correct references, on the CPU and on a GP
 history: all ## bugs that really shipped elsewhere, replayed, on the CPU and on a GPU if there is one (docs/history.md)
 	tests/shipped_bugs/run.py $(BUILD)
 
+hostile: all ## references that attack, in five set-ups (docs/containment.md)
+	tests/hostile/run.py $(BUILD)
+
 # These options keep the compiler from turning a branch into arithmetic before it is counted. -O0 would take three times
 # as long.
 coverage: ## which lines and branches of the families' oracles the default cases reach (docs/coverage.md; a quarter of an hour)
@@ -246,7 +249,7 @@ $(addprefix $(BUILD)/,$(written)): derived ;
 derived:
 	tools/generate.sh $(BUILD) '$(program) $(kernels) $(base) $(cuda)' '$(CC) $(CPPFLAGS) $(CFLAGS) $(LDFLAGS) $(flags)' '$(NVCC)'
 
-.PHONY: all verify test references check fuzz mutants history coverage check-gpu check-races check-memory soak bench bench-gpu install uninstall clean help \
+.PHONY: all verify test references check fuzz mutants history hostile coverage check-gpu check-races check-memory soak bench bench-gpu install uninstall clean help \
 	unit-tests derived
 .DELETE_ON_ERROR:
 .SECONDARY:

@@ -48,8 +48,8 @@
 	 "number of references that run in parallel (default: half the cores, at most 4)"}
 /* The names are those of the table in workers/sandbox/sandbox_gaps.c. */
 #define GAPS                                                                                                       \
-	"none|full|files|network|local_services|signals|process_memory|process_list|ipc|capabilities|kernel|processes|" \
-	"disk|memory"
+	"none|full|files|attributes|network|local_services|signals|process_memory|process_list|ipc|capabilities|kernel|"       \
+	"processes|disk|memory"
 #define ROW_REQUIRE_CONTAINMENT                                             \
 	{"--require-containment", OPTION_CHOICES, AT(required), "LIST", GAPS, \
 	 "run references, and count verdicts, only if references could not reach these things (full: none of them; "   \

@@ -59,7 +59,6 @@ import resource
 import select
 import signal
 import socket
-import shutil
 import struct
 import sys
 import tempfile
@@ -233,7 +232,7 @@ class Sandbox:
         """Kills the processes that a child has left behind."""
         self.library.sandbox_end(self.handle, keeper)
         if not self.layers & SANDBOX_TMP:
-            shutil.rmtree(folder, ignore_errors=True)
+            self.library.sandbox_remove_folder(os.fsencode(folder))
 
 
 def home_of_user():
@@ -602,7 +601,7 @@ class Child:
         try:
             reached = self.reached
             limit = limit_of(problem, bool(self.sandbox.layers & SANDBOX_TMP))
-            if type(problem).__name__ == "OutOfMemoryError" and has_gpu_memory(self.device, self.memory):
+            if name_of(problem) == "OutOfMemoryError" and has_gpu_memory(self.device, self.memory):
                 limit = MEMORY
             self.reached = reached  # limit_of opens a file, but the reference did not
             described = describe(problem, self.filename, self.run is None)
@@ -611,7 +610,7 @@ class Child:
             message = "the reference %s\n%s" % (self.sentence_of(limit), described["message"])
             return dict(described, message=message[:MESSAGE_MAX], accident=True, limit=limit.reason)
         except BaseException as second:  # the exception's own __str__ raises
-            names = (type(problem).__name__, type(second).__name__)
+            names = (name_of(problem), name_of(second))
             message = "the reference raised %s, whose message cannot be shown (%s)" % names
             return {"message": message, "line": 0, "accident": False, "fatal": False}
 
@@ -842,7 +841,7 @@ def describe(problem, filename, loading):
     traceback that lies in the reference."""
     frames = [f for f in traceback.extract_tb(problem.__traceback__) if f.filename == filename]
     line = frames[-1].lineno if frames else 0
-    name, text, shown = type(problem).__name__, text_of(problem), traceback.format_list(frames)
+    name, text, shown = name_of(problem), text_of(problem), traceback.format_list(frames)
     if isinstance(problem, SyntaxError) and problem.filename == filename:
         line, text = problem.lineno or 0, problem.msg
         shown += traceback.format_exception_only(type(problem), problem)[:-1]
@@ -866,6 +865,11 @@ def is_accident(problem, name, text):
     if isinstance(problem, (MemoryError, ImportError, Lacking)) or name == "OutOfMemoryError":
         return True
     return any(words in text for words in ("can't allocate memory", "annot allocate memory", "out of memory"))
+
+
+def name_of(problem):
+    """Returns the name of an exception's class. A metaclass of the reference cannot answer for it."""
+    return str(type.__dict__["__name__"].__get__(type(problem)))
 
 
 class Limit:

@@ -2,7 +2,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <ftw.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
@@ -106,15 +105,6 @@ static int make_pipe(int epoll, int ends[2], struct err *err)
 }
 
 /* ---- the zygote ---- */
-
-static int remove_one(const char *path, const struct stat *st, int type, struct FTW *place)
-{
-	(void)st;
-	(void)type;
-	(void)place;
-	remove(path);
-	return 0;
-}
 
 /* Makes the folder for the temporary folders of runners that have no filesystem of their own for these. It is removed
  * here and not by the zygote, which may have been killed. */
@@ -680,7 +670,7 @@ void zygote_close(struct zygote *runners)
 		close(runners->sandbox);
 	control_groups_close(&runners->groups);
 	if (runners->folder[0] != '\0')
-		nftw(runners->folder, remove_one, 16, FTW_DEPTH | FTW_PHYS);
+		sandbox_remove_folder(runners->folder);
 	buf_free(&runners->said);
 	*runners = (struct zygote){.pipe = -1, .sandbox = -1, .groups = {.parent = -1, .own = -1}};
 }

@@ -333,7 +333,10 @@ SHOWN uint32_t sandbox_enter(struct sandbox *sandbox, const char *folder)
 	bool first = limits_die_first(); /* while /proc is writable */
 
 	held |= mount_own(sandbox, held);
-	held |= limits_apply(first && !sandbox->gpu, (held & SANDBOX_USER) != 0, sandbox->processes);
+	/* The kernel counts the processes of all runners together for RLIMIT_NPROC, so one reference could take those of
+	 * another: the limit is only for kernels without a limit for each PID namespace. */
+	held |= limits_apply(first && !sandbox->gpu, (held & SANDBOX_USER) != 0 && (held & SANDBOX_PROCESS_LIMIT) == 0,
+			     sandbox->processes);
 	if (sandbox->no_programs_gain && limits_drop_capabilities() == 0)
 		held |= SANDBOX_NO_CAPABILITIES;
 	if ((held & SANDBOX_PID) == 0 || (held & SANDBOX_PROC) == 0)
@@ -341,7 +344,10 @@ SHOWN uint32_t sandbox_enter(struct sandbox *sandbox, const char *folder)
 	end_with(sandbox->parent);
 	bool whole = (held & SANDBOX_MOUNT) != 0 && (held & SANDBOX_PROC) != 0;
 
-	held |= landlock_apply(whole, &sandbox->readable, &sandbox->devices, sandbox->hidden, (held & SANDBOX_TMP) != 0 ? sandbox->folder : folder);
+	held |= landlock_apply(whole, sandbox->gpu, &sandbox->readable, &sandbox->devices, sandbox->hidden,
+			       (held & SANDBOX_TMP) != 0 ? sandbox->folder : folder);
+	if ((held & (SANDBOX_PROC | SANDBOX_LANDLOCK_FILES)) == 0)
+		held &= ~(uint32_t)SANDBOX_MEMORY_LIMIT; /* the reference can undo that the kernel ends it first */
 	return held | seccomp_apply(sandbox->gpu);
 }
 

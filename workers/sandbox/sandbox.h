@@ -8,6 +8,7 @@
  *   sandbox_limit_memory  in the runner, before it loads a reference
  *   sandbox_end           in the zygote, when a runner has ended
  *   sandbox_reap          in the zygote, after the runner was reaped
+ *   sandbox_remove_folder when a runner without an own /tmp has ended
  *
  * sandbox_open moves the zygote to its own user, mount, network, IPC and UTS namespaces, whose files are a read-only
  * selection: system libraries, the interpreter with its packages, and devices. Each runner gets its own PID and mount
@@ -103,6 +104,9 @@ int64_t sandbox_available_memory(void); /* nine tenths of the memory that is ava
 void sandbox_end(struct sandbox *sandbox, pid_t keeper);
 /* Frees a PID namespace after sandbox_end, and after the runner was reaped: before, this call would never return. */
 void sandbox_reap(struct sandbox *sandbox, pid_t keeper);
+
+/* Removes a directory with everything in it that this process may remove, whatever a reference made of it. */
+void sandbox_remove_folder(const char *path);
 
 /* Tries all layers in a child process and returns those that hold. */
 uint32_t sandbox_probe(bool gpu);

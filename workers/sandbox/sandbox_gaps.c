@@ -33,6 +33,8 @@ _Static_assert(sizeof layers / sizeof *layers == SANDBOX_LAYERS, "each layer has
 
 static const struct sandbox_gap gaps[] = {
     {"files", "references can read and change files of your user", SANDBOX_MOUNT | SANDBOX_LANDLOCK_FILES},
+    /* Landlock refuses to open a file, but not to ask for its attributes or to change them. */
+    {"attributes", "references can see and change the mode, the owner and the times of files of your user", SANDBOX_MOUNT},
     {"network", "references can reach the network", SANDBOX_NETWORK | SANDBOX_SECCOMP},
     {"local_services", "references can use local services of your user, by their sockets", SANDBOX_MOUNT | SANDBOX_NO_SOCKETS},
     {"signals", "references can end other processes of your user", SANDBOX_PID | SANDBOX_LANDLOCK_SCOPE},

@@ -39,7 +39,7 @@ int view_build(const struct sandbox_paths *readable, const struct sandbox_paths 
 /* Mounts a /proc of this process's PID namespace. */
 int view_mount_proc(void);
 /* The same for a runner: without write access to the machine's settings, and with a limit for the number of processes in
- * the namespace. On the CPU, nothing in it is writable for root, which costs a ninth of the calls that a GPU needs. Returns
+ * the namespace. On the CPU, nothing in it is writable; CUDA's driver fails if it cannot name its threads there. Returns
  * the layers that hold. */
 uint32_t view_mount_proc_of_runner(int processes, bool gpu);
 /* Mounts an empty filesystem of limited size. */
@@ -48,8 +48,9 @@ int view_mount_tmp(const char *folder);
 /* ---- sandbox_landlock.c ---- */
 
 /* `whole`: the files that this process sees are the selection already. Otherwise the ruleset allows `readable` without
- * `hidden` (a path without links; NULL: none), `devices` and this process's own files below /proc. `folder` is writable. Returns the layers that hold. */
-uint32_t landlock_apply(bool whole, const struct sandbox_paths *readable, const struct sandbox_paths *devices,
+ * `hidden` (a path without links; NULL: none), `devices`, and this process's own files below /proc, which are writable
+ * on a GPU only. `folder` is writable. Returns the layers that hold. */
+uint32_t landlock_apply(bool whole, bool gpu, const struct sandbox_paths *readable, const struct sandbox_paths *devices,
 			const char *hidden, const char *folder);
 
 /* ---- sandbox_seccomp.c ---- */

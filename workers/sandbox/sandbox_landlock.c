@@ -114,7 +114,7 @@ static void allow_selection(int ruleset, const struct sandbox_paths *readable, c
 		allow(ruleset, kernel_files[i], READ_FILE | READ_DIR, handled);
 }
 
-uint32_t landlock_apply(bool whole, const struct sandbox_paths *readable, const struct sandbox_paths *devices,
+uint32_t landlock_apply(bool whole, bool gpu, const struct sandbox_paths *readable, const struct sandbox_paths *devices,
 			const char *hidden, const char *folder)
 {
 	const int newest = sizeof versions / sizeof *versions;
@@ -134,7 +134,8 @@ uint32_t landlock_apply(bool whole, const struct sandbox_paths *readable, const 
 		allow_selection(ruleset, readable, devices, hidden, handled);
 	if (whole)
 		allow(ruleset, "/dev", DEVICE, handled);
-	allow(ruleset, "/proc/self", READ | WRITE_FILE | TRUNCATE, handled); /* CUDA's driver names its threads there */
+	/* CUDA's driver names its threads there. */
+	allow(ruleset, "/proc/self", gpu ? READ | WRITE_FILE | TRUNCATE : READ, handled);
 	if (folder != NULL)
 		allow(ruleset, folder, EVERYTHING, handled);
 	int rc = (int)syscall(RESTRICT_SELF, ruleset, 0);

@@ -12,6 +12,7 @@
 #include <linux/sched.h>
 #include <linux/seccomp.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -25,6 +26,7 @@
 enum {
 	NEWEST_CALL = 466, /* removexattrat, Linux 6.13: later calls were not examined */
 	OTHER_ABI = 1 << 30, /* on x86-64 this bit marks the calls of the x32 ABI */
+	NO_KIND = -1, IOPRIO_PROCESS = 1,
 	TERMINAL_INPUT = 0x5412, TERMINAL_SELECTION = 0x541c, /* ioctls that type into a terminal */
 	NAMESPACES = CLONE_NEWNS | CLONE_NEWCGROUP | CLONE_NEWUTS | CLONE_NEWIPC | CLONE_NEWUSER | CLONE_NEWPID | CLONE_NEWNET
 };
@@ -42,6 +44,7 @@ static const int refused[] = {
     SYS_unshare, SYS_setns, SYS_mount, SYS_umount2, SYS_pivot_root, SYS_chroot, SYS_open_tree, SYS_move_mount, SYS_fsopen,
     SYS_fsconfig, SYS_fsmount, SYS_fspick, SYS_mount_setattr, 457 /* statmount */, 458 /* listmount */,
     SYS_open_by_handle_at, SYS_name_to_handle_at, SYS_fanotify_init, SYS_fanotify_mark, SYS_quotactl, SYS_quotactl_fd,
+    SYS_inotify_init1, SYS_inotify_add_watch, /* Landlock lets a process watch directories that it may not read */
     /* parts of the kernel with many mistakes in the past, which no reference needs */
     SYS_bpf, SYS_perf_event_open, SYS_userfaultfd, SYS_io_uring_setup, SYS_io_uring_enter, SYS_io_uring_register,
     SYS_add_key, SYS_request_key, SYS_keyctl, SYS_memfd_secret, SYS_personality, SYS_lookup_dcookie,
@@ -51,6 +54,7 @@ static const int refused[] = {
     SYS_sethostname, SYS_setdomainname, SYS_vhangup, SYS_nfsservctl,
 #if defined(__x86_64__)
     SYS_kexec_file_load, SYS_uselib, SYS_iopl, SYS_ioperm, SYS_modify_ldt, SYS_create_module, SYS_sysfs, SYS__sysctl,
+    SYS_inotify_init,
 #endif
 };
 
@@ -85,6 +89,18 @@ static const struct sock_filter before[] = {
     EQUAL(SYS_ioctl, 0, 5), LOAD(args[1]), EQUAL(TERMINAL_INPUT, 1, 0), EQUAL(TERMINAL_SELECTION, 0, 1), REFUSE, ALLOW,
 };
 
+/* Calls that may only concern the calling process, because Landlock and user namespaces do not keep a process from
+ * slowing others of its user. `kind`: the value of the first argument for "a process", if the second argument is the
+ * process. 0 stands for the calling process. */
+static const struct own_call {
+	int call, kind;
+} own_calls[] = {
+    {SYS_sched_setscheduler, NO_KIND}, {SYS_sched_setparam, NO_KIND}, {SYS_sched_setattr, NO_KIND},
+    {SYS_sched_setaffinity, NO_KIND}, {SYS_setpriority, PRIO_PROCESS}, {SYS_ioprio_set, IOPRIO_PROCESS},
+};
+
+enum { OWN_CALLS = sizeof own_calls / sizeof *own_calls };
+
 struct program {
 	struct sock_filter filter[256];
 	int count;
@@ -98,13 +114,28 @@ static void add(struct program *program, const struct sock_filter *instructions,
 
 #define ADD(program, instructions) add(program, instructions, sizeof(instructions) / sizeof *(instructions))
 
-_Static_assert(sizeof before / sizeof *before + 2 * REFUSED + 6 <= 256, "the program has room for all instructions");
+static void add_own_call(struct program *program, const struct own_call *own)
+{
+	const struct sock_filter process[] = {EQUAL(own->call, 0, 4), LOAD(args[0]), EQUAL(0, 1, 0), REFUSE, ALLOW};
+	const struct sock_filter kind_and_process[] = {
+	    EQUAL(own->call, 0, 6), LOAD(args[0]), EQUAL(own->kind, 0, 2), LOAD(args[1]), EQUAL(0, 1, 0), REFUSE, ALLOW,
+	};
+
+	if (own->kind == NO_KIND)
+		ADD(program, process);
+	else
+		ADD(program, kind_and_process);
+}
+
+_Static_assert(sizeof before / sizeof *before + 7 * OWN_CALLS + 2 * REFUSED + 6 <= 256, "the program has room for all instructions");
 
 uint32_t seccomp_apply(bool gpu)
 {
 	struct program program = {.count = 0};
 
 	ADD(&program, before);
+	for (int i = 0; i < OWN_CALLS; i++)
+		add_own_call(&program, &own_calls[i]);
 	for (int i = 0; i < REFUSED; i++)
 		add(&program, (const struct sock_filter[]){EQUAL(refused[i], 0, 1), REFUSE}, 2);
 	if (gpu)

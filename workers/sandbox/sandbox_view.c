@@ -322,9 +322,7 @@ int view_mount_proc(void)
 /* CUDA's driver fails if it cannot name its threads in /proc. Nothing else needs to write there. */
 static int protect_proc_of_runner(bool gpu)
 {
-	if (gpu || geteuid() != 0)
-		return protect_proc();
-	return mount(NULL, "/proc", NULL, MS_REMOUNT | MS_BIND | MS_RDONLY | PROC_FLAGS, NULL);
+	return gpu ? protect_proc() : mount(NULL, "/proc", NULL, MS_REMOUNT | MS_BIND | MS_RDONLY | PROC_FLAGS, NULL);
 }
 
 uint32_t view_mount_proc_of_runner(int processes, bool gpu)
