@@ -24,8 +24,8 @@
 struct digest_memory {
 	/* Is the file with this stat known to have this digest? */
 	bool (*known)(void *self, const char *path, const struct stat *st, const char *digest);
-	/* The file had this digest when it was read at the time `read_ns` (CLOCK_REALTIME), and every later change of it
-	 * changes its stat. */
+	/* At the time `read_ns` (CLOCK_REALTIME), the file had this digest, and every later change of the file changes
+	 * its stat. */
 	void (*remember)(void *self, const char *path, const struct stat *st, int64_t read_ns, const char *digest);
 	void *self;
 };

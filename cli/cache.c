@@ -79,12 +79,13 @@ static const struct {
 	const char *key, *words;
 } reasons[LACK_COUNT] = {
     [LACK_NOTHING_STORED] = {"nothing_stored", "no verdict for this version of the case is stored"},
-    [LACK_DEVICE] = {"device", "stored only for another device class"},
-    [LACK_TRUTH] = {"ground_truth", "stored only by another ground truth"},
-    [LACK_VERSION] = {"ground_truth_version", "stored only by another version of the ground truth"},
-    [LACK_TORCH] = {"torch", "stored only with another version of torch or CUDA"},
-    [LACK_CONTAINMENT] = {"containment", "stored only for references that could reach more than --require-containment allows"},
-    [LACK_NONE] = {"forced", "stored, but --force ran the case again"},
+    [LACK_DEVICE] = {"device", "a verdict is stored, but for another device class"},
+    [LACK_TRUTH] = {"ground_truth", "a verdict is stored, but from another ground truth"},
+    [LACK_VERSION] = {"ground_truth_version", "a verdict is stored, but from another version of the ground truth"},
+    [LACK_TORCH] = {"torch", "a verdict is stored, but from another version of torch or CUDA"},
+    [LACK_CONTAINMENT] = {"containment", "a verdict is stored, but its reference could reach more than "
+        "--require-containment allows"},
+    [LACK_NONE] = {"forced", "a verdict is stored, but --force ran the case again"},
 };
 _Static_assert((int)LACK_COUNT == (int)HIT_COUNTS_REASONS, "cache/hit_counts.h has a counter for each reason");
 
@@ -401,7 +402,7 @@ static int sweep_store(struct program *program, const struct cache_options *o, c
 	if (store_gc(store, &needs, o->dry_run, &swept, err) != 0)
 		return EXIT_INTERNAL;
 	show_print(stdout, "%s: %" PRId64
-	       " verdicts%s removed that the dataset does not need and that are older than %d days; also %" PRId64
+	       " verdicts%s removed: the dataset does not need them, and they are older than %d days; also %" PRId64
 	       " rows about cases and %" PRId64 " rows about deleted files",
 	       store_path(store), swept.verdicts, o->dry_run ? " would be" : "", o->days, swept.latest, swept.files);
 	if (swept.damaged > 0)
@@ -431,7 +432,7 @@ static int run_gc(struct program *program, const void *options, const struct wor
 /* --- The table --------------------------------------------------------------------------------------------------- */
 
 static const struct subcommand subcommands[] = {
-    {"stats", "", "print the size of the cache, its hits, and its misses for each reason", 0, 0, run_stats},
+    {"stats", "", "print the size of the cache, the hits, and the misses for each reason", 0, 0, run_stats},
     {"export", "FILE", "write every verdict to FILE (- for standard output)", 1, 1, run_export},
     {"import", "FILE…", "merge exported files into the cache (- for standard input)", 1, INT32_MAX, run_import},
     {"check", "", "read every page and row, and list the damaged ones", 0, 0, run_check},
@@ -460,8 +461,8 @@ const struct command command_cache = {
     .summary = "print statistics of the stored verdicts; export, import, check and remove them",
     .synopsis = "[options] SUBCOMMAND",
     .description =
-	"The cache of a dataset is the folder .reftest/cache below the root and contains its verdicts. `import` "
-	"checks every record, and its signature if REFTEST_CACHE_KEY is set.",
+	"The cache of a dataset contains its verdicts, and is in the folder .reftest/cache below the root. `import` "
+	"checks every record; if REFTEST_CACHE_KEY is set, it also checks the signatures.",
     .rows = rows,
     .row_count = ROWS,
     .subcommands = subcommands,

@@ -39,6 +39,10 @@
 	{"--sizes", OPTION_CHOICES, AT(sizes), "LIST", SIZES, "sizes of the generated cases (default: small,medium)"}
 #define ROW_SEED {"--seed", OPTION_SEED, AT(seed), "N", NULL, "seed of the generated inputs (default: 0)"}
 #define ROW_TIMEOUT {"--timeout", OPTION_REAL, AT(timeout), "S", NULL, "seconds that one case may take (default: 120)"}
+#define ROW_MEMORY                                            \
+	{"--memory", OPTION_SIZE, AT(memory), "SIZE", NULL, \
+	 "memory that a reference may use: bytes, or a number with K, M, G or T (default: 4G and 64 times the tensors of its " \
+	 "largest case)"}
 #define ROW_JOBS                                          \
 	{"--jobs", OPTION_INT, AT(jobs), "N", NULL, \
 	 "number of references that run in parallel (default: half the cores, at most 4)"}

@@ -74,10 +74,9 @@ struct definition {
 	int note_count;
 };
 
-/* The next three functions return the index of the axis, input or output with that name, or -1 if there is none. */
+/* The next two functions return the index of the axis or input with that name, or -1 if there is none. */
 int definition_axis(const struct definition *definition, const char *name);
 int definition_input(const struct definition *definition, const char *name);
-int definition_output(const struct definition *definition, const char *name);
 
 /* Returns the bytes of a tensor for these axis values (one for each axis; a negative value counts as 1). Returns 0 for
  * a Python scalar, and -1 if the tensor has more than 2^48 bytes, which no machine has. */

@@ -68,8 +68,8 @@ static struct blob check_blob(struct result *result, enum blob_use use, const ch
 /* Checks the first `tensors` paths as tensor files, and the others as files that the reference reads. */
 static void check_blobs(struct result *result, const char *const *paths, int count, int tensors, bool to_run)
 {
-	/* A definition without blobs, as most are, allocates nothing here: if its summary is up to date, an arena's
-	 * first allocation would double the time that the definition takes. */
+	/* Most definitions have no blobs and allocate nothing here: if the summary is up to date, an arena's first
+	 * allocation would double the time that the definition takes. */
 	struct blob *blobs = count > 0 ? arena_array(&result->arena, (size_t)count, sizeof *blobs) : NULL;
 
 	for (int i = 0; i < count; i++)

@@ -35,8 +35,7 @@ static struct reading reading_begins(int dir, const char *path)
 }
 
 /* Returns the time of the read, for file_seen_holds. Returns 0 (the stat is never trusted) if the file could change
- * without a change of its stat, or if `st` shows that another file was read than the one that reading_begins
- * checked. */
+ * without a change of its stat, or if `st` belongs to a different file than the one that reading_begins checked. */
 static int64_t reading_time(const struct reading *reading, const struct stat *st)
 {
 	return reading->shows && reading->st.st_ino == st->st_ino && reading->st.st_dev == st->st_dev ? reading->ns : 0;

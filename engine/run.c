@@ -336,6 +336,7 @@ struct pool *run_open_pool(struct program *program, const struct run_options *op
 	    .libraries = ground_truths_use_libraries(&machine->truths),
 	    .lanes = options->jobs > 0 ? options->jobs : default_lanes(),
 	    .timeout_s = options->timeout_s,
+	    .memory = options->memory,
 	    .staged = options->staged,
 	    .spares = options->spares,
 	    .required = settings_required(program, options->required),

@@ -41,7 +41,7 @@ struct run_files_calls {
 	 * it sets `seen` and `*read`. */
 	struct blob (*blob)(void *self, enum blob_use use, const char *path, const struct file_seen *earlier, bool to_run,
 			    struct arena *arena, struct file_seen *seen, bool *read);
-	/* Returns whether the content of the blob has not changed since it was hashed, not even for a time. */
+	/* Returns whether the blob has had the hashed content at every moment since it was hashed. */
 	bool (*blob_unchanged)(void *self, const struct blob *blob, const struct file_seen *earlier);
 };
 

@@ -464,6 +464,7 @@ int watch_run(struct program *program, const struct watch_options *o, struct err
 						.jobs = o->jobs,
 						.spares = o->spares,
 						.required = o->required,
+						.memory = o->memory,
 						.timeout_s = o->timeout};
 	session->options.cases.workloads = !o->no_workloads;
 	session->options.cases.seed = o->seed;

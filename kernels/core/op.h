@@ -110,9 +110,9 @@ struct rule {
 	double hit_ratio; /* 1: all elements */
 };
 
-/* An edge case, which --edge adds: a dimension is empty, all lengths are 1, or the case is one for which known
- * implementations disagree. If implementations disagree, reftest applies one convention (op_edge.convention). The
- * result of an edge case is a finding, which reftest reports beside the verdict. */
+/* An edge case, which --edge adds: a dimension is empty, all lengths are 1, or known implementations disagree. If
+ * implementations disagree, reftest applies one convention (op_edge.convention). The result of an edge case is a
+ * finding, which reftest reports beside the verdict. */
 struct op_edge {
 	const char *name;       /* the edge's name in the id of the case: "no_rows" */
 	const char *convention; /* the convention, for messages: "an input without rows gives an output without rows" */
@@ -337,9 +337,23 @@ static inline int op_own_place(const struct op_problem *problem, int input)
 	return problem->output_count + input;
 }
 
-/* For op.edge_axes: writes the axes of the first case of the family's small preset (`sizes`), but with `rows` as the
- * length of one axis: the first var axis of the first output, except that output's last axis. Returns false if there is
- * no such axis. */
+/* Returns the tensor of a role, whose index is `index`; if the problem has no such tensor (-1), returns one without
+ * data. */
+static inline struct tensor op_tensor(const struct tensor *tensors, int index)
+{
+	static const struct tensor none = {NULL, DTYPE_FLOAT32, 0, {0}, 0};
+
+	return index < 0 ? none : tensors[index];
+}
+
+/* For op.sizes. op_start_axes sets every const axis to its length and every var axis to `value`. op_set_axis sets an
+ * axis to `value` if it is var. */
+void op_start_axes(const struct op_problem *problem, int64_t value, int64_t *axis);
+void op_set_axis(const struct op_problem *problem, int at, int64_t value, int64_t *axis);
+
+/* For op.edge_axes: writes the axes of the first case of the family's small preset (`sizes`), but one axis gets the
+ * length `rows`. This is the first var axis of the first output that is not the output's last axis. Returns false if
+ * there is no such axis. */
 bool op_edge_rows(int (*sizes)(const struct op_problem *, int, enum op_size, int64_t *, int),
                   const struct op_problem *problem, int variant, int64_t rows, int64_t *axis);
 

@@ -132,6 +132,18 @@ struct op_in_place op_in_place_namesake(const struct op_case *c, int input)
 	return (struct op_in_place){OP_KEPT, true};
 }
 
+void op_start_axes(const struct op_problem *problem, int64_t value, int64_t *axis)
+{
+	for (int i = 0; i < problem->axis_count; i++)
+		axis[i] = problem->axes[i].var ? value : problem->axes[i].value;
+}
+
+void op_set_axis(const struct op_problem *problem, int at, int64_t value, int64_t *axis)
+{
+	if (problem->axes[at].var)
+		axis[at] = value;
+}
+
 bool op_edge_rows(int (*sizes)(const struct op_problem *, int, enum op_size, int64_t *, int),
                   const struct op_problem *problem, int variant, int64_t rows, int64_t *axis)
 {

@@ -10,6 +10,7 @@
 #include "base/err.h"
 #include "kernels/core/dtype_convert.h"
 #include "kernels/core/random_inputs.h"
+#include "kernels/core/take.h"
 
 /* Logits are multiples of a step, 1 / STEPS. The differences between the SPREAD largest logits of a row (or between all
  * selected logits, if there are more) depend on the row's slope; the other logits are one step apart. */
@@ -52,15 +53,6 @@ struct row {
 	int64_t expert[MOE_PICKS_MOST];
 	double weight[MOE_PICKS_MOST];
 };
-
-static void *take(int64_t count, size_t size)
-{
-	void *memory = calloc((size_t)count + 1, size);
-
-	if (memory == NULL)
-		die_no_memory();
-	return memory;
-}
 
 static void swap(int64_t *order, int64_t a, int64_t b)
 {

@@ -14,16 +14,16 @@ static const double false_suspicion = 1e-9; /* beta: the probability of a false 
 
 static const char *const bucket_names[DRAWS_WAYS + 1][DRAWS_BUCKETS] = {
     {"the most likely token", "the second most likely token", "the third most likely token", "a less likely token"},
-    {"a token from quarter 1 of the probability (tokens in the order of the vocabulary)",
-     "a token from quarter 2 of the probability (tokens in the order of the vocabulary)",
-     "a token from quarter 3 of the probability (tokens in the order of the vocabulary)",
-     "a token from quarter 4 of the probability (tokens in the order of the vocabulary)"},
-    {"the last token that is kept", "the second to last kept token", "the third to last kept token",
+    {"a token from the first quarter of the probability, in the order of the vocabulary",
+     "a token from the second quarter of the probability, in the order of the vocabulary",
+     "a token from the third quarter of the probability, in the order of the vocabulary",
+     "a token from the last quarter of the probability, in the order of the vocabulary"},
+    {"the last kept token", "the second to last kept token", "the third to last kept token",
      "an earlier kept token"},
-    {"a token from quarter 1 of the probability (most likely tokens first)",
-     "a token from quarter 2 of the probability (most likely tokens first)",
-     "a token from quarter 3 of the probability (most likely tokens first)",
-     "a token from quarter 4 of the probability (most likely tokens first)"},
+    {"a token from the first quarter of the probability, most likely tokens first",
+     "a token from the second quarter of the probability, most likely tokens first",
+     "a token from the third quarter of the probability, most likely tokens first",
+     "a token from the last quarter of the probability, most likely tokens first"},
 };
 static const char *const shape_names[DRAW_SHAPES] = {
     "in which no token has a probability of 0.55 or more", "in which one token has a probability of 0.55 or more",
@@ -55,8 +55,8 @@ static void count_ranks(struct draw *draw, int way, const struct filter *filter,
 	draw->share[way][DRAWS_BUCKETS - 1] = kept->count < DRAWS_BUCKETS || rest < 0 ? 0 : rest;
 }
 
-/* Adds a drawn token to the counts by its position. If only the most generous implementation keeps the token, it is counted at the position
- * that it would have among the kept tokens. */
+/* Adds a drawn token to the counts by its position. If only the implementation that keeps most tokens keeps this token,
+ * the token is counted at the position that it would have among the kept tokens. */
 static void count_places(struct draw *draw, int way, const struct filter *filter, const struct filter_kept *kept,
                          int64_t token)
 {
@@ -157,8 +157,8 @@ static double race_share(const struct filter *filter, const struct filter_kept *
 	return share;
 }
 
-/* Adds the suspicion of a sampler that never draws some of the tokens, whose total probability is `share`. `drawn` says
- * whether the drawn token is one of them. Adds nothing if `share` is all or nothing. */
+/* Adds the suspicion that the sampler never draws some of the tokens. The total probability of these tokens is `share`.
+ * `drawn` says whether the drawn token is one of them. Adds nothing if `share` is all or nothing. */
 static void ask(struct draw *draw, enum draw_suspect who, bool drawn, double share)
 {
 	if (share > 0 && share < 1)
@@ -362,8 +362,9 @@ static void explain(const struct worst_split *worst, struct err *why)
 	if (worst->way < 0) {
 		err_set(why,
 		        "the samples do not follow the filtered probabilities: of %.0f rows in which thousands of "
-			"tokens are equally likely, %.1f %% drew tokens at certain even distances, as a random number "
-			"of too few bits does, but %.1f %% are expected; a correct sampler deviates as much in fewer "
+			"tokens are equally likely, %.1f %% drew tokens at certain even distances (expected: %.1f "
+			"%%), which suggests random numbers of too few bits; a correct sampler deviates this much in "
+			"fewer "
 			"than one case in 10^9",
 		        worst->tally->rows, 100 * worst->observed, 100 * worst->expected);
 		return;
@@ -377,8 +378,8 @@ static void explain(const struct worst_split *worst, struct err *why)
 			at += (size_t)snprintf(drawn + at, sizeof drawn - at, "%s%s", at > 0 ? " or " : "",
 			                       bucket_names[way][b]);
 	err_set(why,
-	        "the samples do not follow the filtered probabilities: of %.0f rows %s%s, %.1f %% drew %s, but %.1f %% "
-		"are expected; a correct sampler deviates as much in fewer than one case in 10^9",
+	        "the samples do not follow the filtered probabilities: of %.0f rows %s%s, %.1f %% drew %s (expected: "
+	        "%.1f %%); a correct sampler deviates this much in fewer than one case in 10^9",
 	        worst->tally->rows, shape_names[worst->shape], by_names[worst->by], 100 * worst->observed, drawn,
 	        100 * worst->expected);
 }
@@ -432,27 +433,24 @@ struct draws_verdict draws_judge(const struct draw *draws, int64_t count, struct
 double draws_suspect(const double suspicion[DRAW_SUSPECTS], struct err *why)
 {
 	static const char *const draws_so[DRAW_SUSPECTS] = {
-	    [DRAW_RACE] = "takes the token with the largest probability / uniform noise, although the noise must be "
-	                  "exponential, and thus draws likely tokens too often",
-	    [DRAW_SHORT] = "draws the last token of a nucleus with the rest of top_p, not with the token's own "
-	                 "probability",
+	    [DRAW_RACE] = "divides probabilities by uniform noise instead of exponential noise, and so draws likely "
+	                  "tokens too often",
+	    [DRAW_SHORT] = "gives the last token of a nucleus the rest of top_p instead of the token's own probability",
 	    [DRAW_NO_LAST_K] = "never draws the last token that top-k keeps",
 	    [DRAW_NO_LAST_P] = "never draws the last token that top-p keeps",
-	    [DRAW_NO_LAST_OF_MANY] = "never draws, if three or more tokens are kept, the least likely of them",
+	    [DRAW_NO_LAST_OF_MANY] = "never draws the least likely kept token when three or more tokens are kept",
 	    [DRAW_LIKELY_HALF] = "draws only the more likely half of the kept tokens",
-	    [DRAW_FIRST_HALF] = "draws only the half of the kept tokens that comes first in the vocabulary",
-	    [DRAW_SECOND_HALF] = "draws only the half of the kept tokens that comes second in the vocabulary",
-	    [DRAW_LIKELY_HALF_OF_MANY] = "draws, if many tokens are kept, only the more likely half of the kept tokens",
-	    [DRAW_FIRST_HALF_OF_MANY] = "draws, if many tokens are kept, only the half of the kept tokens that comes "
-					"first in the vocabulary",
-	    [DRAW_SECOND_HALF_OF_MANY] = "draws, if many tokens are kept, only the half of the kept tokens that comes "
-					 "second in the vocabulary",
+	    [DRAW_FIRST_HALF] = "draws only the first half of the kept tokens, in the order of the vocabulary",
+	    [DRAW_SECOND_HALF] = "draws only the second half of the kept tokens, in the order of the vocabulary",
+	    [DRAW_LIKELY_HALF_OF_MANY] = "draws only the more likely half of the kept tokens when many are kept",
+	    [DRAW_FIRST_HALF_OF_MANY] = "draws only the first half of the kept tokens, in the order of the "
+	                  "vocabulary, when many are kept",
+	    [DRAW_SECOND_HALF_OF_MANY] = "draws only the second half of the kept tokens, in the order of the "
+	                  "vocabulary, when many are kept",
 	    [DRAW_NO_FIRST_PLACE] = "never draws the kept token that comes first in the vocabulary",
 	    [DRAW_NO_LAST_PLACE] = "never draws the kept token that comes last in the vocabulary",
-	    [DRAW_LOWER_TOKENS] = "draws, if the first half of the vocabulary contains a kept token, only tokens of "
-				  "this half",
-	    [DRAW_UPPER_TOKENS] = "draws, if the second half of the vocabulary contains a kept token, only tokens of "
-				  "this half",
+	    [DRAW_LOWER_TOKENS] = "draws only from the first half of the vocabulary when this half has a kept token",
+	    [DRAW_UPPER_TOKENS] = "draws only from the second half of the vocabulary when this half has a kept token",
 	    [DRAW_LIKELIEST] = "draws only from the 1024 most likely tokens of a row",
 	    [DRAW_HALF_SUMS] = "looks up random numbers in sums of probabilities that are rounded to float16",
 	    [DRAW_BFLOAT_SUMS] = "looks up random numbers in sums of probabilities that are rounded to bfloat16",
@@ -469,8 +467,9 @@ double draws_suspect(const double suspicion[DRAW_SUSPECTS], struct err *why)
 
 	if (margin > 1)
 		err_set(why,
-		        "the samples do not follow the filtered probabilities: they are e^%.1f times as likely to come "
-			"from a sampler that %s; a correct sampler gives such samples in fewer than one case in 10^9",
-		        suspicion[worst], draws_so[worst]);
+		        "the samples do not follow the filtered probabilities: probably the reference %s, which makes "
+		        "these samples e^%.1f times as likely; a correct sampler gives such samples in fewer than one "
+		        "case in 10^9",
+		        draws_so[worst], suspicion[worst]);
 	return margin;
 }

@@ -21,15 +21,15 @@
  * of draws on one side, and m the expected value of x. The total variation distance of a tally is the largest
  * difference between x and m over all splits.
  *
- * Threshold and false alarm rate. Draws of different rows are independent. For a correct sampler, the fraction of draws
- * on one side over N rows is thus x or farther from m, in each direction, with a probability of at most exp(-N KL(x ||
- * m)) (Hoeffding 1963, theorem 1, which does not require identical rows). KL(x || m) = x ln(x / m) + (1 - x) ln((1 - x)
- * / (1 - m)) grows with the distance of x from m. For a given t, N KL(x || m) exceeds t only if x is below one limit or
- * above another, on the two sides of m. The probability of this is at most 2 exp(-t). A set of draws is tested with 29
- * tallies and 7 splits. By the union bound, its false alarm probability is at most 406 exp(-t), which is alpha for t =
- * ln(406 / alpha). The set of tokens that a filter may keep is not random, so the test for other tokens never raises a
- * false alarm. For m = 0.3 and 100 rows, fractions x from 0.03 to 0.65 pass. test_draw_statistics.c computes the exact
- * probabilities.
+ * Threshold and false alarm rate. Draws of different rows are independent. Let a correct sampler draw for N rows. In
+ * each direction, the probability that the fraction of draws on one side is x or farther from m is at most exp(-N KL(x
+ * || m)) (Hoeffding 1963, theorem 1, which does not require identical rows). KL(x || m) = x ln(x / m) + (1 - x) ln((1 -
+ * x) / (1 - m)) grows with the distance of x from m. For a given t, N KL(x || m) exceeds t only if x is below a limit
+ * that is less than m, or above a limit that is greater than m. The probability of this is at most 2 exp(-t). A set of
+ * draws is tested with 29 tallies and 7 splits. By the union bound, its false alarm probability is at most 406 exp(-t),
+ * which is alpha for t = ln(406 / alpha). The set of tokens that a filter may keep is not random, so the test for other
+ * tokens never raises a false alarm. For m = 0.3 and 100 rows, fractions x from 0.03 to 0.65 pass.
+ * test_draw_statistics.c computes the exact probabilities.
  *
  * Suspects. A suspect is a certain wrong sampler that differs little from a correct one. Detecting it takes a specific
  * test and the draws of both sets of values. Each suspect is defined by the probability with which it draws one token
@@ -64,7 +64,7 @@ enum draw_shape { DRAW_FLAT, DRAW_STEEP, DRAW_WIDE, DRAW_SHAPES };
 /* Wrong samplers for which there is a specific test, because they differ little from a correct one. */
 enum draw_suspect {
 	DRAW_RACE,      /* divides probabilities by uniform instead of exponential noise */
-	DRAW_SHORT,     /* draws the last token that top-p keeps with the rest of p, not with its own probability */
+	DRAW_SHORT,     /* gives the last token that top-p keeps the rest of p as its probability */
 	DRAW_NO_LAST_K, /* never draws the last token that top-k keeps */
 	DRAW_NO_LAST_P, /* never draws the last token that top-p keeps */
 	/* The other suspects apply to the kept tokens of any filter. */

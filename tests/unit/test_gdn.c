@@ -631,7 +631,7 @@ static void other_problems_are_refused_with_a_sentence(void **state)
 	assert_refused(&gdn_op, &p, "'q'");
 	AGAIN;
 	axes[HV].value = 5;
-	assert_refused(&gdn_op, &p, "a number of heads that is a const axis and divides v's number of heads");
+	assert_refused(&gdn_op, &p, "a const number of heads that divides the number of heads of v");
 	AGAIN;
 	axes[K].value = axes[V].value = 512;
 	assert_refused(&gdn_op, &p, "at most 256");

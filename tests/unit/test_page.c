@@ -399,7 +399,7 @@ static void what_a_workload_must_not_provide_is_reported_with_its_place(void **s
 	assert_brought(&page_op, &problems[0], 6, 0, -1,
 		       "input 'kv_indices' holds -1 at [0], but the caches have pages 0");
 	assert_brought(&page_op, &problems[0], 6, -1, 1 << 20, "the caches have pages");
-	assert_brought(&page_op, &problems[0], 7, 2, 1 << 20, "input 'kv_indptr' holds 1048576 at [2], which must be");
+	assert_brought(&page_op, &problems[0], 7, 2, 1 << 20, "input 'kv_indptr' holds 1048576 at [2]; expected");
 	assert_brought(&page_op, &problems[0], 7, -1, 0, "must not decrease");
 	assert_brought(&page_op, &problems[0], 7, 0, -1, "holds -1 at [0]");
 	assert_brought(&page_op, &problems[0], 8, 0, 0,

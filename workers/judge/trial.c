@@ -241,8 +241,8 @@ static void decide_too_coarse(struct trial *trial, const struct round *round)
 		return;
 	trial_decide(trial, STATUS_SKIPPED, REASON_NO_GROUND_TRUTH,
 		     arena_printf(&trial->arena,
-				  "only ground truths that are coarser than the tolerance rule could be computed, and "
-				  "these do not decide a verdict alone; builtin failed: %s",
+				  "no ground truth can decide this case: builtin failed, and the others are coarser "
+				  "than the tolerance rule; builtin: %s",
 				  round->passed_over[builtin]));
 }
 
@@ -589,7 +589,7 @@ enum trial_answer trial_ran(struct trial *trial, const cJSON *ran, struct buf *o
 }
 
 /* Does this case compute gradients in float64 although the definition declares other dtypes? If a reference raises in
- * such a case, it does not fail, because it may require its declared dtypes. */
+ * such a case, the case does not fail, because the reference may require its declared dtypes. */
 static bool asks_in_float64(const struct trial *trial)
 {
 	const struct job *job = trial->job;
@@ -607,7 +607,7 @@ static enum reason blamed_reason(const cJSON *blame)
 }
 
 /* Gives the verdict on a failure of the runner. In a case without an op family the generated inputs may be invalid
- * for the operation. If a reference raises in such a case, the status is `skipped`. */
+ * for the operation. If a reference raises or reaches a limit in such a case, the status is `skipped`. */
 void trial_blame(struct trial *trial, const cJSON *blame, struct buf *out)
 {
 	const char *message = json_text_of(blame, "message");
@@ -618,7 +618,8 @@ void trial_blame(struct trial *trial, const cJSON *blame, struct buf *out)
 	json_integer(json_member(blame, "line"), &line);
 	trial->verdict.reference_line = line > 0 && line < INT32_MAX ? (int)line : 0;
 	trial->decided = trial->decided && trial->job == NULL;
-	if (trial->job != NULL && trial->job->op == NULL && reason == REASON_RAISED &&
+	if (trial->job != NULL && trial->job->op == NULL &&
+	    (reason == REASON_RAISED || reason_is_limit(reason)) &&
 	    !cJSON_IsTrue(json_member(blame, "loading")))
 		trial_decide(trial, STATUS_SKIPPED, REASON_NO_GROUND_TRUTH,
 			     arena_printf(&trial->arena, "%s\nOn generic inputs, which may be invalid for this operation, %s",

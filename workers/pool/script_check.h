@@ -1,4 +1,4 @@
-/* script_check - checks that the Python files of this program are those from which make built it. */
+/* script_check - checks that this program's Python files have not changed since make built the program. */
 #ifndef REFTEST_WORKERS_POOL_SCRIPT_CHECK_H
 #define REFTEST_WORKERS_POOL_SCRIPT_CHECK_H
 

@@ -36,6 +36,8 @@ struct sandbox {
 	char *hidden;                       /* the dataset, if it is below a readable path; NULL: it is not */
 	bool gpu;
 	const char *folder;                 /* where a runner's own filesystem for temporary files is mounted */
+	bool no_programs_gain;              /* limits_drop_capabilities_of_programs succeeded */
+	int processes;                      /* the number of processes and threads that a runner may have */
 	int self;                           /* pidfd of the zygote; -1 */
 	pid_t parent;                       /* the parent that a runner sees */
 	struct keeper keepers[KEEPERS_MAX];
@@ -206,6 +208,12 @@ static int open_self(struct sandbox *sandbox)
 	return sandbox->self < 0 ? -1 : 0;
 }
 
+/* Does what a runner inherits and what therefore needs to be done only once. */
+static void prepare_runners(struct sandbox *sandbox)
+{
+	sandbox->no_programs_gain = limits_drop_capabilities_of_programs() == 0;
+}
+
 /* ---- runners ---- */
 
 /* The first process of a runner's PID namespace. It shares the memory of the zygote, so it does nothing but wait, with
@@ -300,15 +308,15 @@ SHOWN void sandbox_reap(struct sandbox *sandbox, pid_t pid)
 }
 
 /* Adds the layers of a runner that its own mount namespace gives. */
-static uint32_t mount_own(uint32_t held, const char *folder)
+static uint32_t mount_own(const struct sandbox *sandbox, uint32_t held)
 {
 	uint32_t layers = 0;
 
 	if ((held & SANDBOX_MOUNT) == 0 || unshare(CLONE_NEWNS) != 0)
 		return 0;
 	if ((held & SANDBOX_PID) != 0)
-		layers |= view_mount_proc_of_runner();
-	if (view_mount_tmp(folder) == 0)
+		layers |= view_mount_proc_of_runner(sandbox->processes, sandbox->gpu);
+	if (view_mount_tmp(sandbox->folder) == 0)
 		layers |= SANDBOX_TMP;
 	return layers;
 }
@@ -322,9 +330,11 @@ SHOWN uint32_t sandbox_enter(struct sandbox *sandbox, const char *folder)
 	open_memory(true); /* opens the files of this process below /proc */
 	if (sandbox->self >= 0)
 		close(sandbox->self);
-	held |= mount_own(held, sandbox->folder);
-	held |= limits_apply(sandbox->gpu, (held & SANDBOX_USER) != 0);
-	if (limits_drop_capabilities() == 0)
+	bool first = limits_die_first(); /* while /proc is writable */
+
+	held |= mount_own(sandbox, held);
+	held |= limits_apply(first && !sandbox->gpu, (held & SANDBOX_USER) != 0, sandbox->processes);
+	if (sandbox->no_programs_gain && limits_drop_capabilities() == 0)
 		held |= SANDBOX_NO_CAPABILITIES;
 	if ((held & SANDBOX_PID) == 0 || (held & SANDBOX_PROC) == 0)
 		open_memory(false); /* other references may see this process in /proc */
@@ -333,6 +343,11 @@ SHOWN uint32_t sandbox_enter(struct sandbox *sandbox, const char *folder)
 
 	held |= landlock_apply(whole, &sandbox->readable, &sandbox->devices, sandbox->hidden, (held & SANDBOX_TMP) != 0 ? sandbox->folder : folder);
 	return held | seccomp_apply(sandbox->gpu);
+}
+
+SHOWN int64_t sandbox_limit_memory(struct sandbox *sandbox, int64_t bytes)
+{
+	return sandbox->gpu ? bytes : limits_memory(bytes);
 }
 
 /* ---- trials ---- */
@@ -348,7 +363,10 @@ static void try_layers(struct sandbox *sandbox, uint32_t wanted, int answer)
 		goto leave;
 	sandbox->layers = held;
 	held = DROPPED | SANDBOX_PID;
-	if (open_self(sandbox) != 0 || sandbox_before_fork(sandbox) < 0 || (runner = fork()) < 0)
+	if (open_self(sandbox) != 0)
+		goto leave;
+	prepare_runners(sandbox);
+	if (sandbox_before_fork(sandbox) < 0 || (runner = fork()) < 0)
 		goto leave;
 	if (runner > 0) {
 		waitpid(runner, &status, 0);
@@ -395,7 +413,7 @@ static uint32_t try_in_child(const struct sandbox *sandbox, uint32_t wanted)
 /* Finds the layers that this machine grants: tries all of them, and again without those that failed. */
 static uint32_t find_layers(const struct sandbox *sandbox)
 {
-	uint32_t wanted = SANDBOX_ALL, answer;
+	uint32_t wanted = SANDBOX_ALL, answer; /* the layers of groups are among them, but no trial holds them */
 
 	for (int i = 0; i < TRIALS_MAX; i++) {
 		answer = try_in_child(sandbox, wanted);
@@ -445,6 +463,7 @@ static struct sandbox *new_sandbox(const char *const *paths, int path_count, con
 		return NULL;
 	sandbox->self = -1;
 	sandbox->gpu = gpu;
+	sandbox->processes = sandbox_process_limit();
 	view_system_paths(&sandbox->readable, gpu);
 	view_devices(&sandbox->devices, gpu);
 	for (int i = 0; i < path_count; i++)
@@ -485,6 +504,7 @@ SHOWN struct sandbox *sandbox_open(const char *const *paths, int path_count, con
 		free_sandbox(sandbox);
 		return NULL;
 	}
+	prepare_runners(sandbox);
 	open_memory(false);
 	return sandbox;
 }

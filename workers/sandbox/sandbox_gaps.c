@@ -25,6 +25,8 @@ static const struct {
     {SANDBOX_PROCESS_LIMIT, "process_limit"},
     {SANDBOX_FILE_LIMIT, "file_limit"},
     {SANDBOX_MEMORY_LIMIT, "memory_limit"},
+    {SANDBOX_MEMORY_GROUP, "memory_group"},
+    {SANDBOX_PROCESS_GROUP, "process_group"},
 };
 
 _Static_assert(sizeof layers / sizeof *layers == SANDBOX_LAYERS, "each layer has a name");
@@ -41,9 +43,9 @@ static const struct sandbox_gap gaps[] = {
     {"ipc", "references can use System V memory and message queues of other processes", SANDBOX_IPC | SANDBOX_SECCOMP},
     {"capabilities", "references keep the capabilities of your user", SANDBOX_NO_CAPABILITIES},
     {"kernel", "references can call every interface of the kernel", SANDBOX_SECCOMP},
-    {"processes", "references can start processes without limit", SANDBOX_PROCESS_LIMIT},
+    {"processes", "references can start processes without limit", SANDBOX_PROCESS_LIMIT | SANDBOX_PROCESS_GROUP},
     {"disk", "references can fill the disk with temporary files", SANDBOX_TMP},
-    {"memory", "references can use all of this machine's memory", SANDBOX_MEMORY_LIMIT},
+    {"memory", "references can use all of this machine's memory", SANDBOX_MEMORY_LIMIT | SANDBOX_MEMORY_GROUP},
 };
 
 const char *sandbox_layer_name(uint32_t layer)

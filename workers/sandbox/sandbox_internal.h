@@ -38,9 +38,10 @@ int view_build(const struct sandbox_paths *readable, const struct sandbox_paths 
 	       const char *hidden);
 /* Mounts a /proc of this process's PID namespace. */
 int view_mount_proc(void);
-/* The same for a runner: without write access to the machine's settings, and with a limit for the number of processes in the namespace. Returns the layers
- * that hold. */
-uint32_t view_mount_proc_of_runner(void);
+/* The same for a runner: without write access to the machine's settings, and with a limit for the number of processes in
+ * the namespace. On the CPU, nothing in it is writable for root, which costs a ninth of the calls that a GPU needs. Returns
+ * the layers that hold. */
+uint32_t view_mount_proc_of_runner(int processes, bool gpu);
 /* Mounts an empty filesystem of limited size. */
 int view_mount_tmp(const char *folder);
 
@@ -58,11 +59,19 @@ uint32_t seccomp_apply(bool gpu);
 
 /* ---- sandbox_limits.c ---- */
 
-/* Sets the limits of this process and of those that it starts. Without a user namespace of its own the kernel would count
- * all processes of the user, so their number is not limited. Returns the layers that hold. */
-uint32_t limits_apply(bool gpu, bool own_users);
-int limits_processes(void); /* the number of processes and threads that a runner may have */
-/* Gives up all capabilities for good. */
+/* `memory`: the memory is going to be limited by limits_memory. Sets the limits of this process and of those that it starts. Without a user namespace of its own the kernel would count
+ * all processes of the user, so their number is not limited. Returns the layers that hold; that of memory holds only after
+ * limits_memory, before which no reference is loaded. */
+uint32_t limits_apply(bool memory, bool own_users, int processes);
+/* If memory runs out, the kernel ends this process and those that it starts before all others. */
+bool limits_die_first(void);
+/* Limits the memory of each process to what this one has now and `bytes`, at most nine tenths of what is available.
+ * Returns the bytes that remain: fewer if a lower limit holds already. Returns -1 if it cannot. */
+int64_t limits_memory(int64_t bytes);
+/* Keeps the programs that this process and its children start from gaining capabilities. The zygote calls it once, because
+ * a call for each capability in each runner takes longer than all other limits. */
+int limits_drop_capabilities_of_programs(void);
+/* Gives up all capabilities of this process. With the function above, for good. */
 int limits_drop_capabilities(void);
 
 #endif

@@ -302,11 +302,11 @@ int view_mount_tmp(const char *folder)
 
 /* Since Linux 6.14 each PID namespace has its own limit for pids. It also holds for root, for whom RLIMIT_NPROC does
  * not. */
-static uint32_t limit_pids(void)
+static uint32_t limit_pids(int processes)
 {
 	int fd = open("/proc/sys/kernel/pid_max", O_WRONLY | O_CLOEXEC);
 	char text[32];
-	int length = snprintf(text, sizeof text, "%d", limits_processes());
+	int length = snprintf(text, sizeof text, "%d", processes);
 	bool written = fd >= 0 && write(fd, text, (size_t)length) == length;
 
 	if (fd >= 0)
@@ -319,12 +319,20 @@ int view_mount_proc(void)
 	return mount("proc", "/proc", "proc", PROC_FLAGS, NULL);
 }
 
-uint32_t view_mount_proc_of_runner(void)
+/* CUDA's driver fails if it cannot name its threads in /proc. Nothing else needs to write there. */
+static int protect_proc_of_runner(bool gpu)
+{
+	if (gpu || geteuid() != 0)
+		return protect_proc();
+	return mount(NULL, "/proc", NULL, MS_REMOUNT | MS_BIND | MS_RDONLY | PROC_FLAGS, NULL);
+}
+
+uint32_t view_mount_proc_of_runner(int processes, bool gpu)
 {
 	uint32_t layers = SANDBOX_PROC;
 
 	if (view_mount_proc() != 0)
 		return 0;
-	layers |= limit_pids();
-	return protect_proc() == 0 ? layers : 0;
+	layers |= limit_pids(processes);
+	return protect_proc_of_runner(gpu) == 0 ? layers : 0;
 }

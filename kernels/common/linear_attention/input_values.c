@@ -48,13 +48,6 @@ const struct op_edge recurrence_edges[] = {
     {NULL, NULL},
 };
 
-static void set_axis(const struct op_problem *problem, int64_t *row, const struct op_arg *arg, int dimension,
-                     int64_t value)
-{
-	if (problem->axes[arg->axis[dimension]].var)
-		row[arg->axis[dimension]] = value;
-}
-
 static int64_t many(const struct op_problem *problem, const struct recurrence_roles *roles)
 {
 	const struct op_arg *q = &problem->inputs[roles->q], *v = &problem->inputs[roles->v];
@@ -71,15 +64,14 @@ static void preset_axes(const struct op_problem *problem, const struct preset *p
 
 	int64_t sequences = preset->sequences == MANY ? many(problem, &roles) : preset->sequences;
 
-	for (int a = 0; a < problem->axis_count; a++)
-		row[a] = problem->axes[a].var ? sequences : problem->axes[a].value;
+	op_start_axes(problem, sequences, row);
 	if (roles.cu_seqlens >= 0) {
-		set_axis(problem, row, &problem->inputs[roles.cu_seqlens], 0, sequences + 1);
-		set_axis(problem, row, q, q->rank - 3, preset->tokens);
+		op_set_axis(problem, problem->inputs[roles.cu_seqlens].axis[0], sequences + 1, row);
+		op_set_axis(problem, q->axis[q->rank - 3], preset->tokens, row);
 		return;
 	}
-	set_axis(problem, row, q, 0, sequences);
-	set_axis(problem, row, q, 1, preset->tokens);
+	op_set_axis(problem, q->axis[0], sequences, row);
+	op_set_axis(problem, q->axis[1], preset->tokens, row);
 }
 
 int recurrence_sizes(const struct op_problem *problem, int variant, enum op_size size, int64_t *axis, int room)
@@ -158,8 +150,8 @@ static int strength_of(const struct recurrence_extent *e, const struct op_case *
 	return ((c->variant & RECURRENCE_DOUBLED_ALONE) != 0 ? alone : by_case)[e->total % 4][c->contents];
 }
 
-/* Returns the default value of a scalar that the case omits: 0, which means a scale of 1 / sqrt(K), a switch that is
- * off, or no lower bound. Returns NaN for a scalar that no case may omit: a switch that the definition's name or a tag
+/* Returns the default value of a scalar that the case omits: 0. For a scale, 0 means 1 / sqrt(K); a switch is off;
+ * there is no lower bound. Returns NaN for a scalar that no case may omit: a switch that the definition's name or a tag
  * sets, and a lower bound without A_log. */
 static double left_out(const struct op_case *c, const struct recurrence_roles *roles, int input)
 {

@@ -65,15 +65,12 @@ while [ "$at" -lt "$length" ]; do
 	expect_exit 0
 done
 
-# Files joined with cat are imported, and so is a file of the previous format.
+# Files joined with cat are imported.
 cat "$work/verdicts" "$work/verdicts" >"$work/joined"
 rm -rf .reftest
 run cache import "$work/joined"
 expect_exit 0
 expect_says "$all verdicts imported" "$all already stored" '0 rejected'
-run cache import "$top/tests/data/older/verdicts-v2"
-expect_exit 0
-expect_says '24 verdicts imported' '0 rejected'
 run cache check
 expect_exit 0
 rm -rf .reftest
