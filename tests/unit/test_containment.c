@@ -15,7 +15,7 @@
 static void every_gap_is_a_choice_of_the_option(void **state)
 {
 	const struct sandbox_gap *gap;
-	char names[512] = "full";
+	char names[512] = "none|full";
 
 	(void)state;
 	for (int i = 0; (gap = sandbox_gap(i)) != NULL; i++) {
