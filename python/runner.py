@@ -57,6 +57,7 @@ import random
 import re
 import resource
 import select
+import shutil
 import signal
 import socket
 import struct

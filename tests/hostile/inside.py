@@ -32,6 +32,7 @@ HONEST = WORK / "root/definitions/rmsnorm"
 MS_BIND, MS_REC = 4096, 16384
 TMP_SIZE, SHM_SIZE = "3g", "256m"
 MEMORY_MAX = 2 << 30  # bytes of memory that a process may have, whatever reftest allows
+GPU_MEMORY_MAX = 16 << 30  # the same on a GPU, whose driver reserves more
 CASE = "small:batch_size=256"  # each reference runs in one case: three calls with two sets of values
 TIMEOUT, SHORT_TIMEOUT = 60, 2  # seconds for a case
 SLEEPERS = ("sleeper", "victim", "stopped")  # processes of the user; the references may end "victim" and stop "stopped"
@@ -272,7 +273,8 @@ def verify(options, names, timeout):
 
 def attempt(options):
     """Runs all references of this set-up in two batches, and prints the facts that run.py judges."""
-    resource.setrlimit(resource.RLIMIT_DATA, (MEMORY_MAX, MEMORY_MAX))
+    most = MEMORY_MAX if options["device"] == "cpu" else GPU_MEMORY_MAX
+    resource.setrlimit(resource.RLIMIT_DATA, (most, most))
     options["key"] = subprocess.run(
         [options["reftest"], "key"], check=True, capture_output=True, text=True
     ).stdout.strip()

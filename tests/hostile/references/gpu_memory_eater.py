@@ -1,5 +1,5 @@
 # Takes all memory of the GPU.
-# expect: skipped memory
+# expect: error memory_limit
 # needs: cuda
 import torch
 
