@@ -211,8 +211,8 @@ static int64_t head_length(const char *path, const unsigned char *data, size_t l
 
 	if (length < LENGTH_BYTES)
 		return err_set(
-		    err, "%s: expected a safetensors file, found %zu bytes, fewer than the %d of its length field",
-		    path, length, LENGTH_BYTES);
+		    err, "%s: expected a safetensors file, which starts with a length field of %d bytes; the file has %zu bytes",
+		    path, LENGTH_BYTES, length);
 	if (header > HEADER_BYTES)
 		return err_set(err, "%s: expected a safetensors header of at most %d bytes, found a header of %llu",
 		               path, HEADER_BYTES, (unsigned long long)header);

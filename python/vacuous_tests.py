@@ -321,7 +321,7 @@ def audit(source, reference=None, about=None):
             findings.append((line, f"run may be a copy of a reference, but {finding[1]}"))
         elif find_run(original)[0] not in (None, pasted):
             findings.append(
-                (line, f"run is a copy that differs from the reference of {about}, so the test does not test the definition")
+                (line, f"run() is a copy of the reference of {about} but differs from it, so the test does not test the definition")
             )
     return sorted(findings)
 

@@ -434,8 +434,8 @@ static bool has_class(const struct buf *file, const char *name, const char **cla
 	return skip > 0 && test_file_class(file->data + skip, file->length - skip, name, class_text, length);
 }
 
-/* Counts the definitions of the current file for --check, which writes nothing: a definition without a class has no
- * test, and one whose class differs is stale. */
+/* Counts definitions for --check, which writes nothing. A definition that has no class in the current file has no test;
+ * a definition whose class differs from the one that would be written has a stale test. */
 static void count_there(const struct buf *old, const struct buf *text, const struct test_class *classes, int count,
 			int counts[NOTE_COUNTS])
 {

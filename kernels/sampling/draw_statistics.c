@@ -452,12 +452,11 @@ double draws_suspect(const double suspicion[DRAW_SUSPECTS], struct err *why)
 	    [DRAW_LOWER_TOKENS] = "draws only from the first half of the vocabulary when this half has a kept token",
 	    [DRAW_UPPER_TOKENS] = "draws only from the second half of the vocabulary when this half has a kept token",
 	    [DRAW_LIKELIEST] = "draws only from the 1024 most likely tokens of a row",
-	    [DRAW_HALF_SUMS] = "looks up random numbers in sums of probabilities that are rounded to float16",
-	    [DRAW_BFLOAT_SUMS] = "looks up random numbers in sums of probabilities that are rounded to bfloat16",
-	    [DRAW_SORTED_HALF_SUMS] = "looks up random numbers in sums of probabilities (most likely tokens first) that "
-				      "are rounded to float16",
-	    [DRAW_SORTED_BFLOAT_SUMS] = "looks up random numbers in sums of probabilities (most likely tokens first) "
-					"that are rounded to bfloat16",
+	    [DRAW_HALF_SUMS] = "draws from cumulative probabilities that are rounded to float16",
+	    [DRAW_BFLOAT_SUMS] = "draws from cumulative probabilities that are rounded to bfloat16",
+	    [DRAW_SORTED_HALF_SUMS] = "draws from cumulative probabilities, most likely tokens first, that are rounded to float16",
+	    [DRAW_SORTED_BFLOAT_SUMS] = "draws from cumulative probabilities, most likely tokens first, that are rounded to "
+					"bfloat16",
 	};
 	int worst = 0;
 
