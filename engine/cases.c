@@ -417,17 +417,15 @@ int size_rows(const struct op *op, int variant, const struct op_problem *problem
 	return count < SIZE_ROWS ? count : SIZE_ROWS;
 }
 
-/* Returns whether the family can verify the case without this input. The family must know the default value of an
- * omitted Python scalar. */
-static bool may_leave_out(const struct maker *m, const int64_t *axis, int input)
+/* The family must know the default value of an omitted Python scalar. */
+bool input_may_be_omitted(const struct op *op, const struct op_case *c, int input)
 {
-	const struct op *op = m->out.op != NULL ? m->out.op->op : NULL;
-	const struct op_case c = {.problem = &m->problem, .variant = m->variant, .axis = axis, .seed = m->options->seed,
-	                          .absent = UINT32_C(1) << input};
+	struct op_case without = *c;
 
-	if (op == NULL || !m->problem.inputs[input].optional)
+	if (op == NULL || !c->problem->inputs[input].optional)
 		return false;
-	return m->problem.inputs[input].rank != OP_SCALAR || (op->scalar != NULL && !isnan(op->scalar(&c, input)));
+	without.absent |= UINT32_C(1) << input;
+	return c->problem->inputs[input].rank != OP_SCALAR || (op->scalar != NULL && !isnan(op->scalar(&without, input)));
 }
 
 /* For each optional input, adds a case without this input: a copy of the last case of the size preset small. Callers
@@ -435,11 +433,14 @@ static bool may_leave_out(const struct maker *m, const int64_t *axis, int input)
  * sequences. */
 static void make_absent_cases(struct maker *m, const char *id, const int64_t *axis)
 {
+	const struct op *op = m->out.op != NULL ? m->out.op->op : NULL;
+	const struct op_case c = {.problem = &m->problem, .variant = m->variant, .axis = axis, .seed = m->options->seed};
+
 	for (int i = 0; i < m->problem.input_count; i++) {
 		struct input_source *inputs = arena_array(m->arena, (size_t)m->problem.input_count, sizeof *inputs);
 
 		inputs[i].kind = SOURCE_ABSENT;
-		if (may_leave_out(m, axis, i))
+		if (input_may_be_omitted(op, &c, i))
 			make_case(m, arena_printf(m->arena, "%s:without=%s", id, m->problem.inputs[i].name), axis, inputs, 0);
 	}
 }

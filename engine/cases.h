@@ -103,4 +103,8 @@ enum { SIZE_ROWS = 16 };
 int size_rows(const struct op *op, int variant, const struct op_problem *problem, const struct definition *d,
               enum op_size size, int64_t *rows);
 
+/* Returns whether a case may omit this input: the definition declares it optional, and the family can verify the case
+ * without it. `c` is a case with all inputs. */
+bool input_may_be_omitted(const struct op *op, const struct op_case *c, int input);
+
 #endif

@@ -6,6 +6,7 @@
 #include "base/file.h"
 #include "dataset/definition_load.h"
 #include "engine/cases.h"
+#include "kernels/core/described_default.h"
 #include "kernels/core/roles.h"
 #include "workers/judge/case_inputs.h"
 #include "workers/protocol/job.h"
@@ -27,6 +28,38 @@ static void add_sizes(struct test_class *c, const struct op *op, int variant, co
 			sizes[c->size_count++] = (struct test_size){size_labels[size], rows + (size_t)i * width};
 	}
 	c->sizes = sizes;
+}
+
+/* Returns the axis values of the last small size, which some cases repeat, or NULL. */
+static const int64_t *last_small(const struct test_class *c)
+{
+	const int64_t *axis = NULL;
+
+	for (int i = 0; i < c->size_count && c->sizes[i].label == size_labels[SIZE_SMALL]; i++)
+		axis = c->sizes[i].axis;
+	return axis;
+}
+
+/* Adds the cases that repeat the last small size: without an optional input, or with the number that stands for the
+ * default of a Python scalar. */
+static void add_repeats(struct test_class *c, const struct op *op, int variant, const struct op_problem *problem,
+			struct arena *arena)
+{
+	const struct op_case op_case = {.problem = problem, .variant = variant, .axis = last_small(c)};
+	const char **omitted = arena_array(arena, (size_t)problem->input_count + 1, sizeof *omitted);
+	struct test_number *numbers = arena_array(arena, (size_t)problem->input_count + 1, sizeof *numbers);
+
+	for (int i = 0; i < problem->input_count && op_case.axis != NULL; i++) {
+		const struct op_arg *arg = &problem->inputs[i];
+		double number;
+
+		if (input_may_be_omitted(op, &op_case, i))
+			omitted[c->omitted_count++] = arg->name;
+		if (described_default_known(op, &op_case, i, &number))
+			numbers[c->number_count++] = (struct test_number){arg->name, arg->dtype, number};
+	}
+	c->omitted = omitted;
+	c->numbers = numbers;
 }
 
 static const struct test_role *roles_of(const char *const *roles, const struct op_arg *args, int count, int *found,
@@ -193,6 +226,7 @@ void test_class_fill(struct test_class *c, const struct kernels_api *api, struct
 	}
 	add_sizes(c, entry != NULL ? entry->op : NULL, variant, problem, arena);
 	if (entry != NULL) {
+		add_repeats(c, entry->op, variant, problem, arena);
 		add_rules(c, entry->op, variant, problem, arena);
 		add_judged(c, entry->op, variant, problem, arena);
 		add_left(c, entry->op, variant, problem, arena);

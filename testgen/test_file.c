@@ -28,7 +28,8 @@ static bool is_taken(const struct aliases *aliases, const char *name)
 	 * because they look like digits. */
 	static const char *const reserved[] = {"OP_TYPE",   "NAME",  "FAMILY", "ROLES", "OUTPUT_ROLES", "MODES",
 					       "AXES",	    "SIZES", "EDGES",  "PROBE", "CONSTANTS",    "LEAVES",
-					       "RULES",	    "SCALARS", "SAMPLES", "REFERENCE", "I", "O"};
+					       "RULES",	    "SCALARS", "SAMPLES", "REFERENCE", "OMITTED", "DEFAULT_NUMBERS",
+					       "I",	    "O"};
 
 	for (size_t i = 0; i < sizeof reserved / sizeof *reserved; i++)
 		if (strcmp(reserved[i], name) == 0)
@@ -130,21 +131,36 @@ static void write_role_names(const char *attribute, const struct test_role *role
 	buf_text(out, "    )\n");
 }
 
-static void write_mode_names(const struct test_class *c, const char *before, const char *between, const char *after,
-			     struct buf *out)
+/* Writes names with `between` between them and `after` after them. */
+static void write_names(const char *const *names, int count, const char *between, const char *after, struct buf *out)
 {
-	buf_text(out, before);
-	for (int i = 0; i < c->mode_count; i++)
-		buf_printf(out, "%s\"%s\"", i > 0 ? between : "", c->modes[i]);
+	for (int i = 0; i < count; i++) {
+		buf_text(out, i > 0 ? between : "");
+		python_string(out, names[i]);
+	}
 	buf_text(out, after);
+}
+
+/* Writes a class attribute with a tuple of names, on one line if it fits there. Writes nothing if there are none. */
+static void write_tuple(const char *attribute, const char *const *names, int count, struct buf *out)
+{
+	size_t begin = out->length;
+
+	if (count == 0)
+		return;
+	buf_printf(out, "    %s = (", attribute);
+	write_names(names, count, ", ", count == 1 ? ",)\n" : ")\n", out);
+	if (out->length - begin <= LINE + 1)
+		return;
+	out->length = begin;
+	buf_printf(out, "    %s = (\n        ", attribute);
+	write_names(names, count, ",\n        ", ",\n    )\n", out);
 }
 
 /* Writes the op family, the modes, and the roles of inputs and outputs. conftest.py uses only this data about the
  * operation. */
 static void write_roles(const struct test_class *c, struct buf *out)
 {
-	size_t begin;
-
 	if (c->family == NULL) {
 		buf_text(out, "    FAMILY = None\n");
 		return;
@@ -152,14 +168,19 @@ static void write_roles(const struct test_class *c, struct buf *out)
 	buf_printf(out, "    FAMILY = \"%s\"\n", c->family);
 	write_role_names("ROLES", c->roles, c->role_count, out);
 	write_role_names("OUTPUT_ROLES", c->output_roles, c->output_role_count, out);
-	if (c->mode_count == 0)
+	write_tuple("MODES", c->modes, c->mode_count, out);
+}
+
+/* Writes which values an input has after the call: those of an output, or values of its own. */
+static void write_left_values(const struct test_left *left, struct buf *out)
+{
+	if (left->output == NULL) {
+		buf_text(out, left->may_keep ? "conftest.KEPT_OR_WRITTEN" : "conftest.WRITTEN");
 		return;
-	begin = out->length;
-	write_mode_names(c, "    MODES = (", ", ", c->mode_count == 1 ? ",)\n" : ")\n", out);
-	if (out->length - begin <= LINE + 1)
-		return;
-	out->length = begin;
-	write_mode_names(c, "    MODES = (\n        ", ",\n        ", ",\n    )\n", out);
+	}
+	buf_text(out, left->may_keep ? "" : "conftest.written(");
+	python_string(out, left->output);
+	buf_text(out, left->may_keep ? "" : ")");
 }
 
 /* Writes the list of inputs to which the operation may write. If the class has no op family, the list is unknown, and a
@@ -175,10 +196,7 @@ static void write_left(const struct test_class *c, struct buf *out)
 	buf_text(out, "    LEAVES = conftest.constants(\n");
 	for (int i = 0; i < c->left_count; i++) {
 		buf_printf(out, "        %s=", c->left[i].input);
-		if (c->left[i].output != NULL)
-			python_string(out, c->left[i].output);
-		else
-			buf_text(out, c->left[i].may_keep ? "conftest.KEPT_OR_WRITTEN" : "conftest.WRITTEN");
+		write_left_values(&c->left[i], out);
 		buf_text(out, ",\n");
 	}
 	buf_text(out, "    )\n");
@@ -252,6 +270,21 @@ static void write_scalar(enum dtype dtype, double value, struct buf *out)
 		python_number(out, value);
 	else
 		buf_printf(out, "%lld", (long long)value);
+}
+
+/* Writes the cases that repeat the last small size: each omits an optional input, or gives a Python scalar the number
+ * that stands for its default. */
+static void write_repeats(const struct test_class *c, struct buf *out)
+{
+	write_tuple("OMITTED", c->omitted, c->omitted_count, out);
+	if (c->number_count > 0)
+		buf_text(out, "    DEFAULT_NUMBERS = conftest.constants(\n");
+	for (int i = 0; i < c->number_count; i++) {
+		buf_printf(out, "        %s=", c->numbers[i].input);
+		write_scalar(c->numbers[i].dtype, c->numbers[i].number, out);
+		buf_text(out, ",\n");
+	}
+	buf_text(out, c->number_count > 0 ? "    )\n" : "");
 }
 
 /* Writes the values of a Python scalar: a single value if it is the same at all sizes, else one value per size. */
@@ -373,6 +406,7 @@ static void write_class(const struct test_class *c, struct buf *out)
 	write_probe(c, out);
 	write_left(c, out);
 	write_cases(d, "SIZES", "size", c->sizes, c->size_count, out);
+	write_repeats(c, out);
 	write_cases(d, "EDGES", "edge", c->edges, c->edge_count, out);
 	write_scalars(c, out);
 	write_rules(c, out);

@@ -32,6 +32,13 @@ struct test_left {
 	bool may_keep;		    /* an unchanged input also passes */
 };
 
+/* A Python scalar, and the number that stands for its default. */
+struct test_number {
+	const char *input;
+	enum dtype dtype;
+	double number;
+};
+
 struct test_class {
 	const char *name;		     /* the definition's */
 	const struct definition *definition; /* NULL: the definition cannot be read, and `kept` is used */
@@ -42,6 +49,10 @@ struct test_class {
 	int mode_count;
 	const struct test_size *sizes;
 	int size_count;
+	const char *const *omitted; /* the optional inputs that `reftest verify` omits in one case each */
+	int omitted_count;
+	const struct test_number *numbers; /* the Python scalars that have the number for their default in one case each */
+	int number_count;
 	const struct test_size *edges; /* the op family's edge cases */
 	int edge_count;
 	const int64_t *probe;	       /* axes of the case that reveals constants without a known value, or NULL */

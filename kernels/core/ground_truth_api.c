@@ -180,6 +180,8 @@ static void read_scalars(struct request *request, const cJSON *json)
 		c->scalar[i] = dtype_is_float(request->problem.inputs[i].dtype) ? 1 : 0;
 		if (request->op->scalar != NULL)
 			c->scalar[i] = request->op->scalar(c, i);
+		if ((c->absent >> i & 1) != 0)
+			continue;
 		if (cJSON_IsNumber(given))
 			c->scalar[i] = given->valuedouble;
 		else if (cJSON_IsBool(given))
@@ -249,21 +251,37 @@ static int read_edge(struct request *request, const cJSON *json, struct err *err
 	return 0;
 }
 
-/* Reads the names of the inputs that a workload provides. */
-static int read_given(struct request *request, const cJSON *json, struct err *err)
+/* Reads the names of inputs in the member `key`, and sets the bits of these inputs. */
+static int read_input_names(const struct request *request, const cJSON *json, const char *key, uint32_t *bits,
+			    struct err *err)
 {
-	const cJSON *given = json_member(json, "given"), *item;
+	const cJSON *names = json_member(json, key), *item;
 
-	if (given != NULL && !cJSON_IsArray(given))
-		return malformed(err, "\"given\"");
-	cJSON_ArrayForEach(item, given)
+	if (names != NULL && !cJSON_IsArray(names))
+		return malformed(err, key);
+	cJSON_ArrayForEach(item, names)
 	{
 		int input = cJSON_IsString(item) ? op_input_index(&request->problem, item->valuestring) : -1;
 
 		if (input < 0)
-			return malformed(err, "an input of \"given\"");
-		request->op_case.given |= UINT32_C(1) << input;
+			return err_set(err, "the case cannot be read: \"%s\" names no input of the definition", key);
+		*bits |= UINT32_C(1) << input;
 	}
+	return 0;
+}
+
+/* Reads which inputs a workload provides, and which inputs the case omits. */
+static int read_sources(struct request *request, const cJSON *json, struct err *err)
+{
+	struct op_case *c = &request->op_case;
+
+	if (read_input_names(request, json, "given", &c->given, err) < 0 ||
+	    read_input_names(request, json, "absent", &c->absent, err) < 0)
+		return -1;
+	for (int i = 0; i < request->problem.input_count; i++)
+		if ((c->absent >> i & 1) != 0 && !request->problem.inputs[i].optional)
+			return err_set(err, "the case cannot be read: input '%s' is not optional",
+				       request->problem.inputs[i].name);
 	return 0;
 }
 
@@ -278,7 +296,7 @@ static int read_values(struct request *request, const cJSON *json, struct err *e
 	c->probe = cJSON_IsTrue(json_member(json, "probe"));
 	if (request->op->constants != NULL)
 		c->constant_count = request->op->constants(&request->problem, c->variant, c->constants);
-	if (read_edge(request, json, err) < 0 || read_given(request, json, err) < 0)
+	if (read_edge(request, json, err) < 0 || read_sources(request, json, err) < 0)
 		return TRUTH_BAD;
 	read_constants(request, json);
 	read_scalars(request, json);
@@ -655,31 +673,94 @@ SHOWN int reftest_truth_left(const char *text, const struct truth_place *in, con
 	return truth_on(open_cpu, 0, text, in, out, left, why, room);
 }
 
+/* An output of a reference that the family's own function judges, and the tensors of its case. */
+struct judged {
+	struct request request;
+	struct tensor inputs[OP_ARGS], theirs[OP_ARGS], ours[OP_ARGS];
+	struct metrics metrics;
+};
+
+/* Reads the case and its tensors. Returns TRUTH_OK, or the error code that the exported function must return. */
+static int read_judged(struct judged *judged, const char *text, int output, const struct truth_place *in,
+		       const struct truth_place *reference, const struct truth_place *truth, struct err *err)
+{
+	const struct request *request = &judged->request;
+	int code = read_case(&judged->request, text, err);
+
+	if (code != TRUTH_OK)
+		return code;
+	if (output < 0 || output >= request->problem.output_count) {
+		err_set(err, "%s has %d outputs, so there is no output %d", request->problem.name,
+			request->problem.output_count, output);
+		return TRUTH_BAD;
+	}
+	if (inputs_at(request, in, judged->inputs, err) != TRUTH_OK ||
+	    outputs_at(request, reference, judged->theirs, err) != TRUTH_OK ||
+	    outputs_at(request, truth, judged->ours, err) != TRUTH_OK)
+		return TRUTH_BAD;
+	return TRUTH_OK;
+}
+
+/* Judges the output. Returns TRUTH_REFUSED if it is wrong, and TRUTH_NONE if the elementwise rule applies to it. */
+static int judge(struct judged *judged, int output, struct err *err)
+{
+	const struct request *request = &judged->request;
+	int found = 0;
+
+	if (request->op->judge != NULL)
+		found = request->op->judge(&request->op_case, output, judged->inputs, &judged->theirs[output],
+					   &judged->ours[output], &judged->metrics, err);
+	if (found == 0)
+		err_set(err, "the family of %s does not judge this output itself: compare each element with the tolerance rule",
+			request->problem.name);
+	return found < 0 ? TRUTH_BAD : found == 0 ? TRUTH_NONE : judged->metrics.passed ? TRUTH_OK : TRUTH_REFUSED;
+}
+
 SHOWN int reftest_judge(const char *text, int output, const struct truth_place *in, const struct truth_place *reference,
 			const struct truth_place *truth, char *why, size_t room)
 {
-	struct tensor inputs[OP_ARGS] = {0}, theirs[OP_ARGS] = {0}, ours[OP_ARGS] = {0};
-	struct request request;
-	struct metrics metrics;
+	struct judged judged = {0};
 	struct err err = {""};
-	int code = read_case(&request, text, &err), judged = 0;
+	int code = read_judged(&judged, text, output, in, reference, truth, &err);
 
-	if (code == TRUTH_OK && (output < 0 || output >= request.problem.output_count)) {
-		err_set(&err, "%s has %d outputs, so there is no output %d", request.problem.name,
-			request.problem.output_count, output);
-		code = TRUTH_BAD;
-	}
-	if (code == TRUTH_OK && (inputs_at(&request, in, inputs, &err) != TRUTH_OK ||
-				 outputs_at(&request, reference, theirs, &err) != TRUTH_OK ||
-				 outputs_at(&request, truth, ours, &err) != TRUTH_OK))
-		code = TRUTH_BAD;
-	if (code == TRUTH_OK && request.op->judge != NULL)
-		judged = request.op->judge(&request.op_case, output, inputs, &theirs[output], &ours[output], &metrics,
-		                         &err);
-	if (code == TRUTH_OK && judged == 0)
-		err_set(&err, "the family of %s does not judge this output itself: compare each element with the tolerance rule",
-			request.problem.name);
 	if (code == TRUTH_OK)
-		code = judged < 0 ? TRUTH_BAD : judged == 0 ? TRUTH_NONE : metrics.passed ? TRUTH_OK : TRUTH_REFUSED;
-	return answer(&request, code, &err, why, room);
+		code = judge(&judged, output, &err);
+	return answer(&judged.request, code, &err, why, room);
+}
+
+/* Judges the output on both sets together. The output has passed on each set. */
+static int judge_both(const struct judged *judged, int output, struct err *err)
+{
+	const struct op_case *cases[CONTENTS_COUNT];
+	const struct tensor *outputs[CONTENTS_COUNT];
+	const struct metrics *metrics[CONTENTS_COUNT];
+	const struct op *op = judged[CONTENTS_FIRST].request.op;
+
+	for (int i = 0; i < CONTENTS_COUNT; i++) {
+		cases[i] = &judged[i].request.op_case;
+		outputs[i] = &judged[i].theirs[output];
+		metrics[i] = &judged[i].metrics;
+	}
+	if (op->judge_both == NULL || op != judged[CONTENTS_SECOND].request.op) {
+		err_set(err, "the family does not judge both sets of input values together");
+		return TRUTH_NONE;
+	}
+	return op->judge_both(cases, output, outputs, metrics, err) != 0 ? TRUTH_REFUSED : TRUTH_OK;
+}
+
+SHOWN int reftest_judge_both(const struct truth_judged sets[2], int output, char *why, size_t room)
+{
+	struct judged judged[CONTENTS_COUNT] = {0};
+	struct err err = {""};
+	int code = TRUTH_OK;
+
+	for (int i = 0; i < CONTENTS_COUNT && code == TRUTH_OK; i++) {
+		code = read_judged(&judged[i], sets[i].text, output, sets[i].in, sets[i].reference, sets[i].truth, &err);
+		if (code == TRUTH_OK)
+			code = judge(&judged[i], output, &err);
+	}
+	if (code == TRUTH_OK)
+		code = judge_both(judged, output, &err);
+	arena_free(&judged[CONTENTS_SECOND].request.arena);
+	return answer(&judged[CONTENTS_FIRST].request, code, &err, why, room);
 }

@@ -15,7 +15,7 @@
  * A case may have these members, too. "contents": 1 selects the second set of input values (op_case.contents). "edge":
  * "no_rows" selects the edge case of that name (op.edges). "probe": true selects the case that makes hidden constants
  * visible (op.probe). Edge and probe cases use the axes that op.edge_axes or op.probe_axes writes. "given": ["k"] names
- * the inputs that a workload provides.
+ * the inputs that a workload provides. "absent": ["z"] names the optional inputs that the case omits.
  *
  * Inputs and outputs are passed in the definition's order. The caller passes each tensor as a truth_place: an address
  * and a size in bytes. The tensor must be row-major and dense. For an absent optional input or a Python scalar, `data`
@@ -101,6 +101,16 @@ int reftest_truth_left_cuda(const char *text, int index, const struct truth_plac
  * tensors are on the host; `truth` is the result of reftest_truth. */
 int reftest_judge(const char *text, int output, const struct truth_place *in, const struct truth_place *reference,
 		  const struct truth_place *truth, char *why, size_t room);
+
+/* What reftest_judge gets for one set of input values. */
+struct truth_judged {
+	const char *text;
+	const struct truth_place *in, *reference, *truth;
+};
+
+/* Judges an output on the first and the second set of input values together. If the output is wrong on one of the sets,
+ * returns what reftest_judge returns for this set. Returns TRUTH_NONE if the family judges each set alone. */
+int reftest_judge_both(const struct truth_judged sets[2], int output, char *why, size_t room);
 
 /* Only for the two libraries themselves: computes the truth on the device that `open` opens. If `left` is NULL,
  * computes only the outputs. */

@@ -70,10 +70,18 @@ LIBRARIES = Path(__file__).resolve().parent / "reftest_libraries"
 # Pytest must not import the files in this directory, because they have the names of libraries.
 collect_ignore = [LIBRARIES.name]
 
-# A test class states for each input that the operation may write to which values the input must have after the call.
-# WRITTEN means that the input must have new values, which no output has. KEPT_OR_WRITTEN means that the input must have
-# new values or the old ones. Any other entry is the index of the output that has the same values.
-WRITTEN, KEPT_OR_WRITTEN = object(), object()
+# What an input that the operation writes to holds after the call: the values of the output `output`, or values that no
+# output has (None). With `may_keep`, the input may also have its old values.
+Left = collections.namedtuple("Left", "output may_keep")
+
+# A test class has an entry for each input that the operation may write to: WRITTEN, KEPT_OR_WRITTEN, written("y"), or
+# "y" for an input that has its old values or those of output "y".
+WRITTEN, KEPT_OR_WRITTEN = Left(None, False), Left(None, True)
+
+
+def written(output):
+    """Returns the entry of an input that must have the values of the output `output` after the call."""
+    return Left(output, False)
 
 
 class Unavailable(pytest.skip.Exception):
@@ -167,17 +175,56 @@ def run_and_leave(test, inputs, seed=0, run=None):
     that the operation may write to. Asserts that all other inputs and torch's settings are unchanged, and that the
     outputs are on the same device as the inputs. Gradients are enabled, as in `reftest verify`. If `run` is None, the
     reference is compiled anew; otherwise `run` is called, which keeps its state from earlier calls."""
+    return call_reference(test, inputs, seed, run)[:2]
+
+
+# A call of a reference: the outputs, {name: value after the call} for the inputs that the operation may write to, and
+# the address of each output's memory (None if an input has the same memory).
+Called = collections.namedtuple("Called", "outputs left memory")
+
+
+def call_reference(test, inputs, seed=0, run=None):
     theirs = copies(inputs)
-    with torch.enable_grad(), settings_are_kept(test.NAME), files_are_found(test):
+    with reference_may_run(test):
         run = run or compile_reference(test.REFERENCE, test.NAME)
         seed_everything(seed)
         result = run(**theirs)
     outputs = checked_outputs(test, inputs, result)
     leaves = leaves_of(test)
     for name, value in theirs.items():
-        if leaves is not None and name not in leaves:
+        if leaves is None:
+            find_change(test, name, value, inputs[name])
+        elif name not in leaves:
             check_is_kept(test, name, value, inputs[name])
-    return outputs, {name: theirs[name] for name in leaves or ()}
+    given = {memory_of(value) for value in theirs.values()}
+    memory = [memory_of(output) for output in outputs]
+    return Called(
+        outputs,
+        {name: theirs[name] for name in leaves or ()},
+        [None if address in given else address for address in memory],
+    )
+
+
+def compiled(test):
+    """Compiles the test's reference. Its function `run` keeps state between calls."""
+    with reference_may_run(test):
+        return compile_reference(test.REFERENCE, test.NAME)
+
+
+@contextlib.contextmanager
+def reference_may_run(test):
+    with torch.enable_grad(), settings_are_kept(test.NAME), files_are_found(test):
+        yield
+
+
+def memory_of(value):
+    """Returns the address of a tensor's memory, or None if the value has no memory."""
+    if not isinstance(value, torch.Tensor):
+        return None
+    try:
+        return value.untyped_storage().data_ptr() or None
+    except (RuntimeError, NotImplementedError):
+        return None
 
 
 @contextlib.contextmanager
@@ -194,15 +241,16 @@ def files_are_found(test):
 
 
 def checked_outputs(test, inputs, result):
-    """Returns the outputs detached from autograd. Asserts that the outputs are on the device of the inputs."""
-    if isinstance(result, list):
+    """Returns the outputs as tensors that are detached from autograd. Asserts that the outputs are on the device of the
+    inputs."""
+    if type(result) is list:
         find(
             f"{test.NAME} returns a list where a tuple, a dict or one tensor is expected"
         )
     outputs = as_outputs(definition_of(test), result, test.NAME)
     devices = {x.device for x in inputs.values() if isinstance(x, torch.Tensor)}
-    for place, name in enumerate(definition_of(test)["outputs"]):
-        output = outputs[place]
+    for place, (name, spec) in enumerate(definition_of(test)["outputs"].items()):
+        output = outputs[place] = as_tensor(spec, outputs[place])
         if not isinstance(output, torch.Tensor):
             continue
         assert not devices or output.device in devices, (
@@ -212,6 +260,22 @@ def checked_outputs(test, inputs, result):
             find(f"{test.NAME} returns output '{name}' with requires_grad set")
             outputs[place] = output.detach()
     return outputs
+
+
+def as_tensor(spec, value):
+    """Converts a Python number that is a scalar output to a tensor of the declared dtype, as `reftest verify` does."""
+    if spec["shape"] is not None or type(value) not in (bool, int, float):
+        return value
+    dtype = dtype_of(spec)
+    kind = bool if dtype is torch.bool else float if dtype.is_floating_point else int
+    return torch.tensor(value, dtype=dtype if type(value) is kind else None)
+
+
+def find_change(test, name, value, before):
+    """Finds a change of an input of an operation that no op family supports. Some operations update a buffer in
+    place."""
+    if not same_bits(value, before):
+        find(f"{test.NAME} changes its input '{name}', {first_change(value, before)}")
 
 
 def check_is_kept(test, name, value, before):
@@ -274,18 +338,23 @@ def seed_everything(seed):
 
 
 def leaves_of(test):
-    """Returns {input: values after the call} for the inputs that the operation may write to. The values are WRITTEN,
-    KEPT_OR_WRITTEN, or the index of the output that has the same values. Returns None if it is unknown which inputs the
-    operation may write to."""
+    """Returns {input: Left} for the inputs that the operation may write to; `output` is the index of the output. Returns
+    None if it is unknown which inputs the operation may write to."""
     if test.LEAVES is None:
         return None
     definition = definition_of(test)
     names = list(definition["outputs"])
+    leaves = {
+        name: Left(entry, True) if isinstance(entry, str) else entry
+        for name, entry in test.LEAVES.items()
+    }
     return {
-        name: names.index(left) if left in names else left
-        for name, left in test.LEAVES.items()
-        if left not in names
-        or is_alike(definition["outputs"][left], definition["inputs"][name])
+        name: left
+        if left.output is None
+        else left._replace(output=names.index(left.output))
+        for name, left in leaves.items()
+        if left.output is None
+        or is_alike(definition["outputs"][left.output], definition["inputs"][name])
     }
 
 
@@ -360,16 +429,43 @@ def dtype_of(spec):
 class Case:
     """A case has axis values and, if it comes from a workload, the workload's inputs."""
 
-    def __init__(self, label, axes, inputs=None, problem=None, second=False, kind=None):
+    def __init__(
+        self, label, axes, inputs=None, problem=None, second=False, kind=None, **repeat
+    ):
         self.label = label
         self.axes = axes
         self.inputs = inputs or {}
+        self.omitted = repeat.get("omitted", ())  # the optional inputs that are None
+        # the Python scalars that have the number that stands for their default
+        self.numbers = repeat.get("numbers", {})
         self.second = second  # if True, the inputs have the second set of values
         self.problem = problem  # the reason why the case is invalid, with which only the test of this case fails
         self.kind = kind  # "edge" or "probe" if reftest's kernels generate the inputs
 
     def __repr__(self):
-        return f"{self.label}:{','.join(f'{name}={value}' for name, value in self.axes.items())}"
+        """Returns the case's id in `reftest verify`."""
+        axes = ",".join(f"{name}={value}" for name, value in self.axes.items())
+        without = [f":without={name}" for name in self.omitted]
+        given = [f":{name}={number:g}" for name, number in self.numbers.items()]
+        return "".join([f"{self.label}:{axes}", *without, *given])
+
+    @property
+    def repeats(self):
+        """Is this case a size that is repeated with an input omitted, or with a number for a scalar's default?"""
+        return bool(self.omitted or self.numbers)
+
+    def second_set(self):
+        """Returns the same case with the second set of input values."""
+        return Case(
+            self.label,
+            self.axes,
+            self.inputs,
+            self.problem,
+            True,
+            self.kind,
+            omitted=self.omitted,
+            numbers=self.numbers,
+        )
 
 
 def size(label, /, **axes):
@@ -449,6 +545,22 @@ def cases(op_type, name, sizes):
         pytest.param(case, id=f"workload:{uuid}")
         for uuid, case in workloads(op_type, name)
     ]
+
+
+def default_sizes(test):
+    """Returns the sizes of a class. The last small size is repeated without each optional input, and with each number
+    that stands for the default of a Python scalar."""
+    small = [case for case in test.SIZES if case.label == "small"][-1:]
+    repeats = [
+        Case(case.label, case.axes, omitted=(name,))
+        for case in small
+        for name in test.OMITTED
+    ] + [
+        Case(case.label, case.axes, numbers={name: number})
+        for case in small
+        for name, number in test.DEFAULT_NUMBERS.items()
+    ]
+    return [*test.SIZES, *repeats]
 
 
 def some_cases(sizes):
@@ -567,16 +679,17 @@ def make_inputs(test, case, device):
 
 
 def generated_inputs(test, case, device):
-    """Generates the inputs of a case. The inputs of a workload or of an edge case depend on more than the axis
-    values."""
+    """Generates the inputs of a case. Only the inputs of a size depend on the axis values alone."""
     scalars = scalars_of(test, case)
     if case.kind is not None:
         return kernels_inputs(test, case, device, scalars)
-    if case.inputs:
+    if case.inputs or case.repeats:
         with contextlib.suppress(Unavailable):
             return kernels_inputs(test, case, device, scalars)
     axes = {**case.axes, **scalars}
-    return test.generate_random_inputs(axes, device=device, seed=int(case.second))
+    seed = int(case.second)
+    inputs = test.generate_random_inputs(axes, device=device, seed=seed)
+    return inputs | dict.fromkeys(case.omitted)
 
 
 def scalars_of(test, case):
@@ -588,16 +701,17 @@ def scalars_of(test, case):
             name: rows[place if len(rows) > 1 else 0]
             for name, rows in test.SCALARS.items()
         }
-    return {
+    given = {
         name: given["value"]
         for name, given in case.inputs.items()
         if given["type"] == "scalar" and specs[name]["shape"] is None
     }
+    return given | case.numbers
 
 
 def place_of(test, case):
-    """Returns the index of the size that has the same axis values as this case, or None if there is none."""
-    if case.kind is not None or case.inputs:
+    """Returns the index of the size that has the same values as this case, or None if there is none."""
+    if case.kind is not None or case.inputs or case.repeats:
         return None
     axes = [size.axes for size in test.SIZES]
     return axes.index(case.axes) if case.axes in axes else None
@@ -605,7 +719,7 @@ def place_of(test, case):
 
 def make_second_inputs(test, case, device):
     """Returns a second set of inputs with the same shapes, and its case."""
-    second = Case(case.label, case.axes, second=True)
+    second = case.second_set()
     return second, make_inputs(test, second, device)
 
 

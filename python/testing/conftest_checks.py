@@ -134,30 +134,35 @@ def changed_inputs(test, inputs, left):
         name: leaves
         for name, leaves in (leaves_of(test) or {}).items()
         if isinstance(inputs[name], torch.Tensor)
-        and (leaves is WRITTEN or not same_bits(left[name], inputs[name]))
+        and not (leaves.may_keep and same_bits(left[name], inputs[name]))
     }
 
 
 def own_truths(test, case, inputs, changed):
     """Computes the expected values of those changed inputs whose values must not equal an output. Raises Unavailable if
     reftest's kernels are not installed."""
-    names = [name for name, leaves in changed.items() if not isinstance(leaves, int)]
+    names = [name for name, leaves in changed.items() if leaves.output is None]
     return builtin_truth(test, case, inputs, names)[1] if names else {}
 
 
 def compare_left(test, case, inputs, left, truth):
-    """Asserts that each input to which the reference wrote has the values that the operation computes."""
+    """Asserts that each input to which the reference wrote, or must write, has the values that the operation
+    computes."""
     definition, changed = definition_of(test), changed_inputs(test, inputs, left)
     try:
         own = own_truths(test, case, inputs, changed)
     except Unavailable:
         own = {}  # test_inputs_are_kept reports why the expected values are unknown
     for place, given in enumerate(definition["inputs"]):
+        if given not in changed:
+            continue
         what = f"{test.NAME}, its input '{given}' after the call against {truth.name}"
-        leaves = changed.get(given)
-        if isinstance(leaves, int):
-            rule = tolerance(test, case, inputs, leaves, truth)
-            expected = truth.outputs[leaves].to(left[given].device)
+        if same_bits(left[given], inputs[given]):
+            what = f"{test.NAME} leaves its input '{given}' unchanged, but must write to it"
+        output = changed[given].output
+        if output is not None:
+            rule = tolerance(test, case, inputs, output, truth)
+            expected = truth.outputs[output].to(left[given].device)
             check_hit_ratio(left[given], expected, *rule, what)
         elif given in own:
             text = kernels_case(test, case, inputs)
@@ -271,7 +276,7 @@ def check_inputs_are_kept(test, device):
     changed = changed_inputs(test, inputs, left)
     if not changed:
         return
-    if all(isinstance(leaves, int) for leaves in changed.values()):
+    if all(leaves.output is not None for leaves in changed.values()):
         truth = first_truth(test, case, inputs)
     else:
         try:
@@ -282,8 +287,58 @@ def check_inputs_are_kept(test, device):
 
 
 def check_numerical_correctness(test, case, device):
+    """Applies the rules of a case of `reftest verify`. The reference is called with a first set of input values, with a
+    second set of the same shapes, and with the first set again under other seeds. The outputs of both sets must agree
+    with a ground truth, and the last call must give the same bits as the first."""
     inputs = make_inputs(test, case, device)
-    check_outputs(test, case, inputs, *run_and_leave(test, inputs))
+    sets = [(case, inputs), make_second_inputs(test, case, device)]
+    calls, kept, run = [], [], compiled(test)
+    for seed, (_, given) in enumerate(sets):
+        calls.append(call_reference(test, given, seed, run))
+        kept.append(copies_of(calls[-1].outputs))
+    calls.append(call_reference(test, inputs, 0 if test.SAMPLES else 2, run))
+    check_memory_is_new(test, calls, kept)
+    seeds = "" if test.SAMPLES else " with other seeds"
+    first = (kept[0], calls[0].left)
+    check_same(test, first, calls[2][:2], f"between two runs on the same inputs{seeds}")
+    for place, (each, given) in enumerate(sets):
+        check_outputs(test, each, given, kept[place], calls[place].left)
+    check_both_sets(test, sets, kept)
+
+
+def copies_of(outputs):
+    return [x.clone() if isinstance(x, torch.Tensor) else x for x in outputs]
+
+
+def check_memory_is_new(test, calls, kept):
+    """Asserts that no call reuses the memory of an earlier call's output. An output that is equal for both sets of input
+    values may reuse memory, because its values do not change."""
+    earlier = set()
+    for call in calls:
+        for place, name in enumerate(definition_of(test)["outputs"]):
+            assert call.memory[place] not in earlier or same_bits(
+                kept[0][place], kept[1][place]
+            ), f"output '{name}' uses the memory of an output of an earlier call"
+        earlier |= {address for address in call.memory if address is not None}
+
+
+def check_both_sets(test, sets, outputs):
+    """Asserts that reftest's kernels find correct, on both sets of input values together, the outputs that they
+    judge. Random samples must differ under another seed, for example."""
+    for index, name in enumerate(definition_of(test)["outputs"]):
+        if not is_judged(test, index):
+            continue
+        judged = [
+            (
+                kernels_case(test, case, inputs),
+                on_host(in_order(definition_of(test), inputs)),
+                on_host(contiguous(given)),
+                on_host(builtin_truth(test, case, inputs)[0]),
+            )
+            for (case, inputs), given in zip(sets, outputs, strict=True)
+        ]
+        wrong = kernels().judge_both(judged, index)
+        assert not wrong, f"{test.NAME}, output '{name}': {wrong}"
 
 
 def check_outputs(test, case, inputs, outputs, left):
@@ -322,9 +377,9 @@ def check_calls_are_independent(test, device):
     small = [case for case in test.SIZES if case.label == "small"]
     case = small[-1] if small else pytest.skip("the family has no small size")
     inputs = make_inputs(test, case, device)
-    run = compile_reference(test.REFERENCE, test.NAME)
+    run = compiled(test)
     first = run_and_leave(test, inputs, run=run)
-    kept = [x.clone() if isinstance(x, torch.Tensor) else x for x in first[0]]
+    kept = copies_of(first[0])
     second_case, second_inputs = make_second_inputs(test, case, device)
     outputs, left = run_and_leave(test, second_inputs, run=run)
     for name, a, b in zip(definition_of(test)["outputs"], first[0], kept, strict=True):
@@ -413,7 +468,8 @@ class DefinitionTests:
     the value below. A failure shows the line of the test, and no other line of this file."""
 
     ROLES = OUTPUT_ROLES = AXES = CONSTANTS = LEAVES = SCALARS = constants()
-    MODES = SIZES = EDGES = ()
+    DEFAULT_NUMBERS = constants()
+    MODES = SIZES = OMITTED = EDGES = ()
     PROBE = None
     RULES = rules()
     SAMPLES = False
@@ -475,7 +531,7 @@ class DefinitionTests:
 # The tests that run several times, with their parameters in the order in which a test's ID names them.
 PARAMETERS = {
     "test_numerical_correctness": lambda test: {
-        "case": cases(test.OP_TYPE, test.NAME, test.SIZES)
+        "case": cases(test.OP_TYPE, test.NAME, default_sizes(test))
     },
     "test_edge_cases": lambda test: {"case": all_edges(test.SIZES, test.EDGES)},
     "test_against_ground_truth": lambda test: {

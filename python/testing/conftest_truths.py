@@ -12,6 +12,13 @@ class Place(ctypes.Structure):
     _fields_ = (("data", ctypes.c_void_p), ("bytes", ctypes.c_int64))
 
 
+class Judged(ctypes.Structure):
+    _fields_ = (
+        ("text", ctypes.c_char_p),
+        *((name, ctypes.POINTER(Place)) for name in ("inputs", "outputs", "truth")),
+    )
+
+
 class Kernels:
     """The libraries libreftest_kernels.so and libreftest_kernels_cuda.so. Every call passes the case as JSON text."""
 
@@ -20,7 +27,7 @@ class Kernels:
     def __init__(self, folder):
         self.folder = folder
         self.host = ctypes.CDLL(str(folder / "libreftest_kernels.so"))
-        if not hasattr(self.host, "reftest_probe"):
+        if not hasattr(self.host, "reftest_judge_both"):
             raise Unavailable(
                 f"the kernels in {folder} are from a reftest that is too old for this file"
             )
@@ -85,14 +92,27 @@ class Kernels:
     def judge(self, text, index, inputs, outputs, truth):
         """Judges an output. Returns None if a tolerance rule must decide, "" if the output is correct, and otherwise a
         message that says why the output is wrong."""
-        host = [
-            [value.cpu() if value is not None else None for value in group]
-            for group in (inputs, outputs, truth)
-        ]
+        host = [on_host(group) for group in (inputs, outputs, truth)]
         code, why = self.call(
             self.host.reftest_judge, text, index, *(places(group) for group in host)
         )
         return None if code == self.NONE else why if code == self.REFUSED else ""
+
+    def judge_both(self, sets, index):
+        """Judges an output on both sets of input values together. Each set is (text, inputs, outputs, truth), with
+        tensors in host memory. Returns a message that says why the output is wrong, or ""."""
+        judged = (Judged * 2)(
+            *(
+                Judged(text, *(places(group) for group in groups))
+                for text, *groups in sets
+            )
+        )
+        code, why = self.call(self.host.reftest_judge_both, judged, index)
+        return why if code == self.REFUSED else ""
+
+
+def on_host(tensors):
+    return [tensor.cpu() if tensor is not None else None for tensor in tensors]
 
 
 def place(tensor):
@@ -163,6 +183,7 @@ def kernels_case(test, case, inputs, seed=0):
         "seed": seed,
         "contents": int(case.second),
         "given": list(case.inputs),
+        "absent": list(case.omitted),
         "probe": case.kind == "probe",
     }
     if case.kind == "edge":
@@ -177,7 +198,9 @@ def kernels_inputs(test, case, device, scalars, seed=0):
     text = kernels_case(test, case, scalars, seed)
     inputs = {}
     for index, (name, spec) in enumerate(definition["inputs"].items()):
-        if spec["shape"] is not None:
+        if name in case.omitted:
+            inputs[name] = None
+        elif spec["shape"] is not None:
             host = torch.empty(shape_of(spec, sizes), dtype=dtype_of(spec))
             kernels().fill(text, index, host)
             inputs[name] = host.to(device)
@@ -307,9 +330,25 @@ def request_of(test, case, inputs):
     }
 
 
+def with_defaults(test, case, inputs):
+    """Returns the inputs with the default of each Python scalar that has the number for its default. Libraries do not
+    know what this number stands for."""
+    names = [
+        name for name, number in test.DEFAULT_NUMBERS.items() if inputs[name] == number
+    ]
+    if not names:
+        return inputs
+    text, order = kernels_case(test, case, inputs), list(definition_of(test)["inputs"])
+    kind = {name: type(inputs[name]) for name in names}
+    return inputs | {
+        name: kind[name](kernels().scalar(text, order.index(name))) for name in names
+    }
+
+
 def library_truth(test, case, inputs, table):
     """Computes a ground truth with a library. Raises Unavailable if the library cannot compute it."""
     common, row = sys.modules["reftest_providers"], table.rows.get(test.FAMILY)
+    inputs = with_defaults(test, case, inputs)
     if row is None:
         raise Unavailable("it does not support this operation")
     device = device_of(inputs)

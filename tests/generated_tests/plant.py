@@ -35,11 +35,17 @@ def choose(mutants, count, also):
     for mutant in mutants:
         seen.setdefault(mutant[0], mutant)
     first = list(seen.values())[:count]
-    return [mutant for mutant in mutants if mutant in first or (also and re.search(also, mutant[1]))]
+    return [
+        mutant
+        for mutant in mutants
+        if mutant in first or (also and re.search(also, mutant[1]))
+    ]
 
 
 def class_name(name):
-    return "Test" + "".join(word[:1].upper() + word[1:] for word in name.replace("-", "_").split("_"))
+    return "Test" + "".join(
+        word[:1].upper() + word[1:] for word in name.replace("-", "_").split("_")
+    )
 
 
 def write(definition):
@@ -54,17 +60,31 @@ def plant(families, count, also):
     correct definitions."""
     planted, right = {}, set()
     for family in families:
-        mutants = load_mutants(os.path.join(PROJECT, "tests", "mutants", family + ".py"))
-        for number, (name, mistake, old, new) in enumerate(choose(mutants, count, also.get(family, also.get(None)))):
-            (path,) = glob.glob(os.path.join(PROJECT, "definitions", "*", name + ".json"))
+        mutants = load_mutants(
+            os.path.join(PROJECT, "tests", "mutants", family + ".py")
+        )
+        for number, (name, mistake, old, new) in enumerate(
+            choose(mutants, count, also.get(family, also.get(None)))
+        ):
+            (path,) = glob.glob(
+                os.path.join(PROJECT, "definitions", "*", name + ".json")
+            )
             with open(path) as file:
                 definition = json.load(file)
             if definition["reference"].count(old) != 1:
-                sys.exit(f"plant: {name}: {old!r} does not occur exactly once in the reference")
+                sys.exit(
+                    f"plant: {name}: {old!r} does not occur exactly once in the reference"
+                )
             write(definition)
             right.add(class_name(name))
             mutant = f"{name}_mutant{number}"
-            write({**definition, "name": mutant, "reference": definition["reference"].replace(old, new)})
+            write(
+                {
+                    **definition,
+                    "name": mutant,
+                    "reference": definition["reference"].replace(old, new),
+                }
+            )
             planted[class_name(mutant)] = (family, name, mistake)
     return planted, right
 
@@ -72,22 +92,48 @@ def plant(families, count, also):
 def run_pytest(words):
     """Runs pytest with this interpreter and returns {class: [outcome of each test]}."""
     with open("hides.py", "w") as out:
-        out.write('import sys\n\nsys.modules.update(dict.fromkeys(("flashinfer", "fla", "sgl_kernel", "sglang")))\n')
-    command = [sys.executable, "-m", "pytest", "-q", "-p", "hides", "-p", "no:cacheprovider", "--tb=no", "--junit-xml=pytest.xml"]
-    done = subprocess.run([*command, "tests/references", *words], stdout=subprocess.PIPE, text=True, check=False)
+        out.write(
+            'import sys\n\nsys.modules.update(dict.fromkeys(("flashinfer", "fla", "sgl_kernel", "sglang")))\n'
+        )
+    command = [
+        sys.executable,
+        "-m",
+        "pytest",
+        "-q",
+        "-p",
+        "hides",
+        "-p",
+        "no:cacheprovider",
+        "--tb=no",
+        "--junit-xml=pytest.xml",
+    ]
+    done = subprocess.run(
+        [*command, "tests/references", *words],
+        stdout=subprocess.PIPE,
+        text=True,
+        check=False,
+    )
     if done.returncode not in (0, 1):
         sys.exit(f"plant: pytest exited with {done.returncode}: {done.stdout[-3000:]}")
     outcomes = {}
     for case in xml.etree.ElementTree.parse("pytest.xml").getroot().iter("testcase"):
         name = case.get("classname").rpartition(".")[2]
-        kinds = [child.tag for child in case if child.tag in ("failure", "error", "skipped")]
-        outcomes.setdefault(name, []).append((case.get("name"), kinds[0] if kinds else "passed"))
+        kinds = [
+            child.tag for child in case if child.tag in ("failure", "error", "skipped")
+        ]
+        outcomes.setdefault(name, []).append(
+            (case.get("name"), kinds[0] if kinds else "passed")
+        )
     return outcomes
 
 
 def numerical_failures(outcomes):
     parts = ("numerical", "against", "edge", "dtype", "shape", "determinism", "kept")
-    return [name for name, kind in outcomes if kind == "failure" and any(part in name for part in parts)]
+    return [
+        name
+        for name, kind in outcomes
+        if kind == "failure" and any(part in name for part in parts)
+    ]
 
 
 def main():
@@ -95,23 +141,51 @@ def main():
     parser.add_argument("build")
     parser.add_argument("--family", action="append")
     parser.add_argument("--count", type=int, default=2, help="mutants of each family")
-    parser.add_argument("--also", action="append", default=[], metavar="[FAMILY:]REGEX", help="mutants by their mistakes")
+    parser.add_argument(
+        "--also",
+        action="append",
+        default=[],
+        metavar="[FAMILY:]REGEX",
+        help="mutants by their mistakes",
+    )
     if os.path.exists("definitions"):
-        sys.exit("plant: there are definitions here already; run it in an empty directory")
+        sys.exit(
+            "plant: there are definitions here already; run it in an empty directory"
+        )
     words = sys.argv[sys.argv.index("--") + 1 :] if "--" in sys.argv else []
-    options = parser.parse_args(sys.argv[1 : len(sys.argv) - len(words) - ("--" in sys.argv)])
-    every = sorted(os.path.basename(path)[:-3] for path in glob.glob(os.path.join(PROJECT, "tests", "mutants", "*.py")))
-    families = options.family or [name for name in every if os.path.isdir(os.path.join(PROJECT, "kernels", name))]
-    also = {words[0] if len(words) > 1 else None: words[-1] for words in (text.split(":", 1) for text in options.also)}
+    options = parser.parse_args(
+        sys.argv[1 : len(sys.argv) - len(words) - ("--" in sys.argv)]
+    )
+    every = sorted(
+        os.path.basename(path)[:-3]
+        for path in glob.glob(os.path.join(PROJECT, "tests", "mutants", "*.py"))
+    )
+    families = options.family or [
+        name for name in every if os.path.isdir(os.path.join(PROJECT, "kernels", name))
+    ]
+    also = {
+        words[0] if len(words) > 1 else None: words[-1]
+        for words in (text.split(":", 1) for text in options.also)
+    }
     planted, right = plant(families, options.count, also)
     program = [os.path.join(options.build, "reftest"), "--root", ".", "generate"]
-    own = {name: value for name, value in os.environ.items() if name != "REFTEST_KERNELS"}
+    own = {
+        name: value for name, value in os.environ.items() if name != "REFTEST_KERNELS"
+    }
     subprocess.run(program, check=True, stdout=subprocess.DEVNULL, env=own)
     found = run_pytest(words)
     bad = 0
     for name in sorted(right):
-        wrong = [test for test, kind in found.get(name, [("all of it", "failure")]) if kind in ("failure", "error")]
-        compared = [test for test, kind in found.get(name, []) if kind == "passed" and "numerical" in test]
+        wrong = [
+            test
+            for test, kind in found.get(name, [("all of it", "failure")])
+            if kind in ("failure", "error")
+        ]
+        compared = [
+            test
+            for test, kind in found.get(name, [])
+            if kind == "passed" and "numerical" in test
+        ]
         if wrong or not compared:
             print(f"  the correct {name}: failed {wrong}, compared {compared}")
             bad += 1

@@ -24,6 +24,13 @@ def by_output(test, rows):
     return dict(zip(conftest.definition_of(test)["outputs"], rows, strict=True))
 
 
+def left_values(entry, names):
+    """Returns an entry of LEAVES with the name of the twin's output."""
+    if isinstance(entry, str):
+        return names.get(entry, entry)
+    return entry._replace(output=names.get(entry.output, entry.output))
+
+
 def facts(test, names):
     """Returns the class's facts about the operation, with the names of its twin."""
     return {
@@ -33,9 +40,11 @@ def facts(test, names):
         "sizes": [(repr(case), case.axes) for case in (*test.SIZES, *test.EDGES)],
         "scalars": renamed(test.SCALARS, names),
         "rules": renamed(by_output(test, test.RULES), names),
-        "leaves": {
-            names.get(name, name): names.get(x, x) for name, x in test.LEAVES.items()
-        },
+        "leaves": renamed(
+            {name: left_values(x, names) for name, x in test.LEAVES.items()}, names
+        ),
+        "omitted": [names.get(name, name) for name in test.OMITTED],
+        "default numbers": renamed(test.DEFAULT_NUMBERS, names),
         "constants": dict(conftest.constants_of(test)),
     }
 

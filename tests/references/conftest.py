@@ -1,5 +1,5 @@
 # Made by `reftest generate`, which leaves this file alone once it has been edited.
-# reftest-body: 1feff207955f59c1d2610cfa89099952
+# reftest-body: 8b7bc75ced3186f41803d4d37e345787
 """conftest - runs the reference tests in this directory: the code that all generated test files share.
 
 Each definition of the dataset has a class in a test file here. A test runs the definition's reference on valid inputs
@@ -72,10 +72,18 @@ LIBRARIES = Path(__file__).resolve().parent / "reftest_libraries"
 # Pytest must not import the files in this directory, because they have the names of libraries.
 collect_ignore = [LIBRARIES.name]
 
-# A test class states for each input that the operation may write to which values the input must have after the call.
-# WRITTEN means that the input must have new values, which no output has. KEPT_OR_WRITTEN means that the input must have
-# new values or the old ones. Any other entry is the index of the output that has the same values.
-WRITTEN, KEPT_OR_WRITTEN = object(), object()
+# What an input that the operation writes to holds after the call: the values of the output `output`, or values that no
+# output has (None). With `may_keep`, the input may also have its old values.
+Left = collections.namedtuple("Left", "output may_keep")
+
+# A test class has an entry for each input that the operation may write to: WRITTEN, KEPT_OR_WRITTEN, written("y"), or
+# "y" for an input that has its old values or those of output "y".
+WRITTEN, KEPT_OR_WRITTEN = Left(None, False), Left(None, True)
+
+
+def written(output):
+    """Returns the entry of an input that must have the values of the output `output` after the call."""
+    return Left(output, False)
 
 
 class Unavailable(pytest.skip.Exception):
@@ -169,17 +177,56 @@ def run_and_leave(test, inputs, seed=0, run=None):
     that the operation may write to. Asserts that all other inputs and torch's settings are unchanged, and that the
     outputs are on the same device as the inputs. Gradients are enabled, as in `reftest verify`. If `run` is None, the
     reference is compiled anew; otherwise `run` is called, which keeps its state from earlier calls."""
+    return call_reference(test, inputs, seed, run)[:2]
+
+
+# A call of a reference: the outputs, {name: value after the call} for the inputs that the operation may write to, and
+# the address of each output's memory (None if an input has the same memory).
+Called = collections.namedtuple("Called", "outputs left memory")
+
+
+def call_reference(test, inputs, seed=0, run=None):
     theirs = copies(inputs)
-    with torch.enable_grad(), settings_are_kept(test.NAME), files_are_found(test):
+    with reference_may_run(test):
         run = run or compile_reference(test.REFERENCE, test.NAME)
         seed_everything(seed)
         result = run(**theirs)
     outputs = checked_outputs(test, inputs, result)
     leaves = leaves_of(test)
     for name, value in theirs.items():
-        if leaves is not None and name not in leaves:
+        if leaves is None:
+            find_change(test, name, value, inputs[name])
+        elif name not in leaves:
             check_is_kept(test, name, value, inputs[name])
-    return outputs, {name: theirs[name] for name in leaves or ()}
+    given = {memory_of(value) for value in theirs.values()}
+    memory = [memory_of(output) for output in outputs]
+    return Called(
+        outputs,
+        {name: theirs[name] for name in leaves or ()},
+        [None if address in given else address for address in memory],
+    )
+
+
+def compiled(test):
+    """Compiles the test's reference. Its function `run` keeps state between calls."""
+    with reference_may_run(test):
+        return compile_reference(test.REFERENCE, test.NAME)
+
+
+@contextlib.contextmanager
+def reference_may_run(test):
+    with torch.enable_grad(), settings_are_kept(test.NAME), files_are_found(test):
+        yield
+
+
+def memory_of(value):
+    """Returns the address of a tensor's memory, or None if the value has no memory."""
+    if not isinstance(value, torch.Tensor):
+        return None
+    try:
+        return value.untyped_storage().data_ptr() or None
+    except (RuntimeError, NotImplementedError):
+        return None
 
 
 @contextlib.contextmanager
@@ -196,15 +243,16 @@ def files_are_found(test):
 
 
 def checked_outputs(test, inputs, result):
-    """Returns the outputs detached from autograd. Asserts that the outputs are on the device of the inputs."""
-    if isinstance(result, list):
+    """Returns the outputs as tensors that are detached from autograd. Asserts that the outputs are on the device of the
+    inputs."""
+    if type(result) is list:
         find(
             f"{test.NAME} returns a list where a tuple, a dict or one tensor is expected"
         )
     outputs = as_outputs(definition_of(test), result, test.NAME)
     devices = {x.device for x in inputs.values() if isinstance(x, torch.Tensor)}
-    for place, name in enumerate(definition_of(test)["outputs"]):
-        output = outputs[place]
+    for place, (name, spec) in enumerate(definition_of(test)["outputs"].items()):
+        output = outputs[place] = as_tensor(spec, outputs[place])
         if not isinstance(output, torch.Tensor):
             continue
         assert not devices or output.device in devices, (
@@ -214,6 +262,22 @@ def checked_outputs(test, inputs, result):
             find(f"{test.NAME} returns output '{name}' with requires_grad set")
             outputs[place] = output.detach()
     return outputs
+
+
+def as_tensor(spec, value):
+    """Converts a Python number that is a scalar output to a tensor of the declared dtype, as `reftest verify` does."""
+    if spec["shape"] is not None or type(value) not in (bool, int, float):
+        return value
+    dtype = dtype_of(spec)
+    kind = bool if dtype is torch.bool else float if dtype.is_floating_point else int
+    return torch.tensor(value, dtype=dtype if type(value) is kind else None)
+
+
+def find_change(test, name, value, before):
+    """Finds a change of an input of an operation that no op family supports. Some operations update a buffer in
+    place."""
+    if not same_bits(value, before):
+        find(f"{test.NAME} changes its input '{name}', {first_change(value, before)}")
 
 
 def check_is_kept(test, name, value, before):
@@ -276,18 +340,23 @@ def seed_everything(seed):
 
 
 def leaves_of(test):
-    """Returns {input: values after the call} for the inputs that the operation may write to. The values are WRITTEN,
-    KEPT_OR_WRITTEN, or the index of the output that has the same values. Returns None if it is unknown which inputs the
-    operation may write to."""
+    """Returns {input: Left} for the inputs that the operation may write to; `output` is the index of the output. Returns
+    None if it is unknown which inputs the operation may write to."""
     if test.LEAVES is None:
         return None
     definition = definition_of(test)
     names = list(definition["outputs"])
+    leaves = {
+        name: Left(entry, True) if isinstance(entry, str) else entry
+        for name, entry in test.LEAVES.items()
+    }
     return {
-        name: names.index(left) if left in names else left
-        for name, left in test.LEAVES.items()
-        if left not in names
-        or is_alike(definition["outputs"][left], definition["inputs"][name])
+        name: left
+        if left.output is None
+        else left._replace(output=names.index(left.output))
+        for name, left in leaves.items()
+        if left.output is None
+        or is_alike(definition["outputs"][left.output], definition["inputs"][name])
     }
 
 
@@ -362,16 +431,43 @@ def dtype_of(spec):
 class Case:
     """A case has axis values and, if it comes from a workload, the workload's inputs."""
 
-    def __init__(self, label, axes, inputs=None, problem=None, second=False, kind=None):
+    def __init__(
+        self, label, axes, inputs=None, problem=None, second=False, kind=None, **repeat
+    ):
         self.label = label
         self.axes = axes
         self.inputs = inputs or {}
+        self.omitted = repeat.get("omitted", ())  # the optional inputs that are None
+        # the Python scalars that have the number that stands for their default
+        self.numbers = repeat.get("numbers", {})
         self.second = second  # if True, the inputs have the second set of values
         self.problem = problem  # the reason why the case is invalid, with which only the test of this case fails
         self.kind = kind  # "edge" or "probe" if reftest's kernels generate the inputs
 
     def __repr__(self):
-        return f"{self.label}:{','.join(f'{name}={value}' for name, value in self.axes.items())}"
+        """Returns the case's id in `reftest verify`."""
+        axes = ",".join(f"{name}={value}" for name, value in self.axes.items())
+        without = [f":without={name}" for name in self.omitted]
+        given = [f":{name}={number:g}" for name, number in self.numbers.items()]
+        return "".join([f"{self.label}:{axes}", *without, *given])
+
+    @property
+    def repeats(self):
+        """Is this case a size that is repeated with an input omitted, or with a number for a scalar's default?"""
+        return bool(self.omitted or self.numbers)
+
+    def second_set(self):
+        """Returns the same case with the second set of input values."""
+        return Case(
+            self.label,
+            self.axes,
+            self.inputs,
+            self.problem,
+            True,
+            self.kind,
+            omitted=self.omitted,
+            numbers=self.numbers,
+        )
 
 
 def size(label, /, **axes):
@@ -451,6 +547,22 @@ def cases(op_type, name, sizes):
         pytest.param(case, id=f"workload:{uuid}")
         for uuid, case in workloads(op_type, name)
     ]
+
+
+def default_sizes(test):
+    """Returns the sizes of a class. The last small size is repeated without each optional input, and with each number
+    that stands for the default of a Python scalar."""
+    small = [case for case in test.SIZES if case.label == "small"][-1:]
+    repeats = [
+        Case(case.label, case.axes, omitted=(name,))
+        for case in small
+        for name in test.OMITTED
+    ] + [
+        Case(case.label, case.axes, numbers={name: number})
+        for case in small
+        for name, number in test.DEFAULT_NUMBERS.items()
+    ]
+    return [*test.SIZES, *repeats]
 
 
 def some_cases(sizes):
@@ -569,16 +681,17 @@ def make_inputs(test, case, device):
 
 
 def generated_inputs(test, case, device):
-    """Generates the inputs of a case. The inputs of a workload or of an edge case depend on more than the axis
-    values."""
+    """Generates the inputs of a case. Only the inputs of a size depend on the axis values alone."""
     scalars = scalars_of(test, case)
     if case.kind is not None:
         return kernels_inputs(test, case, device, scalars)
-    if case.inputs:
+    if case.inputs or case.repeats:
         with contextlib.suppress(Unavailable):
             return kernels_inputs(test, case, device, scalars)
     axes = {**case.axes, **scalars}
-    return test.generate_random_inputs(axes, device=device, seed=int(case.second))
+    seed = int(case.second)
+    inputs = test.generate_random_inputs(axes, device=device, seed=seed)
+    return inputs | dict.fromkeys(case.omitted)
 
 
 def scalars_of(test, case):
@@ -590,16 +703,17 @@ def scalars_of(test, case):
             name: rows[place if len(rows) > 1 else 0]
             for name, rows in test.SCALARS.items()
         }
-    return {
+    given = {
         name: given["value"]
         for name, given in case.inputs.items()
         if given["type"] == "scalar" and specs[name]["shape"] is None
     }
+    return given | case.numbers
 
 
 def place_of(test, case):
-    """Returns the index of the size that has the same axis values as this case, or None if there is none."""
-    if case.kind is not None or case.inputs:
+    """Returns the index of the size that has the same values as this case, or None if there is none."""
+    if case.kind is not None or case.inputs or case.repeats:
         return None
     axes = [size.axes for size in test.SIZES]
     return axes.index(case.axes) if case.axes in axes else None
@@ -607,7 +721,7 @@ def place_of(test, case):
 
 def make_second_inputs(test, case, device):
     """Returns a second set of inputs with the same shapes, and its case."""
-    second = Case(case.label, case.axes, second=True)
+    second = case.second_set()
     return second, make_inputs(test, second, device)
 
 
@@ -816,6 +930,13 @@ class Place(ctypes.Structure):
     _fields_ = (("data", ctypes.c_void_p), ("bytes", ctypes.c_int64))
 
 
+class Judged(ctypes.Structure):
+    _fields_ = (
+        ("text", ctypes.c_char_p),
+        *((name, ctypes.POINTER(Place)) for name in ("inputs", "outputs", "truth")),
+    )
+
+
 class Kernels:
     """The libraries libreftest_kernels.so and libreftest_kernels_cuda.so. Every call passes the case as JSON text."""
 
@@ -824,7 +945,7 @@ class Kernels:
     def __init__(self, folder):
         self.folder = folder
         self.host = ctypes.CDLL(str(folder / "libreftest_kernels.so"))
-        if not hasattr(self.host, "reftest_probe"):
+        if not hasattr(self.host, "reftest_judge_both"):
             raise Unavailable(
                 f"the kernels in {folder} are from a reftest that is too old for this file"
             )
@@ -889,14 +1010,27 @@ class Kernels:
     def judge(self, text, index, inputs, outputs, truth):
         """Judges an output. Returns None if a tolerance rule must decide, "" if the output is correct, and otherwise a
         message that says why the output is wrong."""
-        host = [
-            [value.cpu() if value is not None else None for value in group]
-            for group in (inputs, outputs, truth)
-        ]
+        host = [on_host(group) for group in (inputs, outputs, truth)]
         code, why = self.call(
             self.host.reftest_judge, text, index, *(places(group) for group in host)
         )
         return None if code == self.NONE else why if code == self.REFUSED else ""
+
+    def judge_both(self, sets, index):
+        """Judges an output on both sets of input values together. Each set is (text, inputs, outputs, truth), with
+        tensors in host memory. Returns a message that says why the output is wrong, or ""."""
+        judged = (Judged * 2)(
+            *(
+                Judged(text, *(places(group) for group in groups))
+                for text, *groups in sets
+            )
+        )
+        code, why = self.call(self.host.reftest_judge_both, judged, index)
+        return why if code == self.REFUSED else ""
+
+
+def on_host(tensors):
+    return [tensor.cpu() if tensor is not None else None for tensor in tensors]
 
 
 def place(tensor):
@@ -967,6 +1101,7 @@ def kernels_case(test, case, inputs, seed=0):
         "seed": seed,
         "contents": int(case.second),
         "given": list(case.inputs),
+        "absent": list(case.omitted),
         "probe": case.kind == "probe",
     }
     if case.kind == "edge":
@@ -981,7 +1116,9 @@ def kernels_inputs(test, case, device, scalars, seed=0):
     text = kernels_case(test, case, scalars, seed)
     inputs = {}
     for index, (name, spec) in enumerate(definition["inputs"].items()):
-        if spec["shape"] is not None:
+        if name in case.omitted:
+            inputs[name] = None
+        elif spec["shape"] is not None:
             host = torch.empty(shape_of(spec, sizes), dtype=dtype_of(spec))
             kernels().fill(text, index, host)
             inputs[name] = host.to(device)
@@ -1111,9 +1248,25 @@ def request_of(test, case, inputs):
     }
 
 
+def with_defaults(test, case, inputs):
+    """Returns the inputs with the default of each Python scalar that has the number for its default. Libraries do not
+    know what this number stands for."""
+    names = [
+        name for name, number in test.DEFAULT_NUMBERS.items() if inputs[name] == number
+    ]
+    if not names:
+        return inputs
+    text, order = kernels_case(test, case, inputs), list(definition_of(test)["inputs"])
+    kind = {name: type(inputs[name]) for name in names}
+    return inputs | {
+        name: kind[name](kernels().scalar(text, order.index(name))) for name in names
+    }
+
+
 def library_truth(test, case, inputs, table):
     """Computes a ground truth with a library. Raises Unavailable if the library cannot compute it."""
     common, row = sys.modules["reftest_providers"], table.rows.get(test.FAMILY)
+    inputs = with_defaults(test, case, inputs)
     if row is None:
         raise Unavailable("it does not support this operation")
     device = device_of(inputs)
@@ -1379,30 +1532,35 @@ def changed_inputs(test, inputs, left):
         name: leaves
         for name, leaves in (leaves_of(test) or {}).items()
         if isinstance(inputs[name], torch.Tensor)
-        and (leaves is WRITTEN or not same_bits(left[name], inputs[name]))
+        and not (leaves.may_keep and same_bits(left[name], inputs[name]))
     }
 
 
 def own_truths(test, case, inputs, changed):
     """Computes the expected values of those changed inputs whose values must not equal an output. Raises Unavailable if
     reftest's kernels are not installed."""
-    names = [name for name, leaves in changed.items() if not isinstance(leaves, int)]
+    names = [name for name, leaves in changed.items() if leaves.output is None]
     return builtin_truth(test, case, inputs, names)[1] if names else {}
 
 
 def compare_left(test, case, inputs, left, truth):
-    """Asserts that each input to which the reference wrote has the values that the operation computes."""
+    """Asserts that each input to which the reference wrote, or must write, has the values that the operation
+    computes."""
     definition, changed = definition_of(test), changed_inputs(test, inputs, left)
     try:
         own = own_truths(test, case, inputs, changed)
     except Unavailable:
         own = {}  # test_inputs_are_kept reports why the expected values are unknown
     for place, given in enumerate(definition["inputs"]):
+        if given not in changed:
+            continue
         what = f"{test.NAME}, its input '{given}' after the call against {truth.name}"
-        leaves = changed.get(given)
-        if isinstance(leaves, int):
-            rule = tolerance(test, case, inputs, leaves, truth)
-            expected = truth.outputs[leaves].to(left[given].device)
+        if same_bits(left[given], inputs[given]):
+            what = f"{test.NAME} leaves its input '{given}' unchanged, but must write to it"
+        output = changed[given].output
+        if output is not None:
+            rule = tolerance(test, case, inputs, output, truth)
+            expected = truth.outputs[output].to(left[given].device)
             check_hit_ratio(left[given], expected, *rule, what)
         elif given in own:
             text = kernels_case(test, case, inputs)
@@ -1516,7 +1674,7 @@ def check_inputs_are_kept(test, device):
     changed = changed_inputs(test, inputs, left)
     if not changed:
         return
-    if all(isinstance(leaves, int) for leaves in changed.values()):
+    if all(leaves.output is not None for leaves in changed.values()):
         truth = first_truth(test, case, inputs)
     else:
         try:
@@ -1527,8 +1685,58 @@ def check_inputs_are_kept(test, device):
 
 
 def check_numerical_correctness(test, case, device):
+    """Applies the rules of a case of `reftest verify`. The reference is called with a first set of input values, with a
+    second set of the same shapes, and with the first set again under other seeds. The outputs of both sets must agree
+    with a ground truth, and the last call must give the same bits as the first."""
     inputs = make_inputs(test, case, device)
-    check_outputs(test, case, inputs, *run_and_leave(test, inputs))
+    sets = [(case, inputs), make_second_inputs(test, case, device)]
+    calls, kept, run = [], [], compiled(test)
+    for seed, (_, given) in enumerate(sets):
+        calls.append(call_reference(test, given, seed, run))
+        kept.append(copies_of(calls[-1].outputs))
+    calls.append(call_reference(test, inputs, 0 if test.SAMPLES else 2, run))
+    check_memory_is_new(test, calls, kept)
+    seeds = "" if test.SAMPLES else " with other seeds"
+    first = (kept[0], calls[0].left)
+    check_same(test, first, calls[2][:2], f"between two runs on the same inputs{seeds}")
+    for place, (each, given) in enumerate(sets):
+        check_outputs(test, each, given, kept[place], calls[place].left)
+    check_both_sets(test, sets, kept)
+
+
+def copies_of(outputs):
+    return [x.clone() if isinstance(x, torch.Tensor) else x for x in outputs]
+
+
+def check_memory_is_new(test, calls, kept):
+    """Asserts that no call reuses the memory of an earlier call's output. An output that is equal for both sets of input
+    values may reuse memory, because its values do not change."""
+    earlier = set()
+    for call in calls:
+        for place, name in enumerate(definition_of(test)["outputs"]):
+            assert call.memory[place] not in earlier or same_bits(
+                kept[0][place], kept[1][place]
+            ), f"output '{name}' uses the memory of an output of an earlier call"
+        earlier |= {address for address in call.memory if address is not None}
+
+
+def check_both_sets(test, sets, outputs):
+    """Asserts that reftest's kernels find correct, on both sets of input values together, the outputs that they
+    judge. Random samples must differ under another seed, for example."""
+    for index, name in enumerate(definition_of(test)["outputs"]):
+        if not is_judged(test, index):
+            continue
+        judged = [
+            (
+                kernels_case(test, case, inputs),
+                on_host(in_order(definition_of(test), inputs)),
+                on_host(contiguous(given)),
+                on_host(builtin_truth(test, case, inputs)[0]),
+            )
+            for (case, inputs), given in zip(sets, outputs, strict=True)
+        ]
+        wrong = kernels().judge_both(judged, index)
+        assert not wrong, f"{test.NAME}, output '{name}': {wrong}"
 
 
 def check_outputs(test, case, inputs, outputs, left):
@@ -1567,9 +1775,9 @@ def check_calls_are_independent(test, device):
     small = [case for case in test.SIZES if case.label == "small"]
     case = small[-1] if small else pytest.skip("the family has no small size")
     inputs = make_inputs(test, case, device)
-    run = compile_reference(test.REFERENCE, test.NAME)
+    run = compiled(test)
     first = run_and_leave(test, inputs, run=run)
-    kept = [x.clone() if isinstance(x, torch.Tensor) else x for x in first[0]]
+    kept = copies_of(first[0])
     second_case, second_inputs = make_second_inputs(test, case, device)
     outputs, left = run_and_leave(test, second_inputs, run=run)
     for name, a, b in zip(definition_of(test)["outputs"], first[0], kept, strict=True):
@@ -1658,7 +1866,8 @@ class DefinitionTests:
     the value below. A failure shows the line of the test, and no other line of this file."""
 
     ROLES = OUTPUT_ROLES = AXES = CONSTANTS = LEAVES = SCALARS = constants()
-    MODES = SIZES = EDGES = ()
+    DEFAULT_NUMBERS = constants()
+    MODES = SIZES = OMITTED = EDGES = ()
     PROBE = None
     RULES = rules()
     SAMPLES = False
@@ -1720,7 +1929,7 @@ class DefinitionTests:
 # The tests that run several times, with their parameters in the order in which a test's ID names them.
 PARAMETERS = {
     "test_numerical_correctness": lambda test: {
-        "case": cases(test.OP_TYPE, test.NAME, test.SIZES)
+        "case": cases(test.OP_TYPE, test.NAME, default_sizes(test))
     },
     "test_edge_cases": lambda test: {"case": all_edges(test.SIZES, test.EDGES)},
     "test_against_ground_truth": lambda test: {

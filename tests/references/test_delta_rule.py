@@ -1,5 +1,5 @@
 # Made by `reftest generate`, which leaves this file alone once it has been edited.
-# reftest-body: 768318bd5ddc7b6164468317b9e6e037
+# reftest-body: 8e0702bb525f33bb8142933f0d025c69
 """Tests of definitions/delta_rule. conftest.py says how they run."""
 
 import conftest
@@ -39,6 +39,7 @@ class TestDeltaRuleChunkVarlenH2K128V64(conftest.DefinitionTests):
         conftest.size("medium", total_seq_len=610, num_seqs=17, len_cu_seqlens=18),
         conftest.size("large", total_seq_len=16384, num_seqs=8, len_cu_seqlens=9),
     )
+    OMITTED = ("initial_state",)
     EDGES = (
         conftest.edge("no_sequences", total_seq_len=0, num_seqs=0, len_cu_seqlens=1),
         conftest.edge("one_token", total_seq_len=1, num_seqs=1, len_cu_seqlens=2),
@@ -125,6 +126,9 @@ class TestDeltaRuleRecurrentQkL2normH4D64(conftest.DefinitionTests):
         conftest.size("medium", batch_size=1, seq_len=513),
         conftest.size("medium", batch_size=129, seq_len=1),
         conftest.size("large", batch_size=4, seq_len=2048),
+    )
+    DEFAULT_NUMBERS = conftest.constants(
+        scale=0.0,
     )
     EDGES = (
         conftest.edge("no_sequences", batch_size=0, seq_len=0),

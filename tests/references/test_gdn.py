@@ -1,5 +1,5 @@
 # Made by `reftest generate`, which leaves this file alone once it has been edited.
-# reftest-body: 3913222aa2b3966c155ebf2a0abf149f
+# reftest-body: c3feddc8c934479c7d74ce40b77f38da
 """Tests of definitions/gdn. conftest.py says how they run."""
 
 import conftest
@@ -43,6 +43,10 @@ class TestGdnDecodeQk8V16D128KLast(conftest.DefinitionTests):
         conftest.size("small", batch_size=3),
         conftest.size("medium", batch_size=33),
         conftest.size("large", batch_size=512),
+    )
+    OMITTED = ("state",)
+    DEFAULT_NUMBERS = conftest.constants(
+        scale=0.0,
     )
     EDGES = (conftest.edge("no_sequences", batch_size=0),)
     SCALARS = conftest.constants(
@@ -135,6 +139,10 @@ class TestGdnMtpQk2V4D128KLast(conftest.DefinitionTests):
         conftest.size("medium", batch_size=33, seq_len=2, pool_size=40),
         conftest.size("large", batch_size=64, seq_len=8, pool_size=96),
     )
+    OMITTED = ("intermediate_states_buffer",)
+    DEFAULT_NUMBERS = conftest.constants(
+        scale=0.0,
+    )
     EDGES = (conftest.edge("no_sequences", batch_size=0, seq_len=2, pool_size=3),)
     SCALARS = conftest.constants(
         scale=[0.11048543456039804],
@@ -223,6 +231,9 @@ class TestGdnMtpQkL2normQk2V4D128KLast(conftest.DefinitionTests):
         conftest.size("medium", batch_size=1, seq_len=17, pool_size=3),
         conftest.size("medium", batch_size=33, seq_len=2, pool_size=264),
         conftest.size("large", batch_size=64, seq_len=8, pool_size=96),
+    )
+    DEFAULT_NUMBERS = conftest.constants(
+        scale=0.0,
     )
     EDGES = (conftest.edge("no_sequences", batch_size=0, seq_len=2, pool_size=3),)
     SCALARS = conftest.constants(
@@ -332,6 +343,10 @@ class TestGdnPrefillQk2V4D128KLast(conftest.DefinitionTests):
         conftest.size("small", total_seq_len=33, num_seqs=2, len_cu_seqlens=3),
         conftest.size("medium", total_seq_len=610, num_seqs=17, len_cu_seqlens=18),
         conftest.size("large", total_seq_len=16384, num_seqs=8, len_cu_seqlens=9),
+    )
+    OMITTED = ("state",)
+    DEFAULT_NUMBERS = conftest.constants(
+        scale=0.0,
     )
     EDGES = (
         conftest.edge("no_sequences", total_seq_len=0, num_seqs=0, len_cu_seqlens=1),

@@ -1,5 +1,5 @@
 # Made by `reftest generate`, which leaves this file alone once it has been edited.
-# reftest-body: e92cc29a1b7a9998d8e8034e57af41d8
+# reftest-body: d19f7a75f4a4c53ff2699b979e4cd2f1
 """Tests of definitions/gla. conftest.py says how they run."""
 
 import conftest
@@ -37,6 +37,7 @@ class TestGlaChunkVarlenH2D128(conftest.DefinitionTests):
         conftest.size("medium", total_seq_len=610, num_seqs=17, len_cu_seqlens=18),
         conftest.size("large", total_seq_len=16384, num_seqs=8, len_cu_seqlens=9),
     )
+    OMITTED = ("initial_state",)
     EDGES = (
         conftest.edge("no_sequences", total_seq_len=0, num_seqs=0, len_cu_seqlens=1),
         conftest.edge("one_token", total_seq_len=1, num_seqs=1, len_cu_seqlens=2),
@@ -123,6 +124,9 @@ class TestGlaRecurrentH4K64V128(conftest.DefinitionTests):
         conftest.size("medium", batch_size=1, seq_len=513),
         conftest.size("medium", batch_size=65, seq_len=1),
         conftest.size("large", batch_size=4, seq_len=2048),
+    )
+    DEFAULT_NUMBERS = conftest.constants(
+        scale=0.0,
     )
     EDGES = (
         conftest.edge("no_sequences", batch_size=0, seq_len=0),

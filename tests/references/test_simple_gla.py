@@ -1,5 +1,5 @@
 # Made by `reftest generate`, which leaves this file alone once it has been edited.
-# reftest-body: 314b95c395a88719c89bfda8912960b6
+# reftest-body: 805a56e14937dddf9658b2956548fced
 """Tests of definitions/simple_gla. conftest.py says how they run."""
 
 import conftest
@@ -166,6 +166,9 @@ class TestSimpleGlaVarlenGammaH4K64V128(conftest.DefinitionTests):
         conftest.size("small", total_seq_len=33, num_seqs=2, len_cu_seqlens=3),
         conftest.size("medium", total_seq_len=610, num_seqs=17, len_cu_seqlens=18),
         conftest.size("large", total_seq_len=16384, num_seqs=8, len_cu_seqlens=9),
+    )
+    DEFAULT_NUMBERS = conftest.constants(
+        scale=0.0,
     )
     EDGES = (
         conftest.edge("no_sequences", total_seq_len=0, num_seqs=0, len_cu_seqlens=1),

@@ -183,7 +183,8 @@ static void a_class_has_the_scalars_of_its_sizes(void **state)
 /* If no family recognises the operation, the class does not check the values of the inputs after the call. */
 static void a_class_says_which_inputs_may_be_written_to(void **state)
 {
-	static const struct test_left left[] = {{"x", "y", true}, {"held", NULL, true}, {"buffer", NULL, false}};
+	static const struct test_left left[] = {
+	    {"x", "y", true}, {"state", "y", false}, {"held", NULL, true}, {"buffer", NULL, false}};
 	struct definition d = definition_named("a_b", "x\n");
 	struct test_class c = class_of(&d);
 	struct buf out = {0};
@@ -192,17 +193,42 @@ static void a_class_says_which_inputs_may_be_written_to(void **state)
 	test_file_write("x", &c, 1, &out);
 	assert_null(strstr(out.data, "    LEAVES ="));
 	c.left = left;
-	c.left_count = 3;
+	c.left_count = 4;
 	out.length = 0;
 	test_file_write("x", &c, 1, &out);
 	assert_non_null(strstr(out.data,
 			       "    LEAVES = conftest.constants(\n        x=\"y\",\n"
+			       "        state=conftest.written(\"y\"),\n"
 			       "        held=conftest.KEPT_OR_WRITTEN,\n        buffer=conftest.WRITTEN,\n    )\n"));
 	c.family = NULL;
 	out.length = 0;
 	test_file_write("x", &c, 1, &out);
 	assert_non_null(strstr(out.data, "    LEAVES = None\n"));
 	assert_null(strstr(out.data, "LEAVES = conftest"));
+	buf_free(&out);
+}
+
+/* Cases that repeat a size: without an optional input, and with the number that stands for a scalar's default. */
+static void a_class_lists_what_cases_omit(void **state)
+{
+	static const char *const omitted[] = {"z", "bias"};
+	static const struct test_number numbers[] = {{"scale", DTYPE_FLOAT32, 0}, {"pad", DTYPE_INT32, -1}};
+	struct definition d = definition_named("a_b", "x\n");
+	struct test_class c = class_of(&d);
+	struct buf out = {0};
+
+	(void)state;
+	test_file_write("x", &c, 1, &out);
+	assert_null(strstr(out.data, "OMITTED"));
+	assert_null(strstr(out.data, "DEFAULT_NUMBERS"));
+	c.omitted = omitted;
+	c.omitted_count = 2;
+	c.numbers = numbers;
+	c.number_count = 2;
+	out.length = 0;
+	test_file_write("x", &c, 1, &out);
+	assert_non_null(strstr(out.data, "    OMITTED = (\"z\", \"bias\")\n"
+					 "    DEFAULT_NUMBERS = conftest.constants(\n        scale=0.0,\n        pad=-1,\n    )\n"));
 	buf_free(&out);
 }
 
@@ -322,6 +348,7 @@ int main(void)
 	    cmocka_unit_test(a_class_has_the_rules_of_its_outputs),
 	    cmocka_unit_test(a_class_has_the_scalars_of_its_sizes),
 	    cmocka_unit_test(a_class_says_which_inputs_may_be_written_to),
+	    cmocka_unit_test(a_class_lists_what_cases_omit),
 	    cmocka_unit_test(namesakes_get_numbers),
 	    cmocka_unit_test(the_old_class_is_found_again_whatever_texts_pretend),
 	    cmocka_unit_test(a_class_that_is_dropped_is_seen),
