@@ -767,18 +767,32 @@ def seed_everything(seed, device):
 # ---- side effects of a reference ----
 
 
+# The settings of torch that a reference must not change, because they can change the results or the speed of later
+# code. Each row has a name, and the names of the functions of torch that read and set it. SETTINGS in
+# python/testing/conftest.py must have the same rows.
+SETTINGS = [
+    ("default dtype", "get_default_dtype", "set_default_dtype"),
+    ("default device", "get_default_device", "set_default_device"),
+    ("grad mode", "is_grad_enabled", "set_grad_enabled"),
+    ("deterministic mode", "get_deterministic_debug_mode", "set_deterministic_debug_mode"),
+    ("number of threads", "get_num_threads", "set_num_threads"),
+]
+
+
 def process_defaults():
-    """Returns the process-wide settings of torch that can change the results of later code."""
-    return {"default dtype": torch.get_default_dtype(), "default device": torch.get_default_device()}
+    return {name: getattr(torch, read)() for name, read, _ in SETTINGS}
 
 
 def left_behind(before):
-    for name, value in process_defaults().items():
-        if value != before[name]:
-            torch.set_default_dtype(before["default dtype"])
-            torch.set_default_device(before["default device"])
-            raise Mistake("the reference changes torch's %s to %s (it was %s) and does not restore it, which changes what its "
-                          "caller computes next" % (name, value, before[name]))
+    """Raises a Mistake if the reference changed a setting of torch, and restores all settings."""
+    now = process_defaults()
+    changed = [name for name in now if now[name] != before[name]]
+    if not changed:
+        return
+    for name, _, write in SETTINGS:
+        getattr(torch, write)(before[name])
+    raise Mistake("the reference changes torch's %s to %s (it was %s) and does not restore it, which changes what its "
+                  "caller computes next" % (changed[0], now[changed[0]], before[changed[0]]))
 
 
 def version_of(value):

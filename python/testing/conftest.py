@@ -295,7 +295,7 @@ def find(sentence):
 
 
 # The settings of torch that a reference must not change. Each setting has a function that reads it and a function that
-# sets it.
+# sets it. SETTINGS in python/runner.py of reftest must have the same rows.
 SETTINGS = {
     "default dtype": (torch.get_default_dtype, torch.set_default_dtype),
     "default device": (

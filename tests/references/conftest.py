@@ -1,5 +1,5 @@
 # Made by `reftest generate`, which leaves this file alone once it has been edited.
-# reftest-body: 8b7bc75ced3186f41803d4d37e345787
+# reftest-body: fec4451cf5638ddb31999e635778d49c
 """conftest - runs the reference tests in this directory: the code that all generated test files share.
 
 Each definition of the dataset has a class in a test file here. A test runs the definition's reference on valid inputs
@@ -297,7 +297,7 @@ def find(sentence):
 
 
 # The settings of torch that a reference must not change. Each setting has a function that reads it and a function that
-# sets it.
+# sets it. SETTINGS in python/runner.py of reftest must have the same rows.
 SETTINGS = {
     "default dtype": (torch.get_default_dtype, torch.set_default_dtype),
     "default device": (

@@ -1,0 +1,14 @@
+#!/bin/sh
+# `reftest verify` and the generated tests give the same result about the same references: correct ones, wrong ones, and
+# ones that only deserve a finding. The references differ in what they return, keep between calls, write to, and take a
+# number for.
+. "$(dirname "$0")/../harness.sh"
+pytest_is_here
+step="references under verify and under pytest"
+(
+	REFTEST_KERNELS=$top/build
+	export REFTEST_KERNELS
+	"$python" "$top/tests/generated_tests/agree.py" "$build"
+) >"$work/out" 2>"$work/err" && status=0 || status=$?
+expect_exit 0
+expect_says 'definitions get the same result from both'
