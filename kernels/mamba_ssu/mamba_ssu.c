@@ -299,7 +299,7 @@ static struct op_in_place in_place(const struct op_case *c, int input)
 }
 
 /* Returns the value of a Python scalar. pad_slot_id is -1, as in models, or another negative number, or (only with slot
- * indices) the number of a slot; in a batch of one it is -1 in both sets of values. dt_softplus is true in one set and
+ * indices) the number of a slot, which is 0 in some case; in a batch of one it is -1 in both sets of values. dt_softplus is true in one set and
  * false in the other; if a case omits it, it is false. No case omits pad_slot_id. */
 static double scalar(const struct op_case *c, int input)
 {
@@ -313,8 +313,8 @@ static double scalar(const struct op_case *c, int input)
 	if (input != roles.pad)
 		return fifth == second;
 	if (!second || e.batch == 1)
-		return fifth ? -7 : -1;
-	return fifth && indexed ? (double)(e.slots / 2) : -9;
+		return fifth ? -9 : -1;
+	return !indexed ? -7 : fifth ? (double)(e.slots / 2) : 0;
 }
 
 /* --- inputs ------------------------------------------------------------------------------------------------------- */

@@ -226,11 +226,12 @@ static int64_t offset_of(const struct moe_extent *e, bool second)
 	return !second ? middle : offset == middle ? offset - 1 : offset;
 }
 
-/* Returns the value of a Python scalar. In the first set of values, this device is the middle one, the scaling factor
- * is DeepSeek-V3's, and, if only scalars give the routing, 2 of 4 groups are kept. In the second set, this device's
- * first expert is no multiple of the number of local experts, the factor is below 1, and other numbers differ, too. A
- * reference may keep a result by one of the scalars; therefore up to 16 tokens have the same factor in both sets, and
- * more tokens the same first expert. No default is known but that of the factor, 1. */
+/* Returns the value of a Python scalar. In the first set of values, if only scalars give the routing, 2 of 4 groups are
+ * kept; in the second set, other numbers are. A reference may keep a result by one of the scalars; therefore up to 16
+ * tokens have the same factor in both sets, that of DeepSeek-V3, and more tokens the same first expert. This device is the
+ * middle one; in the second set of up to 16 tokens, its first expert is no multiple of the number of local experts, or 0
+ * (one token). Of more than 16 tokens, the factor is below 1 in the first set and exactly 1 in the second. A reference may
+ * take a factor of 1, or an offset of 0, for an absent one. No default is known but that of the factor, 1. */
 static double scalar(const struct op_case *c, int input)
 {
 	struct moe_roles roles = moe_roles_of(c->problem);
@@ -240,9 +241,9 @@ static double scalar(const struct op_case *c, int input)
 	if ((c->absent >> input & 1) != 0)
 		return input == roles.scaling ? 1 : (double)NAN;
 	if (input == roles.offset)
-		return (double)offset_of(&e, second && e.tokens <= 16);
+		return second && e.tokens == 1 ? 0 : (double)offset_of(&e, second && e.tokens <= 16);
 	if (input == roles.scaling)
-		return second && e.tokens > 16 ? 0.625 : 2.5;
+		return e.tokens <= 16 ? 2.5 : second ? 1 : 0.625;
 	if (input == roles.groups)
 		return !grouped ? 1 : second ? 2 : 4;
 	if (input == roles.kept_groups)

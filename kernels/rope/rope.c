@@ -332,14 +332,19 @@ static struct rule rule(const struct op_case *c, int output)
 	}
 }
 
-/* Returns the default of an absent parameter, from FlashInfer's signatures. */
-static double scalar_left_out(const struct op_case *c, const struct rope_roles *roles, int input)
+static double number_left_out(int variant, int number)
 {
 	static const double plain[ROPE_NUMBERS] = {1e4, 1, 1, 4, 8192};
 
+	return variant & ROPE_LLAMA31 ? llama31[number] : plain[number];
+}
+
+/* Returns the default of an absent parameter, from FlashInfer's signatures. */
+static double scalar_left_out(const struct op_case *c, const struct rope_roles *roles, int input)
+{
 	for (int n = 0; n < ROPE_NUMBERS; n++)
 		if (input == roles->number[n])
-			return c->variant & ROPE_LLAMA31 ? llama31[n] : plain[n];
+			return number_left_out(c->variant, n);
 	if (input == roles->interleave || input == roles->is_neox)
 		return input == roles->is_neox;
 	return (double)rope_head_size(c->problem, c->axis);
@@ -349,7 +354,8 @@ static double scalar_left_out(const struct op_case *c, const struct rope_roles *
  * numbers (theta, scale, …), different pairs and different rotary dimensions. The rotary dimension is half a head in
  * one set and three quarters of a head in the other. A reference may keep a table by one of its arguments and ignore
  * that another one changed. Therefore the pairs are the same in both sets if there is one token; the scale is the same
- * if there are 2 to 31, and theta if there are more. */
+ * if there are 2 to 31, and theta if there are more. A number that differs in the second set is its default there if
+ * there are several tokens, because a reference may take the default, such as a scale of 1, for an absent number. */
 static double scalar(const struct op_case *c, int input)
 {
 	static const double values[CONTENTS_COUNT][ROPE_NUMBERS] = {{30000, 3, 2, 5, 6000}, {2e6, 1.75, 1.5, 3, 11000}},
@@ -365,6 +371,8 @@ static double scalar(const struct op_case *c, int input)
 		bool same = like_scale ? tokens > 1 && tokens < 32 : tokens > 31;
 		int set = second && !same ? CONTENTS_SECOND : CONTENTS_FIRST;
 
+		if (input == roles.number[n] && set == CONTENTS_SECOND && tokens > 1)
+			return number_left_out(c->variant, n);
 		if (input == roles.number[n])
 			return n == ROPE_SCALE && (c->variant & ROPE_LLAMA31) ? llama_scale[set] : values[set][n];
 	}

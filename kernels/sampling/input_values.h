@@ -71,7 +71,7 @@
 /* The bits of the variant that op.match returns: the filters, and whether the output is the filtered probabilities. */
 enum { SAMPLING_TOP_K = 1, SAMPLING_TOP_P = 2, SAMPLING_MIN_P = 4, SAMPLING_RENORM = 8 };
 
-enum { SAMPLING_HEAVY = 8, SAMPLING_STAIRS = 64, SAMPLING_EVENLY = 16384, SAMPLING_BLOCK = 8 };
+enum { SAMPLING_HEAVY = 8, SAMPLING_STAIRS = 64, SAMPLING_EVENLY = 16384, SAMPLING_BLOCK = 8, SAMPLING_SMALL_ROWS = 16 };
 
 /* The numbers of tokens of a wide row, which needs a vocabulary of twice as many tokens. */
 enum { SAMPLING_WIDTH = 2048, SAMPLING_WIDER = 4096 };
@@ -382,13 +382,19 @@ struct sampling_parameters {
 /* Returns parameters that all rows share. In the first set of values, k keeps two tokens of every kind of row. p is
  * between two sums of each kind, such that the token that crosses p is heavy in flat rows (p is 0.88 of the probability
  * that k = 4 keeps); min_p is between two ratios of each kind. In the second set, k keeps three tokens (five, with a
- * p), and p and min_p keep more. All margins are at least 0.002. */
-static inline struct sampling_parameters sampling_shared(int filters, int second)
+ * p), and p and min_p keep more. All margins are at least 0.002. A p of 1 and a min_p of 0 keep all tokens; a reference
+ * may take them for absent parameters. Therefore p is 1 in the second set of many rows, whose draws tell which tokens
+ * are kept, and min_p is 0 in the second set of one row. */
+static inline struct sampling_parameters sampling_shared(int filters, int second, int64_t rows)
 {
 	int both = (filters & SAMPLING_TOP_K) && (filters & SAMPLING_TOP_P);
 	struct sampling_parameters first = {both ? 4 : 2, both ? 0.88 : 0.43, 0.504};
 	struct sampling_parameters other = {both ? 5 : 3, both ? 0.6 : 0.705, 0.06};
 
+	if (rows > SAMPLING_SMALL_ROWS)
+		other.top_p = 1;
+	if (rows == 1)
+		other.min_p = 0;
 	return second ? other : first;
 }
 
@@ -427,7 +433,7 @@ static inline struct sampling_parameters sampling_parameters_of(const struct sam
 	    from = kept + (both ? more[block] : 0);
 
 	if (f->shared)
-		return sampling_shared(f->filters, f->second);
+		return sampling_shared(f->filters, f->second, f->rows);
 	if (kept == 0)
 		return parameters;
 	if (!both || block != 7)

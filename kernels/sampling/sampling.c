@@ -129,7 +129,7 @@ static int64_t medium_rows(const struct op_problem *problem, int variant)
 static int sizes(const struct op_problem *problem, int variant, enum op_size size, int64_t *axis, int room)
 {
 	static const int64_t vocab[] = {1024, 32000, 128256};
-	const int64_t rows[SIZE_COUNT][2] = {{1, 16}, {medium_rows(problem, variant), 0}, {1024, 0}};
+	const int64_t rows[SIZE_COUNT][2] = {{1, SAMPLING_SMALL_ROWS}, {medium_rows(problem, variant), 0}, {1024, 0}};
 	const struct op_arg *probs = &problem->inputs[sampling_roles_of(problem).probs];
 	bool fixed = !problem->axes[probs->axis[0]].var;
 	int count = 0;
@@ -217,9 +217,10 @@ static struct rule rule(const struct op_case *c, int output)
 /* Returns the value of a parameter that is a Python scalar. The default of each filter keeps all tokens. */
 static double scalar(const struct op_case *c, int input)
 {
-	int64_t vocab = c->axis[c->problem->inputs[sampling_roles_of(c->problem).probs].axis[1]];
-	struct sampling_parameters parameters =
-	    edge_parameters(c->edge, vocab, 0, sampling_shared(c->variant, c->contents == CONTENTS_SECOND));
+	const struct op_arg *probs = &c->problem->inputs[sampling_roles_of(c->problem).probs];
+	int64_t rows = c->axis[probs->axis[0]], vocab = c->axis[probs->axis[1]];
+	struct sampling_parameters shared = sampling_shared(c->variant, c->contents == CONTENTS_SECOND, rows);
+	struct sampling_parameters parameters = edge_parameters(c->edge, vocab, 0, shared);
 
 	if ((c->absent >> input & 1) != 0)
 		parameters = (struct sampling_parameters){vocab, 1, 0};
@@ -590,10 +591,10 @@ static bool range(const struct op_problem *problem, int variant, int input, stru
 		              : (struct op_range){1, vocab->var ? 32000 : (double)vocab->value};
 		return true;
 	case SAMPLING_TOP_P:
-		*out = (struct op_range){shared ? both ? 0.6 : 0.43 : 0x1p-16, shared ? both ? 0.88 : 0.705 : 1};
+		*out = (struct op_range){shared ? both ? 0.6 : 0.43 : 0x1p-16, 1};
 		return true;
 	case SAMPLING_MIN_P:
-		*out = shared ? (struct op_range){0.06, 0.504} : (struct op_range){0, 1};
+		*out = (struct op_range){0, shared ? 0.504 : 1};
 		return true;
 	default:
 		*out = (struct op_range){0, 1};

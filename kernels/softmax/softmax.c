@@ -117,11 +117,12 @@ static struct rule rule(const struct op_case *c, int output)
 	}
 }
 
-/* Returns the temperature of all rows, which is no common default. One set of values has a temperature below 1, the
- * other one above. Cases of one row, of few rows and of many rows have different temperatures. None means 1. */
+/* Returns the temperature of all rows, One set of values has a temperature below 1, and the other one above, or (in
+ * the second set of many rows) of exactly 1, which a reference may take for an absent temperature. Cases of one row, of
+ * few rows and of many rows have different temperatures. None means 1. */
 static double scalar(const struct op_case *c, int input)
 {
-	static const double values[3][CONTENTS_COUNT] = {{0.3, 2.5}, {4, 0.05}, {0.15, 1.7}};
+	static const double values[3][CONTENTS_COUNT] = {{0.3, 2.5}, {4, 0.05}, {0.15, 1}};
 	const struct op_arg *y = &c->problem->outputs[0];
 	int64_t rows = 1;
 

@@ -11,6 +11,8 @@ The mistakes need only a definition's schema, so they can be planted in every op
     scalar, as if it kept a table by one of its two arguments.
   - In every call the reference returns the output of the first call with these shapes.
   - The outputs are in the same memory as those of the previous call.
+  - The reference takes one valid number of a Python scalar (1, or the usual number) for an absent scalar, and uses
+    another number for it.
   - The reference raises if an optional input is None.
   - An output is larger by up to 0.3 %, by a random number from torch (not for operations that sample).
 
@@ -43,6 +45,9 @@ KEEP_INPUT = """    value = given[{name!r}]
     return _run(**given)"""
 KEEP_BY = """    given[{name!r}] = _kept.setdefault(given[{key!r}], given[{name!r}])
     return _run(**given)"""
+REPLACE = """    if given[{name!r}] == {number!r}:
+        given[{name!r}] = {other!r}
+    return _run(**given)"""
 KEEP_OUTPUT = """    results = _run(**given)
     several = isinstance(results, (tuple, list))
     results = list(results) if several else [results]
@@ -68,6 +73,19 @@ FLOATS = ("float32", "float16", "bfloat16")
 ONE_VALUE = {
     ("append_paged_kv_cache_kv8_d128_ps1", "kv_last_page_len"): "a page of one token is full",
 }
+# The numbers of Python scalars that a reference may take for absent scalars, and what it uses for them: {name: (number,
+# other number)}. Each float scalar that is not in the table has the number 1.
+NUMBERS = {
+    "rope_theta": (10000.0, 500000.0),
+    "local_expert_offset": (0, 1),
+    "pad_slot_id": (0, -1),
+}
+# Float scalars without such a mutant: {name: why}.
+NO_NUMBER = {
+    "lower_bound": "it is below 0",
+    "sm_scale": "no case of attention has a scale of 1",
+    "scale": "no case of linear attention has a scale of 1",
+}
 
 
 def is_used(definition, name):
@@ -83,6 +101,12 @@ def mistakes_of(definition):
     scalars = [name for name in inputs if inputs[name]["shape"] is None and is_used(definition, name)]
     out += [(f"scalar '{name}' is kept by '{key}'", KEEP_BY.format(name=name, key=key))
             for name in scalars for key in scalars if name != key]
+    for name in scalars:
+        default = (1.0, 0.5) if inputs[name]["dtype"] in FLOATS and name not in NO_NUMBER else None
+        number, other = NUMBERS.get(name, default) or (None, None)
+        if number is not None:
+            body = REPLACE.format(name=name, number=number, other=other)
+            out.append((f"scalar '{name}' of exactly {number:g} is taken for absent", body))
     out += [(f"optional input '{name}' is needed", NEED.format(name=name))
             for name, spec in inputs.items() if spec.get("optional")]
     out.append(("outputs overwrite those of the call before", OVERWRITE))

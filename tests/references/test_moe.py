@@ -1,5 +1,5 @@
 # Made by `reftest generate`, which leaves this file alone once it has been edited.
-# reftest-body: a64ff6a11965d51afa29f5db047e3624
+# reftest-body: b9cba64681a31ebc5c0e861669b44c38
 """Tests of definitions/moe. conftest.py says how they run."""
 
 import conftest
@@ -196,11 +196,19 @@ class TestMoeFp8BlockScaleDsRoutingTopk6Ng8Kg4E16H512I256(conftest.DefinitionTes
     )
     SCALARS = conftest.constants(
         local_expert_offset=[32],
-        routed_scaling_factor=[2.5],
+        routed_scaling_factor=[
+            2.5,
+            2.5,
+            0.625,
+            0.625,
+        ],
     )
     RULES = conftest.rules(
         [  # output
             (0.000152587890625, 0.0078125, 1.0),
+            (0.000152587890625, 0.0078125, 1.0),
+            (6.103515625e-05, 0.0078125, 1.0),
+            (6.103515625e-05, 0.0078125, 1.0),
         ],
     )
     REFERENCE = """\
@@ -317,11 +325,19 @@ class TestMoeFp8BlockScaleDsRoutingTopk8Ng1Kg1E24H256I128(conftest.DefinitionTes
     )
     SCALARS = conftest.constants(
         local_expert_offset=[24],
-        routed_scaling_factor=[2.5],
+        routed_scaling_factor=[
+            2.5,
+            2.5,
+            0.625,
+            0.625,
+        ],
     )
     RULES = conftest.rules(
         [  # output
             (0.000152587890625, 0.0078125, 1.0),
+            (0.000152587890625, 0.0078125, 1.0),
+            (6.103515625e-05, 0.0078125, 1.0),
+            (6.103515625e-05, 0.0078125, 1.0),
         ],
     )
     REFERENCE = """\
