@@ -206,9 +206,20 @@ def call_reference(test, inputs, seed=0, run=None):
 
 
 def compiled(test):
-    """Compiles the test's reference. Its function `run` keeps state between calls."""
+    """Compiles the test's reference anew. Its function `run` keeps state between calls."""
     with reference_may_run(test):
         return compile_reference(test.REFERENCE, test.NAME)
+
+
+def class_of(test):
+    return test if isinstance(test, type) else type(test)
+
+
+@functools.cache
+def run_of_class(test_class):
+    """Returns the function `run` of a class's reference. It is the same in all cases of the class, as in `reftest
+    verify`, so that it keeps its state from earlier cases."""
+    return compiled(test_class)
 
 
 @contextlib.contextmanager

@@ -241,7 +241,7 @@ def recovered_constants(test):
 def constants_of(test):
     """Returns the constants of the reference: the values that the definition gives, else the values that the
     reference's outputs reveal. Returns None if neither is known."""
-    return _constants(test if isinstance(test, type) else type(test))
+    return _constants(class_of(test))
 
 
 # ---- ground truth ---------------------------------------------------------------------------------------------------

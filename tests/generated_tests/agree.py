@@ -92,6 +92,12 @@ NORMS = [
         "KEPT['n'] = KEPT.get('n', 0) + 1; y = y * (1.05 if KEPT['n'] % 3 == 0 else 1)",
         RETURN,
     ),
+    (
+        "fifth_call",
+        "failed",
+        "KEPT['n'] = KEPT.get('n', 0) + 1; y = y * (1.05 if KEPT['n'] == 5 else 1)",
+        RETURN,
+    ),
     ("default_dtype", "failed", "torch.set_default_dtype(torch.float64)", RETURN),
     ("default_device", "failed", "torch.set_default_device('meta')", RETURN),
     ("grad_mode", "failed", "torch.set_grad_enabled(False)", RETURN),

@@ -1,5 +1,5 @@
 # Made by `reftest generate`, which leaves this file alone once it has been edited.
-# reftest-body: fec4451cf5638ddb31999e635778d49c
+# reftest-body: f46a6bf40bf174a5b592048f771f7213
 """conftest - runs the reference tests in this directory: the code that all generated test files share.
 
 Each definition of the dataset has a class in a test file here. A test runs the definition's reference on valid inputs
@@ -208,9 +208,20 @@ def call_reference(test, inputs, seed=0, run=None):
 
 
 def compiled(test):
-    """Compiles the test's reference. Its function `run` keeps state between calls."""
+    """Compiles the test's reference anew. Its function `run` keeps state between calls."""
     with reference_may_run(test):
         return compile_reference(test.REFERENCE, test.NAME)
+
+
+def class_of(test):
+    return test if isinstance(test, type) else type(test)
+
+
+@functools.cache
+def run_of_class(test_class):
+    """Returns the function `run` of a class's reference. It is the same in all cases of the class, as in `reftest
+    verify`, so that it keeps its state from earlier cases."""
+    return compiled(test_class)
 
 
 @contextlib.contextmanager
@@ -1159,7 +1170,7 @@ def recovered_constants(test):
 def constants_of(test):
     """Returns the constants of the reference: the values that the definition gives, else the values that the
     reference's outputs reveal. Returns None if neither is known."""
-    return _constants(test if isinstance(test, type) else type(test))
+    return _constants(class_of(test))
 
 
 # ---- ground truth ---------------------------------------------------------------------------------------------------
@@ -1690,7 +1701,7 @@ def check_numerical_correctness(test, case, device):
     with a ground truth, and the last call must give the same bits as the first."""
     inputs = make_inputs(test, case, device)
     sets = [(case, inputs), make_second_inputs(test, case, device)]
-    calls, kept, run = [], [], compiled(test)
+    calls, kept, run = [], [], run_of_class(class_of(test))
     for seed, (_, given) in enumerate(sets):
         calls.append(call_reference(test, given, seed, run))
         kept.append(copies_of(calls[-1].outputs))
