@@ -41,6 +41,32 @@ static const char filtered[] =
     "\"float32\"}, \"top_k\": {\"shape\": [\"b\"], \"dtype\": \"int32\"}},"
     " \"outputs\": {\"samples\": {\"shape\": [\"b\"], \"dtype\": \"int64\"}}}, \"axes\": {\"b\": 1}, \"seed\": 0}";
 
+/* The format of a sampler's case on the first (0) or second (1) set of input values. */
+static const char rows_of_sampler[] =
+    "{\"definition\": {\"name\": \"sampling\", \"op_type\": \"sampling\", \"axes\": {\"b\": {\"type\": \"var\"},"
+    " \"v\": {\"type\": \"const\", \"value\": 64}}, \"inputs\": {\"probs\": {\"shape\": [\"b\", \"v\"], \"dtype\": "
+    "\"float32\"}},"
+    " \"outputs\": {\"samples\": {\"shape\": [\"b\"], \"dtype\": \"int64\"}}}, \"axes\": {\"b\": 512}, \"seed\": 0, "
+    "\"contents\": %d}";
+#define SOFTMAX(optional, more)                                                                                        \
+	"{\"definition\": {\"name\": \"softmax_x\", \"op_type\": \"softmax\", \"axes\": {\"b\": {\"type\": \"var\"}, "       \
+	"\"v\": {\"type\": \"const\", \"value\": 8}}, \"inputs\": {\"x\": {\"shape\": [\"b\", \"v\"], \"dtype\": "           \
+	"\"float32\"}, \"temperature\": {\"shape\": null, \"dtype\": \"float32\", \"optional\": " optional "}}, \"outputs\": "          \
+	"{\"y\": {\"shape\": [\"b\", \"v\"], \"dtype\": \"float32\"}}}, \"axes\": {\"b\": 2}, \"seed\": 0" more "}"
+
+/* Draws a token for each row of probabilities. Other seeds give other draws. */
+static void draw(const float *probs, int rows, int tokens, uint64_t seed, int64_t *out)
+{
+	for (int row = 0; row < rows; row++) {
+		double left;
+
+		seed = seed * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
+		left = (double)(seed >> 11) * 0x1p-53;
+		for (out[row] = 0; out[row] < tokens - 1 && left >= (double)probs[row * tokens + out[row]]; out[row]++)
+			left -= (double)probs[row * tokens + out[row]];
+	}
+}
+
 static void the_truth_of_a_norm_is_computed(void **state)
 {
 	float x[8] = {1, 1, 1, 1, 2, -2, 2, -2}, w[4] = {1, 2, 3, 4}, y[8] = {0};
@@ -300,6 +326,57 @@ static void samples_are_judged(void **state)
 	assert_non_null(strstr(why, "there is no output 1"));
 }
 
+/* A reference that draws from another generator returns the same samples under another seed. */
+static void samples_of_both_sets_are_judged_together(void **state)
+{
+	enum { ROWS = 512, TOKENS = 64 };
+	static float probs[2][ROWS * TOKENS];
+	static int64_t drawn[2][ROWS], most[2][ROWS];
+	static char texts[2][sizeof rows_of_sampler + 32];
+	struct truth_place in[2], reference[2], truth[2];
+	struct truth_judged sets[2];
+	char why[512];
+
+	(void)state;
+	for (int i = 0; i < 2; i++) {
+		snprintf(texts[i], sizeof texts[i], rows_of_sampler, i);
+		in[i] = (struct truth_place){probs[i], sizeof probs[i]};
+		reference[i] = (struct truth_place){drawn[i], sizeof drawn[i]};
+		truth[i] = (struct truth_place){most[i], sizeof most[i]};
+		sets[i] = (struct truth_judged){texts[i], &in[i], &reference[i], &truth[i]};
+		assert_int_equal(reftest_fill(texts[i], 0, in[i], why, sizeof why), TRUTH_OK);
+		assert_int_equal(reftest_truth(texts[i], &in[i], &truth[i], why, sizeof why), TRUTH_OK);
+		draw(probs[i], ROWS, TOKENS, 7, drawn[i]);
+		assert_int_equal(reftest_judge(texts[i], 0, &in[i], &reference[i], &truth[i], why, sizeof why), TRUTH_OK);
+	}
+	assert_int_equal(reftest_judge_both(sets, 0, why, sizeof why), TRUTH_REFUSED);
+	assert_non_null(strstr(why, "the same under another seed"));
+	draw(probs[1], ROWS, TOKENS, 8, drawn[1]);
+	assert_int_equal(reftest_judge_both(sets, 0, why, sizeof why), TRUTH_OK);
+	drawn[1][0] = TOKENS;
+	assert_int_equal(reftest_judge_both(sets, 0, why, sizeof why), TRUTH_REFUSED);
+	assert_int_equal(reftest_judge_both(sets, 1, why, sizeof why), TRUTH_BAD);
+	sets[1].text = norm;
+	assert_int_equal(reftest_judge_both(sets, 0, why, sizeof why), TRUTH_BAD);
+}
+
+/* The default of an omitted scalar is that of the family. An input that is not optional cannot be omitted. */
+static void a_case_omits_inputs(void **state)
+{
+	char why[256];
+	double value;
+
+	(void)state;
+	assert_int_equal(reftest_scalar(SOFTMAX("true", ""), 1, &value, why, sizeof why), TRUTH_OK);
+	assert_true(value != 1);
+	assert_int_equal(reftest_scalar(SOFTMAX("true", ", \"absent\": [\"temperature\"]"), 1, &value, why, sizeof why), TRUTH_OK);
+	assert_true(value == 1);
+	assert_int_equal(reftest_scalar(SOFTMAX("false", ", \"absent\": [\"temperature\"]"), 1, &value, why, sizeof why), TRUTH_BAD);
+	assert_non_null(strstr(why, "input 'temperature' is not optional"));
+	assert_int_equal(reftest_scalar(SOFTMAX("true", ", \"absent\": [\"u\"]"), 1, &value, why, sizeof why), TRUTH_BAD);
+	assert_int_equal(reftest_scalar(SOFTMAX("true", ", \"absent\": 1"), 1, &value, why, sizeof why), TRUTH_BAD);
+}
+
 static void what_is_no_case_is_refused(void **state)
 {
 	static const char *const texts[] = {
@@ -344,6 +421,8 @@ int main(void)
 	    cmocka_unit_test(second_contents_are_others),
 	    cmocka_unit_test(what_an_operation_leaves_in_its_input_is_returned),
 	    cmocka_unit_test(samples_are_judged),
+	    cmocka_unit_test(samples_of_both_sets_are_judged_together),
+	    cmocka_unit_test(a_case_omits_inputs),
 	    cmocka_unit_test(what_is_no_case_is_refused),
 	};
 
