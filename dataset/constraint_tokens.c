@@ -72,7 +72,7 @@ static void read_number(struct tokens *t)
 void tokens_next(struct tokens *t)
 {
 	static const char *const signs[] = {"==", "!=", "<=", ">=", "//", "**", "<", ">", "+", "-",
-					    "*",  "/",	"%",  "(",  ")",  "[",	"]", ",", "."};
+					    "*",  "/",	"%",  "(",  ")",  "[",	"]", "{", "}", ",", ".", "&", "|"};
 	const char *at = t->token.at + t->token.length;
 
 	if (t->stopped)
