@@ -401,7 +401,7 @@ static bool may_leave_out(const struct maker *m, const int64_t *axis, int input)
 {
 	const struct op *op = m->out.op != NULL ? m->out.op->op : NULL;
 	const struct op_case c = {.problem = &m->problem, .variant = m->variant, .axis = axis, .seed = m->options->seed,
-	                          .absent = UINT32_C(1) << input};
+	                          .absent = UINT64_C(1) << input};
 
 	if (op == NULL || !m->problem.inputs[input].optional)
 		return false;

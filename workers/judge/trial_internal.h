@@ -74,7 +74,7 @@ struct trial {
 	unsigned char *spare;	   /* LAYOUT_ALIGN bytes of private memory, to read single elements */
 	struct layout layout;	   /* the layout of the current run: inputs, then outputs */
 	enum trial_run run;	   /* the current or last run */
-	uint32_t overwrites;	   /* bit i is set if output i used the memory of an output of an earlier run */
+	uint64_t overwrites;	   /* bit i is set if output i used the memory of an output of an earlier run */
 	bool decided;		   /* are status and reason of `verdict` final? */
 	struct verdict verdict;
 };
