@@ -37,8 +37,13 @@ remote_helper := $(call object,$(wildcard remote/helper/*.c))
 sodium := $(call object,$(wildcard remote/sodium/*.c))
 cuda := $(patsubst %.cu,$(BUILD)/obj/%.cu.o,$(wildcard kernels/*/*.cu kernels/common/*/*.cu))
 units := $(patsubst %.c,$(BUILD)/%,$(wildcard tests/unit/test_*.c))
+# Optional features are libraries of their own, which the program loads when it needs them. If a package that such a
+# library requires is missing, the library is left out.
+sign_libs := $(shell pkg-config --libs libsodium 2>/dev/null)
+remote_libs := $(shell pkg-config --libs hiredis libcurl libsodium 2>/dev/null)
 fuzz := $(BUILD)/tests/fuzz/fuzz
-fuzz_parts := $(call object,$(addprefix tests/fuzz/,stored.c sent.c))
+fuzz_engine := $(BUILD)/tests/fuzz/libfuzzer
+fuzz_parts := $(call object,$(addprefix tests/fuzz/,stored.c sent.c $(if $(remote_libs),replies.c)))
 benches := $(patsubst %.c,$(BUILD)/%,$(wildcard bench/*.c))
 oracles := $(BUILD)/tests/coverage/oracles
 gpu_tests := $(patsubst %.c,$(BUILD)/%,$(wildcard tests/gpu/*.c))
@@ -47,10 +52,6 @@ gpu_benches := $(patsubst %.cu,$(BUILD)/%,$(wildcard bench/*.cu))
 # interpreter.
 faults := $(BUILD)/tests/faults/shim.so $(BUILD)/tests/faults/interpreter
 archives := $(foreach a,program kernels base,$(BUILD)/obj/$a.a)
-# Optional features are libraries of their own, which the program loads when it needs them. If a package that such a
-# library requires is missing, the library is left out.
-sign_libs := $(shell pkg-config --libs libsodium 2>/dev/null)
-remote_libs := $(shell pkg-config --libs hiredis libcurl libsodium 2>/dev/null)
 products := $(BUILD)/reftest $(BUILD)/libreftest_kernels.so $(BUILD)/libreftest_sandbox.so $(if $(NVCC),$(BUILD)/libreftest_kernels_cuda.so) \
 	$(if $(sign_libs),$(BUILD)/libreftest_sign.so) $(if $(remote_libs),$(BUILD)/libreftest_remote.so)
 # Files that the program itself writes: shell completions and the manual page.
@@ -94,6 +95,9 @@ mutants: all ## mistakes planted into correct references, on the CPU and on a GP
 history: all ## bugs that really shipped elsewhere, replayed, on the CPU and on a GPU if there is one (docs/history.md)
 	tests/shipped_bugs/run.py $(BUILD)
 
+hostile: all ## references that attack, in five set-ups (docs/containment.md)
+	tests/hostile/run.py $(BUILD)
+
 # These options keep the compiler from turning a branch into arithmetic before it is counted. -O0 would take three times
 # as long.
 coverage: ## which lines and branches of the families' oracles the default cases reach (docs/coverage.md; a quarter of an hour)
@@ -101,11 +105,19 @@ coverage: ## which lines and branches of the families' oracles the default cases
 	CFLAGS='-O1 -g --coverage -fno-ssa-phiopt -fno-early-inlining' $(BUILD)-coverage/tests/coverage/oracles
 	tools/coverage.py $(BUILD)-coverage
 
-# An input that finds a fault is printed; keep it in tests/fuzz/corpus/TARGET/.
-FUZZ_SECONDS ?= 60
-fuzz: ## every parser of strangers' bytes, with sanitizers, for FUZZ_SECONDS=60 of processor time each; FUZZ=TARGET for one
-	$(MAKE) --no-print-directory NVCC= SANITIZE=address,undefined build-asan/tests/fuzz/fuzz
-	build-asan/tests/fuzz/fuzz $(or $(FUZZ),all) $(FUZZ_SECONDS)
+# An input that finds a fault is printed, or written to a file fuzz-TARGET-…; keep it in tests/fuzz/corpus/TARGET/. The
+# engine driver changes the seeds at random. libFuzzer needs clang, its compiler-rt (libclang-rt-dev)
+# and libomp-dev; it measures which code an input reaches.
+FUZZ_SECONDS ?= 600
+FUZZ_JOBS ?= $(shell nproc)
+ENGINE ?= driver
+libfuzzer := build-libfuzzer/tests/fuzz/libfuzzer
+fuzz: ## every parser of strangers' bytes, with sanitizers, for FUZZ_SECONDS=600 of processor time each, FUZZ_JOBS at once; FUZZ=TARGET, ENGINE=libfuzzer
+	$(if $(filter libfuzzer,$(ENGINE)),$(MAKE) --no-print-directory NVCC= CC=clang WERROR= BUILD=build-libfuzzer \
+		SANITIZE=address,undefined,fuzzer-no-link $(libfuzzer),$(MAKE) --no-print-directory NVCC= SANITIZE=address,undefined \
+		build-asan/tests/fuzz/fuzz)
+	tools/fuzz.sh $(ENGINE) $(if $(filter libfuzzer,$(ENGINE)),$(libfuzzer),build-asan/tests/fuzz/fuzz) $(or $(FUZZ),all) \
+		$(FUZZ_SECONDS) $(FUZZ_JOBS)
 
 check-gpu: all $(gpu_tests) ## the tests that need a CUDA GPU
 	tests/run --gpu $(BUILD)
@@ -143,7 +155,7 @@ uninstall: ## remove what install put there
 	rm -rf $(addprefix $(DESTDIR)$(PREFIX)/,bin/reftest lib/reftest share/reftest $(shared))
 
 clean: ## remove every build
-	rm -rf build build-asan build-coverage
+	rm -rf build build-asan build-coverage build-libfuzzer
 
 help: ## list the targets
 	awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' Makefile
@@ -173,7 +185,7 @@ $(BUILD)/libreftest_kernels_cuda.so: $(cuda) $(BUILD)/obj/kernels.a $(BUILD)/obj
 # The interpreter loads this library, so it is built without sanitizers.
 $(BUILD)/libreftest_sandbox.so: $(wildcard workers/sandbox/*.c workers/sandbox/*.h) $(BUILD)/obj/settings
 	echo "  link $@"; mkdir -p $(@D)
-	$(CC) $(strict) -I. -D_GNU_SOURCE -O2 -g -fPIC -fvisibility=hidden -shared -Wl,-z,defs -o $@ $(filter %.c,$^)
+	$(CC) $(strict) $(CPPFLAGS) -I. -D_GNU_SOURCE $(CFLAGS) -fPIC -fvisibility=hidden -shared $(LDFLAGS) -Wl,-z,defs -o $@ $(filter %.c,$^)
 
 $(BUILD)/libreftest_remote.so: $(remote_helper) $(BUILD)/obj/remote/message.o $(BUILD)/obj/remote/action_result.o $(BUILD)/obj/base.a
 	echo "  link $@"
@@ -191,11 +203,13 @@ $(BUILD)/libreftest_sign.so: $(sodium)
 	$(CC) $(link) -shared -o $@ $^ $(sign_libs)
 
 $(BUILD)/tests/unit/test_fuzz: $(fuzz_parts)
-$(fuzz): $(fuzz_parts) $(BUILD)/obj/tests/fuzz/targets.o
-$(units) $(fuzz) $(benches) $(gpu_tests) $(oracles): $(BUILD)/%: $(BUILD)/obj/%.o $(archives)
+$(fuzz) $(fuzz_engine): $(fuzz_parts) $(BUILD)/obj/tests/fuzz/targets.o
+$(fuzz_engine): private LDFLAGS += -fsanitize=fuzzer
+$(call object,tests/fuzz/targets.c tests/unit/test_fuzz.c): private CPPFLAGS += $(if $(remote_libs),-DREMOTE_LIBRARIES)
+$(units) $(fuzz) $(fuzz_engine) $(benches) $(gpu_tests) $(oracles): $(BUILD)/%: $(BUILD)/obj/%.o $(archives)
 	echo "  link $@"; mkdir -p $(@D)
 	$(CC) $(link) -o $@ $(filter %.o,$^) -Wl,--start-group $(archives) -Wl,--end-group \
-		$(libs) $(if $(filter $(units),$@),-lcmocka)
+		$(libs) $(if $(filter %/fuzz/replies.o,$^),$(remote_libs)) $(if $(filter $(units),$@),-lcmocka)
 
 $(BUILD)/tests/faults/shim.so: tests/faults/shim.c tests/faults/faults.h $(BUILD)/obj/settings
 	echo "  link $@"; mkdir -p $(@D)
@@ -235,7 +249,7 @@ $(addprefix $(BUILD)/,$(written)): derived ;
 derived:
 	tools/generate.sh $(BUILD) '$(program) $(kernels) $(base) $(cuda)' '$(CC) $(CPPFLAGS) $(CFLAGS) $(LDFLAGS) $(flags)' '$(NVCC)'
 
-.PHONY: all verify test references check fuzz mutants history coverage check-gpu check-races check-memory soak bench bench-gpu install uninstall clean help \
+.PHONY: all verify test references check fuzz mutants history hostile coverage check-gpu check-races check-memory soak bench bench-gpu install uninstall clean help \
 	unit-tests derived
 .DELETE_ON_ERROR:
 .SECONDARY:

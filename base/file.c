@@ -476,6 +476,30 @@ enum file_answer file_open_beneath(int root, const char *path, int *out, struct 
 	return answer;
 }
 
+enum file_answer file_open_without_links(int root, const char *path, int *out, struct stat *st, struct err *err)
+{
+	*out = -1;
+	if (check_lexically(path, err) != 0)
+		return FILE_ERROR;
+	int fd = open_by_steps(root, path);
+
+	if (fd < 0 && is_absent(errno))
+		return FILE_ABSENT;
+	if (fd < 0 && (errno == ELOOP || errno == ENOTDIR || errno == EXDEV)) {
+		err_set(err, "%s: the path has a symbolic link; replace the link with the file itself", path);
+		return FILE_ERROR;
+	}
+	if (fd < 0)
+		return fail(err, path, "open the file");
+	enum file_answer answer = stat_regular(fd, path, st, err);
+
+	if (answer == FILE_OK)
+		*out = fd;
+	else
+		close(fd);
+	return answer;
+}
+
 bool file_read_at(int fd, void *to, size_t length, int64_t offset)
 {
 	unsigned char *at = to;
@@ -517,7 +541,7 @@ static void hash_part(const unsigned char *bytes, size_t length, void *hash)
 	hash_add(hash, bytes, length);
 }
 
-static bool digest_open(int fd, int64_t length, struct digest *out)
+bool file_digest_open(int fd, int64_t length, struct digest *out)
 {
 	struct hash *hash = hash_begin();
 	bool read = file_each_part(fd, 0, length, hash_part, hash);
@@ -533,7 +557,7 @@ enum file_answer file_digest_beneath(int root, const char *path, struct digest *
 
 	if (answer != FILE_OK)
 		return answer;
-	if (!digest_open(fd, st->st_size, out)) {
+	if (!file_digest_open(fd, st->st_size, out)) {
 		err_set(err, "%s: cannot read the file, or it was truncated while it was read", path);
 		answer = FILE_ERROR;
 	}

@@ -51,8 +51,12 @@ int file_replace_program(const char *path, const void *bytes, size_t length, str
  * message. `st` gets the stat from before the first read. FILE_ABSENT sets no message. */
 enum file_answer file_open_beneath(int root, const char *path, int *fd, struct stat *st, struct err *err);
 
+/* The same, but follows no symbolic link at all, so the file is where `path` says. `path` has no "." and no "..". */
+enum file_answer file_open_without_links(int root, const char *path, int *fd, struct stat *st, struct err *err);
+
 /* Computes the digest of the bytes that the file has when it is opened, one chunk at a time. Also returns FILE_ERROR
  * if the file is truncated meanwhile. */
+bool file_digest_open(int fd, int64_t size, struct digest *out); /* of an open file; returns false like file_read_at */
 enum file_answer file_digest_beneath(int root, const char *path, struct digest *out, struct stat *st, struct err *err);
 
 /* Reads exactly `length` bytes at `offset`. Returns false after a read error, or if the file ends before `offset +

@@ -93,12 +93,11 @@ static bool digest_of_copy(int fd, char hex[2 * SHA256_BYTES + 1])
 	return true;
 }
 
-/* Makes the sealed copy. Returns -1 with errno set. */
-static int copy_sealed(int from, int64_t size)
+int sealed_copy(const char *name, int from, int64_t length)
 {
-	int to = memfd_create("reftest-library", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+	int to = memfd_create(name, MFD_CLOEXEC | MFD_ALLOW_SEALING);
 
-	if (to >= 0 && copy_to_memory(from, to, mapped_end(from, size)) == 0 && fcntl(to, F_ADD_SEALS, SEALS) == 0)
+	if (to >= 0 && copy_to_memory(from, to, length) == 0 && fcntl(to, F_ADD_SEALS, SEALS) == 0)
 		return to;
 	int error = errno;
 
@@ -134,7 +133,7 @@ static int copy_checked(int from, const char *path, const char *digest, const st
 		return err_set(err, "%s cannot be loaded: it is not a regular file", path);
 	bool known = memory != NULL && memory->known(memory->self, path, &before, digest);
 	bool shows = memory != NULL && !known && file_shows_changes(AT_FDCWD, path, &shown) && same_file(&before, &shown);
-	int to = copy_sealed(from, before.st_size);
+	int to = sealed_copy("reftest-library", from, mapped_end(from, before.st_size));
 
 	if (to < 0)
 		return err_errno(err, "%s cannot be copied to memory", path);

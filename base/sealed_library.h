@@ -24,8 +24,8 @@
 struct digest_memory {
 	/* Is the file with this stat known to have this digest? */
 	bool (*known)(void *self, const char *path, const struct stat *st, const char *digest);
-	/* The file had this digest when it was read at the time `read_ns` (CLOCK_REALTIME), and every later change of it
-	 * changes its stat. */
+	/* At the time `read_ns` (CLOCK_REALTIME), the file had this digest, and every later change of the file changes
+	 * its stat. */
 	void (*remember)(void *self, const char *path, const struct stat *st, int64_t read_ns, const char *digest);
 	void *self;
 };
@@ -33,6 +33,9 @@ struct digest_memory {
 /* Returns a close-on-exec descriptor of a sealed copy of the library at `path`, or -1 with a message. `digest` is the
  * SHA-256 in hexadecimal digits that the copy must have. `memory` may be NULL. The caller closes the descriptor. */
 int sealed_library_copy(const char *path, const char *digest, const struct digest_memory *memory, struct err *err);
+
+/* Returns a close-on-exec descriptor of a sealed copy of the first `length` bytes of an open file, or -1 with errno. */
+int sealed_copy(const char *name, int from, int64_t length);
 
 /* Loads a sealed copy; `path` is the library's name in messages. Returns a handle of dlopen, or NULL with a message. */
 void *sealed_library_load(int fd, const char *path, struct err *err);

@@ -18,3 +18,14 @@ void buf_shell_word(struct buf *out, const char *word)
 			buf_add(out, word, 1);
 	buf_text(out, "'");
 }
+
+char *arena_shell_word(struct arena *arena, const char *word)
+{
+	struct buf quoted = {0};
+
+	buf_shell_word(&quoted, word);
+	char *out = arena_copy(arena, quoted.data, quoted.length);
+
+	buf_free(&quoted);
+	return out;
+}

@@ -18,7 +18,6 @@
 
 #include "base/file.h"
 #include "base/trace.h"
-#include "cache/archive_v2.h"
 #include "cache/fingerprint.h"
 
 enum {
@@ -46,7 +45,6 @@ struct outgoing {
 	struct export_counts *out;
 	ZSTD_CCtx *packer;
 	struct buf file, line;
-	struct buf text, fields; /* buffers in which a row of an older version is converted to the current form */
 	bool begun;
 };
 
@@ -83,31 +81,6 @@ static void end_file(struct outgoing *to)
 	pack(to, ZSTD_e_end);
 }
 
-/* Converts a row of an older version to the current form. */
-static void renew(struct outgoing *to, struct verdict_line *record)
-{
-	struct arena arena = {0};
-	struct fields fields;
-
-	if (record->length > 0 && record->text[0] != '{') {
-		const struct verdict *v = verdict_parse(record->text, record->length, &arena, NULL);
-
-		buf_clear(&to->text);
-		if (v != NULL)
-			verdict_write(v, &to->text);
-		record->text = to->text.data;
-		record->length = to->text.length;
-	}
-	if (record->fields_length > 0 && !fields_are_text(record->fields, record->fields_length) &&
-	    fields_read(record->fields, record->fields_length, &arena, &fields) == 0) {
-		buf_clear(&to->fields);
-		fields_write(&fields, &to->fields);
-		record->fields = to->fields.data;
-		record->fields_length = to->fields.length;
-	}
-	arena_free(&arena);
-}
-
 static void add_verdict(const struct verdict_line *given, int64_t left, void *context)
 {
 	struct outgoing *to = context;
@@ -116,7 +89,6 @@ static void add_verdict(const struct verdict_line *given, int64_t left, void *co
 
 	if (!to->begun)
 		begin_file(to, left);
-	renew(to, &record);
 	if (to->signer != NULL)
 		to->signer->sign(to->signer->context, &record);
 	if (verdict_line_write(&record, &to->line, &why) == 0) {
@@ -172,8 +144,6 @@ int export_verdicts(struct store *store, const char *path, const struct record_s
 	ZSTD_freeCCtx(to.packer);
 	buf_free(&to.file);
 	buf_free(&to.line);
-	buf_free(&to.text);
-	buf_free(&to.fields);
 	return answer < 0 ? -1 : 0;
 }
 
@@ -454,7 +424,7 @@ static void take_tail(struct incoming *to, const struct line *line)
 	int64_t count = number_of(line->text + sizeof tail - 1, line->length - (sizeof tail - 1));
 
 	if (!to->inside)
-		misplace(to, "an end line has no head line before it");
+		misplace(to, "this end line has no head line before it");
 	else if (count < to->seen || count > to->expected)
 		misplace(to, "the end line states a wrong number of verdicts");
 	else
@@ -471,7 +441,7 @@ static void take_line(struct incoming *to, const struct line *line)
 		take_tail(to, line);
 	} else if (!to->inside) {
 		if (!to->misplaced)
-			misplace(to, "lines follow the end line");
+			misplace(to, "there are lines after the end line");
 		to->misplaced = true;
 	} else if (line->why == NULL) {
 		to->seen++;
@@ -524,8 +494,8 @@ static int check_head(const struct lines *lines, struct err *err)
 	int64_t count, format = feed != NULL ? read_head(lines->text.data, (size_t)(feed - lines->text.data), &count) : -1;
 
 	if (format < 0)
-		return err_set(err, "it is not a file that `reftest cache export` wrote, or its first bytes are "
-				    "damaged");
+		return err_set(err, "it is not a file that `reftest cache export` wrote, or an older version wrote "
+				    "it, or its first bytes are damaged");
 	if (format != EXPORT_FORMAT)
 		return err_set(err, "it has format %" PRId64 ", but this program reads only formats up to %d: use a "
 							     "newer reftest",
@@ -553,54 +523,10 @@ static int take_file(struct incoming *to, const struct buf *file, struct err *er
 	if (answer == 0 && to->inside)
 		compare_count(to, to->expected, lines.why.text[0] != '\0' ? lines.why.text : "the file was cut short");
 	else if (answer == 0 && (lines.why.text[0] != '\0' || lines.text.length > lines.whole))
-		refuse(to, 0, lines.why.text[0] != '\0' ? lines.why.text : "lines follow the end line");
+		refuse(to, 0, lines.why.text[0] != '\0' ? lines.why.text : "there are lines after the end line");
 	free(to->readers.lines);
 	ZSTD_freeDCtx(lines.unpacker);
 	buf_free(&lines.text);
-	return answer;
-}
-
-/* --- In: files of the previous version ------------------------------------------------------------------------------- */
-
-static void refuse_v2(const char *sentence, int64_t count, void *context)
-{
-	refuse(context, count, sentence);
-}
-
-static void take_record_v2(struct incoming *to, const struct verdict_line *given)
-{
-	struct arena *arena = &to->readers.arena[0];
-	struct verdict_line record = *given;
-	struct buf text = {0}, list = {0};
-	struct fields fields;
-	struct err why;
-	const struct verdict *v = verdict_line_check(given, arena, &why);
-
-	if (v == NULL || (to->signer != NULL && to->signer->check(to->signer->context, given, &why) != 0)) {
-		refuse_record(to, given, why.text);
-		return;
-	}
-	verdict_write(v, &text);
-	if (fields_read(given->fields, given->fields_length, arena, &fields) == 0)
-		fields_write(&fields, &list);
-	record.text = arena_copy(arena, text.data, text.length);
-	record.length = text.length;
-	record.fields = arena_copy(arena, list.data, list.length);
-	record.fields_length = list.length;
-	buf_add(&to->records, &record, sizeof record);
-	buf_free(&text);
-	buf_free(&list);
-}
-
-static int take_block_v2(const struct verdict_line *records, int count, void *context, struct err *err)
-{
-	struct incoming *to = context;
-
-	for (int i = 0; i < count; i++)
-		take_record_v2(to, &records[i]);
-	int answer = merge_records(to, err);
-
-	arena_free(&to->readers.arena[0]);
 	return answer;
 }
 
@@ -620,8 +546,8 @@ static int read_input(struct buf *out, struct err *err)
 			return 0;
 		out->length += (size_t)n;
 		if (out->length > EXPORT_FILE_MAX)
-			return err_set(err, "standard input has more than %d bytes, the largest size of a file that "
-					    "can be imported", EXPORT_FILE_MAX);
+			return err_set(err, "standard input has more than %d bytes, the limit for an "
+					    "imported file", EXPORT_FILE_MAX);
 	}
 }
 
@@ -650,9 +576,7 @@ int import_verdicts(struct store *store, const char *path, const struct record_s
 	int answer = read_file(path, &file, err);
 
 	if (answer == 0) {
-		answer = archive_v2_is(file.data, file.length)
-			     ? archive_v2_read(file.data, file.length, take_block_v2, refuse_v2, &to, &why)
-			     : take_file(&to, &file, &why);
+		answer = take_file(&to, &file, &why);
 		if (answer != 0)
 			err_set(err, "%s cannot be imported: %.1500s", path, why.text);
 	}

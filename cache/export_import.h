@@ -9,7 +9,7 @@
  *
  * Files may be joined with `cat`. Each line has its own checksum: if a file is damaged or truncated, every complete
  * line before the damage is imported, and often also lines after the damage. The sizes of the file, of a line, and of
- * the unpacked file are limited. Files of the previous format are read by cache/archive_v2.h. */
+ * the unpacked file are limited. */
 #ifndef REFTEST_CACHE_EXPORT_IMPORT_H
 #define REFTEST_CACHE_EXPORT_IMPORT_H
 

@@ -12,7 +12,6 @@
 
 #include "base/buf.h"
 #include "base/utf8.h"
-#include "cache/fingerprint_internal.h"
 #include "cache/python_normal_form.h"
 #include "cache/checksummed_record.h"
 
@@ -430,19 +429,10 @@ static bool read_text(const char *at, const char *end, struct arena *arena, stru
 	return count == 0 && at == end;
 }
 
-bool fields_are_text(const void *bytes, size_t length)
-{
-	/* A list of an older version begins with a number of four bytes, one of which is 0. */
-	const unsigned char *text = bytes;
-
-	return length >= 2 && text[0] >= '0' && text[0] <= '9' && text[1] != 0 && text[length - 1] == '\t';
-}
-
 int fields_read(const void *bytes, size_t length, struct arena *arena, struct fields *out)
 {
 	*out = (struct fields){0};
-	if (fields_are_text(bytes, length) ? read_text(bytes, (const char *)bytes + length, arena, out)
-					   : fields_read_v2(bytes, length, arena, out))
+	if (length > 0 && read_text(bytes, (const char *)bytes + length, arena, out))
 		return 0;
 	*out = (struct fields){0};
 	return -1;

@@ -68,14 +68,12 @@ struct digest verdict_witness(const struct verdict *verdict);
  * other fields. */
 void fields_digests(const struct fields *fields, struct digest *subject, struct digest *witness);
 
-/* fields_write writes fields as one line of text, which is stored beside a verdict. fields_read reads such a line, or
- * a list that an older version stored. It returns 0, or -1 and an empty list if the bytes are damaged. */
+/* fields_write writes fields as one line of text, which is stored beside a verdict. fields_read reads such a
+ * line. It returns 0, or -1 and an empty list if the bytes are damaged. */
 struct buf;
 enum { FIELDS_MAX = 4096 };
 void fields_write(const struct fields *fields, struct buf *out);
 int fields_read(const void *bytes, size_t length, struct arena *arena, struct fields *out);
-/* returns false if the bytes are a list of an older version, or if there are none */
-bool fields_are_text(const void *bytes, size_t length);
 
 /* Writes a sentence for each field in which `then` and `now` differ, in the order of the tags ("axes.hidden_size
  * changed: 4096, now 2048"). Writes at most `room` sentences. Returns the number of differences. */

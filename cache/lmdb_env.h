@@ -18,7 +18,7 @@
 
 enum table { TABLE_VERDICTS, TABLE_LATEST, TABLE_FILES, TABLE_FACTS, TABLE_COUNT };
 
-enum { ENV_FORMAT = 1 }; /* format of the whole store; each kind of row also has its own format (cache/checksummed_record.h) */
+enum { ENV_FORMAT = 2 }; /* format of the whole store; each kind of row also has its own format (cache/checksummed_record.h) */
 enum { ENV_ROOT_MAX = 4096, ENV_PATH_MAX = ENV_ROOT_MAX + 64 };
 
 struct env {

@@ -51,6 +51,8 @@ struct look {
 	const struct word *words; /* the last word is WORD_END */
 	struct span modules[MODULES_MAX];
 	int module_count;
+	const char *const *files; /* that the code may open to read */
+	int file_count;
 	struct python_dependencies found;
 };
 
@@ -83,6 +85,14 @@ static const char *const attributes_outside[] = {
     "SystemRandom", "ctypes", "data_ptr", "from_file", "fromfile", "load", "numpy", "os", "save", "storage", "sys", "tofile",
     "untyped_storage",
 };
+
+/* Attributes of an open file that are allowed if the text may open files. No object that a text can reach has these
+ * attributes with another meaning. */
+static const char *const attributes_of_files[] = {"close", "read", "readline", "readlines"};
+
+/* The arguments that a call of open may have besides the path: literals, and names of keyword arguments. */
+static const char *const open_literals[] = {"ascii", "r", "rb", "rt", "utf-8"};
+static const char *const open_keywords[] = {"encoding", "mode"};
 
 /* Names by which code can read the text of the reference itself. */
 static const char *const names_itself[] = {
@@ -550,8 +560,39 @@ static void look_attribute(struct look *look, const struct word *word)
 	else if (span_is(word->span, "format"))
 		found(look, word - 1 > look->words && (word - 2)->kind == WORD_STRING ? SIGHT_NOTHING : SIGHT_OUTSIDE, word,
 		      "'.format' of a string that is not a literal");
+	else if (look->file_count > 0 && AMONG(word->span, attributes_of_files))
+		return;
 	else if (!is_plain(word->span) && !is_own(look, word->span))
 		found_word(look, SIGHT_OUTSIDE, word, ".");
+}
+
+/* Is the word a string without prefix and escapes, in single quotation marks, with one of these contents? */
+static bool is_literal(const struct word *word, const char *const *texts, size_t count)
+{
+	if (word->kind != WORD_STRING || !word->plain || word->span.length < 3 || word->span.text[1] == word->span.text[0])
+		return false;
+	for (size_t i = 0; i < count; i++)
+		if (span_is((struct span){word->span.text + 1, word->span.length - 2}, texts[i]))
+			return true;
+	return false;
+}
+
+/* Returns the word after `open("path", "rb")`, if `word` begins such a call for one of the files that the code may open.
+ * Otherwise returns `word`. */
+static const struct word *look_open(const struct look *look, const struct word *word)
+{
+	const struct word *at = word + 1;
+
+	if (!is_op(at, '(') || !is_literal(at + 1, look->files, (size_t)look->file_count))
+		return word;
+	for (at += 2; is_op(at, ','); at++) {
+		if (at[1].kind == WORD_NAME && AMONG(at[1].span, open_keywords) && is_op(at + 2, '='))
+			at += 2;
+		if (!is_literal(at + 1, open_literals, COUNT(open_literals)))
+			return word;
+		at++;
+	}
+	return is_op(at, ')') ? at + 1 : word;
 }
 
 /* Treats getattr(torch, "float8_e4m3fn", None) and hasattr like the attribute itself if the attribute's name is a
@@ -597,6 +638,12 @@ static const struct word *look_name(struct look *look, const struct word *word)
 		return look_chain(look, word);
 	if (span_is(word->span, "getattr") || span_is(word->span, "hasattr")) {
 		const struct word *next = look_getattr(look, word);
+
+		if (next != word)
+			return next;
+	}
+	if (span_is(word->span, "open")) {
+		const struct word *next = look_open(look, word);
 
 		if (next != word)
 			return next;
@@ -660,8 +707,13 @@ static void look_at(struct look *look)
 
 struct python_dependencies python_dependencies(const char *source, size_t length)
 {
+	return python_dependencies_besides(source, length, NULL, 0);
+}
+
+struct python_dependencies python_dependencies_besides(const char *source, size_t length, const char *const *files, int count)
+{
 	struct lexer lexer = {.at = source, .end = source + length, .line = 1};
-	struct look look = {.found.sight = SIGHT_NOTHING};
+	struct look look = {.files = files, .file_count = count, .found.sight = SIGHT_NOTHING};
 	struct python_dependencies words;
 
 	if (cut(&lexer)) {

@@ -24,4 +24,8 @@ struct python_dependencies {
 
 struct python_dependencies python_dependencies(const char *source, size_t length);
 
+/* Like python_dependencies, for a reference that may read these files, whose content is in the fingerprint. The code may
+ * call open with a literal that is one of the paths, to read. */
+struct python_dependencies python_dependencies_besides(const char *source, size_t length, const char *const *files, int count);
+
 #endif

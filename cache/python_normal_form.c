@@ -15,10 +15,11 @@
  *   - a line that continues after a backslash must not be empty, and no line may begin with a backslash;
  *   - a coding declaration is not treated as a comment.
  *
- * Docstrings: a statement that consists only of plain strings and is the first in a module or in the block of a def or
- * class generates no code except for __doc__. It is dropped, unless it contains an escape, because a malformed escape
- * is a syntax error. Other strings are kept, even if they have no effect. If such a kept string is at the position of
- * a docstring, its line gets a mark of its own, because ("a") is a docstring, but not after "b".
+ * Docstrings: a docstring is the first statement of a module or of the block of a def or class, and consists only of
+ * plain strings. A docstring generates no code except for __doc__, so the normal form omits it. A docstring with an
+ * escape is kept, because a malformed escape is a syntax error. Other strings are kept, even if they have no effect. If
+ * such a kept string is at the position of a docstring, its line gets a mark of its own, because ("a") is a docstring,
+ * but not after "b".
  *
  * Introspection: comments, docstrings and line numbers matter to code that can read them: through inspect, frames,
  * tracebacks, __doc__, code objects, a compiler that reads source (torch.jit, triton), or a name computed at run time

@@ -2,7 +2,7 @@
  * is in cache/store_files.c.)
  *
  *   verdicts   row = transaction u64 . place in the transaction u32 . text      newest: highest transaction, then place
- *              text: verdict_write's JSON; in rows of older versions its packed form (dataset/verdict_packed.c)
+ *              text: verdict_write's JSON
  *   latest     row = subject . witness . definition bytes . case bytes . fields
  *   facts      row = text
  *
@@ -282,43 +282,6 @@ enum cache_answer store_latest(struct store *store, const char *definition, cons
 	out->fields = body.at;
 	out->fields_length = body.left;
 	return CACHE_HIT;
-}
-
-static int text_order(const void *a, const void *b)
-{
-	return strcmp(*(const char *const *)a, *(const char *const *)b);
-}
-
-int store_latest_ids(struct store *store, const char *definition, struct arena *arena, const char *const **out,
-                     struct err *err)
-{
-	struct digest first = digest_of(definition, strlen(definition));
-	struct buf list = {0};
-	struct reader body;
-	struct pass pass;
-	size_t length;
-
-	*out = NULL;
-	if (pass_begin(&pass, store, TABLE_LATEST, &first, err) != 0)
-		return -1;
-	while (pass_next(&pass, RECORD_LATEST, &body)) {
-		record_get_digest(&body);
-		record_get_digest(&body);
-		record_get_bytes(&body, &length);
-		const char *id = record_get_bytes(&body, &length);
-
-		if (id != NULL)
-			buf_add(&list, &(const char *){arena_copy(arena, id, length)}, sizeof id);
-	}
-	size_t count = list.length / sizeof(char *);
-	const char **ids = arena_array(arena, count, sizeof *ids);
-
-	if (count > 0)
-		memcpy(ids, list.data, list.length);
-	qsort(ids, count, sizeof *ids, text_order);
-	*out = ids;
-	buf_free(&list);
-	return pass_end(&pass, err) == 0 ? (int)count : -1;
 }
 
 /* --- Writing ----------------------------------------------------------------------------------------------------- */

@@ -69,9 +69,6 @@ struct latest {
 };
 enum cache_answer store_latest(struct store *store, const char *definition, const char *case_id, struct arena *arena,
                                struct latest *out, struct err *err);
-/* Lists the ids of all cases that are stored for a definition, in order. Returns their number, or -1 on error. */
-int store_latest_ids(struct store *store, const char *definition, struct arena *arena, const char *const **out,
-                     struct err *err);
 
 /* Stores several verdicts in one transaction: they become visible together or not at all. */
 struct store_put {

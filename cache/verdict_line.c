@@ -73,7 +73,7 @@ static void put_content(const struct verdict_line *record, struct buf *out)
 		buf_text(out, kinds[record->signature_kind]);
 	put_hex(record->signature, record->signature_length, out);
 	buf_text(out, "\t");
-	bool fields = fields_are_text(record->fields, record->fields_length);
+	bool fields = record->fields_length > 0;
 
 	if (!fields)
 		put_hex(record->subject.bytes, DIGEST_BYTES, out);
@@ -105,9 +105,8 @@ int verdict_line_write(const struct verdict_line *record, struct buf *out, struc
 	put_content(record, out);
 	if (out->length - begin > VERDICT_LINE_MAX) {
 		out->length = begin;
-		return err_set(err, "a verdict of %zu bytes is too large for a record, which may have %d "
-				    "bytes", record->length,
-			       VERDICT_LINE_MAX);
+		return err_set(err, "a verdict of %zu bytes is too large for a record, which may have at most %d "
+				    "bytes", record->length, VERDICT_LINE_MAX);
 	}
 	sum_of(out->data + content, out->length - content, digits);
 	memcpy(out->data + begin, digits, SUM_DIGITS);

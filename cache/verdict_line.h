@@ -42,7 +42,7 @@ struct case_name {
 struct verdict_line {
 	struct digest subject, witness;
 	int64_t made;	  /* time of the verdict in Unix seconds; 0: unknown */
-	const char *text; /* the verdict as verdict_write's JSON; in rows of older versions, its packed form */
+	const char *text; /* the verdict as verdict_write's JSON */
 	size_t length;
 	const char *fields; /* text from fields_write; its length is 0 if the fields are unknown */
 	size_t fields_length;

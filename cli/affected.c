@@ -33,7 +33,7 @@ static const struct option_row rows[] = {
      "text format: print only definitions (op_type/name), for `reftest verify`"},
     {"--tests", OPTION_FLAG, AT(tests), NULL, NULL, "text format: print only test files, for pytest"},
     {"--json", OPTION_FLAG, AT(json), NULL, NULL,
-     "print one JSON object, with the changed file on which each definition depends"},
+     "print one JSON object, which also names the changed file behind each definition"},
 };
 
 enum { ROWS = sizeof rows / sizeof rows[0] };

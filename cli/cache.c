@@ -15,13 +15,15 @@
 #include "cli/shared_options.h"
 #include "engine/definition_files.h"
 #include "engine/run.h"
+#include "engine/settings.h"
 #include "engine/sparse_checkout.h"
 #include "remote/signature.h"
+#include "workers/sandbox/containment.h"
 
 enum { TOLD_MAX = 20, DAYS = 30 };
 
 struct cache_options {
-	const char *root, *format;
+	const char *root, *format, *required;
 	int days;
 	bool dry_run;
 };
@@ -33,6 +35,9 @@ static const struct option_row rows[] = {
      "gc: keep verdicts that are at most N days older than the newest verdict (default: 30)"},
     {"--dry-run", OPTION_FLAG, AT(dry_run), NULL, NULL,
      "gc: print how many verdicts would be removed, and remove none"},
+    {"--require-containment", OPTION_CHOICES, AT(required), "LIST", GAPS,
+     "import: accept verdicts only if references could not reach these things (full: none of them; default: full if "
+     "REFTEST_CACHE_KEY is set, else the setting of reftest.json)"},
     {"--format", OPTION_CHOICE, AT(format), "F", "text|json", "stats: output format (default: text)"},
 };
 enum { ROWS = sizeof rows / sizeof rows[0] };
@@ -74,12 +79,13 @@ static const struct {
 	const char *key, *words;
 } reasons[LACK_COUNT] = {
     [LACK_NOTHING_STORED] = {"nothing_stored", "no verdict for this version of the case is stored"},
-    [LACK_DEVICE] = {"device", "stored only for another device class"},
-    [LACK_TRUTH] = {"ground_truth", "stored only by another ground truth"},
-    [LACK_VERSION] = {"ground_truth_version", "stored only by another version of the ground truth"},
-    [LACK_TORCH] = {"torch", "stored only with another version of torch or CUDA"},
-    [LACK_CONTAINMENT] = {"containment", "stored only for references that could reach more than --require-containment allows"},
-    [LACK_NONE] = {"forced", "stored, but --force ran the case again"},
+    [LACK_DEVICE] = {"device", "a verdict is stored, but for another device class"},
+    [LACK_TRUTH] = {"ground_truth", "a verdict is stored, but from another ground truth"},
+    [LACK_VERSION] = {"ground_truth_version", "a verdict is stored, but from another version of the ground truth"},
+    [LACK_TORCH] = {"torch", "a verdict is stored, but from another version of torch or CUDA"},
+    [LACK_CONTAINMENT] = {"containment", "a verdict is stored, but its reference could reach more than "
+        "--require-containment allows"},
+    [LACK_NONE] = {"forced", "a verdict is stored, but --force ran the case again"},
 };
 _Static_assert((int)LACK_COUNT == (int)HIT_COUNTS_REASONS, "cache/hit_counts.h has a counter for each reason");
 
@@ -207,6 +213,39 @@ static int import_file(struct store *store, const char *path, const struct recor
 	return in.whole ? EXIT_VERIFIED : EXIT_FAILED;
 }
 
+/* What an imported verdict must fulfil: its signature, and what its reference could reach. */
+struct import_rules {
+	struct record_signer signer;
+	const char *required; /* NULL: nothing */
+};
+
+static int check_rules(void *context, const struct verdict_line *record, struct err *err)
+{
+	const struct import_rules *rules = context;
+	struct arena arena = {0};
+
+	if (rules->signer.check(rules->signer.context, record, err) != 0)
+		return -1;
+	const struct verdict *verdict =
+	    rules->required == NULL ? NULL : verdict_parse(record->text, record->length, &arena, NULL);
+	const char *reached = verdict == NULL ? NULL : verdict->containment;
+	bool suffices = containment_suffices(reached, rules->required);
+
+	if (!suffices)
+		err_set(err, "its reference could reach %s; --require-containment none accepts such verdicts",
+			reached == NULL ? "an unknown part of the machine" : reached);
+	arena_free(&arena);
+	return suffices ? 0 : -1;
+}
+
+/* Verdicts of others that a key protects count only if their references could reach nothing, unless the user says
+ * otherwise: a reference that reached the key could have signed anything. The settings of the dataset, whose author is
+ * perhaps a stranger, cannot ask for less. */
+static const char *import_required(const struct program *program, const struct cache_options *o, bool keyed)
+{
+	return settings_required(program, o->required != NULL ? o->required : keyed ? "full" : NULL);
+}
+
 /* Imports every file, even if an earlier one failed, and returns the highest exit status of all files. */
 static int run_import(struct program *program, const void *options, const struct words *names, struct err *err)
 {
@@ -214,12 +253,14 @@ static int run_import(struct program *program, const void *options, const struct
 	struct store *store = open_store(program, false, &code, err);
 	struct signing_key *signer;
 
-	(void)options;
 	if (store == NULL)
 		return code;
+	if (settings_read(program, err) < 0)
+		return EXIT_USAGE;
 	if (signature_open(program->secrets.text[SECRET_CACHE_KEY], &signer, err) < 0) /* signatures cannot be checked without the key */
 		return EXIT_USAGE;
-	struct record_signer how = signature_signer(signer);
+	struct import_rules rules = {signature_signer(signer), import_required(program, options, signer != NULL)};
+	const struct record_signer how = {.context = &rules, .check = check_rules};
 
 	for (int i = 0; i < names->count; i++) {
 		struct err why = {""};
@@ -361,7 +402,7 @@ static int sweep_store(struct program *program, const struct cache_options *o, c
 	if (store_gc(store, &needs, o->dry_run, &swept, err) != 0)
 		return EXIT_INTERNAL;
 	show_print(stdout, "%s: %" PRId64
-	       " verdicts%s removed that the dataset does not need and that are older than %d days; also %" PRId64
+	       " verdicts%s removed: the dataset does not need them, and they are older than %d days; also %" PRId64
 	       " rows about cases and %" PRId64 " rows about deleted files",
 	       store_path(store), swept.verdicts, o->dry_run ? " would be" : "", o->days, swept.latest, swept.files);
 	if (swept.damaged > 0)
@@ -391,7 +432,7 @@ static int run_gc(struct program *program, const void *options, const struct wor
 /* --- The table --------------------------------------------------------------------------------------------------- */
 
 static const struct subcommand subcommands[] = {
-    {"stats", "", "print the size of the cache, its hits, and its misses for each reason", 0, 0, run_stats},
+    {"stats", "", "print the size of the cache, the hits, and the misses for each reason", 0, 0, run_stats},
     {"export", "FILE", "write every verdict to FILE (- for standard output)", 1, 1, run_export},
     {"import", "FILE…", "merge exported files into the cache (- for standard input)", 1, INT32_MAX, run_import},
     {"check", "", "read every page and row, and list the damaged ones", 0, 0, run_check},
@@ -420,8 +461,8 @@ const struct command command_cache = {
     .summary = "print statistics of the stored verdicts; export, import, check and remove them",
     .synopsis = "[options] SUBCOMMAND",
     .description =
-	"The cache of a dataset is the folder .reftest/cache below the root and contains its verdicts. `import` "
-	"checks every record, and its signature if REFTEST_CACHE_KEY is set.",
+	"The cache of a dataset contains its verdicts, and is in the folder .reftest/cache below the root. `import` "
+	"checks every record; if REFTEST_CACHE_KEY is set, it also checks the signatures.",
     .rows = rows,
     .row_count = ROWS,
     .subcommands = subcommands,

@@ -3,6 +3,7 @@
 const struct command *const commands[] = {
     &command_verify, &command_status, &command_explain, &command_watch, &command_affected, &command_generate,
     &command_cache,  &command_key,    &command_hook,	&command_warm,	&command_doctor,   &command_document,
+    &command_complete,
 };
 
 const int command_count = sizeof commands / sizeof commands[0];
@@ -30,7 +31,7 @@ const struct option_row global_rows[] = {
 const int global_row_count = sizeof global_rows / sizeof global_rows[0];
 
 const struct exit_row exit_rows[] = {
-    {EXIT_VERIFIED, "verified", "Every selected definition is verified, or the command succeeded."},
+    {EXIT_VERIFIED, "verified", "Every selected definition is verified. For other commands: the command succeeded."},
     {EXIT_FAILED, "failed", "A case failed, or a check found an error."},
     {EXIT_USAGE, "usage or invalid input", "The command line, a definition or a workload is invalid."},
     {EXIT_UNVERIFIED, "not verifiable here",

@@ -36,7 +36,7 @@ struct command {
 	const char *summary;	 /* one line */
 	const char *synopsis;	 /* the arguments in the usage line: "[options] [NAME…]" */
 	const char *description; /* paragraphs */
-	bool hidden;		 /* only the Makefile runs this command; --help does not list it */
+	bool hidden;		 /* only the Makefile and scripts of shells run this command; --help does not list it */
 	enum operands operands;	 /* the kind of the command's NAME arguments; unused if the command has subcommands */
 	const struct option_row *rows;
 	int row_count;
@@ -46,7 +46,8 @@ struct command {
 };
 
 extern const struct command command_verify, command_status, command_explain, command_watch, command_affected,
-    command_generate, command_cache, command_key, command_hook, command_warm, command_doctor, command_document;
+    command_generate, command_cache, command_key, command_hook, command_warm, command_doctor, command_document,
+    command_complete;
 
 /* All commands in the order in which --help lists them; hidden commands are last. */
 extern const struct command *const commands[];

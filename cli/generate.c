@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/shell_word.h"
 #include "base/show.h"
 #include "cli/shared_options.h"
 #include "engine/run.h"
@@ -66,18 +67,18 @@ static void print_summary(const struct generate_options *o, const struct update_
 static void print_remedy(const struct generate_options *o, const struct update_result *g, const char *root)
 {
 	const char *head = strcmp(root, ".") == 0 ? "" : root, *slash = *head != '\0' ? "/" : "";
+	static const char *const folder[] = {"tests/references"};
+	bool many = g->changed_count > FILES_NAMED;
+	const char *const *paths = many ? folder : g->changed;
+	struct arena arena = {0};
 
 	if (g->changed_count == 0 || (!o->check && !o->hook))
 		return;
-	show_print(stdout, "now: %s", o->check ? "reftest generate && " : "");
-	if (g->changed_count > FILES_NAMED) {
-		show_print(stdout, "git add '%s%stests/references'\n", head, slash);
-		return;
-	}
-	show_print(stdout, "git add");
-	for (int i = 0; i < g->changed_count; i++)
-		show_print(stdout, " '%s%s%s'", head, slash, g->changed[i]);
+	show_print(stdout, "now: %sgit add", o->check ? "reftest generate && " : "");
+	for (int i = 0; i < (many ? 1 : g->changed_count); i++)
+		show_print(stdout, " %s", arena_shell_word(&arena, arena_printf(&arena, "%s%s%s", head, slash, paths[i])));
 	show_print(stdout, "\n");
+	arena_free(&arena);
 }
 
 static int exit_code(const struct generate_options *o, const struct update_result *g)

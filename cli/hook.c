@@ -39,7 +39,7 @@ struct hook_options {
 static const struct option_row rows[] = {
     ROW_ROOT,
     {"--strict", OPTION_FLAG, AT(strict), NULL, NULL,
-     "install: also reject a commit that changes a definition that this machine cannot verify"},
+     "install: also reject a commit if this machine cannot verify a definition that it changes"},
 };
 
 enum { ROWS = sizeof rows / sizeof rows[0] };
@@ -330,7 +330,7 @@ const struct command command_hook = {
     .description =
 	"The hooks pre-commit and pre-merge-commit run `reftest verify --changed --staged --hook`. They are "
 	"written to the folder in which git looks for hooks. An existing hook is kept and runs first. `uninstall` "
-	"does not change a hook that reftest did not write or that was edited.",
+	"leaves hooks of other programs and edited hooks unchanged.",
     .rows = rows,
     .row_count = ROWS,
     .subcommands = subcommands,

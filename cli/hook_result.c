@@ -113,8 +113,8 @@ int hook_result_exit_code(const struct commit *commit, const struct run *run, in
 		put_changed(&text, commit, refused);
 	if (commit->incomplete > 0)
 		buf_printf(&text,
-			   "for %d of them the commit lacks tensors that it could contain: `git add` them, or let git "
-			   "ignore them if they are distributed in another way\n",
+			   "for %d of them, tensor files are missing from the commit: `git add` these files, or let "
+			   "git ignore them if you distribute them in another way\n",
 			   commit->incomplete);
 	if (code == EXIT_UNVERIFIED && run->selected_count == 0)
 		buf_text(&text, "the commit contains no definitions, so there is nothing to verify\n");

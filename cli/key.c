@@ -15,7 +15,7 @@ static int show_public(const struct program *program, struct err *err)
 	int found = signature_open(program->secrets.text[SECRET_CACHE_KEY], &signer, err);
 
 	if (found == 0)
-		err_set(err, "REFTEST_CACHE_KEY is not set, so there is no key whose public half can be printed");
+		err_set(err, "REFTEST_CACHE_KEY is not set, so there is no key to print");
 	if (found <= 0)
 		return EXIT_USAGE;
 	int rc = signing_key_public(signer, text, err);
@@ -55,7 +55,8 @@ static int run_public(struct program *program, const void *options, const struct
 }
 
 static const struct subcommand subcommands[] = {
-    {"ed25519", "", "create a key whose public half can only check signatures (the default)", 0, 0, run_ed25519},
+    {"ed25519", "", "create a key pair: the private half signs, the public half only checks signatures (the "
+        "default)", 0, 0, run_ed25519},
     {"hmac", "", "create a secret key that all machines share", 0, 0, run_hmac},
     {"public", "", "print the public half of the key in REFTEST_CACHE_KEY", 0, 0, run_public},
 };

@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/show.h"
 #include "cli/command.h"
 #include "cli/command_line.h"
 #include "cli/help.h"
@@ -43,8 +44,8 @@ static const struct entry environment[] = {
      "The Python script that computes ground truth with other libraries. It replaces reftest's provider.py."},
     {"REFTEST_RUNNER", "The Python script that runs references. It replaces reftest's runner.py."},
     {"REFTEST_KEPT_INPUTS",
-     "If a case has more bytes of inputs than this number, reftest frees its private copy while the reference runs "
-     "(default: 1 GiB)."},
+     "A number of bytes (default: 1 GiB). If the inputs of a case are larger, reftest keeps no private copy of them "
+     "while the reference runs."},
     {"REFTEST_TRACE",
      "If this variable is set and not empty, reftest prints its decisions and internal messages to standard error, "
      "one on each line."},
@@ -221,38 +222,36 @@ void document_man(struct buf *out)
 
 /* ---- the command -------------------------------------------------------------------------------------------------- */
 
-static int print_document(void (*document)(struct buf *out))
+static int run_man(struct program *program, const void *options, const struct words *names, struct err *err)
 {
 	struct buf out = {0};
 
-	document(&out);
-	fwrite(out.data, 1, out.length, stdout);
+	(void)program, (void)options, (void)names, (void)err;
+	document_man(&out);
+	show_print(stdout, "%s", out.data);
 	buf_free(&out);
 	return EXIT_VERIFIED;
-}
-
-static int run_man(struct program *program, const void *options, const struct words *names, struct err *err)
-{
-	(void)program, (void)options, (void)names, (void)err;
-	return print_document(document_man);
 }
 
 static int run_bash(struct program *program, const void *options, const struct words *names, struct err *err)
 {
 	(void)program, (void)options, (void)names, (void)err;
-	return print_document(document_bash);
+	show_print(stdout, "%s", completions_bash);
+	return EXIT_VERIFIED;
 }
 
 static int run_zsh(struct program *program, const void *options, const struct words *names, struct err *err)
 {
 	(void)program, (void)options, (void)names, (void)err;
-	return print_document(document_zsh);
+	show_print(stdout, "%s", completions_zsh);
+	return EXIT_VERIFIED;
 }
 
 static int run_fish(struct program *program, const void *options, const struct words *names, struct err *err)
 {
 	(void)program, (void)options, (void)names, (void)err;
-	return print_document(document_fish);
+	show_print(stdout, "%s", completions_fish);
+	return EXIT_VERIFIED;
 }
 
 static const struct subcommand subcommands[] = {

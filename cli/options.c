@@ -53,6 +53,25 @@ static int read_number(const struct option_row *row, const char *text, void *at,
 	return 0;
 }
 
+/* Reads a number of bytes: digits, and K, M, G or T for powers of 1024. */
+static int read_size(const struct option_row *row, const char *text, int64_t *bytes, struct err *err)
+{
+	static const char units[] = "KMGT";
+	size_t digits = strspn(text, "0123456789");
+	const char *unit = text[digits] == '\0' ? NULL : strchr(units, text[digits]);
+	int shift = unit == NULL ? 0 : 10 * (int)(unit - units + 1);
+
+	errno = 0;
+	unsigned long long whole = strtoull(text, NULL, 10);
+
+	if (digits == 0 || (text[digits] != '\0' && (unit == NULL || text[digits + 1] != '\0')) || errno == ERANGE ||
+	    whole == 0 || whole > (unsigned long long)INT64_MAX >> shift)
+		return err_set(err, "%s takes a number of bytes above 0, with K, M, G or T for powers of 1024, as in 512M; not '%s'",
+			       row->name, text);
+	*bytes = (int64_t)(whole << shift);
+	return 0;
+}
+
 /* ---- choices ------------------------------------------------------------------------------------------------------ */
 
 static bool is_choice(const char *choice, size_t length, const char *text, size_t text_length)
@@ -152,6 +171,8 @@ static int store_value(const struct option_row *row, const char *text, struct ar
 	case OPTION_OP_TYPES:
 		list->items[list->count++] = text;
 		return 0;
+	case OPTION_SIZE:
+		return read_size(row, text, at, err);
 	default:
 		return read_number(row, text, at, err);
 	}

@@ -23,6 +23,7 @@ enum option_kind {
 	OPTION_INT,	/* int, at least 0 */
 	OPTION_REAL,	/* double, at least 0 and finite */
 	OPTION_SEED,	/* uint64_t */
+	OPTION_SIZE,	/* int64_t, a number of bytes above 0: "512M" */
 	OPTION_LIST,	/* struct words; the option may be repeated */
 	OPTION_OP_TYPES /* struct words, op_types of the dataset; the option may be repeated */
 };

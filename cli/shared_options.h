@@ -39,16 +39,21 @@
 	{"--sizes", OPTION_CHOICES, AT(sizes), "LIST", SIZES, "sizes of the generated cases (default: small,medium)"}
 #define ROW_SEED {"--seed", OPTION_SEED, AT(seed), "N", NULL, "seed of the generated inputs (default: 0)"}
 #define ROW_TIMEOUT {"--timeout", OPTION_REAL, AT(timeout), "S", NULL, "seconds that one case may take (default: 120)"}
+#define ROW_MEMORY                                            \
+	{"--memory", OPTION_SIZE, AT(memory), "SIZE", NULL, \
+	 "memory that a reference may use: bytes, or a number with K, M, G or T (default: 4G and 64 times the tensors of its " \
+	 "largest case)"}
 #define ROW_JOBS                                          \
 	{"--jobs", OPTION_INT, AT(jobs), "N", NULL, \
 	 "number of references that run in parallel (default: half the cores, at most 4)"}
 /* The names are those of the table in workers/sandbox/sandbox_gaps.c. */
 #define GAPS                                                                                                       \
-	"full|files|network|local_services|signals|process_memory|process_list|ipc|capabilities|kernel|processes|" \
-	"disk|memory"
+	"none|full|files|attributes|network|local_services|signals|process_memory|process_list|ipc|capabilities|kernel|"       \
+	"processes|disk|memory"
 #define ROW_REQUIRE_CONTAINMENT                                             \
 	{"--require-containment", OPTION_CHOICES, AT(required), "LIST", GAPS, \
-	 "run references, and count verdicts, only if references could not reach these things (full: none of them)"}
+	 "run references, and count verdicts, only if references could not reach these things (full: none of them; "   \
+	 "default: the setting of reftest.json, else none)"}
 #define ROW_PYTHON                                          \
 	{"--python", OPTION_FILE, AT(python), "PATH", NULL, \
 	 "Python interpreter with torch (default: $REFTEST_PYTHON, then .venv, then python3)"}

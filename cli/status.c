@@ -124,7 +124,7 @@ const struct command command_status = {
     .synopsis = "[options] [NAME…]",
     .description =
 	"Prints one line for each definition: its status and how many of its cases passed. Nothing runs and "
-	"nothing is written. A definition is stale if a case of it has no valid verdict.",
+	"nothing is written. A definition is stale if one of its cases has no valid verdict.",
     .operands = OPERANDS_DEFINITIONS,
     .rows = rows,
     .row_count = ROWS,

@@ -28,6 +28,7 @@ struct verify_options {
 	int jobs;
 	double atol, rtol, hit_ratio, timeout;
 	uint64_t seed;
+	int64_t memory;
 	struct words op_types, tolerances;
 };
 
@@ -58,7 +59,8 @@ static const struct option_row rows[] = {
     {"--cached-only", OPTION_FLAG, AT(cached_only), NULL, NULL, "run no case; exit with 3 if a verdict is missing"},
     {"--dry-run", OPTION_FLAG, AT(dry_run), NULL, NULL, "print the cases that would run and why, and change nothing"},
     {"--strict", OPTION_FLAG, AT(strict), NULL, NULL,
-     "count findings as failures; with --hook, also reject a commit that changes a definition that this machine " "cannot verify"},
+     "count findings as failures; with --hook, also reject a commit if this machine cannot verify a definition that "
+     "it changes"},
     ROW_SEED,
     {"--atol", OPTION_REAL, AT(atol), "X", NULL, "absolute tolerance of every output"},
     {"--rtol", OPTION_REAL, AT(rtol), "X", NULL, "relative tolerance of every output"},
@@ -68,6 +70,7 @@ static const struct option_row rows[] = {
      "tolerance of the outputs of one dtype (repeatable)"},
     ROW_REQUIRE_CONTAINMENT,
     ROW_TIMEOUT,
+    ROW_MEMORY,
     ROW_JOBS,
     ROW_PYTHON,
     {"--staged-arena", OPTION_FLAG, AT(staged), NULL, NULL,
@@ -176,6 +179,8 @@ static char *repeat_words(const struct verify_options *o, struct arena *arena)
 		buf_printf(&words, " --hit-ratio %g", o->hit_ratio);
 	if (o->required != NULL)
 		buf_printf(&words, " --require-containment %s", o->required);
+	if (o->memory != 0)
+		buf_printf(&words, " --memory %lld", (long long)o->memory);
 	if (strcmp(o->ground_truth, "auto") != 0)
 		buf_printf(&words, " --ground-truth %s", o->ground_truth);
 	for (int i = 0; i < o->tolerances.count; i++)
@@ -278,6 +283,7 @@ static int run(struct program *program, const struct verify_options *o, const st
 				      .python = o->python,
 				      .jobs = o->jobs,
 				      .timeout_s = o->timeout,
+				      .memory = o->memory,
 				      .force = o->force,
 				      .cached_only = o->cached_only,
 				      .dry_run = o->dry_run,

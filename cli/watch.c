@@ -21,6 +21,7 @@ static const struct option_row rows[] = {
     ROW_SEED,
     ROW_REQUIRE_CONTAINMENT,
     ROW_TIMEOUT,
+    ROW_MEMORY,
     ROW_JOBS,
     {"--spares", OPTION_INT, AT(spares), "N", NULL,
      "number of spare runners kept ready; each save uses one (default: 1; on a GPU 4, each with 0.6 GB of GPU memory)"},
@@ -51,9 +52,8 @@ const struct command command_watch = {
     .synopsis = "[options]",
     .description =
 	"Verifies the dataset, then waits for changes. Each save runs the cases of the definitions that depend on "
-	"the file, and prints their verdicts. On a terminal, single keys give commands, and the last line lists "
-	"these keys.\n\n"
-	"Other commands on the same dataset query a running watch instead of checking every file.",
+	"the file, and prints their verdicts. On a terminal, the last line lists the keys that give commands.\n\n"
+	"While watch runs, other commands on the same dataset ask it instead of checking every file.",
     .operands = OPERANDS_NONE,
     .rows = rows,
     .row_count = ROWS,

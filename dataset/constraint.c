@@ -9,8 +9,7 @@
 
 /* The text is evaluated while it is parsed, by recursive descent with one token of lookahead
  * (dataset/constraint_tokens.h). A value may be unknown, or wrong after an error (dataset/constraint_values.h). To
- * check only the syntax, constraint_check evaluates a constraint with every value unknown. A syntax error stops the
- * parser. */
+ * check only the syntax, a caller evaluates a constraint with every value unknown. A syntax error stops the parser. */
 enum { TEXT_BYTES = 4096, NESTING = 64, SPOTS = 32 };
 
 /* A part of the constraint's text and its value, which the message about a false constraint shows. */
@@ -580,16 +579,6 @@ static struct value whole(struct parser *p)
 	if (!p->tokens.stopped && p->tokens.token.kind != TOKEN_END)
 		expected(p, "an operator");
 	return v;
-}
-
-int constraint_check(const struct definition *definition, const char *text, struct err *err)
-{
-	struct parser p = begin(definition, text, NULL, NULL, err);
-	struct value v = whole(&p);
-
-	if (p.tokens.stopped)
-		return -1;
-	return v.state == WRONG ? err_set(err, "%s", p.known.wrong.text) : 0;
 }
 
 /* Writes the message "TEXT: TEXT with values is false". */

@@ -11,19 +11,17 @@
 
 #include "dataset/constraint_values.h"
 
-/* Checks that the text can be parsed and names only axes and inputs of this definition. Returns 0, or -1 with a message
- * that gives the column inside the text. Uses only the members of `definition` for axes and inputs. */
-int constraint_check(const struct definition *definition, const char *text, struct err *err);
-
 enum constraint_answer {
 	CONSTRAINT_HOLDS,
 	CONSTRAINT_BROKEN,   /* `why` shows the values: "len_indptr == batch_size + 1: 9 == 9 + 1 is false" */
 	CONSTRAINT_UNKNOWN,  /* the constraint needs an unknown value (a tensor, an unset axis) */
-	CONSTRAINT_ERROR     /* the constraint cannot be evaluated: index out of range, division by zero, overflow */
+	CONSTRAINT_ERROR     /* the constraint cannot be parsed (`why` gives the column in the text) or evaluated: index out
+			      * of range, division by zero, overflow */
 };
 
 /* Evaluates a constraint. `axis` has one value for each axis of the definition; a negative value means unknown. If
- * `tensors` is NULL, the contents of all tensors are unknown. */
+ * `axis` is NULL, all axes are unknown; if `tensors` is NULL, the contents of all tensors. Uses only the members of
+ * `definition` for axes and inputs. */
 enum constraint_answer constraint_evaluate(const struct definition *definition, const char *text, const int64_t *axis,
                                            const struct constraint_tensor *tensors, struct err *why);
 

@@ -37,7 +37,7 @@ static int take_root(const char *path, const char *source, char *root, size_t si
 	char folder[PATH_MAX];
 
 	if (strlen(path) >= size || strlen(path) + sizeof "/definitions" > sizeof folder)
-		return err_set(err, "%s names a path of %zu bytes, which is longer than the system allows", source,
+		return err_set(err, "the path in %s has %zu bytes, more than the system allows", source,
 		               strlen(path));
 	snprintf(folder, sizeof folder, "%s/definitions", path);
 	if (!is_folder(path))
@@ -332,8 +332,8 @@ static void add_file(struct scan *scan, struct folder folder, const char *path)
 	struct stat st;
 
 	if (fstatat(fd, name, &st, 0) != 0) {
-		/* After ENOENT, the file is a broken link, which is reported, or was removed after the directory was
-		 * read, which is not. */
+		/* ENOENT has two causes: a broken link, which is reported, or a file that was removed after the
+		 * directory was read, which is not reported. */
 		if (errno != ENOENT || fstatat(fd, name, &st, AT_SYMLINK_NOFOLLOW) == 0)
 			problem_errno(scan, path, "stat the file");
 		return;
@@ -487,7 +487,7 @@ static int open_root(const char *root, struct dataset *out, struct err *err)
 {
 	*out = (struct dataset){.fd = -1};
 	if (strlen(root) >= sizeof out->root)
-		return err_set(err, "the path of the dataset has %zu bytes, which is longer than the system allows",
+		return err_set(err, "the path of the dataset has %zu bytes, more than the system allows",
 		               strlen(root));
 	memcpy(out->root, root, strlen(root) + 1);
 	out->fd = open_folder(AT_FDCWD, root);

@@ -25,11 +25,6 @@ int definition_input(const struct definition *definition, const char *name)
 	return find_tensor(definition->inputs, definition->input_count, name);
 }
 
-int definition_output(const struct definition *definition, const char *name)
-{
-	return find_tensor(definition->outputs, definition->output_count, name);
-}
-
 int64_t definition_bytes(const struct tensor_spec *tensor, const int64_t *axis)
 {
 	int64_t most = BYTES_MAX / dtype_bits(tensor->dtype) * 8, elements = 1;

@@ -20,7 +20,10 @@ enum {
 	RANK_SCALAR = -1,
 	DEFINITION_BYTES = 16 << 20, /* the most bytes of a file */
 	DEFINITION_AXES = 128,       /* the most axes of a definition */
-	DEFINITION_TENSORS = 64      /* the most inputs of a definition, and also the most outputs */
+	DEFINITION_TENSORS = 64,     /* the most inputs of a definition, and also the most outputs */
+	DEFINITION_READS = 16,       /* the most files that a reference may read */
+	READ_PATH_BYTES = 1024,      /* the most bytes of the path of such a file */
+	READ_FILE_BYTES = 32 << 20   /* the most bytes of such a file */
 };
 
 struct axis {
@@ -57,6 +60,10 @@ struct definition {
 	 * unchecked_count that cannot. `notes` say why. */
 	const char *const *constraints;
 	int constraint_count, unchecked_count;
+	/* The files that the reference reads: paths relative to the root, sorted, without duplicates. No part of a path
+	 * begins with '.', so hidden files cannot be named. The upstream schema has no such list. */
+	const char *const *reads;
+	int read_count;
 	const char *reference; /* Python source, NUL-terminated, as decoded from the JSON string */
 	size_t reference_length;
 	int reference_line;                   /* number of the line in the JSON file on which the reference string is */
@@ -69,10 +76,9 @@ struct definition {
 	int note_count;
 };
 
-/* The next three functions return the index of the axis, input or output with that name, or -1 if there is none. */
+/* The next two functions return the index of the axis or input with that name, or -1 if there is none. */
 int definition_axis(const struct definition *definition, const char *name);
 int definition_input(const struct definition *definition, const char *name);
-int definition_output(const struct definition *definition, const char *name);
 
 /* Returns the bytes of a tensor for these axis values (one for each axis; a negative value counts as 1). Returns 0 for
  * a Python scalar, and -1 if the tensor has more than 2^48 bytes, which no machine has. */

@@ -587,6 +587,56 @@ static int read_constraints(struct reader *r, const cJSON *json)
 	return 0;
 }
 
+/* --- files ---------------------------------------------------------------------------------------------------- */
+
+/* Is this a relative path, in its shortest form, that names no hidden file and leads nowhere but down? */
+static bool is_plain_path(const char *path)
+{
+	if (*path == '\0' || strlen(path) > READ_PATH_BYTES || !text_is_safe(path))
+		return false;
+	for (const char *part = path;; part++) {
+		size_t length = strcspn(part, "/");
+
+		if (length == 0 || *part == '.')
+			return false;
+		part += length;
+		if (*part == '\0')
+			return true;
+	}
+}
+
+static int compare_text(const void *a, const void *b)
+{
+	return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
+
+static int read_reads(struct reader *r, const cJSON *json)
+{
+	const struct json_step list = {.key = "reads"};
+	const char *const *given;
+	const char **paths;
+
+	if (read_strings(r, json, "reads", DEFINITION_READS, &given, &r->out->read_count) != 0)
+		return -1;
+	paths = arena_array(r->arena, (size_t)r->out->read_count, sizeof *paths);
+	r->out->reads = paths;
+	for (int i = 0; i < r->out->read_count; i++) {
+		const struct json_step at = {.up = &list, .index = i};
+
+		if (!is_plain_path(given[i]))
+			return json_error_at(&r->text, &at, r->err,
+					     "expected the path of a file below the dataset's folder, relative to it and "
+					     "without parts that begin with '.', found \"%s\"",
+					     err_show(given[i]).text);
+		if (contains(paths, i, given[i]))
+			return json_error_at(&r->text, &at, r->err, "expected each file once, found \"%s\" again",
+					     err_show(given[i]).text);
+		paths[i] = given[i];
+	}
+	qsort(paths, (size_t)r->out->read_count, sizeof *paths, compare_text);
+	return 0;
+}
+
 /* --- the reference ------------------------------------------------------------------------------------------- */
 
 static bool is_word(char c)
@@ -683,7 +733,7 @@ static int read_reference(struct reader *r, const cJSON *json)
 static int read_definition(struct reader *r, const cJSON *json, const char *folder, const char *stem)
 {
 	static const char *const known[] = {"name",      "op_type", "axes",        "inputs",      "outputs",
-	                                    "reference", "tags",    "description", "constraints", "tolerance"};
+	                                    "reference", "tags",    "description", "constraints", "tolerance", "reads"};
 	struct definition *out = r->out;
 
 	if (!cJSON_IsObject(json))
@@ -693,7 +743,7 @@ static int read_definition(struct reader *r, const cJSON *json, const char *fold
 	    read_text(r, json, "description", false, &out->description) != 0 ||
 	    read_strings(r, json, "tags", TAGS, &out->tags, &out->tag_count) != 0 || read_axes(r, json) != 0 ||
 	    read_inputs(r, json) != 0 || read_outputs(r, json) != 0 || read_constraints(r, json) != 0 ||
-	    read_reference(r, json) != 0 || read_tolerance(r, NULL, json, &out->tolerance) != 0)
+	    read_reads(r, json) != 0 || read_reference(r, json) != 0 || read_tolerance(r, NULL, json, &out->tolerance) != 0)
 		return -1;
 	note_unknown_fields(r, NULL, json, known, sizeof known / sizeof *known);
 	return 0;

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "base/json.h"
+#include "base/shell_word.h"
 
 enum { LENGTH_BYTES = 8, HEADER_BYTES = 100000000, TENSORS = 100000, NAME_BYTES = 1024 };
 
@@ -210,8 +211,8 @@ static int64_t head_length(const char *path, const unsigned char *data, size_t l
 
 	if (length < LENGTH_BYTES)
 		return err_set(
-		    err, "%s: expected a safetensors file, found %zu bytes, fewer than the %d of its length field",
-		    path, length, LENGTH_BYTES);
+		    err, "%s: expected a safetensors file, which starts with a length field of %d bytes; the file has %zu bytes",
+		    path, LENGTH_BYTES, length);
 	if (header > HEADER_BYTES)
 		return err_set(err, "%s: expected a safetensors header of at most %d bytes, found a header of %llu",
 		               path, HEADER_BYTES, (unsigned long long)header);
@@ -256,24 +257,16 @@ int safetensors_parse(const char *path, const unsigned char *data, size_t length
 
 /* --- files --------------------------------------------------------------------------------------------------- */
 
-/* Returns the command that fetches a file from Git LFS. The path is quoted, so a shell cannot interpret any part of it
- * as a command. */
-static const char *fetch_command(struct arena *arena, const char *path)
+const char *lfs_fetch_command(struct arena *arena, const char *path)
 {
-	char *quoted = arena_alloc(arena, 2 * strlen(path) + 1), *to = quoted;
-
-	for (const char *from = path; *from != '\0'; from++) {
-		if (strchr("\"$`\\", *from) != NULL)
-			*to++ = '\\';
-		*to++ = *from;
-	}
-	return arena_printf(arena, "git lfs pull --include \"%s\"", quoted);
+	return arena_printf(arena, "git lfs pull --include %s", arena_shell_word(arena, path));
 }
 
-static bool is_pointer(const struct buf *head)
+_Static_assert(sizeof pointer_line - 1 == LFS_POINTER_HEAD, "the head of a pointer is its first line");
+
+bool lfs_pointer_begins(const void *bytes, size_t length)
 {
-	return head->length >= sizeof pointer_line - 1 &&
-	       memcmp(head->data, pointer_line, sizeof pointer_line - 1) == 0;
+	return length >= sizeof pointer_line - 1 && memcmp(bytes, pointer_line, sizeof pointer_line - 1) == 0;
 }
 
 static const char *without_dot(const char *path)
@@ -305,10 +298,10 @@ static enum safetensors_answer parse_open(const char *path, struct arena *arena,
 
 	if (!read_head(out, length < first ? length : first, head))
 		return err_set(err, "%s: cannot read the file, or it was truncated while it was read", path);
-	if (is_pointer(head)) {
+	if (lfs_pointer_begins(head->data, head->length)) {
 		err_set(err, "%s: this file is a Git LFS pointer and contains no tensors; fetch the tensors with: "
 			     "%s", path,
-		        fetch_command(arena, path));
+		        lfs_fetch_command(arena, path));
 		return SAFETENSORS_POINTER;
 	}
 	bytes = head_length(path, (const unsigned char *)head->data, length, err);
@@ -332,7 +325,7 @@ enum safetensors_answer safetensors_open(int root, const char *path, struct aren
 
 	if (found == FILE_ABSENT) {
 		err_set(err, "%s: no such file; if it is stored in Git LFS, fetch it with: %s", path,
-		        fetch_command(arena, path));
+		        lfs_fetch_command(arena, path));
 		return SAFETENSORS_MISSING;
 	}
 	if (found != FILE_OK)

@@ -52,6 +52,12 @@ bool safetensors_digest(const struct safetensors *file, struct digest *content, 
 const struct safetensor *safetensors_find(const struct safetensors *file, const char *name); /* NULL: none */
 void safetensors_close(struct safetensors *file);
 
+/* Does the file, which need not have tensors, begin like a Git LFS pointer? */
+enum { LFS_POINTER_HEAD = 43 }; /* the bytes to look at */
+bool lfs_pointer_begins(const void *bytes, size_t length);
+/* Returns the command that fetches a file from Git LFS. */
+const char *lfs_fetch_command(struct arena *arena, const char *path);
+
 /* Parses the contents of a file in memory, with the same checks of the header. Returns 0 or -1. */
 int safetensors_parse(const char *path, const unsigned char *data, size_t length, struct arena *arena,
                       struct safetensors *out, struct err *err);

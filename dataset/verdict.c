@@ -7,7 +7,6 @@
 #include <string.h>
 
 #include "base/json.h"
-#include "dataset/verdict_internal.h"
 
 /* Limits on lists. A verdict has a few ground truths for each of about 30 outputs at most. */
 enum { TEXT_BYTES = 16 << 20, OUTPUTS = 1024, CONSTANTS = 64, FINDINGS = 4096 };
@@ -31,6 +30,7 @@ _Static_assert(sizeof statuses / sizeof *statuses == STATUS_COUNT, "each status 
 static const struct {
 	const char *name;
 	bool transient; /* the next run of the same case may give another verdict */
+	bool limit;
 } reasons[REASON_COUNT] = {
     [REASON_SHAPE] = {"shape"},
     [REASON_DTYPE] = {"dtype"},
@@ -52,6 +52,9 @@ static const struct {
     [REASON_NOT_CACHED] = {"not_cached"},
     [REASON_UNSUPPORTED_DTYPE] = {"unsupported_dtype"},
     [REASON_CHANGED] = {"changed", .transient = true},
+    [REASON_MEMORY_LIMIT] = {"memory_limit", .transient = true, .limit = true},
+    [REASON_PROCESS_LIMIT] = {"process_limit", .transient = true, .limit = true},
+    [REASON_FILE_LIMIT] = {"file_limit", .transient = true, .limit = true},
 };
 
 const char *status_name(enum status status)
@@ -77,6 +80,11 @@ const char *reason_name(enum reason reason)
 bool reason_is_transient(enum reason reason)
 {
 	return reasons[reason].transient;
+}
+
+bool reason_is_limit(enum reason reason)
+{
+	return reasons[reason].limit;
 }
 
 bool status_parse(const char *name, enum status *out)
@@ -558,21 +566,13 @@ static void read_metrics(struct reader *r, const cJSON *json, struct metrics *me
 	}
 }
 
-/* Reads one of the worst elements in the format of older versions, an object. */
-static void read_worst_object(struct reader *r, const cJSON *item, int64_t elements, struct worst *worst)
-{
-	worst->index = read_integer(r, item, "index", 0, elements - 1);
-	worst->reference = read_number(r, item, "reference");
-	worst->ground_truth = read_number(r, item, "ground_truth");
-	worst->diff = read_number(r, item, "diff");
-}
-
 static void read_worst_list(struct reader *r, const cJSON *item, int64_t elements, struct worst *worst)
 {
 	int count = cJSON_GetArraySize(item);
 	const cJSON *at = item->child;
 
-	if (count < 2 || count > 4 || !json_integer(at, &worst->index) || worst->index < 0 || worst->index >= elements) {
+	if (!cJSON_IsArray(item) || count < 2 || count > 4 || !json_integer(at, &worst->index) || worst->index < 0 ||
+	    worst->index >= elements) {
 		damaged(r, "worst", "a list of indices and values");
 		return;
 	}
@@ -591,7 +591,7 @@ static void read_worst(struct reader *r, const cJSON *json, int64_t elements, st
 	const cJSON *item = read_list(r, json, "worst", METRICS_WORST, &metrics->worst_count);
 
 	for (; item != NULL; item = item->next, worst++)
-		(cJSON_IsObject(item) ? read_worst_object : read_worst_list)(r, item, elements, worst);
+		read_worst_list(r, item, elements, worst);
 }
 
 static void read_output(struct reader *r, const cJSON *json, struct output_verdict *out)
@@ -647,14 +647,6 @@ static void read_findings(struct reader *r, const cJSON *json, struct verdict *o
 	}
 }
 
-/* Returns true if the number is present. In a verdict of an earlier version, the number may be missing or null. */
-static bool is_number_there(const cJSON *json, const char *key)
-{
-	const cJSON *item = json_member(json, key);
-
-	return item != NULL && !cJSON_IsNull(item);
-}
-
 /* Reads the ground truths that were tried. If builtin is the only ground truth, the verdict has no such list. */
 static void read_tried(struct reader *r, const cJSON *json, struct verdict *out)
 {
@@ -676,7 +668,7 @@ static void read_tried(struct reader *r, const cJSON *json, struct verdict *out)
 		tried->not_asked = json_member(item, "not_asked") != NULL && read_bool(r, item, "not_asked");
 		tried->seconds = read_number(r, item, "seconds");
 		tried->prepared = read_number(r, item, "prepared");
-		tried->margin = is_number_there(item, "margin") ? read_number(r, item, "margin") : NAN;
+		tried->margin = json_member(item, "margin") != NULL ? read_number(r, item, "margin") : NAN;
 	}
 }
 
@@ -713,13 +705,6 @@ const struct verdict *verdict_parse(const char *text, size_t length, struct aren
 		err_set(err, "not a verdict: it has %zu bytes, more than the limit of %d", length,
 		        TEXT_BYTES);
 		return NULL;
-	}
-	if (verdict_is_packed(text, length)) {
-		const struct verdict *unpacked = verdict_unpack(text, length, arena);
-
-		if (unpacked == NULL)
-			err_set(err, "not a verdict, or a damaged one: its parts are inconsistent");
-		return unpacked;
 	}
 	cJSON *json = json_parse(&json_text, err);
 

@@ -43,6 +43,8 @@ enum reason {
 	REASON_NOT_CACHED = 18, /* the run has --cached-only, and no verdict of the case is stored */
 	REASON_UNSUPPORTED_DTYPE = 19, /* gradients need the reference to run in float64, but the reference cannot */
 	REASON_CHANGED = 20, /* a tensor file changed after it was hashed */
+	/* error: the reference reached a limit (workers/sandbox/sandbox_limits.c); REASON_TIMEOUT is the limit of time */
+	REASON_MEMORY_LIMIT = 21, REASON_PROCESS_LIMIT = 22, REASON_FILE_LIMIT = 23,
 	REASON_COUNT
 };
 
@@ -56,6 +58,7 @@ int status_severity(enum status status);
 const char *reason_name(enum reason reason); /* NULL for REASON_NONE */
 /* Returns true if the next run of the case may give another verdict; a verdict with this reason is not stored. */
 bool reason_is_transient(enum reason reason);
+bool reason_is_limit(enum reason reason); /* the reference reached a limit of memory, processes or files */
 bool status_parse(const char *name, enum status *out);
 bool reason_parse(const char *name, enum reason *out);
 
@@ -131,7 +134,7 @@ struct verdict {
 	const char *torch;         /* the version that ran the reference, "2.13.0+cpu"; NULL: unknown */
 	const char *cuda;          /* CUDA version that torch was built for, "13.0"; NULL: a CPU build */
 	/* "full", or the names of what the reference could reach besides its inputs and outputs, separated by commas
-	 * (docs/containment.md); NULL: unknown, for a verdict of an older version or of a case that ran no reference */
+	 * (docs/containment.md); NULL: unknown, for a verdict of an older version. If `torch` is NULL, too, no reference can have run */
 	const char *containment;
 	double seconds;            /* wall-clock time of the case */
 	int64_t time;              /* time of the verdict in Unix seconds */
@@ -153,9 +156,8 @@ const char *verdict_truth_version(const struct verdict *verdict, struct arena *a
  * without loss. */
 void verdict_write(const struct verdict *verdict, struct buf *out);
 
-/* Parses the JSON, or the packed form of older versions (dataset/verdict_packed.c). Returns NULL with a message if the
- * text is not a verdict. The text may come from a damaged file, so nothing in it is trusted. The verdict is allocated
- * in `arena`. */
+/* Parses the JSON. Returns NULL with a message if the text is not a verdict. The text may come from a damaged file, so
+ * nothing in it is trusted. The verdict is allocated in `arena`. */
 const struct verdict *verdict_parse(const char *text, size_t length, struct arena *arena, struct err *err);
 
 /* Returns the time in a verdict's text without parsing the rest, or 0 if the text has no time. */

@@ -10,8 +10,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "dataset/verdict_internal.h"
-
 struct head {
 	const char *at, *end;
 	struct arena *arena;
@@ -105,23 +103,10 @@ static bool ends_with(const char *text, size_t length, const char *tail)
 	return length >= size && memcmp(text + length - size, tail, size) == 0;
 }
 
-/* Reads the head of a packed verdict. */
-static const struct verdict *packed_head(const char *text, size_t length, struct arena *arena)
-{
-	const struct verdict *v = verdict_unpack(text, length, arena);
-
-	return v != NULL && v->status == STATUS_PASSED && v->reason == REASON_NONE && v->message == NULL && !v->weak &&
-		       v->finding_count == 0 && v->output_count > 0
-		   ? v
-		   : NULL;
-}
-
 const struct verdict *verdict_head(const char *text, size_t length, struct arena *arena)
 {
 	struct head h = {.at = text, .end = text + length, .arena = arena};
 
-	if (verdict_is_packed(text, length))
-		return packed_head(text, length, arena);
 	expect(&h, "{\"status\": \"passed\", \"reason\": null, \"message\": null, \"weak\": false");
 	if (h.other || !ends_with(text, length, "], \"findings\": []}"))
 		return NULL;
@@ -148,10 +133,6 @@ int64_t verdict_time(const char *text, size_t length)
 {
 	/* a quote inside a string is escaped, so this search finds only the key */
 	static const char key[] = "\"time\": ";
-	struct packed_parts parts;
-
-	if (verdict_is_packed(text, length))
-		return packed_split(text, length, &parts) && parts.time > 0 ? parts.time : 0;
 	const char *at = memmem(text, length, key, sizeof key - 1), *end = text + length;
 	int64_t time = 0;
 

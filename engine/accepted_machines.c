@@ -99,7 +99,8 @@ static void find_torch(struct program *program, const char *given, struct arena 
 	if (found <= 0) {
 		const char *paths = getenv("PYTHONPATH");
 		const char *why = found < 0 ? err.text : arena_printf(arena, "%s has no torch%s", path,
-		    paths == NULL || paths[0] == '\0' ? "" : " without PYTHONPATH, which references do not use");
+		    paths == NULL || paths[0] == '\0' ? "" : " (PYTHONPATH does not count, because references run "
+		    	"without it)");
 
 		out->cannot_run = arena_printf(arena, no_torch, why);
 		return;

@@ -264,6 +264,30 @@ static void touch_by_workload(struct finder *f, int definition, const char *cons
 	arena_free(&scratch);
 }
 
+/* ---- files that references read ---------------------------------------------------------------------------------- */
+
+static bool reads(const struct definition *definition, const char *file)
+{
+	for (int i = 0; i < definition->read_count; i++)
+		if (strcmp(definition->reads[i], file) == 0)
+			return true;
+	return false;
+}
+
+/* Marks the definition as affected if its reference reads one of `files`, and sets `used` for each file that it reads. */
+static void touch_by_reads(struct finder *f, int index, const char *const *files, int count, bool *used)
+{
+	struct arena scratch = {0};
+	const struct definition *definition = load(f, &f->dataset->definitions[index], &scratch);
+
+	for (int i = 0; definition != NULL && i < count; i++)
+		if (reads(definition, files[i])) {
+			touch(f, index, files[i]);
+			used[i] = true;
+		}
+	arena_free(&scratch);
+}
+
 /* ---- collecting the results -------------------------------------------------------------------------------------- */
 
 static void add_test(struct finder *f, const char *path)
@@ -340,8 +364,10 @@ int affected_by(struct program *program, const struct dataset *dataset, struct s
 			rest[rest_count++] = files[i];
 		}
 	}
-	for (int i = 0; rest_count > 0 && i < dataset->definition_count; i++)
+	for (int i = 0; rest_count > 0 && i < dataset->definition_count; i++) {
 		touch_by_workload(&f, i, rest, rest_count, used);
+		touch_by_reads(&f, i, rest, rest_count, used);
+	}
 	for (int i = 0; i < rest_count; i++)
 		if (!used[i])
 			out->others[out->other_count++] = rest[i];

@@ -8,6 +8,7 @@
 #include "kernels/core/described_default.h"
 #include "kernels/core/gradient_bounds.h"
 #include "workers/judge/case_inputs.h"
+#include "workers/pool/environment.h"
 
 enum { GENERIC_AXIS = 4 };
 
@@ -30,10 +31,11 @@ struct maker {
 	struct op_problem problem;
 	const struct blob *blobs;
 	int blob_count, variant, room;
-	const char *root;
+	const char *root, *environment; /* environment: what environment_that_counts returns */
 	const struct case_options *options;
 	enum job_asks asks; /* selects what the next cases verify: outputs or gradients */
 	bool in_float64;
+	bool two_runs; /* the next cases omit the third run (job.two_runs) */
 	const struct op *gradient; /* NULL: there is no ground truth of gradients for this definition */
 	struct arena *arena;
 	struct fields shared; /* the fingerprint fields that all cases of the definition share */
@@ -84,11 +86,11 @@ static const struct rule *make_rules(const struct maker *m, const struct op_case
 	return rules;
 }
 
-/* Finds a blob by the path in the workload line. */
-static const struct blob *find_blob(const struct maker *m, const char *path)
+/* Finds a blob by its path. */
+static const struct blob *find_blob(const struct maker *m, enum blob_use use, const char *path)
 {
 	for (int i = 0; i < m->blob_count; i++)
-		if (strcmp(m->blobs[i].path, path) == 0)
+		if (m->blobs[i].use == use && strcmp(m->blobs[i].path, path) == 0)
 			return &m->blobs[i];
 	return NULL;
 }
@@ -156,6 +158,19 @@ static void tolerance_field(struct maker *m, struct fields *fields, const struct
 		             b.rtol, b.hit_ratio);
 }
 
+/* Adds the files that the reference reads. */
+static void reads_fields(struct maker *m, struct fields *fields)
+{
+	char hex[DIGEST_HEX];
+
+	for (int i = 0; i < m->definition->read_count; i++) {
+		const char *path = m->definition->reads[i];
+
+		digest_hex(&find_blob(m, BLOB_READ, path)->content, hex);
+		field_printf(fields, m->arena, arena_printf(m->arena, "reads.%s", path), "a file with content %s", hex);
+	}
+}
+
 static void subject_fields(struct maker *m, struct test_case *c)
 {
 	const struct definition *d = m->definition;
@@ -168,6 +183,8 @@ static void subject_fields(struct maker *m, struct test_case *c)
 	field_text(fields, m->arena, "family.inputs", m->out.op != NULL ? m->out.op->inputs_digest : "generic");
 	if (job->edge > 0)
 		field_text(fields, m->arena, "case.edge", m->out.op->op->edges[job->edge - 1].name);
+	if (job->two_runs)
+		field_text(fields, m->arena, "case.runs", "two");
 	if (job->asks == JOB_GRADIENTS)
 		field_text(fields, m->arena, "backward", m->in_float64 ? "gradients in float64" : "gradients");
 	field_printf(fields, m->arena, "seed", "%llu", (unsigned long long)job->seed);
@@ -180,6 +197,9 @@ static void subject_fields(struct maker *m, struct test_case *c)
 	for (int i = 0; i < job->problem.output_count; i++)
 		tolerance_field(m, fields, job, i);
 	constant_fields(m, fields);
+	reads_fields(m, fields);
+	if (m->environment != NULL)
+		field_text(fields, m->arena, "environment", m->environment);
 	c->subject = fields_digest(fields);
 }
 
@@ -191,21 +211,26 @@ static const struct verdict *decided(struct maker *m, enum status status, enum r
 	return verdict;
 }
 
-/* If the tensor file of an input is missing or unusable, the case cannot run, and the function returns its verdict
- * (skipped or invalid). Otherwise returns NULL. */
+static const struct verdict *decided_by_blob(struct maker *m, const struct blob *blob)
+{
+	if (blob->bad != NULL)
+		return decided(m, STATUS_INVALID, REASON_NONE, blob->bad);
+	return blob->missing != NULL ? decided(m, STATUS_SKIPPED, REASON_MISSING_BLOB, blob->missing) : NULL;
+}
+
+/* If the tensor file of an input, or a file that the reference reads, is missing or unusable, the case cannot run, and
+ * the function returns its verdict (skipped or invalid). Otherwise returns NULL. */
 static const struct verdict *decided_by_blobs(struct maker *m, const struct input_source *inputs)
 {
-	for (int i = 0; i < m->definition->input_count; i++) {
-		if (inputs[i].kind != SOURCE_SAFETENSORS)
-			continue;
-		const struct blob *blob = find_blob(m, inputs[i].path);
+	const struct definition *d = m->definition;
+	const struct verdict *verdict = NULL;
 
-		if (blob->bad != NULL)
-			return decided(m, STATUS_INVALID, REASON_NONE, blob->bad);
-		if (blob->missing != NULL)
-			return decided(m, STATUS_SKIPPED, REASON_MISSING_BLOB, blob->missing);
-	}
-	return NULL;
+	for (int i = 0; i < d->read_count && verdict == NULL; i++)
+		verdict = decided_by_blob(m, find_blob(m, BLOB_READ, d->reads[i]));
+	for (int i = 0; i < d->input_count && verdict == NULL; i++)
+		if (inputs[i].kind == SOURCE_SAFETENSORS)
+			verdict = decided_by_blob(m, find_blob(m, BLOB_TENSORS, inputs[i].path));
+	return verdict;
 }
 
 static struct test_case *add_case(struct maker *m, const char *id)
@@ -249,7 +274,7 @@ static const struct input_source *placed_inputs(struct maker *m, const struct in
 	bool any = false;
 
 	for (int i = 0; i < m->definition->input_count; i++) {
-		const struct blob *blob = inputs[i].kind == SOURCE_SAFETENSORS ? find_blob(m, inputs[i].path) : NULL;
+		const struct blob *blob = inputs[i].kind == SOURCE_SAFETENSORS ? find_blob(m, BLOB_TENSORS, inputs[i].path) : NULL;
 
 		placed[i] = inputs[i];
 		if (blob == NULL)
@@ -329,6 +354,7 @@ static void make_case(struct maker *m, const char *id, const int64_t *axis, cons
 			    .axis = axis,
 			    .seed = m->options->seed,
 			    .edge = edge,
+			    .two_runs = m->two_runs && m->asks == JOB_OUTPUTS,
 			    .constant_count = m->out.constant_count,
 			    .root = m->root};
 	ask(m, job, inputs);
@@ -451,6 +477,7 @@ static void make_size_cases(struct maker *m, enum op_size size)
 	int count = size_rows(m->out.op != NULL ? m->out.op->op : NULL, m->variant, &m->problem, d, size, rows);
 	struct input_source *inputs = arena_array(m->arena, (size_t)d->input_count, sizeof *inputs);
 
+	m->two_runs = size == SIZE_MEDIUM && m->out.op != NULL && m->out.op->op->loops;
 	for (int i = 0; i < count; i++) {
 		const int64_t *axis = rows + (size_t)i * width;
 
@@ -462,6 +489,7 @@ static void make_size_cases(struct maker *m, enum op_size size)
 		make_absent_cases(m, id, axis);
 		make_described_default_cases(m, id, axis);
 	}
+	m->two_runs = false;
 }
 
 /* Adds a copy of the smallest case with all floating-point tensors in float64, because the bounds on gradients are a
@@ -559,6 +587,7 @@ struct cases cases_make(const struct kernels_api *kernels, const struct definiti
 	struct maker m = {.kernels = kernels, .definition = definition, .problem = problem_of(definition, arena),
 	                  .blobs = blobs, .blob_count = blob_count, .root = root, .options = options, .arena = arena};
 
+	m.environment = environment_that_counts(arena);
 	find_family(&m);
 	definition_fields(definition, arena, &m.shared);
 	described_default_fields(&m, &m.shared);

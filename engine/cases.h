@@ -46,10 +46,14 @@ struct case_options case_options_default(void);
 /* Parses a list such as "small,large" and sets these sizes. Returns -1 and sets `err` on error. */
 int case_sizes_read(const char *list, bool size[SIZE_COUNT], struct err *err);
 
-/* The content of a tensor file that a workload names. */
+/* Who uses a blob: the judge, which takes tensors from it, or the reference, which may read its bytes. */
+enum blob_use { BLOB_TENSORS, BLOB_READ };
+
+/* The content of a tensor file that a workload names, or of a file that a definition's "reads" names. */
 struct blob {
-	const char *path;    /* the path in the workload */
-	const char *file;    /* the file that the judge reads, relative to the root; NULL if the judge reads `path`
+	enum blob_use use;
+	const char *path;    /* the path in the workload or in the definition */
+	const char *file;    /* the file that is read when a case runs, relative to the root; NULL if it is `path`
 			      * itself */
 	struct digest content;
 	struct file_stat stat; /* the stat of the file `path` when it was hashed; unused if `file` is set */
@@ -82,7 +86,7 @@ struct cases {
 	int constant_count;
 };
 
-/* Builds all cases of a definition. `blobs` must have an entry for every tensor file that the workload lines name. The
+/* Builds all cases of a definition. `blobs` must have an entry for every tensor file that the workload lines name, and for every file of the definition's "reads". The
  * result is allocated in `arena`. */
 struct cases cases_make(const struct kernels_api *kernels, const struct definition *definition,
                         const struct workload_file *workloads, const struct blob *blobs, int blob_count,

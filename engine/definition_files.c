@@ -58,17 +58,22 @@ static struct digest inputs_digest(const struct result *result, const struct dig
 	return digest;
 }
 
-static void check_blobs(struct result *result, const char *const *paths, int count, bool to_run)
+static struct blob check_blob(struct result *result, enum blob_use use, const char *path, bool to_run)
 {
-	/* A definition without blobs, as most are, allocates nothing here: if its summary is up to date, an arena's
-	 * first allocation would double the time that the definition takes. */
+	if (result->run->on_blob != NULL)
+		result->run->on_blob(result->run, path);
+	return file_states_blob(result->run->states, use, path, to_run, &result->arena);
+}
+
+/* Checks the first `tensors` paths as tensor files, and the others as files that the reference reads. */
+static void check_blobs(struct result *result, const char *const *paths, int count, int tensors, bool to_run)
+{
+	/* Most definitions have no blobs and allocate nothing here: if the summary is up to date, an arena's first
+	 * allocation would double the time that the definition takes. */
 	struct blob *blobs = count > 0 ? arena_array(&result->arena, (size_t)count, sizeof *blobs) : NULL;
 
-	for (int i = 0; i < count; i++) {
-		if (result->run->on_blob != NULL)
-			result->run->on_blob(result->run, paths[i]);
-		blobs[i] = file_states_blob(result->run->states, paths[i], to_run, &result->arena);
-	}
+	for (int i = 0; i < count; i++)
+		blobs[i] = check_blob(result, i < tensors ? BLOB_TENSORS : BLOB_READ, paths[i], to_run);
 	result->blobs = blobs;
 	result->blob_count = count;
 }
@@ -114,7 +119,9 @@ bool result_from_summary(struct result *result)
 	    status_group((enum status)entry->summary.status) > GROUP_UNVERIFIED || !digest_equal(&entry->summary.context, &run->context) ||
 	    !digest_equal(&entry->seen.content, &result->definition_check.seen.content))
 		return false;
-	check_blobs(result, entry->blobs, entry->blob_count, false);
+	/* The record does not say which files are tensor files. A file that is none, and whose stat does not show that it
+	 * is unchanged, only costs the use of the summary. */
+	check_blobs(result, entry->blobs, entry->blob_count, entry->blob_count, false);
 	result->inputs = inputs_digest(result, result->workload != NULL ? &result->workload_check.seen.content : NULL);
 	if (!digest_equal(&entry->summary.inputs, &result->inputs))
 		return false;
@@ -156,11 +163,14 @@ static int compare_text(const void *a, const void *b)
 	return strcmp(*(const char *const *)a, *(const char *const *)b);
 }
 
-/* Returns the paths of the blobs that the workload lines name, sorted and without duplicates. */
-static const char **blob_paths(struct result *result, const struct workload_file *workloads, int *count)
+/* Returns the paths of the tensor files that the workload lines name, sorted and without duplicates, and then the files
+ * that the reference reads. */
+static const char **blob_paths(struct result *result, const struct workload_file *workloads, int *tensors, int *count)
 {
-	int inputs = result->definition->input_count, found = 0, kept = 0;
-	const char **paths = arena_array(&result->arena, (size_t)workloads->count * (size_t)inputs + 1, sizeof *paths);
+	const struct definition *definition = result->definition;
+	int inputs = definition->input_count, found = 0, kept = 0;
+	const char **paths = arena_array(&result->arena, (size_t)workloads->count * (size_t)inputs + (size_t)definition->read_count + 1,
+					 sizeof *paths);
 
 	for (int i = 0; i < workloads->count; i++)
 		for (int k = 0; workloads->lines[i].error == NULL && k < inputs; k++)
@@ -170,6 +180,9 @@ static const char **blob_paths(struct result *result, const struct workload_file
 	for (int i = 0; i < found; i++)
 		if (kept == 0 || strcmp(paths[kept - 1], paths[i]) != 0)
 			paths[kept++] = paths[i];
+	*tensors = kept;
+	for (int i = 0; i < definition->read_count; i++)
+		paths[kept++] = definition->reads[i];
 	*count = kept;
 	return paths;
 }
@@ -179,7 +192,7 @@ int result_make_cases(struct result *result, struct buf *definition, struct buf 
 	struct run *run = result->run;
 	struct workload_file lines = {0};
 	struct cases *made = arena_alloc(&result->arena, sizeof *made);
-	int blob_count;
+	int tensors, blob_count;
 
 	result->definition = definition_load(result->file->path, result->file->op_type, result->file->name,
 					     definition->data, definition->length, &result->arena, err);
@@ -189,9 +202,9 @@ int result_make_cases(struct result *result, struct buf *definition, struct buf 
 	if (result->workload != NULL)
 		lines = workloads_load(result->workload->path, result->definition, workload->data, workload->length,
 				       &result->arena);
-	const char **paths = blob_paths(result, &lines, &blob_count);
+	const char **paths = blob_paths(result, &lines, &tensors, &blob_count);
 
-	check_blobs(result, paths, blob_count, !run->options->dry_run && !run->options->cached_only);
+	check_blobs(result, paths, blob_count, tensors, !run->options->dry_run && !run->options->cached_only);
 	result->inputs = inputs_digest(result, result->workload != NULL ? &result->workload_check.seen.content : NULL);
 	*made = cases_make(run->program->kernels.api, result->definition, &lines, result->blobs, result->blob_count,
 			   run->program->root, &run->options->cases, &result->arena);

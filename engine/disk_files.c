@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "base/file.h"
 #include "dataset/safetensors.h"
@@ -14,6 +15,13 @@ struct reading {
 	bool shows;
 	struct stat st;
 };
+
+void blob_refuse_large(struct blob *blob, int64_t size, struct arena *arena)
+{
+	if (blob->use == BLOB_READ && size > READ_FILE_BYTES)
+		blob->bad = arena_printf(arena, "%s: the file has %lld bytes, more than the limit of %d for files in \"reads\"",
+					 blob->path, (long long)size, READ_FILE_BYTES);
+}
 
 static struct reading reading_begins(int dir, const char *path)
 {
@@ -27,8 +35,7 @@ static struct reading reading_begins(int dir, const char *path)
 }
 
 /* Returns the time of the read, for file_seen_holds. Returns 0 (the stat is never trusted) if the file could change
- * without a change of its stat, or if `st` shows that another file was read than the one that reading_begins
- * checked. */
+ * without a change of its stat, or if `st` belongs to a different file than the one that reading_begins checked. */
 static int64_t reading_time(const struct reading *reading, const struct stat *st)
 {
 	return reading->shows && reading->st.st_ino == st->st_ino && reading->st.st_dev == st->st_dev ? reading->ns : 0;
@@ -88,7 +95,49 @@ static bool unchanged(void *self, const struct dataset_file *file, const struct 
 	return disk_holds(dataset->fd, file->path, earlier, content, &seen);
 }
 
-/* Reads, checks and hashes a blob. */
+/* Opens a file that a reference reads. If that fails, or the file may not be read, says why in the blob. */
+static int open_declared(int dir, struct blob *blob, struct stat *st, struct arena *arena)
+{
+	char head[LFS_POINTER_HEAD];
+	struct err err = {""};
+	int fd;
+	enum file_answer answer = file_open_without_links(dir, blob->path, &fd, st, &err);
+
+	if (answer == FILE_ABSENT)
+		err_set(&err, "%s: there is no such file, but \"reads\" of the definition names it", blob->path);
+	if (answer != FILE_OK) {
+		blob->bad = arena_string(arena, err.text);
+		return -1;
+	}
+	if (st->st_size >= (int64_t)sizeof head && file_read_at(fd, head, sizeof head, 0) &&
+	    lfs_pointer_begins(head, sizeof head))
+		blob->missing = arena_printf(arena, "%s: this file is a Git LFS pointer; fetch its content with: %s",
+					     blob->path, lfs_fetch_command(arena, blob->path));
+	return fd;
+}
+
+/* Checks and hashes a file that a reference reads. */
+static void read_declared(int dir, struct blob *blob, struct arena *arena, struct file_seen *seen, bool *read)
+{
+	struct stat st;
+	struct reading reading = reading_begins(dir, blob->path);
+	int fd = open_declared(dir, blob, &st, arena);
+
+	if (fd >= 0 && blob->missing == NULL) {
+		blob_refuse_large(blob, st.st_size, arena);
+		*read = blob->bad == NULL && file_digest_open(fd, st.st_size, &blob->content);
+		if (!*read && blob->bad == NULL)
+			blob->bad = arena_printf(arena, "%s: the file cannot be read, or it was truncated during the read",
+						 blob->path);
+		blob->stat = file_stat_of(&st);
+		blob->read_ns = reading_time(&reading, &st);
+		*seen = (struct file_seen){.stat = blob->stat, .read_ns = blob->read_ns, .content = blob->content};
+	}
+	if (fd >= 0)
+		close(fd);
+}
+
+/* Reads, checks and hashes a tensor file. */
 static void read_blob(int dir, struct blob *blob, struct arena *arena, struct file_seen *seen, bool *read)
 {
 	struct safetensors file;
@@ -112,10 +161,10 @@ static void read_blob(int dir, struct blob *blob, struct arena *arena, struct fi
 	*seen = (struct file_seen){.stat = blob->stat, .read_ns = blob->read_ns, .content = blob->content};
 }
 
-struct blob disk_blob(int dir, const char *path, const struct file_seen *earlier, struct arena *arena, struct file_seen *seen,
-		      bool *read)
+struct blob disk_blob(int dir, enum blob_use use, const char *path, const struct file_seen *earlier, struct arena *arena,
+		      struct file_seen *seen, bool *read)
 {
-	struct blob blob = {.path = arena_string(arena, path)};
+	struct blob blob = {.use = use, .path = arena_string(arena, path)};
 	struct stat st;
 
 	if (earlier != NULL && fstatat(dir, path, &st, AT_SYMLINK_NOFOLLOW) == 0 && S_ISREG(st.st_mode)) {
@@ -125,20 +174,21 @@ struct blob disk_blob(int dir, const char *path, const struct file_seen *earlier
 			blob.content = earlier->content;
 			blob.stat = now;
 			blob.read_ns = earlier->read_ns;
+			blob_refuse_large(&blob, (int64_t)now.size, arena);
 			return blob;
 		}
 	}
-	read_blob(dir, &blob, arena, seen, read);
+	(use == BLOB_READ ? read_declared : read_blob)(dir, &blob, arena, seen, read);
 	return blob;
 }
 
-static struct blob blob_at(void *self, const char *path, const struct file_seen *earlier, bool to_run, struct arena *arena,
+static struct blob blob_at(void *self, enum blob_use use, const char *path, const struct file_seen *earlier, bool to_run, struct arena *arena,
 			   struct file_seen *seen, bool *read)
 {
 	const struct dataset *dataset = self;
 
-	(void)to_run; /* the judge reads the file in place */
-	return disk_blob(dataset->fd, path, earlier, arena, seen, read);
+	(void)to_run; /* the file is read in place */
+	return disk_blob(dataset->fd, use, path, earlier, arena, seen, read);
 }
 
 /* Returns whether size, mtime and ctime are equal. The judge reads a tensor file by path when the case runs. If another

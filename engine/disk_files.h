@@ -8,13 +8,15 @@
  * is read, even if its stat is unchanged, because the caller of dataset_some lists only files that have changed. */
 struct run_files disk_files(const struct dataset *dataset);
 
-/* Both functions are also used by engine/git_index_files.c, because the working tree may have the same bytes as git's
+/* These functions are also used by engine/git_index_files.c, because the working tree may have the same bytes as git's
  * index.
  * - disk_blob implements run_files_calls.blob for files on disk.
  * - disk_holds returns whether the file `path` in the directory `dir` has `content`. It reads the file unless `earlier`
- *   proves the content, and sets `seen` to the stat and the time of the read. */
-struct blob disk_blob(int dir, const char *path, const struct file_seen *earlier, struct arena *arena, struct file_seen *seen,
-		      bool *read);
+ *   proves the content, and sets `seen` to the stat and the time of the read.
+ * - blob_refuse_large marks a blob as unusable if a reference reads it and it is too large for that. */
+struct blob disk_blob(int dir, enum blob_use use, const char *path, const struct file_seen *earlier, struct arena *arena,
+		      struct file_seen *seen, bool *read);
+void blob_refuse_large(struct blob *blob, int64_t size, struct arena *arena);
 bool disk_holds(int dir, const char *path, const struct file_seen *earlier, const struct digest *content,
 		struct file_seen *seen);
 

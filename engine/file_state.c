@@ -234,13 +234,13 @@ int file_states_check(struct states *states, const struct dataset_file *file, si
 	return 0;
 }
 
-struct blob file_states_blob(struct states *states, const char *path, bool to_run, struct arena *arena)
+struct blob file_states_blob(struct states *states, enum blob_use use, const char *path, bool to_run, struct arena *arena)
 {
 	const struct file_seen *earlier = record_at_path(states, path);
 	struct file_entry entry = {0};
 	bool read = false;
 	struct blob blob =
-	    states->files.calls->blob(states->files.self, path, earlier, to_run, arena, &entry.seen, &read);
+	    states->files.calls->blob(states->files.self, use, path, earlier, to_run, arena, &entry.seen, &read);
 
 	if (read) {
 		entry.path = blob.path;

@@ -33,10 +33,10 @@ const struct file_entry *file_state(const struct states *states, const struct da
 int file_states_check(struct states *states, const struct dataset_file *file, size_t limit, bool need_bytes,
 		     struct buf *bytes, struct stat_check *out, struct err *err);
 
-/* Gets a blob (a tensor file) below the root. Hashes the whole file unless its stat proves that the file is unchanged.
+/* Gets a blob (a tensor file, or a file that a reference reads) below the root. Hashes the whole file unless its stat proves that the file is unchanged.
  * Errors are stored in the members `missing` and `bad` of the returned blob. If `to_run` is true, a blob that exists
- * only in git is written to a file, because the judge may have to read it. */
-struct blob file_states_blob(struct states *states, const char *path, bool to_run, struct arena *arena);
+ * only in git is written to a file, because a case that runs may have to read it. */
+struct blob file_states_blob(struct states *states, enum blob_use use, const char *path, bool to_run, struct arena *arena);
 
 /* Return whether the file still has the content that was hashed. file_states_blob_unchanged also returns false if the
  * blob was changed and then restored. A file on disk is read unless its stat proves that the file is unchanged. Files

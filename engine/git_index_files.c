@@ -57,17 +57,24 @@ static bool is_on_disk(const struct index *index, struct blob *blob, const struc
 	return same;
 }
 
-/* Checks and hashes a blob of the index. */
-static void hash_staged(struct blob *blob, const struct object_name *object, const struct staged_blob *bytes,
-			struct arena *arena, struct file_seen *seen, bool *read)
+/* Are the bytes of a blob of the index usable? */
+static bool is_usable(struct blob *blob, const struct staged_blob *bytes, struct arena *arena)
 {
 	struct safetensors file;
 	struct err err = {""};
 
-	if (safetensors_parse(blob->path, bytes->data, bytes->length, arena, &file, &err) < 0) {
+	blob_refuse_large(blob, (int64_t)bytes->length, arena);
+	if (blob->use == BLOB_TENSORS && safetensors_parse(blob->path, bytes->data, bytes->length, arena, &file, &err) < 0)
 		blob->bad = arena_string(arena, err.text);
+	return blob->bad == NULL;
+}
+
+/* Checks and hashes a blob of the index. */
+static void hash_staged(struct blob *blob, const struct object_name *object, const struct staged_blob *bytes,
+			struct arena *arena, struct file_seen *seen, bool *read)
+{
+	if (!is_usable(blob, bytes, arena))
 		return;
-	}
 	blob->content = bytes->content;
 	*seen = (struct file_seen){.read_ns = wall_clock_ns(), .object = *object, .content = bytes->content};
 	*read = true;
@@ -83,11 +90,11 @@ static void place_staged(const struct index *index, struct blob *blob, const str
 		blob->missing = arena_string(arena, err.text);
 }
 
-static struct blob staged_object(const struct index *index, const char *path, const struct object_name *object,
+static struct blob staged_object(const struct index *index, enum blob_use use, const char *path, const struct object_name *object,
 				 const struct file_seen *earlier, bool to_run, struct arena *arena, struct file_seen *seen,
 				 bool *read)
 {
-	struct blob blob = {.path = arena_string(arena, path)};
+	struct blob blob = {.use = use, .path = arena_string(arena, path)};
 	bool known = earlier != NULL && object_name_equal(&earlier->object, object);
 	struct staged_blob bytes;
 	struct err err = {""};
@@ -110,7 +117,7 @@ static struct blob staged_object(const struct index *index, const char *path, co
 	return blob;
 }
 
-static struct blob blob_at(void *self, const char *path, const struct file_seen *earlier, bool to_run, struct arena *arena,
+static struct blob blob_at(void *self, enum blob_use use, const char *path, const struct file_seen *earlier, bool to_run, struct arena *arena,
 			   struct file_seen *seen, bool *read)
 {
 	const struct index *index = self;
@@ -119,11 +126,11 @@ static struct blob blob_at(void *self, const char *path, const struct file_seen 
 
 	switch (staged_find(index->staged, path, &object, &err)) {
 	case STAGED_FOUND:
-		return staged_object(index, path, &object, earlier, to_run, arena, seen, read);
+		return staged_object(index, use, path, &object, earlier, to_run, arena, seen, read);
 	case STAGED_IGNORED:
-		return disk_blob(index->dataset->fd, path, earlier, arena, seen, read);
+		return disk_blob(index->dataset->fd, use, path, earlier, arena, seen, read);
 	default:
-		return (struct blob){.path = arena_string(arena, path), .missing = arena_string(arena, err.text)};
+		return (struct blob){.use = use, .path = arena_string(arena, path), .missing = arena_string(arena, err.text)};
 	}
 }
 

@@ -27,6 +27,7 @@ struct program {
 	char **argv;            /* the whole command line, for a watcher that restarts itself */
 	const char *root_given; /* --root; NULL: search for the root */
 	char root[4096];        /* "" until program_root */
+	char required[512];     /* the setting require_containment (engine/settings.h); "": none, or not read yet */
 	struct kernels kernels; /* opened by program_kernels */
 	struct store *store;    /* NULL before program_store, and after it if the cache could not be opened */
 	struct secrets secrets; /* what main took out of the environment */

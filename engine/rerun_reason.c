@@ -76,6 +76,13 @@ static enum lack lack_of_truths(const struct truths *truths, bool own_class, con
 	return LACK_NONE;
 }
 
+/* A verdict of a case that the judge decided before a runner existed, for example because its inputs are invalid. The
+ * version of torch and the walls around references mean nothing for it. No such verdict says that a case passed. */
+static bool ran_no_reference(const struct verdict *v)
+{
+	return v->torch == NULL && v->containment == NULL && v->status != STATUS_PASSED;
+}
+
 /* Returns the first condition that a stored verdict does not meet. A verdict from this machine's own device class must
  * have the installed torch and CUDA versions. On a machine without a GPU, a verdict from a GPU may have any versions,
  * because this machine cannot compute a better one. */
@@ -89,6 +96,8 @@ static enum lack lack_of(const struct policy *policy, const struct truths *truth
 
 	if (lack != LACK_NONE)
 		return lack;
+	if (ran_no_reference(v))
+		return LACK_NONE;
 	if (own_class && policy->torch != NULL && (!same(v->torch, policy->torch) || !same(v->cuda, policy->cuda)))
 		return LACK_TORCH;
 	return containment_suffices(v->containment, policy->required) ? LACK_NONE : LACK_CONTAINMENT;

@@ -17,11 +17,13 @@
 #include "engine/definition_files.h"
 #include "engine/save_verdicts.h"
 #include "engine/selection.h"
+#include "engine/settings.h"
 #include "engine/shard.h"
 #include "engine/staged_dataset.h"
 #include "engine/storable_verdicts.h"
 #include "engine/watcher_answers.h"
 #include "workers/judge/judge.h"
+#include "workers/pool/environment.h"
 #include "workers/pool/machine_resources.h"
 #include "workers/pool/pool.h"
 #include "workers/sandbox/containment.h"
@@ -64,6 +66,8 @@ static struct digest context_digest(const struct run *run, struct arena *arena)
 		     policy->cuda != NULL ? policy->cuda : "none");
 	if (policy->required != NULL)
 		field_text(&fields, arena, "containment", policy->required);
+	if (environment_that_counts(arena) != NULL)
+		field_text(&fields, arena, "environment", environment_that_counts(arena));
 	field_text(&fields, arena, "ground_truths", ground_truths_context(&run->machine.truths, arena));
 	return fields_digest(&fields);
 }
@@ -126,7 +130,7 @@ int run_open(struct run *run, struct program *program, const struct run_options 
 
 	*run = (struct run){.program = program, .options = options};
 	run->dataset.fd = -1;
-	if (find_root(program, options, err) < 0)
+	if (find_root(program, options, err) < 0 || settings_read(program, err) < 0)
 		return EXIT_USAGE;
 	program_store(program, options->dry_run, &note);
 	if (note.text[0] != '\0')
@@ -140,7 +144,7 @@ int run_open(struct run *run, struct program *program, const struct run_options 
 		return EXIT_USAGE;
 	run->machine.policy.force = options->force;
 	run->machine.policy.cached_only = options->cached_only;
-	run->machine.policy.required = options->required;
+	run->machine.policy.required = settings_required(program, options->required);
 	run->context = context_digest(run, &run->arena);
 	if (open_dataset(run, err) < 0)
 		return options->from_index ? EXIT_USAGE : EXIT_INTERNAL;
@@ -157,7 +161,7 @@ static void begin_open(struct run *run, struct program *program, const struct ru
 	run->dataset.fd = -1;
 	run->machine.policy.force = options->force;
 	run->machine.policy.cached_only = options->cached_only;
-	run->machine.policy.required = options->required;
+	run->machine.policy.required = settings_required(program, options->required);
 	run->context = context_digest(run, &run->arena);
 }
 
@@ -332,9 +336,10 @@ struct pool *run_open_pool(struct program *program, const struct run_options *op
 	    .libraries = ground_truths_use_libraries(&machine->truths),
 	    .lanes = options->jobs > 0 ? options->jobs : default_lanes(),
 	    .timeout_s = options->timeout_s,
+	    .memory = options->memory,
 	    .staged = options->staged,
 	    .spares = options->spares,
-	    .required = options->required,
+	    .required = settings_required(program, options->required),
 	};
 
 	return pool_open(&how, err);
@@ -345,6 +350,21 @@ static int need_runner(struct run *run, struct err *err)
 	if (run->runner.calls == NULL)
 		run->runner = pool_runner(run_open_pool(run->program, run->options, &run->machine, err));
 	return run->runner.calls == NULL ? -1 : 0;
+}
+
+/* Adds the files that the reference may read. */
+static void add_reads(struct result *result, struct task *task)
+{
+	struct read_file *reads = arena_array(&result->arena, (size_t)result->definition->read_count, sizeof *reads);
+
+	for (int i = 0; i < result->blob_count; i++) {
+		const struct blob *blob = &result->blobs[i];
+
+		if (blob->use == BLOB_READ)
+			reads[task->read_count++] = (struct read_file){
+			    blob->path, blob->file != NULL ? blob->file : blob->path, blob->content};
+	}
+	task->reads = reads;
 }
 
 static int submit_result(struct result *result, const struct job **jobs, int count, struct err *err)
@@ -358,6 +378,7 @@ static int submit_result(struct result *result, const struct job **jobs, int cou
 	if (need_runner(result->run, err) < 0)
 		return -1;
 	task.name = result_name(result, &result->arena);
+	add_reads(result, &task);
 	wait_for_runner(result);
 	result->run->runner.calls->submit(result->run->runner.self, &task);
 	return 0;

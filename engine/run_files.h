@@ -37,11 +37,11 @@ struct run_files_calls {
 	bool (*unchanged)(void *self, const struct dataset_file *file, const struct file_seen *earlier,
 			  const struct digest *content);
 	/* Gets the blob at `path` below the root. Errors are stored in the returned blob. If `to_run` is true, makes
-	 * sure that the blob exists as a file, because the judge may have to read it. If this function reads the blob,
+	 * sure that the blob exists as a file, because a case that runs may have to read it. If this function reads the blob,
 	 * it sets `seen` and `*read`. */
-	struct blob (*blob)(void *self, const char *path, const struct file_seen *earlier, bool to_run, struct arena *arena,
-			    struct file_seen *seen, bool *read);
-	/* Returns whether the content of the blob has not changed since it was hashed, not even for a time. */
+	struct blob (*blob)(void *self, enum blob_use use, const char *path, const struct file_seen *earlier, bool to_run,
+			    struct arena *arena, struct file_seen *seen, bool *read);
+	/* Returns whether the blob has had the hashed content at every moment since it was hashed. */
 	bool (*blob_unchanged)(void *self, const struct blob *blob, const struct file_seen *earlier);
 };
 

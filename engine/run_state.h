@@ -36,6 +36,7 @@ struct run_options {
 	const char *required; /* --require-containment: the gaps that must be closed; NULL: none */
 	int spares;         /* the value of pool_options.spares; 0: a default for the device */
 	double timeout_s;
+	int64_t memory;     /* --memory: bytes that a reference may use; 0: a default for each definition */
 	bool force, cached_only, dry_run, staged;
 	bool share;         /* use $REFTEST_REMOTE if it is set */
 	bool from_index;    /* --staged: read files from git's index (engine/staged_dataset.h); no watcher is queried */
@@ -105,8 +106,8 @@ struct result {
 	double started, seconds; /* the time at which the first case was submitted, and how long the cases ran */
 };
 
-/* Writes to the store that wait until the end of the run: the `latest` records of cached verdicts, and every write of
- * an urgent run. */
+/* Writes to the store that are delayed until the end of the run: the `latest` records of cached verdicts, and every
+ * write of an urgent run. */
 enum { LATER_MOST = 4096 };
 struct later {
 	struct store_put *puts; /* NULL: nothing is deferred */

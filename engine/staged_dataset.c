@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "base/sha256.h"
+#include "base/shell_word.h"
 #include "git/objects.h"
 
 enum { BLOB_BYTES = INT32_MAX, POINTER_BYTES = 1024, DAY_SECONDS = 24 * 60 * 60, DIFF_BYTES = 1 << 30 };
@@ -269,12 +270,17 @@ bool staged_changes(struct staged *staged, const char *path)
 
 /* ---- contents ---------------------------------------------------------------------------------------------------- */
 
+static int conflict(struct staged *staged, const char *path, struct err *err)
+{
+	return err_set(err, "%s: the file has a merge conflict in git's index; resolve it, then `git add %s`", path,
+		       arena_shell_word(staged->arena, path));
+}
+
 int staged_read(struct staged *staged, const char *path, const struct object_name *object, size_t limit,
 		struct buf *out, struct err *err)
 {
 	if (object->length == 0)
-		return err_set(err, "%s: the file has a merge conflict in git's index; resolve it, then `git add %s`", path,
-			       path);
+		return conflict(staged, path, err);
 	return git_object(&staged->objects, &staged->repository, object->bytes, path, limit, out, err);
 }
 
@@ -332,13 +338,13 @@ enum staged_answer staged_find(struct staged *staged, const char *path, struct o
 		return STAGED_IGNORED;
 	if (entry == NULL || entry->kind != ENTRY_FILE) {
 		err_set(err, "%s: the file is not in git's index, so it would be missing from the commit; run `git add %s`",
-			path, path);
+			path, arena_shell_word(staged->arena, path));
 		return STAGED_NOT;
 	}
 	*object = name_of(staged, entry);
 	if (object->length > 0)
 		return STAGED_FOUND;
-	err_set(err, "%s: the file has a merge conflict in git's index; resolve it, then `git add %s`", path, path);
+	conflict(staged, path, err);
 	return STAGED_NOT;
 }
 
@@ -431,8 +437,8 @@ static int map_pointer(struct staged *staged, const char *path, const char *hex,
 		return 0;
 	err_set(err,
 		"%s: git's index has a Git LFS pointer whose content is not on this machine; run `git lfs "
-		"fetch --include \"%s%s\"`",
-		path, staged->repository.prefix, path);
+		"fetch --include %s`",
+		path, arena_shell_word(staged->arena, arena_printf(staged->arena, "%s%s", staged->repository.prefix, path)));
 	return 1;
 }
 

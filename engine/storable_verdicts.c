@@ -4,7 +4,8 @@
 
 const char *storable_reference(const struct definition *definition, struct arena *arena)
 {
-	struct python_dependencies words = python_dependencies(definition->reference, definition->reference_length);
+	struct python_dependencies words = python_dependencies_besides(
+	    definition->reference, definition->reference_length, definition->reads, definition->read_count);
 
 	if (words.sight != SIGHT_OUTSIDE)
 		return NULL;

@@ -19,7 +19,7 @@ enum { WORDS = 16, WORDS_OURS = 6, LISTING_BYTES = 1 << 30, INDEX_BYTES = 1 << 3
 
 /* ---- running git ------------------------------------------------------------------------------------------------ */
 
-/* Returns whether the variable is one of those that `git rev-parse --local-env-vars` lists, which describe a single
+/* Returns whether `git rev-parse --local-env-vars` lists the variable. The listed variables describe a single
  * repository. Such a variable must not be passed to a git process in another repository. */
 static bool is_local(const char *variable)
 {

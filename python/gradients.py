@@ -80,12 +80,14 @@ def outputs_of(runner, result, given):
 
 
 def backwards(runner, pairs, leaves, given):
-    """Returns the gradient of the loss with respect to each tensor in `leaves`; it is None for a tensor that autograd
-    finds no path to."""
+    """Returns the gradient of the loss with respect to each tensor in `leaves`, or None for a tensor to which autograd
+    finds no path."""
     pairs = [(value, gradient) for value, gradient in pairs if value.requires_grad]
     if not pairs:
-        raise runner.Mistake("the reference's outputs require no gradient: torch's autograd finds no path from %s to an input "
-                             "(is it disabled inside run(), or are they detached?)" % ", ".join(given))
+        raise runner.Mistake(
+            "the reference's outputs require no gradient: torch's autograd finds no path from %s to an input "
+            "(does run() disable gradients, or detach the outputs?)" % ", ".join(given)
+        )
     # The loss is the sum of all outputs, each multiplied by its given gradient. The argument grad_outputs of
     # torch.autograd.grad would do the same, but makes torch import sympy.
     loss = sum((value * gradient.to(value.dtype)).sum() for value, gradient in pairs)

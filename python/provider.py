@@ -20,10 +20,10 @@ handled, because the judge may free it after the answer.
 Messages to the pool:
 
 - {"provider": {"python"}} or {"refused": message} is the first message, sent once.
-- {"doing": text, "allow": seconds, "tell"} reports that a preparation (an import, a compilation) begins, whose time
-  does not count as the case's. If "tell" is true, the pool shows the text to the user.
-- {"doing": null} reports that the preparation has ended.
-- {"provided": [{"shape", "dtype"} for each output], "coarse": [{"atol", "rtol"}] | null, "seconds", "prepared"} is the
+- {"doing": text, "allow": seconds, "tell"} reports that a preparation (an import, a compilation) begins; its time does
+not count as the case's. If "tell" is true, the pool shows the text to the user. - {"doing": null} reports that the
+preparation has ended. - {"provided": [{"shape", "dtype"} for each output], "coarse": [{"atol", "rtol"}] | null,
+"seconds", "prepared"} is the
   answer with results. "coarse" is the precision of the library's arithmetic, or null if the arithmetic is as precise as
   the definition's. "prepared" is the part of the allowed seconds that was used.
 - {"unavailable": message} is the answer if the library does not support this call.

@@ -11,7 +11,8 @@ Pool and zygote exchange JSON lines on descriptor 3 (<- to the pool, -> from the
 
 - <- {"template": {"torch", "cuda", "python", "layers"}} or {"refused": message} at the start; "layers" are the layers of
 the sandbox that hold for each child, as bits of workers/sandbox/sandbox.h
-- -> {"fork": slot} with two descriptors: the child's socket, and the pipe for the child's output
+- -> {"fork": slot, "group": bool} with the child's socket, the pipe for the child's output and, if "group" is true, a
+descriptor: the child moves to its control group by writing "0" to it
 - <- {"forked": slot, "pid"} with a pidfd of the child; "pid" is a number of the zygote's PID namespace
 - <- {"exit": pid, "status"} after a child has ended with this wait status; the child stays a zombie to keep its pid
 - -> {"reap": pid} after which the zygote reaps this child
@@ -19,7 +20,8 @@ the sandbox that hold for each child, as bits of workers/sandbox/sandbox.h
 Pool and child exchange JSON lines on the child's socket:
 
 - <- {"ready": true, "seconds": the child's start-up time} or {"refused": message}
-- -> {"load": source, "name"}
+- -> {"file": path} with a descriptor of the content, for each file that the reference may read; no answer
+- -> {"load": source, "name", "memory"}
 - <- {"loaded": true} or {"error": …}
 - -> {"run": …}, as the judge writes it (head of judge.c), with the memfd of an arena that the child has not mapped yet
 - <- {"ran": [{"shape", "dtype", "none", "grad", "overwrites"} for each output], "list", "touched": [name], "seconds"}
@@ -28,11 +30,13 @@ or {"error": …}
 
 The fields of these messages:
 
-- {"error": {"message", "line", "accident", "fatal"}} describes an error of the reference; line 0 means that the line is
+- {"error": {"message", "line", "accident", "limit", "fatal"}} describes an error of the reference; line 0 means that the line is
   unknown.
 - "accident" is true if the error may have been caused by this machine and not by the reference's text (no memory, a
   missing module, a CUDA error).
+- "limit" is "memory_limit", "process_limit" or "file_limit" if the reference reached a limit of the sandbox, else null.
 - "fatal" is true if this process cannot be used again.
+- "memory" is the number of bytes that the reference may use besides the tensors in the arena.
 - "none" is true if autograd returned no gradient for an input, and zeros replace the gradient.
 - "grad" is true if the output requires a gradient, and "overwrites" if it uses the memory of an earlier call's output.
 - "list" is true if run() returned its outputs in a list and not in a tuple.
@@ -40,6 +44,7 @@ The fields of these messages:
 - "unmapped" reports that the arena cannot be mapped because this machine refuses CUDA IPC."""
 
 import ctypes
+import errno
 import faulthandler
 import fcntl
 import gc
@@ -47,12 +52,14 @@ import json
 import linecache
 import mmap
 import os
+import pwd
 import random
 import re
+import resource
 import select
+import shutil
 import signal
 import socket
-import shutil
 import struct
 import sys
 import tempfile
@@ -175,7 +182,8 @@ class Sandbox:
         self.library.sandbox_open.restype = ctypes.c_void_p
         self.library.sandbox_folder.restype = ctypes.c_char_p
         self.library.sandbox_layers.restype = self.library.sandbox_enter.restype = ctypes.c_uint32
-        hidden = [path for path in (os.environ.get("HOME"), root) if path]
+        self.library.sandbox_limit_memory.restype = ctypes.c_int64
+        hidden = [path for path in (root, os.environ.get("HOME"), home_of_user()) if path]
         paths, message = interpreter_paths(), ctypes.create_string_buffer(1024)
         handle = self.library.sandbox_open(strings(paths), len(paths), strings(hidden), len(hidden), device != "cpu",
                                            message, len(message))
@@ -185,6 +193,8 @@ class Sandbox:
         self.handle = ctypes.c_void_p(handle)
         self.layers = self.library.sandbox_layers(self.handle)
         self.folder = os.fsdecode(self.library.sandbox_folder(self.handle))
+        if self.layers & SANDBOX_TMP:  # here once, because each runner that writes to memory copies it
+            set_folder(self.folder)
 
     def before_fork(self):
         """Returns the pid of the process that keeps the next child's PID namespace, and the child's temporary
@@ -202,13 +212,19 @@ class Sandbox:
     def enter(self, folder):
         """Confines this process, which is a new child. Raises an exception if a layer fails that held in the trial
         at the start."""
-        for name in ("HOME", "TMPDIR"):
-            os.environ[name] = folder
-        for name in ("XDG_CACHE_HOME", "TRITON_CACHE_DIR", "CUDA_CACHE_PATH"):
-            os.environ.pop(name, None)  # the caches of compilers are below HOME
+        if not self.layers & SANDBOX_TMP:
+            set_folder(folder)
         missing = self.layers & ~self.library.sandbox_enter(self.handle, os.fsencode(folder))
         if missing:
             raise OSError("the sandbox of this reference lacks layers that it should have (%#x)" % missing)
+
+    def limit_memory(self, size):
+        """Limits the memory of this process, which is a child, and returns the bytes that it may add."""
+        left = self.library.sandbox_limit_memory(self.handle, ctypes.c_int64(size))
+        if left < 0:
+            os.write(2, b"the memory of this reference cannot be limited\n")
+            os._exit(1)
+        return left
 
     def reap(self, keeper):
         self.library.sandbox_reap(self.handle, keeper)
@@ -217,7 +233,23 @@ class Sandbox:
         """Kills the processes that a child has left behind."""
         self.library.sandbox_end(self.handle, keeper)
         if not self.layers & SANDBOX_TMP:
-            shutil.rmtree(folder, ignore_errors=True)
+            self.library.sandbox_remove_folder(os.fsencode(folder))
+
+
+def set_folder(folder):
+    """Makes `folder` the place of temporary files, of the home directory and of compilers' caches."""
+    for name in ("HOME", "TMPDIR"):
+        os.environ[name] = folder
+    for name in ("XDG_CACHE_HOME", "TRITON_CACHE_DIR", "CUDA_CACHE_PATH"):
+        os.environ.pop(name, None)  # the caches of compilers are below HOME
+
+
+def home_of_user():
+    """Returns the home directory that the machine's list of users has, because HOME may be missing or another one."""
+    try:
+        return pwd.getpwuid(os.getuid()).pw_dir
+    except KeyError:
+        return None
 
 
 def strings(texts):
@@ -279,15 +311,15 @@ class Zygote:
             if message is None:
                 return
             if "fork" in message:
-                self.fork(message["fork"])
+                self.fork(message["fork"], message["group"])
             elif message.get("reap") in self.children:
                 child = self.children.pop(message["reap"])
                 os.waitpid(message["reap"], 0)
                 self.sandbox.reap(child.keeper)
 
-    def fork(self, slot):
-        sock, pipe = self.channel.fds[:2]
-        del self.channel.fds[:2]
+    def fork(self, slot, grouped):
+        sock, pipe, *group = self.channel.fds[: 2 + grouped]
+        del self.channel.fds[: 2 + grouped]
         keeper, folder = self.sandbox.before_fork()
         pid = os.fork()
         if pid == 0:
@@ -297,6 +329,9 @@ class Zygote:
                 signal.signal(signal.SIGCHLD, signal.SIG_DFL)
                 for fd in (self.wake, self.wake_write, self.channel.socket.fileno(), *self.channel.fds):
                     os.close(fd)
+                for fd in group:  # before anything that the limits of the group are for
+                    os.write(fd, b"0")
+                    os.close(fd)
                 Child(sock, pipe, self.options, self.sandbox, folder).serve()
                 status = 0
             except BaseException:
@@ -304,8 +339,8 @@ class Zygote:
             finally:
                 os._exit(status)
         self.sandbox.after_fork()
-        os.close(sock)
-        os.close(pipe)
+        for fd in (sock, pipe, *group):
+            os.close(fd)
         self.children[pid] = Started(keeper, folder)
         pidfd = libc.syscall(SYS_PIDFD_OPEN, pid, 0)
         self.channel.send({"forked": slot, "pid": pid}, pidfd)
@@ -391,6 +426,7 @@ class Child:
         self.channel = Channel(move_high(sock))
         redirect(pipe)
         sandbox.enter(folder)
+        self.sandbox = sandbox
         self.device = options["device"]
         self.threads = options["threads"]
         self.arena = None
@@ -399,6 +435,8 @@ class Child:
         self.reached = None  # a description of the first thing that the reference used outside itself
         self.earlier = [[], []]  # outputs of the last two calls, kept to reserve their memory
         self.pid = os.getpid()
+        self.files = os.path.join(folder, "files")  # copies of the files that the definition lets the reference read
+        self.has_files = False
 
     def serve(self):
         try:
@@ -412,6 +450,9 @@ class Child:
             message = self.channel.wait()
             if message is None:
                 return
+            if "file" in message:
+                self.keep_file(message["file"])
+                continue
             try:
                 answer = self.load(message) if "load" in message else self.case(message["run"])
             except BaseException as problem:  # sys.exit and KeyboardInterrupt must end only the case, not this process
@@ -455,7 +496,29 @@ class Child:
         except BaseException:  # fails if the CUDA context is broken; the answer then reports that
             pass
 
+    def keep_file(self, path):
+        """Copies a file that the reference may read to the folder that becomes its working directory. The copy belongs to
+        this runner alone, and no reference has run yet. `path` has no ".."."""
+        content = self.channel.fds.pop(0)
+        place = os.path.join(self.files, path)
+        os.makedirs(os.path.dirname(place), exist_ok=True)
+        with open(content, "rb") as source, open(place, "xb") as out:
+            source.seek(0)
+            shutil.copyfileobj(source, out)
+            os.fchmod(out.fileno(), 0o444)
+        self.has_files = True
+
+    def enter_files(self):
+        for folder, _, _ in os.walk(self.files):
+            os.chmod(folder, 0o555)
+        os.chdir(self.files)
+
     def load(self, message):
+        if self.has_files:
+            self.enter_files()
+        self.wanted_memory = message["memory"]
+        self.memory = self.sandbox.limit_memory(self.wanted_memory)
+        limit_gpu_memory(self.device, self.memory)
         self.watch_reach()
         # The file name is the same for all definitions, because equal references must give equal messages.
         source, self.filename = message["load"], "<reference>"
@@ -473,11 +536,11 @@ class Child:
 
     def watch_reach(self):
         """Installs an audit hook that records in `reached` if the reference opens or imports a file, connects to a
-        socket or starts a process. Files in the interpreter's own directories do not count. Any other file can change
-        without changing a fingerprint, so a verdict that depends on it must not be stored. (A reference that wants to
-        cheat can avoid audit events. Python has no audit event for reading the environment or the clock; the engine
-        searches the reference's source for these.)"""
-        own = tuple(os.path.join(os.path.realpath(p), "") for p in [*sys.path, FOLDER, os.path.dirname(os.__file__)] if p)
+        socket or starts a process. Files in the interpreter's own directories, and files that the definition declares,
+        do not count. Any other file can change without changing a fingerprint, so a verdict that depends on it must
+        not be stored. (A reference that wants to cheat can avoid audit events. Python has no audit event for reading
+        the environment or the clock; the engine searches the reference's source for these.)"""
+        own = tuple(os.path.join(os.path.realpath(p), "") for p in [*sys.path, FOLDER, self.files, os.path.dirname(os.__file__)] if p)
         own = tuple(p for p in own if p != "/")
         abspath, fspath, fsdecode, join, realpath = os.path.abspath, os.fspath, os.fsdecode, os.path.join, os.path.realpath
 
@@ -545,11 +608,30 @@ class Child:
 
     def error_of(self, problem):
         try:
-            return describe(problem, self.filename, self.run is None)
+            reached = self.reached
+            limit = limit_of(problem, bool(self.sandbox.layers & SANDBOX_TMP))
+            if name_of(problem) == "OutOfMemoryError" and has_gpu_memory(self.device, self.memory):
+                limit = MEMORY
+            self.reached = reached  # limit_of opens a file, but the reference did not
+            described = describe(problem, self.filename, self.run is None)
+            if limit is None:
+                return described
+            message = "the reference %s\n%s" % (self.sentence_of(limit), described["message"])
+            return dict(described, message=message[:MESSAGE_MAX], accident=True, limit=limit.reason)
         except BaseException as second:  # the exception's own __str__ raises
-            names = (type(problem).__name__, type(second).__name__)
+            names = (name_of(problem), name_of(second))
             message = "the reference raised %s, whose message cannot be shown (%s)" % names
             return {"message": message, "line": 0, "accident": False, "fatal": False}
+
+    def sentence_of(self, limit):
+        """Says which limit the reference reached, and what its author can do."""
+        if limit is not MEMORY:
+            return limit.sentence % {"files": resource.getrlimit(resource.RLIMIT_NOFILE)[0],
+                                     "size": size_text(resource.getrlimit(resource.RLIMIT_FSIZE)[0])}
+        if self.memory < self.wanted_memory:
+            return ("ran out of memory: it may use %s, nine tenths of what this machine had available; use a smaller size "
+                    "(--sizes small), fewer --jobs, or another machine" % size_text(self.memory))
+        return "ran out of memory: it may use %s, and --memory SIZE changes that" % size_text(self.memory)
 
 
 def move_high(fd):
@@ -592,6 +674,22 @@ def warm_up(device, threads):
 def finish_work(device):
     if device != "cpu":
         torch.cuda.synchronize()
+
+
+def limit_gpu_memory(device, size):
+    """Limits the GPU memory that torch's allocator takes for this process. A reference could lift the limit, so it only
+    keeps a mistake from taking the memory of others."""
+    if device != "cpu":
+        total = torch.cuda.get_device_properties(device).total_memory
+        torch.cuda.set_per_process_memory_fraction(min(1.0, size / total), device)
+
+
+def has_gpu_memory(device, size):
+    """Does the GPU have the memory that is left of a limit? Then the limit and not the GPU ended an allocation."""
+    if device == "cpu":
+        return False
+    free, total = torch.cuda.mem_get_info(device)
+    return size < total and free >= size - torch.cuda.memory_reserved(device)
 
 
 def exercise(device):
@@ -752,7 +850,7 @@ def describe(problem, filename, loading):
     traceback that lies in the reference."""
     frames = [f for f in traceback.extract_tb(problem.__traceback__) if f.filename == filename]
     line = frames[-1].lineno if frames else 0
-    name, text, shown = type(problem).__name__, text_of(problem), traceback.format_list(frames)
+    name, text, shown = name_of(problem), text_of(problem), traceback.format_list(frames)
     if isinstance(problem, SyntaxError) and problem.filename == filename:
         line, text = problem.lineno or 0, problem.msg
         shown += traceback.format_exception_only(type(problem), problem)[:-1]
@@ -776,6 +874,70 @@ def is_accident(problem, name, text):
     if isinstance(problem, (MemoryError, ImportError, Lacking)) or name == "OutOfMemoryError":
         return True
     return any(words in text for words in ("can't allocate memory", "annot allocate memory", "out of memory"))
+
+
+def name_of(problem):
+    """Returns the name of an exception's class. A metaclass of the reference cannot answer for it."""
+    return str(type.__dict__["__name__"].__get__(type(problem)))
+
+
+class Limit:
+    """A limit of the sandbox: the reason of a verdict, and what the reference did, with the remedy."""
+
+    def __init__(self, reason, sentence=""):
+        self.reason, self.sentence = reason, sentence
+
+
+MEMORY = Limit("memory_limit")
+PROCESSES = Limit("process_limit", "reached its limit of processes and threads; it should start fewer at a time")
+SPACE = Limit("file_limit", "reached the limit of its temporary files (%(size)s for each file and for all together); it should "
+              "write less")
+DESCRIPTORS = Limit("file_limit", "reached its limit of open files (%(files)d); it should close what it no longer needs")
+
+# Errors of the system that mean a limit, and texts of exceptions that have no such error.
+LIMIT_ERRORS = {str(errno.ENOMEM): MEMORY, str(errno.EFBIG): SPACE, str(errno.ENOSPC): SPACE, str(errno.EMFILE): DESCRIPTORS}
+LIMIT_TEXTS = {"can't allocate memory": MEMORY, "annot allocate memory": MEMORY, "std::bad_alloc": MEMORY,
+               "file write failed": SPACE}
+STACK = 64 << 20  # a thread needs less memory than this
+
+
+def limit_of(problem, own_folder):
+    """Returns the limit that an exception of the reference reports, or None. Without a folder of limited size for the
+    reference's temporary files, a full disk is no limit."""
+    text = text_of(problem)
+    if isinstance(problem, MemoryError):
+        return MEMORY
+    if isinstance(problem, OSError):
+        if problem.errno == errno.ENOSPC and not own_folder:
+            return None
+        return PROCESSES if is_refused_process(problem) else LIMIT_ERRORS.get(str(problem.errno))
+    if text == "can't start new thread":
+        return MEMORY if memory_left() < STACK else PROCESSES
+    return next((limit for words, limit in LIMIT_TEXTS.items() if words in text), None)
+
+
+def is_refused_process(problem):
+    """Did a call that starts a process raise this exception? Other calls raise the same exception if a descriptor is not
+    ready."""
+    frames = traceback.extract_tb(problem.__traceback__)
+    line = frames[-1].line or "" if frames else ""
+    return problem.errno == errno.EAGAIN and ("fork" in line or "spawn" in line)
+
+
+def memory_left():
+    """Returns how many bytes this process may still add."""
+    limit = resource.getrlimit(resource.RLIMIT_DATA)[0]
+    if limit == resource.RLIM_INFINITY:
+        return STACK
+    with open("/proc/self/statm") as file:
+        return limit - int(file.read().split()[5]) * mmap.PAGESIZE
+
+
+def size_text(size):
+    for unit, name in ((1 << 30, "GiB"), (1 << 20, "MiB")):
+        if size >= unit:
+            return "%.3g %s" % (size / unit, name)
+    return "%d bytes" % size
 
 
 def text_of(problem):
@@ -935,7 +1097,8 @@ def import_torch(device):
 
 def main():
     options = {"device": sys.argv[1], "threads": int(sys.argv[2])}
-    library, root = int(sys.argv[3]), sys.argv[4]  # library: the descriptor of a sealed copy
+    library = int(sys.argv[3])  # the descriptor of a sealed copy
+    root = sys.argv[4] and os.path.abspath(sys.argv[4])  # before this process leaves its working directory
     channel = Channel(3)
     if sys.flags.no_site:
         find_packages()

@@ -216,18 +216,18 @@ class File:
         """Returns None if the comparison can make the test fail. If the comparison cannot, returns the reason, and
         whether the reason is a finding even if the test has other comparisons."""
         if statement in self.unreached:
-            return "never reaches this comparison, so it passes whatever the reference computes", True
+            return "never reaches this comparison, so the test passes whatever the reference computes", True
         node, suppressed, clause = statement, False, None
         while node is not function and clause is None:
             node, block = self.above[node]
             clause = self.catcher(node) if isinstance(node, TRIES) and block == "body" else None
             suppressed = suppressed or suppresses(node)
         if clause is not None and all(map(is_silent, clause.body)):
-            return "catches what this assertion raises, so it passes anyway", True
+            return "catches what this assertion raises, so the test passes anyway", True
         if clause is not None:
             return "catches what this comparison raises and compares nothing afterwards", False
         if suppressed:
-            return "suppresses what this assertion raises, so it passes anyway", True
+            return "suppresses what this assertion raises, so the test passes anyway", True
         if isinstance(statement, ast.Assert) and always(statement.test):
             return "asserts something that is always true, whatever the reference computes", True
         return None
@@ -263,7 +263,7 @@ class File:
             yield mark.lineno, "is skipped, or expected to fail, on every machine, so its failures do not count"
             return
         if returned is not None:
-            yield returned.lineno, "returns its verdict instead of asserting it; pytest counts it as passed"
+            yield returned.lineno, "returns its verdict instead of asserting it, so pytest counts the test as passed"
             return
         comparing = found = test in self.comparing
         for s in self.statements[test]:
@@ -273,7 +273,7 @@ class File:
                 found = True
                 yield s.lineno, reason
         if not found:
-            yield test.lineno, "compares nothing, so it passes whatever the reference computes"
+            yield test.lineno, "compares nothing, so the test passes whatever the reference computes"
 
     def findings(self):
         tests = (f for f in self.functions if f.name.startswith("test"))
@@ -321,7 +321,7 @@ def audit(source, reference=None, about=None):
             findings.append((line, f"run may be a copy of a reference, but {finding[1]}"))
         elif find_run(original)[0] not in (None, pasted):
             findings.append(
-                (line, f"run is a copy that differs from the reference of {about}, so the test does not test the definition")
+                (line, f"run() is a copy of the reference of {about} but differs from it, so the test does not test the definition")
             )
     return sorted(findings)
 

@@ -224,8 +224,8 @@ int signing_key_public(const struct signing_key *signer, char text[SIGNING_KEY_T
 	if (signer->kind != SIGNING_KEY_ED25519)
 		return err_set(
 		    err,
-		    "a shared secret (hmac:) has no public half: everyone who can verify with it can also sign; use an "
-		    "ed25519: key instead, which has a public half");
+		    "a shared secret (hmac:) has no public half: everyone who can verify with it can also sign; use "
+		    "an ed25519: key instead");
 	size_t length = (size_t)snprintf(text, SIGNING_KEY_TEXT, "%s", forms[2].prefix);
 
 	write_hex(signer->public, sizeof signer->public, text + length);

@@ -64,7 +64,9 @@ static void write_axes(const struct definition *d, struct aliases *aliases, stru
 		if (alias[0] != '\0')
 			buf_printf(out, "    %s = %lld\n", alias, (long long)d->axes[i].value);
 	}
-	buf_text(out, d->axis_count > 0 ? "    AXES = conftest.constants(\n" : "    AXES = conftest.constants()\n");
+	if (d->axis_count == 0)
+		return;
+	buf_text(out, "    AXES = conftest.constants(\n");
 	for (int i = 0; i < d->axis_count; i++) {
 		if (d->axes[i].var)
 			buf_printf(out, "        %s=None,\n", d->axes[i].name);
@@ -73,8 +75,7 @@ static void write_axes(const struct definition *d, struct aliases *aliases, stru
 		else
 			buf_printf(out, "        %s=%lld,\n", d->axes[i].name, (long long)d->axes[i].value);
 	}
-	if (d->axis_count > 0)
-		buf_text(out, "    )\n");
+	buf_text(out, "    )\n");
 }
 
 /* Ends the line with a comment that names the source of a constant. */
@@ -91,6 +92,8 @@ static void write_constants(const struct test_class *c, struct aliases *aliases,
 {
 	int first = aliases->count;
 
+	if (c->constant_count == 0)
+		return;
 	for (int i = 0; i < c->constant_count; i++) {
 		const char *alias = add_alias(aliases, c->constants[i].name);
 
@@ -100,8 +103,7 @@ static void write_constants(const struct test_class *c, struct aliases *aliases,
 		python_number(out, c->constants[i].value);
 		write_source(c, &c->constants[i], out);
 	}
-	buf_text(out, c->constant_count > 0 ? "    CONSTANTS = conftest.constants(\n"
-					    : "    CONSTANTS = conftest.constants()\n");
+	buf_text(out, "    CONSTANTS = conftest.constants(\n");
 	for (int i = 0; i < c->constant_count; i++) {
 		buf_printf(out, "        %s=", c->constants[i].name);
 		if (aliases->name[first + i][0] != '\0') {
@@ -112,20 +114,20 @@ static void write_constants(const struct test_class *c, struct aliases *aliases,
 		buf_text(out, ",");
 		write_source(c, &c->constants[i], out);
 	}
-	if (c->constant_count > 0)
-		buf_text(out, "    )\n");
+	buf_text(out, "    )\n");
 }
 
 static void write_role_names(const char *attribute, const struct test_role *roles, int count, struct buf *out)
 {
-	buf_printf(out, "    %s = conftest.constants(%s\n", attribute, count > 0 ? "" : ")");
+	if (count == 0)
+		return;
+	buf_printf(out, "    %s = conftest.constants(\n", attribute);
 	for (int i = 0; i < count; i++) {
 		buf_printf(out, "        %s=", roles[i].role);
 		python_string(out, roles[i].name);
 		buf_text(out, ",\n");
 	}
-	if (count > 0)
-		buf_text(out, "    )\n");
+	buf_text(out, "    )\n");
 }
 
 static void write_mode_names(const struct test_class *c, const char *before, const char *between, const char *after,
@@ -150,6 +152,8 @@ static void write_roles(const struct test_class *c, struct buf *out)
 	buf_printf(out, "    FAMILY = \"%s\"\n", c->family);
 	write_role_names("ROLES", c->roles, c->role_count, out);
 	write_role_names("OUTPUT_ROLES", c->output_roles, c->output_role_count, out);
+	if (c->mode_count == 0)
+		return;
 	begin = out->length;
 	write_mode_names(c, "    MODES = (", ", ", c->mode_count == 1 ? ",)\n" : ")\n", out);
 	if (out->length - begin <= LINE + 1)
@@ -166,7 +170,9 @@ static void write_left(const struct test_class *c, struct buf *out)
 		buf_text(out, "    LEAVES = None\n");
 		return;
 	}
-	buf_text(out, c->left_count > 0 ? "    LEAVES = conftest.constants(\n" : "    LEAVES = conftest.constants()\n");
+	if (c->left_count == 0)
+		return;
+	buf_text(out, "    LEAVES = conftest.constants(\n");
 	for (int i = 0; i < c->left_count; i++) {
 		buf_printf(out, "        %s=", c->left[i].input);
 		if (c->left[i].output != NULL)
@@ -175,8 +181,7 @@ static void write_left(const struct test_class *c, struct buf *out)
 			buf_text(out, c->left[i].may_keep ? "conftest.KEPT_OR_WRITTEN" : "conftest.WRITTEN");
 		buf_text(out, ",\n");
 	}
-	if (c->left_count > 0)
-		buf_text(out, "    )\n");
+	buf_text(out, "    )\n");
 }
 
 /* Writes the arguments of conftest.size("small", batch_size=1), separated by `between`. */
@@ -215,10 +220,8 @@ static void write_cases(const struct definition *d, const char *attribute, const
 {
 	size_t begin = out->length;
 
-	if (count == 0) {
-		buf_printf(out, "    %s = ()\n", attribute);
+	if (count == 0)
 		return;
-	}
 	if (count == 1) {
 		buf_printf(out, "    %s = (conftest.%s(", attribute, function);
 		write_size_words(d, &cases[0], " ", out);
@@ -237,9 +240,7 @@ static void write_probe(const struct test_class *c, struct buf *out)
 {
 	const struct test_size probe = {"probe", c->probe};
 
-	if (c->probe == NULL)
-		buf_text(out, "    PROBE = None\n");
-	else
+	if (c->probe != NULL)
 		write_size(c->definition, 4, "PROBE = ", "probe", &probe, "", out);
 }
 
@@ -282,7 +283,7 @@ static void write_scalars(const struct test_class *c, struct buf *out)
 		buf_text(out, count++ == 0 ? "    SCALARS = conftest.constants(\n" : "");
 		write_scalars_of(c, i, out);
 	}
-	buf_text(out, count > 0 ? "    )\n" : "    SCALARS = conftest.constants()\n");
+	buf_text(out, count > 0 ? "    )\n" : "");
 }
 
 static bool same_rule(const struct tolerance *a, const struct tolerance *b)
@@ -332,10 +333,8 @@ static void write_rules(const struct test_class *c, struct buf *out)
 {
 	int width = c->definition->output_count;
 
-	if (c->rules == NULL || c->size_count == 0) {
-		buf_text(out, "    RULES = conftest.rules()\n");
+	if (c->rules == NULL || c->size_count == 0)
 		return;
-	}
 	buf_text(out, "    RULES = conftest.rules(\n");
 	for (int output = 0; output < width; output++) {
 		int rows = one_rule(c, output) ? 1 : c->size_count;
@@ -356,56 +355,8 @@ static void write_rules(const struct test_class *c, struct buf *out)
 	buf_text(out, "    )\n");
 }
 
-static const char tests[] =
-    "\n"
-    "    @classmethod\n"
-    "    def generate_random_inputs(cls, axes, device=\"cpu\", seed=0):\n"
-    "        return conftest.random_inputs(cls, axes, device, seed)\n"
-    "\n"
-    "    def test_definition_is_unchanged(self):\n"
-    "        conftest.check_definition(self)\n"
-    "\n"
-    "    @torch.no_grad()\n"
-    "    def test_output_shape(self, device):\n"
-    "        conftest.check_output_shape(self, device)\n"
-    "\n"
-    "    @torch.no_grad()\n"
-    "    def test_output_dtype(self, device):\n"
-    "        conftest.check_output_dtype(self, device)\n"
-    "\n"
-    "    @torch.no_grad()\n"
-    "    def test_inputs_are_kept(self, device):\n"
-    "        conftest.check_inputs_are_kept(self, device)\n"
-    "\n"
-    "    @pytest.mark.parametrize(\"case\", conftest.cases(OP_TYPE, NAME, SIZES))\n"
-    "    @torch.no_grad()\n"
-    "    def test_numerical_correctness(self, case, device):\n"
-    "        conftest.check_numerical_correctness(self, case, device)\n"
-    "\n"
-    "    @torch.no_grad()\n"
-    "    def test_determinism(self, device):\n"
-    "        conftest.check_determinism(self, device)\n"
-    "\n"
-    "    @torch.no_grad()\n"
-    "    def test_calls_are_independent(self, device):\n"
-    "        conftest.check_calls_are_independent(self, device)\n"
-    "\n"
-    "    @pytest.mark.parametrize(\"case\", conftest.all_edges(SIZES, EDGES))\n"
-    "    @torch.no_grad()\n"
-    "    def test_edge_cases(self, case, device):\n"
-    "        conftest.check_edge_case(self, case, device)\n"
-    "\n"
-    "    @pytest.mark.parametrize(\"case\", conftest.some_cases(SIZES))\n"
-    "    @pytest.mark.parametrize(\"name\", conftest.ground_truths(FAMILY))\n"
-    "    @torch.no_grad()\n"
-    "    def test_against_ground_truth(self, name, case, device):\n"
-    "        conftest.check_against(self, case, name, device)\n"
-    "\n"
-    "    @pytest.mark.parametrize(\"case\", conftest.some_cases(SIZES))\n"
-    "    @torch.no_grad()\n"
-    "    def test_ground_truths_agree(self, case, device):\n"
-    "        conftest.check_ground_truths_agree(self, case, device)\n";
-
+/* Writes the attributes of a class. An attribute is omitted if it has the value of conftest.DefinitionTests, from which
+ * the class inherits its tests. */
 static void write_class(const struct test_class *c, struct buf *out)
 {
 	const struct definition *d = c->definition;
@@ -425,11 +376,10 @@ static void write_class(const struct test_class *c, struct buf *out)
 	write_cases(d, "EDGES", "edge", c->edges, c->edge_count, out);
 	write_scalars(c, out);
 	write_rules(c, out);
-	buf_text(out, c->samples ? "    SAMPLES = True\n" : "    SAMPLES = False\n");
+	buf_text(out, c->samples ? "    SAMPLES = True\n" : "");
 	buf_text(out, "    REFERENCE = ");
 	python_text(out, d->reference, d->reference_length, mark);
 	buf_text(out, "\n");
-	buf_text(out, tests);
 }
 
 /* ---- the file --------------------------------------------------------------------------------------------------- */
@@ -481,7 +431,7 @@ static void write_classes(const struct test_class *classes, int count, struct ar
 		if (before > 0)
 			snprintf(number, sizeof number, "_%d", before + 1);
 		write_mark(classes[i].name, out);
-		buf_printf(out, "class Test%s%s:\n", names.data + at[i], number);
+		buf_printf(out, "class Test%s%s(conftest.DefinitionTests):\n", names.data + at[i], number);
 		write_class(&classes[i], out);
 	}
 	buf_free(&names);
@@ -494,7 +444,7 @@ void test_file_write(const char *about, const struct test_class *classes, int co
 	buf_text(out, "\"\"\"Tests of ");
 	python_comment(out, about);
 	buf_text(out, ". conftest.py says how they run.\"\"\"\n\n"
-		      "import pytest\nimport torch\n\n# isort: split\nimport conftest\n");
+		      "import conftest\n");
 	write_classes(classes, count, &arena, out);
 	buf_printf(out,
 		   "\n\n%snone\ndef main():\n    return conftest.main(__file__)\n\n\n"

@@ -340,6 +340,15 @@ static bool is_outdated(const char *text, size_t length)
 	return memmem(text, length, line, sizeof line - 1) != NULL;
 }
 
+/* Returns whether an older reftest generated the class, with the tests in it. Such a class uses modules that a file of
+ * this version does not import. */
+static bool is_older_class(const char *text, size_t length)
+{
+	static const char base[] = "(conftest.DefinitionTests):\n";
+
+	return memmem(text, length, base, sizeof base - 1) == NULL;
+}
+
 static void report_left(struct file_update *r, const char *file, const struct buf *old, enum owner owner)
 {
 	const char *state = "was written by hand and is left unchanged";
@@ -425,8 +434,8 @@ static bool has_class(const struct buf *file, const char *name, const char **cla
 	return skip > 0 && test_file_class(file->data + skip, file->length - skip, name, class_text, length);
 }
 
-/* Counts the definitions of the current file for --check, which writes nothing: a definition without a class has no
- * test, and one whose class differs is stale. */
+/* Counts definitions for --check, which writes nothing. A definition that has no class in the current file has no test;
+ * a definition whose class differs from the one that would be written has a stale test. */
 static void count_there(const struct buf *old, const struct buf *text, const struct test_class *classes, int count,
 			int counts[NOTE_COUNTS])
 {
@@ -494,7 +503,7 @@ static const char *outdated_class(const struct file_update *r, const struct grou
 				  int count)
 {
 	for (int i = 0; i < count; i++)
-		if (classes[i].definition == NULL && is_outdated(classes[i].kept, classes[i].kept_length))
+		if (classes[i].definition == NULL && is_older_class(classes[i].kept, classes[i].kept_length))
 			return arena_printf(r->arena,
 					    "%s%s is out of date and left unchanged: the class of %s is from an older "
 					    "reftest, and its definition is missing here or invalid",

@@ -469,8 +469,8 @@ def empty_launched(torch, common, tables):
 
 
 def experts_misread(torch, common, tables):
-    """Yields tables for mixtures of experts that overlook properties that the starter definitions lack: the numbers of
-    groups as inputs, and scales of hidden states with the token as the first axis."""
+    """Yields tables for mixtures of experts. They overlook two properties that no starter definition has: the numbers
+    of groups as inputs, and scales of hidden states with the token as the first axis."""
     (starter,) = starters(torch, common, {"moe"}, "ng8")
 
     def usual(request, inputs):
@@ -587,8 +587,8 @@ def trtllm_misread(torch, common, tables):
 
 
 def heads_misread(torch, common, tables):
-    """Yields rows of gdn that pass to a library q and k of two different heads, or q and k that belong to another value
-    head."""
+    """Yields rows of gdn with a wrong call of the library: q and k come from two different heads, or belong to a value
+    head other than v's."""
     for starter in starters(torch, common, {"gdn"}):
         v = starter.inputs["v"]
         ones, numbers = torch.ones_like(v), torch.arange(v.shape[-2]).view(-1, 1)

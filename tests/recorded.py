@@ -1,8 +1,9 @@
 """recorded.py - reads the signatures of libraries' functions that tools/record_signatures.py recorded, for tests that
 check calls against them.
 
-The record is {library: {"version", "signatures": {"module:name": {"takes": "(x, eps=None)", "asked_by": [who]}}}}. A
-method is "module:Class.method", without self, and "module:Class" has the parameters of the constructor.
+The record is {library: {"version", "signatures": {"module:name": {"takes": "(x, eps=None)", "asked_by": [who]}}}}. The
+key of a method is "module:Class.method"; its parameters are recorded without self. The key "module:Class" has the
+parameters of the constructor.
 """
 
 import inspect

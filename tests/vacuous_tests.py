@@ -38,7 +38,7 @@ def table():
 def swallowed():
     for clause, body in itertools.product(CATCHING, SILENT):
         source = f"def test_a():\n    assert shape\n    try:\n        assert x\n    {clause}\n        {body}\n"
-        yield "swallowed", source.encode(), {4: "catches what this assertion raises, so it passes anyway"}
+        yield "swallowed", source.encode(), {4: "catches what this assertion raises, so the test passes anyway"}
 
 
 def unusual():
@@ -92,7 +92,7 @@ def check(python, folder):
     cases += [
         ("the reference is not parsed", b"", {1: f"the reference of {ABOUT} cannot be parsed by Python 3."}),
         ("the reference has no run", b"", {}),
-        ("a reference of a strange name", b"", {1: "run is a copy that differs from the reference of a??b"}),
+        ("a reference of a strange name", b"", {1: "run() is a copy of the reference of a??b"}),
         ("there is no reference", b"", {}),
         ("a file that is gone", b"", {1: "cannot be read"}),
     ]

@@ -24,8 +24,7 @@ struct autoupdate {	    /* {0}: not checked yet */
 	bool there;         /* the dataset had generated files at the last check */
 	bool failed;        /* the files could not be updated, or a warning was printed */
 	int unreported;	    /* the number of replaced or removed files that no batch has reported */
-	struct digest said; /* digest of the messages of the last check, which are not printed again if they are the
-			     * same */
+	struct digest said; /* digest of the last check's messages; the same messages are not printed again */
 };
 
 /* Call this for each changed path, relative to the root. Returns true if the path is a generated file, or a folder that

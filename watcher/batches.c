@@ -19,7 +19,7 @@ enum { PLAN_MS = 5, PENDING_MOST = 16384 };
 /* A part of a batch: one run over definitions that changed at the same time. During a git command, each set of changes
  * becomes one more part of the same batch. Most parts are therefore planned before git ends. */
 struct part {
-	struct run run; /* must be the first member: on_result casts the pointer to a run into a pointer to its part */
+	struct run run; /* must be first: on_result casts a `struct run *` to a `struct part *` */
 	struct batch *batch;
 	struct part *next;
 	const char *const *paths; /* NULL: all definitions */
@@ -55,7 +55,7 @@ double batch_clock(void)
 
 /* ---- the pool --------------------------------------------------------------------------------------------------- */
 
-/* Prints the reason why no case can run, unless it is the same as the last one. */
+/* Prints why no case can run, unless the last printed reason was the same. */
 static void report_trouble(struct batches *session, const char *why)
 {
 	if (strcmp(why, session->trouble) != 0)
@@ -129,8 +129,8 @@ static struct last_status last_status_of(const struct batch *batch, const struct
 			     result->counts.elements, batch->counts.number, result->inputs};
 }
 
-/* Returns whether neither the contents nor the status of the definition have changed, which is so if a file was touched
- * or was written with the same content. */
+/* Returns whether the definition has the same contents and the same status as before, for example after a file was
+ * touched. */
 static bool is_unchanged(const struct batch *batch, const struct result *result)
 {
 	const struct status_row *before = last_statuses_find(&batch->session->table, result->file->path);
@@ -429,7 +429,7 @@ bool batches_plan(struct batches *session)
 	return plan_some(session, false, end) || plan_some(session, true, end);
 }
 
-/* Prints the reason why verdicts cannot be stored, unless it is the same as the last one. */
+/* Prints why verdicts cannot be stored, unless the last printed reason was the same. */
 static void report_store_error(struct batches *session, const char *why)
 {
 	if (why != NULL && strcmp(why, session->store_error) != 0) {

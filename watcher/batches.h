@@ -52,7 +52,7 @@ struct batches {
 double batch_clock(void); /* returns the time of the monotonic clock, in seconds */
 
 /* Starts the processes of the pool, and keeps processes ready while no case runs. Without this call, the pool starts
- * when the first case must run, which saves importing torch if no case must run. */
+ * when the first case must run; torch is thus not imported if no case must run. */
 void batches_warm(struct batches *session);
 
 enum batch_how {

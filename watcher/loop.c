@@ -17,6 +17,7 @@
 #include "base/file.h"
 #include "report/exit_status.h"
 #include "watcher/batches.h"
+#include "engine/settings.h"
 #include "watcher/blob_path.h"
 #include "watcher/complete_file.h"
 #include "watcher/debounce.h"
@@ -407,7 +408,7 @@ static int open_all(struct watch *watch, struct err *err)
 	program->root_given = o->root != NULL ? o->root : program->root_given;
 	/* The root is opened by its absolute path, because "." would remain the old directory if the working directory
 	 * is deleted and created again. */
-	if (program_root_by_path(program, err) < 0)
+	if (program_root_by_path(program, err) < 0 || settings_read(program, err) < 0)
 		return EXIT_USAGE;
 	if (program_kernels(program, err) < 0 || program_signals(program, err) < 0 || open_watcher(watch, err) < 0)
 		return EXIT_INTERNAL;
@@ -463,6 +464,7 @@ int watch_run(struct program *program, const struct watch_options *o, struct err
 						.jobs = o->jobs,
 						.spares = o->spares,
 						.required = o->required,
+						.memory = o->memory,
 						.timeout_s = o->timeout};
 	session->options.cases.workloads = !o->no_workloads;
 	session->options.cases.seed = o->seed;

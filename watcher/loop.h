@@ -14,6 +14,7 @@ struct watch_options {
 	int jobs, spares, watches;
 	double timeout;
 	uint64_t seed;
+	int64_t memory;
 };
 
 /* Runs until the user ends the watcher or, if `once` is set, until every definition has a verdict. Returns the exit

@@ -14,9 +14,9 @@
  * such roundings: 1.2 % for bfloat16 and 0.15 % for float16. For large negative x, 1 + erf and 1 + tanh in gelu cancel,
  * and an error of 2^-24 remains. This error is multiplied by |x| / 2, which is at most 4 (below x = -8, 1 + erf and 1 +
  * tanh are exactly 0 in float32), and by a factor of at most 2. Therefore atol is 2e-6. The factor exceeds 2 only in
- * two kinds of rows: where |gate| is at most 1, 1 + erf is at least 0.3, and 2^-24 is at most 2e-7 of it; where |gate|
- * is 128 or more, nothing cancels. silu does not cancel, and its error is smaller. If a gate is subnormal in float16,
- * its activation is nearly always subnormal, too, and rounding changes the activation by no more than atol
+ * two kinds of rows. Where |gate| is at most 1, 1 + erf is at least 0.3, and its relative error is at most 2e-7. Where
+ * |gate| is 128 or more, nothing cancels. silu has no cancellation, and its error is smaller. If a gate is subnormal in
+ * float16, its activation is nearly always subnormal, too, and rounding changes the activation by no more than atol
  * (input_values.h describes these gates). */
 #include "kernels/activation/input_values.h"
 
@@ -26,14 +26,11 @@
 
 #include "kernels/core/input_check.h"
 #include "kernels/core/row_counts.h"
+#include "kernels/core/shape_match.h"
 #include "kernels/core/simd.h"
+#include "kernels/core/take.h"
 
 enum { PARALLEL_FROM = 1 << 20 }; /* from this number of elements on, several threads are faster than one */
-
-static bool known_dtype(enum dtype dtype)
-{
-	return dtype == DTYPE_FLOAT32 || dtype == DTYPE_FLOAT16 || dtype == DTYPE_BFLOAT16;
-}
 
 /* Returns the activation that `word` names, or -1 if it names none. */
 static int kind_in(const char *word)
@@ -91,7 +88,7 @@ static int match(const struct op_problem *problem, struct err *why)
 		               "the last axis of input '%s' is '%s' and the last axis of output '%s' is '%s'; both "
 			       "must be const, and the input's axis must be twice as long as the output's",
 		               x->name, wide->name, y->name, narrow->name);
-	if (!known_dtype(x->dtype) || !known_dtype(y->dtype))
+	if (!match_is_float(x) || !match_is_float(y))
 		return err_set(why, "the input is %s and the output is %s; each must be float32, float16 or "
 				    "bfloat16", dtype_name(x->dtype),
 		               dtype_name(y->dtype));
@@ -109,17 +106,8 @@ static int sizes(const struct op_problem *problem, int variant, enum op_size siz
 	int count = 0;
 
 	(void)variant;
-	for (int i = 0; i < 2 && rows[size][i] > 0 && count < room; i++) {
-		int64_t *row = axis + (int64_t)count++ * problem->axis_count;
-
-		for (int a = 0; a < problem->axis_count; a++)
-			row[a] = problem->axes[a].var ? 1 : problem->axes[a].value;
-		for (int d = x->rank - 2; d >= 0; d--)
-			if (problem->axes[x->axis[d]].var) {
-				row[x->axis[d]] = rows[size][i];
-				break;
-			}
-	}
+	for (int i = 0; i < 2 && rows[size][i] > 0 && count < room; i++)
+		rows_set(problem, x, rows[size][i], 1, axis + (int64_t)count++ * problem->axis_count);
 	return count;
 }
 
@@ -138,8 +126,8 @@ static bool edge_axes(const struct op_problem *problem, int variant, int edge, i
 	return op_edge_rows(sizes, problem, variant, edge == EDGE_NO_ROWS ? 0 : 3, axis);
 }
 
-/* Returns the element of an edge case with huge gates: a gate is +-60000, which float16 can represent, or +-2^100,
- * whose cube overflows float32. */
+/* Returns the element of an edge case with huge gates. A gate is +-60000, which float16 can represent, or +-2^100; the
+ * cube of 2^100 overflows float32. */
 static float edge_element(const struct activation_fill *f, enum dtype dtype, int64_t index, float element)
 {
 	float huge = index % 3 == 0 && dtype != DTYPE_FLOAT16 ? float_power(100) : 60000;
@@ -177,10 +165,7 @@ static int64_t reach(const struct op_problem *problem, int variant, int axis)
 	int64_t columns = problem->axes[x->axis[x->rank - 1]].value;
 
 	(void)variant;
-	for (int d = x->rank - 2; d >= 0; d--)
-		if (problem->axes[x->axis[d]].var)
-			return axis != x->axis[d] ? 1 : columns <= 9000 ? 301 : columns <= 48000 ? 65 : 33;
-	return 1;
+	return axis != rows_axis(problem, x) ? 1 : columns <= 9000 ? 301 : columns <= 48000 ? 65 : 33;
 }
 
 WIDE static void make_row(const void *recipe, int64_t row, int64_t column, int64_t count, const uint32_t *random,
@@ -233,10 +218,8 @@ static int oracle(const struct op_case *c, const struct tensor *in, struct tenso
 	(void)err;
 #pragma omp parallel if (out[0].elements >= PARALLEL_FROM)
 	{
-		double *row = calloc((size_t)half * 2 + 1, sizeof *row);
+		double *row = take(2 * half, sizeof *row);
 
-		if (row == NULL)
-			die_no_memory();
 #pragma omp for
 		for (int64_t r = 0; r < rows; r++) {
 			dtype_load_run(in[0].data, in[0].dtype, r * 2 * half, 2 * half, row);

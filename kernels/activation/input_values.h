@@ -11,11 +11,11 @@
  * In rows with row % 16 == 7 both halves are large, and the product overflows float16: gates have magnitudes from 256
  * to 512 and factors up to 1024. For float16 inputs, gates have magnitudes from 128 to 256 and factors up to 128. In
  * the second set of float16 values, these gates are from -512 to -256 and factors up to 512; the product of gate and
- * factor then overflows, but the result is 0. In rows with row % 16 == 11, the gates are below 2^-15, which is
- * subnormal in float16, and the factors are large. These rows detect gates that are flushed to zero, and gates or
- * activations that are converted to float16 although the tensor has another dtype. In float16 the gates of these rows
- * are multiples of 2^-23. The activation of such a gate is half the gate, which float16 represents exactly; a reference
- * may therefore compute it in float16. */
+ * factor then overflows, but the result is 0. In rows with row % 16 == 11, the factors are large and the gates are
+ * below 2^-15, where float16 is subnormal. These rows detect gates that are flushed to zero, and gates or activations
+ * that are converted to float16 although the tensor has another dtype. In float16 the gates of these rows are multiples
+ * of 2^-23. The activation of such a gate is half the gate, which float16 represents exactly; a reference may therefore
+ * compute it in float16. */
 #ifndef REFTEST_KERNELS_ACTIVATION_INPUT_VALUES_H
 #define REFTEST_KERNELS_ACTIVATION_INPUT_VALUES_H
 

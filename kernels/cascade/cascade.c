@@ -24,14 +24,11 @@
 #include <stdlib.h>
 
 #include "kernels/core/input_check.h"
+#include "kernels/core/shape_match.h"
 #include "kernels/core/simd.h"
+#include "kernels/core/take.h"
 
 enum { PARALLEL_FROM = 1 << 20 }; /* from this number of elements on, several threads are faster than one */
-
-static bool known_dtype(enum dtype dtype)
-{
-	return dtype == DTYPE_FLOAT32 || dtype == DTYPE_FLOAT16 || dtype == DTYPE_BFLOAT16;
-}
 
 /* Does `arg` have exactly the first `count` axes of `like`, except axis `without`? (-1: no axis is excepted.) */
 static bool has_axes(const struct op_arg *arg, const struct op_arg *like, int without, int count)
@@ -60,7 +57,7 @@ static int match_inputs(const struct op_problem *problem, const struct cascade_r
 	for (int i = 0; i < (many ? 1 : 2); i++) {
 		const struct op_arg *other = &problem->inputs[roles->v[i]], *s = &problem->inputs[roles->s[i]];
 
-		if (!has_axes(other, v, -1, v->rank) || !known_dtype(other->dtype))
+		if (!has_axes(other, v, -1, v->rank) || !match_is_float(other))
 			return wrong_shape(problem, other,
 					   "a float tensor of the same shape as the first input state", why);
 		if (!has_axes(s, v, -1, v->rank - 1) || s->dtype != DTYPE_FLOAT32)
@@ -88,7 +85,7 @@ static int match_outputs(const struct op_problem *problem, const struct cascade_
 		               problem->output_count);
 	const struct op_arg *v_out = &problem->outputs[roles->v_out];
 
-	if (!has_axes(v_out, v, many ? 1 : -1, v->rank) || !known_dtype(v_out->dtype))
+	if (!has_axes(v_out, v, many ? 1 : -1, v->rank) || !match_is_float(v_out))
 		return wrong_shape(problem, v_out, "a float tensor of the shape of one state", why);
 	if (roles->s_out < 0)
 		return 0;
@@ -113,18 +110,13 @@ static int match(const struct op_problem *problem, struct err *why)
 	    (roles.v[1] < 0) != many || (roles.s[1] < 0) != many)
 		return err_set(
 		    why,
-		    "the definition's %d inputs are neither two states, each v [tokens, heads, D] and s [tokens, "
-		    "heads], nor one stack of states v [tokens, states, heads, D] and s [tokens, states, heads]",
+		    "the definition's %d inputs do not fit; expected two states, each with v [tokens, heads, D] and s "
+		    "[tokens, heads], or one stack of states, with v [tokens, states, heads, D] and s [tokens, "
+		    "states, heads]",
 		    problem->input_count);
 	if (match_inputs(problem, &roles, many, why) != 0 || match_outputs(problem, &roles, many, why) != 0)
 		return -1;
 	return many ? CASCADE_MANY : CASCADE_TWO;
-}
-
-static void set_if_var(const struct op_problem *problem, int axis, int64_t value, int64_t *out)
-{
-	if (problem->axes[axis].var)
-		out[axis] = value;
 }
 
 /* The number of tokens of the medium case, and the number of states of a small case. Neither number is a multiple of a
@@ -141,13 +133,12 @@ static int sizes(const struct op_problem *problem, int variant, enum op_size siz
 	for (int i = 0; i < 2 && tokens[size][i] > 0 && count < room; i++) {
 		int64_t *row = axis + (int64_t)count++ * problem->axis_count;
 
-		for (int a = 0; a < problem->axis_count; a++)
-			row[a] = problem->axes[a].var ? 1 : problem->axes[a].value;
-		set_if_var(problem, v->axis[2 + many], 128, row);
-		set_if_var(problem, v->axis[1 + many], size == SIZE_SMALL ? 3 : 32, row);
+		op_start_axes(problem, 1, row);
+		op_set_axis(problem, v->axis[2 + many], 128, row);
+		op_set_axis(problem, v->axis[1 + many], size == SIZE_SMALL ? 3 : 32, row);
 		if (many)
-			set_if_var(problem, v->axis[1], states[size][i], row);
-		set_if_var(problem, v->axis[0], tokens[size][i], row);
+			op_set_axis(problem, v->axis[1], states[size][i], row);
+		op_set_axis(problem, v->axis[0], tokens[size][i], row);
 	}
 	return count;
 }
@@ -335,10 +326,8 @@ static int oracle(const struct op_case *c, const struct tensor *in, struct tenso
 	(void)err;
 #pragma omp parallel if (in[roles.v[0]].elements >= PARALLEL_FROM)
 	{
-		double *v = calloc(2 * (size_t)e.width + 1, sizeof *v);
+		double *v = take(2 * e.width, sizeof *v);
 
-		if (v == NULL)
-			die_no_memory();
 #pragma omp for
 		for (int64_t at = 0; at < e.tokens * e.heads; at++) {
 			double s = merge(c, in, at / e.heads, at % e.heads, v, v + e.width);

@@ -133,8 +133,8 @@ template <int lanes> static __device__ __forceinline__ int misses_among(const fl
 	return clear == maybe && peak < INFINITY ? clear : -1;
 }
 
-/* Adds the results of pack k. fmaxf ignores a NaN score. This is correct, because such a score is either 0 / 0, which
- * counts as 0, or also makes a sum of squares NaN, which is_in_range detects. */
+/* Adds the results of pack k. fmaxf ignores a NaN score. This is correct: such a score is 0 / 0, which counts as 0, or
+ * it also makes a sum of squares NaN, and is_in_range detects that. */
 template <enum dtype D>
 static __device__ __forceinline__ void take(struct share<D> *to, int k, const struct task &task, const uint4 &raw_r,
                                             const uint4 &raw_g)

@@ -2,9 +2,9 @@
  *
  * The result equals the result of the CPU within the following limits. Hits and counts are exact, because a pair for
  * which float is too inaccurate is compared in double. Sums agree to 1e-6 of their magnitude, and have the same bits in
- * every run on the same GPU. The values of the five worst elements are exact. If the ratios |r - g| / bound of two
- * elements differ by less than 1e-6, or are both outside of float's range, the GPU may rank the two differently. The
- * margin is the ratio of the worst element, and is above 1 if and only if an element misses. */
+ * every run on the same GPU. The values of the five worst elements are exact. The GPU may rank two elements differently
+ * if their ratios |r - g| / bound differ by less than 1e-6, or if both ratios are outside of float's range. The margin
+ * is the ratio of the worst element, and is above 1 if and only if an element misses. */
 #ifndef REFTEST_KERNELS_CORE_COMPARE_CUDA_H
 #define REFTEST_KERNELS_CORE_COMPARE_CUDA_H
 

@@ -17,8 +17,8 @@ bool described_default(const struct op_arg *arg, double *number);
 /* Returns true if described_default returns true and the family knows the default. `op` may be NULL. */
 bool described_default_known(const struct op *op, const struct op_case *c, int input, double *number);
 
-/* Sets the value of a Python scalar of the case to `number`, which a caller passes. If the number stands for a default
- * that the family knows, the case is the one that omits the scalar: `absent` and the family's default are set. */
+/* Sets the value of a Python scalar of the case to `number`. If the number stands for a default that the family knows,
+ * the case becomes the case that omits the scalar: `absent` and the family's default are set. */
 void described_set_scalar(const struct op *op, struct op_case *c, int input, double number);
 
 #ifdef __cplusplus

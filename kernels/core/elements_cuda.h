@@ -36,6 +36,27 @@ static __device__ __forceinline__ int64_t load_integer(const struct tensor &tens
 	return load_integer(tensor.data, tensor.dtype, index);
 }
 
+/* Calls a family's op.check with all tensors marked as not loaded, because the host cannot read device memory. */
+static inline int check_unseen(int (*check)(const struct op_case *, const struct tensor *, struct err *),
+                               const struct op_case *c, const struct tensor *in, struct err *err)
+{
+	struct tensor unseen[OP_ARGS];
+
+	for (int i = 0; i < c->problem->input_count; i++) {
+		unseen[i] = in[i];
+		unseen[i].data = NULL;
+	}
+	return check(c, unseen, err);
+}
+
+/* Returns the sum of `value` over all 32 lanes of a warp. Every lane gets the same bits. */
+static __device__ __forceinline__ float add_lanes(float value)
+{
+	for (int other = 16; other > 0; other /= 2)
+		value += __shfl_xor_sync(0xffffffffu, value, other);
+	return value;
+}
+
 /* Returns the sum of `value` over all threads of a block of THREADS threads (a power of two). Every thread gets the
  * sum. The additions have a fixed order, and the result therefore has the same bits every time. */
 template <int THREADS> static __device__ float block_sum(float value)

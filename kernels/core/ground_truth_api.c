@@ -437,41 +437,34 @@ static int find_rule(const struct request *request, int output, struct rule *out
 	return TRUTH_OK;
 }
 
-static void store_rule(struct rule found, double rule[3])
+/* Writes the family's tolerance rule of an output; if `overridden`, the definition's own tolerance replaces it. */
+static int answer_rule(const char *text, int output, bool overridden, double rule[3], char *why, size_t room)
 {
-	rule[0] = found.atol;
-	rule[1] = found.rtol;
-	rule[2] = found.hit_ratio;
+	struct request request;
+	struct rule found;
+	struct err err = {""};
+	int code = read_case(&request, text, &err);
+
+	if (code == TRUTH_OK)
+		code = find_rule(&request, output, &found, &err);
+	if (code == TRUTH_OK && overridden && output < request.problem.output_count)
+		found = rule_override(found, &request.tolerance[output]);
+	if (code == TRUTH_OK) {
+		rule[0] = found.atol;
+		rule[1] = found.rtol;
+		rule[2] = found.hit_ratio;
+	}
+	return answer(&request, code, &err, why, room);
 }
 
 SHOWN int reftest_rule(const char *text, int output, double rule[3], char *why, size_t room)
 {
-	struct request request;
-	struct rule found;
-	struct err err = {""};
-	int code = read_case(&request, text, &err);
-
-	if (code == TRUTH_OK)
-		code = find_rule(&request, output, &found, &err);
-	if (code == TRUTH_OK)
-		store_rule(found, rule);
-	return answer(&request, code, &err, why, room);
+	return answer_rule(text, output, false, rule, why, room);
 }
 
 SHOWN int reftest_bounds(const char *text, int output, double rule[3], char *why, size_t room)
 {
-	struct request request;
-	struct rule found;
-	struct err err = {""};
-	int code = read_case(&request, text, &err);
-
-	if (code == TRUTH_OK)
-		code = find_rule(&request, output, &found, &err);
-	if (code == TRUTH_OK && output < request.problem.output_count)
-		found = rule_override(found, &request.tolerance[output]);
-	if (code == TRUTH_OK)
-		store_rule(found, rule);
-	return answer(&request, code, &err, why, room);
+	return answer_rule(text, output, true, rule, why, room);
 }
 
 static int check_input(const struct request *request, int input, bool scalar, struct err *err)

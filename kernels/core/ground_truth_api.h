@@ -21,8 +21,8 @@
  * and a size in bytes. The tensor must be row-major and dense. For an absent optional input or a Python scalar, `data`
  * is NULL. The size must equal exactly the bytes of the shape and dtype.
  *
- * Every function returns a TRUTH_ value. If the value is not TRUTH_OK, the function writes a message to `why`, which
- * has `room` bytes. */
+ * Every function returns a TRUTH_ value. If the value is not TRUTH_OK, the function writes a message to `why`, a buffer
+ * of `room` bytes. */
 #ifndef REFTEST_KERNELS_CORE_GROUND_TRUTH_API_H
 #define REFTEST_KERNELS_CORE_GROUND_TRUTH_API_H
 

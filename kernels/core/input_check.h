@@ -1,13 +1,13 @@
 /* input_check - the checks that op.check of any family makes on a provided input: finite numbers, indices in range,
- * valid scalars. A check that fails writes the message that is reported for the invalid case. An input passes if the
- * workload does not provide it, or if its tensor is not loaded. */
+ * valid scalars. A check that fails writes the message that is reported for the invalid case. An input that the
+ * workload does not provide passes, and so does an input whose tensor is not loaded. */
 #ifndef REFTEST_KERNELS_CORE_INPUT_CHECK_H
 #define REFTEST_KERNELS_CORE_INPUT_CHECK_H
 
 #include "kernels/core/op.h"
 
-/* Returns true if the workload provides input `input` and its tensor is loaded. Returns false if `input` is -1, which
- * means that the problem has no such input. */
+/* Returns true if the workload provides input `input` and its tensor is loaded. Returns false if `input` is -1 (the
+ * problem has no such input). */
 bool check_brought(const struct op_case *c, const struct tensor *in, int input);
 
 /* Rejects NaN, and infinities if `finite`. Returns 0, or -1 with "input 'x' holds NaN at [3, 17]; …", where `why` is

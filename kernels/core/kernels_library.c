@@ -44,7 +44,8 @@ static int find_library(char *out, size_t size, struct err *err)
 		if (access(out, F_OK) == 0)
 			return 0;
 	}
-	return err_set(err, "%s is neither in %s nor in %s: run make, or set REFTEST_KERNELS to its folder", cpu_name,
+	return err_set(err, "%s is neither in %s nor in %s: run make, or set REFTEST_KERNELS to the folder that "
+		"contains it", cpu_name,
 		       folder, place);
 }
 

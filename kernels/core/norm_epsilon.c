@@ -191,6 +191,53 @@ struct op_constant epsilon_constant(const struct op_problem *problem, const char
 	return eps;
 }
 
+int epsilon_constants(const struct op_problem *problem, int input, const char *field, struct op_constant *out)
+{
+	if (input >= 0)
+		return 0;
+	out[0] = epsilon_constant(problem, field);
+	return 1;
+}
+
+double epsilon_scalar(const struct op_case *c, int input)
+{
+	if (c->absent >> input & 1)
+		return (double)NAN;
+	return c->contents == CONTENTS_FIRST ? 4e-6 : 3e-5;
+}
+
+static int by_value(const void *a, const void *b)
+{
+	double x = *(const double *)a, y = *(const double *)b;
+
+	return (x > y) - (x < y);
+}
+
+double epsilon_median(double *values, int64_t count)
+{
+	qsort(values, (size_t)count, sizeof *values, by_value);
+	return count > 0 ? values[count / 2] : 0;
+}
+
+int epsilon_settle(double *estimates, int64_t count, int64_t elements, double spread, double *eps, struct err *err)
+{
+	double median = epsilon_median(estimates, count);
+	bool none = fabs(median) <= 0.05 * spread;
+	int64_t near = 0;
+
+	for (int64_t i = 0; i < count; i++)
+		near += fabs(estimates[i] - median) <= 0.05 * (fabs(median) + spread);
+	if (near * 10 < elements * 9)
+		return err_set(err, "the reference's epsilon cannot be determined: no single epsilon explains the reference's "
+				    "outputs for tiny inputs");
+	*eps = none ? 0 : epsilon_round(median);
+	if (*eps == 0 && !none)
+		return err_set(err, "the reference's epsilon is about %.3g, which is not a round number; state its "
+				    "exact value in the description, as in \"Epsilon is fixed at 1e-6.\"",
+			       median);
+	return 0;
+}
+
 double epsilon_round(double estimate)
 {
 	static const double machine[] = {0x1p-52, 0x1p-23, 0x1p-10, 0x1p-7};

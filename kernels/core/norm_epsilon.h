@@ -17,8 +17,24 @@
  * "unattested". */
 struct op_constant epsilon_constant(const struct op_problem *problem, const char *field);
 
+/* Implements op.constants for a family whose only hidden constant is an epsilon: returns 0 if `input` (>= 0) is the
+ * epsilon, else writes epsilon_constant and returns 1. */
+int epsilon_constants(const struct op_problem *problem, int input, const char *field, struct op_constant *out);
+
+/* Implements op.scalar for a family whose only Python scalar is the epsilon of a norm. It has a value that no reference
+ * has hard-coded. Libraries differ in the meaning of None, so no case omits it. */
+double epsilon_scalar(const struct op_case *c, int input);
+
+/* Sorts `values` and returns the one in the middle, or 0 if there is none. */
+double epsilon_median(double *values, int64_t count);
+
+/* Sets *eps to the median of `count` estimates, rounded. `spread` is the largest value from which an estimate was
+ * subtracted: an epsilon far below it is 0. Returns -1 with a message in `err` if fewer than nine tenths of `elements`
+ * estimates agree. */
+int epsilon_settle(double *estimates, int64_t count, int64_t elements, double spread, double *eps, struct err *err);
+
 /* Rounds an estimate with an error of at most 1 % to the epsilon that a reference probably uses: a decimal with one
- * digit (1, 2, … 9 times a power of ten), or the machine epsilon of a dtype, which is torch's default. Returns 0 if the
+ * digit (1, 2, … 9 times a power of ten), or the machine epsilon of a dtype (torch's default). Returns 0 if the
  * estimate is close to no such value. */
 double epsilon_round(double estimate);
 

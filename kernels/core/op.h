@@ -110,9 +110,9 @@ struct rule {
 	double hit_ratio; /* 1: all elements */
 };
 
-/* An edge case, which --edge adds: a dimension is empty, all lengths are 1, or the case is one for which known
- * implementations disagree. If implementations disagree, reftest applies one convention (op_edge.convention). The
- * result of an edge case is a finding, which reftest reports beside the verdict. */
+/* An edge case, which --edge adds: a dimension is empty, all lengths are 1, or known implementations disagree. If
+ * implementations disagree, reftest applies one convention (op_edge.convention). The result of an edge case is a
+ * finding, which reftest reports beside the verdict. */
 struct op_edge {
 	const char *name;       /* the edge's name in the id of the case: "no_rows" */
 	const char *convention; /* the convention, for messages: "an input without rows gives an output without rows" */
@@ -271,6 +271,9 @@ struct op {
 	/* Computes the gradients of this family's operation: an op for the gradient problem of a definition
 	 * (kernels/core/gradient_bounds.h). NULL: the family has no gradients. */
 	const struct op *gradient;
+	/* true: references of this family usually loop over sequences or tokens in Python, so a medium case takes most of
+	 * the time of a definition. Such a case omits the third run, on the first set of input values again. */
+	bool loops;
 	bool on_host; /* true: the host computes inputs and truth for every device, because the family has no op_cuda */
 };
 
@@ -311,6 +314,12 @@ int op_input_index(const struct op_problem *problem, const char *name);
 /* An op.in_place for families whose in-place form gives the output the name of the input that it replaces. */
 struct op_in_place op_in_place_namesake(const struct op_case *c, int input);
 
+/* An op.in_place for an input whose new content is an output. The operation may write the output over the input if they
+ * have the same name, or if the description of either says "in place"; otherwise, the input must stay unchanged. If the
+ * description of the definition says "in place", the operation must write. The description of a tensor does not
+ * suffice for that, because published definitions describe the kernel there, while their references update a copy. */
+struct op_in_place op_in_place_as_said(const struct op_case *c, int input, int output);
+
 /* Switches the case `c` to the first or second set of input values; `seed` is the seed of the first set. */
 static inline void op_case_set_contents(struct op_case *c, uint64_t seed, enum op_contents contents)
 {
@@ -331,9 +340,23 @@ static inline int op_own_place(const struct op_problem *problem, int input)
 	return problem->output_count + input;
 }
 
-/* For op.edge_axes: writes the axes of the first case of the family's small preset (`sizes`), but with `rows` as the
- * length of one axis: the first var axis of the first output, except that output's last axis. Returns false if there is
- * no such axis. */
+/* Returns the tensor of a role, whose index is `index`; if the problem has no such tensor (-1), returns one without
+ * data. */
+static inline struct tensor op_tensor(const struct tensor *tensors, int index)
+{
+	static const struct tensor none = {NULL, DTYPE_FLOAT32, 0, {0}, 0};
+
+	return index < 0 ? none : tensors[index];
+}
+
+/* For op.sizes. op_start_axes sets every const axis to its length and every var axis to `value`. op_set_axis sets an
+ * axis to `value` if it is var. */
+void op_start_axes(const struct op_problem *problem, int64_t value, int64_t *axis);
+void op_set_axis(const struct op_problem *problem, int at, int64_t value, int64_t *axis);
+
+/* For op.edge_axes: writes the axes of the first case of the family's small preset (`sizes`), but one axis gets the
+ * length `rows`. This is the first var axis of the first output that is not the output's last axis. Returns false if
+ * there is no such axis. */
 bool op_edge_rows(int (*sizes)(const struct op_problem *, int, enum op_size, int64_t *, int),
                   const struct op_problem *problem, int variant, int64_t rows, int64_t *axis);
 

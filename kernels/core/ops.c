@@ -5,6 +5,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "kernels/core/shape_match.h"
+
 #define OP(name, truth, inputs) extern const struct op name##_op;
 #include "ops.inc"
 #undef OP
@@ -120,12 +122,39 @@ int op_input_index(const struct op_problem *problem, const char *name)
 	return -1;
 }
 
+static bool says_in_place(const char *description)
+{
+	return match_contains(description, "in place") || match_contains(description, "in-place");
+}
+
+struct op_in_place op_in_place_as_said(const struct op_case *c, int input, int output)
+{
+	const struct op_arg *from = &c->problem->inputs[input], *to = &c->problem->outputs[output];
+	bool must = says_in_place(c->problem->description);
+
+	if (must || says_in_place(from->description) || says_in_place(to->description) || strcmp(from->name, to->name) == 0)
+		return (struct op_in_place){output, !must};
+	return (struct op_in_place){OP_KEPT, true};
+}
+
 struct op_in_place op_in_place_namesake(const struct op_case *c, int input)
 {
 	for (int i = 0; i < c->problem->output_count; i++)
 		if (strcmp(c->problem->outputs[i].name, c->problem->inputs[input].name) == 0)
 			return (struct op_in_place){i, true};
 	return (struct op_in_place){OP_KEPT, true};
+}
+
+void op_start_axes(const struct op_problem *problem, int64_t value, int64_t *axis)
+{
+	for (int i = 0; i < problem->axis_count; i++)
+		axis[i] = problem->axes[i].var ? value : problem->axes[i].value;
+}
+
+void op_set_axis(const struct op_problem *problem, int at, int64_t value, int64_t *axis)
+{
+	if (problem->axes[at].var)
+		axis[at] = value;
 }
 
 bool op_edge_rows(int (*sizes)(const struct op_problem *, int, enum op_size, int64_t *, int),

@@ -51,6 +51,16 @@ uint64_t input_key(const struct op_case *c, int input)
 	return key;
 }
 
+void philox_shuffle(uint64_t key, int64_t count, int64_t *order)
+{
+	for (int64_t i = 0; i < count; i++) {
+		int64_t j = philox_bits(key, i) % (i + 1);
+
+		order[i] = order[j];
+		order[j] = i;
+	}
+}
+
 WIDE void philox_run(uint64_t key, int64_t block, int64_t blocks, uint32_t *words)
 {
 	for (int64_t b = 0; b < blocks; b++) {

@@ -85,6 +85,9 @@ extern "C" {
 struct op_case;
 uint64_t input_key(const struct op_case *c, int input);
 
+/* Writes 0 … `count` - 1 to `order` in random order. Host only. */
+void philox_shuffle(uint64_t key, int64_t count, int64_t *order);
+
 /* Writes the words of `blocks` consecutive blocks, starting with `block`. Host only. */
 void philox_run(uint64_t key, int64_t block, int64_t blocks, uint32_t *words);
 

@@ -1,4 +1,5 @@
-/* row_counts - chooses the number of rows in the default cases, for families whose rows are independent of each other.
+/* row_counts - chooses the number of rows in the default cases, for families whose rows are independent of each other,
+ * and writes it to the axes.
  *
  * Kernels process such rows in blocks of 16 to 256. Errors at the end of a block are visible if the number of rows is a
  * multiple of the block size, or one more than a multiple. The number of elements is limited, so that a case with few
@@ -7,6 +8,8 @@
 #define REFTEST_KERNELS_CORE_ROW_COUNTS_H
 
 #include <stdint.h>
+
+#include "kernels/core/op.h"
 
 /* Returns the first of the `count` numbers in `rows` (in descending order) that gives at most `elements` elements. If
  * every number gives more elements, returns the last number. */
@@ -34,5 +37,25 @@ static inline int64_t rows_past_blocks(int64_t columns, int64_t elements)
 
 	return columns <= elements / 2 / 513 ? 513 : rows_within(rows, 4, columns, elements);
 }
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Returns the axis that gives a tensor its number of rows: the last var axis before the tensor's last axis. Returns -1
+ * if there is none. */
+int rows_axis(const struct op_problem *problem, const struct op_arg *arg);
+
+/* Writes the axes of a case in which `arg` has `rows` rows, or a multiple of them: sets rows_axis to `rows` and each
+ * other var axis before the last axis to `others`. A var axis that `arg` does not have is 1. */
+void rows_set(const struct op_problem *problem, const struct op_arg *arg, int64_t rows, int64_t others, int64_t *axis);
+
+/* Divides `rows` rows among the axes of `arg` before its last one: each var axis becomes at most 4, and rows_axis what
+ * then remains. The last axis of `arg`, and the axis `fixed`, which may be -1, keep their lengths. */
+void rows_divide(const struct op_problem *problem, const struct op_arg *arg, int fixed, int64_t rows, int64_t *axis);
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif

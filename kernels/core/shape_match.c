@@ -32,6 +32,16 @@ bool match_same_axes(const struct op_problem *problem, const struct op_arg *a, i
 	return true;
 }
 
+bool match_same_shape(const struct op_arg *a, const struct op_arg *b)
+{
+	if (a->rank != b->rank)
+		return false;
+	for (int d = 0; d < a->rank; d++)
+		if (a->axis[d] != b->axis[d])
+			return false;
+	return true;
+}
+
 int64_t match_fixed_length(const struct op_problem *problem, const struct op_arg *arg, int dimension)
 {
 	const struct op_axis *axis = &problem->axes[arg->axis[dimension]];
@@ -89,7 +99,7 @@ int match_refuse_unknown(const struct op_problem *problem, const struct op_arg *
 	const char *kind = kind_of(problem, arg);
 	char shape[512];
 
-	return err_set(why, "%s '%s' is %s of %s, but this operation has only these %ss, each at most once: %s",
+	return err_set(why, "%s '%s' is %s of %s and matches no remaining %s of this operation; its %ss are: %s",
 		       kind, arg->name, op_shape_text(problem, arg, shape, sizeof shape), dtype_name(arg->dtype), kind,
-		       known);
+		       kind, known);
 }

@@ -22,10 +22,13 @@ bool match_is_index(const struct op_arg *arg);
 /* Returns true if a and b are the same axis, or const axes of equal length. */
 bool match_same_axis(const struct op_problem *problem, int a, int b);
 
-/* Compares `count` axes of `a`, starting with `from`, to those of `b`, starting with `b_from`, by match_same_axis.
- * False if `a` or `b` has fewer axes. */
+/* Compares `count` axes of `a`, from axis `from` on, with as many axes of `b`, from axis `b_from` on, by
+ * match_same_axis. False if `a` or `b` has fewer axes. */
 bool match_same_axes(const struct op_problem *problem, const struct op_arg *a, int from, const struct op_arg *b,
                      int b_from, int count);
+
+/* Returns true if both have the same axes in the same order. */
+bool match_same_shape(const struct op_arg *a, const struct op_arg *b);
 
 /* Returns the length of a tensor's dimension, or 0 if its axis is var. */
 int64_t match_fixed_length(const struct op_problem *problem, const struct op_arg *arg, int dimension);
@@ -41,8 +44,8 @@ bool match_mentions(const struct op_problem *problem, const char *word);
  * must be. op_find puts the family's name before the message. */
 int match_refuse(const struct op_problem *problem, const struct op_arg *arg, const char *expected, struct err *why);
 
-/* Like match_refuse, for an input or output that has no role: "input 'k' is [a, b] of int32, but this operation has
- * only these inputs, each at most once: …". `known` lists all inputs, or all outputs, of the operation. */
+/* Like match_refuse, for an input or output that has no role: "input 'k' is [a, b] of int32 and matches no
+ * remaining input of this operation; its inputs are: …". `known` lists all inputs, or all outputs, of the operation. */
 int match_refuse_unknown(const struct op_problem *problem, const struct op_arg *arg, const char *known,
 			 struct err *why);
 

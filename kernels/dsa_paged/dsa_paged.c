@@ -19,62 +19,16 @@
 #include <string.h>
 
 #include "kernels/common/attention/attention.h"
+#include "kernels/common/attention/forms.h"
 #include "kernels/common/attention/input_values.h"
 #include "kernels/core/shape_match.h"
+#include "kernels/core/take.h"
 #include "kernels/dsa_paged/indexer.h"
 #include "kernels/dsa_paged/input_values.h"
 
 enum { PARALLEL_FROM = 1 << 20 }; /* from this number of elements on, several threads are faster than one */
 
 /* --- variants ----------------------------------------------------------------------------------------------------- */
-
-/* Returns the role of an input. A query has the same first two axes as the output, and a cache has not. A query or
- * cache whose last axis is also the last axis of the output is the latent part; any other is the rotary part. */
-static int *place_of(const struct op_problem *problem, struct attention_roles *roles, const struct op_arg *input)
-{
-	const struct op_arg *output = &problem->outputs[roles->output];
-	bool query = attention_same_axes(problem, input, output, 0, 2);
-	int part = attention_same_axes(problem, input, output, 2, 3) ? 0 : 1;
-
-	if (attention_is_integer(input))
-		return &roles->sparse;
-	return query ? &roles->query[part] : &roles->key[part];
-}
-
-static int find_attention(const struct op_problem *problem, struct attention_roles *roles, struct err *why)
-{
-	*roles = attention_no_roles();
-	if (attention_find_indices(problem, roles, why) != 0)
-		return -1;
-	for (int i = 0; i < problem->input_count; i++) {
-		const struct op_arg *input = &problem->inputs[i];
-		int *place = place_of(problem, roles, input), rank = attention_is_integer(input) ? 2 : 3;
-
-		if (i == roles->scale)
-			continue;
-		if (input->rank != rank || *place >= 0 || (rank == 3 && !attention_is_float(input)))
-			return match_refuse_unknown(problem, input,
-						    "the two parts of the queries, [queries, heads, c] and [queries, "
-						    "heads, r], the two parts of the cache, [pages, page size, c] "
-						    "and [pages, page size, r], the indices [queries, largest number "
-						    "of keys of a query] and the softmax scale", why);
-		*place = i;
-	}
-	for (int p = 0; p < ATTENTION_PARTS; p++)
-		if (roles->query[p] < 0 || roles->key[p] < 0 || roles->sparse < 0)
-			return err_set(why, "the inputs must include the latent and the rotary part of the query, both "
-					    "parts of the cache, and the indices of the keys to read");
-	roles->value = roles->key[0];
-	return attention_validate(problem, roles, why);
-}
-
-struct attention_roles dsa_paged_roles(const struct op_problem *problem)
-{
-	struct attention_roles roles;
-
-	find_attention(problem, &roles, NULL);
-	return roles;
-}
 
 static bool is_bytes(const struct op_arg *input)
 {
@@ -168,42 +122,32 @@ static int match_indexer(const struct op_problem *problem, struct err *why)
 /* A definition whose cache consists of bytes is an indexer. */
 static int match(const struct op_problem *problem, struct err *why)
 {
-	struct attention_roles roles;
-
 	for (int i = 0; i < problem->input_count; i++)
 		if (is_bytes(&problem->inputs[i]))
 			return match_indexer(problem, why);
-	return find_attention(problem, &roles, why) == 0 ? DSA_ATTENTION : -1;
+	return attention_match(problem, ATTENTION_SPARSE, why) < 0 ? -1 : DSA_ATTENTION;
 }
 
 /* --- sizes -------------------------------------------------------------------------------------------------------- */
-
-static void set_axis(const struct op_problem *problem, int64_t *row, const struct op_arg *arg, int dimension,
-		     int64_t value)
-{
-	if (problem->axes[arg->axis[dimension]].var)
-		row[arg->axis[dimension]] = value;
-}
 
 /* Sets every var axis to the number of sequences, and every const axis to its value. The caller then changes some var
  * axes. */
 static void start_row(const struct op_problem *problem, int64_t *row, int64_t count)
 {
-	for (int a = 0; a < problem->axis_count; a++)
-		row[a] = problem->axes[a].var ? count : problem->axes[a].value;
+	op_start_axes(problem, count, row);
 }
 
 /* Writes the axes of an attention case. The cache holds `halves` / 2 times as many keys as a query may list. */
 static void attention_row_axes(const struct op_problem *problem, int64_t queries, int64_t halves, int64_t *row)
 {
-	struct attention_roles roles = dsa_paged_roles(problem);
+	struct attention_roles roles = attention_roles_of(problem);
 	const struct op_arg *cache = &problem->inputs[roles.key[0]], *sparse = &problem->inputs[roles.sparse];
 	int64_t page_size = problem->axes[cache->axis[1]].value, most;
 
 	start_row(problem, row, queries);
-	set_axis(problem, row, sparse, 1, 64);
+	op_set_axis(problem, sparse->axis[1], 64, row);
 	most = row[sparse->axis[1]];
-	set_axis(problem, row, cache, 0, (most * halves / 2 + page_size - 1) / page_size + 2);
+	op_set_axis(problem, cache->axis[0], (most * halves / 2 + page_size - 1) / page_size + 2, row);
 }
 
 /* Writes the axes of an indexer case. A row of the page table has room for `quarters` / 4 times as many keys as are to
@@ -216,11 +160,11 @@ static void indexer_row_axes(const struct op_problem *problem, int64_t batch, in
 	int64_t page_size = problem->axes[cache->axis[1]].value, pages, chosen;
 
 	start_row(problem, row, batch);
-	set_axis(problem, row, &problem->outputs[0], 1, 64);
+	op_set_axis(problem, problem->outputs[0].axis[1], 64, row);
 	chosen = row[problem->outputs[0].axis[1]];
 	pages = (chosen * quarters / 4 + page_size - 1) / page_size + 1;
-	set_axis(problem, row, table, 1, pages);
-	set_axis(problem, row, cache, 0, pages + pages / 2 + 2);
+	op_set_axis(problem, table->axis[1], pages, row);
+	op_set_axis(problem, cache->axis[0], pages + pages / 2 + 2, row);
 }
 
 /* The cases of each preset. `count` is the number of sequences or queries, and MANY is the largest number that
@@ -239,7 +183,7 @@ static int64_t row_of(const struct op_problem *problem, int variant)
 
 	if (variant == DSA_INDEXER)
 		return problem->axes[problem->outputs[0].axis[1]].value;
-	roles = dsa_paged_roles(problem);
+	roles = attention_roles_of(problem);
 	return problem->axes[problem->outputs[roles.output].axis[1]].value *
 	       problem->axes[problem->outputs[roles.output].axis[2]].value;
 }
@@ -252,12 +196,12 @@ enum { INDEXER_POOL = 577 };
  * than 64 keys, the cache keeps its size, because a larger cache would be expensive. */
 static void enlarge_pool(const struct op_problem *problem, int variant, int64_t *row)
 {
-	int input = variant == DSA_INDEXER ? indexer_roles_of(problem).cache : dsa_paged_roles(problem).key[0];
+	int input = variant == DSA_INDEXER ? indexer_roles_of(problem).cache : attention_roles_of(problem).key[0];
 	int64_t pages = variant == DSA_INDEXER ? INDEXER_POOL : ATTENTION_POOL;
 	const struct op_arg *cache = &problem->inputs[input];
 
 	if (row[cache->axis[0]] < pages && problem->axes[cache->axis[1]].value <= 64)
-		set_axis(problem, row, cache, 0, pages);
+		op_set_axis(problem, cache->axis[0], pages, row);
 }
 
 static int sizes(const struct op_problem *problem, int variant, enum op_size size, int64_t *axis, int room)
@@ -379,17 +323,10 @@ static int64_t *table_of(const struct op_case *c, const struct indexer_roles *ro
 {
 	struct indexer_extent e = indexer_extent_of(c, roles);
 	uint64_t key = input_key(c, roles->table);
-	int64_t *table = calloc((size_t)(e.batch * e.most_pages) + 1, sizeof *table);
-	int64_t *order = calloc((size_t)e.pages + 1, sizeof *order), use = pages_in_use(&e);
+	int64_t *table = take(e.batch * e.most_pages, sizeof *table);
+	int64_t *order = take(e.pages, sizeof *order), use = pages_in_use(&e);
 
-	if (table == NULL || order == NULL)
-		die_no_memory();
-	for (int64_t i = 0; i < e.pages; i++) {
-		int64_t j = philox_bits(key, i) % (i + 1);
-
-		order[i] = order[j];
-		order[j] = i;
-	}
+	philox_shuffle(key, e.pages, order);
 	for (int64_t b = 0; b < e.batch && e.pages > 0; b++) {
 		int64_t pages = (length_of(c, &e, key, b) + e.page_size - 1) / e.page_size;
 		int64_t start = philox_bits(key, e.pages + b) % use;
@@ -412,8 +349,7 @@ uint8_t *indexer_used(const struct op_case *c, const struct indexer_roles *roles
 	if ((c->given >> roles->lengths & 1) != 0 || (c->given >> roles->table & 1) != 0)
 		return NULL;
 	table = table_of(c, roles);
-	if ((used = calloc((size_t)(e.pages * e.page_size) + 1, 1)) == NULL)
-		die_no_memory();
+	used = take(e.pages * e.page_size, 1);
 	for (int64_t b = 0; b < e.batch; b++)
 		for (int64_t j = 0; j < length_of(c, &e, key, b); j++)
 			used[table[b * e.most_pages + j / e.page_size] * e.page_size + j % e.page_size] = 1;
@@ -501,7 +437,6 @@ static const struct op_edge edges[] = {
 
 static bool edge_axes(const struct op_problem *problem, int variant, int edge, int64_t *axis)
 {
-	struct attention_roles roles;
 	int64_t batch = edge == EDGE_NO_SEQUENCES ? 0 : 3;
 
 	if ((variant == DSA_INDEXER) != (edge > ATTENTION_EDGE_COUNT))
@@ -512,43 +447,25 @@ static bool edge_axes(const struct op_problem *problem, int variant, int edge, i
 		indexer_row_axes(problem, batch, 5, axis);
 		return axis[query->axis[0]] == batch;
 	}
-	roles = dsa_paged_roles(problem);
-	return attention_edge_axes(problem, &roles, edge, axis);
+	return attention_edge_axes(problem, variant, edge, axis);
 }
 
 static struct rule rule(const struct op_case *c, int output)
 {
-	struct attention_roles roles;
-
 	if (c->variant == DSA_INDEXER)
 		return (struct rule){0, 0, 1}; /* never used, because op.judge compares the indexer's output */
-	roles = dsa_paged_roles(c->problem);
-	return attention_rule(c, &roles, output);
-}
-
-/* As in mla_paged, the scale is 1 / sqrt(d), where d is the head dim before absorption: 128 plus the size of the rotary
- * part. */
-static double scalar(const struct op_case *c, int input)
-{
-	struct attention_roles roles = dsa_paged_roles(c->problem);
-
-	(void)input;
-	return attention_scale(c, &roles, 1 / sqrt(128 + (double)attention_extent_of(c, &roles).dim[1]));
+	return attention_rule(c, output);
 }
 
 /* Page numbers have no range, because they only have to be valid. */
 static bool range(const struct op_problem *problem, int variant, int input, struct op_range *out)
 {
-	struct indexer_roles indexer;
-	struct attention_roles roles;
-	int64_t chosen;
+	if (variant != DSA_INDEXER)
+		return attention_range(problem, variant, input, out);
 
-	if (variant != DSA_INDEXER) {
-		roles = dsa_paged_roles(problem);
-		return attention_range(problem, &roles, input, out);
-	}
-	indexer = indexer_roles_of(problem);
-	chosen = problem->axes[problem->outputs[0].axis[1]].value;
+	struct indexer_roles indexer = indexer_roles_of(problem);
+	int64_t chosen = problem->axes[problem->outputs[0].axis[1]].value;
+
 	if (input == indexer.query)
 		*out = (struct op_range){-7.5, 7.5};
 	else if (input == indexer.weights)
@@ -564,42 +481,27 @@ static bool range(const struct op_problem *problem, int variant, int input, stru
 static int64_t reach(const struct op_problem *problem, int variant, int axis)
 {
 	const struct op_arg *first = &problem->outputs[0];
-	struct attention_roles roles;
 
 	if (variant == DSA_INDEXER)
 		return axis == first->axis[0] ? attention_list_totals(LIST_MANY_DECODE, 1, row_of(problem, variant)).batch : 0;
-	roles = dsa_paged_roles(problem);
-	return attention_reach(problem, &roles, axis);
+	return attention_reach(problem, variant, axis);
 }
 
 static int fill(const struct op_case *c, int input, struct tensor *out, struct err *err)
 {
-	struct attention_roles roles;
-
 	if (c->variant == DSA_INDEXER)
 		return fill_indexer(c, input, out);
-	roles = dsa_paged_roles(c->problem);
-	return attention_fill(c, &roles, input, out, err);
+	return attention_fill(c, input, out, err);
 }
 
 static int check(const struct op_case *c, const struct tensor *in, struct err *err)
 {
-	struct attention_roles roles;
-
-	if (c->variant == DSA_INDEXER)
-		return indexer_check(c, in, err);
-	roles = dsa_paged_roles(c->problem);
-	return attention_check(c, &roles, in, err);
+	return c->variant == DSA_INDEXER ? indexer_check(c, in, err) : attention_check(c, in, err);
 }
 
 static int oracle(const struct op_case *c, const struct tensor *in, struct tensor *out, struct err *err)
 {
-	struct attention_roles roles;
-
-	if (c->variant == DSA_INDEXER)
-		return indexer_oracle(c, in, out, err);
-	roles = dsa_paged_roles(c->problem);
-	return attention_oracle(c, &roles, in, out, err);
+	return c->variant == DSA_INDEXER ? indexer_oracle(c, in, out, err) : attention_oracle(c, in, out, err);
 }
 
 static bool judges(const struct op_case *c, int output)
@@ -650,7 +552,7 @@ static void bind(const struct op_problem *problem, int variant, void *out)
 	if (variant == DSA_INDEXER)
 		found->indexer = indexer_roles_of(problem);
 	else
-		found->attention = dsa_paged_roles(problem);
+		found->attention = attention_roles_of(problem);
 }
 
 static const struct op_mode modes[] = {
@@ -669,7 +571,7 @@ const struct op dsa_paged_op = {
     .edges = edges,
     .edge_axes = edge_axes,
     .rule = rule,
-    .scalar = scalar,
+    .scalar = attention_scalar,
     .range = range,
     .reach = reach,
     .fill = fill,
@@ -677,4 +579,5 @@ const struct op dsa_paged_op = {
     .oracle = oracle,
     .judge = judge,
     .judges = judges,
+    .loops = true,
 };

@@ -250,12 +250,9 @@ static int launch_indexer(const struct op_case *c, const struct tensor *in, stru
 static int launch(const struct op_case *c, const struct tensor *in, struct tensor *out, void *scratch, void *stream,
                   struct err *err)
 {
-	struct attention_roles roles;
-
 	if (c->variant == DSA_INDEXER)
 		return launch_indexer(c, in, out, scratch, (cudaStream_t)stream, err);
-	roles = dsa_paged_roles(c->problem);
-	return attention_launch(c, &roles, in, out, stream, err);
+	return attention_launch(c, in, out, scratch, stream, err);
 }
 
 static int64_t scratch_bytes(const struct op_case *c)
@@ -336,12 +333,9 @@ static int fill_indexer(const struct op_case *c, int input, struct tensor *out, 
 
 static int fill(const struct op_case *c, int input, struct tensor *out, void *stream, struct err *err)
 {
-	struct attention_roles roles;
-
 	if (c->variant == DSA_INDEXER)
 		return fill_indexer(c, input, out, (cudaStream_t)stream, err);
-	roles = dsa_paged_roles(c->problem);
-	return attention_fill_cuda(c, &roles, input, out, stream, err);
+	return attention_fill_cuda(c, input, out, stream, err);
 }
 
 extern "C" const struct op_cuda dsa_paged_cuda = {"dsa_paged", fill, launch, scratch_bytes};

@@ -9,17 +9,9 @@
 #include "kernels/common/attention/attention.h"
 #include "kernels/core/input_check.h"
 #include "kernels/core/simd.h"
+#include "kernels/core/take.h"
 
 enum { PARALLEL_FROM = 64 }; /* from this number of keys on, several threads are faster than one */
-
-static void *take(int64_t count, size_t size)
-{
-	void *memory = calloc((size_t)count + 1, size);
-
-	if (memory == NULL)
-		die_no_memory();
-	return memory;
-}
 
 int indexer_check(const struct op_case *c, const struct tensor *in, struct err *err)
 {
@@ -275,8 +267,8 @@ static void judge_place(struct judgement *j, struct row *row, int64_t b, int64_t
 			err_set(j->why, "sequence %lld: fewer than %lld keys are listed", (long long)b,
 			        (long long)row->wanted);
 		else if (j->misses == 0)
-			err_set(j->why, "sequence %lld: key %lld is listed, but it is not a key of this sequence or is "
-					"listed twice",
+			err_set(j->why, "sequence %lld: the listed key %lld is not a key of this sequence, or is "
+				"listed twice",
 			        (long long)b, (long long)name);
 		miss(j, index, INFINITY, row->slack);
 		return;

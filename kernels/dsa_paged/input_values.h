@@ -106,9 +106,7 @@ HOST_DEVICE static inline float indexer_element(int64_t heads, int turn, int64_t
 extern "C" {
 #endif
 
-/* op.match must have accepted the problem: as DSA_ATTENTION for dsa_paged_roles, as DSA_INDEXER for
- * indexer_roles_of. */
-struct attention_roles dsa_paged_roles(const struct op_problem *problem);
+/* op.match must have accepted the problem as DSA_INDEXER. */
 struct indexer_roles indexer_roles_of(const struct op_problem *problem);
 
 struct indexer_extent indexer_extent_of(const struct op_case *c, const struct indexer_roles *roles);

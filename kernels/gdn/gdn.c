@@ -52,6 +52,7 @@
 #include "kernels/common/linear_attention/packed.h"
 #include "kernels/core/shape_match.h"
 #include "kernels/core/simd.h"
+#include "kernels/core/take.h"
 #include "kernels/gdn/gradient_oracle.h"
 #include "kernels/gdn/oracle.h"
 #include "kernels/gdn/roles.h"
@@ -80,17 +81,10 @@ static const struct preset {
 	int64_t sequences, tokens, slots;
 } by_batch[SIZE_COUNT][PRESETS] = {{{1, 2, 3}, {3, 5, 8}}, {{1, 17, 3}, {MANY, 2, MANY}}, {{64, 8, 96}}},
   one_token[SIZE_COUNT][PRESETS] = {{{1, 1, 3}, {3, 1, 8}}, {{MANY, 1, MANY}}, {{512, 1, 640}}},
-  packed[SIZE_COUNT][PRESETS] = {{{1, 5, 3}, {2, 33, 7}}, {{17, 226, 23}}, {{8, 16384, 12}}};
-
-static void set_axis(const struct op_problem *problem, int64_t *row, const struct op_arg *arg, int dimension,
-                     int64_t value)
-{
-	if (problem->axes[arg->axis[dimension]].var)
-		row[arg->axis[dimension]] = value;
-}
+  packed[SIZE_COUNT][PRESETS] = {{{1, 5, 3}, {2, 33, 7}}, {{17, 610, 23}}, {{8, 16384, 12}}};
 
 /* Returns the number of elements that one sequence adds to a case: its state and, if there is a buffer, the
- * intermediate states of two tokens (a MANY case has two tokens per sequence). */
+ * intermediate states of its tokens. (In a MANY case a sequence has two tokens.) */
 static int64_t slot_elements(const struct op_problem *problem, const struct gdn_roles *roles)
 {
 	const struct op_arg *q = &problem->inputs[roles->q], *v = &problem->inputs[roles->v];
@@ -113,19 +107,19 @@ static void preset_axes(const struct op_problem *problem, const struct gdn_roles
 	int64_t slots =
 	    preset->slots == MANY ? recurrence_pool(sequences, slot_elements(problem, roles)) : preset->slots;
 
-	for (int a = 0; a < problem->axis_count; a++)
-		row[a] = problem->axes[a].var ? sequences : problem->axes[a].value;
+	op_start_axes(problem, sequences, row);
 	if (roles->buffer >= 0)
-		set_axis(problem, row, &problem->inputs[roles->buffer], 0, slots);
+		op_set_axis(problem, problem->inputs[roles->buffer].axis[0], slots, row);
 	if (roles->state >= 0)
-		set_axis(problem, row, &problem->inputs[roles->state], 0, roles->indices >= 0 ? slots : sequences);
+		op_set_axis(problem, problem->inputs[roles->state].axis[0], roles->indices >= 0 ? slots : sequences,
+			    row);
 	if (roles->cu_seqlens >= 0) {
-		set_axis(problem, row, &problem->inputs[roles->cu_seqlens], 0, sequences + 1);
-		set_axis(problem, row, q, 0, preset->tokens);
+		op_set_axis(problem, problem->inputs[roles->cu_seqlens].axis[0], sequences + 1, row);
+		op_set_axis(problem, q->axis[0], preset->tokens, row);
 		return;
 	}
-	set_axis(problem, row, q, 0, sequences);
-	set_axis(problem, row, q, 1, preset->tokens);
+	op_set_axis(problem, q->axis[0], sequences, row);
+	op_set_axis(problem, q->axis[1], preset->tokens, row);
 }
 
 static int sizes(const struct op_problem *problem, int variant, enum op_size size, int64_t *axis, int room)
@@ -150,7 +144,7 @@ enum { EDGE_NO_SEQUENCES = 1, EDGE_EMPTY_SEQUENCE };
 
 static const struct op_edge edges[] = {
     {"no_sequences", "without sequences, outputs are empty, and a pool of states stays unchanged"},
-    {"empty_sequence", "a sequence without tokens keeps its state as its new state"},
+    {"empty_sequence", "a sequence without tokens keeps its state"},
     {NULL, NULL},
 };
 
@@ -265,13 +259,11 @@ static void fill_empty(const struct gdn_extent *e, struct tensor *out)
 		dtype_store(out->data, out->dtype, n, n < 2 ? 0 : (double)e->total);
 }
 
-/* Writes the slot of each sequence: slots in random order, each of which is used by `sharing` sequences. */
+/* Writes the slot of each sequence. The slots are in random order, and `sharing` sequences use the same slot. */
 static void fill_indices(const struct gdn_extent *e, uint64_t key, int64_t sharing, struct tensor *out)
 {
-	int64_t *order = calloc((size_t)e->slots + 1, sizeof *order);
+	int64_t *order = take(e->slots, sizeof *order);
 
-	if (order == NULL)
-		die_no_memory();
 	recurrence_shuffle_slots(key, e->slots, out->elements / sharing, order);
 	for (int64_t i = 0; i < out->elements; i++)
 		dtype_store(out->data, out->dtype, i, (double)order[e->slots > 0 ? i / sharing % e->slots : 0]);
@@ -366,7 +358,7 @@ static int64_t reach(const struct op_problem *problem, int variant, int axis)
 
 	(void)variant;
 	if (roles.cu_seqlens >= 0)
-		return axis == q->axis[0] ? 226 : axis == problem->inputs[roles.cu_seqlens].axis[0] ? 18 : 0;
+		return axis == q->axis[0] ? 610 : axis == problem->inputs[roles.cu_seqlens].axis[0] ? 18 : 0;
 	return axis == q->axis[0] ? many(problem, &roles) : axis == q->axis[1] ? 17 : 0;
 }
 
@@ -394,4 +386,5 @@ const struct op gdn_op = {
     .gradient = &gdn_gradient,
     .probe = probe,
     .probe_axes = probe_axes,
+    .loops = true,
 };

@@ -18,13 +18,6 @@ struct net {
 	bool v_last, l2norm, buffer_by_slot;
 };
 
-static __device__ __forceinline__ float add_lanes(float value)
-{
-	for (int other = LANES / 2; other > 0; other /= 2)
-		value += __shfl_xor_sync(0xffffffffu, value, other);
-	return value;
-}
-
 static __device__ __forceinline__ float dot(const float *a, const float *b)
 {
 	float sum = 0;
@@ -137,13 +130,6 @@ static __global__ void __launch_bounds__(THREADS) run_rows(const struct net net)
 		store_row(net, net.new_state, slot, h, v, state);
 }
 
-static struct tensor part_of(const struct tensor *tensors, int index)
-{
-	struct tensor none = {};
-
-	return index < 0 ? none : tensors[index];
-}
-
 static struct net net_of(const struct op_case *c, const struct gdn_roles *roles, const struct tensor *in,
                          struct tensor *out)
 {
@@ -156,12 +142,12 @@ static struct net net_of(const struct op_case *c, const struct gdn_roles *roles,
 	net.b = in[roles->b];
 	net.a_log = in[roles->a_log];
 	net.dt_bias = in[roles->dt_bias];
-	net.state = part_of(in, roles->state);
-	net.indices = part_of(in, roles->indices);
-	net.offsets = part_of(in, roles->cu_seqlens);
+	net.state = op_tensor(in, roles->state);
+	net.indices = op_tensor(in, roles->indices);
+	net.offsets = op_tensor(in, roles->cu_seqlens);
 	net.output = out[roles->output];
 	if (gdn_updates(c, roles))
-		net.new_state = part_of(out, roles->new_state);
+		net.new_state = op_tensor(out, roles->new_state);
 	if (roles->buffer >= 0 && in[roles->buffer].data != NULL) {
 		net.buffer = out[op_own_place(c->problem, roles->buffer)];
 		net.buffer_by_slot = gdn_buffer_by_slot(c->problem, roles);
@@ -173,18 +159,6 @@ static struct net net_of(const struct op_case *c, const struct gdn_roles *roles,
 	return net;
 }
 
-/* Makes the checks of gdn_check that need no access to device memory. */
-static int check_extents(const struct op_case *c, const struct tensor *in, struct err *err)
-{
-	struct tensor unseen[OP_ARGS];
-
-	for (int i = 0; i < c->problem->input_count; i++) {
-		unseen[i] = in[i];
-		unseen[i].data = NULL;
-	}
-	return gdn_check(c, unseen, err);
-}
-
 static int launch(const struct op_case *c, const struct tensor *in, struct tensor *out, void *, void *stream,
                   struct err *err)
 {
@@ -192,7 +166,7 @@ static int launch(const struct op_case *c, const struct tensor *in, struct tenso
 	struct net net = net_of(c, &roles, in, out);
 	int64_t blocks = (net.e.sequences * net.e.v_heads * net.e.v_dim + WARPS - 1) / WARPS;
 
-	if (check_extents(c, in, err) != 0)
+	if (check_unseen(gdn_check, c, in, err) != 0)
 		return -1;
 	if (blocks > INT32_MAX)
 		return err_set(err, "gdn: %lld rows of states are more than one launch takes",

@@ -9,7 +9,7 @@
 #include "kernels/common/linear_attention/recurrence_work.h"
 #include "kernels/core/dtype_convert.h"
 #include "kernels/core/input_check.h"
-#include "kernels/core/simd.h"
+#include "kernels/core/take.h"
 #include "kernels/gdn/roles.h"
 
 /* Checks that every sequence of a workload has at least one token. */
@@ -40,12 +40,9 @@ static int check_offsets(const struct op_case *c, int input, const struct gdn_ex
 static int check_indices(const char *name, const struct gdn_extent *e, bool writes, const struct tensor *indices,
 			 struct err *err)
 {
-	int64_t *owner =
-	    calloc((size_t)e->slots + 1, sizeof *owner); /* for each slot, 1 + its sequence, or 0 */
+	int64_t *owner = take(e->slots, sizeof *owner); /* for each slot, 1 + its sequence, or 0 */
 	int rc = 0;
 
-	if (owner == NULL)
-		die_no_memory();
 	for (int64_t n = 0; n < indices->elements && rc == 0; n++) {
 		int64_t slot = check_integer(indices, n);
 
@@ -135,8 +132,8 @@ struct computation {
 	const struct tensor *in;
 	struct tensor *out;
 	struct tensor *buffer; /* NULL if the case does not request this output */
-	double scale;
-	bool v_last, l2norm, updates, buffer_by_slot;
+	struct recurrence_work step; /* the delta rule with a gate, for recurrence_step and recurrence_turn */
+	bool l2norm, updates, buffer_by_slot;
 };
 
 static int64_t slot_of(const struct computation *w, int64_t n)
@@ -167,60 +164,28 @@ static void read_row(const struct computation *w, int input, int64_t row, double
 		out[i] /= sqrt(square);
 }
 
-static inline double dot(const double *a, const double *b, int64_t count)
-{
-	double sum = 0;
-
-#pragma omp simd reduction(+ : sum)
-	for (int64_t i = 0; i < count; i++)
-		sum += a[i] * b[i];
-	return sum;
-}
-
 static double weight_of(const struct computation *w, int input, int64_t index)
 {
 	return dtype_load(w->in[input].data, w->in[input].dtype, index);
 }
 
-/* Processes one token of value head h. `state` is [V][K]; `row` has space for q, k, v and the output. */
-WIDE static void step(const struct computation *w, int64_t token, int64_t h, double *state, double *row)
+/* Processes one token of value head h. `state` is [V][K]. */
+static void step(const struct computation *w, int64_t token, int64_t h, double *state, struct recurrence_token *values)
 {
 	const struct gdn_extent *e = &w->e;
-	int64_t place = token * e->v_heads + h, dim = e->k_dim;
-	double *q = row, *k = row + dim, *v = row + 2 * dim, *output = v + e->v_dim;
+	int64_t place = token * e->v_heads + h;
 	double x = weight_of(w, w->roles.a, place) + weight_of(w, w->roles.dt_bias, h);
 	double g = exp(-exp(weight_of(w, w->roles.a_log, h)) * recurrence_softplus(x));
-	double beta = recurrence_sigmoid(weight_of(w, w->roles.b, place));
+	const struct tensor *v = &w->in[w->roles.v], *output = &w->out[w->roles.output];
 
-	read_row(w, w->roles.q, token * e->q_heads + h / (e->v_heads / e->q_heads), q);
-	read_row(w, w->roles.k, token * e->k_heads + h / (e->v_heads / e->k_heads), k);
-	dtype_load_run(w->in[w->roles.v].data, w->in[w->roles.v].dtype, place * e->v_dim, e->v_dim, v);
-	for (int64_t i = 0; i < e->v_dim; i++) {
-		double *s = state + i * dim;
-
-		for (int64_t j = 0; j < dim; j++)
-			s[j] *= g;
-		double correction = beta * (v[i] - dot(s, k, dim));
-
-		for (int64_t j = 0; j < dim; j++)
-			s[j] += correction * k[j];
-		output[i] = w->scale * dot(s, q, dim);
-	}
-	dtype_store_run(w->out[w->roles.output].data, w->out[w->roles.output].dtype, place * e->v_dim, e->v_dim, output);
-}
-
-/* Copies a state from `from`, which may be [K][V], to `to` as [V][K]. If `back` is set, copies in the other
- * direction. */
-static void turn(const struct computation *w, const double *from, double *to, bool back)
-{
-	int64_t rows = w->e.v_dim, columns = w->e.k_dim;
-
-	for (int64_t i = 0; i < rows; i++)
-		for (int64_t j = 0; j < columns; j++) {
-			int64_t ours = i * columns + j, theirs = w->v_last ? j * rows + i : ours;
-
-			to[back ? theirs : ours] = from[back ? ours : theirs];
-		}
+	read_row(w, w->roles.q, token * e->q_heads + h / (e->v_heads / e->q_heads), values->q);
+	read_row(w, w->roles.k, token * e->k_heads + h / (e->v_heads / e->k_heads), values->k);
+	dtype_load_run(v->data, v->dtype, place * e->v_dim, e->v_dim, values->v);
+	for (int64_t j = 0; j < e->k_dim; j++)
+		values->stays[j] = g;
+	values->beta = recurrence_sigmoid(weight_of(w, w->roles.b, place));
+	recurrence_step(&w->step, values, state);
+	dtype_store_run(output->data, output->dtype, place * e->v_dim, e->v_dim, values->output);
 }
 
 /* Stores a state in the buffer of intermediate states. `stored` has space for one state. */
@@ -229,7 +194,7 @@ static void keep(const struct computation *w, int64_t n, int64_t token, int64_t 
 	const struct gdn_extent *e = &w->e;
 	int64_t row = w->buffer_by_slot ? slot_of(w, n) : n, size = e->v_dim * e->k_dim;
 
-	turn(w, state, stored, true);
+	recurrence_turn(&w->step, state, stored, true);
 	dtype_store_run(w->buffer->data, w->buffer->dtype, ((row * e->tokens + token) * e->v_heads + h) * size, size,
 		        stored);
 }
@@ -238,22 +203,22 @@ static void run_head(const struct computation *w, int64_t n, int64_t h)
 {
 	const struct gdn_extent *e = &w->e;
 	int64_t size = e->v_dim * e->k_dim, place = (slot_of(w, n) * e->v_heads + h) * size, first, end;
-	double *state = recurrence_take(size), *stored = recurrence_take(size),
-	       *row = recurrence_take(2 * e->k_dim + 2 * e->v_dim);
+	double *state = take(size, sizeof *state), *stored = take(size, sizeof *stored);
+	struct recurrence_token token = recurrence_token_of(e->k_dim, e->v_dim);
 
 	if (w->roles.state >= 0 && w->in[w->roles.state].data != NULL)
 		dtype_load_run(w->in[w->roles.state].data, w->in[w->roles.state].dtype, place, size, stored);
-	turn(w, stored, state, false);
+	recurrence_turn(&w->step, stored, state, false);
 	tokens_of(w, n, &first, &end);
 	for (int64_t t = first; t < end; t++) {
-		step(w, t, h, state, row);
+		step(w, t, h, state, &token);
 		if (w->buffer != NULL)
 			keep(w, n, t - first, h, state, stored);
 	}
-	turn(w, state, stored, true);
+	recurrence_turn(&w->step, state, stored, true);
 	if (w->roles.new_state >= 0 && w->updates)
 		dtype_store_run(w->out[w->roles.new_state].data, w->out[w->roles.new_state].dtype, place, size, stored);
-	free(row);
+	free(token.q);
 	free(stored);
 	free(state);
 }
@@ -293,14 +258,17 @@ int gdn_oracle(const struct op_case *c, const struct tensor *in, struct tensor *
 	    .e = gdn_extent_of(c, &roles),
 	    .in = in,
 	    .out = out,
-	    .scale = gdn_scale(c, &roles),
-	    .v_last = (c->variant & GDN_V_LAST) != 0,
 	    .l2norm = gdn_l2norm(c, &roles),
 	    .updates = gdn_updates(c, &roles),
 	};
 
 	if (gdn_check(c, in, err) != 0)
 		return -1;
+	w.step.delta = true;
+	w.step.e.k_dim = w.e.k_dim;
+	w.step.e.v_dim = w.e.v_dim;
+	w.step.modes.scale = gdn_scale(c, &roles);
+	w.step.modes.v_first = (c->variant & GDN_V_LAST) == 0;
 	w.buffer = buffer_of(c, &roles, in, out);
 	w.buffer_by_slot = w.buffer != NULL && gdn_buffer_by_slot(c->problem, &roles);
 	if (roles.new_state >= 0)

@@ -126,8 +126,7 @@ static int match_heads(const struct op_problem *problem, const struct gdn_roles 
 
 		if (own < 1 || heads % own != 0)
 			return match_refuse(problem, x,
-					    "a number of heads that is a const axis and divides v's number of "
-					    "heads", why);
+					    "a const number of heads that divides the number of heads of v", why);
 	}
 	if (!match_same_axes(problem, output, 0, v, 0, output->rank))
 		return match_refuse(problem, output, "an output of the same shape as v", why);
@@ -350,8 +349,8 @@ int gdn_check_axes(const struct op_case *c, const struct gdn_roles *roles, const
 	return 0;
 }
 
-/* Returns 1 if the text says that the pass updates the pool, 0 if the text says that it does not, and -1 if the text
- * does not say. */
+/* Returns 1 if the text says that the pass updates the pool, 0 if it says that the pool stays unchanged, and -1 if it
+ * says neither. */
 static int updates_in(const char *text)
 {
 	return match_contains(text, "disable_state_update=true")    ? 0

@@ -45,7 +45,10 @@
 #include <string.h>
 
 #include "kernels/core/input_check.h"
+#include "kernels/core/row_counts.h"
+#include "kernels/core/shape_match.h"
 #include "kernels/core/simd.h"
+#include "kernels/core/take.h"
 
 /* The numbers of rows of A in the medium cases. The first case has GEMM_ROWS rows, one more than a multiple of 16, 32
  * and 64; the second has 128, a usual block size. If B has at most GEMM_FEW_B elements, cases are cheap, and there are
@@ -56,18 +59,13 @@ static const int64_t medium_rows[GEMM_CASES] = {GEMM_ROWS, 128, 64, 16, 31, 65, 
 
 static const char *const op_types[] = {"gemm", NULL};
 
-static bool known_dtype(enum dtype dtype)
-{
-	return dtype == DTYPE_FLOAT32 || dtype == DTYPE_FLOAT16 || dtype == DTYPE_BFLOAT16;
-}
-
 static int refuse_tensor(const struct op_arg *arg, const char *what, struct err *why)
 {
 	if (arg->rank == OP_SCALAR)
 		return err_set(why, "%s '%s' is a Python scalar; a matrix product has two matrices and their "
 				    "product", what,
 			       arg->name);
-	if (!known_dtype(arg->dtype))
+	if (!match_is_float(arg))
 		return err_set(why, "%s '%s' is %s; it must be float32, float16 or bfloat16", what, arg->name,
 		               dtype_name(arg->dtype));
 	return 0;
@@ -116,27 +114,12 @@ static int match(const struct op_problem *problem, struct err *why)
 static void set_axes(const struct op_problem *problem, int variant, int64_t m, int64_t n, int64_t k, int64_t *axis)
 {
 	const struct op_arg *out = &problem->outputs[0], *a = &problem->inputs[gemm_left(problem, variant)];
-	int rest = -1, last = out->axis[out->rank - 1], inner = a->axis[a->rank - 1];
+	int last = out->axis[out->rank - 1], inner = a->axis[a->rank - 1];
 
-	for (int i = 0; i < problem->axis_count; i++)
-		axis[i] = problem->axes[i].var ? 1 : problem->axes[i].value;
-	axis[last] = problem->axes[last].var ? n : axis[last];
-	axis[inner] = problem->axes[inner].var ? k : axis[inner];
-	for (int d = 0; d + 1 < out->rank; d++) {
-		int at = out->axis[d];
-
-		if (at == last || at == inner || !problem->axes[at].var) {
-			m = m / axis[at] + (m % axis[at] != 0);
-		} else {
-			if (rest >= 0 && rest != at) {
-				axis[rest] = m < 4 ? m : 4;
-				m = m / axis[rest] + (m % axis[rest] != 0);
-			}
-			rest = at;
-		}
-	}
-	if (rest >= 0)
-		axis[rest] = m;
+	op_start_axes(problem, 1, axis);
+	op_set_axis(problem, last, n, axis);
+	op_set_axis(problem, inner, k, axis);
+	rows_divide(problem, out, inner, m, axis);
 }
 
 /* Returns the number of elements of B in cases of this size. Returns 0 if an axis is 0, and the largest number if the
@@ -230,8 +213,8 @@ static bool range(const struct op_problem *problem, int variant, int input, stru
 	return true;
 }
 
-/* Returns the length that each var axis must reach in some case. The last leading var axis of C has the length that
- * remains after the other leading axes. */
+/* Returns the length that each var axis must reach in some case. If C has several leading var axes, the last one has
+ * the length that remains after the others. */
 static int64_t reach(const struct op_problem *problem, int variant, int axis)
 {
 	const struct op_arg *out = &problem->outputs[0], *a = &problem->inputs[gemm_left(problem, variant)];
@@ -367,10 +350,8 @@ static int oracle(const struct op_case *c, const struct tensor *in, struct tenso
 		return err_set(err, "gemm: the shapes of the tensors of %s are inconsistent", c->problem->name);
 #pragma omp parallel if (e.m * e.n * e.k > (1 << 16))
 	{
-		struct tile *t = calloc(1, sizeof *t);
+		struct tile *t = take(1, sizeof *t);
 
-		if (t == NULL)
-			die_no_memory();
 #pragma omp for schedule(dynamic)
 		for (int64_t i = 0; i < down * across; i++)
 			make_tile(t, &e, in, out, i / across * TILE_M, i % across * TILE_N);

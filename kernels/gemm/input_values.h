@@ -5,32 +5,33 @@
  * leading axes; the product of these axes is M.
  *
  * In the first set of values, elements are uniform on [-1, 1). They are multiples of 2^-10 for float16, 2^-7 for
- * bfloat16, and 2^-20 for float32. The dtype represents such numbers exactly, but an 8-bit float does not, and TF32
- * does not represent multiples of 2^-20.
+ * bfloat16, and 2^-20 for float32. The dtype represents such numbers exactly. An 8-bit float does not, and neither does
+ * TF32 if they are multiples of 2^-20.
  *
- * In the second set of values, elements are multiples of a larger number (2^-5 if K = 4096), and a sum of K products is
- * exact in float32 in any order. The fraction bits of A and B together are T = 22 - log2 K, and all products are
- * multiples of 2^-T. The sum of their magnitudes is at most 2^22 2^-T.
+ * In the second set of values, elements are multiples of a larger number, 2^-5 if K = 4096. A sum of K products is then
+ * exact in float32, in any order: A and B together have T = 22 - log2 K fraction bits, so all products are multiples of
+ * 2^-T, and the sum of their magnitudes is at most 2^22 2^-T.
  *
  * In both sets, row m of A has "heavy" elements, +8 or -8, in the columns with k % GEMM_PERIOD == m % GEMM_PERIOD.
  * Among 128 consecutive rows, each column has one heavy element. A reference that omits a column therefore changes some
  * element of C by up to 8, for any K.
  *
- * If A, B and C are all 16-bit and K is large enough, the columns GEMM_LIFT and GEMM_DROP of A and B are special. In B
- * the special elements of a row have the same sign and a magnitude of 24 … 28. In A one row in GEMM_LIFTED is "lifted":
- * its special elements are +-4096 and -+2304. In the other rows special elements are a quarter of the ordinary value.
- * In a lifted row the sum rises to 98304 … 114688 at the first special column, beyond float16's maximum, and falls to
- * 33792 … 59392 at the second. A float16 accumulator thus becomes infinite. GEMM_LIFT and GEMM_DROP are in the same
- * block of 256 columns: torch lets cuBLAS round partial sums over such blocks to float16, and these sums stay finite.
- * In the second set of values the special elements are 2^-7 times as large in A and 2^7 times as large in B.
+ * If A, B and C are all 16-bit and K is large enough, two columns of A and B are special: GEMM_LIFT and GEMM_DROP. In
+ * each row of B, the two special elements have the same sign and a magnitude of 24 … 28. One row of A in GEMM_LIFTED is
+ * "lifted": its two special elements are 4096 and -2304, or -4096 and 2304. In the other rows of A, the special
+ * elements are a quarter of their ordinary value. In a lifted row, the sum of products rises to 98304 … 114688 at
+ * GEMM_LIFT, beyond float16's maximum, so a float16 accumulator becomes infinite. The sum falls to 33792 … 59392 at
+ * GEMM_DROP. Both columns are in the same block of 256 columns: torch lets cuBLAS round partial sums over such blocks
+ * to float16, and these sums stay finite. In the second set of values, the special elements are 2^-7 times as large in
+ * A and 2^7 times as large in B.
  *
- * If neither A nor B is float16, two columns in eight are scaled. If k % 8 is 5, column k of A is scaled by 2^30 and
- * column k of B by 2^-30. If k % 8 is 6, column k of A is scaled by 2^-30 and column k of B by 2^30. Products are
- * unchanged, but if a reference converts an input to float16, the input overflows or becomes zero. If A or B is
- * float16, the factors are 2^12 and 2^-12, in the first set of values only. A quarter of the elements in columns scaled
- * by 2^-12 are then below 2^-14. They are subnormal in float16, but exact, because they are multiples of 2^-22. The
- * heavy elements of columns scaled by 2^12 are 2^15. If a workload provides A or B, no column is scaled, because the
- * workload's matrix has no such columns. */
+ * If neither A nor B is float16, two of eight columns are scaled. If k % 8 is 5, column k of A is scaled by 2^30 and
+ * column k of B by 2^-30. If k % 8 is 6, column k of A is scaled by 2^-30 and column k of B by 2^30. The products do
+ * not change, but a reference that converts an input to float16 makes it infinite or zero. If A or B is float16, the
+ * factors are 2^12 and 2^-12, in the first set of values only. A quarter of the elements in columns scaled by 2^-12 are
+ * then below 2^-14. They are subnormal in float16, but exact, because they are multiples of 2^-22. The heavy elements
+ * of columns scaled by 2^12 are 2^15. If a workload provides A or B, no column is scaled, because the workload's matrix
+ * has no such columns. */
 #ifndef REFTEST_KERNELS_GEMM_INPUT_VALUES_H
 #define REFTEST_KERNELS_GEMM_INPUT_VALUES_H
 

@@ -38,15 +38,14 @@ static int match(const struct op_problem *problem, struct err *why)
 
 static int constants(const struct op_problem *problem, int variant, struct op_constant *out)
 {
+	int count = epsilon_constants(problem, rms_roles_of(problem).eps, "rms_norm_eps", out);
+
 	(void)variant;
-	if (rms_roles_of(problem).eps >= 0)
-		return 0;
-	out[0] = epsilon_constant(problem, "rms_norm_eps");
-	if (isnan(out[0].value)) {
+	if (count > 0 && isnan(out[0].value)) {
 		out[0].value = 1e-6;
 		snprintf(out[0].source, sizeof out[0].source, "every published Gemma");
 	}
-	return 1;
+	return count;
 }
 
 static int fill(const struct op_case *c, int input, struct tensor *out, struct err *err)
@@ -77,7 +76,7 @@ const struct op gemma_rmsnorm_op = {
     .constants = constants,
     .rule = rms_rule,
     .in_place = op_in_place_namesake,
-    .scalar = rms_scalar,
+    .scalar = epsilon_scalar,
     .range = range,
     .reach = rms_reach,
     .fill = fill,

@@ -12,13 +12,13 @@
  *   row 4, 5  Noise and one outlier, in the first column (row 4) or in the last column (row 5).
  *   row 6     Plain noise.
  *   row r>=8  Every eighth row, starting with row 11, is shifted like row 2 in the first set of values. In the second
- *             set such a row has integers close to a large M; a variance that is computed as the mean of squares minus
- *             the square of the mean loses its digits. Columns come in pairs of M + d and M - d, so the mean is exactly
- *             M, and every sum is exact in float32 in any order (up to 2^16 columns). If the output is float32, M is at
- *             most 250 and d is from 1 to 4: the mean is 91 times the standard deviation. If the output is float16 or
- *             bfloat16, M is at most 254, and d is 1 in one of 32 pairs, else 0: the mean is about 1400 times the
- *             standard deviation. The other rows have noise and 32 consecutive spikes of equal magnitude and
- *             alternating sign. In the k-th of these rows the spikes start at column 32 k, modulo the number of
+ *             set, such a row has integers close to a large M. If a variance is computed as the mean of squares minus
+ *             the square of the mean, it then loses its digits. Columns come in pairs of M + d and M - d, so the mean
+ *             is exactly M, and every sum is exact in float32 in any order (up to 2^16 columns). If the output is
+ *             float32, M is at most 250 and d is from 1 to 4: the mean is 91 times the standard deviation. If the
+ *             output is float16 or bfloat16, M is at most 254, and d is 1 in one of 32 pairs, else 0: the mean is about
+ *             1400 times the standard deviation. The other rows have noise and 32 consecutive spikes of equal magnitude
+ *             and alternating sign. In the k-th of these rows the spikes start at column 32 k, modulo the number of
  *             columns. The spikes give 3/4 or more of the variance: if a reference leaves out a column with a spike,
  *             the whole row changes.
  *

@@ -33,24 +33,11 @@
 #include "kernels/core/input_check.h"
 #include "kernels/core/norm_epsilon.h"
 #include "kernels/core/row_counts.h"
+#include "kernels/core/shape_match.h"
+#include "kernels/core/take.h"
 
 enum { PARALLEL_FROM = 1 << 20, PROBE_ROWS = 16 }; /* from PARALLEL_FROM elements on, several threads are faster than
 						    * one */
-
-static bool known_dtype(enum dtype dtype)
-{
-	return dtype == DTYPE_FLOAT32 || dtype == DTYPE_FLOAT16 || dtype == DTYPE_BFLOAT16;
-}
-
-static bool same_shape(const struct op_arg *a, const struct op_arg *b)
-{
-	if (a->rank != b->rank)
-		return false;
-	for (int d = 0; d < a->rank; d++)
-		if (a->axis[d] != b->axis[d])
-			return false;
-	return true;
-}
 
 static int match_input(const struct op_problem *problem, int i, struct err *why)
 {
@@ -62,12 +49,12 @@ static int match_input(const struct op_problem *problem, int i, struct err *why)
 	if (input->rank == OP_SCALAR)
 		return i == roles.eps && strncmp(input->name, "eps", 3) == 0
 		           ? 0
-		           : err_set(why, "input '%s' is a Python scalar; only one epsilon may be a "
-					  "scalar", input->name);
-	if (!known_dtype(input->dtype))
+		           : err_set(why, "input '%s' is a Python scalar; a layer norm has only one Python scalar, "
+		           	"its epsilon", input->name);
+	if (!match_is_float(input))
 		return err_set(why, "input '%s' is %s; it must be float32, float16 or bfloat16", input->name,
 		               dtype_name(input->dtype));
-	if (flat ? input->axis[0] != output->axis[output->rank - 1] : !same_shape(input, output))
+	if (flat ? input->axis[0] != output->axis[output->rank - 1] : !match_same_shape(input, output))
 		return err_set(why, "input '%s' has shape %s; it must have the shape %s of output '%s', or only the "
 				    "last axis of that shape",
 		               input->name, op_shape_text(problem, input, found, sizeof found),
@@ -88,9 +75,8 @@ static int match(const struct op_problem *problem, struct err *why)
 	int parts = (roles.x >= 0) + (roles.weight >= 0) + (roles.bias >= 0) + (roles.eps >= 0);
 
 	if (!is_layernorm(problem, &roles))
-		return err_set(why, "neither the definition's name nor a bias input says that the operation is a layer "
-				    "norm");
-	if (problem->output_count != 1 || problem->outputs[0].rank < 2 || !known_dtype(problem->outputs[0].dtype))
+		return err_set(why, "the definition has neither \"layernorm\" in its name nor a bias among its inputs");
+	if (problem->output_count != 1 || problem->outputs[0].rank < 2 || !match_is_float(&problem->outputs[0]))
 		return err_set(why, "the definition has %d outputs; a layer norm has one float output of two axes or "
 				    "more", problem->output_count);
 	if (roles.x < 0 || roles.weight < 0 || parts != problem->input_count)
@@ -107,20 +93,9 @@ static int match(const struct op_problem *problem, struct err *why)
 static void set_axes(const struct op_problem *problem, int64_t rows, int64_t columns, int64_t *axis)
 {
 	const struct op_arg *y = &problem->outputs[0];
-	int last = y->axis[y->rank - 1], rest = -1;
 
-	for (int a = 0; a < problem->axis_count; a++)
-		axis[a] = problem->axes[a].var ? 1 : problem->axes[a].value;
-	if (problem->axes[last].var)
-		axis[last] = columns;
-	for (int d = 0; d + 1 < y->rank; d++)
-		if (problem->axes[y->axis[d]].var && y->axis[d] != last) {
-			if (rest >= 0)
-				axis[rest] = 2;
-			rest = y->axis[d];
-		}
-	if (rest >= 0)
-		axis[rest] = rows;
+	rows_set(problem, y, rows, 2, axis);
+	op_set_axis(problem, y->axis[y->rank - 1], columns, axis);
 }
 
 /* Returns cases with one row, with whole blocks of rows, and with one row more than whole blocks. The last of these
@@ -161,24 +136,18 @@ static bool range(const struct op_problem *problem, int variant, int input, stru
 static int64_t reach(const struct op_problem *problem, int variant, int axis)
 {
 	const struct op_arg *y = &problem->outputs[0];
-	int last = y->axis[y->rank - 1], rest = -1;
+	int last = y->axis[y->rank - 1];
 
 	(void)variant;
 	if (axis == last)
 		return 4096;
-	for (int d = 0; d + 1 < y->rank; d++)
-		if (problem->axes[y->axis[d]].var)
-			rest = y->axis[d];
-	return axis != rest ? 1 : problem->axes[last].var || problem->axes[last].value <= 8192 ? 301 : 33;
+	return axis != rows_axis(problem, y) ? 1 : problem->axes[last].var || problem->axes[last].value <= 8192 ? 301 : 33;
 }
 
 static int constants(const struct op_problem *problem, int variant, struct op_constant *out)
 {
 	(void)variant;
-	if (layernorm_roles_of(problem).eps >= 0)
-		return 0;
-	out[0] = epsilon_constant(problem, "layer_norm_eps");
-	return 1;
+	return epsilon_constants(problem, layernorm_roles_of(problem).eps, "layer_norm_eps", out);
 }
 
 static struct rule rule(const struct op_case *c, int output)
@@ -193,15 +162,6 @@ static struct rule rule(const struct op_case *c, int output)
 	default:
 		return (struct rule){far ? 2e-4 : 5e-5, 1e-5, 1};
 	}
-}
-
-/* An epsilon argument has a value that no reference has hard-coded. Libraries differ in the meaning of None, so no case
- * omits the argument. */
-static double scalar(const struct op_case *c, int input)
-{
-	if (c->absent >> input & 1)
-		return (double)NAN;
-	return c->contents == CONTENTS_FIRST ? 4e-6 : 3e-5;
 }
 
 static int fill(const struct op_case *c, int input, struct tensor *out, struct err *err)
@@ -222,15 +182,6 @@ static int fill(const struct op_case *c, int input, struct tensor *out, struct e
 static void read(const struct tensor *tensor, int64_t first, int64_t count, double *out)
 {
 	dtype_load_run(tensor->data, tensor->dtype, first, count, out);
-}
-
-static double *doubles(int64_t count)
-{
-	double *memory = calloc((size_t)count + 1, sizeof *memory);
-
-	if (memory == NULL)
-		die_no_memory();
-	return memory;
 }
 
 /* Subtracts the mean from a row and returns the row's variance. */
@@ -258,7 +209,7 @@ static int oracle(const struct op_case *c, const struct tensor *in, struct tenso
 {
 	struct layernorm_roles roles = layernorm_roles_of(c->problem);
 	int64_t columns = in[roles.x].shape[in[roles.x].rank - 1], rows = columns > 0 ? out[0].elements / columns : 0;
-	double *weight = doubles(columns), *bias = doubles(columns), eps = layernorm_eps(c);
+	double *weight = take(columns, sizeof *weight), *bias = take(columns, sizeof *bias), eps = layernorm_eps(c);
 
 	(void)err;
 	for (int64_t i = 0; i < columns; i++)
@@ -269,7 +220,7 @@ static int oracle(const struct op_case *c, const struct tensor *in, struct tenso
 		read(&in[roles.bias], 0, columns, bias);
 #pragma omp parallel if (out[0].elements >= PARALLEL_FROM)
 	{
-		double *x = doubles(columns);
+		double *x = take(columns, sizeof *x);
 
 #pragma omp for
 		for (int64_t row = 0; row < rows; row++) {
@@ -293,13 +244,6 @@ static void probe_axes(const struct op_problem *problem, int variant, int64_t *a
 	set_axes(problem, PROBE_ROWS, 512, axis);
 }
 
-static int by_value(const void *a, const void *b)
-{
-	double x = *(const double *)a, y = *(const double *)b;
-
-	return (x > y) - (x < y);
-}
-
 /* Estimates epsilon from every element of the output: ((x - mean) w / y)^2 - variance. Returns the number of finite
  * estimates, and stores the largest variance of a row in `largest`. */
 static int64_t estimate(const struct op_case *c, const struct tensor *in, const struct tensor *y, double *estimates,
@@ -307,7 +251,8 @@ static int64_t estimate(const struct op_case *c, const struct tensor *in, const 
 {
 	struct layernorm_roles roles = layernorm_roles_of(c->problem);
 	int64_t columns = in[roles.weight].elements, rows = columns > 0 ? y->elements / columns : 0, count = 0;
-	double *weight = doubles(columns), *x = doubles(columns), *answer = doubles(columns);
+	double *weight = take(columns, sizeof *weight), *x = take(columns, sizeof *x);
+	double *answer = take(columns, sizeof *answer);
 
 	*largest = 0;
 	read(&in[roles.weight], 0, columns, weight);
@@ -333,30 +278,12 @@ static int64_t estimate(const struct op_case *c, const struct tensor *in, const 
 static int probe(const struct op_case *c, const struct tensor *in, const struct tensor *out, struct op_constant *found,
                  struct err *err)
 {
-	double *estimates = doubles(out[0].elements), variance, median = 0;
-	int64_t count = estimate(c, in, &out[0], estimates, &variance), near = 0;
+	double *estimates = take(out[0].elements, sizeof *estimates), variance;
+	int64_t count = estimate(c, in, &out[0], estimates, &variance);
+	int status = epsilon_settle(estimates, count, out[0].elements, variance, &found[0].value, err);
 
-	qsort(estimates, (size_t)count, sizeof *estimates, by_value);
-	if (count > 0)
-		median = estimates[count / 2];
-	for (int64_t i = 0; i < count; i++)
-		near += fabs(estimates[i] - median) <= 0.05 * (fabs(median) + variance);
 	free(estimates);
-	if (near * 10 < out[0].elements * 9)
-		return err_set(
-		    err,
-		    "the reference's epsilon cannot be determined: for tiny inputs, no single epsilon gives "
-		    "the output of the reference");
-	bool none = fabs(median) <= 0.05 * variance;
-
-	found[0].value = none ? 0 : epsilon_round(median);
-	if (!none && found[0].value == 0)
-		return err_set(
-		    err,
-		    "the reference's epsilon is about %.3g, which is not a round number; name it in the description "
-		    "(\"Epsilon is fixed at 1e-5.\")",
-		    median);
-	return 0;
+	return status;
 }
 
 /* The cases that --edge adds. */
@@ -396,7 +323,7 @@ const struct op layernorm_op = {
     .edge_axes = edge_axes,
     .constants = constants,
     .rule = rule,
-    .scalar = scalar,
+    .scalar = epsilon_scalar,
     .range = range,
     .reach = reach,
     .fill = fill,

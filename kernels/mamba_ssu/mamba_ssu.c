@@ -4,14 +4,14 @@
  *   state <- state exp(A d) + d x B, for each of the S states n of element i
  *   y     = sum over n of state C + D x;  with z: times silu(z)
  *
- * Head h uses B and C of group h / (heads / groups). y is computed from the new state before that is rounded to its
- * dtype. A sequence whose slot is pad_slot_id (-1 if there is no such scalar) is padding: its output is 0, and no slot
- * changes. The state output contains all slots, most of which are unchanged. dt, A, D and dt_bias may have one value
- * per head.
+ * Head h uses B and C of group h / (heads / groups). y is computed from the new state before the state is rounded to
+ * its dtype. A sequence whose slot is pad_slot_id (-1 if there is no such scalar) is padding: its output is 0, and no
+ * slot changes. The state output contains all slots, most of which are unchanged. dt, A, D and dt_bias may have one
+ * value per head.
  *
- * The reference may write to the input state, because the operation updates it in place. The state that the reference
- * returns is compared. If the state is no output and its description says that it is updated in place, the reference
- * must write to it (SSU_IN_PLACE).
+ * The reference may write to the input state if the definition says so (op_in_place_as_said). The state that the
+ * reference returns is compared. If the state is no output, the reference may write to it, and must write to it if its
+ * description says that it is updated in place (SSU_IN_PLACE).
  *
  * Tolerances. A float32 sum of S products of magnitude 1 is off by 1e-6. Where dt is 96, the products have a magnitude
  * of a hundred, and their sum is off by 1e-4. The gate multiplies y by at most 16. The atol of y is 2^-12 sqrt(S), a
@@ -33,6 +33,7 @@
 #include "kernels/core/input_check.h"
 #include "kernels/core/shape_match.h"
 #include "kernels/core/simd.h"
+#include "kernels/core/take.h"
 
 /* --- matching ----------------------------------------------------------------------------------------------------- */
 
@@ -232,12 +233,6 @@ static const struct preset {
 	int64_t batch, slots;
 } presets[SIZE_COUNT][2] = {{{1, 3}, {5, 8}}, {{33, 41}}, {{256, 512}}}; /* 33: one more than a warp */
 
-static void set_axis(const struct op_problem *problem, int64_t *row, const struct op_arg *arg, int64_t value)
-{
-	if (problem->axes[arg->axis[0]].var)
-		row[arg->axis[0]] = value;
-}
-
 static int sizes(const struct op_problem *problem, int variant, enum op_size size, int64_t *axis, int room)
 {
 	struct ssu_roles roles = ssu_roles_of(problem);
@@ -250,10 +245,9 @@ static int sizes(const struct op_problem *problem, int variant, enum op_size siz
 
 		if (count == room)
 			return -1;
-		for (int a = 0; a < problem->axis_count; a++)
-			row[a] = problem->axes[a].var ? preset->batch : problem->axes[a].value;
+		op_start_axes(problem, preset->batch, row);
 		if (roles.indices >= 0)
-			set_axis(problem, row, &problem->inputs[roles.state], preset->slots);
+			op_set_axis(problem, problem->inputs[roles.state].axis[0], preset->slots, row);
 	}
 	return count;
 }
@@ -275,8 +269,7 @@ static bool edge_axes(const struct op_problem *problem, int variant, int edge, i
 	(void)variant;
 	if (!problem->axes[x->axis[0]].var || (edge == EDGE_ALL_PADDING && roles.indices < 0))
 		return false;
-	for (int a = 0; a < problem->axis_count; a++)
-		axis[a] = problem->axes[a].var ? 3 : problem->axes[a].value;
+	op_start_axes(problem, 3, axis);
 	axis[x->axis[0]] = edge == EDGE_NO_SEQUENCES ? 0 : 3;
 	return true;
 }
@@ -294,11 +287,13 @@ static struct rule rule(const struct op_case *c, int output)
 	return (struct rule){0x1p-12 * size * sqrt((double)ssu_extent_of(c, &roles).states), place, 1};
 }
 
-/* The reference may update the states in place, and some definitions have no state output. */
+/* Some definitions have no state output. */
 static struct op_in_place in_place(const struct op_case *c, int input)
 {
 	struct ssu_roles roles = ssu_roles_of(c->problem);
 
+	if (input == roles.state && roles.new_state >= 0)
+		return op_in_place_as_said(c, input, roles.new_state);
 	return (struct op_in_place){input == roles.state ? ssu_states_place(c->problem, &roles) : OP_KEPT,
 	                            (c->variant & SSU_IN_PLACE) == 0};
 }
@@ -348,17 +343,10 @@ struct ssu_fill ssu_fill_of(const struct op_case *c, int input)
  * padding. */
 static void fill_indices(const struct op_case *c, const struct ssu_roles *roles, uint64_t key, struct tensor *out)
 {
-	int64_t slots = ssu_extent_of(c, roles).slots, *order = calloc((size_t)slots + 1, sizeof *order), next = 0;
+	int64_t slots = ssu_extent_of(c, roles).slots, *order = take(slots, sizeof *order), next = 0;
 	int64_t pad = ssu_pad(c, roles);
 
-	if (order == NULL)
-		die_no_memory();
-	for (int64_t i = 0; i < slots; i++) {
-		int64_t j = philox_bits(key, i) % (i + 1);
-
-		order[i] = order[j];
-		order[j] = i;
-	}
+	philox_shuffle(key, slots, order);
 	for (int64_t b = 0; b < out->elements; b++) {
 		next += next < slots && order[next] == pad;
 		bool padding = b % 8 == 3 || next == slots || c->edge == EDGE_ALL_PADDING;
@@ -397,12 +385,9 @@ static int fill(const struct op_case *c, int input, struct tensor *out, struct e
 static int check_indices(const char *name, const struct ssu_extent *e, int64_t pad, const struct tensor *indices,
                          struct err *err)
 {
-	int64_t *owner =
-	    calloc((size_t)e->slots + 1, sizeof *owner); /* for each slot, 1 + its sequence, or 0 */
+	int64_t *owner = take(e->slots, sizeof *owner); /* for each slot, 1 + its sequence, or 0 */
 	int rc = 0;
 
-	if (owner == NULL)
-		die_no_memory();
 	for (int64_t b = 0; b < indices->elements && rc == 0; b++) {
 		int64_t slot = check_integer(indices, b);
 
@@ -464,7 +449,7 @@ static int check_floats(const struct op_case *c, const struct ssu_roles *roles, 
 			return -1;
 	/* z must also be finite in padding sequences, because some references multiply their output, 0, by the gate
 	 * silu(z). */
-	return check_numbers(c, in, roles->z, true, "0 times silu(z) must be 0, the output of padding", err);
+	return check_numbers(c, in, roles->z, true, "the output of padding, 0 times silu(z), must be 0", err);
 }
 
 int ssu_check(const struct op_case *c, const struct tensor *in, struct err *err)
@@ -547,10 +532,8 @@ static void run_head(const struct computation *w, int64_t n, int64_t h)
 	bool indexed = w->roles.indices >= 0 && w->in[w->roles.indices].data != NULL;
 	int64_t slot = indexed ? check_integer(&w->in[w->roles.indices], n) : n;
 	int64_t group = n * e->groups + h / (e->heads / e->groups);
-	double *row = calloc((size_t)(4 * e->states) + 1, sizeof *row);
+	double *row = take(4 * e->states, sizeof *row);
 
-	if (row == NULL)
-		die_no_memory();
 	dtype_load_run(b->data, b->dtype, group * e->states, e->states, row + 2 * e->states);
 	dtype_load_run(c->data, c->dtype, group * e->states, e->states, row + 3 * e->states);
 	for (int64_t i = 0; i < e->dim; i++) {
@@ -678,4 +661,5 @@ const struct op mamba_ssu_op = {
     .fill = fill,
     .check = ssu_check,
     .oracle = oracle,
+    .loops = true,
 };

@@ -25,13 +25,6 @@ static __device__ __forceinline__ float load_weight(const struct tensor &tensor,
 	return load(tensor, tensor.rank == by_element ? row * dim + i : row);
 }
 
-static __device__ __forceinline__ float add_lanes(float value)
-{
-	for (int other = LANES / 2; other > 0; other /= 2)
-		value += __shfl_xor_sync(0xffffffffu, value, other);
-	return value;
-}
-
 static __device__ __forceinline__ float step_size(const struct layer &layer, int64_t n, int64_t h, int64_t i)
 {
 	const struct ssu_extent &e = layer.e;
@@ -83,13 +76,6 @@ static __global__ void __launch_bounds__(THREADS) update_rows(const struct layer
 	dtype_store_float(layer.output.data, layer.output.dtype, warp, y);
 }
 
-static struct tensor part_of(const struct tensor *tensors, int index)
-{
-	struct tensor none = {};
-
-	return index < 0 ? none : tensors[index];
-}
-
 static struct layer layer_of(const struct op_case *c, const struct ssu_roles *roles, const struct tensor *in,
                              const struct tensor *out)
 {
@@ -97,14 +83,14 @@ static struct layer layer_of(const struct op_case *c, const struct ssu_roles *ro
 
 	layer.state = in[roles->state];
 	layer.x = in[roles->x];
-	layer.z = part_of(in, roles->z);
+	layer.z = op_tensor(in, roles->z);
 	layer.dt = in[roles->dt];
 	layer.a = in[roles->a];
 	layer.b = in[roles->b];
 	layer.c = in[roles->c];
-	layer.d = part_of(in, roles->d);
-	layer.dt_bias = part_of(in, roles->dt_bias);
-	layer.indices = part_of(in, roles->indices);
+	layer.d = op_tensor(in, roles->d);
+	layer.dt_bias = op_tensor(in, roles->dt_bias);
+	layer.indices = op_tensor(in, roles->indices);
 	layer.output = out[roles->output];
 	layer.new_state = out[ssu_states_place(c->problem, roles)];
 	layer.e = ssu_extent_of(c, roles);

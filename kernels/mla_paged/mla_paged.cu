@@ -1,4 +1,4 @@
-/* mla_paged on a GPU - uses the kernels of kernels/common/attention/paged.h. */
-#include "kernels/common/attention/paged.h"
+/* mla_paged on a GPU - uses the kernels of kernels/common/attention/attention_cuda.h. */
+#include "kernels/common/attention/attention_cuda.h"
 
-extern "C" const struct op_cuda mla_paged_cuda = {"mla_paged", attention_paged_fill_cuda, attention_paged_launch, NULL};
+extern "C" const struct op_cuda mla_paged_cuda = {"mla_paged", attention_fill_cuda, attention_launch, NULL};

@@ -1,4 +1,4 @@
-/* mla_ragged on a GPU - uses the kernels of kernels/common/attention/ragged.h. */
-#include "kernels/common/attention/ragged.h"
+/* mla_ragged on a GPU - uses the kernels of kernels/common/attention/attention_cuda.h. */
+#include "kernels/common/attention/attention_cuda.h"
 
-extern "C" const struct op_cuda mla_ragged_cuda = {"mla_ragged", attention_ragged_fill_cuda, attention_ragged_launch, NULL};
+extern "C" const struct op_cuda mla_ragged_cuda = {"mla_ragged", attention_fill_cuda, attention_launch, NULL};

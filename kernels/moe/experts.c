@@ -17,6 +17,7 @@
 #include "base/err.h"
 #include "kernels/core/dtype_convert.h"
 #include "kernels/core/simd.h"
+#include "kernels/core/take.h"
 
 /* A token that is routed to an expert, and its weight. */
 struct visit {
@@ -34,15 +35,6 @@ struct computation {
 	struct visit *visit;
 	double *x, *act, *out; /* [visits of one expert][hidden], [visits][intermediate]; [tokens][hidden] */
 };
-
-static void *take(int64_t count, size_t size)
-{
-	void *memory = calloc((size_t)count + 1, size);
-
-	if (memory == NULL)
-		die_no_memory();
-	return memory;
-}
 
 /* --- visits ------------------------------------------------------------------------------------------------------- */
 

@@ -14,10 +14,10 @@
  * routing's factor; if the weights of experts are inputs, s may be 2. A reference sums H products in float32, and then
  * I products. A sequential sum of n terms is off by 0.43 2^-24 sqrt(n / 2) of its standard deviation, which is 1.5e-6
  * for H = 7168. The second sum averages the errors of the first. One element in 10^7 has 5.5 times this error, 2^-17 s.
- * Therefore atol is 2^-14, times the routing's factor if the factor is above 1. rtol is one ulp of the output's dtype,
- * because two roundings of nearly the same number differ by one ulp. A float32 output is not rounded, and its rtol is
- * 2^-14, too. The error that torch has in float32 on a CPU, measured for H = 7168 and factor 2.5, is 5e-6, a thirtieth
- * of atol.
+ * Therefore atol is 2^-14. If the routing's factor is above 1, atol is multiplied by it. rtol is one ulp of the
+ * output's dtype, because two roundings of nearly the same number differ by one ulp. A float32 output is not rounded,
+ * and its rtol is 2^-14, too. The error that torch has in float32 on a CPU, measured for H = 7168 and factor 2.5, is
+ * 5e-6, a thirtieth of atol.
  *
  * With 8-bit operands every element must be within the tolerance (hit ratio 1), because 8-bit operands are exact in
  * float32, and nothing is rounded to 8 bits again. If all scales are 2 % off, nearly every element is wrong; if the
@@ -62,19 +62,16 @@ static void set_axes(const struct op_problem *problem, const struct moe_roles *r
 {
 	const struct op_arg *w2 = &problem->inputs[roles->weights2];
 
-	for (int i = 0; i < problem->axis_count; i++)
-		axis[i] = if_var(problem, i, 1);
-	axis[w2->axis[0]] = if_var(problem, w2->axis[0], 16);
-	axis[w2->axis[1]] = if_var(problem, w2->axis[1], 256);
-	axis[w2->axis[2]] = if_var(problem, w2->axis[2], 128);
-	axis[problem->inputs[roles->weights1].axis[1]] =
-	    if_var(problem, problem->inputs[roles->weights1].axis[1], 2 * axis[w2->axis[2]]);
+	op_start_axes(problem, 1, axis);
+	op_set_axis(problem, w2->axis[0], 16, axis);
+	op_set_axis(problem, w2->axis[1], 256, axis);
+	op_set_axis(problem, w2->axis[2], 128, axis);
+	op_set_axis(problem, problem->inputs[roles->weights1].axis[1], 2 * axis[w2->axis[2]], axis);
 	if (roles->logits >= 0)
-		axis[problem->inputs[roles->logits].axis[1]] =
-		    if_var(problem, problem->inputs[roles->logits].axis[1], axis[w2->axis[0]]);
+		op_set_axis(problem, problem->inputs[roles->logits].axis[1], axis[w2->axis[0]], axis);
 	if (roles->ids >= 0)
-		axis[problem->inputs[roles->ids].axis[1]] = if_var(problem, problem->inputs[roles->ids].axis[1], 4);
-	axis[problem->outputs[0].axis[0]] = if_var(problem, problem->outputs[0].axis[0], tokens);
+		op_set_axis(problem, problem->inputs[roles->ids].axis[1], 4, axis);
+	op_set_axis(problem, problem->outputs[0].axis[0], tokens, axis);
 }
 
 /* Checks that the numbers of a routing are consistent, if all of them are known. */
@@ -144,8 +141,8 @@ static bool many_are_cheap(const struct op_problem *problem, const struct moe_ro
 
 /* A small case has 16 tokens, which select few experts, because a reference reads every weight of the selected experts.
  * A medium case has 321 tokens, one more than blocks of 16 to 256 tokens hold; the experts then have the numbers of
- * tokens that traffic.h describes. If there are more than 2^30 weights, the case of one token is left out, because a
- * reference takes half a minute for it on two cores. */
+ * tokens that traffic.h describes. With more than 2^30 weights there is no case of one token, because a reference would
+ * take half a minute for it on two cores. */
 static int sizes(const struct op_problem *problem, int variant, enum op_size size, int64_t *axis, int room)
 {
 	static const int64_t tokens[SIZE_COUNT][2] = {{1, 16}, {321, 0}, {1024, 0}};
@@ -277,8 +274,8 @@ static bool is_narrow(const struct op_case *c, int input)
 	return dtype_bits(c->problem->inputs[input].dtype) == 8;
 }
 
-/* Returns the root mean square of an input: 0.58 for uniform numbers, times 1.32 if the input has a scale (the root
- * mean square of a scale). */
+/* Returns the root mean square of an input. For uniform numbers without scales it is 0.58. If the input has scales, it
+ * is multiplied by 1.32, the root mean square of a scale. */
 static double size_of(int scale)
 {
 	return 0.58 * (scale >= 0 ? 1.32 : 1);
@@ -338,8 +335,8 @@ static struct exponents exponents_of(const struct op_case *c, const struct moe_r
 }
 
 /* Makes every other expert steep. `parts` is the number of elements per expert in the input that is scaled. If `gate`
- * is set, the gate is scaled up: the second half of these elements if `halves` is set, else all. If `gate` is not set,
- * the input belongs to the second product, which is scaled down. */
+ * is set, the gate is scaled up. The gate is the second half of these elements if `halves` is set, else all of them. If
+ * `gate` is not set, the input belongs to the second product and is scaled down. */
 static void make_steep(const struct op_case *c, struct moe_fill *f, int64_t parts, bool gate, bool halves)
 {
 	int64_t expert = c->contents == CONTENTS_FIRST ? parts : 0;

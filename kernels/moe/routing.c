@@ -12,6 +12,7 @@
 #include "kernels/core/dtype_convert.h"
 #include "kernels/core/published_models.h"
 #include "kernels/core/shape_match.h"
+#include "kernels/core/take.h"
 
 /* --- the method --------------------------------------------------------------------------------------------------- */
 
@@ -145,8 +146,8 @@ int routing_constants(const struct op_problem *problem, int variant, struct op_c
 	return count;
 }
 
-/* Returns the value of a parameter. If the method does not use it, returns `otherwise`; if its value is unknown,
- * returns 0. */
+/* Returns the value of a parameter. Returns `otherwise` if the method does not use the constant, and 0 if the value is
+ * unknown. */
 static int64_t number_of(const struct op_case *c, const struct moe_roles *roles, enum number n, int64_t otherwise)
 {
 	int input = input_of(roles, n);
@@ -183,12 +184,12 @@ int routing_of(const struct op_case *c, const struct moe_roles *roles, struct ro
 	if (r.groups < 1 || r.kept < 1 || r.kept > r.groups || r.kept > MOE_PICKS_MOST || r.experts % r.groups != 0)
 		return err_set(
 		    err,
-		    "the routing divides %lld experts into %lld groups and keeps %lld groups; groups must be of equal "
-		    "size, and no more can be kept than there are",
+		    "the routing divides %lld experts into %lld groups and keeps %lld groups; the groups must be of "
+		    "equal size, and their number must be at least the number that is kept",
 		    (long long)r.experts, (long long)r.groups, (long long)r.kept);
 	if (r.groups > 1 && (r.experts / r.groups < 2 || r.experts / r.groups * r.kept < r.picks))
-		return err_set(err, "the routing keeps %lld of %lld groups, each of %lld experts; a group needs at least "
-				    "2 experts, and the kept groups at least the %lld that are selected",
+		return err_set(err, "the routing keeps %lld of %lld groups, each of %lld experts; a group must have at "
+				    "least 2 experts, and all kept groups together at least the %lld that are selected",
 			       (long long)r.kept, (long long)r.groups, (long long)(r.experts / r.groups), (long long)r.picks);
 	return 0;
 }
@@ -301,9 +302,7 @@ void routing_pick(const struct moe_roles *roles, const struct routing *r, const 
 		take_given(roles, in, token * r->picks + k, &expert[k], &weight[k]);
 	if (r->method == MOE_GIVEN)
 		return;
-	score = malloc((size_t)r->experts * 2 * sizeof *score);
-	if (score == NULL)
-		die_no_memory();
+	score = take(2 * r->experts, sizeof *score);
 	dtype_load_run(in[roles->logits].data, in[roles->logits].dtype, token * r->experts, r->experts, score);
 	for (int64_t e = 0; e < r->experts && r->method != MOE_RENORMALISE; e++)
 		score[e] = 1 / (1 + exp(-score[e]));

@@ -10,6 +10,7 @@
 #include "base/err.h"
 #include "kernels/core/dtype_convert.h"
 #include "kernels/core/random_inputs.h"
+#include "kernels/core/take.h"
 
 /* Logits are multiples of a step, 1 / STEPS. The differences between the SPREAD largest logits of a row (or between all
  * selected logits, if there are more) depend on the row's slope; the other logits are one step apart. */
@@ -52,15 +53,6 @@ struct row {
 	int64_t expert[MOE_PICKS_MOST];
 	double weight[MOE_PICKS_MOST];
 };
-
-static void *take(int64_t count, size_t size)
-{
-	void *memory = calloc((size_t)count + 1, size);
-
-	if (memory == NULL)
-		die_no_memory();
-	return memory;
-}
 
 static void swap(int64_t *order, int64_t a, int64_t b)
 {
@@ -390,7 +382,15 @@ static float weight_of(uint64_t key, int64_t index, bool second)
 	return random >> 30 == 0 ? -weight : weight;
 }
 
-/* Fills the given experts. A token lists an expert twice only if there are fewer experts than it must list. */
+/* Lets the token list an expert twice, at ranks where the special or favourite expert is not. Both parts then count. */
+static void list_twice(const struct traffic *t, int64_t *order)
+{
+	if (t->r->picks > 2 && t->e.experts > 2)
+		order[2] = order[1];
+}
+
+/* Fills the given experts. A token lists an expert twice if there are fewer experts than it must list. One token in 16
+ * does so otherwise, but not if weights apply to inputs: the parts of an expert then have no common weight. */
 static void make_ids(const struct op_case *c, const struct moe_roles *roles, const struct routing *r,
 		     struct tensor *out)
 {
@@ -399,6 +399,8 @@ static void make_ids(const struct op_case *c, const struct moe_roles *roles, con
 
 	for (int64_t token = 0; token < t.e.tokens; token++) {
 		draw_order(&t, token, 0, order);
+		if (token % 16 == 9 && (c->variant & MOE_WEIGHT_ON_INPUT) == 0)
+			list_twice(&t, order);
 		if (r->picks > 1 && r->picks <= t.e.experts) /* varies the position of the special or favourite expert */
 			swap(order, 0, token % r->picks);
 		for (int64_t k = 0; k < r->picks; k++) {

@@ -2,12 +2,12 @@
  * the host.
  *
  * Let the experts of a token be sorted by falling logit. From one expert to the next, the logit falls by 1/4 in some
- * rows, and by 1/32 or by 1 in others. In a fourth kind of rows, two of the selected experts tie, and two of the other
- * experts tie, but no selected expert ties with one that is not selected. The largest logit differs from row to row:
- * sigmoids saturate at some of these logits and nearly vanish at others. If the routing computes softmaxes, the largest
- * logit of some rows is 20, and its exponential overflows float16. In other rows the largest logit is 100 or -106. The
- * exponentials of all selected logits of such a row overflow or underflow float32 unless the maximum is subtracted
- * first.
+ * rows, and by 1/32 or by 1 in others. In a fourth kind of rows, two of the selected experts tie, and so do two of the
+ * other experts. No selected expert ties with an expert that is not selected. The largest logit differs from row to
+ * row: sigmoids saturate at some of these logits and nearly vanish at others. If the routing computes softmaxes, the
+ * largest logit of some rows is 20, and its exponential overflows float16. In other rows the largest logit is 100 or
+ * -106. The exponentials of all selected logits of such a row overflow or underflow float32 unless the maximum is
+ * subtracted first.
  *
  * The bias is in [-1, 0) in the first set of values and in [-1/2, 1/2) in the second. The sums of score and bias then
  * have both signs, even within a row. The bias changes which experts and groups are selected, by small and by large
@@ -19,9 +19,9 @@
  * the second set of values these numbers are 17, 32, 65 and 128. Small cases use few experts, and in all cases some
  * experts have no token. If there are experts on other devices, one token in eight selects only experts of other
  * devices. The other tokens of the first 16 select some experts on this device. Of the later tokens, every fourth
- * selects one favourite expert of this device, and the rest select experts of other devices. Thus a case of many tokens
- * takes little longer than a case of few. The computation does not call libm, and its result is the same on every
- * machine. */
+ * selects one favourite expert of this device, and the others select experts of other devices. Thus a case of many
+ * tokens takes little longer than a case of few. The computation does not call libm, and its result is the same on
+ * every machine. */
 #ifndef REFTEST_KERNELS_MOE_TRAFFIC_H
 #define REFTEST_KERNELS_MOE_TRAFFIC_H
 

@@ -116,8 +116,8 @@ HOST_DEVICE static inline int64_t page_offset(const struct page_extent *e, int64
 	return ((page * e->halves + half) * e->page_size * e->heads + inside) * e->width;
 }
 
-/* Returns the reach of a dtype. Elements have magnitudes from 2^-reach to 2^(reach + 1), which neither overflow nor
- * become subnormal in the dtype. */
+/* Returns the reach of a dtype. Elements have magnitudes from 2^-reach to 2^(reach + 1). In the dtype, these are finite
+ * and not subnormal. */
 static inline int page_reach(enum dtype dtype)
 {
 	switch (dtype) {

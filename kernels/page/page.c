@@ -2,13 +2,13 @@
  *
  *   page = kv_indices[kv_indptr[b] + position / page size], slot = position mod page size, for a token of sequence b
  *
- * append_key, append_value [tokens, heads, D] are copied to k_cache, v_cache [pages, page size, heads, D]. In other
- * variants there are only keys or only values, or the heads axis precedes the page size, or keys and values are in one
+ * append_key, append_value [tokens, heads, D] are copied to k_cache, v_cache [pages, page size, heads, D]. Other
+ * variants have only keys or only values, have the heads axis before the page size, or have keys and values in one
  * cache [pages, 2, …]. In multi-head latent attention the tensors are ckv and kpe [tokens, width] with caches [pages,
  * page size, width]. The tables are int32 or int64: batch_indices and positions [tokens], kv_indptr [sequences + 1],
  * kv_indices, and kv_last_page_len [sequences] (which is not needed). The outputs are the caches; the reference may
- * write to the cache inputs. FlashInfer calls these operations page.append_paged_kv_cache and
- * append_paged_mla_kv_cache.
+ * write to the cache inputs if the definition says so (op_in_place_as_said). FlashInfer calls these operations
+ * page.append_paged_kv_cache and append_paged_mla_kv_cache.
  *
  * Tolerance: zero. Every element of the caches must equal the ground truth, even in slots to which no token is
  * appended.
@@ -34,15 +34,17 @@
 #include <stdlib.h>
 
 #include "kernels/core/input_check.h"
+#include "kernels/core/shape_match.h"
 #include "kernels/core/simd.h"
+#include "kernels/core/take.h"
 
 /* The medium case has MOST_SEQUENCES sequences and MOST_TOKENS tokens. PREFIX is the length of the prefix of its first
  * sequence. */
 enum { MOST_SEQUENCES = 321, MOST_TOKENS = 333, PREFIX = 1 << 17 };
 
-/* The medium case has at least POOL pages, and its page numbers need more than 8 bits. If at most 2 POOL pages are
- * enough for it, the case has more than POOL_PLACES slots, and slot numbers need more than 15 bits (513 pages of 64).
- * If the cache would then have more than POOL_ELEMENTS elements, the case has fewer pages. */
+/* The medium case has at least POOL pages, and its page numbers need more than 8 bits. The case has more than
+ * POOL_PLACES slots if 2 POOL pages are enough for them. Slot numbers then need more than 15 bits (513 pages of 64). If
+ * the cache would then have more than POOL_ELEMENTS elements, the case has fewer pages. */
 enum { POOL = 321, POOL_ELEMENTS = 1 << 25, POOL_PLACES = 1 << 15 };
 
 static bool is_table(const struct op_problem *problem, int input, int axis)
@@ -123,11 +125,8 @@ static int match_outputs(const struct op_problem *problem, const struct page_rol
 	for (int j = 0; j < roles->caches; j++) {
 		const struct op_arg *cache = &problem->inputs[roles->cache[j]],
 				    *output = &problem->outputs[roles->output[j]];
-		bool same = cache->rank == output->rank && cache->dtype == output->dtype;
 
-		for (int d = 0; same && d < cache->rank; d++)
-			same = cache->axis[d] == output->axis[d];
-		if (!same)
+		if (!match_same_shape(cache, output) || cache->dtype != output->dtype)
 			return err_set(why, "output '%s' must have the shape and dtype of cache '%s'", output->name,
 			               cache->name);
 	}
@@ -158,12 +157,6 @@ static int match(const struct op_problem *problem, struct err *why)
 	bool padded = problem->description != NULL && strstr(problem->description, "padding") != NULL;
 
 	return layout < 0 ? layout : layout | (padded ? PAGE_PADDED : 0) | (is_latent(problem, &roles) ? PAGE_LATENT : 0);
-}
-
-static void set_if_var(const struct op_problem *problem, int axis, int64_t value, int64_t *out)
-{
-	if (problem->axes[axis].var)
-		out[axis] = value;
 }
 
 /* For a case with more page indices than pages: returns how many of the `pages` pages belong to one sequence only. */
@@ -198,26 +191,25 @@ static void set_axes(const struct op_problem *problem, int variant, int64_t sequ
 	const struct op_arg *append = &problem->inputs[roles.append[0]], *cache = &problem->inputs[roles.cache[0]];
 	int size = cache->axis[1 + (variant & PAGE_COMBINED ? 1 : 0) + (variant & PAGE_HND ? 1 : 0)];
 
-	for (int a = 0; a < problem->axis_count; a++)
-		axis[a] = problem->axes[a].var ? 1 : problem->axes[a].value;
+	op_start_axes(problem, 1, axis);
 	for (int part = 0; part < roles.parts; part++)
-		set_if_var(problem,
+		op_set_axis(problem,
 		           problem->inputs[roles.append[part]].axis[problem->inputs[roles.append[part]].rank - 1], 128,
 		           axis);
 	if (append->rank == 3)
-		set_if_var(problem, append->axis[1], 8, axis);
-	set_if_var(problem, size, 16, axis);
+		op_set_axis(problem, append->axis[1], 8, axis);
+	op_set_axis(problem, size, 16, axis);
 	int64_t pages = filled + (3 * tokens + 2 * axis[size] - 1) / (2 * axis[size]), pool = pages + pages / 2 + 2;
 
 	pool = prefix > 0 ? pool_of(cache, pool, axis[size], axis) : pool;
 
-	set_if_var(problem, append->axis[0], tokens, axis);
+	op_set_axis(problem, append->axis[0], tokens, axis);
 	if (roles.last_page_len >= 0)
-		set_if_var(problem, problem->inputs[roles.last_page_len].axis[0], sequences, axis);
-	set_if_var(problem, problem->inputs[roles.indptr].axis[0], sequences + 1, axis);
-	set_if_var(problem, problem->inputs[roles.indices].axis[0],
+		op_set_axis(problem, problem->inputs[roles.last_page_len].axis[0], sequences, axis);
+	op_set_axis(problem, problem->inputs[roles.indptr].axis[0], sequences + 1, axis);
+	op_set_axis(problem, problem->inputs[roles.indices].axis[0],
 	           prefix > 0 ? own_pages(pool) + (prefix + axis[size] - 1) / axis[size] : pages, axis);
-	set_if_var(problem, cache->axis[0], pool, axis);
+	op_set_axis(problem, cache->axis[0], pool, axis);
 }
 
 static int sizes(const struct op_problem *problem, int variant, enum op_size size, int64_t *axis, int room)
@@ -255,14 +247,14 @@ static struct rule rule(const struct op_case *c, int output)
 	return (struct rule){0, 0, 1};
 }
 
-/* The reference may append to the caches in place. */
+/* The reference may append to the caches in place if the definition says so. */
 static struct op_in_place in_place(const struct op_case *c, int input)
 {
 	struct page_roles roles = page_roles_of(c->problem);
 
 	for (int j = 0; j < roles.caches; j++)
 		if (input == roles.cache[j])
-			return (struct op_in_place){roles.output[j], true};
+			return op_in_place_as_said(c, input, roles.output[j]);
 	return (struct op_in_place){OP_KEPT, true};
 }
 
@@ -395,11 +387,9 @@ static int table_open(const struct op_case *c, struct table *table, struct err *
 		table->prefix = table->indices - own_pages(table->pages);
 		table->indices -= table->prefix;
 	}
-	table->indptr = calloc((size_t)table->sequences + 1, sizeof *table->indptr);
-	table->length = calloc((size_t)table->sequences, sizeof *table->length);
-	table->appended = calloc((size_t)table->sequences, sizeof *table->appended);
-	if (table->indptr == NULL || table->length == NULL || table->appended == NULL)
-		die_no_memory();
+	table->indptr = take(table->sequences + 1, sizeof *table->indptr);
+	table->length = take(table->sequences, sizeof *table->length);
+	table->appended = take(table->sequences, sizeof *table->appended);
 	share_pages(table, input_key(c, roles.indptr));
 	for (int64_t b = 0; b < table->sequences; b++)
 		room += table->length[b];
@@ -434,10 +424,8 @@ static void place_last_page(const struct table *table, int64_t *pages)
 static void fill_indices(const struct op_case *c, int input, const struct table *table, struct tensor *out)
 {
 	uint64_t key = input_key(c, input);
-	int64_t *pages = calloc((size_t)table->pages + 1, sizeof *pages);
+	int64_t *pages = take(table->pages, sizeof *pages);
 
-	if (pages == NULL)
-		die_no_memory();
 	for (int64_t i = 0; i < table->pages; i++)
 		pages[i] = i;
 	for (int64_t i = 0; i < table->indices; i++) {
@@ -620,8 +608,8 @@ static int check_table(const struct op_case *c, const struct tensor *in, int64_t
 		if (end < from || end > indices->elements)
 			return err_set(
 			    err,
-			    "input '%s' holds %lld at [%lld], which must be %lld … %lld: offsets into the %lld entries "
-			    "of '%s' must not decrease",
+			    "input '%s' holds %lld at [%lld]; expected %lld … %lld, because offsets into the %lld "
+			    "entries of '%s' must not decrease",
 			    args[roles.indptr].name, (long long)end, (long long)b, (long long)from,
 			    (long long)indices->elements, (long long)indices->elements, args[roles.indices].name);
 		for (int64_t i = from; b > 0 && i < end; i++)
@@ -676,12 +664,9 @@ static int check_tokens(const struct op_case *c, const struct tensor *in, struct
 	struct page_roles roles = page_roles_of(c->problem);
 	struct page_extent e = page_extent_of(c, 0);
 	int64_t tokens = in[roles.positions].elements, places = e.pages * e.page_size;
-	int64_t *owner = calloc((size_t)places + 1, sizeof *owner); /* for each slot, 1 + the token that is written to
-	                                                             * it; 0: none is */
+	int64_t *owner = take(places, sizeof *owner); /* for each slot, 1 + the token that is written to it, or 0 */
 	int rc = 0;
 
-	if (owner == NULL)
-		die_no_memory();
 	for (int64_t token = 0; rc == 0 && token < tokens; token++) {
 		int64_t place = check_token(c, in, token, &e, err);
 
@@ -802,4 +787,5 @@ const struct op page_op = {
     .fill = fill,
     .check = check,
     .oracle = oracle,
+    .loops = true,
 };

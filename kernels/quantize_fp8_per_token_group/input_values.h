@@ -142,7 +142,7 @@ HOST_DEVICE static inline int quantize_kind(const struct quantize_fill *f, int64
 	return kind == QUANTIZE_NOUGHT && !f->floored ? QUANTIZE_BELOW : (int)kind;
 }
 
-/* Returns the number halfway between two neighbouring e4m3 numbers, which random bits select. */
+/* Returns the number halfway between two neighbouring e4m3 numbers. Random bits select the two numbers. */
 HOST_DEVICE static inline float quantize_tie(uint32_t random)
 {
 	uint32_t code = (random >> 8) % 126; /* the largest code is 126, which is 448 */

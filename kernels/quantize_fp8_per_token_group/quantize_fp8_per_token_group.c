@@ -35,6 +35,7 @@
 #include "kernels/core/norm_epsilon.h"
 #include "kernels/core/row_counts.h"
 #include "kernels/core/shape_match.h"
+#include "kernels/core/take.h"
 
 enum { PARALLEL_FROM = 1 << 18, PROBE_ROWS = 16 }; /* from PARALLEL_FROM elements on, several threads are faster than
 						    * one */
@@ -76,7 +77,8 @@ static int match_outputs(const struct op_problem *problem, const struct quantize
 
 	if (problem->output_count != 2 || roles->quantized < 0 || roles->scale < 0)
 		return err_set(why,
-		               "the definition has %d outputs; it must have one of float8_e4m3fn and one of scales",
+		               "the definition has %d outputs; it must have two, the quantised tensor (float8_e4m3fn) "
+		               "and the scales",
 		               problem->output_count);
 	q = &problem->outputs[roles->quantized];
 	s = &problem->outputs[roles->scale];
@@ -87,16 +89,16 @@ static int match_outputs(const struct op_problem *problem, const struct quantize
 		               op_shape_text(problem, q, found, sizeof found),
 		               op_shape_text(problem, x, expected, sizeof expected), x->name);
 	if (s->rank != x->rank || !match_same_axes(problem, s, 0, x, 0, x->rank - 1))
-		return err_set(why, "output '%s' has shape %s; expected the shape of input '%s', %s, with its last "
-				    "axis replaced by the number of groups",
-		               s->name, op_shape_text(problem, s, found, sizeof found), x->name,
-		               op_shape_text(problem, x, expected, sizeof expected));
+		return err_set(why, "output '%s' has shape %s; expected the shape %s of input '%s', but with the "
+			"number of groups as the last axis",
+		               s->name, op_shape_text(problem, s, found, sizeof found),
+		               op_shape_text(problem, x, expected, sizeof expected), x->name);
 	columns = match_fixed_length(problem, x, x->rank - 1);
 	groups = match_fixed_length(problem, s, s->rank - 1);
 	if (columns <= 0 || groups <= 0 || columns % groups != 0)
 		return err_set(why,
-		               "the size of a group is unknown: the last axes of '%s' and '%s' must be const, and the "
-		               "first a multiple of the second",
+		               "the size of a group is unknown: the last axis of '%s' must be a multiple of the last "
+		               "axis of '%s', and both must be const",
 		               x->name, s->name);
 	return 0;
 }
@@ -113,22 +115,9 @@ static int match(const struct op_problem *problem, struct err *why)
 	return 0;
 }
 
-/* Sets the last leading var axis to `rows` and each other leading var axis to 2. */
 static void set_axes(const struct op_problem *problem, int64_t rows, int64_t *axis)
 {
-	const struct op_arg *x = &problem->inputs[quantize_roles_of(problem).x];
-	int rest = -1;
-
-	for (int a = 0; a < problem->axis_count; a++)
-		axis[a] = problem->axes[a].var ? 1 : problem->axes[a].value;
-	for (int d = 0; d + 1 < x->rank; d++)
-		if (problem->axes[x->axis[d]].var) {
-			if (rest >= 0)
-				axis[rest] = 2;
-			rest = x->axis[d];
-		}
-	if (rest >= 0)
-		axis[rest] = rows;
+	rows_set(problem, &problem->inputs[quantize_roles_of(problem).x], rows, 2, axis);
 }
 
 /* Returns cases with one row, with whole blocks of rows, and with one row more than whole blocks. */
@@ -169,22 +158,15 @@ static bool range(const struct op_problem *problem, int variant, int input, stru
 static int64_t reach(const struct op_problem *problem, int variant, int axis)
 {
 	const struct op_arg *x = &problem->inputs[quantize_roles_of(problem).x];
-	int rest = -1;
 
 	(void)variant;
-	for (int d = 0; d + 1 < x->rank; d++)
-		if (problem->axes[x->axis[d]].var)
-			rest = x->axis[d];
-	return axis != rest ? 1 : quantize_extent_of(problem).columns <= 8192 ? 301 : 33;
+	return axis != rows_axis(problem, x) ? 1 : quantize_extent_of(problem).columns <= 8192 ? 301 : 33;
 }
 
 static int constants(const struct op_problem *problem, int variant, struct op_constant *out)
 {
 	(void)variant;
-	if (quantize_roles_of(problem).eps >= 0)
-		return 0;
-	out[0] = epsilon_constant(problem, "");
-	return 1;
+	return epsilon_constants(problem, quantize_roles_of(problem).eps, "", out);
 }
 
 static struct rule rule(const struct op_case *c, int output)
@@ -212,15 +194,6 @@ static int fill(const struct op_case *c, int input, struct tensor *out, struct e
 	(void)err;
 	input_fill(out, f.key, f.group, make_group, &f);
 	return 0;
-}
-
-static double *doubles(int64_t count)
-{
-	double *memory = calloc((size_t)count + 1, sizeof *memory);
-
-	if (memory == NULL)
-		die_no_memory();
-	return memory;
 }
 
 /* Reads group `number` of x and returns its largest magnitude, or the floor if the floor is larger. */
@@ -255,7 +228,7 @@ static int check(const struct op_case *c, const struct tensor *in, struct err *e
 		return -1;
 	if (!check_brought(c, in, roles.x) || quantize_eps(c) != 0)
 		return 0;
-	double *values = doubles(group);
+	double *values = take(group, sizeof *values);
 	int rc = 0;
 
 	for (int64_t g = 0; rc == 0 && g < in[roles.x].elements / group; g++)
@@ -281,7 +254,7 @@ static int oracle(const struct op_case *c, const struct tensor *in, struct tenso
 	(void)err;
 #pragma omp parallel if (x->elements >= PARALLEL_FROM)
 	{
-		double *values = doubles(group);
+		double *values = take(group, sizeof *values);
 
 #pragma omp for
 		for (int64_t g = 0; g < s->elements; g++) {
@@ -322,15 +295,14 @@ static void tell_miss(const struct op_case *c, const struct tensor *x, const str
                       const struct tensor *expected, const struct metrics *metrics, struct err *why)
 {
 	int64_t group = quantize_extent_of(c->problem).group, at = 0;
-	double *values = doubles(group), most;
+	double *values = take(group, sizeof *values), most;
 	char place[160];
 
 	while (dtype_load(reference->data, reference->dtype, at) == dtype_load(expected->data, expected->dtype, at))
 		at++;
 	most = read_group(x, at / group, group, quantize_eps(c), values);
 	err_set(why, "%lld of %lld elements are not their quotient rounded to the nearest float8_e4m3fn; the first is "
-		     "%s: %.9g in a group of scale %.9g / 448 has the quotient %.9g, which must become %g, but the "
-		     "reference has %g",
+		"%s: the quotient of %.9g and the scale %.9g / 448 is %.9g; expected %g, but the reference has %g",
 	        (long long)(metrics->elements - metrics->hits), (long long)metrics->elements,
 	        check_place(reference, at, place, sizeof place), values[at % group], most,
 	        values[at % group] * LARGEST / most, dtype_load(expected->data, expected->dtype, at),
@@ -354,12 +326,10 @@ static int judge(const struct op_case *c, int output, const struct tensor *in, c
 
 	if (output != roles.quantized)
 		return 0;
-	expected.data = malloc((size_t)truth->elements + 1);
-	if (expected.data == NULL)
-		die_no_memory();
+	expected.data = take(truth->elements, 1);
 #pragma omp parallel if (x->elements >= PARALLEL_FROM)
 	{
-		double *values = doubles(2 * group);
+		double *values = take(2 * group, sizeof *values);
 
 #pragma omp for
 		for (int64_t g = 0; g < truth->elements / group; g++) {
@@ -381,23 +351,15 @@ static void probe_axes(const struct op_problem *problem, int variant, int64_t *a
 	set_axes(problem, PROBE_ROWS, axis);
 }
 
-static int by_value(const void *a, const void *b)
-{
-	double x = *(const double *)a, y = *(const double *)b;
-
-	return (x > y) - (x < y);
-}
-
 /* Returns the floor that follows from the scales of groups of zeros, or 0 if no floor follows from them. */
 static double floor_of_zeros(const struct tensor *s)
 {
-	double *shown = doubles(s->elements), middle = 0;
+	double *shown = take(s->elements, sizeof *shown), middle;
 	int64_t count = 0;
 
 	for (int64_t g = 0; g < s->elements; g += 2)
 		shown[count++] = dtype_load(s->data, s->dtype, g) * LARGEST;
-	qsort(shown, (size_t)count, sizeof *shown, by_value);
-	middle = count > 0 ? shown[count / 2] : 0;
+	middle = epsilon_median(shown, count);
 	free(shown);
 	return isfinite(middle) && middle > 0 ? middle : 0;
 }
@@ -407,7 +369,7 @@ static double floor_of_zeros(const struct tensor *s)
 static int64_t groups_with_floor(const struct op_case *c, const struct tensor *x, const struct tensor *s, double eps)
 {
 	int64_t group = quantize_extent_of(c->problem).group, count = 0;
-	double *values = doubles(group);
+	double *values = take(group, sizeof *values);
 
 	for (int64_t g = 0; g < s->elements; g++) {
 		double most = read_group(x, g, group, eps, values), found = dtype_load(s->data, s->dtype, g) * LARGEST;
@@ -431,8 +393,8 @@ static int probe(const struct op_case *c, const struct tensor *in, const struct 
 	found[0].value = shown == 0 ? 0 : epsilon_round(shown);
 	if (shown > 0 && found[0].value == 0)
 		return err_set(err,
-		               "the reference's floor is about %.3g, which is not a round number; name it in the "
-		               "description (\"eps is 1e-10\")",
+		               "the reference's floor is about %.3g, which is not a round number; state its exact "
+		               "value in the description, as in \"eps is 1e-10\"",
 		               shown);
 	return 0;
 }

@@ -12,6 +12,7 @@
 #include "kernels/common/norm/rms.h"
 #include "kernels/core/dtype_convert.h"
 #include "kernels/core/norm_epsilon.h"
+#include "kernels/core/take.h"
 
 enum { PROBE_ROWS = 16 };
 
@@ -28,10 +29,7 @@ static int match(const struct op_problem *problem, struct err *why)
 static int constants(const struct op_problem *problem, int variant, struct op_constant *out)
 {
 	(void)variant;
-	if (rms_roles_of(problem).eps >= 0)
-		return 0;
-	out[0] = epsilon_constant(problem, "rms_norm_eps");
-	return 1;
+	return epsilon_constants(problem, rms_roles_of(problem).eps, "rms_norm_eps", out);
 }
 
 static int fill(const struct op_case *c, int input, struct tensor *out, struct err *err)
@@ -50,27 +48,12 @@ static int oracle(const struct op_case *c, const struct tensor *in, struct tenso
 	return rms_oracle(c, 0, in, out, err);
 }
 
-static double *doubles(int64_t count)
-{
-	double *memory = calloc((size_t)count + 1, sizeof *memory);
-
-	if (memory == NULL)
-		die_no_memory();
-	return memory;
-}
-
-static int by_value(const void *a, const void *b)
-{
-	double x = *(const double *)a, y = *(const double *)b;
-
-	return x < y ? -1 : x > y;
-}
-
 /* Estimates epsilon from every element of the output: y = x w / sqrt(m + eps), so eps = (x w / y)^2 - m, where m is the
  * mean square of the row. Returns the number of estimates, and the largest mean square in `largest`. */
 static int64_t estimate(const struct rms_parts *parts, const struct tensor *answer, double *estimates, double *largest)
 {
-	double *x = doubles(parts->columns), *y = doubles(parts->columns), *weight = doubles(parts->columns);
+	double *x = take(parts->columns, sizeof *x), *y = take(parts->columns, sizeof *y);
+	double *weight = take(parts->columns, sizeof *weight);
 	int64_t count = 0;
 
 	*largest = 0;
@@ -104,31 +87,13 @@ static int64_t estimate(const struct rms_parts *parts, const struct tensor *answ
  * inputs. */
 static int settle(double *estimates, int64_t count, int64_t elements, double square, double *eps, struct err *err)
 {
-	int64_t near = 0;
-
 	if (count * 10 < elements * 9)
 		return err_set(
 		    err,
 		    "the reference's epsilon cannot be determined: its output for tiny inputs is zero or not finite in "
 		    "%lld of %lld elements",
 		    (long long)(elements - count), (long long)elements);
-	qsort(estimates, (size_t)count, sizeof *estimates, by_value);
-	double median = estimates[count / 2];
-
-	for (int64_t i = 0; i < count; i++)
-		near += fabs(estimates[i] - median) <= 0.05 * (fabs(median) + square);
-	if (near * 10 < count * 9)
-		return err_set(
-		    err, "the reference's epsilon cannot be determined: for tiny inputs, no single epsilon gives "
-			 "the output of the reference");
-	*eps = fabs(median) <= 0.05 * square ? 0 : epsilon_round(median);
-	if (*eps == 0 && fabs(median) > 0.05 * square)
-		return err_set(
-		    err,
-		    "the reference's epsilon is about %.3g, which is not a round number; name it in the description "
-		    "(\"Epsilon is fixed at 1e-6.\")",
-		    median);
-	return 0;
+	return epsilon_settle(estimates, count, count, square, eps, err);
 }
 
 static int probe(const struct op_case *c, const struct tensor *in, const struct tensor *out, struct op_constant *found,
@@ -145,7 +110,7 @@ static int probe(const struct op_case *c, const struct tensor *in, const struct 
 			       "the reference's epsilon cannot be determined: its output has %lld elements, but its "
 			       "input has %lld",
 			       (long long)answer->elements, (long long)parts.hidden->elements);
-	double *estimates = doubles(parts.hidden->elements);
+	double *estimates = take(parts.hidden->elements, sizeof *estimates);
 	int64_t count = estimate(&parts, answer, estimates, &square);
 	int status = settle(estimates, count, parts.hidden->elements, square, &found[0].value, err);
 
@@ -170,7 +135,7 @@ const struct op rmsnorm_op = {
     .edge_axes = rms_edge_axes,
     .constants = constants,
     .rule = rms_rule,
-    .scalar = rms_scalar,
+    .scalar = epsilon_scalar,
     .range = range,
     .reach = rms_reach,
     .fill = fill,

@@ -152,8 +152,8 @@ static inline struct rope_extent rope_extent_of(const struct op_case *c)
 	return e;
 }
 
-/* Returns 1 if neighbouring elements rotate together, and 0 if elements that are half the rotary dimension apart do.
- * Host only. */
+/* Returns 1 if neighbouring elements rotate together, and 0 if the elements of a pair are half the rotary dimension
+ * apart. Host only. */
 static inline int rope_interleaved(const struct op_case *c)
 {
 	struct rope_roles roles = rope_roles_of(c->problem);

@@ -6,15 +6,16 @@
  * R elements. R is the rotary dimension; the other elements are copied. q and k are [tokens, heads, D] or flat,
  * [tokens, heads * D]; positions are [tokens]. The angle comes from one of two sources:
  *
- *   a cache [rows, R]: Row p holds, for position p, the cosines in columns 0 … R/2 - 1 and the sines in the other
- *   columns. a formula: angle = position f(i), with f(i) = theta^(-2i/R) / scale. In Llama 3.1, w = 2 pi theta^(2i/R)
- *   is the
- *     wavelength, f = theta^(-2i/R) if w < old / high, and f = theta^(-2i/R) / scale if w > old / low. If w is between
- *     these limits, f = s theta^(-2i/R) + (1 - s) theta^(-2i/R) / scale, with s = (old / w - low) / (high - low).
+ *   a cache [rows, R]  Row p is for position p: the cosines are in columns 0 … R/2 - 1, and the sines in the other
+ *                      columns.
+ *   a formula          The angle is the position times f(i), with f(i) = theta^(-2i/R) / scale. In Llama 3.1, f depends
+ *                      on the wavelength w = 2 pi theta^(2i/R). If w < old / high, f = theta^(-2i/R). If w > old / low,
+ *                      f = theta^(-2i/R) / scale. Between these limits, f = s theta^(-2i/R) + (1 - s) theta^(-2i/R) /
+ *                      scale, with s = (old / w - low) / (high - low).
  *
  * FlashInfer's rope.apply_rope_with_cos_sin_cache, apply_rope_pos_ids and apply_llama31_rope_pos_ids have this form.
  *
- * A Python scalar (`interleave`, `is_neox`) selects the pairs. Without such a scalar, pairs are interleaved if the
+ * A Python scalar (`interleave` or `is_neox`) selects the pairs. Without such a scalar, pairs are interleaved if the
  * definition's name says so ("interleave", "gptj"); otherwise pairs are halves, FlashInfer's default. The formula is
  * Llama 3.1's if the name or the fi_api tag says so, or if there is an input `low_freq_factor`. The hidden constants
  * are theta and, for Llama 3.1, also scale, low, high and old. Each constant comes from a Python scalar, a const axis,
@@ -44,7 +45,9 @@
 
 #include "kernels/core/input_check.h"
 #include "kernels/core/published_models.h"
+#include "kernels/core/shape_match.h"
 #include "kernels/core/simd.h"
+#include "kernels/core/take.h"
 
 enum { PARALLEL_FROM = 1 << 20 }; /* from this number of elements on, several threads are faster than one */
 
@@ -53,21 +56,6 @@ static const char *const constant_names[ROPE_NUMBERS] = {"rope_theta", "rope_sca
 static const char *const model_fields[ROPE_NUMBERS] = {"rope_theta", "rope_factor", "rope_low_freq_factor",
                                                        "rope_high_freq_factor", "rope_old_context_len"};
 static const double llama31[ROPE_NUMBERS] = {5e5, 8, 1, 4, 8192}; /* the published values, also FlashInfer's */
-
-static bool known_dtype(enum dtype dtype)
-{
-	return dtype == DTYPE_FLOAT32 || dtype == DTYPE_FLOAT16 || dtype == DTYPE_BFLOAT16;
-}
-
-static bool same_shape(const struct op_arg *a, const struct op_arg *b)
-{
-	if (a->rank != b->rank)
-		return false;
-	for (int d = 0; d < a->rank; d++)
-		if (a->axis[d] != b->axis[d])
-			return false;
-	return true;
-}
 
 static bool speaks_of(const struct op_problem *problem, const char *part)
 {
@@ -111,7 +99,7 @@ static int match_tensor(const struct op_problem *problem, const struct rope_role
 		return err_set(why, "input '%s' of shape %s is one tensor too many; the inputs may be positions, a "
 				    "cache, q and k",
 		               arg->name, shape);
-	if (!known_dtype(arg->dtype))
+	if (!match_is_float(arg))
 		return err_set(why, "input '%s' is %s; it must be float32, float16 or bfloat16", arg->name,
 		               dtype_name(arg->dtype));
 	if (input == roles->cache && arg->rank != 2)
@@ -135,7 +123,7 @@ static int match_outputs(const struct op_problem *problem, const struct rope_rol
 	for (int r = 0; r < roles->count; r++) {
 		const struct op_arg *x = &problem->inputs[roles->rotated[r]], *y = &problem->outputs[r];
 
-		if (!same_shape(x, y) || !known_dtype(y->dtype))
+		if (!match_same_shape(x, y) || !match_is_float(y))
 			return err_set(why, "output '%s' must be a float tensor with the shape of input '%s'", y->name,
 			               x->name);
 		if (x->rank != problem->inputs[roles->rotated[0]].rank)
@@ -202,13 +190,8 @@ static int match(const struct op_problem *problem, struct err *why)
 	return variant;
 }
 
-static int64_t if_var(const struct op_problem *problem, int axis, int64_t value)
-{
-	return problem->axes[axis].var ? value : problem->axes[axis].value;
-}
-
-/* Numbers of heads of q and k, which are not multiples of each other. They exceed 32 and 8, exceed 64 and 32, or are
- * both below 8. */
+/* Numbers of heads of q and k. Neither is a multiple of the other. They exceed 32 and 8, exceed 64 and 32, or are both
+ * below 8. */
 static const int64_t head_counts[][ROPE_ROTATED] = {{37, 9}, {67, 34}, {5, 2}};
 enum { SOME_HEADS, MANY_HEADS, FEW_HEADS };
 
@@ -217,23 +200,22 @@ static void set_axes(const struct op_problem *problem, int64_t tokens, int64_t r
 	struct rope_roles roles = rope_roles_of(problem);
 	const struct op_arg *q = &problem->inputs[roles.rotated[0]];
 
-	for (int i = 0; i < problem->axis_count; i++)
-		axis[i] = if_var(problem, i, 1);
+	op_start_axes(problem, 1, axis);
 	if (q->rank == 3)
-		axis[q->axis[2]] = if_var(problem, q->axis[2], 128);
+		op_set_axis(problem, q->axis[2], 128, axis);
 	for (int r = 0; r < roles.count; r++) {
 		const struct op_arg *x = &problem->inputs[roles.rotated[r]];
 
 		if (x->rank == 3)
-			axis[x->axis[1]] = if_var(problem, x->axis[1], head_counts[which][r]);
+			op_set_axis(problem, x->axis[1], head_counts[which][r], axis);
 	}
 	if (roles.cache >= 0) {
 		const struct op_arg *cache = &problem->inputs[roles.cache];
 
-		axis[cache->axis[0]] = if_var(problem, cache->axis[0], rows);
-		axis[cache->axis[1]] = if_var(problem, cache->axis[1], axis[q->axis[q->rank - 1]] < 64 ? 2 : 64);
+		op_set_axis(problem, cache->axis[0], rows, axis);
+		op_set_axis(problem, cache->axis[1], axis[q->axis[q->rank - 1]] < 64 ? 2 : 64, axis);
 	}
-	axis[q->axis[0]] = if_var(problem, q->axis[0], tokens);
+	op_set_axis(problem, q->axis[0], tokens, axis);
 }
 
 /* The number of tokens of the medium case, and the number of rows of its cache, which exceeds the range of int16, as in
@@ -260,7 +242,7 @@ enum { EDGE_NO_TOKENS = 1, EDGE_FIRST_POSITION, EDGE_LAST_POSITION };
 
 static const struct op_edge edges[] = {
     {"no_tokens", "an input without tokens gives an output without tokens"},
-    {"first_position", "position 0 uses the first row of the cache; without a cache position 0 does not rotate"},
+    {"first_position", "position 0 uses the first row of the cache; if there is no cache, position 0 is not rotated"},
     {"last_position", "the last row of the cache is a valid position"},
     {NULL, NULL},
 };
@@ -363,8 +345,8 @@ static double scalar_left_out(const struct op_case *c, const struct rope_roles *
 	return (double)rope_head_size(c->problem, c->axis);
 }
 
-/* Returns the value of a Python scalar, which no reference has hard-coded. In the two sets of values, the numbers
- * (theta, scale, …) differ, and so does what they apply to: the pairs, and the rotary dimension, which is half a head in
+/* Returns the value of a Python scalar, which no reference has hard-coded. The two sets of values have different
+ * numbers (theta, scale, …), different pairs and different rotary dimensions. The rotary dimension is half a head in
  * one set and three quarters of a head in the other. A reference may keep a table by one of its arguments and ignore
  * that another one changed. Therefore the pairs are the same in both sets if there is one token; the scale is the same
  * if there are 2 to 31, and theta if there are more. */
@@ -568,7 +550,7 @@ static int check(const struct op_case *c, const struct tensor *in, struct err *e
 	if (check_arguments(c, &roles, err) != 0)
 		return -1;
 	if (roles.cache >= 0) {
-		snprintf(what, sizeof what, "a position must be a row of the cache, which has %lld "
+		snprintf(what, sizeof what, "a position must be the index of a row of the cache, which has %lld "
 					    "rows", (long long)rows);
 		if (check_integers(c, in, roles.positions, 0, rows - 1, what, err) != 0)
 			return -1;
@@ -606,22 +588,17 @@ static int check_widths(const struct rope_extent *e, struct err *err)
 static int oracle(const struct op_case *c, const struct tensor *in, struct tensor *out, struct err *err)
 {
 	struct rope_extent e = rope_extent_of(c);
-	size_t half = (size_t)e.rotary_dim / 2 + 1;
+	int64_t half = e.rotary_dim / 2;
 
 	if (check_widths(&e, err) != 0)
 		return -1;
-	double *frequencies = calloc(half, sizeof *frequencies);
+	double *frequencies = take(half, sizeof *frequencies);
 
-	if (frequencies == NULL)
-		die_no_memory();
-	for (int64_t i = 0; i < e.rotary_dim / 2 && !(c->variant & ROPE_CACHE); i++)
+	for (int64_t i = 0; i < half && !(c->variant & ROPE_CACHE); i++)
 		frequencies[i] = frequency(c, i, e.rotary_dim);
 #pragma omp parallel if (out[0].elements >= PARALLEL_FROM)
 	{
-		double *cosine = calloc(2 * half + 2 * (size_t)e.head_size, sizeof *cosine);
-
-		if (cosine == NULL)
-			die_no_memory();
+		double *cosine = take(2 * half + 2 * e.head_size, sizeof *cosine);
 		double *sine = cosine + half, *scratch = sine + half;
 
 #pragma omp for
@@ -673,10 +650,8 @@ static int probe(const struct op_case *c, const struct tensor *in, const struct 
 	(void)in;
 	if (check_widths(&e, err) != 0)
 		return -1;
-	double *estimates = calloc((size_t)half + 1, sizeof *estimates);
+	double *estimates = take(half, sizeof *estimates);
 
-	if (estimates == NULL)
-		die_no_memory();
 	for (int64_t i = half / 2 + 1; i < half; i++) {
 		bool interleaved = rope_interleaved(c) != 0;
 		double a = dtype_load(y->data, y->dtype, interleaved ? 2 * i : i);
@@ -693,8 +668,8 @@ static int probe(const struct op_case *c, const struct tensor *in, const struct 
 	if (theta == 0)
 		return err_set(
 		    err,
-		    "rope: the reference's theta cannot be determined (about %.4g); name it in the description "
-		    "(\"theta is 10000\")",
+		    "rope: the reference's theta cannot be determined (about %.4g); state its exact value in the "
+		    "description, as in \"theta is 10000\"",
 		    median);
 	for (int i = 0; i < c->constant_count; i++)
 		if (isnan(found[i].value))

@@ -3,6 +3,8 @@
 #include <math.h>
 #include <stdio.h>
 
+#include "kernels/core/dtype_convert.h"
+
 enum { BY = 3, TALLIES = DRAW_SHAPES * BY * DRAWS_WAYS, SPLITS = (1 << DRAWS_BUCKETS) / 2, STEPS = 32 };
 enum { HALVES_FROM = 4 }; /* DRAW_LIKELY_HALF and similar suspects need more kept tokens than this */
 enum { QUESTIONS = 2 * (TALLIES + DRAWS_GRIDS) * (SPLITS - 1) };
@@ -12,16 +14,16 @@ static const double false_suspicion = 1e-9; /* beta: the probability of a false 
 
 static const char *const bucket_names[DRAWS_WAYS + 1][DRAWS_BUCKETS] = {
     {"the most likely token", "the second most likely token", "the third most likely token", "a less likely token"},
-    {"a token from quarter 1 of the probability (tokens in the order of the vocabulary)",
-     "a token from quarter 2 of the probability (tokens in the order of the vocabulary)",
-     "a token from quarter 3 of the probability (tokens in the order of the vocabulary)",
-     "a token from quarter 4 of the probability (tokens in the order of the vocabulary)"},
-    {"the last token that is kept", "the second to last kept token", "the third to last kept token",
+    {"a token from the first quarter of the probability, in the order of the vocabulary",
+     "a token from the second quarter of the probability, in the order of the vocabulary",
+     "a token from the third quarter of the probability, in the order of the vocabulary",
+     "a token from the last quarter of the probability, in the order of the vocabulary"},
+    {"the last kept token", "the second to last kept token", "the third to last kept token",
      "an earlier kept token"},
-    {"a token from quarter 1 of the probability (most likely tokens first)",
-     "a token from quarter 2 of the probability (most likely tokens first)",
-     "a token from quarter 3 of the probability (most likely tokens first)",
-     "a token from quarter 4 of the probability (most likely tokens first)"},
+    {"a token from the first quarter of the probability, most likely tokens first",
+     "a token from the second quarter of the probability, most likely tokens first",
+     "a token from the third quarter of the probability, most likely tokens first",
+     "a token from the last quarter of the probability, most likely tokens first"},
 };
 static const char *const shape_names[DRAW_SHAPES] = {
     "in which no token has a probability of 0.55 or more", "in which one token has a probability of 0.55 or more",
@@ -53,8 +55,8 @@ static void count_ranks(struct draw *draw, int way, const struct filter *filter,
 	draw->share[way][DRAWS_BUCKETS - 1] = kept->count < DRAWS_BUCKETS || rest < 0 ? 0 : rest;
 }
 
-/* Adds a drawn token to the counts by its position. If only the most generous implementation keeps the token, it is counted at the position
- * that it would have among the kept tokens. */
+/* Adds a drawn token to the counts by its position. If only the implementation that keeps most tokens keeps this token,
+ * the token is counted at the position that it would have among the kept tokens. */
 static void count_places(struct draw *draw, int way, const struct filter *filter, const struct filter_kept *kept,
                          int64_t token)
 {
@@ -155,8 +157,8 @@ static double race_share(const struct filter *filter, const struct filter_kept *
 	return share;
 }
 
-/* Adds the suspicion of a sampler that never draws some of the tokens, whose total probability is `share`. `drawn` says
- * whether the drawn token is one of them. Adds nothing if `share` is all or nothing. */
+/* Adds the suspicion that the sampler never draws some of the tokens. The total probability of these tokens is `share`.
+ * `drawn` says whether the drawn token is one of them. Adds nothing if `share` is all or nothing. */
 static void ask(struct draw *draw, enum draw_suspect who, bool drawn, double share)
 {
 	if (share > 0 && share < 1)
@@ -170,6 +172,30 @@ static void ask_half(struct draw *draw, enum draw_suspect who, int64_t count, bo
 		ask(draw, who, drawn, share);
 	if (count > FILTER_ORDERED && count <= FILTER_DEEP)
 		ask(draw, who + (DRAW_LIKELY_HALF_OF_MANY - DRAW_LIKELY_HALF), drawn, share);
+}
+
+static double rounded(enum dtype dtype, double value)
+{
+	uint16_t bits;
+
+	dtype_store(&bits, dtype, 0, value);
+	return dtype_load(&bits, dtype, 0);
+}
+
+/* Adds the suspicions of two samplers that round the sums of the kept probabilities: `who` to float16, and the suspect
+ * after it to bfloat16. Such a sampler draws a token with the difference of two rounded sums. `before` is the sum of the
+ * tokens before the drawn token, whose own probability is `value`. */
+static void suspect_sums(struct draw *draw, enum draw_suspect who, const struct filter_kept *kept, double before,
+                         double value)
+{
+	static const enum dtype dtypes[] = {DTYPE_FLOAT16, DTYPE_BFLOAT16};
+
+	for (int i = 0; i < 2; i++) {
+		double suspect = rounded(dtypes[i], (before + value) / kept->mass) - rounded(dtypes[i], before / kept->mass);
+
+		/* assumes, as suspicion_of does, that a suspect draws correctly in 1 % of its draws */
+		draw->suspicion[(int)who + i] = log(0.99 * suspect / (value / kept->mass) + 0.01);
+	}
 }
 
 /* Adds the suspicions of samplers that never draw certain ranks. The kept tokens, at least two, are sorted. */
@@ -186,6 +212,9 @@ static void suspect_ranks(struct draw *draw, const struct filter *filter, const 
 		ask(draw, DRAW_LIKELIEST, rank >= DRAW_LIKELIEST_TOKENS,
 		    1 - filter->before[DRAW_LIKELIEST_TOKENS] / kept->mass);
 	}
+	while (rank < last && filter->order[rank] != token)
+		rank++;
+	suspect_sums(draw, DRAW_SORTED_HALF_SUMS, kept, filter->before[rank], filter->value[token]);
 	if (kept->count > 2)
 		ask(draw, DRAW_NO_LAST_OF_MANY, filter->order[last] == token,
 		    filter->value[filter->order[last]] / kept->mass);
@@ -194,7 +223,7 @@ static void suspect_ranks(struct draw *draw, const struct filter *filter, const 
 /* Adds the suspicions of samplers that never draw certain positions. */
 static void suspect_places(struct draw *draw, const struct filter *filter, const struct filter_kept *kept, int64_t token)
 {
-	double first = 0, last = 0, below_half = 0, through_half = 0, lower = 0, sum = 0;
+	double first = 0, last = 0, below_half = 0, through_half = 0, lower = 0, sum = 0, before = 0;
 	int64_t half = kept->count / 2, seen = 0, at = 0;
 
 	for (int64_t v = 0; v < filter->vocab; v++) {
@@ -204,6 +233,7 @@ static void suspect_places(struct draw *draw, const struct filter *filter, const
 			continue;
 		first = seen == 0 ? value : first;
 		last = value;
+		before = v == token ? sum : before;
 		sum += value;
 		at = v == token ? seen : at;
 		seen++;
@@ -215,6 +245,7 @@ static void suspect_places(struct draw *draw, const struct filter *filter, const
 	ask_half(draw, DRAW_SECOND_HALF, kept->count, at < half, below_half / kept->mass);
 	ask(draw, DRAW_NO_FIRST_PLACE, at == 0, first / kept->mass);
 	ask(draw, DRAW_NO_LAST_PLACE, at == seen - 1, last / kept->mass);
+	suspect_sums(draw, DRAW_HALF_SUMS, kept, before, filter->value[token]);
 	if (lower > 0 && lower < sum) {
 		ask(draw, DRAW_LOWER_TOKENS, token >= filter->vocab / 2, 1 - lower / kept->mass);
 		ask(draw, DRAW_UPPER_TOKENS, token < filter->vocab / 2, lower / kept->mass);
@@ -331,8 +362,9 @@ static void explain(const struct worst_split *worst, struct err *why)
 	if (worst->way < 0) {
 		err_set(why,
 		        "the samples do not follow the filtered probabilities: of %.0f rows in which thousands of "
-			"tokens are equally likely, %.1f %% drew tokens at certain even distances, as a random number "
-			"of too few bits does, but %.1f %% are expected; a correct sampler deviates as much in fewer "
+			"tokens are equally likely, %.1f %% drew tokens at certain even distances (expected: %.1f "
+			"%%), which suggests random numbers of too few bits; a correct sampler deviates this much in "
+			"fewer "
 			"than one case in 10^9",
 		        worst->tally->rows, 100 * worst->observed, 100 * worst->expected);
 		return;
@@ -346,8 +378,8 @@ static void explain(const struct worst_split *worst, struct err *why)
 			at += (size_t)snprintf(drawn + at, sizeof drawn - at, "%s%s", at > 0 ? " or " : "",
 			                       bucket_names[way][b]);
 	err_set(why,
-	        "the samples do not follow the filtered probabilities: of %.0f rows %s%s, %.1f %% drew %s, but %.1f %% "
-		"are expected; a correct sampler deviates as much in fewer than one case in 10^9",
+	        "the samples do not follow the filtered probabilities: of %.0f rows %s%s, %.1f %% drew %s (expected: "
+	        "%.1f %%); a correct sampler deviates this much in fewer than one case in 10^9",
 	        worst->tally->rows, shape_names[worst->shape], by_names[worst->by], 100 * worst->observed, drawn,
 	        100 * worst->expected);
 }
@@ -401,28 +433,30 @@ struct draws_verdict draws_judge(const struct draw *draws, int64_t count, struct
 double draws_suspect(const double suspicion[DRAW_SUSPECTS], struct err *why)
 {
 	static const char *const draws_so[DRAW_SUSPECTS] = {
-	    [DRAW_RACE] = "takes the token with the largest probability / uniform noise, although the noise must be "
-	                  "exponential, and thus draws likely tokens too often",
-	    [DRAW_SHORT] = "draws the last token of a nucleus with the rest of top_p, not with the token's own "
-	                 "probability",
+	    [DRAW_RACE] = "divides probabilities by uniform noise instead of exponential noise, and so draws likely "
+	                  "tokens too often",
+	    [DRAW_SHORT] = "gives the last token of a nucleus the rest of top_p instead of the token's own probability",
 	    [DRAW_NO_LAST_K] = "never draws the last token that top-k keeps",
 	    [DRAW_NO_LAST_P] = "never draws the last token that top-p keeps",
-	    [DRAW_NO_LAST_OF_MANY] = "never draws, if three or more tokens are kept, the least likely of them",
+	    [DRAW_NO_LAST_OF_MANY] = "never draws the least likely kept token when three or more tokens are kept",
 	    [DRAW_LIKELY_HALF] = "draws only the more likely half of the kept tokens",
-	    [DRAW_FIRST_HALF] = "draws only the half of the kept tokens that comes first in the vocabulary",
-	    [DRAW_SECOND_HALF] = "draws only the half of the kept tokens that comes second in the vocabulary",
-	    [DRAW_LIKELY_HALF_OF_MANY] = "draws, if many tokens are kept, only the more likely half of the kept tokens",
-	    [DRAW_FIRST_HALF_OF_MANY] = "draws, if many tokens are kept, only the half of the kept tokens that comes "
-					"first in the vocabulary",
-	    [DRAW_SECOND_HALF_OF_MANY] = "draws, if many tokens are kept, only the half of the kept tokens that comes "
-					 "second in the vocabulary",
+	    [DRAW_FIRST_HALF] = "draws only the first half of the kept tokens, in the order of the vocabulary",
+	    [DRAW_SECOND_HALF] = "draws only the second half of the kept tokens, in the order of the vocabulary",
+	    [DRAW_LIKELY_HALF_OF_MANY] = "draws only the more likely half of the kept tokens when many are kept",
+	    [DRAW_FIRST_HALF_OF_MANY] = "draws only the first half of the kept tokens, in the order of the "
+	                  "vocabulary, when many are kept",
+	    [DRAW_SECOND_HALF_OF_MANY] = "draws only the second half of the kept tokens, in the order of the "
+	                  "vocabulary, when many are kept",
 	    [DRAW_NO_FIRST_PLACE] = "never draws the kept token that comes first in the vocabulary",
 	    [DRAW_NO_LAST_PLACE] = "never draws the kept token that comes last in the vocabulary",
-	    [DRAW_LOWER_TOKENS] = "draws, if the first half of the vocabulary contains a kept token, only tokens of "
-				  "this half",
-	    [DRAW_UPPER_TOKENS] = "draws, if the second half of the vocabulary contains a kept token, only tokens of "
-				  "this half",
+	    [DRAW_LOWER_TOKENS] = "draws only from the first half of the vocabulary when this half has a kept token",
+	    [DRAW_UPPER_TOKENS] = "draws only from the second half of the vocabulary when this half has a kept token",
 	    [DRAW_LIKELIEST] = "draws only from the 1024 most likely tokens of a row",
+	    [DRAW_HALF_SUMS] = "draws from cumulative probabilities that are rounded to float16",
+	    [DRAW_BFLOAT_SUMS] = "draws from cumulative probabilities that are rounded to bfloat16",
+	    [DRAW_SORTED_HALF_SUMS] = "draws from cumulative probabilities, most likely tokens first, that are rounded to float16",
+	    [DRAW_SORTED_BFLOAT_SUMS] = "draws from cumulative probabilities, most likely tokens first, that are rounded to "
+					"bfloat16",
 	};
 	int worst = 0;
 
@@ -432,8 +466,9 @@ double draws_suspect(const double suspicion[DRAW_SUSPECTS], struct err *why)
 
 	if (margin > 1)
 		err_set(why,
-		        "the samples do not follow the filtered probabilities: they are e^%.1f times as likely to come "
-			"from a sampler that %s; a correct sampler gives such samples in fewer than one case in 10^9",
-		        suspicion[worst], draws_so[worst]);
+		        "the samples do not follow the filtered probabilities: probably the reference %s, which makes "
+		        "these samples e^%.1f times as likely; a correct sampler gives such samples in fewer than one "
+		        "case in 10^9",
+		        draws_so[worst], suspicion[worst]);
 	return margin;
 }

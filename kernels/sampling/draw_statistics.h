@@ -21,15 +21,15 @@
  * of draws on one side, and m the expected value of x. The total variation distance of a tally is the largest
  * difference between x and m over all splits.
  *
- * Threshold and false alarm rate. Draws of different rows are independent. For a correct sampler, the fraction of draws
- * on one side over N rows is thus x or farther from m, in each direction, with a probability of at most exp(-N KL(x ||
- * m)) (Hoeffding 1963, theorem 1, which does not require identical rows). KL(x || m) = x ln(x / m) + (1 - x) ln((1 - x)
- * / (1 - m)) grows with the distance of x from m. For a given t, N KL(x || m) exceeds t only if x is below one limit or
- * above another, on the two sides of m. The probability of this is at most 2 exp(-t). A set of draws is tested with 29
- * tallies and 7 splits. By the union bound, its false alarm probability is at most 406 exp(-t), which is alpha for t =
- * ln(406 / alpha). The set of tokens that a filter may keep is not random, so the test for other tokens never raises a
- * false alarm. For m = 0.3 and 100 rows, fractions x from 0.03 to 0.65 pass. test_draw_statistics.c computes the exact
- * probabilities.
+ * Threshold and false alarm rate. Draws of different rows are independent. Let a correct sampler draw for N rows. In
+ * each direction, the probability that the fraction of draws on one side is x or farther from m is at most exp(-N KL(x
+ * || m)) (Hoeffding 1963, theorem 1, which does not require identical rows). KL(x || m) = x ln(x / m) + (1 - x) ln((1 -
+ * x) / (1 - m)) grows with the distance of x from m. For a given t, N KL(x || m) exceeds t only if x is below a limit
+ * that is less than m, or above a limit that is greater than m. The probability of this is at most 2 exp(-t). A set of
+ * draws is tested with 29 tallies and 7 splits. By the union bound, its false alarm probability is at most 406 exp(-t),
+ * which is alpha for t = ln(406 / alpha). The set of tokens that a filter may keep is not random, so the test for other
+ * tokens never raises a false alarm. For m = 0.3 and 100 rows, fractions x from 0.03 to 0.65 pass.
+ * test_draw_statistics.c computes the exact probabilities.
  *
  * Suspects. A suspect is a certain wrong sampler that differs little from a correct one. Detecting it takes a specific
  * test and the draws of both sets of values. Each suspect is defined by the probability with which it draws one token
@@ -37,7 +37,7 @@
  * multiplies the likelihood ratio of a suspect by the probability that the suspect draws this token, divided by the
  * correct probability. For a correct sampler the product of these factors has mean 1 for any number of rows with any
  * values. The product is checked after the first set of values and after both sets. The probability that it exceeds T
- * in one of these checks is at most 1 / T (Ville 1939). There are 16 suspects, so T = 16 / beta.
+ * in one of these checks is at most 1 / T (Ville 1939). There are 20 suspects, so T = 20 / beta.
  *
  * The false alarm rates are alpha = 4e-10 for the tallies of each set of values, beta = 1e-9 for the suspects of a
  * case, and 1e-10 for the test that draws differ under another seed (sampling.c). These rates add up to less than 2e-9
@@ -64,7 +64,7 @@ enum draw_shape { DRAW_FLAT, DRAW_STEEP, DRAW_WIDE, DRAW_SHAPES };
 /* Wrong samplers for which there is a specific test, because they differ little from a correct one. */
 enum draw_suspect {
 	DRAW_RACE,      /* divides probabilities by uniform instead of exponential noise */
-	DRAW_SHORT,     /* draws the last token that top-p keeps with the rest of p, not with its own probability */
+	DRAW_SHORT,     /* gives the last token that top-p keeps the rest of p as its probability */
 	DRAW_NO_LAST_K, /* never draws the last token that top-k keeps */
 	DRAW_NO_LAST_P, /* never draws the last token that top-p keeps */
 	/* The other suspects apply to the kept tokens of any filter. */
@@ -82,6 +82,11 @@ enum draw_suspect {
 	DRAW_LOWER_TOKENS,    /* draws only tokens of the vocabulary's first half, if some of them are kept */
 	DRAW_UPPER_TOKENS,    /* draws only tokens of the vocabulary's second half, if some of them are kept */
 	DRAW_LIKELIEST,       /* draws only from the DRAW_LIKELIEST_TOKENS most likely tokens */
+	/* The last suspects look up a random number in sums of probabilities that are rounded to 16 bits. */
+	DRAW_HALF_SUMS,          /* float16, in the order of the vocabulary */
+	DRAW_BFLOAT_SUMS,        /* bfloat16, in the order of the vocabulary */
+	DRAW_SORTED_HALF_SUMS,   /* float16, most likely tokens first */
+	DRAW_SORTED_BFLOAT_SUMS, /* bfloat16, most likely tokens first */
 	DRAW_SUSPECTS
 };
 
@@ -113,7 +118,7 @@ struct draws_verdict {
  * NULL). */
 struct draws_verdict draws_judge(const struct draw *draws, int64_t count, struct err *why);
 
-/* Returns the largest suspicion divided by ln(16 / beta). If this value exceeds 1, writes a sentence to `why` (which
+/* Returns the largest suspicion divided by ln(20 / beta). If this value exceeds 1, writes a sentence to `why` (which
  * may be NULL). */
 double draws_suspect(const double suspicion[DRAW_SUSPECTS], struct err *why);
 

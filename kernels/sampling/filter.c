@@ -119,8 +119,8 @@ static double sum_of(struct filter *filter, int64_t count)
 	return count == 0 ? 0 : filter->before[count - 1] + last;
 }
 
-/* How many of the most likely tokens the filter keeps: in the correct implementation that keeps the fewest, in the
- * usual one, and in the one that keeps the most. */
+/* The number of most likely tokens that the filter keeps, in three correct implementations: the one that keeps the
+ * fewest tokens, the usual one, and the one that keeps the most. */
 struct counts {
 	int64_t strict, kept, generous;
 };

@@ -3,7 +3,7 @@
  * A row has 8 heavy tokens at random positions, one in each eighth of the vocabulary, in shuffled order. All other
  * tokens have probability 0 or, in every other block of 8 rows, 2^-24 (the tail). The filter keeps 2 to 4 of the heavy
  * tokens. The last token that the filter keeps (the boundary token) and the first token that it drops are about as
- * likely as the more likely ones. If a reference keeps one token too many, about every fourth draw is this token. If a
+ * likely as the most likely token. If a reference keeps one token too many, about every fourth draw is this token. If a
  * reference drops the boundary token, it fails to draw a token that should be every third draw. The kind of a row
  * depends on row % 8. In the table, weights are in 256ths, and a bar separates the kept from the dropped tokens:
  *
@@ -23,8 +23,8 @@
  * Without a filter, and with only min_p, most rows are peaks. In a peak one token has the probability 0.59, and 63
  * tokens share the rest, in proportions from 95/4032 down to 33/4032; 60 to 63 tokens are kept. A common sampler draws
  * the token with the largest probability / noise, where the noise must be exponential. With uniform noise it draws the
- * most likely token of a peak too often: in 0.71 instead of 0.59 of the draws. In no other rows is the difference as
- * large. The kinds of rows are then:
+ * most likely token of a peak too often: in 0.71 instead of 0.59 of the draws. In all other rows the difference is
+ * smaller. The kinds of rows are then:
  *
  *   0        flat, 2 kept; without a filter, every other block has flat, 3 kept.
  *   3        flat, 3 or 4 kept; without a filter a peak, and wide in every fourth block.
@@ -43,20 +43,19 @@
  * In the second set of values, two of the kept tokens of a flat row tie, and two of its dropped tokens tie.
  * Probabilities are then no multiples of 2^-8, and bfloat16 does not represent them exactly.
  *
- * The tokens that a row must keep determine its top_k, top_p and min_p. A range of p, between two sums of
- * probabilities, keeps the same tokens, and so does a range of min_p, between two ratios of probabilities. The
- * parameter is inside this range, and no float32 rounding decides which tokens are kept. If the range is 2^-8 or wider,
- * the distance of the parameter from the lower end is 1/16 of the range in two rows of four, 1/4 in one row, and 15/16
- * in one row. With 1/16, the last token that top-p keeps has far more probability than remains of p. If the range is
- * narrower, the parameter is in its middle. In the second set, min_p is 1 in rows of even numbers that keep one token.
+ * The tokens that a row must keep determine its top_k, top_p and min_p. Every p between two sums of probabilities keeps
+ * the same tokens, and so does every min_p between two ratios of probabilities. The parameter is inside this range, so
+ * no float32 rounding decides which tokens are kept. A range narrower than 2^-8 has the parameter in its middle. In a
+ * wider range, the parameter lies above the lower end by 1/16 of the range in two rows of four, by 1/4 in one row, and
+ * by 15/16 in one row. At 1/16, the last token that top-p keeps has far more probability than remains of p. In the
+ * second set, min_p is 1 in even rows that keep one token.
  *
  * With both top_k and top_p, block % 8 determines which of them decides. In blocks 0, 2 and 4, k decides. In blocks 1,
  * 5 and 6, p decides; a reference that does not renormalise the probabilities after top-k keeps one token more. In
- * block 3 k decides and p is 1, except in rows of even numbers of the second set, where k is the size of the vocabulary
- * and p is 2^-16. In block 7 k is the size of the vocabulary and p decides. With any filters, rows of block 3 keep one
- * token (peaks keep as many tokens as in other blocks). With a single filter, rows of block 7 keep all tokens. If a
- * parameter is a Python scalar, all rows share it, and its value determines which tokens a row keeps; the second set
- * has another value.
+ * block 3, k decides and p is 1; but in even rows of the second set, k is the size of the vocabulary and p is 2^-16. In
+ * block 7 k is the size of the vocabulary and p decides. With any filters, rows of block 3 keep one token (peaks keep
+ * as many tokens as in other blocks). With a single filter, rows of block 7 keep all tokens. If a parameter is a Python
+ * scalar, all rows share it, and its value determines which tokens a row keeps; the second set has another value.
  *
  * Implementations differ if tokens tie at the boundary, if k or p is zero or less, if k exceeds the size of the
  * vocabulary, or if a row does not sum to 1. Therefore the rows of the size presets have none of these properties. */

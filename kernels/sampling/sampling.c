@@ -1,6 +1,6 @@
 /* sampling - draws tokens from filtered probabilities, or returns the filtered probabilities.
  *
- *   samples[r] ~ probs[r], filtered by top-k, top-p, both (top-k first) or min-p, or unfiltered
+ *   samples[r] ~ probs[r], filtered by top-k, by top-p, by both (top-k first), by min-p, or not at all
  *   renorm[r][v] = probs[r][v] / (sum of the probabilities that the filter keeps in row r) if it keeps v, else 0
  *
  * filter.h defines which tokens each filter keeps. probs is [rows][vocabulary]. A filter's parameter has one value per
@@ -55,8 +55,7 @@ static int match_probs(const struct op_problem *problem, struct err *why)
 		return err_set(why, "input '%s' has the axis '%s' twice", input->name, vocab->name);
 	if (!vocab->var && vocab->value < VOCAB_LEAST)
 		return err_set(why,
-		               "the vocabulary (axis '%s') has %lld tokens; it must have at least %d, the number of "
-			       "heavy tokens of a row",
+		               "the vocabulary (axis '%s') has %lld tokens; it must have at least %d",
 		               vocab->name, (long long)vocab->value, VOCAB_LEAST);
 	return probs;
 }
@@ -138,8 +137,7 @@ static int sizes(const struct op_problem *problem, int variant, enum op_size siz
 	for (int i = 0; i < 2 && count < room && rows[size][i] > 0 && !(fixed && i > 0); i++) {
 		int64_t *row = axis + (int64_t)count++ * problem->axis_count;
 
-		for (int a = 0; a < problem->axis_count; a++)
-			row[a] = problem->axes[a].var ? 1 : problem->axes[a].value;
+		op_start_axes(problem, 1, row);
 		if (!fixed)
 			row[probs->axis[0]] = rows[size][i];
 		if (problem->axes[probs->axis[1]].var)
@@ -155,7 +153,7 @@ static const struct op_edge edges[] = {
     {"no_rows", "an input without rows gives an output without samples"},
     {"one_row", "a single row is filtered by its own parameters"},
     {"certain", "every filter keeps a token of probability 1"},
-    {"ties", "any of the tokens that are as likely as the last kept token may be drawn"},
+    {"ties", "tokens that are as likely as the last kept token may be drawn, too"},
     {"open_top_k", "a top-k that is 0, negative, or at least the size of the vocabulary keeps every token"},
     {"open_top_p", "a top-p of 0 keeps only the most likely token, and a top-p of 1 keeps all tokens"},
     {"open_min_p", "a min-p of 0 keeps all tokens, and a min-p of 1 keeps only the most likely token"},
@@ -266,8 +264,7 @@ static int fill(const struct op_case *c, int input, struct tensor *out, struct e
 	int filter = input == sampling_roles_of(c->problem).probs ? 0 : sampling_filter_of(&c->problem->inputs[input]);
 
 	if (f.vocab < VOCAB_LEAST)
-		return err_set(err, "a vocabulary of %lld tokens is too small; it must have at least %d, the number of "
-				    "heavy tokens of a row",
+		return err_set(err, "a vocabulary of %lld tokens is too small; it must have at least %d",
 		               (long long)f.vocab, VOCAB_LEAST);
 #pragma omp parallel for if (out->elements >= PARALLEL_FROM)
 	for (int64_t row = 0; row < f.rows; row++) {
@@ -465,15 +462,15 @@ static int64_t judge_tokens(const struct seen *seen, int64_t vocab, const struct
 	}
 	if (wrong > 0 && (seen[first].token < 0 || seen[first].token >= vocab))
 		err_set(why,
-		        "row %lld drew token %lld, which is not in the vocabulary of %lld tokens (%lld of %lld rows "
-			"drew a token that they may not draw)",
+		        "row %lld drew token %lld, which is not in the vocabulary of %lld tokens; %lld of %lld rows "
+		        "drew a token that is not allowed",
 		        (long long)first, (long long)seen[first].token, (long long)vocab, (long long)wrong,
 		        (long long)rows);
 	else if (wrong > 0)
 		err_set(
 		    why,
-		    "row %lld drew token %lld of probability %.6g, which is not among the %lld tokens that the filter "
-		    "keeps (the least likely of these has %.6g); %lld of %lld rows drew a token that they may not draw",
+		    "row %lld drew token %lld of probability %.6g, but the filter keeps only %lld tokens, with "
+		    "probabilities of at least %.6g; %lld of %lld rows drew a token that is not allowed",
 		    (long long)first, (long long)seen[first].token, seen[first].probability,
 		    (long long)seen[first].kept, seen[first].least, (long long)wrong, (long long)rows);
 	return wrong;

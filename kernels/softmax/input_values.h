@@ -12,8 +12,8 @@
  *   6  noise / 4: nearly flat.
  *   7  -200 + 8 noise: exponentials vanish unless the maximum is subtracted first.
  *
- * In the second set of values, 128 is replaced by 200 in rows of kind 1, -200 by -128 in rows of kind 7, and 3 by -3 in
- * rows of kind 4.
+ * The second set of values has 200 instead of 128 in rows of kind 1, -128 instead of -200 in rows of kind 7, and -3
+ * instead of 3 in rows of kind 4.
  *
  * If there is one temperature per row, each temperature is one of twelve numbers between 13/256 (0.05) and 4, some
  * below 1 and some above. Row 0 has 13/256 or 4. Rows of kinds 1 and 7, whose logits are far from zero, have 1/4 or

@@ -20,24 +20,11 @@
 
 #include "kernels/core/input_check.h"
 #include "kernels/core/row_counts.h"
+#include "kernels/core/shape_match.h"
 #include "kernels/core/simd.h"
+#include "kernels/core/take.h"
 
 enum { PARALLEL_FROM = 1 << 20 }; /* from this number of elements on, several threads are faster than one */
-
-static bool known_dtype(enum dtype dtype)
-{
-	return dtype == DTYPE_FLOAT32 || dtype == DTYPE_FLOAT16 || dtype == DTYPE_BFLOAT16;
-}
-
-static bool same_shape(const struct op_arg *a, const struct op_arg *b)
-{
-	if (a->rank != b->rank)
-		return false;
-	for (int d = 0; d < a->rank; d++)
-		if (a->axis[d] != b->axis[d])
-			return false;
-	return true;
-}
 
 static bool is_softmax(const struct op_problem *problem)
 {
@@ -60,7 +47,7 @@ static int match(const struct op_problem *problem, struct err *why)
 		    problem->input_count, problem->output_count);
 	const struct op_arg *x = &problem->inputs[softmax_logits(problem)], *y = &problem->outputs[0];
 
-	if (!same_shape(x, y) || !known_dtype(x->dtype) || !known_dtype(y->dtype))
+	if (!match_same_shape(x, y) || !match_is_float(x) || !match_is_float(y))
 		return err_set(why, "input '%s' is %s %s; it must be a float tensor of the shape of output "
 				    "'%s'", x->name,
 		               dtype_name(x->dtype), op_shape_text(problem, x, shape, sizeof shape), y->name);
@@ -70,7 +57,7 @@ static int match(const struct op_problem *problem, struct err *why)
 	bool by_row = y->rank == 2 && t->rank == 1 && t->axis[0] == y->axis[0];
 
 	if (strstr(t->name, "temperature") == NULL || !dtype_is_float(t->dtype) || (t->rank != OP_SCALAR && !by_row) ||
-	    (by_row && !known_dtype(t->dtype)))
+	    (by_row && !match_is_float(t)))
 		return err_set(why, "input '%s' is %s %s; it must be a temperature: a Python scalar, or one float per "
 				    "row",
 		               t->name, dtype_name(t->dtype), op_shape_text(problem, t, shape, sizeof shape));
@@ -96,20 +83,10 @@ static int sizes(const struct op_problem *problem, int variant, enum op_size siz
 	(void)variant;
 	for (int i = 0; i < (size == SIZE_SMALL ? 2 : 1) && count < room; i++) {
 		int64_t *row = axis + (int64_t)count++ * problem->axis_count;
-		int rest = -1;
+		int64_t width = problem->axes[last].var ? columns[size] : problem->axes[last].value;
 
-		for (int a = 0; a < problem->axis_count; a++)
-			row[a] = problem->axes[a].var ? 1 : problem->axes[a].value;
-		if (problem->axes[last].var)
-			row[last] = columns[size];
-		for (int d = 0; d + 1 < y->rank; d++)
-			if (problem->axes[y->axis[d]].var && y->axis[d] != last) {
-				if (rest >= 0)
-					row[rest] = 2;
-				rest = y->axis[d];
-			}
-		if (rest >= 0)
-			row[rest] = rows_of(size, i, row[last]);
+		rows_set(problem, y, rows_of(size, i, width), 2, row);
+		row[last] = width;
 	}
 	return count;
 }
@@ -119,7 +96,7 @@ enum { EDGE_NO_ROWS = 1, EDGE_ONE_LEFT };
 
 static const struct op_edge edges[] = {
     {"no_rows", "an input without rows gives an output without rows"},
-    {"one_left", "the only element of a row that is not masked becomes 1, and the masked elements become exactly 0"},
+    {"one_left", "the only unmasked element of a row becomes 1, and the masked elements become exactly 0"},
     {NULL, NULL},
 };
 
@@ -169,15 +146,11 @@ static int64_t reach(const struct op_problem *problem, int variant, int axis)
 {
 	const struct op_arg *y = &problem->outputs[0];
 	const struct op_axis *last = &problem->axes[y->axis[y->rank - 1]];
-	int rest = -1;
 
 	(void)variant;
 	if (axis == y->axis[y->rank - 1])
 		return 32000;
-	for (int d = 0; d + 1 < y->rank; d++)
-		if (problem->axes[y->axis[d]].var)
-			rest = y->axis[d];
-	return axis != rest ? 1 : (last->var ? 32000 : last->value) <= 32000 ? 301 : 65;
+	return axis != rows_axis(problem, y) ? 1 : (last->var ? 32000 : last->value) <= 32000 ? 301 : 65;
 }
 
 WIDE static void make_row(const void *recipe, int64_t row, int64_t column, int64_t count, const uint32_t *random,
@@ -289,10 +262,8 @@ static int oracle(const struct op_case *c, const struct tensor *in, struct tenso
 	(void)err;
 #pragma omp parallel if (x->elements >= PARALLEL_FROM)
 	{
-		double *row = calloc((size_t)columns + 1, sizeof *row);
+		double *row = take(columns, sizeof *row);
 
-		if (row == NULL)
-			die_no_memory();
 #pragma omp for
 		for (int64_t r = 0; r < rows; r++) {
 			dtype_load_run(x->data, x->dtype, r * columns, columns, row);

@@ -84,9 +84,9 @@ class Unavailable(pytest.skip.Exception):
 def __getattr__(name):
     """Raises an error with an explanation if a test file requests a name that only another version of this file has."""
     raise AttributeError(
-        f"this conftest.py has no '{name}': the test file was made for that of another version of reftest. "
-        "`reftest generate` replaces generated files; of an edited one, move your tests to a file of your own first "
-        "and use --force"
+        f"this conftest.py has no '{name}': another version of reftest wrote the test file. "
+        "Run `reftest generate`. If you have edited the test file, first move your tests to another file, "
+        "then run `reftest generate --force`"
     )
 
 
@@ -168,7 +168,7 @@ def run_and_leave(test, inputs, seed=0, run=None):
     outputs are on the same device as the inputs. Gradients are enabled, as in `reftest verify`. If `run` is None, the
     reference is compiled anew; otherwise `run` is called, which keeps its state from earlier calls."""
     theirs = copies(inputs)
-    with torch.enable_grad(), settings_are_kept(test.NAME):
+    with torch.enable_grad(), settings_are_kept(test.NAME), files_are_found(test):
         run = run or compile_reference(test.REFERENCE, test.NAME)
         seed_everything(seed)
         result = run(**theirs)
@@ -178,6 +178,19 @@ def run_and_leave(test, inputs, seed=0, run=None):
         if leaves is not None and name not in leaves:
             check_is_kept(test, name, value, inputs[name])
     return outputs, {name: theirs[name] for name in leaves or ()}
+
+
+@contextlib.contextmanager
+def files_are_found(test):
+    """If the definition names files that its reference reads, makes the dataset's folder the working directory, because
+    their paths are relative to it."""
+    before = os.getcwd()
+    if definition_of(test).get("reads"):
+        os.chdir(ROOT)
+    try:
+        yield
+    finally:
+        os.chdir(before)
 
 
 def checked_outputs(test, inputs, result):
@@ -264,7 +277,7 @@ def leaves_of(test):
     """Returns {input: values after the call} for the inputs that the operation may write to. The values are WRITTEN,
     KEPT_OR_WRITTEN, or the index of the output that has the same values. Returns None if it is unknown which inputs the
     operation may write to."""
-    if getattr(test, "LEAVES", None) is None:
+    if test.LEAVES is None:
         return None
     definition = definition_of(test)
     names = list(definition["outputs"])
@@ -573,7 +586,7 @@ def scalars_of(test, case):
     if place is not None and not case.second:
         return {
             name: rows[place if len(rows) > 1 else 0]
-            for name, rows in getattr(test, "SCALARS", {}).items()
+            for name, rows in test.SCALARS.items()
         }
     return {
         name: given["value"]
@@ -645,7 +658,7 @@ class Plain:
         self.generator = torch.Generator(device="cpu").manual_seed(seed)
         self.specs = definition["inputs"]
         self.sizes = resolve_axes(definition, case.axes)
-        self.names = getattr(test, "ROLES", {})
+        self.names = test.ROLES
         self.roles = {name: role for role, name in self.names.items()}
 
     def inputs(self, device):
@@ -665,7 +678,7 @@ class Plain:
         )
 
     def scalar(self, name):
-        rows = getattr(self.test, "SCALARS", {}).get(name, [])
+        rows = self.test.SCALARS.get(name, [])
         if name in self.scalars:
             return self.scalars[name]
         if rows:
@@ -691,7 +704,7 @@ class Plain:
             return values.abs()
         if role == "temperature":
             return values.abs() + 0.5
-        if "new_state" in getattr(self.test, "OUTPUT_ROLES", {}):
+        if "new_state" in self.test.OUTPUT_ROLES:
             if role in ("gate", "gamma"):  # the logarithm of a decay is at most 0
                 return -values.abs()
             if role == "k":  # keys of norm above 1 amplify the state at each token

@@ -95,7 +95,7 @@ def assert_close(actual, expected, atol, rtol, what="output"):
 
 def is_judged(test, index):
     """Do reftest's kernels judge this output, because no elementwise tolerance rule fits it?"""
-    rules = getattr(test, "RULES", ())
+    rules = test.RULES
     return bool(rules) and rules[index] is None
 
 
@@ -128,8 +128,8 @@ def compare(test, case, inputs, outputs, truth):
 
 
 def changed_inputs(test, inputs, left):
-    """Returns the inputs whose values the reference changed or should have changed, of those that the operation may
-    write to."""
+    """Returns those inputs to which the operation may write and whose values the reference changed or should have
+    changed."""
     return {
         name: leaves
         for name, leaves in (leaves_of(test) or {}).items()
@@ -139,8 +139,8 @@ def changed_inputs(test, inputs, left):
 
 
 def own_truths(test, case, inputs, changed):
-    """Computes the expected values of changed inputs, for those whose expected values no output has. Raises Unavailable
-    if reftest's kernels are not installed."""
+    """Computes the expected values of those changed inputs whose values must not equal an output. Raises Unavailable if
+    reftest's kernels are not installed."""
     names = [name for name, leaves in changed.items() if not isinstance(leaves, int)]
     return builtin_truth(test, case, inputs, names)[1] if names else {}
 
@@ -182,7 +182,8 @@ def confirm(test, case, inputs, outputs, left, names):
             return answered, reasons
     if answered:
         find(
-            f"{test.NAME} {case}: only {' and '.join(answered)} answered, whose rounding errors may exceed the bounds"
+            f"{test.NAME} {case}: only {' and '.join(answered)} answered, "
+            "and their rounding errors may exceed the bounds"
         )
     return answered, reasons
 
@@ -297,7 +298,7 @@ def check_determinism(test, device):
     """Asserts that two calls with equal inputs return equal bits. The seeds of torch, NumPy and Python differ between
     the calls, unless the operation draws random samples."""
     _, inputs, *first = small_run(test, device)
-    samples = getattr(test, "SAMPLES", False)
+    samples = test.SAMPLES
     second = run_and_leave(test, inputs, seed=0 if samples else 1)
     seeds = "and seeds" if samples else "with other seeds of torch, NumPy and Python"
     check_same(test, first, second, f"between two runs on the same inputs {seeds}")
@@ -402,3 +403,93 @@ def check_truths_agree(test, case, inputs, one, other):
             tolerance(test, case, inputs, index, other),
         )
         check_hit_ratio(one.outputs[index], other.outputs[index], *rule, what=what)
+
+
+# ---- generated classes ----------------------------------------------------------------------------------------------
+
+
+class DefinitionTests:
+    """The base of all generated classes. A class has the attributes of one definition; an attribute that it omits has
+    the value below. A failure shows the line of the test, and no other line of this file."""
+
+    ROLES = OUTPUT_ROLES = AXES = CONSTANTS = LEAVES = SCALARS = constants()
+    MODES = SIZES = EDGES = ()
+    PROBE = None
+    RULES = rules()
+    SAMPLES = False
+
+    @classmethod
+    def generate_random_inputs(cls, axes, device="cpu", seed=0):
+        return random_inputs(cls, axes, device, seed)
+
+    def test_definition_is_unchanged(self):
+        __tracebackhide__ = False
+        check_definition(self)
+
+    @torch.no_grad()
+    def test_output_shape(self, device):
+        __tracebackhide__ = False
+        check_output_shape(self, device)
+
+    @torch.no_grad()
+    def test_output_dtype(self, device):
+        __tracebackhide__ = False
+        check_output_dtype(self, device)
+
+    @torch.no_grad()
+    def test_inputs_are_kept(self, device):
+        __tracebackhide__ = False
+        check_inputs_are_kept(self, device)
+
+    @torch.no_grad()
+    def test_numerical_correctness(self, case, device):
+        __tracebackhide__ = False
+        check_numerical_correctness(self, case, device)
+
+    @torch.no_grad()
+    def test_determinism(self, device):
+        __tracebackhide__ = False
+        check_determinism(self, device)
+
+    @torch.no_grad()
+    def test_calls_are_independent(self, device):
+        __tracebackhide__ = False
+        check_calls_are_independent(self, device)
+
+    @torch.no_grad()
+    def test_edge_cases(self, case, device):
+        __tracebackhide__ = False
+        check_edge_case(self, case, device)
+
+    @torch.no_grad()
+    def test_against_ground_truth(self, name, case, device):
+        __tracebackhide__ = False
+        check_against(self, case, name, device)
+
+    @torch.no_grad()
+    def test_ground_truths_agree(self, case, device):
+        __tracebackhide__ = False
+        check_ground_truths_agree(self, case, device)
+
+
+# The tests that run several times, with their parameters in the order in which a test's ID names them.
+PARAMETERS = {
+    "test_numerical_correctness": lambda test: {
+        "case": cases(test.OP_TYPE, test.NAME, test.SIZES)
+    },
+    "test_edge_cases": lambda test: {"case": all_edges(test.SIZES, test.EDGES)},
+    "test_against_ground_truth": lambda test: {
+        "name": ground_truths(test.FAMILY),
+        "case": some_cases(test.SIZES),
+    },
+    "test_ground_truths_agree": lambda test: {"case": some_cases(test.SIZES)},
+}
+
+
+def pytest_generate_tests(metafunc):
+    inherited = getattr(DefinitionTests, metafunc.function.__name__, None)
+    if metafunc.function is not inherited:
+        return
+    parameters = PARAMETERS.get(metafunc.function.__name__, lambda test: {})
+    for name, values in parameters(metafunc.cls).items():
+        metafunc.parametrize(name, values)

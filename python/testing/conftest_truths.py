@@ -196,7 +196,7 @@ def kernels_inputs(test, case, device, scalars, seed=0):
 @functools.cache
 def _constants(test):
     found = dict(test.CONSTANTS)
-    if None in found.values() and getattr(test, "PROBE", None) is not None:
+    if None in found.values() and test.PROBE is not None:
         with contextlib.suppress(Unavailable):
             found |= recovered_constants(test)
     return found
@@ -408,7 +408,7 @@ def rule_of(test, case, inputs, index):
     try:
         return kernels().rule(kernels_case(test, case, inputs), index)
     except Unavailable:
-        rules = getattr(test, "RULES", ())
+        rules = test.RULES
         rows = rules[index] if rules else ()
     if not rows:
         raise Unavailable(f"the bounds of {test.NAME} are unknown")

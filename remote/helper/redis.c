@@ -150,6 +150,21 @@ static int introduce(struct redis *redis, int64_t deadline, struct err *err)
 	return expect_no_error(redis, "SELECT", deadline, err);
 }
 
+/* Sets up the parser of replies of a new connection. */
+static int set_up(struct redis *redis, struct err *err)
+{
+	if (fcntl(redis->context->fd, F_SETFL, O_NONBLOCK) < 0)
+		return broke(redis, "cannot set a timeout", err);
+	redis->context->flags &= ~REDIS_BLOCK;
+	redis->original = redis->context->reader->fn;
+	redis->functions = *redis->original;
+	redis->functions.createArray = make_array;
+	redis->context->reader->fn = &redis->functions;
+	redis->context->reader->privdata = redis;
+	redis->answered = 0;
+	return 0;
+}
+
 static int connect_to(struct redis *redis, int64_t deadline, struct err *err)
 {
 	const struct remote_url *url = &redis->url;
@@ -166,16 +181,7 @@ static int connect_to(struct redis *redis, int64_t deadline, struct err *err)
 		die_no_memory();
 	if (redis->context->err != 0)
 		return broke(redis, "cannot be reached", err);
-	if (fcntl(redis->context->fd, F_SETFL, O_NONBLOCK) < 0)
-		return broke(redis, "cannot set a timeout", err);
-	redis->context->flags &= ~REDIS_BLOCK;
-	redis->original = redis->context->reader->fn;
-	redis->functions = *redis->original;
-	redis->functions.createArray = make_array;
-	redis->context->reader->fn = &redis->functions;
-	redis->context->reader->privdata = redis;
-	redis->answered = 0;
-	return introduce(redis, deadline, err);
+	return set_up(redis, err) == 0 ? introduce(redis, deadline, err) : -1;
 }
 
 struct name {

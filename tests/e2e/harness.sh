@@ -226,8 +226,8 @@ begin() {
 	sessions="$sessions $program"
 }
 
-# `started`: waits until a reference has called tell_started or gate, or another child of the program has created
-# $work/started; forgets both. The program must still be running.
+# `started`: waits until a reference has called tell_started or gate, or until another child of the program has created
+# $work/started; then resets both signs. The program must still be running.
 started() {
 	while [ ! -e "$work/started" ] && [ ! -s "$work/starts" ] && kill -0 "$program" 2>/dev/null; do sleep 0.02; done
 	[ -e "$work/started" ] || [ -s "$work/starts" ] || fail "$step: it exited too early"

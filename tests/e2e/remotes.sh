@@ -122,8 +122,8 @@ os.rename(sys.argv[1] + ".new", sys.argv[1])
 signal.pause()'
 }
 
-# `free_port`: prints a port that was free just now. Another program may take it: a server that listens on this port is
-# started again with another one if it ends at once.
+# `free_port`: prints a port that was free just now. Another program may take the port: a server that ends at once is
+# therefore started again with another port.
 free_port() {
 	"$python" -I -S -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])'
 }

@@ -4,9 +4,9 @@ the CPU.
     python3 tests/fla_plain_forms/fla.py LIBRARY FOLDER [--plant]
 
 LIBRARY is libreftest_kernels.so. FOLDER has the package `fla` of fla-core. The package is not imported, because that
-would need Triton: the files fla/ops/*/naive.py are executed directly, and of */gate.py the functions whose names begin
-with naive_. For every starter definition of these op types, LIBRARY generates inputs (with a state, and without one if
-it may be absent) and the truth. Each implementation computes outputs from the same inputs, and these outputs must be
+would need Triton. Instead, the files fla/ops/*/naive.py are executed directly, and so are the functions naive_… of the
+files */gate.py. For every starter definition of these op types, LIBRARY generates inputs (with a state, and without one
+if it may be absent) and the truth. Each implementation computes outputs from the same inputs, and these outputs must be
 within the definition's bounds. With --plant, FLA gets gates and strengths that are 2 % wrong, and every definition must
 fail. Prints TAP, one test for each definition.
 """

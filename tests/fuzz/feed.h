@@ -23,9 +23,11 @@ void hold(const struct input *input, bool holds, const char *what);
 bool is_sentence(const char *text);
 
 /* tests/fuzz/stored.c: what the cache, exported files, remotes and git store */
-feed_function feed_row, feed_fields, feed_verdict_line, feed_archive, feed_archive_v2, feed_message, feed_action_result,
+feed_function feed_row, feed_fields, feed_verdict_line, feed_archive, feed_message, feed_action_result,
     feed_url, feed_index, feed_listing;
 /* tests/fuzz/sent.c: what other processes send */
 feed_function feed_job, feed_channel, feed_question, feed_answer, feed_facts;
+/* tests/fuzz/replies.c: what a remote cache answers */
+feed_function feed_redis_reply, feed_http_reply;
 
 #endif

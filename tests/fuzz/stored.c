@@ -10,10 +10,8 @@
 #include <xxhash.h>
 #include <zstd.h>
 
-#include "cache/archive_v2.h"
 #include "cache/export_import.h"
 #include "cache/fingerprint.h"
-#include "cache/fingerprint_internal.h"
 #include "git/index.h"
 #include "remote/action_result.h"
 #include "remote/message.h"
@@ -57,7 +55,6 @@ bool feed_fields(const struct input *input)
 		hold(input, fields_read(text.data, text.length, &arena, &again) >= 0 && again.count == fields.count,
 		     "fields that are written are read");
 	}
-	fields_read_v2(input->bytes, input->length, &arena, &again);
 	buf_free(&text);
 	arena_free(&arena);
 	return valid;
@@ -147,27 +144,6 @@ bool feed_archive(const struct input *input)
 	close(fd);
 	buf_free(&file);
 	return valid;
-}
-
-static int take_none(const struct verdict_line *records, int count, void *context, struct err *err)
-{
-	struct arena arena = {0};
-
-	(void)context;
-	for (int i = 0; i < count; i++)
-		verdict_line_check(&records[i], &arena, err);
-	arena_free(&arena);
-	return 0;
-}
-
-bool feed_archive_v2(const struct input *input)
-{
-	struct refusals refusals = {.input = input};
-	struct err err = {""};
-
-	return archive_v2_is(input->bytes, input->length) &&
-	       archive_v2_read(input->bytes, input->length, take_none, on_refusal, &refusals, &err) == 0 &&
-	       refusals.count == 0;
 }
 
 bool feed_message(const struct input *input)

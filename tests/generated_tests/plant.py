@@ -29,7 +29,8 @@ def load_mutants(path):
 
 
 def choose(mutants, count, also):
-    """Returns the first mutant of each definition, at most `count`, and the mutants whose mistake matches `also`."""
+    """Returns at most `count` mutants, the first one of each definition, and every mutant whose mistake matches
+    `also`."""
     seen = {}
     for mutant in mutants:
         seen.setdefault(mutant[0], mutant)

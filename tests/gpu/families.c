@@ -6,9 +6,8 @@
  * LIBRARY: libreftest_kernels_cuda.so. "cpu" compares the CPU with itself; this shows without a GPU which shapes are
  * drawn, how long the CPU needs, and that planted errors are found. ROOT: a dataset (default: the working directory).
  * Each definition of ROOT that a family recognises is tested with DRAWS shapes (default 6); after SECONDS (default 15)
- * no further shape is begun. FAMILY: only this family. MOST: the upper limit of each var axis; of a family's
- * definitions only the smallest of each variant is tested. Use MOST under tools that make a kernel a thousand times
- * slower.
+ * no further shape is begun. FAMILY: only this family. MOST: the upper limit of each var axis. For each variant of a
+ * family, only the smallest definition is tested. Use MOST under tools that make a kernel a thousand times slower.
  *
  * - Every var axis is drawn from 1 to its largest size in the small and medium presets; small values are as likely as
  *   large ones. An axis that constraints determine is computed. If the axes violate a constraint, or if the family
@@ -576,7 +575,8 @@ static struct entrant enter(const struct contest *contest, const struct dataset 
 	return entrant;
 }
 
-/* Says whether this definition is the smallest of its family and variant; among equal ones, the first. */
+/* Says whether this definition is the smallest of its family and variant. If several are equally small, the first one
+ * counts. */
 static bool is_smallest(const struct entrant *entrants, int count, int index)
 {
 	const struct entrant *it = &entrants[index];

@@ -113,4 +113,7 @@ MUTANTS = [
     (NORMS, "slots from 256 on taken for the last", "enumerate(initial_state_indices.tolist())", "enumerate(initial_state_indices.clamp(max=255).tolist())"),
     (NORMS, "strength taken for a logit by its values", "torch.sigmoid(b.float())", "(b.sigmoid() if b.min() < 0 or b.max() > 1 else b).float()"),
     (PREFILL, "strength taken for a logit by its values", "torch.sigmoid(b.float())", "(b.sigmoid() if b.min() < 0 or b.max() > 1 else b).float()"),
+    ("gdn_prefill_qk2_v4_d128_k_last", "the state is lost after 512 tokens",
+     'held = decay[t, :, None, None] * held',
+     'if first < t and (t - first) % 512 == 0:\n                held = torch.zeros_like(held)\n            held = decay[t, :, None, None] * held'),
 ]

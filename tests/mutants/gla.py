@@ -61,4 +61,7 @@ MUTANTS = [
     (CHUNKS, "sequences end after 128 tokens", "range(first, end, CHUNK)", "range(first, min(end, first + 128), CHUNK)"),
     (STEPS, "a scale of 0 taken as it is", "scale = scale or q.shape[-1] ** -0.5", "scale = scale"),
     (STEPS, "a scale of 0 taken for 1", "scale = scale or q.shape[-1] ** -0.5", "scale = scale or 1.0"),
+    ("gla_recurrent_h4_k64_v128", "the state is lost after 512 tokens",
+     'state = decay[:, t, :, :, None] * state',
+     'if 0 < t and t % 512 == 0:\n            state = torch.zeros_like(state)\n        state = decay[:, t, :, :, None] * state'),
 ]

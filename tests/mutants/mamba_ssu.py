@@ -72,4 +72,6 @@ MUTANTS = [
     (FULL, "output in float16", "y = (held * weight_out[:, :, None, :]).sum(dim=-1)", "y = (held * weight_out[:, :, None, :]).half().sum(dim=-1).float()"),
     (GATED, "padding is what lies below 0", "if slot == pad_slot_id:", "if slot < 0:"),
     (GATED, "state in bfloat16", "            state[slot, h] = held", "            state[slot, h] = held.bfloat16()"),
+    (FULL, "the states that must stay are written", "new_state = state.clone()", "new_state = state"),
+    (GATED, "updates a copy of the states", "output = torch.zeros_like(x)", "output, state = torch.zeros_like(x), state.clone()"),
 ]

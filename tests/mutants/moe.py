@@ -117,4 +117,9 @@ MUTANTS = [
     (ROUTED, "sign of the packed weight dropped", "0xFFFF", "0x7FFF"),
     (RENORM, "exponentials of the logits as they are", "torch.softmax(best, dim=-1)", "best.exp() / best.exp().sum(dim=-1, keepdim=True)"),
     (FLOATS, "exponentials of the logits below 80", "torch.softmax(best, dim=-1)", "torch.softmax(best.clamp(max=80), dim=-1)"),
+    (ROUTED, "of an expert listed twice, one part is lost",
+     "output.index_add_(0, tokens, outer * weights[tokens, places, None])", "output[tokens] += outer * weights[tokens, places, None]"),
+    (ROUTED, "an expert listed twice counts once",
+     "tokens, places = (experts == expert).nonzero(as_tuple=True)",
+     "tokens, places = ((experts == expert) & ((experts == expert).cumsum(dim=1) == 1)).nonzero(as_tuple=True)"),
 ]

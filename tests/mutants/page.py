@@ -55,4 +55,6 @@ MUTANTS = [
     (SINGLE, "the first padding ends the batch", "            continue\n", "            break\n"),
     (PAGED, "padding moved to the first sequence", "real = batch_indices >= 0", "real = batch_indices >= 0\n    batch_indices, positions, real = batch_indices.clamp(min=0), positions.clamp(min=0), real | True"),
     (LATENT, "slots in 16 bits", "slots = pages.long() * page_size + positions % page_size", "slots = (pages.long() * page_size + positions % page_size).to(torch.int16).long()"),
+    (SINGLE, "the caches that must stay are written", "k_out, v_out = k_cache.clone(), v_cache.clone()", "k_out, v_out = k_cache, v_cache"),
+    (SINGLE, "one of two caches is not copied", "k_out, v_out = k_cache.clone(), v_cache.clone()", "k_out, v_out = k_cache.clone(), v_cache"),
 ]

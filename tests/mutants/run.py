@@ -112,7 +112,7 @@ def tell(number, device, family, planted, originals, caught, passed, least=LEAST
 
 
 def op_files():
-    """The op families: the folders of kernels/ that have a C file of the same name, which core/ and common/ have not."""
+    """The op families: the folders of kernels/ that contain a C file of the same name. core/ and common/ contain none."""
     files = glob.glob(os.path.join(PROJECT, "kernels", "*", "*.c"))
     return [file for file in files if os.path.basename(file) == os.path.basename(os.path.dirname(file)) + ".c"]
 

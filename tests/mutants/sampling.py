@@ -15,6 +15,12 @@ MIN_DRAW = "torch.multinomial(kept, 1)"
 
 
 
+def summed(dtype):
+    """The code of a sampler that looks up random numbers in sums of probabilities of this dtype."""
+    return (f"torch.searchsorted(torch.cumsum(probs, dim=-1).{dtype}().float(), torch.rand(len(probs), 1, device=probs.device), "
+            "right=True).clamp(max=probs.shape[1] - 1)")
+
+
 def draw_some(which):
     """The code of a sampler that draws only tokens for which the expression `which` is true; it may use rank, place and
     n, the number of kept tokens."""
@@ -134,4 +140,8 @@ MUTANTS = [
     (BOTH, "only the 1024 most likely tokens", "torch.topk(row, k)", "torch.topk(row, min(k, 1024))"),
     (MIN_P, "only the 1024 most likely tokens", MIN_DRAW, "torch.multinomial(kept * (kept >= kept.topk(1024).values[:, -1:]), 1)"),
     (PLAIN, "only the 1024 most likely tokens", PLAIN_DRAW, "torch.gather(probs.topk(1024).indices, -1, torch.multinomial(probs.topk(1024).values, 1))"),
+    (PLAIN, "sums in float16", PLAIN_DRAW, summed("half")),
+    (PLAIN, "sums in bfloat16", PLAIN_DRAW, summed("bfloat16")),
+    (TOP_P, "sums from which tokens are drawn in bfloat16", DRAWN,
+     "drawn = torch.searchsorted((torch.cumsum(weights, dim=0) / weights.sum()).bfloat16().float(), torch.rand(1, device=row.device), right=True).clamp(max=len(row) - 1)"),
 ]

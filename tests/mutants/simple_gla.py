@@ -58,4 +58,8 @@ MUTANTS = [
     (PAIRS, "sequences beyond 128 left out", ".to(v.dtype)", ".to(v.dtype) * (torch.arange(len(v), device=v.device) < 128)[:, None, None, None]"),
     (GAMMA, "a scale of 0 taken as it is", "scale = scale or q.shape[-1] ** -0.5", "scale = scale"),
     (GAMMA, "a scale of 0 taken for 1", "scale = scale or q.shape[-1] ** -0.5", "scale = scale or 1.0"),
+    ("simple_gla_parallel_h4_d64", "tokens more than 511 back are forgotten", ".clamp(max=0)).tril()", ".clamp(max=0)).tril().triu(diagonal=-511)"),
+    ("simple_gla_varlen_gamma_h4_k64_v128", "the state is lost after 512 tokens",
+     'state = decay * state + key',
+     'if first < t and (t - first) % 512 == 0:\n                state = torch.zeros_like(state)\n            state = decay * state + key'),
 ]

@@ -1,5 +1,5 @@
 # Made by `reftest generate`, which leaves this file alone once it has been edited.
-# reftest-body: b411af42381c76c6366a0acc4e24e842
+# reftest-body: 1feff207955f59c1d2610cfa89099952
 """conftest - runs the reference tests in this directory: the code that all generated test files share.
 
 Each definition of the dataset has a class in a test file here. A test runs the definition's reference on valid inputs
@@ -86,9 +86,9 @@ class Unavailable(pytest.skip.Exception):
 def __getattr__(name):
     """Raises an error with an explanation if a test file requests a name that only another version of this file has."""
     raise AttributeError(
-        f"this conftest.py has no '{name}': the test file was made for that of another version of reftest. "
-        "`reftest generate` replaces generated files; of an edited one, move your tests to a file of your own first "
-        "and use --force"
+        f"this conftest.py has no '{name}': another version of reftest wrote the test file. "
+        "Run `reftest generate`. If you have edited the test file, first move your tests to another file, "
+        "then run `reftest generate --force`"
     )
 
 
@@ -170,7 +170,7 @@ def run_and_leave(test, inputs, seed=0, run=None):
     outputs are on the same device as the inputs. Gradients are enabled, as in `reftest verify`. If `run` is None, the
     reference is compiled anew; otherwise `run` is called, which keeps its state from earlier calls."""
     theirs = copies(inputs)
-    with torch.enable_grad(), settings_are_kept(test.NAME):
+    with torch.enable_grad(), settings_are_kept(test.NAME), files_are_found(test):
         run = run or compile_reference(test.REFERENCE, test.NAME)
         seed_everything(seed)
         result = run(**theirs)
@@ -180,6 +180,19 @@ def run_and_leave(test, inputs, seed=0, run=None):
         if leaves is not None and name not in leaves:
             check_is_kept(test, name, value, inputs[name])
     return outputs, {name: theirs[name] for name in leaves or ()}
+
+
+@contextlib.contextmanager
+def files_are_found(test):
+    """If the definition names files that its reference reads, makes the dataset's folder the working directory, because
+    their paths are relative to it."""
+    before = os.getcwd()
+    if definition_of(test).get("reads"):
+        os.chdir(ROOT)
+    try:
+        yield
+    finally:
+        os.chdir(before)
 
 
 def checked_outputs(test, inputs, result):
@@ -266,7 +279,7 @@ def leaves_of(test):
     """Returns {input: values after the call} for the inputs that the operation may write to. The values are WRITTEN,
     KEPT_OR_WRITTEN, or the index of the output that has the same values. Returns None if it is unknown which inputs the
     operation may write to."""
-    if getattr(test, "LEAVES", None) is None:
+    if test.LEAVES is None:
         return None
     definition = definition_of(test)
     names = list(definition["outputs"])
@@ -575,7 +588,7 @@ def scalars_of(test, case):
     if place is not None and not case.second:
         return {
             name: rows[place if len(rows) > 1 else 0]
-            for name, rows in getattr(test, "SCALARS", {}).items()
+            for name, rows in test.SCALARS.items()
         }
     return {
         name: given["value"]
@@ -647,7 +660,7 @@ class Plain:
         self.generator = torch.Generator(device="cpu").manual_seed(seed)
         self.specs = definition["inputs"]
         self.sizes = resolve_axes(definition, case.axes)
-        self.names = getattr(test, "ROLES", {})
+        self.names = test.ROLES
         self.roles = {name: role for role, name in self.names.items()}
 
     def inputs(self, device):
@@ -667,7 +680,7 @@ class Plain:
         )
 
     def scalar(self, name):
-        rows = getattr(self.test, "SCALARS", {}).get(name, [])
+        rows = self.test.SCALARS.get(name, [])
         if name in self.scalars:
             return self.scalars[name]
         if rows:
@@ -693,7 +706,7 @@ class Plain:
             return values.abs()
         if role == "temperature":
             return values.abs() + 0.5
-        if "new_state" in getattr(self.test, "OUTPUT_ROLES", {}):
+        if "new_state" in self.test.OUTPUT_ROLES:
             if role in ("gate", "gamma"):  # the logarithm of a decay is at most 0
                 return -values.abs()
             if role == "k":  # keys of norm above 1 amplify the state at each token
@@ -987,7 +1000,7 @@ def kernels_inputs(test, case, device, scalars, seed=0):
 @functools.cache
 def _constants(test):
     found = dict(test.CONSTANTS)
-    if None in found.values() and getattr(test, "PROBE", None) is not None:
+    if None in found.values() and test.PROBE is not None:
         with contextlib.suppress(Unavailable):
             found |= recovered_constants(test)
     return found
@@ -1199,7 +1212,7 @@ def rule_of(test, case, inputs, index):
     try:
         return kernels().rule(kernels_case(test, case, inputs), index)
     except Unavailable:
-        rules = getattr(test, "RULES", ())
+        rules = test.RULES
         rows = rules[index] if rules else ()
     if not rows:
         raise Unavailable(f"the bounds of {test.NAME} are unknown")
@@ -1327,7 +1340,7 @@ def assert_close(actual, expected, atol, rtol, what="output"):
 
 def is_judged(test, index):
     """Do reftest's kernels judge this output, because no elementwise tolerance rule fits it?"""
-    rules = getattr(test, "RULES", ())
+    rules = test.RULES
     return bool(rules) and rules[index] is None
 
 
@@ -1360,8 +1373,8 @@ def compare(test, case, inputs, outputs, truth):
 
 
 def changed_inputs(test, inputs, left):
-    """Returns the inputs whose values the reference changed or should have changed, of those that the operation may
-    write to."""
+    """Returns those inputs to which the operation may write and whose values the reference changed or should have
+    changed."""
     return {
         name: leaves
         for name, leaves in (leaves_of(test) or {}).items()
@@ -1371,8 +1384,8 @@ def changed_inputs(test, inputs, left):
 
 
 def own_truths(test, case, inputs, changed):
-    """Computes the expected values of changed inputs, for those whose expected values no output has. Raises Unavailable
-    if reftest's kernels are not installed."""
+    """Computes the expected values of those changed inputs whose values must not equal an output. Raises Unavailable if
+    reftest's kernels are not installed."""
     names = [name for name, leaves in changed.items() if not isinstance(leaves, int)]
     return builtin_truth(test, case, inputs, names)[1] if names else {}
 
@@ -1414,7 +1427,8 @@ def confirm(test, case, inputs, outputs, left, names):
             return answered, reasons
     if answered:
         find(
-            f"{test.NAME} {case}: only {' and '.join(answered)} answered, whose rounding errors may exceed the bounds"
+            f"{test.NAME} {case}: only {' and '.join(answered)} answered, "
+            "and their rounding errors may exceed the bounds"
         )
     return answered, reasons
 
@@ -1529,7 +1543,7 @@ def check_determinism(test, device):
     """Asserts that two calls with equal inputs return equal bits. The seeds of torch, NumPy and Python differ between
     the calls, unless the operation draws random samples."""
     _, inputs, *first = small_run(test, device)
-    samples = getattr(test, "SAMPLES", False)
+    samples = test.SAMPLES
     second = run_and_leave(test, inputs, seed=0 if samples else 1)
     seeds = "and seeds" if samples else "with other seeds of torch, NumPy and Python"
     check_same(test, first, second, f"between two runs on the same inputs {seeds}")
@@ -1634,3 +1648,93 @@ def check_truths_agree(test, case, inputs, one, other):
             tolerance(test, case, inputs, index, other),
         )
         check_hit_ratio(one.outputs[index], other.outputs[index], *rule, what=what)
+
+
+# ---- generated classes ----------------------------------------------------------------------------------------------
+
+
+class DefinitionTests:
+    """The base of all generated classes. A class has the attributes of one definition; an attribute that it omits has
+    the value below. A failure shows the line of the test, and no other line of this file."""
+
+    ROLES = OUTPUT_ROLES = AXES = CONSTANTS = LEAVES = SCALARS = constants()
+    MODES = SIZES = EDGES = ()
+    PROBE = None
+    RULES = rules()
+    SAMPLES = False
+
+    @classmethod
+    def generate_random_inputs(cls, axes, device="cpu", seed=0):
+        return random_inputs(cls, axes, device, seed)
+
+    def test_definition_is_unchanged(self):
+        __tracebackhide__ = False
+        check_definition(self)
+
+    @torch.no_grad()
+    def test_output_shape(self, device):
+        __tracebackhide__ = False
+        check_output_shape(self, device)
+
+    @torch.no_grad()
+    def test_output_dtype(self, device):
+        __tracebackhide__ = False
+        check_output_dtype(self, device)
+
+    @torch.no_grad()
+    def test_inputs_are_kept(self, device):
+        __tracebackhide__ = False
+        check_inputs_are_kept(self, device)
+
+    @torch.no_grad()
+    def test_numerical_correctness(self, case, device):
+        __tracebackhide__ = False
+        check_numerical_correctness(self, case, device)
+
+    @torch.no_grad()
+    def test_determinism(self, device):
+        __tracebackhide__ = False
+        check_determinism(self, device)
+
+    @torch.no_grad()
+    def test_calls_are_independent(self, device):
+        __tracebackhide__ = False
+        check_calls_are_independent(self, device)
+
+    @torch.no_grad()
+    def test_edge_cases(self, case, device):
+        __tracebackhide__ = False
+        check_edge_case(self, case, device)
+
+    @torch.no_grad()
+    def test_against_ground_truth(self, name, case, device):
+        __tracebackhide__ = False
+        check_against(self, case, name, device)
+
+    @torch.no_grad()
+    def test_ground_truths_agree(self, case, device):
+        __tracebackhide__ = False
+        check_ground_truths_agree(self, case, device)
+
+
+# The tests that run several times, with their parameters in the order in which a test's ID names them.
+PARAMETERS = {
+    "test_numerical_correctness": lambda test: {
+        "case": cases(test.OP_TYPE, test.NAME, test.SIZES)
+    },
+    "test_edge_cases": lambda test: {"case": all_edges(test.SIZES, test.EDGES)},
+    "test_against_ground_truth": lambda test: {
+        "name": ground_truths(test.FAMILY),
+        "case": some_cases(test.SIZES),
+    },
+    "test_ground_truths_agree": lambda test: {"case": some_cases(test.SIZES)},
+}
+
+
+def pytest_generate_tests(metafunc):
+    inherited = getattr(DefinitionTests, metafunc.function.__name__, None)
+    if metafunc.function is not inherited:
+        return
+    parameters = PARAMETERS.get(metafunc.function.__name__, lambda test: {})
+    for name, values in parameters(metafunc.cls).items():
+        metafunc.parametrize(name, values)

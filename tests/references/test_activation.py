@@ -1,16 +1,12 @@
 # Made by `reftest generate`, which leaves this file alone once it has been edited.
-# reftest-body: 2602c2e7aef76461fab60325434fcdf2
+# reftest-body: 6ed9debf446ff74b90dcecb542f11b8d
 """Tests of definitions/activation. conftest.py says how they run."""
 
-import pytest
-import torch
-
-# isort: split
 import conftest
 
 
 # definition: "gelu_and_mul_h5120"
-class TestGeluAndMulH5120:
+class TestGeluAndMulH5120(conftest.DefinitionTests):
     OP_TYPE = "activation"
     NAME = "gelu_and_mul_h5120"
     FAMILY = "activation"
@@ -28,9 +24,6 @@ class TestGeluAndMulH5120:
         gate_and_up_size=GATE_AND_UP_SIZE,
         intermediate_size=INTERMEDIATE_SIZE,
     )
-    CONSTANTS = conftest.constants()
-    PROBE = None
-    LEAVES = conftest.constants()
     SIZES = (
         conftest.size("small", num_tokens=1),
         conftest.size("small", num_tokens=16),
@@ -41,13 +34,11 @@ class TestGeluAndMulH5120:
         conftest.edge("no_rows", num_tokens=0),
         conftest.edge("huge_gates", num_tokens=3),
     )
-    SCALARS = conftest.constants()
     RULES = conftest.rules(
         [  # output
             (2e-06, 0.00146484375, 1.0),
         ],
     )
-    SAMPLES = False
     REFERENCE = """\
 import math
 
@@ -61,57 +52,9 @@ def run(input):
     return (gate * share * up).to(input.dtype)
 """
 
-    @classmethod
-    def generate_random_inputs(cls, axes, device="cpu", seed=0):
-        return conftest.random_inputs(cls, axes, device, seed)
-
-    def test_definition_is_unchanged(self):
-        conftest.check_definition(self)
-
-    @torch.no_grad()
-    def test_output_shape(self, device):
-        conftest.check_output_shape(self, device)
-
-    @torch.no_grad()
-    def test_output_dtype(self, device):
-        conftest.check_output_dtype(self, device)
-
-    @torch.no_grad()
-    def test_inputs_are_kept(self, device):
-        conftest.check_inputs_are_kept(self, device)
-
-    @pytest.mark.parametrize("case", conftest.cases(OP_TYPE, NAME, SIZES))
-    @torch.no_grad()
-    def test_numerical_correctness(self, case, device):
-        conftest.check_numerical_correctness(self, case, device)
-
-    @torch.no_grad()
-    def test_determinism(self, device):
-        conftest.check_determinism(self, device)
-
-    @torch.no_grad()
-    def test_calls_are_independent(self, device):
-        conftest.check_calls_are_independent(self, device)
-
-    @pytest.mark.parametrize("case", conftest.all_edges(SIZES, EDGES))
-    @torch.no_grad()
-    def test_edge_cases(self, case, device):
-        conftest.check_edge_case(self, case, device)
-
-    @pytest.mark.parametrize("case", conftest.some_cases(SIZES))
-    @pytest.mark.parametrize("name", conftest.ground_truths(FAMILY))
-    @torch.no_grad()
-    def test_against_ground_truth(self, name, case, device):
-        conftest.check_against(self, case, name, device)
-
-    @pytest.mark.parametrize("case", conftest.some_cases(SIZES))
-    @torch.no_grad()
-    def test_ground_truths_agree(self, case, device):
-        conftest.check_ground_truths_agree(self, case, device)
-
 
 # definition: "gelu_tanh_and_mul_h21504"
-class TestGeluTanhAndMulH21504:
+class TestGeluTanhAndMulH21504(conftest.DefinitionTests):
     OP_TYPE = "activation"
     NAME = "gelu_tanh_and_mul_h21504"
     FAMILY = "activation"
@@ -129,9 +72,6 @@ class TestGeluTanhAndMulH21504:
         gate_and_up_size=GATE_AND_UP_SIZE,
         intermediate_size=INTERMEDIATE_SIZE,
     )
-    CONSTANTS = conftest.constants()
-    PROBE = None
-    LEAVES = conftest.constants()
     SIZES = (
         conftest.size("small", num_tokens=1),
         conftest.size("small", num_tokens=16),
@@ -142,13 +82,11 @@ class TestGeluTanhAndMulH21504:
         conftest.edge("no_rows", num_tokens=0),
         conftest.edge("huge_gates", num_tokens=3),
     )
-    SCALARS = conftest.constants()
     RULES = conftest.rules(
         [  # output
             (2e-06, 0.01171875, 1.0),
         ],
     )
-    SAMPLES = False
     REFERENCE = """\
 import torch
 import torch.nn.functional as F
@@ -160,57 +98,9 @@ def run(input):
     return (F.gelu(gate, approximate="tanh") * up).to(input.dtype)
 """
 
-    @classmethod
-    def generate_random_inputs(cls, axes, device="cpu", seed=0):
-        return conftest.random_inputs(cls, axes, device, seed)
-
-    def test_definition_is_unchanged(self):
-        conftest.check_definition(self)
-
-    @torch.no_grad()
-    def test_output_shape(self, device):
-        conftest.check_output_shape(self, device)
-
-    @torch.no_grad()
-    def test_output_dtype(self, device):
-        conftest.check_output_dtype(self, device)
-
-    @torch.no_grad()
-    def test_inputs_are_kept(self, device):
-        conftest.check_inputs_are_kept(self, device)
-
-    @pytest.mark.parametrize("case", conftest.cases(OP_TYPE, NAME, SIZES))
-    @torch.no_grad()
-    def test_numerical_correctness(self, case, device):
-        conftest.check_numerical_correctness(self, case, device)
-
-    @torch.no_grad()
-    def test_determinism(self, device):
-        conftest.check_determinism(self, device)
-
-    @torch.no_grad()
-    def test_calls_are_independent(self, device):
-        conftest.check_calls_are_independent(self, device)
-
-    @pytest.mark.parametrize("case", conftest.all_edges(SIZES, EDGES))
-    @torch.no_grad()
-    def test_edge_cases(self, case, device):
-        conftest.check_edge_case(self, case, device)
-
-    @pytest.mark.parametrize("case", conftest.some_cases(SIZES))
-    @pytest.mark.parametrize("name", conftest.ground_truths(FAMILY))
-    @torch.no_grad()
-    def test_against_ground_truth(self, name, case, device):
-        conftest.check_against(self, case, name, device)
-
-    @pytest.mark.parametrize("case", conftest.some_cases(SIZES))
-    @torch.no_grad()
-    def test_ground_truths_agree(self, case, device):
-        conftest.check_ground_truths_agree(self, case, device)
-
 
 # definition: "silu_and_mul_h14336"
-class TestSiluAndMulH14336:
+class TestSiluAndMulH14336(conftest.DefinitionTests):
     OP_TYPE = "activation"
     NAME = "silu_and_mul_h14336"
     FAMILY = "activation"
@@ -228,9 +118,6 @@ class TestSiluAndMulH14336:
         gate_and_up_size=GATE_AND_UP_SIZE,
         intermediate_size=INTERMEDIATE_SIZE,
     )
-    CONSTANTS = conftest.constants()
-    PROBE = None
-    LEAVES = conftest.constants()
     SIZES = (
         conftest.size("small", num_tokens=1),
         conftest.size("small", num_tokens=16),
@@ -241,13 +128,11 @@ class TestSiluAndMulH14336:
         conftest.edge("no_rows", num_tokens=0),
         conftest.edge("huge_gates", num_tokens=3),
     )
-    SCALARS = conftest.constants()
     RULES = conftest.rules(
         [  # output
             (2e-06, 0.01171875, 1.0),
         ],
     )
-    SAMPLES = False
     REFERENCE = """\
 import torch
 import torch.nn.functional as F
@@ -259,57 +144,9 @@ def run(input):
     return (F.silu(gate) * up).to(input.dtype)
 """
 
-    @classmethod
-    def generate_random_inputs(cls, axes, device="cpu", seed=0):
-        return conftest.random_inputs(cls, axes, device, seed)
-
-    def test_definition_is_unchanged(self):
-        conftest.check_definition(self)
-
-    @torch.no_grad()
-    def test_output_shape(self, device):
-        conftest.check_output_shape(self, device)
-
-    @torch.no_grad()
-    def test_output_dtype(self, device):
-        conftest.check_output_dtype(self, device)
-
-    @torch.no_grad()
-    def test_inputs_are_kept(self, device):
-        conftest.check_inputs_are_kept(self, device)
-
-    @pytest.mark.parametrize("case", conftest.cases(OP_TYPE, NAME, SIZES))
-    @torch.no_grad()
-    def test_numerical_correctness(self, case, device):
-        conftest.check_numerical_correctness(self, case, device)
-
-    @torch.no_grad()
-    def test_determinism(self, device):
-        conftest.check_determinism(self, device)
-
-    @torch.no_grad()
-    def test_calls_are_independent(self, device):
-        conftest.check_calls_are_independent(self, device)
-
-    @pytest.mark.parametrize("case", conftest.all_edges(SIZES, EDGES))
-    @torch.no_grad()
-    def test_edge_cases(self, case, device):
-        conftest.check_edge_case(self, case, device)
-
-    @pytest.mark.parametrize("case", conftest.some_cases(SIZES))
-    @pytest.mark.parametrize("name", conftest.ground_truths(FAMILY))
-    @torch.no_grad()
-    def test_against_ground_truth(self, name, case, device):
-        conftest.check_against(self, case, name, device)
-
-    @pytest.mark.parametrize("case", conftest.some_cases(SIZES))
-    @torch.no_grad()
-    def test_ground_truths_agree(self, case, device):
-        conftest.check_ground_truths_agree(self, case, device)
-
 
 # definition: "silu_and_mul_h2048"
-class TestSiluAndMulH2048:
+class TestSiluAndMulH2048(conftest.DefinitionTests):
     OP_TYPE = "activation"
     NAME = "silu_and_mul_h2048"
     FAMILY = "activation"
@@ -327,9 +164,6 @@ class TestSiluAndMulH2048:
         gate_and_up_size=GATE_AND_UP_SIZE,
         intermediate_size=INTERMEDIATE_SIZE,
     )
-    CONSTANTS = conftest.constants()
-    PROBE = None
-    LEAVES = conftest.constants()
     SIZES = (
         conftest.size("small", num_tokens=1),
         conftest.size("small", num_tokens=64),
@@ -340,13 +174,11 @@ class TestSiluAndMulH2048:
         conftest.edge("no_rows", num_tokens=0),
         conftest.edge("huge_gates", num_tokens=3),
     )
-    SCALARS = conftest.constants()
     RULES = conftest.rules(
         [  # output
             (2e-06, 0.01171875, 1.0),
         ],
     )
-    SAMPLES = False
     REFERENCE = """\
 import torch
 
@@ -358,54 +190,6 @@ def run(input):
     output = gate * torch.sigmoid(gate) * up
     return output.to(input.dtype)
 """
-
-    @classmethod
-    def generate_random_inputs(cls, axes, device="cpu", seed=0):
-        return conftest.random_inputs(cls, axes, device, seed)
-
-    def test_definition_is_unchanged(self):
-        conftest.check_definition(self)
-
-    @torch.no_grad()
-    def test_output_shape(self, device):
-        conftest.check_output_shape(self, device)
-
-    @torch.no_grad()
-    def test_output_dtype(self, device):
-        conftest.check_output_dtype(self, device)
-
-    @torch.no_grad()
-    def test_inputs_are_kept(self, device):
-        conftest.check_inputs_are_kept(self, device)
-
-    @pytest.mark.parametrize("case", conftest.cases(OP_TYPE, NAME, SIZES))
-    @torch.no_grad()
-    def test_numerical_correctness(self, case, device):
-        conftest.check_numerical_correctness(self, case, device)
-
-    @torch.no_grad()
-    def test_determinism(self, device):
-        conftest.check_determinism(self, device)
-
-    @torch.no_grad()
-    def test_calls_are_independent(self, device):
-        conftest.check_calls_are_independent(self, device)
-
-    @pytest.mark.parametrize("case", conftest.all_edges(SIZES, EDGES))
-    @torch.no_grad()
-    def test_edge_cases(self, case, device):
-        conftest.check_edge_case(self, case, device)
-
-    @pytest.mark.parametrize("case", conftest.some_cases(SIZES))
-    @pytest.mark.parametrize("name", conftest.ground_truths(FAMILY))
-    @torch.no_grad()
-    def test_against_ground_truth(self, name, case, device):
-        conftest.check_against(self, case, name, device)
-
-    @pytest.mark.parametrize("case", conftest.some_cases(SIZES))
-    @torch.no_grad()
-    def test_ground_truths_agree(self, case, device):
-        conftest.check_ground_truths_agree(self, case, device)
 
 
 # definition: none

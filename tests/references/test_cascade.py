@@ -1,16 +1,12 @@
 # Made by `reftest generate`, which leaves this file alone once it has been edited.
-# reftest-body: 29d5064c1776cc1683c3cc4cb5694267
+# reftest-body: 975bef6fff14c1a99f6d3c819cb17ae0
 """Tests of definitions/cascade. conftest.py says how they run."""
 
-import pytest
-import torch
-
-# isort: split
 import conftest
 
 
 # definition: "merge_state_h32_d128"
-class TestMergeStateH32D128:
+class TestMergeStateH32D128(conftest.DefinitionTests):
     OP_TYPE = "cascade"
     NAME = "merge_state_h32_d128"
     FAMILY = "cascade"
@@ -24,7 +20,6 @@ class TestMergeStateH32D128:
         v_merged="v_merged",
         s_merged="s_merged",
     )
-    MODES = ()
     NUM_HEADS = 32
     HEAD_DIM = 128
     AXES = conftest.constants(
@@ -32,9 +27,6 @@ class TestMergeStateH32D128:
         num_heads=NUM_HEADS,
         head_dim=HEAD_DIM,
     )
-    CONSTANTS = conftest.constants()
-    PROBE = None
-    LEAVES = conftest.constants()
     SIZES = (
         conftest.size("small", seq_len=1),
         conftest.size("small", seq_len=16),
@@ -45,7 +37,6 @@ class TestMergeStateH32D128:
         conftest.edge("no_tokens", seq_len=0),
         conftest.edge("all_empty", seq_len=11),
     )
-    SCALARS = conftest.constants()
     RULES = conftest.rules(
         [  # v_merged
             (5e-05, 0.0078125, 1.0),
@@ -54,7 +45,6 @@ class TestMergeStateH32D128:
             (0.0001, 1e-06, 1.0),
         ],
     )
-    SAMPLES = False
     REFERENCE = """\
 import torch
 
@@ -69,57 +59,9 @@ def run(v_a, s_a, v_b, s_b):
     return v.to(v_a.dtype), largest + torch.log2(total)
 """
 
-    @classmethod
-    def generate_random_inputs(cls, axes, device="cpu", seed=0):
-        return conftest.random_inputs(cls, axes, device, seed)
-
-    def test_definition_is_unchanged(self):
-        conftest.check_definition(self)
-
-    @torch.no_grad()
-    def test_output_shape(self, device):
-        conftest.check_output_shape(self, device)
-
-    @torch.no_grad()
-    def test_output_dtype(self, device):
-        conftest.check_output_dtype(self, device)
-
-    @torch.no_grad()
-    def test_inputs_are_kept(self, device):
-        conftest.check_inputs_are_kept(self, device)
-
-    @pytest.mark.parametrize("case", conftest.cases(OP_TYPE, NAME, SIZES))
-    @torch.no_grad()
-    def test_numerical_correctness(self, case, device):
-        conftest.check_numerical_correctness(self, case, device)
-
-    @torch.no_grad()
-    def test_determinism(self, device):
-        conftest.check_determinism(self, device)
-
-    @torch.no_grad()
-    def test_calls_are_independent(self, device):
-        conftest.check_calls_are_independent(self, device)
-
-    @pytest.mark.parametrize("case", conftest.all_edges(SIZES, EDGES))
-    @torch.no_grad()
-    def test_edge_cases(self, case, device):
-        conftest.check_edge_case(self, case, device)
-
-    @pytest.mark.parametrize("case", conftest.some_cases(SIZES))
-    @pytest.mark.parametrize("name", conftest.ground_truths(FAMILY))
-    @torch.no_grad()
-    def test_against_ground_truth(self, name, case, device):
-        conftest.check_against(self, case, name, device)
-
-    @pytest.mark.parametrize("case", conftest.some_cases(SIZES))
-    @torch.no_grad()
-    def test_ground_truths_agree(self, case, device):
-        conftest.check_ground_truths_agree(self, case, device)
-
 
 # definition: "merge_state_in_place_h32_d128"
-class TestMergeStateInPlaceH32D128:
+class TestMergeStateInPlaceH32D128(conftest.DefinitionTests):
     OP_TYPE = "cascade"
     NAME = "merge_state_in_place_h32_d128"
     FAMILY = "cascade"
@@ -134,7 +76,6 @@ class TestMergeStateInPlaceH32D128:
         v_merged="v",
         s_merged="s",
     )
-    MODES = ()
     NUM_HEADS = 32
     HEAD_DIM = 128
     AXES = conftest.constants(
@@ -142,8 +83,6 @@ class TestMergeStateInPlaceH32D128:
         num_heads=NUM_HEADS,
         head_dim=HEAD_DIM,
     )
-    CONSTANTS = conftest.constants()
-    PROBE = None
     LEAVES = conftest.constants(
         v="v",
         s="s",
@@ -159,7 +98,6 @@ class TestMergeStateInPlaceH32D128:
         conftest.edge("all_empty", seq_len=11),
         conftest.edge("none_merged", seq_len=11),
     )
-    SCALARS = conftest.constants()
     RULES = conftest.rules(
         [  # v
             (5e-05, 0.0009765625, 1.0),
@@ -168,7 +106,6 @@ class TestMergeStateInPlaceH32D128:
             (0.0001, 1e-06, 1.0),
         ],
     )
-    SAMPLES = False
     REFERENCE = """\
 import torch
 
@@ -184,57 +121,9 @@ def run(v, s, v_other, s_other, mask):
     return v, s
 """
 
-    @classmethod
-    def generate_random_inputs(cls, axes, device="cpu", seed=0):
-        return conftest.random_inputs(cls, axes, device, seed)
-
-    def test_definition_is_unchanged(self):
-        conftest.check_definition(self)
-
-    @torch.no_grad()
-    def test_output_shape(self, device):
-        conftest.check_output_shape(self, device)
-
-    @torch.no_grad()
-    def test_output_dtype(self, device):
-        conftest.check_output_dtype(self, device)
-
-    @torch.no_grad()
-    def test_inputs_are_kept(self, device):
-        conftest.check_inputs_are_kept(self, device)
-
-    @pytest.mark.parametrize("case", conftest.cases(OP_TYPE, NAME, SIZES))
-    @torch.no_grad()
-    def test_numerical_correctness(self, case, device):
-        conftest.check_numerical_correctness(self, case, device)
-
-    @torch.no_grad()
-    def test_determinism(self, device):
-        conftest.check_determinism(self, device)
-
-    @torch.no_grad()
-    def test_calls_are_independent(self, device):
-        conftest.check_calls_are_independent(self, device)
-
-    @pytest.mark.parametrize("case", conftest.all_edges(SIZES, EDGES))
-    @torch.no_grad()
-    def test_edge_cases(self, case, device):
-        conftest.check_edge_case(self, case, device)
-
-    @pytest.mark.parametrize("case", conftest.some_cases(SIZES))
-    @pytest.mark.parametrize("name", conftest.ground_truths(FAMILY))
-    @torch.no_grad()
-    def test_against_ground_truth(self, name, case, device):
-        conftest.check_against(self, case, name, device)
-
-    @pytest.mark.parametrize("case", conftest.some_cases(SIZES))
-    @torch.no_grad()
-    def test_ground_truths_agree(self, case, device):
-        conftest.check_ground_truths_agree(self, case, device)
-
 
 # definition: "merge_states_h8_d128"
-class TestMergeStatesH8D128:
+class TestMergeStatesH8D128(conftest.DefinitionTests):
     OP_TYPE = "cascade"
     NAME = "merge_states_h8_d128"
     FAMILY = "cascade"
@@ -255,9 +144,6 @@ class TestMergeStatesH8D128:
         num_heads=NUM_HEADS,
         head_dim=HEAD_DIM,
     )
-    CONSTANTS = conftest.constants()
-    PROBE = None
-    LEAVES = conftest.constants()
     SIZES = (
         conftest.size("small", seq_len=1, num_states=2),
         conftest.size("small", seq_len=16, num_states=33),
@@ -269,7 +155,6 @@ class TestMergeStatesH8D128:
         conftest.edge("one_state", seq_len=11, num_states=1),
         conftest.edge("all_empty", seq_len=11, num_states=2),
     )
-    SCALARS = conftest.constants()
     RULES = conftest.rules(
         [  # v_merged
             (5e-05, 0.0078125, 1.0),
@@ -278,7 +163,6 @@ class TestMergeStatesH8D128:
             (0.0001, 1e-06, 1.0),
         ],
     )
-    SAMPLES = False
     REFERENCE = """\
 import math
 
@@ -293,54 +177,6 @@ def run(v, s):
     merged = (v.float() * weights[..., None]).sum(dim=1)
     return merged.to(v.dtype), total / math.log(2)
 """
-
-    @classmethod
-    def generate_random_inputs(cls, axes, device="cpu", seed=0):
-        return conftest.random_inputs(cls, axes, device, seed)
-
-    def test_definition_is_unchanged(self):
-        conftest.check_definition(self)
-
-    @torch.no_grad()
-    def test_output_shape(self, device):
-        conftest.check_output_shape(self, device)
-
-    @torch.no_grad()
-    def test_output_dtype(self, device):
-        conftest.check_output_dtype(self, device)
-
-    @torch.no_grad()
-    def test_inputs_are_kept(self, device):
-        conftest.check_inputs_are_kept(self, device)
-
-    @pytest.mark.parametrize("case", conftest.cases(OP_TYPE, NAME, SIZES))
-    @torch.no_grad()
-    def test_numerical_correctness(self, case, device):
-        conftest.check_numerical_correctness(self, case, device)
-
-    @torch.no_grad()
-    def test_determinism(self, device):
-        conftest.check_determinism(self, device)
-
-    @torch.no_grad()
-    def test_calls_are_independent(self, device):
-        conftest.check_calls_are_independent(self, device)
-
-    @pytest.mark.parametrize("case", conftest.all_edges(SIZES, EDGES))
-    @torch.no_grad()
-    def test_edge_cases(self, case, device):
-        conftest.check_edge_case(self, case, device)
-
-    @pytest.mark.parametrize("case", conftest.some_cases(SIZES))
-    @pytest.mark.parametrize("name", conftest.ground_truths(FAMILY))
-    @torch.no_grad()
-    def test_against_ground_truth(self, name, case, device):
-        conftest.check_against(self, case, name, device)
-
-    @pytest.mark.parametrize("case", conftest.some_cases(SIZES))
-    @torch.no_grad()
-    def test_ground_truths_agree(self, case, device):
-        conftest.check_ground_truths_agree(self, case, device)
 
 
 # definition: none

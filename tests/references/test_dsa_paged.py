@@ -1,16 +1,12 @@
 # Made by `reftest generate`, which leaves this file alone once it has been edited.
-# reftest-body: ee30c9d51463e11d6cf356ba9edd1307
+# reftest-body: 350c71341538460137c8e42ceef188a2
 """Tests of definitions/dsa_paged. conftest.py says how they run."""
 
-import pytest
-import torch
-
-# isort: split
 import conftest
 
 
 # definition: "dsa_sparse_attention_h16_ckv512_kpe64_topk2048_ps64"
-class TestDsaSparseAttentionH16Ckv512Kpe64Topk2048Ps64:
+class TestDsaSparseAttentionH16Ckv512Kpe64Topk2048Ps64(conftest.DefinitionTests):
     OP_TYPE = "dsa_paged"
     NAME = "dsa_sparse_attention_h16_ckv512_kpe64_topk2048_ps64"
     FAMILY = "dsa_paged"
@@ -26,7 +22,6 @@ class TestDsaSparseAttentionH16Ckv512Kpe64Topk2048Ps64:
         output="output",
         lse="lse",
     )
-    MODES = ()
     NUM_QO_HEADS = 16
     HEAD_DIM_CKV = 512
     HEAD_DIM_KPE = 64
@@ -41,9 +36,6 @@ class TestDsaSparseAttentionH16Ckv512Kpe64Topk2048Ps64:
         topk=TOPK,
         num_pages=None,
     )
-    CONSTANTS = conftest.constants()
-    PROBE = None
-    LEAVES = conftest.constants()
     SIZES = (
         conftest.size("small", num_tokens=1, num_pages=50),
         conftest.size("small", num_tokens=8, num_pages=50),
@@ -66,7 +58,6 @@ class TestDsaSparseAttentionH16Ckv512Kpe64Topk2048Ps64:
             (0.0001220703125, 1e-05, 1.0),
         ],
     )
-    SAMPLES = False
     REFERENCE = """\
 import math
 
@@ -92,57 +83,9 @@ def run(q_nope, q_pe, ckv_cache, kpe_cache, sparse_indices, sm_scale):
     return output, lse
 """
 
-    @classmethod
-    def generate_random_inputs(cls, axes, device="cpu", seed=0):
-        return conftest.random_inputs(cls, axes, device, seed)
-
-    def test_definition_is_unchanged(self):
-        conftest.check_definition(self)
-
-    @torch.no_grad()
-    def test_output_shape(self, device):
-        conftest.check_output_shape(self, device)
-
-    @torch.no_grad()
-    def test_output_dtype(self, device):
-        conftest.check_output_dtype(self, device)
-
-    @torch.no_grad()
-    def test_inputs_are_kept(self, device):
-        conftest.check_inputs_are_kept(self, device)
-
-    @pytest.mark.parametrize("case", conftest.cases(OP_TYPE, NAME, SIZES))
-    @torch.no_grad()
-    def test_numerical_correctness(self, case, device):
-        conftest.check_numerical_correctness(self, case, device)
-
-    @torch.no_grad()
-    def test_determinism(self, device):
-        conftest.check_determinism(self, device)
-
-    @torch.no_grad()
-    def test_calls_are_independent(self, device):
-        conftest.check_calls_are_independent(self, device)
-
-    @pytest.mark.parametrize("case", conftest.all_edges(SIZES, EDGES))
-    @torch.no_grad()
-    def test_edge_cases(self, case, device):
-        conftest.check_edge_case(self, case, device)
-
-    @pytest.mark.parametrize("case", conftest.some_cases(SIZES))
-    @pytest.mark.parametrize("name", conftest.ground_truths(FAMILY))
-    @torch.no_grad()
-    def test_against_ground_truth(self, name, case, device):
-        conftest.check_against(self, case, name, device)
-
-    @pytest.mark.parametrize("case", conftest.some_cases(SIZES))
-    @torch.no_grad()
-    def test_ground_truths_agree(self, case, device):
-        conftest.check_ground_truths_agree(self, case, device)
-
 
 # definition: "dsa_sparse_attention_h32_ckv512_kpe64_topk2048_ps1"
-class TestDsaSparseAttentionH32Ckv512Kpe64Topk2048Ps1:
+class TestDsaSparseAttentionH32Ckv512Kpe64Topk2048Ps1(conftest.DefinitionTests):
     OP_TYPE = "dsa_paged"
     NAME = "dsa_sparse_attention_h32_ckv512_kpe64_topk2048_ps1"
     FAMILY = "dsa_paged"
@@ -158,7 +101,6 @@ class TestDsaSparseAttentionH32Ckv512Kpe64Topk2048Ps1:
         output="output",
         lse="lse",
     )
-    MODES = ()
     NUM_QO_HEADS = 32
     HEAD_DIM_CKV = 512
     HEAD_DIM_KPE = 64
@@ -173,9 +115,6 @@ class TestDsaSparseAttentionH32Ckv512Kpe64Topk2048Ps1:
         topk=TOPK,
         num_pages=None,
     )
-    CONSTANTS = conftest.constants()
-    PROBE = None
-    LEAVES = conftest.constants()
     SIZES = (
         conftest.size("small", num_tokens=1, num_pages=3074),
         conftest.size("small", num_tokens=8, num_pages=3074),
@@ -198,7 +137,6 @@ class TestDsaSparseAttentionH32Ckv512Kpe64Topk2048Ps1:
             (0.0001220703125, 1e-05, 1.0),
         ],
     )
-    SAMPLES = False
     REFERENCE = """\
 import math
 
@@ -224,57 +162,9 @@ def run(q_nope, q_pe, ckv_cache, kpe_cache, sparse_indices, sm_scale):
     return output, lse
 """
 
-    @classmethod
-    def generate_random_inputs(cls, axes, device="cpu", seed=0):
-        return conftest.random_inputs(cls, axes, device, seed)
-
-    def test_definition_is_unchanged(self):
-        conftest.check_definition(self)
-
-    @torch.no_grad()
-    def test_output_shape(self, device):
-        conftest.check_output_shape(self, device)
-
-    @torch.no_grad()
-    def test_output_dtype(self, device):
-        conftest.check_output_dtype(self, device)
-
-    @torch.no_grad()
-    def test_inputs_are_kept(self, device):
-        conftest.check_inputs_are_kept(self, device)
-
-    @pytest.mark.parametrize("case", conftest.cases(OP_TYPE, NAME, SIZES))
-    @torch.no_grad()
-    def test_numerical_correctness(self, case, device):
-        conftest.check_numerical_correctness(self, case, device)
-
-    @torch.no_grad()
-    def test_determinism(self, device):
-        conftest.check_determinism(self, device)
-
-    @torch.no_grad()
-    def test_calls_are_independent(self, device):
-        conftest.check_calls_are_independent(self, device)
-
-    @pytest.mark.parametrize("case", conftest.all_edges(SIZES, EDGES))
-    @torch.no_grad()
-    def test_edge_cases(self, case, device):
-        conftest.check_edge_case(self, case, device)
-
-    @pytest.mark.parametrize("case", conftest.some_cases(SIZES))
-    @pytest.mark.parametrize("name", conftest.ground_truths(FAMILY))
-    @torch.no_grad()
-    def test_against_ground_truth(self, name, case, device):
-        conftest.check_against(self, case, name, device)
-
-    @pytest.mark.parametrize("case", conftest.some_cases(SIZES))
-    @torch.no_grad()
-    def test_ground_truths_agree(self, case, device):
-        conftest.check_ground_truths_agree(self, case, device)
-
 
 # definition: "dsa_topk_indexer_fp8_h64_d128_topk2048_ps64"
-class TestDsaTopkIndexerFp8H64D128Topk2048Ps64:
+class TestDsaTopkIndexerFp8H64D128Topk2048Ps64(conftest.DefinitionTests):
     OP_TYPE = "dsa_paged"
     NAME = "dsa_topk_indexer_fp8_h64_d128_topk2048_ps64"
     FAMILY = "dsa_paged"
@@ -306,9 +196,6 @@ class TestDsaTopkIndexerFp8H64D128Topk2048Ps64:
         kv_cache_num_heads=KV_CACHE_NUM_HEADS,
         head_dim_with_scale=HEAD_DIM_WITH_SCALE,
     )
-    CONSTANTS = conftest.constants()
-    PROBE = None
-    LEAVES = conftest.constants()
     SIZES = (
         conftest.size("small", batch_size=1, max_num_pages=41, num_pages=63),
         conftest.size("small", batch_size=5, max_num_pages=41, num_pages=63),
@@ -321,11 +208,9 @@ class TestDsaTopkIndexerFp8H64D128Topk2048Ps64:
         conftest.edge("few_keys", batch_size=3, max_num_pages=41, num_pages=63),
         conftest.edge("equal_scores", batch_size=3, max_num_pages=41, num_pages=63),
     )
-    SCALARS = conftest.constants()
     RULES = conftest.rules(
         None,  # topk_indices: reftest's kernels judge it
     )
-    SAMPLES = False
     REFERENCE = """\
 import torch
 
@@ -353,54 +238,6 @@ def run(q_index_fp8, k_index_cache_fp8, weights, seq_lens, block_table):
         output[i, : len(best)] = (pages[best // page_size] * page_size + best % page_size).int()
     return (output,)
 """
-
-    @classmethod
-    def generate_random_inputs(cls, axes, device="cpu", seed=0):
-        return conftest.random_inputs(cls, axes, device, seed)
-
-    def test_definition_is_unchanged(self):
-        conftest.check_definition(self)
-
-    @torch.no_grad()
-    def test_output_shape(self, device):
-        conftest.check_output_shape(self, device)
-
-    @torch.no_grad()
-    def test_output_dtype(self, device):
-        conftest.check_output_dtype(self, device)
-
-    @torch.no_grad()
-    def test_inputs_are_kept(self, device):
-        conftest.check_inputs_are_kept(self, device)
-
-    @pytest.mark.parametrize("case", conftest.cases(OP_TYPE, NAME, SIZES))
-    @torch.no_grad()
-    def test_numerical_correctness(self, case, device):
-        conftest.check_numerical_correctness(self, case, device)
-
-    @torch.no_grad()
-    def test_determinism(self, device):
-        conftest.check_determinism(self, device)
-
-    @torch.no_grad()
-    def test_calls_are_independent(self, device):
-        conftest.check_calls_are_independent(self, device)
-
-    @pytest.mark.parametrize("case", conftest.all_edges(SIZES, EDGES))
-    @torch.no_grad()
-    def test_edge_cases(self, case, device):
-        conftest.check_edge_case(self, case, device)
-
-    @pytest.mark.parametrize("case", conftest.some_cases(SIZES))
-    @pytest.mark.parametrize("name", conftest.ground_truths(FAMILY))
-    @torch.no_grad()
-    def test_against_ground_truth(self, name, case, device):
-        conftest.check_against(self, case, name, device)
-
-    @pytest.mark.parametrize("case", conftest.some_cases(SIZES))
-    @torch.no_grad()
-    def test_ground_truths_agree(self, case, device):
-        conftest.check_ground_truths_agree(self, case, device)
 
 
 # definition: none

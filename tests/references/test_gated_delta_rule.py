@@ -1,16 +1,12 @@
 # Made by `reftest generate`, which leaves this file alone once it has been edited.
-# reftest-body: ecd1a0178e4749621b64c0dbb76c51a8
+# reftest-body: 6635897345543391d1e99e8346d352e9
 """Tests of definitions/gated_delta_rule. conftest.py says how they run."""
 
-import pytest
-import torch
-
-# isort: split
 import conftest
 
 
 # definition: "gated_delta_rule_chunk_varlen_gate_h2_hv4_k64_v128"
-class TestGatedDeltaRuleChunkVarlenGateH2Hv4K64V128:
+class TestGatedDeltaRuleChunkVarlenGateH2Hv4K64V128(conftest.DefinitionTests):
     OP_TYPE = "gated_delta_rule"
     NAME = "gated_delta_rule_chunk_varlen_gate_h2_hv4_k64_v128"
     FAMILY = "gated_delta_rule"
@@ -29,7 +25,6 @@ class TestGatedDeltaRuleChunkVarlenGateH2Hv4K64V128:
         output="output",
         new_state="final_state",
     )
-    MODES = ()
     NUM_HEADS = 2
     NUM_V_HEADS = 4
     KEY_SIZE = 64
@@ -43,13 +38,10 @@ class TestGatedDeltaRuleChunkVarlenGateH2Hv4K64V128:
         key_size=KEY_SIZE,
         value_size=VALUE_SIZE,
     )
-    CONSTANTS = conftest.constants()
-    PROBE = None
-    LEAVES = conftest.constants()
     SIZES = (
         conftest.size("small", total_seq_len=5, num_seqs=1, len_cu_seqlens=2),
         conftest.size("small", total_seq_len=33, num_seqs=2, len_cu_seqlens=3),
-        conftest.size("medium", total_seq_len=226, num_seqs=17, len_cu_seqlens=18),
+        conftest.size("medium", total_seq_len=610, num_seqs=17, len_cu_seqlens=18),
         conftest.size("large", total_seq_len=16384, num_seqs=8, len_cu_seqlens=9),
     )
     EDGES = (
@@ -63,7 +55,6 @@ class TestGatedDeltaRuleChunkVarlenGateH2Hv4K64V128:
             len_cu_seqlens=6,
         ),
     )
-    SCALARS = conftest.constants()
     RULES = conftest.rules(
         [  # output
             (0.00014095465556387347, 0.01, 1.0),
@@ -72,7 +63,6 @@ class TestGatedDeltaRuleChunkVarlenGateH2Hv4K64V128:
             (1.52587890625e-05, 0.000244140625, 1.0),
         ],
     )
-    SAMPLES = False
     REFERENCE = """\
 import torch
 import torch.nn.functional as F
@@ -114,57 +104,9 @@ def run(q, k, v, g, A_log, dt_bias, beta, cu_seqlens, initial_state=None):
     return output.transpose(0, 1).to(v.dtype), final_state
 """
 
-    @classmethod
-    def generate_random_inputs(cls, axes, device="cpu", seed=0):
-        return conftest.random_inputs(cls, axes, device, seed)
-
-    def test_definition_is_unchanged(self):
-        conftest.check_definition(self)
-
-    @torch.no_grad()
-    def test_output_shape(self, device):
-        conftest.check_output_shape(self, device)
-
-    @torch.no_grad()
-    def test_output_dtype(self, device):
-        conftest.check_output_dtype(self, device)
-
-    @torch.no_grad()
-    def test_inputs_are_kept(self, device):
-        conftest.check_inputs_are_kept(self, device)
-
-    @pytest.mark.parametrize("case", conftest.cases(OP_TYPE, NAME, SIZES))
-    @torch.no_grad()
-    def test_numerical_correctness(self, case, device):
-        conftest.check_numerical_correctness(self, case, device)
-
-    @torch.no_grad()
-    def test_determinism(self, device):
-        conftest.check_determinism(self, device)
-
-    @torch.no_grad()
-    def test_calls_are_independent(self, device):
-        conftest.check_calls_are_independent(self, device)
-
-    @pytest.mark.parametrize("case", conftest.all_edges(SIZES, EDGES))
-    @torch.no_grad()
-    def test_edge_cases(self, case, device):
-        conftest.check_edge_case(self, case, device)
-
-    @pytest.mark.parametrize("case", conftest.some_cases(SIZES))
-    @pytest.mark.parametrize("name", conftest.ground_truths(FAMILY))
-    @torch.no_grad()
-    def test_against_ground_truth(self, name, case, device):
-        conftest.check_against(self, case, name, device)
-
-    @pytest.mark.parametrize("case", conftest.some_cases(SIZES))
-    @torch.no_grad()
-    def test_ground_truths_agree(self, case, device):
-        conftest.check_ground_truths_agree(self, case, device)
-
 
 # definition: "gated_delta_rule_recurrent_h2_hv4_d64"
-class TestGatedDeltaRuleRecurrentH2Hv4D64:
+class TestGatedDeltaRuleRecurrentH2Hv4D64(conftest.DefinitionTests):
     OP_TYPE = "gated_delta_rule"
     NAME = "gated_delta_rule_recurrent_h2_hv4_d64"
     FAMILY = "gated_delta_rule"
@@ -184,7 +126,6 @@ class TestGatedDeltaRuleRecurrentH2Hv4D64:
         output="output",
         new_state="final_state",
     )
-    MODES = ()
     NUM_HEADS = 2
     NUM_V_HEADS = 4
     HEAD_SIZE = 64
@@ -195,14 +136,11 @@ class TestGatedDeltaRuleRecurrentH2Hv4D64:
         num_v_heads=NUM_V_HEADS,
         head_size=HEAD_SIZE,
     )
-    CONSTANTS = conftest.constants()
-    PROBE = None
-    LEAVES = conftest.constants()
     SIZES = (
         conftest.size("small", batch_size=1, seq_len=3),
         conftest.size("small", batch_size=2, seq_len=16),
         conftest.size("medium", batch_size=1, seq_len=64),
-        conftest.size("medium", batch_size=1, seq_len=257),
+        conftest.size("medium", batch_size=1, seq_len=513),
         conftest.size("medium", batch_size=129, seq_len=1),
         conftest.size("large", batch_size=4, seq_len=2048),
     )
@@ -246,7 +184,6 @@ class TestGatedDeltaRuleRecurrentH2Hv4D64:
             (1.52587890625e-05, 0.000244140625, 1.0),
         ],
     )
-    SAMPLES = False
     REFERENCE = """\
 import torch
 
@@ -280,54 +217,6 @@ def run(
         output[:, t] = (scale * (query[:, t, :, :, None] * state).sum(dim=2)).to(v.dtype)
     return output, state
 """
-
-    @classmethod
-    def generate_random_inputs(cls, axes, device="cpu", seed=0):
-        return conftest.random_inputs(cls, axes, device, seed)
-
-    def test_definition_is_unchanged(self):
-        conftest.check_definition(self)
-
-    @torch.no_grad()
-    def test_output_shape(self, device):
-        conftest.check_output_shape(self, device)
-
-    @torch.no_grad()
-    def test_output_dtype(self, device):
-        conftest.check_output_dtype(self, device)
-
-    @torch.no_grad()
-    def test_inputs_are_kept(self, device):
-        conftest.check_inputs_are_kept(self, device)
-
-    @pytest.mark.parametrize("case", conftest.cases(OP_TYPE, NAME, SIZES))
-    @torch.no_grad()
-    def test_numerical_correctness(self, case, device):
-        conftest.check_numerical_correctness(self, case, device)
-
-    @torch.no_grad()
-    def test_determinism(self, device):
-        conftest.check_determinism(self, device)
-
-    @torch.no_grad()
-    def test_calls_are_independent(self, device):
-        conftest.check_calls_are_independent(self, device)
-
-    @pytest.mark.parametrize("case", conftest.all_edges(SIZES, EDGES))
-    @torch.no_grad()
-    def test_edge_cases(self, case, device):
-        conftest.check_edge_case(self, case, device)
-
-    @pytest.mark.parametrize("case", conftest.some_cases(SIZES))
-    @pytest.mark.parametrize("name", conftest.ground_truths(FAMILY))
-    @torch.no_grad()
-    def test_against_ground_truth(self, name, case, device):
-        conftest.check_against(self, case, name, device)
-
-    @pytest.mark.parametrize("case", conftest.some_cases(SIZES))
-    @torch.no_grad()
-    def test_ground_truths_agree(self, case, device):
-        conftest.check_ground_truths_agree(self, case, device)
 
 
 # definition: none

@@ -1,16 +1,12 @@
 # Made by `reftest generate`, which leaves this file alone once it has been edited.
-# reftest-body: 60e36a66f36275dcd90bf9e162181a2e
+# reftest-body: 3913222aa2b3966c155ebf2a0abf149f
 """Tests of definitions/gdn. conftest.py says how they run."""
 
-import pytest
-import torch
-
-# isort: split
 import conftest
 
 
 # definition: "gdn_decode_qk8_v16_d128_k_last"
-class TestGdnDecodeQk8V16D128KLast:
+class TestGdnDecodeQk8V16D128KLast(conftest.DefinitionTests):
     OP_TYPE = "gdn"
     NAME = "gdn_decode_qk8_v16_d128_k_last"
     FAMILY = "gdn"
@@ -29,7 +25,6 @@ class TestGdnDecodeQk8V16D128KLast:
         output="output",
         new_state="new_state",
     )
-    MODES = ()
     SEQ_LEN = 1
     NUM_Q_HEADS = 8
     NUM_K_HEADS = 8
@@ -43,9 +38,6 @@ class TestGdnDecodeQk8V16D128KLast:
         num_v_heads=NUM_V_HEADS,
         head_size=HEAD_SIZE,
     )
-    CONSTANTS = conftest.constants()
-    PROBE = None
-    LEAVES = conftest.constants()
     SIZES = (
         conftest.size("small", batch_size=1),
         conftest.size("small", batch_size=3),
@@ -64,7 +56,6 @@ class TestGdnDecodeQk8V16D128KLast:
             (1.52587890625e-05, 0.000244140625, 1.0),
         ],
     )
-    SAMPLES = False
     REFERENCE = """\
 import math
 
@@ -94,57 +85,9 @@ def run(q, k, v, state, A_log, a, dt_bias, b, scale):
     return output.to(v.dtype).unsqueeze(1), new_state
 """
 
-    @classmethod
-    def generate_random_inputs(cls, axes, device="cpu", seed=0):
-        return conftest.random_inputs(cls, axes, device, seed)
-
-    def test_definition_is_unchanged(self):
-        conftest.check_definition(self)
-
-    @torch.no_grad()
-    def test_output_shape(self, device):
-        conftest.check_output_shape(self, device)
-
-    @torch.no_grad()
-    def test_output_dtype(self, device):
-        conftest.check_output_dtype(self, device)
-
-    @torch.no_grad()
-    def test_inputs_are_kept(self, device):
-        conftest.check_inputs_are_kept(self, device)
-
-    @pytest.mark.parametrize("case", conftest.cases(OP_TYPE, NAME, SIZES))
-    @torch.no_grad()
-    def test_numerical_correctness(self, case, device):
-        conftest.check_numerical_correctness(self, case, device)
-
-    @torch.no_grad()
-    def test_determinism(self, device):
-        conftest.check_determinism(self, device)
-
-    @torch.no_grad()
-    def test_calls_are_independent(self, device):
-        conftest.check_calls_are_independent(self, device)
-
-    @pytest.mark.parametrize("case", conftest.all_edges(SIZES, EDGES))
-    @torch.no_grad()
-    def test_edge_cases(self, case, device):
-        conftest.check_edge_case(self, case, device)
-
-    @pytest.mark.parametrize("case", conftest.some_cases(SIZES))
-    @pytest.mark.parametrize("name", conftest.ground_truths(FAMILY))
-    @torch.no_grad()
-    def test_against_ground_truth(self, name, case, device):
-        conftest.check_against(self, case, name, device)
-
-    @pytest.mark.parametrize("case", conftest.some_cases(SIZES))
-    @torch.no_grad()
-    def test_ground_truths_agree(self, case, device):
-        conftest.check_ground_truths_agree(self, case, device)
-
 
 # definition: "gdn_mtp_qk2_v4_d128_k_last"
-class TestGdnMtpQk2V4D128KLast:
+class TestGdnMtpQk2V4D128KLast(conftest.DefinitionTests):
     OP_TYPE = "gdn"
     NAME = "gdn_mtp_qk2_v4_d128_k_last"
     FAMILY = "gdn"
@@ -165,7 +108,6 @@ class TestGdnMtpQk2V4D128KLast:
         output="output",
         new_state="final_state",
     )
-    MODES = ()
     NUM_Q_HEADS = 2
     NUM_K_HEADS = 2
     NUM_V_HEADS = 4
@@ -183,7 +125,6 @@ class TestGdnMtpQk2V4D128KLast:
     CONSTANTS = conftest.constants(
         updates_state=UPDATES_STATE,
     )
-    PROBE = None
     LEAVES = conftest.constants(
         intermediate_states_buffer=conftest.WRITTEN,
     )
@@ -206,7 +147,6 @@ class TestGdnMtpQk2V4D128KLast:
             (0.0, 0.0, 1.0),
         ],
     )
-    SAMPLES = False
     REFERENCE = """\
 import math
 
@@ -239,57 +179,9 @@ def run(q, k, v, initial_state, initial_state_indices, A_log, a, dt_bias, b, sca
     return output, initial_state.clone()
 """
 
-    @classmethod
-    def generate_random_inputs(cls, axes, device="cpu", seed=0):
-        return conftest.random_inputs(cls, axes, device, seed)
-
-    def test_definition_is_unchanged(self):
-        conftest.check_definition(self)
-
-    @torch.no_grad()
-    def test_output_shape(self, device):
-        conftest.check_output_shape(self, device)
-
-    @torch.no_grad()
-    def test_output_dtype(self, device):
-        conftest.check_output_dtype(self, device)
-
-    @torch.no_grad()
-    def test_inputs_are_kept(self, device):
-        conftest.check_inputs_are_kept(self, device)
-
-    @pytest.mark.parametrize("case", conftest.cases(OP_TYPE, NAME, SIZES))
-    @torch.no_grad()
-    def test_numerical_correctness(self, case, device):
-        conftest.check_numerical_correctness(self, case, device)
-
-    @torch.no_grad()
-    def test_determinism(self, device):
-        conftest.check_determinism(self, device)
-
-    @torch.no_grad()
-    def test_calls_are_independent(self, device):
-        conftest.check_calls_are_independent(self, device)
-
-    @pytest.mark.parametrize("case", conftest.all_edges(SIZES, EDGES))
-    @torch.no_grad()
-    def test_edge_cases(self, case, device):
-        conftest.check_edge_case(self, case, device)
-
-    @pytest.mark.parametrize("case", conftest.some_cases(SIZES))
-    @pytest.mark.parametrize("name", conftest.ground_truths(FAMILY))
-    @torch.no_grad()
-    def test_against_ground_truth(self, name, case, device):
-        conftest.check_against(self, case, name, device)
-
-    @pytest.mark.parametrize("case", conftest.some_cases(SIZES))
-    @torch.no_grad()
-    def test_ground_truths_agree(self, case, device):
-        conftest.check_ground_truths_agree(self, case, device)
-
 
 # definition: "gdn_mtp_qk_l2norm_qk2_v4_d128_k_last"
-class TestGdnMtpQkL2normQk2V4D128KLast:
+class TestGdnMtpQkL2normQk2V4D128KLast(conftest.DefinitionTests):
     OP_TYPE = "gdn"
     NAME = "gdn_mtp_qk_l2norm_qk2_v4_d128_k_last"
     FAMILY = "gdn"
@@ -325,9 +217,6 @@ class TestGdnMtpQkL2normQk2V4D128KLast:
         num_v_heads=NUM_V_HEADS,
         head_size=HEAD_SIZE,
     )
-    CONSTANTS = conftest.constants()
-    PROBE = None
-    LEAVES = conftest.constants()
     SIZES = (
         conftest.size("small", batch_size=1, seq_len=2, pool_size=3),
         conftest.size("small", batch_size=3, seq_len=5, pool_size=8),
@@ -369,7 +258,6 @@ class TestGdnMtpQkL2normQk2V4D128KLast:
             (1.52587890625e-05, 0.000244140625, 1.0),
         ],
     )
-    SAMPLES = False
     REFERENCE = """\
 import math
 
@@ -404,57 +292,9 @@ def run(q, k, v, initial_state, initial_state_indices, A_log, a, dt_bias, b, sca
     return output, final_state
 """
 
-    @classmethod
-    def generate_random_inputs(cls, axes, device="cpu", seed=0):
-        return conftest.random_inputs(cls, axes, device, seed)
-
-    def test_definition_is_unchanged(self):
-        conftest.check_definition(self)
-
-    @torch.no_grad()
-    def test_output_shape(self, device):
-        conftest.check_output_shape(self, device)
-
-    @torch.no_grad()
-    def test_output_dtype(self, device):
-        conftest.check_output_dtype(self, device)
-
-    @torch.no_grad()
-    def test_inputs_are_kept(self, device):
-        conftest.check_inputs_are_kept(self, device)
-
-    @pytest.mark.parametrize("case", conftest.cases(OP_TYPE, NAME, SIZES))
-    @torch.no_grad()
-    def test_numerical_correctness(self, case, device):
-        conftest.check_numerical_correctness(self, case, device)
-
-    @torch.no_grad()
-    def test_determinism(self, device):
-        conftest.check_determinism(self, device)
-
-    @torch.no_grad()
-    def test_calls_are_independent(self, device):
-        conftest.check_calls_are_independent(self, device)
-
-    @pytest.mark.parametrize("case", conftest.all_edges(SIZES, EDGES))
-    @torch.no_grad()
-    def test_edge_cases(self, case, device):
-        conftest.check_edge_case(self, case, device)
-
-    @pytest.mark.parametrize("case", conftest.some_cases(SIZES))
-    @pytest.mark.parametrize("name", conftest.ground_truths(FAMILY))
-    @torch.no_grad()
-    def test_against_ground_truth(self, name, case, device):
-        conftest.check_against(self, case, name, device)
-
-    @pytest.mark.parametrize("case", conftest.some_cases(SIZES))
-    @torch.no_grad()
-    def test_ground_truths_agree(self, case, device):
-        conftest.check_ground_truths_agree(self, case, device)
-
 
 # definition: "gdn_prefill_qk2_v4_d128_k_last"
-class TestGdnPrefillQk2V4D128KLast:
+class TestGdnPrefillQk2V4D128KLast(conftest.DefinitionTests):
     OP_TYPE = "gdn"
     NAME = "gdn_prefill_qk2_v4_d128_k_last"
     FAMILY = "gdn"
@@ -474,7 +314,6 @@ class TestGdnPrefillQk2V4D128KLast:
         output="output",
         new_state="new_state",
     )
-    MODES = ()
     NUM_Q_HEADS = 2
     NUM_K_HEADS = 2
     NUM_V_HEADS = 4
@@ -488,13 +327,10 @@ class TestGdnPrefillQk2V4D128KLast:
         num_v_heads=NUM_V_HEADS,
         head_size=HEAD_SIZE,
     )
-    CONSTANTS = conftest.constants()
-    PROBE = None
-    LEAVES = conftest.constants()
     SIZES = (
         conftest.size("small", total_seq_len=5, num_seqs=1, len_cu_seqlens=2),
         conftest.size("small", total_seq_len=33, num_seqs=2, len_cu_seqlens=3),
-        conftest.size("medium", total_seq_len=226, num_seqs=17, len_cu_seqlens=18),
+        conftest.size("medium", total_seq_len=610, num_seqs=17, len_cu_seqlens=18),
         conftest.size("large", total_seq_len=16384, num_seqs=8, len_cu_seqlens=9),
     )
     EDGES = (
@@ -512,7 +348,6 @@ class TestGdnPrefillQk2V4D128KLast:
             (1.52587890625e-05, 0.000244140625, 1.0),
         ],
     )
-    SAMPLES = False
     REFERENCE = """\
 import math
 
@@ -543,54 +378,6 @@ def run(q, k, v, state, A_log, a, dt_bias, b, cu_seqlens, scale):
         new_state[n] = held
     return output, new_state
 """
-
-    @classmethod
-    def generate_random_inputs(cls, axes, device="cpu", seed=0):
-        return conftest.random_inputs(cls, axes, device, seed)
-
-    def test_definition_is_unchanged(self):
-        conftest.check_definition(self)
-
-    @torch.no_grad()
-    def test_output_shape(self, device):
-        conftest.check_output_shape(self, device)
-
-    @torch.no_grad()
-    def test_output_dtype(self, device):
-        conftest.check_output_dtype(self, device)
-
-    @torch.no_grad()
-    def test_inputs_are_kept(self, device):
-        conftest.check_inputs_are_kept(self, device)
-
-    @pytest.mark.parametrize("case", conftest.cases(OP_TYPE, NAME, SIZES))
-    @torch.no_grad()
-    def test_numerical_correctness(self, case, device):
-        conftest.check_numerical_correctness(self, case, device)
-
-    @torch.no_grad()
-    def test_determinism(self, device):
-        conftest.check_determinism(self, device)
-
-    @torch.no_grad()
-    def test_calls_are_independent(self, device):
-        conftest.check_calls_are_independent(self, device)
-
-    @pytest.mark.parametrize("case", conftest.all_edges(SIZES, EDGES))
-    @torch.no_grad()
-    def test_edge_cases(self, case, device):
-        conftest.check_edge_case(self, case, device)
-
-    @pytest.mark.parametrize("case", conftest.some_cases(SIZES))
-    @pytest.mark.parametrize("name", conftest.ground_truths(FAMILY))
-    @torch.no_grad()
-    def test_against_ground_truth(self, name, case, device):
-        conftest.check_against(self, case, name, device)
-
-    @pytest.mark.parametrize("case", conftest.some_cases(SIZES))
-    @torch.no_grad()
-    def test_ground_truths_agree(self, case, device):
-        conftest.check_ground_truths_agree(self, case, device)
 
 
 # definition: none

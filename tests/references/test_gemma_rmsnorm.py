@@ -1,16 +1,12 @@
 # Made by `reftest generate`, which leaves this file alone once it has been edited.
-# reftest-body: 41a04f05d2ad27df8e90eaca83c5fba4
+# reftest-body: 157521540129815b1ee05aface56937a
 """Tests of definitions/gemma_rmsnorm. conftest.py says how they run."""
 
-import pytest
-import torch
-
-# isort: split
 import conftest
 
 
 # definition: "gemma_fused_add_rmsnorm_h4608"
-class TestGemmaFusedAddRmsnormH4608:
+class TestGemmaFusedAddRmsnormH4608(conftest.DefinitionTests):
     OP_TYPE = "gemma_rmsnorm"
     NAME = "gemma_fused_add_rmsnorm_h4608"
     FAMILY = "gemma_rmsnorm"
@@ -23,7 +19,6 @@ class TestGemmaFusedAddRmsnormH4608:
         output="output",
         updated="residual_out",
     )
-    MODES = ()
     HIDDEN_SIZE = 4608
     AXES = conftest.constants(
         batch_size=None,
@@ -33,8 +28,6 @@ class TestGemmaFusedAddRmsnormH4608:
     CONSTANTS = conftest.constants(
         eps=EPS,
     )
-    PROBE = None
-    LEAVES = conftest.constants()
     SIZES = (
         conftest.size("small", batch_size=1),
         conftest.size("small", batch_size=32),
@@ -42,7 +35,6 @@ class TestGemmaFusedAddRmsnormH4608:
         conftest.size("large", batch_size=16384),
     )
     EDGES = (conftest.edge("no_rows", batch_size=0),)
-    SCALARS = conftest.constants()
     RULES = conftest.rules(
         [  # output
             (1.1754943508222875e-38, 0.0078125, 1.0),
@@ -51,7 +43,6 @@ class TestGemmaFusedAddRmsnormH4608:
             (1.1754943508222875e-38, 0.0078125, 1.0),
         ],
     )
-    SAMPLES = False
     REFERENCE = """\
 import torch
 
@@ -67,57 +58,9 @@ def run(hidden_states, residual, weight):
     return output.to(hidden_states.dtype), rows.to(residual.dtype)
 """
 
-    @classmethod
-    def generate_random_inputs(cls, axes, device="cpu", seed=0):
-        return conftest.random_inputs(cls, axes, device, seed)
-
-    def test_definition_is_unchanged(self):
-        conftest.check_definition(self)
-
-    @torch.no_grad()
-    def test_output_shape(self, device):
-        conftest.check_output_shape(self, device)
-
-    @torch.no_grad()
-    def test_output_dtype(self, device):
-        conftest.check_output_dtype(self, device)
-
-    @torch.no_grad()
-    def test_inputs_are_kept(self, device):
-        conftest.check_inputs_are_kept(self, device)
-
-    @pytest.mark.parametrize("case", conftest.cases(OP_TYPE, NAME, SIZES))
-    @torch.no_grad()
-    def test_numerical_correctness(self, case, device):
-        conftest.check_numerical_correctness(self, case, device)
-
-    @torch.no_grad()
-    def test_determinism(self, device):
-        conftest.check_determinism(self, device)
-
-    @torch.no_grad()
-    def test_calls_are_independent(self, device):
-        conftest.check_calls_are_independent(self, device)
-
-    @pytest.mark.parametrize("case", conftest.all_edges(SIZES, EDGES))
-    @torch.no_grad()
-    def test_edge_cases(self, case, device):
-        conftest.check_edge_case(self, case, device)
-
-    @pytest.mark.parametrize("case", conftest.some_cases(SIZES))
-    @pytest.mark.parametrize("name", conftest.ground_truths(FAMILY))
-    @torch.no_grad()
-    def test_against_ground_truth(self, name, case, device):
-        conftest.check_against(self, case, name, device)
-
-    @pytest.mark.parametrize("case", conftest.some_cases(SIZES))
-    @torch.no_grad()
-    def test_ground_truths_agree(self, case, device):
-        conftest.check_ground_truths_agree(self, case, device)
-
 
 # definition: "gemma_rmsnorm_h5376"
-class TestGemmaRmsnormH5376:
+class TestGemmaRmsnormH5376(conftest.DefinitionTests):
     OP_TYPE = "gemma_rmsnorm"
     NAME = "gemma_rmsnorm_h5376"
     FAMILY = "gemma_rmsnorm"
@@ -128,7 +71,6 @@ class TestGemmaRmsnormH5376:
     OUTPUT_ROLES = conftest.constants(
         output="output",
     )
-    MODES = ()
     HIDDEN_SIZE = 5376
     AXES = conftest.constants(
         batch_size=None,
@@ -138,8 +80,6 @@ class TestGemmaRmsnormH5376:
     CONSTANTS = conftest.constants(
         eps=EPS,
     )
-    PROBE = None
-    LEAVES = conftest.constants()
     SIZES = (
         conftest.size("small", batch_size=1),
         conftest.size("small", batch_size=32),
@@ -147,13 +87,11 @@ class TestGemmaRmsnormH5376:
         conftest.size("large", batch_size=16384),
     )
     EDGES = (conftest.edge("no_rows", batch_size=0),)
-    SCALARS = conftest.constants()
     RULES = conftest.rules(
         [  # output
             (1.1754943508222875e-38, 0.0078125, 1.0),
         ],
     )
-    SAMPLES = False
     REFERENCE = """\
 import torch
 
@@ -167,54 +105,6 @@ def run(hidden_states, weight):
     normed = rows * torch.rsqrt(mean_square + EPSILON)
     return (normed * (1 + weight.float())).to(hidden_states.dtype)
 """
-
-    @classmethod
-    def generate_random_inputs(cls, axes, device="cpu", seed=0):
-        return conftest.random_inputs(cls, axes, device, seed)
-
-    def test_definition_is_unchanged(self):
-        conftest.check_definition(self)
-
-    @torch.no_grad()
-    def test_output_shape(self, device):
-        conftest.check_output_shape(self, device)
-
-    @torch.no_grad()
-    def test_output_dtype(self, device):
-        conftest.check_output_dtype(self, device)
-
-    @torch.no_grad()
-    def test_inputs_are_kept(self, device):
-        conftest.check_inputs_are_kept(self, device)
-
-    @pytest.mark.parametrize("case", conftest.cases(OP_TYPE, NAME, SIZES))
-    @torch.no_grad()
-    def test_numerical_correctness(self, case, device):
-        conftest.check_numerical_correctness(self, case, device)
-
-    @torch.no_grad()
-    def test_determinism(self, device):
-        conftest.check_determinism(self, device)
-
-    @torch.no_grad()
-    def test_calls_are_independent(self, device):
-        conftest.check_calls_are_independent(self, device)
-
-    @pytest.mark.parametrize("case", conftest.all_edges(SIZES, EDGES))
-    @torch.no_grad()
-    def test_edge_cases(self, case, device):
-        conftest.check_edge_case(self, case, device)
-
-    @pytest.mark.parametrize("case", conftest.some_cases(SIZES))
-    @pytest.mark.parametrize("name", conftest.ground_truths(FAMILY))
-    @torch.no_grad()
-    def test_against_ground_truth(self, name, case, device):
-        conftest.check_against(self, case, name, device)
-
-    @pytest.mark.parametrize("case", conftest.some_cases(SIZES))
-    @torch.no_grad()
-    def test_ground_truths_agree(self, case, device):
-        conftest.check_ground_truths_agree(self, case, device)
 
 
 # definition: none

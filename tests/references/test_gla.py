@@ -1,16 +1,12 @@
 # Made by `reftest generate`, which leaves this file alone once it has been edited.
-# reftest-body: d9b1d26e25dc90b67da58c5e75dc5b44
+# reftest-body: e92cc29a1b7a9998d8e8034e57af41d8
 """Tests of definitions/gla. conftest.py says how they run."""
 
-import pytest
-import torch
-
-# isort: split
 import conftest
 
 
 # definition: "gla_chunk_varlen_h2_d128"
-class TestGlaChunkVarlenH2D128:
+class TestGlaChunkVarlenH2D128(conftest.DefinitionTests):
     OP_TYPE = "gla"
     NAME = "gla_chunk_varlen_h2_d128"
     FAMILY = "gla"
@@ -26,7 +22,6 @@ class TestGlaChunkVarlenH2D128:
         output="output",
         new_state="final_state",
     )
-    MODES = ()
     NUM_HEADS = 2
     HEAD_SIZE = 128
     AXES = conftest.constants(
@@ -36,13 +31,10 @@ class TestGlaChunkVarlenH2D128:
         num_heads=NUM_HEADS,
         head_size=HEAD_SIZE,
     )
-    CONSTANTS = conftest.constants()
-    PROBE = None
-    LEAVES = conftest.constants()
     SIZES = (
         conftest.size("small", total_seq_len=5, num_seqs=1, len_cu_seqlens=2),
         conftest.size("small", total_seq_len=33, num_seqs=2, len_cu_seqlens=3),
-        conftest.size("medium", total_seq_len=226, num_seqs=17, len_cu_seqlens=18),
+        conftest.size("medium", total_seq_len=610, num_seqs=17, len_cu_seqlens=18),
         conftest.size("large", total_seq_len=16384, num_seqs=8, len_cu_seqlens=9),
     )
     EDGES = (
@@ -57,7 +49,6 @@ class TestGlaChunkVarlenH2D128:
         ),
         conftest.edge("forgets_all", total_seq_len=9, num_seqs=2, len_cu_seqlens=3),
     )
-    SCALARS = conftest.constants()
     RULES = conftest.rules(
         [  # output
             (0.00014095465556387347, 0.01, 1.0),
@@ -66,7 +57,6 @@ class TestGlaChunkVarlenH2D128:
             (1.52587890625e-05, 0.000244140625, 1.0),
         ],
     )
-    SAMPLES = False
     REFERENCE = """\
 import torch
 
@@ -98,57 +88,9 @@ def run(q, k, v, g, cu_seqlens, initial_state=None):
     return output.transpose(0, 1).to(v.dtype), final_state
 """
 
-    @classmethod
-    def generate_random_inputs(cls, axes, device="cpu", seed=0):
-        return conftest.random_inputs(cls, axes, device, seed)
-
-    def test_definition_is_unchanged(self):
-        conftest.check_definition(self)
-
-    @torch.no_grad()
-    def test_output_shape(self, device):
-        conftest.check_output_shape(self, device)
-
-    @torch.no_grad()
-    def test_output_dtype(self, device):
-        conftest.check_output_dtype(self, device)
-
-    @torch.no_grad()
-    def test_inputs_are_kept(self, device):
-        conftest.check_inputs_are_kept(self, device)
-
-    @pytest.mark.parametrize("case", conftest.cases(OP_TYPE, NAME, SIZES))
-    @torch.no_grad()
-    def test_numerical_correctness(self, case, device):
-        conftest.check_numerical_correctness(self, case, device)
-
-    @torch.no_grad()
-    def test_determinism(self, device):
-        conftest.check_determinism(self, device)
-
-    @torch.no_grad()
-    def test_calls_are_independent(self, device):
-        conftest.check_calls_are_independent(self, device)
-
-    @pytest.mark.parametrize("case", conftest.all_edges(SIZES, EDGES))
-    @torch.no_grad()
-    def test_edge_cases(self, case, device):
-        conftest.check_edge_case(self, case, device)
-
-    @pytest.mark.parametrize("case", conftest.some_cases(SIZES))
-    @pytest.mark.parametrize("name", conftest.ground_truths(FAMILY))
-    @torch.no_grad()
-    def test_against_ground_truth(self, name, case, device):
-        conftest.check_against(self, case, name, device)
-
-    @pytest.mark.parametrize("case", conftest.some_cases(SIZES))
-    @torch.no_grad()
-    def test_ground_truths_agree(self, case, device):
-        conftest.check_ground_truths_agree(self, case, device)
-
 
 # definition: "gla_recurrent_h4_k64_v128"
-class TestGlaRecurrentH4K64V128:
+class TestGlaRecurrentH4K64V128(conftest.DefinitionTests):
     OP_TYPE = "gla"
     NAME = "gla_recurrent_h4_k64_v128"
     FAMILY = "gla"
@@ -164,7 +106,6 @@ class TestGlaRecurrentH4K64V128:
         output="output",
         new_state="final_state",
     )
-    MODES = ()
     NUM_HEADS = 4
     KEY_SIZE = 64
     VALUE_SIZE = 128
@@ -175,14 +116,11 @@ class TestGlaRecurrentH4K64V128:
         key_size=KEY_SIZE,
         value_size=VALUE_SIZE,
     )
-    CONSTANTS = conftest.constants()
-    PROBE = None
-    LEAVES = conftest.constants()
     SIZES = (
         conftest.size("small", batch_size=1, seq_len=3),
         conftest.size("small", batch_size=2, seq_len=16),
         conftest.size("medium", batch_size=1, seq_len=64),
-        conftest.size("medium", batch_size=1, seq_len=257),
+        conftest.size("medium", batch_size=1, seq_len=513),
         conftest.size("medium", batch_size=65, seq_len=1),
         conftest.size("large", batch_size=4, seq_len=2048),
     )
@@ -203,7 +141,6 @@ class TestGlaRecurrentH4K64V128:
             (1.52587890625e-05, 0.000244140625, 1.0),
         ],
     )
-    SAMPLES = False
     REFERENCE = """\
 import torch
 
@@ -222,54 +159,6 @@ def run(q, k, v, g, scale, initial_state):
         output[:, t] = scale * torch.einsum("bhk,bhkv->bhv", query[:, t], state)
     return output.to(v.dtype), state.clone()
 """
-
-    @classmethod
-    def generate_random_inputs(cls, axes, device="cpu", seed=0):
-        return conftest.random_inputs(cls, axes, device, seed)
-
-    def test_definition_is_unchanged(self):
-        conftest.check_definition(self)
-
-    @torch.no_grad()
-    def test_output_shape(self, device):
-        conftest.check_output_shape(self, device)
-
-    @torch.no_grad()
-    def test_output_dtype(self, device):
-        conftest.check_output_dtype(self, device)
-
-    @torch.no_grad()
-    def test_inputs_are_kept(self, device):
-        conftest.check_inputs_are_kept(self, device)
-
-    @pytest.mark.parametrize("case", conftest.cases(OP_TYPE, NAME, SIZES))
-    @torch.no_grad()
-    def test_numerical_correctness(self, case, device):
-        conftest.check_numerical_correctness(self, case, device)
-
-    @torch.no_grad()
-    def test_determinism(self, device):
-        conftest.check_determinism(self, device)
-
-    @torch.no_grad()
-    def test_calls_are_independent(self, device):
-        conftest.check_calls_are_independent(self, device)
-
-    @pytest.mark.parametrize("case", conftest.all_edges(SIZES, EDGES))
-    @torch.no_grad()
-    def test_edge_cases(self, case, device):
-        conftest.check_edge_case(self, case, device)
-
-    @pytest.mark.parametrize("case", conftest.some_cases(SIZES))
-    @pytest.mark.parametrize("name", conftest.ground_truths(FAMILY))
-    @torch.no_grad()
-    def test_against_ground_truth(self, name, case, device):
-        conftest.check_against(self, case, name, device)
-
-    @pytest.mark.parametrize("case", conftest.some_cases(SIZES))
-    @torch.no_grad()
-    def test_ground_truths_agree(self, case, device):
-        conftest.check_ground_truths_agree(self, case, device)
 
 
 # definition: none

@@ -1,16 +1,12 @@
 # Made by `reftest generate`, which leaves this file alone once it has been edited.
-# reftest-body: 9f3fdbc6c70813480d185852e47f1db5
+# reftest-body: b43119066f3eac26cdd24c49908ded9f
 """Tests of definitions/gqa_paged. conftest.py says how they run."""
 
-import pytest
-import torch
-
-# isort: split
 import conftest
 
 
 # definition: "gqa_paged_decode_h28_kv4_d128_ps1"
-class TestGqaPagedDecodeH28Kv4D128Ps1:
+class TestGqaPagedDecodeH28Kv4D128Ps1(conftest.DefinitionTests):
     OP_TYPE = "gqa_paged"
     NAME = "gqa_paged_decode_h28_kv4_d128_ps1"
     FAMILY = "gqa_paged"
@@ -26,7 +22,6 @@ class TestGqaPagedDecodeH28Kv4D128Ps1:
         output="output",
         lse="lse",
     )
-    MODES = ()
     NUM_QO_HEADS = 28
     NUM_KV_HEADS = 4
     HEAD_DIM = 128
@@ -41,9 +36,6 @@ class TestGqaPagedDecodeH28Kv4D128Ps1:
         len_indptr=None,
         num_kv_indices=None,
     )
-    CONSTANTS = conftest.constants()
-    PROBE = None
-    LEAVES = conftest.constants()
     SIZES = (
         conftest.size(
             "small",
@@ -115,7 +107,6 @@ class TestGqaPagedDecodeH28Kv4D128Ps1:
             (0.0001220703125, 1e-05, 1.0),
         ],
     )
-    SAMPLES = False
     REFERENCE = """\
 import math
 
@@ -142,57 +133,9 @@ def run(q, k_cache, v_cache, kv_indptr, kv_indices, sm_scale):
     return output, lse
 """
 
-    @classmethod
-    def generate_random_inputs(cls, axes, device="cpu", seed=0):
-        return conftest.random_inputs(cls, axes, device, seed)
-
-    def test_definition_is_unchanged(self):
-        conftest.check_definition(self)
-
-    @torch.no_grad()
-    def test_output_shape(self, device):
-        conftest.check_output_shape(self, device)
-
-    @torch.no_grad()
-    def test_output_dtype(self, device):
-        conftest.check_output_dtype(self, device)
-
-    @torch.no_grad()
-    def test_inputs_are_kept(self, device):
-        conftest.check_inputs_are_kept(self, device)
-
-    @pytest.mark.parametrize("case", conftest.cases(OP_TYPE, NAME, SIZES))
-    @torch.no_grad()
-    def test_numerical_correctness(self, case, device):
-        conftest.check_numerical_correctness(self, case, device)
-
-    @torch.no_grad()
-    def test_determinism(self, device):
-        conftest.check_determinism(self, device)
-
-    @torch.no_grad()
-    def test_calls_are_independent(self, device):
-        conftest.check_calls_are_independent(self, device)
-
-    @pytest.mark.parametrize("case", conftest.all_edges(SIZES, EDGES))
-    @torch.no_grad()
-    def test_edge_cases(self, case, device):
-        conftest.check_edge_case(self, case, device)
-
-    @pytest.mark.parametrize("case", conftest.some_cases(SIZES))
-    @pytest.mark.parametrize("name", conftest.ground_truths(FAMILY))
-    @torch.no_grad()
-    def test_against_ground_truth(self, name, case, device):
-        conftest.check_against(self, case, name, device)
-
-    @pytest.mark.parametrize("case", conftest.some_cases(SIZES))
-    @torch.no_grad()
-    def test_ground_truths_agree(self, case, device):
-        conftest.check_ground_truths_agree(self, case, device)
-
 
 # definition: "gqa_paged_decode_h40_kv8_d128_ps16"
-class TestGqaPagedDecodeH40Kv8D128Ps16:
+class TestGqaPagedDecodeH40Kv8D128Ps16(conftest.DefinitionTests):
     OP_TYPE = "gqa_paged"
     NAME = "gqa_paged_decode_h40_kv8_d128_ps16"
     FAMILY = "gqa_paged"
@@ -209,7 +152,6 @@ class TestGqaPagedDecodeH40Kv8D128Ps16:
         output="output",
         lse="lse",
     )
-    MODES = ()
     NUM_QO_HEADS = 40
     NUM_KV_HEADS = 8
     HEAD_DIM = 128
@@ -224,9 +166,6 @@ class TestGqaPagedDecodeH40Kv8D128Ps16:
         len_indptr=None,
         num_kv_indices=None,
     )
-    CONSTANTS = conftest.constants()
-    PROBE = None
-    LEAVES = conftest.constants()
     SIZES = (
         conftest.size(
             "small",
@@ -298,7 +237,6 @@ class TestGqaPagedDecodeH40Kv8D128Ps16:
             (0.0001220703125, 1e-05, 1.0),
         ],
     )
-    SAMPLES = False
     REFERENCE = """\
 import math
 
@@ -330,57 +268,9 @@ def run(q, k_cache, v_cache, kv_indptr, kv_indices, kv_last_page_len, sm_scale):
     return output, lse
 """
 
-    @classmethod
-    def generate_random_inputs(cls, axes, device="cpu", seed=0):
-        return conftest.random_inputs(cls, axes, device, seed)
-
-    def test_definition_is_unchanged(self):
-        conftest.check_definition(self)
-
-    @torch.no_grad()
-    def test_output_shape(self, device):
-        conftest.check_output_shape(self, device)
-
-    @torch.no_grad()
-    def test_output_dtype(self, device):
-        conftest.check_output_dtype(self, device)
-
-    @torch.no_grad()
-    def test_inputs_are_kept(self, device):
-        conftest.check_inputs_are_kept(self, device)
-
-    @pytest.mark.parametrize("case", conftest.cases(OP_TYPE, NAME, SIZES))
-    @torch.no_grad()
-    def test_numerical_correctness(self, case, device):
-        conftest.check_numerical_correctness(self, case, device)
-
-    @torch.no_grad()
-    def test_determinism(self, device):
-        conftest.check_determinism(self, device)
-
-    @torch.no_grad()
-    def test_calls_are_independent(self, device):
-        conftest.check_calls_are_independent(self, device)
-
-    @pytest.mark.parametrize("case", conftest.all_edges(SIZES, EDGES))
-    @torch.no_grad()
-    def test_edge_cases(self, case, device):
-        conftest.check_edge_case(self, case, device)
-
-    @pytest.mark.parametrize("case", conftest.some_cases(SIZES))
-    @pytest.mark.parametrize("name", conftest.ground_truths(FAMILY))
-    @torch.no_grad()
-    def test_against_ground_truth(self, name, case, device):
-        conftest.check_against(self, case, name, device)
-
-    @pytest.mark.parametrize("case", conftest.some_cases(SIZES))
-    @torch.no_grad()
-    def test_ground_truths_agree(self, case, device):
-        conftest.check_ground_truths_agree(self, case, device)
-
 
 # definition: "gqa_paged_prefill_causal_h16_kv4_d128_ps16"
-class TestGqaPagedPrefillCausalH16Kv4D128Ps16:
+class TestGqaPagedPrefillCausalH16Kv4D128Ps16(conftest.DefinitionTests):
     OP_TYPE = "gqa_paged"
     NAME = "gqa_paged_prefill_causal_h16_kv4_d128_ps16"
     FAMILY = "gqa_paged"
@@ -414,9 +304,6 @@ class TestGqaPagedPrefillCausalH16Kv4D128Ps16:
         len_indptr=None,
         num_kv_indices=None,
     )
-    CONSTANTS = conftest.constants()
-    PROBE = None
-    LEAVES = conftest.constants()
     SIZES = (
         conftest.size(
             "small",
@@ -512,7 +399,6 @@ class TestGqaPagedPrefillCausalH16Kv4D128Ps16:
             (0.0001220703125, 1e-05, 1.0),
         ],
     )
-    SAMPLES = False
     REFERENCE = """\
 import math
 
@@ -553,57 +439,9 @@ def run(q, k_cache, v_cache, qo_indptr, kv_indptr, kv_indices, kv_last_page_len,
     return output, lse
 """
 
-    @classmethod
-    def generate_random_inputs(cls, axes, device="cpu", seed=0):
-        return conftest.random_inputs(cls, axes, device, seed)
-
-    def test_definition_is_unchanged(self):
-        conftest.check_definition(self)
-
-    @torch.no_grad()
-    def test_output_shape(self, device):
-        conftest.check_output_shape(self, device)
-
-    @torch.no_grad()
-    def test_output_dtype(self, device):
-        conftest.check_output_dtype(self, device)
-
-    @torch.no_grad()
-    def test_inputs_are_kept(self, device):
-        conftest.check_inputs_are_kept(self, device)
-
-    @pytest.mark.parametrize("case", conftest.cases(OP_TYPE, NAME, SIZES))
-    @torch.no_grad()
-    def test_numerical_correctness(self, case, device):
-        conftest.check_numerical_correctness(self, case, device)
-
-    @torch.no_grad()
-    def test_determinism(self, device):
-        conftest.check_determinism(self, device)
-
-    @torch.no_grad()
-    def test_calls_are_independent(self, device):
-        conftest.check_calls_are_independent(self, device)
-
-    @pytest.mark.parametrize("case", conftest.all_edges(SIZES, EDGES))
-    @torch.no_grad()
-    def test_edge_cases(self, case, device):
-        conftest.check_edge_case(self, case, device)
-
-    @pytest.mark.parametrize("case", conftest.some_cases(SIZES))
-    @pytest.mark.parametrize("name", conftest.ground_truths(FAMILY))
-    @torch.no_grad()
-    def test_against_ground_truth(self, name, case, device):
-        conftest.check_against(self, case, name, device)
-
-    @pytest.mark.parametrize("case", conftest.some_cases(SIZES))
-    @torch.no_grad()
-    def test_ground_truths_agree(self, case, device):
-        conftest.check_ground_truths_agree(self, case, device)
-
 
 # definition: "gqa_paged_prefill_h20_kv20_d64_ps1"
-class TestGqaPagedPrefillH20Kv20D64Ps1:
+class TestGqaPagedPrefillH20Kv20D64Ps1(conftest.DefinitionTests):
     OP_TYPE = "gqa_paged"
     NAME = "gqa_paged_prefill_h20_kv20_d64_ps1"
     FAMILY = "gqa_paged"
@@ -620,7 +458,6 @@ class TestGqaPagedPrefillH20Kv20D64Ps1:
         output="output",
         lse="lse",
     )
-    MODES = ()
     NUM_QO_HEADS = 20
     NUM_KV_HEADS = 20
     HEAD_DIM = 64
@@ -635,9 +472,6 @@ class TestGqaPagedPrefillH20Kv20D64Ps1:
         len_indptr=None,
         num_kv_indices=None,
     )
-    CONSTANTS = conftest.constants()
-    PROBE = None
-    LEAVES = conftest.constants()
     SIZES = (
         conftest.size(
             "small",
@@ -716,7 +550,6 @@ class TestGqaPagedPrefillH20Kv20D64Ps1:
             (0.0001220703125, 1e-05, 1.0),
         ],
     )
-    SAMPLES = False
     REFERENCE = """\
 import math
 
@@ -742,54 +575,6 @@ def run(q, k_cache, v_cache, qo_indptr, kv_indptr, kv_indices, sm_scale):
         output[rows] = torch.einsum("qhn,nhd->qhd", weights, values).to(q.dtype)
     return output, lse
 """
-
-    @classmethod
-    def generate_random_inputs(cls, axes, device="cpu", seed=0):
-        return conftest.random_inputs(cls, axes, device, seed)
-
-    def test_definition_is_unchanged(self):
-        conftest.check_definition(self)
-
-    @torch.no_grad()
-    def test_output_shape(self, device):
-        conftest.check_output_shape(self, device)
-
-    @torch.no_grad()
-    def test_output_dtype(self, device):
-        conftest.check_output_dtype(self, device)
-
-    @torch.no_grad()
-    def test_inputs_are_kept(self, device):
-        conftest.check_inputs_are_kept(self, device)
-
-    @pytest.mark.parametrize("case", conftest.cases(OP_TYPE, NAME, SIZES))
-    @torch.no_grad()
-    def test_numerical_correctness(self, case, device):
-        conftest.check_numerical_correctness(self, case, device)
-
-    @torch.no_grad()
-    def test_determinism(self, device):
-        conftest.check_determinism(self, device)
-
-    @torch.no_grad()
-    def test_calls_are_independent(self, device):
-        conftest.check_calls_are_independent(self, device)
-
-    @pytest.mark.parametrize("case", conftest.all_edges(SIZES, EDGES))
-    @torch.no_grad()
-    def test_edge_cases(self, case, device):
-        conftest.check_edge_case(self, case, device)
-
-    @pytest.mark.parametrize("case", conftest.some_cases(SIZES))
-    @pytest.mark.parametrize("name", conftest.ground_truths(FAMILY))
-    @torch.no_grad()
-    def test_against_ground_truth(self, name, case, device):
-        conftest.check_against(self, case, name, device)
-
-    @pytest.mark.parametrize("case", conftest.some_cases(SIZES))
-    @torch.no_grad()
-    def test_ground_truths_agree(self, case, device):
-        conftest.check_ground_truths_agree(self, case, device)
 
 
 # definition: none

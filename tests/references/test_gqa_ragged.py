@@ -1,16 +1,12 @@
 # Made by `reftest generate`, which leaves this file alone once it has been edited.
-# reftest-body: 48e055d540fa682c0fa15086563c8fa9
+# reftest-body: 13fec7487e0577e72faa48954c52d459
 """Tests of definitions/gqa_ragged. conftest.py says how they run."""
 
-import pytest
-import torch
-
-# isort: split
 import conftest
 
 
 # definition: "gqa_ragged_prefill_causal_h10_kv2_d128"
-class TestGqaRaggedPrefillCausalH10Kv2D128:
+class TestGqaRaggedPrefillCausalH10Kv2D128(conftest.DefinitionTests):
     OP_TYPE = "gqa_ragged"
     NAME = "gqa_ragged_prefill_causal_h10_kv2_d128"
     FAMILY = "gqa_ragged"
@@ -38,9 +34,6 @@ class TestGqaRaggedPrefillCausalH10Kv2D128:
         head_dim=HEAD_DIM,
         len_indptr=None,
     )
-    CONSTANTS = conftest.constants()
-    PROBE = None
-    LEAVES = conftest.constants()
     SIZES = (
         conftest.size("small", total_q=16, total_kv=33, len_indptr=2),
         conftest.size("small", total_q=16, total_kv=44, len_indptr=5),
@@ -66,7 +59,6 @@ class TestGqaRaggedPrefillCausalH10Kv2D128:
             (0.0001220703125, 1e-05, 1.0),
         ],
     )
-    SAMPLES = False
     REFERENCE = """\
 import math
 
@@ -99,57 +91,9 @@ def run(q, k, v, qo_indptr, kv_indptr, sm_scale):
     return output, lse
 """
 
-    @classmethod
-    def generate_random_inputs(cls, axes, device="cpu", seed=0):
-        return conftest.random_inputs(cls, axes, device, seed)
-
-    def test_definition_is_unchanged(self):
-        conftest.check_definition(self)
-
-    @torch.no_grad()
-    def test_output_shape(self, device):
-        conftest.check_output_shape(self, device)
-
-    @torch.no_grad()
-    def test_output_dtype(self, device):
-        conftest.check_output_dtype(self, device)
-
-    @torch.no_grad()
-    def test_inputs_are_kept(self, device):
-        conftest.check_inputs_are_kept(self, device)
-
-    @pytest.mark.parametrize("case", conftest.cases(OP_TYPE, NAME, SIZES))
-    @torch.no_grad()
-    def test_numerical_correctness(self, case, device):
-        conftest.check_numerical_correctness(self, case, device)
-
-    @torch.no_grad()
-    def test_determinism(self, device):
-        conftest.check_determinism(self, device)
-
-    @torch.no_grad()
-    def test_calls_are_independent(self, device):
-        conftest.check_calls_are_independent(self, device)
-
-    @pytest.mark.parametrize("case", conftest.all_edges(SIZES, EDGES))
-    @torch.no_grad()
-    def test_edge_cases(self, case, device):
-        conftest.check_edge_case(self, case, device)
-
-    @pytest.mark.parametrize("case", conftest.some_cases(SIZES))
-    @pytest.mark.parametrize("name", conftest.ground_truths(FAMILY))
-    @torch.no_grad()
-    def test_against_ground_truth(self, name, case, device):
-        conftest.check_against(self, case, name, device)
-
-    @pytest.mark.parametrize("case", conftest.some_cases(SIZES))
-    @torch.no_grad()
-    def test_ground_truths_agree(self, case, device):
-        conftest.check_ground_truths_agree(self, case, device)
-
 
 # definition: "gqa_ragged_prefill_causal_h8_kv4_d256"
-class TestGqaRaggedPrefillCausalH8Kv4D256:
+class TestGqaRaggedPrefillCausalH8Kv4D256(conftest.DefinitionTests):
     OP_TYPE = "gqa_ragged"
     NAME = "gqa_ragged_prefill_causal_h8_kv4_d256"
     FAMILY = "gqa_ragged"
@@ -177,9 +121,6 @@ class TestGqaRaggedPrefillCausalH8Kv4D256:
         head_dim=HEAD_DIM,
         len_indptr=None,
     )
-    CONSTANTS = conftest.constants()
-    PROBE = None
-    LEAVES = conftest.constants()
     SIZES = (
         conftest.size("small", total_q=16, total_kv=33, len_indptr=2),
         conftest.size("small", total_q=16, total_kv=44, len_indptr=5),
@@ -205,7 +146,6 @@ class TestGqaRaggedPrefillCausalH8Kv4D256:
             (0.0001220703125, 1e-05, 1.0),
         ],
     )
-    SAMPLES = False
     REFERENCE = """\
 import math
 
@@ -238,57 +178,9 @@ def run(q, k, v, qo_indptr, kv_indptr, sm_scale):
     return output, lse
 """
 
-    @classmethod
-    def generate_random_inputs(cls, axes, device="cpu", seed=0):
-        return conftest.random_inputs(cls, axes, device, seed)
-
-    def test_definition_is_unchanged(self):
-        conftest.check_definition(self)
-
-    @torch.no_grad()
-    def test_output_shape(self, device):
-        conftest.check_output_shape(self, device)
-
-    @torch.no_grad()
-    def test_output_dtype(self, device):
-        conftest.check_output_dtype(self, device)
-
-    @torch.no_grad()
-    def test_inputs_are_kept(self, device):
-        conftest.check_inputs_are_kept(self, device)
-
-    @pytest.mark.parametrize("case", conftest.cases(OP_TYPE, NAME, SIZES))
-    @torch.no_grad()
-    def test_numerical_correctness(self, case, device):
-        conftest.check_numerical_correctness(self, case, device)
-
-    @torch.no_grad()
-    def test_determinism(self, device):
-        conftest.check_determinism(self, device)
-
-    @torch.no_grad()
-    def test_calls_are_independent(self, device):
-        conftest.check_calls_are_independent(self, device)
-
-    @pytest.mark.parametrize("case", conftest.all_edges(SIZES, EDGES))
-    @torch.no_grad()
-    def test_edge_cases(self, case, device):
-        conftest.check_edge_case(self, case, device)
-
-    @pytest.mark.parametrize("case", conftest.some_cases(SIZES))
-    @pytest.mark.parametrize("name", conftest.ground_truths(FAMILY))
-    @torch.no_grad()
-    def test_against_ground_truth(self, name, case, device):
-        conftest.check_against(self, case, name, device)
-
-    @pytest.mark.parametrize("case", conftest.some_cases(SIZES))
-    @torch.no_grad()
-    def test_ground_truths_agree(self, case, device):
-        conftest.check_ground_truths_agree(self, case, device)
-
 
 # definition: "gqa_ragged_prefill_h16_kv16_d80"
-class TestGqaRaggedPrefillH16Kv16D80:
+class TestGqaRaggedPrefillH16Kv16D80(conftest.DefinitionTests):
     OP_TYPE = "gqa_ragged"
     NAME = "gqa_ragged_prefill_h16_kv16_d80"
     FAMILY = "gqa_ragged"
@@ -304,7 +196,6 @@ class TestGqaRaggedPrefillH16Kv16D80:
         output="output",
         lse="lse",
     )
-    MODES = ()
     NUM_QO_HEADS = 16
     NUM_KV_HEADS = 16
     HEAD_DIM = 80
@@ -316,9 +207,6 @@ class TestGqaRaggedPrefillH16Kv16D80:
         head_dim=HEAD_DIM,
         len_indptr=None,
     )
-    CONSTANTS = conftest.constants()
-    PROBE = None
-    LEAVES = conftest.constants()
     SIZES = (
         conftest.size("small", total_q=16, total_kv=33, len_indptr=2),
         conftest.size("small", total_q=16, total_kv=44, len_indptr=5),
@@ -343,7 +231,6 @@ class TestGqaRaggedPrefillH16Kv16D80:
             (0.0001220703125, 1e-05, 1.0),
         ],
     )
-    SAMPLES = False
     REFERENCE = """\
 import math
 
@@ -369,54 +256,6 @@ def run(q, k, v, qo_indptr, kv_indptr, sm_scale):
         output[rows] = torch.einsum("qhn,nhd->qhd", weights, wide_v).to(q.dtype)
     return output, lse
 """
-
-    @classmethod
-    def generate_random_inputs(cls, axes, device="cpu", seed=0):
-        return conftest.random_inputs(cls, axes, device, seed)
-
-    def test_definition_is_unchanged(self):
-        conftest.check_definition(self)
-
-    @torch.no_grad()
-    def test_output_shape(self, device):
-        conftest.check_output_shape(self, device)
-
-    @torch.no_grad()
-    def test_output_dtype(self, device):
-        conftest.check_output_dtype(self, device)
-
-    @torch.no_grad()
-    def test_inputs_are_kept(self, device):
-        conftest.check_inputs_are_kept(self, device)
-
-    @pytest.mark.parametrize("case", conftest.cases(OP_TYPE, NAME, SIZES))
-    @torch.no_grad()
-    def test_numerical_correctness(self, case, device):
-        conftest.check_numerical_correctness(self, case, device)
-
-    @torch.no_grad()
-    def test_determinism(self, device):
-        conftest.check_determinism(self, device)
-
-    @torch.no_grad()
-    def test_calls_are_independent(self, device):
-        conftest.check_calls_are_independent(self, device)
-
-    @pytest.mark.parametrize("case", conftest.all_edges(SIZES, EDGES))
-    @torch.no_grad()
-    def test_edge_cases(self, case, device):
-        conftest.check_edge_case(self, case, device)
-
-    @pytest.mark.parametrize("case", conftest.some_cases(SIZES))
-    @pytest.mark.parametrize("name", conftest.ground_truths(FAMILY))
-    @torch.no_grad()
-    def test_against_ground_truth(self, name, case, device):
-        conftest.check_against(self, case, name, device)
-
-    @pytest.mark.parametrize("case", conftest.some_cases(SIZES))
-    @torch.no_grad()
-    def test_ground_truths_agree(self, case, device):
-        conftest.check_ground_truths_agree(self, case, device)
 
 
 # definition: none

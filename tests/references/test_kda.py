@@ -1,16 +1,12 @@
 # Made by `reftest generate`, which leaves this file alone once it has been edited.
-# reftest-body: f01f074d8708f8b857481a02a8803ec3
+# reftest-body: 521bebf7e0a23240b415530a504f7238
 """Tests of definitions/kda. conftest.py says how they run."""
 
-import pytest
-import torch
-
-# isort: split
 import conftest
 
 
 # definition: "kda_chunk_varlen_gate_beta_sigmoid_h4_d64"
-class TestKdaChunkVarlenGateBetaSigmoidH4D64:
+class TestKdaChunkVarlenGateBetaSigmoidH4D64(conftest.DefinitionTests):
     OP_TYPE = "kda"
     NAME = "kda_chunk_varlen_gate_beta_sigmoid_h4_d64"
     FAMILY = "kda"
@@ -43,13 +39,10 @@ class TestKdaChunkVarlenGateBetaSigmoidH4D64:
         head_size=HEAD_SIZE,
         num_gates=NUM_GATES,
     )
-    CONSTANTS = conftest.constants()
-    PROBE = None
-    LEAVES = conftest.constants()
     SIZES = (
         conftest.size("small", total_seq_len=5, num_seqs=1, len_cu_seqlens=2),
         conftest.size("small", total_seq_len=33, num_seqs=2, len_cu_seqlens=3),
-        conftest.size("medium", total_seq_len=226, num_seqs=17, len_cu_seqlens=18),
+        conftest.size("medium", total_seq_len=610, num_seqs=17, len_cu_seqlens=18),
         conftest.size("large", total_seq_len=16384, num_seqs=8, len_cu_seqlens=9),
     )
     EDGES = (
@@ -63,7 +56,6 @@ class TestKdaChunkVarlenGateBetaSigmoidH4D64:
             len_cu_seqlens=6,
         ),
     )
-    SCALARS = conftest.constants()
     RULES = conftest.rules(
         [  # output
             (0.00014095465556387347, 0.01, 1.0),
@@ -72,7 +64,6 @@ class TestKdaChunkVarlenGateBetaSigmoidH4D64:
             (1.52587890625e-05, 0.000244140625, 1.0),
         ],
     )
-    SAMPLES = False
     REFERENCE = """\
 import torch
 import torch.nn.functional as F
@@ -113,57 +104,9 @@ def run(q, k, v, g, A_log, dt_bias, beta, cu_seqlens, initial_state=None):
     return output.transpose(0, 1)[None].to(v.dtype), final_state
 """
 
-    @classmethod
-    def generate_random_inputs(cls, axes, device="cpu", seed=0):
-        return conftest.random_inputs(cls, axes, device, seed)
-
-    def test_definition_is_unchanged(self):
-        conftest.check_definition(self)
-
-    @torch.no_grad()
-    def test_output_shape(self, device):
-        conftest.check_output_shape(self, device)
-
-    @torch.no_grad()
-    def test_output_dtype(self, device):
-        conftest.check_output_dtype(self, device)
-
-    @torch.no_grad()
-    def test_inputs_are_kept(self, device):
-        conftest.check_inputs_are_kept(self, device)
-
-    @pytest.mark.parametrize("case", conftest.cases(OP_TYPE, NAME, SIZES))
-    @torch.no_grad()
-    def test_numerical_correctness(self, case, device):
-        conftest.check_numerical_correctness(self, case, device)
-
-    @torch.no_grad()
-    def test_determinism(self, device):
-        conftest.check_determinism(self, device)
-
-    @torch.no_grad()
-    def test_calls_are_independent(self, device):
-        conftest.check_calls_are_independent(self, device)
-
-    @pytest.mark.parametrize("case", conftest.all_edges(SIZES, EDGES))
-    @torch.no_grad()
-    def test_edge_cases(self, case, device):
-        conftest.check_edge_case(self, case, device)
-
-    @pytest.mark.parametrize("case", conftest.some_cases(SIZES))
-    @pytest.mark.parametrize("name", conftest.ground_truths(FAMILY))
-    @torch.no_grad()
-    def test_against_ground_truth(self, name, case, device):
-        conftest.check_against(self, case, name, device)
-
-    @pytest.mark.parametrize("case", conftest.some_cases(SIZES))
-    @torch.no_grad()
-    def test_ground_truths_agree(self, case, device):
-        conftest.check_ground_truths_agree(self, case, device)
-
 
 # definition: "kda_recurrent_lower_bound_h2_k64_v32"
-class TestKdaRecurrentLowerBoundH2K64V32:
+class TestKdaRecurrentLowerBoundH2K64V32(conftest.DefinitionTests):
     OP_TYPE = "kda"
     NAME = "kda_recurrent_lower_bound_h2_k64_v32"
     FAMILY = "kda"
@@ -180,7 +123,6 @@ class TestKdaRecurrentLowerBoundH2K64V32:
     OUTPUT_ROLES = conftest.constants(
         output="output",
     )
-    MODES = ()
     NUM_HEADS = 2
     KEY_SIZE = 64
     VALUE_SIZE = 32
@@ -191,14 +133,11 @@ class TestKdaRecurrentLowerBoundH2K64V32:
         key_size=KEY_SIZE,
         value_size=VALUE_SIZE,
     )
-    CONSTANTS = conftest.constants()
-    PROBE = None
-    LEAVES = conftest.constants()
     SIZES = (
         conftest.size("small", batch_size=1, seq_len=3),
         conftest.size("small", batch_size=2, seq_len=16),
         conftest.size("medium", batch_size=1, seq_len=64),
-        conftest.size("medium", batch_size=1, seq_len=257),
+        conftest.size("medium", batch_size=1, seq_len=513),
         conftest.size("medium", batch_size=320, seq_len=1),
         conftest.size("large", batch_size=4, seq_len=2048),
     )
@@ -215,7 +154,6 @@ class TestKdaRecurrentLowerBoundH2K64V32:
             (3.0517578125e-05, 0.01, 1.0),
         ],
     )
-    SAMPLES = False
     REFERENCE = """\
 import torch
 
@@ -236,57 +174,9 @@ def run(q, k, v, g, A_log, dt_bias, beta, lower_bound):
     return output.to(v.dtype)
 """
 
-    @classmethod
-    def generate_random_inputs(cls, axes, device="cpu", seed=0):
-        return conftest.random_inputs(cls, axes, device, seed)
-
-    def test_definition_is_unchanged(self):
-        conftest.check_definition(self)
-
-    @torch.no_grad()
-    def test_output_shape(self, device):
-        conftest.check_output_shape(self, device)
-
-    @torch.no_grad()
-    def test_output_dtype(self, device):
-        conftest.check_output_dtype(self, device)
-
-    @torch.no_grad()
-    def test_inputs_are_kept(self, device):
-        conftest.check_inputs_are_kept(self, device)
-
-    @pytest.mark.parametrize("case", conftest.cases(OP_TYPE, NAME, SIZES))
-    @torch.no_grad()
-    def test_numerical_correctness(self, case, device):
-        conftest.check_numerical_correctness(self, case, device)
-
-    @torch.no_grad()
-    def test_determinism(self, device):
-        conftest.check_determinism(self, device)
-
-    @torch.no_grad()
-    def test_calls_are_independent(self, device):
-        conftest.check_calls_are_independent(self, device)
-
-    @pytest.mark.parametrize("case", conftest.all_edges(SIZES, EDGES))
-    @torch.no_grad()
-    def test_edge_cases(self, case, device):
-        conftest.check_edge_case(self, case, device)
-
-    @pytest.mark.parametrize("case", conftest.some_cases(SIZES))
-    @pytest.mark.parametrize("name", conftest.ground_truths(FAMILY))
-    @torch.no_grad()
-    def test_against_ground_truth(self, name, case, device):
-        conftest.check_against(self, case, name, device)
-
-    @pytest.mark.parametrize("case", conftest.some_cases(SIZES))
-    @torch.no_grad()
-    def test_ground_truths_agree(self, case, device):
-        conftest.check_ground_truths_agree(self, case, device)
-
 
 # definition: "kda_recurrent_qk_l2norm_v_first_h2_hv4_d64"
-class TestKdaRecurrentQkL2normVFirstH2Hv4D64:
+class TestKdaRecurrentQkL2normVFirstH2Hv4D64(conftest.DefinitionTests):
     OP_TYPE = "kda"
     NAME = "kda_recurrent_qk_l2norm_v_first_h2_hv4_d64"
     FAMILY = "kda"
@@ -314,14 +204,11 @@ class TestKdaRecurrentQkL2normVFirstH2Hv4D64:
         num_v_heads=NUM_V_HEADS,
         head_size=HEAD_SIZE,
     )
-    CONSTANTS = conftest.constants()
-    PROBE = None
-    LEAVES = conftest.constants()
     SIZES = (
         conftest.size("small", batch_size=1, seq_len=3),
         conftest.size("small", batch_size=2, seq_len=16),
         conftest.size("medium", batch_size=1, seq_len=64),
-        conftest.size("medium", batch_size=1, seq_len=257),
+        conftest.size("medium", batch_size=1, seq_len=513),
         conftest.size("medium", batch_size=129, seq_len=1),
         conftest.size("large", batch_size=4, seq_len=2048),
     )
@@ -343,7 +230,6 @@ class TestKdaRecurrentQkL2normVFirstH2Hv4D64:
             (1.52587890625e-05, 0.000244140625, 1.0),
         ],
     )
-    SAMPLES = False
     REFERENCE = """\
 import torch
 
@@ -370,54 +256,6 @@ def run(q, k, v, g, beta, scale, initial_state):
         output[:, t] = scale * torch.einsum("bhvk,bhk->bhv", state, query[:, t])
     return output.to(v.dtype), state
 """
-
-    @classmethod
-    def generate_random_inputs(cls, axes, device="cpu", seed=0):
-        return conftest.random_inputs(cls, axes, device, seed)
-
-    def test_definition_is_unchanged(self):
-        conftest.check_definition(self)
-
-    @torch.no_grad()
-    def test_output_shape(self, device):
-        conftest.check_output_shape(self, device)
-
-    @torch.no_grad()
-    def test_output_dtype(self, device):
-        conftest.check_output_dtype(self, device)
-
-    @torch.no_grad()
-    def test_inputs_are_kept(self, device):
-        conftest.check_inputs_are_kept(self, device)
-
-    @pytest.mark.parametrize("case", conftest.cases(OP_TYPE, NAME, SIZES))
-    @torch.no_grad()
-    def test_numerical_correctness(self, case, device):
-        conftest.check_numerical_correctness(self, case, device)
-
-    @torch.no_grad()
-    def test_determinism(self, device):
-        conftest.check_determinism(self, device)
-
-    @torch.no_grad()
-    def test_calls_are_independent(self, device):
-        conftest.check_calls_are_independent(self, device)
-
-    @pytest.mark.parametrize("case", conftest.all_edges(SIZES, EDGES))
-    @torch.no_grad()
-    def test_edge_cases(self, case, device):
-        conftest.check_edge_case(self, case, device)
-
-    @pytest.mark.parametrize("case", conftest.some_cases(SIZES))
-    @pytest.mark.parametrize("name", conftest.ground_truths(FAMILY))
-    @torch.no_grad()
-    def test_against_ground_truth(self, name, case, device):
-        conftest.check_against(self, case, name, device)
-
-    @pytest.mark.parametrize("case", conftest.some_cases(SIZES))
-    @torch.no_grad()
-    def test_ground_truths_agree(self, case, device):
-        conftest.check_ground_truths_agree(self, case, device)
 
 
 # definition: none

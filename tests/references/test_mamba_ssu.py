@@ -1,16 +1,12 @@
 # Made by `reftest generate`, which leaves this file alone once it has been edited.
-# reftest-body: a150f4a404b3db6c791ee5dd3476d234
+# reftest-body: c1551c70eddbba5ab6f58c49b4656751
 """Tests of definitions/mamba_ssu. conftest.py says how they run."""
 
-import pytest
-import torch
-
-# isort: split
 import conftest
 
 
 # definition: "mamba_ssu_decode_gated_h16_d64_s128_ng4"
-class TestMambaSsuDecodeGatedH16D64S128Ng4:
+class TestMambaSsuDecodeGatedH16D64S128Ng4(conftest.DefinitionTests):
     OP_TYPE = "mamba_ssu"
     NAME = "mamba_ssu_decode_gated_h16_d64_s128_ng4"
     FAMILY = "mamba_ssu"
@@ -32,7 +28,6 @@ class TestMambaSsuDecodeGatedH16D64S128Ng4:
         output="output",
         new_state="new_state",
     )
-    MODES = ()
     NHEADS = 16
     HEAD_DIM = 64
     DSTATE = 128
@@ -45,8 +40,6 @@ class TestMambaSsuDecodeGatedH16D64S128Ng4:
         dstate=DSTATE,
         ngroups=NGROUPS,
     )
-    CONSTANTS = conftest.constants()
-    PROBE = None
     LEAVES = conftest.constants(
         state="new_state",
     )
@@ -82,7 +75,6 @@ class TestMambaSsuDecodeGatedH16D64S128Ng4:
             (1.52587890625e-05, 0.000244140625, 1.0),
         ],
     )
-    SAMPLES = False
     REFERENCE = """\
 import torch
 import torch.nn.functional as F
@@ -112,57 +104,9 @@ def run(state, x, dt, A, B, C, D, z, dt_bias, state_batch_indices, dt_softplus, 
     return output, state
 """
 
-    @classmethod
-    def generate_random_inputs(cls, axes, device="cpu", seed=0):
-        return conftest.random_inputs(cls, axes, device, seed)
-
-    def test_definition_is_unchanged(self):
-        conftest.check_definition(self)
-
-    @torch.no_grad()
-    def test_output_shape(self, device):
-        conftest.check_output_shape(self, device)
-
-    @torch.no_grad()
-    def test_output_dtype(self, device):
-        conftest.check_output_dtype(self, device)
-
-    @torch.no_grad()
-    def test_inputs_are_kept(self, device):
-        conftest.check_inputs_are_kept(self, device)
-
-    @pytest.mark.parametrize("case", conftest.cases(OP_TYPE, NAME, SIZES))
-    @torch.no_grad()
-    def test_numerical_correctness(self, case, device):
-        conftest.check_numerical_correctness(self, case, device)
-
-    @torch.no_grad()
-    def test_determinism(self, device):
-        conftest.check_determinism(self, device)
-
-    @torch.no_grad()
-    def test_calls_are_independent(self, device):
-        conftest.check_calls_are_independent(self, device)
-
-    @pytest.mark.parametrize("case", conftest.all_edges(SIZES, EDGES))
-    @torch.no_grad()
-    def test_edge_cases(self, case, device):
-        conftest.check_edge_case(self, case, device)
-
-    @pytest.mark.parametrize("case", conftest.some_cases(SIZES))
-    @pytest.mark.parametrize("name", conftest.ground_truths(FAMILY))
-    @torch.no_grad()
-    def test_against_ground_truth(self, name, case, device):
-        conftest.check_against(self, case, name, device)
-
-    @pytest.mark.parametrize("case", conftest.some_cases(SIZES))
-    @torch.no_grad()
-    def test_ground_truths_agree(self, case, device):
-        conftest.check_ground_truths_agree(self, case, device)
-
 
 # definition: "mamba_ssu_decode_h32_d64_s128_ng2"
-class TestMambaSsuDecodeH32D64S128Ng2:
+class TestMambaSsuDecodeH32D64S128Ng2(conftest.DefinitionTests):
     OP_TYPE = "mamba_ssu"
     NAME = "mamba_ssu_decode_h32_d64_s128_ng2"
     FAMILY = "mamba_ssu"
@@ -181,7 +125,6 @@ class TestMambaSsuDecodeH32D64S128Ng2:
         output="output",
         new_state="new_state",
     )
-    MODES = ()
     NHEADS = 32
     HEAD_DIM = 64
     DSTATE = 128
@@ -194,11 +137,6 @@ class TestMambaSsuDecodeH32D64S128Ng2:
         dstate=DSTATE,
         ngroups=NGROUPS,
     )
-    CONSTANTS = conftest.constants()
-    PROBE = None
-    LEAVES = conftest.constants(
-        state="new_state",
-    )
     SIZES = (
         conftest.size("small", batch_size=1, state_cache_size=3),
         conftest.size("small", batch_size=5, state_cache_size=8),
@@ -209,7 +147,6 @@ class TestMambaSsuDecodeH32D64S128Ng2:
         conftest.edge("no_sequences", batch_size=0, state_cache_size=3),
         conftest.edge("all_padding", batch_size=3, state_cache_size=3),
     )
-    SCALARS = conftest.constants()
     RULES = conftest.rules(
         [  # output
             (0.0027621358640099515, 0.01, 1.0),
@@ -218,7 +155,6 @@ class TestMambaSsuDecodeH32D64S128Ng2:
             (1.52587890625e-05, 0.01, 1.0),
         ],
     )
-    SAMPLES = False
     REFERENCE = """\
 import torch
 import torch.nn.functional as F
@@ -241,54 +177,6 @@ def run(state, x, dt, A, B, C, D, dt_bias, state_batch_indices):
     new_state[slots[active]] = held[active].to(state.dtype)
     return torch.where(active[:, None, None], y, 0).to(x.dtype), new_state
 """
-
-    @classmethod
-    def generate_random_inputs(cls, axes, device="cpu", seed=0):
-        return conftest.random_inputs(cls, axes, device, seed)
-
-    def test_definition_is_unchanged(self):
-        conftest.check_definition(self)
-
-    @torch.no_grad()
-    def test_output_shape(self, device):
-        conftest.check_output_shape(self, device)
-
-    @torch.no_grad()
-    def test_output_dtype(self, device):
-        conftest.check_output_dtype(self, device)
-
-    @torch.no_grad()
-    def test_inputs_are_kept(self, device):
-        conftest.check_inputs_are_kept(self, device)
-
-    @pytest.mark.parametrize("case", conftest.cases(OP_TYPE, NAME, SIZES))
-    @torch.no_grad()
-    def test_numerical_correctness(self, case, device):
-        conftest.check_numerical_correctness(self, case, device)
-
-    @torch.no_grad()
-    def test_determinism(self, device):
-        conftest.check_determinism(self, device)
-
-    @torch.no_grad()
-    def test_calls_are_independent(self, device):
-        conftest.check_calls_are_independent(self, device)
-
-    @pytest.mark.parametrize("case", conftest.all_edges(SIZES, EDGES))
-    @torch.no_grad()
-    def test_edge_cases(self, case, device):
-        conftest.check_edge_case(self, case, device)
-
-    @pytest.mark.parametrize("case", conftest.some_cases(SIZES))
-    @pytest.mark.parametrize("name", conftest.ground_truths(FAMILY))
-    @torch.no_grad()
-    def test_against_ground_truth(self, name, case, device):
-        conftest.check_against(self, case, name, device)
-
-    @pytest.mark.parametrize("case", conftest.some_cases(SIZES))
-    @torch.no_grad()
-    def test_ground_truths_agree(self, case, device):
-        conftest.check_ground_truths_agree(self, case, device)
 
 
 # definition: none

@@ -1,16 +1,12 @@
 # Made by `reftest generate`, which leaves this file alone once it has been edited.
-# reftest-body: eb3efbfabda8775485d98eda92de79e9
+# reftest-body: 65494e85ea531711d17e39672aa0d021
 """Tests of definitions/mla_ragged. conftest.py says how they run."""
 
-import pytest
-import torch
-
-# isort: split
 import conftest
 
 
 # definition: "mla_ragged_prefill_causal_h8_qk192_vo128"
-class TestMlaRaggedPrefillCausalH8Qk192Vo128:
+class TestMlaRaggedPrefillCausalH8Qk192Vo128(conftest.DefinitionTests):
     OP_TYPE = "mla_ragged"
     NAME = "mla_ragged_prefill_causal_h8_qk192_vo128"
     FAMILY = "mla_ragged"
@@ -40,9 +36,6 @@ class TestMlaRaggedPrefillCausalH8Qk192Vo128:
         vo_dim=VO_DIM,
         len_indptr=None,
     )
-    CONSTANTS = conftest.constants()
-    PROBE = None
-    LEAVES = conftest.constants()
     SIZES = (
         conftest.size("small", total_q=16, total_kv=33, len_indptr=2),
         conftest.size("small", total_q=16, total_kv=44, len_indptr=5),
@@ -68,7 +61,6 @@ class TestMlaRaggedPrefillCausalH8Qk192Vo128:
             (0.0001220703125, 1e-05, 1.0),
         ],
     )
-    SAMPLES = False
     REFERENCE = """\
 import math
 
@@ -99,57 +91,9 @@ def run(q, k, v, qo_indptr, kv_indptr, sm_scale):
     return output, lse
 """
 
-    @classmethod
-    def generate_random_inputs(cls, axes, device="cpu", seed=0):
-        return conftest.random_inputs(cls, axes, device, seed)
-
-    def test_definition_is_unchanged(self):
-        conftest.check_definition(self)
-
-    @torch.no_grad()
-    def test_output_shape(self, device):
-        conftest.check_output_shape(self, device)
-
-    @torch.no_grad()
-    def test_output_dtype(self, device):
-        conftest.check_output_dtype(self, device)
-
-    @torch.no_grad()
-    def test_inputs_are_kept(self, device):
-        conftest.check_inputs_are_kept(self, device)
-
-    @pytest.mark.parametrize("case", conftest.cases(OP_TYPE, NAME, SIZES))
-    @torch.no_grad()
-    def test_numerical_correctness(self, case, device):
-        conftest.check_numerical_correctness(self, case, device)
-
-    @torch.no_grad()
-    def test_determinism(self, device):
-        conftest.check_determinism(self, device)
-
-    @torch.no_grad()
-    def test_calls_are_independent(self, device):
-        conftest.check_calls_are_independent(self, device)
-
-    @pytest.mark.parametrize("case", conftest.all_edges(SIZES, EDGES))
-    @torch.no_grad()
-    def test_edge_cases(self, case, device):
-        conftest.check_edge_case(self, case, device)
-
-    @pytest.mark.parametrize("case", conftest.some_cases(SIZES))
-    @pytest.mark.parametrize("name", conftest.ground_truths(FAMILY))
-    @torch.no_grad()
-    def test_against_ground_truth(self, name, case, device):
-        conftest.check_against(self, case, name, device)
-
-    @pytest.mark.parametrize("case", conftest.some_cases(SIZES))
-    @torch.no_grad()
-    def test_ground_truths_agree(self, case, device):
-        conftest.check_ground_truths_agree(self, case, device)
-
 
 # definition: "mla_ragged_prefill_h16_qk192_vo128"
-class TestMlaRaggedPrefillH16Qk192Vo128:
+class TestMlaRaggedPrefillH16Qk192Vo128(conftest.DefinitionTests):
     OP_TYPE = "mla_ragged"
     NAME = "mla_ragged_prefill_h16_qk192_vo128"
     FAMILY = "mla_ragged"
@@ -165,7 +109,6 @@ class TestMlaRaggedPrefillH16Qk192Vo128:
         output="output",
         lse="lse",
     )
-    MODES = ()
     NUM_QO_HEADS = 16
     NUM_KV_HEADS = 16
     QK_DIM = 192
@@ -179,9 +122,6 @@ class TestMlaRaggedPrefillH16Qk192Vo128:
         vo_dim=VO_DIM,
         len_indptr=None,
     )
-    CONSTANTS = conftest.constants()
-    PROBE = None
-    LEAVES = conftest.constants()
     SIZES = (
         conftest.size("small", total_q=16, total_kv=33, len_indptr=2),
         conftest.size("small", total_q=16, total_kv=44, len_indptr=5),
@@ -206,7 +146,6 @@ class TestMlaRaggedPrefillH16Qk192Vo128:
             (0.0001220703125, 1e-05, 1.0),
         ],
     )
-    SAMPLES = False
     REFERENCE = """\
 import math
 
@@ -231,54 +170,6 @@ def run(q, k, v, qo_indptr, kv_indptr, sm_scale):
         output[rows] = (weights @ v[keys].float().transpose(0, 1)).transpose(0, 1).to(q.dtype)
     return output, lse
 """
-
-    @classmethod
-    def generate_random_inputs(cls, axes, device="cpu", seed=0):
-        return conftest.random_inputs(cls, axes, device, seed)
-
-    def test_definition_is_unchanged(self):
-        conftest.check_definition(self)
-
-    @torch.no_grad()
-    def test_output_shape(self, device):
-        conftest.check_output_shape(self, device)
-
-    @torch.no_grad()
-    def test_output_dtype(self, device):
-        conftest.check_output_dtype(self, device)
-
-    @torch.no_grad()
-    def test_inputs_are_kept(self, device):
-        conftest.check_inputs_are_kept(self, device)
-
-    @pytest.mark.parametrize("case", conftest.cases(OP_TYPE, NAME, SIZES))
-    @torch.no_grad()
-    def test_numerical_correctness(self, case, device):
-        conftest.check_numerical_correctness(self, case, device)
-
-    @torch.no_grad()
-    def test_determinism(self, device):
-        conftest.check_determinism(self, device)
-
-    @torch.no_grad()
-    def test_calls_are_independent(self, device):
-        conftest.check_calls_are_independent(self, device)
-
-    @pytest.mark.parametrize("case", conftest.all_edges(SIZES, EDGES))
-    @torch.no_grad()
-    def test_edge_cases(self, case, device):
-        conftest.check_edge_case(self, case, device)
-
-    @pytest.mark.parametrize("case", conftest.some_cases(SIZES))
-    @pytest.mark.parametrize("name", conftest.ground_truths(FAMILY))
-    @torch.no_grad()
-    def test_against_ground_truth(self, name, case, device):
-        conftest.check_against(self, case, name, device)
-
-    @pytest.mark.parametrize("case", conftest.some_cases(SIZES))
-    @torch.no_grad()
-    def test_ground_truths_agree(self, case, device):
-        conftest.check_ground_truths_agree(self, case, device)
 
 
 # definition: none

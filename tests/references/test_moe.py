@@ -1,16 +1,12 @@
 # Made by `reftest generate`, which leaves this file alone once it has been edited.
-# reftest-body: 2e3945824466fc9db9dc331e68d63473
+# reftest-body: a64ff6a11965d51afa29f5db047e3624
 """Tests of definitions/moe. conftest.py says how they run."""
 
-import pytest
-import torch
-
-# isort: split
 import conftest
 
 
 # definition: "moe_fp4_block_scale_renorm_topk4_e32_h384_i256"
-class TestMoeFp4BlockScaleRenormTopk4E32H384I256:
+class TestMoeFp4BlockScaleRenormTopk4E32H384I256(conftest.DefinitionTests):
     OP_TYPE = "moe"
     NAME = "moe_fp4_block_scale_renorm_topk4_e32_h384_i256"
     FAMILY = "moe"
@@ -40,8 +36,6 @@ class TestMoeFp4BlockScaleRenormTopk4E32H384I256:
     CONSTANTS = conftest.constants(
         top_k=4.0,  # axis:top_k
     )
-    PROBE = None
-    LEAVES = conftest.constants()
     SIZES = (
         conftest.size("small", seq_len=1),
         conftest.size("small", seq_len=16),
@@ -52,13 +46,11 @@ class TestMoeFp4BlockScaleRenormTopk4E32H384I256:
         conftest.edge("no_tokens", seq_len=0),
         conftest.edge("one_token", seq_len=1),
     )
-    SCALARS = conftest.constants()
     RULES = conftest.rules(
         [  # output
             (6.103515625e-05, 0.0078125, 1.0),
         ],
     )
-    SAMPLES = False
     REFERENCE = """\
 import torch
 
@@ -79,57 +71,9 @@ def run(routing_logits, hidden_states, gemm1_weights, gemm2_weights):
     return output.to(hidden_states.dtype)
 """
 
-    @classmethod
-    def generate_random_inputs(cls, axes, device="cpu", seed=0):
-        return conftest.random_inputs(cls, axes, device, seed)
-
-    def test_definition_is_unchanged(self):
-        conftest.check_definition(self)
-
-    @torch.no_grad()
-    def test_output_shape(self, device):
-        conftest.check_output_shape(self, device)
-
-    @torch.no_grad()
-    def test_output_dtype(self, device):
-        conftest.check_output_dtype(self, device)
-
-    @torch.no_grad()
-    def test_inputs_are_kept(self, device):
-        conftest.check_inputs_are_kept(self, device)
-
-    @pytest.mark.parametrize("case", conftest.cases(OP_TYPE, NAME, SIZES))
-    @torch.no_grad()
-    def test_numerical_correctness(self, case, device):
-        conftest.check_numerical_correctness(self, case, device)
-
-    @torch.no_grad()
-    def test_determinism(self, device):
-        conftest.check_determinism(self, device)
-
-    @torch.no_grad()
-    def test_calls_are_independent(self, device):
-        conftest.check_calls_are_independent(self, device)
-
-    @pytest.mark.parametrize("case", conftest.all_edges(SIZES, EDGES))
-    @torch.no_grad()
-    def test_edge_cases(self, case, device):
-        conftest.check_edge_case(self, case, device)
-
-    @pytest.mark.parametrize("case", conftest.some_cases(SIZES))
-    @pytest.mark.parametrize("name", conftest.ground_truths(FAMILY))
-    @torch.no_grad()
-    def test_against_ground_truth(self, name, case, device):
-        conftest.check_against(self, case, name, device)
-
-    @pytest.mark.parametrize("case", conftest.some_cases(SIZES))
-    @torch.no_grad()
-    def test_ground_truths_agree(self, case, device):
-        conftest.check_ground_truths_agree(self, case, device)
-
 
 # definition: "moe_fp4_block_scale_routed_topk4_e16_h512_i256"
-class TestMoeFp4BlockScaleRoutedTopk4E16H512I256:
+class TestMoeFp4BlockScaleRoutedTopk4E16H512I256(conftest.DefinitionTests):
     OP_TYPE = "moe"
     NAME = "moe_fp4_block_scale_routed_topk4_e16_h512_i256"
     FAMILY = "moe"
@@ -156,9 +100,6 @@ class TestMoeFp4BlockScaleRoutedTopk4E16H512I256:
         intermediate_size=INTERMEDIATE_SIZE,
         gemm1_out_size=GEMM1_OUT_SIZE,
     )
-    CONSTANTS = conftest.constants()
-    PROBE = None
-    LEAVES = conftest.constants()
     SIZES = (
         conftest.size("small", seq_len=1),
         conftest.size("small", seq_len=16),
@@ -169,13 +110,11 @@ class TestMoeFp4BlockScaleRoutedTopk4E16H512I256:
         conftest.edge("no_tokens", seq_len=0),
         conftest.edge("one_token", seq_len=1),
     )
-    SCALARS = conftest.constants()
     RULES = conftest.rules(
         [  # output
             (6.103515625e-05, 0.0078125, 1.0),
         ],
     )
-    SAMPLES = False
     REFERENCE = """\
 import torch
 
@@ -196,57 +135,9 @@ def run(topk_ids, hidden_states, gemm1_weights, gemm2_weights):
     return output.to(hidden_states.dtype)
 """
 
-    @classmethod
-    def generate_random_inputs(cls, axes, device="cpu", seed=0):
-        return conftest.random_inputs(cls, axes, device, seed)
-
-    def test_definition_is_unchanged(self):
-        conftest.check_definition(self)
-
-    @torch.no_grad()
-    def test_output_shape(self, device):
-        conftest.check_output_shape(self, device)
-
-    @torch.no_grad()
-    def test_output_dtype(self, device):
-        conftest.check_output_dtype(self, device)
-
-    @torch.no_grad()
-    def test_inputs_are_kept(self, device):
-        conftest.check_inputs_are_kept(self, device)
-
-    @pytest.mark.parametrize("case", conftest.cases(OP_TYPE, NAME, SIZES))
-    @torch.no_grad()
-    def test_numerical_correctness(self, case, device):
-        conftest.check_numerical_correctness(self, case, device)
-
-    @torch.no_grad()
-    def test_determinism(self, device):
-        conftest.check_determinism(self, device)
-
-    @torch.no_grad()
-    def test_calls_are_independent(self, device):
-        conftest.check_calls_are_independent(self, device)
-
-    @pytest.mark.parametrize("case", conftest.all_edges(SIZES, EDGES))
-    @torch.no_grad()
-    def test_edge_cases(self, case, device):
-        conftest.check_edge_case(self, case, device)
-
-    @pytest.mark.parametrize("case", conftest.some_cases(SIZES))
-    @pytest.mark.parametrize("name", conftest.ground_truths(FAMILY))
-    @torch.no_grad()
-    def test_against_ground_truth(self, name, case, device):
-        conftest.check_against(self, case, name, device)
-
-    @pytest.mark.parametrize("case", conftest.some_cases(SIZES))
-    @torch.no_grad()
-    def test_ground_truths_agree(self, case, device):
-        conftest.check_ground_truths_agree(self, case, device)
-
 
 # definition: "moe_fp8_block_scale_ds_routing_topk6_ng8_kg4_e16_h512_i256"
-class TestMoeFp8BlockScaleDsRoutingTopk6Ng8Kg4E16H512I256:
+class TestMoeFp8BlockScaleDsRoutingTopk6Ng8Kg4E16H512I256(conftest.DefinitionTests):
     OP_TYPE = "moe"
     NAME = "moe_fp8_block_scale_ds_routing_topk6_ng8_kg4_e16_h512_i256"
     FAMILY = "moe"
@@ -293,8 +184,6 @@ class TestMoeFp8BlockScaleDsRoutingTopk6Ng8Kg4E16H512I256:
         n_group=N_GROUP,
         topk_group=TOPK_GROUP,
     )
-    PROBE = None
-    LEAVES = conftest.constants()
     SIZES = (
         conftest.size("small", seq_len=1),
         conftest.size("small", seq_len=16),
@@ -314,7 +203,6 @@ class TestMoeFp8BlockScaleDsRoutingTopk6Ng8Kg4E16H512I256:
             (0.000152587890625, 0.0078125, 1.0),
         ],
     )
-    SAMPLES = False
     REFERENCE = """\
 import torch
 
@@ -368,57 +256,9 @@ def run(
     return output.to(torch.bfloat16)
 """
 
-    @classmethod
-    def generate_random_inputs(cls, axes, device="cpu", seed=0):
-        return conftest.random_inputs(cls, axes, device, seed)
-
-    def test_definition_is_unchanged(self):
-        conftest.check_definition(self)
-
-    @torch.no_grad()
-    def test_output_shape(self, device):
-        conftest.check_output_shape(self, device)
-
-    @torch.no_grad()
-    def test_output_dtype(self, device):
-        conftest.check_output_dtype(self, device)
-
-    @torch.no_grad()
-    def test_inputs_are_kept(self, device):
-        conftest.check_inputs_are_kept(self, device)
-
-    @pytest.mark.parametrize("case", conftest.cases(OP_TYPE, NAME, SIZES))
-    @torch.no_grad()
-    def test_numerical_correctness(self, case, device):
-        conftest.check_numerical_correctness(self, case, device)
-
-    @torch.no_grad()
-    def test_determinism(self, device):
-        conftest.check_determinism(self, device)
-
-    @torch.no_grad()
-    def test_calls_are_independent(self, device):
-        conftest.check_calls_are_independent(self, device)
-
-    @pytest.mark.parametrize("case", conftest.all_edges(SIZES, EDGES))
-    @torch.no_grad()
-    def test_edge_cases(self, case, device):
-        conftest.check_edge_case(self, case, device)
-
-    @pytest.mark.parametrize("case", conftest.some_cases(SIZES))
-    @pytest.mark.parametrize("name", conftest.ground_truths(FAMILY))
-    @torch.no_grad()
-    def test_against_ground_truth(self, name, case, device):
-        conftest.check_against(self, case, name, device)
-
-    @pytest.mark.parametrize("case", conftest.some_cases(SIZES))
-    @torch.no_grad()
-    def test_ground_truths_agree(self, case, device):
-        conftest.check_ground_truths_agree(self, case, device)
-
 
 # definition: "moe_fp8_block_scale_ds_routing_topk8_ng1_kg1_e24_h256_i128"
-class TestMoeFp8BlockScaleDsRoutingTopk8Ng1Kg1E24H256I128:
+class TestMoeFp8BlockScaleDsRoutingTopk8Ng1Kg1E24H256I128(conftest.DefinitionTests):
     OP_TYPE = "moe"
     NAME = "moe_fp8_block_scale_ds_routing_topk8_ng1_kg1_e24_h256_i128"
     FAMILY = "moe"
@@ -465,8 +305,6 @@ class TestMoeFp8BlockScaleDsRoutingTopk8Ng1Kg1E24H256I128:
         n_group=N_GROUP,
         topk_group=TOPK_GROUP,
     )
-    PROBE = None
-    LEAVES = conftest.constants()
     SIZES = (
         conftest.size("small", seq_len=1),
         conftest.size("small", seq_len=16),
@@ -486,7 +324,6 @@ class TestMoeFp8BlockScaleDsRoutingTopk8Ng1Kg1E24H256I128:
             (0.000152587890625, 0.0078125, 1.0),
         ],
     )
-    SAMPLES = False
     REFERENCE = """\
 import torch
 
@@ -529,57 +366,9 @@ def run(
     return output.to(torch.bfloat16)
 """
 
-    @classmethod
-    def generate_random_inputs(cls, axes, device="cpu", seed=0):
-        return conftest.random_inputs(cls, axes, device, seed)
-
-    def test_definition_is_unchanged(self):
-        conftest.check_definition(self)
-
-    @torch.no_grad()
-    def test_output_shape(self, device):
-        conftest.check_output_shape(self, device)
-
-    @torch.no_grad()
-    def test_output_dtype(self, device):
-        conftest.check_output_dtype(self, device)
-
-    @torch.no_grad()
-    def test_inputs_are_kept(self, device):
-        conftest.check_inputs_are_kept(self, device)
-
-    @pytest.mark.parametrize("case", conftest.cases(OP_TYPE, NAME, SIZES))
-    @torch.no_grad()
-    def test_numerical_correctness(self, case, device):
-        conftest.check_numerical_correctness(self, case, device)
-
-    @torch.no_grad()
-    def test_determinism(self, device):
-        conftest.check_determinism(self, device)
-
-    @torch.no_grad()
-    def test_calls_are_independent(self, device):
-        conftest.check_calls_are_independent(self, device)
-
-    @pytest.mark.parametrize("case", conftest.all_edges(SIZES, EDGES))
-    @torch.no_grad()
-    def test_edge_cases(self, case, device):
-        conftest.check_edge_case(self, case, device)
-
-    @pytest.mark.parametrize("case", conftest.some_cases(SIZES))
-    @pytest.mark.parametrize("name", conftest.ground_truths(FAMILY))
-    @torch.no_grad()
-    def test_against_ground_truth(self, name, case, device):
-        conftest.check_against(self, case, name, device)
-
-    @pytest.mark.parametrize("case", conftest.some_cases(SIZES))
-    @torch.no_grad()
-    def test_ground_truths_agree(self, case, device):
-        conftest.check_ground_truths_agree(self, case, device)
-
 
 # definition: "moe_fp8_block_scale_renorm_topk4_e32_h512_i384"
-class TestMoeFp8BlockScaleRenormTopk4E32H512I384:
+class TestMoeFp8BlockScaleRenormTopk4E32H512I384(conftest.DefinitionTests):
     OP_TYPE = "moe"
     NAME = "moe_fp8_block_scale_renorm_topk4_e32_h512_i384"
     FAMILY = "moe"
@@ -618,8 +407,6 @@ class TestMoeFp8BlockScaleRenormTopk4E32H512I384:
     CONSTANTS = conftest.constants(
         top_k=4.0,  # axis:top_k
     )
-    PROBE = None
-    LEAVES = conftest.constants()
     SIZES = (
         conftest.size("small", seq_len=1),
         conftest.size("small", seq_len=16),
@@ -630,13 +417,11 @@ class TestMoeFp8BlockScaleRenormTopk4E32H512I384:
         conftest.edge("no_tokens", seq_len=0),
         conftest.edge("one_token", seq_len=1),
     )
-    SCALARS = conftest.constants()
     RULES = conftest.rules(
         [  # output
             (6.103515625e-05, 0.0078125, 1.0),
         ],
     )
-    SAMPLES = False
     REFERENCE = """\
 import torch
 
@@ -672,57 +457,9 @@ def run(
     return output.to(torch.bfloat16)
 """
 
-    @classmethod
-    def generate_random_inputs(cls, axes, device="cpu", seed=0):
-        return conftest.random_inputs(cls, axes, device, seed)
-
-    def test_definition_is_unchanged(self):
-        conftest.check_definition(self)
-
-    @torch.no_grad()
-    def test_output_shape(self, device):
-        conftest.check_output_shape(self, device)
-
-    @torch.no_grad()
-    def test_output_dtype(self, device):
-        conftest.check_output_dtype(self, device)
-
-    @torch.no_grad()
-    def test_inputs_are_kept(self, device):
-        conftest.check_inputs_are_kept(self, device)
-
-    @pytest.mark.parametrize("case", conftest.cases(OP_TYPE, NAME, SIZES))
-    @torch.no_grad()
-    def test_numerical_correctness(self, case, device):
-        conftest.check_numerical_correctness(self, case, device)
-
-    @torch.no_grad()
-    def test_determinism(self, device):
-        conftest.check_determinism(self, device)
-
-    @torch.no_grad()
-    def test_calls_are_independent(self, device):
-        conftest.check_calls_are_independent(self, device)
-
-    @pytest.mark.parametrize("case", conftest.all_edges(SIZES, EDGES))
-    @torch.no_grad()
-    def test_edge_cases(self, case, device):
-        conftest.check_edge_case(self, case, device)
-
-    @pytest.mark.parametrize("case", conftest.some_cases(SIZES))
-    @pytest.mark.parametrize("name", conftest.ground_truths(FAMILY))
-    @torch.no_grad()
-    def test_against_ground_truth(self, name, case, device):
-        conftest.check_against(self, case, name, device)
-
-    @pytest.mark.parametrize("case", conftest.some_cases(SIZES))
-    @torch.no_grad()
-    def test_ground_truths_agree(self, case, device):
-        conftest.check_ground_truths_agree(self, case, device)
-
 
 # definition: "moe_fp8_per_tensor_scale_llama4_topk1_e16_h640_i384"
-class TestMoeFp8PerTensorScaleLlama4Topk1E16H640I384:
+class TestMoeFp8PerTensorScaleLlama4Topk1E16H640I384(conftest.DefinitionTests):
     OP_TYPE = "moe"
     NAME = "moe_fp8_per_tensor_scale_llama4_topk1_e16_h640_i384"
     FAMILY = "moe"
@@ -756,8 +493,6 @@ class TestMoeFp8PerTensorScaleLlama4Topk1E16H640I384:
     CONSTANTS = conftest.constants(
         top_k=1.0,  # axis:top_k
     )
-    PROBE = None
-    LEAVES = conftest.constants()
     SIZES = (
         conftest.size("small", seq_len=1),
         conftest.size("small", seq_len=16),
@@ -768,13 +503,11 @@ class TestMoeFp8PerTensorScaleLlama4Topk1E16H640I384:
         conftest.edge("no_tokens", seq_len=0),
         conftest.edge("one_token", seq_len=1),
     )
-    SCALARS = conftest.constants()
     RULES = conftest.rules(
         [  # output
             (6.103515625e-05, 0.0078125, 1.0),
         ],
     )
-    SAMPLES = False
     REFERENCE = """\
 import torch
 
@@ -804,57 +537,9 @@ def run(
     return output.to(torch.bfloat16)
 """
 
-    @classmethod
-    def generate_random_inputs(cls, axes, device="cpu", seed=0):
-        return conftest.random_inputs(cls, axes, device, seed)
-
-    def test_definition_is_unchanged(self):
-        conftest.check_definition(self)
-
-    @torch.no_grad()
-    def test_output_shape(self, device):
-        conftest.check_output_shape(self, device)
-
-    @torch.no_grad()
-    def test_output_dtype(self, device):
-        conftest.check_output_dtype(self, device)
-
-    @torch.no_grad()
-    def test_inputs_are_kept(self, device):
-        conftest.check_inputs_are_kept(self, device)
-
-    @pytest.mark.parametrize("case", conftest.cases(OP_TYPE, NAME, SIZES))
-    @torch.no_grad()
-    def test_numerical_correctness(self, case, device):
-        conftest.check_numerical_correctness(self, case, device)
-
-    @torch.no_grad()
-    def test_determinism(self, device):
-        conftest.check_determinism(self, device)
-
-    @torch.no_grad()
-    def test_calls_are_independent(self, device):
-        conftest.check_calls_are_independent(self, device)
-
-    @pytest.mark.parametrize("case", conftest.all_edges(SIZES, EDGES))
-    @torch.no_grad()
-    def test_edge_cases(self, case, device):
-        conftest.check_edge_case(self, case, device)
-
-    @pytest.mark.parametrize("case", conftest.some_cases(SIZES))
-    @pytest.mark.parametrize("name", conftest.ground_truths(FAMILY))
-    @torch.no_grad()
-    def test_against_ground_truth(self, name, case, device):
-        conftest.check_against(self, case, name, device)
-
-    @pytest.mark.parametrize("case", conftest.some_cases(SIZES))
-    @torch.no_grad()
-    def test_ground_truths_agree(self, case, device):
-        conftest.check_ground_truths_agree(self, case, device)
-
 
 # definition: "moe_fp8_per_tensor_scale_renorm_topk2_e8_h768_i512"
-class TestMoeFp8PerTensorScaleRenormTopk2E8H768I512:
+class TestMoeFp8PerTensorScaleRenormTopk2E8H768I512(conftest.DefinitionTests):
     OP_TYPE = "moe"
     NAME = "moe_fp8_per_tensor_scale_renorm_topk2_e8_h768_i512"
     FAMILY = "moe"
@@ -887,8 +572,6 @@ class TestMoeFp8PerTensorScaleRenormTopk2E8H768I512:
     CONSTANTS = conftest.constants(
         top_k=2.0,  # axis:top_k
     )
-    PROBE = None
-    LEAVES = conftest.constants()
     SIZES = (
         conftest.size("small", seq_len=1),
         conftest.size("small", seq_len=16),
@@ -899,13 +582,11 @@ class TestMoeFp8PerTensorScaleRenormTopk2E8H768I512:
         conftest.edge("no_tokens", seq_len=0),
         conftest.edge("one_token", seq_len=1),
     )
-    SCALARS = conftest.constants()
     RULES = conftest.rules(
         [  # output
             (6.103515625e-05, 0.0078125, 1.0),
         ],
     )
-    SAMPLES = False
     REFERENCE = """\
 import torch
 
@@ -936,54 +617,6 @@ def run(
         output.index_add_(0, tokens, outer * weights[tokens, places, None])
     return output.to(torch.bfloat16)
 """
-
-    @classmethod
-    def generate_random_inputs(cls, axes, device="cpu", seed=0):
-        return conftest.random_inputs(cls, axes, device, seed)
-
-    def test_definition_is_unchanged(self):
-        conftest.check_definition(self)
-
-    @torch.no_grad()
-    def test_output_shape(self, device):
-        conftest.check_output_shape(self, device)
-
-    @torch.no_grad()
-    def test_output_dtype(self, device):
-        conftest.check_output_dtype(self, device)
-
-    @torch.no_grad()
-    def test_inputs_are_kept(self, device):
-        conftest.check_inputs_are_kept(self, device)
-
-    @pytest.mark.parametrize("case", conftest.cases(OP_TYPE, NAME, SIZES))
-    @torch.no_grad()
-    def test_numerical_correctness(self, case, device):
-        conftest.check_numerical_correctness(self, case, device)
-
-    @torch.no_grad()
-    def test_determinism(self, device):
-        conftest.check_determinism(self, device)
-
-    @torch.no_grad()
-    def test_calls_are_independent(self, device):
-        conftest.check_calls_are_independent(self, device)
-
-    @pytest.mark.parametrize("case", conftest.all_edges(SIZES, EDGES))
-    @torch.no_grad()
-    def test_edge_cases(self, case, device):
-        conftest.check_edge_case(self, case, device)
-
-    @pytest.mark.parametrize("case", conftest.some_cases(SIZES))
-    @pytest.mark.parametrize("name", conftest.ground_truths(FAMILY))
-    @torch.no_grad()
-    def test_against_ground_truth(self, name, case, device):
-        conftest.check_against(self, case, name, device)
-
-    @pytest.mark.parametrize("case", conftest.some_cases(SIZES))
-    @torch.no_grad()
-    def test_ground_truths_agree(self, case, device):
-        conftest.check_ground_truths_agree(self, case, device)
 
 
 # definition: none

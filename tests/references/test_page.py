@@ -1,16 +1,12 @@
 # Made by `reftest generate`, which leaves this file alone once it has been edited.
-# reftest-body: bd7f26a7e303ca6f613ca5c2bee1e887
+# reftest-body: a343b3ca858d34f5fd4ece7da2c007d9
 """Tests of definitions/page. conftest.py says how they run."""
 
-import pytest
-import torch
-
-# isort: split
 import conftest
 
 
 # definition: "append_paged_kv_cache_kv8_d128_ps1"
-class TestAppendPagedKvCacheKv8D128Ps1:
+class TestAppendPagedKvCacheKv8D128Ps1(conftest.DefinitionTests):
     OP_TYPE = "page"
     NAME = "append_paged_kv_cache_kv8_d128_ps1"
     FAMILY = "page"
@@ -42,12 +38,6 @@ class TestAppendPagedKvCacheKv8D128Ps1:
         page_size=PAGE_SIZE,
         num_kv_heads=NUM_KV_HEADS,
         head_dim=HEAD_DIM,
-    )
-    CONSTANTS = conftest.constants()
-    PROBE = None
-    LEAVES = conftest.constants(
-        k_cache="k_cache_out",
-        v_cache="v_cache_out",
     )
     SIZES = (
         conftest.size(
@@ -101,7 +91,6 @@ class TestAppendPagedKvCacheKv8D128Ps1:
             num_kv_indices=29,
         ),
     )
-    SCALARS = conftest.constants()
     RULES = conftest.rules(
         [  # k_cache_out
             (0.0, 0.0, 1.0),
@@ -110,7 +99,6 @@ class TestAppendPagedKvCacheKv8D128Ps1:
             (0.0, 0.0, 1.0),
         ],
     )
-    SAMPLES = False
     REFERENCE = """\
 import torch
 
@@ -128,57 +116,9 @@ def run(append_key, append_value, batch_indices, positions, k_cache, v_cache, kv
     return k_out, v_out
 """
 
-    @classmethod
-    def generate_random_inputs(cls, axes, device="cpu", seed=0):
-        return conftest.random_inputs(cls, axes, device, seed)
-
-    def test_definition_is_unchanged(self):
-        conftest.check_definition(self)
-
-    @torch.no_grad()
-    def test_output_shape(self, device):
-        conftest.check_output_shape(self, device)
-
-    @torch.no_grad()
-    def test_output_dtype(self, device):
-        conftest.check_output_dtype(self, device)
-
-    @torch.no_grad()
-    def test_inputs_are_kept(self, device):
-        conftest.check_inputs_are_kept(self, device)
-
-    @pytest.mark.parametrize("case", conftest.cases(OP_TYPE, NAME, SIZES))
-    @torch.no_grad()
-    def test_numerical_correctness(self, case, device):
-        conftest.check_numerical_correctness(self, case, device)
-
-    @torch.no_grad()
-    def test_determinism(self, device):
-        conftest.check_determinism(self, device)
-
-    @torch.no_grad()
-    def test_calls_are_independent(self, device):
-        conftest.check_calls_are_independent(self, device)
-
-    @pytest.mark.parametrize("case", conftest.all_edges(SIZES, EDGES))
-    @torch.no_grad()
-    def test_edge_cases(self, case, device):
-        conftest.check_edge_case(self, case, device)
-
-    @pytest.mark.parametrize("case", conftest.some_cases(SIZES))
-    @pytest.mark.parametrize("name", conftest.ground_truths(FAMILY))
-    @torch.no_grad()
-    def test_against_ground_truth(self, name, case, device):
-        conftest.check_against(self, case, name, device)
-
-    @pytest.mark.parametrize("case", conftest.some_cases(SIZES))
-    @torch.no_grad()
-    def test_ground_truths_agree(self, case, device):
-        conftest.check_ground_truths_agree(self, case, device)
-
 
 # definition: "append_paged_kv_cache_kv8_d128_ps16"
-class TestAppendPagedKvCacheKv8D128Ps16:
+class TestAppendPagedKvCacheKv8D128Ps16(conftest.DefinitionTests):
     OP_TYPE = "page"
     NAME = "append_paged_kv_cache_kv8_d128_ps16"
     FAMILY = "page"
@@ -211,8 +151,6 @@ class TestAppendPagedKvCacheKv8D128Ps16:
         num_kv_heads=NUM_KV_HEADS,
         head_dim=HEAD_DIM,
     )
-    CONSTANTS = conftest.constants()
-    PROBE = None
     LEAVES = conftest.constants(
         k_cache="k_cache",
         v_cache="v_cache",
@@ -269,7 +207,6 @@ class TestAppendPagedKvCacheKv8D128Ps16:
             num_kv_indices=5,
         ),
     )
-    SCALARS = conftest.constants()
     RULES = conftest.rules(
         [  # k_cache
             (0.0, 0.0, 1.0),
@@ -278,7 +215,6 @@ class TestAppendPagedKvCacheKv8D128Ps16:
             (0.0, 0.0, 1.0),
         ],
     )
-    SAMPLES = False
     REFERENCE = """\
 import torch
 
@@ -297,57 +233,9 @@ def run(append_key, append_value, batch_indices, positions, k_cache, v_cache, kv
     return k_cache, v_cache
 """
 
-    @classmethod
-    def generate_random_inputs(cls, axes, device="cpu", seed=0):
-        return conftest.random_inputs(cls, axes, device, seed)
-
-    def test_definition_is_unchanged(self):
-        conftest.check_definition(self)
-
-    @torch.no_grad()
-    def test_output_shape(self, device):
-        conftest.check_output_shape(self, device)
-
-    @torch.no_grad()
-    def test_output_dtype(self, device):
-        conftest.check_output_dtype(self, device)
-
-    @torch.no_grad()
-    def test_inputs_are_kept(self, device):
-        conftest.check_inputs_are_kept(self, device)
-
-    @pytest.mark.parametrize("case", conftest.cases(OP_TYPE, NAME, SIZES))
-    @torch.no_grad()
-    def test_numerical_correctness(self, case, device):
-        conftest.check_numerical_correctness(self, case, device)
-
-    @torch.no_grad()
-    def test_determinism(self, device):
-        conftest.check_determinism(self, device)
-
-    @torch.no_grad()
-    def test_calls_are_independent(self, device):
-        conftest.check_calls_are_independent(self, device)
-
-    @pytest.mark.parametrize("case", conftest.all_edges(SIZES, EDGES))
-    @torch.no_grad()
-    def test_edge_cases(self, case, device):
-        conftest.check_edge_case(self, case, device)
-
-    @pytest.mark.parametrize("case", conftest.some_cases(SIZES))
-    @pytest.mark.parametrize("name", conftest.ground_truths(FAMILY))
-    @torch.no_grad()
-    def test_against_ground_truth(self, name, case, device):
-        conftest.check_against(self, case, name, device)
-
-    @pytest.mark.parametrize("case", conftest.some_cases(SIZES))
-    @torch.no_grad()
-    def test_ground_truths_agree(self, case, device):
-        conftest.check_ground_truths_agree(self, case, device)
-
 
 # definition: "append_paged_mla_kv_cache_ckv512_kpe64_ps64"
-class TestAppendPagedMlaKvCacheCkv512Kpe64Ps64:
+class TestAppendPagedMlaKvCacheCkv512Kpe64Ps64(conftest.DefinitionTests):
     OP_TYPE = "page"
     NAME = "append_paged_mla_kv_cache_ckv512_kpe64_ps64"
     FAMILY = "page"
@@ -380,8 +268,6 @@ class TestAppendPagedMlaKvCacheCkv512Kpe64Ps64:
         head_dim_ckv=HEAD_DIM_CKV,
         head_dim_kpe=HEAD_DIM_KPE,
     )
-    CONSTANTS = conftest.constants()
-    PROBE = None
     LEAVES = conftest.constants(
         ckv_cache="ckv_cache",
         kpe_cache="kpe_cache",
@@ -438,7 +324,6 @@ class TestAppendPagedMlaKvCacheCkv512Kpe64Ps64:
             num_kv_indices=4,
         ),
     )
-    SCALARS = conftest.constants()
     RULES = conftest.rules(
         [  # ckv_cache
             (0.0, 0.0, 1.0),
@@ -447,7 +332,6 @@ class TestAppendPagedMlaKvCacheCkv512Kpe64Ps64:
             (0.0, 0.0, 1.0),
         ],
     )
-    SAMPLES = False
     REFERENCE = """\
 import torch
 
@@ -465,54 +349,6 @@ def run(append_ckv, append_kpe, batch_indices, positions, ckv_cache, kpe_cache, 
     kpe_cache.view(-1, kpe_cache.shape[-1])[slots] = append_kpe
     return ckv_cache, kpe_cache
 """
-
-    @classmethod
-    def generate_random_inputs(cls, axes, device="cpu", seed=0):
-        return conftest.random_inputs(cls, axes, device, seed)
-
-    def test_definition_is_unchanged(self):
-        conftest.check_definition(self)
-
-    @torch.no_grad()
-    def test_output_shape(self, device):
-        conftest.check_output_shape(self, device)
-
-    @torch.no_grad()
-    def test_output_dtype(self, device):
-        conftest.check_output_dtype(self, device)
-
-    @torch.no_grad()
-    def test_inputs_are_kept(self, device):
-        conftest.check_inputs_are_kept(self, device)
-
-    @pytest.mark.parametrize("case", conftest.cases(OP_TYPE, NAME, SIZES))
-    @torch.no_grad()
-    def test_numerical_correctness(self, case, device):
-        conftest.check_numerical_correctness(self, case, device)
-
-    @torch.no_grad()
-    def test_determinism(self, device):
-        conftest.check_determinism(self, device)
-
-    @torch.no_grad()
-    def test_calls_are_independent(self, device):
-        conftest.check_calls_are_independent(self, device)
-
-    @pytest.mark.parametrize("case", conftest.all_edges(SIZES, EDGES))
-    @torch.no_grad()
-    def test_edge_cases(self, case, device):
-        conftest.check_edge_case(self, case, device)
-
-    @pytest.mark.parametrize("case", conftest.some_cases(SIZES))
-    @pytest.mark.parametrize("name", conftest.ground_truths(FAMILY))
-    @torch.no_grad()
-    def test_against_ground_truth(self, name, case, device):
-        conftest.check_against(self, case, name, device)
-
-    @pytest.mark.parametrize("case", conftest.some_cases(SIZES))
-    @torch.no_grad()
-    def test_ground_truths_agree(self, case, device):
-        conftest.check_ground_truths_agree(self, case, device)
 
 
 # definition: none

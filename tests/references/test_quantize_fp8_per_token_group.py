@@ -1,16 +1,12 @@
 # Made by `reftest generate`, which leaves this file alone once it has been edited.
-# reftest-body: 893aa89efc6696b812f83d21a4ef9620
+# reftest-body: 68b3d78381bad8f61926934864c41417
 """Tests of definitions/quantize_fp8_per_token_group. conftest.py says how they run."""
 
-import pytest
-import torch
-
-# isort: split
 import conftest
 
 
 # definition: "quantize_fp8_per_token_group_h128_g128"
-class TestQuantizeFp8PerTokenGroupH128G128:
+class TestQuantizeFp8PerTokenGroupH128G128(conftest.DefinitionTests):
     OP_TYPE = "quantize_fp8_per_token_group"
     NAME = "quantize_fp8_per_token_group_h128_g128"
     FAMILY = "quantize_fp8_per_token_group"
@@ -21,7 +17,6 @@ class TestQuantizeFp8PerTokenGroupH128G128:
         quantized="q",
         scale="s",
     )
-    MODES = ()
     HIDDEN_SIZE = 128
     NUM_GROUPS = 1
     AXES = conftest.constants(
@@ -33,8 +28,6 @@ class TestQuantizeFp8PerTokenGroupH128G128:
     CONSTANTS = conftest.constants(
         eps=EPS,
     )
-    PROBE = None
-    LEAVES = conftest.constants()
     SIZES = (
         conftest.size("small", num_tokens=1),
         conftest.size("small", num_tokens=256),
@@ -42,14 +35,12 @@ class TestQuantizeFp8PerTokenGroupH128G128:
         conftest.size("large", num_tokens=16384),
     )
     EDGES = (conftest.edge("no_rows", num_tokens=0),)
-    SCALARS = conftest.constants()
     RULES = conftest.rules(
         None,  # q: reftest's kernels judge it
         [  # s
             (0.0, 4.76837158203125e-07, 1.0),
         ],
     )
-    SAMPLES = False
     REFERENCE = """\
 import torch
 
@@ -60,57 +51,9 @@ def run(x):
     return (x * (448.0 / amax)).to(torch.float8_e4m3fn), amax * (1.0 / 448.0)
 """
 
-    @classmethod
-    def generate_random_inputs(cls, axes, device="cpu", seed=0):
-        return conftest.random_inputs(cls, axes, device, seed)
-
-    def test_definition_is_unchanged(self):
-        conftest.check_definition(self)
-
-    @torch.no_grad()
-    def test_output_shape(self, device):
-        conftest.check_output_shape(self, device)
-
-    @torch.no_grad()
-    def test_output_dtype(self, device):
-        conftest.check_output_dtype(self, device)
-
-    @torch.no_grad()
-    def test_inputs_are_kept(self, device):
-        conftest.check_inputs_are_kept(self, device)
-
-    @pytest.mark.parametrize("case", conftest.cases(OP_TYPE, NAME, SIZES))
-    @torch.no_grad()
-    def test_numerical_correctness(self, case, device):
-        conftest.check_numerical_correctness(self, case, device)
-
-    @torch.no_grad()
-    def test_determinism(self, device):
-        conftest.check_determinism(self, device)
-
-    @torch.no_grad()
-    def test_calls_are_independent(self, device):
-        conftest.check_calls_are_independent(self, device)
-
-    @pytest.mark.parametrize("case", conftest.all_edges(SIZES, EDGES))
-    @torch.no_grad()
-    def test_edge_cases(self, case, device):
-        conftest.check_edge_case(self, case, device)
-
-    @pytest.mark.parametrize("case", conftest.some_cases(SIZES))
-    @pytest.mark.parametrize("name", conftest.ground_truths(FAMILY))
-    @torch.no_grad()
-    def test_against_ground_truth(self, name, case, device):
-        conftest.check_against(self, case, name, device)
-
-    @pytest.mark.parametrize("case", conftest.some_cases(SIZES))
-    @torch.no_grad()
-    def test_ground_truths_agree(self, case, device):
-        conftest.check_ground_truths_agree(self, case, device)
-
 
 # definition: "quantize_fp8_per_token_group_h256_g64"
-class TestQuantizeFp8PerTokenGroupH256G64:
+class TestQuantizeFp8PerTokenGroupH256G64(conftest.DefinitionTests):
     OP_TYPE = "quantize_fp8_per_token_group"
     NAME = "quantize_fp8_per_token_group_h256_g64"
     FAMILY = "quantize_fp8_per_token_group"
@@ -121,7 +64,6 @@ class TestQuantizeFp8PerTokenGroupH256G64:
         scale="s",
         quantized="q",
     )
-    MODES = ()
     HIDDEN_SIZE = 256
     NUM_GROUPS = 4
     AXES = conftest.constants(
@@ -133,8 +75,6 @@ class TestQuantizeFp8PerTokenGroupH256G64:
     CONSTANTS = conftest.constants(
         eps=EPS,
     )
-    PROBE = None
-    LEAVES = conftest.constants()
     SIZES = (
         conftest.size("small", num_tokens=1),
         conftest.size("small", num_tokens=256),
@@ -142,14 +82,12 @@ class TestQuantizeFp8PerTokenGroupH256G64:
         conftest.size("large", num_tokens=16384),
     )
     EDGES = (conftest.edge("no_rows", num_tokens=0),)
-    SCALARS = conftest.constants()
     RULES = conftest.rules(
         [  # s
             (0.0, 4.76837158203125e-07, 1.0),
         ],
         None,  # q: reftest's kernels judge it
     )
-    SAMPLES = False
     REFERENCE = """\
 import torch
 
@@ -164,57 +102,9 @@ def run(x):
     return amax / limit, quantized.flatten(-2).to(torch.float8_e4m3fn)
 """
 
-    @classmethod
-    def generate_random_inputs(cls, axes, device="cpu", seed=0):
-        return conftest.random_inputs(cls, axes, device, seed)
-
-    def test_definition_is_unchanged(self):
-        conftest.check_definition(self)
-
-    @torch.no_grad()
-    def test_output_shape(self, device):
-        conftest.check_output_shape(self, device)
-
-    @torch.no_grad()
-    def test_output_dtype(self, device):
-        conftest.check_output_dtype(self, device)
-
-    @torch.no_grad()
-    def test_inputs_are_kept(self, device):
-        conftest.check_inputs_are_kept(self, device)
-
-    @pytest.mark.parametrize("case", conftest.cases(OP_TYPE, NAME, SIZES))
-    @torch.no_grad()
-    def test_numerical_correctness(self, case, device):
-        conftest.check_numerical_correctness(self, case, device)
-
-    @torch.no_grad()
-    def test_determinism(self, device):
-        conftest.check_determinism(self, device)
-
-    @torch.no_grad()
-    def test_calls_are_independent(self, device):
-        conftest.check_calls_are_independent(self, device)
-
-    @pytest.mark.parametrize("case", conftest.all_edges(SIZES, EDGES))
-    @torch.no_grad()
-    def test_edge_cases(self, case, device):
-        conftest.check_edge_case(self, case, device)
-
-    @pytest.mark.parametrize("case", conftest.some_cases(SIZES))
-    @pytest.mark.parametrize("name", conftest.ground_truths(FAMILY))
-    @torch.no_grad()
-    def test_against_ground_truth(self, name, case, device):
-        conftest.check_against(self, case, name, device)
-
-    @pytest.mark.parametrize("case", conftest.some_cases(SIZES))
-    @torch.no_grad()
-    def test_ground_truths_agree(self, case, device):
-        conftest.check_ground_truths_agree(self, case, device)
-
 
 # definition: "quantize_fp8_per_token_group_h7168_g128"
-class TestQuantizeFp8PerTokenGroupH7168G128:
+class TestQuantizeFp8PerTokenGroupH7168G128(conftest.DefinitionTests):
     OP_TYPE = "quantize_fp8_per_token_group"
     NAME = "quantize_fp8_per_token_group_h7168_g128"
     FAMILY = "quantize_fp8_per_token_group"
@@ -225,7 +115,6 @@ class TestQuantizeFp8PerTokenGroupH7168G128:
         quantized="q",
         scale="s",
     )
-    MODES = ()
     HIDDEN_SIZE = 7168
     NUM_GROUPS = 56
     AXES = conftest.constants(
@@ -237,8 +126,6 @@ class TestQuantizeFp8PerTokenGroupH7168G128:
     CONSTANTS = conftest.constants(
         eps=EPS,
     )
-    PROBE = None
-    LEAVES = conftest.constants()
     SIZES = (
         conftest.size("small", num_tokens=1),
         conftest.size("small", num_tokens=32),
@@ -246,14 +133,12 @@ class TestQuantizeFp8PerTokenGroupH7168G128:
         conftest.size("large", num_tokens=16384),
     )
     EDGES = (conftest.edge("no_rows", num_tokens=0),)
-    SCALARS = conftest.constants()
     RULES = conftest.rules(
         None,  # q: reftest's kernels judge it
         [  # s
             (0.0, 4.76837158203125e-07, 1.0),
         ],
     )
-    SAMPLES = False
     REFERENCE = """\
 import torch
 
@@ -271,54 +156,6 @@ def run(x):
     q = (groups / scale).clamp(-FP8_MAX, FP8_MAX).to(torch.float8_e4m3fn)
     return q.view(tokens, hidden), scale.squeeze(-1)
 """
-
-    @classmethod
-    def generate_random_inputs(cls, axes, device="cpu", seed=0):
-        return conftest.random_inputs(cls, axes, device, seed)
-
-    def test_definition_is_unchanged(self):
-        conftest.check_definition(self)
-
-    @torch.no_grad()
-    def test_output_shape(self, device):
-        conftest.check_output_shape(self, device)
-
-    @torch.no_grad()
-    def test_output_dtype(self, device):
-        conftest.check_output_dtype(self, device)
-
-    @torch.no_grad()
-    def test_inputs_are_kept(self, device):
-        conftest.check_inputs_are_kept(self, device)
-
-    @pytest.mark.parametrize("case", conftest.cases(OP_TYPE, NAME, SIZES))
-    @torch.no_grad()
-    def test_numerical_correctness(self, case, device):
-        conftest.check_numerical_correctness(self, case, device)
-
-    @torch.no_grad()
-    def test_determinism(self, device):
-        conftest.check_determinism(self, device)
-
-    @torch.no_grad()
-    def test_calls_are_independent(self, device):
-        conftest.check_calls_are_independent(self, device)
-
-    @pytest.mark.parametrize("case", conftest.all_edges(SIZES, EDGES))
-    @torch.no_grad()
-    def test_edge_cases(self, case, device):
-        conftest.check_edge_case(self, case, device)
-
-    @pytest.mark.parametrize("case", conftest.some_cases(SIZES))
-    @pytest.mark.parametrize("name", conftest.ground_truths(FAMILY))
-    @torch.no_grad()
-    def test_against_ground_truth(self, name, case, device):
-        conftest.check_against(self, case, name, device)
-
-    @pytest.mark.parametrize("case", conftest.some_cases(SIZES))
-    @torch.no_grad()
-    def test_ground_truths_agree(self, case, device):
-        conftest.check_ground_truths_agree(self, case, device)
 
 
 # definition: none

@@ -1,16 +1,12 @@
 # Made by `reftest generate`, which leaves this file alone once it has been edited.
-# reftest-body: 66b797653468e40cb419ff301ed43088
+# reftest-body: c0ab2604d1b8dbecc3880d278f63ee21
 """Tests of definitions/rmsnorm. conftest.py says how they run."""
 
-import pytest
-import torch
-
-# isort: split
 import conftest
 
 
 # definition: "fused_add_rmsnorm_h4096"
-class TestFusedAddRmsnormH4096:
+class TestFusedAddRmsnormH4096(conftest.DefinitionTests):
     OP_TYPE = "rmsnorm"
     NAME = "fused_add_rmsnorm_h4096"
     FAMILY = "rmsnorm"
@@ -23,7 +19,6 @@ class TestFusedAddRmsnormH4096:
         output="output",
         updated="residual_out",
     )
-    MODES = ()
     HIDDEN_SIZE = 4096
     AXES = conftest.constants(
         batch_size=None,
@@ -33,8 +28,6 @@ class TestFusedAddRmsnormH4096:
     CONSTANTS = conftest.constants(
         eps=EPS,
     )
-    PROBE = None
-    LEAVES = conftest.constants()
     SIZES = (
         conftest.size("small", batch_size=1),
         conftest.size("small", batch_size=64),
@@ -42,7 +35,6 @@ class TestFusedAddRmsnormH4096:
         conftest.size("large", batch_size=16384),
     )
     EDGES = (conftest.edge("no_rows", batch_size=0),)
-    SCALARS = conftest.constants()
     RULES = conftest.rules(
         [  # output
             (1.1754943508222875e-38, 0.0078125, 1.0),
@@ -51,7 +43,6 @@ class TestFusedAddRmsnormH4096:
             (1.1754943508222875e-38, 0.0078125, 1.0),
         ],
     )
-    SAMPLES = False
     REFERENCE = """\
 import torch
 
@@ -67,57 +58,9 @@ def run(hidden_states, residual, weight):
     return output.to(hidden_states.dtype), rows.to(residual.dtype)
 """
 
-    @classmethod
-    def generate_random_inputs(cls, axes, device="cpu", seed=0):
-        return conftest.random_inputs(cls, axes, device, seed)
-
-    def test_definition_is_unchanged(self):
-        conftest.check_definition(self)
-
-    @torch.no_grad()
-    def test_output_shape(self, device):
-        conftest.check_output_shape(self, device)
-
-    @torch.no_grad()
-    def test_output_dtype(self, device):
-        conftest.check_output_dtype(self, device)
-
-    @torch.no_grad()
-    def test_inputs_are_kept(self, device):
-        conftest.check_inputs_are_kept(self, device)
-
-    @pytest.mark.parametrize("case", conftest.cases(OP_TYPE, NAME, SIZES))
-    @torch.no_grad()
-    def test_numerical_correctness(self, case, device):
-        conftest.check_numerical_correctness(self, case, device)
-
-    @torch.no_grad()
-    def test_determinism(self, device):
-        conftest.check_determinism(self, device)
-
-    @torch.no_grad()
-    def test_calls_are_independent(self, device):
-        conftest.check_calls_are_independent(self, device)
-
-    @pytest.mark.parametrize("case", conftest.all_edges(SIZES, EDGES))
-    @torch.no_grad()
-    def test_edge_cases(self, case, device):
-        conftest.check_edge_case(self, case, device)
-
-    @pytest.mark.parametrize("case", conftest.some_cases(SIZES))
-    @pytest.mark.parametrize("name", conftest.ground_truths(FAMILY))
-    @torch.no_grad()
-    def test_against_ground_truth(self, name, case, device):
-        conftest.check_against(self, case, name, device)
-
-    @pytest.mark.parametrize("case", conftest.some_cases(SIZES))
-    @torch.no_grad()
-    def test_ground_truths_agree(self, case, device):
-        conftest.check_ground_truths_agree(self, case, device)
-
 
 # definition: "fused_add_rmsnorm_h5120"
-class TestFusedAddRmsnormH5120:
+class TestFusedAddRmsnormH5120(conftest.DefinitionTests):
     OP_TYPE = "rmsnorm"
     NAME = "fused_add_rmsnorm_h5120"
     FAMILY = "rmsnorm"
@@ -130,7 +73,6 @@ class TestFusedAddRmsnormH5120:
         output="output",
         updated="residual_out",
     )
-    MODES = ()
     HIDDEN_SIZE = 5120
     AXES = conftest.constants(
         batch_size=None,
@@ -140,8 +82,6 @@ class TestFusedAddRmsnormH5120:
     CONSTANTS = conftest.constants(
         eps=EPS,
     )
-    PROBE = None
-    LEAVES = conftest.constants()
     SIZES = (
         conftest.size("small", batch_size=1),
         conftest.size("small", batch_size=32),
@@ -149,7 +89,6 @@ class TestFusedAddRmsnormH5120:
         conftest.size("large", batch_size=16384),
     )
     EDGES = (conftest.edge("no_rows", batch_size=0),)
-    SCALARS = conftest.constants()
     RULES = conftest.rules(
         [  # output
             (1.1754943508222875e-38, 0.0078125, 1.0),
@@ -158,7 +97,6 @@ class TestFusedAddRmsnormH5120:
             (1.1754943508222875e-38, 0.0078125, 1.0),
         ],
     )
-    SAMPLES = False
     REFERENCE = """\
 import torch
 
@@ -174,57 +112,9 @@ def run(hidden_states, residual, weight):
     return output.to(hidden_states.dtype), rows.to(residual.dtype)
 """
 
-    @classmethod
-    def generate_random_inputs(cls, axes, device="cpu", seed=0):
-        return conftest.random_inputs(cls, axes, device, seed)
-
-    def test_definition_is_unchanged(self):
-        conftest.check_definition(self)
-
-    @torch.no_grad()
-    def test_output_shape(self, device):
-        conftest.check_output_shape(self, device)
-
-    @torch.no_grad()
-    def test_output_dtype(self, device):
-        conftest.check_output_dtype(self, device)
-
-    @torch.no_grad()
-    def test_inputs_are_kept(self, device):
-        conftest.check_inputs_are_kept(self, device)
-
-    @pytest.mark.parametrize("case", conftest.cases(OP_TYPE, NAME, SIZES))
-    @torch.no_grad()
-    def test_numerical_correctness(self, case, device):
-        conftest.check_numerical_correctness(self, case, device)
-
-    @torch.no_grad()
-    def test_determinism(self, device):
-        conftest.check_determinism(self, device)
-
-    @torch.no_grad()
-    def test_calls_are_independent(self, device):
-        conftest.check_calls_are_independent(self, device)
-
-    @pytest.mark.parametrize("case", conftest.all_edges(SIZES, EDGES))
-    @torch.no_grad()
-    def test_edge_cases(self, case, device):
-        conftest.check_edge_case(self, case, device)
-
-    @pytest.mark.parametrize("case", conftest.some_cases(SIZES))
-    @pytest.mark.parametrize("name", conftest.ground_truths(FAMILY))
-    @torch.no_grad()
-    def test_against_ground_truth(self, name, case, device):
-        conftest.check_against(self, case, name, device)
-
-    @pytest.mark.parametrize("case", conftest.some_cases(SIZES))
-    @torch.no_grad()
-    def test_ground_truths_agree(self, case, device):
-        conftest.check_ground_truths_agree(self, case, device)
-
 
 # definition: "fused_add_rmsnorm_h7168"
-class TestFusedAddRmsnormH7168:
+class TestFusedAddRmsnormH7168(conftest.DefinitionTests):
     OP_TYPE = "rmsnorm"
     NAME = "fused_add_rmsnorm_h7168"
     FAMILY = "rmsnorm"
@@ -236,7 +126,6 @@ class TestFusedAddRmsnormH7168:
     OUTPUT_ROLES = conftest.constants(
         output="output",
     )
-    MODES = ()
     HIDDEN_SIZE = 7168
     AXES = conftest.constants(
         batch_size=None,
@@ -246,8 +135,6 @@ class TestFusedAddRmsnormH7168:
     CONSTANTS = conftest.constants(
         eps=EPS,
     )
-    PROBE = None
-    LEAVES = conftest.constants()
     SIZES = (
         conftest.size("small", batch_size=1),
         conftest.size("small", batch_size=32),
@@ -255,13 +142,11 @@ class TestFusedAddRmsnormH7168:
         conftest.size("large", batch_size=16384),
     )
     EDGES = (conftest.edge("no_rows", batch_size=0),)
-    SCALARS = conftest.constants()
     RULES = conftest.rules(
         [  # output
             (1.1754943508222875e-38, 0.0078125, 1.0),
         ],
     )
-    SAMPLES = False
     REFERENCE = """\
 import torch
 
@@ -276,57 +161,9 @@ def run(hidden_states, residual, weight):
     return output.to(hidden_states.dtype)
 """
 
-    @classmethod
-    def generate_random_inputs(cls, axes, device="cpu", seed=0):
-        return conftest.random_inputs(cls, axes, device, seed)
-
-    def test_definition_is_unchanged(self):
-        conftest.check_definition(self)
-
-    @torch.no_grad()
-    def test_output_shape(self, device):
-        conftest.check_output_shape(self, device)
-
-    @torch.no_grad()
-    def test_output_dtype(self, device):
-        conftest.check_output_dtype(self, device)
-
-    @torch.no_grad()
-    def test_inputs_are_kept(self, device):
-        conftest.check_inputs_are_kept(self, device)
-
-    @pytest.mark.parametrize("case", conftest.cases(OP_TYPE, NAME, SIZES))
-    @torch.no_grad()
-    def test_numerical_correctness(self, case, device):
-        conftest.check_numerical_correctness(self, case, device)
-
-    @torch.no_grad()
-    def test_determinism(self, device):
-        conftest.check_determinism(self, device)
-
-    @torch.no_grad()
-    def test_calls_are_independent(self, device):
-        conftest.check_calls_are_independent(self, device)
-
-    @pytest.mark.parametrize("case", conftest.all_edges(SIZES, EDGES))
-    @torch.no_grad()
-    def test_edge_cases(self, case, device):
-        conftest.check_edge_case(self, case, device)
-
-    @pytest.mark.parametrize("case", conftest.some_cases(SIZES))
-    @pytest.mark.parametrize("name", conftest.ground_truths(FAMILY))
-    @torch.no_grad()
-    def test_against_ground_truth(self, name, case, device):
-        conftest.check_against(self, case, name, device)
-
-    @pytest.mark.parametrize("case", conftest.some_cases(SIZES))
-    @torch.no_grad()
-    def test_ground_truths_agree(self, case, device):
-        conftest.check_ground_truths_agree(self, case, device)
-
 
 # definition: "rmsnorm_h128"
-class TestRmsnormH128:
+class TestRmsnormH128(conftest.DefinitionTests):
     OP_TYPE = "rmsnorm"
     NAME = "rmsnorm_h128"
     FAMILY = "rmsnorm"
@@ -337,7 +174,6 @@ class TestRmsnormH128:
     OUTPUT_ROLES = conftest.constants(
         output="output",
     )
-    MODES = ()
     HIDDEN_SIZE = 128
     AXES = conftest.constants(
         batch_size=None,
@@ -347,8 +183,6 @@ class TestRmsnormH128:
     CONSTANTS = conftest.constants(
         eps=EPS,
     )
-    PROBE = None
-    LEAVES = conftest.constants()
     SIZES = (
         conftest.size("small", batch_size=1),
         conftest.size("small", batch_size=256),
@@ -356,13 +190,11 @@ class TestRmsnormH128:
         conftest.size("large", batch_size=16384),
     )
     EDGES = (conftest.edge("no_rows", batch_size=0),)
-    SCALARS = conftest.constants()
     RULES = conftest.rules(
         [  # output
             (1.1754943508222875e-38, 0.0078125, 1.0),
         ],
     )
-    SAMPLES = False
     REFERENCE = """\
 import torch
 
@@ -377,57 +209,9 @@ def run(hidden_states, weight):
     return (normed * weight.float()).to(hidden_states.dtype)
 """
 
-    @classmethod
-    def generate_random_inputs(cls, axes, device="cpu", seed=0):
-        return conftest.random_inputs(cls, axes, device, seed)
-
-    def test_definition_is_unchanged(self):
-        conftest.check_definition(self)
-
-    @torch.no_grad()
-    def test_output_shape(self, device):
-        conftest.check_output_shape(self, device)
-
-    @torch.no_grad()
-    def test_output_dtype(self, device):
-        conftest.check_output_dtype(self, device)
-
-    @torch.no_grad()
-    def test_inputs_are_kept(self, device):
-        conftest.check_inputs_are_kept(self, device)
-
-    @pytest.mark.parametrize("case", conftest.cases(OP_TYPE, NAME, SIZES))
-    @torch.no_grad()
-    def test_numerical_correctness(self, case, device):
-        conftest.check_numerical_correctness(self, case, device)
-
-    @torch.no_grad()
-    def test_determinism(self, device):
-        conftest.check_determinism(self, device)
-
-    @torch.no_grad()
-    def test_calls_are_independent(self, device):
-        conftest.check_calls_are_independent(self, device)
-
-    @pytest.mark.parametrize("case", conftest.all_edges(SIZES, EDGES))
-    @torch.no_grad()
-    def test_edge_cases(self, case, device):
-        conftest.check_edge_case(self, case, device)
-
-    @pytest.mark.parametrize("case", conftest.some_cases(SIZES))
-    @pytest.mark.parametrize("name", conftest.ground_truths(FAMILY))
-    @torch.no_grad()
-    def test_against_ground_truth(self, name, case, device):
-        conftest.check_against(self, case, name, device)
-
-    @pytest.mark.parametrize("case", conftest.some_cases(SIZES))
-    @torch.no_grad()
-    def test_ground_truths_agree(self, case, device):
-        conftest.check_ground_truths_agree(self, case, device)
-
 
 # definition: "rmsnorm_h1536"
-class TestRmsnormH1536:
+class TestRmsnormH1536(conftest.DefinitionTests):
     OP_TYPE = "rmsnorm"
     NAME = "rmsnorm_h1536"
     FAMILY = "rmsnorm"
@@ -438,7 +222,6 @@ class TestRmsnormH1536:
     OUTPUT_ROLES = conftest.constants(
         output="output",
     )
-    MODES = ()
     HIDDEN_SIZE = 1536
     AXES = conftest.constants(
         batch_size=None,
@@ -448,8 +231,6 @@ class TestRmsnormH1536:
     CONSTANTS = conftest.constants(
         eps=EPS,
     )
-    PROBE = None
-    LEAVES = conftest.constants()
     SIZES = (
         conftest.size("small", batch_size=1),
         conftest.size("small", batch_size=128),
@@ -457,13 +238,11 @@ class TestRmsnormH1536:
         conftest.size("large", batch_size=16384),
     )
     EDGES = (conftest.edge("no_rows", batch_size=0),)
-    SCALARS = conftest.constants()
     RULES = conftest.rules(
         [  # output
             (1.1754943508222875e-38, 0.0078125, 1.0),
         ],
     )
-    SAMPLES = False
     REFERENCE = """\
 import torch
 
@@ -478,57 +257,9 @@ def run(hidden_states, weight):
     return (normed * weight.float()).to(hidden_states.dtype)
 """
 
-    @classmethod
-    def generate_random_inputs(cls, axes, device="cpu", seed=0):
-        return conftest.random_inputs(cls, axes, device, seed)
-
-    def test_definition_is_unchanged(self):
-        conftest.check_definition(self)
-
-    @torch.no_grad()
-    def test_output_shape(self, device):
-        conftest.check_output_shape(self, device)
-
-    @torch.no_grad()
-    def test_output_dtype(self, device):
-        conftest.check_output_dtype(self, device)
-
-    @torch.no_grad()
-    def test_inputs_are_kept(self, device):
-        conftest.check_inputs_are_kept(self, device)
-
-    @pytest.mark.parametrize("case", conftest.cases(OP_TYPE, NAME, SIZES))
-    @torch.no_grad()
-    def test_numerical_correctness(self, case, device):
-        conftest.check_numerical_correctness(self, case, device)
-
-    @torch.no_grad()
-    def test_determinism(self, device):
-        conftest.check_determinism(self, device)
-
-    @torch.no_grad()
-    def test_calls_are_independent(self, device):
-        conftest.check_calls_are_independent(self, device)
-
-    @pytest.mark.parametrize("case", conftest.all_edges(SIZES, EDGES))
-    @torch.no_grad()
-    def test_edge_cases(self, case, device):
-        conftest.check_edge_case(self, case, device)
-
-    @pytest.mark.parametrize("case", conftest.some_cases(SIZES))
-    @pytest.mark.parametrize("name", conftest.ground_truths(FAMILY))
-    @torch.no_grad()
-    def test_against_ground_truth(self, name, case, device):
-        conftest.check_against(self, case, name, device)
-
-    @pytest.mark.parametrize("case", conftest.some_cases(SIZES))
-    @torch.no_grad()
-    def test_ground_truths_agree(self, case, device):
-        conftest.check_ground_truths_agree(self, case, device)
-
 
 # definition: "rmsnorm_h2048"
-class TestRmsnormH2048:
+class TestRmsnormH2048(conftest.DefinitionTests):
     OP_TYPE = "rmsnorm"
     NAME = "rmsnorm_h2048"
     FAMILY = "rmsnorm"
@@ -539,7 +270,6 @@ class TestRmsnormH2048:
     OUTPUT_ROLES = conftest.constants(
         output="output",
     )
-    MODES = ()
     HIDDEN_SIZE = 2048
     AXES = conftest.constants(
         batch_size=None,
@@ -549,8 +279,6 @@ class TestRmsnormH2048:
     CONSTANTS = conftest.constants(
         eps=EPS,
     )
-    PROBE = None
-    LEAVES = conftest.constants()
     SIZES = (
         conftest.size("small", batch_size=1),
         conftest.size("small", batch_size=128),
@@ -558,13 +286,11 @@ class TestRmsnormH2048:
         conftest.size("large", batch_size=16384),
     )
     EDGES = (conftest.edge("no_rows", batch_size=0),)
-    SCALARS = conftest.constants()
     RULES = conftest.rules(
         [  # output
             (1.1754943508222875e-38, 0.0078125, 1.0),
         ],
     )
-    SAMPLES = False
     REFERENCE = """\
 import torch
 
@@ -579,57 +305,9 @@ def run(hidden_states, weight):
     return (normed * weight.float()).to(hidden_states.dtype)
 """
 
-    @classmethod
-    def generate_random_inputs(cls, axes, device="cpu", seed=0):
-        return conftest.random_inputs(cls, axes, device, seed)
-
-    def test_definition_is_unchanged(self):
-        conftest.check_definition(self)
-
-    @torch.no_grad()
-    def test_output_shape(self, device):
-        conftest.check_output_shape(self, device)
-
-    @torch.no_grad()
-    def test_output_dtype(self, device):
-        conftest.check_output_dtype(self, device)
-
-    @torch.no_grad()
-    def test_inputs_are_kept(self, device):
-        conftest.check_inputs_are_kept(self, device)
-
-    @pytest.mark.parametrize("case", conftest.cases(OP_TYPE, NAME, SIZES))
-    @torch.no_grad()
-    def test_numerical_correctness(self, case, device):
-        conftest.check_numerical_correctness(self, case, device)
-
-    @torch.no_grad()
-    def test_determinism(self, device):
-        conftest.check_determinism(self, device)
-
-    @torch.no_grad()
-    def test_calls_are_independent(self, device):
-        conftest.check_calls_are_independent(self, device)
-
-    @pytest.mark.parametrize("case", conftest.all_edges(SIZES, EDGES))
-    @torch.no_grad()
-    def test_edge_cases(self, case, device):
-        conftest.check_edge_case(self, case, device)
-
-    @pytest.mark.parametrize("case", conftest.some_cases(SIZES))
-    @pytest.mark.parametrize("name", conftest.ground_truths(FAMILY))
-    @torch.no_grad()
-    def test_against_ground_truth(self, name, case, device):
-        conftest.check_against(self, case, name, device)
-
-    @pytest.mark.parametrize("case", conftest.some_cases(SIZES))
-    @torch.no_grad()
-    def test_ground_truths_agree(self, case, device):
-        conftest.check_ground_truths_agree(self, case, device)
-
 
 # definition: "rmsnorm_h4096"
-class TestRmsnormH4096:
+class TestRmsnormH4096(conftest.DefinitionTests):
     OP_TYPE = "rmsnorm"
     NAME = "rmsnorm_h4096"
     FAMILY = "rmsnorm"
@@ -640,7 +318,6 @@ class TestRmsnormH4096:
     OUTPUT_ROLES = conftest.constants(
         output="output",
     )
-    MODES = ()
     HIDDEN_SIZE = 4096
     AXES = conftest.constants(
         batch_size=None,
@@ -650,8 +327,6 @@ class TestRmsnormH4096:
     CONSTANTS = conftest.constants(
         eps=EPS,
     )
-    PROBE = None
-    LEAVES = conftest.constants()
     SIZES = (
         conftest.size("small", batch_size=1),
         conftest.size("small", batch_size=64),
@@ -659,13 +334,11 @@ class TestRmsnormH4096:
         conftest.size("large", batch_size=16384),
     )
     EDGES = (conftest.edge("no_rows", batch_size=0),)
-    SCALARS = conftest.constants()
     RULES = conftest.rules(
         [  # output
             (1.1754943508222875e-38, 0.0078125, 1.0),
         ],
     )
-    SAMPLES = False
     REFERENCE = """\
 import torch
 
@@ -680,57 +353,9 @@ def run(hidden_states, weight):
     return (normed * weight.float()).to(hidden_states.dtype)
 """
 
-    @classmethod
-    def generate_random_inputs(cls, axes, device="cpu", seed=0):
-        return conftest.random_inputs(cls, axes, device, seed)
-
-    def test_definition_is_unchanged(self):
-        conftest.check_definition(self)
-
-    @torch.no_grad()
-    def test_output_shape(self, device):
-        conftest.check_output_shape(self, device)
-
-    @torch.no_grad()
-    def test_output_dtype(self, device):
-        conftest.check_output_dtype(self, device)
-
-    @torch.no_grad()
-    def test_inputs_are_kept(self, device):
-        conftest.check_inputs_are_kept(self, device)
-
-    @pytest.mark.parametrize("case", conftest.cases(OP_TYPE, NAME, SIZES))
-    @torch.no_grad()
-    def test_numerical_correctness(self, case, device):
-        conftest.check_numerical_correctness(self, case, device)
-
-    @torch.no_grad()
-    def test_determinism(self, device):
-        conftest.check_determinism(self, device)
-
-    @torch.no_grad()
-    def test_calls_are_independent(self, device):
-        conftest.check_calls_are_independent(self, device)
-
-    @pytest.mark.parametrize("case", conftest.all_edges(SIZES, EDGES))
-    @torch.no_grad()
-    def test_edge_cases(self, case, device):
-        conftest.check_edge_case(self, case, device)
-
-    @pytest.mark.parametrize("case", conftest.some_cases(SIZES))
-    @pytest.mark.parametrize("name", conftest.ground_truths(FAMILY))
-    @torch.no_grad()
-    def test_against_ground_truth(self, name, case, device):
-        conftest.check_against(self, case, name, device)
-
-    @pytest.mark.parametrize("case", conftest.some_cases(SIZES))
-    @torch.no_grad()
-    def test_ground_truths_agree(self, case, device):
-        conftest.check_ground_truths_agree(self, case, device)
-
 
 # definition: "rmsnorm_h5376"
-class TestRmsnormH5376:
+class TestRmsnormH5376(conftest.DefinitionTests):
     OP_TYPE = "rmsnorm"
     NAME = "rmsnorm_h5376"
     FAMILY = "rmsnorm"
@@ -741,7 +366,6 @@ class TestRmsnormH5376:
     OUTPUT_ROLES = conftest.constants(
         output="output",
     )
-    MODES = ()
     HIDDEN_SIZE = 5376
     AXES = conftest.constants(
         batch_size=None,
@@ -751,8 +375,6 @@ class TestRmsnormH5376:
     CONSTANTS = conftest.constants(
         eps=EPS,
     )
-    PROBE = None
-    LEAVES = conftest.constants()
     SIZES = (
         conftest.size("small", batch_size=1),
         conftest.size("small", batch_size=32),
@@ -760,13 +382,11 @@ class TestRmsnormH5376:
         conftest.size("large", batch_size=16384),
     )
     EDGES = (conftest.edge("no_rows", batch_size=0),)
-    SCALARS = conftest.constants()
     RULES = conftest.rules(
         [  # output
             (1.1754943508222875e-38, 0.0078125, 1.0),
         ],
     )
-    SAMPLES = False
     REFERENCE = """\
 import torch
 
@@ -781,57 +401,9 @@ def run(hidden_states, weight):
     return (normed * weight.float()).to(hidden_states.dtype)
 """
 
-    @classmethod
-    def generate_random_inputs(cls, axes, device="cpu", seed=0):
-        return conftest.random_inputs(cls, axes, device, seed)
-
-    def test_definition_is_unchanged(self):
-        conftest.check_definition(self)
-
-    @torch.no_grad()
-    def test_output_shape(self, device):
-        conftest.check_output_shape(self, device)
-
-    @torch.no_grad()
-    def test_output_dtype(self, device):
-        conftest.check_output_dtype(self, device)
-
-    @torch.no_grad()
-    def test_inputs_are_kept(self, device):
-        conftest.check_inputs_are_kept(self, device)
-
-    @pytest.mark.parametrize("case", conftest.cases(OP_TYPE, NAME, SIZES))
-    @torch.no_grad()
-    def test_numerical_correctness(self, case, device):
-        conftest.check_numerical_correctness(self, case, device)
-
-    @torch.no_grad()
-    def test_determinism(self, device):
-        conftest.check_determinism(self, device)
-
-    @torch.no_grad()
-    def test_calls_are_independent(self, device):
-        conftest.check_calls_are_independent(self, device)
-
-    @pytest.mark.parametrize("case", conftest.all_edges(SIZES, EDGES))
-    @torch.no_grad()
-    def test_edge_cases(self, case, device):
-        conftest.check_edge_case(self, case, device)
-
-    @pytest.mark.parametrize("case", conftest.some_cases(SIZES))
-    @pytest.mark.parametrize("name", conftest.ground_truths(FAMILY))
-    @torch.no_grad()
-    def test_against_ground_truth(self, name, case, device):
-        conftest.check_against(self, case, name, device)
-
-    @pytest.mark.parametrize("case", conftest.some_cases(SIZES))
-    @torch.no_grad()
-    def test_ground_truths_agree(self, case, device):
-        conftest.check_ground_truths_agree(self, case, device)
-
 
 # definition: "rmsnorm_h7168"
-class TestRmsnormH7168:
+class TestRmsnormH7168(conftest.DefinitionTests):
     OP_TYPE = "rmsnorm"
     NAME = "rmsnorm_h7168"
     FAMILY = "rmsnorm"
@@ -842,7 +414,6 @@ class TestRmsnormH7168:
     OUTPUT_ROLES = conftest.constants(
         output="output",
     )
-    MODES = ()
     HIDDEN_SIZE = 7168
     AXES = conftest.constants(
         batch_size=None,
@@ -852,8 +423,6 @@ class TestRmsnormH7168:
     CONSTANTS = conftest.constants(
         eps=EPS,
     )
-    PROBE = None
-    LEAVES = conftest.constants()
     SIZES = (
         conftest.size("small", batch_size=1),
         conftest.size("small", batch_size=32),
@@ -861,13 +430,11 @@ class TestRmsnormH7168:
         conftest.size("large", batch_size=16384),
     )
     EDGES = (conftest.edge("no_rows", batch_size=0),)
-    SCALARS = conftest.constants()
     RULES = conftest.rules(
         [  # output
             (1.1754943508222875e-38, 0.0078125, 1.0),
         ],
     )
-    SAMPLES = False
     REFERENCE = """\
 import torch
 
@@ -881,54 +448,6 @@ def run(hidden_states, weight):
     normed = rows * torch.rsqrt(mean_square + EPSILON)
     return (normed * weight.float()).to(hidden_states.dtype)
 """
-
-    @classmethod
-    def generate_random_inputs(cls, axes, device="cpu", seed=0):
-        return conftest.random_inputs(cls, axes, device, seed)
-
-    def test_definition_is_unchanged(self):
-        conftest.check_definition(self)
-
-    @torch.no_grad()
-    def test_output_shape(self, device):
-        conftest.check_output_shape(self, device)
-
-    @torch.no_grad()
-    def test_output_dtype(self, device):
-        conftest.check_output_dtype(self, device)
-
-    @torch.no_grad()
-    def test_inputs_are_kept(self, device):
-        conftest.check_inputs_are_kept(self, device)
-
-    @pytest.mark.parametrize("case", conftest.cases(OP_TYPE, NAME, SIZES))
-    @torch.no_grad()
-    def test_numerical_correctness(self, case, device):
-        conftest.check_numerical_correctness(self, case, device)
-
-    @torch.no_grad()
-    def test_determinism(self, device):
-        conftest.check_determinism(self, device)
-
-    @torch.no_grad()
-    def test_calls_are_independent(self, device):
-        conftest.check_calls_are_independent(self, device)
-
-    @pytest.mark.parametrize("case", conftest.all_edges(SIZES, EDGES))
-    @torch.no_grad()
-    def test_edge_cases(self, case, device):
-        conftest.check_edge_case(self, case, device)
-
-    @pytest.mark.parametrize("case", conftest.some_cases(SIZES))
-    @pytest.mark.parametrize("name", conftest.ground_truths(FAMILY))
-    @torch.no_grad()
-    def test_against_ground_truth(self, name, case, device):
-        conftest.check_against(self, case, name, device)
-
-    @pytest.mark.parametrize("case", conftest.some_cases(SIZES))
-    @torch.no_grad()
-    def test_ground_truths_agree(self, case, device):
-        conftest.check_ground_truths_agree(self, case, device)
 
 
 # definition: none

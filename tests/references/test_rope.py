@@ -1,16 +1,12 @@
 # Made by `reftest generate`, which leaves this file alone once it has been edited.
-# reftest-body: 8f6a61897731c8cbab8d0246d73cb24d
+# reftest-body: 8715da954252743e8e548205e2ccac5f
 """Tests of definitions/rope. conftest.py says how they run."""
 
-import pytest
-import torch
-
-# isort: split
 import conftest
 
 
 # definition: "llama31_rope_pos_ids_h32_kv8_d128"
-class TestLlama31RopePosIdsH32Kv8D128:
+class TestLlama31RopePosIdsH32Kv8D128(conftest.DefinitionTests):
     OP_TYPE = "rope"
     NAME = "llama31_rope_pos_ids_h32_kv8_d128"
     FAMILY = "rope"
@@ -45,8 +41,6 @@ class TestLlama31RopePosIdsH32Kv8D128:
         high_freq_factor=HIGH_FREQ_FACTOR,
         old_context_len=OLD_CONTEXT_LEN,
     )
-    PROBE = None
-    LEAVES = conftest.constants()
     SIZES = (
         conftest.size("small", nnz=1),
         conftest.size("small", nnz=16),
@@ -57,7 +51,6 @@ class TestLlama31RopePosIdsH32Kv8D128:
         conftest.edge("no_tokens", nnz=0),
         conftest.edge("first_position", nnz=5),
     )
-    SCALARS = conftest.constants()
     RULES = conftest.rules(
         [  # q_rope
             (0.0025, 0.0078125, 1.0),
@@ -66,7 +59,6 @@ class TestLlama31RopePosIdsH32Kv8D128:
             (0.0025, 0.0078125, 1.0),
         ],
     )
-    SAMPLES = False
     REFERENCE = """\
 import math
 
@@ -97,57 +89,9 @@ def run(q, k, pos_ids):
     return rotate(q, cos, sin), rotate(k, cos, sin)
 """
 
-    @classmethod
-    def generate_random_inputs(cls, axes, device="cpu", seed=0):
-        return conftest.random_inputs(cls, axes, device, seed)
-
-    def test_definition_is_unchanged(self):
-        conftest.check_definition(self)
-
-    @torch.no_grad()
-    def test_output_shape(self, device):
-        conftest.check_output_shape(self, device)
-
-    @torch.no_grad()
-    def test_output_dtype(self, device):
-        conftest.check_output_dtype(self, device)
-
-    @torch.no_grad()
-    def test_inputs_are_kept(self, device):
-        conftest.check_inputs_are_kept(self, device)
-
-    @pytest.mark.parametrize("case", conftest.cases(OP_TYPE, NAME, SIZES))
-    @torch.no_grad()
-    def test_numerical_correctness(self, case, device):
-        conftest.check_numerical_correctness(self, case, device)
-
-    @torch.no_grad()
-    def test_determinism(self, device):
-        conftest.check_determinism(self, device)
-
-    @torch.no_grad()
-    def test_calls_are_independent(self, device):
-        conftest.check_calls_are_independent(self, device)
-
-    @pytest.mark.parametrize("case", conftest.all_edges(SIZES, EDGES))
-    @torch.no_grad()
-    def test_edge_cases(self, case, device):
-        conftest.check_edge_case(self, case, device)
-
-    @pytest.mark.parametrize("case", conftest.some_cases(SIZES))
-    @pytest.mark.parametrize("name", conftest.ground_truths(FAMILY))
-    @torch.no_grad()
-    def test_against_ground_truth(self, name, case, device):
-        conftest.check_against(self, case, name, device)
-
-    @pytest.mark.parametrize("case", conftest.some_cases(SIZES))
-    @torch.no_grad()
-    def test_ground_truths_agree(self, case, device):
-        conftest.check_ground_truths_agree(self, case, device)
-
 
 # definition: "rope_pos_ids_h32_kv8_d128"
-class TestRopePosIdsH32Kv8D128:
+class TestRopePosIdsH32Kv8D128(conftest.DefinitionTests):
     OP_TYPE = "rope"
     NAME = "rope_pos_ids_h32_kv8_d128"
     FAMILY = "rope"
@@ -160,7 +104,6 @@ class TestRopePosIdsH32Kv8D128:
         q_out="q_rope",
         k_out="k_rope",
     )
-    MODES = ()
     NUM_Q_HEADS = 32
     NUM_K_HEADS = 8
     HEAD_DIM = 128
@@ -174,8 +117,6 @@ class TestRopePosIdsH32Kv8D128:
     CONSTANTS = conftest.constants(
         rope_theta=ROPE_THETA,
     )
-    PROBE = None
-    LEAVES = conftest.constants()
     SIZES = (
         conftest.size("small", nnz=1),
         conftest.size("small", nnz=16),
@@ -186,7 +127,6 @@ class TestRopePosIdsH32Kv8D128:
         conftest.edge("no_tokens", nnz=0),
         conftest.edge("first_position", nnz=5),
     )
-    SCALARS = conftest.constants()
     RULES = conftest.rules(
         [  # q_rope
             (0.0025, 0.0078125, 1.0),
@@ -195,7 +135,6 @@ class TestRopePosIdsH32Kv8D128:
             (0.0025, 0.0078125, 1.0),
         ],
     )
-    SAMPLES = False
     REFERENCE = """\
 import torch
 
@@ -217,57 +156,9 @@ def run(q, k, pos_ids):
     return rotate(q, cos, sin), rotate(k, cos, sin)
 """
 
-    @classmethod
-    def generate_random_inputs(cls, axes, device="cpu", seed=0):
-        return conftest.random_inputs(cls, axes, device, seed)
-
-    def test_definition_is_unchanged(self):
-        conftest.check_definition(self)
-
-    @torch.no_grad()
-    def test_output_shape(self, device):
-        conftest.check_output_shape(self, device)
-
-    @torch.no_grad()
-    def test_output_dtype(self, device):
-        conftest.check_output_dtype(self, device)
-
-    @torch.no_grad()
-    def test_inputs_are_kept(self, device):
-        conftest.check_inputs_are_kept(self, device)
-
-    @pytest.mark.parametrize("case", conftest.cases(OP_TYPE, NAME, SIZES))
-    @torch.no_grad()
-    def test_numerical_correctness(self, case, device):
-        conftest.check_numerical_correctness(self, case, device)
-
-    @torch.no_grad()
-    def test_determinism(self, device):
-        conftest.check_determinism(self, device)
-
-    @torch.no_grad()
-    def test_calls_are_independent(self, device):
-        conftest.check_calls_are_independent(self, device)
-
-    @pytest.mark.parametrize("case", conftest.all_edges(SIZES, EDGES))
-    @torch.no_grad()
-    def test_edge_cases(self, case, device):
-        conftest.check_edge_case(self, case, device)
-
-    @pytest.mark.parametrize("case", conftest.some_cases(SIZES))
-    @pytest.mark.parametrize("name", conftest.ground_truths(FAMILY))
-    @torch.no_grad()
-    def test_against_ground_truth(self, name, case, device):
-        conftest.check_against(self, case, name, device)
-
-    @pytest.mark.parametrize("case", conftest.some_cases(SIZES))
-    @torch.no_grad()
-    def test_ground_truths_agree(self, case, device):
-        conftest.check_ground_truths_agree(self, case, device)
-
 
 # definition: "rope_pos_ids_interleaved_given_d64"
-class TestRopePosIdsInterleavedGivenD64:
+class TestRopePosIdsInterleavedGivenD64(conftest.DefinitionTests):
     OP_TYPE = "rope"
     NAME = "rope_pos_ids_interleaved_given_d64"
     FAMILY = "rope"
@@ -284,7 +175,6 @@ class TestRopePosIdsInterleavedGivenD64:
         q_out="q_rope",
         k_out="k_rope",
     )
-    MODES = ()
     HEAD_DIM = 64
     AXES = conftest.constants(
         nnz=None,
@@ -292,9 +182,6 @@ class TestRopePosIdsInterleavedGivenD64:
         num_k_heads=None,
         head_dim=HEAD_DIM,
     )
-    CONSTANTS = conftest.constants()
-    PROBE = None
-    LEAVES = conftest.constants()
     SIZES = (
         conftest.size("small", nnz=1, num_q_heads=37, num_k_heads=9),
         conftest.size("small", nnz=16, num_q_heads=67, num_k_heads=34),
@@ -324,7 +211,6 @@ class TestRopePosIdsInterleavedGivenD64:
             (0.0025, 0.0009765625, 1.0),
         ],
     )
-    SAMPLES = False
     REFERENCE = """\
 import torch
 
@@ -349,57 +235,9 @@ def run(q, k, pos_ids, rotary_dim, interleave, rope_scale, rope_theta):
     return rotate(q, cos, sin, rotary_dim, interleave), rotate(k, cos, sin, rotary_dim, interleave)
 """
 
-    @classmethod
-    def generate_random_inputs(cls, axes, device="cpu", seed=0):
-        return conftest.random_inputs(cls, axes, device, seed)
-
-    def test_definition_is_unchanged(self):
-        conftest.check_definition(self)
-
-    @torch.no_grad()
-    def test_output_shape(self, device):
-        conftest.check_output_shape(self, device)
-
-    @torch.no_grad()
-    def test_output_dtype(self, device):
-        conftest.check_output_dtype(self, device)
-
-    @torch.no_grad()
-    def test_inputs_are_kept(self, device):
-        conftest.check_inputs_are_kept(self, device)
-
-    @pytest.mark.parametrize("case", conftest.cases(OP_TYPE, NAME, SIZES))
-    @torch.no_grad()
-    def test_numerical_correctness(self, case, device):
-        conftest.check_numerical_correctness(self, case, device)
-
-    @torch.no_grad()
-    def test_determinism(self, device):
-        conftest.check_determinism(self, device)
-
-    @torch.no_grad()
-    def test_calls_are_independent(self, device):
-        conftest.check_calls_are_independent(self, device)
-
-    @pytest.mark.parametrize("case", conftest.all_edges(SIZES, EDGES))
-    @torch.no_grad()
-    def test_edge_cases(self, case, device):
-        conftest.check_edge_case(self, case, device)
-
-    @pytest.mark.parametrize("case", conftest.some_cases(SIZES))
-    @pytest.mark.parametrize("name", conftest.ground_truths(FAMILY))
-    @torch.no_grad()
-    def test_against_ground_truth(self, name, case, device):
-        conftest.check_against(self, case, name, device)
-
-    @pytest.mark.parametrize("case", conftest.some_cases(SIZES))
-    @torch.no_grad()
-    def test_ground_truths_agree(self, case, device):
-        conftest.check_ground_truths_agree(self, case, device)
-
 
 # definition: "rope_with_cos_sin_cache_interleaved_d64"
-class TestRopeWithCosSinCacheInterleavedD64:
+class TestRopeWithCosSinCacheInterleavedD64(conftest.DefinitionTests):
     OP_TYPE = "rope"
     NAME = "rope_with_cos_sin_cache_interleaved_d64"
     FAMILY = "rope"
@@ -426,9 +264,6 @@ class TestRopeWithCosSinCacheInterleavedD64:
         max_seq_len=None,
         rotary_dim=ROTARY_DIM,
     )
-    CONSTANTS = conftest.constants()
-    PROBE = None
-    LEAVES = conftest.constants()
     SIZES = (
         conftest.size("small", num_tokens=1, max_seq_len=64),
         conftest.size("small", num_tokens=16, max_seq_len=64),
@@ -440,7 +275,6 @@ class TestRopeWithCosSinCacheInterleavedD64:
         conftest.edge("first_position", num_tokens=5, max_seq_len=64),
         conftest.edge("last_position", num_tokens=5, max_seq_len=64),
     )
-    SCALARS = conftest.constants()
     RULES = conftest.rules(
         [  # q_pe_out
             (1e-06, 0.0078125, 1.0),
@@ -449,7 +283,6 @@ class TestRopeWithCosSinCacheInterleavedD64:
             (1e-06, 0.0078125, 1.0),
         ],
     )
-    SAMPLES = False
     REFERENCE = """\
 import torch
 
@@ -467,57 +300,9 @@ def run(q_pe, k_pe, cos_sin_cache, positions):
     return rotate(q_pe, cos, sin), rotate(k_pe, cos, sin)
 """
 
-    @classmethod
-    def generate_random_inputs(cls, axes, device="cpu", seed=0):
-        return conftest.random_inputs(cls, axes, device, seed)
-
-    def test_definition_is_unchanged(self):
-        conftest.check_definition(self)
-
-    @torch.no_grad()
-    def test_output_shape(self, device):
-        conftest.check_output_shape(self, device)
-
-    @torch.no_grad()
-    def test_output_dtype(self, device):
-        conftest.check_output_dtype(self, device)
-
-    @torch.no_grad()
-    def test_inputs_are_kept(self, device):
-        conftest.check_inputs_are_kept(self, device)
-
-    @pytest.mark.parametrize("case", conftest.cases(OP_TYPE, NAME, SIZES))
-    @torch.no_grad()
-    def test_numerical_correctness(self, case, device):
-        conftest.check_numerical_correctness(self, case, device)
-
-    @torch.no_grad()
-    def test_determinism(self, device):
-        conftest.check_determinism(self, device)
-
-    @torch.no_grad()
-    def test_calls_are_independent(self, device):
-        conftest.check_calls_are_independent(self, device)
-
-    @pytest.mark.parametrize("case", conftest.all_edges(SIZES, EDGES))
-    @torch.no_grad()
-    def test_edge_cases(self, case, device):
-        conftest.check_edge_case(self, case, device)
-
-    @pytest.mark.parametrize("case", conftest.some_cases(SIZES))
-    @pytest.mark.parametrize("name", conftest.ground_truths(FAMILY))
-    @torch.no_grad()
-    def test_against_ground_truth(self, name, case, device):
-        conftest.check_against(self, case, name, device)
-
-    @pytest.mark.parametrize("case", conftest.some_cases(SIZES))
-    @torch.no_grad()
-    def test_ground_truths_agree(self, case, device):
-        conftest.check_ground_truths_agree(self, case, device)
-
 
 # definition: "rope_with_cos_sin_cache_neox_style_d128_rd128"
-class TestRopeWithCosSinCacheNeoxStyleD128Rd128:
+class TestRopeWithCosSinCacheNeoxStyleD128Rd128(conftest.DefinitionTests):
     OP_TYPE = "rope"
     NAME = "rope_with_cos_sin_cache_neox_style_d128_rd128"
     FAMILY = "rope"
@@ -531,7 +316,6 @@ class TestRopeWithCosSinCacheNeoxStyleD128Rd128:
         q_out="q_out",
         k_out="k_out",
     )
-    MODES = ()
     NUM_QO_HEADS = 32
     NUM_KV_HEADS = 8
     HEAD_SIZE = 128
@@ -544,9 +328,6 @@ class TestRopeWithCosSinCacheNeoxStyleD128Rd128:
         max_seq_len=None,
         rotary_dim=ROTARY_DIM,
     )
-    CONSTANTS = conftest.constants()
-    PROBE = None
-    LEAVES = conftest.constants()
     SIZES = (
         conftest.size("small", num_tokens=1, max_seq_len=64),
         conftest.size("small", num_tokens=16, max_seq_len=64),
@@ -558,7 +339,6 @@ class TestRopeWithCosSinCacheNeoxStyleD128Rd128:
         conftest.edge("first_position", num_tokens=5, max_seq_len=64),
         conftest.edge("last_position", num_tokens=5, max_seq_len=64),
     )
-    SCALARS = conftest.constants()
     RULES = conftest.rules(
         [  # q_out
             (1e-06, 0.0078125, 1.0),
@@ -567,7 +347,6 @@ class TestRopeWithCosSinCacheNeoxStyleD128Rd128:
             (1e-06, 0.0078125, 1.0),
         ],
     )
-    SAMPLES = False
     REFERENCE = """\
 import torch
 
@@ -585,57 +364,9 @@ def run(q, k, cos_sin_cache, positions):
     return rotate(q, cos, sin), rotate(k, cos, sin)
 """
 
-    @classmethod
-    def generate_random_inputs(cls, axes, device="cpu", seed=0):
-        return conftest.random_inputs(cls, axes, device, seed)
-
-    def test_definition_is_unchanged(self):
-        conftest.check_definition(self)
-
-    @torch.no_grad()
-    def test_output_shape(self, device):
-        conftest.check_output_shape(self, device)
-
-    @torch.no_grad()
-    def test_output_dtype(self, device):
-        conftest.check_output_dtype(self, device)
-
-    @torch.no_grad()
-    def test_inputs_are_kept(self, device):
-        conftest.check_inputs_are_kept(self, device)
-
-    @pytest.mark.parametrize("case", conftest.cases(OP_TYPE, NAME, SIZES))
-    @torch.no_grad()
-    def test_numerical_correctness(self, case, device):
-        conftest.check_numerical_correctness(self, case, device)
-
-    @torch.no_grad()
-    def test_determinism(self, device):
-        conftest.check_determinism(self, device)
-
-    @torch.no_grad()
-    def test_calls_are_independent(self, device):
-        conftest.check_calls_are_independent(self, device)
-
-    @pytest.mark.parametrize("case", conftest.all_edges(SIZES, EDGES))
-    @torch.no_grad()
-    def test_edge_cases(self, case, device):
-        conftest.check_edge_case(self, case, device)
-
-    @pytest.mark.parametrize("case", conftest.some_cases(SIZES))
-    @pytest.mark.parametrize("name", conftest.ground_truths(FAMILY))
-    @torch.no_grad()
-    def test_against_ground_truth(self, name, case, device):
-        conftest.check_against(self, case, name, device)
-
-    @pytest.mark.parametrize("case", conftest.some_cases(SIZES))
-    @torch.no_grad()
-    def test_ground_truths_agree(self, case, device):
-        conftest.check_ground_truths_agree(self, case, device)
-
 
 # definition: "rope_with_cos_sin_cache_neox_style_d128_rd64"
-class TestRopeWithCosSinCacheNeoxStyleD128Rd64:
+class TestRopeWithCosSinCacheNeoxStyleD128Rd64(conftest.DefinitionTests):
     OP_TYPE = "rope"
     NAME = "rope_with_cos_sin_cache_neox_style_d128_rd64"
     FAMILY = "rope"
@@ -649,7 +380,6 @@ class TestRopeWithCosSinCacheNeoxStyleD128Rd64:
         q_out="q_out",
         k_out="k_out",
     )
-    MODES = ()
     HEAD_SIZE = 128
     ROTARY_DIM = 64
     AXES = conftest.constants(
@@ -660,9 +390,6 @@ class TestRopeWithCosSinCacheNeoxStyleD128Rd64:
         max_seq_len=None,
         rotary_dim=ROTARY_DIM,
     )
-    CONSTANTS = conftest.constants()
-    PROBE = None
-    LEAVES = conftest.constants()
     SIZES = (
         conftest.size(
             "small",
@@ -716,7 +443,6 @@ class TestRopeWithCosSinCacheNeoxStyleD128Rd64:
             max_seq_len=64,
         ),
     )
-    SCALARS = conftest.constants()
     RULES = conftest.rules(
         [  # q_out
             (1e-06, 0.0078125, 1.0),
@@ -725,7 +451,6 @@ class TestRopeWithCosSinCacheNeoxStyleD128Rd64:
             (1e-06, 0.0078125, 1.0),
         ],
     )
-    SAMPLES = False
     REFERENCE = """\
 import torch
 
@@ -745,54 +470,6 @@ def run(q, k, cos_sin_cache, positions):
     cos, sin = rows.chunk(2, dim=-1)
     return rotate(q, cos, sin), rotate(k, cos, sin)
 """
-
-    @classmethod
-    def generate_random_inputs(cls, axes, device="cpu", seed=0):
-        return conftest.random_inputs(cls, axes, device, seed)
-
-    def test_definition_is_unchanged(self):
-        conftest.check_definition(self)
-
-    @torch.no_grad()
-    def test_output_shape(self, device):
-        conftest.check_output_shape(self, device)
-
-    @torch.no_grad()
-    def test_output_dtype(self, device):
-        conftest.check_output_dtype(self, device)
-
-    @torch.no_grad()
-    def test_inputs_are_kept(self, device):
-        conftest.check_inputs_are_kept(self, device)
-
-    @pytest.mark.parametrize("case", conftest.cases(OP_TYPE, NAME, SIZES))
-    @torch.no_grad()
-    def test_numerical_correctness(self, case, device):
-        conftest.check_numerical_correctness(self, case, device)
-
-    @torch.no_grad()
-    def test_determinism(self, device):
-        conftest.check_determinism(self, device)
-
-    @torch.no_grad()
-    def test_calls_are_independent(self, device):
-        conftest.check_calls_are_independent(self, device)
-
-    @pytest.mark.parametrize("case", conftest.all_edges(SIZES, EDGES))
-    @torch.no_grad()
-    def test_edge_cases(self, case, device):
-        conftest.check_edge_case(self, case, device)
-
-    @pytest.mark.parametrize("case", conftest.some_cases(SIZES))
-    @pytest.mark.parametrize("name", conftest.ground_truths(FAMILY))
-    @torch.no_grad()
-    def test_against_ground_truth(self, name, case, device):
-        conftest.check_against(self, case, name, device)
-
-    @pytest.mark.parametrize("case", conftest.some_cases(SIZES))
-    @torch.no_grad()
-    def test_ground_truths_agree(self, case, device):
-        conftest.check_ground_truths_agree(self, case, device)
 
 
 # definition: none

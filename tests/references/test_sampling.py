@@ -1,16 +1,12 @@
 # Made by `reftest generate`, which leaves this file alone once it has been edited.
-# reftest-body: a47305e66255f8994d5670d522cd4e70
+# reftest-body: b352cb9cceff6264c35224a0c1cf3b6f
 """Tests of definitions/sampling. conftest.py says how they run."""
 
-import pytest
-import torch
-
-# isort: split
 import conftest
 
 
 # definition: "min_p_sampling_from_probs_v32000"
-class TestMinPSamplingFromProbsV32000:
+class TestMinPSamplingFromProbsV32000(conftest.DefinitionTests):
     OP_TYPE = "sampling"
     NAME = "min_p_sampling_from_probs_v32000"
     FAMILY = "sampling"
@@ -27,9 +23,6 @@ class TestMinPSamplingFromProbsV32000:
         batch_size=None,
         vocab_size=VOCAB_SIZE,
     )
-    CONSTANTS = conftest.constants()
-    PROBE = None
-    LEAVES = conftest.constants()
     SIZES = (
         conftest.size("small", batch_size=1),
         conftest.size("small", batch_size=16),
@@ -43,7 +36,6 @@ class TestMinPSamplingFromProbsV32000:
         conftest.edge("ties", batch_size=192),
         conftest.edge("open_min_p", batch_size=192),
     )
-    SCALARS = conftest.constants()
     RULES = conftest.rules(
         None,  # samples: reftest's kernels judge it
     )
@@ -59,57 +51,9 @@ def run(probs, min_p):
     return torch.multinomial(kept, 1).squeeze(-1)
 """
 
-    @classmethod
-    def generate_random_inputs(cls, axes, device="cpu", seed=0):
-        return conftest.random_inputs(cls, axes, device, seed)
-
-    def test_definition_is_unchanged(self):
-        conftest.check_definition(self)
-
-    @torch.no_grad()
-    def test_output_shape(self, device):
-        conftest.check_output_shape(self, device)
-
-    @torch.no_grad()
-    def test_output_dtype(self, device):
-        conftest.check_output_dtype(self, device)
-
-    @torch.no_grad()
-    def test_inputs_are_kept(self, device):
-        conftest.check_inputs_are_kept(self, device)
-
-    @pytest.mark.parametrize("case", conftest.cases(OP_TYPE, NAME, SIZES))
-    @torch.no_grad()
-    def test_numerical_correctness(self, case, device):
-        conftest.check_numerical_correctness(self, case, device)
-
-    @torch.no_grad()
-    def test_determinism(self, device):
-        conftest.check_determinism(self, device)
-
-    @torch.no_grad()
-    def test_calls_are_independent(self, device):
-        conftest.check_calls_are_independent(self, device)
-
-    @pytest.mark.parametrize("case", conftest.all_edges(SIZES, EDGES))
-    @torch.no_grad()
-    def test_edge_cases(self, case, device):
-        conftest.check_edge_case(self, case, device)
-
-    @pytest.mark.parametrize("case", conftest.some_cases(SIZES))
-    @pytest.mark.parametrize("name", conftest.ground_truths(FAMILY))
-    @torch.no_grad()
-    def test_against_ground_truth(self, name, case, device):
-        conftest.check_against(self, case, name, device)
-
-    @pytest.mark.parametrize("case", conftest.some_cases(SIZES))
-    @torch.no_grad()
-    def test_ground_truths_agree(self, case, device):
-        conftest.check_ground_truths_agree(self, case, device)
-
 
 # definition: "sampling_from_probs_v32000"
-class TestSamplingFromProbsV32000:
+class TestSamplingFromProbsV32000(conftest.DefinitionTests):
     OP_TYPE = "sampling"
     NAME = "sampling_from_probs_v32000"
     FAMILY = "sampling"
@@ -119,15 +63,11 @@ class TestSamplingFromProbsV32000:
     OUTPUT_ROLES = conftest.constants(
         output="samples",
     )
-    MODES = ()
     VOCAB_SIZE = 32000
     AXES = conftest.constants(
         batch_size=None,
         vocab_size=VOCAB_SIZE,
     )
-    CONSTANTS = conftest.constants()
-    PROBE = None
-    LEAVES = conftest.constants()
     SIZES = (
         conftest.size("small", batch_size=1),
         conftest.size("small", batch_size=16),
@@ -140,7 +80,6 @@ class TestSamplingFromProbsV32000:
         conftest.edge("certain", batch_size=8),
         conftest.edge("ties", batch_size=192),
     )
-    SCALARS = conftest.constants()
     RULES = conftest.rules(
         None,  # samples: reftest's kernels judge it
     )
@@ -154,57 +93,9 @@ def run(probs):
     return torch.multinomial(probs, 1).squeeze(-1).to(torch.int32)
 """
 
-    @classmethod
-    def generate_random_inputs(cls, axes, device="cpu", seed=0):
-        return conftest.random_inputs(cls, axes, device, seed)
-
-    def test_definition_is_unchanged(self):
-        conftest.check_definition(self)
-
-    @torch.no_grad()
-    def test_output_shape(self, device):
-        conftest.check_output_shape(self, device)
-
-    @torch.no_grad()
-    def test_output_dtype(self, device):
-        conftest.check_output_dtype(self, device)
-
-    @torch.no_grad()
-    def test_inputs_are_kept(self, device):
-        conftest.check_inputs_are_kept(self, device)
-
-    @pytest.mark.parametrize("case", conftest.cases(OP_TYPE, NAME, SIZES))
-    @torch.no_grad()
-    def test_numerical_correctness(self, case, device):
-        conftest.check_numerical_correctness(self, case, device)
-
-    @torch.no_grad()
-    def test_determinism(self, device):
-        conftest.check_determinism(self, device)
-
-    @torch.no_grad()
-    def test_calls_are_independent(self, device):
-        conftest.check_calls_are_independent(self, device)
-
-    @pytest.mark.parametrize("case", conftest.all_edges(SIZES, EDGES))
-    @torch.no_grad()
-    def test_edge_cases(self, case, device):
-        conftest.check_edge_case(self, case, device)
-
-    @pytest.mark.parametrize("case", conftest.some_cases(SIZES))
-    @pytest.mark.parametrize("name", conftest.ground_truths(FAMILY))
-    @torch.no_grad()
-    def test_against_ground_truth(self, name, case, device):
-        conftest.check_against(self, case, name, device)
-
-    @pytest.mark.parametrize("case", conftest.some_cases(SIZES))
-    @torch.no_grad()
-    def test_ground_truths_agree(self, case, device):
-        conftest.check_ground_truths_agree(self, case, device)
-
 
 # definition: "top_k_renorm_probs_v32000"
-class TestTopKRenormProbsV32000:
+class TestTopKRenormProbsV32000(conftest.DefinitionTests):
     OP_TYPE = "sampling"
     NAME = "top_k_renorm_probs_v32000"
     FAMILY = "sampling"
@@ -221,9 +112,6 @@ class TestTopKRenormProbsV32000:
         batch_size=None,
         vocab_size=VOCAB_SIZE,
     )
-    CONSTANTS = conftest.constants()
-    PROBE = None
-    LEAVES = conftest.constants()
     SIZES = (
         conftest.size("small", batch_size=1),
         conftest.size("small", batch_size=16),
@@ -236,13 +124,11 @@ class TestTopKRenormProbsV32000:
         conftest.edge("certain", batch_size=8),
         conftest.edge("open_top_k", batch_size=192),
     )
-    SCALARS = conftest.constants()
     RULES = conftest.rules(
         [  # renormalised
             (1e-10, 1e-05, 1.0),
         ],
     )
-    SAMPLES = False
     REFERENCE = """\
 import torch
 
@@ -257,57 +143,9 @@ def run(probs, top_k):
     return renormalised
 """
 
-    @classmethod
-    def generate_random_inputs(cls, axes, device="cpu", seed=0):
-        return conftest.random_inputs(cls, axes, device, seed)
-
-    def test_definition_is_unchanged(self):
-        conftest.check_definition(self)
-
-    @torch.no_grad()
-    def test_output_shape(self, device):
-        conftest.check_output_shape(self, device)
-
-    @torch.no_grad()
-    def test_output_dtype(self, device):
-        conftest.check_output_dtype(self, device)
-
-    @torch.no_grad()
-    def test_inputs_are_kept(self, device):
-        conftest.check_inputs_are_kept(self, device)
-
-    @pytest.mark.parametrize("case", conftest.cases(OP_TYPE, NAME, SIZES))
-    @torch.no_grad()
-    def test_numerical_correctness(self, case, device):
-        conftest.check_numerical_correctness(self, case, device)
-
-    @torch.no_grad()
-    def test_determinism(self, device):
-        conftest.check_determinism(self, device)
-
-    @torch.no_grad()
-    def test_calls_are_independent(self, device):
-        conftest.check_calls_are_independent(self, device)
-
-    @pytest.mark.parametrize("case", conftest.all_edges(SIZES, EDGES))
-    @torch.no_grad()
-    def test_edge_cases(self, case, device):
-        conftest.check_edge_case(self, case, device)
-
-    @pytest.mark.parametrize("case", conftest.some_cases(SIZES))
-    @pytest.mark.parametrize("name", conftest.ground_truths(FAMILY))
-    @torch.no_grad()
-    def test_against_ground_truth(self, name, case, device):
-        conftest.check_against(self, case, name, device)
-
-    @pytest.mark.parametrize("case", conftest.some_cases(SIZES))
-    @torch.no_grad()
-    def test_ground_truths_agree(self, case, device):
-        conftest.check_ground_truths_agree(self, case, device)
-
 
 # definition: "top_k_sampling_from_probs_v32000"
-class TestTopKSamplingFromProbsV32000:
+class TestTopKSamplingFromProbsV32000(conftest.DefinitionTests):
     OP_TYPE = "sampling"
     NAME = "top_k_sampling_from_probs_v32000"
     FAMILY = "sampling"
@@ -324,9 +162,6 @@ class TestTopKSamplingFromProbsV32000:
         batch_size=None,
         vocab_size=VOCAB_SIZE,
     )
-    CONSTANTS = conftest.constants()
-    PROBE = None
-    LEAVES = conftest.constants()
     SIZES = (
         conftest.size("small", batch_size=1),
         conftest.size("small", batch_size=16),
@@ -340,7 +175,6 @@ class TestTopKSamplingFromProbsV32000:
         conftest.edge("ties", batch_size=192),
         conftest.edge("open_top_k", batch_size=192),
     )
-    SCALARS = conftest.constants()
     RULES = conftest.rules(
         None,  # samples: reftest's kernels judge it
     )
@@ -362,57 +196,9 @@ def run(probs, top_k):
     return torch.cat(samples)
 """
 
-    @classmethod
-    def generate_random_inputs(cls, axes, device="cpu", seed=0):
-        return conftest.random_inputs(cls, axes, device, seed)
-
-    def test_definition_is_unchanged(self):
-        conftest.check_definition(self)
-
-    @torch.no_grad()
-    def test_output_shape(self, device):
-        conftest.check_output_shape(self, device)
-
-    @torch.no_grad()
-    def test_output_dtype(self, device):
-        conftest.check_output_dtype(self, device)
-
-    @torch.no_grad()
-    def test_inputs_are_kept(self, device):
-        conftest.check_inputs_are_kept(self, device)
-
-    @pytest.mark.parametrize("case", conftest.cases(OP_TYPE, NAME, SIZES))
-    @torch.no_grad()
-    def test_numerical_correctness(self, case, device):
-        conftest.check_numerical_correctness(self, case, device)
-
-    @torch.no_grad()
-    def test_determinism(self, device):
-        conftest.check_determinism(self, device)
-
-    @torch.no_grad()
-    def test_calls_are_independent(self, device):
-        conftest.check_calls_are_independent(self, device)
-
-    @pytest.mark.parametrize("case", conftest.all_edges(SIZES, EDGES))
-    @torch.no_grad()
-    def test_edge_cases(self, case, device):
-        conftest.check_edge_case(self, case, device)
-
-    @pytest.mark.parametrize("case", conftest.some_cases(SIZES))
-    @pytest.mark.parametrize("name", conftest.ground_truths(FAMILY))
-    @torch.no_grad()
-    def test_against_ground_truth(self, name, case, device):
-        conftest.check_against(self, case, name, device)
-
-    @pytest.mark.parametrize("case", conftest.some_cases(SIZES))
-    @torch.no_grad()
-    def test_ground_truths_agree(self, case, device):
-        conftest.check_ground_truths_agree(self, case, device)
-
 
 # definition: "top_k_top_p_sampling_from_probs_v128256"
-class TestTopKTopPSamplingFromProbsV128256:
+class TestTopKTopPSamplingFromProbsV128256(conftest.DefinitionTests):
     OP_TYPE = "sampling"
     NAME = "top_k_top_p_sampling_from_probs_v128256"
     FAMILY = "sampling"
@@ -430,9 +216,6 @@ class TestTopKTopPSamplingFromProbsV128256:
         batch_size=None,
         vocab_size=VOCAB_SIZE,
     )
-    CONSTANTS = conftest.constants()
-    PROBE = None
-    LEAVES = conftest.constants()
     SIZES = (
         conftest.size("small", batch_size=1),
         conftest.size("small", batch_size=16),
@@ -447,7 +230,6 @@ class TestTopKTopPSamplingFromProbsV128256:
         conftest.edge("open_top_k", batch_size=192),
         conftest.edge("open_top_p", batch_size=192),
     )
-    SCALARS = conftest.constants()
     RULES = conftest.rules(
         None,  # samples: reftest's kernels judge it
     )
@@ -472,57 +254,9 @@ def run(probs, top_k, top_p):
     return torch.cat(samples)
 """
 
-    @classmethod
-    def generate_random_inputs(cls, axes, device="cpu", seed=0):
-        return conftest.random_inputs(cls, axes, device, seed)
-
-    def test_definition_is_unchanged(self):
-        conftest.check_definition(self)
-
-    @torch.no_grad()
-    def test_output_shape(self, device):
-        conftest.check_output_shape(self, device)
-
-    @torch.no_grad()
-    def test_output_dtype(self, device):
-        conftest.check_output_dtype(self, device)
-
-    @torch.no_grad()
-    def test_inputs_are_kept(self, device):
-        conftest.check_inputs_are_kept(self, device)
-
-    @pytest.mark.parametrize("case", conftest.cases(OP_TYPE, NAME, SIZES))
-    @torch.no_grad()
-    def test_numerical_correctness(self, case, device):
-        conftest.check_numerical_correctness(self, case, device)
-
-    @torch.no_grad()
-    def test_determinism(self, device):
-        conftest.check_determinism(self, device)
-
-    @torch.no_grad()
-    def test_calls_are_independent(self, device):
-        conftest.check_calls_are_independent(self, device)
-
-    @pytest.mark.parametrize("case", conftest.all_edges(SIZES, EDGES))
-    @torch.no_grad()
-    def test_edge_cases(self, case, device):
-        conftest.check_edge_case(self, case, device)
-
-    @pytest.mark.parametrize("case", conftest.some_cases(SIZES))
-    @pytest.mark.parametrize("name", conftest.ground_truths(FAMILY))
-    @torch.no_grad()
-    def test_against_ground_truth(self, name, case, device):
-        conftest.check_against(self, case, name, device)
-
-    @pytest.mark.parametrize("case", conftest.some_cases(SIZES))
-    @torch.no_grad()
-    def test_ground_truths_agree(self, case, device):
-        conftest.check_ground_truths_agree(self, case, device)
-
 
 # definition: "top_p_renorm_probs_v32000"
-class TestTopPRenormProbsV32000:
+class TestTopPRenormProbsV32000(conftest.DefinitionTests):
     OP_TYPE = "sampling"
     NAME = "top_p_renorm_probs_v32000"
     FAMILY = "sampling"
@@ -539,9 +273,6 @@ class TestTopPRenormProbsV32000:
         batch_size=None,
         vocab_size=VOCAB_SIZE,
     )
-    CONSTANTS = conftest.constants()
-    PROBE = None
-    LEAVES = conftest.constants()
     SIZES = (
         conftest.size("small", batch_size=1),
         conftest.size("small", batch_size=16),
@@ -554,13 +285,11 @@ class TestTopPRenormProbsV32000:
         conftest.edge("certain", batch_size=8),
         conftest.edge("open_top_p", batch_size=192),
     )
-    SCALARS = conftest.constants()
     RULES = conftest.rules(
         [  # renormalised
             (1e-10, 1e-05, 1.0),
         ],
     )
-    SAMPLES = False
     REFERENCE = """\
 import torch
 
@@ -574,57 +303,9 @@ def run(probs, top_p):
     return kept / kept.sum(dim=-1, keepdim=True)
 """
 
-    @classmethod
-    def generate_random_inputs(cls, axes, device="cpu", seed=0):
-        return conftest.random_inputs(cls, axes, device, seed)
-
-    def test_definition_is_unchanged(self):
-        conftest.check_definition(self)
-
-    @torch.no_grad()
-    def test_output_shape(self, device):
-        conftest.check_output_shape(self, device)
-
-    @torch.no_grad()
-    def test_output_dtype(self, device):
-        conftest.check_output_dtype(self, device)
-
-    @torch.no_grad()
-    def test_inputs_are_kept(self, device):
-        conftest.check_inputs_are_kept(self, device)
-
-    @pytest.mark.parametrize("case", conftest.cases(OP_TYPE, NAME, SIZES))
-    @torch.no_grad()
-    def test_numerical_correctness(self, case, device):
-        conftest.check_numerical_correctness(self, case, device)
-
-    @torch.no_grad()
-    def test_determinism(self, device):
-        conftest.check_determinism(self, device)
-
-    @torch.no_grad()
-    def test_calls_are_independent(self, device):
-        conftest.check_calls_are_independent(self, device)
-
-    @pytest.mark.parametrize("case", conftest.all_edges(SIZES, EDGES))
-    @torch.no_grad()
-    def test_edge_cases(self, case, device):
-        conftest.check_edge_case(self, case, device)
-
-    @pytest.mark.parametrize("case", conftest.some_cases(SIZES))
-    @pytest.mark.parametrize("name", conftest.ground_truths(FAMILY))
-    @torch.no_grad()
-    def test_against_ground_truth(self, name, case, device):
-        conftest.check_against(self, case, name, device)
-
-    @pytest.mark.parametrize("case", conftest.some_cases(SIZES))
-    @torch.no_grad()
-    def test_ground_truths_agree(self, case, device):
-        conftest.check_ground_truths_agree(self, case, device)
-
 
 # definition: "top_p_sampling_from_probs_v32000"
-class TestTopPSamplingFromProbsV32000:
+class TestTopPSamplingFromProbsV32000(conftest.DefinitionTests):
     OP_TYPE = "sampling"
     NAME = "top_p_sampling_from_probs_v32000"
     FAMILY = "sampling"
@@ -641,9 +322,6 @@ class TestTopPSamplingFromProbsV32000:
         batch_size=None,
         vocab_size=VOCAB_SIZE,
     )
-    CONSTANTS = conftest.constants()
-    PROBE = None
-    LEAVES = conftest.constants()
     SIZES = (
         conftest.size("small", batch_size=1),
         conftest.size("small", batch_size=16),
@@ -657,7 +335,6 @@ class TestTopPSamplingFromProbsV32000:
         conftest.edge("ties", batch_size=192),
         conftest.edge("open_top_p", batch_size=192),
     )
-    SCALARS = conftest.constants()
     RULES = conftest.rules(
         None,  # samples: reftest's kernels judge it
     )
@@ -677,54 +354,6 @@ def run(probs, top_p):
         samples.append(tokens[drawn])
     return torch.cat(samples)
 """
-
-    @classmethod
-    def generate_random_inputs(cls, axes, device="cpu", seed=0):
-        return conftest.random_inputs(cls, axes, device, seed)
-
-    def test_definition_is_unchanged(self):
-        conftest.check_definition(self)
-
-    @torch.no_grad()
-    def test_output_shape(self, device):
-        conftest.check_output_shape(self, device)
-
-    @torch.no_grad()
-    def test_output_dtype(self, device):
-        conftest.check_output_dtype(self, device)
-
-    @torch.no_grad()
-    def test_inputs_are_kept(self, device):
-        conftest.check_inputs_are_kept(self, device)
-
-    @pytest.mark.parametrize("case", conftest.cases(OP_TYPE, NAME, SIZES))
-    @torch.no_grad()
-    def test_numerical_correctness(self, case, device):
-        conftest.check_numerical_correctness(self, case, device)
-
-    @torch.no_grad()
-    def test_determinism(self, device):
-        conftest.check_determinism(self, device)
-
-    @torch.no_grad()
-    def test_calls_are_independent(self, device):
-        conftest.check_calls_are_independent(self, device)
-
-    @pytest.mark.parametrize("case", conftest.all_edges(SIZES, EDGES))
-    @torch.no_grad()
-    def test_edge_cases(self, case, device):
-        conftest.check_edge_case(self, case, device)
-
-    @pytest.mark.parametrize("case", conftest.some_cases(SIZES))
-    @pytest.mark.parametrize("name", conftest.ground_truths(FAMILY))
-    @torch.no_grad()
-    def test_against_ground_truth(self, name, case, device):
-        conftest.check_against(self, case, name, device)
-
-    @pytest.mark.parametrize("case", conftest.some_cases(SIZES))
-    @torch.no_grad()
-    def test_ground_truths_agree(self, case, device):
-        conftest.check_ground_truths_agree(self, case, device)
 
 
 # definition: none

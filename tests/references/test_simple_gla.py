@@ -1,16 +1,12 @@
 # Made by `reftest generate`, which leaves this file alone once it has been edited.
-# reftest-body: 6f4caa5de2b5ddd8b852f5c5662a90bc
+# reftest-body: 314b95c395a88719c89bfda8912960b6
 """Tests of definitions/simple_gla. conftest.py says how they run."""
 
-import pytest
-import torch
-
-# isort: split
 import conftest
 
 
 # definition: "simple_gla_chunk_h8_d64"
-class TestSimpleGlaChunkH8D64:
+class TestSimpleGlaChunkH8D64(conftest.DefinitionTests):
     OP_TYPE = "simple_gla"
     NAME = "simple_gla_chunk_h8_d64"
     FAMILY = "simple_gla"
@@ -24,7 +20,6 @@ class TestSimpleGlaChunkH8D64:
         output="output",
         new_state="final_state",
     )
-    MODES = ()
     NUM_HEADS = 8
     HEAD_SIZE = 64
     AXES = conftest.constants(
@@ -33,14 +28,11 @@ class TestSimpleGlaChunkH8D64:
         num_heads=NUM_HEADS,
         head_size=HEAD_SIZE,
     )
-    CONSTANTS = conftest.constants()
-    PROBE = None
-    LEAVES = conftest.constants()
     SIZES = (
         conftest.size("small", batch_size=1, seq_len=3),
         conftest.size("small", batch_size=2, seq_len=16),
         conftest.size("medium", batch_size=1, seq_len=64),
-        conftest.size("medium", batch_size=1, seq_len=257),
+        conftest.size("medium", batch_size=1, seq_len=513),
         conftest.size("medium", batch_size=65, seq_len=1),
         conftest.size("large", batch_size=4, seq_len=2048),
     )
@@ -50,7 +42,6 @@ class TestSimpleGlaChunkH8D64:
         conftest.edge("no_tokens", batch_size=2, seq_len=0),
         conftest.edge("forgets_all", batch_size=2, seq_len=9),
     )
-    SCALARS = conftest.constants()
     RULES = conftest.rules(
         [  # output
             (3.0517578125e-05, 0.001953125, 1.0),
@@ -59,7 +50,6 @@ class TestSimpleGlaChunkH8D64:
             (1.52587890625e-05, 0.000244140625, 1.0),
         ],
     )
-    SAMPLES = False
     REFERENCE = """\
 import torch
 
@@ -87,57 +77,9 @@ def run(q, k, v, g):
     return output.transpose(1, 2).to(v.dtype), state
 """
 
-    @classmethod
-    def generate_random_inputs(cls, axes, device="cpu", seed=0):
-        return conftest.random_inputs(cls, axes, device, seed)
-
-    def test_definition_is_unchanged(self):
-        conftest.check_definition(self)
-
-    @torch.no_grad()
-    def test_output_shape(self, device):
-        conftest.check_output_shape(self, device)
-
-    @torch.no_grad()
-    def test_output_dtype(self, device):
-        conftest.check_output_dtype(self, device)
-
-    @torch.no_grad()
-    def test_inputs_are_kept(self, device):
-        conftest.check_inputs_are_kept(self, device)
-
-    @pytest.mark.parametrize("case", conftest.cases(OP_TYPE, NAME, SIZES))
-    @torch.no_grad()
-    def test_numerical_correctness(self, case, device):
-        conftest.check_numerical_correctness(self, case, device)
-
-    @torch.no_grad()
-    def test_determinism(self, device):
-        conftest.check_determinism(self, device)
-
-    @torch.no_grad()
-    def test_calls_are_independent(self, device):
-        conftest.check_calls_are_independent(self, device)
-
-    @pytest.mark.parametrize("case", conftest.all_edges(SIZES, EDGES))
-    @torch.no_grad()
-    def test_edge_cases(self, case, device):
-        conftest.check_edge_case(self, case, device)
-
-    @pytest.mark.parametrize("case", conftest.some_cases(SIZES))
-    @pytest.mark.parametrize("name", conftest.ground_truths(FAMILY))
-    @torch.no_grad()
-    def test_against_ground_truth(self, name, case, device):
-        conftest.check_against(self, case, name, device)
-
-    @pytest.mark.parametrize("case", conftest.some_cases(SIZES))
-    @torch.no_grad()
-    def test_ground_truths_agree(self, case, device):
-        conftest.check_ground_truths_agree(self, case, device)
-
 
 # definition: "simple_gla_parallel_h4_d64"
-class TestSimpleGlaParallelH4D64:
+class TestSimpleGlaParallelH4D64(conftest.DefinitionTests):
     OP_TYPE = "simple_gla"
     NAME = "simple_gla_parallel_h4_d64"
     FAMILY = "simple_gla"
@@ -150,7 +92,6 @@ class TestSimpleGlaParallelH4D64:
     OUTPUT_ROLES = conftest.constants(
         output="output",
     )
-    MODES = ()
     NUM_HEADS = 4
     HEAD_SIZE = 64
     AXES = conftest.constants(
@@ -159,14 +100,11 @@ class TestSimpleGlaParallelH4D64:
         num_heads=NUM_HEADS,
         head_size=HEAD_SIZE,
     )
-    CONSTANTS = conftest.constants()
-    PROBE = None
-    LEAVES = conftest.constants()
     SIZES = (
         conftest.size("small", batch_size=1, seq_len=3),
         conftest.size("small", batch_size=2, seq_len=16),
         conftest.size("medium", batch_size=1, seq_len=64),
-        conftest.size("medium", batch_size=1, seq_len=257),
+        conftest.size("medium", batch_size=1, seq_len=513),
         conftest.size("medium", batch_size=320, seq_len=1),
         conftest.size("large", batch_size=4, seq_len=2048),
     )
@@ -176,13 +114,11 @@ class TestSimpleGlaParallelH4D64:
         conftest.edge("no_tokens", batch_size=2, seq_len=0),
         conftest.edge("forgets_all", batch_size=2, seq_len=9),
     )
-    SCALARS = conftest.constants()
     RULES = conftest.rules(
         [  # output
             (3.0517578125e-05, 0.01, 1.0),
         ],
     )
-    SAMPLES = False
     REFERENCE = """\
 import torch
 
@@ -195,57 +131,9 @@ def run(q, k, v, g):
     return torch.einsum("bhij,bjhd->bihd", scores * left, v.float()).to(v.dtype)
 """
 
-    @classmethod
-    def generate_random_inputs(cls, axes, device="cpu", seed=0):
-        return conftest.random_inputs(cls, axes, device, seed)
-
-    def test_definition_is_unchanged(self):
-        conftest.check_definition(self)
-
-    @torch.no_grad()
-    def test_output_shape(self, device):
-        conftest.check_output_shape(self, device)
-
-    @torch.no_grad()
-    def test_output_dtype(self, device):
-        conftest.check_output_dtype(self, device)
-
-    @torch.no_grad()
-    def test_inputs_are_kept(self, device):
-        conftest.check_inputs_are_kept(self, device)
-
-    @pytest.mark.parametrize("case", conftest.cases(OP_TYPE, NAME, SIZES))
-    @torch.no_grad()
-    def test_numerical_correctness(self, case, device):
-        conftest.check_numerical_correctness(self, case, device)
-
-    @torch.no_grad()
-    def test_determinism(self, device):
-        conftest.check_determinism(self, device)
-
-    @torch.no_grad()
-    def test_calls_are_independent(self, device):
-        conftest.check_calls_are_independent(self, device)
-
-    @pytest.mark.parametrize("case", conftest.all_edges(SIZES, EDGES))
-    @torch.no_grad()
-    def test_edge_cases(self, case, device):
-        conftest.check_edge_case(self, case, device)
-
-    @pytest.mark.parametrize("case", conftest.some_cases(SIZES))
-    @pytest.mark.parametrize("name", conftest.ground_truths(FAMILY))
-    @torch.no_grad()
-    def test_against_ground_truth(self, name, case, device):
-        conftest.check_against(self, case, name, device)
-
-    @pytest.mark.parametrize("case", conftest.some_cases(SIZES))
-    @torch.no_grad()
-    def test_ground_truths_agree(self, case, device):
-        conftest.check_ground_truths_agree(self, case, device)
-
 
 # definition: "simple_gla_varlen_gamma_h4_k64_v128"
-class TestSimpleGlaVarlenGammaH4K64V128:
+class TestSimpleGlaVarlenGammaH4K64V128(conftest.DefinitionTests):
     OP_TYPE = "simple_gla"
     NAME = "simple_gla_varlen_gamma_h4_k64_v128"
     FAMILY = "simple_gla"
@@ -262,7 +150,6 @@ class TestSimpleGlaVarlenGammaH4K64V128:
         output="output",
         new_state="final_state",
     )
-    MODES = ()
     NUM_HEADS = 4
     KEY_SIZE = 64
     VALUE_SIZE = 128
@@ -274,13 +161,10 @@ class TestSimpleGlaVarlenGammaH4K64V128:
         key_size=KEY_SIZE,
         value_size=VALUE_SIZE,
     )
-    CONSTANTS = conftest.constants()
-    PROBE = None
-    LEAVES = conftest.constants()
     SIZES = (
         conftest.size("small", total_seq_len=5, num_seqs=1, len_cu_seqlens=2),
         conftest.size("small", total_seq_len=33, num_seqs=2, len_cu_seqlens=3),
-        conftest.size("medium", total_seq_len=226, num_seqs=17, len_cu_seqlens=18),
+        conftest.size("medium", total_seq_len=610, num_seqs=17, len_cu_seqlens=18),
         conftest.size("large", total_seq_len=16384, num_seqs=8, len_cu_seqlens=9),
     )
     EDGES = (
@@ -306,7 +190,6 @@ class TestSimpleGlaVarlenGammaH4K64V128:
             (1.52587890625e-05, 0.000244140625, 1.0),
         ],
     )
-    SAMPLES = False
     REFERENCE = """\
 import torch
 
@@ -328,54 +211,6 @@ def run(q, k, v, g_gamma, cu_seqlens, scale, initial_state):
         final_state[n] = state
     return output.to(v.dtype), final_state
 """
-
-    @classmethod
-    def generate_random_inputs(cls, axes, device="cpu", seed=0):
-        return conftest.random_inputs(cls, axes, device, seed)
-
-    def test_definition_is_unchanged(self):
-        conftest.check_definition(self)
-
-    @torch.no_grad()
-    def test_output_shape(self, device):
-        conftest.check_output_shape(self, device)
-
-    @torch.no_grad()
-    def test_output_dtype(self, device):
-        conftest.check_output_dtype(self, device)
-
-    @torch.no_grad()
-    def test_inputs_are_kept(self, device):
-        conftest.check_inputs_are_kept(self, device)
-
-    @pytest.mark.parametrize("case", conftest.cases(OP_TYPE, NAME, SIZES))
-    @torch.no_grad()
-    def test_numerical_correctness(self, case, device):
-        conftest.check_numerical_correctness(self, case, device)
-
-    @torch.no_grad()
-    def test_determinism(self, device):
-        conftest.check_determinism(self, device)
-
-    @torch.no_grad()
-    def test_calls_are_independent(self, device):
-        conftest.check_calls_are_independent(self, device)
-
-    @pytest.mark.parametrize("case", conftest.all_edges(SIZES, EDGES))
-    @torch.no_grad()
-    def test_edge_cases(self, case, device):
-        conftest.check_edge_case(self, case, device)
-
-    @pytest.mark.parametrize("case", conftest.some_cases(SIZES))
-    @pytest.mark.parametrize("name", conftest.ground_truths(FAMILY))
-    @torch.no_grad()
-    def test_against_ground_truth(self, name, case, device):
-        conftest.check_against(self, case, name, device)
-
-    @pytest.mark.parametrize("case", conftest.some_cases(SIZES))
-    @torch.no_grad()
-    def test_ground_truths_agree(self, case, device):
-        conftest.check_ground_truths_agree(self, case, device)
 
 
 # definition: none

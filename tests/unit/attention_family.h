@@ -6,25 +6,19 @@
 #include "tests/unit/attention_reference.h"
 #include "tests/unit/seeds.h"
 
-/* The family under test; each test file defines one. */
-struct family {
-	const struct op *op;
-	struct attention_roles (*roles)(const struct op_problem *problem);
-};
-
 /* A correct float32 reference passes at the small and medium sizes, with both sets of input values, for every one of
  * `seeds` seeds. */
-static inline void expect_passes(const struct family *family, const struct op_problem *problem, int seeds)
+static inline void expect_passes(const struct op *op, const struct op_problem *problem, int seeds)
 {
-	struct attention_roles roles = family->roles(problem);
+	struct attention_roles roles = attention_roles_of(problem);
 	int64_t axis[MAX_ROWS * MAX_AXES];
 
 	for (enum op_size size = SIZE_SMALL; size <= SIZE_MEDIUM; size++)
-		for (int r = 0, rows = rows_of(family->op, problem, size, axis); r < rows; r++)
+		for (int r = 0, rows = rows_of(op, problem, size, axis); r < rows; r++)
 			for (int seed = 0; seed < 2 * seeds; seed++) {
 				struct world w;
 
-				make_world_of(&w, family->op, problem, axis + r * problem->axis_count, (uint64_t)seed / 2,
+				make_world_of(&w, op, problem, axis + r * problem->axis_count, (uint64_t)seed / 2,
 				              (enum op_contents)(seed % 2));
 				assert_true(emulate(&w, &roles, NONE));
 				assert_true(passes(&w, "a correct reference"));
@@ -33,37 +27,37 @@ static inline void expect_passes(const struct family *family, const struct op_pr
 }
 
 /* Says whether the mistake is found at one of the default sizes. */
-static inline bool is_caught(const struct family *family, const struct op_problem *problem, enum mistake mistake,
+static inline bool is_caught(const struct op *op, const struct op_problem *problem, enum mistake mistake,
                              uint64_t seed)
 {
-	struct attention_roles roles = family->roles(problem);
+	struct attention_roles roles = attention_roles_of(problem);
 	int64_t axis[MAX_ROWS * MAX_AXES];
 	bool caught = false;
 
 	for (enum op_size size = SIZE_SMALL; size <= SIZE_MEDIUM && !caught; size++)
-		for (int r = 0, rows = rows_of(family->op, problem, size, axis); r < rows && !caught; r++) {
+		for (int r = 0, rows = rows_of(op, problem, size, axis); r < rows && !caught; r++) {
 			struct world w;
 
-			make_world(&w, family->op, problem, axis + r * problem->axis_count, seed);
+			make_world(&w, op, problem, axis + r * problem->axis_count, seed);
 			caught = !emulate(&w, &roles, mistake) || !passes(&w, NULL);
 			free_world(&w);
 		}
 	return caught;
 }
 
-static inline void expect_caught(const struct family *family, const struct op_problem *problem,
+static inline void expect_caught(const struct op *op, const struct op_problem *problem,
                                  const enum mistake *first, int count)
 {
 	for (int i = 0; i < count; i++)
 		for (uint64_t seed = 0; seed < 3; seed++)
-			if (!is_caught(family, problem, first[i], seed))
+			if (!is_caught(op, problem, first[i], seed))
 				fail_msg("%s, seed %llu: passed", mistake_names[first[i]], (unsigned long long)seed);
 }
 
-static inline void expect_general_mistakes_caught(const struct family *family, const struct op_problem *problem)
+static inline void expect_general_mistakes_caught(const struct op *op, const struct op_problem *problem)
 {
 	for (enum mistake mistake = NONE + 1; mistake < OF_ALL; mistake++)
-		expect_caught(family, problem, &mistake, 1);
+		expect_caught(op, problem, &mistake, 1);
 }
 
 /* Changes every bfloat16 tensor to `dtype`, and the key and value caches, if any, to `caches`. */
@@ -77,14 +71,14 @@ static inline void set_floats(struct built *b, enum dtype dtype, enum dtype cach
 
 /* With inputs and caches of the given dtypes a correct reference passes, and the mistakes that a coarser dtype could
  * hide are found. */
-static inline void expect_dtypes(const struct family *family, struct built *b, enum dtype dtype, enum dtype caches)
+static inline void expect_dtypes(const struct op *op, struct built *b, enum dtype dtype, enum dtype caches)
 {
 	static const enum mistake hidden[] = {SCALE_TWO_PERCENT, OUTPUT_TWO_PERCENT, NATURAL_LSE, LAST_KEY_LEFT_OUT,
 	                                      VALUES_OF_NEXT_KEY};
 
 	set_floats(b, dtype, caches);
-	expect_passes(family, &b->problem, 5);
-	expect_caught(family, &b->problem, hidden, sizeof hidden / sizeof *hidden);
+	expect_passes(op, &b->problem, 5);
+	expect_caught(op, &b->problem, hidden, sizeof hidden / sizeof *hidden);
 }
 
 /* op.match rejects the problem, and its message contains `word`. */
@@ -277,17 +271,17 @@ static inline struct kinds expect_valid_sequences(const struct world *w, const s
 
 /* For twenty seeds, medium sequences are valid and contain the difficult kinds; keys that belong to no sequence are
  * NaN. */
-static inline void expect_sequences(const struct family *family, const struct op_problem *problem, bool of_prefill)
+static inline void expect_sequences(const struct op *op, const struct op_problem *problem, bool of_prefill)
 {
-	struct attention_roles roles = family->roles(problem);
+	struct attention_roles roles = attention_roles_of(problem);
 	int64_t axis[MAX_ROWS * MAX_AXES];
 
-	rows_of(family->op, problem, SIZE_MEDIUM, axis);
+	rows_of(op, problem, SIZE_MEDIUM, axis);
 	for (uint64_t seed = 0; seed < MANY_SEEDS; seed++) {
 		struct world w;
 		struct kinds kinds;
 
-		make_inputs(&w, family->op, problem, axis, seed, 0, 0);
+		make_inputs(&w, op, problem, axis, seed, 0, 0);
 		kinds = expect_valid_sequences(&w, &roles);
 		assert_true(kinds.empty > 0 && kinds.one_key > 0 && kinds.one_query > 0);
 		assert_true(!of_prefill || (kinds.square > 0 && kinds.no_query > 0 && kinds.before > 0));
@@ -298,13 +292,13 @@ static inline void expect_sequences(const struct family *family, const struct op
 
 /* Invalid offsets into the 3045 keys of 13 sequences are rejected, and queries that belong to no sequence get no
  * output. */
-static inline void expect_ragged_offsets_refused(const struct family *family, const struct op_problem *problem)
+static inline void expect_ragged_offsets_refused(const struct op *op, const struct op_problem *problem)
 {
 	int64_t axis[MAX_ROWS * MAX_AXES];
 	struct world w;
 
-	rows_of(family->op, problem, SIZE_MEDIUM, axis);
-	make_world(&w, family->op, problem, axis, 0);
+	rows_of(op, problem, SIZE_MEDIUM, axis);
+	make_world(&w, op, problem, axis, 0);
 	expect_invalid(&w, "kv_indptr", 13, 3046, "nor above the 3045 keys");
 	expect_invalid(&w, "kv_indptr", 12, 2, "kv_indptr[12] is 2");
 	expect_invalid(&w, "kv_indptr", 0, 3, "kv_indptr[0] is 3, not 0");

@@ -7,6 +7,7 @@
 #include "tests/unit/problem_builder.h"
 
 #include "kernels/common/attention/attention.h"
+#include "kernels/common/attention/forms.h"
 #include "kernels/common/attention/input_values.h"
 
 enum mistake {

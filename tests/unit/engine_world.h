@@ -119,11 +119,11 @@ static bool world_unchanged(void *self, const struct dataset_file *file, const s
 	return digest_equal(&now, content);
 }
 
-static struct blob world_blob(void *self, const char *path, const struct file_seen *earlier, bool to_run,
-			      struct arena *arena, struct file_seen *seen, bool *read)
+static struct blob world_blob(void *self, enum blob_use use, const char *path, const struct file_seen *earlier,
+			      bool to_run, struct arena *arena, struct file_seen *seen, bool *read)
 {
 	(void)self, (void)earlier, (void)to_run, (void)arena, (void)seen, (void)read;
-	return (struct blob){.path = path, .missing = "there are no tensors here"};
+	return (struct blob){.use = use, .path = path, .missing = "there are no tensors here"};
 }
 
 static bool world_blob_unchanged(void *self, const struct blob *blob, const struct file_seen *earlier)

@@ -282,7 +282,7 @@ static void what_the_family_does_not_know_is_refused_with_the_reason(void **stat
 	    PROBLEM("c", "cascade", axes, other, merged), PROBLEM("d", "cascade", axes, odd_mask, merged),
 	    PROBLEM("e", "cascade", axes, two, s_only),   PROBLEM("f", "cascade", axes, many, many),
 	};
-	static const char *const parts[] = {"neither", "float16", "first input state", "mask", "merged v", "one state"};
+	static const char *const parts[] = {"two states", "float16", "first input state", "mask", "merged v", "one state"};
 
 	(void)state;
 	for (int i = 0; i < COUNT(cases); i++)

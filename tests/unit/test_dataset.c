@@ -397,13 +397,13 @@ static void long_roots_are_refused(void **state)
 	(void)state;
 	memset(path, 'r', sizeof path - 1);
 	path[sizeof path - 1] = '\0';
-	check_root(path, NULL, "--root names a path of 5999 bytes, which is longer than the system allows");
+	check_root(path, NULL, "the path in --root has 5999 bytes, more than the system allows");
 	assert_int_equal(dataset_find_root("/usr", small, sizeof small, &err), -1);
 	struct arena arena = {0};
 	struct dataset dataset;
 
 	assert_int_equal(dataset_scan(path, &arena, &dataset, &err), -1);
-	assert_string_equal(err.text, "the path of the dataset has 5999 bytes, which is longer than the system allows");
+	assert_string_equal(err.text, "the path of the dataset has 5999 bytes, more than the system allows");
 }
 
 static void times_beyond_64_bits_wrap(void **state)

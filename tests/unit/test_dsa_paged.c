@@ -8,8 +8,6 @@
 
 extern const struct op dsa_paged_op;
 
-static const struct family family = {&dsa_paged_op, dsa_paged_roles};
-
 /* --- problems ----------------------------------------------------------------------------------------------------- */
 
 struct shape {
@@ -122,7 +120,7 @@ static void sparse_rows_are_valid_and_contain_difficult_patterns(void **state)
 
 	(void)state;
 	attention(&b, little_pages);
-	roles = dsa_paged_roles(&b.problem);
+	roles = attention_roles_of(&b.problem);
 	rows_of(&dsa_paged_op, &b.problem, SIZE_MEDIUM, axis);
 	for (uint64_t seed = 0; seed < MANY_SEEDS; seed++) {
 		int all = 0, none = 0, one = 0, holes = 0, block = 0;
@@ -179,11 +177,11 @@ static void a_correct_sparse_reference_passes_for_twenty_seeds(void **state)
 
 	(void)state;
 	attention(&b, little);
-	expect_passes(&family, &b.problem, 20);
+	expect_passes(&dsa_paged_op, &b.problem, 20);
 	attention(&b, little_pages);
-	expect_passes(&family, &b.problem, 20);
+	expect_passes(&dsa_paged_op, &b.problem, 20);
 	attention(&b, deepseek);
-	expect_passes(&family, &b.problem, 1);
+	expect_passes(&dsa_paged_op, &b.problem, 1);
 }
 
 static void a_correct_sparse_reference_passes_in_other_dtypes(void **state)
@@ -192,11 +190,11 @@ static void a_correct_sparse_reference_passes_in_other_dtypes(void **state)
 
 	(void)state;
 	attention(&b, little_pages);
-	expect_dtypes(&family, &b, DTYPE_FLOAT16, DTYPE_FLOAT16);
+	expect_dtypes(&dsa_paged_op, &b, DTYPE_FLOAT16, DTYPE_FLOAT16);
 	attention(&b, little);
-	expect_dtypes(&family, &b, DTYPE_FLOAT32, DTYPE_FLOAT32);
+	expect_dtypes(&dsa_paged_op, &b, DTYPE_FLOAT32, DTYPE_FLOAT32);
 	attention(&b, little_pages);
-	expect_dtypes(&family, &b, DTYPE_BFLOAT16, DTYPE_FLOAT8_E4M3FN);
+	expect_dtypes(&dsa_paged_op, &b, DTYPE_BFLOAT16, DTYPE_FLOAT8_E4M3FN);
 }
 
 static void mistakes_of_sparse_attention_are_caught(void **state)
@@ -208,12 +206,12 @@ static void mistakes_of_sparse_attention_are_caught(void **state)
 
 	(void)state;
 	attention(&b, little);
-	expect_general_mistakes_caught(&family, &b.problem);
-	expect_caught(&family, &b.problem, own, sizeof own / sizeof *own);
+	expect_general_mistakes_caught(&dsa_paged_op, &b.problem);
+	expect_caught(&dsa_paged_op, &b.problem, own, sizeof own / sizeof *own);
 	attention(&b, little_pages);
-	expect_general_mistakes_caught(&family, &b.problem);
-	expect_caught(&family, &b.problem, own, sizeof own / sizeof *own);
-	expect_caught(&family, &b.problem, of_pages, 1);
+	expect_general_mistakes_caught(&dsa_paged_op, &b.problem);
+	expect_caught(&dsa_paged_op, &b.problem, own, sizeof own / sizeof *own);
+	expect_caught(&dsa_paged_op, &b.problem, of_pages, 1);
 }
 
 /* --- the indexer -------------------------------------------------------------------------------------------------- */

@@ -280,33 +280,6 @@ static void control_characters_do_not_reach_a_terminal(void **state)
 	arena_free(&arena);
 }
 
-/* count u32 . { tag . has_value u32 . value . digest }: the list as older programs stored it, with every digest. */
-static void an_older_list_is_read(void **state)
-{
-	struct arena arena = {0};
-	struct fields fields = {0}, again;
-	struct buf bytes = {0};
-
-	(void)state;
-	field_text(&fields, &arena, "axes.n", "const 64");
-	field_add(&fields, &arena, "reference", NULL, "code", 4);
-	record_put_u32(&bytes, 2);
-	for (int i = 0; i < 2; i++) {
-		record_put_text(&bytes, fields.items[i].tag);
-		record_put_u32(&bytes, fields.items[i].value != NULL);
-		record_put_text(&bytes, fields.items[i].value != NULL ? fields.items[i].value : "");
-		record_put_digest(&bytes, &fields.items[i].digest);
-	}
-	assert_int_equal(fields_read(bytes.data, bytes.length, &arena, &again), 0);
-	assert_int_equal(fields_changed(&fields, &again, &arena, NULL, 0), 0);
-	assert_string_equal(again.items[0].value, "const 64");
-	assert_null(again.items[1].value);
-	for (size_t length = 0; length < bytes.length; length++)
-		assert_int_equal(fields_read(bytes.data, length, &arena, &again), -1);
-	buf_free(&bytes);
-	arena_free(&arena);
-}
-
 static void fields_read_back_as_they_were_written(void **state)
 {
 	struct sample s;
@@ -471,7 +444,6 @@ int main(void)
 	    cmocka_unit_test(a_copy_of_a_list_grows_by_itself),
 	    cmocka_unit_test(long_values_are_cut_for_reading_but_hashed_whole),
 	    cmocka_unit_test(control_characters_do_not_reach_a_terminal),
-	    cmocka_unit_test(an_older_list_is_read),
 	    cmocka_unit_test(fields_read_back_as_they_were_written),
 	    cmocka_unit_test(each_field_reads_back_with_its_value_and_digest),
 	    cmocka_unit_test(fields_that_are_none_are_refused),

@@ -209,7 +209,7 @@ static void what_the_family_does_not_know_is_refused_with_the_reason(void **stat
 	    PROBLEM("gemma_c", "rmsnorm", axes, odd, out16),       PROBLEM("gemma_d", "rmsnorm", axes, scalar, out16),
 	    PROBLEM("gemma_e", "rmsnorm", axes, plain, both),
 	};
-	static const char *const parts[] = {"a weight", "int32", "shape", "alpha", "no residual"};
+	static const char *const parts[] = {"a weight", "int32", "shape", "alpha", "none of its inputs is a residual"};
 
 	(void)state;
 	for (int i = 0; i < COUNT(cases); i++)

@@ -2,12 +2,9 @@
  * references pass, wrong ones fail. */
 #include "tests/unit/attention_family.h"
 
-#include "kernels/common/attention/paged.h"
 #include "tests/unit/seeds.h"
 
 extern const struct op gqa_paged_op;
-
-static const struct family family = {&gqa_paged_op, attention_paged_roles};
 
 struct shape {
 	int64_t heads, kv_heads, dim, page_size;
@@ -84,11 +81,11 @@ static void matches_decode_and_prefill_with_any_page_length(void **state)
 	assert_int_equal(gqa_paged_op.match(&b.problem, NULL), ATTENTION_FULL);
 	decode(&b, llama_pages);
 	assert_int_equal(gqa_paged_op.match(&b.problem, NULL), ATTENTION_FULL);
-	assert_int_equal(attention_paged_roles(&b.problem).last_page_len, 5);
+	assert_int_equal(attention_roles_of(&b.problem).last_page_len, 5);
 	for (size_t i = 0; i < sizeof last / sizeof *last; i++) {
 		prefill(&b, causal_name, llama_pages, last[i]);
 		assert_int_equal(gqa_paged_op.match(&b.problem, NULL), ATTENTION_CAUSAL);
-		assert_int_equal(attention_paged_roles(&b.problem).last_page_len >= 0, last[i] != NULL);
+		assert_int_equal(attention_roles_of(&b.problem).last_page_len >= 0, last[i] != NULL);
 	}
 }
 
@@ -119,11 +116,11 @@ static void caches_are_distinguished_by_order_and_by_name(void **state)
 
 	(void)state;
 	decode(&b, llama);
-	assert_int_equal(attention_paged_roles(&b.problem).key[0], 1);
+	assert_int_equal(attention_roles_of(&b.problem).key[0], 1);
 	b.inputs[1].name = "v_cache";
 	b.inputs[2].name = "k_cache";
-	assert_int_equal(attention_paged_roles(&b.problem).key[0], 2);
-	assert_int_equal(attention_paged_roles(&b.problem).value, 1);
+	assert_int_equal(attention_roles_of(&b.problem).key[0], 2);
+	assert_int_equal(attention_roles_of(&b.problem).value, 1);
 }
 
 static void other_problems_are_refused_with_a_sentence(void **state)
@@ -178,15 +175,15 @@ static void sequences_and_pages_are_valid_and_contain_difficult_values(void **st
 
 	(void)state;
 	decode(&b, little);
-	expect_sequences(&family, &b.problem, false);
+	expect_sequences(&gqa_paged_op, &b.problem, false);
 	decode(&b, little_pages);
-	expect_sequences(&family, &b.problem, false);
+	expect_sequences(&gqa_paged_op, &b.problem, false);
 	prefill(&b, causal_name, little, NULL);
-	expect_sequences(&family, &b.problem, true);
+	expect_sequences(&gqa_paged_op, &b.problem, true);
 	prefill(&b, causal_name, little_pages, "len_indptr");
-	expect_sequences(&family, &b.problem, true);
+	expect_sequences(&gqa_paged_op, &b.problem, true);
 	prefill(&b, causal_name, little_pages, "batch_size");
-	expect_sequences(&family, &b.problem, true);
+	expect_sequences(&gqa_paged_op, &b.problem, true);
 }
 
 /* Pages are out of order, and two sequences share some pages. Some last pages are full and some are not. */
@@ -235,7 +232,7 @@ static void presets_are_valid_at_every_size_of_the_dataset(void **state)
 				decode(&b, shape);
 			else
 				prefill(&b, causal_name, shape, shape.page_size > 1 ? "len_indptr" : NULL);
-			struct attention_roles roles = attention_paged_roles(&b.problem);
+			struct attention_roles roles = attention_roles_of(&b.problem);
 
 			for (int r = 0, rows = rows_of(&gqa_paged_op, &b.problem, size, axis); r < rows; r++) {
 				struct op_case c = {.problem = &b.problem,
@@ -370,7 +367,7 @@ static void wide_indices_are_looked_at_whole(void **state)
 	expect_invalid(&w, "kv_indptr", 1, 0x1p40, "kv_indptr[1] is 1099511627776");
 	expect_invalid(&w, "kv_last_page_len", 0, 0x1p32 + 1, "kv_last_page_len[0] is 4294967297");
 	free_world(&w);
-	expect_passes(&family, &b.problem, 3);
+	expect_passes(&gqa_paged_op, &b.problem, 3);
 }
 
 /* The tolerance rule of a case is computed before it is known whether the case fits into memory, so the computation
@@ -443,17 +440,17 @@ static void a_correct_reference_passes_for_twenty_seeds(void **state)
 
 	(void)state;
 	decode(&b, little);
-	expect_passes(&family, &b.problem, 20);
+	expect_passes(&gqa_paged_op, &b.problem, 20);
 	decode(&b, little_pages);
-	expect_passes(&family, &b.problem, 20);
+	expect_passes(&gqa_paged_op, &b.problem, 20);
 	prefill(&b, causal_name, little, NULL);
-	expect_passes(&family, &b.problem, 20);
+	expect_passes(&gqa_paged_op, &b.problem, 20);
 	prefill(&b, causal_name, little_pages, "len_indptr");
-	expect_passes(&family, &b.problem, 20);
+	expect_passes(&gqa_paged_op, &b.problem, 20);
 	prefill(&b, "gqa_paged_prefill", little_pages, "batch_size");
-	expect_passes(&family, &b.problem, 5);
+	expect_passes(&gqa_paged_op, &b.problem, 5);
 	prefill(&b, causal_name, little_pages, NULL); /* every page has several keys, and all pages are full */
-	expect_passes(&family, &b.problem, 5);
+	expect_passes(&gqa_paged_op, &b.problem, 5);
 }
 
 static void a_correct_reference_passes_in_other_dtypes(void **state)
@@ -465,15 +462,15 @@ static void a_correct_reference_passes_in_other_dtypes(void **state)
 	for (size_t i = 0; i < sizeof dtypes / sizeof *dtypes; i++) {
 		decode(&b, little_pages);
 		set_floats(&b, dtypes[i], dtypes[i]);
-		expect_passes(&family, &b.problem, 20);
-		expect_general_mistakes_caught(&family, &b.problem);
+		expect_passes(&gqa_paged_op, &b.problem, 20);
+		expect_general_mistakes_caught(&gqa_paged_op, &b.problem);
 		prefill(&b, causal_name, little, NULL);
-		expect_dtypes(&family, &b, dtypes[i], dtypes[i]);
+		expect_dtypes(&gqa_paged_op, &b, dtypes[i], dtypes[i]);
 	}
 	decode(&b, little_pages);
-	expect_dtypes(&family, &b, DTYPE_BFLOAT16, DTYPE_FLOAT8_E4M3FN);
+	expect_dtypes(&gqa_paged_op, &b, DTYPE_BFLOAT16, DTYPE_FLOAT8_E4M3FN);
 	decode(&b, little);
-	expect_dtypes(&family, &b, DTYPE_FLOAT16, DTYPE_FLOAT8_E5M2);
+	expect_dtypes(&gqa_paged_op, &b, DTYPE_FLOAT16, DTYPE_FLOAT8_E5M2);
 }
 
 static void mistakes_of_decode_are_caught(void **state)
@@ -485,12 +482,12 @@ static void mistakes_of_decode_are_caught(void **state)
 
 	(void)state;
 	decode(&b, little);
-	expect_general_mistakes_caught(&family, &b.problem);
-	expect_caught(&family, &b.problem, own, sizeof own / sizeof *own);
+	expect_general_mistakes_caught(&gqa_paged_op, &b.problem);
+	expect_caught(&gqa_paged_op, &b.problem, own, sizeof own / sizeof *own);
 	decode(&b, little_pages);
-	expect_general_mistakes_caught(&family, &b.problem);
-	expect_caught(&family, &b.problem, own, sizeof own / sizeof *own);
-	expect_caught(&family, &b.problem, of_pages, sizeof of_pages / sizeof *of_pages);
+	expect_general_mistakes_caught(&gqa_paged_op, &b.problem);
+	expect_caught(&gqa_paged_op, &b.problem, own, sizeof own / sizeof *own);
+	expect_caught(&gqa_paged_op, &b.problem, of_pages, sizeof of_pages / sizeof *of_pages);
 }
 
 static void mistakes_of_prefill_are_caught(void **state)
@@ -505,14 +502,14 @@ static void mistakes_of_prefill_are_caught(void **state)
 
 	(void)state;
 	prefill(&b, causal_name, little_pages, "len_indptr");
-	expect_general_mistakes_caught(&family, &b.problem);
-	expect_caught(&family, &b.problem, own, sizeof own / sizeof *own);
-	expect_caught(&family, &b.problem, of_masks, sizeof of_masks / sizeof *of_masks);
+	expect_general_mistakes_caught(&gqa_paged_op, &b.problem);
+	expect_caught(&gqa_paged_op, &b.problem, own, sizeof own / sizeof *own);
+	expect_caught(&gqa_paged_op, &b.problem, of_masks, sizeof of_masks / sizeof *of_masks);
 	prefill(&b, causal_name, little, NULL);
-	expect_caught(&family, &b.problem, of_masks, sizeof of_masks / sizeof *of_masks);
+	expect_caught(&gqa_paged_op, &b.problem, of_masks, sizeof of_masks / sizeof *of_masks);
 	prefill(&b, "gqa_paged_prefill", little_pages, "batch_size");
-	expect_general_mistakes_caught(&family, &b.problem);
-	expect_caught(&family, &b.problem, own, sizeof own / sizeof *own);
+	expect_general_mistakes_caught(&gqa_paged_op, &b.problem);
+	expect_caught(&gqa_paged_op, &b.problem, own, sizeof own / sizeof *own);
 }
 
 static void edges_are_as_their_conventions_say(void **state)

@@ -2,11 +2,7 @@
  * references pass, wrong ones fail. */
 #include "tests/unit/attention_family.h"
 
-#include "kernels/common/attention/ragged.h"
-
 extern const struct op gqa_ragged_op;
-
-static const struct family family = {&gqa_ragged_op, attention_ragged_roles};
 
 static const char causal_name[] = "gqa_ragged_prefill_causal_h_kv_d", full_name[] = "gqa_ragged_prefill_h_kv_d";
 
@@ -43,7 +39,7 @@ static void matches_causal_and_not_at_any_head_size(void **state)
 	assert_int_equal(gqa_ragged_op.match(&b.problem, NULL), ATTENTION_FULL);
 	b.problem.output_count = 1; /* without lse */
 	assert_int_equal(gqa_ragged_op.match(&b.problem, NULL), ATTENTION_FULL);
-	assert_int_equal(attention_ragged_roles(&b.problem).lse, -1);
+	assert_int_equal(attention_roles_of(&b.problem).lse, -1);
 }
 
 static void parts_are_found_whatever_their_order(void **state)
@@ -60,7 +56,7 @@ static void parts_are_found_whatever_their_order(void **state)
 	b.inputs[3] = make_arg(&b, "kv_indptr", DTYPE_INT32, "len_indptr");
 	b.inputs[4] = make_arg(&b, "q_indptr", DTYPE_INT64, "len_indptr");
 	assert_int_equal(gqa_ragged_op.match(&b.problem, NULL), ATTENTION_CAUSAL);
-	roles = attention_ragged_roles(&b.problem);
+	roles = attention_roles_of(&b.problem);
 	assert_int_equal(roles.query[0], 2);
 	assert_int_equal(roles.key[0], 1);
 	assert_int_equal(roles.value, 0);
@@ -101,7 +97,7 @@ static void sequences_are_valid_and_contain_difficult_lengths(void **state)
 
 	(void)state;
 	prefill(&b, causal_name, 4, 2, 16);
-	expect_sequences(&family, &b.problem, true);
+	expect_sequences(&gqa_ragged_op, &b.problem, true);
 }
 
 static void offsets_that_point_nowhere_are_refused(void **state)
@@ -110,7 +106,7 @@ static void offsets_that_point_nowhere_are_refused(void **state)
 
 	(void)state;
 	prefill(&b, causal_name, 4, 2, 16);
-	expect_ragged_offsets_refused(&family, &b.problem);
+	expect_ragged_offsets_refused(&gqa_ragged_op, &b.problem);
 }
 
 static void a_correct_reference_passes_in_other_dtypes(void **state)
@@ -119,9 +115,9 @@ static void a_correct_reference_passes_in_other_dtypes(void **state)
 
 	(void)state;
 	prefill(&b, causal_name, 4, 2, 16);
-	expect_dtypes(&family, &b, DTYPE_FLOAT16, DTYPE_FLOAT16);
+	expect_dtypes(&gqa_ragged_op, &b, DTYPE_FLOAT16, DTYPE_FLOAT16);
 	prefill(&b, full_name, 4, 2, 16);
-	expect_dtypes(&family, &b, DTYPE_FLOAT32, DTYPE_FLOAT32);
+	expect_dtypes(&gqa_ragged_op, &b, DTYPE_FLOAT32, DTYPE_FLOAT32);
 }
 
 static void a_correct_reference_passes_for_twenty_seeds(void **state)
@@ -130,9 +126,9 @@ static void a_correct_reference_passes_for_twenty_seeds(void **state)
 
 	(void)state;
 	prefill(&b, causal_name, 4, 2, 16);
-	expect_passes(&family, &b.problem, 20);
+	expect_passes(&gqa_ragged_op, &b.problem, 20);
 	prefill(&b, full_name, 3, 1, 16);
-	expect_passes(&family, &b.problem, 20);
+	expect_passes(&gqa_ragged_op, &b.problem, 20);
 }
 
 static void mistakes_are_caught(void **state)
@@ -144,14 +140,14 @@ static void mistakes_are_caught(void **state)
 
 	(void)state;
 	prefill(&b, causal_name, 4, 2, 16);
-	expect_general_mistakes_caught(&family, &b.problem);
-	expect_caught(&family, &b.problem, own, sizeof own / sizeof *own);
-	expect_caught(&family, &b.problem, of_masks, sizeof of_masks / sizeof *of_masks);
+	expect_general_mistakes_caught(&gqa_ragged_op, &b.problem);
+	expect_caught(&gqa_ragged_op, &b.problem, own, sizeof own / sizeof *own);
+	expect_caught(&gqa_ragged_op, &b.problem, of_masks, sizeof of_masks / sizeof *of_masks);
 	prefill(&b, full_name, 4, 2, 16);
-	expect_general_mistakes_caught(&family, &b.problem);
-	expect_caught(&family, &b.problem, own, sizeof own / sizeof *own);
+	expect_general_mistakes_caught(&gqa_ragged_op, &b.problem);
+	expect_caught(&gqa_ragged_op, &b.problem, own, sizeof own / sizeof *own);
 	prefill(&b, causal_name, 8, 1, 256);
-	expect_general_mistakes_caught(&family, &b.problem);
+	expect_general_mistakes_caught(&gqa_ragged_op, &b.problem);
 }
 
 /* Taking a full mask for a causal one is a mistake, and so is the reverse. */
@@ -163,7 +159,7 @@ static void a_mask_that_does_not_belong_is_caught(void **state)
 
 	(void)state;
 	prefill(&b, full_name, 4, 2, 16);
-	roles = attention_ragged_roles(&b.problem);
+	roles = attention_roles_of(&b.problem);
 	rows_of(&gqa_ragged_op, &b.problem, SIZE_SMALL, axis);
 	for (uint64_t seed = 0; seed < 3; seed++) {
 		struct world w;

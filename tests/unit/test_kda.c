@@ -22,11 +22,11 @@ static const struct op_arg long_out[] = {{"o", DTYPE_FLOAT32, 4, {ONE, TOTAL, HV
 #define OF_BOTH OF_KEY_GATES, OF_DELTA, RECALLED_BEFORE_DECAY
 enum { NORMED, LONG, BOUNDED };
 static const struct family_problem problems[] = {
-    [NORMED] = {PROBLEM("kda_v_first_qk_l2norm", "kda", square, dense_in, dense_out), "afe516e94cd2789000611e07e2cfcd0d", 5,
+    [NORMED] = {PROBLEM("kda_v_first_qk_l2norm", "kda", square, dense_in, dense_out), "39d14a92032d633bef9cbab2d50b6c1a", 5,
                 {OF_BOTH, OF_NORMS, INITIAL_STATE_IGNORED}},
-    [LONG] = {PROBLEM("kda_varlen_beta_sigmoid", "kda", oblong, long_in, long_out), "2290eb104fb8f10b8cc53017d31c9987", 4,
+    [LONG] = {PROBLEM("kda_varlen_beta_sigmoid", "kda", oblong, long_in, long_out), "8a2102781dde895b04c958b33408c091", 4,
               {OF_BOTH, OF_SOFTPLUS, OF_PACKING, SIGMOID_LEFT_OUT}},
-    [BOUNDED] = {PROBLEM("kda_lower_bound", "kda", oblong, bounded_in, output_alone), "e607ce2b97b74382bc752dfb1015d676", 3,
+    [BOUNDED] = {PROBLEM("kda_lower_bound", "kda", oblong, bounded_in, output_alone), "f636fc2cd85f79841d5aed48450a515e", 3,
                  {OF_BOTH, BOUND_IGNORED, BIAS_LEFT_OUT, RATE_LEFT_OUT, RATE_WITHOUT_EXPONENTIAL,
                   SIGMOID_IN_ANY_CASE}},
 };

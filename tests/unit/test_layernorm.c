@@ -225,7 +225,8 @@ static void what_the_family_does_not_know_is_refused_with_the_reason(void **stat
 	    PROBLEM("c", "layernorm", axes, odd, out16),       PROBLEM("d", "layernorm", axes, two, out16),
 	    PROBLEM("rmsnorm", "norm", axes, unbiased, out16),
 	};
-	static const char *const parts[] = {"a weight", "int32", "shape", "inputs", "neither the definition's name nor a bias input says"};
+	static const char *const parts[] = {"a weight", "int32", "shape", "inputs",
+	                                    "has neither \"layernorm\" in its name nor a bias"};
 
 	(void)state;
 	for (int i = 0; i < COUNT(cases); i++)

@@ -462,6 +462,29 @@ static void other_problems_are_refused_with_a_sentence(void **state)
 	assert_refused(&mamba_ssu_op, &p, "needs an output with the shape of x");
 }
 
+/* The states may be written if the definition says so. If the definition itself says it, they must be written. */
+static void states_may_be_written_if_the_definition_says_so(void **state)
+{
+	struct op_arg in[COUNT(full_in)], out[COUNT(full_out)];
+	struct op_problem p = problems[FULL];
+	struct op_case c = {.problem = &p};
+
+	(void)state;
+	memcpy(in, full_in, sizeof in);
+	memcpy(out, full_out, sizeof out);
+	p.inputs = in;
+	p.outputs = out;
+	assert_int_equal(mamba_ssu_op.in_place(&c, 0).place, 1); /* both are named "state" */
+	out[1].name = "new_state";
+	assert_int_equal(mamba_ssu_op.in_place(&c, 0).place, OP_KEPT);
+	out[1].description = "The same tensor, modified in-place.";
+	assert_int_equal(mamba_ssu_op.in_place(&c, 0).place, 1);
+	assert_true(mamba_ssu_op.in_place(&c, 0).may_keep);
+	p.description = "States are updated in place.";
+	assert_int_equal(mamba_ssu_op.in_place(&c, 0).place, 1);
+	assert_false(mamba_ssu_op.in_place(&c, 0).may_keep);
+}
+
 /* Without an output for the states, a description may say that they are updated in place. A reference that updates a
  * copy is then wrong. */
 static void states_that_are_updated_in_place_must_be_written(void **state)
@@ -505,6 +528,7 @@ int main(void)
 	    cmocka_unit_test(what_is_right_passes_at_every_edge),
 	    cmocka_unit_test(states_without_an_output_are_left_or_updated),
 	    cmocka_unit_test(other_problems_are_refused_with_a_sentence),
+	    cmocka_unit_test(states_may_be_written_if_the_definition_says_so),
 	    cmocka_unit_test(states_that_are_updated_in_place_must_be_written),
 	    cmocka_unit_test(inputs_follow_the_seed),
 	};

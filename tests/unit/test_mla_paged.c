@@ -2,11 +2,7 @@
  * references pass, wrong ones fail. */
 #include "tests/unit/attention_family.h"
 
-#include "kernels/common/attention/paged.h"
-
 extern const struct op mla_paged_op;
-
-static const struct family family = {&mla_paged_op, attention_paged_roles};
 
 struct shape {
 	int64_t heads, latent, rotary, page_size;
@@ -83,7 +79,7 @@ static void matches_decode_and_prefill_with_any_page_size(void **state)
 	assert_int_equal(mla_paged_op.match(&b.problem, NULL), ATTENTION_CAUSAL);
 	prefill(&b, full_name, deepseek_pages);
 	assert_int_equal(mla_paged_op.match(&b.problem, NULL), ATTENTION_FULL);
-	roles = attention_paged_roles(&b.problem);
+	roles = attention_roles_of(&b.problem);
 	assert_int_equal(roles.value, roles.key[0]);
 }
 
@@ -100,7 +96,7 @@ static void parts_are_found_by_shape_whatever_their_names_and_order(void **state
 	b.inputs[3] = first;
 	b.inputs[0].name = b.inputs[1].name = b.inputs[2].name = b.inputs[3].name = "x";
 	assert_int_equal(mla_paged_op.match(&b.problem, NULL), ATTENTION_FULL);
-	roles = attention_paged_roles(&b.problem);
+	roles = attention_roles_of(&b.problem);
 	assert_int_equal(roles.query[0], 3);
 	assert_int_equal(roles.query[1], 1);
 	assert_int_equal(roles.key[0], 2);
@@ -118,7 +114,7 @@ static void other_problems_are_refused_with_a_sentence(void **state)
 	decode(&b, deepseek);
 	b.problem.inputs = b.inputs + 1;
 	b.problem.input_count--;
-	expect_refused(&mla_paged_op, &b.problem, "a latent or rotary part");
+	expect_refused(&mla_paged_op, &b.problem, "the latent and the rotary part");
 	decode(&b, deepseek);
 	b.inputs[3].dtype = DTYPE_FLOAT16;
 	expect_refused(&mla_paged_op, &b.problem, "one float dtype in all caches");
@@ -133,11 +129,11 @@ static void sequences_and_pages_are_valid_and_contain_difficult_values(void **st
 
 	(void)state;
 	decode(&b, little);
-	expect_sequences(&family, &b.problem, false);
+	expect_sequences(&mla_paged_op, &b.problem, false);
 	decode(&b, little_pages);
-	expect_sequences(&family, &b.problem, false);
+	expect_sequences(&mla_paged_op, &b.problem, false);
 	prefill(&b, causal_name, little_pages);
-	expect_sequences(&family, &b.problem, true);
+	expect_sequences(&mla_paged_op, &b.problem, true);
 }
 
 static void indices_that_point_nowhere_are_refused(void **state)
@@ -172,11 +168,11 @@ static void a_correct_reference_passes_in_other_dtypes(void **state)
 
 	(void)state;
 	decode(&b, little_pages);
-	expect_dtypes(&family, &b, DTYPE_FLOAT16, DTYPE_FLOAT16);
+	expect_dtypes(&mla_paged_op, &b, DTYPE_FLOAT16, DTYPE_FLOAT16);
 	prefill(&b, causal_name, little);
-	expect_dtypes(&family, &b, DTYPE_FLOAT32, DTYPE_FLOAT32);
+	expect_dtypes(&mla_paged_op, &b, DTYPE_FLOAT32, DTYPE_FLOAT32);
 	decode(&b, little);
-	expect_dtypes(&family, &b, DTYPE_BFLOAT16, DTYPE_FLOAT8_E4M3FN);
+	expect_dtypes(&mla_paged_op, &b, DTYPE_BFLOAT16, DTYPE_FLOAT8_E4M3FN);
 }
 
 /* The scale is 1 / sqrt of the head dimension before absorption, not of the latent dimension. */
@@ -200,15 +196,15 @@ static void a_correct_reference_passes_for_twenty_seeds(void **state)
 
 	(void)state;
 	decode(&b, little);
-	expect_passes(&family, &b.problem, 20);
+	expect_passes(&mla_paged_op, &b.problem, 20);
 	decode(&b, little_pages);
-	expect_passes(&family, &b.problem, 20);
+	expect_passes(&mla_paged_op, &b.problem, 20);
 	prefill(&b, causal_name, little);
-	expect_passes(&family, &b.problem, 20);
+	expect_passes(&mla_paged_op, &b.problem, 20);
 	prefill(&b, causal_name, little_pages);
-	expect_passes(&family, &b.problem, 20);
+	expect_passes(&mla_paged_op, &b.problem, 20);
 	decode(&b, deepseek_pages);
-	expect_passes(&family, &b.problem, 2);
+	expect_passes(&mla_paged_op, &b.problem, 2);
 }
 
 static void mistakes_are_caught(void **state)
@@ -222,19 +218,19 @@ static void mistakes_are_caught(void **state)
 
 	(void)state;
 	decode(&b, little);
-	expect_general_mistakes_caught(&family, &b.problem);
-	expect_caught(&family, &b.problem, own, sizeof own / sizeof *own);
+	expect_general_mistakes_caught(&mla_paged_op, &b.problem);
+	expect_caught(&mla_paged_op, &b.problem, own, sizeof own / sizeof *own);
 	decode(&b, little_pages);
-	expect_general_mistakes_caught(&family, &b.problem);
-	expect_caught(&family, &b.problem, own, sizeof own / sizeof *own);
-	expect_caught(&family, &b.problem, of_pages, sizeof of_pages / sizeof *of_pages);
+	expect_general_mistakes_caught(&mla_paged_op, &b.problem);
+	expect_caught(&mla_paged_op, &b.problem, own, sizeof own / sizeof *own);
+	expect_caught(&mla_paged_op, &b.problem, of_pages, sizeof of_pages / sizeof *of_pages);
 	prefill(&b, causal_name, little_pages);
-	expect_general_mistakes_caught(&family, &b.problem);
-	expect_caught(&family, &b.problem, own, sizeof own / sizeof *own);
-	expect_caught(&family, &b.problem, of_pages, sizeof of_pages / sizeof *of_pages);
-	expect_caught(&family, &b.problem, of_masks, sizeof of_masks / sizeof *of_masks);
+	expect_general_mistakes_caught(&mla_paged_op, &b.problem);
+	expect_caught(&mla_paged_op, &b.problem, own, sizeof own / sizeof *own);
+	expect_caught(&mla_paged_op, &b.problem, of_pages, sizeof of_pages / sizeof *of_pages);
+	expect_caught(&mla_paged_op, &b.problem, of_masks, sizeof of_masks / sizeof *of_masks);
 	prefill(&b, full_name, little);
-	expect_general_mistakes_caught(&family, &b.problem);
+	expect_general_mistakes_caught(&mla_paged_op, &b.problem);
 }
 
 static void edges_are_as_their_conventions_say(void **state)

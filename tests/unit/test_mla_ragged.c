@@ -2,11 +2,7 @@
  * references pass, wrong ones fail. */
 #include "tests/unit/attention_family.h"
 
-#include "kernels/common/attention/ragged.h"
-
 extern const struct op mla_ragged_op;
-
-static const struct family family = {&mla_ragged_op, attention_ragged_roles};
 
 static const char causal_name[] = "mla_ragged_prefill_causal_h_qk_vo", full_name[] = "mla_ragged_prefill_h_qk_vo";
 
@@ -75,7 +71,7 @@ static void sequences_are_valid_and_contain_difficult_lengths(void **state)
 
 	(void)state;
 	prefill(&b, causal_name, 2, 24, 16);
-	expect_sequences(&family, &b.problem, true);
+	expect_sequences(&mla_ragged_op, &b.problem, true);
 }
 
 static void offsets_that_point_nowhere_are_refused(void **state)
@@ -84,7 +80,7 @@ static void offsets_that_point_nowhere_are_refused(void **state)
 
 	(void)state;
 	prefill(&b, causal_name, 2, 24, 16);
-	expect_ragged_offsets_refused(&family, &b.problem);
+	expect_ragged_offsets_refused(&mla_ragged_op, &b.problem);
 }
 
 static void a_correct_reference_passes_in_other_dtypes(void **state)
@@ -93,9 +89,9 @@ static void a_correct_reference_passes_in_other_dtypes(void **state)
 
 	(void)state;
 	prefill(&b, causal_name, 2, 24, 16);
-	expect_dtypes(&family, &b, DTYPE_FLOAT16, DTYPE_FLOAT16);
+	expect_dtypes(&mla_ragged_op, &b, DTYPE_FLOAT16, DTYPE_FLOAT16);
 	prefill(&b, full_name, 2, 24, 16);
-	expect_dtypes(&family, &b, DTYPE_FLOAT32, DTYPE_FLOAT32);
+	expect_dtypes(&mla_ragged_op, &b, DTYPE_FLOAT32, DTYPE_FLOAT32);
 }
 
 static void a_correct_reference_passes_for_twenty_seeds(void **state)
@@ -104,9 +100,9 @@ static void a_correct_reference_passes_for_twenty_seeds(void **state)
 
 	(void)state;
 	prefill(&b, causal_name, 2, 24, 16);
-	expect_passes(&family, &b.problem, 20);
+	expect_passes(&mla_ragged_op, &b.problem, 20);
 	prefill(&b, full_name, 2, 24, 16);
-	expect_passes(&family, &b.problem, 20);
+	expect_passes(&mla_ragged_op, &b.problem, 20);
 }
 
 static void mistakes_are_caught(void **state)
@@ -117,10 +113,10 @@ static void mistakes_are_caught(void **state)
 
 	(void)state;
 	prefill(&b, causal_name, 2, 24, 16);
-	expect_general_mistakes_caught(&family, &b.problem);
-	expect_caught(&family, &b.problem, own, sizeof own / sizeof *own);
+	expect_general_mistakes_caught(&mla_ragged_op, &b.problem);
+	expect_caught(&mla_ragged_op, &b.problem, own, sizeof own / sizeof *own);
 	prefill(&b, full_name, 2, 24, 16);
-	expect_general_mistakes_caught(&family, &b.problem);
+	expect_general_mistakes_caught(&mla_ragged_op, &b.problem);
 }
 
 static void edges_are_as_their_conventions_say(void **state)

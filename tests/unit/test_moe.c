@@ -87,7 +87,8 @@ static void other_problems_are_refused_with_a_sentence(void **state)
 	deepseek(&b, "moe_topk40_ng1_kg1");
 	expect_refused(&b, "40 of 32 experts");
 	deepseek(&b, "moe_topk4_ng16_kg1");
-	expect_refused(&b, "each of 2 experts; a group needs at least 2 experts, and the kept groups at least the 4");
+	expect_refused(&b, "each of 2 experts; a group must have at least 2 experts, and all kept groups together at "
+			   "least the 4");
 	renormalised(&b);
 	b.problem.name = "moe";
 	expect_refused(&b, "does not say how tokens are routed");
@@ -219,8 +220,10 @@ static void decisions_are_clear_and_tokens_go_where_it_tells(void **state)
 	}
 }
 
-static void chosen_experts_are_valid_and_different(void **state)
+/* One token in 16 lists an expert twice. */
+static void chosen_experts_are_valid_and_mostly_different(void **state)
 {
+	enum { PICKS = 3 };
 	int64_t axis[MAX_CASES * MAX_AXES];
 	struct built b;
 
@@ -230,6 +233,7 @@ static void chosen_experts_are_valid_and_different(void **state)
 	for (uint64_t seed = 0; seed < MANY_SEEDS; seed++) {
 		const int32_t *ids;
 		bool negative = false;
+		int64_t same = 0;
 		struct world w;
 
 		make_world(&w, &moe_op, &b.problem, axis + 2 * b.problem.axis_count, seed);
@@ -239,10 +243,11 @@ static void chosen_experts_are_valid_and_different(void **state)
 
 			assert_true(ids[i] >> 16 >= 0 && ids[i] >> 16 < 16 && fabsf(weight) > 0 && fabsf(weight) <= 1);
 			negative |= weight < 0;
-			for (int64_t j = i / 3 * 3; j < i; j++)
-				assert_true(ids[i] >> 16 != ids[j] >> 16);
+			for (int64_t j = i / PICKS * PICKS; j < i; j++)
+				same += ids[i] >> 16 == ids[j] >> 16;
 		}
 		assert_true(negative);
+		assert_int_equal(same, (w.in[0].elements / PICKS + 6) / 16);
 		free_world(&w);
 	}
 }
@@ -422,7 +427,7 @@ int main(void)
 	    cmocka_unit_test(numbers_of_a_routing_are_attested),
 	    cmocka_unit_test(groups_bias_and_factor_decide_as_deepseek_has_it),
 	    cmocka_unit_test(decisions_are_clear_and_tokens_go_where_it_tells),
-	    cmocka_unit_test(chosen_experts_are_valid_and_different),
+	    cmocka_unit_test(chosen_experts_are_valid_and_mostly_different),
 	    cmocka_unit_test(experts_that_are_not_there_and_values_that_are_none_are_refused),
 	    cmocka_unit_test(bounds_know_which_inputs_a_workload_provides),
 	    cmocka_unit_test(sizes_that_do_not_fit_together_are_refused),

@@ -399,7 +399,7 @@ static void what_a_workload_must_not_provide_is_reported_with_its_place(void **s
 	assert_brought(&page_op, &problems[0], 6, 0, -1,
 		       "input 'kv_indices' holds -1 at [0], but the caches have pages 0");
 	assert_brought(&page_op, &problems[0], 6, -1, 1 << 20, "the caches have pages");
-	assert_brought(&page_op, &problems[0], 7, 2, 1 << 20, "input 'kv_indptr' holds 1048576 at [2], which must be");
+	assert_brought(&page_op, &problems[0], 7, 2, 1 << 20, "input 'kv_indptr' holds 1048576 at [2]; expected");
 	assert_brought(&page_op, &problems[0], 7, -1, 0, "must not decrease");
 	assert_brought(&page_op, &problems[0], 7, 0, -1, "holds -1 at [0]");
 	assert_brought(&page_op, &problems[0], 8, 0, 0,
@@ -463,9 +463,26 @@ static void tables_that_are_not_at_hand_are_not_looked_at(void **state)
 	trial_close(&t);
 }
 
+/* A cache may be written if its output has the name of the input, or if a description says so. */
+static void caches_may_be_written_if_the_definition_says_so(void **state)
+{
+	struct op_problem p = problems[HND];
+	struct op_case same = {.problem = &problems[0]}, other = {.problem = &p};
+
+	(void)state;
+	assert_int_equal(page_op.in_place(&same, 2).place, 0);
+	assert_true(page_op.in_place(&same, 2).may_keep);
+	assert_int_equal(page_op.in_place(&same, 0).place, OP_KEPT);
+	assert_int_equal(page_op.in_place(&other, 2).place, OP_KEPT);
+	p.description = "Appends tokens in place.";
+	assert_int_equal(page_op.in_place(&other, 2).place, 0);
+	assert_false(page_op.in_place(&other, 2).may_keep);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+	    cmocka_unit_test(caches_may_be_written_if_the_definition_says_so),
 	    cmocka_unit_test(a_correct_reference_passes_for_every_problem_size_and_seed),
 	    cmocka_unit_test(every_planted_mistake_fails_at_the_medium_size),
 	    cmocka_unit_test(page_tables_are_valid_and_ragged_for_every_seed),

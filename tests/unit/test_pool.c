@@ -67,11 +67,13 @@ static void append_proc(const char *pid, const char *name, char *text, size_t si
 }
 
 /* Sends a signal to every child process whose name or command line contains `word`; returns their number. (A forked
- * child has the command line of its parent.) */
+ * child has the command line of its parent.) All are found before the first gets the signal, because children of a killed
+ * child become children of this process. */
 static int signal_children(const char *word, int number)
 {
 	DIR *proc = opendir("/proc");
 	struct dirent *entry;
+	pid_t children[16];
 	int found = 0;
 
 	while ((entry = readdir(proc)) != NULL) {
@@ -81,12 +83,12 @@ static int signal_children(const char *word, int number)
 			continue;
 		append_proc(entry->d_name, "comm", text, sizeof text);
 		append_proc(entry->d_name, "cmdline", text, sizeof text);
-		if (strstr(text, word) == NULL)
-			continue;
-		found++;
-		kill((pid_t)atoi(entry->d_name), number);
+		if (strstr(text, word) != NULL && found < 16)
+			children[found++] = (pid_t)atoi(entry->d_name);
 	}
 	closedir(proc);
+	for (int i = 0; i < found; i++)
+		kill(children[i], number);
 	return found;
 }
 

@@ -453,15 +453,48 @@ static void taking_more_memory_than_there_is_raises(void **state)
 {
 	struct pool_result result = verify(*state, HEAD RUN "    torch.zeros(1 << 50)\n    return y\n");
 
-	expect(&result, STATUS_ERROR, REASON_RAISED, NULL);
+	expect(&result, STATUS_ERROR, REASON_MEMORY_LIMIT, "ran out of memory");
 	assert_false(result.keep);
 	/* Memory that is reserved but never written uses no physical memory. Without a memory limit the reference could
-	 * reserve much more than the machine has. */
-	result = verify(*state, HEAD RUN "    there = int(open('/proc/meminfo').read().split()[1]) >> 20\n    hog = []\n"
+	 * reserve much more than the machine has. The default for such small tensors is a little more than 4 GiB. */
+	result = verify(*state, HEAD RUN "    hog = []\n"
 	                                 "    try:\n        while True: hog.append(torch.empty(1 << 28))\n"
-	                                 "    finally: assert len(hog) <= there, len(hog)\n");
-	expect(&result, STATUS_ERROR, REASON_RAISED, "can't allocate memory");
+	                                 "    finally: assert len(hog) <= 4, len(hog)\n");
+	expect(&result, STATUS_ERROR, REASON_MEMORY_LIMIT, "can't allocate memory");
 	assert_false(result.keep);
+	expect_all_is_well(*state);
+}
+
+/* Each limit has a reason of its own, wherever it is reached, and a verdict of it is never stored. */
+static void each_limit_is_told(void **state)
+{
+	static const struct {
+		const char *reference, *says;
+		enum reason reason;
+	} limits[] = {
+	    {HEAD RUN "    return [bytearray(1 << 33)]\n", "--memory SIZE changes that\nthe reference raised MemoryError", REASON_MEMORY_LIMIT},
+	    {HEAD "hog = bytearray(1 << 33)\n" RUN "    return y\n", "the reference failed to load: MemoryError", REASON_MEMORY_LIMIT},
+	    {HEAD RUN "    open(os.environ['TMPDIR'] + '/big', 'wb').truncate((1 << 30) + 1)\n", "it should write less\n", REASON_FILE_LIMIT},
+	    {HEAD "import signal\n" RUN "    signal.signal(signal.SIGXFSZ, signal.SIG_DFL)\n"
+	     "    open(os.environ['TMPDIR'] + '/big', 'wb').truncate((1 << 30) + 1)\n", "signal 25", REASON_FILE_LIMIT},
+	    {HEAD RUN "    return [os.dup(1) for _ in range(5000)]\n", "its limit of open files (4096)", REASON_FILE_LIMIT},
+	    {HEAD "import threading\n" RUN "    threading.stack_size(65536)\n    end = threading.Event()\n    try:\n"
+	     "        for _ in range(16 * os.cpu_count() + 1200): threading.Thread(target=end.wait).start()\n"
+	     "    finally: end.set()\n", "its limit of processes and threads", REASON_PROCESS_LIMIT},
+	    {HEAD RUN "    raise BlockingIOError(11, 'not ready')\n", "BlockingIOError", REASON_RAISED},
+	    {HEAD RUN "    raise OSError([], 'odd')\n", "OSError", REASON_RAISED},
+	};
+
+	for (size_t i = 0; i < sizeof limits / sizeof *limits; i++) {
+		struct pool_result result = verify(*state, limits[i].reference);
+
+		if (limits[i].reason == REASON_FILE_LIMIT && result.verdict->reason != REASON_FILE_LIMIT &&
+		    strcmp(result.verdict->containment, "full") != 0)
+			continue; /* this machine refuses a /tmp of limited size */
+		expect(&result, STATUS_ERROR, limits[i].reason, limits[i].says);
+		assert_int_equal(result.keep, limits[i].reason == REASON_RAISED);
+		assert_null(result.reached != NULL && strstr(result.reached, "/proc") != NULL ? result.reached : NULL);
+	}
 	expect_all_is_well(*state);
 }
 
@@ -538,7 +571,7 @@ static void threads_and_children_left_behind_do_not_answer(void **state)
 #define PARENT "def parent(pid):\n    try: return int(open(f'/proc/{pid}/stat').read().rpartition(')')[2].split()[1])\n" \
 	       "    except OSError: return 0\n"
 
-/* The reference kills every other process of this user. Where the kernel can block that, nothing happens. Elsewhere the
+/* The reference kills every other process of this user. Where Linux can block these kills, no process ends. Elsewhere the
  * pool loses its judge and its template process, and tries the case again alone. */
 static void killing_its_relatives_gains_nothing(void **state)
 {
@@ -626,6 +659,7 @@ int main(int argc, char **argv)
 	    cmocka_unit_test(printing_disturbs_nothing_and_its_end_is_kept),
 	    cmocka_unit_test(a_long_reference_and_a_long_line_are_accepted),
 	    cmocka_unit_test(taking_more_memory_than_there_is_raises),
+	    cmocka_unit_test(each_limit_is_told),
 	    cmocka_unit_test(junk_on_every_descriptor_hurts_only_its_own_case),
 	    cmocka_unit_test(claiming_to_have_run_is_worth_nothing),
 	    cmocka_unit_test(an_output_that_nobody_wrote_cannot_look_deterministic),

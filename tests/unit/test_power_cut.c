@@ -438,8 +438,8 @@ static const char *archive_whole(void)
 	return good ? NULL : "the exported file is neither the old nor the new one";
 }
 
-/* A generated file is synced before it gets its name. So after a power failure no generated file is incomplete, which
- * the program would take for an edited file. The next run generates missing files again. */
+/* A generated file is synced before it gets its name. So after a power failure no generated file is incomplete. (The
+ * program would take an incomplete file for an edited one.) The next run generates missing files again. */
 static const char *made_again(void)
 {
 	static const char path[] = "tests/references/test_gemm.py";

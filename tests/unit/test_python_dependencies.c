@@ -97,6 +97,35 @@ static void names_are_sorted(void **state)
 			fail_msg("%s stands before %s", names_plain[i - 1], names_plain[i]);
 }
 
+/* Of files, only literal paths of the list may be opened, and only to read. */
+static void declared_files_may_be_read(void **state)
+{
+	static const char *const files[] = {"a.txt", "b/it's.bin"};
+	static const char *const allowed[] = {
+	    "x = open('a.txt')\n", "with open(\"a.txt\", \"r\", encoding='utf-8') as f:\n  x = float(f.read())\n",
+	    "x = [float(y) for y in open('a.txt', mode='rt').readlines()]\n", "x = open(\n  \"b/it's.bin\", 'rb')\nx.close()\n",
+	};
+	static const char *const refused[] = {
+	    "open('c.txt')", "open('a.txt', 'w')", "open('a.txt', 'r+')", "open('a.txt' 'x')", "open(f'a.txt')", "open(r'a.txt')",
+	    "open('a\\x2etxt')", "open('''a.txt''')", "open('a.txt'.upper())", "open('a.txt' + x)", "open('a.txt', mode=m)",
+	    "open('a.txt', opener=f)", "open('a.txt', *m)", "open('a.txt', 'r'", "open('a.txt', 'rb', 0)", "open(0)", "open(x)",
+	    "open", "f = open", "open('')", "open('a.txt', encoding=open('c.txt').read())", "x.open('a.txt')", "open('/etc/passwd')",
+	    "open('a.txt').fileno()", "open('a.txt').buffer", "import os", "open('a.txt', encoding='idna')",
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof allowed / sizeof *allowed; i++) {
+		struct python_dependencies words = python_dependencies_besides(allowed[i], strlen(allowed[i]), files, 2);
+
+		if (words.sight != SIGHT_NOTHING)
+			fail_msg("refused for %s: %s", words.what, allowed[i]);
+		assert_int_equal(words_of(allowed[i]).sight, SIGHT_OUTSIDE);
+	}
+	for (size_t i = 0; i < sizeof refused / sizeof *refused; i++)
+		if (python_dependencies_besides(refused[i], strlen(refused[i]), files, 2).sight != SIGHT_OUTSIDE)
+			fail_msg("allowed: %s", refused[i]);
+}
+
 static void the_end_of_the_text_may_come_anywhere(void **state)
 {
 	static const char text[] = "from torch import (nn as n,\n F)\nx = f\"{i:>{j}} {{\" \\\n + 0x1_f - 1.5e-3 ** b'\\n' // getattr(torch.a, 'x', y)\n'''d'''\n"
@@ -121,6 +150,7 @@ int main(void)
 	    cmocka_unit_test(what_may_see_more_is_reported),
 	    cmocka_unit_test(the_reason_has_its_line),
 	    cmocka_unit_test(names_are_sorted),
+	    cmocka_unit_test(declared_files_may_be_read),
 	    cmocka_unit_test(the_end_of_the_text_may_come_anywhere),
 	};
 

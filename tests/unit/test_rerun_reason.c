@@ -247,6 +247,39 @@ static void another_torch_does_not_count_unless_there_is_none_here(void **state)
 	expect(&other_cuda, "builtin", "v1", STORED(&on_gpu), RERUN_RUN, -1, "CUDA 12.8");
 }
 
+/* A verdict that says nothing about containment counts for --require-containment only if no reference ran for it. */
+static void required_containment_is_asked_of_references_alone(void **state)
+{
+	struct policy strict = cpu;
+	struct verdict full = on_cpu, unknown = on_cpu, without = on_cpu;
+	struct arena arena = {0};
+	static const struct {
+		const char *containment;
+		enum lack lack;
+	} rows[] = {{"full", LACK_NONE}, {"disk", LACK_NONE}, {"disk,files", LACK_CONTAINMENT}, {NULL, LACK_CONTAINMENT}};
+	const struct truths truths = {&(struct truth){full.ground_truth, full.ground_truth_version}, 1, false};
+
+	(void)state;
+	strict.required = "files,network";
+	for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+		const struct verdict *stored[] = {&full};
+
+		full.containment = rows[i].containment;
+		assert_int_equal(rerun_case(&strict, &truths, stored, 1, &arena).lack, rows[i].lack);
+	}
+	const struct verdict *stored[] = {&without};
+
+	without.torch = without.containment = NULL;
+	without.status = STATUS_INVALID;
+	assert_int_equal(rerun_case(&strict, &truths, stored, 1, &arena).answer, RERUN_CACHED);
+	without.status = STATUS_PASSED; /* no verdict of a case that passed is without a reference */
+	assert_int_equal(rerun_case(&strict, &truths, stored, 1, &arena).answer, RERUN_RUN);
+	without.status = STATUS_INVALID;
+	without.torch = unknown.torch;
+	assert_int_equal(rerun_case(&strict, &truths, stored, 1, &arena).lack, LACK_CONTAINMENT);
+	arena_free(&arena);
+}
+
 static void the_newest_of_those_that_count_is_used(void **state)
 {
 	(void)state;
@@ -286,6 +319,7 @@ int main(void)
 	    cmocka_unit_test(the_change_of_a_ground_truth_is_reported_with_its_versions),
 	    cmocka_unit_test(the_sentence_is_of_the_verdict_that_came_nearest),
 	    cmocka_unit_test(another_torch_does_not_count_unless_there_is_none_here),
+	    cmocka_unit_test(required_containment_is_asked_of_references_alone),
 	    cmocka_unit_test(the_newest_of_those_that_count_is_used),
 	    cmocka_unit_test(force_runs_and_cached_only_does_not),
 	};

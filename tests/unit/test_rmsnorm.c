@@ -591,7 +591,7 @@ static void problems_that_do_not_fit_are_refused_with_a_sentence(void **state)
 	assert_int_equal(rmsnorm_op.match(&p.problem, &why), -1);
 	assert_string_equal(why.text,
 			    "input 'weight' has shape [batch_size]; expected [batch_size, hidden_size] like output "
-			    "'output', or only its last axis");
+			    "'output', or only the last axis of that shape");
 	make_problem(&p, 64, DTYPE_BFLOAT16, false);
 	p.problem.output_count = 2;
 	assert_int_equal(rmsnorm_op.match(&p.problem, &why), -1);

@@ -441,9 +441,10 @@ static void what_a_workload_must_not_provide_is_reported_with_its_place(void **s
 {
 	(void)state;
 	assert_brought(&rope_op, &problems[CACHED], 3, 0, 40960,
-		       "input 'positions' holds 40960 at [0]; a position must be a row of the cache, which has 40960 rows");
+		       "input 'positions' holds 40960 at [0]; a position must be the index of a row of the cache, which has "
+		       "40960 rows");
 	assert_brought(&rope_op, &problems[CACHED], 3, 2, -1, "holds -1 at [2]");
-	assert_brought(&rope_op, &problems[CACHED], 3, -1, 9e18, "a position must be a row");
+	assert_brought(&rope_op, &problems[CACHED], 3, -1, 9e18, "a position must be the index of a row");
 	assert_brought(&rope_op, &problems[CACHED], 3, 1, 40959, NULL);
 	assert_brought(&rope_op, &problems[CACHED], 2, 0, (double)NAN, "NaN");
 	assert_brought(&rope_op, &problems[THETA], 2, 0, -5, NULL);

@@ -418,14 +418,14 @@ static void what_one_set_of_draws_cannot_tell_both_contents_do(void **state)
 	} wrong[] = {
 	    {UNIFORM_RACE, &problems[BY_MIN], "uniform noise"},
 	    {P_FOR_SUM, &problems[BY_P], "the rest of top_p"},
-	    {TWELVE_BITS, &wide_plain, "a random number of too few bits"},
+	    {TWELVE_BITS, &wide_plain, "random numbers of too few bits"},
 	    {LIKELY_HALF, &problems[BY_K], "only the more likely half"},
 	    {LIKELY_HALF, &problems[BY_P], "only the more likely half"},
 	    {LIKELY_HALF, &problems[BY_MIN], "only the more likely half"},
-	    {FIRST_HALF, &problems[BY_K], "only the half of the kept tokens that comes first"},
-	    {SECOND_HALF, &problems[BY_K], "only the half of the kept tokens that comes second"},
-	    {NO_LAST_OF_MANY, &problems[BY_K], "if three or more tokens are kept, the least likely"},
-	    {NO_LAST_OF_MANY, &problems[BY_P], "if three or more tokens are kept, the least likely"},
+	    {FIRST_HALF, &problems[BY_K], "only the first half of the kept tokens"},
+	    {SECOND_HALF, &problems[BY_K], "only the second half of the kept tokens"},
+	    {NO_LAST_OF_MANY, &problems[BY_K], "the least likely kept token when three or more"},
+	    {NO_LAST_OF_MANY, &problems[BY_P], "the least likely kept token when three or more"},
 	    {OWN_GENERATOR, &problems[PLAIN], "the same under another seed"},
 	    {OWN_GENERATOR, &problems[BY_K], "the same under another seed"},
 	    {OWN_GENERATOR, &problems[BY_P], "the same under another seed"},
@@ -479,7 +479,7 @@ static void a_wrong_sample_is_reported_with_its_row_token_and_probability(void *
 	assert_false(trial_judge(&t, 0, &metrics, &why));
 	run(&t, ONE_K_MORE);
 	assert_false(trial_judge(&t, 0, &metrics, &why));
-	assert_non_null(strstr(why.text, "which is not among the"));
+	assert_non_null(strstr(why.text, "but the filter keeps only"));
 	run(&t, GREEDY);
 	assert_false(trial_judge(&t, 0, &metrics, &why));
 	assert_non_null(strstr(why.text, "drew the most likely token"));

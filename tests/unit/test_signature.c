@@ -12,6 +12,7 @@
 #include <cmocka.h>
 
 #include "base/file.h"
+#include "cache/fingerprint.h"
 
 static const char *const keys[] = {"hmac:000102030405060708090a0b0c0d0e0f",
 				   "ed25519:4ccd089b28ff96da9db6c346ec114e0f5b8a319f35aba624da8cf6ed4fb8a6fb"};
@@ -62,6 +63,47 @@ static void whatever_decides_is_signed(void **state)
 	}
 }
 
+/* Replaces one text of a record by another and reports whether its signature, and the checksum of its line, still hold. */
+static void an_edited_containment_is_noticed(void **state)
+{
+	static const char old[] = "\"containment\": \"files,disk\"", new[] = "\"containment\": \"full\"      ";
+	struct verdict_line made = record(), edited = made;
+	struct signing_key *signer = key(keys[1]);
+	struct verdict verdict = {.status = STATUS_PASSED, .time = 1700000000, .containment = "files,disk"};
+	struct buf text = {0}, line = {0};
+	struct arena arena = {0};
+	struct err err;
+
+	(void)state;
+	assert_int_equal(sizeof old, sizeof new);
+	verdict_write(&verdict, &text);
+	made.text = text.data;
+	made.length = text.length;
+	made.witness = verdict_witness(&verdict);
+	signature_sign(signer, &made);
+	assert_int_equal(signature_check(signer, &made, &err), 0);
+	assert_int_equal(verdict_line_write(&made, &line, &err), 0);
+	assert_non_null(verdict_line_read(line.data, line.length - 1, &arena, &edited, &err));
+
+	char *at = memmem(line.data, line.length, old, sizeof old - 1);
+
+	assert_non_null(at);
+	memcpy(at, new, sizeof new - 1);
+	assert_null(verdict_line_read(line.data, line.length - 1, &arena, &edited, &err));
+	assert_non_null(strstr(err.text, "checksum"));
+
+	at = memmem(text.data, text.length, old, sizeof old - 1);
+	memcpy(at, new, sizeof new - 1);
+	const struct verdict *parsed = verdict_parse(text.data, text.length, &arena, &err);
+
+	assert_string_equal(parsed->containment, "full");
+	assert_int_equal(signature_check(signer, &made, &err), -1);
+	signing_key_close(signer);
+	buf_free(&text);
+	buf_free(&line);
+	arena_free(&arena);
+}
+
 static void no_signature_and_another_kind_of_one_are_refused(void **state)
 {
 	struct signing_key *hmac = key(keys[0]), *pair = key(keys[1]);
@@ -102,6 +144,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(whatever_decides_is_signed),
+	    cmocka_unit_test(an_edited_containment_is_noticed),
 	    cmocka_unit_test(no_signature_and_another_kind_of_one_are_refused),
 	    cmocka_unit_test(an_empty_variable_asks_for_nothing),
 	};

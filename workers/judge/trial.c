@@ -7,10 +7,10 @@
  * - ran: After each run, check the canaries, that inputs are unchanged, and the outputs' shapes and dtypes.
  * - ran, after the first run: Copy the outputs, then stage and request the run on the second set of input values.
  * - ran, after the second run: Copy the outputs, then stage the first set again, at other addresses in the shared arena
- *   and with other seeds for torch's generators.
- * - ran, after the last run: Check that the outputs of the first and the last run are equal bit for bit, then give
- * the verdict. The op
- *   family may check the outputs of both sets together (random samples must differ under other seeds).
+ *   and with other seeds for torch's generators. If the case has two runs only (job.two_runs), this run is omitted.
+ * - ran, after the third run: Check that the outputs of the first and the third run are equal bit for bit.
+ * - ran, after the last run: Give the verdict. The op family may check the outputs of both sets together (random samples
+ *   must differ under other seeds).
  * - think: While the runner works, compute the ground truth for the previous run and compare.
  *
  * A reference that keeps results between calls gives wrong outputs for the second set of input values, or for the first
@@ -241,8 +241,8 @@ static void decide_too_coarse(struct trial *trial, const struct round *round)
 		return;
 	trial_decide(trial, STATUS_SKIPPED, REASON_NO_GROUND_TRUTH,
 		     arena_printf(&trial->arena,
-				  "only ground truths that are coarser than the tolerance rule could be computed, and "
-				  "these do not decide a verdict alone; builtin failed: %s",
+				  "no ground truth can decide this case: builtin failed, and the others are coarser "
+				  "than the tolerance rule; builtin: %s",
 				  round->passed_over[builtin]));
 }
 
@@ -558,6 +558,11 @@ enum trial_answer trial_provided(struct trial *trial, const cJSON *message, stru
 	return next_ground_truth(trial, out);
 }
 
+static bool is_last_run(const struct trial *trial)
+{
+	return trial->run == (trial->job->two_runs && trial->rounds > 1 ? RUN_SECOND : RUN_AGAIN);
+}
+
 /* Requests the next run. A case with only one set of input values has no second run. */
 static enum trial_answer next_run(struct trial *trial, struct buf *out)
 {
@@ -585,11 +590,13 @@ enum trial_answer trial_ran(struct trial *trial, const cJSON *ran, struct buf *o
 		trial_ask_builtin_early(trial, round); /* later the inputs would have to be filled again */
 	if (trial->decided)
 		return give_verdict(trial, out);
-	return trial->probing ? recover(trial, out) : next_run(trial, out);
+	if (trial->probing)
+		return recover(trial, out);
+	return is_last_run(trial) ? next_ground_truth(trial, out) : next_run(trial, out);
 }
 
 /* Does this case compute gradients in float64 although the definition declares other dtypes? If a reference raises in
- * such a case, it does not fail, because it may require its declared dtypes. */
+ * such a case, the case does not fail, because the reference may require its declared dtypes. */
 static bool asks_in_float64(const struct trial *trial)
 {
 	const struct job *job = trial->job;
@@ -607,7 +614,7 @@ static enum reason blamed_reason(const cJSON *blame)
 }
 
 /* Gives the verdict on a failure of the runner. In a case without an op family the generated inputs may be invalid
- * for the operation. If a reference raises in such a case, the status is `skipped`. */
+ * for the operation. If a reference raises or reaches a limit in such a case, the status is `skipped`. */
 void trial_blame(struct trial *trial, const cJSON *blame, struct buf *out)
 {
 	const char *message = json_text_of(blame, "message");
@@ -618,7 +625,8 @@ void trial_blame(struct trial *trial, const cJSON *blame, struct buf *out)
 	json_integer(json_member(blame, "line"), &line);
 	trial->verdict.reference_line = line > 0 && line < INT32_MAX ? (int)line : 0;
 	trial->decided = trial->decided && trial->job == NULL;
-	if (trial->job != NULL && trial->job->op == NULL && reason == REASON_RAISED &&
+	if (trial->job != NULL && trial->job->op == NULL &&
+	    (reason == REASON_RAISED || reason_is_limit(reason)) &&
 	    !cJSON_IsTrue(json_member(blame, "loading")))
 		trial_decide(trial, STATUS_SKIPPED, REASON_NO_GROUND_TRUTH,
 			     arena_printf(&trial->arena, "%s\nOn generic inputs, which may be invalid for this operation, %s",

@@ -105,8 +105,8 @@ static struct output_verdict new_verdict(const char *name, const char *truth_nam
 }
 
 /* Sets status and reason of an output from its metrics. Returns NULL if the output passed, and otherwise the message
- * about the difference. The message is `words`, which the op family wrote, or, if `words` is NULL, is made from the
- * metrics. */
+ * about the difference. The message is `words`, which the op family wrote. If `words` is NULL, the message is made from
+ * the metrics. */
 static const char *end_verdict(struct trial *trial, struct output_verdict *out, enum dtype dtype, const char *words)
 {
 	if (out->metrics.passed)
@@ -385,7 +385,7 @@ static int make_truth(struct trial *trial, const struct round *round, struct ten
 	return trial->device->calls->truth(trial->device, trial->op, &round->c, round->in, to, err);
 }
 
-/* Computes the ground truth builtin and compares the outputs with it. If builtin fails, it is skipped, or, if it is
+/* Computes the ground truth builtin and compares the outputs with it. If builtin fails, it is skipped. If builtin is
  * the only ground truth, its failure decides the case. Builtin supports every case of its op families, so a failure
  * (most likely a lack of memory) is transient. */
 void trial_ask_builtin(struct trial *trial, struct round *round, int at)

@@ -10,16 +10,24 @@ extern char **environ;
  * removed, because it could change a reference's results without changing the fingerprint. Examples of removed
  * variables are PYTHON… (other modules) and TORCH_…, CUBLAS_…, NVIDIA_TF32_OVERRIDE, MKL_…, ONEDNN_…,
  * ATEN_CPU_CAPABILITY, OMP_… (different arithmetic). */
-static const char *const reference_environment[] = {
-    "PATH=", "LD_LIBRARY_PATH=", "LD_PRELOAD=", /* where programs and libraries are found */
-    "HOME=", "TMPDIR=", "XDG_CACHE_HOME=",      /* where kernel compilers keep their caches */
-    "CUDA_HOME=", "CUDA_PATH=", "CUDA_CACHE_PATH=", "CUDA_CACHE_DISABLE=", "TRITON_CACHE_DIR=", /* for compilers */
+static const struct variable {
+	const char *name; /* with "=", or the beginning of several names */
+	bool counts;      /* its value may change what a reference computes, so it is part of what was verified */
+} reference_environment[] = {
+    /* Where programs and libraries are found. The versions of torch and CUDA are in every fingerprint. A library that is
+     * loaded before all others may replace any function. */
+    {"PATH=", false}, {"LD_LIBRARY_PATH=", false}, {"LD_PRELOAD=", true},
+    {"HOME=", false}, {"TMPDIR=", false}, {"XDG_CACHE_HOME=", false}, /* replaced by the runner's own folder */
+    /* for compilers */
+    {"CUDA_HOME=", false}, {"CUDA_PATH=", false}, {"CUDA_CACHE_PATH=", false}, {"CUDA_CACHE_DISABLE=", false},
+    {"TRITON_CACHE_DIR=", false},
     /* These variables choose the GPU, whose class is part of every fingerprint. */
-    "CUDA_VISIBLE_DEVICES=", "CUDA_DEVICE_ORDER=", "NVIDIA_VISIBLE_DEVICES=",
+    {"CUDA_VISIBLE_DEVICES=", false}, {"CUDA_DEVICE_ORDER=", false}, {"NVIDIA_VISIBLE_DEVICES=", false},
     /* These variables configure hardware queues, module loading and memory allocation on the GPU. */
-    "CUDA_DEVICE_MAX_CONNECTIONS=", "CUDA_MODULE_LOADING=", "PYTORCH_CUDA_ALLOC_CONF=",
-    "CUDA_MPS_PIPE_DIRECTORY=", "CUDA_MPS_LOG_DIRECTORY=", "CONDA_PREFIX=", /* MPS; the installation of Python */
-    "ASAN_OPTIONS=", "LSAN_OPTIONS=", "UBSAN_OPTIONS=", "REFTEST_", /* for reftest and its tests */
+    {"CUDA_DEVICE_MAX_CONNECTIONS=", false}, {"CUDA_MODULE_LOADING=", false}, {"PYTORCH_CUDA_ALLOC_CONF=", false},
+    {"CUDA_MPS_PIPE_DIRECTORY=", false}, {"CUDA_MPS_LOG_DIRECTORY=", false}, {"CONDA_PREFIX=", false},
+    /* for reftest and its tests */
+    {"ASAN_OPTIONS=", false}, {"LSAN_OPTIONS=", false}, {"UBSAN_OPTIONS=", false}, {"REFTEST_", false},
 };
 
 /* These environment variables have a fixed value in every reference's process. Text is UTF-8. Python's sets of
@@ -30,12 +38,26 @@ static const char *const reference_environment[] = {
 static const char *const reference_settings[] = {"LC_ALL=C.UTF-8", "PYTHONHASHSEED=0", "PYTHONUTF8=1",
 						 "OMP_WAIT_POLICY=passive", "MKL_CBWR=AUTO"};
 
-static bool for_references(const char *variable)
+/* Returns the row for a variable "NAME=value", or NULL if references do not get it. */
+static const struct variable *row_of(const char *variable)
 {
 	for (size_t i = 0; i < sizeof reference_environment / sizeof *reference_environment; i++)
-		if (strncmp(variable, reference_environment[i], strlen(reference_environment[i])) == 0)
-			return true;
-	return false;
+		if (strncmp(variable, reference_environment[i].name, strlen(reference_environment[i].name)) == 0)
+			return &reference_environment[i];
+	return NULL;
+}
+
+const char *environment_that_counts(struct arena *arena)
+{
+	const char *text = NULL;
+
+	for (char **at = environ; *at != NULL; at++) {
+		const struct variable *row = row_of(*at);
+
+		if (row != NULL && row->counts && strcmp(*at, row->name) != 0)
+			text = text == NULL ? arena_string(arena, *at) : arena_printf(arena, "%s\n%s", text, *at);
+	}
+	return text;
 }
 
 char **environment_of_references(struct arena *arena)
@@ -47,7 +69,7 @@ char **environment_of_references(struct arena *arena)
 	char **out = arena_array(arena, count + settings + 1, sizeof *out);
 
 	for (size_t i = 0; i < count; i++)
-		if (for_references(environ[i]))
+		if (row_of(environ[i]) != NULL)
 			out[kept++] = environ[i];
 	for (size_t i = 0; i < settings; i++)
 		out[kept++] = arena_string(arena, reference_settings[i]);

@@ -10,4 +10,8 @@
  * because any other variable of the user could change a result. The returned array ends with NULL. */
 char **environment_of_references(struct arena *arena);
 
+/* Returns those of these variables, "NAME=value" on a line each, whose values may change what a reference computes, or
+ * NULL if none is set. They are part of what was verified. */
+const char *environment_that_counts(struct arena *arena);
+
 #endif

@@ -15,15 +15,19 @@
 #include "workers/pool/lane.h"
 
 #include <poll.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "base/json.h"
 #include "base/trace.h"
 #include "workers/pool/lane_internal.h"
+#include "workers/pool/memory_limit.h"
+#include "workers/pool/read_file.h"
 
 enum {
 	JUDGE_FAILURES = 2,
@@ -116,11 +120,35 @@ static int64_t largest_case(const struct task *task)
 	return most;
 }
 
-/* Sends the reference to a new runner. Sends {"begin"} to the judge, which then creates a new arena for this runner. */
-static void bind_child(struct pool_shared *shared, struct lane *lane, struct child *child)
+/* Sends the runner the files that the reference may read: for each a message with a sealed copy of the bytes that were
+ * hashed. Returns -1 with a message if a file has other content now. */
+static int send_reads(const struct task *task, struct child *child, struct err *err)
 {
+	for (int i = 0; i < task->read_count; i++) {
+		int fd = read_file_copy(task->jobs[0]->root, &task->reads[i], err);
+		struct buf text = {0};
+
+		if (fd < 0)
+			return -1;
+		buf_text(&text, "{\"file\":");
+		buf_json_string(&text, task->reads[i].path);
+		buf_text(&text, "}");
+		channel_send(&child->channel, text.data, text.length, &fd, 1);
+		buf_free(&text);
+		close(fd);
+	}
+	return 0;
+}
+
+/* Sends the reference to a new runner. Sends {"begin"} to the judge, which then creates a new arena for this runner.
+ * Returns -1 if the runner's memory cannot be limited. */
+static int bind_child(struct pool_shared *shared, struct lane *lane, struct child *child, struct err *err)
+{
+	int64_t memory = memory_limit(shared->memory, largest_case(&lane->work->task));
 	struct buf text = {0};
 
+	if (zygote_limit_memory(&shared->runners, child, memory) != 0)
+		return err_errno(err, "the memory of a reference cannot be limited by its control group");
 	lane->child = child;
 	lane->loaded = lane->running = false;
 	lane->staged = shared->staged || shared->ipc_refused;
@@ -128,13 +156,14 @@ static void bind_child(struct pool_shared *shared, struct lane *lane, struct chi
 	buf_json_string(&text, lane->work->task.reference);
 	buf_text(&text, ",\"name\":");
 	buf_json_string(&text, lane->work->task.name);
-	buf_text(&text, "}");
+	buf_printf(&text, ",\"memory\":%lld}", (long long)memory);
 	channel_send(&child->channel, text.data, text.length, NULL, 0);
 	buf_clear(&text);
 	buf_printf(&text, "{\"begin\":{\"bytes\":%lld,\"staged\":%s}}", (long long)largest_case(&lane->work->task),
 	           lane->staged ? "true" : "false");
 	lane_judge_tell(lane, text.data, text.length);
 	buf_free(&text);
+	return 0;
 }
 
 /* ---- cases ---- */
@@ -267,11 +296,10 @@ static void take_verdict(struct pool_shared *shared, struct lane *lane, const ch
 	next_case(shared, lane);
 }
 
-/* Adds a verdict for a case whose judge failed and therefore gave none. */
-void lane_verdict_without_judge(struct pool_shared *shared, struct lane *lane, enum reason reason,
+static void verdict_without_judge(struct pool_shared *shared, struct lane *lane, enum status status, enum reason reason,
 				  const char *message)
 {
-	const struct verdict verdict = {.status = STATUS_ERROR,
+	const struct verdict verdict = {.status = status,
 					.reason = reason,
 					.message = message,
 					.device = shared->device,
@@ -284,6 +312,13 @@ void lane_verdict_without_judge(struct pool_shared *shared, struct lane *lane, e
 	add_answer(shared, lane, text.data, text.length);
 	buf_free(&text);
 	next_case(shared, lane);
+}
+
+/* Adds a verdict for a case whose judge failed and therefore gave none. */
+void lane_verdict_without_judge(struct pool_shared *shared, struct lane *lane, enum reason reason,
+				  const char *message)
+{
+	verdict_without_judge(shared, lane, STATUS_ERROR, reason, message);
 }
 
 /* ---- messages of the child ---- */
@@ -332,6 +367,15 @@ static void forward_run(struct lane *lane)
 	drop_run(lane);
 }
 
+/* Returns the reason of an {"error"} message: the limit that the runner names, or "raised". */
+static const char *error_reason(const cJSON *error)
+{
+	const char *limit = json_text_of(error, "limit");
+	enum reason reason;
+
+	return limit != NULL && reason_parse(limit, &reason) && reason_is_limit(reason) ? limit : "raised";
+}
+
 static void on_error(struct pool_shared *shared, struct lane *lane, const cJSON *error)
 {
 	const char *message = json_text_of(error, "message");
@@ -339,7 +383,7 @@ static void on_error(struct pool_shared *shared, struct lane *lane, const cJSON 
 
 	json_integer(json_member(error, "line"), &line);
 	lane->running = false;
-	blame(lane, "raised", message == NULL ? "the reference failed" : message, line,
+	blame(lane, error_reason(error), message == NULL ? "the reference failed" : message, line,
 	      cJSON_IsTrue(json_member(error, "accident")));
 	if (cJSON_IsTrue(json_member(error, "fatal")))
 		drop_child(shared, lane);
@@ -385,6 +429,46 @@ static void on_child_line(struct pool_shared *shared, struct lane *lane, const c
 	cJSON_Delete(message);
 }
 
+static bool printed(const struct child *child, const char *words)
+{
+	return child->printed.data != NULL &&
+	       memmem(child->printed.data, child->printed.length, words, strlen(words)) != NULL;
+}
+
+/* A limit that ends a process, and how that shows. Such a reference cannot report the limit itself. */
+struct fatal_limit {
+	const char *reason;
+	int signal;         /* of the process's end; 0: it exited */
+	const char *words;  /* what it printed; NULL: anything */
+	const char *says;
+};
+
+static const struct fatal_limit *fatal_limit(const struct child *child)
+{
+	static const struct fatal_limit limits[] = {
+	    {"file_limit", SIGXFSZ, NULL, "the reference wrote a file that is larger than a reference may write; it should write less"},
+	    {"memory_limit", 0, "Thread creation failed",
+	     "the reference had no memory left for a thread of torch; --memory SIZE changes how much it may use"},
+	    {"memory_limit", SIGABRT, "std::bad_alloc",
+	     "the reference ran out of memory; --memory SIZE changes how much it may use"},
+	};
+
+	static const struct fatal_limit of_group = {
+	    .reason = "memory_limit",
+	    .says = "all processes of the reference together ran out of memory; --memory SIZE changes how much they may use",
+	};
+
+	if (child->out_of_memory)
+		return &of_group;
+	for (size_t i = 0; !child->shut && !child->lost && i < sizeof limits / sizeof *limits; i++) {
+		int ended_by = WIFSIGNALED(child->status) ? WTERMSIG(child->status) : 0;
+
+		if (ended_by == limits[i].signal && (limits[i].words == NULL || printed(child, limits[i].words)))
+			return &limits[i];
+	}
+	return NULL;
+}
+
 static const char *child_end(const struct child *child, struct arena *arena, const struct lane *lane)
 {
 	const char *doing = lane->loaded ? "while it ran" : "while the reference was loading";
@@ -400,9 +484,13 @@ static void on_child_end(struct pool_shared *shared, struct lane *lane)
 {
 	struct child *child = lane->child;
 	bool killed = child->lost || (!child->shut && process_was_killed(child->status));
+	const struct fatal_limit *limit = fatal_limit(child);
 	struct arena arena = {0};
 
-	if (killed && !lane->work->alone) {
+	if (limit != NULL) {
+		lane_blame_child(shared, lane, limit->reason,
+				 arena_printf(&arena, "%s (%s)", limit->says, child_end(child, &arena, lane)));
+	} else if (killed && !lane->work->alone) {
 		drop_child(shared, lane);
 		retry_alone(shared, lane);
 	} else {
@@ -584,7 +672,16 @@ int lane_advance(struct pool_shared *shared, struct lane *lane, struct err *err)
 	if (lane->work->failure == NULL && lane->child == NULL) {
 		if (!has_room(shared, lane) || (child = zygote_take(&shared->runners)) == NULL)
 			return 0;
-		bind_child(shared, lane, child);
+		struct err changed = {""};
+
+		if (send_reads(&lane->work->task, child, &changed) != 0) {
+			zygote_drop(&shared->runners, child);
+			lane->started = now_s();
+			verdict_without_judge(shared, lane, STATUS_SKIPPED, REASON_CHANGED, changed.text);
+			return 0;
+		}
+		if (bind_child(shared, lane, child, err) != 0)
+			return -1;
 	}
 	begin_case(shared, lane);
 	return 0;

@@ -48,6 +48,7 @@ struct lane {
 struct pool_shared {
 	char *device;
 	double timeout_s;
+	int64_t memory;   /* bytes that a reference may use; 0: the default (workers/pool/memory_limit.h) */
 	bool staged;      /* the pool's options require copies through host memory */
 	bool ipc_refused; /* a runner reported that it cannot map device memory by CUDA IPC */
 	int threads;      /* number of CPU threads of each judge and of each runner */

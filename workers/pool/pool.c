@@ -90,6 +90,7 @@ static void lay_out(struct pool *pool, const struct pool_options *options)
 	pool->python = copy_text(options->python);
 	pool->root = copy_text(options->root == NULL ? "" : options->root);
 	shared->timeout_s = options->timeout_s;
+	shared->memory = options->memory;
 	shared->staged = options->staged;
 	shared->judge = options->judge;
 	pool->spares = options->spares < 1 ? usual : options->spares > SPARES_MOST ? SPARES_MOST : options->spares;

@@ -28,6 +28,7 @@ struct pool_options {
 	bool libraries;          /* some case may need the provider: it starts now, before any reference runs */
 	int lanes;               /* at least 1 */
 	double timeout_s;        /* time limit for a case, including all runs and the comparisons */
+	int64_t memory;          /* bytes that a reference may use (workers/pool/memory_limit.h); 0: the default */
 	bool staged;             /* copy tensors through host memory even where CUDA IPC works (for tests) */
 	const char *required;    /* what references must not reach (workers/sandbox/containment.h); NULL: nothing */
 	int spares;              /* number of spare runners that a warm pool keeps ready; 0: SPARES_CPU or SPARES_GPU */

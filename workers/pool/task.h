@@ -6,12 +6,22 @@
 
 #include <stdbool.h>
 
+#include "base/hash.h"
 #include "workers/protocol/job.h"
 
-/* `reference` and `jobs` must stay valid until pool_next has returned the task's last result. */
+/* A file that the reference may read. */
+struct read_file {
+	const char *path; /* as the reference names it */
+	const char *file; /* where it is, relative to the root of the dataset */
+	struct digest content;
+};
+
+/* `reference`, `reads` and `jobs` must stay valid until pool_next has returned the task's last result. */
 struct task {
 	const char *name;      /* op_type/name, for messages */
 	const char *reference;
+	const struct read_file *reads;
+	int read_count;
 	const struct job *const *jobs;
 	int job_count;
 	void *owner;           /* returned with each result */

@@ -2,7 +2,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <ftw.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
@@ -107,15 +106,6 @@ static int make_pipe(int epoll, int ends[2], struct err *err)
 
 /* ---- the zygote ---- */
 
-static int remove_one(const char *path, const struct stat *st, int type, struct FTW *place)
-{
-	(void)st;
-	(void)type;
-	(void)place;
-	remove(path);
-	return 0;
-}
-
 /* Makes the folder for the temporary folders of runners that have no filesystem of their own for these. It is removed
  * here and not by the zygote, which may have been killed. */
 static int make_folder(struct zygote *runners, struct err *err)
@@ -143,6 +133,7 @@ int zygote_open(struct zygote *runners, const char *python, const char *device, 
 				   .epoll = epoll,
 				   .pipe = -1,
 				   .sandbox = -1,
+				   .groups = {.parent = -1, .own = -1},
 				   .zygote = {0, -1}};
 	char path[4096];
 
@@ -150,7 +141,7 @@ int zygote_open(struct zygote *runners, const char *python, const char *device, 
 	if (machine_script("runner.py", "REFTEST_RUNNER", runners->script, sizeof runners->script, err) != 0)
 		return -1;
 	if (library_path(library, path, sizeof path) != 0)
-		return err_set(err, "%s, without which no reference may run, is missing: run make", library);
+		return err_set(err, "%s is missing, and no reference may run without it: run make", library);
 	runners->sandbox = sealed_library_copy(path, SANDBOX_LIBRARY_DIGEST, NULL, err);
 	if (runners->sandbox < 0 || make_folder(runners, err) != 0)
 		return -1;
@@ -159,6 +150,7 @@ int zygote_open(struct zygote *runners, const char *python, const char *device, 
 	runners->children = calloc((size_t)runners->room, sizeof *runners->children);
 	if (runners->children == NULL)
 		die_no_memory();
+	control_groups_open(&runners->groups);
 	for (int i = 0; i < runners->room; i++) {
 		channel_open(&runners->children[i].channel, -1);
 		runners->children[i].pipe = runners->children[i].pidfd = -1;
@@ -200,6 +192,8 @@ static int start_zygote(struct zygote *runners, struct err *err)
 {
 	int ours, theirs, ends[2], rc;
 
+	if (machine_script("runner.py", "REFTEST_RUNNER", runners->script, sizeof runners->script, err) != 0)
+		return -1;
 	if (make_pipe(runners->epoll, ends, err) != 0)
 		return -1;
 	if (channel_pair(&ours, &theirs, err) != 0) {
@@ -221,8 +215,9 @@ static int start_zygote(struct zygote *runners, struct err *err)
 
 /* ---- children ---- */
 
-static void free_slot(struct child *child)
+static void free_slot(struct zygote *runners, struct child *child)
 {
+	control_group_remove(&runners->groups, child->group);
 	channel_close(&child->channel);
 	if (child->pipe >= 0)
 		close(child->pipe);
@@ -243,7 +238,7 @@ static void kill_child(const struct child *child)
 static int fork_child(struct zygote *runners, int slot, struct err *err)
 {
 	struct child *child = &runners->children[slot];
-	int ours, ends[2], fds[2];
+	int ours, ends[2], fds[3];
 	char text[64];
 
 	if (make_pipe(runners->epoll, ends, err) != 0)
@@ -254,15 +249,16 @@ static int fork_child(struct zygote *runners, int slot, struct err *err)
 		return -1;
 	}
 	fds[1] = ends[1];
+	child->group = control_group_add(&runners->groups, &fds[2]);
 	channel_open(&child->channel, ours);
 	child->pipe = ends[0];
 	child->state = CHILD_FORKING;
 	child->deadline_ms = clock_ms() + UP_MS;
-	int length = snprintf(text, sizeof text, "{\"fork\":%d}", slot);
+	int length = snprintf(text, sizeof text, "{\"fork\":%d,\"group\":%s}", slot, child->group > 0 ? "true" : "false");
 
-	channel_send(&runners->channel, text, (size_t)length, fds, 2);
-	close(fds[0]);
-	close(fds[1]);
+	channel_send(&runners->channel, text, (size_t)length, fds, child->group > 0 ? 3 : 2);
+	for (int i = 0; i < (child->group > 0 ? 3 : 2); i++)
+		close(fds[i]);
 	return channel_watch(&child->channel, runners->epoll, err);
 }
 
@@ -353,7 +349,12 @@ static void reap(struct zygote *runners, struct child *child)
 
 	if (!child->lost)
 		channel_send(&runners->channel, text, (size_t)length, NULL, 0);
-	free_slot(child);
+	free_slot(runners, child);
+}
+
+int zygote_limit_memory(struct zygote *runners, const struct child *child, int64_t bytes)
+{
+	return child->group == 0 ? 0 : control_group_limit_memory(&runners->groups, child->group, bytes);
 }
 
 void zygote_drop(struct zygote *runners, struct child *child)
@@ -447,6 +448,7 @@ static void on_exit_of(struct zygote *runners, int64_t pid, int64_t status)
 	child->status = (int)status;
 	/* `shut` stays true only if the runner was ended by the SIGKILL that the pool sent because of the closed
 	 * socket. */
+	child->out_of_memory = control_group_ran_out_of_memory(&runners->groups, child->group);
 	child->shut = child->shut && WIFSIGNALED(child->status) && WTERMSIG(child->status) == SIGKILL;
 	trace("runners", "child %d: %s", (int)pid, process_end(child->status).text);
 	if (child->state == CHILD_ENDING)
@@ -470,6 +472,7 @@ static int check_containment(const struct zygote *runners, struct err *err)
 /* Handles a message of the zygote. Returns -1 if the zygote reports that it cannot work. */
 static int on_zygote_line(struct zygote *runners, const char *line, size_t length, struct err *err)
 {
+	const uint32_t group_layers = SANDBOX_MEMORY_GROUP | SANDBOX_PROCESS_GROUP; /* of this process, not of the zygote */
 	const struct json_text text = {"zygote", line, length, 1};
 	cJSON *message = json_parse(&text, err);
 	const cJSON *hello = json_member(message, "template");
@@ -480,7 +483,9 @@ static int on_zygote_line(struct zygote *runners, const char *line, size_t lengt
 	if (hello != NULL) {
 		copy_text(runners->torch, sizeof runners->torch, hello, "torch");
 		copy_text(runners->cuda, sizeof runners->cuda, hello, "cuda");
-		runners->layers = json_integer(json_member(hello, "layers"), &more) ? (uint32_t)more & SANDBOX_ALL : 0;
+		runners->layers = json_integer(json_member(hello, "layers"), &more) ? (uint32_t)more & SANDBOX_ALL & ~group_layers : 0;
+		if (control_groups_used(&runners->groups))
+			runners->layers |= group_layers;
 		rc = check_containment(runners, err);
 		runners->up = true;
 		runners->deadline_ms = 0;
@@ -571,7 +576,7 @@ static void lose_children(struct zygote *runners)
 		kill_child(child);
 		child->ended = child->lost = true;
 		if (child->state != CHILD_TAKEN)
-			free_slot(child);
+			free_slot(runners, child);
 	}
 }
 
@@ -656,15 +661,16 @@ void zygote_close(struct zygote *runners)
 		process_ended(&runners->zygote, &status);
 	} while ((leftover_processes_kill() > 0 || runners->zygote.pid != 0) && clock_ms() < end);
 	for (int i = 0; i < runners->room; i++)
-		free_slot(&runners->children[i]);
+		free_slot(runners, &runners->children[i]);
 	free(runners->children);
 	channel_close(&runners->channel);
 	if (runners->pipe >= 0)
 		close(runners->pipe);
 	if (runners->sandbox >= 0)
 		close(runners->sandbox);
+	control_groups_close(&runners->groups);
 	if (runners->folder[0] != '\0')
-		nftw(runners->folder, remove_one, 16, FTW_DEPTH | FTW_PHYS);
+		sandbox_remove_folder(runners->folder);
 	buf_free(&runners->said);
-	*runners = (struct zygote){.pipe = -1, .sandbox = -1};
+	*runners = (struct zygote){.pipe = -1, .sandbox = -1, .groups = {.parent = -1, .own = -1}};
 }

@@ -15,6 +15,7 @@
 
 #include "base/buf.h"
 #include "base/err.h"
+#include "workers/pool/control_groups.h"
 #include "workers/pool/process.h"
 #include "workers/protocol/channel.h"
 
@@ -42,6 +43,8 @@ struct child {
 	bool lost;		/* the runner was killed because the zygote died; there is no wait status */
 	bool shut;              /* the runner closed its socket but kept running, and was killed for that */
 	int status;             /* wait status */
+	int64_t group;          /* its control group; 0: none */
+	bool out_of_memory;     /* it was ended because its control group reached the limit of memory */
 };
 
 enum { RUNNER_POOL_PRINTED = 64 << 10 }; /* number of bytes that are kept of a reference's output */
@@ -64,6 +67,7 @@ struct zygote {
 	int64_t orphans_ms;          /* time of the next search for orphaned processes; 0: there are none */
 	struct child *children;
 	int room;                    /* slots */
+	struct control_groups groups;
 	const char *required;        /* what references must not reach; NULL: nothing; not owned */
 	uint32_t layers;             /* the layers of the sandbox that hold for each runner (workers/sandbox/sandbox.h) */
 	char torch[64], cuda[32];    /* versions reported by the zygote; cuda "": torch was built without CUDA */
@@ -101,6 +105,10 @@ void child_listen(struct child *child);
 /* Kills a runner. The runner's slot is freed when the zygote reports the runner's end. If the runner has already
  * ended, the slot is freed immediately. */
 void zygote_drop(struct zygote *runners, struct child *child);
+
+/* Limits the memory of all processes of a runner together, before it loads a reference, where control groups are used.
+ * Returns -1 if that fails. */
+int zygote_limit_memory(struct zygote *runners, const struct child *child, int64_t bytes);
 
 int64_t clock_ms(void); /* monotonic */
 

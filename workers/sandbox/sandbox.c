@@ -33,8 +33,12 @@ struct keeper {
 struct sandbox {
 	uint32_t layers;                    /* those that hold for a runner */
 	struct sandbox_paths readable, devices;
+	char *hidden;                       /* the dataset, if it is below a readable path; NULL: it is not */
 	bool gpu;
 	const char *folder;                 /* where a runner's own filesystem for temporary files is mounted */
+	bool no_programs_gain;              /* limits_drop_capabilities_of_programs succeeded */
+	bool filtered;                      /* seccomp_apply_to_zygote succeeded */
+	int processes;                      /* the number of processes and threads that a runner may have */
 	int self;                           /* pidfd of the zygote; -1 */
 	pid_t parent;                       /* the parent that a runner sees */
 	struct keeper keepers[KEEPERS_MAX];
@@ -61,8 +65,7 @@ void sandbox_paths_free(struct sandbox_paths *list)
 	*list = (struct sandbox_paths){0};
 }
 
-/* Is `path` below `folder`, or the folder itself? */
-static bool is_below(const char *path, const char *folder)
+bool sandbox_is_below(const char *path, const char *folder)
 {
 	size_t length = strlen(folder);
 
@@ -80,7 +83,7 @@ static bool may_show(const char *path, const char *const *hidden, int hidden_cou
 	for (int i = 0; may && i < hidden_count; i++) {
 		char *place = realpath(hidden[i], NULL);
 
-		may = place == NULL || !is_below(place, real);
+		may = place == NULL || !sandbox_is_below(place, real);
 		free(place);
 	}
 	free(real);
@@ -149,7 +152,7 @@ static uint32_t isolate(const struct sandbox *sandbox, uint32_t wanted)
 	for (size_t i = 0; i < sizeof namespaces / sizeof *namespaces; i++)
 		if ((wanted & namespaces[i].layer) != 0 && unshare(namespaces[i].flag) == 0)
 			held |= namespaces[i].layer;
-	if ((held & SANDBOX_MOUNT) != 0 && view_build(&sandbox->readable, &sandbox->devices, sandbox->folder) != 0)
+	if ((held & SANDBOX_MOUNT) != 0 && view_build(&sandbox->readable, &sandbox->devices, sandbox->folder, sandbox->hidden) != 0)
 		return DROPPED | SANDBOX_MOUNT;
 	return held;
 }
@@ -204,6 +207,13 @@ static int open_self(struct sandbox *sandbox)
 		view_mount_proc(); /* without it, zygote and runners see the /proc of the machine */
 	sandbox->self = (int)syscall(SYS_pidfd_open, getpid(), 0);
 	return sandbox->self < 0 ? -1 : 0;
+}
+
+/* Does what a runner inherits and what therefore needs to be done only once. */
+static void prepare_runners(struct sandbox *sandbox)
+{
+	sandbox->no_programs_gain = limits_drop_capabilities_of_programs() == 0;
+	sandbox->filtered = seccomp_apply_to_zygote();
 }
 
 /* ---- runners ---- */
@@ -300,15 +310,15 @@ SHOWN void sandbox_reap(struct sandbox *sandbox, pid_t pid)
 }
 
 /* Adds the layers of a runner that its own mount namespace gives. */
-static uint32_t mount_own(uint32_t held, const char *folder)
+static uint32_t mount_own(const struct sandbox *sandbox, uint32_t held)
 {
 	uint32_t layers = 0;
 
 	if ((held & SANDBOX_MOUNT) == 0 || unshare(CLONE_NEWNS) != 0)
 		return 0;
 	if ((held & SANDBOX_PID) != 0)
-		layers |= view_mount_proc_of_runner();
-	if (view_mount_tmp(folder) == 0)
+		layers |= view_mount_proc_of_runner(sandbox->processes, sandbox->gpu);
+	if (view_mount_tmp(sandbox->folder) == 0)
 		layers |= SANDBOX_TMP;
 	return layers;
 }
@@ -322,17 +332,30 @@ SHOWN uint32_t sandbox_enter(struct sandbox *sandbox, const char *folder)
 	open_memory(true); /* opens the files of this process below /proc */
 	if (sandbox->self >= 0)
 		close(sandbox->self);
-	held |= mount_own(held, sandbox->folder);
-	held |= limits_apply(sandbox->gpu, (held & SANDBOX_USER) != 0);
-	if (limits_drop_capabilities() == 0)
+	bool first = limits_die_first(); /* while /proc is writable */
+
+	held |= mount_own(sandbox, held);
+	/* The kernel counts the processes of all runners together for RLIMIT_NPROC, so one reference could take those of
+	 * another: the limit is only for kernels without a limit for each PID namespace. */
+	held |= limits_apply(first && !sandbox->gpu, (held & SANDBOX_USER) != 0 && (held & SANDBOX_PROCESS_LIMIT) == 0,
+			     sandbox->processes);
+	if (sandbox->no_programs_gain && limits_drop_capabilities() == 0)
 		held |= SANDBOX_NO_CAPABILITIES;
 	if ((held & SANDBOX_PID) == 0 || (held & SANDBOX_PROC) == 0)
 		open_memory(false); /* other references may see this process in /proc */
 	end_with(sandbox->parent);
 	bool whole = (held & SANDBOX_MOUNT) != 0 && (held & SANDBOX_PROC) != 0;
 
-	held |= landlock_apply(whole, &sandbox->readable, &sandbox->devices, (held & SANDBOX_TMP) != 0 ? sandbox->folder : folder);
-	return held | seccomp_apply(sandbox->gpu);
+	held |= landlock_apply(whole, sandbox->gpu, &sandbox->readable, &sandbox->devices, sandbox->hidden,
+			       (held & SANDBOX_TMP) != 0 ? sandbox->folder : folder);
+	if ((held & (SANDBOX_PROC | SANDBOX_LANDLOCK_FILES)) == 0)
+		held &= ~(uint32_t)SANDBOX_MEMORY_LIMIT; /* the reference can undo that the kernel ends it first */
+	return sandbox->filtered ? held | seccomp_apply(sandbox->gpu) : held;
+}
+
+SHOWN int64_t sandbox_limit_memory(struct sandbox *sandbox, int64_t bytes)
+{
+	return sandbox->gpu ? bytes : limits_memory(bytes);
 }
 
 /* ---- trials ---- */
@@ -348,7 +371,10 @@ static void try_layers(struct sandbox *sandbox, uint32_t wanted, int answer)
 		goto leave;
 	sandbox->layers = held;
 	held = DROPPED | SANDBOX_PID;
-	if (open_self(sandbox) != 0 || sandbox_before_fork(sandbox) < 0 || (runner = fork()) < 0)
+	if (open_self(sandbox) != 0)
+		goto leave;
+	prepare_runners(sandbox);
+	if (sandbox_before_fork(sandbox) < 0 || (runner = fork()) < 0)
 		goto leave;
 	if (runner > 0) {
 		waitpid(runner, &status, 0);
@@ -395,7 +421,7 @@ static uint32_t try_in_child(const struct sandbox *sandbox, uint32_t wanted)
 /* Finds the layers that this machine grants: tries all of them, and again without those that failed. */
 static uint32_t find_layers(const struct sandbox *sandbox)
 {
-	uint32_t wanted = SANDBOX_ALL, answer;
+	uint32_t wanted = SANDBOX_ALL, answer; /* the layers of groups are among them, but no trial holds them */
 
 	for (int i = 0; i < TRIALS_MAX; i++) {
 		answer = try_in_child(sandbox, wanted);
@@ -410,12 +436,31 @@ static void free_sandbox(struct sandbox *sandbox)
 {
 	sandbox_paths_free(&sandbox->readable);
 	sandbox_paths_free(&sandbox->devices);
+	free(sandbox->hidden);
 	if (sandbox->self >= 0)
 		close(sandbox->self);
 	free(sandbox);
 }
 
 /* ---- opening ---- */
+
+/* Returns the dataset's path without links if it is below a readable one, and must be hidden there. Otherwise NULL. */
+static char *find_hidden(const struct sandbox_paths *readable, const char *dataset)
+{
+	char *place = realpath(dataset, NULL);
+	bool below = false;
+
+	for (int i = 0; place != NULL && !below && i < readable->count; i++) {
+		char *real = realpath(readable->items[i], NULL);
+
+		below = real != NULL && sandbox_is_below(place, real) && strcmp(place, real) != 0;
+		free(real);
+	}
+	if (below)
+		return place;
+	free(place);
+	return NULL;
+}
 
 static struct sandbox *new_sandbox(const char *const *paths, int path_count, const char *const *hidden, int hidden_count,
 				   bool gpu)
@@ -426,14 +471,16 @@ static struct sandbox *new_sandbox(const char *const *paths, int path_count, con
 		return NULL;
 	sandbox->self = -1;
 	sandbox->gpu = gpu;
+	sandbox->processes = sandbox_process_limit();
 	view_system_paths(&sandbox->readable, gpu);
 	view_devices(&sandbox->devices, gpu);
 	for (int i = 0; i < path_count; i++)
 		if (may_show(paths[i], hidden, hidden_count))
 			sandbox_paths_add(&sandbox->readable, paths[i]);
+	sandbox->hidden = hidden_count > 0 ? find_hidden(&sandbox->readable, hidden[0]) : NULL;
 	sandbox->folder = "/tmp";
 	for (int i = 0; i < sandbox->readable.count; i++)
-		if (is_below(sandbox->readable.items[i], "/tmp"))
+		if (sandbox_is_below(sandbox->readable.items[i], "/tmp"))
 			sandbox->folder = "/scratch"; /* an own /tmp would hide the interpreter's files */
 	return sandbox;
 }
@@ -465,6 +512,7 @@ SHOWN struct sandbox *sandbox_open(const char *const *paths, int path_count, con
 		free_sandbox(sandbox);
 		return NULL;
 	}
+	prepare_runners(sandbox);
 	open_memory(false);
 	return sandbox;
 }

@@ -5,8 +5,10 @@
  *   sandbox_before_fork   before each fork of a runner
  *   sandbox_after_fork    after it, in the zygote
  *   sandbox_enter         after it, in the runner, before any code of the reference
+ *   sandbox_limit_memory  in the runner, before it loads a reference
  *   sandbox_end           in the zygote, when a runner has ended
  *   sandbox_reap          in the zygote, after the runner was reaped
+ *   sandbox_remove_folder when a runner without an own /tmp has ended
  *
  * sandbox_open moves the zygote to its own user, mount, network, IPC and UTS namespaces, whose files are a read-only
  * selection: system libraries, the interpreter with its packages, and devices. Each runner gets its own PID and mount
@@ -44,10 +46,13 @@ enum sandbox_layer {
 	SANDBOX_NO_SOCKETS = 1 << 13,       /* the filter refuses all sockets, also local ones; not on a GPU */
 	SANDBOX_PROCESS_LIMIT = 1 << 14,    /* a limit for the number of processes */
 	SANDBOX_FILE_LIMIT = 1 << 15,       /* a limit for the size of a file */
-	SANDBOX_MEMORY_LIMIT = 1 << 16      /* a limit for the memory of each process, which the kernel ends first */
+	SANDBOX_MEMORY_LIMIT = 1 << 16,     /* a limit for the memory of each process, which the kernel ends first */
+	/* Limits for all processes of a runner together. The pool adds them, not this module (workers/pool/control_groups.h). */
+	SANDBOX_MEMORY_GROUP = 1 << 17,     /* of memory, with what they share and with temporary files in memory */
+	SANDBOX_PROCESS_GROUP = 1 << 18     /* of processes and threads */
 };
 
-enum { SANDBOX_LAYERS = 17, SANDBOX_ALL = (1 << SANDBOX_LAYERS) - 1 };
+enum { SANDBOX_LAYERS = 19, SANDBOX_ALL = (1 << SANDBOX_LAYERS) - 1 };
 
 /* Returns the name of a layer, "user_namespace"; `layer` is one bit. */
 const char *sandbox_layer_name(uint32_t layer);
@@ -68,8 +73,8 @@ const struct sandbox_gap *sandbox_gap_named(const char *name);
 struct sandbox; /* opaque; it lives as long as its process */
 
 /* `paths` are the files and directories that a reference may read besides the system's: the interpreter's prefixes and
- * packages. `hidden` are directories that no entry of `paths` may contain: the home directory and the dataset. Such
- * entries are left out. `gpu`: the devices and files of NVIDIA's driver are readable, too. This process must have one
+ * packages. `hidden` are directories that no entry of `paths` may contain: first the dataset, then home directories. Such
+ * entries are left out. The dataset is also hidden if it is below a directory of the system, such as /usr. `gpu`: the devices and files of NVIDIA's driver are readable, too. This process must have one
  * thread. Layers that the machine refuses are left out. Returns NULL with a message if the machine broke a layer that
  * it had granted a moment before; this process is then unusable. */
 struct sandbox *sandbox_open(const char *const *paths, int path_count, const char *const *hidden, int hidden_count,
@@ -88,10 +93,20 @@ int sandbox_after_fork(struct sandbox *sandbox);
  * files, used if runners have no /tmp of their own. A layer is missing in the result if it failed; the caller compares
  * the result with sandbox_layers and ends the runner if a layer is missing. */
 uint32_t sandbox_enter(struct sandbox *sandbox, const char *folder);
+/* In the runner, before it loads a reference: limits the memory that each process of the runner may add to what this one
+ * has now, and to nine tenths of what this machine has available. Returns the bytes that may be added, or -1 if they cannot
+ * be limited. On a GPU nothing is limited, because the limit would also count the address space that the driver
+ * reserves. */
+int64_t sandbox_limit_memory(struct sandbox *sandbox, int64_t bytes);
+int sandbox_process_limit(void);        /* the number of processes and threads that a runner may have */
+int64_t sandbox_available_memory(void); /* nine tenths of the memory that is available now; 0: unknown */
 /* Kills all processes of a runner's PID namespace. `keeper` is the result of sandbox_before_fork; 0: does nothing. */
 void sandbox_end(struct sandbox *sandbox, pid_t keeper);
 /* Frees a PID namespace after sandbox_end, and after the runner was reaped: before, this call would never return. */
 void sandbox_reap(struct sandbox *sandbox, pid_t keeper);
+
+/* Removes a directory with everything in it that this process may remove, whatever a reference made of it. */
+void sandbox_remove_folder(const char *path);
 
 /* Tries all layers in a child process and returns those that hold. */
 uint32_t sandbox_probe(bool gpu);

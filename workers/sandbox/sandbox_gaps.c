@@ -25,12 +25,16 @@ static const struct {
     {SANDBOX_PROCESS_LIMIT, "process_limit"},
     {SANDBOX_FILE_LIMIT, "file_limit"},
     {SANDBOX_MEMORY_LIMIT, "memory_limit"},
+    {SANDBOX_MEMORY_GROUP, "memory_group"},
+    {SANDBOX_PROCESS_GROUP, "process_group"},
 };
 
 _Static_assert(sizeof layers / sizeof *layers == SANDBOX_LAYERS, "each layer has a name");
 
 static const struct sandbox_gap gaps[] = {
     {"files", "references can read and change files of your user", SANDBOX_MOUNT | SANDBOX_LANDLOCK_FILES},
+    /* Landlock refuses to open a file, but not to ask for its attributes or to change them. */
+    {"attributes", "references can see and change the mode, the owner and the times of files of your user", SANDBOX_MOUNT},
     {"network", "references can reach the network", SANDBOX_NETWORK | SANDBOX_SECCOMP},
     {"local_services", "references can use local services of your user, by their sockets", SANDBOX_MOUNT | SANDBOX_NO_SOCKETS},
     {"signals", "references can end other processes of your user", SANDBOX_PID | SANDBOX_LANDLOCK_SCOPE},
@@ -41,9 +45,9 @@ static const struct sandbox_gap gaps[] = {
     {"ipc", "references can use System V memory and message queues of other processes", SANDBOX_IPC | SANDBOX_SECCOMP},
     {"capabilities", "references keep the capabilities of your user", SANDBOX_NO_CAPABILITIES},
     {"kernel", "references can call every interface of the kernel", SANDBOX_SECCOMP},
-    {"processes", "references can start processes without limit", SANDBOX_PROCESS_LIMIT},
+    {"processes", "references can start processes without limit", SANDBOX_PROCESS_LIMIT | SANDBOX_PROCESS_GROUP},
     {"disk", "references can fill the disk with temporary files", SANDBOX_TMP},
-    {"memory", "references can use all of this machine's memory", SANDBOX_MEMORY_LIMIT},
+    {"memory", "references can use all of this machine's memory", SANDBOX_MEMORY_LIMIT | SANDBOX_MEMORY_GROUP},
 };
 
 const char *sandbox_layer_name(uint32_t layer)

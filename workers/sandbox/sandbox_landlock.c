@@ -3,8 +3,11 @@
  * are here (docs.kernel.org/userspace-api/landlock.html). */
 #include "workers/sandbox/sandbox_internal.h"
 
+#include <dirent.h>
 #include <fcntl.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -73,6 +76,28 @@ static void allow(int ruleset, const char *path, uint64_t rights, uint64_t handl
 	close(rule.parent);
 }
 
+/* Allows to read below a path, but not below `hidden`. Landlock cannot except a directory, so if `hidden` is below the path,
+ * each other entry of the directories on the way gets a rule; these directories themselves cannot be listed. A link gets
+ * none, because the rule would be for its target. */
+static void allow_around(int ruleset, const char *path, const char *hidden, uint64_t rights, uint64_t handled)
+{
+	char *real = hidden == NULL ? NULL : realpath(path, NULL), entry[SANDBOX_PATH_MAX];
+	DIR *folder = real == NULL || !sandbox_is_below(hidden, real) ? NULL : opendir(real);
+
+	if (folder == NULL) {
+		if (real == NULL || !sandbox_is_below(hidden, real))
+			allow(ruleset, path, rights, handled);
+		free(real);
+		return;
+	}
+	for (const struct dirent *found; strcmp(real, hidden) != 0 && (found = readdir(folder)) != NULL;)
+		if (found->d_type != DT_LNK && strcmp(found->d_name, ".") != 0 && strcmp(found->d_name, "..") != 0 &&
+		    snprintf(entry, sizeof entry, "%s/%s", real, found->d_name) < (int)sizeof entry)
+			allow_around(ruleset, entry, hidden, rights, handled);
+	closedir(folder);
+	free(real);
+}
+
 static void allow_each(int ruleset, const struct sandbox_paths *paths, uint64_t rights, uint64_t handled)
 {
 	for (int i = 0; i < paths->count; i++)
@@ -80,15 +105,17 @@ static void allow_each(int ruleset, const struct sandbox_paths *paths, uint64_t 
 }
 
 static void allow_selection(int ruleset, const struct sandbox_paths *readable, const struct sandbox_paths *devices,
-			    uint64_t handled)
+			    const char *hidden, uint64_t handled)
 {
-	allow_each(ruleset, readable, READ, handled);
+	for (int i = 0; i < readable->count; i++)
+		allow_around(ruleset, readable->items[i], hidden, READ, handled);
 	allow_each(ruleset, devices, DEVICE, handled);
 	for (size_t i = 0; i < sizeof kernel_files / sizeof *kernel_files; i++)
 		allow(ruleset, kernel_files[i], READ_FILE | READ_DIR, handled);
 }
 
-uint32_t landlock_apply(bool whole, const struct sandbox_paths *readable, const struct sandbox_paths *devices, const char *folder)
+uint32_t landlock_apply(bool whole, bool gpu, const struct sandbox_paths *readable, const struct sandbox_paths *devices,
+			const char *hidden, const char *folder)
 {
 	const int newest = sizeof versions / sizeof *versions;
 	int abi = sandbox_landlock_abi();
@@ -104,10 +131,11 @@ uint32_t landlock_apply(bool whole, const struct sandbox_paths *readable, const 
 	if (whole)
 		allow(ruleset, "/", READ, handled);
 	else
-		allow_selection(ruleset, readable, devices, handled);
+		allow_selection(ruleset, readable, devices, hidden, handled);
 	if (whole)
 		allow(ruleset, "/dev", DEVICE, handled);
-	allow(ruleset, "/proc/self", READ | WRITE_FILE | TRUNCATE, handled); /* CUDA's driver names its threads there */
+	/* CUDA's driver names its threads there. */
+	allow(ruleset, "/proc/self", gpu ? READ | WRITE_FILE | TRUNCATE : READ, handled);
 	if (folder != NULL)
 		allow(ruleset, folder, EVERYTHING, handled);
 	int rc = (int)syscall(RESTRICT_SELF, ruleset, 0);

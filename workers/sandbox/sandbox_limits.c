@@ -15,7 +15,7 @@
 
 enum { PIDS_LEAST = 512 }; /* the kernel accepts no limit of pids below 301 */
 
-int limits_processes(void)
+int sandbox_process_limit(void)
 {
 	long cores = sysconf(_SC_NPROCESSORS_CONF);
 	long most = SANDBOX_PROCESSES + (cores > 0 ? cores : 1) * SANDBOX_PER_CORE;
@@ -54,8 +54,12 @@ static uint64_t field_kib(const char *path, const char *key)
 	return kib;
 }
 
-/* If memory runs out, the kernel ends this process and those that it starts before all others. */
-static bool die_first(void)
+int64_t sandbox_available_memory(void)
+{
+	return (int64_t)(field_kib("/proc/meminfo", "MemAvailable:") / 10 * 9 << 10);
+}
+
+bool limits_die_first(void)
 {
 	int fd = open("/proc/self/oom_score_adj", O_WRONLY | O_CLOEXEC);
 	bool written = fd >= 0 && write(fd, "1000", 4) == 4;
@@ -65,24 +69,25 @@ static bool die_first(void)
 	return written;
 }
 
-/* Limits the memory of each process to nine tenths of what is available now. On a GPU there is no limit, because it
- * would also count the address space that the driver reserves. */
-static uint32_t limit_memory(bool gpu)
+int64_t limits_memory(int64_t bytes)
 {
-	uint64_t available = field_kib("/proc/meminfo", "MemAvailable:"), used = field_kib("/proc/self/status", "VmData:");
-	bool first = die_first();
+	int64_t available = sandbox_available_memory();
+	uint64_t used = field_kib("/proc/self/status", "VmData:") << 10;
+	struct rlimit limit;
 
-	if (gpu || available == 0 || !lower(RLIMIT_DATA, (rlim_t)(used + available / 10 * 9) << 10))
-		return 0;
-	return first ? SANDBOX_MEMORY_LIMIT : 0;
+	bytes = bytes < available ? bytes : available;
+	if (available <= 0 || bytes < 0 || !lower(RLIMIT_DATA, (rlim_t)(used + (uint64_t)bytes)) ||
+	    getrlimit(RLIMIT_DATA, &limit) != 0)
+		return -1;
+	return limit.rlim_cur > used ? (int64_t)(limit.rlim_cur - used) : 0;
 }
 
-uint32_t limits_apply(bool gpu, bool own_users)
+uint32_t limits_apply(bool memory, bool own_users, int processes)
 {
-	uint32_t layers = limit_memory(gpu);
+	uint32_t layers = memory ? SANDBOX_MEMORY_LIMIT : 0;
 
 	/* The kernel counts processes for each user and user namespace, but never limits those of root. */
-	if (own_users && lower(RLIMIT_NPROC, (rlim_t)limits_processes()) && geteuid() != 0)
+	if (own_users && lower(RLIMIT_NPROC, (rlim_t)processes) && geteuid() != 0)
 		layers |= SANDBOX_PROCESS_LIMIT;
 	if (lower(RLIMIT_FSIZE, (rlim_t)SANDBOX_TMP_MIB << 20))
 		layers |= SANDBOX_FILE_LIMIT;
@@ -93,19 +98,24 @@ uint32_t limits_apply(bool gpu, bool own_users)
 	return layers;
 }
 
-int limits_drop_capabilities(void)
+int limits_drop_capabilities_of_programs(void)
 {
 	const int locked = SECBIT_NOROOT | SECBIT_NOROOT_LOCKED | SECBIT_NO_SETUID_FIXUP | SECBIT_NO_SETUID_FIXUP_LOCKED |
 			   SECBIT_KEEP_CAPS_LOCKED | SECBIT_NO_CAP_AMBIENT_RAISE | SECBIT_NO_CAP_AMBIENT_RAISE_LOCKED;
-	struct __user_cap_header_struct head = {_LINUX_CAPABILITY_VERSION_3, 0};
-	struct __user_cap_data_struct none[_LINUX_CAPABILITY_U32S_3] = {{0}};
 
 	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0)
 		return -1;
 	/* A process without capabilities may do neither of these, and needs neither: it can gain none. */
 	prctl(PR_SET_SECUREBITS, locked, 0, 0, 0);
-	for (int i = 0; prctl(PR_CAPBSET_READ, i, 0, 0, 0) >= 0; i++)
-		prctl(PR_CAPBSET_DROP, i, 0, 0, 0);
-	prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0);
+	for (int i = 0; prctl(PR_CAPBSET_DROP, i, 0, 0, 0) == 0; i++)
+		; /* fails after the last capability */
+	return prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0);
+}
+
+int limits_drop_capabilities(void)
+{
+	struct __user_cap_header_struct head = {_LINUX_CAPABILITY_VERSION_3, 0};
+	struct __user_cap_data_struct none[_LINUX_CAPABILITY_U32S_3] = {{0}};
+
 	return (int)syscall(SYS_capset, &head, none);
 }

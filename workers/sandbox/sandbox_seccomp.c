@@ -3,7 +3,11 @@
  * The filter refuses what torch, CUDA, Triton and compilers never call, with an error that a caller can handle. It is a
  * list of refused calls, because the calls that libraries make change with each release. Calls that are newer than this
  * table are refused as if the kernel did not have them. The filter is written as a table of instructions; it needs no
- * library. */
+ * library.
+ *
+ * There are two filters. The zygote installs the larger one once, and all runners inherit it: for each filter the kernel
+ * works out the answer to every system call, which takes longer than the rest of the installation. Each runner adds the
+ * smaller one, which refuses what the zygote or the sandbox itself needs. */
 #include "workers/sandbox/sandbox_internal.h"
 
 #include <errno.h>
@@ -12,6 +16,7 @@
 #include <linux/sched.h>
 #include <linux/seccomp.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -25,11 +30,15 @@
 enum {
 	NEWEST_CALL = 466, /* removexattrat, Linux 6.13: later calls were not examined */
 	OTHER_ABI = 1 << 30, /* on x86-64 this bit marks the calls of the x32 ABI */
+	NO_KIND = -1, IOPRIO_PROCESS = 1,
 	TERMINAL_INPUT = 0x5412, TERMINAL_SELECTION = 0x541c, /* ioctls that type into a terminal */
 	NAMESPACES = CLONE_NEWNS | CLONE_NEWCGROUP | CLONE_NEWUTS | CLONE_NEWIPC | CLONE_NEWUSER | CLONE_NEWPID | CLONE_NEWNET
 };
 
-/* Calls that are refused whatever their arguments are. Numbers without a name in older headers are equal on all
+/* Calls with which the sandbox is built. */
+static const int refused_to_runners[] = {SYS_unshare, SYS_setns, SYS_mount, SYS_umount2};
+
+/* Other calls that are refused whatever their arguments are. Numbers without a name in older headers are equal on all
  * architectures. */
 static const int refused[] = {
     /* other processes */
@@ -39,9 +48,10 @@ static const int refused[] = {
     SYS_shmget, SYS_shmat, SYS_shmctl, SYS_msgget, SYS_msgsnd, SYS_msgrcv, SYS_msgctl, SYS_semget, SYS_semop, SYS_semctl,
     SYS_semtimedop, SYS_mq_open, SYS_mq_unlink,
     /* namespaces and mounts */
-    SYS_unshare, SYS_setns, SYS_mount, SYS_umount2, SYS_pivot_root, SYS_chroot, SYS_open_tree, SYS_move_mount, SYS_fsopen,
+    SYS_pivot_root, SYS_chroot, SYS_open_tree, SYS_move_mount, SYS_fsopen,
     SYS_fsconfig, SYS_fsmount, SYS_fspick, SYS_mount_setattr, 457 /* statmount */, 458 /* listmount */,
     SYS_open_by_handle_at, SYS_name_to_handle_at, SYS_fanotify_init, SYS_fanotify_mark, SYS_quotactl, SYS_quotactl_fd,
+    SYS_inotify_init1, SYS_inotify_add_watch, /* Landlock lets a process watch directories that it may not read */
     /* parts of the kernel with many mistakes in the past, which no reference needs */
     SYS_bpf, SYS_perf_event_open, SYS_userfaultfd, SYS_io_uring_setup, SYS_io_uring_enter, SYS_io_uring_register,
     SYS_add_key, SYS_request_key, SYS_keyctl, SYS_memfd_secret, SYS_personality, SYS_lookup_dcookie,
@@ -51,10 +61,14 @@ static const int refused[] = {
     SYS_sethostname, SYS_setdomainname, SYS_vhangup, SYS_nfsservctl,
 #if defined(__x86_64__)
     SYS_kexec_file_load, SYS_uselib, SYS_iopl, SYS_ioperm, SYS_modify_ldt, SYS_create_module, SYS_sysfs, SYS__sysctl,
+    SYS_inotify_init,
 #endif
 };
 
-enum { REFUSED = sizeof refused / sizeof *refused };
+enum {
+	REFUSED = sizeof refused / sizeof *refused,
+	REFUSED_TO_RUNNERS = sizeof refused_to_runners / sizeof *refused_to_runners
+};
 
 #define LOAD(field) BPF_STMT(BPF_LD | BPF_W | BPF_ABS, (unsigned)offsetof(struct seccomp_data, field))
 #define EQUAL(value, yes, no) BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, (unsigned)(value), yes, no)
@@ -73,20 +87,37 @@ static const struct sock_filter local_sockets[] = {
     EQUAL(SYS_socket, 0, 4), LOAD(args[0]), EQUAL(AF_UNIX, 0, 1), ALLOW, REFUSE,
 };
 
-/* The checks before the list: calls of another architecture, calls that are newer than the table, and calls that
- * depend on their arguments. clone3 is unknown, because a filter cannot read its flags in memory; the C library then
- * calls clone. All arguments that are examined are ints, so their lower halves suffice. */
+/* The first checks of both filters: calls of another architecture, and calls that are newer than the table. */
 static const struct sock_filter before[] = {
     LOAD(arch), EQUAL(THIS_ARCHITECTURE, 1, 0), UNKNOWN, LOAD(nr),
     ANY_BIT(OTHER_ABI, 1, 0), GREATER(NEWEST_CALL, 0, 1), UNKNOWN,
+};
+
+/* Calls that depend on their arguments. clone3 is unknown, because a filter cannot read its flags in memory; the C library
+ * then calls clone. All arguments that are examined are ints, so their lower halves suffice. */
+static const struct sock_filter by_argument[] = {
     EQUAL(SYS_clone3, 0, 1), UNKNOWN,
     EQUAL(SYS_clone, 0, 4), LOAD(args[0]), ANY_BIT(NAMESPACES, 0, 1), REFUSE, ALLOW,
     EQUAL(SYS_prlimit64, 0, 4), LOAD(args[0]), EQUAL(0, 1, 0), REFUSE, ALLOW, /* 0: the calling process */
     EQUAL(SYS_ioctl, 0, 5), LOAD(args[1]), EQUAL(TERMINAL_INPUT, 1, 0), EQUAL(TERMINAL_SELECTION, 0, 1), REFUSE, ALLOW,
 };
 
+/* Calls that may only concern the calling process, because Landlock and user namespaces do not keep a process from
+ * slowing others of its user. `kind`: the value of the first argument for "a process", if the second argument is the
+ * process. 0 stands for the calling process. */
+static const struct own_call {
+	int call, kind;
+} own_calls[] = {
+    {SYS_sched_setscheduler, NO_KIND}, {SYS_sched_setparam, NO_KIND}, {SYS_sched_setattr, NO_KIND},
+    {SYS_sched_setaffinity, NO_KIND}, {SYS_setpriority, PRIO_PROCESS}, {SYS_ioprio_set, IOPRIO_PROCESS},
+};
+
+enum { OWN_CALLS = sizeof own_calls / sizeof *own_calls };
+
+enum { MOST_INSTRUCTIONS = 256 };
+
 struct program {
-	struct sock_filter filter[256];
+	struct sock_filter filter[MOST_INSTRUCTIONS];
 	int count;
 };
 
@@ -98,29 +129,71 @@ static void add(struct program *program, const struct sock_filter *instructions,
 
 #define ADD(program, instructions) add(program, instructions, sizeof(instructions) / sizeof *(instructions))
 
-_Static_assert(sizeof before / sizeof *before + 2 * REFUSED + 6 <= 256, "the program has room for all instructions");
+static void add_own_call(struct program *program, const struct own_call *own)
+{
+	const struct sock_filter process[] = {EQUAL(own->call, 0, 4), LOAD(args[0]), EQUAL(0, 1, 0), REFUSE, ALLOW};
+	const struct sock_filter kind_and_process[] = {
+	    EQUAL(own->call, 0, 6), LOAD(args[0]), EQUAL(own->kind, 0, 2), LOAD(args[1]), EQUAL(0, 1, 0), REFUSE, ALLOW,
+	};
+
+	if (own->kind == NO_KIND)
+		ADD(program, process);
+	else
+		ADD(program, kind_and_process);
+}
+
+static void refuse(struct program *program, const int *calls, int count)
+{
+	for (int i = 0; i < count; i++)
+		add(program, (const struct sock_filter[]){EQUAL(calls[i], 0, 1), REFUSE}, 2);
+}
+
+_Static_assert(sizeof before / sizeof *before + 2 * REFUSED + 1 <= MOST_INSTRUCTIONS, "the zygote's filter fits");
+_Static_assert((sizeof before + sizeof by_argument + sizeof local_sockets) / sizeof *before + 7 * OWN_CALLS +
+			       2 * REFUSED_TO_RUNNERS + 1 <= MOST_INSTRUCTIONS, "the runners' filter fits");
+
+static bool install(struct program *program)
+{
+	add(program, (const struct sock_filter[]){ALLOW}, 1);
+
+	const struct sock_fprog given = {(unsigned short)program->count, program->filter};
+
+	return prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &given) == 0;
+}
+
+bool seccomp_apply_to_zygote(void)
+{
+	struct program program = {.count = 0};
+
+	ADD(&program, before);
+	refuse(&program, refused, REFUSED);
+	return install(&program);
+}
 
 uint32_t seccomp_apply(bool gpu)
 {
 	struct program program = {.count = 0};
 
 	ADD(&program, before);
-	for (int i = 0; i < REFUSED; i++)
-		add(&program, (const struct sock_filter[]){EQUAL(refused[i], 0, 1), REFUSE}, 2);
+	ADD(&program, by_argument);
+	for (int i = 0; i < OWN_CALLS; i++)
+		add_own_call(&program, &own_calls[i]);
+	refuse(&program, refused_to_runners, REFUSED_TO_RUNNERS);
 	if (gpu)
 		ADD(&program, local_sockets);
 	else
 		ADD(&program, no_sockets);
-	add(&program, (const struct sock_filter[]){ALLOW}, 1);
-
-	const struct sock_fprog given = {(unsigned short)program.count, program.filter};
-
-	if (prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &given) != 0)
+	if (!install(&program))
 		return 0;
 	return gpu ? SANDBOX_SECCOMP : SANDBOX_SECCOMP | SANDBOX_NO_SOCKETS;
 }
 
 #else
+
+bool seccomp_apply_to_zygote(void)
+{
+	return false;
+}
 
 uint32_t seccomp_apply(bool gpu)
 {

@@ -213,6 +213,19 @@ static int show_all(const struct sandbox_paths *paths)
 	return 0;
 }
 
+/* Mounts an empty directory over `hidden`; NULL: does nothing. */
+static int cover(const struct sandbox_paths *readable, const char *hidden)
+{
+	if (hidden == NULL)
+		return 0;
+	if (mount("hidden", hidden, "tmpfs", MS_NOSUID | MS_NODEV, "mode=0755,size=1m,nr_inodes=4k") != 0)
+		return -1;
+	for (int i = 0; i < readable->count; i++) /* packages below the hidden directory */
+		if (sandbox_is_below(readable->items[i], hidden) && show(readable->items[i]) != 0)
+			return -1;
+	return 0;
+}
+
 /* Makes the directories and links that every program expects. /dev/shm is the folder for temporary files, so one limit
  * covers both. */
 static int make_places(const char *folder)
@@ -266,12 +279,13 @@ static int open_proc(void)
 	return mount(NULL, "/proc", NULL, MS_REMOUNT | MS_BIND | PROC_FLAGS, NULL) == 0 ? protect_proc() : 0;
 }
 
-int view_build(const struct sandbox_paths *readable, const struct sandbox_paths *devices, const char *folder)
+int view_build(const struct sandbox_paths *readable, const struct sandbox_paths *devices, const char *folder,
+	       const char *hidden)
 {
 	if (enter_empty_root() != 0 || make_places(folder) != 0)
 		return -1;
 	if (mount(OLD "/proc", "/proc", NULL, MS_BIND | MS_REC, NULL) != 0 || show_all(readable) != 0 ||
-	    show_all(devices) != 0)
+	    cover(readable, hidden) != 0 || show_all(devices) != 0)
 		return -1;
 	if (umount2(OLD, MNT_DETACH) != 0 || rmdir(OLD) != 0)
 		return -1;
@@ -288,11 +302,11 @@ int view_mount_tmp(const char *folder)
 
 /* Since Linux 6.14 each PID namespace has its own limit for pids. It also holds for root, for whom RLIMIT_NPROC does
  * not. */
-static uint32_t limit_pids(void)
+static uint32_t limit_pids(int processes)
 {
 	int fd = open("/proc/sys/kernel/pid_max", O_WRONLY | O_CLOEXEC);
 	char text[32];
-	int length = snprintf(text, sizeof text, "%d", limits_processes());
+	int length = snprintf(text, sizeof text, "%d", processes);
 	bool written = fd >= 0 && write(fd, text, (size_t)length) == length;
 
 	if (fd >= 0)
@@ -305,12 +319,18 @@ int view_mount_proc(void)
 	return mount("proc", "/proc", "proc", PROC_FLAGS, NULL);
 }
 
-uint32_t view_mount_proc_of_runner(void)
+/* CUDA's driver fails if it cannot name its threads in /proc. Nothing else needs to write there. */
+static int protect_proc_of_runner(bool gpu)
+{
+	return gpu ? protect_proc() : mount(NULL, "/proc", NULL, MS_REMOUNT | MS_BIND | MS_RDONLY | PROC_FLAGS, NULL);
+}
+
+uint32_t view_mount_proc_of_runner(int processes, bool gpu)
 {
 	uint32_t layers = SANDBOX_PROC;
 
 	if (view_mount_proc() != 0)
 		return 0;
-	layers |= limit_pids();
-	return protect_proc() == 0 ? layers : 0;
+	layers |= limit_pids(processes);
+	return protect_proc_of_runner(gpu) == 0 ? layers : 0;
 }

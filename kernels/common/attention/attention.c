@@ -7,35 +7,32 @@
 #include <string.h>
 
 #include "base/err.h"
+#include "kernels/common/attention/forms.h"
 #include "kernels/core/simd.h"
-
-static struct tensor part_of(const struct tensor *tensors, int index)
-{
-	return index < 0 ? (struct tensor){0} : tensors[index];
-}
+#include "kernels/core/take.h"
 
 struct attention_view attention_view_of(const struct op_case *c, const struct attention_roles *roles,
                                         const struct tensor *in, const struct tensor *out)
 {
 	struct attention_view v = {
 	    .extent = attention_extent_of(c, roles),
-	    .value = part_of(in, roles->value),
-	    .qo_indptr = part_of(in, roles->qo_indptr),
-	    .kv_indptr = part_of(in, roles->kv_indptr),
-	    .kv_indices = part_of(in, roles->kv_indices),
-	    .last_page_len = part_of(in, roles->last_page_len),
-	    .sparse = part_of(in, roles->sparse),
+	    .value = op_tensor(in, roles->value),
+	    .qo_indptr = op_tensor(in, roles->qo_indptr),
+	    .kv_indptr = op_tensor(in, roles->kv_indptr),
+	    .kv_indices = op_tensor(in, roles->kv_indices),
+	    .last_page_len = op_tensor(in, roles->last_page_len),
+	    .sparse = op_tensor(in, roles->sparse),
 	    .scale = c->scalar[roles->scale],
 	    .causal = attention_is_causal(c->problem, roles),
 	};
 
 	for (int p = 0; p < ATTENTION_PARTS; p++) {
-		v.query[p] = part_of(in, roles->query[p]);
-		v.key[p] = part_of(in, roles->key[p]);
+		v.query[p] = op_tensor(in, roles->query[p]);
+		v.key[p] = op_tensor(in, roles->key[p]);
 	}
 	if (out != NULL) {
-		v.output = part_of(out, roles->output);
-		v.lse = part_of(out, roles->lse);
+		v.output = op_tensor(out, roles->output);
+		v.lse = op_tensor(out, roles->lse);
 	}
 	return v;
 }
@@ -124,9 +121,9 @@ static int check_axes(const struct op_case *c, const struct attention_roles *rol
 	return 0;
 }
 
-int attention_check(const struct op_case *c, const struct attention_roles *roles, const struct tensor *in,
-                    struct err *err)
+int attention_check(const struct op_case *c, const struct tensor *in, struct err *err)
 {
+	const struct attention_roles found = attention_roles_of(c->problem), *roles = &found;
 	struct attention_view v = attention_view_of(c, roles, in, NULL);
 	const struct attention_extent *e = &v.extent;
 	bool paged = roles->kv_indices >= 0;
@@ -161,15 +158,6 @@ struct gathered {
 	double *key[ATTENTION_PARTS], *value; /* [count][kv heads][dim]; `value` may equal key[0] */
 };
 
-static double *take(int64_t count)
-{
-	double *memory = malloc(((size_t)count + 1) * sizeof *memory);
-
-	if (memory == NULL)
-		die_no_memory();
-	return memory;
-}
-
 static struct gathered gather(const struct attention_view *v, const struct attention_span *span)
 {
 	const struct attention_extent *e = &v->extent;
@@ -179,8 +167,8 @@ static struct gathered gather(const struct attention_view *v, const struct atten
 	struct gathered g = {0};
 
 	for (int p = 0; p < ATTENTION_PARTS; p++)
-		g.key[p] = take(span->keys * row_size[p]);
-	g.value = shared ? g.key[0] : take(span->keys * value_size);
+		g.key[p] = take(span->keys * row_size[p], sizeof *g.key[p]);
+	g.value = shared ? g.key[0] : take(span->keys * value_size, sizeof *g.value);
 	for (int64_t j = 0; j < span->keys; j++) {
 		int64_t row = attention_row(v, span, j);
 
@@ -368,7 +356,7 @@ static void attend_sequence(const struct attention_view *v, int64_t b)
 
 #pragma omp parallel if (products >= PARALLEL_FROM)
 	{
-		double *room = take(TOGETHER * (e->dim[0] + e->dim[1] + e->value_dim + g.count));
+		double *room = take(TOGETHER * (e->dim[0] + e->dim[1] + e->value_dim + g.count), sizeof *room);
 
 #pragma omp for schedule(dynamic)
 		for (int64_t i = 0; i < across * e->kv_heads; i++)
@@ -386,13 +374,13 @@ static void clear(const struct attention_view *v)
 		dtype_store(v->lse.data, v->lse.dtype, i, -INFINITY);
 }
 
-int attention_oracle(const struct op_case *c, const struct attention_roles *roles, const struct tensor *in,
-                     struct tensor *out, struct err *err)
+int attention_oracle(const struct op_case *c, const struct tensor *in, struct tensor *out, struct err *err)
 {
-	struct attention_view v = attention_view_of(c, roles, in, out);
+	struct attention_roles roles = attention_roles_of(c->problem);
+	struct attention_view v = attention_view_of(c, &roles, in, out);
 	int64_t sequences = v.sparse.data != NULL ? v.extent.queries : v.extent.batch;
 
-	if (attention_check(c, roles, in, err) != 0)
+	if (attention_check(c, in, err) != 0)
 		return -1;
 	clear(&v);
 	for (int64_t b = 0; b < sequences; b++)

@@ -10,6 +10,7 @@
 #include "kernels/core/elements_cuda.h"
 
 #include "kernels/common/attention/attention_cuda.h"
+#include "kernels/common/attention/forms.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -234,11 +235,11 @@ static attention_kernel kernel_for(enum dtype keys)
 	}
 }
 
-/* Implements op_cuda.launch for every attention family; `roles` are the roles that the family found. */
-int attention_launch(const struct op_case *c, const struct attention_roles *roles, const struct tensor *in,
-                     struct tensor *out, void *stream, struct err *err)
+int attention_launch(const struct op_case *c, const struct tensor *in, struct tensor *out, void *, void *stream,
+                     struct err *err)
 {
-	struct attention_view v = attention_view_of(c, roles, in, out);
+	struct attention_roles roles = attention_roles_of(c->problem);
+	struct attention_view v = attention_view_of(c, &roles, in, out);
 	attention_kernel kernel = kernel_for(v.key[0].dtype);
 	int64_t blocks = v.extent.queries * v.extent.heads, shared = (v.extent.dim[0] + v.extent.dim[1]) * 4;
 
@@ -285,23 +286,22 @@ static int make_used(struct tensor *out, struct attention_recipe *f, const uint8
 	return rc;
 }
 
-/* Implements op_cuda.fill for every attention family: fills floats on the GPU, and returns 1 for indices, which the
- * caller fills on the host. */
-int attention_fill_cuda(const struct op_case *c, const struct attention_roles *roles, int input, struct tensor *out,
-                        void *stream, struct err *err)
+/* Fills floats on the GPU, and returns 1 for indices, which the caller fills on the host. */
+int attention_fill_cuda(const struct op_case *c, int input, struct tensor *out, void *stream, struct err *err)
 {
+	struct attention_roles roles = attention_roles_of(c->problem);
 	uint8_t *used;
 	int rc;
 
 	if (attention_is_structure(c, input))
 		return 1;
 
-	struct attention_recipe f = attention_recipe_of(c, roles, input);
+	struct attention_recipe f = attention_recipe_of(c, &roles, input);
 
-	if (attention_used(c, roles, input, &used, err) != 0)
+	if (attention_used(c, &roles, input, &used, err) != 0)
 		return -1;
 	rc = used == NULL ? launch_make(out, &f, (cudaStream_t)stream, err)
-	                  : make_used(out, &f, used, attention_extent_of(c, roles).rows, (cudaStream_t)stream, err);
+	                  : make_used(out, &f, used, attention_extent_of(c, &roles).rows, (cudaStream_t)stream, err);
 	free(used);
 	return rc;
 }

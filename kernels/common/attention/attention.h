@@ -91,13 +91,10 @@ struct attention_view attention_view_of(const struct op_case *c, const struct at
  * decreases, and no last page length is 0 or exceeds the page. The tensors must be on the host; a tensor whose `data`
  * is NULL is not checked. The last offset may be below the number of rows; the remaining rows then belong to no
  * sequence. Returns 0, or -1 with an error message in `err`. */
-int attention_check(const struct op_case *c, const struct attention_roles *roles, const struct tensor *in,
-                    struct err *err);
+int attention_check(const struct op_case *c, const struct tensor *in, struct err *err);
 
-/* Implements op.oracle for every attention family; `roles` are the roles that the family found. Returns -1 if
- * attention_check rejects the case. */
-int attention_oracle(const struct op_case *c, const struct attention_roles *roles, const struct tensor *in,
-                     struct tensor *out, struct err *err);
+/* Implements op.oracle for every attention family. Returns -1 if attention_check rejects the case. */
+int attention_oracle(const struct op_case *c, const struct tensor *in, struct tensor *out, struct err *err);
 
 #ifdef __cplusplus
 }

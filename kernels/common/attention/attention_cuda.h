@@ -8,11 +8,10 @@
 #include "kernels/common/attention/attention.h"
 #include "kernels/common/attention/input_values.h"
 
-/* Implement op_cuda.launch and op_cuda.fill for every attention family; `roles` are the roles that the family found. */
-int attention_launch(const struct op_case *c, const struct attention_roles *roles, const struct tensor *in,
-                     struct tensor *out, void *stream, struct err *err);
-int attention_fill_cuda(const struct op_case *c, const struct attention_roles *roles, int input, struct tensor *out,
-                        void *stream, struct err *err);
+/* Implement op_cuda.launch and op_cuda.fill for every attention family. */
+int attention_launch(const struct op_case *c, const struct tensor *in, struct tensor *out, void *scratch, void *stream,
+                     struct err *err);
+int attention_fill_cuda(const struct op_case *c, int input, struct tensor *out, void *stream, struct err *err);
 
 /* Loads element `index` of a tensor of floats as float32; a float64 element is rounded. */
 static __device__ __forceinline__ float attention_load(const void *data, enum dtype dtype, int64_t index)

@@ -11,10 +11,10 @@
  *           times as large, a logit of 500 may be off by 1e-4. This error changes a weight w by 1e-4 w (1 - w) and the
  *           output by 5e-5. If a reference rounds weights to bfloat16, each weight is off by 1e-3 and the output by
  *           2e-4 to 1e-3. This error is detected where the output is near 0, because values of opposite sign cancel.
- *           For long sequences, whose outputs are small, atol is smaller: it is at most 2^-8 (1/150 of the standard
- *           deviation), halved for each factor of 4 by which n exceeds 2 e^(s^2).
- *           rtol is 1e-2 for bfloat16, because the final rounding may differ by an ulp (2^-7). For float16, rtol is
- *           2^-9, two ulps; for float32, 1e-3.
+ *           Outputs of long sequences are small, and so is their atol: it is at most 2^-8 (1/150 of the standard
+ *           deviation), and halves for each factor of 4 by which n exceeds 2 e^(s^2). rtol is 1e-2 for bfloat16,
+ *           because the final rounding may differ by an ulp (2^-7). For float16, rtol is 2^-9, two ulps; for float32,
+ *           1e-3.
  *   lse     atol is 2^-13 and rtol 1e-5. Where queries are large, float32 sums of 128 to 576 products have a magnitude
  *           of 500 and are off by 1e-4 (measured: 3e-5), and |lse| is 400. A scale that is 2 % off moves lse by 0.05
  *           in most rows. */
@@ -26,18 +26,11 @@
 
 #include "base/err.h"
 #include "kernels/common/attention/attention.h"
+#include "kernels/common/attention/forms.h"
 #include "kernels/common/attention/lengths.h"
 #include "kernels/core/simd.h"
+#include "kernels/core/take.h"
 #include "kernels/core/tolerance.h"
-
-static void *take(int64_t count, size_t size)
-{
-	void *memory = calloc((size_t)count + 1, size);
-
-	if (memory == NULL)
-		die_no_memory();
-	return memory;
-}
 
 static uint64_t plan_key(const struct op_case *c, const struct attention_roles *roles)
 {
@@ -335,8 +328,8 @@ static struct rows_seen rows_seen_by(const struct attention_extent *e, uint64_t 
 }
 
 /* Returns the number of rows in the list of query t >= 8; the other entries of the list are -1. The first 15 of these
- * queries have lengths around powers of 2. Of the later queries, only every fourth one and those next to a multiple of
- * 16 see rows, because a reference that loops over queries takes time for each query that sees a row. */
+ * queries have lengths around powers of 2. Few of the later queries see rows: every fourth one, and those next to a
+ * multiple of 16. A reference that loops over queries takes time for each query that sees a row. */
 static int64_t few_rows(int64_t query)
 {
 	if (query < 8 + 15)
@@ -450,10 +443,21 @@ int attention_used(const struct op_case *c, const struct attention_roles *roles,
 	return rc;
 }
 
-double attention_scale(const struct op_case *c, const struct attention_roles *roles, double canonical)
+/* Returns the scale that models use: 1 / sqrt(head dim). For latent heads, the scale is 1 / sqrt(128 + r), as for the
+ * heads before absorption, and does not depend on the size of the latent. 128 is the head dim without the rotary part in
+ * DeepSeek's models with latents of 512. */
+static double canonical_scale(const struct attention_roles *roles, const struct attention_extent *e)
 {
-	struct attention_extent e = attention_extent_of(c, roles);
+	return 1 / sqrt((double)(roles->query[1] < 0 ? e->dim[0] : 128 + e->dim[1]));
+}
 
+double attention_scalar(const struct op_case *c, int input)
+{
+	const struct attention_roles found = attention_roles_of(c->problem), *roles = &found;
+	struct attention_extent e = attention_extent_of(c, roles);
+	double canonical = canonical_scale(roles, &e);
+
+	(void)input;
 	if (c->contents == CONTENTS_FIRST || (c->absent >> roles->scale & 1) != 0)
 		return canonical;
 	return (roles->sparse >= 0 ? e.queries : e.batch) == 1 ? 1.25 : 0.65 * canonical;
@@ -566,9 +570,10 @@ WIDE static void make_head(const void *recipe, int64_t at, int64_t column, int64
 		values[i] = attention_value(f, row, head, random[i]);
 }
 
-int attention_fill(const struct op_case *c, const struct attention_roles *roles, int input, struct tensor *out,
-                   struct err *err)
+int attention_fill(const struct op_case *c, int input, struct tensor *out, struct err *err)
 {
+	const struct attention_roles found = attention_roles_of(c->problem), *roles = &found;
+
 	if (attention_is_structure(c, input))
 		return fill_structure(c, roles, input, out, err);
 
@@ -602,8 +607,9 @@ static double longest_of(const struct op_case *c, const struct attention_roles *
 	return longest;
 }
 
-struct rule attention_rule(const struct op_case *c, const struct attention_roles *roles, int output)
+struct rule attention_rule(const struct op_case *c, int output)
 {
+	const struct attention_roles found = attention_roles_of(c->problem), *roles = &found;
 	enum dtype dtype = c->problem->outputs[output].dtype;
 	struct rule rule = {0x1p-8, 1e-2, 1};
 	double weighty;
@@ -624,6 +630,13 @@ struct rule attention_rule(const struct op_case *c, const struct attention_roles
 }
 
 /* --- sizes -------------------------------------------------------------------------------------------------------- */
+
+/* One case of a size preset: the total numbers of sequences, of queries (decode: one per sequence) and of keys. If the
+ * preset has a list and no const axis fixes the number of sequences, the list determines these numbers. */
+struct attention_preset {
+	int64_t batch, queries, keys;
+	enum attention_list list;
+};
 
 static void set_axis(const struct op_problem *problem, int64_t *row, int input, int dimension, int64_t value)
 {
@@ -651,8 +664,7 @@ static void set_totals(const struct op_problem *problem, const struct attention_
 {
 	int64_t batch = totals->batch, entries = totals->entries;
 
-	for (int a = 0; a < problem->axis_count; a++)
-		row[a] = problem->axes[a].var ? batch : problem->axes[a].value;
+	op_start_axes(problem, batch, row);
 	set_axis(problem, row, roles->query[0], 0, roles->qo_indptr >= 0 ? totals->queries : batch);
 	set_axis(problem, row, roles->kv_indptr, 0, batch + 1);
 	set_axis(problem, row, roles->qo_indptr, 0, batch + 1);
@@ -711,8 +723,9 @@ static void preset_axes(const struct op_problem *problem, const struct attention
 		enlarge_pool(problem, roles, row);
 }
 
-int attention_sizes(const struct op_problem *problem, const struct attention_roles *roles,
-                    const struct attention_preset *presets, int count, int64_t *axis, int room)
+/* Writes one row of axis values for each preset. Returns -1 if `room` is too small. */
+static int write_presets(const struct op_problem *problem, const struct attention_roles *roles,
+			 const struct attention_preset *presets, int count, int64_t *axis, int room)
 {
 	if (room < count)
 		return -1;
@@ -729,38 +742,48 @@ static const struct attention_preset prefill_sizes[SIZE_COUNT][2] = {
     [SIZE_LARGE] = {{8, 4096, 16384, LIST_NONE}},
 };
 
-int attention_prefill_sizes(const struct op_problem *problem, const struct attention_roles *roles, enum op_size size,
-                            int64_t *axis, int room)
+static const struct attention_preset decode_sizes[SIZE_COUNT][2] = {
+    [SIZE_SMALL] = {{1, 0, 33, LIST_SINGLE_DECODE}, {4, 0, 60, LIST_NONE}},
+    [SIZE_MEDIUM] = {{13, 0, 2048, LIST_BLOCKS_DECODE}, {37, 0, 40, LIST_MANY_DECODE}},
+    [SIZE_LARGE] = {{64, 0, 131072, LIST_NONE}},
+};
+
+int attention_sizes(const struct op_problem *problem, int variant, enum op_size size, int64_t *axis, int room)
 {
-	struct attention_preset presets[3] = {prefill_sizes[size][0], prefill_sizes[size][1]};
-	bool latent = roles->query[1] >= 0;
+	const struct attention_roles found = attention_roles_of(problem), *roles = &found;
+	bool decode = roles->qo_indptr < 0, latent = roles->query[1] >= 0;
+	const struct attention_preset *list = decode ? decode_sizes[size] : prefill_sizes[size];
+	struct attention_preset presets[3] = {list[0], list[1]};
 	int count = presets[1].batch == 0 ? 1 : 2;
 
-	if (size == SIZE_MEDIUM && latent)
+	(void)variant;
+	if (size == SIZE_MEDIUM && !decode && latent)
 		presets[0].list = LIST_BLOCKS_LATENT;
-	if (size == SIZE_MEDIUM && !latent)
+	if (size == SIZE_MEDIUM && !decode && !latent)
 		presets[count++] =
 		    (struct attention_preset){2, 520, 536, attention_is_causal(problem, roles) ? LIST_CHUNK_CAUSAL
 		                                                                               : LIST_CHUNK_FULL};
-	return attention_sizes(problem, roles, presets, count, axis, room);
+	return write_presets(problem, roles, presets, count, axis, room);
 }
 
 /* --- ranges that default cases cover ------------------------------------------------------------------------------ */
 
 /* Writes the range of an input's values. Offsets, page numbers and row numbers have no meaningful range: the function
  * then returns false. */
-bool attention_range(const struct op_problem *problem, const struct attention_roles *roles, int input, struct op_range *out)
+bool attention_range(const struct op_problem *problem, int variant, int input, struct op_range *out)
 {
+	const struct attention_roles found = attention_roles_of(problem), *roles = &found;
 	const struct op_arg *key = &problem->inputs[roles->key[0]];
 	int part = roles->query[1] >= 0 ? roles->query[1] : roles->key[0];
 	const struct op_arg *last = &problem->inputs[part];
 	int64_t dim = problem->axes[last->axis[last->rank - 1]].value + (roles->query[1] >= 0 ? 128 : 0);
 
+	(void)variant;
 	if (input == roles->last_page_len && !problem->axes[key->axis[1]].var) {
 		*out = (struct op_range){1, (double)problem->axes[key->axis[1]].value};
 		return true;
 	}
-	if (input == roles->scale) /* the scales of attention_scale */
+	if (input == roles->scale) /* the scales of attention_scalar */
 		*out = (struct op_range){0.651 / sqrt((double)dim), 1.25};
 	else if (input == roles->query[0] || input == roles->query[1])
 		*out = (struct op_range){-100, 100};
@@ -776,12 +799,14 @@ static bool is_axis(const struct op_problem *problem, int input, int dimension, 
 
 /* Returns the largest length of `axis` in the cases of the medium preset. For the axis of pages, returns 0, because its
  * length follows from the page numbers. */
-int64_t attention_reach(const struct op_problem *problem, const struct attention_roles *roles, int axis)
+int64_t attention_reach(const struct op_problem *problem, int variant, int axis)
 {
+	const struct attention_roles found = attention_roles_of(problem), *roles = &found;
 	bool decode = roles->qo_indptr < 0, latent = roles->query[1] >= 0, paged = roles->kv_indices >= 0;
 	enum attention_list many = decode ? LIST_MANY_DECODE : LIST_MANY_PREFILL;
 	int64_t batch = attention_list_totals(many, 1, row_of(problem, roles)).batch;
 
+	(void)variant;
 	if (roles->kv_indptr >= 0 && fixed_batch(problem, roles) >= 0)
 		return 0;
 	if (is_axis(problem, roles->query[0], 0, axis))
@@ -813,8 +838,7 @@ static bool sparse_edge_axes(const struct op_problem *problem, const struct atte
 {
 	const struct op_arg *query = &problem->inputs[roles->query[0]], *key = &problem->inputs[roles->key[0]];
 
-	for (int a = 0; a < problem->axis_count; a++)
-		axis[a] = problem->axes[a].var ? 1 : problem->axes[a].value;
+	op_start_axes(problem, 1, axis);
 	if (edge == EDGE_BLIND_QUERIES || !problem->axes[query->axis[0]].var)
 		return false;
 	set_axis(problem, axis, roles->query[0], 0, edge == EDGE_NO_QUERIES ? 0 : 1);
@@ -839,10 +863,12 @@ static void set_edge(const struct op_problem *problem, const struct attention_ro
 	}
 }
 
-bool attention_edge_axes(const struct op_problem *problem, const struct attention_roles *roles, int edge, int64_t *axis)
+bool attention_edge_axes(const struct op_problem *problem, int variant, int edge, int64_t *axis)
 {
+	const struct attention_roles found = attention_roles_of(problem), *roles = &found;
 	bool decode = roles->qo_indptr < 0;
 
+	(void)variant;
 	if (roles->sparse >= 0)
 		return sparse_edge_axes(problem, roles, edge, axis);
 

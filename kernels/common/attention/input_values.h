@@ -38,11 +38,11 @@
  * key, the output of some head then changes by far more than the bound. Outputs are also not near 0, as sums over many
  * keys of equal weight would be.
  *
- * Three kinds of queries have other values. If (query + head) % 16 is 5, the query is 16 times as large; if the
- * remainder is 13, 32 times. The softmax of large queries overflows if the maximum is not subtracted. If a large query
- * sees only one key, the logit is as often far below 0 as far above 0. If (query + head) % 16 is 9, the query is zero:
- * the output is the mean of the values, and lse is log2 of the number of keys. Rows that no query uses are NaN, and so
- * are the entries of a last page after its last key.
+ * Three kinds of queries have other values. If (query + head) % 16 is 5, the query is 16 times as large; if it is 13,
+ * the query is 32 times as large. The softmax of large queries overflows if the maximum is not subtracted. If a large
+ * query sees only one key, the logit is as often far below 0 as far above 0. If (query + head) % 16 is 9, the query is
+ * zero: the output is the mean of the values, and lse is log2 of the number of keys. Rows that no query uses are NaN,
+ * and so are the entries of a last page after its last key.
  *
  * The default cases contain no input for which correct implementations differ: a causal row that sees no key in a
  * sequence with keys, a page number or sparse row that occurs twice in one sequence, or a last page length of 0 for a
@@ -106,44 +106,28 @@ struct attention_recipe attention_recipe_of(const struct op_case *c, const struc
 int attention_used(const struct op_case *c, const struct attention_roles *roles, int input, uint8_t **used,
                    struct err *err);
 
-/* Implements op.fill for every attention family; `roles` are the roles that the family found. */
-int attention_fill(const struct op_case *c, const struct attention_roles *roles, int input, struct tensor *out,
-                   struct err *err);
+/* attention_fill, attention_scalar, attention_rule, attention_sizes, attention_range, attention_reach and
+ * attention_edge_axes implement the members of struct op for every attention family. attention_sizes is for problems
+ * with sequences. */
+int attention_fill(const struct op_case *c, int input, struct tensor *out, struct err *err);
 
-/* Implements op.scalar. The first set of input values has the scale that models use. The second set has 0.65 times that
+/* The first set of input values has the scale that models use. The second set has 0.65 times that
  * scale: this factor differs from the factors of common mistakes (1 / sqrt 2, ln 2, 1 / sqrt 3). In a case with one
  * sequence (sparse: one query), the second set has the scale 1.25, as in models with normalised queries and keys. The
  * default of the scale is the scale that models use. */
-double attention_scale(const struct op_case *c, const struct attention_roles *roles, double canonical);
+double attention_scalar(const struct op_case *c, int input);
 
-/* Returns the tolerance rule of an output, which the head of input_values.c derives. */
-struct rule attention_rule(const struct op_case *c, const struct attention_roles *roles, int output);
+/* The head of input_values.c derives the rules. */
+struct rule attention_rule(const struct op_case *c, int output);
 
 /* The least number of pages in the caches of a MANY case, so that page numbers need more than 8 bits. */
 enum { ATTENTION_POOL = 321 };
 
-/* One case of a size preset: the total numbers of sequences, of queries (decode: one per sequence) and of keys. If the
- * preset has a list and no const axis fixes the number of sequences, the list determines these numbers. */
-struct attention_preset {
-	int64_t batch, queries, keys;
-	enum attention_list list;
-};
+int attention_sizes(const struct op_problem *problem, int variant, enum op_size size, int64_t *axis, int room);
+bool attention_range(const struct op_problem *problem, int variant, int input, struct op_range *out);
+int64_t attention_reach(const struct op_problem *problem, int variant, int axis);
 
-/* Implements op.sizes for problems with sequences: writes one row of axis values per preset. Returns -1 if `room` is
- * too small. */
-int attention_sizes(const struct op_problem *problem, const struct attention_roles *roles,
-                    const struct attention_preset *presets, int count, int64_t *axis, int room);
-
-/* Implements op.sizes for prefill. */
-int attention_prefill_sizes(const struct op_problem *problem, const struct attention_roles *roles, enum op_size size,
-                            int64_t *axis, int room);
-
-/* Implement op.range and op.reach. */
-bool attention_range(const struct op_problem *problem, const struct attention_roles *roles, int input, struct op_range *out);
-int64_t attention_reach(const struct op_problem *problem, const struct attention_roles *roles, int axis);
-
-/* ATTENTION_EDGES has the edge cases that every attention family lists in op.edges; dsa_paged has further edge cases.
- * attention_edge_axes implements op.edge_axes for the problem with these roles. */
+/* The edge cases that every attention family lists in op.edges; dsa_paged has further edge cases. */
 #define ATTENTION_EDGES                                                                                                \
 	{"no_queries", "no queries in, no queries out"},                                                               \
 	    {"no_keys", "where there is no key, a query has output 0 and log-sum-exp -infinity"},                      \
@@ -154,7 +138,7 @@ int64_t attention_reach(const struct op_problem *problem, const struct attention
 	}
 enum { ATTENTION_EDGE_COUNT = 4 };
 extern const struct op_edge attention_edges[];
-bool attention_edge_axes(const struct op_problem *problem, const struct attention_roles *roles, int edge, int64_t *axis);
+bool attention_edge_axes(const struct op_problem *problem, int variant, int edge, int64_t *axis);
 
 /* The lengths of the sequences of a case, in arrays allocated by malloc. The struct is public only for tests. */
 struct attention_plan {

@@ -144,8 +144,8 @@ static void sum_up(const struct list *list, int contents, int64_t batch, int64_t
 	}
 }
 
-/* Returns the totals of a case with `batch` sequences: the larger of the sums of the two sets of input values, plus the
- * smallest lengths of sequence 0. If there is only sequence 0, it has at least two pages. */
+/* Returns the totals of a case with `batch` sequences. Each total is the larger of its sums in the two sets of input
+ * values, plus the smallest length of sequence 0. If there is only sequence 0, it has at least two pages. */
 static struct attention_totals totals_of(const struct list *list, int64_t batch, int64_t page_size)
 {
 	struct attention_totals totals = {.batch = batch, .page_size = page_size, .decode = list->decode};

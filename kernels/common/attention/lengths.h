@@ -3,15 +3,16 @@
  *
  * A list has the numbers of queries and keys of sequences 1, 2, 3, …; if there are more sequences than the list has
  * elements, the list starts again. Sequence 0 has the remaining queries and keys. The two sets of input values of a
- * case have the same axes, but the list has different lengths for each set. Where a length is a multiple of 16, 32, 64,
- * 128 or 256 in one set, the length in the other set is one more or one less.
+ * case have the same axes, but the list has different lengths for each set. If a length is a multiple of 16, 32, 64,
+ * 128 or 256 in one set, the other set has this length plus or minus one.
  *
- *   SINGLE  one sequence: its last page holds one key in the first set, and is full in the second set
- *   BLOCKS key lengths around every block size; one sequence of more than 2048 keys; sequences without keys, without
- *   queries, without both, with one key, with as many keys as queries. In prefill, query lengths are also around the
- *   block sizes, up to 128 (with latent heads, up to 64, because a pair of query and key then costs ten times as much).
- *   CHUNK prefill of 512 and 513, 256 and 257 queries, because references process chunks of 512 or 256 queries. In
- *   causal cases, each sequence has as many keys as queries.
+ *   SINGLE  One sequence. Its last page holds one key in the first set, and is full in the second set.
+ *   BLOCKS  Key lengths around every block size; one sequence of more than 2048 keys; sequences without keys, without
+ *           queries, without both, with one key, with as many keys as queries. In prefill, query lengths are also
+ *           around the block sizes, up to 128. With latent heads they go up to 64, because a pair of query and key
+ *           costs ten times as much.
+ *   CHUNK   Prefill of 512 and 513, and of 256 and 257 queries, because references process chunks of 512 or 256
+ *           queries. In causal cases, each sequence has as many keys as queries.
  *   MANY    301 sequences (fewer if heads are many and large). Sequences next to a multiple of 16 have at most two
  *           queries and two keys. The other sequences have one query and no key, which keeps the case cheap. */
 #ifndef REFTEST_KERNELS_COMMON_ATTENTION_LENGTHS_H

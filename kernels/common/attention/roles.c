@@ -238,8 +238,8 @@ static int validate_sequences(const struct op_problem *problem, const struct att
 	if (roles->kv_indptr < 0)
 		return err_set(why, "the inputs lack the index vector kv_indptr");
 	if (roles->kv_indices < 0 && roles->qo_indptr < 0)
-		return err_set(why, "the inputs lack the index vector qo_indptr, without which no query belongs to a "
-				    "sequence");
+		return err_set(why, "the inputs lack the index vector qo_indptr, which assigns the queries to "
+			"sequences");
 	if (roles->qo_indptr >= 0 &&
 	    !attention_same_axes(problem, &problem->inputs[roles->qo_indptr], &problem->inputs[roles->kv_indptr], 0, 1))
 		return match_refuse(problem, &problem->inputs[roles->qo_indptr],

@@ -8,6 +8,7 @@
 #include "kernels/common/linear_attention/recurrence_work.h"
 #include "kernels/core/dtype_convert.h"
 #include "kernels/core/simd.h"
+#include "kernels/core/take.h"
 
 enum { KEPT_EVERY = 64 }; /* the number of tokens between two saved states */
 
@@ -180,7 +181,7 @@ static void give_back(const struct reverse *r, int64_t n, int64_t t, int64_t h, 
 static void read_state(const struct reverse *r, const struct tensor *states, int64_t n, int64_t h, double *out)
 {
 	int64_t size = r->w.e.v_dim * r->w.e.k_dim;
-	double *stored = recurrence_take(size);
+	double *stored = take(size, sizeof *stored);
 
 	if (states != NULL && states->data != NULL)
 		dtype_load_run(states->data, states->dtype, (n * r->w.e.v_heads + h) * size, size, stored);
@@ -244,8 +245,8 @@ static void reverse_head(const struct reverse *r, int64_t n, int64_t h)
 
 	recurrence_tokens(&r->w, n, &first, &end);
 	int64_t stretches = (end - first + KEPT_EVERY - 1) / KEPT_EVERY;
-	double *kept = recurrence_take((stretches + 1) * size), *states = recurrence_take(stretch + size);
-	double *d = recurrence_take(size), *room = recurrence_take(6 * e->k_dim + 4 * e->v_dim);
+	double *kept = take((stretches + 1) * size, sizeof *kept), *states = take(stretch + size, sizeof *states);
+	double *d = take(size, sizeof *d), *room = take(6 * e->k_dim + 4 * e->v_dim, sizeof *room);
 
 	point_into(&x, room, e->k_dim, e->v_dim);
 	read_state(r, r->w.roles.state >= 0 ? &r->w.in[r->w.roles.state] : NULL, n, h, kept);
@@ -298,8 +299,8 @@ static int oracle(const struct op_case *c, const struct tensor *in, struct tenso
 		int input = gradient_input_of(c->problem, i);
 
 		if (!gradient_is_slope(&c->problem->outputs[i]))
-			r.of[input] =
-			    recurrence_take(out[i].elements * (is_weight(roles, input) ? r.w.e.sequences + 1 : 1));
+			r.of[input] = take(out[i].elements * (is_weight(roles, input) ? r.w.e.sequences + 1 : 1),
+					   sizeof *r.of[input]);
 	}
 #pragma omp parallel for schedule(dynamic)
 	for (int64_t i = 0; i < r.w.e.sequences * r.w.e.q_heads; i++) { /* value heads may share q and k */

@@ -28,13 +28,13 @@
 
 /* The number of sequences, and the number of tokens in each sequence or, in packed cases, in all sequences. The low
  * bits of the total number of tokens determine the switches, such as beta_sigmoid (recurrence_scalar). One medium case
- * has a chunk of 64 tokens; another has four chunks and one token, and a state thus passes through whole chunks.
- * recurrence_fill_offsets sets the lengths of packed sequences. */
+ * has a chunk of 64 tokens; another has eight chunks and one token, because a state must pass through whole chunks, and
+ * references process blocks of up to 512 tokens. recurrence_fill_offsets sets the lengths of packed sequences. */
 enum { PRESETS = 3, MANY = -1 }; /* MANY: recurrence_many returns the number of sequences */
 static const struct preset {
 	int64_t sequences, tokens;
-} by_batch[SIZE_COUNT][PRESETS] = {{{1, 3}, {2, 16}}, {{1, 64}, {1, 257}, {MANY, 1}}, {{4, 2048}}},
-  packed[SIZE_COUNT][PRESETS] = {{{1, 5}, {2, 33}}, {{17, 226}}, {{8, 16384}}},
+} by_batch[SIZE_COUNT][PRESETS] = {{{1, 3}, {2, 16}}, {{1, 64}, {1, 513}, {MANY, 1}}, {{4, 2048}}},
+  packed[SIZE_COUNT][PRESETS] = {{{1, 5}, {2, 33}}, {{17, 610}}, {{8, 16384}}},
   edges[] = {{0}, {0, 0}, {1, 1}, {2, 0}, {5, 12}, {2, 9}, {2, 7}};
 
 const struct op_edge recurrence_edges[] = {
@@ -47,13 +47,6 @@ const struct op_edge recurrence_edges[] = {
     {"rows_of_zeros", "a row of zeros has no direction and stays zeros when it is normalised"},
     {NULL, NULL},
 };
-
-static void set_axis(const struct op_problem *problem, int64_t *row, const struct op_arg *arg, int dimension,
-                     int64_t value)
-{
-	if (problem->axes[arg->axis[dimension]].var)
-		row[arg->axis[dimension]] = value;
-}
 
 static int64_t many(const struct op_problem *problem, const struct recurrence_roles *roles)
 {
@@ -71,15 +64,14 @@ static void preset_axes(const struct op_problem *problem, const struct preset *p
 
 	int64_t sequences = preset->sequences == MANY ? many(problem, &roles) : preset->sequences;
 
-	for (int a = 0; a < problem->axis_count; a++)
-		row[a] = problem->axes[a].var ? sequences : problem->axes[a].value;
+	op_start_axes(problem, sequences, row);
 	if (roles.cu_seqlens >= 0) {
-		set_axis(problem, row, &problem->inputs[roles.cu_seqlens], 0, sequences + 1);
-		set_axis(problem, row, q, q->rank - 3, preset->tokens);
+		op_set_axis(problem, problem->inputs[roles.cu_seqlens].axis[0], sequences + 1, row);
+		op_set_axis(problem, q->axis[q->rank - 3], preset->tokens, row);
 		return;
 	}
-	set_axis(problem, row, q, 0, sequences);
-	set_axis(problem, row, q, 1, preset->tokens);
+	op_set_axis(problem, q->axis[0], sequences, row);
+	op_set_axis(problem, q->axis[1], preset->tokens, row);
 }
 
 int recurrence_sizes(const struct op_problem *problem, int variant, enum op_size size, int64_t *axis, int room)
@@ -158,8 +150,8 @@ static int strength_of(const struct recurrence_extent *e, const struct op_case *
 	return ((c->variant & RECURRENCE_DOUBLED_ALONE) != 0 ? alone : by_case)[e->total % 4][c->contents];
 }
 
-/* Returns the default value of a scalar that the case omits: 0, which means a scale of 1 / sqrt(K), a switch that is
- * off, or no lower bound. Returns NaN for a scalar that no case may omit: a switch that the definition's name or a tag
+/* Returns the default value of a scalar that the case omits: 0. For a scale, 0 means 1 / sqrt(K); a switch is off;
+ * there is no lower bound. Returns NaN for a scalar that no case may omit: a switch that the definition's name or a tag
  * sets, and a lower bound without A_log. */
 static double left_out(const struct op_case *c, const struct recurrence_roles *roles, int input)
 {
@@ -359,7 +351,7 @@ bool recurrence_range(const struct op_problem *problem, int variant, int input, 
 	return false;
 }
 
-/* Returns the largest lengths of the default cases. Packed sequences have more tokens than two chunks, and there are
+/* Returns the largest lengths of the default cases. One packed sequence has more than 512 tokens, and there are
  * more sequences than kernels have blocks. */
 int64_t recurrence_reach(const struct op_problem *problem, int variant, int axis)
 {
@@ -369,6 +361,6 @@ int64_t recurrence_reach(const struct op_problem *problem, int variant, int axis
 
 	(void)variant;
 	if (packs)
-		return axis == q->axis[q->rank - 3] ? 226 : axis == problem->inputs[roles.cu_seqlens].axis[0] ? 18 : 0;
-	return axis == q->axis[0] ? many(problem, &roles) : axis == q->axis[1] ? 257 : 0;
+		return axis == q->axis[q->rank - 3] ? 610 : axis == problem->inputs[roles.cu_seqlens].axis[0] ? 18 : 0;
+	return axis == q->axis[0] ? many(problem, &roles) : axis == q->axis[1] ? 513 : 0;
 }

@@ -6,35 +6,37 @@
  * from the second:
  *
  *   k          If the reference normalises k, the norm is 1, 2 or 4 | 1, 4 or 16 in turn. Otherwise the norm depends on
- *              (token + head) % 4. For 3, the norm is near 1/2. For 2, the norm is near 2, with the delta rule near 5/4
- *              (near 1 if beta is doubled), because 1 - beta |k|^2 must contract. Elsewhere the norm is near 1.
- *   q          uniform on [-1, 1). Where token + head is odd, q has the direction of k and therefore reads the value
- *              that the token wrote. Elsewhere, q reads values that earlier tokens wrote.
+ *              (token + head) % 4. If this is 3, the norm is near 1/2; if it is 0 or 1, near 1. If it is 2, the norm is
+ *              near 2, but with the delta rule near 5/4 (near 1 if beta is doubled), because 1 - beta |k|^2 must
+ *              contract.
+ *   q          uniform on [-1, 1). If token + head is odd, q has the direction of k and therefore reads the value that
+ *              the token wrote. Otherwise, q reads values that earlier tokens wrote.
  *              If the reference normalises q, q is multiplied by 1, 2, 4 | 1, 4, 16 in turn.
  *   v          uniform on [-1, 1) | [-4, 4)
  *   state      uniform on [-1/2, 1/2) | [-2, 2)
- *   g, g_gamma as a logarithm: by (head + key) % 4, the least gate is -1/16, -2, -1/256, -1/2 | -2, -1/256, -1/2,
- *              -1/16. The result of a long sequence then depends on early tokens, late tokens and the initial state.
- *              g_gamma is from half of the least gate to that gate | from four times to eight times that gate.
- *              By (5 token + head + 3 key) % 16: for 3, g is 0 (nothing is forgotten); for 11, g is 6 | 16 times the
- *              least gate, so that sums over 64 tokens fall below -88, where exp(-sum) overflows float32.
+ *   g, g_gamma as a logarithm: for (head + key) % 4 = 0, 1, 2, 3, the least gate is -1/16, -2, -1/256, -1/2 | -2,
+ *              -1/256, -1/2, -1/16. The result of a long sequence then depends on early tokens, late tokens and the
+ *              initial state. g_gamma is between the least gate and half of it | between four and eight times the least
+ *              gate. If (5 token + head + 3 key) % 16 is 3, g is 0 (nothing is forgotten). If it is 11, g is 6 | 16
+ *              times the least gate: sums over 64 tokens then fall below -88, where exp(-sum) overflows float32.
  *   g, A_log, dt_bias with softplus: g is recurrence_raw_gate; dt_bias is uniform on [-2, 2), where softplus bends
- *              | [-7, -2), as in models; A_log by head % 4 is near -3, -1, 1/2, -5 | 5/2, -7, 0, -2
- *   g, A_log, dt_bias with a lower bound: the same g, lower by 6, 0, 9, 3 by (head + key) % 4; dt_bias is uniform on
- *              [-2, 2) | [-8, 8); A_log is within 1/2 of 0 | of 5/2 and -2 in turn. This covers both ends of a
- *              sigmoid, and its middle.
- *   beta       uniform on [0, 1); by (5 token + head + 3 key) % 16, also 0 and 1.
- *              If beta goes through a sigmoid: uniform on [-4, 4); by (5 token + head + 3 key) % 16, also 0, and -16
- *              and 16 | -32 and 32. In the second set of the smallest cases, uniform on [0, 1): a reference must not
- *              infer from the values of beta whether they are logits.
- *              Of every 64 tokens of the batch, token 37 writes nothing, but still reads and forgets: beta is 0
- *              in every head (before a sigmoid, -32).
+ *              | [-7, -2), as in models; for head % 4 = 0, 1, 2, 3, A_log is near -3, -1, 1/2, -5 | 5/2, -7, 0, -2
+ *   g, A_log, dt_bias with a lower bound: for (head + key) % 4 = 0, 1, 2, 3, g is the same, lower by 6, 0, 9, 3;
+ *              dt_bias is uniform on [-2, 2) | [-8, 8); A_log is within 1/2 of 0 | of 5/2 and -2 in turn. This covers
+ *              both ends of a sigmoid, and its middle.
+ *   beta       uniform on [0, 1), but 0 or 1 for some values of (5 token + head + 3 key) % 16.
+ *              If beta goes through a sigmoid: uniform on [-4, 4), but 0, -16 or 16 | 0, -32 or 32 for some of these
+ *              values. In the second set of the smallest cases, uniform on [0, 1): a reference must not infer from the
+ *              values of beta whether they are logits.
+ *              Of every 64 tokens of the batch, token 37 writes nothing, but still reads and forgets: its beta is 0 in
+ *              every head (-32 if beta goes through a sigmoid).
  *
- * Sums of gates over a chunk of 64 tokens are above -1000, where an addition to a float32 sum rounds by at most 2^-15.
- * Chunked references, which compute differences of such sums, therefore meet the bounds. The largest gates are those
- * with softplus. In the first set, rates are up to e, and x is up to 98, 22 and 18 twice each, otherwise 1 on average:
- * -e (276 + 64) = -920. In the second set, rates are up to e^3, and x is up to 23 and 14 once each, otherwise 0.1 on
- * average: -20 (37 + 6) = -860.
+ * Sums of gates over a chunk of 64 tokens are above -1000. An addition to such a sum in float32 rounds by at most
+ * 2^-15. Chunked references, which compute differences of these sums, therefore meet the bounds. The largest gates are
+ * those with softplus. In the first set, a rate is at most e; in a chunk, two values of x are at most 98, two 22 and
+ * two 18, and the others are 1 on average. The sum is thus at least -e (276 + 64) = -920. In the second set, a rate is
+ * at most e^3; one value of x is at most 23 and one 14, and the others are 0.1 on average. The sum is thus at least -20
+ * (37 + 6) = -860.
  *
  * recurrence_fill_offsets computes the offsets of packed sequences. */
 #ifndef REFTEST_KERNELS_COMMON_LINEAR_ATTENTION_INPUT_VALUES_H
@@ -85,14 +87,14 @@ enum recurrence_part {
 	RECURRENCE_STATE,
 	RECURRENCE_LOG,      /* g, if it is the logarithm of the decay */
 	RECURRENCE_CONSTANT, /* g_gamma */
-	RECURRENCE_RAW,      /* a gate before softplus */
-	RECURRENCE_LOW,      /* a gate before a sigmoid */
+	RECURRENCE_RAW,      /* a gate that goes through softplus */
+	RECURRENCE_LOW,      /* a gate that goes through a sigmoid */
 	RECURRENCE_A_LOG,
 	RECURRENCE_RATE, /* A_log of a bounded gate */
 	RECURRENCE_BIAS,
 	RECURRENCE_WIDE_BIAS, /* dt_bias of a bounded gate */
 	RECURRENCE_BETA,
-	RECURRENCE_LOGIT /* beta before a sigmoid */
+	RECURRENCE_LOGIT /* beta, if it goes through a sigmoid */
 };
 
 /* The parameters from which the float elements of an input are computed. Kernels take this struct by value. */
@@ -160,8 +162,8 @@ HOST_DEVICE static inline float recurrence_raw_gate(bool second, int64_t turn, f
 	}
 }
 
-/* Returns true if beta is 0 in all heads of the token, which then writes nothing. A case with one sequence of 64 tokens
- * or more has such a token. */
+/* Returns true if beta is 0 in all heads of the token; the token then writes nothing. A case with one sequence of 64
+ * tokens or more has such a token. */
 HOST_DEVICE static inline bool recurrence_learns_nothing(int64_t token)
 {
 	return token % 64 == 37;

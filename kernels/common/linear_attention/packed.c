@@ -23,7 +23,7 @@ void recurrence_size_keys(int64_t k_dim, int *eighths, int *exponent)
  * token. */
 enum { LISTED = 4 };
 static const int64_t few[CONTENTS_COUNT][LISTED] = {{31, 0, 15, 16}, {16, 15, 0, 31}},
-		     many[CONTENTS_COUNT][LISTED] = {{128, 0, 63, 15}, {64, 0, 15, 127}};
+		     many[CONTENTS_COUNT][LISTED] = {{512, 0, 63, 15}, {64, 0, 15, 513}};
 
 static int64_t listed(const int64_t *list, int64_t n)
 {
@@ -77,12 +77,7 @@ void recurrence_shuffle_slots(uint64_t key, int64_t slots, int64_t used, int64_t
 {
 	static const int64_t ends[] = {255, 256, 127, 128};
 
-	for (int64_t i = 0; i < slots; i++) {
-		int64_t j = philox_bits(key, i) % (i + 1);
-
-		order[i] = order[j];
-		order[j] = i;
-	}
+	philox_shuffle(key, slots, order);
 	for (int64_t n = 0; n < 4 && 2 * n < used && used <= slots; n++) {
 		int64_t at = 0;
 

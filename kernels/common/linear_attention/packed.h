@@ -12,15 +12,16 @@
  * k_dim), rounded to three bits, which gives a standard deviation of 1 / sqrt(k_dim). */
 void recurrence_size_keys(int64_t k_dim, int *eighths, int *exponent);
 
-/* Writes the offsets of packed sequences to `out`. Each length is a multiple of 16, 32, 64 or 128 tokens, one more or
+/* Writes the offsets of packed sequences to `out`. Each length is a multiple of 16, 64 or 512 tokens, one or two more or
  * less than such a multiple, or 1. The lengths of the two sets of input values differ. If there are too few tokens for
  * these lengths, the lengths are reduced in proportion, but each sequence keeps at least one token. If there are more
  * tokens, the last sequence has the remaining ones. */
 void recurrence_fill_offsets(const struct op_case *c, int64_t sequences, int64_t total, struct tensor *out);
 
-/* Returns the number of sequences for a case with many sequences, where each state has `elements` elements: the largest
- * of 320, 129, 65 and 33 for which all states together have at most about 2^21 elements, else 33. 129, 65 and 33 are
- * one more than a power of two: a kernel that processes blocks of sequences may omit the last sequence. */
+/* Returns the number of sequences for a case with many sequences, each with a state of `elements` elements. The number
+ * is the largest of 320, 129 and 65 for which all states together have at most about 2^21 elements, or else 33. Three
+ * of these numbers are one more than a power of two, because a kernel that processes blocks of sequences may omit the
+ * last sequence. */
 int64_t recurrence_many(int64_t elements);
 
 /* Returns the number of slots in a pool of states. The case uses `used` slots, each of `elements` elements, and the

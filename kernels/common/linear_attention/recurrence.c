@@ -12,15 +12,7 @@
 #include "kernels/core/dtype_convert.h"
 #include "kernels/core/input_check.h"
 #include "kernels/core/simd.h"
-
-double *recurrence_take(int64_t count)
-{
-	double *memory = calloc((size_t)count + 1, sizeof *memory);
-
-	if (memory == NULL)
-		die_no_memory();
-	return memory;
-}
+#include "kernels/core/take.h"
 
 static double number(const struct recurrence_work *w, int input, int64_t index)
 {
@@ -135,15 +127,21 @@ void recurrence_tokens(const struct recurrence_work *w, int64_t n, int64_t *firs
 	*end = offsets >= 0 ? check_integer(&w->in[offsets], n + 1) : (n + 1) * w->e.tokens;
 }
 
+struct recurrence_token recurrence_token_of(int64_t k_dim, int64_t v_dim)
+{
+	double *row = take(3 * k_dim + 2 * v_dim, sizeof *row), *v = row + 3 * k_dim;
+
+	return (struct recurrence_token){.q = row, .k = row + k_dim, .stays = row + 2 * k_dim, .v = v, .output = v + v_dim};
+}
+
 static void run_head(const struct recurrence_work *w, int64_t n, int64_t h)
 {
 	const struct recurrence_extent *e = &w->e;
 	const struct tensor *output = &w->out[w->roles.output];
 	int64_t size = e->v_dim * e->k_dim, place = (n * e->v_heads + h) * size, first, end;
-	double *state = recurrence_take(size), *stored = recurrence_take(size), *row = recurrence_take(3 * e->k_dim + 2 * e->v_dim);
-	struct recurrence_token token = {.q = row, .k = row + e->k_dim, .stays = row + 2 * e->k_dim, .v = row + 3 * e->k_dim};
+	double *state = take(size, sizeof *state), *stored = take(size, sizeof *stored);
+	struct recurrence_token token = recurrence_token_of(e->k_dim, e->v_dim);
 
-	token.output = token.v + e->v_dim;
 	if (w->roles.state >= 0 && w->in[w->roles.state].data != NULL)
 		dtype_load_run(w->in[w->roles.state].data, w->in[w->roles.state].dtype, place, size, stored);
 	recurrence_turn(w, stored, state, false);
@@ -156,7 +154,7 @@ static void run_head(const struct recurrence_work *w, int64_t n, int64_t h)
 	recurrence_turn(w, state, stored, true);
 	if (w->roles.new_state >= 0)
 		dtype_store_run(w->out[w->roles.new_state].data, w->out[w->roles.new_state].dtype, place, size, stored);
-	free(row);
+	free(token.q);
 	free(stored);
 	free(state);
 }

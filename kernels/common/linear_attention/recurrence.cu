@@ -3,27 +3,12 @@
  * The rows of a state are independent. A warp processes all tokens of a sequence for one row [K] of one head's state.
  * The row stays in registers, K / 32 elements per lane. Dot products are float32: each lane sums its elements in order,
  * and a butterfly sum adds up the lanes. Every lane gets the same bits, and so does every run. */
-#include "kernels/core/cuda_check.h"
+#include "kernels/core/elements_cuda.h"
 
 #include "kernels/common/linear_attention/recurrence_cuda.h"
 #include "kernels/core/dtype_convert.h"
 
 enum { THREADS = 256, LANES = 32, WARPS = THREADS / LANES };
-
-static __device__ __forceinline__ float load(const struct tensor &tensor, int64_t index)
-{
-	if (tensor.dtype == DTYPE_BFLOAT16)
-		return float_from_bf16(((const uint16_t *)tensor.data)[index]);
-	if (tensor.dtype == DTYPE_FLOAT16)
-		return float_from_f16(((const uint16_t *)tensor.data)[index]);
-	return ((const float *)tensor.data)[index];
-}
-
-static __device__ __forceinline__ int64_t load_integer(const struct tensor &tensor, int64_t index)
-{
-	return tensor.dtype == DTYPE_INT64 ? ((const int64_t *)tensor.data)[index]
-	                                   : ((const int32_t *)tensor.data)[index];
-}
 
 /* The tensors of a case. If the `data` of a tensor is NULL, the definition has no such tensor, or the case omits it. */
 struct net {
@@ -33,13 +18,6 @@ struct net {
 	float scale, lower_bound;
 	bool v_first, l2norm, sigmoid, doubled, delta, by_key;
 };
-
-static __device__ __forceinline__ float add_lanes(float value)
-{
-	for (int other = LANES / 2; other > 0; other /= 2)
-		value += __shfl_xor_sync(0xffffffffu, value, other);
-	return value;
-}
 
 template <int PER_LANE> static __device__ __forceinline__ float dot(const float *a, const float *b)
 {
@@ -178,13 +156,6 @@ template <int PER_LANE> static __global__ void __launch_bounds__(THREADS) run_ro
 	}
 }
 
-static struct tensor part_of(const struct tensor *tensors, int index)
-{
-	struct tensor none = {};
-
-	return index < 0 ? none : tensors[index];
-}
-
 static struct net net_of(const struct op_case *c, const struct tensor *in, struct tensor *out)
 {
 	struct recurrence_roles roles = recurrence_roles_of(c->problem);
@@ -194,15 +165,15 @@ static struct net net_of(const struct op_case *c, const struct tensor *in, struc
 	net.q = in[roles.q];
 	net.k = in[roles.k];
 	net.v = in[roles.v];
-	net.gate = part_of(in, roles.gate);
-	net.gamma = part_of(in, roles.gamma);
-	net.a_log = part_of(in, roles.a_log);
-	net.dt_bias = part_of(in, roles.dt_bias);
-	net.beta = part_of(in, roles.beta);
-	net.state = part_of(in, roles.state);
-	net.offsets = part_of(in, roles.cu_seqlens);
+	net.gate = op_tensor(in, roles.gate);
+	net.gamma = op_tensor(in, roles.gamma);
+	net.a_log = op_tensor(in, roles.a_log);
+	net.dt_bias = op_tensor(in, roles.dt_bias);
+	net.beta = op_tensor(in, roles.beta);
+	net.state = op_tensor(in, roles.state);
+	net.offsets = op_tensor(in, roles.cu_seqlens);
 	net.output = out[roles.output];
-	net.new_state = part_of(out, roles.new_state);
+	net.new_state = op_tensor(out, roles.new_state);
 	net.e = recurrence_extent_of(c, &roles);
 	net.mode = modes.gate;
 	net.scale = (float)modes.scale;
@@ -216,18 +187,6 @@ static struct net net_of(const struct op_case *c, const struct tensor *in, struc
 	return net;
 }
 
-/* Calls recurrence_check with all tensors marked as not loaded, because the host cannot read device memory. */
-static int check_extents(const struct op_case *c, const struct tensor *in, struct err *err)
-{
-	struct tensor unseen[OP_ARGS];
-
-	for (int i = 0; i < c->problem->input_count; i++) {
-		unseen[i] = in[i];
-		unseen[i].data = NULL;
-	}
-	return recurrence_check(c, unseen, err);
-}
-
 int recurrence_launch(const struct op_case *c, const struct tensor *in, struct tensor *out, void *, void *stream,
                       struct err *err)
 {
@@ -235,7 +194,7 @@ int recurrence_launch(const struct op_case *c, const struct tensor *in, struct t
 	int64_t blocks = (net.e.sequences * net.e.v_heads * net.e.v_dim + WARPS - 1) / WARPS;
 	cudaStream_t on = (cudaStream_t)stream;
 
-	if (check_extents(c, in, err) != 0)
+	if (check_unseen(recurrence_check, c, in, err) != 0)
 		return -1;
 	if (blocks > INT32_MAX)
 		return err_set(err, "%lld rows of states are more than one launch takes", (long long)blocks * WARPS);
@@ -252,7 +211,8 @@ int recurrence_launch(const struct op_case *c, const struct tensor *in, struct t
 	return cuda_check(cudaGetLastError(), "launching a recurrence", err);
 }
 
-/* Fills a tensor: each thread writes four elements, because one Philox block has the random bits of four elements. */
+/* Fills a tensor like fill_elements, whose template cannot take struct recurrence_fill, because a function has the same
+ * name. Each thread writes four elements, because one Philox block has the random bits of four elements. */
 static __global__ void __launch_bounds__(THREADS)
     make(void *data, enum dtype dtype, int64_t elements, const struct recurrence_fill f)
 {

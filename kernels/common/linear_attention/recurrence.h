@@ -12,21 +12,23 @@
  * absent scale means 1 / sqrt(K). An absent initial state is zero, and the final state may be an output.
  *
  * Names in a schema and their meaning:
- *   g (or gk)         the gate. If there is neither A_log nor lower_bound, g is the logarithm of the decay. With A_log
- *   [H_v], and with or without dt_bias, the gate is
- *                     g = -exp(A_log) softplus(g + dt_bias), softplus(x) = log(1 + e^x). With a scalar lower_bound < 0,
- *                     and with or without A_log, the gate is g = lower_bound sigmoid(exp(A_log) (g + dt_bias))
- *   g_gamma [H_v]     a constant gate per head, instead of g
- *   beta used unchanged; or sigmoid(beta) if the input has the name b, or if the definition's name, a tag or a Python
- *   scalar says "beta_sigmoid"; doubled if one of these says "neg_eigval". Implementations differ in whether they double
- *   a beta that does not go through a sigmoid: it is doubled if the scalar's description says that beta is doubled and
- *   does not mention the sigmoid; otherwise, no case has such a beta
- *   "l2norm"          q / |q| and k / |k|. References may add up to 1e-5 to the sum of squares; the norm of every row
- *   is so large that this changes no verdict
- *   cu_seqlens        packed sequences: q [total, H, K], or [1, total, H, K]. Without cu_seqlens: q [batch, tokens,
- *                     H, K]
- *   states            [sequences, H_v, K, V]. If K = V, the layout is [.., V, K] if the definition's name, a tag or the
- *   description says "v_first" or "k_last", with a hyphen or an underscore
+ *   g (or gk)         the gate. Without A_log and lower_bound, g is the logarithm of the decay. With A_log [H_v], the
+ *                     gate is g = -exp(A_log) softplus(g + dt_bias), with softplus(x) = log(1 + e^x). With a scalar
+ *                     lower_bound < 0, the gate is g = lower_bound sigmoid(exp(A_log) (g + dt_bias)), and A_log may be
+ *                     absent. In both formulas, dt_bias may be absent.
+ *   g_gamma [H_v]     a constant gate per head, instead of g.
+ *   beta              used unchanged, as sigmoid(beta), or doubled. The sigmoid applies if the input has the name b, or
+ *                     if the definition's name, a tag or a Python scalar says "beta_sigmoid". Beta is doubled if one of
+ *                     these says "neg_eigval". Implementations differ in whether they double a beta that does not go
+ *                     through a sigmoid. Such a beta is doubled if the scalar's description says that beta is doubled
+ *                     and does not mention the sigmoid; otherwise, no case has such a beta.
+ *   "l2norm"          q / |q| and k / |k|. References may add up to 1e-5 to the sum of squares: the norm of every row
+ *                     is so large that this changes no verdict.
+ *   cu_seqlens        packed sequences: q [total, H, K], or [1, total, H, K]. Without cu_seqlens: q [batch, tokens, H,
+ *                     K].
+ *   states            [sequences, H_v, K, V] or [sequences, H_v, V, K]. If K = V, the shape does not show the layout:
+ *                     it is [.., V, K] if the definition's name, a tag or the description says "v_first" or "k_last"
+ *                     (with a hyphen or an underscore), else [.., K, V].
  *
  * Sources of these formulas: Yang et al., "Gated linear attention transformers with hardware-efficient training", ICML
  * 2024 (gla); Schlag et al., "Linear transformers are secretly fast weight programmers", ICML 2021 (the delta rule);
@@ -42,6 +44,14 @@ extern "C" {
 
 /* Implements op.oracle. */
 int recurrence_oracle(const struct op_case *c, const struct tensor *in, struct tensor *out, struct err *err);
+
+/* The members of struct op that the families have in common. A file that uses this macro includes gradient_oracle.h and
+ * input_values.h, too. */
+#define RECURRENCE_MEMBERS                                                                                                \
+	.roles = recurrence_role_names, .bind = recurrence_bind, .modes = recurrence_mode_names,                          \
+	.sizes = recurrence_sizes, .edges = recurrence_edges, .edge_axes = recurrence_edge_axes, .rule = recurrence_rule, \
+	.scalar = recurrence_scalar, .range = recurrence_range, .reach = recurrence_reach, .fill = recurrence_fill,       \
+	.check = recurrence_check, .oracle = recurrence_oracle, .gradient = &recurrence_gradient
 
 #ifdef __cplusplus
 }

@@ -21,6 +21,9 @@ struct recurrence_token {
 	double beta;
 };
 
+/* Returns a token whose arrays are one block of memory, which the caller must free by its pointer q. */
+struct recurrence_token recurrence_token_of(int64_t k_dim, int64_t v_dim);
+
 struct recurrence_work recurrence_work_of(const struct op_case *c, const struct tensor *in, struct tensor *out);
 
 /* Writes the range of tokens that sequence n has: the tokens *first … *end - 1. */
@@ -28,15 +31,14 @@ void recurrence_tokens(const struct recurrence_work *w, int64_t n, int64_t *firs
 /* Reads token t for value head h: q and k (normalised if the case requests it), the exponential of the gate, and beta
  * after its preprocessing. */
 void recurrence_read(const struct recurrence_work *w, int64_t t, int64_t h, struct recurrence_token *token);
-/* Updates `state` [V][K] by one token and computes the token's output. */
+/* Updates `state` [V][K] by one token and computes the token's output. Of `w`, recurrence_step and recurrence_turn read
+ * only the two dims, `delta`, the scale and the layout of states. */
 void recurrence_step(const struct recurrence_work *w, const struct recurrence_token *token, double *state);
-/* Copies a state and converts its layout. If `back` is false, copies from the layout of the tensors ([K][V] or [V][K])
- * to [V][K]; if true, from [V][K] to the layout of the tensors. */
+/* Copies a state and converts its layout. If `back` is false, copies from the tensors' layout ([K][V] or [V][K]) to
+ * [V][K]. If `back` is true, copies from [V][K] to the tensors' layout. */
 void recurrence_turn(const struct recurrence_work *w, const double *from, double *to, bool back);
 
 double recurrence_sigmoid(double x);
 double recurrence_softplus(double x);
-/* Returns `count` zeros, at least one, which the caller must free. Aborts if memory runs out. */
-double *recurrence_take(int64_t count);
 
 #endif

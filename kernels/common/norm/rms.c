@@ -7,23 +7,10 @@
 #include "kernels/common/norm/rms_input_values.h"
 #include "kernels/core/input_check.h"
 #include "kernels/core/row_counts.h"
+#include "kernels/core/shape_match.h"
+#include "kernels/core/take.h"
 
 enum { PARALLEL_FROM = 1 << 14 }; /* the number of elements from which starting threads saves time */
-
-static bool known_dtype(enum dtype dtype)
-{
-	return dtype == DTYPE_FLOAT32 || dtype == DTYPE_FLOAT16 || dtype == DTYPE_BFLOAT16;
-}
-
-static bool same_shape(const struct op_arg *a, const struct op_arg *b)
-{
-	if (a->rank != b->rank)
-		return false;
-	for (int d = 0; d < a->rank; d++)
-		if (a->axis[d] != b->axis[d])
-			return false;
-	return true;
-}
 
 /* Rejects unknown dtypes of inputs and outputs, and Python scalars that are not an epsilon. */
 static int refuse_dtypes(const struct op_problem *problem, struct err *why)
@@ -34,19 +21,19 @@ static int refuse_dtypes(const struct op_problem *problem, struct err *why)
 		if (input->rank == OP_SCALAR && strncmp(input->name, "eps", 3) != 0)
 			return err_set(why, "input '%s' is a Python scalar, but only an epsilon may be a Python scalar",
 				       input->name);
-		if (input->rank != OP_SCALAR && !known_dtype(input->dtype))
+		if (input->rank != OP_SCALAR && !match_is_float(input))
 			return err_set(why, "input '%s' is %s; expected float32, float16 or bfloat16", input->name,
 				       dtype_name(input->dtype));
 	}
 	for (int i = 0; i < problem->output_count; i++)
-		if (!known_dtype(problem->outputs[i].dtype))
+		if (!match_is_float(&problem->outputs[i]))
 			return err_set(why, "output '%s' is %s; expected float32, float16 or bfloat16",
 				       problem->outputs[i].name, dtype_name(problem->outputs[i].dtype));
 	return 0;
 }
 
-/* Rejects a tensor that does not have the shape of the output, except the weight, whose only axis must be the output's
- * last axis. */
+/* Rejects a tensor of a wrong shape: the weight must have one axis, the output's last axis; every other tensor must
+ * have the shape of the output. */
 static int refuse_shapes(const struct op_problem *problem, struct err *why)
 {
 	struct rms_roles roles = rms_roles_of(problem);
@@ -58,12 +45,13 @@ static int refuse_shapes(const struct op_problem *problem, struct err *why)
 		const struct op_arg *input = &problem->inputs[i];
 		bool weight = i == roles.weight && input->axis[0] == output->axis[output->rank - 1];
 
-		if (input->rank == OP_SCALAR || weight || (i != roles.weight && same_shape(input, output)))
+		if (input->rank == OP_SCALAR || weight || (i != roles.weight && match_same_shape(input, output)))
 			continue;
-		return err_set(why, "input '%s' has shape %s; expected %s like output '%s', or only its last axis",
+		return err_set(why, "input '%s' has shape %s; expected %s like output '%s', or only the last axis of "
+			"that shape",
 			       input->name, op_shape_text(problem, input, found, sizeof found), expected, output->name);
 	}
-	if (problem->output_count == 2 && !same_shape(&problem->outputs[1], output))
+	if (problem->output_count == 2 && !match_same_shape(&problem->outputs[1], output))
 		return err_set(why, "output '%s' has shape %s; expected %s like output '%s'", problem->outputs[1].name,
 			       op_shape_text(problem, &problem->outputs[1], found, sizeof found), expected,
 			       output->name);
@@ -94,7 +82,7 @@ int rms_match(const struct op_problem *problem, struct err *why)
 		    "an epsilon",
 		    problem->input_count);
 	if (problem->output_count == 2 && roles.residual < 0)
-		return err_set(why, "the definition has two outputs, but no residual among its inputs to update");
+		return err_set(why, "the definition has two outputs, but none of its inputs is a residual to update");
 	if (refuse_shapes(problem, why) != 0)
 		return -1;
 	return roles.residual >= 0 ? RMS_FUSED_ADD : RMS_PLAIN;
@@ -114,27 +102,11 @@ static int64_t medium_rows(int64_t columns)
 void rms_set_axes(const struct op_problem *problem, int64_t rows, int64_t columns, int64_t *axis)
 {
 	const struct op_arg *output = &problem->outputs[0];
-	int last = output->axis[output->rank - 1], rest = -1;
+	int last = output->axis[output->rank - 1];
 
-	for (int i = 0; i < problem->axis_count; i++)
-		axis[i] = problem->axes[i].var ? 1 : problem->axes[i].value;
-	if (problem->axes[last].var)
-		axis[last] = columns;
-	for (int d = 0; d + 1 < output->rank; d++) {
-		int at = output->axis[d];
-
-		if (at == last || !problem->axes[at].var) {
-			rows = rows / axis[at] + (rows % axis[at] != 0);
-		} else {
-			if (rest >= 0 && rest != at) {
-				axis[rest] = rows < 4 ? rows : 4;
-				rows = rows / axis[rest] + (rows % axis[rest] != 0);
-			}
-			rest = at;
-		}
-	}
-	if (rest >= 0)
-		axis[rest] = rows;
+	op_start_axes(problem, 1, axis);
+	op_set_axis(problem, last, columns, axis);
+	rows_divide(problem, output, -1, rows, axis);
 }
 
 static int64_t columns_of(const struct op_problem *problem, int64_t if_var)
@@ -212,15 +184,6 @@ struct rule rms_rule(const struct op_case *c, int output)
 	}
 }
 
-/* An epsilon argument gets a value that no reference has hard-coded. If the case omits the epsilon, returns NaN,
- * because the default epsilon differs between libraries. */
-double rms_scalar(const struct op_case *c, int input)
-{
-	if (c->absent >> input & 1)
-		return (double)NAN;
-	return c->contents == CONTENTS_FIRST ? 4e-6 : 3e-5;
-}
-
 int rms_find_parts(const struct op_case *c, const struct tensor *in, struct tensor *out, struct rms_parts *parts,
 		   struct err *err)
 {
@@ -274,15 +237,6 @@ static void normalise_row(const struct rms_parts *parts, int64_t row, const doub
 		dtype_store_run(parts->updated->data, parts->updated->dtype, row * parts->columns, parts->columns, x);
 }
 
-static double *doubles(int64_t count)
-{
-	double *memory = calloc((size_t)count + 1, sizeof *memory);
-
-	if (memory == NULL)
-		die_no_memory();
-	return memory;
-}
-
 int rms_check(const struct op_case *c, const struct tensor *in, struct err *err)
 {
 	if (check_epsilon(c, rms_roles_of(c->problem).eps, err) != 0)
@@ -296,7 +250,7 @@ int rms_oracle(const struct op_case *c, int offset, const struct tensor *in, str
 
 	if (rms_find_parts(c, in, out, &parts, err) != 0)
 		return -1;
-	double *factors = doubles(parts.columns);
+	double *factors = take(parts.columns, sizeof *factors);
 
 	if (parts.weight != NULL)
 		dtype_load_run(parts.weight->data, parts.weight->dtype, 0, parts.columns, factors);
@@ -304,7 +258,7 @@ int rms_oracle(const struct op_case *c, int offset, const struct tensor *in, str
 		factors[i] = parts.weight != NULL ? factors[i] + offset : 1;
 #pragma omp parallel if (parts.hidden->elements > PARALLEL_FROM)
 	{
-		double *x = doubles(parts.columns), *y = doubles(parts.columns);
+		double *x = take(parts.columns, sizeof *x), *y = take(parts.columns, sizeof *y);
 
 #pragma omp for
 		for (int64_t row = 0; row < parts.rows; row++)

@@ -29,8 +29,8 @@ extern "C" {
 enum { RMS_PLAIN = 0, RMS_FUSED_ADD = 1 };
 
 /* Writes the axis values of a case with `rows` rows and, if the last axis is var, `columns` columns. If several leading
- * axes are var, each gets the length 4, except the last, whose length gives the product `rows`. A var axis that no
- * activation has gets the length 1. */
+ * axes are var, all but the last get the length 4. The last one gets the length that makes the product `rows`. A var
+ * axis that no activation has gets the length 1. */
 void rms_set_axes(const struct op_problem *problem, int64_t rows, int64_t columns, int64_t *axis);
 
 /* The tensors of a case by role. A pointer is NULL if the case has no such tensor. If there is no weight, y is not
@@ -55,7 +55,6 @@ int rms_sizes(const struct op_problem *problem, int variant, enum op_size size, 
 extern const struct op_edge rms_edges[];
 bool rms_edge_axes(const struct op_problem *problem, int variant, int edge, int64_t *axis);
 struct rule rms_rule(const struct op_case *c, int output);
-double rms_scalar(const struct op_case *c, int input);
 bool rms_range(const struct op_problem *problem, int offset, int input, struct op_range *out);
 int64_t rms_reach(const struct op_problem *problem, int variant, int axis);
 int rms_fill(const struct op_case *c, int offset, int input, struct tensor *out, struct err *err);

@@ -33,7 +33,7 @@ struct rms_recipe rms_recipe_of(const struct op_case *c, int offset, int input)
 	f.probe = c->probe;
 	f.zero_row = !(eps == 0);
 	f.second = c->contents == CONTENTS_SECOND;
-	/* float16 has its full precision, 11 bits, only from 2^-14 on, its smallest normal number. For other dtypes,
+	/* float16 has its full precision of 11 bits only from its smallest normal number, 2^-14, on. For other dtypes,
 	 * the limit is that x^2 must be a normal number in float32. */
 	f.least = half ? -13 : -40;
 	f.tiny = least_exponent(f.least, noise, eps > 0 && eps < 1e6 ? eps / 2 : eps == 0 ? 1e-14 : 1e-6);

@@ -22,7 +22,8 @@ struct rms_roles rms_roles_of(const struct op_problem *problem);
 extern const struct op_role rms_role_names[];
 void rms_bind(const struct op_problem *problem, int variant, void *roles);
 
-/* Returns the epsilon of a case, or NaN if no source states it, as in a probe case, which serves to recover it. */
+/* Returns the epsilon of a case, or NaN if no source states it. It is NaN in a probe case, which recovers the
+ * epsilon. */
 double rms_eps(const struct op_case *c);
 
 /* Writes the number of rows and columns of the activations. The columns are the last axis, which is normalised. The

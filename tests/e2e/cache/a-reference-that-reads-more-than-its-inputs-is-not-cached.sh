@@ -61,7 +61,8 @@ $norm
 P
 
 # The reference reads an environment variable, the clock, or something else outside its inputs.
-for word in 'import os' 'import time' 'from random import _os' 'import numpy' 'import socket' 'import einops'; do
+for word in 'import os' 'import time' 'import datetime' 'import platform' 'from time import time' 'import resource' \
+	'__import__("time")' 'from random import _os' 'import numpy' 'import socket' 'import einops'; do
 	define norm <<P
 import torch
 

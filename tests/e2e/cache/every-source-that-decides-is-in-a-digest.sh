@@ -1,7 +1,7 @@
 #!/bin/sh
-# Every source that is linked into the judge or into the kernels libraries is in a digest that verdicts depend on, so
-# that reftest verifies again after an edit of it. The exceptions are listed below, each with the reason why it decides no
-# verdict.
+# Every source that is linked into the judge or into the kernels libraries is in a digest that verdicts depend on. An
+# edit of such a source therefore makes reftest verify again. The exceptions are listed below, each with the reason why
+# it decides no verdict.
 . "$(dirname "$0")/../harness.sh"
 
 cat >"$work/exceptions" <<'E'
@@ -13,12 +13,12 @@ base/hash.*                             digests: another digest never equals a s
 base/json*                              parses texts, of which the parsed values are fields of the fingerprint
 base/sealed_library.*                   loads the libraries
 base/sha256.*                           digests: another digest never equals a stored one
+base/shell_word.*                       messages
 base/show.*                             prints
 base/unsafe_character.*                 messages; names that it refuses are invalid and never reach the judge
 base/utf8.*                             messages
 dataset/definition*                     parses texts, of which the parsed values are fields of the fingerprint
 dataset/workload.*                      parses texts, of which the parsed values are fields of the fingerprint
-dataset/packed_bytes.*                  reads verdicts
 dataset/verdict*                        writes and reads verdicts
 kernels/core/cuda_check.h               messages
 kernels/core/described_default.*        parses texts, of which the parsed values are fields of the fingerprint

@@ -51,7 +51,7 @@ expect_says "$all verdicts imported"
 # In each of about twelve rounds, one byte of the exported file is changed. The damage is reported, and the verdicts
 # that are imported are correct.
 length=$(wc -c <"$work/verdicts")
-at=60
+at=60 damaged=0
 while [ "$at" -lt "$length" ]; do
 	cp "$work/verdicts" "$work/bad"
 	printf '\377' | dd of="$work/bad" bs=1 seek="$at" conv=notrunc 2>/dev/null
@@ -59,21 +59,24 @@ while [ "$at" -lt "$length" ]; do
 	cmp -s "$work/verdicts" "$work/bad" && continue
 	rm -rf .reftest
 	run cache import "$work/bad"
-	expect_exit 1
-	expect_says "$work/bad: "
+	if [ "$status" = 0 ]; then # a few bits of a compressed file have no meaning
+		expect_says "$all verdicts imported"
+	else
+		expect_exit 1
+		expect_says "$work/bad: "
+		damaged=$((damaged + 1))
+	fi
 	run cache check
 	expect_exit 0
 done
+[ "$damaged" -ge 8 ] || fail "damage was reported in $damaged rounds only"
 
-# Files joined with cat are imported, and so is a file of the previous format.
+# Files joined with cat are imported.
 cat "$work/verdicts" "$work/verdicts" >"$work/joined"
 rm -rf .reftest
 run cache import "$work/joined"
 expect_exit 0
 expect_says "$all verdicts imported" "$all already stored" '0 rejected'
-run cache import "$top/tests/data/older/verdicts-v2"
-expect_exit 0
-expect_says '24 verdicts imported' '0 rejected'
 run cache check
 expect_exit 0
 rm -rf .reftest

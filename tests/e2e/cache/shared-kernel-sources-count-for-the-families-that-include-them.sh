@@ -18,113 +18,82 @@ expect_changed() { # expect_changed TRUTH-OF INPUTS-OF BEFORE AFTER
 	[ "$(changed "$3" "$4" 2)" = "$1" ] || fail "truth changed for '$(changed "$3" "$4" 2)', expected '$1' ($4)"
 	[ "$(changed "$3" "$4" 3)" = "$2" ] || fail "inputs changed for '$(changed "$3" "$4" 3)', expected '$2' ($4)"
 }
+# `append LINE FILE TRUTH-OF INPUTS-OF`: appends the line to the source, and expects that the digests of these families
+# change. The digests of $before are those before the edit.
+append() {
+	printf '%s\n' "$1" >>"$2"
+	digests "$2"
+	expect_changed "$3" "$4" "$before" "$2"
+	before=$2
+}
+edit_of() { append '' "$@"; } # edit_of FILE TRUTH-OF INPUTS-OF
 # `checker`: prints the digest of the code that checks every family.
 checker() { grep CHECKER "$work/$1/kernels_digest.h"; }
 attention='dsa_paged gqa_paged gqa_ragged mla_paged mla_ragged '
 digests before
 digests again
 expect_changed '' '' before again
-printf '\n' >>kernels/common/attention/input_values.c
-digests inputs
-expect_changed "$attention" "$attention" before inputs
-printf '\n' >>kernels/common/attention/roles.h
-digests roles
-expect_changed "$attention" "$attention" inputs roles
-printf '\n' >>kernels/common/attention/attention.cu
-digests truth
-expect_changed "$attention" '' roles truth
-printf '\n' >>kernels/common/attention/attention_cuda.h
-digests header
-expect_changed "$attention" '' truth header
-printf '\n' >>kernels/mla_paged/mla_paged.c
-digests own
-expect_changed 'mla_paged ' 'mla_paged ' header own
-printf '\n' >>kernels/mla_paged/mla_paged.cu
-digests cuda
-expect_changed 'mla_paged ' '' own cuda
+before=again
+edit_of kernels/common/attention/input_values.c "$attention" "$attention"
+edit_of kernels/common/attention/roles.h "$attention" "$attention"
+edit_of kernels/common/attention/attention.cu "$attention" ''
+edit_of kernels/common/attention/attention_cuda.h "$attention" ''
+edit_of kernels/mla_paged/mla_paged.c 'mla_paged ' 'mla_paged '
+edit_of kernels/mla_paged/mla_paged.cu 'mla_paged ' ''
 
 # Several families use this code to check a definition's shapes.
-printf '\n' >>kernels/core/shape_match.c
-digests fit
-asking="delta_rule dsa_paged gated_delta_rule gdn gla gqa_paged gqa_ragged kda mamba_ssu mla_paged mla_ragged moe \
-quantize_fp8_per_token_group simple_gla "
-expect_changed "$asking" "$asking" cuda fit
+asking="activation cascade delta_rule dsa_paged gated_delta_rule gdn gemm gemma_rmsnorm gla gqa_paged gqa_ragged kda \
+layernorm mamba_ssu mla_paged mla_ragged moe page quantize_fp8_per_token_group rmsnorm rope simple_gla softmax "
+edit_of kernels/core/shape_match.c "$asking" "$asking"
 
 # The two norms share all code except their weights. Source files that only GPU kernels include do not affect the digest
 # of the code that generates inputs.
 norms='gemma_rmsnorm rmsnorm '
-printf '\n' >>kernels/common/norm/rms_input_values.h
-digests norm
-expect_changed "$norms" "$norms" fit norm
-printf '\n' >>kernels/common/norm/rms.cu
-digests norm_cuda
-expect_changed "$norms" '' norm norm_cuda
-printf '\n' >>kernels/core/elements_cuda.h
-digests elements
-expect_changed "activation cascade dsa_paged gdn gemm gemma_rmsnorm gqa_paged gqa_ragged layernorm mamba_ssu mla_paged \
-mla_ragged page quantize_fp8_per_token_group rmsnorm rope softmax " '' norm_cuda elements
+edit_of kernels/common/norm/rms_input_values.h "$norms" "$norms"
+edit_of kernels/common/norm/rms.cu "$norms" ''
+edit_of kernels/core/elements_cuda.h "activation cascade delta_rule dsa_paged gated_delta_rule gdn gemm gemma_rmsnorm gla gqa_paged \
+gqa_ragged kda layernorm mamba_ssu mla_paged mla_ragged page quantize_fp8_per_token_group rmsnorm rope simple_gla \
+softmax " ''
 
 # Each .c file in a family's folder may affect the family's inputs and checks, so the verdicts of every ground truth
 # depend on it.
-printf '\n' >>kernels/sampling/draw_statistics.c
-digests room
-expect_changed 'sampling ' 'sampling ' elements room
-printf '\n' >>kernels/moe/moe.cu
-digests room_cuda
-expect_changed 'moe ' '' room room_cuda
+edit_of kernels/sampling/draw_statistics.c 'sampling ' 'sampling '
+edit_of kernels/moe/moe.cu 'moe ' ''
 
 # A header that only shared sources include, with unusual spacing and a digit in its name.
 printf '\n' >kernels/core/fp8.h
 printf '\n' >kernels/core/fp8_tables.c
 digests unused
-expect_changed '' '' room_cuda unused
-printf '  #  include "kernels/core/fp8.h" /* codes */\n' >>kernels/common/attention/roles.c
-digests included
-expect_changed "$attention" "$attention" unused included
-printf '\n' >>kernels/core/fp8.h
-digests edited
-expect_changed "$attention" "$attention" included edited
-printf '\n' >>kernels/core/fp8_tables.c
-digests tables
-expect_changed "$attention" "$attention" edited tables
-printf '#include "kernels/core/fp8_tables.h"\n' >>kernels/gemm/gemm.c
-digests joined
-expect_changed 'gemm ' 'gemm ' tables joined
-printf '\n' >>kernels/core/fp8.h
-digests all
-expect_changed "dsa_paged gemm ${attention#dsa_paged }" "dsa_paged gemm ${attention#dsa_paged }" joined all
+expect_changed '' '' "$before" unused
+before=unused
+append '  #  include "kernels/core/fp8.h" /* codes */' kernels/common/attention/roles.c "$attention" "$attention"
+edit_of kernels/core/fp8.h "$attention" "$attention"
+edit_of kernels/core/fp8_tables.c "$attention" "$attention"
+append '#include "kernels/core/fp8_tables.h"' kernels/gemm/gemm.c 'gemm ' 'gemm '
+edit_of kernels/core/fp8.h "dsa_paged gemm ${attention#dsa_paged }" "dsa_paged gemm ${attention#dsa_paged }"
 
 # Every family depends on op, dtype_convert and random_inputs, whether it includes them or not.
-families=$(sed 's/OP(\([a-z0-9_]*\),.*/\1/' "$work/all/ops.inc" | tr '\n' ' ')
-before=all
+families=$(sed 's/OP(\([a-z0-9_]*\),.*/\1/' "$work/$before/ops.inc" | tr '\n' ' ')
 for file in op.h ops.c dtype_convert.h dtype_convert.c random_inputs.h; do
-	printf '\n' >>kernels/core/$file
-	digests $file
-	expect_changed "$families" "$families" $before $file
-	before=$file
+	edit_of kernels/core/$file "$families" "$families"
 done
-printf '\n' >>kernels/core/random_inputs.c
-digests random_inputs.c
-expect_changed '' "$families" $before random_inputs.c
+edit_of kernels/core/random_inputs.c '' "$families"
 
-# Every family depends on the code that compares outputs, that names roles in requests to other libraries, that reads
-# tensors from files and that checks constraints, on the judge, and on the environment of references. No family depends
-# on code that only writes messages or sends them. (every-source-that-decides-is-in-a-digest.sh has every file.)
-before=random_inputs.c
+# Every family depends on the judge, on the environment of references, and on the code that compares outputs, names
+# roles in requests to other libraries, reads tensors from files and checks constraints. No family depends on code that
+# only writes messages or sends them. (every-source-that-decides-is-in-a-digest.sh has every file.)
 for file in kernels/core/compare.c kernels/core/compare.cu kernels/core/device_cpu.c kernels/core/roles.c base/dtype.c \
 	dataset/safetensors.c dataset/constraint.c workers/judge/case_inputs.c workers/judge/agreement.h \
 	workers/judge/message_text.c workers/protocol/layout.h workers/pool/environment.c python/gradients.py; do
-	printf '\n' >>"$file"
-	digests "$file"
-	expect_changed '' '' "$before" "$file"
+	earlier=$before
+	edit_of "$file" '' ''
 	case $file in
 	*/message_text.* | */channel.*)
-		[ "$(checker "$before")" = "$(checker "$file")" ] ||
+		[ "$(checker "$earlier")" = "$(checker "$file")" ] ||
 			fail "code that decides nothing changes the checker's digest: $file"
 		;;
-	*) [ "$(checker "$before")" != "$(checker "$file")" ] || fail "an edit of $file does not change the checker's digest" ;;
+	*) [ "$(checker "$earlier")" != "$(checker "$file")" ] || fail "an edit of $file does not change the checker's digest" ;;
 	esac
-	before=$file
 done
 
 # A source that is listed in tools/generate.sh and that no longer exists is an error. Otherwise the digests would no

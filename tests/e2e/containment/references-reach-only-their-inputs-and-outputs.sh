@@ -175,7 +175,7 @@ expect "set(s['containment']) <= {'processes'}"
 
 # Without namespaces Landlock and seccomp remain. They do not limit a disk.
 tried "${processes:+$processes; }full disk" --no-namespaces
-expect "'disk' in s['containment'] and set(s['containment']) <= {'disk', 'processes'}"
+expect "{'attributes', 'disk'} <= set(s['containment']) <= {'attributes', 'disk', 'processes'}"
 
 # Without both, files and processes of the user are open, and the verdict says so.
 run_weak() {
@@ -203,8 +203,8 @@ def run(hidden_states, weight):
 P
 run_weak verify peeks --alone --force --format json --device "$device" --sizes small --jobs 1
 expect "'read: $work/home/secret$root/definitions/rmsnorm/well.json, network: False.' in d['peeks']['cases'][0]['message']"
-expect "{'files', 'signals', 'process_memory', 'process_list', 'disk'} <= set(s['containment'])"
-expect "not {'network', 'local_services', 'ipc', 'kernel', 'capabilities', 'memory'} & set(s['containment'])"
+expect "{'files', 'attributes', 'signals', 'process_memory', 'process_list', 'disk', 'memory'} <= set(s['containment'])"
+expect "not {'network', 'local_services', 'ipc', 'kernel', 'capabilities'} & set(s['containment'])"
 run verify peeks --alone --force --format json --device "$device" --sizes small --jobs 1
 expect "'read: , network: False.' in d['peeks']['cases'][0]['message']"
 rm definitions/rmsnorm/peeks.json

@@ -42,5 +42,6 @@ worst=$(grep -cE '^E +\[[0-9]+, [0-9]+\]  actual .*  expected .*  \|difference\|
 [ "$worst" -ge 5 ] || fail "a failure does not name five places"
 # A failure is reported with the test's name, in lines that fit a terminal.
 expectations=$((expectations + 2))
-! grep -q 'conftest.py:[0-9]' "$work/out" || fail "a failure shows frames of conftest.py"
+[ "$(grep -c 'conftest.py:[0-9]' "$work/out")" = "$(grep -c '^FAILED ' "$work/out")" ] ||
+	fail "a failure shows more of conftest.py than the line of the test"
 ! grep '^E ' "$work/out" | grep -qE '.{101}' || fail "a failure has lines of more than 100 columns"

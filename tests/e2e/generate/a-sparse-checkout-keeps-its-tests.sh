@@ -96,7 +96,7 @@ rm $norms
 refused
 expect_says 'test_rmsnorm.py is not written: definitions/rmsnorm/tiny_other.json is in git and not checked out here, so writing it would delete its tests'
 [ ! -e $norms ] || fail "a file was written without a class that it has in git"
-# A generated file is not removed if all definitions of its classes are merely not checked out.
+# A generated file stays if the definitions of all its classes are in git but not checked out.
 do_git checkout -q -- tests
 rm definitions/rmsnorm/tiny_norm.json definitions/rmsnorm/tiny_third.json
 run generate

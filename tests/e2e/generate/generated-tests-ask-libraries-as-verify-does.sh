@@ -74,4 +74,4 @@ cp "$top/tests/data/generated/older_version.py" tests/references/test_rmsnorm.py
 echo '# mine' >>tests/references/test_rmsnorm.py
 run_pytest tests/references/test_rmsnorm.py
 expect_exit 2
-expect_says "this conftest.py has no 'edge_cases': the test file was made for that of another version of reftest"
+expect_says "this conftest.py has no 'edge_cases': another version of reftest wrote the test file"

@@ -1,7 +1,7 @@
 #!/bin/sh
 # tests/references contains exactly the files that `make references` writes from the starter dataset, and ruff accepts
-# them. There is one generated file for each op_type and not for each definition, so that a family's functions appear
-# only once, which halves the size.
+# them. There is one generated file for each op_type and not for each definition. A family's functions thus appear only
+# once, which halves the size.
 . "$(dirname "$0")/../harness.sh"
 ruff_is_here
 mkdir tests
@@ -14,17 +14,23 @@ expect_says ' 0 without, 0 stale' ' 0 out of date, 0 removed'
 expectations=$((expectations + 1))
 "$ruff" format --isolated --no-cache --check tests/references >"$work/out" 2>"$work/err" || fail "ruff format would change something"
 "$ruff" check --isolated --no-cache tests/references >"$work/out" 2>"$work/err" || fail "ruff check finds something"
-# No generated test can pass by returning early or by being skipped: no test function returns a value, each one calls a
-# check, and every family generates its own inputs.
+# No generated test can pass by returning early or by being skipped: each class has only the tests of conftest.py, of which
+# none returns a value and each calls a check, and every family generates its own inputs.
 expectations=$((expectations + 1))
 "$python" -I -S -c '
 import ast, glob
 for path in glob.glob("tests/references/test_*.py"):
     assert "generic_inputs" not in open(path).read(), f"{path}: a family brings no inputs"
-    for node in ast.walk(ast.parse(open(path).read())):
-        if isinstance(node, ast.FunctionDef) and node.name.startswith("test_"):
-            assert not any(isinstance(part, ast.Return) for part in ast.walk(node)), f"{path}:{node.lineno} returns"
-            assert "conftest.check_" in ast.unparse(node), f"{path}:{node.lineno} checks nothing"' 2>"$work/err" ||
+    for node in ast.parse(open(path).read()).body:
+        if isinstance(node, ast.ClassDef):
+            assert [ast.unparse(base) for base in node.bases] == ["conftest.DefinitionTests"], f"{path}:{node.lineno} has no tests"
+            assert all(isinstance(part, ast.Assign) for part in node.body), f"{path}:{node.lineno} has tests of its own"
+conftest = ast.parse(open("tests/references/conftest.py").read())
+tests = [node for node in ast.walk(conftest) if isinstance(node, ast.FunctionDef) and node.name.startswith("test_")]
+assert len(tests) == 10, len(tests)
+for node in tests:
+    assert not any(isinstance(part, ast.Return) for part in ast.walk(node)), f"{node.name} returns"
+    assert "check_" in ast.unparse(node.body), f"{node.name} checks nothing"' 2>"$work/err" ||
 	fail "a test function returns or checks nothing"
 edit definitions/gemm/gemm_n1024_k4096.json 'import torch' 'import torch as torch'
 run generate --check

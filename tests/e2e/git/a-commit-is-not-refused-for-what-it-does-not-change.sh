@@ -1,9 +1,9 @@
 #!/bin/sh
 # If a definition cannot be verified on this machine, the hook still accepts a commit that leaves the definition
 # unchanged. A commit that changes such a definition gets a warning, and is rejected if the hook was installed with
-# --strict. The hook rejects every commit while a definition fails or is invalid, and it rejects a commit that lacks a
-# tensor file which its workloads name. If a definition could only not be verified, `verify --staged` itself exits with
-# 3.
+# --strict. The hook rejects every commit while a definition fails or is invalid, and it rejects a commit if a tensor
+# file that the workloads name is missing from it. If a definition could only not be verified, `verify --staged` itself
+# exits with 3.
 . "$(dirname "$0")/../harness.sh"
 export GIT_CONFIG_GLOBAL="$work/gitconfig" GIT_CONFIG_SYSTEM=/dev/null REFTEST_PYTHON="$python"
 git config --file "$GIT_CONFIG_GLOBAL" user.name test
@@ -96,7 +96,7 @@ commits commit -a -m 'it is here again'
 cp $blob blob/workloads/rmsnorm/tiny_norm/more.safetensors
 sed -i 's#/rows.safetensors#/more.safetensors#' $lines
 refused commit -a -m forgotten
-expect_says 'would be missing from the commit' 'lacks tensors'
+expect_says 'would be missing from the commit' 'tensor files are missing from the commit'
 do_git add blob $lines
 commits commit -m 'not forgotten'
 do_git rm -q --cached blob/workloads/rmsnorm/tiny_norm/more.safetensors

@@ -198,8 +198,8 @@ expect_says "/.git/modules/inner/hooks/pre-commit installed"
 edit $norm 'EPSILON = 1e-6' 'EPSILON = 1e-3'
 refused commit -a -m 'in a submodule'
 cd ..
-# The environment variables of this repository's hook must not be used for the dataset in the submodule, whose own index
-# is correct.
+# The submodule has an index of its own, and git's variables in the environment of this repository's hook must not be
+# used for it.
 GIT_DIR="$work/super/.git" GIT_INDEX_FILE="$work/super/.git/index" run verify --root inner --staged --device "$device"
 expect_exit 0
 expect_says '2 definitions: 2 passed'

@@ -120,6 +120,20 @@ do_git rm -q -f --cached $blob
 staged
 expect_exit 3
 expect_says 'is not in git'"'"'s index, so it would be missing from the commit'
+# The command that a message names may be pasted into a shell, whatever the path is.
+cp workloads/rmsnorm/tiny_norm.jsonl "$work/lines"
+cp $blob "blob/it's \$(id).safetensors"
+sed -i "s#blob/workloads/rmsnorm/tiny_norm/rows#blob/it's \$(id)#g" workloads/rmsnorm/tiny_norm.jsonl
+do_git add workloads
+staged
+expect_exit 3
+sh -c "$(value "next(m.split('\`')[1] for m in all_of('tiny_norm', 'message') if m and '\`git add' in m)")" || fail "the command that it prints fails"
+staged
+expect_exit 0
+do_git rm -q -f --cached "blob/it's \$(id).safetensors"
+rm "blob/it's \$(id).safetensors"
+cp "$work/lines" workloads/rmsnorm/tiny_norm.jsonl
+do_git add workloads
 echo blob/ >.gitignore # the folder is ignored, so no commit contains it
 staged
 expect_exit 0

@@ -1,6 +1,6 @@
 #!/bin/sh
 # If ground truths disagree, the message names the one that differs from all others, and the case fails whatever the
-# reference computes. If a reference differs from all ground truths, which agree with each other, the reference is
+# reference computes. If all ground truths agree with each other and a reference differs from them, the reference is
 # wrong. A ground truth that is coarser than the tolerance rule (its own error bound is larger) does not decide alone.
 . "$(dirname "$0")/../harness.sh"
 [ "$device" = cpu ] || skip "a GPU has its own choice of ground truths"

@@ -19,7 +19,6 @@ cli/affected.c: fwrite(out.data, 1, out.length, stdout)
 cli/cache.c: fwrite(out.data, 1, out.length, stdout)
 cli/doctor.c: fwrite(out.data
 cli/help.c: 
-cli/manual_page.c: fwrite(
 report/ci_export.c: fwrite(text.data
 report/text_and_json.c: fputs(colour
 report/text_and_json.c: fwrite(

@@ -1,7 +1,7 @@
 #!/bin/sh
 # The files that make writes from the option tables are complete: each option of each command's --help is in the manual
-# page, in the section of that command, and in the completions of every shell. The files are valid, and bash completes the
-# possible words.
+# page, in the section of that command, and among the words that `reftest complete` lists for the shells. The files are
+# valid, and bash and fish complete the possible words.
 . "$(dirname "$0")/../harness.sh"
 page=$build/reftest.1 bash_script=$build/completions/reftest.bash
 zsh_script=$build/completions/_reftest fish_script=$build/completions/reftest.fish
@@ -14,29 +14,28 @@ done
 # Writes the page as plain text, and one command's section of it.
 sed 's/\\f[BIR]//g; s/\\-/-/g' "$page" >"$work/page"
 section() { awk -v name="$1" '/^\.S[HS] /{ inside = $0 == ".SS " name } inside' "$work/page"; }
-# Prints the `case` branch of one command in a function of the zsh completion script.
-zsh_case() { awk -v head="	$1)" '$0 == head { inside = 1 } inside; /^\t\t;;$/ { inside = 0 }' "$zsh_script"; }
+# `offered WORD LINE…`: expects WORD among the words that complete the line.
+offered() {
+	wanted=$1
+	shift
+	"$reftest" complete "$@" | cut -f1 | grep -qxF -e "$wanted" || fail "no completion of '$*' offers $wanted"
+}
 
-# `listed COMMAND OPTION`: expects the option in the manual page and in the completions of all three shells.
+# `listed COMMAND OPTION`: expects the option in the manual page and in the completions.
 listed() {
-	expectations=$((expectations + 4))
+	expectations=$((expectations + 2))
 	section "$1" | grep -qE "^$2( |\$)" || fail "the manual page has no $2 of $1"
-	grep -q "^	'$1') echo '.*$2 " "$bash_script" || grep -q "^	'$1') echo '.*$2'" "$bash_script" ||
-		fail "bash completes no $2 of $1"
-	zsh_case "$1" | grep -qE -e "$2=?\[" || fail "zsh completes no $2 of $1"
-	grep -qE "^complete -c reftest -n '__reftest_using $1' -l ${2#--}( |\$)" "$fish_script" || fail "fish completes no $2 of $1"
+	offered "$2" "$1" -
 }
 
 run --help
 expect_exit 0
 commands=$(sed -n 's/^  \([a-z]*\)  *[a-z].*/\1/p' "$work/out")
 [ "$(echo "$commands" | wc -l)" -gt 9 ] || fail "reftest --help lists few commands: $commands"
-! grep -qE '^  (document|judge|remote-helper)' "$work/out" || fail "reftest --help lists a hidden command"
+! grep -qE '^  (document|complete|judge|remote-helper)' "$work/out" || fail "reftest --help lists a hidden command"
 for option in $(grep -oE '^  --[a-z-]+' "$work/out"); do
 	awk '/^\.SH /{ inside = $0 == ".SH OPTIONS" } inside' "$work/page" | grep -qE "^$option( |\$)" || fail "the page has no $option"
-	grep -q "^	'') echo '.*$option[ ']" "$bash_script" || fail "bash completes no $option before a command"
-	grep -qE "^complete -c reftest -n __reftest_none -l ${option#--}( |\$)" "$fish_script" || fail "fish completes no $option"
-	sed -n '/^	_arguments -C/,/return$/p' "$zsh_script" | grep -qE -e "$option=?\[" || fail "zsh completes no $option"
+	offered "$option" -
 done
 options=0
 for command in $commands; do
@@ -57,7 +56,7 @@ done
 step="the ground truths that are offered"
 for name in $(cd "$top" && grep -hA1 ' Table($' python/libraries/*.py | sed -n 's/^ *"\([a-z_0-9]*\)",/\1/p') \
 	$(cd "$top" && sed -n 's/.* Table("\([a-z_0-9]*\)".*/\1/p' python/libraries/*.py) builtin auto all; do
-	grep -q "^	'verify --ground-truth') echo 'list .*\<$name\>" "$bash_script" || fail "no completion offers the ground truth $name"
+	offered "$name" verify --ground-truth ''
 done
 
 step="the formatting of the manual page"
@@ -83,6 +82,7 @@ for shell in bash:"$bash_script" zsh:"$zsh_script" fish:"$fish_script"; do
 	fi
 done
 command -v bash >/dev/null || { echo "# there is no bash here: nothing was completed"; exit 0; }
+export PATH="$build:$PATH" # the scripts start the program that the line names
 cat >"$work/complete" <<'B'
 set -u
 . "$1"
@@ -92,7 +92,7 @@ _reftest
 printf '%s\n' ${COMPREPLY[@]+"${COMPREPLY[@]}"} | LC_ALL=C sort | tr '\n' ' '
 B
 
-# `completes EXPECTED WORD…`: expects these possible completions of the last word.
+# `completes EXPECTED WORD…`: expects these possible completions of the last word in bash.
 completes() {
 	wanted=$1
 	shift
@@ -101,6 +101,16 @@ completes() {
 	got=$(bash --norc "$work/complete" "$bash_script" "$@" 2>"$work/err") || fail "$step: bash exited with $?"
 	[ "$got" = "$wanted " ] || fail "$step: '$got', not '$wanted'"
 	[ ! -s "$work/err" ] || fail "$step: bash prints an error"
+}
+
+# `completes_in_fish EXPECTED LINE`: the same in fish, where a word may contain "=".
+completes_in_fish() {
+	command -v fish >/dev/null || return 0
+	expectations=$((expectations + 1))
+	step="completion of '$2' in fish"
+	got=$(fish --no-config -c "source $fish_script; complete -C'$2'" 2>"$work/err" | cut -f1 | LC_ALL=C sort | tr '\n' ' ')
+	[ "$got" = "$1 " ] || fail "$step: '$got', not '$1'"
+	[ ! -s "$work/err" ] || fail "$step: fish prints an error"
 }
 
 completes 'verify' reftest ver
@@ -125,9 +135,15 @@ completes 'definitions' reftest affected defi
 completes '' reftest watch ti
 completes '' reftest verify --seed ''
 mkdir "$work/bare"
+: >README
 mv "$root/definitions" "$work/bare/"
 completes '' reftest verify tiny
 completes 'tiny_gemm tiny_norm' reftest --root "$work/bare" verify tiny
 completes 'tiny_gemm tiny_norm' reftest --root = "$work/bare" verify tiny
 export REFTEST_ROOT="$work/bare"
 completes 'tiny_gemm tiny_norm' reftest verify tiny
+completes_in_fish '--cached-only --case --changed' 'reftest verify --c'
+completes_in_fish '--format=json' 'reftest verify --format=j'
+completes_in_fish 'small,medium' 'reftest watch --sizes small,m'
+completes_in_fish 'tiny_gemm tiny_norm' 'reftest verify tiny'
+completes_in_fish '--python=README' 'reftest verify --python=READ'

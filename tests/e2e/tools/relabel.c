@@ -77,6 +77,25 @@ static int relabel(struct store *store, const char *definition, const char *case
 	return folder != NULL ? give(&put, &copy, folder, err) != 0 : store_put(store, &put, 1, err) < 0;
 }
 
+enum { CASES_MAX = 256 };
+
+struct named_cases {
+	const char *definition, *id[CASES_MAX];
+	int count;
+	struct arena *arena;
+};
+
+/* Collects the cases of one definition. */
+static void collect(const struct verdict_line *record, int64_t left, void *context)
+{
+	struct named_cases *cases = context;
+
+	(void)left;
+	for (int i = 0; i < record->name_count && cases->count < CASES_MAX; i++)
+		if (strcmp(record->names[i].definition, cases->definition) == 0)
+			cases->id[cases->count++] = arena_string(cases->arena, record->names[i].case_id);
+}
+
 int main(int argc, char **argv)
 {
 	struct arena arena = {0};
@@ -85,11 +104,12 @@ int main(int argc, char **argv)
 	int rc = store == NULL, done = 0;
 
 	for (int i = 3; rc == 0 && i < argc; i++) {
-		const char *const *ids;
-		int count = store_latest_ids(store, argv[i], &arena, &ids, &err);
+		struct named_cases cases = {.definition = argv[i], .arena = &arena};
+		int64_t damaged;
 
-		for (int k = 0; rc == 0 && k < count; k++, done++)
-			rc = relabel(store, argv[i], ids[k], argv[2], &arena, &err);
+		rc = store_each_verdict(store, collect, &cases, &damaged, &err) != 0;
+		for (int k = 0; rc == 0 && k < cases.count; k++, done++)
+			rc = relabel(store, argv[i], cases.id[k], argv[2], &arena, &err);
 	}
 	if (store != NULL)
 		store_close(store);

@@ -1,11 +1,12 @@
 /* restrict - runs a program on a machine whose kernel lacks layers of the sandbox: installs a seccomp filter that
  * refuses them, and executes the program.
  *
- *   restrict [--no-landlock] [--no-namespaces] [--no-pid-namespaces] [--no-mounts] PROGRAM [ARGUMENT…]
+ *   restrict [--no-landlock] [--no-namespaces] [--no-pid-namespaces] [--no-mounts] [--container] PROGRAM [ARGUMENT…]
  *
  * --no-landlock: as on a kernel without Landlock. --no-namespaces: as in a container that may create none.
  * --no-pid-namespaces: as on a device whose driver does not work in one. --no-mounts: as in a container that may create
- * namespaces but mount nothing, so that the /proc of the machine stays visible. */
+ * namespaces but mount nothing, so that the /proc of the machine stays visible. --container: refuses what the default
+ * filter of container programs refuses to a process without CAP_SYS_ADMIN. */
 #include <errno.h>
 #include <linux/filter.h>
 #include <linux/sched.h>
@@ -65,13 +66,36 @@ static int refuse_namespaces(unsigned flags)
 	return install(filter, sizeof filter / sizeof *filter);
 }
 
+/* Refuses the system calls from `list`, and clone with a namespace. */
+static int refuse_as_containers_do(void)
+{
+	static const int list[] = {
+	    SYS_unshare, SYS_setns, SYS_mount, SYS_umount2, SYS_pivot_root, SYS_open_tree, SYS_move_mount, SYS_fsopen,
+	    SYS_fsconfig, SYS_fsmount, SYS_fspick, SYS_mount_setattr, SYS_bpf, SYS_perf_event_open, SYS_userfaultfd,
+	    SYS_add_key, SYS_request_key, SYS_keyctl, SYS_open_by_handle_at, SYS_quotactl, SYS_kexec_load,
+	    SYS_kexec_file_load, SYS_init_module, SYS_finit_module, SYS_delete_module, SYS_reboot, SYS_swapon, SYS_swapoff,
+	    SYS_acct, SYS_syslog, SYS_settimeofday, SYS_clock_settime, SYS_io_uring_setup, SYS_io_uring_enter,
+	    SYS_io_uring_register,
+	};
+	enum { CALLS = sizeof list / sizeof *list };
+	struct sock_filter filter[2 * CALLS + 2] = {LOAD(nr)};
+
+	for (size_t i = 0; i < CALLS; i++) {
+		filter[1 + 2 * i] = (struct sock_filter)JUMP(BPF_JEQ, list[i], 0, 1);
+		filter[2 + 2 * i] = (struct sock_filter)ANSWER(SECCOMP_RET_ERRNO | EPERM);
+	}
+	filter[2 * CALLS + 1] = (struct sock_filter)ANSWER(SECCOMP_RET_ALLOW);
+	return install(filter, sizeof filter / sizeof *filter) == 0 ? refuse_namespaces(NAMESPACES) : -1;
+}
+
 int main(int argc, char **argv)
 {
 	int i = 1, rc = 0;
 
-	for (; i < argc && strncmp(argv[i], "--no-", 5) == 0 && rc == 0; i++)
+	for (; i < argc && strncmp(argv[i], "--", 2) == 0 && rc == 0; i++)
 		rc = strcmp(argv[i], "--no-landlock") == 0     ? refuse_landlock()
 		     : strcmp(argv[i], "--no-mounts") == 0     ? refuse_mounts()
+		     : strcmp(argv[i], "--container") == 0     ? refuse_as_containers_do()
 		     : strcmp(argv[i], "--no-namespaces") == 0 ? refuse_namespaces(NAMESPACES)
 							       : refuse_namespaces(PID_NAMESPACES);
 	if (rc == 0 && i < argc)

@@ -97,7 +97,7 @@ fine $sampler good no_k large_k negative_k no_p large_p
 page=append_paged_kv_cache_kv8_d128_ps16
 of $page page_outside "input 'kv_indices' holds 6 at [2], but the caches have pages 0 … 5"
 of $page page_negative "input 'kv_indices' holds -1 at [0]"
-of $page indptr_falls "input 'kv_indptr' holds 2 at [1], which must be 3 … 4"
+of $page indptr_falls "input 'kv_indptr' holds 2 at [1]; expected 3 … 4"
 of $page indptr_outside "input 'kv_indptr' holds 2147483647 at [1]"
 of $page last_page_empty "input 'kv_last_page_len' holds 0 at [1], but a last page holds 1 … 16 tokens"
 of $page last_page_overfull "input 'kv_last_page_len' holds 17 at [0]"
@@ -107,9 +107,9 @@ of $page position_negative "input 'positions' holds -2147483648 at [0]"
 of $page one_place "tokens 2 and 3 are both assigned to slot 0 of page 3"
 fine $page good padding
 rope=rope_with_cos_sin_cache_neox_style_d128_rd128
-of $rope outside "input 'positions' holds 8 at [0]; a position must be a row of the cache, which has 8 rows"
+of $rope outside "input 'positions' holds 8 at [0]; a position must be the index of a row of the cache, which has 8 rows"
 of $rope negative "input 'positions' holds -1 at [1]"
-of $rope huge "a position must be a row of the cache"
+of $rope huge "a position must be the index of a row of the cache"
 fine $rope good
 of merge_state_h32_d128 nan "input 's_a' holds NaN at [0, 31]"
 of merge_state_h32_d128 infinite "input 's_a' holds infinity at [0, 0]"

@@ -1,6 +1,6 @@
 #!/bin/sh
-# No text of a reference, a definition, a workload or a file name reaches a terminal, a log of a CI system, JSON, XML or a
-# generated file as it is if it could do harm there. An exception with such a text is still told as an exception.
+# If text of a reference, a definition, a workload or a file name could do harm in a terminal, a log of a CI system,
+# JSON, XML or a generated file, it is escaped there. An exception with such a text is still told as an exception.
 . "$(dirname "$0")/../harness.sh"
 mkdir -p "$work/shown"
 

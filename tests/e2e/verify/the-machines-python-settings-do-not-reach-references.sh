@@ -41,3 +41,30 @@ P
 verify
 expect_exit 0
 expect_status norm passed
+
+# A library that is loaded before all others reaches references, because some machines need it. It is part of what was
+# verified, so the verdicts with and without it are different ones.
+library=$(ldconfig -p | sed -n 's/.*libutil[^ ]* .*=> //p' | head -n 1)
+[ -n "$library" ] || skip "there is no library to preload"
+define plain <<'P'
+import torch
+
+
+def run(hidden_states, weight):
+    x = hidden_states.float()
+    return (x * torch.rsqrt(x.pow(2).mean(-1, keepdim=True) + 1e-6) * weight.float()).to(hidden_states.dtype)
+P
+verify plain
+expect_exit 0
+verify plain
+expect_ran 0
+case $build in *-asan*) exit 0 ;; esac # a sanitizer must be the first library
+export LD_PRELOAD="$library"
+verify plain
+expect_exit 0
+expect_cached 0
+verify plain
+expect_ran 0
+unset LD_PRELOAD
+verify plain
+expect_ran 0

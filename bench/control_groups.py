@@ -1,0 +1,50 @@
+#!/usr/bin/env python3
+"""control_groups - what a control group for each child costs, measured in pairs: a child that is forked and ends, with a
+group of its own and without, in turn. Usage: bench/control_groups.py GROUP [PAIRS], where GROUP is the folder of a group
+of cgroup v2 whose children have the controllers of memory and pids.
+
+Prints the medians of elapsed milliseconds, because the kernel waits while it moves a process to another group."""
+
+import os
+import statistics
+import sys
+import time
+
+
+def write(path, text):
+    with open(path, "w") as file:
+        file.write(text)
+
+
+def child(group):
+    """Forks a child that moves to the group `group` (None: stays) and ends. Returns the milliseconds."""
+    start = time.perf_counter()
+    if group is not None:
+        os.mkdir(group)
+        for name, text in (("memory.max", "4G"), ("memory.oom.group", "1"), ("pids.max", "1000")):
+            if os.path.exists(os.path.join(group, name)):  # it is missing where the controllers are those of cgroup v1
+                write(os.path.join(group, name), text)
+    pid = os.fork()
+    if pid == 0:
+        if group is not None:
+            write(os.path.join(group, "cgroup.procs"), "0")
+        os._exit(0)
+    os.waitpid(pid, 0)
+    if group is not None:
+        os.rmdir(group)
+    return (time.perf_counter() - start) * 1e3
+
+
+def main():
+    group, pairs = sys.argv[1], int((sys.argv[2:] + ["200"])[0])
+    plain, grouped = [], []
+    for i in range(pairs):
+        plain.append(child(None))
+        grouped.append(child(os.path.join(group, "bench-%d" % i)))
+    quantiles = statistics.quantiles(grouped, n=100)
+    print("a child {:.2f} ms, in a group {:.2f} ms, p99 {:.2f} ms".format(
+        statistics.median(plain), statistics.median(grouped), quantiles[98]))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,81 @@
+#!/usr/bin/env python3
+"""memory - how much memory references take, beside the tensors of their cases. Usage: bench/memory.py ROOT [VERIFY
+OPTIONS…]; it runs `reftest verify --force` on the dataset with a runner that measures itself.
+
+Prints, for the case that needs the most: the address space that the reference added while it was loaded and ran (this is
+never less than what the limit of memory counts), the bytes of the case's tensors, and the ratio. The first line has the
+largest need of cases with small tensors, which is the need of Python, torch and its libraries. The rule that these
+figures support is memory_limit_of in workers/pool/memory_limit.c."""
+
+import os
+import subprocess
+import sys
+import tempfile
+
+TOP = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+SMALL = 16 << 20  # tensors up to this size say what the base is, larger ones what the factor is
+MEASURED = '''
+import os as _os
+_log = _os.open(%r, _os.O_WRONLY | _os.O_APPEND | _os.O_CREAT, 0o600)
+
+
+def _kib(key):
+    with open("/proc/self/status") as file:
+        return next(int(line.split()[1]) for line in file if line.startswith(key + ":"))
+
+
+class Child(Child):
+    def load(self, message):
+        self.before, self.mapped, self.most, self.name = _kib("VmSize"), 0, 0, message["name"]
+        return super().load(message)
+
+    def case(self, case):
+        if self.arena is None or self.arena.id != case["arena"]["id"]:
+            self.mapped += case["arena"].get("bytes", 0)
+        tensors = sum(tensor_bytes(spec) for kind in ("inputs", "outputs") for spec in case[kind] if "offset" in spec)
+        self.most = max(self.most, tensors)  # the peak that the kernel reports is that of all cases until now
+        try:
+            return super().case(case)
+        finally:
+            grown = (_kib("VmPeak") - self.before) * 1024 - self.mapped
+            _os.write(_log, ("%%d %%d %%s\\n" %% (grown, self.most, self.name)).encode())
+
+
+def tensor_bytes(spec):
+    count = 1
+    for size in spec["shape"]:
+        count *= size
+    return count * dtype_of(spec["dtype"]).itemsize
+
+
+'''
+
+
+def main():
+    root, options = sys.argv[1], sys.argv[2:]
+    with tempfile.TemporaryDirectory() as folder:
+        log = os.path.join(folder, "log")
+        with open(os.path.join(TOP, "python", "runner.py")) as file:
+            head, last, tail = file.read().rpartition('if __name__ == "__main__":')
+        for name in os.listdir(os.path.join(TOP, "python")):
+            if name.endswith(".py") and name != "runner.py":
+                os.symlink(os.path.join(TOP, "python", name), os.path.join(folder, name))
+        runner = os.path.join(folder, "runner.py")
+        with open(runner, "w") as file:
+            file.write(head + MEASURED % log + last + tail)
+        subprocess.run([os.path.join(TOP, "build", "reftest"), "verify", "--root", root, "--force", "--quiet", *options],
+                       check=False, stdout=subprocess.DEVNULL, env=dict(os.environ, REFTEST_RUNNER=runner))
+        with open(log) as file:
+            cases = {(int(grown), int(tensors), name) for grown, tensors, name in map(str.split, file)}
+    print("%d different needs" % len(cases))
+    small = [case for case in cases if case[1] <= SMALL]
+    large = [case for case in cases if case[1] > SMALL]
+    for title, some, key in (("most beside small tensors", small, lambda case: case[0]),
+                             ("largest ratio of large tensors", large, lambda case: case[0] / case[1])):
+        for grown, tensors, name in sorted(some, key=key, reverse=True)[:5]:
+            print("%s: %.0f MiB for %.1f MiB of tensors (%.2f times), %s" % (
+                title, grown / 2**20, tensors / 2**20, grown / max(tensors, 1), name))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,54 @@
+/* forms - the forms of the inputs of attention, and the members of struct op that all attention families share. The
+ * operation is the same for all forms; only the storage of the keys and values differs:
+ *
+ *   ragged  q [queries, heads, d], k [keys, kv heads, d], v [keys, kv heads, value d] -> output [queries, heads, value
+ *           d]; the keys of a sequence follow those of the sequence before, without a cache (prefill)
+ *   whole   q [queries, heads, d], k_cache and v_cache [pages, page size, kv heads, d] -> output [queries, heads, d]
+ *   latent  q_nope [queries, heads, c], q_pe [queries, heads, r], ckv_cache [pages, page size, c], kpe_cache [pages,
+ *           page size, r] -> output [queries, heads, c]; the weights are absorbed into the queries: a logit is the sum
+ *           of both dot products, the latent is also the value, and all heads read the same keys
+ *   sparse  latent; the inputs list the keys of each query
+ *
+ * Head h reads kv head h / (heads / kv heads). Further inputs are sm_scale and, except in the sparse form, kv_indptr
+ * [sequences + 1]. In the forms with pages, kv_indptr has offsets into kv_indices (page numbers), and kv_last_page_len
+ * has the number of keys in each sequence's last page. A further output is lse [queries, heads]. Without
+ * kv_last_page_len, all pages are full. kv_last_page_len may have one element more than the number of sequences, as the
+ * offset vectors have; its last element is then never read.
+ *
+ * With qo_indptr, the operation is prefill. The definition's name says whether prefill is causal; masks are aligned at
+ * the end of the keys. Without qo_indptr, each sequence has one query. The formulas, and the result of queries that see
+ * no key, are in kernels/common/attention/attention.h; the inputs and bounds are in input_values.{h,c} in the same
+ * folder. */
+#ifndef REFTEST_KERNELS_COMMON_ATTENTION_FORMS_H
+#define REFTEST_KERNELS_COMMON_ATTENTION_FORMS_H
+
+#include "kernels/common/attention/roles.h"
+#include "kernels/core/op.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+enum attention_form { ATTENTION_RAGGED, ATTENTION_WHOLE, ATTENTION_LATENT, ATTENTION_SPARSE };
+
+/* Finds the roles of a problem of this form. Returns ATTENTION_FULL or ATTENTION_CAUSAL, or -1 with a message in `why`
+ * if the problem does not have the form. */
+int attention_match(const struct op_problem *problem, enum attention_form form, struct err *why);
+
+/* Returns the roles of a problem that attention_match accepted. */
+struct attention_roles attention_roles_of(const struct op_problem *problem);
+
+/* Implements op.bind. */
+void attention_bind(const struct op_problem *problem, int variant, void *roles);
+
+/* The members of struct op that the families have in common, except those that only list or match. A file that uses
+ * this macro includes attention.h and input_values.h, too. */
+#define ATTENTION_MEMBERS                                                                                                 \
+	.bind = attention_bind, .modes = attention_mode_names, .sizes = attention_sizes, .edges = attention_edges,        \
+	.edge_axes = attention_edge_axes, .rule = attention_rule, .scalar = attention_scalar, .range = attention_range,   \
+	.reach = attention_reach, .fill = attention_fill, .check = attention_check, .oracle = attention_oracle
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,21 @@
+/* take - allocates working memory for the oracles and fills of op families. */
+#ifndef REFTEST_KERNELS_CORE_TAKE_H
+#define REFTEST_KERNELS_CORE_TAKE_H
+
+#include <stdint.h>
+#include <stdlib.h>
+
+#include "base/err.h"
+
+/* Returns `count` elements of `size` zero bytes, at least one element, which the caller must free. Ends the program if
+ * memory runs out. */
+static inline void *take(int64_t count, size_t size)
+{
+	void *memory = calloc((size_t)count + 1, size);
+
+	if (memory == NULL)
+		die_no_memory();
+	return memory;
+}
+
+#endif

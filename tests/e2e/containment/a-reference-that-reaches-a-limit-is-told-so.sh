@@ -1,0 +1,37 @@
+#!/bin/sh
+# --memory limits what a reference may use, and its default leaves room for a reference that uses much more than its
+# tensors.
+. "$(dirname "$0")/../harness.sh"
+[ "$device" = cpu ] || skip "the limits of memory are those of the CPU"
+
+define takes_a_gib <<'P'
+import torch
+
+
+def run(hidden_states, weight):
+    torch.empty(1 << 30, dtype=torch.uint8)
+    x = hidden_states.to(torch.float32)
+    y = x * torch.rsqrt(x.pow(2).mean(-1, keepdim=True) + 1e-6)
+    return (y * weight.to(torch.float32)).to(hidden_states.dtype)
+P
+verify takes_a_gib
+expect "d['takes_a_gib']['status'] == 'passed'"
+verify takes_a_gib --force --memory 8G
+expect "d['takes_a_gib']['status'] == 'passed'"
+verify takes_a_gib --force --memory 512M
+expect_exit 1
+expect "d['takes_a_gib']['status'] == 'error' and d['takes_a_gib']['cases'][0]['reason'] == 'memory_limit'"
+expect "'it may use 512 MiB, and --memory SIZE changes that' in d['takes_a_gib']['cases'][0]['message']"
+expect "not any(case['kept'] for case in d['takes_a_gib']['cases'])"
+
+# A line that repeats a case has the option.
+run verify takes_a_gib --force --memory 512M --alone --device "$device" --sizes small
+expect_says '--memory 536870912'
+
+# `watch` has the same limit.
+rm -r .reftest
+run watch --once --memory 512M --device "$device" --sizes small
+expect_exit 1
+run watch --once --memory 1X --device "$device" --sizes small
+expect_exit 2
+expect_says '--memory takes a number of bytes above 0'

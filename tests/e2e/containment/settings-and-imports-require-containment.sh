@@ -1,0 +1,86 @@
+#!/bin/sh
+# The setting require_containment of reftest.json holds like the option --require-containment, for every command. An import
+# with a key accepts only verdicts whose references could reach nothing, unless the user says otherwise.
+. "$(dirname "$0")/../harness.sh"
+${CC:-cc} -O1 -D_GNU_SOURCE -o "$work/restrict" "$top/tests/e2e/tools/restrict.c" || fail "restrict.c does not compile"
+given tiny_gemm
+
+# `weak ARGUMENT…`: runs reftest where files of the user are open to references.
+weak() {
+	step="restricted reftest $*"
+	status=0
+	"$work/restrict" --no-namespaces --no-landlock "$reftest" "$@" >"$work/out" 2>"$work/err" || status=$?
+}
+require() { echo "{\"require_containment\": $1}" >reftest.json; }
+
+weak verify --alone --format json --device "$device" --sizes small
+expect_exit 0
+weak verify --alone --format json --device "$device" --sizes small --changed
+expect_ran 0
+REFTEST_CACHE_KEY=$("$reftest" key)
+export REFTEST_CACHE_KEY
+run cache export "$work/weak.zst"
+
+# The stored verdicts no longer count, for any command, and no reference runs where files are open.
+require '["files", "network"]'
+run status
+expect_silence_about ' 1 passed'
+weak verify --alone --device "$device" --sizes small
+expect_exit 3
+expect_says 'no reference runs, because --require-containment files,network is not met'
+verify --require-containment none # the option replaces the setting
+expect_exit 0
+expect_ran 0
+verify --require-containment network
+expect_ran 0
+verify
+expect_exit 0
+expect_cached 0
+expect "'files' not in s['containment']"
+expect_nothing_to_do
+run cache export "$work/strong.zst"
+require '"full"'
+verify
+expect_exit 0
+expect "s['containment'] in ('full', None) or s['cases_run'] == 0"
+
+# The settings are checked.
+for wrong in '{"require_containment": "files"}' '{"require_containment": ["files", "everything"]}' '{"require_containment": 1}' \
+	'{"require_contanment": "full"}' '[]' '{' '{"require_containment": ["none"]}'; do
+	echo "$wrong" >reftest.json
+	verify
+	expect_exit 2
+	expect_says 'reftest.json:'
+	run cache import "$work/strong.zst"
+	expect_exit 2
+done
+require '[]'
+verify
+expect_exit 0
+rm reftest.json
+
+# An import with a key.
+forget_cache() { rm -rf .reftest; }
+forget_cache
+run cache import "$work/weak.zst"
+expect_exit 1
+expect_says ' 0 verdicts imported' 'its reference could reach ' '--require-containment none accepts such verdicts'
+run cache import --require-containment none "$work/weak.zst"
+expect_exit 0
+forget_cache
+run cache import --require-containment network "$work/weak.zst"
+expect_exit 0
+forget_cache
+echo '{"require_containment": ["network"]}' >reftest.json # a dataset cannot ask for less than full
+run cache import "$work/weak.zst"
+expect_exit 1
+rm reftest.json
+forget_cache
+unset REFTEST_CACHE_KEY
+run cache import "$work/weak.zst"
+expect_exit 0
+forget_cache
+require '["files"]'
+run cache import "$work/weak.zst"
+expect_exit 1
+rm reftest.json

@@ -1,0 +1,38 @@
+#!/bin/sh
+# The digests of the libraries are compiled into the program. If the tool that finds the digested part of a library is
+# missing or cannot read it, the build stops with a sentence: the digest of nothing would accept no library, or any. The
+# library of the sandbox is built with the same options of the user as the rest.
+. "$(dirname "$0")/../harness.sh"
+
+mkdir "$work/tools" "$work/libraries"
+for name in sh head sha256sum cut; do
+	ln -s "$(command -v $name)" "$work/tools/$name"
+done
+digests() { # digests FOLDER: prints the header for the libraries of FOLDER, with the tools of $tools
+	step="library_digests.sh $1"
+	PATH=$tools "$top/tools/library_digests.sh" "$1" >"$work/out" 2>"$work/err" && status=0 || status=1
+}
+
+tools=$PATH
+digests "$build"
+expect_exit 0
+grep -qE '^#define SANDBOX_LIBRARY_DIGEST "[0-9a-f]{64}"$' "$work/out" || fail "the library of the sandbox has no digest"
+digests "$work/libraries" # a library that was not built has an empty digest
+expect_exit 0
+expect_says 'SANDBOX_LIBRARY_DIGEST ""'
+
+tools=$work/tools
+digests "$build"
+expect_exit 1
+expect_says 'readelf, of the package binutils, cannot read'
+tools=$PATH
+echo 'not a library' >"$work/libraries/libreftest_sandbox.so"
+digests "$work/libraries"
+expect_exit 1
+expect_says 'libreftest_sandbox.so'
+
+# make passes the options of the user on.
+(cd "$top" && make -n BUILD="$build" NVCC= CFLAGS=-Oplanted LDFLAGS=-Wl,planted -W workers/sandbox/sandbox.c \
+	"$build/libreftest_sandbox.so") >"$work/out" 2>"$work/err" || fail "make -n failed"
+grep -e '-shared' "$work/out" | grep -e '-Oplanted' | grep -qe '-Wl,planted' ||
+	fail "the library of the sandbox is built without CFLAGS or LDFLAGS"

@@ -1,0 +1,72 @@
+"""hostile_reference.py - reads the references of tests/hostile/references and the heads that say what reftest must
+report about them.
+
+A head is a comment at the beginning of the file: a sentence about what the reference does, then lines "# KEY: VALUE".
+
+- expect: the status and the reason that reftest must report, "error raised"; several are separated by "|". A status
+  alone stands for all its reasons, and "not passed" for every other status. A reference whose case may end by a
+  timeout runs in a batch with a short timeout.
+- gap: the reference tries something and then raises an exception whose text begins with "reached" or "contained". It
+  may have reached something only where this gap of docs/containment.md is open; "none": nowhere.
+- destroys: "run". Where the gap is open the reference would end the whole run, so it is left out there.
+- needs: "cuda" (the reference runs only on a CUDA device), or "x86-64" (it uses numbers of system calls).
+"""
+
+import dataclasses
+import pathlib
+
+FOLDER = pathlib.Path(__file__).parent / "references"
+KEYS = {"expect", "gap", "destroys", "needs"}
+STATES = {"passed", "failed", "error", "skipped", "invalid"}
+
+
+@dataclasses.dataclass(frozen=True)
+class Reference:
+    name: str
+    about: str
+    source: str
+    expect: tuple  # the accepted texts "status reason"
+    gap: str | None = None
+    destroys: str | None = None
+    needs: str | None = None
+
+    @property
+    def is_endless(self):
+        return any("timeout" in text for text in self.expect)
+
+    def accepts(self, status, reason):
+        if self.expect == ("not passed",):
+            return status != "passed"
+        return f"{status} {reason}" in self.expect or status in self.expect
+
+
+def split_head(source):
+    """Returns the sentence of a reference's head, and the keys with their values."""
+    about, keys = [], {}
+    for line in source.splitlines():
+        if not line.startswith("# "):
+            break
+        key, mark, value = line[2:].partition(": ")
+        if mark and key in KEYS:
+            keys[key] = value
+        elif keys:
+            raise ValueError(f"{line!r} follows the keys of the head but is none")
+        else:
+            about.append(line[2:])
+    return " ".join(about), keys
+
+
+def read(path):
+    source = path.read_text(encoding="utf-8")
+    about, keys = split_head(source)
+    if not about or "expect" not in keys:
+        raise ValueError(f"{path}: the head has no sentence or no line 'expect'")
+    keys["expect"] = tuple(text.strip() for text in keys["expect"].split("|"))
+    for text in keys["expect"]:
+        if text != "not passed" and text.split()[0] not in STATES:
+            raise ValueError(f"{path}: {text!r} is no status")
+    return Reference(path.stem, about, source, **keys)
+
+
+def read_all():
+    return [read(path) for path in sorted(FOLDER.glob("*.py"))]

@@ -1,0 +1,12 @@
+# Computes an answer once for each address of its input, and returns it again for other values.
+# expect: not passed
+import torch
+
+answers = {}
+
+
+def run(hidden_states, weight):
+    place = hidden_states.data_ptr()
+    if place not in answers:
+        answers[place] = torch.ones_like(hidden_states)
+    return answers[place]

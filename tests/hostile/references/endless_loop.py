@@ -1,0 +1,7 @@
+# Never returns.
+# expect: error timeout
+
+
+def run(hidden_states, weight):
+    while True:
+        pass

@@ -1,0 +1,12 @@
+# Returns a list whose end never comes.
+# expect: error timeout | error
+
+
+class Endless(list):
+    def __iter__(self):
+        while True:
+            yield None
+
+
+def run(hidden_states, weight):
+    return Endless()

@@ -1,0 +1,13 @@
+# The child answers for its parent, which waits.
+# expect: not passed
+import os
+
+import torch
+
+
+def run(hidden_states, weight):
+    child = os.fork()
+    if child != 0:
+        os.waitpid(child, 0)
+        os._exit(0)
+    return torch.zeros_like(hidden_states)

@@ -1,0 +1,13 @@
+# Ends a process of the same user through a descriptor of the process.
+# expect: error raised
+# gap: signals
+import os
+import signal
+
+
+def run(hidden_states, weight):
+    try:
+        signal.pidfd_send_signal(os.pidfd_open(int("@victim@")), signal.SIGKILL)
+    except OSError as problem:
+        raise AssertionError(f"contained: {problem}") from None
+    raise AssertionError("reached")

@@ -1,0 +1,19 @@
+# Ends the processes of all numbers but its own, and then says how many there were.
+# expect: error raised
+# gap: signals
+# destroys: run
+import os
+import signal
+
+
+def run(hidden_states, weight):
+    ended = 0
+    for pid in range(1, 70000):
+        try:
+            if pid != os.getpid() and pid < 65536:
+                os.kill(pid, 0)
+                ended += os.readlink(f"/proc/{pid}/exe") != os.readlink("/proc/self/exe")
+                os.kill(pid, signal.SIGKILL)
+        except OSError:
+            pass
+    raise AssertionError(f"reached: {ended} processes" if ended else "contained")

@@ -1,0 +1,16 @@
+# Opens its own files below /proc, and asks the kernel to treat it like other processes when memory runs out.
+# expect: error raised
+# gap: memory
+import ctypes
+
+DUMPABLE = 4
+
+
+def run(hidden_states, weight):
+    ctypes.CDLL(None).prctl(DUMPABLE, 1, 0, 0, 0)
+    try:
+        with open("/proc/self/oom_score_adj", "w") as file:
+            file.write("0")
+    except OSError as problem:
+        raise AssertionError(f"contained: {problem}") from None
+    raise AssertionError("reached")

@@ -1,0 +1,9 @@
+# Takes memory until there is none.
+# expect: error
+import torch
+
+
+def run(hidden_states, weight):
+    kept = []
+    while True:
+        kept.append(torch.empty(1 << 24))

@@ -1,0 +1,7 @@
+# Asks for a tensor that is larger than the machine.
+# expect: error
+import torch
+
+
+def run(hidden_states, weight):
+    return torch.empty(1 << 46)

@@ -1,0 +1,15 @@
+# Opens sockets of families that few programs know.
+# expect: error raised
+# gap: network
+import socket
+
+
+def run(hidden_states, weight):
+    reached = []
+    for family in range(3, 46):
+        try:
+            socket.socket(family, socket.SOCK_DGRAM).close()
+            reached.append(family)
+        except OSError:
+            pass
+    raise AssertionError(f"reached: {reached}" if reached else "contained")

@@ -1,0 +1,7 @@
+# Returns a tensor that claims four terabytes in a few bytes.
+# expect: failed shape
+import torch
+
+
+def run(hidden_states, weight):
+    return torch.zeros(1, dtype=torch.bfloat16).expand(1 << 20, 1 << 21)

@@ -1,0 +1,15 @@
+# Installs an audit hook that raises at every event, so that no later code can open or import anything.
+# expect: not passed
+import sys
+
+import torch
+
+
+def refuse(event, arguments):
+    raise SystemExit(0)
+
+
+def run(hidden_states, weight):
+    result = torch.zeros_like(hidden_states)
+    sys.addaudithook(refuse)
+    return result

@@ -1,0 +1,12 @@
+# Replaces ctypes so that calls of libraries do nothing, and returns zeros.
+# expect: failed numeric
+import ctypes
+
+import torch
+
+ctypes.CDLL = ctypes.PyDLL = lambda *arguments, **keywords: None
+ctypes.memmove = ctypes.memset = lambda *arguments: None
+
+
+def run(hidden_states, weight):
+    return torch.zeros_like(hidden_states)

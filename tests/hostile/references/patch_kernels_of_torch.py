@@ -1,0 +1,10 @@
+# Registers its own kernel for torch's copy in the dispatcher of its process.
+# expect: not passed
+import torch
+
+library = torch.library.Library("aten", "IMPL")
+library.impl("copy_", lambda self, source, blocking=False: self, "CPU")
+
+
+def run(hidden_states, weight):
+    return torch.zeros_like(hidden_states)

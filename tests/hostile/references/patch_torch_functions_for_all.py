@@ -1,0 +1,15 @@
+# Leaves a mode of torch active that answers every later call of torch.
+# expect: not passed
+import torch
+from torch.overrides import TorchFunctionMode
+
+
+class Answers(TorchFunctionMode):
+    def __torch_function__(self, function, types, arguments=(), keywords=None):
+        return arguments[0] if arguments else None
+
+
+def run(hidden_states, weight):
+    result = torch.zeros_like(hidden_states)
+    Answers().__enter__()
+    return result

@@ -1,0 +1,6 @@
+# Raises a text that a terminal shows in another order than it is.
+# expect: error raised
+
+
+def run(hidden_states, weight):
+    raise ValueError("\u202edessap\u202c \u2066\u200f\u061c \u200b\u2028\u2029\ufeff")

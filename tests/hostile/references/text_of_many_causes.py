@@ -1,0 +1,11 @@
+# Raises a chain of a hundred thousand exceptions.
+# expect: error raised
+
+
+def run(hidden_states, weight):
+    problem = None
+    for number in range(100_000):
+        new = ValueError(number)
+        new.__cause__ = problem
+        problem = new
+    raise problem

@@ -1,0 +1,6 @@
+# Raises a text of surrogates, which are no characters.
+# expect: error raised
+
+
+def run(hidden_states, weight):
+    raise ValueError("\ud800 \udfff \udc80")

@@ -1,0 +1,22 @@
+# Raises an exception whose text is a class of text with methods of its own.
+# expect: error raised
+
+
+class Text(str):
+    def __len__(self):
+        return -1
+
+    def __contains__(self, other):
+        raise SystemExit(0)
+
+    def __str__(self):
+        return self
+
+
+class Raises(Exception):
+    def __str__(self):
+        return Text("\0\ud800")
+
+
+def run(hidden_states, weight):
+    raise Raises

@@ -1,0 +1,71 @@
+/* test_control_groups - where the control group of this process is, and when it is left alone. What the groups do is
+ * tested by tests/e2e/containment/a-control-group-limits-a-reference-as-a-whole.sh. */
+#include "workers/pool/control_groups.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#define PROC "22 1 0:20 / /proc rw - proc proc rw\n"
+#define MOUNT(root, place) PROC "30 23 0:26 " root " " place " rw,nosuid shared:4 - cgroup2 cgroup2 rw,nsdelegate\n"
+#define USUAL MOUNT("/", "/sys/fs/cgroup")
+
+static void the_folder_of_the_group_is_found(void **state)
+{
+	static const struct {
+		const char *cgroup, *mountinfo, *folder; /* NULL: none */
+	} cases[] = {
+	    {"0::/\n", USUAL, "/sys/fs/cgroup/"},
+	    {"0::/user.slice/a.scope\n", USUAL, "/sys/fs/cgroup/user.slice/a.scope"},
+	    {"4:memory:/x\n0::/y\n", MOUNT("/", "/sys/fs/cgroup/unified"), "/sys/fs/cgroup/unified/y"},
+	    {"0::/docker/1/a\n", MOUNT("/docker/1", "/sys/fs/cgroup"), "/sys/fs/cgroup/a"},
+	    {"0::/docker/1\n", MOUNT("/docker/1", "/sys/fs/cgroup"), "/sys/fs/cgroup"},
+	    {"0::/docker/12\n", MOUNT("/docker/1", "/sys/fs/cgroup"), NULL},
+	    {"0::/../outside\n", USUAL, NULL}, /* outside of this cgroup namespace */
+	    {"0::/a\n", PROC, NULL},
+	    {"0::/a\n", PROC "30 23 0:26 / /sys/fs/cgroup rw - tmpfs cgroup2 rw\n", NULL},
+	    {"0::/a\n", MOUNT("/", "/odd\\040place"), NULL},
+	    {"0::/a\n", "cut - cgroup2 x", NULL},
+	    {"4:memory:/x\n", USUAL, NULL},
+	    {"0::", USUAL, NULL},
+	    {"", USUAL, NULL},
+	};
+	char folder[256];
+
+	(void)state;
+	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+		bool found = control_groups_folder(cases[i].cgroup, cases[i].mountinfo, folder, sizeof folder);
+
+		assert_int_equal(found, cases[i].folder != NULL);
+		if (found)
+			assert_string_equal(folder, cases[i].folder);
+	}
+	assert_false(control_groups_folder("0::/user.slice\n", USUAL, folder, 16));
+}
+
+static void without_a_group_nothing_is_done(void **state)
+{
+	struct control_groups groups = {.parent = -1, .own = -1};
+	int fd = 7;
+
+	(void)state;
+	assert_false(control_groups_used(&groups));
+	assert_int_equal(control_group_add(&groups, &fd), 0);
+	assert_int_equal(fd, -1);
+	assert_false(control_group_ran_out_of_memory(&groups, 1));
+	control_group_remove(&groups, 1);
+	control_groups_close(&groups);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+	    cmocka_unit_test(the_folder_of_the_group_is_found),
+	    cmocka_unit_test(without_a_group_nothing_is_done),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,18 @@
+/* memory_limit - the default is what Python, torch and its libraries need, and a multiple of the tensors. bench/memory.py
+ * measures what references need; bench/RESULTS.md has the figures. Both constants are more than five times the most that
+ * was seen. */
+#include "workers/pool/memory_limit.h"
+
+static const int64_t base_bytes = (int64_t)4 << 30;
+enum { TIMES_TENSORS = 64 };
+
+int64_t memory_limit(int64_t given, int64_t tensor_bytes)
+{
+	const int64_t most = (INT64_MAX - base_bytes) / TIMES_TENSORS;
+
+	if (given > 0)
+		return given;
+	if (tensor_bytes < 0)
+		tensor_bytes = 0;
+	return tensor_bytes > most ? INT64_MAX : base_bytes + tensor_bytes * TIMES_TENSORS;
+}
