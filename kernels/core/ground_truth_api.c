@@ -252,7 +252,7 @@ static int read_edge(struct request *request, const cJSON *json, struct err *err
 }
 
 /* Reads the names of inputs in the member `key`, and sets the bits of these inputs. */
-static int read_input_names(const struct request *request, const cJSON *json, const char *key, uint32_t *bits,
+static int read_input_names(const struct request *request, const cJSON *json, const char *key, uint64_t *bits,
 			    struct err *err)
 {
 	const cJSON *names = json_member(json, key), *item;
@@ -265,7 +265,7 @@ static int read_input_names(const struct request *request, const cJSON *json, co
 
 		if (input < 0)
 			return err_set(err, "the case cannot be read: \"%s\" names no input of the definition", key);
-		*bits |= UINT32_C(1) << input;
+		*bits |= UINT64_C(1) << input;
 	}
 	return 0;
 }

@@ -1,5 +1,5 @@
 # Made by `reftest generate`, which leaves this file alone once it has been edited.
-# reftest-body: 8e0702bb525f33bb8142933f0d025c69
+# reftest-body: f3b024d7282503e96c29293f235f0632
 """Tests of definitions/delta_rule. conftest.py says how they run."""
 
 import conftest
@@ -59,6 +59,7 @@ class TestDeltaRuleChunkVarlenH2K128V64(conftest.DefinitionTests):
             (1.52587890625e-05, 0.000244140625, 1.0),
         ],
     )
+    LOOPS = True
     REFERENCE = """\
 import torch
 
@@ -147,6 +148,7 @@ class TestDeltaRuleRecurrentQkL2normH4D64(conftest.DefinitionTests):
             (1.52587890625e-05, 0.000244140625, 1.0),
         ],
     )
+    LOOPS = True
     REFERENCE = """\
 import torch
 import torch.nn.functional as F

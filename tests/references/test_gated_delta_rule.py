@@ -1,5 +1,5 @@
 # Made by `reftest generate`, which leaves this file alone once it has been edited.
-# reftest-body: 559a54b2ac1b9e71cf2891330a46d138
+# reftest-body: 65bb8fa449cfc0094778a408b1dd7528
 """Tests of definitions/gated_delta_rule. conftest.py says how they run."""
 
 import conftest
@@ -64,6 +64,7 @@ class TestGatedDeltaRuleChunkVarlenGateH2Hv4K64V128(conftest.DefinitionTests):
             (1.52587890625e-05, 0.000244140625, 1.0),
         ],
     )
+    LOOPS = True
     REFERENCE = """\
 import torch
 import torch.nn.functional as F
@@ -188,6 +189,7 @@ class TestGatedDeltaRuleRecurrentH2Hv4D64(conftest.DefinitionTests):
             (1.52587890625e-05, 0.000244140625, 1.0),
         ],
     )
+    LOOPS = True
     REFERENCE = """\
 import torch
 

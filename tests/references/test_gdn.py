@@ -1,5 +1,5 @@
 # Made by `reftest generate`, which leaves this file alone once it has been edited.
-# reftest-body: c3feddc8c934479c7d74ce40b77f38da
+# reftest-body: 7f5ecc8da95b02768e3fad19d4cf66d0
 """Tests of definitions/gdn. conftest.py says how they run."""
 
 import conftest
@@ -60,6 +60,7 @@ class TestGdnDecodeQk8V16D128KLast(conftest.DefinitionTests):
             (1.52587890625e-05, 0.000244140625, 1.0),
         ],
     )
+    LOOPS = True
     REFERENCE = """\
 import math
 
@@ -155,6 +156,7 @@ class TestGdnMtpQk2V4D128KLast(conftest.DefinitionTests):
             (0.0, 0.0, 1.0),
         ],
     )
+    LOOPS = True
     REFERENCE = """\
 import math
 
@@ -269,6 +271,7 @@ class TestGdnMtpQkL2normQk2V4D128KLast(conftest.DefinitionTests):
             (1.52587890625e-05, 0.000244140625, 1.0),
         ],
     )
+    LOOPS = True
     REFERENCE = """\
 import math
 
@@ -363,6 +366,7 @@ class TestGdnPrefillQk2V4D128KLast(conftest.DefinitionTests):
             (1.52587890625e-05, 0.000244140625, 1.0),
         ],
     )
+    LOOPS = True
     REFERENCE = """\
 import math
 

@@ -1,5 +1,5 @@
 # Made by `reftest generate`, which leaves this file alone once it has been edited.
-# reftest-body: d19f7a75f4a4c53ff2699b979e4cd2f1
+# reftest-body: 7499960985f68a1a8b4fa2a6a762431a
 """Tests of definitions/gla. conftest.py says how they run."""
 
 import conftest
@@ -58,6 +58,7 @@ class TestGlaChunkVarlenH2D128(conftest.DefinitionTests):
             (1.52587890625e-05, 0.000244140625, 1.0),
         ],
     )
+    LOOPS = True
     REFERENCE = """\
 import torch
 
@@ -145,6 +146,7 @@ class TestGlaRecurrentH4K64V128(conftest.DefinitionTests):
             (1.52587890625e-05, 0.000244140625, 1.0),
         ],
     )
+    LOOPS = True
     REFERENCE = """\
 import torch
 

@@ -1,5 +1,5 @@
 # Made by `reftest generate`, which leaves this file alone once it has been edited.
-# reftest-body: b43119066f3eac26cdd24c49908ded9f
+# reftest-body: 72c3f38284578e5501540f2c141047cf
 """Tests of definitions/gqa_paged. conftest.py says how they run."""
 
 import conftest
@@ -107,6 +107,7 @@ class TestGqaPagedDecodeH28Kv4D128Ps1(conftest.DefinitionTests):
             (0.0001220703125, 1e-05, 1.0),
         ],
     )
+    LOOPS = True
     REFERENCE = """\
 import math
 
@@ -237,6 +238,7 @@ class TestGqaPagedDecodeH40Kv8D128Ps16(conftest.DefinitionTests):
             (0.0001220703125, 1e-05, 1.0),
         ],
     )
+    LOOPS = True
     REFERENCE = """\
 import math
 
@@ -399,6 +401,7 @@ class TestGqaPagedPrefillCausalH16Kv4D128Ps16(conftest.DefinitionTests):
             (0.0001220703125, 1e-05, 1.0),
         ],
     )
+    LOOPS = True
     REFERENCE = """\
 import math
 
@@ -550,6 +553,7 @@ class TestGqaPagedPrefillH20Kv20D64Ps1(conftest.DefinitionTests):
             (0.0001220703125, 1e-05, 1.0),
         ],
     )
+    LOOPS = True
     REFERENCE = """\
 import math
 

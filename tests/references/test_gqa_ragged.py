@@ -1,5 +1,5 @@
 # Made by `reftest generate`, which leaves this file alone once it has been edited.
-# reftest-body: 13fec7487e0577e72faa48954c52d459
+# reftest-body: e960dcf81611855871070af1a4b936bc
 """Tests of definitions/gqa_ragged. conftest.py says how they run."""
 
 import conftest
@@ -59,6 +59,7 @@ class TestGqaRaggedPrefillCausalH10Kv2D128(conftest.DefinitionTests):
             (0.0001220703125, 1e-05, 1.0),
         ],
     )
+    LOOPS = True
     REFERENCE = """\
 import math
 
@@ -146,6 +147,7 @@ class TestGqaRaggedPrefillCausalH8Kv4D256(conftest.DefinitionTests):
             (0.0001220703125, 1e-05, 1.0),
         ],
     )
+    LOOPS = True
     REFERENCE = """\
 import math
 
@@ -231,6 +233,7 @@ class TestGqaRaggedPrefillH16Kv16D80(conftest.DefinitionTests):
             (0.0001220703125, 1e-05, 1.0),
         ],
     )
+    LOOPS = True
     REFERENCE = """\
 import math
 

@@ -1,5 +1,5 @@
 # Made by `reftest generate`, which leaves this file alone once it has been edited.
-# reftest-body: 34b672ce14e699b7c0dccdc62f278173
+# reftest-body: fc28a2768aff9e72a95306fe4c176ea7
 """Tests of definitions/kda. conftest.py says how they run."""
 
 import conftest
@@ -65,6 +65,7 @@ class TestKdaChunkVarlenGateBetaSigmoidH4D64(conftest.DefinitionTests):
             (1.52587890625e-05, 0.000244140625, 1.0),
         ],
     )
+    LOOPS = True
     REFERENCE = """\
 import torch
 import torch.nn.functional as F
@@ -155,6 +156,7 @@ class TestKdaRecurrentLowerBoundH2K64V32(conftest.DefinitionTests):
             (3.0517578125e-05, 0.01, 1.0),
         ],
     )
+    LOOPS = True
     REFERENCE = """\
 import torch
 
@@ -234,6 +236,7 @@ class TestKdaRecurrentQkL2normVFirstH2Hv4D64(conftest.DefinitionTests):
             (1.52587890625e-05, 0.000244140625, 1.0),
         ],
     )
+    LOOPS = True
     REFERENCE = """\
 import torch
 

@@ -1,5 +1,5 @@
 # Made by `reftest generate`, which leaves this file alone once it has been edited.
-# reftest-body: 41a6d3b210b8af405d33ddb378a9b001
+# reftest-body: 860c0c675afa53639e13e7fde627e638
 """Tests of definitions/mla_paged. conftest.py says how they run."""
 
 import conftest
@@ -109,6 +109,7 @@ class TestMlaPagedDecodeH128Ckv512Kpe64Ps64(conftest.DefinitionTests):
             (0.0001220703125, 1e-05, 1.0),
         ],
     )
+    LOOPS = True
     REFERENCE = """\
 import math
 
@@ -250,6 +251,7 @@ class TestMlaPagedPrefillCausalH32Ckv512Kpe64Ps1(conftest.DefinitionTests):
             (0.0001220703125, 1e-05, 1.0),
         ],
     )
+    LOOPS = True
     REFERENCE = """\
 import math
 

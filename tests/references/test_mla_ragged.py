@@ -1,5 +1,5 @@
 # Made by `reftest generate`, which leaves this file alone once it has been edited.
-# reftest-body: 65494e85ea531711d17e39672aa0d021
+# reftest-body: d1f68a01fd295e54ca4f59e3895da3a2
 """Tests of definitions/mla_ragged. conftest.py says how they run."""
 
 import conftest
@@ -61,6 +61,7 @@ class TestMlaRaggedPrefillCausalH8Qk192Vo128(conftest.DefinitionTests):
             (0.0001220703125, 1e-05, 1.0),
         ],
     )
+    LOOPS = True
     REFERENCE = """\
 import math
 
@@ -146,6 +147,7 @@ class TestMlaRaggedPrefillH16Qk192Vo128(conftest.DefinitionTests):
             (0.0001220703125, 1e-05, 1.0),
         ],
     )
+    LOOPS = True
     REFERENCE = """\
 import math
 

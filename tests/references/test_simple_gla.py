@@ -1,5 +1,5 @@
 # Made by `reftest generate`, which leaves this file alone once it has been edited.
-# reftest-body: 805a56e14937dddf9658b2956548fced
+# reftest-body: 25e53fa64e5141db3efb4adff7b6d88d
 """Tests of definitions/simple_gla. conftest.py says how they run."""
 
 import conftest
@@ -50,6 +50,7 @@ class TestSimpleGlaChunkH8D64(conftest.DefinitionTests):
             (1.52587890625e-05, 0.000244140625, 1.0),
         ],
     )
+    LOOPS = True
     REFERENCE = """\
 import torch
 
@@ -119,6 +120,7 @@ class TestSimpleGlaParallelH4D64(conftest.DefinitionTests):
             (3.0517578125e-05, 0.01, 1.0),
         ],
     )
+    LOOPS = True
     REFERENCE = """\
 import torch
 
@@ -193,6 +195,7 @@ class TestSimpleGlaVarlenGammaH4K64V128(conftest.DefinitionTests):
             (1.52587890625e-05, 0.000244140625, 1.0),
         ],
     )
+    LOOPS = True
     REFERENCE = """\
 import torch
 
