@@ -93,6 +93,14 @@ static bool is_keyword(const char *name)
 	return contains(keywords, sizeof keywords / sizeof *keywords, name);
 }
 
+bool definition_name_is_argument(const char *name)
+{
+	for (const char *at = name; *at != '\0'; at++)
+		if ((unsigned char)*at >= 0x80)
+			return false;
+	return is_identifier(name) && !is_keyword(name);
+}
+
 /* Checks that a name is printable text. */
 static int check_printable(struct reader *r, const struct json_step *at, const char *what, const char *name)
 {

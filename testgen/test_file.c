@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "dataset/definition_load.h"
 #include "testgen/python_text.h"
 
 /* A line that begins with this mark stands above each class and after the last class. The text of a definition is
@@ -47,12 +48,30 @@ static const char *add_alias(struct aliases *aliases, const char *name)
 	char upper[ALIAS] = "";
 	size_t length = strlen(name);
 
-	for (size_t i = 0; length < sizeof upper && i <= length; i++)
+	for (size_t i = 0; length < sizeof upper && definition_name_is_argument(name) && i <= length; i++)
 		upper[i] = (char)(name[i] >= 'a' && name[i] <= 'z' ? name[i] - 'a' + 'A' : name[i]);
 	if (name[0] == '_' || is_taken(aliases, upper))
 		upper[0] = '\0';
 	memcpy(aliases->name[aliases->count], upper, sizeof upper);
 	return aliases->name[aliases->count++];
+}
+
+/* Writes the beginning and the end of a keyword argument whose name comes from a definition. A name that Python does not
+ * accept as a keyword is a key of a dict: **{"batch size": 3}. */
+static void begin_argument(const char *name, struct buf *out)
+{
+	if (definition_name_is_argument(name)) {
+		buf_printf(out, "%s=", name);
+		return;
+	}
+	buf_text(out, "**{");
+	python_string(out, name);
+	buf_text(out, ": ");
+}
+
+static void end_argument(const char *name, struct buf *out)
+{
+	buf_text(out, definition_name_is_argument(name) ? "" : "}");
 }
 
 /* ---- a class ---------------------------------------------------------------------------------------------------- */
@@ -69,12 +88,16 @@ static void write_axes(const struct definition *d, struct aliases *aliases, stru
 		return;
 	buf_text(out, "    AXES = conftest.constants(\n");
 	for (int i = 0; i < d->axis_count; i++) {
+		buf_text(out, "        ");
+		begin_argument(d->axes[i].name, out);
 		if (d->axes[i].var)
-			buf_printf(out, "        %s=None,\n", d->axes[i].name);
+			buf_text(out, "None");
 		else if (aliases->name[i][0] != '\0')
-			buf_printf(out, "        %s=%s,\n", d->axes[i].name, aliases->name[i]);
+			buf_text(out, aliases->name[i]);
 		else
-			buf_printf(out, "        %s=%lld,\n", d->axes[i].name, (long long)d->axes[i].value);
+			buf_printf(out, "%lld", (long long)d->axes[i].value);
+		end_argument(d->axes[i].name, out);
+		buf_text(out, ",\n");
 	}
 	buf_text(out, "    )\n");
 }
@@ -195,8 +218,10 @@ static void write_left(const struct test_class *c, struct buf *out)
 		return;
 	buf_text(out, "    LEAVES = conftest.constants(\n");
 	for (int i = 0; i < c->left_count; i++) {
-		buf_printf(out, "        %s=", c->left[i].input);
+		buf_text(out, "        ");
+		begin_argument(c->left[i].input, out);
 		write_left_values(&c->left[i], out);
+		end_argument(c->left[i].input, out);
 		buf_text(out, ",\n");
 	}
 	buf_text(out, "    )\n");
@@ -207,9 +232,14 @@ static void write_size_words(const struct definition *d, const struct test_size 
 			     struct buf *out)
 {
 	buf_printf(out, "\"%s\"", size->label);
-	for (int i = 0; i < d->axis_count; i++)
-		if (d->axes[i].var)
-			buf_printf(out, ",%s%s=%lld", between, d->axes[i].name, (long long)size->axis[i]);
+	for (int i = 0; i < d->axis_count; i++) {
+		if (!d->axes[i].var)
+			continue;
+		buf_printf(out, ",%s", between);
+		begin_argument(d->axes[i].name, out);
+		buf_printf(out, "%lld", (long long)size->axis[i]);
+		end_argument(d->axes[i].name, out);
+	}
 }
 
 /* Writes `head`, the call of conftest.`function` and `tail` on one line that is indented by `indent`, or on several
@@ -280,8 +310,10 @@ static void write_repeats(const struct test_class *c, struct buf *out)
 	if (c->number_count > 0)
 		buf_text(out, "    DEFAULT_NUMBERS = conftest.constants(\n");
 	for (int i = 0; i < c->number_count; i++) {
-		buf_printf(out, "        %s=", c->numbers[i].input);
+		buf_text(out, "        ");
+		begin_argument(c->numbers[i].input, out);
 		write_scalar(c->numbers[i].dtype, c->numbers[i].number, out);
+		end_argument(c->numbers[i].input, out);
 		buf_text(out, ",\n");
 	}
 	buf_text(out, c->number_count > 0 ? "    )\n" : "");
@@ -296,13 +328,17 @@ static void write_scalars_of(const struct test_class *c, int input, struct buf *
 	for (int i = 1; i < c->size_count; i++)
 		if (c->scalars[i * width + input] != c->scalars[input])
 			rows = c->size_count;
-	buf_printf(out, "        %s=[", spec->name);
+	buf_text(out, "        ");
+	begin_argument(spec->name, out);
+	buf_text(out, "[");
 	for (int i = 0; i < rows; i++) {
 		buf_text(out, rows > 1 ? "\n            " : "");
 		write_scalar(spec->dtype, c->scalars[i * width + input], out);
 		buf_text(out, rows > 1 ? "," : "");
 	}
-	buf_text(out, rows > 1 ? "\n        ],\n" : "],\n");
+	buf_text(out, rows > 1 ? "\n        ]" : "]");
+	end_argument(spec->name, out);
+	buf_text(out, ",\n");
 }
 
 /* Writes the values that `reftest verify` passes for Python scalars. */

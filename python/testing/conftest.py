@@ -416,10 +416,17 @@ def copies(inputs):
     }
 
 
+def length_of(axis):
+    """Returns the length of a const axis of a definition, or None if the axis is variable. Without a type, an axis with
+    a value is const. The length may be a string of digits or true, as in `reftest verify`."""
+    kind = axis.get("type", "const" if "value" in axis else "var")
+    return int(axis["value"]) if kind == "const" else None
+
+
 def resolve_axes(definition, axes):
     """Returns the value of every axis: constant axes have the definition's value, variable axes the value in `axes`."""
     return {
-        name: axis["value"] if axis["type"] == "const" else axes[name]
+        name: axes[name] if length_of(axis) is None else length_of(axis)
         for name, axis in definition["axes"].items()
     }
 

@@ -173,10 +173,15 @@ def kernels_case(test, case, inputs, seed=0):
         for name, value in test.CONSTANTS.items()
         if value is None and known.get(name) is not None
     }
+    known_axes = {
+        name: {"type": "var"}
+        if length_of(axis) is None
+        else {"type": "const", "value": length_of(axis)}
+        for name, axis in definition["axes"].items()
+    }
     text = {
-        "definition": {
-            key: definition[key] for key in definition if key != "reference"
-        },
+        "definition": {key: definition[key] for key in definition if key != "reference"}
+        | {"axes": known_axes},
         "axes": dict(case.axes),
         "scalars": scalars,
         "constants": constants,

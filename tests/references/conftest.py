@@ -1,5 +1,5 @@
 # Made by `reftest generate`, which leaves this file alone once it has been edited.
-# reftest-body: 4202c543ae389ea0b11564033015e99a
+# reftest-body: 1babb3bc2d44c82f13117521ee9d5d62
 """conftest - runs the reference tests in this directory: the code that all generated test files share.
 
 Each definition of the dataset has a class in a test file here. A test runs the definition's reference on valid inputs
@@ -418,10 +418,17 @@ def copies(inputs):
     }
 
 
+def length_of(axis):
+    """Returns the length of a const axis of a definition, or None if the axis is variable. Without a type, an axis with
+    a value is const. The length may be a string of digits or true, as in `reftest verify`."""
+    kind = axis.get("type", "const" if "value" in axis else "var")
+    return int(axis["value"]) if kind == "const" else None
+
+
 def resolve_axes(definition, axes):
     """Returns the value of every axis: constant axes have the definition's value, variable axes the value in `axes`."""
     return {
-        name: axis["value"] if axis["type"] == "const" else axes[name]
+        name: axes[name] if length_of(axis) is None else length_of(axis)
         for name, axis in definition["axes"].items()
     }
 
@@ -1102,10 +1109,15 @@ def kernels_case(test, case, inputs, seed=0):
         for name, value in test.CONSTANTS.items()
         if value is None and known.get(name) is not None
     }
+    known_axes = {
+        name: {"type": "var"}
+        if length_of(axis) is None
+        else {"type": "const", "value": length_of(axis)}
+        for name, axis in definition["axes"].items()
+    }
     text = {
-        "definition": {
-            key: definition[key] for key in definition if key != "reference"
-        },
+        "definition": {key: definition[key] for key in definition if key != "reference"}
+        | {"axes": known_axes},
         "axes": dict(case.axes),
         "scalars": scalars,
         "constants": constants,
@@ -1617,10 +1629,10 @@ def check_definition(test):
         "run `reftest generate`"
     )
     for name, axis in definition["axes"].items():
-        if axis["type"] == "const":
-            assert test.AXES[name] == axis["value"], (
-                f"axis '{name}' is {axis['value']} in the JSON file: run `reftest generate`"
-            )
+        length = length_of(axis)
+        assert length is None or test.AXES[name] == length, (
+            f"axis '{name}' is {length} in the JSON file: run `reftest generate`"
+        )
 
 
 def small_run(test, device):

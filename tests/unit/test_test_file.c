@@ -232,6 +232,28 @@ static void a_class_lists_what_cases_omit(void **state)
 	buf_free(&out);
 }
 
+/* The name of an axis can be any text, also one that would end the argument list and begin a statement. */
+static void names_that_are_no_identifiers_are_keys(void **state)
+{
+	static const struct axis odd_axes[] = {{.name = "a=1)\nimport os", .var = true}, {.name = "class", .value = 8}};
+	static const int64_t row[] = {3, 8};
+	static const struct test_size size[] = {{"small", row}};
+	struct definition d = definition_named("a_b", "x\n");
+	struct test_class c = class_of(&d);
+	struct buf out = {0};
+
+	(void)state;
+	d.axes = odd_axes;
+	d.axis_count = 2;
+	c.sizes = size;
+	c.size_count = 1;
+	test_file_write("x", &c, 1, &out);
+	assert_non_null(strstr(out.data, "        **{\"a=1)\\nimport os\": None},\n        **{\"class\": 8},\n"));
+	assert_non_null(strstr(out.data, "(conftest.size(\"small\", **{\"a=1)\\nimport os\": 3}),)"));
+	assert_null(strstr(out.data, "CLASS ="));
+	buf_free(&out);
+}
+
 static void namesakes_get_numbers(void **state)
 {
 	struct definition d[2] = {definition_named("a_b", "x\n"), definition_named("a__b", "x\n")};
@@ -349,6 +371,7 @@ int main(void)
 	    cmocka_unit_test(a_class_has_the_scalars_of_its_sizes),
 	    cmocka_unit_test(a_class_says_which_inputs_may_be_written_to),
 	    cmocka_unit_test(a_class_lists_what_cases_omit),
+	    cmocka_unit_test(names_that_are_no_identifiers_are_keys),
 	    cmocka_unit_test(namesakes_get_numbers),
 	    cmocka_unit_test(the_old_class_is_found_again_whatever_texts_pretend),
 	    cmocka_unit_test(a_class_that_is_dropped_is_seen),
