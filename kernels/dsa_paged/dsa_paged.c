@@ -457,6 +457,12 @@ static struct rule rule(const struct op_case *c, int output)
 	return attention_rule(c, output);
 }
 
+static double scalar(const struct op_case *c, int input)
+{
+	(void)input;
+	return attention_scale(c, sizes);
+}
+
 /* Page numbers have no range, because they only have to be valid. */
 static bool range(const struct op_problem *problem, int variant, int input, struct op_range *out)
 {
@@ -571,7 +577,7 @@ const struct op dsa_paged_op = {
     .edges = edges,
     .edge_axes = edge_axes,
     .rule = rule,
-    .scalar = attention_scalar,
+    .scalar = scalar,
     .range = range,
     .reach = reach,
     .fill = fill,

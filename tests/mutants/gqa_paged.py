@@ -71,4 +71,8 @@ MUTANTS = [
     (D1, "keys after the 2048th not looked at", "slots = kv_indices[first:end].long()", "slots = kv_indices[first : min(end, first + 2048)].long()"),
     (FULL, "keys after the 1500th not looked at", "kv_indices[kv_indptr[i].item() : kv_indptr[i + 1].item()]", "kv_indices[kv_indptr[i].item() : min(kv_indptr[i + 1].item(), kv_indptr[i].item() + 1500)]"),
     (D16, "page numbers in 8 bits", "kv_indices[first:end].long()", "kv_indices[first:end].to(torch.uint8).long()"),
+    (D16, "a scale of 1 taken for none", "* sm_scale", "* (head_dim ** -0.5 if sm_scale == 1 else sm_scale)"),
+    (P16, "a scale of 1 taken for none", "* sm_scale", "* (head_dim ** -0.5 if sm_scale == 1 else sm_scale)"),
+    (D1, "a scale of 1 taken for none", "* sm_scale", "* (128 ** -0.5 if sm_scale == 1 else sm_scale)"),
+    (FULL, "a scale of 1 taken for none", "* sm_scale", "* (64 ** -0.5 if sm_scale == 1 else sm_scale)"),
 ]

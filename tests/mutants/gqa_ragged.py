@@ -55,4 +55,6 @@ MUTANTS = [
     (FULL, "output of bfloat16 probabilities and values", 'torch.einsum("qhn,nhd->qhd", weights, wide_v)', 'torch.einsum("qhn,nhd->qhd", weights.bfloat16(), wide_v.bfloat16())'),
     (FULL, "keys after the 2048th not looked at", "keys = slice(kv_indptr[i].item(), kv_indptr[i + 1].item())", "keys = slice(kv_indptr[i].item(), min(kv_indptr[i + 1].item(), kv_indptr[i].item() + 2048))"),
     (C256, "window of 2048 keys", "tril(diagonal=num_kv - num_q)", "tril(diagonal=num_kv - num_q).triu(diagonal=num_kv - num_q - 2047)"),
+    (C128, "a scale of 1 taken for none", "* sm_scale", "* (128 ** -0.5 if sm_scale == 1 else sm_scale)"),
+    (FULL, "a scale of 1 taken for none", "* sm_scale", "* (80 ** -0.5 if sm_scale == 1 else sm_scale)"),
 ]

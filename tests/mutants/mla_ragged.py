@@ -40,4 +40,6 @@ MUTANTS = [
     (CAUSAL, "mask one key late for a multiple of 256 queries", PLACES, PLACES + " + (num_q % 256 == 0)"),
     (CAUSAL, "probabilities in bfloat16", WEIGHTS, "weights = torch.softmax(logits, dim=-1).bfloat16().float()"),
     (FULL, "keys after the 2048th not looked at", "keys = slice(kv_indptr[i].item(), kv_indptr[i + 1].item())", "keys = slice(kv_indptr[i].item(), min(kv_indptr[i + 1].item(), kv_indptr[i].item() + 2048))"),
+    (CAUSAL, "a scale of 1 taken for none", "* sm_scale", "* (192 ** -0.5 if sm_scale == 1 else sm_scale)"),
+    (FULL, "a scale of 1 taken for none", "* sm_scale", "* (192 ** -0.5 if sm_scale == 1 else sm_scale)"),
 ]

@@ -443,6 +443,9 @@ int attention_used(const struct op_case *c, const struct attention_roles *roles,
 	return rc;
 }
 
+enum { SMALL_CASES = 2 }; /* the number of cases in every small preset of attention */
+static const double LARGEST_SCALE = 1.25;
+
 /* Returns the scale that models use: 1 / sqrt(head dim). For latent heads, the scale is 1 / sqrt(128 + r), as for the
  * heads before absorption, and does not depend on the size of the latent. 128 is the head dim without the rotary part in
  * DeepSeek's models with latents of 512. */
@@ -451,16 +454,37 @@ static double canonical_scale(const struct attention_roles *roles, const struct 
 	return 1 / sqrt((double)(roles->query[1] < 0 ? e->dim[0] : 128 + e->dim[1]));
 }
 
-double attention_scalar(const struct op_case *c, int input)
+/* Returns the number of the case in the small preset, or -1. */
+static int small_number(const struct op_case *c, attention_sizes_of *sizes)
 {
+	int64_t count = c->problem->axis_count, *rows = take(SMALL_CASES * count, sizeof *rows);
+	int found = -1;
+
+	for (int i = sizes(c->problem, c->variant, SIZE_SMALL, rows, SMALL_CASES) - 1; i >= 0; i--)
+		if (memcmp(rows + i * count, c->axis, (size_t)count * sizeof *rows) == 0)
+			found = i;
+	free(rows);
+	return found;
+}
+
+double attention_scale(const struct op_case *c, attention_sizes_of *sizes)
+{
+	const double of_small[SMALL_CASES] = {1, LARGEST_SCALE};
 	const struct attention_roles found = attention_roles_of(c->problem), *roles = &found;
 	struct attention_extent e = attention_extent_of(c, roles);
 	double canonical = canonical_scale(roles, &e);
+	int small;
 
-	(void)input;
 	if (c->contents == CONTENTS_FIRST || (c->absent >> roles->scale & 1) != 0)
 		return canonical;
-	return (roles->sparse >= 0 ? e.queries : e.batch) == 1 ? 1.25 : 0.65 * canonical;
+	small = small_number(c, sizes);
+	return small >= 0 ? of_small[small] : 0.65 * canonical;
+}
+
+double attention_scalar(const struct op_case *c, int input)
+{
+	(void)input;
+	return attention_scale(c, attention_sizes);
 }
 
 /* --- values ------------------------------------------------------------------------------------------------------- */
@@ -784,7 +808,7 @@ bool attention_range(const struct op_problem *problem, int variant, int input, s
 		return true;
 	}
 	if (input == roles->scale) /* the scales of attention_scalar */
-		*out = (struct op_range){0.651 / sqrt((double)dim), 1.25};
+		*out = (struct op_range){0.651 / sqrt((double)dim), LARGEST_SCALE};
 	else if (input == roles->query[0] || input == roles->query[1])
 		*out = (struct op_range){-100, 100};
 	else

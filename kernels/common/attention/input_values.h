@@ -111,10 +111,13 @@ int attention_used(const struct op_case *c, const struct attention_roles *roles,
  * with sequences. */
 int attention_fill(const struct op_case *c, int input, struct tensor *out, struct err *err);
 
-/* The first set of input values has the scale that models use. The second set has 0.65 times that
- * scale: this factor differs from the factors of common mistakes (1 / sqrt 2, ln 2, 1 / sqrt 3). In a case with one
- * sequence (sparse: one query), the second set has the scale 1.25, as in models with normalised queries and keys. The
- * default of the scale is the scale that models use. */
+/* The first set of input values has the scale that models use, which is also the default of the scale. The second set
+ * has 0.65 times that scale: this factor differs from the factors of common mistakes (1 / sqrt 2, ln 2, 1 / sqrt 3). In
+ * the small cases, the second set has other scales, as in models with normalised queries and keys. In the first small
+ * case the scale is 1, because a reference may take 1 for "no scale is given". In the second small case it is 1.25.
+ * `sizes` is the family's op.sizes. */
+typedef int attention_sizes_of(const struct op_problem *problem, int variant, enum op_size size, int64_t *axis, int room);
+double attention_scale(const struct op_case *c, attention_sizes_of *sizes);
 double attention_scalar(const struct op_case *c, int input);
 
 /* The head of input_values.c derives the rules. */
