@@ -1,5 +1,5 @@
 # Made by `reftest generate`, which leaves this file alone once it has been edited.
-# reftest-body: 13fec7487e0577e72faa48954c52d459
+# reftest-body: 0646fc365d349cfcfb2f2d812fb080b0
 """Tests of definitions/gqa_ragged. conftest.py says how they run."""
 
 import conftest
@@ -37,9 +37,8 @@ class TestGqaRaggedPrefillCausalH10Kv2D128(conftest.DefinitionTests):
     SIZES = (
         conftest.size("small", total_q=16, total_kv=33, len_indptr=2),
         conftest.size("small", total_q=16, total_kv=44, len_indptr=5),
-        conftest.size("medium", total_q=365, total_kv=3045, len_indptr=14),
-        conftest.size("medium", total_q=319, total_kv=96, len_indptr=302),
-        conftest.size("medium", total_q=769, total_kv=770, len_indptr=3),
+        conftest.size("medium", total_q=658, total_kv=3062, len_indptr=302),
+        conftest.size("medium", total_q=2067, total_kv=1043, len_indptr=5),
         conftest.size("large", total_q=4096, total_kv=16384, len_indptr=9),
     )
     EDGES = (
@@ -124,9 +123,8 @@ class TestGqaRaggedPrefillCausalH8Kv4D256(conftest.DefinitionTests):
     SIZES = (
         conftest.size("small", total_q=16, total_kv=33, len_indptr=2),
         conftest.size("small", total_q=16, total_kv=44, len_indptr=5),
-        conftest.size("medium", total_q=365, total_kv=3045, len_indptr=14),
-        conftest.size("medium", total_q=319, total_kv=96, len_indptr=302),
-        conftest.size("medium", total_q=769, total_kv=770, len_indptr=3),
+        conftest.size("medium", total_q=658, total_kv=3062, len_indptr=302),
+        conftest.size("medium", total_q=2067, total_kv=1043, len_indptr=5),
         conftest.size("large", total_q=4096, total_kv=16384, len_indptr=9),
     )
     EDGES = (
@@ -210,9 +208,8 @@ class TestGqaRaggedPrefillH16Kv16D80(conftest.DefinitionTests):
     SIZES = (
         conftest.size("small", total_q=16, total_kv=33, len_indptr=2),
         conftest.size("small", total_q=16, total_kv=44, len_indptr=5),
-        conftest.size("medium", total_q=365, total_kv=3045, len_indptr=14),
-        conftest.size("medium", total_q=319, total_kv=96, len_indptr=302),
-        conftest.size("medium", total_q=769, total_kv=37, len_indptr=3),
+        conftest.size("medium", total_q=658, total_kv=3062, len_indptr=302),
+        conftest.size("medium", total_q=2305, total_kv=37, len_indptr=3),
         conftest.size("large", total_q=4096, total_kv=16384, len_indptr=9),
     )
     EDGES = (

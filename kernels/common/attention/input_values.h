@@ -29,7 +29,7 @@
  *   5          half of the rows, scattered
  *   7          the last two rows
  *   8 to 22    the first 15, 16, 17, 31, 32, 33, … 257 rows
- *   others     one row, two or none, so that many of these queries are cheap
+ *   others     none; but the last query, and queries next to a power of two, see one row or two
  *
  * One key row in eight cannot be selected: "all rows" are the other rows.
  *
@@ -123,7 +123,7 @@ double attention_scalar(const struct op_case *c, int input);
 /* The head of input_values.c derives the rules. */
 struct rule attention_rule(const struct op_case *c, int output);
 
-/* The least number of pages in the caches of a MANY case, so that page numbers need more than 8 bits. */
+/* The least number of pages in the caches of a BLOCKS case, so that page numbers need more than 8 bits. */
 enum { ATTENTION_POOL = 321 };
 
 int attention_sizes(const struct op_problem *problem, int variant, enum op_size size, int64_t *axis, int room);
