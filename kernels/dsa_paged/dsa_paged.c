@@ -585,4 +585,5 @@ const struct op dsa_paged_op = {
     .oracle = oracle,
     .judge = judge,
     .judges = judges,
+    .loops = true,
 };

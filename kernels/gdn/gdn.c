@@ -386,4 +386,5 @@ const struct op gdn_op = {
     .gradient = &gdn_gradient,
     .probe = probe,
     .probe_axes = probe_axes,
+    .loops = true,
 };
