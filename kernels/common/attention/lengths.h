@@ -14,9 +14,10 @@
  *           sequences have one query and no key, which keeps the case cheap.
  *   CHUNK   Prefill of long sequences, because references process chunks of 256, 512, 1024 or 2048 queries. In causal
  *           cases, sequence 0 has 512 queries in the first set and 1025 in the second, and one more key than queries.
- *           (The reference runs twice on the first set, and 2049 queries would cost four times as much.) A sequence of
- *           queries without keys follows, so that the queries of the last sequence are after the 2048th of the case. In
- *           other cases, sequence 0 has 2049 and 2048 queries and few keys. */
+ *           Only one set has so many queries, because such a run takes most of the case's time, and 2049 queries would
+ *           cost four times as much. A sequence of queries without keys follows, so that the queries of the last
+ *           sequence are after the 2048th of the case. In other cases, sequence 0 has 2049 and 2048 queries and few
+ *           keys. */
 #ifndef REFTEST_KERNELS_COMMON_ATTENTION_LENGTHS_H
 #define REFTEST_KERNELS_COMMON_ATTENTION_LENGTHS_H
 
