@@ -210,7 +210,7 @@ static int sizes(const struct op_problem *problem, int variant, enum op_size siz
 	int count = 0;
 
 	for (; count < 2 && presets[count].count != 0; count++) {
-		int64_t many = attention_list_totals(LIST_MANY_DECODE, 1, row_of(problem, variant)).batch;
+		int64_t many = attention_many(row_of(problem, variant));
 		int64_t rows = presets[count].count == MANY ? many : presets[count].count;
 		int64_t *row = axis + (int64_t)count * problem->axis_count;
 
@@ -274,7 +274,7 @@ static int64_t length_of(const struct op_case *c, const struct indexer_extent *e
 	if (c->edge != 0)
 		return edge_length(e, c->edge, room, b);
 	if (b >= 8 + 15)
-		return at_most((b + 1) % 4, room); /* the 301st sequence has one key */
+		return attention_near_power(b) || b + 1 == e->batch ? at_most(1 + b % 3, room) : 0;
 	if (b >= 8)
 		return at_most((16 << (b - 8) / 3) + (b - 8) % 3 - 1, room);
 	switch (b) {
@@ -457,6 +457,12 @@ static struct rule rule(const struct op_case *c, int output)
 	return attention_rule(c, output);
 }
 
+static double scalar(const struct op_case *c, int input)
+{
+	(void)input;
+	return attention_scale(c, sizes);
+}
+
 /* Page numbers have no range, because they only have to be valid. */
 static bool range(const struct op_problem *problem, int variant, int input, struct op_range *out)
 {
@@ -483,7 +489,7 @@ static int64_t reach(const struct op_problem *problem, int variant, int axis)
 	const struct op_arg *first = &problem->outputs[0];
 
 	if (variant == DSA_INDEXER)
-		return axis == first->axis[0] ? attention_list_totals(LIST_MANY_DECODE, 1, row_of(problem, variant)).batch : 0;
+		return axis == first->axis[0] ? attention_many(row_of(problem, variant)) : 0;
 	return attention_reach(problem, variant, axis);
 }
 
@@ -571,7 +577,7 @@ const struct op dsa_paged_op = {
     .edges = edges,
     .edge_axes = edge_axes,
     .rule = rule,
-    .scalar = attention_scalar,
+    .scalar = scalar,
     .range = range,
     .reach = reach,
     .fill = fill,

@@ -13,8 +13,9 @@
  *   6  a random number of keys                        one key fewer than are selected.
  *   7  one page of keys                               one page of keys, plus one key.
  *
- * Sequences 8 to 22 have 15, 16, 17, 31, 32, 33, … 257 keys. Later sequences have 0 to 3 keys, because a case of many
- * long sequences would be expensive. The pages of a sequence are distinct and in random order; several sequences use
+ * Sequences 8 to 22 have 15, 16, 17, 31, 32, 33, … 257 keys. Of the later sequences, the last one and those next to a
+ * power of two have one to three keys, and the others have none, because a reference takes time for each sequence with
+ * keys. The pages of a sequence are distinct and in random order; several sequences use
  * the same page. One page in eight is unused. Entries of the page table after the last page of a sequence are the
  * number of an unused page in the first set of values, and -1 in the second set. These entries have no meaning, and a
  * reference need not read them. Keys that belong to no sequence (in unused pages, or after the last key of a sequence)

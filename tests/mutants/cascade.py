@@ -49,4 +49,5 @@ MUTANTS = [
     (MANY, "the first eight states alone", "natural = s * math.log(2)", "s, v = s[:, :8], v[:, :8]\n    natural = s * math.log(2)"),
     (MANY, "the first sixteen states alone", "natural = s * math.log(2)", "s, v = s[:, :16], v[:, :16]\n    natural = s * math.log(2)"),
     (MANY, "added up in bfloat16", "(v.float() * weights[..., None]).sum(dim=1)", "(v * weights[..., None].bfloat16()).sum(dim=1)"),
+    (PLACE, "merges values in place, and log-sum-exps in a copy", "s.copy_(torch.where(mask[:, None], merged, s))", "s = torch.where(mask[:, None], merged, s)"),
 ]

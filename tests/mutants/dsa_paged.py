@@ -68,4 +68,6 @@ MUTANTS = [
     (INDEXER, "bytes taken for e4m3fnuz, where -0 is not a number", ".view(torch.float8_e4m3fn)", ".view(torch.float8_e4m3fnuz)"),
     (INDEXER, "numbers of keys in 16 bits", "best % page_size).int()", "best % page_size).short()"),
     (INDEXER, "page numbers in 8 bits", "block_table[i, : -(-length // page_size)].long()", "block_table[i, : -(-length // page_size)].to(torch.uint8).long()"),
+    (SPARSE, "a scale of 1 taken for none", "* sm_scale", "* (192 ** -0.5 if sm_scale == 1 else sm_scale)"),
+    (SPARSE1, "a scale of 1 taken for none", "* sm_scale", "* (192 ** -0.5 if sm_scale == 1 else sm_scale)"),
 ]

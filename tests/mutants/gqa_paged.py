@@ -71,4 +71,11 @@ MUTANTS = [
     (D1, "keys after the 2048th not looked at", "slots = kv_indices[first:end].long()", "slots = kv_indices[first : min(end, first + 2048)].long()"),
     (FULL, "keys after the 1500th not looked at", "kv_indices[kv_indptr[i].item() : kv_indptr[i + 1].item()]", "kv_indices[kv_indptr[i].item() : min(kv_indptr[i + 1].item(), kv_indptr[i].item() + 1500)]"),
     (D16, "page numbers in 8 bits", "kv_indices[first:end].long()", "kv_indices[first:end].to(torch.uint8).long()"),
+    (D16, "a scale of 1 taken for none", "* sm_scale", "* (head_dim ** -0.5 if sm_scale == 1 else sm_scale)"),
+    (P16, "a scale of 1 taken for none", "* sm_scale", "* (head_dim ** -0.5 if sm_scale == 1 else sm_scale)"),
+    (D1, "a scale of 1 taken for none", "* sm_scale", "* (128 ** -0.5 if sm_scale == 1 else sm_scale)"),
+    (FULL, "a scale of 1 taken for none", "* sm_scale", "* (64 ** -0.5 if sm_scale == 1 else sm_scale)"),
+    (P16, "queries of a sequence after the 1024th not looked at", "for start in range(begin, stop, CHUNK):", "for start in range(begin, min(stop, begin + 1024), CHUNK):"),
+    (P16, "queries after the 2048th not written", RETURN, "output[2048:] = 0\n    " + RETURN),
+    (FULL, "queries of a sequence after the 2048th not looked at", RETURN, "for i in range(len(qo_indptr) - 1):\n        output[qo_indptr[i] + 2048 : qo_indptr[i + 1]] = 0\n    " + RETURN),
 ]

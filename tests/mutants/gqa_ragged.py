@@ -55,4 +55,9 @@ MUTANTS = [
     (FULL, "output of bfloat16 probabilities and values", 'torch.einsum("qhn,nhd->qhd", weights, wide_v)', 'torch.einsum("qhn,nhd->qhd", weights.bfloat16(), wide_v.bfloat16())'),
     (FULL, "keys after the 2048th not looked at", "keys = slice(kv_indptr[i].item(), kv_indptr[i + 1].item())", "keys = slice(kv_indptr[i].item(), min(kv_indptr[i + 1].item(), kv_indptr[i].item() + 2048))"),
     (C256, "window of 2048 keys", "tril(diagonal=num_kv - num_q)", "tril(diagonal=num_kv - num_q).triu(diagonal=num_kv - num_q - 2047)"),
+    (C128, "a scale of 1 taken for none", "* sm_scale", "* (128 ** -0.5 if sm_scale == 1 else sm_scale)"),
+    (FULL, "a scale of 1 taken for none", "* sm_scale", "* (80 ** -0.5 if sm_scale == 1 else sm_scale)"),
+    (C128, "queries of a sequence after the 1024th not looked at", RETURN, "for i in range(len(qo_indptr) - 1):\n        output[qo_indptr[i] + 1024 : qo_indptr[i + 1]] = 0\n    " + RETURN),
+    (C256, "queries after the 2048th not written", RETURN, "output[2048:] = 0\n    " + RETURN),
+    (FULL, "queries of a sequence after the 2048th not looked at", RETURN, "for i in range(len(qo_indptr) - 1):\n        output[qo_indptr[i] + 2048 : qo_indptr[i + 1]] = 0\n    " + RETURN),
 ]

@@ -50,4 +50,6 @@ MUTANTS = [
     (PREFILL, "probabilities in bfloat16", "(weights @ latents)", "(weights.bfloat16() @ latents.bfloat16())"),
     (DECODE, "keys after the 2048th not looked at", LENGTH, LENGTH.replace("= ", "= min(2048, ") + ")"),
     (DECODE, "page numbers in 8 bits", "kv_indices[first:end].long()", "kv_indices[first:end].to(torch.uint8).long()"),
+    (DECODE, "a scale of 1 taken for none", "* sm_scale", "* (192 ** -0.5 if sm_scale == 1 else sm_scale)"),
+    (PREFILL, "a scale of 1 taken for none", "* sm_scale", "* (192 ** -0.5 if sm_scale == 1 else sm_scale)"),
 ]

@@ -40,4 +40,9 @@ MUTANTS = [
     (CAUSAL, "mask one key late for a multiple of 256 queries", PLACES, PLACES + " + (num_q % 256 == 0)"),
     (CAUSAL, "probabilities in bfloat16", WEIGHTS, "weights = torch.softmax(logits, dim=-1).bfloat16().float()"),
     (FULL, "keys after the 2048th not looked at", "keys = slice(kv_indptr[i].item(), kv_indptr[i + 1].item())", "keys = slice(kv_indptr[i].item(), min(kv_indptr[i + 1].item(), kv_indptr[i].item() + 2048))"),
+    (CAUSAL, "a scale of 1 taken for none", "* sm_scale", "* (192 ** -0.5 if sm_scale == 1 else sm_scale)"),
+    (FULL, "a scale of 1 taken for none", "* sm_scale", "* (192 ** -0.5 if sm_scale == 1 else sm_scale)"),
+    (CAUSAL, "queries of a sequence after the 1024th not looked at", RETURN, "for i in range(len(qo_indptr) - 1):\n        output[qo_indptr[i] + 1024 : qo_indptr[i + 1]] = 0\n    " + RETURN),
+    (CAUSAL, "queries after the 2048th not written", RETURN, "output[2048:] = 0\n    " + RETURN),
+    (FULL, "queries of a sequence after the 2048th not looked at", RETURN, "for i in range(len(qo_indptr) - 1):\n        output[qo_indptr[i] + 2048 : qo_indptr[i + 1]] = 0\n    " + RETURN),
 ]

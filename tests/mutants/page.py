@@ -57,4 +57,6 @@ MUTANTS = [
     (LATENT, "slots in 16 bits", "slots = pages.long() * page_size + positions % page_size", "slots = (pages.long() * page_size + positions % page_size).to(torch.int16).long()"),
     (SINGLE, "the caches that must stay are written", "k_out, v_out = k_cache.clone(), v_cache.clone()", "k_out, v_out = k_cache, v_cache"),
     (SINGLE, "one of two caches is not copied", "k_out, v_out = k_cache.clone(), v_cache.clone()", "k_out, v_out = k_cache.clone(), v_cache"),
+    (PAGED, "appends to one of two caches in place", "page_size = k_cache.shape[1]", "page_size = k_cache.shape[1]\n    v_cache = v_cache.clone()"),
+    (LATENT, "appends to one of two caches in place", "page_size = ckv_cache.shape[1]", "page_size = ckv_cache.shape[1]\n    ckv_cache = ckv_cache.clone()"),
 ]

@@ -1,5 +1,5 @@
 # Made by `reftest generate`, which leaves this file alone once it has been edited.
-# reftest-body: 1babb3bc2d44c82f13117521ee9d5d62
+# reftest-body: fd081ac35f51fb2688ae3bdfeb200860
 """conftest - runs the reference tests in this directory: the code that all generated test files share.
 
 Each definition of the dataset has a class in a test file here. A test runs the definition's reference on valid inputs
@@ -1688,12 +1688,33 @@ def check_dtypes(test, outputs):
             )
 
 
+def check_replaced(test, inputs, outputs, left):
+    """Asserts that the reference writes to all inputs that outputs replace, or to none of them. An input whose values
+    the operation does not change counts as both."""
+    replaced = {
+        name: leaves
+        for name, leaves in leaves_of(test).items()
+        if isinstance(leaves, int) and isinstance(inputs[name], torch.Tensor)
+    }
+    written = [name for name in replaced if not same_bits(left[name], inputs[name])]
+    kept = [
+        name
+        for name, output in replaced.items()
+        if name not in written and not same_bits(outputs[output], inputs[name])
+    ]
+    assert not written or not kept, (
+        f"the reference wrote to its input '{written[0]}' but left its input '{kept[0]}' unchanged; it must write to "
+        f"both, or return new tensors for both"
+    )
+
+
 def check_inputs_are_kept(test, device):
     """Asserts that the reference leaves its inputs unchanged. If the operation may write to an input, the input may
     also have the values that the operation computes."""
-    case, inputs, _, left = small_run(test, device)
+    case, inputs, outputs, left = small_run(test, device)
     if leaves_of(test) is None:
         pytest.skip("it is unknown which inputs this operation may write to")
+    check_replaced(test, inputs, outputs, left)
     changed = changed_inputs(test, inputs, left)
     if not changed:
         return

@@ -1,5 +1,5 @@
 # Made by `reftest generate`, which leaves this file alone once it has been edited.
-# reftest-body: 72c3f38284578e5501540f2c141047cf
+# reftest-body: 0e7a11fed99369d6686742bfa5d40a8d
 """Tests of definitions/gqa_paged. conftest.py says how they run."""
 
 import conftest
@@ -53,17 +53,10 @@ class TestGqaPagedDecodeH28Kv4D128Ps1(conftest.DefinitionTests):
         ),
         conftest.size(
             "medium",
-            batch_size=13,
-            num_pages=3875,
-            len_indptr=14,
-            num_kv_indices=3098,
-        ),
-        conftest.size(
-            "medium",
             batch_size=301,
-            num_pages=321,
+            num_pages=3909,
             len_indptr=302,
-            num_kv_indices=77,
+            num_kv_indices=3125,
         ),
         conftest.size(
             "large",
@@ -184,17 +177,10 @@ class TestGqaPagedDecodeH40Kv8D128Ps16(conftest.DefinitionTests):
         ),
         conftest.size(
             "medium",
-            batch_size=13,
-            num_pages=253,
-            len_indptr=14,
-            num_kv_indices=200,
-        ),
-        conftest.size(
-            "medium",
             batch_size=301,
             num_pages=321,
             len_indptr=302,
-            num_kv_indices=57,
+            num_kv_indices=216,
         ),
         conftest.size(
             "large",
@@ -325,27 +311,19 @@ class TestGqaPagedPrefillCausalH16Kv4D128Ps16(conftest.DefinitionTests):
         ),
         conftest.size(
             "medium",
-            total_q=365,
-            num_pages=248,
-            batch_size=13,
-            len_indptr=14,
-            num_kv_indices=196,
-        ),
-        conftest.size(
-            "medium",
-            total_q=319,
+            total_q=658,
             num_pages=321,
             batch_size=301,
             len_indptr=302,
-            num_kv_indices=57,
+            num_kv_indices=207,
         ),
         conftest.size(
             "medium",
-            total_q=769,
-            num_pages=65,
-            batch_size=2,
-            len_indptr=3,
-            num_kv_indices=50,
+            total_q=2067,
+            num_pages=88,
+            batch_size=4,
+            len_indptr=5,
+            num_kv_indices=68,
         ),
         conftest.size(
             "large",
@@ -492,21 +470,14 @@ class TestGqaPagedPrefillH20Kv20D64Ps1(conftest.DefinitionTests):
         ),
         conftest.size(
             "medium",
-            total_q=365,
-            num_pages=3809,
-            len_indptr=14,
-            num_kv_indices=3045,
-        ),
-        conftest.size(
-            "medium",
-            total_q=319,
-            num_pages=321,
+            total_q=658,
+            num_pages=3830,
             len_indptr=302,
-            num_kv_indices=96,
+            num_kv_indices=3062,
         ),
         conftest.size(
             "medium",
-            total_q=769,
+            total_q=2305,
             num_pages=49,
             len_indptr=3,
             num_kv_indices=37,

@@ -1,5 +1,5 @@
 # Made by `reftest generate`, which leaves this file alone once it has been edited.
-# reftest-body: e960dcf81611855871070af1a4b936bc
+# reftest-body: b9017cce5efaad5714b935bb70020cff
 """Tests of definitions/gqa_ragged. conftest.py says how they run."""
 
 import conftest
@@ -37,9 +37,8 @@ class TestGqaRaggedPrefillCausalH10Kv2D128(conftest.DefinitionTests):
     SIZES = (
         conftest.size("small", total_q=16, total_kv=33, len_indptr=2),
         conftest.size("small", total_q=16, total_kv=44, len_indptr=5),
-        conftest.size("medium", total_q=365, total_kv=3045, len_indptr=14),
-        conftest.size("medium", total_q=319, total_kv=96, len_indptr=302),
-        conftest.size("medium", total_q=769, total_kv=770, len_indptr=3),
+        conftest.size("medium", total_q=658, total_kv=3062, len_indptr=302),
+        conftest.size("medium", total_q=2067, total_kv=1043, len_indptr=5),
         conftest.size("large", total_q=4096, total_kv=16384, len_indptr=9),
     )
     EDGES = (
@@ -125,9 +124,8 @@ class TestGqaRaggedPrefillCausalH8Kv4D256(conftest.DefinitionTests):
     SIZES = (
         conftest.size("small", total_q=16, total_kv=33, len_indptr=2),
         conftest.size("small", total_q=16, total_kv=44, len_indptr=5),
-        conftest.size("medium", total_q=365, total_kv=3045, len_indptr=14),
-        conftest.size("medium", total_q=319, total_kv=96, len_indptr=302),
-        conftest.size("medium", total_q=769, total_kv=770, len_indptr=3),
+        conftest.size("medium", total_q=658, total_kv=3062, len_indptr=302),
+        conftest.size("medium", total_q=2067, total_kv=1043, len_indptr=5),
         conftest.size("large", total_q=4096, total_kv=16384, len_indptr=9),
     )
     EDGES = (
@@ -212,9 +210,8 @@ class TestGqaRaggedPrefillH16Kv16D80(conftest.DefinitionTests):
     SIZES = (
         conftest.size("small", total_q=16, total_kv=33, len_indptr=2),
         conftest.size("small", total_q=16, total_kv=44, len_indptr=5),
-        conftest.size("medium", total_q=365, total_kv=3045, len_indptr=14),
-        conftest.size("medium", total_q=319, total_kv=96, len_indptr=302),
-        conftest.size("medium", total_q=769, total_kv=37, len_indptr=3),
+        conftest.size("medium", total_q=658, total_kv=3062, len_indptr=302),
+        conftest.size("medium", total_q=2305, total_kv=37, len_indptr=3),
         conftest.size("large", total_q=4096, total_kv=16384, len_indptr=9),
     )
     EDGES = (

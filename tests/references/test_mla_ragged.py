@@ -1,5 +1,5 @@
 # Made by `reftest generate`, which leaves this file alone once it has been edited.
-# reftest-body: d1f68a01fd295e54ca4f59e3895da3a2
+# reftest-body: 0fcb3d4960dd437c9214e919102452b1
 """Tests of definitions/mla_ragged. conftest.py says how they run."""
 
 import conftest
@@ -39,9 +39,8 @@ class TestMlaRaggedPrefillCausalH8Qk192Vo128(conftest.DefinitionTests):
     SIZES = (
         conftest.size("small", total_q=16, total_kv=33, len_indptr=2),
         conftest.size("small", total_q=16, total_kv=44, len_indptr=5),
-        conftest.size("medium", total_q=365, total_kv=3045, len_indptr=14),
-        conftest.size("medium", total_q=319, total_kv=96, len_indptr=302),
-        conftest.size("medium", total_q=769, total_kv=770, len_indptr=3),
+        conftest.size("medium", total_q=658, total_kv=3062, len_indptr=302),
+        conftest.size("medium", total_q=2067, total_kv=1043, len_indptr=5),
         conftest.size("large", total_q=4096, total_kv=16384, len_indptr=9),
     )
     EDGES = (
@@ -126,9 +125,8 @@ class TestMlaRaggedPrefillH16Qk192Vo128(conftest.DefinitionTests):
     SIZES = (
         conftest.size("small", total_q=16, total_kv=33, len_indptr=2),
         conftest.size("small", total_q=16, total_kv=44, len_indptr=5),
-        conftest.size("medium", total_q=365, total_kv=3045, len_indptr=14),
-        conftest.size("medium", total_q=319, total_kv=96, len_indptr=302),
-        conftest.size("medium", total_q=769, total_kv=37, len_indptr=3),
+        conftest.size("medium", total_q=658, total_kv=3062, len_indptr=302),
+        conftest.size("medium", total_q=2305, total_kv=37, len_indptr=3),
         conftest.size("large", total_q=4096, total_kv=16384, len_indptr=9),
     )
     EDGES = (

@@ -144,6 +144,39 @@ void trial_check_inputs(struct trial *trial, const struct round *round)
 	}
 }
 
+/* Does an output replace this input, such that the reference may write the output over the input or leave the input
+ * unchanged? */
+static bool may_be_replaced(const struct trial *trial, const struct round *round, int input)
+{
+	struct op_in_place leave = trial_in_place(trial, round, input);
+
+	return round->in[input].data != NULL && leave.may_keep && leave.place != OP_KEPT &&
+	       leave.place < trial->job->problem.output_count;
+}
+
+void trial_check_replaced(struct trial *trial, const struct round *round)
+{
+	const struct op_problem *problem = &trial->job->problem;
+	int count = 0, kept = -1, written = -1;
+
+	for (int i = 0; i < problem->input_count; i++)
+		count += may_be_replaced(trial, round, i);
+	for (int i = 0; i < problem->input_count && count > 1 && !trial->decided; i++) {
+		if (!may_be_replaced(trial, round, i))
+			continue;
+		if (difference(trial, i, &round->in[i]) != NULL)
+			written = i;
+		else if (difference(trial, problem->input_count + trial_in_place(trial, round, i).place, &round->in[i]) != NULL)
+			kept = i;
+	}
+	if (kept >= 0 && written >= 0 && !trial->decided)
+		trial_decide(trial, STATUS_FAILED, REASON_MUTATED_INPUT,
+			     arena_printf(&trial->arena,
+					  "the reference wrote to its input '%s' but left its input '%s' unchanged; it must "
+					  "write to both, or return new tensors for both",
+					  problem->inputs[written].name, problem->inputs[kept].name));
+}
+
 /* Converts the runner's description of an output to the form "(8, 4096) float32". Returns NULL if the description
  * cannot be parsed. */
 static const char *described_tensor(struct trial *trial, const cJSON *said, int64_t shape[SHAPE_SHOWN], int *rank)

@@ -580,6 +580,8 @@ enum trial_answer trial_ran(struct trial *trial, const cJSON *ran, struct buf *o
 	if (!trial->decided && trial_hold_inputs(trial, round) == 0)
 		trial_check_inputs(trial, round);
 	trial_check_forms(trial, round, ran);
+	if (!trial->decided)
+		trial_check_replaced(trial, round);
 	if (trial->run == RUN_AGAIN)
 		trial_check_deterministic(trial, round);
 	if (!trial->decided && trial->run == RUN_AGAIN)

@@ -109,6 +109,9 @@ void trial_check_inputs(struct trial *trial, const struct round *round);
 const char *trial_wrong_form(struct trial *trial, const struct round *round, int output, const cJSON *said,
 			     enum reason *reason);
 void trial_check_forms(struct trial *trial, struct round *round, const cJSON *ran);
+/* Checks that the reference wrote to all inputs that outputs replace, or to none of them. A caller could otherwise rely
+ * neither on the inputs nor on their old values. An input whose values the operation does not change counts as both. */
+void trial_check_replaced(struct trial *trial, const struct round *round);
 void trial_check_deterministic(struct trial *trial, const struct round *round);
 int trial_copy_what_was_written(struct trial *trial, const struct round *round, struct err *err);
 int trial_copy_provided(struct trial *trial, struct tensor *to, struct err *err);

@@ -168,8 +168,8 @@ static int64_t last_of(const struct draft *d, int64_t b)
 	if (d->entries[b] == 0)
 		return 0;
 	least = least < 1 ? 1 : least > d->page_size ? d->page_size : least;
-	if (d->lengths && d->keys[b] >= 0)
-		return d->keys[b] - before > least ? d->keys[b] - before : least;
+	if (d->lengths && d->keys[b] >= 0) /* only for sequence 0, the list does not determine the number of keys */
+		return b > 0 || d->keys[b] - before > least ? d->keys[b] - before : least;
 	if (!d->lengths || b % 8 == 4)
 		return d->page_size;
 	if (d->kind[b] == ONE_KEY || d->kind[b] == SQUARE || least >= d->page_size - 1)
@@ -291,7 +291,7 @@ static int64_t *page_numbers(const struct op_case *c, const struct attention_rol
  * `start`. */
 struct rows_seen {
 	int64_t reachable, start, stride, most, width; /* most: number of rows in a full list without repeated rows */
-	int64_t query;
+	int64_t query, queries; /* the query's number, and the number of queries */
 	uint64_t key;
 };
 
@@ -312,6 +312,7 @@ static struct rows_seen rows_seen_by(const struct attention_extent *e, uint64_t 
 	                      .stride = 1,
 	                      .width = e->entries,
 	                      .query = query,
+	                      .queries = e->queries,
 	                      .key = key};
 	struct philox random = philox_block(key, (uint64_t)query + (UINT64_C(1) << 40));
 
@@ -327,20 +328,20 @@ static struct rows_seen rows_seen_by(const struct attention_extent *e, uint64_t 
 	return r;
 }
 
-/* Returns the number of rows in the list of query t >= 8; the other entries of the list are -1. The first 15 of these
- * queries have lengths around powers of 2. Few of the later queries see rows: every fourth one, and those next to a
- * multiple of 16. A reference that loops over queries takes time for each query that sees a row. */
-static int64_t few_rows(int64_t query)
+/* Returns the number of rows in the list of a query from the eighth on; the other entries of the list are -1. The first
+ * 15 of these queries have lengths around powers of 2. Few of the later queries see rows: the last one, and those next
+ * to a power of two. A reference that loops over queries takes time for each query that sees a row. */
+static int64_t few_rows(const struct rows_seen *r)
 {
-	if (query < 8 + 15)
-		return (16 << (query - 8) / 3) + (query - 8) % 3 - 1;
-	return query % 4 == 0 ? 1 + query / 4 % 2 : (query + 1) % 16 <= 2;
+	if (r->query < 8 + 15)
+		return (16 << (r->query - 8) / 3) + (r->query - 8) % 3 - 1;
+	return attention_near_power(r->query) || r->query + 1 == r->queries ? 1 + r->query % 2 : 0;
 }
 
 static bool is_seen(const struct rows_seen *r, int64_t j)
 {
 	if (r->query >= 8)
-		return j < few_rows(r->query) && j < r->most;
+		return j < few_rows(r) && j < r->most;
 	switch (r->query) {
 	case 1:
 		return j < 1 && r->most > 0;
@@ -398,7 +399,7 @@ static void mark_sparse(const struct op_case *c, const struct attention_roles *r
 	for (int64_t t = 0; t < e.queries; t++) {
 		struct rows_seen r = rows_seen_by(&e, plan_key(c, roles), t);
 
-		for (int64_t j = 0; j < e.entries; j++) {
+		for (int64_t j = 0; j < e.entries && (t < 8 || j < few_rows(&r)); j++) {
 			int64_t row = row_at(&r, j);
 
 			if (row >= 0)
@@ -443,6 +444,9 @@ int attention_used(const struct op_case *c, const struct attention_roles *roles,
 	return rc;
 }
 
+enum { SMALL_CASES = 2 }; /* the number of cases in every small preset of attention */
+static const double LARGEST_SCALE = 1.25;
+
 /* Returns the scale that models use: 1 / sqrt(head dim). For latent heads, the scale is 1 / sqrt(128 + r), as for the
  * heads before absorption, and does not depend on the size of the latent. 128 is the head dim without the rotary part in
  * DeepSeek's models with latents of 512. */
@@ -451,16 +455,37 @@ static double canonical_scale(const struct attention_roles *roles, const struct 
 	return 1 / sqrt((double)(roles->query[1] < 0 ? e->dim[0] : 128 + e->dim[1]));
 }
 
-double attention_scalar(const struct op_case *c, int input)
+/* Returns the number of the case in the small preset, or -1. */
+static int small_number(const struct op_case *c, attention_sizes_of *sizes)
 {
+	int64_t count = c->problem->axis_count, *rows = take(SMALL_CASES * count, sizeof *rows);
+	int found = -1;
+
+	for (int i = sizes(c->problem, c->variant, SIZE_SMALL, rows, SMALL_CASES) - 1; i >= 0; i--)
+		if (memcmp(rows + i * count, c->axis, (size_t)count * sizeof *rows) == 0)
+			found = i;
+	free(rows);
+	return found;
+}
+
+double attention_scale(const struct op_case *c, attention_sizes_of *sizes)
+{
+	const double of_small[SMALL_CASES] = {1, LARGEST_SCALE};
 	const struct attention_roles found = attention_roles_of(c->problem), *roles = &found;
 	struct attention_extent e = attention_extent_of(c, roles);
 	double canonical = canonical_scale(roles, &e);
+	int small;
 
-	(void)input;
 	if (c->contents == CONTENTS_FIRST || (c->absent >> roles->scale & 1) != 0)
 		return canonical;
-	return (roles->sparse >= 0 ? e.queries : e.batch) == 1 ? 1.25 : 0.65 * canonical;
+	small = small_number(c, sizes);
+	return small >= 0 ? of_small[small] : 0.65 * canonical;
+}
+
+double attention_scalar(const struct op_case *c, int input)
+{
+	(void)input;
+	return attention_scale(c, attention_sizes);
 }
 
 /* --- values ------------------------------------------------------------------------------------------------------- */
@@ -719,7 +744,7 @@ static void preset_axes(const struct op_problem *problem, const struct attention
 			totals.entries = batch + 1;
 	}
 	set_totals(problem, roles, &totals, row);
-	if (paged && (preset->list == LIST_MANY_DECODE || preset->list == LIST_MANY_PREFILL))
+	if (paged && (preset->list == LIST_BLOCKS_DECODE || preset->list == LIST_BLOCKS_PREFILL || preset->list == LIST_BLOCKS_LATENT))
 		enlarge_pool(problem, roles, row);
 }
 
@@ -734,36 +759,48 @@ static int write_presets(const struct op_problem *problem, const struct attentio
 	return count;
 }
 
+enum { MOST_PRESETS = 2 };
+
 /* The presets of prefill. With latent heads, the medium preset has no CHUNK list, because a pair of query and key costs
  * ten times as much. */
-static const struct attention_preset prefill_sizes[SIZE_COUNT][2] = {
+static const struct attention_preset prefill_sizes[SIZE_COUNT][MOST_PRESETS] = {
     [SIZE_SMALL] = {{1, 16, 33, LIST_SINGLE_PREFILL}, {4, 16, 44, LIST_NONE}},
-    [SIZE_MEDIUM] = {{8, 160, 640, LIST_BLOCKS_PREFILL}, {37, 46, 50, LIST_MANY_PREFILL}},
+    [SIZE_MEDIUM] = {{8, 160, 640, LIST_BLOCKS_PREFILL}, {2, 520, 536, LIST_CHUNK_FULL}},
     [SIZE_LARGE] = {{8, 4096, 16384, LIST_NONE}},
 };
 
-static const struct attention_preset decode_sizes[SIZE_COUNT][2] = {
+static const struct attention_preset decode_sizes[SIZE_COUNT][MOST_PRESETS] = {
     [SIZE_SMALL] = {{1, 0, 33, LIST_SINGLE_DECODE}, {4, 0, 60, LIST_NONE}},
-    [SIZE_MEDIUM] = {{13, 0, 2048, LIST_BLOCKS_DECODE}, {37, 0, 40, LIST_MANY_DECODE}},
+    [SIZE_MEDIUM] = {{13, 0, 2048, LIST_BLOCKS_DECODE}},
     [SIZE_LARGE] = {{64, 0, 131072, LIST_NONE}},
 };
+
+/* Writes the presets of a size, at most MOST_PRESETS, and returns their number. */
+static int presets_of(const struct op_problem *problem, const struct attention_roles *roles, enum op_size size,
+                      struct attention_preset *presets)
+{
+	bool decode = roles->qo_indptr < 0, latent = roles->query[1] >= 0;
+	int count = 0;
+
+	for (; count < MOST_PRESETS; count++) {
+		presets[count] = decode ? decode_sizes[size][count] : prefill_sizes[size][count];
+		if (presets[count].batch == 0 || (latent && presets[count].list == LIST_CHUNK_FULL))
+			break;
+		if (latent && presets[count].list == LIST_BLOCKS_PREFILL)
+			presets[count].list = LIST_BLOCKS_LATENT;
+		if (presets[count].list == LIST_CHUNK_FULL && attention_is_causal(problem, roles))
+			presets[count].list = LIST_CHUNK_CAUSAL;
+	}
+	return count;
+}
 
 int attention_sizes(const struct op_problem *problem, int variant, enum op_size size, int64_t *axis, int room)
 {
 	const struct attention_roles found = attention_roles_of(problem), *roles = &found;
-	bool decode = roles->qo_indptr < 0, latent = roles->query[1] >= 0;
-	const struct attention_preset *list = decode ? decode_sizes[size] : prefill_sizes[size];
-	struct attention_preset presets[3] = {list[0], list[1]};
-	int count = presets[1].batch == 0 ? 1 : 2;
+	struct attention_preset presets[MOST_PRESETS];
 
 	(void)variant;
-	if (size == SIZE_MEDIUM && !decode && latent)
-		presets[0].list = LIST_BLOCKS_LATENT;
-	if (size == SIZE_MEDIUM && !decode && !latent)
-		presets[count++] =
-		    (struct attention_preset){2, 520, 536, attention_is_causal(problem, roles) ? LIST_CHUNK_CAUSAL
-		                                                                               : LIST_CHUNK_FULL};
-	return write_presets(problem, roles, presets, count, axis, room);
+	return write_presets(problem, roles, presets, presets_of(problem, roles, size, presets), axis, room);
 }
 
 /* --- ranges that default cases cover ------------------------------------------------------------------------------ */
@@ -784,7 +821,7 @@ bool attention_range(const struct op_problem *problem, int variant, int input, s
 		return true;
 	}
 	if (input == roles->scale) /* the scales of attention_scalar */
-		*out = (struct op_range){0.651 / sqrt((double)dim), 1.25};
+		*out = (struct op_range){0.651 / sqrt((double)dim), LARGEST_SCALE};
 	else if (input == roles->query[0] || input == roles->query[1])
 		*out = (struct op_range){-100, 100};
 	else
@@ -797,20 +834,33 @@ static bool is_axis(const struct op_problem *problem, int input, int dimension, 
 	return input >= 0 && problem->inputs[input].axis[dimension] == axis;
 }
 
+/* Returns the largest total number of queries in the cases of the medium preset. */
+static int64_t most_queries(const struct op_problem *problem, const struct attention_roles *roles)
+{
+	struct attention_preset presets[MOST_PRESETS];
+	int64_t most = 0;
+
+	for (int i = presets_of(problem, roles, SIZE_MEDIUM, presets) - 1; i >= 0; i--) {
+		int64_t queries = attention_list_totals(presets[i].list, 1, row_of(problem, roles)).queries;
+
+		most = queries > most ? queries : most;
+	}
+	return most;
+}
+
 /* Returns the largest length of `axis` in the cases of the medium preset. For the axis of pages, returns 0, because its
  * length follows from the page numbers. */
 int64_t attention_reach(const struct op_problem *problem, int variant, int axis)
 {
 	const struct attention_roles found = attention_roles_of(problem), *roles = &found;
-	bool decode = roles->qo_indptr < 0, latent = roles->query[1] >= 0, paged = roles->kv_indices >= 0;
-	enum attention_list many = decode ? LIST_MANY_DECODE : LIST_MANY_PREFILL;
-	int64_t batch = attention_list_totals(many, 1, row_of(problem, roles)).batch;
+	bool decode = roles->qo_indptr < 0, paged = roles->kv_indices >= 0;
+	int64_t batch = attention_many(row_of(problem, roles));
 
 	(void)variant;
 	if (roles->kv_indptr >= 0 && fixed_batch(problem, roles) >= 0)
 		return 0;
 	if (is_axis(problem, roles->query[0], 0, axis))
-		return decode ? batch : latent ? 319 : 769; /* the most queries in a default case */
+		return decode ? batch : most_queries(problem, roles);
 	if (is_axis(problem, roles->kv_indptr, 0, axis))
 		return batch + 1;
 	if (!paged && roles->sparse < 0 && is_axis(problem, roles->key[0], 0, axis))

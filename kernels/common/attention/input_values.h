@@ -29,7 +29,7 @@
  *   5          half of the rows, scattered
  *   7          the last two rows
  *   8 to 22    the first 15, 16, 17, 31, 32, 33, … 257 rows
- *   others     one row, two or none, so that many of these queries are cheap
+ *   others     none; but the last query, and queries next to a power of two, see one row or two
  *
  * One key row in eight cannot be selected: "all rows" are the other rows.
  *
@@ -111,16 +111,19 @@ int attention_used(const struct op_case *c, const struct attention_roles *roles,
  * with sequences. */
 int attention_fill(const struct op_case *c, int input, struct tensor *out, struct err *err);
 
-/* The first set of input values has the scale that models use. The second set has 0.65 times that
- * scale: this factor differs from the factors of common mistakes (1 / sqrt 2, ln 2, 1 / sqrt 3). In a case with one
- * sequence (sparse: one query), the second set has the scale 1.25, as in models with normalised queries and keys. The
- * default of the scale is the scale that models use. */
+/* The first set of input values has the scale that models use, which is also the default of the scale. The second set
+ * has 0.65 times that scale: this factor differs from the factors of common mistakes (1 / sqrt 2, ln 2, 1 / sqrt 3). In
+ * the small cases, the second set has other scales, as in models with normalised queries and keys. In the first small
+ * case the scale is 1, because a reference may take 1 for "no scale is given". In the second small case it is 1.25.
+ * `sizes` is the family's op.sizes. */
+typedef int attention_sizes_of(const struct op_problem *problem, int variant, enum op_size size, int64_t *axis, int room);
+double attention_scale(const struct op_case *c, attention_sizes_of *sizes);
 double attention_scalar(const struct op_case *c, int input);
 
 /* The head of input_values.c derives the rules. */
 struct rule attention_rule(const struct op_case *c, int output);
 
-/* The least number of pages in the caches of a MANY case, so that page numbers need more than 8 bits. */
+/* The least number of pages in the caches of a BLOCKS case, so that page numbers need more than 8 bits. */
 enum { ATTENTION_POOL = 321 };
 
 int attention_sizes(const struct op_problem *problem, int variant, enum op_size size, int64_t *axis, int room);

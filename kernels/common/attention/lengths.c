@@ -6,24 +6,20 @@ struct length {
 
 enum { PARTS = 12 };
 
-/* One list of sequence lengths. Sequence b >= 1 has the lengths part[…][(b - 1) % count]. The last sequence always has
- * keys: a reference that omits the last sequence thus gives a wrong output. `rest` has the smallest lengths that
- * sequence 0 may have. In a `sparse` list, only the last sequence and the sequences next to a multiple of SPARSE_BLOCK
- * have the lengths of `part`. All other sequences have one query and no key, because a reference that loops over the
- * sequences takes time for each sequence with keys. */
+/* One list of sequence lengths. Sequences 1 … `count` have the lengths part[…][0 … count - 1]. In a list of `many`
+ * sequences, the later sequences have few keys or none (part_of). `rest` has the smallest lengths that sequence 0 may
+ * have. */
 struct list {
-	bool decode, sparse;
+	bool decode, many;
 	int count;
 	struct length part[CONTENTS_COUNT][PARTS], rest;
 };
-
-enum { SPARSE_BLOCK = 16 };
 
 static const struct list lists[LISTS] = {
     [LIST_SINGLE_DECODE] = {true, false, 0, {{{0, 0}}}, {1, 33}},
     [LIST_SINGLE_PREFILL] = {false, false, 0, {{{0, 0}}}, {16, 33}},
     [LIST_BLOCKS_DECODE] = {true,
-                            false,
+                            true,
                             12,
                             {{{1, 1},
                               {1, 0},
@@ -51,7 +47,7 @@ static const struct list lists[LISTS] = {
                               {1, 256}}},
                             {1, LIST_LONGEST}},
     [LIST_BLOCKS_PREFILL] = {false,
-                             false,
+                             true,
                              12,
                              {{{1, 1},
                                {16, 16},
@@ -79,7 +75,7 @@ static const struct list lists[LISTS] = {
                                {129, 129}}},
                              {6, LIST_LONGEST}},
     [LIST_BLOCKS_LATENT] = {false,
-                            false,
+                            true,
                             12,
                             {{{1, 1},
                               {16, 16},
@@ -106,24 +102,53 @@ static const struct list lists[LISTS] = {
                               {2, 255},
                               {64, 65}}},
                             {2, LIST_LONGEST}},
-    [LIST_CHUNK_CAUSAL] = {false, false, 1, {{{256, 256}}, {{257, 257}}}, {512, 513}},
-    [LIST_CHUNK_FULL] = {false, false, 1, {{{256, 17}}, {{257, 16}}}, {512, 20}},
-    [LIST_MANY_DECODE] = {true, true, 4, {{{1, 1}, {1, 0}, {1, 2}, {1, 1}}, {{1, 0}, {1, 1}, {1, 1}, {1, 2}}}, {1, 3}},
-    [LIST_MANY_PREFILL] = {false, true, 4, {{{1, 1}, {1, 0}, {2, 2}, {1, 2}}, {{1, 0}, {2, 2}, {1, 1}, {1, 2}}}, {1, 3}},
+    [LIST_CHUNK_CAUSAL] = {false, false, 3, {{{1538, 0}, {0, 513}, {17, 17}}, {{1025, 0}, {0, 0}, {16, 16}}}, {512, 513}},
+    [LIST_CHUNK_FULL] = {false, false, 1, {{{256, 17}}, {{257, 16}}}, {2048, 20}},
 };
 
-/* MANY_ELEMENTS is the largest number of output elements in a case of a MANY list. `many` has the possible numbers of
- * sequences in such a case: just above 300, 128, 64 and 32. */
+/* The lengths of those later sequences of a list of many that may have keys. */
+enum { LATER = 4 };
+static const struct length later[CONTENTS_COUNT][LATER] = {{{1, 1}, {1, 0}, {2, 2}, {1, 2}},
+                                                          {{1, 0}, {2, 2}, {1, 1}, {1, 2}}};
+
+/* MANY_ELEMENTS is the largest number of output elements in a case with a list of many sequences. `many` has the
+ * possible numbers of sequences in such a case: just above 300, 128, 64 and 32. */
 enum { MANY_ELEMENTS = 9000000 };
 static const int64_t many[] = {301, 133, 69, 37};
 
+int64_t attention_many(int64_t row)
+{
+	size_t choice = 0;
+
+	while (choice + 1 < sizeof many / sizeof *many && many[choice] > MANY_ELEMENTS / (row > 0 ? row : 1))
+		choice++;
+	return many[choice];
+}
+
+bool attention_near_power(int64_t number)
+{
+	int64_t power = 16;
+
+	while (power + 1 < number)
+		power *= 2;
+	return number >= power - 1;
+}
+
+/* Returns the lengths of sequence b >= 1. After the first `count` sequences, the last sequence has keys: a reference
+ * that omits the last sequence thus gives a wrong output. Most sequences next to a power of two have keys, too. All
+ * others have one query and no key, because a reference that loops over the sequences takes time for each sequence with
+ * keys. */
 static struct length part_of(const struct list *list, int contents, int64_t batch, int64_t b)
 {
-	int64_t in_block = b % SPARSE_BLOCK;
+	struct length part = {1, 0};
 
-	if (list->sparse && b + 1 < batch && in_block > 1 && in_block + 1 < SPARSE_BLOCK)
-		return (struct length){1, 0};
-	return list->part[contents][(b - 1) % list->count];
+	if (b <= list->count)
+		return list->part[contents][b - 1];
+	if (attention_near_power(b) || b + 1 == batch)
+		part = later[contents][(b - 1) % LATER];
+	if (list->decode)
+		part.queries = 1;
+	return part;
 }
 
 static int64_t pages_of(int64_t keys, int64_t page_size)
@@ -165,23 +190,25 @@ static struct attention_totals totals_of(const struct list *list, int64_t batch,
 
 struct attention_totals attention_list_totals(enum attention_list list, int64_t page_size, int64_t row)
 {
-	size_t choice = 0;
+	return totals_of(&lists[list], lists[list].many ? attention_many(row) : 1 + lists[list].count, page_size);
+}
 
-	if (list != LIST_MANY_DECODE && list != LIST_MANY_PREFILL)
-		return totals_of(&lists[list], 1 + lists[list].count, page_size);
-	while (choice + 1 < sizeof many / sizeof *many && many[choice] > MANY_ELEMENTS / (row > 0 ? row : 1))
-		choice++;
-	return totals_of(&lists[list], many[choice], page_size);
+/* May a case with this list have `batch` sequences? */
+static bool has_batch(const struct list *list, int64_t batch)
+{
+	bool found = !list->many && batch == 1 + list->count;
+
+	for (size_t i = 0; i < sizeof many / sizeof *many && list->many; i++)
+		found = found || batch == many[i];
+	return found;
 }
 
 enum attention_list attention_list_of(const struct attention_totals *totals)
 {
 	for (int i = 0; i < LISTS; i++) {
 		const struct list *list = &lists[i];
-		int64_t others = totals->batch - 1;
 
-		if (list->decode != totals->decode || others < list->count || others > many[0] ||
-		    (list->count == 0 ? others > 0 : others % list->count != 0))
+		if (list->decode != totals->decode || !has_batch(list, totals->batch))
 			continue;
 
 		struct attention_totals own = totals_of(list, totals->batch, totals->page_size);

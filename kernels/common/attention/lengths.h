@@ -1,20 +1,23 @@
 /* lengths - the sequence lengths of default cases: lists of the lengths at which kernels and references with blocked
  * loops fail.
  *
- * A list has the numbers of queries and keys of sequences 1, 2, 3, …; if there are more sequences than the list has
- * elements, the list starts again. Sequence 0 has the remaining queries and keys. The two sets of input values of a
- * case have the same axes, but the list has different lengths for each set. If a length is a multiple of 16, 32, 64,
- * 128 or 256 in one set, the other set has this length plus or minus one.
+ * A list has the numbers of queries and keys of sequences 1, 2, 3, …. Sequence 0 has the remaining queries and keys. The
+ * two sets of input values of a case have the same axes, but the list has different lengths for each set. If a length is
+ * a multiple of 16, 32, 64, 128 or 256 in one set, the other set has this length plus or minus one.
  *
  *   SINGLE  One sequence. Its last page holds one key in the first set, and is full in the second set.
  *   BLOCKS  Key lengths around every block size; one sequence of more than 2048 keys; sequences without keys, without
  *           queries, without both, with one key, with as many keys as queries. In prefill, query lengths are also
  *           around the block sizes, up to 128. With latent heads they go up to 64, because a pair of query and key
- *           costs ten times as much.
- *   CHUNK   Prefill of 512 and 513, and of 256 and 257 queries, because references process chunks of 512 or 256
- *           queries. In causal cases, each sequence has as many keys as queries.
- *   MANY    301 sequences (fewer if heads are many and large). Sequences next to a multiple of 16 have at most two
- *           queries and two keys. The other sequences have one query and no key, which keeps the case cheap. */
+ *           costs ten times as much. There are 301 sequences (fewer if heads are many and large). After the first 12,
+ *           the last sequence and those next to a power of two have at most two queries and two keys. The other
+ *           sequences have one query and no key, which keeps the case cheap.
+ *   CHUNK   Prefill of long sequences, because references process chunks of 256, 512, 1024 or 2048 queries. In causal
+ *           cases, sequence 0 has 512 queries in the first set and 1025 in the second, and one more key than queries.
+ *           Only one set has so many queries, because such a run takes most of the case's time, and 2049 queries would
+ *           cost four times as much. A sequence of queries without keys follows, so that the queries of the last
+ *           sequence are after the 2048th of the case. In other cases, sequence 0 has 2049 and 2048 queries and few
+ *           keys. */
 #ifndef REFTEST_KERNELS_COMMON_ATTENTION_LENGTHS_H
 #define REFTEST_KERNELS_COMMON_ATTENTION_LENGTHS_H
 
@@ -38,8 +41,6 @@ enum attention_list {
 	LIST_BLOCKS_LATENT,
 	LIST_CHUNK_CAUSAL,
 	LIST_CHUNK_FULL,
-	LIST_MANY_DECODE,
-	LIST_MANY_PREFILL,
 	LISTS,
 	LIST_NONE = LISTS, /* no list: lengths are random */
 };
@@ -51,8 +52,14 @@ struct attention_totals {
 	bool decode; /* true: every sequence has one query */
 };
 
-/* Returns the totals of a case with the lengths of `list`. `row` is the number of elements in a query's output over all
- * heads; the larger it is, the fewer sequences a MANY case has. */
+/* Returns the number of sequences of a case with many sequences: at most 301. `row` is the number of elements in a query's
+ * output over all heads; the larger it is, the fewer sequences there are. */
+int64_t attention_many(int64_t row);
+
+/* Is the number a power of two from 16 on, or next to one? */
+bool attention_near_power(int64_t number);
+
+/* Returns the totals of a case with the lengths of `list`; `row` is as for attention_many. */
 struct attention_totals attention_list_totals(enum attention_list list, int64_t page_size, int64_t row);
 
 /* Returns the list whose cases have these totals, or LIST_NONE if there is no such list. */
