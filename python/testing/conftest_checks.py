@@ -271,9 +271,9 @@ def check_replaced(test, inputs, outputs, left):
     """Asserts that the reference writes to all inputs that outputs replace, or to none of them. An input whose values
     the operation does not change counts as both."""
     replaced = {
-        name: leaves
-        for name, leaves in leaves_of(test).items()
-        if isinstance(leaves, int) and isinstance(inputs[name], torch.Tensor)
+        name: leaves.output
+        for name, leaves in (leaves_of(test) or {}).items()
+        if leaves.output is not None and isinstance(inputs[name], torch.Tensor)
     }
     written = [name for name in replaced if not same_bits(left[name], inputs[name])]
     kept = [
@@ -325,6 +325,7 @@ def check_numerical_correctness(test, case, device):
         check_same(test, (kept[0], calls[0].left), calls[2][:2], when)
     check_memory_is_new(test, calls, kept)
     for place, (each, given) in enumerate(sets):
+        check_replaced(test, given, kept[place], calls[place].left)
         check_outputs(test, each, given, kept[place], calls[place].left)
     check_both_sets(test, sets, kept)
 

@@ -1,5 +1,5 @@
 # Made by `reftest generate`, which leaves this file alone once it has been edited.
-# reftest-body: fd081ac35f51fb2688ae3bdfeb200860
+# reftest-body: c3ef3f2028513724a0fda8110c972f49
 """conftest - runs the reference tests in this directory: the code that all generated test files share.
 
 Each definition of the dataset has a class in a test file here. A test runs the definition's reference on valid inputs
@@ -1692,9 +1692,9 @@ def check_replaced(test, inputs, outputs, left):
     """Asserts that the reference writes to all inputs that outputs replace, or to none of them. An input whose values
     the operation does not change counts as both."""
     replaced = {
-        name: leaves
-        for name, leaves in leaves_of(test).items()
-        if isinstance(leaves, int) and isinstance(inputs[name], torch.Tensor)
+        name: leaves.output
+        for name, leaves in (leaves_of(test) or {}).items()
+        if leaves.output is not None and isinstance(inputs[name], torch.Tensor)
     }
     written = [name for name in replaced if not same_bits(left[name], inputs[name])]
     kept = [
@@ -1746,6 +1746,7 @@ def check_numerical_correctness(test, case, device):
         check_same(test, (kept[0], calls[0].left), calls[2][:2], when)
     check_memory_is_new(test, calls, kept)
     for place, (each, given) in enumerate(sets):
+        check_replaced(test, given, kept[place], calls[place].left)
         check_outputs(test, each, given, kept[place], calls[place].left)
     check_both_sets(test, sets, kept)
 
