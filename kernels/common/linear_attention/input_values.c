@@ -8,8 +8,11 @@
  *
  * Bounds of states. References that process token after token round each element once per token, by 2^-24, and these
  * errors decay with the state. Chunked references exponentiate differences of sums of gates, and the last few additions
- * to such a sum round by at most 2^-15 each (input_values.h). rtol is 2^-12, eight of these roundings. atol is 2^-16,
- * which is 2^-14 of a typical element.
+ * to such a sum round by at most 2^-15 each (input_values.h). rtol is 2^-12, eight of these roundings. atol is for
+ * elements that are much smaller than the terms k v whose sum they are. Such a term may be as large as a typical element
+ * of a state, 1/4, and eight roundings change it by at most 2^-12 of its size. Roundings have random signs and sizes:
+ * the sum of eight has a standard deviation of 1.6 times the largest, 2^-15, and rarely exceeds four times the largest,
+ * 2^-13. Hence, atol is 2^-13 of 1/4, which is 2^-15 (RECURRENCE_STATE_ATOL).
  *
  * Outputs and states are linear in v and the initial state. In the second set of input values, both are four times as
  * large, and so is each atol. */
@@ -118,7 +121,7 @@ struct rule recurrence_rule(const struct op_case *c, int output)
 	double size = c->contents == CONTENTS_SECOND ? RECURRENCE_LARGER : 1;
 
 	if (output == roles.new_state)
-		return (struct rule){0x1p-16 * size, place, 1};
+		return (struct rule){RECURRENCE_STATE_ATOL * size, place, 1};
 	if (!modes.l2norm && roles.state >= 0 && (c->absent >> roles.state & 1) == 0)
 		size *= sqrt((double)recurrence_extent_of(c, &roles).k_dim / 3);
 	return (struct rule){0x1p-12 * fabs(modes.scale) * size, place, 1};

@@ -70,6 +70,9 @@ int64_t recurrence_reach(const struct op_problem *problem, int variant, int axis
  * final states and their bounds grow by the same factor. */
 enum { RECURRENCE_LARGER = 4 };
 
+/* The atol of states in the first set of input values. The head of input_values.c derives it. */
+#define RECURRENCE_STATE_ATOL 0x1p-15
+
 /* The values of op_case.edge, in the order of recurrence_edges. */
 enum {
 	RECURRENCE_NO_SEQUENCES = 1,
