@@ -203,7 +203,8 @@ static double left_out(const struct op_case *c, const struct gdn_roles *roles, i
 	return input == roles->l2norm && (c->variant & GDN_L2NORM) != 0 ? (double)NAN : 0;
 }
 
-/* The second set of values has a scale of 0, which means the default, if a case has at most this number of tokens. */
+/* The second set of values has a scale of 0, which means the default, if a case has one sequence with at most this number
+ * of tokens. */
 enum { NO_SCALE_TOKENS = 5 };
 
 /* Across the presets, all four combinations of the two switches occur. */
@@ -216,7 +217,7 @@ static double scalar(const struct op_case *c, int input)
 	if ((c->absent >> input & 1) != 0)
 		return left_out(c, &roles, input);
 	if (input == roles.scale)
-		return second && e.total <= NO_SCALE_TOKENS ? 0 : recurrence_scale(c, e.k_dim, e.total);
+		return second && e.sequences <= 1 && e.total <= NO_SCALE_TOKENS ? 0 : recurrence_scale(c, e.k_dim, e.sequences);
 	return (input == roles.l2norm ? e.sequences % 2 != 0 : e.sequences % 3 == 0) != second;
 }
 

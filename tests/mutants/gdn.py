@@ -116,4 +116,7 @@ MUTANTS = [
     ("gdn_prefill_qk2_v4_d128_k_last", "the state is lost after 512 tokens",
      'held = decay[t, :, None, None] * held',
      'if first < t and (t - first) % 512 == 0:\n                held = torch.zeros_like(held)\n            held = decay[t, :, None, None] * held'),
+    (DECODE, "a scale of 1 taken for none", "scale = scale or 1 / math.sqrt(q.shape[3])", "scale = scale if scale not in (0, 1) else 1 / math.sqrt(q.shape[3])"),
+    (DRAFTS, "a scale of 1 taken for none", "scale = scale or 1 / math.sqrt(q.shape[3])", "scale = scale if scale not in (0, 1) else 1 / math.sqrt(q.shape[3])"),
+    (PREFILL, "a scale of 1 taken for none", "scale = scale or 1 / math.sqrt(q.shape[2])", "scale = scale if scale not in (0, 1) else 1 / math.sqrt(q.shape[2])"),
 ]

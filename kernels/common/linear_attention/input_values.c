@@ -134,11 +134,11 @@ bool recurrence_is_doubtful(const struct op_case *c, int64_t tokens)
 	return c->contents == CONTENTS_SECOND && tokens <= FEW_TOKENS;
 }
 
-double recurrence_scale(const struct op_case *c, int64_t k_dim, int64_t turn)
+double recurrence_scale(const struct op_case *c, int64_t k_dim, int64_t sequences)
 {
 	if (c->contents == CONTENTS_FIRST)
 		return 1.25 / sqrt((double)k_dim);
-	return turn % 3 == 0 ? 1.75 : 0.7 / sqrt((double)k_dim);
+	return sequences <= 1 ? 0.7 / sqrt((double)k_dim) : sequences <= 3 ? 1 : 1.75;
 }
 
 /* Sets the sigmoid and the doubling of beta, which depend on the case and on the set of input values. Beta is doubled
@@ -180,7 +180,7 @@ double recurrence_scalar(const struct op_case *c, int input)
 	if ((c->absent >> input & 1) != 0)
 		return left_out(c, &roles, input);
 	if (input == roles.scale)
-		return recurrence_scale(c, e.k_dim, e.total);
+		return recurrence_scale(c, e.k_dim, e.sequences);
 	if (input == roles.lower_bound)
 		return !second ? -5 : e.total % 2 == 0 ? -2.25 : -0.75;
 	if (input == roles.l2norm)

@@ -56,9 +56,10 @@ bool recurrence_edge_axes(const struct op_problem *problem, int variant, int edg
 struct rule recurrence_rule(const struct op_case *c, int output);
 double recurrence_scalar(const struct op_case *c, int input);
 /* Returns a scale that is never 1 / sqrt(K), the default of references. The scale is a little above the default in the
- * first set of input values. In the second set, the scale depends on the case: above 1, or a little below the
- * default. */
-double recurrence_scale(const struct op_case *c, int64_t k_dim, int64_t turn);
+ * first set of input values. In the second set, the scale depends on the number of sequences: a little below the default
+ * for one sequence; exactly 1 for two or three, because a reference may take 1 for a scale that is left out; above 1 for
+ * more. */
+double recurrence_scale(const struct op_case *c, int64_t k_dim, int64_t sequences);
 /* Returns true if the logits of beta, in a case of this many tokens, lie in the range of beta itself. */
 bool recurrence_is_doubtful(const struct op_case *c, int64_t tokens);
 int recurrence_fill(const struct op_case *c, int input, struct tensor *out, struct err *err);
