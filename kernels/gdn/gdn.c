@@ -250,6 +250,9 @@ struct gdn_fill gdn_fill_of(const struct op_case *c, int input)
 	f.l2norm = gdn_l2norm(c, &roles);
 	f.second = c->contents == CONTENTS_SECOND;
 	f.doubtful = recurrence_is_doubtful(c, e.total);
+	f.has_alike = (roles.cu_seqlens >= 0 ? e.total : e.tokens) > RECURRENCE_ALIKE;
+	f.sharing = f.heads == e.v_heads ? e.v_heads / e.k_heads : 1;
+	f.alike = recurrence_alike_of(e.k_dim, true, false);
 	recurrence_size_keys(e.k_dim, &f.eighths, &f.exponent);
 	return f;
 }

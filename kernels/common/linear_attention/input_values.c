@@ -192,6 +192,16 @@ double recurrence_scalar(const struct op_case *c, int input)
 
 /* --- inputs ------------------------------------------------------------------------------------------------------- */
 
+/* The logit is rounded to a sixteenth, so that it does not depend on the rounding of log(). */
+struct recurrence_alike recurrence_alike_of(int64_t k_dim, bool sigmoid, bool doubled)
+{
+	double beta = fmax(1 - 8 / (double)k_dim, 0.5) / (doubled ? 2 : 1);
+
+	if (!sigmoid)
+		return (struct recurrence_alike){(float)beta, doubled ? 0x1p-6f : 0x1p-5f};
+	return (struct recurrence_alike){(float)(round(16 * log(beta / (1 - beta))) / 16), doubled ? 0x1p-4f : 0x1p-2f};
+}
+
 struct recurrence_fill recurrence_fill_of(const struct op_case *c, int input)
 {
 	struct recurrence_roles roles = recurrence_roles_of(c->problem);
@@ -230,6 +240,9 @@ struct recurrence_fill recurrence_fill_of(const struct op_case *c, int input)
 	f.second = c->contents == CONTENTS_SECOND;
 	f.doubtful = recurrence_is_doubtful(c, e.total);
 	f.largest = (c->variant & RECURRENCE_DELTA) == 0 ? 8 : modes.doubled ? 4 : 5;
+	f.has_alike = (c->variant & RECURRENCE_DELTA) != 0 && (roles.cu_seqlens >= 0 ? e.total : e.tokens) > RECURRENCE_ALIKE;
+	f.sharing = f.heads == e.v_heads ? e.v_heads / e.q_heads : 1;
+	f.alike = recurrence_alike_of(e.k_dim, modes.sigmoid, modes.doubled);
 	recurrence_size_keys(e.k_dim, &f.eighths, &f.exponent);
 	return f;
 }
