@@ -150,4 +150,5 @@ MUTANTS = [
     (DRAFTS, "a scale of 1 taken for none", "scale = scale or 1 / math.sqrt(q.shape[3])", "scale = scale if scale not in (0, 1) else 1 / math.sqrt(q.shape[3])"),
     (PREFILL, "a scale of 1 taken for none", "scale = scale or 1 / math.sqrt(q.shape[2])", "scale = scale if scale not in (0, 1) else 1 / math.sqrt(q.shape[2])"),
     (PREFILL, "an inverse by doubling that leaves out the last factor", STEPS, FOUR_FACTORS),
+    (DRAFTS, "a copy of the buffer is written", "output = torch.empty_like(v)", "output = torch.empty_like(v)\n    if intermediate_states_buffer is not None:\n        intermediate_states_buffer = intermediate_states_buffer.clone()"),
 ]
