@@ -252,7 +252,7 @@ static int text_order(const void *a, const void *b)
  * form is the sorted constraints, separated by "; ". */
 static void constraints_field(const struct definition *definition, struct arena *arena, struct fields *out)
 {
-	size_t count = (size_t)definition->constraint_count;
+	size_t count = (size_t)definition->constraint_count + (size_t)definition->unchecked_count;
 	const char **sorted = arena_array(arena, count, sizeof *sorted);
 	struct buf bytes = {0}, text = {0};
 

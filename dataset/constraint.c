@@ -386,9 +386,34 @@ static struct value sum(struct parser *p)
 	return v;
 }
 
+/* Parses `&` or `|` between integers. Like in Python they bind closer than comparisons. */
+static struct value bits(struct parser *p, const char *sign, struct value (*operand)(struct parser *))
+{
+	const char *at = p->tokens.token.at;
+	struct value v = operand(p);
+
+	while (is(p, sign)) {
+		next(p);
+		const char *other = p->tokens.token.at;
+
+		v = combine(p, sign, v, at, operand(p), other);
+	}
+	return v;
+}
+
+static struct value bits_and(struct parser *p)
+{
+	return bits(p, "&", sum);
+}
+
+static struct value bits_or(struct parser *p)
+{
+	return bits(p, "|", bits_and);
+}
+
 static const char *comparison_sign(const struct parser *p)
 {
-	static const char *const signs[] = {"==", "!=", "<=", ">=", "<", ">"};
+	static const char *const signs[] = {"==", "!=", "<=", ">=", "<", ">", "in", "not"};
 
 	for (size_t i = 0; i < sizeof signs / sizeof *signs; i++)
 		if (is(p, signs[i]))
@@ -410,26 +435,72 @@ static bool compare(const char *sign, long double a, long double b)
 	}
 }
 
+/* Parses the sequence after `in` or `not in`, and returns whether it contains the value. */
+static struct value contained(struct parser *p, struct value left, bool negated)
+{
+	const char *close = is(p, "(") ? ")" : is(p, "[") ? "]" : is(p, "{") ? "}" : NULL;
+	enum state state = left.state;
+	bool found = false;
+
+	if (close == NULL)
+		return expected(p, "a tuple, list or set of numbers");
+	next(p);
+	while (!p->tokens.stopped && !is(p, close)) {
+		const char *at = p->tokens.token.at;
+		struct value item = number(p, expression(p), at);
+
+		if (item.state > state)
+			state = item.state;
+		else if (item.state == KNOWN && left.state == KNOWN)
+			found = found || value_number(item) == value_number(left);
+		if (!take(p, ",") && !is(p, close))
+			return expected(p, "',' or the end of the sequence");
+	}
+	take(p, close);
+	if (state == WRONG || (state == UNKNOWN && !found))
+		return (struct value){.state = state, .axis = -1};
+	return value_integer(found != negated);
+}
+
+/* Returns the result of one comparison, and writes its right operand, which is the left operand of the next. */
+static struct value compare_once(struct parser *p, const char *sign, struct value left, struct value *right)
+{
+	bool negated = sign[0] == 'n';
+
+	next(p);
+	if (negated && !take(p, "in"))
+		return expected(p, "'in' after 'not'");
+	if (negated || sign[0] == 'i') {
+		struct value v = contained(p, left, negated);
+
+		return comparison_sign(p) == NULL ? v : expected(p, "'and' or 'or'");
+	}
+	const char *at = p->tokens.token.at;
+
+	*right = number(p, bits_or(p), at);
+	enum state state = left.state > right->state ? left.state : right->state;
+
+	if (state != KNOWN)
+		return (struct value){.state = state, .axis = -1};
+	return value_integer(compare(sign, value_number(left), value_number(*right)));
+}
+
 /* Parses comparisons. a < b < c means a < b and b < c; the operands after a false comparison are not evaluated. */
 static struct value comparison(struct parser *p)
 {
 	const char *at = p->tokens.token.at, *sign;
-	struct value left = sum(p), result = value_integer(1);
+	struct value left = bits_or(p), result = value_integer(1), right = left;
 	bool live = p->known.live;
 
 	if (comparison_sign(p) == NULL)
 		return left;
 	left = number(p, left, at);
 	while ((sign = comparison_sign(p)) != NULL) {
-		next(p);
-		at = p->tokens.token.at;
-		struct value right = number(p, sum(p), at);
-		enum state state = left.state > right.state ? left.state : right.state;
+		struct value one = compare_once(p, sign, left, &right);
 
-		if (state > result.state && value_is_true(result))
-			result.state = state;
-		else if (state == KNOWN && result.state != WRONG &&
-			 !compare(sign, value_number(left), value_number(right))) {
+		if (one.state > result.state && value_is_true(result))
+			result.state = one.state;
+		else if (one.state == KNOWN && result.state != WRONG && !value_is_true(one)) {
 			result = value_integer(0);
 			p->known.live = false;
 		}

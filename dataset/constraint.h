@@ -1,8 +1,8 @@
 /* constraint - evaluates the Python-like expressions under "constraints" in a definition: `len_indptr == batch_size +
  * 1`, `num_kv_indices == kv_indptr[-1].item()`.
  *
- * Grammar (Python's precedence): or, and, not, comparisons (chained; == != < <= > >=), + - * / // %, unary -, **,
- * parentheses, integers, floats, True, False, axis and input names, and on an input of integer dtype: x[i] (i may be
+ * Grammar (Python's precedence): or, and, not, comparisons (chained; == != < <= > >=), in and not in with a tuple, list or
+ * set, | &, + - * / // %, unary -, **, parentheses, integers, floats, True, False, axis and input names, and on an input of integer dtype: x[i] (i may be
  * negative), .item(), .max(), .min(), .sum(), .numel(), .shape[i], len(x), max(a, b), min(a, b). Any other text is an
  * error, whose message gives the column. Integers have 64 bits, and an overflow is an error; the result of / is a
  * float. */

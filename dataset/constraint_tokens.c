@@ -69,10 +69,16 @@ static void read_number(struct tokens *t)
 	}
 }
 
+/* Characters outside ASCII can be part of a name, too. */
+static bool is_name(char c)
+{
+	return isalnum((unsigned char)c) || c == '_' || (unsigned char)c >= 0x80;
+}
+
 void tokens_next(struct tokens *t)
 {
 	static const char *const signs[] = {"==", "!=", "<=", ">=", "//", "**", "<", ">", "+", "-",
-					    "*",  "/",	"%",  "(",  ")",  "[",	"]", ",", "."};
+					    "*",  "/",	"%",  "(",  ")",  "[",	"]", "{", "}", ",", ".", "&", "|"};
 	const char *at = t->token.at + t->token.length;
 
 	if (t->stopped)
@@ -82,9 +88,9 @@ void tokens_next(struct tokens *t)
 	t->token = (struct token){.kind = TOKEN_END, .at = at};
 	if (*at == '\0')
 		return;
-	if (isalpha((unsigned char)*at) || *at == '_') {
+	if (is_name(*at) && !isdigit((unsigned char)*at)) {
 		t->token.kind = TOKEN_NAME;
-		while (isalnum((unsigned char)at[t->token.length]) || at[t->token.length] == '_')
+		while (is_name(at[t->token.length]))
 			t->token.length++;
 		return;
 	}

@@ -204,7 +204,13 @@ struct value value_arithmetic(struct known *k, const char *sign, struct value a,
 		return power(k, a, b);
 	if (strcmp(sign, "//") == 0 || strcmp(sign, "%") == 0)
 		return integers ? divide_integers(k, sign[0], a.integer, b.integer) : divide_floats(k, sign[0], x, y);
+	if ((sign[0] == '&' || sign[0] == '|') && !integers)
+		return value_wrong(k, "an operand of %s is not an integer", sign);
 	switch (sign[0]) {
+	case '&':
+		return value_integer(a.integer & b.integer);
+	case '|':
+		return value_integer(a.integer | b.integer);
 	case '/':
 		return y == 0 ? value_wrong(k, "a division by zero") : value_real(x / y);
 	case '+':

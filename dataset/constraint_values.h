@@ -58,7 +58,7 @@ struct value value_unknown(struct known *k, const char *name);
 long double value_number(struct value v);
 bool value_is_true(struct value v);
 
-/* Applies "+", "-", "*", "/", "//", "%" or "**" to known numbers, with Python's semantics. */
+/* Applies "+", "-", "*", "/", "//", "%", "**", "&" or "|" to known numbers, with Python's semantics. */
 struct value value_arithmetic(struct known *k, const char *sign, struct value a, struct value b);
 
 /* The next three functions return the input of a tensor value, the number of its remaining dimensions, and the size of

@@ -1,7 +1,7 @@
 /* definition - one kernel's contract: axes, inputs, outputs, and the PyTorch `reference` to verify.
  *
  * The struct contains only data, which is in the caller's arena. dataset/definition_load.h returns only valid
- * definitions: every axis that a tensor names exists; names of axes and inputs are Python identifiers; const axes are 1
+ * definitions: every axis that a tensor names exists; names of inputs are Python identifiers; const axes are 0
  * … 2^53 - 1 (JSON's exact integers); the values of the const axes alone violate no constraint; and no tensor is too
  * large for its byte count. docs/architecture.md lists the places that a new field of the schema also needs. */
 #ifndef REFTEST_DATASET_DEFINITION_H
@@ -16,11 +16,11 @@
 #include "base/err.h"
 
 enum {
-	RANK_MAX = 8,
+	RANK_MAX = 16,
 	RANK_SCALAR = -1,
 	DEFINITION_BYTES = 16 << 20, /* the most bytes of a file */
 	DEFINITION_AXES = 128,       /* the most axes of a definition */
-	DEFINITION_TENSORS = 32,     /* the most inputs of a definition, and also the most outputs */
+	DEFINITION_TENSORS = 64,     /* the most inputs of a definition, and also the most outputs */
 	DEFINITION_READS = 16,       /* the most files that a reference may read */
 	READ_PATH_BYTES = 1024,      /* the most bytes of the path of such a file */
 	READ_FILE_BYTES = 32 << 20   /* the most bytes of such a file */
@@ -29,7 +29,7 @@ enum {
 struct axis {
 	const char *name;
 	bool var;      /* true if each case sets the value; `value` is then 0 */
-	int64_t value; /* the value of a const axis, at least 1 */
+	int64_t value; /* the value of a const axis */
 };
 
 struct tensor_spec {
@@ -56,8 +56,10 @@ struct definition {
 	/* In the order of the file: if run() returns a tuple, its elements are the outputs in this order. */
 	const struct tensor_spec *outputs;
 	int output_count;
-	const char *const *constraints; /* texts of the constraints; all can be parsed (dataset/constraint.h) */
-	int constraint_count;
+	/* Texts of the constraints: first constraint_count that can be checked (dataset/constraint.h), then
+	 * unchecked_count that cannot. `notes` say why. */
+	const char *const *constraints;
+	int constraint_count, unchecked_count;
 	/* The files that the reference reads: paths relative to the root, sorted, without duplicates. No part of a path
 	 * begins with '.', so hidden files cannot be named. The upstream schema has no such list. */
 	const char *const *reads;

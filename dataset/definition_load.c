@@ -71,12 +71,13 @@ static void note_unknown_fields(struct reader *r, const struct json_step *at, co
 
 /* --- names --------------------------------------------------------------------------------------------------- */
 
+/* Returns true if the name can be a Python identifier. Characters outside ASCII count as letters. */
 static bool is_identifier(const char *name)
 {
-	if (!isalpha((unsigned char)*name) && *name != '_')
+	if (isdigit((unsigned char)*name) || *name == '\0')
 		return false;
 	for (; *name != '\0'; name++)
-		if (!isalnum((unsigned char)*name) && *name != '_')
+		if (!isalnum((unsigned char)*name) && *name != '_' && (unsigned char)*name < 0x80)
 			return false;
 	return true;
 }
@@ -92,25 +93,7 @@ static bool is_keyword(const char *name)
 	return contains(keywords, sizeof keywords / sizeof *keywords, name);
 }
 
-/* Checks that a name is a Python identifier, because constraints name axes and run() gets inputs as keyword
- * arguments. */
-static int check_identifier(struct reader *r, const struct json_step *at, const char *what, const char *name)
-{
-	if (strlen(name) > NAME_BYTES)
-		return json_error_at(&r->text, at, r->err, "expected %s name of at most %d bytes, found %zu",
-		                     what, NAME_BYTES, strlen(name));
-	if (!is_identifier(name))
-		return json_error_at(
-		    &r->text, at, r->err,
-		    "expected %s name of letters, digits and '_' that does not begin with a digit, found \"%s\"", what,
-		    err_show(name).text);
-	if (is_keyword(name))
-		return json_error_at(&r->text, at, r->err,
-		                     "expected %s name, found \"%s\", which is a Python keyword", what, name);
-	return 0;
-}
-
-/* Checks that a name is printable text. This is enough for names that appear only in messages and paths. */
+/* Checks that a name is printable text. */
 static int check_printable(struct reader *r, const struct json_step *at, const char *what, const char *name)
 {
 	if (*name == '\0')
@@ -118,10 +101,35 @@ static int check_printable(struct reader *r, const struct json_step *at, const c
 	if (strlen(name) > NAME_BYTES)
 		return json_error_at(&r->text, at, r->err, "expected %s of at most %d bytes, found %zu", what,
 		                     NAME_BYTES, strlen(name));
-	if (strchr(name, '/') != NULL || !text_is_safe(name))
+	if (!text_is_safe(name))
 		return json_error_at(&r->text, at, r->err,
-		                     "expected %s without '/' and control or invisible characters, found \"%s\"", what,
+		                     "expected %s without control or invisible characters, found \"%s\"", what,
 		                     err_show(name).text);
+	return 0;
+}
+
+/* Checks that a name can be part of a path. */
+static int check_path_part(struct reader *r, const struct json_step *at, const char *what, const char *name)
+{
+	if (strchr(name, '/') != NULL)
+		return json_error_at(&r->text, at, r->err, "expected %s without '/', found \"%s\"", what,
+		                     err_show(name).text);
+	return check_printable(r, at, what, name);
+}
+
+/* Checks that a name is a Python identifier, because run() gets inputs as keyword arguments. */
+static int check_identifier(struct reader *r, const struct json_step *at, const char *what, const char *name)
+{
+	if (check_printable(r, at, what, name) != 0)
+		return -1;
+	if (!is_identifier(name))
+		return json_error_at(
+		    &r->text, at, r->err,
+		    "expected %s of letters, digits and '_' that does not begin with a digit, found \"%s\"", what,
+		    err_show(name).text);
+	if (is_keyword(name))
+		return json_error_at(&r->text, at, r->err, "expected %s, found \"%s\", which is a Python keyword", what,
+		                     name);
 	return 0;
 }
 
@@ -163,7 +171,7 @@ static int read_name(struct reader *r, const cJSON *json, const char *key, const
 {
 	const struct json_step at = {.key = key};
 
-	if (read_text(r, json, key, true, out) != 0 || check_printable(r, &at, "a name", *out) != 0)
+	if (read_text(r, json, key, true, out) != 0 || check_path_part(r, &at, "a name", *out) != 0)
 		return -1;
 	if (place != NULL && strcmp(*out, place) != 0)
 		return json_error_at(&r->text, &at, r->err, "expected \"%s\", the file's %s, found \"%s\"",
@@ -201,6 +209,23 @@ static int read_strings(struct reader *r, const cJSON *json, const char *key, in
 
 /* --- axes ---------------------------------------------------------------------------------------------------- */
 
+/* Reads the length of a const axis: an integer, or what flashinfer-bench converts to one (true, or a string of
+ * digits). */
+static bool axis_value(const cJSON *json, int64_t *out)
+{
+	const char *text = cJSON_GetStringValue(json);
+	size_t digits = text != NULL ? strspn(text, "0123456789") : 0;
+
+	if (text == NULL) {
+		*out = 1;
+		return cJSON_IsTrue(json) || json_integer(json, out);
+	}
+	if (digits == 0 || digits > 18 || text[digits] != '\0')
+		return false;
+	*out = strtoll(text, NULL, 10);
+	return *out < (int64_t)1 << 53;
+}
+
 static int read_axis_value(struct reader *r, const struct json_step *axis, const cJSON *json, struct axis *out)
 {
 	const struct json_step at = {.up = axis, .key = "value"};
@@ -208,29 +233,36 @@ static int read_axis_value(struct reader *r, const struct json_step *axis, const
 
 	if (value == NULL)
 		return missing(r, axis, "value", "an integer, because the axis is const");
-	if (!json_integer(value, &out->value) || out->value < 1)
-		return expected(r, &at, "an integer from 1 to 9007199254740991", value);
+	if (!axis_value(value, &out->value) || out->value < 0)
+		return expected(r, &at, "an integer from 0 to 9007199254740991", value);
+	return 0;
+}
+
+/* Reads whether the axis is const or var. Without a "type" it is const if it has a "value", as in flashinfer-bench. */
+static int read_axis_type(struct reader *r, const struct json_step *axis, const cJSON *json, struct axis *out)
+{
+	const struct json_step at = {.up = axis, .key = "type"};
+	const cJSON *type = json_member(json, "type");
+	const char *text = cJSON_GetStringValue(type);
+
+	out->var = type == NULL ? json_member(json, "value") == NULL : text != NULL && strcmp(text, "var") == 0;
+	if (type != NULL && !out->var && (text == NULL || strcmp(text, "const") != 0))
+		return expected(r, &at, "\"const\" or \"var\"", type);
 	return 0;
 }
 
 static int read_axis(struct reader *r, const struct json_step *axes, const cJSON *json, struct axis *out)
 {
 	static const char *const known[] = {"type", "description", "value"};
-	const struct json_step at = {.up = axes, .key = json->string}, type_at = {.up = &at, .key = "type"};
-	const cJSON *type = json_member(json, "type");
+	const struct json_step at = {.up = axes, .key = json->string};
 
-	if (check_identifier(r, &at, "an axis", json->string) != 0)
+	if (check_printable(r, &at, "an axis name", json->string) != 0)
 		return -1;
 	if (!cJSON_IsObject(json))
 		return expected(r, &at, "an object with a \"type\"", json);
-	if (type == NULL)
-		return missing(r, &at, "type", "\"const\" or \"var\"");
-	const char *text = cJSON_GetStringValue(type);
-
-	if (text == NULL || (strcmp(text, "const") != 0 && strcmp(text, "var") != 0))
-		return expected(r, &type_at, "\"const\" or \"var\"", type);
 	out->name = arena_string(r->arena, json->string);
-	out->var = text[0] == 'v';
+	if (read_axis_type(r, &at, json, out) != 0)
+		return -1;
 	note_unknown_fields(r, &at, json, known, out->var ? 2 : 3);
 	if (read_description(r, &at, json, NULL) != 0)
 		return -1;
@@ -425,7 +457,7 @@ static int read_tensor(struct reader *r, const struct json_step *up, const cJSON
 	static const char *const known_of_outputs[] = {"shape", "dtype", "description", "tolerance"};
 	const struct json_step at = {.up = up, .key = json->string};
 
-	if (tolerance == NULL ? check_identifier(r, &at, "an input", json->string)
+	if (tolerance == NULL ? check_identifier(r, &at, "an input's name", json->string)
 	                      : check_printable(r, &at, "an output's name", json->string))
 		return -1;
 	if (!cJSON_IsObject(json))
@@ -455,6 +487,22 @@ static int read_inputs(struct reader *r, const cJSON *json)
 	return 0;
 }
 
+/* Adds a note for each output that has the name of an input, as the outputs of operations in place do. */
+static void note_shared_names(struct reader *r, const struct json_step *outputs)
+{
+	for (int i = 0; i < r->out->output_count; i++) {
+		const char *name = r->out->outputs[i].name;
+		const struct json_step at = {.up = outputs, .key = name};
+		struct err sentence;
+
+		if (definition_input(r->out, name) < 0 || r->out->note_count >= NOTES)
+			continue;
+		json_error_at(&r->text, &at, &sentence,
+		              "\"%s\" is also the name of an input; newer versions of flashinfer-bench refuse that", name);
+		r->notes[r->out->note_count++] = arena_string(r->arena, sentence.text);
+	}
+}
+
 static int read_outputs(struct reader *r, const cJSON *json)
 {
 	const struct json_step at = {.key = "outputs"};
@@ -474,12 +522,25 @@ static int read_outputs(struct reader *r, const cJSON *json)
 		if (read_tensor(r, &at, member, &outputs[i], &tolerance[i]) != 0)
 			return -1;
 	r->out->output_count = count;
+	note_shared_names(r, &at);
 	return 0;
 }
 
 /* --- constraints --------------------------------------------------------------------------------------------- */
 
-/* Checks that the constraint is valid, and that the values of the const axes alone do not violate it. */
+/* Adds a note that the constraint cannot be checked. Any Python expression is a valid constraint. */
+static void note_unchecked(struct reader *r, const struct json_step *at, const char *why)
+{
+	struct err sentence;
+
+	if (r->out->note_count >= NOTES)
+		return;
+	json_error_at(&r->text, at, &sentence, "this constraint is not checked: %s", why);
+	r->notes[r->out->note_count++] = arena_string(r->arena, sentence.text);
+}
+
+/* Checks that the values of the const axes alone do not violate the constraint. Returns 1 if the constraint can be
+ * checked, 0 if it cannot, and -1 with a message on error. */
 static int check_constraint(struct reader *r, const struct json_step *at, const char *text, const int64_t *axis)
 {
 	struct err why;
@@ -491,27 +552,38 @@ static int check_constraint(struct reader *r, const struct json_step *at, const 
 		                     "it false: %s",
 		                     why.text);
 	case CONSTRAINT_ERROR:
-		return json_error_at(&r->text, at, r->err, "%s", why.text);
-	default:
+		note_unchecked(r, at, why.text);
 		return 0;
+	default:
+		return 1;
 	}
 }
 
 static int read_constraints(struct reader *r, const cJSON *json)
 {
 	const struct json_step list = {.key = "constraints"};
+	const char *const *texts;
 	int64_t axis[DEFINITION_AXES];
+	int count = 0;
 
-	if (read_strings(r, json, "constraints", CONSTRAINTS, &r->out->constraints, &r->out->constraint_count) != 0)
+	if (read_strings(r, json, "constraints", CONSTRAINTS, &texts, &count) != 0)
 		return -1;
+	const char **sorted = arena_array(r->arena, (size_t)count, sizeof *sorted);
+
 	for (int i = 0; i < r->out->axis_count; i++)
 		axis[i] = r->out->axes[i].var ? -1 : r->out->axes[i].value;
-	for (int i = 0; i < r->out->constraint_count; i++) {
+	for (int i = 0; i < count; i++) {
 		const struct json_step at = {.up = &list, .index = i};
+		int checkable = check_constraint(r, &at, texts[i], axis);
 
-		if (check_constraint(r, &at, r->out->constraints[i], axis) != 0)
+		if (checkable < 0)
 			return -1;
+		if (checkable > 0)
+			sorted[r->out->constraint_count++] = texts[i];
+		else
+			sorted[count - ++r->out->unchecked_count] = texts[i];
 	}
+	r->out->constraints = sorted;
 	return 0;
 }
 

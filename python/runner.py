@@ -193,6 +193,8 @@ class Sandbox:
         self.handle = ctypes.c_void_p(handle)
         self.layers = self.library.sandbox_layers(self.handle)
         self.folder = os.fsdecode(self.library.sandbox_folder(self.handle))
+        if self.layers & SANDBOX_TMP:  # here once, because each runner that writes to memory copies it
+            set_folder(self.folder)
 
     def before_fork(self):
         """Returns the pid of the process that keeps the next child's PID namespace, and the child's temporary
@@ -210,10 +212,8 @@ class Sandbox:
     def enter(self, folder):
         """Confines this process, which is a new child. Raises an exception if a layer fails that held in the trial
         at the start."""
-        for name in ("HOME", "TMPDIR"):
-            os.environ[name] = folder
-        for name in ("XDG_CACHE_HOME", "TRITON_CACHE_DIR", "CUDA_CACHE_PATH"):
-            os.environ.pop(name, None)  # the caches of compilers are below HOME
+        if not self.layers & SANDBOX_TMP:
+            set_folder(folder)
         missing = self.layers & ~self.library.sandbox_enter(self.handle, os.fsencode(folder))
         if missing:
             raise OSError("the sandbox of this reference lacks layers that it should have (%#x)" % missing)
@@ -234,6 +234,14 @@ class Sandbox:
         self.library.sandbox_end(self.handle, keeper)
         if not self.layers & SANDBOX_TMP:
             self.library.sandbox_remove_folder(os.fsencode(folder))
+
+
+def set_folder(folder):
+    """Makes `folder` the place of temporary files, of the home directory and of compilers' caches."""
+    for name in ("HOME", "TMPDIR"):
+        os.environ[name] = folder
+    for name in ("XDG_CACHE_HOME", "TRITON_CACHE_DIR", "CUDA_CACHE_PATH"):
+        os.environ.pop(name, None)  # the caches of compilers are below HOME
 
 
 def home_of_user():

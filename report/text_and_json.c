@@ -292,6 +292,8 @@ static void print_outcome(FILE *out, const struct result *result, const struct r
 	print_cases(out, result, options);
 	print_dry_run(out, result);
 	print_findings(out, result);
+	for (int i = 0; result->definition != NULL && i < result->definition->note_count; i++)
+		show_print(out, "         note: %s\n", result->definition->notes[i]);
 	if (result->made != NULL && result->made->no_gradients != NULL)
 		show_print(out, "         backward: %s\n", result->made->no_gradients);
 	print_passed_over(out, result);

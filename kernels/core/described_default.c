@@ -143,7 +143,7 @@ static double left_out(const struct op *op, const struct op_case *c, int input)
 
 	if (op == NULL || op->scalar == NULL)
 		return (double)NAN;
-	without.absent |= UINT32_C(1) << input;
+	without.absent |= UINT64_C(1) << input;
 	return op->scalar(&without, input);
 }
 
@@ -158,5 +158,5 @@ void described_set_scalar(const struct op *op, struct op_case *c, int input, dou
 	bool omits = described_default_known(op, c, input, &stands_for_default) && number == stands_for_default;
 
 	c->scalar[input] = omits ? left_out(op, c, input) : number;
-	c->absent |= (uint32_t)omits << input;
+	c->absent |= (uint64_t)omits << input;
 }

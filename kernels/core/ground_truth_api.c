@@ -262,7 +262,7 @@ static int read_given(struct request *request, const cJSON *json, struct err *er
 
 		if (input < 0)
 			return malformed(err, "an input of \"given\"");
-		request->op_case.given |= UINT32_C(1) << input;
+		request->op_case.given |= UINT64_C(1) << input;
 	}
 	return 0;
 }

@@ -25,7 +25,7 @@
 extern "C" {
 #endif
 
-enum { OP_RANK = 8, OP_CONSTANTS = 8, OP_ARGS = 32, OP_EDGES = 32, OP_SCALAR = -1 };
+enum { OP_RANK = 16, OP_CONSTANTS = 8, OP_ARGS = 64, OP_EDGES = 32, OP_SCALAR = -1 };
 /* OP_KEPT: op_in_place.place of an input that the reference must not change. OP_PLACES: the largest length of
  * op.oracle's array `out`. */
 enum { OP_KEPT = -1, OP_PLACES = 2 * OP_ARGS };
@@ -98,8 +98,8 @@ struct op_case {
 	/* Bit i is set if a workload provides input i, as a file's tensor or as a number. The inputs that op.fill
 	 * writes must be valid together with any provided values. For example, the indices that a workload provides may
 	 * point to any row of a tensor that op.fill writes. */
-	uint32_t given;
-	uint32_t absent;          /* bit i is set if the case omits the optional input i (None) */
+	uint64_t given;
+	uint64_t absent;          /* bit i is set if the case omits the optional input i (None) */
 	enum op_contents contents;
 };
 
@@ -271,6 +271,9 @@ struct op {
 	/* Computes the gradients of this family's operation: an op for the gradient problem of a definition
 	 * (kernels/core/gradient_bounds.h). NULL: the family has no gradients. */
 	const struct op *gradient;
+	/* true: references of this family usually loop over sequences or tokens in Python, so a medium case takes most of
+	 * the time of a definition. Such a case omits the third run, on the first set of input values again. */
+	bool loops;
 	bool on_host; /* true: the host computes inputs and truth for every device, because the family has no op_cuda */
 };
 

@@ -58,11 +58,24 @@ static void report_unknown(const char *op_type, struct err *why)
 	err_set(why, "no op family knows op_type '%s' (known: %s)", op_type, known);
 }
 
+/* No op family computes tensors of which a const axis is 0. */
+static bool has_empty_axis(const struct op_problem *problem, struct err *why)
+{
+	for (int i = 0; i < problem->axis_count; i++)
+		if (!problem->axes[i].var && problem->axes[i].value == 0) {
+			err_set(why, "no op family supports the const axis '%s' of length 0", problem->axes[i].name);
+			return true;
+		}
+	return false;
+}
+
 const struct op_entry *op_find(const struct op_problem *problem, int *variant, struct err *why)
 {
 	char reasons[1536] = "";
 	bool known = false;
 
+	if (has_empty_axis(problem, why))
+		return NULL;
 	for (int i = 0; i < op_count; i++) {
 		const struct op *op = op_table[i].op;
 		struct err reason = {""};

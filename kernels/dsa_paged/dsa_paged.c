@@ -579,4 +579,5 @@ const struct op dsa_paged_op = {
     .oracle = oracle,
     .judge = judge,
     .judges = judges,
+    .loops = true,
 };

@@ -19,4 +19,5 @@ const struct op gqa_paged_op = {
     .match = match,
     .roles = attention_role_names,
     ATTENTION_MEMBERS,
+    .loops = true,
 };

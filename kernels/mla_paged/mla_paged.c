@@ -19,4 +19,5 @@ const struct op mla_paged_op = {
     .match = match,
     .roles = attention_latent_role_names,
     ATTENTION_MEMBERS,
+    .loops = true,
 };

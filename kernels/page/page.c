@@ -787,4 +787,5 @@ const struct op page_op = {
     .fill = fill,
     .check = check,
     .oracle = oracle,
+    .loops = true,
 };

@@ -383,7 +383,7 @@ static void damaged_text_is_no_verdict(void **state)
 	    {"\"shape\": [2, 3, 4]", "\"shape\": [2, -3, 4]", "\"shape\" to be a list of sizes"},
 	    {"\"shape\": [2, 3, 4]", "\"shape\": [4503599627370496, 4503599627370496]",
 	     "\"shape\" to be a list of sizes"},
-	    {"\"shape\": [2, 3, 4]", "\"shape\": [1,1,1,1,1,1,1,1,24]", "\"shape\" to be a list of bounded length"},
+	    {"\"shape\": [2, 3, 4]", "\"shape\": [1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,24]", "\"shape\" to be a list of bounded length"},
 	    {"\"shape\": [2, 3, 4]", "\"shape\": [23]", "\"worst\" to be a list of indices and values"},
 	    {"\"shape\": [2, 3, 4]", "\"shape\": [0]", "\"worst\" to be a list of indices and values"},
 	    {"[[23, ", "[[-1, ", "\"worst\" to be a list of indices and values"},

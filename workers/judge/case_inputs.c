@@ -215,32 +215,32 @@ static int contents(struct device *device, const struct job *job, const struct t
 	return 0;
 }
 
-uint32_t case_inputs_given(const struct job *job)
+uint64_t case_inputs_given(const struct job *job)
 {
-	uint32_t given = 0;
+	uint64_t given = 0;
 
 	for (int i = 0; i < job->problem.input_count; i++) {
 		enum source_kind kind = job->inputs[i].kind;
 
 		if (kind == SOURCE_SAFETENSORS || kind == SOURCE_SCALAR)
-			given |= UINT32_C(1) << i;
+			given |= UINT64_C(1) << i;
 	}
 	return given;
 }
 
-uint32_t case_inputs_absent(const struct job *job)
+uint64_t case_inputs_absent(const struct job *job)
 {
-	uint32_t absent = 0;
+	uint64_t absent = 0;
 
 	for (int i = 0; i < job->problem.input_count; i++)
 		if (job->inputs[i].kind == SOURCE_ABSENT)
-			absent |= UINT32_C(1) << i;
+			absent |= UINT64_C(1) << i;
 	return absent;
 }
 
 static bool brings_tensors(const struct job *job)
 {
-	uint32_t given = case_inputs_given(job);
+	uint64_t given = case_inputs_given(job);
 
 	for (int i = 0; i < job->problem.input_count; i++)
 		if (job->problem.inputs[i].rank != OP_SCALAR && (given >> i & 1) != 0)

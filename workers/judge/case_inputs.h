@@ -33,10 +33,10 @@ int case_inputs_fill(struct device *device, struct tensors *tensors, const struc
 		     const struct op_case *c, struct tensor *in, struct ruling *ruling);
 
 /* Returns a bit set, as in op_case.absent: bit i is set if the case omits the optional input i. */
-uint32_t case_inputs_absent(const struct job *job);
+uint64_t case_inputs_absent(const struct job *job);
 
 /* Returns a bit set, as in op_case.given: bit i is set if the workload provides input i. */
-uint32_t case_inputs_given(const struct job *job);
+uint64_t case_inputs_given(const struct job *job);
 
 /* Checks the filled inputs against the definition's constraints on tensor values. The op family checks the workload's
  * inputs (op.check). Returns 0 if the inputs are valid. Otherwise sets the ruling and returns -1. */

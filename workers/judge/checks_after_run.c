@@ -193,7 +193,7 @@ static void check_form(struct trial *trial, const struct round *round, int outpu
 	if (wrong != NULL)
 		trial_decide(trial, STATUS_FAILED, reason, wrong);
 	else if (trial->run != RUN_FIRST && cJSON_IsTrue(json_member(said, "overwrites")))
-		trial->overwrites |= UINT32_C(1) << output;
+		trial->overwrites |= UINT64_C(1) << output;
 }
 
 static bool is_listed(const cJSON *names, const char *name)

@@ -22,7 +22,7 @@ enum { TRIAL_CANARY = 0xA5 };
 
 /* The runs of a case: on the first set of input values, on the second set, and on the first set again. The second run
  * is omitted if there is only one set: if no op family matches, if the workload provides every input, or if the case
- * probes a constant. */
+ * probes a constant. The last run is omitted if there are two sets and the job says so (job.two_runs). */
 enum trial_run { RUN_FIRST, RUN_SECOND, RUN_AGAIN, RUN_COUNT };
 
 /* The state for one of the two sets of input values of a case. */
@@ -74,7 +74,7 @@ struct trial {
 	unsigned char *spare;	   /* LAYOUT_ALIGN bytes of private memory, to read single elements */
 	struct layout layout;	   /* the layout of the current run: inputs, then outputs */
 	enum trial_run run;	   /* the current or last run */
-	uint32_t overwrites;	   /* bit i is set if output i used the memory of an output of an earlier run */
+	uint64_t overwrites;	   /* bit i is set if output i used the memory of an output of an earlier run */
 	bool decided;		   /* are status and reason of `verdict` final? */
 	struct verdict verdict;
 };

@@ -31,6 +31,7 @@ struct job {
 	const int64_t *axis;               /* the values of the problem's axes */
 	uint64_t seed;
 	int edge;                          /* op_case.edge */
+	bool two_runs;                     /* the case omits the third run; it has no effect on a case with one set of inputs */
 	enum job_asks asks;
 	const struct input_source *inputs; /* source of each input; SOURCE_RANDOM: the op family generates it */
 	const char *const *constraints;    /* constraints on tensor values, checked after the inputs are filled */

@@ -37,6 +37,7 @@ struct sandbox {
 	bool gpu;
 	const char *folder;                 /* where a runner's own filesystem for temporary files is mounted */
 	bool no_programs_gain;              /* limits_drop_capabilities_of_programs succeeded */
+	bool filtered;                      /* seccomp_apply_to_zygote succeeded */
 	int processes;                      /* the number of processes and threads that a runner may have */
 	int self;                           /* pidfd of the zygote; -1 */
 	pid_t parent;                       /* the parent that a runner sees */
@@ -212,6 +213,7 @@ static int open_self(struct sandbox *sandbox)
 static void prepare_runners(struct sandbox *sandbox)
 {
 	sandbox->no_programs_gain = limits_drop_capabilities_of_programs() == 0;
+	sandbox->filtered = seccomp_apply_to_zygote();
 }
 
 /* ---- runners ---- */
@@ -348,7 +350,7 @@ SHOWN uint32_t sandbox_enter(struct sandbox *sandbox, const char *folder)
 			       (held & SANDBOX_TMP) != 0 ? sandbox->folder : folder);
 	if ((held & (SANDBOX_PROC | SANDBOX_LANDLOCK_FILES)) == 0)
 		held &= ~(uint32_t)SANDBOX_MEMORY_LIMIT; /* the reference can undo that the kernel ends it first */
-	return held | seccomp_apply(sandbox->gpu);
+	return sandbox->filtered ? held | seccomp_apply(sandbox->gpu) : held;
 }
 
 SHOWN int64_t sandbox_limit_memory(struct sandbox *sandbox, int64_t bytes)

@@ -55,7 +55,11 @@ uint32_t landlock_apply(bool whole, bool gpu, const struct sandbox_paths *readab
 
 /* ---- sandbox_seccomp.c ---- */
 
-/* Refuses system calls that no reference needs. Returns the layers that hold. */
+/* Refuses, in the zygote and all its later children, system calls that neither they nor references need. Without
+ * privileges it needs limits_drop_capabilities_of_programs. Returns true if the filter holds. */
+bool seccomp_apply_to_zygote(void);
+/* In a runner: refuses the other system calls that no reference needs. Returns the layers that hold if the zygote's filter
+ * holds, too. */
 uint32_t seccomp_apply(bool gpu);
 
 /* ---- sandbox_limits.c ---- */

@@ -3,7 +3,11 @@
  * The filter refuses what torch, CUDA, Triton and compilers never call, with an error that a caller can handle. It is a
  * list of refused calls, because the calls that libraries make change with each release. Calls that are newer than this
  * table are refused as if the kernel did not have them. The filter is written as a table of instructions; it needs no
- * library. */
+ * library.
+ *
+ * There are two filters. The zygote installs the larger one once, and all runners inherit it: for each filter the kernel
+ * works out the answer to every system call, which takes longer than the rest of the installation. Each runner adds the
+ * smaller one, which refuses what the zygote or the sandbox itself needs. */
 #include "workers/sandbox/sandbox_internal.h"
 
 #include <errno.h>
@@ -31,7 +35,10 @@ enum {
 	NAMESPACES = CLONE_NEWNS | CLONE_NEWCGROUP | CLONE_NEWUTS | CLONE_NEWIPC | CLONE_NEWUSER | CLONE_NEWPID | CLONE_NEWNET
 };
 
-/* Calls that are refused whatever their arguments are. Numbers without a name in older headers are equal on all
+/* Calls with which the sandbox is built. */
+static const int refused_to_runners[] = {SYS_unshare, SYS_setns, SYS_mount, SYS_umount2};
+
+/* Other calls that are refused whatever their arguments are. Numbers without a name in older headers are equal on all
  * architectures. */
 static const int refused[] = {
     /* other processes */
@@ -41,7 +48,7 @@ static const int refused[] = {
     SYS_shmget, SYS_shmat, SYS_shmctl, SYS_msgget, SYS_msgsnd, SYS_msgrcv, SYS_msgctl, SYS_semget, SYS_semop, SYS_semctl,
     SYS_semtimedop, SYS_mq_open, SYS_mq_unlink,
     /* namespaces and mounts */
-    SYS_unshare, SYS_setns, SYS_mount, SYS_umount2, SYS_pivot_root, SYS_chroot, SYS_open_tree, SYS_move_mount, SYS_fsopen,
+    SYS_pivot_root, SYS_chroot, SYS_open_tree, SYS_move_mount, SYS_fsopen,
     SYS_fsconfig, SYS_fsmount, SYS_fspick, SYS_mount_setattr, 457 /* statmount */, 458 /* listmount */,
     SYS_open_by_handle_at, SYS_name_to_handle_at, SYS_fanotify_init, SYS_fanotify_mark, SYS_quotactl, SYS_quotactl_fd,
     SYS_inotify_init1, SYS_inotify_add_watch, /* Landlock lets a process watch directories that it may not read */
@@ -58,7 +65,10 @@ static const int refused[] = {
 #endif
 };
 
-enum { REFUSED = sizeof refused / sizeof *refused };
+enum {
+	REFUSED = sizeof refused / sizeof *refused,
+	REFUSED_TO_RUNNERS = sizeof refused_to_runners / sizeof *refused_to_runners
+};
 
 #define LOAD(field) BPF_STMT(BPF_LD | BPF_W | BPF_ABS, (unsigned)offsetof(struct seccomp_data, field))
 #define EQUAL(value, yes, no) BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, (unsigned)(value), yes, no)
@@ -77,12 +87,15 @@ static const struct sock_filter local_sockets[] = {
     EQUAL(SYS_socket, 0, 4), LOAD(args[0]), EQUAL(AF_UNIX, 0, 1), ALLOW, REFUSE,
 };
 
-/* The checks before the list: calls of another architecture, calls that are newer than the table, and calls that
- * depend on their arguments. clone3 is unknown, because a filter cannot read its flags in memory; the C library then
- * calls clone. All arguments that are examined are ints, so their lower halves suffice. */
+/* The first checks of both filters: calls of another architecture, and calls that are newer than the table. */
 static const struct sock_filter before[] = {
     LOAD(arch), EQUAL(THIS_ARCHITECTURE, 1, 0), UNKNOWN, LOAD(nr),
     ANY_BIT(OTHER_ABI, 1, 0), GREATER(NEWEST_CALL, 0, 1), UNKNOWN,
+};
+
+/* Calls that depend on their arguments. clone3 is unknown, because a filter cannot read its flags in memory; the C library
+ * then calls clone. All arguments that are examined are ints, so their lower halves suffice. */
+static const struct sock_filter by_argument[] = {
     EQUAL(SYS_clone3, 0, 1), UNKNOWN,
     EQUAL(SYS_clone, 0, 4), LOAD(args[0]), ANY_BIT(NAMESPACES, 0, 1), REFUSE, ALLOW,
     EQUAL(SYS_prlimit64, 0, 4), LOAD(args[0]), EQUAL(0, 1, 0), REFUSE, ALLOW, /* 0: the calling process */
@@ -101,8 +114,10 @@ static const struct own_call {
 
 enum { OWN_CALLS = sizeof own_calls / sizeof *own_calls };
 
+enum { MOST_INSTRUCTIONS = 256 };
+
 struct program {
-	struct sock_filter filter[256];
+	struct sock_filter filter[MOST_INSTRUCTIONS];
 	int count;
 };
 
@@ -127,31 +142,58 @@ static void add_own_call(struct program *program, const struct own_call *own)
 		ADD(program, kind_and_process);
 }
 
-_Static_assert(sizeof before / sizeof *before + 7 * OWN_CALLS + 2 * REFUSED + 6 <= 256, "the program has room for all instructions");
+static void refuse(struct program *program, const int *calls, int count)
+{
+	for (int i = 0; i < count; i++)
+		add(program, (const struct sock_filter[]){EQUAL(calls[i], 0, 1), REFUSE}, 2);
+}
+
+_Static_assert(sizeof before / sizeof *before + 2 * REFUSED + 1 <= MOST_INSTRUCTIONS, "the zygote's filter fits");
+_Static_assert((sizeof before + sizeof by_argument + sizeof local_sockets) / sizeof *before + 7 * OWN_CALLS +
+			       2 * REFUSED_TO_RUNNERS + 1 <= MOST_INSTRUCTIONS, "the runners' filter fits");
+
+static bool install(struct program *program)
+{
+	add(program, (const struct sock_filter[]){ALLOW}, 1);
+
+	const struct sock_fprog given = {(unsigned short)program->count, program->filter};
+
+	return prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &given) == 0;
+}
+
+bool seccomp_apply_to_zygote(void)
+{
+	struct program program = {.count = 0};
+
+	ADD(&program, before);
+	refuse(&program, refused, REFUSED);
+	return install(&program);
+}
 
 uint32_t seccomp_apply(bool gpu)
 {
 	struct program program = {.count = 0};
 
 	ADD(&program, before);
+	ADD(&program, by_argument);
 	for (int i = 0; i < OWN_CALLS; i++)
 		add_own_call(&program, &own_calls[i]);
-	for (int i = 0; i < REFUSED; i++)
-		add(&program, (const struct sock_filter[]){EQUAL(refused[i], 0, 1), REFUSE}, 2);
+	refuse(&program, refused_to_runners, REFUSED_TO_RUNNERS);
 	if (gpu)
 		ADD(&program, local_sockets);
 	else
 		ADD(&program, no_sockets);
-	add(&program, (const struct sock_filter[]){ALLOW}, 1);
-
-	const struct sock_fprog given = {(unsigned short)program.count, program.filter};
-
-	if (prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &given) != 0)
+	if (!install(&program))
 		return 0;
 	return gpu ? SANDBOX_SECCOMP : SANDBOX_SECCOMP | SANDBOX_NO_SOCKETS;
 }
 
 #else
+
+bool seccomp_apply_to_zygote(void)
+{
+	return false;
+}
 
 uint32_t seccomp_apply(bool gpu)
 {
