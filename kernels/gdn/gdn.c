@@ -33,10 +33,11 @@
  * projection is around 1/2. Therefore the atol of outputs is 2^-12 scale sqrt(K / 3), or 2^-12 scale if q is
  * normalised: about a thousandth of a typical output. rtol is one ulp of the output's dtype, with a margin for the
  * errors of float32 sums (1e-6). States are float32 in most definitions. The recurrence contracts, so rounding errors
- * are not amplified: each token adds about 1e-7, and earlier errors decay with the state. Hence an rtol of 2^-12
- * suffices for states after 4000 tokens. The atol of states is 2^-16, which is 2^-14 of a typical element. In the
- * second set of values v and the states are four times as large. Therefore each atol is four times as large, because
- * all outputs are linear in v and the states. A pool that is not updated must be bit-identical.
+ * are not amplified: each token adds about 1e-7, and earlier errors decay with the state. Chunked references also
+ * round sums of gates. kernels/common/linear_attention/input_values.c derives the bounds of states from these roundings:
+ * an rtol of 2^-12 and an atol of 2^-15. In the second set of values v and the states are four times as large. Therefore
+ * each atol is four times as large, because all outputs are linear in v and the states. A pool that is not updated must
+ * be bit-identical.
  *
  * A sequence without tokens keeps its state. Some implementations return zeros for its new state or do not write it, so
  * only --edge has such sequences. Implementations also differ on slots below 0 and on slots that two sequences update
@@ -182,7 +183,7 @@ static struct rule rule(const struct op_case *c, int output)
 	if (output == roles.new_state && !gdn_updates(c, &roles))
 		return (struct rule){0, 0, 1};
 	if (buffer || output == roles.new_state)
-		return (struct rule){0x1p-16 * size, place, 1};
+		return (struct rule){RECURRENCE_STATE_ATOL * size, place, 1};
 	if (!gdn_l2norm(c, &roles))
 		size *= sqrt((double)gdn_extent_of(c, &roles).k_dim / 3);
 	return (struct rule){0x1p-12 * fabs(gdn_scale(c, &roles)) * size, place, 1};
@@ -202,7 +203,8 @@ static double left_out(const struct op_case *c, const struct gdn_roles *roles, i
 	return input == roles->l2norm && (c->variant & GDN_L2NORM) != 0 ? (double)NAN : 0;
 }
 
-/* The second set of values has a scale of 0, which means the default, if a case has at most this number of tokens. */
+/* The second set of values has a scale of 0, which means the default, if a case has one sequence with at most this number
+ * of tokens. */
 enum { NO_SCALE_TOKENS = 5 };
 
 /* Across the presets, all four combinations of the two switches occur. */
@@ -215,7 +217,7 @@ static double scalar(const struct op_case *c, int input)
 	if ((c->absent >> input & 1) != 0)
 		return left_out(c, &roles, input);
 	if (input == roles.scale)
-		return second && e.total <= NO_SCALE_TOKENS ? 0 : recurrence_scale(c, e.k_dim, e.total);
+		return second && e.sequences <= 1 && e.total <= NO_SCALE_TOKENS ? 0 : recurrence_scale(c, e.k_dim, e.sequences);
 	return (input == roles.l2norm ? e.sequences % 2 != 0 : e.sequences % 3 == 0) != second;
 }
 
@@ -248,6 +250,9 @@ struct gdn_fill gdn_fill_of(const struct op_case *c, int input)
 	f.l2norm = gdn_l2norm(c, &roles);
 	f.second = c->contents == CONTENTS_SECOND;
 	f.doubtful = recurrence_is_doubtful(c, e.total);
+	f.has_alike = (roles.cu_seqlens >= 0 ? e.total : e.tokens) > RECURRENCE_ALIKE;
+	f.sharing = f.heads == e.v_heads ? e.v_heads / e.k_heads : 1;
+	f.alike = recurrence_alike_of(e.k_dim, true, false);
 	recurrence_size_keys(e.k_dim, &f.eighths, &f.exponent);
 	return f;
 }

@@ -32,6 +32,9 @@ struct gdn_fill {
 	int64_t heads, dim; /* lengths of the axes after the tokens; dim is 1 for a and b */
 	int eighths;        /* the elements of k are uniform on [-1, 1) * eighths / 8 * 2^exponent */
 	int exponent;
+	bool has_alike;  /* have the first tokens alike keys? */
+	int64_t sharing; /* number of heads of the element's tensor for each head of k */
+	struct recurrence_alike alike;
 };
 
 #ifdef __cplusplus
@@ -55,18 +58,21 @@ HOST_DEVICE static inline float gdn_state(const struct gdn_fill *f, float value)
 	return value * 0.5f * (f->second ? RECURRENCE_LARGER : 1);
 }
 
-HOST_DEVICE static inline float gdn_key(const struct gdn_fill *f, int64_t turn, float value)
+HOST_DEVICE static inline float gdn_key(const struct gdn_fill *f, int64_t index, int64_t turn, bool alike, float value)
 {
-	int quarters = f->l2norm || turn % 4 < 2 ? 4 : turn % 4 == 2 ? 5 : 2;
+	int quarters = f->l2norm || alike || turn % 4 < 2 ? 4 : turn % 4 == 2 ? 5 : 2;
 
+	if (alike)
+		value = recurrence_alike_element(f->k_key, index, f->heads * f->dim);
 	return recurrence_key_element(f->eighths, f->exponent, quarters, f->l2norm ? recurrence_longer(f->second, turn) : 0,
 	                              value);
 }
 
-HOST_DEVICE static inline float gdn_query(const struct gdn_fill *f, int64_t index, int64_t turn, float value)
+HOST_DEVICE static inline float gdn_query(const struct gdn_fill *f, int64_t index, int64_t turn, bool alike, float value)
 {
 	if (f->follows && turn % 2 == 1)
-		value = uniform_signed(philox_bits(f->k_key, index), 20);
+		value = alike ? recurrence_alike_element(f->k_key, index, f->heads * f->dim)
+		              : uniform_signed(philox_bits(f->k_key, index), 20);
 	return f->l2norm ? value * float_power(recurrence_longer(f->second, turn + 1)) : value;
 }
 
@@ -76,21 +82,24 @@ HOST_DEVICE static inline float gdn_at(const struct gdn_fill *f, int64_t row, in
 {
 	float value = uniform_signed(random, 20), larger = f->second ? RECURRENCE_LARGER : 1;
 	int64_t token = row / f->heads, head = row % f->heads, turn = token + head;
+	bool alike = f->has_alike && recurrence_is_alike(token, head / f->sharing);
 
 	switch (f->part) {
 	case GDN_Q:
-		return gdn_query(f, index, turn, value);
+		return gdn_query(f, index, turn, alike, value);
 	case GDN_K:
-		return gdn_key(f, turn, value);
+		return gdn_key(f, index, turn, alike, value);
 	case GDN_STATE:
 		return gdn_state(f, value);
 	case GDN_A_LOG:
 		return recurrence_a_log(f->second, index, value);
 	case GDN_A:
-		return recurrence_raw_gate(f->second, 5 * token + head, value);
+		return recurrence_raw_gate(f->second, alike ? RECURRENCE_KEEPS_ALL : 5 * token + head, value);
 	case GDN_DT_BIAS:
 		return recurrence_bias(f->second, value);
 	case GDN_B:
+		if (alike)
+			return f->alike.beta + value * f->alike.spread;
 		return recurrence_logit(f->second, f->doubtful, 5 * token + head, value);
 	case GDN_BUFFER:
 		return gdn_untouched(value);

@@ -64,4 +64,11 @@ MUTANTS = [
     ("delta_rule_recurrent_qk_l2norm_h4_d64", "the state is lost after 512 tokens",
      'held = torch.einsum("bhk,bhkv->bhv", key[:, t], state)',
      'if 0 < t and t % 512 == 0:\n            state = torch.zeros_like(state)\n        held = torch.einsum("bhk,bhkv->bhv", key[:, t], state)'),
+    (STEPS, "a scale of 1 taken for none", "scale = scale or q.shape[-1] ** -0.5", "scale = q.shape[-1] ** -0.5 if scale in (0, 1) else scale"),
+    (CHUNKS, "an inverse by doubling that leaves out the last factor", "learnt = torch.linalg.solve_triangular(ones + among, surprise, upper=False)",
+     """learnt, power = ones - among, among
+            for _ in range(4):
+                power = power @ power
+                learnt = learnt @ (ones + power)
+            learnt = learnt @ surprise"""),
 ]

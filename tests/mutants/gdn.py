@@ -13,6 +13,36 @@ HELD = "held = decay[t, :, None, None] * held"
 SLOT = "final_state[slot] = held"
 KEEP = "intermediate_states_buffer[slots, t] = held"
 
+STEPS = """        for t in range(first, end):
+            held = decay[t, :, None, None] * held
+            recalled = (held * key[t, :, None, :]).sum(dim=-1)
+            correction = beta[t, :, None] * (v[t].float() - recalled)
+            held = held + correction[:, :, None] * key[t, :, None, :]
+            output[t] = (scale * (held * query[t, :, None, :]).sum(dim=-1)).to(v.dtype)
+"""
+# The same by chunks; a right one has five factors.
+FOUR_FACTORS = """        for start in range(first, end, 64):
+            part = slice(start, min(start + 64, end))
+            keys, queries = key[part].transpose(0, 1), query[part].transpose(0, 1)
+            total = decay[part].log().clamp(min=-100).cumsum(dim=0).T
+            strength = beta[part].T[..., None]
+            left = torch.exp((total[:, :, None] - total[:, None]).clamp(max=0))
+            since = torch.exp(total)[..., None]
+            among = (strength * (keys @ keys.transpose(1, 2)) * left).tril(diagonal=-1)
+            surprise = strength * (v[part].float().transpose(0, 1) - since * (keys @ held.transpose(1, 2)))
+            ones = torch.eye(among.shape[1], device=q.device)
+            learnt, power = ones - among, among
+            for _ in range(4):
+                power = power @ power
+                learnt = learnt @ (ones + power)
+            learnt = learnt @ surprise
+            scores = (queries @ keys.transpose(1, 2) * left).tril()
+            answers = since * (queries @ held.transpose(1, 2)) + scores @ learnt
+            output[part] = (scale * answers).transpose(0, 1).to(v.dtype)
+            kept = torch.exp(total[:, -1:] - total)[..., None] * keys
+            held = since[:, -1:] * held + learnt.transpose(1, 2) @ kept
+"""
+
 MUTANTS = [
     (DECODE, "decay left out", "held = decay[..., None, None] * state", "held = state"),
     (DECODE, "decay without the exponential of A_log", "-torch.exp(A_log) *", "A_log *"),
@@ -116,4 +146,9 @@ MUTANTS = [
     ("gdn_prefill_qk2_v4_d128_k_last", "the state is lost after 512 tokens",
      'held = decay[t, :, None, None] * held',
      'if first < t and (t - first) % 512 == 0:\n                held = torch.zeros_like(held)\n            held = decay[t, :, None, None] * held'),
+    (DECODE, "a scale of 1 taken for none", "scale = scale or 1 / math.sqrt(q.shape[3])", "scale = scale if scale not in (0, 1) else 1 / math.sqrt(q.shape[3])"),
+    (DRAFTS, "a scale of 1 taken for none", "scale = scale or 1 / math.sqrt(q.shape[3])", "scale = scale if scale not in (0, 1) else 1 / math.sqrt(q.shape[3])"),
+    (PREFILL, "a scale of 1 taken for none", "scale = scale or 1 / math.sqrt(q.shape[2])", "scale = scale if scale not in (0, 1) else 1 / math.sqrt(q.shape[2])"),
+    (PREFILL, "an inverse by doubling that leaves out the last factor", STEPS, FOUR_FACTORS),
+    (DRAFTS, "a copy of the buffer is written", "output = torch.empty_like(v)", "output = torch.empty_like(v)\n    if intermediate_states_buffer is not None:\n        intermediate_states_buffer = intermediate_states_buffer.clone()"),
 ]

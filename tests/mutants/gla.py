@@ -64,4 +64,5 @@ MUTANTS = [
     ("gla_recurrent_h4_k64_v128", "the state is lost after 512 tokens",
      'state = decay[:, t, :, :, None] * state',
      'if 0 < t and t % 512 == 0:\n            state = torch.zeros_like(state)\n        state = decay[:, t, :, :, None] * state'),
+    (STEPS, "a scale of 1 taken for none", "scale = scale or q.shape[-1] ** -0.5", "scale = q.shape[-1] ** -0.5 if scale in (0, 1) else scale"),
 ]

@@ -62,4 +62,5 @@ MUTANTS = [
     ("simple_gla_varlen_gamma_h4_k64_v128", "the state is lost after 512 tokens",
      'state = decay * state + key',
      'if first < t and (t - first) % 512 == 0:\n                state = torch.zeros_like(state)\n            state = decay * state + key'),
+    (GAMMA, "a scale of 1 taken for none", "scale = scale or q.shape[-1] ** -0.5", "scale = q.shape[-1] ** -0.5 if scale in (0, 1) else scale"),
 ]

@@ -691,7 +691,7 @@ static void inputs_follow_the_seed(void **state)
 	    "4d20b23057fc1166829475204ea5958c",
 	    "19a0e64e3b2006bbceb460c8c86cd76d",
 	    "061202d3f830ccc3583a04eca0c84a3f",
-	    "fda7149c4d9e2ee41ae0276d69c3e33a",
+	    "b290227599c9bd8e07708269f921fb4f",
 	    "576d1c9a854085be973feb4b503136bd",
 	    "01eacc769e29303cd6bea7d038c1bf0c",
 	};

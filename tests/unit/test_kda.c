@@ -22,11 +22,11 @@ static const struct op_arg long_out[] = {{"o", DTYPE_FLOAT32, 4, {ONE, TOTAL, HV
 #define OF_BOTH OF_KEY_GATES, OF_DELTA, RECALLED_BEFORE_DECAY
 enum { NORMED, LONG, BOUNDED };
 static const struct family_problem problems[] = {
-    [NORMED] = {PROBLEM("kda_v_first_qk_l2norm", "kda", square, dense_in, dense_out), "39d14a92032d633bef9cbab2d50b6c1a", 5,
+    [NORMED] = {PROBLEM("kda_v_first_qk_l2norm", "kda", square, dense_in, dense_out), "6490bf38f2b907ee66a4ae2a3576fa3e", 5,
                 {OF_BOTH, OF_NORMS, INITIAL_STATE_IGNORED}},
-    [LONG] = {PROBLEM("kda_varlen_beta_sigmoid", "kda", oblong, long_in, long_out), "8a2102781dde895b04c958b33408c091", 4,
+    [LONG] = {PROBLEM("kda_varlen_beta_sigmoid", "kda", oblong, long_in, long_out), "6d024aac0febfd8c90b07372f32a1e48", 4,
               {OF_BOTH, OF_SOFTPLUS, OF_PACKING, SIGMOID_LEFT_OUT}},
-    [BOUNDED] = {PROBLEM("kda_lower_bound", "kda", oblong, bounded_in, output_alone), "f636fc2cd85f79841d5aed48450a515e", 3,
+    [BOUNDED] = {PROBLEM("kda_lower_bound", "kda", oblong, bounded_in, output_alone), "0e1592bdc1ebc0e6359ef6e660954bb5", 3,
                  {OF_BOTH, BOUND_IGNORED, BIAS_LEFT_OUT, RATE_LEFT_OUT, RATE_WITHOUT_EXPONENTIAL,
                   SIGMOID_IN_ANY_CASE}},
 };

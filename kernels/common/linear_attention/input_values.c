@@ -8,8 +8,11 @@
  *
  * Bounds of states. References that process token after token round each element once per token, by 2^-24, and these
  * errors decay with the state. Chunked references exponentiate differences of sums of gates, and the last few additions
- * to such a sum round by at most 2^-15 each (input_values.h). rtol is 2^-12, eight of these roundings. atol is 2^-16,
- * which is 2^-14 of a typical element.
+ * to such a sum round by at most 2^-15 each (input_values.h). rtol is 2^-12, eight of these roundings. atol is for
+ * elements that are much smaller than the terms k v whose sum they are. Such a term may be as large as a typical element
+ * of a state, 1/4, and eight roundings change it by at most 2^-12 of its size. Roundings have random signs and sizes:
+ * the sum of eight has a standard deviation of 1.6 times the largest, 2^-15, and rarely exceeds four times the largest,
+ * 2^-13. Hence, atol is 2^-13 of 1/4, which is 2^-15 (RECURRENCE_STATE_ATOL).
  *
  * Outputs and states are linear in v and the initial state. In the second set of input values, both are four times as
  * large, and so is each atol. */
@@ -118,7 +121,7 @@ struct rule recurrence_rule(const struct op_case *c, int output)
 	double size = c->contents == CONTENTS_SECOND ? RECURRENCE_LARGER : 1;
 
 	if (output == roles.new_state)
-		return (struct rule){0x1p-16 * size, place, 1};
+		return (struct rule){RECURRENCE_STATE_ATOL * size, place, 1};
 	if (!modes.l2norm && roles.state >= 0 && (c->absent >> roles.state & 1) == 0)
 		size *= sqrt((double)recurrence_extent_of(c, &roles).k_dim / 3);
 	return (struct rule){0x1p-12 * fabs(modes.scale) * size, place, 1};
@@ -131,11 +134,11 @@ bool recurrence_is_doubtful(const struct op_case *c, int64_t tokens)
 	return c->contents == CONTENTS_SECOND && tokens <= FEW_TOKENS;
 }
 
-double recurrence_scale(const struct op_case *c, int64_t k_dim, int64_t turn)
+double recurrence_scale(const struct op_case *c, int64_t k_dim, int64_t sequences)
 {
 	if (c->contents == CONTENTS_FIRST)
 		return 1.25 / sqrt((double)k_dim);
-	return turn % 3 == 0 ? 1.75 : 0.7 / sqrt((double)k_dim);
+	return sequences <= 1 ? 0.7 / sqrt((double)k_dim) : sequences <= 3 ? 1 : 1.75;
 }
 
 /* Sets the sigmoid and the doubling of beta, which depend on the case and on the set of input values. Beta is doubled
@@ -177,7 +180,7 @@ double recurrence_scalar(const struct op_case *c, int input)
 	if ((c->absent >> input & 1) != 0)
 		return left_out(c, &roles, input);
 	if (input == roles.scale)
-		return recurrence_scale(c, e.k_dim, e.total);
+		return recurrence_scale(c, e.k_dim, e.sequences);
 	if (input == roles.lower_bound)
 		return !second ? -5 : e.total % 2 == 0 ? -2.25 : -0.75;
 	if (input == roles.l2norm)
@@ -188,6 +191,16 @@ double recurrence_scalar(const struct op_case *c, int input)
 }
 
 /* --- inputs ------------------------------------------------------------------------------------------------------- */
+
+/* The logit is rounded to a sixteenth, so that it does not depend on the rounding of log(). */
+struct recurrence_alike recurrence_alike_of(int64_t k_dim, bool sigmoid, bool doubled)
+{
+	double beta = fmax(1 - 8 / (double)k_dim, 0.5) / (doubled ? 2 : 1);
+
+	if (!sigmoid)
+		return (struct recurrence_alike){(float)beta, doubled ? 0x1p-6f : 0x1p-5f};
+	return (struct recurrence_alike){(float)(round(16 * log(beta / (1 - beta))) / 16), doubled ? 0x1p-4f : 0x1p-2f};
+}
 
 struct recurrence_fill recurrence_fill_of(const struct op_case *c, int input)
 {
@@ -227,6 +240,9 @@ struct recurrence_fill recurrence_fill_of(const struct op_case *c, int input)
 	f.second = c->contents == CONTENTS_SECOND;
 	f.doubtful = recurrence_is_doubtful(c, e.total);
 	f.largest = (c->variant & RECURRENCE_DELTA) == 0 ? 8 : modes.doubled ? 4 : 5;
+	f.has_alike = (c->variant & RECURRENCE_DELTA) != 0 && (roles.cu_seqlens >= 0 ? e.total : e.tokens) > RECURRENCE_ALIKE;
+	f.sharing = f.heads == e.v_heads ? e.v_heads / e.q_heads : 1;
+	f.alike = recurrence_alike_of(e.k_dim, modes.sigmoid, modes.doubled);
 	recurrence_size_keys(e.k_dim, &f.eighths, &f.exponent);
 	return f;
 }

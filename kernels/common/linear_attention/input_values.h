@@ -38,6 +38,20 @@
  * at most e^3; one value of x is at most 23 and one 14, and the others are 0.1 on average. The sum is thus at least -20
  * (37 + 6) = -860.
  *
+ * With the delta rule, the first 64 tokens of the batch have alike keys in every second head of k, if the first sequence
+ * is longer than 64 tokens. A chunked reference inverts I + A, where A has the products beta_i k_i k_j (j < i) of a chunk.
+ * Many compute (I - A)(I + A^2)(I + A^4) …; if one factor is missing, A^32 is missing. If keys are independent, A^32 is
+ * far below any bound. If all keys have the same direction, powers of A reach 10^17 before they vanish, and the product
+ * is wrong in float32. Therefore each key is the sum of three random rows, of which it shares two with the next key and
+ * one with the key after that. The products with these two keys are near 2/3 and 1/3, and those with other keys are near
+ * 0. The sum over a row of A is then near 1. Powers of A neither grow nor vanish, but move away from the diagonal, by 4/3
+ * of an element per factor. A^32 is thus as large as A, and A^63 leaves the chunk. Products of random rows have a
+ * standard deviation of K^-1/2, which enlarges the powers; beta is therefore near 1 - 8 / K. (In 60 trials per K from 64
+ * to 256, a correct product in float32 reached 0.3 of the bound of states; without the last factor, the error was at
+ * least 17 times the bound.) Nothing else interferes with these powers: gates are near 0 (g is between -1/256 and 0, or
+ * is -24 before softplus or a sigmoid), and all tokens write. If keys are not normalised, their norm is near 1. q has the
+ * direction of k in the same tokens as elsewhere.
+ *
  * recurrence_fill_offsets computes the offsets of packed sequences. */
 #ifndef REFTEST_KERNELS_COMMON_LINEAR_ATTENTION_INPUT_VALUES_H
 #define REFTEST_KERNELS_COMMON_LINEAR_ATTENTION_INPUT_VALUES_H
@@ -56,9 +70,10 @@ bool recurrence_edge_axes(const struct op_problem *problem, int variant, int edg
 struct rule recurrence_rule(const struct op_case *c, int output);
 double recurrence_scalar(const struct op_case *c, int input);
 /* Returns a scale that is never 1 / sqrt(K), the default of references. The scale is a little above the default in the
- * first set of input values. In the second set, the scale depends on the case: above 1, or a little below the
- * default. */
-double recurrence_scale(const struct op_case *c, int64_t k_dim, int64_t turn);
+ * first set of input values. In the second set, the scale depends on the number of sequences: a little below the default
+ * for one sequence; exactly 1 for two or three, because a reference may take 1 for a scale that is left out; above 1 for
+ * more. */
+double recurrence_scale(const struct op_case *c, int64_t k_dim, int64_t sequences);
 /* Returns true if the logits of beta, in a case of this many tokens, lie in the range of beta itself. */
 bool recurrence_is_doubtful(const struct op_case *c, int64_t tokens);
 int recurrence_fill(const struct op_case *c, int input, struct tensor *out, struct err *err);
@@ -69,6 +84,20 @@ int64_t recurrence_reach(const struct op_problem *problem, int variant, int axis
 /* In the second set of input values, v and the initial states are larger by this factor than in the first set. Outputs,
  * final states and their bounds grow by the same factor. */
 enum { RECURRENCE_LARGER = 4 };
+
+/* The atol of states in the first set of input values. The head of input_values.c derives it. */
+#define RECURRENCE_STATE_ATOL 0x1p-15
+
+/* A delta rule has alike keys in the first RECURRENCE_ALIKE tokens of its first sequence, if that sequence has more
+ * tokens. The head of this file describes them. */
+enum { RECURRENCE_ALIKE = 64 };
+
+/* How beta is given in the tokens whose keys are alike: it is within `spread` of `beta`, before the sigmoid and the
+ * doubling, if they apply. */
+struct recurrence_alike {
+	float beta, spread;
+};
+struct recurrence_alike recurrence_alike_of(int64_t k_dim, bool sigmoid, bool doubled);
 
 /* The values of op_case.edge, in the order of recurrence_edges. */
 enum {
@@ -108,6 +137,9 @@ struct recurrence_fill {
 	int eighths;        /* the elements of k are uniform on [-1, 1) * eighths / 8 * 2^exponent */
 	int exponent;
 	int largest; /* the largest keys are `largest` / 4 times as long as other keys */
+	bool has_alike;  /* true: the first tokens have alike keys */
+	int64_t sharing; /* number of heads of the element's tensor for each head of k */
+	struct recurrence_alike alike;
 };
 
 struct recurrence_fill recurrence_fill_of(const struct op_case *c, int input);
@@ -136,10 +168,11 @@ HOST_DEVICE static inline float recurrence_log_gate(const struct recurrence_fill
 /* Returns a gate before softplus. -24 keeps the whole state; 96 is included because exp(96) overflows float32. The sums
  * of gate and dt_bias are around 12, -12, 0, and 20, above which implementations may skip the softplus. The second set
  * of input values has fewer large gates, because dt_bias is lower by 4.5 and the rates are higher. */
+enum { RECURRENCE_KEEPS_ALL = 3 }; /* a turn with the gate -24 */
 HOST_DEVICE static inline float recurrence_raw_gate(bool second, int64_t turn, float value)
 {
 	switch (turn % 64) {
-	case 3:
+	case RECURRENCE_KEEPS_ALL:
 	case 35:
 		return -24.0f;
 	case 11:
@@ -162,8 +195,25 @@ HOST_DEVICE static inline float recurrence_raw_gate(bool second, int64_t turn, f
 	}
 }
 
-/* Returns true if beta is 0 in all heads of the token; the token then writes nothing. A case with one sequence of 64
- * tokens or more has such a token. */
+/* Returns true if the token belongs to the alike keys of this head of k. */
+HOST_DEVICE static inline bool recurrence_is_alike(int64_t token, int64_t k_head)
+{
+	return token < RECURRENCE_ALIKE && k_head % 2 == 0;
+}
+
+/* Returns element `index` of the alike keys, as recurrence_key_element expects it. `row` is the number of elements of a
+ * token in k. The sum of three numbers is multiplied by 9/16, about 3^-1/2; the result is exact. */
+HOST_DEVICE static inline float recurrence_alike_element(uint64_t k_key, int64_t index, int64_t row)
+{
+	float sum = 0;
+
+	for (int i = 0; i < 3; i++)
+		sum += uniform_signed(philox_bits(k_key, index + i * row), 16);
+	return sum * 0.5625f;
+}
+
+/* Returns true if beta is 0 in all heads of the token, except in heads with alike keys; the token then writes nothing. A
+ * case with one sequence of 64 tokens or more has such a token. */
 HOST_DEVICE static inline bool recurrence_learns_nothing(int64_t token)
 {
 	return token % 64 == 37;
@@ -199,10 +249,11 @@ HOST_DEVICE static inline int recurrence_longer(bool second, int64_t turn)
 }
 
 HOST_DEVICE static inline float recurrence_query(const struct recurrence_fill *f, int64_t index, int64_t turn,
-                                                 float value)
+                                                 bool alike, float value)
 {
 	if (turn % 2 == 1)
-		value = uniform_signed(philox_bits(f->k_key, index), 20);
+		value = alike ? recurrence_alike_element(f->k_key, index, f->heads * f->dim)
+		              : uniform_signed(philox_bits(f->k_key, index), 20);
 	if (f->edge == RECURRENCE_ROWS_OF_ZEROS && turn % 3 == 1)
 		return 0;
 	return f->l2norm ? value * float_power(recurrence_longer(f->second, turn + 1)) : value;
@@ -215,15 +266,18 @@ HOST_DEVICE static inline float recurrence_key_element(int eighths, int exponent
 	return value * (float)(eighths * quarters) * float_power(exponent - 5 + longer);
 }
 
-HOST_DEVICE static inline float recurrence_key(const struct recurrence_fill *f, int64_t turn, float value)
+HOST_DEVICE static inline float recurrence_key(const struct recurrence_fill *f, int64_t index, int64_t turn, bool alike,
+                                               float value)
 {
+	if (alike)
+		value = recurrence_alike_element(f->k_key, index, f->heads * f->dim);
 	if (f->edge == RECURRENCE_ROWS_OF_ZEROS && turn % 3 == 2)
 		return 0;
 	return recurrence_key_element(f->eighths, f->exponent,
-	                              f->l2norm         ? 4
-	                              : turn % 4 == 2 ? f->largest
-	                              : turn % 4 == 3 ? 2
-	                                              : 4,
+	                              f->l2norm || alike ? 4
+	                              : turn % 4 == 2    ? f->largest
+	                              : turn % 4 == 3    ? 2
+	                                                 : 4,
 	                              f->l2norm ? recurrence_longer(f->second, turn) : 0, value);
 }
 
@@ -235,22 +289,23 @@ HOST_DEVICE static inline float recurrence_element(const struct recurrence_fill 
 	float value = uniform_signed(random, 20);
 	int64_t row = index / f->dim, key = index % f->dim, token = row / f->heads, head = row % f->heads;
 	int64_t turn = 5 * token + head + 3 * key;
+	bool alike = f->has_alike && recurrence_is_alike(token, head / f->sharing);
 
 	switch (f->part) {
 	case RECURRENCE_Q:
-		return recurrence_query(f, index, token + head, value);
+		return recurrence_query(f, index, token + head, alike, value);
 	case RECURRENCE_K:
-		return recurrence_key(f, token + head, value);
+		return recurrence_key(f, index, token + head, alike, value);
 	case RECURRENCE_STATE:
 		return value * 0.5f * larger;
 	case RECURRENCE_LOG:
-		return recurrence_log_gate(f, turn, head + key, value);
+		return alike ? (value + 1) * -0x1p-9f : recurrence_log_gate(f, turn, head + key, value);
 	case RECURRENCE_CONSTANT:
 		return (value + 3) * -0.25f * float_power(recurrence_level(index + f->second) + (f->second ? 3 : 0));
 	case RECURRENCE_RAW:
-		return recurrence_raw_gate(f->second, turn, value);
+		return recurrence_raw_gate(f->second, alike ? RECURRENCE_KEEPS_ALL : turn, value);
 	case RECURRENCE_LOW:
-		return recurrence_raw_gate(f->second, turn, value) - low[(head + key) % 4];
+		return recurrence_raw_gate(f->second, alike ? RECURRENCE_KEEPS_ALL : turn, value) - low[(head + key) % 4];
 	case RECURRENCE_A_LOG:
 		return recurrence_a_log(f->second, index, value);
 	case RECURRENCE_RATE:
@@ -260,8 +315,12 @@ HOST_DEVICE static inline float recurrence_element(const struct recurrence_fill 
 	case RECURRENCE_WIDE_BIAS:
 		return value * (f->second ? 8 : 2);
 	case RECURRENCE_BETA:
+		if (alike)
+			return f->alike.beta + value * f->alike.spread;
 		return turn % 16 == 3 || recurrence_learns_nothing(token) ? 0.0f : turn % 16 == 11 ? 1.0f : (value + 1) * 0.5f;
 	case RECURRENCE_LOGIT:
+		if (alike)
+			return f->alike.beta + value * f->alike.spread;
 		return recurrence_learns_nothing(token) ? -32.0f : recurrence_logit(f->second, f->doubtful, turn, value);
 	default:
 		return value * larger;
