@@ -83,8 +83,6 @@ NUMBERS = {
 # Float scalars without such a mutant: {name: why}.
 NO_NUMBER = {
     "lower_bound": "it is below 0",
-    "sm_scale": "no case of attention has a scale of 1",
-    "scale": "no case of linear attention has a scale of 1",
 }
 
 
