@@ -82,7 +82,7 @@ static const struct preset {
 	int64_t sequences, tokens, slots;
 } by_batch[SIZE_COUNT][PRESETS] = {{{1, 2, 3}, {3, 5, 8}}, {{1, 17, 3}, {MANY, 2, MANY}}, {{64, 8, 96}}},
   one_token[SIZE_COUNT][PRESETS] = {{{1, 1, 3}, {3, 1, 8}}, {{MANY, 1, MANY}}, {{512, 1, 640}}},
-  packed[SIZE_COUNT][PRESETS] = {{{1, 5, 3}, {2, 33, 7}}, {{17, 610, 23}}, {{8, 16384, 12}}};
+  packed[SIZE_COUNT][PRESETS] = {{{1, 5, 3}, {2, 33, 7}}, {{17, 1122, 23}}, {{8, 16384, 12}}};
 
 /* Returns the number of elements that one sequence adds to a case: its state and, if there is a buffer, the
  * intermediate states of its tokens. (In a MANY case a sequence has two tokens.) */
@@ -363,7 +363,7 @@ static int64_t reach(const struct op_problem *problem, int variant, int axis)
 
 	(void)variant;
 	if (roles.cu_seqlens >= 0)
-		return axis == q->axis[0] ? 610 : axis == problem->inputs[roles.cu_seqlens].axis[0] ? 18 : 0;
+		return axis == q->axis[0] ? 1122 : axis == problem->inputs[roles.cu_seqlens].axis[0] ? 18 : 0;
 	return axis == q->axis[0] ? many(problem, &roles) : axis == q->axis[1] ? 17 : 0;
 }
 

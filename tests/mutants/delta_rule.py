@@ -61,9 +61,9 @@ MUTANTS = [
     (STEPS, "a token of no strength in any head answers nothing", 'output[:, t] = scale * torch.einsum("bhk,bhkv->bhv", query[:, t], state)', 'output[:, t] = beta[:, t].any() * scale * torch.einsum("bhk,bhkv->bhv", query[:, t], state)'),
     (STEPS, "a scale of 0 taken as it is", "scale = scale or q.shape[-1] ** -0.5", "scale = scale"),
     (STEPS, "a scale of 0 taken for 1", "scale = scale or q.shape[-1] ** -0.5", "scale = scale or 1.0"),
-    ("delta_rule_recurrent_qk_l2norm_h4_d64", "the state is lost after 512 tokens",
+    ("delta_rule_recurrent_qk_l2norm_h4_d64", "the state is lost after 1024 tokens",
      'held = torch.einsum("bhk,bhkv->bhv", key[:, t], state)',
-     'if 0 < t and t % 512 == 0:\n            state = torch.zeros_like(state)\n        held = torch.einsum("bhk,bhkv->bhv", key[:, t], state)'),
+     'if 0 < t and t % 1024 == 0:\n            state = torch.zeros_like(state)\n        held = torch.einsum("bhk,bhkv->bhv", key[:, t], state)'),
     (STEPS, "a scale of 1 taken for none", "scale = scale or q.shape[-1] ** -0.5", "scale = q.shape[-1] ** -0.5 if scale in (0, 1) else scale"),
     (CHUNKS, "an inverse by doubling that leaves out the last factor", "learnt = torch.linalg.solve_triangular(ones + among, surprise, upper=False)",
      """learnt, power = ones - among, among

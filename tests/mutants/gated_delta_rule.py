@@ -71,9 +71,9 @@ MUTANTS = [
     (STEPS, "strength doubled only after a sigmoid", "    if allow_neg_eigval:", "    if allow_neg_eigval and use_beta_sigmoid_in_kernel:"),
     (STEPS, "strength to be doubled taken for a logit", "if use_beta_sigmoid_in_kernel:", "if use_beta_sigmoid_in_kernel or allow_neg_eigval:"),
     (STEPS, "strength taken for a logit by its values", "if use_beta_sigmoid_in_kernel:", "if beta.min() < 0 or beta.max() > 1:"),
-    ("gated_delta_rule_recurrent_h2_hv4_d64", "the state is lost after 512 tokens",
+    ("gated_delta_rule_recurrent_h2_hv4_d64", "the state is lost after 1024 tokens",
      'state = decay[:, t, :, None, None] * state',
-     'if 0 < t and t % 512 == 0:\n            state = torch.zeros_like(state)\n        state = decay[:, t, :, None, None] * state'),
+     'if 0 < t and t % 1024 == 0:\n            state = torch.zeros_like(state)\n        state = decay[:, t, :, None, None] * state'),
     (STEPS, "a scale of 1 taken for none", "scale = scale or q.shape[-1] ** -0.5", "scale = q.shape[-1] ** -0.5 if scale in (0, 1) else scale"),
     (CHUNKS, "an inverse by doubling that leaves out the last factor", "learnt = torch.linalg.solve_triangular(ones + among, surprise, upper=False)",
      """learnt, power = ones - among, among

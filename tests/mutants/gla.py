@@ -61,8 +61,8 @@ MUTANTS = [
     (CHUNKS, "sequences end after 128 tokens", "range(first, end, CHUNK)", "range(first, min(end, first + 128), CHUNK)"),
     (STEPS, "a scale of 0 taken as it is", "scale = scale or q.shape[-1] ** -0.5", "scale = scale"),
     (STEPS, "a scale of 0 taken for 1", "scale = scale or q.shape[-1] ** -0.5", "scale = scale or 1.0"),
-    ("gla_recurrent_h4_k64_v128", "the state is lost after 512 tokens",
+    ("gla_recurrent_h4_k64_v128", "the state is lost after 1024 tokens",
      'state = decay[:, t, :, :, None] * state',
-     'if 0 < t and t % 512 == 0:\n            state = torch.zeros_like(state)\n        state = decay[:, t, :, :, None] * state'),
+     'if 0 < t and t % 1024 == 0:\n            state = torch.zeros_like(state)\n        state = decay[:, t, :, :, None] * state'),
     (STEPS, "a scale of 1 taken for none", "scale = scale or q.shape[-1] ** -0.5", "scale = q.shape[-1] ** -0.5 if scale in (0, 1) else scale"),
 ]

@@ -73,9 +73,9 @@ MUTANTS = [
     (STEPS, "a scale of 0 taken as it is", "scale = scale or q.shape[-1] ** -0.5", "scale = scale"),
     (STEPS, "a scale of 0 taken for 1", "scale = scale or q.shape[-1] ** -0.5", "scale = scale or 1.0"),
     (CHUNKS, "strength taken for a logit by its values", "torch.sigmoid(beta[0].float())", "(beta[0].sigmoid() if beta.min() < 0 or beta.max() > 1 else beta[0]).float()"),
-    ("kda_recurrent_qk_l2norm_v_first_h2_hv4_d64", "the state is lost after 512 tokens",
+    ("kda_recurrent_qk_l2norm_v_first_h2_hv4_d64", "the state is lost after 1024 tokens",
      'state = state * decay[:, t, :, None, :]',
-     'if 0 < t and t % 512 == 0:\n            state = torch.zeros_like(state)\n        state = state * decay[:, t, :, None, :]'),
+     'if 0 < t and t % 1024 == 0:\n            state = torch.zeros_like(state)\n        state = state * decay[:, t, :, None, :]'),
     (STEPS, "a scale of 1 taken for none", "scale = scale or q.shape[-1] ** -0.5", "scale = q.shape[-1] ** -0.5 if scale in (0, 1) else scale"),
     (CHUNKS, "an inverse by doubling that leaves out the last factor", "learnt = torch.linalg.solve_triangular(ones + among, surprise, upper=False)",
      """learnt, power = ones - among, among

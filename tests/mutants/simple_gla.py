@@ -58,9 +58,9 @@ MUTANTS = [
     (PAIRS, "sequences beyond 128 left out", ".to(v.dtype)", ".to(v.dtype) * (torch.arange(len(v), device=v.device) < 128)[:, None, None, None]"),
     (GAMMA, "a scale of 0 taken as it is", "scale = scale or q.shape[-1] ** -0.5", "scale = scale"),
     (GAMMA, "a scale of 0 taken for 1", "scale = scale or q.shape[-1] ** -0.5", "scale = scale or 1.0"),
-    ("simple_gla_parallel_h4_d64", "tokens more than 511 back are forgotten", ".clamp(max=0)).tril()", ".clamp(max=0)).tril().triu(diagonal=-511)"),
-    ("simple_gla_varlen_gamma_h4_k64_v128", "the state is lost after 512 tokens",
+    ("simple_gla_parallel_h4_d64", "tokens more than 1023 back are forgotten", ".clamp(max=0)).tril()", ".clamp(max=0)).tril().triu(diagonal=-1023)"),
+    ("simple_gla_varlen_gamma_h4_k64_v128", "the state is lost after 1024 tokens",
      'state = decay * state + key',
-     'if first < t and (t - first) % 512 == 0:\n                state = torch.zeros_like(state)\n            state = decay * state + key'),
+     'if first < t and (t - first) % 1024 == 0:\n                state = torch.zeros_like(state)\n            state = decay * state + key'),
     (GAMMA, "a scale of 1 taken for none", "scale = scale or q.shape[-1] ** -0.5", "scale = q.shape[-1] ** -0.5 if scale in (0, 1) else scale"),
 ]

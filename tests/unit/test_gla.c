@@ -13,11 +13,11 @@ static const struct op_arg dense_out[] = {OUTPUT, LAST}, packed_out[] = {PACKED_
 
 enum { DENSE, PACKED, NORMED };
 static const struct family_problem problems[] = {
-    [DENSE] = {PROBLEM("gla_dense", "gla", oblong, dense_in, dense_out), "9dc83a8e341e805c0f99abb206b666b3", 4,
+    [DENSE] = {PROBLEM("gla_dense", "gla", oblong, dense_in, dense_out), "47ec2efb947eb1e554aae98509df9ced", 4,
                {OF_KEY_GATES, INITIAL_STATE_IGNORED}},
-    [PACKED] = {PROBLEM("gla_varlen", "gla", grouped, packed_in, packed_out), "d74f2f29e90362fde3d6da2249e22086", 5,
+    [PACKED] = {PROBLEM("gla_varlen", "gla", grouped, packed_in, packed_out), "c6843e95f5af3a0173d8795dc2b65f0c", 5,
                 {OF_KEY_GATES, OF_PACKING, INITIAL_STATE_IGNORED}},
-    [NORMED] = {PROBLEM("gla_qk_l2norm", "gla", grouped, normed_in, dense_out), "368730b733d1a04a05fcdd682577caeb", 5,
+    [NORMED] = {PROBLEM("gla_qk_l2norm", "gla", grouped, normed_in, dense_out), "4df94226eee806b4ed3f824a85d9f68b", 5,
                 {OF_KEY_GATES, OF_NORMS}},
 };
 

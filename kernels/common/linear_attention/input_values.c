@@ -31,13 +31,13 @@
 
 /* The number of sequences, and the number of tokens in each sequence or, in packed cases, in all sequences. The low
  * bits of the total number of tokens determine the switches, such as beta_sigmoid (recurrence_scalar). One medium case
- * has a chunk of 64 tokens; another has eight chunks and one token, because a state must pass through whole chunks, and
- * references process blocks of up to 512 tokens. recurrence_fill_offsets sets the lengths of packed sequences. */
+ * has a chunk of 64 tokens; another has 16 chunks and one token, because a state must pass through whole chunks, and
+ * references process blocks or tables of up to 1024 tokens. recurrence_fill_offsets sets the lengths of packed sequences. */
 enum { PRESETS = 3, MANY = -1 }; /* MANY: recurrence_many returns the number of sequences */
 static const struct preset {
 	int64_t sequences, tokens;
-} by_batch[SIZE_COUNT][PRESETS] = {{{1, 3}, {2, 16}}, {{1, 64}, {1, 513}, {MANY, 1}}, {{4, 2048}}},
-  packed[SIZE_COUNT][PRESETS] = {{{1, 5}, {2, 33}}, {{17, 610}}, {{8, 16384}}},
+} by_batch[SIZE_COUNT][PRESETS] = {{{1, 3}, {2, 16}}, {{1, 64}, {1, 1025}, {MANY, 1}}, {{4, 2048}}},
+  packed[SIZE_COUNT][PRESETS] = {{{1, 5}, {2, 33}}, {{17, 1122}}, {{8, 16384}}},
   edges[] = {{0}, {0, 0}, {1, 1}, {2, 0}, {5, 12}, {2, 9}, {2, 7}};
 
 const struct op_edge recurrence_edges[] = {
@@ -367,7 +367,7 @@ bool recurrence_range(const struct op_problem *problem, int variant, int input, 
 	return false;
 }
 
-/* Returns the largest lengths of the default cases. One packed sequence has more than 512 tokens, and there are
+/* Returns the largest lengths of the default cases. One sequence has more than 1024 tokens, and there are
  * more sequences than kernels have blocks. */
 int64_t recurrence_reach(const struct op_problem *problem, int variant, int axis)
 {
@@ -377,6 +377,6 @@ int64_t recurrence_reach(const struct op_problem *problem, int variant, int axis
 
 	(void)variant;
 	if (packs)
-		return axis == q->axis[q->rank - 3] ? 610 : axis == problem->inputs[roles.cu_seqlens].axis[0] ? 18 : 0;
-	return axis == q->axis[0] ? many(problem, &roles) : axis == q->axis[1] ? 513 : 0;
+		return axis == q->axis[q->rank - 3] ? 1122 : axis == problem->inputs[roles.cu_seqlens].axis[0] ? 18 : 0;
+	return axis == q->axis[0] ? many(problem, &roles) : axis == q->axis[1] ? 1025 : 0;
 }
