@@ -478,7 +478,7 @@ static void make_size_cases(struct maker *m, enum op_size size)
 	int count = size_rows(m->out.op != NULL ? m->out.op->op : NULL, m->variant, &m->problem, d, size, rows);
 	struct input_source *inputs = arena_array(m->arena, (size_t)d->input_count, sizeof *inputs);
 
-	m->two_runs = size == SIZE_MEDIUM && m->out.op != NULL && m->out.op->op->loops;
+	m->two_runs = size == SIZE_MEDIUM;
 	for (int i = 0; i < count; i++) {
 		const int64_t *axis = rows + (size_t)i * width;
 

@@ -219,7 +219,6 @@ void test_class_fill(struct test_class *c, const struct kernels_api *api, struct
 	entry = api->find(problem, &variant, NULL);
 	if (entry != NULL) {
 		c->family = entry->op->name;
-		c->loops = entry->op->loops;
 		add_roles(c, entry->op, variant, problem, arena);
 		add_constants(c, entry->op, variant, problem, arena);
 		add_edges(c, entry->op, variant, problem, arena);

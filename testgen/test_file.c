@@ -29,7 +29,7 @@ static bool is_taken(const struct aliases *aliases, const char *name)
 	 * because they look like digits. */
 	static const char *const reserved[] = {"OP_TYPE",   "NAME",  "FAMILY", "ROLES", "OUTPUT_ROLES", "MODES",
 					       "AXES",	    "SIZES", "EDGES",  "PROBE", "CONSTANTS",    "LEAVES",
-					       "RULES",	    "SCALARS", "SAMPLES", "LOOPS", "REFERENCE", "OMITTED", "DEFAULT_NUMBERS",
+					       "RULES",	    "SCALARS", "SAMPLES", "REFERENCE", "OMITTED", "DEFAULT_NUMBERS",
 					       "I",	    "O"};
 
 	for (size_t i = 0; i < sizeof reserved / sizeof *reserved; i++)
@@ -447,7 +447,6 @@ static void write_class(const struct test_class *c, struct buf *out)
 	write_scalars(c, out);
 	write_rules(c, out);
 	buf_text(out, c->samples ? "    SAMPLES = True\n" : "");
-	buf_text(out, c->loops ? "    LOOPS = True\n" : "");
 	buf_text(out, "    REFERENCE = ");
 	python_text(out, d->reference, d->reference_length, mark);
 	buf_text(out, "\n");

@@ -60,7 +60,6 @@ struct test_class {
 	const bool *judged;	       /* for each output, whether the op family judges it; NULL: it judges none */
 	const double *scalars;	       /* the values of Python scalars, one row of input_count values per size */
 	bool samples;		  /* the operation samples from torch's generators */
-	bool loops;		  /* medium cases omit the third run (op.loops) */
 	const struct test_constant *constants;
 	int constant_count;
 	const struct test_left *left; /* the inputs that the operation may write to */

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 
 #include "base/buf.h"
 #include "base/file.h"
@@ -13,7 +14,7 @@
 #include "kernels/core/free_memory.h"
 #include "kernels/core/random_inputs.h"
 
-enum { ALIGNMENT = 256, STEP = 4096, SERIAL_UNITS = 1 << 14 };
+enum { ALIGNMENT = 256, HUGE_PAGE = 2 << 20, STEP = 4096, SERIAL_UNITS = 1 << 14 };
 
 struct cpu_device {
 	struct device device; /* must be the first member: callers see only this part */
@@ -64,11 +65,14 @@ static void *allocate(struct device *device, int64_t bytes, struct err *err)
 		err_set(err, "%lld bytes of memory are needed, but only %lld are free", (long long)bytes, (long long)available);
 		return NULL;
 	}
-	size_t room = ((size_t)bytes + ALIGNMENT) / ALIGNMENT * ALIGNMENT; /* never 0 */
-	void *memory = aligned_alloc(ALIGNMENT, room);
+	size_t alignment = bytes < HUGE_PAGE ? ALIGNMENT : HUGE_PAGE;
+	size_t room = ((size_t)bytes + alignment) / alignment * alignment; /* never 0 */
+	void *memory = aligned_alloc(alignment, room);
 
 	if (memory == NULL)
 		err_set(err, "%lld bytes of memory cannot be allocated", (long long)bytes);
+	else if (alignment == HUGE_PAGE)
+		madvise(memory, room, MADV_HUGEPAGE); /* an error is harmless: it takes more page faults */
 	return memory;
 }
 

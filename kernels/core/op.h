@@ -271,9 +271,6 @@ struct op {
 	/* Computes the gradients of this family's operation: an op for the gradient problem of a definition
 	 * (kernels/core/gradient_bounds.h). NULL: the family has no gradients. */
 	const struct op *gradient;
-	/* true: references of this family usually loop over sequences or tokens in Python, so a medium case takes most of
-	 * the time of a definition. Such a case omits the third run, on the first set of input values again. */
-	bool loops;
 	bool on_host; /* true: the host computes inputs and truth for every device, because the family has no op_cuda */
 };
 

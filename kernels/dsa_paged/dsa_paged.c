@@ -585,5 +585,4 @@ const struct op dsa_paged_op = {
     .oracle = oracle,
     .judge = judge,
     .judges = judges,
-    .loops = true,
 };

@@ -391,5 +391,4 @@ const struct op gdn_op = {
     .gradient = &gdn_gradient,
     .probe = probe,
     .probe_axes = probe_axes,
-    .loops = true,
 };

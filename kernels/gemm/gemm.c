@@ -51,9 +51,10 @@
 #include "kernels/core/take.h"
 
 /* The numbers of rows of A in the medium cases. The first case has GEMM_ROWS rows, one more than a multiple of 16, 32
- * and 64; the second has 128, a usual block size. If B has at most GEMM_FEW_B elements, cases are cheap, and there are
- * more of them, with other block sizes and with one row more or less than a block. If B has more than GEMM_B_ELEMENTS
- * elements, the only medium case has GEMM_FEW_ROWS rows, one more than a block, and the second small case has 128. */
+ * and 64. If B has at most GEMM_FEW_B elements, cases are cheap, and there are more of them: with block sizes, and with
+ * one row more or less than a block. If B has more elements, this is the only medium case, and the second small case has
+ * 128 rows, a usual block size. If B has more than GEMM_B_ELEMENTS elements, the medium case has GEMM_FEW_ROWS rows, one
+ * more than a block. */
 enum { GEMM_ROWS = 321, GEMM_FEW_ROWS = 129, GEMM_FEW_B = 1 << 21, GEMM_B_ELEMENTS = 1 << 24, GEMM_CASES = 8 };
 static const int64_t medium_rows[GEMM_CASES] = {GEMM_ROWS, 128, 64, 16, 31, 65, 127, 256};
 
@@ -138,15 +139,14 @@ static int64_t elements_of_b(const struct op_problem *problem, int variant, int6
 /* Writes the numbers of rows of A in the cases of a size preset to `rows`. Returns the number of cases. */
 static int rows_of(enum op_size size, int64_t of_b, int64_t rows[GEMM_CASES])
 {
-	int medium = of_b <= GEMM_FEW_B ? GEMM_CASES : 2;
-	bool large = of_b > GEMM_B_ELEMENTS;
+	bool few = of_b <= GEMM_FEW_B;
 
-	if (size == SIZE_MEDIUM && !large) {
-		memcpy(rows, medium_rows, (size_t)medium * sizeof *rows);
-		return medium;
+	if (size == SIZE_MEDIUM && of_b <= GEMM_B_ELEMENTS) {
+		memcpy(rows, medium_rows, sizeof medium_rows);
+		return few ? GEMM_CASES : 1;
 	}
 	rows[0] = size == SIZE_SMALL ? 1 : size == SIZE_MEDIUM ? GEMM_FEW_ROWS : 4096;
-	rows[1] = large ? 128 : 32;
+	rows[1] = few ? 32 : 128;
 	return size == SIZE_SMALL ? 2 : 1;
 }
 

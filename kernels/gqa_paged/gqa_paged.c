@@ -19,5 +19,4 @@ const struct op gqa_paged_op = {
     .match = match,
     .roles = attention_role_names,
     ATTENTION_MEMBERS,
-    .loops = true,
 };

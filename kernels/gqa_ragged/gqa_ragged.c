@@ -19,5 +19,4 @@ const struct op gqa_ragged_op = {
     .match = match,
     .roles = attention_role_names,
     ATTENTION_MEMBERS,
-    .loops = true,
 };

@@ -17,5 +17,4 @@ const struct op kda_op = {
     .op_types = op_types,
     .match = match,
     RECURRENCE_MEMBERS,
-    .loops = true,
 };

@@ -661,5 +661,4 @@ const struct op mamba_ssu_op = {
     .fill = fill,
     .check = ssu_check,
     .oracle = oracle,
-    .loops = true,
 };

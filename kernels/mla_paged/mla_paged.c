@@ -19,5 +19,4 @@ const struct op mla_paged_op = {
     .match = match,
     .roles = attention_latent_role_names,
     ATTENTION_MEMBERS,
-    .loops = true,
 };

@@ -20,5 +20,4 @@ const struct op mla_ragged_op = {
     .match = match,
     .roles = attention_role_names,
     ATTENTION_MEMBERS,
-    .loops = true,
 };

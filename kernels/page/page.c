@@ -787,5 +787,4 @@ const struct op page_op = {
     .fill = fill,
     .check = check,
     .oracle = oracle,
-    .loops = true,
 };

@@ -1,5 +1,5 @@
 # Made by `reftest generate`, which leaves this file alone once it has been edited.
-# reftest-body: c2a1c834d82917b5265f5c59d6baf8a2
+# reftest-body: 350c71341538460137c8e42ceef188a2
 """Tests of definitions/dsa_paged. conftest.py says how they run."""
 
 import conftest
@@ -58,7 +58,6 @@ class TestDsaSparseAttentionH16Ckv512Kpe64Topk2048Ps64(conftest.DefinitionTests)
             (0.0001220703125, 1e-05, 1.0),
         ],
     )
-    LOOPS = True
     REFERENCE = """\
 import math
 
@@ -138,7 +137,6 @@ class TestDsaSparseAttentionH32Ckv512Kpe64Topk2048Ps1(conftest.DefinitionTests):
             (0.0001220703125, 1e-05, 1.0),
         ],
     )
-    LOOPS = True
     REFERENCE = """\
 import math
 
@@ -213,7 +211,6 @@ class TestDsaTopkIndexerFp8H64D128Topk2048Ps64(conftest.DefinitionTests):
     RULES = conftest.rules(
         None,  # topk_indices: reftest's kernels judge it
     )
-    LOOPS = True
     REFERENCE = """\
 import torch
 

@@ -1,5 +1,5 @@
 # Made by `reftest generate`, which leaves this file alone once it has been edited.
-# reftest-body: e27678b4381c90ad93ba79cd8a1e5405
+# reftest-body: dc5deb8fc3910de54da93b93da2d217d
 """Tests of definitions/gdn. conftest.py says how they run."""
 
 import conftest
@@ -60,7 +60,6 @@ class TestGdnDecodeQk8V16D128KLast(conftest.DefinitionTests):
             (3.0517578125e-05, 0.000244140625, 1.0),
         ],
     )
-    LOOPS = True
     REFERENCE = """\
 import math
 
@@ -156,7 +155,6 @@ class TestGdnMtpQk2V4D128KLast(conftest.DefinitionTests):
             (0.0, 0.0, 1.0),
         ],
     )
-    LOOPS = True
     REFERENCE = """\
 import math
 
@@ -271,7 +269,6 @@ class TestGdnMtpQkL2normQk2V4D128KLast(conftest.DefinitionTests):
             (3.0517578125e-05, 0.000244140625, 1.0),
         ],
     )
-    LOOPS = True
     REFERENCE = """\
 import math
 
@@ -366,7 +363,6 @@ class TestGdnPrefillQk2V4D128KLast(conftest.DefinitionTests):
             (3.0517578125e-05, 0.000244140625, 1.0),
         ],
     )
-    LOOPS = True
     REFERENCE = """\
 import math
 

@@ -1,5 +1,5 @@
 # Made by `reftest generate`, which leaves this file alone once it has been edited.
-# reftest-body: 0e7a11fed99369d6686742bfa5d40a8d
+# reftest-body: 74d03ae952bb0a5a27986ce9de286c60
 """Tests of definitions/gqa_paged. conftest.py says how they run."""
 
 import conftest
@@ -100,7 +100,6 @@ class TestGqaPagedDecodeH28Kv4D128Ps1(conftest.DefinitionTests):
             (0.0001220703125, 1e-05, 1.0),
         ],
     )
-    LOOPS = True
     REFERENCE = """\
 import math
 
@@ -224,7 +223,6 @@ class TestGqaPagedDecodeH40Kv8D128Ps16(conftest.DefinitionTests):
             (0.0001220703125, 1e-05, 1.0),
         ],
     )
-    LOOPS = True
     REFERENCE = """\
 import math
 
@@ -379,7 +377,6 @@ class TestGqaPagedPrefillCausalH16Kv4D128Ps16(conftest.DefinitionTests):
             (0.0001220703125, 1e-05, 1.0),
         ],
     )
-    LOOPS = True
     REFERENCE = """\
 import math
 
@@ -524,7 +521,6 @@ class TestGqaPagedPrefillH20Kv20D64Ps1(conftest.DefinitionTests):
             (0.0001220703125, 1e-05, 1.0),
         ],
     )
-    LOOPS = True
     REFERENCE = """\
 import math
 

@@ -1,5 +1,5 @@
 # Made by `reftest generate`, which leaves this file alone once it has been edited.
-# reftest-body: b9017cce5efaad5714b935bb70020cff
+# reftest-body: 0646fc365d349cfcfb2f2d812fb080b0
 """Tests of definitions/gqa_ragged. conftest.py says how they run."""
 
 import conftest
@@ -58,7 +58,6 @@ class TestGqaRaggedPrefillCausalH10Kv2D128(conftest.DefinitionTests):
             (0.0001220703125, 1e-05, 1.0),
         ],
     )
-    LOOPS = True
     REFERENCE = """\
 import math
 
@@ -145,7 +144,6 @@ class TestGqaRaggedPrefillCausalH8Kv4D256(conftest.DefinitionTests):
             (0.0001220703125, 1e-05, 1.0),
         ],
     )
-    LOOPS = True
     REFERENCE = """\
 import math
 
@@ -230,7 +228,6 @@ class TestGqaRaggedPrefillH16Kv16D80(conftest.DefinitionTests):
             (0.0001220703125, 1e-05, 1.0),
         ],
     )
-    LOOPS = True
     REFERENCE = """\
 import math
 

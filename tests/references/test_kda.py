@@ -1,5 +1,5 @@
 # Made by `reftest generate`, which leaves this file alone once it has been edited.
-# reftest-body: a89ba5ac42f7edf213b00c0f80586245
+# reftest-body: d3dca8302a3d7b2e2fa4a811ccc278c2
 """Tests of definitions/kda. conftest.py says how they run."""
 
 import conftest
@@ -65,7 +65,6 @@ class TestKdaChunkVarlenGateBetaSigmoidH4D64(conftest.DefinitionTests):
             (3.0517578125e-05, 0.000244140625, 1.0),
         ],
     )
-    LOOPS = True
     REFERENCE = """\
 import torch
 import torch.nn.functional as F
@@ -156,7 +155,6 @@ class TestKdaRecurrentLowerBoundH2K64V32(conftest.DefinitionTests):
             (3.0517578125e-05, 0.01, 1.0),
         ],
     )
-    LOOPS = True
     REFERENCE = """\
 import torch
 
@@ -236,7 +234,6 @@ class TestKdaRecurrentQkL2normVFirstH2Hv4D64(conftest.DefinitionTests):
             (3.0517578125e-05, 0.000244140625, 1.0),
         ],
     )
-    LOOPS = True
     REFERENCE = """\
 import torch
 

@@ -1,5 +1,5 @@
 # Made by `reftest generate`, which leaves this file alone once it has been edited.
-# reftest-body: 82bd363bd4b4a71bef3d05a2555a07cb
+# reftest-body: 5bf0135b536f89e5fc55e45dbb46bd1b
 """Tests of definitions/mla_paged. conftest.py says how they run."""
 
 import conftest
@@ -102,7 +102,6 @@ class TestMlaPagedDecodeH128Ckv512Kpe64Ps64(conftest.DefinitionTests):
             (0.0001220703125, 1e-05, 1.0),
         ],
     )
-    LOOPS = True
     REFERENCE = """\
 import math
 
@@ -237,7 +236,6 @@ class TestMlaPagedPrefillCausalH32Ckv512Kpe64Ps1(conftest.DefinitionTests):
             (0.0001220703125, 1e-05, 1.0),
         ],
     )
-    LOOPS = True
     REFERENCE = """\
 import math
 

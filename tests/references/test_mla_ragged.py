@@ -1,5 +1,5 @@
 # Made by `reftest generate`, which leaves this file alone once it has been edited.
-# reftest-body: 0fcb3d4960dd437c9214e919102452b1
+# reftest-body: ac46941fdeb43ec2d976e39c846fe489
 """Tests of definitions/mla_ragged. conftest.py says how they run."""
 
 import conftest
@@ -60,7 +60,6 @@ class TestMlaRaggedPrefillCausalH8Qk192Vo128(conftest.DefinitionTests):
             (0.0001220703125, 1e-05, 1.0),
         ],
     )
-    LOOPS = True
     REFERENCE = """\
 import math
 
@@ -145,7 +144,6 @@ class TestMlaRaggedPrefillH16Qk192Vo128(conftest.DefinitionTests):
             (0.0001220703125, 1e-05, 1.0),
         ],
     )
-    LOOPS = True
     REFERENCE = """\
 import math
 

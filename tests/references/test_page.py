@@ -1,5 +1,5 @@
 # Made by `reftest generate`, which leaves this file alone once it has been edited.
-# reftest-body: 8e0783f65e60c1a6f3c773e7c05d3211
+# reftest-body: a343b3ca858d34f5fd4ece7da2c007d9
 """Tests of definitions/page. conftest.py says how they run."""
 
 import conftest
@@ -99,7 +99,6 @@ class TestAppendPagedKvCacheKv8D128Ps1(conftest.DefinitionTests):
             (0.0, 0.0, 1.0),
         ],
     )
-    LOOPS = True
     REFERENCE = """\
 import torch
 
@@ -216,7 +215,6 @@ class TestAppendPagedKvCacheKv8D128Ps16(conftest.DefinitionTests):
             (0.0, 0.0, 1.0),
         ],
     )
-    LOOPS = True
     REFERENCE = """\
 import torch
 
@@ -334,7 +332,6 @@ class TestAppendPagedMlaKvCacheCkv512Kpe64Ps64(conftest.DefinitionTests):
             (0.0, 0.0, 1.0),
         ],
     )
-    LOOPS = True
     REFERENCE = """\
 import torch
 

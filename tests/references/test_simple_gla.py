@@ -1,5 +1,5 @@
 # Made by `reftest generate`, which leaves this file alone once it has been edited.
-# reftest-body: cdc95ae18cfae217037c92d8f8dc45a3
+# reftest-body: 77b348ac58f179c7483c9357d1c5a596
 """Tests of definitions/simple_gla. conftest.py says how they run."""
 
 import conftest
@@ -50,7 +50,6 @@ class TestSimpleGlaChunkH8D64(conftest.DefinitionTests):
             (3.0517578125e-05, 0.000244140625, 1.0),
         ],
     )
-    LOOPS = True
     REFERENCE = """\
 import torch
 
@@ -120,7 +119,6 @@ class TestSimpleGlaParallelH4D64(conftest.DefinitionTests):
             (3.0517578125e-05, 0.01, 1.0),
         ],
     )
-    LOOPS = True
     REFERENCE = """\
 import torch
 
@@ -195,7 +193,6 @@ class TestSimpleGlaVarlenGammaH4K64V128(conftest.DefinitionTests):
             (3.0517578125e-05, 0.000244140625, 1.0),
         ],
     )
-    LOOPS = True
     REFERENCE = """\
 import torch
 
