@@ -51,9 +51,12 @@ static int64_t to_integer(double value, int64_t low, int64_t high)
 static void read_e2m1(const void *data, int64_t first, int64_t count, double *out)
 {
 	const uint8_t *bytes = data;
+	double value[16];
 
+	for (unsigned code = 0; code < 16; code++)
+		value[code] = (double)float_from_e2m1((uint8_t)code);
 	for (int64_t i = 0; i < count; i++)
-		out[i] = (double)float_from_e2m1(bytes[(first + i) / 2] >> ((first + i) % 2 * 4) & 15);
+		out[i] = value[bytes[(first + i) / 2] >> ((first + i) % 2 * 4) & 15];
 }
 
 WIDE static void read_bf16(const uint16_t *at, int64_t count, double *out)
@@ -66,6 +69,20 @@ WIDE static void read_f16(const uint16_t *at, int64_t count, double *out)
 {
 	for (int64_t i = 0; i < count; i++)
 		out[i] = (double)float_from_f16(at[i]);
+}
+
+/* Converts like float_from_e4m3, but without branches, so that the loop vectorises. A subnormal number, whose exponent
+ * field is 0, is the difference of two normal ones: 2^-6 (1 + fraction) - 2^-6. */
+WIDE static void read_e4m3(const uint8_t *at, int64_t count, double *out)
+{
+	for (int64_t i = 0; i < count; i++) {
+		uint32_t code = at[i] & 0x7fu, sign = (uint32_t)(at[i] >> 7) << 31;
+		float normal = float_from_bits((code << 20) + (120u << 23));
+		float subnormal = float_from_bits((code << 20) + (121u << 23)) - 0x1p-6f;
+		float size = code < 8 ? subnormal : normal;
+
+		out[i] = (double)float_from_bits(sign | (code == 0x7f ? 0x7fc00000u : float_bits(size)));
+	}
 }
 
 void dtype_load_run(const void *data, enum dtype dtype, int64_t first, int64_t count, double *out)
@@ -82,7 +99,8 @@ void dtype_load_run(const void *data, enum dtype dtype, int64_t first, int64_t c
 		read_bf16((const uint16_t *)data + first, count, out);
 		break;
 	case DTYPE_FLOAT8_E4M3FN:
-		READ(uint8_t, float_from_e4m3(at[i]));
+		read_e4m3((const uint8_t *)data + first, count, out);
+		break;
 	case DTYPE_FLOAT8_E5M2:
 		READ(uint8_t, float_from_e5m2(at[i]));
 	case DTYPE_FLOAT8_E8M0FNU:

@@ -211,7 +211,7 @@ struct lookers {
 };
 
 /* Computes the dot products out[i] = a . b[i] for i = 0 … DOTS - 1. */
-static inline void dots(const double *a, const double *const *b, int64_t count, double *out)
+FUSED static inline void dots(const double *a, const double *const *b, int64_t count, double *out)
 {
 	const double *b0 = b[0], *b1 = b[1], *b2 = b[2], *b3 = b[3];
 	double s0 = 0, s1 = 0, s2 = 0, s3 = 0;
@@ -231,7 +231,7 @@ static inline void dots(const double *a, const double *const *b, int64_t count, 
 
 /* Writes the scaled logits of the keys j … j + DOTS - 1 to looker->weight. If fewer than DOTS visible keys remain, the
  * loop reads the last visible key again in place of the missing keys. */
-WIDE static void scale_logits(const struct attention_view *v, const struct gathered *g, int64_t kv_head, int64_t j,
+WIDE FUSED static void scale_logits(const struct attention_view *v, const struct gathered *g, int64_t kv_head, int64_t j,
                                 const struct looker *looker)
 {
 	const struct attention_extent *e = &v->extent;
