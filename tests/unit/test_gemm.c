@@ -287,13 +287,15 @@ static void whole_blocks_of_rows_are_met(void **state)
 	(void)state;
 	assert_int_equal(rows_of_sizes(128, 2048, SIZE_MEDIUM, rows), 8);
 	assert_memory_equal(rows, met, sizeof met);
-	assert_int_equal(rows_of_sizes(4096, 4096, SIZE_MEDIUM, rows), 2);
-	assert_memory_equal(rows, met, 2 * sizeof *met);
+	assert_int_equal(rows_of_sizes(4096, 4096, SIZE_MEDIUM, rows), 1);
+	assert_int_equal(rows[0], 321);
 	assert_int_equal(rows_of_sizes(4097, 4096, SIZE_MEDIUM, rows), 1);
 	assert_int_equal(rows[0], 129);
 	assert_int_equal(rows_of_sizes(4097, 4096, SIZE_SMALL, rows), 2);
 	assert_int_equal(rows[1], 128);
 	assert_int_equal(rows_of_sizes(4096, 4096, SIZE_SMALL, rows), 2);
+	assert_int_equal(rows[1], 128);
+	assert_int_equal(rows_of_sizes(128, 2048, SIZE_SMALL, rows), 2);
 	assert_int_equal(rows[1], 32);
 }
 
