@@ -8,6 +8,8 @@
 #include "base/suggest.h"
 #include "base/unsafe_character.h"
 #include "dataset/constraint.h"
+#include "dataset/python_outline.h"
+#include "dataset/python_tokens.h"
 
 /* Limits of a file. Real definitions have about twenty axes and tensors and a few constraints. */
 enum { NAME_BYTES = 200, CONSTRAINTS = 256, TAGS = 256, NOTES = 20 };
@@ -82,23 +84,12 @@ static bool is_identifier(const char *name)
 	return true;
 }
 
-static bool is_keyword(const char *name)
-{
-	static const char *const keywords[] = {
-	    "False", "None",     "True",  "and",    "as",   "assert", "async",  "await",    "break",
-	    "class", "continue", "def",   "del",    "elif", "else",   "except", "finally",  "for",
-	    "from",  "global",   "if",    "import", "in",   "is",     "lambda", "nonlocal", "not",
-	    "or",    "pass",     "raise", "return", "try",  "while",  "with",   "yield"};
-
-	return contains(keywords, sizeof keywords / sizeof *keywords, name);
-}
-
 bool definition_name_is_argument(const char *name)
 {
 	for (const char *at = name; *at != '\0'; at++)
 		if ((unsigned char)*at >= 0x80)
 			return false;
-	return is_identifier(name) && !is_keyword(name);
+	return is_identifier(name) && !python_is_keyword(name, strlen(name));
 }
 
 /* Checks that a name is printable text. */
@@ -135,7 +126,7 @@ static int check_identifier(struct reader *r, const struct json_step *at, const 
 		    &r->text, at, r->err,
 		    "expected %s of letters, digits and '_' that does not begin with a digit, found \"%s\"", what,
 		    err_show(name).text);
-	if (is_keyword(name))
+	if (python_is_keyword(name, strlen(name)))
 		return json_error_at(&r->text, at, r->err, "expected %s, found \"%s\", which is a Python keyword", what,
 		                     name);
 	return 0;
@@ -647,74 +638,45 @@ static int read_reads(struct reader *r, const cJSON *json)
 
 /* --- the reference ------------------------------------------------------------------------------------------- */
 
-static bool is_word(char c)
+/* Reports why a reference without a function run is none. */
+static int no_run(struct reader *r, const struct json_step *at, const struct python_outline *outline)
 {
-	return isalnum((unsigned char)c) || c == '_' || (unsigned char)c >= 0x80;
+	if (outline->function_count == 0)
+		return json_error_at(&r->text, at, r->err,
+				     "expected Python source with a function run at top level, found none");
+	return json_error_at(&r->text, at, r->err,
+			     "expected Python source with a function run at top level, found only %s; rename it to run",
+			     err_show(outline->functions[0].name).text);
 }
 
-/* If the text begins with the whole word `word`, returns the position after the word and the blanks that follow it;
- * otherwise returns NULL. */
-static const char *after_word(const char *at, const char *word)
+/* Checks that the reference is Python, as far as the outline knows, and that it may define run(). If in doubt, accepts
+ * it: running the reference then reports the mistake. */
+static int check_source(struct reader *r, const struct json_step *at)
 {
-	size_t length = strlen(word);
+	struct arena scratch = {0};
+	struct python_outline outline;
+	struct err why;
+	int rc = 0;
 
-	if (strncmp(at, word, length) != 0 || is_word(at[length]))
-		return NULL;
-	return at + length + strspn(at + length, " \t");
-}
-
-/* Returns true if the line contains the whole word "run". `assigned` says whether a '=' follows the word. */
-static bool has_run(const char *line, size_t length, bool *assigned)
-{
-	for (size_t i = 0; i + 3 <= length; i++)
-		if (memcmp(line + i, "run", 3) == 0 && (i == 0 || !is_word(line[i - 1])) &&
-		    (i + 3 == length || !is_word(line[i + 3]))) {
-			*assigned = memchr(line + i, '=', length - i) != NULL;
-			return true;
-		}
-	return false;
-}
-
-/* Returns true if a line at column 0 may define `run` in the module. If in doubt, returns true: if run() is then
- * missing, running the reference reports it. */
-static bool line_defines_run(const char *line, size_t length)
-{
-	const char *async = after_word(line, "async"), *start = async != NULL ? async : line;
-	const char *def = after_word(start, "def"), *class = after_word(start, "class"),
-		   *name = def != NULL ? def : class;
-	bool assigned = false, run = has_run(line, length, &assigned);
-
-	if (name != NULL)
-		return after_word(name, "run") != NULL;
-	if (after_word(line, "from") != NULL || after_word(line, "import") != NULL)
-		return run || memchr(line, '*', length) != NULL || memchr(line, '(', length) != NULL;
-	return run && assigned && line[0] != '#';
-}
-
-/* Returns true if the source may define run(). Only checks the lines that begin at column 0, and does not parse Python.
- * `other` gets the name of the first function that the source defines. */
-static bool defines_run(const char *source, const char **other)
-{
-	*other = NULL;
-	for (const char *line = source; *line != '\0';) {
-		size_t length = strcspn(line, "\r\n");
-		const char *name = after_word(line, "def");
-
-		if (line_defines_run(line, length))
-			return true;
-		if (name != NULL && *other == NULL)
-			*other = name;
-		line += length;
-		line += strspn(line, "\r\n");
+	switch (python_outline_read(r->out->reference, r->out->reference_length, "run", &scratch, &outline, &why)) {
+	case PYTHON_OUTLINE_ERROR:
+		rc = json_error_at(&r->text, at, r->err, "the reference is not valid Python at line %d, column %d: %s",
+				   outline.line, outline.column, why.text);
+		break;
+	case PYTHON_OUTLINE_OK:
+		if (!outline.may_bind && python_outline_function(&outline, "run") == NULL)
+			rc = no_run(r, at, &outline);
+		break;
+	case PYTHON_OUTLINE_UNSURE:
+		break;
 	}
-	return false;
+	arena_free(&scratch);
+	return rc;
 }
 
 static int read_reference(struct reader *r, const cJSON *json)
 {
 	const struct json_step at = {.key = "reference"};
-	const char *other;
-	char name[64] = "";
 	int column;
 
 	if (read_text(r, json, "reference", true, &r->out->reference) != 0)
@@ -724,16 +686,7 @@ static int read_reference(struct reader *r, const cJSON *json)
 	if (r->out->reference[strspn(r->out->reference, " \t\r\n")] == '\0')
 		return json_error_at(&r->text, &at, r->err,
 		                     "expected Python source that defines run(), found an empty string");
-	if (defines_run(r->out->reference, &other))
-		return 0;
-	if (other == NULL)
-		return json_error_at(&r->text, &at, r->err,
-		                     "expected Python source with a function run at top level, found none");
-	for (size_t i = 0; i + 1 < sizeof name && is_word(other[i]); i++)
-		name[i] = other[i];
-	return json_error_at(&r->text, &at, r->err,
-	                     "expected Python source with a function run at top level, found only %s; rename it to run",
-	                     err_show(name).text);
+	return check_source(r, &at);
 }
 
 /* --- the whole ----------------------------------------------------------------------------------------------- */

@@ -866,7 +866,7 @@ def describe(problem, filename, loading):
     line = frames[-1].lineno if frames else 0
     name, text, shown = name_of(problem), text_of(problem), traceback.format_list(frames)
     if isinstance(problem, SyntaxError) and problem.filename == filename:
-        line, text = problem.lineno or 0, problem.msg
+        line, text = problem.lineno or 0, "%s (line %d, column %d)" % (problem.msg, problem.lineno or 0, problem.offset or 0)
         shown += traceback.format_exception_only(type(problem), problem)[:-1]
     if isinstance(problem, Mistake):
         message, shown = text, []

@@ -23,6 +23,7 @@
 #include "base/utf8.h"
 #include "dataset/constraint.h"
 #include "dataset/definition_load.h"
+#include "dataset/python_outline.h"
 #include "dataset/safetensors.h"
 #include "dataset/verdict.h"
 #include "dataset/workload.h"
@@ -99,6 +100,42 @@ static bool feed_json(const struct input *input)
 	cJSON_free(printed);
 	cJSON_Delete(value);
 	return true;
+}
+
+/* --- python -------------------------------------------------------------------------------------------------- */
+
+static const char *const python_seeds[] = {
+    "import torch\n\n@torch.no_grad()\ndef run(x, *, eps=1e-6, **rest):\n    if x is None:\n\treturn {'a': 1, **rest}\n"
+    "    return x[..., 1:-1, None] * torch.rsqrt(eps)\n",
+    "async def f(a: int, /, b=(1, 2), *args) -> 'T':\n  async with g() as (h, *i): await j\n  return [k async for k in l if m]\n",
+    "s = f\"{a!r:>{w}} {{}} {b['c']}\" rb'\\'' \"\"\"\n\"\"\"\nt = lambda *u, v=0x1F: (u if v else not -v ** 2)\n",
+    "try:\r\n  pass\r\nexcept* E as e: raise X from e\r\nelse:\r\n  del y\r\nfinally: global z; z += 1\r\nfor q in 1, 2: continue\r\n",
+    "match x:\n  case {'k': [1, _]} if y:\n    class C[T](D, m=E): n: int = (yield)\nwhile (run := f()): \\\n  break\n\f# end",
+};
+
+static bool feed_python(const struct input *input)
+{
+	struct arena arena = {0};
+	struct err err = {""};
+	struct python_outline outline;
+	enum python_outline_answer answer =
+	    python_outline_read(input->bytes, input->length, "run", &arena, &outline, &err);
+
+	hold(input, (answer == PYTHON_OUTLINE_ERROR) == (err.text[0] != '\0'), "only an error has a sentence");
+	if (answer == PYTHON_OUTLINE_ERROR) {
+		hold(input, is_sentence(err.text), "the sentence prints");
+		hold(input, outline.line >= 1 && outline.column >= 1, "an error has a line and a column");
+	}
+	for (int i = 0; i < outline.function_count; i++) {
+		const struct python_function *function = &outline.functions[i];
+
+		hold(input, function->name[0] != '\0', "functions have names");
+		hold(input, function->line > (i > 0 ? outline.functions[i - 1].line - 1 : 0), "functions are in order");
+		for (int k = 0; k < function->parameter_count; k++)
+			hold(input, function->parameters[k].name[0] != '\0', "parameters have names");
+	}
+	arena_free(&arena);
+	return answer == PYTHON_OUTLINE_OK;
 }
 
 /* --- definition ---------------------------------------------------------------------------------------------- */
@@ -400,6 +437,7 @@ static const struct target {
 	int slower; /* the unit tests feed this many times fewer inputs */
 } targets[] = {
     {"json", feed_json, json_seeds, sizeof json_seeds / sizeof *json_seeds, 1},
+    {"python", feed_python, python_seeds, sizeof python_seeds / sizeof *python_seeds, 1},
     {"definition", feed_definition, definition_seeds, sizeof definition_seeds / sizeof *definition_seeds, 1},
     {"workload", feed_workload, workload_seeds, sizeof workload_seeds / sizeof *workload_seeds, 1},
     {"constraint", feed_constraint, constraint_seeds, sizeof constraint_seeds / sizeof *constraint_seeds, 1},

@@ -11,6 +11,11 @@ import torch
 def run(hidden_states, weight)
     return hidden_states
 END
+define syntax_at_run_time <<'END'
+def run(hidden_states, weight):
+    variance = hidden_states.square().mean(dim=-1, True)
+    return hidden_states * variance
+END
 define missing_import <<'END'
 import no_such_module_anywhere
 
@@ -84,9 +89,16 @@ def run(x, w):
     return x
 END
 verify
-expect_exit 1
+expect_exit 2
 expect_status tiny_gemm passed
-for name in syntax missing_import raises exits other_arguments nothing two_outputs no_tensor; do
+# A reference that does not parse is an invalid definition, and runs nowhere. What only Python finds is an error of the
+# reference, with the same position.
+expect_status syntax invalid
+expect "d['syntax']['message'].startswith('definitions/rmsnorm/syntax.json:')"
+expect "d['syntax']['message'].endswith(\"the reference is not valid Python at line 4, column 31: expected ':', found the end of the line\")"
+expect "all('SyntaxError' in text and '(line 2, column ' in text for text in all_of('syntax_at_run_time', 'message'))"
+expect "all(line == 2 for line in all_of('syntax_at_run_time', 'reference_line'))"
+for name in syntax_at_run_time missing_import raises exits other_arguments nothing two_outputs no_tensor; do
 	expect_status $name error raised
 done
 for name in leaves crashes; do
@@ -97,7 +109,6 @@ expect "d['too_large']['status'] == 'error'"
 expect_status wrong_shape failed shape
 expect_status wrong_dtype failed dtype
 expect_status not_a_number failed nonfinite
-expect "all('SyntaxError' in text for text in all_of('syntax', 'message'))"
 expect "all('no_such_module_anywhere' in text for text in all_of('missing_import', 'message'))"
 expect "all('the sentence of the reference' in text for text in all_of('raises', 'message'))"
 expect "all(line == 3 for line in all_of('raises', 'reference_line'))"

@@ -38,6 +38,8 @@ plant("other_name", '"other_name"', '"another_name"')
 plant("unknown_constraint", '"inputs"', '"constraints": ["batch_size == ceil(hidden_size)"],\n  "inputs"')
 plant("null_byte", "An RMS norm", "An RMS\\u0000norm")
 plant("no_run", "def run(", "def walk(")
+plant("run_in_a_string", r"\ndef run(", r"\ndef walk(): '''\ndef run():\n'''\ndef walk(")
+plant("not_python", "def run(", "def run((")
 put("nested", b"[" * 100000)
 put("empty", b"")
 put("not_utf8", good.replace('"tiny_norm"', '"not_utf8"').replace("An RMS", "An \xff").encode("latin-1"))
@@ -74,6 +76,8 @@ expect_invalid axis_huge 10:47: '9223372036854775808'
 expect_invalid other_name 2: 'another_name'
 expect_invalid null_byte 4: ''
 expect_invalid no_run '' 'run'
+expect_invalid run_in_a_string 19:16 'found only walk'
+expect_invalid not_python 19:16 "the reference is not valid Python at line 7, column 8: '(' is never closed"
 expect_invalid nested 1: 'deep'
 expect_invalid empty '' ''
 expect_invalid not_utf8 4: 'UTF-8'
@@ -85,3 +89,12 @@ expect "d['huge']['status'] == 'invalid' and 'huge.json' in d['huge']['message']
 verify tiny_norm
 expect_exit 0
 expect_ran 0
+
+# A reference that is not Python is reported with its position everywhere, without a process that runs it.
+run verify --junit ../report.xml not_python
+expect_exit 2
+grep -q "not valid Python at line 7, column 8" ../report.xml || fail "JUnit has no position"
+run status not_python
+expect_says "not valid Python at line 7, column 8"
+run explain not_python
+expect_says "not valid Python at line 7, column 8"

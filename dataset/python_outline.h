@@ -1,0 +1,67 @@
+/* python_outline - the functions that Python source defines at top level, or its first syntax error.
+ *
+ * The source is parsed, not run. The parser knows less than CPython: it reports an error only where each version of
+ * CPython from 3.8 on reports one, too, and accepts some texts that CPython refuses. Texts inside f-strings, `match`
+ * and `case` lines, and type parameters are not parsed. */
+#ifndef REFTEST_DATASET_PYTHON_OUTLINE_H
+#define REFTEST_DATASET_PYTHON_OUTLINE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "base/arena.h"
+#include "base/err.h"
+
+enum python_parameter_kind {
+	PARAMETER_POSITIONAL_ONLY, /* before `/` */
+	PARAMETER_ANY,             /* passed by position or by name */
+	PARAMETER_NAMED_ONLY,      /* after `*` or *args */
+	PARAMETER_ARGS,            /* *args */
+	PARAMETER_KWARGS           /* **kwargs */
+};
+
+struct python_parameter {
+	const char *name;
+	enum python_parameter_kind kind;
+	bool has_default;
+};
+
+struct python_function {
+	const char *name;
+	int line; /* of its `def`, from 1 */
+	bool is_async, decorated;
+	const struct python_parameter *parameters; /* in the order of the source */
+	int parameter_count;
+};
+
+enum python_outline_answer {
+	PYTHON_OUTLINE_OK,
+	PYTHON_OUTLINE_ERROR, /* CPython refuses the source */
+	PYTHON_OUTLINE_UNSURE /* the parser stopped (nesting or lists beyond its limits): nothing is known */
+};
+
+struct python_outline {
+	/* The functions that `def` lines at column 0 define, in the order of the source. Of several with one name, the
+	 * last replaces the others. */
+	const struct python_function *functions;
+	int function_count;
+	/* A statement other than these may bind the name that the caller asked for: an assignment, an import, a class,
+	 * a `def` inside `if`, `global`, `exec`. */
+	bool may_bind;
+	int line, column; /* position of the error, from 1; columns count characters */
+};
+
+enum {
+	PYTHON_FUNCTIONS = 4096, /* the most functions of an outline */
+	PYTHON_PARAMETERS = 1024 /* the most parameters of a function */
+};
+
+/* Reads Python source. `wanted` is the name for `may_bind`, or NULL. The outline is allocated in `arena`. For
+ * PYTHON_OUTLINE_ERROR, `err` gets one sentence without the position: "'(' is never closed". */
+enum python_outline_answer python_outline_read(const char *source, size_t length, const char *wanted,
+					       struct arena *arena, struct python_outline *out, struct err *err);
+
+/* Returns the last function with this name, or NULL. */
+const struct python_function *python_outline_function(const struct python_outline *outline, const char *name);
+
+#endif

@@ -1,0 +1,83 @@
+/* python_tokens - splits Python source into tokens, with the lexical errors that every CPython 3 reports.
+ *
+ * Lines that end in CR, LF or CRLF, form feeds, a byte order mark, joined lines and all string prefixes are read. An
+ * f-string (or t-string) is one token, whatever its braces contain. The scanner reports an error only where each
+ * version of CPython from 3.8 on reports one, too. Where it is not certain (nesting deeper than CPython's limits, a
+ * backslash inside indentation), it stops without an error. */
+#ifndef REFTEST_DATASET_PYTHON_TOKENS_H
+#define REFTEST_DATASET_PYTHON_TOKENS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "base/err.h"
+
+enum python_token_kind {
+	PYTHON_END, /* the end of the text; also every token after an error */
+	PYTHON_NEWLINE,
+	PYTHON_INDENT,
+	PYTHON_DEDENT,
+	PYTHON_NAME,
+	PYTHON_KEYWORD,
+	PYTHON_NUMBER,
+	PYTHON_STRING,
+	PYTHON_SIGN
+};
+
+struct python_token {
+	enum python_token_kind kind;
+	const char *at;
+	size_t length;
+};
+
+enum {
+	PYTHON_BRACKETS = 200, /* CPython's limits of open brackets and of indentation */
+	PYTHON_INDENTS = 100
+};
+
+/* Why the scanner stopped before the end of the text. */
+enum python_stop { PYTHON_READING, PYTHON_WRONG, PYTHON_UNSURE };
+
+struct python_indent {
+	size_t column, bytes; /* with tabs to multiples of 8, and with a tab as one column */
+};
+
+struct python_tokens {
+	const char *text, *at, *end; /* the source, which the caller owns; `at` is the first unread byte */
+	struct python_token token;   /* the current token */
+	const char *bracket[PYTHON_BRACKETS]; /* the open brackets */
+	int open;
+	struct python_indent indent[PYTHON_INDENTS];
+	int level, wanted; /* the indentation so far, and that of the line that begins */
+	bool line_begins, measured; /* the next token is the first of its line; the line's indentation was read */
+	enum python_stop stop;
+	const char *wrong_at; /* if `stop` is PYTHON_WRONG: the position of the error, whose message is in `wrong` */
+	struct err wrong;
+};
+
+/* Starts at the first token of the source. */
+void python_tokens_begin(struct python_tokens *t, const char *source, size_t length);
+void python_tokens_next(struct python_tokens *t);
+
+/* Returns whether the current token is this sign or keyword. */
+bool python_tokens_is(const struct python_tokens *t, const char *text);
+
+/* Stops at an error. The first error is kept. */
+void python_tokens_fail(struct python_tokens *t, const char *at, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+/* Stops without an error, because the scanner does not know what CPython does with the text. */
+void python_tokens_give_up(struct python_tokens *t);
+
+/* A position in the source. Lines and columns count from 1, and columns count characters. */
+struct python_place {
+	const char *at; /* NULL: before the first call of python_tokens_place */
+	int line, column;
+};
+
+/* Moves a place forward to `at`, which is not before it. */
+void python_tokens_place(const struct python_tokens *t, struct python_place *place, const char *at);
+
+/* Returns whether the word is a keyword. Words like `match`, which are keywords in some positions only, are none. */
+bool python_is_keyword(const char *word, size_t length);
+
+#endif
