@@ -1,6 +1,9 @@
 #include "dataset/definition.h"
 
+#include <inttypes.h>
 #include <string.h>
+
+#include "base/buf.h"
 
 static const int64_t BYTES_MAX = (int64_t)1 << 48;
 
@@ -44,4 +47,18 @@ int64_t definition_bytes(const struct tensor_spec *tensor, const int64_t *axis)
 		elements *= counted;
 	}
 	return empty ? 0 : dtype_bytes(tensor->dtype, elements);
+}
+
+const char *tensor_type_text(struct arena *arena, int rank, const int64_t *shape, const char *dtype)
+{
+	struct buf text = {0};
+
+	buf_text(&text, "(");
+	for (int d = 0; d < rank; d++)
+		buf_printf(&text, "%s%" PRId64, d > 0 ? ", " : "", shape[d]);
+	buf_printf(&text, "%s) %s", rank == 1 ? "," : "", dtype);
+	const char *copy = arena_copy(arena, text.data, text.length);
+
+	buf_free(&text);
+	return copy;
 }

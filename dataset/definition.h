@@ -50,6 +50,7 @@ struct definition {
 	const char *const *tags;
 	int tag_count;
 	const struct axis *axes; /* in file order */
+	const char *const *axis_descriptions; /* one for each axis; "" when absent */
 	int axis_count;
 	const struct tensor_spec *inputs; /* in the order of the file; run() gets inputs as keyword arguments */
 	int input_count;
@@ -83,5 +84,8 @@ int definition_input(const struct definition *definition, const char *name);
 /* Returns the bytes of a tensor for these axis values (one for each axis; a negative value counts as 1). Returns 0 for
  * a Python scalar, and -1 if the tensor has more than 2^48 bytes, which no machine has. */
 int64_t definition_bytes(const struct tensor_spec *tensor, const int64_t *axis);
+
+/* Returns shape and dtype as torch writes them: "(8, 4096) bfloat16". Shapes with fewer axes are "(8,)" and "()". */
+const char *tensor_type_text(struct arena *arena, int rank, const int64_t *shape, const char *dtype);
 
 #endif

@@ -151,7 +151,7 @@ static int read_text(struct reader *r, const cJSON *object, const char *key, boo
 	return 0;
 }
 
-/* Reads the member "description", which must be a string or null in every object of the file. `out` may be NULL. */
+/* Reads the member "description", which must be a string or null in every object of the file. */
 static int read_description(struct reader *r, const struct json_step *up, const cJSON *object, const char **out)
 {
 	const struct json_step at = {.up = up, .key = "description"};
@@ -159,8 +159,7 @@ static int read_description(struct reader *r, const struct json_step *up, const 
 
 	if (value != NULL && !cJSON_IsNull(value) && !cJSON_IsString(value))
 		return expected(r, &at, "a string", value);
-	if (out != NULL)
-		*out = cJSON_IsString(value) ? arena_string(r->arena, value->valuestring) : "";
+	*out = cJSON_IsString(value) ? arena_string(r->arena, value->valuestring) : "";
 	return 0;
 }
 
@@ -250,7 +249,8 @@ static int read_axis_type(struct reader *r, const struct json_step *axis, const 
 	return 0;
 }
 
-static int read_axis(struct reader *r, const struct json_step *axes, const cJSON *json, struct axis *out)
+static int read_axis(struct reader *r, const struct json_step *axes, const cJSON *json, struct axis *out,
+		     const char **description)
 {
 	static const char *const known[] = {"type", "description", "value"};
 	const struct json_step at = {.up = axes, .key = json->string};
@@ -263,7 +263,7 @@ static int read_axis(struct reader *r, const struct json_step *axes, const cJSON
 	if (read_axis_type(r, &at, json, out) != 0)
 		return -1;
 	note_unknown_fields(r, &at, json, known, out->var ? 2 : 3);
-	if (read_description(r, &at, json, NULL) != 0)
+	if (read_description(r, &at, json, description) != 0)
 		return -1;
 	return out->var ? 0 : read_axis_value(r, &at, json, out);
 }
@@ -295,10 +295,16 @@ static int read_axes(struct reader *r, const cJSON *json)
 		return -1;
 	struct axis *axes = arena_array(r->arena, (size_t)count, sizeof *axes);
 
+	const char **descriptions = arena_array(r->arena, (size_t)count, sizeof *descriptions);
+
 	r->out->axes = axes;
-	for (const cJSON *member = object->child; member != NULL; member = member->next)
-		if (read_axis(r, &at, member, &axes[r->out->axis_count++]) != 0)
+	r->out->axis_descriptions = descriptions;
+	for (const cJSON *member = object->child; member != NULL; member = member->next) {
+		int i = r->out->axis_count++;
+
+		if (read_axis(r, &at, member, &axes[i], &descriptions[i]) != 0)
 			return -1;
+	}
 	return 0;
 }
 

@@ -349,6 +349,26 @@ const struct safetensor *safetensors_find(const struct safetensors *file, const 
 	           : bsearch(name, file->tensors, (size_t)file->count, sizeof *file->tensors, compare_name);
 }
 
+const struct safetensor *safetensors_expect(const struct safetensors *file, const char *path, const char *key,
+					    const char *input, enum dtype dtype, int rank, const int64_t *shape,
+					    struct err *err)
+{
+	const struct safetensor *found = safetensors_find(file, key);
+	struct arena arena = {0};
+	bool same = found != NULL && found->dtype == dtype && found->rank == rank;
+
+	for (int d = 0; same && d < rank; d++)
+		same = found->shape[d] == shape[d];
+	if (found == NULL)
+		err_set(err, "input '%s': %s has no tensor \"%s\"", input, err_show(path).text, err_show(key).text);
+	else if (!same)
+		err_set(err, "input '%s': \"%s\" of %s is %s, but the case needs %s", input, err_show(key).text,
+			err_show(path).text, tensor_type_text(&arena, found->rank, found->shape, dtype_name(found->dtype)),
+			tensor_type_text(&arena, rank, shape, dtype_name(dtype)));
+	arena_free(&arena);
+	return same ? found : NULL;
+}
+
 void safetensors_close(struct safetensors *file)
 {
 	if (file->fd >= 0)

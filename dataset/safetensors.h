@@ -50,6 +50,11 @@ enum safetensors_answer safetensors_open(int root, const char *path, struct aren
  * or was truncated after it was opened. */
 bool safetensors_digest(const struct safetensors *file, struct digest *content, struct digest *tensors);
 const struct safetensor *safetensors_find(const struct safetensors *file, const char *name); /* NULL: none */
+/* Finds the tensor `key`, which must have this dtype and shape. Returns NULL with a message about the input `input` of a
+ * workload otherwise; `path` is the file's path. */
+const struct safetensor *safetensors_expect(const struct safetensors *file, const char *path, const char *key,
+					    const char *input, enum dtype dtype, int rank, const int64_t *shape,
+					    struct err *err);
 void safetensors_close(struct safetensors *file);
 
 /* Does the file, which need not have tensors, begin like a Git LFS pointer? */

@@ -7,7 +7,7 @@
 #include "base/unsafe_character.h"
 #include "dataset/constraint.h"
 
-enum { UUID_BYTES = 200, PATH_BYTES = 4096, KEY_BYTES = 1024 };
+enum { UUID_BYTES = 200, PATH_BYTES = 4096, KEY_BYTES = 1024, TEXT_BYTES = 1024 };
 
 /* The data of a line that is needed until the uuids of all lines have been compared. */
 struct line {
@@ -21,6 +21,7 @@ struct reader {
 	struct arena *arena; /* allocates the result */
 	int64_t *axis;
 	struct input_source *inputs;
+	bool trace; /* the line is a trace */
 	struct err *err;
 };
 
@@ -319,6 +320,76 @@ static int check_null(struct reader *r, const cJSON *json, const char *key)
 	return value == NULL || cJSON_IsNull(value) ? 0 : expected(r, &at, "null in a workload", value);
 }
 
+static const struct json_step at_evaluation = {.key = "evaluation"};
+
+/* Checks that an object of measurements is there or not, as the status of the evaluation requires. */
+static int check_measured(struct reader *r, const cJSON *evaluation, const char *key, bool needed, const char *status)
+{
+	const struct json_step at = {.up = &at_evaluation, .key = key};
+	const cJSON *value = json_member(evaluation, key);
+	bool absent = value == NULL || cJSON_IsNull(value);
+
+	if (needed ? cJSON_IsObject(value) : absent)
+		return 0;
+	if (needed && absent)
+		return json_error_at(&r->text, &at_evaluation, r->err,
+				     "expected an object \"%s\", because the status is %s, found none", key, status);
+	return expected(r, &at, needed ? "an object" : arena_printf(r->arena, "null, because the status is %s", status),
+			value);
+}
+
+/* Reads the evaluation of a trace: its status, and which measurements must be there. */
+static int read_evaluation(struct reader *r, const cJSON *json, bool *passed)
+{
+	static const struct {
+		const char *name;
+		bool correctness, performance;
+	} statuses[] = {{"PASSED", true, true},	   {"INCORRECT_NUMERICAL", true, false}, {"INCORRECT_SHAPE", false, false},
+			{"INCORRECT_DTYPE", false, false}, {"RUNTIME_ERROR", false, false},	 {"COMPILE_ERROR", false, false},
+			{"TIMEOUT", false, false}};
+	const struct json_step status_at = {.up = &at_evaluation, .key = "status"},
+			       environment_at = {.up = &at_evaluation, .key = "environment"};
+	const cJSON *evaluation = json_member(json, "evaluation"), *environment = json_member(evaluation, "environment");
+	size_t i = 0, count = sizeof statuses / sizeof *statuses;
+
+	if (evaluation == NULL)
+		return missing(r, NULL, "evaluation", "an object, in a trace");
+	if (!cJSON_IsObject(evaluation))
+		return expected(r, &at_evaluation, "an object, in a trace", evaluation);
+	const char *status = read_text(r, &at_evaluation, evaluation, "status", TEXT_BYTES);
+
+	if (status == NULL)
+		return -1;
+	while (i < count && strcmp(status, statuses[i].name) != 0)
+		i++;
+	if (i == count)
+		return expected(r, &status_at, "PASSED, INCORRECT_SHAPE, INCORRECT_NUMERICAL, INCORRECT_DTYPE, "
+					       "RUNTIME_ERROR, COMPILE_ERROR or TIMEOUT", json_member(evaluation, "status"));
+	*passed = i == 0;
+	if (!cJSON_IsObject(environment))
+		return environment == NULL ? missing(r, &at_evaluation, "environment", "an object")
+					   : expected(r, &environment_at, "an object", environment);
+	if (read_text(r, &environment_at, environment, "hardware", TEXT_BYTES) == NULL ||
+	    read_text(r, &at_evaluation, evaluation, "timestamp", TEXT_BYTES) == NULL)
+		return -1;
+	if (check_measured(r, evaluation, "correctness", statuses[i].correctness, status) != 0)
+		return -1;
+	return check_measured(r, evaluation, "performance", statuses[i].performance, status);
+}
+
+/* Reads what a trace has in addition to its workload, or checks that a workload has none of it. */
+static int read_result(struct reader *r, const cJSON *json, struct workload *out)
+{
+	if (!r->trace)
+		return check_null(r, json, "solution") != 0 || check_null(r, json, "evaluation") != 0 ? -1 : 0;
+	const char *solution = read_text(r, NULL, json, "solution", UUID_BYTES);
+
+	if (solution == NULL)
+		return -1;
+	out->solution = arena_string(r->arena, solution);
+	return read_evaluation(r, json, &out->passed);
+}
+
 /* Reads one line. Sets every member of `out` except `error`. */
 static int read_line(struct reader *r, const cJSON *json, struct workload *out)
 {
@@ -335,8 +406,7 @@ static int read_line(struct reader *r, const cJSON *json, struct workload *out)
 	if (uuid == NULL)
 		return -1;
 	out->uuid = arena_string(r->arena, uuid);
-	if (read_definition_name(r, json) != 0 || check_null(r, json, "solution") != 0 ||
-	    check_null(r, json, "evaluation") != 0 || read_axes(r, workload) != 0 || read_inputs(r, workload) != 0 ||
+	if (read_definition_name(r, json) != 0 || read_result(r, json, out) != 0 || read_axes(r, workload) != 0 || read_inputs(r, workload) != 0 ||
 	    check_sizes(r) != 0 || check_constraints(r) != 0)
 		return -1;
 	out->axis = r->axis;
@@ -351,11 +421,11 @@ static void fail_line(struct workload *line, const struct err *err, struct arena
 	line->inputs = NULL;
 }
 
-static void load_line(const struct json_text *text, const struct definition *definition, struct arena *arena,
-                      struct workload *out)
+static void load_line(const struct json_text *text, const struct definition *definition, bool trace,
+		      struct arena *arena, struct workload *out)
 {
 	struct err err;
-	struct reader r = {.text = *text, .definition = definition, .arena = arena, .err = &err};
+	struct reader r = {.text = *text, .definition = definition, .arena = arena, .trace = trace, .err = &err};
 	cJSON *json = json_parse(text, &err);
 	int wrong = -1;
 
@@ -453,8 +523,8 @@ static struct workload_file too_large(const char *path, size_t length, struct ar
 	return (struct workload_file){.lines = line, .count = 1, .invalid = 1};
 }
 
-struct workload_file workloads_load(const char *path, const struct definition *definition, const void *bytes,
-                                    size_t length, struct arena *arena)
+static struct workload_file load_file(const char *path, const struct definition *definition, const void *bytes,
+				      size_t length, bool traces, struct arena *arena)
 {
 	struct arena scratch = {0};
 
@@ -473,15 +543,28 @@ struct workload_file workloads_load(const char *path, const struct definition *d
 
 		workloads[i].line = numbers[i];
 		if (i < WORKLOAD_LINES)
-			load_line(&text, definition, arena, &workloads[i]);
+			load_line(&text, definition, traces, arena, &workloads[i]);
 		else
 			workloads[i].error =
 			    arena_printf(arena, "%s:%d:1: expected at most %d workloads, found more; split the file",
 			                 path, numbers[i], WORKLOAD_LINES);
 	}
-	refuse_duplicates(path, workloads, lines, count, arena);
+	if (!traces)
+		refuse_duplicates(path, workloads, lines, count, arena);
 	for (int i = 0; i < count; i++)
 		file.invalid += workloads[i].error != NULL;
 	arena_free(&scratch);
 	return file;
+}
+
+struct workload_file workloads_load(const char *path, const struct definition *definition, const void *bytes,
+                                    size_t length, struct arena *arena)
+{
+	return load_file(path, definition, bytes, length, false, arena);
+}
+
+struct workload_file traces_load(const char *path, const struct definition *definition, const void *bytes, size_t length,
+				 struct arena *arena)
+{
+	return load_file(path, definition, bytes, length, true, arena);
 }

@@ -1,4 +1,5 @@
-/* workload - one line of a workload file: the axis values and the source of each input. */
+/* workload - one line of a workload file: the axis values and the source of each input. A line of a trace file also has
+ * the result of a benchmark of this workload. */
 #ifndef REFTEST_DATASET_WORKLOAD_H
 #define REFTEST_DATASET_WORKLOAD_H
 
@@ -43,6 +44,9 @@ struct workload {
 	/* The value of each axis of the definition, including the const axes, in the order of the definition. */
 	const int64_t *axis;
 	const struct input_source *inputs;   /* one source for each input of the definition, in its order */
+	/* In a trace, the name of the solution that was benchmarked, and whether its evaluation passed. */
+	const char *solution;
+	bool passed;
 };
 
 struct workload_file {
@@ -57,5 +61,10 @@ struct workload_file {
  * the first WORKLOAD_LINES lines count as one invalid line. */
 struct workload_file workloads_load(const char *path, const struct definition *definition, const void *bytes,
                                     size_t length, struct arena *arena);
+
+/* Parses a file of traces: workload lines with the name of a solution and its evaluation. One workload may have several
+ * traces. */
+struct workload_file traces_load(const char *path, const struct definition *definition, const void *bytes, size_t length,
+				 struct arena *arena);
 
 #endif

@@ -14,7 +14,7 @@ set -eu
 export LC_ALL=C
 cd "$(dirname "$0")/.."
 
-sources='base cache cli dataset engine git kernels remote report testgen watcher workers reftest.c'
+sources='base cache check cli dataset engine git kernels remote report testgen watcher workers reftest.c'
 
 # `broken ROOT`: prints a line for each broken rule below ROOT.
 broken() {
@@ -27,6 +27,7 @@ broken() {
 			may["base"] = low
 			may["git"] = low "git "
 			may["dataset"] = low "dataset "
+			may["check"] = low "dataset check "
 			may["cache"] = low "dataset cache "
 			may["kernels/core"] = low "kernels/core "
 			may["kernels/common"] = low "kernels/core kernels/common "
@@ -42,7 +43,7 @@ broken() {
 			may["report"] = low "dataset engine report "
 			may["testgen"] = engine "testgen "
 			may["watcher"] = engine "report testgen watcher watcher/fs "
-			may["cli"] = may["watcher"] "cli "
+			may["cli"] = may["watcher"] "check cli "
 			may["reftest.c"] = may["cli"]
 			# headers that make generates
 			split("ops.inc kernels_digest.h libraries.inc scripts.inc shipped_digest.h library_digests.h", words, " ")
@@ -166,6 +167,7 @@ check "base including from cache is found" planted base/hash.h '#include "cache/
 check "watcher/fs including from dataset is found" planted watcher/fs/settle.h '#include "dataset/dataset.h"'
 check "watcher/fs including from watcher is found" planted watcher/fs/settle.h '#include "watcher/batches.h"'
 check "git including from dataset is found" planted git/index.h '#include "dataset/dataset.h"'
+check "check including from engine is found" planted check/findings.h '#include "engine/run.h"'
 check "dataset including from kernels is found" planted dataset/verdict.h '#include "kernels/core/op.h"'
 check "the pool including from the judge is found" planted workers/pool/pool.h '# include "workers/judge/trial.h"'
 check "the judge including from the pool is found" planted workers/judge/trial.h '#include "workers/pool/pool.h"'

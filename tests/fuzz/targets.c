@@ -25,6 +25,7 @@
 #include "dataset/definition_load.h"
 #include "dataset/python_outline.h"
 #include "dataset/safetensors.h"
+#include "dataset/solution.h"
 #include "dataset/verdict.h"
 #include "dataset/workload.h"
 #include "testgen/vacuous_tests.h"
@@ -270,6 +271,66 @@ static bool feed_workload(const struct input *input)
 	return file.count > invalid;
 }
 
+static const char *const trace_seeds[] = {
+    "{\"definition\": \"d\", \"solution\": \"s\", \"workload\": {\"uuid\": \"u1\", \"axes\": {\"b\": 4, \"len\": 5}, "
+    "\"inputs\": {\"q\": {\"type\": \"random\"}, \"p\": {\"type\": \"random\"}}}, \"evaluation\": {\"status\": "
+    "\"PASSED\", \"environment\": {\"hardware\": \"h\"}, \"timestamp\": \"t\", \"correctness\": {}, "
+    "\"performance\": {}}}\n",
+    "{\"definition\": \"d\", \"solution\": \"s\", \"workload\": {\"uuid\": \"u1\", \"axes\": {\"b\": 0, \"len\": 1}, "
+    "\"inputs\": {\"q\": {\"type\": \"random\"}, \"p\": {\"type\": \"random\"}}}, \"evaluation\": {\"status\": "
+    "\"TIMEOUT\", \"environment\": {\"hardware\": \"h\"}, \"timestamp\": \"t\", \"correctness\": null}}\n",
+};
+
+static bool feed_trace(const struct input *input)
+{
+	struct arena arena = {0};
+	struct workload_file file = traces_load("x", &definition, input->bytes, input->length, &arena);
+	bool taken = file.count > file.invalid;
+
+	for (int i = 0; i < file.count; i++) {
+		const struct workload *w = &file.lines[i];
+
+		if (w->error != NULL)
+			hold(input, is_sentence(w->error), "bad lines have a sentence");
+		else
+			hold(input, w->solution != NULL && *w->solution != '\0' && w->axis != NULL,
+			     "good lines have a solution and axes");
+	}
+	arena_free(&arena);
+	return taken;
+}
+
+/* --- solution ------------------------------------------------------------------------------------------------ */
+
+static const char *const solution_seeds[] = {
+    "{\"name\": \"s\", \"definition\": \"d\", \"author\": \"a\", \"spec\": {\"language\": \"python\", "
+    "\"target_hardware\": [\"h\"], \"entry_point\": \"m.py::run\", \"dependencies\": [\"x\"], \"build_comands\": []}, "
+    "\"sources\": [{\"path\": \"m.py\", \"content\": \"def run(x):\\n  return x\"}, {\"path\": \"k.cu\", \"content\": "
+    "\"k\"}]}",
+    "{\"name\": \"s\", \"definition\": \"d\", \"author\": \"a\", \"spec\": {\"languages\": [\"cuda\"], "
+    "\"target_hardware\": [\"h\"], \"entry_point\": \"k.cu::run\"}, \"sources\": [{\"path\": \"k.cu\", \"content\": "
+    "\"k\"}], \"descripton\": null}",
+};
+
+static bool feed_solution(const struct input *input)
+{
+	static const struct solution_place anywhere;
+	struct arena arena = {0};
+	struct err err = {""};
+	const struct solution *solution = solution_load("x", &anywhere, input->bytes, input->length, &arena, &err);
+	bool taken = solution != NULL;
+
+	hold(input, taken == (err.text[0] == '\0'), "what is refused has a sentence and what is taken has none");
+	hold(input, taken || is_sentence(err.text), "the sentence prints");
+	if (taken)
+		hold(input, *solution->name != '\0' && *solution->definition != '\0' && *solution->author != '\0',
+		     "a solution has names");
+	for (int i = 0; taken && i < solution->note_count; i++)
+		hold(input, is_sentence(solution->notes[i]), "notes print");
+	arena_free(&arena);
+	return taken;
+}
+
 static const char *const constraint_seeds[] = {
     "len == b + 1", "h <= p[-1].item()", "(b - 1) * h // 3 % 7 >= -2 ** 3 and not t[0, 1] != t[-1][0].item() or True",
     "max(b, len(p), 3) < min(1, 2.5e1) <= t.sum() - p.max() / p.min()", "t.shape[-1] == t[p[0]].numel()", "s > .5",
@@ -440,6 +501,8 @@ static const struct target {
     {"python", feed_python, python_seeds, sizeof python_seeds / sizeof *python_seeds, 1},
     {"definition", feed_definition, definition_seeds, sizeof definition_seeds / sizeof *definition_seeds, 1},
     {"workload", feed_workload, workload_seeds, sizeof workload_seeds / sizeof *workload_seeds, 1},
+    {"trace", feed_trace, trace_seeds, sizeof trace_seeds / sizeof *trace_seeds, 1},
+    {"solution", feed_solution, solution_seeds, sizeof solution_seeds / sizeof *solution_seeds, 1},
     {"constraint", feed_constraint, constraint_seeds, sizeof constraint_seeds / sizeof *constraint_seeds, 1},
     {"safetensors", feed_safetensors, safetensors_seeds, sizeof safetensors_seeds / sizeof *safetensors_seeds, 1},
     {"verdict", feed_verdict, verdict_seeds, sizeof verdict_seeds / sizeof *verdict_seeds, 1},

@@ -82,6 +82,8 @@ static void a_definition_is_read_in_full(void **state)
 	assert_int_equal(d->axis_count, 2);
 	assert_true(d->axes[0].var && d->axes[0].value == 0 && !d->axes[1].var && d->axes[1].value == 64);
 	assert_string_equal(d->axes[1].name, "hidden");
+	assert_string_equal(d->axis_descriptions[0], "");
+	assert_string_equal(d->axis_descriptions[1], "h");
 	assert_int_equal(d->input_count, 3);
 	assert_true(d->inputs[0].rank == 2 && d->inputs[0].axis[0] == 0 && d->inputs[0].axis[1] == 1);
 	assert_true(d->inputs[0].dtype == DTYPE_BFLOAT16 && !d->inputs[0].optional);

@@ -20,9 +20,9 @@ static void places_and_shapes_read_as_in_torch(void **state)
 	assert_string_equal(format_index(&arena, 23, 3, shape), "[1, 2, 3]");
 	assert_string_equal(format_index(&arena, 0, 0, shape), "[]");
 	assert_string_equal(format_index(&arena, 0, 2, empty), "[0, 0]");
-	assert_string_equal(format_tensor(&arena, 3, shape, "bfloat16"), "(2, 3, 4) bfloat16");
-	assert_string_equal(format_tensor(&arena, 1, shape, "int32"), "(2,) int32");
-	assert_string_equal(format_tensor(&arena, 0, shape, "bool"), "() bool");
+	assert_string_equal(tensor_type_text(&arena, 3, shape, "bfloat16"), "(2, 3, 4) bfloat16");
+	assert_string_equal(tensor_type_text(&arena, 1, shape, "int32"), "(2,) int32");
+	assert_string_equal(tensor_type_text(&arena, 0, shape, "bool"), "() bool");
 	arena_free(&arena);
 }
 

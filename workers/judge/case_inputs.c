@@ -48,27 +48,6 @@ void case_inputs_set_scalar(const struct job *job, const struct op *op, struct o
 		described_set_scalar(op, c, input, scalar.number);
 }
 
-/* Checks that the tensor in the blob file has the shape and dtype that the definition declares. */
-static int check_blob(const struct op_arg *arg, const struct input_source *source, const struct safetensor *found,
-                      const struct tensor *wanted, struct ruling *ruling)
-{
-	struct arena arena = {0};
-	bool same = found != NULL && found->dtype == wanted->dtype && found->rank == wanted->rank;
-
-	for (int d = 0; same && d < found->rank; d++)
-		same = found->shape[d] == wanted->shape[d];
-	if (found == NULL)
-		err_set(&ruling->why, "input '%s': %s has no tensor \"%s\"", arg->name, err_show(source->path).text,
-		        err_show(source->tensor_key).text);
-	else if (!same)
-		err_set(&ruling->why, "input '%s': \"%s\" of %s is %s, but the case needs %s", arg->name,
-			err_show(source->tensor_key).text, err_show(source->path).text,
-			format_tensor(&arena, found->rank, found->shape, dtype_name(found->dtype)),
-			format_tensor(&arena, wanted->rank, wanted->shape, dtype_name(wanted->dtype)));
-	arena_free(&arena);
-	return same ? 0 : rule(ruling, STATUS_INVALID, REASON_NONE);
-}
-
 static int rule_tensors(struct ruling *ruling, enum tensors_answer answer)
 {
 	switch (answer) {
@@ -92,10 +71,12 @@ static int fill_from_file(struct device *device, struct tensors *tensors, int ro
 
 	if (answer != TENSORS_OK)
 		return rule_tensors(ruling, answer);
-	const struct safetensor *found = safetensors_find(content, source->tensor_key);
+	const struct safetensor *found =
+	    safetensors_expect(content, source->path, source->tensor_key, arg->name,
+			       out->dtype, out->rank, out->shape, &ruling->why);
 
-	if (check_blob(arg, source, found, out, ruling) != 0)
-		return -1;
+	if (found == NULL)
+		return rule(ruling, STATUS_INVALID, REASON_NONE);
 	return rule_tensors(ruling, tensors_upload(tensors, root, source->path, found, device, out->data, &ruling->why));
 }
 

@@ -190,7 +190,7 @@ static const char *described_tensor(struct trial *trial, const cJSON *said, int6
 	cJSON_ArrayForEach(dim, dims)
 		if (*rank == SHAPE_SHOWN || !json_integer(dim, &shape[(*rank)++]))
 			return arena_printf(&trial->arena, "a tensor of %d dimensions", cJSON_GetArraySize(dims));
-	return format_tensor(&trial->arena, *rank, shape, err_show(dtype).text);
+	return tensor_type_text(&trial->arena, *rank, shape, err_show(dtype).text);
 }
 
 /* Returns NULL if the output has the shape and dtype that the definition declares. If the shape or the dtype differs,
@@ -199,7 +199,7 @@ const char *trial_wrong_form(struct trial *trial, const struct round *round, int
 			     enum reason *reason)
 {
 	const struct tensor *wanted = &round->first[output];
-	const char *declared = format_tensor(&trial->arena, wanted->rank, wanted->shape, dtype_name(wanted->dtype));
+	const char *declared = tensor_type_text(&trial->arena, wanted->rank, wanted->shape, dtype_name(wanted->dtype));
 	int64_t shape[SHAPE_SHOWN] = {0};
 	int rank;
 	const char *returned = described_tensor(trial, said, shape, &rank);

@@ -29,17 +29,6 @@ const char *format_index(struct arena *arena, int64_t flat, int rank, const int6
 	return finish(arena, &text);
 }
 
-const char *format_tensor(struct arena *arena, int rank, const int64_t *shape, const char *dtype)
-{
-	struct buf text = {0};
-
-	buf_text(&text, "(");
-	for (int d = 0; d < rank; d++)
-		buf_printf(&text, "%s%" PRId64, d > 0 ? ", " : "", shape[d]);
-	buf_printf(&text, "%s) %s", rank == 1 ? "," : "", dtype);
-	return finish(arena, &text);
-}
-
 const char *format_value(struct arena *arena, double value, enum dtype dtype)
 {
 	int bits = dtype_bits(dtype);

@@ -10,8 +10,6 @@
 
 /* "[0, 17]"; "[]" for rank 0. */
 const char *format_index(struct arena *arena, int64_t flat, int rank, const int64_t *shape);
-/* Writes shape and dtype as torch does: "(8, 4096) bfloat16". Shapes with fewer axes are written as "(8,)" and "()". */
-const char *format_tensor(struct arena *arena, int rank, const int64_t *shape, const char *dtype);
 /* Writes an element with enough digits to distinguish all values of its dtype; integers are written in full. */
 const char *format_value(struct arena *arena, double value, enum dtype dtype);
 /* "512 bytes", "3.1 GiB". */

@@ -17,6 +17,8 @@ base/err.c: fputs("reftest: out of memory\n"
 base/show.c: fwrite(shown.data
 cli/affected.c: fwrite(out.data, 1, out.length, stdout)
 cli/cache.c: fwrite(out.data, 1, out.length, stdout)
+cli/check.c: fputs(colour
+cli/check.c: fwrite(out.data, 1, out.length, stdout)
 cli/doctor.c: fwrite(out.data
 cli/help.c: 
 report/ci_export.c: fwrite(text.data

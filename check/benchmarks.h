@@ -1,0 +1,21 @@
+/* benchmarks - checks solutions/ and traces/, which flashinfer-bench reads and writes:
+ *
+ *   solutions/{author}/{op_type}/{definition}/{solution}.json
+ *   traces/{author}/{op_type}/{definition}.jsonl
+ *
+ * The folder of the author may be missing. */
+#ifndef REFTEST_CHECK_BENCHMARKS_H
+#define REFTEST_CHECK_BENCHMARKS_H
+
+#include "check/dataset_index.h"
+#include "dataset/solution.h"
+
+/* Checks the contents of a solution file. */
+void check_solution_file(struct findings *findings, const char *path, const struct solution_place *place,
+			 const struct buf *bytes);
+
+void check_solutions(struct dataset_index *index);
+/* Call check_solutions first: traces name solutions. Also adds the notes about missing baselines. */
+void check_traces(struct dataset_index *index);
+
+#endif

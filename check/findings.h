@@ -1,0 +1,65 @@
+/* findings - what `reftest check` reports. */
+#ifndef REFTEST_CHECK_FINDINGS_H
+#define REFTEST_CHECK_FINDINGS_H
+
+#include "base/arena.h"
+
+enum severity {
+	SEVERITY_ERROR, /* the dataset is invalid */
+	SEVERITY_NOTE	/* worth knowing; the dataset is valid */
+};
+
+/* What a finding is about. */
+enum topic {
+	TOPIC_LAYOUT,
+	TOPIC_DEFINITION,
+	TOPIC_WORKLOAD,
+	TOPIC_BLOB,
+	TOPIC_SOLUTION,
+	TOPIC_TRACE,
+	TOPIC_BASELINE
+};
+
+struct finding {
+	enum severity severity;
+	enum topic topic;
+	const char *path;    /* of the file or folder, relative to the root */
+	int line, column;    /* from 1; 0: the whole file */
+	const char *message; /* a sentence without the position */
+};
+
+struct findings {
+	struct arena *arena; /* of the messages; set by the caller */
+	struct finding *list; /* findings_free frees it */
+	int count, room;
+	int errors, notes;
+};
+
+/* How many files were read; of `workloads` and `traces`, how many lines. */
+struct check_counts {
+	int definitions, workload_files, workloads, solutions, traces;
+};
+
+const char *severity_name(enum severity severity);
+const char *topic_name(enum topic topic);
+
+/* Adds a finding about a file as a whole or about one of its lines (0: none). Copies `path` and the message. */
+void findings_add(struct findings *findings, enum severity severity, enum topic topic, const char *path, int line,
+		  const char *format, ...) __attribute__((format(printf, 6, 7)));
+
+/* Adds a message of a loader. If it begins with "PATH:LINE:COLUMN: " or "PATH: ", the position is taken from it. */
+void findings_add_message(struct findings *findings, enum severity severity, enum topic topic, const char *path,
+			  const char *message);
+
+/* Removes those findings from number `from` on whose file is none of these paths and below none of them. "." is above
+ * all. */
+void findings_keep(struct findings *findings, int from, const char *const *paths, int count);
+
+/* Puts a folder before the path of each finding from number `from` on. */
+void findings_prefix(struct findings *findings, int from, const char *folder);
+
+/* Sorts by severity, path, line, column and message. */
+void findings_sort(struct findings *findings);
+void findings_free(struct findings *findings);
+
+#endif

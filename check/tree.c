@@ -1,0 +1,100 @@
+#include "check/tree.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/err.h"
+#include "base/unsafe_character.h"
+
+struct walk {
+	int root;
+	struct findings *findings;
+	struct string_list files;
+};
+
+static bool ends_in(const char *name, const char *suffix)
+{
+	size_t length = strlen(name), tail = strlen(suffix);
+
+	return length > tail && strcmp(name + length - tail, suffix) == 0;
+}
+
+static void walk_folder(struct walk *walk, const char *folder, int depth);
+
+static void walk_entry(struct walk *walk, const char *folder, const char *name, int depth)
+{
+	const char *path = arena_printf(walk->findings->arena, "%s/%s", folder, name);
+	struct stat st;
+
+	if (*name == '.' || fstatat(walk->root, path, &st, 0) != 0)
+		return;
+	if (S_ISDIR(st.st_mode) && depth < TREE_DEPTH)
+		walk_folder(walk, path, depth + 1);
+	else if (!S_ISDIR(st.st_mode) && (ends_in(name, ".json") || ends_in(name, ".jsonl")))
+		string_list_add(&walk->files, path);
+}
+
+static void walk_folder(struct walk *walk, const char *folder, int depth)
+{
+	int fd = openat(walk->root, folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NONBLOCK);
+	DIR *stream = fd < 0 ? NULL : fdopendir(fd);
+	const struct dirent *entry;
+
+	if (stream == NULL) {
+		if (errno != ENOENT && errno != ENOTDIR)
+			findings_add(walk->findings, SEVERITY_ERROR, TOPIC_LAYOUT, folder, 0,
+				     "cannot list the folder: %s", strerror(errno));
+		if (fd >= 0)
+			close(fd);
+		return;
+	}
+	while ((entry = readdir(stream)) != NULL) {
+		if (text_is_safe(entry->d_name))
+			walk_entry(walk, folder, entry->d_name, depth);
+		else
+			findings_add(walk->findings, SEVERITY_ERROR, TOPIC_LAYOUT, folder, 0,
+				     "the name \"%s\" has control or invisible characters; rename it",
+				     err_show(entry->d_name).text);
+	}
+	closedir(stream);
+}
+
+static int compare_text(const void *a, const void *b)
+{
+	return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
+
+struct string_list tree_files(int root, const char *folder, struct findings *findings)
+{
+	struct walk walk = {.root = root, .findings = findings, .files = {.arena = findings->arena}};
+
+	walk_folder(&walk, folder, 1);
+	if (walk.files.count > 0)
+		qsort(walk.files.items, (size_t)walk.files.count, sizeof *walk.files.items, compare_text);
+	return walk.files;
+}
+
+int tree_split(const char *path, int most, const char **parts, struct arena *arena)
+{
+	int count = 0;
+
+	while (count < most) {
+		size_t length = count + 1 < most ? strcspn(path, "/") : strlen(path);
+
+		parts[count++] = arena_copy(arena, path, length);
+		if (path[length] == '\0')
+			break;
+		path += length + 1;
+	}
+	return count;
+}
+
+const char *tree_stem(const char *part, const char *suffix, struct arena *arena)
+{
+	return ends_in(part, suffix) ? arena_copy(arena, part, strlen(part) - strlen(suffix)) : NULL;
+}

@@ -1,0 +1,22 @@
+/* tree - lists the files below a folder. */
+#ifndef REFTEST_CHECK_TREE_H
+#define REFTEST_CHECK_TREE_H
+
+#include "base/string_list.h"
+#include "check/findings.h"
+
+enum { TREE_DEPTH = 8 }; /* the deepest folder that is listed; symbolic links may lead in a circle */
+
+/* Lists the paths, sorted, of all files below `folder` that end in .json or .jsonl. Paths begin with `folder`, which is
+ * relative to the descriptor `root`. Hidden names are omitted; symbolic links are followed. A missing folder has no
+ * files. Adds a finding for each name with unsafe characters and each folder that cannot be listed. */
+struct string_list tree_files(int root, const char *folder, struct findings *findings);
+
+/* Divides a path at its slashes: "solutions/a/b.json" has three parts. Copies the parts into `arena`. Returns their
+ * number, at most `most`; further slashes remain in the last part. */
+int tree_split(const char *path, int most, const char **parts, struct arena *arena);
+
+/* Returns the path's last part without its suffix (".json"), or NULL if the path has another suffix. */
+const char *tree_stem(const char *part, const char *suffix, struct arena *arena);
+
+#endif

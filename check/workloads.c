@@ -1,0 +1,138 @@
+#include "check/workloads.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "dataset/safetensors.h"
+
+/* The tensor file that was opened last. Lines of one workload file often name the same one. */
+struct open_blob {
+	const char *path; /* NULL: none */
+	enum safetensors_answer answer;
+	struct safetensors file;
+	bool reported; /* the file cannot be used, and a finding says so */
+	struct err err;
+	/* Of all files of the workload file: how many are missing or not fetched, and where the first of them is named. */
+	int missing[2], line[2];
+	const char *first[2];
+};
+
+static void close_blob(struct open_blob *blob)
+{
+	if (blob->path != NULL && blob->answer == SAFETENSORS_OK)
+		safetensors_close(&blob->file);
+	blob->path = NULL;
+}
+
+static void open_blob(const struct dataset_index *index, const char *path, struct open_blob *blob)
+{
+	if (blob->path != NULL && strcmp(blob->path, path) == 0)
+		return;
+	close_blob(blob);
+	blob->reported = false;
+	blob->path = path;
+	blob->answer = safetensors_open(index->dataset.fd, path, index->arena, &blob->file, &blob->err);
+}
+
+/* Reports a file that cannot be used, once. Missing files are only counted, because often all of them are missing. */
+static void refuse_blob(const struct dataset_index *index, const char *path, int line, const char *input,
+			struct open_blob *blob)
+{
+	const char *message = arena_printf(index->arena, "input '%s': %s", input, blob->err.text);
+	int fetched = blob->answer == SAFETENSORS_POINTER ? 0 : 1;
+
+	if (blob->reported)
+		return;
+	blob->reported = true;
+	if (blob->answer == SAFETENSORS_ERROR) {
+		findings_add(index->findings, SEVERITY_ERROR, TOPIC_BLOB, path, line, "%s", message);
+	} else if (blob->missing[fetched]++ == 0) {
+		blob->first[fetched] = message;
+		blob->line[fetched] = line;
+	}
+}
+
+/* Reports the missing files of a workload file. A file that Git LFS has not fetched is no error of the dataset. */
+static void report_missing(const struct dataset_index *index, const char *path, const struct open_blob *blob)
+{
+	for (int fetched = 0; fetched < 2; fetched++) {
+		enum severity severity = fetched ? SEVERITY_ERROR : SEVERITY_NOTE;
+		int more = blob->missing[fetched] - 1;
+
+		if (more == 0)
+			findings_add(index->findings, severity, TOPIC_BLOB, path, blob->line[fetched], "%s",
+				     blob->first[fetched]);
+		else if (more > 0)
+			findings_add(index->findings, severity, TOPIC_BLOB, path, blob->line[fetched],
+				     "%s; %d more places name missing files", blob->first[fetched], more);
+	}
+}
+
+/* Checks that the tensor of an input exists, and has the dtype and shape that the definition and the axes give. */
+static void check_blob(const struct dataset_index *index, const struct definition *definition, const char *path,
+		       const struct workload *line, int input, struct open_blob *blob)
+{
+	const struct tensor_spec *spec = &definition->inputs[input];
+	const struct input_source *source = &line->inputs[input];
+	int64_t shape[RANK_MAX];
+	struct err err;
+
+	open_blob(index, source->path, blob);
+	if (blob->answer != SAFETENSORS_OK) {
+		refuse_blob(index, path, line->line, spec->name, blob);
+		return;
+	}
+	for (int d = 0; d < spec->rank; d++)
+		shape[d] = line->axis[spec->axis[d]];
+	if (safetensors_expect(&blob->file, source->path, source->tensor_key, spec->name, spec->dtype, spec->rank, shape,
+			       &err) == NULL)
+		findings_add(index->findings, SEVERITY_ERROR, TOPIC_BLOB, path, line->line, "%s", err.text);
+}
+
+static void check_line(const struct dataset_index *index, const struct definition *definition, const char *path,
+		       const struct workload *line, struct open_blob *blob)
+{
+	if (line->error != NULL) {
+		findings_add_message(index->findings, SEVERITY_ERROR, TOPIC_WORKLOAD, path, line->error);
+		return;
+	}
+	for (int i = 0; i < definition->input_count; i++)
+		if (line->inputs[i].kind == SOURCE_SAFETENSORS)
+			check_blob(index, definition, path, line, i, blob);
+}
+
+static int compare_text(const void *a, const void *b)
+{
+	return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
+
+void check_workloads(const struct dataset_index *index, struct checked_definition *definition,
+		     const struct dataset_file *file)
+{
+	struct open_blob blob = {.path = NULL};
+	struct arena scratch = {0};
+	struct buf bytes = {0};
+
+	if (dataset_index_read(index, TOPIC_WORKLOAD, file->path, WORKLOAD_BYTES, &bytes)) {
+		struct workload_file lines =
+		    workloads_load(file->path, definition->definition, bytes.data, bytes.length, &scratch);
+
+		index->counts->workloads += lines.count;
+		definition->uuids = arena_array(index->arena, (size_t)lines.count, sizeof *definition->uuids);
+		for (int i = 0; i < lines.count; i++) {
+			check_line(index, definition->definition, file->path, &lines.lines[i], &blob);
+			if (lines.lines[i].uuid != NULL)
+				definition->uuids[definition->uuid_count++] =
+				    arena_string(index->arena, lines.lines[i].uuid);
+		}
+		if (lines.count == 0)
+			findings_add(index->findings, SEVERITY_NOTE, TOPIC_WORKLOAD, file->path, 0,
+				     "the file has no workload");
+	}
+	report_missing(index, file->path, &blob);
+	if (definition->uuid_count > 0)
+		qsort(definition->uuids, (size_t)definition->uuid_count, sizeof *definition->uuids, compare_text);
+	close_blob(&blob);
+	buf_free(&bytes);
+	arena_free(&scratch);
+}

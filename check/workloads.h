@@ -1,0 +1,11 @@
+/* workloads - checks the workload file of a definition, and the tensor files that its lines name. */
+#ifndef REFTEST_CHECK_WORKLOADS_H
+#define REFTEST_CHECK_WORKLOADS_H
+
+#include "check/dataset_index.h"
+
+/* Also sets the uuids of `definition`, whose definition is valid. */
+void check_workloads(const struct dataset_index *index, struct checked_definition *definition,
+		     const struct dataset_file *file);
+
+#endif

@@ -1,0 +1,284 @@
+/* check - checks definitions, workloads, tensor files, solutions and traces, without running anything. */
+#include "cli/command.h"
+#include "cli/command_line.h"
+
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "base/show.h"
+#include "check/check.h"
+#include "check/tree.h"
+#include "cli/shared_options.h"
+#include "report/exit_status.h"
+
+struct check_options {
+	const char *root, *format;
+};
+
+#define AT(member) offsetof(struct check_options, member)
+static const struct option_row rows[] = {
+    ROW_ROOT,
+    ROW_TEXT_OR_JSON,
+};
+
+enum { ROWS = sizeof rows / sizeof rows[0] };
+
+/* A dataset, and the paths in it that are to be checked. */
+struct target {
+	const char *root;   /* NULL: `paths` are files outside any dataset */
+	const char *prefix; /* shown before each path; NULL: none */
+	struct string_list paths;
+};
+
+struct targets {
+	struct arena *arena;
+	struct target *list; /* one for each operand at most */
+	int count;
+};
+
+/* --- the operands -------------------------------------------------------------------------------------------- */
+
+static bool is_folder(const char *path)
+{
+	struct stat st;
+
+	return stat(path, &st) == 0 && S_ISDIR(st.st_mode);
+}
+
+/* Adds a path to the target with this root. */
+static void add_path(struct targets *targets, const char *root, const char *prefix, const char *path)
+{
+	struct target *target = NULL;
+
+	for (int i = 0; i < targets->count; i++)
+		if ((root == NULL) == (targets->list[i].root == NULL) &&
+		    (root == NULL || strcmp(root, targets->list[i].root) == 0))
+			target = &targets->list[i];
+	if (target == NULL) {
+		target = &targets->list[targets->count++];
+		*target = (struct target){.root = root, .prefix = prefix, .paths = {.arena = targets->arena}};
+	}
+	string_list_add(&target->paths, path);
+}
+
+/* Returns the nearest dataset that contains the absolute path `full`, or NULL. `below` gets the path inside it. */
+static const char *find_dataset(const char *full, const char **below, struct arena *arena)
+{
+	for (size_t length = strlen(full);; length--) {
+		const char *root = arena_copy(arena, full, length > 0 ? length : 1);
+
+		if (is_folder(arena_printf(arena, "%s/definitions", root))) {
+			*below = full[length] == '\0' ? "." : full + length + 1;
+			return root;
+		}
+		while (length > 0 && full[length - 1] != '/')
+			length--;
+		if (length <= 1)
+			return NULL;
+	}
+}
+
+/* Returns whether a path inside a dataset is one that the check of the dataset reads. */
+static bool is_read(const char *below)
+{
+	static const char *const folders[] = {"definitions", "workloads", "solutions", "traces"};
+
+	for (size_t i = 0; i < sizeof folders / sizeof *folders; i++) {
+		size_t length = strlen(folders[i]);
+
+		if (strncmp(below, folders[i], length) == 0 && (below[length] == '/' || below[length] == '\0'))
+			return true;
+	}
+	return strcmp(below, ".") == 0;
+}
+
+/* Adds a file or folder that the user named. */
+static int add_operand(struct targets *targets, const char *path, struct err *err)
+{
+	struct arena *arena = targets->arena;
+	char full[PATH_MAX], here[PATH_MAX];
+	const char *below = NULL;
+
+	if (realpath(path, full) == NULL)
+		return err_errno(err, "%s: cannot check it", path);
+	const char *root = find_dataset(full, &below, arena);
+	bool folder = is_folder(full);
+
+	if (!folder && tree_stem(full, ".json", arena) == NULL && tree_stem(full, ".jsonl", arena) == NULL)
+		return err_set(err, "%s: expected a folder, or a file that ends in .json or .jsonl", path);
+	if (root != NULL && is_read(below)) {
+		bool at_root = realpath(".", here) != NULL && strcmp(here, root) == 0;
+
+		add_path(targets, root, at_root ? NULL : strcmp(below, ".") == 0 ? path : root,
+			 arena_string(arena, below));
+		return 0;
+	}
+	if (!folder) {
+		add_path(targets, NULL, NULL, path);
+		return 0;
+	}
+	struct findings unused = {.arena = arena};
+	struct string_list files = tree_files(AT_FDCWD, path, &unused);
+
+	for (int i = 0; i < files.count; i++)
+		add_path(targets, NULL, NULL, files.items[i]);
+	findings_free(&unused);
+	return files.count > 0 ? 0 : err_set(err, "%s: the folder has no file that ends in .json or .jsonl", path);
+}
+
+/* Finds what is to be checked: the operands, or the dataset that other commands find, too. */
+static int find_targets(struct program *program, const struct words *names, struct targets *targets, struct err *err)
+{
+	targets->list = arena_array(targets->arena, (size_t)names->count + 1, sizeof *targets->list);
+	for (int i = 0; i < names->count; i++)
+		if (add_operand(targets, names->items[i], err) != 0)
+			return -1;
+	if (names->count > 0)
+		return 0;
+	if (program_root(program, err) != 0)
+		return -1;
+	add_path(targets, program->root, NULL, ".");
+	return 0;
+}
+
+static int check_target(const struct target *target, struct findings *findings, struct check_counts *counts,
+			struct err *err)
+{
+	int from = findings->count;
+
+	if (target->root == NULL) {
+		for (int i = 0; i < target->paths.count; i++)
+			check_file(target->paths.items[i], findings, counts);
+		return 0;
+	}
+	if (check_dataset(target->root, findings, counts, err) != 0)
+		return -1;
+	findings_keep(findings, from, target->paths.items, target->paths.count);
+	if (target->prefix != NULL)
+		findings_prefix(findings, from, target->prefix);
+	return 0;
+}
+
+/* --- the output ---------------------------------------------------------------------------------------------- */
+
+static void print_text(const struct findings *findings, const struct check_counts *counts, bool colour)
+{
+	for (int i = 0; i < findings->count; i++) {
+		const struct finding *f = &findings->list[i];
+		const char *on = f->severity == SEVERITY_ERROR ? "\033[31m" : "\033[33m";
+		char place[32] = "";
+
+		if (f->column > 0)
+			snprintf(place, sizeof place, ":%d:%d", f->line, f->column);
+		else if (f->line > 0)
+			snprintf(place, sizeof place, ":%d", f->line);
+		fputs(colour ? on : "", stdout);
+		show_print(stdout, "%-5s", severity_name(f->severity));
+		fputs(colour ? "\033[0m" : "", stdout);
+		show_print(stdout, "  %s%s: %s\n", f->path, place, f->message);
+	}
+	show_print(stdout,
+		   "%d definition%s, %d workload file%s with %d line%s, %d solution%s, %d trace%s: %d error%s, %d note%s\n",
+		   counts->definitions, counts->definitions == 1 ? "" : "s", counts->workload_files,
+		   counts->workload_files == 1 ? "" : "s", counts->workloads, counts->workloads == 1 ? "" : "s",
+		   counts->solutions, counts->solutions == 1 ? "" : "s", counts->traces, counts->traces == 1 ? "" : "s",
+		   findings->errors, findings->errors == 1 ? "" : "s", findings->notes, findings->notes == 1 ? "" : "s");
+}
+
+static void put_position(struct buf *out, const char *key, int number)
+{
+	if (number > 0)
+		buf_printf(out, ", \"%s\": %d", key, number);
+	else
+		buf_printf(out, ", \"%s\": null", key);
+}
+
+static void print_json(const struct findings *findings, const struct check_counts *counts, int code)
+{
+	struct buf out = {0};
+
+	buf_printf(&out,
+		   "{\"schema\": 1, \"summary\": {\"definitions\": %d, \"workload_files\": %d, \"workloads\": %d, "
+		   "\"solutions\": %d, \"traces\": %d, \"errors\": %d, \"notes\": %d, \"exit\": %d},\n \"findings\": [",
+		   counts->definitions, counts->workload_files, counts->workloads, counts->solutions, counts->traces,
+		   findings->errors, findings->notes, code);
+	for (int i = 0; i < findings->count; i++) {
+		const struct finding *f = &findings->list[i];
+
+		buf_printf(&out, "%s\n  {\"severity\": \"%s\", \"topic\": \"%s\", \"path\": ", i > 0 ? "," : "",
+			   severity_name(f->severity), topic_name(f->topic));
+		buf_json_string(&out, f->path);
+		put_position(&out, "line", f->line);
+		put_position(&out, "column", f->column);
+		buf_text(&out, ", \"message\": ");
+		buf_json_string(&out, f->message);
+		buf_text(&out, "}");
+	}
+	buf_text(&out, "]}\n");
+	fwrite(out.data, 1, out.length, stdout);
+	buf_free(&out);
+}
+
+/* --- the command --------------------------------------------------------------------------------------------- */
+
+static int exit_status(const struct findings *findings, const struct check_counts *counts)
+{
+	bool nothing = counts->definitions + counts->workload_files + counts->solutions + counts->traces == 0;
+
+	return exit_status_of_group(findings->errors > 0 ? GROUP_INVALID : nothing ? GROUP_UNVERIFIED : GROUP_VERIFIED);
+}
+
+static int run(struct program *program, const struct check_options *o, const struct words *names, struct arena *arena,
+	       struct err *err)
+{
+	struct targets targets = {.arena = arena};
+	struct findings findings = {.arena = arena};
+	struct check_counts counts = {0};
+	int rc, code = EXIT_USAGE;
+
+	if (o->root != NULL)
+		program->root_given = o->root;
+	rc = find_targets(program, names, &targets, err);
+	for (int i = 0; rc == 0 && i < targets.count; i++)
+		rc = check_target(&targets.list[i], &findings, &counts, err);
+	if (rc == 0) {
+		findings_sort(&findings);
+		code = exit_status(&findings, &counts);
+		if (strcmp(o->format, "json") == 0)
+			print_json(&findings, &counts, code);
+		else
+			print_text(&findings, &counts, program->colour);
+	}
+	findings_free(&findings);
+	return code;
+}
+
+static int start(struct program *program, int argc, char **argv)
+{
+	struct check_options o = {.format = "text"};
+	struct command_line line;
+
+	if (command_line_begin(&line, &command_check, argc, argv, &o))
+		line.code = run(program, &o, &line.names, &line.arena, &line.err);
+	return command_line_end(&line);
+}
+
+const struct command command_check = {
+    .name = "check",
+    .summary = "check files without running anything: schema, layout, tensor files, solutions, traces",
+    .synopsis = "[options] [PATH…]",
+    .description =
+	"Checks that definitions, workloads, tensor files, solutions and traces are valid and belong together. Nothing "
+	"runs, no Python is needed, and nothing is written.\n\n"
+	"Each PATH is the root of a dataset, a folder or file in one, or a .json or .jsonl file or a folder elsewhere. "
+	"Without a PATH, the whole dataset is checked.\n\n"
+	"Errors are listed before notes. A dataset with notes only is valid.",
+    .operands = OPERANDS_FILES,
+    .rows = rows,
+    .row_count = ROWS,
+    .run = start,
+};

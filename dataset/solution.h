@@ -1,0 +1,30 @@
+/* solution - reads a solution from its JSON text: an implementation of a definition for flashinfer-bench, with its
+ * sources. reftest runs no solution; `reftest check` reports what is wrong with the file. */
+#ifndef REFTEST_DATASET_SOLUTION_H
+#define REFTEST_DATASET_SOLUTION_H
+
+#include "base/arena.h"
+#include "base/err.h"
+
+enum {
+	SOLUTION_BYTES = 64 << 20, /* the most bytes of a file */
+	SOLUTION_SOURCES = 4096	   /* the most source files of a solution */
+};
+
+struct solution {
+	const char *name, *definition, *author;
+	const char *const *notes; /* one message for each field that resembles a field of the schema */
+	int note_count;
+};
+
+/* What the path of a solution says. The members that are not NULL must equal those of the file. */
+struct solution_place {
+	const char *author, *definition, *name;
+};
+
+/* Reads a solution; `path` appears in messages. Returns NULL with a message about the first error. Sources whose path
+ * ends in .py must be Python (dataset/python_outline.h), and the entry point must be a function of such a source. */
+const struct solution *solution_load(const char *path, const struct solution_place *place, const void *bytes,
+				     size_t length, struct arena *arena, struct err *err);
+
+#endif
