@@ -64,7 +64,7 @@ static void report_missing(const struct dataset_index *index, const char *path, 
 				     blob->first[fetched]);
 		else if (more > 0)
 			findings_add(index->findings, severity, TOPIC_BLOB, path, blob->line[fetched],
-				     "%s; %d more places name missing files", blob->first[fetched], more);
+				     "%s; more missing files: %d", blob->first[fetched], more);
 	}
 }
 

@@ -92,6 +92,22 @@ def header(change):
     open(BLOB, "wb").write(struct.pack("<Q", len(text)) + text + whole[8 + length:])
 
 
+def bad_blobs(there):
+    """Lets two workloads name tensor files of their own, which are no tensor files or not there."""
+    def change(lines):
+        one = next(line for line in lines if "safetensors" in json.dumps(line))
+        lines[:] = [line for line in lines if line is not one]
+        for number in range(2):
+            new = json.loads(json.dumps(one).replace("rows.safetensors", f"other{number}.safetensors"))
+            lines.append(new)
+            if there:
+                put(f"blob/workloads/rmsnorm/tiny_norm/other{number}.safetensors", "not a tensor file at all")
+        for number, line in enumerate(lines):
+            line["workload"]["uuid"] = "u%d" % number
+
+    change_line(LINES, change)
+
+
 def move(old, new):
     os.makedirs(os.path.dirname(new), exist_ok=True)
     os.rename(old, new)
@@ -136,6 +152,9 @@ FAULTS = {
     "bad_blob": (lambda: put(BLOB, "not a tensor file, but long enough"), "error", "blob", LINES, 0, "rows.safetensors"),
     "blob_dtype": (lambda: header(lambda h: h["weight"].update(dtype="F16")), "error", "blob", LINES, 0, "needs (64,) bfloat16"),
     "blob_shape": (lambda: header(lambda h: h["weight"].update(shape=[2, 32])), "error", "blob", LINES, 0, "(2, 32)"),
+    "blob_sizes": (lambda: header(lambda h: h["hidden_states"].update(shape=[2, 128])), "error", "blob", LINES, 0, "(2, 128)"),
+    "bad_blobs": (lambda: bad_blobs(True), "error", "blob", LINES, 0, "other1.safetensors"),
+    "missing_blobs": (lambda: bad_blobs(False), "error", "blob", LINES, 0, "; more missing files: 1"),
     "blob_key": (lambda: header(lambda h: h.update(other=h.pop("weight"))), "error", "blob", LINES, 0, 'no tensor "weight"'),
     "solution_field": (lambda: change_solution(lambda s: s.pop("author")), "error", "solution", THEIRS, 0, "author"),
     "solution_author": (lambda: change_solution(lambda s: s.update(author="bob")), "error", "solution", THEIRS, 0, '"ann"'),
@@ -229,7 +248,7 @@ for name, (fault, severity, topic, path, line, text) in plant.FAULTS.items():
     if name in ("json", "schema", "no_python", "no_run", "other_name", "other_op_type") or severity == "note":
         allowed = []
     else:
-        allowed = [f for f in others if f["topic"] in ("trace", "workload")]
+        allowed = [f for f in others if f["topic"] in ("trace", "workload", "blob" if name == "bad_blobs" else "trace")]
     expected = 2 if severity == "error" else 0
     if len(found) != 1 or code != expected or [f for f in others if f not in allowed]:
         wrong += 1
