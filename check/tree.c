@@ -15,6 +15,7 @@ struct walk {
 	int root;
 	struct findings *findings;
 	struct string_list files;
+	int folders; /* that were listed */
 };
 
 static bool ends_in(const char *name, const char *suffix)
@@ -26,17 +27,28 @@ static bool ends_in(const char *name, const char *suffix)
 
 static void walk_folder(struct walk *walk, const char *folder, int depth);
 
-static void walk_entry(struct walk *walk, const char *folder, const char *name, int depth)
+/* Returns whether an entry is a folder, or a link to one. Most filesystems say so without a call of stat. */
+static bool is_folder(const struct walk *walk, const struct dirent *entry, const char *path)
 {
-	const char *path = arena_printf(walk->findings->arena, "%s/%s", folder, name);
 	struct stat st;
 
-	if (*name == '.' || fstatat(walk->root, path, &st, 0) != 0)
+	if (entry->d_type != DT_LNK && entry->d_type != DT_UNKNOWN)
+		return entry->d_type == DT_DIR;
+	return fstatat(walk->root, path, &st, 0) == 0 && S_ISDIR(st.st_mode);
+}
+
+static void walk_entry(struct walk *walk, const char *folder, const struct dirent *entry, int depth)
+{
+	const char *name = entry->d_name, *path = arena_printf(walk->findings->arena, "%s/%s", folder, name);
+
+	if (*name == '.')
 		return;
-	if (S_ISDIR(st.st_mode) && depth < TREE_DEPTH)
-		walk_folder(walk, path, depth + 1);
-	else if (!S_ISDIR(st.st_mode) && (ends_in(name, ".json") || ends_in(name, ".jsonl")))
+	if (is_folder(walk, entry, path)) {
+		if (depth < TREE_DEPTH && walk->folders <= TREE_FOLDERS)
+			walk_folder(walk, path, depth + 1);
+	} else if (ends_in(name, ".json") || ends_in(name, ".jsonl")) {
 		string_list_add(&walk->files, path);
+	}
 }
 
 static void walk_folder(struct walk *walk, const char *folder, int depth)
@@ -45,6 +57,10 @@ static void walk_folder(struct walk *walk, const char *folder, int depth)
 	DIR *stream = fd < 0 ? NULL : fdopendir(fd);
 	const struct dirent *entry;
 
+	walk->folders++;
+	if (walk->folders == TREE_FOLDERS + 1)
+		findings_add(walk->findings, SEVERITY_ERROR, TOPIC_LAYOUT, folder, 0,
+			     "more than %d folders; the others are not checked", TREE_FOLDERS);
 	if (stream == NULL) {
 		if (errno != ENOENT && errno != ENOTDIR)
 			findings_add(walk->findings, SEVERITY_ERROR, TOPIC_LAYOUT, folder, 0,
@@ -55,7 +71,7 @@ static void walk_folder(struct walk *walk, const char *folder, int depth)
 	}
 	while ((entry = readdir(stream)) != NULL) {
 		if (text_is_safe(entry->d_name))
-			walk_entry(walk, folder, entry->d_name, depth);
+			walk_entry(walk, folder, entry, depth);
 		else
 			findings_add(walk->findings, SEVERITY_ERROR, TOPIC_LAYOUT, folder, 0,
 				     "the name \"%s\" has control or invisible characters; rename it",

@@ -140,7 +140,7 @@ bool python_is_keyword(const char *word, size_t length)
 	    "or",    "pass",     "raise", "return", "try",  "while",  "with",   "yield"};
 
 	for (size_t i = 0; i < COUNT(keywords); i++)
-		if (strlen(keywords[i]) == length && memcmp(keywords[i], word, length) == 0)
+		if (*keywords[i] == *word && strlen(keywords[i]) == length && memcmp(keywords[i], word, length) == 0)
 			return true;
 	return false;
 }
@@ -442,6 +442,8 @@ static void scan_sign(struct python_tokens *t)
 	const char *from = t->at;
 
 	for (size_t i = 0; i < COUNT(signs); i++) {
+		if (*signs[i] != *from)
+			continue;
 		size_t length = strlen(signs[i]);
 
 		if ((size_t)(t->end - from) < length || memcmp(from, signs[i], length) != 0)
@@ -636,6 +638,6 @@ void python_tokens_begin(struct python_tokens *t, const char *source, size_t len
 
 bool python_tokens_is(const struct python_tokens *t, const char *text)
 {
-	return (t->token.kind == PYTHON_SIGN || t->token.kind == PYTHON_KEYWORD) && strlen(text) == t->token.length &&
-	       memcmp(text, t->token.at, t->token.length) == 0;
+	return (t->token.kind == PYTHON_SIGN || t->token.kind == PYTHON_KEYWORD) && *text == *t->token.at &&
+	       strlen(text) == t->token.length && memcmp(text, t->token.at, t->token.length) == 0;
 }

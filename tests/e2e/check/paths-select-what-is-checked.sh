@@ -53,6 +53,14 @@ run check alone/lines.jsonl
 expect_exit 2
 expect_says "error  alone/lines.jsonl:"
 
+# symbolic links in circles
+mkdir dataset/solutions
+for name in a b c d e f g h; do ln -s . "dataset/solutions/$name"; done
+run check dataset
+expect_exit 2
+expect_says "more than 20000 folders; the others are not checked"
+rm -r dataset/solutions
+
 # what cannot be checked
 run check absent.json
 expect_exit 2
