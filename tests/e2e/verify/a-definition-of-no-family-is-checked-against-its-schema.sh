@@ -14,7 +14,7 @@ WRONG = {
     "dtype": ("failed", "dtype", "return x.sum(-1).double()"),
     "shape": ("failed", "shape", "return x.sum(-1, keepdim=True)"),
     "mood": ("failed", "nondeterministic", "return x.sum(-1) + float(__import__('time').perf_counter_ns() % 4096)"),
-    "text": ("error", "raised", "return x.sum(-1\n    (("),
+    "text": ("error", "raised", "return torch.sum(dim=-1, x)"),
     "fall": ("skipped", "no_ground_truth", "raise ValueError('no')"),
     "writes": ("skipped", "no_ground_truth", "x += 1\n    return x.sum(-1)"),
 }
