@@ -280,6 +280,8 @@ void definition_fields(const struct definition *definition, struct arena *arena,
 	for (int i = 0; i < definition->output_count; i++)
 		output_field(definition, i, arena, out);
 	constraints_field(definition, arena, out);
+	if (definition->entry_point != NULL && strcmp(definition->entry_point, "run") != 0)
+		field_text(out, arena, "entry_point", definition->entry_point);
 	python_normal_form(definition->reference, definition->reference_length, &form);
 	field_add(out, arena, "reference", NULL, form.data, form.length);
 	buf_free(&form);

@@ -66,6 +66,7 @@ struct definition {
 	int read_count;
 	const char *reference; /* Python source, NUL-terminated, as decoded from the JSON string */
 	size_t reference_length;
+	const char *entry_point; /* the function of the reference that is called: "run", or a name that ends with "_reference" */
 	int reference_line;                   /* number of the line in the JSON file on which the reference string is */
 	/* The object "tolerance" {"atol", "rtol", "hit_ratio"} at top level. The upstream schema has no such object, so
 	 * most definitions have only negative values here. */

@@ -8,6 +8,7 @@
 #include "base/suggest.h"
 #include "base/unsafe_character.h"
 #include "dataset/constraint.h"
+#include "dataset/entry_point.h"
 
 /* Limits of a file. Real definitions have about twenty axes and tensors and a few constraints. */
 enum { NAME_BYTES = 200, CONSTRAINTS = 256, TAGS = 256, NOTES = 20 };
@@ -647,74 +648,25 @@ static int read_reads(struct reader *r, const cJSON *json)
 
 /* --- the reference ------------------------------------------------------------------------------------------- */
 
-static bool is_word(char c)
+/* Writes why the reference has no function to call. `first` is the first function that it defines, if any. */
+static int no_entry_point(struct reader *r, const struct json_step *at, const struct entry_point *first)
 {
-	return isalnum((unsigned char)c) || c == '_' || (unsigned char)c >= 0x80;
-}
+	static const char wanted[] = "expected Python source with a function run or …_reference at top level";
 
-/* If the text begins with the whole word `word`, returns the position after the word and the blanks that follow it;
- * otherwise returns NULL. */
-static const char *after_word(const char *at, const char *word)
-{
-	size_t length = strlen(word);
+	if (first->unclosed_line > 0)
+		return json_error_at(&r->text, at, r->err, "%s, found none before the string without an end in line %d of the source",
+		                     wanted, first->unclosed_line);
+	if (first->name == NULL)
+		return json_error_at(&r->text, at, r->err, "%s, found none", wanted);
+	const char *name = arena_copy(r->arena, first->name, first->length < NAME_BYTES ? first->length : NAME_BYTES);
 
-	if (strncmp(at, word, length) != 0 || is_word(at[length]))
-		return NULL;
-	return at + length + strspn(at + length, " \t");
-}
-
-/* Returns true if the line contains the whole word "run". `assigned` says whether a '=' follows the word. */
-static bool has_run(const char *line, size_t length, bool *assigned)
-{
-	for (size_t i = 0; i + 3 <= length; i++)
-		if (memcmp(line + i, "run", 3) == 0 && (i == 0 || !is_word(line[i - 1])) &&
-		    (i + 3 == length || !is_word(line[i + 3]))) {
-			*assigned = memchr(line + i, '=', length - i) != NULL;
-			return true;
-		}
-	return false;
-}
-
-/* Returns true if a line at column 0 may define `run` in the module. If in doubt, returns true: if run() is then
- * missing, running the reference reports it. */
-static bool line_defines_run(const char *line, size_t length)
-{
-	const char *async = after_word(line, "async"), *start = async != NULL ? async : line;
-	const char *def = after_word(start, "def"), *class = after_word(start, "class"),
-		   *name = def != NULL ? def : class;
-	bool assigned = false, run = has_run(line, length, &assigned);
-
-	if (name != NULL)
-		return after_word(name, "run") != NULL;
-	if (after_word(line, "from") != NULL || after_word(line, "import") != NULL)
-		return run || memchr(line, '*', length) != NULL || memchr(line, '(', length) != NULL;
-	return run && assigned && line[0] != '#';
-}
-
-/* Returns true if the source may define run(). Only checks the lines that begin at column 0, and does not parse Python.
- * `other` gets the name of the first function that the source defines. */
-static bool defines_run(const char *source, const char **other)
-{
-	*other = NULL;
-	for (const char *line = source; *line != '\0';) {
-		size_t length = strcspn(line, "\r\n");
-		const char *name = after_word(line, "def");
-
-		if (line_defines_run(line, length))
-			return true;
-		if (name != NULL && *other == NULL)
-			*other = name;
-		line += length;
-		line += strspn(line, "\r\n");
-	}
-	return false;
+	return json_error_at(&r->text, at, r->err, "%s, found only %s; rename it to run", wanted, err_show(name).text);
 }
 
 static int read_reference(struct reader *r, const cJSON *json)
 {
 	const struct json_step at = {.key = "reference"};
-	const char *other;
-	char name[64] = "";
+	struct entry_point entry;
 	int column;
 
 	if (read_text(r, json, "reference", true, &r->out->reference) != 0)
@@ -724,16 +676,10 @@ static int read_reference(struct reader *r, const cJSON *json)
 	if (r->out->reference[strspn(r->out->reference, " \t\r\n")] == '\0')
 		return json_error_at(&r->text, &at, r->err,
 		                     "expected Python source that defines run(), found an empty string");
-	if (defines_run(r->out->reference, &other))
-		return 0;
-	if (other == NULL)
-		return json_error_at(&r->text, &at, r->err,
-		                     "expected Python source with a function run at top level, found none");
-	for (size_t i = 0; i + 1 < sizeof name && is_word(other[i]); i++)
-		name[i] = other[i];
-	return json_error_at(&r->text, &at, r->err,
-	                     "expected Python source with a function run at top level, found only %s; rename it to run",
-	                     err_show(name).text);
+	if (!definition_entry_point(r->out->reference, r->out->reference_length, &entry))
+		return no_entry_point(r, &at, &entry);
+	r->out->entry_point = arena_copy(r->arena, entry.name, entry.length);
+	return 0;
 }
 
 /* --- the whole ----------------------------------------------------------------------------------------------- */

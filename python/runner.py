@@ -21,7 +21,7 @@ Pool and child exchange JSON lines on the child's socket:
 
 - <- {"ready": true, "seconds": the child's start-up time} or {"refused": message}
 - -> {"file": path} with a descriptor of the content, for each file that the reference may read; no answer
-- -> {"load": source, "name", "memory"}
+- -> {"load": source, "name", "entry_point", "memory"}
 - <- {"loaded": true} or {"error": …}
 - -> {"run": …}, as the judge writes it (head of judge.c), with the memfd of an arena that the child has not mapped yet
 - <- {"ran": [{"shape", "dtype", "none", "grad", "overwrites"} for each output], "list", "touched": [name], "seconds"}
@@ -36,6 +36,7 @@ The fields of these messages:
   missing module, a CUDA error).
 - "limit" is "memory_limit", "process_limit" or "file_limit" if the reference reached a limit of the sandbox, else null.
 - "fatal" is true if this process cannot be used again.
+- "entry_point" is the name of the function that is called; "run()" below stands for it.
 - "memory" is the number of bytes that the reference may use besides the tensors in the arena.
 - "none" is true if autograd returned no gradient for an input, and zeros replace the gradient.
 - "grad" is true if the output requires a gradient, and "overwrites" if it uses the memory of an earlier call's output.
@@ -529,9 +530,9 @@ class Child:
         sys.modules[module.__name__] = module
         self.defaults = process_defaults()
         exec(compile(source, self.filename, "exec", dont_inherit=True), module.__dict__)
-        self.run = module.__dict__.get("run")
+        self.run = module.__dict__.get(message["entry_point"])
         if not callable(self.run):
-            raise Mistake("the reference does not define a function named run")
+            raise Mistake("the reference does not define a function named %s" % message["entry_point"])
         return {"loaded": True}
 
     def watch_reach(self):
@@ -836,12 +837,12 @@ def unpack(result, specs):
     names = [spec["name"] for spec in specs]
     if isinstance(result, dict):
         if sorted(map(str, result)) != sorted(names):
-            raise Mistake("run() returned a dict of (%s), but the definition declares (%s)"
+            raise Mistake("the function returned a dict of (%s), but the definition declares (%s)"
                           % (", ".join(map(str, result))[:200], ", ".join(names)))
         return [result[name] for name in names]
     results = list(result) if isinstance(result, (tuple, list)) else [result]
     if len(results) != len(names):
-        raise Mistake("run() returned %d %s, but the definition declares %d (%s)"
+        raise Mistake("the function returned %d %s, but the definition declares %d (%s)"
                       % (len(results), "output" if len(results) == 1 else "outputs", len(names), ", ".join(names)))
     return results
 
@@ -849,14 +850,14 @@ def unpack(result, specs):
 def as_tensor(spec, result, device):
     if isinstance(result, torch.Tensor):
         if not spec["scalar"] and result.device.type != torch.device(device).type:
-            raise Mistake("run() returned output '%s' on %s, but its inputs are on %s" % (spec["name"], result.device, device))
+            raise Mistake("the function returned output '%s' on %s, but its inputs are on %s" % (spec["name"], result.device, device))
         return result.detach()
     if spec["scalar"] and type(result) in (bool, int, float):
         declared = dtype_of(spec["dtype"])
         kind = bool if declared is torch.bool else float if declared.is_floating_point else int
         return torch.tensor(result, dtype=declared if type(result) is kind else None)
     kind = "None" if result is None else "a value of type %s" % type(result).__name__
-    raise Mistake("run() returned %s for output '%s', which must be a tensor" % (kind, spec["name"]))
+    raise Mistake("the function returned %s for output '%s', which must be a tensor" % (kind, spec["name"]))
 
 
 def describe(problem, filename, loading):

@@ -151,14 +151,15 @@ def load_definition(op_type, name):
     return json.loads(_definition_text(op_type, name))
 
 
-def compile_reference(source, name="reference"):
-    """Compiles a reference and returns its function `run`. Tracebacks show the reference's lines."""
+def compile_reference(test):
+    """Compiles a test's reference and returns the function that is called. Tracebacks show the reference's lines."""
+    source, name = test.REFERENCE, test.NAME
     filename = f"<{name}>"
     linecache.cache[filename] = (len(source), None, source.splitlines(True), filename)
     module = types.ModuleType(name)
     module.__builtins__ = builtins
     types.FunctionType(compile(source, filename, "exec"), module.__dict__)()
-    return module.run
+    return getattr(module, test.ENTRY_POINT)
 
 
 def definition_of(test):
@@ -186,7 +187,7 @@ Called = collections.namedtuple("Called", "outputs left memory")
 def call_reference(test, inputs, seed=0, run=None):
     theirs = copies(inputs)
     with reference_may_run(test):
-        run = run or compile_reference(test.REFERENCE, test.NAME)
+        run = run or compile_reference(test)
         seed_everything(seed)
         result = run(**theirs)
     outputs = checked_outputs(test, inputs, result)
@@ -208,7 +209,7 @@ def call_reference(test, inputs, seed=0, run=None):
 def compiled(test):
     """Compiles the test's reference anew. Its function `run` keeps state between calls."""
     with reference_may_run(test):
-        return compile_reference(test.REFERENCE, test.NAME)
+        return compile_reference(test)
 
 
 def class_of(test):

@@ -65,6 +65,21 @@ static void taken(int replaced, const char *line)
 	arena_free(&arena);
 }
 
+/* Checks which function of a reference is called. */
+static void calls(const char *name, const char *source)
+{
+	struct arena arena = {0};
+	struct err err = {""};
+	char line[256];
+
+	snprintf(line, sizeof line, "\"reference\": \"%s\"", source);
+	const struct definition *d = load(REFERENCE, line, &arena, &err);
+
+	assert_non_null(d);
+	assert_string_equal(d->entry_point, name);
+	arena_free(&arena);
+}
+
 static void a_definition_is_read_in_full(void **state)
 {
 	struct arena arena = {0};
@@ -492,18 +507,16 @@ static void a_reference_defines_run(void **state)
 	    "def\\trun (x):pass",
 	    "def f():\\r\\n  pass\\r\\ndef run():\\r\\n  pass",
 	    "def f():\\r  pass\\rdef run():\\r  pass",
+	    "def _a_reference(x):\\n  pass\\ndef run(x):\\n  return _a_reference(x)",
 	};
 	static const char *const wrong[][2] = {
 	    {"def runs(x):\\n  pass",
-	     "expected Python source with a function run at top level, found only runs; rename it to run"},
-	    {"import torch\\n\\ndef _norm_reference(x):\\n  pass\\ndef g(): pass",
-	     "expected Python source with a function run at top level, found only _norm_reference; rename it to run"},
+	     "expected Python source with a function run or …_reference at top level, found only runs; rename it to run"},
 	    {"class A:\\n  def run(x):\\n    pass",
-	     "expected Python source with a function run at top level, found none"},
-	    {"# def run(x):\\n", "expected Python source with a function run at top level, found none"},
-	    {"# run = f", "expected Python source with a function run at top level, found none"},
-	    {"print(1)", "expected Python source with a function run at top level, found none"},
-	    {"rune = 3", "expected Python source with a function run at top level, found none"},
+	     "expected Python source with a function run or …_reference at top level, found none"},
+	    {"x = 1\\ny = \'\'\'\\ndef run(x):\\n",
+	     "expected Python source with a function run or …_reference at top level, found none before the string "
+	     "without an end in line 2 of the source"},
 	    {"", "expected Python source that defines run(), found an empty string"},
 	    {" \\n\\t", "expected Python source that defines run(), found an empty string"},
 	};
@@ -514,6 +527,8 @@ static void a_reference_defines_run(void **state)
 		snprintf(line, sizeof line, "\"reference\": \"%s\"", sources[i]);
 		taken(REFERENCE, line);
 	}
+	calls("run", "def run(x):\\n  pass");
+	calls("_norm_reference", "def f():\\n  pass\\ndef _norm_reference(x):\\n  pass");
 	for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
 		snprintf(line, sizeof line, "\"reference\": \"%s\"", wrong[i][0]);
 		snprintf(sentence, sizeof sentence, "d.json:10:14: %s", wrong[i][1]);

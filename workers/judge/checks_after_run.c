@@ -247,7 +247,7 @@ static void add_findings(struct trial *trial, const struct round *round, const c
 	int output = 0;
 
 	if (cJSON_IsTrue(json_member(ran, "list")))
-		trial_add_finding(trial, "run() returns its outputs in a list; the schema requires a tuple");
+		trial_add_finding(trial, "the reference returns its outputs in a list; the schema requires a tuple");
 	cJSON_ArrayForEach(item, json_member(ran, "ran"))
 	{
 		if (cJSON_IsTrue(json_member(item, "grad")))

@@ -156,6 +156,8 @@ static int bind_child(struct pool_shared *shared, struct lane *lane, struct chil
 	buf_json_string(&text, lane->work->task.reference);
 	buf_text(&text, ",\"name\":");
 	buf_json_string(&text, lane->work->task.name);
+	buf_text(&text, ",\"entry_point\":");
+	buf_json_string(&text, lane->work->task.entry_point != NULL ? lane->work->task.entry_point : "run");
 	buf_printf(&text, ",\"memory\":%lld}", (long long)memory);
 	channel_send(&child->channel, text.data, text.length, NULL, 0);
 	buf_clear(&text);

@@ -20,6 +20,7 @@ struct read_file {
 struct task {
 	const char *name;      /* op_type/name, for messages */
 	const char *reference;
+	const char *entry_point; /* the function of the reference that is called; NULL: "run" */
 	const struct read_file *reads;
 	int read_count;
 	const struct job *const *jobs;
