@@ -233,6 +233,15 @@ static const struct verdict *decided_by_blobs(struct maker *m, const struct inpu
 	return verdict;
 }
 
+/* If the definition does not say what a case needs, returns the verdict of each of its cases; otherwise NULL. */
+static const struct verdict *decided_by_definition(struct maker *m)
+{
+	const struct definition *d = m->definition;
+	enum reason reason = d->reference_length == 0 ? REASON_NO_REFERENCE : REASON_UNKNOWN_DTYPE;
+
+	return d->unverifiable != NULL ? decided(m, STATUS_SKIPPED, reason, d->unverifiable) : NULL;
+}
+
 static struct test_case *add_case(struct maker *m, const char *id)
 {
 	if (m->asks == JOB_GRADIENTS)
@@ -344,7 +353,9 @@ static void make_case(struct maker *m, const char *id, const int64_t *axis, cons
 	c->convention = edge > 0 ? m->out.op->op->edges[edge - 1].convention : NULL;
 	c->beside = edge > 0 && m->options->only == NULL;
 	c->finer = m->in_float64;
-	c->decided = decided_by_blobs(m, inputs);
+	c->decided = decided_by_definition(m);
+	if (c->decided == NULL)
+		c->decided = decided_by_blobs(m, inputs);
 	if (c->decided != NULL)
 		return;
 	struct job *job = arena_alloc(m->arena, sizeof *job);
@@ -545,7 +556,10 @@ static void find_family(struct maker *m)
 {
 	struct err why = {""};
 
-	m->out.op = m->kernels->find(&m->problem, &m->variant, &why);
+	if (m->definition->unverifiable != NULL)
+		err_set(&why, "%s", m->definition->unverifiable);
+	else
+		m->out.op = m->kernels->find(&m->problem, &m->variant, &why);
 	if (m->out.op == NULL) {
 		m->variant = -1;
 		m->out.no_truth = arena_string(m->arena, why.text);

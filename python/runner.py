@@ -21,7 +21,7 @@ Pool and child exchange JSON lines on the child's socket:
 
 - <- {"ready": true, "seconds": the child's start-up time} or {"refused": message}
 - -> {"file": path} with a descriptor of the content, for each file that the reference may read; no answer
-- -> {"load": source, "name", "entry_point", "memory"}
+- -> {"load": source, "name", "entry_point", "fitting", "memory"}
 - <- {"loaded": true} or {"error": …}
 - -> {"run": …}, as the judge writes it (head of judge.c), with the memfd of an arena that the child has not mapped yet
 - <- {"ran": [{"shape", "dtype", "none", "grad", "overwrites"} for each output], "list", "touched": [name], "seconds"}
@@ -37,6 +37,7 @@ The fields of these messages:
 - "limit" is "memory_limit", "process_limit" or "file_limit" if the reference reached a limit of the sandbox, else null.
 - "fatal" is true if this process cannot be used again.
 - "entry_point" is the name of the function that is called; "run()" below stands for it.
+- "fitting", which may be absent, is {"left_out": [name], "inputs": {name: [argument, optional]}}; see fitted.
 - "memory" is the number of bytes that the reference may use besides the tensors in the arena.
 - "none" is true if autograd returned no gradient for an input, and zeros replace the gradient.
 - "grad" is true if the output requires a gradient, and "overwrites" if it uses the memory of an earlier call's output.
@@ -49,6 +50,7 @@ import errno
 import faulthandler
 import fcntl
 import gc
+import inspect
 import json
 import linecache
 import mmap
@@ -431,7 +433,7 @@ class Child:
         self.device = options["device"]
         self.threads = options["threads"]
         self.arena = None
-        self.run = None
+        self.run = self.fitting = None
         self.filename = ""
         self.reached = None  # a description of the first thing that the reference used outside itself
         self.earlier = [[], []]  # outputs of the last two calls, kept to reserve their memory
@@ -533,6 +535,7 @@ class Child:
         self.run = module.__dict__.get(message["entry_point"])
         if not callable(self.run):
             raise Mistake("the reference does not define a function named %s" % message["entry_point"])
+        self.fitting = message.get("fitting")
         return {"loaded": True}
 
     def watch_reach(self):
@@ -580,14 +583,14 @@ class Child:
         start = time.perf_counter()
         if case["gradients"]:
             this = sys.modules[__name__]
-            run = gradients.undecorated(this, self.run)
+            run = fitted(gradients.undecorated(this, self.run), self.fitting)
             results = gradients.differentiate(this, run, case, arguments)
             self.end_copies()
             described = [self.arena.store_gradient(spec, result) for spec, result in zip(case["outputs"], results)]
             self.arena.finish()
             return {"ran": described, "seconds": time.perf_counter() - start}
         versions = {name: version_of(value) for name, value in arguments.items()}
-        result = self.run(**arguments)
+        result = fitted(self.run, self.fitting)(**arguments)
         self.end_copies()
         left_behind(self.defaults)
         touched = [name for name, value in arguments.items() if version_of(value) != versions[name]]
@@ -771,6 +774,35 @@ def seed_everything(seed, device):
     numpy = sys.modules.get("numpy")
     if numpy is not None:
         numpy.random.seed(seed % (1 << 32))
+
+
+# ---- arguments of a reference ----
+
+
+def fitted(run, fitting):
+    """Returns a function that gets the inputs by name and calls `run` with the arguments that it has. An input is passed
+    by its own name, or by the name of its argument. An input that is None keeps the default of its argument, and an
+    argument of "left_out" without a default gets None. An optional input without an argument is not passed. The copy of
+    this function in python/testing/conftest.py must do the same."""
+    if fitting is None:
+        return run
+    parameters = inspect.signature(run).parameters
+    takes_any = any(p.kind is p.VAR_KEYWORD for p in parameters.values())
+    defaults = {name: p.default for name, p in parameters.items() if p.kind not in (p.VAR_KEYWORD, p.VAR_POSITIONAL)}
+    missing = inspect.Parameter.empty
+
+    def call(**inputs):
+        arguments = {name: None for name in fitting["left_out"] if defaults.get(name) is missing}
+        for name, value in inputs.items():
+            argument, optional = fitting["inputs"][name]
+            argument = name if name in defaults or argument not in defaults else argument
+            if value is None and defaults.get(argument) is not missing:
+                continue
+            if argument in defaults or takes_any or not optional:
+                arguments[argument] = value
+        return run(**arguments)
+
+    return call
 
 
 # ---- side effects of a reference ----

@@ -1,5 +1,5 @@
 # Made by `reftest generate`, which leaves this file alone once it has been edited.
-# reftest-body: 1b309aaad748f409e5f9fbd038ba086d
+# reftest-body: a246dd9bcea9e2ae52a0bf9b11e78113
 """conftest - runs the reference tests in this directory: the code that all generated test files share.
 
 Each definition of the dataset has a class in a test file here. A test runs the definition's reference on valid inputs
@@ -24,6 +24,7 @@ import contextlib
 import ctypes
 import functools
 import importlib
+import inspect
 import json
 import linecache
 import math
@@ -149,8 +150,63 @@ def _definition_text(op_type, name):
 
 
 def load_definition(op_type, name):
-    """Loads a definition from its JSON file."""
-    return json.loads(_definition_text(op_type, name))
+    """Loads a definition from its JSON file. The inputs that no case passes are moved to "left_out"."""
+    definition = json.loads(_definition_text(op_type, name))
+    left_out = {
+        name: spec for name, spec in definition["inputs"].items() if is_left_out(spec)
+    }
+    inputs = {
+        name: spec
+        for name, spec in definition["inputs"].items()
+        if name not in left_out
+    }
+    return {**definition, "inputs": inputs, "left_out": left_out}
+
+
+def is_left_out(spec):
+    """Is an input of unknown dtype and optional, or an option that is no tensor? As dataset/definition_load.c of reftest
+    reads them."""
+    return (
+        spec["dtype"] in ("string", "dtype")
+        or spec["dtype"] == "unknown"
+        and bool(spec.get("optional"))
+    )
+
+
+def fitted(run, definition):
+    """Returns a function that gets the inputs by name and calls `run` with the arguments that it has. An input is passed
+    by its own name, or by the name of its argument. An input that is None keeps the default of its argument, and an
+    argument that is left out and has no default gets None. An optional input without an argument is not passed.
+    python/runner.py of reftest has a copy, which must do the same."""
+    parameters = inspect.signature(run).parameters
+    takes_any = any(p.kind is p.VAR_KEYWORD for p in parameters.values())
+    defaults = {
+        name: p.default
+        for name, p in parameters.items()
+        if p.kind not in (p.VAR_KEYWORD, p.VAR_POSITIONAL)
+    }
+    missing = inspect.Parameter.empty
+
+    def call(**inputs):
+        left_out = [
+            n
+            for name, spec in definition["left_out"].items()
+            for n in (name, spec.get("param"))
+        ]
+        arguments = {name: None for name in left_out if defaults.get(name) is missing}
+        for name, value in inputs.items():
+            spec = definition["inputs"][name]
+            argument = spec.get("param") or name
+            argument = (
+                name if name in defaults or argument not in defaults else argument
+            )
+            if value is None and defaults.get(argument) is not missing:
+                continue
+            if argument in defaults or takes_any or not spec.get("optional"):
+                arguments[argument] = value
+        return run(**arguments)
+
+    return call
 
 
 def compile_reference(test):
@@ -161,7 +217,12 @@ def compile_reference(test):
     module = types.ModuleType(name)
     module.__builtins__ = builtins
     types.FunctionType(compile(source, filename, "exec"), module.__dict__)()
-    return getattr(module, test.ENTRY_POINT)
+    run, definition = getattr(module, test.ENTRY_POINT), definition_of(test)
+    return (
+        fitted(run, definition)
+        if test.ENTRY_POINT != "run" or definition["left_out"]
+        else run
+    )
 
 
 def definition_of(test):
@@ -537,11 +598,17 @@ def workload_of(line):
     """Returns the name and the case of a line in a workload file. The case is None if a blob file is missing."""
     workload = json.loads(line)["workload"]
     given = workload["inputs"].items()
-    inputs = {name: value for name, value in given if value["type"] != "random"}
+    omitted = tuple(name for name, value in given if value is None)
+    inputs = {
+        name: value
+        for name, value in given
+        if value is not None and value["type"] != "random"
+    }
     blobs = [v["path"] for v in inputs.values() if v["type"] == "safetensors"]
     if not all(is_blob(ROOT / blob) for blob in blobs):
         return None, None
-    return workload.get("uuid"), Case("workload", dict(workload["axes"]), inputs)
+    case = Case("workload", dict(workload["axes"]), inputs, omitted=omitted)
+    return workload.get("uuid"), case
 
 
 def is_blob(path):

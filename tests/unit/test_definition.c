@@ -290,10 +290,94 @@ static void an_unknown_dtype_is_refused_with_a_proposal(void **state)
 	(void)state;
 	refused(OUTPUTS, "\"outputs\": {\"y\": {\"shape\": [\"batch\"], \"dtype\": \"float8_e4m3\"}},",
 	        "d.json:8:48: expected a dtype, found \"float8_e4m3\"; did you mean \"float8_e4m3fn\"?");
-	refused(OUTPUTS, "\"outputs\": {\"y\": {\"shape\": [\"batch\"], \"dtype\": \"unknown\"}},",
+	refused(OUTPUTS, "\"outputs\": {\"y\": {\"shape\": [\"batch\"], \"dtype\": \"string\"}},",
 	        "d.json:8:48: expected a dtype (float64, float32, float16, bfloat16, float8_e4m3fn, float8_e5m2, "
 	        "float8_e8m0fnu, "
-	        "float4_e2m1, int64, int32, int16, int8, uint32, uint8, bool), found \"unknown\"");
+	        "float4_e2m1, int64, int32, int16, int8, uint32, uint8, bool), found \"string\"");
+}
+
+static void without_a_known_dtype_no_case_can_run(void **state)
+{
+	static const char sentence[] = "no case can run, because the dtype is \"unknown\"; replace it by a dtype";
+	static const struct {
+		int line;
+		const char *text, *place;
+	} unknown[] = {
+	    {OUTPUTS, "\"outputs\": {\"y\": {\"shape\": [\"batch\"], \"dtype\": \"unknown\"}},", "d.json:8:48: "},
+	    {INPUTS, "\"inputs\": {\"x\": {\"shape\": [], \"dtype\": \"unknown\", \"optional\": false}},", "d.json:7:40: "},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof unknown / sizeof *unknown; i++) {
+		struct arena arena = {0};
+		const struct definition *d = load(unknown[i].line, unknown[i].text, &arena, NULL);
+
+		assert_non_null(d);
+		assert_non_null(d->unverifiable);
+		assert_string_equal(d->unverifiable, arena_printf(&arena, "%s%s", unknown[i].place, sentence));
+		assert_int_equal(d->left_out_count, 0);
+		arena_free(&arena);
+	}
+}
+
+static void inputs_that_no_case_passes_are_left_out(void **state)
+{
+	struct arena arena = {0};
+	const struct definition *d = load(INPUTS,
+	    "\"inputs\": {\"a\": {\"shape\": [\"batch\"], \"dtype\": \"unknown\", \"optional\": true, \"param\": \"b\"}, "
+	    "\"x\": {\"shape\": [\"batch\"], \"dtype\": \"int8\", \"param\": \"y\"}, "
+	    "\"c\": {\"shape\": null, \"dtype\": \"string\"}, \"e\": {\"shape\": null, \"dtype\": \"dtype\"}},", &arena, NULL);
+	const char *const names[] = {"a", "b", "c", "e"};
+
+	(void)state;
+	assert_non_null(d);
+	assert_null(d->unverifiable);
+	assert_int_equal(d->input_count, 1);
+	assert_string_equal(d->inputs[0].name, "x");
+	assert_string_equal(d->inputs[0].param, "y");
+	assert_int_equal(d->left_out_count, 4);
+	for (int i = 0; i < 4; i++)
+		assert_string_equal(d->left_out[i], names[i]);
+	assert_string_equal(d->notes[0], "d.json:7:17: every case leaves out this input, because its dtype is \"unknown\"");
+	assert_string_equal(d->notes[1], "d.json:7:154: every case leaves out this input, because it is no tensor and no number");
+	assert_true(definition_fits_arguments(d));
+	arena_free(&arena);
+	refused(INPUTS, "\"inputs\": {\"x\": {\"shape\": [], \"dtype\": \"int8\", \"param\": \"a b\"}},",
+	        "d.json:7:57: expected the name of an argument of letters, digits and '_' that does not begin with a digit, "
+	        "found \"a b\"");
+	refused(INPUTS, "\"inputs\": {\"1\": {\"shape\": null, \"dtype\": \"string\"}},",
+	        "d.json:7:17: expected an input's name of letters, digits and '_' that does not begin with a digit, found "
+	        "\"1\"");
+	refused(INPUTS, "\"inputs\": {\"x\": {\"dtype\": \"string\"}},",
+	        "d.json:7:17: expected a field \"shape\" (a list of axes, or null for a Python scalar), found none");
+}
+
+static void a_tag_names_the_traced_function(void **state)
+{
+	static const char *const tags[][2] = {
+	    {"\"tags\": [\"a\", \"fi_api:flashinfer.norm.rms_norm2\", \"fi_api:b\"],", "flashinfer.norm.rms_norm2"},
+	    {"\"tags\": [\"fi_api:a\"],", "a"},
+	};
+	static const char *const wrong[] = {"", "a.", ".a", "a..b", "a b", "1.a", "a.1", "a-b", "\u00e9"};
+	char line[128];
+
+	(void)state;
+	for (size_t i = 0; i < sizeof tags / sizeof *tags; i++) {
+		struct arena arena = {0};
+
+		assert_string_equal(load(TAGS, tags[i][0], &arena, NULL)->fi_api, tags[i][1]);
+		arena_free(&arena);
+	}
+	for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+		struct arena arena = {0};
+
+		snprintf(line, sizeof line, "\"tags\": [\"fi_api:%s\"],", wrong[i]);
+		const struct definition *d = load(TAGS, line, &arena, NULL);
+
+		assert_null(d->fi_api);
+		assert_string_equal(d->notes[0], "d.json:5:10: expected a dotted name after \"fi_api:\"; the tag is ignored");
+		arena_free(&arena);
+	}
 }
 
 static void names_are_those_of_the_file_and_of_python(void **state)
@@ -675,6 +759,9 @@ int main(void)
 	    cmocka_unit_test(a_const_axis_is_an_exact_integer),
 	    cmocka_unit_test(a_shape_names_axes_that_exist),
 	    cmocka_unit_test(an_unknown_dtype_is_refused_with_a_proposal),
+	    cmocka_unit_test(without_a_known_dtype_no_case_can_run),
+	    cmocka_unit_test(inputs_that_no_case_passes_are_left_out),
+	    cmocka_unit_test(a_tag_names_the_traced_function),
 	    cmocka_unit_test(names_are_those_of_the_file_and_of_python),
 	    cmocka_unit_test(names_have_a_length),
 	    cmocka_unit_test(counts_are_bounded),
