@@ -28,7 +28,8 @@ enum {
 
 struct axis {
 	const char *name;
-	bool var;      /* true if each case sets the value; `value` is then 0 */
+	bool var;      /* true if each case sets the value; `value` is then 0. An axis that constraints compute from const
+			* axes is const, too */
 	int64_t value; /* the value of a const axis */
 };
 

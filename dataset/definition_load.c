@@ -17,6 +17,7 @@ struct reader {
 	struct json_text text;
 	struct arena *arena;
 	struct definition *out;
+	struct axis *axes;  /* those of `out` */
 	const char **notes; /* space for NOTES */
 	struct err *err;
 };
@@ -326,7 +327,7 @@ static int read_axes(struct reader *r, const cJSON *json)
 		return -1;
 	struct axis *axes = arena_array(r->arena, (size_t)count, sizeof *axes);
 
-	r->out->axes = axes;
+	r->out->axes = r->axes = axes;
 	for (const cJSON *member = object->child; member != NULL; member = member->next)
 		if (read_axis(r, &at, member, &axes[r->out->axis_count++]) != 0)
 			return -1;
@@ -648,6 +649,22 @@ static int check_constraint(struct reader *r, const struct json_step *at, const 
 	}
 }
 
+/* Makes the axes const that have only one value above 0, because constraints compute it from const axes: with `hidden ==
+ * 2 * half` and a const `hidden`, the axis `half` is const too. `axis` has the values of the const axes. */
+static void fix_axes(struct reader *r, int64_t *axis)
+{
+	const struct definition *d = r->out;
+
+	if (constraint_solve(d, axis) == 0)
+		return;
+	for (int i = 0; i < d->input_count + d->output_count; i++)
+		if (definition_bytes(i < d->input_count ? &d->inputs[i] : &d->outputs[i - d->input_count], axis) < 0)
+			return; /* no machine has such a tensor, so the cases report the axis */
+	for (int i = 0; i < d->axis_count; i++)
+		if (axis[i] > 0)
+			r->axes[i] = (struct axis){.name = r->axes[i].name, .value = axis[i]};
+}
+
 static int read_constraints(struct reader *r, const cJSON *json)
 {
 	const struct json_step list = {.key = "constraints"};
@@ -673,6 +690,7 @@ static int read_constraints(struct reader *r, const cJSON *json)
 			sorted[count - ++r->out->unchecked_count] = texts[i];
 	}
 	r->out->constraints = sorted;
+	fix_axes(r, axis);
 	return 0;
 }
 

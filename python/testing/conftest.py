@@ -224,7 +224,18 @@ def compile_reference(test):
 
 
 def definition_of(test):
-    return load_definition(test.OP_TYPE, test.NAME)
+    """Returns the definition of a test. The axes that constraints make const are const."""
+    definition = load_definition(test.OP_TYPE, test.NAME)
+    fixed = {
+        name: {"type": "const", "value": length}
+        for name, length in test.AXES.items()
+        if length is not None
+    }
+    axes = {
+        name: fixed.get(name, axis) if length_of(axis) is None else axis
+        for name, axis in definition["axes"].items()
+    }
+    return {**definition, "axes": axes}
 
 
 def run_reference(test, inputs):

@@ -352,6 +352,32 @@ static void inputs_that_no_case_passes_are_left_out(void **state)
 	        "d.json:7:17: expected a field \"shape\" (a list of axes, or null for a Python scalar), found none");
 }
 
+static void an_axis_with_one_value_is_const(void **state)
+{
+	static const struct {
+		const char *line;
+		int64_t value; /* 0: the axis stays var */
+	} constraints[] = {
+	    {"\"constraints\": [\"hidden == 2 * batch\"],", 32},
+	    {"\"constraints\": [\"batch == hidden + 1\", \"batch > 3\"],", 65},
+	    {"\"constraints\": [\"hidden == 3 * batch\"],", 0},
+	    {"\"constraints\": [\"hidden * batch == 0\"],", 0},
+	    {"\"constraints\": [\"batch == 2 ** 52\"],", 0}, /* a tensor that no machine has */
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof constraints / sizeof *constraints; i++) {
+		struct arena arena = {0};
+		const struct definition *d = load(CONSTRAINTS, constraints[i].line, &arena, NULL);
+
+		assert_non_null(d);
+		assert_string_equal(d->axes[0].name, "batch");
+		assert_int_equal(d->axes[0].value, constraints[i].value);
+		assert_int_equal(d->axes[0].var, constraints[i].value == 0);
+		arena_free(&arena);
+	}
+}
+
 static void a_tag_names_the_traced_function(void **state)
 {
 	static const char *const tags[][2] = {
@@ -761,6 +787,7 @@ int main(void)
 	    cmocka_unit_test(an_unknown_dtype_is_refused_with_a_proposal),
 	    cmocka_unit_test(without_a_known_dtype_no_case_can_run),
 	    cmocka_unit_test(inputs_that_no_case_passes_are_left_out),
+	    cmocka_unit_test(an_axis_with_one_value_is_const),
 	    cmocka_unit_test(a_tag_names_the_traced_function),
 	    cmocka_unit_test(names_are_those_of_the_file_and_of_python),
 	    cmocka_unit_test(names_have_a_length),

@@ -62,6 +62,17 @@ norm("misspelt", None, tags=[], refrence=NORM)
 norm("no_value", NORM, axes={"batch_size": {"type": "var"}, "hidden_size": {"type": "const"}})
 norm("no_axis", NORM, inputs={"weight": {"shape": ["hidden_dim"], "dtype": "bfloat16"}})
 
+# The axis `half` has one value, so the family that needs its length knows this definition.
+GATED = {"shape": ["n", "width"], "dtype": "bfloat16"}
+write("activation", {
+    "name": "silu_and_mul_w64", "op_type": "activation", "description": "silu(x[:H]) * x[H:]", "tags": [],
+    "axes": {"n": {"type": "var"}, "width": {"type": "const", "value": 64}, "half": {"type": "var"}},
+    "constraints": ["width == 2 * half"],
+    "inputs": {"input": GATED}, "outputs": {"output": {**GATED, "shape": ["n", "half"]}},
+    "reference": "import torch.nn.functional as F\n\n\ndef _gated_reference(input):\n    gate, up = input.float().chunk(2, -1)\n"
+                 "    return (F.silu(gate) * up).bfloat16()\n",
+})
+
 # No op family knows this one. A reference that raises on generic inputs decides nothing, but is reported.
 SCALED = {
     "op_type": "scaled", "axes": {"n": {"type": "var"}}, "tags": ["fi_api:flashinfer.scaled"],
@@ -82,7 +93,7 @@ END
 
 verify
 expect_exit 2
-for name in plain argument unknown_none option; do expect_status "$name" passed; done
+for name in plain argument unknown_none option silu_and_mul_w64; do expect_status "$name" passed; done
 expect_status wrong failed numeric
 expect_status unknown_required skipped unknown_dtype
 expect "'unknown_required.json:36:13: no case can run, because the dtype is \"unknown\"' in d['unknown_required']['cases'][0]['message']"
