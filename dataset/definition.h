@@ -72,6 +72,8 @@ struct definition {
 	const char *const *reads;
 	int read_count;
 	const char *fi_api; /* the function of FlashInfer that the tag "fi_api:…" names: "flashinfer.norm.rmsnorm"; or NULL */
+	const char *init;   /* Python source of a function that makes inputs, which reftest does not run; "" when absent */
+	const char *check;  /* Python source of a comparison, which reftest does not run; "" when absent */
 	/* Python source, NUL-terminated, as decoded from the JSON string; "" if the file has none, which only a
 	 * definition with `fi_api` may do (`unverifiable` is then set) */
 	const char *reference;

@@ -794,6 +794,19 @@ static int read_reference(struct reader *r, const cJSON *json)
 	return 0;
 }
 
+/* Copies a source that is not run. Returns "" if there is none. */
+static const char *read_source(struct reader *r, const cJSON *json, const char *key)
+{
+	const struct json_step at = {.key = key};
+	const cJSON *value = json_member(json, key);
+
+	if (cJSON_IsString(value))
+		return arena_string(r->arena, value->valuestring);
+	if (value != NULL && !cJSON_IsNull(value))
+		note_at(r, &at, "expected Python source in a string; the field is ignored");
+	return "";
+}
+
 /* --- the traced function ------------------------------------------------------------------------------------- */
 
 static bool is_dotted_name(const char *name)
@@ -834,7 +847,8 @@ static void find_fi_api(struct reader *r)
 static int read_definition(struct reader *r, const cJSON *json, const char *folder, const char *stem)
 {
 	static const char *const known[] = {"name",      "op_type", "axes",        "inputs",      "outputs",
-	                                    "reference", "tags",    "description", "constraints", "tolerance", "reads"};
+	                                    "reference", "tags",    "description", "constraints", "tolerance", "reads",
+	                                    "init",      "check"};
 	struct definition *out = r->out;
 
 	if (!cJSON_IsObject(json))
@@ -845,6 +859,8 @@ static int read_definition(struct reader *r, const cJSON *json, const char *fold
 	    read_strings(r, json, "tags", TAGS, &out->tags, &out->tag_count) != 0)
 		return -1;
 	find_fi_api(r);
+	out->init = read_source(r, json, "init");
+	out->check = read_source(r, json, "check");
 	if (read_axes(r, json) != 0 ||
 	    read_inputs(r, json) != 0 || read_outputs(r, json) != 0 || read_constraints(r, json) != 0 ||
 	    read_reads(r, json) != 0 || read_reference(r, json) != 0 || read_tolerance(r, NULL, json, &out->tolerance) != 0)

@@ -378,6 +378,23 @@ static void an_axis_with_one_value_is_const(void **state)
 	}
 }
 
+static void sources_that_are_not_run_are_kept(void **state)
+{
+	struct arena arena = {0};
+	const struct definition *d = load(DESCRIPTION, "\"init\": \"def _a_init():\\n  pass\", \"check\": \"x\",", &arena, NULL);
+
+	(void)state;
+	assert_string_equal(d->init, "def _a_init():\n  pass");
+	assert_string_equal(d->check, "x");
+	assert_int_equal(d->note_count, 0);
+	d = load(DESCRIPTION, "\"init\": [], \"check\": null,", &arena, NULL);
+	assert_string_equal(d->init, "");
+	assert_string_equal(d->check, "");
+	assert_int_equal(d->note_count, 1);
+	assert_string_equal(d->notes[0], "d.json:4:9: expected Python source in a string; the field is ignored");
+	arena_free(&arena);
+}
+
 static void a_tag_names_the_traced_function(void **state)
 {
 	static const char *const tags[][2] = {
@@ -391,7 +408,10 @@ static void a_tag_names_the_traced_function(void **state)
 	for (size_t i = 0; i < sizeof tags / sizeof *tags; i++) {
 		struct arena arena = {0};
 
-		assert_string_equal(load(TAGS, tags[i][0], &arena, NULL)->fi_api, tags[i][1]);
+		const struct definition *d = load(TAGS, tags[i][0], &arena, NULL);
+
+		assert_string_equal(d->fi_api, tags[i][1]);
+		assert_string_equal(d->init, "");
 		arena_free(&arena);
 	}
 	for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
@@ -714,12 +734,12 @@ static void unknown_fields_are_noted(void **state)
 {
 	struct arena arena = {0};
 	struct err err = {""};
-	const struct definition *d = load(TAGS, "\"check\": {}, \"constraint\": [],", &arena, &err);
+	const struct definition *d = load(TAGS, "\"chart\": {}, \"constraint\": [],", &arena, &err);
 
 	(void)state;
 	assert_non_null(d);
 	assert_int_equal(d->note_count, 2);
-	assert_string_equal(d->notes[0], "d.json:5:10: the field \"check\" is unknown to the schema and ignored");
+	assert_string_equal(d->notes[0], "d.json:5:10: the field \"chart\" is unknown to the schema and ignored");
 	assert_string_equal(d->notes[1],
 	                    "d.json:5:28: the field \"constraint\" is unknown to the schema and ignored; did you mean "
 	                    "\"constraints\"?");
@@ -788,6 +808,7 @@ int main(void)
 	    cmocka_unit_test(without_a_known_dtype_no_case_can_run),
 	    cmocka_unit_test(inputs_that_no_case_passes_are_left_out),
 	    cmocka_unit_test(an_axis_with_one_value_is_const),
+	    cmocka_unit_test(sources_that_are_not_run_are_kept),
 	    cmocka_unit_test(a_tag_names_the_traced_function),
 	    cmocka_unit_test(names_are_those_of_the_file_and_of_python),
 	    cmocka_unit_test(names_have_a_length),

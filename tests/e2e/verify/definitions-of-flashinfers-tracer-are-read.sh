@@ -45,7 +45,7 @@ def write(op_type, definition):
 
 NORM = "def _norm_reference(hidden_states, weight):\n    return _normed(hidden_states, weight)\n"
 UNKNOWN = {"shape": ["batch_size"], "dtype": "unknown"}
-norm("plain", NORM)
+norm("plain", NORM, init="def _norm_init(*, batch_size, device, seed):\n    return {}\n", check="def _norm_check():\n    pass\n")
 norm("wrong", NORM.replace("weight)\n", "weight) * 2\n"))
 norm("argument", "def _norm_reference(input, weight, **_):\n    return _normed(input, weight)\n",
      inputs={"hidden_states": {**ROWS, "param": "input"}})
@@ -110,6 +110,9 @@ expect "[$raised for name in ('defaults', 'others')] == [[False], [True]]"
 left="[note for note in d['unknown_none']['notes'] if 'every case leaves out this input' in note]"
 expect "len($left) == 2"
 expect "not any('unknown to the schema' in note for one in d.values() for note in one.get('notes', []) if one['name'] != 'misspelt')"
+expect "d['plain']['fi_api'] == 'flashinfer.norm.rmsnorm' and d['silu_and_mul_w64']['fi_api'] is None"
+run explain plain --device "$device"
+expect_says 'fi_api = flashinfer.norm.rmsnorm'
 
 # A name that has changed is another call, so the verdict is another one.
 verify plain
