@@ -35,6 +35,7 @@ struct maker {
 	const struct case_options *options;
 	enum job_asks asks; /* selects what the next cases verify: outputs or gradients */
 	bool in_float64;
+	bool guessed_sizes; /* the next cases have guessed axis values (job.guessed_sizes) */
 	bool two_runs; /* the next cases omit the third run (job.two_runs) */
 	const struct op *gradient; /* NULL: there is no ground truth of gradients for this definition */
 	struct arena *arena;
@@ -183,6 +184,8 @@ static void subject_fields(struct maker *m, struct test_case *c)
 	field_text(fields, m->arena, "family.inputs", m->out.op != NULL ? m->out.op->inputs_digest : "generic");
 	if (job->edge > 0)
 		field_text(fields, m->arena, "case.edge", m->out.op->op->edges[job->edge - 1].name);
+	if (job->guessed_sizes)
+		field_text(fields, m->arena, "case.sizes", "guessed");
 	if (job->two_runs)
 		field_text(fields, m->arena, "case.runs", "two");
 	if (job->asks == JOB_GRADIENTS)
@@ -365,6 +368,7 @@ static void make_case(struct maker *m, const char *id, const int64_t *axis, cons
 			    .axis = axis,
 			    .seed = m->options->seed,
 			    .edge = edge,
+			    .guessed_sizes = m->guessed_sizes,
 			    .two_runs = m->two_runs && m->asks == JOB_OUTPUTS,
 			    .constant_count = m->out.constant_count,
 			    .root = m->root};
@@ -490,6 +494,7 @@ static void make_size_cases(struct maker *m, enum op_size size)
 	struct input_source *inputs = arena_array(m->arena, (size_t)d->input_count, sizeof *inputs);
 
 	m->two_runs = size == SIZE_MEDIUM;
+	m->guessed_sizes = m->out.op == NULL && d->init != NULL && *d->init != '\0';
 	for (int i = 0; i < count; i++) {
 		const int64_t *axis = rows + (size_t)i * width;
 
@@ -501,7 +506,7 @@ static void make_size_cases(struct maker *m, enum op_size size)
 		make_absent_cases(m, id, axis);
 		make_described_default_cases(m, id, axis);
 	}
-	m->two_runs = false;
+	m->two_runs = m->guessed_sizes = false;
 }
 
 /* Adds a copy of the smallest case with all floating-point tensors in float64, because the bounds on gradients are a

@@ -89,10 +89,27 @@ for name, condition in ("defaults", "factor == 2.0 and bias is None"), ("others"
     with open(f"workloads/scaled/{name}.jsonl", "w") as out:
         line = {"definition": name, "workload": {"uuid": name, "axes": {"n": 4}, "inputs": inputs}}
         out.write(json.dumps(line) + "\n")
+
+# With an `init`, nothing says which sizes are valid together, so an output with another length of a var axis decides
+# nothing. Without one, and for a const axis or a dtype, it does.
+MADE = {
+    "op_type": "made", "axes": {"n": {"type": "var"}, "more": {"type": "var"}, "width": {"type": "const", "value": 8}},
+    "inputs": {"x": {"shape": ["n", "width"], "dtype": "float32"}},
+    "outputs": {"y": {"shape": ["more", "width"], "dtype": "float32"}},
+}
+for name, init, result in [("made_longer", "def _a_init():\n    pass\n", "torch.cat([x, x])"),
+                           ("made_alone", None, "torch.cat([x, x])"),
+                           ("made_wider", "def _a_init():\n    pass\n", "torch.cat([x, x], 1)"),
+                           ("made_double", "def _a_init():\n    pass\n", "torch.cat([x, x]).double()")]:
+    write("made", {**MADE, "name": name, "init": init,
+                   "reference": f"import torch\n\n\ndef _made_reference(x):\n    return {result}\n"})
 END
 
 verify
 expect_exit 2
+expect_status made_longer skipped no_ground_truth
+expect "'On generic sizes, which may be invalid' in d['made_longer']['cases'][0]['message']"
+for name in made_alone made_wider made_double; do expect_status "$name" failed shape; done
 for name in plain argument unknown_none option silu_and_mul_w64; do expect_status "$name" passed; done
 expect_status wrong failed numeric
 expect_status unknown_required skipped unknown_dtype
@@ -123,6 +140,7 @@ verify plain
 expect_cached 0
 
 # Generated tests call the same function with the same arguments. Definitions without cases have no test.
+rm -r definitions/made
 rm definitions/rmsnorm/misspelt.json definitions/rmsnorm/no_value.json definitions/rmsnorm/no_axis.json
 pytest_is_here
 run generate
