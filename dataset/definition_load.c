@@ -770,6 +770,7 @@ static int note_no_reference(struct reader *r)
 	              "no case can run, because the definition has no \"reference\"; write one with a function run");
 	r->out->unverifiable = arena_string(r->arena, sentence.text);
 	r->out->reference = "";
+	r->out->reference_line = 1;
 	return 0;
 }
 
