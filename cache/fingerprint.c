@@ -228,6 +228,8 @@ static void input_field(const struct definition *definition, int input, struct a
 		buf_text(&text, ", optional");
 	if (place > 0)
 		buf_printf(&text, ", after %d alike", place);
+	if (spec->param != NULL)
+		buf_printf(&text, ", argument %s", spec->param);
 	field_text(out, arena, arena_printf(arena, "inputs.%s", spec->name), text.data);
 	buf_free(&text);
 }
@@ -277,9 +279,13 @@ void definition_fields(const struct definition *definition, struct arena *arena,
 		axis_field(&definition->axes[i], arena, out);
 	for (int i = 0; i < definition->input_count; i++)
 		input_field(definition, i, arena, out);
+	for (int i = 0; i < definition->left_out_count; i++)
+		field_text(out, arena, arena_printf(arena, "inputs.%s", definition->left_out[i]), "left out");
 	for (int i = 0; i < definition->output_count; i++)
 		output_field(definition, i, arena, out);
 	constraints_field(definition, arena, out);
+	if (definition->entry_point != NULL && strcmp(definition->entry_point, "run") != 0)
+		field_text(out, arena, "entry_point", definition->entry_point);
 	python_normal_form(definition->reference, definition->reference_length, &form);
 	field_add(out, arena, "reference", NULL, form.data, form.length);
 	buf_free(&form);

@@ -188,6 +188,8 @@ static void explain_result(const struct result *result)
 		show_print(stdout, "  %s = %g (%s)%s%s\n", constant->name, constant->value, constant->source,
 		       constant->conflict[0] != '\0' ? "; " : "", constant->conflict);
 	}
+	if (result->definition != NULL && result->definition->fi_api != NULL)
+		show_print(stdout, "  fi_api = %s\n", result->definition->fi_api);
 	if (result->made != NULL && result->made->op == NULL)
 		show_print(stdout, "  %s\n", result->made->no_truth);
 	for (int i = 0; i < result->case_count; i++)

@@ -648,6 +648,64 @@ static int solve_one(const struct definition *definition, const char *text, cons
 	return target.axis;
 }
 
+/* Computes left - right of a constraint `left == right`. Returns false if the text is no such constraint, if a side has no
+ * known value, or if the difference of integers may overflow. */
+static bool difference(const struct definition *definition, const char *text, const int64_t *axis, int64_t *out)
+{
+	const int64_t most = (int64_t)1 << 53;
+	struct parser p = begin(definition, text, axis, NULL, NULL);
+	struct value left = sum(&p);
+
+	if (!take(&p, "=="))
+		return false;
+	struct value right = sum(&p);
+
+	if (p.tokens.stopped || p.tokens.token.kind != TOKEN_END || left.state != KNOWN || right.state != KNOWN ||
+	    left.kind != INTEGER || right.kind != INTEGER || left.integer <= -most || left.integer >= most ||
+	    right.integer <= -most || right.integer >= most)
+		return false;
+	*out = left.integer - right.integer;
+	return true;
+}
+
+/* Returns whether the difference of the sides is linear in an axis, and writes the difference at 0 and at 1. A remainder
+ * or a quotient is linear for small values only, so larger values are tried too. */
+static bool is_linear(const struct definition *definition, const char *text, int64_t *axis, int unknown, int64_t ends[2])
+{
+	static const int64_t values[] = {0, 1, 2, 3, 1021, 65537, 1048583};
+	int64_t at;
+
+	for (size_t i = 0; i < sizeof values / sizeof *values; i++) {
+		axis[unknown] = values[i];
+		if (!difference(definition, text, axis, &at) || (i > 1 && at - ends[0] != values[i] * (ends[1] - ends[0])))
+			return false;
+		if (i < 2)
+			ends[i] = at;
+	}
+	return ends[0] != ends[1];
+}
+
+/* Solves a constraint such as `hidden == 2 * half` for its only unknown axis, in which it must be linear. Returns the
+ * axis and writes its value, or returns -1. */
+static int solve_linear(const struct definition *definition, const char *text, const int64_t *axis, int64_t *value)
+{
+	int64_t tried[DEFINITION_AXES], ends[2];
+
+	memcpy(tried, axis, (size_t)definition->axis_count * sizeof *axis);
+	for (int i = 0; i < definition->axis_count; i++) {
+		if (axis[i] >= 0)
+			continue;
+		if (is_linear(definition, text, tried, i, ends)) {
+			int64_t slope = ends[1] - ends[0];
+
+			*value = -(ends[0] / slope);
+			return ends[0] % slope == 0 && *value >= 0 ? i : -1;
+		}
+		tried[i] = axis[i];
+	}
+	return -1;
+}
+
 int constraint_solve(const struct definition *definition, int64_t *axis)
 {
 	int filled = 0, before;
@@ -658,6 +716,8 @@ int constraint_solve(const struct definition *definition, int64_t *axis)
 			int64_t value;
 			int found = solve_one(definition, definition->constraints[i], axis, &value);
 
+			if (found < 0)
+				found = solve_linear(definition, definition->constraints[i], axis, &value);
 			if (found >= 0) {
 				axis[found] = value;
 				filled++;

@@ -25,8 +25,9 @@ enum constraint_answer {
 enum constraint_answer constraint_evaluate(const struct definition *definition, const char *text, const int64_t *axis,
                                            const struct constraint_tensor *tensors, struct err *why);
 
-/* Computes unknown axes from constraints of the form `axis == expression` or `expression == axis`. Repeats this until
- * no axis can be filled. Writes their values to `axis`, and returns the number of axes that it filled in. */
+/* Computes unknown axes from constraints of the form `axis == expression` or `expression == axis`, and from other
+ * equations that are linear in their only unknown axis, such as `hidden == 2 * half`. Repeats this until no axis can be
+ * filled. Writes their values to `axis`, and returns the number of axes that it filled in. */
 int constraint_solve(const struct definition *definition, int64_t *axis);
 
 #endif

@@ -7,6 +7,12 @@
 
 static const int64_t BYTES_MAX = (int64_t)1 << 48;
 
+bool definition_fits_arguments(const struct definition *definition)
+{
+	return definition->left_out_count > 0 ||
+	       (definition->entry_point != NULL && strcmp(definition->entry_point, "run") != 0);
+}
+
 int definition_axis(const struct definition *definition, const char *name)
 {
 	for (int i = 0; i < definition->axis_count; i++)

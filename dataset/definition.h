@@ -28,7 +28,8 @@ enum {
 
 struct axis {
 	const char *name;
-	bool var;      /* true if each case sets the value; `value` is then 0 */
+	bool var;      /* true if each case sets the value; `value` is then 0. An axis that constraints compute from const
+			* axes is const, too */
 	int64_t value; /* the value of a const axis */
 };
 
@@ -39,6 +40,7 @@ struct tensor_spec {
 	int axis[RANK_MAX];   /* for each dimension, the index of its axis in definition.axes */
 	bool optional;        /* the value may be None; for inputs only */
 	const char *description; /* "" when absent */
+	const char *param; /* the name of the function's argument if it may differ from `name`; else NULL */
 };
 
 struct tolerance {
@@ -54,6 +56,11 @@ struct definition {
 	int axis_count;
 	const struct tensor_spec *inputs; /* in the order of the file; run() gets inputs as keyword arguments */
 	int input_count;
+	/* Names of arguments that no case passes: options that are no tensors, and optional inputs of unknown dtype. An
+	 * input with a `param` has both names here. */
+	const char *const *left_out;
+	int left_out_count;
+	const char *unverifiable; /* NULL, or why no case can run, with the place in the file */
 	/* In the order of the file: if run() returns a tuple, its elements are the outputs in this order. */
 	const struct tensor_spec *outputs;
 	int output_count;
@@ -65,8 +72,14 @@ struct definition {
 	 * begins with '.', so hidden files cannot be named. The upstream schema has no such list. */
 	const char *const *reads;
 	int read_count;
-	const char *reference; /* Python source, NUL-terminated, as decoded from the JSON string */
+	const char *fi_api; /* the function of FlashInfer that the tag "fi_api:…" names: "flashinfer.norm.rmsnorm"; or NULL */
+	const char *init;   /* Python source of a function that makes inputs, which reftest does not run; "" when absent */
+	const char *check;  /* Python source of a comparison, which reftest does not run; "" when absent */
+	/* Python source, NUL-terminated, as decoded from the JSON string; "" if the file has none, which only a
+	 * definition with `fi_api` may do (`unverifiable` is then set) */
+	const char *reference;
 	size_t reference_length;
+	const char *entry_point; /* NULL without a reference; the function of the reference that is called: "run", or a name that ends with "_reference" */
 	int reference_line;                   /* number of the line in the JSON file on which the reference string is */
 	/* The object "tolerance" {"atol", "rtol", "hit_ratio"} at top level. The upstream schema has no such object, so
 	 * most definitions have only negative values here. */
@@ -76,6 +89,10 @@ struct definition {
 	const char *const *notes; /* one message for each field that the schema does not know; these are not errors */
 	int note_count;
 };
+
+/* Returns whether the function gets only the arguments that it has: then an input that is None keeps the default of the
+ * argument, if it has one. Otherwise the function gets every input by name. */
+bool definition_fits_arguments(const struct definition *definition);
 
 /* The next two functions return the index of the axis or input with that name, or -1 if there is none. */
 int definition_axis(const struct definition *definition, const char *name);

@@ -8,6 +8,7 @@
 #include "base/suggest.h"
 #include "base/unsafe_character.h"
 #include "dataset/constraint.h"
+#include "dataset/entry_point.h"
 #include "dataset/python_outline.h"
 #include "dataset/python_tokens.h"
 
@@ -18,6 +19,7 @@ struct reader {
 	struct json_text text;
 	struct arena *arena;
 	struct definition *out;
+	struct axis *axes;  /* those of `out` */
 	const char **notes; /* space for NOTES */
 	struct err *err;
 };
@@ -61,6 +63,17 @@ static void note(struct reader *r, const struct json_step *at, const char *key, 
 	r->notes[r->out->note_count++] = arena_string(r->arena, sentence.text);
 }
 
+/* Adds a note with a position, unless there are NOTES notes already. */
+static void note_at(struct reader *r, const struct json_step *at, const char *sentence)
+{
+	struct err text;
+
+	if (r->out->note_count >= NOTES)
+		return;
+	json_error_at(&r->text, at, &text, "%s", sentence);
+	r->notes[r->out->note_count++] = arena_string(r->arena, text.text);
+}
+
 /* Adds a note for each unknown field. There are at most NOTES notes, because the text is scanned again for the position
  * of each note. */
 static void note_unknown_fields(struct reader *r, const struct json_step *at, const cJSON *object,
@@ -72,6 +85,16 @@ static void note_unknown_fields(struct reader *r, const struct json_step *at, co
 }
 
 /* --- names --------------------------------------------------------------------------------------------------- */
+
+static bool is_ascii_word(char c)
+{
+	return (unsigned char)c < 0x80 && (isalnum((unsigned char)c) || c == '_');
+}
+
+static bool is_identifier_start(char c)
+{
+	return is_ascii_word(c) && !isdigit((unsigned char)c);
+}
 
 /* Returns true if the name can be a Python identifier. Characters outside ASCII count as letters. */
 static bool is_identifier(const char *name)
@@ -297,7 +320,7 @@ static int read_axes(struct reader *r, const cJSON *json)
 
 	const char **descriptions = arena_array(r->arena, (size_t)count, sizeof *descriptions);
 
-	r->out->axes = axes;
+	r->out->axes = r->axes = axes;
 	r->out->axis_descriptions = descriptions;
 	for (const cJSON *member = object->child; member != NULL; member = member->next) {
 		int i = r->out->axis_count++;
@@ -361,6 +384,19 @@ static int read_shape(struct reader *r, const struct json_step *tensor, const cJ
 	return 0;
 }
 
+/* FlashInfer's tracer writes "unknown" for the tensors that its example call did not have. Remembers the first one. */
+static int note_unknown_dtype(struct reader *r, const struct json_step *at)
+{
+	struct err sentence;
+
+	if (r->out->unverifiable != NULL)
+		return 0;
+	json_error_at(&r->text, at, &sentence,
+	              "no case can run, because the dtype is \"unknown\"; replace it by a dtype");
+	r->out->unverifiable = arena_string(r->arena, sentence.text);
+	return 0;
+}
+
 static int read_dtype(struct reader *r, const struct json_step *tensor, const cJSON *json, struct tensor_spec *out)
 {
 	const struct json_step at = {.up = tensor, .key = "dtype"};
@@ -373,6 +409,8 @@ static int read_dtype(struct reader *r, const struct json_step *tensor, const cJ
 		return expected(r, &at, "the name of a dtype", dtype);
 	if (dtype_parse(dtype->valuestring, &out->dtype))
 		return 0;
+	if (strcmp(dtype->valuestring, "unknown") == 0)
+		return note_unknown_dtype(r, &at);
 	for (int i = 0; i < DTYPE_COUNT; i++)
 		names[i] = dtype_name((enum dtype)i);
 	const char *near = suggest_word(dtype->valuestring, names, DTYPE_COUNT);
@@ -440,6 +478,23 @@ static int read_tolerance(struct reader *r, const struct json_step *up, const cJ
 	return 0;
 }
 
+/* Reads the name of the argument of an input. Outputs have this field too, if an argument gets them. */
+static int read_param(struct reader *r, const struct json_step *tensor, const cJSON *json, struct tensor_spec *out)
+{
+	const struct json_step at = {.up = tensor, .key = "param"};
+	const cJSON *value = json_member(json, "param");
+
+	out->param = NULL;
+	if (value == NULL || cJSON_IsNull(value))
+		return 0;
+	if (!cJSON_IsString(value))
+		return expected(r, &at, "the name of an argument", value);
+	if (check_identifier(r, &at, "the name of an argument", value->valuestring) != 0)
+		return -1;
+	out->param = arena_string(r->arena, value->valuestring);
+	return 0;
+}
+
 static int check_size(struct reader *r, const struct json_step *tensor, const struct tensor_spec *spec)
 {
 	const struct json_step at = {.up = tensor, .key = "shape"};
@@ -458,8 +513,7 @@ static int check_size(struct reader *r, const struct json_step *tensor, const st
 static int read_tensor(struct reader *r, const struct json_step *up, const cJSON *json, struct tensor_spec *out,
                        struct tolerance *tolerance)
 {
-	static const char *const known[] = {"shape", "dtype", "description", "optional"};
-	static const char *const known_of_outputs[] = {"shape", "dtype", "description", "tolerance"};
+	static const char *const known[] = {"shape", "dtype", "description", "optional", "param", "tolerance"};
 	const struct json_step at = {.up = up, .key = json->string};
 
 	if (tolerance == NULL ? check_identifier(r, &at, "an input's name", json->string)
@@ -468,11 +522,43 @@ static int read_tensor(struct reader *r, const struct json_step *up, const cJSON
 	if (!cJSON_IsObject(json))
 		return expected(r, &at, "an object with \"shape\" and \"dtype\"", json);
 	out->name = arena_string(r->arena, json->string);
-	note_unknown_fields(r, &at, json, tolerance == NULL ? known : known_of_outputs, 4);
+	note_unknown_fields(r, &at, json, known, tolerance == NULL ? 5 : 6);
 	if (read_shape(r, &at, json, out) != 0 || read_dtype(r, &at, json, out) != 0 || check_size(r, &at, out) != 0 ||
-	    read_description(r, &at, json, &out->description) != 0)
+	    read_description(r, &at, json, &out->description) != 0 || read_optional(r, &at, json, out) != 0 ||
+	    read_param(r, &at, json, out) != 0)
 		return -1;
-	return tolerance == NULL ? read_optional(r, &at, json, out) : read_tolerance(r, &at, json, tolerance);
+	return tolerance == NULL ? 0 : read_tolerance(r, &at, json, tolerance);
+}
+
+/* Returns why no case passes an input, or NULL. */
+static const char *why_left_out(const cJSON *input)
+{
+	const char *dtype = cJSON_GetStringValue(json_member(input, "dtype"));
+
+	if (dtype == NULL)
+		return NULL;
+	if (strcmp(dtype, "unknown") == 0 && cJSON_IsTrue(json_member(input, "optional")))
+		return "every case leaves out this input, because its dtype is \"unknown\"";
+	if (strcmp(dtype, "string") == 0 || strcmp(dtype, "dtype") == 0)
+		return "every case leaves out this input, because it is no tensor and no number";
+	return NULL;
+}
+
+/* Checks an input that no case passes. The fields that are read for other inputs must be valid here too. */
+static int read_left_out(struct reader *r, const struct json_step *up, const cJSON *json, const char **names)
+{
+	const struct json_step at = {.up = up, .key = json->string};
+	struct tensor_spec unused;
+
+	if (check_identifier(r, &at, "an input's name", json->string) != 0 || read_shape(r, &at, json, &unused) != 0 ||
+	    read_description(r, &at, json, &unused.description) != 0 || read_optional(r, &at, json, &unused) != 0 ||
+	    read_param(r, &at, json, &unused) != 0)
+		return -1;
+	note_at(r, &at, why_left_out(json));
+	names[r->out->left_out_count++] = arena_string(r->arena, json->string);
+	if (unused.param != NULL)
+		names[r->out->left_out_count++] = unused.param;
+	return 0;
 }
 
 static int read_inputs(struct reader *r, const cJSON *json)
@@ -484,10 +570,14 @@ static int read_inputs(struct reader *r, const cJSON *json)
 	if (count < 0)
 		return -1;
 	struct tensor_spec *inputs = arena_array(r->arena, (size_t)count, sizeof *inputs);
+	const char **left_out = arena_array(r->arena, 2 * (size_t)count, sizeof *left_out);
 
 	r->out->inputs = inputs;
+	r->out->left_out = left_out;
 	for (const cJSON *member = object->child; member != NULL; member = member->next)
-		if (read_tensor(r, &at, member, &inputs[r->out->input_count++], NULL) != 0)
+		if (why_left_out(member) != NULL
+		        ? read_left_out(r, &at, member, left_out)
+		        : read_tensor(r, &at, member, &inputs[r->out->input_count++], NULL))
 			return -1;
 	return 0;
 }
@@ -498,13 +588,10 @@ static void note_shared_names(struct reader *r, const struct json_step *outputs)
 	for (int i = 0; i < r->out->output_count; i++) {
 		const char *name = r->out->outputs[i].name;
 		const struct json_step at = {.up = outputs, .key = name};
-		struct err sentence;
 
-		if (definition_input(r->out, name) < 0 || r->out->note_count >= NOTES)
-			continue;
-		json_error_at(&r->text, &at, &sentence,
-		              "\"%s\" is also the name of an input; newer versions of flashinfer-bench refuse that", name);
-		r->notes[r->out->note_count++] = arena_string(r->arena, sentence.text);
+		if (definition_input(r->out, name) >= 0)
+			note_at(r, &at, arena_printf(r->arena, "\"%s\" is also the name of an input; newer versions of flashinfer-bench refuse that",
+						     name));
 	}
 }
 
@@ -536,12 +623,7 @@ static int read_outputs(struct reader *r, const cJSON *json)
 /* Adds a note that the constraint cannot be checked. Any Python expression is a valid constraint. */
 static void note_unchecked(struct reader *r, const struct json_step *at, const char *why)
 {
-	struct err sentence;
-
-	if (r->out->note_count >= NOTES)
-		return;
-	json_error_at(&r->text, at, &sentence, "this constraint is not checked: %s", why);
-	r->notes[r->out->note_count++] = arena_string(r->arena, sentence.text);
+	note_at(r, at, arena_printf(r->arena, "this constraint is not checked: %s", why));
 }
 
 /* Checks that the values of the const axes alone do not violate the constraint. Returns 1 if the constraint can be
@@ -562,6 +644,22 @@ static int check_constraint(struct reader *r, const struct json_step *at, const 
 	default:
 		return 1;
 	}
+}
+
+/* Makes the axes const that have only one value above 0, because constraints compute it from const axes: with `hidden ==
+ * 2 * half` and a const `hidden`, the axis `half` is const too. `axis` has the values of the const axes. */
+static void fix_axes(struct reader *r, int64_t *axis)
+{
+	const struct definition *d = r->out;
+
+	if (constraint_solve(d, axis) == 0)
+		return;
+	for (int i = 0; i < d->input_count + d->output_count; i++)
+		if (definition_bytes(i < d->input_count ? &d->inputs[i] : &d->outputs[i - d->input_count], axis) < 0)
+			return; /* no machine has such a tensor, so the cases report the axis */
+	for (int i = 0; i < d->axis_count; i++)
+		if (axis[i] > 0)
+			r->axes[i] = (struct axis){.name = r->axes[i].name, .value = axis[i]};
 }
 
 static int read_constraints(struct reader *r, const cJSON *json)
@@ -589,6 +687,7 @@ static int read_constraints(struct reader *r, const cJSON *json)
 			sorted[count - ++r->out->unchecked_count] = texts[i];
 	}
 	r->out->constraints = sorted;
+	fix_axes(r, axis);
 	return 0;
 }
 
@@ -644,40 +743,62 @@ static int read_reads(struct reader *r, const cJSON *json)
 
 /* --- the reference ------------------------------------------------------------------------------------------- */
 
-/* Reports why a reference without a function run is none. */
-static int no_run(struct reader *r, const struct json_step *at, const struct python_outline *outline)
+/* Reports why a reference without a function to call is none. */
+static int no_entry_point(struct reader *r, const struct json_step *at, const struct python_outline *outline)
 {
+	static const char wanted[] = "expected Python source with a function run or …_reference at top level";
+
 	if (outline->function_count == 0)
-		return json_error_at(&r->text, at, r->err,
-				     "expected Python source with a function run at top level, found none");
-	return json_error_at(&r->text, at, r->err,
-			     "expected Python source with a function run at top level, found only %s; rename it to run",
+		return json_error_at(&r->text, at, r->err, "%s, found none", wanted);
+	return json_error_at(&r->text, at, r->err, "%s, found only %s; rename it to run", wanted,
 			     err_show(outline->functions[0].name).text);
 }
 
-/* Checks that the reference is Python, as far as the outline knows, and that it may define run(). If in doubt, accepts
- * it: running the reference then reports the mistake. */
+/* Finds the function that is called. Bridge until the rule reads the outline alone. */
+static int find_entry_point(struct reader *r, const struct json_step *at, const struct python_outline *outline, bool sure)
+{
+	struct entry_point entry;
+
+	if (definition_entry_point(r->out->reference, r->out->reference_length, &entry))
+		r->out->entry_point = arena_copy(r->arena, entry.name, entry.length);
+	else if (sure && !outline->may_bind && python_outline_function(outline, "run") == NULL)
+		return no_entry_point(r, at, outline);
+	else
+		r->out->entry_point = "run";
+	return 0;
+}
+
+/* Checks that the reference is Python, as far as the outline knows, and finds the function that is called. If in doubt,
+ * accepts it: running the reference then reports the mistake. */
 static int check_source(struct reader *r, const struct json_step *at)
 {
 	struct arena scratch = {0};
 	struct python_outline outline;
 	struct err why;
-	int rc = 0;
+	int rc;
+	enum python_outline_answer answer =
+	    python_outline_read(r->out->reference, r->out->reference_length, "run", &scratch, &outline, &why);
 
-	switch (python_outline_read(r->out->reference, r->out->reference_length, "run", &scratch, &outline, &why)) {
-	case PYTHON_OUTLINE_ERROR:
+	if (answer == PYTHON_OUTLINE_ERROR)
 		rc = json_error_at(&r->text, at, r->err, "the reference is not valid Python at line %d, column %d: %s",
 				   outline.line, outline.column, why.text);
-		break;
-	case PYTHON_OUTLINE_OK:
-		if (!outline.may_bind && python_outline_function(&outline, "run") == NULL)
-			rc = no_run(r, at, &outline);
-		break;
-	case PYTHON_OUTLINE_UNSURE:
-		break;
-	}
+	else
+		rc = find_entry_point(r, at, &outline, answer == PYTHON_OUTLINE_OK);
 	arena_free(&scratch);
 	return rc;
+}
+
+/* FlashInfer's tracer writes a definition without a reference for a function that has none. */
+static int note_no_reference(struct reader *r)
+{
+	struct err sentence;
+
+	json_error_at(&r->text, NULL, &sentence,
+	              "no case can run, because the definition has no \"reference\"; write one with a function run");
+	r->out->unverifiable = arena_string(r->arena, sentence.text);
+	r->out->reference = "";
+	r->out->reference_line = 1;
+	return 0;
 }
 
 static int read_reference(struct reader *r, const cJSON *json)
@@ -685,6 +806,8 @@ static int read_reference(struct reader *r, const cJSON *json)
 	const struct json_step at = {.key = "reference"};
 	int column;
 
+	if (json_member(json, "reference") == NULL && r->out->fi_api != NULL)
+		return note_no_reference(r);
 	if (read_text(r, json, "reference", true, &r->out->reference) != 0)
 		return -1;
 	r->out->reference_length = strlen(r->out->reference);
@@ -695,12 +818,61 @@ static int read_reference(struct reader *r, const cJSON *json)
 	return check_source(r, &at);
 }
 
+/* Copies a source that is not run. Returns "" if there is none. */
+static const char *read_source(struct reader *r, const cJSON *json, const char *key)
+{
+	const struct json_step at = {.key = key};
+	const cJSON *value = json_member(json, key);
+
+	if (cJSON_IsString(value))
+		return arena_string(r->arena, value->valuestring);
+	if (value != NULL && !cJSON_IsNull(value))
+		note_at(r, &at, "expected Python source in a string; the field is ignored");
+	return "";
+}
+
+/* --- the traced function ------------------------------------------------------------------------------------- */
+
+static bool is_dotted_name(const char *name)
+{
+	for (const char *part = name; is_identifier_start(*part); part++) {
+		while (is_ascii_word(*part))
+			part++;
+		if (*part == '\0')
+			return strlen(name) <= NAME_BYTES;
+		if (*part != '.')
+			return false;
+	}
+	return false;
+}
+
+/* Finds the function that a tag "fi_api:flashinfer.norm.rmsnorm" names. */
+static void find_fi_api(struct reader *r)
+{
+	static const char prefix[] = "fi_api:";
+
+	for (int i = 0; i < r->out->tag_count; i++) {
+		const char *name = r->out->tags[i] + sizeof prefix - 1;
+
+		if (strncmp(r->out->tags[i], prefix, sizeof prefix - 1) != 0)
+			continue;
+		if (is_dotted_name(name)) {
+			r->out->fi_api = name;
+			return;
+		}
+		const struct json_step tags = {.key = "tags"}, at = {.up = &tags, .index = i};
+
+		note_at(r, &at, "expected a dotted name after \"fi_api:\"; the tag is ignored");
+	}
+}
+
 /* --- the whole ----------------------------------------------------------------------------------------------- */
 
 static int read_definition(struct reader *r, const cJSON *json, const char *folder, const char *stem)
 {
 	static const char *const known[] = {"name",      "op_type", "axes",        "inputs",      "outputs",
-	                                    "reference", "tags",    "description", "constraints", "tolerance", "reads"};
+	                                    "reference", "tags",    "description", "constraints", "tolerance", "reads",
+	                                    "init",      "check"};
 	struct definition *out = r->out;
 
 	if (!cJSON_IsObject(json))
@@ -708,7 +880,12 @@ static int read_definition(struct reader *r, const cJSON *json, const char *fold
 	if (read_name(r, json, "name", stem, "name", &out->name) != 0 ||
 	    read_name(r, json, "op_type", folder, "folder", &out->op_type) != 0 ||
 	    read_text(r, json, "description", false, &out->description) != 0 ||
-	    read_strings(r, json, "tags", TAGS, &out->tags, &out->tag_count) != 0 || read_axes(r, json) != 0 ||
+	    read_strings(r, json, "tags", TAGS, &out->tags, &out->tag_count) != 0)
+		return -1;
+	find_fi_api(r);
+	out->init = read_source(r, json, "init");
+	out->check = read_source(r, json, "check");
+	if (read_axes(r, json) != 0 ||
 	    read_inputs(r, json) != 0 || read_outputs(r, json) != 0 || read_constraints(r, json) != 0 ||
 	    read_reads(r, json) != 0 || read_reference(r, json) != 0 || read_tolerance(r, NULL, json, &out->tolerance) != 0)
 		return -1;

@@ -54,6 +54,8 @@ static const struct {
     [REASON_CHANGED] = {"changed", .transient = true},
     [REASON_MEMORY_LIMIT] = {"memory_limit", .transient = true, .limit = true},
     [REASON_PROCESS_LIMIT] = {"process_limit", .transient = true, .limit = true},
+    [REASON_UNKNOWN_DTYPE] = {"unknown_dtype"},
+    [REASON_NO_REFERENCE] = {"no_reference"},
     [REASON_FILE_LIMIT] = {"file_limit", .transient = true, .limit = true},
 };
 

@@ -45,6 +45,8 @@ enum reason {
 	REASON_CHANGED = 20, /* a tensor file changed after it was hashed */
 	/* error: the reference reached a limit (workers/sandbox/sandbox_limits.c); REASON_TIMEOUT is the limit of time */
 	REASON_MEMORY_LIMIT = 21, REASON_PROCESS_LIMIT = 22, REASON_FILE_LIMIT = 23,
+	/* skipped: the definition does not say what a case needs */
+	REASON_UNKNOWN_DTYPE = 24, REASON_NO_REFERENCE = 25,
 	REASON_COUNT
 };
 

@@ -222,11 +222,21 @@ static int read_source(struct reader *r, const struct json_step *at, const cJSON
 	return kind == SOURCE_SCALAR ? read_scalar(r, at, json, spec, out) : read_safetensors(r, at, json, out);
 }
 
+static bool is_left_out(const struct definition *definition, const char *name)
+{
+	for (int i = 0; i < definition->left_out_count; i++)
+		if (strcmp(definition->left_out[i], name) == 0)
+			return true;
+	return false;
+}
+
 static int read_input(struct reader *r, const cJSON *json)
 {
 	const struct json_step at = {.up = &at_inputs, .key = json->string};
 	int index = definition_input(r->definition, json->string);
 
+	if (index < 0 && cJSON_IsNull(json) && is_left_out(r->definition, json->string))
+		return 0;
 	if (index < 0)
 		return json_error_at(&r->text, &at, r->err,
 		                     "expected an input of the definition, found \"%s\"; remove it",

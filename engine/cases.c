@@ -35,6 +35,7 @@ struct maker {
 	const struct case_options *options;
 	enum job_asks asks; /* selects what the next cases verify: outputs or gradients */
 	bool in_float64;
+	bool guessed_sizes; /* the next cases have guessed axis values (job.guessed_sizes) */
 	bool two_runs; /* the next cases omit the third run (job.two_runs) */
 	const struct op *gradient; /* NULL: there is no ground truth of gradients for this definition */
 	struct arena *arena;
@@ -183,6 +184,8 @@ static void subject_fields(struct maker *m, struct test_case *c)
 	field_text(fields, m->arena, "family.inputs", m->out.op != NULL ? m->out.op->inputs_digest : "generic");
 	if (job->edge > 0)
 		field_text(fields, m->arena, "case.edge", m->out.op->op->edges[job->edge - 1].name);
+	if (job->guessed_sizes)
+		field_text(fields, m->arena, "case.sizes", "guessed");
 	if (job->two_runs)
 		field_text(fields, m->arena, "case.runs", "two");
 	if (job->asks == JOB_GRADIENTS)
@@ -231,6 +234,15 @@ static const struct verdict *decided_by_blobs(struct maker *m, const struct inpu
 		if (inputs[i].kind == SOURCE_SAFETENSORS)
 			verdict = decided_by_blob(m, find_blob(m, BLOB_TENSORS, inputs[i].path));
 	return verdict;
+}
+
+/* If the definition does not say what a case needs, returns the verdict of each of its cases; otherwise NULL. */
+static const struct verdict *decided_by_definition(struct maker *m)
+{
+	const struct definition *d = m->definition;
+	enum reason reason = d->reference_length == 0 ? REASON_NO_REFERENCE : REASON_UNKNOWN_DTYPE;
+
+	return d->unverifiable != NULL ? decided(m, STATUS_SKIPPED, reason, d->unverifiable) : NULL;
 }
 
 static struct test_case *add_case(struct maker *m, const char *id)
@@ -344,7 +356,9 @@ static void make_case(struct maker *m, const char *id, const int64_t *axis, cons
 	c->convention = edge > 0 ? m->out.op->op->edges[edge - 1].convention : NULL;
 	c->beside = edge > 0 && m->options->only == NULL;
 	c->finer = m->in_float64;
-	c->decided = decided_by_blobs(m, inputs);
+	c->decided = decided_by_definition(m);
+	if (c->decided == NULL)
+		c->decided = decided_by_blobs(m, inputs);
 	if (c->decided != NULL)
 		return;
 	struct job *job = arena_alloc(m->arena, sizeof *job);
@@ -354,6 +368,7 @@ static void make_case(struct maker *m, const char *id, const int64_t *axis, cons
 			    .axis = axis,
 			    .seed = m->options->seed,
 			    .edge = edge,
+			    .guessed_sizes = m->guessed_sizes,
 			    .two_runs = m->two_runs && m->asks == JOB_OUTPUTS,
 			    .constant_count = m->out.constant_count,
 			    .root = m->root};
@@ -479,6 +494,7 @@ static void make_size_cases(struct maker *m, enum op_size size)
 	struct input_source *inputs = arena_array(m->arena, (size_t)d->input_count, sizeof *inputs);
 
 	m->two_runs = size == SIZE_MEDIUM;
+	m->guessed_sizes = m->out.op == NULL && d->init != NULL && *d->init != '\0';
 	for (int i = 0; i < count; i++) {
 		const int64_t *axis = rows + (size_t)i * width;
 
@@ -490,7 +506,7 @@ static void make_size_cases(struct maker *m, enum op_size size)
 		make_absent_cases(m, id, axis);
 		make_described_default_cases(m, id, axis);
 	}
-	m->two_runs = false;
+	m->two_runs = m->guessed_sizes = false;
 }
 
 /* Adds a copy of the smallest case with all floating-point tensors in float64, because the bounds on gradients are a
@@ -545,7 +561,10 @@ static void find_family(struct maker *m)
 {
 	struct err why = {""};
 
-	m->out.op = m->kernels->find(&m->problem, &m->variant, &why);
+	if (m->definition->unverifiable != NULL)
+		err_set(&why, "%s", m->definition->unverifiable);
+	else
+		m->out.op = m->kernels->find(&m->problem, &m->variant, &why);
 	if (m->out.op == NULL) {
 		m->variant = -1;
 		m->out.no_truth = arena_string(m->arena, why.text);

@@ -370,6 +370,7 @@ static void add_reads(struct result *result, struct task *task)
 static int submit_result(struct result *result, const struct job **jobs, int count, struct err *err)
 {
 	struct task task = {.reference = result->definition->reference,
+			    .definition = result->definition,
 			    .jobs = jobs,
 			    .job_count = count,
 			    .owner = result,

@@ -21,7 +21,7 @@ Pool and child exchange JSON lines on the child's socket:
 
 - <- {"ready": true, "seconds": the child's start-up time} or {"refused": message}
 - -> {"file": path} with a descriptor of the content, for each file that the reference may read; no answer
-- -> {"load": source, "name", "memory"}
+- -> {"load": source, "name", "entry_point", "fitting", "memory"}
 - <- {"loaded": true} or {"error": …}
 - -> {"run": …}, as the judge writes it (head of judge.c), with the memfd of an arena that the child has not mapped yet
 - <- {"ran": [{"shape", "dtype", "none", "grad", "overwrites"} for each output], "list", "touched": [name], "seconds"}
@@ -36,6 +36,8 @@ The fields of these messages:
   missing module, a CUDA error).
 - "limit" is "memory_limit", "process_limit" or "file_limit" if the reference reached a limit of the sandbox, else null.
 - "fatal" is true if this process cannot be used again.
+- "entry_point" is the name of the function that is called; "run()" below stands for it.
+- "fitting", which may be absent, is {"left_out": [name], "inputs": {name: [argument, optional]}}; see fitted.
 - "memory" is the number of bytes that the reference may use besides the tensors in the arena.
 - "none" is true if autograd returned no gradient for an input, and zeros replace the gradient.
 - "grad" is true if the output requires a gradient, and "overwrites" if it uses the memory of an earlier call's output.
@@ -48,6 +50,7 @@ import errno
 import faulthandler
 import fcntl
 import gc
+import inspect
 import json
 import linecache
 import mmap
@@ -430,7 +433,7 @@ class Child:
         self.device = options["device"]
         self.threads = options["threads"]
         self.arena = None
-        self.run = None
+        self.run = self.fitting = None
         self.filename = ""
         self.reached = None  # a description of the first thing that the reference used outside itself
         self.earlier = [[], []]  # outputs of the last two calls, kept to reserve their memory
@@ -529,9 +532,10 @@ class Child:
         sys.modules[module.__name__] = module
         self.defaults = process_defaults()
         exec(compile(source, self.filename, "exec", dont_inherit=True), module.__dict__)
-        self.run = module.__dict__.get("run")
+        self.run = module.__dict__.get(message["entry_point"])
         if not callable(self.run):
-            raise Mistake("the reference does not define a function named run")
+            raise Mistake("the reference does not define a function named %s" % message["entry_point"])
+        self.fitting = message.get("fitting")
         return {"loaded": True}
 
     def watch_reach(self):
@@ -579,14 +583,14 @@ class Child:
         start = time.perf_counter()
         if case["gradients"]:
             this = sys.modules[__name__]
-            run = gradients.undecorated(this, self.run)
+            run = fitted(gradients.undecorated(this, self.run), self.fitting)
             results = gradients.differentiate(this, run, case, arguments)
             self.end_copies()
             described = [self.arena.store_gradient(spec, result) for spec, result in zip(case["outputs"], results)]
             self.arena.finish()
             return {"ran": described, "seconds": time.perf_counter() - start}
         versions = {name: version_of(value) for name, value in arguments.items()}
-        result = self.run(**arguments)
+        result = fitted(self.run, self.fitting)(**arguments)
         self.end_copies()
         left_behind(self.defaults)
         touched = [name for name, value in arguments.items() if version_of(value) != versions[name]]
@@ -772,6 +776,35 @@ def seed_everything(seed, device):
         numpy.random.seed(seed % (1 << 32))
 
 
+# ---- arguments of a reference ----
+
+
+def fitted(run, fitting):
+    """Returns a function that gets the inputs by name and calls `run` with the arguments that it has. An input is passed
+    by its own name, or by the name of its argument. An input that is None keeps the default of its argument, and an
+    argument of "left_out" without a default gets None. An optional input without an argument is not passed. The copy of
+    this function in python/testing/conftest.py must do the same."""
+    if fitting is None:
+        return run
+    parameters = inspect.signature(run).parameters
+    takes_any = any(p.kind is p.VAR_KEYWORD for p in parameters.values())
+    defaults = {name: p.default for name, p in parameters.items() if p.kind not in (p.VAR_KEYWORD, p.VAR_POSITIONAL)}
+    missing = inspect.Parameter.empty
+
+    def call(**inputs):
+        arguments = {name: None for name in fitting["left_out"] if defaults.get(name) is missing}
+        for name, value in inputs.items():
+            argument, optional = fitting["inputs"][name]
+            argument = name if name in defaults or argument not in defaults else argument
+            if value is None and defaults.get(argument) is not missing:
+                continue
+            if argument in defaults or takes_any or not optional:
+                arguments[argument] = value
+        return run(**arguments)
+
+    return call
+
+
 # ---- side effects of a reference ----
 
 
@@ -836,12 +869,12 @@ def unpack(result, specs):
     names = [spec["name"] for spec in specs]
     if isinstance(result, dict):
         if sorted(map(str, result)) != sorted(names):
-            raise Mistake("run() returned a dict of (%s), but the definition declares (%s)"
+            raise Mistake("the function returned a dict of (%s), but the definition declares (%s)"
                           % (", ".join(map(str, result))[:200], ", ".join(names)))
         return [result[name] for name in names]
     results = list(result) if isinstance(result, (tuple, list)) else [result]
     if len(results) != len(names):
-        raise Mistake("run() returned %d %s, but the definition declares %d (%s)"
+        raise Mistake("the function returned %d %s, but the definition declares %d (%s)"
                       % (len(results), "output" if len(results) == 1 else "outputs", len(names), ", ".join(names)))
     return results
 
@@ -849,14 +882,14 @@ def unpack(result, specs):
 def as_tensor(spec, result, device):
     if isinstance(result, torch.Tensor):
         if not spec["scalar"] and result.device.type != torch.device(device).type:
-            raise Mistake("run() returned output '%s' on %s, but its inputs are on %s" % (spec["name"], result.device, device))
+            raise Mistake("the function returned output '%s' on %s, but its inputs are on %s" % (spec["name"], result.device, device))
         return result.detach()
     if spec["scalar"] and type(result) in (bool, int, float):
         declared = dtype_of(spec["dtype"])
         kind = bool if declared is torch.bool else float if declared.is_floating_point else int
         return torch.tensor(result, dtype=declared if type(result) is kind else None)
     kind = "None" if result is None else "a value of type %s" % type(result).__name__
-    raise Mistake("run() returned %s for output '%s', which must be a tensor" % (kind, spec["name"]))
+    raise Mistake("the function returned %s for output '%s', which must be a tensor" % (kind, spec["name"]))
 
 
 def describe(problem, filename, loading):

@@ -286,9 +286,9 @@ class File:
             yield node
 
 
-def find_run(tree):
-    """Returns (text, line) of the function run() in a file. The text omits decorators and docstrings."""
-    run = [node for node in tree.body if isinstance(node, FUNCTIONS) and node.name == "run"][-1:]
+def find_function(tree, name):
+    """Returns (text, line) of a function at top level. The text omits decorators and docstrings."""
+    run = [node for node in tree.body if isinstance(node, FUNCTIONS) and node.name == name][-1:]
     for node in [part for found in run for part in ast.walk(found) if isinstance(part, SCOPES)]:
         if ast.get_docstring(node, clean=False) is not None:
             del node.body[0]
@@ -308,20 +308,21 @@ def parse(source, name):
         return None, (getattr(e, "lineno", None) or 1, f"{name} cannot be parsed by Python {version}: {why}")
 
 
-def audit(source, reference=None, about=None):
-    """Returns the findings about a file's text (bytes) as pairs (line, reason), sorted by line."""
+def audit(source, reference=None, about=None, name="run"):
+    """Returns the findings about a file's text (bytes) as pairs (line, reason), sorted by line. `name` is the function of
+    `reference` that is called."""
     tree, finding = parse(source, "the file")
     if tree is None:
         return [finding]
     findings = File(tree).findings()
-    pasted, line = find_run(tree)
+    pasted, line = find_function(tree, name)
     if pasted is not None and reference is not None:
         original, finding = parse(reference, f"the reference of {about}")
         if original is None:
-            findings.append((line, f"run may be a copy of a reference, but {finding[1]}"))
-        elif find_run(original)[0] not in (None, pasted):
+            findings.append((line, f"{name} may be a copy of a reference, but {finding[1]}"))
+        elif find_function(original, name)[0] not in (None, pasted):
             findings.append(
-                (line, f"run() is a copy of the reference of {about} but differs from it, so the test does not test the definition")
+                (line, f"{name}() is a copy of the reference of {about} but differs from it, so the test does not test the definition")
             )
     return sorted(findings)
 
@@ -332,7 +333,7 @@ def answer(folder, request):
             source = file.read(FILE_BYTES + 1)
         if len(source) > FILE_BYTES:
             return [(1, f"the file is larger than {FILE_BYTES} bytes and was not read")]
-        return audit(source, request.get("reference"), request.get("about"))
+        return audit(source, request.get("reference"), request.get("about"), request.get("entry_point", "run"))
     except (OSError, RecursionError, MemoryError) as e:
         return [(1, f"the file cannot be read: {e}")]
 

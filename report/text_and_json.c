@@ -578,6 +578,8 @@ static void json_definition(struct buf *out, const struct result *result)
 	json_text(out, "message", result->message);
 	buf_printf(out, ", \"changed\": %s", result->changed ? "true" : "false");
 	json_constants(out, result);
+	buf_text(out, ", ");
+	json_text(out, "fi_api", result->definition != NULL ? result->definition->fi_api : NULL);
 	json_notes(out, result);
 	buf_text(out, ", \"cases\": [");
 	for (int i = 0; i < result->case_count; i++) {

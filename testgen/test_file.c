@@ -424,6 +424,15 @@ static void write_rules(const struct test_class *c, struct buf *out)
 	buf_text(out, "    )\n");
 }
 
+static void write_entry_point(const struct definition *d, struct buf *out)
+{
+	if (d->entry_point == NULL || strcmp(d->entry_point, "run") == 0)
+		return;
+	buf_text(out, "    ENTRY_POINT = ");
+	python_string(out, d->entry_point);
+	buf_text(out, "\n");
+}
+
 /* Writes the attributes of a class. An attribute is omitted if it has the value of conftest.DefinitionTests, from which
  * the class inherits its tests. */
 static void write_class(const struct test_class *c, struct buf *out)
@@ -447,6 +456,7 @@ static void write_class(const struct test_class *c, struct buf *out)
 	write_scalars(c, out);
 	write_rules(c, out);
 	buf_text(out, c->samples ? "    SAMPLES = True\n" : "");
+	write_entry_point(d, out);
 	buf_text(out, "    REFERENCE = ");
 	python_text(out, d->reference, d->reference_length, mark);
 	buf_text(out, "\n");

@@ -144,12 +144,19 @@ void update_file_keep_note(struct file_update *r, const struct note *note)
 
 /* ---- from definitions to classes --------------------------------------------------------------------------------- */
 
-/* Loads a definition. On error, returns NULL and reports the error. */
-static const struct definition *load(struct file_update *r, const struct dataset_file *file, struct arena *arena)
+/* Loads a definition. On error, returns NULL and reports the error. Also returns NULL, and sets `unverifiable`, if no
+ * case of the definition can run. */
+static const struct definition *load(struct file_update *r, const struct dataset_file *file, bool *unverifiable,
+				     struct arena *arena)
 {
 	struct err err = {""};
 	const struct definition *definition = test_class_definition(r->dataset->fd, file, arena, &err);
 
+	*unverifiable = definition != NULL && definition->unverifiable != NULL;
+	if (*unverifiable) {
+		err_set(&err, "no test: %s", definition->unverifiable);
+		definition = NULL;
+	}
 	if (definition == NULL && !r->options->quiet)
 		update_file_report(r, arena_string(r->arena, err.text));
 	return definition;
@@ -174,11 +181,17 @@ static int make_classes(struct file_update *r, const struct group *group, const 
 			counts[1]++;
 			continue;
 		}
-		c->definition = load(r, file, arena);
+		bool unverifiable = false;
+
+		c->definition = load(r, file, &unverifiable, arena);
 		if (c->definition != NULL) {
 			test_class_fill(c, r->program->kernels.api, arena);
 			counts[0]++;
 			count++;
+			continue;
+		}
+		if (unverifiable) {
+			counts[3]++;
 			continue;
 		}
 		r->out->invalid++;

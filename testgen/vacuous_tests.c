@@ -72,6 +72,8 @@ static void add_question(struct questions *q, const struct dataset *dataset, con
 	if (definition != NULL && definition->reference != NULL) {
 		buf_text(&q->lines, ", \"reference\": ");
 		buf_json_string(&q->lines, definition->reference);
+		buf_text(&q->lines, ", \"entry_point\": ");
+		buf_json_string(&q->lines, definition->entry_point);
 		buf_text(&q->lines, ", \"about\": ");
 		buf_json_string(&q->lines, subject->path);
 	}

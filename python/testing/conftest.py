@@ -22,6 +22,7 @@ import contextlib
 import ctypes
 import functools
 import importlib
+import inspect
 import json
 import linecache
 import math
@@ -147,22 +148,94 @@ def _definition_text(op_type, name):
 
 
 def load_definition(op_type, name):
-    """Loads a definition from its JSON file."""
-    return json.loads(_definition_text(op_type, name))
+    """Loads a definition from its JSON file. The inputs that no case passes are moved to "left_out"."""
+    definition = json.loads(_definition_text(op_type, name))
+    left_out = {
+        name: spec for name, spec in definition["inputs"].items() if is_left_out(spec)
+    }
+    inputs = {
+        name: spec
+        for name, spec in definition["inputs"].items()
+        if name not in left_out
+    }
+    return {**definition, "inputs": inputs, "left_out": left_out}
 
 
-def compile_reference(source, name="reference"):
-    """Compiles a reference and returns its function `run`. Tracebacks show the reference's lines."""
+def is_left_out(spec):
+    """Is an input of unknown dtype and optional, or an option that is no tensor? As dataset/definition_load.c of reftest
+    reads them."""
+    return (
+        spec["dtype"] in ("string", "dtype")
+        or spec["dtype"] == "unknown"
+        and bool(spec.get("optional"))
+    )
+
+
+def fitted(run, definition):
+    """Returns a function that gets the inputs by name and calls `run` with the arguments that it has. An input is passed
+    by its own name, or by the name of its argument. An input that is None keeps the default of its argument, and an
+    argument that is left out and has no default gets None. An optional input without an argument is not passed.
+    python/runner.py of reftest has a copy, which must do the same."""
+    parameters = inspect.signature(run).parameters
+    takes_any = any(p.kind is p.VAR_KEYWORD for p in parameters.values())
+    defaults = {
+        name: p.default
+        for name, p in parameters.items()
+        if p.kind not in (p.VAR_KEYWORD, p.VAR_POSITIONAL)
+    }
+    missing = inspect.Parameter.empty
+
+    def call(**inputs):
+        left_out = [
+            n
+            for name, spec in definition["left_out"].items()
+            for n in (name, spec.get("param"))
+        ]
+        arguments = {name: None for name in left_out if defaults.get(name) is missing}
+        for name, value in inputs.items():
+            spec = definition["inputs"][name]
+            argument = spec.get("param") or name
+            argument = (
+                name if name in defaults or argument not in defaults else argument
+            )
+            if value is None and defaults.get(argument) is not missing:
+                continue
+            if argument in defaults or takes_any or not spec.get("optional"):
+                arguments[argument] = value
+        return run(**arguments)
+
+    return call
+
+
+def compile_reference(test):
+    """Compiles a test's reference and returns the function that is called. Tracebacks show the reference's lines."""
+    source, name = test.REFERENCE, test.NAME
     filename = f"<{name}>"
     linecache.cache[filename] = (len(source), None, source.splitlines(True), filename)
     module = types.ModuleType(name)
     module.__builtins__ = builtins
     types.FunctionType(compile(source, filename, "exec"), module.__dict__)()
-    return module.run
+    run, definition = getattr(module, test.ENTRY_POINT), definition_of(test)
+    return (
+        fitted(run, definition)
+        if test.ENTRY_POINT != "run" or definition["left_out"]
+        else run
+    )
 
 
 def definition_of(test):
-    return load_definition(test.OP_TYPE, test.NAME)
+    """Returns the definition of a test. The axes that constraints make const are const."""
+    definition = load_definition(test.OP_TYPE, test.NAME)
+    fixed = {
+        name: {"type": "const", "value": length}
+        for name, length in test.AXES.items()
+        if length is not None
+    }
+    axes = {
+        name: fixed.get(name, axis) if length_of(axis) is None else axis
+        for name, axis in definition["axes"].items()
+    }
+    return {**definition, "axes": axes}
 
 
 def run_reference(test, inputs):
@@ -186,7 +259,7 @@ Called = collections.namedtuple("Called", "outputs left memory")
 def call_reference(test, inputs, seed=0, run=None):
     theirs = copies(inputs)
     with reference_may_run(test):
-        run = run or compile_reference(test.REFERENCE, test.NAME)
+        run = run or compile_reference(test)
         seed_everything(seed)
         result = run(**theirs)
     outputs = checked_outputs(test, inputs, result)
@@ -208,7 +281,7 @@ def call_reference(test, inputs, seed=0, run=None):
 def compiled(test):
     """Compiles the test's reference anew. Its function `run` keeps state between calls."""
     with reference_may_run(test):
-        return compile_reference(test.REFERENCE, test.NAME)
+        return compile_reference(test)
 
 
 def class_of(test):
@@ -534,11 +607,17 @@ def workload_of(line):
     """Returns the name and the case of a line in a workload file. The case is None if a blob file is missing."""
     workload = json.loads(line)["workload"]
     given = workload["inputs"].items()
-    inputs = {name: value for name, value in given if value["type"] != "random"}
+    omitted = tuple(name for name, value in given if value is None)
+    inputs = {
+        name: value
+        for name, value in given
+        if value is not None and value["type"] != "random"
+    }
     blobs = [v["path"] for v in inputs.values() if v["type"] == "safetensors"]
     if not all(is_blob(ROOT / blob) for blob in blobs):
         return None, None
-    return workload.get("uuid"), Case("workload", dict(workload["axes"]), inputs)
+    case = Case("workload", dict(workload["axes"]), inputs, omitted=omitted)
+    return workload.get("uuid"), case
 
 
 def is_blob(path):

@@ -495,6 +495,7 @@ class DefinitionTests:
     DEFAULT_NUMBERS = constants()
     MODES = SIZES = OMITTED = EDGES = ()
     PROBE = None
+    ENTRY_POINT = "run"
     RULES = rules()
     SAMPLES = False
 

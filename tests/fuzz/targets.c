@@ -142,6 +142,14 @@ static bool feed_python(const struct input *input)
 /* --- definition ---------------------------------------------------------------------------------------------- */
 
 static const char *const definition_seeds[] = {
+    "{\"name\": \"n\", \"op_type\": \"o\", \"tags\": [\"fi_api:a.b\"], \"axes\": {\"b\": {\"type\": \"var\"}, \"h\": "
+    "{\"type\": \"const\", \"value\": 64}, \"k\": {\"type\": \"var\"}}, \"inputs\": {\"x\": {\"shape\": [\"b\", \"k\"], "
+    "\"dtype\": \"bfloat16\", \"param\": \"y\"}, \"m\": {\"shape\": null, \"dtype\": \"string\"}, \"u\": {\"shape\": "
+    "[\"b\"], \"dtype\": \"unknown\", \"optional\": true, \"param\": \"v\"}}, \"outputs\": {\"y\": {\"shape\": [], "
+    "\"dtype\": \"unknown\", \"optional\": true}}, \"constraints\": [\"h == 2 * k\"], \"init\": \"def _i(): pass\", "
+    "\"check\": \"\", \"reference\": \"def f():\\n    '''\\n'''\\ndef _n_reference(y, m=(1,\\n2)):\\n    return y\\n\"}",
+    "{\"name\": \"n\", \"op_type\": \"o\", \"tags\": [\"fi_api:a.b\"], \"axes\": {}, \"inputs\": {}, \"outputs\": "
+    "{\"y\": {\"shape\": [], \"dtype\": \"int8\"}}}",
     "{\"name\": \"n\", \"op_type\": \"o\", \"description\": \"d\", \"tags\": [\"t\"], \"axes\": {\"b\": {\"type\": "
     "\"var\"}, \"h\": "
     "{\"type\": \"const\", \"value\": 64}}, \"inputs\": {\"x\": {\"shape\": [\"b\", \"h\"], \"dtype\": \"bfloat16\"}, "
@@ -193,6 +201,10 @@ static bool feed_definition(const struct input *input)
 			     "constraints parse");
 		for (int i = 0; i < d->note_count; i++)
 			hold(input, is_sentence(d->notes[i]), "notes are sentences");
+		hold(input, d->left_out_count <= 2 * DEFINITION_TENSORS, "names that are left out are bounded");
+		hold(input, d->reference_length > 0 ? d->entry_point != NULL : d->unverifiable != NULL && d->fi_api != NULL,
+		     "a reference has a function that is called");
+		hold(input, d->init != NULL && d->check != NULL, "sources are texts");
 		hold(input, d->reference_line >= 1 && strlen(d->reference) == d->reference_length,
 		     "the reference is whole");
 	}

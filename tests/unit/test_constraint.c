@@ -473,7 +473,7 @@ static void contents_are_known_one_by_one(void **state)
 static void axes_are_solved_from_one_another(void **state)
 {
 	static const char *const texts[] = {"num_pages == indptr[-1].item()", "page_size >= 1",
-	                                    "num_pages * 2 == len_indptr", "(len_indptr - 1) * heads == num_pages",
+	                                    "num_pages * 2 >= len_indptr", "(len_indptr - 1) * heads == num_pages",
 	                                    "len_indptr == batch_size + 1"};
 	struct definition with = definition;
 	int64_t axis[AXES] = {5, -1, -1, 64, 8};
@@ -491,6 +491,29 @@ static void axes_are_solved_from_one_another(void **state)
 	assert_int_equal(constraint_solve(&with, unsolvable), 0);
 }
 
+static void equations_that_are_linear_in_one_axis_are_solved(void **state)
+{
+	static const struct {
+		const char *text;
+		int64_t batch;
+	} equations[] = {
+	    {"page_size == 2 * batch_size", 32},	 {"batch_size + 1 == 4", 3},   {"3 * (batch_size - 2) == heads + 1", 5},
+	    {"heads - 2 == batch_size - heads", 14}, {"7 * batch_size == 0", 0}, {"64 - batch_size == batch_size", 32},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof equations / sizeof *equations; i++) {
+		struct definition with = definition;
+		int64_t axis[AXES] = {-1, -1, -1, 64, 8};
+
+		with.constraints = &equations[i].text;
+		with.constraint_count = 1;
+		assert_int_equal(constraint_solve(&with, axis), 1);
+		assert_int_equal(axis[BATCH], equations[i].batch);
+		assert_int_equal(axis[LEN], -1);
+	}
+}
+
 static void axes_are_not_solved_to_nonsense(void **state)
 {
 	static const char *const texts[] = {"batch_size == 1 - 2",
@@ -498,7 +521,19 @@ static void axes_are_not_solved_to_nonsense(void **state)
 	                                    "batch_size == 2 ** 60",
 	                                    "batch_size == 1 // 0",
 	                                    "batch_size == 4 or batch_size == 5",
-	                                    "batch_size + 1 == 4",
+	                                    "batch_size + 5 == 4",
+	                                    "2 * batch_size == 5",
+	                                    "batch_size * batch_size == 16",
+	                                    "batch_size // 2 == 4",
+	                                    "batch_size * len_indptr == 4",
+	                                    "2 * batch_size >= 4",
+	                                    "2 * batch_size == 4 and 1",
+	                                    "batch_size - batch_size == 0",
+	                                    "batch_size * 2 ** 52 == 2 ** 54",
+	                                    "4 // batch_size == 2",
+	                                    "batch_size % 8 == 0",
+	                                    "batch_size % 1000 == 4",
+	                                    "min(batch_size, 70000) == 4",
 	                                    "batch_size == 3 == 3",
 	                                    "batch_size >= 4",
 	                                    "batch_size == indptr[0]",
@@ -529,6 +564,7 @@ int main(void)
 	    cmocka_unit_test(contents_are_known_one_by_one),
 	    cmocka_unit_test(axes_are_solved_from_one_another),
 	    cmocka_unit_test(axes_are_not_solved_to_nonsense),
+	    cmocka_unit_test(equations_that_are_linear_in_one_axis_are_solved),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

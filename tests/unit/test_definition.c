@@ -65,6 +65,21 @@ static void taken(int replaced, const char *line)
 	arena_free(&arena);
 }
 
+/* Checks which function of a reference is called. */
+static void calls(const char *name, const char *source)
+{
+	struct arena arena = {0};
+	struct err err = {""};
+	char line[256];
+
+	snprintf(line, sizeof line, "\"reference\": \"%s\"", source);
+	const struct definition *d = load(REFERENCE, line, &arena, &err);
+
+	assert_non_null(d);
+	assert_string_equal(d->entry_point, name);
+	arena_free(&arena);
+}
+
 static void a_definition_is_read_in_full(void **state)
 {
 	struct arena arena = {0};
@@ -277,10 +292,140 @@ static void an_unknown_dtype_is_refused_with_a_proposal(void **state)
 	(void)state;
 	refused(OUTPUTS, "\"outputs\": {\"y\": {\"shape\": [\"batch\"], \"dtype\": \"float8_e4m3\"}},",
 	        "d.json:8:48: expected a dtype, found \"float8_e4m3\"; did you mean \"float8_e4m3fn\"?");
-	refused(OUTPUTS, "\"outputs\": {\"y\": {\"shape\": [\"batch\"], \"dtype\": \"unknown\"}},",
+	refused(OUTPUTS, "\"outputs\": {\"y\": {\"shape\": [\"batch\"], \"dtype\": \"string\"}},",
 	        "d.json:8:48: expected a dtype (float64, float32, float16, bfloat16, float8_e4m3fn, float8_e5m2, "
 	        "float8_e8m0fnu, "
-	        "float4_e2m1, int64, int32, int16, int8, uint32, uint8, bool), found \"unknown\"");
+	        "float4_e2m1, int64, int32, int16, int8, uint32, uint8, bool), found \"string\"");
+}
+
+static void without_a_known_dtype_no_case_can_run(void **state)
+{
+	static const char sentence[] = "no case can run, because the dtype is \"unknown\"; replace it by a dtype";
+	static const struct {
+		int line;
+		const char *text, *place;
+	} unknown[] = {
+	    {OUTPUTS, "\"outputs\": {\"y\": {\"shape\": [\"batch\"], \"dtype\": \"unknown\"}},", "d.json:8:48: "},
+	    {INPUTS, "\"inputs\": {\"x\": {\"shape\": [], \"dtype\": \"unknown\", \"optional\": false}},", "d.json:7:40: "},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof unknown / sizeof *unknown; i++) {
+		struct arena arena = {0};
+		const struct definition *d = load(unknown[i].line, unknown[i].text, &arena, NULL);
+
+		assert_non_null(d);
+		assert_non_null(d->unverifiable);
+		assert_string_equal(d->unverifiable, arena_printf(&arena, "%s%s", unknown[i].place, sentence));
+		assert_int_equal(d->left_out_count, 0);
+		arena_free(&arena);
+	}
+}
+
+static void inputs_that_no_case_passes_are_left_out(void **state)
+{
+	struct arena arena = {0};
+	const struct definition *d = load(INPUTS,
+	    "\"inputs\": {\"a\": {\"shape\": [\"batch\"], \"dtype\": \"unknown\", \"optional\": true, \"param\": \"b\"}, "
+	    "\"x\": {\"shape\": [\"batch\"], \"dtype\": \"int8\", \"param\": \"y\"}, "
+	    "\"c\": {\"shape\": null, \"dtype\": \"string\"}, \"e\": {\"shape\": null, \"dtype\": \"dtype\"}},", &arena, NULL);
+	const char *const names[] = {"a", "b", "c", "e"};
+
+	(void)state;
+	assert_non_null(d);
+	assert_null(d->unverifiable);
+	assert_int_equal(d->input_count, 1);
+	assert_string_equal(d->inputs[0].name, "x");
+	assert_string_equal(d->inputs[0].param, "y");
+	assert_int_equal(d->left_out_count, 4);
+	for (int i = 0; i < 4; i++)
+		assert_string_equal(d->left_out[i], names[i]);
+	assert_string_equal(d->notes[0], "d.json:7:17: every case leaves out this input, because its dtype is \"unknown\"");
+	assert_string_equal(d->notes[1], "d.json:7:154: every case leaves out this input, because it is no tensor and no number");
+	assert_true(definition_fits_arguments(d));
+	arena_free(&arena);
+	refused(INPUTS, "\"inputs\": {\"x\": {\"shape\": [], \"dtype\": \"int8\", \"param\": \"a b\"}},",
+	        "d.json:7:57: expected the name of an argument of letters, digits and '_' that does not begin with a digit, "
+	        "found \"a b\"");
+	refused(INPUTS, "\"inputs\": {\"1\": {\"shape\": null, \"dtype\": \"string\"}},",
+	        "d.json:7:17: expected an input's name of letters, digits and '_' that does not begin with a digit, found "
+	        "\"1\"");
+	refused(INPUTS, "\"inputs\": {\"x\": {\"dtype\": \"string\"}},",
+	        "d.json:7:17: expected a field \"shape\" (a list of axes, or null for a Python scalar), found none");
+}
+
+static void an_axis_with_one_value_is_const(void **state)
+{
+	static const struct {
+		const char *line;
+		int64_t value; /* 0: the axis stays var */
+	} constraints[] = {
+	    {"\"constraints\": [\"hidden == 2 * batch\"],", 32},
+	    {"\"constraints\": [\"batch == hidden + 1\", \"batch > 3\"],", 65},
+	    {"\"constraints\": [\"hidden == 3 * batch\"],", 0},
+	    {"\"constraints\": [\"hidden * batch == 0\"],", 0},
+	    {"\"constraints\": [\"batch == 2 ** 52\"],", 0}, /* a tensor that no machine has */
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof constraints / sizeof *constraints; i++) {
+		struct arena arena = {0};
+		const struct definition *d = load(CONSTRAINTS, constraints[i].line, &arena, NULL);
+
+		assert_non_null(d);
+		assert_string_equal(d->axes[0].name, "batch");
+		assert_int_equal(d->axes[0].value, constraints[i].value);
+		assert_int_equal(d->axes[0].var, constraints[i].value == 0);
+		arena_free(&arena);
+	}
+}
+
+static void sources_that_are_not_run_are_kept(void **state)
+{
+	struct arena arena = {0};
+	const struct definition *d = load(DESCRIPTION, "\"init\": \"def _a_init():\\n  pass\", \"check\": \"x\",", &arena, NULL);
+
+	(void)state;
+	assert_string_equal(d->init, "def _a_init():\n  pass");
+	assert_string_equal(d->check, "x");
+	assert_int_equal(d->note_count, 0);
+	d = load(DESCRIPTION, "\"init\": [], \"check\": null,", &arena, NULL);
+	assert_string_equal(d->init, "");
+	assert_string_equal(d->check, "");
+	assert_int_equal(d->note_count, 1);
+	assert_string_equal(d->notes[0], "d.json:4:9: expected Python source in a string; the field is ignored");
+	arena_free(&arena);
+}
+
+static void a_tag_names_the_traced_function(void **state)
+{
+	static const char *const tags[][2] = {
+	    {"\"tags\": [\"a\", \"fi_api:flashinfer.norm.rms_norm2\", \"fi_api:b\"],", "flashinfer.norm.rms_norm2"},
+	    {"\"tags\": [\"fi_api:a\"],", "a"},
+	};
+	static const char *const wrong[] = {"", "a.", ".a", "a..b", "a b", "1.a", "a.1", "a-b", "\u00e9"};
+	char line[128];
+
+	(void)state;
+	for (size_t i = 0; i < sizeof tags / sizeof *tags; i++) {
+		struct arena arena = {0};
+
+		const struct definition *d = load(TAGS, tags[i][0], &arena, NULL);
+
+		assert_string_equal(d->fi_api, tags[i][1]);
+		assert_string_equal(d->init, "");
+		arena_free(&arena);
+	}
+	for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+		struct arena arena = {0};
+
+		snprintf(line, sizeof line, "\"tags\": [\"fi_api:%s\"],", wrong[i]);
+		const struct definition *d = load(TAGS, line, &arena, NULL);
+
+		assert_null(d->fi_api);
+		assert_string_equal(d->notes[0], "d.json:5:10: expected a dotted name after \"fi_api:\"; the tag is ignored");
+		arena_free(&arena);
+	}
 }
 
 static void names_are_those_of_the_file_and_of_python(void **state)
@@ -501,27 +646,28 @@ static void a_reference_defines_run(void **state)
 	    "for run in functions: pass",
 	    "with f() as run: pass",
 	    "(run := f)",
+	    "def _a_reference(x):\\n  pass\\ndef run(x):\\n  return _a_reference(x)",
 	};
 	static const char *const wrong[][2] = {
 	    {"def runs(x):\\n  pass",
-	     "expected Python source with a function run at top level, found only runs; rename it to run"},
-	    {"import torch\\n\\ndef _norm_reference(x):\\n  pass\\ndef g(): pass",
-	     "expected Python source with a function run at top level, found only _norm_reference; rename it to run"},
+	     "expected Python source with a function run or …_reference at top level, found only runs; rename it to run"},
 	    {"class A:\\n  def run(x):\\n    pass",
-	     "expected Python source with a function run at top level, found none"},
-	    {"# def run(x):\\n", "expected Python source with a function run at top level, found none"},
-	    {"# run = f", "expected Python source with a function run at top level, found none"},
-	    {"print(1)", "expected Python source with a function run at top level, found none"},
-	    {"'''\\ndef run(x): pass\\n'''", "expected Python source with a function run at top level, found none"},
-	    {"class A:\\n  run = 1", "expected Python source with a function run at top level, found none"},
+	     "expected Python source with a function run or …_reference at top level, found none"},
+	    {"# def run(x):\\n", "expected Python source with a function run or …_reference at top level, found none"},
+	    {"# run = f", "expected Python source with a function run or …_reference at top level, found none"},
+	    {"print(1)", "expected Python source with a function run or …_reference at top level, found none"},
+	    {"'''\\ndef run(x): pass\\n'''", "expected Python source with a function run or …_reference at top level, found none"},
+	    {"class A:\\n  run = 1", "expected Python source with a function run or …_reference at top level, found none"},
 	    {"def f():\\n  run = 1",
-	     "expected Python source with a function run at top level, found only f; rename it to run"},
-	    {"[run for run in x]", "expected Python source with a function run at top level, found none"},
+	     "expected Python source with a function run or …_reference at top level, found only f; rename it to run"},
+	    {"[run for run in x]", "expected Python source with a function run or …_reference at top level, found none"},
 	    {"def run(x)\\n  pass",
 	     "the reference is not valid Python at line 1, column 11: expected ':', found the end of the line"},
 	    {"import torch\\ndef run(x):\\n  return (x +\\n", "the reference is not valid Python at line 3, column 10: "
 								   "'(' is never closed"},
-	    {"rune = 3", "expected Python source with a function run at top level, found none"},
+	    {"rune = 3", "expected Python source with a function run or …_reference at top level, found none"},
+	    {"x = 1\\ny = \'\'\'\\ndef run(x):\\n",
+	     "the reference is not valid Python at line 2, column 5: the string is not terminated"},
 	    {"", "expected Python source that defines run(), found an empty string"},
 	    {" \\n\\t", "expected Python source that defines run(), found an empty string"},
 	};
@@ -532,6 +678,8 @@ static void a_reference_defines_run(void **state)
 		snprintf(line, sizeof line, "\"reference\": \"%s\"", sources[i]);
 		taken(REFERENCE, line);
 	}
+	calls("run", "def run(x):\\n  pass");
+	calls("_norm_reference", "def f():\\n  pass\\ndef _norm_reference(x):\\n  pass");
 	for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
 		snprintf(line, sizeof line, "\"reference\": \"%s\"", wrong[i][0]);
 		snprintf(sentence, sizeof sentence, "d.json:10:14: %s", wrong[i][1]);
@@ -607,12 +755,12 @@ static void unknown_fields_are_noted(void **state)
 {
 	struct arena arena = {0};
 	struct err err = {""};
-	const struct definition *d = load(TAGS, "\"check\": {}, \"constraint\": [],", &arena, &err);
+	const struct definition *d = load(TAGS, "\"chart\": {}, \"constraint\": [],", &arena, &err);
 
 	(void)state;
 	assert_non_null(d);
 	assert_int_equal(d->note_count, 2);
-	assert_string_equal(d->notes[0], "d.json:5:10: the field \"check\" is unknown to the schema and ignored");
+	assert_string_equal(d->notes[0], "d.json:5:10: the field \"chart\" is unknown to the schema and ignored");
 	assert_string_equal(d->notes[1],
 	                    "d.json:5:28: the field \"constraint\" is unknown to the schema and ignored; did you mean "
 	                    "\"constraints\"?");
@@ -678,6 +826,11 @@ int main(void)
 	    cmocka_unit_test(a_const_axis_is_an_exact_integer),
 	    cmocka_unit_test(a_shape_names_axes_that_exist),
 	    cmocka_unit_test(an_unknown_dtype_is_refused_with_a_proposal),
+	    cmocka_unit_test(without_a_known_dtype_no_case_can_run),
+	    cmocka_unit_test(inputs_that_no_case_passes_are_left_out),
+	    cmocka_unit_test(an_axis_with_one_value_is_const),
+	    cmocka_unit_test(sources_that_are_not_run_are_kept),
+	    cmocka_unit_test(a_tag_names_the_traced_function),
 	    cmocka_unit_test(names_are_those_of_the_file_and_of_python),
 	    cmocka_unit_test(names_have_a_length),
 	    cmocka_unit_test(counts_are_bounded),

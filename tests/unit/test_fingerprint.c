@@ -151,6 +151,8 @@ static void everything_else_of_the_schema_leaves_a_trace(void **state)
 	CHANGED(s.inputs[0].dtype = DTYPE_FLOAT16);
 	CHANGED(s.inputs[0].axis[1] = 0);
 	CHANGED(s.inputs[0].rank = 1);
+	CHANGED(s.inputs[0].param = "y");
+	CHANGED((s.definition.left_out = &s.constraints[0], s.definition.left_out_count = 1));
 	CHANGED(s.inputs[2].rank = 0); /* a 0-D tensor is not a Python scalar */
 	CHANGED(s.inputs[1].optional = false);
 	CHANGED(s.inputs[1].name = "w");
@@ -162,6 +164,7 @@ static void everything_else_of_the_schema_leaves_a_trace(void **state)
 	CHANGED(s.definition.constraint_count = 1);
 	CHANGED(s.definition.op_type = "gemm");
 	CHANGED(s.definition.reference = "def run(x, weight, eps):\n    return x, 2\n");
+	CHANGED(s.definition.entry_point = "_x_reference");
 #undef CHANGED
 }
 

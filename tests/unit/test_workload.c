@@ -38,6 +38,8 @@ static const struct definition definition = {
     .output_count = 1,
     .constraints = constraints,
     .constraint_count = 3,
+    .left_out = (const char *const[]){"mode"},
+    .left_out_count = 1,
 };
 
 /* The parts of a line, so that a test can replace one. */
@@ -336,8 +338,13 @@ static void an_optional_input_may_be_left_out_or_null_or_given(void **state)
 	buf_clear(&text);
 	add_line(&text, INPUT_Q, "\"inputs\": {\"state\": {\"type\": \"random\"}, \"q\": {\"type\": \"random\"}, ");
 	assert_int_equal(load(&text, &arena).lines[0].inputs[STATE].kind, SOURCE_RANDOM);
+	buf_clear(&text);
+	add_line(&text, INPUT_Q, "\"inputs\": {\"mode\": null, \"q\": {\"type\": \"random\"}, ");
+	assert_null(load(&text, &arena).lines[0].error);
 	arena_free(&arena);
 	buf_free(&text);
+	refused(INPUT_Q, "\"inputs\": {\"mode\": {\"type\": \"random\"}, \"q\": {\"type\": \"random\"}, ", 19,
+	        "expected an input of the definition, found \"mode\"; remove it");
 }
 
 static void values_at_the_edge_are_accepted(void **state)

@@ -140,6 +140,44 @@ static int send_reads(const struct task *task, struct child *child, struct err *
 	return 0;
 }
 
+/* Writes how a function is called that gets only the arguments that it has. */
+static void write_fitting(const struct definition *d, struct buf *out)
+{
+	const char *comma = "";
+
+	buf_text(out, ",\"fitting\":{\"left_out\":[");
+	for (int i = 0; i < d->left_out_count; i++, comma = ",") {
+		buf_text(out, comma);
+		buf_json_string(out, d->left_out[i]);
+	}
+	buf_text(out, "],\"inputs\":{");
+	for (int i = 0; i < d->input_count; i++) {
+		const struct tensor_spec *spec = &d->inputs[i];
+
+		buf_text(out, i > 0 ? "," : "");
+		buf_json_string(out, spec->name);
+		buf_text(out, ":[");
+		buf_json_string(out, spec->param != NULL ? spec->param : spec->name);
+		buf_text(out, spec->optional ? ",true]" : ",false]");
+	}
+	buf_text(out, "}}");
+}
+
+static void write_load(const struct task *task, int64_t memory, struct buf *out)
+{
+	const struct definition *d = task->definition;
+
+	buf_text(out, "{\"load\":");
+	buf_json_string(out, task->reference);
+	buf_text(out, ",\"name\":");
+	buf_json_string(out, task->name);
+	buf_text(out, ",\"entry_point\":");
+	buf_json_string(out, d != NULL && d->entry_point != NULL ? d->entry_point : "run");
+	if (d != NULL && definition_fits_arguments(d))
+		write_fitting(d, out);
+	buf_printf(out, ",\"memory\":%lld}", (long long)memory);
+}
+
 /* Sends the reference to a new runner. Sends {"begin"} to the judge, which then creates a new arena for this runner.
  * Returns -1 if the runner's memory cannot be limited. */
 static int bind_child(struct pool_shared *shared, struct lane *lane, struct child *child, struct err *err)
@@ -152,11 +190,7 @@ static int bind_child(struct pool_shared *shared, struct lane *lane, struct chil
 	lane->child = child;
 	lane->loaded = lane->running = false;
 	lane->staged = shared->staged || shared->ipc_refused;
-	buf_text(&text, "{\"load\":");
-	buf_json_string(&text, lane->work->task.reference);
-	buf_text(&text, ",\"name\":");
-	buf_json_string(&text, lane->work->task.name);
-	buf_printf(&text, ",\"memory\":%lld}", (long long)memory);
+	write_load(&lane->work->task, memory, &text);
 	channel_send(&child->channel, text.data, text.length, NULL, 0);
 	buf_clear(&text);
 	buf_printf(&text, "{\"begin\":{\"bytes\":%lld,\"staged\":%s}}", (long long)largest_case(&lane->work->task),

@@ -16,10 +16,11 @@ struct read_file {
 	struct digest content;
 };
 
-/* `reference`, `reads` and `jobs` must stay valid until pool_next has returned the task's last result. */
+/* `reference`, `definition`, `reads` and `jobs` must stay valid until pool_next has returned the task's last result. */
 struct task {
 	const char *name;      /* op_type/name, for messages */
 	const char *reference;
+	const struct definition *definition; /* says how the reference is called; NULL: run() gets every input by name */
 	const struct read_file *reads;
 	int read_count;
 	const struct job *const *jobs;

@@ -1,0 +1,209 @@
+#!/bin/sh
+# sanitizers: tests/run also runs this test with the sanitizers' build.
+# Definitions in the form that FlashInfer's tracer writes: the function that is called is named …_reference and gets only
+# the arguments that it has; inputs may be unknown or no tensors; a definition without a reference, or with an input that
+# nobody knows, is skipped with the reason; a defect of the file is refused with its place.
+. "$(dirname "$0")/../harness.sh"
+"$python" -I -S - <<'END'
+import json
+import os
+
+ROWS = {"shape": ["batch_size", "hidden_size"], "dtype": "bfloat16"}
+HELPER = '''import torch
+
+
+def _normed(x, w):
+    """An example that is not called:
+
+def run(x):
+    """
+    x = x.float()
+    return (x * torch.rsqrt(x.square().mean(-1, keepdim=True) + 1e-6)).bfloat16() * w
+
+
+@torch.no_grad()
+'''
+WRONG = "        raise ValueError('wrong arguments')\n"
+
+
+def norm(name, reference, **changes):
+    inputs = {"hidden_states": ROWS, "weight": {"shape": ["hidden_size"], "dtype": "bfloat16"}}
+    write("rmsnorm", {
+        "name": name, "op_type": "rmsnorm", "description": "An RMS norm. Epsilon is 1e-6.",
+        "tags": ["fi_api:flashinfer.norm.rmsnorm", "status:verified"],
+        "axes": {"batch_size": {"type": "var"}, "hidden_size": {"type": "const", "value": 64}},
+        "inputs": {**inputs, **changes.pop("inputs", {})}, "outputs": {"output": {**ROWS, "param": "out", "optional": True}},
+        **({"reference": HELPER + reference} if reference else {}), **changes,
+    })
+
+
+def write(op_type, definition):
+    os.makedirs(f"definitions/{op_type}", exist_ok=True)
+    with open(f"definitions/{op_type}/{definition['name']}.json", "w") as out:
+        json.dump(definition, out, indent=1)
+
+
+NORM = "def _norm_reference(hidden_states, weight):\n    return _normed(hidden_states, weight)\n"
+UNKNOWN = {"shape": ["batch_size"], "dtype": "unknown"}
+norm("plain", NORM, init="def _norm_init(*, batch_size, device, seed):\n    return {}\n", check="def _norm_check():\n    pass\n")
+norm("wrong", NORM.replace("weight)\n", "weight) * 2\n"))
+norm("argument", "def _norm_reference(input, weight, **_):\n    return _normed(input, weight)\n",
+     inputs={"hidden_states": {**ROWS, "param": "input"}})
+norm("unknown_none", f"def _norm_reference(hidden_states, weight, scale, *, bias):\n    if scale is not None or bias is not None:\n{WRONG}"
+     "    return _normed(hidden_states, weight)\n",
+     inputs={"scale": {**UNKNOWN, "optional": True}, "offset": {**UNKNOWN, "optional": True, "param": "bias"}})
+norm("option", f"def _norm_reference(hidden_states, weight, mode='sum', out=float):\n    if mode != 'sum' or out is not float:\n{WRONG}"
+     "    return _normed(hidden_states, weight)\n",
+     inputs={"mode": {"shape": None, "dtype": "string", "optional": True}, "out": {"shape": None, "dtype": "dtype"},
+             "other": {"shape": None, "dtype": "string"}})
+norm("unknown_required", NORM, inputs={"scale": UNKNOWN})
+norm("no_reference", None)
+norm("misspelt", None, tags=[], refrence=NORM)
+norm("no_value", NORM, axes={"batch_size": {"type": "var"}, "hidden_size": {"type": "const"}})
+norm("no_axis", NORM, inputs={"weight": {"shape": ["hidden_dim"], "dtype": "bfloat16"}})
+
+# The axis `half` has one value, so the family that needs its length knows this definition.
+GATED = {"shape": ["n", "width"], "dtype": "bfloat16"}
+write("activation", {
+    "name": "silu_and_mul_w64", "op_type": "activation", "description": "silu(x[:H]) * x[H:]", "tags": [],
+    "axes": {"n": {"type": "var"}, "width": {"type": "const", "value": 64}, "half": {"type": "var"}},
+    "constraints": ["width == 2 * half"],
+    "inputs": {"input": GATED}, "outputs": {"output": {**GATED, "shape": ["n", "half"]}},
+    "reference": "import torch.nn.functional as F\n\n\ndef _gated_reference(input):\n    gate, up = input.float().chunk(2, -1)\n"
+                 "    return (F.silu(gate) * up).bfloat16()\n",
+})
+
+# No op family knows this one. A reference that raises on generic inputs decides nothing, but is reported.
+SCALED = {
+    "op_type": "scaled", "axes": {"n": {"type": "var"}}, "tags": ["fi_api:flashinfer.scaled"],
+    "inputs": {"x": {"shape": ["n"], "dtype": "float32"}, "factor": {"shape": None, "dtype": "float32", "optional": True},
+               "bias": {"shape": ["n"], "dtype": "float32", "optional": True},
+               "twice": {"shape": None, "dtype": "int32", "optional": True}},
+    "outputs": {"y": {"shape": ["n"], "dtype": "float32"}},
+}
+FUNCTION = "def _scaled_reference(x, bias, factor=2.0):\n    if not ({}):\n" + WRONG + "    return x * factor\n"
+os.makedirs("workloads/scaled")
+for name, condition in ("defaults", "factor == 2.0 and bias is None"), ("others", "factor != 2.0 and bias is None"):
+    write("scaled", {**SCALED, "name": name, "reference": FUNCTION.format(condition)})
+    inputs = {"x": {"type": "random"}, "factor": None, "bias": None, "twice": {"type": "scalar", "value": 1}}
+    with open(f"workloads/scaled/{name}.jsonl", "w") as out:
+        line = {"definition": name, "workload": {"uuid": name, "axes": {"n": 4}, "inputs": inputs}}
+        out.write(json.dumps(line) + "\n")
+
+# With an `init`, nothing says which sizes are valid together, so an output with another length of a var axis decides
+# nothing. Without one, and for a const axis or a dtype, it does.
+MADE = {
+    "op_type": "made", "axes": {"n": {"type": "var"}, "more": {"type": "var"}, "width": {"type": "const", "value": 8}},
+    "inputs": {"x": {"shape": ["n", "width"], "dtype": "float32"}},
+    "outputs": {"y": {"shape": ["more", "width"], "dtype": "float32"}},
+}
+for name, init, result in [("made_longer", "def _a_init():\n    pass\n", "torch.cat([x, x])"),
+                           ("made_alone", None, "torch.cat([x, x])"),
+                           ("made_wider", "def _a_init():\n    pass\n", "torch.cat([x, x], 1)"),
+                           ("made_double", "def _a_init():\n    pass\n", "torch.cat([x, x]).double()")]:
+    write("made", {**MADE, "name": name, "init": init,
+                   "reference": f"import torch\n\n\ndef _made_reference(x):\n    return {result}\n"})
+END
+
+verify
+expect_exit 2
+expect_status made_longer skipped no_ground_truth
+expect "'On generic sizes, which may be invalid' in d['made_longer']['cases'][0]['message']"
+for name in made_alone made_wider made_double; do expect_status "$name" failed shape; done
+for name in plain argument unknown_none option silu_and_mul_w64; do expect_status "$name" passed; done
+expect_status wrong failed numeric
+expect_status unknown_required skipped unknown_dtype
+expect "'unknown_required.json:36:13: no case can run, because the dtype is \"unknown\"' in d['unknown_required']['cases'][0]['message']"
+expect_status no_reference skipped no_reference
+expect "'no case can run, because the definition has no \"reference\"' in d['no_reference']['cases'][0]['message']"
+expect_status misspelt invalid
+expect "'expected a field \"reference\"' in d['misspelt']['message']"
+expect_status no_value invalid
+expect "'no_value.json:13:18: expected a field \"value\"' in d['no_value']['message']"
+expect_status no_axis invalid
+expect "'no_axis.json:28:5: expected the name of an axis, found \"hidden_dim\"' in d['no_axis']['message']"
+raised="['wrong arguments' in case['message'] for case in d[name]['cases'] if case['id'].startswith('workload')]"
+expect "[$raised for name in ('defaults', 'others')] == [[False], [True]]"
+left="[note for note in d['unknown_none']['notes'] if 'every case leaves out this input' in note]"
+expect "len($left) == 2"
+expect "not any('unknown to the schema' in note for one in d.values() for note in one.get('notes', []) if one['name'] != 'misspelt')"
+expect "d['plain']['fi_api'] == 'flashinfer.norm.rmsnorm' and d['silu_and_mul_w64']['fi_api'] is None"
+run explain plain --device "$device"
+expect_says 'fi_api = flashinfer.norm.rmsnorm'
+
+# A name that has changed is another call, so the verdict is another one.
+verify plain
+expect_exit 0
+expect_cached "len(d['plain']['cases'])"
+edit definitions/rmsnorm/plain.json 'def _norm_reference' 'def _other_reference'
+verify plain
+expect_cached 0
+
+# Generated tests call the same function with the same arguments. Definitions without cases have no test.
+rm -r definitions/made
+rm definitions/rmsnorm/misspelt.json definitions/rmsnorm/no_value.json definitions/rmsnorm/no_axis.json
+pytest_is_here
+run generate
+expect_exit 0
+expect_says 'unknown_required.json:36:13: no case can run' 'no_reference.json:1:1: no case can run'
+step='pytest' status=0
+"$python" -m pytest -q -p no:cacheprovider tests/references >"$work/out" 2>"$work/err" || status=$?
+expect_exit 1
+expect_says 'FAILED tests/references/test_rmsnorm.py::TestWrong::test_numerical_correctness' ' passed, '
+expect_says 'FAILED tests/references/test_scaled.py::TestOthers::test_numerical_correctness[workload:others]'
+! grep '^FAILED' "$work/out" | grep -vq '::TestWrong::\|::TestOthers::' || fail "a test of a right reference fails"
+
+# Both copies of the function that chooses the arguments pass the same.
+step='arguments' status=0
+cat >"$work/arguments.py" <<'END'
+import sys
+
+sys.path[:0] = ["tests/references", sys.argv[1] + "/python"]
+import conftest
+import runner
+
+
+def keyword(x, *, factor=2):
+    return locals()
+
+
+def needed(x, factor):
+    return locals()
+
+
+def anything(x, **rest):
+    return {"x": x, **rest}
+
+
+def renamed(input, factor=2):
+    return locals()
+
+
+INPUTS = {"x": ("input", False), "factor": ("factor", True), "twice": ("twice", True)}
+LEFT_OUT = {"mode": None, "offset": "bias"}
+CALLS = [
+    (keyword, {"x": 1, "factor": 3, "twice": 4}, {"x": 1, "factor": 3}),
+    (keyword, {"x": 1, "factor": None, "twice": None}, {"x": 1, "factor": 2}),
+    (needed, {"x": 1, "factor": None, "twice": None}, {"x": 1, "factor": None}),
+    (anything, {"x": 1, "factor": 3, "twice": 4}, {"x": 1, "factor": 3, "twice": 4}),
+    (anything, {"x": 1, "factor": None, "twice": None}, {"x": 1}),
+    (renamed, {"x": 1, "factor": 3, "twice": None}, {"input": 1, "factor": 3}),
+    (lambda x, mode, bias, factor=2: (x, mode, bias, factor), {"x": 1, "factor": 5, "twice": None}, (1, None, None, 5)),
+    (lambda x, mode="a", bias=3: (x, mode, bias), {"x": 1, "factor": 5, "twice": None}, (1, "a", 3)),
+]
+spec = {name: {"param": param, "optional": optional} for name, (param, optional) in INPUTS.items()}
+definition = {"inputs": spec, "left_out": {name: {"param": param} for name, param in LEFT_OUT.items()}}
+fitting = {"inputs": INPUTS, "left_out": ["mode", "offset", "bias"]}
+for function, inputs, expected in CALLS:
+    both = conftest.fitted(function, definition)(**inputs), runner.fitted(function, fitting)(**inputs)
+    assert both == (expected, expected), (function, inputs, both)
+for fitted in conftest.fitted(keyword, {**definition, "inputs": {"y": {}}}), runner.fitted(keyword, {**fitting, "inputs": {"y": ("y", False)}}):
+    try:
+        fitted(y=1)
+    except TypeError as error:
+        assert "unexpected keyword argument 'y'" in str(error), error
+    else:
+        raise AssertionError("a required input without an argument is dropped")
+END
+"$python" "$work/arguments.py" "$top" >"$work/out" 2>"$work/err" || status=$?
+expect_exit 0
