@@ -31,7 +31,7 @@ struct job {
 	const int64_t *axis;               /* the values of the problem's axes */
 	uint64_t seed;
 	int edge;                          /* op_case.edge */
-	bool two_runs;                     /* the case omits the third run; it has no effect on a case with one set of inputs */
+	int omitted_runs;                  /* the last 0, 1 or 2 of the three runs are omitted, unless all inputs are given */
 	enum job_asks asks;
 	const struct input_source *inputs; /* source of each input; SOURCE_RANDOM: the op family generates it */
 	const char *const *constraints;    /* constraints on tensor values, checked after the inputs are filled */
