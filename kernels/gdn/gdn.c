@@ -75,14 +75,14 @@ static int probe(const struct op_case *c, const struct tensor *in, const struct 
 /* --- sizes -------------------------------------------------------------------------------------------------------- */
 
 /* The sizes of the cases of each preset: the number of sequences, the tokens of each sequence (in `packed`: of all
- * sequences), and the number of slots. recurrence_fill_offsets divides packed tokens into sequences. */
+ * sequences), and the number of slots. In one small case all slots are in use, in no order. recurrence_fill_offsets divides packed tokens into sequences. */
 enum { PRESETS = 2, MANY = -1 }; /* MANY: recurrence_many gives the number of sequences, and recurrence_pool the number
 				  * of slots */
 static const struct preset {
 	int64_t sequences, tokens, slots;
-} by_batch[SIZE_COUNT][PRESETS] = {{{1, 2, 3}, {3, 5, 8}}, {{1, 17, 3}, {MANY, 2, MANY}}, {{64, 8, 96}}},
-  one_token[SIZE_COUNT][PRESETS] = {{{1, 1, 3}, {3, 1, 8}}, {{MANY, 1, MANY}}, {{512, 1, 640}}},
-  packed[SIZE_COUNT][PRESETS] = {{{1, 5, 3}, {2, 33, 7}}, {{17, 1122, 23}}, {{8, 16384, 12}}};
+} by_batch[SIZE_COUNT][PRESETS] = {{{1, 2, 3}, {3, 5, 3}}, {{1, 17, 3}, {MANY, 2, MANY}}, {{64, 8, 96}}},
+  one_token[SIZE_COUNT][PRESETS] = {{{1, 1, 3}, {3, 1, 3}}, {{MANY, 1, MANY}}, {{512, 1, 640}}},
+  packed[SIZE_COUNT][PRESETS] = {{{1, 5, 3}, {2, 129, 7}}, {{17, 1122, 23}}, {{8, 16384, 12}}};
 
 /* Returns the number of elements that one sequence adds to a case: its state and, if there is a buffer, the
  * intermediate states of its tokens. (In a MANY case a sequence has two tokens.) */

@@ -86,7 +86,7 @@ static bool is_here(const struct moe_extent *e, int64_t expert)
  * other devices have experts. */
 static void set_numbers(struct traffic *t)
 {
-	static const int64_t tokens[CONTENTS_COUNT][SPECIALS] = {{16, 33, 64, 127}, {17, 32, 65, 128}};
+	static const int64_t tokens[CONTENTS_COUNT][SPECIALS] = {{16, 33, 64, 129}, {17, 32, 65, 128}};
 	int64_t few = 2 * t->r->picks > 8 ? 2 * t->r->picks : 8, experts = t->e.experts;
 
 	memcpy(t->special_tokens, tokens[t->second], sizeof t->special_tokens);
@@ -118,7 +118,7 @@ static enum row_kind kind_of(const struct traffic *t, int64_t token)
 		return ROW_FAVOURITE; /* token 0 may be the only token, and its output must not be empty */
 	if (token % LONELY == 3)
 		return ROW_ELSEWHERE;
-	return token < REGULAR_ROWS ? ROW_SOME_HERE : token % 4 == 0 ? ROW_FAVOURITE : ROW_ELSEWHERE;
+	return token < REGULAR_ROWS ? ROW_SOME_HERE : token % 2 == 0 ? ROW_FAVOURITE : ROW_ELSEWHERE;
 }
 
 static void to_front(int64_t *order, int64_t count, int64_t expert)
@@ -156,7 +156,8 @@ static void draw_order(const struct traffic *t, int64_t token, int64_t attempt, 
 	int64_t experts = t->e.experts, base = (token * TRIES + attempt) * (experts + 2), from = t->specials + t->unused;
 	int64_t others = experts - from, special = special_of(t, token), elsewhere = 0;
 	enum row_kind kind = kind_of(t, token);
-	bool shared = (kind == ROW_FAVOURITE && token > 0) || (token % 4 == 1 && t->specials == 0);
+	int64_t every = token < REGULAR_ROWS ? 4 : 2; /* half of 321 tokens are more than a tile of 128 */
+	bool shared = (kind == ROW_FAVOURITE && token > 0) || (token % every == 1 && t->specials == 0);
 	uint32_t whom = shared ? philox_bits(~t->key, 0) : philox_bits(t->key, base + experts);
 
 	for (int64_t i = 0; i < experts; i++)

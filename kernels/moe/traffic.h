@@ -15,12 +15,12 @@
  * of 2^-13, a thousand times the error of float32 sigmoids. If a row's logits fall by 1/32, several draws are compared,
  * and the draw with the smallest such margin is used.
  *
- * If all experts are on this device and there are many tokens, four experts have exactly 16, 33, 64 and 127 tokens. In
+ * If all experts are on this device and there are many tokens, four experts have exactly 16, 33, 64 and 129 tokens. In
  * the second set of values these numbers are 17, 32, 65 and 128. Small cases use few experts, and in all cases some
  * experts have no token. If there are experts on other devices, one token in eight selects only experts of other
- * devices. The other tokens of the first 16 select some experts on this device. Of the later tokens, every fourth
- * selects one favourite expert of this device, and the others select experts of other devices. Thus a case of many
- * tokens takes little longer than a case of few. The computation does not call libm, and its result is the same on
+ * devices. The other tokens of the first 16 select some experts on this device. Of the later tokens, every second
+ * selects one favourite expert of this device, which gets more than a tile of 128 tokens, and the others select experts
+ * of other devices. Thus a case of many tokens takes little longer than a case of few. The computation does not call libm, and its result is the same on
  * every machine. */
 #ifndef REFTEST_KERNELS_MOE_TRAFFIC_H
 #define REFTEST_KERNELS_MOE_TRAFFIC_H

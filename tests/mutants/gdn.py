@@ -151,4 +151,8 @@ MUTANTS = [
     (PREFILL, "a scale of 1 taken for none", "scale = scale or 1 / math.sqrt(q.shape[2])", "scale = scale if scale not in (0, 1) else 1 / math.sqrt(q.shape[2])"),
     (PREFILL, "an inverse by doubling that leaves out the last factor", STEPS, FOUR_FACTORS),
     (DRAFTS, "a copy of the buffer is written", "output = torch.empty_like(v)", "output = torch.empty_like(v)\n    if intermediate_states_buffer is not None:\n        intermediate_states_buffer = intermediate_states_buffer.clone()"),
+    (DRAFTS, "pool order where every slot is in use", "slots = initial_state_indices.long()",
+     "slots = initial_state_indices.long()\n    slots = slots.sort().values if len(slots) == len(initial_state) else slots"),
+    (NORMS, "pool order where every slot is in use", "enumerate(initial_state_indices.tolist())",
+     "enumerate(range(len(q)) if len(q) == len(initial_state) else initial_state_indices.tolist())"),
 ]

@@ -65,4 +65,6 @@ MUTANTS = [
      'state = decay[:, t, :, :, None] * state',
      'if 0 < t and t % 1024 == 0:\n            state = torch.zeros_like(state)\n        state = decay[:, t, :, :, None] * state'),
     (STEPS, "a scale of 1 taken for none", "scale = scale or q.shape[-1] ** -0.5", "scale = q.shape[-1] ** -0.5 if scale in (0, 1) else scale"),
+    (CHUNKS, "nothing from earlier chunks without an initial state", " + (query[:, part] * torch.exp(total)) @ state",
+     " + (query[:, part] * torch.exp(total)) @ (torch.zeros_like(state) if initial_state is None else state)"),
 ]

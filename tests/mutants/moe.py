@@ -122,4 +122,5 @@ MUTANTS = [
     (ROUTED, "an expert listed twice counts once",
      "tokens, places = (experts == expert).nonzero(as_tuple=True)",
      "tokens, places = ((experts == expert) & ((experts == expert).cumsum(dim=1) == 1)).nonzero(as_tuple=True)"),
+    (GROUPS, "an expert's tile holds 128 tokens", "tokens = weight.nonzero().squeeze(1)", "tokens = weight.nonzero().squeeze(1)[:128]"),
 ]

@@ -1,5 +1,5 @@
 # Made by `reftest generate`, which leaves this file alone once it has been edited.
-# reftest-body: d3dca8302a3d7b2e2fa4a811ccc278c2
+# reftest-body: 7ce59d1b48e0d0e68611be992b21e450
 """Tests of definitions/kda. conftest.py says how they run."""
 
 import conftest
@@ -41,7 +41,7 @@ class TestKdaChunkVarlenGateBetaSigmoidH4D64(conftest.DefinitionTests):
     )
     SIZES = (
         conftest.size("small", total_seq_len=5, num_seqs=1, len_cu_seqlens=2),
-        conftest.size("small", total_seq_len=33, num_seqs=2, len_cu_seqlens=3),
+        conftest.size("small", total_seq_len=129, num_seqs=2, len_cu_seqlens=3),
         conftest.size("medium", total_seq_len=1122, num_seqs=17, len_cu_seqlens=18),
         conftest.size("large", total_seq_len=16384, num_seqs=8, len_cu_seqlens=9),
     )
@@ -136,7 +136,7 @@ class TestKdaRecurrentLowerBoundH2K64V32(conftest.DefinitionTests):
     )
     SIZES = (
         conftest.size("small", batch_size=1, seq_len=3),
-        conftest.size("small", batch_size=2, seq_len=16),
+        conftest.size("small", batch_size=2, seq_len=80),
         conftest.size("medium", batch_size=1, seq_len=64),
         conftest.size("medium", batch_size=1, seq_len=1025),
         conftest.size("medium", batch_size=320, seq_len=1),
@@ -207,7 +207,7 @@ class TestKdaRecurrentQkL2normVFirstH2Hv4D64(conftest.DefinitionTests):
     )
     SIZES = (
         conftest.size("small", batch_size=1, seq_len=3),
-        conftest.size("small", batch_size=2, seq_len=16),
+        conftest.size("small", batch_size=2, seq_len=80),
         conftest.size("medium", batch_size=1, seq_len=64),
         conftest.size("medium", batch_size=1, seq_len=1025),
         conftest.size("medium", batch_size=129, seq_len=1),

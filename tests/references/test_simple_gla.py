@@ -1,5 +1,5 @@
 # Made by `reftest generate`, which leaves this file alone once it has been edited.
-# reftest-body: 77b348ac58f179c7483c9357d1c5a596
+# reftest-body: 77bdfd6d0d858eceb4e78fd17d8a1b1d
 """Tests of definitions/simple_gla. conftest.py says how they run."""
 
 import conftest
@@ -30,7 +30,7 @@ class TestSimpleGlaChunkH8D64(conftest.DefinitionTests):
     )
     SIZES = (
         conftest.size("small", batch_size=1, seq_len=3),
-        conftest.size("small", batch_size=2, seq_len=16),
+        conftest.size("small", batch_size=2, seq_len=80),
         conftest.size("medium", batch_size=1, seq_len=64),
         conftest.size("medium", batch_size=1, seq_len=1025),
         conftest.size("medium", batch_size=65, seq_len=1),
@@ -102,7 +102,7 @@ class TestSimpleGlaParallelH4D64(conftest.DefinitionTests):
     )
     SIZES = (
         conftest.size("small", batch_size=1, seq_len=3),
-        conftest.size("small", batch_size=2, seq_len=16),
+        conftest.size("small", batch_size=2, seq_len=80),
         conftest.size("medium", batch_size=1, seq_len=64),
         conftest.size("medium", batch_size=1, seq_len=1025),
         conftest.size("medium", batch_size=320, seq_len=1),
@@ -163,7 +163,7 @@ class TestSimpleGlaVarlenGammaH4K64V128(conftest.DefinitionTests):
     )
     SIZES = (
         conftest.size("small", total_seq_len=5, num_seqs=1, len_cu_seqlens=2),
-        conftest.size("small", total_seq_len=33, num_seqs=2, len_cu_seqlens=3),
+        conftest.size("small", total_seq_len=129, num_seqs=2, len_cu_seqlens=3),
         conftest.size("medium", total_seq_len=1122, num_seqs=17, len_cu_seqlens=18),
         conftest.size("large", total_seq_len=16384, num_seqs=8, len_cu_seqlens=9),
     )

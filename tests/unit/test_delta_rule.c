@@ -12,14 +12,14 @@ static const struct op_arg dense_out[] = {OUTPUT, LAST}, packed_out[] = {PACKED_
 
 enum { DENSE, PACKED, NORMED, DOUBLED };
 static const struct family_problem problems[] = {
-    [DENSE] = {PROBLEM("delta_rule_dense", "delta_rule", oblong, dense_in, dense_out), "4b6e6c659d84a32385154310312a74d1", 3,
+    [DENSE] = {PROBLEM("delta_rule_dense", "delta_rule", oblong, dense_in, dense_out), "ee1e6e1475e0aaa63750018caabd49fe", 3,
                {OF_DELTA, INITIAL_STATE_IGNORED, SIGMOID_IN_ANY_CASE, NORM_IN_ANY_CASE}},
-    [PACKED] = {PROBLEM("delta_rule_varlen", "delta_rule", oblong, packed_in, packed_out), "14a7d7927f475f70747fd4e95e1b8759", 4,
+    [PACKED] = {PROBLEM("delta_rule_varlen", "delta_rule", oblong, packed_in, packed_out), "e16389170408604b33369f730100c233", 4,
                 {OF_DELTA, OF_PACKING, INITIAL_STATE_IGNORED, SIGMOID_LEFT_OUT, DOUBLED_IN_ANY_CASE}},
-    [NORMED] = {PROBLEM("delta_rule_qk_l2norm", "delta_rule", square, dense_in, dense_out), "dcbf391c8317882238080f379b45cacd",
+    [NORMED] = {PROBLEM("delta_rule_qk_l2norm", "delta_rule", square, dense_in, dense_out), "7e3d5fd437d24cb231f21941bf6cfd4c",
                 4, {OF_DELTA, OF_NORMS, INITIAL_STATE_IGNORED}},
     [DOUBLED] = {PROBLEM("delta_rule_neg-eigval", "delta_rule", square, packed_in, packed_out),
-                 "444279bd1b73c4d42479303d9d974ddf", 4,
+                 "faaa5d392ef8c4150b26bd9f0a3acbe5", 4,
                  {OF_DELTA, OF_PACKING, INITIAL_STATE_IGNORED, SIGMOID_LEFT_OUT, NOT_DOUBLED}},
 };
 

@@ -18,11 +18,11 @@ static const struct op_arg dense_out[] = {OUTPUT, LAST}, packed_out[] = {PACKED_
 enum { SWITCHED, PACKED };
 static const struct family_problem problems[] = {
     [SWITCHED] = {PROBLEM("gated_delta_rule_switched", "gated_delta_rule", square, switched_in, dense_out),
-                  "f68f91b61513d93511d6c3cd0bb50b9a", 5,
+                  "d3683ccdb79a832e1835332105d412bc", 5,
                   {OF_BOTH, OF_NORMS, NORM_IN_ANY_CASE, SIGMOID_LEFT_OUT, SIGMOID_IN_ANY_CASE, NOT_DOUBLED,
                    DOUBLED_IN_ANY_CASE}},
     [PACKED] = {PROBLEM("gated_delta_rule_varlen", "gated_delta_rule", oblong, packed_in, packed_out),
-                "3e98f4af55549c62784fd6e714c0bb59", 4, {OF_BOTH, OF_SOFTPLUS, OF_PACKING}},
+                "07cb5d8b67576c715ca98388103326a1", 4, {OF_BOTH, OF_SOFTPLUS, OF_PACKING}},
 };
 
 /* Doubles a strength that did not pass through a sigmoid. Implementations differ in whether they double such a

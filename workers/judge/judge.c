@@ -23,6 +23,8 @@
  * closes the socket. */
 #include "workers/judge/judge.h"
 
+#include <malloc.h>
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -198,6 +200,26 @@ static int handle(struct judge *judge, const char *line, size_t length)
 	return 0;
 }
 
+/* Lets malloc keep up to KEPT freed bytes. A case allocates and frees tensors of the same sizes several times, and
+ * Linux clears each page that it hands out. */
+static void keep_freed_memory(void)
+{
+	enum { KEPT = 1 << 30 };
+
+	mallopt(M_MMAP_MAX, 0);
+	mallopt(M_TRIM_THRESHOLD, KEPT);
+}
+
+/* Waits for a message. After IDLE_MS without one, returns the freed memory to the system. */
+static void wait_for_message(void)
+{
+	enum { IDLE_MS = 500 };
+	struct pollfd socket = {.fd = JUDGE_SOCKET, .events = POLLIN};
+
+	if (poll(&socket, 1, IDLE_MS) == 0)
+		malloc_trim(0);
+}
+
 static int serve(struct judge *judge)
 {
 	struct device *device = judge->context.device;
@@ -211,6 +233,7 @@ static int serve(struct judge *judge)
 			if (device->calls->broken(device))
 				return EXIT_BROKEN;
 		}
+		wait_for_message();
 		if (channel_read(&judge->channel) != CHANNEL_DATA)
 			return 0;
 	}
@@ -261,6 +284,7 @@ int judge_serve(const struct judge_program *program, const struct judge_order *o
 {
 	struct judge judge = {.staged = order->staged, .kernels = *program->kernels};
 
+	keep_freed_memory();
 	judge.kernels.cuda_library = program->cuda_library < 0 ? -1 : JUDGE_CUDA_LIBRARY;
 	if (order->threads > 0)
 		judge.kernels.api->use_threads(order->threads);

@@ -30,14 +30,15 @@
 /* --- sizes -------------------------------------------------------------------------------------------------------- */
 
 /* The number of sequences, and the number of tokens in each sequence or, in packed cases, in all sequences. The low
- * bits of the total number of tokens determine the switches, such as beta_sigmoid (recurrence_scalar). One medium case
- * has a chunk of 64 tokens; another has 16 chunks and one token, because a state must pass through whole chunks, and
- * references process blocks or tables of up to 1024 tokens. recurrence_fill_offsets sets the lengths of packed sequences. */
+ * bits of the total number of tokens determine the switches, such as beta_sigmoid (recurrence_scalar). One small case has more
+ * than one chunk of 64 tokens; its optional initial state is absent. One medium case has a chunk of 64 tokens; another
+ * has 16 chunks and one token, because a state must pass through whole chunks, and references process blocks or tables
+ * of up to 1024 tokens. recurrence_fill_offsets sets the lengths of packed sequences. */
 enum { PRESETS = 3, MANY = -1 }; /* MANY: recurrence_many returns the number of sequences */
 static const struct preset {
 	int64_t sequences, tokens;
-} by_batch[SIZE_COUNT][PRESETS] = {{{1, 3}, {2, 16}}, {{1, 64}, {1, 1025}, {MANY, 1}}, {{4, 2048}}},
-  packed[SIZE_COUNT][PRESETS] = {{{1, 5}, {2, 33}}, {{17, 1122}}, {{8, 16384}}},
+} by_batch[SIZE_COUNT][PRESETS] = {{{1, 3}, {2, 80}}, {{1, 64}, {1, 1025}, {MANY, 1}}, {{4, 2048}}},
+  packed[SIZE_COUNT][PRESETS] = {{{1, 5}, {2, 129}}, {{17, 1122}}, {{8, 16384}}},
   edges[] = {{0}, {0, 0}, {1, 1}, {2, 0}, {5, 12}, {2, 9}, {2, 7}};
 
 const struct op_edge recurrence_edges[] = {
