@@ -1,5 +1,5 @@
 # Made by `reftest generate`, which leaves this file alone once it has been edited.
-# reftest-body: 2f59870c4159baa3e079e522c0d8e1ff
+# reftest-body: 1bdc868b33bada026ab7f612e6c424d4
 """Tests of definitions/delta_rule. conftest.py says how they run."""
 
 import conftest
@@ -121,7 +121,7 @@ class TestDeltaRuleRecurrentQkL2normH4D64(conftest.DefinitionTests):
     )
     SIZES = (
         conftest.size("small", batch_size=1, seq_len=3),
-        conftest.size("small", batch_size=2, seq_len=80),
+        conftest.size("small", batch_size=2, seq_len=81),
         conftest.size("medium", batch_size=1, seq_len=64),
         conftest.size("medium", batch_size=1, seq_len=1025),
         conftest.size("medium", batch_size=129, seq_len=1),

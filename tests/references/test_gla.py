@@ -1,5 +1,5 @@
 # Made by `reftest generate`, which leaves this file alone once it has been edited.
-# reftest-body: 55ccef003ba7a9344e05673237668832
+# reftest-body: 569a133690cfba4df43415fd1d180caf
 """Tests of definitions/gla. conftest.py says how they run."""
 
 import conftest
@@ -119,7 +119,7 @@ class TestGlaRecurrentH4K64V128(conftest.DefinitionTests):
     )
     SIZES = (
         conftest.size("small", batch_size=1, seq_len=3),
-        conftest.size("small", batch_size=2, seq_len=80),
+        conftest.size("small", batch_size=2, seq_len=81),
         conftest.size("medium", batch_size=1, seq_len=64),
         conftest.size("medium", batch_size=1, seq_len=1025),
         conftest.size("medium", batch_size=65, seq_len=1),

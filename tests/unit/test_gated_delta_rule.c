@@ -18,7 +18,7 @@ static const struct op_arg dense_out[] = {OUTPUT, LAST}, packed_out[] = {PACKED_
 enum { SWITCHED, PACKED };
 static const struct family_problem problems[] = {
     [SWITCHED] = {PROBLEM("gated_delta_rule_switched", "gated_delta_rule", square, switched_in, dense_out),
-                  "d3683ccdb79a832e1835332105d412bc", 5,
+                  "c4c0d6a140dc635e581aa5b9db3eca0f", 5,
                   {OF_BOTH, OF_NORMS, NORM_IN_ANY_CASE, SIGMOID_LEFT_OUT, SIGMOID_IN_ANY_CASE, NOT_DOUBLED,
                    DOUBLED_IN_ANY_CASE}},
     [PACKED] = {PROBLEM("gated_delta_rule_varlen", "gated_delta_rule", oblong, packed_in, packed_out),

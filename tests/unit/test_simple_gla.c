@@ -16,11 +16,11 @@ static const struct op_arg output_alone[] = {OUTPUT};
 
 enum { DENSE, CONSTANT, RAW };
 static const struct family_problem problems[] = {
-    [DENSE] = {PROBLEM("simple_gla_dense", "simple_gla", oblong, dense_in, dense_out), "8cf661519135bf924bb0be4ef69155a2", 4,
+    [DENSE] = {PROBLEM("simple_gla_dense", "simple_gla", oblong, dense_in, dense_out), "466d76a0a86f42f5ab26c222f38459dc", 4,
                {OF_GATES, DECAY_OF_THE_TOKEN_BEFORE, INITIAL_STATE_IGNORED}},
     [CONSTANT] = {PROBLEM("simple_gla_gamma", "simple_gla", square, gamma_in, packed_out), "d264dff540604a9daf3bb5078a3aacbb", 5,
                   {OF_GATES, OF_PACKING, INITIAL_STATE_IGNORED}},
-    [RAW] = {PROBLEM("simple_gla_gate", "simple_gla", square, raw_in, output_alone), "c81efb77dd0c1e0ac79212be55fd3061", 3,
+    [RAW] = {PROBLEM("simple_gla_gate", "simple_gla", square, raw_in, output_alone), "bd681254b9e0636fb4a3524a814a482a", 3,
              {OF_GATES, OF_SOFTPLUS, DECAY_OF_THE_TOKEN_BEFORE}},
 };
 

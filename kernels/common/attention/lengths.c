@@ -102,7 +102,7 @@ static const struct list lists[LISTS] = {
                               {2, 255},
                               {64, 65}}},
                             {2, LIST_LONGEST}},
-    [LIST_CHUNK_CAUSAL] = {false, false, 3, {{{1538, 0}, {0, 513}, {17, 17}}, {{1025, 0}, {0, 0}, {16, 16}}}, {512, 513}},
+    [LIST_CHUNK_CAUSAL] = {false, false, 3, {{{1025, 0}, {256, 256}, {16, 16}}, {{1793, 0}, {0, 768}, {17, 17}}}, {512, 513}},
     [LIST_CHUNK_FULL] = {false, false, 1, {{{256, 17}}, {{257, 16}}}, {2048, 20}},
 };
 

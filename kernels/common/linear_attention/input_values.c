@@ -37,7 +37,7 @@
 enum { PRESETS = 3, MANY = -1 }; /* MANY: recurrence_many returns the number of sequences */
 static const struct preset {
 	int64_t sequences, tokens;
-} by_batch[SIZE_COUNT][PRESETS] = {{{1, 3}, {2, 80}}, {{1, 64}, {1, 1025}, {MANY, 1}}, {{4, 2048}}},
+} by_batch[SIZE_COUNT][PRESETS] = {{{1, 3}, {2, 81}}, {{1, 64}, {1, 1025}, {MANY, 1}}, {{4, 2048}}},
   packed[SIZE_COUNT][PRESETS] = {{{1, 5}, {2, 129}}, {{17, 1122}}, {{8, 16384}}},
   edges[] = {{0}, {0, 0}, {1, 1}, {2, 0}, {5, 12}, {2, 9}, {2, 7}};
 
