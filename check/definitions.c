@@ -44,6 +44,8 @@ const struct definition *check_definition_file(struct findings *findings, const 
 	}
 	for (int i = 0; i < d->note_count; i++)
 		findings_add_message(findings, SEVERITY_NOTE, TOPIC_DEFINITION, path, d->notes[i]);
+	if (d->unverifiable != NULL)
+		findings_add_message(findings, SEVERITY_NOTE, TOPIC_DEFINITION, path, d->unverifiable);
 	check_descriptions(findings, path, d);
 	return d;
 }

@@ -9,7 +9,6 @@
 #include "base/unsafe_character.h"
 #include "dataset/constraint.h"
 #include "dataset/entry_point.h"
-#include "dataset/python_outline.h"
 #include "dataset/python_tokens.h"
 
 /* Limits of a file. Real definitions have about twenty axes and tensors and a few constraints. */
@@ -754,36 +753,25 @@ static int no_entry_point(struct reader *r, const struct json_step *at, const st
 			     err_show(outline->functions[0].name).text);
 }
 
-/* Finds the function that is called. Bridge until the rule reads the outline alone. */
-static int find_entry_point(struct reader *r, const struct json_step *at, const struct python_outline *outline, bool sure)
-{
-	struct entry_point entry;
-
-	if (definition_entry_point(r->out->reference, r->out->reference_length, &entry))
-		r->out->entry_point = arena_copy(r->arena, entry.name, entry.length);
-	else if (sure && !outline->may_bind && python_outline_function(outline, "run") == NULL)
-		return no_entry_point(r, at, outline);
-	else
-		r->out->entry_point = "run";
-	return 0;
-}
-
 /* Checks that the reference is Python, as far as the outline knows, and finds the function that is called. If in doubt,
  * accepts it: running the reference then reports the mistake. */
 static int check_source(struct reader *r, const struct json_step *at)
 {
+	struct definition *out = r->out;
 	struct arena scratch = {0};
 	struct python_outline outline;
 	struct err why;
-	int rc;
-	enum python_outline_answer answer =
-	    python_outline_read(r->out->reference, r->out->reference_length, "run", &scratch, &outline, &why);
+	const char *entry_point;
+	int rc = 0;
 
-	if (answer == PYTHON_OUTLINE_ERROR)
+	if (entry_point_find(out->reference, out->reference_length, &scratch, &outline, &entry_point, &why) ==
+	    PYTHON_OUTLINE_ERROR)
 		rc = json_error_at(&r->text, at, r->err, "the reference is not valid Python at line %d, column %d: %s",
 				   outline.line, outline.column, why.text);
+	else if (entry_point == NULL)
+		rc = no_entry_point(r, at, &outline);
 	else
-		rc = find_entry_point(r, at, &outline, answer == PYTHON_OUTLINE_OK);
+		out->entry_point = arena_string(r->arena, entry_point);
 	arena_free(&scratch);
 	return rc;
 }

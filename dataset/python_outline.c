@@ -106,7 +106,7 @@ static void expect(struct parser *p, const char *text)
 static void bind_mentioned(struct parser *p)
 {
 	if (p->mentioned && !p->in_namespace)
-		p->out->may_bind = true;
+		p->out->binds_wanted = true;
 }
 
 static void bind_nothing(struct parser *p)
@@ -122,7 +122,7 @@ static void bound_name(struct parser *p, const char *what)
 		return;
 	}
 	if (is_word(p, p->wanted) && !p->in_namespace)
-		p->out->may_bind = true;
+		p->out->binds_wanted = true;
 	next(p);
 }
 
@@ -181,13 +181,13 @@ static bool at_comprehension(const struct parser *p)
 /* Reads `for … in … if …` after the element of a comprehension, if there is one. */
 static void comprehension(struct parser *p)
 {
-	bool mentioned = p->mentioned, bind = p->out->may_bind;
+	bool mentioned = p->mentioned, bind = p->out->binds_wanted;
 
 	while (at_comprehension(p)) {
 		take(p, "async");
 		expect(p, "for");
 		for_targets(p);
-		p->out->may_bind = bind; /* a comprehension has its own names */
+		p->out->binds_wanted = bind; /* a comprehension has its own names */
 		expect(p, "in");
 		disjunction(p);
 		while (take(p, "if")) {
@@ -308,7 +308,7 @@ static void trailers(struct parser *p)
 	}
 }
 
-/* Notes the names that matter for may_bind. A function that changes the module's names may bind any of them. */
+/* Notes the wanted name, and functions that change the names of a module: they may bind any name. */
 static void note_name(struct parser *p)
 {
 	static const char *const changes[] = {"exec", "globals", "locals", "vars", "setattr"};
@@ -317,7 +317,7 @@ static void note_name(struct parser *p)
 		p->mentioned = true;
 	for (size_t i = 0; i < COUNT(changes); i++)
 		if (is_word(p, changes[i]))
-			p->out->may_bind = true;
+			p->out->binds_any = true;
 }
 
 static void atom(struct parser *p)
@@ -636,17 +636,17 @@ static void imported_names(struct parser *p, const char *end)
 
 static void from_statement(struct parser *p)
 {
-	bool dots = false, bind = p->out->may_bind;
+	bool dots = false, bind = p->out->binds_wanted;
 
 	next(p);
 	while (take(p, ".") || take(p, "..."))
 		dots = true;
 	if (!dots || !is(p, "import"))
 		module_name(p);
-	p->out->may_bind = bind;
+	p->out->binds_wanted = bind;
 	expect(p, "import");
 	if (take(p, "*"))
-		p->out->may_bind = true;
+		p->out->binds_any = true;
 	else if (take(p, "("))
 		imported_names(p, ")");
 	else
@@ -941,7 +941,7 @@ static void soft_statement(struct parser *p)
 	while (!is_kind(p, PYTHON_NEWLINE) && !is_kind(p, PYTHON_END)) {
 		colon = is(p, ":");
 		if (is_word(p, p->wanted) && !p->in_namespace)
-			p->out->may_bind = true;
+			p->out->binds_wanted = true;
 		next(p);
 	}
 	next(p);
@@ -1049,4 +1049,9 @@ const struct python_function *python_outline_function(const struct python_outlin
 		if (strcmp(outline->functions[i].name, name) == 0)
 			return &outline->functions[i];
 	return NULL;
+}
+
+bool python_outline_may_define(const struct python_outline *outline, const char *wanted)
+{
+	return outline->binds_wanted || outline->binds_any || python_outline_function(outline, wanted) != NULL;
 }

@@ -45,9 +45,11 @@ struct python_outline {
 	 * last replaces the others. */
 	const struct python_function *functions;
 	int function_count;
-	/* A statement other than these may bind the name that the caller asked for: an assignment, an import, a class,
-	 * a `def` inside `if`, `global`, `exec`. */
-	bool may_bind;
+	/* A statement other than these names what the caller asked for where it may bind it: an assignment, an import, a
+	 * class, a `def` inside `if`, `global`. */
+	bool binds_wanted;
+	/* A statement may bind any name: `from m import *`, exec, globals. */
+	bool binds_any;
 	int line, column; /* position of the error, from 1; columns count characters */
 };
 
@@ -56,12 +58,14 @@ enum {
 	PYTHON_PARAMETERS = 1024 /* the most parameters of a function */
 };
 
-/* Reads Python source. `wanted` is the name for `may_bind`, or NULL. The outline is allocated in `arena`. For
+/* Reads Python source. `wanted` is the name for `binds_wanted`, or NULL. The outline is allocated in `arena`. For
  * PYTHON_OUTLINE_ERROR, `err` gets one sentence without the position: "'(' is never closed". */
 enum python_outline_answer python_outline_read(const char *source, size_t length, const char *wanted,
 					       struct arena *arena, struct python_outline *out, struct err *err);
 
 /* Returns the last function with this name, or NULL. */
 const struct python_function *python_outline_function(const struct python_outline *outline, const char *name);
+/* Returns false if no statement of the source can bind `wanted`, the name that python_outline_read got. */
+bool python_outline_may_define(const struct python_outline *outline, const char *wanted);
 
 #endif

@@ -163,8 +163,7 @@ static int check_python(struct reader *r, const struct json_step *source, const 
 	if (answer == PYTHON_OUTLINE_ERROR)
 		rc = json_error_at(&r->text, &at, r->err, "the source is not valid Python at line %d, column %d: %s",
 				   outline.line, outline.column, why.text);
-	else if (answer == PYTHON_OUTLINE_OK && entry != NULL && !outline.may_bind &&
-		 python_outline_function(&outline, entry) == NULL)
+	else if (answer == PYTHON_OUTLINE_OK && entry != NULL && !python_outline_may_define(&outline, entry))
 		rc = json_error_at(&r->text, &at, r->err,
 				   "expected the function of the entry point, %s, at top level, found none",
 				   err_show(entry).text);

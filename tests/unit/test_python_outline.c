@@ -62,7 +62,9 @@ static void functions_at_top_level_are_listed_in_order(void **state)
 	check_parameter(second, 0, "args", PARAMETER_ARGS, false);
 	assert_ptr_equal(python_outline_function(&outline, "first"), &outline.functions[2]);
 	assert_null(python_outline_function(&outline, "inner"));
-	assert_false(outline.may_bind);
+	assert_false(outline.binds_wanted || outline.binds_any);
+	assert_false(python_outline_may_define(&outline, "run"));
+	assert_true(python_outline_may_define(&outline, "second"));
 	arena_free(&arena);
 }
 
@@ -243,25 +245,45 @@ static void deep_nesting_is_unsure(void **state)
 
 static void a_name_may_be_bound_in_other_ways(void **state)
 {
-	static const char *const binds[] = {"run = f",	       "a, run = f",	     "import run",  "from m import *",
-					    "class run: pass", "def f(): global run", "exec('')", "with f as run: pass",
-					    "if a:\n  def run(): pass", "match x:\n  case run: pass", "run: int = 1"};
-	static const char *const none[] = {"x.run = 1\n", "def f(): run = 1", "f(run=1)", "x = run", "run()", "from run import x",
-					   "lambda run: 1", "'run'", "class A:\n  run = 1", "{run for run in x}"};
+	static const struct {
+		const char *source;
+		bool wanted, any;
+	} cases[] = {
+	    {"run = f", true, false},
+	    {"a, run = f", true, false},
+	    {"import run", true, false},
+	    {"class run: pass", true, false},
+	    {"def f(): global run", true, false},
+	    {"with f as run: pass", true, false},
+	    {"if a:\n  def run(): pass", true, false},
+	    {"match x:\n  case run: pass", true, false},
+	    {"run: int = 1", true, false},
+	    {"from m import *", false, true},
+	    {"exec('')", false, true},
+	    {"def f(): setattr(x, 'a', 1)", false, true},
+	    {"x.run = 1\n", false, false},
+	    {"def f(): run = 1", false, false},
+	    {"f(run=1)", false, false},
+	    {"x = run", false, false},
+	    {"run()", false, false},
+	    {"from run import x", false, false},
+	    {"lambda run: 1", false, false},
+	    {"'run'", false, false},
+	    {"x = '#run = f' # run = f", false, false},
+	    {"class A:\n  run = 1", false, false},
+	    {"{run for run in x}", false, false},
+	};
 	struct python_outline outline;
 	struct arena arena = {0};
 	struct err err;
 
 	(void)state;
-	for (size_t i = 0; i < sizeof binds / sizeof *binds; i++) {
-		assert_int_equal(outline_of(binds[i], &arena, &outline, &err), PYTHON_OUTLINE_OK);
-		if (!outline.may_bind)
-			fail_msg("%s: binds nothing", binds[i]);
-	}
-	for (size_t i = 0; i < sizeof none / sizeof *none; i++) {
-		assert_int_equal(outline_of(none[i], &arena, &outline, &err), PYTHON_OUTLINE_OK);
-		if (outline.may_bind)
-			fail_msg("%s: binds run", none[i]);
+	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+		assert_int_equal(outline_of(cases[i].source, &arena, &outline, &err), PYTHON_OUTLINE_OK);
+		if (outline.binds_wanted != cases[i].wanted || outline.binds_any != cases[i].any)
+			fail_msg("%s: binds run: %d, any name: %d", cases[i].source, outline.binds_wanted,
+				 outline.binds_any);
+		assert_int_equal(python_outline_may_define(&outline, "run"), cases[i].wanted || cases[i].any);
 	}
 	arena_free(&arena);
 }
