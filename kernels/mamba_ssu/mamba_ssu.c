@@ -231,7 +231,7 @@ int64_t ssu_pad(const struct op_case *c, const struct ssu_roles *roles)
 /* The numbers of sequences and slots. */
 static const struct preset {
 	int64_t batch, slots;
-} presets[SIZE_COUNT][2] = {{{1, 3}, {5, 5}}, {{33, 41}}, {{256, 512}}}; /* 33: one more than a warp */
+} presets[SIZE_COUNT][2] = {{{1, 3}, {5, 8}}, {{33, 41}}, {{256, 512}}}; /* 33: one more than a warp */
 
 static int sizes(const struct op_problem *problem, int variant, enum op_size size, int64_t *axis, int room)
 {

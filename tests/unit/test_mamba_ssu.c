@@ -310,8 +310,8 @@ static void slots_that_lead_nowhere_are_refused(void **state)
 	struct trial t;
 
 	(void)state;
-	expect_invalid(&problems[FULL], 1, 5, "state_batch_indices[1] is 5, but the 5 slots are numbered from 0");
-	expect_invalid(&problems[FULL], 0, -2, "state_batch_indices[0] is -2, but the 5 slots are numbered from 0");
+	expect_invalid(&problems[FULL], 1, 8, "state_batch_indices[1] is 8, but the 8 slots are numbered from 0");
+	expect_invalid(&problems[FULL], 0, -2, "state_batch_indices[0] is -2, but the 8 slots are numbered from 0");
 	expect_invalid(&problems[FULL], 4, 2147483647, "state_batch_indices[4] is 2147483647");
 	expect_invalid(&problems[GATED], 4, -0x1p62, "slots[4] is -4611686018427387904");
 

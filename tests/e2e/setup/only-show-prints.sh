@@ -6,7 +6,7 @@
 # `raw FOLDER`: lists the calls below FOLDER that print without show_print, as "FILE: CALL".
 raw() {
 	(cd "$1" && grep -rnoE '(^|[^a-z_])(v?f?printf|f?puts|f?putc|putchar|dprintf|perror|fwrite) ?\([^;]*' \
-		--include='*.c' base cli dataset cache engine git remote report testgen watcher workers reftest.c) |
+		--include='*.c' base check cli dataset cache engine git remote report testgen watcher workers reftest.c) |
 		sed -E 's/:[0-9]+:[^a-z_]?/: /' | grep -vFf "$work/allowed" || :
 }
 
@@ -35,7 +35,7 @@ expectations=$((expectations + 1))
 
 # The check finds a call that somebody adds.
 mkdir "$work/copy"
-(cd "$top" && cp -r base cli dataset cache engine git remote report testgen watcher workers reftest.c "$work/copy")
+(cd "$top" && cp -r base check cli dataset cache engine git remote report testgen watcher workers reftest.c "$work/copy")
 echo 'static void f(void) { printf("%s", name); }' >>"$work/copy/cli/status.c"
 expectations=$((expectations + 1))
 [ "$(raw "$work/copy" | wc -l)" = 1 ] || fail "a planted printf is not found"
