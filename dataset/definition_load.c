@@ -749,8 +749,10 @@ static int no_entry_point(struct reader *r, const struct json_step *at, const st
 
 	if (outline->function_count == 0)
 		return json_error_at(&r->text, at, r->err, "%s, found none", wanted);
-	return json_error_at(&r->text, at, r->err, "%s, found only %s; rename it to run", wanted,
-			     err_show(outline->functions[0].name).text);
+	return json_error_at(&r->text, at, r->err,
+			     outline->functions[0].is_async ? "%s, found only %s, which is async"
+							    : "%s, found only %s; rename it to run",
+			     wanted, err_show(outline->functions[0].name).text);
 }
 
 /* Checks that the reference is Python, as far as the outline knows, and finds the function that is called. If in doubt,
@@ -792,9 +794,10 @@ static int note_no_reference(struct reader *r)
 static int read_reference(struct reader *r, const cJSON *json)
 {
 	const struct json_step at = {.key = "reference"};
+	const cJSON *reference = json_member(json, "reference");
 	int column;
 
-	if (json_member(json, "reference") == NULL && r->out->fi_api != NULL)
+	if ((reference == NULL || cJSON_IsNull(reference)) && r->out->fi_api != NULL)
 		return note_no_reference(r);
 	if (read_text(r, json, "reference", true, &r->out->reference) != 0)
 		return -1;

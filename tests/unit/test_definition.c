@@ -651,6 +651,8 @@ static void a_reference_defines_run(void **state)
 	static const char *const wrong[][2] = {
 	    {"def runs(x):\\n  pass",
 	     "expected Python source with a function run or …_reference at top level, found only runs; rename it to run"},
+	    {"async def _a_reference(x):\\n  pass",
+	     "expected Python source with a function run or …_reference at top level, found only _a_reference, which is async"},
 	    {"class A:\\n  def run(x):\\n    pass",
 	     "expected Python source with a function run or …_reference at top level, found none"},
 	    {"# def run(x):\\n", "expected Python source with a function run or …_reference at top level, found none"},

@@ -135,6 +135,9 @@ expect_says 'fi_api = flashinfer.norm.rmsnorm'
 verify plain
 expect_exit 0
 expect_cached "len(d['plain']['cases'])"
+edit definitions/rmsnorm/no_reference.json '"tags"' '"reference": null, "tags"'
+verify no_reference
+expect_status no_reference skipped no_reference
 edit definitions/rmsnorm/plain.json 'def _norm_reference' 'def _other_reference'
 verify plain
 expect_cached 0
