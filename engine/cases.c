@@ -36,7 +36,7 @@ struct maker {
 	enum job_asks asks; /* selects what the next cases verify: outputs or gradients */
 	bool in_float64;
 	bool guessed_sizes; /* the next cases have guessed axis values (job.guessed_sizes) */
-	int omitted_runs; /* of the next cases (job.omitted_runs) */
+	bool two_runs; /* the next cases omit the third run (job.two_runs) */
 	const struct op *gradient; /* NULL: there is no ground truth of gradients for this definition */
 	struct arena *arena;
 	struct fields shared; /* the fingerprint fields that all cases of the definition share */
@@ -186,8 +186,8 @@ static void subject_fields(struct maker *m, struct test_case *c)
 		field_text(fields, m->arena, "case.edge", m->out.op->op->edges[job->edge - 1].name);
 	if (job->guessed_sizes)
 		field_text(fields, m->arena, "case.sizes", "guessed");
-	if (job->omitted_runs > 0)
-		field_text(fields, m->arena, "case.runs", job->omitted_runs == 2 ? "one" : "two");
+	if (job->two_runs)
+		field_text(fields, m->arena, "case.runs", "two");
 	if (job->asks == JOB_GRADIENTS)
 		field_text(fields, m->arena, "backward", m->in_float64 ? "gradients in float64" : "gradients");
 	field_printf(fields, m->arena, "seed", "%llu", (unsigned long long)job->seed);
@@ -369,7 +369,7 @@ static void make_case(struct maker *m, const char *id, const int64_t *axis, cons
 			    .seed = m->options->seed,
 			    .edge = edge,
 			    .guessed_sizes = m->guessed_sizes,
-			    .omitted_runs = m->asks == JOB_OUTPUTS ? m->omitted_runs : 0,
+			    .two_runs = m->two_runs && m->asks == JOB_OUTPUTS,
 			    .constant_count = m->out.constant_count,
 			    .root = m->root};
 	ask(m, job, inputs);
@@ -494,12 +494,12 @@ static void make_size_cases(struct maker *m, enum op_size size)
 	struct input_source *inputs = arena_array(m->arena, (size_t)d->input_count, sizeof *inputs);
 
 	m->guessed_sizes = m->out.op == NULL && d->init != NULL && *d->init != '\0';
+	m->two_runs = size == SIZE_MEDIUM;
 	for (int i = 0; i < count; i++) {
 		const int64_t *axis = rows + (size_t)i * width;
 
 		const char *id = axes_id(m, size_names[size], axis);
 
-		m->omitted_runs = size != SIZE_MEDIUM ? 0 : i == 0 ? 1 : 2;
 		make_case(m, id, axis, inputs, 0);
 		if (size != SIZE_SMALL || i < count - 1)
 			continue;
@@ -507,7 +507,7 @@ static void make_size_cases(struct maker *m, enum op_size size)
 		make_described_default_cases(m, id, axis);
 	}
 	m->guessed_sizes = false;
-	m->omitted_runs = 0;
+	m->two_runs = false;
 }
 
 /* Adds a copy of the smallest case with all floating-point tensors in float64, because the bounds on gradients are a

@@ -7,7 +7,7 @@
  * - ran: After each run, check the canaries, that inputs are unchanged, and the outputs' shapes and dtypes.
  * - ran, after the first run: Copy the outputs, then stage and request the run on the second set of input values.
  * - ran, after the second run: Copy the outputs, then stage the first set again, at other addresses in the shared arena
- *   and with other seeds for torch's generators. If the case has only one or two runs (job.omitted_runs), the others are omitted.
+ *   and with other seeds for torch's generators. If the case has two runs only (job.two_runs), this run is omitted.
  * - ran, after the third run: Check that the outputs of the first and the third run are equal bit for bit.
  * - ran, after the last run: Give the verdict. The op family may check the outputs of both sets together (random samples
  *   must differ under other seeds).
@@ -558,6 +558,11 @@ enum trial_answer trial_provided(struct trial *trial, const cJSON *message, stru
 	return next_ground_truth(trial, out);
 }
 
+static bool is_last_run(const struct trial *trial)
+{
+	return trial->run == (trial->job->two_runs && trial->rounds > 1 ? RUN_SECOND : RUN_AGAIN);
+}
+
 /* Requests the next run. A case with only one set of input values has no second run. */
 static enum trial_answer next_run(struct trial *trial, struct buf *out)
 {
@@ -589,7 +594,7 @@ enum trial_answer trial_ran(struct trial *trial, const cJSON *ran, struct buf *o
 		return give_verdict(trial, out);
 	if (trial->probing)
 		return recover(trial, out);
-	return trial->run == trial->last ? next_ground_truth(trial, out) : next_run(trial, out);
+	return is_last_run(trial) ? next_ground_truth(trial, out) : next_run(trial, out);
 }
 
 /* Does this case compute gradients in float64 although the definition declares other dtypes? If a reference raises in

@@ -22,8 +22,7 @@ enum { TRIAL_CANARY = 0xA5 };
 
 /* The runs of a case: on the first set of input values, on the second set, and on the first set again. The second run
  * is omitted if there is only one set: if no op family matches, if the workload provides every input, or if the case
- * probes a constant. If the job says so (job.omitted_runs), a case with two sets omits the last
- * run, or the last two. */
+ * probes a constant. The last run is omitted if there are two sets and the job says so (job.two_runs). */
 enum trial_run { RUN_FIRST, RUN_SECOND, RUN_AGAIN, RUN_COUNT };
 
 /* The state for one of the two sets of input values of a case. */
@@ -67,7 +66,6 @@ struct trial {
 	int variant;		/* the result of op.match */
 	int judging;		/* index of the round whose ground truths are being tried */
 	int rounds;             /* number of sets of input values of this case, 1 or 2 */
-	enum trial_run last;    /* the last run of this case */
 	bool probing;           /* the current run belongs to the probing case, which precedes the case itself */
 	bool held[CONTENTS_COUNT]; /* are the inputs of this round in the judge's memory? */
 	int64_t input_bytes;	/* size of one set of inputs */

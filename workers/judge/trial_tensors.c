@@ -261,11 +261,6 @@ static int make_inputs(struct trial *trial)
 	return 0;
 }
 
-static enum trial_run last_run_without(int omitted)
-{
-	return omitted == 2 ? RUN_FIRST : omitted == 1 ? RUN_SECOND : RUN_AGAIN;
-}
-
 /* Prepares the case for the axis values `axis`. Returns 0 if the inputs are ready in private memory, and -1 if the
  * case is already decided. */
 int trial_arrange(struct trial *trial, const int64_t *axis, bool probing)
@@ -275,8 +270,7 @@ int trial_arrange(struct trial *trial, const int64_t *axis, bool probing)
 
 	trial->probing = probing;
 	trial->judging = 0;
-	trial->rounds = has_second_contents(trial) && trial->job->omitted_runs < 2 ? 2 : 1;
-	trial->last = !has_second_contents(trial) ? RUN_AGAIN : last_run_without(trial->job->omitted_runs);
+	trial->rounds = has_second_contents(trial) ? 2 : 1;
 	trial->held[CONTENTS_FIRST] = trial->held[CONTENTS_SECOND] = false;
 	for (int r = 0; r < trial->rounds; r++)
 		begin_round(trial, &trial->round[r], axis, (enum op_contents)r);

@@ -3,7 +3,7 @@
  *   {"id", "name", "op_type", "description", "tags": [text], "axes": [{"name", "value" (null: var)}],
  *    "inputs" and "outputs": [{"name", "dtype", "shape": [axis number] | null, "optional", "description"}],
  *    "op": text | null, "no_truth": text | null, "axis": [value], "seed": "decimal", "edge": "decimal",
- *    "omitted_runs": "decimal", "guessed_sizes": bool, "gradients": bool, "sources": [{"kind", …}], "constraints": [text],
+ *    "two_runs": bool, "guessed_sizes": bool, "gradients": bool, "sources": [{"kind", …}], "constraints": [text],
  *    "constants": [{"name", "value", "source", "conflict"}], "rules": [{"atol", "rtol", "hit_ratio"}],
  *    "second_rules": like "rules", or omitted, "root", "all", "truths": [{"name", "version"}]}
  *
@@ -269,8 +269,8 @@ void job_write(const struct job *job, struct buf *out)
 	write_text(out, "no_truth", job->no_truth);
 	buf_printf(out, ",\"seed\":\"%" PRIu64 "\"", job->seed);
 	buf_printf(out, ",\"edge\":\"%d\"", job->edge);
-	buf_printf(out, ",\"omitted_runs\":\"%d\"", job->omitted_runs);
 	buf_printf(out, ",\"guessed_sizes\":%s", job->guessed_sizes ? "true" : "false");
+	buf_printf(out, ",\"two_runs\":%s", job->two_runs ? "true" : "false");
 	buf_printf(out, ",\"gradients\":%s", job->asks == JOB_GRADIENTS ? "true" : "false");
 	write_sources(out, job);
 	write_texts(out, "constraints", job->constraints, job->constraint_count);
@@ -522,12 +522,8 @@ struct job *job_read(const cJSON *json, struct arena *arena, struct err *err)
 	job->edge = edge <= OP_EDGES ? (int)edge : 0;
 	if (edge > OP_EDGES)
 		wrong(&at, "edge");
-	uint64_t omitted = read_whole(&at, json, "omitted_runs", false);
-
-	job->omitted_runs = omitted <= 2 ? (int)omitted : 0;
-	if (omitted > 2)
-		wrong(&at, "omitted_runs");
 	job->guessed_sizes = cJSON_IsTrue(json_member(json, "guessed_sizes"));
+	job->two_runs = cJSON_IsTrue(json_member(json, "two_runs"));
 	job->asks = cJSON_IsTrue(json_member(json, "gradients")) ? JOB_GRADIENTS : JOB_OUTPUTS;
 	read_sources(&at, json, job);
 	job->constraints = read_texts(&at, json, "constraints", &job->constraint_count);

@@ -34,7 +34,7 @@ struct job {
 	/* The values of var axes are guesses that may be invalid together: no family and no workload gave them, and only the
 	 * definition's `init`, which reftest does not run, makes valid inputs. */
 	bool guessed_sizes;
-	int omitted_runs;                  /* the last 0, 1 or 2 of the three runs are omitted, unless all inputs are given */
+	bool two_runs;                     /* the case omits the third run; it has no effect on a case with one set of inputs */
 	enum job_asks asks;
 	const struct input_source *inputs; /* source of each input; SOURCE_RANDOM: the op family generates it */
 	const char *const *constraints;    /* constraints on tensor values, checked after the inputs are filled */

@@ -14,7 +14,7 @@
  *           sequences have one query and no key, which keeps the case cheap.
  *   CHUNK   Prefill of long sequences, because references process chunks of 256, 512, 1024 or 2048 queries. In causal
  *           cases, sequence 0 has 1025 queries in the first set and 512 in the second, and one more key than queries.
- *           The first set has the many queries because the case runs only on this set by default. 2049 queries would
+ *           Only one set has so many queries, because such a run takes most of the case's time, and 2049 queries would
  *           cost four times as much. A sequence of queries without keys follows, so that the queries of the last
  *           sequence are after the 2048th of the case. In other cases, sequence 0 has 2049 and 2048 queries and few
  *           keys. */

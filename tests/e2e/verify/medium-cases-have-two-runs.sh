@@ -1,6 +1,6 @@
 #!/bin/sh
-# Small cases run their reference three times, the first medium case twice, and the other medium cases once. A reference
-# that raises at the third or second call with the same shapes shows the number of runs.
+# Small cases run their reference three times, medium cases twice. A reference that raises at the third call with the
+# same shapes shows the number of runs.
 . "$(dirname "$0")/../harness.sh"
 loops=delta_rule_recurrent_qk_l2norm_h4_d64
 given $loops softmax_e256
@@ -17,8 +17,3 @@ for name in $loops softmax_e256; do
 	expect "{c['reason'] for c in d['$name']['cases'] if c['id'].startswith('small') and c['id'].count(':') == 1} == {'raised'}"
 	expect "{c['status'] for c in d['$name']['cases'] if c['id'].startswith('medium')} == {'passed'}"
 done
-
-edit definitions/delta_rule/$loops.json 'calls[shape] == 3' 'calls[shape] == 2'
-verify --no-workloads --sizes medium $loops
-expect_exit 1
-expect "[c['status'] for c in d['$loops']['cases']] == ['error', 'passed', 'passed']"
