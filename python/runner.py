@@ -535,6 +535,9 @@ class Child:
         self.run = module.__dict__.get(message["entry_point"])
         if not callable(self.run):
             raise Mistake("the reference does not define a function named %s" % message["entry_point"])
+        if message["entry_point"] != "run" and "run" in module.__dict__:  # others would call run
+            raise Mistake("the reference defines run only when it is executed, and reftest would call %s; define run by "
+                          "a def at top level" % message["entry_point"])
         self.fitting = message.get("fitting")
         return {"loaded": True}
 

@@ -135,6 +135,12 @@ expect_says 'fi_api = flashinfer.norm.rmsnorm'
 verify plain
 expect_exit 0
 expect_cached "len(d['plain']['cases'])"
+# Readers of the dataset call run where there is one. A run that only executing the source defines must not hide behind a
+# right …_reference.
+edit definitions/rmsnorm/argument.json '_normed(input, weight)\n' '_normed(input, weight)\n\n\nglobals().update(run=None)\n'
+verify argument
+expect_status argument error raised
+expect "'defines run only when it is executed' in d['argument']['cases'][0]['message']"
 edit definitions/rmsnorm/no_reference.json '"tags"' '"reference": null, "tags"'
 verify no_reference
 expect_status no_reference skipped no_reference
