@@ -215,6 +215,8 @@ def compile_reference(test):
     module = types.ModuleType(name)
     module.__builtins__ = builtins
     types.FunctionType(compile(source, filename, "exec"), module.__dict__)()
+    if test.ENTRY_POINT != "run" and hasattr(module, "run"):
+        pytest.fail("the reference defines run only when it is executed")
     run, definition = getattr(module, test.ENTRY_POINT), definition_of(test)
     return (
         fitted(run, definition)

@@ -1,5 +1,5 @@
 # Made by `reftest generate`, which leaves this file alone once it has been edited.
-# reftest-body: 634051e722f6c9fbd1d81c740039d165
+# reftest-body: fe26ac05f8a64e552506df4b9e61d988
 """conftest - runs the reference tests in this directory: the code that all generated test files share.
 
 Each definition of the dataset has a class in a test file here. A test runs the definition's reference on valid inputs
@@ -217,6 +217,8 @@ def compile_reference(test):
     module = types.ModuleType(name)
     module.__builtins__ = builtins
     types.FunctionType(compile(source, filename, "exec"), module.__dict__)()
+    if test.ENTRY_POINT != "run" and hasattr(module, "run"):
+        pytest.fail("the reference defines run only when it is executed")
     run, definition = getattr(module, test.ENTRY_POINT), definition_of(test)
     return (
         fitted(run, definition)
