@@ -48,7 +48,9 @@ struct tolerance {
 };
 
 struct definition {
-	const char *name, *op_type, *description; /* description: "" when absent */
+	const char *name;
+	const char *op_type; /* the name of the file's folder; if the folder is unknown, "" when absent */
+	const char *description; /* "" when absent */
 	const char *const *tags;
 	int tag_count;
 	const struct axis *axes; /* in file order */
@@ -73,6 +75,10 @@ struct definition {
 	const char *const *reads;
 	int read_count;
 	const char *fi_api; /* the function of FlashInfer that the tag "fi_api:…" names: "flashinfer.norm.rmsnorm"; or NULL */
+	const char *hf_id; /* the model that the operation comes from: "Qwen/Qwen3-8B"; or NULL */
+	/* The name of the function of the reference that makes the inputs of kind SOURCE_CUSTOM (dataset/workload.h); or
+	 * NULL. The reference may lack this function. */
+	const char *custom_inputs_entrypoint;
 	const char *init;   /* Python source of a function that makes inputs, which reftest does not run; "" when absent */
 	const char *check;  /* Python source of a comparison, which reftest does not run; "" when absent */
 	/* Python source, NUL-terminated, as decoded from the JSON string; "" if the file has none, which only a

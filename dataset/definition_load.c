@@ -185,7 +185,8 @@ static int read_description(struct reader *r, const struct json_step *up, const 
 	return 0;
 }
 
-/* Reads "name" or "op_type". `place` is the stem or the folder of the file, or NULL if it is unknown. */
+/* Reads "name" or "op_type", which must be there. `place` is the stem or the folder of the file, or NULL if it is
+ * unknown. */
 static int read_name(struct reader *r, const cJSON *json, const char *key, const char *place, const char *place_kind,
                      const char **out)
 {
@@ -197,6 +198,38 @@ static int read_name(struct reader *r, const cJSON *json, const char *key, const
 		return json_error_at(&r->text, &at, r->err, "expected \"%s\", the file's %s, found \"%s\"",
 		                     err_show(place).text, place_kind, err_show(*out).text);
 	return 0;
+}
+
+/* Reads "op_type". If it is absent or null, the folder of the file is the op_type; without a folder, it is "". */
+static int read_op_type(struct reader *r, const cJSON *json, const char *folder)
+{
+	const cJSON *value = json_member(json, "op_type");
+
+	if (value != NULL && !cJSON_IsNull(value))
+		return read_name(r, json, "op_type", folder, "folder", &r->out->op_type);
+	r->out->op_type = folder != NULL ? arena_string(r->arena, folder) : "";
+	return 0;
+}
+
+/* Reads an optional string; NULL when absent or null. */
+static int read_optional_text(struct reader *r, const cJSON *json, const char *key, const char **out)
+{
+	if (read_text(r, json, key, false, out) != 0)
+		return -1;
+	if (**out == '\0')
+		*out = NULL;
+	return 0;
+}
+
+static int read_custom_inputs(struct reader *r, const cJSON *json)
+{
+	static const char key[] = "custom_inputs_entrypoint";
+	const struct json_step at = {.key = key};
+	const char **name = &r->out->custom_inputs_entrypoint;
+
+	if (read_optional_text(r, json, key, name) != 0)
+		return -1;
+	return *name == NULL ? 0 : check_identifier(r, &at, "the name of a function", *name);
 }
 
 /* Reads a list of non-empty strings, which may be absent. */
@@ -863,13 +896,14 @@ static int read_definition(struct reader *r, const cJSON *json, const char *fold
 {
 	static const char *const known[] = {"name",      "op_type", "axes",        "inputs",      "outputs",
 	                                    "reference", "tags",    "description", "constraints", "tolerance", "reads",
-	                                    "init",      "check"};
+	                                    "init",      "check",   "hf_id",       "custom_inputs_entrypoint"};
 	struct definition *out = r->out;
 
 	if (!cJSON_IsObject(json))
 		return expected(r, NULL, "a definition object", json);
 	if (read_name(r, json, "name", stem, "name", &out->name) != 0 ||
-	    read_name(r, json, "op_type", folder, "folder", &out->op_type) != 0 ||
+	    read_op_type(r, json, folder) != 0 || read_optional_text(r, json, "hf_id", &out->hf_id) != 0 ||
+	    read_custom_inputs(r, json) != 0 ||
 	    read_text(r, json, "description", false, &out->description) != 0 ||
 	    read_strings(r, json, "tags", TAGS, &out->tags, &out->tag_count) != 0)
 		return -1;

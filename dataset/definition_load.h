@@ -7,7 +7,8 @@
 
 /* Reads a definition. `path` appears in messages ("definitions/gemm/x.json:3:10: …"). `bytes` are the contents of the
  * file; the definition copies what it needs into `arena`. Returns NULL with a message about the first error. `stem` and
- * `folder` are the stem of the file's name and its op_type folder, or NULL; "name" and "op_type" must equal them. */
+ * `folder` are the stem of the file's name and its op_type folder, or NULL; "name" must equal the stem, and "op_type",
+ * which may be absent or null, the folder. */
 const struct definition *definition_load(const char *path, const char *folder, const char *stem, const void *bytes,
                                          size_t length, struct arena *arena, struct err *err);
 

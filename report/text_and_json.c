@@ -580,6 +580,8 @@ static void json_definition(struct buf *out, const struct result *result)
 	json_constants(out, result);
 	buf_text(out, ", ");
 	json_text(out, "fi_api", result->definition != NULL ? result->definition->fi_api : NULL);
+	buf_text(out, ", ");
+	json_text(out, "hf_id", result->definition != NULL ? result->definition->hf_id : NULL);
 	json_notes(out, result);
 	buf_text(out, ", \"cases\": [");
 	for (int i = 0; i < result->case_count; i++) {

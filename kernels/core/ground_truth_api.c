@@ -210,10 +210,10 @@ static int read_definition(struct request *request, const cJSON *json, struct er
 	struct op_problem *problem = &request->problem;
 
 	problem->name = text_or(&request->arena, definition, "name", NULL);
-	problem->op_type = text_or(&request->arena, definition, "op_type", NULL);
+	problem->op_type = text_or(&request->arena, definition, "op_type", "");
 	problem->description = text_or(&request->arena, definition, "description", "");
-	if (problem->name == NULL || problem->op_type == NULL)
-		return malformed(err, "\"name\" or \"op_type\"");
+	if (problem->name == NULL)
+		return malformed(err, "\"name\"");
 	read_tags(request, definition);
 	if (read_axes(request, definition, json_member(json, "axes"), err) < 0 ||
 	    read_args(request, definition, "inputs", &problem->inputs, &problem->input_count, err) < 0 ||

@@ -57,7 +57,7 @@ struct op_arg {
 /* The part of a definition that an op family may read. A family never sees the reference's source, because reftest
  * verifies the reference. */
 struct op_problem {
-	const char *name, *op_type, *description;
+	const char *name, *op_type, *description; /* op_type: "" if the definition has none */
 	const char *const *tags;
 	int tag_count;
 	const struct op_axis *axes;

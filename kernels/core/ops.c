@@ -55,7 +55,10 @@ static void report_unknown(const char *op_type, struct err *why)
 			append(known, sizeof known, known[0] == '\0' ? "" : ", ");
 			append(known, sizeof known, *name);
 		}
-	err_set(why, "no op family knows op_type '%s' (known: %s)", op_type, known);
+	if (*op_type == '\0')
+		err_set(why, "the definition has no op_type (known: %s)", known);
+	else
+		err_set(why, "no op family knows op_type '%s' (known: %s)", op_type, known);
 }
 
 /* No op family computes tensors of which a const axis is 0. */

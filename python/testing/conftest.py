@@ -148,8 +148,9 @@ def _definition_text(op_type, name):
 
 
 def load_definition(op_type, name):
-    """Loads a definition from its JSON file. The inputs that no case passes are moved to "left_out"."""
-    definition = json.loads(_definition_text(op_type, name))
+    """Loads a definition from its JSON file. The inputs that no case passes are moved to "left_out". The op_type is that
+    of the file's folder."""
+    definition = json.loads(_definition_text(op_type, name)) | {"op_type": op_type}
     left_out = {
         name: spec for name, spec in definition["inputs"].items() if is_left_out(spec)
     }

@@ -160,7 +160,7 @@ static const char *const definition_seeds[] = {
     "\"h % 8 == 0\"], "
     "\"reference\": \"import torch\\n\\ndef run(x, e, i):\\n    return x\\n\", \"tolerance\": {\"rtol\": 1e-2, "
     "\"hit_ratio\": 0.9}}",
-    "{\"name\":\"n\",\"op_type\":\"o\",\"axes\":{},\"inputs\":{},\"outputs\":{\"y\":{\"shape\":null,\"dtype\":\"bool\"}"
+    "{\"name\":\"n\",\"op_type\":null,\"hf_id\":\"a/b\",\"custom_inputs_entrypoint\":\"f\",\"axes\":{},\"inputs\":{},\"outputs\":{\"y\":{\"shape\":null,\"dtype\":\"bool\"}"
     "},\"reference\":\"run = "
     "f\",\"init\":0}",
 };

@@ -1,5 +1,5 @@
 # Made by `reftest generate`, which leaves this file alone once it has been edited.
-# reftest-body: fe26ac05f8a64e552506df4b9e61d988
+# reftest-body: 30da474d194238b9e03f853b451bb381
 """conftest - runs the reference tests in this directory: the code that all generated test files share.
 
 Each definition of the dataset has a class in a test file here. A test runs the definition's reference on valid inputs
@@ -150,8 +150,9 @@ def _definition_text(op_type, name):
 
 
 def load_definition(op_type, name):
-    """Loads a definition from its JSON file. The inputs that no case passes are moved to "left_out"."""
-    definition = json.loads(_definition_text(op_type, name))
+    """Loads a definition from its JSON file. The inputs that no case passes are moved to "left_out". The op_type is that
+    of the file's folder."""
+    definition = json.loads(_definition_text(op_type, name)) | {"op_type": op_type}
     left_out = {
         name: spec for name, spec in definition["inputs"].items() if is_left_out(spec)
     }

@@ -170,7 +170,6 @@ static void missing_fields_are_named(void **state)
 		const char *sentence;
 	} cases[] = {
 	    {NAME, "d.json:1:1: expected a field \"name\" (a string), found none"},
-	    {OP_TYPE, "d.json:1:1: expected a field \"op_type\" (a string), found none"},
 	    {AXES, "d.json:1:1: expected a field \"axes\" (an object), found none"},
 	    {INPUTS, "d.json:1:1: expected a field \"inputs\" (an object), found none"},
 	    {OUTPUTS, "d.json:1:1: expected a field \"outputs\" (an object), found none"},
@@ -426,6 +425,61 @@ static void a_tag_names_the_traced_function(void **state)
 		assert_string_equal(d->notes[0], "d.json:5:10: expected a dotted name after \"fi_api:\"; the tag is ignored");
 		arena_free(&arena);
 	}
+}
+
+/* Loads the definition without "op_type", or with that line, and returns the op_type, which is in `arena`. */
+static const char *op_type_of(const char *line, const char *folder, struct arena *arena)
+{
+	struct buf text = {0};
+	struct err err = {""};
+
+	for (int i = 0; i < LINES; i++)
+		buf_text(&text, i == OP_TYPE ? line : lines[i]);
+	const struct definition *d = definition_load("d.json", folder, NULL, text.data, text.length, arena, &err);
+
+	buf_free(&text);
+	assert_string_equal(err.text, "");
+	assert_non_null(d);
+	assert_int_equal(d->note_count, 0);
+	return d->op_type;
+}
+
+static void the_folder_is_the_op_type_of_a_definition_without_one(void **state)
+{
+	static const char *const absent[] = {"", "\"op_type\": null,"};
+	struct arena arena = {0};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof absent / sizeof *absent; i++) {
+		assert_string_equal(op_type_of(absent[i], "gemm", &arena), "gemm");
+		assert_string_equal(op_type_of(absent[i], NULL, &arena), "");
+	}
+	assert_string_equal(op_type_of("\"op_type\": \"norm\",", NULL, &arena), "norm");
+	arena_free(&arena);
+	refused(OP_TYPE, "\"op_type\": \"\",", "d.json:3:12: expected a name, found an empty string");
+	refused(OP_TYPE, "\"op_type\": 1,", "d.json:3:12: expected a string, found 1");
+}
+
+static void the_function_that_makes_inputs_is_named(void **state)
+{
+	struct arena arena = {0};
+	struct err err = {""};
+	const struct definition *d = load(DESCRIPTION, "\"custom_inputs_entrypoint\": \"make\", \"hf_id\": \"a/b\",", &arena, &err);
+
+	(void)state;
+	assert_non_null(d);
+	assert_string_equal(d->custom_inputs_entrypoint, "make");
+	assert_string_equal(d->hf_id, "a/b");
+	assert_int_equal(d->note_count, 0);
+	d = load(DESCRIPTION, "\"custom_inputs_entrypoint\": null, \"hf_id\": null,", &arena, &err);
+	assert_non_null(d);
+	assert_true(d->custom_inputs_entrypoint == NULL && d->hf_id == NULL);
+	arena_free(&arena);
+	refused(DESCRIPTION, "\"custom_inputs_entrypoint\": [],", "d.json:4:29: expected a string, found a list");
+	refused(DESCRIPTION, "\"custom_inputs_entrypoint\": \"a.b\",",
+		"d.json:4:29: expected the name of a function of letters, digits and '_' that does not begin with a digit, "
+		"found \"a.b\"");
+	refused(DESCRIPTION, "\"hf_id\": 1,", "d.json:4:10: expected a string, found 1");
 }
 
 static void names_are_those_of_the_file_and_of_python(void **state)
@@ -833,6 +887,8 @@ int main(void)
 	    cmocka_unit_test(an_axis_with_one_value_is_const),
 	    cmocka_unit_test(sources_that_are_not_run_are_kept),
 	    cmocka_unit_test(a_tag_names_the_traced_function),
+	    cmocka_unit_test(the_folder_is_the_op_type_of_a_definition_without_one),
+	    cmocka_unit_test(the_function_that_makes_inputs_is_named),
 	    cmocka_unit_test(names_are_those_of_the_file_and_of_python),
 	    cmocka_unit_test(names_have_a_length),
 	    cmocka_unit_test(counts_are_bounded),

@@ -385,6 +385,7 @@ static void what_is_no_case_is_refused(void **state)
 	    "[]",
 	    "{}",
 	    "{\"definition\": {}}",
+	    "{\"definition\": {\"op_type\": \"y\", \"axes\": {}, \"inputs\": {}, \"outputs\": {}}}",
 	    "{\"definition\": {\"name\": \"x\", \"op_type\": \"y\", \"axes\": {}}}",
 	    "{\"definition\": {\"name\": \"x\", \"op_type\": \"y\", \"axes\": {\"a\": {\"type\": \"var\"}}, "
 	    "\"inputs\": {}, \"outputs\": {}}}",
@@ -404,6 +405,11 @@ static void what_is_no_case_is_refused(void **state)
 			   "\"outputs\": {}}}",
 			   why, sizeof why),
 	    TRUTH_NONE);
+	assert_int_equal(reftest_family("{\"definition\": {\"name\": \"x\", \"op_type\": null, \"axes\": {}, "
+					"\"inputs\": {}, \"outputs\": {}}}",
+					why, sizeof why),
+			 TRUTH_NONE);
+	assert_memory_equal(why, "the definition has no op_type (known: ", 38);
 }
 
 int main(void)

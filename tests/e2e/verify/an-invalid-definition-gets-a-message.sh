@@ -27,7 +27,7 @@ def put(name, content):
 
 plant("broken_json", '"op_type": "rmsnorm",', '"op_type": "rmsnorm"')
 plant("wrong_type", '"value": 64', '"value": "64 rows"')
-plant("missing_field", '"op_type": "rmsnorm",', "")
+plant("missing_field", '"axes":', '"axis":')
 plant("duplicate_key", '"op_type": "rmsnorm",', '"op_type": "rmsnorm", "op_type": "rmsnorm",')
 plant("unknown_dtype", '"bfloat16"', '"bfloat17"')
 plant("unknown_axis", '["hidden_size"]', '["hidden_sise"]')
@@ -66,7 +66,7 @@ expect_invalid() {
 }
 expect_invalid broken_json 4: ','
 expect_invalid wrong_type 10:47: 'integer'
-expect_invalid missing_field '' 'op_type'
+expect_invalid missing_field '' 'axes'
 expect_invalid duplicate_key 3:25: 'op_type'
 expect_invalid unknown_dtype 13: 'bfloat17'
 expect_invalid unknown_axis 14: 'hidden_sise'
