@@ -54,8 +54,8 @@ rm definitions/rmsnorm/elsewhere.json
 pytest_is_here
 run generate
 expect_exit 0
-step='pytest' status=0
-"$python" -m pytest -q -p no:cacheprovider tests/references/test_rmsnorm.py >"$work/out" 2>"$work/err" || status=$?
+run_pytest
 expect_exit 1
+expect_says "wrong, output 'output' against builtin"
 expect_says 'FAILED tests/references/test_rmsnorm.py::TestWrong::test_numerical_correctness' ' passed'
 ! grep '^FAILED' "$work/out" | grep -vq '::TestWrong::' || fail "a test of a right reference fails"
