@@ -13,6 +13,7 @@ enum { UUID_BYTES = 200, PATH_BYTES = 4096, KEY_BYTES = 1024, TEXT_BYTES = 1024 
 struct line {
 	const char *text;
 	size_t length;
+	bool bare; /* the line has no member "workload" around the workload */
 };
 
 struct reader {
@@ -22,12 +23,13 @@ struct reader {
 	int64_t *axis;
 	struct input_source *inputs;
 	bool trace; /* the line is a trace */
+	/* Where the workload, its axes and its inputs are in the line; `workload` is NULL if the workload is the whole line. */
+	const struct json_step *workload;
+	struct json_step axes, sources;
 	struct err *err;
 };
 
 static const struct json_step at_workload = {.key = "workload"};
-static const struct json_step at_axes = {.up = &at_workload, .key = "axes"};
-static const struct json_step at_inputs = {.up = &at_workload, .key = "inputs"};
 
 /* Writes a message "expected …, found …". Always returns -1, like the error functions below. */
 static int expected(struct reader *r, const struct json_step *at, const char *what, const cJSON *found)
@@ -40,11 +42,16 @@ static int missing(struct reader *r, const struct json_step *at, const char *key
 	return json_error_at(&r->text, at, r->err, "expected a field \"%s\" (%s), found none", key, what);
 }
 
+static bool is_null(const cJSON *value)
+{
+	return value == NULL || cJSON_IsNull(value);
+}
+
 /* --- axes ---------------------------------------------------------------------------------------------------- */
 
 static int read_axis(struct reader *r, const cJSON *json)
 {
-	const struct json_step at = {.up = &at_axes, .key = json->string};
+	const struct json_step at = {.up = &r->axes, .key = json->string};
 	int index = definition_axis(r->definition, json->string);
 	int64_t value;
 
@@ -68,9 +75,9 @@ static int read_axes(struct reader *r, const cJSON *workload)
 	const cJSON *axes = json_member(workload, "axes");
 
 	if (axes == NULL)
-		return missing(r, &at_workload, "axes", "an object");
+		return missing(r, r->workload, "axes", "an object");
 	if (!cJSON_IsObject(axes))
-		return expected(r, &at_axes, "an object", axes);
+		return expected(r, &r->axes, "an object", axes);
 	for (int i = 0; i < r->definition->axis_count; i++)
 		r->axis[i] = r->definition->axes[i].var ? -1 : r->definition->axes[i].value;
 	for (const cJSON *member = axes->child; member != NULL; member = member->next)
@@ -78,7 +85,7 @@ static int read_axes(struct reader *r, const cJSON *workload)
 			return -1;
 	for (int i = 0; i < r->definition->axis_count; i++)
 		if (r->axis[i] < 0)
-			return json_error_at(&r->text, &at_axes, r->err,
+			return json_error_at(&r->text, &r->axes, r->err,
 			                     "expected a value for the axis \"%s\", found none",
 			                     r->definition->axes[i].name);
 	return 0;
@@ -193,33 +200,43 @@ static int read_safetensors(struct reader *r, const struct json_step *source, co
 	return 0;
 }
 
+static const char source_names[] = "\"random\", \"scalar\", \"safetensors\" or \"custom\"";
+
 static int read_source(struct reader *r, const struct json_step *at, const cJSON *json, const struct tensor_spec *spec,
                        struct input_source *out)
 {
-	static const char *const kinds[] = {"random", "scalar", "safetensors"};
+	static const struct {
+		const char *name;
+		enum source_kind kind;
+	} kinds[] = {{"random", SOURCE_RANDOM}, {"scalar", SOURCE_SCALAR}, {"safetensors", SOURCE_SAFETENSORS}, {"custom", SOURCE_CUSTOM}};
+	const size_t kind_count = sizeof kinds / sizeof *kinds;
 	const struct json_step type_at = {.up = at, .key = "type"};
 	const cJSON *type = json_member(json, "type");
 	const char *name = cJSON_GetStringValue(type);
 	bool scalar = spec->rank == RANK_SCALAR;
-	int kind = 0;
+	size_t i = 0;
 
 	if (!cJSON_IsObject(json))
 		return expected(r, at, "an object with a \"type\"", json);
 	if (type == NULL)
-		return missing(r, at, "type", "\"random\", \"scalar\" or \"safetensors\"");
-	while (kind < 3 && (name == NULL || strcmp(kinds[kind], name) != 0))
-		kind++;
-	if (kind == 3)
-		return expected(r, &type_at, "\"random\", \"scalar\" or \"safetensors\"", type);
-	out->kind = (enum source_kind)kind;
-	if ((kind == SOURCE_SCALAR && !scalar) || (kind == SOURCE_SAFETENSORS && scalar))
+		return missing(r, at, "type", source_names);
+	while (i < kind_count && (name == NULL || strcmp(kinds[i].name, name) != 0))
+		i++;
+	if (i == kind_count)
+		return expected(r, &type_at, source_names, type);
+	out->kind = kinds[i].kind;
+	if ((out->kind == SOURCE_SCALAR && !scalar) || (out->kind == SOURCE_SAFETENSORS && scalar))
 		return json_error_at(&r->text, &type_at, r->err,
 		                     "expected %s, because the definition declares %s as a %s, found \"%s\"",
 		                     scalar ? "\"scalar\" or \"random\"" : "\"random\" or \"safetensors\"", spec->name,
 		                     scalar ? "Python scalar" : "tensor", name);
-	if (kind == SOURCE_RANDOM)
-		return 0;
-	return kind == SOURCE_SCALAR ? read_scalar(r, at, json, spec, out) : read_safetensors(r, at, json, out);
+	if (out->kind == SOURCE_CUSTOM && r->definition->custom_inputs_entrypoint == NULL)
+		return json_error_at(&r->text, &type_at, r->err,
+				     "expected \"random\", \"scalar\" or \"safetensors\", because the definition has no "
+				     "custom_inputs_entrypoint, found \"custom\"");
+	if (out->kind == SOURCE_SCALAR)
+		return read_scalar(r, at, json, spec, out);
+	return out->kind == SOURCE_SAFETENSORS ? read_safetensors(r, at, json, out) : 0;
 }
 
 static bool is_left_out(const struct definition *definition, const char *name)
@@ -232,7 +249,7 @@ static bool is_left_out(const struct definition *definition, const char *name)
 
 static int read_input(struct reader *r, const cJSON *json)
 {
-	const struct json_step at = {.up = &at_inputs, .key = json->string};
+	const struct json_step at = {.up = &r->sources, .key = json->string};
 	int index = definition_input(r->definition, json->string);
 
 	if (index < 0 && cJSON_IsNull(json) && is_left_out(r->definition, json->string))
@@ -253,9 +270,9 @@ static int read_inputs(struct reader *r, const cJSON *workload)
 	const cJSON *inputs = json_member(workload, "inputs");
 
 	if (inputs == NULL)
-		return missing(r, &at_workload, "inputs", "an object");
+		return missing(r, r->workload, "inputs", "an object");
 	if (!cJSON_IsObject(inputs))
-		return expected(r, &at_inputs, "an object", inputs);
+		return expected(r, &r->sources, "an object", inputs);
 	for (int i = 0; i < r->definition->input_count; i++)
 		r->inputs[i].kind = SOURCE_ABSENT;
 	for (const cJSON *member = inputs->child; member != NULL; member = member->next)
@@ -265,9 +282,72 @@ static int read_inputs(struct reader *r, const cJSON *workload)
 		const struct tensor_spec *spec = &r->definition->inputs[i];
 
 		if (r->inputs[i].kind == SOURCE_ABSENT && !spec->optional)
-			return json_error_at(&r->text, &at_inputs, r->err,
+			return json_error_at(&r->text, &r->sources, r->err,
 			                     "expected a source for the input \"%s\", found none", spec->name);
 	}
+	return 0;
+}
+
+/* --- tolerance ----------------------------------------------------------------------------------------------- */
+
+/* The members of a tolerance that are numbers, with their defaults. SOL-ExecBench has two spellings of one of them. */
+static const struct {
+	const char *name;
+	size_t at; /* the offset of a double in struct workload_tolerance */
+	bool ratio;
+} bounds[] = {
+    {"max_atol", offsetof(struct workload_tolerance, bounds.atol), false},
+    {"max_rtol", offsetof(struct workload_tolerance, bounds.rtol), false},
+    {"required_matched_ratio", offsetof(struct workload_tolerance, bounds.hit_ratio), true},
+    {"required_match_ratio", offsetof(struct workload_tolerance, bounds.hit_ratio), true},
+    {"max_error_cap", offsetof(struct workload_tolerance, error_cap), false},
+};
+static const struct workload_tolerance tolerance_defaults = {
+    .given = true, .bounds = {.atol = 1e-2, .rtol = 1e-2, .hit_ratio = 0.99}, .error_cap = -1};
+
+static int read_bound(struct reader *r, const struct json_step *tolerance, const cJSON *json, struct workload_tolerance *out)
+{
+	const struct json_step at = {.up = tolerance, .key = json->string};
+	size_t i = 0, count = sizeof bounds / sizeof *bounds;
+
+	while (i < count && strcmp(bounds[i].name, json->string) != 0)
+		i++;
+	if (i == count)
+		return json_error_at(&r->text, &at, r->err,
+				     "expected \"max_atol\", \"max_rtol\", \"required_matched_ratio\", \"max_error_cap\" or "
+				     "\"allow_negative_inf\", found \"%s\"",
+				     err_show(json->string).text);
+	if (cJSON_IsNull(json))
+		return 0;
+	if (!cJSON_IsNumber(json) || json->valuedouble < 0 ||
+	    (bounds[i].ratio && (json->valuedouble <= 0 || json->valuedouble > 1)))
+		return expected(r, &at, bounds[i].ratio ? "a number above 0 and at most 1" : "a number of at least 0", json);
+	memcpy((char *)out + bounds[i].at, &json->valuedouble, sizeof json->valuedouble);
+	return 0;
+}
+
+/* Reads the tolerance of a line, which may be absent. An unknown member is an error: a misspelt member would silently
+ * change how strictly the outputs are checked. */
+static int read_tolerance(struct reader *r, const cJSON *workload, struct workload_tolerance *out)
+{
+	static const char infinity[] = "allow_negative_inf";
+	const struct json_step at = {.up = r->workload, .key = "tolerance"}, infinity_at = {.up = &at, .key = infinity};
+	const cJSON *tolerance = json_member(workload, "tolerance"), *allows = json_member(tolerance, infinity);
+
+	if (is_null(tolerance))
+		return 0;
+	if (!cJSON_IsObject(tolerance))
+		return expected(r, &at, "an object", tolerance);
+	*out = tolerance_defaults;
+	if (!is_null(allows) && !cJSON_IsBool(allows))
+		return expected(r, &infinity_at, "true or false", allows);
+	out->allows_negative_infinity = cJSON_IsTrue(allows);
+	if (json_member(tolerance, "required_matched_ratio") != NULL && json_member(tolerance, "required_match_ratio") != NULL)
+		return json_error_at(&r->text, &at, r->err,
+				     "expected \"required_matched_ratio\" once, found \"required_match_ratio\", too");
+	for (const cJSON *member = tolerance->child; member != NULL; member = member->next)
+		if (member != allows && read_bound(r, &at, member, out) != 0)
+			return -1;
 	return 0;
 }
 
@@ -282,7 +362,7 @@ static int check_sizes(struct reader *r)
 
 		if (definition_bytes(spec, r->axis) < 0)
 			return json_error_at(
-			    &r->text, &at_axes, r->err,
+			    &r->text, &r->axes, r->err,
 			    "expected tensors of at most 2^48 bytes, but these axes make %s larger",
 			    err_show(spec->name).text);
 	}
@@ -297,10 +377,10 @@ static int check_constraints(struct reader *r)
 		    constraint_evaluate(r->definition, r->definition->constraints[i], r->axis, NULL, &why);
 
 		if (answer == CONSTRAINT_BROKEN)
-			return json_error_at(&r->text, &at_axes, r->err, "expected axes that satisfy the constraint %s",
+			return json_error_at(&r->text, &r->axes, r->err, "expected axes that satisfy the constraint %s",
 			                     why.text);
 		if (answer == CONSTRAINT_ERROR)
-			return json_error_at(&r->text, &at_axes, r->err, "%s", why.text);
+			return json_error_at(&r->text, &r->axes, r->err, "%s", why.text);
 	}
 	return 0;
 }
@@ -312,6 +392,8 @@ static int read_definition_name(struct reader *r, const cJSON *json)
 	const struct json_step at = {.key = "definition"};
 	const cJSON *name = json_member(json, "definition");
 
+	if (name == NULL && r->workload == NULL)
+		return 0;
 	if (name == NULL)
 		return missing(r, NULL, "definition", "the name of the definition");
 	if (cJSON_IsString(name) && strcmp(name->valuestring, r->definition->name) == 0)
@@ -327,7 +409,7 @@ static int check_null(struct reader *r, const cJSON *json, const char *key)
 	const struct json_step at = {.key = key};
 	const cJSON *value = json_member(json, key);
 
-	return value == NULL || cJSON_IsNull(value) ? 0 : expected(r, &at, "null in a workload", value);
+	return is_null(value) ? 0 : expected(r, &at, "null in a workload", value);
 }
 
 static const struct json_step at_evaluation = {.key = "evaluation"};
@@ -337,7 +419,7 @@ static int check_measured(struct reader *r, const cJSON *evaluation, const char 
 {
 	const struct json_step at = {.up = &at_evaluation, .key = key};
 	const cJSON *value = json_member(evaluation, key);
-	bool absent = value == NULL || cJSON_IsNull(value);
+	bool absent = is_null(value);
 
 	if (needed ? cJSON_IsObject(value) : absent)
 		return 0;
@@ -400,24 +482,41 @@ static int read_result(struct reader *r, const cJSON *json, struct workload *out
 	return read_evaluation(r, json, &out->passed);
 }
 
+/* Finds the workload in a line: the member "workload", or the line itself if it has no such member but a member of a
+ * workload. Returns NULL with a message if there is none. */
+static const cJSON *find_workload(struct reader *r, const cJSON *json)
+{
+	const cJSON *workload = json_member(json, "workload");
+	bool bare = workload == NULL && !r->trace &&
+		    (json_member(json, "uuid") != NULL || json_member(json, "axes") != NULL || json_member(json, "inputs") != NULL);
+
+	if (!cJSON_IsObject(json))
+		expected(r, NULL, "a workload object", json);
+	else if (workload == NULL && !bare)
+		missing(r, NULL, "workload", "an object");
+	else if (!bare && !cJSON_IsObject(workload))
+		expected(r, &at_workload, "an object", workload);
+	else {
+		r->workload = bare ? NULL : &at_workload;
+		r->axes = (struct json_step){.up = r->workload, .key = "axes"};
+		r->sources = (struct json_step){.up = r->workload, .key = "inputs"};
+		return bare ? json : workload;
+	}
+	return NULL;
+}
+
 /* Reads one line. Sets every member of `out` except `error`. */
 static int read_line(struct reader *r, const cJSON *json, struct workload *out)
 {
-	const cJSON *workload = json_member(json, "workload");
-
-	if (!cJSON_IsObject(json))
-		return expected(r, NULL, "a workload object", json);
-	if (workload == NULL)
-		return missing(r, NULL, "workload", "an object");
-	if (!cJSON_IsObject(workload))
-		return expected(r, &at_workload, "an object", workload);
-	const char *uuid = read_text(r, &at_workload, workload, "uuid", UUID_BYTES);
+	const cJSON *workload = find_workload(r, json);
+	const char *uuid = workload != NULL ? read_text(r, r->workload, workload, "uuid", UUID_BYTES) : NULL;
 
 	if (uuid == NULL)
 		return -1;
 	out->uuid = arena_string(r->arena, uuid);
-	if (read_definition_name(r, json) != 0 || read_result(r, json, out) != 0 || read_axes(r, workload) != 0 || read_inputs(r, workload) != 0 ||
-	    check_sizes(r) != 0 || check_constraints(r) != 0)
+	if (read_definition_name(r, json) != 0 || read_result(r, json, out) != 0 || read_axes(r, workload) != 0 ||
+	    read_inputs(r, workload) != 0 || read_tolerance(r, workload, &out->tolerance) != 0 || check_sizes(r) != 0 ||
+	    check_constraints(r) != 0)
 		return -1;
 	out->axis = r->axis;
 	out->inputs = r->inputs;
@@ -431,18 +530,20 @@ static void fail_line(struct workload *line, const struct err *err, struct arena
 	line->inputs = NULL;
 }
 
-static void load_line(const struct json_text *text, const struct definition *definition, bool trace,
+static void load_line(const char *path, struct line *line, const struct definition *definition, bool trace,
 		      struct arena *arena, struct workload *out)
 {
+	const struct json_text text = {.name = path, .text = line->text, .length = line->length, .first_line = out->line};
 	struct err err;
-	struct reader r = {.text = *text, .definition = definition, .arena = arena, .trace = trace, .err = &err};
-	cJSON *json = json_parse(text, &err);
+	struct reader r = {.text = text, .definition = definition, .arena = arena, .trace = trace, .err = &err};
+	cJSON *json = json_parse(&text, &err);
 	int wrong = -1;
 
 	if (json != NULL) {
 		r.axis = arena_array(arena, (size_t)definition->axis_count, sizeof *r.axis);
 		r.inputs = arena_array(arena, (size_t)definition->input_count, sizeof *r.inputs);
 		wrong = read_line(&r, json, out);
+		line->bare = r.workload == NULL;
 	}
 	cJSON_Delete(json);
 	if (wrong)
@@ -482,7 +583,7 @@ static void refuse_duplicates(const char *path, struct workload *workloads, cons
 		if (strcmp(sorted[first]->uuid, w->uuid) != 0) {
 			first = i;
 		} else if (w->error == NULL) {
-			json_error(&text, "workload/uuid", &err, "expected a unique uuid, found the uuid of line %d",
+			json_error(&text, line->bare ? "uuid" : "workload/uuid", &err, "expected a unique uuid, found the uuid of line %d",
 			           sorted[first]->line);
 			fail_line(w, &err, arena);
 		}
@@ -513,7 +614,7 @@ static int split(const char *bytes, size_t length, struct line *lines, int *numb
 		number++;
 		if (!is_blank(bytes + from, size)) {
 			if (lines != NULL) {
-				lines[count] = (struct line){bytes + from, size};
+				lines[count] = (struct line){.text = bytes + from, .length = size};
 				numbers[count] = number;
 			}
 			count++;
@@ -548,12 +649,9 @@ static struct workload_file load_file(const char *path, const struct definition 
 
 	split(bytes, length, lines, numbers);
 	for (int i = 0; i < count; i++) {
-		const struct json_text text = {
-		    .name = path, .text = lines[i].text, .length = lines[i].length, .first_line = numbers[i]};
-
 		workloads[i].line = numbers[i];
 		if (i < WORKLOAD_LINES)
-			load_line(&text, definition, traces, arena, &workloads[i]);
+			load_line(path, &lines[i], definition, traces, arena, &workloads[i]);
 		else
 			workloads[i].error =
 			    arena_printf(arena, "%s:%d:1: expected at most %d workloads, found more; split the file",

@@ -20,6 +20,7 @@ enum source_kind {
 	SOURCE_SCALAR = 1,      /* a Python scalar */
 	SOURCE_SAFETENSORS = 2, /* the tensor `key` of a safetensors file (a blob) */
 	SOURCE_ABSENT = 3,      /* an optional input that the line omits: run() gets None */
+	SOURCE_CUSTOM = 4,      /* the function definition.custom_inputs_entrypoint, which is not NULL, makes the input */
 };
 
 enum scalar_kind { SCALAR_INT = 0, SCALAR_FLOAT = 1, SCALAR_BOOL = 2 };
@@ -35,6 +36,14 @@ struct input_source {
 	struct digest content; /* digest of the whole file; zeros until the file has been read */
 };
 
+/* The tolerance of a line. All members but error_cap have a value if `given`. */
+struct workload_tolerance {
+	bool given;
+	struct tolerance bounds;
+	double error_cap;     /* no element may differ by more than this; negative: no limit */
+	bool allows_negative_infinity; /* -inf may be a right value of an output */
+};
+
 struct workload {
 	const char *uuid;  /* unique within the file */
 	int line;          /* number of the line in the file, from 1 */
@@ -44,6 +53,7 @@ struct workload {
 	/* The value of each axis of the definition, including the const axes, in the order of the definition. */
 	const int64_t *axis;
 	const struct input_source *inputs;   /* one source for each input of the definition, in its order */
+	struct workload_tolerance tolerance;
 	/* In a trace, the name of the solution that was benchmarked, and whether its evaluation passed. */
 	const char *solution;
 	bool passed;
@@ -55,7 +65,8 @@ struct workload_file {
 	int invalid; /* number of lines with an error */
 };
 
-/* Parses a whole workload file against its definition. Evaluates the constraints that depend only on axes; a line that
+/* Parses a whole workload file against its definition. A line is an object {"definition", "workload": {"uuid", "axes",
+ * "inputs"}}, or has the members of the inner object itself. Evaluates the constraints that depend only on axes; a line that
  * violates one of them is invalid. Each invalid line has its own message, "path:line:column: …"; the other lines remain
  * valid. For a file with more than WORKLOAD_BYTES bytes, the result is one invalid line with number 1. All lines after
  * the first WORKLOAD_LINES lines count as one invalid line. */

@@ -108,6 +108,9 @@ static void input_field(struct maker *m, struct fields *fields, const char *name
 	case SOURCE_ABSENT:
 		field_text(fields, m->arena, tag, "absent");
 		return;
+	case SOURCE_CUSTOM:
+		field_printf(fields, m->arena, tag, "made by %s", m->definition->custom_inputs_entrypoint);
+		return;
 	case SOURCE_SCALAR:
 		field_printf(fields, m->arena, tag, "scalar %d %.17g", (int)source->scalar_kind, source->number);
 		return;
@@ -236,6 +239,20 @@ static const struct verdict *decided_by_blobs(struct maker *m, const struct inpu
 	return verdict;
 }
 
+/* If the reference makes an input, returns the verdict of the case; otherwise NULL. */
+static const struct verdict *decided_by_custom(struct maker *m, const struct input_source *inputs)
+{
+	const struct definition *d = m->definition;
+
+	for (int i = 0; i < d->input_count; i++)
+		if (inputs[i].kind == SOURCE_CUSTOM)
+			return decided(m, STATUS_SKIPPED, REASON_NO_GROUND_TRUTH,
+				       arena_printf(m->arena, "the function %s of the reference makes the input %s, and reftest does "
+							      "not call this function yet",
+						    d->custom_inputs_entrypoint, d->inputs[i].name));
+	return NULL;
+}
+
 /* If the definition does not say what a case needs, returns the verdict of each of its cases; otherwise NULL. */
 static const struct verdict *decided_by_definition(struct maker *m)
 {
@@ -359,6 +376,8 @@ static void make_case(struct maker *m, const char *id, const int64_t *axis, cons
 	c->decided = decided_by_definition(m);
 	if (c->decided == NULL)
 		c->decided = decided_by_blobs(m, inputs);
+	if (c->decided == NULL)
+		c->decided = decided_by_custom(m, inputs);
 	if (c->decided != NULL)
 		return;
 	struct job *job = arena_alloc(m->arena, sizeof *job);

@@ -608,7 +608,8 @@ def workloads(op_type, name):
 
 def workload_of(line):
     """Returns the name and the case of a line in a workload file. The case is None if a blob file is missing."""
-    workload = json.loads(line)["workload"]
+    line = json.loads(line)
+    workload = line.get("workload", line)
     given = workload["inputs"].items()
     omitted = tuple(name for name, value in given if value is None)
     inputs = {
@@ -760,6 +761,8 @@ def make_inputs(test, case, device):
     workload's Python scalars are used to generate the other inputs too, because these may depend on a scalar (on the
     number that marks padding, for example)."""
     assert case.problem is None, case.problem
+    if any(given["type"] == "custom" for given in case.inputs.values()):
+        pytest.skip("inputs: a function of the reference makes them")
     definition = definition_of(test)
     check_room(definition, case.axes, device, case.label)
     try:

@@ -228,7 +228,8 @@ static const struct tensor_spec outputs[] = {{.name = "y", .dtype = DTYPE_FLOAT3
 static const char *const constraints[] = {"len == b + 1", "h <= p[-1].item()"};
 static const struct definition definition = {.name = "d", .axes = axes, .axis_count = AXES, .inputs = inputs,
                                              .input_count = INPUTS, .outputs = outputs, .output_count = 1,
-                                             .constraints = constraints, .constraint_count = 2};
+                                             .constraints = constraints, .constraint_count = 2,
+                                             .custom_inputs_entrypoint = "f"};
 
 static const char *const workload_seeds[] = {
     "{\"definition\": \"d\", \"solution\": null, \"workload\": {\"uuid\": \"u1\", \"axes\": {\"b\": 4, \"len\": 5}, "
@@ -244,6 +245,9 @@ static const char *const workload_seeds[] = {
     "\"p\": {\"type\": \"random\"}}}}\n{\"definition\": \"d\", \"workload\": {\"uuid\": \"u\", \"axes\": {\"b\": 4, "
     "\"len\": 5}, \"inputs\": "
     "{\"q\": {\"type\": \"safetensors\", \"path\": \"b\", \"tensor_key\": \"k\"}, \"p\": {\"type\": \"random\"}}}}\n",
+    "{\"uuid\": \"u\", \"axes\": {\"b\": 4, \"len\": 5}, \"inputs\": {\"q\": {\"type\": \"custom\"}, \"p\": {\"type\": "
+    "\"custom\"}, \"s\": {\"type\": \"custom\"}}, \"tolerance\": {\"max_atol\": 1e-5, \"max_rtol\": 0.05, "
+    "\"required_match_ratio\": 0.98, \"max_error_cap\": null, \"allow_negative_inf\": true}}\n",
 };
 
 static void check_source(const struct input *input, const struct input_source *source, const struct tensor_spec *spec)
@@ -275,6 +279,9 @@ static bool feed_workload(const struct input *input)
 		     "bad lines have a sentence, good ones a uuid");
 		for (int k = 0; w->error == NULL && k < INPUTS; k++)
 			check_source(input, &w->inputs[k], &inputs[k]);
+		hold(input, !w->tolerance.given || (w->tolerance.bounds.atol >= 0 && w->tolerance.bounds.rtol >= 0 &&
+						    w->tolerance.bounds.hit_ratio > 0 && w->tolerance.bounds.hit_ratio <= 1),
+		     "a tolerance has every bound");
 		hold(input, w->error != NULL || w->axis[LEN] == w->axis[BATCH] + 1,
 		     "the constraint that axes decide holds");
 	}

@@ -40,6 +40,7 @@ static const struct definition definition = {
     .constraint_count = 3,
     .left_out = (const char *const[]){"mode"},
     .left_out_count = 1,
+    .custom_inputs_entrypoint = "make",
 };
 
 /* The parts of a line, so that a test can replace one. */
@@ -272,11 +273,11 @@ static void missing_and_wrong_fields_are_refused(void **state)
 	    {INPUT_Q, "\"inputs\": {\"q\": \"random\", ", 16, "expected an object with a \"type\", found \"random\""},
 	    {INPUT_Q, "\"inputs\": {\"q\": null, ", 16, "expected an object with a \"type\", found null"},
 	    {INPUT_Q, "\"inputs\": {\"q\": {}, ", 16,
-	     "expected a field \"type\" (\"random\", \"scalar\" or \"safetensors\"), found none"},
+	     "expected a field \"type\" (\"random\", \"scalar\", \"safetensors\" or \"custom\"), found none"},
 	    {INPUT_Q, "\"inputs\": {\"q\": {\"type\": \"zeros\"}, ", 25,
-	     "expected \"random\", \"scalar\" or \"safetensors\", found \"zeros\""},
+	     "expected \"random\", \"scalar\", \"safetensors\" or \"custom\", found \"zeros\""},
 	    {INPUT_Q, "\"inputs\": {\"q\": {\"type\": 1}, ", 25,
-	     "expected \"random\", \"scalar\" or \"safetensors\", found 1"},
+	     "expected \"random\", \"scalar\", \"safetensors\" or \"custom\", found 1"},
 	    {INPUT_Q, "\"inputs\": {\"q\": {\"type\": \"scalar\", \"value\": 1}, ", 25,
 	     "expected \"random\" or \"safetensors\", because the definition declares q as a tensor, found \"scalar\""},
 	    {INPUT_SCALE, "\"scale\": {\"type\": \"safetensors\", \"path\": \"a\", \"tensor_key\": \"k\"}, ", 18,
@@ -347,6 +348,110 @@ static void an_optional_input_may_be_left_out_or_null_or_given(void **state)
 	        "expected an input of the definition, found \"mode\"; remove it");
 }
 
+/* A workload without "definition" and "workload" around it, with inputs of all four kinds but safetensors. */
+#define BARE(uuid, more)                                                                                               \
+	"{\"uuid\": \"" uuid "\", \"axes\": {\"batch_size\": 4, \"len_indptr\": 5}, \"inputs\": {\"q\": {\"type\": "    \
+	"\"random\"}, \"indptr\": {\"type\": \"custom\"}, \"scale\": {\"type\": \"custom\"}, \"count\": {\"type\": "     \
+	"\"scalar\", \"value\": 1}, \"flag\": {\"type\": \"random\"}}" more "}\n"
+
+/* Expects that the text of a file has one line, with this error. */
+static void refused_line(const struct definition *d, const char *line, const char *sentence)
+{
+	struct arena arena = {0};
+	struct workload_file file = workloads_load("w.jsonl", d, line, strlen(line), &arena);
+
+	assert_int_equal(file.count, 1);
+	assert_non_null(file.lines[0].error);
+	assert_string_equal(file.lines[0].error, sentence);
+	arena_free(&arena);
+}
+
+static void a_workload_may_be_the_whole_line(void **state)
+{
+	static const char two[] = BARE("u", "") BARE("u", "");
+	struct definition without = definition;
+	struct arena arena = {0};
+	struct buf text = {0};
+
+	(void)state;
+	buf_text(&text, BARE("u1", "") BARE("u2", ", \"definition\": \"attend\", \"solution\": null"));
+	struct workload_file file = load(&text, &arena);
+
+	assert_int_equal(file.count, 2);
+	assert_string_equal(file.lines[0].uuid, "u1");
+	assert_true(file.lines[0].axis[BATCH] == 4 && file.lines[0].axis[HEADS] == 8);
+	assert_true(file.lines[0].inputs[Q].kind == SOURCE_RANDOM && file.lines[0].inputs[INDPTR].kind == SOURCE_CUSTOM);
+	assert_true(file.lines[0].inputs[SCALE].kind == SOURCE_CUSTOM && file.lines[0].inputs[COUNT].integer == 1);
+	assert_false(file.lines[0].tolerance.given);
+	file = workloads_load("w.jsonl", &definition, two, sizeof two - 1, &arena);
+	assert_string_equal(file.lines[1].error, "w.jsonl:2:10: expected a unique uuid, found the uuid of line 1");
+	file = traces_load("t.jsonl", &definition, text.data, text.length, &arena);
+	assert_string_equal(file.lines[0].error, "t.jsonl:1:1: expected a field \"workload\" (an object), found none");
+	arena_free(&arena);
+	buf_free(&text);
+	without.custom_inputs_entrypoint = NULL;
+	refused_line(&without, BARE("u", ""),
+		     "w.jsonl:1:114: expected \"random\", \"scalar\" or \"safetensors\", because the definition has no "
+		     "custom_inputs_entrypoint, found \"custom\"");
+	refused_line(&definition, BARE("u", ", \"definition\": \"other\""),
+		     "w.jsonl:1:238: expected \"attend\", the file's name, found \"other\"");
+	refused_line(&definition, "{\"uuid\": \"u\", \"inputs\": {}}\n",
+		     "w.jsonl:1:1: expected a field \"axes\" (an object), found none");
+	refused_line(&definition, "{\"uuid\": \"u\", \"axes\": {\"batch_size\": 1}, \"inputs\": {}}\n",
+		     "w.jsonl:1:23: expected a value for the axis \"len_indptr\", found none");
+	refused_line(&definition, "{\"name\": \"u\"}\n", "w.jsonl:1:1: expected a field \"workload\" (an object), found none");
+}
+
+/* Loads a bare line with this tolerance. */
+static struct workload_tolerance tolerance_of(const char *tolerance, struct arena *arena)
+{
+	struct buf text = {0};
+
+	buf_printf(&text, BARE("u", ", \"tolerance\": %s"), tolerance);
+	struct workload_tolerance out = load(&text, arena).lines[0].tolerance;
+
+	buf_free(&text);
+	return out;
+}
+
+static void a_tolerance_has_defaults_and_two_spellings(void **state)
+{
+	static const struct {
+		const char *text, *sentence;
+	} wrong[] = {
+	    {"[]", "w.jsonl:1:237: expected an object, found a list"},
+	    {"{\"max_atl\": 1}", "w.jsonl:1:249: expected \"max_atol\", \"max_rtol\", \"required_matched_ratio\", "
+				 "\"max_error_cap\" or \"allow_negative_inf\", found \"max_atl\""},
+	    {"{\"max_atol\": -1}", "w.jsonl:1:250: expected a number of at least 0, found -1"},
+	    {"{\"max_error_cap\": \"1\"}", "w.jsonl:1:255: expected a number of at least 0, found \"1\""},
+	    {"{\"required_match_ratio\": 0}", "w.jsonl:1:262: expected a number above 0 and at most 1, found 0"},
+	    {"{\"required_match_ratio\": 1, \"required_matched_ratio\": 1}",
+	     "w.jsonl:1:237: expected \"required_matched_ratio\" once, found \"required_match_ratio\", too"},
+	    {"{\"allow_negative_inf\": 1}", "w.jsonl:1:260: expected true or false, found 1"},
+	};
+	struct arena arena = {0};
+	struct workload_tolerance t = tolerance_of("{\"max_rtol\": 0.05, \"required_match_ratio\": 0.98}", &arena);
+
+	(void)state;
+	assert_true(t.given && t.bounds.atol == 1e-2 && t.bounds.rtol == 0.05 && t.bounds.hit_ratio == 0.98);
+	assert_true(t.error_cap < 0 && !t.allows_negative_infinity);
+	t = tolerance_of("{\"required_matched_ratio\": 1, \"max_atol\": 0, \"max_error_cap\": 2, \"allow_negative_inf\": true}",
+			 &arena);
+	assert_true(t.bounds.atol == 0 && t.bounds.rtol == 1e-2 && t.bounds.hit_ratio == 1);
+	assert_true(t.error_cap == 2 && t.allows_negative_infinity);
+	t = tolerance_of("{\"max_atol\": null, \"max_error_cap\": null, \"allow_negative_inf\": null}", &arena);
+	assert_true(t.bounds.atol == 1e-2 && t.bounds.hit_ratio == 0.99 && t.error_cap < 0 && !t.allows_negative_infinity);
+	assert_false(tolerance_of("null", &arena).given);
+	arena_free(&arena);
+	for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+		struct buf line = {0};
+
+		buf_printf(&line, BARE("u", ", \"tolerance\": %s"), wrong[i].text);
+		refused_line(&definition, line.data, wrong[i].sentence);
+		buf_free(&line);
+	}
+}
+
 static void values_at_the_edge_are_accepted(void **state)
 {
 	struct arena arena = {0};
@@ -405,6 +510,8 @@ int main(void)
 	    cmocka_unit_test(missing_and_wrong_fields_are_refused),
 	    cmocka_unit_test(paths_stay_below_the_root),
 	    cmocka_unit_test(an_optional_input_may_be_left_out_or_null_or_given),
+	    cmocka_unit_test(a_workload_may_be_the_whole_line),
+	    cmocka_unit_test(a_tolerance_has_defaults_and_two_spellings),
 	    cmocka_unit_test(values_at_the_edge_are_accepted),
 	    cmocka_unit_test(too_much_is_refused_without_being_parsed),
 	};

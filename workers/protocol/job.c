@@ -430,7 +430,7 @@ static void read_source(struct reader *at, const cJSON *json, struct input_sourc
 {
 	int64_t kind = -1, scalar = -1;
 
-	if (!json_integer(json_member(json, "kind"), &kind) || kind < SOURCE_RANDOM || kind > SOURCE_ABSENT)
+	if (!json_integer(json_member(json, "kind"), &kind) || kind < SOURCE_RANDOM || kind > SOURCE_CUSTOM)
 		wrong(at, "kind");
 	source->kind = (enum source_kind)kind;
 	if (source->kind == SOURCE_SCALAR) {

@@ -1,6 +1,7 @@
 #!/bin/sh
 # sanitizers: tests/run also runs this test with the sanitizers' build.
-# Definitions in the form of SOL-ExecBench: without op_type, which is then the name of the folder.
+# Definitions in the form of SOL-ExecBench: without op_type, which is then the name of the folder; workload lines without
+# "workload", and with a tolerance of their own; inputs that a function of the reference makes.
 . "$(dirname "$0")/../harness.sh"
 "$python" -I -S - <<'PY'
 import json
@@ -34,6 +35,15 @@ write("rmsnorm", "null", op_type=None, hf_id=None)
 write("rmsnorm", "wrong", reference=NORM.replace("1e-6", "1e-2"))
 write("rmsnorm", "elsewhere", op_type="gemm")
 write("problems", "unknown")
+
+# Workloads: one line with random inputs, one whose inputs the reference makes, one with a misspelt tolerance.
+write("rmsnorm", "lines", custom_inputs_entrypoint="make")
+os.makedirs("workloads/rmsnorm")
+with open("workloads/rmsnorm/lines.jsonl", "w") as out:
+    for uuid, kind, tolerance in ("random", "random", {"max_atol": 1}), ("made", "custom", {}), ("misspelt", "random", {"atol": 1}):
+        inputs = {"hidden_states": {"type": kind}, "weight": {"type": "random"}}
+        line = {"uuid": uuid, "axes": {"batch_size": 3}, "inputs": inputs, "tolerance": tolerance}
+        out.write(json.dumps(line) + "\n")
 PY
 
 verify
@@ -43,6 +53,11 @@ expect_status wrong failed numeric
 expect_status elsewhere invalid
 expect "d['unknown']['op_type'] == 'problems' and d['unknown']['hf_id'] == 'example/model' and d['null']['hf_id'] is None"
 expect "not any(one['notes'] for one in d.values() if one['name'] != 'unknown')"
+lines="{case['id'].removeprefix('workload:'): case for case in d['lines']['cases']}"
+expect "$lines['random']['status'] == 'passed' and $lines['random']['axes'] == {'batch_size': 3}"
+expect "($lines['made']['status'], $lines['made']['reason']) == ('skipped', 'no_ground_truth')"
+expect "'the function make of the reference makes the input hidden_states' in $lines['made']['message']"
+expect "$lines['misspelt']['status'] == 'invalid' and 'found \"atol\"' in $lines['misspelt']['message']"
 run explain plain --device "$device"
 expect_says 'hf_id = example/model'
 # Stating the op_type of the folder changes nothing.
@@ -51,11 +66,13 @@ verify plain
 expect_cached "len(d['plain']['cases'])"
 
 rm definitions/rmsnorm/elsewhere.json
+sed -i 3d workloads/rmsnorm/lines.jsonl
 pytest_is_here
 run generate
 expect_exit 0
-run_pytest
+run_pytest -rfEs
 expect_exit 1
 expect_says "wrong, output 'output' against builtin"
+expect_says 'SKIPPED' 'inputs: a function of the reference makes them'
 expect_says 'FAILED tests/references/test_rmsnorm.py::TestWrong::test_numerical_correctness' ' passed'
 ! grep '^FAILED' "$work/out" | grep -vq '::TestWrong::' || fail "a test of a right reference fails"
