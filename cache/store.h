@@ -148,7 +148,7 @@ struct summary {
 	struct digest context;
 	struct digest inputs;  /* digest of the contents of the definition, its workload file and its blobs */
 	uint8_t status, reason, weak, pad;
-	uint32_t cases, passed, failed, errors, skipped, invalid;
+	uint32_t cases, passed, failed, errors, skipped, invalid, checked;
 	uint64_t elements;
 };
 

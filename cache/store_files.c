@@ -1,11 +1,11 @@
 /* store_files - reads and writes the rows of the table of files.
  *
- *   row = inode u64 . size u64 . mtime u64 . ctime u64 . read u64 . content digest . has summary u32
+ *   row = inode u64 . size u64 . mtime u64 . ctime u64 . read u64 . content digest . summary u32
  *         . [ context digest . inputs digest . status u32 . reason u32 . weak u32 . cases . passed . failed . errors
- *             . skipped . invalid u32 each . elements u64 ]
+ *             . skipped . invalid u32 each . elements u64 . [ checked u32 ] ]
  *         . blobs u32 . { path bytes }… . [ object bytes ]
  *
- * Rows of older versions do not have the last field, the git object id.
+ * `summary` is a value of enum summary_form. Rows of older versions do not have the last field, the git object id.
  *
  * A run without changes reads all rows (twenty thousand for ten thousand definitions), and spends most of its time on
  * memory accesses. Rows are therefore checked and parsed in LMDB's mapping, without a copy. A caller that needs each
@@ -17,6 +17,9 @@
 #include "cache/checksummed_record.h"
 
 enum { KEY_MAX = 511 };
+
+/* What a row has of the summary. Rows of older versions have no count of checked cases. */
+enum summary_form { SUMMARY_NONE, SUMMARY_WITHOUT_CHECKED, SUMMARY_WITH_CHECKED };
 
 bool file_seen_holds(const struct file_seen *seen, const struct file_stat *now)
 {
@@ -42,6 +45,15 @@ static void put_summary(struct buf *out, const struct summary *s)
 	for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
 		record_put_u32(out, numbers[i]);
 	record_put_u64(out, s->elements);
+	if (s->checked > 0)
+		record_put_u32(out, s->checked);
+}
+
+static enum summary_form form_of(const struct file_entry *entry)
+{
+	if (!entry->has_summary)
+		return SUMMARY_NONE;
+	return entry->summary.checked > 0 ? SUMMARY_WITH_CHECKED : SUMMARY_WITHOUT_CHECKED;
 }
 
 static void put_entry(struct buf *out, const struct file_entry *entry)
@@ -54,7 +66,7 @@ static void put_entry(struct buf *out, const struct file_entry *entry)
 	record_put_u64(out, (uint64_t)seen->stat.ctime_ns);
 	record_put_u64(out, (uint64_t)seen->read_ns);
 	record_put_digest(out, &seen->content);
-	record_put_u32(out, entry->has_summary);
+	record_put_u32(out, form_of(entry));
 	if (entry->has_summary)
 		put_summary(out, &entry->summary);
 	record_put_u32(out, (uint32_t)entry->blob_count);
@@ -64,7 +76,7 @@ static void put_entry(struct buf *out, const struct file_entry *entry)
 		record_put_bytes(out, seen->object.bytes, seen->object.length);
 }
 
-static void get_summary(struct reader *from, struct summary *s)
+static void get_summary(struct reader *from, uint32_t form, struct summary *s)
 {
 	uint32_t *const counts[] = {&s->cases, &s->passed, &s->failed, &s->errors, &s->skipped, &s->invalid};
 
@@ -76,6 +88,9 @@ static void get_summary(struct reader *from, struct summary *s)
 	for (size_t i = 0; i < sizeof counts / sizeof *counts; i++)
 		*counts[i] = record_get_u32(from);
 	s->elements = record_get_u64(from);
+	s->checked = form == SUMMARY_WITH_CHECKED ? record_get_u32(from) : 0;
+	if (form > SUMMARY_WITH_CHECKED)
+		from->bad = true;
 }
 
 /* Reads the paths of the blobs, and copies them into `texts`. */
@@ -127,9 +142,11 @@ static bool get_entry(const MDB_val *key, const MDB_val *value, struct arena *te
 	seen->stat.ctime_ns = (int64_t)record_get_u64(&from);
 	seen->read_ns = (int64_t)record_get_u64(&from);
 	seen->content = record_get_digest(&from);
-	out->has_summary = record_get_u32(&from) != 0;
+	uint32_t form = record_get_u32(&from);
+
+	out->has_summary = form != SUMMARY_NONE;
 	if (out->has_summary)
-		get_summary(&from, &out->summary);
+		get_summary(&from, form, &out->summary);
 	get_blobs(&from, texts, out);
 	if (!from.bad && from.left > 0)
 		get_object(&from, &seen->object);

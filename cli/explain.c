@@ -18,7 +18,7 @@
 enum { SENTENCES = 32 };
 
 struct explain_options {
-	const char *root, *device, *device_class, *python, *ground_truth;
+	const char *root, *device, *device_class, *python, *ground_truth, *accept;
 	bool index, backward, alone;
 };
 
@@ -32,6 +32,7 @@ static const struct option_row rows[] = {
     ROW_DEVICE_CLASS,
     ROW_PYTHON,
     ROW_GROUND_TRUTH,
+    ROW_ACCEPT,
 };
 
 enum { ROWS = sizeof rows / sizeof rows[0] };
@@ -141,6 +142,13 @@ static void explain_stale(const struct result *result, const struct test_case *t
 		show_print(stdout, "    every field is unchanged, but the verdict is no longer in the cache\n");
 }
 
+static void explain_checks(const struct verdict *v)
+{
+	for (int i = 0; i < v->check_count; i++)
+		show_print(stdout, "    %s %s: %s\n", v->checks[i].name, check_result_name(v->checks[i].result),
+			   v->checks[i].evidence);
+}
+
 static void explain_case(const struct result *result, const struct case_result *c, struct arena *arena)
 {
 	const struct verdict *v = c->verdict;
@@ -159,6 +167,7 @@ static void explain_case(const struct result *result, const struct case_result *
 		if (gmtime_r(&made, &utc) != NULL)
 			strftime(when, sizeof when, "%Y-%m-%d %H:%M UTC", &utc);
 		show_print(stdout, "  %s: %s, %s: %s\n", c->test->id, status_name(v->status), when, c->why);
+		explain_checks(v);
 	}
 }
 
@@ -204,8 +213,8 @@ static int exit_code(const struct run *run)
 	enum status_group worst = run->problem_count > 0 ? GROUP_INVALID : GROUP_VERIFIED;
 
 	for (int i = 0; i < run->count; i++)
-		if (status_group(run->results[i]->status) > worst)
-			worst = status_group(run->results[i]->status);
+		if (exit_group(run->results[i]->status, run->options->accept_checked) > worst)
+			worst = exit_group(run->results[i]->status, run->options->accept_checked);
 	return exit_status_of_group(worst);
 }
 
@@ -218,6 +227,7 @@ static int run(struct program *program, const struct explain_options *o, const s
 				      .cached_only = true,
 				      .dry_run = true,
 				      .each = true,
+				      .accept_checked = o->accept != NULL,
 				      .from_index = o->index,
 				      .details = true,
 				      .cases = case_options_default(),

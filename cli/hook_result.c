@@ -10,6 +10,7 @@
 #include "base/show.h"
 #include "base/wrap.h"
 #include "engine/staged_dataset.h"
+#include "report/exit_status.h"
 
 /* ---- one definition ---------------------------------------------------------------------------------------------- */
 
@@ -60,7 +61,8 @@ bool hook_result_counts(struct commit *commit, const struct result *result)
 {
 	if (!result->known || result->changed)
 		commit->unknown++;
-	if (!result->known || result->changed || result->status != STATUS_SKIPPED)
+	if (!result->known || result->changed ||
+	    exit_group(result->status, result->run->options->accept_checked) != GROUP_UNVERIFIED)
 		return true;
 	if (!is_changed(result)) {
 		commit->left++;

@@ -54,7 +54,7 @@ static const struct entry environment[] = {
      "on each line."},
     {"REFTEST_COUNT",
      "`reftest watch --exec` sets this variable for its command: the number of definitions in the batch. "
-     "REFTEST_PASSED, REFTEST_FAILED, REFTEST_ERROR, REFTEST_SKIPPED and REFTEST_INVALID are the numbers of "
+     "REFTEST_PASSED, REFTEST_CHECKED, REFTEST_FAILED, REFTEST_ERROR, REFTEST_SKIPPED and REFTEST_INVALID are the numbers of "
      "definitions with each status."},
     {"CURL_CA_BUNDLE, SSL_CERT_FILE",
      "The file with the certificate authorities that are trusted for a remote cache with an https address."},

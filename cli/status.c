@@ -14,7 +14,7 @@
 #include "watcher/client.h"
 
 struct status_options {
-	const char *root, *device, *device_class, *python, *ground_truth, *format;
+	const char *root, *device, *device_class, *python, *ground_truth, *format, *accept;
 	bool no_workloads, index, backward, alone;
 	struct words op_types;
 };
@@ -31,6 +31,7 @@ static const struct option_row rows[] = {
     ROW_PYTHON,
     ROW_GROUND_TRUTH,
     ROW_NO_WORKLOADS,
+    ROW_ACCEPT,
     ROW_TEXT_OR_JSON,
 };
 
@@ -77,6 +78,7 @@ static int run(struct program *program, const struct status_options *o, const st
 				      .cached_only = true,
 				      .dry_run = true,
 				      .each = true,
+				      .accept_checked = o->accept != NULL,
 				      .from_index = o->index,
 				      .cases = case_options_default()};
 	struct report_options report = {.command = ""};

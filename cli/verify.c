@@ -23,7 +23,7 @@
 #include "watcher/client.h"
 
 struct verify_options {
-	const char *root, *device, *device_class, *python, *sizes, *format, *case_id, *ground_truth, *junit, *shard, *required;
+	const char *root, *device, *device_class, *python, *sizes, *format, *case_id, *ground_truth, *junit, *shard, *required, *accept;
 	bool all, changed, index, force, edge, backward, no_workloads, strict, cached_only, dry_run, staged, quiet, hook, alone;
 	int jobs;
 	double atol, rtol, hit_ratio, timeout;
@@ -61,6 +61,7 @@ static const struct option_row rows[] = {
     {"--strict", OPTION_FLAG, AT(strict), NULL, NULL,
      "count findings as failures; with --hook, also reject a commit if this machine cannot verify a definition that "
      "it changes"},
+    ROW_ACCEPT,
     ROW_SEED,
     {"--atol", OPTION_REAL, AT(atol), "X", NULL, "absolute tolerance of every output"},
     {"--rtol", OPTION_REAL, AT(rtol), "X", NULL, "relative tolerance of every output"},
@@ -290,6 +291,7 @@ static int run(struct program *program, const struct verify_options *o, const st
 				      .staged = o->staged,
 				      .from_index = o->index,
 				      .required = o->required,
+				      .accept_checked = o->accept != NULL,
 				      .share = true,
 				      .ground_truth = o->ground_truth};
 	struct verify verify = {.report = {.strict = o->strict, .only_changed = o->changed || o->quiet,

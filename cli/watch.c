@@ -18,6 +18,7 @@ static const struct option_row rows[] = {
     ROW_SIZES,
     ROW_GROUND_TRUTH,
     ROW_NO_WORKLOADS,
+    ROW_ACCEPT,
     ROW_SEED,
     ROW_REQUIRE_CONTAINMENT,
     ROW_TIMEOUT,

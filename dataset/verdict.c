@@ -22,7 +22,7 @@ static const struct {
 } statuses[] = {
     [STATUS_PASSED] = {"passed", GROUP_VERIFIED, 0},   [STATUS_SKIPPED] = {"skipped", GROUP_UNVERIFIED, 10},
     [STATUS_ERROR] = {"error", GROUP_WRONG, 20},       [STATUS_FAILED] = {"failed", GROUP_WRONG, 30},
-    [STATUS_INVALID] = {"invalid", GROUP_INVALID, 40},
+    [STATUS_INVALID] = {"invalid", GROUP_INVALID, 40}, [STATUS_CHECKED] = {"checked", GROUP_UNVERIFIED, 5},
 };
 
 _Static_assert(sizeof statuses / sizeof *statuses == STATUS_COUNT, "each status has a row");
@@ -58,6 +58,14 @@ static const struct {
     [REASON_NO_REFERENCE] = {"no_reference"},
     [REASON_FILE_LIMIT] = {"file_limit", .transient = true, .limit = true},
 };
+
+static const char *const check_results[CHECK_RESULTS] = {
+    [CHECK_HOLDS] = "holds", [CHECK_FAILS] = "fails", [CHECK_NOT_RUN] = "not_run", [CHECK_PROPERTY] = "property"};
+
+const char *check_result_name(enum check_result result)
+{
+	return check_results[result];
+}
 
 const char *status_name(enum status status)
 {
@@ -367,6 +375,28 @@ static void write_lists(const struct verdict *verdict, struct buf *out)
 	buf_text(out, "]");
 }
 
+void verdict_write_checks(const struct verdict *verdict, struct buf *out)
+{
+	buf_text(out, "[");
+	for (int i = 0; i < verdict->check_count; i++) {
+		buf_text(out, i == 0 ? "{" : ", {");
+		write_text(out, "name", verdict->checks[i].name);
+		write_text(out, "result", check_result_name(verdict->checks[i].result));
+		write_text(out, "evidence", verdict->checks[i].evidence);
+		buf_text(out, "}");
+	}
+	buf_text(out, "]");
+}
+
+/* Writes the checks of a case without ground truth. Other verdicts have no such list, as in earlier versions. */
+static void write_checks(const struct verdict *verdict, struct buf *out)
+{
+	if (verdict->check_count == 0)
+		return;
+	write_key(out, "checks");
+	verdict_write_checks(verdict, out);
+}
+
 void verdict_write(const struct verdict *verdict, struct buf *out)
 {
 	buf_text(out, "{");
@@ -387,6 +417,7 @@ void verdict_write(const struct verdict *verdict, struct buf *out)
 	write_integer(out, "elements", verdict->elements);
 	write_integer(out, "reference_line", verdict->reference_line);
 	write_lists(verdict, out);
+	write_checks(verdict, out);
 	buf_text(out, "}");
 }
 
@@ -674,6 +705,34 @@ static void read_tried(struct reader *r, const cJSON *json, struct verdict *out)
 	}
 }
 
+static enum check_result read_check_result(struct reader *r, const cJSON *json)
+{
+	const char *name = json_text_of(json, "result");
+
+	for (int i = 0; name != NULL && i < CHECK_RESULTS; i++)
+		if (strcmp(name, check_results[i]) == 0)
+			return (enum check_result)i;
+	damaged(r, "result", "the result of a check");
+	return CHECK_NOT_RUN;
+}
+
+static void read_checks(struct reader *r, const cJSON *json, struct verdict *out)
+{
+	const cJSON *item;
+	struct check *checks;
+
+	if (json_member(json, "checks") == NULL)
+		return;
+	item = read_list(r, json, "checks", CHECKS_MAX, &out->check_count);
+	checks = arena_array(r->arena, (size_t)out->check_count, sizeof *checks);
+	out->checks = checks;
+	for (; item != NULL; item = item->next, checks++) {
+		checks->name = read_text(r, item, "name", false);
+		checks->result = read_check_result(r, item);
+		checks->evidence = read_text(r, item, "evidence", false);
+	}
+}
+
 static void read_verdict(struct reader *r, const cJSON *json, struct verdict *out)
 {
 	out->status = read_status(r, json);
@@ -696,6 +755,7 @@ static void read_verdict(struct reader *r, const cJSON *json, struct verdict *ou
 	read_constants(r, json, out);
 	read_findings(r, json, out);
 	read_tried(r, json, out);
+	read_checks(r, json, out);
 }
 
 const struct verdict *verdict_parse(const char *text, size_t length, struct arena *arena, struct err *err)

@@ -24,6 +24,8 @@ enum status {
 	STATUS_ERROR = 2,
 	STATUS_FAILED = 3,
 	STATUS_INVALID = 4,
+	/* no ground truth decides, and every check that needs none holds */
+	STATUS_CHECKED = 5,
 	STATUS_COUNT
 };
 
@@ -118,6 +120,20 @@ struct tried_truth {
 	double margin;
 };
 
+/* The result of a check that needs no ground truth. A property is worth knowing and no fault. */
+enum check_result { CHECK_HOLDS, CHECK_FAILS, CHECK_NOT_RUN, CHECK_PROPERTY, CHECK_RESULTS };
+
+struct check {
+	const char *name; /* "repeat" */
+	enum check_result result;
+	const char *evidence; /* never NULL; a sentence: what was compared, or why the check did not run */
+};
+
+/* The most checks of a case. */
+enum { CHECKS_MAX = 32 };
+
+const char *check_result_name(enum check_result result); /* "holds" */
+
 struct verdict {
 	enum status status;
 	enum reason reason;
@@ -148,6 +164,9 @@ struct verdict {
 	int constant_count;
 	const char *const *findings; /* messages that do not affect the status */
 	int finding_count;
+	/* The checks of a case without ground truth, in the order in which they were made. Empty for other cases. */
+	const struct check *checks;
+	int check_count;
 };
 
 /* Returns one text with the versions of all ground truths, which the fingerprint contains. For a single ground truth,
@@ -173,6 +192,9 @@ const struct verdict *verdict_head(const char *text, size_t length, struct arena
 
 /* Writes the list of ground truths that were tried as JSON. */
 void verdict_write_tried(const struct verdict *verdict, struct buf *out);
+
+/* Writes the list of checks as JSON. */
+void verdict_write_checks(const struct verdict *verdict, struct buf *out);
 
 /* Writes the array of outputs for the command line (schema 1 in docs/json.md). */
 void verdict_write_outputs(const struct verdict *verdict, struct buf *out);

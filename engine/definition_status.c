@@ -17,7 +17,7 @@ static void count_case(struct result *result, const struct case_result *c)
 	}
 	uint32_t *const by_status[] = {
 	    [STATUS_PASSED] = &counts->passed, [STATUS_SKIPPED] = &counts->skipped, [STATUS_ERROR] = &counts->errors,
-	    [STATUS_FAILED] = &counts->failed, [STATUS_INVALID] = &counts->invalid,
+	    [STATUS_FAILED] = &counts->failed, [STATUS_INVALID] = &counts->invalid, [STATUS_CHECKED] = &counts->checked,
 	};
 
 	_Static_assert(sizeof by_status / sizeof *by_status == STATUS_COUNT, "struct summary has a count for each status");

@@ -38,6 +38,7 @@ struct run_options {
 	double timeout_s;
 	int64_t memory;     /* --memory: bytes that a reference may use; 0: a default for each definition */
 	bool force, cached_only, dry_run, staged;
+	bool accept_checked; /* --accept checked: definitions that are only checked do not change the exit status */
 	bool share;         /* use $REFTEST_REMOTE if it is set */
 	bool from_index;    /* --staged: read files from git's index (engine/staged_dataset.h); no watcher is queried */
 	bool details;	    /* keep the list of cases in every result; if false, a passed result may have only counts */

@@ -12,6 +12,11 @@ int exit_status_of_group(enum status_group group)
 	return exits[group];
 }
 
+enum status_group exit_group(enum status status, bool accept_checked)
+{
+	return accept_checked && status == STATUS_CHECKED ? GROUP_VERIFIED : status_group(status);
+}
+
 static enum status_group more_severe(enum status_group a, enum status_group b)
 {
 	return a > b ? a : b;
@@ -24,7 +29,7 @@ int exit_status_of_run(const struct run *run, bool strict)
 
 	for (int s = 0; s < STATUS_COUNT; s++)
 		if (totals.by_status[s] > 0)
-			worst = more_severe(worst, status_group((enum status)s));
+			worst = more_severe(worst, exit_group((enum status)s, run->options->accept_checked));
 	if (strict && totals.findings > 0)
 		worst = more_severe(worst, GROUP_WRONG);
 	if ((totals.definitions == 0 && run->other_shard == 0) || totals.unknown > 0 || totals.changed > 0)

@@ -119,6 +119,32 @@ static void print_again(FILE *out, const struct result *result, const struct cas
 	buf_free(&words);
 }
 
+/* Prints the names of the checks with this result, on one line: "holds: outputs, repeat". */
+static void print_checks_with(FILE *out, const struct verdict *v, enum check_result result)
+{
+	bool any = false;
+
+	for (int i = 0; i < v->check_count; i++)
+		if (v->checks[i].result == result) {
+			if (!any)
+				show_print(out, "           %s: ", check_result_name(result));
+			show_print(out, "%s%s", any ? ", " : "", v->checks[i].name);
+			any = true;
+		}
+	if (any)
+		show_print(out, "\n");
+}
+
+static void print_checks(FILE *out, const struct verdict *v)
+{
+	print_checks_with(out, v, CHECK_HOLDS);
+	print_checks_with(out, v, CHECK_NOT_RUN);
+	for (int i = 0; i < v->check_count; i++)
+		if (v->checks[i].result == CHECK_FAILS || v->checks[i].result == CHECK_PROPERTY)
+			show_print(out, "           %s: %s: %s\n", check_result_name(v->checks[i].result), v->checks[i].name,
+				   v->checks[i].evidence);
+}
+
 static void print_case(FILE *out, const struct result *result, const struct case_result *c,
 		       const struct report_options *options)
 {
@@ -131,6 +157,7 @@ static void print_case(FILE *out, const struct result *result, const struct case
 		show_print(out, "           expected by convention: %s\n", c->test->convention);
 	if (v->message != NULL)
 		print_indented(out, v->message, 11);
+	print_checks(out, v);
 	for (int i = 0; i < v->output_count; i++)
 		if (v->outputs[i].status == STATUS_FAILED)
 			print_worst(out, &v->outputs[i]);
@@ -141,10 +168,10 @@ static void print_case(FILE *out, const struct result *result, const struct case
 	print_again(out, result, c, options);
 }
 
-/* Prints one line for all cases that were skipped for the same reason. */
+/* Prints one line for all cases that were skipped, or only checked, for the same reason. */
 static void print_cases(FILE *out, const struct result *result, const struct report_options *options)
 {
-	enum reason last_reason = REASON_NONE;
+	const struct verdict *last = NULL;
 	int more = 0;
 
 	for (int i = 0; i < result->case_count; i++) {
@@ -152,15 +179,15 @@ static void print_cases(FILE *out, const struct result *result, const struct rep
 
 		if (c->verdict == NULL || c->verdict->status == STATUS_PASSED)
 			continue;
-		if (c->verdict->status == STATUS_SKIPPED && c->verdict->reason == last_reason) {
+		if (last != NULL && c->verdict->status == last->status && c->verdict->reason == last->reason) {
 			more++;
 			continue;
 		}
-		last_reason = c->verdict->status == STATUS_SKIPPED ? c->verdict->reason : last_reason;
+		last = status_group(c->verdict->status) == GROUP_UNVERIFIED ? c->verdict : last;
 		print_case(out, result, c, options);
 	}
 	if (more > 0)
-		show_print(out, "         and %d more %s\n", more, reason_name(last_reason));
+		show_print(out, "         and %d more %s\n", more, reason_name(last->reason));
 }
 
 static double worst_margin(const struct result *result)
@@ -215,6 +242,15 @@ static void print_passed_tail(FILE *out, const struct result *result)
 	if (v != NULL && v->ground_truth != NULL)
 		print_truths(out, v);
 	show_print(out, "\n");
+}
+
+/* "2 of 3 cases checked, 1 passed: no ground truth decides" */
+static void print_checked_tail(FILE *out, const struct result *result)
+{
+	show_print(out, "%u of %u cases checked", result->counts.checked, result->counts.cases);
+	if (result->counts.passed > 0)
+		show_print(out, ", %u passed", result->counts.passed);
+	show_print(out, ": no ground truth decides\n");
 }
 
 static void print_dry_run(FILE *out, const struct result *result)
@@ -284,6 +320,8 @@ static void print_outcome(FILE *out, const struct result *result, const struct r
 		print_passed_tail(out, result);
 	else if (result->status == STATUS_INVALID && result->cases == NULL)
 		show_print(out, "\n");
+	else if (result->known && result->status == STATUS_CHECKED)
+		print_checked_tail(out, result);
 	else
 		show_print(out, "%u of %u cases passed%s%s\n", result->counts.passed, result->counts.cases,
 			reason != NULL ? ": " : "", reason != NULL ? reason : "");
@@ -507,6 +545,11 @@ void report_json_case(struct buf *out, const struct result *result, const struct
 	buf_printf(out, ", \"reference_line\": %d, ", v != NULL ? v->reference_line : 0);
 	json_text(out, "printed", c->printed);
 	json_findings(out, c);
+	buf_text(out, ", \"checks\": ");
+	if (v != NULL)
+		verdict_write_checks(v, out);
+	else
+		buf_text(out, "[]");
 	buf_text(out, ", \"outputs\": ");
 	if (v != NULL)
 		verdict_write_outputs(v, out);

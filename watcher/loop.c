@@ -246,13 +246,15 @@ static bool answer(const char *question, size_t length, struct buf *out, void *c
 }
 
 /* Returns the exit status of `watch` if --once or the key q ends it. */
-static int exit_status_of(const struct last_statuses *table)
+static int exit_status_of(const struct watch *watch)
 {
+	const struct last_statuses *table = &watch->session.table;
+	bool accept_checked = watch->options->accept != NULL;
 	enum status_group worst = table->known > 0 && table->known == table->count ? GROUP_VERIFIED : GROUP_UNVERIFIED;
 
 	for (int s = 0; s < STATUS_COUNT; s++)
-		if (table->by_status[s] > 0 && status_group((enum status)s) > worst)
-			worst = status_group((enum status)s);
+		if (table->by_status[s] > 0 && exit_group((enum status)s, accept_checked) > worst)
+			worst = exit_group((enum status)s, accept_checked);
 	return exit_status_of_group(worst);
 }
 
@@ -289,7 +291,7 @@ static void key_turn(struct watch *watch)
 		begin_requested(watch, paths, count, BATCH_REPEAT);
 		break;
 	case TTY_QUIT:
-		watch->code = exit_status_of(&watch->session.table);
+		watch->code = exit_status_of(watch);
 		watch->ended = true;
 		break;
 	case TTY_NOTHING:
@@ -352,7 +354,7 @@ static void rest(struct watch *watch)
 	watch->ready = true;
 	if (!watch->options->once || watcher_pending(watch->watcher) > 0 || exec_fd(&watch->session.exec) >= 0)
 		return;
-	watch->code = exit_status_of(&watch->session.table);
+	watch->code = exit_status_of(watch);
 	watch->ended = true;
 }
 

@@ -17,7 +17,7 @@ import pathlib
 
 FOLDER = pathlib.Path(__file__).parent / "references"
 KEYS = {"expect", "gap", "destroys", "needs"}
-STATES = {"passed", "failed", "error", "skipped", "invalid"}
+STATES = {"passed", "failed", "error", "skipped", "invalid", "checked"}
 
 
 @dataclasses.dataclass(frozen=True)

@@ -103,7 +103,7 @@ def build_dataset(root, bugs):
 
 def is_undecided(definition):
     cases = definition["cases"]
-    return definition["status"] == "skipped" and all(c["reason"] == "no_ground_truth" for c in cases) and len(cases) > 0
+    return definition["status"] in ("skipped", "checked") and all(c["reason"] == "no_ground_truth" for c in cases) and len(cases) > 0
 
 
 def guilty_edges(definition):

@@ -380,6 +380,20 @@ static void a_blob_that_is_not_there_is_skipped(void **state)
 	assert_false(result.keep);
 }
 
+static void expect_evidence(const struct pool_result *result, const char *name, enum check_result expected, const char *words)
+{
+	const struct verdict *v = result->verdict;
+
+	for (int i = 0; i < v->check_count; i++) {
+		if (strcmp(v->checks[i].name, name) != 0)
+			continue;
+		if (v->checks[i].result != expected || strstr(v->checks[i].evidence, words) == NULL)
+			fail_msg("the check %s %s: %s", name, check_result_name(v->checks[i].result), v->checks[i].evidence);
+		return;
+	}
+	fail_msg("the verdict has no check %s", name);
+}
+
 static void without_a_family_form_and_determinism_are_still_checked(void **state)
 {
 	struct job job = rmsnorm;
@@ -389,14 +403,24 @@ static void without_a_family_form_and_determinism_are_still_checked(void **state
 	job.constant_count = 0;
 	struct pool_result result = verify_job(*state, CORRECT, &job);
 
-	expect(&result, STATUS_SKIPPED, REASON_NO_GROUND_TRUTH, "no family knows this");
+	expect(&result, STATUS_CHECKED, REASON_NO_GROUND_TRUTH, "no family knows this");
 	assert_null(result.verdict->ground_truth);
+	expect_evidence(&result, "outputs", CHECK_HOLDS, "1 output has the declared shape and dtype");
+	expect_evidence(&result, "repeat", CHECK_HOLDS, "the same bits");
+	expect_evidence(&result, "finite", CHECK_HOLDS, "no element");
+	result = verify_job(*state, HEAD RUN "    y[1, 2] = float('nan')\n    return y\n", &job);
+	expect(&result, STATUS_SKIPPED, REASON_NO_GROUND_TRUTH, "The check finite fails: output 'output' has 1 NaN elements");
+	result = verify_job(*state, HEAD RUN "    y[1, 2] = float('-inf')\n    return y\n", &job);
+	expect(&result, STATUS_CHECKED, REASON_NO_GROUND_TRUTH, NULL);
+	expect_evidence(&result, "finite", CHECK_PROPERTY, "output 'output' has 1 infinite elements");
 	result = verify_job(*state, HEAD RUN "    return y.T\n", &job);
 	expect(&result, STATUS_FAILED, REASON_SHAPE, NULL);
 	result = verify_job(*state, HEAD "n = 0\n" RUN "    global n\n    n += 1\n    return y + n\n", &job);
 	expect(&result, STATUS_FAILED, REASON_NONDETERMINISTIC, NULL);
+	expect_evidence(&result, "repeat", CHECK_FAILS, "differs between two runs");
 	result = verify_job(*state, HEAD RUN "    x[1, 2] = 9\n    return y\n", &job);
 	expect(&result, STATUS_SKIPPED, REASON_NO_GROUND_TRUTH, NULL);
+	expect_evidence(&result, "inputs_kept", CHECK_FAILS, "nothing in the definition says that it is written to");
 	assert_int_equal(result.verdict->finding_count, 1);
 	assert_non_null(strstr(result.verdict->findings[0], "changed its input 'hidden_states', first at [1, 2]: "));
 	result = verify_job(*state, HEAD RUN "    raise ValueError('not like this')\n", &job);
@@ -480,7 +504,7 @@ static void every_kind_of_argument_arrives_and_returns(void **state)
 	                 "    assert a['a0'].abs().sum() > 0 and a['a6'].sum() == 0 and a['a10'].dtype == torch.bool\n"
 	                 "    return a\n", &job);
 
-	expect(&result, STATUS_SKIPPED, REASON_NO_GROUND_TRUTH, "none");
+	expect(&result, STATUS_CHECKED, REASON_NO_GROUND_TRUTH, "none");
 	result = verify_job(*state, HEAD "def run(absent, **a):\n    a['a17'] = 0.5\n    return a\n", &job);
 	expect(&result, STATUS_FAILED, REASON_DTYPE, "output 'a17' is () float32, but it is declared as () int64");
 }

@@ -304,7 +304,7 @@ static void outputs_are_shown_with_indices_in_each_dimension(void **state)
 
 static void names_are_fixed(void **state)
 {
-	static const char *const statuses[] = {"passed", "skipped", "error", "failed", "invalid"};
+	static const char *const statuses[] = {"passed", "skipped", "error", "failed", "invalid", "checked"};
 	static const char *const reasons[] = {
 	    "shape", "dtype", "numeric", "nonfinite", "nondeterministic", "mutated_input", "ground_truths_disagree",
 	    "no_ground_truth", "memory", "missing_blob", "unsupported_device", "weak", "raised", "crashed", "timeout",

@@ -137,10 +137,12 @@ void trial_check_inputs(struct trial *trial, const struct round *round)
 			continue;
 		sentence = arena_printf(&trial->arena, "the reference changed its input '%s', first at %s",
 					trial->job->problem.inputs[i].name, where);
-		if (op == NULL)
+		if (op == NULL) {
 			trial_add_finding(trial, sentence);
-		else
+			trial_note_written_input(trial, i, sentence);
+		} else {
 			trial_decide(trial, STATUS_FAILED, REASON_MUTATED_INPUT, sentence);
+		}
 	}
 }
 

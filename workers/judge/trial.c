@@ -366,8 +366,12 @@ static enum trial_answer give_verdict(struct trial *trial, struct buf *out)
 	struct verdict *verdict = &trial->verdict;
 	const struct device_calls *calls = trial->device->calls;
 
+	if (!trial->decided && trial_is_checked(trial))
+		trial_make_checks(trial);
+	if (!trial->decided && trial->op == NULL && trial->overwrites != 0)
+		decide_overwritten(trial);
 	if (!trial->decided && trial->op == NULL)
-		trial_decide(trial, STATUS_SKIPPED, REASON_NO_GROUND_TRUTH, trial->job->no_truth);
+		trial_decide_by_checks(trial);
 	for (int r = 0; r < trial->rounds && !trial->decided; r++)
 		decide_no_answer(trial, &trial->round[r]);
 	decide_missed(trial);
@@ -385,6 +389,8 @@ static enum trial_answer give_verdict(struct trial *trial, struct buf *out)
 	verdict->device_class = calls->class_name(trial->device);
 	if (trial->entry != NULL)
 		list_ground_truths(trial);
+	if (trial_is_checked(trial))
+		trial_list_checks(trial);
 	if (trial->job != NULL)
 		list_constants(trial);
 	verdict_write(verdict, out);

@@ -5,6 +5,7 @@
  * - trial_stage.c: the layout of the shared arena, and the messages to runner and provider
  * - checks_after_run.c: the checks of the shared arena after a run
  * - trial_compare.c: the comparison of the reference's results with a ground truth
+ * - trial_checks.c: the checks of a case without ground truth
  * - trial_ground_truths.c: the ground truths of other libraries, and the check that all ground truths agree
  *
  * In identifiers, "contents" means a set of input values. */
@@ -24,6 +25,20 @@ enum { TRIAL_CANARY = 0xA5 };
  * is omitted if there is only one set: if no op family matches, if the workload provides every input, or if the case
  * probes a constant. The last run is omitted if there are two sets and the job says so (job.two_runs). */
 enum trial_run { RUN_FIRST, RUN_SECOND, RUN_AGAIN, RUN_COUNT };
+
+/* The checks of a case without ground truth, in the order of the verdict (trial_checks.c). */
+enum trial_check_kind {
+	TRIAL_CHECK_OUTPUTS,
+	TRIAL_CHECK_REPEAT,
+	TRIAL_CHECK_SEEDS,
+	TRIAL_CHECK_INPUTS_KEPT,
+	TRIAL_CHECK_FINITE,
+	TRIAL_CHECK_NOT_CONSTANT,
+	TRIAL_CHECK_STRIDED,
+	TRIAL_CHECK_ROWS,
+	TRIAL_CHECK_NUMERICS,
+	TRIAL_CHECKS
+};
 
 /* The state for one of the two sets of input values of a case. */
 struct round {
@@ -75,6 +90,7 @@ struct trial {
 	struct layout layout;	   /* the layout of the current run: inputs, then outputs */
 	enum trial_run run;	   /* the current or last run */
 	uint64_t overwrites;	   /* bit i is set if output i used the memory of an output of an earlier run */
+	struct check checks[TRIAL_CHECKS]; /* name NULL: the check was not made */
 	bool decided;		   /* are status and reason of `verdict` final? */
 	struct verdict verdict;
 };
@@ -129,6 +145,22 @@ int trial_compare_with(struct trial *trial, struct round *round, int at);
 void trial_pass_over(struct trial *trial, struct round *round, int at, bool accident, const char *why);
 void trial_ask_builtin(struct trial *trial, struct round *round, int at);
 void trial_ask_builtin_early(struct trial *trial, struct round *round);
+
+/* workers/judge/trial_checks.c */
+/* Does the case get checks, because no op family matches? */
+bool trial_is_checked(const struct trial *trial);
+/* Records the result of a check. The first failure of a check stays. `evidence` lives as long as the trial. */
+void trial_note_check(struct trial *trial, enum trial_check_kind kind, enum check_result result, const char *evidence);
+/* Returns the word of the definition that says that the operation draws samples, or NULL. */
+const char *trial_says_it_samples(const struct trial *trial);
+/* Records that the reference changed an input; `sentence` says where. */
+void trial_note_written_input(struct trial *trial, int input, const char *sentence);
+/* Makes the checks that need no run of their own, after the last run of the case. */
+void trial_make_checks(struct trial *trial);
+/* Sets status and reason from the checks: `checked` if none fails. */
+void trial_decide_by_checks(struct trial *trial);
+/* Adds the checks to the verdict, whose status is final. */
+void trial_list_checks(struct trial *trial);
 
 /* workers/judge/trial_ground_truths.c */
 bool trial_ask_provider(struct trial *trial, struct round *round, int at, struct buf *out);

@@ -53,7 +53,7 @@ expect_says '10 definitions, 0 workload files' ': 4 errors, ' \
 # What verify reports about a file, check reports, too.
 verify
 expect_exit 2
-for name in plain any_name own_run misspelt; do expect_status "$name" skipped no_ground_truth; done
+for name in plain any_name own_run misspelt; do expect_status "$name" checked no_ground_truth; done
 expect "not any('raised' in case['message'] for one in d.values() for case in one.get('cases', []))"
 expect_status no_reference skipped no_reference
 expect_status unknown_dtype skipped unknown_dtype

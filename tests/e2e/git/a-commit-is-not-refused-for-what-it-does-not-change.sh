@@ -42,7 +42,7 @@ expect_exit 0
 # The first commit contains all definitions.
 do_git add definitions workloads blob
 commits commit -m first
-expect_says 'skipped  oddity/odd' 'no_ground_truth' 'NOT VERIFIED: 1 definition that this commit changes could not be verified here,'
+expect_says 'checked  oddity/odd' 'no ground truth decides' 'NOT VERIFIED: 1 definition that this commit changes could not be verified here,'
 run verify --changed --staged --device "$device"
 expect_exit 3
 

@@ -1,7 +1,9 @@
 #!/bin/sh
 # sanitizers: tests/run also runs this test with the sanitizers' build.
 # A definition with an unknown op_type, or with shapes that its family does not support, has no ground truth: it is
-# skipped with the reason. Checks that need no ground truth are still made: shape, dtype, determinism, changed inputs.
+# checked, with the reason why it is not verified. Checks that need no ground truth are made: shape, dtype, determinism,
+# changed inputs. A definition for which one of them fails is not checked. The exit status of a run that only checks is 3,
+# unless the user accepts that.
 # An exception in such a reference is reported but decides nothing, because the generated inputs may be invalid.
 . "$(dirname "$0")/../harness.sh"
 "$python" -I -S - "$top" <<'END'
@@ -35,7 +37,7 @@ def write(op_type, name, body):
 expected = {}
 for op_type in ["novel_attention_v2", *sorted(os.listdir(sys.argv[1] + "/definitions"))]:
     write(op_type, f"{op_type}_right", RIGHT)
-    expected[f"{op_type}_right"] = ["skipped", "no_ground_truth"]
+    expected[f"{op_type}_right"] = ["checked", "no_ground_truth"]
 for op_type in ("novel_attention_v2", "moe", "sampling"):
     for word, (status, reason, body) in WRONG.items():
         write(op_type, f"{op_type}_{word}", body)
@@ -54,6 +56,36 @@ expect "all('ValueError: no' in case['message'] for n, one in d.items() if n.end
 # Some operations update an input in place, so a changed input is reported, and the definition does not fail because of
 # it.
 expect "all(\"changed its input 'x'\" in case['findings'][0] for n, one in d.items() if n.endswith('_writes') for case in one['cases'])"
+verify novel_attention_v2_right
+expect_exit 3
+expect "s['passed'] == 0 and s['checked'] == 1"
+verify novel_attention_v2_right --accept checked
+expect_exit 0
+expect "s['passed'] == 0 and s['checked'] == 1 and s['exit'] == 0"
+verify novel_attention_v2_right novel_attention_v2_writes --accept checked
+expect_exit 3
+run verify novel_attention_v2_right --device "$device"
+expect_exit 3
+expect_says 'checked  novel_attention_v2/novel_attention_v2_right  1 of 1 cases checked: no ground truth decides' 'holds: outputs, repeat, '
+expect_silence_about passed verified
+run status novel_attention_v2_right --device "$device" --accept checked
+expect_exit 0
+run status novel_attention_v2_right --device "$device"
+expect_exit 3
+run explain novel_attention_v2_right --device "$device"
+expect_exit 3
+expect_says 'novel_attention_v2_right is checked' 'repeat holds: two runs'
+run explain novel_attention_v2_right --device "$device" --accept checked
+expect_exit 0
+run verify --accept passed
+expect_exit 2
+# The stored count is read back, too: without details, a run reads the summaries of files.
+run verify novel_attention_v2_right --device "$device" --quiet
+expect_says '1 definition: 1 checked; 0 cases run, 1 cached'
+run verify novel_attention_v2_right --device "$device" --junit "$work/junit.xml" --format github
+expect_says '::warning file=definitions/novel_attention_v2/novel_attention_v2_right.json' 'checked'
+grep -q '<skipped message="checked: ' "$work/junit.xml" || fail "a checked case is not skipped in JUnit"
+verify
 # The reason says that the family is unknown, or names the part of the definition that the family does not support.
 messages="{n: one['cases'][0]['message'] for n, one in d.items() if n.endswith('_right')}"
 expect "all(len(text) > 60 for text in $messages.values()) and len($messages) == $op_types"

@@ -1,0 +1,230 @@
+/* trial_checks - the checks of a case without ground truth, and the status that follows from them.
+ *
+ * A check compares runs of the reference with each other, or reads its outputs alone. All checks together show much less
+ * than a ground truth: a reference can compute the wrong function, and every check holds. The status is therefore
+ * `checked`, and never `passed`. The checks that need runs of their own are in extra_runs.c.
+ *
+ * To add a check, add a value to enum trial_check_kind and a row to `kinds`; docs/verify.md lists the checks. */
+#include "workers/judge/trial_internal.h"
+
+#include <ctype.h>
+#include <inttypes.h>
+#include <math.h>
+#include <string.h>
+
+#include "kernels/core/dtype_convert.h"
+
+/* The names of the checks, and the reason of the verdict `failed` if the check fails on inputs that are known to be valid.
+ * REASON_NONE: a failure of the check may be intended, so it never makes a case fail. */
+static const struct {
+	const char *name;
+	enum reason reason;
+} kinds[TRIAL_CHECKS] = {
+    [TRIAL_CHECK_OUTPUTS] = {"outputs", REASON_SHAPE},
+    [TRIAL_CHECK_REPEAT] = {"repeat", REASON_NONDETERMINISTIC},
+    [TRIAL_CHECK_SEEDS] = {"seeds", REASON_NONDETERMINISTIC},
+    [TRIAL_CHECK_INPUTS_KEPT] = {"inputs_kept", REASON_MUTATED_INPUT},
+    [TRIAL_CHECK_FINITE] = {"finite", REASON_NONFINITE},
+    [TRIAL_CHECK_NOT_CONSTANT] = {"not_constant", REASON_NONE},
+    [TRIAL_CHECK_STRIDED] = {"strided", REASON_NONE},
+    [TRIAL_CHECK_ROWS] = {"rows", REASON_NONE},
+    [TRIAL_CHECK_NUMERICS] = {"numerics", REASON_NONE},
+};
+
+bool trial_is_checked(const struct trial *trial)
+{
+	return trial->job != NULL && trial->job->op == NULL && trial->job->asks == JOB_OUTPUTS;
+}
+
+void trial_note_check(struct trial *trial, enum trial_check_kind kind, enum check_result result, const char *evidence)
+{
+	struct check *check = &trial->checks[kind];
+
+	if (check->name != NULL && check->result == CHECK_FAILS)
+		return;
+	*check = (struct check){kinds[kind].name, result, evidence};
+}
+
+/* ---- words of the definition ---- */
+
+/* Returns the first of these words that begins a word of `text`, in any case, or NULL. */
+static const char *word_in(const char *text, const char *const *words)
+{
+	for (const char *at = text; at != NULL && *at != '\0'; at++)
+		for (int i = 0; words[i] != NULL; i++)
+			if (strncasecmp(at, words[i], strlen(words[i])) == 0 &&
+			    (at == text || !isalpha((unsigned char)at[-1])))
+				return words[i];
+	return NULL;
+}
+
+const char *trial_says_it_samples(const struct trial *trial)
+{
+	static const char *const words[] = {"sampl",	   "dropout",	  "random",	   "stochastic", "gumbel",
+					    "bernoulli",   "multinomial", "monte carlo", "noise",	 NULL};
+	const struct op_problem *problem = &trial->job->problem;
+	const char *found = word_in(problem->name, words);
+
+	if (found == NULL)
+		found = word_in(problem->op_type, words);
+	if (found == NULL)
+		found = word_in(problem->description, words);
+	for (int i = 0; found == NULL && i < problem->tag_count; i++)
+		found = word_in(problem->tags[i], words);
+	return found;
+}
+
+/* Does the definition say that the operation writes to this input? */
+static bool says_it_writes(const struct op_problem *problem, int input)
+{
+	static const char *const words[] = {"in place", "in-place", "inplace", "updated", "overwritten", "mutated", NULL};
+
+	for (int i = 0; i < problem->output_count; i++)
+		if (strcmp(problem->outputs[i].name, problem->inputs[input].name) == 0)
+			return true;
+	return word_in(problem->inputs[input].description, words) != NULL;
+}
+
+/* ---- checks that need no run of their own ---- */
+
+void trial_note_written_input(struct trial *trial, int input, const char *sentence)
+{
+	bool declared = says_it_writes(&trial->job->problem, input);
+
+	trial_note_check(trial, TRIAL_CHECK_INPUTS_KEPT, declared ? CHECK_PROPERTY : CHECK_FAILS,
+			 arena_printf(&trial->arena, "%s; %s", sentence,
+				      declared ? "the definition says that it is written to"
+					       : "nothing in the definition says that it is written to"));
+}
+
+/* Counts the NaN and the infinite elements of a tensor in host memory. */
+static void count_nonfinite(const struct tensor *tensor, int64_t *nan, int64_t *infinite)
+{
+	*nan = *infinite = 0;
+	for (int64_t i = 0; dtype_is_float(tensor->dtype) && i < tensor->elements; i++) {
+		double value = dtype_load(tensor->data, tensor->dtype, i);
+
+		*nan += isnan(value) != 0;
+		*infinite += isinf(value) != 0; /* -1 for -inf */
+	}
+}
+
+static bool inputs_are_finite(const struct trial *trial, const struct tensor *in)
+{
+	int64_t nan, infinite;
+
+	for (int i = 0; i < trial->job->problem.input_count; i++) {
+		if (in[i].data == NULL || in[i].rank == OP_SCALAR)
+			continue;
+		count_nonfinite(&in[i], &nan, &infinite);
+		if (nan + infinite > 0)
+			return false;
+	}
+	return true;
+}
+
+/* Checks that the outputs of one set of input values have no NaN. Infinities are a property: a masked score is -inf. */
+static void check_finite(struct trial *trial, const struct round *round)
+{
+	const struct op_problem *problem = &trial->job->problem;
+	struct arena arena = {0};
+	struct err err = {""};
+	struct tensor *in = trial_on_host(trial, &arena, round->in, problem->input_count, &err);
+	struct tensor *out = trial_on_host(trial, &arena, round->first, problem->output_count, &err);
+	int64_t nan, infinite;
+
+	if (in == NULL || out == NULL)
+		trial_note_check(trial, TRIAL_CHECK_FINITE, CHECK_NOT_RUN, arena_string(&trial->arena, err.text));
+	else if (!inputs_are_finite(trial, in))
+		trial_note_check(trial, TRIAL_CHECK_FINITE, CHECK_NOT_RUN, "an input has NaN or infinite elements");
+	for (int i = 0; in != NULL && out != NULL && i < problem->output_count; i++) {
+		count_nonfinite(&out[i], &nan, &infinite);
+		if (nan + infinite > 0 && trial->checks[TRIAL_CHECK_FINITE].result != CHECK_NOT_RUN)
+			trial_note_check(trial, TRIAL_CHECK_FINITE, nan > 0 ? CHECK_FAILS : CHECK_PROPERTY,
+					 arena_printf(&trial->arena, "output '%s' has %" PRId64 " %s elements",
+						      problem->outputs[i].name, nan > 0 ? nan : infinite,
+						      nan > 0 ? "NaN" : "infinite"));
+	}
+	arena_free(&arena);
+}
+
+void trial_make_checks(struct trial *trial)
+{
+	int outputs = trial->job->problem.output_count;
+
+	trial_note_check(trial, TRIAL_CHECK_OUTPUTS, CHECK_HOLDS,
+			 arena_printf(&trial->arena, "%d output%s the declared shape%s and dtype%s", outputs,
+				      outputs == 1 ? " has" : "s have", outputs == 1 ? "" : "s", outputs == 1 ? "" : "s"));
+	trial_note_check(trial, TRIAL_CHECK_REPEAT, CHECK_HOLDS, "two runs with the tensors at other addresses give the same bits");
+	if (trial->checks[TRIAL_CHECK_INPUTS_KEPT].name == NULL)
+		trial_note_check(trial, TRIAL_CHECK_INPUTS_KEPT, CHECK_HOLDS, "the reference changed no input");
+	trial_note_check(trial, TRIAL_CHECK_FINITE, CHECK_HOLDS, "no element of an output is NaN or infinite");
+	for (int r = 0; r < trial->rounds; r++)
+		if (trial_hold_inputs(trial, &trial->round[r]) == 0)
+			check_finite(trial, &trial->round[r]);
+}
+
+/* ---- the status ---- */
+
+/* Are all tensors of the case known to be valid, because the workload gives them? Generated inputs are guesses. */
+static bool inputs_are_known(const struct trial *trial)
+{
+	const struct job *job = trial->job;
+
+	for (int i = 0; i < job->problem.input_count; i++)
+		if (job->inputs[i].kind == SOURCE_RANDOM)
+			return false;
+	return true;
+}
+
+static void decide_by_check(struct trial *trial, enum trial_check_kind kind)
+{
+	const struct check *check = &trial->checks[kind];
+	const char *no_truth = trial->job->no_truth == NULL ? "" : trial->job->no_truth;
+
+	if (inputs_are_known(trial) && kinds[kind].reason != REASON_NONE)
+		trial_decide(trial, STATUS_FAILED, kinds[kind].reason, check->evidence);
+	else
+		trial_decide(trial, STATUS_SKIPPED, REASON_NO_GROUND_TRUTH,
+			     arena_printf(&trial->arena, "%s\nThe check %s fails: %s%s", no_truth, check->name, check->evidence,
+					  inputs_are_known(trial) ? ""
+								  : ". The inputs are generic and may be invalid for this "
+								    "operation"));
+}
+
+void trial_decide_by_checks(struct trial *trial)
+{
+	for (int kind = 0; kind < TRIAL_CHECKS; kind++)
+		if (trial->checks[kind].name != NULL && trial->checks[kind].result == CHECK_FAILS)
+			decide_by_check(trial, (enum trial_check_kind)kind);
+	trial_decide(trial, STATUS_CHECKED, REASON_NO_GROUND_TRUTH, trial->job->no_truth);
+}
+
+/* Returns the check that fails if the verdict has this reason, or -1. */
+static int check_of_reason(enum reason reason)
+{
+	for (int kind = 0; kind < TRIAL_CHECKS; kind++)
+		if (kinds[kind].reason == (reason == REASON_DTYPE ? REASON_SHAPE : reason) && reason != REASON_NONE)
+			return kind;
+	return -1;
+}
+
+void trial_list_checks(struct trial *trial)
+{
+	struct verdict *verdict = &trial->verdict;
+	struct check *list = arena_array(&trial->arena, TRIAL_CHECKS, sizeof *list);
+	int failed = verdict->status == STATUS_FAILED ? check_of_reason(verdict->reason) : -1;
+
+	if (failed >= 0 && trial->checks[failed].name == NULL)
+		trial_note_check(trial, (enum trial_check_kind)failed, CHECK_FAILS, verdict->message);
+	for (int kind = 0; kind < TRIAL_CHECKS; kind++) {
+		list[kind] = trial->checks[kind];
+		if (list[kind].name == NULL)
+			list[kind] = (struct check){kinds[kind].name, CHECK_NOT_RUN,
+						    verdict->status == STATUS_CHECKED
+							? "the case is too large for runs that only check"
+							: "the case was decided before"};
+	}
+	verdict->checks = list;
+	verdict->check_count = TRIAL_CHECKS;
+}
