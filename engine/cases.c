@@ -6,6 +6,7 @@
 
 #include "dataset/constraint.h"
 #include "kernels/core/described_default.h"
+#include "kernels/core/described_effects.h"
 #include "kernels/core/gradient_bounds.h"
 #include "workers/judge/case_inputs.h"
 #include "workers/pool/environment.h"
@@ -133,6 +134,18 @@ static void described_default_fields(struct maker *m, struct fields *fields)
 			             arena_printf(m->arena, "inputs.%s.default", m->problem.inputs[i].name), "%g", number);
 }
 
+/* Adds what the words of a definition of no family announce, because some checks depend on it. */
+static void described_effect_fields(struct maker *m, struct fields *fields)
+{
+	const char *samples = described_samples(&m->problem);
+
+	if (samples != NULL)
+		field_text(fields, m->arena, "samples", samples);
+	for (int i = 0; i < m->problem.input_count; i++)
+		if (described_written(&m->problem, i))
+			field_text(fields, m->arena, arena_printf(m->arena, "inputs.%s.written", m->problem.inputs[i].name), "yes");
+}
+
 static void constant_fields(struct maker *m, struct fields *fields)
 {
 	for (int i = 0; i < m->out.constant_count; i++) {
@@ -185,6 +198,8 @@ static void subject_fields(struct maker *m, struct test_case *c)
 	field_text(fields, m->arena, "checker", m->kernels->checker_digest);
 	field_printf(fields, m->arena, "family", "%s variant %d", job->op != NULL ? job->op : "none", m->variant);
 	field_text(fields, m->arena, "family.inputs", m->out.op != NULL ? m->out.op->inputs_digest : "generic");
+	if (job->op == NULL)
+		described_effect_fields(m, fields);
 	if (job->edge > 0)
 		field_text(fields, m->arena, "case.edge", m->out.op->op->edges[job->edge - 1].name);
 	if (job->guessed_sizes)

@@ -26,6 +26,7 @@ Pool and child exchange JSON lines on the child's socket:
 - -> {"run": …}, as the judge writes it (head of judge.c), with the memfd of an arena that the child has not mapped yet
 - <- {"ran": [{"shape", "dtype", "none", "grad", "overwrites"} for each output], "list", "touched": [name], "seconds"}
 or {"error": …}
+  or, for a run with the field "extra", {"ran": [], "raised": message}
   or {"unmapped": message}
 
 The fields of these messages:
@@ -45,6 +46,7 @@ The fields of these messages:
 - "touched" lists the inputs to which torch counted a write, even if their values are the old ones again.
 - "unmapped" reports that the arena cannot be mapped because this machine refuses CUDA IPC."""
 
+import contextlib
 import ctypes
 import errno
 import faulthandler
@@ -584,6 +586,8 @@ class Child:
         arguments = {spec["name"]: self.arena.input(spec) for spec in case["inputs"]}
         seed_everything(case["seed"], self.device)
         start = time.perf_counter()
+        if "extra" in case:
+            return self.extra_run(case, arguments)
         if case["gradients"]:
             this = sys.modules[__name__]
             run = fitted(gradients.undecorated(this, self.run), self.fitting)
@@ -602,6 +606,32 @@ class Child:
         self.arena.finish()
         self.look_for_earlier(described, results, arguments)
         return {"ran": described, "list": type(result) is list, "touched": touched, "seconds": time.perf_counter() - start}
+
+    def extra_run(self, case, arguments):
+        """Calls the reference for a check that needs no ground truth. An exception is an answer and not an error, because
+        the inputs may be invalid for the operation."""
+        strided, wide = case["extra"] == "strided", case["extra"] == "float64"
+        change = as_strided if strided else as_float64 if wide else lambda value: value
+        try:
+            with gradients.in_float64(torch) if wide else contextlib.nullcontext():
+                result = fitted(self.run, self.fitting)(**{name: change(value) for name, value in arguments.items()})
+            self.end_copies()
+            left_behind(self.defaults)
+            results = unpack(result, case["outputs"])
+            if wide:
+                results = [value.double() if spec["dtype"] == "float64" and isinstance(value, torch.Tensor) else value
+                           for spec, value in zip(case["outputs"], results)]
+            described = [self.arena.store(spec, value) for spec, value in zip(case["outputs"], results)]
+        except Exception as problem:
+            self.end_copies()
+            if "CUDA error" in text_of(problem) or name_of(problem) == "AcceleratorError":
+                raise
+            self.arena.staged.clear()
+            with contextlib.suppress(Mistake):
+                left_behind(self.defaults)
+            return {"ran": [], "raised": "the reference raised %s: %s" % (name_of(problem), text_of(problem)[:1000])}
+        self.arena.finish()
+        return {"ran": described}
 
     def look_for_earlier(self, described, results, arguments):
         """Records which outputs use the memory of an earlier call's outputs. An output that uses the memory of an input
@@ -780,6 +810,22 @@ def seed_everything(seed, device):
 
 
 # ---- arguments of a reference ----
+
+
+def as_float64(value):
+    """Returns a float tensor in float64, and any other value unchanged."""
+    return value.double() if isinstance(value, torch.Tensor) and value.is_floating_point() else value
+
+
+def as_strided(value):
+    """Returns a tensor with the same values that is not contiguous: its elements have a distance of two."""
+    if not isinstance(value, torch.Tensor) or value.dim() == 0 or value.numel() == 0:
+        return value
+    memory = torch.empty([*value.shape, 2], dtype=value.dtype, device=value.device)
+    memory.view(torch.uint8).zero_()
+    view = memory[..., 0]
+    view.copy_(value)
+    return view
 
 
 def fitted(run, fitting):

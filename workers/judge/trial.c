@@ -9,6 +9,7 @@
  * - ran, after the second run: Copy the outputs, then stage the first set again, at other addresses in the shared arena
  *   and with other seeds for torch's generators. If the case has two runs only (job.two_runs), this run is omitted.
  * - ran, after the third run: Check that the outputs of the first and the third run are equal bit for bit.
+ * - ran, after the third run of a small case without ground truth: Request extra runs, each for one check.
  * - ran, after the last run: Give the verdict. The op family may check the outputs of both sets together (random samples
  *   must differ under other seeds).
  * - think: While the runner works, compute the ground truth for the previous run and compare.
@@ -577,12 +578,25 @@ static enum trial_answer next_run(struct trial *trial, struct buf *out)
 	return ask(trial, RUN_AGAIN, out);
 }
 
+/* Requests the next extra run, or gives the verdict after the last one. */
+static enum trial_answer next_extra(struct trial *trial, struct buf *out)
+{
+	if (trial->decided || !extra_runs_next(trial, out))
+		return give_verdict(trial, out);
+	return TRIAL_RUN;
+}
+
 enum trial_answer trial_ran(struct trial *trial, const cJSON *ran, struct buf *out)
 {
 	struct round *round = round_of_run(trial, trial->run);
 	struct err err = {""};
 
 	trial_check_canaries(trial);
+	if (trial->run == RUN_EXTRA) {
+		if (!trial->decided)
+			extra_runs_read(trial, ran);
+		return next_extra(trial, out);
+	}
 	if (!trial->decided && trial_hold_inputs(trial, round) == 0)
 		trial_check_inputs(trial, round);
 	trial_check_forms(trial, round, ran);
@@ -590,6 +604,8 @@ enum trial_answer trial_ran(struct trial *trial, const cJSON *ran, struct buf *o
 		trial_check_replaced(trial, round);
 	if (trial->run == RUN_AGAIN)
 		trial_check_deterministic(trial, round);
+	if (!trial->decided && trial->run == RUN_AGAIN && trial->extra.fit)
+		return next_extra(trial, out);
 	if (!trial->decided && trial->run == RUN_AGAIN)
 		return next_ground_truth(trial, out);
 	if (!trial->decided && trial_copy_what_was_written(trial, round, &err) != 0)
@@ -633,6 +649,11 @@ void trial_blame(struct trial *trial, const cJSON *blame, struct buf *out)
 	json_integer(json_member(blame, "line"), &line);
 	trial->verdict.reference_line = line > 0 && line < INT32_MAX ? (int)line : 0;
 	trial->decided = trial->decided && trial->job == NULL;
+	if (!trial->decided && trial->run == RUN_EXTRA) {
+		extra_runs_end(trial, message);
+		give_verdict(trial, out);
+		return;
+	}
 	if (trial->job != NULL && trial->job->op == NULL &&
 	    (reason == REASON_RAISED || reason_is_limit(reason)) &&
 	    !cJSON_IsTrue(json_member(blame, "loading")))

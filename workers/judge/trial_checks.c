@@ -7,11 +7,11 @@
  * To add a check, add a value to enum trial_check_kind and a row to `kinds`; docs/verify.md lists the checks. */
 #include "workers/judge/trial_internal.h"
 
-#include <ctype.h>
 #include <inttypes.h>
 #include <math.h>
 #include <string.h>
 
+#include "kernels/core/described_effects.h"
 #include "kernels/core/dtype_convert.h"
 
 /* The names of the checks, and the reason of the verdict `failed` if the check fails on inputs that are known to be valid.
@@ -45,51 +45,11 @@ void trial_note_check(struct trial *trial, enum trial_check_kind kind, enum chec
 	*check = (struct check){kinds[kind].name, result, evidence};
 }
 
-/* ---- words of the definition ---- */
-
-/* Returns the first of these words that begins a word of `text`, in any case, or NULL. */
-static const char *word_in(const char *text, const char *const *words)
-{
-	for (const char *at = text; at != NULL && *at != '\0'; at++)
-		for (int i = 0; words[i] != NULL; i++)
-			if (strncasecmp(at, words[i], strlen(words[i])) == 0 &&
-			    (at == text || !isalpha((unsigned char)at[-1])))
-				return words[i];
-	return NULL;
-}
-
-const char *trial_says_it_samples(const struct trial *trial)
-{
-	static const char *const words[] = {"sampl",	   "dropout",	  "random",	   "stochastic", "gumbel",
-					    "bernoulli",   "multinomial", "monte carlo", "noise",	 NULL};
-	const struct op_problem *problem = &trial->job->problem;
-	const char *found = word_in(problem->name, words);
-
-	if (found == NULL)
-		found = word_in(problem->op_type, words);
-	if (found == NULL)
-		found = word_in(problem->description, words);
-	for (int i = 0; found == NULL && i < problem->tag_count; i++)
-		found = word_in(problem->tags[i], words);
-	return found;
-}
-
-/* Does the definition say that the operation writes to this input? */
-static bool says_it_writes(const struct op_problem *problem, int input)
-{
-	static const char *const words[] = {"in place", "in-place", "inplace", "updated", "overwritten", "mutated", NULL};
-
-	for (int i = 0; i < problem->output_count; i++)
-		if (strcmp(problem->outputs[i].name, problem->inputs[input].name) == 0)
-			return true;
-	return word_in(problem->inputs[input].description, words) != NULL;
-}
-
 /* ---- checks that need no run of their own ---- */
 
 void trial_note_written_input(struct trial *trial, int input, const char *sentence)
 {
-	bool declared = says_it_writes(&trial->job->problem, input);
+	bool declared = described_written(&trial->job->problem, input);
 
 	trial_note_check(trial, TRIAL_CHECK_INPUTS_KEPT, declared ? CHECK_PROPERTY : CHECK_FAILS,
 			 arena_printf(&trial->arena, "%s; %s", sentence,

@@ -6,6 +6,7 @@
  * - checks_after_run.c: the checks of the shared arena after a run
  * - trial_compare.c: the comparison of the reference's results with a ground truth
  * - trial_checks.c: the checks of a case without ground truth
+ * - extra_runs.c: the runs that only these checks need
  * - trial_ground_truths.c: the ground truths of other libraries, and the check that all ground truths agree
  *
  * In identifiers, "contents" means a set of input values. */
@@ -22,9 +23,9 @@
 enum { TRIAL_CANARY = 0xA5 };
 
 /* The runs of a case: on the first set of input values, on the second set, and on the first set again. The second run
- * is omitted if there is only one set: if no op family matches, if the workload provides every input, or if the case
- * probes a constant. The last run is omitted if there are two sets and the job says so (job.two_runs). */
-enum trial_run { RUN_FIRST, RUN_SECOND, RUN_AGAIN, RUN_COUNT };
+ * is omitted if there is only one set: if the workload provides every input, or if the case probes a constant. The third run is omitted if there are two sets and the job says so (job.two_runs). A
+ * small case without ground truth has extra runs (extra_runs.c). */
+enum trial_run { RUN_FIRST, RUN_SECOND, RUN_AGAIN, RUN_EXTRA, RUN_COUNT };
 
 /* The checks of a case without ground truth, in the order of the verdict (trial_checks.c). */
 enum trial_check_kind {
@@ -67,6 +68,26 @@ struct round {
 	struct buf misses;    /* messages about outputs that differ from a ground truth */
 };
 
+/* The kinds of extra runs, in their order (extra_runs.c). */
+enum extra_kind { EXTRA_SEEDS, EXTRA_INPUTS, EXTRA_STRIDED, EXTRA_ROWS, EXTRA_FLOAT64, EXTRA_KINDS };
+
+/* The state of the extra runs. */
+struct extra {
+	bool fit;		   /* the case is small enough to have them */
+	enum extra_kind kind;	   /* of the current run */
+	int item, runs, failures;  /* the number of the run within its kind; how many runs were made, and how many failed */
+	const char *failure;	   /* the message of the first failure */
+	struct round round;	   /* the inputs and the forms of the outputs of the current run */
+	struct tensor out[OP_ARGS]; /* private memory for the outputs of an extra run */
+	int reversed_axis;	   /* the rows of this axis are in reverse order; -1: none are */
+	uint64_t changed_outputs;  /* bit i is set if an input had an effect on output i */
+	int without_effect;	   /* the first input without effect, or -1 */
+	int examined;		   /* number of inputs whose effect was seen */
+	bool all_examined;	   /* no input was left out */
+	bool tensor_left_out;	   /* a tensor has no second set of values; it may keep others from having an effect */
+	bool mixed_rows;	   /* an output row depends on other rows */
+};
+
 struct trial {
 	struct judge_context *context;
 	struct device *device; /* the context's */
@@ -91,6 +112,7 @@ struct trial {
 	enum trial_run run;	   /* the current or last run */
 	uint64_t overwrites;	   /* bit i is set if output i used the memory of an output of an earlier run */
 	struct check checks[TRIAL_CHECKS]; /* name NULL: the check was not made */
+	struct extra extra;
 	bool decided;		   /* are status and reason of `verdict` final? */
 	struct verdict verdict;
 };
@@ -151,8 +173,6 @@ void trial_ask_builtin_early(struct trial *trial, struct round *round);
 bool trial_is_checked(const struct trial *trial);
 /* Records the result of a check. The first failure of a check stays. `evidence` lives as long as the trial. */
 void trial_note_check(struct trial *trial, enum trial_check_kind kind, enum check_result result, const char *evidence);
-/* Returns the word of the definition that says that the operation draws samples, or NULL. */
-const char *trial_says_it_samples(const struct trial *trial);
 /* Records that the reference changed an input; `sentence` says where. */
 void trial_note_written_input(struct trial *trial, int input, const char *sentence);
 /* Makes the checks that need no run of their own, after the last run of the case. */
@@ -161,6 +181,22 @@ void trial_make_checks(struct trial *trial);
 void trial_decide_by_checks(struct trial *trial);
 /* Adds the checks to the verdict, whose status is final. */
 void trial_list_checks(struct trial *trial);
+
+/* workers/judge/extra_runs.c */
+/* Has the case extra runs, if its tensors have `bytes` bytes? */
+bool extra_runs_fit(const struct trial *trial, int64_t bytes);
+/* Returns the bytes that an output of an extra run may need, which is in float64 in one of them. */
+int64_t extra_runs_bytes(const struct tensor *output);
+/* Stages the next extra run and writes the message to the runner. Returns false if there is none. */
+bool extra_runs_next(struct trial *trial, struct buf *out);
+/* Reads what the current run shows. */
+void extra_runs_read(struct trial *trial, const cJSON *ran);
+/* Records that the current run failed. */
+void extra_runs_failed(struct trial *trial, const char *message);
+/* Records that the current run ended the runner, so that no other run follows. */
+void extra_runs_end(struct trial *trial, const char *message);
+/* Returns how the runner calls the reference: "plain", "strided" or "float64". NULL: the current run is no extra run. */
+const char *extra_run_mode(const struct trial *trial);
 
 /* workers/judge/trial_ground_truths.c */
 bool trial_ask_provider(struct trial *trial, struct round *round, int at, struct buf *out);

@@ -10,11 +10,11 @@
 #include "kernels/core/roles.h"
 
 enum { CANARY = TRIAL_CANARY };
-static const unsigned char poison[RUN_COUNT] = {0xFF, 0xFE, 0xFD};
+static const unsigned char poison[RUN_COUNT] = {0xFF, 0xFE, 0xFD, 0xFC};
 
 /* The layout (0 or 1) of each run. The repeated run on the first set of input values uses the other layout, in which
  * the tensors have other addresses. */
-static const int layout_of[RUN_COUNT] = {0, 1, 1};
+static const int layout_of[RUN_COUNT] = {0, 1, 1, 0};
 
 static void write_shape(struct buf *out, const struct tensor *tensor)
 {
@@ -53,6 +53,8 @@ static uint64_t generator_seed(const struct trial *trial, const struct round *ro
 {
 	bool samples = trial->op == NULL || (trial->op->samples != NULL && trial->op->samples(&round->c));
 
+	if (trial->run == RUN_EXTRA)
+		return trial->extra.kind == EXTRA_SEEDS ? round->c.seed + 1 : round->c.seed;
 	return trial->run == RUN_AGAIN && !samples ? round->c.seed + 1 : round->c.seed;
 }
 
@@ -100,11 +102,13 @@ static void write_tensors(struct trial *trial, const struct round *round, bool p
 	buf_text(out, "]");
 }
 
-/* {"run": {"gradients", "seed", "arena", "inputs": [{"name", "dtype", "shape", "offset"} | {"name", "value"}],
+/* {"run": {"extra", "gradients", "seed", "arena", "inputs": [{"name", "dtype", "shape", "offset"} | {"name", "value"}],
  *          "outputs": [{"name", "dtype", "shape", "offset", "scalar"}]}} */
 void trial_write_run(struct trial *trial, const struct round *round, struct buf *out)
 {
 	buf_text(out, "{\"run\":{");
+	if (extra_run_mode(trial) != NULL)
+		buf_printf(out, "\"extra\":\"%s\",", extra_run_mode(trial));
 	write_tensors(trial, round, false, out);
 	buf_text(out, "}}");
 }

@@ -71,6 +71,8 @@ static int64_t private_bytes(const struct trial *trial, const int64_t *bytes)
 {
 	int64_t total = LAYOUT_ALIGN;
 
+	for (int i = 0; trial->extra.fit && i < trial->job->problem.output_count; i++)
+		total = layout_add(total, extra_runs_bytes(&trial->round[0].first[i]));
 	for (int r = 0; r < trial->rounds; r++)
 		for (int i = 0; i < trial_tensor_count(trial); i++)
 			for (int copies = private_copies(trial, &trial->round[r], i); copies > 0; copies--)
@@ -88,9 +90,15 @@ static int64_t input_bytes(const struct trial *trial, const int64_t *bytes)
 	return total;
 }
 
-static int64_t arena_bytes(struct trial *trial, const int64_t *bytes)
+static int64_t arena_bytes(struct trial *trial, const int64_t *given)
 {
+	int inputs = trial->job->problem.input_count;
+	int64_t *bytes = arena_array(&trial->arena, (size_t)trial_tensor_count(trial), sizeof *bytes);
 	int64_t most = 0;
+
+	memcpy(bytes, given, (size_t)trial_tensor_count(trial) * sizeof *bytes);
+	for (int i = inputs; trial->extra.fit && i < trial_tensor_count(trial); i++)
+		bytes[i] = extra_runs_bytes(&trial->round[0].first[i - inputs]);
 
 	for (int layout = 0; layout < 2; layout++) {
 		int64_t total = layout_make(bytes, trial_tensor_count(trial), layout, &trial->arena).total;
@@ -237,7 +245,7 @@ static bool has_second_contents(const struct trial *trial)
 	const struct job *job = trial->job;
 
 	for (int i = 0; i < job->problem.input_count; i++)
-		if (trial->op != NULL && !trial->probing && job->inputs[i].kind == SOURCE_RANDOM)
+		if ((trial->op != NULL || trial_is_checked(trial)) && !trial->probing && job->inputs[i].kind == SOURCE_RANDOM)
 			return true;
 	return false;
 }
@@ -261,6 +269,16 @@ static int make_inputs(struct trial *trial)
 	return 0;
 }
 
+/* Returns the size in bytes of all tensors of the case. */
+static int64_t all_bytes(const struct trial *trial, const int64_t *bytes)
+{
+	int64_t total = 0;
+
+	for (int i = 0; i < trial_tensor_count(trial); i++)
+		total = layout_add(total, layout_round(bytes[i]));
+	return total;
+}
+
 /* Prepares the case for the axis values `axis`. Returns 0 if the inputs are ready in private memory, and -1 if the
  * case is already decided. */
 int trial_arrange(struct trial *trial, const int64_t *axis, bool probing)
@@ -275,11 +293,14 @@ int trial_arrange(struct trial *trial, const int64_t *axis, bool probing)
 	for (int r = 0; r < trial->rounds; r++)
 		begin_round(trial, &trial->round[r], axis, (enum op_contents)r);
 	bytes = tensor_bytes(trial);
+	trial->extra.fit = extra_runs_fit(trial, all_bytes(trial, bytes));
 	if (reserve(trial, bytes) != 0)
 		return -1;
 	at = trial->context->private;
 	trial->spare = take_private(&at, LAYOUT_ALIGN);
 	for (int r = 0; r < trial->rounds; r++)
 		place_tensors(trial, &trial->round[r], bytes, &at);
+	for (int i = 0; trial->extra.fit && i < trial->job->problem.output_count; i++)
+		trial->extra.out[i].data = take_private(&at, extra_runs_bytes(&trial->round[0].first[i]));
 	return make_inputs(trial);
 }

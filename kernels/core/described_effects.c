@@ -1,0 +1,41 @@
+#include "kernels/core/described_effects.h"
+
+#include <ctype.h>
+#include <string.h>
+#include <strings.h>
+
+/* Returns the first of these words that begins a word of `text`, in any case, or NULL. */
+static const char *word_in(const char *text, const char *const *words)
+{
+	for (const char *at = text; at != NULL && *at != '\0'; at++)
+		for (int i = 0; words[i] != NULL; i++)
+			if (strncasecmp(at, words[i], strlen(words[i])) == 0 &&
+			    (at == text || !isalpha((unsigned char)at[-1])))
+				return words[i];
+	return NULL;
+}
+
+const char *described_samples(const struct op_problem *problem)
+{
+	static const char *const words[] = {"sampl",	   "dropout",	  "random",	   "stochastic", "gumbel",
+					    "bernoulli",   "multinomial", "monte carlo", "noise",	 NULL};
+	const char *found = word_in(problem->name, words);
+
+	if (found == NULL)
+		found = word_in(problem->op_type, words);
+	if (found == NULL)
+		found = word_in(problem->description, words);
+	for (int i = 0; found == NULL && i < problem->tag_count; i++)
+		found = word_in(problem->tags[i], words);
+	return found;
+}
+
+bool described_written(const struct op_problem *problem, int input)
+{
+	static const char *const words[] = {"in place", "in-place", "inplace", "updated", "overwritten", "mutated", NULL};
+
+	for (int i = 0; i < problem->output_count; i++)
+		if (strcmp(problem->outputs[i].name, problem->inputs[input].name) == 0)
+			return true;
+	return word_in(problem->inputs[input].description, words) != NULL;
+}

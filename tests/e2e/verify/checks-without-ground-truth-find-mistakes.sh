@@ -1,0 +1,89 @@
+#!/bin/sh
+# sanitizers: tests/run also runs this test with the sanitizers' build.
+# The checks that need no ground truth. For each check there is a reference for which all checks hold, and one with a
+# mistake that this check finds. A mistake in what the function computes is found by no check: such a definition is
+# checked, and never passed.
+. "$(dirname "$0")/../harness.sh"
+"$python" -I -S - <<'EOF'
+import json
+import os
+
+X, BF = ({"x": {"shape": ["n", "w"], "dtype": dtype}} for dtype in ("float32", "bfloat16"))
+# name: (body, description, status, {check: result}). A check that is not listed holds.
+TABLE = {
+    "right": ("return torch.softmax(x, -1)", "", "checked", {}),
+    "wrong": ("return torch.softmax(x, 0)", "A softmax of each row", "checked", {"rows": "property"}),
+    "dice": ("return x + torch.randn_like(x)", "", "skipped", {"seeds": "fails", "rows": "property", "numerics": "property"}),
+    "python_dice": ("import random\n    return x + random.random()", "", "skipped", {"seeds": "fails"}),
+    "draws": ("return x + torch.randn_like(x)", "Adds random samples.", "checked",
+                 {"seeds": "property", "rows": "property", "numerics": "property"}),
+    "writes": ("return x.mul_(2) + 0", "", "skipped", {"inputs_kept": "fails"}),
+    "nan": ("return torch.sqrt(x)", "", "skipped", {"finite": "fails"}),
+    "infinite": ("return x.masked_fill(x > 0, float('-inf'))", "", "checked", {"finite": "property"}),
+    "constant": ("return torch.ones_like(x)", "", "skipped", {"not_constant": "fails"}),
+    "truncated": ("return x.int().float()", "", "skipped", {"not_constant": "fails"}),
+    "strided": ("return torch.as_strided(x, x.shape, (8, 1)) * 1.0", "", "skipped", {"strided": "fails"}),
+    "mean": ("return x - x.mean(0)", "", "checked", {"rows": "property"}),
+    "position": ("return x * torch.arange(len(x), device=x.device)[:, None]", "", "checked", {"rows": "property"}),
+    "cancels": ("y = x + 3000\n    return (y * y).mean(-1, keepdim=True) - y.mean(-1, keepdim=True) ** 2 + 0 * x", "", "checked",
+                {"numerics": "property"}),
+    "ends": ("import os\n    if not x.is_contiguous():\n        os._exit(3)\n    return x * 2", "", "checked",
+             {"strided": "not_run", "rows": "holds", "numerics": "not_run"}),
+    "narrow": ("assert x.dtype == torch.float32\n    return x * 2", "", "checked", {"numerics": "not_run"}),
+}
+os.makedirs("definitions/novel")
+for name, (body, description, _, _) in TABLE.items():
+    with open(f"definitions/novel/{name}.json", "w") as out:
+        json.dump({
+            "name": name, "op_type": "novel", "description": description,
+            "axes": {"n": {"type": "var"}, "w": {"type": "const", "value": 8}},
+            "inputs": X, "outputs": {"y": {"shape": ["n", "w"], "dtype": "float32"}},
+            "reference": f"import torch\n\n\ndef run(x):\n    {body}\n",
+        }, out)
+json.dump(TABLE, open("../expected", "w"))
+EOF
+verify
+expect_exit 3
+expect "s['passed'] == 0 and s['failed'] == 0 and s['error'] == 0"
+wrong="[(n, d[n]['status'], [(c['name'], c['result'], c['evidence']) for c in d[n]['cases'][0]['checks'] if c['result'] != 'holds'])
+	for n, (_, _, status, results) in json.load(open('../expected')).items()
+	if d[n]['status'] != status or len(d[n]['cases'][0]['checks']) != 9
+	or {c['name']: c['result'] for c in d[n]['cases'][0]['checks'] if c['result'] != 'holds'}
+	!= {k: v for k, v in results.items() if v != 'holds'}]"
+step="these definitions: $(value "$wrong")"
+expect "$wrong == []"
+check() { # check NAME CHECK: the evidence of a check
+	printf "[c['evidence'] for c in d['%s']['cases'][0]['checks'] if c['name'] == '%s'][0]" "$1" "$2"
+}
+expect "'nothing in the definition says that the operation samples' in $(check dice seeds)"
+expect "\"no output depends on the values of input 'x'\" in $(check truncated not_constant)"
+expect "'unstable: ' in $(check cancels numerics) and 'units of float32' in $(check cancels numerics)"
+expect "'AssertionError' in $(check narrow numerics)"
+expect "'The check seeds fails: ' in d['dice']['cases'][0]['message']"
+# What the words of a definition say is part of the subject. Without them the subject is that of the definition dice.
+edit definitions/novel/draws.json 'Adds random samples.' 'Adds something.'
+verify draws
+expect_cached 1
+expect_status draws skipped no_ground_truth
+# With inputs that are known to be valid, a check that fails makes the case fail.
+mkdir -p workloads/novel
+"$python" -I -S - <<'EOF'
+import json
+import os
+import struct
+
+header = json.dumps({"x": {"dtype": "F32", "shape": [2, 8], "data_offsets": [0, 64]}}).encode()
+with open("rows.safetensors", "wb") as out:
+    out.write(struct.pack("<Q", len(header)) + header + struct.pack("<16f", *[i - 7.5 for i in range(16)]))
+for name in ("nan", "dice", "writes", "right"):
+    with open(f"workloads/novel/{name}.jsonl", "w") as out:
+        json.dump({"definition": name, "solution": None, "evaluation": None, "workload": {
+            "uuid": "given", "axes": {"n": 2},
+            "inputs": {"x": {"type": "safetensors", "path": "rows.safetensors", "tensor_key": "x"}}}}, out)
+EOF
+verify --case workload:given nan dice writes right
+expect_exit 1
+expect_status nan failed nonfinite
+expect_status dice failed nondeterministic
+expect_status writes failed mutated_input
+expect_status right checked no_ground_truth

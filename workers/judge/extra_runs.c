@@ -1,0 +1,608 @@
+/* extra_runs - the runs of a small case without ground truth that follow its usual runs, each for one check
+ * (trial_checks.c).
+ *
+ * Each kind of extra run is a row of `kinds`: how many runs it has, how a run is prepared, and what its outputs show. The
+ * runs of a kind follow each other; after the last one, the kind records the result of its check. A reference that raises
+ * in an extra run does not fail, because the run may have inputs that are invalid for the operation: the check reports
+ * that it did not run. */
+#include "workers/judge/trial_internal.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/json.h"
+#include "kernels/core/described_effects.h"
+#include "kernels/core/dtype_convert.h"
+
+/* Larger cases get no extra runs. */
+static const int64_t EXTRA_BYTES = (int64_t)64 << 20;
+enum { ROW_AXES = 4 };
+/* Distances are in units of the declared dtype (distance_of). Reordering a sum moves a result by a few units. */
+static const double SAME_UNITS = 16, UNSTABLE_UNITS = 64;
+
+/* Returns 2 to the minus number of fraction bits: the distance between 1 and the next number. 0: not a float. */
+static double unit_of(enum dtype dtype)
+{
+	static const int fraction_bits[DTYPE_COUNT] = {
+	    [DTYPE_FLOAT64] = 52,    [DTYPE_FLOAT32] = 23,     [DTYPE_FLOAT16] = 10,
+	    [DTYPE_BFLOAT16] = 7,    [DTYPE_FLOAT8_E4M3FN] = 3, [DTYPE_FLOAT8_E5M2] = 2,
+	    [DTYPE_FLOAT4_E2M1] = 1, [DTYPE_FLOAT8_E8M0FNU] = 0,
+	};
+
+	return dtype_is_float(dtype) ? ldexp(1, -fraction_bits[dtype]) : 0;
+}
+
+/* ---- outputs of an extra run ---- */
+
+/* Returns the root mean square of the finite elements. */
+static double size_of(const struct tensor *tensor)
+{
+	double sum = 0;
+	int64_t count = 0;
+
+	for (int64_t i = 0; i < tensor->elements; i++) {
+		double value = dtype_load(tensor->data, tensor->dtype, i);
+
+		if (isfinite(value)) {
+			sum += value * value;
+			count++;
+		}
+	}
+	return count > 0 ? sqrt(sum / (double)count) : 0;
+}
+
+/* Returns the distance of two values in units of the last place of `unit`, at the magnitude of the larger of the values and
+ * of `size`. Different values of a dtype that is no float are infinitely far from each other. */
+static double distance_of(double a, double b, double size, double unit)
+{
+	double magnitude = fmax(size, fmax(fabs(a), fabs(b)));
+
+	if ((isnan(a) && isnan(b)) || a == b)
+		return 0;
+	if (unit == 0 || !isfinite(a) || !isfinite(b))
+		return INFINITY;
+	return fabs(a - b) / (unit * magnitude);
+}
+
+/* Returns the largest distance between element i of `found` and element order(i) of `expected`, both in host memory. If
+ * `reversed_rows` is above 0, the rows of `found` are in reverse order. */
+static double largest_distance(const struct tensor *found, const struct tensor *expected, int64_t first,
+			       int64_t reversed_rows)
+{
+	double unit = unit_of(expected->dtype), size = size_of(expected), largest = 0;
+	int64_t width = reversed_rows > 0 ? found->elements / reversed_rows : 0;
+
+	for (int64_t i = 0; i < found->elements; i++) {
+		int64_t at = reversed_rows > 0 ? (reversed_rows - 1 - i / width) * width + i % width : first + i;
+
+		largest = fmax(largest, distance_of(dtype_load(found->data, found->dtype, i),
+						    dtype_load(expected->data, expected->dtype, at), size, unit));
+	}
+	return largest;
+}
+
+/* Copies output `output` of the current extra run to host memory in `arena`. Returns NULL if that fails. */
+static struct tensor *found_output(struct trial *trial, int output, struct arena *arena)
+{
+	struct tensor tensor = trial->extra.round.first[output];
+	struct err err = {""};
+
+	tensor.data = trial->extra.out[output].data;
+	if (shared_memory_get(&trial->context->shared, tensor.data,
+			      trial->layout.offset[trial->job->problem.input_count + output], job_tensor_bytes(&tensor),
+			      &err) != 0)
+		return NULL;
+	return trial_on_host(trial, arena, &tensor, 1, &err);
+}
+
+/* Returns the largest distance of output `output` of this run from the first run's, or NaN if the output cannot be read.
+ * `first` and `reversed_rows` are as for largest_distance. */
+static double output_distance(struct trial *trial, int output, int64_t first, int64_t reversed_rows)
+{
+	struct arena arena = {0};
+	struct err err = {""};
+	struct tensor *found = found_output(trial, output, &arena);
+	struct tensor *expected = trial_on_host(trial, &arena, &trial->round[CONTENTS_FIRST].first[output], 1, &err);
+	double distance = found != NULL && expected != NULL ? largest_distance(found, expected, first, reversed_rows) : NAN;
+
+	arena_free(&arena);
+	return distance;
+}
+
+/* Does this output have other bits than after the first run? */
+static bool output_differs(struct trial *trial, int output)
+{
+	const struct tensor *first = &trial->round[CONTENTS_FIRST].first[output];
+	struct err err = {""};
+
+	return shared_memory_first_difference(&trial->context->shared,
+					      trial->layout.offset[trial->job->problem.input_count + output], first->data,
+					      job_tensor_bytes(first), &err) != -1;
+}
+
+static const char *output_name(const struct trial *trial, int output)
+{
+	return trial->job->problem.outputs[output].name;
+}
+
+/* ---- other seeds ---- */
+
+static int once(const struct trial *trial)
+{
+	(void)trial;
+	return 1;
+}
+
+static bool prepare_nothing(struct trial *trial, int item)
+{
+	(void)trial;
+	(void)item;
+	return true;
+}
+
+static void read_seeds(struct trial *trial, int item)
+{
+	const char *word = described_samples(&trial->job->problem);
+
+	(void)item;
+	for (int i = 0; i < trial->job->problem.output_count; i++) {
+		if (!output_differs(trial, i))
+			continue;
+		trial_note_check(trial, TRIAL_CHECK_SEEDS, word != NULL ? CHECK_PROPERTY : CHECK_FAILS,
+				 arena_printf(&trial->arena,
+					      "output '%s' differs under another seed of the generators of torch, NumPy and Python%s%s%s",
+					      output_name(trial, i),
+					      word != NULL ? "; the definition says that the operation samples ('"
+							   : ", and nothing in the definition says that the operation samples",
+					      word != NULL ? word : "", word != NULL ? "')" : ""));
+		return;
+	}
+	trial_note_check(trial, TRIAL_CHECK_SEEDS, CHECK_HOLDS,
+			 "another seed of the generators of torch, NumPy and Python gives the same bits");
+}
+
+/* ---- the effect of each input ---- */
+
+static int count_inputs(const struct trial *trial)
+{
+	return trial->rounds > 1 && !trial->one_set ? trial->job->problem.input_count : 0;
+}
+
+/* Gives one input its second contents. Returns false if both contents are equal, or if the input is no such tensor. */
+static bool prepare_input(struct trial *trial, int item)
+{
+	struct tensor *in = &trial->extra.round.in[item];
+	const struct tensor *second = &trial->round[CONTENTS_SECOND].in[item];
+	bool all = trial->extra.all_examined;
+	struct err err = {""};
+
+	if (in->data != NULL && in->elements == 0)
+		return false;
+	trial->extra.all_examined = false;
+	if (in->data == NULL)
+		return false;
+	if (trial_hold_inputs(trial, &trial->round[CONTENTS_SECOND]) != 0)
+		return false;
+	if (trial->device->calls->first_difference(trial->device, in->data, second->data, job_tensor_bytes(in), &err) == -1) {
+		trial->extra.tensor_left_out = true;
+		return false;
+	}
+	in->data = second->data;
+	trial->extra.all_examined = all;
+	return true;
+}
+
+static void read_input(struct trial *trial, int item)
+{
+	struct extra *extra = &trial->extra;
+	bool any = false;
+
+	for (int i = 0; i < trial->job->problem.output_count; i++)
+		if (output_differs(trial, i)) {
+			extra->changed_outputs |= UINT64_C(1) << i;
+			any = true;
+		}
+	if (!any && extra->without_effect < 0)
+		extra->without_effect = item;
+	extra->examined++;
+}
+
+static void finish_inputs(struct trial *trial)
+{
+	const struct op_problem *problem = &trial->job->problem;
+	const struct extra *extra = &trial->extra;
+
+	if (extra->examined == 0) {
+		trial_note_check(trial, TRIAL_CHECK_NOT_CONSTANT, CHECK_NOT_RUN,
+				 "no input has a second set of values, or the reference refuses it");
+		return;
+	}
+	if (extra->without_effect >= 0)
+		trial_note_check(trial, TRIAL_CHECK_NOT_CONSTANT, extra->tensor_left_out ? CHECK_PROPERTY : CHECK_FAILS,
+				 arena_printf(&trial->arena, "no output depends on the values of input '%s'%s",
+					      problem->inputs[extra->without_effect].name,
+					      extra->tensor_left_out ? "; other inputs have the same values in all runs" : ""));
+	for (int i = 0; i < problem->output_count && extra->failures == 0 && extra->all_examined; i++)
+		if ((extra->changed_outputs >> i & 1) == 0 && trial->round[0].first[i].elements > 0)
+			trial_note_check(trial, TRIAL_CHECK_NOT_CONSTANT, CHECK_FAILS,
+					 arena_printf(&trial->arena, "output '%s' depends on no input", output_name(trial, i)));
+	if (extra->without_effect >= 0)
+		return;
+	trial_note_check(trial, TRIAL_CHECK_NOT_CONSTANT, CHECK_HOLDS,
+			 arena_printf(&trial->arena, "%s of %d input%s with a second set of values changes an output%s",
+				      extra->examined == 1 ? "the value" : "each", extra->examined,
+				      extra->examined == 1 ? "" : "s",
+				      extra->failures == 0 && extra->all_examined ? ", and no output is constant" : ""));
+}
+
+/* ---- strided inputs ---- */
+
+/* Returns the largest distance of all outputs from the first run's, and sets `worst` to the output. */
+static double all_distances(struct trial *trial, int *worst)
+{
+	double largest = 0;
+
+	*worst = 0;
+	for (int i = 0; i < trial->job->problem.output_count; i++) {
+		double distance = output_distance(trial, i, 0, 0);
+
+		if (!(distance <= largest)) {
+			largest = distance;
+			*worst = i;
+		}
+	}
+	return largest;
+}
+
+static void read_strided(struct trial *trial, int item)
+{
+	int worst;
+	double distance = all_distances(trial, &worst);
+
+	(void)item;
+	if (distance <= SAME_UNITS)
+		trial_note_check(trial, TRIAL_CHECK_STRIDED, CHECK_HOLDS, "inputs that are not contiguous give the same outputs");
+	else
+		trial_note_check(trial, TRIAL_CHECK_STRIDED, CHECK_FAILS,
+				 arena_printf(&trial->arena, "output '%s' is another one if the inputs are not contiguous",
+					      output_name(trial, worst)));
+}
+
+/* ---- rows ---- */
+
+/* Has the argument this axis only as its first dimension (1), not at all (0), or elsewhere (-1)? */
+static int leads(const struct op_arg *arg, int axis)
+{
+	int found = 0;
+
+	for (int d = 0; d < arg->rank; d++)
+		if (arg->axis[d] == axis)
+			found = d == 0 && found == 0 ? 1 : -1;
+	return found;
+}
+
+/* Is this a var axis that stands for rows: it leads some input and some output, and is nowhere else? */
+static bool is_row_axis(const struct trial *trial, int axis)
+{
+	const struct op_problem *problem = &trial->job->problem;
+	bool input = false, output = false, elsewhere = !problem->axes[axis].var || trial->job->axis[axis] < 2;
+
+	for (int i = 0; i < problem->input_count; i++) {
+		elsewhere = elsewhere || leads(&problem->inputs[i], axis) < 0;
+		input = input || leads(&problem->inputs[i], axis) > 0;
+	}
+	for (int i = 0; i < problem->output_count; i++) {
+		elsewhere = elsewhere || leads(&problem->outputs[i], axis) < 0;
+		output = output || leads(&problem->outputs[i], axis) > 0;
+	}
+	return input && output && !elsewhere;
+}
+
+/* Returns the row axis with this number among the row axes, or -1. */
+static int row_axis(const struct trial *trial, int number)
+{
+	for (int i = 0; i < trial->job->problem.axis_count; i++)
+		if (is_row_axis(trial, i) && number-- == 0)
+			return i;
+	return -1;
+}
+
+/* Each row axis has two runs: all rows in reverse order, and the last row alone. */
+static int count_rows(const struct trial *trial)
+{
+	int axes = 0;
+
+	while (axes < ROW_AXES && row_axis(trial, axes) >= 0)
+		axes++;
+	return 2 * axes;
+}
+
+/* Reduces a tensor to its last row. Returns false if a row is no whole number of bytes. */
+static bool take_last_row(struct tensor *tensor, int64_t rows)
+{
+	int64_t bytes = job_tensor_bytes(tensor);
+
+	if (bytes % rows != 0 || dtype_bits(tensor->dtype) < 8)
+		return false;
+	if (tensor->data != NULL)
+		tensor->data = (unsigned char *)tensor->data + bytes / rows * (rows - 1);
+	tensor->elements /= rows;
+	tensor->shape[0] = 1;
+	return true;
+}
+
+static bool prepare_rows(struct trial *trial, int item)
+{
+	const struct op_problem *problem = &trial->job->problem;
+	struct round *round = &trial->extra.round;
+	int axis = row_axis(trial, item / 2);
+	int64_t rows = trial->job->axis[axis];
+	bool whole = true;
+
+	for (int i = 0; i < problem->input_count; i++)
+		if (leads(&problem->inputs[i], axis) > 0)
+			whole = whole && (item % 2 == 0 ? dtype_bits(round->in[i].dtype) >= 8 : take_last_row(&round->in[i], rows));
+	for (int i = 0; i < problem->output_count; i++)
+		if (leads(&problem->outputs[i], axis) > 0)
+			whole = whole &&
+				(item % 2 == 0 ? dtype_bits(round->first[i].dtype) >= 8 : take_last_row(&round->first[i], rows));
+	trial->extra.reversed_axis = item % 2 == 0 ? axis : -1;
+	return whole;
+}
+
+/* Writes the rows of the inputs in reverse order to the shared memory, which is staged already. */
+static int stage_reversed(struct trial *trial, struct err *err)
+{
+	const struct op_problem *problem = &trial->job->problem;
+	int axis = trial->extra.reversed_axis, rc = 0;
+	int64_t rows = trial->job->axis[axis];
+
+	for (int i = 0; i < problem->input_count; i++) {
+		const struct tensor *in = &trial->extra.round.in[i];
+		int64_t row = in->data != NULL ? job_tensor_bytes(in) / rows : 0;
+
+		for (int64_t k = 0; rc == 0 && in->data != NULL && leads(&problem->inputs[i], axis) > 0 && k < rows; k++)
+			rc = shared_memory_put(&trial->context->shared, trial->layout.offset[i] + k * row,
+					       (const unsigned char *)in->data + (rows - 1 - k) * row, row, err);
+	}
+	return rc;
+}
+
+static void read_rows(struct trial *trial, int item)
+{
+	const struct op_problem *problem = &trial->job->problem;
+	int axis = row_axis(trial, item / 2);
+	int64_t rows = trial->job->axis[axis];
+	bool alone = item % 2 == 1;
+
+	for (int i = 0; i < problem->output_count; i++) {
+		int64_t elements = trial->round[CONTENTS_FIRST].first[i].elements;
+		double distance;
+
+		if (leads(&problem->outputs[i], axis) <= 0 || elements == 0)
+			continue;
+		distance = output_distance(trial, i, alone ? elements - elements / rows : 0, alone ? 0 : rows);
+		if (distance <= SAME_UNITS)
+			continue;
+		trial_note_check(trial, TRIAL_CHECK_ROWS, CHECK_PROPERTY,
+				 arena_printf(&trial->arena,
+					      alone ? "a row of '%s' depends on the other rows of the axis '%s'"
+						    : "'%s' does not follow a permutation of the axis '%s'",
+					      output_name(trial, i), problem->axes[axis].name));
+		trial->extra.mixed_rows = true;
+		return;
+	}
+}
+
+static void finish_rows(struct trial *trial)
+{
+	struct extra *extra = &trial->extra;
+
+	if (extra->mixed_rows)
+		return;
+	if (extra->runs == extra->failures)
+		trial_note_check(trial, TRIAL_CHECK_ROWS, CHECK_NOT_RUN,
+				 extra->runs == 0 ? "no var axis leads both inputs and outputs and nothing else"
+						  : arena_printf(&trial->arena, "%s", extra->failure));
+	else
+		trial_note_check(trial, TRIAL_CHECK_ROWS, CHECK_HOLDS,
+				 extra->failures == 0 ? "permuted rows give permuted outputs, and a row alone gives what it gives "
+							"among the others"
+						      : "the rows that the reference accepts give what they give among the others");
+}
+
+/* ---- float64 ---- */
+
+static bool prepare_float64(struct trial *trial, int item)
+{
+	struct round *round = &trial->extra.round;
+	bool any = false;
+
+	(void)item;
+	for (int i = 0; i < trial->job->problem.output_count; i++)
+		if (dtype_bits(round->first[i].dtype) >= 16 && dtype_is_float(round->first[i].dtype)) {
+			any = any || round->first[i].dtype != DTYPE_FLOAT64;
+			round->first[i].dtype = DTYPE_FLOAT64;
+		}
+	return any;
+}
+
+/* Compares the outputs with those of the same reference in float64. Outputs that are no floats (an index, a narrow float)
+ * may tip over, and are left out. */
+static void read_float64(struct trial *trial, int item)
+{
+	double largest = 0;
+	int worst = 0;
+
+	(void)item;
+	for (int i = 0; i < trial->job->problem.output_count; i++) {
+		double distance = trial->extra.round.first[i].dtype == DTYPE_FLOAT64 ? output_distance(trial, i, 0, 0) : 0;
+
+		if (!(distance <= largest)) {
+			largest = distance;
+			worst = i;
+		}
+	}
+	const char *sentence =
+	    arena_printf(&trial->arena, "%soutput '%s' differs by %.3g units of %s from the same reference in float64",
+			 largest <= UNSTABLE_UNITS ? "" : "unstable: ", output_name(trial, worst), largest,
+			 dtype_name(trial->round[CONTENTS_FIRST].first[worst].dtype));
+
+	trial_note_check(trial, TRIAL_CHECK_NUMERICS, largest <= UNSTABLE_UNITS ? CHECK_HOLDS : CHECK_PROPERTY, sentence);
+}
+
+/* ---- the order of the runs ---- */
+
+/* Records that the runs of a kind with a single run did not show anything. */
+static void finish_once(struct trial *trial)
+{
+	struct extra *extra = &trial->extra;
+	static const enum trial_check_kind check[EXTRA_KINDS] = {[EXTRA_SEEDS] = TRIAL_CHECK_SEEDS,
+								 [EXTRA_STRIDED] = TRIAL_CHECK_STRIDED,
+								 [EXTRA_FLOAT64] = TRIAL_CHECK_NUMERICS};
+
+	if (trial->checks[check[extra->kind]].name == NULL)
+		trial_note_check(trial, check[extra->kind], CHECK_NOT_RUN,
+				 extra->failures > 0 ? extra->failure : "no output has a float dtype below float64");
+}
+
+/* `mode` is the field "extra" of the message to the runner. */
+static const struct {
+	const char *mode;
+	int (*count)(const struct trial *trial);
+	bool (*prepare)(struct trial *trial, int item); /* false: leave out this run */
+	void (*read)(struct trial *trial, int item);
+	void (*finish)(struct trial *trial);
+} kinds[EXTRA_KINDS] = {
+    [EXTRA_SEEDS] = {"plain", once, prepare_nothing, read_seeds, finish_once},
+    [EXTRA_INPUTS] = {"plain", count_inputs, prepare_input, read_input, finish_inputs},
+    [EXTRA_STRIDED] = {"strided", once, prepare_nothing, read_strided, finish_once},
+    [EXTRA_ROWS] = {"plain", count_rows, prepare_rows, read_rows, finish_rows},
+    [EXTRA_FLOAT64] = {"float64", once, prepare_float64, read_float64, finish_once},
+};
+
+const char *extra_run_mode(const struct trial *trial)
+{
+	return trial->run == RUN_EXTRA ? kinds[trial->extra.kind].mode : NULL;
+}
+
+bool extra_runs_fit(const struct trial *trial, int64_t bytes)
+{
+	return trial_is_checked(trial) && bytes <= EXTRA_BYTES;
+}
+
+int64_t extra_runs_bytes(const struct tensor *output)
+{
+	return dtype_is_float(output->dtype) ? layout_round(output->elements * 8) : layout_round(job_tensor_bytes(output));
+}
+
+/* Sets the state to the first run of the kind `kind`. */
+static void begin_kind(struct trial *trial, int kind)
+{
+	struct extra *extra = &trial->extra;
+
+	extra->kind = (enum extra_kind)kind;
+	extra->item = extra->runs = extra->failures = 0;
+	extra->failure = NULL;
+	extra->without_effect = -1;
+	extra->all_examined = true;
+	extra->tensor_left_out = false;
+}
+
+/* Prepares the next run. Returns false if there is none. */
+static bool prepare_next(struct trial *trial)
+{
+	struct extra *extra = &trial->extra;
+
+	for (; extra->kind < EXTRA_KINDS; begin_kind(trial, (int)extra->kind + 1)) {
+		for (; extra->item < kinds[extra->kind].count(trial); extra->item++) {
+			const struct round *first = &trial->round[CONTENTS_FIRST];
+
+			if (trial_hold_inputs(trial, &trial->round[CONTENTS_FIRST]) != 0)
+				return false;
+			extra->round.c = first->c;
+			memcpy(extra->round.scalar, first->scalar, sizeof first->scalar);
+			memcpy(extra->round.in, first->in, sizeof first->in);
+			memcpy(extra->round.first, first->first, sizeof first->first);
+			extra->reversed_axis = -1;
+			if (kinds[extra->kind].prepare(trial, extra->item))
+				return true;
+		}
+		kinds[extra->kind].finish(trial);
+		if (extra->kind + 1 == EXTRA_KINDS)
+			return false;
+	}
+	return false;
+}
+
+bool extra_runs_next(struct trial *trial, struct buf *out)
+{
+	struct extra *extra = &trial->extra;
+	struct err err = {""};
+
+	if (trial->run != RUN_EXTRA)
+		begin_kind(trial, 0);
+	else
+		extra->item++;
+	trial->run = RUN_EXTRA;
+	if (!prepare_next(trial))
+		return false;
+	if (trial_stage(trial, &extra->round, RUN_EXTRA, &err) != 0 ||
+	    (extra->reversed_axis >= 0 && stage_reversed(trial, &err) != 0)) {
+		trial_decide_error(trial, &err);
+		return false;
+	}
+	extra->runs++;
+	trial_write_run(trial, &extra->round, out);
+	return true;
+}
+
+/* Returns NULL if all outputs have the shapes and dtypes of this run. */
+static const char *wrong_form(struct trial *trial, const cJSON *said)
+{
+	enum reason reason = REASON_NONE;
+	const char *wrong = NULL;
+	const cJSON *item;
+	int output = 0;
+
+	if (!cJSON_IsArray(said) || cJSON_GetArraySize(said) != trial->job->problem.output_count)
+		return "the runner's answer is invalid";
+	cJSON_ArrayForEach(item, said)
+	{
+		const char *text = trial_wrong_form(trial, &trial->extra.round, output++, item, &reason);
+
+		wrong = wrong != NULL ? wrong : text;
+	}
+	return wrong;
+}
+
+void extra_runs_failed(struct trial *trial, const char *message)
+{
+	trial->extra.failures++;
+	if (trial->extra.failure == NULL)
+		trial->extra.failure = arena_copy(&trial->arena, message, strcspn(message, "\n"));
+}
+
+void extra_runs_read(struct trial *trial, const cJSON *ran)
+{
+	const char *raised = json_text_of(ran, "raised");
+	const char *wrong = raised != NULL ? raised : wrong_form(trial, json_member(ran, "ran"));
+
+	if (wrong != NULL)
+		extra_runs_failed(trial, wrong);
+	else
+		kinds[trial->extra.kind].read(trial, trial->extra.item);
+}
+
+void extra_runs_end(struct trial *trial, const char *message)
+{
+	for (int kind = (int)trial->extra.kind;;) {
+		extra_runs_failed(trial, message);
+		kinds[kind].finish(trial);
+		if (++kind == EXTRA_KINDS)
+			return;
+		begin_kind(trial, kind);
+	}
+}
