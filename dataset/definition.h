@@ -47,6 +47,19 @@ struct tolerance {
 	double atol, rtol, hit_ratio; /* negative: the definition does not give this bound; hit_ratio is in (0, 1] */
 };
 
+enum input_code_kind { INPUT_CODE_NONE, INPUT_CODE_INIT, INPUT_CODE_ENTRYPOINT };
+
+/* The code of a definition that makes inputs: a function of `init`, or one of the reference. */
+struct input_code {
+	enum input_code_kind kind;
+	const char *function; /* the function that is called; NULL: none */
+	const char *missing;  /* NULL, or why there is no function to call */
+	const char *place;    /* of the field that names it: "definitions/norm/x.json:12:11" */
+	/* For each axis, whether the function gets its value. The shapes that it returns give the other var axes their
+	 * values. */
+	const bool *given;
+};
+
 struct definition {
 	const char *name;
 	const char *op_type; /* the name of the file's folder; if the folder is unknown, "" when absent */
@@ -79,7 +92,8 @@ struct definition {
 	/* The name of the function of the reference that makes the inputs of kind SOURCE_CUSTOM (dataset/workload.h); or
 	 * NULL. The reference may lack this function. */
 	const char *custom_inputs_entrypoint;
-	const char *init;   /* Python source of a function that makes inputs, which reftest does not run; "" when absent */
+	const char *init;   /* Python source of a function that makes inputs; "" when absent */
+	struct input_code input_code; /* of custom_inputs_entrypoint, or else of `init` */
 	const char *check;  /* Python source of a comparison, which reftest does not run; "" when absent */
 	/* Python source, NUL-terminated, as decoded from the JSON string; "" if the file has none, which only a
 	 * definition with `fi_api` may do (`unverifiable` is then set) */

@@ -9,6 +9,7 @@
 #include "base/unsafe_character.h"
 #include "dataset/constraint.h"
 #include "dataset/entry_point.h"
+#include "dataset/input_code.h"
 #include "dataset/python_tokens.h"
 
 /* Limits of a file. Real definitions have about twenty axes and tensors and a few constraints. */
@@ -842,7 +843,28 @@ static int read_reference(struct reader *r, const cJSON *json)
 	return check_source(r, &at);
 }
 
-/* Copies a source that is not run. Returns "" if there is none. */
+/* Finds the code that makes inputs. If it has no function to call, notes that; only the cases that need it fail. */
+static void find_input_code(struct reader *r)
+{
+	struct definition *out = r->out;
+	struct input_code *code = &out->input_code;
+	const char *key = out->custom_inputs_entrypoint != NULL ? "custom_inputs_entrypoint" : "init";
+	const struct json_step at = {.key = key};
+	int line = 1, column = 1;
+
+	if (out->custom_inputs_entrypoint != NULL)
+		input_code_of_entrypoint(out, r->arena, code);
+	else if (*out->init != '\0')
+		input_code_of_init(out, r->arena, code);
+	if (code->kind == INPUT_CODE_NONE)
+		return;
+	json_place(&r->text, key, &line, &column);
+	code->place = arena_printf(r->arena, "%s:%d:%d", r->text.name, line, column);
+	if (code->missing != NULL)
+		note_at(r, &at, code->missing);
+}
+
+/* Copies a source that may be absent. Returns "" if there is none. */
 static const char *read_source(struct reader *r, const cJSON *json, const char *key)
 {
 	const struct json_step at = {.key = key};
@@ -914,6 +936,7 @@ static int read_definition(struct reader *r, const cJSON *json, const char *fold
 	    read_inputs(r, json) != 0 || read_outputs(r, json) != 0 || read_constraints(r, json) != 0 ||
 	    read_reads(r, json) != 0 || read_reference(r, json) != 0 || read_tolerance(r, NULL, json, &out->tolerance) != 0)
 		return -1;
+	find_input_code(r);
 	note_unknown_fields(r, NULL, json, known, sizeof known / sizeof *known);
 	return 0;
 }

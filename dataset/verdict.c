@@ -56,6 +56,7 @@ static const struct {
     [REASON_PROCESS_LIMIT] = {"process_limit", .transient = true, .limit = true},
     [REASON_UNKNOWN_DTYPE] = {"unknown_dtype"},
     [REASON_NO_REFERENCE] = {"no_reference"},
+    [REASON_INPUTS] = {"inputs"},
     [REASON_FILE_LIMIT] = {"file_limit", .transient = true, .limit = true},
 };
 

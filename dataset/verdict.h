@@ -49,6 +49,8 @@ enum reason {
 	REASON_MEMORY_LIMIT = 21, REASON_PROCESS_LIMIT = 22, REASON_FILE_LIMIT = 23,
 	/* skipped: the definition does not say what a case needs */
 	REASON_UNKNOWN_DTYPE = 24, REASON_NO_REFERENCE = 25,
+	/* error, or skipped if reftest chose the axis values: the definition's code that makes inputs failed */
+	REASON_INPUTS = 26,
 	REASON_COUNT
 };
 

@@ -20,7 +20,7 @@ enum source_kind {
 	SOURCE_SCALAR = 1,      /* a Python scalar */
 	SOURCE_SAFETENSORS = 2, /* the tensor `key` of a safetensors file (a blob) */
 	SOURCE_ABSENT = 3,      /* an optional input that the line omits: run() gets None */
-	SOURCE_CUSTOM = 4,      /* the function definition.custom_inputs_entrypoint, which is not NULL, makes the input */
+	SOURCE_CUSTOM = 4,      /* the definition's own code makes the input (definition.input_code) */
 };
 
 enum scalar_kind { SCALAR_INT = 0, SCALAR_FLOAT = 1, SCALAR_BOOL = 2 };
@@ -33,6 +33,8 @@ struct input_source {
 	double number;
 	const char *path; /* for SOURCE_SAFETENSORS: path of the file relative to the root, without "./" and ".." */
 	const char *tensor_key;
+	/* for SOURCE_CUSTOM, once the code has run: the values, in the judge's device memory */
+	const void *values;
 	struct digest content; /* digest of the whole file; zeros until the file has been read */
 };
 

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "cache/python_normal_form.h"
 #include "dataset/constraint.h"
 #include "kernels/core/described_default.h"
 #include "kernels/core/described_effects.h"
@@ -36,7 +37,8 @@ struct maker {
 	const struct case_options *options;
 	enum job_asks asks; /* selects what the next cases verify: outputs or gradients */
 	bool in_float64;
-	bool guessed_sizes; /* the next cases have guessed axis values (job.guessed_sizes) */
+	const struct workload_file *workloads;
+	bool chosen_axes; /* reftest chose the axis values of the next cases (job.chosen_axes) */
 	bool two_runs; /* the next cases omit the third run (job.two_runs) */
 	const struct op *gradient; /* NULL: there is no ground truth of gradients for this definition */
 	struct arena *arena;
@@ -97,6 +99,20 @@ static const struct blob *find_blob(const struct maker *m, enum blob_use use, co
 	return NULL;
 }
 
+static bool any_custom(const struct maker *m, const struct input_source *inputs)
+{
+	for (int i = 0; i < m->definition->input_count; i++)
+		if (inputs[i].kind == SOURCE_CUSTOM)
+			return true;
+	return false;
+}
+
+/* Does the case give this axis its value? Otherwise the inputs that the definition's code makes do. */
+static bool is_given(const struct maker *m, const struct input_source *inputs, int axis)
+{
+	return !any_custom(m, inputs) || m->definition->input_code.given[axis];
+}
+
 static void input_field(struct maker *m, struct fields *fields, const char *name, const struct input_source *source)
 {
 	const char *tag = arena_printf(m->arena, "case.inputs.%s", name);
@@ -110,7 +126,7 @@ static void input_field(struct maker *m, struct fields *fields, const char *name
 		field_text(fields, m->arena, tag, "absent");
 		return;
 	case SOURCE_CUSTOM:
-		field_printf(fields, m->arena, tag, "made by %s", m->definition->custom_inputs_entrypoint);
+		field_text(fields, m->arena, tag, "custom");
 		return;
 	case SOURCE_SCALAR:
 		field_printf(fields, m->arena, tag, "scalar %d %.17g", (int)source->scalar_kind, source->number);
@@ -188,6 +204,20 @@ static void reads_fields(struct maker *m, struct fields *fields)
 	}
 }
 
+/* Adds the code that makes inputs. The code of an entry point is in the reference, which is a field of its own. */
+static void input_code_fields(struct maker *m, struct fields *fields)
+{
+	const struct definition *d = m->definition;
+	struct buf form = {0};
+
+	field_text(fields, m->arena, "input_code", d->input_code.function);
+	if (d->input_code.kind != INPUT_CODE_INIT)
+		return;
+	python_normal_form(d->init, strlen(d->init), &form);
+	field_add(fields, m->arena, "init", NULL, form.data, form.length);
+	buf_free(&form);
+}
+
 static void subject_fields(struct maker *m, struct test_case *c)
 {
 	const struct definition *d = m->definition;
@@ -202,15 +232,17 @@ static void subject_fields(struct maker *m, struct test_case *c)
 		described_effect_fields(m, fields);
 	if (job->edge > 0)
 		field_text(fields, m->arena, "case.edge", m->out.op->op->edges[job->edge - 1].name);
-	if (job->guessed_sizes)
-		field_text(fields, m->arena, "case.sizes", "guessed");
+	if (job->input_code != NULL)
+		input_code_fields(m, fields);
+	if (job->chosen_axes)
+		field_text(fields, m->arena, "case.sizes", "chosen");
 	if (job->two_runs)
 		field_text(fields, m->arena, "case.runs", "two");
 	if (job->asks == JOB_GRADIENTS)
 		field_text(fields, m->arena, "backward", m->in_float64 ? "gradients in float64" : "gradients");
 	field_printf(fields, m->arena, "seed", "%llu", (unsigned long long)job->seed);
 	for (int i = 0; i < d->axis_count; i++)
-		if (d->axes[i].var)
+		if (d->axes[i].var && is_given(m, job->inputs, i))
 			field_printf(fields, m->arena, arena_printf(m->arena, "case.axes.%s", d->axes[i].name), "%lld",
 			             (long long)job->axis[i]);
 	for (int i = 0; i < job->problem.input_count; i++)
@@ -254,20 +286,6 @@ static const struct verdict *decided_by_blobs(struct maker *m, const struct inpu
 	return verdict;
 }
 
-/* If the reference makes an input, returns the verdict of the case; otherwise NULL. */
-static const struct verdict *decided_by_custom(struct maker *m, const struct input_source *inputs)
-{
-	const struct definition *d = m->definition;
-
-	for (int i = 0; i < d->input_count; i++)
-		if (inputs[i].kind == SOURCE_CUSTOM)
-			return decided(m, STATUS_SKIPPED, REASON_NO_GROUND_TRUTH,
-				       arena_printf(m->arena, "the function %s of the reference makes the input %s, and reftest does "
-							      "not call this function yet",
-						    d->custom_inputs_entrypoint, d->inputs[i].name));
-	return NULL;
-}
-
 /* If the definition does not say what a case needs, returns the verdict of each of its cases; otherwise NULL. */
 static const struct verdict *decided_by_definition(struct maker *m)
 {
@@ -275,6 +293,16 @@ static const struct verdict *decided_by_definition(struct maker *m)
 	enum reason reason = d->reference_length == 0 ? REASON_NO_REFERENCE : REASON_UNKNOWN_DTYPE;
 
 	return d->unverifiable != NULL ? decided(m, STATUS_SKIPPED, reason, d->unverifiable) : NULL;
+}
+
+/* If the case needs code that has no function to call, returns the verdict of the case; otherwise NULL. */
+static const struct verdict *decided_by_input_code(struct maker *m, const struct input_source *inputs)
+{
+	const struct input_code *code = &m->definition->input_code;
+
+	if (!any_custom(m, inputs) || code->function != NULL)
+		return NULL;
+	return decided(m, STATUS_ERROR, REASON_INPUTS, arena_printf(m->arena, "%s: %s", code->place, code->missing));
 }
 
 static struct test_case *add_case(struct maker *m, const char *id)
@@ -298,14 +326,16 @@ static struct test_case *add_case(struct maker *m, const char *id)
 }
 
 /* Adds the texts of the constraints on tensor values to the job, because only the judge can check these constraints. If
- * no family supports the definition, adds no constraints, because generated inputs would not satisfy them. */
+ * no family supports the definition, adds no constraints, because generated inputs would not satisfy them. Inputs that
+ * the definition's code makes have to satisfy all of its constraints, also those on axes that the inputs give a value. */
 static void data_constraints(struct maker *m, struct job *job)
 {
 	const struct definition *d = m->definition;
 	const char **texts = arena_array(m->arena, (size_t)d->constraint_count, sizeof *texts);
 
-	for (int i = 0; i < d->constraint_count && m->out.op != NULL; i++)
-		if (constraint_evaluate(d, d->constraints[i], job->axis, NULL, NULL) == CONSTRAINT_UNKNOWN)
+	for (int i = 0; i < d->constraint_count && (m->out.op != NULL || job->input_code != NULL); i++)
+		if (job->input_code != NULL ||
+		    constraint_evaluate(d, d->constraints[i], job->axis, NULL, NULL) == CONSTRAINT_UNKNOWN)
 			texts[job->constraint_count++] = d->constraints[i];
 	job->constraints = texts;
 }
@@ -392,7 +422,7 @@ static void make_case(struct maker *m, const char *id, const int64_t *axis, cons
 	if (c->decided == NULL)
 		c->decided = decided_by_blobs(m, inputs);
 	if (c->decided == NULL)
-		c->decided = decided_by_custom(m, inputs);
+		c->decided = decided_by_input_code(m, inputs);
 	if (c->decided != NULL)
 		return;
 	struct job *job = arena_alloc(m->arena, sizeof *job);
@@ -402,7 +432,8 @@ static void make_case(struct maker *m, const char *id, const int64_t *axis, cons
 			    .axis = axis,
 			    .seed = m->options->seed,
 			    .edge = edge,
-			    .guessed_sizes = m->guessed_sizes,
+			    .input_code = any_custom(m, inputs) ? &m->definition->input_code : NULL,
+			    .chosen_axes = m->chosen_axes && any_custom(m, inputs),
 			    .two_runs = m->two_runs && m->asks == JOB_OUTPUTS,
 			    .constant_count = m->out.constant_count,
 			    .root = m->root};
@@ -415,13 +446,14 @@ static void make_case(struct maker *m, const char *id, const int64_t *axis, cons
 	subject_fields(m, c);
 }
 
-static const char *axes_id(const struct maker *m, const char *kind, const int64_t *axis)
+static const char *axes_id(const struct maker *m, const char *kind, const int64_t *axis,
+			   const struct input_source *inputs)
 {
 	char *id = arena_printf(m->arena, "%s:", kind);
 	const char *comma = "";
 
 	for (int i = 0; i < m->definition->axis_count; i++)
-		if (m->definition->axes[i].var) {
+		if (m->definition->axes[i].var && is_given(m, inputs, i)) {
 			id = arena_printf(m->arena, "%s%s%s=%lld", id, comma, m->definition->axes[i].name, (long long)axis[i]);
 			comma = ",";
 		}
@@ -519,20 +551,41 @@ static void make_described_default_cases(struct maker *m, const char *id, const 
 	}
 }
 
+/* Returns the sources of the inputs of a case that reftest adds. If no family knows the definition, its own code makes
+ * the inputs: all of them, or those that the first workload leaves to the code. */
+static struct input_source *sources_of_size(const struct maker *m)
+{
+	const struct definition *d = m->definition;
+	struct input_source *inputs = arena_array(m->arena, (size_t)d->input_count, sizeof *inputs);
+	const struct workload *first = NULL;
+
+	if (m->out.op != NULL || d->input_code.kind == INPUT_CODE_NONE)
+		return inputs;
+	for (int i = 0; i < m->workloads->count && first == NULL; i++)
+		if (m->workloads->lines[i].error == NULL && any_custom(m, m->workloads->lines[i].inputs))
+			first = &m->workloads->lines[i];
+	for (int i = 0; i < d->input_count; i++) {
+		inputs[i].kind = SOURCE_CUSTOM;
+		if (first != NULL && first->inputs[i].kind != SOURCE_CUSTOM)
+			inputs[i] = first->inputs[i].kind == SOURCE_SAFETENSORS ? (struct input_source){0} : first->inputs[i];
+	}
+	return inputs;
+}
+
 static void make_size_cases(struct maker *m, enum op_size size)
 {
 	const struct definition *d = m->definition;
 	size_t width = (size_t)(d->axis_count > 0 ? d->axis_count : 1);
 	int64_t *rows = arena_array(m->arena, SIZE_ROWS * width, sizeof *rows);
 	int count = size_rows(m->out.op != NULL ? m->out.op->op : NULL, m->variant, &m->problem, d, size, rows);
-	struct input_source *inputs = arena_array(m->arena, (size_t)d->input_count, sizeof *inputs);
+	struct input_source *inputs = sources_of_size(m);
 
-	m->guessed_sizes = m->out.op == NULL && d->init != NULL && *d->init != '\0';
+	m->chosen_axes = true;
 	m->two_runs = size == SIZE_MEDIUM;
 	for (int i = 0; i < count; i++) {
 		const int64_t *axis = rows + (size_t)i * width;
 
-		const char *id = axes_id(m, size_names[size], axis);
+		const char *id = axes_id(m, size_names[size], axis, inputs);
 
 		make_case(m, id, axis, inputs, 0);
 		if (size != SIZE_SMALL || i < count - 1)
@@ -540,7 +593,7 @@ static void make_size_cases(struct maker *m, enum op_size size)
 		make_absent_cases(m, id, axis);
 		make_described_default_cases(m, id, axis);
 	}
-	m->guessed_sizes = false;
+	m->chosen_axes = false;
 	m->two_runs = false;
 }
 
@@ -555,7 +608,7 @@ static void make_float64_case(struct maker *m)
 	if (size_rows(m->out.op->op, m->variant, &m->problem, d, SIZE_SMALL, rows) < 1)
 		return;
 	m->in_float64 = true;
-	make_case(m, axes_id(m, "float64", rows), rows, inputs, 0);
+	make_case(m, axes_id(m, "float64", rows, inputs), rows, inputs, 0);
 	m->in_float64 = false;
 }
 
@@ -640,7 +693,7 @@ struct cases cases_make(const struct kernels_api *kernels, const struct definiti
                         const char *root, const struct case_options *options, struct arena *arena)
 {
 	struct maker m = {.kernels = kernels, .definition = definition, .problem = problem_of(definition, arena),
-	                  .blobs = blobs, .blob_count = blob_count, .root = root, .options = options, .arena = arena};
+	                  .blobs = blobs, .blob_count = blob_count, .root = root, .options = options, .arena = arena, .workloads = workloads};
 
 	m.environment = environment_that_counts(arena);
 	find_family(&m);

@@ -187,6 +187,15 @@ static const char **blob_paths(struct result *result, const struct workload_file
 	return paths;
 }
 
+/* Does a case get its inputs from the definition's `init`? */
+static bool runs_init(const struct cases *made)
+{
+	for (int i = 0; i < made->count; i++)
+		if (made->items[i].job != NULL && made->items[i].job->input_code != NULL)
+			return made->items[i].job->input_code->kind == INPUT_CODE_INIT;
+	return false;
+}
+
 int result_make_cases(struct result *result, struct buf *definition, struct buf *workload, struct err *err)
 {
 	struct run *run = result->run;
@@ -198,7 +207,6 @@ int result_make_cases(struct result *result, struct buf *definition, struct buf 
 					     definition->data, definition->length, &result->arena, err);
 	if (result->definition == NULL)
 		return -1;
-	result->outside = storable_reference(result->definition, &result->arena);
 	if (result->workload != NULL)
 		lines = workloads_load(result->workload->path, result->definition, workload->data, workload->length,
 				       &result->arena);
@@ -208,6 +216,7 @@ int result_make_cases(struct result *result, struct buf *definition, struct buf 
 	result->inputs = inputs_digest(result, result->workload != NULL ? &result->workload_check.seen.content : NULL);
 	*made = cases_make(run->program->kernels.api, result->definition, &lines, result->blobs, result->blob_count,
 			   run->program->root, &run->options->cases, &result->arena);
+	result->outside = storable_reference(result->definition, runs_init(made), &result->arena);
 	result->other_shard = !shard_filter(&run->options->cases.shard, result_name(result, &result->arena), made);
 	result->made = made;
 	result->truths = ground_truths_for(&run->machine.truths, made->op, &result->arena);

@@ -1,19 +1,33 @@
 #include "engine/storable_verdicts.h"
 
+#include <string.h>
+
 #include "cache/python_dependencies.h"
 
-const char *storable_reference(const struct definition *definition, struct arena *arena)
+/* Returns the message about a text of the definition; `name` says which. */
+static const char *storable_text(const struct definition *definition, const char *name, const char *text, size_t length,
+				 struct arena *arena)
 {
-	struct python_dependencies words = python_dependencies_besides(
-	    definition->reference, definition->reference_length, definition->reads, definition->read_count);
+	struct python_dependencies words =
+	    python_dependencies_besides(text, length, definition->reads, definition->read_count);
 
 	if (words.sight != SIGHT_OUTSIDE)
 		return NULL;
 	return arena_printf(
 	    arena,
-	    "not cached: line %d of the reference contains %s, so the outputs may depend on more than the reference's "
+	    "not cached: line %d of %s contains %s, so the outputs may depend on more than the reference's "
 	    "text, the inputs and torch; the definition is verified in every run until %s is removed",
-	    words.line, words.what, words.what);
+	    words.line, name, words.what, words.what);
+}
+
+const char *storable_reference(const struct definition *definition, bool with_init, struct arena *arena)
+{
+	const char *message = storable_text(definition, "the reference", definition->reference,
+					    definition->reference_length, arena);
+
+	if (message != NULL || !with_init)
+		return message;
+	return storable_text(definition, "init", definition->init, strlen(definition->init), arena);
 }
 
 const char *storable_reached(const char *reached, struct arena *arena)

@@ -14,8 +14,9 @@
 #include "engine/run_state.h"
 
 /* Returns a message about the first construct in the reference whose result may depend on more than the reference's text
- * and inputs, allocated in `arena`. Returns NULL if there is no such construct. */
-const char *storable_reference(const struct definition *definition, struct arena *arena);
+ * and inputs, allocated in `arena`. If `with_init` is true, also looks at the code in `init`, which makes inputs.
+ * Returns NULL if there is no such construct. */
+const char *storable_reference(const struct definition *definition, bool with_init, struct arena *arena);
 
 /* Returns the message that says why verdicts are not stored: while it ran, the reference accessed something besides its
  * inputs and torch. `reached` describes the access: "it opens /etc/hostname". */

@@ -21,8 +21,12 @@ Pool and child exchange JSON lines on the child's socket:
 
 - <- {"ready": true, "seconds": the child's start-up time} or {"refused": message}
 - -> {"file": path} with a descriptor of the content, for each file that the reference may read; no answer
-- -> {"load": source, "name", "entry_point", "fitting", "memory"}
+- -> {"load": source, "name", "entry_point", "fitting", "makes_inputs", "memory"}
 - <- {"loaded": true} or {"error": …}
+- -> {"make": …} and {"store": …}, as the judge writes them (trial_custom_inputs.c), to a child that loaded code with
+  "makes_inputs"; such a child never loads a reference
+- <- {"made": [{"dtype", "shape"} | {"kind", "value"} | {"absent"} for each input], "taken": {name: name}, "others": [name]}
+  and {"stored": true}
 - -> {"run": …}, as the judge writes it (head of judge.c), with the memfd of an arena that the child has not mapped yet
 - <- {"ran": [{"shape", "dtype", "none", "grad", "overwrites"} for each output], "list", "touched": [name], "seconds"}
 or {"error": …}
@@ -31,12 +35,16 @@ or {"error": …}
 
 The fields of these messages:
 
-- {"error": {"message", "line", "accident", "limit", "fatal"}} describes an error of the reference; line 0 means that the line is
-  unknown.
+- {"error": {"message", "line", "accident", "limit", "fatal", "raised"}} describes an error of the reference; line 0 means that
+  the line is unknown.
 - "accident" is true if the error may have been caused by this machine and not by the reference's text (no memory, a
   missing module, a CUDA error).
 - "limit" is "memory_limit", "process_limit" or "file_limit" if the reference reached a limit of the sandbox, else null.
 - "fatal" is true if this process cannot be used again.
+- "raised" is true if the code raised an exception; it is sent only by a child that makes inputs.
+- "makes_inputs", which may be absent, says that the source is run for the code that makes inputs: "init" or "reference".
+- "taken" gives the names by which the code returned some inputs; see taken_by_form.
+- "others" lists the names that the code returned and that no input has.
 - "entry_point" is the name of the function that is called; "run()" below stands for it.
 - "fitting", which may be absent, is {"left_out": [name], "inputs": {name: [argument, optional]}}; see fitted.
 - "memory" is the number of bytes that the reference may use besides the tensors in the arena.
@@ -436,6 +444,8 @@ class Child:
         self.threads = options["threads"]
         self.arena = None
         self.run = self.fitting = None
+        self.subject = "the reference"  # what messages call the code
+        self.made = None  # the inputs that the code made last, by name
         self.filename = ""
         self.reached = None  # a description of the first thing that the reference used outside itself
         self.earlier = [[], []]  # outputs of the last two calls, kept to reserve their memory
@@ -459,7 +469,7 @@ class Child:
                 self.keep_file(message["file"])
                 continue
             try:
-                answer = self.load(message) if "load" in message else self.case(message["run"])
+                answer = self.answer(message)
             except BaseException as problem:  # sys.exit and KeyboardInterrupt must end only the case, not this process
                 answer = {"error": self.error_of(problem)}
             if self.reached is not None:
@@ -467,6 +477,15 @@ class Child:
             self.end_copies()
             self.tidy()
             self.channel.send(answer)
+
+    def answer(self, message):
+        if "load" in message:
+            return self.load(message)
+        if "make" in message:
+            return self.make(message["make"])
+        if "store" in message:
+            return self.store(message["store"])
+        return self.case(message["run"])
 
     def warm_on(self):
         """Warms up until a request arrives. A failed warm-up step is ignored, because a case that needs the step would
@@ -527,6 +546,8 @@ class Child:
         self.watch_reach()
         # The file name is the same for all definitions, because equal references must give equal messages.
         source, self.filename = message["load"], "<reference>"
+        if message.get("makes_inputs"):
+            self.subject, self.filename = "it", "<%s>" % message["makes_inputs"]
         # linecache provides the source lines for tracebacks and for inspect, which triton and torch.compile use.
         linecache.cache[self.filename] = (len(source), None, source.splitlines(True), self.filename)
         module = types.ModuleType("reftest_reference")
@@ -536,8 +557,8 @@ class Child:
         exec(compile(source, self.filename, "exec", dont_inherit=True), module.__dict__)
         self.run = module.__dict__.get(message["entry_point"])
         if not callable(self.run):
-            raise Mistake("the reference does not define a function named %s" % message["entry_point"])
-        if message["entry_point"] != "run" and "run" in module.__dict__:  # others would call run
+            raise Mistake("%s does not define a function named %s" % (self.subject, message["entry_point"]))
+        if message["entry_point"] != "run" and not message.get("makes_inputs") and "run" in module.__dict__:  # others would call run
             raise Mistake("the reference defines run only when it is executed, and reftest would call %s; define run by "
                           "a def at top level" % message["entry_point"])
         self.fitting = message.get("fitting")
@@ -563,16 +584,19 @@ class Child:
                 return True  # the argument is an open descriptor or None, not a path
             return join(realpath(path), "").startswith(own) or join(path, "").startswith(own)
 
+        def who():
+            return "its code that makes inputs" if self.subject == "it" else "it"
+
         def on_event(event, arguments):
             if self.reached is not None or event not in REACHES and not event.startswith(REACHES_ALL):
                 return
             path = arguments[REACHES[event]] if event in REACHES else None
             if event not in REACHES:
-                self.reached = "it caused Python's audit event %s" % event
+                self.reached = "%s caused Python's audit event %s" % (who(), event)
             elif event == "ctypes.dlopen" and (path is None or "/" not in str(path)):
                 return  # the shared library is loaded already or belongs to the system
             elif path is not None and not is_own(path):
-                self.reached = "%s %s" % ("it imported" if event == "import" else "it opened", str(path)[:200])
+                self.reached = "%s %s %s" % (who(), "imported" if event == "import" else "opened", str(path)[:200])
 
         sys.addaudithook(on_event)
         self.watch_reach = lambda: None  # never add a second hook, because an audit hook cannot be removed
@@ -633,6 +657,63 @@ class Child:
         self.arena.finish()
         return {"ran": described}
 
+    def make(self, request):
+        """Calls the definition's code that makes inputs, and describes what it made. The judge compares the description
+        with the definition, and then asks for the values by {"store"}."""
+        seed_everything(request["seed"], self.device)
+        made = self.called(request)
+        self.end_copies()
+        if not isinstance(made, dict):
+            raise Mistake("it returned a value of type %s, but must return a dict of inputs" % type(made).__name__)
+        given = {str(name): value for name, value in made.items()}
+        names = {}  # input -> the name by which it was returned: its own, or that of its argument
+        for name, (argument, _) in self.fitting["inputs"].items():
+            names[name] = name if name in given or argument not in given else argument
+        taken = taken_by_form(request["inputs"], {name: value for name, value in given.items() if name not in names.values()},
+                              [spec["name"] for spec in request["inputs"] if names[spec["name"]] not in given])
+        names.update(taken)
+        self.made = {spec["name"]: given.get(names[spec["name"]]) for spec in request["inputs"]}
+        others = sorted(set(given) - set(names.values()))
+        return {"made": [self.form_of(spec) for spec in request["inputs"]], "taken": taken,
+                "others": [name[:200] for name in others[:100]]}
+
+    def called(self, request):
+        if request["call"] == "entrypoint":
+            return self.run({**request["axes"], **request["scalars"]}, torch.device(self.device))
+        parameters = inspect.signature(self.run).parameters
+        takes_any = any(p.kind is p.VAR_KEYWORD for p in parameters.values())
+        arguments = {**request["axes"], "device": self.device, "seed": request["seed"]}
+        return self.run(**{name: value for name, value in arguments.items() if takes_any or name in parameters})
+
+    def form_of(self, spec):
+        """Describes an input that was made. A 0-D tensor that stands for a Python scalar becomes a number, and a number
+        that stands for a tensor stays one: the judge knows which of them the definition allows."""
+        value = self.made[spec["name"]]
+        if value is None:
+            return {"absent": True}
+        if isinstance(value, torch.Tensor):
+            if spec["scalar"] and value.dim() == 0:
+                value = value.item()
+            elif value.device.type != torch.device(self.device).type:
+                raise Mistake("it made input '%s' on %s, but was asked to make it on %s" % (spec["name"], value.device, self.device))
+            else:
+                shape, dtype = form_of(value)
+                return {"shape": shape, "dtype": dtype}
+        kind = next((name for one, name in ((bool, "bool"), (int, "int"), (float, "float")) if type(value) is one), None)
+        if kind is None:
+            raise Mistake("it made a value of type %s for input '%s', which must be a %s"
+                          % (type(value).__name__, spec["name"], "Python scalar" if spec["scalar"] else "tensor"))
+        return {"kind": kind, "value": repr(value) if kind == "float" else str(int(value))}
+
+    def store(self, request):
+        arena = Arena(request["arena"], self.channel.fds, self.device)
+        for spec in request["inputs"]:
+            stored = arena.store(spec, self.made[spec["name"]])
+            if (stored["shape"], stored["dtype"]) != (spec["shape"], spec["dtype"]):
+                raise Mistake("input '%s' changed its shape or its dtype after it was made" % spec["name"])
+        arena.finish()
+        return {"stored": True}
+
     def look_for_earlier(self, described, results, arguments):
         """Records which outputs use the memory of an earlier call's outputs. An output that uses the memory of an input
         does not count, because an operation that updates a buffer in place may return the buffer."""
@@ -650,14 +731,14 @@ class Child:
             if name_of(problem) == "OutOfMemoryError" and has_gpu_memory(self.device, self.memory):
                 limit = MEMORY
             self.reached = reached  # limit_of opens a file, but the reference did not
-            described = describe(problem, self.filename, self.run is None)
+            described = describe(problem, self.filename, self.run is None, self.subject)
             if limit is None:
                 return described
-            message = "the reference %s\n%s" % (self.sentence_of(limit), described["message"])
+            message = "%s %s\n%s" % (self.subject, self.sentence_of(limit), described["message"])
             return dict(described, message=message[:MESSAGE_MAX], accident=True, limit=limit.reason)
         except BaseException as second:  # the exception's own __str__ raises
             names = (name_of(problem), name_of(second))
-            message = "the reference raised %s, whose message cannot be shown (%s)" % names
+            message = "%s raised %s, whose message cannot be shown (%s)" % (self.subject, *names)
             return {"message": message, "line": 0, "accident": False, "fatal": False}
 
     def sentence_of(self, limit):
@@ -854,6 +935,22 @@ def fitted(run, fitting):
     return call
 
 
+def taken_by_form(specs, values, missing):
+    """Returns {input: name} for the inputs of `missing` that code returned by a name that no input has: those for which
+    one tensor of `values` has the dtype and the known lengths, and that tensor fits no other of them."""
+    def fits(spec, value):
+        if spec["scalar"] or not isinstance(value, torch.Tensor):
+            return False
+        shape, dtype = form_of(value)
+        return (dtype == spec["dtype"] and len(shape) == len(spec["shape"]) and
+                all(wanted in (None, size) for wanted, size in zip(spec["shape"], shape)))
+
+    fitting = {spec["name"]: [name for name, value in values.items() if fits(spec, value)]
+               for spec in specs if spec["name"] in missing}
+    every = [name for names in fitting.values() for name in names]
+    return {name: found[0] for name, found in fitting.items() if len(found) == 1 and every.count(found[0]) == 1}
+
+
 # ---- side effects of a reference ----
 
 
@@ -928,6 +1025,15 @@ def unpack(result, specs):
     return results
 
 
+def form_of(tensor):
+    """Returns the shape and the name of the dtype of a tensor, as definitions write them."""
+    shape, dtype = list(tensor.shape), str(tensor.dtype).rpartition(".")[2]
+    if dtype == "float4_e2m1fn_x2":
+        dtype = "float4_e2m1"
+        shape[-1:] = [size * 2 for size in shape[-1:]]
+    return shape, dtype
+
+
 def as_tensor(spec, result, device):
     if isinstance(result, torch.Tensor):
         if not spec["scalar"] and result.device.type != torch.device(device).type:
@@ -941,8 +1047,8 @@ def as_tensor(spec, result, device):
     raise Mistake("the function returned %s for output '%s', which must be a tensor" % (kind, spec["name"]))
 
 
-def describe(problem, filename, loading):
-    """Returns the {"error"} message for an exception. The message consists of a sentence and of the part of the
+def describe(problem, filename, loading, subject="the reference"):
+    """Returns the {"error"} message for an exception of `subject`. The message consists of a sentence and of the part of the
     traceback that lies in the reference."""
     frames = [f for f in traceback.extract_tb(problem.__traceback__) if f.filename == filename]
     line = frames[-1].lineno if frames else 0
@@ -953,17 +1059,18 @@ def describe(problem, filename, loading):
     if isinstance(problem, Mistake):
         message, shown = text, []
     elif isinstance(problem, SystemExit):
-        message = "the reference called sys.exit(%s)" % ("" if problem.code is None else text)
+        message = "%s called sys.exit(%s)" % (subject, "" if problem.code is None else text)
     elif loading:
-        message = "the reference failed to load: %s: %s" % (name, text)
+        message = "%s failed to load: %s: %s" % (subject, name, text)
     else:
-        message = "the reference raised %s: %s" % (name, text)
+        message = "%s raised %s: %s" % (subject, name, text)
     if shown:
         message += "\nTraceback (most recent call last):\n" + "".join(shown).rstrip()
     if len(message) > MESSAGE_MAX:
         message = message[: MESSAGE_MAX // 2] + "\n[...]\n" + message[-MESSAGE_MAX // 2 :]
     cuda = "CUDA error" in text or name == "AcceleratorError"
-    return {"message": message, "line": int(line), "accident": cuda or is_accident(problem, name, text), "fatal": cuda}
+    return {"message": message, "line": int(line), "accident": cuda or is_accident(problem, name, text), "fatal": cuda,
+            "raised": not isinstance(problem, Mistake)}
 
 
 def is_accident(problem, name, text):
@@ -1109,10 +1216,7 @@ class Arena:
         dtype, which the judge compares with the declared ones."""
         grad = isinstance(result, torch.Tensor) and result.requires_grad
         result = as_tensor(spec, result, self.device)
-        shape, dtype = list(result.shape), str(result.dtype).rpartition(".")[2]
-        if dtype == "float4_e2m1fn_x2":
-            dtype = "float4_e2m1"
-            shape[-1:] = [size * 2 for size in shape[-1:]]
+        shape, dtype = form_of(result)
         if shape == spec["shape"] and dtype == spec["dtype"]:
             place = self.place(spec)
             if dtype == "float4_e2m1":

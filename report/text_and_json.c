@@ -460,7 +460,7 @@ static void json_axes(struct buf *out, const struct result *result, const struct
 
 	buf_text(out, ", \"axes\": {");
 	for (int i = 0; job != NULL && i < job->problem.axis_count; i++)
-		if (result->definition->axes[i].var) {
+		if (result->definition->axes[i].var && (job->input_code == NULL || job->input_code->given[i])) {
 			buf_text(out, comma);
 			buf_json_string(out, job->problem.axes[i].name);
 			buf_printf(out, ": %" PRId64, job->axis[i]);

@@ -29,8 +29,11 @@ static const struct input_source sources[] = {
      .content = {{0x01, 0xfe}}},
     {.kind = SOURCE_SCALAR, .scalar_kind = SCALAR_INT, .integer = INT64_MIN, .number = -0x1p63},
     {.kind = SOURCE_ABSENT},
-    {.kind = SOURCE_RANDOM},
+    {.kind = SOURCE_CUSTOM},
 };
+static const bool given[] = {true, false};
+static const struct input_code input_code = {
+    .kind = INPUT_CODE_INIT, .function = "_norm_init", .place = "x.json:3:4", .given = given};
 static const int64_t axis[] = {3, 4096};
 static const char *const constraints[] = {"x.shape[0] == batch"};
 static const struct rule rules[] = {{8e-3, 1e-2, 0.85}};
@@ -39,7 +42,7 @@ static struct job the_job(struct arena *arena)
 {
 	return (struct job){
 	    .id = "workload:1", .problem = problem_of(&definition, arena), .op = "rmsnorm", .axis = axis,
-	    .seed = UINT64_MAX, .edge = OP_EDGES, .two_runs = true, .guessed_sizes = true, .asks = JOB_GRADIENTS, .inputs = sources, .constraints = constraints, .constraint_count = 1,
+	    .seed = UINT64_MAX, .edge = OP_EDGES, .two_runs = true, .chosen_axes = true, .input_code = &input_code, .asks = JOB_GRADIENTS, .inputs = sources, .constraints = constraints, .constraint_count = 1,
 	    .constants = {{"eps", NAN, "unattested", ""}, {"k", 1e-6, "name", "the description says 1e-5"}},
 	    .constant_count = 2, .rules = rules, .root = "/data/set",
 	};
@@ -75,7 +78,10 @@ static void what_is_written_reads_back_the_same(void **state)
 	assert_true(back->seed == UINT64_MAX);
 	assert_string_equal(back->problem.inputs[1].description, "0 \"stands\" for 1");
 	assert_int_equal(back->edge, OP_EDGES);
-	assert_true(back->guessed_sizes);
+	assert_true(back->chosen_axes);
+	assert_string_equal(back->input_code->function, "_norm_init");
+	assert_string_equal(back->input_code->place, "x.json:3:4");
+	assert_true(back->input_code->given[0] && !back->input_code->given[1]);
 	assert_true(back->two_runs);
 	assert_true(back->asks == JOB_GRADIENTS);
 	assert_true(digest_equal(&back->inputs[0].content, &sources[0].content));
@@ -105,6 +111,22 @@ static void an_edge_that_no_family_can_have_is_refused(void **state)
 	job_write(&job, &text);
 	assert_null(read_text(text.data, &arena, &err));
 	assert_non_null(strstr(err.text, "\"edge\""));
+	buf_free(&text);
+	arena_free(&arena);
+}
+
+static void custom_inputs_without_code_are_refused(void **state)
+{
+	struct arena arena = {0};
+	struct buf text = {0};
+	struct err err = {""};
+	struct job job = the_job(&arena);
+
+	(void)state;
+	job.input_code = NULL;
+	job_write(&job, &text);
+	assert_null(read_text(text.data, &arena, &err));
+	assert_non_null(strstr(err.text, "\"input_code\""));
 	buf_free(&text);
 	arena_free(&arena);
 }
@@ -238,6 +260,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(what_is_written_reads_back_the_same),
+	    cmocka_unit_test(custom_inputs_without_code_are_refused),
 	    cmocka_unit_test(an_edge_that_no_family_can_have_is_refused),
 	    cmocka_unit_test(a_job_without_a_family_says_why),
 	    cmocka_unit_test(a_job_that_lacks_a_member_is_refused),

@@ -78,13 +78,18 @@ static void a_reference_that_depends_on_more_is_named(void **state)
 	struct arena arena = {0};
 
 	(void)state;
-	const char *why = storable_reference(&definition, &arena);
+	const char *why = storable_reference(&definition, false, &arena);
 
 	assert_non_null(why);
 	assert_non_null(strstr(why, "not cached: line 2 of the reference contains"));
 	definition.reference = plain_reference;
 	definition.reference_length = strlen(plain_reference);
-	assert_null(storable_reference(&definition, &arena));
+	assert_null(storable_reference(&definition, false, &arena));
+	definition.init = clock_reference;
+	assert_null(storable_reference(&definition, false, &arena));
+	why = storable_reference(&definition, true, &arena);
+	assert_non_null(why);
+	assert_non_null(strstr(why, "not cached: line 2 of init contains"));
 	arena_free(&arena);
 }
 

@@ -48,6 +48,13 @@ void case_inputs_set_scalar(const struct job *job, const struct op *op, struct o
 		described_set_scalar(op, c, input, scalar.number);
 }
 
+/* The given inputs are wrong: the workload is invalid, or the definition's code made them wrong. */
+static int rule_given(const struct job *job, struct ruling *ruling)
+{
+	return job->input_code != NULL ? rule(ruling, STATUS_ERROR, REASON_INPUTS)
+				       : rule(ruling, STATUS_INVALID, REASON_NONE);
+}
+
 static int rule_tensors(struct ruling *ruling, enum tensors_answer answer)
 {
 	switch (answer) {
@@ -111,6 +118,17 @@ static int fill_from_scalar(struct device *device, const struct job *job, int in
 	return 0;
 }
 
+/* Copies the values that the definition's code made. */
+static int fill_from_code(struct device *device, const struct job *job, int input, struct tensor *out,
+			  struct ruling *ruling)
+{
+	int64_t bytes = job_tensor_bytes(out);
+
+	if (bytes > 0 && device->calls->copy(device, out->data, job->inputs[input].values, bytes, &ruling->why) != 0)
+		return rule(ruling, STATUS_ERROR, REASON_GROUND_TRUTH);
+	return 0;
+}
+
 static int fill_one(struct device *device, struct tensors *tensors, const struct job *job, const struct op *op,
                     const struct op_case *c, int input, struct tensor *out, struct ruling *ruling)
 {
@@ -122,6 +140,8 @@ static int fill_one(struct device *device, struct tensors *tensors, const struct
 		return fill_from_blob(device, tensors, job, input, out, ruling);
 	if (kind == SOURCE_SCALAR)
 		return fill_from_scalar(device, job, input, out, ruling);
+	if (kind == SOURCE_CUSTOM)
+		return fill_from_code(device, job, input, out, ruling);
 	if (device->calls->fill(device, op, c, input, out, &ruling->why) == 0)
 		return 0;
 	return rule(ruling, STATUS_ERROR, REASON_GROUND_TRUTH);
@@ -136,7 +156,7 @@ static int ask_about_axes(const struct job *job, const struct op *op, const stru
 	memcpy(nothing, in, (size_t)job->problem.input_count * sizeof *in);
 	for (int i = 0; i < job->problem.input_count; i++)
 		nothing[i].data = NULL;
-	return op->check(c, nothing, &ruling->why) == 0 ? 0 : rule(ruling, STATUS_INVALID, REASON_NONE);
+	return op->check(c, nothing, &ruling->why) == 0 ? 0 : rule_given(job, ruling);
 }
 
 int case_inputs_fill(struct device *device, struct tensors *tensors, const struct job *job, const struct op *op,
@@ -174,6 +194,15 @@ static struct definition schema_of(const struct op_problem *problem, struct aren
 	                           .input_count = problem->input_count};
 }
 
+void case_inputs_solve_axes(const struct job *job, int64_t *axis, struct arena *arena)
+{
+	struct definition schema = schema_of(&job->problem, arena);
+
+	schema.constraints = job->constraints;
+	schema.constraint_count = job->constraint_count;
+	constraint_solve(&schema, axis);
+}
+
 /* Copies the integer tensors to the host, because constraints are evaluated there. Constraints can use the values of
  * integer tensors, but only the shapes of other tensors. */
 static int contents(struct device *device, const struct job *job, const struct tensor *in, struct arena *arena,
@@ -203,7 +232,7 @@ uint64_t case_inputs_given(const struct job *job)
 	for (int i = 0; i < job->problem.input_count; i++) {
 		enum source_kind kind = job->inputs[i].kind;
 
-		if (kind == SOURCE_SAFETENSORS || kind == SOURCE_SCALAR)
+		if (kind == SOURCE_SAFETENSORS || kind == SOURCE_SCALAR || kind == SOURCE_CUSTOM)
 			given |= UINT64_C(1) << i;
 	}
 	return given;
@@ -249,8 +278,7 @@ static int check_constraints(struct device *device, const struct job *job, const
 		if (answer != CONSTRAINT_BROKEN && answer != CONSTRAINT_ERROR)
 			continue;
 		err_set(&ruling->why, "the inputs break the definition's constraint %s", why.text);
-		return brings_tensors(job) ? rule(ruling, STATUS_INVALID, REASON_NONE)
-		                              : rule(ruling, STATUS_ERROR, REASON_GROUND_TRUTH);
+		return brings_tensors(job) ? rule_given(job, ruling) : rule(ruling, STATUS_ERROR, REASON_GROUND_TRUTH);
 	}
 	return 0;
 }
@@ -273,7 +301,7 @@ static int ask_family(struct device *device, const struct job *job, const struct
 		if (bytes > 0 && device->calls->download(device, host[i].data, in[i].data, bytes, &ruling->why) != 0)
 			return rule(ruling, STATUS_ERROR, REASON_GROUND_TRUTH);
 	}
-	return op->check(c, host, &ruling->why) == 0 ? 0 : rule(ruling, STATUS_INVALID, REASON_NONE);
+	return op->check(c, host, &ruling->why) == 0 ? 0 : rule_given(job, ruling);
 }
 
 int case_inputs_check(struct device *device, const struct job *job, const struct op *op, const struct op_case *c,

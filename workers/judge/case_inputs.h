@@ -1,5 +1,5 @@
-/* case_inputs - fills the inputs of a case and checks them. The op family generates an input, or the workload
- * provides it as a number or as a tensor in a blob file. If inputs are wrong, the functions return a ruling (the
+/* case_inputs - fills the inputs of a case and checks them. The op family generates an input, the definition's own code
+ * has made it, or the workload provides it as a number or as a tensor in a blob file. If inputs are wrong, the functions return a ruling (the
  * case's status and reason), because that is no error of the judge. */
 #ifndef REFTEST_WORKERS_JUDGE_CASE_INPUTS_H
 #define REFTEST_WORKERS_JUDGE_CASE_INPUTS_H
@@ -35,8 +35,12 @@ int case_inputs_fill(struct device *device, struct tensors *tensors, const struc
 /* Returns a bit set, as in op_case.absent: bit i is set if the case omits the optional input i. */
 uint64_t case_inputs_absent(const struct job *job);
 
-/* Returns a bit set, as in op_case.given: bit i is set if the workload provides input i. */
+/* Returns a bit set, as in op_case.given: bit i is set if the workload or the definition's code
+ * provides input i. */
 uint64_t case_inputs_given(const struct job *job);
+
+/* Computes unknown axes (negative values) from the job's constraints. */
+void case_inputs_solve_axes(const struct job *job, int64_t *axis, struct arena *arena);
 
 /* Checks the filled inputs against the definition's constraints on tensor values. The op family checks the workload's
  * inputs (op.check). Returns 0 if the inputs are valid. Otherwise sets the ruling and returns -1. */

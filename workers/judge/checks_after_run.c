@@ -220,8 +220,8 @@ const char *trial_wrong_form(struct trial *trial, const struct round *round, int
 			    trial->job->problem.outputs[output].name, returned, declared);
 }
 
-/* Returns true if an output of a wrong shape may be right at valid axis values: the axis values are guesses, and the
- * output differs from its declaration only in the length of var axes. */
+/* Returns true if an output of a wrong shape may be right at valid axis values: the output differs from its declaration
+ * only in the length of axes whose values nobody knows. */
 static bool may_be_guessed(struct trial *trial, const struct round *round, int output, const cJSON *said)
 {
 	const struct op_problem *problem = &trial->job->problem;
@@ -230,11 +230,11 @@ static bool may_be_guessed(struct trial *trial, const struct round *round, int o
 	int64_t shape[SHAPE_SHOWN] = {0};
 	int rank;
 
-	if (!trial->job->guessed_sizes || described_tensor(trial, said, shape, &rank) == NULL || rank != wanted->rank ||
+	if (trial->guessed_axis == NULL || described_tensor(trial, said, shape, &rank) == NULL || rank != wanted->rank ||
 	    strcmp(dtype, dtype_name(wanted->dtype)) != 0)
 		return false;
 	for (int d = 0; d < rank; d++)
-		if (shape[d] != wanted->shape[d] && !problem->axes[problem->outputs[output].axis[d]].var)
+		if (shape[d] != wanted->shape[d] && !trial->guessed_axis[problem->outputs[output].axis[d]])
 			return false;
 	return true;
 }

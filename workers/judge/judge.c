@@ -6,17 +6,21 @@
  * - {"begin": {"bytes", "staged"}} announces a new runner. "bytes" is the size of the largest case of the runner's
  *   definition. "staged" is true if the runner cannot map device memory. The judge frees the memory that it shared with
  *   the last runner, and sends no answer.
- * - {"case": job} begins a case. The judge answers with a {"run": …} for the runner, or with a verdict.
+ * - {"case": job} begins a case. The judge answers with a {"run": …} for the runner, or with a verdict. If
+ *   the definition's own code makes inputs, it first answers with {"make": …} for the process that runs this code.
+ * - {"made": …} and {"stored": true} are the answers of the process that makes inputs to {"make": …} and {"store": …}
+ *   (trial_custom_inputs.c). The judge answers with the next of these messages, or as it answers a {"case"}.
  * - {"ran": …} contains the runner's answer. The judge answers with the next {"run": …}, with a {"provide": …} for the
  *   provider (trial_stage.c and provider.py describe its fields), or with a verdict.
  * - {"answer": …} contains the provider's answer to the last {"provide"}, or, if the provider failed, the pool's. The
  *   judge answers with another {"provide": …} or with a verdict.
- * - {"blame": {"reason", "message", "line", "loading"}, "job": job} reports that the runner failed in this case, which
- *   may not have started yet. The judge answers with a verdict.
+ * - {"blame": {"reason", "message", "line", "loading", "raised"}, "job": job} reports that the runner failed in this
+ *   case, which may not have started yet. If the process that makes inputs failed, the reason is "inputs". The judge answers with a verdict.
  * - {"end": true} announces that there will be no work for a while. The judge frees memory and sends no answer.
  *
  * A verdict is a line that verdict_write writes. If a shared arena is a memfd, the memfd is sent with the first {"run"}
- * that uses the arena. Every {"provide"} carries the memfd of the memory that judge and provider share.
+ * that uses the arena. Every {"provide"} carries the memfd of the memory that judge and provider share, and
+ * every {"store"} the memfd of the memory for inputs.
  *
  * A reference must not change the verdict in the judge's memory. Therefore other processes of the same user cannot
  * attach a debugger to the judge, and cannot open its /proc/PID/mem and /proc/PID/fd. The judge exits when the pool
@@ -71,6 +75,9 @@ static void say(struct judge *judge, const struct buf *text)
 
 	if (strncmp(text->data, "{\"provide\"", 10) == 0) {
 		fd = shared_memory_fd(&judge->context.provider_memory);
+		channel_send(&judge->channel, text->data, text->length, &fd, fd >= 0 ? 1 : 0);
+	} else if (strncmp(text->data, "{\"store\"", 8) == 0) {
+		fd = shared_memory_fd(&judge->context.custom_memory);
 		channel_send(&judge->channel, text->data, text->length, &fd, fd >= 0 ? 1 : 0);
 	} else if (fd >= 0 && shared->id != judge->sent_arena && strncmp(text->data, "{\"run\"", 6) == 0) {
 		channel_send(&judge->channel, text->data, text->length, &fd, 1);
@@ -145,6 +152,21 @@ static void on_case(struct judge *judge, const cJSON *message, const cJSON *valu
 	answer(judge, trial_begin(judge->trial, out), out);
 }
 
+static void on_made(struct judge *judge, const cJSON *message, const cJSON *value, struct buf *out)
+{
+	(void)value;
+	if (judge->trial != NULL)
+		answer(judge, trial_made(judge->trial, message, out), out);
+}
+
+static void on_stored(struct judge *judge, const cJSON *message, const cJSON *value, struct buf *out)
+{
+	(void)message;
+	(void)value;
+	if (judge->trial != NULL)
+		answer(judge, trial_stored(judge->trial, out), out);
+}
+
 static void on_ran(struct judge *judge, const cJSON *message, const cJSON *value, struct buf *out)
 {
 	(void)value;
@@ -171,7 +193,7 @@ static const struct {
 	const char *key;
 	void (*handle)(struct judge *judge, const cJSON *message, const cJSON *value, struct buf *out);
 } messages[] = {
-    {"begin", on_begin}, {"case", on_case}, {"ran", on_ran}, {"answer", on_answer}, {"blame", on_blame}, {"end", on_end},
+    {"begin", on_begin}, {"case", on_case}, {"made", on_made}, {"stored", on_stored}, {"ran", on_ran}, {"answer", on_answer}, {"blame", on_blame}, {"end", on_end},
 };
 
 /* Handles a message of the pool. Returns -1 if the message is malformed. A malformed message is an error in reftest;
@@ -265,6 +287,8 @@ static int judge_case_by_case(struct judge *judge, const char *device_name)
 	} else {
 		shared_memory_open(&judge->context.shared, judge->context.device, judge->staged);
 		shared_memory_open(&judge->context.provider_memory, judge->context.device, judge->staged);
+		shared_memory_open(&judge->context.custom_memory, judge->context.device,
+				   strcmp(device_name, "cpu") != 0); /* a memfd, also on a GPU */
 		buf_text(&out, "{\"judge\":");
 		write_device(&out, judge->context.device);
 		buf_text(&out, "}");

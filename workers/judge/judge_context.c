@@ -15,6 +15,7 @@ void judge_context_renew(struct judge_context *context)
 	context->recovered_count = 0;
 	shared_memory_renew(&context->shared);
 	shared_memory_renew(&context->provider_memory);
+	shared_memory_renew(&context->custom_memory);
 }
 
 /* Returns the number of bytes that a case can use: free memory, and memory that earlier cases allocated. */

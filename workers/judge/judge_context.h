@@ -17,6 +17,8 @@ struct judge_context {
 	struct tensors *tensors; /* cached tensor lists and digests of blob files; owned by the judge */
 	struct shared_memory shared;	      /* the shared arena: memory of judge and runner */
 	struct shared_memory provider_memory; /* memory of judge and provider, which no reference can write to */
+	/* Memory of the judge and of the process that runs a definition's code for inputs. No runner maps it. */
+	struct shared_memory custom_memory;
 	int64_t wish;            /* size of the definition's largest case, for which the shared arena is allocated */
 	unsigned char *private;  /* device memory for private copies; reused from case to case */
 	int64_t private_size;

@@ -2,6 +2,7 @@
  *
  * - begin: Read the job, and find the op family and the constants. If the definition does not give a constant, a
  *   probing case runs first (one run, no verdict).
+ * - make, store: If the definition's own code makes inputs, another process calls it (trial_custom_inputs.c).
  * - arrange: Prepare the tensors of the case, their memory, and both sets of input values.
  * - stage: Write canaries, inputs, and poison for the outputs to the shared arena, and write the message to the runner.
  * - ran: After each run, check the canaries, that inputs are unchanged, and the outputs' shapes and dtypes.
@@ -362,7 +363,7 @@ static void list_outputs(struct trial *trial)
 	verdict->weak = verdict->weak && verdict->output_count > 0;
 }
 
-static enum trial_answer give_verdict(struct trial *trial, struct buf *out)
+enum trial_answer trial_give_verdict(struct trial *trial, struct buf *out)
 {
 	struct verdict *verdict = &trial->verdict;
 	const struct device_calls *calls = trial->device->calls;
@@ -413,7 +414,7 @@ static enum trial_answer ask(struct trial *trial, enum trial_run run, struct buf
 	if (trial_hold_inputs(trial, round) == 0 && trial_stage(trial, round, run, &err) != 0)
 		trial_decide_error(trial, &err);
 	if (trial->decided)
-		return give_verdict(trial, out);
+		return trial_give_verdict(trial, out);
 	trial_write_run(trial, round, out);
 	trial_drop_inputs(trial);
 	return TRIAL_RUN;
@@ -449,7 +450,7 @@ static enum trial_answer begin_case(struct trial *trial, struct buf *out)
 					  "of the reference do not show it",
 					  unknown->name));
 	if (trial->decided || trial_arrange(trial, trial->job->axis, false) != 0)
-		return give_verdict(trial, out);
+		return trial_give_verdict(trial, out);
 	return ask(trial, RUN_FIRST, out);
 }
 
@@ -459,13 +460,15 @@ enum trial_answer trial_begin(struct trial *trial, struct buf *out)
 	int64_t *axis;
 
 	if (trial->decided)
-		return give_verdict(trial, out);
+		return trial_give_verdict(trial, out);
+	if (trial_needs_custom_inputs(trial))
+		return trial_ask_custom_inputs(trial, out);
 	if (unknown_constant(trial) == NULL || op->probe == NULL || op->probe_axes == NULL)
 		return begin_case(trial, out);
 	axis = arena_array(&trial->arena, (size_t)trial->job->problem.axis_count, sizeof *axis);
 	op->probe_axes(&trial->job->problem, trial->variant, axis);
 	if (trial_arrange(trial, axis, true) != 0)
-		return give_verdict(trial, out);
+		return trial_give_verdict(trial, out);
 	return ask(trial, RUN_FIRST, out);
 }
 
@@ -481,11 +484,11 @@ static enum trial_answer recover(struct trial *trial, struct buf *out)
 
 	if (in == NULL || first == NULL) {
 		trial_decide_error(trial, &err);
-		return give_verdict(trial, out);
+		return trial_give_verdict(trial, out);
 	}
 	if (trial->op->probe(&round->c, in, first, trial->constants, &err) != 0) {
 		trial_decide(trial, STATUS_SKIPPED, REASON_NO_GROUND_TRUTH, arena_string(&trial->arena, err.text));
-		return give_verdict(trial, out);
+		return trial_give_verdict(trial, out);
 	}
 	memcpy(context->recovered, trial->constants, sizeof context->recovered);
 	context->recovered_count = trial->job->constant_count;
@@ -534,7 +537,7 @@ static enum trial_answer next_ground_truth(struct trial *trial, struct buf *out)
 	for (; trial->op != NULL && !trial->decided && trial->judging < trial->rounds; trial->judging++)
 		if (try_ground_truths(trial, &trial->round[trial->judging], out))
 			return TRIAL_PROVIDE;
-	return give_verdict(trial, out);
+	return trial_give_verdict(trial, out);
 }
 
 /* Handles the provider's answer: outputs, a refusal or a failure. After the answer, tries the next ground truth, or
@@ -548,7 +551,7 @@ enum trial_answer trial_provided(struct trial *trial, const cJSON *message, stru
 	int at = round->asked;
 
 	if (!trial->in_provider_memory)
-		return give_verdict(trial, out);
+		return trial_give_verdict(trial, out);
 	if (unmapped != NULL && trial->context->provider_memory.kind == SHARED_CUDA) {
 		shared_memory_renew(&trial->context->provider_memory);
 		trial->context->provider_memory.kind = SHARED_STAGED;
@@ -582,7 +585,7 @@ static enum trial_answer next_run(struct trial *trial, struct buf *out)
 static enum trial_answer next_extra(struct trial *trial, struct buf *out)
 {
 	if (trial->decided || !extra_runs_next(trial, out))
-		return give_verdict(trial, out);
+		return trial_give_verdict(trial, out);
 	return TRIAL_RUN;
 }
 
@@ -613,7 +616,7 @@ enum trial_answer trial_ran(struct trial *trial, const cJSON *ran, struct buf *o
 	if (!trial->probing && trial->one_set && trial->rounds > 1)
 		trial_ask_builtin_early(trial, round); /* later the inputs would have to be filled again */
 	if (trial->decided)
-		return give_verdict(trial, out);
+		return trial_give_verdict(trial, out);
 	if (trial->probing)
 		return recover(trial, out);
 	return is_last_run(trial) ? next_ground_truth(trial, out) : next_run(trial, out);
@@ -637,8 +640,19 @@ static enum reason blamed_reason(const cJSON *blame)
 	return name != NULL && reason_parse(name, &reason) ? reason : REASON_CRASHED;
 }
 
-/* Gives the verdict on a failure of the runner. In a case without an op family the generated inputs may be invalid
- * for the operation. If a reference raises or reaches a limit in such a case, the status is `skipped`. */
+/* Decides a case whose inputs the definition's code failed to make. If reftest chose the sizes, the code may refuse
+ * them by an exception; the status is then `skipped`. */
+static void blame_inputs(struct trial *trial, const cJSON *blame, const char *message)
+{
+	bool may_refuse = trial->job->chosen_axes && cJSON_IsTrue(json_member(blame, "raised"));
+
+	if (trial->job->input_code->kind == INPUT_CODE_INIT)
+		trial->verdict.reference_line = 0; /* it is a line of init */
+	trial_decide(trial, may_refuse ? STATUS_SKIPPED : STATUS_ERROR, REASON_INPUTS, trial_inputs_message(trial, message));
+}
+
+/* Gives the verdict on a failure of the runner. In a case without an op family the generated inputs, or the sizes
+ * that reftest chose, may be invalid for the operation. If a reference raises or reaches a limit in such a case, the status is `skipped`. */
 void trial_blame(struct trial *trial, const cJSON *blame, struct buf *out)
 {
 	const char *message = json_text_of(blame, "message");
@@ -649,24 +663,27 @@ void trial_blame(struct trial *trial, const cJSON *blame, struct buf *out)
 	json_integer(json_member(blame, "line"), &line);
 	trial->verdict.reference_line = line > 0 && line < INT32_MAX ? (int)line : 0;
 	trial->decided = trial->decided && trial->job == NULL;
+	if (reason == REASON_INPUTS && trial->job != NULL && trial->job->input_code != NULL)
+		blame_inputs(trial, blame, message);
 	if (!trial->decided && trial->run == RUN_EXTRA) {
 		extra_runs_end(trial, message);
-		give_verdict(trial, out);
+		trial_give_verdict(trial, out);
 		return;
 	}
-	if (trial->job != NULL && trial->job->op == NULL &&
+	if (trial->job != NULL && trial->job->op == NULL && (!trial->custom.done || trial->job->chosen_axes) &&
 	    (reason == REASON_RAISED || reason_is_limit(reason)) &&
 	    !cJSON_IsTrue(json_member(blame, "loading")))
 		trial_decide(trial, STATUS_SKIPPED, REASON_NO_GROUND_TRUTH,
-			     arena_printf(&trial->arena, "%s\nOn generic inputs, which may be invalid for this operation, %s",
-					  trial->job->no_truth == NULL ? "" : trial->job->no_truth, message));
+			     arena_printf(&trial->arena, "%s\nOn %s, which may be invalid for this operation, %s",
+					  trial->job->no_truth == NULL ? "" : trial->job->no_truth,
+					  trial->custom.done ? "sizes that reftest chose" : "generic inputs", message));
 	if (asks_in_float64(trial) && reason == REASON_RAISED && !cJSON_IsTrue(json_member(blame, "loading")))
 		trial_decide(trial, STATUS_SKIPPED, REASON_UNSUPPORTED_DTYPE,
 		             arena_printf(&trial->arena, "in float64 %s", message));
 	if (trial->run == RUN_SECOND)
 		message = arena_printf(&trial->arena, ON_SECOND ", %s", message);
 	trial_decide(trial, STATUS_ERROR, reason, message);
-	give_verdict(trial, out);
+	trial_give_verdict(trial, out);
 }
 
 void trial_close(struct trial *trial)
@@ -675,6 +692,7 @@ void trial_close(struct trial *trial)
 		return;
 	for (int r = 0; r < CONTENTS_COUNT; r++)
 		buf_free(&trial->round[r].misses);
+	trial_free_custom_inputs(trial);
 	arena_free(&trial->arena);
 	free(trial);
 }

@@ -19,6 +19,8 @@
 struct trial; /* opaque */
 
 enum trial_answer {
+	TRIAL_MAKE,    /* `out` contains the message to the process that makes inputs: call the definition's code */
+	TRIAL_STORE,   /* `out` contains the message to the process that makes inputs: store what the code made */
 	TRIAL_RUN,     /* `out` contains the message to the runner */
 	TRIAL_PROVIDE, /* `out` contains the message to the provider */
 	TRIAL_VERDICT  /* `out` contains the verdict as JSON, and the trial has ended */
@@ -27,6 +29,11 @@ enum trial_answer {
 /* Creates a trial for `json`, a job (workers/protocol/job.h); trial_close frees it. */
 struct trial *trial_open(struct judge_context *context, const cJSON *json);
 enum trial_answer trial_begin(struct trial *trial, struct buf *out);
+
+/* trial_made handles the answer {"made": …} to a TRIAL_MAKE, and trial_stored the answer {"stored": true} to a
+ * TRIAL_STORE. */
+enum trial_answer trial_made(struct trial *trial, const cJSON *message, struct buf *out);
+enum trial_answer trial_stored(struct trial *trial, struct buf *out);
 
 /* Handles the runner's answer {"ran": …}. */
 enum trial_answer trial_ran(struct trial *trial, const cJSON *ran, struct buf *out);
@@ -39,7 +46,7 @@ enum trial_answer trial_provided(struct trial *trial, const cJSON *message, stru
  * instead. */
 void trial_think(struct trial *trial);
 
-/* Turns a failure of the runner, {"reason", "message", "line", "loading"}, into a verdict. May be called at any time
+/* Turns a failure of the runner, {"reason", "message", "line", "loading", "raised"}, into a verdict. May be called at any time
  * after trial_open. */
 void trial_blame(struct trial *trial, const cJSON *blame, struct buf *out);
 

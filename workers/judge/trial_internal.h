@@ -1,6 +1,7 @@
 /* trial_internal - the state of one trial; private to workers/judge. trial.c decides the order of the steps, the
  * verdict and which ground truths are tried. The steps of a trial are in these files:
  *
+ * - trial_custom_inputs.c: the inputs that the definition's own code makes
  * - trial_tensors.c: the tensors of the case, their memory, and the values of the inputs
  * - trial_stage.c: the layout of the shared arena, and the messages to runner and provider
  * - checks_after_run.c: the checks of the shared arena after a run
@@ -23,8 +24,9 @@
 enum { TRIAL_CANARY = 0xA5 };
 
 /* The runs of a case: on the first set of input values, on the second set, and on the first set again. The second run
- * is omitted if there is only one set: if the workload provides every input, or if the case probes a constant. The third run is omitted if there are two sets and the job says so (job.two_runs). A
- * small case without ground truth has extra runs (extra_runs.c). */
+ * is omitted if there is only one set: if nobody makes a second one, if the workload provides every input, or if the case
+ * probes a constant. The third run is omitted if there are two sets and the job says so (job.two_runs). A small case
+ * without ground truth has extra runs (extra_runs.c). */
 enum trial_run { RUN_FIRST, RUN_SECOND, RUN_AGAIN, RUN_EXTRA, RUN_COUNT };
 
 /* The checks of a case without ground truth, in the order of the verdict (trial_checks.c). */
@@ -88,11 +90,26 @@ struct extra {
 	bool mixed_rows;	   /* an output row depends on other rows */
 };
 
+/* The inputs that the definition's own code makes. All zeros: the code has not run yet. */
+struct custom_inputs {
+	bool done;		   /* the sources of the case are resolved, or all other inputs have none */
+	enum op_contents contents; /* the set that is being made */
+	int sets;		   /* number of sets that the judge has copied */
+	int64_t *axis;		   /* the values of the axes, from the case and from the shapes of the inputs */
+	struct input_source *sources[CONTENTS_COUNT]; /* those of the case, with what the code made */
+	void *memory[CONTENTS_COUNT];		      /* device memory with the values; NULL: none */
+	const char *alike; /* if there is one set: what the code makes */
+};
+
 struct trial {
 	struct judge_context *context;
 	struct device *device; /* the context's */
 	struct arena arena;
 	const struct job *job;	      /* NULL: the job could not be parsed */
+	/* The job with the scalars of each set of input values, if the definition's code makes inputs; else NULL. */
+	const struct job *set_job[CONTENTS_COUNT];
+	struct custom_inputs custom;
+	const bool *guessed_axis; /* for each axis, whether nobody knows its value; NULL: all values are known */
 	const struct op_entry *entry; /* NULL: the case has no op family */
 	const struct op *op;
 	struct op_constant constants[OP_CONSTANTS];
@@ -124,6 +141,15 @@ void trial_add_finding(struct trial *trial, const char *sentence);
 bool trial_is_builtin(const struct truth *truth);
 int trial_builtin_at(const struct trial *trial);
 struct shared_memory *trial_stage_of(struct trial *trial);
+enum trial_answer trial_give_verdict(struct trial *trial, struct buf *out);
+
+/* workers/judge/trial_custom_inputs.c */
+bool trial_needs_custom_inputs(const struct trial *trial);
+/* Writes the request to make the next set of inputs. */
+enum trial_answer trial_ask_custom_inputs(struct trial *trial, struct buf *out);
+/* Returns the message that the code made no inputs, with the place of the code. */
+const char *trial_inputs_message(struct trial *trial, const char *sentence);
+void trial_free_custom_inputs(struct trial *trial);
 
 /* workers/judge/trial_tensors.c */
 int trial_tensor_count(const struct trial *trial);
@@ -136,6 +162,11 @@ void trial_drop_inputs(struct trial *trial);
 int trial_arrange(struct trial *trial, const int64_t *axis, bool probing);
 
 /* workers/judge/trial_stage.c */
+/* Writes a Python scalar, or null for an omitted input. */
+void trial_write_value(struct buf *out, const struct input_source *scalar);
+/* Writes name, dtype, shape and offset of a tensor, without the closing brace. */
+void trial_write_place(const struct trial *trial, struct buf *out, int index, const char *name,
+		       const struct tensor *tensor);
 void trial_write_run(struct trial *trial, const struct round *round, struct buf *out);
 void trial_write_provide(struct trial *trial, const struct round *round, const char *provider, struct buf *out);
 int trial_stage(struct trial *trial, const struct round *round, enum trial_run run, struct err *err);

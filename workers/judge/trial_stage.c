@@ -24,7 +24,7 @@ static void write_shape(struct buf *out, const struct tensor *tensor)
 	buf_text(out, "]");
 }
 
-static void write_value(struct buf *out, const struct input_source *scalar)
+void trial_write_value(struct buf *out, const struct input_source *scalar)
 {
 	if (scalar->kind == SOURCE_ABSENT)
 		buf_text(out, "null");
@@ -36,8 +36,8 @@ static void write_value(struct buf *out, const struct input_source *scalar)
 		buf_printf(out, "%" PRId64, scalar->integer);
 }
 
-static void write_place(const struct trial *trial, struct buf *out, int index, const char *name,
-			const struct tensor *tensor)
+void trial_write_place(const struct trial *trial, struct buf *out, int index, const char *name,
+		       const struct tensor *tensor)
 {
 	buf_printf(out, "%s{\"name\":", out->data[out->length - 1] == '[' ? "" : ",");
 	buf_json_string(out, name);
@@ -82,7 +82,7 @@ static void write_tensors(struct trial *trial, const struct round *round, bool p
 	buf_text(out, ",\"inputs\":[");
 	for (int i = 0; i < problem->input_count; i++) {
 		if (round->in[i].data != NULL) {
-			write_place(trial, out, i, problem->inputs[i].name, &round->in[i]);
+			trial_write_place(trial, out, i, problem->inputs[i].name, &round->in[i]);
 		} else {
 			const struct input_source scalar =
 			    problem->inputs[i].rank == OP_SCALAR ? scalar_for(round, provider, i) : absent;
@@ -90,13 +90,13 @@ static void write_tensors(struct trial *trial, const struct round *round, bool p
 			buf_text(out, i > 0 ? ",{\"name\":" : "{\"name\":");
 			buf_json_string(out, problem->inputs[i].name);
 			buf_text(out, ",\"value\":");
-			write_value(out, &scalar);
+			trial_write_value(out, &scalar);
 		}
 		buf_text(out, "}");
 	}
 	buf_text(out, "],\"outputs\":[");
 	for (int i = 0; i < problem->output_count; i++) {
-		write_place(trial, out, problem->input_count + i, problem->outputs[i].name, &round->first[i]);
+		trial_write_place(trial, out, problem->input_count + i, problem->outputs[i].name, &round->first[i]);
 		buf_text(out, problem->outputs[i].rank == OP_SCALAR ? ",\"scalar\":true}" : ",\"scalar\":false}");
 	}
 	buf_text(out, "]");

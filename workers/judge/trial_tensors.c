@@ -108,6 +108,12 @@ static int64_t arena_bytes(struct trial *trial, const int64_t *given)
 	return most;
 }
 
+/* Returns the job with the scalars of this set of input values. */
+static const struct job *job_of(const struct trial *trial, enum op_contents contents)
+{
+	return trial->set_job[contents] != NULL ? trial->set_job[contents] : trial->job;
+}
+
 /* Reserves the memory for this case, or sets the status `skipped` if there is not enough. If one set of inputs is
  * small, both sets are kept in memory. */
 static int reserve(struct trial *trial, const int64_t *bytes)
@@ -173,6 +179,15 @@ static void place_inputs(struct trial *trial, struct round *round, unsigned char
 			round->in[i].data = take_private(&at, job_tensor_bytes(&round->in[i]));
 }
 
+static void decide_ruling(struct trial *trial, const struct ruling *ruling)
+{
+	const char *message = arena_string(&trial->arena, ruling->why.text);
+
+	if (ruling->reason == REASON_INPUTS)
+		message = trial_inputs_message(trial, message);
+	trial_decide(trial, ruling->status, ruling->reason, message);
+}
+
 int trial_hold_inputs(struct trial *trial, struct round *round)
 {
 	struct ruling ruling = {STATUS_SKIPPED, REASON_MEMORY, {""}}; /* default of case_inputs_fill */
@@ -187,11 +202,11 @@ int trial_hold_inputs(struct trial *trial, struct round *round)
 					   &ruling.why);
 	if (memory != NULL) {
 		place_inputs(trial, round, memory);
-		trial->held[contents] = case_inputs_fill(trial->device, trial->context->tensors, trial->job, trial->op,
-							 &round->c, round->in, &ruling) == 0;
+		trial->held[contents] = case_inputs_fill(trial->device, trial->context->tensors, job_of(trial, contents),
+							 trial->op, &round->c, round->in, &ruling) == 0;
 	}
 	if (!trial->held[contents])
-		trial_decide(trial, ruling.status, ruling.reason, arena_string(&trial->arena, ruling.why.text));
+		decide_ruling(trial, &ruling);
 	return trial->held[contents] ? 0 : -1;
 }
 
@@ -204,8 +219,8 @@ void trial_drop_inputs(struct trial *trial)
 /* Initialises the case and the tensors of a round, but assigns no memory to the tensors. */
 static void begin_round(struct trial *trial, struct round *round, const int64_t *axis, enum op_contents contents)
 {
-	const struct job *job = trial->job;
-	const struct op_problem *problem = &job->problem;
+	const struct job *job = job_of(trial, contents);
+	const struct op_problem *problem = &trial->job->problem;
 	buf_free(&round->misses);
 	memset(round, 0, sizeof *round);
 	round->c = (struct op_case){.problem = problem,
@@ -238,12 +253,14 @@ static void begin_round(struct trial *trial, struct round *round, const int64_t 
 		round->truth[trial_builtin_at(trial)][op_own_place(problem, i)] = round->in[i];
 }
 
-/* Does this case have a second set of input values? A second set exists only if the op family generates an input,
- * because inputs from a workload are the same in both sets. */
+/* Does this case have a second set of input values? A second set exists only if the op family generates an input, or if
+ * the definition's code has made two sets, because inputs from a workload are the same in both sets. */
 static bool has_second_contents(const struct trial *trial)
 {
 	const struct job *job = trial->job;
 
+	if (!trial->probing && trial->custom.sets > 1)
+		return true;
 	for (int i = 0; i < job->problem.input_count; i++)
 		if ((trial->op != NULL || trial_is_checked(trial)) && !trial->probing && job->inputs[i].kind == SOURCE_RANDOM)
 			return true;
@@ -259,11 +276,11 @@ static int make_inputs(struct trial *trial)
 
 		if (trial_hold_inputs(trial, &trial->round[r]) != 0)
 			return -1;
-		if (trial->op == NULL || trial->probing ||
-		    case_inputs_check(trial->device, trial->job, trial->op, &trial->round[r].c, trial->round[r].in,
+		if ((trial->op == NULL && !trial->custom.done) || trial->probing ||
+		    case_inputs_check(trial->device, job_of(trial, trial->round[r].c.contents), trial->op, &trial->round[r].c, trial->round[r].in,
 				      &trial->arena, &ruling) == 0)
 			continue;
-		trial_decide(trial, ruling.status, ruling.reason, arena_string(&trial->arena, ruling.why.text));
+		decide_ruling(trial, &ruling);
 		return -1;
 	}
 	return 0;

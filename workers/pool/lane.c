@@ -1,6 +1,7 @@
 /* lane - the state machine of a lane (a judge and its runner). For each case the lane sends {"case"} to the judge, the
  * judge's {"run": …} to the runner, and the runner's answer to the judge, until the judge gives a verdict. The runner
- * loads the reference while the judge fills the first inputs. If the runner fails, the lane sends {"blame": …} to the
+ * loads the reference while the judge fills the first inputs. If the definition's own code makes inputs, another child of
+ * the zygote runs this code first (lane_maker.c). If the runner fails, the lane sends {"blame": …} to the
  * judge, which turns the failure into a verdict.
  *
  *            work                 {"case"}            {"run"}             {"ran"}
@@ -42,7 +43,7 @@ static const struct job *current_job(const struct lane *lane)
 
 /* Returns the last part of the text that the reference printed since the previous call. If earlier text was dropped,
  * the returned text begins with a note about that. Returns NULL if the reference printed nothing. */
-static char *take_printed(struct child *child)
+char *lane_printed(struct child *child)
 {
 	struct buf text = {0};
 	size_t length, cut;
@@ -79,7 +80,7 @@ static void add_answer(struct pool_shared *shared, struct lane *lane, const char
 	                        .reached = lane->work->reached};
 
 	if (answer.printed == NULL && lane->child != NULL)
-		answer.printed = take_printed(lane->child);
+		answer.printed = lane_printed(lane->child);
 	lane->printed = NULL;
 	answers_add(&shared->answers, &answer, text, length);
 }
@@ -99,16 +100,17 @@ static void drop_run(struct lane *lane)
 static void drop_child(struct pool_shared *shared, struct lane *lane)
 {
 	drop_run(lane);
+	lane_maker_drop(shared, lane);
 	if (lane->child != NULL) {
 		free(lane->printed);
-		lane->printed = take_printed(lane->child);
+		lane->printed = lane_printed(lane->child);
 		zygote_drop(&shared->runners, lane->child);
 	}
 	lane->child = NULL;
 	lane->loaded = lane->running = false;
 }
 
-static int64_t largest_case(const struct task *task)
+int64_t lane_largest_case(const struct task *task)
 {
 	int64_t most = 0;
 
@@ -122,7 +124,7 @@ static int64_t largest_case(const struct task *task)
 
 /* Sends the runner the files that the reference may read: for each a message with a sealed copy of the bytes that were
  * hashed. Returns -1 with a message if a file has other content now. */
-static int send_reads(const struct task *task, struct child *child, struct err *err)
+int lane_send_reads(const struct task *task, struct child *child, struct err *err)
 {
 	for (int i = 0; i < task->read_count; i++) {
 		int fd = read_file_copy(task->jobs[0]->root, &task->reads[i], err);
@@ -141,7 +143,7 @@ static int send_reads(const struct task *task, struct child *child, struct err *
 }
 
 /* Writes how a function is called that gets only the arguments that it has. */
-static void write_fitting(const struct definition *d, struct buf *out)
+void lane_write_fitting(const struct definition *d, struct buf *out)
 {
 	const char *comma = "";
 
@@ -174,7 +176,7 @@ static void write_load(const struct task *task, int64_t memory, struct buf *out)
 	buf_text(out, ",\"entry_point\":");
 	buf_json_string(out, d != NULL && d->entry_point != NULL ? d->entry_point : "run");
 	if (d != NULL && definition_fits_arguments(d))
-		write_fitting(d, out);
+		lane_write_fitting(d, out);
 	buf_printf(out, ",\"memory\":%lld}", (long long)memory);
 }
 
@@ -182,7 +184,7 @@ static void write_load(const struct task *task, int64_t memory, struct buf *out)
  * Returns -1 if the runner's memory cannot be limited. */
 static int bind_child(struct pool_shared *shared, struct lane *lane, struct child *child, struct err *err)
 {
-	int64_t memory = memory_limit(shared->memory, largest_case(&lane->work->task));
+	int64_t memory = memory_limit(shared->memory, lane_largest_case(&lane->work->task));
 	struct buf text = {0};
 
 	if (zygote_limit_memory(&shared->runners, child, memory) != 0)
@@ -193,7 +195,7 @@ static int bind_child(struct pool_shared *shared, struct lane *lane, struct chil
 	write_load(&lane->work->task, memory, &text);
 	channel_send(&child->channel, text.data, text.length, NULL, 0);
 	buf_clear(&text);
-	buf_printf(&text, "{\"begin\":{\"bytes\":%lld,\"staged\":%s}}", (long long)largest_case(&lane->work->task),
+	buf_printf(&text, "{\"begin\":{\"bytes\":%lld,\"staged\":%s}}", (long long)lane_largest_case(&lane->work->task),
 	           lane->staged ? "true" : "false");
 	lane_judge_tell(lane, text.data, text.length);
 	buf_free(&text);
@@ -202,17 +204,18 @@ static int bind_child(struct pool_shared *shared, struct lane *lane, struct chil
 
 /* ---- cases ---- */
 
-static int64_t case_deadline(const struct pool_shared *shared)
+int64_t lane_case_deadline(const struct pool_shared *shared)
 {
 	double ms = shared->timeout_s * 1000;
 
 	return ms > 0 && ms < 1e15 ? clock_ms() + (int64_t)ms : INT64_MAX;
 }
 
-static void ask_verdict_on_failure(struct lane *lane, const char *failure, bool accident)
+static void ask_verdict_on_failure(struct pool_shared *shared, struct lane *lane, const char *failure, bool accident)
 {
 	struct buf text = {0};
 
+	lane_maker_drop(shared, lane);
 	lane_judge_forget(lane);
 	buf_printf(&text, "{\"blame\":%s,\"job\":", failure);
 	job_write(current_job(lane), &text);
@@ -233,9 +236,9 @@ static void begin_case(struct pool_shared *shared, struct lane *lane)
 	free(lane->printed);
 	lane->printed = NULL;
 	lane->started = now_s();
-	lane->deadline = case_deadline(shared);
+	lane->deadline = lane_case_deadline(shared);
 	if (lane->work->failure != NULL) {
-		ask_verdict_on_failure(lane, lane->work->failure, lane->work->accident);
+		ask_verdict_on_failure(shared, lane, lane->work->failure, lane->work->accident);
 		return;
 	}
 	buf_text(&text, "{\"case\":");
@@ -261,6 +264,7 @@ static void finish_work(struct pool_shared *shared, struct lane *lane)
 static void next_case(struct pool_shared *shared, struct lane *lane)
 {
 	drop_run(lane);
+	lane_maker_drop(shared, lane);
 	if (lane->child != NULL && lane->child->ended)
 		drop_child(shared, lane);
 	if (++lane->work->job >= lane->work->task.job_count)
@@ -272,7 +276,7 @@ static void next_case(struct pool_shared *shared, struct lane *lane)
 }
 
 /* Queues the case for a retry while no other lane works. */
-static void retry_alone(struct pool_shared *shared, struct lane *lane)
+void lane_retry_alone(struct pool_shared *shared, struct lane *lane)
 {
 	struct task one = lane->work->task;
 	struct queued *work;
@@ -323,7 +327,7 @@ static bool is_memory_taken_by_others(const struct pool_shared *shared, const st
 static void take_verdict(struct pool_shared *shared, struct lane *lane, const char *text, size_t length)
 {
 	if (is_memory_taken_by_others(shared, lane, text, length)) {
-		retry_alone(shared, lane);
+		lane_retry_alone(shared, lane);
 		return;
 	}
 	add_answer(shared, lane, text, length);
@@ -357,27 +361,27 @@ void lane_verdict_without_judge(struct pool_shared *shared, struct lane *lane, e
 
 /* ---- messages of the child ---- */
 
-/* Returns the JSON object {"reason", "message", "line", "loading"}, which the caller frees. */
-static char *failure_text(const char *reason, const char *message, int64_t line, bool loading)
+/* Returns the JSON object {"reason", "message", "line", `flag`: bool}, which the caller frees. */
+static char *failure_text(const char *reason, const char *message, int64_t line, const char *flag, bool value)
 {
 	size_t length = strlen(message);
 	struct buf text = {0};
 
 	buf_printf(&text, "{\"reason\":\"%s\",\"message\":", reason);
 	buf_json_bytes(&text, message, length < MESSAGE_MAX ? length : MESSAGE_MAX);
-	buf_printf(&text, ",\"line\":%lld,\"loading\":%s}", (long long)line, loading ? "true" : "false");
+	buf_printf(&text, ",\"line\":%lld,\"%s\":%s}", (long long)line, flag, value ? "true" : "false");
 	return text.data;
 }
 
 /* Reports to the judge that the reference failed in the current case. If the reference failed to load, all later
  * cases get the same failure. */
-static void blame(struct lane *lane, const char *reason, const char *message, int64_t line, bool accident)
+static void blame(struct pool_shared *shared, struct lane *lane, const char *reason, const char *message, int64_t line, bool accident)
 {
-	char *failure = failure_text(reason, message, line, !lane->loaded);
+	char *failure = failure_text(reason, message, line, "loading", !lane->loaded);
 
 	trace("lane", "%s %s: %s", lane->work->task.name, current_job(lane)->id, message);
 	drop_run(lane);
-	ask_verdict_on_failure(lane, failure, accident);
+	ask_verdict_on_failure(shared, lane, failure, accident);
 	if (!lane->loaded && !lane->work->loaded) {
 		lane->work->failure = failure;
 		lane->work->accident = accident;
@@ -386,9 +390,20 @@ static void blame(struct lane *lane, const char *reason, const char *message, in
 	}
 }
 
+void lane_blame_inputs(struct pool_shared *shared, struct lane *lane, const char *message, int64_t line, bool accident,
+		       bool raised)
+{
+	char *failure = failure_text("inputs", message, line, "raised", raised);
+
+	trace("lane", "%s %s: %s", lane->work->task.name, current_job(lane)->id, message);
+	drop_run(lane);
+	ask_verdict_on_failure(shared, lane, failure, accident);
+	free(failure);
+}
+
 void lane_blame_child(struct pool_shared *shared, struct lane *lane, const char *reason, const char *message)
 {
-	blame(lane, reason, message, 0, true);
+	blame(shared, lane, reason, message, 0, true);
 	drop_child(shared, lane);
 }
 
@@ -417,7 +432,7 @@ static void on_error(struct pool_shared *shared, struct lane *lane, const cJSON 
 
 	json_integer(json_member(error, "line"), &line);
 	lane->running = false;
-	blame(lane, error_reason(error), message == NULL ? "the reference failed" : message, line,
+	blame(shared, lane, error_reason(error), message == NULL ? "the reference failed" : message, line,
 	      cJSON_IsTrue(json_member(error, "accident")));
 	if (cJSON_IsTrue(json_member(error, "fatal")))
 		drop_child(shared, lane);
@@ -434,17 +449,23 @@ static void on_unmapped(struct pool_shared *shared, struct lane *lane, const cha
 	lane->phase = LANE_WAITING;
 }
 
+void lane_reached(struct lane *lane, const cJSON *message)
+{
+	const char *reached = json_text_of(message, "reached");
+
+	if (reached != NULL && lane->work != NULL && lane->work->reached == NULL)
+		lane->work->reached = strdup(reached);
+}
+
 static void on_child_line(struct pool_shared *shared, struct lane *lane, const char *line, size_t length)
 {
 	const struct json_text text = {"runner", line, length, 1};
 	cJSON *message = json_parse(&text, NULL);
 	const cJSON *error = json_member(message, "error");
 	const char *unmapped = json_text_of(message, "unmapped");
-	const char *reached = json_text_of(message, "reached");
 	bool expected = lane->loaded ? lane->running : true;
 
-	if (reached != NULL && lane->work != NULL && lane->work->reached == NULL)
-		lane->work->reached = strdup(reached);
+	lane_reached(lane, message);
 	if (expected && cJSON_IsObject(error)) {
 		on_error(shared, lane, error);
 	} else if (!lane->loaded && cJSON_IsTrue(json_member(message, "loaded"))) {
@@ -526,7 +547,7 @@ static void on_child_end(struct pool_shared *shared, struct lane *lane)
 				 arena_printf(&arena, "%s (%s)", limit->says, child_end(child, &arena, lane)));
 	} else if (killed && !lane->work->alone) {
 		drop_child(shared, lane);
-		retry_alone(shared, lane);
+		lane_retry_alone(shared, lane);
 	} else {
 		lane_blame_child(shared, lane, "crashed", child_end(child, &arena, lane));
 	}
@@ -572,11 +593,14 @@ static void on_judge_line(struct pool_shared *shared, struct lane *lane, char *l
 			close(fd);
 	} else if (strncmp(line, "{\"run\":", 7) == 0) {
 		drop_run(lane);
+		lane_maker_drop(shared, lane); /* before the reference gets the inputs */
 		lane->run = strdup(line);
 		if (lane->run == NULL)
 			die_no_memory();
 		lane->run_fd = fd;
 		forward_run(lane);
+	} else if (strncmp(line, "{\"make\":", 8) == 0 || strncmp(line, "{\"store\":", 9) == 0) {
+		lane_maker_take(shared, lane, line, fd);
 	} else if (strncmp(line, "{\"provide\":", 11) == 0) {
 		lane_provider_take(shared, lane, line, fd);
 	} else {
@@ -631,7 +655,7 @@ static int on_judge_end(struct pool_shared *shared, struct lane *lane, int statu
 	if (never_started && shared->judge_failures++ >= JUDGE_FAILURES)
 		return err_set(err, "the judge does not start: it terminated with %s", process_end(status).text);
 	if (lane->phase == LANE_WORKING && !lane->work->alone)
-		retry_alone(shared, lane);
+		lane_retry_alone(shared, lane);
 	else if (lane->phase == LANE_WORKING)
 		lane_verdict_without_judge(shared, lane, process_was_killed(status) ? REASON_CRASHED : REASON_GROUND_TRUTH,
 				      arena_printf(&arena,
@@ -646,7 +670,7 @@ static int on_judge_end(struct pool_shared *shared, struct lane *lane, int statu
 
 void lane_open(struct lane *lane)
 {
-	*lane = (struct lane){.judge = {0, -1}, .run_fd = -1, .request_fd = -1};
+	*lane = (struct lane){.judge = {0, -1}, .run_fd = -1, .request_fd = -1, .order_fd = -1};
 	channel_open(&lane->channel, -1);
 }
 
@@ -664,6 +688,7 @@ int lane_dispatch(struct pool_shared *shared, struct lane *lane, int64_t now, st
 		return -1;
 	if (process_ended(&lane->judge, &status) && on_judge_end(shared, lane, status, err) != 0)
 		return -1;
+	lane_maker_read(shared, lane);
 	read_child(shared, lane);
 	return lane_check_timeouts(shared, lane, now, err);
 }
@@ -697,6 +722,8 @@ int lane_advance(struct pool_shared *shared, struct lane *lane, struct err *err)
 {
 	struct child *child;
 
+	if (lane->phase == LANE_WORKING)
+		return lane_maker_advance(shared, lane, err);
 	if (lane->phase != LANE_WAITING)
 		return 0;
 	if (lane->judge.pid == 0)
@@ -708,7 +735,7 @@ int lane_advance(struct pool_shared *shared, struct lane *lane, struct err *err)
 			return 0;
 		struct err changed = {""};
 
-		if (send_reads(&lane->work->task, child, &changed) != 0) {
+		if (lane_send_reads(&lane->work->task, child, &changed) != 0) {
 			zygote_drop(&shared->runners, child);
 			lane->started = now_s();
 			verdict_without_judge(shared, lane, STATUS_SKIPPED, REASON_CHANGED, changed.text);
@@ -744,6 +771,9 @@ void lane_close(struct lane *lane, int64_t deadline_ms)
 	free(lane->request);
 	if (lane->request_fd >= 0)
 		close(lane->request_fd);
+	free(lane->order);
+	if (lane->order_fd >= 0)
+		close(lane->order_fd);
 	free(lane->printed);
 	if (lane->work != NULL)
 		queues_free(lane->work);

@@ -34,6 +34,11 @@ struct lane {
 	bool accident;          /* the failure is transient */
 	char *run;              /* a {"run"} of the judge, kept until the runner has loaded the reference; NULL: none */
 	int run_fd;             /* the memfd of the arena, to be sent with `run`; -1: none */
+	struct child *maker;    /* the process that runs the definition's code for inputs; NULL: none */
+	bool maker_loaded;      /* the maker has loaded the code */
+	bool making;            /* a message of the judge to the maker is unanswered */
+	char *order;            /* that message, kept until the maker has loaded the code; NULL: none */
+	int order_fd;           /* the memfd of the memory for inputs, to be sent with `order`; -1: none */
 	char *request;          /* a {"provide"} of the judge, kept until the provider is free; NULL: none */
 	int request_fd;         /* the memfd of the provider memory, to be sent with `request`; -1: none */
 	bool asking;            /* a request to the provider is unanswered, so the timeout of the case is paused */
@@ -80,6 +85,8 @@ int lane_dispatch(struct pool_shared *shared, struct lane *lane, int64_t now_ms,
 /* Advances a waiting lane: starts its judge, assigns a runner to the lane, or starts the case. Returns -1 if no judge
  * can be started. */
 int lane_advance(struct pool_shared *shared, struct lane *lane, struct err *err);
+/* Does the lane wait for a process that makes inputs? */
+bool lane_wants_maker(const struct lane *lane);
 int lane_warm(struct pool_shared *shared, struct lane *lane,
 	      struct err *err);			/* starts a judge before there is work */
 int64_t lane_deadline(const struct lane *lane); /* ms: when lane_dispatch must be called next; INT64_MAX: never */

@@ -2,6 +2,8 @@
 #ifndef REFTEST_WORKERS_POOL_LANE_INTERNAL_H
 #define REFTEST_WORKERS_POOL_LANE_INTERNAL_H
 
+#include <cjson/cJSON.h>
+
 #include "workers/pool/lane.h"
 
 enum { BLAME_MS = 30000 }; /* time limit for a judge to turn a failure into a verdict */
@@ -14,6 +16,37 @@ void lane_kill_judge(struct pool_shared *shared, struct lane *lane);
 void lane_verdict_without_judge(struct pool_shared *shared, struct lane *lane, enum reason reason, const char *message);
 /* Kills the runner and asks the judge to turn this failure of the reference into a verdict. */
 void lane_blame_child(struct pool_shared *shared, struct lane *lane, const char *reason, const char *message);
+/* Asks the judge for the verdict of a case whose inputs could not be made. `raised`: the code raised an exception. */
+void lane_blame_inputs(struct pool_shared *shared, struct lane *lane, const char *message, int64_t line, bool accident,
+		       bool raised);
+/* Queues the case for a retry while no other lane works, and continues with the next one. */
+void lane_retry_alone(struct pool_shared *shared, struct lane *lane);
+/* Returns the bytes of the largest case of a task. */
+int64_t lane_largest_case(const struct task *task);
+/* Sends a child the files that the definition's code may read. Returns -1 with a message if a file has other content. */
+int lane_send_reads(const struct task *task, struct child *child, struct err *err);
+/* Writes which arguments a function gets that gets only the arguments that it has. */
+void lane_write_fitting(const struct definition *definition, struct buf *out);
+/* Returns the text that a child printed, which the caller frees; NULL: nothing. */
+char *lane_printed(struct child *child);
+/* Returns when a case that starts now times out. */
+int64_t lane_case_deadline(const struct pool_shared *shared);
+/* Keeps what code used outside itself ("it opened /etc/hostname"), the first time. */
+void lane_reached(struct lane *lane, const cJSON *message);
+
+/* ---- lane_maker.c ---- */
+
+/* Passes the judge's {"make"} or {"store"} on to the maker, the process that runs the definition's code for inputs. A
+ * maker serves one case. Takes ownership of `fd`, the descriptor that came with the message (-1: none). */
+void lane_maker_take(struct pool_shared *shared, struct lane *lane, const char *line, int fd);
+/* Gives a lane that waits for a maker a spare runner. Returns -1 if its memory cannot be limited. */
+int lane_maker_advance(struct pool_shared *shared, struct lane *lane, struct err *err);
+/* Handles the messages and the end of the maker. */
+void lane_maker_read(struct pool_shared *shared, struct lane *lane);
+/* Kills the maker, if there is one, and forgets what the judge asked of it. */
+void lane_maker_drop(struct pool_shared *shared, struct lane *lane);
+/* Reports that the maker has not answered within `limit` seconds. */
+void lane_maker_late(struct pool_shared *shared, struct lane *lane, double limit);
 
 /* ---- lane_timeout.c ---- */
 

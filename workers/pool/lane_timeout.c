@@ -8,7 +8,9 @@ static void on_late(struct pool_shared *shared, struct lane *lane)
 	struct arena arena = {0};
 	double limit = lane->blamed ? BLAME_MS / 1000.0 : shared->timeout_s;
 
-	if (lane->blamed || (lane->loaded && !lane->running && lane->child != NULL)) {
+	if (lane->making && !lane->blamed) {
+		lane_maker_late(shared, lane, limit);
+	} else if (lane->blamed || (lane->loaded && !lane->running && lane->child != NULL)) {
 		lane_kill_judge(shared, lane);
 		lane_verdict_without_judge(shared, lane, REASON_TIMEOUT,
 				      arena_printf(&arena, "%s within %g s",

@@ -113,7 +113,8 @@ struct pool *pool_open(const struct pool_options *options, struct err *err)
 	shared = &pool->shared;
 	lay_out(pool, options);
 	if (open_loop(pool, err) != 0 ||
-	    zygote_open(&shared->runners, pool->python, shared->device, pool->root, shared->lane_count + pool->spares,
+	    zygote_open(&shared->runners, pool->python, shared->device, pool->root,
+			2 * shared->lane_count + pool->spares, /* a lane may have a runner and a maker */
 			shared->threads, shared->epoll, err) != 0) {
 		free_pool(pool);
 		return NULL;
@@ -241,6 +242,7 @@ static int spares_wanted(const struct pool *pool)
 		const struct lane *lane = &pool->shared.lanes[i];
 
 		waiting += lane->phase == LANE_WAITING && lane->work->failure == NULL && lane->child == NULL;
+		waiting += lane_wants_maker(lane);
 		working += lane->phase == LANE_WORKING;
 	}
 	waiting += queued;

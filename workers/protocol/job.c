@@ -3,12 +3,13 @@
  *   {"id", "name", "op_type", "description", "tags": [text], "axes": [{"name", "value" (null: var)}],
  *    "inputs" and "outputs": [{"name", "dtype", "shape": [axis number] | null, "optional", "description"}],
  *    "op": text | null, "no_truth": text | null, "axis": [value], "seed": "decimal", "edge": "decimal",
- *    "two_runs": bool, "guessed_sizes": bool, "gradients": bool, "sources": [{"kind", …}], "constraints": [text],
+ *    "two_runs": bool, "chosen_axes": bool, "gradients": bool, "sources": [{"kind", …}], "constraints": [text],
  *    "constants": [{"name", "value", "source", "conflict"}], "rules": [{"atol", "rtol", "hit_ratio"}],
+ *    "input_code": {"kind", "function", "place", "given": [bool]}, or omitted,
  *    "second_rules": like "rules", or omitted, "root", "all", "truths": [{"name", "version"}]}
  *
  * Element i of the array "axis" is the value of element i of "axes". In the same way, "sources" has one element per
- * input, and "rules" has one element per output. The seed is text because JSON's integers are exact only up to 2^53.
+ * input, "given" has one element per axis, and "rules" has one element per output. The seed is text because JSON's integers are exact only up to 2^53.
  * NaN and infinities are written as the texts "nan", "inf" and "-inf" (buf_json_number). */
 #include "workers/protocol/job.h"
 
@@ -211,6 +212,19 @@ static void write_sources(struct buf *out, const struct job *job)
 	buf_text(out, "]");
 }
 
+static void write_input_code(struct buf *out, const struct job *job)
+{
+	const struct input_code *code = job->input_code;
+
+	buf_printf(out, ",\"input_code\":{\"kind\":%d", (int)code->kind);
+	write_text(out, "function", code->function);
+	write_text(out, "place", code->place);
+	buf_text(out, ",\"given\":[");
+	for (int i = 0; i < job->problem.axis_count; i++)
+		buf_printf(out, "%s%s", i > 0 ? "," : "", code->given[i] ? "true" : "false");
+	buf_text(out, "]}");
+}
+
 static void write_constants(struct buf *out, const struct job *job)
 {
 	buf_text(out, ",\"constants\":[");
@@ -269,10 +283,12 @@ void job_write(const struct job *job, struct buf *out)
 	write_text(out, "no_truth", job->no_truth);
 	buf_printf(out, ",\"seed\":\"%" PRIu64 "\"", job->seed);
 	buf_printf(out, ",\"edge\":\"%d\"", job->edge);
-	buf_printf(out, ",\"guessed_sizes\":%s", job->guessed_sizes ? "true" : "false");
+	buf_printf(out, ",\"chosen_axes\":%s", job->chosen_axes ? "true" : "false");
 	buf_printf(out, ",\"two_runs\":%s", job->two_runs ? "true" : "false");
 	buf_printf(out, ",\"gradients\":%s", job->asks == JOB_GRADIENTS ? "true" : "false");
 	write_sources(out, job);
+	if (job->input_code != NULL)
+		write_input_code(out, job);
 	write_texts(out, "constraints", job->constraints, job->constraint_count);
 	write_constants(out, job);
 	write_rules(out, "rules", job->rules, job->problem.output_count);
@@ -461,6 +477,35 @@ static void read_sources(struct reader *at, const cJSON *json, struct job *job)
 	job->inputs = sources;
 }
 
+static void read_input_code(struct reader *at, const cJSON *json, struct job *job)
+{
+	struct input_code *code = arena_alloc(at->arena, sizeof *code);
+	bool *given = arena_array(at->arena, (size_t)job->problem.axis_count, sizeof *given);
+	int64_t kind = 0;
+	int count;
+	const cJSON *item = read_array(at, json, "given", INT32_MAX, &count);
+
+	if (!json_integer(json_member(json, "kind"), &kind) ||
+	    (kind != INPUT_CODE_INIT && kind != INPUT_CODE_ENTRYPOINT) || count != job->problem.axis_count)
+		wrong(at, "input_code");
+	for (int i = 0; i < count && i < job->problem.axis_count; i++, item = item->next)
+		given[i] = cJSON_IsTrue(item);
+	*code = (struct input_code){.kind = (enum input_code_kind)kind,
+				    .function = need_text(at, json, "function"),
+				    .place = need_text(at, json, "place"),
+				    .given = given};
+	job->input_code = code;
+}
+
+/* Returns whether an input has a source that needs code, which the message must then have. */
+static bool lacks_input_code(const struct job *job)
+{
+	for (int i = 0; i < job->problem.input_count; i++)
+		if (job->inputs[i].kind == SOURCE_CUSTOM && job->input_code == NULL)
+			return true;
+	return false;
+}
+
 static void read_constants(struct reader *at, const cJSON *json, struct job *job)
 {
 	const cJSON *item = read_array(at, json, "constants", OP_CONSTANTS, &job->constant_count);
@@ -522,10 +567,14 @@ struct job *job_read(const cJSON *json, struct arena *arena, struct err *err)
 	job->edge = edge <= OP_EDGES ? (int)edge : 0;
 	if (edge > OP_EDGES)
 		wrong(&at, "edge");
-	job->guessed_sizes = cJSON_IsTrue(json_member(json, "guessed_sizes"));
+	job->chosen_axes = cJSON_IsTrue(json_member(json, "chosen_axes"));
 	job->two_runs = cJSON_IsTrue(json_member(json, "two_runs"));
 	job->asks = cJSON_IsTrue(json_member(json, "gradients")) ? JOB_GRADIENTS : JOB_OUTPUTS;
 	read_sources(&at, json, job);
+	if (json_member(json, "input_code") != NULL)
+		read_input_code(&at, json_member(json, "input_code"), job);
+	if (at.wrong == NULL && lacks_input_code(job))
+		wrong(&at, "input_code");
 	job->constraints = read_texts(&at, json, "constraints", &job->constraint_count);
 	read_constants(&at, json, job);
 	job->rules = read_rules(&at, json, "rules", job);

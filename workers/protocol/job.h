@@ -31,9 +31,10 @@ struct job {
 	const int64_t *axis;               /* the values of the problem's axes */
 	uint64_t seed;
 	int edge;                          /* op_case.edge */
-	/* The values of var axes are guesses that may be invalid together: no family and no workload gave them, and only the
-	 * definition's `init`, which reftest does not run, makes valid inputs. */
-	bool guessed_sizes;
+	/* The code that makes the inputs of kind SOURCE_CUSTOM; NULL: there are none. Of an axis that the code does not
+	 * get, `axis` has a guess, which the shapes of the inputs replace. */
+	const struct input_code *input_code;
+	bool chosen_axes; /* reftest chose the values of the var axes, so the code may refuse them */
 	bool two_runs;                     /* the case omits the third run; it has no effect on a case with one set of inputs */
 	enum job_asks asks;
 	const struct input_source *inputs; /* source of each input; SOURCE_RANDOM: the op family generates it */

@@ -90,17 +90,18 @@ for name, condition in ("defaults", "factor == 2.0 and bias is None"), ("others"
         line = {"definition": name, "workload": {"uuid": name, "axes": {"n": 4}, "inputs": inputs}}
         out.write(json.dumps(line) + "\n")
 
-# With an `init`, nothing says which sizes are valid together, so an output with another length of a var axis decides
-# nothing. Without one, and for a const axis or a dtype, it does.
+# With an `init`, the shapes of the inputs that it makes give axes their values. An output with another length of an axis
+# that no input has decides nothing. Without an init, and for a const axis or a dtype, it does.
 MADE = {
     "op_type": "made", "axes": {"n": {"type": "var"}, "more": {"type": "var"}, "width": {"type": "const", "value": 8}},
     "inputs": {"x": {"shape": ["n", "width"], "dtype": "float32"}},
     "outputs": {"y": {"shape": ["more", "width"], "dtype": "float32"}},
 }
-for name, init, result in [("made_longer", "def _a_init():\n    pass\n", "torch.cat([x, x])"),
+MAKES = "import torch\n\n\ndef _a_init(n, width, more=0):\n    return {'x': torch.ones(n, width)}\n"
+for name, init, result in [("made_longer", MAKES, "torch.cat([x, x])"),
                            ("made_alone", None, "torch.cat([x, x])"),
-                           ("made_wider", "def _a_init():\n    pass\n", "torch.cat([x, x], 1)"),
-                           ("made_double", "def _a_init():\n    pass\n", "torch.cat([x, x]).double()")]:
+                           ("made_wider", MAKES, "torch.cat([x, x], 1)"),
+                           ("made_double", MAKES, "torch.cat([x, x]).double()")]:
     write("made", {**MADE, "name": name, "init": init,
                    "reference": f"import torch\n\n\ndef _made_reference(x):\n    return {result}\n"})
 END

@@ -1,0 +1,172 @@
+#!/bin/sh
+# sanitizers: tests/run also runs this test with the sanitizers' build.
+# A definition without an op family gets its inputs from the function in its `init`. The function runs in a process of its
+# own, so it cannot prepare the process of the reference. Whatever is wrong with the inputs is reported with the place of
+# `init`, and never as passed; other definitions are not affected.
+. "$(dirname "$0")/../harness.sh"
+"$python" -I -S - <<'END'
+import json
+import os
+
+MADE = {
+    "op_type": "made", "tags": [], "description": "Rows of x, taken at index, times scale.",
+    "axes": {"n": {"type": "var"}, "m": {"type": "var"}, "p": {"type": "var"}, "width": {"type": "const", "value": 8}},
+    "constraints": ["p == m + 1", "index.max() < n"],
+    "inputs": {
+        "x": {"shape": ["n", "width"], "dtype": "float32"},
+        "index": {"shape": ["m"], "dtype": "int64", "param": "rows"},
+        "scale": {"shape": None, "dtype": "float32"},
+        "bias": {"shape": ["width"], "dtype": "float32", "optional": True},
+    },
+    "outputs": {"y": {"shape": ["m", "width"], "dtype": "float32"}, "ends": {"shape": ["p"], "dtype": "int64"}},
+}
+# The reference holds only on the inputs of init: rows that exist, a scale above 2 and no bias.
+REFERENCE = '''import torch
+
+
+def _made_reference(x, rows, scale, bias=None):
+    if scale <= 2 or bias is not None or int(rows.max()) >= len(x) or not x.is_contiguous():
+        raise ValueError("inputs that init does not make")
+    return x[rows] * scale, torch.arange(len(rows) + 1)
+'''
+INIT = '''import torch
+
+
+def helper(n, width, device):
+    return torch.randn(width, n, device=device)
+
+
+def _made_init(*, n, m=0, p: int = 0, width, batch=3, device="cuda", seed=0):
+    torch.manual_seed(seed)
+    x = helper(n, width, device).T
+    return {"x": x, "rows": torch.randint(0, n, (batch,), device=device), "scale": torch.tensor(3.0 + seed)}
+'''
+os.makedirs("definitions/made")
+
+
+def write(name, init=INIT, reference=REFERENCE, **changes):
+    with open(f"definitions/made/{name}.json", "w") as out:
+        json.dump({**MADE, "name": name, "init": init, "reference": reference, **changes}, out, indent=1)
+
+
+def returning(text):
+    return INIT.replace('"scale": torch.tensor(3.0 + seed)', '"scale": torch.tensor(3.0), ' + text)
+
+
+write("right")
+write("longer", reference=REFERENCE.replace("len(rows) + 1", "len(rows) + 2"))
+write("plan", INIT[:INIT.index("    x = helper")] + "    return {'plan': {}, 'run': {}}\n")
+write("wider", returning("'x': x.new_zeros(n, 9)"))
+write("more_rows", returning("'x': x.new_zeros(n + 1, width)"))
+write("double", returning("'x': x.double().T"))
+write("number", returning("'x': 3"))
+write("tensor", returning("'scale': x"))
+write("text", returning("'scale': 'three'"))
+write("elsewhere", returning("'x': torch.empty(n, width, device='meta')"))
+write("no_dict", INIT[:INIT.index("    x = helper")] + "    return [1, 2]\n")
+write("broken", returning("'rows': torch.full((batch,), n)"))
+write("raises", INIT.replace("    torch.manual_seed(seed)", "    raise KeyError('no such size')"))
+write("loads_not", "import torch\n\nundefined\n\n\ndef _made_init():\n    pass\n")
+write("dies", INIT.replace("    torch.manual_seed(seed)", "    import os\n    print('last words')\n    os._exit(3)"))
+write("no_function", "size = 3\n")
+write("no_python", "def _made_init(:\n")
+write("others", returning("'workspace': x, 'bias': None"))
+write("other_name", INIT.replace('"x": x,', '"input": x,'))
+write("two_names", INIT.replace('"x": x,', '"input": x, "residual": x,'))
+write("one_set", INIT.replace("torch.manual_seed(seed)", "torch.manual_seed(1)").replace("3.0 + seed", "3.0"))
+write("other_shapes", INIT.replace("(batch,)", "(batch + seed % 2,)"))
+write("large", returning("'x': torch.zeros(1).expand(1 << 45, width)"))
+write("reads_clock", "import time\n" + INIT)
+write("keeps", reference="import torch\n\nkept = {}\n\n\ndef _made_reference(x, rows, scale):\n"
+                         "    y = kept.setdefault(0, x[rows] * scale)\n    kept[0] = y + 1\n    return y, torch.arange(len(rows) + 1)\n")
+
+# init leaves a word in modules, in the interpreter, in the environment and in files. The reference must find none of them.
+STASH = INIT.replace("    torch.manual_seed(seed)\n", '''    import builtins, os, sys, tempfile, types
+    torch.word = builtins.word = "here"
+    sys.modules["word"] = types.ModuleType("word")
+    os.environ["WORD"] = "here"
+    for folder in tempfile.gettempdir(), os.path.expanduser("~"), os.getcwd(), "/tmp", "/dev/shm", "/var/tmp":
+        try:
+            open(os.path.join(folder, "word"), "w").write("here")
+        except OSError:
+            pass
+    torch.manual_seed(seed)
+''')
+FINDS = REFERENCE.replace("    return x[rows]", '''    import builtins, os, sys, tempfile
+    folders = tempfile.gettempdir(), os.path.expanduser("~"), os.getcwd(), "/tmp", "/dev/shm", "/var/tmp"
+    found = [folder for folder in folders if os.path.exists(os.path.join(folder, "word"))]
+    if found or hasattr(torch, "word") or hasattr(builtins, "word") or "word" in sys.modules or "WORD" in os.environ:
+        return x, rows
+    return x[rows]''')
+write("stash", STASH, FINDS)
+# The check itself: a reference that leaves the word for itself finds it.
+write("stash_here", INIT, FINDS.replace("    folders =", "    torch.word = 1\n    folders ="))
+END
+
+verify
+expect_exit 1
+place() { "$python" -c "
+import json, sys
+text = open('definitions/made/$1.json').read()
+line = next(i for i, row in enumerate(text.splitlines(), 1) if row.startswith(' \"init\"'))
+print('definitions/made/$1.json:%d:10: ' % line)"; }
+# `made NAME STATUS REASON WORDS…`: the case has this result, and its message has the words and the place of init.
+made() {
+	name=$1
+	expect_status "$name" "$2" "$3"
+	shift 3
+	for words in "$(place "$name")" "$@"; do
+		WORDS=$words expect "__import__('os').environ['WORDS'] in d['$name']['cases'][0]['message']"
+	done
+}
+finding() { WORDS=$2 expect "any(__import__('os').environ['WORDS'] in text for text in d['$1']['cases'][0].get('findings', []))"; }
+
+# On valid inputs there is still no ground truth, so nothing is verified; and a reference that is wrong on them fails.
+for name in right others other_name one_set other_shapes stash reads_clock; do expect_status "$name" skipped no_ground_truth; done
+expect "not any('raised' in d[name]['cases'][0]['message'] for name in ('right', 'stash', 'other_name'))"
+expect "[case['id'] for case in d['right']['cases']] == ['small:n=4']"
+expect "'findings' not in d['right']['cases'][0] or not d['right']['cases'][0]['findings']"
+expect_status longer failed shape
+expect_status stash_here failed shape
+expect_status keeps failed nondeterministic
+made plan error inputs "_made_init made no inputs for this case: it returned no input 'x', but 'plan', 'run'"
+made wider error inputs "input 'x' is (4, 9) float32, but it is declared as [n, width] float32, and width = 8"
+made more_rows error inputs "input 'x' is (5, 8) float32, but it is declared as [n, width] float32, and n = 4"
+made double error inputs "input 'x' is (8, 4) float64, but it is declared as [n, width] float32"
+made number error inputs "input 'x' is an int, but it is declared as [n, width] float32"
+made tensor error inputs "input 'scale' is (4, 8) float32, but it is declared as a Python scalar of dtype float32"
+made text error inputs "it made a value of type str for input 'scale', which must be a Python scalar"
+made elsewhere error inputs "it made input 'x' on meta, but was asked to make it on cpu"
+made no_dict error inputs "it returned a value of type list, but must return a dict of inputs"
+made two_names error inputs "it returned no input 'x', but 'input', 'residual'"
+made raises skipped inputs "it raised KeyError: 'no such size'" 'File "<init>", line 9, in _made_init'
+made loads_not error inputs "it failed to load: NameError: name 'undefined' is not defined"
+made dies error inputs 'its process terminated with exit status 3'
+expect "'last words' in d['dies']['cases'][0]['printed']"
+made large error inputs "input 'x' is (35184372088832, 8) float32" "and n = 4"
+made no_function error inputs 'init has no function at top level whose name ends with _init'
+made no_python error inputs 'init is not valid Python at line 1, column 16'
+made broken error inputs "the inputs break the definition's constraint index.max() < n"
+finding others "_made_init returns 'workspace', but the definition has no such input"
+finding other_name "_made_init returns no input 'x'; 'input' is the only other tensor that it returns with its dtype and shape"
+finding one_set '_made_init makes the same inputs for another seed, so its inputs have one set of values'
+finding other_shapes '_made_init makes inputs of other shapes for another seed'
+
+# What init depends on is part of what a verdict depends on.
+verify right
+expect_cached 1
+edit definitions/made/right.json 'helper(n, width, device).T' 'helper(n, width, device).T  # a comment'
+verify right
+expect_cached 1
+edit definitions/made/right.json '3.0 + seed' '4.0 + seed'
+verify right
+expect_ran 1
+verify reads_clock
+expect_ran 1
+expect "'line 1 of init contains' in d['reads_clock']['not_cached']"
+
+# A function that hangs ends at the timeout, and the next definition runs.
+edit definitions/made/right.json 'torch.manual_seed(seed)' 'while True: pass'
+verify right longer --timeout 3
+made right error inputs 'it did not answer within 3 s'
+expect_status longer failed shape
