@@ -1,0 +1,84 @@
+#!/bin/sh
+# sanitizers: tests/run also runs this test with the sanitizers' build.
+# A workload may leave inputs to the function of the reference that custom_inputs_entrypoint names. It gets the axes and the
+# scalars of the workload, and may draw from torch's generators, which have another seed for each set of input values. Where
+# an op family knows the definition, its ground truth decides on these inputs, too.
+. "$(dirname "$0")/../harness.sh"
+"$python" -I -S - <<'END'
+import json
+import os
+
+ROWS = {"shape": ["rows", "width"], "dtype": "float32"}
+REFERENCE = '''import torch
+
+
+def make(axes_and_scalars, device):
+    rows, width = axes_and_scalars["rows"], axes_and_scalars["width"]
+    if axes_and_scalars.get("eps", 1e-5) != 1e-5 or not isinstance(device, torch.device):
+        raise ValueError("other arguments")
+    return {"x": torch.randn(rows, width, device=device), "weight": torch.rand(width, device=device) + 1}
+
+
+def run(x, weight, eps):
+    return x * torch.rsqrt(x.square().mean(-1, keepdim=True) + eps) * weight
+'''
+os.makedirs("definitions/rmsnorm")
+os.makedirs("definitions/own")
+os.makedirs("workloads/rmsnorm")
+os.makedirs("workloads/own")
+
+
+def write(op_type, name, reference=REFERENCE, custom=("x", "weight"), **changes):
+    with open(f"definitions/{op_type}/{name}.json", "w") as out:
+        json.dump({
+            "name": name, "op_type": op_type, "description": "An RMS norm.", "custom_inputs_entrypoint": "make",
+            "axes": {"rows": {"type": "var"}, "width": {"type": "const", "value": 64}},
+            "inputs": {"x": ROWS, "weight": {"shape": ["width"], "dtype": "float32"}, "eps": {"shape": None, "dtype": "float32"}},
+            "outputs": {"y": ROWS}, "reference": reference, **changes,
+        }, out, indent=1)
+    inputs = {"x": {"type": "random"}, "weight": {"type": "random"}, "eps": {"type": "scalar", "value": 1e-5},
+              **{name: {"type": "custom"} for name in custom}}
+    with open(f"workloads/{op_type}/{name}.jsonl", "w") as out:
+        out.write(json.dumps({"uuid": "made", "axes": {"rows": 5}, "inputs": inputs}) + "\n")
+
+
+write("rmsnorm", "right")
+write("rmsnorm", "half", custom=("weight",))
+write("rmsnorm", "wrong", REFERENCE.replace(") * weight", ") + weight"))
+# A reference that is right on the first inputs only: the second set has other values.
+write("rmsnorm", "first_only", REFERENCE.replace("    return x *", "    if seen.setdefault(0, float(weight[0])) != float(weight[0]):\n"
+                                                 "        weight = weight * 2\n    return x *").replace("def run", "seen = {}\n\n\ndef run"))
+write("rmsnorm", "misses", custom=("x", "weight", "eps"))
+write("rmsnorm", "raises", REFERENCE.replace("rows, width = ", "rows, width = undefined, "))
+write("rmsnorm", "no_function", REFERENCE.replace("def make", "def make_them"))
+write("own", "unknown")
+write("own", "refuses", REFERENCE.replace("    if axes", "    if rows != 5:\n        raise ValueError('five rows')\n    if axes"))
+END
+
+verify unknown refuses --no-workloads
+expect_status unknown checked no_ground_truth
+expect "[case['id'] for case in d['unknown']['cases']] == ['small:rows=4']"
+# The function may refuse the sizes that reftest chooses, but not those of a workload.
+expect_status refuses skipped inputs
+verify
+expect_exit 1
+made() { echo "next(case for case in d['$1']['cases'] if case['id'] == 'workload:made')"; }
+expect_case() { expect "($(made "$1")['status'], $(made "$1")['reason']) == ('$2', $3)"; }
+for name in right half; do expect_case $name passed None; done
+expect_case unknown checked "'no_ground_truth'"
+expect_case refuses checked "'no_ground_truth'"
+expect_case wrong failed "'numeric'"
+expect_case first_only failed "'numeric'"
+expect_case misses error "'inputs'"
+expect "\"make made no inputs for this case: it returned no input 'eps'\" in $(made misses)['message']"
+expect_case raises error "'inputs'"
+expect "\"it raised NameError: name 'undefined' is not defined\" in $(made raises)['message'] and $(made raises)['reference_line'] == 5"
+expect_case no_function error "'inputs'"
+expect "'the reference has no function make, which custom_inputs_entrypoint names' in $(made no_function)['message']"
+# The other cases of these definitions do not need the function.
+for name in right half misses raises no_function; do
+	expect "all(case['status'] == 'passed' for case in d['$name']['cases'] if case['id'].startswith('small'))"
+done
+verify first_only --case workload:made --force
+expect_case first_only failed "'numeric'"
+expect "'on the second set of input values' in $(made first_only)['message']"
