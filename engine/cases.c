@@ -305,6 +305,19 @@ static const struct verdict *decided_by_input_code(struct maker *m, const struct
 	return decided(m, STATUS_ERROR, REASON_INPUTS, arena_printf(m->arena, "%s: %s", code->place, code->missing));
 }
 
+/* If the definition's code makes a Python scalar, returns the verdict of a case of an op family; otherwise NULL. The
+ * family's bounds depend on its scalars, and are part of what identifies the case before the code runs. */
+static const struct verdict *decided_by_custom_scalar(struct maker *m, const struct input_source *inputs)
+{
+	for (int i = 0; m->out.op != NULL && i < m->problem.input_count; i++)
+		if (inputs[i].kind == SOURCE_CUSTOM && m->problem.inputs[i].rank == OP_SCALAR)
+			return decided(m, STATUS_SKIPPED, REASON_NO_GROUND_TRUTH,
+				       arena_printf(m->arena, "the bounds of this case are unknown, because %s makes the Python scalar "
+							      "'%s'; give its value in the workload",
+						    m->definition->input_code.function, m->problem.inputs[i].name));
+	return NULL;
+}
+
 static struct test_case *add_case(struct maker *m, const char *id)
 {
 	if (m->asks == JOB_GRADIENTS)
@@ -423,6 +436,8 @@ static void make_case(struct maker *m, const char *id, const int64_t *axis, cons
 		c->decided = decided_by_blobs(m, inputs);
 	if (c->decided == NULL)
 		c->decided = decided_by_input_code(m, inputs);
+	if (c->decided == NULL)
+		c->decided = decided_by_custom_scalar(m, inputs);
 	if (c->decided != NULL)
 		return;
 	struct job *job = arena_alloc(m->arena, sizeof *job);

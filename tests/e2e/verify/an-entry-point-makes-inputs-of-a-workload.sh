@@ -48,7 +48,8 @@ write("rmsnorm", "wrong", REFERENCE.replace(") * weight", ") + weight"))
 # A reference that is right on the first inputs only: the second set has other values.
 write("rmsnorm", "first_only", REFERENCE.replace("    return x *", "    if seen.setdefault(0, float(weight[0])) != float(weight[0]):\n"
                                                  "        weight = weight * 2\n    return x *").replace("def run", "seen = {}\n\n\ndef run"))
-write("rmsnorm", "misses", custom=("x", "weight", "eps"))
+write("own", "misses", custom=("x", "weight", "eps"))
+write("rmsnorm", "scalar", REFERENCE.replace("+ 1}", '+ 1, "eps": 1e-5}'), custom=("x", "weight", "eps"))
 write("rmsnorm", "raises", REFERENCE.replace("rows, width = ", "rows, width = undefined, "))
 write("rmsnorm", "no_function", REFERENCE.replace("def make", "def make_them"))
 write("own", "unknown")
@@ -71,12 +72,15 @@ expect_case wrong failed "'numeric'"
 expect_case first_only failed "'numeric'"
 expect_case misses error "'inputs'"
 expect "\"make made no inputs for this case: it returned no input 'eps'\" in $(made misses)['message']"
+# The bounds of a family depend on its scalars, which must be known before the function runs.
+expect_case scalar skipped "'no_ground_truth'"
+expect "\"make makes the Python scalar 'eps'\" in $(made scalar)['message']"
 expect_case raises error "'inputs'"
 expect "\"it raised NameError: name 'undefined' is not defined\" in $(made raises)['message'] and $(made raises)['reference_line'] == 5"
 expect_case no_function error "'inputs'"
 expect "'the reference has no function make, which custom_inputs_entrypoint names' in $(made no_function)['message']"
 # The other cases of these definitions do not need the function.
-for name in right half misses raises no_function; do
+for name in right half scalar raises no_function; do
 	expect "all(case['status'] == 'passed' for case in d['$name']['cases'] if case['id'].startswith('small'))"
 done
 verify first_only --case workload:made --force

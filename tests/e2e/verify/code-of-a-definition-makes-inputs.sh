@@ -169,3 +169,13 @@ edit definitions/made/right.json 'torch.manual_seed(seed)' 'while True: pass'
 verify right longer --timeout 3
 made right error inputs 'it did not answer within 3 s'
 expect_status longer failed shape
+
+# Generated tests run the code of no definition but its reference, and say so instead of testing on other inputs.
+mkdir "$work/away"
+mv definitions/made/*.json "$work/away"
+mv "$work/away/one_set.json" definitions/made
+pytest_is_here
+run generate
+expect_exit 0
+run_pytest -rs
+expect_says "SKIPPED" "inputs: the definition's own code makes them, and only reftest verify runs it"

@@ -76,6 +76,6 @@ expect_exit 0
 run_pytest -rfEs
 expect_exit 1
 expect_says "wrong, output 'output' against builtin"
-expect_says 'SKIPPED' 'inputs: a function of the reference makes them'
+expect_says 'SKIPPED' "inputs: the definition's own code makes them"
 expect_says 'FAILED tests/references/test_rmsnorm.py::TestWrong::test_numerical_correctness' ' passed'
 ! grep '^FAILED' "$work/out" | grep -vq '::TestWrong::' || fail "a test of a right reference fails"
