@@ -10,6 +10,7 @@
 #include "kernels/core/described_effects.h"
 #include "kernels/core/gradient_bounds.h"
 #include "workers/judge/case_inputs.h"
+#include "workers/judge/described_inputs.h"
 #include "workers/pool/environment.h"
 
 enum { GENERIC_AXIS = 4 };
@@ -160,6 +161,14 @@ static void described_effect_fields(struct maker *m, struct fields *fields)
 	for (int i = 0; i < m->problem.input_count; i++)
 		if (described_written(&m->problem, i))
 			field_text(fields, m->arena, arena_printf(m->arena, "inputs.%s.written", m->problem.inputs[i].name), "yes");
+	for (int i = 0; i < m->problem.input_count; i++) {
+		const struct described_input described = described_input(&m->problem, i);
+
+		if (described.kind != INPUT_GENERIC)
+			field_printf(fields, m->arena, arena_printf(m->arena, "inputs.%s.kind", m->problem.inputs[i].name), "%s %s",
+			             input_kind_name(described.kind),
+			             described.axis < 0 ? "" : m->problem.axes[described.axis].name);
+	}
 }
 
 static void constant_fields(struct maker *m, struct fields *fields)

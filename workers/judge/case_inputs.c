@@ -8,6 +8,7 @@
 #include "dataset/constraint.h"
 #include "kernels/core/described_default.h"
 #include "kernels/core/dtype_convert.h"
+#include "workers/judge/described_inputs.h"
 #include "workers/judge/message_text.h"
 
 static int rule(struct ruling *ruling, enum status status, enum reason reason)
@@ -129,6 +130,26 @@ static int fill_from_code(struct device *device, const struct job *job, int inpu
 	return 0;
 }
 
+/* Fills an input of a definition of no op family, by what its name says. */
+static int fill_described(struct device *device, const struct op_case *c, int input, struct tensor *out,
+                          struct ruling *ruling)
+{
+	const struct described_input described = described_input(c->problem, input);
+	struct arena arena = {0};
+	struct tensor host = *out;
+	int64_t bytes = job_tensor_bytes(out);
+	int rc = 0;
+
+	if (described.kind == INPUT_GENERIC)
+		return device->calls->fill(device, NULL, c, input, out, &ruling->why);
+	host.data = arena_alloc(&arena, (size_t)bytes + 1);
+	described_input_fill(c, input, &described, &host);
+	if (bytes > 0)
+		rc = device->calls->upload(device, out->data, host.data, bytes, &ruling->why);
+	arena_free(&arena);
+	return rc;
+}
+
 static int fill_one(struct device *device, struct tensors *tensors, const struct job *job, const struct op *op,
                     const struct op_case *c, int input, struct tensor *out, struct ruling *ruling)
 {
@@ -142,7 +163,8 @@ static int fill_one(struct device *device, struct tensors *tensors, const struct
 		return fill_from_scalar(device, job, input, out, ruling);
 	if (kind == SOURCE_CUSTOM)
 		return fill_from_code(device, job, input, out, ruling);
-	if (device->calls->fill(device, op, c, input, out, &ruling->why) == 0)
+	if ((op == NULL ? fill_described(device, c, input, out, ruling)
+	                : device->calls->fill(device, op, c, input, out, &ruling->why)) == 0)
 		return 0;
 	return rule(ruling, STATUS_ERROR, REASON_GROUND_TRUTH);
 }

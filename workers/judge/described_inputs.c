@@ -1,0 +1,218 @@
+#include "workers/judge/described_inputs.h"
+
+#include <ctype.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include "kernels/core/dtype_convert.h"
+#include "kernels/core/random_inputs.h"
+
+enum element { ELEMENT_INTEGER, ELEMENT_BOOL, ELEMENT_FLOAT };
+
+/* Which words mean which kind. The first row that fits decides. An empty word fits every name. `rank`: the only rank;
+ * 0: any rank. */
+static const struct {
+	enum element element;
+	const char *word;
+	int rank;
+	enum input_kind kind;
+} words[] = {
+    {ELEMENT_BOOL, "", 0, INPUT_MASK},
+    {ELEMENT_INTEGER, "indptr", 1, INPUT_POINTERS},
+    {ELEMENT_INTEGER, "cu_seq", 1, INPUT_POINTERS},
+    {ELEMENT_INTEGER, "cumulative", 1, INPUT_POINTERS},
+    {ELEMENT_INTEGER, "offsets", 1, INPUT_POINTERS},
+    {ELEMENT_INTEGER, "row_ptr", 1, INPUT_POINTERS},
+    {ELEMENT_INTEGER, "lens", 0, INPUT_LENGTHS},
+    {ELEMENT_INTEGER, "length", 0, INPUT_LENGTHS},
+    {ELEMENT_INTEGER, "mask", 0, INPUT_MASK},
+    {ELEMENT_INTEGER, "indices", 0, INPUT_INDICES},
+    {ELEMENT_INTEGER, "index", 0, INPUT_INDICES},
+    {ELEMENT_INTEGER, "idx", 0, INPUT_INDICES},
+    {ELEMENT_INTEGER, "ids", 0, INPUT_INDICES},
+    {ELEMENT_INTEGER, "table", 0, INPUT_INDICES},
+    {ELEMENT_INTEGER, "slot", 0, INPUT_INDICES},
+    {ELEMENT_INTEGER, "position", 0, INPUT_INDICES},
+    {ELEMENT_FLOAT, "cos", 0, INPUT_COSINES},
+    {ELEMENT_FLOAT, "sin", 0, INPUT_SINES},
+    {ELEMENT_FLOAT, "prob", 0, INPUT_PROBABILITIES},
+    {ELEMENT_FLOAT, "var", 0, INPUT_POSITIVE},
+    {ELEMENT_FLOAT, "scale", 0, INPUT_POSITIVE},
+    {ELEMENT_FLOAT, "rstd", 0, INPUT_POSITIVE},
+};
+
+/* Which words of an axis name fit a word of the name of an input that it bounds. */
+static const struct {
+	const char *input, *axis;
+} bounds[] = {
+    {"page", "page"},	{"block", "page"},  {"block", "block"},	  {"slot", "slot"},	  {"slot", "pool"},
+    {"expert", "expert"}, {"topk", "expert"}, {"token", "vocab"},	  {"input_ids", "vocab"}, {"label", "class"},
+    {"label", "vocab"},	{"position", "max"}, {"position", "pos"},  {"seq", "seq"},	  {"len", "seq"},
+    {"len", "max"},	{"kv", "kv"},	    {"q", "q"},		  {"kv", "page"},	  {"target", "class"},
+};
+
+/* Does a word of `text` begin with `word`, in any case? Digits and underscores separate words. */
+static bool has_word(const char *text, const char *word)
+{
+	if (text == NULL)
+		return false;
+	for (const char *at = text; *at != '\0'; at++)
+		if ((at == text || !isalpha((unsigned char)at[-1])) && strncasecmp(at, word, strlen(word)) == 0)
+			return true;
+	return *word == '\0';
+}
+
+static bool leads_another(const struct op_problem *problem, int axis, int input)
+{
+	for (int i = 0; i < problem->input_count; i++)
+		if (i != input && problem->inputs[i].rank > 0 && problem->inputs[i].axis[0] == axis)
+			return true;
+	return false;
+}
+
+static bool is_own_axis(const struct op_arg *arg, int axis)
+{
+	for (int d = 0; d < arg->rank; d++)
+		if (arg->axis[d] == axis)
+			return true;
+	return false;
+}
+
+/* Returns how well an axis bounds the values of an input; -1: not at all. */
+static int fit_of(const struct op_problem *problem, int input, int axis)
+{
+	const struct op_arg *arg = &problem->inputs[input];
+	int fit = leads_another(problem, axis, input) ? 1 : 0;
+
+	if (is_own_axis(arg, axis))
+		return -1;
+	for (size_t i = 0; i < sizeof bounds / sizeof *bounds; i++)
+		if (has_word(arg->name, bounds[i].input) && has_word(problem->axes[axis].name, bounds[i].axis))
+			fit += 2;
+	return fit > 0 ? fit : -1;
+}
+
+static int bounding_axis(const struct op_problem *problem, int input)
+{
+	int best = -1, best_fit = 0;
+
+	for (int i = 0; i < problem->axis_count; i++) {
+		int fit = fit_of(problem, input, i);
+
+		if (fit > best_fit) {
+			best = i;
+			best_fit = fit;
+		}
+	}
+	return best;
+}
+
+struct described_input described_input(const struct op_problem *problem, int input)
+{
+	const struct op_arg *arg = &problem->inputs[input];
+	enum element element = arg->dtype == DTYPE_BOOL	       ? ELEMENT_BOOL
+			       : dtype_is_float(arg->dtype) ? ELEMENT_FLOAT
+							    : ELEMENT_INTEGER;
+	struct described_input out = {INPUT_GENERIC, -1};
+	bool bounded;
+
+	for (size_t i = 0; arg->rank != OP_SCALAR && out.kind == INPUT_GENERIC && i < sizeof words / sizeof *words; i++)
+		if (words[i].element == element && (words[i].rank == 0 || words[i].rank == arg->rank) &&
+		    (has_word(arg->name, words[i].word) ||
+		     (element == ELEMENT_INTEGER && has_word(arg->description, words[i].word))))
+			out.kind = words[i].kind;
+	bounded = out.kind == INPUT_POINTERS || out.kind == INPUT_LENGTHS || out.kind == INPUT_INDICES;
+	if (bounded)
+		out.axis = bounding_axis(problem, input);
+	if (bounded && out.axis < 0)
+		out.kind = INPUT_GENERIC;
+	return out;
+}
+
+const char *input_kind_name(enum input_kind kind)
+{
+	static const char *const names[INPUT_KINDS] = {"generic", "pointers",	   "lengths",  "indices", "mask",
+						       "probabilities", "positive", "cosines", "sines"};
+
+	return names[kind];
+}
+
+/* Returns a number on [0, 1). */
+static double uniform(uint64_t key, int64_t index)
+{
+	return philox_bits(key, index) / 4294967296.0;
+}
+
+/* Writes pointers that divide `total` into segments. Those of the first set of values have equal lengths, as far as
+ * possible; the others are random. */
+static void fill_pointers(const struct op_case *c, uint64_t key, int64_t total, struct tensor *out)
+{
+	int64_t segments = out->elements - 1, at = 0;
+
+	for (int64_t i = 0; i <= segments; i++) {
+		int64_t left = segments - i;
+
+		dtype_store(out->data, out->dtype, i, (double)at);
+		if (left == 1)
+			at = total;
+		else if (left > 1 && c->contents == CONTENTS_FIRST)
+			at = (i + 1) * total / segments;
+		else if (left > 1)
+			at += (int64_t)(uniform(key, i) * (double)(total - at + 1) / 1.5);
+	}
+}
+
+static void fill_probabilities(uint64_t key, struct tensor *out)
+{
+	int64_t width = out->rank > 0 ? out->shape[out->rank - 1] : 1;
+
+	for (int64_t row = 0; width > 0 && row < out->elements / width; row++) {
+		double sum = 0;
+
+		for (int64_t i = 0; i < width; i++)
+			sum += 0.1 + uniform(key, row * width + i);
+		for (int64_t i = 0; i < width; i++)
+			dtype_store(out->data, out->dtype, row * width + i, (0.1 + uniform(key, row * width + i)) / sum);
+	}
+}
+
+static double value_of(enum input_kind kind, double random, int64_t bound)
+{
+	static const double pi = 3.14159265358979323846;
+
+	switch (kind) {
+	case INPUT_LENGTHS:
+		return 1 + floor(random * (double)bound);
+	case INPUT_INDICES:
+		return floor(random * (double)bound);
+	case INPUT_MASK:
+		return random < 0.5;
+	case INPUT_POSITIVE:
+		return 0.5 + random;
+	case INPUT_COSINES:
+		return cos(2 * pi * random);
+	case INPUT_SINES:
+		return sin(2 * pi * random);
+	default:
+		return 0;
+	}
+}
+
+void described_input_fill(const struct op_case *c, int input, const struct described_input *described,
+			  struct tensor *out)
+{
+	bool angle = described->kind == INPUT_COSINES || described->kind == INPUT_SINES;
+	uint64_t key = angle ? c->seed ^ UINT64_C(0x5851f42d4c957f2d) : input_key(c, input);
+	int64_t bound = described->axis >= 0 ? c->axis[described->axis] : 0;
+
+	memset(out->data, 0, (size_t)dtype_bytes(out->dtype, out->elements));
+	if (described->kind == INPUT_POINTERS)
+		fill_pointers(c, key, bound, out);
+	else if (described->kind == INPUT_PROBABILITIES)
+		fill_probabilities(key, out);
+	else if (bound > 0 || described->axis < 0)
+		for (int64_t i = 0; i < out->elements; i++)
+			dtype_store(out->data, out->dtype, i, value_of(described->kind, uniform(key, i), bound));
+}
