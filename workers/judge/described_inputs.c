@@ -146,21 +146,18 @@ static double uniform(uint64_t key, int64_t index)
 }
 
 /* Writes pointers that divide `total` into segments. Those of the first set of values have equal lengths, as far as
- * possible; the others are random. */
-static void fill_pointers(const struct op_case *c, uint64_t key, int64_t total, struct tensor *out)
+ * possible. Those of the second set have the length 1, and the first segment has the rest, so that no segment is empty if
+ * `total` is large enough. */
+static void fill_pointers(const struct op_case *c, int64_t total, struct tensor *out)
 {
-	int64_t segments = out->elements - 1, at = 0;
+	int64_t segments = out->elements - 1;
 
-	for (int64_t i = 0; i <= segments; i++) {
-		int64_t left = segments - i;
+	for (int64_t i = 1; i <= segments; i++) {
+		int64_t even = (int64_t)((double)i * (double)total / (double)segments);
+		int64_t uneven = total > segments - i ? total - (segments - i) : 0;
 
-		dtype_store(out->data, out->dtype, i, (double)at);
-		if (left == 1)
-			at = total;
-		else if (left > 1 && c->contents == CONTENTS_FIRST)
-			at = (i + 1) * total / segments;
-		else if (left > 1)
-			at += (int64_t)(uniform(key, i) * (double)(total - at + 1) / 1.5);
+		dtype_store(out->data, out->dtype, i,
+			    (double)(i == segments ? total : c->contents == CONTENTS_FIRST ? even : uneven));
 	}
 }
 
@@ -209,7 +206,7 @@ void described_input_fill(const struct op_case *c, int input, const struct descr
 
 	memset(out->data, 0, (size_t)dtype_bytes(out->dtype, out->elements));
 	if (described->kind == INPUT_POINTERS)
-		fill_pointers(c, key, bound, out);
+		fill_pointers(c, bound, out);
 	else if (described->kind == INPUT_PROBABILITIES)
 		fill_probabilities(key, out);
 	else if (bound > 0 || described->axis < 0)
