@@ -113,7 +113,7 @@ static void check_solution(struct dataset_index *index, const char *path)
 
 void check_solutions(struct dataset_index *index)
 {
-	struct string_list files = tree_files(index->dataset.fd, "solutions", index->findings);
+	struct string_list files = tree_files(index->dataset.fd, "solutions", NULL, index->findings);
 
 	for (int i = 0; i < files.count; i++)
 		check_solution(index, files.items[i]);
@@ -220,7 +220,7 @@ static void check_baseline(const struct dataset_index *index, const struct check
 
 void check_traces(struct dataset_index *index)
 {
-	struct string_list files = tree_files(index->dataset.fd, "traces", index->findings);
+	struct string_list files = tree_files(index->dataset.fd, "traces", NULL, index->findings);
 
 	for (int i = 0; i < files.count; i++)
 		check_trace_file(index, files.items[i]);

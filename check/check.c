@@ -10,6 +10,7 @@
 #include "check/dataset_index.h"
 #include "check/definitions.h"
 #include "check/tree.h"
+#include "dataset/truth_source.h"
 
 /* --- the dataset as a whole ---------------------------------------------------------------------------------- */
 
@@ -49,11 +50,32 @@ static void check_workload_owners(const struct dataset_index *index)
 	}
 }
 
-/* Reports JSON files at places where no program looks for them. A file at the wrong depth is an error, because somebody
+/* Reports truths that belong to no definition, and those that are not Python with a function run. */
+static void check_truths(struct dataset_index *index)
+{
+	for (int i = 0; i < index->dataset.truth_count; i++) {
+		const struct dataset_file *file = &index->dataset.truths[i];
+		struct buf bytes = {0};
+
+		if (dataset_index_find(index, file->op_type, file->name) == NULL)
+			findings_add(index->findings, SEVERITY_ERROR, TOPIC_LAYOUT, file->path, 0,
+				     "there is no definition definitions/%s/%s.json", file->op_type, file->name);
+		if (dataset_index_read(index, TOPIC_LAYOUT, file->path, TRUTH_BYTES, &bytes)) {
+			const char *wrong = truth_source_error(file->path, bytes.data, bytes.length, index->arena);
+
+			if (wrong != NULL)
+				findings_add_message(index->findings, SEVERITY_ERROR, TOPIC_LAYOUT, file->path, wrong);
+		}
+		buf_free(&bytes);
+	}
+}
+
+/* Reports files at places where no program looks for them. A file at the wrong depth is an error, because somebody
  * expects it to be verified. */
 static void check_stray(const struct dataset_index *index, const char *kind, const char *suffix)
 {
-	struct string_list files = tree_files(index->dataset.fd, kind, index->findings);
+	struct string_list files =
+	    tree_files(index->dataset.fd, kind, strcmp(suffix, ".py") == 0 ? suffix : NULL, index->findings);
 
 	for (int i = 0; i < files.count; i++) {
 		const char *parts[4];
@@ -87,6 +109,8 @@ int check_dataset(const char *root, struct findings *findings, struct check_coun
 	check_workload_owners(&index);
 	check_stray(&index, "definitions", ".json");
 	check_stray(&index, "workloads", ".jsonl");
+	check_truths(&index);
+	check_stray(&index, "truths", ".py");
 	check_solutions(&index);
 	check_traces(&index);
 	dataset_close(&index.dataset);

@@ -15,6 +15,7 @@ struct walk {
 	int root;
 	struct findings *findings;
 	struct string_list files;
+	const char *suffix; /* of the files; NULL: .json or .jsonl */
 	int folders; /* that were listed */
 };
 
@@ -46,7 +47,7 @@ static void walk_entry(struct walk *walk, const char *folder, const struct diren
 	if (is_folder(walk, entry, path)) {
 		if (depth < TREE_DEPTH && walk->folders <= TREE_FOLDERS)
 			walk_folder(walk, path, depth + 1);
-	} else if (ends_in(name, ".json") || ends_in(name, ".jsonl")) {
+	} else if (walk->suffix != NULL ? ends_in(name, walk->suffix) : ends_in(name, ".json") || ends_in(name, ".jsonl")) {
 		string_list_add(&walk->files, path);
 	}
 }
@@ -85,9 +86,9 @@ static int compare_text(const void *a, const void *b)
 	return strcmp(*(const char *const *)a, *(const char *const *)b);
 }
 
-struct string_list tree_files(int root, const char *folder, struct findings *findings)
+struct string_list tree_files(int root, const char *folder, const char *suffix, struct findings *findings)
 {
-	struct walk walk = {.root = root, .findings = findings, .files = {.arena = findings->arena}};
+	struct walk walk = {.root = root, .findings = findings, .suffix = suffix, .files = {.arena = findings->arena}};
 
 	walk_folder(&walk, folder, 1);
 	if (walk.files.count > 0)

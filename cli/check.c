@@ -85,7 +85,7 @@ static const char *find_dataset(const char *full, const char **below, struct are
 /* Returns whether a path inside a dataset is one that the check of the dataset reads. */
 static bool is_read(const char *below)
 {
-	static const char *const folders[] = {"definitions", "workloads", "solutions", "traces"};
+	static const char *const folders[] = {"definitions", "workloads", "truths", "solutions", "traces"};
 
 	for (size_t i = 0; i < sizeof folders / sizeof *folders; i++) {
 		size_t length = strlen(folders[i]);
@@ -122,7 +122,7 @@ static int add_operand(struct targets *targets, const char *path, struct err *er
 		return 0;
 	}
 	struct findings unused = {.arena = arena};
-	struct string_list files = tree_files(AT_FDCWD, path, &unused);
+	struct string_list files = tree_files(AT_FDCWD, path, NULL, &unused);
 
 	for (int i = 0; i < files.count; i++)
 		add_path(targets, NULL, NULL, files.items[i]);

@@ -29,10 +29,13 @@ static bool is_changed(const struct result *result)
 {
 	const struct run *run = result->run;
 	const struct file_entry *entry = result->from_summary ? file_state(run->states, result->file) : NULL;
-	char workload[sizeof "workloads//.jsonl" + 2 * NAME_MAX]; /* may be a file that the commit removes */
+	/* may be files that the commit removes */
+	char workload[sizeof "workloads//.jsonl" + 2 * NAME_MAX], truth[sizeof "truths//.py" + 2 * NAME_MAX];
 
 	snprintf(workload, sizeof workload, "workloads/%s/%s.jsonl", result->file->op_type, result->file->name);
-	if (staged_changes(run->staged, result->file->path) || staged_changes(run->staged, workload))
+	snprintf(truth, sizeof truth, "truths/%s/%s.py", result->file->op_type, result->file->name);
+	if (staged_changes(run->staged, result->file->path) || staged_changes(run->staged, workload) ||
+	    staged_changes(run->staged, truth))
 		return true;
 	for (int i = 0; i < result->blob_count; i++)
 		if (staged_changes(run->staged, result->blobs[i].path))

@@ -370,7 +370,7 @@ static void scan_op_type(struct scan *scan, int dir, const char *name, const cha
 	closedir(folder.stream);
 }
 
-/* Scans one kind of files: "definitions" or "workloads". If `required`, a missing directory is reported. */
+/* Scans one kind of files: "definitions", "workloads" or "truths". If `required`, a missing directory is reported. */
 static void scan_kind(struct scan *scan, int root, const char *kind, const char *suffix, bool required)
 {
 	struct folder folder = list_folder(root, kind, kind);
@@ -398,13 +398,13 @@ struct walk {
 	int root;
 	const char *kind, *suffix;
 	bool required; /* if true, a missing directory is reported */
+	struct walk *next; /* scanned by the same thread afterwards; NULL: none */
 };
 
 static void *walk_kind(void *argument)
 {
-	struct walk *walk = argument;
-
-	scan_kind(&walk->scan, walk->root, walk->kind, walk->suffix, walk->required);
+	for (struct walk *walk = argument; walk != NULL; walk = walk->next)
+		scan_kind(&walk->scan, walk->root, walk->kind, walk->suffix, walk->required);
 	return NULL;
 }
 
@@ -417,18 +417,20 @@ static const struct dataset_file *finish_files(struct scan *scan, int *count, vo
 	return scan->files.list != NULL ? scan->files.list : arena_array(scan->arena, 0, sizeof *scan->files.list);
 }
 
-static void finish_problems(struct dataset *out, struct scan *first, struct scan *second, struct arena *arena)
+static void finish_problems(struct dataset *out, struct scan *const *scans, int scan_count, struct arena *arena)
 {
-	size_t count = first->problems.count + second->problems.count;
+	size_t count = 0;
+
+	for (int i = 0; i < scan_count; i++)
+		count += scans[i]->problems.count;
 	const char **problems = arena_array(arena, count, sizeof *problems);
 
-	for (size_t i = 0; i < count; i++)
-		problems[i] = i < first->problems.count ? first->problems.list[i]
-		                                        : second->problems.list[i - first->problems.count];
+	for (int i = 0; i < scan_count; i++) {
+		for (size_t k = 0; k < scans[i]->problems.count; k++)
+			problems[out->problem_count++] = scans[i]->problems.list[k];
+		free(scans[i]->problems.list);
+	}
 	out->problems = problems;
-	out->problem_count = (int)count;
-	free(first->problems.list);
-	free(second->problems.list);
 }
 
 /* Compares the "op_type/name.json" of a definition's path with that of a workload file's path. Ignores the extra 'l' of
@@ -452,15 +454,22 @@ static int compare_file_paths(const void *a, const void *b)
 	return strcmp(((const struct dataset_file *)a)->path, ((const struct dataset_file *)b)->path);
 }
 
-static const struct dataset_file *find_workload(const struct dataset *dataset, const struct dataset_file *definition)
+/* Finds the file of a kind ("workloads", ".jsonl") that belongs to the definition. Returns NULL if there is none. */
+static const struct dataset_file *find_file_of(const struct dataset_file *definition, const char *kind, const char *suffix,
+					       const struct dataset_file *files, int count)
 {
 	char path[sizeof "workloads//.jsonl" + 2 * NAME_MAX];
-	int length = snprintf(path, sizeof path, "workloads/%s/%s.jsonl", definition->op_type, definition->name);
+	int length = count == 0 ? -1 : snprintf(path, sizeof path, "%s/%s/%s%s", kind, definition->op_type,
+						definition->name, suffix);
 
-	if (dataset->workload_count == 0 || length < 0 || (size_t)length >= sizeof path)
+	if (length < 0 || (size_t)length >= sizeof path)
 		return NULL;
-	return bsearch(path, dataset->workloads, (size_t)dataset->workload_count, sizeof *dataset->workloads,
-	               compare_path);
+	return bsearch(path, files, (size_t)count, sizeof *files, compare_path);
+}
+
+static const struct dataset_file *find_workload(const struct dataset *dataset, const struct dataset_file *definition)
+{
+	return find_file_of(definition, "workloads", ".jsonl", dataset->workloads, dataset->workload_count);
 }
 
 /* Pairs definitions with workload files. Both lists have the same order, so one merge pairs them. A name that contains
@@ -500,8 +509,9 @@ int dataset_scan(const char *root, struct arena *arena, struct dataset *out, str
 
 	if (open_root(root, out, err) < 0)
 		return -1;
-	struct walk definitions = {{.arena = arena}, out->fd, "definitions", ".json", true};
-	struct walk workloads = {{.arena = &out->workload_memory}, out->fd, "workloads", ".jsonl", false};
+	struct walk definitions = {{.arena = arena}, out->fd, "definitions", ".json", true, NULL};
+	struct walk truths = {{.arena = &out->workload_memory}, out->fd, "truths", ".py", false, NULL};
+	struct walk workloads = {{.arena = &out->workload_memory}, out->fd, "workloads", ".jsonl", false, &truths};
 	bool threaded = pthread_create(&thread, NULL, walk_kind, &workloads) == 0;
 
 	walk_kind(&definitions);
@@ -511,7 +521,8 @@ int dataset_scan(const char *root, struct arena *arena, struct dataset *out, str
 		walk_kind(&workloads);
 	out->definitions = finish_files(&definitions.scan, &out->definition_count, &out->walked[0]);
 	out->workloads = finish_files(&workloads.scan, &out->workload_count, &out->walked[1]);
-	finish_problems(out, &definitions.scan, &workloads.scan, arena);
+	out->truths = finish_files(&truths.scan, &out->truth_count, &out->walked[2]);
+	finish_problems(out, (struct scan *[]){&definitions.scan, &workloads.scan, &truths.scan}, 3, arena);
 	pair_files(out, arena);
 	return 0;
 }
@@ -539,7 +550,8 @@ bool dataset_definition_path(const char *path, char *out, size_t size)
 {
 	struct pair pair;
 
-	if (!split_path(path, "definitions", ".json", &pair) && !split_path(path, "workloads", ".jsonl", &pair))
+	if (!split_path(path, "definitions", ".json", &pair) && !split_path(path, "workloads", ".jsonl", &pair) &&
+	    !split_path(path, "truths", ".py", &pair))
 		return false;
 	int length = snprintf(out, size, "definitions/%.*s/%.*s.json", (int)pair.op_length, pair.op_type,
 	                      (int)pair.name_length, pair.name);
@@ -568,6 +580,7 @@ int dataset_some(const char *root, const char *const *paths, int count, struct a
 		return -1;
 	struct dataset_file *definitions = arena_array(arena, (size_t)count, sizeof *definitions);
 	struct dataset_file *workloads = arena_array(arena, (size_t)count, sizeof *workloads);
+	struct dataset_file *truths = arena_array(arena, (size_t)count, sizeof *truths);
 	struct pair pair;
 
 	for (int i = 0; i < count; i++) {
@@ -576,13 +589,18 @@ int dataset_some(const char *root, const char *const *paths, int count, struct a
 			continue;
 		const char *path = arena_printf(arena, "workloads/%.*s/%.*s.jsonl", (int)pair.op_length, pair.op_type,
 		                                (int)pair.name_length, pair.name);
+		const char *truth = arena_printf(arena, "truths/%.*s/%.*s.py", (int)pair.op_length, pair.op_type,
+						 (int)pair.name_length, pair.name);
 
 		out->definition_count++;
 		out->workload_count += look_at_file(out, path, &pair, arena, &workloads[out->workload_count]);
+		out->truth_count += look_at_file(out, truth, &pair, arena, &truths[out->truth_count]);
 	}
 	qsort(workloads, (size_t)out->workload_count, sizeof *workloads, compare_file_paths);
+	qsort(truths, (size_t)out->truth_count, sizeof *truths, compare_file_paths);
 	out->definitions = definitions;
 	out->workloads = workloads;
+	out->truths = truths;
 	out->some = true;
 	pair_files(out, arena);
 	return 0;
@@ -590,11 +608,13 @@ int dataset_some(const char *root, const char *const *paths, int count, struct a
 
 void dataset_look_at_folders(struct dataset *dataset, struct arena *arena)
 {
-	struct scan definitions = {.arena = arena, .folders = true}, workloads = definitions;
+	struct scan definitions = {.arena = arena, .folders = true}, workloads = definitions, truths = definitions;
 
 	scan_kind(&definitions, dataset->fd, "definitions", ".json", true);
 	scan_kind(&workloads, dataset->fd, "workloads", ".jsonl", false);
-	finish_problems(dataset, &definitions, &workloads, arena);
+	scan_kind(&truths, dataset->fd, "truths", ".py", false);
+	dataset->problem_count = 0;
+	finish_problems(dataset, (struct scan *[]){&definitions, &workloads, &truths}, 3, arena);
 }
 
 /* --- files listed by the caller ------------------------------------------------------------------------------ */
@@ -621,12 +641,15 @@ int dataset_listed(const char *root, const struct listed_file *files, int count,
 		return -1;
 	struct dataset_file *definitions = arena_array(arena, (size_t)count, sizeof *definitions);
 	struct dataset_file *workloads = arena_array(arena, (size_t)count, sizeof *workloads);
+	struct dataset_file *truths = arena_array(arena, (size_t)count, sizeof *truths);
 
 	for (int i = 0; i < count; i++)
-		if (!take_listed(&files[i], "definitions", ".json", arena, definitions, &out->definition_count))
-			take_listed(&files[i], "workloads", ".jsonl", arena, workloads, &out->workload_count);
+		if (!take_listed(&files[i], "definitions", ".json", arena, definitions, &out->definition_count) &&
+		    !take_listed(&files[i], "workloads", ".jsonl", arena, workloads, &out->workload_count))
+			take_listed(&files[i], "truths", ".py", arena, truths, &out->truth_count);
 	out->definitions = definitions;
 	out->workloads = workloads;
+	out->truths = truths;
 	out->listed = true;
 	pair_files(out, arena);
 	return 0;
@@ -642,7 +665,7 @@ void dataset_close(struct dataset *dataset)
 	if (dataset->fd >= 0)
 		close(dataset->fd);
 	dataset->fd = -1;
-	for (int i = 0; i < 2; i++) {
+	for (size_t i = 0; i < sizeof dataset->walked / sizeof *dataset->walked; i++) {
 		free(dataset->walked[i]);
 		dataset->walked[i] = NULL;
 	}
@@ -652,6 +675,11 @@ void dataset_close(struct dataset *dataset)
 const struct dataset_file *dataset_workload(const struct dataset *dataset, const struct dataset_file *definition)
 {
 	return dataset->workload_of[definition - dataset->definitions];
+}
+
+const struct dataset_file *dataset_truth(const struct dataset *dataset, const struct dataset_file *definition)
+{
+	return find_file_of(definition, "truths", ".py", dataset->truths, dataset->truth_count);
 }
 
 /* Converts a time to nanoseconds with unsigned arithmetic, so that a time after the year 2262 wraps around instead of

@@ -87,6 +87,8 @@ struct named_value {
 /* A ground truth that can be used. In a list of them, the most preferred one is first. */
 struct truth {
 	const char *name, *version; /* "builtin" and the digest of the family's sources; "flashinfer", "0.7.2 (table …)" */
+	const char *refused; /* why it decides nothing, known before a case runs; NULL: it can be tried */
+	bool program; /* a Python text of the dataset, which the pool runs in a runner of its own */
 };
 
 /* The ground truths for a case. Either they are tried in order until one computes the outputs and decides, or (`all`)

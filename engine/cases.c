@@ -9,6 +9,7 @@
 #include "kernels/core/described_default.h"
 #include "kernels/core/described_effects.h"
 #include "kernels/core/gradient_bounds.h"
+#include "kernels/core/tolerance.h"
 #include "workers/judge/case_inputs.h"
 #include "workers/judge/described_inputs.h"
 #include "workers/pool/environment.h"
@@ -73,7 +74,7 @@ struct rule definition_rule(const struct definition *d, int output, struct rule 
 	return rule;
 }
 
-/* Returns the tolerance rules of a case. The definition's tolerances override the family's rules, and the options of
+/* Returns the tolerance rules of a case. Without a family, each output has the default rule of its dtype. The definition's tolerances override the family's rules, and the options of
  * the command line override both. A definition's tolerances apply to its outputs and not to gradients. */
 static const struct rule *make_rules(const struct maker *m, const struct op_case *c)
 {
@@ -82,7 +83,7 @@ static const struct rule *make_rules(const struct maker *m, const struct op_case
 	struct rule *rules = arena_array(m->arena, (size_t)problem->output_count, sizeof *rules);
 
 	for (int i = 0; i < problem->output_count; i++) {
-		rules[i] = op_of(m) != NULL ? op_of(m)->rule(c, i) : (struct rule){0, 0, 1};
+		rules[i] = op_of(m) != NULL ? op_of(m)->rule(c, i) : rule_default(problem->outputs[i].dtype);
 		if (m->asks == JOB_OUTPUTS)
 			rules[i] = definition_rule(d, i, rules[i]);
 		override_rule(&rules[i], &m->options->by_dtype[problem->outputs[i].dtype]);

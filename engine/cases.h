@@ -72,6 +72,8 @@ struct test_case {
 	struct job *job;             /* NULL if `decided` is set */
 	struct fields fields;        /* the fields from which `subject` is computed */
 	struct digest subject;
+	/* Cases of one run with equal keys share one execution: the subject and the dataset's own ground truths. */
+	struct digest execution;
 	const struct verdict *decided; /* the verdict (skipped or invalid) of a case that need not run; it is never
 					* stored */
 };

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "dataset/definition_load.h"
+#include "dataset/truth_source.h"
 #include "engine/shard.h"
 #include "engine/storable_verdicts.h"
 
@@ -18,36 +19,57 @@ bool case_is_finding(const struct case_result *c)
 	       c->verdict->status != STATUS_SKIPPED && c->verdict->reason != REASON_GROUND_TRUTH;
 }
 
-int result_check_files(struct result *result, struct buf *definition, struct buf *workload, bool need_bytes, struct err *err)
+/* An unreadable truth does not make its definition invalid: it is a ground truth that decides nothing. */
+static void check_truth(struct result *result, struct buf *bytes, bool need_bytes)
+{
+	struct err why = {""};
+
+	if (result->truth == NULL || result->truth_trouble != NULL || (need_bytes && result->truth_check.read) ||
+	    file_states_check(result->run->states, result->truth, TRUTH_BYTES, need_bytes, bytes, &result->truth_check,
+			      &why) == 0)
+		return;
+	if (result->truth_check.absent)
+		result->truth = NULL; /* the file was deleted after the directory was read */
+	else
+		result->truth_trouble = arena_string(&result->run->arena, why.text);
+}
+
+int result_check_files(struct result *result, struct result_bytes *bytes, bool need_bytes, struct err *err)
 {
 	struct states *states = result->run->states;
 
 	if ((!need_bytes || !result->definition_check.read) &&
-	    file_states_check(states, result->file, DEFINITION_BYTES, need_bytes, definition, &result->definition_check,
-			     err) < 0)
+	    file_states_check(states, result->file, DEFINITION_BYTES, need_bytes, &bytes->definition,
+			      &result->definition_check, err) < 0)
 		return -1;
 	if (result->workload != NULL && (!need_bytes || !result->workload_check.read) &&
-	    file_states_check(states, result->workload, WORKLOAD_BYTES, need_bytes, workload, &result->workload_check,
-			     err) < 0) {
+	    file_states_check(states, result->workload, WORKLOAD_BYTES, need_bytes, &bytes->workload,
+			      &result->workload_check, err) < 0) {
 		if (!result->workload_check.absent)
 			return -1;
 		result->workload = NULL; /* the workload file was deleted after the directory was read */
 	}
+	check_truth(result, &bytes->truth, need_bytes);
 	return 0;
 }
 
 /* Returns one digest over the contents of all files that a result depends on. A missing blob counts as a blob whose
- * digest is zero. */
-static struct digest inputs_digest(const struct result *result, const struct digest *workload)
+ * digest is zero, and so does an unreadable truth. */
+static struct digest inputs_digest(const struct result *result)
 {
+	static const char truth_tag[] = "truth";
 	struct digest pair[2] = {result->definition_check.seen.content};
 	struct buf all = {0};
 
-	if (workload != NULL)
-		pair[1] = *workload;
-	if (result->blob_count == 0)
+	if (result->workload != NULL)
+		pair[1] = result->workload_check.seen.content;
+	if (result->blob_count == 0 && result->truth == NULL)
 		return digest_of(pair, sizeof pair);
 	buf_add(&all, pair, sizeof pair);
+	if (result->truth != NULL) {
+		buf_add(&all, truth_tag, sizeof truth_tag);
+		buf_add(&all, result->truth_check.seen.content.bytes, DIGEST_BYTES);
+	}
 	for (int i = 0; i < result->blob_count; i++) {
 		buf_add(&all, result->blobs[i].path, strlen(result->blobs[i].path) + 1);
 		buf_add(&all, result->blobs[i].content.bytes, DIGEST_BYTES);
@@ -96,6 +118,13 @@ static void take_summary(struct result *result, const struct summary *summary)
 	result->run->cases_cached += summary->cases;
 }
 
+static void note_truth(const struct result *result)
+{
+	if (result->truth != NULL && result->truth_check.read && result->truth_trouble == NULL)
+		file_states_note(result->run->states, &(struct file_entry){.path = result->truth->path,
+									   .seen = result->truth_check.seen});
+}
+
 /* Stores the new stat of each file that was read only to find its content unchanged. Such a file was touched, or was
  * written so recently that its stored stat proved nothing. */
 static void note_checks(struct result *result, struct file_entry entry)
@@ -108,6 +137,7 @@ static void note_checks(struct result *result, struct file_entry entry)
 	if (result->workload != NULL && result->workload_check.read)
 		file_states_note(
 		    states, &(struct file_entry){.path = result->workload->path, .seen = result->workload_check.seen});
+	note_truth(result);
 }
 
 bool result_from_summary(struct result *result)
@@ -122,7 +152,7 @@ bool result_from_summary(struct result *result)
 	/* The record does not say which files are tensor files. A file that is none, and whose stat does not show that it
 	 * is unchanged, only costs the use of the summary. */
 	check_blobs(result, entry->blobs, entry->blob_count, entry->blob_count, false);
-	result->inputs = inputs_digest(result, result->workload != NULL ? &result->workload_check.seen.content : NULL);
+	result->inputs = inputs_digest(result);
 	if (!digest_equal(&entry->summary.inputs, &result->inputs))
 		return false;
 	take_summary(result, &entry->summary);
@@ -143,7 +173,7 @@ bool result_from_lru(struct result *result)
 
 	if (run->summary_lru == NULL || !result->definition_check.read)
 		return false;
-	result->inputs = inputs_digest(result, result->workload != NULL ? &result->workload_check.seen.content : NULL);
+	result->inputs = inputs_digest(result);
 	if (before != NULL && before->has_summary && before->blob_count == 0 &&
 	    before->summary.status == STATUS_PASSED && !digest_equal(&before->summary.inputs, &result->inputs))
 		summary_lru_store(run->summary_lru, result->file->path, &before->summary);
@@ -196,8 +226,72 @@ static bool runs_init(const struct cases *made)
 	return false;
 }
 
-int result_make_cases(struct result *result, struct buf *definition, struct buf *workload, struct err *err)
+/* Returns the ground truths of one case. Edge cases and float64 cases have builtin alone. The dataset's own truth
+ * computes outputs, and no gradients. */
+static struct truths truths_of_case(const struct result *result, const struct test_case *test, struct arena *arena)
 {
+	struct truths out = result->truths;
+	struct truth *items;
+
+	if (test->job->edge > 0 || test->finer)
+		return ground_truths_builtin(result->made->op, arena);
+	if (test->job->asks == JOB_OUTPUTS)
+		return out;
+	items = arena_array(arena, (size_t)out.count, sizeof *items);
+	for (int i = 0; i < out.count; i++) {
+		items[i] = out.items[i];
+		if (items[i].program && items[i].refused == NULL)
+			items[i].refused = "it computes outputs, but no gradients";
+	}
+	out.items = items;
+	return out;
+}
+
+/* Returns the key of cases that may share one execution. */
+static struct digest execution_of(const struct test_case *test)
+{
+	const struct truths *truths = &test->job->truths;
+	struct buf all = {0};
+
+	buf_add(&all, test->subject.bytes, DIGEST_BYTES);
+	for (int i = 0; i < truths->count; i++)
+		if (truths->items[i].program)
+			buf_printf(&all, "%s %s %d\n", truths->items[i].name, truths->items[i].version,
+				   truths->items[i].refused != NULL);
+	struct digest digest = all.length == DIGEST_BYTES ? test->subject : digest_of(all.data, all.length);
+
+	buf_free(&all);
+	return digest;
+}
+
+/* Finds the ground truths of the definition and of each case. */
+static void find_truths(struct result *result, const struct buf *bytes)
+{
+	struct arena *arena = &result->arena;
+	const struct cases *made = result->made;
+
+	result->own_truth = result->truth == NULL
+				? (struct own_truth){.truth = dataset_truth_missing(result->definition, arena)}
+				: dataset_truth_read(result->truth->path, result->definition, bytes,
+						     result->truth_trouble, arena);
+	result->truths = ground_truths_for(&result->run->machine.truths, made->op, &result->own_truth.truth, arena);
+	for (int i = 0; i < result->truths.count; i++)
+		if (result->truths.items[i].program && result->outside == NULL)
+			result->outside = result->own_truth.outside;
+	for (int i = 0; i < made->count; i++) {
+		struct test_case *test = &made->items[i];
+
+		result->cases[i].test = test;
+		if (test->job == NULL)
+			continue;
+		test->job->truths = truths_of_case(result, test, arena);
+		test->execution = execution_of(test);
+	}
+}
+
+int result_make_cases(struct result *result, struct result_bytes *bytes, struct err *err)
+{
+	const struct buf *definition = &bytes->definition, *workload = &bytes->workload;
 	struct run *run = result->run;
 	struct workload_file lines = {0};
 	struct cases *made = arena_alloc(&result->arena, sizeof *made);
@@ -213,24 +307,15 @@ int result_make_cases(struct result *result, struct buf *definition, struct buf 
 	const char **paths = blob_paths(result, &lines, &tensors, &blob_count);
 
 	check_blobs(result, paths, blob_count, tensors, !run->options->dry_run && !run->options->cached_only);
-	result->inputs = inputs_digest(result, result->workload != NULL ? &result->workload_check.seen.content : NULL);
+	result->inputs = inputs_digest(result);
 	*made = cases_make(run->program->kernels.api, result->definition, &lines, result->blobs, result->blob_count,
 			   run->program->root, &run->options->cases, &result->arena);
 	result->outside = storable_reference(result->definition, runs_init(made), &result->arena);
 	result->other_shard = !shard_filter(&run->options->cases.shard, result_name(result, &result->arena), made);
 	result->made = made;
-	result->truths = ground_truths_for(&run->machine.truths, made->op, &result->arena);
 	result->case_count = made->count;
 	result->cases = arena_array(&result->arena, (size_t)made->count, sizeof *result->cases);
-	for (int i = 0; i < made->count; i++) {
-		struct job *job = made->items[i].job;
-
-		result->cases[i].test = &made->items[i];
-		if (job != NULL)
-			job->truths = job->edge > 0 || made->items[i].finer
-					  ? ground_truths_builtin(made->op, &result->arena)
-					  : result->truths;
-	}
+	find_truths(result, &bytes->truth);
 	return 0;
 }
 
@@ -251,6 +336,9 @@ bool result_unchanged(const struct result *result)
 		return false;
 	if (result->workload != NULL &&
 	    !file_states_unchanged(states, result->workload, &result->workload_check.seen.content))
+		return false;
+	if (result->truth != NULL && result->truth_trouble == NULL &&
+	    !file_states_unchanged(states, result->truth, &result->truth_check.seen.content))
 		return false;
 	return tensors_unchanged(result);
 }
@@ -288,4 +376,5 @@ void result_note(struct result *result)
 	if (result->workload != NULL)
 		file_states_note(run->states, &(struct file_entry){.path = result->workload->path,
 								   .seen = result->workload_check.seen});
+	note_truth(result);
 }

@@ -11,9 +11,10 @@ const char *result_name(const struct result *result, struct arena *arena);
 /* Returns whether the case is an edge case in which the reference does not follow the convention. */
 bool case_is_finding(const struct case_result *c);
 
-/* Gets the digests of the definition file and its workload file. If the stored stat proves that a file is unchanged,
- * the file is not read. Returns -1 and sets `err` if a file cannot be read. */
-int result_check_files(struct result *result, struct buf *definition, struct buf *workload, bool need_bytes, struct err *err);
+/* Gets the digests of the definition file, its workload file and its truth. If the stored stat proves that a file is
+ * unchanged, the file is not read. Returns -1 and sets `err` if the definition or the workload file cannot be read. If
+ * the truth cannot be read, sets result->truth_trouble. */
+int result_check_files(struct result *result, struct result_bytes *bytes, bool need_bytes, struct err *err);
 
 /* If nothing has changed since an earlier run, fills in the result from the summary of that run and returns true. Call
  * result_check_files first. */
@@ -26,9 +27,9 @@ bool result_from_lru(struct result *result);
 
 /* Parses the files that result_check_files read, and builds the cases. Returns -1 and sets `err` if the definition is
  * invalid. */
-int result_make_cases(struct result *result, struct buf *definition, struct buf *workload, struct err *err);
+int result_make_cases(struct result *result, struct result_bytes *bytes, struct err *err);
 
-/* Returns whether the definition file, its workload file and its blobs still have the content that was hashed. Also
+/* Returns whether the definition file, its workload file, its truth and its blobs still have the content that was hashed. Also
  * returns false if the stat of a blob shows a change since the blob was hashed. */
 bool result_unchanged(const struct result *result);
 

@@ -17,7 +17,7 @@ struct states {
 	struct run_store records;
 	struct run_files files;
 	struct arena *arena;
-	struct file_table definitions, workloads;
+	struct file_table definitions, workloads, truths;
 	struct file_entry *others; /* the records of other files (blobs), sorted by path */
 	int other_count, other_room;
 	struct file_entry *noted; /* the entries that file_states_write stores */
@@ -76,7 +76,7 @@ static void visit_entry(const struct file_entry *entry, void *context)
 	struct states *states = context;
 
 	if (!join_entry(&states->definitions, entry, states->arena) &&
-	    !join_entry(&states->workloads, entry, states->arena))
+	    !join_entry(&states->workloads, entry, states->arena) && !join_entry(&states->truths, entry, states->arena))
 		append(states->arena, &states->others, &states->other_count, &states->other_room, entry);
 }
 
@@ -105,6 +105,7 @@ static void read_some(struct states *states, struct err *err)
 
 	read_rows(states, &states->definitions, err);
 	read_rows(states, &states->workloads, err);
+	read_rows(states, &states->truths, err);
 	states->other_count = 0;
 	for (int i = 0; i < states->definitions.count; i++)
 		room += states->definitions.entries[i].blob_count;
@@ -120,6 +121,15 @@ static void read_some(struct states *states, struct err *err)
 	arena_free(&scratch);
 }
 
+static struct file_table file_table(const struct dataset_file *files, int count, struct arena *arena)
+{
+	return (struct file_table){
+	    .files = files,
+	    .count = count,
+	    .seen = count > 0 ? arena_array(arena, (size_t)count, sizeof(struct file_seen)) : NULL,
+	};
+}
+
 struct states *file_states_open(struct run_store records, const struct dataset *dataset, struct run_files files,
 				struct arena *arena, struct err *err)
 {
@@ -131,11 +141,8 @@ struct states *file_states_open(struct run_store records, const struct dataset *
 	    .count = dataset->definition_count,
 	    .entries = arena_array(arena, (size_t)dataset->definition_count, sizeof(struct file_entry)),
 	};
-	states->workloads = (struct file_table){
-	    .files = dataset->workloads,
-	    .count = dataset->workload_count,
-	    .seen = arena_array(arena, (size_t)dataset->workload_count, sizeof(struct file_seen)),
-	};
+	states->workloads = file_table(dataset->workloads, dataset->workload_count, arena);
+	states->truths = file_table(dataset->truths, dataset->truth_count, arena);
 	if (records.calls != NULL && dataset->some)
 		read_some(states, err);
 	else if (records.calls != NULL && each_file(states, "", err) < 0)
@@ -170,7 +177,7 @@ static const struct file_seen *record_in(const struct file_table *table, const c
 	return file == NULL ? NULL : record_of(table, file);
 }
 
-/* Returns the stored record of a definition file, workload file or blob, or NULL if there is none. */
+/* Returns the stored record of a definition file, workload file, truth or blob, or NULL if there is none. */
 static const struct file_seen *record_at_path(const struct states *states, const char *path)
 {
 	const struct file_seen *stat_check = record_in(&states->definitions, path);
@@ -178,19 +185,25 @@ static const struct file_seen *record_at_path(const struct states *states, const
 
 	if (stat_check == NULL)
 		stat_check = record_in(&states->workloads, path);
+	if (stat_check == NULL)
+		stat_check = record_in(&states->truths, path);
 	if (stat_check == NULL && states->other_count > 0)
 		other = bsearch(path, states->others, (size_t)states->other_count, sizeof *other, compare_entry);
 	return other != NULL ? &other->seen : stat_check;
 }
 
-static bool is_definition(const struct states *states, const struct dataset_file *file)
+static bool is_in(const struct file_table *table, const struct dataset_file *file)
 {
-	return file >= states->definitions.files && file < states->definitions.files + states->definitions.count;
+	return table->count > 0 && file >= table->files && file < table->files + table->count;
 }
 
 static const struct file_seen *record_of_file(const struct states *states, const struct dataset_file *file)
 {
-	return record_of(is_definition(states, file) ? &states->definitions : &states->workloads, file);
+	const struct file_table *table = is_in(&states->definitions, file) ? &states->definitions
+					 : is_in(&states->truths, file)    ? &states->truths
+									   : &states->workloads;
+
+	return record_of(table, file);
 }
 
 const struct file_entry *file_state(const struct states *states, const struct dataset_file *definition)

@@ -6,6 +6,7 @@
 #include "base/buf.h"
 #include "base/json.h"
 #include "base/show.h"
+#include "engine/dataset_truth.h"
 #include "workers/pool/machine_resources.h"
 
 static const char *copy_of(const cJSON *object, const char *key, struct arena *arena)
@@ -109,16 +110,22 @@ static int split_names(const char *text, struct arena *arena, struct truth_choic
 	return 0;
 }
 
-/* Checks that the libraries of this machine and builtin are not more ground truths than one case can use. If
+/* Checks that the libraries of this machine, builtin and the dataset's own truth are not more ground truths than one case can use. If
  * --ground-truth all left out a library, the library would seem to agree with the others. */
 static int check_room(const struct truth_choice *choice, struct err *err)
 {
-	if (choice->name_count > 0 || choice->fact_count < GROUND_TRUTHS_MAX)
+	if (choice->name_count > 0 || choice->fact_count + 2 <= GROUND_TRUTHS_MAX)
 		return 0;
 	return err_set(err,
 		       "this machine has %d ground truths, and one case can use at most %d of them; choose some with "
 		       "--ground-truth NAME,NAME",
-		       choice->fact_count + 1, GROUND_TRUTHS_MAX);
+		       choice->fact_count + 2, GROUND_TRUTHS_MAX);
+}
+
+/* Is this the name of a ground truth that the dataset has? */
+static bool is_own(const char *name)
+{
+	return strcmp(name, TRUTH_NAME) == 0;
 }
 
 static const struct provider_fact *fact_named(const struct truth_choice *choice, const char *name)
@@ -137,16 +144,27 @@ static int check_names(const struct truth_choice *choice, struct err *err)
 	for (int i = 0; i < choice->fact_count; i++)
 		buf_printf(&known, "%s, ", choice->facts[i].name);
 	for (int i = 0; rc == 0 && i < choice->name_count; i++)
-		if (strcmp(choice->names[i], "builtin") != 0 && fact_named(choice, choice->names[i]) == NULL)
+		if (strcmp(choice->names[i], "builtin") != 0 && !is_own(choice->names[i]) &&
+		    fact_named(choice, choice->names[i]) == NULL)
 			rc = choice->trouble != NULL
 				 ? err_set(err, "ground truth '%s' cannot be used: %s",
 					   err_show(choice->names[i]).text, choice->trouble)
 				 : err_set(
 				       err,
-				       "unknown ground truth '%s' (--ground-truth takes auto, all, or names of %sbuiltin)",
+				       "unknown ground truth '%s' (--ground-truth takes auto, all, or names of %sbuiltin, "
+				       TRUTH_NAME ")",
 				       err_show(choice->names[i]).text, known.data == NULL ? "" : known.data);
 	buf_free(&known);
 	return rc;
+}
+
+/* Returns whether --ground-truth names ground truths, and none that a library computes. */
+static bool names_no_library(const struct truth_choice *choice)
+{
+	for (int i = 0; i < choice->name_count; i++)
+		if (!is_own(choice->names[i]) && strcmp(choice->names[i], "builtin") != 0)
+			return false;
+	return choice->name_count > 0;
 }
 
 int ground_truths_choose(struct program *program, const char *text, const char *python, const char *device_class,
@@ -159,7 +177,7 @@ int ground_truths_choose(struct program *program, const char *text, const char *
 	out->all = text != NULL && strcmp(text, "all") == 0;
 	if (!out->automatic && !out->all && split_names(text, arena, out, err) != 0)
 		return -1;
-	if ((out->automatic && cpu) || (out->name_count == 1 && strcmp(out->names[0], "builtin") == 0))
+	if ((out->automatic && cpu) || names_no_library(out))
 		return 0;
 	if (python == NULL)
 		out->trouble = "no Python interpreter was found";
@@ -189,7 +207,7 @@ static bool asks(const struct truth_choice *choice, const struct provider_fact *
 /* Appends a ground truth. `items` is large enough, because ground_truths_choose checked the number of ground truths. */
 static void add(struct truths *truths, struct truth *items, const char *name, const char *version)
 {
-	items[truths->count++] = (struct truth){name, version};
+	items[truths->count++] = (struct truth){.name = name, .version = version};
 }
 
 /* If the user names a ground truth that cannot be used, the list still contains it, and the reason is reported
@@ -206,27 +224,43 @@ bool ground_truths_use_libraries(const struct truth_choice *choice)
 	return false;
 }
 
-struct truths ground_truths_for(const struct truth_choice *choice, const struct op_entry *op, struct arena *arena)
+/* Appends the ground truths of "auto" and "all". "auto" uses the dataset's own truth only if there is no family. */
+static void add_available(const struct truth_choice *choice, const struct op_entry *op, const struct truth *own,
+			  struct truths *out, struct truth *items)
+{
+	for (int i = 0; i < choice->fact_count && op != NULL; i++)
+		if (asks(choice, &choice->facts[i], op->op->name))
+			add(out, items, choice->facts[i].name, choice->facts[i].version);
+	if (op != NULL)
+		add(out, items, "builtin", op->truth_digest);
+	if (own->program && (op == NULL || choice->all))
+		items[out->count++] = *own;
+}
+
+/* Appends the ground truth that --ground-truth names. Without a family there are no libraries and no builtin. */
+static void add_named(const struct truth_choice *choice, const char *name, const struct op_entry *op,
+		      const struct truth *own, struct truths *out, struct truth *items)
+{
+	const struct provider_fact *fact = fact_named(choice, name);
+
+	if (is_own(name))
+		items[out->count++] = *own;
+	else if (fact != NULL && op != NULL)
+		add(out, items, fact->name, fact->version == NULL ? "none" : fact->version);
+	else if (op != NULL)
+		add(out, items, "builtin", op->truth_digest);
+}
+
+struct truths ground_truths_for(const struct truth_choice *choice, const struct op_entry *op, const struct truth *own,
+				struct arena *arena)
 {
 	struct truth *items = arena_array(arena, GROUND_TRUTHS_MAX, sizeof *items);
 	struct truths out = {items, 0, choice->all};
 
-	if (op == NULL)
-		return out;
-	if (choice->name_count == 0) {
-		for (int i = 0; i < choice->fact_count; i++)
-			if (asks(choice, &choice->facts[i], op->op->name))
-				add(&out, items, choice->facts[i].name, choice->facts[i].version);
-		add(&out, items, "builtin", op->truth_digest);
-	}
-	for (int i = 0; i < choice->name_count; i++) {
-		const struct provider_fact *fact = fact_named(choice, choice->names[i]);
-
-		if (fact != NULL)
-			add(&out, items, fact->name, fact->version == NULL ? "none" : fact->version);
-		else
-			add(&out, items, "builtin", op->truth_digest);
-	}
+	if (choice->name_count == 0)
+		add_available(choice, op, own, &out, items);
+	for (int i = 0; i < choice->name_count; i++)
+		add_named(choice, choice->names[i], op, own, &out, items);
 	out.all = choice->all && out.count > 1;
 	return out;
 }
@@ -234,8 +268,9 @@ struct truths ground_truths_for(const struct truth_choice *choice, const struct 
 struct truths ground_truths_builtin(const struct op_entry *op, struct arena *arena)
 {
 	const struct truth_choice builtin = {.automatic = true};
+	const struct truth none = {0};
 
-	return ground_truths_for(&builtin, op, arena);
+	return ground_truths_for(&builtin, op, &none, arena);
 }
 
 const char *ground_truths_context(const struct truth_choice *choice, struct arena *arena)

@@ -31,7 +31,7 @@ struct provider_fact {
 struct truth_choice {
 	bool automatic; /* "auto" on a GPU: the first available library without `on_request`; on a CPU: only builtin,
 			 * which computes in double precision and rounds once */
-	bool all;	/* "all": every available library, and builtin */
+	bool all;	/* "all": every available library, builtin, and the dataset's own truth */
 	const char **names; /* the ground truths that --ground-truth names, in this order */
 	int name_count;
 	const struct provider_fact *facts; /* the libraries in order of preference; empty if --ground-truth excludes all
@@ -51,8 +51,11 @@ int ground_truths_choose(struct program *program, const char *text, const char *
 int ground_truths_facts(struct program *program, const char *python, const char *device_class, struct arena *arena,
 			const struct provider_fact **out, int *count, struct err *err);
 
-/* Returns the ground truths of an op family in the order in which they are used. If `op` is NULL, the list is empty. */
-struct truths ground_truths_for(const struct truth_choice *choice, const struct op_entry *op, struct arena *arena);
+/* Returns the ground truths of a definition in the order in which they are used. `op` is its family, or NULL. `own` is the
+ * dataset's own truth (engine/dataset_truth.h): "auto" uses it if there is no family, "all" uses it if its `program` is
+ * set, and --ground-truth can name it. */
+struct truths ground_truths_for(const struct truth_choice *choice, const struct op_entry *op, const struct truth *own,
+				struct arena *arena);
 
 /* May a definition have a library as a ground truth? */
 bool ground_truths_use_libraries(const struct truth_choice *choice);

@@ -56,10 +56,10 @@ static struct truth builtin_of(const struct verdict *v)
 	struct truth found = {0};
 
 	if (v->tried_count == 0 && is_builtin(v->ground_truth))
-		return (struct truth){v->ground_truth, v->ground_truth_version};
+		return (struct truth){.name = v->ground_truth, .version = v->ground_truth_version};
 	for (int i = 0; i < v->tried_count; i++)
 		if (is_builtin(v->tried[i].name))
-			found = (struct truth){v->tried[i].name, v->tried[i].version};
+			found = (struct truth){.name = v->tried[i].name, .version = v->tried[i].version};
 	return found;
 }
 
@@ -67,7 +67,7 @@ static struct truth builtin_of(const struct verdict *v)
 static bool counts_without_gpu(const struct verdict *v, const struct truth *builtin, struct arena *arena)
 {
 	static const struct policy no_gpu = {.device_class = "cpu", .any_gpu = true};
-	static const struct truth any = {"builtin", ""};
+	static const struct truth any = {.name = "builtin", .version = ""};
 	struct truths truths = {builtin->name != NULL ? builtin : &any, 1, false};
 
 	if (v->ground_truth == NULL && v->tried_count == 0)

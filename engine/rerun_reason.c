@@ -8,6 +8,7 @@
 
 #include <string.h>
 
+#include "engine/dataset_truth.h"
 #include "workers/sandbox/containment.h"
 
 static bool same(const char *a, const char *b)
@@ -25,18 +26,26 @@ static struct tried_truth only_tried(const struct verdict *v)
 	return (struct tried_truth){.name = v->ground_truth, .version = v->ground_truth_version};
 }
 
+static const struct truth *truth_named(const struct truths *truths, const char *name)
+{
+	for (int i = 0; i < truths->count; i++)
+		if (same(truths->items[i].name, name))
+			return &truths->items[i];
+	return NULL;
+}
+
 /* Compares `w`, one ground truth of a stored verdict, with ground truth number `at` of this run. If the verdict is from
- * another device class, only the version of builtin is compared. Such a verdict may use a library that is not installed
- * here, because a machine without a GPU cannot compute a better one. */
+ * another device class, only the versions of builtin and of the dataset's own truth are compared. Such a verdict may use a
+ * library that is not installed here, because a machine without a GPU cannot compute a better one. */
 static enum lack lack_of_tried(const struct truths *truths, int at, bool own_class, const struct tried_truth *w)
 {
-	const struct truth *builtin = truths->count > 0 ? &truths->items[truths->count - 1] : NULL;
+	bool known = w->name == NULL || same(w->name, "builtin") || same(w->name, TRUTH_NAME);
 	const struct truth *wanted = at < truths->count ? &truths->items[at] : NULL;
 
-	if (!own_class && !same(w->name, "builtin") && w->name != NULL)
+	if (!own_class && !known)
 		return LACK_NONE;
-	if (!own_class && builtin != NULL && same(builtin->name, "builtin"))
-		wanted = builtin;
+	if (!own_class && truth_named(truths, w->name) != NULL)
+		wanted = truth_named(truths, w->name);
 	if (wanted == NULL || !same(w->name, wanted->name))
 		return LACK_TRUTH;
 	return same(w->version, wanted->version) ? LACK_NONE : LACK_VERSION;

@@ -207,8 +207,9 @@ void run_close(struct run *run)
 	close_runner(run);
 	remote_cache_close(run->remote_cache, run->interrupted);
 	arena_free(&run->later.arena);
-	buf_free(&run->definition_bytes);
-	buf_free(&run->workload_bytes);
+	buf_free(&run->bytes.definition);
+	buf_free(&run->bytes.workload);
+	buf_free(&run->bytes.truth);
 	for (int i = 0; i < run->count; i++)
 		arena_free(&run->results[i]->arena);
 	if (run->staged != NULL)
@@ -380,6 +381,8 @@ static int submit_result(struct result *result, const struct job **jobs, int cou
 		return -1;
 	task.name = result_name(result, &result->arena);
 	add_reads(result, &task);
+	task.programs = &result->own_truth.program;
+	task.program_count = result->own_truth.program.name != NULL;
 	wait_for_runner(result);
 	result->run->runner.calls->submit(result->run->runner.self, &task);
 	return 0;
@@ -443,11 +446,11 @@ static void run_promoted(const struct waiter *next)
 
 /* Call this for a case that waited for an equal case whose verdict cannot be shared. The case then waits for another
  * equal case or, if there is none, runs. */
-static void wait_again(const struct waiter *who, const struct digest *subject)
+static void wait_again(const struct waiter *who, const struct digest *execution)
 {
 	struct run *run = who->result->run;
 
-	if (inflight_join(run->inflight, subject, who->result, who->case_index, &run->arena))
+	if (inflight_join(run->inflight, execution, who->result, who->case_index, &run->arena))
 		run_promoted(who);
 }
 
@@ -455,12 +458,12 @@ static void take_answer(struct run *run, const struct pool_result *answer)
 {
 	const struct result *result = answer->owner;
 	const struct waiter *who = NULL;
-	struct digest subject;
+	struct digest execution;
 
 	for (int i = 0; i < result->case_count && who == NULL; i++)
 		if (result->cases[i].test->job == answer->job) {
-			subject = result->cases[i].test->subject;
-			who = inflight_finish(run->inflight, &subject);
+			execution = result->cases[i].test->execution;
+			who = inflight_finish(run->inflight, &execution);
 		}
 	bool holds = storable_for_subject(answer->verdict);
 
@@ -468,7 +471,7 @@ static void take_answer(struct run *run, const struct pool_result *answer)
 		if (holds || who->result == result)
 			settle_waiter(who->result->run, who, answer, ran, answer->keep && (ran || holds));
 		else
-			wait_again(who, &subject);
+			wait_again(who, &execution);
 }
 
 /* Verdicts are allocated in the arena of the run, because several results may share one verdict. */
@@ -538,7 +541,7 @@ static void plan_result(struct result *result)
 		if (!resolve_case(result, &result->cases[i]))
 			continue;
 		waiting++;
-		if (inflight_join(run->inflight, &test->subject, result, i, &run->arena))
+		if (inflight_join(run->inflight, &test->execution, result, i, &run->arena))
 			jobs[count++] = test->job;
 	}
 	run->cases_planned += count;
@@ -585,11 +588,15 @@ static void drop_other_shard(struct result *result)
 	arena_free(&result->arena);
 }
 
-static void visit(struct run *run, const struct dataset_file *file, struct buf *definition, struct buf *workload)
+static void visit(struct run *run, const struct dataset_file *file)
 {
-	struct result scratch = {.file = file, .run = run, .workload = dataset_workload(&run->dataset, file)};
+	struct result_bytes *bytes = &run->bytes;
+	struct result scratch = {.file = file,
+				 .run = run,
+				 .workload = dataset_workload(&run->dataset, file),
+				 .truth = dataset_truth(&run->dataset, file)};
 	struct err err = {""};
-	bool checked = result_check_files(&scratch, definition, workload, false, &err) == 0;
+	bool checked = result_check_files(&scratch, bytes, false, &err) == 0;
 	bool answered = checked && (result_from_summary(&scratch) || result_from_lru(&scratch));
 
 	if (answered && only_count(&scratch))
@@ -602,8 +609,8 @@ static void visit(struct run *run, const struct dataset_file *file, struct buf *
 	}
 	/* The definition must be parsed. Reads and hashes each file that was not read so far, because the parsed bytes
 	 * must be the bytes that were hashed. */
-	if (!checked || result_check_files(result, definition, workload, true, &err) < 0 ||
-	    result_make_cases(result, definition, workload, &err) < 0) {
+	if (!checked || result_check_files(result, bytes, true, &err) < 0 ||
+	    result_make_cases(result, bytes, &err) < 0) {
 		result->other_shard = !shard_reports(&run->options->cases.shard, result_name(result, &result->arena));
 		if (!result->other_shard)
 			finish_without_cases(result, err.text);
@@ -642,7 +649,7 @@ bool run_visit(struct run *run)
 	const struct dataset_file *file = run->selected[run->visited++];
 
 	if (file != NULL) /* NULL: run_drop removed the definition */
-		visit(run, file, &run->definition_bytes, &run->workload_bytes);
+		visit(run, file);
 	return true;
 }
 
@@ -721,7 +728,7 @@ static void drop_result(struct result *result)
 	result->known = result->waiting = false;
 	run->waiting--;
 	for (int i = 0; i < result->case_count; i++) {
-		const struct waiter *next = inflight_leave(run->inflight, &result->cases[i].test->subject, result, i);
+		const struct waiter *next = inflight_leave(run->inflight, &result->cases[i].test->execution, result, i);
 
 		if (next != NULL && next->result != result)
 			run_promoted(next);

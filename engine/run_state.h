@@ -13,6 +13,7 @@
 #include "dataset/dataset.h"
 #include "dataset/verdict.h"
 #include "engine/cases.h"
+#include "engine/dataset_truth.h"
 #include "engine/file_state.h"
 #include "engine/inflight.h"
 #include "engine/accepted_machines.h"
@@ -72,6 +73,11 @@ struct case_result {
 					      * else NULL */
 };
 
+/* The contents of a definition's files while it is planned. Reused for the next definition. */
+struct result_bytes {
+	struct buf definition, workload, truth;
+};
+
 struct result {
 	const struct dataset_file *file;
 	struct truths truths; /* the ground truths that the cases use */
@@ -99,11 +105,14 @@ struct result {
 	bool dropped;	      /* run_drop removed it */
 	struct arena arena;   /* owns everything above */
 	struct run *run;
-	struct stat_check definition_check, workload_check;
+	struct stat_check definition_check, workload_check, truth_check;
 	const struct dataset_file *workload; /* the workload file; NULL: there is no workload file */
+	const struct dataset_file *truth; /* the file with the dataset's own truth; NULL: there is none */
+	const char *truth_trouble; /* why that file cannot be read; NULL: it can, or there is none */
+	struct own_truth own_truth; /* set if `definition` is set */
 	const struct blob *blobs;
 	int blob_count;
-	struct digest inputs; /* digest of the contents of the definition, the workload file and the blobs */
+	struct digest inputs; /* digest of the contents of the definition, the workload file, the truth and the blobs */
 	double started, seconds; /* the time at which the first case was submitted, and how long the cases ran */
 };
 
@@ -159,7 +168,7 @@ struct run {
 	const char *not_stored;  /* NULL, or why verdicts could not be stored */
 	bool interrupted;
 	double started, seconds;
-	struct buf definition_bytes, workload_bytes;
+	struct result_bytes bytes;
 	struct arena arena;
 	/* Called when a result becomes final. May be NULL. */
 	void (*on_result)(struct run *run, struct result *result);

@@ -21,7 +21,8 @@ Pool and child exchange JSON lines on the child's socket:
 
 - <- {"ready": true, "seconds": the child's start-up time} or {"refused": message}
 - -> {"file": path} with a descriptor of the content, for each file that the reference may read; no answer
-- -> {"load": source, "name", "entry_point", "fitting", "makes_inputs", "memory"}
+- -> {"load": source, "name", "entry_point", "fitting", "makes_inputs", "memory"}, with "truth", the path
+  of the source, if the source is not a reference but a ground truth; errors then name the path
 - <- {"loaded": true} or {"error": …}
 - -> {"make": …} and {"store": …}, as the judge writes them (trial_custom_inputs.c), to a child that loaded code with
   "makes_inputs"; such a child never loads a reference
@@ -548,6 +549,8 @@ class Child:
         source, self.filename = message["load"], "<reference>"
         if message.get("makes_inputs"):
             self.subject, self.filename = "it", "<%s>" % message["makes_inputs"]
+        if "truth" in message:
+            self.subject, self.filename = message["truth"], "<%s>" % message["truth"]
         # linecache provides the source lines for tracebacks and for inspect, which triton and torch.compile use.
         linecache.cache[self.filename] = (len(source), None, source.splitlines(True), self.filename)
         module = types.ModuleType("reftest_reference")
@@ -607,6 +610,8 @@ class Child:
                 self.arena = Arena(case["arena"], self.channel.fds, self.device)
             except Unmapped as problem:
                 return {"unmapped": str(problem)}
+        while self.channel.fds:  # a ground truth gets a descriptor of its memory with each request
+            os.close(self.channel.fds.pop())
         arguments = {spec["name"]: self.arena.input(spec) for spec in case["inputs"]}
         seed_everything(case["seed"], self.device)
         start = time.perf_counter()
@@ -623,7 +628,7 @@ class Child:
         versions = {name: version_of(value) for name, value in arguments.items()}
         result = fitted(self.run, self.fitting)(**arguments)
         self.end_copies()
-        left_behind(self.defaults)
+        left_behind(self.defaults, self.subject)
         touched = [name for name, value in arguments.items() if version_of(value) != versions[name]]
         results = unpack(result, case["outputs"])
         described = [self.arena.store(spec, result) for spec, result in zip(case["outputs"], results)]
@@ -640,7 +645,7 @@ class Child:
             with gradients.in_float64(torch) if wide else contextlib.nullcontext():
                 result = fitted(self.run, self.fitting)(**{name: change(value) for name, value in arguments.items()})
             self.end_copies()
-            left_behind(self.defaults)
+            left_behind(self.defaults, self.subject)
             results = unpack(result, case["outputs"])
             if wide:
                 results = [value.double() if spec["dtype"] == "float64" and isinstance(value, torch.Tensor) else value
@@ -652,7 +657,7 @@ class Child:
                 raise
             self.arena.staged.clear()
             with contextlib.suppress(Mistake):
-                left_behind(self.defaults)
+                left_behind(self.defaults, self.subject)
             return {"ran": [], "raised": "the reference raised %s: %s" % (name_of(problem), text_of(problem)[:1000])}
         self.arena.finish()
         return {"ran": described}
@@ -970,7 +975,7 @@ def process_defaults():
     return {name: getattr(torch, read)() for name, read, _ in SETTINGS}
 
 
-def left_behind(before):
+def left_behind(before, who):
     """Raises a Mistake if the reference changed a setting of torch, and restores all settings."""
     now = process_defaults()
     changed = [name for name in now if now[name] != before[name]]
@@ -978,8 +983,8 @@ def left_behind(before):
         return
     for name, _, write in SETTINGS:
         getattr(torch, write)(before[name])
-    raise Mistake("the reference changes torch's %s to %s (it was %s) and does not restore it, which changes what its "
-                  "caller computes next" % (changed[0], now[changed[0]], before[changed[0]]))
+    raise Mistake("%s changes torch's %s to %s (it was %s) and does not restore it, which changes what its "
+                  "caller computes next" % (who, changed[0], now[changed[0]], before[changed[0]]))
 
 
 def version_of(value):

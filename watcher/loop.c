@@ -34,6 +34,7 @@ enum { LOCK_MS = 1 }; /* the interval between checks of git's lock, while git ho
 static const struct watched_tree trees[] = {
     {"definitions", 1, 1, ".json"},
     {"workloads", 1, 1, ".jsonl"},
+    {"truths", 1, 1, ".py"},
     {"blob", BLOB_DEPTH, 0, NULL},
     {"tests", 1, 1, ".py"},
     {".reftest", 0, 0, ".cookie"},

@@ -39,8 +39,8 @@ static int set_up(void **state)
 	return 0;
 }
 
-/* The names of a family's ground truths on an sm_90 GPU, separated by blanks. */
-static char *asked(const char *choice, const char *family)
+/* The names of the ground truths on an sm_90 GPU, separated by blanks. `family` NULL: the definition has none. */
+static char *asked(const char *choice, const char *family, const struct truth *own)
 {
 	struct program program = {.store = NULL};
 	struct arena arena = {0};
@@ -52,19 +52,43 @@ static char *asked(const char *choice, const char *family)
 		fail_msg("%s", err.text);
 	if (chosen.trouble != NULL)
 		fail_msg("%s", chosen.trouble);
-	struct truths truths = ground_truths_for(&chosen, op_by_name(family), &arena);
+	struct truths truths = ground_truths_for(&chosen, family == NULL ? NULL : op_by_name(family), own, &arena);
 	for (int i = 0; i < truths.count; i++)
 		buf_printf(&names, "%s%s", i > 0 ? " " : "", truths.items[i].name);
 	arena_free(&arena);
 	return names.data;
 }
 
+static void assert_asked_with(const struct truth *own, const char *choice, const char *family, const char *expected)
+{
+	char *names = asked(choice, family, own);
+
+	assert_string_equal(names == NULL ? "" : names, expected);
+	free(names);
+}
+
 static void assert_asked(const char *choice, const char *family, const char *expected)
 {
-	char *names = asked(choice, family);
+	const struct truth missing = {.name = "truth", .version = "none", .refused = "there is no file"};
 
-	assert_string_equal(names, expected);
-	free(names);
+	assert_asked_with(&missing, choice, family, expected);
+}
+
+/* The dataset's own truth decides where no family does, and elsewhere only on request. */
+static void the_datasets_own_truth_is_used_without_a_family_and_on_request(void **state)
+{
+	const struct truth own = {.name = "truth", .version = "1", .program = true};
+
+	(void)state;
+	assert_asked_with(&own, "auto", NULL, "truth");
+	assert_asked_with(&own, "auto", "gemm", "torch builtin");
+	assert_asked_with(&own, "all", NULL, "truth");
+	assert_asked_with(&own, "all", "gemm", "torch builtin truth");
+	assert_asked_with(&own, "truth,builtin", "gemm", "truth builtin");
+	assert_asked_with(&own, "truth,builtin", NULL, "truth");
+	assert_asked_with(&own, "builtin", NULL, "");
+	assert_asked("auto", NULL, "");
+	assert_asked("truth", "gemm", "truth"); /* it decides nothing, and says why */
 }
 
 static void a_row_on_request_is_used_by_name_and_by_all_but_not_by_default(void **state)
@@ -101,6 +125,8 @@ static void a_ground_truth_on_request_is_in_the_context_of_runs_that_use_it(void
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+	    cmocka_unit_test_setup_teardown(the_datasets_own_truth_is_used_without_a_family_and_on_request, set_up,
+					    leave_folder),
 	    cmocka_unit_test_setup_teardown(a_row_on_request_is_used_by_name_and_by_all_but_not_by_default, set_up,
 					    leave_folder),
 	    cmocka_unit_test_setup_teardown(a_ground_truth_on_request_is_in_the_context_of_runs_that_use_it, set_up,

@@ -67,7 +67,7 @@ static void what_would_count_is_found_and_nothing_else(void **state)
 	    {.device_class = "sm_90", .foreign_class = true}, /* --device-class sm_90 */
 	    {.device_class = "cpu", .foreign_class = true},
 	};
-	static const struct truth builtin = {"builtin", "v1"};
+	static const struct truth builtin = {.name = "builtin", .version = "v1"};
 	static const struct truths truths = {&builtin, 1, false};
 	struct digest subject = digest_of("subject", 7), other = digest_of("other", 5);
 	struct arena arena = {0};
@@ -119,7 +119,7 @@ static void what_libraries_gave_is_found_without_them(void **state)
 	    {.device_class = "sm_90", .foreign_class = true}, /* --device-class sm_90 */
 	    {.device_class = "cpu", .torch = "2.13.0"},	  /* --device cpu */
 	};
-	static const struct truth builtin = {"builtin", "v1"};
+	static const struct truth builtin = {.name = "builtin", .version = "v1"};
 	static const struct truths truths = {&builtin, 1, false};
 	struct digest subject = digest_of("subject", 7);
 	struct arena arena = {0};
@@ -162,7 +162,7 @@ static void verdicts_by_several_libraries_are_found_by_machines_that_have_them(v
 	    BY(first, "flashinfer", "sm_90"), BY(passed, "torch", "sm_90"), BY(older, "torch", "sm_90"),
 	    BY(passed, "torch", "sm_80"),     ALL(three, "flashinfer", "sm_90"),
 	};
-	static const struct truth items[] = {{"flashinfer", "0.7"}, {"torch", "2.9"}, {"builtin", "v1"}};
+	static const struct truth items[] = {{.name = "flashinfer", .version = "0.7"}, {.name = "torch", .version = "2.9"}, {.name = "builtin", .version = "v1"}};
 	static const struct truths truths[] = {{items, 3, false}, {items, 3, true}, {items, 1, false}, {items, 1, true}};
 	static const struct {
 		struct policy policy;

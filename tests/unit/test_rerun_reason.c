@@ -27,7 +27,7 @@ static void expect(const struct policy *policy, const char *truth, const char *v
                    const char *why)
 {
 	struct arena arena = {0};
-	const struct truth one = {truth, version};
+	const struct truth one = {.name = truth, .version = version};
 	const struct truths truths = {&one, truth == NULL ? 0 : 1, false};
 	struct decision d = rerun_case(policy, &truths, stored, count, &arena);
 
@@ -38,7 +38,7 @@ static void expect(const struct policy *policy, const char *truth, const char *v
 	arena_free(&arena);
 }
 
-static const struct truth chain[] = {{"flashinfer", "0.7"}, {"torch", "2.13"}, {"builtin", "v1"}};
+static const struct truth chain[] = {{.name = "flashinfer", .version = "0.7"}, {.name = "torch", .version = "2.13"}, {.name = "builtin", .version = "v1"}};
 static const struct truths first = {chain, 3, false}, all = {chain, 3, true};
 
 static const struct tried_truth passed[] = {
@@ -91,7 +91,7 @@ static void of_all_ground_truths_each_that_differs_is_named(void **state)
 	                                       {.name = "torch", .version = "2.12"},
 	                                       {.name = "builtin", .version = "v0"}},
 	                            others[] = {{.name = "sglang", .version = "0.5"}, {.name = "torch", .version = "2.12"}};
-	static const struct truth three[] = {{"flashinfer", "0.7"}, {"torch", "2.13"}, {"builtin", "v0"}};
+	static const struct truth three[] = {{.name = "flashinfer", .version = "0.7"}, {.name = "torch", .version = "2.13"}, {.name = "builtin", .version = "v0"}};
 	const struct truths one_changed = {three, 3, true};
 	struct verdict v = on_cpu;
 	(void)state;
@@ -125,7 +125,7 @@ static void of_all_ground_truths_each_that_differs_is_named(void **state)
  * the same on both machines. */
 static void a_library_of_another_machine_need_not_be_here(void **state)
 {
-	static const struct truth builtin = {"builtin", "v1"}, newer = {"builtin", "v2"};
+	static const struct truth builtin = {.name = "builtin", .version = "v1"}, newer = {.name = "builtin", .version = "v2"};
 	const struct truths here = {&builtin, 1, false}, edited = {&newer, 1, false};
 	struct verdict v = on_gpu;
 	(void)state;
@@ -143,7 +143,7 @@ static void a_library_of_another_machine_need_not_be_here(void **state)
  * alone is not enough. */
 static void a_coarse_ground_truth_alone_does_not_answer_for_more(void **state)
 {
-	static const struct truth both[] = {{"flashinfer", "0.7"}, {"builtin", "v1"}};
+	static const struct truth both[] = {{.name = "flashinfer", .version = "0.7"}, {.name = "builtin", .version = "v1"}};
 	const struct truths alone = {both, 1, false}, more = {both, 2, false}, elsewhere = {&both[1], 1, false};
 	struct tried_truth tried = {.name = "flashinfer", .version = "0.7", .coarse = true};
 	struct verdict v = on_gpu;
@@ -257,7 +257,7 @@ static void required_containment_is_asked_of_references_alone(void **state)
 		const char *containment;
 		enum lack lack;
 	} rows[] = {{"full", LACK_NONE}, {"disk", LACK_NONE}, {"disk,files", LACK_CONTAINMENT}, {NULL, LACK_CONTAINMENT}};
-	const struct truths truths = {&(struct truth){full.ground_truth, full.ground_truth_version}, 1, false};
+	const struct truths truths = {&(struct truth){.name = full.ground_truth, .version = full.ground_truth_version}, 1, false};
 
 	(void)state;
 	strict.required = "files,network";
@@ -277,6 +277,28 @@ static void required_containment_is_asked_of_references_alone(void **state)
 	without.status = STATUS_INVALID;
 	without.torch = unknown.torch;
 	assert_int_equal(rerun_case(&strict, &truths, stored, 1, &arena).lack, LACK_CONTAINMENT);
+	arena_free(&arena);
+}
+
+/* On a machine without a GPU, a verdict from a GPU counts whatever library it is by. A text of the dataset is the same on
+ * both machines, so a verdict by another text does not count. */
+static void a_verdict_by_another_text_of_the_dataset_does_not_count(void **state)
+{
+	struct arena arena = {0};
+	struct policy no_gpu = cpu;
+	struct verdict from_gpu = on_gpu;
+	const struct verdict *stored[] = {&from_gpu};
+	struct truth own = {.name = "truth", .version = "a", .program = true};
+	const struct truths truths = {&own, 1, false}, builtin = {&(struct truth){.name = "builtin", .version = "v1"}, 1, false};
+
+	(void)state;
+	no_gpu.any_gpu = true;
+	from_gpu.ground_truth = "truth";
+	from_gpu.ground_truth_version = "a";
+	assert_int_equal(rerun_case(&no_gpu, &truths, stored, 1, &arena).lack, LACK_NONE);
+	own.version = "b";
+	assert_int_equal(rerun_case(&no_gpu, &truths, stored, 1, &arena).lack, LACK_VERSION);
+	assert_int_equal(rerun_case(&no_gpu, &builtin, stored, 1, &arena).lack, LACK_TRUTH);
 	arena_free(&arena);
 }
 
@@ -320,6 +342,7 @@ int main(void)
 	    cmocka_unit_test(the_sentence_is_of_the_verdict_that_came_nearest),
 	    cmocka_unit_test(another_torch_does_not_count_unless_there_is_none_here),
 	    cmocka_unit_test(required_containment_is_asked_of_references_alone),
+	    cmocka_unit_test(a_verdict_by_another_text_of_the_dataset_does_not_count),
 	    cmocka_unit_test(the_newest_of_those_that_count_is_used),
 	    cmocka_unit_test(force_runs_and_cached_only_does_not),
 	};

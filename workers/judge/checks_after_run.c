@@ -84,7 +84,7 @@ static double element_found(struct trial *trial, int tensor_index, enum dtype dt
 {
 	int64_t begin = dtype_bits(dtype) * index / 8;
 
-	if (shared_memory_get(&trial->context->shared, trial->spare, trial->layout.offset[tensor_index] + begin,
+	if (shared_memory_get(trial_stage_of(trial), trial->spare, trial->layout.offset[tensor_index] + begin,
 			      dtype_bytes(dtype, 1), NULL) != 0)
 		return NAN;
 	return element(trial, trial->spare, dtype, index);
@@ -97,7 +97,7 @@ static const char *difference(struct trial *trial, int tensor_index, const struc
 	struct arena *arena = &trial->arena;
 	int bits = dtype_bits(copy->dtype);
 	struct err err = {""};
-	int64_t at = shared_memory_first_difference(&trial->context->shared, trial->layout.offset[tensor_index],
+	int64_t at = shared_memory_first_difference(trial_stage_of(trial), trial->layout.offset[tensor_index],
 						    copy->data, job_tensor_bytes(copy), &err);
 	const unsigned char *memory = copy->data;
 	double then, now;
@@ -144,6 +144,20 @@ void trial_check_inputs(struct trial *trial, const struct round *round)
 			trial_decide(trial, STATUS_FAILED, REASON_MUTATED_INPUT, sentence);
 		}
 	}
+}
+
+const char *trial_changed_by_truth(struct trial *trial, const struct round *round)
+{
+	for (int i = 0; i < trial->job->problem.input_count; i++) {
+		const char *where = round->in[i].data == NULL || trial_in_place(trial, round, i).place != OP_KEPT
+					? NULL
+					: difference(trial, i, &round->in[i]);
+
+		if (where != NULL)
+			return arena_printf(&trial->arena, "it changed its input '%s', first at %s",
+					    trial->job->problem.inputs[i].name, where);
+	}
+	return NULL;
 }
 
 /* Does an output replace this input, such that the reference may write the output over the input or leave the input
@@ -351,13 +365,13 @@ int trial_copy_what_was_written(struct trial *trial, const struct round *round, 
 	return 0;
 }
 
-/* Copies the provider's outputs from the memory shared with the provider to private memory. */
+/* Copies the outputs of a ground truth from the memory shared with its process to private memory. */
 int trial_copy_provided(struct trial *trial, struct tensor *to, struct err *err)
 {
 	const struct op_problem *problem = &trial->job->problem;
 
 	for (int i = 0; i < problem->output_count; i++)
-		if (shared_memory_get(&trial->context->provider_memory, to[i].data,
+		if (shared_memory_get(trial_stage_of(trial), to[i].data,
 				      trial->layout.offset[problem->input_count + i], job_tensor_bytes(&to[i]),
 				      err) != 0)
 			return -1;

@@ -11,16 +11,17 @@
  * - {"made": …} and {"stored": true} are the answers of the process that makes inputs to {"make": …} and {"store": …}
  *   (trial_custom_inputs.c). The judge answers with the next of these messages, or as it answers a {"case"}.
  * - {"ran": …} contains the runner's answer. The judge answers with the next {"run": …}, with a {"provide": …} for the
- *   provider (trial_stage.c and provider.py describe its fields), or with a verdict.
- * - {"answer": …} contains the provider's answer to the last {"provide"}, or, if the provider failed, the pool's. The
- *   judge answers with another {"provide": …} or with a verdict.
+ *   provider (trial_stage.c and provider.py describe its fields), with a {"truth": name, "run": …} for the runner of a
+ *   ground truth that is a text of the dataset, or with a verdict.
+ * - {"answer": …} contains the answer to the last {"provide"} or {"truth"}, or, if that process failed, the pool's. The
+ *   judge answers with another {"provide": …} or {"truth": …}, or with a verdict.
  * - {"blame": {"reason", "message", "line", "loading", "raised"}, "job": job} reports that the runner failed in this
  *   case, which may not have started yet. If the process that makes inputs failed, the reason is "inputs". The judge answers with a verdict.
  * - {"end": true} announces that there will be no work for a while. The judge frees memory and sends no answer.
  *
  * A verdict is a line that verdict_write writes. If a shared arena is a memfd, the memfd is sent with the first {"run"}
- * that uses the arena. Every {"provide"} carries the memfd of the memory that judge and provider share, and
- * every {"store"} the memfd of the memory for inputs.
+ * that uses the arena. Every {"provide"} and {"truth"} carries the memfd of the memory that the judge shares with the
+ * process that answers, and every {"store"} the memfd of the memory for inputs.
  *
  * A reference must not change the verdict in the judge's memory. Therefore other processes of the same user cannot
  * attach a debugger to the judge, and cannot open its /proc/PID/mem and /proc/PID/fd. The judge exits when the pool
@@ -73,8 +74,8 @@ static void say(struct judge *judge, const struct buf *text)
 	struct shared_memory *shared = &judge->context.shared;
 	int fd = shared_memory_fd(shared);
 
-	if (strncmp(text->data, "{\"provide\"", 10) == 0) {
-		fd = shared_memory_fd(&judge->context.provider_memory);
+	if (strncmp(text->data, "{\"provide\"", 10) == 0 || strncmp(text->data, "{\"truth\"", 8) == 0) {
+		fd = shared_memory_fd(trial_stage_memory(judge->trial));
 		channel_send(&judge->channel, text->data, text->length, &fd, fd >= 0 ? 1 : 0);
 	} else if (strncmp(text->data, "{\"store\"", 8) == 0) {
 		fd = shared_memory_fd(&judge->context.custom_memory);
@@ -120,6 +121,13 @@ static void answer(struct judge *judge, enum trial_answer answer, const struct b
 		end_trial(judge);
 }
 
+static void share_through_host(struct judge_context *context)
+{
+	context->shared.kind = SHARED_STAGED;
+	for (int i = 0; i < GROUND_TRUTHS_MAX; i++)
+		context->truth_memory[i].kind = SHARED_STAGED;
+}
+
 static void on_begin(struct judge *judge, const cJSON *message, const cJSON *value, struct buf *out)
 {
 	struct judge_context *context = &judge->context;
@@ -132,7 +140,7 @@ static void on_begin(struct judge *judge, const cJSON *message, const cJSON *val
 	json_integer(json_member(value, "bytes"), &bytes);
 	context->wish = bytes;
 	if (cJSON_IsTrue(json_member(value, "staged")))
-		context->shared.kind = SHARED_STAGED;
+		share_through_host(context);
 }
 
 static void on_end(struct judge *judge, const cJSON *message, const cJSON *value, struct buf *out)
@@ -289,6 +297,8 @@ static int judge_case_by_case(struct judge *judge, const char *device_name)
 		shared_memory_open(&judge->context.provider_memory, judge->context.device, judge->staged);
 		shared_memory_open(&judge->context.custom_memory, judge->context.device,
 				   strcmp(device_name, "cpu") != 0); /* a memfd, also on a GPU */
+		for (int i = 0; i < GROUND_TRUTHS_MAX; i++)
+			shared_memory_open(&judge->context.truth_memory[i], judge->context.device, judge->staged);
 		buf_text(&out, "{\"judge\":");
 		write_device(&out, judge->context.device);
 		buf_text(&out, "}");

@@ -16,6 +16,8 @@ void judge_context_renew(struct judge_context *context)
 	shared_memory_renew(&context->shared);
 	shared_memory_renew(&context->provider_memory);
 	shared_memory_renew(&context->custom_memory);
+	for (int i = 0; i < GROUND_TRUTHS_MAX; i++)
+		shared_memory_renew(&context->truth_memory[i]);
 }
 
 /* Returns the number of bytes that a case can use: free memory, and memory that earlier cases allocated. */

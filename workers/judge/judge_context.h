@@ -6,6 +6,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "dataset/verdict.h"
 #include "kernels/core/kernels_library.h"
 #include "workers/judge/tensor_files.h"
 #include "workers/protocol/shared_memory.h"
@@ -19,6 +20,8 @@ struct judge_context {
 	struct shared_memory provider_memory; /* memory of judge and provider, which no reference can write to */
 	/* Memory of the judge and of the process that runs a definition's code for inputs. No runner maps it. */
 	struct shared_memory custom_memory;
+	/* memory of the judge and of the runner of each ground truth that is a text of the dataset, by its number */
+	struct shared_memory truth_memory[GROUND_TRUTHS_MAX];
 	int64_t wish;            /* size of the definition's largest case, for which the shared arena is allocated */
 	unsigned char *private;  /* device memory for private copies; reused from case to case */
 	int64_t private_size;

@@ -79,7 +79,7 @@ static void find_truths(struct trial *trial)
 	trial->truths = trial->job->truths;
 	if (trial->truths.count == 0 && trial->entry != NULL) {
 		builtin = arena_alloc(&trial->arena, sizeof *builtin);
-		*builtin = (struct truth){"builtin", trial->entry->truth_digest};
+		*builtin = (struct truth){.name = "builtin", .version = trial->entry->truth_digest};
 		trial->truths = (struct truths){builtin, 1, false};
 	}
 	for (int i = 0; i < trial->truths.count; i++)
@@ -96,10 +96,11 @@ int trial_builtin_at(const struct trial *trial)
 	return -1;
 }
 
-/* Returns the memory in which the current run is staged: the memory shared with the runner or with the provider. */
+/* Returns the memory in which the current run is staged: the memory shared with the runner, or with the process that
+ * computes a ground truth. */
 struct shared_memory *trial_stage_of(struct trial *trial)
 {
-	return trial->in_provider_memory ? &trial->context->provider_memory : &trial->context->shared;
+	return trial->answer_memory != NULL ? trial->answer_memory : &trial->context->shared;
 }
 
 /* ---- the family and its constants ---- */
@@ -210,21 +211,31 @@ static void list_ground_truths(struct trial *trial)
 	verdict->all_tried = all && verdict->tried_count > 0;
 }
 
-/* Sets the status `skipped` if every ground truth was skipped. */
-static void decide_no_answer(struct trial *trial, const struct round *round)
+/* If every ground truth of the round was skipped, returns a message with the reasons. Otherwise, and if there is no ground
+ * truth, returns NULL. */
+static const char *no_answer(struct trial *trial, const struct round *round)
 {
 	struct buf text = {0};
 
 	for (int i = 0; i < trial->truths.count; i++)
 		if (round->answered[i] || round->passed_over[i] == NULL)
-			return;
-	if (trial->truths.count == 0)
-		return;
+			return NULL;
 	for (int i = 0; i < trial->truths.count; i++)
 		buf_printf(&text, "%s%s: %s", i > 0 ? "\n" : "no ground truth could be computed: ", trial->tried[i].name,
 			   round->passed_over[i]);
-	trial_decide(trial, STATUS_SKIPPED, REASON_NO_GROUND_TRUTH, arena_copy(&trial->arena, text.data, text.length));
+	const char *message = text.length == 0 ? NULL : arena_copy(&trial->arena, text.data, text.length);
+
 	buf_free(&text);
+	return message;
+}
+
+/* Sets the status `skipped` if every ground truth was skipped. */
+static void decide_no_answer(struct trial *trial, const struct round *round)
+{
+	const char *message = no_answer(trial, round);
+
+	if (message != NULL)
+		trial_decide(trial, STATUS_SKIPPED, REASON_NO_GROUND_TRUTH, message);
 }
 
 /* Sets the status `skipped` if builtin failed and the outputs agree only with ground truths that are coarser than the
@@ -363,6 +374,33 @@ static void list_outputs(struct trial *trial)
 	verdict->weak = verdict->weak && verdict->output_count > 0;
 }
 
+/* Was the reference compared with a ground truth in this round? */
+static bool any_answer(const struct trial *trial, const struct round *round)
+{
+	for (int i = 0; i < trial->truths.count; i++)
+		if (round->answered[i])
+			return true;
+	return false;
+}
+
+/* Decides a case without an op family: by the dataset's own ground truth if there is one, and by the checks. A check
+ * that fails keeps the case from passing, because a ground truth that agrees on invalid inputs shows nothing. */
+static void decide_without_family(struct trial *trial)
+{
+	const char *why = trial->job->no_truth;
+	bool alone = false;
+
+	for (int r = 0; r < trial->rounds; r++) {
+		const char *skipped = no_answer(trial, &trial->round[r]);
+
+		alone = alone || !any_answer(trial, &trial->round[r]);
+		why = skipped != NULL ? skipped : why;
+	}
+	decide_missed(trial);
+	if (!trial->decided)
+		trial_decide_by_checks(trial, alone, why);
+}
+
 enum trial_answer trial_give_verdict(struct trial *trial, struct buf *out)
 {
 	struct verdict *verdict = &trial->verdict;
@@ -373,7 +411,7 @@ enum trial_answer trial_give_verdict(struct trial *trial, struct buf *out)
 	if (!trial->decided && trial->op == NULL && trial->overwrites != 0)
 		decide_overwritten(trial);
 	if (!trial->decided && trial->op == NULL)
-		trial_decide_by_checks(trial);
+		decide_without_family(trial);
 	for (int r = 0; r < trial->rounds && !trial->decided; r++)
 		decide_no_answer(trial, &trial->round[r]);
 	decide_missed(trial);
@@ -389,14 +427,18 @@ enum trial_answer trial_give_verdict(struct trial *trial, struct buf *out)
 	trial_decide(trial, STATUS_PASSED, REASON_NONE, NULL);
 	verdict->device = trial->context->device_name;
 	verdict->device_class = calls->class_name(trial->device);
-	if (trial->entry != NULL)
-		list_ground_truths(trial);
+	list_ground_truths(trial);
 	if (trial_is_checked(trial))
 		trial_list_checks(trial);
 	if (trial->job != NULL)
 		list_constants(trial);
 	verdict_write(verdict, out);
 	return TRIAL_VERDICT;
+}
+
+struct shared_memory *trial_stage_memory(struct trial *trial)
+{
+	return trial_stage_of(trial);
 }
 
 static struct round *round_of_run(struct trial *trial, enum trial_run run)
@@ -517,6 +559,8 @@ static bool try_ground_truths(struct trial *trial, struct round *round, struct b
 
 		if (round != first && first->passed_over[at] != NULL) {
 			round->passed_over[at] = first->passed_over[at]; /* skip it for both sets */
+		} else if (truths->items[at].refused != NULL) {
+			trial_pass_over(trial, round, at, false, truths->items[at].refused);
 		} else if (!trial_is_builtin(&truths->items[at])) {
 			if (trial_hold_inputs(trial, round) == 0 && trial_ask_provider(trial, round, at, out))
 				return true;
@@ -534,10 +578,16 @@ static bool try_ground_truths(struct trial *trial, struct round *round, struct b
 /* Tries the ground truths for the first set of input values, then for the second set, then gives the verdict. */
 static enum trial_answer next_ground_truth(struct trial *trial, struct buf *out)
 {
-	for (; trial->op != NULL && !trial->decided && trial->judging < trial->rounds; trial->judging++)
+	for (; trial->truths.count > 0 && !trial->decided && trial->judging < trial->rounds; trial->judging++)
 		if (try_ground_truths(trial, &trial->round[trial->judging], out))
 			return TRIAL_PROVIDE;
 	return trial_give_verdict(trial, out);
+}
+
+/* Returns the list of outputs in an answer: of the provider, or of a runner. */
+static const cJSON *provided_by(const struct trial *trial, int at, const cJSON *message)
+{
+	return json_member(message, trial->truths.items[at].program ? "ran" : "provided");
 }
 
 /* Handles the provider's answer: outputs, a refusal or a failure. After the answer, tries the next ground truth, or
@@ -550,15 +600,15 @@ enum trial_answer trial_provided(struct trial *trial, const cJSON *message, stru
 	struct round *round = &trial->round[trial->judging < trial->rounds ? trial->judging : 0];
 	int at = round->asked;
 
-	if (!trial->in_provider_memory)
+	if (trial->answer_memory == NULL)
 		return trial_give_verdict(trial, out);
-	if (unmapped != NULL && trial->context->provider_memory.kind == SHARED_CUDA) {
-		shared_memory_renew(&trial->context->provider_memory);
-		trial->context->provider_memory.kind = SHARED_STAGED;
+	if (unmapped != NULL && trial->answer_memory->kind == SHARED_CUDA) {
+		shared_memory_renew(trial->answer_memory);
+		trial->answer_memory->kind = SHARED_STAGED;
 		return next_ground_truth(trial, out);
 	}
-	if (cJSON_IsArray(json_member(message, "provided")))
-		trial_take_provided(trial, round, at, message);
+	if (cJSON_IsArray(provided_by(trial, at, message)))
+		trial_take_provided(trial, round, at, provided_by(trial, at, message), message);
 	else if (declined != NULL)
 		trial_pass_over(trial, round, at, false, declined);
 	else
@@ -581,12 +631,13 @@ static enum trial_answer next_run(struct trial *trial, struct buf *out)
 	return ask(trial, RUN_AGAIN, out);
 }
 
-/* Requests the next extra run, or gives the verdict after the last one. */
+/* Requests the next extra run. After the last one, tries the dataset's own ground truths. */
 static enum trial_answer next_extra(struct trial *trial, struct buf *out)
 {
-	if (trial->decided || !extra_runs_next(trial, out))
-		return trial_give_verdict(trial, out);
-	return TRIAL_RUN;
+	if (!trial->decided && extra_runs_next(trial, out))
+		return TRIAL_RUN;
+	trial->run = RUN_AGAIN; /* the requests to ground truths are not extra runs */
+	return next_ground_truth(trial, out);
 }
 
 enum trial_answer trial_ran(struct trial *trial, const cJSON *ran, struct buf *out)

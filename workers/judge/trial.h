@@ -52,4 +52,7 @@ void trial_blame(struct trial *trial, const cJSON *blame, struct buf *out);
 
 void trial_close(struct trial *trial);
 
+/* Returns the memory in which the trial's last message is staged. */
+struct shared_memory *trial_stage_memory(struct trial *trial);
+
 #endif

@@ -152,12 +152,17 @@ static void decide_by_check(struct trial *trial, enum trial_check_kind kind)
 								    "operation"));
 }
 
-void trial_decide_by_checks(struct trial *trial)
+void trial_decide_by_checks(struct trial *trial, bool alone, const char *why)
 {
-	for (int kind = 0; kind < TRIAL_CHECKS; kind++)
-		if (trial->checks[kind].name != NULL && trial->checks[kind].result == CHECK_FAILS)
+	for (int kind = 0; kind < TRIAL_CHECKS; kind++) {
+		/* A ground truth that has NaN at the same elements of known inputs says that they belong there. */
+		bool agreed = !alone && kind == TRIAL_CHECK_FINITE && inputs_are_known(trial);
+
+		if (trial->checks[kind].name != NULL && trial->checks[kind].result == CHECK_FAILS && !agreed)
 			decide_by_check(trial, (enum trial_check_kind)kind);
-	trial_decide(trial, STATUS_CHECKED, REASON_NO_GROUND_TRUTH, trial->job->no_truth);
+	}
+	if (alone)
+		trial_decide(trial, STATUS_CHECKED, REASON_NO_GROUND_TRUTH, why);
 }
 
 /* Returns the check that fails if the verdict has this reason, or -1. */

@@ -39,7 +39,7 @@ static int judge_by_family(struct trial *trial, const struct round *round, int o
 	struct tensor *in, *reference, *truth;
 	int judged = -1;
 
-	if (trial->op->judge == NULL)
+	if (trial->op == NULL || trial->op->judge == NULL)
 		return 0;
 	in = trial_on_host(trial, &arena, round->in, trial->job->problem.input_count, why);
 	reference = trial_on_host(trial, &arena, &found[output], 1, why);
@@ -137,7 +137,7 @@ int trial_compare_tensors(struct trial *trial, const struct round *round, int ou
 	judged = judge_by_family(trial, round, output, found, wanted, &out->metrics, err);
 	if (judged < 0)
 		return -1;
-	if (judged == 0 && trial->op->weigh != NULL) {
+	if (judged == 0 && trial->op != NULL && trial->op->weigh != NULL) {
 		if (weigh_by_family(trial, round, output, found, wanted, rule, &out->metrics, err) != 0)
 			return -1;
 		*miss = end_verdict(trial, out, tensor->dtype, err->text);

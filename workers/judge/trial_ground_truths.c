@@ -10,11 +10,14 @@
 #include "workers/judge/message_text.h"
 #include "workers/protocol/layout.h"
 
-/* Reserves enough provider memory (memory that only judge and provider share) for this case. */
-static int reserve_provider_memory(struct trial *trial, const struct round *round, struct err *err)
+/* Reserves enough memory for this case in the memory that only the judge and the process of ground truth `at` share. The
+ * provider maps its memory only during a request. The runner of a program may still map its earlier memory, which is
+ * therefore kept until the definition ends. */
+static int reserve_answer_memory(struct trial *trial, const struct round *round, int at, struct err *err)
 {
 	enum { SMALL_CASE = 64 << 20 };
-	struct shared_memory *provider_memory = &trial->context->provider_memory;
+	bool program = trial->truths.items[at].program;
+	struct shared_memory *memory = program ? &trial->context->truth_memory[at] : &trial->context->provider_memory;
 	int64_t *bytes = arena_array(&trial->arena, (size_t)trial_tensor_count(trial), sizeof *bytes), need, available;
 
 	for (int i = 0; i < trial_tensor_count(trial); i++)
@@ -22,27 +25,28 @@ static int reserve_provider_memory(struct trial *trial, const struct round *roun
 			       ? round->in[i].data == NULL ? 0 : job_tensor_bytes(&round->in[i])
 			       : job_tensor_bytes(&round->first[i - trial->job->problem.input_count]);
 	need = layout_make(bytes, trial_tensor_count(trial), 0, &trial->arena).total;
-	if (provider_memory->blocks != NULL && shared_memory_room(provider_memory) < need)
-		shared_memory_renew(provider_memory); /* no request is open, so no provider maps this memory */
+	trial->answer_memory = memory;
+	if (!program && memory->blocks != NULL && shared_memory_room(memory) < need)
+		shared_memory_renew(memory); /* no request is open, so no provider maps this memory */
 	available = need > SMALL_CASE ? layout_add(trial->device->calls->memory_free(trial->device),
-						   shared_memory_used(provider_memory))
+						   shared_memory_used(memory))
 				      : need;
 	if (need > available)
-		return err_set(err, "a copy of the case for the provider needs %s on %s, but only %s are free",
+		return err_set(err, "a copy of the case for the ground truth needs %s on %s, but only %s are free",
 			       format_bytes(&trial->arena, need), trial->context->device_name,
 			       format_bytes(&trial->arena, available));
-	return shared_memory_reserve(provider_memory, need, 0, err) < 0 ? -1 : 0;
+	return shared_memory_reserve(memory, need, 0, err) < 0 ? -1 : 0;
 }
 
 bool trial_ask_provider(struct trial *trial, struct round *round, int at, struct buf *out)
 {
 	struct err err = {""};
-	bool ready = reserve_provider_memory(trial, round, &err) == 0;
+	bool ready = reserve_answer_memory(trial, round, at, &err) == 0 &&
+		     trial_stage(trial, round, RUN_FIRST, &err) == 0;
 
-	trial->in_provider_memory = ready;
-	ready = ready && trial_stage(trial, round, RUN_FIRST, &err) == 0;
 	if (ready)
-		trial_write_provide(trial, round, trial->truths.items[at].name, out);
+		(trial->truths.items[at].program ? trial_write_truth
+						 : trial_write_provide)(trial, round, trial->truths.items[at].name, out);
 	else
 		trial_pass_over(trial, round, at, true, err.text);
 	return ready;
@@ -71,11 +75,11 @@ static const struct rule *read_coarse(struct trial *trial, const cJSON *message)
 	return rules;
 }
 
-/* Copies the provider's outputs and compares the reference's outputs with them. If the answer does not match the
+/* Copies the outputs `said` of a ground truth, which the answer `message` describes, and compares the reference's outputs with them. If the answer does not match the
  * request, this ground truth is skipped. */
-void trial_take_provided(struct trial *trial, struct round *round, int at, const cJSON *message)
+void trial_take_provided(struct trial *trial, struct round *round, int at, const cJSON *said, const cJSON *message)
 {
-	const cJSON *said = json_member(message, "provided"), *item;
+	const cJSON *item;
 	struct tried_truth *tried = &trial->tried[at];
 	struct err err = {""};
 	enum reason reason;
@@ -86,8 +90,10 @@ void trial_take_provided(struct trial *trial, struct round *round, int at, const
 	tried->prepared += amount_of(message, "prepared");
 	round->coarse[at] = read_coarse(trial, message);
 	tried->coarse |= round->coarse[at] != NULL;
+	if (wrong == NULL && trial->truths.items[at].program)
+		wrong = trial_changed_by_truth(trial, round);
 	if (wrong == NULL && cJSON_GetArraySize(said) != trial->job->problem.output_count)
-		wrong = "the number of outputs that the library returned differs from the definition";
+		wrong = "the number of outputs that the ground truth returned differs from the definition";
 	cJSON_ArrayForEach(item, said)
 		if (wrong == NULL)
 			wrong = trial_wrong_form(trial, round, output++, item, &reason);
@@ -225,7 +231,7 @@ static void ask_oracle(struct trial *trial, const struct round *round, struct ag
 		in = trial_on_host(trial, &arena, round->in, problem->input_count, &err);
 		truth = trial_on_host(trial, &arena, round->first, problem->output_count, &err);
 	}
-	out->cast = in != NULL && truth != NULL && trial->op->oracle(&round->c, in, truth, &err) == 0;
+	out->cast = in != NULL && truth != NULL && trial->op != NULL && trial->op->oracle(&round->c, in, truth, &err) == 0;
 	for (int at = 0; out->cast && at < trial->truths.count; at++) {
 		int differs = round->answered[at] ? differs_from_oracle(trial, round, at, in, truth) : 0;
 

@@ -123,7 +123,8 @@ struct trial {
 	bool held[CONTENTS_COUNT]; /* are the inputs of this round in the judge's memory? */
 	int64_t input_bytes;	/* size of one set of inputs */
 	bool one_set;		/* memory holds only one set of inputs: filling one set overwrites the other */
-	bool in_provider_memory;		/* the case is staged in the memory shared with the provider */
+	struct shared_memory *answer_memory; /* the memory shared with the process that computes a ground truth, while the
+					      * case is staged there; NULL: the shared arena */
 	unsigned char *spare;	   /* LAYOUT_ALIGN bytes of private memory, to read single elements */
 	struct layout layout;	   /* the layout of the current run: inputs, then outputs */
 	enum trial_run run;	   /* the current or last run */
@@ -169,12 +170,16 @@ void trial_write_place(const struct trial *trial, struct buf *out, int index, co
 		       const struct tensor *tensor);
 void trial_write_run(struct trial *trial, const struct round *round, struct buf *out);
 void trial_write_provide(struct trial *trial, const struct round *round, const char *provider, struct buf *out);
+void trial_write_truth(struct trial *trial, const struct round *round, const char *name, struct buf *out);
 int trial_stage(struct trial *trial, const struct round *round, enum trial_run run, struct err *err);
 
 /* workers/judge/checks_after_run.c */
 const char *trial_overwritten_canary(struct trial *trial, struct err *err, int *rc);
 void trial_check_canaries(struct trial *trial);
 void trial_check_inputs(struct trial *trial, const struct round *round);
+/* Returns a message about the first input in the memory of a ground truth that the ground truth changed, or NULL. Inputs
+ * to which the op family lets a reference write do not count. */
+const char *trial_changed_by_truth(struct trial *trial, const struct round *round);
 const char *trial_wrong_form(struct trial *trial, const struct round *round, int output, const cJSON *said,
 			     enum reason *reason);
 void trial_check_forms(struct trial *trial, struct round *round, const cJSON *ran);
@@ -208,8 +213,9 @@ void trial_note_check(struct trial *trial, enum trial_check_kind kind, enum chec
 void trial_note_written_input(struct trial *trial, int input, const char *sentence);
 /* Makes the checks that need no run of their own, after the last run of the case. */
 void trial_make_checks(struct trial *trial);
-/* Sets status and reason from the checks: `checked` if none fails. */
-void trial_decide_by_checks(struct trial *trial);
+/* Sets status and reason if a check fails. If the checks decide `alone`, because no ground truth was computed for the
+ * reason `why`, the status is `checked` if none fails. */
+void trial_decide_by_checks(struct trial *trial, bool alone, const char *why);
 /* Adds the checks to the verdict, whose status is final. */
 void trial_list_checks(struct trial *trial);
 
@@ -230,8 +236,10 @@ void extra_runs_end(struct trial *trial, const char *message);
 const char *extra_run_mode(const struct trial *trial);
 
 /* workers/judge/trial_ground_truths.c */
+/* Writes the request for ground truth `at` to `out`, and returns true. If it cannot be requested, it is skipped, and the
+ * function returns false. */
 bool trial_ask_provider(struct trial *trial, struct round *round, int at, struct buf *out);
-void trial_take_provided(struct trial *trial, struct round *round, int at, const cJSON *message);
+void trial_take_provided(struct trial *trial, struct round *round, int at, const cJSON *said, const cJSON *message);
 void trial_check_agreement(struct trial *trial, struct round *round);
 
 #endif

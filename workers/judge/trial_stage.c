@@ -113,6 +113,16 @@ void trial_write_run(struct trial *trial, const struct round *round, struct buf 
 	buf_text(out, "}}");
 }
 
+/* {"truth": name, "run": as for the runner of the reference} */
+void trial_write_truth(struct trial *trial, const struct round *round, const char *name, struct buf *out)
+{
+	buf_text(out, "{\"truth\":");
+	buf_json_string(out, name);
+	buf_text(out, ",\"run\":{");
+	write_tensors(trial, round, false, out);
+	buf_text(out, "}}");
+}
+
 /* Writes the roles and modes of the arguments. A gradient case has the roles and modes of the operation whose
  * gradient it checks. */
 static void write_roles(const struct trial *trial, struct buf *out)

@@ -165,16 +165,21 @@ void lane_write_fitting(const struct definition *d, struct buf *out)
 	buf_text(out, "}}");
 }
 
-static void write_load(const struct task *task, int64_t memory, struct buf *out)
+static void write_load(const struct task *task, const struct truth_program *truth, int64_t memory, struct buf *out)
 {
 	const struct definition *d = task->definition;
 
 	buf_text(out, "{\"load\":");
-	buf_json_string(out, task->reference);
+	buf_json_string(out, truth != NULL ? truth->source : task->reference);
+	if (truth != NULL) {
+		buf_text(out, ",\"truth\":");
+		buf_json_string(out, truth->path);
+	}
 	buf_text(out, ",\"name\":");
 	buf_json_string(out, task->name);
 	buf_text(out, ",\"entry_point\":");
-	buf_json_string(out, d != NULL && d->entry_point != NULL ? d->entry_point : "run");
+	buf_json_string(out, truth != NULL ? truth->entry_point
+			     : d != NULL && d->entry_point != NULL ? d->entry_point : "run");
 	if (d != NULL && definition_fits_arguments(d))
 		lane_write_fitting(d, out);
 	buf_printf(out, ",\"memory\":%lld}", (long long)memory);
@@ -192,12 +197,26 @@ static int bind_child(struct pool_shared *shared, struct lane *lane, struct chil
 	lane->child = child;
 	lane->loaded = lane->running = false;
 	lane->staged = shared->staged || shared->ipc_refused;
-	write_load(&lane->work->task, memory, &text);
+	write_load(&lane->work->task, NULL, memory, &text);
 	channel_send(&child->channel, text.data, text.length, NULL, 0);
 	buf_clear(&text);
 	buf_printf(&text, "{\"begin\":{\"bytes\":%lld,\"staged\":%s}}", (long long)lane_largest_case(&lane->work->task),
 	           lane->staged ? "true" : "false");
 	lane_judge_tell(lane, text.data, text.length);
+	buf_free(&text);
+	return 0;
+}
+
+int lane_load_truth(struct pool_shared *shared, struct lane *lane, struct child *child, const struct truth_program *program,
+		    struct err *err)
+{
+	int64_t memory = memory_limit(shared->memory, lane_largest_case(&lane->work->task));
+	struct buf text = {0};
+
+	if (zygote_limit_memory(&shared->runners, child, memory) != 0)
+		return err_errno(err, "the memory of a ground truth cannot be limited by its control group");
+	write_load(&lane->work->task, program, memory, &text);
+	channel_send(&child->channel, text.data, text.length, NULL, 0);
 	buf_free(&text);
 	return 0;
 }
@@ -253,6 +272,7 @@ static void finish_work(struct pool_shared *shared, struct lane *lane)
 	static const char end[] = "{\"end\":true}";
 
 	drop_child(shared, lane);
+	lane_truth_drop(shared, lane);
 	lane_judge_tell(lane, end, sizeof end - 1);
 	queues_free(lane->work);
 	lane->work = NULL;
@@ -603,6 +623,8 @@ static void on_judge_line(struct pool_shared *shared, struct lane *lane, char *l
 		lane_maker_take(shared, lane, line, fd);
 	} else if (strncmp(line, "{\"provide\":", 11) == 0) {
 		lane_provider_take(shared, lane, line, fd);
+	} else if (strncmp(line, "{\"truth\":", 9) == 0) {
+		lane_truth_take(shared, lane, line, fd);
 	} else {
 		take_verdict(shared, lane, line, length);
 	}
@@ -636,6 +658,7 @@ static int read_judge(struct pool_shared *shared, struct lane *lane, struct err 
 void lane_kill_judge(struct pool_shared *shared, struct lane *lane)
 {
 	lane_provider_drop(shared, lane);
+	lane_truth_drop(shared, lane);
 	process_kill(&lane->judge);
 	channel_close(&lane->channel);
 	lane->up = false;
@@ -672,6 +695,7 @@ void lane_open(struct lane *lane)
 {
 	*lane = (struct lane){.judge = {0, -1}, .run_fd = -1, .request_fd = -1, .order_fd = -1};
 	channel_open(&lane->channel, -1);
+	lane_truth_open(lane);
 }
 
 void lane_give(struct lane *lane, struct queued *work)
@@ -690,6 +714,7 @@ int lane_dispatch(struct pool_shared *shared, struct lane *lane, int64_t now, st
 		return -1;
 	lane_maker_read(shared, lane);
 	read_child(shared, lane);
+	lane_truth_dispatch(shared, lane, now);
 	return lane_check_timeouts(shared, lane, now, err);
 }
 
@@ -722,6 +747,8 @@ int lane_advance(struct pool_shared *shared, struct lane *lane, struct err *err)
 {
 	struct child *child;
 
+	if (lane_truth_advance(shared, lane, err) != 0)
+		return -1;
 	if (lane->phase == LANE_WORKING)
 		return lane_maker_advance(shared, lane, err);
 	if (lane->phase != LANE_WAITING)
@@ -768,6 +795,7 @@ void lane_close(struct lane *lane, int64_t deadline_ms)
 		close(lane->judge.pidfd);
 	channel_close(&lane->channel);
 	drop_run(lane);
+	lane_truth_close(lane);
 	free(lane->request);
 	if (lane->request_fd >= 0)
 		close(lane->request_fd);

@@ -15,6 +15,16 @@
 
 enum phase { LANE_IDLE, LANE_WAITING, LANE_WORKING };
 
+/* The runner of a ground truth that is a text of the dataset. */
+struct lane_truth {
+	const struct truth_program *program; /* the one that the runner has loaded; in the task of the lane's work */
+	struct child *child;                 /* NULL: none */
+	bool loaded, running;                /* it has loaded the text; it has not answered a {"run"} yet */
+	char *run;                           /* the request, until it is answered; NULL: none */
+	int run_fd;                          /* the memfd of the memory shared with the judge; -1: none */
+	int64_t deadline;                    /* ms, for the answer; INT64_MAX: none */
+};
+
 struct lane {
 	struct process judge;
 	struct channel channel; /* socket to the judge */
@@ -41,7 +51,8 @@ struct lane {
 	int order_fd;           /* the memfd of the memory for inputs, to be sent with `order`; -1: none */
 	char *request;          /* a {"provide"} of the judge, kept until the provider is free; NULL: none */
 	int request_fd;         /* the memfd of the provider memory, to be sent with `request`; -1: none */
-	bool asking;            /* a request to the provider is unanswered, so the timeout of the case is paused */
+	struct lane_truth truth;
+	bool asking;            /* a request for a ground truth is unanswered, so the timeout of the case is paused */
 	int64_t left_ms;        /* ms: the rest of the case's timeout while the timeout is paused */
 	char *printed;          /* text printed by a runner that has ended; NULL: none */
 	double started;         /* start of the case: seconds, monotonic clock */
@@ -90,6 +101,8 @@ bool lane_wants_maker(const struct lane *lane);
 int lane_warm(struct pool_shared *shared, struct lane *lane,
 	      struct err *err);			/* starts a judge before there is work */
 int64_t lane_deadline(const struct lane *lane); /* ms: when lane_dispatch must be called next; INT64_MAX: never */
+
+bool lane_truth_waits(const struct lane *lane); /* does a ground truth wait for a spare runner? */
 
 void lane_cancel(struct pool_shared *shared, struct lane *lane); /* stops and drops the work of the lane */
 /* Waits until `deadline_ms` at most for the end of the killed judge, and frees the lane. */

@@ -48,6 +48,10 @@ void lane_maker_drop(struct pool_shared *shared, struct lane *lane);
 /* Reports that the maker has not answered within `limit` seconds. */
 void lane_maker_late(struct pool_shared *shared, struct lane *lane, double limit);
 
+/* Sends the text of a ground truth to a new runner. Returns -1 if the runner's memory cannot be limited. */
+int lane_load_truth(struct pool_shared *shared, struct lane *lane, struct child *child, const struct truth_program *program,
+		    struct err *err);
+
 /* ---- lane_timeout.c ---- */
 
 /* Kills the judge or the runner if its deadline has passed at time `now`. Returns -1 if no judge can be started. */
@@ -67,7 +71,26 @@ void lane_judge_ask(struct lane *lane, const char *text, size_t length);
 /* Marks all outstanding answers of the judge as stale, so that they are ignored. */
 void lane_judge_forget(struct lane *lane);
 
+/* ---- lane_truth.c ---- */
+
+void lane_truth_open(struct lane *lane);
+/* Takes the judge's request {"truth": name, "run": …}, and owns `fd`, the descriptor that came with it (-1: none). */
+void lane_truth_take(struct pool_shared *shared, struct lane *lane, const char *line, int fd);
+/* Assigns a spare runner to a waiting request, if there is one. Returns -1 if the runner's memory cannot be limited. */
+int lane_truth_advance(struct pool_shared *shared, struct lane *lane, struct err *err);
+/* Handles the messages and the end of the runner, and its timeout. */
+void lane_truth_dispatch(struct pool_shared *shared, struct lane *lane, int64_t now_ms);
+/* Cancels the request and kills the runner. */
+void lane_truth_drop(struct pool_shared *shared, struct lane *lane);
+/* Frees the request, after the zygote has ended with all runners. */
+void lane_truth_close(struct lane *lane);
+
 /* ---- lane_provider.c ---- */
+
+/* Pauses the timeout of the case until lane_answer_judge. */
+void lane_pause_timeout(struct lane *lane);
+/* Sends the answer to a request for a ground truth to the judge. `text` is a JSON object. */
+void lane_answer_judge(struct lane *lane, const char *text);
 
 /* Keeps a copy of the judge's {"provide"} message until the provider is free. Takes ownership of `fd`, the descriptor
  * that came with the message (-1: none). */

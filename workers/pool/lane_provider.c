@@ -23,23 +23,27 @@ void lane_provider_drop(struct pool_shared *shared, struct lane *lane)
 	}
 }
 
-void lane_provider_take(struct pool_shared *shared, struct lane *lane, const char *line, int fd)
+void lane_pause_timeout(struct lane *lane)
 {
 	int64_t now = clock_ms();
 
-	lane_provider_drop(shared, lane);
-	lane->request = strdup(line);
-	if (lane->request == NULL)
-		die_no_memory();
-	lane->request_fd = fd;
 	lane->asking = true;
 	lane->left_ms = lane->deadline == INT64_MAX ? INT64_MAX : lane->deadline > now ? lane->deadline - now : 0;
 	lane->deadline = INT64_MAX;
 }
 
-/* Sends the provider's answer to the judge. If the case's timeout has almost expired, the timeout is extended: the
- * judge needs time to compare. */
-static void pass_answer_on(struct lane *lane, const char *answer)
+void lane_provider_take(struct pool_shared *shared, struct lane *lane, const char *line, int fd)
+{
+	lane_provider_drop(shared, lane);
+	lane->request = strdup(line);
+	if (lane->request == NULL)
+		die_no_memory();
+	lane->request_fd = fd;
+	lane_pause_timeout(lane);
+}
+
+/* If the case's timeout has almost expired, the timeout is extended: the judge needs time to compare. */
+void lane_answer_judge(struct lane *lane, const char *answer)
 {
 	struct buf text = {0};
 	int64_t left = lane->left_ms > COMPARE_MS ? lane->left_ms : COMPARE_MS;
@@ -81,7 +85,7 @@ void pool_shared_dispatch_provider(struct pool_shared *shared, int64_t now_ms)
 			struct lane *lane = shared->served;
 
 			shared->served = NULL;
-			pass_answer_on(lane, answer);
+			lane_answer_judge(lane, answer);
 		}
 		if (shared->served == NULL)
 			serve_next(shared);

@@ -43,6 +43,7 @@ int64_t lane_deadline(const struct lane *lane)
 {
 	int64_t deadline = lane->phase == LANE_WORKING ? lane->deadline : lane->alone_by != 0 ? lane->alone_by : INT64_MAX;
 
+	deadline = lane->truth.deadline < deadline ? lane->truth.deadline : deadline;
 	if (lane->judge.pid != 0 && !lane->up && lane->channel.fd >= 0 && lane->up_deadline < deadline)
 		deadline = lane->up_deadline;
 	return lane->stale > 0 && !lane->blamed && lane->stale_deadline < deadline ? lane->stale_deadline : deadline;

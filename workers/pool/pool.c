@@ -114,7 +114,7 @@ struct pool *pool_open(const struct pool_options *options, struct err *err)
 	lay_out(pool, options);
 	if (open_loop(pool, err) != 0 ||
 	    zygote_open(&shared->runners, pool->python, shared->device, pool->root,
-			2 * shared->lane_count + pool->spares, /* a lane may have a runner and a maker */
+			3 * shared->lane_count + pool->spares, /* a lane may have a runner, a maker and a truth's runner */
 			shared->threads, shared->epoll, err) != 0) {
 		free_pool(pool);
 		return NULL;
@@ -243,6 +243,7 @@ static int spares_wanted(const struct pool *pool)
 
 		waiting += lane->phase == LANE_WAITING && lane->work->failure == NULL && lane->child == NULL;
 		waiting += lane_wants_maker(lane);
+		waiting += lane_truth_waits(lane);
 		working += lane->phase == LANE_WORKING;
 	}
 	waiting += queued;

@@ -16,13 +16,23 @@ struct read_file {
 	struct digest content;
 };
 
-/* `reference`, `definition`, `reads` and `jobs` must stay valid until pool_next has returned the task's last result. */
+/* The text of a ground truth that runs in a runner of its own. */
+struct truth_program {
+	const char *name;        /* as in job.truths */
+	const char *path;        /* for messages and tracebacks */
+	const char *source;
+	const char *entry_point; /* the function that is called */
+};
+
+/* `reference`, `definition`, `reads`, `programs` and `jobs` must stay valid until pool_next has returned the task's last result. */
 struct task {
 	const char *name;      /* op_type/name, for messages */
 	const char *reference;
 	const struct definition *definition; /* says how the reference is called; NULL: run() gets every input by name */
 	const struct read_file *reads;
 	int read_count;
+	const struct truth_program *programs; /* the ground truths of the jobs that are texts of the dataset */
+	int program_count;
 	const struct job *const *jobs;
 	int job_count;
 	void *owner;           /* returned with each result */

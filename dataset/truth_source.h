@@ -1,0 +1,15 @@
+/* truth_source - checks the text of a dataset's own ground truth, truths/{op_type}/{name}.py, without running it. */
+#ifndef REFTEST_DATASET_TRUTH_SOURCE_H
+#define REFTEST_DATASET_TRUTH_SOURCE_H
+
+#include <stddef.h>
+
+#include "base/arena.h"
+
+enum { TRUTH_BYTES = 4 << 20 /* the most bytes of a file */ };
+
+/* Returns why the text is not Python in UTF-8 that defines run, as far as dataset/python_outline.h knows, or NULL. The
+ * sentence begins with `path` and is allocated in `arena`. */
+const char *truth_source_error(const char *path, const char *source, size_t length, struct arena *arena);
+
+#endif

@@ -1,0 +1,70 @@
+#include "engine/dataset_truth.h"
+
+#include <string.h>
+
+#include "base/hash.h"
+#include "cache/python_dependencies.h"
+#include "cache/python_normal_form.h"
+#include "dataset/truth_source.h"
+
+/* Returns whether both texts are the same code. */
+static bool same_form(const struct buf *form, const struct definition *definition)
+{
+	struct buf reference = {0};
+
+	python_normal_form(definition->reference, definition->reference_length, &reference);
+	bool same = reference.length == form->length && memcmp(reference.data, form->data, form->length) == 0;
+
+	buf_free(&reference);
+	return same;
+}
+
+static const char *version_of(const struct buf *form, struct arena *arena)
+{
+	const struct digest digest = digest_of(form->data, form->length);
+	char hex[DIGEST_HEX];
+
+	digest_hex(&digest, hex);
+	return arena_string(arena, hex);
+}
+
+static const char *not_stored(const char *path, const char *source, size_t length, struct arena *arena)
+{
+	struct python_dependencies words = python_dependencies(source, length);
+
+	if (words.sight != SIGHT_OUTSIDE)
+		return NULL;
+	return arena_printf(arena,
+			    "not cached: line %d of %s contains %s, so the ground truth may depend on more than its text, the "
+			    "inputs and torch; the definition is verified in every run until %s is removed",
+			    words.line, path, words.what, words.what);
+}
+
+struct own_truth dataset_truth_read(const char *path, const struct definition *definition, const struct buf *bytes,
+				    const char *why, struct arena *arena)
+{
+	struct own_truth out = {.truth = {.name = TRUTH_NAME, .version = "none", .program = true}};
+	struct buf form = {0};
+
+	out.truth.refused = why != NULL ? why : truth_source_error(path, bytes->data, bytes->length, arena);
+	if (why != NULL)
+		return out;
+	python_normal_form(bytes->data != NULL ? bytes->data : "", bytes->length, &form);
+	out.truth.version = version_of(&form, arena);
+	if (out.truth.refused == NULL && same_form(&form, definition))
+		out.truth.refused = arena_printf(arena, "%s has the same code as the reference, so it decides nothing", path);
+	buf_free(&form);
+	if (out.truth.refused != NULL)
+		return out;
+	out.program = (struct truth_program){TRUTH_NAME, path, arena_copy(arena, bytes->data, bytes->length), "run"};
+	out.outside = not_stored(path, bytes->data, bytes->length, arena);
+	return out;
+}
+
+struct truth dataset_truth_missing(const struct definition *definition, struct arena *arena)
+{
+	return (struct truth){.name = TRUTH_NAME,
+			      .version = "none",
+			      .refused = arena_printf(arena, "there is no file truths/%s/%s.py", definition->op_type,
+						      definition->name)};
+}

@@ -1,0 +1,31 @@
+/* dataset_truth - the dataset's own ground truth of a definition: truths/{op_type}/{name}.py, whose function run
+ * computes the same outputs from the same inputs, independently of the reference.
+ *
+ * The file is other people's code. It runs in a runner of its own, confined as references are (workers/pool/lane_truth.c).
+ * Its version, which is part of the witness, is the digest of its code in normal form. */
+#ifndef REFTEST_ENGINE_DATASET_TRUTH_H
+#define REFTEST_ENGINE_DATASET_TRUTH_H
+
+#include "base/arena.h"
+#include "base/buf.h"
+#include "dataset/definition.h"
+#include "dataset/verdict.h"
+#include "workers/pool/task.h"
+
+#define TRUTH_NAME "truth" /* the name of this ground truth in --ground-truth and in verdicts */
+
+struct own_truth {
+	struct truth truth;           /* truth.refused: why the file decides nothing */
+	struct truth_program program; /* its source; `name` is NULL if the file decides nothing */
+	const char *outside;          /* why verdicts by it are not stored; NULL: they are stored */
+};
+
+/* Reads the truth of a definition from the bytes of the file `path`. If `why` is not NULL, the file cannot be read, for
+ * that reason. Everything is allocated in `arena`. */
+struct own_truth dataset_truth_read(const char *path, const struct definition *definition, const struct buf *bytes,
+				    const char *why, struct arena *arena);
+
+/* Returns a ground truth that decides nothing, because the dataset has no file for it. */
+struct truth dataset_truth_missing(const struct definition *definition, struct arena *arena);
+
+#endif
