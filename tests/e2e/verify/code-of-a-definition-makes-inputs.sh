@@ -58,7 +58,7 @@ write("longer", reference=REFERENCE.replace("len(rows) + 1", "len(rows) + 2"))
 write("plan", INIT[:INIT.index("    x = helper")] + "    return {'plan': {}, 'run': {}}\n")
 write("wider", returning("'x': x.new_zeros(n, 9)"))
 write("more_rows", returning("'x': x.new_zeros(n + 1, width)"))
-write("double", returning("'x': x.double().T"))
+write("double", returning("'x': x.double()"))
 write("number", returning("'x': 3"))
 write("tensor", returning("'scale': x"))
 write("text", returning("'scale': 'three'"))
@@ -131,7 +131,7 @@ expect_status keeps failed nondeterministic
 made plan error inputs "_made_init made no inputs for this case: it returned no input 'x', but 'plan', 'run'"
 made wider error inputs "input 'x' is (4, 9) float32, but it is declared as [n, width] float32, and width = 8"
 made more_rows error inputs "input 'x' is (5, 8) float32, but it is declared as [n, width] float32, and n = 4"
-made double error inputs "input 'x' is (8, 4) float64, but it is declared as [n, width] float32"
+made double error inputs "input 'x' is (4, 8) float64, but it is declared as [n, width] float32"
 made number error inputs "input 'x' is an int, but it is declared as [n, width] float32"
 made tensor error inputs "input 'scale' is (4, 8) float32, but it is declared as a Python scalar of dtype float32"
 made text error inputs "it made a value of type str for input 'scale', which must be a Python scalar"
