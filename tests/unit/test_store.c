@@ -213,6 +213,7 @@ static struct file_entry file_entry(struct place *p, const char *path, int numbe
 		    .errors = 4,
 		    .skipped = 5,
 		    .invalid = UINT32_MAX,
+		    .checked = number % 4 == 0 ? 6 : 0, /* rows without checked cases have another form */
 		    .elements = UINT64_MAX,
 		};
 	return entry;
