@@ -187,12 +187,12 @@ static void tensor_text(const struct definition *definition, const struct tensor
 }
 
 /* Adds the field of an axis. The hashed form includes the kind of the axis; the readable form is only the value. */
-static void axis_field(const struct axis *axis, struct arena *arena, struct fields *out)
+static void axis_field(const struct axis *axis, const char *expression, struct arena *arena, struct fields *out)
 {
 	const char *tag = arena_printf(arena, "axes.%s", axis->name);
 
 	if (axis->var) {
-		field_text(out, arena, tag, "var");
+		field_text(out, arena, tag, expression != NULL ? arena_printf(arena, "= %s", expression) : "var");
 		return;
 	}
 	const char *text = arena_printf(arena, "const %lld", (long long)axis->value);
@@ -276,7 +276,8 @@ void definition_fields(const struct definition *definition, struct arena *arena,
 
 	field_text(out, arena, "op_type", definition->op_type);
 	for (int i = 0; i < definition->axis_count; i++)
-		axis_field(&definition->axes[i], arena, out);
+		axis_field(&definition->axes[i],
+			   definition->axis_expressions != NULL ? definition->axis_expressions[i] : NULL, arena, out);
 	for (int i = 0; i < definition->input_count; i++)
 		input_field(definition, i, arena, out);
 	for (int i = 0; i < definition->left_out_count; i++)

@@ -625,6 +625,57 @@ enum constraint_answer constraint_evaluate(const struct definition *definition, 
 	return CONSTRAINT_BROKEN;
 }
 
+/* Returns whether a number is the length of an axis, and writes it as an integer. */
+static bool is_length(struct value v, int64_t *out)
+{
+	const int64_t most = (int64_t)1 << 53;
+
+	if (v.kind == FLOAT && (v.number < 0 || v.number >= (double)most || v.number != (double)(int64_t)v.number))
+		return false;
+	*out = v.kind == FLOAT ? (int64_t)v.number : v.integer;
+	return *out >= 0 && *out < most;
+}
+
+enum constraint_answer constraint_length(const struct definition *definition, const char *text, const int64_t *axis,
+					 int64_t *value, struct err *why)
+{
+	struct parser p = begin(definition, text, axis, NULL, why);
+	const char *at = p.tokens.token.at;
+
+	p.known.text = NULL;
+	struct value v = number(&p, sum(&p), at);
+
+	if (!p.tokens.stopped && p.tokens.token.kind != TOKEN_END)
+		expected(&p, "an arithmetic operator");
+	if (p.tokens.stopped)
+		return CONSTRAINT_ERROR;
+	if (v.state == UNKNOWN)
+		return CONSTRAINT_UNKNOWN;
+	if (v.state == KNOWN && is_length(v, value))
+		return CONSTRAINT_HOLDS;
+	if (v.state == WRONG)
+		err_set(why, "%s", p.known.wrong.text);
+	else if (v.kind == FLOAT)
+		err_set(why, "its value is %.9g, not an integer from 0 to 9007199254740991", v.number);
+	else
+		err_set(why, "its value is %lld, not an integer from 0 to 9007199254740991", (long long)v.integer);
+	return CONSTRAINT_ERROR;
+}
+
+/* Computes the unknown axes that have an expression, and returns their number. */
+static int solve_expressions(const struct definition *definition, int64_t *axis)
+{
+	int filled = 0;
+
+	for (int i = 0; definition->axis_expressions != NULL && i < definition->axis_count; i++) {
+		const char *text = definition->axis_expressions[i];
+
+		if (axis[i] < 0 && text != NULL && constraint_length(definition, text, axis, &axis[i], NULL) == CONSTRAINT_HOLDS)
+			filled++;
+	}
+	return filled;
+}
+
 /* If the text has the form `axis == expression` and the expression has a known value, returns the axis and writes its
  * value. Otherwise returns -1. */
 static int solve_one(const struct definition *definition, const char *text, const int64_t *axis, int64_t *value)
@@ -712,6 +763,7 @@ int constraint_solve(const struct definition *definition, int64_t *axis)
 
 	do {
 		before = filled;
+		filled += solve_expressions(definition, axis);
 		for (int i = 0; i < definition->constraint_count; i++) {
 			int64_t value;
 			int found = solve_one(definition, definition->constraints[i], axis, &value);

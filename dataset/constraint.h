@@ -25,7 +25,13 @@ enum constraint_answer {
 enum constraint_answer constraint_evaluate(const struct definition *definition, const char *text, const int64_t *axis,
                                            const struct constraint_tensor *tensors, struct err *why);
 
-/* Computes unknown axes from constraints of the form `axis == expression` or `expression == axis`, and from other
+/* Evaluates an expression over axes (sums, products, powers and parentheses), whose value is the length of an axis: an
+ * integer from 0 to 2^53 - 1. Returns CONSTRAINT_HOLDS and writes the value, CONSTRAINT_UNKNOWN if an axis is unknown, or
+ * CONSTRAINT_ERROR with a message if the text is no such expression or if it has no such value. */
+enum constraint_answer constraint_length(const struct definition *definition, const char *text, const int64_t *axis,
+					 int64_t *value, struct err *why);
+
+/* Computes unknown axes from their expressions, from constraints of the form `axis == expression` or `expression == axis`, and from other
  * equations that are linear in their only unknown axis, such as `hidden == 2 * half`. Repeats this until no axis can be
  * filled. Writes their values to `axis`, and returns the number of axes that it filled in. */
 int constraint_solve(const struct definition *definition, int64_t *axis);

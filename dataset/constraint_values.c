@@ -15,7 +15,10 @@ static struct value __attribute__((format(printf, 2, 3))) value_wrong(struct kno
 		va_start(args, format);
 		vsnprintf(sentence, sizeof sentence, format, args);
 		va_end(args);
-		err_set(&k->wrong, "the constraint \"%s\" cannot be evaluated: %s", err_show(k->text).text, sentence);
+		if (k->text == NULL)
+			err_set(&k->wrong, "%s", sentence);
+		else
+			err_set(&k->wrong, "the constraint \"%s\" cannot be evaluated: %s", err_show(k->text).text, sentence);
 	}
 	return (struct value){.state = k->live ? WRONG : UNKNOWN, .axis = -1};
 }

@@ -39,7 +39,7 @@ struct known {
 	const struct definition *definition;
 	const int64_t *axis;			 /* values of the axes; NULL if no value is known */
 	const struct constraint_tensor *tensors; /* contents of the inputs; NULL if no contents are known */
-	const char *text;			 /* text of the constraint, for messages */
+	const char *text;			 /* text of the constraint, for messages; NULL: the caller names it */
 	/* False inside an operand that cannot change the result, as after a true left operand of `or`: such an operand
 	 * is parsed, but not evaluated. */
 	bool live;

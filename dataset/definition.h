@@ -68,6 +68,10 @@ struct definition {
 	int tag_count;
 	const struct axis *axes; /* in file order */
 	const char *const *axis_descriptions; /* one for each axis; "" when absent */
+	/* NULL: no axis has an expression. Otherwise one text for each axis, NULL for an axis without: the length is the value of
+	 * this expression over other axes (dataset/axis_expressions.h). Such an axis is var if it depends on var axes. Sizes
+	 * and expressions that are written in shapes are axes, too, whose name is that text. */
+	const char *const *axis_expressions;
 	int axis_count;
 	const struct tensor_spec *inputs; /* in the order of the file; run() gets inputs as keyword arguments */
 	int input_count;

@@ -7,6 +7,7 @@
 #include "base/json.h"
 #include "base/suggest.h"
 #include "base/unsafe_character.h"
+#include "dataset/axis_expressions.h"
 #include "dataset/constraint.h"
 #include "dataset/entry_point.h"
 #include "dataset/input_code.h"
@@ -19,7 +20,10 @@ struct reader {
 	struct json_text text;
 	struct arena *arena;
 	struct definition *out;
-	struct axis *axes;  /* those of `out` */
+	/* The axes of `out`, their descriptions and their expressions, with room for `axis_room` axes. */
+	struct axis *axes;
+	const char **descriptions, **expressions;
+	int axis_room;
 	const char **notes; /* space for NOTES */
 	struct err *err;
 };
@@ -292,34 +296,55 @@ static int read_axis_value(struct reader *r, const struct json_step *axis, const
 	return 0;
 }
 
-/* Reads whether the axis is const or var. Without a "type" it is const if it has a "value", as in flashinfer-bench. */
-static int read_axis_type(struct reader *r, const struct json_step *axis, const cJSON *json, struct axis *out)
+/* Reads the expression of an axis. Whether it can be evaluated is checked after all axes are read. */
+static int read_expression(struct reader *r, const struct json_step *axis, const cJSON *json, const char **out)
+{
+	const struct json_step at = {.up = axis, .key = "expression"};
+	const cJSON *value = json_member(json, "expression");
+
+	if (value == NULL)
+		return missing(r, axis, "expression", "a string, because the type of the axis is \"expr\"");
+	if (!cJSON_IsString(value))
+		return expected(r, &at, "an expression in a string", value);
+	*out = arena_string(r->arena, value->valuestring);
+	return 0;
+}
+
+/* Reads whether the axis is const or var. Without a "type" it is const if it has a "value", as in flashinfer-bench. An
+ * axis with an expression is var, until its value is known. */
+static int read_axis_type(struct reader *r, const struct json_step *axis, const cJSON *json, struct axis *out,
+			  const char **expression)
 {
 	const struct json_step at = {.up = axis, .key = "type"};
 	const cJSON *type = json_member(json, "type");
 	const char *text = cJSON_GetStringValue(type);
 
-	out->var = type == NULL ? json_member(json, "value") == NULL : text != NULL && strcmp(text, "var") == 0;
+	out->var = type == NULL ? json_member(json, "value") == NULL
+				: text != NULL && (strcmp(text, "var") == 0 || strcmp(text, "expr") == 0);
 	if (type != NULL && !out->var && (text == NULL || strcmp(text, "const") != 0))
-		return expected(r, &at, "\"const\" or \"var\"", type);
-	return 0;
+		return expected(r, &at, "\"const\", \"var\" or \"expr\"", type);
+	return text != NULL && strcmp(text, "expr") == 0 ? read_expression(r, axis, json, expression) : 0;
 }
 
-static int read_axis(struct reader *r, const struct json_step *axes, const cJSON *json, struct axis *out,
-		     const char **description)
+static int read_axis(struct reader *r, const struct json_step *axes, const cJSON *json)
 {
-	static const char *const known[] = {"type", "description", "value"};
+	static const char *const known[] = {"type", "description", "value"}, *const of_expression[] = {"type", "description", "expression"};
 	const struct json_step at = {.up = axes, .key = json->string};
+	int i = r->out->axis_count++;
+	struct axis *out = &r->axes[i];
 
 	if (check_printable(r, &at, "an axis name", json->string) != 0)
 		return -1;
 	if (!cJSON_IsObject(json))
 		return expected(r, &at, "an object with a \"type\"", json);
 	out->name = arena_string(r->arena, json->string);
-	if (read_axis_type(r, &at, json, out) != 0)
+	if (read_axis_type(r, &at, json, out, &r->expressions[i]) != 0)
 		return -1;
-	note_unknown_fields(r, &at, json, known, out->var ? 2 : 3);
-	if (read_description(r, &at, json, description) != 0)
+	if (r->expressions[i] != NULL)
+		note_unknown_fields(r, &at, json, of_expression, 3);
+	else
+		note_unknown_fields(r, &at, json, known, out->var ? 2 : 3);
+	if (read_description(r, &at, json, &r->descriptions[i]) != 0)
 		return -1;
 	return out->var ? 0 : read_axis_value(r, &at, json, out);
 }
@@ -341,6 +366,73 @@ static int members_of(struct reader *r, const cJSON *json, const char *key, int 
 	return count;
 }
 
+/* Reserves memory for `room` axes and copies those that have been read. */
+static void reserve_axes(struct reader *r, int room)
+{
+	struct axis *axes = arena_array(r->arena, (size_t)room, sizeof *axes);
+	const char **descriptions = arena_array(r->arena, (size_t)room, sizeof *descriptions);
+	const char **expressions = arena_array(r->arena, (size_t)room, sizeof *expressions);
+
+	for (int i = 0; i < r->out->axis_count; i++) {
+		axes[i] = r->axes[i];
+		descriptions[i] = r->descriptions[i];
+		expressions[i] = r->expressions[i];
+	}
+	r->axis_room = room;
+	r->out->axes = r->axes = axes;
+	r->out->axis_descriptions = r->descriptions = descriptions;
+	r->expressions = expressions;
+	if (r->out->axis_expressions != NULL)
+		r->out->axis_expressions = expressions;
+}
+
+/* Makes an axis that has an expression const if the expression depends on const axes only. `at` is the expression. */
+static int fix_expression(struct reader *r, const struct json_step *at, int i)
+{
+	const struct definition *d = r->out;
+	int64_t axis[DEFINITION_AXES], value;
+	struct err why;
+
+	for (int k = 0; k < d->axis_count; k++)
+		axis[k] = d->axes[k].var ? -1 : d->axes[k].value;
+	enum constraint_answer answer = constraint_length(d, r->expressions[i], axis, &value, &why);
+
+	if (answer == CONSTRAINT_ERROR)
+		return json_error_at(&r->text, at, r->err, "the expression cannot be computed: %s", why.text);
+	if (answer != CONSTRAINT_HOLDS)
+		return 0;
+	r->axes[i] = (struct axis){.name = r->axes[i].name, .value = value};
+	return 1;
+}
+
+/* Checks the expressions of all axes, and computes those that depend on const axes only. */
+static int read_expressions(struct reader *r, const struct json_step *axes)
+{
+	bool progress = true;
+	int circular;
+
+	while (progress) {
+		progress = false;
+		for (int i = 0; i < r->out->axis_count; i++) {
+			const struct json_step axis = {.up = axes, .key = r->axes[i].name}, at = {.up = &axis, .key = "expression"};
+			int fixed = r->axes[i].var && r->expressions[i] != NULL ? fix_expression(r, &at, i) : 0;
+
+			r->out->axis_expressions = r->expressions[i] != NULL ? r->expressions : r->out->axis_expressions;
+			if (fixed < 0)
+				return -1;
+			progress = progress || fixed > 0;
+		}
+	}
+	circular = r->out->axis_expressions != NULL ? axis_expressions_circular(r->out) : -1;
+	if (circular < 0)
+		return 0;
+	const struct json_step axis = {.up = axes, .key = r->axes[circular].name}, at = {.up = &axis, .key = "expression"};
+
+	return json_error_at(&r->text, &at, r->err,
+			     "expected an expression that does not need the axis itself, but \"%s\" is in a circle of expressions",
+			     err_show(r->axes[circular].name).text);
+}
+
 static int read_axes(struct reader *r, const cJSON *json)
 {
 	const struct json_step at = {.key = "axes"};
@@ -349,19 +441,11 @@ static int read_axes(struct reader *r, const cJSON *json)
 
 	if (count < 0)
 		return -1;
-	struct axis *axes = arena_array(r->arena, (size_t)count, sizeof *axes);
-
-	const char **descriptions = arena_array(r->arena, (size_t)count, sizeof *descriptions);
-
-	r->out->axes = r->axes = axes;
-	r->out->axis_descriptions = descriptions;
-	for (const cJSON *member = object->child; member != NULL; member = member->next) {
-		int i = r->out->axis_count++;
-
-		if (read_axis(r, &at, member, &axes[i], &descriptions[i]) != 0)
+	reserve_axes(r, count);
+	for (const cJSON *member = object->child; member != NULL; member = member->next)
+		if (read_axis(r, &at, member) != 0)
 			return -1;
-	}
-	return 0;
+	return read_expressions(r, &at);
 }
 
 /* --- tensors ------------------------------------------------------------------------------------------------- */
@@ -383,14 +467,43 @@ static int unknown_axis(struct reader *r, const struct json_step *at, const char
 	                     err_show(name).text);
 }
 
+/* Returns whether a text that is no axis can only be a size or an expression, and not a misspelt name. */
+static bool is_expression(const char *text)
+{
+	return strpbrk(text, "+-*/%()") != NULL || (*text != '\0' && text[strspn(text, "0123456789 ")] == '\0');
+}
+
+/* Adds an axis for a size or an expression that is written in a shape. */
+static int add_expression(struct reader *r, const struct json_step *at, const char *text, int *axis)
+{
+	int i = r->out->axis_count;
+
+	if (i == DEFINITION_AXES)
+		return json_error_at(&r->text, at, r->err, "expected at most %d axes and expressions, found more", DEFINITION_AXES);
+	if (check_printable(r, at, "an expression", text) != 0)
+		return -1;
+	if (r->axis_room < DEFINITION_AXES)
+		reserve_axes(r, DEFINITION_AXES);
+	r->axes[i] = (struct axis){.name = arena_string(r->arena, text), .var = true};
+	r->descriptions[i] = "a size in a shape";
+	r->expressions[i] = r->axes[i].name;
+	r->out->axis_expressions = r->expressions;
+	r->out->axis_count++;
+	*axis = i;
+	return fix_expression(r, at, i) < 0 ? -1 : 0;
+}
+
 static int read_dimension(struct reader *r, const struct json_step *at, const cJSON *item, int *axis)
 {
 	if (cJSON_IsNumber(item))
-		return expected(r, at, "the name of an axis (for a number, declare a const axis)", item);
+		return expected(r, at, "the name of an axis (write a size as a string: \"1\")", item);
 	if (!cJSON_IsString(item))
 		return expected(r, at, "the name of an axis", item);
 	*axis = definition_axis(r->out, item->valuestring);
-	return *axis < 0 ? unknown_axis(r, at, item->valuestring) : 0;
+	if (*axis >= 0)
+		return 0;
+	return is_expression(item->valuestring) ? add_expression(r, at, item->valuestring, axis)
+						: unknown_axis(r, at, item->valuestring);
 }
 
 static int read_shape(struct reader *r, const struct json_step *tensor, const cJSON *json, struct tensor_spec *out)
@@ -695,6 +808,21 @@ static void fix_axes(struct reader *r, int64_t *axis)
 			r->axes[i] = (struct axis){.name = r->axes[i].name, .value = axis[i]};
 }
 
+/* Returns the texts of the constraints, followed by "axis == expression" for each var axis that has an expression and a
+ * name that constraints can contain. */
+static const char *const *add_equations(struct reader *r, const char *const *texts, int *count)
+{
+	const struct definition *d = r->out;
+	const char **all = arena_array(r->arena, (size_t)*count + (size_t)d->axis_count, sizeof *all);
+
+	for (int i = 0; i < *count; i++)
+		all[i] = texts[i];
+	for (int i = 0; i < d->axis_count; i++)
+		if (d->axes[i].var && r->expressions[i] != NULL && definition_name_is_argument(d->axes[i].name))
+			all[(*count)++] = arena_printf(r->arena, "%s == %s", d->axes[i].name, r->expressions[i]);
+	return all;
+}
+
 static int read_constraints(struct reader *r, const cJSON *json)
 {
 	const struct json_step list = {.key = "constraints"};
@@ -704,6 +832,7 @@ static int read_constraints(struct reader *r, const cJSON *json)
 
 	if (read_strings(r, json, "constraints", CONSTRAINTS, &texts, &count) != 0)
 		return -1;
+	texts = add_equations(r, texts, &count);
 	const char **sorted = arena_array(r->arena, (size_t)count, sizeof *sorted);
 
 	for (int i = 0; i < r->out->axis_count; i++)

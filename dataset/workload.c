@@ -5,6 +5,7 @@
 
 #include "base/json.h"
 #include "base/unsafe_character.h"
+#include "dataset/axis_expressions.h"
 #include "dataset/constraint.h"
 
 enum { UUID_BYTES = 200, PATH_BYTES = 4096, KEY_BYTES = 1024, TEXT_BYTES = 1024 };
@@ -70,9 +71,19 @@ static int read_axis(struct reader *r, const cJSON *json)
 	return 0;
 }
 
+/* Reports an axis whose expression has no value, or another value than the line gives the axis. */
+static int axis_error(struct reader *r, const cJSON *axes, int axis, const struct err *why)
+{
+	const struct json_step at = {.up = &r->axes, .key = r->definition->axes[axis].name};
+
+	return json_error_at(&r->text, json_member(axes, at.key) != NULL ? &at : &r->axes, r->err, "%s", why->text);
+}
+
 static int read_axes(struct reader *r, const cJSON *workload)
 {
 	const cJSON *axes = json_member(workload, "axes");
+	struct err why;
+	int at;
 
 	if (axes == NULL)
 		return missing(r, r->workload, "axes", "an object");
@@ -83,6 +94,8 @@ static int read_axes(struct reader *r, const cJSON *workload)
 	for (const cJSON *member = axes->child; member != NULL; member = member->next)
 		if (read_axis(r, member) != 0)
 			return -1;
+	if (axis_expressions_compute(r->definition, r->axis, &at, &why) != 0)
+		return axis_error(r, axes, at, &why);
 	for (int i = 0; i < r->definition->axis_count; i++)
 		if (r->axis[i] < 0)
 			return json_error_at(&r->text, &r->axes, r->err,

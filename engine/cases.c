@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "cache/python_normal_form.h"
+#include "dataset/axis_expressions.h"
 #include "dataset/constraint.h"
 #include "kernels/core/described_default.h"
 #include "kernels/core/described_effects.h"
@@ -14,7 +15,9 @@
 #include "workers/judge/described_inputs.h"
 #include "workers/pool/environment.h"
 
-enum { GENERIC_AXIS = 4 };
+/* The length of an axis that no family, constraint or expression determines; the largest is tried last, for expressions
+ * that have no value for smaller ones. */
+enum { GENERIC_AXIS = 4, GENERIC_LARGEST = 4096 };
 
 static const char *const size_names[SIZE_COUNT] = {[SIZE_SMALL] = "small", [SIZE_MEDIUM] = "medium", [SIZE_LARGE] = "large"};
 
@@ -490,6 +493,8 @@ static bool axis_is_derived(const struct definition *d, int axis)
 {
 	size_t length = strlen(d->axes[axis].name);
 
+	if (d->axis_expressions != NULL && d->axis_expressions[axis] != NULL)
+		return true;
 	for (int i = 0; i < d->constraint_count; i++) {
 		const char *text = d->constraints[i];
 
@@ -502,9 +507,9 @@ static bool axis_is_derived(const struct definition *d, int axis)
 	return false;
 }
 
-/* Chooses axis values for a definition that no family supports. The values are small and satisfy the definition's
- * constraints on axes. */
-static int generic_axes(const struct definition *d, int64_t *axis)
+/* Chooses axis values that satisfy the definition's constraints on axes. `length` is the value of an axis that nothing
+ * determines. */
+static void choose_axes(const struct definition *d, int64_t length, int64_t *axis)
 {
 	for (int i = 0; i < d->axis_count; i++)
 		axis[i] = d->axes[i].var ? -1 : d->axes[i].value;
@@ -512,10 +517,42 @@ static int generic_axes(const struct definition *d, int64_t *axis)
 	for (int derived = 0; derived < 2; derived++)
 		for (int i = 0; i < d->axis_count; i++)
 			if (axis[i] < 0 && (derived == 1 || !axis_is_derived(d, i))) {
-				axis[i] = GENERIC_AXIS;
+				axis[i] = length;
 				constraint_solve(d, axis);
 			}
-	return 1;
+}
+
+/* Chooses small axis values for a definition that no family supports. Returns the number of rows: 0 if the expressions of
+ * axes have no value above 0 for the values that were tried, else 1. */
+static int generic_axes(const struct definition *d, int64_t *axis)
+{
+	for (int64_t length = GENERIC_AXIS; length <= GENERIC_LARGEST; length *= 4) {
+		bool positive = true;
+		struct err why;
+		int at;
+
+		choose_axes(d, length, axis);
+		if (d->axis_expressions == NULL)
+			return 1;
+		for (int i = 0; i < d->axis_count; i++)
+			positive = positive && (axis[i] > 0 || d->axis_expressions[i] == NULL);
+		if (positive && axis_expressions_compute(d, axis, &at, &why) == 0)
+			return 1;
+	}
+	return 0;
+}
+
+/* Makes the rows of a family agree with the expressions of axes, and removes the rows that cannot. Returns their number. */
+static int fit_rows(const struct definition *d, int64_t *rows, int count)
+{
+	size_t width = (size_t)(d->axis_count > 0 ? d->axis_count : 1);
+	int kept = 0;
+
+	for (int i = 0; i < count; i++) {
+		memmove(rows + (size_t)kept * width, rows + (size_t)i * width, width * sizeof *rows);
+		kept += axis_expressions_fit(d, rows + (size_t)kept * width);
+	}
+	return kept;
 }
 
 int size_rows(const struct op *op, int variant, const struct op_problem *problem, const struct definition *d,
@@ -524,7 +561,7 @@ int size_rows(const struct op *op, int variant, const struct op_problem *problem
 	int count = op != NULL ? op->sizes(problem, variant, size, rows, SIZE_ROWS)
 	          : size == SIZE_SMALL ? generic_axes(d, rows) : 0;
 
-	return count < SIZE_ROWS ? count : SIZE_ROWS;
+	return fit_rows(d, rows, count < SIZE_ROWS ? count : SIZE_ROWS);
 }
 
 /* The family must know the default value of an omitted Python scalar. */
@@ -646,7 +683,7 @@ static void make_edge_cases(struct maker *m)
 	for (int i = 0; op != NULL && op->edges != NULL && op->edges[i].name != NULL; i++) {
 		int64_t *axis = arena_array(m->arena, width, sizeof *axis);
 
-		if (op->edge_axes(&m->problem, m->variant, i + 1, axis))
+		if (op->edge_axes(&m->problem, m->variant, i + 1, axis) && axis_expressions_fit(m->definition, axis))
 			make_case(m, arena_printf(m->arena, "edge:%s", op->edges[i].name), axis, inputs, i + 1);
 	}
 }

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/file.h"
+#include "dataset/axis_expressions.h"
 #include "dataset/definition_load.h"
 #include "engine/cases.h"
 #include "kernels/core/described_default.h"
@@ -96,7 +97,7 @@ static void add_edges(struct test_class *c, const struct op *op, int variant, co
 	for (int i = 0; op->edges != NULL && op->edges[i].name != NULL; i++) {
 		int64_t *axis = arena_array(arena, width, sizeof *axis);
 
-		if (op->edge_axes(problem, variant, i + 1, axis))
+		if (op->edge_axes(problem, variant, i + 1, axis) && axis_expressions_fit(c->definition, axis))
 			edges[c->edge_count++] = (struct test_size){op->edges[i].name, axis};
 	}
 	c->edges = edges;

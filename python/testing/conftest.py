@@ -16,6 +16,7 @@ CUDA, Python and NumPy; python/runner.py of reftest has a copy, which must seed 
 - `pytest tests/references --device cpu` does not use the GPU.
 """
 
+import ast
 import builtins
 import collections
 import contextlib
@@ -151,6 +152,9 @@ def load_definition(op_type, name):
     """Loads a definition from its JSON file. The inputs that no case passes are moved to "left_out". The op_type is that
     of the file's folder."""
     definition = json.loads(_definition_text(op_type, name)) | {"op_type": op_type}
+    for spec in [*definition["inputs"].values(), *definition["outputs"].values()]:
+        for size in spec["shape"] or ():
+            definition["axes"].setdefault(size, {"type": "expr", "expression": size})
     left_out = {
         name: spec for name, spec in definition["inputs"].items() if is_left_out(spec)
     }
@@ -499,6 +503,60 @@ def length_of(axis):
     return int(axis["value"]) if kind == "const" else None
 
 
+# The operators in the expressions of axes.
+OPERATORS = {
+    ast.Add: operator.add,
+    ast.Sub: operator.sub,
+    ast.Mult: operator.mul,
+    ast.Div: operator.truediv,
+    ast.FloorDiv: operator.floordiv,
+    ast.Mod: operator.mod,
+    ast.Pow: operator.pow,
+    ast.USub: operator.neg,
+    ast.UAdd: operator.pos,
+}
+
+
+def expression_value(text, axes):
+    """Returns the value of an expression over axes. Raises KeyError if it needs an axis without a value."""
+
+    def value(node):
+        if isinstance(node, ast.Name):
+            return axes[node.id]
+        if isinstance(node, ast.Constant):
+            return node.value
+        operands = (
+            [node.operand]
+            if isinstance(node, ast.UnaryOp)
+            else [node.left, node.right]
+        )
+        return OPERATORS[type(node.op)](*map(value, operands))
+
+    found = value(ast.parse(text.strip(), mode="eval").body)
+    if found != int(found) or found < 0:
+        raise ValueError(f"{text} is {found}, not a length")
+    return int(found)
+
+
+def computed_axes(definition, axes):
+    """Returns the values of axes, and of the axes whose expressions they determine. Raises ValueError if an axis has
+    another value than its expression."""
+    axes = {
+        name: length_of(axis)
+        for name, axis in definition["axes"].items()
+        if length_of(axis) is not None
+    } | dict(axes)
+    for _ in definition["axes"]:
+        for name, axis in definition["axes"].items():
+            if axis.get("type") != "expr":
+                continue
+            with contextlib.suppress(KeyError):
+                value = expression_value(axis["expression"], axes)
+                if axes.setdefault(name, value) != value:
+                    raise ValueError(f"axis {name} is {axes[name]}, not {value}")
+    return axes
+
+
 def resolve_axes(definition, axes):
     """Returns the value of every axis: constant axes have the definition's value, variable axes the value in `axes`."""
     return {
@@ -598,15 +656,15 @@ def workloads(op_type, name):
         if not line.strip():
             continue
         try:
-            uuid, case = workload_of(line)
-        except (AttributeError, KeyError, TypeError, ValueError) as why:
+            uuid, case = workload_of(line, load_definition(op_type, name))
+        except (ArithmeticError, AttributeError, KeyError, TypeError, ValueError) as why:
             uuid, case = None, Case("workload", {}, problem=f"{path}:{number}: {why!r}")
         if case is not None:
             found.append((uuid or f"line {number}", case))
     return found
 
 
-def workload_of(line):
+def workload_of(line, definition):
     """Returns the name and the case of a line in a workload file. The case is None if a blob file is missing."""
     line = json.loads(line)
     workload = line.get("workload", line)
@@ -620,7 +678,10 @@ def workload_of(line):
     blobs = [v["path"] for v in inputs.values() if v["type"] == "safetensors"]
     if not all(is_blob(ROOT / blob) for blob in blobs):
         return None, None
-    case = Case("workload", dict(workload["axes"]), inputs, omitted=omitted)
+    fixed = computed_axes(definition, {})
+    found = computed_axes(definition, workload["axes"])
+    axes = {name: found[name] for name in found if name not in fixed}
+    case = Case("workload", axes, inputs, omitted=omitted)
     return workload.get("uuid"), case
 
 

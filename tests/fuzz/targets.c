@@ -163,6 +163,9 @@ static const char *const definition_seeds[] = {
     "{\"name\":\"n\",\"op_type\":null,\"hf_id\":\"a/b\",\"custom_inputs_entrypoint\":\"f\",\"axes\":{},\"inputs\":{},\"outputs\":{\"y\":{\"shape\":null,\"dtype\":\"bool\"}"
     "},\"reference\":\"run = "
     "f\",\"init\":0}",
+    "{\"name\":\"n\",\"axes\":{\"c\":{\"type\":\"expr\",\"expression\":\"a // 2\"},\"a\":{\"type\":\"expr\","
+    "\"expression\":\"b ** 2 % (3 + h) / 1\"},\"b\":{\"type\":\"var\"},\"h\":{\"type\":\"const\",\"value\":4}},\"inputs\":"
+    "{},\"outputs\":{\"y\":{\"shape\":[\"1\",\"c\",\"h * 2\",\"b - 1\"],\"dtype\":\"int8\"}},\"reference\":\"run = f\"}",
 };
 
 static void check_tensors(const struct input *input, const struct definition *d, const struct tensor_spec *tensors,
@@ -192,8 +195,8 @@ static bool feed_definition(const struct input *input)
 	if (d != NULL) {
 		hold(input, d->axis_count <= DEFINITION_AXES && d->output_count >= 1, "counts are bounded");
 		for (int i = 0; i < d->axis_count; i++)
-			hold(input, d->axes[i].var ? d->axes[i].value == 0 : d->axes[i].value >= 1,
-			     "const axes are positive");
+			hold(input, d->axes[i].var ? d->axes[i].value == 0 : d->axes[i].value >= 0,
+			     "const axes are not negative");
 		check_tensors(input, d, d->inputs, d->input_count);
 		check_tensors(input, d, d->outputs, d->output_count);
 		for (int i = 0; i < d->constraint_count; i++)

@@ -11,6 +11,7 @@
 #include <cmocka.h>
 
 #include "base/buf.h"
+#include "dataset/axis_expressions.h"
 
 /* Each line has one field, so that a test can replace the field and predict the line number of the error. */
 static const char *const lines[] = {
@@ -203,9 +204,9 @@ static void wrong_types_are_refused(void **state)
 	    {AXES, "\"axes\": [],", "d.json:6:9: expected an object, found a list"},
 	    {AXES, "\"axes\": {\"batch\": 4},", "d.json:6:19: expected an object with a \"type\", found 4"},
 	    {AXES, "\"axes\": {\"batch\": {\"type\": \"dynamic\"}},",
-	     "d.json:6:28: expected \"const\" or \"var\", found \"dynamic\""},
+	     "d.json:6:28: expected \"const\", \"var\" or \"expr\", found \"dynamic\""},
 	    {AXES, "\"axes\": {\"batch\": {\"type\": null}},",
-	     "d.json:6:28: expected \"const\" or \"var\", found null"},
+	     "d.json:6:28: expected \"const\", \"var\" or \"expr\", found null"},
 	    {AXES, "\"axes\": {\"batch\": {\"type\": \"var\", \"description\": 1}},",
 	     "d.json:6:50: expected a string, found 1"},
 	    {INPUTS, "\"inputs\": null,", "d.json:7:11: expected an object, found null"},
@@ -214,7 +215,7 @@ static void wrong_types_are_refused(void **state)
 	    {INPUTS, "\"inputs\": {\"x\": {\"shape\": \"batch\", \"dtype\": \"int8\"}},",
 	     "d.json:7:27: expected a list of axes, or null for a Python scalar, found \"batch\""},
 	    {INPUTS, "\"inputs\": {\"x\": {\"shape\": [\"batch\", 64], \"dtype\": \"int8\"}},",
-	     "d.json:7:37: expected the name of an axis (for a number, declare a const axis), found 64"},
+	     "d.json:7:37: expected the name of an axis (write a size as a string: \"1\"), found 64"},
 	    {INPUTS, "\"inputs\": {\"x\": {\"shape\": [\"batch\", null], \"dtype\": \"int8\"}},",
 	     "d.json:7:37: expected the name of an axis, found null"},
 	    {INPUTS, "\"inputs\": {\"x\": {\"shape\": [\"batch\"], \"dtype\": 8}},",
@@ -458,6 +459,104 @@ static void the_folder_is_the_op_type_of_a_definition_without_one(void **state)
 	arena_free(&arena);
 	refused(OP_TYPE, "\"op_type\": \"\",", "d.json:3:12: expected a name, found an empty string");
 	refused(OP_TYPE, "\"op_type\": 1,", "d.json:3:12: expected a string, found 1");
+}
+
+#define EXPR(name, expression) "\"" name "\": {\"type\": \"expr\", \"expression\": \"" expression "\"}"
+#define AXES_WITH(more) "\"axes\": {" more ", \"batch\": {\"type\": \"var\"}, \"hidden\": {\"type\": \"const\", \"value\": 64}},"
+
+static void axes_are_computed_from_others(void **state)
+{
+	struct arena arena = {0};
+	struct err err = {""};
+	const struct definition *d =
+	    load(AXES, AXES_WITH(EXPR("c", "a * 2") "," EXPR("a", "(hidden // 3 - 1) ** 2 % 33") "," EXPR("n", "batch * a / 2")), &arena, &err);
+	int64_t axis[5] = {-1, -1, -1, 5, 64}, wrong[5] = {-1, -1, 11, 5, 64}, unknown[5] = {-1, -1, -1, -1, 64};
+	int at;
+
+	(void)state;
+	assert_string_equal(err.text, "");
+	assert_true(!d->axes[0].var && d->axes[0].value == 8 && !d->axes[1].var && d->axes[1].value == 4 && d->axes[2].var);
+	assert_string_equal(d->axis_expressions[2], "batch * a / 2");
+	assert_null(d->axis_expressions[3]);
+	assert_string_equal(d->constraints[d->constraint_count - 1], "n == batch * a / 2");
+	assert_int_equal(axis_expressions_compute(d, axis, &at, &err), 0);
+	assert_true(axis[0] == 8 && axis[1] == 4 && axis[2] == 10);
+	assert_int_equal(axis_expressions_compute(d, unknown, &at, &err), 0);
+	assert_true(unknown[0] == 8 && unknown[2] == -1);
+	assert_int_equal(axis_expressions_compute(d, wrong, &at, &err), -1);
+	assert_int_equal(at, 2);
+	assert_string_equal(err.text, "expected 10, the value of batch * a / 2, for the axis n, found 11");
+	wrong[2] = -1;
+	wrong[3] = 4503599627370497;
+	assert_int_equal(axis_expressions_compute(d, wrong, &at, &err), -1);
+	assert_string_equal(err.text, "the axis n = batch * a / 2 cannot be computed: its value is 9.00719925e+15, not an integer "
+				      "from 0 to 9007199254740991");
+	arena_free(&arena);
+}
+
+static void an_axis_that_cannot_be_computed_is_refused(void **state)
+{
+	static const struct {
+		const char *axes, *sentence;
+	} cases[] = {
+	    {AXES_WITH(EXPR("a", "hidden // 0")), "d.json:6:46: the expression cannot be computed: a division by zero"},
+	    {AXES_WITH(EXPR("a", "hidden / 3")),
+	     "d.json:6:46: the expression cannot be computed: its value is 21.3333333, not an integer from 0 to 9007199254740991"},
+	    {AXES_WITH(EXPR("a", "1 - hidden")),
+	     "d.json:6:46: the expression cannot be computed: its value is -63, not an integer from 0 to 9007199254740991"},
+	    {AXES_WITH(EXPR("a", "a + 1")), "d.json:6:46: expected an expression that does not need the axis itself, but \"a\" is in a "
+					    "circle of expressions"},
+	    {AXES_WITH(EXPR("a", "b + batch") "," EXPR("b", "a - 1")),
+	     "d.json:6:46: expected an expression that does not need the axis itself, but \"a\" is in a circle of expressions"},
+	    {AXES_WITH("\"a\": {\"type\": \"expr\"}"),
+	     "d.json:6:15: expected a field \"expression\" (a string, because the type of the axis is \"expr\"), found none"},
+	    {AXES_WITH("\"a\": {\"type\": \"expr\", \"expression\": 2}"), "d.json:6:46: expected an expression in a string, found 2"},
+	};
+	static const char *const more[] = {EXPR("a", "hiden * 2"), EXPR("a", "hidden *"), EXPR("a", "hidden == 64"),
+					   EXPR("a", "9223372036854775807 * hidden"), EXPR("a", "")};
+	char line[256];
+
+	(void)state;
+	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+		refused(AXES, cases[i].axes, cases[i].sentence);
+	for (size_t i = 0; i < sizeof more / sizeof *more; i++) {
+		struct arena arena = {0};
+		struct err err = {""};
+
+		snprintf(line, sizeof line, AXES_WITH("%s"), more[i]);
+		assert_null(load(AXES, line, &arena, &err));
+		assert_memory_equal(err.text, "d.json:6:46: the expression cannot be computed: ", 48);
+		arena_free(&arena);
+	}
+}
+
+static void shapes_may_contain_sizes_and_expressions(void **state)
+{
+	struct arena arena = {0};
+	struct err err = {""};
+	const struct definition *d = load(OUTPUTS,
+					  "\"outputs\": {\"y\": {\"shape\": [\"1\", \"hidden // 2\", \"batch + 1\", \"1\"], "
+					  "\"dtype\": \"bfloat16\"}},",
+					  &arena, &err);
+	int64_t axis[5] = {6, -1, -1, -1, -1};
+	int at;
+
+	(void)state;
+	assert_string_equal(err.text, "");
+	assert_int_equal(d->axis_count, 5);
+	const int *shape = d->outputs[0].axis;
+
+	assert_true(shape[0] == 2 && shape[1] == 3 && shape[2] == 4 && shape[3] == 2);
+	assert_string_equal(d->axes[3].name, "hidden // 2");
+	assert_true(!d->axes[2].var && d->axes[2].value == 1 && !d->axes[3].var && d->axes[3].value == 32 && d->axes[4].var);
+	axis[1] = 64;
+	assert_int_equal(axis_expressions_compute(d, axis, &at, &err), 0);
+	assert_true(axis[2] == 1 && axis[3] == 32 && axis[4] == 7);
+	arena_free(&arena);
+	refused(OUTPUTS, "\"outputs\": {\"y\": {\"shape\": [\"64 // 0\"], \"dtype\": \"bfloat16\"}},",
+		"d.json:8:29: the expression cannot be computed: a division by zero");
+	refused(OUTPUTS, "\"outputs\": {\"y\": {\"shape\": [\"hiden\"], \"dtype\": \"bfloat16\"}},",
+		"d.json:8:29: expected the name of an axis, found \"hiden\"; did you mean \"hidden\"?");
 }
 
 static void the_function_that_makes_inputs_is_named(void **state)
@@ -892,6 +991,9 @@ int main(void)
 	    cmocka_unit_test(sources_that_are_not_run_are_kept),
 	    cmocka_unit_test(a_tag_names_the_traced_function),
 	    cmocka_unit_test(the_folder_is_the_op_type_of_a_definition_without_one),
+	    cmocka_unit_test(axes_are_computed_from_others),
+	    cmocka_unit_test(an_axis_that_cannot_be_computed_is_refused),
+	    cmocka_unit_test(shapes_may_contain_sizes_and_expressions),
 	    cmocka_unit_test(the_function_that_makes_inputs_is_named),
 	    cmocka_unit_test(names_are_those_of_the_file_and_of_python),
 	    cmocka_unit_test(names_have_a_length),

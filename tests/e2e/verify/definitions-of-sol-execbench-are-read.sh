@@ -42,12 +42,30 @@ write("rmsnorm", "lines", custom_inputs_entrypoint="make", reference=NORM + '''
 def make(axes, device):
     return {"hidden_states": torch.randn(axes["batch_size"], axes["hidden_size"], device=device).bfloat16()}
 ''')
-os.makedirs("workloads/rmsnorm")
+for folder in "rmsnorm", "gemm", "problems":
+    os.makedirs(f"workloads/{folder}")
 with open("workloads/rmsnorm/lines.jsonl", "w") as out:
     for uuid, kind, tolerance in ("random", "random", {"max_atol": 1}), ("made", "custom", {}), ("misspelt", "random", {"atol": 1}):
         inputs = {"hidden_states": {"type": kind}, "weight": {"type": "random"}}
         line = {"uuid": uuid, "axes": {"batch_size": 3}, "inputs": inputs, "tolerance": tolerance}
         out.write(json.dumps(line) + "\n")
+
+# Axes that are computed from others, in any order, and sizes in shapes. The GEMM's row axis is a product of two axes that
+# no tensor has; the other definition has no family.
+PRODUCT = {"batch": {"type": "var"}, "width": {"type": "expr", "expression": "heads * 8"}, "length": {"type": "var"},
+           "rows": {"type": "expr", "expression": "batch * length"}, "heads": {"type": "const", "value": 8}}
+MATRIX = "def run(A, B):\n    return A @ B.T\n"
+half = lambda *shape: {"shape": list(shape), "dtype": "float16"}
+write("gemm", "product", axes=PRODUCT, description="C = A B^T.", inputs={"A": half("rows", "width"), "B": half("32", "width")},
+      outputs={"C": half("rows", "32")}, reference=MATRIX)
+write("problems", "blocks", axes={"rows": {"type": "var"}, "blocks": {"type": "expr", "expression": "rows // 16"}},
+      inputs={"x": half("rows", "1")}, outputs={"y": half("blocks", "rows + 1 - rows % 2", "2 ** 3")},
+      reference="def run(x):\n    n = len(x)\n    return x.sum() * x.new_ones(n // 16, n + 1 - n % 2, 8)\n")
+for folder, name, axes in ("gemm", "product", {"batch": 3, "length": 5}), ("problems", "blocks", {"rows": 48, "blocks": 4}):
+    with open(f"workloads/{folder}/{name}.jsonl", "w") as out:
+        for uuid, more in ("computed", {}), ("given", {"rows": 15}):
+            inputs = {"x": {"type": "random"}} if name == "blocks" else {"A": {"type": "random"}, "B": {"type": "random"}}
+            out.write(json.dumps({"uuid": uuid, "axes": axes | more, "inputs": inputs}) + "\n")
 PY
 
 verify
@@ -61,6 +79,18 @@ lines="{case['id'].removeprefix('workload:'): case for case in d['lines']['cases
 expect "$lines['random']['status'] == 'passed' and $lines['random']['axes'] == {'batch_size': 3}"
 expect "$lines['made']['status'] == 'passed' and $lines['made']['axes'] == {'batch_size': 3}"
 expect "$lines['misspelt']['status'] == 'invalid' and 'found \"atol\"' in $lines['misspelt']['message']"
+expect_status product passed
+expect "[case['axes'] for case in d['product']['cases']][-1] == {'batch': 3, 'length': 5, 'rows': 15}"
+expect "all(case['axes']['rows'] == case['axes']['batch'] * case['axes']['length'] for case in d['product']['cases'])"
+expect "max(case['axes']['rows'] for case in d['product']['cases']) > 15"
+blocks="{case['id']: case for case in d['blocks']['cases']}"
+generic="$blocks['small:rows=16,blocks=1,rows + 1 - rows % 2=17']"
+expect "($generic['status'], $generic['reason']) == ('checked', 'no_ground_truth')"
+expect "'expected 3, the value of rows // 16, for the axis blocks, found 4' in $blocks['workload:computed']['message']"
+# A change of an expression is a change of the definition.
+edit definitions/gemm/product.json 'heads * 8' 'heads * 4'
+verify product
+expect_ran 3 # and one equal case
 run explain plain --device "$device"
 expect_says 'hf_id = example/model'
 # Stating the op_type of the folder changes nothing.
@@ -78,4 +108,5 @@ expect_exit 1
 expect_says "wrong, output 'output' against builtin"
 expect_says 'SKIPPED' "inputs: the definition's own code makes them"
 expect_says 'FAILED tests/references/test_rmsnorm.py::TestWrong::test_numerical_correctness' ' passed'
-! grep '^FAILED' "$work/out" | grep -vq '::TestWrong::' || fail "a test of a right reference fails"
+expect_says 'ValueError' 'axis blocks is 4, not 3'
+! grep '^FAILED' "$work/out" | grep -vq '::TestWrong::\|::TestBlocks::test_numerical_correctness\[workload:' || fail "a test of a right reference fails"
