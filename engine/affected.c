@@ -19,7 +19,9 @@ struct finder {
 	const char **because;  /* for each definition, the first changed file that affects the definition; NULL if no
 				* file does */
 	bool *rewritten;       /* for each definition, whether its generated test is affected */
-	const char **families; /* for each definition, its op family or NULL; the array is filled on first use */
+	struct families {
+		const char *names[CANDIDATES_MAX]; /* NULL: none */
+	} *families; /* for each definition, the op families that may be its family; the array is filled on first use */
 	struct buf definition_bytes, workload_bytes;
 };
 
@@ -127,13 +129,14 @@ static void find_families(struct finder *f)
 	for (int i = 0; i < f->dataset->definition_count; i++) {
 		struct arena scratch = {0};
 		const struct definition *definition = load(f, &f->dataset->definitions[i], &scratch);
-		int variant;
+		struct op_candidate list[CANDIDATES_MAX];
 
 		if (definition != NULL) {
 			struct op_problem problem = problem_of(definition, &scratch);
-			const struct op_entry *entry = f->program->kernels.api->find(&problem, &variant, NULL);
+			int count = f->program->kernels.api->candidates(&problem, list, NULL);
 
-			f->families[i] = entry != NULL ? entry->op->name : NULL;
+			for (int k = 0; k < count; k++)
+				f->families[i].names[k] = list[k].entry->op->name;
 		}
 		arena_free(&scratch);
 	}
@@ -144,6 +147,15 @@ static bool is_checkout(const struct finder *f)
 	struct stat st;
 
 	return fstatat(f->dataset->fd, "kernels/core/op.h", &st, 0) == 0;
+}
+
+/* Does the text, of `length` bytes, name one of the families? */
+static bool names_family(const struct families *families, const char *text, size_t length)
+{
+	for (int i = 0; i < CANDIDATES_MAX && families->names[i] != NULL; i++)
+		if (strlen(families->names[i]) == length && strncmp(families->names[i], text, length) == 0)
+			return true;
+	return false;
 }
 
 /* If `file` is a source file of the checkout, marks the definitions that the file affects, and returns true. */
@@ -166,12 +178,9 @@ static bool touch_by_source(struct finder *f, const char *file)
 	}
 	if (f->families == NULL)
 		find_families(f);
-	for (int i = 0; i < f->dataset->definition_count; i++) {
-		if (f->families[i] == NULL || strlen(f->families[i]) != (size_t)(slash - family) ||
-		    strncmp(f->families[i], family, (size_t)(slash - family)) != 0)
-			continue;
-		touch(f, i, file);
-	}
+	for (int i = 0; i < f->dataset->definition_count; i++)
+		if (names_family(&f->families[i], family, (size_t)(slash - family)))
+			touch(f, i, file);
 	return true;
 }
 

@@ -231,6 +231,19 @@ static void input_code_fields(struct maker *m, struct fields *fields)
 	buf_free(&form);
 }
 
+static const char *matched_text(enum op_matched matched)
+{
+	static const char *const texts[] = {
+	    [MATCHED_BY_TYPE] = "op_type", [MATCHED_BY_WORDS] = "words", [MATCHED_BY_SHAPES] = "shapes"};
+
+	return texts[matched];
+}
+
+const char *cases_matched(const struct cases *cases)
+{
+	return cases->op != NULL ? matched_text(cases->matched) : NULL;
+}
+
 static void subject_fields(struct maker *m, struct test_case *c)
 {
 	const struct definition *d = m->definition;
@@ -243,6 +256,8 @@ static void subject_fields(struct maker *m, struct test_case *c)
 	field_text(fields, m->arena, "family.inputs", m->out.op != NULL ? m->out.op->inputs_digest : "generic");
 	if (job->op == NULL)
 		described_effect_fields(m, fields);
+	if (m->out.op != NULL && m->out.matched != MATCHED_BY_TYPE)
+		field_text(fields, m->arena, "family.matched", matched_text(m->out.matched));
 	if (job->edge > 0)
 		field_text(fields, m->arena, "case.edge", m->out.op->op->edges[job->edge - 1].name);
 	if (job->input_code != NULL)
@@ -707,20 +722,68 @@ static void make_workload_cases(struct maker *m, const struct workload_file *wor
 	}
 }
 
-static void find_family(struct maker *m)
+/* Says why the op_type does not decide the family: "the definition has no op_type". */
+static const char *undecided_by_op_type(struct maker *m)
 {
+	const char *op_type = m->definition->op_type;
+
+	if (*op_type == '\0')
+		return "the definition has no op_type";
+	for (int i = 0; i < m->kernels->op_count; i++)
+		for (const char *const *known = m->kernels->ops[i].op->op_types; *known != NULL; known++)
+			if (strcmp(*known, op_type) == 0)
+				return arena_printf(m->arena, "the shapes are not those of op_type '%s'", op_type);
+	return arena_printf(m->arena, "op_type '%s' is unknown", op_type);
+}
+
+static void use_candidate(struct maker *m, const struct op_candidate *candidate)
+{
+	const struct op *op = candidate->entry->op;
+
+	m->out.op = candidate->entry;
+	m->out.matched = candidate->matched;
+	m->variant = candidate->variant;
+	m->problem.op_type = arena_string(m->arena, candidate->op_type);
+	if (candidate->matched == MATCHED_BY_WORDS)
+		m->out.how_matched = arena_printf(m->arena, "matched op family %s by the words of the definition and its shapes; %s",
+		                                  op->name, undecided_by_op_type(m));
+	else if (candidate->matched == MATCHED_BY_SHAPES)
+		m->out.how_matched = arena_printf(m->arena, "matched op family %s by shapes and agreement; %s", op->name,
+		                                  undecided_by_op_type(m));
+	if (op->constants != NULL)
+		m->out.constant_count = op->constants(&m->problem, m->variant, m->out.constants);
+}
+
+/* Returns why no candidate has the ground truth, if the reference disagreed with each of them. */
+static const char *computes_something_else(struct maker *m, const struct op_candidate *list, int count, const char *why)
+{
+	const char *names = "";
+
+	for (int i = 0; i < count; i++)
+		if (i == 0 || list[i].entry != list[i - 1].entry)
+			names = arena_printf(m->arena, "%s%s%s", names, i > 0 ? ", " : "", list[i].entry->op->name);
+	return arena_printf(m->arena,
+	                    "%s; the shapes are also those of %s, but the reference computes something else on their inputs",
+	                    why, names);
+}
+
+/* Finds the family of an attempt: candidate number `attempt`, or none after the last candidate. */
+static void find_family(struct maker *m, int attempt)
+{
+	struct op_candidate list[CANDIDATES_MAX];
 	struct err why = {""};
 
 	if (m->definition->unverifiable != NULL)
 		err_set(&why, "%s", m->definition->unverifiable);
 	else
-		m->out.op = m->kernels->find(&m->problem, &m->variant, &why);
-	if (m->out.op == NULL) {
-		m->variant = -1;
+		m->out.candidate_count = m->kernels->candidates(&m->problem, list, &why);
+	m->variant = -1;
+	if (attempt < m->out.candidate_count)
+		use_candidate(m, &list[attempt]);
+	else if (m->out.candidate_count > 0)
+		m->out.no_truth = computes_something_else(m, list, m->out.candidate_count, why.text);
+	else
 		m->out.no_truth = arena_string(m->arena, why.text);
-	} else if (m->out.op->op->constants != NULL) {
-		m->out.constant_count = m->out.op->op->constants(&m->problem, m->variant, m->out.constants);
-	}
 }
 
 static void make_all(struct maker *m, const struct workload_file *workloads)
@@ -752,13 +815,13 @@ static const char *find_gradient(struct maker *m)
 
 struct cases cases_make(const struct kernels_api *kernels, const struct definition *definition,
                         const struct workload_file *workloads, const struct blob *blobs, int blob_count,
-                        const char *root, const struct case_options *options, struct arena *arena)
+                        const char *root, const struct case_options *options, int attempt, struct arena *arena)
 {
 	struct maker m = {.kernels = kernels, .definition = definition, .problem = problem_of(definition, arena),
 	                  .blobs = blobs, .blob_count = blob_count, .root = root, .options = options, .arena = arena, .workloads = workloads};
 
 	m.environment = environment_that_counts(arena);
-	find_family(&m);
+	find_family(&m, attempt);
 	definition_fields(definition, arena, &m.shared);
 	described_default_fields(&m, &m.shared);
 	make_all(&m, workloads);

@@ -82,17 +82,25 @@ struct cases {
 	struct test_case *items;
 	int count;
 	const struct op_entry *op; /* the family; NULL: no family supports this definition */
+	enum op_matched matched;   /* why `op` is the family */
+	const char *how_matched;   /* a sentence that says so; NULL if the op_type decides */
+	int candidate_count;       /* the number of families that may support this definition (kernels/core/candidates.h) */
 	const char *no_truth;      /* why no family supports the definition, if `op` is NULL */
 	const char *no_gradients;  /* why gradients cannot be verified, if options.backward is set; else NULL */
 	struct op_constant constants[OP_CONSTANTS];
 	int constant_count;
 };
 
-/* Builds all cases of a definition. `blobs` must have an entry for every tensor file that the workload lines name, and for every file of the definition's "reads". The
+/* Builds all cases of a definition for one attempt to find its family: attempt 0 uses the first candidate
+ * (kernels/core/candidates.h), attempt 1 the second, and the attempt after the last candidate uses no family. `blobs` must have an entry for every tensor file that the workload lines name, and for every file of the definition's "reads". The
  * result is allocated in `arena`. */
 struct cases cases_make(const struct kernels_api *kernels, const struct definition *definition,
                         const struct workload_file *workloads, const struct blob *blobs, int blob_count,
-                        const char *root, const struct case_options *options, struct arena *arena);
+                        const char *root, const struct case_options *options, int attempt, struct arena *arena);
+
+/* Returns why the family is the family of the definition, as one word: "op_type", "words" or "shapes". Returns NULL if
+ * there is no family. */
+const char *cases_matched(const struct cases *cases);
 
 /* Returns the tolerance rule of an output: the op family's rule, overridden by the `tolerance` in the definition. */
 struct rule definition_rule(const struct definition *definition, int output, struct rule family);

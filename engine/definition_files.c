@@ -264,16 +264,23 @@ static struct digest execution_of(const struct test_case *test)
 	return digest;
 }
 
-/* Finds the ground truths of the definition and of each case. */
-static void find_truths(struct result *result, const struct buf *bytes)
+/* Reads the dataset's own truth of the definition. */
+static void read_own_truth(struct result *result, const struct buf *bytes)
 {
 	struct arena *arena = &result->arena;
-	const struct cases *made = result->made;
 
 	result->own_truth = result->truth == NULL
 				? (struct own_truth){.truth = dataset_truth_missing(result->definition, arena)}
 				: dataset_truth_read(result->truth->path, result->definition, bytes,
 						     result->truth_trouble, arena);
+}
+
+/* Finds the ground truths of the definition and of each case. */
+static void find_truths(struct result *result)
+{
+	struct arena *arena = &result->arena;
+	const struct cases *made = result->made;
+
 	result->truths = ground_truths_for(&result->run->machine.truths, made->op, &result->own_truth.truth, arena);
 	for (int i = 0; i < result->truths.count; i++)
 		if (result->truths.items[i].program && result->outside == NULL)
@@ -289,12 +296,28 @@ static void find_truths(struct result *result, const struct buf *bytes)
 	}
 }
 
+void result_make_attempt(struct result *result, int attempt)
+{
+	struct run *run = result->run;
+	struct cases *made = arena_alloc(&result->arena, sizeof *made);
+
+	*made = cases_make(run->program->kernels.api, result->definition, &result->lines, result->blobs, result->blob_count,
+			   run->program->root, &run->options->cases, attempt, &result->arena);
+	if (result->outside == NULL)
+		result->outside = storable_reference(result->definition, runs_init(made), &result->arena);
+	result->other_shard = !shard_filter(&run->options->cases.shard, result_name(result, &result->arena), made);
+	result->made = made;
+	result->attempt = attempt;
+	result->planned = result->done = 0;
+	result->case_count = made->count;
+	result->cases = arena_array(&result->arena, (size_t)made->count, sizeof *result->cases);
+	find_truths(result);
+}
+
 int result_make_cases(struct result *result, struct result_bytes *bytes, struct err *err)
 {
 	const struct buf *definition = &bytes->definition, *workload = &bytes->workload;
 	struct run *run = result->run;
-	struct workload_file lines = {0};
-	struct cases *made = arena_alloc(&result->arena, sizeof *made);
 	int tensors, blob_count;
 
 	result->definition = definition_load(result->file->path, result->file->op_type, result->file->name,
@@ -302,21 +325,38 @@ int result_make_cases(struct result *result, struct result_bytes *bytes, struct 
 	if (result->definition == NULL)
 		return -1;
 	if (result->workload != NULL)
-		lines = workloads_load(result->workload->path, result->definition, workload->data, workload->length,
-				       &result->arena);
-	const char **paths = blob_paths(result, &lines, &tensors, &blob_count);
+		result->lines = workloads_load(result->workload->path, result->definition, workload->data, workload->length,
+					       &result->arena);
+	const char **paths = blob_paths(result, &result->lines, &tensors, &blob_count);
 
 	check_blobs(result, paths, blob_count, tensors, !run->options->dry_run && !run->options->cached_only);
 	result->inputs = inputs_digest(result);
-	*made = cases_make(run->program->kernels.api, result->definition, &lines, result->blobs, result->blob_count,
-			   run->program->root, &run->options->cases, &result->arena);
-	result->outside = storable_reference(result->definition, runs_init(made), &result->arena);
-	result->other_shard = !shard_filter(&run->options->cases.shard, result_name(result, &result->arena), made);
-	result->made = made;
-	result->case_count = made->count;
-	result->cases = arena_array(&result->arena, (size_t)made->count, sizeof *result->cases);
-	find_truths(result, &bytes->truth);
+	read_own_truth(result, &bytes->truth);
+	result_make_attempt(result, 0);
 	return 0;
+}
+
+/* Returns whether the reference does not agree with the family in this case. A case that could not run says nothing. */
+static bool disagrees(const struct case_result *c)
+{
+	const struct verdict *v = c->verdict;
+
+	if (v == NULL || c->test->decided != NULL || c->test->beside || v->status == STATUS_PASSED)
+		return false;
+	return v->status != STATUS_SKIPPED || (v->reason == REASON_NO_GROUND_TRUTH && !c->test->finer);
+}
+
+bool result_rejects_family(const struct result *result)
+{
+	const struct cases *made = result->made;
+	int left = made != NULL ? made->candidate_count - result->attempt : 0;
+
+	if (left <= 0 || made->matched == MATCHED_BY_TYPE || (made->matched == MATCHED_BY_WORDS && left == 1))
+		return false;
+	for (int i = 0; i < result->case_count; i++)
+		if (disagrees(&result->cases[i]))
+			return true;
+	return result->case_count == 0 && result->run->options->cases.only != NULL;
 }
 
 static bool tensors_unchanged(const struct result *result)
@@ -343,11 +383,14 @@ bool result_unchanged(const struct result *result)
 	return tensors_unchanged(result);
 }
 
-/* Returns whether a later run with the same file contents would get the same result from the store. */
+/* Returns whether a later run with the same file contents would get the same result from the store. A definition whose
+ * op_type does not decide its family is looked up case by case, because a summary does not say how the family matched. */
 static bool summary_holds(const struct result *result)
 {
 	const struct case_options *cases = &result->run->options->cases;
 
+	if (result->unsure || (result->made != NULL && result->made->how_matched != NULL))
+		return false;
 	if (result->changed || !result->known || result->findings > 0 || cases->only != NULL || cases->shard.count > 0)
 		return false;
 	for (int i = 0; i < result->case_count; i++)

@@ -261,7 +261,8 @@ int run_select(struct run *run, const char *const *names, int name_count, const 
 /* Marks the result as waiting for the pool, until emit_result is called. */
 static void wait_for_runner(struct result *result)
 {
-	result->started = seconds_now();
+	if (result->started == 0)
+		result->started = seconds_now();
 	result->run->waiting += !result->waiting;
 	result->waiting = true;
 }
@@ -274,14 +275,29 @@ static void emit_result(struct result *result)
 		result->run->on_result(result->run, result);
 }
 
+static void plan_result(struct result *result);
+
+/* Tries the next family, because the reference disagrees with the one that was tried. */
+static void plan_next_attempt(struct result *result)
+{
+	for (int i = 0; i < result->planned; i++)
+		result->unsure = result->unsure || !result->cases[i].in_store;
+	result_make_attempt(result, result->attempt + 1);
+	plan_result(result);
+}
+
 static void finish_result(struct result *result)
 {
-	bool ran = result->started > 0;
+	bool ran = result->started > 0, rejected = result_rejects_family(result);
 
 	result->seconds = ran ? seconds_now() - result->started : 0;
 	if (ran)
 		storable_after_run(result, result_unchanged(result));
 	save_result(result);
+	if (rejected) {
+		plan_next_attempt(result);
+		return;
+	}
 	resolve_definition(result);
 	if (!result->changed)
 		result_note(result);
@@ -405,6 +421,15 @@ void run_give_up(struct run *run, const char *why)
 	}
 }
 
+/* Call this when every planned case has a verdict: plans the other cases, or finishes the result. */
+static void plan_or_finish(struct result *result)
+{
+	if (result->planned < result->case_count && !result_rejects_family(result))
+		plan_result(result);
+	else
+		finish_result(result);
+}
+
 /* Sets the verdict of one case from the pool's result. `ran` is false if the case shares the verdict of an equal case
  * and did not run itself. */
 static void settle_waiter(struct run *run, const struct waiter *who, const struct pool_result *answer, bool ran,
@@ -426,8 +451,8 @@ static void settle_waiter(struct run *run, const struct waiter *who, const struc
 		c->why = "the verdict is from an equal case of this run";
 	}
 	resolve_settle(result, c, answer->verdict);
-	if (result->done == result->case_count)
-		finish_result(result);
+	if (result->done == result->planned)
+		plan_or_finish(result);
 }
 
 /* Submits a waiting case, because the equal case that it waited for was dropped. Further equal cases then wait for the
@@ -528,14 +553,25 @@ static void commit_finished_cases(struct run *run)
 	}
 }
 
+/* Returns the number of cases to plan now: all, but only the first one of a family that matches by shapes, because it
+ * shows in most cases whether the reference computes something else. */
+static int count_to_plan(const struct result *result)
+{
+	bool one = result->planned == 0 && result->case_count > 0 && result->made->op != NULL &&
+		   result->made->matched == MATCHED_BY_SHAPES && !result->run->options->dry_run;
+
+	return one ? 1 : result->case_count;
+}
+
 static void plan_result(struct result *result)
 {
 	struct run *run = result->run;
 	const struct job **jobs = arena_array(&result->arena, (size_t)result->case_count, sizeof *jobs);
 	struct err err = {""};
-	int count = 0, waiting = 0;
+	int from = result->planned, count = 0, waiting = 0;
 
-	for (int i = 0; i < result->case_count; i++) {
+	result->planned = count_to_plan(result);
+	for (int i = from; i < result->planned; i++) {
 		const struct test_case *test = result->cases[i].test;
 
 		if (!resolve_case(result, &result->cases[i]))
@@ -546,8 +582,10 @@ static void plan_result(struct result *result)
 	}
 	run->cases_planned += count;
 	resolve_read_wholly(result);
-	if (result->done == result->case_count || run->options->dry_run)
+	if (run->options->dry_run)
 		finish_result(result);
+	else if (result->done == result->planned)
+		plan_or_finish(result);
 	else if (count == 0 && waiting > 0)
 		wait_for_runner(result); /* every case of the result waits for an equal case of another definition */
 	else if (submit_result(result, jobs, count, &err) < 0) {

@@ -90,7 +90,11 @@ struct result {
 	const char *message;  /* why the definition is invalid */
 	struct case_result *cases; /* NULL if the result comes from a summary */
 	int case_count, done; /* `done` is the number of cases with a verdict */
-	const struct cases *made; /* NULL if `definition` is NULL */
+	int planned;          /* the number of cases that were looked up, and submitted if they must run */
+	int attempt;          /* the number of families that were tried and rejected (result_rejects_family) */
+	bool unsure;          /* a verdict that rejected a family is not in the store */
+	const struct cases *made; /* the cases of this attempt; NULL if `definition` is NULL */
+	struct workload_file lines; /* the lines of the workload file */
 	struct summary counts; /* always set */
 	bool from_summary;
 	bool from_lru;	      /* the result comes from a summary in the watcher's memory (engine/summary_lru.h); the

@@ -332,6 +332,8 @@ static void print_outcome(FILE *out, const struct result *result, const struct r
 	print_findings(out, result);
 	for (int i = 0; result->definition != NULL && i < result->definition->note_count; i++)
 		show_print(out, "         note: %s\n", result->definition->notes[i]);
+	if (result->made != NULL && result->made->how_matched != NULL)
+		show_print(out, "         %s\n", result->made->how_matched);
 	if (result->made != NULL && result->made->no_gradients != NULL)
 		show_print(out, "         backward: %s\n", result->made->no_gradients);
 	print_passed_over(out, result);
@@ -590,7 +592,9 @@ static void json_constants(struct buf *out, const struct result *result)
 static void json_notes(struct buf *out, const struct result *result)
 {
 	const struct definition *d = result->definition;
-	const char *more[] = {result->made != NULL ? result->made->no_gradients : NULL, result->outside};
+	const struct cases *made = result->made;
+	const char *more[] = {made != NULL ? made->how_matched : NULL, made != NULL ? made->no_gradients : NULL,
+	                      result->outside};
 	const char *comma = "";
 
 	buf_text(out, ", \"notes\": [");
@@ -621,6 +625,10 @@ static void json_definition(struct buf *out, const struct result *result)
 	json_text(out, "message", result->message);
 	buf_printf(out, ", \"changed\": %s", result->changed ? "true" : "false");
 	json_constants(out, result);
+	buf_text(out, ", ");
+	json_text(out, "family", result->made != NULL && result->made->op != NULL ? result->made->op->op->name : NULL);
+	buf_text(out, ", ");
+	json_text(out, "matched_by", result->made != NULL ? cases_matched(result->made) : NULL);
 	buf_text(out, ", ");
 	json_text(out, "fi_api", result->definition != NULL ? result->definition->fi_api : NULL);
 	buf_text(out, ", ");

@@ -233,6 +233,7 @@ static int oracle(const struct op_case *c, const struct tensor *in, struct tenso
 }
 
 static const char *const op_types[] = {"activation", "silu_and_mul", "gelu_and_mul", "gelu_tanh_and_mul", NULL};
+static const char *const op_words[] = {"silu_and_mul", "gelu_and_mul", "gelu_tanh_and_mul", NULL};
 
 struct roles {
 	int hidden, output;
@@ -261,6 +262,7 @@ static const struct op_mode modes[] = {
 const struct op activation_op = {
     .name = "activation",
     .op_types = op_types,
+    .words = op_words,
     .match = match,
     .roles = roles,
     .bind = bind,

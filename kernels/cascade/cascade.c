@@ -342,6 +342,7 @@ static int oracle(const struct op_case *c, const struct tensor *in, struct tenso
 }
 
 static const char *const op_types[] = {"cascade", "cascade_merge", "merge_state", "merge_states", NULL};
+static const char *const op_words[] = {"cascade_merge", "merge_state", "merge_states", "merge_state_in_place", NULL};
 
 static const struct op_role roles[] = {
     OP_ROLE("v", struct cascade_roles, v[0]),
@@ -368,6 +369,7 @@ static const struct op_mode modes[] = {
 const struct op cascade_op = {
     .name = "cascade",
     .op_types = op_types,
+    .words = op_words,
     .match = match,
     .roles = roles,
     .bind = bind,

@@ -5,10 +5,11 @@
 
 #include "base/err.h"
 #include "base/sealed_library.h"
+#include "kernels/core/candidates.h"
 #include "kernels/core/device.h"
 #include "kernels/core/op.h"
 
-enum { KERNELS_ABI = 8 }; /* must be raised when a struct changes that both the program and the libraries use */
+enum { KERNELS_ABI = 9 }; /* must be raised when a struct changes that both the program and the libraries use */
 
 /* The interface that libreftest_kernels.so exports as `reftest_kernels`. */
 struct kernels_api {
@@ -18,6 +19,7 @@ struct kernels_api {
 	const struct op_entry *ops;
 	int op_count;
 	const struct op_entry *(*find)(const struct op_problem *problem, int *variant, struct err *why);
+	int (*candidates)(const struct op_problem *problem, struct op_candidate *out, struct err *why);
 	const struct op_entry *(*by_name)(const char *name);
 	struct device *(*open_cpu)(struct err *err);
 	void (*use_threads)(int count); /* the number of OpenMP threads that the calling thread's work uses from now on */

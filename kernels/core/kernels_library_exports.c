@@ -23,6 +23,7 @@ __attribute__((visibility("default"))) const struct kernels_api reftest_kernels 
     .ops = op_table,
     .op_count = OPS,
     .find = op_find,
+    .candidates = op_candidates,
     .by_name = op_by_name,
     .open_cpu = device_open_cpu,
     .use_threads = omp_set_num_threads,

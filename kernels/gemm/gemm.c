@@ -59,6 +59,7 @@ enum { GEMM_ROWS = 321, GEMM_FEW_ROWS = 129, GEMM_FEW_B = 1 << 21, GEMM_B_ELEMEN
 static const int64_t medium_rows[GEMM_CASES] = {GEMM_ROWS, 128, 64, 16, 31, 65, 127, 256};
 
 static const char *const op_types[] = {"gemm", NULL};
+static const char *const op_words[] = {"gemm", "matmul", "mm", "matrix_multiplication", "matrix_multiply", NULL};
 
 static int refuse_tensor(const struct op_arg *arg, const char *what, struct err *why)
 {
@@ -387,6 +388,7 @@ static const struct op_mode modes[] = {
 const struct op gemm_op = {
     .name = "gemm",
     .op_types = op_types,
+    .words = op_words,
     .match = match,
     .roles = roles,
     .bind = bind,

@@ -19,6 +19,7 @@
 
 static const char *const op_types[] = {
     "rmsnorm", "gemma_rmsnorm", "fused_add_rmsnorm", "gemma_fused_add_rmsnorm", "norm", NULL};
+static const char *const op_words[] = {"gemma_rmsnorm", "gemma_rms_norm", "gemma_fused_add_rmsnorm", NULL};
 
 static bool is_gemma(const struct op_problem *problem)
 {
@@ -67,6 +68,7 @@ static int oracle(const struct op_case *c, const struct tensor *in, struct tenso
 const struct op gemma_rmsnorm_op = {
     .name = "gemma_rmsnorm",
     .op_types = op_types,
+    .words = op_words,
     .match = match,
     .roles = rms_role_names,
     .bind = rms_bind,

@@ -296,6 +296,7 @@ static bool edge_axes(const struct op_problem *problem, int variant, int edge, i
 }
 
 static const char *const op_types[] = {"layernorm", "layer_norm", "norm", NULL};
+static const char *const op_words[] = {"layernorm", "layer_norm", "layer_normalization", NULL};
 
 static const struct op_role roles[] = {
     OP_ROLE("hidden", struct layernorm_roles, x),
@@ -315,6 +316,7 @@ static void bind(const struct op_problem *problem, int variant, void *out)
 const struct op layernorm_op = {
     .name = "layernorm",
     .op_types = op_types,
+    .words = op_words,
     .match = match,
     .roles = roles,
     .bind = bind,

@@ -41,6 +41,7 @@
 enum { PARALLEL_FROM = 1 << 16, BLOCKS = 256 };
 
 static const char *const op_types[] = {"moe", NULL};
+static const char *const op_words[] = {"moe", "fused_moe", "mixture_of_experts", NULL};
 
 /* --- match and sizes ---------------------------------------------------------------------------------------------- */
 
@@ -606,6 +607,7 @@ static const struct op_mode modes[] = {
 const struct op moe_op = {
     .name = "moe",
     .op_types = op_types,
+    .words = op_words,
     .match = match,
     .roles = moe_role_names,
     .bind = moe_bind,

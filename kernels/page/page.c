@@ -740,6 +740,7 @@ static int oracle(const struct op_case *c, const struct tensor *in, struct tenso
 }
 
 static const char *const op_types[] = {"page", "page_append", "append_paged_kv_cache", NULL};
+static const char *const op_words[] = {"append_paged_kv_cache", "append_paged_mla_kv_cache", "page_append", NULL};
 
 static const struct op_role roles[] = {
     OP_ROLE("append", struct page_roles, append[0]),
@@ -773,6 +774,7 @@ static const struct op_mode modes[] = {
 const struct op page_op = {
     .name = "page",
     .op_types = op_types,
+    .words = op_words,
     .match = match,
     .roles = roles,
     .bind = bind,

@@ -409,6 +409,8 @@ static bool edge_axes(const struct op_problem *problem, int variant, int edge, i
 }
 
 static const char *const op_types[] = {"quantize_fp8_per_token_group", "quantization", "quantize", NULL};
+static const char *const op_words[] = {
+    "quantize_fp8_per_token_group", "per_token_group_quant_fp8", "per_token_group_quantize_fp8", NULL};
 
 static const struct op_role roles[] = {
     OP_ROLE("hidden", struct quantize_roles, x),
@@ -427,6 +429,7 @@ static void bind(const struct op_problem *problem, int variant, void *out)
 const struct op quantize_fp8_per_token_group_op = {
     .name = "quantize_fp8_per_token_group",
     .op_types = op_types,
+    .words = op_words,
     .match = match,
     .roles = roles,
     .bind = bind,

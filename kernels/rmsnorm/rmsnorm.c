@@ -17,6 +17,7 @@
 enum { PROBE_ROWS = 16 };
 
 static const char *const op_types[] = {"rmsnorm", "fused_add_rmsnorm", NULL};
+static const char *const op_words[] = {"rmsnorm", "rms_norm", "fused_add_rmsnorm", "fused_add_rms_norm", NULL};
 
 static int match(const struct op_problem *problem, struct err *why)
 {
@@ -127,6 +128,7 @@ static void probe_axes(const struct op_problem *problem, int variant, int64_t *a
 const struct op rmsnorm_op = {
     .name = "rmsnorm",
     .op_types = op_types,
+    .words = op_words,
     .match = match,
     .roles = rms_role_names,
     .bind = rms_bind,

@@ -686,6 +686,7 @@ static int probe(const struct op_case *c, const struct tensor *in, const struct 
 }
 
 static const char *const op_types[] = {"rope", NULL};
+static const char *const op_words[] = {"rope", "rotary_embedding", "rotary_position_embedding", "apply_rope", NULL};
 
 static const struct op_role roles[] = {
     OP_ROLE("q", struct rope_roles, rotated[0]),
@@ -721,6 +722,7 @@ static const struct op_mode modes[] = {
 const struct op rope_op = {
     .name = "rope",
     .op_types = op_types,
+    .words = op_words,
     .match = match,
     .roles = roles,
     .bind = bind,

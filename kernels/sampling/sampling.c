@@ -616,6 +616,10 @@ static bool samples(const struct op_case *c)
 }
 
 static const char *const op_types[] = {"sampling", NULL};
+static const char *const op_words[] = {
+    "sampling_from_probs", "sampling_from_logits", "top_k_sampling", "top_p_sampling", "min_p_sampling",
+    "top_k_top_p_sampling", "top_k_renorm", "top_p_renorm", "top_k_renorm_probs", "top_p_renorm_probs",
+    "top_k_mask_logits", NULL};
 
 static const struct op_role roles[] = {
     OP_ROLE("probs", struct sampling_roles, probs),
@@ -643,6 +647,7 @@ static const struct op_mode modes[] = {
 const struct op sampling_op = {
     .name = "sampling",
     .op_types = op_types,
+    .words = op_words,
     .match = match,
     .roles = roles,
     .bind = bind,

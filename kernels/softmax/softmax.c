@@ -277,6 +277,7 @@ static int oracle(const struct op_case *c, const struct tensor *in, struct tenso
 }
 
 static const char *const op_types[] = {"softmax", "sampling", NULL};
+static const char *const op_words[] = {"softmax", NULL};
 
 struct roles {
 	int logits, temperature, output;
@@ -298,6 +299,7 @@ static void bind(const struct op_problem *problem, int variant, void *out)
 const struct op softmax_op = {
     .name = "softmax",
     .op_types = op_types,
+    .words = op_words,
     .match = match,
     .roles = roles,
     .bind = bind,

@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "kernels/core/candidates.h"
 #include "kernels/core/op.h"
 #include "kernels/core/shape_match.h"
 #include "kernels/core/tolerance.h"
@@ -80,6 +81,95 @@ static void a_known_op_type_that_does_not_fit_says_what_does_not(void **state)
 	assert_string_equal(why.text,
 			    "no op family has the ground truth of this definition (gemm: the definition has 1 inputs and 1 "
 			    "outputs; a matrix product has two inputs and one output)");
+}
+
+static void an_op_type_that_fits_is_the_only_candidate(void **state)
+{
+	struct op_problem problem = gemm_problem();
+	struct op_candidate list[CANDIDATES_MAX];
+
+	(void)state;
+	assert_int_equal(op_candidates(&problem, list, NULL), 1);
+	assert_string_equal(list[0].entry->op->name, "gemm");
+	assert_string_equal(list[0].op_type, "gemm");
+	assert_int_equal(list[0].matched, MATCHED_BY_TYPE);
+}
+
+/* Each row is a definition with the shapes of a matrix product and an unknown op_type. */
+static void words_of_a_definition_name_its_family(void **state)
+{
+	static const char *const api[] = {"model:x", "fi_api:flashinfer.gemm.mm"};
+	static const struct {
+		const char *name, *description;
+		int tag_count;
+		enum op_matched matched;
+	} rows[] = {
+	    {"odd_n8", NULL, 0, MATCHED_BY_SHAPES},
+	    {"gemm_n8", NULL, 0, MATCHED_BY_WORDS},
+	    {"GEMM-n8", NULL, 0, MATCHED_BY_WORDS},
+	    {"odd", "A matrix multiplication in float16.", 0, MATCHED_BY_WORDS},
+	    {"odd", NULL, 2, MATCHED_BY_WORDS},
+	    {"gemms_n8", NULL, 0, MATCHED_BY_SHAPES},            /* not a whole word */
+	    {"gemm_relu_n8", NULL, 0, MATCHED_BY_SHAPES},        /* more than a matrix product */
+	    {"odd", "A GEMM followed by a tanh.", 0, MATCHED_BY_SHAPES},
+	    {"gemm_softmax", NULL, 0, MATCHED_BY_SHAPES},        /* two families */
+	    {"gemm_n8", "RMSNorm.", 0, MATCHED_BY_SHAPES},       /* different families */
+	    {"rmsnorm_n8", NULL, 0, MATCHED_BY_SHAPES},          /* a family that does not match */
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+		struct op_problem problem = gemm_problem();
+		struct op_candidate list[CANDIDATES_MAX];
+
+		problem.op_type = "";
+		problem.name = rows[i].name;
+		problem.description = rows[i].description;
+		problem.tags = api;
+		problem.tag_count = rows[i].tag_count;
+		assert_int_equal(op_candidates(&problem, list, NULL), 1);
+		assert_string_equal(list[0].entry->op->name, "gemm");
+		assert_string_equal(list[0].op_type, "gemm");
+		assert_int_equal(list[0].matched, rows[i].matched);
+	}
+}
+
+static void each_variant_that_matches_by_shapes_is_a_candidate(void **state)
+{
+	static const struct op_axis wide[] = {{"M", true, 0}, {"W", false, 16}, {"N", false, 8}};
+	static const struct op_arg in = {.name = "x", .dtype = DTYPE_FLOAT16, .rank = 2, .axis = {0, 1}};
+	static const struct op_arg out = {.name = "y", .dtype = DTYPE_FLOAT16, .rank = 2, .axis = {0, 2}};
+	const struct op_problem problem = {.name = "odd", .op_type = "", .axes = wide, .axis_count = 3,
+	                                   .inputs = &in, .input_count = 1, .outputs = &out, .output_count = 1};
+	struct op_candidate list[CANDIDATES_MAX];
+	static const char *const op_types[] = {"silu_and_mul", "gelu_and_mul", "gelu_tanh_and_mul"};
+
+	(void)state;
+	assert_int_equal(op_candidates(&problem, list, NULL), 3);
+	for (int i = 0; i < 3; i++) {
+		assert_string_equal(list[i].entry->op->name, "activation");
+		assert_string_equal(list[i].op_type, op_types[i]);
+	}
+}
+
+static void no_candidate_gives_the_reason(void **state)
+{
+	struct op_problem problem = gemm_problem();
+	struct op_candidate list[CANDIDATES_MAX];
+	struct op_axis empty[3];
+	struct err why = {""};
+
+	(void)state;
+	problem.op_type = "odd";
+	problem.output_count = 0;
+	assert_int_equal(op_candidates(&problem, list, &why), 0);
+	assert_non_null(strstr(why.text, "op_type 'odd'"));
+	problem = gemm_problem();
+	memcpy(empty, axes, sizeof empty);
+	empty[1].value = 0;
+	problem.axes = empty;
+	assert_int_equal(op_candidates(&problem, list, &why), 0);
+	assert_non_null(strstr(why.text, "length 0"));
 }
 
 static void the_table_is_in_name_order_with_digests(void **state)
@@ -160,6 +250,10 @@ int main(void)
 	    cmocka_unit_test(a_family_is_found_by_op_type_and_shapes),
 	    cmocka_unit_test(an_unknown_op_type_names_those_that_are_known),
 	    cmocka_unit_test(a_known_op_type_that_does_not_fit_says_what_does_not),
+	    cmocka_unit_test(an_op_type_that_fits_is_the_only_candidate),
+	    cmocka_unit_test(words_of_a_definition_name_its_family),
+	    cmocka_unit_test(each_variant_that_matches_by_shapes_is_a_candidate),
+	    cmocka_unit_test(no_candidate_gives_the_reason),
 	    cmocka_unit_test(the_table_is_in_name_order_with_digests),
 	    cmocka_unit_test(default_rules_are_those_of_the_design),
 	    cmocka_unit_test(names_are_looked_up_and_shapes_are_reported),

@@ -32,8 +32,8 @@ define odd <<'END'
 def run(hidden_states, weight):
     return hidden_states * weight
 END
-mkdir definitions/oddity # this definition has no ground truth
-sed 's/"op_type": "rmsnorm"/"op_type": "oddity"/' definitions/rmsnorm/odd.json >$odd
+mkdir definitions/oddity # this definition has no ground truth, because no family supports float64
+sed 's/"op_type": "rmsnorm"/"op_type": "oddity"/; s/"bfloat16"/"float64"/' definitions/rmsnorm/odd.json >$odd
 rm definitions/rmsnorm/odd.json
 do_git init -q -b main .
 run hook install

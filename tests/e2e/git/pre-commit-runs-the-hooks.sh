@@ -78,7 +78,7 @@ expect_says 'Passed'
 # A definition that cannot be verified here is reported although the hook passes; with `args: [--strict]` the commit is
 # rejected.
 mkdir definitions/oddity
-sed 's/"tiny_norm"/"odd"/; s/"op_type": "rmsnorm"/"op_type": "oddity"/' $norm >definitions/oddity/odd.json
+sed 's/"tiny_norm"/"odd"/; s/"op_type": "rmsnorm"/"op_type": "oddity"/; s/"bfloat16"/"float64"/' $norm >definitions/oddity/odd.json
 do_git add definitions
 config reftest-verify 'args: [--strict]'
 do_run git commit -m 'odd, strictly'

@@ -1,0 +1,75 @@
+#!/bin/sh
+# sanitizers: tests/run also runs this test with the sanitizers' build.
+# A definition with an unknown op_type is offered to every family that matches its shapes. The family with which the
+# reference agrees on every case is its family, and the report says so. A reference that agrees with none of them
+# computes something else. A reference whose own words name the family is wrong instead.
+. "$(dirname "$0")/../harness.sh"
+cat >write.py <<'END'
+import json
+import os
+
+SAME = {"inputs": {"x": "rows columns"}, "outputs": {"y": "rows columns"}}
+NORM = {"inputs": {"x": "rows columns", "w": "columns"}, "outputs": {"y": "rows columns"}}
+PRODUCT = {"inputs": {"a": "rows columns", "b": "wide columns"}, "outputs": {"y": "rows wide"}}
+RMS = "x.float() * torch.rsqrt(x.float().square().mean(-1, keepdim=True) + 1e-6)"
+DEFINITIONS = {
+    "alpha": (NORM, f"return ({RMS} * w.float()).to(x.dtype)"),
+    "beta": (NORM, f"return ({RMS} * (1 + w.float())).to(x.dtype)"),
+    "gamma": (NORM, f"return ({RMS} * (2 + w.float())).to(x.dtype)"),
+    "delta": (SAME, "return torch.softmax(x.float(), -1).to(x.dtype)"),
+    "epsilon": (SAME, "return x.cos()"),
+    "zeta": (PRODUCT, "return (a.float() @ b.float().T).to(a.dtype)"),
+    # Right for one row, wrong for several.
+    "eta": (PRODUCT, "y = a.float() @ b.float().T\n    return (y if len(y) == 1 else y * 2).to(a.dtype)"),
+    # The words say what the reference should compute.
+    "rms_norm_of_theta": (NORM, f"return ({RMS} * (2 + w.float())).to(x.dtype)"),
+    "softmax_and_cos": (SAME, "return torch.softmax(x.float(), -1).cos().to(x.dtype)"),
+}
+
+
+def tensors(shapes):
+    return {name: {"shape": shape.split(), "dtype": "bfloat16"} for name, shape in shapes.items()}
+
+
+os.makedirs("definitions/oddity")
+for name, (shapes, body) in DEFINITIONS.items():
+    with open(f"definitions/oddity/{name}.json", "w") as out:
+        json.dump({
+            "name": name, "op_type": "oddity", "description": "", "tags": ["model:qwen3-30b-a3b"],
+            "axes": {"rows": {"type": "var"}, "columns": {"type": "const", "value": 128},
+                     "wide": {"type": "const", "value": 64}},
+            "inputs": tensors(shapes["inputs"]), "outputs": tensors(shapes["outputs"]),
+            "reference": f"import torch\n\n\ndef run({', '.join(shapes['inputs'])}):\n    {body}\n",
+        }, out)
+END
+"$python" -I -S write.py || exit 1
+
+look()
+{
+	for one in alpha:rmsnorm beta:gemma_rmsnorm delta:softmax zeta:gemm; do
+		expect "d['${one%:*}']['status'] == 'passed'"
+		expect "(d['${one%:*}']['family'], d['${one%:*}']['matched_by']) == ('${one#*:}', 'shapes')"
+		expect "d['${one%:*}']['notes'] == [\"matched op family ${one#*:} by shapes and agreement; op_type 'oddity' is unknown\"]"
+	done
+	for one in gamma epsilon eta softmax_and_cos; do
+		expect "(d['$one']['status'], d['$one']['reason'], d['$one']['family']) == ('checked', 'no_ground_truth', None)"
+		expect "'the reference computes something else on their inputs' in d['$one']['cases'][0]['message']"
+	done
+	expect "'those of gemma_rmsnorm, layernorm, rmsnorm, but' in d['gamma']['cases'][0]['message']"
+	expect "(d['rms_norm_of_theta']['status'], d['rms_norm_of_theta']['matched_by']) == ('failed', 'words')"
+}
+verify
+expect_exit 1
+look
+# Of a family that matches by shapes, the other cases run only if the first one agrees.
+expect "d['epsilon']['cases'][0]['cached'] is False and len(d['epsilon']['cases']) == 1"
+verify
+expect_exit 1
+look
+expect "s['cases_run'] == 0"
+expect_why alpha "matched op family rmsnorm by shapes and agreement; op_type 'oddity' is unknown" "small:"
+expect_why eta "the reference computes something else on their inputs"
+for shard in 1/2 2/2; do
+	verify --shard $shard
+	expect "'alpha' not in d or (d['alpha']['status'], d['alpha']['matched_by']) == ('passed', 'shapes')"
+done
