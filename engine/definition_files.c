@@ -296,6 +296,17 @@ static void find_truths(struct result *result)
 	}
 }
 
+/* Removes the cases of other shards. Returns false if another shard reports the definition. All cases of a definition
+ * whose op_type does not decide its family belong to one shard, because the reference must agree on all of them. */
+static bool keep_own_shard(const struct result *result, struct cases *made, struct arena *arena)
+{
+	const struct shard *shard = &result->run->options->cases.shard;
+	const char *name = result_name(result, arena);
+	bool by_op_type = made->candidate_count == 0 || (made->op != NULL && made->matched == MATCHED_BY_TYPE);
+
+	return by_op_type ? shard_filter(shard, name, made) : shard_reports(shard, name);
+}
+
 void result_make_attempt(struct result *result, int attempt)
 {
 	struct run *run = result->run;
@@ -305,7 +316,7 @@ void result_make_attempt(struct result *result, int attempt)
 			   run->program->root, &run->options->cases, attempt, &result->arena);
 	if (result->outside == NULL)
 		result->outside = storable_reference(result->definition, runs_init(made), &result->arena);
-	result->other_shard = !shard_filter(&run->options->cases.shard, result_name(result, &result->arena), made);
+	result->other_shard = !keep_own_shard(result, made, &result->arena);
 	result->made = made;
 	result->attempt = attempt;
 	result->planned = result->done = 0;
