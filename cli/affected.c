@@ -9,14 +9,11 @@
 
 #include "base/buf.h"
 #include "base/show.h"
-#include "base/unsafe_character.h"
 #include "cli/shared_options.h"
 #include "engine/affected.h"
 #include "engine/disk_files.h"
 #include "engine/sparse_checkout.h"
-#include "git/objects.h"
-
-enum { DIFF_BYTES = 1 << 30 };
+#include "git/changes.h"
 
 struct affected_options {
 	const char *root, *since;
@@ -38,83 +35,27 @@ static const struct option_row rows[] = {
 
 enum { ROWS = sizeof rows / sizeof rows[0] };
 
-struct file_names {
-	const char **list;
-	int count;
-};
-
-/* Finds the merge base of HEAD and the branch `since` ("main"). */
-static int find_base(const struct repository *repository, const char *since, struct arena *arena, const char **base,
-		     struct err *err)
-{
-	const char *const words[] = {"merge-base", since, "HEAD", NULL};
-	struct buf text = {0};
-	/* git prints the name as it is in its own message, so an unsafe name is not passed on. */
-	int rc = since[0] == '-' || !text_is_safe(since) ? -1 : git_output(repository, words, 256, &text, NULL);
-
-	if (rc == 0)
-		*base = arena_copy(arena, text.data, strcspn(text.data, "\n"));
-	else
-		err_set(
-		    err,
-		    "git finds no common ancestor of '%s' and HEAD; if this is a shallow clone, fetch the whole "
-		    "history (actions/checkout: fetch-depth: 0; else `git fetch --unshallow`)",
-		    err_show(since).text);
-	buf_free(&text);
-	return rc;
-}
-
-/* Runs the git command `words` and adds the NUL-terminated paths that it prints, if they are below the root. */
-static int list_files(const struct repository *repository, const char *const *words, struct arena *arena,
-		      struct file_names *out, struct err *err)
-{
-	size_t head = strlen(repository->prefix), room = (size_t)out->count;
-	struct buf text = {0};
-	int rc = git_output(repository, words, DIFF_BYTES, &text, err);
-
-	if (rc == 0) {
-		for (size_t i = 0; i < text.length; i++)
-			room += text.data[i] == '\0';
-		const char **list = arena_array(arena, room, sizeof *list);
-
-		if (out->count > 0)
-			memcpy(list, out->list, (size_t)out->count * sizeof *list);
-		out->list = list;
-		for (size_t at = 0; at < text.length; at += strlen(text.data + at) + 1)
-			if (strncmp(text.data + at, repository->prefix, head) == 0)
-				out->list[out->count++] = arena_string(arena, text.data + at + head);
-	}
-	buf_free(&text);
-	return rc;
-}
-
-/* Lists the files that differ between the working tree and the merge base with `since`. For a renamed file, the list
- * contains both names. Untracked files are included, because `verify` reads them. */
-static int files_since(const char *root, const char *since, struct arena *arena, struct file_names *out, struct err *err)
+/* Lists the files that differ between the working tree and the merge base with `since`. Untracked files are included,
+ * because `verify` reads them. */
+static int files_since(const char *root, const char *since, struct arena *arena, struct git_files *out, struct err *err)
 {
 	struct repository repository;
 	const char *base = NULL;
 
-	if (repository_find(root, &repository, err) < 0 || find_base(&repository, since, arena, &base, err) < 0)
+	if (repository_find(root, &repository, err) < 0 || git_merge_base(&repository, since, arena, &base, err) < 0)
 		return -1;
-	const char *below = arena_printf(arena, ":(top,literal)%s", repository.prefix);
-	const char *const changed[] = {"diff", "--name-only", "--no-renames", "--no-ext-diff", "-z", base, "--", NULL};
-	const char *const untracked[] = {"ls-files", "--others", "--exclude-standard", "-z", "--", below, NULL};
-
-	if (list_files(&repository, changed, arena, out, err) < 0)
-		return -1;
-	return list_files(&repository, untracked, arena, out, err);
+	return git_changed_files(&repository, base, arena, out, err);
 }
 
 /* Moves definitions that a sparse checkout excludes from the list of deleted definitions to `aside`, because they still
  * exist in git. */
-static int remove_excluded(const struct dataset *dataset, struct affected *affected, struct file_names *aside, struct arena *arena,
+static int remove_excluded(const struct dataset *dataset, struct affected *affected, struct git_files *aside, struct arena *arena,
 		     struct err *err)
 {
 	struct sparse sparse = {.asked = false};
 	int gone = 0;
 
-	*aside = (struct file_names){.list = arena_array(arena, (size_t)affected->gone_count, sizeof *aside->list)};
+	*aside = (struct git_files){.list = arena_array(arena, (size_t)affected->gone_count, sizeof *aside->list)};
 	if (affected->gone_count > 0 && sparse_ask(&sparse, dataset, arena, err) < 0)
 		return -1;
 	for (int i = 0; i < affected->gone_count; i++)
@@ -126,7 +67,7 @@ static int remove_excluded(const struct dataset *dataset, struct affected *affec
 	return 0;
 }
 
-static void print_text(const struct affected_options *o, const struct affected *affected, const struct file_names *aside)
+static void print_text(const struct affected_options *o, const struct affected *affected, const struct git_files *aside)
 {
 	bool both = !o->definitions && !o->tests;
 
@@ -150,7 +91,7 @@ static void put_list(struct buf *out, const char *key, const char *const *texts,
 	buf_text(out, "]");
 }
 
-static void print_json(const char *root, const struct affected *affected, const struct file_names *aside)
+static void print_json(const char *root, const struct affected *affected, const struct git_files *aside)
 {
 	struct buf out = {0};
 
@@ -180,12 +121,12 @@ static void print_json(const char *root, const struct affected *affected, const 
 	buf_free(&out);
 }
 
-static int stat_check(struct program *program, const struct affected_options *o, const struct file_names *files,
+static int stat_check(struct program *program, const struct affected_options *o, const struct git_files *files,
 		      struct arena *arena, struct err *err)
 {
 	struct dataset dataset;
 	struct affected affected;
-	struct file_names aside;
+	struct git_files aside;
 	int code = EXIT_INTERNAL;
 
 	if (dataset_scan(program->root, arena, &dataset, err) < 0)
@@ -210,7 +151,7 @@ static int stat_check(struct program *program, const struct affected_options *o,
 static int run(struct program *program, const struct affected_options *o, const struct words *names,
 	       struct arena *arena, struct err *err)
 {
-	struct file_names files = {0};
+	struct git_files files = {0};
 
 	if ((o->since == NULL) == (names->count == 0))
 		return err_set(
@@ -225,7 +166,7 @@ static int run(struct program *program, const struct affected_options *o, const 
 	if (o->since != NULL && files_since(program->root, o->since, arena, &files, err) < 0)
 		return EXIT_USAGE;
 	if (o->since == NULL) {
-		files = (struct file_names){arena_array(arena, (size_t)names->count, sizeof *files.list), names->count};
+		files = (struct git_files){arena_array(arena, (size_t)names->count, sizeof *files.list), names->count};
 		for (int i = 0; i < names->count; i++)
 			files.list[i] = affected_path(program->root, names->items[i], arena);
 	}

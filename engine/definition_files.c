@@ -5,6 +5,7 @@
 
 #include "dataset/definition_load.h"
 #include "dataset/truth_source.h"
+#include "engine/base_references.h"
 #include "engine/shard.h"
 #include "engine/storable_verdicts.h"
 
@@ -264,15 +265,18 @@ static struct digest execution_of(const struct test_case *test)
 	return digest;
 }
 
-/* Reads the dataset's own truth of the definition. */
+/* Reads the ground truth of the definition that is a text: the dataset's own truth, or the reference in a commit. */
 static void read_own_truth(struct result *result, const struct buf *bytes)
 {
 	struct arena *arena = &result->arena;
 
-	result->own_truth = result->truth == NULL
-				? (struct own_truth){.truth = dataset_truth_missing(result->definition, arena)}
-				: dataset_truth_read(result->truth->path, result->definition, bytes,
-						     result->truth_trouble, arena);
+	if (result->run->options->base != NULL)
+		result->own_truth = base_reference_truth(result->run->options->base, result->file->path, arena);
+	else if (result->truth == NULL)
+		result->own_truth = (struct own_truth){.truth = dataset_truth_missing(result->definition, arena)};
+	else
+		result->own_truth =
+		    dataset_truth_read(result->truth->path, result->definition, bytes, result->truth_trouble, arena);
 }
 
 /* Finds the ground truths of the definition and of each case. */
@@ -281,7 +285,9 @@ static void find_truths(struct result *result)
 	struct arena *arena = &result->arena;
 	const struct cases *made = result->made;
 
-	result->truths = ground_truths_for(&result->run->machine.truths, made->op, &result->own_truth.truth, arena);
+	result->truths = result->run->options->base != NULL
+			     ? (struct truths){&result->own_truth.truth, 1, false}
+			     : ground_truths_for(&result->run->machine.truths, made->op, &result->own_truth.truth, arena);
 	for (int i = 0; i < result->truths.count; i++)
 		if (result->truths.items[i].program && result->outside == NULL)
 			result->outside = result->own_truth.outside;
@@ -344,6 +350,10 @@ int result_make_cases(struct result *result, struct result_bytes *bytes, struct 
 	result->inputs = inputs_digest(result);
 	read_own_truth(result, &bytes->truth);
 	result_make_attempt(result, 0);
+	/* A family that only the shapes suggest may have inputs and bounds that mean nothing for this reference, and two
+	 * references that differ do not show that the family is another one. */
+	if (run->options->base != NULL && result->made->candidate_count > 0 && result->made->matched == MATCHED_BY_SHAPES)
+		result_make_attempt(result, result->made->candidate_count);
 	return 0;
 }
 
@@ -362,7 +372,7 @@ bool result_rejects_family(const struct result *result)
 	const struct cases *made = result->made;
 	int left = made != NULL ? made->candidate_count - result->attempt : 0;
 
-	if (left <= 0 || made->matched == MATCHED_BY_TYPE || (made->matched == MATCHED_BY_WORDS && left == 1))
+	if (result->run->options->base != NULL || left <= 0 || made->matched == MATCHED_BY_TYPE || (made->matched == MATCHED_BY_WORDS && left == 1))
 		return false;
 	for (int i = 0; i < result->case_count; i++)
 		if (disagrees(&result->cases[i]))

@@ -25,6 +25,7 @@
 struct stored_verdict; /* cache/store.h */
 struct up_to_date_calls; /* engine/watcher_answers.h */
 struct up_to_date_row;
+struct base_references; /* engine/base_references.h */
 struct remote_cache; /* engine/remote_cache.h */
 
 struct run_options {
@@ -54,6 +55,9 @@ struct run_options {
 	bool ask_verified, ask_rows;
 	const char *const *ask_names;
 	int ask_count;
+	/* The only ground truth is the reference that a commit has, and verdicts are neither read nor stored; NULL: an
+	 * ordinary run. */
+	const struct base_references *base;
 	bool urgent;        /* in a shared pool, cases of this run go before the queued cases of other runs. Verdicts
 			     * are reported immediately, and stored at the end of the run in one transaction */
 };

@@ -83,7 +83,7 @@ static void print_index(FILE *out, int64_t flat, const struct output_verdict *ou
 	show_print(out, "]");
 }
 
-static void print_worst(FILE *out, const struct output_verdict *output)
+void report_worst(FILE *out, const struct output_verdict *output, const char *one, const char *other)
 {
 	const struct metrics *m = &output->metrics;
 
@@ -95,7 +95,7 @@ static void print_worst(FILE *out, const struct output_verdict *output)
 	for (int i = 0; i < m->worst_count; i++) {
 		show_print(out, "             at ");
 		print_index(out, m->worst[i].index, output);
-		show_print(out, "  reference %.9g  ground truth %.9g  |difference| %.4g\n", m->worst[i].reference,
+		show_print(out, "  %s %.9g  %s %.9g  |difference| %.4g\n", one, m->worst[i].reference, other,
 			m->worst[i].ground_truth, m->worst[i].diff);
 	}
 }
@@ -160,7 +160,7 @@ static void print_case(FILE *out, const struct result *result, const struct case
 	print_checks(out, v);
 	for (int i = 0; i < v->output_count; i++)
 		if (v->outputs[i].status == STATUS_FAILED)
-			print_worst(out, &v->outputs[i]);
+			report_worst(out, &v->outputs[i], "reference", "ground truth");
 	if (c->printed != NULL && c->printed[0] != '\0') {
 		show_print(out, "           it printed:\n");
 		print_indented(out, c->printed, 13);

@@ -3,6 +3,8 @@
 #ifndef REFTEST_REPORT_TEXT_AND_JSON_H
 #define REFTEST_REPORT_TEXT_AND_JSON_H
 
+#include <stdio.h>
+
 #include "engine/run.h"
 
 struct report_options {
@@ -20,6 +22,9 @@ void report_problems(const struct run *run);
 
 /* Prints the result of one definition on one line and, unless the definition passed, details on the next lines. */
 void report_result(const struct result *result, const struct report_options *options);
+
+/* Prints how far an output is from the ground truth, and its worst elements. `one` and `other` name the two sides. */
+void report_worst(FILE *out, const struct output_verdict *output, const char *one, const char *other);
 
 /* Prints the summary, which is the last line of a text report. */
 void report_summary(const struct run *run, const struct report_options *options);

@@ -21,6 +21,7 @@ cli/check.c: fputs(colour
 cli/check.c: fwrite(out.data, 1, out.length, stdout)
 cli/doctor.c: fwrite(out.data
 cli/help.c: 
+report/behaviour.c: fwrite(out.data
 report/ci_export.c: fwrite(text.data
 report/text_and_json.c: fputs(colour
 report/text_and_json.c: fwrite(

@@ -1,0 +1,39 @@
+/* changes - lists the files of a dataset that differ from a commit. */
+#ifndef REFTEST_GIT_CHANGES_H
+#define REFTEST_GIT_CHANGES_H
+
+#include <stddef.h>
+
+#include "base/arena.h"
+#include "base/err.h"
+#include "git/repository.h"
+
+/* Paths relative to the dataset's directory (repository.prefix). The arena of the call owns them. */
+struct git_files {
+	const char **list;
+	int count;
+};
+
+/* Finds the merge base of HEAD and `name`, which is a branch or another name of a commit. Sets `commit` to its object
+ * name. Returns 0, or -1 and sets `err`. */
+int git_merge_base(const struct repository *repository, const char *name, struct arena *arena, const char **commit,
+		   struct err *err);
+
+/* Lists the files below the dataset's directory that differ between the working tree and `commit`: changed, added and
+ * deleted ones, both names of a renamed one, and untracked ones that git does not ignore. Returns 0, or -1 and sets
+ * `err`. */
+int git_changed_files(const struct repository *repository, const char *commit, struct arena *arena, struct git_files *out,
+		      struct err *err);
+
+/* A file as a commit has it. */
+struct git_file {
+	const char *path; /* relative to the dataset's directory */
+	unsigned char object[32];
+};
+
+/* Lists the files of `commit` in the directory `below`, which is relative to the dataset's directory, in the order of
+ * their paths. Returns their number and sets `out`, or returns -1 and sets `err`. */
+int git_commit_files(const struct repository *repository, const char *commit, const char *below, struct arena *arena,
+		     const struct git_file **out, struct err *err);
+
+#endif

@@ -1,0 +1,44 @@
+/* behaviour - says how a reference differs from the one that a commit has, as text, JSON or GitHub annotations
+ * (`reftest diff`; docs/diff.md). */
+#ifndef REFTEST_REPORT_BEHAVIOUR_H
+#define REFTEST_REPORT_BEHAVIOUR_H
+
+#include "engine/run.h"
+
+/* In the order of a report. */
+enum behaviour {
+	BEHAVIOUR_CHANGED,  /* some output differs by more than its bounds */
+	BEHAVIOUR_UNKNOWN,  /* the references could not be compared, and no case shows a difference */
+	BEHAVIOUR_ROUNDING, /* every output is within its bounds */
+	BEHAVIOUR_SAME,     /* every output has the same values */
+	BEHAVIOUR_TEXT,     /* the same schema and the same code, so nothing ran */
+	BEHAVIOUR_ADDED,
+	BEHAVIOUR_DELETED,
+	BEHAVIOUR_COUNT
+};
+
+struct difference {
+	enum behaviour behaviour;
+	const char *path;            /* of the definition */
+	const struct result *result; /* NULL if nothing ran */
+	const char *why;             /* if nothing ran and the behaviour is unknown: the reason; else NULL */
+};
+
+struct differences {
+	const char *root, *commit; /* `commit`: the object name of the commit */
+	const char *prefix;        /* the root relative to the top of the working tree: "" or "data/set/" */
+	struct difference *items;
+	int count;
+};
+
+/* Returns what the cases of a result show, whose only ground truth was the earlier reference. */
+enum behaviour behaviour_of(const struct result *result);
+
+void behaviour_print(const struct differences *differences);
+void behaviour_print_json(const struct differences *differences);
+void behaviour_print_github(const struct differences *differences);
+
+/* Returns EXIT_FAILED if a reference changed, else EXIT_UNVERIFIED if one could not be compared, else EXIT_VERIFIED. */
+int behaviour_exit_status(const struct differences *differences);
+
+#endif
