@@ -3,9 +3,9 @@
     python3 bench/bare_loop.py DIRECTORY [--device cuda:0] [--jobs N] [-- OPTION…]
 
 DIRECTORY holds problems of SOL-ExecBench, one directory each, with definition.json and workload.jsonl. Both sides get
-a copy of it that keeps only the smallest line of each workload file (the fewest bytes of inputs). reftest runs the small
-sizes as well, with every check. The loop is one process that imports torch once. It prints one line for each problem,
-then the times of both sides and their ratio. OPTIONs are passed to `reftest verify`.
+a dataset with these definitions that has only the smallest line of each workload file (the fewest bytes of inputs).
+reftest runs the small sizes as well, with every check. The loop is one process that imports torch once. The program
+prints one line for each problem, then the times of both sides and their ratio. OPTIONs are passed to `reftest verify`.
 
 The benchmark trusts the files: it evaluates their expressions and runs their references without containment."""
 
@@ -19,7 +19,7 @@ import tempfile
 import time
 from pathlib import Path
 
-REFTEST = Path(__file__).resolve().parent.parent / "build" / "reftest"
+REFTEST = Path(__file__).resolve().parent.parent / os.environ.get("REFTEST_BUILD", "build") / "reftest"
 
 
 def axes_of(definition, given):
@@ -58,20 +58,18 @@ def smallest_line(problem, definition):
     return min(lines, key=lambda line: input_bytes(definition, line), default=None)
 
 
-def copy_problems(directory, to):
-    """Copies each problem that has a line without tensor files. Returns the names of the directories."""
-    names = []
+def copy_problems(directory, root):
+    """Writes the problems that have a line without tensor files as definitions/sol/NAME.json with their workloads."""
+    for folder in (root / "definitions" / "sol", root / "workloads" / "sol"):
+        folder.mkdir(parents=True)
     for path in sorted(Path(directory).glob("*/definition.json")):
         definition = json.loads(path.read_text())
         line = smallest_line(path.parent, definition)
         if line is None:
-            print(f"{path.parent.name}: every line needs tensor files; left out")
+            print(f"{definition['name']}: every line needs tensor files; left out")
             continue
-        (to / path.parent.name).mkdir()
-        shutil.copy(path, to / path.parent.name)
-        (to / path.parent.name / "workload.jsonl").write_text(json.dumps(line) + "\n")
-        names.append(path.parent.name)
-    return names
+        shutil.copy(path, root / "definitions" / "sol" / f"{definition['name']}.json")
+        (root / "workloads" / "sol" / f"{definition['name']}.jsonl").write_text(json.dumps(line) + "\n")
 
 
 def random_tensor(torch, shape, dtype, device):
@@ -101,13 +99,13 @@ def inputs_of(torch, definition, line, module, device):
 def loop(root, device):
     """Runs each reference twice. Prints one JSON line for each problem."""
     import torch
-    for problem in sorted(Path(root).iterdir()):
+    for path in sorted(Path(root).glob("definitions/sol/*.json")):
         begin, error = time.perf_counter(), None
         try:
-            definition = json.loads((problem / "definition.json").read_text())
-            line = json.loads((problem / "workload.jsonl").read_text())
+            definition = json.loads(path.read_text())
+            line = json.loads((Path(root) / "workloads" / "sol" / f"{path.stem}.jsonl").read_text())
             module = {"__name__": "reference"}
-            exec(compile(definition["reference"], str(problem), "exec"), module)
+            exec(compile(definition["reference"], str(path), "exec"), module)
             inputs = inputs_of(torch, definition, line, module, device)
             for _ in range(2):
                 module["run"](*inputs)
@@ -115,7 +113,7 @@ def loop(root, device):
                     torch.cuda.synchronize()
         except Exception as raised:  # other people's code: the loop goes on
             error = f"{type(raised).__name__}: {str(raised).splitlines()[0] if str(raised) else ''}"
-        print(json.dumps({"name": problem.name, "seconds": time.perf_counter() - begin, "error": error}), flush=True)
+        print(json.dumps({"name": path.stem, "seconds": time.perf_counter() - begin, "error": error}), flush=True)
 
 
 def timed(command, environment=None):
@@ -127,7 +125,7 @@ def timed(command, environment=None):
 def verify(root, options, device):
     with tempfile.TemporaryDirectory() as cache:
         environment = {**os.environ, "XDG_CACHE_HOME": cache, "REFTEST_PYTHON": os.environ.get("REFTEST_PYTHON", sys.executable)}
-        return timed([REFTEST, "verify", str(root), "--device", device, "--force", "--format", "json", *options], environment)
+        return timed([REFTEST, "--root", str(root), "verify", "--device", device, "--force", "--format", "json", *options], environment)
 
 
 def main():
@@ -157,18 +155,13 @@ def main():
 
 
 def print_table(rows, report):
-    print(f"{'problem':44} {'loop s':>7} {'reftest s':>9}  verdict")
-    for result, row in match(rows, report):
-        took = sum(case.get("seconds") or 0 for case in result["cases"])
-        why = result.get("reason") or ""
-        print(f"{row['name'] + ' ' + result['name'][:40]:44.44} {row['seconds']:7.2f} {took:9.2f}  {result['status']}"
-              f"{' (' + why + ')' if why else ''}{'; the loop: ' + row['error'] if row['error'] else ''}")
-
-
-def match(rows, report):
-    """Yields (definition of the report, row of the loop), by the directory in the definition's path."""
+    print(f"{'problem':56} {'loop s':>7} {'reftest s':>9}  verdict")
     for result in report["definitions"]:
-        yield result, rows[Path(result["path"]).parent.name]
+        name = result["name"].split("/")[-1]
+        took = sum(case.get("seconds") or 0 for case in result["cases"])
+        why, error = result.get("reason"), rows[name]["error"]
+        print(f"{name:56.56} {rows[name]['seconds']:7.2f} {took:9.2f}  {result['status']}{f' ({why})' if why else ''}"
+              f"{f'; the loop: {error}' if error else ''}")
 
 
 if __name__ == "__main__":
