@@ -526,9 +526,7 @@ def expression_value(text, axes):
         if isinstance(node, ast.Constant):
             return node.value
         operands = (
-            [node.operand]
-            if isinstance(node, ast.UnaryOp)
-            else [node.left, node.right]
+            [node.operand] if isinstance(node, ast.UnaryOp) else [node.left, node.right]
         )
         return OPERATORS[type(node.op)](*map(value, operands))
 
@@ -657,7 +655,13 @@ def workloads(op_type, name):
             continue
         try:
             uuid, case = workload_of(line, load_definition(op_type, name))
-        except (ArithmeticError, AttributeError, KeyError, TypeError, ValueError) as why:
+        except (
+            ArithmeticError,
+            AttributeError,
+            KeyError,
+            TypeError,
+            ValueError,
+        ) as why:
             uuid, case = None, Case("workload", {}, problem=f"{path}:{number}: {why!r}")
         if case is not None:
             found.append((uuid or f"line {number}", case))

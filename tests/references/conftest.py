@@ -1,5 +1,5 @@
 # Made by `reftest generate`, which leaves this file alone once it has been edited.
-# reftest-body: f34fc83341e576f0f8a24d5b0066775e
+# reftest-body: b27b506233d33b4e9cc7295c854acc70
 """conftest - runs the reference tests in this directory: the code that all generated test files share.
 
 Each definition of the dataset has a class in a test file here. A test runs the definition's reference on valid inputs
@@ -528,9 +528,7 @@ def expression_value(text, axes):
         if isinstance(node, ast.Constant):
             return node.value
         operands = (
-            [node.operand]
-            if isinstance(node, ast.UnaryOp)
-            else [node.left, node.right]
+            [node.operand] if isinstance(node, ast.UnaryOp) else [node.left, node.right]
         )
         return OPERATORS[type(node.op)](*map(value, operands))
 
@@ -659,7 +657,13 @@ def workloads(op_type, name):
             continue
         try:
             uuid, case = workload_of(line, load_definition(op_type, name))
-        except (ArithmeticError, AttributeError, KeyError, TypeError, ValueError) as why:
+        except (
+            ArithmeticError,
+            AttributeError,
+            KeyError,
+            TypeError,
+            ValueError,
+        ) as why:
             uuid, case = None, Case("workload", {}, problem=f"{path}:{number}: {why!r}")
         if case is not None:
             found.append((uuid or f"line {number}", case))

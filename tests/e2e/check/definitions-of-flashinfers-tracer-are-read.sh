@@ -12,6 +12,15 @@ SCALED = "import torch\n\n\n@torch.no_grad()\ndef _scaled_reference(x):\n    ret
 os.makedirs("definitions/scaled")
 
 
+INIT = """import torch
+
+
+def _scaled_init(*, n, device, seed):
+    torch.manual_seed(seed)
+    return {"input": torch.randn(n, 64, device=device).to(torch.bfloat16)}
+"""
+
+
 def write(name, reference, **changes):
     definition = {
         "name": name, "op_type": "scaled", "description": "x * 2", "tags": ["fi_api:flashinfer.scaled", "status:verified"],
@@ -19,7 +28,7 @@ def write(name, reference, **changes):
         "inputs": {"input": {**ROWS, "param": "x"}, "out": {"shape": ["n"], "dtype": "unknown", "optional": True},
                    "mode": {"shape": None, "dtype": "string", "optional": True}},
         "outputs": {"output": {**ROWS, "param": "out", "optional": True}}, "reference": reference,
-        "init": "def _scaled_init(*, n, device, seed):\n    return {}\n", "check": "def _scaled_check():\n    pass\n", **changes,
+        "init": INIT, "check": "def _scaled_check():\n    pass\n", **changes,
     }
     with open(f"definitions/scaled/{name}.json", "w", encoding="utf-8") as file:
         json.dump({key: value for key, value in definition.items() if value is not None}, file, indent=1)
