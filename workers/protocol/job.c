@@ -22,6 +22,7 @@
 #include <string.h>
 
 #include "base/json.h"
+#include "base/utf8.h"
 #include "workers/protocol/layout.h"
 
 struct op_problem problem_of(const struct definition *definition, struct arena *arena)
@@ -508,6 +509,17 @@ static bool lacks_input_code(const struct job *job)
 	return false;
 }
 
+/* Copies as many whole characters of a text as fit into `size` bytes with the terminating NUL. */
+static void copy_text(char *out, size_t size, const char *text)
+{
+	size_t length = 0, left = strlen(text), step;
+
+	while ((step = utf8_length(text + length, left - length)) > 0 && length + step < size)
+		length += step;
+	memcpy(out, text, length);
+	out[length] = '\0';
+}
+
 static void read_constants(struct reader *at, const cJSON *json, struct job *job)
 {
 	const cJSON *item = read_array(at, json, "constants", OP_CONSTANTS, &job->constant_count);
@@ -515,9 +527,9 @@ static void read_constants(struct reader *at, const cJSON *json, struct job *job
 	for (int i = 0; i < job->constant_count; i++, item = item->next) {
 		struct op_constant *constant = &job->constants[i];
 
-		snprintf(constant->name, sizeof constant->name, "%s", need_text(at, item, "name"));
-		snprintf(constant->source, sizeof constant->source, "%s", need_text(at, item, "source"));
-		snprintf(constant->conflict, sizeof constant->conflict, "%s", need_text(at, item, "conflict"));
+		copy_text(constant->name, sizeof constant->name, need_text(at, item, "name"));
+		copy_text(constant->source, sizeof constant->source, need_text(at, item, "source"));
+		copy_text(constant->conflict, sizeof constant->conflict, need_text(at, item, "conflict"));
 		constant->value = read_number(at, item, "value");
 	}
 }
