@@ -24,7 +24,8 @@ mkdir -p "$build/obj"
 # The code of all op families that computes ground truths, and the code of all op families that generates inputs.
 for_truth='kernels/core/op.h kernels/core/ops.c kernels/core/candidates.* kernels/core/dtype_convert.*
 	kernels/core/random_inputs.h kernels/core/simd.h'
-for_inputs='kernels/core/op.h kernels/core/ops.c kernels/core/dtype_convert.* kernels/core/random_inputs.*'
+for_inputs='kernels/core/op.h kernels/core/ops.c kernels/core/dtype_convert.* kernels/core/input_key.*
+	kernels/core/random_inputs.*'
 # The code that judges all op families, and the environment of the process of each reference.
 for_checker='kernels/core/compare* kernels/core/device* kernels/core/roles.* kernels/core/simd.h base/metrics.h
 	base/dtype.* dataset/safetensors.* dataset/constraint* workers/judge/* workers/protocol/* workers/pool/environment.*
@@ -34,7 +35,7 @@ not_for_checker='workers/judge/message_text.* workers/protocol/channel.* workers
 	workers/sandbox/sandbox_gaps.c'
 # The units of kernels/core/ that are in the lists above or that decide nothing, so that `shared` leaves them out: cuda
 # is cuda_check.h, which writes messages, and published_models states constants, which fingerprints contain themselves.
-not_shared='op candidates dtype random simd cuda compare published'
+not_shared='op candidates dtype input_key random simd cuda compare published'
 for_shipped='testgen/*.[ch] python/testing/conftest*.py python/libraries/*.py'
 
 # sources FILE…: prints those of the files that are sources and exist, without backup files of editors

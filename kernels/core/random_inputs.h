@@ -13,6 +13,7 @@
 
 #include "base/dtype.h"
 #include "kernels/core/dtype_convert.h"
+#include "kernels/core/input_key.h"
 
 struct philox {
 	uint32_t word[4];
@@ -79,11 +80,6 @@ HOST_DEVICE static inline void generic_store(void *data, enum dtype dtype, uint6
 #ifdef __cplusplus
 extern "C" {
 #endif
-
-/* Returns the Philox key of one input of one case. The key depends on the input's name, the axis values (const and var,
- * sorted by axis name) and the seed, but not on the definition's name. Host only. */
-struct op_case;
-uint64_t input_key(const struct op_case *c, int input);
 
 /* Writes 0 … `count` - 1 to `order` in random order. Host only. */
 void philox_shuffle(uint64_t key, int64_t count, int64_t *order);

@@ -22,6 +22,7 @@ def make(axes_and_scalars, device):
 def run(x, weight, eps):
     return x * torch.rsqrt(x.square().mean(-1, keepdim=True) + eps) * weight
 '''
+OTHER = REFERENCE.replace("* weight", "* weight * 2")  # agrees with no op family
 os.makedirs("definitions/rmsnorm")
 os.makedirs("definitions/own")
 os.makedirs("workloads/rmsnorm")
@@ -31,7 +32,7 @@ os.makedirs("workloads/own")
 def write(op_type, name, reference=REFERENCE, custom=("x", "weight"), **changes):
     with open(f"definitions/{op_type}/{name}.json", "w") as out:
         json.dump({
-            "name": name, "op_type": op_type, "description": "An RMS norm.", "custom_inputs_entrypoint": "make",
+            "name": name, "op_type": op_type, "custom_inputs_entrypoint": "make",
             "axes": {"rows": {"type": "var"}, "width": {"type": "const", "value": 64}},
             "inputs": {"x": ROWS, "weight": {"shape": ["width"], "dtype": "float32"}, "eps": {"shape": None, "dtype": "float32"}},
             "outputs": {"y": ROWS}, "reference": reference, **changes,
@@ -48,12 +49,12 @@ write("rmsnorm", "wrong", REFERENCE.replace(") * weight", ") + weight"))
 # A reference that is right on the first inputs only: the second set has other values.
 write("rmsnorm", "first_only", REFERENCE.replace("    return x *", "    if seen.setdefault(0, float(weight[0])) != float(weight[0]):\n"
                                                  "        weight = weight * 2\n    return x *").replace("def run", "seen = {}\n\n\ndef run"))
-write("own", "misses", custom=("x", "weight", "eps"))
+write("own", "misses", OTHER, custom=("x", "weight", "eps"))
 write("rmsnorm", "scalar", REFERENCE.replace("+ 1}", '+ 1, "eps": 1e-5}'), custom=("x", "weight", "eps"))
 write("rmsnorm", "raises", REFERENCE.replace("rows, width = ", "rows, width = undefined, "))
 write("rmsnorm", "no_function", REFERENCE.replace("def make", "def make_them"))
-write("own", "unknown")
-write("own", "refuses", REFERENCE.replace("    if axes", "    if rows != 5:\n        raise ValueError('five rows')\n    if axes"))
+write("own", "unknown", OTHER)
+write("own", "refuses", OTHER.replace("    if axes", "    if rows != 5:\n        raise ValueError('five rows')\n    if axes"))
 END
 
 verify unknown refuses --no-workloads

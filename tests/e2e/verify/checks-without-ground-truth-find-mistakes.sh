@@ -11,8 +11,8 @@ import os
 X, BF = ({"x": {"shape": ["n", "w"], "dtype": dtype}} for dtype in ("float32", "bfloat16"))
 # name: (body, description, status, {check: result}). A check that is not listed holds.
 TABLE = {
-    "right": ("return torch.softmax(x, -1)", "", "checked", {}),
-    "wrong": ("return torch.softmax(x, 0)", "A softmax of each row", "checked", {"rows": "property"}),
+    "right": ("return 3 * torch.softmax(x, -1)", "", "checked", {}),
+    "wrong": ("return 3 * torch.softmax(x, 0)", "Weights of each row", "checked", {"rows": "property"}),
     "dice": ("return x + torch.randn_like(x)", "", "skipped", {"seeds": "fails", "rows": "property", "numerics": "property"}),
     "python_dice": ("import random\n    return x + random.random()", "", "skipped", {"seeds": "fails"}),
     "draws": ("return x + torch.randn_like(x)", "Adds random samples.", "checked",
@@ -63,7 +63,7 @@ expect "'The check seeds fails: ' in d['dice']['cases'][0]['message']"
 # What the words of a definition say is part of the subject. Without them the subject is that of the definition dice.
 edit definitions/novel/draws.json 'Adds random samples.' 'Adds something.'
 verify draws
-expect_cached 1
+expect_ran 0
 expect_status draws skipped no_ground_truth
 # With inputs that are known to be valid, a check that fails makes the case fail.
 mkdir -p workloads/novel

@@ -1,0 +1,23 @@
+/* input_key - derives the Philox key of an input (kernels/core/random_inputs.h). Random numbers of two inputs differ only
+ * because their keys differ. The main program uses it too, so this file stays without OpenMP, whose library would make
+ * every start slower. */
+#ifndef REFTEST_KERNELS_CORE_INPUT_KEY_H
+#define REFTEST_KERNELS_CORE_INPUT_KEY_H
+
+#include <stdint.h>
+
+#include "kernels/core/op.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Returns the Philox key of one input of one case. The key depends on the input's name, the axis values (const and var,
+ * sorted by axis name) and the seed, but not on the definition's name. Host only. */
+uint64_t input_key(const struct op_case *c, int input);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif
