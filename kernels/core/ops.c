@@ -35,30 +35,12 @@ static void append(char *out, size_t size, const char *text)
 		snprintf(out + length, size - length, "%s", text);
 }
 
-/* Does the op_types list of an earlier family contain this op_type, too? */
-static bool listed_before(int family, const char *op_type)
-{
-	for (int i = 0; i < family; i++)
-		if (lists_op_type(op_table[i].op, op_type))
-			return true;
-	return false;
-}
-
 static void report_unknown(const char *op_type, struct err *why)
 {
-	char known[1024] = "";
-
-	for (int i = 0; i < op_count; i++)
-		for (const char *const *name = op_table[i].op->op_types; *name != NULL; name++) {
-			if (listed_before(i, *name))
-				continue;
-			append(known, sizeof known, known[0] == '\0' ? "" : ", ");
-			append(known, sizeof known, *name);
-		}
 	if (*op_type == '\0')
-		err_set(why, "the definition has no op_type (known: %s)", known);
+		err_set(why, "the definition has no op_type");
 	else
-		err_set(why, "no op family knows op_type '%s' (known: %s)", op_type, known);
+		err_set(why, "no op family knows op_type '%s'", op_type);
 }
 
 /* No op family computes tensors of which a const axis is 0. */

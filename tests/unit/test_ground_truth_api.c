@@ -409,7 +409,7 @@ static void what_is_no_case_is_refused(void **state)
 					"\"inputs\": {}, \"outputs\": {}}}",
 					why, sizeof why),
 			 TRUTH_NONE);
-	assert_memory_equal(why, "the definition has no op_type (known: ", 38);
+	assert_string_equal(why, "the definition has no op_type");
 }
 
 int main(void)

@@ -47,7 +47,7 @@ static void a_family_is_found_by_op_type_and_shapes(void **state)
 	assert_null(op_by_name("no such family"));
 }
 
-static void an_unknown_op_type_names_those_that_are_known(void **state)
+static void an_unknown_op_type_is_named(void **state)
 {
 	struct op_problem problem = gemm_problem();
 	struct err why = {""};
@@ -56,17 +56,10 @@ static void an_unknown_op_type_names_those_that_are_known(void **state)
 	(void)state;
 	problem.op_type = "x";
 	assert_null(op_find(&problem, &variant, &why));
-	assert_non_null(strstr(why.text, "no op family knows op_type 'x' (known: "));
-	assert_non_null(strstr(why.text, "gemm"));
-	assert_non_null(strstr(why.text, "rmsnorm"));
-	for (const char *name = strstr(why.text, "known: ") + sizeof "known: " - 1; name != NULL;) { /* each once */
-		const char *end = name + strcspn(name, ",)");
-		char listed[64];
-
-		snprintf(listed, sizeof listed, ", %.*s,", (int)(end - name), name);
-		assert_null(strstr(end, listed));
-		name = strncmp(end, ", ", 2) == 0 ? end + 2 : NULL;
-	}
+	assert_string_equal(why.text, "no op family knows op_type 'x'");
+	problem.op_type = "";
+	assert_null(op_find(&problem, &variant, &why));
+	assert_string_equal(why.text, "the definition has no op_type");
 }
 
 static void a_known_op_type_that_does_not_fit_says_what_does_not(void **state)
@@ -248,7 +241,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(a_family_is_found_by_op_type_and_shapes),
-	    cmocka_unit_test(an_unknown_op_type_names_those_that_are_known),
+	    cmocka_unit_test(an_unknown_op_type_is_named),
 	    cmocka_unit_test(a_known_op_type_that_does_not_fit_says_what_does_not),
 	    cmocka_unit_test(an_op_type_that_fits_is_the_only_candidate),
 	    cmocka_unit_test(words_of_a_definition_name_its_family),

@@ -88,5 +88,5 @@ grep -q '<skipped message="checked: ' "$work/junit.xml" || fail "a checked case 
 verify
 # The reason says that the family is unknown, or names the part of the definition that the family does not support.
 messages="{n: one['cases'][0]['message'] for n, one in d.items() if n.endswith('_right')}"
-expect "all(len(text) > 60 for text in $messages.values()) and len($messages) == $op_types"
+expect "all(len(text) > 25 for text in $messages.values()) and len($messages) == $op_types"
 expect "\"'novel_attention_v2'\" in $messages['novel_attention_v2_right'] and '(softmax: ' in $messages['softmax_right']"
