@@ -38,7 +38,7 @@ static const struct variable {
  * Allocation Tunables"), so that new tensors take fewer page faults. */
 static const char *const reference_settings[] = {
     "LC_ALL=C.UTF-8", "PYTHONHASHSEED=0", "PYTHONUTF8=1", "OMP_WAIT_POLICY=passive",
-    "MKL_CBWR=AUTO", "GLIBC_TUNABLES=glibc.malloc.hugetlb=1",
+    "MKL_CBWR=AUTO", "GLIBC_TUNABLES=glibc.malloc.hugetlb=1:glibc.malloc.mmap_max=0:glibc.malloc.trim_threshold=68719476736:glibc.malloc.top_pad=16777216",
 };
 
 /* Returns the row for a variable "NAME=value", or NULL if references do not get it. */

@@ -152,194 +152,240 @@ int attention_check(const struct op_case *c, const struct tensor *in, struct err
  * threads takes longer than the computation. */
 enum { PARALLEL_FROM = 1 << 20 };
 
+/* Queries and heads that read the same keys and values are processed together. KEYS keys form a block, whose numbers lie
+ * side by side for each dimension. One vector of numbers then serves all pairs of a query and a head, and no sum over
+ * the numbers of a vector is needed. */
+enum { TOGETHER = 8, KEYS = 8, LANES = 8 };
+
+typedef double lanes __attribute__((vector_size(LANES * sizeof(double)), aligned(sizeof(double)), may_alias));
+
 /* The keys and values of one sequence, copied to contiguous memory. */
 struct gathered {
 	int64_t count;
-	double *key[ATTENTION_PARTS], *value; /* [count][kv heads][dim]; `value` may equal key[0] */
+	int64_t room;       /* number of keys for which there is memory */
+	int64_t value_room; /* numbers of one value: value_dim, rounded up to LANES; those beyond value_dim are not used */
+	double *key[ATTENTION_PARTS]; /* [blocks of KEYS keys][kv heads][dim][KEYS]; the last block may have unused places */
+	double *value;                /* [kv heads][value_room / LANES][room][LANES] */
 };
+
+/* Returns the numbers of block `block` of part `p` of the keys, [dim][KEYS]. */
+static inline double *key_block(const struct attention_extent *e, const struct gathered *g, int p, int64_t block,
+                                int64_t kv_head)
+{
+	return g->key[p] + (block * e->kv_heads + kv_head) * e->dim[p] * KEYS;
+}
+
+/* Returns numbers d … d + LANES - 1 of the values of a kv head, [room][LANES]. */
+static inline double *value_block(const struct gathered *g, int64_t kv_head, int64_t d)
+{
+	return g->value + (kv_head * g->value_room + d) * g->room;
+}
+
+/* Copies row `row` of the values as value g->count. `numbers` is memory for the values of all heads. */
+static void gather_value(const struct attention_view *v, struct gathered *g, int64_t row, double *numbers)
+{
+	const struct attention_extent *e = &v->extent;
+	int64_t size = e->kv_heads * e->value_dim;
+
+	dtype_load_run(v->value.data, v->value.dtype, row * size, size, numbers);
+	for (int64_t h = 0; h < e->kv_heads; h++)
+		for (int64_t d = 0; d < e->value_dim; d += LANES)
+			memcpy(value_block(g, h, d) + g->count * LANES, numbers + h * e->value_dim + d,
+			       (size_t)(e->value_dim - d < LANES ? e->value_dim - d : LANES) * sizeof *numbers);
+}
+
+/* Copies row `row` of keys and values as key g->count. `numbers` is memory for the keys or values of all heads. */
+static void gather_row(const struct attention_view *v, struct gathered *g, int64_t row, double *numbers)
+{
+	const struct attention_extent *e = &v->extent;
+
+	for (int p = 0; p < ATTENTION_PARTS && e->dim[p] > 0; p++) {
+		int64_t size = e->kv_heads * e->dim[p];
+
+		dtype_load_run(v->key[p].data, v->key[p].dtype, row * size, size, numbers);
+		for (int64_t h = 0; h < e->kv_heads; h++) {
+			double *block = key_block(e, g, p, g->count / KEYS, h) + g->count % KEYS;
+
+			for (int64_t d = 0; d < e->dim[p]; d++)
+				block[d * KEYS] = numbers[h * e->dim[p] + d];
+		}
+	}
+	gather_value(v, g, row, numbers);
+	g->count++;
+}
 
 static struct gathered gather(const struct attention_view *v, const struct attention_span *span)
 {
 	const struct attention_extent *e = &v->extent;
-	int64_t row_size[ATTENTION_PARTS] = {e->kv_heads * e->dim[0], e->kv_heads * e->dim[1]};
-	int64_t value_size = e->kv_heads * e->value_dim;
-	bool shared = v->value.data == v->key[0].data;
-	struct gathered g = {0};
+	struct gathered g = {.room = (span->keys + KEYS - 1) / KEYS * KEYS,
+	                     .value_room = (e->value_dim + LANES - 1) / LANES * LANES};
+	double *numbers = take(e->kv_heads * (e->dim[0] + e->dim[1] + e->value_dim), sizeof *numbers);
 
 	for (int p = 0; p < ATTENTION_PARTS; p++)
-		g.key[p] = take(span->keys * row_size[p], sizeof *g.key[p]);
-	g.value = shared ? g.key[0] : take(span->keys * value_size, sizeof *g.value);
+		g.key[p] = take_dirty(g.room * e->kv_heads * e->dim[p], sizeof *g.key[p]);
+	g.value = take_dirty(g.room * e->kv_heads * g.value_room, sizeof *g.value);
 	for (int64_t j = 0; j < span->keys; j++) {
 		int64_t row = attention_row(v, span, j);
 
-		if (row < 0)
-			continue;
-		for (int p = 0; p < ATTENTION_PARTS && row_size[p] > 0; p++)
-			dtype_load_run(v->key[p].data, v->key[p].dtype, row * row_size[p], row_size[p],
-			               g.key[p] + g.count * row_size[p]);
-		if (!shared)
-			dtype_load_run(v->value.data, v->value.dtype, row * value_size, value_size,
-			               g.value + g.count * value_size);
-		g.count++;
+		if (row >= 0)
+			gather_row(v, &g, row, numbers);
 	}
+	free(numbers);
 	return g;
 }
 
 static void let_go(struct gathered *g)
 {
-	if (g->value != g->key[0])
-		free(g->value);
+	free(g->value);
 	for (int p = 0; p < ATTENTION_PARTS; p++)
 		free(g->key[p]);
 }
 
-/* Queries and heads that read the same keys and values are processed together, KEYS keys at a time, so that each key is
- * loaded from the caches once for all of them. */
-enum { TOGETHER = 8, KEYS = 8, DOTS = 4 };
-
+/* One pair of a query and a head. */
 struct looker {
-	int64_t place, seen;     /* place: t * heads + h for query t and head h; seen: number of visible keys */
-	double *query, *output;  /* query: both parts; output: the sum of the weighted values */
-	double *weight;          /* first the scaled logit of each key, then the key's weight */
-	double largest, sum;
+	int64_t place, seen; /* place: t * heads + h for query t and head h; seen: number of visible keys */
+	double largest, sum; /* of the scaled logits, and of the weights before they are divided by it */
 };
 
 struct lookers {
-	int64_t count, most; /* most: the largest value of `seen` in the array `of` */
+	int64_t count, least, most; /* least, most: the smallest and the largest value of `seen` in the array `of` */
 	int64_t kv_head;
+	double *query;  /* [dim of both parts][TOGETHER] */
+	double *output; /* [TOGETHER][value_room] */
+	double *weight; /* [keys, rounded up to KEYS][TOGETHER]: first the scaled logits, then the weights */
 	struct looker of[TOGETHER];
 };
 
-/* Computes the dot products out[i] = a . b[i] for i = 0 … DOTS - 1. */
-FUSED static inline void dots(const double *a, const double *const *b, int64_t count, double *out)
+/* Adds the products of TOGETHER queries with the keys of one block to sum[query][key]. */
+FUSED static inline void add_products(const double *query, const double *key, int64_t dim, lanes *sum)
 {
-	const double *b0 = b[0], *b1 = b[1], *b2 = b[2], *b3 = b[3];
-	double s0 = 0, s1 = 0, s2 = 0, s3 = 0;
+	for (int64_t d = 0; d < dim; d++, query += TOGETHER, key += KEYS) {
+		lanes k = *(const lanes *)key;
 
-#pragma omp simd reduction(+ : s0, s1, s2, s3)
-	for (int64_t d = 0; d < count; d++) {
-		s0 += a[d] * b0[d];
-		s1 += a[d] * b1[d];
-		s2 += a[d] * b2[d];
-		s3 += a[d] * b3[d];
+		sum[0] += query[0] * k, sum[1] += query[1] * k, sum[2] += query[2] * k, sum[3] += query[3] * k;
+		sum[4] += query[4] * k, sum[5] += query[5] * k, sum[6] += query[6] * k, sum[7] += query[7] * k;
 	}
-	out[0] = s0;
-	out[1] = s1;
-	out[2] = s2;
-	out[3] = s3;
 }
 
-/* Writes the scaled logits of the keys j … j + DOTS - 1 to looker->weight. If fewer than DOTS visible keys remain, the
- * loop reads the last visible key again in place of the missing keys. */
-WIDE FUSED static void scale_logits(const struct attention_view *v, const struct gathered *g, int64_t kv_head, int64_t j,
-                                const struct looker *looker)
+/* Writes the scaled logits of the keys of one block to lookers->weight. Logits of keys that a looker does not see are not
+ * used. */
+WIDE FUSED static void scale_logits(const struct attention_view *v, const struct gathered *g, int64_t block,
+                                    struct lookers *lookers)
 {
 	const struct attention_extent *e = &v->extent;
-	double sum[ATTENTION_PARTS][DOTS] = {{0}};
+	lanes sum[TOGETHER] = {{0}};
 
-	for (int p = 0; p < ATTENTION_PARTS && e->dim[p] > 0; p++) {
-		const double *key[DOTS];
-
-		for (int64_t i = 0; i < DOTS; i++) {
-			int64_t seen = j + i < looker->seen ? j + i : looker->seen - 1;
-
-			key[i] = g->key[p] + (seen * e->kv_heads + kv_head) * e->dim[p];
-		}
-		dots(looker->query + (p > 0 ? e->dim[0] : 0), key, e->dim[p], sum[p]);
-	}
-	for (int64_t i = 0; i < DOTS && j + i < looker->seen; i++)
-		looker->weight[j + i] = v->scale * (e->dim[1] > 0 ? sum[0][i] + sum[1][i] : sum[0][i]);
+	for (int p = 0; p < ATTENTION_PARTS && e->dim[p] > 0; p++)
+		add_products(lookers->query + (p > 0 ? e->dim[0] * TOGETHER : 0),
+		             key_block(e, g, p, block, lookers->kv_head), e->dim[p], sum);
+	for (int64_t j = 0; j < KEYS; j++)
+		for (int64_t i = 0; i < TOGETHER; i++)
+			lookers->weight[(block * KEYS + j) * TOGETHER + i] = v->scale * sum[i][j];
 }
 
-static inline void find_weights(struct looker *looker)
+/* Replaces the logits of looker i by its weights. */
+static void find_weights(struct lookers *lookers, int64_t i)
 {
-	double largest = -INFINITY, sum = 0;
+	struct looker *looker = &lookers->of[i];
+	double largest = -INFINITY, sum = 0, *weight = lookers->weight + i;
 
 	for (int64_t j = 0; j < looker->seen; j++)
-		if (!(looker->weight[j] <= largest)) /* also true for a NaN logit, which makes `largest` NaN */
-			largest = looker->weight[j];
+		if (!(weight[j * TOGETHER] <= largest)) /* also true for a NaN logit, which makes `largest` NaN */
+			largest = weight[j * TOGETHER];
 	for (int64_t j = 0; j < looker->seen; j++) {
-		looker->weight[j] = exp(looker->weight[j] - largest);
-		sum += looker->weight[j];
+		weight[j * TOGETHER] = exp(weight[j * TOGETHER] - largest);
+		sum += weight[j * TOGETHER];
 	}
 	for (int64_t j = 0; j < looker->seen; j++)
-		looker->weight[j] /= sum;
+		weight[j * TOGETHER] /= sum;
 	looker->largest = largest;
 	looker->sum = sum;
 }
 
-/* Adds weight[j] * value[j] to `output` for the keys j = 0 … count - 1, DOTS keys at a time. */
-static inline void add_values(const double *weight, const double *value, int64_t stride, int64_t count, int64_t dim,
-                              double *output)
+/* Computes numbers d … d + LANES - 1 of the outputs of all lookers, over the keys that all of them see. */
+WIDE static void add_values(const struct gathered *g, const struct lookers *lookers, int64_t d)
 {
-	int64_t j = 0;
+	lanes sum[TOGETHER] = {{0}};
+	const double *w = lookers->weight, *value = value_block(g, lookers->kv_head, d);
+	double *output = lookers->output + d;
 
-	for (; j + DOTS <= count; j += DOTS) {
-		const double *v0 = value + j * stride, *v1 = v0 + stride, *v2 = v1 + stride, *v3 = v2 + stride;
+	for (int64_t j = 0; j < lookers->least; j++, w += TOGETHER, value += LANES) {
+		lanes x = *(const lanes *)value;
 
-#pragma omp simd
-		for (int64_t d = 0; d < dim; d++)
-			output[d] = output[d] + weight[j] * v0[d] + weight[j + 1] * v1[d] + weight[j + 2] * v2[d] +
-			            weight[j + 3] * v3[d];
+		sum[0] += w[0] * x, sum[1] += w[1] * x, sum[2] += w[2] * x, sum[3] += w[3] * x;
+		sum[4] += w[4] * x, sum[5] += w[5] * x, sum[6] += w[6] * x, sum[7] += w[7] * x;
 	}
-	for (; j < count; j++)
-		for (int64_t d = 0; d < dim; d++)
-			output[d] += weight[j] * value[j * stride + d];
+	for (int64_t i = 0; i < TOGETHER; i++)
+		*(lanes *)(output + i * g->value_room) = sum[i];
 }
 
-/* Computes the weighted sum of the values, the largest logit and the sum of the weights for each of `lookers`. */
+/* Adds value j to the output of looker i. */
+static inline void add_value(const struct gathered *g, const struct lookers *lookers, int64_t i, int64_t j)
+{
+	double weight = lookers->weight[j * TOGETHER + i], *output = lookers->output + i * g->value_room;
+
+	for (int64_t d = 0; d < g->value_room; d += LANES)
+		*(lanes *)(output + d) += weight * *(const lanes *)(value_block(g, lookers->kv_head, d) + j * LANES);
+}
+
+/* Computes the weighted sum of the values, the largest logit and the sum of the weights for each of `lookers`. A value
+ * that a looker does not see does not reach its output, even if the value is not finite. */
 WIDE static void attend(const struct attention_view *v, const struct gathered *g, struct lookers *lookers)
 {
-	const struct attention_extent *e = &v->extent;
-	int64_t stride = e->kv_heads * e->value_dim;
-
-	for (int64_t from = 0; from < lookers->most; from += KEYS)
-		for (int64_t i = 0; i < lookers->count; i++)
-			for (int64_t j = from; j < from + KEYS && j < lookers->of[i].seen; j += DOTS)
-				scale_logits(v, g, lookers->kv_head, j, &lookers->of[i]);
+	for (int64_t block = 0; block * KEYS < lookers->most; block++)
+		scale_logits(v, g, block, lookers);
 	for (int64_t i = 0; i < lookers->count; i++)
-		find_weights(&lookers->of[i]);
-	for (int64_t from = 0; from < lookers->most; from += KEYS)
-		for (int64_t i = 0; i < lookers->count; i++) {
-			int64_t left = lookers->of[i].seen - from;
+		find_weights(lookers, i);
+	for (int64_t d = 0; d < g->value_room; d += LANES)
+		add_values(g, lookers, d);
+	for (int64_t i = 0; i < lookers->count; i++)
+		for (int64_t j = lookers->least; j < lookers->of[i].seen; j++)
+			add_value(g, lookers, i, j);
+}
 
-			add_values(lookers->of[i].weight + from, g->value + from * stride + lookers->kv_head * e->value_dim, stride,
-			           left < KEYS ? left : KEYS, e->value_dim, lookers->of[i].output);
-		}
+/* Reads the query of looker i. `room` is memory for one query. */
+static void read_query(const struct attention_view *v, struct lookers *lookers, int64_t i, double *room)
+{
+	const struct attention_extent *e = &v->extent;
+	int64_t place = lookers->of[i].place;
+
+	for (int p = 0; p < ATTENTION_PARTS && e->dim[p] > 0; p++)
+		dtype_load_run(v->query[p].data, v->query[p].dtype, place * e->dim[p], e->dim[p],
+		               room + (p > 0 ? e->dim[0] : 0));
+	for (int64_t d = 0; d < e->dim[0] + e->dim[1]; d++)
+		lookers->query[d * TOGETHER + i] = room[d];
 }
 
 /* Computes up to TOGETHER pairs of a query and a head, starting with pair `first`. All heads of the pairs read kv head
- * `kv_head`; they form a group of `group` heads. Pair i is query i / group with head i % group of the group. `room` is
- * memory for the working data of the pairs. */
+ * lookers->kv_head; they form a group of `group` heads. Pair i is query i / group with head i % group of the group.
+ * `room` is memory for one query. Rows of lookers->query beyond the last pair keep earlier contents, which are not
+ * used. */
 static void attend_some(const struct attention_view *v, const struct attention_span *span, const struct gathered *g,
-                        int64_t kv_head, int64_t first, double *room)
+                        int64_t first, struct lookers *lookers, double *room)
 {
 	const struct attention_extent *e = &v->extent;
 	int64_t group = e->heads / e->kv_heads, left = span->queries * group - first;
-	struct lookers lookers = {.count = left < TOGETHER ? left : TOGETHER, .kv_head = kv_head};
 
-	for (int64_t i = 0; i < lookers.count; i++) {
-		struct looker *looker = &lookers.of[i];
+	lookers->count = left < TOGETHER ? left : TOGETHER;
+	lookers->least = g->count;
+	lookers->most = 0;
+	for (int64_t i = 0; i < lookers->count; i++) {
+		struct looker *looker = &lookers->of[i];
 		int64_t query = (first + i) / group, seen = attention_seen(v, span, query);
 
 		looker->seen = seen < g->count ? seen : g->count;
-		looker->place = (span->first_query + query) * e->heads + kv_head * group + (first + i) % group;
-		looker->query = room;
-		looker->output = looker->query + e->dim[0] + e->dim[1];
-		looker->weight = looker->output + e->value_dim;
-		room = looker->weight + g->count;
-		lookers.most = looker->seen > lookers.most ? looker->seen : lookers.most;
-		for (int p = 0; p < ATTENTION_PARTS && e->dim[p] > 0; p++)
-			dtype_load_run(v->query[p].data, v->query[p].dtype, looker->place * e->dim[p], e->dim[p],
-			               looker->query + (p > 0 ? e->dim[0] : 0));
-		memset(looker->output, 0, (size_t)e->value_dim * sizeof *looker->output);
+		looker->place = (span->first_query + query) * e->heads + lookers->kv_head * group + (first + i) % group;
+		lookers->least = looker->seen < lookers->least ? looker->seen : lookers->least;
+		lookers->most = looker->seen > lookers->most ? looker->seen : lookers->most;
+		read_query(v, lookers, i, room);
 	}
-	attend(v, g, &lookers);
-	for (int64_t i = 0; i < lookers.count; i++) {
-		const struct looker *looker = &lookers.of[i];
+	attend(v, g, lookers);
+	for (int64_t i = 0; i < lookers->count; i++) {
+		const struct looker *looker = &lookers->of[i];
 		double lse = looker->seen > 0 ? (looker->largest + log(looker->sum)) / log(2) : -INFINITY;
 
-		dtype_store_run(v->output.data, v->output.dtype, looker->place * e->value_dim, e->value_dim, looker->output);
+		dtype_store_run(v->output.data, v->output.dtype, looker->place * e->value_dim, e->value_dim,
+		                lookers->output + i * g->value_room);
 		if (v->lse.data != NULL)
 			dtype_store(v->lse.data, v->lse.dtype, looker->place, lse);
 	}
@@ -350,17 +396,24 @@ static void attend_sequence(const struct attention_view *v, int64_t b)
 	const struct attention_extent *e = &v->extent;
 	struct attention_span span = attention_span_of(v, b);
 	struct gathered g = gather(v, &span);
-	int64_t across = (span.queries * (e->heads / e->kv_heads) + TOGETHER - 1) / TOGETHER;
-	double products = (double)(span.queries * e->heads) * (double)g.count *
-	                  (double)(e->dim[0] + e->dim[1] + e->value_dim);
+	int64_t across = (span.queries * (e->heads / e->kv_heads) + TOGETHER - 1) / TOGETHER, dim = e->dim[0] + e->dim[1];
+	double products = (double)(span.queries * e->heads) * (double)g.count * (double)(dim + e->value_dim);
 
 #pragma omp parallel if (products >= PARALLEL_FROM)
 	{
-		double *room = take(TOGETHER * (e->dim[0] + e->dim[1] + e->value_dim + g.count), sizeof *room);
+		struct lookers lookers = {.query = take(dim * TOGETHER, sizeof(double)),
+		                          .output = take(g.value_room * TOGETHER, sizeof(double)),
+		                          .weight = take((g.count + KEYS) * TOGETHER, sizeof(double))};
+		double *room = take(dim, sizeof *room);
 
 #pragma omp for schedule(dynamic)
-		for (int64_t i = 0; i < across * e->kv_heads; i++)
-			attend_some(v, &span, &g, i / across, i % across * TOGETHER, room);
+		for (int64_t i = 0; i < across * e->kv_heads; i++) {
+			lookers.kv_head = i / across;
+			attend_some(v, &span, &g, i % across * TOGETHER, &lookers, room);
+		}
+		free(lookers.query);
+		free(lookers.output);
+		free(lookers.weight);
 		free(room);
 	}
 	let_go(&g);
