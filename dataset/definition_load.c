@@ -543,6 +543,26 @@ static int note_unknown_dtype(struct reader *r, const struct json_step *at)
 	return 0;
 }
 
+/* PAIRS: torch's name of float4_e2m1. Its shapes count bytes of two values, and the shapes of a tensor_spec count values. */
+#define PAIRS "float4_e2m1fn_x2"
+
+static int read_pairs(struct reader *r, const struct json_step *tensor, struct tensor_spec *out)
+{
+	const struct json_step shape = {.up = tensor, .key = "shape"}, at = {.up = &shape, .index = out->rank - 1};
+
+	out->dtype = DTYPE_FLOAT4_E2M1;
+	if (out->rank < 1)
+		return json_error_at(&r->text, &shape, r->err, "expected a last dimension, because %s packs two values of it in a byte",
+				     PAIRS);
+	const char *bytes = r->axes[out->axis[out->rank - 1]].name, *values = arena_printf(r->arena, "2 * (%s)", bytes);
+	int *axis = &out->axis[out->rank - 1], known = definition_axis(r->out, values);
+
+	if (known < 0)
+		return add_expression(r, &at, values, axis);
+	*axis = known;
+	return 0;
+}
+
 static int read_dtype(struct reader *r, const struct json_step *tensor, const cJSON *json, struct tensor_spec *out)
 {
 	const struct json_step at = {.up = tensor, .key = "dtype"};
@@ -555,6 +575,8 @@ static int read_dtype(struct reader *r, const struct json_step *tensor, const cJ
 		return expected(r, &at, "the name of a dtype", dtype);
 	if (dtype_parse(dtype->valuestring, &out->dtype))
 		return 0;
+	if (strcmp(dtype->valuestring, PAIRS) == 0)
+		return read_pairs(r, tensor, out);
 	if (strcmp(dtype->valuestring, "unknown") == 0)
 		return note_unknown_dtype(r, &at);
 	for (int i = 0; i < DTYPE_COUNT; i++)

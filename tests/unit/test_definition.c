@@ -559,6 +559,29 @@ static void shapes_may_contain_sizes_and_expressions(void **state)
 		"d.json:8:29: expected the name of an axis, found \"hiden\"; did you mean \"hidden\"?");
 }
 
+/* A dtype of bytes with two values each: the last size of its shape counts bytes. */
+static void shapes_of_packed_dtypes_count_bytes(void **state)
+{
+	struct arena arena = {0};
+	struct err err = {""};
+	const struct definition *d = load(OUTPUTS,
+					  "\"outputs\": {\"y\": {\"shape\": [\"batch\", \"hidden // 2\"], \"dtype\": \"float4_e2m1fn_x2\"}, "
+					  "\"z\": {\"shape\": [\"hidden // 2\"], \"dtype\": \"float4_e2m1fn_x2\"}},",
+					  &arena, &err);
+
+	(void)state;
+	assert_string_equal(err.text, "");
+	assert_int_equal(d->outputs[0].dtype, DTYPE_FLOAT4_E2M1);
+	const struct axis *last = &d->axes[d->outputs[0].axis[1]];
+
+	assert_string_equal(last->name, "2 * (hidden // 2)");
+	assert_true(!last->var && last->value == 64);
+	assert_ptr_equal(&d->axes[d->outputs[1].axis[0]], last);
+	arena_free(&arena);
+	refused(OUTPUTS, "\"outputs\": {\"y\": {\"shape\": [], \"dtype\": \"float4_e2m1fn_x2\"}},",
+		"d.json:8:28: expected a last dimension, because float4_e2m1fn_x2 packs two values of it in a byte");
+}
+
 static void the_function_that_makes_inputs_is_named(void **state)
 {
 	struct arena arena = {0};
@@ -994,6 +1017,7 @@ int main(void)
 	    cmocka_unit_test(axes_are_computed_from_others),
 	    cmocka_unit_test(an_axis_that_cannot_be_computed_is_refused),
 	    cmocka_unit_test(shapes_may_contain_sizes_and_expressions),
+    cmocka_unit_test(shapes_of_packed_dtypes_count_bytes),
 	    cmocka_unit_test(the_function_that_makes_inputs_is_named),
 	    cmocka_unit_test(names_are_those_of_the_file_and_of_python),
 	    cmocka_unit_test(names_have_a_length),
