@@ -1,11 +1,13 @@
 #include "check/findings.h"
 
 #include <ctype.h>
+#include <limits.h>
 #include <stdarg.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/err.h"
 
@@ -125,6 +127,19 @@ static int compare_findings(const void *a, const void *b)
 	if (left->column != right->column)
 		return left->column < right->column ? -1 : 1;
 	return strcmp(left->message, right->message);
+}
+
+void findings_follow_links(struct findings *findings, int from, const char *root)
+{
+	char target[PATH_MAX];
+
+	for (int i = from; i < findings->count; i++) {
+		const char *link = arena_printf(findings->arena, "%s/%s", root, findings->list[i].path);
+		ssize_t length = readlink(link, target, sizeof target);
+
+		if (length > 0)
+			findings->list[i].path = arena_copy(findings->arena, target, (size_t)length);
+	}
 }
 
 void findings_sort(struct findings *f)

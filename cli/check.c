@@ -13,6 +13,8 @@
 #include "check/check.h"
 #include "check/tree.h"
 #include "cli/shared_options.h"
+#include "dataset/dataset.h"
+#include "dataset/linked_dataset.h"
 #include "report/exit_status.h"
 
 struct check_options {
@@ -31,6 +33,7 @@ enum { ROWS = sizeof rows / sizeof rows[0] };
 struct target {
 	const char *root;   /* NULL: `paths` are files outside any dataset */
 	const char *prefix; /* shown before each path; NULL: none */
+	bool linked;        /* the dataset consists of links; the files to which they lead are shown */
 	struct string_list paths;
 };
 
@@ -65,23 +68,6 @@ static void add_path(struct targets *targets, const char *root, const char *pref
 	string_list_add(&target->paths, path);
 }
 
-/* Returns the nearest dataset that contains the absolute path `full`, or NULL. `below` gets the path inside it. */
-static const char *find_dataset(const char *full, const char **below, struct arena *arena)
-{
-	for (size_t length = strlen(full);; length--) {
-		const char *root = arena_copy(arena, full, length > 0 ? length : 1);
-
-		if (is_folder(arena_printf(arena, "%s/definitions", root))) {
-			*below = full[length] == '\0' ? "." : full + length + 1;
-			return root;
-		}
-		while (length > 0 && full[length - 1] != '/')
-			length--;
-		if (length <= 1)
-			return NULL;
-	}
-}
-
 /* Returns whether a path inside a dataset is one that the check of the dataset reads. */
 static bool is_read(const char *below)
 {
@@ -96,6 +82,27 @@ static bool is_read(const char *below)
 	return strcmp(below, ".") == 0;
 }
 
+/* Adds a folder that is in no dataset: its problems as a dataset of links, or its files one by one. */
+static int add_folder(struct targets *targets, const char *path, struct err *err)
+{
+	char root[PATH_MAX];
+
+	if (linked_dataset_has_problems(path)) {
+		if (linked_dataset_make(&path, 1, root, sizeof root, err) < 0)
+			return -1;
+		add_path(targets, arena_string(targets->arena, root), NULL, ".");
+		targets->list[targets->count - 1].linked = true;
+		return 0;
+	}
+	struct findings unused = {.arena = targets->arena};
+	struct string_list files = tree_files(AT_FDCWD, path, NULL, &unused);
+
+	for (int i = 0; i < files.count; i++)
+		add_path(targets, NULL, NULL, files.items[i]);
+	findings_free(&unused);
+	return files.count > 0 ? 0 : err_set(err, "%s: the folder has no file that ends in .json or .jsonl", path);
+}
+
 /* Adds a file or folder that the user named. */
 static int add_operand(struct targets *targets, const char *path, struct err *err)
 {
@@ -105,7 +112,7 @@ static int add_operand(struct targets *targets, const char *path, struct err *er
 
 	if (realpath(path, full) == NULL)
 		return err_errno(err, "%s: cannot check it", path);
-	const char *root = find_dataset(full, &below, arena);
+	const char *root = dataset_around(full, &below, arena);
 	bool folder = is_folder(full);
 
 	if (!folder && tree_stem(full, ".json", arena) == NULL && tree_stem(full, ".jsonl", arena) == NULL)
@@ -121,13 +128,7 @@ static int add_operand(struct targets *targets, const char *path, struct err *er
 		add_path(targets, NULL, NULL, path);
 		return 0;
 	}
-	struct findings unused = {.arena = arena};
-	struct string_list files = tree_files(AT_FDCWD, path, NULL, &unused);
-
-	for (int i = 0; i < files.count; i++)
-		add_path(targets, NULL, NULL, files.items[i]);
-	findings_free(&unused);
-	return files.count > 0 ? 0 : err_set(err, "%s: the folder has no file that ends in .json or .jsonl", path);
+	return add_folder(targets, path, err);
 }
 
 /* Finds what is to be checked: the operands, or the dataset that other commands find, too. */
@@ -158,6 +159,8 @@ static int check_target(const struct target *target, struct findings *findings, 
 	if (check_dataset(target->root, findings, counts, err) != 0)
 		return -1;
 	findings_keep(findings, from, target->paths.items, target->paths.count);
+	if (target->linked)
+		findings_follow_links(findings, from, target->root);
 	if (target->prefix != NULL)
 		findings_prefix(findings, from, target->prefix);
 	return 0;

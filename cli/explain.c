@@ -2,6 +2,7 @@
  * since its last verdict. The command executes no case and writes no file. */
 #include "cli/command.h"
 #include "cli/command_line.h"
+#include "cli/operands.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -220,8 +221,12 @@ static int exit_code(const struct run *run)
 	return exit_status_of_group(worst);
 }
 
-static int run(struct program *program, const struct explain_options *o, const struct words *names, struct err *err)
+static int run(struct program *program, const struct explain_options *o, struct words *names, struct arena *arena,
+	       struct err *err)
 {
+	program->root_given = o->root != NULL ? o->root : program->root_given;
+	if (!o->index && operands_root(program, names, arena, err) < 0)
+		return EXIT_USAGE;
 	struct run_options options = {.device = o->device,
 				      .device_class = o->device_class,
 				      .python = o->python,
@@ -240,7 +245,6 @@ static int run(struct program *program, const struct explain_options *o, const s
 	int code = EXIT_INTERNAL;
 
 	options.cases.backward = o->backward;
-	program->root_given = o->root != NULL ? o->root : program->root_given;
 	code = run_open(&run, program, &options, err);
 	if (code == 0) {
 		if (run_select(&run, names->items, names->count, NULL, 0, err) < 0) {
@@ -268,7 +272,7 @@ static int start(struct program *program, int argc, char **argv)
 			err_set(&line.err,
 				"explain needs the name of a definition, as in `reftest explain rmsnorm_h4096`");
 		else
-			line.code = run(program, &o, &line.names, &line.err);
+			line.code = run(program, &o, &line.names, &line.arena, &line.err);
 	}
 	return command_line_end(&line);
 }

@@ -2,6 +2,7 @@
  * as verified, from the watcher (struct up_to_date_row). The command executes no case and writes no file. */
 #include "cli/command.h"
 #include "cli/command_line.h"
+#include "cli/operands.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -69,8 +70,12 @@ static void print_rows(const struct run *run)
 	}
 }
 
-static int run(struct program *program, const struct status_options *o, const struct words *names, struct err *err)
+static int run(struct program *program, const struct status_options *o, struct words *names, struct arena *arena,
+	       struct err *err)
 {
+	program->root_given = o->root != NULL ? o->root : program->root_given;
+	if (!o->index && operands_root(program, names, arena, err) < 0)
+		return EXIT_USAGE;
 	struct run_options options = {.device = o->device,
 				      .device_class = o->device_class,
 				      .python = o->python,
@@ -91,7 +96,6 @@ static int run(struct program *program, const struct status_options *o, const st
 	options.details = json;
 	options.watcher = o->alone ? NULL : &watcher_client;
 	options.ask_verified = options.ask_rows = !json && !o->index && names->count == 0 && o->op_types.count == 0;
-	program->root_given = o->root != NULL ? o->root : program->root_given;
 	code = run_open(&run, program, &options, err);
 	if (code == 0) {
 		if (run_select(&run, names->items, names->count, o->op_types.items, o->op_types.count, err) < 0) {
@@ -116,7 +120,7 @@ static int start(struct program *program, int argc, char **argv)
 	struct command_line line;
 
 	if (command_line_begin(&line, &command_status, argc, argv, &o))
-		line.code = run(program, &o, &line.names, &line.err);
+		line.code = run(program, &o, &line.names, &line.arena, &line.err);
 	return command_line_end(&line);
 }
 

@@ -2,6 +2,7 @@
  * selected cases. */
 #include "cli/command.h"
 #include "cli/command_line.h"
+#include "cli/operands.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -276,7 +277,7 @@ static int select_files(struct run *run, const struct verify_options *o, const s
 	return run_select(run, selected.items, selected.count, o->op_types.items, o->op_types.count, err);
 }
 
-static int run(struct program *program, const struct verify_options *o, const struct words *names, struct arena *arena,
+static int run(struct program *program, const struct verify_options *o, struct words *names, struct arena *arena,
                struct err *err)
 {
 	struct run_options options = {.device = o->device,
@@ -309,6 +310,8 @@ static int run(struct program *program, const struct verify_options *o, const st
 		return EXIT_USAGE;
 	if (o->root != NULL)
 		program->root_given = o->root;
+	if (!o->index && operands_root(program, names, arena, err) < 0)
+		return EXIT_USAGE;
 	int code = run_open(&verify.run, program, &options, err);
 
 	if (code == 0) {

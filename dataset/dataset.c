@@ -70,6 +70,22 @@ static int find_parent(char *root, size_t size, struct err *err)
 	               "pass one with --root DIR or $REFTEST_ROOT");
 }
 
+const char *dataset_around(const char *full, const char **below, struct arena *arena)
+{
+	for (size_t length = strlen(full);; length--) {
+		const char *root = arena_copy(arena, full, length > 0 ? length : 1);
+
+		if (is_folder(arena_printf(arena, "%s/definitions", root))) {
+			*below = full[length] == '\0' ? "." : full + length + 1;
+			return root;
+		}
+		while (length > 0 && full[length - 1] != '/')
+			length--;
+		if (length <= 1)
+			return NULL;
+	}
+}
+
 /* Returns the root that the user set; `source` gets the option or variable that set it. */
 static const char *named_root(const char *given, const char **source)
 {

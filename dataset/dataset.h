@@ -56,6 +56,10 @@ const char *dataset_named_root(const char *given);
  * name a dataset. */
 int dataset_find_root(const char *given, char *root, size_t size, struct err *err);
 
+/* Returns the nearest dataset that contains the absolute path `full`, or NULL. `below` gets the path inside it, "." for
+ * the root itself. */
+const char *dataset_around(const char *full, const char **below, struct arena *arena);
+
 /* Scans definitions/, workloads/ and truths/ two levels deep (op_type/name) and follows symbolic links to directories.
  * Ignores hidden names, other suffixes and files that editors leave behind ("x.json~", ".x.json.swp"). One thread scans
  * definitions/, another one the other folders; both end before the function returns. Two threads are used because a run

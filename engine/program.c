@@ -5,15 +5,32 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/signalfd.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "dataset/dataset.h"
+#include "dataset/linked_dataset.h"
 #include "engine/library_memory.h"
+
+/* Returns whether a folder exists and is not a dataset. It may contain definitions in another layout. */
+static bool holds_definitions_elsewhere(const char *folder)
+{
+	char definitions[PATH_MAX];
+	struct stat st;
+
+	return stat(folder, &st) == 0 && S_ISDIR(st.st_mode) &&
+	       snprintf(definitions, sizeof definitions, "%s/definitions", folder) < (int)sizeof definitions &&
+	       stat(definitions, &st) != 0;
+}
 
 int program_root(struct program *program, struct err *err)
 {
 	if (program->root[0] != '\0')
 		return 0;
+	const char *named = dataset_named_root(program->root_given);
+
+	if (named != NULL && holds_definitions_elsewhere(named))
+		return linked_dataset_make(&named, 1, program->root, sizeof program->root, err) < 0 ? -1 : 0;
 	return dataset_find_root(program->root_given, program->root, sizeof program->root, err);
 }
 

@@ -1,0 +1,26 @@
+/* linked_dataset - presents definitions that are in no dataset as a dataset of symbolic links.
+ *
+ * People have single files, folders of definitions (FlashInfer's tracer writes one file a call), and folders of problems
+ * (SOL-ExecBench: a folder with definition.json and workload.jsonl each). This module links them from
+ * $XDG_CACHE_HOME/reftest/linked/DIGEST, a folder with the layout of a dataset, whose name follows from their paths. All
+ * other modules see an ordinary dataset there, with a cache of its own. The files themselves are not changed, and nothing
+ * is written beside them. Tensor files are not linked, because a dataset reads none through links that lead out of it. */
+#ifndef REFTEST_DATASET_LINKED_DATASET_H
+#define REFTEST_DATASET_LINKED_DATASET_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "base/err.h"
+
+enum { LINKED_FILES = 100000 }; /* the most definitions of one linked dataset */
+
+/* Makes the dataset of `count` files and folders, which must exist, and writes its root. Links of an earlier call that are
+ * no longer right are replaced or removed. Returns the number of definitions, or -1 with a message. A folder without
+ * definitions is an error, and so are two definitions with the same op_type and name. */
+int linked_dataset_make(const char *const *paths, int count, char *root, size_t size, struct err *err);
+
+/* Returns whether a folder is a problem or contains problems: folders with definition.json. */
+bool linked_dataset_has_problems(const char *folder);
+
+#endif

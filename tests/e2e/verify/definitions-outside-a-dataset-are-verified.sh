@@ -1,0 +1,90 @@
+#!/bin/sh
+# sanitizers: tests/run also runs this test with the sanitizers' build.
+# Files, folders of files, problems (folders with definition.json and workload.jsonl) and folders of problems need no
+# dataset: they are linked from the user's cache folder, and nothing is written beside them. A file of another dataset
+# selects that dataset.
+. "$(dirname "$0")/../harness.sh"
+given tiny_norm tiny_gemm
+export XDG_CACHE_HOME="$work/cache"
+cd "$work"
+mkdir -p files problems/1 problems/2 problems/empty none
+grep -v '"op_type"' dataset/definitions/rmsnorm/tiny_norm.json >problems/1/definition.json
+echo '{"uuid": "first", "axes": {"batch_size": 7}, "inputs": {"hidden_states": {"type": "random"}, "weight": {"type": "random"}}}' >problems/1/workload.jsonl
+cp dataset/definitions/gemm/tiny_gemm.json problems/2/definition.json
+sed 's/tiny_norm/lone_norm/' dataset/definitions/rmsnorm/tiny_norm.json >files/any_name.json
+echo '{"no": "definition"}' >files/package.json
+find files problems dataset | sort >before
+
+# a file; its op_type and name are those in the file
+verify files/any_name.json
+expect_exit 0
+expect_status lone_norm passed
+expect "d['lone_norm']['op_type'] == 'rmsnorm'"
+grep -q "1 definition is in no dataset; the verdicts are stored below $work/cache/reftest/linked/" err || fail "no note"
+ran=$(value "s['cases_run']")
+verify files/any_name.json
+expect_ran 0
+expect_cached "$ran"
+run status files/any_name.json
+expect_says "rmsnorm/lone_norm  2 of 3 cases passed"
+
+# an edit is seen, in place and by a rename
+sed 's/EPSILON = 1e-6/EPSILON = 1e-2/' files/any_name.json >changed
+cp files/any_name.json right
+cp changed files/any_name.json
+verify files/any_name.json
+expect_exit 1
+cp right files/.new && mv files/.new files/any_name.json
+verify files/any_name.json
+expect_exit 0
+expect_ran 0
+
+# a folder of files has the definitions among them
+verify files
+expect_exit 0
+expect "set(d) == {'lone_norm'}"
+
+# a problem, with its workload; a folder of problems, as an argument and as the root
+verify problems/1
+expect_exit 0
+expect "d['tiny_norm']['op_type'] == 'problems' and ('tiny_norm', 'workload:first') in c"
+verify problems
+expect_exit 0
+expect "set(d) == {'tiny_norm', 'tiny_gemm'}"
+run --root problems verify --device "$device" --sizes small --format json
+expect_exit 0
+expect_ran 0
+run check problems
+expect_exit 0
+expect_says "2 definitions, 1 workload file with 1 line,"
+sed -i 's/batch_size": 7/batch_sise": 7/' problems/1/workload.jsonl
+run check problems
+expect_exit 2
+expect_says "error  $work/problems/1/workload.jsonl:1:"
+mkdir problems/3 && cp problems/2/definition.json problems/3/
+run verify problems
+expect_exit 2
+grep -q "problems/2/definition.json and .*problems/3/definition.json have the same op_type and name" err || fail "no message"
+rm -r problems/3
+verify problems/2
+expect "set(d) == {'tiny_gemm'}"
+
+# a definition of another dataset selects that dataset, with its cache
+run verify dataset/definitions/gemm/tiny_gemm.json --format json --device "$device" --sizes small
+expect_exit 0
+expect "r['root'] == '$work/dataset' and set(d) == {'tiny_gemm'}"
+
+run verify dataset/definitions/gemm/tiny_gemm.json files
+expect_exit 2
+grep -q "files of one dataset, or files that are in no dataset, found several of these" err || fail "no message"
+run verify none
+expect_exit 2
+grep -q "none: the folder is no dataset" err || fail "no message"
+run --root none verify
+expect_exit 2
+env -u XDG_CACHE_HOME -u HOME "$reftest" verify files >out 2>err && status=0 || status=$?
+expect_exit 2
+grep -q "neither .XDG_CACHE_HOME nor .HOME" err || fail "no message"
+rm -r dataset/.reftest problems/workload.jsonl 2>/dev/null || true
+rmdir problems/3 2>/dev/null || true
+find files problems dataset | sort | cmp -s - before || fail "a file was written"
