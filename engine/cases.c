@@ -6,6 +6,7 @@
 
 #include "cache/python_normal_form.h"
 #include "dataset/axis_expressions.h"
+#include "dataset/constrained_axes.h"
 #include "dataset/constraint.h"
 #include "kernels/core/described_default.h"
 #include "kernels/core/described_effects.h"
@@ -557,15 +558,27 @@ static int generic_axes(const struct definition *d, int64_t *axis)
 	return 0;
 }
 
-/* Makes the rows of a family agree with the expressions of axes, and removes the rows that cannot. Returns their number. */
+/* Returns whether one of the first `count` rows is equal to the row that follows them. */
+static bool is_repeated(const int64_t *rows, int count, size_t width)
+{
+	for (int i = 0; i < count; i++)
+		if (memcmp(rows + (size_t)i * width, rows + (size_t)count * width, width * sizeof *rows) == 0)
+			return true;
+	return false;
+}
+
+/* Makes rows agree with the expressions of axes and with the constraints, and removes the rows that cannot, and rows that
+ * become equal to an earlier one. Returns their number. */
 static int fit_rows(const struct definition *d, int64_t *rows, int count)
 {
 	size_t width = (size_t)(d->axis_count > 0 ? d->axis_count : 1);
 	int kept = 0;
 
 	for (int i = 0; i < count; i++) {
-		memmove(rows + (size_t)kept * width, rows + (size_t)i * width, width * sizeof *rows);
-		kept += axis_expressions_fit(d, rows + (size_t)kept * width);
+		int64_t *row = rows + (size_t)kept * width;
+
+		memmove(row, rows + (size_t)i * width, width * sizeof *rows);
+		kept += axis_expressions_fit(d, row) && constrained_axes_fit(d, row) && !is_repeated(rows, kept, width);
 	}
 	return kept;
 }
@@ -657,6 +670,8 @@ static void make_size_cases(struct maker *m, enum op_size size)
 	int count = size_rows(m->out.op != NULL ? m->out.op->op : NULL, m->variant, &m->problem, d, size, rows);
 	struct input_source *inputs = sources_of_size(m);
 
+	if (count == 0 && size == SIZE_SMALL && m->definition->constraint_count > 0)
+		m->out.no_sizes = "no sizes were found that satisfy the constraints, so only workloads are verified";
 	m->chosen_axes = true;
 	m->two_runs = size == SIZE_MEDIUM;
 	for (int i = 0; i < count; i++) {
@@ -689,6 +704,15 @@ static void make_float64_case(struct maker *m)
 	m->in_float64 = false;
 }
 
+/* Edge cases need their exact sizes, so a definition whose constraints exclude them has no such cases. */
+static bool constraints_hold(const struct definition *d, const int64_t *axis)
+{
+	for (int i = 0; i < d->constraint_count; i++)
+		if (constraint_evaluate(d, d->constraints[i], axis, NULL, NULL) == CONSTRAINT_BROKEN)
+			return false;
+	return true;
+}
+
 static void make_edge_cases(struct maker *m)
 {
 	const struct op *op = m->out.op != NULL ? m->out.op->op : NULL;
@@ -698,7 +722,8 @@ static void make_edge_cases(struct maker *m)
 	for (int i = 0; op != NULL && op->edges != NULL && op->edges[i].name != NULL; i++) {
 		int64_t *axis = arena_array(m->arena, width, sizeof *axis);
 
-		if (op->edge_axes(&m->problem, m->variant, i + 1, axis) && axis_expressions_fit(m->definition, axis))
+		if (op->edge_axes(&m->problem, m->variant, i + 1, axis) && axis_expressions_fit(m->definition, axis) &&
+		    constraints_hold(m->definition, axis))
 			make_case(m, arena_printf(m->arena, "edge:%s", op->edges[i].name), axis, inputs, i + 1);
 	}
 }

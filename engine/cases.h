@@ -86,6 +86,7 @@ struct cases {
 	const char *how_matched;   /* a sentence that says so; NULL if the op_type decides */
 	int candidate_count;       /* the number of families that may support this definition (kernels/core/candidates.h) */
 	const char *no_truth;      /* why no family supports the definition, if `op` is NULL */
+	const char *no_sizes;      /* why there are no cases but those of the workloads, if no sizes fit the constraints; else NULL */
 	const char *no_gradients;  /* why gradients cannot be verified, if options.backward is set; else NULL */
 	struct op_constant constants[OP_CONSTANTS];
 	int constant_count;

@@ -54,7 +54,9 @@ void resolve_definition(struct result *result)
 		result->status = STATUS_SKIPPED;
 		result->reason = result->weak ? REASON_WEAK : REASON_NONE;
 		result->message = result->weak ? "an output of all zeros would pass every case"
-					       : "the options select no case of this definition";
+				  : result->made != NULL && result->made->no_sizes != NULL
+				      ? result->made->no_sizes
+				      : "the options select no case of this definition";
 	}
 	result->counts.status = (uint8_t)result->status;
 	result->counts.reason = (uint8_t)result->reason;

@@ -334,6 +334,8 @@ static void print_outcome(FILE *out, const struct result *result, const struct r
 		show_print(out, "         note: %s\n", result->definition->notes[i]);
 	if (result->made != NULL && result->made->how_matched != NULL)
 		show_print(out, "         %s\n", result->made->how_matched);
+	if (result->made != NULL && result->made->no_sizes != NULL && result->case_count > 0)
+		show_print(out, "         %s\n", result->made->no_sizes);
 	if (result->made != NULL && result->made->no_gradients != NULL)
 		show_print(out, "         backward: %s\n", result->made->no_gradients);
 	print_passed_over(out, result);
@@ -593,7 +595,7 @@ static void json_notes(struct buf *out, const struct result *result)
 {
 	const struct definition *d = result->definition;
 	const struct cases *made = result->made;
-	const char *more[] = {made != NULL ? made->how_matched : NULL, made != NULL ? made->no_gradients : NULL,
+	const char *more[] = {made != NULL ? made->how_matched : NULL, made != NULL ? made->no_sizes : NULL, made != NULL ? made->no_gradients : NULL,
 	                      result->outside};
 	const char *comma = "";
 

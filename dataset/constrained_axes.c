@@ -1,0 +1,242 @@
+#include "dataset/constrained_axes.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "dataset/axis_expressions.h"
+#include "dataset/constraint.h"
+
+/* TRIES: the most assignments that one search tries. VALUES: the most values that it tries for one axis, among them those
+ * that differ by at most NEAR from the wished one, and those up to SMALLEST. */
+enum { TRIES = 20000, VALUES = 256, NEAR = 64, SMALLEST = 16, SMALL_BYTES = 64 << 20 };
+
+struct search {
+	const struct definition *definition;
+	const int64_t *wished; /* the row that was given */
+	int64_t bytes;         /* the most bytes of all tensors together */
+	int tries;             /* how many are left */
+	int order[DEFINITION_AXES], count; /* the axes that may change, in the order in which they get values */
+};
+
+static bool has_expression(const struct definition *d, int axis)
+{
+	return d->axis_expressions != NULL && d->axis_expressions[axis] != NULL;
+}
+
+static bool is_word(char c)
+{
+	return (c >= '0' && c <= '9') || (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') || c == '_' || (unsigned char)c >= 128;
+}
+
+/* Returns whether a text contains `name` as a whole word. */
+static bool names(const char *text, const char *name)
+{
+	size_t length = strlen(name);
+
+	for (const char *at = strstr(text, name); at != NULL; at = strstr(at + 1, name))
+		if ((at == text || !is_word(at[-1])) && !is_word(at[length]))
+			return true;
+	return false;
+}
+
+/* Returns whether no constraint is broken. Unknown axes break none. */
+static bool breaks_nothing(const struct definition *d, const int64_t *axis)
+{
+	for (int i = 0; i < d->constraint_count; i++) {
+		enum constraint_answer answer = constraint_evaluate(d, d->constraints[i], axis, NULL, NULL);
+
+		if (answer == CONSTRAINT_BROKEN || answer == CONSTRAINT_ERROR)
+			return false;
+	}
+	return true;
+}
+
+/* Returns the bytes of all tensors, or a number beyond every limit. */
+static int64_t bytes_of(const struct definition *d, const int64_t *axis)
+{
+	int64_t sum = 0;
+
+	for (int i = 0; i < d->input_count + d->output_count; i++) {
+		int64_t bytes = definition_bytes(i < d->input_count ? &d->inputs[i] : &d->outputs[i - d->input_count], axis);
+
+		if (bytes < 0)
+			return INT64_MAX;
+		sum += bytes;
+	}
+	return sum;
+}
+
+/* --- the values to try ------------------------------------------------------------------------------------------ */
+
+struct values {
+	int64_t list[VALUES];
+	int count;
+	int64_t wished;
+};
+
+static void add_value(struct values *values, int64_t value)
+{
+	if (value < 1 || value > (INT64_C(1) << 40) || values->count == VALUES)
+		return;
+	for (int i = 0; i < values->count; i++)
+		if (values->list[i] == value)
+			return;
+	values->list[values->count++] = value;
+}
+
+static void add_around(struct values *values, int64_t value)
+{
+	for (int64_t d = -1; d <= 1; d++)
+		add_value(values, value + d);
+	add_value(values, value * 2);
+	add_value(values, value / 2);
+}
+
+/* Adds the numbers in a constraint, and those beside them. */
+static void add_numbers(struct values *values, const char *text)
+{
+	for (const char *at = text; *at != '\0'; at++) {
+		char *end;
+
+		if (*at < '0' || *at > '9' || (at > text && is_word(at[-1])))
+			continue;
+		long long number = strtoll(at, &end, 10);
+
+		if (number < (1LL << 40))
+			add_around(values, number);
+		at = end - 1;
+	}
+}
+
+/* Returns how far a value is from another one, as the logarithm of their ratio. */
+static double distance(int64_t value, int64_t from)
+{
+	return fabs(log((double)value) - log((double)(from > 0 ? from : 1)));
+}
+
+static void sort_by_distance(struct values *values)
+{
+	for (int i = 1; i < values->count; i++)
+		for (int k = i; k > 0 && distance(values->list[k], values->wished) < distance(values->list[k - 1], values->wished); k--) {
+			int64_t value = values->list[k];
+
+			values->list[k] = values->list[k - 1];
+			values->list[k - 1] = value;
+		}
+}
+
+/* The values that are tried for an axis: the wished one, others near it, small ones, multiples of 8, and those that follow from numbers in
+ * the constraints and from other axes. */
+static struct values values_for(const struct search *s, int axis, const int64_t *row)
+{
+	const struct definition *d = s->definition;
+	struct values values = {.wished = s->wished[axis]};
+
+	add_value(&values, values.wished);
+	for (int i = 0; i < d->constraint_count; i++)
+		if (names(d->constraints[i], d->axes[axis].name))
+			add_numbers(&values, d->constraints[i]);
+	for (int i = 0; i < d->axis_count; i++)
+		if (row[i] > 0)
+			add_around(&values, row[i]);
+	for (int64_t k = 1; k <= NEAR; k++) {
+		add_value(&values, values.wished + k);
+		add_value(&values, values.wished - k);
+	}
+	for (int64_t k = 1; k <= SMALLEST; k++)
+		add_value(&values, k);
+	for (int64_t k = 8; k <= 1024; k *= 2)
+		add_value(&values, (values.wished + k - 1) / k * k);
+	sort_by_distance(&values);
+	return values;
+}
+
+/* --- the search ------------------------------------------------------------------------------------------------- */
+
+/* Completes a row in which some axes are unknown (-1), from axis number `at` of the order on. */
+static bool complete(struct search *s, int at, int64_t *row)
+{
+	const struct definition *d = s->definition;
+	int64_t before[DEFINITION_AXES];
+	struct err why;
+	int place;
+
+	if (s->tries-- <= 0)
+		return false;
+	constraint_solve(d, row);
+	for (int i = 0; i < d->axis_count; i++)
+		if (row[i] == 0 && d->axes[i].var)
+			return false;
+	if (!breaks_nothing(d, row))
+		return false;
+	while (at < s->count && row[s->order[at]] >= 0)
+		at++;
+	if (at == s->count)
+		return axis_expressions_compute(d, row, &place, &why) == 0 && breaks_nothing(d, row) && bytes_of(d, row) <= s->bytes;
+	struct values values = values_for(s, s->order[at], row);
+
+	memcpy(before, row, (size_t)d->axis_count * sizeof *row);
+	for (int i = 0; i < values.count; i++) {
+		memcpy(row, before, (size_t)d->axis_count * sizeof *row);
+		row[s->order[at]] = values.list[i];
+		if (complete(s, at + 1, row))
+			return true;
+	}
+	return false;
+}
+
+/* Searches with the first `changing` axes of the order unknown, and all others as wished. */
+static bool search_with(struct search *s, int changing, int64_t *row)
+{
+	const struct definition *d = s->definition;
+	int count = s->count;
+
+	for (int i = 0; i < d->axis_count; i++)
+		row[i] = has_expression(d, i) ? -1 : s->wished[i];
+	for (int i = 0; i < changing; i++)
+		row[s->order[i]] = -1;
+	s->count = changing;
+	s->tries = TRIES;
+	bool found = complete(s, 0, row);
+
+	s->count = count;
+	return found;
+}
+
+/* Puts the axes that may change in order: those that the constraints name, the most often named one last, because the others
+ * often follow from it. */
+static void order_axes(struct search *s)
+{
+	const struct definition *d = s->definition;
+	int named[DEFINITION_AXES] = {0};
+
+	for (int i = 0; i < d->axis_count; i++) {
+		for (int k = 0; k < d->constraint_count; k++)
+			named[i] += names(d->constraints[k], d->axes[i].name);
+		if (!d->axes[i].var || has_expression(d, i) || named[i] == 0)
+			continue;
+		int at = s->count++;
+
+		for (; at > 0 && named[s->order[at - 1]] > named[i]; at--)
+			s->order[at] = s->order[at - 1];
+		s->order[at] = i;
+	}
+}
+
+bool constrained_axes_fit(const struct definition *definition, int64_t *row)
+{
+	struct search search = {.definition = definition, .wished = row};
+	int64_t axis[DEFINITION_AXES], wished = bytes_of(definition, row);
+
+	if (breaks_nothing(definition, row))
+		return true;
+	search.bytes = wished > SMALL_BYTES ? wished : SMALL_BYTES;
+	order_axes(&search);
+	for (int changing = 1; changing <= search.count; changing++)
+		if (search_with(&search, changing, axis)) {
+			memcpy(row, axis, (size_t)definition->axis_count * sizeof *row);
+			return true;
+		}
+	return false;
+}

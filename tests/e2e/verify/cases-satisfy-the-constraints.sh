@@ -1,0 +1,44 @@
+#!/bin/sh
+# The sizes that reftest chooses satisfy the constraints on axes. Where no sizes do, only the workloads are verified, and the
+# verdict says so.
+. "$(dirname "$0")/../harness.sh"
+constrained() { # NAME CONSTRAINT…: a norm whose axes have these constraints
+	"$python" -I -S -c '
+import json, sys
+rows = {"shape": ["batch_size", "hidden_size"], "dtype": "bfloat16"}
+print(json.dumps({
+    "name": sys.argv[1], "op_type": "rmsnorm", "description": "A small RMS norm. Epsilon is 1e-6.",
+    "axes": {"batch_size": {"type": "var"}, "half": {"type": "var"}, "hidden_size": {"type": "const", "value": 64}},
+    "constraints": sys.argv[2:],
+    "inputs": {"hidden_states": rows, "weight": {"shape": ["hidden_size"], "dtype": "bfloat16"}},
+    "outputs": {"output": rows}, "reference": sys.stdin.read()}))' "$@" >"definitions/rmsnorm/$1.json" <<'P'
+import torch
+
+
+def run(hidden_states, weight):
+    if hidden_states.shape[0] % 6 != 0:
+        raise ValueError("the batch is no multiple of 6")
+    rows = hidden_states.float()
+    return (rows * torch.rsqrt(rows.square().mean(dim=-1, keepdim=True) + 1e-6) * weight.float()).to(hidden_states.dtype)
+P
+}
+mkdir -p definitions/rmsnorm workloads/rmsnorm
+constrained multiples "batch_size % 6 == 0" "batch_size <= 60" "hidden_size == 2 * half"
+constrained none "batch_size % 6 == 0" "batch_size == batch_size + 1"
+constrained recorded "batch_size ** 3 == 1006012008"
+echo '{"definition": "recorded", "workload": {"uuid": "w", "axes": {"batch_size": 1002, "half": 32}, "inputs": {"hidden_states": {"type": "random"}, "weight": {"type": "random"}}}, "solution": null, "evaluation": null}' >workloads/rmsnorm/recorded.jsonl
+verify multiples
+expect_exit 0
+expect "[x['axes']['batch_size'] for x in d['multiples']['cases']] == [6, 60]"
+verify none
+expect_exit 3
+expect "d['none']['message'] == 'no sizes were found that satisfy the constraints, so only workloads are verified'"
+verify recorded
+expect_exit 0
+expect "[x['id'] for x in d['recorded']['cases']] == ['workload:w']"
+expect "'no sizes were found that satisfy the constraints, so only workloads are verified' in d['recorded']['notes']"
+
+# generated tests have the same sizes
+run generate
+expect_exit 0
+grep -q 'conftest.size("small", batch_size=60)' tests/references/test_rmsnorm.py || fail "the generated tests have other sizes"
