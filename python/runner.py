@@ -639,8 +639,8 @@ class Child:
     def extra_run(self, case, arguments):
         """Calls the reference for a check that needs no ground truth. An exception is an answer and not an error, because
         the inputs may be invalid for the operation."""
-        strided, wide = case["extra"] == "strided", case["extra"] == "float64"
-        change = as_strided if strided else as_float64 if wide else lambda value: value
+        wide, on_cpu = case["extra"] == "float64", case["extra"] == "cpu"
+        change = {"strided": as_strided, "float64": as_float64, "cpu": as_cpu}.get(case["extra"], lambda value: value)
         try:
             with gradients.in_float64(torch) if wide else contextlib.nullcontext():
                 result = fitted(self.run, self.fitting)(**{name: change(value) for name, value in arguments.items()})
@@ -650,6 +650,8 @@ class Child:
             if wide:
                 results = [value.double() if spec["dtype"] == "float64" and isinstance(value, torch.Tensor) else value
                            for spec, value in zip(case["outputs"], results)]
+            if on_cpu:
+                results = [value.to(self.device) if isinstance(value, torch.Tensor) else value for value in results]
             described = [self.arena.store(spec, value) for spec, value in zip(case["outputs"], results)]
         except Exception as problem:
             self.end_copies()
@@ -901,6 +903,11 @@ def seed_everything(seed, device):
 def as_float64(value):
     """Returns a float tensor in float64, and any other value unchanged."""
     return value.double() if isinstance(value, torch.Tensor) and value.is_floating_point() else value
+
+
+def as_cpu(value):
+    """Returns a tensor of the CPU with the same values, and any other value unchanged."""
+    return value.cpu() if isinstance(value, torch.Tensor) else value
 
 
 def as_strided(value):

@@ -453,6 +453,43 @@ static void read_float64(struct trial *trial, int item)
 	trial_note_check(trial, TRIAL_CHECK_NUMERICS, largest <= UNSTABLE_UNITS ? CHECK_HOLDS : CHECK_PROPERTY, sentence);
 }
 
+/* ---- the CPU ---- */
+
+static bool runs_on_cpu(const struct trial *trial)
+{
+	return strcmp(trial->device->calls->class_name(trial->device), "cpu") == 0;
+}
+
+static int once_on_gpu(const struct trial *trial)
+{
+	return runs_on_cpu(trial) || described_samples(&trial->job->problem) != NULL ? 0 : 1;
+}
+
+/* Compares the outputs with those of the same reference on the CPU. Where digits are lost (the check numerics), the order of
+ * sums decides, which differs between devices. */
+static void read_on_cpu(struct trial *trial, int item)
+{
+	bool unstable = trial->checks[TRIAL_CHECK_NUMERICS].result == CHECK_PROPERTY;
+	int worst;
+	double distance = all_distances(trial, &worst);
+
+	(void)item;
+	trial_note_check(trial, TRIAL_CHECK_DEVICES,
+			 distance <= UNSTABLE_UNITS ? CHECK_HOLDS : unstable ? CHECK_PROPERTY : CHECK_FAILS,
+			 arena_printf(&trial->arena, "output '%s' differs by %.3g units of %s from the same reference on the CPU",
+				      output_name(trial, worst), distance,
+				      dtype_name(trial->round[CONTENTS_FIRST].first[worst].dtype)));
+}
+
+static void finish_on_cpu(struct trial *trial)
+{
+	if (trial->checks[TRIAL_CHECK_DEVICES].name == NULL)
+		trial_note_check(trial, TRIAL_CHECK_DEVICES, CHECK_NOT_RUN,
+				 trial->extra.failures > 0 ? trial->extra.failure
+				 : runs_on_cpu(trial)      ? "the case runs on the CPU alone"
+							   : "the operation samples, and devices have different generators");
+}
+
 /* ---- the order of the runs ---- */
 
 /* Records that the runs of a kind with a single run did not show anything. */
@@ -481,6 +518,7 @@ static const struct {
     [EXTRA_STRIDED] = {"strided", once, prepare_nothing, read_strided, finish_once},
     [EXTRA_ROWS] = {"plain", count_rows, prepare_rows, read_rows, finish_rows},
     [EXTRA_FLOAT64] = {"float64", once, prepare_float64, read_float64, finish_once},
+    [EXTRA_ON_CPU] = {"cpu", once_on_gpu, prepare_nothing, read_on_cpu, finish_on_cpu},
 };
 
 const char *extra_run_mode(const struct trial *trial)

@@ -29,6 +29,7 @@ static const struct {
     [TRIAL_CHECK_STRIDED] = {"strided", REASON_NONE},
     [TRIAL_CHECK_ROWS] = {"rows", REASON_NONE},
     [TRIAL_CHECK_NUMERICS] = {"numerics", REASON_NONE},
+    [TRIAL_CHECK_DEVICES] = {"devices", REASON_NONE},
 };
 
 bool trial_is_checked(const struct trial *trial)

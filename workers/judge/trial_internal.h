@@ -40,6 +40,7 @@ enum trial_check_kind {
 	TRIAL_CHECK_STRIDED,
 	TRIAL_CHECK_ROWS,
 	TRIAL_CHECK_NUMERICS,
+	TRIAL_CHECK_DEVICES,
 	TRIAL_CHECKS
 };
 
@@ -71,7 +72,7 @@ struct round {
 };
 
 /* The kinds of extra runs, in their order (extra_runs.c). */
-enum extra_kind { EXTRA_SEEDS, EXTRA_INPUTS, EXTRA_STRIDED, EXTRA_ROWS, EXTRA_FLOAT64, EXTRA_KINDS };
+enum extra_kind { EXTRA_SEEDS, EXTRA_INPUTS, EXTRA_STRIDED, EXTRA_ROWS, EXTRA_FLOAT64, EXTRA_ON_CPU, EXTRA_KINDS };
 
 /* The state of the extra runs. */
 struct extra {
