@@ -367,15 +367,15 @@ static struct test_case *add_case(struct maker *m, const char *id)
 	return c;
 }
 
-/* Adds the texts of the constraints on tensor values to the job, because only the judge can check these constraints. If
- * no family supports the definition, adds no constraints, because generated inputs would not satisfy them. Inputs that
- * the definition's code makes have to satisfy all of its constraints, also those on axes that the inputs give a value. */
+/* Adds the texts of the constraints on tensor values to the job, because only the judge can check these constraints.
+ * Inputs that the definition's code makes have to satisfy all of its constraints, also those on axes that the inputs give
+ * a value. */
 static void data_constraints(struct maker *m, struct job *job)
 {
 	const struct definition *d = m->definition;
 	const char **texts = arena_array(m->arena, (size_t)d->constraint_count, sizeof *texts);
 
-	for (int i = 0; i < d->constraint_count && (m->out.op != NULL || job->input_code != NULL); i++)
+	for (int i = 0; i < d->constraint_count; i++)
 		if (job->input_code != NULL ||
 		    constraint_evaluate(d, d->constraints[i], job->axis, NULL, NULL) == CONSTRAINT_UNKNOWN)
 			texts[job->constraint_count++] = d->constraints[i];
@@ -460,6 +460,7 @@ static void make_case(struct maker *m, const char *id, const int64_t *axis, cons
 	c->convention = edge > 0 ? m->out.op->op->edges[edge - 1].convention : NULL;
 	c->beside = edge > 0 && m->options->only == NULL;
 	c->finer = m->in_float64;
+	c->made_up = m->chosen_axes && m->out.op == NULL;
 	c->decided = decided_by_definition(m);
 	if (c->decided == NULL)
 		c->decided = decided_by_blobs(m, inputs);

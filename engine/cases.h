@@ -69,6 +69,8 @@ struct test_case {
 				      * definition's status */
 	bool finer;                  /* a float64 case: only the ground truth "builtin" supports it, and a skipped
 				      * float64 case does not change the definition's status */
+	bool made_up;                /* reftest chose the sizes, and no family knows the inputs: both may be invalid. A
+				      * skipped case of this kind does not count if a workload decides something */
 	struct job *job;             /* NULL if `decided` is set */
 	struct fields fields;        /* the fields from which `subject` is computed */
 	struct digest subject;

@@ -367,6 +367,15 @@ static bool disagrees(const struct case_result *c)
 	return v->status != STATUS_SKIPPED || (v->reason == REASON_NO_GROUND_TRUTH && !c->test->finer);
 }
 
+/* Returns whether every case has a verdict, and none of them passed. Shapes alone are no sign of a family. */
+static bool agrees_nowhere(const struct result *result)
+{
+	for (int i = 0; i < result->case_count; i++)
+		if (result->cases[i].verdict == NULL || result->cases[i].verdict->status == STATUS_PASSED)
+			return false;
+	return true;
+}
+
 bool result_rejects_family(const struct result *result)
 {
 	const struct cases *made = result->made;
@@ -377,7 +386,8 @@ bool result_rejects_family(const struct result *result)
 	for (int i = 0; i < result->case_count; i++)
 		if (disagrees(&result->cases[i]))
 			return true;
-	return result->case_count == 0 && result->run->options->cases.only != NULL;
+	return made->matched == MATCHED_BY_SHAPES ? agrees_nowhere(result)
+						  : result->case_count == 0 && result->run->options->cases.only != NULL;
 }
 
 static bool tensors_unchanged(const struct result *result)

@@ -6,6 +6,16 @@
 #include "engine/remote_cache.h"
 #include "engine/definition_files.h"
 
+/* Does a case with sizes of a workload have a verdict other than skipped? */
+static bool workload_decides(const struct result *result)
+{
+	for (int i = 0; i < result->case_count; i++)
+		if (!result->cases[i].test->made_up && result->cases[i].verdict != NULL &&
+		    result->cases[i].verdict->status != STATUS_SKIPPED)
+			return true;
+	return false;
+}
+
 static void count_case(struct result *result, const struct case_result *c)
 {
 	struct summary *counts = &result->counts;
@@ -29,6 +39,8 @@ static void count_case(struct result *result, const struct case_result *c)
 	if (case_is_finding(c) || (c->test->beside && c->verdict->status == STATUS_PASSED))
 		return; /* a case of --edge never changes the status of the definition */
 	if (c->test->finer && c->verdict->status == STATUS_SKIPPED && result->run->options->cases.only == NULL)
+		return;
+	if (c->test->made_up && c->verdict->status == STATUS_SKIPPED && workload_decides(result))
 		return;
 	if (status_severity(c->verdict->status) > status_severity(result->status)) {
 		result->status = c->verdict->status;

@@ -276,7 +276,7 @@ static int make_inputs(struct trial *trial)
 
 		if (trial_hold_inputs(trial, &trial->round[r]) != 0)
 			return -1;
-		if ((trial->op == NULL && !trial->custom.done) || trial->probing ||
+		if (trial->probing ||
 		    case_inputs_check(trial->device, job_of(trial, trial->round[r].c.contents), trial->op, &trial->round[r].c, trial->round[r].in,
 				      &trial->arena, &ruling) == 0)
 			continue;

@@ -42,3 +42,33 @@ expect "'no sizes were found that satisfy the constraints, so only workloads are
 run generate
 expect_exit 0
 grep -q 'conftest.size("small", batch_size=60)' tests/references/test_rmsnorm.py || fail "the generated tests have other sizes"
+
+# Shapes alone make no family of a definition that has no case. Generated inputs that break a constraint on contents show
+# nothing, and the inputs of a workload that satisfy it do.
+mkdir -p definitions/novel workloads/novel
+"$python" -I -S - <<'EOF'
+import json
+import struct
+
+def write(name, constraint, inputs, body):
+    with open(f"definitions/novel/{name}.json", "w") as out:
+        json.dump({"name": name, "op_type": "novel", "description": "", "axes": {"m": {"type": "var"}, "n": {"type": "var"}},
+                   "constraints": [constraint], "inputs": inputs, "outputs": {"y": inputs["x"]},
+                   "reference": f"import torch\n\n\ndef run({', '.join(inputs)}):\n    {body}\n"}, out)
+
+write("impossible", "m == m + 1", {"x": {"shape": ["m", "n"], "dtype": "float32"}}, "return torch.softmax(x, -1)")
+both = {"x": {"shape": ["m"], "dtype": "float32"}, "starts": {"shape": ["n"], "dtype": "int32"}}
+write("contents", "starts.max() == 7", both, "return x * 2 + starts.sum()")
+header = json.dumps({"starts": {"dtype": "I32", "shape": [2], "data_offsets": [0, 8]}}).encode()
+with open("starts.safetensors", "wb") as out:
+    out.write(struct.pack("<Q", len(header)) + header + struct.pack("<2i", 7, 3))
+with open("workloads/novel/contents.jsonl", "w") as out:
+    json.dump({"definition": "contents", "solution": None, "evaluation": None, "workload": {"uuid": "u", "axes": {"m": 4, "n": 2}, "inputs": {
+        "x": {"type": "random"}, "starts": {"type": "safetensors", "path": "starts.safetensors", "tensor_key": "starts"}}}}, out)
+EOF
+verify impossible contents
+expect "d['impossible']['status'] == 'skipped' and 'shapes' not in str(d['impossible']['notes']) and d['impossible']['matched_by'] is None"
+expect "c['contents', 'small:m=4,n=4']['status'] == 'skipped'"
+expect "'reftest generates break the definition\\'s constraint starts.max() == 7' in c['contents', 'small:m=4,n=4']['message']"
+# The size that reftest made up does not count beside the workload.
+expect "c['contents', 'workload:u']['status'] == 'checked' and d['contents']['status'] == 'checked'"
