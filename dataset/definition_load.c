@@ -267,21 +267,41 @@ static int read_strings(struct reader *r, const cJSON *json, const char *key, in
 
 /* --- axes ---------------------------------------------------------------------------------------------------- */
 
-/* Reads the length of a const axis: an integer, or what flashinfer-bench converts to one (true, or a string of
- * digits). */
+/* Reads an integer in a string as flashinfer-bench does: with blanks around it, a sign, single underscores between digits,
+ * and zeros after a point. */
+static bool integer_of_text(const char *text, int64_t *out)
+{
+	char digits[20];
+	size_t count = 0;
+
+	text += strspn(text, " \t\n");
+	bool negative = *text == '-';
+
+	text += *text == '-' || *text == '+';
+	for (; (*text >= '0' && *text <= '9') || (*text == '_' && count > 0 && text[1] >= '0' && text[1] <= '9'); text++) {
+		if (*text == '_')
+			continue;
+		if (count == 18)
+			return false;
+		digits[count++] = *text;
+	}
+	digits[count] = '\0';
+	if (count > 0 && *text == '.')
+		text += 1 + strspn(text + 1, "0");
+	text += strspn(text, " \t\n");
+	*out = strtoll(digits, NULL, 10);
+	return count > 0 && *text == '\0' && *out < (int64_t)1 << 53 && (!negative || *out == 0);
+}
+
+/* Reads the length of a const axis: an integer, or what flashinfer-bench converts to one (true, or a string). */
 static bool axis_value(const cJSON *json, int64_t *out)
 {
 	const char *text = cJSON_GetStringValue(json);
-	size_t digits = text != NULL ? strspn(text, "0123456789") : 0;
 
-	if (text == NULL) {
-		*out = 1;
-		return cJSON_IsTrue(json) || json_integer(json, out);
-	}
-	if (digits == 0 || digits > 18 || text[digits] != '\0')
-		return false;
-	*out = strtoll(text, NULL, 10);
-	return *out < (int64_t)1 << 53;
+	if (text != NULL)
+		return integer_of_text(text, out);
+	*out = 1;
+	return cJSON_IsTrue(json) || json_integer(json, out);
 }
 
 static int read_axis_value(struct reader *r, const struct json_step *axis, const cJSON *json, struct axis *out)
@@ -794,6 +814,16 @@ static void note_unchecked(struct reader *r, const struct json_step *at, const c
 	note_at(r, at, arena_printf(r->arena, "this constraint is not checked: %s", why));
 }
 
+/* Returns whether a text is certainly no Python expression. */
+static bool is_no_expression(struct reader *r, const char *text)
+{
+	const char *source = arena_printf(r->arena, "_ = (%s\n)\n", text);
+	struct python_outline outline;
+
+	return text[strspn(text, " \t")] == '\0' ||
+	       python_outline_read(source, strlen(source), NULL, r->arena, &outline, NULL) == PYTHON_OUTLINE_ERROR;
+}
+
 /* Checks that the values of the const axes alone do not violate the constraint. Returns 1 if the constraint can be
  * checked, 0 if it cannot, and -1 with a message on error. */
 static int check_constraint(struct reader *r, const struct json_step *at, const char *text, const int64_t *axis)
@@ -807,6 +837,9 @@ static int check_constraint(struct reader *r, const struct json_step *at, const 
 		                     "it false: %s",
 		                     why.text);
 	case CONSTRAINT_ERROR:
+		if (is_no_expression(r, text))
+			return json_error_at(&r->text, at, r->err, "expected a Python expression, found \"%s\"",
+					     err_show(text).text);
 		note_unchecked(r, at, why.text);
 		return 0;
 	default:

@@ -742,6 +742,16 @@ static void a_constraint_can_hold(void **state)
 	        "d.json:9:17: expected a non-empty string, found \"\"");
 }
 
+static void a_constraint_that_is_no_python_is_refused(void **state)
+{
+	(void)state;
+	refused(CONSTRAINTS, "\"constraints\": [\"batch ==\"],", "d.json:9:17: expected a Python expression, found \"batch ==\"");
+	refused(CONSTRAINTS, "\"constraints\": [\"batch == (1\"],", "d.json:9:17: expected a Python expression, found \"batch == (1\"");
+	refused(CONSTRAINTS, "\"constraints\": [\"batch = 1\"],", "d.json:9:17: expected a Python expression, found \"batch = 1\"");
+	refused(CONSTRAINTS, "\"constraints\": [\" \"],", "d.json:9:17: expected a Python expression, found \" \"");
+	taken(CONSTRAINTS, "\"constraints\": [\"all(batch > k for k in (1, 2)) # why\"],");
+}
+
 static void a_constraint_that_cannot_be_checked_is_kept_and_noted(void **state)
 {
 	struct arena arena = {0};
@@ -783,6 +793,34 @@ static void an_axis_without_a_type_and_a_length_that_is_no_number(void **state)
 	assert_int_equal(d->axes[3].value, 0);
 	assert_int_equal(d->note_count, 0);
 	arena_free(&arena);
+}
+
+static void a_length_may_be_a_text_that_flashinfer_bench_converts(void **state)
+{
+	static const struct {
+		const char *value;
+		int64_t length; /* -1: refused */
+	} texts[] = {
+	    {"\"+128\"", 128}, {"\" 128 \"", 128}, {"\"1_000\"", 1000}, {"\"128.0\"", 128}, {"\"007\"", 7},	 {"false", -1},
+	    {"\"-0\"", 0},	 {"\"-1\"", -1},     {"\"_1\"", -1},	   {"\"1__0\"", -1},  {"\"1_\"", -1}, {"\"\"", -1},
+	    {"\"1.5\"", -1},   {"\"0x10\"", -1},   {"\"1 2\"", -1},	   {"\".0\"", -1},    {"\"9007199254740992\"", -1},
+	    {"\"9007199254740991\"", ((int64_t)1 << 53) - 1},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
+		struct arena arena = {0};
+		struct err err = {""};
+		char line[200];
+
+		snprintf(line, sizeof line, AXES_WITH("\"n\": {\"type\": \"const\", \"value\": %s}"), texts[i].value);
+		const struct definition *d = load(AXES, line, &arena, &err);
+
+		assert_true((d != NULL) == (texts[i].length >= 0));
+		if (d != NULL)
+			assert_int_equal(d->axes[0].value, texts[i].length);
+		arena_free(&arena);
+	}
 }
 
 static void an_output_with_the_name_of_an_input_is_noted(void **state)
@@ -1025,7 +1063,9 @@ int main(void)
 	    cmocka_unit_test(a_tensor_has_countable_bytes),
 	    cmocka_unit_test(bytes_are_counted_without_overflow),
 	    cmocka_unit_test(a_constraint_can_hold),
-	    cmocka_unit_test(a_constraint_that_cannot_be_checked_is_kept_and_noted),
+	    cmocka_unit_test(a_constraint_that_is_no_python_is_refused),
+    cmocka_unit_test(a_constraint_that_cannot_be_checked_is_kept_and_noted),
+    cmocka_unit_test(a_length_may_be_a_text_that_flashinfer_bench_converts),
 	    cmocka_unit_test(an_axis_without_a_type_and_a_length_that_is_no_number),
 	    cmocka_unit_test(an_output_with_the_name_of_an_input_is_noted),
 	    cmocka_unit_test(a_reference_defines_run),
