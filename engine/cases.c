@@ -1,5 +1,6 @@
 #include "engine/cases.h"
 
+#include <float.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -44,6 +45,7 @@ struct maker {
 	enum job_asks asks; /* selects what the next cases verify: outputs or gradients */
 	bool in_float64;
 	const struct workload_file *workloads;
+	const struct workload *line; /* the workload line of the next case; NULL: none */
 	bool chosen_axes; /* reftest chose the axis values of the next cases (job.chosen_axes) */
 	bool two_runs; /* the next cases omit the third run (job.two_runs) */
 	const struct op *gradient; /* NULL: there is no ground truth of gradients for this definition */
@@ -78,8 +80,9 @@ struct rule definition_rule(const struct definition *d, int output, struct rule 
 	return rule;
 }
 
-/* Returns the tolerance rules of a case. Without a family, each output has the default rule of its dtype. The definition's tolerances override the family's rules, and the options of
- * the command line override both. A definition's tolerances apply to its outputs and not to gradients. */
+/* Returns the tolerance rules of a case. Without a family, each output has the default rule of its dtype, or the tolerance of
+ * the workload line; a line never changes the bounds of a family. The definition's tolerances override these rules, and the
+ * options of the command line override all. A definition's tolerances apply to its outputs and not to gradients. */
 static const struct rule *make_rules(const struct maker *m, const struct op_case *c)
 {
 	const struct definition *d = m->definition;
@@ -88,6 +91,8 @@ static const struct rule *make_rules(const struct maker *m, const struct op_case
 
 	for (int i = 0; i < problem->output_count; i++) {
 		rules[i] = op_of(m) != NULL ? op_of(m)->rule(c, i) : rule_default(problem->outputs[i].dtype);
+		if (op_of(m) == NULL && m->line != NULL && m->line->tolerance.given)
+			override_rule(&rules[i], &m->line->tolerance.bounds);
 		if (m->asks == JOB_OUTPUTS)
 			rules[i] = definition_rule(d, i, rules[i]);
 		override_rule(&rules[i], &m->options->by_dtype[problem->outputs[i].dtype]);
@@ -203,6 +208,9 @@ static void tolerance_field(struct maker *m, struct fields *fields, const struct
 	else
 		field_printf(fields, m->arena, tag, "%s; second contents: atol %.17g rtol %.17g hit_ratio %.17g", first, b.atol,
 		             b.rtol, b.hit_ratio);
+	if (job->error_cap > 0)
+		field_printf(fields, m->arena, arena_printf(m->arena, "error_cap.%s", job->problem.outputs[output].name), "%.17g",
+			     job->error_cap);
 }
 
 /* Adds the files that the reference reads. */
@@ -451,6 +459,14 @@ static const struct rule *rules_on(const struct maker *m, const struct job *job,
 }
 
 /* Builds one case and adds it to the list, unless --case excludes it. `edge`: the value for op_case.edge. */
+/* Returns the limit of the workload line on the difference of a single element, or 0. A limit of 0 allows no difference. */
+static double error_cap_of(const struct maker *m)
+{
+	if (op_of(m) != NULL || m->line == NULL || !m->line->tolerance.given || m->line->tolerance.error_cap < 0)
+		return 0;
+	return fmax(m->line->tolerance.error_cap, DBL_TRUE_MIN);
+}
+
 static void make_case(struct maker *m, const char *id, const int64_t *axis, const struct input_source *inputs, int edge)
 {
 	struct test_case *c = add_case(m, id);
@@ -480,6 +496,7 @@ static void make_case(struct maker *m, const char *id, const int64_t *axis, cons
 			    .input_code = any_custom(m, inputs) ? &m->definition->input_code : NULL,
 			    .chosen_axes = m->chosen_axes && any_custom(m, inputs),
 			    .two_runs = m->two_runs && m->asks == JOB_OUTPUTS,
+			    .error_cap = error_cap_of(m),
 			    .constant_count = m->out.constant_count,
 			    .root = m->root};
 	ask(m, job, inputs);
@@ -737,7 +754,9 @@ static void make_workload_cases(struct maker *m, const struct workload_file *wor
 		                                    : arena_printf(m->arena, "workload:line %d", line->line);
 
 		if (line->error == NULL) {
+			m->line = line;
 			make_case(m, id, line->axis, line->inputs, 0);
+			m->line = NULL;
 			continue;
 		}
 		struct test_case *c = m->asks == JOB_OUTPUTS ? add_case(m, id) : NULL; /* report an invalid line once,

@@ -109,6 +109,13 @@ static struct output_verdict new_verdict(const char *name, const char *truth_nam
  * the metrics. */
 static const char *end_verdict(struct trial *trial, struct output_verdict *out, enum dtype dtype, const char *words)
 {
+	bool above_cap = trial->job->error_cap > 0 && out->metrics.max_abs > trial->job->error_cap;
+
+	if (out->metrics.passed && above_cap) {
+		out->metrics.passed = false;
+		words = arena_printf(&trial->arena, "output '%s': an element differs by %g, more than the %g that the workload allows",
+				     out->name, out->metrics.max_abs, trial->job->error_cap);
+	}
 	if (out->metrics.passed)
 		return NULL;
 	out->status = STATUS_FAILED;

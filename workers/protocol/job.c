@@ -6,7 +6,7 @@
  *    "two_runs": bool, "chosen_axes": bool, "gradients": bool, "sources": [{"kind", …}], "constraints": [text],
  *    "constants": [{"name", "value", "source", "conflict"}], "rules": [{"atol", "rtol", "hit_ratio"}],
  *    "input_code": {"kind", "function", "place", "given": [bool]}, or omitted,
- *    "second_rules": like "rules", or omitted, "root", "all",
+ *    "second_rules": like "rules", or omitted, "error_cap", "root", "all",
  *    "truths": [{"name", "version", "refused": text | null, "program": bool}]}
  *
  * Element i of the array "axis" is the value of element i of "axes". In the same way, "sources" has one element per
@@ -297,6 +297,7 @@ void job_write(const struct job *job, struct buf *out)
 	write_rules(out, "rules", job->rules, job->problem.output_count);
 	if (job->second_rules != NULL)
 		write_rules(out, "second_rules", job->second_rules, job->problem.output_count);
+	write_number(out, "error_cap", job->error_cap);
 	write_text(out, "root", job->root);
 	write_truths(out, &job->truths);
 	buf_text(out, "}");
@@ -595,6 +596,7 @@ struct job *job_read(const cJSON *json, struct arena *arena, struct err *err)
 	job->rules = read_rules(&at, json, "rules", job);
 	if (json_member(json, "second_rules") != NULL)
 		job->second_rules = read_rules(&at, json, "second_rules", job);
+	job->error_cap = read_number(&at, json, "error_cap");
 	job->root = need_text(&at, json, "root");
 	read_truths(&at, json, job);
 	if (at.wrong == NULL)

@@ -44,6 +44,7 @@ struct job {
 	int constant_count;
 	const struct rule *rules;          /* tolerance rule per output, from op family, definition and command line */
 	const struct rule *second_rules;   /* rules for the second set of input values; NULL: the same rules */
+	double error_cap;                  /* no element may differ by more, however many may exceed the bound; 0: no limit */
 	const char *root;                  /* root of the dataset, to which blob paths are relative */
 	struct truths truths;              /* the ground truths to use; none: builtin alone */
 };
