@@ -680,6 +680,20 @@ static struct input_source *sources_of_size(const struct maker *m)
 	return inputs;
 }
 
+/* Returns why a definition has no sizes, or NULL if its expressions and constraints are not the reason. */
+static const char *why_no_sizes(const struct maker *m)
+{
+	const struct definition *d = m->definition;
+	int64_t axis[DEFINITION_AXES];
+	struct err why;
+	int at;
+
+	choose_axes(d, GENERIC_AXIS, axis);
+	if (d->axis_expressions != NULL && axis_expressions_compute(d, axis, &at, &why) != 0)
+		return arena_printf(m->arena, "no sizes were found, because %s; only workloads are verified", why.text);
+	return d->constraint_count > 0 ? "no sizes were found that satisfy the constraints, so only workloads are verified" : NULL;
+}
+
 static void make_size_cases(struct maker *m, enum op_size size)
 {
 	const struct definition *d = m->definition;
@@ -688,8 +702,8 @@ static void make_size_cases(struct maker *m, enum op_size size)
 	int count = size_rows(m->out.op != NULL ? m->out.op->op : NULL, m->variant, &m->problem, d, size, rows);
 	struct input_source *inputs = sources_of_size(m);
 
-	if (count == 0 && size == SIZE_SMALL && m->definition->constraint_count > 0)
-		m->out.no_sizes = "no sizes were found that satisfy the constraints, so only workloads are verified";
+	if (count == 0 && size == SIZE_SMALL)
+		m->out.no_sizes = why_no_sizes(m);
 	m->chosen_axes = true;
 	m->two_runs = size == SIZE_MEDIUM;
 	for (int i = 0; i < count; i++) {

@@ -66,6 +66,10 @@ with open("workloads/novel/contents.jsonl", "w") as out:
     json.dump({"definition": "contents", "solution": None, "evaluation": None, "workload": {"uuid": "u", "axes": {"m": 4, "n": 2}, "inputs": {
         "x": {"type": "random"}, "starts": {"type": "safetensors", "path": "starts.safetensors", "tensor_key": "starts"}}}}, out)
 EOF
+sed 's/"impossible"/"divided"/; s/"m": {"type": "var"}/"m": {"type": "expr", "expression": "8 \/\/ (n - n)"}/; s/m == m + 1/n >= 1/' \
+	definitions/novel/impossible.json >definitions/novel/divided.json
+verify divided
+expect "'no sizes were found, because the axis m = 8 // (n - n) cannot be computed: a division by zero' in d['divided']['message']"
 verify impossible contents
 expect "d['impossible']['status'] == 'skipped' and 'shapes' not in str(d['impossible']['notes']) and d['impossible']['matched_by'] is None"
 expect "c['contents', 'small:m=4,n=4']['status'] == 'skipped'"
