@@ -672,7 +672,10 @@ class Child:
         self.end_copies()
         if not isinstance(made, dict):
             raise Mistake("it returned a value of type %s, but must return a dict of inputs" % type(made).__name__)
-        given = {str(name): value for name, value in made.items()}
+        given = {str(name): value for name, value in made.items() if not isinstance(value, dict)}
+        for group in made.values():  # an API of several calls: {"plan": {…}, "run": {…}}
+            for name, value in group.items() if isinstance(group, dict) else ():
+                given.setdefault(str(name), value)
         names = {}  # input -> the name by which it was returned: its own, or that of its argument
         for name, (argument, _) in self.fitting["inputs"].items():
             names[name] = name if name in given or argument not in given else argument

@@ -56,6 +56,7 @@ def returning(text):
 write("right")
 write("longer", reference=REFERENCE.replace("len(rows) + 1", "len(rows) + 2"))
 write("plan", INIT[:INIT.index("    x = helper")] + "    return {'plan': {}, 'run': {}}\n")
+write("grouped", INIT.replace('return {"x": x, "rows"', 'return {"run": {"x": x}, "plan": {"x": None, "rows"').replace("seed)}", "seed)}}"))
 write("wider", returning("'x': x.new_zeros(n, 9)"))
 write("more_rows", returning("'x': x.new_zeros(n + 1, width)"))
 write("double", returning("'x': x.double()"))
@@ -122,13 +123,13 @@ made() {
 finding() { WORDS=$2 expect "any(__import__('os').environ['WORDS'] in text for text in d['$1']['cases'][0].get('findings', []))"; }
 
 # On valid inputs there is still no ground truth, so nothing is verified; and a reference that is wrong on them fails.
-for name in right others other_name one_set other_shapes stash reads_clock; do expect_status "$name" checked no_ground_truth; done
+for name in right grouped others other_name one_set other_shapes stash reads_clock; do expect_status "$name" checked no_ground_truth; done
 expect "[case['id'] for case in d['right']['cases']] == ['small:n=4']"
 expect "'findings' not in d['right']['cases'][0] or not d['right']['cases'][0]['findings']"
 expect_status longer failed shape
 expect_status stash_here failed shape
 expect_status keeps failed nondeterministic
-made plan error inputs "_made_init made no inputs for this case: it returned no input 'x', but 'plan', 'run'"
+made plan error inputs "_made_init made no inputs for this case: it returned no input 'x'"
 made wider error inputs "input 'x' is (4, 9) float32, but it is declared as [n, width] float32, and width = 8"
 made more_rows error inputs "input 'x' is (5, 8) float32, but it is declared as [n, width] float32, and n = 4"
 made double error inputs "input 'x' is (4, 8) float64, but it is declared as [n, width] float32"
