@@ -124,6 +124,10 @@ static int add_operand(struct targets *targets, const char *path, struct err *er
 			 arena_string(arena, below));
 		return 0;
 	}
+	const char *parent = arena_copy(arena, full, (size_t)(strrchr(full, '/') - full));
+
+	if (!folder && linked_dataset_is_problem(parent))
+		return add_folder(targets, parent, err); /* its two files belong together */
 	if (!folder) {
 		add_path(targets, NULL, NULL, path);
 		return 0;

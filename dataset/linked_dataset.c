@@ -191,6 +191,15 @@ static bool is_problem(struct maker *maker, const char *folder)
 	return is_file(arena_printf(&maker->arena, "%s/%s", folder, problem_file));
 }
 
+bool linked_dataset_is_problem(const char *folder)
+{
+	struct maker maker = {0};
+	bool is = is_problem(&maker, folder);
+
+	arena_free(&maker.arena);
+	return is;
+}
+
 bool linked_dataset_has_problems(const char *folder)
 {
 	struct maker maker = {0};

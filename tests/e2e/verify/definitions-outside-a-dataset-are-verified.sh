@@ -61,6 +61,9 @@ sed -i 's/batch_size": 7/batch_sise": 7/' problems/1/workload.jsonl
 run check problems
 expect_exit 2
 expect_says "error  $work/problems/1/workload.jsonl:1:"
+run check problems/1/workload.jsonl
+expect_exit 2
+expect_says "error  $work/problems/1/workload.jsonl:1:" "1 definition, 1 workload file with 1 line,"
 mkdir problems/3 && cp problems/2/definition.json problems/3/
 run verify problems
 expect_exit 2
