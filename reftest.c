@@ -53,20 +53,40 @@ static int read_global(struct program *program, int argc, char **argv)
 	return at < 0 ? -EXIT_USAGE - 1 : -EXIT_VERIFIED - 1;
 }
 
-/* Flushes standard output and returns the exit status. If the results could not be written (a full disk, a closed
- * pipe), the status is EXIT_INTERNAL. */
+/* Flushes standard output and returns the exit status. If the results could not be written (a full disk), the status is
+ * EXIT_INTERNAL. If nobody reads the pipe any more, ends the process by SIGPIPE, without a message. */
 static int flush_output(int code)
 {
 	if (fflush(stdout) == 0 && !ferror(stdout))
 		return code;
-	show_print(stderr, "reftest: cannot write the results: %s\n", strerror(errno));
+	const char *why = strerror(errno);
+
+	if (show_reader_gone(stdout)) {
+		signal(SIGPIPE, SIG_DFL);
+		raise(SIGPIPE);
+	}
+	show_print(stderr, "reftest: cannot write the results: %s\n", why);
 	return EXIT_INTERNAL;
+}
+
+static bool is_set(const char *variable)
+{
+	return variable != NULL && variable[0] != '\0';
+}
+
+/* Returns whether the output has colours: see the environment variables in cli/manual_page.c. */
+static bool wants_colour(void)
+{
+	const char *force = getenv("CLICOLOR_FORCE");
+
+	if (is_set(getenv("NO_COLOR")))
+		return false;
+	return (is_set(force) && strcmp(force, "0") != 0) || show_is_screen(STDOUT_FILENO);
 }
 
 int main(int argc, char **argv)
 {
 	struct program program = {.argv = argv, .signals = -1};
-	const char *no_colour = getenv("NO_COLOR");
 
 	/* A debugger of this user could replace what this process decides, and no child of it needs its secrets. */
 	prctl(PR_SET_DUMPABLE, 0);
@@ -75,8 +95,8 @@ int main(int argc, char **argv)
 		return remote_helper_main();
 	signal(SIGPIPE, SIG_IGN);
 	signal(SIGXFSZ, SIG_IGN); /* write() returns an error if a file reaches the size limit of the process */
-	program.colour = isatty(STDOUT_FILENO) && (no_colour == NULL || no_colour[0] == '\0');
-	program.progress = isatty(STDERR_FILENO);
+	program.colour = wants_colour();
+	program.progress = show_is_screen(STDERR_FILENO);
 	int at = read_global(&program, argc, argv);
 
 	if (at < 0)

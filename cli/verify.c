@@ -216,6 +216,8 @@ static void on_result(struct run *run, struct result *result)
 		return;
 	report_result(result, &verify->report);
 	fflush(stdout);
+	if (show_reader_gone(stdout)) /* nobody reads the results: stop, and store the verdicts of the finished cases */
+		run->interrupted = true;
 }
 
 /* Updates the generated pytest files if there are any. If a watcher answered for the definitions that this run skipped,
@@ -322,6 +324,8 @@ static int run(struct program *program, const struct verify_options *o, const st
 			code = EXIT_VERIFIED;
 		} else if (run_to_end(&verify.run, err) < 0) {
 			code = EXIT_INTERNAL;
+		} else if (show_reader_gone(stdout)) {
+			code = EXIT_INTERRUPTED; /* main ends the process by SIGPIPE */
 		} else {
 			report_problems(&verify.run);
 			if (github)

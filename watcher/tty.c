@@ -8,6 +8,7 @@
 #include <sys/signalfd.h>
 #include <unistd.h>
 
+#include "base/show.h"
 #include "base/unsafe_character.h"
 
 enum { STDOUT_BYTES = 1 << 16, LINE_BYTES = 4096 };
@@ -74,10 +75,8 @@ static int resize_signals(void)
 
 void tty_open(struct tty *tty, bool wanted, bool colour)
 {
-	const char *terminal = getenv("TERM");
-
 	*tty = (struct tty){.resized = -1, .colour = colour};
-	tty->on = wanted && isatty(STDOUT_FILENO) && terminal != NULL && strcmp(terminal, "dumb") != 0;
+	tty->on = wanted && show_is_screen(STDOUT_FILENO);
 	if (!tty->on)
 		return;
 	setvbuf(stdout, NULL, _IOFBF, STDOUT_BYTES);
