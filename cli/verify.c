@@ -17,6 +17,7 @@
 #include "engine/run.h"
 #include "engine/shard.h"
 #include "report/ci_export.h"
+#include "report/events.h"
 #include "report/exit_status.h"
 #include "report/text_and_json.h"
 #include "testgen/update.h"
@@ -76,8 +77,9 @@ static const struct option_row rows[] = {
     ROW_PYTHON,
     {"--staged-arena", OPTION_FLAG, AT(staged), NULL, NULL,
      "copy tensors through host memory even if CUDA IPC works"},
-    {"--format", OPTION_CHOICE, AT(format), "F", "text|json|github",
-     "output format (default: text); github also prints annotations for GitHub workflows"},
+    {"--format", OPTION_CHOICE, AT(format), "F", "text|json|jsonl|github",
+     "output format (default: text); jsonl prints each verdict as soon as it is known, as `watch --json` does; github "
+     "also prints annotations for GitHub workflows"},
     {"--junit", OPTION_FILE, AT(junit), "FILE", NULL, "also write the verdicts to FILE, as JUnit XML"},
     {"--quiet", OPTION_FLAG, AT(quiet), NULL, NULL,
      "text format: list only the definitions that did not pass, and the totals"},
@@ -208,6 +210,33 @@ struct verify {
 	struct commit commit; /* with `hook` */
 };
 
+/* Ends the run if nobody reads the results any more. The verdicts of the finished cases are still stored. */
+static void stop_without_reader(struct run *run)
+{
+	if (show_reader_gone(stdout))
+		run->interrupted = true;
+}
+
+static void on_result_event(struct run *run, struct result *result)
+{
+	const struct verify *verify = (struct verify *)run;
+	struct batch_counts counts = {.number = 1};
+
+	if (!report_tells(result, &verify->report))
+		return;
+	counts.seconds = run_seconds(run);
+	event_verdict(&counts, result);
+	fflush(stdout);
+	stop_without_reader(run);
+}
+
+static void on_planned_event(struct run *run)
+{
+	const struct batch_counts counts = event_counts(run);
+
+	event_plan(&counts);
+}
+
 static void on_result(struct run *run, struct result *result)
 {
 	struct verify *verify = (struct verify *)run;
@@ -216,9 +245,63 @@ static void on_result(struct run *run, struct result *result)
 		return;
 	report_result(result, &verify->report);
 	fflush(stdout);
-	if (show_reader_gone(stdout)) /* nobody reads the results: stop, and store the verdicts of the finished cases */
-		run->interrupted = true;
+	stop_without_reader(run);
 }
+
+/* ---- the output formats ------------------------------------------------------------------------------------------ */
+
+struct output_format {
+	const char *name;
+	void (*on_result)(struct run *run, struct result *result); /* NULL: nothing is printed before the end */
+	void (*on_planned)(struct run *run);
+	void (*end)(const struct verify *verify, int code);
+};
+
+static void end_text(const struct verify *verify, int code)
+{
+	(void)code;
+	report_summary(&verify->run, &verify->report);
+}
+
+static void end_json(const struct verify *verify, int code)
+{
+	(void)code;
+	report_json(&verify->run, &verify->report);
+}
+
+static void end_jsonl(const struct verify *verify, int code)
+{
+	const struct batch_counts counts = event_counts(&verify->run);
+
+	for (int i = 0; i < verify->run.problem_count; i++)
+		event_notice(verify->run.problems[i]);
+	event_batch(&counts);
+	event_end(code);
+}
+
+static void end_github(const struct verify *verify, int code)
+{
+	export_github(&verify->run);
+	end_text(verify, code);
+}
+
+static const struct output_format formats[] = {
+    {"text", on_result, NULL, end_text},
+    {"json", NULL, NULL, end_json},
+    {"jsonl", on_result_event, on_planned_event, end_jsonl},
+    {"github", NULL, NULL, end_github},
+};
+
+static const struct output_format *find_format(const char *name)
+{
+	const struct output_format *format = formats;
+
+	while (strcmp(format->name, name) != 0)
+		format++;
+	return format;
+}
+
+/* ---- a run --------------------------------------------------------------------------------------------------------- */
 
 /* Updates the generated pytest files if there are any. If a watcher answered for the definitions that this run skipped,
  * the watcher also updates the files, so this function does nothing. Errors are printed and change no verdict. */
@@ -300,9 +383,9 @@ static int run(struct program *program, const struct verify_options *o, const st
 	                                   .width = o->index ? terminal_columns() : 0,
 	                                   .command = repeat_words(o, arena)},
 	                        .hook = o->hook, .commit.strict = o->strict};
-	bool json = strcmp(o->format, "json") == 0, github = strcmp(o->format, "github") == 0;
+	const struct output_format *format = find_format(o->format);
 
-	options.details = options.each = json || github || o->junit != NULL || !verify.report.only_changed;
+	options.details = options.each = format->on_result == NULL || o->junit != NULL || !verify.report.only_changed;
 	options.watcher = o->alone ? NULL : &watcher_client;
 	options.ask_verified = o->changed && !options.details && !o->edge && !o->backward && names->count == 0 &&
 			       o->op_types.count == 0 && o->case_id == NULL && !o->force && !o->index &&
@@ -314,12 +397,13 @@ static int run(struct program *program, const struct verify_options *o, const st
 	int code = run_open(&verify.run, program, &options, err);
 
 	if (code == 0) {
-		verify.run.on_result = json || github ? NULL : on_result;
+		verify.run.on_result = format->on_result;
+		verify.run.on_planned = format->on_planned;
 		int selected = select_files(&verify.run, o, names, arena, err);
 
 		if (selected < 0) {
 			code = EXIT_USAGE;
-		} else if (selected > 0 && !json) {
+		} else if (selected > 0 && strncmp(format->name, "json", 4) != 0) {
 			show_print(stdout, "no definition of %s depends on these files\n", program->root);
 			code = EXIT_VERIFIED;
 		} else if (run_to_end(&verify.run, err) < 0) {
@@ -328,10 +412,8 @@ static int run(struct program *program, const struct verify_options *o, const st
 			code = EXIT_INTERRUPTED; /* main ends the process by SIGPIPE */
 		} else {
 			report_problems(&verify.run);
-			if (github)
-				export_github(&verify.run);
-			(json ? report_json : report_summary)(&verify.run, &verify.report);
 			code = exit_status_of_run(&verify.run, verify.report.strict);
+			format->end(&verify, code);
 			if (o->hook)
 				code = hook_result_exit_code(&verify.commit, &verify.run, code, verify.report.width);
 			if (o->junit != NULL && export_junit(&verify.run, o->junit, err) < 0)

@@ -40,6 +40,11 @@ static double seconds_now(void)
 	return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
 }
 
+double run_seconds(const struct run *run)
+{
+	return seconds_now() - run->started;
+}
+
 /* ---- opening -------------------------------------------------------------------------------------------------- */
 
 /* Returns a digest of everything, except files, that verdicts depend on: kernels, options, device, versions. A stored
@@ -752,7 +757,7 @@ void run_end(struct run *run)
 	if (!run->options->dry_run && run->not_stored == NULL && !other_torch &&
 	    file_states_write(run->states, &note) < 0)
 		run->not_stored = arena_string(&run->arena, note.text);
-	run->seconds = seconds_now() - run->started;
+	run->seconds = run_seconds(run);
 	count_run(run);
 }
 
@@ -800,6 +805,8 @@ int run_to_end(struct run *run, struct err *err)
 	while (!run->interrupted && run_visit(run))
 		while (pending(run) > PENDING_CASES && !run->interrupted)
 			pump(run);
+	if (run->on_planned != NULL)
+		run->on_planned(run);
 	while (pending(run) > 0 && !run->interrupted)
 		pump(run);
 	run_end(run);

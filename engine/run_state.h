@@ -183,6 +183,9 @@ struct run {
 	/* Called for each definition that is only counted because run_options.each is false. The result is freed after
 	 * the call. May be NULL. */
 	void (*on_counted)(struct run *run, const struct result *result);
+	/* Called by run_to_end when every selected definition is planned. Some results may be final already. May be
+	 * NULL. */
+	void (*on_planned)(struct run *run);
 	/* Called for each blob (tensor file) that a workload names, before the blob is checked. May be NULL. */
 	void (*on_blob)(struct run *run, const char *blob);
 };

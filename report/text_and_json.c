@@ -260,7 +260,7 @@ static void print_dry_run(FILE *out, const struct result *result)
 			show_print(out, "         %s: would run: %s\n", result->cases[i].test->id, result->cases[i].why);
 }
 
-static bool worth_telling(const struct result *result, const struct report_options *options)
+bool report_tells(const struct result *result, const struct report_options *options)
 {
 	if (!options->only_changed || !result->known || result->status != STATUS_PASSED || result->changed)
 		return true;
@@ -379,7 +379,7 @@ void report_result(const struct result *result, const struct report_options *opt
 {
 	struct folded folded;
 
-	if (!worth_telling(result, options))
+	if (!report_tells(result, options))
 		return;
 	begin_folded(&folded, options);
 	print_outcome(folded.out, result, options);

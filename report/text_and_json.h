@@ -20,6 +20,9 @@ const char *report_colour(enum status status);
 /* Prints on stderr the files and folders of the dataset that could not be read. */
 void report_problems(const struct run *run);
 
+/* Returns whether report_result prints anything about this result. */
+bool report_tells(const struct result *result, const struct report_options *options);
+
 /* Prints the result of one definition on one line and, unless the definition passed, details on the next lines. */
 void report_result(const struct result *result, const struct report_options *options);
 

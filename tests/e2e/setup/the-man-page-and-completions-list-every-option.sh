@@ -117,9 +117,9 @@ completes 'verify' reftest ver
 completes '--root' reftest --r
 completes 'affected' reftest --root "$root" a
 completes '--cached-only --case --changed' reftest verify --c
-completes 'json' reftest verify --format j
+completes 'json jsonl' reftest verify --format j
 completes 'github' reftest verify --format = g
-completes 'github json text' reftest verify --format =
+completes 'github json jsonl text' reftest verify --format =
 completes 'auto cpu cuda' reftest status --device ''
 completes 'small,large small,medium small,small' reftest watch --sizes small,
 completes 'builtin' reftest explain --ground-truth bu
@@ -143,7 +143,7 @@ completes 'tiny_gemm tiny_norm' reftest --root = "$work/bare" verify tiny
 export REFTEST_ROOT="$work/bare"
 completes 'tiny_gemm tiny_norm' reftest verify tiny
 completes_in_fish '--cached-only --case --changed' 'reftest verify --c'
-completes_in_fish '--format=json' 'reftest verify --format=j'
+completes_in_fish '--format=json --format=jsonl' 'reftest verify --format=j'
 completes_in_fish 'small,medium' 'reftest watch --sizes small,m'
 completes_in_fish 'tiny_gemm tiny_norm' 'reftest verify tiny'
 completes_in_fish '--python=README' 'reftest verify --python=READ'
