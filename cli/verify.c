@@ -19,13 +19,15 @@
 #include "report/ci_export.h"
 #include "report/events.h"
 #include "report/exit_status.h"
+#include "report/progress.h"
 #include "report/text_and_json.h"
 #include "testgen/update.h"
 #include "watcher/client.h"
 
 struct verify_options {
 	const char *root, *device, *device_class, *python, *sizes, *format, *case_id, *ground_truth, *junit, *shard, *required, *accept;
-	bool all, changed, index, force, edge, backward, no_workloads, strict, cached_only, dry_run, staged, quiet, hook, alone;
+	bool all, changed, index, force, edge, backward, no_workloads, strict, cached_only, dry_run, staged, quiet, verbose, hook,
+	    alone;
 	int jobs;
 	double atol, rtol, hit_ratio, timeout;
 	uint64_t seed;
@@ -81,8 +83,10 @@ static const struct option_row rows[] = {
      "output format (default: text); jsonl prints each verdict as soon as it is known, as `watch --json` does; github "
      "also prints annotations for GitHub workflows"},
     {"--junit", OPTION_FILE, AT(junit), "FILE", NULL, "also write the verdicts to FILE, as JUnit XML"},
-    {"--quiet", OPTION_FLAG, AT(quiet), NULL, NULL,
-     "text format: list only the definitions that did not pass, and the totals"},
+    {"-q, --quiet", OPTION_FLAG, AT(quiet), NULL, NULL,
+     "list only the definitions that did not pass, and the totals"},
+    {"-v, --verbose", OPTION_FLAG, AT(verbose), NULL, NULL,
+     "list every definition; on a terminal, definitions that passed are listed only with this option or if they are named"},
 };
 
 enum { ROWS = sizeof rows / sizeof rows[0] };
@@ -160,6 +164,8 @@ static int check_words(const struct verify_options *o, const struct words *names
 		return err_set(err, "--force runs every case and --cached-only runs none; give only one of them");
 	if (o->hook && (!o->index || strcmp(o->format, "text") != 0))
 		return err_set(err, "--hook needs --staged and the text format");
+	if (o->quiet && o->verbose)
+		return err_set(err, "--quiet and --verbose contradict each other; give only one of them");
 	if (o->timeout <= 0)
 		return err_set(err, "--timeout takes a number of seconds above 0");
 	return 0;
@@ -202,10 +208,24 @@ static int terminal_columns(void)
 	return ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col >= 40 ? size.ws_col : 80;
 }
 
+/* Returns which definitions are listed. On a terminal, the lines of definitions that passed would push the failures out
+ * of sight. */
+static enum report_list list_of(const struct verify_options *o, const struct words *names)
+{
+	bool text = strcmp(o->format, "text") == 0;
+
+	if (o->verbose)
+		return LIST_ALL;
+	if (o->quiet || (text && names->count == 0 && !o->dry_run && show_is_screen(STDOUT_FILENO)))
+		return LIST_WRONG;
+	return o->changed ? LIST_RAN : LIST_ALL;
+}
+
 /* The state that on_result needs: the run, the report's options and the counts of a hook. */
 struct verify {
 	struct run run; /* must be the first member, because on_result gets a pointer to it */
 	struct report_options report;
+	struct progress_display progress;
 	bool hook;
 	struct commit commit; /* with `hook` */
 };
@@ -219,11 +239,12 @@ static void stop_without_reader(struct run *run)
 
 static void on_result_event(struct run *run, struct result *result)
 {
-	const struct verify *verify = (struct verify *)run;
+	struct verify *verify = (struct verify *)run;
 	struct batch_counts counts = {.number = 1};
 
 	if (!report_tells(result, &verify->report))
 		return;
+	progress_erase(&verify->progress);
 	counts.seconds = run_seconds(run);
 	event_verdict(&counts, result);
 	fflush(stdout);
@@ -234,6 +255,7 @@ static void on_planned_event(struct run *run)
 {
 	const struct batch_counts counts = event_counts(run);
 
+	progress_erase(&((struct verify *)run)->progress);
 	event_plan(&counts);
 }
 
@@ -243,9 +265,28 @@ static void on_result(struct run *run, struct result *result)
 
 	if (verify->hook && !hook_result_counts(&verify->commit, result))
 		return;
+	if (!report_tells(result, &verify->report))
+		return;
+	progress_erase(&verify->progress);
 	report_result(result, &verify->report);
 	fflush(stdout);
 	stop_without_reader(run);
+}
+
+static void on_tick(struct run *run)
+{
+	progress_draw(&((struct verify *)run)->progress, run);
+}
+
+/* Runs to the end, and shows the progress if standard error is a terminal. */
+static int run_shown(struct verify *verify, struct err *err)
+{
+	progress_open(&verify->progress, verify->run.program->progress);
+	verify->run.on_tick = verify->progress.on ? on_tick : NULL;
+	int rc = run_to_end(&verify->run, err);
+
+	progress_close(&verify->progress);
+	return rc;
 }
 
 /* ---- the output formats ------------------------------------------------------------------------------------------ */
@@ -379,13 +420,13 @@ static int run(struct program *program, const struct verify_options *o, const st
 				      .accept_checked = o->accept != NULL,
 				      .share = true,
 				      .ground_truth = o->ground_truth};
-	struct verify verify = {.report = {.strict = o->strict, .only_changed = o->changed || o->quiet,
+	struct verify verify = {.report = {.strict = o->strict, .list = list_of(o, names),
 	                                   .width = o->index ? terminal_columns() : 0,
 	                                   .command = repeat_words(o, arena)},
 	                        .hook = o->hook, .commit.strict = o->strict};
 	const struct output_format *format = find_format(o->format);
 
-	options.details = options.each = format->on_result == NULL || o->junit != NULL || !verify.report.only_changed;
+	options.details = options.each = format->on_result == NULL || o->junit != NULL || verify.report.list == LIST_ALL;
 	options.watcher = o->alone ? NULL : &watcher_client;
 	options.ask_verified = o->changed && !options.details && !o->edge && !o->backward && names->count == 0 &&
 			       o->op_types.count == 0 && o->case_id == NULL && !o->force && !o->index &&
@@ -406,7 +447,7 @@ static int run(struct program *program, const struct verify_options *o, const st
 		} else if (selected > 0 && strncmp(format->name, "json", 4) != 0) {
 			show_print(stdout, "no definition of %s depends on these files\n", program->root);
 			code = EXIT_VERIFIED;
-		} else if (run_to_end(&verify.run, err) < 0) {
+		} else if (run_shown(&verify, err) < 0) {
 			code = EXIT_INTERNAL;
 		} else if (show_reader_gone(stdout)) {
 			code = EXIT_INTERRUPTED; /* main ends the process by SIGPIPE */

@@ -15,6 +15,7 @@
 #include "engine/remote_cache.h"
 #include "engine/definition_status.h"
 #include "engine/definition_files.h"
+#include "engine/remembered_seconds.h"
 #include "engine/save_verdicts.h"
 #include "engine/selection.h"
 #include "engine/settings.h"
@@ -345,6 +346,11 @@ static int default_lanes(void)
 	return lanes < 1 ? 1 : lanes > LANES_MAX ? LANES_MAX : lanes;
 }
 
+int run_lanes(const struct run_options *options)
+{
+	return options->jobs > 0 ? options->jobs : default_lanes();
+}
+
 struct pool *run_open_pool(struct program *program, const struct run_options *options,
 			   const struct machine_policy *machine, struct err *err)
 {
@@ -356,7 +362,7 @@ struct pool *run_open_pool(struct program *program, const struct run_options *op
 	    .root = program->root,
 	    .judge = judge_program(&program->kernels),
 	    .libraries = ground_truths_use_libraries(&machine->truths),
-	    .lanes = options->jobs > 0 ? options->jobs : default_lanes(),
+	    .lanes = run_lanes(options),
 	    .timeout_s = options->timeout_s,
 	    .memory = options->memory,
 	    .staged = options->staged,
@@ -450,6 +456,8 @@ static void settle_waiter(struct run *run, const struct waiter *who, const struc
 	c->witness = resolve_witness(answer->verdict, &result->arena);
 	if (ran) {
 		run->cases_run++;
+		run->cases_wrong += status_group(answer->verdict->status) > GROUP_UNVERIFIED;
+		run->seconds_of_cases += answer->verdict->seconds;
 	} else {
 		run->cases_cached++;
 		c->cached = c->shared = true;
@@ -515,13 +523,25 @@ void run_take_answers(struct runner runner)
 		take_answer(owner->run, &answer);
 }
 
+static void tick(struct run *run)
+{
+	double now = seconds_now();
+
+	if (run->on_tick == NULL || now - run->ticked < TICK_MS / 1e3)
+		return;
+	run->ticked = now;
+	run->on_tick(run);
+}
+
+/* Waits at most `timeout_ms` (-1: without a limit) for results of the pool or a signal. Shows the progress. */
 static bool was_interrupted(struct run *run, int timeout_ms)
 {
 	bool has_runner = run->runner.calls != NULL;
 	struct pollfd fds[2] = {{.fd = run->program->signals, .events = POLLIN},
 				{.fd = has_runner ? run->runner.calls->fd(run->runner.self) : -1, .events = POLLIN}};
 
-	poll(fds, 2, timeout_ms);
+	poll(fds, 2, timeout_ms < 0 && run->on_tick != NULL ? TICK_MS : timeout_ms);
+	tick(run);
 	if ((fds[0].revents & POLLIN) != 0)
 		run->interrupted = true;
 	return run->interrupted;
@@ -582,8 +602,12 @@ static void plan_result(struct result *result)
 		if (!resolve_case(result, &result->cases[i]))
 			continue;
 		waiting++;
-		if (inflight_join(run->inflight, &test->execution, result, i, &run->arena))
-			jobs[count++] = test->job;
+		if (!inflight_join(run->inflight, &test->execution, result, i, &run->arena))
+			continue;
+		jobs[count++] = test->job;
+		result->cases[i].executes = true;
+		if (run->on_tick != NULL)
+			result->cases[i].remembered = remembered_seconds(result, &result->cases[i]);
 	}
 	run->cases_planned += count;
 	resolve_read_wholly(result);
@@ -674,7 +698,7 @@ static void visit(struct run *run, const struct dataset_file *file)
 
 int run_begin(struct run *run, struct err *err)
 {
-	run->started = seconds_now();
+	run->started = run->ticked = seconds_now();
 	run->results = arena_array(&run->arena, (size_t)run->selected_count, sizeof *run->results);
 	return program_signals(run->program, err);
 }

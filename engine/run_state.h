@@ -69,6 +69,9 @@ struct case_result {
 	bool shared;                   /* the verdict is that of an equal case of this run */
 	bool fetched;                  /* the verdict was found in the remote cache and not in the local store */
 	bool in_store;                 /* the verdict is in the store */
+	bool executes;                 /* it was submitted to the runner, and does not wait for an equal case */
+	double remembered;             /* with `executes` and on_tick: the seconds that it took last (remembered_seconds);
+				        * 0: unknown */
 	const char *why;               /* why the case ran, or why a stored verdict counts */
 	const char *printed;           /* what the reference printed, if the case failed; NULL if it printed nothing */
 	struct digest witness;         /* digest of the ground truths, device class and versions that produced the
@@ -133,6 +136,11 @@ struct later {
 	struct arena arena;
 };
 
+enum {
+	TICK_MS = 100,	  /* see on_tick */
+	RUNNING_MOST = 16 /* the most lanes (a judge and its runner) whose cases are shown while they run */
+};
+
 struct run {
 	struct program *program;
 	const struct run_options *options;
@@ -171,6 +179,8 @@ struct run {
 	int64_t misses[LACK_COUNT]; /* the number of cases without a stored verdict that counts, for each reason why
 				     * none counts */
 	int64_t cases_planned; /* the number of cases that had to run; with --dry-run, that would have to run */
+	int64_t cases_wrong;   /* the number of cases that ran and failed or raised an error */
+	double seconds_of_cases; /* the sum of the seconds of the cases that ran */
 	const char *containment; /* what the references of this run could reach, as in verdicts; NULL: none ran */
 	const char *gaps;	 /* sentences that say the same, "" if they could reach nothing; NULL: none ran */
 	const char *not_stored;  /* NULL, or why verdicts could not be stored */
@@ -183,6 +193,9 @@ struct run {
 	/* Called for each definition that is only counted because run_options.each is false. The result is freed after
 	 * the call. May be NULL. */
 	void (*on_counted)(struct run *run, const struct result *result);
+	/* Called by run_to_end at most every TICK_MS while the run lasts, to show its progress. May be NULL. */
+	void (*on_tick)(struct run *run);
+	double ticked; /* when it was called last: seconds of the monotonic clock */
 	/* Called by run_to_end when every selected definition is planned. Some results may be final already. May be
 	 * NULL. */
 	void (*on_planned)(struct run *run);

@@ -262,9 +262,9 @@ static void print_dry_run(FILE *out, const struct result *result)
 
 bool report_tells(const struct result *result, const struct report_options *options)
 {
-	if (!options->only_changed || !result->known || result->status != STATUS_PASSED || result->changed)
+	if (options->list == LIST_ALL || !result->known || result->status != STATUS_PASSED || result->changed)
 		return true;
-	return result->started > 0 || result->findings > 0;
+	return (options->list == LIST_RAN && result->started > 0) || result->findings > 0;
 }
 
 static void print_findings(FILE *out, const struct result *result)

@@ -7,9 +7,16 @@
 
 #include "engine/run.h"
 
+/* Which definitions a report lists, besides those that did not pass and those with findings. */
+enum report_list {
+	LIST_ALL,
+	LIST_RAN,  /* those of which a case ran */
+	LIST_WRONG /* none */
+};
+
 struct report_options {
 	bool strict;	     /* findings count as failures */
-	bool only_changed;   /* omit passed definitions for which no case ran and that have no findings */
+	enum report_list list;
 	int width;	     /* maximum number of columns of a line of text; 0: unlimited */
 	const char *command; /* options for the command that repeats a failed case: "--device cpu --seed 3" */
 };
