@@ -13,25 +13,9 @@
 #include <unistd.h>
 
 #include "base/show.h"
-#include "base/suggest.h"
 #include "cli/command.h"
 #include "cli/help.h"
 #include "remote/remote_library.h"
-
-static int unknown_command(const char *word)
-{
-	struct arena arena = {0};
-	const char **names = arena_array(&arena, (size_t)command_shown(), sizeof *names);
-
-	for (int i = 0; i < command_shown(); i++)
-		names[i] = commands[i]->name;
-	const char *near = suggest_word(word, names, command_shown());
-
-	show_print(stderr, "reftest: there is no command '%s'%s%s%s\n", word, near != NULL ? "; did you mean '" : "",
-	        near != NULL ? near : "; `reftest --help` lists them", near != NULL ? "'?" : "");
-	arena_free(&arena);
-	return EXIT_USAGE;
-}
 
 /* Parses the global options. Returns the index of the command in argv, or argc if there is no command. If there is
  * nothing to run (help, version, an error), returns -1 - exit status. */
@@ -105,12 +89,17 @@ int main(int argc, char **argv)
 		help_program(stderr);
 		return EXIT_USAGE;
 	}
-	for (int i = 0; i < command_count; i++)
-		if (strcmp(argv[at], commands[i]->name) == 0) {
-			int code = commands[i]->run(&program, argc - at, argv + at);
+	struct arena arena = {0};
+	struct err err = {""};
+	const struct command *command = command_named(argv[at], &arena, &err);
 
-			program_close(&program);
-			return flush_output(code);
-		}
-	return unknown_command(argv[at]);
+	arena_free(&arena);
+	if (command == NULL) {
+		show_print(stderr, "reftest: %s\n", err.text);
+		return EXIT_USAGE;
+	}
+	int code = command->run(&program, argc - at, argv + at);
+
+	program_close(&program);
+	return flush_output(code);
 }

@@ -185,7 +185,9 @@ static void list_subcommands(const struct line *line)
 
 static void list_operands(const struct line *line)
 {
-	for (int i = 0; line->command == NULL && i < command_shown(); i++)
+	bool wanted = line->command == NULL || line->command->operands == OPERANDS_COMMANDS;
+
+	for (int i = 0; wanted && i < command_shown(); i++)
 		put_word(line, commands[i]->name, commands[i]->summary);
 	if (line->command == NULL)
 		return;

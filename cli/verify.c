@@ -14,6 +14,7 @@
 #include "cli/hook_result.h"
 #include "cli/shared_options.h"
 #include "engine/affected.h"
+#include "engine/last_failed.h"
 #include "engine/run.h"
 #include "engine/shard.h"
 #include "report/ci_export.h"
@@ -27,7 +28,7 @@
 struct verify_options {
 	const char *root, *device, *device_class, *python, *sizes, *format, *case_id, *ground_truth, *junit, *shard, *required, *accept;
 	bool all, changed, index, force, edge, backward, no_workloads, strict, cached_only, dry_run, staged, quiet, verbose, hook,
-	    alone;
+	    alone, fail_fast, last_failed;
 	int jobs;
 	double atol, rtol, hit_ratio, timeout;
 	uint64_t seed;
@@ -46,6 +47,8 @@ static const struct option_row rows[] = {
      "run as a git hook, with --staged: report definitions that this machine cannot verify, but do not reject the "
      "commit because of them"},
     ROW_OP_TYPE,
+    {"--last-failed", OPTION_FLAG, AT(last_failed), NULL, NULL,
+     "of the selected definitions, verify only those that failed when they ran last; all, if none failed"},
     {"--case", OPTION_TEXT, AT(case_id), "ID", NULL, "run only the case with this ID (failure messages contain the ID)"},
     {"--shard", OPTION_TEXT, AT(shard), "I/N", NULL,
      "run only part I of N of the cases, so that N processes can share the work"},
@@ -64,6 +67,7 @@ static const struct option_row rows[] = {
     {"--strict", OPTION_FLAG, AT(strict), NULL, NULL,
      "count findings as failures; with --hook, also reject a commit if this machine cannot verify a definition that "
      "it changes"},
+    {"-x, --fail-fast", OPTION_FLAG, AT(fail_fast), NULL, NULL, "stop at the first definition that fails or is invalid"},
     ROW_ACCEPT,
     ROW_SEED,
     {"--atol", OPTION_REAL, AT(atol), "X", NULL, "absolute tolerance of every output"},
@@ -164,6 +168,8 @@ static int check_words(const struct verify_options *o, const struct words *names
 		return err_set(err, "--force runs every case and --cached-only runs none; give only one of them");
 	if (o->hook && (!o->index || strcmp(o->format, "text") != 0))
 		return err_set(err, "--hook needs --staged and the text format");
+	if (o->last_failed && o->index)
+		return err_set(err, "--last-failed is about the working tree and --staged about git's index; give only one of them");
 	if (o->quiet && o->verbose)
 		return err_set(err, "--quiet and --verbose contradict each other; give only one of them");
 	if (o->timeout <= 0)
@@ -399,7 +405,11 @@ static int select_files(struct run *run, const struct verify_options *o, const s
 		if (selected.count == 0 && o->op_types.count == 0)
 			return 1;
 	}
-	return run_select(run, selected.items, selected.count, o->op_types.items, o->op_types.count, err);
+	if (run_select(run, selected.items, selected.count, o->op_types.items, o->op_types.count, err) < 0)
+		return -1;
+	if (o->last_failed && last_failed_select(run) == 0)
+		show_print(stderr, "reftest: no definition failed when it ran last, so all of them are verified\n");
+	return 0;
 }
 
 static int run(struct program *program, const struct verify_options *o, const struct words *names, struct arena *arena,
@@ -417,6 +427,8 @@ static int run(struct program *program, const struct verify_options *o, const st
 				      .staged = o->staged,
 				      .from_index = o->index,
 				      .required = o->required,
+				      .fail_fast = o->fail_fast,
+				      .fail_findings = o->strict,
 				      .accept_checked = o->accept != NULL,
 				      .share = true,
 				      .ground_truth = o->ground_truth};
@@ -429,7 +441,7 @@ static int run(struct program *program, const struct verify_options *o, const st
 	options.details = options.each = format->on_result == NULL || o->junit != NULL || verify.report.list == LIST_ALL;
 	options.watcher = o->alone ? NULL : &watcher_client;
 	options.ask_verified = o->changed && !options.details && !o->edge && !o->backward && names->count == 0 &&
-			       o->op_types.count == 0 && o->case_id == NULL && !o->force && !o->index &&
+			       o->op_types.count == 0 && o->case_id == NULL && !o->last_failed && !o->force && !o->index &&
 			       o->shard == NULL;
 	if (read_case_options(o, &options.cases, err) < 0)
 		return EXIT_USAGE;

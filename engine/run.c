@@ -11,6 +11,7 @@
 #include "engine/disk_files.h"
 #include "engine/disk_store.h"
 #include "engine/git_index_files.h"
+#include "engine/last_failed.h"
 #include "engine/pool_case_runner.h"
 #include "engine/remote_cache.h"
 #include "engine/definition_status.h"
@@ -273,12 +274,26 @@ static void wait_for_runner(struct result *result)
 	result->waiting = true;
 }
 
+/* Returns whether the run ends before every case has a verdict. */
+static bool ends_early(const struct run *run)
+{
+	return run->interrupted || run->stopped;
+}
+
+static bool is_failure(const struct result *result)
+{
+	return (result->known && status_group(result->status) > GROUP_UNVERIFIED) ||
+	       (result->run->options->fail_findings && result->findings > 0);
+}
+
 static void emit_result(struct result *result)
 {
 	result->run->waiting -= result->waiting;
 	result->waiting = false;
 	if (result->run->on_result != NULL)
 		result->run->on_result(result->run, result);
+	if (result->run->options->fail_fast && is_failure(result))
+		result->run->stopped = true;
 }
 
 static void plan_result(struct result *result);
@@ -564,7 +579,7 @@ static void pump(struct run *run)
 	}
 }
 
-/* After an interrupt, stores the verdicts of finished cases. A definition with unfinished cases stays unknown. */
+/* After a run that ended early, stores the verdicts of finished cases. A definition with unfinished cases stays unknown. */
 static void commit_finished_cases(struct run *run)
 {
 	for (int i = 0; i < run->count; i++) {
@@ -774,13 +789,14 @@ void run_end(struct run *run)
 
 	note_containment(run);
 	close_runner(run);
-	if (run->interrupted)
+	if (ends_early(run))
 		commit_finished_cases(run);
 	save_waiting(run);
 	/* Summaries are stored only if every verdict of the run is in the store. */
 	if (!run->options->dry_run && run->not_stored == NULL && !other_torch &&
 	    file_states_write(run->states, &note) < 0)
 		run->not_stored = arena_string(&run->arena, note.text);
+	last_failed_write(run);
 	run->seconds = run_seconds(run);
 	count_run(run);
 }
@@ -826,12 +842,12 @@ int run_to_end(struct run *run, struct err *err)
 {
 	if (run_begin(run, err) < 0)
 		return -1;
-	while (!run->interrupted && run_visit(run))
-		while (pending(run) > PENDING_CASES && !run->interrupted)
+	while (!ends_early(run) && run_visit(run))
+		while (pending(run) > PENDING_CASES && !ends_early(run))
 			pump(run);
 	if (run->on_planned != NULL)
 		run->on_planned(run);
-	while (pending(run) > 0 && !run->interrupted)
+	while (pending(run) > 0 && !ends_early(run))
 		pump(run);
 	run_end(run);
 	return 0;

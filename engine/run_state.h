@@ -40,6 +40,8 @@ struct run_options {
 	double timeout_s;
 	int64_t memory;     /* --memory: bytes that a reference may use; 0: a default for each definition */
 	bool force, cached_only, dry_run, staged;
+	bool fail_fast;     /* --fail-fast: stop when a result is wrong or invalid */
+	bool fail_findings; /* with `fail_fast`, stop also when a result has findings */
 	bool accept_checked; /* --accept checked: definitions that are only checked do not change the exit status */
 	bool share;         /* use $REFTEST_REMOTE if it is set */
 	bool from_index;    /* --staged: read files from git's index (engine/staged_dataset.h); no watcher is queried */
@@ -185,6 +187,7 @@ struct run {
 	const char *gaps;	 /* sentences that say the same, "" if they could reach nothing; NULL: none ran */
 	const char *not_stored;  /* NULL, or why verdicts could not be stored */
 	bool interrupted;
+	bool stopped; /* fail_fast ended the run */
 	double started, seconds;
 	struct result_bytes bytes;
 	struct arena arena;

@@ -427,6 +427,8 @@ void report_summary(const struct run *run, const struct report_options *options)
 		show_print(stderr, "reftest: the verdicts of this run could not be stored: %s\n", run->not_stored);
 	if (run->interrupted)
 		show_print(stderr, "reftest: interrupted\n");
+	else if (run->stopped)
+		show_print(stderr, "reftest: the run stopped at the first failure (--fail-fast)\n");
 }
 
 /* ---- JSON ----------------------------------------------------------------------------------------------------- */
@@ -678,8 +680,8 @@ void report_json(const struct run *run, const struct report_options *options)
 		   ", \"elements\": %" PRId64,
 		   totals.unknown, run->cases_run, run->cases_cached, totals.elements);
 	json_real(&out, "seconds", run->seconds);
-	buf_printf(&out, ", \"exit\": %d, \"interrupted\": %s, ", exit_status_of_run(run, options->strict),
-		   run->interrupted ? "true" : "false");
+	buf_printf(&out, ", \"exit\": %d, \"interrupted\": %s, \"stopped\": %s, ", exit_status_of_run(run, options->strict),
+		   run->interrupted ? "true" : "false", run->stopped ? "true" : "false");
 	json_text(&out, "not_kept", run->not_stored);
 	json_shard(&out, &run->options->cases.shard);
 	buf_text(&out, ", ");
