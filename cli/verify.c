@@ -17,6 +17,7 @@
 #include "engine/last_failed.h"
 #include "engine/run.h"
 #include "engine/shard.h"
+#include "engine/staged_dataset.h"
 #include "report/ci_export.h"
 #include "report/events.h"
 #include "report/exit_status.h"
@@ -39,13 +40,13 @@ struct verify_options {
 #define AT(member) offsetof(struct verify_options, member)
 static const struct option_row rows[] = {
     ROW_ROOT,
-    {"--all", OPTION_FLAG, AT(all), NULL, NULL, "select every definition (the default without a NAME)"},
+    {"--all", OPTION_FLAG, AT(all), NULL, NULL, "select every definition (the default without a NAME and without --hook)"},
     {"--changed", OPTION_FLAG, AT(changed), NULL, NULL,
      "select every definition, and list only those without a valid verdict"},
     {"--staged", OPTION_FLAG, AT(index), NULL, NULL, "verify the content of git's index instead of the working tree"},
     {"--hook", OPTION_FLAG, AT(hook), NULL, NULL,
-     "run as a git hook, with --staged: report definitions that this machine cannot verify, but do not reject the "
-     "commit because of them"},
+     "run as a git hook, with --staged: verify the definitions that the commit changes, and count the others; report "
+     "definitions that this machine cannot verify, but do not reject the commit because of them"},
     ROW_OP_TYPE,
     {"--last-failed", OPTION_FLAG, AT(last_failed), NULL, NULL,
      "of the selected definitions, verify only those that failed when they ran last; all, if none failed"},
@@ -376,15 +377,41 @@ static bool is_file(const char *word)
 	return strpbrk(word, "*?[") == NULL && strchr(slash != NULL ? slash + 1 : word, '.') != NULL;
 }
 
+/* Returns whether the files of the commit select the definitions. */
+static bool hook_selects(const struct verify_options *o, const struct words *names)
+{
+	return o->hook && !o->all && names->count == 0 && o->op_types.count == 0;
+}
+
+/* Adds to `selected` the definitions that depend on these files. Returns 0, or -1 and sets `err`. */
+static int add_affected(struct run *run, const char *const *files, int count, struct words *selected, struct arena *arena,
+			struct err *err)
+{
+	struct affected affected = {0};
+
+	if (count == 0)
+		return 0;
+	if (affected_by(run->program, &run->dataset, run->states, files, count, arena, &affected, err) < 0)
+		return -1;
+	const char **more = arena_array(arena, (size_t)(selected->count + affected.definition_count) + 1, sizeof *more);
+
+	memcpy(more, selected->items, (size_t)selected->count * sizeof *more);
+	for (int i = 0; i < affected.definition_count; i++)
+		more[selected->count++] = affected.definitions[i].file->path;
+	selected->items = more;
+	return 0;
+}
+
 /* Selects the named definitions. With --staged, a name may also be a file, because hooks pass the names of all
- * committed files; then the definitions that depend on the file are selected. Returns 0 if a definition was selected, 1
- * if no definition depends on the files, and -1 with `err` on error. */
+ * committed files; then the definitions that depend on the file are selected. With --hook and without a name, the
+ * definitions that depend on the files of the commit are selected. Returns 0 if a definition was selected, 1 if no
+ * definition depends on the files, and -1 with `err` on error. */
 static int select_files(struct run *run, const struct verify_options *o, const struct words *names, struct arena *arena,
 			struct err *err)
 {
 	const char **files = arena_array(arena, (size_t)names->count, sizeof *files);
 	struct words selected = {.items = arena_array(arena, (size_t)names->count, sizeof *selected.items)};
-	struct affected affected = {0};
+	bool of_commit = hook_selects(o, names);
 	int count = 0;
 
 	for (int i = 0; i < names->count; i++)
@@ -392,19 +419,12 @@ static int select_files(struct run *run, const struct verify_options *o, const s
 			files[count++] = affected_path(run->program->root, names->items[i], arena);
 		else
 			selected.items[selected.count++] = names->items[i];
-	if (count > 0) {
-		if (affected_by(run->program, &run->dataset, run->states, files, count, arena, &affected, err) < 0)
-			return -1;
-		const char **more =
-		    arena_array(arena, (size_t)(selected.count + affected.definition_count), sizeof *more);
-
-		memcpy(more, selected.items, (size_t)selected.count * sizeof *more);
-		for (int i = 0; i < affected.definition_count; i++)
-			more[selected.count++] = affected.definitions[i].file->path;
-		selected.items = more;
-		if (selected.count == 0 && o->op_types.count == 0)
-			return 1;
-	}
+	if (of_commit && (count = staged_changed_files(run->staged, arena, &files)) < 0)
+		return run_select(run, NULL, 0, NULL, 0, err); /* the first commit changes everything */
+	if (add_affected(run, files, count, &selected, arena, err) < 0)
+		return -1;
+	if ((count > 0 || of_commit) && selected.count == 0 && o->op_types.count == 0)
+		return 1;
 	if (run_select(run, selected.items, selected.count, o->op_types.items, o->op_types.count, err) < 0)
 		return -1;
 	if (o->last_failed && last_failed_select(run) == 0)
@@ -435,7 +455,8 @@ static int run(struct program *program, const struct verify_options *o, const st
 	struct verify verify = {.report = {.strict = o->strict, .list = list_of(o, names),
 	                                   .width = o->index ? terminal_columns() : 0,
 	                                   .command = repeat_words(o, arena)},
-	                        .hook = o->hook, .commit.strict = o->strict};
+	                        .hook = o->hook,
+				.commit = {.strict = o->strict, .all = !hook_selects(o, names)}};
 	const struct output_format *format = find_format(o->format);
 
 	options.details = options.each = format->on_result == NULL || o->junit != NULL || verify.report.list == LIST_ALL;
@@ -456,6 +477,9 @@ static int run(struct program *program, const struct verify_options *o, const st
 
 		if (selected < 0) {
 			code = EXIT_USAGE;
+		} else if (selected > 0 && hook_selects(o, names)) {
+			verify.commit.rest = hook_result_rest(program, &options, &verify.run);
+			code = hook_result_exit_code(&verify.commit, &verify.run, EXIT_UNVERIFIED, verify.report.width);
 		} else if (selected > 0 && strncmp(format->name, "json", 4) != 0) {
 			show_print(stdout, "no definition of %s depends on these files\n", program->root);
 			code = EXIT_VERIFIED;
@@ -467,6 +491,8 @@ static int run(struct program *program, const struct verify_options *o, const st
 			report_problems(&verify.run);
 			code = exit_status_of_run(&verify.run, verify.report.strict);
 			format->end(&verify, code);
+			if (hook_selects(o, names))
+				verify.commit.rest = hook_result_rest(program, &options, &verify.run);
 			if (o->hook)
 				code = hook_result_exit_code(&verify.commit, &verify.run, code, verify.report.width);
 			if (o->junit != NULL && export_junit(&verify.run, o->junit, err) < 0)
