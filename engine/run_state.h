@@ -94,6 +94,8 @@ struct result {
 	enum status status;
 	enum reason reason;
 	bool known;           /* every case has a verdict; false after a dry run or an interrupt */
+	bool stale;           /* in a dry run: some case has no valid verdict, but an earlier one, or another case has one;
+			       * false with a missing verdict: the definition was never verified (unknown) */
 	int findings;
 	bool weak;            /* every passed case is weak: an output of all zeros would pass it */
 	const char *message;  /* why the definition is invalid */
