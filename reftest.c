@@ -13,25 +13,9 @@
 #include <unistd.h>
 
 #include "base/show.h"
-#include "base/suggest.h"
 #include "cli/command.h"
 #include "cli/help.h"
 #include "remote/remote_library.h"
-
-static int unknown_command(const char *word)
-{
-	struct arena arena = {0};
-	const char **names = arena_array(&arena, (size_t)command_shown(), sizeof *names);
-
-	for (int i = 0; i < command_shown(); i++)
-		names[i] = commands[i]->name;
-	const char *near = suggest_word(word, names, command_shown());
-
-	show_print(stderr, "reftest: there is no command '%s'%s%s%s\n", word, near != NULL ? "; did you mean '" : "",
-	        near != NULL ? near : "; `reftest --help` lists them", near != NULL ? "'?" : "");
-	arena_free(&arena);
-	return EXIT_USAGE;
-}
 
 /* Parses the global options. Returns the index of the command in argv, or argc if there is no command. If there is
  * nothing to run (help, version, an error), returns -1 - exit status. */
@@ -53,20 +37,40 @@ static int read_global(struct program *program, int argc, char **argv)
 	return at < 0 ? -EXIT_USAGE - 1 : -EXIT_VERIFIED - 1;
 }
 
-/* Flushes standard output and returns the exit status. If the results could not be written (a full disk, a closed
- * pipe), the status is EXIT_INTERNAL. */
+/* Flushes standard output and returns the exit status. If the results could not be written (a full disk), the status is
+ * EXIT_INTERNAL. If nobody reads the pipe any more, ends the process by SIGPIPE, without a message. */
 static int flush_output(int code)
 {
 	if (fflush(stdout) == 0 && !ferror(stdout))
 		return code;
-	show_print(stderr, "reftest: cannot write the results: %s\n", strerror(errno));
+	const char *why = strerror(errno);
+
+	if (show_reader_gone(stdout)) {
+		signal(SIGPIPE, SIG_DFL);
+		raise(SIGPIPE);
+	}
+	show_print(stderr, "reftest: cannot write the results: %s\n", why);
 	return EXIT_INTERNAL;
+}
+
+static bool is_set(const char *variable)
+{
+	return variable != NULL && variable[0] != '\0';
+}
+
+/* Returns whether the output has colours: see the environment variables in cli/manual_page.c. */
+static bool wants_colour(void)
+{
+	const char *force = getenv("CLICOLOR_FORCE");
+
+	if (is_set(getenv("NO_COLOR")))
+		return false;
+	return (is_set(force) && strcmp(force, "0") != 0) || show_is_screen(STDOUT_FILENO);
 }
 
 int main(int argc, char **argv)
 {
 	struct program program = {.argv = argv, .signals = -1};
-	const char *no_colour = getenv("NO_COLOR");
 
 	/* A debugger of this user could replace what this process decides, and no child of it needs its secrets. */
 	prctl(PR_SET_DUMPABLE, 0);
@@ -75,8 +79,8 @@ int main(int argc, char **argv)
 		return remote_helper_main();
 	signal(SIGPIPE, SIG_IGN);
 	signal(SIGXFSZ, SIG_IGN); /* write() returns an error if a file reaches the size limit of the process */
-	program.colour = isatty(STDOUT_FILENO) && (no_colour == NULL || no_colour[0] == '\0');
-	program.progress = isatty(STDERR_FILENO);
+	program.colour = wants_colour();
+	program.progress = show_is_screen(STDERR_FILENO);
 	int at = read_global(&program, argc, argv);
 
 	if (at < 0)
@@ -85,12 +89,17 @@ int main(int argc, char **argv)
 		help_program(stderr);
 		return EXIT_USAGE;
 	}
-	for (int i = 0; i < command_count; i++)
-		if (strcmp(argv[at], commands[i]->name) == 0) {
-			int code = commands[i]->run(&program, argc - at, argv + at);
+	struct arena arena = {0};
+	struct err err = {""};
+	const struct command *command = command_named(argv[at], &arena, &err);
 
-			program_close(&program);
-			return flush_output(code);
-		}
-	return unknown_command(argv[at]);
+	arena_free(&arena);
+	if (command == NULL) {
+		show_print(stderr, "reftest: %s\n", err.text);
+		return EXIT_USAGE;
+	}
+	int code = command->run(&program, argc - at, argv + at);
+
+	program_close(&program);
+	return flush_output(code);
 }

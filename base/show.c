@@ -1,6 +1,10 @@
 #include "base/show.h"
 
+#include <poll.h>
 #include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
 
 #include "base/unsafe_character.h"
 
@@ -35,4 +39,18 @@ void show_print(FILE *out, const char *format, ...)
 	}
 	buf_free(&text);
 	buf_free(&shown);
+}
+
+bool show_reader_gone(FILE *out)
+{
+	struct pollfd pipe_end = {.fd = fileno(out)};
+
+	return ferror(out) && poll(&pipe_end, 1, 0) == 1 && (pipe_end.revents & (POLLERR | POLLHUP)) != 0;
+}
+
+bool show_is_screen(int fd)
+{
+	const char *terminal = getenv("TERM");
+
+	return isatty(fd) && terminal != NULL && terminal[0] != '\0' && strcmp(terminal, "dumb") != 0;
 }

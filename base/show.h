@@ -5,6 +5,7 @@
 #ifndef REFTEST_BASE_SHOW_H
 #define REFTEST_BASE_SHOW_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdio.h>
 
@@ -16,5 +17,11 @@ void show_add(struct buf *out, const char *text, size_t length);
 
 /* Formats a text, makes it safe like show_add, and prints it. */
 void show_print(FILE *out, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+/* Returns whether `out` could not be written because nobody reads its pipe any more, as in `reftest status | head`. */
+bool show_reader_gone(FILE *out);
+
+/* Returns whether a descriptor is a terminal that knows escape sequences. */
+bool show_is_screen(int fd);
 
 #endif

@@ -1,8 +1,8 @@
 #include "cli/command.h"
 
 const struct command *const commands[] = {
-    &command_verify, &command_status, &command_explain, &command_watch, &command_check, &command_diff,
-    &command_affected, &command_generate, &command_cache,  &command_key,    &command_hook,	&command_warm,	&command_doctor,   &command_document,
+    &command_verify, &command_status, &command_list, &command_explain, &command_watch, &command_check, &command_diff,
+    &command_affected, &command_generate, &command_cache,  &command_key,    &command_hook,	&command_warm,	&command_doctor,   &command_help, &command_document,
     &command_complete,
 };
 
@@ -25,7 +25,7 @@ const struct option_row global_rows[] = {
     {"--root", OPTION_FOLDER, AT(root), "DIR", NULL,
      "root folder of the dataset (default: $REFTEST_ROOT, then $FIB_DATASET_PATH, then the nearest parent folder that "
      "contains definitions/)"},
-    {"--version", OPTION_FLAG, AT(version), NULL, NULL, "print the version"},
+    {"-V, --version", OPTION_FLAG, AT(version), NULL, NULL, "print the version"},
 };
 
 const int global_row_count = sizeof global_rows / sizeof global_rows[0];

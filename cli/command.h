@@ -20,7 +20,8 @@
 enum operands {
 	OPERANDS_NONE,	      /* names are rejected */
 	OPERANDS_DEFINITIONS, /* names of definitions */
-	OPERANDS_FILES
+	OPERANDS_FILES,
+	OPERANDS_COMMANDS
 };
 
 struct subcommand {
@@ -45,13 +46,16 @@ struct command {
 	int (*run)(struct program *program, int argc, char **argv);
 };
 
-extern const struct command command_verify, command_status, command_explain, command_watch, command_check, command_diff, command_affected,
+extern const struct command command_verify, command_list, command_help, command_status, command_explain, command_watch, command_check, command_diff, command_affected,
     command_generate, command_cache, command_key, command_hook, command_warm, command_doctor, command_document,
     command_complete;
 
 /* All commands in the order in which --help lists them; hidden commands are last. */
 extern const struct command *const commands[];
 extern const int command_count;
+/* Returns the command with this name. Returns NULL and sets `err`, which suggests the most similar name, if there is
+ * none. */
+const struct command *command_named(const char *name, struct arena *arena, struct err *err);
 int command_shown(void); /* the number of commands that are not hidden */
 
 /* Options before the command. */

@@ -45,14 +45,15 @@ static const struct option_row *valued_row(const struct command *command, const 
 	size_t length = strcspn(word, "=");
 
 	for (int i = 0; i < count; i++)
-		if (strlen(rows[i].name) == length && memcmp(rows[i].name, word, length) == 0 && rows[i].value != NULL)
+		if (rows[i].value != NULL && strlen(option_word(&rows[i])) == length &&
+		    memcmp(option_word(&rows[i]), word, length) == 0)
 			return &rows[i];
 	return NULL;
 }
 
 static void take_value(struct line *line, const char *value)
 {
-	if (strcmp(line->row->name, "--root") == 0)
+	if (strcmp(option_word(line->row), "--root") == 0)
 		line->root = value;
 	line->row = NULL;
 }
@@ -166,8 +167,8 @@ static void list_options(const struct line *line)
 	int count = line->command != NULL ? line->command->row_count : global_row_count;
 
 	for (int i = 0; i < count; i++)
-		put_word(line, rows[i].name, rows[i].help);
-	put_word(line, options_help.name, options_help.help);
+		put_word(line, option_word(&rows[i]), rows[i].help);
+	put_word(line, option_word(&options_help), options_help.help);
 }
 
 static void list_subcommands(const struct line *line)
@@ -184,7 +185,9 @@ static void list_subcommands(const struct line *line)
 
 static void list_operands(const struct line *line)
 {
-	for (int i = 0; line->command == NULL && i < command_shown(); i++)
+	bool wanted = line->command == NULL || line->command->operands == OPERANDS_COMMANDS;
+
+	for (int i = 0; wanted && i < command_shown(); i++)
 		put_word(line, commands[i]->name, commands[i]->summary);
 	if (line->command == NULL)
 		return;

@@ -11,6 +11,7 @@
 #include "base/show.h"
 #include "cli/shared_options.h"
 #include "engine/definition_files.h"
+#include "engine/definition_status.h"
 #include "engine/run.h"
 #include "report/exit_status.h"
 #include "report/text_and_json.h"
@@ -158,7 +159,8 @@ static void explain_case(const struct result *result, const struct case_result *
 		/* An invalid workload line or a missing blob decided this case without a run. */
 		show_print(stdout, "  %s: %s: %s\n", c->test->id, status_name(v->status), v->message != NULL ? v->message : c->why);
 	} else if (!c->cached) {
-		show_print(stdout, "  %s: stale: %s\n", c->test->id, c->why);
+		show_print(stdout, "  %s: %s: %s\n", c->test->id, case_was_verified(result, c, arena) ? "stale" : "unknown",
+			   c->why);
 		explain_stale(result, c->test, arena);
 	} else {
 		time_t made = (time_t)v->time;
@@ -174,15 +176,7 @@ static void explain_case(const struct result *result, const struct case_result *
 
 static const char *result_word(const struct result *result)
 {
-	bool any = false;
-
-	for (int i = 0; i < result->case_count; i++)
-		any = any || result->cases[i].cached;
-	if (result->status == STATUS_PASSED)
-		return "verified";
-	if (result->reason == REASON_NOT_CACHED)
-		return any ? "stale" : "unknown";
-	return status_name(result->status);
+	return result->status == STATUS_PASSED ? "verified" : report_status(result);
 }
 
 static void explain_result(const struct result *result)

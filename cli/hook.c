@@ -8,6 +8,7 @@
 #include "cli/command_line.h"
 
 #include <fcntl.h>
+#include <inttypes.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -18,6 +19,7 @@
 #include "base/file.h"
 #include "base/hash.h"
 #include "base/show.h"
+#include "cli/hook_result.h"
 #include "cli/shared_options.h"
 #include "engine/staged_dataset.h"
 #include "git/objects.h"
@@ -32,7 +34,7 @@ enum { HOOKS = sizeof hooks / sizeof *hooks, HOOK_BYTES = 1 << 20 };
 
 struct hook_options {
 	const char *root;
-	bool strict;
+	bool strict, all;
 };
 
 #define AT(member) offsetof(struct hook_options, member)
@@ -40,6 +42,8 @@ static const struct option_row rows[] = {
     ROW_ROOT,
     {"--strict", OPTION_FLAG, AT(strict), NULL, NULL,
      "install: also reject a commit if this machine cannot verify a definition that it changes"},
+    {"--all", OPTION_FLAG, AT(all), NULL, NULL,
+     "install: let each commit verify every definition, and not only those that it changes"},
 };
 
 enum { ROWS = sizeof rows / sizeof rows[0] };
@@ -48,7 +52,7 @@ struct place {
 	struct repository repository;
 	const char *folder; /* absolute path of the folder of hooks */
 	const char *program;
-	bool strict;
+	bool strict, all;
 	struct arena *arena;
 };
 
@@ -87,9 +91,17 @@ static void write_body(const struct place *place, const char *hook, struct buf *
 	put_word(out, place->program);
 	buf_printf(out,
 		   "\n[ -x \"$reftest\" ] || reftest=$(command -v reftest) || {\n\techo 'reftest is no longer installed "
-		   "here, so nothing was verified; git commit --no-verify skips this hook' >&2\n\texit 1\n}\nexec "
-		   "\"$reftest\" verify --root \"$root\" --changed --staged --hook%s\n",
-		   place->strict ? " --strict" : "");
+		   "here, so nothing was verified; git commit --no-verify skips this hook' >&2\n\texit 1\n}\n"
+		   "\"$reftest\" verify --root \"$root\" --changed --staged --hook%s%s || exit $?\n",
+		   place->strict ? " --strict" : "", place->all ? " --all" : "");
+	/* `generate` reads the working tree, so its answer is about the commit only if both are equal. */
+	buf_text(out,
+		 "# Generated tests that the commit makes out of date are written, and must be added to it.\n"
+		 "git --literal-pathspecs ls-files --error-unmatch -- \"$root/tests/references/conftest.py\" >/dev/null 2>&1 || exit 0\n"
+		 "if git --literal-pathspecs diff --quiet -- \"$root/definitions\" \"$root/tests/references\"; then\n"
+		 "\ttests=$(\"$reftest\" generate --root \"$root\" --hook 2>&1) || { code=$?; printf '%s\\n' \"$tests\" >&2; exit $code; }\n"
+		 "else\n\techo 'reftest: the generated tests were not checked, because definitions/ or tests/references/ has changes "
+		 "outside this commit' >&2\nfi\n");
 }
 
 static void write_script(const struct place *place, const char *hook, struct buf *out)
@@ -279,7 +291,7 @@ static int act(struct program *program, const struct hook_options *o, int (*chec
 	       int (*each)(const struct place *, const char *, struct err *), struct err *err)
 {
 	struct arena arena = {0};
-	struct place place = {.arena = &arena, .strict = o->strict};
+	struct place place = {.arena = &arena, .strict = o->strict, .all = o->all};
 
 	program->root_given = o->root != NULL ? o->root : program->root_given;
 	int rc = find_place(program, &place, err);
@@ -292,10 +304,30 @@ static int act(struct program *program, const struct hook_options *o, int (*chec
 	return rc == 0 ? EXIT_VERIFIED : EXIT_USAGE;
 }
 
+/* Tells how many definitions of git's index have no verdict, because a commit verifies only what it changes. */
+static void tell_unknown(struct program *program)
+{
+	const struct run_options options = {.device = "auto", .ground_truth = "auto", .cases = case_options_default()};
+	const struct rest rest = hook_result_rest(program, &options, NULL);
+	const int64_t count = rest.unknown + rest.failed;
+
+	if (count > 0)
+		show_print(stdout,
+			   "%" PRId64 " of %" PRId64 " definitions %s not verified; `reftest verify` verifies %s. A commit verifies "
+			   "the definitions that it changes\n",
+			   count, rest.definitions, count == 1 ? "is" : "are", count == 1 ? "it" : "them");
+}
+
 static int run_install(struct program *program, const void *options, const struct words *names, struct err *err)
 {
+	const struct hook_options *o = options;
+
 	(void)names;
-	return act(program, options, refuse_shared, install_one, err);
+	int code = act(program, options, refuse_shared, install_one, err);
+
+	if (code == EXIT_VERIFIED && !o->all)
+		tell_unknown(program);
+	return code;
 }
 
 static int run_uninstall(struct program *program, const void *options, const struct words *names, struct err *err)
@@ -328,8 +360,8 @@ const struct command command_hook = {
     .summary = "install or remove the git hooks that verify each commit",
     .synopsis = "[options] install | uninstall",
     .description =
-	"The hooks pre-commit and pre-merge-commit run `reftest verify --changed --staged --hook`. They are "
-	"written to the folder in which git looks for hooks. An existing hook is kept and runs first. `uninstall` "
+	"The hooks pre-commit and pre-merge-commit run `reftest verify --changed --staged --hook`, which verifies the "
+	"definitions that a commit changes. If tests were generated, the hooks also update these. They are written to the folder in which git looks for hooks. An existing hook is kept and runs first. `uninstall` "
 	"leaves hooks of other programs and edited hooks unchanged.",
     .rows = rows,
     .row_count = ROWS,

@@ -1,6 +1,7 @@
 #include "cli/hook_result.h"
 
 #include <fcntl.h>
+#include <inttypes.h>
 #include <limits.h>
 #include <stdio.h>
 #include <string.h>
@@ -11,6 +12,7 @@
 #include "base/wrap.h"
 #include "engine/staged_dataset.h"
 #include "report/exit_status.h"
+#include "report/totals.h"
 
 /* ---- one definition ---------------------------------------------------------------------------------------------- */
 
@@ -76,23 +78,79 @@ bool hook_result_counts(struct commit *commit, const struct result *result)
 	return true;
 }
 
+/* ---- the definitions that the commit does not change --------------------------------------------------------------- */
+
+/* Removes the definitions that `run` selected. Both selections have the order of the dataset. */
+static void deselect(struct run *rest, const struct run *run)
+{
+	int kept = 0, at = 0;
+
+	for (int i = 0; i < rest->selected_count; i++) {
+		bool same = at < run->selected_count && strcmp(run->selected[at]->path, rest->selected[i]->path) == 0;
+
+		if (same)
+			at++;
+		else
+			rest->selected[kept++] = rest->selected[i];
+	}
+	rest->selected_count = kept;
+}
+
+struct rest hook_result_rest(struct program *program, const struct run_options *options, const struct run *run)
+{
+	struct run_options look = *options;
+	struct rest out = {0};
+	struct err err = {""};
+	struct run rest;
+
+	look.dry_run = look.cached_only = look.from_index = true;
+	look.force = look.details = look.each = look.share = false;
+	look.watcher = NULL;
+	if (run_open(&rest, program, &look, &err) == 0 && run_select(&rest, NULL, 0, NULL, 0, &err) == 0) {
+		if (run != NULL)
+			deselect(&rest, run);
+		if (run_to_end(&rest, &err) == 0) {
+			const struct totals totals = totals_of(&rest);
+
+			out.definitions = totals.definitions;
+			out.unknown = totals.unknown;
+			for (int s = 0; s < STATUS_COUNT; s++) {
+				enum status_group group = exit_group((enum status)s, look.accept_checked);
+
+				out.failed += group > GROUP_UNVERIFIED ? totals.by_status[s] : 0;
+				out.unknown += group == GROUP_UNVERIFIED ? totals.by_status[s] : 0;
+			}
+		}
+	}
+	run_close(&rest);
+	return out;
+}
+
 /* ---- all of them ------------------------------------------------------------------------------------------------- */
 
-static const char *plural(int count)
+static const char *plural(int64_t count)
 {
 	return count == 1 ? "" : "s";
 }
 
-/* Writes the number of unverified definitions that the commit does not change, and the command that lists them. */
+/* Writes the number of unverified definitions that the commit does not change, and a command about them. */
 static void put_left(struct buf *out, const struct commit *commit, const char *root)
 {
+	const int64_t count = commit->all ? commit->left : commit->rest.failed + commit->rest.unknown;
+	const char *end = commit->all ? "prints the reasons" : count == 1 ? "verifies it" : "verifies them";
 	bool here = strcmp(root, ".") == 0;
 
-	buf_printf(out,
-		   "%d definition%s that this commit does not change could not be verified here; `reftest "
-		   "verify%s%s%s --changed --staged` prints the reasons\n",
-		   commit->left, plural(commit->left), here ? "" : " --root '",
-		   here ? "" : root, here ? "" : "'");
+	if (count == 0)
+		return;
+	buf_printf(out, "%" PRId64 " definition%s that this commit does not change ", count, plural(count));
+	if (commit->all)
+		buf_text(out, "could not be verified here");
+	else
+		buf_text(out, count == 1 ? "is not verified" : "are not verified");
+	if (!commit->all && commit->rest.failed > 0)
+		buf_printf(out, " (%" PRId64 " failed)", commit->rest.failed);
+	buf_printf(out, "; `reftest verify%s%s%s --changed --staged` %s\n", here ? "" : " --root '", here ? "" : root,
+		   here ? "" : "'", end);
 }
 
 static void put_changed(struct buf *out, const struct commit *commit, bool refused)
@@ -112,8 +170,7 @@ int hook_result_exit_code(const struct commit *commit, const struct run *run, in
 		       (commit->strict && commit->changed > 0);
 	struct buf text = {0}, lines = {0};
 
-	if (commit->left > 0)
-		put_left(&text, commit, run->program->root);
+	put_left(&text, commit, run->program->root);
 	if (commit->changed > 0)
 		put_changed(&text, commit, refused);
 	if (commit->incomplete > 0)
@@ -121,7 +178,7 @@ int hook_result_exit_code(const struct commit *commit, const struct run *run, in
 			   "for %d of them, tensor files are missing from the commit: `git add` these files, or let "
 			   "git ignore them if you distribute them in another way\n",
 			   commit->incomplete);
-	if (code == EXIT_UNVERIFIED && run->selected_count == 0)
+	if (run->dataset.definition_count == 0)
 		buf_text(&text, "the commit contains no definitions, so there is nothing to verify\n");
 	if (text.length > 0) {
 		wrap_text(text.data, text.length, (size_t)width, "reftest", &lines);

@@ -1,18 +1,33 @@
 /* hook_result - decides whether a git hook (`verify --staged --hook`) rejects a commit. An error in a commit rejects
  * it; a definition that this machine cannot verify does not.
  *
- * If a definition failed or is invalid, the commit is rejected, even if it does not change the definition. A definition
- * may be unverifiable on this machine (no device, no ground truth, an absent tensor). If the commit does not change
- * such a definition, the hook only counts the definition. If the commit changes such a definition, the hook prints a
- * warning, and with --strict it rejects the commit. If a workload names a tensor that is in the working tree or in HEAD
- * but not in the commit, the commit is rejected. */
+ * The hook verifies the definitions that the commit changes. If one of them failed or is invalid, the commit is rejected.
+ * One that this machine cannot verify (no device, no ground truth, an absent tensor) gets a warning, and with --strict
+ * the commit is rejected. If a workload names a tensor that is in the working tree or in HEAD but not in the commit, the
+ * commit is rejected. The definitions that the commit does not change are only counted.
+ *
+ * With --all the hook verifies every definition, and a definition that failed or is invalid rejects every commit.
+ */
 #ifndef REFTEST_CLI_HOOK_RESULT_H
 #define REFTEST_CLI_HOOK_RESULT_H
 
 #include "engine/run.h"
 
+/* What the cache knows of the definitions that a commit does not change. */
+struct rest {
+	int64_t failed;	 /* failed or invalid */
+	int64_t unknown; /* not verified, or nothing is known */
+	int64_t definitions;
+};
+
+/* Looks up every definition of git's index that `run` did not select (NULL: every definition). Runs nothing. With
+ * `options` only verdicts of the same device, sizes and so on count. If an error occurs, nothing is counted. */
+struct rest hook_result_rest(struct program *program, const struct run_options *options, const struct run *run);
+
 struct commit {
 	bool strict;
+	bool all;	/* --all; else `rest` has the definitions that the commit does not change */
+	struct rest rest;
 	int left;	/* number of unverified definitions that the commit does not change */
 	int changed;	/* number of unverified definitions that the commit changes */
 	int incomplete; /* number of definitions among `changed` for which the commit lacks tensors */

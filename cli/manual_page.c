@@ -60,6 +60,10 @@ static const struct entry environment[] = {
      "The file with the certificate authorities that are trusted for a remote cache with an https address."},
     {"CUDA_VISIBLE_DEVICES", "The GPUs that CUDA programs can use."},
     {"NO_COLOR", "If this variable is set and not empty, the output has no colours."},
+    {"CLICOLOR_FORCE",
+     "If this variable is set and neither empty nor 0, the output has colours even if it is not written to a terminal. "
+     "NO_COLOR overrides it."},
+    {"TERM", "On the terminals `dumb` and \"\", reftest uses no colours and draws no progress."},
 };
 
 static const struct entry files[] = {

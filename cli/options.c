@@ -12,7 +12,18 @@
 #include "base/suggest.h"
 #include "engine/program.h"
 
-const struct option_row options_help = {"--help", OPTION_FLAG, 0, NULL, NULL, "print this text"};
+const struct option_row options_help = {"-h, --help", OPTION_FLAG, 0, NULL, NULL, "print this text"};
+
+/* Returns the letter of an option, or '\0' if it has none. */
+static char option_letter(const struct option_row *row)
+{
+	return row->name[1] == '-' ? '\0' : row->name[1];
+}
+
+const char *option_word(const struct option_row *row)
+{
+	return option_letter(row) == '\0' ? row->name : row->name + strlen("-q, ");
+}
 
 static int unknown_option(const struct option_row *rows, int count, const char *word, struct arena *arena,
                           struct err *err)
@@ -20,7 +31,7 @@ static int unknown_option(const struct option_row *rows, int count, const char *
 	const char **known = arena_array(arena, (size_t)count + 1, sizeof *known);
 
 	for (int i = 0; i < count; i++)
-		known[i] = rows[i].name;
+		known[i] = option_word(&rows[i]);
 	const char *near = suggest_word(word, known, count);
 
 	if (near != NULL)
@@ -37,7 +48,7 @@ static int read_number(const struct option_row *row, const char *text, void *at,
 		double real = strtod(text, &end);
 
 		if (end == text || *end != '\0' || !isfinite(real) || real < 0)
-			return err_set(err, "%s takes a number of at least 0, not '%s'", row->name, text);
+			return err_set(err, "%s takes a number of at least 0, not '%s'", option_word(row), text);
 		*(double *)at = real;
 		return 0;
 	}
@@ -45,7 +56,7 @@ static int read_number(const struct option_row *row, const char *text, void *at,
 
 	if (end == text || *end != '\0' || errno == ERANGE || text[0] == '-' ||
 	    (row->kind == OPTION_INT && whole > INT_MAX))
-		return err_set(err, "%s takes a whole number of at least 0, not '%s'", row->name, text);
+		return err_set(err, "%s takes a whole number of at least 0, not '%s'", option_word(row), text);
 	if (row->kind == OPTION_INT)
 		*(int *)at = (int)whole;
 	else
@@ -67,7 +78,7 @@ static int read_size(const struct option_row *row, const char *text, int64_t *by
 	if (digits == 0 || (text[digits] != '\0' && (unit == NULL || text[digits + 1] != '\0')) || errno == ERANGE ||
 	    whole == 0 || whole > (unsigned long long)INT64_MAX >> shift)
 		return err_set(err, "%s takes a number of bytes above 0, with K, M, G or T for powers of 1024, as in 512M; not '%s'",
-			       row->name, text);
+			       option_word(row), text);
 	*bytes = (int64_t)(whole << shift);
 	return 0;
 }
@@ -123,7 +134,7 @@ static int bad_choice(const struct option_row *row, const char *text, size_t len
 		      struct err *err)
 {
 	bool list = row->kind == OPTION_CHOICES;
-	const char *noun = row->name + strlen("--");
+	const char *noun = option_word(row) + strlen("--");
 
 	return err_set(err, "unknown %.*s '%s' (expected %s%s%s)", (int)(strlen(noun) - list), noun,
 		       err_show(arena_copy(arena, text, length)).text, list ? "any of " : "",
@@ -181,7 +192,15 @@ static int store_value(const struct option_row *row, const char *text, struct ar
 static const struct option_row *find_row(const struct option_row *rows, int count, const char *word, size_t length)
 {
 	for (int i = 0; i < count; i++)
-		if (strlen(rows[i].name) == length && memcmp(rows[i].name, word, length) == 0)
+		if (strlen(option_word(&rows[i])) == length && memcmp(option_word(&rows[i]), word, length) == 0)
+			return &rows[i];
+	return NULL;
+}
+
+static const struct option_row *find_letter(const struct option_row *rows, int count, char letter)
+{
+	for (int i = 0; i < count; i++)
+		if (option_letter(&rows[i]) == letter)
 			return &rows[i];
 	return NULL;
 }
@@ -196,13 +215,31 @@ static void make_lists(const struct option_row *rows, int count, int argc, struc
 		}
 }
 
+/* Parses flags that are given by their letters: "-q", "-qx". Returns 0, 1 for -h, or -1 and sets `err`. */
+static int read_letters(const struct option_row *rows, int count, const char *word, struct arena *arena, void *into,
+			struct err *err)
+{
+	for (const char *at = word + 1; *at != '\0'; at++) {
+		const struct option_row *row = find_letter(rows, count, *at);
+
+		if (*at == option_letter(&options_help))
+			return 1;
+		if (row == NULL)
+			return unknown_option(rows, count, word, arena, err);
+		store_value(row, NULL, arena, into, err);
+	}
+	return 0;
+}
+
 /* Parses the option at argv[*at] and advances *at to its last word. Returns 0, 1 for --help, or -1 and sets `err`. */
 static int read_option(const struct option_row *rows, int count, int argc, char **argv, int *at, struct arena *arena,
 		       void *into, struct err *err)
 {
 	const char *word = argv[*at], *equals = strchr(word, '=');
 
-	if (strcmp(word, "-h") == 0 || strcmp(word, options_help.name) == 0)
+	if (word[1] != '-')
+		return read_letters(rows, count, word, arena, into, err);
+	if (strcmp(word, option_word(&options_help)) == 0)
 		return 1;
 	const struct option_row *row =
 	    find_row(rows, count, word, equals != NULL ? (size_t)(equals - word) : strlen(word));
@@ -212,9 +249,9 @@ static int read_option(const struct option_row *rows, int count, int argc, char 
 	bool flag = row->kind == OPTION_FLAG || row->kind == OPTION_UNFLAG;
 
 	if (flag && equals != NULL)
-		return err_set(err, "%s takes no value", row->name);
+		return err_set(err, "%s takes no value", option_word(row));
 	if (!flag && equals == NULL && *at + 1 >= argc)
-		return err_set(err, "%s needs a value (%s)", row->name, row->value);
+		return err_set(err, "%s needs a value (%s)", option_word(row), row->value);
 	const char *value = flag ? NULL : equals != NULL ? equals + 1 : argv[++*at];
 
 	return store_value(row, value, arena, into, err);

@@ -1,6 +1,7 @@
 /* options - parses a command's arguments according to the table of its options.
  *
- * The parser accepts "--name value", "--name=value" and flags. Other arguments are names; "--" ends the options. Each
+ * The parser accepts "--name value", "--name=value", flags, and letters ("-q", "-qx"). Other arguments are names; "--" ends
+ * the options. Each
  * row of the table describes one option: the member of the command's struct that gets the value, and the allowed
  * values. The rows also generate the help texts, the manual page and the shell completions (cli/command.h). */
 #ifndef REFTEST_CLI_OPTIONS_H
@@ -34,7 +35,7 @@ struct words {
 };
 
 struct option_row {
-	const char *name;  /* including the dashes: "--root" */
+	const char *name;  /* as the help text shows it: "--root", or with a letter "-q, --quiet" */
 	enum option_kind kind;
 	size_t offset;	     /* offset of the option's member in the command's struct */
 	const char *value;   /* placeholder of the value in the help text: "DIR"; NULL for flags */
@@ -42,17 +43,20 @@ struct option_row {
 	const char *help;
 };
 
+/* Returns the long name of an option, including the dashes: "--quiet". */
+const char *option_word(const struct option_row *row);
+
 /* The table row of the option --help, which every command accepts. */
 extern const struct option_row options_help;
 
 /* Parses the arguments from argv[1] on. Options are stored in `into`, and all other arguments in `names`. Returns 0 on
- * success and 1 for -h or --help. Returns -1 and sets `err` for an unknown option (with the most similar known one) and
+ * success and 1 for --help. Returns -1 and sets `err` for an unknown option (with the most similar known one) and
  * for a missing or invalid value. */
 int options_read(const struct option_row *rows, int count, int argc, char **argv, struct arena *arena, void *into,
                  struct words *names, struct err *err);
 
 /* Parses the options before the first argument that is not an option. Returns the index of that argument in argv, or
- * argc if there is none. Returns 0 for -h or --help. Returns -1 and sets `err` on error. */
+ * argc if there is none. Returns 0 for --help. Returns -1 and sets `err` on error. */
 int options_read_leading(const struct option_row *rows, int count, int argc, char **argv, void *into, struct err *err);
 
 /* Converts "text|json|github" to "text, json or github", where `last` is "or". The result is allocated in `arena`. */

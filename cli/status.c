@@ -41,7 +41,7 @@ enum { ROWS = sizeof rows / sizeof rows[0] };
 static void print_row(const struct result *result)
 {
 	const char *reason = result->reason == REASON_NOT_CACHED ? NULL : reason_name(result->reason);
-	const char *word = result->reason == REASON_NOT_CACHED ? "stale" : status_name(result->status);
+	const char *word = report_status(result);
 
 	show_print(stdout, "%-8s %s/%s  %u of %u cases passed%s%s\n", word, result->file->op_type, result->file->name,
 	       result->counts.passed, result->counts.cases, reason != NULL ? ": " : "", reason != NULL ? reason : "");
@@ -130,7 +130,8 @@ const struct command command_status = {
     .synopsis = "[options] [NAME…]",
     .description =
 	"Prints one line for each definition: its status and how many of its cases passed. Nothing runs and "
-	"nothing is written. A definition is stale if one of its cases has no valid verdict.",
+	"nothing is written. A definition is stale if it was verified, but one of its cases has no valid verdict now, and unknown "
+	"if it was never verified.",
     .operands = OPERANDS_DEFINITIONS,
     .rows = rows,
     .row_count = ROWS,

@@ -15,17 +15,22 @@
 #include "cli/hook_result.h"
 #include "cli/shared_options.h"
 #include "engine/affected.h"
+#include "engine/last_failed.h"
 #include "engine/run.h"
 #include "engine/shard.h"
+#include "engine/staged_dataset.h"
 #include "report/ci_export.h"
+#include "report/events.h"
 #include "report/exit_status.h"
+#include "report/progress.h"
 #include "report/text_and_json.h"
 #include "testgen/update.h"
 #include "watcher/client.h"
 
 struct verify_options {
 	const char *root, *device, *device_class, *python, *sizes, *format, *case_id, *ground_truth, *junit, *shard, *required, *accept;
-	bool all, changed, index, force, edge, backward, no_workloads, strict, cached_only, dry_run, staged, quiet, hook, alone;
+	bool all, changed, index, force, edge, backward, no_workloads, strict, cached_only, dry_run, staged, quiet, verbose, hook,
+	    alone, fail_fast, last_failed;
 	int jobs;
 	double atol, rtol, hit_ratio, timeout;
 	uint64_t seed;
@@ -36,14 +41,16 @@ struct verify_options {
 #define AT(member) offsetof(struct verify_options, member)
 static const struct option_row rows[] = {
     ROW_ROOT,
-    {"--all", OPTION_FLAG, AT(all), NULL, NULL, "select every definition (the default without a NAME)"},
+    {"--all", OPTION_FLAG, AT(all), NULL, NULL, "select every definition (the default without a NAME and without --hook)"},
     {"--changed", OPTION_FLAG, AT(changed), NULL, NULL,
      "select every definition, and list only those without a valid verdict"},
     {"--staged", OPTION_FLAG, AT(index), NULL, NULL, "verify the content of git's index instead of the working tree"},
     {"--hook", OPTION_FLAG, AT(hook), NULL, NULL,
-     "run as a git hook, with --staged: report definitions that this machine cannot verify, but do not reject the "
-     "commit because of them"},
+     "run as a git hook, with --staged: verify the definitions that the commit changes, and count the others; report "
+     "definitions that this machine cannot verify, but do not reject the commit because of them"},
     ROW_OP_TYPE,
+    {"--last-failed", OPTION_FLAG, AT(last_failed), NULL, NULL,
+     "of the selected definitions, verify only those that failed when they ran last; all, if none failed"},
     {"--case", OPTION_TEXT, AT(case_id), "ID", NULL, "run only the case with this ID (failure messages contain the ID)"},
     {"--shard", OPTION_TEXT, AT(shard), "I/N", NULL,
      "run only part I of N of the cases, so that N processes can share the work"},
@@ -62,6 +69,7 @@ static const struct option_row rows[] = {
     {"--strict", OPTION_FLAG, AT(strict), NULL, NULL,
      "count findings as failures; with --hook, also reject a commit if this machine cannot verify a definition that "
      "it changes"},
+    {"-x, --fail-fast", OPTION_FLAG, AT(fail_fast), NULL, NULL, "stop at the first definition that fails or is invalid"},
     ROW_ACCEPT,
     ROW_SEED,
     {"--atol", OPTION_REAL, AT(atol), "X", NULL, "absolute tolerance of every output"},
@@ -77,11 +85,14 @@ static const struct option_row rows[] = {
     ROW_PYTHON,
     {"--staged-arena", OPTION_FLAG, AT(staged), NULL, NULL,
      "copy tensors through host memory even if CUDA IPC works"},
-    {"--format", OPTION_CHOICE, AT(format), "F", "text|json|github",
-     "output format (default: text); github also prints annotations for GitHub workflows"},
+    {"--format", OPTION_CHOICE, AT(format), "F", "text|json|jsonl|github",
+     "output format (default: text); jsonl prints each verdict as soon as it is known, as `watch --json` does; github "
+     "also prints annotations for GitHub workflows"},
     {"--junit", OPTION_FILE, AT(junit), "FILE", NULL, "also write the verdicts to FILE, as JUnit XML"},
-    {"--quiet", OPTION_FLAG, AT(quiet), NULL, NULL,
-     "text format: list only the definitions that did not pass, and the totals"},
+    {"-q, --quiet", OPTION_FLAG, AT(quiet), NULL, NULL,
+     "list only the definitions that did not pass, and the totals"},
+    {"-v, --verbose", OPTION_FLAG, AT(verbose), NULL, NULL,
+     "list every definition; on a terminal, definitions that passed are listed only with this option or if they are named"},
 };
 
 enum { ROWS = sizeof rows / sizeof rows[0] };
@@ -159,6 +170,10 @@ static int check_words(const struct verify_options *o, const struct words *names
 		return err_set(err, "--force runs every case and --cached-only runs none; give only one of them");
 	if (o->hook && (!o->index || strcmp(o->format, "text") != 0))
 		return err_set(err, "--hook needs --staged and the text format");
+	if (o->last_failed && o->index)
+		return err_set(err, "--last-failed is about the working tree and --staged about git's index; give only one of them");
+	if (o->quiet && o->verbose)
+		return err_set(err, "--quiet and --verbose contradict each other; give only one of them");
 	if (o->timeout <= 0)
 		return err_set(err, "--timeout takes a number of seconds above 0");
 	return 0;
@@ -201,13 +216,56 @@ static int terminal_columns(void)
 	return ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col >= 40 ? size.ws_col : 80;
 }
 
+/* Returns which definitions are listed. On a terminal, the lines of definitions that passed would push the failures out
+ * of sight. */
+static enum report_list list_of(const struct verify_options *o, const struct words *names)
+{
+	bool text = strcmp(o->format, "text") == 0;
+
+	if (o->verbose)
+		return LIST_ALL;
+	if (o->quiet || (text && names->count == 0 && !o->dry_run && show_is_screen(STDOUT_FILENO)))
+		return LIST_WRONG;
+	return o->changed ? LIST_RAN : LIST_ALL;
+}
+
 /* The state that on_result needs: the run, the report's options and the counts of a hook. */
 struct verify {
 	struct run run; /* must be the first member, because on_result gets a pointer to it */
 	struct report_options report;
+	struct progress_display progress;
 	bool hook;
 	struct commit commit; /* with `hook` */
 };
+
+/* Ends the run if nobody reads the results any more. The verdicts of the finished cases are still stored. */
+static void stop_without_reader(struct run *run)
+{
+	if (show_reader_gone(stdout))
+		run->interrupted = true;
+}
+
+static void on_result_event(struct run *run, struct result *result)
+{
+	struct verify *verify = (struct verify *)run;
+	struct batch_counts counts = {.number = 1};
+
+	if (!report_tells(result, &verify->report))
+		return;
+	progress_erase(&verify->progress);
+	counts.seconds = run_seconds(run);
+	event_verdict(&counts, result);
+	fflush(stdout);
+	stop_without_reader(run);
+}
+
+static void on_planned_event(struct run *run)
+{
+	const struct batch_counts counts = event_counts(run);
+
+	progress_erase(&((struct verify *)run)->progress);
+	event_plan(&counts);
+}
 
 static void on_result(struct run *run, struct result *result)
 {
@@ -215,9 +273,84 @@ static void on_result(struct run *run, struct result *result)
 
 	if (verify->hook && !hook_result_counts(&verify->commit, result))
 		return;
+	if (!report_tells(result, &verify->report))
+		return;
+	progress_erase(&verify->progress);
 	report_result(result, &verify->report);
 	fflush(stdout);
+	stop_without_reader(run);
 }
+
+static void on_tick(struct run *run)
+{
+	progress_draw(&((struct verify *)run)->progress, run);
+}
+
+/* Runs to the end, and shows the progress if standard error is a terminal. */
+static int run_shown(struct verify *verify, struct err *err)
+{
+	progress_open(&verify->progress, verify->run.program->progress);
+	verify->run.on_tick = verify->progress.on ? on_tick : NULL;
+	int rc = run_to_end(&verify->run, err);
+
+	progress_close(&verify->progress);
+	return rc;
+}
+
+/* ---- the output formats ------------------------------------------------------------------------------------------ */
+
+struct output_format {
+	const char *name;
+	void (*on_result)(struct run *run, struct result *result); /* NULL: nothing is printed before the end */
+	void (*on_planned)(struct run *run);
+	void (*end)(const struct verify *verify, int code);
+};
+
+static void end_text(const struct verify *verify, int code)
+{
+	(void)code;
+	report_summary(&verify->run, &verify->report);
+}
+
+static void end_json(const struct verify *verify, int code)
+{
+	(void)code;
+	report_json(&verify->run, &verify->report);
+}
+
+static void end_jsonl(const struct verify *verify, int code)
+{
+	const struct batch_counts counts = event_counts(&verify->run);
+
+	for (int i = 0; i < verify->run.problem_count; i++)
+		event_notice(verify->run.problems[i]);
+	event_batch(&counts);
+	event_end(code);
+}
+
+static void end_github(const struct verify *verify, int code)
+{
+	export_github(&verify->run);
+	end_text(verify, code);
+}
+
+static const struct output_format formats[] = {
+    {"text", on_result, NULL, end_text},
+    {"json", NULL, NULL, end_json},
+    {"jsonl", on_result_event, on_planned_event, end_jsonl},
+    {"github", NULL, NULL, end_github},
+};
+
+static const struct output_format *find_format(const char *name)
+{
+	const struct output_format *format = formats;
+
+	while (strcmp(format->name, name) != 0)
+		format++;
+	return format;
+}
+
+/* ---- a run --------------------------------------------------------------------------------------------------------- */
 
 /* Updates the generated pytest files if there are any. If a watcher answered for the definitions that this run skipped,
  * the watcher also updates the files, so this function does nothing. Errors are printed and change no verdict. */
@@ -245,15 +378,41 @@ static bool is_file(const char *word)
 	return strpbrk(word, "*?[") == NULL && strchr(slash != NULL ? slash + 1 : word, '.') != NULL;
 }
 
+/* Returns whether the files of the commit select the definitions. */
+static bool hook_selects(const struct verify_options *o, const struct words *names)
+{
+	return o->hook && !o->all && names->count == 0 && o->op_types.count == 0;
+}
+
+/* Adds to `selected` the definitions that depend on these files. Returns 0, or -1 and sets `err`. */
+static int add_affected(struct run *run, const char *const *files, int count, struct words *selected, struct arena *arena,
+			struct err *err)
+{
+	struct affected affected = {0};
+
+	if (count == 0)
+		return 0;
+	if (affected_by(run->program, &run->dataset, run->states, files, count, arena, &affected, err) < 0)
+		return -1;
+	const char **more = arena_array(arena, (size_t)(selected->count + affected.definition_count) + 1, sizeof *more);
+
+	memcpy(more, selected->items, (size_t)selected->count * sizeof *more);
+	for (int i = 0; i < affected.definition_count; i++)
+		more[selected->count++] = affected.definitions[i].file->path;
+	selected->items = more;
+	return 0;
+}
+
 /* Selects the named definitions. With --staged, a name may also be a file, because hooks pass the names of all
- * committed files; then the definitions that depend on the file are selected. Returns 0 if a definition was selected, 1
- * if no definition depends on the files, and -1 with `err` on error. */
+ * committed files; then the definitions that depend on the file are selected. With --hook and without a name, the
+ * definitions that depend on the files of the commit are selected. Returns 0 if a definition was selected, 1 if no
+ * definition depends on the files, and -1 with `err` on error. */
 static int select_files(struct run *run, const struct verify_options *o, const struct words *names, struct arena *arena,
 			struct err *err)
 {
 	const char **files = arena_array(arena, (size_t)names->count, sizeof *files);
 	struct words selected = {.items = arena_array(arena, (size_t)names->count, sizeof *selected.items)};
-	struct affected affected = {0};
+	bool of_commit = hook_selects(o, names);
 	int count = 0;
 
 	for (int i = 0; i < names->count; i++)
@@ -261,20 +420,17 @@ static int select_files(struct run *run, const struct verify_options *o, const s
 			files[count++] = affected_path(run->program->root, names->items[i], arena);
 		else
 			selected.items[selected.count++] = names->items[i];
-	if (count > 0) {
-		if (affected_by(run->program, &run->dataset, run->states, files, count, arena, &affected, err) < 0)
-			return -1;
-		const char **more =
-		    arena_array(arena, (size_t)(selected.count + affected.definition_count), sizeof *more);
-
-		memcpy(more, selected.items, (size_t)selected.count * sizeof *more);
-		for (int i = 0; i < affected.definition_count; i++)
-			more[selected.count++] = affected.definitions[i].file->path;
-		selected.items = more;
-		if (selected.count == 0 && o->op_types.count == 0)
-			return 1;
-	}
-	return run_select(run, selected.items, selected.count, o->op_types.items, o->op_types.count, err);
+	if (of_commit && (count = staged_changed_files(run->staged, arena, &files)) < 0)
+		return run_select(run, NULL, 0, NULL, 0, err); /* the first commit changes everything */
+	if (add_affected(run, files, count, &selected, arena, err) < 0)
+		return -1;
+	if ((count > 0 || of_commit) && selected.count == 0 && o->op_types.count == 0)
+		return 1;
+	if (run_select(run, selected.items, selected.count, o->op_types.items, o->op_types.count, err) < 0)
+		return -1;
+	if (o->last_failed && last_failed_select(run) == 0)
+		show_print(stderr, "reftest: no definition failed when it ran last, so all of them are verified\n");
+	return 0;
 }
 
 static int run(struct program *program, const struct verify_options *o, struct words *names, struct arena *arena,
@@ -292,19 +448,22 @@ static int run(struct program *program, const struct verify_options *o, struct w
 				      .staged = o->staged,
 				      .from_index = o->index,
 				      .required = o->required,
+				      .fail_fast = o->fail_fast,
+				      .fail_findings = o->strict,
 				      .accept_checked = o->accept != NULL,
 				      .share = true,
 				      .ground_truth = o->ground_truth};
-	struct verify verify = {.report = {.strict = o->strict, .only_changed = o->changed || o->quiet,
+	struct verify verify = {.report = {.strict = o->strict, .list = list_of(o, names),
 	                                   .width = o->index ? terminal_columns() : 0,
 	                                   .command = repeat_words(o, arena)},
-	                        .hook = o->hook, .commit.strict = o->strict};
-	bool json = strcmp(o->format, "json") == 0, github = strcmp(o->format, "github") == 0;
+	                        .hook = o->hook,
+				.commit = {.strict = o->strict, .all = !hook_selects(o, names)}};
+	const struct output_format *format = find_format(o->format);
 
-	options.details = options.each = json || github || o->junit != NULL || !verify.report.only_changed;
+	options.details = options.each = format->on_result == NULL || o->junit != NULL || verify.report.list == LIST_ALL;
 	options.watcher = o->alone ? NULL : &watcher_client;
 	options.ask_verified = o->changed && !options.details && !o->edge && !o->backward && names->count == 0 &&
-			       o->op_types.count == 0 && o->case_id == NULL && !o->force && !o->index &&
+			       o->op_types.count == 0 && o->case_id == NULL && !o->last_failed && !o->force && !o->index &&
 			       o->shard == NULL;
 	if (read_case_options(o, &options.cases, err) < 0)
 		return EXIT_USAGE;
@@ -315,22 +474,28 @@ static int run(struct program *program, const struct verify_options *o, struct w
 	int code = run_open(&verify.run, program, &options, err);
 
 	if (code == 0) {
-		verify.run.on_result = json || github ? NULL : on_result;
+		verify.run.on_result = format->on_result;
+		verify.run.on_planned = format->on_planned;
 		int selected = select_files(&verify.run, o, names, arena, err);
 
 		if (selected < 0) {
 			code = EXIT_USAGE;
-		} else if (selected > 0 && !json) {
+		} else if (selected > 0 && hook_selects(o, names)) {
+			verify.commit.rest = hook_result_rest(program, &options, &verify.run);
+			code = hook_result_exit_code(&verify.commit, &verify.run, EXIT_UNVERIFIED, verify.report.width);
+		} else if (selected > 0 && strncmp(format->name, "json", 4) != 0) {
 			show_print(stdout, "no definition of %s depends on these files\n", program->root);
 			code = EXIT_VERIFIED;
-		} else if (run_to_end(&verify.run, err) < 0) {
+		} else if (run_shown(&verify, err) < 0) {
 			code = EXIT_INTERNAL;
+		} else if (show_reader_gone(stdout)) {
+			code = EXIT_INTERRUPTED; /* main ends the process by SIGPIPE */
 		} else {
 			report_problems(&verify.run);
-			if (github)
-				export_github(&verify.run);
-			(json ? report_json : report_summary)(&verify.run, &verify.report);
 			code = exit_status_of_run(&verify.run, verify.report.strict);
+			format->end(&verify, code);
+			if (hook_selects(o, names))
+				verify.commit.rest = hook_result_rest(program, &options, &verify.run);
 			if (o->hook)
 				code = hook_result_exit_code(&verify.commit, &verify.run, code, verify.report.width);
 			if (o->junit != NULL && export_junit(&verify.run, o->junit, err) < 0)

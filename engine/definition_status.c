@@ -50,6 +50,33 @@ static void count_case(struct result *result, const struct case_result *c)
 		result->weak = false;
 }
 
+bool case_lacks_verdict(const struct case_result *c)
+{
+	return c->verdict == NULL || c->verdict->reason == REASON_NOT_CACHED;
+}
+
+bool case_was_verified(const struct result *result, const struct case_result *c, struct arena *arena)
+{
+	const struct run_store records = result->run->records;
+	struct latest latest;
+
+	return records.calls != NULL && records.calls->latest(records.self, result_name(result, arena), c->test->id, arena,
+							      &latest) == CACHE_HIT;
+}
+
+static bool is_stale(struct result *result)
+{
+	bool lacks = false, known = false;
+
+	for (int i = 0; i < result->case_count; i++) {
+		const struct case_result *c = &result->cases[i];
+
+		lacks = lacks || case_lacks_verdict(c);
+		known = known || c->cached || (case_lacks_verdict(c) && case_was_verified(result, c, &result->arena));
+	}
+	return lacks && known;
+}
+
 /* The status of a definition is the status of its worst case. A passed case is weak if an output of all zeros would
  * pass it. A definition is skipped if every passed case is weak. */
 void resolve_definition(struct result *result)
@@ -60,6 +87,7 @@ void resolve_definition(struct result *result)
 	result->reason = REASON_NONE;
 	for (int i = 0; i < result->case_count; i++)
 		count_case(result, &result->cases[i]);
+	result->stale = result->run->options->dry_run && is_stale(result);
 	/* With --shard, a definition is never called weak, because its cases in other shards may be strong. */
 	result->weak = result->weak && result->counts.passed > 0 && result->run->options->cases.shard.count == 0;
 	if (result->status == STATUS_PASSED && result->known && (result->weak || result->case_count == 0)) {

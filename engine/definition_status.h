@@ -29,4 +29,9 @@ struct digest resolve_witness(const struct verdict *v, struct arena *arena);
 /* Counts the cases and sets the definition's status to that of its worst case. */
 void resolve_definition(struct result *result);
 
+/* Returns whether the case has no verdict in this run, because none is valid and it did not run. */
+bool case_lacks_verdict(const struct case_result *c);
+/* Returns whether the store has a verdict for any version of this case. */
+bool case_was_verified(const struct result *result, const struct case_result *c, struct arena *arena);
+
 #endif

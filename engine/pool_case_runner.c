@@ -37,6 +37,11 @@ static int pending(const void *self)
 	return pool_pending(self);
 }
 
+static int running(const void *self, struct pool_running *out, int most)
+{
+	return pool_running(self, out, most);
+}
+
 static bool layers(const void *self, uint32_t *out)
 {
 	return pool_layers(self, out);
@@ -54,7 +59,8 @@ static void close_pool(void *self)
 
 struct runner pool_runner(struct pool *pool)
 {
-	static const struct runner_calls calls = {submit, cancel, fd, dispatch, next_owner, next, pending, torch, layers, close_pool};
+	static const struct runner_calls calls = {submit,  cancel,  fd,    dispatch, next_owner, next,
+						  pending, running, torch, layers,   close_pool};
 
 	return pool == NULL ? (struct runner){NULL, NULL} : (struct runner){&calls, pool};
 }

@@ -32,8 +32,8 @@ struct program {
 	struct store *store;    /* NULL before program_store, and after it if the cache could not be opened */
 	struct secrets secrets; /* what main took out of the environment */
 	int signals;            /* a signalfd for SIGINT, SIGTERM and SIGHUP; -1 before program_signals */
-	bool colour;            /* stdout is a terminal and NO_COLOR is not set */
-	bool progress;          /* stderr is a terminal */
+	bool colour;            /* text on stdout has colours */
+	bool progress;          /* stderr is a terminal on which lines can be drawn and erased */
 };
 
 /* Each of the following functions opens a resource unless it is already open. They return 0, or -1 and set `err`. */

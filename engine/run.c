@@ -11,10 +11,12 @@
 #include "engine/disk_files.h"
 #include "engine/disk_store.h"
 #include "engine/git_index_files.h"
+#include "engine/last_failed.h"
 #include "engine/pool_case_runner.h"
 #include "engine/remote_cache.h"
 #include "engine/definition_status.h"
 #include "engine/definition_files.h"
+#include "engine/remembered_seconds.h"
 #include "engine/save_verdicts.h"
 #include "engine/selection.h"
 #include "engine/settings.h"
@@ -38,6 +40,11 @@ static double seconds_now(void)
 
 	clock_gettime(CLOCK_MONOTONIC, &now);
 	return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
+}
+
+double run_seconds(const struct run *run)
+{
+	return seconds_now() - run->started;
 }
 
 /* ---- opening -------------------------------------------------------------------------------------------------- */
@@ -267,12 +274,26 @@ static void wait_for_runner(struct result *result)
 	result->waiting = true;
 }
 
+/* Returns whether the run ends before every case has a verdict. */
+static bool ends_early(const struct run *run)
+{
+	return run->interrupted || run->stopped;
+}
+
+static bool is_failure(const struct result *result)
+{
+	return (result->known && status_group(result->status) > GROUP_UNVERIFIED) ||
+	       (result->run->options->fail_findings && result->findings > 0);
+}
+
 static void emit_result(struct result *result)
 {
 	result->run->waiting -= result->waiting;
 	result->waiting = false;
 	if (result->run->on_result != NULL)
 		result->run->on_result(result->run, result);
+	if (result->run->options->fail_fast && is_failure(result))
+		result->run->stopped = true;
 }
 
 static void plan_result(struct result *result);
@@ -340,6 +361,11 @@ static int default_lanes(void)
 	return lanes < 1 ? 1 : lanes > LANES_MAX ? LANES_MAX : lanes;
 }
 
+int run_lanes(const struct run_options *options)
+{
+	return options->jobs > 0 ? options->jobs : default_lanes();
+}
+
 struct pool *run_open_pool(struct program *program, const struct run_options *options,
 			   const struct machine_policy *machine, struct err *err)
 {
@@ -351,7 +377,7 @@ struct pool *run_open_pool(struct program *program, const struct run_options *op
 	    .root = program->root,
 	    .judge = judge_program(&program->kernels),
 	    .libraries = ground_truths_use_libraries(&machine->truths),
-	    .lanes = options->jobs > 0 ? options->jobs : default_lanes(),
+	    .lanes = run_lanes(options),
 	    .timeout_s = options->timeout_s,
 	    .memory = options->memory,
 	    .staged = options->staged,
@@ -445,6 +471,8 @@ static void settle_waiter(struct run *run, const struct waiter *who, const struc
 	c->witness = resolve_witness(answer->verdict, &result->arena);
 	if (ran) {
 		run->cases_run++;
+		run->cases_wrong += status_group(answer->verdict->status) > GROUP_UNVERIFIED;
+		run->seconds_of_cases += answer->verdict->seconds;
 	} else {
 		run->cases_cached++;
 		c->cached = c->shared = true;
@@ -510,13 +538,25 @@ void run_take_answers(struct runner runner)
 		take_answer(owner->run, &answer);
 }
 
+static void tick(struct run *run)
+{
+	double now = seconds_now();
+
+	if (run->on_tick == NULL || now - run->ticked < TICK_MS / 1e3)
+		return;
+	run->ticked = now;
+	run->on_tick(run);
+}
+
+/* Waits at most `timeout_ms` (-1: without a limit) for results of the pool or a signal. Shows the progress. */
 static bool was_interrupted(struct run *run, int timeout_ms)
 {
 	bool has_runner = run->runner.calls != NULL;
 	struct pollfd fds[2] = {{.fd = run->program->signals, .events = POLLIN},
 				{.fd = has_runner ? run->runner.calls->fd(run->runner.self) : -1, .events = POLLIN}};
 
-	poll(fds, 2, timeout_ms);
+	poll(fds, 2, timeout_ms < 0 && run->on_tick != NULL ? TICK_MS : timeout_ms);
+	tick(run);
 	if ((fds[0].revents & POLLIN) != 0)
 		run->interrupted = true;
 	return run->interrupted;
@@ -539,7 +579,7 @@ static void pump(struct run *run)
 	}
 }
 
-/* After an interrupt, stores the verdicts of finished cases. A definition with unfinished cases stays unknown. */
+/* After a run that ended early, stores the verdicts of finished cases. A definition with unfinished cases stays unknown. */
 static void commit_finished_cases(struct run *run)
 {
 	for (int i = 0; i < run->count; i++) {
@@ -577,8 +617,12 @@ static void plan_result(struct result *result)
 		if (!resolve_case(result, &result->cases[i]))
 			continue;
 		waiting++;
-		if (inflight_join(run->inflight, &test->execution, result, i, &run->arena))
-			jobs[count++] = test->job;
+		if (!inflight_join(run->inflight, &test->execution, result, i, &run->arena))
+			continue;
+		jobs[count++] = test->job;
+		result->cases[i].executes = true;
+		if (run->on_tick != NULL)
+			result->cases[i].remembered = remembered_seconds(result, &result->cases[i]);
 	}
 	run->cases_planned += count;
 	resolve_read_wholly(result);
@@ -669,7 +713,7 @@ static void visit(struct run *run, const struct dataset_file *file)
 
 int run_begin(struct run *run, struct err *err)
 {
-	run->started = seconds_now();
+	run->started = run->ticked = seconds_now();
 	run->results = arena_array(&run->arena, (size_t)run->selected_count, sizeof *run->results);
 	return program_signals(run->program, err);
 }
@@ -745,14 +789,15 @@ void run_end(struct run *run)
 
 	note_containment(run);
 	close_runner(run);
-	if (run->interrupted)
+	if (ends_early(run))
 		commit_finished_cases(run);
 	save_waiting(run);
 	/* Summaries are stored only if every verdict of the run is in the store. */
 	if (!run->options->dry_run && run->not_stored == NULL && !other_torch &&
 	    file_states_write(run->states, &note) < 0)
 		run->not_stored = arena_string(&run->arena, note.text);
-	run->seconds = seconds_now() - run->started;
+	last_failed_write(run);
+	run->seconds = run_seconds(run);
 	count_run(run);
 }
 
@@ -797,10 +842,12 @@ int run_to_end(struct run *run, struct err *err)
 {
 	if (run_begin(run, err) < 0)
 		return -1;
-	while (!run->interrupted && run_visit(run))
-		while (pending(run) > PENDING_CASES && !run->interrupted)
+	while (!ends_early(run) && run_visit(run))
+		while (pending(run) > PENDING_CASES && !ends_early(run))
 			pump(run);
-	while (pending(run) > 0 && !run->interrupted)
+	if (run->on_planned != NULL)
+		run->on_planned(run);
+	while (pending(run) > 0 && !ends_early(run))
 		pump(run);
 	run_end(run);
 	return 0;

@@ -30,6 +30,9 @@ int run_select(struct run *run, const char *const *names, int name_count, const 
 /* Does the whole run. Returns 0, also if a signal interrupted it, or -1 and sets `err` on an internal error. */
 int run_to_end(struct run *run, struct err *err);
 
+double run_seconds(const struct run *run); /* seconds since the start of the run */
+int run_lanes(const struct run_options *options); /* the number of references that run in parallel */
+
 void run_close(struct run *run);
 
 /* ---- the steps of a run, for a caller with its own event loop and its own pool (`watch`) ---------------------- */

@@ -40,6 +40,8 @@ struct run_options {
 	double timeout_s;
 	int64_t memory;     /* --memory: bytes that a reference may use; 0: a default for each definition */
 	bool force, cached_only, dry_run, staged;
+	bool fail_fast;     /* --fail-fast: stop when a result is wrong or invalid */
+	bool fail_findings; /* with `fail_fast`, stop also when a result has findings */
 	bool accept_checked; /* --accept checked: definitions that are only checked do not change the exit status */
 	bool share;         /* use $REFTEST_REMOTE if it is set */
 	bool from_index;    /* --staged: read files from git's index (engine/staged_dataset.h); no watcher is queried */
@@ -69,6 +71,9 @@ struct case_result {
 	bool shared;                   /* the verdict is that of an equal case of this run */
 	bool fetched;                  /* the verdict was found in the remote cache and not in the local store */
 	bool in_store;                 /* the verdict is in the store */
+	bool executes;                 /* it was submitted to the runner, and does not wait for an equal case */
+	double remembered;             /* with `executes` and on_tick: the seconds that it took last (remembered_seconds);
+				        * 0: unknown */
 	const char *why;               /* why the case ran, or why a stored verdict counts */
 	const char *printed;           /* what the reference printed, if the case failed; NULL if it printed nothing */
 	struct digest witness;         /* digest of the ground truths, device class and versions that produced the
@@ -89,6 +94,8 @@ struct result {
 	enum status status;
 	enum reason reason;
 	bool known;           /* every case has a verdict; false after a dry run or an interrupt */
+	bool stale;           /* in a dry run: some case has no valid verdict, but an earlier one, or another case has one;
+			       * false with a missing verdict: the definition was never verified (unknown) */
 	int findings;
 	bool weak;            /* every passed case is weak: an output of all zeros would pass it */
 	const char *message;  /* why the definition is invalid */
@@ -133,6 +140,11 @@ struct later {
 	struct arena arena;
 };
 
+enum {
+	TICK_MS = 100,	  /* see on_tick */
+	RUNNING_MOST = 16 /* the most lanes (a judge and its runner) whose cases are shown while they run */
+};
+
 struct run {
 	struct program *program;
 	const struct run_options *options;
@@ -171,10 +183,13 @@ struct run {
 	int64_t misses[LACK_COUNT]; /* the number of cases without a stored verdict that counts, for each reason why
 				     * none counts */
 	int64_t cases_planned; /* the number of cases that had to run; with --dry-run, that would have to run */
+	int64_t cases_wrong;   /* the number of cases that ran and failed or raised an error */
+	double seconds_of_cases; /* the sum of the seconds of the cases that ran */
 	const char *containment; /* what the references of this run could reach, as in verdicts; NULL: none ran */
 	const char *gaps;	 /* sentences that say the same, "" if they could reach nothing; NULL: none ran */
 	const char *not_stored;  /* NULL, or why verdicts could not be stored */
 	bool interrupted;
+	bool stopped; /* fail_fast ended the run */
 	double started, seconds;
 	struct result_bytes bytes;
 	struct arena arena;
@@ -183,6 +198,12 @@ struct run {
 	/* Called for each definition that is only counted because run_options.each is false. The result is freed after
 	 * the call. May be NULL. */
 	void (*on_counted)(struct run *run, const struct result *result);
+	/* Called by run_to_end at most every TICK_MS while the run lasts, to show its progress. May be NULL. */
+	void (*on_tick)(struct run *run);
+	double ticked; /* when it was called last: seconds of the monotonic clock */
+	/* Called by run_to_end when every selected definition is planned. Some results may be final already. May be
+	 * NULL. */
+	void (*on_planned)(struct run *run);
 	/* Called for each blob (tensor file) that a workload names, before the blob is checked. May be NULL. */
 	void (*on_blob)(struct run *run, const char *blob);
 };

@@ -33,8 +33,19 @@ static bool name_selects(const char *word, const struct dataset_file *file)
 	return (strlen(word) == length && memcmp(word, full, length) == 0) || select_path(word, file->path);
 }
 
+static bool has_op_type(const struct dataset *dataset, const char *word)
+{
+	for (int i = 0; i < dataset->definition_count; i++)
+		if (strcmp(dataset->definitions[i].op_type, word) == 0)
+			return true;
+	return false;
+}
+
 static int unknown_name(const struct dataset *dataset, const char *word, bool op_type, struct err *err)
 {
+	if (!op_type && has_op_type(dataset, word))
+		return err_set(err, "%s has no definition '%s'; `--op-type %s` selects the definitions of this op_type",
+			       dataset->root, word, word);
 	struct arena arena = {0};
 	const char **known = arena_array(&arena, (size_t)dataset->definition_count + 1, sizeof *known);
 

@@ -270,6 +270,23 @@ bool staged_changes(struct staged *staged, const char *path)
 								   sizeof *changes->paths, compare_text) != NULL);
 }
 
+int staged_changed_files(struct staged *staged, struct arena *arena, const char ***files)
+{
+	const struct changes *changes = &staged->changes;
+	size_t prefix = strlen(staged->repository.prefix);
+	int count = 0;
+
+	if (!changes->asked)
+		ask_changes(staged);
+	if (changes->unknown)
+		return -1;
+	*files = arena_array(arena, (size_t)changes->count + 1, sizeof **files);
+	for (int i = 0; i < changes->count; i++)
+		if (strncmp(changes->paths[i], staged->repository.prefix, prefix) == 0)
+			(*files)[count++] = changes->paths[i] + prefix;
+	return count;
+}
+
 /* ---- contents ---------------------------------------------------------------------------------------------------- */
 
 static int conflict(struct staged *staged, const char *path, struct err *err)

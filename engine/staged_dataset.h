@@ -40,6 +40,10 @@ enum staged_answer staged_find(struct staged *staged, const char *path, struct o
  * the root. Also returns true if git fails. The first call runs git; later calls do not. */
 bool staged_changes(struct staged *staged, const char *path);
 
+/* Lists the files below the root that a commit of the current index would add, remove or change, relative to the root.
+ * Returns their number. Returns -1 if there is no commit yet, so that every file counts as changed, or if git fails. */
+int staged_changed_files(struct staged *staged, struct arena *arena, const char ***files);
+
 /* Gets the bytes of a blob (a tensor file) from the index, or from the file to which its LFS pointer refers. Free the
  * blob with staged_blob_free. Returns 0 on success. Returns 1 if the content is not on this machine; then `err` has
  * the command that fetches it. Returns -1 and sets `err` on other errors. */

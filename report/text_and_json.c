@@ -41,10 +41,20 @@ static struct word word_of(enum status status)
 	return word;
 }
 
+const char *report_status(const struct result *result)
+{
+	if (!totals_lacks_verdict(result))
+		return status_name(result->status);
+	return result->stale ? "stale" : "unknown";
+}
+
 static void print_word(FILE *out, const struct result *result)
 {
 	bool colour = result->run->program->colour;
-	struct word word = result->known ? word_of(result->status) : (struct word){"unknown"};
+	struct word word = result->known ? word_of(result->status) : (struct word){""};
+
+	if (!result->known)
+		snprintf(word.text, sizeof word.text, "%s", report_status(result));
 
 	fputs(colour && result->known ? report_colour(result->status) : "", out);
 	show_print(out, "%-8s", word.text);
@@ -260,11 +270,11 @@ static void print_dry_run(FILE *out, const struct result *result)
 			show_print(out, "         %s: would run: %s\n", result->cases[i].test->id, result->cases[i].why);
 }
 
-static bool worth_telling(const struct result *result, const struct report_options *options)
+bool report_tells(const struct result *result, const struct report_options *options)
 {
-	if (!options->only_changed || !result->known || result->status != STATUS_PASSED || result->changed)
+	if (options->list == LIST_ALL || !result->known || result->status != STATUS_PASSED || result->changed)
 		return true;
-	return result->started > 0 || result->findings > 0;
+	return (options->list == LIST_RAN && result->started > 0) || result->findings > 0;
 }
 
 static void print_findings(FILE *out, const struct result *result)
@@ -381,26 +391,38 @@ void report_result(const struct result *result, const struct report_options *opt
 {
 	struct folded folded;
 
-	if (!worth_telling(result, options))
+	if (!report_tells(result, options))
 		return;
 	begin_folded(&folded, options);
 	print_outcome(folded.out, result, options);
 	end_folded(&folded, options);
 }
 
+/* Prints "3 passed", after a comma if it is not the first count; nothing if the count is 0. */
+static void print_count(FILE *out, int64_t count, const char *word, const char **comma)
+{
+	if (count <= 0)
+		return;
+	show_print(out, "%s%" PRId64 " %s", *comma, count, word);
+	*comma = ", ";
+}
+
+static void print_statuses(FILE *out, const struct totals *totals)
+{
+	const char *comma = "";
+
+	for (int s = 0; s < STATUS_COUNT; s++)
+		print_count(out, totals->shown[s], status_name((enum status)s), &comma);
+	print_count(out, totals->shown_stale, "stale", &comma);
+	print_count(out, totals->shown_unknown, "unknown", &comma);
+}
+
 static void print_summary(FILE *out, const struct run *run, const struct report_options *options)
 {
 	struct totals totals = totals_of(run);
-	const char *comma = "";
 
 	show_print(out, "%" PRId64 " definition%s: ", totals.definitions, totals.definitions == 1 ? "" : "s");
-	for (int s = 0; s < STATUS_COUNT; s++)
-		if (totals.by_status[s] > 0) {
-			show_print(out, "%s%" PRId64 " %s", comma, totals.by_status[s], status_name((enum status)s));
-			comma = ", ";
-		}
-	if (totals.unknown > 0)
-		show_print(out, "%s%" PRId64 " unknown", comma, totals.unknown);
+	print_statuses(out, &totals);
 	if (totals.definitions == 0)
 		show_print(out, run->other_shard > 0 ? "all cases belong to other shards" : "nothing selected");
 	show_print(out, "; %" PRId64 " case%s run, %" PRId64 " cached; %.3g M elements compared; %.2f s\n", run->cases_run,
@@ -429,6 +451,8 @@ void report_summary(const struct run *run, const struct report_options *options)
 		show_print(stderr, "reftest: the verdicts of this run could not be stored: %s\n", run->not_stored);
 	if (run->interrupted)
 		show_print(stderr, "reftest: interrupted\n");
+	else if (run->stopped)
+		show_print(stderr, "reftest: the run stopped at the first failure (--fail-fast)\n");
 }
 
 /* ---- JSON ----------------------------------------------------------------------------------------------------- */
@@ -680,8 +704,8 @@ void report_json(const struct run *run, const struct report_options *options)
 		   ", \"elements\": %" PRId64,
 		   totals.unknown, run->cases_run, run->cases_cached, totals.elements);
 	json_real(&out, "seconds", run->seconds);
-	buf_printf(&out, ", \"exit\": %d, \"interrupted\": %s, ", exit_status_of_run(run, options->strict),
-		   run->interrupted ? "true" : "false");
+	buf_printf(&out, ", \"exit\": %d, \"interrupted\": %s, \"stopped\": %s, ", exit_status_of_run(run, options->strict),
+		   run->interrupted ? "true" : "false", run->stopped ? "true" : "false");
 	json_text(&out, "not_kept", run->not_stored);
 	json_shard(&out, &run->options->cases.shard);
 	buf_text(&out, ", ");

@@ -7,9 +7,16 @@
 
 #include "engine/run.h"
 
+/* Which definitions a report lists, besides those that did not pass and those with findings. */
+enum report_list {
+	LIST_ALL,
+	LIST_RAN,  /* those of which a case ran */
+	LIST_WRONG /* none */
+};
+
 struct report_options {
 	bool strict;	     /* findings count as failures */
-	bool only_changed;   /* omit passed definitions for which no case ran and that have no findings */
+	enum report_list list;
 	int width;	     /* maximum number of columns of a line of text; 0: unlimited */
 	const char *command; /* options for the command that repeats a failed case: "--device cpu --seed 3" */
 };
@@ -17,8 +24,15 @@ struct report_options {
 /* Returns the escape sequence that sets a terminal's colour for a status; "\033[0m" ends the colour. */
 const char *report_colour(enum status status);
 
+/* Returns the name of the status of a result. If a case has no valid verdict and did not run, returns "stale" or, if the
+ * definition was never verified, "unknown". */
+const char *report_status(const struct result *result);
+
 /* Prints on stderr the files and folders of the dataset that could not be read. */
 void report_problems(const struct run *run);
+
+/* Returns whether report_result prints anything about this result. */
+bool report_tells(const struct result *result, const struct report_options *options);
 
 /* Prints the result of one definition on one line and, unless the definition passed, details on the next lines. */
 void report_result(const struct result *result, const struct report_options *options);

@@ -8,8 +8,14 @@
 
 struct totals {
 	int64_t definitions, by_status[STATUS_COUNT], unknown, changed, findings;
+	/* How a text shows the definitions: `shown` is `by_status` without those that lack a verdict, which are stale or
+	 * were never verified. */
+	int64_t shown[STATUS_COUNT], shown_stale, shown_unknown;
 	int64_t elements; /* number of output elements that were compared */
 };
+
+/* Returns whether some case of the definition has no valid verdict and did not run. */
+bool totals_lacks_verdict(const struct result *result);
 
 struct totals totals_of(const struct run *run);
 

@@ -492,5 +492,9 @@ int watch_run(struct program *program, const struct watch_options *o, struct err
 	if (watch.watcher != NULL)
 		watcher_close(watch.watcher);
 	arena_free(&watch.arena);
-	return watch.restart ? restart_program(program, err) : code;
+	if (watch.restart)
+		return restart_program(program, err);
+	if (o->json)
+		event_end(code);
+	return code;
 }

@@ -4,33 +4,17 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/ioctl.h>
 #include <sys/signalfd.h>
 #include <unistd.h>
 
-#include "base/unsafe_character.h"
+#include "base/screen.h"
+#include "base/show.h"
 
-enum { STDOUT_BYTES = 1 << 16, LINE_BYTES = 4096 };
+enum { STDOUT_BYTES = 1 << 16 };
 
 static const char keys_line[] = "enter stale  f failures  a all  d details  q quit";
 
 /* ---- the terminal ------------------------------------------------------------------------------------------------ */
-
-static int columns(void)
-{
-	struct winsize size;
-
-	return ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0 ? size.ws_col : 80;
-}
-
-/* Returns whether this process is in the background of the terminal. The kernel stops a background process that reads
- * from the terminal or changes its modes. */
-static bool in_background(int fd)
-{
-	pid_t foreground = tcgetpgrp(fd);
-
-	return foreground > 0 && foreground != getpgrp();
-}
 
 /* Sets the terminal to a mode in which single keys are read without echo. Ctrl-C still sends a signal. Returns false if
  * standard input is no terminal or this process is in the background. */
@@ -50,7 +34,7 @@ static bool has_keys(struct tty *tty)
 {
 	if (!tty->keys)
 		return false;
-	if (in_background(STDIN_FILENO)) {
+	if (screen_in_background(STDIN_FILENO)) {
 		tty->away = true;
 		return false;
 	}
@@ -74,10 +58,8 @@ static int resize_signals(void)
 
 void tty_open(struct tty *tty, bool wanted, bool colour)
 {
-	const char *terminal = getenv("TERM");
-
 	*tty = (struct tty){.resized = -1, .colour = colour};
-	tty->on = wanted && isatty(STDOUT_FILENO) && terminal != NULL && strcmp(terminal, "dumb") != 0;
+	tty->on = wanted && show_is_screen(STDOUT_FILENO);
 	if (!tty->on)
 		return;
 	setvbuf(stdout, NULL, _IOFBF, STDOUT_BYTES);
@@ -156,55 +138,26 @@ void tty_hide(struct tty *tty)
 {
 	if (tty->drawn == 0)
 		return;
-	if (in_background(STDOUT_FILENO)) { /* erase nothing, because the cursor may be in a line that another process
+	if (screen_in_background(STDOUT_FILENO)) { /* erase nothing, because the cursor may be in a line that another process
 					     * has written */
 		tty->drawn = 0;
 		return;
 	}
-	int wide = columns(),
-	    rows = (tty->drawn + wide - 1) / wide; /* more than one if the terminal became narrower and wrapped the
-						    * status line */
+	struct buf out = {0};
 
-	/* Erase row by row. If all rows are erased by one "erase to the end of the screen", some terminals keep a copy
-	 * of the rows in their scrollback. */
-	for (int i = 1; i < rows; i++)
-		fputs("\033[2K\033[A", stdout);
-	fputs("\r\033[2K", stdout);
+	screen_erase(&tty->drawn, 1, screen_columns(STDOUT_FILENO), &out);
+	fwrite(out.data, 1, out.length, stdout);
+	buf_free(&out);
 	tty->drawn = 0;
 }
 
-/* A line that is truncated at the width of the terminal. Escape sequences for colours do not count as columns. */
-struct line {
-	char text[LINE_BYTES];
-	size_t length;
-	int used, room; /* columns */
-};
-
-static void add(struct line *line, const char *text)
+static void add_colour(const struct tty *tty, struct screen_line *line, const char *code)
 {
-	char escape[ESCAPE_MAX];
-
-	for (size_t left = strlen(text), step; left > 0 && line->used < line->room; text += step, left -= step) {
-		step = character_escape(text, left, escape);
-		size_t width = escape[0] != '\0' ? strlen(escape) : step, columns = escape[0] != '\0' ? width : 1;
-
-		if (line->length + width + 16 > sizeof line->text || line->used + (int)columns > line->room)
-			return;
-		memcpy(line->text + line->length, escape[0] != '\0' ? escape : text, width);
-		line->length += width;
-		line->used += (int)columns;
-	}
+	if (tty->colour)
+		screen_line_colour(line, code);
 }
 
-static void add_colour(const struct tty *tty, struct line *line, const char *code)
-{
-	if (tty->colour && line->length + strlen(code) + 16 <= sizeof line->text) {
-		memcpy(line->text + line->length, code, strlen(code));
-		line->length += strlen(code);
-	}
-}
-
-static void add_counts(const struct tty *tty, struct line *line, const struct last_statuses *table)
+static void add_counts(const struct tty *tty, struct screen_line *line, const struct last_statuses *table)
 {
 	char text[64];
 
@@ -212,17 +165,17 @@ static void add_counts(const struct tty *tty, struct line *line, const struct la
 		if (table->by_status[s] > 0) {
 			snprintf(text, sizeof text, "%d %s", table->by_status[s], status_name((enum status)s));
 			add_colour(tty, line, report_colour((enum status)s));
-			add(line, text);
+			screen_line_add(line, text);
 			add_colour(tty, line, "\033[0m");
-			add(line, "  ");
+			screen_line_add(line, "  ");
 		}
 	if (table->count > table->known) {
 		snprintf(text, sizeof text, "%d to come  ", table->count - table->known);
-		add(line, text);
+		screen_line_add(line, text);
 	}
 }
 
-static void add_progress(struct line *line, const struct batches *session)
+static void add_progress(struct screen_line *line, const struct batches *session)
 {
 	struct progress progress = batches_progress(session);
 	char text[256];
@@ -230,27 +183,27 @@ static void add_progress(struct line *line, const struct batches *session)
 	if (progress.definitions == 0)
 		return;
 	snprintf(text, sizeof text, "| %d of %d", progress.definitions - progress.waiting, progress.definitions);
-	add(line, text);
+	screen_line_add(line, text);
 	if (progress.name != NULL) {
-		add(line, ": ");
-		add(line, progress.name);
+		screen_line_add(line, ": ");
+		screen_line_add(line, progress.name);
 	}
-	add(line, "  ");
+	screen_line_add(line, "  ");
 }
 
 void tty_show(struct tty *tty, const struct batches *session)
 {
-	struct line line = {.room = columns() - 1};
+	struct screen_line line = {.room = screen_columns(STDOUT_FILENO) - 1};
 
 	/* Draw nothing while the command of --exec runs, because the output of the command must not start in the status
 	 * line. */
-	if (!tty->on || exec_fd(&session->exec) >= 0 || in_background(STDOUT_FILENO))
+	if (!tty->on || exec_fd(&session->exec) >= 0 || screen_in_background(STDOUT_FILENO))
 		return;
 	add_counts(tty, &line, &session->table);
 	add_progress(&line, session);
 	if (tty->keys) {
-		add(&line, "| ");
-		add(&line, keys_line);
+		screen_line_add(&line, "| ");
+		screen_line_add(&line, keys_line);
 	}
 	fwrite(line.text, 1, line.length, stdout);
 	fflush(stdout);

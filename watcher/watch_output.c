@@ -4,104 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/buf.h"
 #include "base/show.h"
-
-/* ---- JSON ----------------------------------------------------------------------------------------------------- */
-
-/* Starts the JSON object of an event, with the fields that every event has. end_event or buffer_event ends the line. */
-static struct buf event_of(const char *name, const struct batch_counts *batch)
-{
-	struct buf out = {0};
-
-	buf_printf(&out, "{\"event\": \"%s\"", name);
-	if (batch != NULL)
-		buf_printf(&out, ", \"batch\": %" PRId64, batch->number);
-	return out;
-}
-
-static void end_event(struct buf *out)
-{
-	buf_text(out, "}\n");
-	fwrite(out->data, 1, out->length, stdout);
-	fflush(stdout);
-	buf_free(out);
-}
-
-/* Ends the line of an event. Does not flush standard output, because a batch may have a thousand such events. The line
- * is flushed by the next end_event or before the watcher waits. */
-static void buffer_event(struct buf *out)
-{
-	buf_text(out, "}\n");
-	fwrite(out->data, 1, out->length, stdout);
-	buf_free(out);
-}
-
-static void add_text(struct buf *out, const char *key, const char *text)
-{
-	buf_printf(out, ", \"%s\": ", key);
-	if (text != NULL)
-		buf_json_string(out, text);
-	else
-		buf_text(out, "null");
-}
-
-static void add_seconds(struct buf *out, double seconds)
-{
-	buf_printf(out, ", \"seconds\": %.6f", seconds);
-}
-
-static void add_statuses(struct buf *out, const int *by_status)
-{
-	for (int s = 0; s < STATUS_COUNT; s++)
-		buf_printf(out, ", \"%s\": %d", status_name((enum status)s), by_status[s]);
-}
-
-/* Appends the name "op_type/name" of the definition at `path`. */
-static void add_name(struct buf *out, const char *path)
-{
-	const char *name = path + strlen("definitions/");
-
-	buf_json_bytes(out, name, strlen(name) - strlen(".json"));
-}
-
-/* Returns the number of cases that ran. A verdict has no device if its case did not run. */
-static int cases_run(const struct result *result)
-{
-	int run = 0;
-
-	for (int i = 0; i < result->case_count; i++)
-		run += result->cases[i].verdict != NULL && !result->cases[i].cached &&
-		       result->cases[i].verdict->device != NULL;
-	return run;
-}
-
-static void json_outcome(const struct batch_counts *batch, const struct result *result)
-{
-	struct buf out = event_of("verdict", batch);
-	int run = cases_run(result);
-	const char *comma = "";
-
-	add_text(&out, "name", result->file->name);
-	add_text(&out, "op_type", result->file->op_type);
-	add_text(&out, "status", result->known ? status_name(result->status) : "unknown");
-	add_text(&out, "reason", reason_name(result->reason));
-	add_text(&out, "message", result->message);
-	buf_printf(&out, ", \"cases_run\": %d, \"cases_cached\": %d", run, (int)result->counts.cases - run);
-	add_seconds(&out, batch->seconds);
-	buf_text(&out, ", \"cases\": ["); /* the array contains only the cases that did not pass */
-	for (int i = 0; i < result->case_count; i++) {
-		const struct verdict *verdict = result->cases[i].verdict;
-
-		if (verdict == NULL || verdict->status == STATUS_PASSED)
-			continue;
-		buf_text(&out, comma);
-		report_json_case(&out, result, &result->cases[i]);
-		comma = ", ";
-	}
-	buf_text(&out, "]");
-	buffer_event(&out);
-}
 
 /* ---- text ----------------------------------------------------------------------------------------------------- */
 
@@ -130,34 +33,19 @@ static void print_statuses(const int *by_status, const char *none)
 	show_print(stdout, "%s", comma[0] == '\0' ? none : "");
 }
 
-/* ---- the interface
- * --------------------------------------------------------------------------------------------------- */
+/* ---- the interface ------------------------------------------------------------------------------------------------ */
 
 void print_changed(const struct watch_output *output, const struct batch_counts *batch, const char *const *paths,
 		  int count)
 {
-	if (!output->json)
-		return;
-	struct buf out = event_of("changed", batch);
-
-	buf_text(&out, ", \"names\": [");
-	for (int i = 0; i < count; i++) {
-		buf_text(&out, i > 0 ? ", " : "");
-		add_name(&out, paths[i]);
-	}
-	buf_text(&out, "]");
-	end_event(&out);
+	if (output->json)
+		event_changed(batch, paths, count);
 }
 
 void print_planned(const struct watch_output *output, const struct batch_counts *batch)
 {
 	if (output->json) {
-		struct buf out = event_of("plan", batch);
-
-		buf_printf(&out, ", \"definitions\": %d, \"cases_to_run\": %" PRId64 ", \"cases_cached\": %" PRId64,
-			   batch->definitions, batch->cases_planned, batch->cases_cached);
-		add_seconds(&out, batch->seconds);
-		end_event(&out);
+		event_plan(batch);
 		return;
 	}
 	if (batch->definitions < 2 || batch->cases_planned == 0)
@@ -170,7 +58,7 @@ void print_planned(const struct watch_output *output, const struct batch_counts 
 void print_result(const struct watch_output *output, const struct batch_counts *batch, const struct result *result)
 {
 	if (output->json) {
-		json_outcome(batch, result);
+		event_verdict(batch, result);
 		return;
 	}
 	/* In the first batch and in large batches, a definition that passed without running a case is not printed. */
@@ -188,11 +76,7 @@ void print_result(const struct watch_output *output, const struct batch_counts *
 void print_gone(const struct watch_output *output, const struct batch_counts *batch, const char *path)
 {
 	if (output->json) {
-		struct buf out = event_of("gone", batch);
-
-		buf_text(&out, ", \"name\": ");
-		add_name(&out, path);
-		end_event(&out);
+		event_gone(batch, path);
 		return;
 	}
 	const char *name = path + strlen("definitions/");
@@ -203,14 +87,7 @@ void print_gone(const struct watch_output *output, const struct batch_counts *ba
 void print_batch(const struct watch_output *output, const struct batch_counts *batch)
 {
 	if (output->json) {
-		struct buf out = event_of("batch", batch);
-
-		add_statuses(&out, batch->verdicts);
-		buf_printf(&out,
-			   ", \"gone\": %d, \"cases_run\": %" PRId64 ", \"cases_cached\": %" PRId64 ", \"written\": %d",
-			   batch->gone, batch->cases_run, batch->cases_cached, batch->written);
-		add_seconds(&out, batch->seconds);
-		end_event(&out);
+		event_batch(batch);
 		return;
 	}
 	show_print(stdout, "-- %d definition%s: ", batch->definitions, plural(batch->definitions));
@@ -225,12 +102,7 @@ void print_batch(const struct watch_output *output, const struct batch_counts *b
 void print_ready(const struct watch_output *output, const char *root, const struct last_statuses *table)
 {
 	if (output->json) {
-		struct buf out = event_of("ready", NULL);
-
-		add_text(&out, "root", root);
-		buf_printf(&out, ", \"definitions\": %d", table->count);
-		add_statuses(&out, table->by_status);
-		end_event(&out);
+		event_ready(root, table->count, table->by_status);
 		return;
 	}
 	show_print(stdout, "== watching %s: %d definition%s, ", root, table->count, plural(table->count));
@@ -241,12 +113,8 @@ void print_ready(const struct watch_output *output, const char *root, const stru
 
 void print_notice(const struct watch_output *output, const char *sentence)
 {
-	if (output->json) {
-		struct buf out = event_of("notice", NULL);
-
-		add_text(&out, "message", sentence);
-		end_event(&out);
-	}
+	if (output->json)
+		event_notice(sentence);
 	fflush(stdout);
 	show_print(stderr, "reftest: %s\n", sentence);
 }
@@ -254,12 +122,9 @@ void print_notice(const struct watch_output *output, const char *sentence)
 void print_command(const struct watch_output *output, const char *how_it_ended)
 {
 	if (output->json) {
-		struct buf out = event_of("exec", NULL);
-
-		add_text(&out, "ended", how_it_ended);
-		end_event(&out);
-	} else {
-		show_print(stdout, "-- the command of --exec ended: %s\n", how_it_ended);
-		fflush(stdout);
+		event_exec(how_it_ended);
+		return;
 	}
+	show_print(stdout, "-- the command of --exec ended: %s\n", how_it_ended);
+	fflush(stdout);
 }

@@ -320,6 +320,12 @@ static bool world_next(void *self, struct arena *arena, struct pool_result *out)
 	return true;
 }
 
+static int world_running(const void *self, struct pool_running *out, int most)
+{
+	(void)self, (void)out, (void)most;
+	return 0;
+}
+
 static int world_pending(const void *self)
 {
 	const struct world *w = self;
@@ -396,7 +402,8 @@ static void world_run(struct world *w)
 						    world_each_file, world_put_files, world_counted};
 	static const struct runner_calls runner = {world_submit,   world_cancel,     world_fd,
 						   world_dispatch, world_next_owner, world_next,
-						   world_pending,  world_torch,	     world_layers,  world_close_runner};
+						   world_pending,  world_running,    world_torch,
+						   world_layers,   world_close_runner};
 	static const struct dataset_file *workload_of[WORLD_FILES];
 	const struct machine_policy machine = {
 	    .policy = {.device = "cpu", .device_class = "cpu", .torch = "2.13.0+cpu"},

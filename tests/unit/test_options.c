@@ -16,7 +16,7 @@
 #include "engine/program.h"
 
 struct sample {
-	bool force, workloads;
+	bool force, loud, workloads;
 	const char *device, *format, *sizes;
 	int jobs;
 	int64_t memory;
@@ -27,7 +27,8 @@ struct sample {
 
 #define AT(member) offsetof(struct sample, member)
 static const struct option_row rows[] = {
-    {"--force", OPTION_FLAG, AT(force), NULL, NULL, "run all"},
+    {"-f, --force", OPTION_FLAG, AT(force), NULL, NULL, "run all"},
+    {"-l, --loud", OPTION_FLAG, AT(loud), NULL, NULL, "print all"},
     {"--no-workloads", OPTION_UNFLAG, AT(workloads), NULL, NULL, "run less"},
     {"--device", OPTION_CHOICE, AT(device), "D", "auto|cpu|cuda:N", "where"},
     {"--format", OPTION_CHOICE, AT(format), "F", "text|json|github", "how"},
@@ -72,6 +73,27 @@ static void options_and_names_may_stand_in_any_order(void **state)
 	assert_int_equal(r.into.jobs, 3);
 	assert_int_equal(r.into.types.count, 2);
 	assert_string_equal(r.into.types.items[1], "b");
+	arena_free(&r.arena);
+}
+
+static void flags_may_be_given_by_their_letters(void **state)
+{
+	(void)state;
+	struct reading r = READ("-lf", "gemm");
+
+	assert_int_equal(r.answer, 0);
+	assert_true(r.into.force && r.into.loud);
+	assert_int_equal(r.names.count, 1);
+	arena_free(&r.arena);
+	r = READ("-f");
+	assert_true(r.into.force && !r.into.loud);
+	arena_free(&r.arena);
+	r = READ("-fh");
+	assert_int_equal(r.answer, 1);
+	arena_free(&r.arena);
+	r = READ("-fx");
+	assert_int_equal(r.answer, -1);
+	assert_non_null(strstr(r.err.text, "unknown option -fx"));
 	arena_free(&r.arena);
 }
 
@@ -266,15 +288,18 @@ static void check_rows(const struct option_row *of, int count)
 	for (int i = 0; i < count; i++) {
 		bool flag = of[i].kind == OPTION_FLAG || of[i].kind == OPTION_UNFLAG;
 
-		assert_true(strncmp(of[i].name, "--", 2) == 0 && strpbrk(of[i].name, " ='") == NULL);
-		assert_string_not_equal(of[i].name, options_help.name);
+		const char *word = option_word(&of[i]), *name = of[i].name;
+
+		assert_true(strncmp(word, "--", 2) == 0 && strpbrk(word, " ='") == NULL);
+		assert_true(word == name || (name[0] == '-' && name[1] != 'h' && strncmp(name + 2, ", --", 4) == 0 && flag));
+		assert_string_not_equal(word, option_word(&options_help));
 		assert_true((of[i].value == NULL) == flag);
 		assert_true(!takes_choices(&of[i]) || of[i].choices != NULL);
 		assert_true(of[i].choices == NULL || takes_choices(&of[i]) || of[i].kind == OPTION_TEXT);
 		assert_true(of[i].choices == NULL || strpbrk(of[i].choices, " '\"") == NULL);
 		assert_true(of[i].help[0] != '\0' && strchr(of[i].help, '\n') == NULL);
 		for (int k = 0; k < i; k++)
-			assert_string_not_equal(of[i].name, of[k].name);
+			assert_true(strcmp(word, option_word(&of[k])) != 0 && (word == name || name[1] != of[k].name[1]));
 	}
 }
 
@@ -320,7 +345,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(options_and_names_may_stand_in_any_order),
-	    cmocka_unit_test(sizes_are_bytes_or_have_a_unit),
+	    cmocka_unit_test(flags_may_be_given_by_their_letters),
+		cmocka_unit_test(sizes_are_bytes_or_have_a_unit),
 	    cmocka_unit_test(a_double_dash_ends_the_options),
 	    cmocka_unit_test(what_cannot_be_meant_is_refused_with_a_remedy),
 	    cmocka_unit_test(help_is_neither_success_nor_failure),

@@ -360,6 +360,28 @@ int pool_pending(const struct pool *pool)
 	return pool->pending;
 }
 
+int pool_running(const struct pool *pool, struct pool_running *out, int most)
+{
+	const struct pool_shared *shared = &pool->shared;
+	int count = 0;
+
+	for (int i = 0; i < shared->lane_count && count < most; i++) {
+		const struct lane *lane = &shared->lanes[i];
+		bool served = shared->served == lane && shared->provider.doing.length > 0;
+
+		if (lane->work == NULL)
+			continue;
+		out[count++] = (struct pool_running){
+		    .lane = i,
+		    .owner = lane->work->task.owner,
+		    .job = lane->work->task.jobs[lane->work->job],
+		    .started = lane->phase == LANE_WORKING ? lane->started : 0,
+		    .preparing = served ? shared->provider.doing.data : NULL,
+		};
+	}
+	return count;
+}
+
 int pool_spares(const struct pool *pool)
 {
 	return zygote_spares(&pool->shared.runners);

@@ -70,6 +70,18 @@ struct pool_result {
 };
 bool pool_next(struct pool *pool, struct arena *arena, struct pool_result *out);
 void *pool_next_owner(const struct pool *pool); /* the owner of the result that pool_next returns next, or NULL */
+
+/* What a lane does now. */
+struct pool_running {
+	int lane; /* from 0 */
+	const void *owner;
+	const struct job *job;
+	double started;		/* when the case started: seconds of the monotonic clock; 0: its runner is not ready yet */
+	const char *preparing;	/* what the ground truth of the case waits for ("flashinfer compiles page"); NULL: nothing */
+};
+/* Writes an entry for each lane that has a case, and returns their number, at most `most`. The entries are valid until
+ * pool_dispatch. */
+int pool_running(const struct pool *pool, struct pool_running *out, int most);
 int pool_pending(const struct pool *pool); /* number of cases submitted and not yet returned by pool_next */
 int pool_spares(const struct pool *pool);  /* number of runners that are ready and assigned to no lane */
 

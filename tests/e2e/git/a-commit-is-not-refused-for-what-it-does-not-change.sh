@@ -1,9 +1,9 @@
 #!/bin/sh
-# If a definition cannot be verified on this machine, the hook still accepts a commit that leaves the definition
-# unchanged. A commit that changes such a definition gets a warning, and is rejected if the hook was installed with
-# --strict. The hook rejects every commit while a definition fails or is invalid, and it rejects a commit if a tensor
-# file that the workloads name is missing from it. If a definition could only not be verified, `verify --staged` itself
-# exits with 3.
+# The hook verifies the definitions that a commit changes, and counts the others. A commit that changes a definition that
+# cannot be verified on this machine gets a warning, and is rejected if the hook was installed with --strict. It is rejected
+# if a definition that it changes fails or is invalid, or if a tensor file that the workloads name is missing from it. With
+# `hook install --all` a definition that fails rejects every commit. If a definition could only not be verified, `verify
+# --staged` itself exits with 3.
 . "$(dirname "$0")/../harness.sh"
 export GIT_CONFIG_GLOBAL="$work/gitconfig" GIT_CONFIG_SYSTEM=/dev/null REFTEST_PYTHON="$python"
 git config --file "$GIT_CONFIG_GLOBAL" user.name test
@@ -50,8 +50,8 @@ expect_exit 3
 echo 1 >note
 do_git add note
 commits commit -m note
-expect_silence_about 'oddity/odd' 'NOT VERIFIED'
-expect_says '1 definition that this commit does not change could not be verified here;' '`reftest verify --changed --staged` prints the reasons'
+expect_silence_about 'oddity/odd' 'NOT VERIFIED' 'definitions:'
+expect_says '1 definition that this commit does not change is not verified;' '`reftest verify --changed --staged` verifies it'
 edit $gemm '"description": "' '"description": "Small. '
 commits commit -a -m 'another definition'
 expect_silence_about 'oddity/odd' 'NOT VERIFIED'
@@ -67,18 +67,28 @@ do_git add $odd
 do_git commit -q --no-verify -m 'the one, all the same'
 commits commit --allow-empty -m 'strictly, but not about it'
 
-# A failed or an invalid definition makes the hook reject the commit on every machine.
-edit $norm 'EPSILON = 1e-6' 'EPSILON = 1e-3'
-do_git commit -q --no-verify -a -m 'wrong, and nobody looked'
+# A failed or an invalid definition makes the hook reject a commit that changes it, and with --all every commit.
 run hook install
+edit $norm 'EPSILON = 1e-6' 'EPSILON = 1e-3'
+refused commit -a -m wrong
+expect_says 'FAILED   rmsnorm/tiny_norm'
+do_git commit -q --no-verify -a -m 'wrong, and nobody looked'
+commits commit --allow-empty -m 'a failure that the commit does not change'
+expect_says '2 definitions that this commit does not change are not verified (1 failed);' '`reftest verify --changed --staged` verifies them'
+expect_silence_about 'FAILED'
+run hook install
+expect_says '2 of 3 definitions are not verified; `reftest verify` verifies them. A commit verifies the definitions that it changes'
+run hook install --all
+expect_silence_about 'not verified;'
 refused commit --allow-empty -m 'a failure that the commit does not change'
-expect_says 'FAILED   rmsnorm/tiny_norm' '1 definition that this commit does not change could not be verified'
+expect_says 'FAILED   rmsnorm/tiny_norm' '1 definition that this commit does not change could not be verified' '`reftest verify --changed --staged` prints the reasons'
 edit $norm 'EPSILON = 1e-3' 'EPSILON = 1e-6'
 commits commit -a -m mended
 echo '{' >$gemm
 do_git commit -q --no-verify -a -m 'no JSON, and nobody looked'
 refused commit --allow-empty -m invalid
 expect_says 'INVALID  gemm/tiny_gemm'
+run hook install
 do_git checkout -q HEAD~1 $gemm
 commits commit -m mended
 
@@ -89,7 +99,7 @@ printf 'version https://git-lfs.github.com/spec/v1\noid sha256:%s\nsize %s\n' "$
 commits commit -a -m 'a tensor that only LFS has'
 expect_says 'rmsnorm/tiny_norm' 'fetch --include' 'NOT VERIFIED: 1 definition'
 commits commit --allow-empty -m 'and after it'
-expect_says '2 definitions that this commit does not change could not be'
+expect_says '2 definitions that this commit does not change are not'
 cp "$work/rows" $blob
 commits commit -a -m 'it is here again'
 # If a tensor file exists but is not added to git, or is removed, the hook rejects the commit.
@@ -122,7 +132,7 @@ expect_exit 0
 echo 1 >other
 do_git add -f --sparse other
 commits commit -m partial
-expect_says '3 definitions that this commit does not change could not be'
+expect_says '3 definitions that this commit does not change are not'
 expect_silence_about 'fatal:'
 run verify --changed --staged --device "$device"
 expect_exit 3

@@ -21,14 +21,17 @@ cli/check.c: fputs(colour
 cli/check.c: fwrite(out.data, 1, out.length, stdout)
 cli/doctor.c: fwrite(out.data
 cli/help.c: 
+cli/list.c: fwrite(out.data, 1, out.length, stdout)
 report/behaviour.c: fwrite(out.data
 report/ci_export.c: fwrite(text.data
+report/events.c: fwrite(out->data
+report/progress.c: fwrite(text, 1, length, display->terminal)
+report/progress.c: fwrite(out.data
 report/text_and_json.c: fputs(colour
 report/text_and_json.c: fwrite(
 testgen/update_file.c: fwrite(
-watcher/tty.c: fputs("
+watcher/tty.c: fwrite(out.data
 watcher/tty.c: fwrite(line.text
-watcher/watch_output.c: fwrite(out->data
 workers/judge/judge.c: 
 LIST
 expectations=$((expectations + 1))

@@ -21,10 +21,13 @@ offered() {
 	"$reftest" complete "$@" | cut -f1 | grep -qxF -e "$wanted" || fail "no completion of '$*' offers $wanted"
 }
 
+# `options_of_help`: prints the long names of the options in the help text that was printed last
+options_of_help() { sed -nE 's/^  (-[a-zA-Z], )?(--[a-z-]+).*/\2/p' "$work/out"; }
+
 # `listed COMMAND OPTION`: expects the option in the manual page and in the completions.
 listed() {
 	expectations=$((expectations + 2))
-	section "$1" | grep -qE "^$2( |\$)" || fail "the manual page has no $2 of $1"
+	section "$1" | grep -qE "^(-[a-zA-Z], )?$2( |\$)" || fail "the manual page has no $2 of $1"
 	offered "$2" "$1" -
 }
 
@@ -33,15 +36,15 @@ expect_exit 0
 commands=$(sed -n 's/^  \([a-z]*\)  *[a-z].*/\1/p' "$work/out")
 [ "$(echo "$commands" | wc -l)" -gt 9 ] || fail "reftest --help lists few commands: $commands"
 ! grep -qE '^  (document|complete|judge|remote-helper)' "$work/out" || fail "reftest --help lists a hidden command"
-for option in $(grep -oE '^  --[a-z-]+' "$work/out"); do
-	awk '/^\.SH /{ inside = $0 == ".SH OPTIONS" } inside' "$work/page" | grep -qE "^$option( |\$)" || fail "the page has no $option"
+for option in $(options_of_help); do
+	awk '/^\.SH /{ inside = $0 == ".SH OPTIONS" } inside' "$work/page" | grep -qE "^(-[a-zA-Z], )?$option( |\$)" || fail "the page has no $option"
 	offered "$option" -
 done
 options=0
 for command in $commands; do
 	run "$command" --help
 	expect_exit 0
-	for option in $(grep -oE '^  --[a-z-]+' "$work/out"); do
+	for option in $(options_of_help); do
 		listed "$command" "$option"
 		options=$((options + 1))
 	done
@@ -117,9 +120,9 @@ completes 'verify' reftest ver
 completes '--root' reftest --r
 completes 'affected' reftest --root "$root" a
 completes '--cached-only --case --changed' reftest verify --c
-completes 'json' reftest verify --format j
+completes 'json jsonl' reftest verify --format j
 completes 'github' reftest verify --format = g
-completes 'github json text' reftest verify --format =
+completes 'github json jsonl text' reftest verify --format =
 completes 'auto cpu cuda' reftest status --device ''
 completes 'small,large small,medium small,small' reftest watch --sizes small,
 completes 'builtin' reftest explain --ground-truth bu
@@ -143,7 +146,7 @@ completes 'tiny_gemm tiny_norm' reftest --root = "$work/bare" verify tiny
 export REFTEST_ROOT="$work/bare"
 completes 'tiny_gemm tiny_norm' reftest verify tiny
 completes_in_fish '--cached-only --case --changed' 'reftest verify --c'
-completes_in_fish '--format=json' 'reftest verify --format=j'
+completes_in_fish '--format=json --format=jsonl' 'reftest verify --format=j'
 completes_in_fish 'small,medium' 'reftest watch --sizes small,m'
 completes_in_fish 'tiny_gemm tiny_norm' 'reftest verify tiny'
 completes_in_fish '--python=README' 'reftest verify --python=READ'

@@ -34,7 +34,13 @@ verify --op-type no_such_type
 expect_exit 2
 run status --device cpu
 expect_exit 3
-expect_says stale
+expect_says 'unknown  rmsnorm/tiny_norm' '2 definitions: 2 unknown'
+run verify --dry-run --device cpu
+expect_exit 3
+expect_says 'unknown  rmsnorm/tiny_norm' '2 definitions: 2 unknown'
+run explain --device cpu tiny_norm
+expect_exit 3
+expect_says 'rmsnorm/tiny_norm is unknown' 'small:batch_size=1: unknown: ' 'the case has never been verified'
 
 verify --sizes small,medium
 expect_exit 0
@@ -50,6 +56,15 @@ expect_exit 0
 expect_says 'tiny_norm is verified'
 
 edit definitions/gemm/tiny_gemm.json 'return torch.matmul' 'return 1.1 * torch.matmul'
+run status --device cpu
+expect_exit 3
+expect_says 'stale    gemm/tiny_gemm' '2 definitions: 1 passed, 1 stale'
+run verify --dry-run --device cpu
+expect_exit 3
+expect_says 'stale    gemm/tiny_gemm' '2 definitions: 1 passed, 1 stale'
+run explain --device cpu tiny_gemm
+expect_exit 3
+expect_says 'gemm/tiny_gemm is stale' 'small:M=1: stale: ' 'reference changed'
 run verify --device cpu --sizes small --jobs 1
 expect_exit 1
 expect_says 'gemm/tiny_gemm' 'numeric'

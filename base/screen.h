@@ -1,0 +1,36 @@
+/* screen - draws lines at the bottom of a terminal and erases them again. The user can scroll, search and copy what is
+ * printed above them. */
+#ifndef REFTEST_BASE_SCREEN_H
+#define REFTEST_BASE_SCREEN_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "base/buf.h"
+
+enum { SCREEN_LINE_BYTES = 4096 };
+
+/* The size of the terminal `fd`, or 80 and 24 if it is unknown. */
+int screen_columns(int fd);
+int screen_rows(int fd);
+
+/* Returns whether this process is in the background of the terminal `fd`. The kernel stops a background process that
+ * reads from the terminal or changes its modes. */
+bool screen_in_background(int fd);
+
+/* A line that is truncated at the width of the terminal. Escape sequences for colours do not count as columns. */
+struct screen_line {
+	char text[SCREEN_LINE_BYTES];
+	size_t length;
+	int used, room; /* columns */
+};
+
+/* Appends a text whose unsafe characters become escapes. */
+void screen_line_add(struct screen_line *line, const char *text);
+void screen_line_colour(struct screen_line *line, const char *escape_sequence);
+
+/* Appends the escape sequences that erase `count` lines, at the end of which the cursor is. `drawn` has the number of
+ * columns that each line had: a terminal that became narrower has wrapped it. */
+void screen_erase(const int *drawn, int count, int columns, struct buf *out);
+
+#endif

@@ -1,0 +1,15 @@
+/* remembered_seconds - how long a case took when it ran last, with whatever content its definition then had. A run
+ * estimates from this how long it still takes. */
+#ifndef REFTEST_ENGINE_REMEMBERED_SECONDS_H
+#define REFTEST_ENGINE_REMEMBERED_SECONDS_H
+
+#include "engine/run_state.h"
+
+/* Returns the seconds of the latest verdict of this case in the store, or 0 if the store has none. */
+double remembered_seconds(struct result *result, const struct case_result *c);
+
+/* Returns how many seconds the cases that are submitted and not finished will take on `lanes` lanes, or -1 if that is
+ * unknown. `now` is a time of the monotonic clock. */
+double remembered_seconds_left(const struct run *run, int lanes, double now);
+
+#endif

@@ -1,0 +1,150 @@
+#!/bin/sh
+# On a terminal, verify shows what it does: the cases that ran and failed, how long the rest will take, and the case of each
+# runner, or what its ground truth compiles. A failure is printed above these lines while other cases still run;
+# definitions that passed are not listed without -v. The lines fit 40 columns and a terminal that becomes narrower, are
+# drawn at most ten times a second, and are gone at the end. TERM=dumb shows none of them.
+. "$(dirname "$0")/../harness.sh"
+command -v tmux >/dev/null 2>&1 || skip "there is no tmux here"
+with_gates
+given tiny_norm tiny_gemm
+. "$top/tests/e2e/terminal.sh"
+has() { grep -qF -e "$1" "$work/out"; }
+has_not() { ! has "$1"; }
+define slow <<'P'
+import torch
+
+
+def run(hidden_states, weight):
+    gate("started", "go")
+    x = hidden_states.float()
+    return (x * torch.rsqrt(x.pow(2).mean(-1, keepdim=True) + 1e-6) * weight.float()).to(hidden_states.dtype)
+P
+edit definitions/gemm/tiny_gemm.json 'return torch.matmul' 'return 1.1 * torch.matmul'
+
+# `on_terminal WIDTH HEIGHT SHELL-TEXT ARGUMENT…`: starts reftest verify in a new terminal, with the text before it
+on_terminal() {
+	step="reftest verify on a terminal of $1 columns: $3"
+	size="-x $1 -y $2" before=$3
+	shift 3
+	rm -f "$work/go"
+	terminal kill-server 2>/dev/null || :
+	# shellcheck disable=SC2086 # words
+	until terminal new-session -d -s test $size "$before '$reftest' verify --device '$device' --sizes small --jobs 1 $*;
+		echo \"it ended with \$?\"; exec cat" 2>/dev/null; do # the killed server may still be there
+		sleep 0.05
+	done
+}
+# `gone`: no line of the progress is left at the end
+gone() {
+	has_not 'runner 1' || fail "a line of a runner was not erased"
+	has_not ' cases in ' || fail "the line with the counts was not erased"
+}
+
+on_terminal 80 24 ''
+shows 'FAILED   gemm/tiny_gemm' '3 of 9 cases in ' ', 3 failed' 's  rmsnorm/slow small:batch_size=1'
+has_not 'it ended' || fail "the failure is printed only at the end"
+[ "$(grep -c 'runner 1' "$work/out")" = 1 ] || fail "a runner is shown more than once"
+: >"$work/go"
+shows 'it ended with 1' '3 definitions: 2 passed, 1 failed'
+gone
+has_not 'passed   rmsnorm' || fail "a definition that passed is listed"
+
+# The time that is left follows from the store. A name, and -v, list definitions that passed.
+on_terminal 80 24 '' --force -v
+shows 'FAILED   gemm/tiny_gemm' 's  rmsnorm/slow small:batch_size=1' '3 failed, about ' ' left'
+: >"$work/go"
+shows 'it ended with 1' 'passed   rmsnorm/slow' 'passed   rmsnorm/tiny_norm'
+gone
+on_terminal 80 24 '' tiny_norm
+shows 'it ended with 0' 'passed   rmsnorm/tiny_norm'
+
+# A narrow terminal, and one that becomes narrow
+on_terminal 40 24 '' --force
+shows 'FAILED' 'runner 1' ' s  rmsnorm/slow'
+has_not 'small:batch_size=1 ' || fail "a line is wider than 40 columns"
+terminal capture-pane -p -S - -t test >"$work/out"
+[ "$(grep -c 'runner 1' "$work/out")" = 1 ] || fail "a runner is shown more than once on 40 columns"
+terminal resize-window -t test -x 30 -y 20
+await_terminal 'cuts the line of the runner at 30 columns' has_not 'rmsnorm/slow sm'
+: >"$work/go"
+shows 'it ended with 1'
+gone
+
+# Colours, and the terminals without them
+on_terminal 80 24 '' --force
+shows 'FAILED   gemm/tiny_gemm' 'runner 1'
+terminal capture-pane -p -e -S - -t test >"$work/coloured"
+[ "$(grep -c "$(printf '\033\\[3')" "$work/coloured")" -ge 2 ] || fail "the failure and its count have no colour"
+: >"$work/go"
+shows 'it ended with 1'
+on_terminal 80 24 'NO_COLOR=1' --force
+shows 'FAILED   gemm/tiny_gemm' 'runner 1'
+terminal capture-pane -p -e -S - -t test >"$work/plain"
+! grep -q "$(printf '\033')" "$work/plain" || fail "there is a colour in spite of NO_COLOR"
+: >"$work/go"
+shows 'it ended with 1'
+on_terminal 80 24 'TERM=dumb' --force
+shows 'FAILED   gemm/tiny_gemm'
+has_not 'runner 1' && has_not ' cases in ' || fail "the terminal 'dumb' shows progress"
+: >"$work/go"
+shows 'it ended with 1'
+terminal kill-server
+step='CLICOLOR_FORCE'
+CLICOLOR_FORCE=1 "$reftest" verify --device "$device" --sizes small --jobs 1 >"$work/out" 2>"$work/err" && status=0 || status=$?
+expect_exit 1
+expect_says "$(printf '\033[31mFAILED')"
+step='CLICOLOR_FORCE=0'
+CLICOLOR_FORCE=0 "$reftest" verify --device "$device" --sizes small --jobs 1 >"$work/out" 2>"$work/err" || :
+expect_silence_about "$(printf '\033')"
+
+# What a ground truth compiles is shown on the line of its runner, and as a message above the lines.
+mkdir "$work/tables"
+cat >"$work/tables/torch.py" <<END
+import os
+import time
+
+from reftest_providers import Need, Row, Table, progress_of
+
+
+def call(call):
+    with progress_of("planted compiles m", 3600, tell=True):
+        while not os.path.exists("$work/go"):
+            time.sleep(0.05)
+    a, b = (call[role].double() for role in "ab")
+    return call.outputs_of(output=a @ b.T)
+
+
+TABLES = (Table("torch", (Need(("torch",), "torch"),), {"gemm": Row(call, cpu=True, least=None)}),)
+END
+on_terminal 80 24 "REFTEST_PROVIDERS=$work/tables" --force --ground-truth torch,builtin tiny_gemm
+shows 'reftest: planted compiles m' 's  planted compiles m: gemm/tiny_gemm small:'
+terminal capture-pane -p -S - -t test >"$work/out"
+[ "$(grep -n 'reftest: planted compiles m' "$work/out" | cut -d: -f1)" -lt "$(grep -n ' cases in ' "$work/out" | cut -d: -f1)" ] ||
+	fail "the message is not above the progress"
+[ "$(grep -c ' cases in ' "$work/out")" = 1 ] || fail "the message left a copy of the progress"
+: >"$work/go"
+shows 'it ended with 1'
+gone
+terminal kill-server
+
+# Each drawing is one write that begins by erasing, so they can be counted.
+step='the number of drawings'
+expectations=$((expectations + 1))
+"$python" -I -S - "$reftest" verify --device "$device" --sizes small --jobs 1 --force <<'P' || fail "the progress is drawn too often, or never"
+import os, pty, sys, time
+os.environ["TERM"] = "xterm"
+begin = time.monotonic()
+child, terminal = pty.fork()
+if child == 0:
+    os.execv(sys.argv[1], sys.argv[1:])
+text = b""
+try:
+    while piece := os.read(terminal, 65536):
+        text += piece
+except OSError:  # the program has closed the terminal
+    pass
+os.waitpid(child, 0)
+drawn = text.count(b" cases in ")
+print("#", drawn, "drawings in", time.monotonic() - begin, "s")
+sys.exit(not 1 < drawn <= 10 * (time.monotonic() - begin) + 1)
+P
