@@ -701,6 +701,7 @@ void lane_give(struct lane *lane, struct queued *work)
 {
 	lane->work = work;
 	lane->phase = LANE_WAITING;
+	process_let_continue(lane->judge.pidfd); /* a reference of another lane may have stopped it */
 }
 
 int lane_dispatch(struct pool_shared *shared, struct lane *lane, int64_t now, struct err *err)
