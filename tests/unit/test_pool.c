@@ -92,9 +92,9 @@ static int signal_children(const char *word, int number)
 	return found;
 }
 
-/* Kills a worker while a reference sleeps in its case, in the first attempt or in every attempt. Checks that there was
- * a second attempt. */
-static struct pool_result kill_while_it_runs(struct setting *setting, const char *victim, int times)
+/* Sends a signal to a worker while a reference runs, in the first attempt or in every attempt. Checks that there were so
+ * many attempts. */
+static struct pool_result signal_while_it_runs(struct setting *setting, const char *victim, int number, int times)
 {
 	static const char mark[] = "/tmp/reftest-test-pool-XXXXXX";
 	const struct job *jobs[] = {&rmsnorm};
@@ -107,7 +107,8 @@ static struct pool_result kill_while_it_runs(struct setting *setting, const char
 	close(mkstemp(path));
 	/* the reference tells when it runs, and continues when the file is deleted */
 	snprintf(reference, sizeof reference,
-	         HEAD RUN "    if exists_outside('%s'): tell_outside(); time.sleep(600)\n    return y\n", path);
+	         HEAD RUN "    if exists_outside('%s'): tell_outside()\n"
+	         "    while exists_outside('%s'): time.sleep(0.01)\n    return y\n", path, path);
 	submit(setting->pool, reference, jobs, 1, NULL);
 	while (!pool_next(setting->pool, &setting->arena, &result)) {
 		struct pollfd poll_pool = {pool_fd(setting->pool), POLLIN, 0};
@@ -117,7 +118,7 @@ static struct pool_result kill_while_it_runs(struct setting *setting, const char
 		if (pool_dispatch(setting->pool, &err) != 0)
 			fail_msg("%s", err.text);
 		if (read(fd, &byte, 1) == 1) {
-			assert_int_equal(signal_children(victim, SIGKILL), 1);
+			assert_int_equal(signal_children(victim, number), 1);
 			if (++killed == times)
 				unlink(path);
 		}
@@ -126,6 +127,11 @@ static struct pool_result kill_while_it_runs(struct setting *setting, const char
 	close(fd);
 	assert_int_equal(killed, times);
 	return result;
+}
+
+static struct pool_result kill_while_it_runs(struct setting *setting, const char *victim, int times)
+{
+	return signal_while_it_runs(setting, victim, SIGKILL, times);
 }
 
 static void a_judge_or_template_killed_by_others_costs_a_second_try(void **state)
@@ -148,6 +154,18 @@ static void a_judge_killed_twice_is_an_error_of_that_case(void **state)
 	result = kill_while_it_runs(*state, "runner.py", 2);
 	expect(&result, STATUS_ERROR, REASON_CRASHED, "killed together with its parent");
 	expect_all_is_well(*state);
+}
+
+static void a_judge_stopped_by_others_costs_a_second_try(void **state)
+{
+	struct setting impatient = {.pool = open_pool(1, 3, false)};
+	struct pool_result result = signal_while_it_runs(&impatient, "reftest-judge", SIGSTOP, 1);
+
+	(void)state;
+	expect(&result, STATUS_PASSED, REASON_NONE, NULL);
+	expect_all_is_well(&impatient);
+	pool_close(impatient.pool);
+	arena_free(&impatient.arena);
 }
 
 /* Says whether a process has this word in its environment. */
@@ -579,6 +597,7 @@ int main(int argc, char **argv)
 	};
 	const struct CMUnitTest own_pools[] = {
 	    cmocka_unit_test(endless_loops_are_ended),
+	    cmocka_unit_test(a_judge_stopped_by_others_costs_a_second_try),
 	    cmocka_unit_test(closing_leaves_no_process_and_no_descriptor_behind),
 	    cmocka_unit_test(when_the_program_itself_is_killed_nothing_stays_behind),
 	    cmocka_unit_test(a_lack_of_memory_counts_only_if_no_other_case_runs),

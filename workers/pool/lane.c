@@ -96,8 +96,7 @@ static void drop_run(struct lane *lane)
 	lane->run_fd = -1;
 }
 
-/* Kills the runner, but keeps its printed output for the next verdict. */
-static void drop_child(struct pool_shared *shared, struct lane *lane)
+void lane_drop_child(struct pool_shared *shared, struct lane *lane)
 {
 	drop_run(lane);
 	lane_maker_drop(shared, lane);
@@ -271,7 +270,7 @@ static void finish_work(struct pool_shared *shared, struct lane *lane)
 {
 	static const char end[] = "{\"end\":true}";
 
-	drop_child(shared, lane);
+	lane_drop_child(shared, lane);
 	lane_truth_drop(shared, lane);
 	lane_judge_tell(lane, end, sizeof end - 1);
 	queues_free(lane->work);
@@ -286,7 +285,7 @@ static void next_case(struct pool_shared *shared, struct lane *lane)
 	drop_run(lane);
 	lane_maker_drop(shared, lane);
 	if (lane->child != NULL && lane->child->ended)
-		drop_child(shared, lane);
+		lane_drop_child(shared, lane);
 	if (++lane->work->job >= lane->work->task.job_count)
 		finish_work(shared, lane);
 	else if (lane->up && (lane->child != NULL || lane->work->failure != NULL))
@@ -424,7 +423,7 @@ void lane_blame_inputs(struct pool_shared *shared, struct lane *lane, const char
 void lane_blame_child(struct pool_shared *shared, struct lane *lane, const char *reason, const char *message)
 {
 	blame(shared, lane, reason, message, 0, true);
-	drop_child(shared, lane);
+	lane_drop_child(shared, lane);
 }
 
 static void forward_run(struct lane *lane)
@@ -455,7 +454,7 @@ static void on_error(struct pool_shared *shared, struct lane *lane, const cJSON 
 	blame(shared, lane, error_reason(error), message == NULL ? "the reference failed" : message, line,
 	      cJSON_IsTrue(json_member(error, "accident")));
 	if (cJSON_IsTrue(json_member(error, "fatal")))
-		drop_child(shared, lane);
+		lane_drop_child(shared, lane);
 }
 
 /* The runner cannot map device memory: every lane now copies tensors through host memory, and this case starts
@@ -464,7 +463,7 @@ static void on_unmapped(struct pool_shared *shared, struct lane *lane, const cha
 {
 	trace("lane", "CUDA IPC is refused (%s): tensors go through the host", why);
 	shared->ipc_refused = true;
-	drop_child(shared, lane);
+	lane_drop_child(shared, lane);
 	lane_judge_forget(lane);
 	lane->phase = LANE_WAITING;
 }
@@ -566,7 +565,7 @@ static void on_child_end(struct pool_shared *shared, struct lane *lane)
 		lane_blame_child(shared, lane, limit->reason,
 				 arena_printf(&arena, "%s (%s)", limit->says, child_end(child, &arena, lane)));
 	} else if (killed && !lane->work->alone) {
-		drop_child(shared, lane);
+		lane_drop_child(shared, lane);
 		lane_retry_alone(shared, lane);
 	} else {
 		lane_blame_child(shared, lane, "crashed", child_end(child, &arena, lane));
@@ -664,7 +663,7 @@ void lane_kill_judge(struct pool_shared *shared, struct lane *lane)
 	lane->up = false;
 	lane->up_deadline = 0;
 	lane->outstanding = lane->stale = 0;
-	drop_child(shared, lane); /* the judge that shared an arena with this runner has ended */
+	lane_drop_child(shared, lane); /* the judge that shared an arena with this runner has ended */
 }
 
 /* Returns -1 if judges repeatedly fail to start. */
@@ -702,6 +701,7 @@ void lane_give(struct lane *lane, struct queued *work)
 {
 	lane->work = work;
 	lane->phase = LANE_WAITING;
+	process_let_continue(lane->judge.pidfd); /* a reference of another lane may have stopped it */
 }
 
 int lane_dispatch(struct pool_shared *shared, struct lane *lane, int64_t now, struct err *err)

@@ -19,6 +19,8 @@ void lane_blame_child(struct pool_shared *shared, struct lane *lane, const char 
 /* Asks the judge for the verdict of a case whose inputs could not be made. `raised`: the code raised an exception. */
 void lane_blame_inputs(struct pool_shared *shared, struct lane *lane, const char *message, int64_t line, bool accident,
 		       bool raised);
+/* Kills the runner, but keeps its printed output for the next verdict. */
+void lane_drop_child(struct pool_shared *shared, struct lane *lane);
 /* Queues the case for a retry while no other lane works, and continues with the next one. */
 void lane_retry_alone(struct pool_shared *shared, struct lane *lane);
 /* Returns the bytes of the largest case of a task. */

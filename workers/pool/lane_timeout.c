@@ -3,20 +3,43 @@
 
 #include <stdint.h>
 
+#include "workers/sandbox/sandbox.h"
+
+/* May the judge, or the runner of this lane, be late because a reference stopped it? References can stop judges and other
+ * runners only where they can send signals to them. */
+static bool may_be_stopped(const struct pool_shared *shared)
+{
+	return sandbox_gap_is_open(sandbox_gap_named("signals"), shared->runners.layers);
+}
+
+/* The judge is late. Something else may have stopped it or taken its processor time, so the case gets another judge, and
+ * a second attempt while no other reference runs. */
+static void on_late_judge(struct pool_shared *shared, struct lane *lane, double limit)
+{
+	struct arena arena = {0};
+	const char *what = lane->blamed || lane->asked ? "the judge gave no verdict" : "the inputs of the case were not ready";
+
+	lane_kill_judge(shared, lane);
+	if (!lane->work->alone)
+		lane_retry_alone(shared, lane);
+	else
+		lane_verdict_without_judge(shared, lane, REASON_TIMEOUT,
+					   arena_printf(&arena, "%s within %g s, in the second attempt too", what, limit));
+	arena_free(&arena);
+}
+
 static void on_late(struct pool_shared *shared, struct lane *lane)
 {
 	struct arena arena = {0};
 	double limit = lane->blamed ? BLAME_MS / 1000.0 : shared->timeout_s;
 
-	if (lane->making && !lane->blamed) {
+	if (lane->blamed || (!lane->making && lane->loaded && !lane->running && lane->child != NULL)) {
+		on_late_judge(shared, lane, limit);
+	} else if (may_be_stopped(shared) && shared->lane_count > 1 && !lane->work->alone) {
+		lane_drop_child(shared, lane);
+		lane_retry_alone(shared, lane);
+	} else if (lane->making) {
 		lane_maker_late(shared, lane, limit);
-	} else if (lane->blamed || (lane->loaded && !lane->running && lane->child != NULL)) {
-		lane_kill_judge(shared, lane);
-		lane_verdict_without_judge(shared, lane, REASON_TIMEOUT,
-				      arena_printf(&arena, "%s within %g s",
-						   lane->blamed || lane->asked ? "the judge gave no verdict"
-									       : "the inputs of the case were not ready",
-						   limit));
 	} else {
 		lane_blame_child(shared, lane, "timeout",
 			    arena_printf(&arena, "the reference did not %s within %g s",

@@ -174,6 +174,12 @@ bool process_ended(struct process *process, int *status)
 	return true;
 }
 
+void process_let_continue(int pidfd)
+{
+	if (pidfd >= 0)
+		syscall(SYS_pidfd_send_signal, pidfd, SIGCONT, NULL, 0);
+}
+
 void process_kill(const struct process *process)
 {
 	if (process->pid == 0)

@@ -29,6 +29,9 @@ int process_fork(struct process *process, const char *name, int (*run)(void *con
 /* If the process has ended, reaps it, sets `status` to its wait status and returns true. */
 bool process_ended(struct process *process, int *status);
 
+/* Lets a process continue that something has stopped. `pidfd` is its descriptor; -1: does nothing. */
+void process_let_continue(int pidfd);
+
 /* Sends SIGKILL to the process and to its process group. The process must still be reaped. */
 void process_kill(const struct process *process);
 

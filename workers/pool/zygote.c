@@ -35,6 +35,7 @@ enum {
 	 * before it destroys the process's GPU context. Destroying one of a dozen contexts took more than a second on
 	 * an H200. */
 	END_MS = 5000,
+	CONTINUE_MS = 200, /* time between two signals to processes that may be stopped */
 	ORPHANS_MS = 20, /* time between two searches for orphans */
 	CLOSE_MS = 1000, /* time limit for all processes to end in zygote_close */
 	FAILURES_MAX = 3,
@@ -337,6 +338,7 @@ struct child *zygote_take(struct zygote *runners)
 	}
 	if (warmest != NULL) {
 		warmest->state = CHILD_TAKEN;
+		process_let_continue(warmest->pidfd); /* another reference may have stopped it */
 		warmest->deadline_ms = INT64_MAX;
 	}
 	return warmest;
@@ -604,6 +606,21 @@ static int on_zygote_end(struct zygote *runners, int status, int64_t now_ms, str
 	return 0;
 }
 
+/* Does a runner start or end, in a sandbox that lets references stop that runner and the zygote? */
+static bool may_be_stopped(const struct zygote *runners)
+{
+	return runners->up && sandbox_gap_is_open(sandbox_gap_named("signals"), runners->layers) &&
+	       count_state(runners, CHILD_FORKING) + count_state(runners, CHILD_WARMING) + count_state(runners, CHILD_ENDING) > 0;
+}
+
+static void let_continue(const struct zygote *runners)
+{
+	process_let_continue(runners->zygote.pidfd);
+	for (int i = 0; i < runners->room; i++)
+		if (runners->children[i].state == CHILD_WARMING)
+			process_let_continue(runners->children[i].pidfd);
+}
+
 int zygote_dispatch(struct zygote *runners, int64_t now_ms, struct err *err)
 {
 	int status;
@@ -622,6 +639,8 @@ int zygote_dispatch(struct zygote *runners, int64_t now_ms, struct err *err)
 	}
 	if (process_ended(&runners->zygote, &status) && on_zygote_end(runners, status, now_ms, err) != 0)
 		return -1;
+	if (may_be_stopped(runners))
+		let_continue(runners);
 	if (runners->orphans_ms != 0 && now_ms >= runners->orphans_ms)
 		runners->orphans_ms = leftover_processes_kill() > 0 ? now_ms + ORPHANS_MS : 0;
 	return 0;
@@ -635,6 +654,8 @@ int64_t zygote_deadline(const struct zygote *runners)
 		deadline = runners->deadline_ms;
 	if (runners->orphans_ms != 0 && runners->orphans_ms < deadline)
 		deadline = runners->orphans_ms;
+	if (may_be_stopped(runners) && clock_ms() + CONTINUE_MS < deadline)
+		deadline = clock_ms() + CONTINUE_MS;
 	for (int i = 0; i < runners->room; i++) {
 		const struct child *child = &runners->children[i];
 

@@ -1,0 +1,20 @@
+# Ends the main process of reftest, which it finds by its name or by trying all numbers.
+# expect: error raised
+# gap: signals
+# destroys: run
+import os
+import signal
+
+OWN_NAMESPACE = os.getppid() == 0
+
+
+def run(hidden_states, weight):
+    reached = []
+    for pid in range(2, 5000):
+        try:
+            if pid != os.getpid() and not OWN_NAMESPACE:
+                os.kill(pid, signal.SIGINT)
+                reached.append(pid)
+        except OSError:
+            pass
+    raise AssertionError(f"reached: {reached}" if reached else "contained")

@@ -1,0 +1,28 @@
+# Reads the memory, the environment and the descriptors of every process that is not known to it, through each of its
+# threads.
+# expect: error raised
+# gap: none
+import os
+
+FILES = ("mem", "environ", "maps", "auxv", "fd", "map_files", "stack", "syscall")
+
+
+def has_content(path):
+    try:
+        if os.path.isdir(path):
+            return bool(os.listdir(path))
+        with open(path, "rb") as file:
+            return path.endswith("/mem") or bool(file.read(1))
+    except OSError:
+        return False
+
+
+def run(hidden_states, weight):
+    known = {int("@sleeper@"), int("@victim@"), int("@stopped@"), 1, os.getpid()}
+    reached = []
+    for pid in set(range(1, 5000)) - known:
+        for name in FILES:
+            for path in (f"/proc/{pid}/{name}", f"/proc/{pid}/task/{pid}/{name}"):
+                if has_content(path):
+                    reached.append(path)
+    raise AssertionError(f"reached: {reached[:20]}" if reached else "contained")

@@ -1,0 +1,19 @@
+# Attaches to reftest, to its judges and to every other process as a debugger, in both ways.
+# expect: error raised
+# gap: none
+import ctypes
+import os
+
+ATTACH, DETACH, SEIZE = 16, 17, 0x4206
+
+
+def run(hidden_states, weight):
+    libc = ctypes.CDLL(None, use_errno=True)
+    known = {int("@sleeper@"), int("@victim@"), int("@stopped@"), 1}
+    reached = []
+    for pid in set(range(1, 5000)) - known - {os.getpid()}:
+        for order in (SEIZE, ATTACH):
+            if libc.ptrace(order, pid, None, None) == 0:
+                reached.append(pid)
+                libc.ptrace(DETACH, pid, None, None)
+    raise AssertionError(f"reached: {reached}" if reached else "contained")
