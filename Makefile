@@ -240,6 +240,7 @@ $(BUILD)/obj/%.cu.o: %.cu $(BUILD)/obj/settings_cuda | $(BUILD)/ops.inc
 
 # A source that includes a JSON table as bytes depends on it, but the compiler does not report this dependency.
 $(BUILD)/obj/kernels/core/published_models.o: models/models.json
+$(BUILD)/obj/models/mapping.o: models/architectures.json
 
 # Files that every make writes anew, but replaces only if they differ: the op families with the digests of their
 # sources, the tables of libraries, the list of objects in each archive (so that a deleted source is removed from its
