@@ -13,6 +13,7 @@
 #include "kernels/core/described_effects.h"
 #include "kernels/core/gradient_bounds.h"
 #include "kernels/core/tolerance.h"
+#include "models/attest.h"
 #include "workers/judge/case_inputs.h"
 #include "workers/judge/described_inputs.h"
 #include "workers/pool/environment.h"
@@ -44,6 +45,7 @@ struct maker {
 	const struct case_options *options;
 	enum job_asks asks; /* selects what the next cases verify: outputs or gradients */
 	bool in_float64;
+	const char *contradiction; /* what contradicts the definition's axes (models/attest.h); NULL: nothing */
 	const struct workload_file *workloads;
 	const struct workload *line; /* the workload line of the next case; NULL: none */
 	bool chosen_axes; /* reftest chose the axis values of the next cases (job.chosen_axes) */
@@ -323,12 +325,15 @@ static const struct verdict *decided_by_blobs(struct maker *m, const struct inpu
 	return verdict;
 }
 
-/* If the definition does not say what a case needs, returns the verdict of each of its cases; otherwise NULL. */
+/* If the definition does not say what a case needs, or contradicts itself, returns the verdict of each of its cases;
+ * otherwise NULL. */
 static const struct verdict *decided_by_definition(struct maker *m)
 {
 	const struct definition *d = m->definition;
 	enum reason reason = d->reference_length == 0 ? REASON_NO_REFERENCE : REASON_UNKNOWN_DTYPE;
 
+	if (m->contradiction != NULL)
+		return decided(m, STATUS_FAILED, REASON_CONSTANTS, m->contradiction);
 	return d->unverifiable != NULL ? decided(m, STATUS_SKIPPED, reason, d->unverifiable) : NULL;
 }
 
@@ -880,10 +885,15 @@ struct cases cases_make(const struct kernels_api *kernels, const struct definiti
 	                  .blobs = blobs, .blob_count = blob_count, .root = root, .options = options, .arena = arena, .workloads = workloads};
 
 	m.environment = environment_that_counts(arena);
+	m.contradiction = attest_definition(definition, arena);
 	find_family(&m, attempt);
 	definition_fields(definition, arena, &m.shared);
 	described_default_fields(&m, &m.shared);
 	make_all(&m, workloads);
+	if (m.contradiction != NULL) {
+		m.out.count = m.out.count > 0 ? 1 : 0; /* one case reports it */
+		return m.out;
+	}
 	if (options->backward)
 		m.out.no_gradients = find_gradient(&m);
 	if (m.gradient == NULL)

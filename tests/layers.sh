@@ -14,7 +14,7 @@ set -eu
 export LC_ALL=C
 cd "$(dirname "$0")/.."
 
-sources='base cache check cli dataset engine git kernels remote report testgen watcher workers reftest.c'
+sources='base cache check cli dataset engine git kernels models remote report testgen watcher workers reftest.c'
 
 # `broken ROOT`: prints a line for each broken rule below ROOT.
 broken() {
@@ -30,6 +30,7 @@ broken() {
 			may["check"] = low "dataset check "
 			may["cache"] = low "dataset cache "
 			may["kernels/core"] = low "kernels/core "
+			may["models"] = low "dataset kernels/core models "
 			may["kernels/common"] = low "kernels/core kernels/common "
 			may["kernels"] = low "kernels/core kernels/common kernels "
 			may["watcher/fs"] = low "watcher/fs "
@@ -38,7 +39,7 @@ broken() {
 			may["workers/sandbox"] = " workers/sandbox "
 			may["workers/pool"] = low "dataset workers/protocol workers/sandbox workers/pool "
 			may["remote"] = low "cache remote "
-			engine = low "cache dataset git kernels/core remote workers/protocol workers/judge workers/pool workers/sandbox engine "
+			engine = low "cache dataset git kernels/core models remote workers/protocol workers/judge workers/pool workers/sandbox engine "
 			may["engine"] = engine
 			may["report"] = low "dataset engine report "
 			may["testgen"] = engine "testgen "

@@ -8,7 +8,7 @@
 #                      are whole SHA-256 digests of the files themselves
 #   libraries.inc      LIBRARY(name) for each python/libraries/{name}.py, in name order
 #   shipped_digest.h   SHIPPED_DIGEST over these tables of libraries, python/testing/conftest*.py, and testgen/
-#   kernels_digest.h   KERNELS_DIGEST over all of kernels/, CHECKER_DIGEST over the code that judges all families
+#   kernels_digest.h   KERNELS_DIGEST over all of kernels/ and models/, CHECKER_DIGEST over the code that judges all families
 #   obj/verdict_files  the files that the digests of ops.inc and CHECKER_DIGEST cover. These digests are fields of the
 #                      fingerprint of verdicts: an edit of such a file makes reftest verify again
 #   obj/sources        the objects of the archives
@@ -136,7 +136,7 @@ for file in $for_checker; do
 	case $left_out in *" $file "*) ;; *) checker="$checker $file" ;; esac
 done
 {
-	printf '#define KERNELS_DIGEST "%s"\n' "$(digest kernels/* kernels/*/* kernels/common/*/*)"
+	printf '#define KERNELS_DIGEST "%s"\n' "$(digest kernels/* kernels/*/* kernels/common/*/* models/*)"
 	printf '#define CHECKER_DIGEST "%s"\n' "$(verdict_digest $checker)"
 } | replace "$build/kernels_digest.h"
 sort -u "$build/obj/verdict_files.all.$$" | replace "$build/obj/verdict_files"

@@ -1,16 +1,16 @@
-/* published_models - looks up published model configurations. The assembler embeds published_models.json in the library
- * unchanged. Each call parses the text again, because it has a few dozen lines and is read once per definition. */
+/* published_models - looks up published model configurations. The assembler embeds models/models.json in the library
+ * unchanged. Each line of that file has one row, so that a look-up parses only the rows that contain the model's name. */
 #include "kernels/core/published_models.h"
 
-#include <stddef.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "base/json.h"
-#include "kernels_digest.h" /* changes whenever published_models.json does, so that make assembles this file again */
+#include "kernels_digest.h" /* changes whenever models.json does, so that make assembles this file again */
 
 __asm__(".pushsection .rodata\n"
         "models_begin:\n"
-        ".incbin \"kernels/core/published_models.json\"\n"
+        ".incbin \"models/models.json\"\n"
         "models_end:\n"
         ".byte 0\n"
         ".popsection\n");
@@ -18,30 +18,90 @@ __asm__(".pushsection .rodata\n"
 extern const char models_begin[] __attribute__((visibility("hidden")));
 extern const char models_end[] __attribute__((visibility("hidden")));
 
-static bool entry_number(const cJSON *entry, const char *model, const char *field, double *out)
-{
-	const char *name = json_text_of(entry, "model");
-	const cJSON *value = json_member(entry, field);
+enum { NAME_BYTES = 128 };
 
-	if (name == NULL || strcmp(name, model) != 0 || !cJSON_IsNumber(value))
+const char *next_model_row(const char *after, size_t *length)
+{
+	const char *at = after == NULL ? models_begin : strchr(after, '\n');
+	const char *end;
+
+	while (at != NULL && at < models_end && *at != '{')
+		at++;
+	if (at == NULL || at >= models_end)
+		return NULL;
+	end = strchr(at, '\n');
+	end = end != NULL ? end : models_end;
+	while (end > at && end[-1] != '}')
+		end--;
+	*length = (size_t)(end - at);
+	return at;
+}
+
+static bool row_contains(const char *row, size_t length, const char *name)
+{
+	char quoted[NAME_BYTES + 3];
+	int size = snprintf(quoted, sizeof quoted, "\"%s\"", name);
+
+	return size > 0 && (size_t)size < sizeof quoted && memmem(row, length, quoted, (size_t)size) != NULL;
+}
+
+static bool has_alias(const cJSON *row, const char *name)
+{
+	const cJSON *alias;
+
+	cJSON_ArrayForEach(alias, json_member(row, "aliases"))
+		if (cJSON_IsString(alias) && strcmp(alias->valuestring, name) == 0)
+			return true;
+	return false;
+}
+
+/* If the row belongs to a model with this name or alias, writes the model's name. */
+static bool row_names(const char *row, size_t length, const char *name, char *model)
+{
+	bool found = false;
+
+	if (!row_contains(row, length, name))
 		return false;
-	*out = value->valuedouble;
-	return true;
+	cJSON *json = cJSON_ParseWithLength(row, length);
+	const char *own = json_text_of(json, "model");
+
+	if (own != NULL && (strcmp(own, name) == 0 || has_alias(json, name))) {
+		found = true;
+		snprintf(model, NAME_BYTES, "%s", own);
+	}
+	cJSON_Delete(json);
+	return found;
+}
+
+const char *model_row(const char *model, const char *after, size_t *length)
+{
+	char own[NAME_BYTES] = "", found[NAME_BYTES];
+	const char *row = NULL;
+
+	while (own[0] == '\0' && (row = next_model_row(row, length)) != NULL)
+		row_names(row, *length, model, own);
+	for (row = next_model_row(after, length); own[0] != '\0' && row != NULL; row = next_model_row(row, length))
+		if (row_names(row, *length, own, found) && strcmp(found, own) == 0)
+			return row;
+	return NULL;
 }
 
 bool model_number(const char *model, const char *field, double *out)
 {
-	cJSON *models = cJSON_ParseWithLength(models_begin, (size_t)(models_end - models_begin));
-	const cJSON *entry;
+	size_t length;
 	bool found = false;
 
-	cJSON_ArrayForEach(entry, models)
-	{
-		if (entry_number(entry, model, field, out)) {
+	for (const char *row = model_row(model, NULL, &length); row != NULL && !found; row = model_row(model, row, &length)) {
+		if (!row_contains(row, length, field))
+			continue;
+		cJSON *json = cJSON_ParseWithLength(row, length);
+		const cJSON *value = json_member(json, field);
+
+		if (cJSON_IsNumber(value)) {
+			*out = value->valuedouble;
 			found = true;
-			break;
 		}
+		cJSON_Delete(json);
 	}
-	cJSON_Delete(models);
 	return found;
 }

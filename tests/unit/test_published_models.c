@@ -36,6 +36,17 @@ static void unknown_models_and_fields_are_not_found(void **state)
 	assert_true(value == 7);
 }
 
+static void an_alias_has_the_numbers_of_its_model(void **state)
+{
+	double value = 0;
+
+	(void)state;
+	assert_true(model_number("llama-3.1-8b-instruct", "hidden_size", &value) && value == 4096);
+	/* this row comes from another source than the row with the aliases */
+	assert_true(model_number("llama-3.1-8b-instruct", "rms_norm_eps", &value) && value == 1e-5);
+	assert_true(model_number("qwen2.5-coder-32b", "vocab_size", &value) && value == 152064);
+}
+
 /* Says whether both entries give the same field of the same model. */
 static int same_field(const cJSON *entry, const cJSON *other)
 {
@@ -51,6 +62,31 @@ static int numbers_of(const cJSON *entry)
 	return same_field(entry, entry);
 }
 
+/* Checks that a look-up by lines finds the same rows as the parser, and that no two models share a name. */
+static void check_rows(const cJSON *models)
+{
+	const cJSON *entry, *other, *alias;
+	const char *row = NULL;
+	size_t length;
+	int with_architecture = 0;
+
+	cJSON_ArrayForEach(entry, models)
+	{
+		row = next_model_row(row, &length);
+		assert_non_null(row);
+		cJSON *parsed = cJSON_ParseWithLength(row, length);
+
+		assert_true(cJSON_Compare(parsed, entry, 1));
+		cJSON_Delete(parsed);
+		with_architecture += json_text_of(entry, "architecture") != NULL;
+		cJSON_ArrayForEach(alias, json_member(entry, "aliases"))
+			cJSON_ArrayForEach(other, models)
+				assert_string_not_equal(alias->valuestring, json_text_of(other, "model"));
+	}
+	assert_null(next_model_row(row, &length));
+	assert_true(with_architecture >= 60);
+}
+
 /* Checks the real file: every entry has a model, a source and numbers, and every epsilon is small. A model may have
  * several entries, because its fields come from several sources, but no field twice. */
 static void every_entry_names_its_source_and_no_field_of_a_model_comes_twice(void **state)
@@ -61,8 +97,8 @@ static void every_entry_names_its_source_and_no_field_of_a_model_comes_twice(voi
 	const cJSON *entry, *other;
 
 	(void)state;
-	assert_int_equal(file_read(AT_FDCWD, "kernels/core/published_models.json", 1 << 20, &text, NULL, &err), FILE_OK);
-	models = json_parse(&(struct json_text){"kernels/core/published_models.json", text.data, text.length, 1}, &err);
+	assert_int_equal(file_read(AT_FDCWD, "models/models.json", 1 << 20, &text, NULL, &err), FILE_OK);
+	models = json_parse(&(struct json_text){"models/models.json", text.data, text.length, 1}, &err);
 	assert_string_equal(err.text, "");
 	cJSON_ArrayForEach(entry, models)
 	{
@@ -79,6 +115,7 @@ static void every_entry_names_its_source_and_no_field_of_a_model_comes_twice(voi
 				assert_int_equal(same_field(entry, other), 0);
 	}
 	assert_true(cJSON_GetArraySize(models) > 0);
+	check_rows(models);
 	cJSON_Delete(models);
 	buf_free(&text);
 }
@@ -88,6 +125,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(published_epsilons_are_found_by_model),
 	    cmocka_unit_test(unknown_models_and_fields_are_not_found),
+	    cmocka_unit_test(an_alias_has_the_numbers_of_its_model),
 	    cmocka_unit_test(every_entry_names_its_source_and_no_field_of_a_model_comes_twice),
 	};
 

@@ -1,0 +1,349 @@
+#include "models/attest.h"
+
+#include <ctype.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include "models/mapping.h"
+
+/* The degrees that are tried if no tag states one. */
+static const int64_t common_degrees[] = {1, 2, 3, 4, 5, 6, 7, 8, 10, 12, 14, 16, 20, 24, 28, 32, 40, 48, 64, 72, 96, 128};
+
+enum { COMMON_DEGREES = sizeof common_degrees / sizeof *common_degrees, DEGREE_LARGEST = 4096 };
+
+/* Words of definitions of parts of a model that the mapping does not describe. */
+static const char *const other_parts[] = {"vision", "visual", "image", "patch", "siglip", "encoder", "audio", "draft", "eagle"};
+
+static bool has_word(const char *text, const char *word)
+{
+	size_t length = strlen(word);
+
+	for (const char *at = text; *at != '\0'; at++)
+		if (strncasecmp(at, word, length) == 0)
+			return true;
+	return false;
+}
+
+static bool is_other_part(const struct definition *d)
+{
+	for (size_t w = 0; w < sizeof other_parts / sizeof *other_parts; w++) {
+		bool found = has_word(d->name, other_parts[w]) || has_word(d->description, other_parts[w]);
+
+		for (int i = 0; i < d->tag_count; i++)
+			found = found || has_word(d->tags[i], other_parts[w]);
+		if (found)
+			return true;
+	}
+	return false;
+}
+
+static const struct axis *const_axis(const struct definition *d, const char *name)
+{
+	int i = definition_axis(d, name);
+
+	return i >= 0 && !d->axes[i].var ? &d->axes[i] : NULL;
+}
+
+/* The axes that letters before a number in a name stand for. */
+static const struct token {
+	const char *letters;
+	const char *axes[10];
+} tokens[] = {
+    {"h", {"hidden_size", "intermediate_size", "num_qo_heads", "num_q_heads", "num_heads", "nheads", "num_index_heads", "channels"}},
+    {"kv", {"num_kv_heads", "num_k_heads"}},
+    {"d", {"head_dim", "head_size", "index_head_dim"}},
+    {"ps", {"page_size"}},
+    {"ckv", {"head_dim_ckv"}},
+    {"kpe", {"head_dim_kpe"}},
+    {"topk", {"topk", "top_k"}},
+    {"qk", {"num_q_heads", "qk_dim"}},
+    {"vo", {"vo_dim"}},
+    {"v", {"vocab_size", "num_v_heads", "value_size"}},
+    {"hv", {"num_v_heads"}},
+    {"s", {"dstate"}},
+    {"n", {"N"}},
+    {"k", {"K", "key_size"}},
+    {"e", {"num_local_experts", "num_experts"}},
+    {"i", {"intermediate_size"}},
+    {"rd", {"rotary_dim"}},
+};
+
+/* Checks one part of the name, such as "kv8". */
+static const char *attest_token(const struct definition *d, const struct token *token, int64_t number, const char *part,
+				struct arena *arena)
+{
+	const struct axis *other = NULL;
+
+	for (const char *const *name = token->axes; *name != NULL; name++) {
+		const struct axis *axis = const_axis(d, *name);
+
+		if (axis != NULL && axis->value == number)
+			return NULL;
+		other = other == NULL ? axis : other;
+	}
+	return other == NULL ? NULL
+			     : arena_printf(arena, "the name says %s, but axis '%s' is %lld", part, other->name, (long long)other->value);
+}
+
+static const char *attest_name(const struct definition *d, struct arena *arena)
+{
+	char *copy = arena_string(arena, d->name), *rest = NULL;
+	const char *found = NULL;
+
+	for (char *part = strtok_r(copy, "_", &rest); part != NULL && found == NULL; part = strtok_r(NULL, "_", &rest)) {
+		size_t letters = strcspn(part, "0123456789"), digits = strspn(part + letters, "0123456789");
+
+		if (letters == 0 || digits == 0 || digits > 15 || part[letters + digits] != '\0')
+			continue;
+		for (size_t i = 0; i < sizeof tokens / sizeof *tokens && found == NULL; i++)
+			if (strlen(tokens[i].letters) == letters && memcmp(tokens[i].letters, part, letters) == 0)
+				found = attest_token(d, &tokens[i], atoll(part + letters), part, arena);
+	}
+	return found;
+}
+
+static bool is_word(char c)
+{
+	return isalnum((unsigned char)c) != 0 || c == '_';
+}
+
+/* Says whether the text before `at` ends with an operator, so that a number behind `at` is the value of a longer
+ * expression: "heads * head_dim = 4096". */
+static bool behind_operator(const char *text, const char *at)
+{
+	while (at > text && at[-1] == ' ')
+		at--;
+	return at > text && strchr("/*.-+=<>", at[-1]) != NULL;
+}
+
+/* Finds "name=NUMBER" or "name = NUMBER" in the text, where the name is a word of its own. */
+static bool stated_number(const char *text, const char *name, int64_t *number)
+{
+	size_t length = strlen(name);
+
+	for (const char *at = strstr(text, name); at != NULL; at = strstr(at + 1, name)) {
+		const char *behind = at + length;
+
+		if ((at > text && is_word(at[-1])) || behind_operator(text, at))
+			continue;
+		behind += strspn(behind, " ");
+		if (*behind != '=')
+			continue;
+		behind += 1 + strspn(behind + 1, "= ");
+		size_t digits = strspn(behind, "0123456789");
+
+		char next = behind[digits + strspn(behind + digits, " ")];
+
+		/* "= 128/2" and "= 2 * n" state no length */
+		if (digits == 0 || digits > 15 || is_word(behind[digits]) || next == '/' || next == '*' || next == '+')
+			continue;
+		*number = atoll(behind);
+		return true;
+	}
+	return false;
+}
+
+static const char *attest_description(const struct definition *d, struct arena *arena)
+{
+	for (int i = 0; i < d->axis_count; i++) {
+		int64_t number;
+
+		if (!d->axes[i].var && strlen(d->axes[i].name) > 1 && stated_number(d->description, d->axes[i].name, &number) &&
+		    number != d->axes[i].value)
+			return arena_printf(arena, "the description says %s = %lld, but axis '%s' is %lld", d->axes[i].name,
+					    (long long)number, d->axes[i].name, (long long)d->axes[i].value);
+	}
+	return NULL;
+}
+
+/* Reads the degree that a tag states: "tp:8". 0: no tag does. */
+static int64_t tagged_degree(const struct definition *d, const char *prefix)
+{
+	for (int i = 0; i < d->tag_count; i++)
+		if (strncmp(d->tags[i], prefix, strlen(prefix)) == 0) {
+			int64_t degree = atoll(d->tags[i] + strlen(prefix));
+
+			return degree > 0 && degree <= DEGREE_LARGEST ? degree : 0;
+		}
+	return 0;
+}
+
+/* The least bad of the modules and degrees that were tried. */
+struct nearest {
+	int wrong; /* the number of axes with another length */
+	double distance;
+	const struct rule *rule;
+	struct degrees degrees;
+	const char *axis, *expression;
+	int64_t value, expected;
+};
+
+struct attempt {
+	const struct definition *d;
+	struct degrees degrees;
+	int compared;
+	bool unknown; /* a field of the configuration is not known */
+	struct nearest nearest;
+};
+
+/* Compares the axes that a rule and the definition have in common, at one pair of degrees. Returns whether all agree. */
+static bool compare_axes(struct attempt *a, const struct rule *rule)
+{
+	struct nearest now = {.rule = rule};
+	const cJSON *item;
+	int common = 0;
+
+	degrees_reset(&a->degrees);
+	cJSON_ArrayForEach(item, rule->axes)
+	{
+		const struct axis *axis = const_axis(a->d, item->string);
+		int64_t expected = 0;
+
+		if (axis == NULL || strcmp(item->valuestring, "page_size") == 0)
+			continue;
+		enum expression_result result = degrees_evaluate(&a->degrees, item->valuestring, &expected);
+
+		a->unknown = a->unknown || result == EXPRESSION_MISSING;
+		if (result == EXPRESSION_MISSING || result == EXPRESSION_INDIVISIBLE)
+			return false;
+		common++;
+		if (expected == axis->value)
+			continue;
+		double distance = expected > axis->value ? (double)expected / (double)(axis->value + 1) : (double)axis->value / (double)(expected + 1);
+
+		if (now.wrong++ == 0) {
+			now.axis = axis->name;
+			now.expression = item->valuestring;
+			now.value = axis->value;
+			now.expected = expected;
+		}
+		now.distance += distance;
+	}
+	a->compared += common > 0;
+	now.degrees = a->degrees;
+	if (common > 0 && now.wrong > 0 &&
+	    (a->nearest.rule == NULL || now.wrong < a->nearest.wrong ||
+	     (now.wrong == a->nearest.wrong && now.distance < a->nearest.distance)))
+		a->nearest = now;
+	return common > 0 && now.wrong == 0;
+}
+
+/* Tries a rule at each degree of expert parallelism. */
+static bool try_expert_degrees(struct attempt *a, const struct rule *rule, int64_t tagged, bool *used_tp)
+{
+	bool found = false, more = true;
+
+	for (int i = 0; i < COMMON_DEGREES && more && !found; i++) {
+		a->degrees.ep = tagged > 0 ? tagged : common_degrees[i];
+		found = compare_axes(a, rule);
+		*used_tp = *used_tp || a->degrees.used_tp;
+		more = tagged == 0 && a->degrees.used_ep;
+	}
+	return found;
+}
+
+static bool try_rule(struct attempt *a, const struct rule *rule)
+{
+	int64_t tp = tagged_degree(a->d, "tp:"), ep = tagged_degree(a->d, "ep:");
+	bool found = false, more = true, used_tp = false;
+
+	for (int i = 0; i < COMMON_DEGREES && more && !found; i++) {
+		a->degrees.tp = tp > 0 ? tp : common_degrees[i];
+		found = try_expert_degrees(a, rule, ep, &used_tp);
+		more = tp == 0 && used_tp;
+	}
+	return found;
+}
+
+static const char *fields_text(const struct degrees *degrees, struct arena *arena)
+{
+	const char *text = "";
+
+	for (int i = 0; i < degrees->field_count; i++)
+		text = arena_printf(arena, "%s%s%s = %lld", text, i > 0 ? ", " : "", degrees->fields[i].name,
+				    (long long)degrees->fields[i].value);
+	return text;
+}
+
+static const char *degree_text(const char *name, int64_t tagged, bool used, struct arena *arena)
+{
+	const char *text;
+
+	if (tagged > 0)
+		return arena_printf(arena, "%s %lld by its tag", name, (long long)tagged);
+	if (!used)
+		return "";
+	text = arena_printf(arena, "%s", name);
+	for (int i = 0; i < COMMON_DEGREES; i++)
+		text = arena_printf(arena, "%s%s%lld", text, i > 0 ? ", " : " ", (long long)common_degrees[i]);
+	return text;
+}
+
+static const char *contradiction(const struct attempt *a, const struct model *model, struct arena *arena)
+{
+	const struct nearest *n = &a->nearest;
+	const char *tp = degree_text("tp", tagged_degree(a->d, "tp:"), n->degrees.used_tp, arena),
+		   *ep = degree_text("ep", tagged_degree(a->d, "ep:"), n->degrees.used_ep, arena);
+	const char *fields = fields_text(&n->degrees, arena);
+	const char *known = *fields == '\0' ? ""
+			    : strcmp(n->expression, n->degrees.fields[0].name) == 0
+				? arena_printf(arena, " (%s)", n->degrees.fields[0].source)
+				: arena_printf(arena, " with %s (%s)", fields, n->degrees.fields[0].source);
+
+	return arena_printf(arena, "axis '%s' is %lld, but no module of %s has this length; the nearest, %s, has %s = %lld%s%s%s%s%s", n->axis,
+			    (long long)n->value, model->name, n->rule->module, n->expression, (long long)n->expected, known,
+			    *tp != '\0' || *ep != '\0' ? "; degrees tried: " : "", tp, *tp != '\0' && *ep != '\0' ? "; " : "", ep);
+}
+
+static const char *attest_model(const struct definition *d, const struct model *model, struct arena *arena)
+{
+	struct mapping mapping;
+	struct attempt a = {.d = d, .degrees = {.model = model, .mapping = &mapping, .tp = 1, .ep = 1}};
+	struct err err;
+	bool found = false;
+
+	if (model->architecture == NULL || mapping_open(model->architecture, &mapping, arena, &err) < 0)
+		return NULL;
+	for (int i = 0; i < mapping.rule_count && !found; i++)
+		if (strcmp(mapping.rules[i].op_type, d->op_type) == 0)
+			found = try_rule(&a, &mapping.rules[i]);
+	const char *text = found || a.unknown || a.nearest.rule == NULL ? NULL : contradiction(&a, model, arena);
+
+	mapping_close(&mapping);
+	return text;
+}
+
+static const char *attest_name_of_model(const struct definition *d, const char *name, struct arena *arena)
+{
+	struct model model;
+
+	if (!model_find(name, &model, arena))
+		return NULL;
+	const char *text = attest_model(d, &model, arena);
+
+	model_close(&model);
+	return text;
+}
+
+static const char *attest_models(const struct definition *d, struct arena *arena)
+{
+	const char *found = NULL;
+
+	if (is_other_part(d))
+		return NULL;
+	for (int i = 0; i < d->tag_count && found == NULL; i++)
+		if (strncmp(d->tags[i], "model:", 6) == 0)
+			found = attest_name_of_model(d, d->tags[i] + 6, arena);
+	return found == NULL && d->hf_id != NULL ? attest_name_of_model(d, d->hf_id, arena) : found;
+}
+
+const char *attest_definition(const struct definition *definition, struct arena *arena)
+{
+	const char *found = attest_name(definition, arena);
+
+	if (found == NULL)
+		found = attest_description(definition, arena);
+	return found != NULL ? found : attest_models(definition, arena);
+}

@@ -1,0 +1,36 @@
+/* expression - evaluates the integer expressions of models/architectures.json: "num_attention_heads / tp".
+ *
+ * Grammar: sums, products, exact quotients, parentheses, integers, names, and three functions:
+ *   share(n, d)  the part of n heads on each of d devices: n / d, or 1 if d is a multiple of n
+ *   pad(n, m)    the least multiple of m that is at least n
+ *   ceil(n, d)   n / d, rounded up
+ * Every value is an integer from 0 to 2^53 - 1. */
+#ifndef REFTEST_MODELS_EXPRESSION_H
+#define REFTEST_MODELS_EXPRESSION_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum expression_result {
+	EXPRESSION_VALUE,
+	EXPRESSION_MISSING,   /* a name has no value; `name` is the name */
+	EXPRESSION_INDIVISIBLE, /* a quotient is no integer */
+	EXPRESSION_INVALID    /* the text is no expression, or a value is out of range */
+};
+
+enum { EXPRESSION_DEPTH = 32 };
+
+/* Finds the values of names. */
+struct expression_names {
+	/* Writes the value of a name. `depth` is the depth to pass to expression_evaluate if the name stands for another
+	 * expression. Returns what expression_evaluate returns. */
+	enum expression_result (*value)(void *context, const char *name, int depth, int64_t *value);
+	void *context;
+};
+
+/* Evaluates `text`. `depth` is 0 for the first call. Expressions that are nested more than EXPRESSION_DEPTH deep are
+ * invalid. */
+enum expression_result expression_evaluate(const char *text, const struct expression_names *names, int depth, int64_t *value);
+
+#endif

@@ -1,0 +1,156 @@
+/* mapping - the assembler embeds models/architectures.json in the program unchanged. */
+#include "models/mapping.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/suggest.h"
+#include "kernels_digest.h" /* changes whenever architectures.json does, so that make assembles this file again */
+
+__asm__(".pushsection .rodata\n"
+        "architectures_begin:\n"
+        ".incbin \"models/architectures.json\"\n"
+        "architectures_end:\n"
+        ".byte 0\n"
+        ".popsection\n");
+
+extern const char architectures_begin[] __attribute__((visibility("hidden")));
+extern const char architectures_end[] __attribute__((visibility("hidden")));
+
+static enum rule_pages pages_of(const char *text)
+{
+	if (text == NULL)
+		return PAGES_ANY;
+	return strcmp(text, "one") == 0 ? PAGES_ONE : PAGES_MORE;
+}
+
+static void add_rules(struct mapping *mapping, const cJSON *block)
+{
+	const cJSON *rule;
+
+	cJSON_ArrayForEach(rule, block)
+		mapping->rules[mapping->rule_count++] = (struct rule){.module = json_text_of(rule, "module"),
+								      .op_type = json_text_of(rule, "op_type"),
+								      .template_name = json_text_of(rule, "template"),
+								      .pages = pages_of(json_text_of(rule, "page_size")),
+								      .axes = json_member(rule, "axes"),
+								      .constants = json_member(rule, "constants")};
+}
+
+static int unknown_architecture(const char *name, const cJSON *known, struct arena *arena, struct err *err)
+{
+	int count = cJSON_GetArraySize(known), i = 0;
+	const char **names = arena_array(arena, (size_t)count, sizeof *names);
+	const cJSON *item;
+
+	cJSON_ArrayForEach(item, known) names[i++] = item->string;
+	const char *near = suggest_word(name, names, count);
+
+	return err_set(err, "reftest does not know the architecture '%s'%s%s%s; models/architectures.json lists those that it knows",
+		       err_show(name).text, near != NULL ? " (the nearest is '" : "", near != NULL ? near : "", near != NULL ? "')" : "");
+}
+
+int mapping_open(const char *architecture, struct mapping *mapping, struct arena *arena, struct err *err)
+{
+	const cJSON *block, *name;
+	int count = 0;
+
+	*mapping = (struct mapping){.root = cJSON_ParseWithLength(architectures_begin, (size_t)(architectures_end - architectures_begin))};
+	mapping->architecture = json_member(json_member(mapping->root, "architectures"), architecture);
+	if (mapping->architecture == NULL) {
+		unknown_architecture(architecture, json_member(mapping->root, "architectures"), arena, err);
+		mapping_close(mapping);
+		return -1;
+	}
+	const cJSON *blocks = json_member(mapping->root, "blocks");
+
+	cJSON_ArrayForEach(block, blocks) count += cJSON_GetArraySize(block);
+	mapping->rules = arena_array(arena, (size_t)count, sizeof *mapping->rules);
+	cJSON_ArrayForEach(name, json_member(mapping->architecture, "blocks"))
+		add_rules(mapping, json_member(blocks, name->valuestring));
+	return 0;
+}
+
+void mapping_close(struct mapping *mapping)
+{
+	cJSON_Delete(mapping->root);
+	*mapping = (struct mapping){0};
+}
+
+static void note_field(struct degrees *degrees, const char *name, int64_t value, const char *source)
+{
+	const cJSON *member = model_member(degrees->model, name, NULL); /* whose name lives as long as the model */
+
+	for (int i = 0; i < degrees->field_count; i++)
+		if (strcmp(degrees->fields[i].name, name) == 0)
+			return;
+	if (degrees->field_count < USED_FIELDS)
+		degrees->fields[degrees->field_count++] = (struct used_field){member->string, source, value};
+}
+
+static const char *let_of(const struct mapping *mapping, const char *name)
+{
+	const cJSON *places[] = {json_member(mapping->architecture, "let"), json_member(mapping->root, "let")};
+
+	for (size_t i = 0; i < sizeof places / sizeof *places; i++) {
+		const cJSON *item = json_member(places[i], name);
+
+		if (cJSON_IsString(item))
+			return item->valuestring;
+	}
+	return NULL;
+}
+
+/* The degrees, whose names no field of a configuration has. */
+static bool degree_value(struct degrees *degrees, const char *name, int64_t *value)
+{
+	const struct {
+		const char *name;
+		int64_t value;
+		bool *used;
+	} known[] = {{"tp", degrees->tp, &degrees->used_tp},
+		     {"ep", degrees->ep, &degrees->used_ep},
+		     {"page_size", degrees->page_size, &degrees->used_page_size}};
+
+	for (size_t i = 0; i < sizeof known / sizeof *known; i++)
+		if (strcmp(known[i].name, name) == 0) {
+			*known[i].used = true;
+			*value = known[i].value;
+			return true;
+		}
+	return false;
+}
+
+static enum expression_result value_of_name(void *context, const char *name, int depth, int64_t *value)
+{
+	struct degrees *degrees = context;
+	const struct expression_names names = {value_of_name, degrees};
+	const char *source;
+
+	if (degree_value(degrees, name, value))
+		return EXPRESSION_VALUE;
+	if (model_integer(degrees->model, name, value, &source)) {
+		note_field(degrees, name, *value, source);
+		return EXPRESSION_VALUE;
+	}
+	const char *let = let_of(degrees->mapping, name);
+
+	if (let != NULL)
+		return expression_evaluate(let, &names, depth, value);
+	snprintf(degrees->missing, sizeof degrees->missing, "%s", name);
+	return EXPRESSION_MISSING;
+}
+
+enum expression_result degrees_evaluate(struct degrees *degrees, const char *expression, int64_t *value)
+{
+	const struct expression_names names = {value_of_name, degrees};
+
+	return expression_evaluate(expression, &names, 0, value);
+}
+
+void degrees_reset(struct degrees *degrees)
+{
+	degrees->used_tp = degrees->used_ep = degrees->used_page_size = false;
+	degrees->field_count = 0;
+	degrees->missing[0] = '\0';
+}

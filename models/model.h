@@ -1,0 +1,55 @@
+/* model - the configuration of a model: a model of models/models.json, or a config.json of the user.
+ *
+ * Fields have the names of config.json. A model of the table may have several rows, each with its own source. In a
+ * config.json, the members of "text_config" come before those of the whole file, because they describe the language model
+ * of a model that also reads images. A member that is null counts as absent. */
+#ifndef REFTEST_MODELS_MODEL_H
+#define REFTEST_MODELS_MODEL_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/arena.h"
+#include "base/err.h"
+#include "base/json.h"
+
+enum { MODEL_PARTS = 8, CONFIG_BYTES = 1 << 20 };
+
+struct model {
+	const char *name;         /* as in a `model:` tag: "llama-3.1-8b" */
+	const char *architecture; /* "LlamaForCausalLM"; NULL: unknown */
+	const char *label;        /* the name as people write it: "Llama-3.1-8B" */
+	struct model_part {
+		const cJSON *object;
+		const char *source; /* where the numbers come from */
+		const char *path;   /* the path of `object` in the file: "text_config"; "" for the file as a whole */
+	} parts[MODEL_PARTS];
+	int part_count;
+	cJSON *owned[MODEL_PARTS];
+	int owned_count;
+	struct json_text text; /* of a config.json, for messages; text.text is NULL for a model of the table */
+};
+
+/* Finds a model of the table by its name or an alias, or by the part of an hf_id behind the '/'; letter case does not count.
+ * Returns false if the table has no such model. `model` is unchanged then; otherwise the caller calls model_close. */
+bool model_find(const char *name, struct model *model, struct arena *arena);
+
+/* Reads a config.json. The model's name is the name of the file's folder, or of the file if that is not "config.json".
+ * Returns -1 with a message that names the place in the file. */
+int model_read(const char *path, struct model *model, struct arena *arena, struct err *err);
+
+void model_close(struct model *model);
+
+/* Finds a member; NULL: absent. `part` may be NULL. */
+const cJSON *model_member(const struct model *model, const char *field, const struct model_part **part);
+
+/* Writes a member that is an integer above 0, and the source. Returns false for all others. */
+bool model_integer(const struct model *model, const char *field, int64_t *value, const char **source);
+
+/* Writes a member that is a number above 0. */
+bool model_real(const struct model *model, const char *field, double *value);
+
+/* Reports that a member is absent, or that it has another value than `what`. Always returns -1. */
+int model_field_error(const struct model *model, const char *field, const char *what, struct err *err);
+
+#endif

@@ -1,0 +1,199 @@
+/* test_attest - expressions over configurations, and what contradicts the dimensions of a definition. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <string.h>
+
+#include "models/attest.h"
+#include "models/mapping.h"
+
+static enum expression_result no_names(void *context, const char *name, int depth, int64_t *value)
+{
+	(void)context;
+	(void)depth;
+	*value = 40;
+	return strcmp(name, "heads") == 0 ? EXPRESSION_VALUE : EXPRESSION_MISSING;
+}
+
+static void expressions_have_exact_values(void **state)
+{
+	static const struct {
+		const char *text;
+		enum expression_result result;
+		int64_t value;
+	} cases[] = {
+	    {"2 + 3 * 4", EXPRESSION_VALUE, 14},
+	    {"(2 + 3) * 4 - 1", EXPRESSION_VALUE, 19},
+	    {"heads / 8", EXPRESSION_VALUE, 5},
+	    {" heads", EXPRESSION_VALUE, 40},
+	    {"heads / 3", EXPRESSION_INDIVISIBLE, 0},
+	    {"heads / 0", EXPRESSION_INDIVISIBLE, 0},
+	    {"share(8, 4)", EXPRESSION_VALUE, 2},
+	    {"share(8, 16)", EXPRESSION_VALUE, 1},
+	    {"share(8, 12)", EXPRESSION_INDIVISIBLE, 0},
+	    {"share(8, 0)", EXPRESSION_VALUE, 1},
+	    {"pad(50257, 64)", EXPRESSION_VALUE, 50304},
+	    {"ceil(2880, 128)", EXPRESSION_VALUE, 23},
+	    {"nothing * 2", EXPRESSION_MISSING, 0},
+	    {"1 - 2", EXPRESSION_INVALID, 0},
+	    {"9007199254740992", EXPRESSION_INVALID, 0},
+	    {"9007199254740991 * 9007199254740991", EXPRESSION_INVALID, 0},
+	    {"(1", EXPRESSION_INVALID, 0},
+	    {"1 1", EXPRESSION_INVALID, 0},
+	    {"", EXPRESSION_INVALID, 0},
+	    {"pow(2, 3)", EXPRESSION_INVALID, 0},
+	    {"((((((((((((((((((((((((((((((((((1))))))))))))))))))))))))))))))))))", EXPRESSION_INVALID, 0},
+	};
+	const struct expression_names names = {no_names, NULL};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+		int64_t value = -1;
+
+		assert_int_equal(expression_evaluate(cases[i].text, &names, 0, &value), cases[i].result);
+		if (cases[i].result == EXPRESSION_VALUE)
+			assert_int_equal(value, cases[i].value);
+	}
+}
+
+/* Evaluates every expression of every architecture for every model of the table that has it: each must be an expression, and
+ * every field that the architecture requires must be in the table. */
+static void every_model_of_the_table_fits_its_architecture(void **state)
+{
+	static const char *const models[] = {"llama-3.1-8b",  "mistral-7b-v0.1", "qwen2.5-7b",	"qwen3-8b",	 "phi-4",	 "olmo-2-7b",
+					     "gemma-7b",      "gemma-2-9b",	 "gemma-3-1b",	"gemma-3-27b",	 "mixtral-8x7b", "qwen3-30b-a3b",
+					     "glm-4.5",	      "minimax-m2",	 "gpt-oss-20b", "llama-4-scout", "qwen3-next",	 "deepseek-v2",
+					     "deepseek-v3",   "deepseek-v3.2",	 "kimi-k2",	"nemotron-h-8b"};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof models / sizeof *models; i++) {
+		struct arena arena = {0};
+		struct model model;
+		struct mapping mapping;
+		struct err err = {""};
+		const cJSON *item;
+
+		assert_true(model_find(models[i], &model, &arena));
+		assert_int_equal(mapping_open(model.architecture, &mapping, &arena, &err), 0);
+		cJSON_ArrayForEach(item, json_member(mapping.architecture, "required"))
+		{
+			int64_t value;
+			const char *source;
+
+			assert_true(model_integer(&model, item->valuestring, &value, &source));
+		}
+		assert_true(mapping.rule_count > 0);
+		for (int r = 0; r < mapping.rule_count; r++)
+			cJSON_ArrayForEach(item, mapping.rules[r].axes)
+			{
+				struct degrees degrees = {.model = &model, .mapping = &mapping, .tp = 1, .ep = 1, .page_size = 1};
+				int64_t value;
+
+				assert_int_not_equal(degrees_evaluate(&degrees, item->valuestring, &value), EXPRESSION_INVALID);
+			}
+		mapping_close(&mapping);
+		model_close(&model);
+		arena_free(&arena);
+	}
+}
+
+static const char *attest(const char *name, const char *op_type, const char *description, const char *const *tags, int tag_count,
+			  const struct axis *axes, int axis_count, struct arena *arena)
+{
+	const struct definition d = {.name = name, .op_type = op_type, .description = description, .tags = tags, .tag_count = tag_count,
+				     .axes = axes, .axis_count = axis_count};
+
+	return attest_definition(&d, arena);
+}
+
+static void expect(const char *found, const char *part)
+{
+	if (part == NULL) {
+		if (found != NULL)
+			fail_msg("false alarm: %s", found);
+		return;
+	}
+	assert_non_null(found);
+	if (strstr(found, part) == NULL)
+		fail_msg("'%s' does not contain '%s'", found, part);
+}
+
+static void names_and_descriptions_are_held_against_axes(void **state)
+{
+	const struct axis axes[] = {{"num_qo_heads", false, 32}, {"num_kv_heads", false, 8}, {"head_dim", false, 128}, {"rows", true, 0}};
+	struct arena arena = {0};
+
+	(void)state;
+	expect(attest("x_h32_kv8_d128", "x", "head_dim=128", NULL, 0, axes, 4, &arena), NULL);
+	expect(attest("x_h32_kv4_d128", "x", "", NULL, 0, axes, 4, &arena), "the name says kv4, but axis 'num_kv_heads' is 8");
+	expect(attest("x_h32_kv8_d64", "x", "", NULL, 0, axes, 4, &arena), "the name says d64, but axis 'head_dim' is 128");
+	/* letters that stand for no axis of the definition say nothing; a part must match as a whole */
+	expect(attest("x_topk8_v2_h32x_fp8_z9", "x", "", NULL, 0, axes, 4, &arena), NULL);
+	expect(attest("x", "x", "with head_dim = 64 and more", NULL, 0, axes, 4, &arena), "the description says head_dim = 64");
+	expect(attest("x", "x", "q: num_qo_heads * head_dim = 4096; qo/head_dim=4; my_head_dim=3; head_dim = 256/2", NULL, 0, axes, 4, &arena), NULL);
+	arena_free(&arena);
+}
+
+static void models_explain_axes_at_some_degree(void **state)
+{
+	const char *plain[] = {"model:llama-3.1-8b"}, *by_four[] = {"model:llama-3.1-8b", "tp:4"}, *unknown[] = {"model:nobody-1b"},
+		   *eight[] = {"model:deepseek-v3", "ep:8"}, *both[] = {"model:llama-3.1-8b", "model:qwen3-14b"};
+	struct axis gqa[] = {{"num_qo_heads", false, 16}, {"num_kv_heads", false, 4}, {"head_dim", false, 128}};
+	struct axis norm[] = {{"hidden_size", false, 5000}}, other[] = {{"width", false, 5000}};
+	struct axis gemm[] = {{"M", true, 0}, {"N", false, 1536}, {"K", false, 4096}};
+	struct axis moe[] = {{"num_experts", false, 256}, {"num_local_experts", false, 32}, {"hidden_size", false, 7168}};
+	struct arena arena = {0};
+
+	(void)state;
+	expect(attest("x", "gqa_paged", "", plain, 1, gqa, 3, &arena), NULL);
+	expect(attest("x", "gqa_paged", "", by_four, 2, gqa, 3, &arena), "degrees tried: tp 4 by its tag");
+	gqa[2].value = 64;
+	expect(attest("x", "gqa_paged", "", plain, 1, gqa, 3, &arena), "axis 'head_dim' is 64");
+	expect(attest("x", "gqa_paged", "of the vision tower", plain, 1, gqa, 3, &arena), NULL);
+	expect(attest("x", "rmsnorm", "", plain, 1, norm, 1, &arena), "has hidden_size = 4096");
+	expect(attest("x", "rmsnorm", "", plain, 1, norm, 1, &arena), "litgpt/config.py");
+	expect(attest("x", "rmsnorm", "", unknown, 1, norm, 1, &arena), NULL);
+	expect(attest("x", "something", "", plain, 1, norm, 1, &arena), NULL);
+	expect(attest("x", "rmsnorm", "", plain, 1, other, 1, &arena), NULL);
+	norm[0].value = 4096;
+	expect(attest("x", "rmsnorm", "", plain, 1, norm, 1, &arena), NULL);
+	expect(attest("x", "rmsnorm", "", both, 2, norm, 1, &arena), "no module of qwen3-14b");
+	/* qkv_proj at tp 4 */
+	expect(attest("x", "gemm", "", plain, 1, gemm, 3, &arena), NULL);
+	gemm[1].value = 1537;
+	expect(attest("x", "gemm", "", plain, 1, gemm, 3, &arena), "axis 'N' is 1537");
+	expect(attest("x", "moe", "", eight, 2, moe, 3, &arena), NULL);
+	moe[1].value = 64;
+	expect(attest("x", "moe", "", eight, 2, moe, 3, &arena), "axis 'num_local_experts' is 64");
+	expect(attest("x", "moe", "", eight, 1, moe, 3, &arena), NULL);
+	arena_free(&arena);
+}
+
+/* Nemotron-H's row has no num_attention_heads, so that some of its matrices are not known. */
+static void fields_that_the_table_lacks_contradict_nothing(void **state)
+{
+	const char *tags[] = {"model:nemotron-h-8b"};
+	const struct axis gemm[] = {{"N", false, 12345}, {"K", false, 4096}};
+	struct arena arena = {0};
+
+	(void)state;
+	expect(attest("x", "gemm", "", tags, 1, gemm, 2, &arena), NULL);
+	arena_free(&arena);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+	    cmocka_unit_test(expressions_have_exact_values),
+	    cmocka_unit_test(every_model_of_the_table_fits_its_architecture),
+	    cmocka_unit_test(names_and_descriptions_are_held_against_axes),
+	    cmocka_unit_test(models_explain_axes_at_some_degree),
+	    cmocka_unit_test(fields_that_the_table_lacks_contradict_nothing),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
