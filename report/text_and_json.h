@@ -10,6 +10,7 @@
 struct report_options {
 	bool strict;	     /* findings count as failures */
 	bool only_changed;   /* omit passed definitions for which no case ran and that have no findings */
+	bool every_case;     /* print every failed case in full, not only the first of a definition */
 	int width;	     /* maximum number of columns of a line of text; 0: unlimited */
 	const char *command; /* options for the command that repeats a failed case: "--device cpu --seed 3" */
 };
