@@ -453,7 +453,7 @@ static int run(struct program *program, const struct verify_options *o, struct w
 				      .accept_checked = o->accept != NULL,
 				      .share = true,
 				      .ground_truth = o->ground_truth};
-	struct verify verify = {.report = {.strict = o->strict, .list = list_of(o, names),
+	struct verify verify = {.report = {.strict = o->strict, .every_case = o->verbose, .list = list_of(o, names),
 	                                   .width = o->index ? terminal_columns() : 0,
 	                                   .command = repeat_words(o, arena)},
 	                        .hook = o->hook,

@@ -377,6 +377,41 @@ static void write_lists(const struct verdict *verdict, struct buf *out)
 	buf_text(out, "]");
 }
 
+static void write_sentences(struct buf *out, const char *const *sentences, int count)
+{
+	buf_text(out, "[");
+	for (int i = 0; i < count; i++) {
+		buf_text(out, i == 0 ? "" : ", ");
+		buf_json_string(out, sentences[i]);
+	}
+	buf_text(out, "]");
+}
+
+void verdict_write_diagnosis(const struct verdict *verdict, struct buf *out)
+{
+	write_sentences(out, verdict->diagnosis, verdict->diagnosis_count);
+}
+
+void verdict_write_regions(const struct verdict *verdict, struct buf *out)
+{
+	write_sentences(out, verdict->regions, verdict->region_count);
+}
+
+/* Writes the cause of a failure. Verdicts without one have no such fields, as in earlier versions. */
+static void write_diagnosis(const struct verdict *verdict, struct buf *out)
+{
+	if (verdict->diagnosed || verdict->diagnosis_count > 0) {
+		write_key(out, "diagnosis");
+		verdict_write_diagnosis(verdict, out);
+	}
+	if (verdict->diagnosed)
+		write_bool(out, "diagnosed", true);
+	if (verdict->region_count > 0) {
+		write_key(out, "regions");
+		verdict_write_regions(verdict, out);
+	}
+}
+
 void verdict_write_checks(const struct verdict *verdict, struct buf *out)
 {
 	buf_text(out, "[");
@@ -419,6 +454,7 @@ void verdict_write(const struct verdict *verdict, struct buf *out)
 	write_integer(out, "elements", verdict->elements);
 	write_integer(out, "reference_line", verdict->reference_line);
 	write_lists(verdict, out);
+	write_diagnosis(verdict, out);
 	write_checks(verdict, out);
 	buf_text(out, "}");
 }
@@ -669,17 +705,30 @@ static void read_constants(struct reader *r, const cJSON *json, struct verdict *
 	}
 }
 
-static void read_findings(struct reader *r, const cJSON *json, struct verdict *out)
+/* Reads a list of sentences. Returns NULL if the verdict has no such list and need not have it. */
+static const char *const *read_sentences(struct reader *r, const cJSON *json, const char *key, bool needed, int most,
+					 int *count)
 {
-	const cJSON *item = read_list(r, json, "findings", FINDINGS, &out->finding_count);
-	const char **findings = arena_array(r->arena, (size_t)out->finding_count, sizeof *findings);
+	if (!needed && json_member(json, key) == NULL)
+		return NULL;
+	const cJSON *item = read_list(r, json, key, most, count);
+	const char **sentences = arena_array(r->arena, (size_t)*count, sizeof *sentences);
 
-	out->findings = findings;
-	for (; item != NULL; item = item->next) {
+	for (int i = 0; item != NULL; item = item->next, i++) {
 		if (!cJSON_IsString(item))
-			damaged(r, "findings", "a list of strings");
-		*findings++ = arena_string(r->arena, cJSON_IsString(item) ? item->valuestring : "");
+			damaged(r, key, "a list of strings");
+		sentences[i] = arena_string(r->arena, cJSON_IsString(item) ? item->valuestring : "");
 	}
+	return sentences;
+}
+
+static void read_diagnosis(struct reader *r, const cJSON *json, struct verdict *out)
+{
+	enum { DIAGNOSIS_LIST = 64 };
+
+	out->diagnosis = read_sentences(r, json, "diagnosis", false, DIAGNOSIS_LIST, &out->diagnosis_count);
+	out->diagnosed = cJSON_IsTrue(json_member(json, "diagnosed"));
+	out->regions = read_sentences(r, json, "regions", false, OUTPUTS, &out->region_count);
 }
 
 /* Reads the ground truths that were tried. If builtin is the only ground truth, the verdict has no such list. */
@@ -755,9 +804,10 @@ static void read_verdict(struct reader *r, const cJSON *json, struct verdict *ou
 	out->reference_line = (int)read_integer(r, json, "reference_line", 0, INT32_MAX);
 	read_outputs(r, json, out);
 	read_constants(r, json, out);
-	read_findings(r, json, out);
+	out->findings = read_sentences(r, json, "findings", true, FINDINGS, &out->finding_count);
 	read_tried(r, json, out);
 	read_checks(r, json, out);
+	read_diagnosis(r, json, out);
 }
 
 const struct verdict *verdict_parse(const char *text, size_t length, struct arena *arena, struct err *err)

@@ -170,6 +170,14 @@ struct verdict {
 	int constant_count;
 	const char *const *findings; /* messages that do not affect the status */
 	int finding_count;
+	/* The cause of a failure, where one was found: mistakes with which the outputs agree everywhere, as words that follow
+	 * "behaves as if ". diagnosed: every known mistake was tried, so that another one is not the cause. regions: sentences
+	 * about where an output differs. */
+	const char *const *diagnosis;
+	int diagnosis_count;
+	bool diagnosed;
+	const char *const *regions;
+	int region_count;
 	/* The checks of a case without ground truth, in the order in which they were made. Empty for other cases. */
 	const struct check *checks;
 	int check_count;
@@ -198,6 +206,10 @@ const struct verdict *verdict_head(const char *text, size_t length, struct arena
 
 /* Writes the list of ground truths that were tried as JSON. */
 void verdict_write_tried(const struct verdict *verdict, struct buf *out);
+
+/* Write the cause of a failure as JSON: two lists of sentences. */
+void verdict_write_diagnosis(const struct verdict *verdict, struct buf *out);
+void verdict_write_regions(const struct verdict *verdict, struct buf *out);
 
 /* Writes the list of checks as JSON. */
 void verdict_write_checks(const struct verdict *verdict, struct buf *out);

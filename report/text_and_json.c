@@ -12,6 +12,7 @@
 #include "base/show.h"
 #include "base/wrap.h"
 #include "engine/definition_files.h"
+#include "report/diagnosis.h"
 #include "report/exit_status.h"
 #include "report/ground_truth_matrix.h"
 #include "report/totals.h"
@@ -111,7 +112,7 @@ void report_worst(FILE *out, const struct output_verdict *output, const char *on
 }
 
 /* Prints the command that repeats a failed case. */
-static void print_again(FILE *out, const struct result *result, const struct case_result *c,
+static void print_again(FILE *out, const struct result *result, const struct case_result *c, int indent,
 			const struct report_options *options)
 {
 	const struct verdict *v = c->verdict;
@@ -123,7 +124,7 @@ static void print_again(FILE *out, const struct result *result, const struct cas
 	buf_shell_word(&words, name.data);
 	buf_text(&words, " --case ");
 	buf_shell_word(&words, c->test->id);
-	show_print(out, "           reftest verify %s --force%s%s%s\n", words.data, v->device != NULL ? " --device " : "",
+	show_print(out, "%*sreftest verify %s --force%s%s%s\n", indent, "", words.data, v->device != NULL ? " --device " : "",
 		   v->device != NULL ? v->device : "", options->command);
 	buf_free(&name);
 	buf_free(&words);
@@ -167,6 +168,8 @@ static void print_case(FILE *out, const struct result *result, const struct case
 		show_print(out, "           expected by convention: %s\n", c->test->convention);
 	if (v->message != NULL)
 		print_indented(out, v->message, 11);
+	for (int i = 0; i < v->region_count; i++)
+		show_print(out, "           %s\n", v->regions[i]);
 	print_checks(out, v);
 	for (int i = 0; i < v->output_count; i++)
 		if (v->outputs[i].status == STATUS_FAILED)
@@ -175,14 +178,16 @@ static void print_case(FILE *out, const struct result *result, const struct case
 		show_print(out, "           it printed:\n");
 		print_indented(out, c->printed, 13);
 	}
-	print_again(out, result, c, options);
+	if (options->every_case || case_is_finding(c))
+		print_again(out, result, c, 11, options);
 }
 
 /* Prints one line for all cases that were skipped, or only checked, for the same reason. */
 static void print_cases(FILE *out, const struct result *result, const struct report_options *options)
 {
 	const struct verdict *last = NULL;
-	int more = 0;
+	const struct case_result *failed = NULL;
+	int more = 0, more_failed = 0;
 
 	for (int i = 0; i < result->case_count; i++) {
 		const struct case_result *c = &result->cases[i];
@@ -194,10 +199,21 @@ static void print_cases(FILE *out, const struct result *result, const struct rep
 			continue;
 		}
 		last = status_group(c->verdict->status) == GROUP_UNVERIFIED ? c->verdict : last;
+		if (status_group(c->verdict->status) == GROUP_WRONG && !options->every_case && failed != NULL &&
+		    !case_is_finding(c)) {
+			more_failed++;
+			continue;
+		}
 		print_case(out, result, c, options);
+		if (status_group(c->verdict->status) == GROUP_WRONG && !case_is_finding(c))
+			failed = failed == NULL ? c : failed;
 	}
 	if (more > 0)
 		show_print(out, "         and %d more %s\n", more, reason_name(last->reason));
+	if (more_failed > 0)
+		show_print(out, "         and %d more failed case%s (-v prints all)\n", more_failed, more_failed == 1 ? "" : "s");
+	if (failed != NULL && !options->every_case)
+		print_again(out, result, failed, 9, options);
 }
 
 static double worst_margin(const struct result *result)
@@ -320,6 +336,17 @@ void report_problems(const struct run *run)
 		show_print(stderr, "reftest: %s\n", run->problems[i]);
 }
 
+/* Prints the cause of the failures, if one was found. Several mistakes may have the same effect on all cases. */
+static void print_diagnosis(FILE *out, const struct result *result)
+{
+	const char *says[DIAGNOSIS_SHOWN];
+	int count = diagnosis_of(result, says);
+
+	for (int i = 0; i < count; i++)
+		show_print(out, "         %s as if %s%s\n", i == 0 ? "diagnosis: behaves" : "           or", says[i],
+			   i == 0 && result->counts.passed > 0 ? " (in the cases that failed)" : "");
+}
+
 static void print_outcome(FILE *out, const struct result *result, const struct report_options *options)
 {
 	const char *reason = reason_name(result->reason);
@@ -335,6 +362,7 @@ static void print_outcome(FILE *out, const struct result *result, const struct r
 	else
 		show_print(out, "%u of %u cases passed%s%s\n", result->counts.passed, result->counts.cases,
 			reason != NULL ? ": " : "", reason != NULL ? reason : "");
+	print_diagnosis(out, result);
 	if (result->message != NULL)
 		print_indented(out, result->message, 9);
 	print_cases(out, result, options);
@@ -578,6 +606,16 @@ void report_json_case(struct buf *out, const struct result *result, const struct
 		verdict_write_checks(v, out);
 	else
 		buf_text(out, "[]");
+	buf_text(out, ", \"diagnosis\": ");
+	if (v != NULL)
+		verdict_write_diagnosis(v, out);
+	else
+		buf_text(out, "[]");
+	buf_text(out, ", \"regions\": ");
+	if (v != NULL)
+		verdict_write_regions(v, out);
+	else
+		buf_text(out, "[]");
 	buf_text(out, ", \"outputs\": ");
 	if (v != NULL)
 		verdict_write_outputs(v, out);
@@ -637,6 +675,19 @@ static void json_notes(struct buf *out, const struct result *result)
 	buf_text(out, "]");
 }
 
+static void json_diagnosis(struct buf *out, const struct result *result)
+{
+	const char *says[DIAGNOSIS_SHOWN];
+	int count = diagnosis_of(result, says);
+
+	buf_text(out, ", \"diagnosis\": [");
+	for (int i = 0; i < count; i++) {
+		buf_text(out, i > 0 ? ", " : "");
+		buf_json_string(out, says[i]);
+	}
+	buf_text(out, "]");
+}
+
 static void json_definition(struct buf *out, const struct result *result)
 {
 	buf_text(out, "{");
@@ -660,6 +711,7 @@ static void json_definition(struct buf *out, const struct result *result)
 	buf_text(out, ", ");
 	json_text(out, "hf_id", result->definition != NULL ? result->definition->hf_id : NULL);
 	json_notes(out, result);
+	json_diagnosis(out, result);
 	buf_text(out, ", \"cases\": [");
 	for (int i = 0; i < result->case_count; i++) {
 		buf_text(out, i > 0 ? ",\n  " : "\n  ");

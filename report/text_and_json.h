@@ -17,6 +17,7 @@ enum report_list {
 struct report_options {
 	bool strict;	     /* findings count as failures */
 	enum report_list list;
+	bool every_case;     /* print every failed case in full, not only the first of a definition */
 	int width;	     /* maximum number of columns of a line of text; 0: unlimited */
 	const char *command; /* options for the command that repeats a failed case: "--device cpu --seed 3" */
 };

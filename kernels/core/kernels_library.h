@@ -7,9 +7,11 @@
 #include "base/sealed_library.h"
 #include "kernels/core/candidates.h"
 #include "kernels/core/device.h"
+#include "kernels/core/diagnosis.h"
+#include "kernels/core/miss_pattern.h"
 #include "kernels/core/op.h"
 
-enum { KERNELS_ABI = 9 }; /* must be raised when a struct changes that both the program and the libraries use */
+enum { KERNELS_ABI = 10 }; /* must be raised when a struct changes that both the program and the libraries use */
 
 /* The interface that libreftest_kernels.so exports as `reftest_kernels`. */
 struct kernels_api {
@@ -22,6 +24,10 @@ struct kernels_api {
 	int (*candidates)(const struct op_problem *problem, struct op_candidate *out, struct err *why);
 	const struct op_entry *(*by_name)(const char *name);
 	struct device *(*open_cpu)(struct err *err);
+	void (*diagnose)(const struct op *op, const struct diagnosis_set *sets, int count, double seconds,
+			 struct diagnosis *diagnosis);
+	bool (*miss_pattern)(const struct tensor *found, const struct tensor *truth, struct rule rule,
+			     const char *const *axes, char *out, size_t size);
 	void (*use_threads)(int count); /* the number of OpenMP threads that the calling thread's work uses from now on */
 };
 

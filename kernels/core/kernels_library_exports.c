@@ -26,5 +26,7 @@ __attribute__((visibility("default"))) const struct kernels_api reftest_kernels 
     .candidates = op_candidates,
     .by_name = op_by_name,
     .open_cpu = device_open_cpu,
+    .diagnose = diagnose,
+    .miss_pattern = miss_pattern,
     .use_threads = omp_set_num_threads,
 };

@@ -101,6 +101,9 @@ struct op_case {
 	uint64_t given;
 	uint64_t absent;          /* bit i is set if the case omits the optional input i (None) */
 	enum op_contents contents;
+	/* 0: op.oracle computes the definition; else it computes what a reference with this mistake would (op_confusion).
+	 * Only op.oracle reads it, and each family numbers its own mistakes. */
+	int mistake;
 };
 
 /* The tolerance rule of an output: |reference - ground_truth| <= atol + rtol |ground_truth| must hold for at least the
@@ -161,6 +164,21 @@ enum { OP_ROLES_SIZE = 512, OP_MODES = 32 };
 		 0 * sizeof(char[_Generic(((type *)0)->member, int: sizeof(type) <= OP_ROLES_SIZE ? 1 : -1)])))
 #define OP_ROLE(name, type, member)	   {name, OP_ROLE_AT(type, member), false}
 #define OP_ROLE_OUTPUT(name, type, member) {name, OP_ROLE_AT(type, member), true}
+
+/* A mistake that people make in references of a family. If a reference fails, the judge computes the operation with the
+ * mistake, and reports the mistake if the result agrees with the reference everywhere (kernels/core/diagnosis.h). Each
+ * family lists its own in op.confusions; kernels/core/confusion.h has the functions for `before` and `after`. */
+struct op_variation;
+struct op_confusion {
+	const char *says; /* completes "behaves as if ": "kv heads were tiled, not interleaved" */
+	/* Changes the case or its inputs before the oracle runs, and the outputs after it. They return false if the case
+	 * has nothing to change; the mistake then does not explain the failure. NULL: nothing is changed. */
+	bool (*before)(struct op_variation *variation, const struct op_confusion *confusion);
+	bool (*after)(struct op_variation *variation, const struct op_confusion *confusion);
+	const char *role, *other; /* of the tensors that are changed, as in op.roles */
+	double by;                /* a factor, a summand, a value … */
+	int mistake;              /* the value of op_case.mistake for the oracle */
+};
 
 struct op {
 	const char *name;             /* the name of the family's folder */
@@ -275,6 +293,10 @@ struct op {
 	/* Computes the gradients of this family's operation: an op for the gradient problem of a definition
 	 * (kernels/core/gradient_bounds.h). NULL: the family has no gradients. */
 	const struct op *gradient;
+
+	/* Lists mistakes that people make in references of this family; ends with an entry whose `says` is NULL. NULL:
+	 * only mistakes that can be made in any operation are recognised. */
+	const struct op_confusion *confusions;
 	bool on_host; /* true: the host computes inputs and truth for every device, because the family has no op_cuda */
 };
 

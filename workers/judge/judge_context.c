@@ -13,6 +13,7 @@ void judge_context_renew(struct judge_context *context)
 	context->private = context->inputs = NULL;
 	context->private_size = context->inputs_size = 0;
 	context->recovered_count = 0;
+	context->diagnosis = (struct diagnosis){{0}, false, 0, {{0}}};
 	shared_memory_renew(&context->shared);
 	shared_memory_renew(&context->provider_memory);
 	shared_memory_renew(&context->custom_memory);

@@ -30,6 +30,7 @@ struct judge_context {
 	int64_t keep;            /* inputs larger than this are freed while a reference runs */
 	struct op_constant recovered[OP_CONSTANTS]; /* constants recovered by probing the definition's reference */
 	int recovered_count;
+	struct diagnosis diagnosis; /* of the definition's failures so far */
 };
 
 /* Drops the state of the last definition and frees its memory. */

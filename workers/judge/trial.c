@@ -428,6 +428,7 @@ enum trial_answer trial_give_verdict(struct trial *trial, struct buf *out)
 	verdict->device = trial->context->device_name;
 	verdict->device_class = calls->class_name(trial->device);
 	list_ground_truths(trial);
+	trial_diagnose(trial);
 	if (trial_is_checked(trial))
 		trial_list_checks(trial);
 	if (trial->job != NULL)

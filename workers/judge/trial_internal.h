@@ -6,6 +6,7 @@
  * - trial_stage.c: the layout of the shared arena, and the messages to runner and provider
  * - checks_after_run.c: the checks of the shared arena after a run
  * - trial_compare.c: the comparison of the reference's results with a ground truth
+ * - trial_diagnosis.c: the cause of a failure
  * - trial_checks.c: the checks of a case without ground truth
  * - extra_runs.c: the runs that only these checks need
  * - trial_ground_truths.c: the ground truths of other libraries, and the check that all ground truths agree
@@ -204,6 +205,10 @@ int trial_compare_with(struct trial *trial, struct round *round, int at);
 void trial_pass_over(struct trial *trial, struct round *round, int at, bool accident, const char *why);
 void trial_ask_builtin(struct trial *trial, struct round *round, int at);
 void trial_ask_builtin_early(struct trial *trial, struct round *round);
+
+/* workers/judge/trial_diagnosis.c */
+/* Adds the cause of a failure to the verdict, whose status is final. */
+void trial_diagnose(struct trial *trial);
 
 /* workers/judge/trial_checks.c */
 /* Does the case get checks, because no op family matches? */

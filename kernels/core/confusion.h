@@ -1,0 +1,69 @@
+/* confusion - the changes to a case, its inputs and its outputs of which the tables op.confusions consist.
+ *
+ * A role is named as in op.roles; the name of an input or output of the definition is also accepted. Tensors are copied
+ * before they are changed. Changed floats are in float64, so that a change is not rounded; outputs of floats are in
+ * float64 until all changes are made. A function returns false if the case has no tensor of the role, or none of the
+ * form that the change needs. */
+#ifndef REFTEST_KERNELS_CORE_CONFUSION_H
+#define REFTEST_KERNELS_CORE_CONFUSION_H
+
+#include "kernels/core/op.h"
+#include "kernels/core/roles.h"
+
+/* A case with a mistake. */
+struct op_variation {
+	const struct op *op;
+	struct op_names names;
+	struct op_case c;
+	struct tensor in[OP_ARGS], out[OP_PLACES];
+	void **memory; /* of the changed tensors, owned */
+	int memory_count;
+};
+
+struct op_variation variation_open(const struct op *op, const struct op_case *c, const struct tensor *in);
+void variation_close(struct op_variation *v);
+/* Runs the changes and the oracle. Returns false if there is nothing to change, or if the oracle refuses the inputs. */
+bool variation_run(struct op_variation *v, const struct op_confusion *confusion);
+
+/* Return the index of the input or output of a role, or -1. */
+int variation_input(const struct op_variation *v, const char *role);
+int variation_output(const struct op_variation *v, const char *role);
+/* Returns input `at` as a private copy, or NULL if it has no data. */
+struct tensor *variation_change(struct op_variation *v, int at);
+
+/* Before the oracle. `role` is an input. */
+bool before_scale(struct op_variation *v, const struct op_confusion *confusion); /* elements, or a scalar, times `by` */
+bool before_add(struct op_variation *v, const struct op_confusion *confusion);   /* plus `by` */
+bool before_set(struct op_variation *v, const struct op_confusion *confusion);   /* all elements, or a scalar, are `by` */
+bool before_clamp(struct op_variation *v, const struct op_confusion *confusion); /* limited to -by … by */
+bool before_round(struct op_variation *v, const struct op_confusion *confusion); /* rounded to the dtype (enum dtype) by */
+bool before_exp(struct op_variation *v, const struct op_confusion *confusion);
+bool before_log(struct op_variation *v, const struct op_confusion *confusion);
+bool before_copy(struct op_variation *v, const struct op_confusion *confusion);  /* the elements of `other` */
+bool before_swap(struct op_variation *v, const struct op_confusion *confusion);  /* exchanged with `other` */
+/* Along axis `by` (below 0: from the last): reversed, the next element's, the halves exchanged. */
+bool before_flip(struct op_variation *v, const struct op_confusion *confusion);
+bool before_next(struct op_variation *v, const struct op_confusion *confusion);
+bool before_previous(struct op_variation *v, const struct op_confusion *confusion);
+bool before_halves(struct op_variation *v, const struct op_confusion *confusion);
+bool before_transpose(struct op_variation *v, const struct op_confusion *confusion); /* the last two axes, if equally long */
+bool before_constant(struct op_variation *v, const struct op_confusion *confusion); /* the hidden constant `role` is `by` */
+/* The scalar `role` is 1 / sqrt of the last axis of `other`. */
+bool before_root_scale(struct op_variation *v, const struct op_confusion *confusion);
+
+/* After the oracle. `role` is an output. */
+bool after_scale(struct op_variation *v, const struct op_confusion *confusion);
+bool after_add(struct op_variation *v, const struct op_confusion *confusion);
+bool after_set(struct op_variation *v, const struct op_confusion *confusion);
+bool after_clamp(struct op_variation *v, const struct op_confusion *confusion);
+bool after_round(struct op_variation *v, const struct op_confusion *confusion);
+bool after_input(struct op_variation *v, const struct op_confusion *confusion);     /* a copy of input `other` */
+bool after_add_input(struct op_variation *v, const struct op_confusion *confusion); /* plus input `other` */
+bool after_swap(struct op_variation *v, const struct op_confusion *confusion);
+bool after_flip(struct op_variation *v, const struct op_confusion *confusion);
+bool after_next(struct op_variation *v, const struct op_confusion *confusion);
+bool after_previous(struct op_variation *v, const struct op_confusion *confusion);
+bool after_halves(struct op_variation *v, const struct op_confusion *confusion);
+bool after_transpose(struct op_variation *v, const struct op_confusion *confusion);
+
+#endif

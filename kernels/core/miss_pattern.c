@@ -1,0 +1,133 @@
+#include "kernels/core/miss_pattern.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "kernels/core/dtype_convert.h"
+#include "kernels/core/take.h"
+
+/* The misses of an output, by axis. */
+struct misses {
+	bool *at[OP_RANK]; /* at[d][i]: is there a miss at index i of axis d? */
+	int64_t count;
+	bool all_nan, all_zero; /* the values of the reference at the misses */
+};
+
+static bool missed(double found, double truth, struct rule rule)
+{
+	if (isinf(truth) || isinf(found))
+		return !(found == truth);
+	return !(fabs(found - truth) <= rule.atol + rule.rtol * fabs(truth));
+}
+
+static void note(struct misses *misses, const struct tensor *found, int64_t flat, double value)
+{
+	misses->count++;
+	misses->all_nan = misses->all_nan && isnan(value);
+	misses->all_zero = misses->all_zero && value == 0;
+	for (int d = found->rank - 1; d >= 0; d--) {
+		misses->at[d][flat % found->shape[d]] = true;
+		flat /= found->shape[d];
+	}
+}
+
+/* The indices of an axis with misses: first, first + step, … last. count: how many. */
+struct span {
+	int64_t first, last, step, count;
+};
+
+/* Returns false if the indices leave no common remainder or leave gaps. */
+static bool read_span(const bool *at, int64_t length, struct span *span)
+{
+	*span = (struct span){.first = -1, .step = 1};
+	for (int64_t i = 0; i < length; i++) {
+		if (!at[i])
+			continue;
+		if (span->first < 0)
+			span->first = i;
+		else if (span->count == 1)
+			span->step = i - span->first;
+		else if (i != span->last + span->step)
+			return false;
+		span->last = i;
+		span->count++;
+	}
+	if (span->count < 1)
+		return false;
+	/* With gaps, the remainder must hold for the whole axis, in at least three places. */
+	return span->step == 1 || (span->count >= 3 && span->first < span->step && span->last + span->step >= length);
+}
+
+static void write_span(const struct span *span, int64_t length, const char *axis, char *out, size_t size)
+{
+	if (span->count == 1 && span->first == length - 1 && length > 2)
+		snprintf(out, size, "%s = %" PRId64 " (the last)", axis, span->first);
+	else if (span->count == 1)
+		snprintf(out, size, "%s = %" PRId64 "%s", axis, span->first, span->first == 0 ? " (the first)" : "");
+	else if (span->step == 2)
+		snprintf(out, size, "%s is %s", axis, span->first == 0 ? "even" : "odd");
+	else if (span->step > 1)
+		snprintf(out, size, "%s = %" PRId64 " modulo %" PRId64, axis, span->first, span->step);
+	else if (span->last == length - 1)
+		snprintf(out, size, "%s >= %" PRId64 " (the last %" PRId64 " of %" PRId64 ")", axis, span->first, span->count, length);
+	else if (span->first == 0)
+		snprintf(out, size, "%s < %" PRId64 " (the first %" PRId64 " of %" PRId64 ")", axis, span->last + 1, span->count, length);
+	else
+		snprintf(out, size, "%" PRId64 " <= %s <= %" PRId64, span->first, axis, span->last);
+}
+
+/* Returns how the output differs: the reference has one value there, or any. */
+static const char *verb_of(const struct misses *misses)
+{
+	return misses->all_nan ? "is NaN" : misses->all_zero ? "is 0" : "differs";
+}
+
+static bool describe(const struct misses *misses, const struct tensor *found, const char *const *axes, char *out,
+		     size_t size)
+{
+	int64_t region = 1;
+	bool any = false;
+
+	snprintf(out, size, "%s", verb_of(misses));
+	for (int d = 0; d < found->rank; d++) {
+		struct span span;
+		char text[160];
+
+		if (!read_span(misses->at[d], found->shape[d], &span))
+			return false;
+		region *= span.count;
+		if (span.count == found->shape[d])
+			continue;
+		write_span(&span, found->shape[d], axes[d], text, sizeof text);
+		snprintf(out + strlen(out), size - strlen(out), "%s%s", any ? " and " : " only where ", text);
+		any = true;
+	}
+	if (!any)
+		snprintf(out + strlen(out), size - strlen(out), " everywhere");
+	return (any || misses->all_nan || misses->all_zero) && misses->count >= region - region / 2;
+}
+
+bool miss_pattern(const struct tensor *found, const struct tensor *truth, struct rule rule, const char *const *axes,
+		  char *out, size_t size)
+{
+	struct misses misses = {.all_nan = true, .all_zero = true};
+	bool any;
+
+	if (found->rank < 1 || found->elements < 2)
+		return false;
+	for (int d = 0; d < found->rank; d++)
+		misses.at[d] = take(found->shape[d], sizeof *misses.at[d]);
+	for (int64_t i = 0; i < found->elements; i++) {
+		double value = dtype_load(found->data, found->dtype, i);
+
+		if (missed(value, dtype_load(truth->data, truth->dtype, i), rule))
+			note(&misses, found, i, value);
+	}
+	any = misses.count > 0 && describe(&misses, found, axes, out, size);
+	for (int d = 0; d < found->rank; d++)
+		free(misses.at[d]);
+	return any;
+}

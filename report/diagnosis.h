@@ -1,0 +1,13 @@
+/* diagnosis - the cause of the failures of a definition, from the diagnoses of its cases. */
+#ifndef REFTEST_REPORT_DIAGNOSIS_H
+#define REFTEST_REPORT_DIAGNOSIS_H
+
+#include "engine/run.h"
+
+enum { DIAGNOSIS_SHOWN = 2 };
+
+/* Writes the mistakes that explain every failed case of the definition on which mistakes were tried, and returns their
+ * number, at most DIAGNOSIS_SHOWN. The strings belong to the verdicts. */
+int diagnosis_of(const struct result *result, const char *says[DIAGNOSIS_SHOWN]);
+
+#endif

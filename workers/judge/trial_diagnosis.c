@@ -1,0 +1,91 @@
+/* trial_diagnosis - looks for the cause of a failure: the mistake with which the outputs of the reference agree
+ * (kernels/core/diagnosis.h), and the region in which they differ (kernels/core/miss_pattern.h). Costs nothing if the
+ * reference passes. */
+#include "workers/judge/trial_internal.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* Larger cases are not diagnosed, and a case for at most these seconds. */
+enum { DIAGNOSED_BYTES = 64 << 20 };
+#define DIAGNOSIS_SECONDS 4.0
+
+/* Copies one set of a case to the host. Returns false if the set did not run, or on error. */
+static bool read_set(struct trial *trial, struct round *round, struct arena *arena, struct diagnosis_set *set)
+{
+	const struct op_problem *problem = &trial->job->problem;
+	struct rule *rules = arena_array(arena, (size_t)problem->output_count, sizeof *rules);
+	struct err err = {""};
+	int builtin = trial_builtin_at(trial);
+
+	if (builtin < 0 || !round->answered[builtin] || trial_hold_inputs(trial, round) != 0)
+		return false;
+	for (int i = 0; i < problem->output_count; i++)
+		rules[i] = trial_rule_for(trial, round, i, -1, -1);
+	*set = (struct diagnosis_set){.c = &round->c,
+				      .in = trial_on_host(trial, arena, round->in, problem->input_count, &err),
+				      .found = trial_on_host(trial, arena, round->first, problem->output_count, &err),
+				      .rules = rules};
+	return set->in != NULL && set->found != NULL;
+}
+
+/* Writes where each output differs, for the first set of input values on which it does. */
+static void find_regions(struct trial *trial, const struct round *round, const struct diagnosis_set *set,
+			 struct arena *arena)
+{
+	const struct op_problem *problem = &trial->job->problem;
+	struct err err = {""};
+	const struct tensor *truth = trial_on_host(trial, arena, round->truth[trial_builtin_at(trial)],
+						   problem->output_count, &err);
+
+	for (int i = 0; truth != NULL && i < problem->output_count; i++) {
+		const struct op_arg *arg = &problem->outputs[i];
+		const char *axes[OP_RANK], **regions;
+		char text[512];
+
+		for (int d = 0; d < arg->rank; d++)
+			axes[d] = problem->axes[arg->axis[d]].name;
+		if ((trial->op->judges != NULL && trial->op->judges(&round->c, i)) ||
+		    !trial->context->kernels->api->miss_pattern(&set->found[i], &truth[i], set->rules[i], axes, text,
+								sizeof text))
+			continue;
+		regions = arena_array(&trial->arena, (size_t)trial->verdict.region_count + 1, sizeof *regions);
+		for (int k = 0; k < trial->verdict.region_count; k++)
+			regions[k] = trial->verdict.regions[k];
+		regions[trial->verdict.region_count++] =
+		    arena_printf(&trial->arena, "output '%s' %s", arg->name, text);
+		trial->verdict.regions = regions;
+	}
+}
+
+static void find_mistakes(struct trial *trial, const struct diagnosis_set *sets)
+{
+	struct diagnosis *diagnosis = &trial->context->diagnosis;
+	const char **list = arena_array(&trial->arena, DIAGNOSIS_MOST, sizeof *list);
+
+	trial->context->kernels->api->diagnose(trial->op, sets, trial->rounds, DIAGNOSIS_SECONDS, diagnosis);
+	trial->verdict.diagnosed = diagnosis->complete;
+	for (int i = 0; i < diagnosis->count; i++)
+		list[trial->verdict.diagnosis_count++] = arena_string(&trial->arena, diagnosis->says[i]);
+	trial->verdict.diagnosis = list;
+}
+
+void trial_diagnose(struct trial *trial)
+{
+	struct diagnosis_set sets[CONTENTS_COUNT];
+	struct arena arena = {0};
+	bool whole = true;
+
+	if (trial->verdict.status != STATUS_FAILED ||
+	    (trial->verdict.reason != REASON_NUMERIC && trial->verdict.reason != REASON_NONFINITE) || trial->op == NULL ||
+	    trial->job->asks == JOB_GRADIENTS || trial->op->roles == NULL || job_bytes(trial->job) > DIAGNOSED_BYTES)
+		return;
+	for (int r = 0; r < trial->rounds && whole; r++)
+		whole = read_set(trial, &trial->round[r], &arena, &sets[r]);
+	if (whole) {
+		find_regions(trial, trial->round[0].missed != REASON_NONE ? &trial->round[0] : &trial->round[1],
+			     trial->round[0].missed != REASON_NONE ? &sets[0] : &sets[1], &arena);
+		find_mistakes(trial, sets);
+	}
+	arena_free(&arena);
+}
