@@ -384,6 +384,18 @@ static void add_reads(struct result *result, struct task *task)
 	task->reads = reads;
 }
 
+/* Adds the texts of the dataset that are ground truths. */
+static void add_programs(struct result *result, struct task *task)
+{
+	struct truth_program *programs =
+	    arena_array(&result->arena, (size_t)result->own_truth_count, sizeof *programs);
+
+	for (int i = 0; i < result->own_truth_count; i++)
+		if (result->own_truths[i].program.name != NULL)
+			programs[task->program_count++] = result->own_truths[i].program;
+	task->programs = programs;
+}
+
 static int submit_result(struct result *result, const struct job **jobs, int count, struct err *err)
 {
 	struct task task = {.reference = result->definition->reference,
@@ -397,8 +409,7 @@ static int submit_result(struct result *result, const struct job **jobs, int cou
 		return -1;
 	task.name = result_name(result, &result->arena);
 	add_reads(result, &task);
-	task.programs = &result->own_truth.program;
-	task.program_count = result->own_truth.program.name != NULL;
+	add_programs(result, &task);
 	wait_for_runner(result);
 	result->run->runner.calls->submit(result->run->runner.self, &task);
 	return 0;

@@ -7,7 +7,7 @@
  *    "constants": [{"name", "value", "source", "conflict"}], "rules": [{"atol", "rtol", "hit_ratio"}],
  *    "input_code": {"kind", "function", "place", "given": [bool]}, or omitted,
  *    "second_rules": like "rules", or omitted, "root", "all",
- *    "truths": [{"name", "version", "refused": text | null, "program": bool}]}
+ *    "truths": [{"name", "version", "refused": text | null, "related": text | null, "program": bool}]}
  *
  * Element i of the array "axis" is the value of element i of "axes". In the same way, "sources" has one element per
  * input, "given" has one element per axis, and "rules" has one element per output. The seed is text because JSON's integers are exact only up to 2^53.
@@ -264,6 +264,7 @@ static void write_truths(struct buf *out, const struct truths *truths)
 		buf_json_string(out, truths->items[i].name);
 		write_text(out, "version", truths->items[i].version);
 		write_text(out, "refused", truths->items[i].refused);
+		write_text(out, "related", truths->items[i].related);
 		buf_printf(out, ",\"program\":%s}", truths->items[i].program ? "true" : "false");
 	}
 	buf_text(out, "]");
@@ -554,8 +555,11 @@ static void read_truths(struct reader *at, const cJSON *json, struct job *job)
 	struct truth *truths = arena_array(at->arena, (size_t)job->truths.count, sizeof *truths);
 
 	for (int i = 0; i < job->truths.count; i++, item = item->next)
-		truths[i] = (struct truth){need_text(at, item, "name"), need_text(at, item, "version"),
-					   read_text(at, item, "refused"), cJSON_IsTrue(json_member(item, "program"))};
+		truths[i] = (struct truth){.name = need_text(at, item, "name"),
+					   .version = need_text(at, item, "version"),
+					   .refused = read_text(at, item, "refused"),
+					   .related = read_text(at, item, "related"),
+					   .program = cJSON_IsTrue(json_member(item, "program"))};
 	job->truths.items = truths;
 	job->truths.all = cJSON_IsTrue(json_member(json, "all"));
 }
