@@ -14,17 +14,19 @@
 #include "cli/hook_result.h"
 #include "cli/shared_options.h"
 #include "engine/affected.h"
+#include "engine/candidates.h"
 #include "engine/run.h"
 #include "engine/shard.h"
 #include "report/ci_export.h"
 #include "report/exit_status.h"
+#include "report/solutions.h"
 #include "report/text_and_json.h"
 #include "testgen/update.h"
 #include "watcher/client.h"
 
 struct verify_options {
 	const char *root, *device, *device_class, *python, *sizes, *format, *case_id, *ground_truth, *junit, *shard, *required, *accept;
-	bool all, changed, index, force, edge, backward, no_workloads, strict, cached_only, dry_run, staged, quiet, hook, alone;
+	bool all, solutions, changed, index, force, edge, backward, no_workloads, strict, cached_only, dry_run, staged, quiet, hook, alone;
 	int jobs;
 	double atol, rtol, hit_ratio, timeout;
 	uint64_t seed;
@@ -36,6 +38,8 @@ struct verify_options {
 static const struct option_row rows[] = {
     ROW_ROOT,
     {"--all", OPTION_FLAG, AT(all), NULL, NULL, "select every definition (the default without a NAME)"},
+    {"--solutions", OPTION_FLAG, AT(solutions), NULL, NULL,
+     "also verify the solutions of each definition, against what verified its reference and on the same inputs"},
     {"--changed", OPTION_FLAG, AT(changed), NULL, NULL,
      "select every definition, and list only those without a valid verdict"},
     {"--staged", OPTION_FLAG, AT(index), NULL, NULL, "verify the content of git's index instead of the working tree"},
@@ -158,6 +162,9 @@ static int check_words(const struct verify_options *o, const struct words *names
 		return err_set(err, "--force runs every case and --cached-only runs none; give only one of them");
 	if (o->hook && (!o->index || strcmp(o->format, "text") != 0))
 		return err_set(err, "--hook needs --staged and the text format");
+	if (o->solutions && (o->index || o->cached_only || o->dry_run || o->shard != NULL))
+		return err_set(err, "--solutions runs solutions, so it cannot be combined with --staged, --cached-only, --dry-run "
+				    "or --shard");
 	if (o->timeout <= 0)
 		return err_set(err, "--timeout takes a number of seconds above 0");
 	return 0;
@@ -198,6 +205,26 @@ static int terminal_columns(void)
 	struct winsize size = {0};
 
 	return ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col >= 40 ? size.ws_col : 80;
+}
+
+/* Verifies the solutions of the definitions that `references` verified. The caller closes `out`, also after an error. */
+static int run_solutions(struct run *references, const struct candidates *candidates, const struct words *names,
+			 const struct verify_options *o, struct run_options *options, struct run *out, struct err *err)
+{
+	*options = *references->options;
+	options->candidates = candidates;
+	options->watcher = NULL;
+	options->ask_verified = options->share = false;
+	options->force = options->details = options->each = true;
+	int code = run_open(out, references->program, options, err);
+
+	if (code != 0)
+		return code;
+	if (references->runner.calls != NULL)
+		run_lend(out, references->runner, NULL);
+	if (run_select(out, names->items, names->count, o->op_types.items, o->op_types.count, err) < 0)
+		return EXIT_USAGE;
+	return run_to_end(out, err) < 0 ? EXIT_INTERNAL : 0;
 }
 
 /* The state that on_result needs: the run, the report's options and the counts of a hook. */
@@ -300,7 +327,11 @@ static int run(struct program *program, const struct verify_options *o, const st
 	                        .hook = o->hook, .commit.strict = o->strict};
 	bool json = strcmp(o->format, "json") == 0, github = strcmp(o->format, "github") == 0;
 
-	options.details = options.each = json || github || o->junit != NULL || !verify.report.only_changed;
+	struct run_options solution_options;
+	const struct candidates candidates = {&verify.run};
+	struct run solutions = {.dataset.fd = -1};
+
+	options.details = options.each = o->solutions || json || github || o->junit != NULL || !verify.report.only_changed;
 	options.watcher = o->alone ? NULL : &watcher_client;
 	options.ask_verified = o->changed && !options.details && !o->edge && !o->backward && names->count == 0 &&
 			       o->op_types.count == 0 && o->case_id == NULL && !o->force && !o->index &&
@@ -322,12 +353,18 @@ static int run(struct program *program, const struct verify_options *o, const st
 			code = EXIT_VERIFIED;
 		} else if (run_to_end(&verify.run, err) < 0) {
 			code = EXIT_INTERNAL;
+		} else if (o->solutions && !verify.run.interrupted &&
+			   (code = run_solutions(&verify.run, &candidates, names, o, &solution_options, &solutions, err)) != 0) {
+			;
 		} else {
+			verify.report.solutions = o->solutions && !verify.run.interrupted ? &solutions : NULL;
 			report_problems(&verify.run);
 			if (github)
 				export_github(&verify.run);
 			(json ? report_json : report_summary)(&verify.run, &verify.report);
-			code = exit_status_of_run(&verify.run, verify.report.strict);
+			if (verify.report.solutions != NULL && !json)
+				solutions_print(&solutions);
+			code = exit_status_of_runs(&verify.run, verify.report.solutions, verify.report.strict);
 			if (o->hook)
 				code = hook_result_exit_code(&verify.commit, &verify.run, code, verify.report.width);
 			if (o->junit != NULL && export_junit(&verify.run, o->junit, err) < 0)
@@ -335,6 +372,8 @@ static int run(struct program *program, const struct verify_options *o, const st
 			update_generated_tests(&verify.run);
 		}
 	}
+	if (solutions.options != NULL)
+		run_close(&solutions);
 	run_close(&verify.run);
 	return code;
 }

@@ -21,7 +21,8 @@ bool is_own_truth(const char *name);
 
 struct own_truth {
 	struct truth truth;           /* truth.refused: why the file decides nothing */
-	const char *author;           /* of a solution; NULL: it is no solution */
+	const char *author, *path;    /* of a solution; NULL: it is no solution */
+	bool invalid;                 /* the file is no solution */
 	struct truth_program program; /* its source; `name` is NULL if the file decides nothing */
 	const char *outside;          /* why verdicts by it are not stored; NULL: they are stored */
 };

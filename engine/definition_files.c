@@ -7,6 +7,7 @@
 #include "dataset/definition_load.h"
 #include "dataset/truth_source.h"
 #include "engine/base_references.h"
+#include "engine/candidates.h"
 #include "engine/shard.h"
 #include "engine/solution_truth.h"
 #include "engine/storable_verdicts.h"
@@ -155,7 +156,8 @@ static void note_checks(struct result *result, struct file_entry entry)
 static const char **chosen_solutions(struct result *result, int *count)
 {
 	*count = 0;
-	if (result->run->options->base != NULL || !ground_truths_use_solutions(&result->run->machine.truths))
+	if (result->run->options->base != NULL ||
+	    (result->run->options->candidates == NULL && !ground_truths_use_solutions(&result->run->machine.truths)))
 		return NULL;
 	return solution_paths(result->run->dataset.fd, result->file->op_type, result->file->name, &result->arena, count);
 }
@@ -292,12 +294,15 @@ static struct truths truths_of_case(const struct result *result, const struct te
 }
 
 /* Returns the key of cases that may share one execution. */
-static struct digest execution_of(const struct test_case *test)
+static struct digest execution_of(const struct result *result, const struct test_case *test)
 {
 	const struct truths *truths = &test->job->truths;
+	const struct own_truth *program = candidate_of(result);
 	struct buf all = {0};
 
 	buf_add(&all, test->subject.bytes, DIGEST_BYTES);
+	if (program != NULL)
+		buf_printf(&all, "%s\n", program->path);
 	for (int i = 0; i < truths->count; i++)
 		if (truths->items[i].program)
 			buf_printf(&all, "%s %s %d\n", truths->items[i].name, truths->items[i].version,
@@ -344,13 +349,15 @@ static struct own_truth read_solution(struct result *result, const struct blob *
 /* Reads all texts of the dataset that may be ground truths. `bytes` is the content of the dataset's own truth. */
 static void read_own_truths(struct result *result, const struct buf *bytes)
 {
-	struct own_truth *all = arena_array(&result->arena, (size_t)result->blob_count + 1, sizeof *all);
+	struct own_truth *all = arena_array(&result->arena, (size_t)result->blob_count + 2, sizeof *all);
 
 	all[0] = read_own_truth(result, bytes);
 	result->own_truth_count = 1;
 	for (int i = 0; i < result->blob_count; i++)
 		if (result->blobs[i].use == BLOB_SOLUTION)
 			all[result->own_truth_count++] = read_solution(result, &result->blobs[i]);
+	if (result->candidate > 0)
+		all[result->own_truth_count++] = candidate_reference_truth(result, &result->arena);
 	result->own_truths = all;
 }
 
@@ -363,6 +370,21 @@ static const char *why_outside(const struct result *result, const struct truth *
 	return NULL;
 }
 
+/* Returns the ground truths of a solution: those of its definition without the solution itself, and then the reference. */
+static struct truths truths_of_candidate(const struct result *result, const struct truths *all, struct arena *arena)
+{
+	struct truth *items = arena_array(arena, GROUND_TRUTHS_MAX, sizeof *items);
+	struct truths out = {items, 0, all->all};
+	const char *own = candidate_of(result) != NULL ? candidate_of(result)->truth.name : "";
+
+	for (int i = 0; i < all->count && out.count < GROUND_TRUTHS_MAX - 1; i++)
+		if (strcmp(all->items[i].name, own) != 0)
+			items[out.count++] = all->items[i];
+	items[out.count++] = result->own_truths[result->own_truth_count - 1].truth;
+	out.all = all->all && out.count > 1;
+	return out;
+}
+
 /* Finds the ground truths of the definition and of each case. */
 static void find_truths(struct result *result)
 {
@@ -373,6 +395,8 @@ static void find_truths(struct result *result)
 			     ? (struct truths){&result->own_truths[0].truth, 1, false}
 			     : ground_truths_for(&result->run->machine.truths, made->op, result->own_truths,
 						 result->own_truth_count, arena);
+	if (result->candidate > 0)
+		result->truths = truths_of_candidate(result, &result->truths, arena);
 	for (int i = 0; i < result->truths.count; i++)
 		if (result->truths.items[i].program && result->outside == NULL)
 			result->outside = why_outside(result, &result->truths.items[i]);
@@ -383,7 +407,8 @@ static void find_truths(struct result *result)
 		if (test->job == NULL)
 			continue;
 		test->job->truths = truths_of_case(result, test, arena);
-		test->execution = execution_of(test);
+		test->job->inputs_are_valid = result->candidate > 0;
+		test->execution = execution_of(result, test);
 	}
 }
 
@@ -405,6 +430,8 @@ void result_make_attempt(struct result *result, int attempt)
 
 	*made = cases_make(run->program->kernels.api, result->definition, &result->lines, result->blobs, result->blob_count,
 			   run->program->root, &run->options->cases, attempt, &result->arena);
+	if (result->candidate > 0)
+		result->outside = "verdicts of solutions are not stored";
 	if (result->outside == NULL)
 		result->outside = storable_reference(result->definition, runs_init(made), &result->arena);
 	result->other_shard = !keep_own_shard(result, made, &result->arena);
@@ -437,7 +464,7 @@ int result_make_cases(struct result *result, struct result_bytes *bytes, struct 
 	result_make_attempt(result, 0);
 	/* A family that only the shapes suggest may have inputs and bounds that mean nothing for this reference, and two
 	 * references that differ do not show that the family is another one. */
-	if (run->options->base != NULL && result->made->candidate_count > 0 && result->made->matched == MATCHED_BY_SHAPES)
+	if ((run->options->base != NULL || result->candidate > 0) && result->made->candidate_count > 0 && result->made->matched == MATCHED_BY_SHAPES)
 		result_make_attempt(result, result->made->candidate_count);
 	return 0;
 }
@@ -457,7 +484,7 @@ bool result_rejects_family(const struct result *result)
 	const struct cases *made = result->made;
 	int left = made != NULL ? made->candidate_count - result->attempt : 0;
 
-	if (result->run->options->base != NULL || left <= 0 || made->matched == MATCHED_BY_TYPE || (made->matched == MATCHED_BY_WORDS && left == 1))
+	if (result->run->options->base != NULL || result->candidate > 0 || left <= 0 || made->matched == MATCHED_BY_TYPE || (made->matched == MATCHED_BY_WORDS && left == 1))
 		return false;
 	for (int i = 0; i < result->case_count; i++)
 		if (disagrees(&result->cases[i]))

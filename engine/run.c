@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "base/show.h"
+#include "engine/candidates.h"
 #include "engine/disk_files.h"
 #include "engine/disk_store.h"
 #include "engine/git_index_files.h"
@@ -19,6 +20,7 @@
 #include "engine/selection.h"
 #include "engine/settings.h"
 #include "engine/shard.h"
+#include "engine/solution_truth.h"
 #include "engine/staged_dataset.h"
 #include "engine/storable_verdicts.h"
 #include "engine/watcher_answers.h"
@@ -150,7 +152,7 @@ int run_open(struct run *run, struct program *program, const struct run_options 
 		return options->from_index ? EXIT_USAGE : EXIT_INTERNAL;
 	if (options->share)
 		run->remote_cache = remote_cache_open(program);
-	return open_files(run, files_of(run), options->base == NULL ? disk_store(program) : (struct run_store){NULL, NULL}, err);
+	return open_files(run, files_of(run), options->base == NULL && options->candidates == NULL ? disk_store(program) : (struct run_store){NULL, NULL}, err);
 }
 
 /* Initializes a run, for run_open_some and run_open_parts. */
@@ -410,6 +412,7 @@ static int submit_result(struct result *result, const struct job **jobs, int cou
 	task.name = result_name(result, &result->arena);
 	add_reads(result, &task);
 	add_programs(result, &task);
+	task.program = candidate_of(result) != NULL ? &candidate_of(result)->program : NULL;
 	wait_for_runner(result);
 	result->run->runner.calls->submit(result->run->runner.self, &task);
 	return 0;
@@ -637,16 +640,18 @@ static void drop_other_shard(struct result *result)
 	arena_free(&result->arena);
 }
 
-static void visit(struct run *run, const struct dataset_file *file)
+/* `candidate` is the number of the solution that is verified in the place of the reference; 0: the reference is. */
+static void visit_one(struct run *run, const struct dataset_file *file, int candidate)
 {
 	struct result_bytes *bytes = &run->bytes;
 	struct result scratch = {.file = file,
 				 .run = run,
+				 .candidate = candidate,
 				 .workload = dataset_workload(&run->dataset, file),
 				 .truth = dataset_truth(&run->dataset, file)};
 	struct err err = {""};
 	bool checked = result_check_files(&scratch, bytes, false, &err) == 0;
-	bool answered = checked && (result_from_summary(&scratch) || result_from_lru(&scratch));
+	bool answered = checked && candidate == 0 && (result_from_summary(&scratch) || result_from_lru(&scratch));
 
 	if (answered && only_count(&scratch))
 		return;
@@ -671,9 +676,24 @@ static void visit(struct run *run, const struct dataset_file *file)
 		drop_other_shard(result);
 		return;
 	}
-	if (!remote_cache_defers(result, resolve_known))
+	if (candidate > 0 && candidate_decided(result))
+		emit_result(result);
+	else if (!remote_cache_defers(result, resolve_known))
 		plan_result(result);
 	was_interrupted(run, 0);
+}
+
+static void visit(struct run *run, const struct dataset_file *file)
+{
+	int count;
+
+	if (run->options->candidates == NULL) {
+		visit_one(run, file, 0);
+		return;
+	}
+	solution_paths(run->dataset.fd, file->op_type, file->name, &run->arena, &count);
+	for (int i = 1; i <= count; i++)
+		visit_one(run, file, i);
 }
 
 /* ---- the steps of a run ----------------------------------------------------------------------------------------- */
@@ -681,7 +701,9 @@ static void visit(struct run *run, const struct dataset_file *file)
 int run_begin(struct run *run, struct err *err)
 {
 	run->started = seconds_now();
-	run->results = arena_array(&run->arena, (size_t)run->selected_count, sizeof *run->results);
+	size_t each = run->options->candidates != NULL ? SOLUTIONS_MAX : 1;
+
+	run->results = arena_array(&run->arena, (size_t)run->selected_count * each, sizeof *run->results);
 	return program_signals(run->program, err);
 }
 

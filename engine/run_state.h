@@ -26,6 +26,7 @@ struct stored_verdict; /* cache/store.h */
 struct up_to_date_calls; /* engine/watcher_answers.h */
 struct up_to_date_row;
 struct base_references; /* engine/base_references.h */
+struct candidates; /* engine/candidates.h */
 struct remote_cache; /* engine/remote_cache.h */
 
 struct run_options {
@@ -58,6 +59,9 @@ struct run_options {
 	/* The only ground truth is the reference that a commit has, and verdicts are neither read nor stored; NULL: an
 	 * ordinary run. */
 	const struct base_references *base;
+	/* The run verifies the solutions of each definition and not its reference, and verdicts are neither read nor
+	 * stored; NULL: an ordinary run. */
+	const struct candidates *candidates;
 	bool urgent;        /* in a shared pool, cases of this run go before the queued cases of other runs. Verdicts
 			     * are reported immediately, and stored at the end of the run in one transaction */
 };
@@ -121,6 +125,7 @@ struct result {
 	 * solutions. Set if `definition` is set. */
 	const struct own_truth *own_truths;
 	int own_truth_count;
+	int candidate; /* the index in `own_truths` of the solution that is verified; 0: the reference is */
 	const struct blob *blobs;
 	int blob_count;
 	struct digest inputs; /* digest of the contents of the definition, the workload file, the truth and the blobs */

@@ -252,7 +252,8 @@ struct own_truth solution_truth_read(const char *path, const struct definition *
 	struct own_truth out = {.truth = {.name = arena_printf(arena, "%s%s", prefix, place.name),
 					  .version = "none",
 					  .program = true},
-				.author = place.author != NULL ? place.author : ""};
+				.author = place.author != NULL ? place.author : "",
+				.path = path};
 	const char *author = author_of_reference(definition);
 	struct err err = {""};
 	const struct solution *solution =
@@ -260,6 +261,7 @@ struct own_truth solution_truth_read(const char *path, const struct definition *
 
 	if (solution == NULL) {
 		out.truth.refused = why != NULL ? why : arena_string(arena, err.text);
+		out.invalid = true;
 		return out;
 	}
 	out.author = solution->author;
@@ -267,10 +269,10 @@ struct own_truth solution_truth_read(const char *path, const struct definition *
 		out.truth.related = arena_printf(arena, "%s wrote both, so they may share a mistake", author);
 	out.truth.version = version_of(solution, out.truth.related, arena);
 	out.truth.refused = why_not_run(path, solution, device_class, arena);
-	if (out.truth.refused == NULL && is_reference(solution, definition))
-		out.truth.refused = arena_printf(arena, "%s has the same code as the reference, so it decides nothing", path);
 	if (out.truth.refused != NULL)
 		return out;
+	if (is_reference(solution, definition))
+		out.truth.refused = arena_printf(arena, "%s has the same code as the reference, so it decides nothing", path);
 	out.program = program_of(out.truth.name, path, solution, arena);
 	out.outside = why_not_stored(path, solution, arena);
 	return out;

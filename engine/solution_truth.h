@@ -22,7 +22,8 @@ const char **solution_paths(int root, const char *op_type, const char *name, str
 /* Returns whether a path is that of a solution. */
 bool is_solution_path(const char *path);
 
-/* Reads the solution in the file `path` as a ground truth of the definition. If `why` is not NULL, the file cannot be
+/* Reads the solution in the file `path` as a ground truth of the definition. Its program is also set if the solution is
+ * the reference's code, which decides nothing. If `why` is not NULL, the file cannot be
  * read, for that reason. `device_class` is that of the run. Everything is allocated in `arena`. */
 struct own_truth solution_truth_read(const char *path, const struct definition *definition, const struct buf *bytes,
 				     const char *why, const char *device_class, struct arena *arena);

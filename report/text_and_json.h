@@ -11,6 +11,7 @@ struct report_options {
 	bool strict;	     /* findings count as failures */
 	bool only_changed;   /* omit passed definitions for which no case ran and that have no findings */
 	int width;	     /* maximum number of columns of a line of text; 0: unlimited */
+	const struct run *solutions; /* the run of solutions that report_json reports too; NULL: none */
 	const char *command; /* options for the command that repeats a failed case: "--device cpu --seed 3" */
 };
 

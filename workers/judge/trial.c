@@ -743,7 +743,7 @@ void trial_blame(struct trial *trial, const cJSON *blame, struct buf *out)
 		trial_give_verdict(trial, out);
 		return;
 	}
-	if (trial->job != NULL && trial->job->op == NULL && (!trial->custom.done || trial->job->chosen_axes) &&
+	if (trial->job != NULL && trial->job->op == NULL && !trial->job->inputs_are_valid && (!trial->custom.done || trial->job->chosen_axes) &&
 	    (reason == REASON_RAISED || reason_is_limit(reason)) &&
 	    !cJSON_IsTrue(json_member(blame, "loading")))
 		trial_decide(trial, STATUS_SKIPPED, REASON_NO_GROUND_TRUTH,

@@ -219,7 +219,7 @@ static int bind_child(struct pool_shared *shared, struct lane *lane, struct chil
 	lane->child = child;
 	lane->loaded = lane->running = false;
 	lane->staged = shared->staged || shared->ipc_refused;
-	write_load(&lane->work->task, NULL, memory, &text);
+	write_load(&lane->work->task, lane->work->task.program, memory, &text);
 	channel_send(&child->channel, text.data, text.length, NULL, 0);
 	buf_clear(&text);
 	buf_printf(&text, "{\"begin\":{\"bytes\":%lld,\"staged\":%s}}", (long long)lane_largest_case(&lane->work->task),

@@ -49,6 +49,7 @@ struct truth_program {
 struct task {
 	const char *name;      /* op_type/name, for messages */
 	const char *reference;
+	const struct truth_program *program; /* runs in the place of the reference; NULL: the reference runs */
 	const struct definition *definition; /* says how the reference is called; NULL: run() gets every input by name */
 	const struct read_file *reads;
 	int read_count;
