@@ -15,6 +15,7 @@
 #include "cli/hook_result.h"
 #include "cli/shared_options.h"
 #include "engine/affected.h"
+#include "engine/candidates.h"
 #include "engine/last_failed.h"
 #include "engine/run.h"
 #include "engine/shard.h"
@@ -23,13 +24,14 @@
 #include "report/events.h"
 #include "report/exit_status.h"
 #include "report/progress.h"
+#include "report/solutions.h"
 #include "report/text_and_json.h"
 #include "testgen/update.h"
 #include "watcher/client.h"
 
 struct verify_options {
 	const char *root, *device, *device_class, *python, *sizes, *format, *case_id, *ground_truth, *junit, *shard, *required, *accept;
-	bool all, changed, index, force, edge, backward, no_workloads, strict, cached_only, dry_run, staged, quiet, verbose, hook,
+	bool all, solutions, changed, index, force, edge, backward, no_workloads, strict, cached_only, dry_run, staged, quiet, verbose, hook,
 	    alone, fail_fast, last_failed;
 	int jobs;
 	double atol, rtol, hit_ratio, timeout;
@@ -42,6 +44,8 @@ struct verify_options {
 static const struct option_row rows[] = {
     ROW_ROOT,
     {"--all", OPTION_FLAG, AT(all), NULL, NULL, "select every definition (the default without a NAME and without --hook)"},
+    {"--solutions", OPTION_FLAG, AT(solutions), NULL, NULL,
+     "also verify the solutions of each definition, against what verified its reference and on the same inputs"},
     {"--changed", OPTION_FLAG, AT(changed), NULL, NULL,
      "select every definition, and list only those without a valid verdict"},
     {"--staged", OPTION_FLAG, AT(index), NULL, NULL, "verify the content of git's index instead of the working tree"},
@@ -174,6 +178,9 @@ static int check_words(const struct verify_options *o, const struct words *names
 		return err_set(err, "--last-failed is about the working tree and --staged about git's index; give only one of them");
 	if (o->quiet && o->verbose)
 		return err_set(err, "--quiet and --verbose contradict each other; give only one of them");
+	if (o->solutions && (o->index || o->cached_only || o->dry_run || o->shard != NULL))
+		return err_set(err, "--solutions runs solutions, so it cannot be combined with --staged, --cached-only, --dry-run "
+				    "or --shard");
 	if (o->timeout <= 0)
 		return err_set(err, "--timeout takes a number of seconds above 0");
 	return 0;
@@ -227,6 +234,26 @@ static enum report_list list_of(const struct verify_options *o, const struct wor
 	if (o->quiet || (text && names->count == 0 && !o->dry_run && show_is_screen(STDOUT_FILENO)))
 		return LIST_WRONG;
 	return o->changed ? LIST_RAN : LIST_ALL;
+}
+
+/* Verifies the solutions of the definitions that `references` verified. The caller closes `out`, also after an error. */
+static int run_solutions(struct run *references, const struct candidates *candidates, const struct words *names,
+			 const struct verify_options *o, struct run_options *options, struct run *out, struct err *err)
+{
+	*options = *references->options;
+	options->candidates = candidates;
+	options->watcher = NULL;
+	options->ask_verified = options->share = false;
+	options->force = options->details = options->each = true;
+	int code = run_open(out, references->program, options, err);
+
+	if (code != 0)
+		return code;
+	if (references->runner.calls != NULL)
+		run_lend(out, references->runner, NULL);
+	if (run_select(out, names->items, names->count, o->op_types.items, o->op_types.count, err) < 0)
+		return EXIT_USAGE;
+	return run_to_end(out, err) < 0 ? EXIT_INTERNAL : 0;
 }
 
 /* The state that on_result needs: the run, the report's options and the counts of a hook. */
@@ -310,6 +337,8 @@ static void end_text(const struct verify *verify, int code)
 {
 	(void)code;
 	report_summary(&verify->run, &verify->report);
+	if (verify->report.solutions != NULL)
+		solutions_print(verify->report.solutions);
 }
 
 static void end_json(const struct verify *verify, int code)
@@ -460,7 +489,11 @@ static int run(struct program *program, const struct verify_options *o, struct w
 				.commit = {.strict = o->strict, .all = !hook_selects(o, names)}};
 	const struct output_format *format = find_format(o->format);
 
-	options.details = options.each = format->on_result == NULL || o->junit != NULL || verify.report.list == LIST_ALL;
+	struct run_options solution_options;
+	const struct candidates candidates = {&verify.run};
+	struct run solutions = {.dataset.fd = -1};
+
+	options.details = options.each = o->solutions || format->on_result == NULL || o->junit != NULL || verify.report.list == LIST_ALL;
 	options.watcher = o->alone ? NULL : &watcher_client;
 	options.ask_verified = o->changed && !options.details && !o->edge && !o->backward && names->count == 0 &&
 			       o->op_types.count == 0 && o->case_id == NULL && !o->last_failed && !o->force && !o->index &&
@@ -490,9 +523,13 @@ static int run(struct program *program, const struct verify_options *o, struct w
 			code = EXIT_INTERNAL;
 		} else if (show_reader_gone(stdout)) {
 			code = EXIT_INTERRUPTED; /* main ends the process by SIGPIPE */
+		} else if (o->solutions && !verify.run.interrupted &&
+			   (code = run_solutions(&verify.run, &candidates, names, o, &solution_options, &solutions, err)) != 0) {
+			;
 		} else {
+			verify.report.solutions = o->solutions && !verify.run.interrupted ? &solutions : NULL;
 			report_problems(&verify.run);
-			code = exit_status_of_run(&verify.run, verify.report.strict);
+			code = exit_status_of_runs(&verify.run, verify.report.solutions, verify.report.strict);
 			format->end(&verify, code);
 			if (hook_selects(o, names))
 				verify.commit.rest = hook_result_rest(program, &options, &verify.run);
@@ -503,6 +540,8 @@ static int run(struct program *program, const struct verify_options *o, struct w
 			update_generated_tests(&verify.run);
 		}
 	}
+	if (solutions.options != NULL)
+		run_close(&solutions);
 	run_close(&verify.run);
 	return code;
 }

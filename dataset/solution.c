@@ -14,8 +14,6 @@ struct reader {
 	struct arena *arena;
 	struct solution *out;
 	const char **notes;       /* space for NOTES */
-	const char *entry_source; /* the path before the "::" of the entry point, and the function after it */
-	const char *entry_function;
 	struct err *err;
 };
 
@@ -85,7 +83,9 @@ static const char *read_name(struct reader *r, const cJSON *json, const char *ke
 
 static const struct json_step at_spec = {.key = "spec"};
 
-static int read_strings(struct reader *r, const cJSON *spec, const char *key, bool required)
+/* Reads a list of strings. If `out` is not NULL, it gets copies of them, and `count` their number. */
+static int read_strings(struct reader *r, const cJSON *spec, const char *key, bool required, const char *const **out,
+			int *count)
 {
 	const struct json_step list = {.up = &at_spec, .key = key};
 	const cJSON *value = json_member(spec, key);
@@ -95,13 +95,43 @@ static int read_strings(struct reader *r, const cJSON *spec, const char *key, bo
 		return required ? missing(r, &at_spec, key, "a list of strings") : 0;
 	if (!cJSON_IsArray(value) || (required && value->child == NULL))
 		return expected(r, &list, "a list with a string", value);
+	const char **copies = arena_array(r->arena, (size_t)cJSON_GetArraySize(value), sizeof *copies);
+
 	for (const cJSON *item = value->child; item != NULL; item = item->next, index++) {
 		const struct json_step at = {.up = &list, .index = index};
 
 		if (!cJSON_IsString(item) || *item->valuestring == '\0')
 			return expected(r, &at, "a non-empty string", item);
+		copies[index] = arena_string(r->arena, item->valuestring);
+	}
+	if (out != NULL) {
+		*out = copies;
+		*count = index;
 	}
 	return 0;
+}
+
+/* Reads "language", a string. */
+static int read_language(struct reader *r, const cJSON *spec)
+{
+	const char **languages = arena_array(r->arena, 1, sizeof *languages);
+
+	languages[0] = read_text(r, &at_spec, spec, "language", NAME_BYTES);
+	r->out->languages = languages;
+	r->out->language_count = languages[0] != NULL;
+	return languages[0] != NULL ? 0 : -1;
+}
+
+/* Reads the members that say how the entry point is loaded and called. flashinfer-bench ignores other types of values. */
+static void read_calling(struct reader *r, const cJSON *spec)
+{
+	const cJSON *writes = json_member(spec, "destination_passing_style");
+	const char *binding = json_text_of(spec, "binding");
+
+	if (cJSON_IsBool(writes))
+		r->out->outputs = cJSON_IsTrue(writes) ? SOLUTION_WRITES : SOLUTION_RETURNS;
+	if (binding != NULL)
+		r->out->binding = arena_string(r->arena, binding);
 }
 
 /* Reads "FILE::FUNCTION". */
@@ -116,8 +146,8 @@ static int read_entry_point(struct reader *r, const cJSON *spec)
 	if (colons == NULL || colons == text || colons[2] == '\0')
 		return expected(r, &at, "a source file and a function, as in \"main.py::run\"",
 				json_member(spec, "entry_point"));
-	r->entry_source = arena_copy(r->arena, text, (size_t)(colons - text));
-	r->entry_function = colons + 2;
+	r->out->entry_source = arena_copy(r->arena, text, (size_t)(colons - text));
+	r->out->entry_function = colons + 2;
 	return 0;
 }
 
@@ -134,13 +164,15 @@ static int read_spec(struct reader *r, const cJSON *json)
 		return expected(r, &at_spec, "an object", spec);
 	note_misspelt(r, &at_spec, spec, known, sizeof known / sizeof *known);
 	if (json_member(spec, "languages") != NULL) {
-		if (read_strings(r, spec, "languages", true) != 0)
+		if (read_strings(r, spec, "languages", true, &r->out->languages, &r->out->language_count) != 0)
 			return -1;
-	} else if (read_text(r, &at_spec, spec, "language", NAME_BYTES) == NULL) {
+	} else if (read_language(r, spec) != 0) {
 		return -1;
 	}
-	return read_strings(r, spec, "target_hardware", true) != 0 || read_strings(r, spec, "dependencies", false) != 0 ||
-		       read_strings(r, spec, "build_commands", false) != 0
+	read_calling(r, spec);
+	return read_strings(r, spec, "target_hardware", true, NULL, NULL) != 0 ||
+		       read_strings(r, spec, "dependencies", false, NULL, NULL) != 0 ||
+		       read_strings(r, spec, "build_commands", false, NULL, NULL) != 0
 		   ? -1
 		   : read_entry_point(r, spec);
 }
@@ -171,28 +203,29 @@ static int check_python(struct reader *r, const struct json_step *source, const 
 	return rc;
 }
 
-/* Reads a source; returns its path, or NULL with a message. */
-static const char *read_source(struct reader *r, const struct json_step *at, const cJSON *json)
+/* Reads a source. Returns -1 with a message on error. */
+static int read_source(struct reader *r, const struct json_step *at, const cJSON *json, struct solution_source *out)
 {
 	const struct json_step content_at = {.up = at, .key = "content"};
 	const cJSON *content = json_member(json, "content");
 
 	if (!cJSON_IsObject(json))
-		return expected(r, at, "an object with \"path\" and \"content\"", json), NULL;
+		return expected(r, at, "an object with \"path\" and \"content\"", json);
 	const char *path = read_text(r, at, json, "path", PATH_BYTES);
 	size_t length = path != NULL ? strlen(path) : 0;
 
 	if (path == NULL)
-		return NULL;
+		return -1;
 	if (content == NULL)
-		return missing(r, at, "content", "the text of the file"), NULL;
+		return missing(r, at, "content", "the text of the file");
 	if (!cJSON_IsString(content) || content->valuestring[strspn(content->valuestring, " \t\r\n")] == '\0')
-		return expected(r, &content_at, "the text of the file, which is not empty", content), NULL;
+		return expected(r, &content_at, "the text of the file, which is not empty", content);
+	*out = (struct solution_source){path, arena_string(r->arena, content->valuestring)};
 	if (length < 3 || strcmp(path + length - 3, ".py") != 0)
-		return path;
-	bool entry = strcmp(path, r->entry_source) == 0;
+		return 0;
+	bool entry = strcmp(path, r->out->entry_source) == 0;
 
-	return check_python(r, at, content->valuestring, entry ? r->entry_function : NULL) == 0 ? path : NULL;
+	return check_python(r, at, content->valuestring, entry ? r->out->entry_function : NULL);
 }
 
 static int read_sources(struct reader *r, const cJSON *json)
@@ -208,23 +241,24 @@ static int read_sources(struct reader *r, const cJSON *json)
 	if (count > SOLUTION_SOURCES)
 		return json_error_at(&r->text, &at_sources, r->err, "expected at most %d sources, found %d",
 				     SOLUTION_SOURCES, count);
-	const char **paths = arena_array(r->arena, (size_t)count, sizeof *paths);
+	struct solution_source *sources = arena_array(r->arena, (size_t)count, sizeof *sources);
 
 	for (const cJSON *item = list->child; item != NULL; item = item->next, index++) {
 		const struct json_step at = {.up = &at_sources, .index = index};
 
-		paths[index] = read_source(r, &at, item);
-		if (paths[index] == NULL)
+		if (read_source(r, &at, item, &sources[index]) != 0)
 			return -1;
 		for (int i = 0; i < index; i++)
-			if (strcmp(paths[i], paths[index]) == 0)
+			if (strcmp(sources[i].path, sources[index].path) == 0)
 				return json_error_at(&r->text, &at, r->err, "expected each path once, found \"%s\" again",
-						     err_show(paths[i]).text);
-		entry = entry || strcmp(paths[index], r->entry_source) == 0;
+						     err_show(sources[i].path).text);
+		entry = entry || strcmp(sources[index].path, r->out->entry_source) == 0;
 	}
 	if (!entry)
 		return json_error_at(&r->text, &at_sources, r->err, "expected the source of the entry point, \"%s\", found none",
-				     err_show(r->entry_source).text);
+				     err_show(r->out->entry_source).text);
+	r->out->sources = sources;
+	r->out->source_count = count;
 	return 0;
 }
 

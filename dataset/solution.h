@@ -1,5 +1,5 @@
 /* solution - reads a solution from its JSON text: an implementation of a definition for flashinfer-bench, with its
- * sources. reftest runs no solution; `reftest check` reports what is wrong with the file. */
+ * sources. `reftest check` reports what is wrong with the file; engine/solution_truth.h runs solutions. */
 #ifndef REFTEST_DATASET_SOLUTION_H
 #define REFTEST_DATASET_SOLUTION_H
 
@@ -11,8 +11,26 @@ enum {
 	SOLUTION_SOURCES = 4096	   /* the most source files of a solution */
 };
 
+/* How a solution returns its outputs. */
+enum solution_outputs {
+	SOLUTION_UNSAID,  /* the file does not say it: by default a solution gets its outputs as arguments */
+	SOLUTION_RETURNS, /* it returns them */
+	SOLUTION_WRITES	  /* it writes them to tensors that it gets after the inputs */
+};
+
+struct solution_source {
+	const char *path, *content;
+};
+
 struct solution {
 	const char *name, *definition, *author;
+	const char *const *languages;
+	int language_count;
+	const char *binding; /* how compiled code is loaded: "torch", "tvm-ffi"; NULL: the file does not say it */
+	const char *entry_source, *entry_function;
+	enum solution_outputs outputs;
+	const struct solution_source *sources;
+	int source_count;
 	const char *const *notes; /* one message for each field that resembles a field of the schema */
 	int note_count;
 };

@@ -91,6 +91,9 @@ struct truth {
 	const char *name, *version; /* "builtin" and the digest of the family's sources; "flashinfer", "0.7.2 (table …)" */
 	const char *refused; /* why it decides nothing, known before a case runs; NULL: it can be tried */
 	bool program; /* a Python text of the dataset, which the pool runs in a runner of its own */
+	/* Why it may share a mistake with the reference, as the end of a sentence: "ada wrote both". A case that only such
+	 * ground truths decide is `checked` and not passed. NULL: it is independent. */
+	const char *related;
 };
 
 /* The ground truths for a case. Either they are tried in order until one computes the outputs and decides, or (`all`)

@@ -100,7 +100,10 @@ struct own_truth base_reference_truth(const struct base_references *base, const 
 
 	digest_hex(&digest, hex);
 	out.truth.version = arena_string(arena, hex);
-	out.program = (struct truth_program){BASE_NAME, path, definition->reference, definition->entry_point};
+	out.program = (struct truth_program){.name = BASE_NAME,
+					     .path = path,
+					     .source = definition->reference,
+					     .entry_point = definition->entry_point};
 	return out;
 }
 

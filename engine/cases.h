@@ -47,9 +47,9 @@ struct case_options case_options_default(void);
 int case_sizes_read(const char *list, bool size[SIZE_COUNT], struct err *err);
 
 /* Who uses a blob: the judge, which takes tensors from it, or the reference, which may read its bytes. */
-enum blob_use { BLOB_TENSORS, BLOB_READ };
+enum blob_use { BLOB_TENSORS, BLOB_READ, BLOB_SOLUTION };
 
-/* The content of a tensor file that a workload names, or of a file that a definition's "reads" names. */
+/* The content of a tensor file that a workload names, of a file that a definition's "reads" names, or of a solution. */
 struct blob {
 	enum blob_use use;
 	const char *path;    /* the path in the workload or in the definition */

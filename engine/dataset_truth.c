@@ -7,6 +7,14 @@
 #include "cache/python_normal_form.h"
 #include "dataset/truth_source.h"
 
+bool is_own_truth(const char *name)
+{
+	size_t length = strlen(SOLUTION_TRUTH);
+
+	return strcmp(name, TRUTH_NAME) == 0 ||
+	       (strncmp(name, SOLUTION_TRUTH, length) == 0 && (name[length] == '\0' || name[length] == ':'));
+}
+
 /* Returns whether both texts are the same code. */
 static bool same_form(const struct buf *form, const struct definition *definition)
 {
@@ -19,6 +27,17 @@ static bool same_form(const struct buf *form, const struct definition *definitio
 	return same;
 }
 
+bool same_code_as_reference(const struct definition *definition, const char *source, size_t length)
+{
+	struct buf form = {0};
+
+	python_normal_form(source, length, &form);
+	bool same = same_form(&form, definition);
+
+	buf_free(&form);
+	return same;
+}
+
 static const char *version_of(const struct buf *form, struct arena *arena)
 {
 	const struct digest digest = digest_of(form->data, form->length);
@@ -28,7 +47,7 @@ static const char *version_of(const struct buf *form, struct arena *arena)
 	return arena_string(arena, hex);
 }
 
-static const char *not_stored(const char *path, const char *source, size_t length, struct arena *arena)
+const char *why_truth_is_not_stored(const char *path, const char *source, size_t length, struct arena *arena)
 {
 	struct python_dependencies words = python_dependencies(source, length);
 
@@ -56,8 +75,11 @@ struct own_truth dataset_truth_read(const char *path, const struct definition *d
 	buf_free(&form);
 	if (out.truth.refused != NULL)
 		return out;
-	out.program = (struct truth_program){TRUTH_NAME, path, arena_copy(arena, bytes->data, bytes->length), "run"};
-	out.outside = not_stored(path, bytes->data, bytes->length, arena);
+	out.program = (struct truth_program){.name = TRUTH_NAME,
+					     .path = path,
+					     .source = arena_copy(arena, bytes->data, bytes->length),
+					     .entry_point = "run"};
+	out.outside = why_truth_is_not_stored(path, bytes->data, bytes->length, arena);
 	return out;
 }
 

@@ -14,8 +14,15 @@
 
 #define TRUTH_NAME "truth" /* the name of this ground truth in --ground-truth and in verdicts */
 
+#define SOLUTION_TRUTH "solution" /* in --ground-truth, the solutions of the dataset; "solution:NAME" in verdicts */
+
+/* Returns whether a ground truth of this name is a text of the dataset: its truth, or a solution. */
+bool is_own_truth(const char *name);
+
 struct own_truth {
 	struct truth truth;           /* truth.refused: why the file decides nothing */
+	const char *author, *path;    /* of a solution; NULL: it is no solution */
+	bool invalid;                 /* the file is no solution */
 	struct truth_program program; /* its source; `name` is NULL if the file decides nothing */
 	const char *outside;          /* why verdicts by it are not stored; NULL: they are stored */
 };
@@ -24,6 +31,13 @@ struct own_truth {
  * that reason. Everything is allocated in `arena`. */
 struct own_truth dataset_truth_read(const char *path, const struct definition *definition, const struct buf *bytes,
 				    const char *why, struct arena *arena);
+
+/* Returns whether a Python text is the same code as the reference, up to comments, docstrings and spacing. Such a text
+ * decides nothing. */
+bool same_code_as_reference(const struct definition *definition, const char *source, size_t length);
+
+/* Returns why verdicts that depend on this Python text are not stored, or NULL. */
+const char *why_truth_is_not_stored(const char *path, const char *source, size_t length, struct arena *arena);
 
 /* Returns a ground truth that decides nothing, because the dataset has no file for it. */
 struct truth dataset_truth_missing(const struct definition *definition, struct arena *arena);

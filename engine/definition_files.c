@@ -3,10 +3,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/file.h"
 #include "dataset/definition_load.h"
 #include "dataset/truth_source.h"
 #include "engine/base_references.h"
+#include "engine/candidates.h"
 #include "engine/shard.h"
+#include "engine/solution_truth.h"
 #include "engine/storable_verdicts.h"
 
 const char *result_name(const struct result *result, struct arena *arena)
@@ -88,15 +91,23 @@ static struct blob check_blob(struct result *result, enum blob_use use, const ch
 	return file_states_blob(result->run->states, use, path, to_run, &result->arena);
 }
 
-/* Checks the first `tensors` paths as tensor files, and the others as files that the reference reads. */
-static void check_blobs(struct result *result, const char *const *paths, int count, int tensors, bool to_run)
+/* Returns the use of the blob at index `i` of the paths that blob_paths returns. */
+static enum blob_use use_of(const char *path, int i, int tensors, int solutions)
+{
+	return i >= solutions && is_solution_path(path) ? BLOB_SOLUTION : i < tensors ? BLOB_TENSORS : BLOB_READ;
+}
+
+/* Checks the first `tensors` paths as tensor files, those from `solutions` on as solutions, and the others as files that
+ * the reference reads. */
+static void check_blobs(struct result *result, const char *const *paths, int count, int tensors, int solutions,
+			bool to_run)
 {
 	/* Most definitions have no blobs and allocate nothing here: if the summary is up to date, an arena's first
 	 * allocation would double the time that the definition takes. */
 	struct blob *blobs = count > 0 ? arena_array(&result->arena, (size_t)count, sizeof *blobs) : NULL;
 
 	for (int i = 0; i < count; i++)
-		blobs[i] = check_blob(result, i < tensors ? BLOB_TENSORS : BLOB_READ, paths[i], to_run);
+		blobs[i] = check_blob(result, use_of(paths[i], i, tensors, solutions), paths[i], to_run);
 	result->blobs = blobs;
 	result->blob_count = count;
 }
@@ -141,6 +152,33 @@ static void note_checks(struct result *result, struct file_entry entry)
 	note_truth(result);
 }
 
+/* Returns the paths of the solutions that may be ground truths of the definition. */
+static const char **chosen_solutions(struct result *result, int *count)
+{
+	*count = 0;
+	if (result->run->options->base != NULL ||
+	    (result->run->options->candidates == NULL && !ground_truths_use_solutions(&result->run->machine.truths)))
+		return NULL;
+	return solution_paths(result->run->dataset.fd, result->file->op_type, result->file->name, &result->arena, count);
+}
+
+/* Returns whether the solutions that may be ground truths are those that the record names, as its last blobs. */
+static bool same_solutions(struct result *result, const struct file_entry *entry)
+{
+	int count, first;
+	const char **paths = chosen_solutions(result, &count);
+
+	if (paths == NULL)
+		return true;
+	first = entry->blob_count - count;
+	if (first < 0 || (first > 0 && is_solution_path(entry->blobs[first - 1])))
+		return false;
+	for (int i = 0; i < count; i++)
+		if (strcmp(entry->blobs[first + i], paths[i]) != 0)
+			return false;
+	return true;
+}
+
 bool result_from_summary(struct result *result)
 {
 	struct run *run = result->run;
@@ -148,11 +186,11 @@ bool result_from_summary(struct result *result)
 
 	if (!wants_summaries(run->options) || entry == NULL || !entry->has_summary ||
 	    status_group((enum status)entry->summary.status) > GROUP_UNVERIFIED || !digest_equal(&entry->summary.context, &run->context) ||
-	    !digest_equal(&entry->seen.content, &result->definition_check.seen.content))
+	    !digest_equal(&entry->seen.content, &result->definition_check.seen.content) || !same_solutions(result, entry))
 		return false;
 	/* The record does not say which files are tensor files. A file that is none, and whose stat does not show that it
 	 * is unchanged, only costs the use of the summary. */
-	check_blobs(result, entry->blobs, entry->blob_count, entry->blob_count, false);
+	check_blobs(result, entry->blobs, entry->blob_count, entry->blob_count, 0, false);
 	result->inputs = inputs_digest(result);
 	if (!digest_equal(&entry->summary.inputs, &result->inputs))
 		return false;
@@ -172,7 +210,7 @@ bool result_from_lru(struct result *result)
 	const struct file_entry *before = file_state(run->states, result->file);
 	const struct summary *known;
 
-	if (run->summary_lru == NULL || !result->definition_check.read)
+	if (run->summary_lru == NULL || !result->definition_check.read || ground_truths_use_solutions(&run->machine.truths))
 		return false;
 	result->inputs = inputs_digest(result);
 	if (before != NULL && before->has_summary && before->blob_count == 0 &&
@@ -194,13 +232,17 @@ static int compare_text(const void *a, const void *b)
 	return strcmp(*(const char *const *)a, *(const char *const *)b);
 }
 
-/* Returns the paths of the tensor files that the workload lines name, sorted and without duplicates, and then the files
- * that the reference reads. */
-static const char **blob_paths(struct result *result, const struct workload_file *workloads, int *tensors, int *count)
+/* Returns the paths of the tensor files that the workload lines name, sorted and without duplicates, then the files
+ * that the reference reads, and, from index `*first_solution` on, the solutions that may be ground truths. */
+static const char **blob_paths(struct result *result, const struct workload_file *workloads, int *tensors,
+			       int *first_solution, int *count)
 {
 	const struct definition *definition = result->definition;
-	int inputs = definition->input_count, found = 0, kept = 0;
-	const char **paths = arena_array(&result->arena, (size_t)workloads->count * (size_t)inputs + (size_t)definition->read_count + 1,
+	int inputs = definition->input_count, found = 0, kept = 0, solution_count;
+	const char **solutions = chosen_solutions(result, &solution_count);
+	const char **paths = arena_array(&result->arena,
+					 (size_t)workloads->count * (size_t)inputs + (size_t)definition->read_count +
+					     (size_t)solution_count + 1,
 					 sizeof *paths);
 
 	for (int i = 0; i < workloads->count; i++)
@@ -214,6 +256,9 @@ static const char **blob_paths(struct result *result, const struct workload_file
 	*tensors = kept;
 	for (int i = 0; i < definition->read_count; i++)
 		paths[kept++] = definition->reads[i];
+	*first_solution = kept;
+	for (int i = 0; i < solution_count; i++)
+		paths[kept++] = solutions[i];
 	*count = kept;
 	return paths;
 }
@@ -249,12 +294,15 @@ static struct truths truths_of_case(const struct result *result, const struct te
 }
 
 /* Returns the key of cases that may share one execution. */
-static struct digest execution_of(const struct test_case *test)
+static struct digest execution_of(const struct result *result, const struct test_case *test)
 {
 	const struct truths *truths = &test->job->truths;
+	const struct own_truth *program = candidate_of(result);
 	struct buf all = {0};
 
 	buf_add(&all, test->subject.bytes, DIGEST_BYTES);
+	if (program != NULL)
+		buf_printf(&all, "%s\n", program->path);
 	for (int i = 0; i < truths->count; i++)
 		if (truths->items[i].program)
 			buf_printf(&all, "%s %s %d\n", truths->items[i].name, truths->items[i].version,
@@ -266,17 +314,75 @@ static struct digest execution_of(const struct test_case *test)
 }
 
 /* Reads the ground truth of the definition that is a text: the dataset's own truth, or the reference in a commit. */
-static void read_own_truth(struct result *result, const struct buf *bytes)
+static struct own_truth read_own_truth(struct result *result, const struct buf *bytes)
 {
 	struct arena *arena = &result->arena;
 
 	if (result->run->options->base != NULL)
-		result->own_truth = base_reference_truth(result->run->options->base, result->file->path, arena);
-	else if (result->truth == NULL)
-		result->own_truth = (struct own_truth){.truth = dataset_truth_missing(result->definition, arena)};
-	else
-		result->own_truth =
-		    dataset_truth_read(result->truth->path, result->definition, bytes, result->truth_trouble, arena);
+		return base_reference_truth(result->run->options->base, result->file->path, arena);
+	if (result->truth == NULL)
+		return (struct own_truth){.truth = dataset_truth_missing(result->definition, arena)};
+	return dataset_truth_read(result->truth->path, result->definition, bytes, result->truth_trouble, arena);
+}
+
+/* Reads a solution whose content was hashed. */
+static struct own_truth read_solution(struct result *result, const struct blob *blob)
+{
+	const char *why = blob->missing != NULL ? blob->missing : blob->bad;
+	struct buf bytes = {0};
+	struct err err = {""};
+
+	if (why == NULL && file_read(result->run->dataset.fd, blob->file != NULL ? blob->file : blob->path, READ_FILE_BYTES,
+				     &bytes, NULL, &err) != FILE_OK)
+		why = err.text[0] != '\0' ? arena_string(&result->arena, err.text) : "the file does not exist";
+	const struct digest found = digest_of(bytes.data, bytes.length);
+
+	if (why == NULL && !digest_equal(&found, &blob->content))
+		why = arena_printf(&result->arena, "%s changed after it was hashed", blob->path);
+	struct own_truth out = solution_truth_read(blob->path, result->definition, &bytes, why,
+						   result->run->machine.policy.device_class, &result->arena);
+
+	buf_free(&bytes);
+	return out;
+}
+
+/* Reads all texts of the dataset that may be ground truths. `bytes` is the content of the dataset's own truth. */
+static void read_own_truths(struct result *result, const struct buf *bytes)
+{
+	struct own_truth *all = arena_array(&result->arena, (size_t)result->blob_count + 2, sizeof *all);
+
+	all[0] = read_own_truth(result, bytes);
+	result->own_truth_count = 1;
+	for (int i = 0; i < result->blob_count; i++)
+		if (result->blobs[i].use == BLOB_SOLUTION)
+			all[result->own_truth_count++] = read_solution(result, &result->blobs[i]);
+	if (result->candidate > 0)
+		all[result->own_truth_count++] = candidate_reference_truth(result, &result->arena);
+	result->own_truths = all;
+}
+
+/* Returns why no verdict is stored that depends on this ground truth, or NULL. */
+static const char *why_outside(const struct result *result, const struct truth *truth)
+{
+	for (int i = 0; i < result->own_truth_count; i++)
+		if (strcmp(result->own_truths[i].truth.name, truth->name) == 0)
+			return result->own_truths[i].outside;
+	return NULL;
+}
+
+/* Returns the ground truths of a solution: those of its definition without the solution itself, and then the reference. */
+static struct truths truths_of_candidate(const struct result *result, const struct truths *all, struct arena *arena)
+{
+	struct truth *items = arena_array(arena, GROUND_TRUTHS_MAX, sizeof *items);
+	struct truths out = {items, 0, all->all};
+	const char *own = candidate_of(result) != NULL ? candidate_of(result)->truth.name : "";
+
+	for (int i = 0; i < all->count && out.count < GROUND_TRUTHS_MAX - 1; i++)
+		if (strcmp(all->items[i].name, own) != 0)
+			items[out.count++] = all->items[i];
+	items[out.count++] = result->own_truths[result->own_truth_count - 1].truth;
+	out.all = all->all && out.count > 1;
+	return out;
 }
 
 /* Finds the ground truths of the definition and of each case. */
@@ -286,11 +392,14 @@ static void find_truths(struct result *result)
 	const struct cases *made = result->made;
 
 	result->truths = result->run->options->base != NULL
-			     ? (struct truths){&result->own_truth.truth, 1, false}
-			     : ground_truths_for(&result->run->machine.truths, made->op, &result->own_truth.truth, arena);
+			     ? (struct truths){&result->own_truths[0].truth, 1, false}
+			     : ground_truths_for(&result->run->machine.truths, made->op, result->own_truths,
+						 result->own_truth_count, arena);
+	if (result->candidate > 0)
+		result->truths = truths_of_candidate(result, &result->truths, arena);
 	for (int i = 0; i < result->truths.count; i++)
 		if (result->truths.items[i].program && result->outside == NULL)
-			result->outside = result->own_truth.outside;
+			result->outside = why_outside(result, &result->truths.items[i]);
 	for (int i = 0; i < made->count; i++) {
 		struct test_case *test = &made->items[i];
 
@@ -298,7 +407,8 @@ static void find_truths(struct result *result)
 		if (test->job == NULL)
 			continue;
 		test->job->truths = truths_of_case(result, test, arena);
-		test->execution = execution_of(test);
+		test->job->inputs_are_valid = result->candidate > 0;
+		test->execution = execution_of(result, test);
 	}
 }
 
@@ -320,6 +430,8 @@ void result_make_attempt(struct result *result, int attempt)
 
 	*made = cases_make(run->program->kernels.api, result->definition, &result->lines, result->blobs, result->blob_count,
 			   run->program->root, &run->options->cases, attempt, &result->arena);
+	if (result->candidate > 0)
+		result->outside = "verdicts of solutions are not stored";
 	if (result->outside == NULL)
 		result->outside = storable_reference(result->definition, runs_init(made), &result->arena);
 	result->other_shard = !keep_own_shard(result, made, &result->arena);
@@ -335,7 +447,7 @@ int result_make_cases(struct result *result, struct result_bytes *bytes, struct 
 {
 	const struct buf *definition = &bytes->definition, *workload = &bytes->workload;
 	struct run *run = result->run;
-	int tensors, blob_count;
+	int tensors, first_solution, blob_count;
 
 	result->definition = definition_load(result->file->path, result->file->op_type, result->file->name,
 					     definition->data, definition->length, &result->arena, err);
@@ -344,15 +456,15 @@ int result_make_cases(struct result *result, struct result_bytes *bytes, struct 
 	if (result->workload != NULL)
 		result->lines = workloads_load(result->workload->path, result->definition, workload->data, workload->length,
 					       &result->arena);
-	const char **paths = blob_paths(result, &result->lines, &tensors, &blob_count);
+	const char **paths = blob_paths(result, &result->lines, &tensors, &first_solution, &blob_count);
 
-	check_blobs(result, paths, blob_count, tensors, !run->options->dry_run && !run->options->cached_only);
+	check_blobs(result, paths, blob_count, tensors, first_solution, !run->options->dry_run && !run->options->cached_only);
 	result->inputs = inputs_digest(result);
-	read_own_truth(result, &bytes->truth);
+	read_own_truths(result, &bytes->truth);
 	result_make_attempt(result, 0);
 	/* A family that only the shapes suggest may have inputs and bounds that mean nothing for this reference, and two
 	 * references that differ do not show that the family is another one. */
-	if (run->options->base != NULL && result->made->candidate_count > 0 && result->made->matched == MATCHED_BY_SHAPES)
+	if ((run->options->base != NULL || result->candidate > 0) && result->made->candidate_count > 0 && result->made->matched == MATCHED_BY_SHAPES)
 		result_make_attempt(result, result->made->candidate_count);
 	return 0;
 }
@@ -381,7 +493,7 @@ bool result_rejects_family(const struct result *result)
 	const struct cases *made = result->made;
 	int left = made != NULL ? made->candidate_count - result->attempt : 0;
 
-	if (result->run->options->base != NULL || left <= 0 || made->matched == MATCHED_BY_TYPE || (made->matched == MATCHED_BY_WORDS && left == 1))
+	if (result->run->options->base != NULL || result->candidate > 0 || left <= 0 || made->matched == MATCHED_BY_TYPE || (made->matched == MATCHED_BY_WORDS && left == 1))
 		return false;
 	for (int i = 0; i < result->case_count; i++)
 		if (disagrees(&result->cases[i]))

@@ -19,7 +19,7 @@ struct reading {
 
 void blob_refuse_large(struct blob *blob, int64_t size, struct arena *arena)
 {
-	if (blob->use == BLOB_READ && size > READ_FILE_BYTES)
+	if (blob->use != BLOB_TENSORS && size > READ_FILE_BYTES)
 		blob->bad = arena_printf(arena, "%s: the file has %lld bytes, more than the limit of %d for files in \"reads\"",
 					 blob->path, (long long)size, READ_FILE_BYTES);
 }
@@ -196,7 +196,7 @@ struct blob disk_blob(int dir, enum blob_use use, const char *path, const struct
 			return blob;
 		}
 	}
-	(use == BLOB_READ ? read_declared : read_blob)(dir, &blob, arena, seen, read);
+	(use != BLOB_TENSORS ? read_declared : read_blob)(dir, &blob, arena, seen, read);
 	return blob;
 }
 

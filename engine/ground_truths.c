@@ -6,7 +6,7 @@
 #include "base/buf.h"
 #include "base/json.h"
 #include "base/show.h"
-#include "engine/dataset_truth.h"
+#include "engine/solution_truth.h"
 #include "workers/pool/machine_resources.h"
 
 static const char *copy_of(const cJSON *object, const char *key, struct arena *arena)
@@ -114,7 +114,7 @@ static int split_names(const char *text, struct arena *arena, struct truth_choic
  * --ground-truth all left out a library, the library would seem to agree with the others. */
 static int check_room(const struct truth_choice *choice, struct err *err)
 {
-	if (choice->name_count > 0 || choice->fact_count + 2 <= GROUND_TRUTHS_MAX)
+	if ((choice->name_count > 0 && !choice->automatic && !choice->all) || choice->fact_count + 2 <= GROUND_TRUTHS_MAX)
 		return 0;
 	return err_set(err,
 		       "this machine has %d ground truths, and one case can use at most %d of them; choose some with "
@@ -122,10 +122,28 @@ static int check_room(const struct truth_choice *choice, struct err *err)
 		       choice->fact_count + 2, GROUND_TRUTHS_MAX);
 }
 
+/* Returns what follows "solution:" in the name, "" if the name is "solution", and NULL for other names. */
+static const char *solution_word(const char *name)
+{
+	size_t length = strlen(SOLUTION_TRUTH);
+
+	if (strncmp(name, SOLUTION_TRUTH, length) != 0)
+		return NULL;
+	return name[length] == '\0' ? "" : name[length] == ':' && name[length + 1] != '\0' ? name + length + 1 : NULL;
+}
+
 /* Is this the name of a ground truth that the dataset has? */
 static bool is_own(const char *name)
 {
-	return strcmp(name, TRUTH_NAME) == 0;
+	return strcmp(name, TRUTH_NAME) == 0 || solution_word(name) != NULL;
+}
+
+bool ground_truths_use_solutions(const struct truth_choice *choice)
+{
+	for (int i = 0; i < choice->name_count; i++)
+		if (solution_word(choice->names[i]) != NULL)
+			return true;
+	return false;
 }
 
 static const struct provider_fact *fact_named(const struct truth_choice *choice, const char *name)
@@ -152,7 +170,7 @@ static int check_names(const struct truth_choice *choice, struct err *err)
 				 : err_set(
 				       err,
 				       "unknown ground truth '%s' (--ground-truth takes auto, all, or names of %sbuiltin, "
-				       TRUTH_NAME ")",
+				       TRUTH_NAME ", " SOLUTION_TRUTH ", " SOLUTION_TRUTH ":NAME)",
 				       err_show(choice->names[i]).text, known.data == NULL ? "" : known.data);
 	buf_free(&known);
 	return rc;
@@ -167,17 +185,28 @@ static bool names_no_library(const struct truth_choice *choice)
 	return choice->name_count > 0;
 }
 
+/* Is `word` the first item of the list? */
+static bool first_is(const char *list, const char *word)
+{
+	size_t length = strlen(word);
+
+	return strncmp(list, word, length) == 0 && (list[length] == '\0' || list[length] == ',');
+}
+
 int ground_truths_choose(struct program *program, const char *text, const char *python, const char *device_class,
 			 struct arena *arena, struct truth_choice *out, struct err *err)
 {
 	struct err why = {""};
 	bool cpu = strncmp(device_class, "sm_", 3) != 0;
 
-	*out = (struct truth_choice){.automatic = text == NULL || strcmp(text, "auto") == 0};
-	out->all = text != NULL && strcmp(text, "all") == 0;
+	*out = (struct truth_choice){.automatic = text == NULL || first_is(text, "auto")};
+	out->all = text != NULL && first_is(text, "all");
 	if (!out->automatic && !out->all && split_names(text, arena, out, err) != 0)
 		return -1;
-	if ((out->automatic && cpu) || names_no_library(out))
+	if ((out->automatic || out->all) && text != NULL && strchr(text, ',') != NULL &&
+	    split_names(strchr(text, ',') + 1, arena, out, err) != 0)
+		return -1;
+	if ((out->automatic && cpu && out->name_count == 0) || (!out->all && (cpu || !out->automatic) && names_no_library(out)))
 		return 0;
 	if (python == NULL)
 		out->trouble = "no Python interpreter was found";
@@ -204,10 +233,23 @@ static bool asks(const struct truth_choice *choice, const struct provider_fact *
 	return false;
 }
 
-/* Appends a ground truth. `items` is large enough, because ground_truths_choose checked the number of ground truths. */
+/* Appends a ground truth, unless the list has it. If the definition has more ground truths than a case can use, the last
+ * one says so. */
+static void add_truth(struct truths *truths, struct truth *items, struct truth truth)
+{
+	for (int i = 0; i < truths->count; i++)
+		if (strcmp(items[i].name, truth.name) == 0)
+			return;
+	if (truths->count < GROUND_TRUTHS_MAX)
+		items[truths->count++] = truth;
+	else
+		items[GROUND_TRUTHS_MAX - 1].refused = "the definition has more ground truths than one case can use; "
+						       "choose some with --ground-truth NAME,NAME";
+}
+
 static void add(struct truths *truths, struct truth *items, const char *name, const char *version)
 {
-	items[truths->count++] = (struct truth){.name = name, .version = version};
+	add_truth(truths, items, (struct truth){.name = name, .version = version});
 }
 
 /* If the user names a ground truth that cannot be used, the list still contains it, and the reason is reported
@@ -217,7 +259,9 @@ bool ground_truths_use_libraries(const struct truth_choice *choice)
 	for (int i = 0; i < choice->name_count; i++)
 		if (fact_named(choice, choice->names[i]) != NULL)
 			return true;
-	for (int i = 0; choice->name_count == 0 && i < choice->fact_count; i++)
+	bool asked = choice->name_count == 0 || choice->automatic || choice->all;
+
+	for (int i = 0; asked && i < choice->fact_count; i++)
 		for (int k = 0; k < choice->facts[i].family_count; k++)
 			if (asks(choice, &choice->facts[i], choice->facts[i].families[k].family))
 				return true;
@@ -234,33 +278,56 @@ static void add_available(const struct truth_choice *choice, const struct op_ent
 	if (op != NULL)
 		add(out, items, "builtin", op->truth_digest);
 	if (own->program && (op == NULL || choice->all))
-		items[out->count++] = *own;
+		add_truth(out, items, *own);
+}
+
+/* Appends the solutions that a word chooses: all of them for "". If the definition has none, says so. */
+static void add_solutions(const char *name, const char *word, const struct own_truth *own, int own_count,
+			  struct truths *out, struct truth *items)
+{
+	bool found = false;
+
+	for (int i = 1; i < own_count; i++) {
+		if (*word != '\0' && !solution_is_named(&own[i], word))
+			continue;
+		add_truth(out, items, own[i].truth);
+		found = true;
+	}
+	if (!found)
+		add_truth(out, items,
+			  (struct truth){.name = name,
+					 .version = "none",
+					 .refused = *word == '\0' ? "the definition has no solution"
+								  : "the definition has no solution of this name or author"});
 }
 
 /* Appends the ground truth that --ground-truth names. Without a family there are no libraries and no builtin. */
 static void add_named(const struct truth_choice *choice, const char *name, const struct op_entry *op,
-		      const struct truth *own, struct truths *out, struct truth *items)
+		      const struct own_truth *own, int own_count, struct truths *out, struct truth *items)
 {
 	const struct provider_fact *fact = fact_named(choice, name);
+	const char *word = solution_word(name);
 
-	if (is_own(name))
-		items[out->count++] = *own;
+	if (word != NULL)
+		add_solutions(name, word, own, own_count, out, items);
+	else if (is_own(name))
+		add_truth(out, items, own->truth);
 	else if (fact != NULL && op != NULL)
 		add(out, items, fact->name, fact->version == NULL ? "none" : fact->version);
 	else if (op != NULL)
 		add(out, items, "builtin", op->truth_digest);
 }
 
-struct truths ground_truths_for(const struct truth_choice *choice, const struct op_entry *op, const struct truth *own,
-				struct arena *arena)
+struct truths ground_truths_for(const struct truth_choice *choice, const struct op_entry *op, const struct own_truth *own,
+				int own_count, struct arena *arena)
 {
 	struct truth *items = arena_array(arena, GROUND_TRUTHS_MAX, sizeof *items);
 	struct truths out = {items, 0, choice->all};
 
-	if (choice->name_count == 0)
-		add_available(choice, op, own, &out, items);
+	if (choice->name_count == 0 || choice->automatic || choice->all)
+		add_available(choice, op, &own->truth, &out, items);
 	for (int i = 0; i < choice->name_count; i++)
-		add_named(choice, choice->names[i], op, own, &out, items);
+		add_named(choice, choice->names[i], op, own, own_count, &out, items);
 	out.all = choice->all && out.count > 1;
 	return out;
 }
@@ -268,9 +335,9 @@ struct truths ground_truths_for(const struct truth_choice *choice, const struct 
 struct truths ground_truths_builtin(const struct op_entry *op, struct arena *arena)
 {
 	const struct truth_choice builtin = {.automatic = true};
-	const struct truth none = {0};
+	const struct own_truth none = {.truth = {.name = TRUTH_NAME}};
 
-	return ground_truths_for(&builtin, op, &none, arena);
+	return ground_truths_for(&builtin, op, &none, 1, arena);
 }
 
 const char *ground_truths_context(const struct truth_choice *choice, struct arena *arena)
@@ -278,7 +345,7 @@ const char *ground_truths_context(const struct truth_choice *choice, struct aren
 	struct buf text = {0};
 	const char *out;
 
-	buf_text(&text, choice->all ? "all" : "first");
+	buf_text(&text, choice->all ? "all" : choice->automatic && choice->name_count > 0 ? "auto" : "first");
 	for (int i = 0; i < choice->name_count; i++)
 		buf_printf(&text, " %s", choice->names[i]);
 	for (int i = 0; i < choice->fact_count; i++) {

@@ -10,6 +10,7 @@
 #include "base/arena.h"
 #include "base/err.h"
 #include "dataset/verdict.h"
+#include "engine/dataset_truth.h"
 #include "engine/program.h"
 #include "kernels/core/op.h"
 
@@ -32,7 +33,8 @@ struct truth_choice {
 	bool automatic; /* "auto" on a GPU: the first available library without `on_request`; on a CPU: only builtin,
 			 * which computes in double precision and rounds once */
 	bool all;	/* "all": every available library, builtin, and the dataset's own truth */
-	const char **names; /* the ground truths that --ground-truth names, in this order */
+	const char **names; /* the ground truths that --ground-truth names, in this order. With `automatic` or `all`, these
+			     * are added to those */
 	int name_count;
 	const struct provider_fact *facts; /* the libraries in order of preference; empty if --ground-truth excludes all
 					    * libraries */
@@ -41,7 +43,8 @@ struct truth_choice {
 };
 
 /* Parses the value of --ground-truth and checks it against the libraries of this machine. `text`: "auto" (or NULL),
- * "all", or names separated by commas. If `python` is NULL, only builtin is available. Returns -1 and sets `err` for an
+ * "all", or names separated by commas, of which the first may be "auto" or "all". "solution" means the solutions of the
+ * dataset, "solution:WORD" those with this name or author. If `python` is NULL, only builtin is available. Returns -1 and sets `err` for an
  * unknown name, a repeated name, or more than GROUND_TRUTHS_MAX ground truths. */
 int ground_truths_choose(struct program *program, const char *text, const char *python, const char *device_class,
 			 struct arena *arena, struct truth_choice *out, struct err *err);
@@ -51,11 +54,15 @@ int ground_truths_choose(struct program *program, const char *text, const char *
 int ground_truths_facts(struct program *program, const char *python, const char *device_class, struct arena *arena,
 			const struct provider_fact **out, int *count, struct err *err);
 
-/* Returns the ground truths of a definition in the order in which they are used. `op` is its family, or NULL. `own` is the
- * dataset's own truth (engine/dataset_truth.h): "auto" uses it if there is no family, "all" uses it if its `program` is
- * set, and --ground-truth can name it. */
-struct truths ground_truths_for(const struct truth_choice *choice, const struct op_entry *op, const struct truth *own,
-				struct arena *arena);
+/* Returns whether the choice may use solutions of the dataset. */
+bool ground_truths_use_solutions(const struct truth_choice *choice);
+
+/* Returns the ground truths of a definition in the order in which they are used. `op` is its family, or NULL. `own` are the
+ * dataset's own: the first is its truth (engine/dataset_truth.h), which "auto" uses if there is no family, which "all"
+ * uses if its `program` is set, and which --ground-truth can name; the others are its solutions
+ * (engine/solution_truth.h), which are used only if --ground-truth names them. */
+struct truths ground_truths_for(const struct truth_choice *choice, const struct op_entry *op, const struct own_truth *own,
+				int own_count, struct arena *arena);
 
 /* May a definition have a library as a ground truth? */
 bool ground_truths_use_libraries(const struct truth_choice *choice);

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "base/show.h"
+#include "engine/candidates.h"
 #include "engine/disk_files.h"
 #include "engine/disk_store.h"
 #include "engine/git_index_files.h"
@@ -21,6 +22,7 @@
 #include "engine/selection.h"
 #include "engine/settings.h"
 #include "engine/shard.h"
+#include "engine/solution_truth.h"
 #include "engine/staged_dataset.h"
 #include "engine/storable_verdicts.h"
 #include "engine/watcher_answers.h"
@@ -157,7 +159,7 @@ int run_open(struct run *run, struct program *program, const struct run_options 
 		return options->from_index ? EXIT_USAGE : EXIT_INTERNAL;
 	if (options->share)
 		run->remote_cache = remote_cache_open(program);
-	return open_files(run, files_of(run), options->base == NULL ? disk_store(program) : (struct run_store){NULL, NULL}, err);
+	return open_files(run, files_of(run), options->base == NULL && options->candidates == NULL ? disk_store(program) : (struct run_store){NULL, NULL}, err);
 }
 
 /* Initializes a run, for run_open_some and run_open_parts. */
@@ -410,6 +412,18 @@ static void add_reads(struct result *result, struct task *task)
 	task->reads = reads;
 }
 
+/* Adds the texts of the dataset that are ground truths. */
+static void add_programs(struct result *result, struct task *task)
+{
+	struct truth_program *programs =
+	    arena_array(&result->arena, (size_t)result->own_truth_count, sizeof *programs);
+
+	for (int i = 0; i < result->own_truth_count; i++)
+		if (result->own_truths[i].program.name != NULL)
+			programs[task->program_count++] = result->own_truths[i].program;
+	task->programs = programs;
+}
+
 static int submit_result(struct result *result, const struct job **jobs, int count, struct err *err)
 {
 	struct task task = {.reference = result->definition->reference,
@@ -423,8 +437,8 @@ static int submit_result(struct result *result, const struct job **jobs, int cou
 		return -1;
 	task.name = result_name(result, &result->arena);
 	add_reads(result, &task);
-	task.programs = &result->own_truth.program;
-	task.program_count = result->own_truth.program.name != NULL;
+	add_programs(result, &task);
+	task.program = candidate_of(result) != NULL ? &candidate_of(result)->program : NULL;
 	wait_for_runner(result);
 	result->run->runner.calls->submit(result->run->runner.self, &task);
 	return 0;
@@ -670,16 +684,18 @@ static void drop_other_shard(struct result *result)
 	arena_free(&result->arena);
 }
 
-static void visit(struct run *run, const struct dataset_file *file)
+/* `candidate` is the number of the solution that is verified in the place of the reference; 0: the reference is. */
+static void visit_one(struct run *run, const struct dataset_file *file, int candidate)
 {
 	struct result_bytes *bytes = &run->bytes;
 	struct result scratch = {.file = file,
 				 .run = run,
+				 .candidate = candidate,
 				 .workload = dataset_workload(&run->dataset, file),
 				 .truth = dataset_truth(&run->dataset, file)};
 	struct err err = {""};
 	bool checked = result_check_files(&scratch, bytes, false, &err) == 0;
-	bool answered = checked && (result_from_summary(&scratch) || result_from_lru(&scratch));
+	bool answered = checked && candidate == 0 && (result_from_summary(&scratch) || result_from_lru(&scratch));
 
 	if (answered && only_count(&scratch))
 		return;
@@ -704,9 +720,24 @@ static void visit(struct run *run, const struct dataset_file *file)
 		drop_other_shard(result);
 		return;
 	}
-	if (!remote_cache_defers(result, resolve_known))
+	if (candidate > 0 && candidate_decided(result))
+		emit_result(result);
+	else if (!remote_cache_defers(result, resolve_known))
 		plan_result(result);
 	was_interrupted(run, 0);
+}
+
+static void visit(struct run *run, const struct dataset_file *file)
+{
+	int count;
+
+	if (run->options->candidates == NULL) {
+		visit_one(run, file, 0);
+		return;
+	}
+	solution_paths(run->dataset.fd, file->op_type, file->name, &run->arena, &count);
+	for (int i = 1; i <= count; i++)
+		visit_one(run, file, i);
 }
 
 /* ---- the steps of a run ----------------------------------------------------------------------------------------- */
@@ -714,7 +745,9 @@ static void visit(struct run *run, const struct dataset_file *file)
 int run_begin(struct run *run, struct err *err)
 {
 	run->started = run->ticked = seconds_now();
-	run->results = arena_array(&run->arena, (size_t)run->selected_count, sizeof *run->results);
+	size_t each = run->options->candidates != NULL ? SOLUTIONS_MAX : 1;
+
+	run->results = arena_array(&run->arena, (size_t)run->selected_count * each, sizeof *run->results);
 	return program_signals(run->program, err);
 }
 

@@ -26,6 +26,7 @@ struct stored_verdict; /* cache/store.h */
 struct up_to_date_calls; /* engine/watcher_answers.h */
 struct up_to_date_row;
 struct base_references; /* engine/base_references.h */
+struct candidates; /* engine/candidates.h */
 struct remote_cache; /* engine/remote_cache.h */
 
 struct run_options {
@@ -60,6 +61,9 @@ struct run_options {
 	/* The only ground truth is the reference that a commit has, and verdicts are neither read nor stored; NULL: an
 	 * ordinary run. */
 	const struct base_references *base;
+	/* The run verifies the solutions of each definition and not its reference, and verdicts are neither read nor
+	 * stored; NULL: an ordinary run. */
+	const struct candidates *candidates;
 	bool urgent;        /* in a shared pool, cases of this run go before the queued cases of other runs. Verdicts
 			     * are reported immediately, and stored at the end of the run in one transaction */
 };
@@ -124,7 +128,11 @@ struct result {
 	const struct dataset_file *workload; /* the workload file; NULL: there is no workload file */
 	const struct dataset_file *truth; /* the file with the dataset's own truth; NULL: there is none */
 	const char *truth_trouble; /* why that file cannot be read; NULL: it can, or there is none */
-	struct own_truth own_truth; /* set if `definition` is set */
+	/* The texts of the dataset that may be ground truths: first its truth, or the reference in a commit, and then its
+	 * solutions. Set if `definition` is set. */
+	const struct own_truth *own_truths;
+	int own_truth_count;
+	int candidate; /* the index in `own_truths` of the solution that is verified; 0: the reference is */
 	const struct blob *blobs;
 	int blob_count;
 	struct digest inputs; /* digest of the contents of the definition, the workload file, the truth and the blobs */

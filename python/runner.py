@@ -22,7 +22,8 @@ Pool and child exchange JSON lines on the child's socket:
 - <- {"ready": true, "seconds": the child's start-up time} or {"refused": message}
 - -> {"file": path} with a descriptor of the content, for each file that the reference may read; no answer
 - -> {"load": source, "name", "entry_point", "fitting", "makes_inputs", "memory"}, with "truth", the path
-  of the source, if the source is not a reference but a ground truth; errors then name the path
+  of the source, if the source is not a reference but a ground truth; errors then name the path. If the ground truth has
+  several files, the fields of programs.py replace the source
 - <- {"loaded": true} or {"error": …}
 - -> {"make": …} and {"store": …}, as the judge writes them (trial_custom_inputs.c), to a child that loaded code with
   "makes_inputs"; such a child never loads a reference
@@ -124,6 +125,7 @@ def beside(name):
 
 
 gradients = beside("gradients")
+programs = beside("programs")
 
 
 def readable(value):
@@ -453,6 +455,9 @@ class Child:
         self.pid = os.getpid()
         self.files = os.path.join(folder, "files")  # copies of the files that the definition lets the reference read
         self.has_files = False
+        self.solution = os.path.join(folder, "solution")  # the source files of a solution
+        self.own_modules = ()  # the modules that these files define
+        self.outputs = []  # what the current case says about the outputs
 
     def serve(self):
         try:
@@ -544,6 +549,8 @@ class Child:
         self.wanted_memory = message["memory"]
         self.memory = self.sandbox.limit_memory(self.wanted_memory)
         limit_gpu_memory(self.device, self.memory)
+        if "files" in message:
+            return self.load_program(message)
         self.watch_reach()
         # The file name is the same for all definitions, because equal references must give equal messages.
         source, self.filename = message["load"], "<reference>"
@@ -567,13 +574,44 @@ class Child:
         self.fitting = message.get("fitting")
         return {"loaded": True}
 
+    def load_program(self, message):
+        """Loads a solution, whose files lie in a folder of this runner alone."""
+        self.subject = message["truth"]
+        self.filename = os.path.join(self.solution, message["entry_file"])
+        self.defaults = process_defaults()
+        self.own_modules = programs.modules_of(message["files"])
+        programs.write_files(message["files"], self.solution)
+        self.watch_reach()
+        if message["build"] == "none":
+            found = programs.load_python(message, self.solution, self.filename)
+        else:
+            found = programs.load_compiled(message, self.solution, self.subject, Mistake, Lacking)
+        function = found.get(message["entry_point"])
+        if not callable(function):
+            raise Mistake("%s: %s does not define a function named %s"
+                          % (self.subject, message["entry_file"], message["entry_point"]))
+        self.run = programs.by_position(function, message["outputs"], self.new_outputs)
+        return {"loaded": True}
+
+    def new_outputs(self):
+        """Returns tensors for the outputs of the current case. No value in them is a right one by chance."""
+        made = []
+        for spec in self.outputs:
+            dtype, shape = dtype_of(spec["dtype"]), list(spec["shape"])
+            if spec["dtype"] == "float4_e2m1":
+                shape[-1] //= 2
+            made.append(torch.empty(shape, dtype=dtype, device=self.device))
+            if made[-1].numel() > 0:
+                made[-1].view(-1).view(torch.uint8).fill_(255)
+        return made
+
     def watch_reach(self):
         """Installs an audit hook that records in `reached` if the reference opens or imports a file, connects to a
         socket or starts a process. Files in the interpreter's own directories, and files that the definition declares,
         do not count. Any other file can change without changing a fingerprint, so a verdict that depends on it must
         not be stored. (A reference that wants to cheat can avoid audit events. Python has no audit event for reading
         the environment or the clock; the engine searches the reference's source for these.)"""
-        own = tuple(os.path.join(os.path.realpath(p), "") for p in [*sys.path, FOLDER, self.files, os.path.dirname(os.__file__)] if p)
+        own = tuple(os.path.join(os.path.realpath(p), "") for p in [*sys.path, FOLDER, self.files, self.solution, os.path.dirname(os.__file__)] if p)
         own = tuple(p for p in own if p != "/")
         abspath, fspath, fsdecode, join, realpath = os.path.abspath, os.fspath, os.fsdecode, os.path.join, os.path.realpath
 
@@ -594,6 +632,8 @@ class Child:
             if self.reached is not None or event not in REACHES and not event.startswith(REACHES_ALL):
                 return
             path = arguments[REACHES[event]] if event in REACHES else None
+            if event == "import" and str(path).split(".")[0] in self.own_modules:
+                return
             if event not in REACHES:
                 self.reached = "%s caused Python's audit event %s" % (who(), event)
             elif event == "ctypes.dlopen" and (path is None or "/" not in str(path)):
@@ -612,6 +652,7 @@ class Child:
                 return {"unmapped": str(problem)}
         while self.channel.fds:  # a ground truth gets a descriptor of its memory with each request
             os.close(self.channel.fds.pop())
+        self.outputs = case["outputs"]
         arguments = {spec["name"]: self.arena.input(spec) for spec in case["inputs"]}
         seed_everything(case["seed"], self.device)
         start = time.perf_counter()
@@ -742,6 +783,7 @@ class Child:
                 limit = MEMORY
             self.reached = reached  # limit_of opens a file, but the reference did not
             described = describe(problem, self.filename, self.run is None, self.subject)
+            described["message"] = described["message"].replace(self.solution + "/", "")  # the folder has a new name each time
             if limit is None:
                 return described
             message = "%s %s\n%s" % (self.subject, self.sentence_of(limit), described["message"])

@@ -36,3 +36,17 @@ int exit_status_of_run(const struct run *run, bool strict)
 		worst = more_severe(worst, GROUP_UNVERIFIED);
 	return run->interrupted ? EXIT_INTERRUPTED : exit_status_of_group(worst);
 }
+
+int exit_status_of_runs(const struct run *run, const struct run *solutions, bool strict)
+{
+	static const int by_severity[] = {EXIT_INTERRUPTED, EXIT_USAGE, EXIT_FAILED, EXIT_UNVERIFIED};
+	int first = exit_status_of_run(run, strict);
+	int second = solutions == NULL || (solutions->count == 0 && !solutions->interrupted)
+			 ? first
+			 : exit_status_of_run(solutions, strict);
+
+	for (size_t i = 0; i < sizeof by_severity / sizeof *by_severity; i++)
+		if (first == by_severity[i] || second == by_severity[i])
+			return by_severity[i];
+	return EXIT_VERIFIED;
+}

@@ -17,4 +17,7 @@ enum status_group exit_group(enum status status, bool accept_checked);
  * `strict` is true, a finding counts as a failure. */
 int exit_status_of_run(const struct run *run, bool strict);
 
+/* Returns the exit status for the more severe of two runs. `solutions` may be NULL. */
+int exit_status_of_runs(const struct run *run, const struct run *solutions, bool strict);
+
 #endif

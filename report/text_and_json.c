@@ -14,6 +14,7 @@
 #include "engine/definition_files.h"
 #include "report/diagnosis.h"
 #include "report/exit_status.h"
+#include "report/solutions.h"
 #include "report/ground_truth_matrix.h"
 #include "report/totals.h"
 
@@ -756,7 +757,7 @@ void report_json(const struct run *run, const struct report_options *options)
 		   ", \"elements\": %" PRId64,
 		   totals.unknown, run->cases_run, run->cases_cached, totals.elements);
 	json_real(&out, "seconds", run->seconds);
-	buf_printf(&out, ", \"exit\": %d, \"interrupted\": %s, \"stopped\": %s, ", exit_status_of_run(run, options->strict),
+	buf_printf(&out, ", \"exit\": %d, \"interrupted\": %s, \"stopped\": %s, ", exit_status_of_runs(run, options->solutions, options->strict),
 		   run->interrupted ? "true" : "false", run->stopped ? "true" : "false");
 	json_text(&out, "not_kept", run->not_stored);
 	json_shard(&out, &run->options->cases.shard);
@@ -778,6 +779,8 @@ void report_json(const struct run *run, const struct report_options *options)
 	}
 	buf_text(&out, "]");
 	json_truths(&out, run);
+	if (options->solutions != NULL)
+		solutions_json(options->solutions, &out);
 	buf_text(&out, "}\n");
 	fwrite(out.data, 1, out.length, stdout);
 	buf_free(&out);

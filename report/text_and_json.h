@@ -19,6 +19,7 @@ struct report_options {
 	enum report_list list;
 	bool every_case;     /* print every failed case in full, not only the first of a definition */
 	int width;	     /* maximum number of columns of a line of text; 0: unlimited */
+	const struct run *solutions; /* the run of solutions that report_json reports too; NULL: none */
 	const char *command; /* options for the command that repeats a failed case: "--device cpu --seed 3" */
 };
 

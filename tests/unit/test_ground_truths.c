@@ -6,6 +6,7 @@
 #include <stdint.h>
 
 #include <cmocka.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -40,7 +41,7 @@ static int set_up(void **state)
 }
 
 /* The names of the ground truths on an sm_90 GPU, separated by blanks. `family` NULL: the definition has none. */
-static char *asked(const char *choice, const char *family, const struct truth *own)
+static char *asked(const char *choice, const char *family, const struct own_truth *own, int own_count)
 {
 	struct program program = {.store = NULL};
 	struct arena arena = {0};
@@ -52,19 +53,27 @@ static char *asked(const char *choice, const char *family, const struct truth *o
 		fail_msg("%s", err.text);
 	if (chosen.trouble != NULL)
 		fail_msg("%s", chosen.trouble);
-	struct truths truths = ground_truths_for(&chosen, family == NULL ? NULL : op_by_name(family), own, &arena);
+	struct truths truths = ground_truths_for(&chosen, family == NULL ? NULL : op_by_name(family), own, own_count, &arena);
 	for (int i = 0; i < truths.count; i++)
 		buf_printf(&names, "%s%s", i > 0 ? " " : "", truths.items[i].name);
 	arena_free(&arena);
 	return names.data;
 }
 
-static void assert_asked_with(const struct truth *own, const char *choice, const char *family, const char *expected)
+static void assert_asked_among(const struct own_truth *own, int own_count, const char *choice, const char *family,
+			       const char *expected)
 {
-	char *names = asked(choice, family, own);
+	char *names = asked(choice, family, own, own_count);
 
 	assert_string_equal(names == NULL ? "" : names, expected);
 	free(names);
+}
+
+static void assert_asked_with(const struct truth *truth, const char *choice, const char *family, const char *expected)
+{
+	const struct own_truth own = {.truth = *truth};
+
+	assert_asked_among(&own, 1, choice, family, expected);
 }
 
 static void assert_asked(const char *choice, const char *family, const char *expected)
@@ -89,6 +98,52 @@ static void the_datasets_own_truth_is_used_without_a_family_and_on_request(void 
 	assert_asked_with(&own, "builtin", NULL, "");
 	assert_asked("auto", NULL, "");
 	assert_asked("truth", "gemm", "truth"); /* it decides nothing, and says why */
+}
+
+/* Solutions are used only if --ground-truth names them: all, or those of a name or an author. */
+static void solutions_are_used_if_they_are_named(void **state)
+{
+	const struct own_truth own[] = {
+	    {.truth = {.name = "truth", .version = "1", .program = true}},
+	    {.truth = {.name = "solution:a", .version = "2", .program = true}, .author = "ada"},
+	    {.truth = {.name = "solution:b", .version = "3", .program = true}, .author = "baseline"},
+	};
+
+	(void)state;
+	assert_asked_among(own, 3, "auto", NULL, "truth");
+	assert_asked_among(own, 3, "all", "gemm", "torch builtin truth");
+	assert_asked_among(own, 3, "solution", NULL, "solution:a solution:b");
+	assert_asked_among(own, 3, "solution:b", "gemm", "solution:b");
+	assert_asked_among(own, 3, "solution:ada,builtin", "gemm", "solution:a builtin");
+	assert_asked_among(own, 3, "solution:baseline,solution", NULL, "solution:b solution:a");
+	assert_asked_among(own, 3, "auto,solution:baseline", NULL, "truth solution:b");
+	assert_asked_among(own, 3, "auto,solution", "gemm", "torch builtin solution:a solution:b");
+	assert_asked_among(own, 3, "all,solution:a", "gemm", "torch builtin truth solution:a");
+	assert_asked_among(own, 3, "solution:c", NULL, "solution:c"); /* it decides nothing, and says why */
+	assert_asked_among(own, 1, "solution", NULL, "solution");
+}
+
+static void more_solutions_than_a_case_can_use_are_no_silent_loss(void **state)
+{
+	struct own_truth own[GROUND_TRUTHS_MAX + 2] = {{.truth = {.name = "truth", .version = "1"}}};
+	char names[GROUND_TRUTHS_MAX + 2][32];
+	struct program program = {.store = NULL};
+	struct arena arena = {0};
+	struct truth_choice chosen;
+	struct err err = {""};
+
+	(void)state;
+	for (int i = 1; i < GROUND_TRUTHS_MAX + 2; i++) {
+		snprintf(names[i], sizeof names[i], "solution:%d", i);
+		own[i] = (struct own_truth){.truth = {.name = names[i], .version = "1", .program = true}, .author = "ada"};
+	}
+	assert_int_equal(ground_truths_choose(&program, "solution", NULL, "cpu", &arena, &chosen, &err), 0);
+	struct truths truths = ground_truths_for(&chosen, NULL, own, GROUND_TRUTHS_MAX + 2, &arena);
+
+	assert_int_equal(truths.count, GROUND_TRUTHS_MAX);
+	assert_non_null(strstr(truths.items[GROUND_TRUTHS_MAX - 1].refused, "more ground truths than one case can use"));
+	assert_null(truths.items[GROUND_TRUTHS_MAX - 2].refused);
+	arena_free(&arena);
 }
 
 static void a_row_on_request_is_used_by_name_and_by_all_but_not_by_default(void **state)
@@ -125,6 +180,8 @@ static void a_ground_truth_on_request_is_in_the_context_of_runs_that_use_it(void
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+	    cmocka_unit_test_setup_teardown(solutions_are_used_if_they_are_named, set_up, leave_folder),
+	    cmocka_unit_test(more_solutions_than_a_case_can_use_are_no_silent_loss),
 	    cmocka_unit_test_setup_teardown(the_datasets_own_truth_is_used_without_a_family_and_on_request, set_up,
 					    leave_folder),
 	    cmocka_unit_test_setup_teardown(a_row_on_request_is_used_by_name_and_by_all_but_not_by_default, set_up,

@@ -401,6 +401,27 @@ static void decide_without_family(struct trial *trial)
 		trial_decide_by_checks(trial, alone, why);
 }
 
+/* Sets the status `checked` if the outputs are correct only as far as ground truths know that may share a mistake with
+ * the reference. */
+static void decide_related(struct trial *trial)
+{
+	const struct truths *truths = &trial->truths;
+	const struct truth *related = NULL;
+
+	for (int i = 0; i < truths->count; i++) {
+		bool answered = trial->round[0].answered[i];
+
+		if (answered && truths->items[i].related == NULL)
+			return;
+		if (answered && related == NULL)
+			related = &truths->items[i];
+	}
+	if (related != NULL)
+		trial_decide(trial, STATUS_CHECKED, REASON_NO_GROUND_TRUTH,
+			     arena_printf(&trial->arena, "the reference agrees with %s, but %s", related->name,
+					  related->related));
+}
+
 enum trial_answer trial_give_verdict(struct trial *trial, struct buf *out)
 {
 	struct verdict *verdict = &trial->verdict;
@@ -424,6 +445,7 @@ enum trial_answer trial_give_verdict(struct trial *trial, struct buf *out)
 			decide_unjudged(trial, &trial->round[r]);
 	}
 	list_outputs(trial);
+	decide_related(trial);
 	trial_decide(trial, STATUS_PASSED, REASON_NONE, NULL);
 	verdict->device = trial->context->device_name;
 	verdict->device_class = calls->class_name(trial->device);
@@ -538,13 +560,13 @@ static enum trial_answer recover(struct trial *trial, struct buf *out)
 	return begin_case(trial, out);
 }
 
-/* Is ground truth `at` enough for the verdict? The next ground truth is needed too if the arithmetic of this one is
- * coarser than the case's tolerance rules. It is also needed if this one does not compute the final values of an
+/* Is ground truth `at` enough for the verdict? The next ground truth is needed too if this one may share a mistake with
+ * the reference, or if its arithmetic is coarser than the case's tolerance rules. It is also needed if this one does not compute the final values of an
  * input that the reference wrote to. */
 static bool decides(const struct trial *trial, const struct round *round, int at)
 {
 	return !trial->truths.all && round->answered[at] && round->coarse[at] == NULL &&
-	       trial_unjudged_input(trial, round) < 0;
+	       trial->truths.items[at].related == NULL && trial_unjudged_input(trial, round) < 0;
 }
 
 /* Tries the next ground truths for one set of input values. Returns true if `out` contains a message to the
@@ -722,7 +744,7 @@ void trial_blame(struct trial *trial, const cJSON *blame, struct buf *out)
 		trial_give_verdict(trial, out);
 		return;
 	}
-	if (trial->job != NULL && trial->job->op == NULL && (!trial->custom.done || trial->job->chosen_axes) &&
+	if (trial->job != NULL && trial->job->op == NULL && !trial->job->inputs_are_valid && (!trial->custom.done || trial->job->chosen_axes) &&
 	    (reason == REASON_RAISED || reason_is_limit(reason)) &&
 	    !cJSON_IsTrue(json_member(blame, "loading")))
 		trial_decide(trial, STATUS_SKIPPED, REASON_NO_GROUND_TRUTH,

@@ -132,6 +132,8 @@ static bool inputs_are_known(const struct trial *trial)
 {
 	const struct job *job = trial->job;
 
+	if (job->inputs_are_valid)
+		return true;
 	for (int i = 0; i < job->problem.input_count; i++)
 		if (job->inputs[i].kind == SOURCE_RANDOM)
 			return false;

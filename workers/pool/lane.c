@@ -164,16 +164,38 @@ void lane_write_fitting(const struct definition *d, struct buf *out)
 	buf_text(out, "}}");
 }
 
+/* Writes the files of a program, and how its function is called. */
+static void write_files(const struct truth_program *program, struct buf *out)
+{
+	static const char *const builds[] = {[BUILD_NONE] = "none", [BUILD_CPP] = "cpp", [BUILD_CUDA] = "cuda"};
+	static const char *const outputs[] = {
+	    [OUTPUTS_GUESSED] = "guessed", [OUTPUTS_RETURNED] = "returned", [OUTPUTS_WRITTEN] = "written"};
+
+	buf_text(out, ",\"files\":[");
+	for (int i = 0; i < program->file_count; i++) {
+		buf_text(out, i > 0 ? ",[" : "[");
+		buf_json_string(out, program->files[i].path);
+		buf_text(out, ",");
+		buf_json_string(out, program->files[i].content);
+		buf_text(out, "]");
+	}
+	buf_text(out, "],\"entry_file\":");
+	buf_json_string(out, program->entry_file);
+	buf_printf(out, ",\"build\":\"%s\",\"outputs\":\"%s\"", builds[program->build], outputs[program->outputs]);
+}
+
 static void write_load(const struct task *task, const struct truth_program *truth, int64_t memory, struct buf *out)
 {
 	const struct definition *d = task->definition;
 
 	buf_text(out, "{\"load\":");
-	buf_json_string(out, truth != NULL ? truth->source : task->reference);
+	buf_json_string(out, truth == NULL ? task->reference : truth->source != NULL ? truth->source : "");
 	if (truth != NULL) {
 		buf_text(out, ",\"truth\":");
 		buf_json_string(out, truth->path);
 	}
+	if (truth != NULL && truth->source == NULL)
+		write_files(truth, out);
 	buf_text(out, ",\"name\":");
 	buf_json_string(out, task->name);
 	buf_text(out, ",\"entry_point\":");
@@ -196,7 +218,7 @@ static int bind_child(struct pool_shared *shared, struct lane *lane, struct chil
 	lane->child = child;
 	lane->loaded = lane->running = false;
 	lane->staged = shared->staged || shared->ipc_refused;
-	write_load(&lane->work->task, NULL, memory, &text);
+	write_load(&lane->work->task, lane->work->task.program, memory, &text);
 	channel_send(&child->channel, text.data, text.length, NULL, 0);
 	buf_clear(&text);
 	buf_printf(&text, "{\"begin\":{\"bytes\":%lld,\"staged\":%s}}", (long long)lane_largest_case(&lane->work->task),

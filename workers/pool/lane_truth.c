@@ -131,6 +131,7 @@ static void on_line(struct pool_shared *shared, struct lane *lane, const char *l
 		on_error(shared, lane, error);
 	} else if (!truth->loaded && cJSON_IsTrue(json_member(message, "loaded"))) {
 		truth->loaded = true;
+		truth->deadline = lane_case_deadline(shared);
 		forward_run(lane);
 	} else if (truth->running && cJSON_IsArray(json_member(message, "ran"))) {
 		answer(lane, line);
@@ -219,6 +220,15 @@ void lane_truth_take(struct pool_shared *shared, struct lane *lane, const char *
 	}
 }
 
+/* Returns when a ground truth must be loaded. A compiler may take longer than a case. */
+static int64_t load_deadline(const struct pool_shared *shared, const struct truth_program *program)
+{
+	enum { COMPILE_MS = 600000 };
+	int64_t deadline = lane_case_deadline(shared), compiled = clock_ms() + COMPILE_MS;
+
+	return program->build != BUILD_NONE && deadline < compiled ? compiled : deadline;
+}
+
 int lane_truth_advance(struct pool_shared *shared, struct lane *lane, struct err *err)
 {
 	struct lane_truth *truth = &lane->truth;
@@ -228,6 +238,6 @@ int lane_truth_advance(struct pool_shared *shared, struct lane *lane, struct err
 		return 0;
 	trace("lane", "%s: %s runs", lane->work->task.name, truth->program->path);
 	truth->child = child;
-	truth->deadline = lane_case_deadline(shared);
+	truth->deadline = load_deadline(shared, truth->program);
 	return lane_load_truth(shared, lane, child, truth->program, err);
 }

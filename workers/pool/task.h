@@ -16,18 +16,40 @@ struct read_file {
 	struct digest content;
 };
 
+/* A source file of a program. `path` is relative, without "." and "..". */
+struct program_file {
+	const char *path, *content;
+};
+
+/* How a program of several files is compiled. */
+enum program_build { BUILD_NONE, BUILD_CPP, BUILD_CUDA };
+
+/* How it returns its outputs. */
+enum program_outputs {
+	OUTPUTS_GUESSED, /* as its signature says: the arguments are the inputs, or the inputs and then the outputs */
+	OUTPUTS_RETURNED,
+	OUTPUTS_WRITTEN  /* to tensors that it gets after its inputs */
+};
+
 /* The text of a ground truth that runs in a runner of its own. */
 struct truth_program {
 	const char *name;        /* as in job.truths */
 	const char *path;        /* for messages and tracebacks */
-	const char *source;
+	const char *source;      /* the text, if it is the only one and gets its inputs by name; else NULL */
 	const char *entry_point; /* the function that is called */
+	/* The rest is set if `source` is NULL. The function gets its inputs by position. */
+	const struct program_file *files;
+	int file_count;
+	const char *entry_file; /* the file with the function; a source that is compiled binds it to this name */
+	enum program_build build;
+	enum program_outputs outputs;
 };
 
 /* `reference`, `definition`, `reads`, `programs` and `jobs` must stay valid until pool_next has returned the task's last result. */
 struct task {
 	const char *name;      /* op_type/name, for messages */
 	const char *reference;
+	const struct truth_program *program; /* runs in the place of the reference; NULL: the reference runs */
 	const struct definition *definition; /* says how the reference is called; NULL: run() gets every input by name */
 	const struct read_file *reads;
 	int read_count;

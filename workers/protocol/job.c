@@ -3,11 +3,11 @@
  *   {"id", "name", "op_type", "description", "tags": [text], "axes": [{"name", "value" (null: var)}],
  *    "inputs" and "outputs": [{"name", "dtype", "shape": [axis number] | null, "optional", "description"}],
  *    "op": text | null, "no_truth": text | null, "axis": [value], "seed": "decimal", "edge": "decimal",
- *    "two_runs": bool, "chosen_axes": bool, "gradients": bool, "sources": [{"kind", …}], "constraints": [text],
+ *    "two_runs": bool, "chosen_axes": bool, "inputs_are_valid": bool, "gradients": bool, "sources": [{"kind", …}], "constraints": [text],
  *    "constants": [{"name", "value", "source", "conflict"}], "rules": [{"atol", "rtol", "hit_ratio"}],
  *    "input_code": {"kind", "function", "place", "given": [bool]}, or omitted,
  *    "second_rules": like "rules", or omitted, "error_cap", "root", "all",
- *    "truths": [{"name", "version", "refused": text | null, "program": bool}]}
+ *    "truths": [{"name", "version", "refused": text | null, "related": text | null, "program": bool}]}
  *
  * Element i of the array "axis" is the value of element i of "axes". In the same way, "sources" has one element per
  * input, "given" has one element per axis, and "rules" has one element per output. The seed is text because JSON's integers are exact only up to 2^53.
@@ -264,6 +264,7 @@ static void write_truths(struct buf *out, const struct truths *truths)
 		buf_json_string(out, truths->items[i].name);
 		write_text(out, "version", truths->items[i].version);
 		write_text(out, "refused", truths->items[i].refused);
+		write_text(out, "related", truths->items[i].related);
 		buf_printf(out, ",\"program\":%s}", truths->items[i].program ? "true" : "false");
 	}
 	buf_text(out, "]");
@@ -287,6 +288,7 @@ void job_write(const struct job *job, struct buf *out)
 	buf_printf(out, ",\"seed\":\"%" PRIu64 "\"", job->seed);
 	buf_printf(out, ",\"edge\":\"%d\"", job->edge);
 	buf_printf(out, ",\"chosen_axes\":%s", job->chosen_axes ? "true" : "false");
+	buf_printf(out, ",\"inputs_are_valid\":%s", job->inputs_are_valid ? "true" : "false");
 	buf_printf(out, ",\"two_runs\":%s", job->two_runs ? "true" : "false");
 	buf_printf(out, ",\"gradients\":%s", job->asks == JOB_GRADIENTS ? "true" : "false");
 	write_sources(out, job);
@@ -555,8 +557,11 @@ static void read_truths(struct reader *at, const cJSON *json, struct job *job)
 	struct truth *truths = arena_array(at->arena, (size_t)job->truths.count, sizeof *truths);
 
 	for (int i = 0; i < job->truths.count; i++, item = item->next)
-		truths[i] = (struct truth){need_text(at, item, "name"), need_text(at, item, "version"),
-					   read_text(at, item, "refused"), cJSON_IsTrue(json_member(item, "program"))};
+		truths[i] = (struct truth){.name = need_text(at, item, "name"),
+					   .version = need_text(at, item, "version"),
+					   .refused = read_text(at, item, "refused"),
+					   .related = read_text(at, item, "related"),
+					   .program = cJSON_IsTrue(json_member(item, "program"))};
 	job->truths.items = truths;
 	job->truths.all = cJSON_IsTrue(json_member(json, "all"));
 }
@@ -584,6 +589,7 @@ struct job *job_read(const cJSON *json, struct arena *arena, struct err *err)
 	if (edge > OP_EDGES)
 		wrong(&at, "edge");
 	job->chosen_axes = cJSON_IsTrue(json_member(json, "chosen_axes"));
+	job->inputs_are_valid = cJSON_IsTrue(json_member(json, "inputs_are_valid"));
 	job->two_runs = cJSON_IsTrue(json_member(json, "two_runs"));
 	job->asks = cJSON_IsTrue(json_member(json, "gradients")) ? JOB_GRADIENTS : JOB_OUTPUTS;
 	read_sources(&at, json, job);

@@ -34,6 +34,7 @@ struct job {
 	/* The code that makes the inputs of kind SOURCE_CUSTOM; NULL: there are none. Of an axis that the code does not
 	 * get, `axis` has a guess, which the shapes of the inputs replace. */
 	const struct input_code *input_code;
+	bool inputs_are_valid; /* another implementation has run on the same inputs */
 	bool chosen_axes; /* reftest chose the values of the var axes, so the code may refuse them */
 	bool two_runs;                     /* the case omits the third run; it has no effect on a case with one set of inputs */
 	enum job_asks asks;

@@ -1,0 +1,105 @@
+"""programs - loads solutions of several files for runner.py: Python, and C++ and CUDA through torch's extension builder.
+
+A message {"load"} with "files" has these fields:
+- "files": [[path, content]] and "entry_file", one of these paths
+- "build": "none" for Python, "cpp" or "cuda" for code that a compiler must see first
+- "outputs": "returned", or "written" to tensors that the function gets after its inputs, or "guessed" by its signature"""
+
+import inspect
+import os
+import shutil
+import sys
+import types
+
+CXX_SOURCES = (".cpp", ".cc", ".cxx", ".cu")
+COMPILER_LINES = 40  # how many lines of a compiler's messages are shown
+
+
+def write_files(files, folder):
+    for path, content in files:
+        place = os.path.join(folder, path)
+        os.makedirs(os.path.dirname(place), exist_ok=True)
+        with open(place, "x", encoding="utf-8") as out:
+            out.write(content)
+
+
+def modules_of(files):
+    """Returns the names of the modules that the files define."""
+    return {path.split("/")[0].removesuffix(".py") for path, _ in files}
+
+
+def load_python(message, folder, filename):
+    """Runs the entry file, whose siblings it can import, and returns its namespace."""
+    sys.path.insert(0, folder)
+    sys.dont_write_bytecode = True
+    module = types.ModuleType("reftest_solution")
+    module.__file__ = filename
+    sys.modules[module.__name__] = module
+    source = next(content for path, content in message["files"] if path == message["entry_file"])
+    exec(compile(source, filename, "exec", dont_inherit=True), module.__dict__)
+    return module.__dict__
+
+
+def missing_compiler(cuda):
+    """Says what this machine lacks, or returns None."""
+    if cuda and shutil.which("nvcc") is None and not os.environ.get("CUDA_HOME") and not os.path.exists("/usr/local/cuda/bin/nvcc"):
+        return "it is written in CUDA, and this machine has no nvcc"
+    if shutil.which(os.environ.get("CXX", "c++")) is None:
+        return "it is written in C++, and this machine has no compiler (c++)"
+    if shutil.which("ninja") is None:
+        return "torch's extension builder needs the program ninja, which this machine lacks"
+    return None
+
+
+def first_errors(text):
+    """Returns the lines of a compiler's output from the first error on."""
+    lines = text.splitlines()
+    first = next((i for i, line in enumerate(lines) if "error" in line), 0)
+    return "\n".join(lines[first:first + COMPILER_LINES])
+
+
+def load_compiled(message, folder, subject, mistake, lacking):
+    cuda = message["build"] == "cuda"
+    lack = missing_compiler(cuda)
+    if lack:
+        raise lacking("%s: %s" % (subject, lack))
+    from torch.utils import cpp_extension
+    sources = [os.path.join(folder, path) for path, _ in message["files"] if path.endswith(CXX_SOURCES)]
+    build = folder + ".build"
+    os.makedirs(build)
+    try:
+        module = cpp_extension.load("reftest_solution", sources, build_directory=build, with_cuda=cuda,
+                                    extra_include_paths=[folder], verbose=False)
+    except RuntimeError as problem:
+        raise mistake("%s does not compile:\n%s" % (subject, first_errors(str(problem)).replace(folder + "/", ""))) from None
+    return vars(module)
+
+
+def by_position(function, how, outputs):
+    """Returns a function that gets the inputs by name, in the definition's order, and calls `function` with them by
+    position. `outputs` returns new tensors for the outputs of this call."""
+    def call(**inputs):
+        places = outputs()
+        values = list(inputs.values())
+        if how == "written" or how == "guessed" and writes(function, len(values), len(places)):
+            function(*values, *places)
+            return tuple(places)
+        return function(*values)
+
+    return call
+
+
+def writes(function, inputs, outputs):
+    """Does the function write its outputs to tensors that it gets after its inputs? Without a signature that tells, it
+    does: the format says so by default."""
+    try:
+        signature = inspect.signature(function)
+    except (TypeError, ValueError):
+        return True
+    for count, answer in ((inputs, False), (inputs + outputs, True)):
+        try:
+            signature.bind(*[None] * count)
+            return answer
+        except TypeError:
+            pass
+    return True
