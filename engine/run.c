@@ -157,7 +157,7 @@ int run_open(struct run *run, struct program *program, const struct run_options 
 		return options->from_index ? EXIT_USAGE : EXIT_INTERNAL;
 	if (options->share)
 		run->remote_cache = remote_cache_open(program);
-	return open_files(run, files_of(run), options->base == NULL ? disk_store(program) : (struct run_store){NULL, NULL}, err);
+	return open_files(run, files_of(run), options->base == NULL && !options->cases.bench ? disk_store(program) : (struct run_store){NULL, NULL}, err);
 }
 
 /* Initializes a run, for run_open_some and run_open_parts. */

@@ -616,6 +616,10 @@ void report_json_case(struct buf *out, const struct result *result, const struct
 		verdict_write_regions(v, out);
 	else
 		buf_text(out, "[]");
+	if (v != NULL && v->latency_count > 0) {
+		buf_text(out, ", \"latencies\": ");
+		verdict_write_latencies(v, out);
+	}
 	buf_text(out, ", \"outputs\": ");
 	if (v != NULL)
 		verdict_write_outputs(v, out);
