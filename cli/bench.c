@@ -13,7 +13,7 @@
 #include "report/text_and_json.h"
 
 struct bench_options {
-	const char *root, *device, *python, *sizes, *format, *case_id, *ground_truth, *accept;
+	const char *root, *repos, *device, *python, *sizes, *format, *case_id, *ground_truth, *accept;
 	bool no_workloads;
 	double timeout;
 	uint64_t seed;
@@ -24,6 +24,7 @@ struct bench_options {
 #define AT(member) offsetof(struct bench_options, member)
 static const struct option_row rows[] = {
     ROW_ROOT,
+    ROW_REPOS,
     ROW_OP_TYPE,
     {"--case", OPTION_TEXT, AT(case_id), "ID", NULL, "measure only the case with this ID"},
     {"--sizes", OPTION_CHOICES, AT(sizes), "LIST", SIZES, "sizes of the generated cases (default: medium)"},
@@ -92,6 +93,7 @@ static int run(struct program *program, const struct bench_options *o, const str
 		return EXIT_USAGE;
 	if (o->root != NULL)
 		program->root_given = o->root;
+	program->repos = o->repos;
 	int code = run_open(&run, program, &options, err);
 
 	if (code == 0)

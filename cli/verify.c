@@ -28,7 +28,7 @@
 #include "watcher/client.h"
 
 struct verify_options {
-	const char *root, *device, *device_class, *python, *sizes, *format, *case_id, *ground_truth, *junit, *shard, *required, *accept;
+	const char *root, *repos, *device, *device_class, *python, *sizes, *format, *case_id, *ground_truth, *junit, *shard, *required, *accept;
 	bool all, changed, index, force, edge, backward, no_workloads, strict, cached_only, dry_run, staged, quiet, verbose, hook,
 	    alone, fail_fast, last_failed;
 	int jobs;
@@ -41,6 +41,7 @@ struct verify_options {
 #define AT(member) offsetof(struct verify_options, member)
 static const struct option_row rows[] = {
     ROW_ROOT,
+    ROW_REPOS,
     {"--all", OPTION_FLAG, AT(all), NULL, NULL, "select every definition (the default without a NAME and without --hook)"},
     {"--changed", OPTION_FLAG, AT(changed), NULL, NULL,
      "select every definition, and list only those without a valid verdict"},
@@ -469,6 +470,7 @@ static int run(struct program *program, const struct verify_options *o, struct w
 		return EXIT_USAGE;
 	if (o->root != NULL)
 		program->root_given = o->root;
+	program->repos = o->repos;
 	if (!o->index && operands_root(program, names, arena, err) < 0)
 		return EXIT_USAGE;
 	int code = run_open(&verify.run, program, &options, err);

@@ -99,6 +99,7 @@ def version_of(table):
 def matrix(device_class):
     broken = {}
     tables = common.load_tables(folder_of_tables(), broken)
+    common.add_checkouts(tables)
     out = {"providers": [], "folders": [], "program": os.path.realpath("/proc/self/exe")}
     for name, problem in broken.items():
         out["providers"].append({"name": name, "version": None, "why": "cannot load its table: " + text_of(problem),
@@ -146,6 +147,7 @@ class Server:
     def __init__(self, runner, channel, device):
         self.runner, self.channel, self.device = runner, channel, device
         self.tables = common.load_tables(folder_of_tables())
+        common.add_checkouts(self.tables)
         self.versions = {}
         self.used = set()  # a tuple (library, definition, is it for gradients?) for each call so far
         self.prepared = 0.0

@@ -101,7 +101,7 @@ static bool is_folder(const char *path)
  * killed in this repository; the locks are then those of its own git, because a git of it that runs holds work->lock. */
 static void remove_leftovers(struct work *work, const char *branch)
 {
-	static const char *const locks[] = {"index", "HEAD", "config", "shallow", "packed-refs", "FETCH_HEAD", FETCHED};
+	static const char *const locks[] = {"index", "HEAD", "ORIG_HEAD", "config", "shallow", "packed-refs", "FETCH_HEAD", FETCHED};
 	const char *packs = arena_printf(work->arena, "%s/.git/objects/pack", work->git.folder);
 	DIR *folder = opendir(packs);
 

@@ -378,7 +378,7 @@ const char *machine_providers_key(const char *python, const char *device_class, 
 #include "libraries.inc"
 #undef LIBRARY
 	};
-	const char *given = getenv("REFTEST_PROVIDERS");
+	const char *given = getenv("REFTEST_PROVIDERS"), *checkouts = getenv("REFTEST_CHECKOUTS");
 	char script[4096];
 	struct buf text = {0};
 	const char *folder, *key;
@@ -392,7 +392,7 @@ const char *machine_providers_key(const char *python, const char *device_class, 
 	append_stat(&text, arena_printf(arena, "%s/runner.py", script));
 	append_stat(&text, arena_printf(arena, "%s/gradients.py", script));
 	folder = given != NULL && given[0] != '\0' ? given : arena_printf(arena, "%s/libraries", script);
-	buf_printf(&text, " %s", folder);
+	buf_printf(&text, " %s %s", folder, checkouts == NULL ? "" : checkouts);
 	for (size_t i = 0; i < sizeof tables / sizeof tables[0]; i++)
 		append_stat(&text, arena_printf(arena, "%s/%s", folder, tables[i]));
 	key = arena_copy(arena, text.data, text.length);
