@@ -15,6 +15,10 @@
 	"auto|all|builtin|flashinfer|flashinfer_fa3|flashinfer_mask|flashinfer_trtllm|sglang|sgl_kernel|fla|fla_chunk|torch|truth|solution"
 
 #define ROW_ROOT {"--root", OPTION_FOLDER, AT(root), "DIR", NULL, "root folder of the dataset"}
+#define ROW_REPOS                                                                                              \
+	{"--repos", OPTION_FOLDER, AT(repos), "DIR", NULL,                                                     \
+	 "use the checkouts of FlashInfer and SGLang in DIR instead of installed libraries (default: those of " \
+	 "repos_config.json, if a library is not installed)"}
 #define ROW_OP_TYPE \
 	{"--op-type", OPTION_OP_TYPES, AT(op_types), "T", NULL, "select the definitions of op_type T (repeatable)"}
 #define ROW_INDEX {"--staged", OPTION_FLAG, AT(index), NULL, NULL, "read git's index instead of the working tree"}

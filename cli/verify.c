@@ -30,7 +30,7 @@
 #include "watcher/client.h"
 
 struct verify_options {
-	const char *root, *device, *device_class, *python, *sizes, *format, *case_id, *ground_truth, *junit, *shard, *required, *accept;
+	const char *root, *repos, *device, *device_class, *python, *sizes, *format, *case_id, *ground_truth, *junit, *shard, *required, *accept;
 	bool all, solutions, changed, index, force, edge, backward, no_workloads, strict, cached_only, dry_run, staged, quiet, verbose, hook,
 	    alone, fail_fast, last_failed;
 	int jobs;
@@ -43,6 +43,7 @@ struct verify_options {
 #define AT(member) offsetof(struct verify_options, member)
 static const struct option_row rows[] = {
     ROW_ROOT,
+    ROW_REPOS,
     {"--all", OPTION_FLAG, AT(all), NULL, NULL, "select every definition (the default without a NAME and without --hook)"},
     {"--solutions", OPTION_FLAG, AT(solutions), NULL, NULL,
      "also verify the solutions of each definition, against what verified its reference and on the same inputs"},
@@ -502,6 +503,7 @@ static int run(struct program *program, const struct verify_options *o, struct w
 		return EXIT_USAGE;
 	if (o->root != NULL)
 		program->root_given = o->root;
+	program->repos = o->repos;
 	if (!o->index && operands_root(program, names, arena, err) < 0)
 		return EXIT_USAGE;
 	int code = run_open(&verify.run, program, &options, err);
@@ -527,6 +529,7 @@ static int run(struct program *program, const struct verify_options *o, struct w
 			   (code = run_solutions(&verify.run, &candidates, names, o, &solution_options, &solutions, err)) != 0) {
 			;
 		} else {
+			verify.report.solutions_json = solutions_json;
 			verify.report.solutions = o->solutions && !verify.run.interrupted ? &solutions : NULL;
 			report_problems(&verify.run);
 			code = exit_status_of_runs(&verify.run, verify.report.solutions, verify.report.strict);

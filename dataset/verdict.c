@@ -434,6 +434,35 @@ static void write_checks(const struct verdict *verdict, struct buf *out)
 	verdict_write_checks(verdict, out);
 }
 
+static void write_spread(struct buf *out, const char *key, const struct latency_spread *spread)
+{
+	write_key(out, key);
+	if (spread->runs == 0) {
+		buf_text(out, "null");
+		return;
+	}
+	buf_text(out, "{");
+	write_number(out, "median", spread->median);
+	write_number(out, "low", spread->low);
+	write_number(out, "high", spread->high);
+	write_integer(out, "runs", spread->runs);
+	buf_text(out, "}");
+}
+
+void verdict_write_latencies(const struct verdict *verdict, struct buf *out)
+{
+	buf_text(out, "[");
+	for (int i = 0; i < verdict->latency_count; i++) {
+		buf_text(out, i == 0 ? "{" : ", {");
+		write_text(out, "name", verdict->latencies[i].name);
+		write_text(out, "timer", verdict->latencies[i].cuda_events ? "cuda_events" : "wall");
+		write_spread(out, "warm", &verdict->latencies[i].warm);
+		write_spread(out, "cold", &verdict->latencies[i].cold);
+		buf_text(out, "}");
+	}
+	buf_text(out, "]");
+}
+
 void verdict_write(const struct verdict *verdict, struct buf *out)
 {
 	buf_text(out, "{");
@@ -456,6 +485,10 @@ void verdict_write(const struct verdict *verdict, struct buf *out)
 	write_lists(verdict, out);
 	write_diagnosis(verdict, out);
 	write_checks(verdict, out);
+	if (verdict->latency_count > 0) {
+		write_key(out, "latencies");
+		verdict_write_latencies(verdict, out);
+	}
 	buf_text(out, "}");
 }
 
@@ -731,6 +764,37 @@ static void read_diagnosis(struct reader *r, const cJSON *json, struct verdict *
 	out->regions = read_sentences(r, json, "regions", false, OUTPUTS, &out->region_count);
 }
 
+static struct latency_spread read_spread(struct reader *r, const cJSON *json, const char *key)
+{
+	const cJSON *spread = json_member(json, key);
+	struct latency_spread out = {0};
+
+	if (cJSON_IsNull(spread))
+		return out;
+	out.median = read_number(r, spread, "median");
+	out.low = read_number(r, spread, "low");
+	out.high = read_number(r, spread, "high");
+	out.runs = (int)read_integer(r, spread, "runs", 1, INT32_MAX);
+	return out;
+}
+
+/* Reads the latencies, which only verdicts of `reftest bench` have. */
+static void read_latencies(struct reader *r, const cJSON *json, struct verdict *out)
+{
+	if (json_member(json, "latencies") == NULL)
+		return;
+	const cJSON *item = read_list(r, json, "latencies", LATENCIES_MAX, &out->latency_count);
+	struct latency *latency = arena_array(r->arena, (size_t)out->latency_count, sizeof *latency);
+
+	out->latencies = latency;
+	for (; item != NULL; item = item->next, latency++) {
+		latency->name = read_text(r, item, "name", false);
+		latency->cuda_events = strcmp(read_text(r, item, "timer", false), "cuda_events") == 0;
+		latency->warm = read_spread(r, item, "warm");
+		latency->cold = read_spread(r, item, "cold");
+	}
+}
+
 /* Reads the ground truths that were tried. If builtin is the only ground truth, the verdict has no such list. */
 static void read_tried(struct reader *r, const cJSON *json, struct verdict *out)
 {
@@ -808,6 +872,7 @@ static void read_verdict(struct reader *r, const cJSON *json, struct verdict *ou
 	read_tried(r, json, out);
 	read_checks(r, json, out);
 	read_diagnosis(r, json, out);
+	read_latencies(r, json, out);
 }
 
 const struct verdict *verdict_parse(const char *text, size_t length, struct arena *arena, struct err *err)

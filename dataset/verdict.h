@@ -138,6 +138,21 @@ struct check {
 	const char *evidence; /* never NULL; a sentence: what was compared, or why the check did not run */
 };
 
+/* How long the runs of one kind took, in seconds: the median, and the 10th and 90th percentiles. runs 0: not measured. */
+struct latency_spread {
+	double median, low, high;
+	int runs;
+};
+
+/* The latency of the reference or of a ground truth. It is evidence and decides nothing. */
+struct latency {
+	const char *name; /* "reference", "builtin", "flashinfer" */
+	bool cuda_events; /* the events of the GPU took the time; false: the wall clock */
+	struct latency_spread warm, cold; /* cold: with a flushed L2 cache; only with cuda_events */
+};
+
+enum { LATENCIES_MAX = GROUND_TRUTHS_MAX + 1 };
+
 /* The most checks of a case. */
 enum { CHECKS_MAX = 32 };
 
@@ -163,6 +178,8 @@ struct verdict {
 	/* "full", or the names of what the reference could reach besides its inputs and outputs, separated by commas
 	 * (docs/containment.md); NULL: unknown, for a verdict of an older version. If `torch` is NULL, too, no reference can have run */
 	const char *containment;
+	const struct latency *latencies; /* of `reftest bench`; other verdicts have none */
+	int latency_count;
 	double seconds;            /* wall-clock time of the case */
 	int64_t time;              /* time of the verdict in Unix seconds */
 	int64_t elements;          /* number of output elements that were compared */
@@ -216,6 +233,9 @@ void verdict_write_regions(const struct verdict *verdict, struct buf *out);
 
 /* Writes the list of checks as JSON. */
 void verdict_write_checks(const struct verdict *verdict, struct buf *out);
+
+/* Writes the list of latencies as JSON. */
+void verdict_write_latencies(const struct verdict *verdict, struct buf *out);
 
 /* Writes the array of outputs for the command line (schema 1 in docs/json.md). */
 void verdict_write_outputs(const struct verdict *verdict, struct buf *out);

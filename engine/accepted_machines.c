@@ -7,6 +7,7 @@
 
 #include "base/file.h"
 #include "base/show.h"
+#include "engine/library_checkouts.h"
 #include "workers/judge/judge.h"
 #include "workers/pool/machine_resources.h"
 #include "workers/pool/pool.h"
@@ -195,6 +196,8 @@ int machine_policy(struct program *program, const char *device, const char *pyth
                    struct arena *arena, struct machine_policy *out, struct err *err)
 {
 	if (find_device(program, device, python, arena, out, err) != 0)
+		return -1;
+	if (library_checkouts_announce(program, arena, err) != 0)
 		return -1;
 	return ground_truths_choose(program, ground_truth, out->python, out->policy.device_class, arena, &out->truths,
 				    err);

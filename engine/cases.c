@@ -502,6 +502,7 @@ static void make_case(struct maker *m, const char *id, const int64_t *axis, cons
 			    .chosen_axes = m->chosen_axes && any_custom(m, inputs),
 			    .two_runs = m->two_runs && m->asks == JOB_OUTPUTS,
 			    .error_cap = error_cap_of(m),
+			    .bench = m->options->bench && m->asks == JOB_OUTPUTS,
 			    .constant_count = m->out.constant_count,
 			    .root = m->root};
 	ask(m, job, inputs);

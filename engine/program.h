@@ -26,6 +26,7 @@ enum {
 struct program {
 	char **argv;            /* the whole command line, for a watcher that restarts itself */
 	const char *root_given; /* --root; NULL: search for the root */
+	const char *repos;      /* --repos: the folder with checkouts of libraries; NULL: repos_config.json names them */
 	char root[4096];        /* "" until program_root */
 	char required[512];     /* the setting require_containment (engine/settings.h); "": none, or not read yet */
 	struct kernels kernels; /* opened by program_kernels */

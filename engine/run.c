@@ -133,6 +133,12 @@ static struct run_files files_of(struct run *run)
 	return run->staged != NULL ? git_index_files(run->staged, &run->dataset, &run->arena) : disk_files(&run->dataset);
 }
 
+/* Returns whether a run reads and stores verdicts: not one that compares with a commit, verifies solutions, or measures. */
+static bool keeps_verdicts(const struct run_options *options)
+{
+	return options->base == NULL && options->candidates == NULL && !options->cases.bench;
+}
+
 int run_open(struct run *run, struct program *program, const struct run_options *options, struct err *err)
 {
 	struct err note;
@@ -159,7 +165,7 @@ int run_open(struct run *run, struct program *program, const struct run_options 
 		return options->from_index ? EXIT_USAGE : EXIT_INTERNAL;
 	if (options->share)
 		run->remote_cache = remote_cache_open(program);
-	return open_files(run, files_of(run), options->base == NULL && options->candidates == NULL ? disk_store(program) : (struct run_store){NULL, NULL}, err);
+	return open_files(run, files_of(run), keeps_verdicts(options) ? disk_store(program) : (struct run_store){NULL, NULL}, err);
 }
 
 /* Initializes a run, for run_open_some and run_open_parts. */

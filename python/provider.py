@@ -99,6 +99,7 @@ def version_of(table):
 def matrix(device_class):
     broken = {}
     tables = common.load_tables(folder_of_tables(), broken)
+    common.add_checkouts(tables)
     out = {"providers": [], "folders": [], "program": os.path.realpath("/proc/self/exe")}
     for name, problem in broken.items():
         out["providers"].append({"name": name, "version": None, "why": "cannot load its table: " + text_of(problem),
@@ -146,6 +147,7 @@ class Server:
     def __init__(self, runner, channel, device):
         self.runner, self.channel, self.device = runner, channel, device
         self.tables = common.load_tables(folder_of_tables())
+        common.add_checkouts(self.tables)
         self.versions = {}
         self.used = set()  # a tuple (library, definition, is it for gradients?) for each call so far
         self.prepared = 0.0
@@ -236,6 +238,7 @@ class Server:
             if request["gradients"]:
                 result = self.differentiate(row, request, inputs, calls)
             else:
+                kept = runner.latency.copies(torch, inputs) if request.get("bench") else None
                 calls.append(common.Call(torch, request, inputs, self.device))
                 result = row.call(calls[0])
             if self.device != "cpu":
@@ -249,7 +252,23 @@ class Server:
         seconds = max(0.0, time.perf_counter() - start - self.prepared)
         coarse = (self.coarse_gradients(row, request, inputs, results) if request["gradients"]
                   else common.coarse_of(row, calls[0], results))
-        return {"provided": described, "coarse": coarse, "prepared": self.prepared, "seconds": seconds}
+        reply = {"provided": described, "coarse": coarse, "prepared": self.prepared, "seconds": seconds}
+        if not request["gradients"] and kept is not None:
+            reply["latency"] = self.measure(row, request, kept)
+        return reply
+
+    def measure(self, row, request, kept):
+        """Measures the call of a table, which includes what the table does for the library. Its answer has been stored, so
+        an exception here only means that there are no figures."""
+        torch = self.runner.torch
+        try:
+            with torch.no_grad():
+                return self.runner.latency.measure(
+                    torch, self.device, lambda **inputs: row.call(common.Call(torch, request, inputs, self.device)), kept)
+        except Exception as problem:
+            if "CUDA error" in text_of(problem) or type(problem).__name__ == "AcceleratorError":
+                raise
+            return None
 
     def begin(self, table, row, request):
         """Imports the library and reports the preparations that the call needs. The first call for a library or a

@@ -126,6 +126,7 @@ def beside(name):
 
 gradients = beside("gradients")
 programs = beside("programs")
+latency = beside("latency")
 
 
 def readable(value):
@@ -666,6 +667,7 @@ class Child:
             described = [self.arena.store_gradient(spec, result) for spec, result in zip(case["outputs"], results)]
             self.arena.finish()
             return {"ran": described, "seconds": time.perf_counter() - start}
+        kept = latency.copies(torch, arguments) if case.get("bench") else None
         versions = {name: version_of(value) for name, value in arguments.items()}
         result = fitted(self.run, self.fitting)(**arguments)
         self.end_copies()
@@ -675,7 +677,22 @@ class Child:
         described = [self.arena.store(spec, result) for spec, result in zip(case["outputs"], results)]
         self.arena.finish()
         self.look_for_earlier(described, results, arguments)
-        return {"ran": described, "list": type(result) is list, "touched": touched, "seconds": time.perf_counter() - start}
+        answer = {"ran": described, "list": type(result) is list, "touched": touched, "seconds": time.perf_counter() - start}
+        if kept is not None:
+            answer["latency"] = self.measure(kept)
+        return answer
+
+    def measure(self, kept):
+        """Measures the reference on copies of the inputs. Its answer has been stored, so an exception here only means that
+        there are no figures."""
+        try:
+            return latency.measure(torch, self.device, fitted(self.run, self.fitting), kept)
+        except Exception as problem:
+            if "CUDA error" in text_of(problem) or name_of(problem) == "AcceleratorError":
+                raise
+            return None
+        finally:
+            self.end_copies()
 
     def extra_run(self, case, arguments):
         """Calls the reference for a check that needs no ground truth. An exception is an answer and not an error, because

@@ -14,7 +14,6 @@
 #include "engine/definition_files.h"
 #include "report/diagnosis.h"
 #include "report/exit_status.h"
-#include "report/solutions.h"
 #include "report/ground_truth_matrix.h"
 #include "report/totals.h"
 
@@ -617,6 +616,10 @@ void report_json_case(struct buf *out, const struct result *result, const struct
 		verdict_write_regions(v, out);
 	else
 		buf_text(out, "[]");
+	if (v != NULL && v->latency_count > 0) {
+		buf_text(out, ", \"latencies\": ");
+		verdict_write_latencies(v, out);
+	}
 	buf_text(out, ", \"outputs\": ");
 	if (v != NULL)
 		verdict_write_outputs(v, out);
@@ -780,7 +783,7 @@ void report_json(const struct run *run, const struct report_options *options)
 	buf_text(&out, "]");
 	json_truths(&out, run);
 	if (options->solutions != NULL)
-		solutions_json(options->solutions, &out);
+		options->solutions_json(options->solutions, &out);
 	buf_text(&out, "}\n");
 	fwrite(out.data, 1, out.length, stdout);
 	buf_free(&out);

@@ -20,6 +20,8 @@ struct report_options {
 	bool every_case;     /* print every failed case in full, not only the first of a definition */
 	int width;	     /* maximum number of columns of a line of text; 0: unlimited */
 	const struct run *solutions; /* the run of solutions that report_json reports too; NULL: none */
+	/* appends the member of the JSON object for `solutions` (report/solutions.h) */
+	void (*solutions_json)(const struct run *solutions, struct buf *out);
 	const char *command; /* options for the command that repeats a failed case: "--device cpu --seed 3" */
 };
 

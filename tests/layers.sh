@@ -14,7 +14,7 @@ set -eu
 export LC_ALL=C
 cd "$(dirname "$0")/.."
 
-sources='base cache check cli dataset engine git kernels models remote report testgen watcher workers reftest.c'
+sources='base cache check cli dataset engine git kernels models remote report repos testgen watcher web workers reftest.c'
 
 # `broken ROOT`: prints a line for each broken rule below ROOT.
 broken() {
@@ -26,6 +26,8 @@ broken() {
 			low = " base "
 			may["base"] = low
 			may["git"] = low "git "
+			may["repos"] = low "git repos "
+			may["web"] = low "web "
 			may["dataset"] = low "dataset "
 			may["check"] = low "dataset check "
 			may["cache"] = low "dataset cache "
@@ -39,12 +41,12 @@ broken() {
 			may["workers/sandbox"] = " workers/sandbox "
 			may["workers/pool"] = low "dataset workers/protocol workers/sandbox workers/pool "
 			may["remote"] = low "cache remote "
-			engine = low "cache dataset git kernels/core models remote workers/protocol workers/judge workers/pool workers/sandbox engine "
+			engine = low "cache dataset git kernels/core models remote repos workers/protocol workers/judge workers/pool workers/sandbox engine "
 			may["engine"] = engine
 			may["report"] = low "dataset engine report "
 			may["testgen"] = engine "testgen "
 			may["watcher"] = engine "report testgen watcher watcher/fs "
-			may["cli"] = may["watcher"] "check cli "
+			may["cli"] = may["watcher"] "check cli web "
 			may["reftest.c"] = may["cli"]
 			# headers that make generates
 			split("ops.inc kernels_digest.h libraries.inc scripts.inc shipped_digest.h library_digests.h", words, " ")
@@ -168,6 +170,8 @@ check "base including from cache is found" planted base/hash.h '#include "cache/
 check "watcher/fs including from dataset is found" planted watcher/fs/settle.h '#include "dataset/dataset.h"'
 check "watcher/fs including from watcher is found" planted watcher/fs/settle.h '#include "watcher/batches.h"'
 check "git including from dataset is found" planted git/index.h '#include "dataset/dataset.h"'
+check "web including from dataset is found" planted web/models_file.h '#include "dataset/dataset.h"'
+check "repos including from dataset is found" planted repos/checkout.h '#include "dataset/dataset.h"'
 check "check including from engine is found" planted check/findings.h '#include "engine/run.h"'
 check "dataset including from kernels is found" planted dataset/verdict.h '#include "kernels/core/op.h"'
 check "the pool including from the judge is found" planted workers/pool/pool.h '# include "workers/judge/trial.h"'

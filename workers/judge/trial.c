@@ -451,6 +451,8 @@ enum trial_answer trial_give_verdict(struct trial *trial, struct buf *out)
 	verdict->device_class = calls->class_name(trial->device);
 	list_ground_truths(trial);
 	trial_diagnose(trial);
+	verdict->latencies = trial->latencies;
+	verdict->latency_count = trial->latency_count;
 	if (trial_is_checked(trial))
 		trial_list_checks(trial);
 	if (trial->job != NULL)
@@ -641,7 +643,7 @@ enum trial_answer trial_provided(struct trial *trial, const cJSON *message, stru
 	return next_ground_truth(trial, out);
 }
 
-static bool is_last_run(const struct trial *trial)
+bool trial_is_last_run(const struct trial *trial)
 {
 	return trial->run == (trial->job->two_runs && trial->rounds > 1 ? RUN_SECOND : RUN_AGAIN);
 }
@@ -669,6 +671,7 @@ enum trial_answer trial_ran(struct trial *trial, const cJSON *ran, struct buf *o
 	struct err err = {""};
 
 	trial_check_canaries(trial);
+	trial_note_latency(trial, "reference", ran);
 	if (trial->run == RUN_EXTRA) {
 		if (!trial->decided)
 			extra_runs_read(trial, ran);
@@ -693,7 +696,7 @@ enum trial_answer trial_ran(struct trial *trial, const cJSON *ran, struct buf *o
 		return trial_give_verdict(trial, out);
 	if (trial->probing)
 		return recover(trial, out);
-	return is_last_run(trial) ? next_ground_truth(trial, out) : next_run(trial, out);
+	return trial_is_last_run(trial) ? next_ground_truth(trial, out) : next_run(trial, out);
 }
 
 /* Does this case compute gradients in float64 although the definition declares other dtypes? If a reference raises in

@@ -4,6 +4,7 @@
 
 #include <math.h>
 #include <string.h>
+#include <time.h>
 
 #include "kernels/core/gradient_bounds.h"
 #include "workers/judge/message_text.h"
@@ -392,14 +393,25 @@ static int make_truth(struct trial *trial, const struct round *round, struct ten
 	return trial->device->calls->truth(trial->device, trial->op, &round->c, round->in, to, err);
 }
 
+static double seconds_now(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (double)now.tv_sec + (double)now.tv_nsec * 1e-9;
+}
+
 /* Computes the ground truth builtin and compares the outputs with it. If builtin fails, it is skipped. If builtin is
  * the only ground truth, its failure decides the case. Builtin supports every case of its op families, so a failure
  * (most likely a lack of memory) is transient. */
 void trial_ask_builtin(struct trial *trial, struct round *round, int at)
 {
 	struct err err = {""};
+	double start = seconds_now();
+	int rc = make_truth(trial, round, round->truth[at], &err);
 
-	if (make_truth(trial, round, round->truth[at], &err) == 0)
+	trial_note_seconds(trial, trial->truths.items[at].name, seconds_now() - start);
+	if (rc == 0)
 		trial_compare_with(trial, round, at);
 	else if (trial->truths.count == 1 || trial->device->calls->broken(trial->device))
 		trial_decide_error(trial, &err);
@@ -416,11 +428,11 @@ void trial_ask_builtin_early(struct trial *trial, struct round *round)
 			trial_ask_builtin(trial, round, i);
 }
 
-/* Computes builtin for the previous run, while the runner works on its next run. */
+/* Computes builtin for the previous run, while the runner works on its next run. A run that is measured is left alone. */
 void trial_think(struct trial *trial)
 {
 	struct round *round = &trial->round[trial->run == RUN_AGAIN ? trial->rounds - 1 : 0];
 
-	if (trial->run != RUN_FIRST && trial->held[round->c.contents])
+	if (!trial->job->bench && trial->run != RUN_FIRST && trial->held[round->c.contents])
 		trial_ask_builtin_early(trial, round);
 }

@@ -88,6 +88,7 @@ void trial_take_provided(struct trial *trial, struct round *round, int at, const
 
 	tried->seconds += amount_of(message, "seconds");
 	tried->prepared += amount_of(message, "prepared");
+	trial_note_latency(trial, trial->truths.items[at].name, message);
 	round->coarse[at] = read_coarse(trial, message);
 	tried->coarse |= round->coarse[at] != NULL;
 	if (wrong == NULL && trial->truths.items[at].program)

@@ -133,6 +133,8 @@ struct trial {
 	uint64_t overwrites;	   /* bit i is set if output i used the memory of an output of an earlier run */
 	struct check checks[TRIAL_CHECKS]; /* name NULL: the check was not made */
 	struct extra extra;
+	struct latency latencies[LATENCIES_MAX]; /* if the job asks for them */
+	int latency_count;
 	bool decided;		   /* are status and reason of `verdict` final? */
 	struct verdict verdict;
 };
@@ -145,6 +147,7 @@ bool trial_is_builtin(const struct truth *truth);
 int trial_builtin_at(const struct trial *trial);
 struct shared_memory *trial_stage_of(struct trial *trial);
 enum trial_answer trial_give_verdict(struct trial *trial, struct buf *out);
+bool trial_is_last_run(const struct trial *trial);
 
 /* workers/judge/trial_custom_inputs.c */
 bool trial_needs_custom_inputs(const struct trial *trial);
@@ -209,6 +212,13 @@ void trial_ask_builtin_early(struct trial *trial, struct round *round);
 /* workers/judge/trial_diagnosis.c */
 /* Adds the cause of a failure to the verdict, whose status is final. */
 void trial_diagnose(struct trial *trial);
+
+/* workers/judge/trial_latency.c */
+/* Notes the latencies in an answer of the process of `name`, the reference or a ground truth. Later ones of the same name
+ * are ignored. `name` lives as long as the trial. */
+void trial_note_latency(struct trial *trial, const char *name, const cJSON *message);
+/* Notes how long a single call took. */
+void trial_note_seconds(struct trial *trial, const char *name, double seconds);
 
 /* workers/judge/trial_checks.c */
 /* Does the case get checks, because no op family matches? */

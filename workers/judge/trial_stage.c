@@ -109,8 +109,18 @@ void trial_write_run(struct trial *trial, const struct round *round, struct buf 
 	buf_text(out, "{\"run\":{");
 	if (extra_run_mode(trial) != NULL)
 		buf_printf(out, "\"extra\":\"%s\",", extra_run_mode(trial));
+	/* The measured calls come after all runs that are compared. */
+	if (trial->job->bench && trial_is_last_run(trial))
+		buf_text(out, "\"bench\":true,");
 	write_tensors(trial, round, false, out);
 	buf_text(out, "}}");
+}
+
+/* A ground truth is measured on the first set of input values. */
+static void write_bench(const struct trial *trial, const struct round *round, struct buf *out)
+{
+	if (trial->job->bench && round->c.contents == CONTENTS_FIRST)
+		buf_text(out, "\"bench\":true,");
 }
 
 /* {"truth": name, "run": as for the runner of the reference} */
@@ -119,6 +129,7 @@ void trial_write_truth(struct trial *trial, const struct round *round, const cha
 	buf_text(out, "{\"truth\":");
 	buf_json_string(out, name);
 	buf_text(out, ",\"run\":{");
+	write_bench(trial, round, out);
 	write_tensors(trial, round, false, out);
 	buf_text(out, "}}");
 }
@@ -169,6 +180,7 @@ void trial_write_provide(struct trial *trial, const struct round *round, const c
 		buf_json_number(out, round->c.constants[i].value);
 	}
 	buf_text(out, "},");
+	write_bench(trial, round, out);
 	write_tensors(trial, round, true, out);
 	buf_text(out, "}}");
 }

@@ -378,7 +378,8 @@ const char *machine_providers_key(const char *python, const char *device_class, 
 #include "libraries.inc"
 #undef LIBRARY
 	};
-	const char *given = getenv("REFTEST_PROVIDERS");
+	static const char *const parts[] = {"runner.py", "gradients.py", "latency.py", "programs.py"};
+	const char *given = getenv("REFTEST_PROVIDERS"), *checkouts = getenv("REFTEST_CHECKOUTS");
 	char script[4096];
 	struct buf text = {0};
 	const char *folder, *key;
@@ -389,10 +390,10 @@ const char *machine_providers_key(const char *python, const char *device_class, 
 	append_stat(&text, script);
 	if (strrchr(script, '/') != NULL)
 		*strrchr(script, '/') = '\0';
-	append_stat(&text, arena_printf(arena, "%s/runner.py", script));
-	append_stat(&text, arena_printf(arena, "%s/gradients.py", script));
+	for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++)
+		append_stat(&text, arena_printf(arena, "%s/%s", script, parts[i]));
 	folder = given != NULL && given[0] != '\0' ? given : arena_printf(arena, "%s/libraries", script);
-	buf_printf(&text, " %s", folder);
+	buf_printf(&text, " %s %s", folder, checkouts == NULL ? "" : checkouts);
 	for (size_t i = 0; i < sizeof tables / sizeof tables[0]; i++)
 		append_stat(&text, arena_printf(arena, "%s/%s", folder, tables[i]));
 	key = arena_copy(arena, text.data, text.length);

@@ -3,7 +3,7 @@
  *   {"id", "name", "op_type", "description", "tags": [text], "axes": [{"name", "value" (null: var)}],
  *    "inputs" and "outputs": [{"name", "dtype", "shape": [axis number] | null, "optional", "description"}],
  *    "op": text | null, "no_truth": text | null, "axis": [value], "seed": "decimal", "edge": "decimal",
- *    "two_runs": bool, "chosen_axes": bool, "inputs_are_valid": bool, "gradients": bool, "sources": [{"kind", …}], "constraints": [text],
+ *    "two_runs": bool, "bench": bool, "chosen_axes": bool, "inputs_are_valid": bool, "gradients": bool, "sources": [{"kind", …}], "constraints": [text],
  *    "constants": [{"name", "value", "source", "conflict"}], "rules": [{"atol", "rtol", "hit_ratio"}],
  *    "input_code": {"kind", "function", "place", "given": [bool]}, or omitted,
  *    "second_rules": like "rules", or omitted, "error_cap", "root", "all",
@@ -290,6 +290,7 @@ void job_write(const struct job *job, struct buf *out)
 	buf_printf(out, ",\"chosen_axes\":%s", job->chosen_axes ? "true" : "false");
 	buf_printf(out, ",\"inputs_are_valid\":%s", job->inputs_are_valid ? "true" : "false");
 	buf_printf(out, ",\"two_runs\":%s", job->two_runs ? "true" : "false");
+	buf_printf(out, ",\"bench\":%s", job->bench ? "true" : "false");
 	buf_printf(out, ",\"gradients\":%s", job->asks == JOB_GRADIENTS ? "true" : "false");
 	write_sources(out, job);
 	if (job->input_code != NULL)
@@ -591,6 +592,7 @@ struct job *job_read(const cJSON *json, struct arena *arena, struct err *err)
 	job->chosen_axes = cJSON_IsTrue(json_member(json, "chosen_axes"));
 	job->inputs_are_valid = cJSON_IsTrue(json_member(json, "inputs_are_valid"));
 	job->two_runs = cJSON_IsTrue(json_member(json, "two_runs"));
+	job->bench = cJSON_IsTrue(json_member(json, "bench"));
 	job->asks = cJSON_IsTrue(json_member(json, "gradients")) ? JOB_GRADIENTS : JOB_OUTPUTS;
 	read_sources(&at, json, job);
 	if (json_member(json, "input_code") != NULL)

@@ -37,6 +37,7 @@ struct job {
 	bool inputs_are_valid; /* another implementation has run on the same inputs */
 	bool chosen_axes; /* reftest chose the values of the var axes, so the code may refuse them */
 	bool two_runs;                     /* the case omits the third run; it has no effect on a case with one set of inputs */
+	bool bench; /* also measure the latency of the reference and of the ground truths */
 	enum job_asks asks;
 	const struct input_source *inputs; /* source of each input; SOURCE_RANDOM: the op family generates it */
 	const char *const *constraints;    /* constraints on tensor values, checked after the inputs are filled */

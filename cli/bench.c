@@ -1,0 +1,131 @@
+/* bench - measures how long references and ground truths take, beside their verdicts. The figures are kept as evidence and
+ * are part of no verdict; nothing is stored in the cache. */
+#include "cli/command.h"
+#include "cli/command_line.h"
+
+#include <string.h>
+
+#include "base/show.h"
+#include "cli/shared_options.h"
+#include "engine/run.h"
+#include "report/exit_status.h"
+#include "report/latencies.h"
+#include "report/text_and_json.h"
+
+struct bench_options {
+	const char *root, *repos, *device, *python, *sizes, *format, *case_id, *ground_truth, *accept;
+	bool no_workloads;
+	double timeout;
+	uint64_t seed;
+	int64_t memory;
+	struct words op_types;
+};
+
+#define AT(member) offsetof(struct bench_options, member)
+static const struct option_row rows[] = {
+    ROW_ROOT,
+    ROW_REPOS,
+    ROW_OP_TYPE,
+    {"--case", OPTION_TEXT, AT(case_id), "ID", NULL, "measure only the case with this ID"},
+    {"--sizes", OPTION_CHOICES, AT(sizes), "LIST", SIZES, "sizes of the generated cases (default: medium)"},
+    ROW_NO_WORKLOADS,
+    ROW_DEVICE,
+    ROW_GROUND_TRUTH,
+    ROW_ACCEPT,
+    ROW_SEED,
+    ROW_TIMEOUT,
+    ROW_MEMORY,
+    ROW_PYTHON,
+    {"--format", OPTION_CHOICE, AT(format), "F", "text|json", "output format (default: text)"},
+};
+
+enum { ROWS = sizeof rows / sizeof rows[0] };
+
+static void on_result(struct run *run, struct result *result)
+{
+	static const struct report_options report = {.command = ""};
+
+	(void)run;
+	report_result(result, &report);
+	latencies_print(result);
+	fflush(stdout);
+}
+
+static int run_and_report(struct run *run, const struct bench_options *o, const struct words *names, struct err *err)
+{
+	const struct report_options report = {.command = ""};
+	bool json = strcmp(o->format, "json") == 0;
+
+	if (run_select(run, names->items, names->count, o->op_types.items, o->op_types.count, err) < 0)
+		return EXIT_USAGE;
+	run->on_result = json ? NULL : on_result;
+	if (run_to_end(run, err) < 0)
+		return EXIT_INTERNAL;
+	report_problems(run);
+	(json ? report_json : report_summary)(run, &report);
+	return latencies_keep(run, err) < 0 ? EXIT_INTERNAL : exit_status_of_run(run, false);
+}
+
+/* Cases run one after the other, so that none slows down another. */
+static int run(struct program *program, const struct bench_options *o, const struct words *names, struct err *err)
+{
+	struct run_options options = {.device = o->device,
+				      .python = o->python,
+				      .jobs = 1,
+				      .timeout_s = o->timeout,
+				      .memory = o->memory,
+				      .force = true,
+				      .details = true,
+				      .each = true,
+				      .accept_checked = o->accept != NULL,
+				      .ground_truth = o->ground_truth,
+				      .cases = case_options_default()};
+	struct run run;
+
+	options.cases.bench = true;
+	options.cases.workloads = !o->no_workloads;
+	options.cases.seed = o->seed;
+	options.cases.only = o->case_id;
+	memset(options.cases.size, 0, sizeof options.cases.size);
+	if (o->timeout <= 0)
+		return err_set(err, "--timeout takes a number of seconds above 0"), EXIT_USAGE;
+	if (case_sizes_read(o->case_id != NULL ? "small,medium,large" : o->sizes, options.cases.size, err) < 0)
+		return EXIT_USAGE;
+	if (o->root != NULL)
+		program->root_given = o->root;
+	program->repos = o->repos;
+	int code = run_open(&run, program, &options, err);
+
+	if (code == 0)
+		code = run_and_report(&run, o, names, err);
+	run_close(&run);
+	return code;
+}
+
+static int start(struct program *program, int argc, char **argv)
+{
+	struct bench_options o = {.device = "auto", .sizes = "medium", .format = "text", .ground_truth = "auto", .timeout = 120};
+	struct command_line line;
+
+	if (command_line_begin(&line, &command_bench, argc, argv, &o))
+		line.code = run(program, &o, &line.names, &line.err);
+	return command_line_end(&line);
+}
+
+const struct command command_bench = {
+    .name = "bench",
+    .summary = "measure how long references and ground truths take",
+    .synopsis = "[options] [NAME…]",
+    .description =
+	"Runs each case as `verify` does, and then measures the reference and each ground truth that ran: on a GPU with CUDA "
+	"events, with a flushed L2 cache (cold) and without (warm), on a CPU with the wall clock. Shows the median and the "
+	"10th and 90th percentiles.\n"
+	"\n"
+	"The figures are appended to `.reftest/bench.jsonl`. They are part of no verdict, and no verdict is stored.\n"
+	"\n"
+	"NAME is the name of a definition, `op_type/name`, or a pattern with `*`.",
+    .operands = OPERANDS_DEFINITIONS,
+    .rows = rows,
+    .row_count = ROWS,
+    .run = start,
+};

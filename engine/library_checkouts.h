@@ -1,0 +1,21 @@
+/* library_checkouts - finds the checkouts of FlashInfer and SGLang that count as installed libraries, and names them to the
+ * processes of the provider in the environment variable REFTEST_CHECKOUTS:
+ *
+ *   {"flashinfer": {"folder": DIR for sys.path, "commit": NAME, "why": REASON or null, "preferred": bool}, …}
+ *
+ * A checkout is in the folder of --repos, or repos_config.json in the root says where it is (`reftest clone`). It is
+ * preferred to an installed library only with --repos. "why" says why it cannot be used: with local changes, its commit
+ * does not say what it computes. The provider puts the commit into the version of the ground truth, so it is part of the
+ * witness of each verdict. */
+#ifndef REFTEST_ENGINE_LIBRARY_CHECKOUTS_H
+#define REFTEST_ENGINE_LIBRARY_CHECKOUTS_H
+
+#include "base/arena.h"
+#include "base/err.h"
+#include "engine/program.h"
+
+/* Sets or removes the environment variable. Starts git only if there are checkouts. Returns 0, or -1 and sets `err` if
+ * repos_config.json is damaged, or if the folder of --repos has no checkout. */
+int library_checkouts_announce(const struct program *program, struct arena *arena, struct err *err);
+
+#endif

@@ -1,0 +1,101 @@
+"""latency - measures how long a call takes, for `reftest bench`.
+
+The figures come from the process that also runs the measured code. They are shown and kept beside a verdict, and never
+decide one.
+
+On a GPU, CUDA events take the time. "cold" is the time with a flushed L2 cache, "warm" the time when the call has just run
+on the same inputs. Work that is queued before the first event keeps the GPU busy while the CPU launches the call, so that
+the time of short calls is that of their kernels. On a CPU, the wall clock takes the time, and there is no "cold"."""
+
+import time
+
+SECONDS = 1.0  # for the runs of one kind
+RUNS = 50  # the most runs of one kind
+LEAST = 3  # the least, if one run takes less than SECONDS
+FLUSH = 256 << 20  # bytes that are written to flush an L2 cache that is not larger
+SPIN = 200_000  # clock cycles of the GPU during which the CPU launches the call
+
+
+class Wall:
+    timer, colds = "wall", (False,)
+
+    def once(self, call, cold):
+        start = time.perf_counter()
+        call()
+        return time.perf_counter() - start
+
+
+class Events:
+    timer, colds = "cuda_events", (False, True)
+
+    def __init__(self, torch, device):
+        self.cuda = torch.cuda
+        size = max(FLUSH, 2 * getattr(torch.cuda.get_device_properties(device), "L2_cache_size", 0))
+        self.flush = torch.empty(size, dtype=torch.uint8, device=device)
+
+    def once(self, call, cold):
+        start, end = self.cuda.Event(enable_timing=True), self.cuda.Event(enable_timing=True)
+        self.cuda.synchronize()
+        if cold:
+            self.flush.zero_()
+        self.cuda._sleep(SPIN)  # uses no memory, so it does not change what is in the cache
+        start.record()
+        call()
+        end.record()
+        end.synchronize()
+        return start.elapsed_time(end) / 1e3
+
+
+class Inputs:
+    """The arguments of the measured calls. An input that a call writes to gets its values back before the next call."""
+
+    def __init__(self, torch, kept):
+        self.torch, self.kept = torch, kept
+        self.values = {name: value.clone() if isinstance(value, torch.Tensor) else value for name, value in kept.items()}
+        self.written = []
+
+    def bytes_of(self, value):
+        return value.contiguous().flatten().view(self.torch.uint8)
+
+    def find_written(self):
+        self.written = [name for name, value in self.kept.items() if isinstance(value, self.torch.Tensor) and
+                        not self.torch.equal(self.bytes_of(value), self.bytes_of(self.values[name]))]
+
+    def restore(self):
+        for name in self.written:
+            self.bytes_of(self.values[name]).copy_(self.bytes_of(self.kept[name]))
+
+
+def copies(torch, arguments):
+    """Returns copies of the inputs, made before anything may write to them."""
+    return {name: value.clone() if isinstance(value, torch.Tensor) else value for name, value in arguments.items()}
+
+
+def spread(times):
+    """Returns the median and the 10th and 90th percentiles, in seconds."""
+    times = sorted(times)
+    at = lambda part: times[min(len(times) - 1, int(part * len(times)))]
+    return {"median": at(0.5), "low": at(0.1), "high": at(0.9), "runs": len(times)}
+
+
+def runs_of(timer, call, inputs, cold, least):
+    times, end = [], time.perf_counter() + SECONDS
+    while len(times) < RUNS and (len(times) < least or time.perf_counter() < end):
+        inputs.restore()
+        times.append(timer.once(lambda: call(**inputs.values), cold))
+    return times
+
+
+def measure(torch, device, call, kept):
+    """Measures call(**arguments); `kept` are copies of the arguments. Returns the field "latency" of an answer."""
+    inputs = Inputs(torch, kept)
+    timer = Wall() if device == "cpu" else Events(torch, device)
+    start = time.perf_counter()
+    call(**inputs.values)
+    if device != "cpu":
+        torch.cuda.synchronize()
+    first = time.perf_counter() - start
+    inputs.find_written()
+    least = LEAST if first < SECONDS else 1
+    kinds = {cold: spread(runs_of(timer, call, inputs, cold, least)) for cold in timer.colds}
+    return {"timer": timer.timer, "warm": kinds[False], "cold": kinds.get(True)}

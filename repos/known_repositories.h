@@ -1,0 +1,19 @@
+/* known_repositories - the repositories that `reftest clone` brings: the libraries that are ground truths, and the
+ * dataset. */
+#ifndef REFTEST_REPOS_KNOWN_REPOSITORIES_H
+#define REFTEST_REPOS_KNOWN_REPOSITORIES_H
+
+struct known_repository {
+	const char *name;   /* of the folder in the target folder, and in repos_config.json */
+	const char *url;
+	const char *holds;  /* what it is, for help texts */
+	const char *python; /* the folder in the checkout from which Python imports it; NULL: it is no library */
+};
+
+extern const struct known_repository known_repositories[];
+extern const int known_repository_count;
+
+/* Returns the repository of this name, or NULL. */
+const struct known_repository *known_repository_find(const char *name);
+
+#endif

@@ -1,0 +1,39 @@
+/* repos_config - the file repos_config.json, which says where the checkouts are that `reftest clone` brought.
+ *
+ *   {"target_dir": DIR, "repositories": {NAME: {"path", "status", "commit", "message"}, …}}
+ *
+ * Relative paths in it are relative to the folder of the file. */
+#ifndef REFTEST_REPOS_REPOS_CONFIG_H
+#define REFTEST_REPOS_REPOS_CONFIG_H
+
+#include "base/arena.h"
+#include "base/err.h"
+#include "repos/checkout.h"
+
+#define REPOS_CONFIG "repos_config.json"
+
+struct repos_entry {
+	const char *name;
+	struct checkout checkout;
+};
+
+struct repos_config {
+	const char *target_dir; /* NULL: there is no file */
+	struct repos_entry *items;
+	int count;
+};
+
+/* Reads the file in the folder `root`. A missing file gives an empty config. Returns 0, or -1 and sets `err` if the file
+ * is not as above. Everything is allocated in `arena`. */
+int repos_config_read(const char *root, struct arena *arena, struct repos_config *out, struct err *err);
+
+/* Returns the entry with this name, or NULL. */
+struct repos_entry *repos_config_find(const struct repos_config *config, const char *name);
+
+/* Sets the entry of this name, which is added if it is missing. */
+void repos_config_set(struct repos_config *config, const char *name, const struct checkout *checkout, struct arena *arena);
+
+/* Replaces the file in the folder `root` in one step. Returns 0, or -1 and sets `err`. */
+int repos_config_write(const char *root, const struct repos_config *config, struct err *err);
+
+#endif

@@ -1,0 +1,99 @@
+#!/bin/sh
+# `reftest bench` measures the reference and each ground truth that ran, shows the figures beside the verdict and keeps
+# them. Verdicts are those of `verify`; none is stored, and the measured calls do not change them.
+. "$(dirname "$0")/../harness.sh"
+export REFTEST_PYTHON="$python"
+define fast <<P
+import torch
+
+def run(hidden_states, weight):
+    x = hidden_states.to(torch.float32)
+    scale = torch.rsqrt(x.pow(2).mean(-1, keepdim=True) + 1e-6)
+    return (x * scale * weight.to(torch.float32)).to(torch.bfloat16)
+P
+define wrong <<P
+import torch
+
+def run(hidden_states, weight):
+    return hidden_states * weight
+P
+# Counts its calls: the third and later ones fail. The verdict needs two or three of them, and the figures more.
+define tired <<P
+import torch
+
+calls = []
+
+def run(hidden_states, weight):
+    calls.append(1)
+    if len(calls) > 3:
+        raise ValueError("tired")
+    x = hidden_states.to(torch.float32)
+    scale = torch.rsqrt(x.pow(2).mean(-1, keepdim=True) + 1e-6)
+    return (x * scale * weight.to(torch.float32)).to(torch.bfloat16)
+P
+# Takes 30 ms a call.
+define slow <<P
+import time
+import torch
+
+def run(hidden_states, weight):
+    time.sleep(0.03)
+    x = hidden_states.to(torch.float32)
+    scale = torch.rsqrt(x.pow(2).mean(-1, keepdim=True) + 1e-6)
+    return (x * scale * weight.to(torch.float32)).to(torch.bfloat16)
+P
+bench() { run bench --device "$device" --sizes small --format json "$@"; }
+
+bench fast slow
+expect_exit 0
+expect "all(case['status'] == 'passed' for case in d['fast']['cases'])"
+# The first latency is that of the reference; builtin ran once.
+expect "all([one['name'] for one in case['latencies']] == ['reference', 'builtin'] for case in d['fast']['cases'])"
+expect "all(case['latencies'][1]['warm']['runs'] == 1 for case in d['fast']['cases'])"
+expect "all(0 < one['warm']['low'] <= one['warm']['median'] <= one['warm']['high'] < 120 for name in d for case in d[name]['cases'] for one in case['latencies'])"
+# A clock that runs backwards, and one that counts something else, would show here.
+expect "all(case['latencies'][0]['warm']['median'] >= 0.03 for case in d['slow']['cases'])"
+expect "all(3 <= case['latencies'][0]['warm']['runs'] <= 50 for name in d for case in d[name]['cases'])"
+if [ "$device" = cpu ]; then
+	expect "all(one['timer'] == 'wall' and one['cold'] is None for name in d for case in d[name]['cases'] for one in case['latencies'])"
+else
+	expect "all(case['latencies'][0]['timer'] == 'cuda_events' and case['latencies'][0]['cold']['median'] > 0 for name in d for case in d[name]['cases'])"
+fi
+
+# Another ground truth is measured in its own process.
+bench fast --ground-truth all
+expect_exit 0
+expect "all(len({one['name'] for one in case['latencies']} - {'reference', 'builtin'}) > 0 for case in d['fast']['cases'])"
+expect "all(one['warm']['runs'] >= 3 for case in d['fast']['cases'] for one in case['latencies'] if one['name'] != 'builtin')"
+
+# A wrong reference fails as with verify. A reference that fails only while it is measured has its verdict and no figure.
+bench wrong tired
+expect_exit 1
+expect_status wrong failed numeric
+expect "all(case['status'] == 'passed' and [one['name'] for one in case['latencies']] == ['builtin'] for case in d['tired']['cases'][:1])"
+
+# Nothing was stored in the cache; the figures were kept.
+run verify --cached-only --device "$device" --sizes small fast
+expect_exit 3
+expectations=$((expectations + 1))
+"$python" -I -S -c '
+import json
+lines = [json.loads(line) for line in open(".reftest/bench.jsonl")]
+names = {line["name"] for line in lines}
+assert {"fast", "slow"} <= names, names
+assert all(line["op_type"] == "rmsnorm" and line["time"] > 1e9 and line["case"]["latencies"] and line["case"]["status"] for line in lines), lines
+' 2>"$work/python" || fail "the figures were not kept: $(tail -n 1 "$work/python")"
+
+# The verdicts of verify have no latencies.
+run verify --format json --device "$device" --sizes small --jobs 1 fast
+expect_exit 0
+expect "all('latencies' not in case for case in d['fast']['cases'])"
+
+# Text, and usage errors.
+run bench --device "$device" --sizes small fast
+expect_exit 0
+grep -q '^ *reference .*warm .* runs)' "$work/out" || fail "no figure in the text"
+run bench --device "$device" nothing
+expect_exit 2
+run bench --timeout 0
+expect_exit 2

@@ -1,0 +1,131 @@
+#!/bin/sh
+# `reftest clone` clones each repository once, updates it later, leaves everything that it did not make as it is, and
+# says in repos_config.json what there is. Without the server it names the command to retry.
+. "$(dirname "$0")/../harness.sh"
+export GIT_CONFIG_GLOBAL="$work/gitconfig" GIT_CONFIG_SYSTEM=/dev/null
+git config --file "$GIT_CONFIG_GLOBAL" user.name test
+git config --file "$GIT_CONFIG_GLOBAL" user.email test@localhost
+git config --file "$GIT_CONFIG_GLOBAL" init.defaultBranch trunk
+do_git() { git "$@" >"$work/git" 2>&1 || fail "git $*: $(cat "$work/git")"; }
+mirror=$work/mirror
+for name in sglang flashinfer flashinfer-trace; do
+	do_git init -q --bare "$mirror/$name.git"
+	do_git init -q "$work/$name"
+	echo "one of $name" >"$work/$name/one"
+	do_git -C "$work/$name" add one
+	do_git -C "$work/$name" commit -q -m first
+	do_git -C "$work/$name" push -q "$mirror/$name.git" trunk
+done
+push() { # push NAME: commits what the working tree of NAME has, and pushes it
+	do_git -C "$work/$1" add -A
+	do_git -C "$work/$1" commit -q -m next
+	do_git -C "$work/$1" push -q "$mirror/$1.git" trunk
+}
+clone() { run clone --mirror "$mirror" "$@"; }
+status_of() { # status_of NAME STATUS: what repos_config.json says; its commit is the one that is checked out
+	expectations=$((expectations + 1))
+	"$python" -I -S -c '
+import json, subprocess, sys
+name, status = sys.argv[1:]
+c = json.load(open("repos_config.json"))
+one = c["repositories"][name]
+assert list(c) == ["target_dir", "repositories"] and list(one) == ["path", "status", "commit", "message"], c
+head = subprocess.run(["git", "-C", one["path"], "rev-parse", "HEAD"], capture_output=True, text=True).stdout.strip()
+sys.exit(0 if (one["status"], one["commit"]) == (status, head) else str((one, head)))' "$1" "$2" 2>"$work/python" ||
+		fail "$step: $1 is not $2: $(tail -n 1 "$work/python")"
+}
+is_file() { # is_file PATH TEXT
+	expectations=$((expectations + 1))
+	[ "$(cat "$1")" = "$2" ] || fail "$step: $1 contains '$(cat "$1")', expected '$2'"
+}
+
+# The first run clones, one commit deep.
+clone
+expect_exit 0
+for name in sglang flashinfer flashinfer-trace; do
+	status_of $name cloned
+	is_file repos/$name/one "one of $name"
+done
+[ "$(git -C repos/sglang rev-parse --is-shallow-repository)" = true ] || [ "$(git -C repos/sglang rev-list --count HEAD)" = 1 ] ||
+	fail "the clone has a history"
+clone
+expect_exit 0
+status_of sglang current
+
+# A newer commit arrives, with files that are new, changed and gone. Untracked files stay.
+echo two >"$work/sglang/two"
+echo new >"$work/sglang/one"
+push sglang
+echo mine >repos/sglang/mine
+clone --only sglang
+expect_exit 0
+status_of sglang updated
+status_of flashinfer current
+is_file repos/sglang/one new
+is_file repos/sglang/two two
+is_file repos/sglang/mine mine
+[ -z "$(git -C repos/sglang status --porcelain -uno)" ] || fail "the updated checkout is not clean"
+[ "$(git -C repos/sglang symbolic-ref HEAD)" = refs/heads/trunk ] || fail "the branch is not checked out"
+
+# Local changes, commits of its own, another branch: nothing is touched, and the run succeeds.
+echo three >"$work/sglang/one"
+push sglang
+echo edited >repos/sglang/one
+clone --only sglang
+expect_exit 0
+status_of sglang kept
+is_file repos/sglang/one edited
+do_git -C repos/sglang commit -q -a -m own
+clone --only sglang
+status_of sglang kept
+is_file repos/sglang/one edited
+do_git -C repos/sglang checkout -q --detach
+clone --only sglang
+status_of sglang kept
+
+# A file that is not in git, and that the newer commit has, is not overwritten; not even an ignored one.
+printf 'made\n' >"$work/flashinfer/made"
+push flashinfer
+mkdir -p repos/flashinfer/.git/info
+echo made >repos/flashinfer/.git/info/exclude
+echo precious >repos/flashinfer/made
+clone --only flashinfer
+expect_exit 1
+status_of flashinfer failed
+is_file repos/flashinfer/made precious
+is_file repos/flashinfer/one "one of flashinfer"
+rm repos/flashinfer/made
+clone --only flashinfer
+expect_exit 0
+status_of flashinfer updated
+is_file repos/flashinfer/made made
+
+# A folder that is no clone is left alone.
+mkdir -p elsewhere/sglang
+echo text >elsewhere/sglang/file
+clone --target-dir elsewhere --only sglang
+expect_exit 1
+grep -q 'sglang .*is not a clone' "$work/out" || fail "the folder is not named"
+is_file elsewhere/sglang/file text
+
+# Without the server: a sentence with the command, and the checkout of before stays.
+mv "$mirror" "$work/away"
+clone --only flashinfer
+expect_exit 1
+grep -q 'flashinfer .*cannot be fetched (.*); retry with `reftest clone --only flashinfer --target-dir .*--mirror' "$work/out" ||
+	fail "no command to retry"
+status_of flashinfer failed
+is_file repos/flashinfer/made made
+clone --target-dir none --only flashinfer-trace
+expect_exit 1
+[ ! -e none/flashinfer-trace ] || fail "a clone without a server left a folder"
+mv "$work/away" "$mirror"
+
+# No shell sees the words, and git takes none of them as options.
+run clone --mirror '$(touch shell);touch shell' --target-dir 'a b;c' --only sglang
+expect_exit 1
+[ ! -e shell ] || fail "a shell ran"
+run clone --mirror --upload-pack=x --only sglang
+expect_exit 2
+run clone --only torch
+expect_exit 2

@@ -1,0 +1,37 @@
+/* model_entry - the module tree of a model, as flashinfer-bench's web interface shows it, and its text in TypeScript. */
+#ifndef REFTEST_WEB_MODEL_ENTRY_H
+#define REFTEST_WEB_MODEL_ENTRY_H
+
+#include <stdint.h>
+
+#include "base/buf.h"
+
+enum web_module_type { WEB_BLOCK, WEB_LAYER };
+
+struct web_module {
+	const char *name;
+	int64_t count;	    /* how many of it the model has */
+	const char *parent; /* the name of another module, or NULL */
+	enum web_module_type type;
+	const char *const *definitions; /* names of definitions */
+	int definition_count;
+};
+
+/* The strings are UTF-8. Modules are written in their order. */
+struct web_model {
+	const char *id, *name, *description;
+	const struct web_module *modules;
+	int module_count;
+};
+
+/* How a file is laid out. */
+struct web_layout {
+	const char *indent;  /* of the entry's first line */
+	const char *step;    /* what is added for each level */
+	const char *newline; /* "\n" or "\r\n" */
+};
+
+/* Appends the entry, from '{' to '}'. The first line gets no indentation, because it may stand behind other text. */
+void web_model_write(const struct web_model *model, const struct web_layout *layout, struct buf *out);
+
+#endif

@@ -1,0 +1,29 @@
+/* models_file - replaces or adds the entry of one model in a TypeScript file like flashinfer-bench's
+ * web/apps/web/data/models.ts, and leaves every other byte alone.
+ *
+ * The parser knows the literal form only: `const models` with an optional type, `=`, and an array of objects. Keys are
+ * names or strings. Values are strings, numbers, true, false, null, arrays and objects. Comments may be anywhere. Every
+ * object has a member `id` that is a string. Text before the array and behind it may be anything. */
+#ifndef REFTEST_WEB_MODELS_FILE_H
+#define REFTEST_WEB_MODELS_FILE_H
+
+#include <stddef.h>
+
+#include "base/buf.h"
+#include "base/err.h"
+#include "web/model_entry.h"
+
+enum { MODELS_FILE_BYTES = 16 << 20 };
+
+enum models_file_change {
+	MODELS_FILE_ERROR = -1, /* the file is not of this form; `err` says where */
+	MODELS_FILE_SAME,	/* it has this entry, byte for byte */
+	MODELS_FILE_REPLACED,
+	MODELS_FILE_ADDED /* behind the last entry */
+};
+
+/* Replaces the contents of `out` by the new text of the file. `path` is for messages only. */
+enum models_file_change models_file_set(const char *path, const char *text, size_t length, const struct web_model *model,
+					struct buf *out, struct err *err);
+
+#endif
