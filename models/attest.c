@@ -6,14 +6,14 @@
 #include <string.h>
 #include <strings.h>
 
-#include "models/mapping.h"
+#include "models/architecture.h"
 
 /* The degrees that are tried if no tag states one. */
 static const int64_t common_degrees[] = {1, 2, 3, 4, 5, 6, 7, 8, 10, 12, 14, 16, 20, 24, 28, 32, 40, 48, 64, 72, 96, 128};
 
 enum { COMMON_DEGREES = sizeof common_degrees / sizeof *common_degrees, DEGREE_LARGEST = 4096 };
 
-/* Words of definitions of parts of a model that the mapping does not describe. */
+/* Words of definitions of parts of a model that the architecture does not describe. */
 static const char *const other_parts[] = {"vision", "visual", "image", "patch", "siglip", "encoder", "audio", "draft", "eagle"};
 
 static bool has_word(const char *text, const char *word)
@@ -299,19 +299,19 @@ static const char *contradiction(const struct attempt *a, const struct model *mo
 
 static const char *attest_model(const struct definition *d, const struct model *model, struct arena *arena)
 {
-	struct mapping mapping;
-	struct attempt a = {.d = d, .degrees = {.model = model, .mapping = &mapping, .tp = 1, .ep = 1}};
+	struct architecture architecture;
+	struct attempt a = {.d = d, .degrees = {.model = model, .architecture = &architecture, .tp = 1, .ep = 1}};
 	struct err err;
 	bool found = false;
 
-	if (model->architecture == NULL || mapping_open(model->architecture, &mapping, arena, &err) < 0)
+	if (model->architecture == NULL || architecture_open(model->architecture, &architecture, arena, &err) < 0)
 		return NULL;
-	for (int i = 0; i < mapping.rule_count && !found; i++)
-		if (strcmp(mapping.rules[i].op_type, d->op_type) == 0)
-			found = try_rule(&a, &mapping.rules[i]);
+	for (int i = 0; i < architecture.rule_count && !found; i++)
+		if (strcmp(architecture.rules[i].op_type, d->op_type) == 0)
+			found = try_rule(&a, &architecture.rules[i]);
 	const char *text = found || a.unknown || a.nearest.rule == NULL ? NULL : contradiction(&a, model, arena);
 
-	mapping_close(&mapping);
+	architecture_close(&architecture);
 	return text;
 }
 
