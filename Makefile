@@ -91,6 +91,7 @@ check: unit-tests all ## the quick tests alone: unit tests of this build and the
 mutants: all ## mistakes planted into correct references, on the CPU and on a GPU if there is one: caught/planted by family
 	tests/mutants/run.py $(BUILD)
 	tests/mutants/from_schema.py $(BUILD)
+	tests/mutants/dimensions.py $(BUILD)
 
 history: all ## bugs that really shipped elsewhere, replayed, on the CPU and on a GPU if there is one (docs/history.md)
 	tests/shipped_bugs/run.py $(BUILD)
