@@ -31,7 +31,7 @@ gencode = $(foreach a,$(archs),-gencode arch=compute_$a,code=sm_$a) \
 object = $(patsubst %,$(BUILD)/obj/%.o,$(basename $1))
 base := $(call object,$(wildcard base/*.c))
 kernels := $(call object,$(filter-out kernels/core/kernels_library.c,$(wildcard kernels/*/*.c kernels/common/*/*.c)))
-modules := base cache check dataset engine git kernels models remote report repos testgen web watcher watcher/fs workers/pool workers/judge workers/protocol workers/sandbox cli
+modules := base cache check dataset engine extract git kernels models remote report repos testgen web watcher watcher/fs workers/pool workers/judge workers/protocol workers/sandbox cli
 program := $(call object,$(wildcard $(addsuffix /*.c,$(filter-out base kernels,$(modules)))) kernels/core/kernels_library.c)
 remote_helper := $(call object,$(wildcard remote/helper/*.c))
 sodium := $(call object,$(wildcard remote/sodium/*.c))
@@ -91,6 +91,7 @@ check: unit-tests all ## the quick tests alone: unit tests of this build and the
 mutants: all ## mistakes planted into correct references, on the CPU and on a GPU if there is one: caught/planted by family
 	tests/mutants/run.py $(BUILD)
 	tests/mutants/from_schema.py $(BUILD)
+	tests/mutants/dimensions.py $(BUILD)
 
 history: all ## bugs that really shipped elsewhere, replayed, on the CPU and on a GPU if there is one (docs/history.md)
 	tests/shipped_bugs/run.py $(BUILD)
@@ -240,12 +241,13 @@ $(BUILD)/obj/%.cu.o: %.cu $(BUILD)/obj/settings_cuda | $(BUILD)/ops.inc
 
 # A source that includes a JSON table as bytes depends on it, but the compiler does not report this dependency.
 $(BUILD)/obj/kernels/core/published_models.o: models/models.json
-$(BUILD)/obj/models/mapping.o: models/architectures.json
+$(BUILD)/obj/models/architecture.o: models/architectures.json
+$(BUILD)/obj/extract/templates.o: $(wildcard kernels/*/templates/*)
 
 # Files that every make writes anew, but replaces only if they differ: the op families with the digests of their
 # sources, the tables of libraries, the list of objects in each archive (so that a deleted source is removed from its
 # archive), and the compilers with their flags.
-written := ops.inc kernels_digest.h scripts.inc libraries.inc shipped_digest.h obj/sources obj/settings obj/settings_cuda
+written := ops.inc kernels_digest.h scripts.inc libraries.inc templates.inc shipped_digest.h obj/sources obj/settings obj/settings_cuda
 $(addprefix $(BUILD)/,$(written)): derived ;
 derived:
 	tools/generate.sh $(BUILD) '$(program) $(kernels) $(base) $(cuda)' '$(CC) $(CPPFLAGS) $(CFLAGS) $(LDFLAGS) $(flags)' '$(NVCC)'

@@ -228,7 +228,9 @@ bool resolve_case(struct result *result, struct case_result *c)
 	struct readable known;
 
 	if (c->test->decided != NULL) {
-		c->why = "the case cannot run, because its workload line is invalid or names an unusable file";
+		c->why = c->test->decided->reason == REASON_CONSTANTS
+			     ? "the case does not run, because its definition has a length that its name, description or model contradicts"
+			     : "the case cannot run, because its workload line is invalid or names an unusable file";
 		c->in_store = c->test->decided->status == STATUS_INVALID; /* needs no storing, because every run finds
 									   * the invalid line */
 		resolve_settle(result, c, c->test->decided);

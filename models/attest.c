@@ -6,15 +6,15 @@
 #include <string.h>
 #include <strings.h>
 
-#include "models/mapping.h"
+#include "models/architecture.h"
 
 /* The degrees that are tried if no tag states one. */
 static const int64_t common_degrees[] = {1, 2, 3, 4, 5, 6, 7, 8, 10, 12, 14, 16, 20, 24, 28, 32, 40, 48, 64, 72, 96, 128};
 
 enum { COMMON_DEGREES = sizeof common_degrees / sizeof *common_degrees, DEGREE_LARGEST = 4096 };
 
-/* Words of definitions of parts of a model that the mapping does not describe. */
-static const char *const other_parts[] = {"vision", "visual", "image", "patch", "siglip", "encoder", "audio", "draft", "eagle"};
+/* Words of definitions of parts of a model that the architecture does not describe. */
+static const char *const other_parts[] = {"vision", "visual", "image", "patch", "siglip", "encoder", "audio", "eagle"};
 
 static bool has_word(const char *text, const char *word)
 {
@@ -183,17 +183,47 @@ struct nearest {
 struct attempt {
 	const struct definition *d;
 	struct degrees degrees;
-	int compared;
-	bool unknown; /* a field of the configuration is not known */
+	bool unknown; /* a module has perhaps these lengths, but a field of its configuration is not known */
 	struct nearest nearest;
 };
 
-/* Compares the axes that a rule and the definition have in common, at one pair of degrees. Returns whether all agree. */
+/* Returns the number of const axes that a rule and the definition have in common. */
+static int common_axes(const struct definition *d, const struct rule *rule)
+{
+	const cJSON *item;
+	int count = 0;
+
+	cJSON_ArrayForEach(item, rule->axes)
+		count += const_axis(d, item->string) != NULL && strcmp(item->valuestring, "page_size") != 0;
+	return count;
+}
+
+static void note_wrong(struct nearest *now, const struct axis *axis, const char *expression, int64_t expected)
+{
+	double a = (double)axis->value + 1, b = (double)expected + 1;
+
+	now->distance += a > b ? a / b : b / a;
+	if (now->wrong++ > 0)
+		return;
+	now->axis = axis->name;
+	now->expression = expression;
+	now->value = axis->value;
+	now->expected = expected;
+}
+
+static bool is_nearer(const struct nearest *a, const struct nearest *b)
+{
+	return b->rule == NULL || a->wrong < b->wrong || (a->wrong == b->wrong && a->distance < b->distance);
+}
+
+/* Compares the axes that a rule and the definition have in common, at one pair of degrees. Returns whether all agree. If
+ * those agree whose length is known, but the length of another needs a field that the table lacks, the model explains the
+ * axes perhaps. */
 static bool compare_axes(struct attempt *a, const struct rule *rule)
 {
 	struct nearest now = {.rule = rule};
 	const cJSON *item;
-	int common = 0;
+	bool unknown = false;
 
 	degrees_reset(&a->degrees);
 	cJSON_ArrayForEach(item, rule->axes)
@@ -205,29 +235,18 @@ static bool compare_axes(struct attempt *a, const struct rule *rule)
 			continue;
 		enum expression_result result = degrees_evaluate(&a->degrees, item->valuestring, &expected);
 
-		a->unknown = a->unknown || result == EXPRESSION_MISSING;
-		if (result == EXPRESSION_MISSING || result == EXPRESSION_INDIVISIBLE)
+		if (result == EXPRESSION_INDIVISIBLE)
 			return false;
-		common++;
-		if (expected == axis->value)
-			continue;
-		double distance = expected > axis->value ? (double)expected / (double)(axis->value + 1) : (double)axis->value / (double)(expected + 1);
-
-		if (now.wrong++ == 0) {
-			now.axis = axis->name;
-			now.expression = item->valuestring;
-			now.value = axis->value;
-			now.expected = expected;
-		}
-		now.distance += distance;
+		if (result == EXPRESSION_MISSING)
+			unknown = true;
+		else if (expected != axis->value)
+			note_wrong(&now, axis, item->valuestring, expected);
 	}
-	a->compared += common > 0;
 	now.degrees = a->degrees;
-	if (common > 0 && now.wrong > 0 &&
-	    (a->nearest.rule == NULL || now.wrong < a->nearest.wrong ||
-	     (now.wrong == a->nearest.wrong && now.distance < a->nearest.distance)))
+	if (now.wrong > 0 && !unknown && is_nearer(&now, &a->nearest))
 		a->nearest = now;
-	return common > 0 && now.wrong == 0;
+	a->unknown = a->unknown || (unknown && now.wrong == 0);
+	return now.wrong == 0 && !unknown;
 }
 
 /* Tries a rule at each degree of expert parallelism. */
@@ -299,19 +318,24 @@ static const char *contradiction(const struct attempt *a, const struct model *mo
 
 static const char *attest_model(const struct definition *d, const struct model *model, struct arena *arena)
 {
-	struct mapping mapping;
-	struct attempt a = {.d = d, .degrees = {.model = model, .mapping = &mapping, .tp = 1, .ep = 1}};
+	struct architecture architecture;
+	struct attempt a = {.d = d, .degrees = {.model = model, .architecture = &architecture, .tp = 1, .ep = 1}};
 	struct err err;
 	bool found = false;
+	int most = 0;
 
-	if (model->architecture == NULL || mapping_open(model->architecture, &mapping, arena, &err) < 0)
+	if (model->architecture == NULL || architecture_open(model->architecture, &architecture, arena, &err) < 0)
 		return NULL;
-	for (int i = 0; i < mapping.rule_count && !found; i++)
-		if (strcmp(mapping.rules[i].op_type, d->op_type) == 0)
-			found = try_rule(&a, &mapping.rules[i]);
+	for (int i = 0; i < architecture.rule_count; i++)
+		if (strcmp(architecture.rules[i].op_type, d->op_type) == 0 && common_axes(d, &architecture.rules[i]) > most)
+			most = common_axes(d, &architecture.rules[i]);
+	/* a rule that has fewer axes in common is about another operation of the same op_type */
+	for (int i = 0; i < architecture.rule_count && !found; i++)
+		if (most > 0 && strcmp(architecture.rules[i].op_type, d->op_type) == 0 && common_axes(d, &architecture.rules[i]) == most)
+			found = try_rule(&a, &architecture.rules[i]);
 	const char *text = found || a.unknown || a.nearest.rule == NULL ? NULL : contradiction(&a, model, arena);
 
-	mapping_close(&mapping);
+	architecture_close(&architecture);
 	return text;
 }
 

@@ -98,19 +98,21 @@ static int read_architecture(struct model *model, const cJSON *root, struct aren
 	return 0;
 }
 
-int model_read(const char *path, struct model *model, struct arena *arena, struct err *err)
+int model_read(const char *path, const char *name, struct model *model, struct arena *arena, struct err *err)
 {
 	struct buf bytes = {0};
 	const struct json_step whole = {NULL, "", 0};
 
-	*model = (struct model){.label = name_of_path(path, arena)};
+	*model = (struct model){.label = name != NULL ? arena_string(arena, name) : name_of_path(path, arena)};
 	if (!name_is_plain(model->label))
-		return err_set(err, "%s: the model's name '%s' has characters that no tag can have; rename the folder of the file", path,
+		return err_set(err, "%s: the model's name '%s' has characters that no tag can have; give it another with --model", path,
 			       err_show(model->label).text);
 	model->name = lower_case(model->label, arena);
-	if (file_read(AT_FDCWD, path, CONFIG_BYTES, &bytes, NULL, err) != FILE_OK) {
+	enum file_answer answer = file_read(AT_FDCWD, path, CONFIG_BYTES, &bytes, NULL, err);
+
+	if (answer != FILE_OK) {
 		buf_free(&bytes);
-		return -1;
+		return answer == FILE_ABSENT ? err_set(err, "%s does not exist", path) : -1;
 	}
 	model->text = (struct json_text){arena_string(arena, path), arena_copy(arena, bytes.data != NULL ? bytes.data : "", bytes.length),
 					 bytes.length, 1};
@@ -180,6 +182,8 @@ int model_field_error(const struct model *model, const char *field, const char *
 	if (model->text.text == NULL)
 		return err_set(err, "the table of models states no '%s' of %s (expected %s); pass the model's config.json with --config", field,
 			       model->name, what);
+	if (member == NULL)
+		return err_set(err, "%s: the field '%s' is missing (expected %s)", model->text.name, field, what);
 	const struct json_step inside = {NULL, part != NULL ? part->path : "", 0}, step = {*inside.key != '\0' ? &inside : NULL, field, 0};
 
 	return json_expected(&model->text, &step, member, err, what);

@@ -34,9 +34,9 @@ struct model {
  * Returns false if the table has no such model. `model` is unchanged then; otherwise the caller calls model_close. */
 bool model_find(const char *name, struct model *model, struct arena *arena);
 
-/* Reads a config.json. The model's name is the name of the file's folder, or of the file if that is not "config.json".
- * Returns -1 with a message that names the place in the file. */
-int model_read(const char *path, struct model *model, struct arena *arena, struct err *err);
+/* Reads a config.json. The model's name is `name`; NULL: the name of the file's folder, or of the file if that is not
+ * "config.json". Returns -1 with a message that names the place in the file; call model_close then, too. */
+int model_read(const char *path, const char *name, struct model *model, struct arena *arena, struct err *err);
 
 void model_close(struct model *model);
 

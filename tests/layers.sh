@@ -14,7 +14,7 @@ set -eu
 export LC_ALL=C
 cd "$(dirname "$0")/.."
 
-sources='base cache check cli dataset engine git kernels models remote report repos testgen watcher web workers reftest.c'
+sources='base cache check cli dataset engine extract git kernels models remote report repos testgen watcher web workers reftest.c'
 
 # `broken ROOT`: prints a line for each broken rule below ROOT.
 broken() {
@@ -32,6 +32,7 @@ broken() {
 			may["check"] = low "dataset check "
 			may["cache"] = low "dataset cache "
 			may["kernels/core"] = low "kernels/core "
+			may["extract"] = low "cache dataset kernels/core models extract "
 			may["models"] = low "dataset kernels/core models "
 			may["kernels/common"] = low "kernels/core kernels/common "
 			may["kernels"] = low "kernels/core kernels/common kernels "
@@ -46,10 +47,10 @@ broken() {
 			may["report"] = low "dataset engine report "
 			may["testgen"] = engine "testgen "
 			may["watcher"] = engine "report testgen watcher watcher/fs "
-			may["cli"] = may["watcher"] "check cli web "
+			may["cli"] = may["watcher"] "check extract models cli web "
 			may["reftest.c"] = may["cli"]
 			# headers that make generates
-			split("ops.inc kernels_digest.h libraries.inc scripts.inc shipped_digest.h library_digests.h", words, " ")
+			split("ops.inc kernels_digest.h libraries.inc scripts.inc templates.inc shipped_digest.h library_digests.h", words, " ")
 			for (i in words)
 				derived[words[i]] = 1
 		}

@@ -7,6 +7,7 @@
 #   scripts.inc        SCRIPT("path below python/", "digest") for the Python files that run references and libraries; these
 #                      are whole SHA-256 digests of the files themselves
 #   libraries.inc      LIBRARY(name) for each python/libraries/{name}.py, in name order
+#   templates.inc      TEMPLATE(family, name) for each kernels/{family}/templates/{name}.json, in name order
 #   shipped_digest.h   SHIPPED_DIGEST over these tables of libraries, python/testing/conftest*.py, and testgen/
 #   kernels_digest.h   KERNELS_DIGEST over all of kernels/ and models/, CHECKER_DIGEST over the code that judges all families
 #   obj/verdict_files  the files that the digests of ops.inc and CHECKER_DIGEST cover. These digests are fields of the
@@ -84,7 +85,7 @@ replace() {
 # NOUN_* of kernels/core/.
 units() {
 	sed -n 's/^[[:blank:]]*#[[:blank:]]*include[[:blank:]]*"kernels\/\(common\/[^\/"]*\)\/.*/\1/p
-		s/^[[:blank:]]*#[[:blank:]]*include[[:blank:]]*"kernels\/\(core\/[^\/"_.]*\)[^\/"]*".*/\1/p' "$@" | sort -u |
+		s/^[[:blank:]]*#[[:blank:]]*include[[:blank:]]*"kernels\/\(core\/[^\/"_.]*\)[^\/"]*".*/\1/p' $(sources "$@") | sort -u |
 		grep -vxF "$(printf 'core/%s\n' $not_shared)" || true
 }
 
@@ -129,6 +130,11 @@ for file in python/libraries/*.py; do
 	name=${file##*/}
 	printf 'LIBRARY(%s)\n' "${name%.py}"
 done | replace "$build/libraries.inc"
+for file in kernels/*/templates/*.json; do
+	[ -f "$file" ] || continue
+	name=${file##*/} family=${file#kernels/}
+	printf 'TEMPLATE(%s, %s)\n' "${family%%/*}" "${name%.json}"
+done | replace "$build/templates.inc"
 printf '#define SHIPPED_DIGEST "%s"\n' "$(digest $for_shipped)" | replace "$build/shipped_digest.h"
 
 left_out=" $(echo $not_for_checker) " checker=

@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "models/attest.h"
-#include "models/mapping.h"
+#include "models/architecture.h"
 
 static enum expression_result no_names(void *context, const char *name, int depth, int64_t *value)
 {
@@ -73,29 +73,29 @@ static void every_model_of_the_table_fits_its_architecture(void **state)
 	for (size_t i = 0; i < sizeof models / sizeof *models; i++) {
 		struct arena arena = {0};
 		struct model model;
-		struct mapping mapping;
+		struct architecture architecture;
 		struct err err = {""};
 		const cJSON *item;
 
 		assert_true(model_find(models[i], &model, &arena));
-		assert_int_equal(mapping_open(model.architecture, &mapping, &arena, &err), 0);
-		cJSON_ArrayForEach(item, json_member(mapping.architecture, "required"))
+		assert_int_equal(architecture_open(model.architecture, &architecture, &arena, &err), 0);
+		cJSON_ArrayForEach(item, json_member(architecture.own, "required"))
 		{
 			int64_t value;
 			const char *source;
 
 			assert_true(model_integer(&model, item->valuestring, &value, &source));
 		}
-		assert_true(mapping.rule_count > 0);
-		for (int r = 0; r < mapping.rule_count; r++)
-			cJSON_ArrayForEach(item, mapping.rules[r].axes)
+		assert_true(architecture.rule_count > 0);
+		for (int r = 0; r < architecture.rule_count; r++)
+			cJSON_ArrayForEach(item, architecture.rules[r].axes)
 			{
-				struct degrees degrees = {.model = &model, .mapping = &mapping, .tp = 1, .ep = 1, .page_size = 1};
+				struct degrees degrees = {.model = &model, .architecture = &architecture, .tp = 1, .ep = 1, .page_size = 1};
 				int64_t value;
 
 				assert_int_not_equal(degrees_evaluate(&degrees, item->valuestring, &value), EXPRESSION_INVALID);
 			}
-		mapping_close(&mapping);
+		architecture_close(&architecture);
 		model_close(&model);
 		arena_free(&arena);
 	}

@@ -6,7 +6,7 @@
 # `raw FOLDER`: lists the calls below FOLDER that print without show_print, as "FILE: CALL".
 raw() {
 	(cd "$1" && grep -rnoE '(^|[^a-z_])(v?f?printf|f?puts|f?putc|putchar|dprintf|perror|fwrite) ?\([^;]*' \
-		--include='*.c' base check cli dataset cache engine git remote report testgen watcher workers reftest.c) |
+		--include='*.c' base check cli dataset cache engine extract git models remote report testgen watcher workers reftest.c) |
 		sed -E 's/:[0-9]+:[^a-z_]?/: /' | grep -vFf "$work/allowed" || :
 }
 
@@ -20,6 +20,7 @@ cli/cache.c: fwrite(out.data, 1, out.length, stdout)
 cli/check.c: fputs(colour
 cli/check.c: fwrite(out.data, 1, out.length, stdout)
 cli/doctor.c: fwrite(out.data
+cli/extract.c: fwrite(out.data, 1, out.length, stdout)
 cli/help.c: 
 cli/list.c: fwrite(out.data, 1, out.length, stdout)
 report/behaviour.c: fwrite(out.data
@@ -39,7 +40,7 @@ expectations=$((expectations + 1))
 
 # The check finds a call that somebody adds.
 mkdir "$work/copy"
-(cd "$top" && cp -r base check cli dataset cache engine git remote report testgen watcher workers reftest.c "$work/copy")
+(cd "$top" && cp -r base check cli dataset cache engine extract git models remote report testgen watcher workers reftest.c "$work/copy")
 echo 'static void f(void) { printf("%s", name); }' >>"$work/copy/cli/status.c"
 expectations=$((expectations + 1))
 [ "$(raw "$work/copy" | wc -l)" = 1 ] || fail "a planted printf is not found"

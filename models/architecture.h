@@ -1,12 +1,12 @@
-/* mapping - which definitions the modules of a model have: models/architectures.json.
+/* architecture - which definitions the modules of a model have: models/architectures.json.
  *
  * The file states for each architecture (the name in "architectures" of config.json) which blocks of rules it has. A rule
  * says which op_type a module has, and the length of each const axis as an expression (models/expression.h) over the
  * fields of config.json, names under "let", the parallel degrees `tp` and `ep`, and `page_size`. A field of the
  * configuration comes before a name under "let", and a "let" of the architecture before the common one. A rule without a
  * template describes a module in a form that `reftest extract` does not write, such as one of several fused projections. */
-#ifndef REFTEST_MODELS_MAPPING_H
-#define REFTEST_MODELS_MAPPING_H
+#ifndef REFTEST_MODELS_ARCHITECTURE_H
+#define REFTEST_MODELS_ARCHITECTURE_H
 
 #include "models/expression.h"
 #include "models/model.h"
@@ -21,24 +21,24 @@ struct rule {
 	const cJSON *constants; /* name of a constant in the template: expression; NULL: none */
 };
 
-struct mapping {
+struct architecture {
 	cJSON *root;
-	const cJSON *architecture;
+	const cJSON *own; /* the architecture's member of "architectures" */
 	struct rule *rules;
 	int rule_count;
 };
 
-/* Opens the mapping of an architecture. Returns -1 with a message that names the nearest known architecture. The caller
- * calls mapping_close. */
-int mapping_open(const char *architecture, struct mapping *mapping, struct arena *arena, struct err *err);
-void mapping_close(struct mapping *mapping);
+/* Opens the architecture of an architecture. Returns -1 with a message that names the nearest known architecture. The caller
+ * calls architecture_close. */
+int architecture_open(const char *name, struct architecture *architecture, struct arena *arena, struct err *err);
+void architecture_close(struct architecture *architecture);
 
 enum { USED_FIELDS = 16 };
 
 /* What expressions of a model are evaluated for, and what their evaluation used. */
 struct degrees {
 	const struct model *model;
-	const struct mapping *mapping;
+	const struct architecture *architecture;
 	int64_t tp, ep, page_size; /* page_size 0: any */
 	bool used_tp, used_ep, used_page_size;
 	struct used_field {

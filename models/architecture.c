@@ -1,5 +1,5 @@
-/* mapping - the assembler embeds models/architectures.json in the program unchanged. */
-#include "models/mapping.h"
+/* architecture - the assembler embeds models/architectures.json in the program unchanged. */
+#include "models/architecture.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -24,12 +24,12 @@ static enum rule_pages pages_of(const char *text)
 	return strcmp(text, "one") == 0 ? PAGES_ONE : PAGES_MORE;
 }
 
-static void add_rules(struct mapping *mapping, const cJSON *block)
+static void add_rules(struct architecture *architecture, const cJSON *block)
 {
 	const cJSON *rule;
 
 	cJSON_ArrayForEach(rule, block)
-		mapping->rules[mapping->rule_count++] = (struct rule){.module = json_text_of(rule, "module"),
+		architecture->rules[architecture->rule_count++] = (struct rule){.module = json_text_of(rule, "module"),
 								      .op_type = json_text_of(rule, "op_type"),
 								      .template_name = json_text_of(rule, "template"),
 								      .pages = pages_of(json_text_of(rule, "page_size")),
@@ -50,31 +50,32 @@ static int unknown_architecture(const char *name, const cJSON *known, struct are
 		       err_show(name).text, near != NULL ? " (the nearest is '" : "", near != NULL ? near : "", near != NULL ? "')" : "");
 }
 
-int mapping_open(const char *architecture, struct mapping *mapping, struct arena *arena, struct err *err)
+int architecture_open(const char *name, struct architecture *architecture, struct arena *arena, struct err *err)
 {
-	const cJSON *block, *name;
+	const cJSON *block, *item;
 	int count = 0;
 
-	*mapping = (struct mapping){.root = cJSON_ParseWithLength(architectures_begin, (size_t)(architectures_end - architectures_begin))};
-	mapping->architecture = json_member(json_member(mapping->root, "architectures"), architecture);
-	if (mapping->architecture == NULL) {
-		unknown_architecture(architecture, json_member(mapping->root, "architectures"), arena, err);
-		mapping_close(mapping);
+	*architecture = (struct architecture){
+	    .root = cJSON_ParseWithLength(architectures_begin, (size_t)(architectures_end - architectures_begin))};
+	architecture->own = json_member(json_member(architecture->root, "architectures"), name);
+	if (architecture->own == NULL) {
+		unknown_architecture(name, json_member(architecture->root, "architectures"), arena, err);
+		architecture_close(architecture);
 		return -1;
 	}
-	const cJSON *blocks = json_member(mapping->root, "blocks");
+	const cJSON *blocks = json_member(architecture->root, "blocks");
 
 	cJSON_ArrayForEach(block, blocks) count += cJSON_GetArraySize(block);
-	mapping->rules = arena_array(arena, (size_t)count, sizeof *mapping->rules);
-	cJSON_ArrayForEach(name, json_member(mapping->architecture, "blocks"))
-		add_rules(mapping, json_member(blocks, name->valuestring));
+	architecture->rules = arena_array(arena, (size_t)count, sizeof *architecture->rules);
+	cJSON_ArrayForEach(item, json_member(architecture->own, "blocks"))
+		add_rules(architecture, json_member(blocks, item->valuestring));
 	return 0;
 }
 
-void mapping_close(struct mapping *mapping)
+void architecture_close(struct architecture *architecture)
 {
-	cJSON_Delete(mapping->root);
-	*mapping = (struct mapping){0};
+	cJSON_Delete(architecture->root);
+	*architecture = (struct architecture){0};
 }
 
 static void note_field(struct degrees *degrees, const char *name, int64_t value, const char *source)
@@ -88,9 +89,9 @@ static void note_field(struct degrees *degrees, const char *name, int64_t value,
 		degrees->fields[degrees->field_count++] = (struct used_field){member->string, source, value};
 }
 
-static const char *let_of(const struct mapping *mapping, const char *name)
+static const char *let_of(const struct architecture *architecture, const char *name)
 {
-	const cJSON *places[] = {json_member(mapping->architecture, "let"), json_member(mapping->root, "let")};
+	const cJSON *places[] = {json_member(architecture->own, "let"), json_member(architecture->root, "let")};
 
 	for (size_t i = 0; i < sizeof places / sizeof *places; i++) {
 		const cJSON *item = json_member(places[i], name);
@@ -133,7 +134,8 @@ static enum expression_result value_of_name(void *context, const char *name, int
 		note_field(degrees, name, *value, source);
 		return EXPRESSION_VALUE;
 	}
-	const char *let = let_of(degrees->mapping, name);
+	/* a field with another value than an integer is wrong, and not absent */
+	const char *let = model_member(degrees->model, name, NULL) == NULL ? let_of(degrees->architecture, name) : NULL;
 
 	if (let != NULL)
 		return expression_evaluate(let, &names, depth, value);

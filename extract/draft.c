@@ -1,0 +1,354 @@
+#include "extract/draft.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "extract/templates.h"
+
+enum { VALUES = 40 };
+
+/* The values that replace @NAME@ in the texts of a template. */
+struct values {
+	struct value {
+		const char *name, *text;
+	} list[VALUES];
+	int count;
+};
+
+struct making {
+	bool depends[2]; /* whether a length depends on tp, and on ep */
+	const struct rule *rule;
+	struct degrees *degrees;
+	struct values values;
+	struct arena *arena;
+	struct err *why;
+};
+
+static void set_value(struct making *m, const char *name, const char *text)
+{
+	if (m->values.count < VALUES)
+		m->values.list[m->values.count++] = (struct value){name, text};
+}
+
+/* Replaces each @NAME@ that has a value. Returns NULL and says so if a name has none. */
+static const char *filled(struct making *m, const char *text, size_t length)
+{
+	struct buf out = {0};
+	const char *end = text + length;
+
+	while (text < end) {
+		const char *at = memchr(text, '@', (size_t)(end - text));
+		bool found = false;
+
+		buf_add(&out, text, (size_t)((at != NULL ? at : end) - text));
+		if (at == NULL)
+			break;
+		for (int i = 0; i < m->values.count && !found; i++) {
+			size_t name = strlen(m->values.list[i].name);
+
+			found = (size_t)(end - at) > name + 1 && strncmp(at + 1, m->values.list[i].name, name) == 0 && at[name + 1] == '@';
+			if (found) {
+				buf_text(&out, m->values.list[i].text);
+				text = at + name + 2;
+			}
+		}
+		if (!found) { /* as in a decorator */
+			buf_add(&out, at, 1);
+			text = at + 1;
+		}
+	}
+	const char *copy = arena_copy(m->arena, out.data != NULL ? out.data : "", out.length);
+
+	buf_free(&out);
+	return copy;
+}
+
+/* Says why an expression has no value: a wrong field, a degree that does not divide, or a module that the model lacks. */
+static enum draft_answer no_value(struct making *m, enum expression_result result, const char *expression)
+{
+	struct degrees alone = *m->degrees;
+	int64_t value;
+
+	if (result == EXPRESSION_MISSING) {
+		if (model_member(m->degrees->model, m->degrees->missing, NULL) == NULL) {
+			err_set(m->why, "the configuration has no '%s'", m->degrees->missing);
+			return DRAFT_LEFT_OUT;
+		}
+		model_field_error(m->degrees->model, m->degrees->missing, "an integer above 0", m->why);
+		return DRAFT_ERROR;
+	}
+	alone.tp = alone.ep = 1;
+	if (result == EXPRESSION_INDIVISIBLE && degrees_evaluate(&alone, expression, &value) == EXPRESSION_VALUE) {
+		const struct used_field *field = m->degrees->field_count > 0 ? &m->degrees->fields[m->degrees->field_count - 1] : NULL;
+
+		err_set(m->why, "tp %lld, ep %lld: the degree does not divide %s of %s%s (%s needs %s)", (long long)m->degrees->tp,
+			(long long)m->degrees->ep, field != NULL ? field->name : "a size", m->degrees->model->name,
+			field != NULL ? arena_printf(m->arena, ", which is %lld", (long long)field->value) : "", m->rule->module, expression);
+		return DRAFT_ERROR;
+	}
+	err_set(m->why, "%s is no integer from 0 on", expression);
+	return DRAFT_LEFT_OUT;
+}
+
+/* Notes which degrees change the value of an expression. */
+static void note_dependence(struct making *m, const char *expression, int64_t value)
+{
+	for (int expert = 0; expert < 2; expert++) {
+		struct degrees alone = *m->degrees;
+		int64_t other = 0;
+
+		*(expert ? &alone.ep : &alone.tp) = 1;
+		if (degrees_evaluate(&alone, expression, &other) != EXPRESSION_VALUE || other != value)
+			m->depends[expert] = true;
+	}
+}
+
+/* Computes the const axes and writes them into the definition. */
+static enum draft_answer fill_axes(struct making *m, cJSON *axes)
+{
+	const cJSON *item;
+
+	cJSON_ArrayForEach(item, m->rule->axes)
+	{
+		cJSON *axis = cJSON_GetObjectItemCaseSensitive(axes, item->string);
+		int64_t value = 0;
+		enum expression_result result = degrees_evaluate(m->degrees, item->valuestring, &value);
+
+		if (result != EXPRESSION_VALUE)
+			return no_value(m, result, item->valuestring);
+		note_dependence(m, item->valuestring, value);
+		set_value(m, item->string, arena_printf(m->arena, "%lld", (long long)value));
+		if (axis != NULL && strcmp(json_text_of(axis, "type"), "const") == 0)
+			cJSON_AddNumberToObject(axis, "value", (double)value);
+	}
+	return DRAFT_MADE;
+}
+
+static enum draft_answer fill_constants(struct making *m)
+{
+	const cJSON *item;
+
+	cJSON_ArrayForEach(item, m->rule->constants)
+	{
+		int64_t value = 0;
+		enum expression_result result = degrees_evaluate(m->degrees, item->valuestring, &value);
+
+		if (result != EXPRESSION_VALUE)
+			return no_value(m, result, item->valuestring);
+		set_value(m, item->string, arena_printf(m->arena, "%lld", (long long)value));
+	}
+	return DRAFT_MADE;
+}
+
+/* Writes a small number as people do: 1e-6. */
+static const char *number_text(double value, struct arena *arena)
+{
+	for (int exponent = 1; exponent < 20; exponent++)
+		for (int digit = 1; digit < 10; digit++) {
+			char text[32];
+			double read;
+
+			snprintf(text, sizeof text, "%de-%d", digit, exponent);
+			if (sscanf(text, "%lf", &read) == 1 && read == value)
+				return arena_string(arena, text);
+		}
+	return arena_printf(arena, "%.17g", value);
+}
+
+/* The epsilon of the model's norms, if the template uses it. */
+static enum draft_answer fill_epsilon(struct making *m, const struct template_text *text)
+{
+	static const char *const fields[] = {"rms_norm_eps", "layer_norm_epsilon", "norm_eps", "norm_epsilon"};
+	double eps;
+
+	if (memmem(text->reference, text->reference_length, "@eps@", 5) == NULL)
+		return DRAFT_MADE;
+	for (size_t i = 0; i < sizeof fields / sizeof *fields; i++) {
+		if (model_real(m->degrees->model, fields[i], &eps)) {
+			set_value(m, "eps", number_text(eps, m->arena));
+			return DRAFT_MADE;
+		}
+		if (model_member(m->degrees->model, fields[i], NULL) != NULL) {
+			model_field_error(m->degrees->model, fields[i], "a number above 0", m->why);
+			return DRAFT_ERROR;
+		}
+	}
+	err_set(m->why, "the configuration has no 'rms_norm_eps'");
+	return DRAFT_LEFT_OUT;
+}
+
+static bool lists(const cJSON *names, const char *name)
+{
+	const cJSON *item;
+
+	cJSON_ArrayForEach(item, names)
+		if (cJSON_IsString(item) && strcmp(item->valuestring, name) == 0)
+			return true;
+	return false;
+}
+
+/* A degree is stated if the template always states it, or if a length depends on it. */
+static bool states_degree(const struct making *m, const cJSON *always, bool expert)
+{
+	return lists(always, expert ? "ep" : "tp") || m->depends[expert];
+}
+
+static void set_degrees(struct making *m, const cJSON *always)
+{
+	const char *text = "";
+
+	if (states_degree(m, always, true) && m->degrees->ep > 1)
+		text = arena_printf(m->arena, "ep %lld", (long long)m->degrees->ep);
+	if (states_degree(m, always, false) && m->degrees->tp > 1)
+		text = arena_printf(m->arena, "%s%stp %lld", text, *text != '\0' ? ", " : "", (long long)m->degrees->tp);
+	set_value(m, "degrees", *text != '\0' ? arena_printf(m->arena, " (%s)", text) : "");
+}
+
+static void add_tag(cJSON *tags, const char *tag)
+{
+	cJSON_AddItemToArray(tags, cJSON_CreateString(tag));
+}
+
+/* The tags: the stage, the status, the model, the other tags of the template, the degrees. */
+static cJSON *make_tags(struct making *m, const cJSON *given, const cJSON *always)
+{
+	cJSON *tags = cJSON_CreateArray();
+	const cJSON *item;
+
+	cJSON_ArrayForEach(item, given)
+		if (strncmp(item->valuestring, "stage:", 6) == 0)
+			add_tag(tags, item->valuestring);
+	add_tag(tags, "status:unverified");
+	add_tag(tags, arena_printf(m->arena, "model:%s", m->degrees->model->name));
+	cJSON_ArrayForEach(item, given)
+		if (strncmp(item->valuestring, "stage:", 6) != 0)
+			add_tag(tags, item->valuestring);
+	if (states_degree(m, always, true))
+		add_tag(tags, arena_printf(m->arena, "ep:%lld", (long long)m->degrees->ep));
+	if (states_degree(m, always, false))
+		add_tag(tags, arena_printf(m->arena, "tp:%lld", (long long)m->degrees->tp));
+	return tags;
+}
+
+static void replace_text(struct making *m, cJSON *json, const char *key)
+{
+	const char *text = json_text_of(json, key);
+
+	cJSON_ReplaceItemInObjectCaseSensitive(json, key, cJSON_CreateString(filled(m, text, strlen(text))));
+}
+
+static void finish(struct making *m, cJSON *json, const struct template_text *text)
+{
+	cJSON *always = cJSON_DetachItemFromObjectCaseSensitive(json, "degrees");
+
+	set_degrees(m, always);
+	set_value(m, "module", m->rule->module);
+	set_value(m, "model", m->degrees->model->label);
+	replace_text(m, json, "name");
+	replace_text(m, json, "description");
+	cJSON_ReplaceItemInObjectCaseSensitive(json, "tags", make_tags(m, json_member(json, "tags"), always));
+	cJSON_AddStringToObject(json, "reference", filled(m, text->reference, text->reference_length));
+	cJSON_Delete(always);
+}
+
+enum draft_answer draft_make(const struct rule *rule, struct degrees *degrees, struct draft *draft, struct arena *arena, struct err *why)
+{
+	struct making m = {.rule = rule, .degrees = degrees, .arena = arena, .why = why};
+	struct template_text text;
+
+	if (!template_find(rule->template_name, &text)) {
+		err_set(why, "there is no template '%s'", rule->template_name);
+		return DRAFT_ERROR;
+	}
+	cJSON *json = cJSON_ParseWithLength(text.definition, text.definition_length);
+
+	degrees_reset(degrees);
+	enum draft_answer answer = fill_axes(&m, cJSON_GetObjectItemCaseSensitive(json, "axes"));
+
+	if (answer == DRAFT_MADE)
+		answer = fill_constants(&m);
+	if (answer == DRAFT_MADE)
+		answer = fill_epsilon(&m, &text);
+	if (answer != DRAFT_MADE) {
+		cJSON_Delete(json);
+		return answer;
+	}
+	finish(&m, json, &text);
+	*draft = (struct draft){.op_type = rule->op_type,
+				.name = arena_string(arena, json_text_of(json, "name")),
+				.module = rule->module,
+				.json = json,
+				.meaning = meaning_of(json, arena)};
+	return DRAFT_MADE;
+}
+
+void draft_free(struct draft *draft)
+{
+	cJSON_Delete(draft->json);
+	draft->json = NULL;
+}
+
+/* Prints a value on one line, with spaces behind commas and colons. */
+static void write_line(const cJSON *value, struct buf *out)
+{
+	const cJSON *item;
+	const char *comma = "";
+
+	if (cJSON_IsArray(value) || cJSON_IsObject(value)) {
+		buf_text(out, cJSON_IsArray(value) ? "[" : "{");
+		cJSON_ArrayForEach(item, value)
+		{
+			buf_text(out, comma);
+			if (cJSON_IsObject(value)) {
+				buf_json_string(out, item->string);
+				buf_text(out, ": ");
+			}
+			write_line(item, out);
+			comma = ", ";
+		}
+		buf_text(out, cJSON_IsArray(value) ? "]" : "}");
+	} else if (cJSON_IsString(value)) {
+		buf_json_string(out, value->valuestring);
+	} else if (cJSON_IsNumber(value)) {
+		buf_printf(out, "%.17g", value->valuedouble);
+	} else {
+		buf_text(out, cJSON_IsNull(value) ? "null" : cJSON_IsTrue(value) ? "true" : "false");
+	}
+}
+
+static void write_members(const cJSON *value, struct buf *out)
+{
+	const cJSON *item;
+
+	buf_text(out, cJSON_IsArray(value) ? "[" : "{");
+	cJSON_ArrayForEach(item, value)
+	{
+		buf_text(out, "\n    ");
+		if (cJSON_IsObject(value)) {
+			buf_json_string(out, item->string);
+			buf_text(out, ": ");
+		}
+		write_line(item, out);
+		buf_text(out, item->next != NULL ? "," : "");
+	}
+	buf_text(out, cJSON_IsArray(value) ? "\n  ]" : "\n  }");
+}
+
+void draft_write(const cJSON *definition, struct buf *out)
+{
+	const cJSON *item;
+
+	buf_text(out, "{");
+	cJSON_ArrayForEach(item, definition)
+	{
+		buf_text(out, "\n  ");
+		buf_json_string(out, item->string);
+		buf_text(out, ": ");
+		if ((cJSON_IsArray(item) || cJSON_IsObject(item)) && item->child != NULL)
+			write_members(item, out);
+		else
+			write_line(item, out);
+		buf_text(out, item->next != NULL ? "," : "");
+	}
+	buf_text(out, "\n}\n");
+}

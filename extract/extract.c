@@ -1,0 +1,443 @@
+#include "extract/extract.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/file.h"
+#include "dataset/definition.h"
+#include "extract/draft.h"
+
+enum { KNOWN_STEP = 64, VERSIONS_MAX = 100 };
+
+/* A definition of the dataset, or one that this extraction writes. */
+struct known {
+	const char *op_type, *name, *path, *text;
+	cJSON *json;
+	struct meaning meaning;
+	const char *new_text; /* the text to write; NULL: the file stays as it is */
+	bool created;
+};
+
+struct extraction {
+	const struct extract_request *request;
+	struct extract_result *result;
+	struct architecture architecture;
+	struct known *known;
+	int known_count, known_room;
+	struct string_list read; /* the op_types whose definitions were read */
+	struct arena *arena;
+	struct err *err;
+};
+
+static const char *full_name(struct extraction *e, const char *op_type, const char *name)
+{
+	return arena_printf(e->arena, "%s/%s", op_type, name);
+}
+
+static struct known *add_known(struct extraction *e)
+{
+	if (e->known_count == e->known_room) {
+		struct known *more = arena_array(e->arena, (size_t)e->known_room + KNOWN_STEP, sizeof *more);
+
+		if (e->known_count > 0)
+			memcpy(more, e->known, (size_t)e->known_count * sizeof *more);
+		e->known = more;
+		e->known_room += KNOWN_STEP;
+	}
+	return &e->known[e->known_count++];
+}
+
+/* Reads one definition of the dataset. A file that is no JSON object is left alone: its name counts as taken. */
+static void read_known(struct extraction *e, const char *op_type, const char *file)
+{
+	struct buf bytes = {0};
+	struct known *k = add_known(e);
+	struct err ignored;
+
+	*k = (struct known){.op_type = op_type,
+			    .name = arena_copy(e->arena, file, strlen(file) - strlen(".json")),
+			    .path = arena_printf(e->arena, "%s/definitions/%s/%s", e->request->root, op_type, file)};
+	if (file_read(AT_FDCWD, k->path, DEFINITION_BYTES, &bytes, NULL, &ignored) == FILE_OK && bytes.length > 0) {
+		k->text = arena_copy(e->arena, bytes.data, bytes.length);
+		k->json = json_parse(&(struct json_text){k->path, k->text, bytes.length, 1}, &ignored);
+		k->meaning = meaning_of(k->json, e->arena);
+	}
+	buf_free(&bytes);
+}
+
+static bool is_listed(const struct string_list *list, const char *text)
+{
+	for (int i = 0; i < list->count; i++)
+		if (strcmp(list->items[i], text) == 0)
+			return true;
+	return false;
+}
+
+/* Reads the definitions of an op_type, once. A folder that does not exist has none. */
+static int read_op_type(struct extraction *e, const char *op_type)
+{
+	const char *path = arena_printf(e->arena, "%s/definitions/%s", e->request->root, op_type);
+	struct dirent *entry;
+
+	if (is_listed(&e->read, op_type))
+		return 0;
+	string_list_add(&e->read, op_type);
+	DIR *folder = opendir(path);
+
+	if (folder == NULL)
+		return errno == ENOENT ? 0 : err_errno(e->err, "cannot read %s", path);
+	while ((entry = readdir(folder)) != NULL) {
+		size_t length = strlen(entry->d_name);
+
+		if (entry->d_name[0] != '.' && length > 5 && strcmp(entry->d_name + length - 5, ".json") == 0)
+			read_known(e, op_type, entry->d_name);
+	}
+	closedir(folder);
+	return 0;
+}
+
+static struct known *same_meaning(struct extraction *e, const struct draft *draft)
+{
+	for (int i = 0; i < e->known_count; i++)
+		if (strcmp(e->known[i].op_type, draft->op_type) == 0 && e->known[i].json != NULL &&
+		    meaning_equal(&e->known[i].meaning, &draft->meaning))
+			return &e->known[i];
+	return NULL;
+}
+
+static struct known *same_name(struct extraction *e, const char *op_type, const char *name)
+{
+	for (int i = 0; i < e->known_count; i++)
+		if (strcmp(e->known[i].op_type, op_type) == 0 && strcmp(e->known[i].name, name) == 0)
+			return &e->known[i];
+	return NULL;
+}
+
+static bool has_tag(const cJSON *json, const char *tag)
+{
+	const cJSON *item;
+
+	cJSON_ArrayForEach(item, json_member(json, "tags"))
+		if (cJSON_IsString(item) && strcmp(item->valuestring, tag) == 0)
+			return true;
+	return false;
+}
+
+/* Finds the byte behind the last `model:` tag of a text, or else behind the last tag, and the first byte of that tag. */
+static const char *behind_tag(const struct known *k, const char **first)
+{
+	const cJSON *tags = json_member(k->json, "tags"), *item;
+	const struct json_text text = {k->path, k->text, strlen(k->text), 1};
+	int chosen = cJSON_GetArraySize(tags) - 1, i = 0, line, column;
+	char path[32];
+
+	cJSON_ArrayForEach(item, tags)
+	{
+		if (cJSON_IsString(item) && strncmp(item->valuestring, "model:", 6) == 0)
+			chosen = i;
+		i++;
+	}
+	snprintf(path, sizeof path, "tags/%d", chosen);
+	if (!cJSON_IsArray(tags) || chosen < 0 || !json_place(&text, path, &line, &column))
+		return NULL;
+	const char *at = k->text;
+
+	for (; line > 1 && at != NULL; line--)
+		at = strchr(at, '\n') != NULL ? strchr(at, '\n') + 1 : NULL;
+	for (; at != NULL && column > 1 && *at != '\0'; at++)
+		column -= (at[1] & 0xC0) != 0x80; /* columns count characters */
+	if (at == NULL || *at != '"')
+		return NULL;
+	*first = at;
+	for (at++; *at != '\0' && *at != '"'; at++)
+		at += *at == '\\' && at[1] != '\0';
+	return *at == '"' ? at + 1 : NULL;
+}
+
+/* Adds a tag to the text of a definition and leaves all other bytes alone. Returns NULL if the text has no tags. */
+static const char *with_tag(struct extraction *e, const struct known *k, const char *tag)
+{
+	const char *first = NULL, *behind = behind_tag(k, &first), *line = first;
+
+	if (behind == NULL)
+		return NULL;
+	while (line > k->text && (line[-1] == ' ' || line[-1] == '\t'))
+		line--;
+	bool own_line = line > k->text && line[-1] == '\n';
+
+	return arena_printf(e->arena, "%.*s,%s%.*s\"%s\"%s", (int)(behind - k->text), k->text, own_line ? "\n" : " ",
+			    own_line ? (int)(first - line) : 0, line, tag, behind);
+}
+
+/* The definition is in the dataset: it gets the model's tag. */
+static void take_known(struct extraction *e, struct known *k)
+{
+	const char *tag = arena_printf(e->arena, "model:%s", e->request->model->name), *name = full_name(e, k->op_type, k->name);
+
+	if (k->created)
+		return;
+	if (has_tag(k->json, tag)) {
+		if (!is_listed(&e->result->unchanged, name) && !is_listed(&e->result->tagged, name))
+			string_list_add(&e->result->unchanged, name);
+		return;
+	}
+	k->new_text = with_tag(e, k, tag);
+	if (k->new_text == NULL) {
+		string_list_add(&e->result->left_out, arena_printf(e->arena, "%s means the same, but has no tags, so %s was not added", k->path, tag));
+		return;
+	}
+	cJSON_AddItemToArray(cJSON_GetObjectItemCaseSensitive(k->json, "tags"), cJSON_CreateString(tag));
+	string_list_add(&e->result->tagged, name);
+}
+
+static void note_conflict(struct extraction *e, const struct draft *draft, const struct known *other, const char *name)
+{
+	struct extract_conflict *more = arena_array(e->arena, (size_t)e->result->conflict_count + 1, sizeof *more);
+	struct buf text = {0};
+
+	if (e->result->conflict_count > 0)
+		memcpy(more, e->result->conflicts, (size_t)e->result->conflict_count * sizeof *more);
+	buf_text(&text, "[");
+	meaning_write_differences(&draft->meaning, &other->meaning, &text);
+	buf_text(&text, "]");
+	more[e->result->conflict_count++] = (struct extract_conflict){full_name(e, draft->op_type, name),
+								      full_name(e, other->op_type, other->name),
+								      arena_string(e->arena, text.data)};
+	e->result->conflicts = more;
+	buf_free(&text);
+}
+
+/* Finds a name that the dataset does not have: NAME, or NAME_v2, … */
+static const char *free_name(struct extraction *e, const struct draft *draft)
+{
+	const char *name = draft->name;
+
+	for (int version = 2; version < VERSIONS_MAX && same_name(e, draft->op_type, name) != NULL; version++)
+		name = arena_printf(e->arena, "%s_v%d", draft->name, version);
+	return name;
+}
+
+static void take_new(struct extraction *e, struct draft *draft)
+{
+	const struct known *other = same_name(e, draft->op_type, draft->name);
+	const char *name = free_name(e, draft);
+	struct buf text = {0};
+
+	if (other != NULL) {
+		note_conflict(e, draft, other, name);
+		cJSON_ReplaceItemInObjectCaseSensitive(draft->json, "name", cJSON_CreateString(name));
+	}
+	draft_write(draft->json, &text);
+	struct known *k = add_known(e);
+
+	*k = (struct known){.op_type = draft->op_type,
+			    .name = name,
+			    .path = arena_printf(e->arena, "%s/definitions/%s/%s.json", e->request->root, draft->op_type, name),
+			    .json = draft->json,
+			    .meaning = draft->meaning,
+			    .new_text = arena_string(e->arena, text.data),
+			    .created = true};
+	draft->json = NULL;
+	string_list_add(&e->result->written, full_name(e, k->op_type, name));
+	buf_free(&text);
+}
+
+static bool wants_op_type(const char *list, const char *op_type)
+{
+	size_t length = strlen(op_type);
+
+	for (const char *at = list; at != NULL && *at != '\0'; at += *at == ',') {
+		size_t part = strcspn(at, ",");
+
+		if (part == length && memcmp(at, op_type, length) == 0)
+			return true;
+		at += part;
+	}
+	return list == NULL;
+}
+
+static void leave_out(struct extraction *e, const struct rule *rule, const char *why)
+{
+	const char *text = arena_printf(e->arena, "%s (%s): %s", rule->module, rule->template_name, why);
+
+	if (!is_listed(&e->result->left_out, text))
+		string_list_add(&e->result->left_out, text);
+}
+
+/* Makes the definition of a rule at these degrees. */
+static int extract_one(struct extraction *e, const struct rule *rule, struct degrees *degrees)
+{
+	struct err why = {""};
+	struct draft draft = {0};
+	enum draft_answer answer = draft_make(rule, degrees, &draft, e->arena, &why);
+
+	if (answer == DRAFT_ERROR)
+		return err_set(e->err, "%s", why.text);
+	if (answer == DRAFT_LEFT_OUT) {
+		leave_out(e, rule, why.text);
+		return 0;
+	}
+	struct known *known = same_meaning(e, &draft);
+
+	if (known != NULL)
+		take_known(e, known);
+	else
+		take_new(e, &draft);
+	draft_free(&draft);
+	return 0;
+}
+
+static bool fits_page_size(const struct rule *rule, int64_t page_size)
+{
+	return rule->pages == PAGES_ANY || (rule->pages == PAGES_ONE) == (page_size == 1);
+}
+
+static int extract_rule(struct extraction *e, const struct rule *rule)
+{
+	const struct extract_request *r = e->request;
+
+	if (rule->template_name == NULL || !wants_op_type(r->op_types, rule->op_type))
+		return 0;
+	if (read_op_type(e, rule->op_type) < 0)
+		return -1;
+	for (int t = 0; t < r->tp.count; t++)
+		for (int x = 0; x < r->ep.count; x++)
+			for (int p = 0; p < r->page_sizes.count; p++) {
+				struct degrees degrees = {.model = r->model,
+							  .architecture = &e->architecture,
+							  .tp = r->tp.values[t],
+							  .ep = r->ep.values[x],
+							  .page_size = r->page_sizes.values[p]};
+
+				if (fits_page_size(rule, degrees.page_size) && extract_one(e, rule, &degrees) < 0)
+					return -1;
+			}
+	return 0;
+}
+
+static int check_required(struct extraction *e)
+{
+	const cJSON *item;
+
+	cJSON_ArrayForEach(item, json_member(e->architecture.own, "required"))
+	{
+		int64_t value;
+		const char *source;
+
+		if (!model_integer(e->request->model, item->valuestring, &value, &source))
+			return model_field_error(e->request->model, item->valuestring, "an integer above 0", e->err);
+	}
+	return 0;
+}
+
+/* Restores what was written, after a write failed. */
+static void roll_back(struct extraction *e, int count)
+{
+	struct err ignored;
+
+	for (int i = 0; i < count; i++) {
+		const struct known *k = &e->known[i];
+
+		if (k->new_text != NULL && k->created)
+			unlink(k->path);
+		else if (k->new_text != NULL)
+			file_replace(k->path, k->text, strlen(k->text), &ignored);
+	}
+}
+
+static int write_all(struct extraction *e)
+{
+	for (int i = 0; i < e->known_count; i++) {
+		const struct known *k = &e->known[i];
+
+		if (k->new_text != NULL && file_replace(k->path, k->new_text, strlen(k->new_text), e->err) < 0) {
+			roll_back(e, i);
+			return -1;
+		}
+	}
+	return 0;
+}
+
+static int by_text(const void *a, const void *b)
+{
+	return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
+
+/* Lists the definitions that several models have, sorted, because folders list files in any order. */
+static void note_shared(struct extraction *e)
+{
+	for (int i = 0; i < e->known_count; i++) {
+		const struct known *k = &e->known[i];
+		const char *models = "";
+		const cJSON *item;
+		int count = 0;
+
+		cJSON_ArrayForEach(item, json_member(k->json, "tags"))
+			if (cJSON_IsString(item) && strncmp(item->valuestring, "model:", 6) == 0)
+				models = arena_printf(e->arena, "%s%s%s", models, count++ > 0 ? ", " : "", item->valuestring + 6);
+		if (count > 1)
+			string_list_add(&e->result->shared, arena_printf(e->arena, "%s/%s: %s", k->op_type, k->name, models));
+	}
+	if (e->result->shared.count > 0)
+		qsort(e->result->shared.items, (size_t)e->result->shared.count, sizeof *e->result->shared.items, by_text);
+}
+
+static void note_not_covered(struct extraction *e)
+{
+	const cJSON *item;
+
+	cJSON_ArrayForEach(item, json_member(e->architecture.own, "not_covered"))
+		string_list_add(&e->result->not_covered, arena_string(e->arena, item->valuestring));
+}
+
+/* Each op_type that the request lists must be one of a rule with a template. */
+static int check_op_types(struct extraction *e)
+{
+	char *copy = arena_string(e->arena, e->request->op_types != NULL ? e->request->op_types : ""), *rest = NULL;
+
+	for (char *name = strtok_r(copy, ",", &rest); name != NULL; name = strtok_r(NULL, ",", &rest)) {
+		bool found = false;
+
+		for (int i = 0; i < e->architecture.rule_count; i++)
+			found = found || (e->architecture.rules[i].template_name != NULL && strcmp(e->architecture.rules[i].op_type, name) == 0);
+		if (!found)
+			return err_set(e->err, "no module of %s has definitions of op_type '%s'", e->request->model->name, err_show(name).text);
+	}
+	return 0;
+}
+
+static int extract_rules(struct extraction *e)
+{
+	if (check_required(e) < 0 || check_op_types(e) < 0)
+		return -1;
+	for (int i = 0; i < e->architecture.rule_count; i++)
+		if (extract_rule(e, &e->architecture.rules[i]) < 0)
+			return -1;
+	note_shared(e);
+	note_not_covered(e);
+	return write_all(e);
+}
+
+int extract_model(const struct extract_request *request, struct extract_result *result, struct arena *arena, struct err *err)
+{
+	const struct string_list none = {.arena = arena};
+	struct extraction e = {.request = request, .result = result, .arena = arena, .err = err, .read = none};
+
+	*result = (struct extract_result){
+	    .written = none, .tagged = none, .unchanged = none, .left_out = none, .not_covered = none, .shared = none};
+	if (request->model->architecture == NULL)
+		return err_set(err, "the table of models has no architecture of %s; pass the model's config.json with --config", request->model->name);
+	if (architecture_open(request->model->architecture, &e.architecture, arena, err) < 0)
+		return -1;
+	int rc = extract_rules(&e);
+
+	for (int i = 0; i < e.known_count; i++)
+		cJSON_Delete(e.known[i].json);
+	architecture_close(&e.architecture);
+	return rc;
+}

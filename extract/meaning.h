@@ -1,0 +1,31 @@
+/* meaning - what a definition means, without its name, description and tags: two definitions with equal meanings describe
+ * the same operation with the same reference. */
+#ifndef REFTEST_EXTRACT_MEANING_H
+#define REFTEST_EXTRACT_MEANING_H
+
+#include <stdbool.h>
+
+#include <cjson/cJSON.h>
+
+#include "base/arena.h"
+#include "base/buf.h"
+
+struct meaning {
+	/* sorted by key: "axes.N", "inputs.q", "outputs.C", "constraints.0", "reference" */
+	struct meaning_field {
+		const char *key, *value;
+	} *fields;
+	int count;
+};
+
+/* Computes the meaning of a parsed definition. The order of axes and constraints does not count, that of inputs and outputs
+ * does. The value of "reference" is the lexical normal form of its text (cache/python_normal_form.h). */
+struct meaning meaning_of(const cJSON *definition, struct arena *arena);
+
+bool meaning_equal(const struct meaning *a, const struct meaning *b);
+
+/* Appends each field in which two meanings differ, as a JSON object {"field", "ours", "theirs"}; of references only that they
+ * differ. Absent fields are null. */
+void meaning_write_differences(const struct meaning *ours, const struct meaning *theirs, struct buf *out);
+
+#endif

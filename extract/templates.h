@@ -1,0 +1,25 @@
+/* templates - the templates of definitions, which the folders of op families hold: kernels/{family}/templates/{name}.json
+ * is a definition without a model and without a reference, {name}.py.in its reference. Both contain @NAME@ where the value
+ * of an axis, of a constant, or the name of the model belongs. In the definition, const axes have no value, and "degrees"
+ * lists the degrees (tp, ep) that are always stated as tags. make embeds the files in the program. */
+#ifndef REFTEST_EXTRACT_TEMPLATES_H
+#define REFTEST_EXTRACT_TEMPLATES_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+struct template_text {
+	const char *name;
+	const char *definition; /* JSON */
+	size_t definition_length;
+	const char *reference; /* Python */
+	size_t reference_length;
+};
+
+/* Writes the template with this name. Returns false if there is none. */
+bool template_find(const char *name, struct template_text *out);
+
+/* Writes template number `index` (from 0, in the order of their families' names). Returns false behind the last. */
+bool template_at(int index, struct template_text *out);
+
+#endif

@@ -1,0 +1,71 @@
+#!/bin/sh
+# A config.json that is wrong, and degrees that do not divide, get a sentence that names the field, and nothing is written.
+. "$(dirname "$0")/../harness.sh"
+mkdir -p definitions my-model
+
+# config MEMBERS: a config.json with these members
+config() { printf '{"architectures": ["LlamaForCausalLM"], %s}\n' "$1" >my-model/config.json; }
+# refused OPTIONS… MESSAGE: `extract` exits with 2 and says MESSAGE
+refused() {
+	for last; do :; done
+	step=$last
+	set -- "$@" --
+	options=
+	while [ "$2" != -- ]; do options="$options $1" && shift; done
+	# shellcheck disable=SC2086 # a list of words
+	run extract $options
+	expect_exit 2
+	grep -qF -- "$last" "$work/err" || fail "standard error does not say '$last'"
+	[ -z "$(find definitions -type f)" ] || fail "something was written"
+}
+
+whole='"hidden_size": 256, "num_attention_heads": 4, "num_key_value_heads": 2, "intermediate_size": 512, "vocab_size": 1000, "rms_norm_eps": 1e-5'
+from='--config my-model/config.json'
+config "$whole"
+refused $from --tp 3 "tp 3, ep 1: the degree does not divide num_attention_heads of my-model, which is 4"
+refused $from --op-type nothing "no module of my-model has definitions of op_type 'nothing'"
+refused $from --tp 0 "--tp takes at most 32 numbers from 1 to 4096"
+refused $from --page-size 1,x "--page-size takes at most 32 numbers from 1 to 4096"
+refused --model nobody-7b "reftest does not know the model 'nobody-7b'"
+refused --config absent.json "absent.json does not exist"
+refused "name a model with --model"
+config '"hidden_size": 256'
+refused $from "my-model/config.json: the field 'num_attention_heads' is missing (expected an integer above 0)"
+config "$(echo "$whole" | sed 's/: 4,/: -4,/')"
+refused $from "my-model/config.json:1:84: expected an integer above 0, found -4"
+config "$(echo "$whole" | sed 's/: 4,/: 0,/')"
+refused $from "expected an integer above 0, found 0"
+config "$(echo "$whole" | sed 's/: 4,/: "4",/')"
+refused $from 'expected an integer above 0, found "4"'
+config "$(echo "$whole" | sed 's/1e-5/"1e-5"/')"
+refused $from 'expected a number above 0, found "1e-5"'
+config "$(echo "$whole" | sed 's/: 2,/: 2.5,/')"
+refused $from "expected an integer above 0, found 2.5"
+config "$whole"
+sed -i 's/LlamaForCausalLM/LlamaForCausallM/' my-model/config.json
+refused $from "reftest does not know the architecture 'LlamaForCausallM' (the nearest is 'LlamaForCausalLM')"
+printf '{"architectures": ["LlamaForCausalLM"], "hidden_size": 2' >my-model/config.json
+refused $from "my-model/config.json:1:"
+echo '{"hidden_size": 2}' >my-model/config.json
+refused $from "architecture"
+echo '[]' >my-model/config.json
+refused $from "an object"
+
+step="a configuration of the user"
+config "$whole"
+run extract $from --format json
+expect_exit 0
+expect "r['model'] == 'my-model' and 'gqa_paged/gqa_paged_decode_h4_kv2_d64_ps1' in r['written']"
+expect "'gemm/gemm_n512_k256' in r['written']"
+
+if [ "$(id -u)" != 0 ]; then
+	step="a dataset that cannot be written"
+	cp -a definitions before
+	rm definitions/rmsnorm/*.json definitions/sampling/*.json
+	rm before/rmsnorm/*.json before/sampling/*.json
+	chmod a-w definitions/sampling
+	run extract $from
+	expect_exit 2
+	chmod u+w definitions/sampling
+	diff -r definitions before || fail "a part of the definitions was written"
+fi

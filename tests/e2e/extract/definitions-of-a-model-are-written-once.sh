@@ -1,0 +1,65 @@
+#!/bin/sh
+# `extract` writes the definitions of a model: they are valid, a second run writes nothing, and a definition of the dataset
+# that means the same gets the model's tag and is otherwise left alone.
+. "$(dirname "$0")/../harness.sh"
+mkdir definitions
+
+step="a model of the table"
+run extract --model llama-3.1-8b --format json
+expect_exit 0
+expect "len(r['written']) == 17 and r['conflicts'] == [] and r['tagged'] == []"
+expect "'gqa_paged/gqa_paged_decode_h32_kv8_d128_ps64' in r['written'] and 'gemm/gemm_n28672_k4096' in r['written']"
+run check --format json
+expect_exit 0
+"$python" -I -S - <<'END' || fail "a definition has other values"
+import json
+d = json.load(open("definitions/gqa_paged/gqa_paged_decode_h32_kv8_d128_ps64.json"))
+assert d["tags"] == ["stage:decode", "status:unverified", "model:llama-3.1-8b",
+                     "fi_api:flashinfer.decode.BatchDecodeWithPagedKVCacheWrapper", "tp:1"], d["tags"]
+assert {k: v.get("value") for k, v in d["axes"].items() if v["type"] == "const"} == {
+    "num_qo_heads": 32, "num_kv_heads": 8, "head_dim": 128, "page_size": 64}
+d = json.load(open("definitions/rmsnorm/rmsnorm_h4096.json"))
+assert "EPSILON = 1e-5\n" in d["reference"] and d["description"].endswith("Epsilon is 1e-5."), d
+END
+
+step="the second run"
+cp -a definitions before
+run extract --model llama-3.1-8b --format json
+expect_exit 0
+expect "r['written'] == [] and r['tagged'] == [] and len(r['unchanged']) == 17"
+diff -r definitions before || fail "the second run changed a file"
+
+step="definitions that another model has, too"
+run extract --model llama-3-8b --format json
+expect_exit 0
+expect "r['written'] == [] and len(r['tagged']) == 17"
+expect "'gemm/gemm_n6144_k4096: llama-3.1-8b, llama-3-8b' in r['shared']"
+for file in before/*/*.json; do
+	# the tag's own line, and the comma of the line before
+	[ "$(diff "$file" "definitions/${file#before/}" | grep -c '^[<>]')" -le 3 ] || fail "more than a tag of $file changed"
+done
+grep -Eq '^    "model:llama-3-8b",?$' definitions/gemm/gemm_n6144_k4096.json ||
+	fail "the tag is not on a line of its own"
+
+step="the definitions pass"
+verify rmsnorm_h4096 silu_and_mul_h14336 --device cpu
+expect_exit 0
+expect "all(one['status'] == 'passed' for one in d.values())"
+
+step="degrees and op_types"
+run extract --model llama-3.1-8b --tp 1,4 --op-type gqa_ragged,gemm --out "$work/other" --format json
+expect_exit 0
+expect "sorted(n for n in r['written'] if 'gqa' in n) == ['gqa_ragged/gqa_ragged_prefill_causal_h32_kv8_d128', 'gqa_ragged/gqa_ragged_prefill_causal_h8_kv2_d128']"
+grep -q '"tp:4"' "$work/other/definitions/gemm/gemm_n4096_k1024.json" || fail "a degree has no tag"
+grep -q '"tp:' "$work/other/definitions/gemm/gemm_n4096_k4096.json" && fail "a degree of 1 has a tag"
+
+step="a name that is taken"
+sed -i 's/EPSILON = 1e-5/EPSILON = 1e-6/' definitions/rmsnorm/rmsnorm_h4096.json
+cp definitions/rmsnorm/rmsnorm_h4096.json "$work/mine.json"
+run extract --model llama-3.1-8b --format json
+expect_exit 0
+expect "r['written'] == ['rmsnorm/rmsnorm_h4096_v2']"
+expect "r['conflicts'] == [{'name': 'rmsnorm/rmsnorm_h4096_v2', 'existing': 'rmsnorm/rmsnorm_h4096', 'differences': [{'field': 'reference', 'ours': 'another text', 'theirs': 'another text'}]}]"
+cmp -s definitions/rmsnorm/rmsnorm_h4096.json "$work/mine.json" || fail "the definition of the dataset changed"
+run extract --model llama-3.1-8b --format json
+expect "r['written'] == [] and r['conflicts'] == []"
