@@ -57,6 +57,7 @@ static const struct {
     [REASON_UNKNOWN_DTYPE] = {"unknown_dtype"},
     [REASON_NO_REFERENCE] = {"no_reference"},
     [REASON_INPUTS] = {"inputs"},
+    [REASON_UNSTEADY] = {"unsteady"},
     [REASON_FILE_LIMIT] = {"file_limit", .transient = true, .limit = true},
 };
 

@@ -51,6 +51,8 @@ enum reason {
 	REASON_UNKNOWN_DTYPE = 24, REASON_NO_REFERENCE = 25,
 	/* error, or skipped if reftest chose the axis values: the definition's code that makes inputs failed */
 	REASON_INPUTS = 26,
+	/* checked: a ground truth agrees, but the reference may read the clock or the name of the machine */
+	REASON_UNSTEADY = 27,
 	REASON_COUNT
 };
 
