@@ -58,11 +58,17 @@ static const struct {
     [REASON_NO_REFERENCE] = {"no_reference"},
     [REASON_INPUTS] = {"inputs"},
     [REASON_CONSTANTS] = {"constants"},
+    [REASON_UNSTEADY] = {"unsteady"},
     [REASON_FILE_LIMIT] = {"file_limit", .transient = true, .limit = true},
 };
 
 static const char *const check_results[CHECK_RESULTS] = {
     [CHECK_HOLDS] = "holds", [CHECK_FAILS] = "fails", [CHECK_NOT_RUN] = "not_run", [CHECK_PROPERTY] = "property"};
+
+bool verdict_is_contained(const struct verdict *verdict)
+{
+	return verdict->containment != NULL ? strcmp(verdict->containment, "full") == 0 : verdict->torch == NULL;
+}
 
 const char *check_result_name(enum check_result result)
 {

@@ -53,6 +53,8 @@ enum reason {
 	REASON_INPUTS = 26,
 	/* failed: the name, the description or the models of the definition contradict its axes */
 	REASON_CONSTANTS = 27,
+	/* checked: a ground truth agrees, but the reference may read the clock or the name of the machine */
+	REASON_UNSTEADY = 28,
 	REASON_COUNT
 };
 
@@ -206,6 +208,9 @@ struct verdict {
 /* Returns one text with the versions of all ground truths, which the fingerprint contains. For a single ground truth,
  * the text is its version. */
 const char *verdict_truth_version(const struct verdict *verdict, struct arena *arena);
+
+/* Could the reference reach nothing but its inputs and outputs, or did none run? */
+bool verdict_is_contained(const struct verdict *verdict);
 
 /* Writes one JSON object on one line, without a newline. verdict_parse reads this form, and gets every double back
  * without loss. */
