@@ -46,6 +46,7 @@ struct run_options {
 	bool accept_checked; /* --accept checked: definitions that are only checked do not change the exit status */
 	bool share;         /* use $REFTEST_REMOTE if it is set */
 	bool from_index;    /* --staged: read files from git's index (engine/staged_dataset.h); no watcher is queried */
+	bool needs_device;  /* if --device names a device that cannot be used, run_open fails with EXIT_UNVERIFIED */
 	bool details;	    /* keep the list of cases in every result; if false, a passed result may have only counts */
 	bool thorough;      /* look up every case instead of using stored summaries */
 	bool each;	    /* create a result for every definition; if false, a definition whose stored summary is
@@ -189,6 +190,7 @@ struct run {
 						       * path; NULL without ask_rows */
 	uint64_t up_to_date_elements;
 	int64_t cases_run, cases_cached;
+	int64_t cases_shared; /* of cases_cached: those that have the verdict of an equal case of this run */
 	int64_t misses[LACK_COUNT]; /* the number of cases without a stored verdict that counts, for each reason why
 				     * none counts */
 	int64_t cases_planned; /* the number of cases that had to run; with --dry-run, that would have to run */
