@@ -682,6 +682,8 @@ enum trial_answer trial_ran(struct trial *trial, const cJSON *ran, struct buf *o
 	trial_check_forms(trial, round, ran);
 	if (!trial->decided)
 		trial_check_replaced(trial, round);
+	if (trial->run == RUN_AGAIN && trial_needs_first_seed(trial, round))
+		return ask(trial, RUN_AGAIN, out);
 	if (trial->run == RUN_AGAIN)
 		trial_check_deterministic(trial, round);
 	if (!trial->decided && trial->run == RUN_AGAIN && trial->extra.fit)
