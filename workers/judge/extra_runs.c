@@ -415,6 +415,17 @@ static void read_rows(struct trial *trial, int item)
 	}
 }
 
+/* Returns the names of the row axes that were examined: "'n', 'batch'". */
+static const char *row_axes(struct trial *trial)
+{
+	const char *names = "";
+
+	for (int i = 0; i < count_rows(trial) / 2; i++)
+		names = arena_printf(&trial->arena, "%s%s'%s'", names, i > 0 ? ", " : "",
+				     trial->job->problem.axes[row_axis(trial, i)].name);
+	return names;
+}
+
 static void finish_rows(struct trial *trial)
 {
 	struct extra *extra = &trial->extra;
@@ -427,9 +438,12 @@ static void finish_rows(struct trial *trial)
 						  : arena_printf(&trial->arena, "%s", extra->failure));
 	else
 		trial_note_check(trial, TRIAL_CHECK_ROWS, CHECK_HOLDS,
-				 extra->failures == 0 ? "permuted rows give permuted outputs, and a row alone gives what it gives "
-							"among the others"
-						      : "the rows that the reference accepts give what they give among the others");
+				 arena_printf(&trial->arena,
+					      extra->failures == 0 ? "along %s, permuted rows give permuted outputs, and a row alone "
+								     "gives what it gives among the others"
+								   : "along %s, the rows that the reference accepts give what they "
+								     "give among the others",
+					      row_axes(trial)));
 }
 
 /* ---- float64 ---- */

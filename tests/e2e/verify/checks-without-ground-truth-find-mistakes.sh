@@ -61,6 +61,7 @@ expect "'nothing in the definition says that the operation samples' in $(check d
 expect "\"no output depends on the values of input 'x'\" in $(check truncated not_constant)"
 expect "'unstable: ' in $(check cancels numerics) and 'units of float32' in $(check cancels numerics)"
 expect "'AssertionError' in $(check narrow numerics)"
+expect "$(check right rows).startswith(\"along 'n', permuted rows give permuted outputs\")"
 expect "'The check seeds fails: ' in d['dice']['cases'][0]['message']"
 # What the words of a definition say is part of the subject. Without them the subject is that of the definition dice.
 edit definitions/novel/draws.json 'Adds random samples.' 'Adds something.'
