@@ -11,6 +11,7 @@
 #include "dataset/constraint.h"
 #include "dataset/entry_point.h"
 #include "dataset/input_code.h"
+#include "dataset/python_names.h"
 #include "dataset/python_tokens.h"
 
 /* Limits of a file. Real definitions have about twenty axes and tensors and a few constraints. */
@@ -973,6 +974,22 @@ static int no_entry_point(struct reader *r, const struct json_step *at, const st
 			     wanted, err_show(outline->functions[0].name).text);
 }
 
+/* Notes the names that the reference uses and does not define. They do no harm if their lines never run. */
+static void note_undefined_names(struct reader *r, const struct json_step *at)
+{
+	enum { MOST = 8 };
+	const struct definition *out = r->out;
+	struct arena scratch = {0};
+	struct python_name found[MOST];
+	int count = python_names_undefined(out->reference, out->reference_length, &scratch, found, MOST);
+
+	for (int i = 0; i < count; i++)
+		note_at(r, at,
+			arena_printf(r->arena, "the reference uses '%s' at line %d, column %d, and nothing in it defines this name",
+				     err_show(found[i].name).text, found[i].line, found[i].column));
+	arena_free(&scratch);
+}
+
 /* Checks that the reference is Python, as far as the outline knows, and finds the function that is called. If in doubt,
  * accepts it: running the reference then reports the mistake. */
 static int check_source(struct reader *r, const struct json_step *at)
@@ -993,6 +1010,8 @@ static int check_source(struct reader *r, const struct json_step *at)
 	else
 		out->entry_point = arena_string(r->arena, entry_point);
 	arena_free(&scratch);
+	if (rc == 0)
+		note_undefined_names(r, at);
 	return rc;
 }
 

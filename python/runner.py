@@ -38,13 +38,14 @@ or {"error": …}
 
 The fields of these messages:
 
-- {"error": {"message", "line", "accident", "limit", "fatal", "raised"}} describes an error of the reference; line 0 means that
+- {"error": {"message", "line", "accident", "limit", "fatal", "raised", "certain"}} describes an error of the reference; line 0 means that
   the line is unknown.
 - "accident" is true if the error may have been caused by this machine and not by the reference's text (no memory, a
   missing module, a CUDA error).
 - "limit" is "memory_limit", "process_limit" or "file_limit" if the reference reached a limit of the sandbox, else null.
 - "fatal" is true if this process cannot be used again.
 - "raised" is true if the code raised an exception; it is sent only by a child that makes inputs.
+- "certain" is true if the reference would fail with other inputs, too.
 - "makes_inputs", which may be absent, says that the source is run for the code that makes inputs: "init" or "reference".
 - "taken" gives the names by which the code returned some inputs; see taken_by_form.
 - "others" lists the names that the code returned and that no input has.
@@ -437,6 +438,10 @@ def children_of(parent):
 
 class Mistake(Exception):
     """A mistake of the reference that Python does not report by an exception. The message is a whole sentence."""
+
+
+class WrongCount(Mistake):
+    """The function returned another number of outputs than the definition declares, or other names."""
 
 
 class Lacking(Mistake):
@@ -1098,12 +1103,12 @@ def unpack(result, specs):
     names = [spec["name"] for spec in specs]
     if isinstance(result, dict):
         if sorted(map(str, result)) != sorted(names):
-            raise Mistake("the function returned a dict of (%s), but the definition declares (%s)"
+            raise WrongCount("the function returned a dict of (%s), but the definition declares (%s)"
                           % (", ".join(map(str, result))[:200], ", ".join(names)))
         return [result[name] for name in names]
     results = list(result) if isinstance(result, (tuple, list)) else [result]
     if len(results) != len(names):
-        raise Mistake("the function returned %d %s, but the definition declares %d (%s)"
+        raise WrongCount("the function returned %d %s, but the definition declares %d (%s)"
                       % (len(results), "output" if len(results) == 1 else "outputs", len(names), ", ".join(names)))
     return results
 
@@ -1153,7 +1158,16 @@ def describe(problem, filename, loading, subject="the reference"):
         message = message[: MESSAGE_MAX // 2] + "\n[...]\n" + message[-MESSAGE_MAX // 2 :]
     cuda = "CUDA error" in text or name == "AcceleratorError"
     return {"message": message, "line": int(line), "accident": cuda or is_accident(problem, name, text), "fatal": cuda,
-            "raised": not isinstance(problem, Mistake)}
+            "raised": not isinstance(problem, Mistake), "certain": is_certain(problem, filename, text)}
+
+
+def is_certain(problem, filename, text):
+    """Do other inputs not help? That is so for a name that the reference does not contain, and for a wrong number of
+    outputs. Whether a local variable has a value may depend on the inputs."""
+    if not isinstance(problem, NameError) or isinstance(problem, UnboundLocalError):
+        return isinstance(problem, WrongCount)
+    frames = traceback.extract_tb(problem.__traceback__)
+    return bool(frames) and frames[-1].filename == filename and text.startswith("name '")
 
 
 def is_accident(problem, name, text):

@@ -23,6 +23,7 @@
 #include "base/utf8.h"
 #include "dataset/constraint.h"
 #include "dataset/definition_load.h"
+#include "dataset/python_names.h"
 #include "dataset/python_outline.h"
 #include "dataset/safetensors.h"
 #include "dataset/solution.h"
@@ -127,6 +128,13 @@ static bool feed_python(const struct input *input)
 	if (answer == PYTHON_OUTLINE_ERROR) {
 		hold(input, is_sentence(err.text), "the sentence prints");
 		hold(input, outline.line >= 1 && outline.column >= 1, "an error has a line and a column");
+	}
+	struct python_name found[3];
+	int count = python_names_undefined(input->bytes, input->length, &arena, found, 3); /* of invalid Python, too */
+
+	for (int i = 0; i < count; i++) {
+		hold(input, found[i].name[0] != '\0', "names are not empty");
+		hold(input, found[i].line >= 1 && found[i].column >= 1, "a name has a line and a column");
 	}
 	for (int i = 0; i < outline.function_count; i++) {
 		const struct python_function *function = &outline.functions[i];

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/json.h"
+#include "kernels/core/described_effects.h"
 #include "kernels/core/dtype_convert.h"
 #include "workers/judge/message_text.h"
 
@@ -334,21 +335,50 @@ static const struct tensor *copy_of(const struct trial *trial, const struct roun
 	return copy->data != NULL ? copy : NULL;
 }
 
-void trial_check_deterministic(struct trial *trial, const struct round *round)
+bool trial_changes_seed(const struct trial *trial)
+{
+	return trial_is_checked(trial) && trial->seed_matters == NULL && described_samples(&trial->job->problem) == NULL;
+}
+
+/* Returns the first tensor that differs from that of the first run, outputs first, or -1. */
+static int first_differing(struct trial *trial, const struct round *round, const char **where)
 {
 	int count = trial_tensor_count(trial), inputs = trial->job->problem.input_count;
 
 	for (int k = 0; k < count && !trial->decided; k++) {
-		int i = (k + inputs) % count; /* outputs first */
+		int i = (k + inputs) % count;
 		const struct tensor *copy = copy_of(trial, round, i);
-		const char *where = copy != NULL ? difference(trial, i, copy) : NULL;
 
-		if (where != NULL)
-			trial_decide(trial, STATUS_FAILED, REASON_NONDETERMINISTIC,
-				     arena_printf(&trial->arena,
-						  "%s differs between two runs on the same inputs, first at %s",
-						  tensor_named(trial, i), where));
+		*where = copy != NULL ? difference(trial, i, copy) : NULL;
+		if (*where != NULL)
+			return i;
 	}
+	return -1;
+}
+
+bool trial_needs_first_seed(struct trial *trial, const struct round *round)
+{
+	const char *where;
+	int differs;
+
+	if (trial->decided || !trial_changes_seed(trial))
+		return false;
+	trial->seed_changed = true;
+	differs = first_differing(trial, round, &where);
+	if (differs >= 0)
+		trial->seed_matters = tensor_named(trial, differs);
+	return differs >= 0;
+}
+
+void trial_check_deterministic(struct trial *trial, const struct round *round)
+{
+	const char *where;
+	int differs = first_differing(trial, round, &where);
+
+	if (differs >= 0)
+		trial_decide(trial, STATUS_FAILED, REASON_NONDETERMINISTIC,
+			     arena_printf(&trial->arena, "%s differs between two runs on the same inputs, first at %s",
+					  tensor_named(trial, differs), where));
 }
 
 /* Copies the outputs of the first run, and the inputs that the reference may write to, from the shared arena to

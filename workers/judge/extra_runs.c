@@ -16,8 +16,9 @@
 #include "kernels/core/described_effects.h"
 #include "kernels/core/dtype_convert.h"
 
-/* Larger cases get no extra runs. */
-static const int64_t EXTRA_BYTES = (int64_t)64 << 20;
+/* Larger cases get no extra runs. On a GPU the inputs may be larger, because the host reads only outputs. */
+static const int64_t EXTRA_BYTES = (int64_t)64 << 20, EXTRA_BYTES_ON_GPU = (int64_t)4 << 30;
+enum { EXTRA_SHARE_OF_GPU = 32 };
 enum { ROW_AXES = 4 };
 /* Distances are in units of the declared dtype (distance_of). Reordering a sum moves a result by a few units. */
 static const double SAME_UNITS = 16, UNSTABLE_UNITS = 64;
@@ -32,6 +33,11 @@ static double unit_of(enum dtype dtype)
 	};
 
 	return dtype_is_float(dtype) ? ldexp(1, -fraction_bits[dtype]) : 0;
+}
+
+static bool runs_on_cpu(const struct trial *trial)
+{
+	return strcmp(trial->device->calls->class_name(trial->device), "cpu") == 0;
 }
 
 /* ---- outputs of an extra run ---- */
@@ -127,7 +133,19 @@ static const char *output_name(const struct trial *trial, int output)
 	return trial->job->problem.outputs[output].name;
 }
 
+/* Has this output other values than after the first run? 0 and -0 are one value. */
+static bool output_changes(struct trial *trial, int output)
+{
+	return output_differs(trial, output) && !(output_distance(trial, output, 0, 0) <= 0);
+}
+
 /* ---- other seeds ---- */
+
+/* The last of the usual runs has another seed already, unless the operation samples (trial.c). */
+static int once_if_it_samples(const struct trial *trial)
+{
+	return described_samples(&trial->job->problem) != NULL ? 1 : 0;
+}
 
 static int once(const struct trial *trial)
 {
@@ -144,23 +162,24 @@ static bool prepare_nothing(struct trial *trial, int item)
 
 static void read_seeds(struct trial *trial, int item)
 {
-	const char *word = described_samples(&trial->job->problem);
-
 	(void)item;
 	for (int i = 0; i < trial->job->problem.output_count; i++) {
 		if (!output_differs(trial, i))
 			continue;
-		trial_note_check(trial, TRIAL_CHECK_SEEDS, word != NULL ? CHECK_PROPERTY : CHECK_FAILS,
+		trial_note_check(trial, TRIAL_CHECK_SEEDS, CHECK_PROPERTY,
 				 arena_printf(&trial->arena,
-					      "output '%s' differs under another seed of the generators of torch, NumPy and Python%s%s%s",
-					      output_name(trial, i),
-					      word != NULL ? "; the definition says that the operation samples ('"
-							   : ", and nothing in the definition says that the operation samples",
-					      word != NULL ? word : "", word != NULL ? "')" : ""));
+					      "output '%s' differs under another seed of the generators of torch, NumPy and Python; "
+					      "the definition says that the operation samples ('%s')",
+					      output_name(trial, i), described_samples(&trial->job->problem)));
 		return;
 	}
-	trial_note_check(trial, TRIAL_CHECK_SEEDS, CHECK_HOLDS,
-			 "another seed of the generators of torch, NumPy and Python gives the same bits");
+	trial_note_check(trial, TRIAL_CHECK_SEEDS, CHECK_HOLDS, TRIAL_SEEDS_HOLD);
+}
+
+static void finish_seeds(struct trial *trial)
+{
+	if (trial->checks[TRIAL_CHECK_SEEDS].name == NULL && trial->extra.failures > 0)
+		trial_note_check(trial, TRIAL_CHECK_SEEDS, CHECK_NOT_RUN, trial->extra.failure);
 }
 
 /* ---- the effect of each input ---- */
@@ -200,7 +219,7 @@ static void read_input(struct trial *trial, int item)
 	bool any = false;
 
 	for (int i = 0; i < trial->job->problem.output_count; i++)
-		if (output_differs(trial, i)) {
+		if (output_changes(trial, i)) {
 			extra->changed_outputs |= UINT64_C(1) << i;
 			any = true;
 		}
@@ -396,6 +415,17 @@ static void read_rows(struct trial *trial, int item)
 	}
 }
 
+/* Returns the names of the row axes that were examined: "'n', 'batch'". */
+static const char *row_axes(struct trial *trial)
+{
+	const char *names = "";
+
+	for (int i = 0; i < count_rows(trial) / 2; i++)
+		names = arena_printf(&trial->arena, "%s%s'%s'", names, i > 0 ? ", " : "",
+				     trial->job->problem.axes[row_axis(trial, i)].name);
+	return names;
+}
+
 static void finish_rows(struct trial *trial)
 {
 	struct extra *extra = &trial->extra;
@@ -408,9 +438,12 @@ static void finish_rows(struct trial *trial)
 						  : arena_printf(&trial->arena, "%s", extra->failure));
 	else
 		trial_note_check(trial, TRIAL_CHECK_ROWS, CHECK_HOLDS,
-				 extra->failures == 0 ? "permuted rows give permuted outputs, and a row alone gives what it gives "
-							"among the others"
-						      : "the rows that the reference accepts give what they give among the others");
+				 arena_printf(&trial->arena,
+					      extra->failures == 0 ? "along %s, permuted rows give permuted outputs, and a row alone "
+								     "gives what it gives among the others"
+								   : "along %s, the rows that the reference accepts give what they "
+								     "give among the others",
+					      row_axes(trial)));
 }
 
 /* ---- float64 ---- */
@@ -455,11 +488,6 @@ static void read_float64(struct trial *trial, int item)
 
 /* ---- the CPU ---- */
 
-static bool runs_on_cpu(const struct trial *trial)
-{
-	return strcmp(trial->device->calls->class_name(trial->device), "cpu") == 0;
-}
-
 static int once_on_gpu(const struct trial *trial)
 {
 	return runs_on_cpu(trial) || described_samples(&trial->job->problem) != NULL ? 0 : 1;
@@ -496,8 +524,7 @@ static void finish_on_cpu(struct trial *trial)
 static void finish_once(struct trial *trial)
 {
 	struct extra *extra = &trial->extra;
-	static const enum trial_check_kind check[EXTRA_KINDS] = {[EXTRA_SEEDS] = TRIAL_CHECK_SEEDS,
-								 [EXTRA_STRIDED] = TRIAL_CHECK_STRIDED,
+	static const enum trial_check_kind check[EXTRA_KINDS] = {[EXTRA_STRIDED] = TRIAL_CHECK_STRIDED,
 								 [EXTRA_FLOAT64] = TRIAL_CHECK_NUMERICS};
 
 	if (trial->checks[check[extra->kind]].name == NULL)
@@ -513,7 +540,7 @@ static const struct {
 	void (*read)(struct trial *trial, int item);
 	void (*finish)(struct trial *trial);
 } kinds[EXTRA_KINDS] = {
-    [EXTRA_SEEDS] = {"plain", once, prepare_nothing, read_seeds, finish_once},
+    [EXTRA_SEEDS] = {"plain", once_if_it_samples, prepare_nothing, read_seeds, finish_seeds},
     [EXTRA_INPUTS] = {"plain", count_inputs, prepare_input, read_input, finish_inputs},
     [EXTRA_STRIDED] = {"strided", once, prepare_nothing, read_strided, finish_once},
     [EXTRA_ROWS] = {"plain", count_rows, prepare_rows, read_rows, finish_rows},
@@ -528,7 +555,18 @@ const char *extra_run_mode(const struct trial *trial)
 
 bool extra_runs_fit(const struct trial *trial, int64_t bytes)
 {
-	return trial_is_checked(trial) && bytes <= EXTRA_BYTES;
+	const struct device_calls *calls = trial->device->calls;
+	int64_t limit = EXTRA_BYTES, outputs = 0;
+
+	if (!trial_is_checked(trial))
+		return false;
+	for (int i = 0; i < trial->job->problem.output_count; i++)
+		outputs = layout_add(outputs, job_tensor_bytes(&trial->round[CONTENTS_FIRST].first[i]));
+	if (!runs_on_cpu(trial)) {
+		limit = calls->memory_total(trial->device) / EXTRA_SHARE_OF_GPU;
+		limit = limit < EXTRA_BYTES ? EXTRA_BYTES : limit > EXTRA_BYTES_ON_GPU ? EXTRA_BYTES_ON_GPU : limit;
+	}
+	return bytes <= limit && outputs <= EXTRA_BYTES;
 }
 
 int64_t extra_runs_bytes(const struct tensor *output)

@@ -682,6 +682,8 @@ enum trial_answer trial_ran(struct trial *trial, const cJSON *ran, struct buf *o
 	trial_check_forms(trial, round, ran);
 	if (!trial->decided)
 		trial_check_replaced(trial, round);
+	if (trial->run == RUN_AGAIN && trial_needs_first_seed(trial, round))
+		return ask(trial, RUN_AGAIN, out);
 	if (trial->run == RUN_AGAIN)
 		trial_check_deterministic(trial, round);
 	if (!trial->decided && trial->run == RUN_AGAIN && trial->extra.fit)
@@ -729,7 +731,8 @@ static void blame_inputs(struct trial *trial, const cJSON *blame, const char *me
 }
 
 /* Gives the verdict on a failure of the runner. In a case without an op family the generated inputs, or the sizes
- * that reftest chose, may be invalid for the operation. If a reference raises or reaches a limit in such a case, the status is `skipped`. */
+ * that reftest chose, may be invalid for the operation. If a reference raises or reaches a limit in such a case, the status is `skipped`,
+ * unless it would raise with all inputs. */
 void trial_blame(struct trial *trial, const cJSON *blame, struct buf *out)
 {
 	const char *message = json_text_of(blame, "message");
@@ -749,7 +752,7 @@ void trial_blame(struct trial *trial, const cJSON *blame, struct buf *out)
 	}
 	if (trial->job != NULL && trial->job->op == NULL && !trial->job->inputs_are_valid && (!trial->custom.done || trial->job->chosen_axes) &&
 	    (reason == REASON_RAISED || reason_is_limit(reason)) &&
-	    !cJSON_IsTrue(json_member(blame, "loading")))
+	    !cJSON_IsTrue(json_member(blame, "loading")) && !cJSON_IsTrue(json_member(blame, "certain")))
 		trial_decide(trial, STATUS_SKIPPED, REASON_NO_GROUND_TRUTH,
 			     arena_printf(&trial->arena, "%s\nOn %s, which may be invalid for this operation, %s",
 					  trial->job->no_truth == NULL ? "" : trial->job->no_truth,

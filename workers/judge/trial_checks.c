@@ -8,11 +8,9 @@
 #include "workers/judge/trial_internal.h"
 
 #include <inttypes.h>
-#include <math.h>
 #include <string.h>
 
 #include "kernels/core/described_effects.h"
-#include "kernels/core/dtype_convert.h"
 
 /* The names of the checks, and the reason of the verdict `failed` if the check fails on inputs that are known to be valid.
  * REASON_NONE: a failure of the check may be intended, so it never makes a case fail. */
@@ -58,60 +56,101 @@ void trial_note_written_input(struct trial *trial, int input, const char *senten
 					       : "nothing in the definition says that it is written to"));
 }
 
-/* Counts the NaN and the infinite elements of a tensor in host memory. */
-static void count_nonfinite(const struct tensor *tensor, int64_t *nan, int64_t *infinite)
+/* Compares a tensor with itself on the device, which counts its NaN, infinite and nonzero elements. */
+static int examine(struct trial *trial, const struct tensor *tensor, struct metrics *out, struct err *err)
 {
-	*nan = *infinite = 0;
-	for (int64_t i = 0; dtype_is_float(tensor->dtype) && i < tensor->elements; i++) {
-		double value = dtype_load(tensor->data, tensor->dtype, i);
+	const struct rule exact = {0, 0, 1};
 
-		*nan += isnan(value) != 0;
-		*infinite += isinf(value) != 0; /* -1 for -inf */
-	}
+	return trial->device->calls->compare(trial->device, tensor->data, tensor->data, tensor->dtype, tensor->elements, exact, out,
+					     err);
 }
 
-static bool inputs_are_finite(const struct trial *trial, const struct tensor *in)
+/* Have the inputs only finite elements? Returns -1 if that cannot be found out. */
+static int inputs_are_finite(struct trial *trial, const struct tensor *in, struct err *err)
 {
-	int64_t nan, infinite;
+	struct metrics found;
 
 	for (int i = 0; i < trial->job->problem.input_count; i++) {
-		if (in[i].data == NULL || in[i].rank == OP_SCALAR)
+		if (in[i].data == NULL || in[i].rank == OP_SCALAR || !dtype_is_float(in[i].dtype))
 			continue;
-		count_nonfinite(&in[i], &nan, &infinite);
-		if (nan + infinite > 0)
-			return false;
+		if (examine(trial, &in[i], &found, err) != 0)
+			return -1;
+		if (found.nan_reference + found.inf_reference > 0)
+			return 0;
 	}
-	return true;
+	return 1;
 }
 
-/* Checks that the outputs of one set of input values have no NaN. Infinities are a property: a masked score is -inf. */
-static void check_finite(struct trial *trial, const struct round *round)
+/* Notes NaN and infinite elements of an output. Infinities are a property: a masked score is -inf. */
+static void note_nonfinite(struct trial *trial, int output, const struct metrics *found)
+{
+	int64_t nan = found->nan_reference, infinite = found->inf_reference;
+
+	if (nan + infinite > 0)
+		trial_note_check(trial, TRIAL_CHECK_FINITE, nan > 0 ? CHECK_FAILS : CHECK_PROPERTY,
+				 arena_printf(&trial->arena, "output '%s' has %" PRId64 " %s elements",
+					      trial->job->problem.outputs[output].name, nan > 0 ? nan : infinite,
+					      nan > 0 ? "NaN" : "infinite"));
+}
+
+/* Checks that the outputs of one set of input values have no NaN. Returns the outputs that have only zeros: bit i for
+ * output i. */
+static uint64_t check_values(struct trial *trial, const struct round *round)
+{
+	struct err err = {""};
+	int finite = inputs_are_finite(trial, round->in, &err);
+	uint64_t zeros = 0;
+
+	if (finite == 0)
+		trial_note_check(trial, TRIAL_CHECK_FINITE, CHECK_NOT_RUN, "an input has NaN or infinite elements");
+	for (int i = 0; finite >= 0 && i < trial->job->problem.output_count; i++) {
+		struct metrics found;
+
+		if (round->first[i].elements == 0)
+			continue;
+		if (examine(trial, &round->first[i], &found, &err) != 0) {
+			finite = -1;
+			break;
+		}
+		if (finite > 0)
+			note_nonfinite(trial, i, &found);
+		zeros |= (uint64_t)found.zeros_would_pass << i;
+	}
+	if (finite < 0)
+		trial_note_check(trial, TRIAL_CHECK_FINITE, CHECK_NOT_RUN, arena_string(&trial->arena, err.text));
+	return zeros;
+}
+
+/* Notes an output that has only zeros for all sets of input values. The operation may intend that for these inputs. */
+static void note_zeros(struct trial *trial, uint64_t zeros)
 {
 	const struct op_problem *problem = &trial->job->problem;
-	struct arena arena = {0};
-	struct err err = {""};
-	struct tensor *in = trial_on_host(trial, &arena, round->in, problem->input_count, &err);
-	struct tensor *out = trial_on_host(trial, &arena, round->first, problem->output_count, &err);
-	int64_t nan, infinite;
 
-	if (in == NULL || out == NULL)
-		trial_note_check(trial, TRIAL_CHECK_FINITE, CHECK_NOT_RUN, arena_string(&trial->arena, err.text));
-	else if (!inputs_are_finite(trial, in))
-		trial_note_check(trial, TRIAL_CHECK_FINITE, CHECK_NOT_RUN, "an input has NaN or infinite elements");
-	for (int i = 0; in != NULL && out != NULL && i < problem->output_count; i++) {
-		count_nonfinite(&out[i], &nan, &infinite);
-		if (nan + infinite > 0 && trial->checks[TRIAL_CHECK_FINITE].result != CHECK_NOT_RUN)
-			trial_note_check(trial, TRIAL_CHECK_FINITE, nan > 0 ? CHECK_FAILS : CHECK_PROPERTY,
-					 arena_printf(&trial->arena, "output '%s' has %" PRId64 " %s elements",
-						      problem->outputs[i].name, nan > 0 ? nan : infinite,
-						      nan > 0 ? "NaN" : "infinite"));
-	}
-	arena_free(&arena);
+	for (int i = 0; i < problem->output_count; i++)
+		if (zeros >> i & 1) {
+			trial_note_check(trial, TRIAL_CHECK_NOT_CONSTANT, CHECK_PROPERTY,
+					 arena_printf(&trial->arena, "all elements of output '%s' are 0", problem->outputs[i].name));
+			return;
+		}
+}
+
+/* Notes what the run with another seed showed, if there was one. */
+static void note_seeds(struct trial *trial)
+{
+	if (trial->seed_matters != NULL)
+		trial_note_check(trial, TRIAL_CHECK_SEEDS, CHECK_FAILS,
+				 arena_printf(&trial->arena,
+					      "%s differs under another seed of the generators of torch, NumPy and Python, and "
+					      "nothing in the definition says that the operation samples",
+					      trial->seed_matters));
+	else if (trial->seed_changed)
+		trial_note_check(trial, TRIAL_CHECK_SEEDS, CHECK_HOLDS, TRIAL_SEEDS_HOLD);
 }
 
 void trial_make_checks(struct trial *trial)
 {
 	int outputs = trial->job->problem.output_count;
+	uint64_t zeros = UINT64_MAX;
 
 	trial_note_check(trial, TRIAL_CHECK_OUTPUTS, CHECK_HOLDS,
 			 arena_printf(&trial->arena, "%d output%s the declared shape%s and dtype%s", outputs,
@@ -120,9 +159,11 @@ void trial_make_checks(struct trial *trial)
 	if (trial->checks[TRIAL_CHECK_INPUTS_KEPT].name == NULL)
 		trial_note_check(trial, TRIAL_CHECK_INPUTS_KEPT, CHECK_HOLDS, "the reference changed no input");
 	trial_note_check(trial, TRIAL_CHECK_FINITE, CHECK_HOLDS, "no element of an output is NaN or infinite");
+	note_seeds(trial);
 	for (int r = 0; r < trial->rounds; r++)
 		if (trial_hold_inputs(trial, &trial->round[r]) == 0)
-			check_finite(trial, &trial->round[r]);
+			zeros &= check_values(trial, &trial->round[r]);
+	note_zeros(trial, zeros);
 }
 
 /* ---- the status ---- */

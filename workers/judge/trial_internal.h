@@ -130,6 +130,8 @@ struct trial {
 	unsigned char *spare;	   /* LAYOUT_ALIGN bytes of private memory, to read single elements */
 	struct layout layout;	   /* the layout of the current run: inputs, then outputs */
 	enum trial_run run;	   /* the current or last run */
+	bool seed_changed;	   /* RUN_AGAIN had another seed than the first run */
+	const char *seed_matters;  /* the tensor that differed because of that; NULL: none */
 	uint64_t overwrites;	   /* bit i is set if output i used the memory of an output of an earlier run */
 	struct check checks[TRIAL_CHECKS]; /* name NULL: the check was not made */
 	struct extra extra;
@@ -191,6 +193,11 @@ void trial_check_forms(struct trial *trial, struct round *round, const cJSON *ra
 /* Checks that the reference wrote to all inputs that outputs replace, or to none of them. A caller could otherwise rely
  * neither on the inputs nor on their old values. An input whose values the operation does not change counts as both. */
 void trial_check_replaced(struct trial *trial, const struct round *round);
+/* After RUN_AGAIN: do outputs differ from the first run because the generators had another seed? Then the run must be
+ * repeated with the first run's seed, which trial_check_deterministic compares. */
+bool trial_needs_first_seed(struct trial *trial, const struct round *round);
+/* Are the generators of RUN_AGAIN to get another seed than those of the first run, for the check `seeds`? */
+bool trial_changes_seed(const struct trial *trial);
 void trial_check_deterministic(struct trial *trial, const struct round *round);
 int trial_copy_what_was_written(struct trial *trial, const struct round *round, struct err *err);
 int trial_copy_provided(struct trial *trial, struct tensor *to, struct err *err);
@@ -222,6 +229,7 @@ void trial_note_seconds(struct trial *trial, const char *name, double seconds);
 
 /* workers/judge/trial_checks.c */
 /* Does the case get checks, because no op family matches? */
+#define TRIAL_SEEDS_HOLD "another seed of the generators of torch, NumPy and Python gives the same bits"
 bool trial_is_checked(const struct trial *trial);
 /* Records the result of a check. The first failure of a check stays. `evidence` lives as long as the trial. */
 void trial_note_check(struct trial *trial, enum trial_check_kind kind, enum check_result result, const char *evidence);

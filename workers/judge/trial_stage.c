@@ -55,6 +55,7 @@ static uint64_t generator_seed(const struct trial *trial, const struct round *ro
 
 	if (trial->run == RUN_EXTRA)
 		return trial->extra.kind == EXTRA_SEEDS ? round->c.seed + 1 : round->c.seed;
+	samples = samples && !trial_changes_seed(trial);
 	return trial->run == RUN_AGAIN && !samples ? round->c.seed + 1 : round->c.seed;
 }
 

@@ -402,23 +402,27 @@ void lane_verdict_without_judge(struct pool_shared *shared, struct lane *lane, e
 
 /* ---- messages of the child ---- */
 
-/* Returns the JSON object {"reason", "message", "line", `flag`: bool}, which the caller frees. */
-static char *failure_text(const char *reason, const char *message, int64_t line, const char *flag, bool value)
+/* Returns the JSON object {"reason", "message", "line", `flag`: true}, which the caller frees. `flag` may be NULL. */
+static char *failure_text(const char *reason, const char *message, int64_t line, const char *flag)
 {
 	size_t length = strlen(message);
 	struct buf text = {0};
 
 	buf_printf(&text, "{\"reason\":\"%s\",\"message\":", reason);
 	buf_json_bytes(&text, message, length < MESSAGE_MAX ? length : MESSAGE_MAX);
-	buf_printf(&text, ",\"line\":%lld,\"%s\":%s}", (long long)line, flag, value ? "true" : "false");
+	buf_printf(&text, ",\"line\":%lld", (long long)line);
+	if (flag != NULL)
+		buf_printf(&text, ",\"%s\":true", flag);
+	buf_text(&text, "}");
 	return text.data;
 }
 
 /* Reports to the judge that the reference failed in the current case. If the reference failed to load, all later
- * cases get the same failure. */
-static void blame(struct pool_shared *shared, struct lane *lane, const char *reason, const char *message, int64_t line, bool accident)
+ * cases get the same failure. `certain`: it fails with all inputs. */
+static void blame(struct pool_shared *shared, struct lane *lane, const char *reason, const char *message, int64_t line, bool accident,
+		  bool certain)
 {
-	char *failure = failure_text(reason, message, line, "loading", !lane->loaded);
+	char *failure = failure_text(reason, message, line, !lane->loaded ? "loading" : certain ? "certain" : NULL);
 
 	trace("lane", "%s %s: %s", lane->work->task.name, current_job(lane)->id, message);
 	drop_run(lane);
@@ -434,7 +438,7 @@ static void blame(struct pool_shared *shared, struct lane *lane, const char *rea
 void lane_blame_inputs(struct pool_shared *shared, struct lane *lane, const char *message, int64_t line, bool accident,
 		       bool raised)
 {
-	char *failure = failure_text("inputs", message, line, "raised", raised);
+	char *failure = failure_text("inputs", message, line, raised ? "raised" : NULL);
 
 	trace("lane", "%s %s: %s", lane->work->task.name, current_job(lane)->id, message);
 	drop_run(lane);
@@ -444,7 +448,7 @@ void lane_blame_inputs(struct pool_shared *shared, struct lane *lane, const char
 
 void lane_blame_child(struct pool_shared *shared, struct lane *lane, const char *reason, const char *message)
 {
-	blame(shared, lane, reason, message, 0, true);
+	blame(shared, lane, reason, message, 0, true, false);
 	lane_drop_child(shared, lane);
 }
 
@@ -474,7 +478,7 @@ static void on_error(struct pool_shared *shared, struct lane *lane, const cJSON 
 	json_integer(json_member(error, "line"), &line);
 	lane->running = false;
 	blame(shared, lane, error_reason(error), message == NULL ? "the reference failed" : message, line,
-	      cJSON_IsTrue(json_member(error, "accident")));
+	      cJSON_IsTrue(json_member(error, "accident")), cJSON_IsTrue(json_member(error, "certain")));
 	if (cJSON_IsTrue(json_member(error, "fatal")))
 		lane_drop_child(shared, lane);
 }

@@ -124,6 +124,8 @@ FAULTS = {
     "schema": (lambda: edit(NORM, '"bfloat16"', '"bfloat17"'), "error", "definition", NORM, 0, "bfloat17"),
     "json": (lambda: edit(NORM, "{", "["), "error", "definition", NORM, 2, "expected"),
     "no_python": (lambda: edit(NORM, "def run(", "def run(("), "error", "definition", NORM, 0, "not valid Python at line 7"),
+    "no_such_name": (lambda: edit(NORM, "import torch", "limit = lambda: limits\\nimport torch"), "note", "definition", NORM, 0,
+                     "uses 'limits' at line 1, column 17, and nothing in it defines this name"),
     "no_run": (lambda: edit(NORM, "def run(", "def walk("), "error", "definition", NORM, 0, "found only walk"),
     "other_name": (lambda: edit(NORM, '"tiny_norm"', '"other_norm"'), "error", "definition", NORM, 2, "other_norm"),
     "other_op_type": (lambda: edit(NORM, '"rmsnorm"', '"layernorm"'), "error", "definition", NORM, 3, "layernorm"),

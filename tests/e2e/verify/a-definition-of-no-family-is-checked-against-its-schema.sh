@@ -4,7 +4,8 @@
 # checked, with the reason why it is not verified. Checks that need no ground truth are made: shape, dtype, determinism,
 # changed inputs. A definition for which one of them fails is not checked. The exit status of a run that only checks is 3,
 # unless the user accepts that.
-# An exception in such a reference is reported but decides nothing, because the generated inputs may be invalid.
+# An exception in such a reference is reported but decides nothing, because the generated inputs may be invalid. Other
+# inputs do not help a reference that uses a name that it does not contain, or that returns too many outputs: an error.
 . "$(dirname "$0")/../harness.sh"
 "$python" -I -S - "$top" <<'END'
 import json
@@ -17,6 +18,9 @@ WRONG = {
     "shape": ("failed", "shape", "return x.sum(-1, keepdim=True)"),
     "mood": ("failed", "nondeterministic", "return x.sum(-1) + float(__import__('time').perf_counter_ns() % 4096)"),
     "text": ("error", "raised", "return torch.sum(dim=-1, x)"),
+    "name": ("error", "raised", "return total(x)"),
+    "count": ("error", "raised", "return x.sum(-1), x"),
+    "unbound": ("skipped", "no_ground_truth", "if len(x) > 1 << 30:\n        y = x.sum(-1)\n    return y"),
     "fall": ("skipped", "no_ground_truth", "raise ValueError('no')"),
     "writes": ("skipped", "no_ground_truth", "x += 1\n    return x.sum(-1)"),
 }
@@ -47,7 +51,7 @@ END
 verify
 expect_exit 1
 op_types=$(($(find "$top/definitions" -mindepth 1 -maxdepth 1 -type d | wc -l) + 1)) # and the unknown one
-expect "len(json.load(open('../expected'))) == len(d) == $op_types + 18"
+expect "len(json.load(open('../expected'))) == len(d) == $op_types + 27"
 wrong="[(n, d[n]['status'], d[n]['reason'], d[n]['message']) for n, expected in json.load(open('../expected')).items()
 	if [d[n]['status'], d[n]['reason']] != expected]"
 step="these definitions: $(value "$wrong")"

@@ -21,6 +21,8 @@ TABLE = {
     "nan": ("return torch.sqrt(x)", "", "skipped", {"finite": "fails"}),
     "infinite": ("return x.masked_fill(x > 0, float('-inf'))", "", "checked", {"finite": "property"}),
     "constant": ("return torch.ones_like(x)", "", "skipped", {"not_constant": "fails"}),
+    "signed_zero": ("return x * 0", "", "skipped", {"not_constant": "fails"}),
+    "small_only": ("return x * 2 if len(x) < 1000 else x * 0", "", "checked", {}),
     "truncated": ("return x.int().float()", "", "skipped", {"not_constant": "fails"}),
     "strided": ("return torch.as_strided(x, x.shape, (8, 1)) * 1.0", "", "skipped", {"strided": "fails"}),
     "mean": ("return x - x.mean(0)", "", "checked", {"rows": "property"}),
@@ -59,6 +61,7 @@ expect "'nothing in the definition says that the operation samples' in $(check d
 expect "\"no output depends on the values of input 'x'\" in $(check truncated not_constant)"
 expect "'unstable: ' in $(check cancels numerics) and 'units of float32' in $(check cancels numerics)"
 expect "'AssertionError' in $(check narrow numerics)"
+expect "$(check right rows).startswith(\"along 'n', permuted rows give permuted outputs\")"
 expect "'The check seeds fails: ' in d['dice']['cases'][0]['message']"
 # What the words of a definition say is part of the subject. Without them the subject is that of the definition dice.
 edit definitions/novel/draws.json 'Adds random samples.' 'Adds something.'
@@ -80,6 +83,7 @@ for name in ("nan", "dice", "writes", "right"):
         json.dump({"definition": name, "solution": None, "evaluation": None, "workload": {
             "uuid": "given", "axes": {"n": 2},
             "inputs": {"x": {"type": "safetensors", "path": "rows.safetensors", "tensor_key": "x"}}}}, out)
+        out.write("\n")
 EOF
 verify --case workload:given nan dice writes right
 expect_exit 1
@@ -87,3 +91,18 @@ expect_status nan failed nonfinite
 expect_status dice failed nondeterministic
 expect_status writes failed mutated_input
 expect_status right checked no_ground_truth
+# A case that is too large for runs that only check has a run with another seed, and its outputs are examined.
+"$python" -I -S - <<'EOF'
+import json
+
+for name in ("dice", "small_only"):
+    with open(f"workloads/novel/{name}.jsonl", "a") as out:
+        json.dump({"definition": name, "solution": None, "evaluation": None, "workload": {
+            "uuid": "large", "axes": {"n": 17 << 16}, "inputs": {"x": {"type": "random"}}}}, out)
+        out.write("\n")
+EOF
+verify --case workload:large dice small_only
+expect "$(check small_only strided) == 'the case is too large for runs that only check'"
+expect "'differs under another seed' in $(check dice seeds) and d['dice']['status'] == 'skipped'"
+expect "'another seed' in $(check small_only seeds) and d['small_only']['status'] == 'checked'"
+expect "$(check small_only not_constant) == \"all elements of output 'y' are 0\""
