@@ -12,7 +12,7 @@
  * python/libraries/; the name of a new table must be added here. Which ground truths are available is determined at run
  * time. */
 #define GROUND_TRUTHS \
-	"auto|all|builtin|flashinfer|flashinfer_fa3|flashinfer_mask|flashinfer_trtllm|sglang|sgl_kernel|fla|fla_chunk|torch|truth|solution"
+	"auto|all|builtin|flashinfer|flashinfer_fa3|flashinfer_mask|flashinfer_trtllm|sglang|sgl_kernel|fla|fla_chunk|torch|fi_api|truth|chain|solution"
 
 #define ROW_ROOT {"--root", OPTION_FOLDER, AT(root), "DIR", NULL, "root folder of the dataset"}
 #define ROW_REPOS                                                                                              \

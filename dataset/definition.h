@@ -108,6 +108,7 @@ struct definition {
 	/* The object "tolerance" {"atol", "rtol", "hit_ratio"} at top level. The upstream schema has no such object, so
 	 * most definitions have only negative values here. */
 	struct tolerance tolerance;
+	const char *chain; /* the text of the member "ground_truth" (dataset/truth_chain.h); NULL: there is none */
 	/* The object "tolerance" of each output, output_count elements. */
 	const struct tolerance *output_tolerance;
 	const char *const *notes; /* one message for each field that the schema does not know; these are not errors */

@@ -13,6 +13,7 @@
 #include "dataset/input_code.h"
 #include "dataset/python_names.h"
 #include "dataset/python_tokens.h"
+#include "dataset/truth_chain.h"
 
 /* Limits of a file. Real definitions have about twenty axes and tensors and a few constraints. */
 enum { NAME_BYTES = 200, CONSTRAINTS = 256, TAGS = 256, NOTES = 20 };
@@ -1115,13 +1116,52 @@ static void find_fi_api(struct reader *r)
 	}
 }
 
+static const char *const *names_of(struct reader *r, const struct tensor_spec *specs, int count)
+{
+	const char **names = arena_array(r->arena, (size_t)count, sizeof *names);
+
+	for (int i = 0; i < count; i++)
+		names[i] = specs[i].name;
+	return names;
+}
+
+/* Checks the chain of operations that is a ground truth, and keeps its text. */
+static int read_chain(struct reader *r, const cJSON *json)
+{
+	const struct json_step at = {.key = "ground_truth"};
+	const cJSON *chain = json_member(json, at.key);
+	struct definition *out = r->out;
+	const char **axes = arena_array(r->arena, (size_t)out->axis_count, sizeof *axes);
+
+	if (chain == NULL)
+		return 0;
+	for (int i = 0; i < out->axis_count; i++)
+		axes[i] = out->axes[i].name;
+	const struct chain_scope scope = {axes,
+					  names_of(r, out->inputs, out->input_count),
+					  names_of(r, out->outputs, out->output_count),
+					  out->axis_count,
+					  out->input_count,
+					  out->output_count};
+
+	if (chain_read(&r->text, &at, chain, &scope, r->arena, r->err) == NULL)
+		return -1;
+	char *text = cJSON_PrintUnformatted(chain);
+
+	if (text == NULL)
+		die_no_memory();
+	out->chain = arena_string(r->arena, text);
+	cJSON_free(text);
+	return 0;
+}
+
 /* --- the whole ----------------------------------------------------------------------------------------------- */
 
 static int read_definition(struct reader *r, const cJSON *json, const char *folder, const char *stem)
 {
 	static const char *const known[] = {"name",      "op_type", "axes",        "inputs",      "outputs",
 	                                    "reference", "tags",    "description", "constraints", "tolerance", "reads",
-	                                    "init",      "check",   "hf_id",       "custom_inputs_entrypoint"};
+	                                    "init",      "check",   "hf_id",       "custom_inputs_entrypoint", "ground_truth"};
 	struct definition *out = r->out;
 
 	if (!cJSON_IsObject(json))
@@ -1140,6 +1180,8 @@ static int read_definition(struct reader *r, const cJSON *json, const char *fold
 	    read_reads(r, json) != 0 || read_reference(r, json) != 0 || read_tolerance(r, NULL, json, &out->tolerance) != 0)
 		return -1;
 	find_input_code(r);
+	if (read_chain(r, json) != 0)
+		return -1;
 	note_unknown_fields(r, NULL, json, known, sizeof known / sizeof *known);
 	return 0;
 }

@@ -93,6 +93,7 @@ struct truth {
 	const char *name, *version; /* "builtin" and the digest of the family's sources; "flashinfer", "0.7.2 (table …)" */
 	const char *refused; /* why it decides nothing, known before a case runs; NULL: it can be tried */
 	bool program; /* a Python text of the dataset, which the pool runs in a runner of its own */
+	bool chain;   /* the chain of operations of the definition, which the judge computes */
 	/* Why it may share a mistake with the reference, as the end of a sentence: "ada wrote both". A case that only such
 	 * ground truths decide is `checked` and not passed. NULL: it is independent. */
 	const char *related;

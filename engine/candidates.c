@@ -14,8 +14,9 @@ const struct result *candidates_reference(const struct candidates *candidates, c
 
 const struct own_truth *candidate_of(const struct result *result)
 {
-	return result->candidate > 0 && result->candidate < result->own_truth_count ? &result->own_truths[result->candidate]
-										    : NULL;
+	int at = OWN_TRUTHS + result->candidate - 1;
+
+	return result->candidate > 0 && at < result->own_truth_count ? &result->own_truths[at] : NULL;
 }
 
 static void decide(struct result *result, enum status status, enum reason reason, const char *message)

@@ -17,6 +17,7 @@
 #include "workers/judge/case_inputs.h"
 #include "workers/judge/described_inputs.h"
 #include "workers/pool/environment.h"
+#include "workers/protocol/chain_plan.h"
 
 /* The length of an axis that no family, constraint or expression determines; the largest is tried last, for expressions
  * that have no value for smaller ones. */
@@ -91,8 +92,15 @@ static const struct rule *make_rules(const struct maker *m, const struct op_case
 	const struct op_problem *problem = c->problem;
 	struct rule *rules = arena_array(m->arena, (size_t)problem->output_count, sizeof *rules);
 
+	struct err why = {""};
+	const struct chain_plan *chain = op_of(m) == NULL && d->chain != NULL && m->asks == JOB_OUTPUTS
+					     ? chain_plan_make(m->kernels, d->chain, problem, m->arena, &why)
+					     : NULL;
+
 	for (int i = 0; i < problem->output_count; i++) {
-		rules[i] = op_of(m) != NULL ? op_of(m)->rule(c, i) : rule_default(problem->outputs[i].dtype);
+		rules[i] = op_of(m) != NULL ? op_of(m)->rule(c, i)
+			   : chain != NULL  ? chain_plan_rule(chain, c, i)
+					    : rule_default(problem->outputs[i].dtype);
 		if (op_of(m) == NULL && m->line != NULL && m->line->tolerance.given)
 			override_rule(&rules[i], &m->line->tolerance.bounds);
 		if (m->asks == JOB_OUTPUTS)
@@ -463,6 +471,20 @@ static const struct rule *rules_on(const struct maker *m, const struct job *job,
 	return make_rules(m, &c);
 }
 
+/* Says which function of FlashInfer the definition names, and which argument each input is. */
+static void name_arguments(const struct maker *m, struct job *job)
+{
+	const struct definition *d = m->definition;
+	const char **arguments = arena_array(m->arena, (size_t)d->input_count, sizeof *arguments);
+
+	if (d->fi_api == NULL || m->asks != JOB_OUTPUTS)
+		return;
+	for (int i = 0; i < d->input_count; i++)
+		arguments[i] = d->inputs[i].param != NULL ? d->inputs[i].param : d->inputs[i].name;
+	job->fi_api = d->fi_api;
+	job->arguments = arguments;
+}
+
 /* Builds one case and adds it to the list, unless --case excludes it. `edge`: the value for op_case.edge. */
 /* Returns the limit of the workload line on the difference of a single element, or 0. A limit of 0 allows no difference. */
 static double error_cap_of(const struct maker *m)
@@ -504,8 +526,10 @@ static void make_case(struct maker *m, const char *id, const int64_t *axis, cons
 			    .error_cap = error_cap_of(m),
 			    .bench = m->options->bench && m->asks == JOB_OUTPUTS,
 			    .constant_count = m->out.constant_count,
+			    .chain = m->asks == JOB_OUTPUTS ? m->definition->chain : NULL,
 			    .root = m->root};
 	ask(m, job, inputs);
+	name_arguments(m, job);
 	memcpy(job->constants, m->out.constants, sizeof job->constants);
 	job->rules = rules_on(m, job, CONTENTS_FIRST);
 	job->second_rules = rules_on(m, job, CONTENTS_SECOND);

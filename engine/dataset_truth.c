@@ -6,12 +6,14 @@
 #include "cache/python_dependencies.h"
 #include "cache/python_normal_form.h"
 #include "dataset/truth_source.h"
+#include "workers/protocol/chain_plan.h"
+#include "workers/protocol/job.h"
 
 bool is_own_truth(const char *name)
 {
 	size_t length = strlen(SOLUTION_TRUTH);
 
-	return strcmp(name, TRUTH_NAME) == 0 ||
+	return strcmp(name, TRUTH_NAME) == 0 || strcmp(name, CHAIN_TRUTH) == 0 ||
 	       (strncmp(name, SOLUTION_TRUTH, length) == 0 && (name[length] == '\0' || name[length] == ':'));
 }
 
@@ -80,6 +82,37 @@ struct own_truth dataset_truth_read(const char *path, const struct definition *d
 					     .source = arena_copy(arena, bytes->data, bytes->length),
 					     .entry_point = "run"};
 	out.outside = why_truth_is_not_stored(path, bytes->data, bytes->length, arena);
+	return out;
+}
+
+void refuse_truth(struct truth *truth, const char *why, struct arena *arena)
+{
+	const struct digest digest = digest_of(why, strlen(why));
+	char hex[DIGEST_HEX];
+
+	digest_hex(&digest, hex);
+	truth->refused = why;
+	truth->version = arena_string(arena, hex);
+}
+
+struct own_truth dataset_truth_chain(const struct kernels_api *api, const struct definition *definition, struct arena *arena)
+{
+	struct own_truth out = {.truth = {.name = CHAIN_TRUTH, .version = "none", .chain = true}};
+	struct op_problem *problem = arena_alloc(arena, sizeof *problem);
+	struct err why = {""};
+
+	if (definition->chain == NULL) {
+		out.truth.chain = false;
+		out.truth.refused = "the definition has no member \"ground_truth\"";
+		return out;
+	}
+	*problem = problem_of(definition, arena);
+	const struct chain_plan *plan = chain_plan_make(api, definition->chain, problem, arena, &why);
+
+	if (plan == NULL)
+		refuse_truth(&out.truth, arena_string(arena, why.text), arena);
+	else
+		out.truth.version = chain_plan_version(plan, arena);
 	return out;
 }
 

@@ -10,14 +10,19 @@
 #include "base/buf.h"
 #include "dataset/definition.h"
 #include "dataset/verdict.h"
+#include "kernels/core/kernels_library.h"
 #include "workers/pool/task.h"
 
 #define TRUTH_NAME "truth" /* the name of this ground truth in --ground-truth and in verdicts */
 
+#define CHAIN_TRUTH "chain" /* the chain of operations that the definition names */
 #define SOLUTION_TRUTH "solution" /* in --ground-truth, the solutions of the dataset; "solution:NAME" in verdicts */
 
 /* Returns whether a ground truth of this name is a text of the dataset: its truth, or a solution. */
 bool is_own_truth(const char *name);
+
+/* How many ground truths come before the solutions in result.own_truths: the dataset's truth and the chain. */
+enum { OWN_TRUTHS = 2 };
 
 struct own_truth {
 	struct truth truth;           /* truth.refused: why the file decides nothing */
@@ -38,6 +43,12 @@ bool same_code_as_reference(const struct definition *definition, const char *sou
 
 /* Returns why verdicts that depend on this Python text are not stored, or NULL. */
 const char *why_truth_is_not_stored(const char *path, const char *source, size_t length, struct arena *arena);
+
+/* Makes a ground truth decide nothing. The reason becomes its version, so that another reason is told. */
+void refuse_truth(struct truth *truth, const char *why, struct arena *arena);
+
+/* Returns the chain of operations of the definition as a ground truth. */
+struct own_truth dataset_truth_chain(const struct kernels_api *api, const struct definition *definition, struct arena *arena);
 
 /* Returns a ground truth that decides nothing, because the dataset has no file for it. */
 struct truth dataset_truth_missing(const struct definition *definition, struct arena *arena);

@@ -286,7 +286,7 @@ static struct truths truths_of_case(const struct result *result, const struct te
 	items = arena_array(arena, (size_t)out.count, sizeof *items);
 	for (int i = 0; i < out.count; i++) {
 		items[i] = out.items[i];
-		if (items[i].program && items[i].refused == NULL)
+		if ((items[i].program || items[i].chain) && items[i].refused == NULL)
 			items[i].refused = "it computes outputs, but no gradients";
 	}
 	out.items = items;
@@ -304,7 +304,7 @@ static struct digest execution_of(const struct result *result, const struct test
 	if (program != NULL)
 		buf_printf(&all, "%s\n", program->path);
 	for (int i = 0; i < truths->count; i++)
-		if (truths->items[i].program)
+		if (truths->items[i].program || truths->items[i].chain || strcmp(truths->items[i].name, FI_API_TRUTH) == 0)
 			buf_printf(&all, "%s %s %d\n", truths->items[i].name, truths->items[i].version,
 				   truths->items[i].refused != NULL);
 	struct digest digest = all.length == DIGEST_BYTES ? test->subject : digest_of(all.data, all.length);
@@ -349,10 +349,11 @@ static struct own_truth read_solution(struct result *result, const struct blob *
 /* Reads all texts of the dataset that may be ground truths. `bytes` is the content of the dataset's own truth. */
 static void read_own_truths(struct result *result, const struct buf *bytes)
 {
-	struct own_truth *all = arena_array(&result->arena, (size_t)result->blob_count + 2, sizeof *all);
+	struct own_truth *all = arena_array(&result->arena, (size_t)result->blob_count + 3, sizeof *all);
 
 	all[0] = read_own_truth(result, bytes);
-	result->own_truth_count = 1;
+	all[1] = dataset_truth_chain(result->run->program->kernels.api, result->definition, &result->arena);
+	result->own_truth_count = OWN_TRUTHS;
 	for (int i = 0; i < result->blob_count; i++)
 		if (result->blobs[i].use == BLOB_SOLUTION)
 			all[result->own_truth_count++] = read_solution(result, &result->blobs[i]);
@@ -385,6 +386,25 @@ static struct truths truths_of_candidate(const struct result *result, const stru
 	return out;
 }
 
+/* Returns the call of FlashInfer's function that the definition names, with the argument of each input, or NULL. */
+static const char *fi_api_call(const struct definition *definition, struct arena *arena)
+{
+	struct buf text = {0};
+
+	if (definition->fi_api == NULL)
+		return NULL;
+	buf_printf(&text, "%s(", definition->fi_api);
+	for (int i = 0; i < definition->input_count; i++)
+		buf_printf(&text, "%s%s=%s", i > 0 ? ", " : "",
+			   definition->inputs[i].param != NULL ? definition->inputs[i].param : definition->inputs[i].name,
+			   definition->inputs[i].name);
+	buf_text(&text, ")");
+	const char *call = arena_copy(arena, text.data, text.length);
+
+	buf_free(&text);
+	return call;
+}
+
 /* Finds the ground truths of the definition and of each case. */
 static void find_truths(struct result *result)
 {
@@ -394,7 +414,7 @@ static void find_truths(struct result *result)
 	result->truths = result->run->options->base != NULL
 			     ? (struct truths){&result->own_truths[0].truth, 1, false}
 			     : ground_truths_for(&result->run->machine.truths, made->op, result->own_truths,
-						 result->own_truth_count, arena);
+						 result->own_truth_count, fi_api_call(result->definition, arena), arena);
 	if (result->candidate > 0)
 		result->truths = truths_of_candidate(result, &result->truths, arena);
 	for (int i = 0; i < result->truths.count; i++)

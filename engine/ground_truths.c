@@ -135,7 +135,7 @@ static const char *solution_word(const char *name)
 /* Is this the name of a ground truth that the dataset has? */
 static bool is_own(const char *name)
 {
-	return strcmp(name, TRUTH_NAME) == 0 || solution_word(name) != NULL;
+	return strcmp(name, TRUTH_NAME) == 0 || strcmp(name, CHAIN_TRUTH) == 0 || solution_word(name) != NULL;
 }
 
 bool ground_truths_use_solutions(const struct truth_choice *choice)
@@ -196,7 +196,7 @@ static int check_names(const struct truth_choice *choice, struct err *err)
 				 : err_set(
 				       err,
 				       "unknown ground truth '%s' (--ground-truth takes auto, all, or names of %sbuiltin, "
-				       TRUTH_NAME ", " SOLUTION_TRUTH ", " SOLUTION_TRUTH ":NAME)",
+				       TRUTH_NAME ", " CHAIN_TRUTH ", " SOLUTION_TRUTH ", " SOLUTION_TRUTH ":NAME)",
 				       err_show(choice->names[i]).text, known.data == NULL ? "" : known.data);
 	buf_free(&known);
 	return rc;
@@ -295,17 +295,39 @@ bool ground_truths_use_libraries(const struct truth_choice *choice)
 	return false;
 }
 
-/* Appends the ground truths of "auto" and "all". "auto" uses the dataset's own truth only if there is no family. */
-static void add_available(const struct truth_choice *choice, const struct op_entry *op, const struct truth *own,
-			  struct truths *out, struct truth *items)
+/* The family of the row that calls the function that a definition names (python/libraries/fi_api.py). */
+static const char any_family[] = "*";
+
+/* Appends the ground truth that calls the function `fi_api`. The call is part of the version, because no other field of a
+ * fingerprint has it. */
+static void add_fi_api(const struct provider_fact *fact, const char *fi_api, struct truths *out, struct truth *items,
+		       struct arena *arena)
+{
+	const char *version = fact->version == NULL ? "none" : fact->version;
+
+	add_truth(out, items,
+		  (struct truth){.name = fact->name,
+				 .version = fi_api != NULL ? arena_printf(arena, "%s, %s", version, fi_api) : version,
+				 .refused = fi_api != NULL ? NULL : "the definition has no tag \"fi_api:\" that names a function"});
+}
+
+/* Appends the ground truths of "auto" and "all". "auto" uses the definition's chain and the dataset's own truth, in this
+ * order, only if there is no family. */
+static void add_available(const struct truth_choice *choice, const struct op_entry *op, const struct own_truth *own,
+			  int own_count, const char *fi_api, struct truths *out, struct truth *items,
+			  struct arena *arena)
 {
 	for (int i = 0; i < choice->fact_count && op != NULL; i++)
 		if (asks(choice, &choice->facts[i], op->op->name))
 			add(out, items, choice->facts[i].name, choice->facts[i].version);
 	if (op != NULL)
 		add(out, items, "builtin", op->truth_digest);
-	if (own->program && (op == NULL || choice->all))
-		add_truth(out, items, *own);
+	for (int i = own_count < OWN_TRUTHS ? own_count - 1 : OWN_TRUTHS - 1; i >= 0; i--)
+		if ((own[i].truth.program || own[i].truth.chain) && (op == NULL || choice->all))
+			add_truth(out, items, own[i].truth);
+	for (int i = 0; i < choice->fact_count && fi_api != NULL; i++)
+		if ((op == NULL || choice->all) && asks(choice, &choice->facts[i], any_family))
+			add_fi_api(&choice->facts[i], fi_api, out, items, arena);
 }
 
 /* Appends the solutions that a word chooses: all of them for "". If the definition has none, says so. */
@@ -314,7 +336,7 @@ static void add_solutions(const char *name, const char *word, const struct own_t
 {
 	bool found = false;
 
-	for (int i = 1; i < own_count; i++) {
+	for (int i = OWN_TRUTHS; i < own_count; i++) {
 		if (*word != '\0' && !solution_is_named(&own[i], word))
 			continue;
 		add_truth(out, items, own[i].truth);
@@ -330,7 +352,8 @@ static void add_solutions(const char *name, const char *word, const struct own_t
 
 /* Appends the ground truth that --ground-truth names. Without a family there are no libraries and no builtin. */
 static void add_named(const struct truth_choice *choice, const char *name, const struct op_entry *op,
-		      const struct own_truth *own, int own_count, struct truths *out, struct truth *items)
+		      const struct own_truth *own, int own_count, const char *fi_api, struct truths *out,
+		      struct truth *items, struct arena *arena)
 {
 	const struct provider_fact *fact = fact_named(choice, name);
 	const char *word = solution_word(name);
@@ -338,7 +361,9 @@ static void add_named(const struct truth_choice *choice, const char *name, const
 	if (word != NULL)
 		add_solutions(name, word, own, own_count, out, items);
 	else if (is_own(name))
-		add_truth(out, items, own->truth);
+		add_truth(out, items, own[strcmp(name, CHAIN_TRUTH) == 0 && own_count > 1 ? 1 : 0].truth);
+	else if (fact != NULL && strcmp(fact->name, FI_API_TRUTH) == 0)
+		add_fi_api(fact, fi_api, out, items, arena);
 	else if (fact != NULL && op != NULL)
 		add(out, items, fact->name, fact->version == NULL ? "none" : fact->version);
 	else if (op != NULL)
@@ -346,15 +371,15 @@ static void add_named(const struct truth_choice *choice, const char *name, const
 }
 
 struct truths ground_truths_for(const struct truth_choice *choice, const struct op_entry *op, const struct own_truth *own,
-				int own_count, struct arena *arena)
+				int own_count, const char *fi_api, struct arena *arena)
 {
 	struct truth *items = arena_array(arena, GROUND_TRUTHS_MAX, sizeof *items);
 	struct truths out = {items, 0, choice->all};
 
 	if (choice->name_count == 0 || choice->automatic || choice->all)
-		add_available(choice, op, &own->truth, &out, items);
+		add_available(choice, op, own, own_count, fi_api, &out, items, arena);
 	for (int i = 0; i < choice->name_count; i++)
-		add_named(choice, choice->names[i], op, own, own_count, &out, items);
+		add_named(choice, choice->names[i], op, own, own_count, fi_api, &out, items, arena);
 	out.all = choice->all && out.count > 1;
 	return out;
 }
@@ -364,7 +389,7 @@ struct truths ground_truths_builtin(const struct op_entry *op, struct arena *are
 	const struct truth_choice builtin = {.automatic = true};
 	const struct own_truth none = {.truth = {.name = TRUTH_NAME}};
 
-	return ground_truths_for(&builtin, op, &none, 1, arena);
+	return ground_truths_for(&builtin, op, &none, 1, NULL, arena);
 }
 
 const char *ground_truths_context(const struct truth_choice *choice, struct arena *arena)

@@ -57,12 +57,15 @@ int ground_truths_facts(struct program *program, const char *python, const char 
 /* Returns whether the choice may use solutions of the dataset. */
 bool ground_truths_use_solutions(const struct truth_choice *choice);
 
-/* Returns the ground truths of a definition in the order in which they are used. `op` is its family, or NULL. `own` are the
- * dataset's own: the first is its truth (engine/dataset_truth.h), which "auto" uses if there is no family, which "all"
- * uses if its `program` is set, and which --ground-truth can name; the others are its solutions
+/* Returns the ground truths of a definition in the order in which they are used. `op` is its family, or NULL. `fi_api` is the
+ * call of FlashInfer's function that it names, as in "flashinfer.norm.rmsnorm(x=input)", or NULL; "auto" calls it if there is no family. `own` are the
+ * dataset's own: the first two are its truth and the chain of the definition (engine/dataset_truth.h), which "auto" uses if
+ * there is no family, which "all" uses if they exist, and which --ground-truth can name; the others are its solutions
  * (engine/solution_truth.h), which are used only if --ground-truth names them. */
 struct truths ground_truths_for(const struct truth_choice *choice, const struct op_entry *op, const struct own_truth *own,
-				int own_count, struct arena *arena);
+				int own_count, const char *fi_api, struct arena *arena);
+
+#define FI_API_TRUTH "fi_api" /* the ground truth that calls the function of FlashInfer that a definition names */
 
 /* May a definition have a library as a ground truth? */
 bool ground_truths_use_libraries(const struct truth_choice *choice);

@@ -130,11 +130,11 @@ struct result {
 	const struct dataset_file *workload; /* the workload file; NULL: there is no workload file */
 	const struct dataset_file *truth; /* the file with the dataset's own truth; NULL: there is none */
 	const char *truth_trouble; /* why that file cannot be read; NULL: it can, or there is none */
-	/* The texts of the dataset that may be ground truths: first its truth, or the reference in a commit, and then its
-	 * solutions. Set if `definition` is set. */
+	/* The texts of the dataset that may be ground truths: first its truth, or the reference in a commit, then the
+	 * chain of its definition, and then its solutions. Set if `definition` is set. */
 	const struct own_truth *own_truths;
 	int own_truth_count;
-	int candidate; /* the index in `own_truths` of the solution that is verified; 0: the reference is */
+	int candidate; /* the number of the solution that is verified, from 1; 0: the reference is */
 	const struct blob *blobs;
 	int blob_count;
 	struct digest inputs; /* digest of the contents of the definition, the workload file, the truth and the blobs */

@@ -260,7 +260,7 @@ struct own_truth solution_truth_read(const char *path, const struct definition *
 	    why != NULL ? NULL : solution_load(path, &place, bytes->data, bytes->length, arena, &err);
 
 	if (solution == NULL) {
-		out.truth.refused = why != NULL ? why : arena_string(arena, err.text);
+		refuse_truth(&out.truth, why != NULL ? why : arena_string(arena, err.text), arena);
 		out.invalid = true;
 		return out;
 	}

@@ -723,7 +723,8 @@ def main():
     import torch
 
     common = load("reftest_providers", os.path.join(TOP, "python", "libraries", "common.py"))
-    tables = list(common.load_tables(os.path.join(TOP, "python", "libraries")).values())
+    # fi_api finds its function and its arguments in the definition, and uses no role; an end-to-end test has a fake library.
+    tables = [table for table in common.load_tables(os.path.join(TOP, "python", "libraries")).values() if table.name != "fi_api"]
     record = recorded.load()
     print("1..%d" % (19 + 3 * len(PLANTED)))
     called, reached, wrong = run_all(torch, common, tables, known_of(record))

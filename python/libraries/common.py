@@ -26,7 +26,7 @@ import sys
 import types
 from dataclasses import dataclass, field
 
-MODULES = ("flashinfer", "sglang", "fla", "torch")  # in order of preference
+MODULES = ("flashinfer", "sglang", "fla", "torch", "fi_api")  # in order of preference
 IMPORT_S = 600  # extra seconds to import a library: some libraries compile then, and disks may be slow
 COMPILE_S = 3600  # extra seconds to compile one module of kernels
 
@@ -102,6 +102,8 @@ class Call:
         self.roles, self.output_roles = request["roles"], request["output_roles"]
         self.modes = frozenset(request["modes"])
         self.outputs = request["outputs"]
+        self.api = request.get("api")  # the function that the tag fi_api: names, and its argument for each input
+        self.arguments = request.get("arguments", {})
         self.noise = 0.0  # the quantisation error of intermediate values, as a fraction of an output's root mean square
 
     def __getitem__(self, role):

@@ -58,7 +58,7 @@ static char *asked(const char *choice, const char *family, const struct own_trut
 		fail_msg("%s", err.text);
 	if (chosen.trouble != NULL)
 		fail_msg("%s", chosen.trouble);
-	struct truths truths = ground_truths_for(&chosen, family == NULL ? NULL : op_by_name(family), own, own_count, &arena);
+	struct truths truths = ground_truths_for(&chosen, family == NULL ? NULL : op_by_name(family), own, own_count, NULL, &arena);
 	for (int i = 0; i < truths.count; i++)
 		buf_printf(&names, "%s%s", i > 0 ? " " : "", truths.items[i].name);
 	arena_free(&arena);
@@ -110,40 +110,42 @@ static void solutions_are_used_if_they_are_named(void **state)
 {
 	const struct own_truth own[] = {
 	    {.truth = {.name = "truth", .version = "1", .program = true}},
+	    {.truth = {.name = "chain", .version = "none"}},
 	    {.truth = {.name = "solution:a", .version = "2", .program = true}, .author = "ada"},
 	    {.truth = {.name = "solution:b", .version = "3", .program = true}, .author = "baseline"},
 	};
 
 	(void)state;
-	assert_asked_among(own, 3, "auto", NULL, "truth");
-	assert_asked_among(own, 3, "all", "gemm", "torch builtin truth");
-	assert_asked_among(own, 3, "solution", NULL, "solution:a solution:b");
-	assert_asked_among(own, 3, "solution:b", "gemm", "solution:b");
-	assert_asked_among(own, 3, "solution:ada,builtin", "gemm", "solution:a builtin");
-	assert_asked_among(own, 3, "solution:baseline,solution", NULL, "solution:b solution:a");
-	assert_asked_among(own, 3, "auto,solution:baseline", NULL, "truth solution:b");
-	assert_asked_among(own, 3, "auto,solution", "gemm", "torch builtin solution:a solution:b");
-	assert_asked_among(own, 3, "all,solution:a", "gemm", "torch builtin truth solution:a");
-	assert_asked_among(own, 3, "solution:c", NULL, "solution:c"); /* it decides nothing, and says why */
+	assert_asked_among(own, 4, "auto", NULL, "truth");
+	assert_asked_among(own, 4, "all", "gemm", "torch builtin truth");
+	assert_asked_among(own, 4, "solution", NULL, "solution:a solution:b");
+	assert_asked_among(own, 4, "solution:b", "gemm", "solution:b");
+	assert_asked_among(own, 4, "solution:ada,builtin", "gemm", "solution:a builtin");
+	assert_asked_among(own, 4, "solution:baseline,solution", NULL, "solution:b solution:a");
+	assert_asked_among(own, 4, "auto,solution:baseline", NULL, "truth solution:b");
+	assert_asked_among(own, 4, "auto,solution", "gemm", "torch builtin solution:a solution:b");
+	assert_asked_among(own, 4, "all,solution:a", "gemm", "torch builtin truth solution:a");
+	assert_asked_among(own, 4, "solution:c", NULL, "solution:c"); /* it decides nothing, and says why */
 	assert_asked_among(own, 1, "solution", NULL, "solution");
 }
 
 static void more_solutions_than_a_case_can_use_are_no_silent_loss(void **state)
 {
-	struct own_truth own[GROUND_TRUTHS_MAX + 2] = {{.truth = {.name = "truth", .version = "1"}}};
-	char names[GROUND_TRUTHS_MAX + 2][32];
+	struct own_truth own[GROUND_TRUTHS_MAX + 3] = {{.truth = {.name = "truth", .version = "1"}},
+							    {.truth = {.name = "chain", .version = "1"}}};
+	char names[GROUND_TRUTHS_MAX + 3][32];
 	struct program program = {.store = NULL};
 	struct arena arena = {0};
 	struct truth_choice chosen;
 	struct err err = {""};
 
 	(void)state;
-	for (int i = 1; i < GROUND_TRUTHS_MAX + 2; i++) {
+	for (int i = OWN_TRUTHS; i < GROUND_TRUTHS_MAX + 3; i++) {
 		snprintf(names[i], sizeof names[i], "solution:%d", i);
 		own[i] = (struct own_truth){.truth = {.name = names[i], .version = "1", .program = true}, .author = "ada"};
 	}
 	assert_int_equal(ground_truths_choose(&program, "solution", NULL, "cpu", &arena, &chosen, &err), 0);
-	struct truths truths = ground_truths_for(&chosen, NULL, own, GROUND_TRUTHS_MAX + 2, &arena);
+	struct truths truths = ground_truths_for(&chosen, NULL, own, GROUND_TRUTHS_MAX + 3, NULL, &arena);
 
 	assert_int_equal(truths.count, GROUND_TRUTHS_MAX);
 	assert_non_null(strstr(truths.items[GROUND_TRUTHS_MAX - 1].refused, "more ground truths than one case can use"));

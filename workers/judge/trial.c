@@ -586,6 +586,9 @@ static bool try_ground_truths(struct trial *trial, struct round *round, struct b
 			round->passed_over[at] = first->passed_over[at]; /* skip it for both sets */
 		} else if (truths->items[at].refused != NULL) {
 			trial_pass_over(trial, round, at, false, truths->items[at].refused);
+		} else if (truths->items[at].chain) {
+			if (!round->answered[at] && trial_hold_inputs(trial, round) == 0)
+				trial_ask_chain(trial, round, at);
 		} else if (!trial_is_builtin(&truths->items[at])) {
 			if (trial_hold_inputs(trial, round) == 0 && trial_ask_provider(trial, round, at, out))
 				return true;

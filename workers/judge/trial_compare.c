@@ -8,6 +8,7 @@
 
 #include "kernels/core/gradient_bounds.h"
 #include "workers/judge/message_text.h"
+#include "workers/protocol/chain_plan.h"
 
 /* Copies tensors from the device to host memory from the allocator `arena`. Appends tensors without data up to the
  * number that an oracle expects. Returns NULL on error. The caller passes an allocator for this comparison only and
@@ -384,6 +385,33 @@ static int truth_on_host(struct trial *trial, const struct round *round, struct 
 		rc = trial->device->calls->upload(trial->device, to[i].data, truth[i].data, job_tensor_bytes(&to[i]), err);
 	arena_free(&arena);
 	return rc;
+}
+
+/* Computes the chain of operations of the definition on the host. */
+static int chain_on_host(struct trial *trial, const struct round *round, struct tensor *to, struct err *err)
+{
+	const struct op_problem *problem = &trial->job->problem;
+	struct arena arena = {0};
+	const struct chain_plan *plan =
+	    chain_plan_make(trial->context->kernels->api, trial->job->chain, problem, &arena, err);
+	struct tensor *in = plan == NULL ? NULL : trial_on_host(trial, &arena, round->in, problem->input_count, err);
+	struct tensor *truth = in == NULL ? NULL : trial_on_host(trial, &arena, to, problem->output_count, err);
+	int rc = truth == NULL ? -1 : chain_plan_compute(plan, &round->c, in, truth, err);
+
+	for (int i = 0; rc == 0 && i < problem->output_count; i++)
+		rc = trial->device->calls->upload(trial->device, to[i].data, truth[i].data, job_tensor_bytes(&to[i]), err);
+	arena_free(&arena);
+	return rc;
+}
+
+void trial_ask_chain(struct trial *trial, struct round *round, int at)
+{
+	struct err err = {""};
+
+	if (trial->job->chain != NULL && chain_on_host(trial, round, round->truth[at], &err) == 0)
+		trial_compare_with(trial, round, at);
+	else
+		trial_pass_over(trial, round, at, false, err.text);
 }
 
 static int make_truth(struct trial *trial, const struct round *round, struct tensor *to, struct err *err)

@@ -214,6 +214,8 @@ int trial_unjudged_input(const struct trial *trial, const struct round *round);
 int trial_compare_with(struct trial *trial, struct round *round, int at);
 void trial_pass_over(struct trial *trial, struct round *round, int at, bool accident, const char *why);
 void trial_ask_builtin(struct trial *trial, struct round *round, int at);
+/* Computes the definition's chain of operations and compares the outputs with it. */
+void trial_ask_chain(struct trial *trial, struct round *round, int at);
 void trial_ask_builtin_early(struct trial *trial, struct round *round);
 
 /* workers/judge/trial_diagnosis.c */

@@ -4,6 +4,7 @@
 #include "workers/judge/trial_internal.h"
 
 #include <inttypes.h>
+#include <string.h>
 
 #include "base/json.h"
 #include "kernels/core/gradient_bounds.h"
@@ -149,6 +150,23 @@ static void write_roles(const struct trial *trial, struct buf *out)
 	op_names_write(&names, &problem, out);
 }
 
+/* Writes which function of FlashInfer is called, and which argument each input is, for the one row of the table fi_api. */
+static void write_api(const struct trial *trial, struct buf *out)
+{
+	const struct job *job = trial->job;
+
+	buf_text(out, "\"*\",\"roles\":{},\"output_roles\":{},\"modes\":[],\"api\":");
+	buf_json_string(out, job->fi_api != NULL ? job->fi_api : "");
+	buf_text(out, ",\"arguments\":{");
+	for (int i = 0; job->fi_api != NULL && i < job->problem.input_count; i++) {
+		buf_text(out, i > 0 ? "," : "");
+		buf_json_string(out, job->problem.inputs[i].name);
+		buf_text(out, ":");
+		buf_json_string(out, job->arguments[i]);
+	}
+	buf_text(out, "}");
+}
+
 /* {"provide": {"provider", "family", "roles": {role: input}, "output_roles": {role: output}, "modes": [name], "name", "class",
  *              "axes": {name: value}, "constants": {name: value}, and the fields of a run}} */
 void trial_write_provide(struct trial *trial, const struct round *round, const char *provider, struct buf *out)
@@ -159,9 +177,13 @@ void trial_write_provide(struct trial *trial, const struct round *round, const c
 	buf_text(out, "{\"provide\":{\"provider\":");
 	buf_json_string(out, provider);
 	buf_text(out, ",\"family\":");
-	buf_json_string(out, trial->entry->op->name);
-	buf_text(out, ",");
-	write_roles(trial, out);
+	if (strcmp(provider, "fi_api") == 0) {
+		write_api(trial, out);
+	} else {
+		buf_json_string(out, trial->entry->op->name);
+		buf_text(out, ",");
+		write_roles(trial, out);
+	}
 	buf_text(out, ",\"name\":");
 	buf_json_string(out, problem->name);
 	buf_text(out, ",\"class\":");

@@ -3,11 +3,12 @@
  *   {"id", "name", "op_type", "description", "tags": [text], "axes": [{"name", "value" (null: var)}],
  *    "inputs" and "outputs": [{"name", "dtype", "shape": [axis number] | null, "optional", "description"}],
  *    "op": text | null, "no_truth": text | null, "axis": [value], "seed": "decimal", "edge": "decimal",
- *    "two_runs": bool, "bench": bool, "chosen_axes": bool, "inputs_are_valid": bool, "gradients": bool, "sources": [{"kind", …}], "constraints": [text],
+ *    "two_runs": bool, "bench": bool, "chosen_axes": bool, "inputs_are_valid": bool, "chain": text | null, "fi_api": text | null,
+ *    "arguments": [text], "gradients": bool, "sources": [{"kind", …}], "constraints": [text],
  *    "constants": [{"name", "value", "source", "conflict"}], "rules": [{"atol", "rtol", "hit_ratio"}],
  *    "input_code": {"kind", "function", "place", "given": [bool]}, or omitted,
  *    "second_rules": like "rules", or omitted, "error_cap", "root", "all",
- *    "truths": [{"name", "version", "refused": text | null, "related": text | null, "program": bool}]}
+ *    "truths": [{"name", "version", "refused": text | null, "related": text | null, "program": bool, "chain": bool}]}
  *
  * Element i of the array "axis" is the value of element i of "axes". In the same way, "sources" has one element per
  * input, "given" has one element per axis, and "rules" has one element per output. The seed is text because JSON's integers are exact only up to 2^53.
@@ -256,6 +257,17 @@ static void write_rules(struct buf *out, const char *key, const struct rule *rul
 	buf_text(out, "]");
 }
 
+static void write_arguments(struct buf *out, const struct job *job)
+{
+	write_text(out, "fi_api", job->fi_api);
+	buf_text(out, ",\"arguments\":[");
+	for (int i = 0; job->fi_api != NULL && i < job->problem.input_count; i++) {
+		buf_text(out, i > 0 ? "," : "");
+		buf_json_string(out, job->arguments[i]);
+	}
+	buf_text(out, "]");
+}
+
 static void write_truths(struct buf *out, const struct truths *truths)
 {
 	buf_printf(out, ",\"all\":%s,\"truths\":[", truths->all ? "true" : "false");
@@ -265,7 +277,8 @@ static void write_truths(struct buf *out, const struct truths *truths)
 		write_text(out, "version", truths->items[i].version);
 		write_text(out, "refused", truths->items[i].refused);
 		write_text(out, "related", truths->items[i].related);
-		buf_printf(out, ",\"program\":%s}", truths->items[i].program ? "true" : "false");
+		buf_printf(out, ",\"program\":%s,\"chain\":%s}", truths->items[i].program ? "true" : "false",
+			   truths->items[i].chain ? "true" : "false");
 	}
 	buf_text(out, "]");
 }
@@ -289,6 +302,8 @@ void job_write(const struct job *job, struct buf *out)
 	buf_printf(out, ",\"edge\":\"%d\"", job->edge);
 	buf_printf(out, ",\"chosen_axes\":%s", job->chosen_axes ? "true" : "false");
 	buf_printf(out, ",\"inputs_are_valid\":%s", job->inputs_are_valid ? "true" : "false");
+	write_text(out, "chain", job->chain);
+	write_arguments(out, job);
 	buf_printf(out, ",\"two_runs\":%s", job->two_runs ? "true" : "false");
 	buf_printf(out, ",\"bench\":%s", job->bench ? "true" : "false");
 	buf_printf(out, ",\"gradients\":%s", job->asks == JOB_GRADIENTS ? "true" : "false");
@@ -552,6 +567,24 @@ static const struct rule *read_rules(struct reader *at, const cJSON *json, const
 	return rules;
 }
 
+/* Reads the name of an argument for each input. The inputs have been read. */
+static void read_arguments(struct reader *at, const cJSON *json, struct job *job)
+{
+	int count;
+	const cJSON *item = read_array(at, json, "arguments", OP_ARGS, &count);
+	const char **arguments = arena_array(at->arena, (size_t)count, sizeof *arguments);
+
+	job->fi_api = read_text(at, json, "fi_api");
+	for (int i = 0; i < count; i++, item = item->next) {
+		if (!cJSON_IsString(item))
+			wrong(at, "arguments");
+		arguments[i] = cJSON_IsString(item) ? arena_string(at->arena, item->valuestring) : "";
+	}
+	if (job->fi_api != NULL && count != job->problem.input_count)
+		wrong(at, "arguments");
+	job->arguments = arguments;
+}
+
 static void read_truths(struct reader *at, const cJSON *json, struct job *job)
 {
 	const cJSON *item = read_array(at, json, "truths", GROUND_TRUTHS_MAX, &job->truths.count);
@@ -562,7 +595,8 @@ static void read_truths(struct reader *at, const cJSON *json, struct job *job)
 					   .version = need_text(at, item, "version"),
 					   .refused = read_text(at, item, "refused"),
 					   .related = read_text(at, item, "related"),
-					   .program = cJSON_IsTrue(json_member(item, "program"))};
+					   .program = cJSON_IsTrue(json_member(item, "program")),
+					   .chain = cJSON_IsTrue(json_member(item, "chain"))};
 	job->truths.items = truths;
 	job->truths.all = cJSON_IsTrue(json_member(json, "all"));
 }
@@ -591,6 +625,8 @@ struct job *job_read(const cJSON *json, struct arena *arena, struct err *err)
 		wrong(&at, "edge");
 	job->chosen_axes = cJSON_IsTrue(json_member(json, "chosen_axes"));
 	job->inputs_are_valid = cJSON_IsTrue(json_member(json, "inputs_are_valid"));
+	job->chain = read_text(&at, json, "chain");
+	read_arguments(&at, json, job);
 	job->two_runs = cJSON_IsTrue(json_member(json, "two_runs"));
 	job->bench = cJSON_IsTrue(json_member(json, "bench"));
 	job->asks = cJSON_IsTrue(json_member(json, "gradients")) ? JOB_GRADIENTS : JOB_OUTPUTS;

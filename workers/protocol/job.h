@@ -47,6 +47,9 @@ struct job {
 	const struct rule *rules;          /* tolerance rule per output, from op family, definition and command line */
 	const struct rule *second_rules;   /* rules for the second set of input values; NULL: the same rules */
 	double error_cap;                  /* no element may differ by more, however many may exceed the bound; 0: no limit */
+	const char *chain;                 /* the chain of operations that is a ground truth (chain_plan.h); NULL: none */
+	const char *fi_api;                /* the function of FlashInfer that the definition names; NULL: none */
+	const char *const *arguments;      /* with fi_api, the name of the function's argument for each input */
 	const char *root;                  /* root of the dataset, to which blob paths are relative */
 	struct truths truths;              /* the ground truths to use; none: builtin alone */
 };
