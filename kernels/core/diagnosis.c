@@ -106,7 +106,7 @@ static double typical(const struct tensor *found, const struct tensor *truth, bo
 static void add_fitted(struct list *list, const char *name, const char *format, double by, double without,
 		       bool (*after)(struct op_variation *, const struct op_confusion *))
 {
-	bool useful = isfinite(by) && fabs(by - without) > 1e-6;
+	bool useful = isfinite(by) && fabs(by - without) > 1e-6 && fabs(by) > 1e-6;
 	struct op_confusion confusion = {.before = useful ? NULL : never, .after = after, .role = name, .by = by};
 	char number[32];
 
@@ -195,31 +195,47 @@ static void add_input(struct list *list, int at)
 
 /* ---- trying ---- */
 
+/* Copies a tensor as `dtype`; a NaN that `other` has in the same place, too, becomes 0 in both. */
+static void *without_common_nan(const struct tensor *tensor, enum dtype dtype, const struct tensor *other)
+{
+	void *copy = take(dtype_bytes(dtype, tensor->elements), 1);
+
+	for (int64_t i = 0; i < tensor->elements; i++) {
+		double value = dtype_load(tensor->data, tensor->dtype, i);
+
+		if (isnan(value) && isnan(dtype_load(other->data, other->dtype, i)))
+			value = 0;
+		dtype_store(copy, dtype, i, value);
+	}
+	return copy;
+}
+
 /* Does output `at` of the reference agree with the variation? */
 static bool output_agrees(const struct op_variation *v, const struct diagnosis_set *set, int at)
 {
-	const struct tensor *found = &set->found[at];
-	struct tensor wanted = v->out[at];
+	struct tensor found = set->found[at], wanted = v->out[at];
+	bool floats = dtype_is_float(found.dtype);
 	struct metrics metrics = {0};
 	struct err why = {""};
 	int judged = 0;
 
-	wanted.dtype = found->dtype;
-	wanted.data = v->out[at].data;
-	if (v->out[at].elements != found->elements || wanted.data == NULL)
+	if (wanted.elements != found.elements || wanted.data == NULL)
 		return false;
-	if (dtype_is_float(found->dtype)) {
-		wanted.data = take(dtype_bytes(found->dtype, found->elements), 1);
-		dtype_store_run(wanted.data, found->dtype, 0, found->elements, v->out[at].data);
+	if (floats) {
+		wanted.dtype = found.dtype;
+		wanted.data = without_common_nan(&v->out[at], found.dtype, &set->found[at]);
+		found.data = without_common_nan(&set->found[at], found.dtype, &v->out[at]);
 	}
 	if (v->op->judge != NULL)
-		judged = v->op->judge(&v->c, at, v->in, found, &wanted, &metrics, &why);
+		judged = v->op->judge(&v->c, at, v->in, &found, &wanted, &metrics, &why);
 	if (judged == 0 && v->op->weigh != NULL)
-		v->op->weigh(set->c, at, set->rules[at], found, &wanted, &metrics, &why);
+		v->op->weigh(set->c, at, set->rules[at], &found, &wanted, &metrics, &why);
 	else if (judged == 0)
-		compare_host(found->data, wanted.data, found->dtype, found->elements, set->rules[at], &metrics);
-	if (wanted.data != v->out[at].data)
+		compare_host(found.data, wanted.data, found.dtype, found.elements, set->rules[at], &metrics);
+	if (floats) {
 		free(wanted.data);
+		free(found.data);
+	}
 	return judged >= 0 && metrics.passed;
 }
 
