@@ -256,6 +256,11 @@ static int64_t place(const struct cascade_extent *e, bool many, int64_t token, i
 	return many ? (token * e->states + i) * e->heads + head : token * e->heads + head;
 }
 
+static double s_of(const struct tensor *s, int64_t at)
+{
+	return dtype_load(s->data, s->dtype, at);
+}
+
 /* The mistakes that the oracle computes. */
 enum mistake { NO_MISTAKE, NATURAL, NOT_DIVIDED, AVERAGED, LARGEST_ALONE, LAST_LEFT_OUT, LARGEST_S, SUM_OF_S, FIRST_ONLY };
 
@@ -301,13 +306,12 @@ static double merge(const struct op_case *c, const struct tensor *in, int64_t to
 		int64_t at = token * e.heads + head;
 
 		dtype_load_run(first->data, first->dtype, at * e.width, e.width, v);
-		return (double)((const float *)in[roles.s[0]].data)[at];
+		return s_of(&in[roles.s[0]], at);
 	}
 	if (c->mistake == LAST_LEFT_OUT || c->mistake == FIRST_ONLY)
 		states = c->mistake == FIRST_ONLY || states < 2 ? 1 : states - 1;
 	for (int64_t i = 0; i < states; i++)
-		most = fmax(most,
-		            (double)((const float *)in[roles.s[many ? 0 : i]].data)[place(&e, many, token, head, i)]);
+		most = fmax(most, s_of(&in[roles.s[many ? 0 : i]], place(&e, many, token, head, i)));
 	for (int64_t d = 0; d < e.width; d++)
 		v[d] = 0;
 	for (int64_t i = 0; i < states; i++) {
@@ -316,7 +320,7 @@ static double merge(const struct op_case *c, const struct tensor *in, int64_t to
 
 		if (most == -INFINITY)
 			break;
-		double s = (double)((const float *)in[roles.s[many ? 0 : i]].data)[at];
+		double s = s_of(&in[roles.s[many ? 0 : i]], at);
 		double weight = c->mistake == NATURAL ? exp(s - most) : exp2(s - most);
 
 		sum += weight;
@@ -375,7 +379,7 @@ static int oracle(const struct op_case *c, const struct tensor *in, struct tenso
 
 			dtype_store_run(v_out->data, v_out->dtype, at * e.width, e.width, v);
 			if (roles.s_out >= 0)
-				dtype_store(out[roles.s_out].data, DTYPE_FLOAT32, at, s);
+				dtype_store(out[roles.s_out].data, out[roles.s_out].dtype, at, s);
 		}
 		free(v);
 	}

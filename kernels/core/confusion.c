@@ -157,6 +157,10 @@ static struct tensor *output_of(struct op_variation *v, const char *role)
 
 static bool change_output(struct op_variation *v, const struct op_confusion *confusion, element_change *change)
 {
+	for (int i = 0; confusion->role == NULL && i < v->c.problem->output_count; i++)
+		change_elements(&v->out[i], change, confusion->by);
+	if (confusion->role == NULL)
+		return true;
 	return change_elements(output_of(v, confusion->role), change, confusion->by);
 }
 

@@ -56,7 +56,7 @@ bool before_iota(struct op_variation *v, const struct op_confusion *confusion); 
  * of `role` and of the outputs, and the last axis but one of `other`. */
 bool before_tile(struct op_variation *v, const struct op_confusion *confusion);
 
-/* After the oracle. `role` is an output. */
+/* After the oracle. `role` is an output; NULL: all outputs, for scale, add, set, clamp and round. */
 bool after_scale(struct op_variation *v, const struct op_confusion *confusion);
 bool after_add(struct op_variation *v, const struct op_confusion *confusion);
 bool after_set(struct op_variation *v, const struct op_confusion *confusion);

@@ -467,6 +467,25 @@ enum mistake {
 	NO_MISTAKE, HALF_EXPONENT, DOUBLE_EXPONENT, MULTIPLIED, ALL_SCALED, NONE_SCALED, MIXED_BACKWARDS, BACKWARDS, SINE_FOR_COSINE
 };
 
+/* Forms pairs the other way: by the scalar that says how, or by the variant. */
+static bool other_pairs(struct op_variation *v, const struct op_confusion *confusion)
+{
+	struct rope_roles roles = rope_roles_of(v->c.problem);
+	int scalar = roles.interleave >= 0 ? roles.interleave : roles.is_neox;
+
+	(void)confusion;
+	if (scalar >= 0)
+		v->c.scalar[scalar] = v->c.scalar[scalar] == 0;
+	else
+		v->c.variant ^= ROPE_INTERLEAVED;
+	return true;
+}
+
+static bool always_interleaved(struct op_variation *v, const struct op_confusion *confusion)
+{
+	return rope_interleaved(&v->c) == (confusion->by != 0) || other_pairs(v, confusion);
+}
+
 static bool whole_head(struct op_variation *v, const struct op_confusion *confusion)
 {
 	int at = variation_input(v, confusion->role);
@@ -479,7 +498,9 @@ static bool whole_head(struct op_variation *v, const struct op_confusion *confus
 }
 
 static const struct op_confusion confusions[] = {
-    {.says = "pairs were formed the other way: halves for interleaved, or interleaved for halves", .before = before_variant, .by = ROPE_INTERLEAVED},
+    {.says = "pairs were formed the other way: halves for interleaved, or interleaved for halves", .before = other_pairs},
+    {.says = "pairs were interleaved, whatever is given", .before = always_interleaved, .by = 1},
+    {.says = "pairs were halves, whatever is given", .before = always_interleaved, .by = 0},
     {.says = "pairs were rotated by the negative angle", .mistake = BACKWARDS},
     {.says = "sine and cosine were exchanged", .mistake = SINE_FOR_COSINE},
     {.says = "the exponent of theta were twice as large", .mistake = HALF_EXPONENT},

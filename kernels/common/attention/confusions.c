@@ -69,6 +69,7 @@ const struct op_confusion attention_confusions[] = {
     {.says = "there were a causal mask", .mistake = ATTENTION_MASKED},
     {.says = "the last key of every sequence were left out", .mistake = ATTENTION_LAST_KEY},
     {.says = "kv heads were tiled, not interleaved (head h reads kv head h modulo the number of kv heads)", .before = before_tile, .after = after_tile, .role = "q", .other = "k"},
+    {.says = "query heads were grouped as [heads of a group, kv heads], not as [kv heads, heads of a group]", .before = before_tile, .role = "q", .other = "k"},
     {.says = "every last page were full", .before = full_pages, .role = "last_page_len"},
     {.says = "the last page had one key less", .before = before_add, .role = "last_page_len", .by = -1},
     {.says = "the page table were ignored: page i is number i", .before = before_iota, .role = "kv_indices"},
