@@ -1,6 +1,5 @@
 /* confusions - the mistakes that people make in references of attention. */
 #include "kernels/common/attention/attention.h"
-#include "kernels/common/attention/forms.h"
 #include "kernels/core/confusion.h"
 
 #define LN_2 0.69314718055994530942
@@ -8,9 +7,9 @@
 /* Every last page is full. */
 static bool full_pages(struct op_variation *v, const struct op_confusion *confusion)
 {
-	struct attention_roles roles = attention_roles_of(v->c.problem);
 	struct tensor *lengths = variation_change(v, variation_input(v, confusion->role));
-	int64_t page = attention_extent_of(&v->c, &roles).page_size;
+	int keys = variation_input(v, "k");
+	int64_t page = keys < 0 || v->in[keys].rank < 2 ? 1 : v->in[keys].shape[1];
 
 	for (int64_t b = 0; lengths != NULL && b < lengths->elements; b++)
 		dtype_store(lengths->data, lengths->dtype, b, (double)page);
@@ -25,23 +24,20 @@ static int64_t from_end(int64_t first, int64_t entries, int64_t j) { return firs
 
 static bool read_entries(struct op_variation *v, entry_index *index)
 {
-	struct attention_roles roles = attention_roles_of(v->c.problem);
-	struct tensor *entries;
-	const struct tensor *offsets, *old;
+	int indices = variation_input(v, "kv_indices"), indptr = variation_input(v, "kv_indptr");
 
-	if (roles.kv_indices < 0 || roles.kv_indptr < 0 || v->in[roles.kv_indices].data == NULL)
+	if (indices < 0 || indptr < 0 || v->in[indices].data == NULL || v->in[indptr].data == NULL)
 		return false;
-	struct tensor kept = v->in[roles.kv_indices];
+	struct tensor old = v->in[indices];
+	const struct tensor *offsets = &v->in[indptr];
+	struct tensor *entries = variation_change(v, indices);
 
-	old = &kept;
-	offsets = &v->in[roles.kv_indptr];
-	entries = variation_change(v, roles.kv_indices);
 	for (int64_t b = 0; b + 1 < offsets->elements; b++) {
 		int64_t first = attention_integer(offsets, b), count = attention_integer(offsets, b + 1) - first;
 
 		for (int64_t j = 0; j < count; j++)
 			dtype_store(entries->data, entries->dtype, first + j,
-				    (double)attention_integer(old, index(first, count, j)));
+				    (double)attention_integer(&old, index(first, count, j)));
 	}
 	return true;
 }
