@@ -201,6 +201,16 @@ static void add_input(struct list *list, int at)
 
 /* ---- trying ---- */
 
+/* Is at least half of a tensor NaN? What makes most outputs NaN cannot be told from other mistakes that do. */
+static bool mostly_nan(const struct tensor *tensor)
+{
+	int64_t count = 0;
+
+	for (int64_t i = 0; i < tensor->elements && dtype_is_float(tensor->dtype); i++)
+		count += isnan(dtype_load(tensor->data, tensor->dtype, i));
+	return count > 0 && 2 * count >= tensor->elements;
+}
+
 /* Copies a tensor as `dtype`; a NaN that `other` has in the same place, too, becomes 0 in both. */
 static void *without_common_nan(const struct tensor *tensor, enum dtype dtype, const struct tensor *other)
 {
@@ -225,7 +235,7 @@ static bool output_agrees(const struct op_variation *v, const struct diagnosis_s
 	struct err why = {""};
 	int judged = 0;
 
-	if (wanted.elements != found.elements || wanted.data == NULL)
+	if (wanted.elements != found.elements || wanted.data == NULL || mostly_nan(&found))
 		return false;
 	if (floats) {
 		wanted.dtype = found.dtype;
