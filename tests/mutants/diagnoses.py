@@ -7,7 +7,7 @@ failure that is neither a wrong shape or dtype nor an error counts. A diagnosis 
 without one, the sentences "output ... is NaN only where ..." and "... is 0 ...". ("differs only where" is a fact about
 one case; it names no cause, and does not count.) tests/mutants/diagnosed.json has the diagnosis that
 somebody has judged to name the mistake, for each mistake with one; a diagnosis that is not in the file is new, and the
-test fails until it is judged. --list prints all, --judged writes the file. Prints TAP.
+test fails until it is judged; families that are not in the file are only counted. --list prints all, --judged writes the file. Prints TAP.
 """
 import argparse
 import glob
@@ -66,7 +66,7 @@ def main():
                     continue
                 if options.judged:
                     judged.setdefault(family, {})[mistake] = said
-                elif judged.get(family, {}).get(mistake) != said:
+                elif family in judged and judged[family].get(mistake) != said:
                     print(f"# not judged: {family}, {mistake}: {said}")
                     new += 1
             numeric += len(mine)
