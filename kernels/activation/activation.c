@@ -197,6 +197,88 @@ static int fill(const struct op_case *c, int input, struct tensor *out, struct e
 	return 0;
 }
 
+/* The mistakes that the oracle computes. SHAPES: other functions than the definition's, applied to the gate. */
+enum mistake { NO_MISTAKE, SWAPPED, INTERLEAVED, NOT_MULTIPLIED, ADDED, OF_PRODUCT, OF_BOTH, UP_AT_7, UP_BELOW_7, SHAPES };
+
+enum shape { SHAPE_RELU, SHAPE_HARD_SWISH, SHAPE_SIGMOID, SHAPE_QUICK_GELU, SHAPE_NONE, SHAPE_SILU, SHAPE_GELU, SHAPE_GELU_TANH, SHAPE_NO_ROOT, SHAPE_SHARE };
+
+static double activate(int kind, double x);
+
+static double shaped(int shape, double x)
+{
+	switch (shape) {
+	case SHAPE_RELU:
+		return fmax(x, 0);
+	case SHAPE_HARD_SWISH:
+		return x * fmin(fmax(x + 3, 0), 6) / 6;
+	case SHAPE_SIGMOID:
+		return 1 / (1 + exp(-x));
+	case SHAPE_QUICK_GELU:
+		return x / (1 + exp(-1.702 * x));
+	case SHAPE_SILU:
+		return activate(ACTIVATION_SILU, x);
+	case SHAPE_GELU:
+		return activate(ACTIVATION_GELU, x);
+	case SHAPE_GELU_TANH:
+		return activate(ACTIVATION_GELU_TANH, x);
+	case SHAPE_NO_ROOT:
+		return x * erfc(-x) / 2;
+	case SHAPE_SHARE:
+		return erfc(-x * 0.70710678118654752440) / 2;
+	default:
+		return x;
+	}
+}
+
+/* Computes one output with a mistake from the row of `half` gates and as many factors. */
+static double mistaken(const struct op_case *c, const double *row, int64_t half, int64_t i)
+{
+	double gate = row[i], up = row[half + i];
+
+	if (c->mistake >= SHAPES)
+		return shaped(c->mistake - SHAPES, gate) * up;
+	switch (c->mistake) {
+	case SWAPPED:
+		return activate(c->variant, up) * gate;
+	case INTERLEAVED:
+		return activate(c->variant, row[2 * i]) * row[2 * i + 1];
+	case NOT_MULTIPLIED:
+		return activate(c->variant, gate);
+	case ADDED:
+		return activate(c->variant, gate) + up;
+	case OF_PRODUCT:
+		return activate(c->variant, gate * up);
+	case OF_BOTH:
+		return activate(c->variant, gate) * activate(c->variant, up);
+	case UP_AT_7:
+		return activate(c->variant, gate) * fmin(fmax(up, -7), 7);
+	default:
+		return activate(c->variant, gate) * fmin(up, 7);
+	}
+}
+
+static const struct op_confusion confusions[] = {
+    {.says = "gate and up were swapped", .mistake = SWAPPED},
+    {.says = "gate and up were interleaved", .mistake = INTERLEAVED},
+    {.says = "the gate were not multiplied by up", .mistake = NOT_MULTIPLIED},
+    {.says = "up were added to the gate, not multiplied", .mistake = ADDED},
+    {.says = "the activation were applied to the product", .mistake = OF_PRODUCT},
+    {.says = "the activation were applied to both halves", .mistake = OF_BOTH},
+    {.says = "up were limited to -7 … 7", .mistake = UP_AT_7},
+    {.says = "up were limited to 7 above", .mistake = UP_BELOW_7},
+    {.says = "the activation were relu", .mistake = SHAPES + SHAPE_RELU},
+    {.says = "the activation were hard swish", .mistake = SHAPES + SHAPE_HARD_SWISH},
+    {.says = "the activation were sigmoid", .mistake = SHAPES + SHAPE_SIGMOID},
+    {.says = "the activation were quick gelu, x sigmoid(1.702 x)", .mistake = SHAPES + SHAPE_QUICK_GELU},
+    {.says = "the activation were left out", .mistake = SHAPES + SHAPE_NONE},
+    {.says = "the activation were silu", .mistake = SHAPES + SHAPE_SILU},
+    {.says = "the activation were the exact gelu", .mistake = SHAPES + SHAPE_GELU},
+    {.says = "the activation were the tanh form of gelu", .mistake = SHAPES + SHAPE_GELU_TANH},
+    {.says = "the square root of 2 of gelu were left out", .mistake = SHAPES + SHAPE_NO_ROOT},
+    {.says = "the factor x of gelu were left out", .mistake = SHAPES + SHAPE_SHARE},
+    {.says = NULL},
+};
+
 static double activate(int kind, double x)
 {
 	static const double root_half = 0.70710678118654752440, root_two_over_pi = 0.79788456080286535588;
@@ -218,14 +300,15 @@ static int oracle(const struct op_case *c, const struct tensor *in, struct tenso
 	(void)err;
 #pragma omp parallel if (out[0].elements >= PARALLEL_FROM)
 	{
-		double *row = take(2 * half, sizeof *row);
+		double *row = take(3 * half, sizeof *row);
 
 #pragma omp for
 		for (int64_t r = 0; r < rows; r++) {
 			dtype_load_run(in[0].data, in[0].dtype, r * 2 * half, 2 * half, row);
 			for (int64_t i = 0; i < half; i++)
-				row[i] = activate(c->variant, row[i]) * row[half + i];
-			dtype_store_run(out[0].data, out[0].dtype, r * half, half, row);
+				row[2 * half + i] = c->mistake == NO_MISTAKE ? activate(c->variant, row[i]) * row[half + i]
+									    : mistaken(c, row, half, i);
+			dtype_store_run(out[0].data, out[0].dtype, r * half, half, row + 2 * half);
 		}
 		free(row);
 	}
@@ -266,6 +349,7 @@ const struct op activation_op = {
     .match = match,
     .roles = roles,
     .bind = bind,
+    .confusions = confusions,
     .modes = modes,
     .sizes = sizes,
     .edges = edges,

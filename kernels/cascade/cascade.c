@@ -23,6 +23,7 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "kernels/core/confusion.h"
 #include "kernels/core/input_check.h"
 #include "kernels/core/shape_match.h"
 #include "kernels/core/simd.h"
@@ -255,6 +256,41 @@ static int64_t place(const struct cascade_extent *e, bool many, int64_t token, i
 	return many ? (token * e->states + i) * e->heads + head : token * e->heads + head;
 }
 
+static double s_of(const struct tensor *s, int64_t at)
+{
+	return dtype_load(s->data, s->dtype, at);
+}
+
+/* The mistakes that the oracle computes. */
+enum mistake { NO_MISTAKE, NATURAL, NOT_DIVIDED, AVERAGED, LARGEST_ALONE, LAST_LEFT_OUT, LARGEST_S, SUM_OF_S, FIRST_ONLY };
+
+#define LN_2 0.69314718055994530942
+
+static bool mask_reversed(struct op_variation *v, const struct op_confusion *confusion)
+{
+	struct tensor *mask = variation_change(v, variation_input(v, confusion->role));
+
+	for (int64_t i = 0; mask != NULL && i < mask->elements; i++)
+		((uint8_t *)mask->data)[i] = ((uint8_t *)mask->data)[i] == 0;
+	return mask != NULL;
+}
+
+static const struct op_confusion confusions[] = {
+    {.says = "log-sum-exps were natural logarithms, not those of base 2", .mistake = NATURAL},
+    {.says = "the merged log-sum-exp were a natural logarithm, not one of base 2", .after = after_scale, .role = "s_merged", .by = LN_2},
+    {.says = "the merged v were not divided by the sum of the weights", .mistake = NOT_DIVIDED},
+    {.says = "states were averaged, without their weights", .mistake = AVERAGED},
+    {.says = "the state with the largest log-sum-exp alone were used for v", .mistake = LARGEST_ALONE},
+    {.says = "the last state were left out", .mistake = LAST_LEFT_OUT},
+    {.says = "the first state alone were used", .mistake = FIRST_ONLY},
+    {.says = "the merged log-sum-exp were the largest one", .mistake = LARGEST_S},
+    {.says = "log-sum-exps were added", .mistake = SUM_OF_S},
+    {.says = "the weights of the two states were swapped", .before = before_swap, .role = "s", .other = "s_other"},
+    {.says = "the mask were ignored: every token is merged", .before = before_set, .role = "mask", .by = 1},
+    {.says = "the mask were read the wrong way round", .before = mask_reversed, .role = "mask"},
+    {.says = NULL},
+};
+
 /* Merges the states of one head of one token into `v` and returns the merged s. `row` has space for one state's v. */
 static double merge(const struct op_case *c, const struct tensor *in, int64_t token, int64_t head, double *v,
                     double *row)
@@ -262,36 +298,45 @@ static double merge(const struct op_case *c, const struct tensor *in, int64_t to
 	struct cascade_roles roles = cascade_roles_of(c->problem);
 	struct cascade_extent e = cascade_extent_of(c);
 	bool many = c->variant == CASCADE_MANY;
-	double most = -INFINITY, sum = 0;
+	double most = -INFINITY, sum = 0, sum_of_s = 0;
+	int64_t states = e.states;
 
 	if (roles.mask >= 0 && in[roles.mask].data != NULL && ((const uint8_t *)in[roles.mask].data)[token] == 0) {
 		const struct tensor *first = &in[roles.v[0]];
 		int64_t at = token * e.heads + head;
 
 		dtype_load_run(first->data, first->dtype, at * e.width, e.width, v);
-		return (double)((const float *)in[roles.s[0]].data)[at];
+		return s_of(&in[roles.s[0]], at);
 	}
-	for (int64_t i = 0; i < e.states; i++)
-		most = fmax(most,
-		            (double)((const float *)in[roles.s[many ? 0 : i]].data)[place(&e, many, token, head, i)]);
+	if (c->mistake == LAST_LEFT_OUT || c->mistake == FIRST_ONLY)
+		states = c->mistake == FIRST_ONLY || states < 2 ? 1 : states - 1;
+	for (int64_t i = 0; i < states; i++)
+		most = fmax(most, s_of(&in[roles.s[many ? 0 : i]], place(&e, many, token, head, i)));
 	for (int64_t d = 0; d < e.width; d++)
 		v[d] = 0;
-	for (int64_t i = 0; i < e.states; i++) {
+	for (int64_t i = 0; i < states; i++) {
 		const struct tensor *from = &in[roles.v[many ? 0 : i]];
 		int64_t at = place(&e, many, token, head, i);
 
 		if (most == -INFINITY)
 			break;
-		double weight = exp2((double)((const float *)in[roles.s[many ? 0 : i]].data)[at] - most);
+		double s = s_of(&in[roles.s[many ? 0 : i]], at);
+		double weight = c->mistake == NATURAL ? exp(s - most) : exp2(s - most);
 
 		sum += weight;
+		sum_of_s += s;
+		weight = c->mistake == AVERAGED ? 1 / (double)states : c->mistake == LARGEST_ALONE ? (s == most) : weight;
 		dtype_load_run(from->data, from->dtype, at * e.width, e.width, row);
 		for (int64_t d = 0; d < e.width; d++)
 			v[d] += weight * row[d];
 	}
-	for (int64_t d = 0; d < e.width && sum > 0; d++)
+	bool divided = c->mistake != NOT_DIVIDED && c->mistake != AVERAGED && c->mistake != LARGEST_ALONE;
+
+	for (int64_t d = 0; d < e.width && sum > 0 && divided; d++)
 		v[d] /= sum;
-	return most + log2(sum);
+	if (c->mistake == LARGEST_S || c->mistake == SUM_OF_S)
+		return c->mistake == LARGEST_S ? most : sum_of_s;
+	return most + (c->mistake == NATURAL ? log(sum) : log2(sum));
 }
 
 /* Checks that every v is finite, and that every s is finite or -infinity. Other values make the case invalid. */
@@ -334,7 +379,7 @@ static int oracle(const struct op_case *c, const struct tensor *in, struct tenso
 
 			dtype_store_run(v_out->data, v_out->dtype, at * e.width, e.width, v);
 			if (roles.s_out >= 0)
-				dtype_store(out[roles.s_out].data, DTYPE_FLOAT32, at, s);
+				dtype_store(out[roles.s_out].data, out[roles.s_out].dtype, at, s);
 		}
 		free(v);
 	}
@@ -373,6 +418,7 @@ const struct op cascade_op = {
     .match = match,
     .roles = roles,
     .bind = bind,
+    .confusions = confusions,
     .modes = modes,
     .sizes = sizes,
     .edges = edges,

@@ -157,6 +157,10 @@ static struct tensor *output_of(struct op_variation *v, const char *role)
 
 static bool change_output(struct op_variation *v, const struct op_confusion *confusion, element_change *change)
 {
+	for (int i = 0; confusion->role == NULL && i < v->c.problem->output_count; i++)
+		change_elements(&v->out[i], change, confusion->by);
+	if (confusion->role == NULL)
+		return true;
 	return change_elements(output_of(v, confusion->role), change, confusion->by);
 }
 
@@ -332,4 +336,79 @@ bool before_root_scale(struct op_variation *v, const struct op_confusion *confus
 	v->c.scalar[scale] = 1 / sqrt((double)v->in[other].shape[v->in[other].rank - 1]);
 	v->c.absent &= ~(UINT64_C(1) << scale);
 	return true;
+}
+
+/* ---- variants and heads ---- */
+
+bool before_variant(struct op_variation *v, const struct op_confusion *confusion)
+{
+	v->c.variant ^= (int)confusion->by;
+	return true;
+}
+
+bool before_iota(struct op_variation *v, const struct op_confusion *confusion)
+{
+	struct tensor *tensor = variation_change(v, variation_input(v, confusion->role));
+
+	for (int64_t i = 0; tensor != NULL && i < tensor->elements; i++)
+		dtype_store(tensor->data, tensor->dtype, i, (double)i);
+	return tensor != NULL;
+}
+
+/* Reorders axis `axis` between groups of neighbours and tiles: index g * size + i and index i * groups + g change
+ * places. */
+static bool regroup(struct op_variation *v, struct tensor *tensor, int axis, int64_t groups, bool back)
+{
+	int64_t inner = 1, length;
+
+	if (tensor == NULL || tensor->rank <= axis || tensor->dtype != DTYPE_FLOAT64 || groups < 2 ||
+	    tensor->shape[axis] % groups != 0 || tensor->shape[axis] == groups)
+		return false;
+	length = tensor->shape[axis];
+	for (int d = axis + 1; d < tensor->rank; d++)
+		inner *= tensor->shape[d];
+	double *from = tensor->data, *to = hold(v, tensor->elements * (int64_t)sizeof *to);
+
+	for (int64_t row = 0; row < tensor->elements / inner; row++) {
+		int64_t i = row % length, grouped = i % groups * (length / groups) + i / groups;
+		int64_t target = row - i + grouped;
+
+		memcpy(to + (back ? row : target) * inner, from + (back ? target : row) * inner, (size_t)inner * sizeof *to);
+	}
+	tensor->data = to;
+	return true;
+}
+
+static int64_t groups_of(const struct op_variation *v, const struct op_confusion *confusion)
+{
+	int keys = variation_input(v, confusion->other);
+
+	return keys < 0 || v->in[keys].rank < 2 ? 0 : v->in[keys].shape[v->in[keys].rank - 2];
+}
+
+bool before_tile(struct op_variation *v, const struct op_confusion *confusion)
+{
+	return regroup(v, variation_change(v, variation_input(v, confusion->role)), 1, groups_of(v, confusion), false);
+}
+
+bool after_tile(struct op_variation *v, const struct op_confusion *confusion)
+{
+	bool any = false;
+
+	for (int i = 0; i < v->c.problem->output_count; i++)
+		any |= regroup(v, &v->out[i], 1, groups_of(v, confusion), true);
+	return any;
+}
+
+bool after_infinity(struct op_variation *v, const struct op_confusion *confusion)
+{
+	struct tensor *tensor = output_of(v, confusion->role);
+	bool any = false;
+
+	for (int64_t i = 0; tensor != NULL && i < tensor->elements; i++)
+		if (isinf(dtype_load(tensor->data, tensor->dtype, i))) {
+			dtype_store(tensor->data, tensor->dtype, i, confusion->by);
+			any = true;
+		}
+	return any;
 }

@@ -50,8 +50,13 @@ bool before_transpose(struct op_variation *v, const struct op_confusion *confusi
 bool before_constant(struct op_variation *v, const struct op_confusion *confusion); /* the hidden constant `role` is `by` */
 /* The scalar `role` is 1 / sqrt of the last axis of `other`. */
 bool before_root_scale(struct op_variation *v, const struct op_confusion *confusion);
+bool before_variant(struct op_variation *v, const struct op_confusion *confusion); /* the variant's flags `by` are reversed */
+bool before_iota(struct op_variation *v, const struct op_confusion *confusion);    /* the elements are 0, 1, 2, … */
+/* With after_tile: query head h reads head h modulo the number of heads of `other`, not its own group's. Heads are axis 1
+ * of `role` and of the outputs, and the last axis but one of `other`. */
+bool before_tile(struct op_variation *v, const struct op_confusion *confusion);
 
-/* After the oracle. `role` is an output. */
+/* After the oracle. `role` is an output; NULL: all outputs, for scale, add, set, clamp and round. */
 bool after_scale(struct op_variation *v, const struct op_confusion *confusion);
 bool after_add(struct op_variation *v, const struct op_confusion *confusion);
 bool after_set(struct op_variation *v, const struct op_confusion *confusion);
@@ -65,5 +70,7 @@ bool after_next(struct op_variation *v, const struct op_confusion *confusion);
 bool after_previous(struct op_variation *v, const struct op_confusion *confusion);
 bool after_halves(struct op_variation *v, const struct op_confusion *confusion);
 bool after_transpose(struct op_variation *v, const struct op_confusion *confusion);
+bool after_tile(struct op_variation *v, const struct op_confusion *confusion);
+bool after_infinity(struct op_variation *v, const struct op_confusion *confusion); /* infinite elements are `by` */
 
 #endif

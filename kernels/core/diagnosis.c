@@ -17,6 +17,7 @@ struct list {
 	const struct op *op;
 	const struct diagnosis_set *set; /* the first */
 	int count;
+	int own, of_outputs; /* the first mistakes are those of the family, then those of outputs, then those of inputs */
 	struct op_confusion items[DIAGNOSIS_CONFUSIONS];
 	char says[DIAGNOSIS_CONFUSIONS][DIAGNOSIS_TEXT];
 };
@@ -44,15 +45,20 @@ __attribute__((format(printf, 3, 4))) static void add(struct list *list, struct 
 
 static void add_constants(struct list *list)
 {
-	static const double values[] = {0, 1e-12, 1e-10, 1e-8, 1e-7, 1e-6, 1e-5, 1e-4, 1e-3, 1e4, 1e5, 5e5, 1e6};
+	static const double values[] = {0, 1e-12, 1e-10, 1e-8, 1e-7, 1e-6, 1e-5, 1e-4, 1e-3, 1e4, 1e5, 5e5, 1e6, 1e7};
 	const struct op_case *c = list->set->c;
 
 	for (int k = 0; k < c->constant_count; k++) {
 		const struct op_constant *constant = &c->constants[k];
 
-		for (size_t i = 0; i < sizeof values / sizeof *values; i++)
-			add(list, (struct op_confusion){.before = before_constant, .role = constant->name, .by = values[i]},
-			    "%s = %g; %g is attested by %s", constant->name, values[i], constant->value, constant->source);
+		/* An epsilon is small, and a base of angles is large; other constants have no usual values. */
+		bool small = strncmp(constant->name, "eps", 3) == 0, large = strstr(constant->name, "theta") != NULL;
+
+		for (size_t i = 0; i < sizeof values / sizeof *values && (small || large); i++)
+			if ((values[i] < 1) == small)
+				add(list,
+				    (struct op_confusion){.before = before_constant, .role = constant->name, .by = values[i]},
+				    "%s = %g; %g is attested by %s", constant->name, values[i], constant->value, constant->source);
 	}
 }
 
@@ -106,12 +112,12 @@ static double typical(const struct tensor *found, const struct tensor *truth, bo
 static void add_fitted(struct list *list, const char *name, const char *format, double by, double without,
 		       bool (*after)(struct op_variation *, const struct op_confusion *))
 {
-	bool useful = isfinite(by) && fabs(by - without) > 1e-6;
+	bool useful = isfinite(by) && fabs(by - without) > 1e-6 && fabs(by) > 1e-6;
 	struct op_confusion confusion = {.before = useful ? NULL : never, .after = after, .role = name, .by = by};
 	char number[32];
 
 	snprintf(number, sizeof number, "%g", by);
-	add(list, confusion, format, name, number);
+	add(list, confusion, format, name == NULL ? "" : name, number);
 }
 
 static void add_output(struct list *list, const struct op_variation *right, int at)
@@ -195,35 +201,61 @@ static void add_input(struct list *list, int at)
 
 /* ---- trying ---- */
 
+/* Is at least half of a tensor NaN? What makes most outputs NaN cannot be told from other mistakes that do. */
+static bool mostly_nan(const struct tensor *tensor)
+{
+	int64_t count = 0;
+
+	for (int64_t i = 0; i < tensor->elements && dtype_is_float(tensor->dtype); i++)
+		count += isnan(dtype_load(tensor->data, tensor->dtype, i));
+	return count > 0 && 2 * count >= tensor->elements;
+}
+
+/* Copies a tensor as `dtype`; a NaN that `other` has in the same place, too, becomes 0 in both. */
+static void *without_common_nan(const struct tensor *tensor, enum dtype dtype, const struct tensor *other)
+{
+	void *copy = take(dtype_bytes(dtype, tensor->elements), 1);
+
+	for (int64_t i = 0; i < tensor->elements; i++) {
+		double value = dtype_load(tensor->data, tensor->dtype, i);
+
+		if (isnan(value) && isnan(dtype_load(other->data, other->dtype, i)))
+			value = 0;
+		dtype_store(copy, dtype, i, value);
+	}
+	return copy;
+}
+
 /* Does output `at` of the reference agree with the variation? */
 static bool output_agrees(const struct op_variation *v, const struct diagnosis_set *set, int at)
 {
-	const struct tensor *found = &set->found[at];
-	struct tensor wanted = v->out[at];
+	struct tensor found = set->found[at], wanted = v->out[at];
+	bool floats = dtype_is_float(found.dtype);
 	struct metrics metrics = {0};
 	struct err why = {""};
 	int judged = 0;
 
-	wanted.dtype = found->dtype;
-	wanted.data = v->out[at].data;
-	if (v->out[at].elements != found->elements || wanted.data == NULL)
+	if (wanted.elements != found.elements || wanted.data == NULL || mostly_nan(&found))
 		return false;
-	if (dtype_is_float(found->dtype)) {
-		wanted.data = take(dtype_bytes(found->dtype, found->elements), 1);
-		dtype_store_run(wanted.data, found->dtype, 0, found->elements, v->out[at].data);
+	if (floats) {
+		wanted.dtype = found.dtype;
+		wanted.data = without_common_nan(&v->out[at], found.dtype, &set->found[at]);
+		found.data = without_common_nan(&set->found[at], found.dtype, &v->out[at]);
 	}
 	if (v->op->judge != NULL)
-		judged = v->op->judge(&v->c, at, v->in, found, &wanted, &metrics, &why);
+		judged = v->op->judge(&v->c, at, v->in, &found, &wanted, &metrics, &why);
 	if (judged == 0 && v->op->weigh != NULL)
-		v->op->weigh(set->c, at, set->rules[at], found, &wanted, &metrics, &why);
+		v->op->weigh(set->c, at, set->rules[at], &found, &wanted, &metrics, &why);
 	else if (judged == 0)
-		compare_host(found->data, wanted.data, found->dtype, found->elements, set->rules[at], &metrics);
-	if (wanted.data != v->out[at].data)
+		compare_host(found.data, wanted.data, found.dtype, found.elements, set->rules[at], &metrics);
+	if (floats) {
 		free(wanted.data);
+		free(found.data);
+	}
 	return judged >= 0 && metrics.passed;
 }
 
-static bool explains(const struct op *op, const struct op_confusion *confusion, const struct diagnosis_set *set)
+bool diagnosis_explains(const struct op *op, const struct op_confusion *confusion, const struct diagnosis_set *set)
 {
 	struct op_variation v = variation_open(op, set->c, set->in);
 	bool agrees = variation_run(&v, confusion);
@@ -238,7 +270,7 @@ static double now(void)
 {
 	struct timespec time;
 
-	clock_gettime(CLOCK_MONOTONIC, &time);
+	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time); /* not of other programs */
 	return (double)time.tv_sec + (double)time.tv_nsec * 1e-9;
 }
 
@@ -250,13 +282,25 @@ static void make_list(struct list *list)
 	for (const struct op_confusion *row = list->op->confusions; row != NULL && row->says != NULL; row++)
 		add(list, *row, "%s", row->says);
 	add_constants(list);
+	list->own = list->count;
 	bool ran = variation_run(&right, &(struct op_confusion){.says = ""});
+
+	add(list, (struct op_confusion){.after = after_set}, "every output were 0");
+	if (problem->output_count > 1)
+		add_fitted(list, NULL, "every output%s were multiplied by %s",
+			   ran ? typical(&list->set->found[0], &right.out[0], false) : NAN, 1, after_scale);
 
 	for (int i = 0; i < problem->output_count; i++)
 		add_output(list, ran ? &right : NULL, i);
+	list->of_outputs = list->count;
 	for (int i = 0; i < problem->input_count; i++)
 		add_input(list, i);
 	variation_close(&right);
+}
+
+static int group_of(const struct list *list, int i)
+{
+	return i < list->own ? 0 : i < list->of_outputs ? 1 : 2;
 }
 
 void diagnose(const struct op *op, const struct diagnosis_set *sets, int count, double seconds,
@@ -264,6 +308,7 @@ void diagnose(const struct op *op, const struct diagnosis_set *sets, int count, 
 {
 	struct list *list = take(1, sizeof *list);
 	double end = now() + seconds;
+	int group = 0;
 
 	list->op = op;
 	list->set = sets;
@@ -280,11 +325,14 @@ void diagnose(const struct op *op, const struct diagnosis_set *sets, int count, 
 		if (!diagnosis->complete)
 			break;
 		for (int s = 0; s < count && agrees; s++)
-			agrees = explains(op, &list->items[i], &sets[s]);
+			agrees = diagnosis_explains(op, &list->items[i], &sets[s]);
 		if (!agrees)
 			*refuted |= bit;
+		/* What the family knows says more than what may happen in any operation. */
+		else if (diagnosis->count > 0 && group_of(list, i) != group)
+			continue;
 		else if (diagnosis->count < DIAGNOSIS_MOST)
-			memcpy(diagnosis->says[diagnosis->count++], list->says[i], DIAGNOSIS_TEXT);
+			group = group_of(list, i), memcpy(diagnosis->says[diagnosis->count++], list->says[i], DIAGNOSIS_TEXT);
 	}
 	free(list);
 }

@@ -30,6 +30,9 @@ struct diagnosis {
 	char says[DIAGNOSIS_MOST][DIAGNOSIS_TEXT]; /* the mistakes that explain the last case */
 };
 
+/* Do the outputs of the reference agree with this mistake everywhere? */
+bool diagnosis_explains(const struct op *op, const struct op_confusion *confusion, const struct diagnosis_set *set);
+
 /* Tries all mistakes that are not refuted on one case, until `seconds` have passed. */
 void diagnose(const struct op *op, const struct diagnosis_set *sets, int count, double seconds,
 	      struct diagnosis *diagnosis);

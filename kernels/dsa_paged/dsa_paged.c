@@ -570,6 +570,7 @@ const struct op dsa_paged_op = {
     .name = "dsa_paged",
     .op_types = op_types,
     .match = match,
+    .confusions = attention_confusions,
     .roles = roles,
     .bind = bind,
     .modes = modes,

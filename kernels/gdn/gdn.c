@@ -54,6 +54,7 @@
 #include "kernels/core/shape_match.h"
 #include "kernels/core/simd.h"
 #include "kernels/core/take.h"
+#include "kernels/gdn/confusions.h"
 #include "kernels/gdn/gradient_oracle.h"
 #include "kernels/gdn/oracle.h"
 #include "kernels/gdn/roles.h"
@@ -376,6 +377,7 @@ const struct op gdn_op = {
     .roles = gdn_role_names,
     .bind = gdn_bind,
     .modes = gdn_mode_names,
+    .confusions = gdn_confusions,
     .sizes = sizes,
     .edges = edges,
     .edge_axes = edge_axes,

@@ -160,7 +160,9 @@ static void read_row(const struct computation *w, int input, int64_t row, double
 	dtype_load_run(w->in[input].data, w->in[input].dtype, row * dim, dim, out);
 	for (int64_t i = 0; i < dim; i++)
 		square += out[i] * out[i];
-	for (int64_t i = 0; i < dim && w->l2norm; i++)
+	for (int64_t i = 0; i < dim && w->l2norm != ((w->step.mistake == RECURRENCE_Q_NORM && input == w->roles.q) ||
+					      (w->step.mistake == RECURRENCE_K_NORM && input == w->roles.k));
+	     i++)
 		out[i] /= sqrt(square);
 }
 
@@ -175,16 +177,23 @@ static void step(const struct computation *w, int64_t token, int64_t h, double *
 	const struct gdn_extent *e = &w->e;
 	int64_t place = token * e->v_heads + h;
 	double x = weight_of(w, w->roles.a, place) + weight_of(w, w->roles.dt_bias, h);
-	double g = exp(-exp(weight_of(w, w->roles.a_log, h)) * recurrence_softplus(x));
+	double rate = weight_of(w, w->roles.a_log, h), soft = w->step.mistake == RECURRENCE_SOFTPLUS ? x : recurrence_softplus(x);
+	double log_decay = -(w->step.mistake == RECURRENCE_NO_A_EXP ? rate : exp(rate)) * soft;
+	double g = w->step.mistake == RECURRENCE_NO_EXP ? log_decay : exp(log_decay);
+	bool tiled = w->step.mistake == RECURRENCE_TILED;
 	const struct tensor *v = &w->in[w->roles.v], *output = &w->out[w->roles.output];
 
-	read_row(w, w->roles.q, token * e->q_heads + h / (e->v_heads / e->q_heads), values->q);
-	read_row(w, w->roles.k, token * e->k_heads + h / (e->v_heads / e->k_heads), values->k);
+	read_row(w, w->roles.q, token * e->q_heads + (tiled ? h % e->q_heads : h / (e->v_heads / e->q_heads)), values->q);
+	read_row(w, w->roles.k, token * e->k_heads + (tiled ? h % e->k_heads : h / (e->v_heads / e->k_heads)), values->k);
 	dtype_load_run(v->data, v->dtype, place * e->v_dim, e->v_dim, values->v);
 	for (int64_t j = 0; j < e->k_dim; j++)
 		values->stays[j] = g;
 	values->beta = recurrence_sigmoid(weight_of(w, w->roles.b, place));
-	recurrence_step(&w->step, values, state);
+	if (w->step.mistake == RECURRENCE_BETA_1)
+		values->beta = 1;
+	if (w->step.mistake == RECURRENCE_RAW_BETA)
+		values->beta = weight_of(w, w->roles.b, place);
+	recurrence_any_step(&w->step, values, state);
 	dtype_store_run(output->data, output->dtype, place * e->v_dim, e->v_dim, values->output);
 }
 
@@ -210,6 +219,7 @@ static void run_head(const struct computation *w, int64_t n, int64_t h)
 		dtype_load_run(w->in[w->roles.state].data, w->in[w->roles.state].dtype, place, size, stored);
 	recurrence_turn(&w->step, stored, state, false);
 	tokens_of(w, n, &first, &end);
+	end -= w->step.mistake == RECURRENCE_LAST_TOKEN && end > first;
 	for (int64_t t = first; t < end; t++) {
 		step(w, t, h, state, &token);
 		if (w->buffer != NULL)
@@ -265,6 +275,7 @@ int gdn_oracle(const struct op_case *c, const struct tensor *in, struct tensor *
 	if (gdn_check(c, in, err) != 0)
 		return -1;
 	w.step.delta = true;
+	w.step.mistake = c->mistake;
 	w.step.e.k_dim = w.e.k_dim;
 	w.step.e.v_dim = w.e.v_dim;
 	w.step.modes.scale = gdn_scale(c, &roles);

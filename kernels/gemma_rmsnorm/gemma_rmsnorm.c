@@ -72,6 +72,7 @@ const struct op gemma_rmsnorm_op = {
     .match = match,
     .roles = rms_role_names,
     .bind = rms_bind,
+    .confusions = rms_confusions,
     .sizes = rms_sizes,
     .edges = rms_edges,
     .edge_axes = rms_edge_axes,

@@ -30,6 +30,7 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "kernels/core/confusion.h"
 #include "kernels/core/input_check.h"
 #include "kernels/core/norm_epsilon.h"
 #include "kernels/core/row_counts.h"
@@ -198,6 +199,46 @@ static double centre(double *x, int64_t columns)
 	return squares / (double)columns;
 }
 
+/* The mistakes that the oracle computes. */
+enum mistake { NO_MISTAKE, EPS_OUTSIDE, MEAN_SQUARE, MEAN_KEPT, BIASED_WEIGHT, SUM_OF_SQUARES, TWICE, ONE_LESS, RMS };
+
+static const struct op_confusion confusions[] = {
+    {.says = "eps were added to the standard deviation, not to the variance", .mistake = EPS_OUTSIDE},
+    {.says = "the mean square were used for the variance", .mistake = MEAN_SQUARE},
+    {.says = "the mean were not subtracted from the elements", .mistake = MEAN_KEPT},
+    {.says = "it were an RMS norm: no mean is subtracted", .mistake = RMS},
+    {.says = "the bias were added before the weight is multiplied", .mistake = BIASED_WEIGHT},
+    {.says = "the sum of squares were used for the variance", .mistake = SUM_OF_SQUARES},
+    {.says = "elements were divided by the variance, not by its root", .mistake = TWICE},
+    {.says = "the variance were divided by H - 1, not by H", .mistake = ONE_LESS},
+    {.says = "the weight were 1 + w", .before = before_add, .role = "weight", .by = 1},
+    {.says = NULL},
+};
+
+/* Normalises one row with a mistake. */
+static void mistake_row(enum mistake mistake, double *x, int64_t columns, const double *weight, const double *bias,
+			double eps)
+{
+	double sum = 0, squares = 0, n = (double)columns;
+
+	for (int64_t i = 0; i < columns; i++)
+		sum += x[i], squares += x[i] * x[i];
+	double mean = sum / n, variance = squares / n - mean * mean;
+	bool keeps = mistake == MEAN_KEPT || mistake == RMS, square = mistake == MEAN_SQUARE || mistake == RMS;
+	double spread = square			      ? squares / n
+			: mistake == SUM_OF_SQUARES ? variance * n
+			: mistake == ONE_LESS	    ? variance * n / (n - 1)
+						    : variance;
+	double root = mistake == EPS_OUTSIDE ? sqrt(spread) + eps : sqrt(spread + eps);
+
+	root = mistake == TWICE ? root * root : root;
+	for (int64_t i = 0; i < columns; i++) {
+		double y = (x[i] - (keeps ? 0 : mean)) / root;
+
+		x[i] = mistake == BIASED_WEIGHT ? (y + bias[i]) * weight[i] : y * weight[i] + bias[i];
+	}
+}
+
 static int check(const struct op_case *c, const struct tensor *in, struct err *err)
 {
 	if (check_epsilon(c, layernorm_roles_of(c->problem).eps, err) != 0)
@@ -225,10 +266,14 @@ static int oracle(const struct op_case *c, const struct tensor *in, struct tenso
 #pragma omp for
 		for (int64_t row = 0; row < rows; row++) {
 			read(&in[roles.x], row * columns, columns, x);
-			double root = sqrt(centre(x, columns) + eps);
+			if (c->mistake != NO_MISTAKE) {
+				mistake_row((enum mistake)c->mistake, x, columns, weight, bias, eps);
+			} else {
+				double root = sqrt(centre(x, columns) + eps);
 
-			for (int64_t i = 0; i < columns; i++)
-				x[i] = x[i] / root * weight[i] + bias[i];
+				for (int64_t i = 0; i < columns; i++)
+					x[i] = x[i] / root * weight[i] + bias[i];
+			}
 			dtype_store_run(out[0].data, out[0].dtype, row * columns, columns, x);
 		}
 		free(x);
@@ -320,6 +365,7 @@ const struct op layernorm_op = {
     .match = match,
     .roles = roles,
     .bind = bind,
+    .confusions = confusions,
     .sizes = sizes,
     .edges = edges,
     .edge_axes = edge_axes,

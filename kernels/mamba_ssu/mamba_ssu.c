@@ -30,6 +30,7 @@
 #include <string.h>
 
 #include "base/err.h"
+#include "kernels/core/confusion.h"
 #include "kernels/core/input_check.h"
 #include "kernels/core/shape_match.h"
 #include "kernels/core/simd.h"
@@ -476,6 +477,39 @@ struct computation {
 	struct tensor *out, *new_state; /* new_state.data is NULL if the case does not request the new state */
 	bool softplus;
 	int64_t pad;
+	int mistake;
+};
+
+/* The mistakes that the oracle computes. */
+enum mistake {
+	NO_MISTAKE, NO_STEP_IN_DECAY, NO_EXP, A_LOG, NO_STEP_IN_X, RAW_STEP_IN_X, READ_FIRST, X_FIRST, STEP_ON_D, TILED,
+	FIRST_GROUP, SIGMOID_GATE, PLAIN_GATE, NO_GATE, GATE_FIRST, OTHER_SOFTPLUS, SOFTPLUS_FIRST
+};
+
+static const struct op_confusion confusions[] = {
+    {.says = "the decay were exp(A), without the step dt", .mistake = NO_STEP_IN_DECAY},
+    {.says = "the decay were A dt, without its exponential", .mistake = NO_EXP},
+    {.says = "A were a logarithm: the decay is exp(-exp(A) dt)", .mistake = A_LOG},
+    {.says = "the softplus of dt were the other way: left out, or made", .mistake = OTHER_SOFTPLUS},
+    {.says = "the bias were added to dt after the softplus", .mistake = SOFTPLUS_FIRST},
+    {.says = "dt were left out where x enters the state", .mistake = NO_STEP_IN_X},
+    {.says = "dt without softplus entered the state with x", .mistake = RAW_STEP_IN_X},
+    {.says = "the output were read before x enters the state", .mistake = READ_FIRST},
+    {.says = "x entered the state before the decay", .mistake = X_FIRST},
+    {.says = "the skip were D dt x, not D x", .mistake = STEP_ON_D},
+    {.says = "the groups of B and C were tiled, not interleaved", .mistake = TILED},
+    {.says = "the first group of B and C were used for all heads", .mistake = FIRST_GROUP},
+    {.says = "the gate were sigmoid, not silu", .mistake = SIGMOID_GATE},
+    {.says = "the gate were z, without silu", .mistake = PLAIN_GATE},
+    {.says = "the gate were left out", .mistake = NO_GATE},
+    {.says = "the gate were applied before the skip", .mistake = GATE_FIRST},
+    {.says = "the dt bias were left out", .before = before_set, .role = "dt_bias", .by = 0},
+    {.says = "the skip D x were left out", .before = before_set, .role = "d", .by = 0},
+    {.says = "B and C were swapped", .before = before_swap, .role = "b", .other = "c"},
+    {.says = "the initial state were ignored", .before = before_set, .role = "state", .by = 0},
+    {.says = "the state were not updated", .after = after_input, .role = "new_state", .other = "state"},
+    {.says = "the slots of states were ignored", .before = before_iota, .role = "indices"},
+    {.says = NULL},
 };
 
 static double softplus(double x)
@@ -498,20 +532,63 @@ static double weight_of(const struct computation *w, int input, int by_element, 
 	return value_of(w, input, row);
 }
 
+static double silu(double z)
+{
+	return z / (1 + exp(-z));
+}
+
+static double decay_of(const struct computation *w, double a, double step)
+{
+	switch (w->mistake) {
+	case NO_STEP_IN_DECAY:
+		return exp(a);
+	case NO_EXP:
+		return a * step;
+	case A_LOG:
+		return exp(-exp(a) * step);
+	default:
+		return exp(a * step);
+	}
+}
+
+static double gate_of(const struct computation *w, double z)
+{
+	switch (w->mistake) {
+	case SIGMOID_GATE:
+		return 1 / (1 + exp(-z));
+	case PLAIN_GATE:
+		return z;
+	case NO_GATE:
+	case GATE_FIRST:
+		return 1;
+	default:
+		return silu(z);
+	}
+}
+
 /* Updates the S states of element i of sequence n and head h in `state`, and returns y before the gate. `a`, `b` and
  * `c` hold S elements. */
-static double update(const struct computation *w, int64_t n, int64_t h, int64_t i, double *state, const double *a,
-                     const double *b, const double *c)
+static double update(const struct computation *w, int64_t n, int64_t h, int64_t i, double z, double *state,
+		     const double *a, const double *b, const double *c)
 {
 	double x = value_of(w, w->roles.x, (n * w->e.heads + h) * w->e.dim + i);
-	double d = weight_of(w, w->roles.dt, 3, n * w->e.heads + h, i) + weight_of(w, w->roles.dt_bias, 2, h, i), y = 0;
+	double raw = weight_of(w, w->roles.dt, 3, n * w->e.heads + h, i), bias = weight_of(w, w->roles.dt_bias, 2, h, i);
+	bool soft = w->softplus != (w->mistake == OTHER_SOFTPLUS);
+	double d = soft ? softplus(raw + bias) : raw + bias, y = 0;
 
-	d = w->softplus ? softplus(d) : d;
+	if (w->mistake == SOFTPLUS_FIRST && soft)
+		d = softplus(raw) + bias;
+	double enters = w->mistake == NO_STEP_IN_X ? x : w->mistake == RAW_STEP_IN_X ? (raw + bias) * x : d * x;
+
 	for (int64_t j = 0; j < w->e.states; j++) {
-		state[j] = state[j] * exp(a[j] * d) + d * x * b[j];
-		y += state[j] * c[j];
+		double decay = decay_of(w, a[j], d), before = state[j];
+
+		state[j] = w->mistake == X_FIRST ? (state[j] + enters * b[j]) * decay : state[j] * decay + enters * b[j];
+		y += (w->mistake == READ_FIRST ? before : state[j]) * c[j];
 	}
-	return y + weight_of(w, w->roles.d, 2, h, i) * x;
+	double skip = weight_of(w, w->roles.d, 2, h, i) * x * (w->mistake == STEP_ON_D ? d : 1);
+
+	return w->mistake == GATE_FIRST ? y * silu(z) + skip : y + skip;
 }
 
 static void read_decays(const struct computation *w, int64_t h, int64_t i, double *out)
@@ -531,7 +608,8 @@ static void run_head(const struct computation *w, int64_t n, int64_t h)
 	struct tensor *output = &w->out[w->roles.output];
 	bool indexed = w->roles.indices >= 0 && w->in[w->roles.indices].data != NULL;
 	int64_t slot = indexed ? check_integer(&w->in[w->roles.indices], n) : n;
-	int64_t group = n * e->groups + h / (e->heads / e->groups);
+	int64_t own = w->mistake == TILED ? h % e->groups : w->mistake == FIRST_GROUP ? 0 : h / (e->heads / e->groups);
+	int64_t group = n * e->groups + own;
 	double *row = take(4 * e->states, sizeof *row);
 
 	dtype_load_run(b->data, b->dtype, group * e->states, e->states, row + 2 * e->states);
@@ -543,12 +621,12 @@ static void run_head(const struct computation *w, int64_t n, int64_t h)
 		if (!indexed || slot != w->pad) {
 			dtype_load_run(state->data, state->dtype, from, e->states, row);
 			read_decays(w, h, i, row + e->states);
-			y = update(w, n, h, i, row, row + e->states, row + 2 * e->states, row + 3 * e->states);
+			y = update(w, n, h, i, z, row, row + e->states, row + 2 * e->states, row + 3 * e->states);
 			if (w->new_state->data != NULL)
 				dtype_store_run(w->new_state->data, w->new_state->dtype, from, e->states, row);
 		}
 		if (w->roles.z >= 0 && w->in[w->roles.z].data != NULL)
-			y *= z / (1 + exp(-z));
+			y *= gate_of(w, z);
 		dtype_store(output->data, output->dtype, at, y);
 	}
 	free(row);
@@ -575,7 +653,8 @@ static int oracle(const struct op_case *c, const struct tensor *in, struct tenso
 	                 .out = out,
 			 .new_state = &out[ssu_states_place(c->problem, &roles)],
 	                 .softplus = ssu_softplus(c, &roles),
-	                 .pad = ssu_pad(c, &roles)};
+	                 .pad = ssu_pad(c, &roles),
+	                 .mistake = c->mistake};
 
 	if (ssu_check(c, in, err) != 0)
 		return -1;
@@ -648,6 +727,7 @@ const struct op mamba_ssu_op = {
     .name = "mamba_ssu",
     .op_types = op_types,
     .match = match,
+    .confusions = confusions,
     .roles = roles,
     .bind = bind,
     .sizes = sizes,

@@ -135,6 +135,24 @@ static bool is_large(const struct moe_extent *e, int64_t visits)
 	return e->hidden * e->intermediate >= (1 << 18) / (visits + 1);
 }
 
+static double mistaken_activation(int mistake, double up, double gate)
+{
+	switch (mistake) {
+	case MOE_SWAPPED:
+		return gate * up / (1 + exp(-up));
+	case MOE_NO_SILU:
+		return up * gate;
+	case MOE_GELU:
+		return up * gate * erfc(-gate * 0.70710678118654752440) / 2;
+	case MOE_SIGMOID:
+		return up / (1 + exp(-gate));
+	case MOE_SILU_OF_PRODUCT:
+		return up * gate / (1 + exp(-up * gate));
+	default:
+		return up * gate / (1 + exp(-gate));
+	}
+}
+
 /* Computes act[v][i] for all visits of local expert l. */
 static void first_product(struct computation *w, int64_t l)
 {
@@ -158,7 +176,8 @@ static void first_product(struct computation *w, int64_t l)
 				double u = factor_up * dot(up, w->x + v * e->hidden, e->hidden);
 				double g = factor_gate * dot(gate, w->x + v * e->hidden, e->hidden);
 
-				w->act[v * e->intermediate + i] = u * g / (1 + exp(-g));
+				w->act[v * e->intermediate + i] = w->c->mistake == MOE_NO_MISTAKE ? u * g / (1 + exp(-g))
+												  : mistaken_activation(w->c->mistake, u, g);
 			}
 		}
 		free(up);

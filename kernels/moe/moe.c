@@ -612,6 +612,7 @@ const struct op moe_op = {
     .roles = moe_role_names,
     .bind = moe_bind,
     .modes = modes,
+    .confusions = moe_confusions,
     .sizes = sizes,
     .edges = edges,
     .edge_axes = edge_axes,

@@ -164,7 +164,7 @@ static int64_t number_of(const struct op_case *c, const struct moe_roles *roles,
 int routing_of(const struct op_case *c, const struct moe_roles *roles, struct routing *out, struct err *err)
 {
 	struct moe_extent e = moe_extent_of(c, roles);
-	struct routing r = {(enum moe_method)(c->variant & MOE_METHOD), e.experts, 0, 1, 1, 1};
+	struct routing r = {(enum moe_method)(c->variant & MOE_METHOD), e.experts, 0, 1, 1, 1, c->mistake};
 
 	if (roles->scaling >= 0)
 		r.factor = c->scalar[roles->scaling];
@@ -175,6 +175,11 @@ int routing_of(const struct op_case *c, const struct moe_roles *roles, struct ro
 		r.groups = number_of(c, roles, GROUPS, 1);
 		r.kept = number_of(c, roles, KEPT_GROUPS, 1);
 	}
+	*out = r;
+	r.picks += (r.method != MOE_GIVEN) * ((c->mistake == MOE_PICK_MORE) - (c->mistake == MOE_PICK_LESS));
+	if (r.method == MOE_DEEPSEEK && c->mistake == MOE_NO_GROUPS)
+		r.groups = r.kept = 1;
+	r.kept += c->mistake == MOE_GROUP_MORE && r.kept < r.groups;
 	*out = r;
 	if (r.picks < 1 || r.picks > MOE_PICKS_MOST || (r.method != MOE_GIVEN && r.picks > r.experts))
 		return err_set(
@@ -268,13 +273,15 @@ double routing_choose(const struct routing *r, const double *score, const double
 
 	for (int64_t k = 0; k < r->picks; k++) {
 		expert[k] = best.index[k];
-		weight[k] = score[best.index[k]];
+		weight[k] = r->mistake == MOE_BIASED ? biased(score, bias, best.index[k]) : score[best.index[k]];
 		if (r->method == MOE_RENORMALISE)
 			weight[k] = exp(weight[k] - best.value[0]);
 		sum += weight[k];
 	}
 	for (int64_t k = 0; k < r->picks && r->method != MOE_LLAMA4; k++)
-		weight[k] = weight[k] / (sum + 1e-20) * r->factor;
+		weight[k] = weight[k] / (r->mistake == MOE_NOT_DIVIDED ? 1 : sum + 1e-20) * r->factor;
+	for (int64_t k = 0; k < r->picks && r->mistake == MOE_EVEN; k++)
+		weight[k] = 1 / (double)r->picks;
 	return margin;
 }
 

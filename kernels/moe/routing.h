@@ -13,6 +13,7 @@
 #ifndef REFTEST_KERNELS_MOE_ROUTING_H
 #define REFTEST_KERNELS_MOE_ROUTING_H
 
+#include "kernels/moe/confusions.h"
 #include "kernels/moe/roles.h"
 
 #ifdef __cplusplus
@@ -33,6 +34,7 @@ struct routing {
 	int64_t experts, picks;
 	int64_t groups, kept; /* with a method other than MOE_DEEPSEEK, groups and kept are 1 */
 	double factor;
+	int mistake; /* op_case.mistake: one of enum moe_mistake */
 };
 
 /* Finds the routing method of a problem from its roles, name, tags and description. Returns the variant, or -1 with the

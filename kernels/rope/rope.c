@@ -43,6 +43,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "kernels/core/confusion.h"
 #include "kernels/core/input_check.h"
 #include "kernels/core/published_models.h"
 #include "kernels/core/shape_match.h"
@@ -461,11 +462,72 @@ static double number_of(const struct op_case *c, enum rope_number n)
 	return 1; /* only the scale, if the formula is not Llama 3.1's, has no source */
 }
 
+/* The mistakes that the oracle computes. */
+enum mistake {
+	NO_MISTAKE, HALF_EXPONENT, DOUBLE_EXPONENT, MULTIPLIED, ALL_SCALED, NONE_SCALED, MIXED_BACKWARDS, BACKWARDS, SINE_FOR_COSINE
+};
+
+/* Forms pairs the other way: by the scalar that says how, or by the variant. */
+static bool other_pairs(struct op_variation *v, const struct op_confusion *confusion)
+{
+	struct rope_roles roles = rope_roles_of(v->c.problem);
+	int scalar = roles.interleave >= 0 ? roles.interleave : roles.is_neox;
+
+	(void)confusion;
+	if (scalar >= 0)
+		v->c.scalar[scalar] = v->c.scalar[scalar] == 0;
+	else
+		v->c.variant ^= ROPE_INTERLEAVED;
+	return true;
+}
+
+static bool always_interleaved(struct op_variation *v, const struct op_confusion *confusion)
+{
+	return rope_interleaved(&v->c) == (confusion->by != 0) || other_pairs(v, confusion);
+}
+
+static bool whole_head(struct op_variation *v, const struct op_confusion *confusion)
+{
+	int at = variation_input(v, confusion->role);
+
+	if (at < 0)
+		return false;
+	v->c.scalar[at] = (double)rope_head_size(v->c.problem, v->c.axis);
+	v->c.absent &= ~(UINT64_C(1) << at);
+	return true;
+}
+
+static const struct op_confusion confusions[] = {
+    {.says = "pairs were formed the other way: halves for interleaved, or interleaved for halves", .before = other_pairs},
+    {.says = "pairs were interleaved, whatever is given", .before = always_interleaved, .by = 1},
+    {.says = "pairs were halves, whatever is given", .before = always_interleaved, .by = 0},
+    {.says = "pairs were rotated by the negative angle", .mistake = BACKWARDS},
+    {.says = "sine and cosine were exchanged", .mistake = SINE_FOR_COSINE},
+    {.says = "the exponent of theta were twice as large", .mistake = HALF_EXPONENT},
+    {.says = "the exponent of theta were half as large", .mistake = DOUBLE_EXPONENT},
+    {.says = "frequencies were multiplied by the scale, not divided", .mistake = MULTIPLIED},
+    {.says = "every frequency were divided by the scale", .mistake = ALL_SCALED},
+    {.says = "no frequency were divided by the scale", .mistake = NONE_SCALED},
+    {.says = "scaled and unscaled frequencies were mixed the wrong way round", .mistake = MIXED_BACKWARDS},
+    {.says = "every position were 0", .before = before_set, .role = "positions", .by = 0},
+    {.says = "positions were the places in the batch", .before = before_iota, .role = "positions"},
+    {.says = "positions were one too large", .before = before_add, .role = "positions", .by = 1},
+    {.says = "positions were one too small", .before = before_add, .role = "positions", .by = -1},
+    {.says = "rotary_dim were ignored: the whole head is rotated", .before = whole_head, .role = "rotary_dim"},
+    {.says = "k were not rotated", .after = after_input, .role = "k_out", .other = "k"},
+    {.says = "q were not rotated", .after = after_input, .role = "q_out", .other = "q"},
+    {.says = NULL},
+};
+
 /* Returns the frequency of pair i, in radians per position. */
 static double frequency(const struct op_case *c, int64_t i, int64_t rotary_dim)
 {
-	double plain = pow(number_of(c, ROPE_THETA), -2.0 * (double)i / (double)rotary_dim);
-	double scaled = plain / number_of(c, ROPE_SCALE);
+	double power = c->mistake == HALF_EXPONENT ? 2 : c->mistake == DOUBLE_EXPONENT ? 0.5 : 1;
+	double plain = pow(number_of(c, ROPE_THETA), -2.0 * power * (double)i / (double)rotary_dim);
+	double scaled = c->mistake == MULTIPLIED ? plain * number_of(c, ROPE_SCALE) : plain / number_of(c, ROPE_SCALE);
+
+	if (c->mistake == ALL_SCALED || c->mistake == NONE_SCALED)
+		return c->mistake == ALL_SCALED ? scaled : plain;
 
 	if (!(c->variant & ROPE_LLAMA31))
 		return scaled;
@@ -478,6 +540,7 @@ static double frequency(const struct op_case *c, int64_t i, int64_t rotary_dim)
 		return scaled;
 	double smooth = (old / wavelength - low) / (high - low);
 
+	smooth = c->mistake == MIXED_BACKWARDS ? 1 - smooth : smooth;
 	return (1 - smooth) * scaled + smooth * plain;
 }
 
@@ -503,6 +566,18 @@ static void angles(const struct op_case *c, const struct rope_extent *e, const s
 			cosine[i] = dtype_load(cache->data, cache->dtype, position * e->rotary_dim + i);
 			sine[i] = dtype_load(cache->data, cache->dtype, position * e->rotary_dim + half + i);
 		}
+	}
+}
+
+static void mistake_angles(const struct op_case *c, int64_t half, double *cosine, double *sine)
+{
+	for (int64_t i = 0; i < half && c->mistake == BACKWARDS; i++)
+		sine[i] = -sine[i];
+	for (int64_t i = 0; i < half && c->mistake == SINE_FOR_COSINE; i++) {
+		double kept = sine[i];
+
+		sine[i] = cosine[i];
+		cosine[i] = kept;
 	}
 }
 
@@ -612,6 +687,7 @@ static int oracle(const struct op_case *c, const struct tensor *in, struct tenso
 #pragma omp for
 		for (int64_t token = 0; token < e.tokens; token++) {
 			angles(c, &e, in, frequencies, token, cosine, sine);
+			mistake_angles(c, half, cosine, sine);
 			rotate_token(c, &e, in, out, token, cosine, sine, scratch);
 		}
 		free(cosine);
@@ -726,6 +802,7 @@ const struct op rope_op = {
     .match = match,
     .roles = roles,
     .bind = bind,
+    .confusions = confusions,
     .modes = modes,
     .sizes = sizes,
     .edges = edges,

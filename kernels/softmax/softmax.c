@@ -197,6 +197,41 @@ static int fill(const struct op_case *c, int input, struct tensor *out, struct e
 }
 
 /* Replaces a row of logits by its softmax. */
+/* The mistakes that the oracle computes. */
+enum mistake { NO_MISTAKE, LOGARITHM, BASE_2, NOT_DIVIDED, MEAN, SIGMOID, MULTIPLIED, NO_TEMPERATURE };
+
+static const struct op_confusion confusions[] = {
+    {.says = "the logarithm of the softmax were returned", .mistake = LOGARITHM},
+    {.says = "powers of 2 were used for powers of e", .mistake = BASE_2},
+    {.says = "the exponentials were not divided by their sum", .mistake = NOT_DIVIDED},
+    {.says = "the exponentials were divided by their mean", .mistake = MEAN},
+    {.says = "each logit went through a sigmoid", .mistake = SIGMOID},
+    {.says = "logits were multiplied by the temperature", .mistake = MULTIPLIED},
+    {.says = "the temperature were left out", .mistake = NO_TEMPERATURE},
+    {.says = NULL},
+};
+
+/* Normalises a row with a mistake. */
+static void mistake_row(enum mistake mistake, double *row, int64_t columns, double temperature)
+{
+	double most = -INFINITY, sum = 0, factor = mistake == MULTIPLIED ? temperature : mistake == NO_TEMPERATURE ? 1 : 1 / temperature;
+
+	factor *= mistake == BASE_2 ? log(2) : 1;
+	for (int64_t i = 0; i < columns; i++)
+		most = fmax(most, row[i] *= factor);
+	for (int64_t i = 0; i < columns; i++)
+		sum += exp(row[i] - most);
+	for (int64_t i = 0; i < columns; i++) {
+		double share = exp(row[i] - most);
+
+		row[i] = mistake == SIGMOID	? 1 / (1 + exp(-row[i]))
+			 : mistake == LOGARITHM	? row[i] - most - log(sum)
+			 : mistake == NOT_DIVIDED ? share
+			 : mistake == MEAN	? share * (double)columns / sum
+						: share / sum;
+	}
+}
+
 static void normalise(double *row, int64_t columns, double temperature)
 {
 	double most = -INFINITY, sum = 0;
@@ -268,7 +303,12 @@ static int oracle(const struct op_case *c, const struct tensor *in, struct tenso
 #pragma omp for
 		for (int64_t r = 0; r < rows; r++) {
 			dtype_load_run(x->data, x->dtype, r * columns, columns, row);
-			normalise(row, columns, by_row ? dtype_load(in[t].data, in[t].dtype, r) : shared);
+			double temperature = by_row ? dtype_load(in[t].data, in[t].dtype, r) : shared;
+
+			if (c->mistake == NO_MISTAKE)
+				normalise(row, columns, temperature);
+			else
+				mistake_row((enum mistake)c->mistake, row, columns, temperature);
 			dtype_store_run(out[0].data, out[0].dtype, r * columns, columns, row);
 		}
 		free(row);
@@ -303,6 +343,7 @@ const struct op softmax_op = {
     .match = match,
     .roles = roles,
     .bind = bind,
+    .confusions = confusions,
     .sizes = sizes,
     .edges = edges,
     .edge_axes = edge_axes,

@@ -7,7 +7,7 @@ failure that is neither a wrong shape or dtype nor an error counts. A diagnosis 
 without one, the sentences "output ... is NaN only where ..." and "... is 0 ...". ("differs only where" is a fact about
 one case; it names no cause, and does not count.) tests/mutants/diagnosed.json has the diagnosis that
 somebody has judged to name the mistake, for each mistake with one; a diagnosis that is not in the file is new, and the
-test fails until it is judged. --list prints all, --judged writes the file. Prints TAP.
+test fails until it is judged; families that are not in the file are only counted. --list prints all, --judged writes the file. Prints TAP.
 """
 import argparse
 import glob
@@ -53,7 +53,7 @@ def main():
     try:
         for family in families:
             planted, originals = run.build_dataset(os.path.join(root, family), [family])
-            found = run.verify(options.build, os.path.join(root, family), [], ["--sizes", "small", "--device", "cpu"])
+            found = run.verify(options.build, os.path.join(root, family), [], ["--sizes", "small", "--device", "cpu"], (0, 1, 3))
             mine = [(n, found[n]) for n in planted if is_numeric(found[n])]
             with_one = [(n, d) for n, d in mine if diagnosis_of(d)]
             print(f"# {family}: {len(planted)} mistakes, {len(mine)} wrong numbers, {len(with_one)} with a diagnosis", flush=True)
@@ -66,7 +66,7 @@ def main():
                     continue
                 if options.judged:
                     judged.setdefault(family, {})[mistake] = said
-                elif judged.get(family, {}).get(mistake) != said:
+                elif family in judged and judged[family].get(mistake) != said:
                     print(f"# not judged: {family}, {mistake}: {said}")
                     new += 1
             numeric += len(mine)

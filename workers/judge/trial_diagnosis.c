@@ -8,7 +8,7 @@
 
 /* Larger cases are not diagnosed, and a case for at most these seconds. */
 enum { DIAGNOSED_BYTES = 64 << 20 };
-#define DIAGNOSIS_SECONDS 4.0
+#define DIAGNOSIS_SECONDS 6.0 /* of processors */
 
 /* Copies one set of a case to the host. Returns false if the set did not run, or on error. */
 static bool read_set(struct trial *trial, struct round *round, struct arena *arena, struct diagnosis_set *set)

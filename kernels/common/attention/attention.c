@@ -24,6 +24,7 @@ struct attention_view attention_view_of(const struct op_case *c, const struct at
 	    .sparse = op_tensor(in, roles->sparse),
 	    .scale = c->scalar[roles->scale],
 	    .causal = attention_is_causal(c->problem, roles),
+	    .mistake = c->mistake,
 	};
 
 	for (int p = 0; p < ATTENTION_PARTS; p++) {
@@ -283,8 +284,40 @@ WIDE FUSED static void scale_logits(const struct attention_view *v, const struct
 			lookers->weight[(block * KEYS + j) * TOGETHER + i] = v->scale * sum[i][j];
 }
 
+static double to_bfloat16(double x)
+{
+	return (double)float_from_bf16(bf16_from_float((float)x));
+}
+
+/* Changes the weights of looker i, which are right, as a mistake does. */
+static void mistake_weights(int mistake, struct lookers *lookers, int64_t i)
+{
+	struct looker *looker = &lookers->of[i];
+	double *weight = lookers->weight + i, sum = 0;
+
+	for (int64_t j = 0; j < looker->seen; j++) {
+		double *w = &weight[j * TOGETHER], logit = log(*w * looker->sum) + looker->largest;
+
+		if (mistake == ATTENTION_ROUNDED_WEIGHTS)
+			*w = to_bfloat16(*w);
+		else if (mistake == ATTENTION_NOT_DIVIDED)
+			*w *= looker->sum;
+		else if (mistake == ATTENTION_RAW_WEIGHTS)
+			*w = logit;
+		else if (mistake == ATTENTION_ROUNDED_LOGITS)
+			*w = exp(to_bfloat16(logit) - looker->largest);
+		else if (mistake == ATTENTION_BASE_2)
+			*w = exp2(logit - looker->largest);
+		sum += *w;
+	}
+	for (int64_t j = 0; j < looker->seen && (mistake == ATTENTION_ROUNDED_LOGITS || mistake == ATTENTION_BASE_2); j++)
+		weight[j * TOGETHER] /= sum;
+	if (mistake == ATTENTION_ROUNDED_LOGITS)
+		looker->sum = sum;
+}
+
 /* Replaces the logits of looker i by its weights. */
-static void find_weights(struct lookers *lookers, int64_t i)
+static void find_weights(int mistake, struct lookers *lookers, int64_t i)
 {
 	struct looker *looker = &lookers->of[i];
 	double largest = -INFINITY, sum = 0, *weight = lookers->weight + i;
@@ -300,6 +333,8 @@ static void find_weights(struct lookers *lookers, int64_t i)
 		weight[j * TOGETHER] /= sum;
 	looker->largest = largest;
 	looker->sum = sum;
+	if (mistake != ATTENTION_NO_MISTAKE)
+		mistake_weights(mistake, lookers, i);
 }
 
 /* Computes numbers d … d + LANES - 1 of the outputs of all lookers, over the keys that all of them see. */
@@ -335,7 +370,7 @@ WIDE static void attend(const struct attention_view *v, const struct gathered *g
 	for (int64_t block = 0; block * KEYS < lookers->most; block++)
 		scale_logits(v, g, block, lookers);
 	for (int64_t i = 0; i < lookers->count; i++)
-		find_weights(lookers, i);
+		find_weights(v->mistake, lookers, i);
 	for (int64_t d = 0; d < g->value_room; d += LANES)
 		add_values(g, lookers, d);
 	for (int64_t i = 0; i < lookers->count; i++)
@@ -356,6 +391,30 @@ static void read_query(const struct attention_view *v, struct lookers *lookers, 
 		lookers->query[d * TOGETHER + i] = room[d];
 }
 
+/* Returns the number of keys that a query sees: attention_seen, or with a mistake. */
+static int64_t seen_by(const struct attention_view *v, const struct attention_span *span, int64_t query, int64_t count)
+{
+	int64_t seen = attention_seen(v, span, query);
+
+	switch (v->mistake) {
+	case ATTENTION_MASK_LATE:
+		return v->causal ? seen + 1 : seen;
+	case ATTENTION_MASK_EARLY:
+		return v->causal && seen > 0 ? seen - 1 : seen;
+	case ATTENTION_MASK_AT_START:
+		return v->causal ? query + 1 : seen;
+	case ATTENTION_NO_MASK:
+		return span->keys;
+	case ATTENTION_MASKED:
+		seen = span->keys - span->queries + query + 1;
+		return seen < 0 ? 0 : seen;
+	case ATTENTION_LAST_KEY:
+		return seen >= count && count > 1 ? count - 1 : seen;
+	default:
+		return seen;
+	}
+}
+
 /* Computes up to TOGETHER pairs of a query and a head, starting with pair `first`. All heads of the pairs read kv head
  * lookers->kv_head; they form a group of `group` heads. Pair i is query i / group with head i % group of the group.
  * `room` is memory for one query. Rows of lookers->query beyond the last pair keep earlier contents, which are not
@@ -371,7 +430,7 @@ static void attend_some(const struct attention_view *v, const struct attention_s
 	lookers->most = 0;
 	for (int64_t i = 0; i < lookers->count; i++) {
 		struct looker *looker = &lookers->of[i];
-		int64_t query = (first + i) / group, seen = attention_seen(v, span, query);
+		int64_t query = (first + i) / group, seen = seen_by(v, span, query, g->count);
 
 		looker->seen = seen < g->count ? seen : g->count;
 		looker->place = (span->first_query + query) * e->heads + lookers->kv_head * group + (first + i) % group;

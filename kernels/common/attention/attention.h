@@ -25,6 +25,23 @@ struct attention_view {
 	struct tensor qo_indptr, kv_indptr, kv_indices, last_page_len, sparse, output, lse;
 	double scale;
 	int causal;
+	int mistake; /* op_case.mistake: one of enum attention_mistake; only the oracle reads it */
+};
+
+/* The mistakes of attention_confusions that the oracle computes itself. */
+enum attention_mistake {
+	ATTENTION_NO_MISTAKE,
+	ATTENTION_MASK_LATE,
+	ATTENTION_MASK_EARLY,
+	ATTENTION_MASK_AT_START,
+	ATTENTION_NO_MASK,
+	ATTENTION_MASKED,
+	ATTENTION_LAST_KEY,
+	ATTENTION_ROUNDED_WEIGHTS,
+	ATTENTION_ROUNDED_LOGITS,
+	ATTENTION_NOT_DIVIDED,
+	ATTENTION_RAW_WEIGHTS,
+	ATTENTION_BASE_2,
 };
 
 /* The range of queries and the range of keys of one sequence. In sparse attention, a sequence is a single query. */
@@ -92,6 +109,9 @@ struct attention_view attention_view_of(const struct op_case *c, const struct at
  * is NULL is not checked. The last offset may be below the number of rows; the remaining rows then belong to no
  * sequence. Returns 0, or -1 with an error message in `err`. */
 int attention_check(const struct op_case *c, const struct tensor *in, struct err *err);
+
+/* The mistakes that people make in all attention families. */
+extern const struct op_confusion attention_confusions[];
 
 /* Implements op.oracle for every attention family. Returns -1 if attention_check rejects the case. */
 int attention_oracle(const struct op_case *c, const struct tensor *in, struct tensor *out, struct err *err);

@@ -42,8 +42,35 @@ static double gate(const struct recurrence_work *w, int64_t place, int64_t h, in
 	double x = number(w, roles->gate, place) + (roles->dt_bias >= 0 ? number(w, roles->dt_bias, weight) : 0);
 	double rate = roles->a_log >= 0 ? exp(number(w, roles->a_log, h)) : 1;
 
+	if (w->mistake == RECURRENCE_NO_A_EXP && roles->a_log >= 0)
+		rate = number(w, roles->a_log, h);
+	if (w->mistake == RECURRENCE_SOFTPLUS && w->modes.gate == RECURRENCE_GATE_SOFTPLUS)
+		return -rate * x;
 	return w->modes.gate == RECURRENCE_GATE_SOFTPLUS ? -rate * recurrence_softplus(x)
 	                                                 : w->modes.lower_bound * recurrence_sigmoid(rate * x);
+}
+
+static bool normalises(const struct recurrence_work *w, int input)
+{
+	bool other = (w->mistake == RECURRENCE_Q_NORM && input == w->roles.q) ||
+		     (w->mistake == RECURRENCE_K_NORM && input == w->roles.k);
+
+	return w->modes.l2norm != other;
+}
+
+/* Returns the decay of gate g. */
+static double decay_of(const struct recurrence_work *w, double g)
+{
+	switch (w->mistake) {
+	case RECURRENCE_NO_EXP:
+		return g;
+	case RECURRENCE_BASE_2:
+		return exp2(g);
+	case RECURRENCE_SIGMOID_GATE:
+		return recurrence_sigmoid(g);
+	default:
+		return exp(g);
+	}
 }
 
 /* Reads a row of q or k, and normalises it if requested. A row of zeros remains zeros. */
@@ -55,27 +82,32 @@ static void read_row(const struct recurrence_work *w, int input, int64_t row, do
 	dtype_load_run(w->in[input].data, w->in[input].dtype, row * dim, dim, out);
 	for (int64_t i = 0; i < dim; i++)
 		square += out[i] * out[i];
-	for (int64_t i = 0; i < dim && w->modes.l2norm && square > 0; i++)
+	for (int64_t i = 0; i < dim && normalises(w, input) && square > 0; i++)
 		out[i] /= sqrt(square);
 }
 
 void recurrence_read(const struct recurrence_work *w, int64_t t, int64_t h, struct recurrence_token *token)
 {
 	const struct recurrence_extent *e = &w->e;
-	int64_t place = t * e->v_heads + h, row = t * e->q_heads + h / (e->v_heads / e->q_heads);
+	int64_t place = t * e->v_heads + h, row = t * e->q_heads + (w->mistake == RECURRENCE_TILED ? h % e->q_heads : h / (e->v_heads / e->q_heads));
+	bool swapped = w->mistake == RECURRENCE_SWAPPED;
 
-	read_row(w, w->roles.q, row, token->q);
-	read_row(w, w->roles.k, row, token->k);
+	read_row(w, w->roles.q, row, swapped ? token->k : token->q);
+	read_row(w, w->roles.k, row, swapped ? token->q : token->k);
 	dtype_load_run(w->in[w->roles.v].data, w->in[w->roles.v].dtype, place * e->v_dim, e->v_dim, token->v);
 	if (!w->by_key)
-		token->stays[0] = exp(gate(w, place, h, h));
+		token->stays[0] = decay_of(w, gate(w, place, h, h));
 	for (int64_t j = 0; j < e->k_dim; j++)
-		token->stays[j] = w->by_key ? exp(gate(w, place * e->k_dim + j, h, h * e->k_dim + j)) : token->stays[0];
+		token->stays[j] = w->by_key ? decay_of(w, gate(w, place * e->k_dim + j, h, h * e->k_dim + j)) : token->stays[0];
+	for (int64_t j = 0; j < e->k_dim && w->mistake == RECURRENCE_FIRST_GATE; j++)
+		token->stays[j] = token->stays[0];
 	token->beta = w->delta ? number(w, w->roles.beta, place) : 0;
 	if (w->modes.sigmoid)
 		token->beta = recurrence_sigmoid(token->beta);
 	if (w->modes.doubled)
 		token->beta *= 2;
+	if (w->mistake == RECURRENCE_BETA_1)
+		token->beta = 1;
 }
 
 static inline double dot(const double *a, const double *b, int64_t count)
@@ -119,6 +151,43 @@ void recurrence_turn(const struct recurrence_work *w, const double *from, double
 		}
 }
 
+/* Computes one step with a mistake. */
+static void mistaken_step(const struct recurrence_work *w, const struct recurrence_token *token, double *state)
+{
+	int64_t dim = w->e.k_dim;
+
+	for (int64_t i = 0; i < w->e.v_dim; i++) {
+		double *s = state + i * dim, recalled = dot(s, token->k, dim);
+
+		for (int64_t j = 0; j < dim && w->mistake != RECURRENCE_DECAY_LAST; j++)
+			s[j] *= token->stays[j];
+		if (w->mistake != RECURRENCE_RECALL_FIRST)
+			recalled = dot(s, token->k, dim);
+		if (w->mistake == RECURRENCE_NOT_ERASED)
+			recalled = 0;
+		double before = dot(s, token->q, dim);
+		double learnt = w->delta ? token->beta * (token->v[i] - recalled) : token->v[i];
+
+		for (int64_t j = 0; j < dim; j++)
+			s[j] = (w->mistake == RECURRENCE_ADDED_NOTHING ? 0 : s[j]) + learnt * token->k[j];
+		for (int64_t j = 0; j < dim && w->mistake == RECURRENCE_DECAY_LAST; j++)
+			s[j] *= token->stays[j];
+		token->output[i] = w->modes.scale * (w->mistake == RECURRENCE_ANSWER_FIRST ? before : dot(s, token->q, dim));
+		for (int64_t j = 0; j < dim && w->mistake == RECURRENCE_ROUNDED_STATE; j++)
+			s[j] = (double)float_from_bf16(bf16_from_float((float)s[j]));
+		for (int64_t j = 0; j < dim && w->mistake == RECURRENCE_HALF_STATE; j++)
+			s[j] = (double)float_from_f16(f16_from_float((float)s[j]));
+	}
+}
+
+void recurrence_any_step(const struct recurrence_work *w, const struct recurrence_token *token, double *state)
+{
+	if (w->mistake == RECURRENCE_NO_MISTAKE || w->mistake >= RECURRENCE_SOFTPLUS)
+		recurrence_step(w, token, state);
+	else
+		mistaken_step(w, token, state);
+}
+
 void recurrence_tokens(const struct recurrence_work *w, int64_t n, int64_t *first, int64_t *end)
 {
 	int offsets = w->roles.cu_seqlens;
@@ -146,9 +215,10 @@ static void run_head(const struct recurrence_work *w, int64_t n, int64_t h)
 		dtype_load_run(w->in[w->roles.state].data, w->in[w->roles.state].dtype, place, size, stored);
 	recurrence_turn(w, stored, state, false);
 	recurrence_tokens(w, n, &first, &end);
+	end -= w->mistake == RECURRENCE_LAST_TOKEN && end > first;
 	for (int64_t t = first; t < end; t++) {
 		recurrence_read(w, t, h, &token);
-		recurrence_step(w, &token, state);
+		recurrence_any_step(w, &token, state);
 		dtype_store_run(output->data, output->dtype, (t * e->v_heads + h) * e->v_dim, e->v_dim, token.output);
 	}
 	recurrence_turn(w, state, stored, true);
@@ -169,6 +239,7 @@ struct recurrence_work recurrence_work_of(const struct op_case *c, const struct 
 	    .modes = recurrence_modes_of(c, &roles),
 	    .delta = (c->variant & RECURRENCE_DELTA) != 0,
 	    .by_key = (c->variant & RECURRENCE_KEY_GATE) != 0,
+	    .mistake = c->mistake,
 	    .in = in,
 	    .out = out,
 	};

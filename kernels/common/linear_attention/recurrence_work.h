@@ -5,12 +5,41 @@
 
 #include "kernels/common/linear_attention/roles.h"
 
+/* The mistakes that the oracle computes itself. From RECURRENCE_SOFTPLUS on, they are mistakes of reading a token; before
+ * it, of a step. */
+enum recurrence_mistake {
+	RECURRENCE_NO_MISTAKE,
+	RECURRENCE_RECALL_FIRST,   /* the delta rule reads the state before the decay */
+	RECURRENCE_ANSWER_FIRST,
+	RECURRENCE_NOT_ERASED,
+	RECURRENCE_DECAY_LAST,
+	RECURRENCE_ROUNDED_STATE,
+	RECURRENCE_HALF_STATE,
+	RECURRENCE_LAST_TOKEN,
+	RECURRENCE_ADDED_NOTHING,
+	RECURRENCE_SOFTPLUS,
+	RECURRENCE_TILED,
+	RECURRENCE_NO_EXP,
+	RECURRENCE_BASE_2,
+	RECURRENCE_SIGMOID_GATE,
+	RECURRENCE_FIRST_GATE,
+	RECURRENCE_NO_A_EXP,
+	RECURRENCE_Q_NORM,
+	RECURRENCE_K_NORM,
+	RECURRENCE_BETA_1,
+	RECURRENCE_SWAPPED,
+	RECURRENCE_RAW_BETA, /* only gdn */
+};
+/* The mistakes that people make in all families of linear attention. */
+extern const struct op_confusion recurrence_confusions[];
+
 /* The case whose truth is computed: its roles, sizes and tensors. */
 struct recurrence_work {
 	struct recurrence_roles roles;
 	struct recurrence_extent e;
 	struct recurrence_modes modes;
 	bool delta, by_key;
+	int mistake; /* op_case.mistake: one of enum recurrence_mistake */
 	const struct tensor *in;
 	struct tensor *out;
 };
@@ -34,6 +63,8 @@ void recurrence_read(const struct recurrence_work *w, int64_t t, int64_t h, stru
 /* Updates `state` [V][K] by one token and computes the token's output. Of `w`, recurrence_step and recurrence_turn read
  * only the two dims, `delta`, the scale and the layout of states. */
 void recurrence_step(const struct recurrence_work *w, const struct recurrence_token *token, double *state);
+/* Does the same, or the step with the mistake of `w`. */
+void recurrence_any_step(const struct recurrence_work *w, const struct recurrence_token *token, double *state);
 /* Copies a state and converts its layout. If `back` is false, copies from the tensors' layout ([K][V] or [V][K]) to
  * [V][K]. If `back` is true, copies from [V][K] to the tensors' layout. */
 void recurrence_turn(const struct recurrence_work *w, const double *from, double *to, bool back);

@@ -5,6 +5,8 @@
 #include <string.h>
 
 #include "kernels/common/norm/rms_input_values.h"
+#include "kernels/core/confusion.h"
+#include "kernels/core/dtype_convert.h"
 #include "kernels/core/input_check.h"
 #include "kernels/core/row_counts.h"
 #include "kernels/core/shape_match.h"
@@ -189,7 +191,7 @@ int rms_find_parts(const struct op_case *c, const struct tensor *in, struct tens
 {
 	struct rms_roles roles = rms_roles_of(c->problem);
 
-	*parts = (struct rms_parts){.hidden = &in[roles.hidden], .eps = rms_eps(c)};
+	*parts = (struct rms_parts){.hidden = &in[roles.hidden], .eps = rms_eps(c), .mistake = c->mistake};
 	if (in[roles.weight].data != NULL)
 		parts->weight = &in[roles.weight];
 	if (roles.residual >= 0 && in[roles.residual].data != NULL)
@@ -220,15 +222,34 @@ void rms_read_row(const struct rms_parts *parts, int64_t row, double *x, double 
 		x[i] += scratch[i];
 }
 
+static double factor_of(const struct rms_parts *parts, const double *x)
+{
+	double squares = 0, sum = 0, mean, count = (double)parts->columns;
+
+	for (int64_t i = 0; i < parts->columns; i++)
+		squares += x[i] * x[i], sum += x[i];
+	mean = squares / count;
+	switch (parts->mistake) {
+	case RMS_EPS_OUTSIDE:
+		return 1 / sqrt(mean) + parts->eps;
+	case RMS_SUM:
+		return 1 / sqrt(squares + parts->eps);
+	case RMS_VARIANCE:
+		return 1 / sqrt(mean - sum / count * (sum / count) + parts->eps);
+	default:
+		return 1 / sqrt(mean + parts->eps);
+	}
+}
+
 /* Normalises one row. `factors` has the factor offset + w[c] of each column; `x` and `y` have space for one row. */
 static void normalise_row(const struct rms_parts *parts, int64_t row, const double *factors, double *x, double *y)
 {
-	double squares = 0;
-
 	rms_read_row(parts, row, x, y);
-	for (int64_t i = 0; i < parts->columns; i++)
-		squares += x[i] * x[i];
-	double inverse = 1 / sqrt(squares / (double)parts->columns + parts->eps);
+	if (parts->mistake == RMS_ROUNDED_SUM) {
+		dtype_store_run(y, parts->hidden->dtype, 0, parts->columns, x);
+		dtype_load_run(y, parts->hidden->dtype, 0, parts->columns, x);
+	}
+	double inverse = factor_of(parts, x);
 
 	for (int64_t i = 0; i < parts->columns; i++)
 		y[i] = x[i] * inverse * factors[i];
@@ -269,3 +290,13 @@ int rms_oracle(const struct op_case *c, int offset, const struct tensor *in, str
 	free(factors);
 	return 0;
 }
+
+const struct op_confusion rms_confusions[] = {
+    {.says = "eps were added to 1 / root, not to the mean square", .mistake = RMS_EPS_OUTSIDE},
+    {.says = "the sum of squares were used for their mean", .mistake = RMS_SUM},
+    {.says = "the variance were used for the mean square", .mistake = RMS_VARIANCE},
+    {.says = "hidden state plus residual were rounded before the norm", .mistake = RMS_ROUNDED_SUM},
+    {.says = "the weight were 1 + w", .before = before_add, .role = "weight", .by = 1},
+    {.says = "the weight were w, not 1 + w", .before = before_add, .role = "weight", .by = -1},
+    {.says = NULL},
+};

@@ -41,7 +41,13 @@ struct rms_parts {
 	struct tensor *output, *updated;
 	int64_t rows, columns;
 	double eps;
+	int mistake; /* op_case.mistake: one of enum rms_mistake */
 };
+
+/* The mistakes of rms_confusions that the oracle computes itself. */
+enum rms_mistake { RMS_NO_MISTAKE, RMS_EPS_OUTSIDE, RMS_SUM, RMS_VARIANCE, RMS_ROUNDED_SUM };
+extern const struct op_confusion rms_confusions[];
+
 int rms_find_parts(const struct op_case *c, const struct tensor *in, struct tensor *out, struct rms_parts *parts,
 		   struct err *err);
 

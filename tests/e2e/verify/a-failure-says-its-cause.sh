@@ -1,0 +1,52 @@
+#!/bin/sh
+# A failure begins with its cause: the mistake with which the outputs agree, or the region in which they differ. One case is
+# printed in full, and the command that repeats it comes last. A reference with an unknown mistake gets no diagnosis.
+. "$(dirname "$0")/../harness.sh"
+norm() { # norm NAME EPSILON OUTPUT: an RMS norm that returns the expression OUTPUT
+	mkdir -p definitions/rmsnorm
+	"$python" -I -S -c '
+import json, sys
+rows = {"shape": ["batch_size", "hidden_size"], "dtype": "bfloat16"}
+name, epsilon, output = sys.argv[1:]
+reference = f"""import torch
+
+
+def run(hidden_states, weight):
+    rows = hidden_states.float()
+    normed = rows * torch.rsqrt(rows.square().mean(dim=-1, keepdim=True) + {epsilon})
+    output = (normed * weight.float()).to(hidden_states.dtype)
+    return {output}
+"""
+print(json.dumps({
+    "name": name, "op_type": "rmsnorm", "description": "A small RMS norm. Epsilon is 1e-6.",
+    "axes": {"batch_size": {"type": "var"}, "hidden_size": {"type": "const", "value": 64}},
+    "inputs": {"hidden_states": rows, "weight": {"shape": ["hidden_size"], "dtype": "bfloat16"}},
+    "outputs": {"output": rows}, "reference": reference}))' "$@" >"definitions/rmsnorm/$1.json"
+}
+norm right 1e-6 output
+norm epsilon 1e-5 output
+norm weightless 1e-6 'normed.to(hidden_states.dtype)'
+norm rows 1e-6 'torch.cat((output[:2], torch.zeros_like(output[2:])))'
+norm odd 1e-6 'output * torch.cos(output)'
+verify right
+expect_exit 0
+expect "d['right']['diagnosis'] == [] and all(c['diagnosis'] == [] and c['regions'] == [] for c in d['right']['cases'])"
+verify epsilon
+expect_exit 1
+expect "d['epsilon']['diagnosis'] == ['eps = 1e-05; 1e-06 is attested by description']"
+verify weightless
+expect "d['weightless']['diagnosis'] == [\"input 'weight' were left out (taken as 1)\"]"
+verify rows
+expect "any(\"output 'output' is 0 only where batch_size >= 2\" in r for c in d['rows']['cases'] for r in c['regions'])"
+verify odd
+expect_exit 1
+expect "d['odd']['diagnosis'] == []"
+
+run verify epsilon --sizes small --device cpu
+expect_exit 1
+expect_says 'diagnosis: behaves as if eps = 1e-05; 1e-06 is attested by description' 'and 1 more failed case (-v prints all)'
+[ "$(grep -c 'FAILED: numeric' "$work/out")" = 1 ] || fail "more than one case is printed"
+[ "$(sed -n 2p "$work/out" | cut -c1-20)" = '         diagnosis: ' ] || fail "the diagnosis is not the first line"
+tail -n 2 "$work/out" | head -n 1 | grep -q '^         reftest verify rmsnorm/epsilon --case' || fail "the command is not the last line"
+run verify epsilon --sizes small --device cpu -v
+[ "$(grep -c 'FAILED: numeric' "$work/out")" = 2 ] || fail "-v does not print all cases"

@@ -1,0 +1,173 @@
+/* test_diagnosis - each row of the families' tables of mistakes recognises the outputs of its own mistake, and not the
+ * right ones. The cases are small cases of the starter definitions; nearly every row has an effect on one of them. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "base/arena.h"
+#include "base/buf.h"
+#include "base/file.h"
+#include "dataset/dataset.h"
+#include "dataset/definition_load.h"
+#include "kernels/core/confusion.h"
+#include "kernels/core/diagnosis.h"
+#include "tests/unit/problem_builder.h"
+#include "workers/protocol/job.h"
+
+/* LARGER: the most rows on which only cases above MOST_BYTES, or of other inputs, show an effect. */
+enum { SEEN = 512, MOST_BYTES = 4 << 20, LARGER = 8 };
+
+/* The rows that had an effect on a case. */
+struct seen {
+	const struct op_confusion *rows[SEEN];
+	int count;
+};
+
+static bool has(const struct seen *seen, const struct op_confusion *row)
+{
+	for (int i = 0; i < seen->count; i++)
+		if (seen->rows[i] == row)
+			return true;
+	return false;
+}
+
+/* Rounds the outputs of a variation to the dtypes of the problem. */
+static void round_outputs(const struct op_variation *v, struct world *w)
+{
+	for (int i = 0; i < w->c.problem->output_count; i++) {
+		struct tensor *to = &w->answer[i];
+
+		for (int64_t k = 0; k < to->elements; k++)
+			dtype_store(to->data, to->dtype, k, dtype_load(v->out[i].data, v->out[i].dtype, k));
+	}
+}
+
+static bool explains(const struct world *w, const struct op_confusion *row, const struct tensor *found)
+{
+	struct rule rules[2];
+	const struct diagnosis_set set = {&w->c, w->in, found, rules};
+
+	for (int i = 0; i < w->c.problem->output_count; i++)
+		rules[i] = w->op->rule(&w->c, i);
+	return diagnosis_explains(w->op, row, &set);
+}
+
+static void expect_row(struct world *w, const struct op_confusion *row, struct seen *seen)
+{
+	struct op_variation v = variation_open(w->op, &w->c, w->in);
+	const struct op_confusion none = {.says = ""};
+
+	if (variation_run(&v, row)) {
+		round_outputs(&v, w);
+		if (!explains(w, row, w->answer))
+			fail_msg("%s: '%s' does not recognise its own outputs", w->c.problem->name, row->says);
+		if (!explains(w, &none, w->answer)) { /* the mistake has an effect */
+			if (explains(w, row, w->truth))
+				fail_msg("%s: '%s' agrees with the right outputs", w->c.problem->name, row->says);
+			seen->rows[seen->count++] = row;
+		}
+	}
+	variation_close(&v);
+}
+
+static void look_at(const struct op *op, const struct op_problem *problem, struct seen *seen)
+{
+	int64_t axes[MAX_ROWS * MAX_AXES * 4];
+	int rows = rows_of(op, problem, SIZE_SMALL, axes);
+	bool any = false;
+
+	for (const struct op_confusion *row = op->confusions; row != NULL && row->says != NULL; row++)
+		any = any || !has(seen, row);
+	for (int i = 0; any && i < rows; i++) {
+		struct world w;
+		int64_t bytes = 0;
+
+		for (int k = 0; k < problem->output_count + problem->input_count; k++) {
+			const struct op_arg *arg = k < problem->output_count ? &problem->outputs[k] : &problem->inputs[k - problem->output_count];
+			int64_t elements = 1;
+
+			for (int d = 0; d < arg->rank; d++)
+				elements *= axes[i * problem->axis_count + arg->axis[d]];
+			bytes += arg->rank < 0 ? 0 : dtype_bytes(arg->dtype, elements);
+		}
+		if (bytes > MOST_BYTES)
+			continue;
+		for (int contents = 0; contents < CONTENTS_COUNT; contents++) {
+			struct err err = {""};
+
+			make_inputs_of(&w, op, problem, axes + i * problem->axis_count, 1, 0, 0, (enum op_contents)contents);
+			assert_int_equal(op->oracle(&w.c, w.in, w.truth, &err), 0);
+			for (const struct op_confusion *row = op->confusions; row->says != NULL; row++)
+				if (!has(seen, row))
+					expect_row(&w, row, seen);
+			free_world(&w);
+		}
+	}
+}
+
+static bool has_known_constants(const struct op *op, const struct op_problem *problem, int variant)
+{
+	struct op_constant constants[OP_CONSTANTS];
+	int count = op->constants == NULL ? 0 : op->constants(problem, variant, constants);
+
+	for (int i = 0; i < count; i++)
+		if (isnan(constants[i].value))
+			return false;
+	return true;
+}
+
+static void each_row_recognises_its_own_mistake_only(void **state)
+{
+	struct arena arena = {0};
+	struct dataset dataset;
+	struct err err = {""};
+	struct seen seen = {.count = 0};
+	int missing = 0;
+
+	(void)state;
+	if (dataset_scan(".", &arena, &dataset, &err) != 0)
+		fail_msg("%s", err.text);
+	for (int i = 0; i < dataset.definition_count; i++) {
+		const struct dataset_file *file = &dataset.definitions[i];
+		struct buf bytes = {0};
+		const struct definition *definition = NULL;
+		int variant;
+
+		if (file_read(dataset.fd, file->path, DEFINITION_BYTES, &bytes, NULL, &err) != FILE_OK ||
+		    (definition = definition_load(file->path, file->op_type, file->name, bytes.data, bytes.length, &arena,
+		                                  &err)) == NULL)
+			fail_msg("%s", err.text);
+		struct op_problem problem = problem_of(definition, &arena);
+		const struct op_entry *entry = op_find(&problem, &variant, &err);
+
+		assert_non_null(entry);
+		if (entry->op->confusions != NULL && problem.input_count <= MAX_INPUTS && problem.output_count <= 2 &&
+		    has_known_constants(entry->op, &problem, variant))
+			look_at(entry->op, &problem, &seen);
+		buf_free(&bytes);
+	}
+	for (int i = 0; i < op_count; i++)
+		for (const struct op_confusion *row = op_table[i].op->confusions; row != NULL && row->says != NULL; row++) {
+			bool shared = false;
+
+			for (int k = 0; k < i; k++)
+				shared = shared || op_table[k].op->confusions == op_table[i].op->confusions;
+			if (!shared && !has(&seen, row)) {
+				print_message("%s: no case shows '%s'\n", op_table[i].op->name, row->says);
+				missing++;
+			}
+		}
+	assert_true(missing <= LARGER);
+	dataset_close(&dataset);
+	arena_free(&arena);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {cmocka_unit_test(each_row_recognises_its_own_mistake_only)};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
