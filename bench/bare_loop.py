@@ -1,17 +1,25 @@
 """bare_loop - compares reftest with a loop that runs each reference twice and checks nothing.
 
     python3 bench/bare_loop.py DIRECTORY [--device cuda:0] [--jobs N] [-- OPTION…]
+    python3 bench/bare_loop.py --roots ROOT… [--device cuda:0] [--jobs 1,2,4,8,16] [-- OPTION…]
 
 DIRECTORY holds problems of SOL-ExecBench, one directory each, with definition.json and workload.jsonl. Both sides get
 a dataset with these definitions that has only the smallest line of each workload file (the fewest bytes of inputs).
 reftest runs the small sizes as well, with every check. The loop is one process that imports torch once. The program
 prints one line for each problem, then the times of both sides and their ratio. OPTIONs are passed to `reftest verify`.
 
+With --roots, the datasets are verified cold (small and medium sizes, without workloads) with each number of jobs, once with
+runners that are kept and once with --isolation own. The loop runs each reference twice on the shapes of the same cases, with
+random inputs; inputs with "indptr" in their name rise evenly. References that refuse such inputs are counted. A table says
+where the seconds of each run went, from reftest's trace: `contexts` is the sum of the start times of new runners, `cases`
+the sum of the times of all cases, `idle` the rest of the time of all jobs, including the start of Python and torch.
+
 The benchmark trusts the files: it evaluates their expressions and runs their references without containment."""
 
 import argparse
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -116,26 +124,123 @@ def loop(root, device):
         print(json.dumps({"name": path.stem, "seconds": time.perf_counter() - begin, "error": error}), flush=True)
 
 
+def even_steps(torch, shape, total, device):
+    return torch.linspace(0, total, shape[0], device=device).round().to(torch.int32)
+
+
+def case_inputs(torch, definition, axes, device):
+    axes = axes_of(definition, axes)
+    most = max([axes[name] for name in axes if "total" in name or "num_pages" in name or "kv_indices" in name], default=1)
+    made = {}
+    for name, spec in definition["inputs"].items():
+        if spec["shape"] is None:
+            made[name] = 1 if spec["dtype"].startswith(("int", "bool")) else 1.0
+        elif "indptr" in name:
+            made[name] = even_steps(torch, shape_of(spec, axes), most, device)
+        else:
+            made[name] = random_tensor(torch, shape_of(spec, axes), spec["dtype"], device)
+    return made
+
+
+def loop_cases(path, device):
+    """Runs the reference of each case of a file twice: [[path of the definition, [axes of a case…]]…]."""
+    import torch
+    refused, count = 0, 0
+    begin = time.perf_counter()
+    for file, cases in json.loads(Path(path).read_text()):
+        definition, module = json.loads(Path(file).read_text()), {"__name__": "reference"}
+        try:
+            exec(compile(definition["reference"], file, "exec"), module)
+        except Exception:
+            refused, count = refused + len(cases), count + len(cases)
+            continue
+        for axes in cases:
+            count += 1
+            try:
+                inputs = case_inputs(torch, definition, axes, device)
+                for _ in range(2):
+                    module["run"](**inputs)
+                    if device != "cpu":
+                        torch.cuda.synchronize()
+            except Exception:  # a reference that checks its inputs
+                refused += 1
+    print(json.dumps({"seconds": time.perf_counter() - begin, "refused": refused, "cases": count}))
+
+
+def where_seconds_went(trace, report, jobs, wall):
+    """Returns the columns of the table, from the lines of the trace and the JSON output."""
+    ready = re.findall(r'child \d+: \{"ready": true, "seconds": ([0-9.e-]+)\}', trace)
+    new = [float(seconds) for seconds in ready if float(seconds) > 0]
+    cases = sum(case.get("seconds") or 0 for result in report["definitions"] for case in result["cases"])
+    return {"new": len(new), "kept": len(ready) - len(new), "contexts": sum(new), "cases": cases,
+            "idle": jobs * wall - cases - sum(new), "repeated": trace.count(": repeated in a runner of its own")}
+
+
+def compare_roots(options):
+    jobs_list = [int(word) for word in options.jobs.split(",")]
+    for root in options.directory:
+        print(f"\n{root} on {options.device}")
+        print(f"{'jobs':>4} {'isolation':9} {'wall s':>7} {'new':>4} {'kept':>4} {'contexts s':>10} {'cases s':>8} {'idle s':>8} "
+              f"{'repeated':>8}  statuses")
+        best, verdicts, bare = None, set(), None
+        for jobs in jobs_list:
+            for isolation in ("own", "kept"):
+                seconds, done = verify(root, ["--all", "--no-workloads", "--jobs", str(jobs), "--isolation", isolation, *options.options],
+                                       options.device, {"REFTEST_TRACE": "1"})
+                report = json.loads(done.stdout)
+                went = where_seconds_went(done.stderr, report, jobs, seconds)
+                verdicts.add(json.dumps([[r["name"], [[c["id"], c["status"], c["reason"]] for c in r["cases"]]]
+                                         for r in sorted(report["definitions"], key=lambda r: (r["op_type"], r["name"]))]))
+                counts = {name: report["summary"][name] for name in ("passed", "checked", "failed", "error", "skipped", "invalid")}
+                print(f"{jobs:4} {isolation:9} {seconds:7.1f} {went['new']:4} {went['kept']:4} {went['contexts']:10.1f} "
+                      f"{went['cases']:8.1f} {went['idle']:8.1f} {went['repeated']:8}  "
+                      f"{', '.join(f'{n} {name}' for name, n in counts.items() if n)}", flush=True)
+                best = min(seconds, best or seconds)
+                bare = bare or [[str(Path(root) / "definitions" / r["op_type"] / (r["name"] + ".json")), [c["axes"] for c in r["cases"]]]
+                                for r in report["definitions"]]
+        with tempfile.NamedTemporaryFile("w", suffix=".json") as file:
+            file.write(json.dumps(bare))
+            file.flush()
+            loop_seconds, done = timed([sys.executable, __file__, "--loop-cases", "--device", options.device, file.name])
+        if done.returncode != 0:
+            raise SystemExit(f"the loop ended with {done.returncode}: {done.stderr}")
+        told = json.loads(done.stdout.splitlines()[-1])
+        print(f"loop {loop_seconds:.1f} s ({told['refused']} of {told['cases']} cases refused their inputs); the fastest run of reftest "
+              f"{best:.1f} s: {best / loop_seconds:.2f} times the loop; verdicts of all runs are "
+              f"{'equal' if len(verdicts) == 1 else 'NOT EQUAL'}")
+
+
 def timed(command, environment=None):
     begin = time.perf_counter()
     done = subprocess.run(command, capture_output=True, text=True, env=environment)
     return time.perf_counter() - begin, done
 
 
-def verify(root, options, device):
+def verify(root, options, device, more=None):
     with tempfile.TemporaryDirectory() as cache:
-        environment = {**os.environ, "XDG_CACHE_HOME": cache, "REFTEST_PYTHON": os.environ.get("REFTEST_PYTHON", sys.executable)}
+        environment = {**os.environ, "XDG_CACHE_HOME": cache, "REFTEST_PYTHON": os.environ.get("REFTEST_PYTHON", sys.executable), **(more or {})}
         return timed([REFTEST, "--root", str(root), "verify", "--device", device, "--force", "--format", "json", *options], environment)
 
 
 def main():
     parser = argparse.ArgumentParser()
-    parser.add_argument("directory")
+    parser.add_argument("directory", nargs="+")
+    parser.add_argument("--roots", action="store_true", help="the directories are datasets")
+    parser.add_argument("--loop-cases", action="store_true", help=argparse.SUPPRESS)
     parser.add_argument("--device", default="cuda:0")
     parser.add_argument("--jobs", default="4")
     parser.add_argument("--loop", action="store_true", help=argparse.SUPPRESS)
-    parser.add_argument("options", nargs="*")
-    options = parser.parse_args()
+    words = sys.argv[1:]
+    split = words.index("--") if "--" in words else len(words)
+    options = parser.parse_args(words[:split])
+    options.options = words[split + 1:]
+    if options.loop_cases:
+        return loop_cases(options.directory[0], options.device)
+    if options.roots:
+        return compare_roots(options)
+    if len(options.directory) != 1:
+        parser.error("without --roots there is one DIRECTORY")
+    options.directory = options.directory[0]
     if options.loop:
         return loop(options.directory, options.device)
     with tempfile.TemporaryDirectory() as folder:

@@ -170,6 +170,9 @@ static void explain_case(const struct result *result, const struct case_result *
 		if (gmtime_r(&made, &utc) != NULL)
 			strftime(when, sizeof when, "%Y-%m-%d %H:%M UTC", &utc);
 		show_print(stdout, "  %s: %s, %s: %s\n", c->test->id, status_name(v->status), when, c->why);
+		if (v->isolation != NULL)
+			show_print(stdout, "    isolation %s%s%s\n", v->isolation, v->isolation_reason != NULL ? ": " : "",
+				   v->isolation_reason != NULL ? v->isolation_reason : "");
 		explain_checks(v);
 	}
 }

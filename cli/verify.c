@@ -31,7 +31,7 @@
 #include "watcher/client.h"
 
 struct verify_options {
-	const char *root, *repos, *device, *device_class, *python, *sizes, *format, *case_id, *ground_truth, *junit, *shard, *required, *accept;
+	const char *root, *repos, *device, *device_class, *python, *sizes, *format, *case_id, *ground_truth, *junit, *shard, *required, *accept, *isolation;
 	bool all, solutions, changed, index, force, edge, backward, no_workloads, strict, cached_only, dry_run, staged, quiet, verbose, hook,
 	    alone, fail_fast, last_failed;
 	int jobs;
@@ -85,6 +85,7 @@ static const struct option_row rows[] = {
     ROW_REQUIRE_CONTAINMENT,
     ROW_TIMEOUT,
     ROW_MEMORY,
+    ROW_ISOLATION,
     ROW_JOBS,
     ROW_PYTHON,
     {"--staged-arena", OPTION_FLAG, AT(staged), NULL, NULL,
@@ -163,6 +164,8 @@ static char *repeat_words(const struct verify_options *o, struct arena *arena)
 		buf_printf(&words, " --hit-ratio %g", o->hit_ratio);
 	if (o->required != NULL)
 		buf_printf(&words, " --require-containment %s", o->required);
+	if (o->isolation != NULL)
+		buf_printf(&words, " --isolation %s", o->isolation);
 	if (o->memory != 0)
 		buf_printf(&words, " --memory %lld", (long long)o->memory);
 	if (strcmp(o->ground_truth, "auto") != 0)
@@ -431,6 +434,7 @@ static int run(struct program *program, const struct verify_options *o, struct w
 				      .jobs = o->jobs,
 				      .timeout_s = o->timeout,
 				      .memory = o->memory,
+				      .own_runners = o->isolation != NULL && strcmp(o->isolation, "own") == 0,
 				      .force = o->force,
 				      .cached_only = o->cached_only,
 				      .dry_run = o->dry_run,

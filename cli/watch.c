@@ -30,6 +30,7 @@ static const struct option_row rows[] = {
     ROW_REQUIRE_CONTAINMENT,
     ROW_TIMEOUT,
     ROW_MEMORY,
+    ROW_ISOLATION,
     ROW_JOBS,
     {"--spares", OPTION_INT, AT(spares), "N", NULL,
      "number of spare runners kept ready; each save uses one (default: 1; on a GPU 4, each with 0.6 GB of GPU memory)"},

@@ -484,6 +484,10 @@ void verdict_write(const struct verdict *verdict, struct buf *out)
 	write_text(out, "cuda", verdict->cuda);
 	if (verdict->containment != NULL)
 		write_text(out, "containment", verdict->containment);
+	if (verdict->isolation != NULL) {
+		write_text(out, "isolation", verdict->isolation);
+		write_text(out, "isolation_reason", verdict->isolation_reason);
+	}
 	write_number(out, "seconds", verdict->seconds);
 	write_integer(out, "time", verdict->time);
 	write_integer(out, "elements", verdict->elements);
@@ -868,6 +872,10 @@ static void read_verdict(struct reader *r, const cJSON *json, struct verdict *ou
 	out->cuda = read_text(r, json, "cuda", true);
 	if (cJSON_HasObjectItem(json, "containment"))
 		out->containment = read_text(r, json, "containment", true);
+	if (cJSON_HasObjectItem(json, "isolation")) {
+		out->isolation = read_text(r, json, "isolation", true);
+		out->isolation_reason = read_text(r, json, "isolation_reason", true);
+	}
 	out->seconds = read_number(r, json, "seconds");
 	out->time = read_integer(r, json, "time", -EXACT_MAX, EXACT_MAX);
 	out->elements = read_integer(r, json, "elements", 0, EXACT_MAX);

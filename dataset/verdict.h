@@ -181,6 +181,9 @@ struct verdict {
 	/* "full", or the names of what the reference could reach besides its inputs and outputs, separated by commas
 	 * (docs/containment.md); NULL: unknown, for a verdict of an older version. If `torch` is NULL, too, no reference can have run */
 	const char *containment;
+	/* "kept" if the reference ran in a runner that serves several definitions, "own" if its runner served no other, for
+	 * `isolation_reason`; NULL: unknown, for a verdict of an older version */
+	const char *isolation, *isolation_reason;
 	const struct latency *latencies; /* of `reftest bench`; other verdicts have none */
 	int latency_count;
 	double seconds;            /* wall-clock time of the case */

@@ -121,6 +121,10 @@ const struct verdict *verdict_head(const char *text, size_t length, struct arena
 	out->cuda = text_of(&h, "cuda");
 	if (has_key(&h, "containment"))
 		out->containment = text_of(&h, "containment");
+	if (has_key(&h, "isolation")) {
+		out->isolation = text_of(&h, "isolation");
+		out->isolation_reason = text_of(&h, "isolation_reason");
+	}
 	out->seconds = seconds_of(&h);
 	out->time = integer_of(&h, "time", -((int64_t)1 << 53));
 	out->elements = integer_of(&h, "elements", 0);

@@ -390,6 +390,7 @@ struct pool *run_open_pool(struct program *program, const struct run_options *op
 	    .lanes = run_lanes(options),
 	    .timeout_s = options->timeout_s,
 	    .memory = options->memory,
+	    .own = options->own_runners,
 	    .staged = options->staged,
 	    .spares = options->spares,
 	    .required = settings_required(program, options->required),

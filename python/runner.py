@@ -2,7 +2,9 @@
 
 The pool starts this program as the *zygote*: a process that imports torch, does not touch the GPU, and forks a new
 child on request. A child (the runner) runs the cases of one definition and is then killed, because a reference may
-change torch, the interpreter or its process. Before every call of a reference, seed_everything seeds the generators of
+change torch, the interpreter or its process. A child is kept for further definitions only while all of them have texts
+that can leave nothing behind (isolation.py), and while it is found as it was before them (process_state.py). Which
+texts these are is decided by another child, the reader, which parses texts and runs no reference. Before every call of a reference, seed_everything seeds the generators of
 torch, CUDA, Python and NumPy. The copy of seed_everything in python/testing/conftest.py must seed the same generators.
 Tensors are in an arena (shared memory) that the judge owns. No message of the runner contains a verdict, so a forged
 message can only make the judge check outputs that do not exist.
@@ -11,7 +13,7 @@ Pool and zygote exchange JSON lines on descriptor 3 (<- to the pool, -> from the
 
 - <- {"template": {"torch", "cuda", "python", "layers"}} or {"refused": message} at the start; "layers" are the layers of
 the sandbox that hold for each child, as bits of workers/sandbox/sandbox.h
-- -> {"fork": slot, "group": bool} with the child's socket, the pipe for the child's output and, if "group" is true, a
+- -> {"fork": slot, "group": bool, "reads": bool} ("reads": the child is a reader) with the child's socket, the pipe for the child's output and, if "group" is true, a
 descriptor: the child moves to its control group by writing "0" to it
 - <- {"forked": slot, "pid"} with a pidfd of the child; "pid" is a number of the zygote's PID namespace
 - <- {"exit": pid, "status"} after a child has ended with this wait status; the child stays a zombie to keep its pid
@@ -22,7 +24,7 @@ Pool and child exchange JSON lines on the child's socket:
 - <- {"ready": true, "seconds": the child's start-up time}, with a descriptor of its /proc if that shows only the processes of
   its PID namespace, or {"refused": message}
 - -> {"file": path} with a descriptor of the content, for each file that the reference may read; no answer
-- -> {"load": source, "name", "entry_point", "fitting", "makes_inputs", "memory"}, with "truth", the path
+- -> {"load": source, "name", "entry_point", "fitting", "makes_inputs", "memory", "kept"}, with "truth", the path
   of the source, if the source is not a reference but a ground truth; errors then name the path. If the ground truth has
   several files, the fields of programs.py replace the source
 - <- {"loaded": true} or {"error": …}
@@ -30,6 +32,10 @@ Pool and child exchange JSON lines on the child's socket:
   "makes_inputs"; such a child never loads a reference
 - <- {"made": [{"dtype", "shape"} | {"kind", "value"} | {"absent"} for each input], "taken": {name: name}, "others": [name]}
   and {"stored": true}
+- -> {"unload": true} to a child that loaded a reference with "kept", after its last case
+- <- {"ready": true} if the child is as it was before the reference, else {"changed": what}; the child then ends
+- -> {"classify": number, "text": source} to a reader
+- <- {"classified": number, "own": why the text needs a process of its own, or null}
 - -> {"run": …}, as the judge writes it (head of judge.c), with the memfd of an arena that the child has not mapped yet
 - <- {"ran": [{"shape", "dtype", "none", "grad", "overwrites"} for each output], "list", "touched": [name], "seconds"}
 or {"error": …}
@@ -51,6 +57,7 @@ The fields of these messages:
 - "others" lists the names that the code returned and that no input has.
 - "entry_point" is the name of the function that is called; "run()" below stands for it.
 - "fitting", which may be absent, is {"left_out": [name], "inputs": {name: [argument, optional]}}; see fitted.
+- "kept", which may be absent, is true if the child may load another reference after this one.
 - "memory" is the number of bytes that the reference may use besides the tensors in the arena.
 - "none" is true if autograd returned no gradient for an input, and zeros replace the gradient.
 - "grad" is true if the output requires a gradient, and "overwrites" if it uses the memory of an earlier call's output.
@@ -88,6 +95,7 @@ PR_SET_DUMPABLE, PR_SET_CHILD_SUBREAPER = 4, 36
 SYS_PIDFD_OPEN = 434  # the same number on every architecture
 SANDBOX_ABI, SANDBOX_PID, SANDBOX_PROC, SANDBOX_TMP = 2, 1 << 5, 1 << 6, 1 << 7  # workers/sandbox/sandbox.h
 MESSAGE_MAX = 16384  # the maximum length of a traceback; its middle is cut
+READER_MEMORY = 1 << 30  # bytes for a syntax tree
 KEPT_GPU_MEMORY = 1 << 30  # bytes that torch's allocator may keep between two cases
 HELD_OUTPUTS = 1 << 26  # limit in bytes for the outputs of a call that are kept alive during the next two calls
 OLDEST_TORCH = (2, 4)
@@ -129,6 +137,7 @@ def beside(name):
 gradients = beside("gradients")
 programs = beside("programs")
 latency = beside("latency")
+isolation, process_state = beside("isolation"), beside("process_state")
 
 
 def readable(value):
@@ -237,9 +246,10 @@ class Sandbox:
         if missing:
             raise OSError("the sandbox of this reference lacks layers that it should have (%#x)" % missing)
 
-    def limit_memory(self, size):
-        """Limits the memory of this process, which is a child, and returns the bytes that it may add."""
-        left = self.library.sandbox_limit_memory(self.handle, ctypes.c_int64(size))
+    def limit_memory(self, size, kept):
+        """Limits the memory of this process, which is a child, and returns the bytes that it may add. `kept`: the limit
+        may be replaced for the next reference."""
+        left = self.library.sandbox_limit_memory(self.handle, ctypes.c_int64(size), ctypes.c_int(kept))
         if left < 0:
             os.write(2, b"the memory of this reference cannot be limited\n")
             os._exit(1)
@@ -335,13 +345,13 @@ class Zygote:
             if message is None:
                 return
             if "fork" in message:
-                self.fork(message["fork"], message["group"])
+                self.fork(message["fork"], message["group"], message["reads"])
             elif message.get("reap") in self.children:
                 child = self.children.pop(message["reap"])
                 os.waitpid(message["reap"], 0)
                 self.sandbox.reap(child.keeper)
 
-    def fork(self, slot, grouped):
+    def fork(self, slot, grouped, reads):
         sock, pipe, *group = self.channel.fds[: 2 + grouped]
         del self.channel.fds[: 2 + grouped]
         keeper, folder = self.sandbox.before_fork()
@@ -356,7 +366,8 @@ class Zygote:
                 for fd in group:  # before anything that the limits of the group are for
                     os.write(fd, b"0")
                     os.close(fd)
-                Child(sock, pipe, self.options, self.sandbox, folder).serve()
+                child = Child(sock, pipe, self.options, self.sandbox, folder)
+                child.read_texts() if reads else child.serve()
                 status = 0
             except BaseException:
                 traceback.print_exc()
@@ -470,6 +481,17 @@ class Child:
         self.solution = os.path.join(folder, "solution")  # the source files of a solution
         self.own_modules = ()  # the modules that these files define
         self.outputs = []  # what the current case says about the outputs
+        self.before = None  # the state of this process before its first reference, if it may be kept
+
+    def read_texts(self):
+        """Classifies texts, and runs none."""
+        self.sandbox.limit_memory(READER_MEMORY, False)
+        self.channel.send({"ready": True, "seconds": 0})
+        while True:
+            message = self.channel.wait()
+            if message is None:
+                return
+            self.channel.send({"classified": message["classify"], "own": isolation.needs_own(message["text"])})
 
     def serve(self):
         try:
@@ -488,6 +510,12 @@ class Child:
                 return
             if "file" in message:
                 self.keep_file(message["file"])
+                continue
+            if "unload" in message:
+                changed = self.unload()
+                self.channel.send({"ready": True, "seconds": 0} if changed is None else {"changed": changed})
+                if changed is not None:
+                    return
                 continue
             try:
                 answer = self.answer(message)
@@ -562,10 +590,13 @@ class Child:
         if self.has_files:
             self.enter_files()
         self.wanted_memory = message["memory"]
-        self.memory = self.sandbox.limit_memory(self.wanted_memory)
+        kept = message.get("kept", False)
+        self.memory = self.sandbox.limit_memory(self.wanted_memory, kept)
         limit_gpu_memory(self.device, self.memory)
         if "files" in message:
             return self.load_program(message)
+        if kept and self.before is None:
+            self.before = self.state()
         self.watch_reach()
         # The file name is the same for all definitions, because equal references must give equal messages.
         source, self.filename = message["load"], "<reference>"
@@ -619,6 +650,35 @@ class Child:
             if made[-1].numel() > 0:
                 made[-1].view(-1).view(torch.uint8).fill_(255)
         return made
+
+    def state(self):
+        return process_state.state(torch, self.device, (sys.modules["__main__"], gradients, isolation, process_state))
+
+    def unload(self):
+        """Removes the reference from this process: its module, its outputs, and the arena with its inputs. Returns None,
+        or what the reference changed in this process."""
+        if self.reached is not None or self.has_files or self.before is None:
+            return "files"
+        sys.modules.pop("reftest_reference", None)
+        linecache.cache.pop(self.filename, None)
+        self.run = self.fitting = self.made = None
+        self.outputs = []
+        self.earlier = [[], []]
+        arena, self.arena = self.arena, None
+        gc.collect()  # the reference's functions and their module refer to each other
+        try:
+            if arena is not None:
+                arena.unmap()
+            finish_work(self.device)
+        except Exception as problem:
+            return "memory that it shares with the judge (%s)" % text_of(problem)
+        if self.device != "cpu":
+            torch.cuda.empty_cache()
+        else:
+            libc.malloc_trim(0)
+        after = self.state()
+        self.reached = None  # to find the state, this process opened files, but no reference did
+        return process_state.difference(self.before, after, self.threads)
 
     def watch_reach(self):
         """Installs an audit hook that records in `reached` if the reference opens or imports a file, connects to a
@@ -1327,6 +1387,13 @@ class Arena:
             return {"shape": spec["shape"], "dtype": spec["dtype"], "none": True}
         return self.store(dict(spec, scalar=False), result)
 
+    def unmap(self):
+        """Ends the use of the arena's memory. Raises an exception if a tensor still uses it."""
+        if self.kind == "cuda":
+            close_ipc(self.base)
+        else:
+            self.map.close()
+
     def finish(self):
         for place, copy in self.staged:
             place.copy_(copy)  # shows the judge whether the reference wrote to an input
@@ -1352,6 +1419,12 @@ def open_ipc(handle):
         cuda.cuGetErrorName(error, ctypes.byref(name))
         raise Unmapped("cuIpcOpenMemHandle: %s" % (name.value or b"error %d" % error).decode())
     return address.value
+
+
+def close_ipc(address):
+    error = driver().cuIpcCloseMemHandle(ctypes.c_uint64(address))
+    if error != 0:
+        raise Unmapped("cuIpcCloseMemHandle: error %d" % error)
 
 
 # ---- start ----

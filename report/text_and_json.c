@@ -609,6 +609,10 @@ void report_json_case(struct buf *out, const struct result *result, const struct
 	buf_text(out, ", ");
 	json_text(out, "torch", v != NULL ? v->torch : NULL);
 	json_containment(out, v != NULL ? v->containment : NULL);
+	buf_text(out, ", ");
+	json_text(out, "isolation", v != NULL ? v->isolation : NULL);
+	buf_text(out, ", ");
+	json_text(out, "isolation_reason", v != NULL ? v->isolation_reason : NULL);
 	json_axes(out, result, c);
 	json_real(out, "seconds", v != NULL ? v->seconds : 0);
 	buf_printf(out, ", \"reference_line\": %d, ", v != NULL ? v->reference_line : 0);

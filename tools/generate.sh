@@ -30,7 +30,8 @@ for_inputs='kernels/core/op.h kernels/core/ops.c kernels/core/dtype_convert.* ke
 # The code that judges all op families, and the environment of the process of each reference.
 for_checker='kernels/core/compare* kernels/core/device* kernels/core/roles.* kernels/core/simd.h base/metrics.h
 	base/dtype.* dataset/safetensors.* dataset/constraint* dataset/truth_chain.* workers/judge/* workers/protocol/*
-	workers/pool/environment.* workers/sandbox/* python/runner.py python/gradients.py python/latency.py python/programs.py'
+	workers/pool/environment.* workers/sandbox/* python/runner.py python/gradients.py
+	python/isolation.py python/latency.py python/process_state.py python/programs.py'
 # Of these files, those that only write messages or send them.
 not_for_checker='workers/judge/message_text.* workers/protocol/channel.* workers/sandbox/containment.*
 	workers/sandbox/sandbox_gaps.c'

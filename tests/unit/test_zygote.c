@@ -88,7 +88,7 @@ static int gather(struct setting *setting, int spares)
 	int most = 0;
 
 	while (zygote_spares(&setting->runners) < spares && clock_ms() < end) {
-		if (zygote_want(&setting->runners, spares, &err) != 0 ||
+		if (zygote_want(&setting->runners, (struct runner_demand){spares, 0}, &err) != 0 ||
 		    zygote_dispatch(&setting->runners, clock_ms(), &err) != 0)
 			fail_msg("%s", err.text);
 		most = on_their_way(&setting->runners) > most ? on_their_way(&setting->runners) : most;
@@ -106,7 +106,7 @@ static void a_gpus_contexts_are_made_a_few_at_a_time(void **state)
 	open_pool(&setting, "cuda:0");
 	assert_int_equal(gather(&setting, PLACES), AT_ONCE);
 	for (int i = 0; i < PLACES; i++) { /* the same limit holds when children are replaced */
-		struct child *child = zygote_take(&setting.runners);
+		struct child *child = zygote_take(&setting.runners, false);
 
 		assert_non_null(child);
 		zygote_drop(&setting.runners, child);
@@ -148,7 +148,7 @@ static void a_slow_end_is_still_reported_with_its_cause(void **state)
 	(void)state;
 	open_pool(&setting, "cpu");
 	gather(&setting, 1);
-	child = zygote_take(&setting.runners);
+	child = zygote_take(&setting.runners, false);
 	assert_non_null(child);
 	assert_int_equal(syscall(SYS_pidfd_send_signal, child->pidfd, SIGSEGV, NULL, 0), 0);
 	while (child->channel.fd >= 0)
@@ -179,7 +179,7 @@ static void the_spare_that_waited_longest_is_used(void **state)
 		child->ready_ms = 1000 - i;
 		oldest = child;
 	}
-	assert_ptr_equal(zygote_take(&setting.runners), oldest);
+	assert_ptr_equal(zygote_take(&setting.runners, false), oldest);
 	assert_int_equal(zygote_spares(&setting.runners), PLACES - 1);
 	close_pool(&setting);
 }

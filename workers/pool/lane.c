@@ -26,6 +26,7 @@
 
 #include "base/json.h"
 #include "base/trace.h"
+#include "workers/pool/isolation.h"
 #include "workers/pool/lane_internal.h"
 #include "workers/pool/memory_limit.h"
 #include "workers/pool/read_file.h"
@@ -77,7 +78,8 @@ static void add_answer(struct pool_shared *shared, struct lane *lane, const char
 {
 	struct answer answer = {.owner = lane->work->task.owner, .job = current_job(lane), .accident = lane->accident,
 	                        .printed = lane->printed, .seconds = now_s() - lane->started, .time = (int64_t)time(NULL),
-	                        .reached = lane->work->reached};
+	                        .reached = lane->work->reached,
+	                        .isolation = lane->work->isolation, .own_because = lane->work->own_because};
 
 	if (answer.printed == NULL && lane->child != NULL)
 		answer.printed = lane_printed(lane->child);
@@ -184,7 +186,7 @@ static void write_files(const struct truth_program *program, struct buf *out)
 	buf_printf(out, ",\"build\":\"%s\",\"outputs\":\"%s\"", builds[program->build], outputs[program->outputs]);
 }
 
-static void write_load(const struct task *task, const struct truth_program *truth, int64_t memory, struct buf *out)
+static void write_load(const struct task *task, const struct truth_program *truth, int64_t memory, bool kept, struct buf *out)
 {
 	const struct definition *d = task->definition;
 
@@ -203,10 +205,10 @@ static void write_load(const struct task *task, const struct truth_program *trut
 			     : d != NULL && d->entry_point != NULL ? d->entry_point : "run");
 	if (d != NULL && definition_fits_arguments(d))
 		lane_write_fitting(d, out);
-	buf_printf(out, ",\"memory\":%lld}", (long long)memory);
+	buf_printf(out, ",\"memory\":%lld%s}", (long long)memory, kept ? ",\"kept\":true" : "");
 }
 
-/* Sends the reference to a new runner. Sends {"begin"} to the judge, which then creates a new arena for this runner.
+/* Sends the reference to a runner. Sends {"begin"} to the judge, which then creates a new arena for this runner.
  * Returns -1 if the runner's memory cannot be limited. */
 static int bind_child(struct pool_shared *shared, struct lane *lane, struct child *child, struct err *err)
 {
@@ -217,8 +219,9 @@ static int bind_child(struct pool_shared *shared, struct lane *lane, struct chil
 		return err_errno(err, "the memory of a reference cannot be limited by its control group");
 	lane->child = child;
 	lane->loaded = lane->running = false;
+	lane->used = child->used;
 	lane->staged = shared->staged || shared->ipc_refused;
-	write_load(&lane->work->task, lane->work->task.program, memory, &text);
+	write_load(&lane->work->task, lane->work->task.program, memory, lane->work->isolation == ISOLATION_KEPT, &text);
 	channel_send(&child->channel, text.data, text.length, NULL, 0);
 	buf_clear(&text);
 	buf_printf(&text, "{\"begin\":{\"bytes\":%lld,\"staged\":%s}}", (long long)lane_largest_case(&lane->work->task),
@@ -236,7 +239,7 @@ int lane_load_truth(struct pool_shared *shared, struct lane *lane, struct child 
 
 	if (zygote_limit_memory(&shared->runners, child, memory) != 0)
 		return err_errno(err, "the memory of a ground truth cannot be limited by its control group");
-	write_load(&lane->work->task, program, memory, &text);
+	write_load(&lane->work->task, program, memory, false, &text);
 	channel_send(&child->channel, text.data, text.length, NULL, 0);
 	buf_free(&text);
 	return 0;
@@ -288,10 +291,26 @@ static void begin_case(struct pool_shared *shared, struct lane *lane)
 	buf_free(&text);
 }
 
+/* May the runner serve another definition? */
+static bool may_release(const struct lane *lane)
+{
+	return lane->child != NULL && lane->work->isolation == ISOLATION_KEPT && lane->loaded && !lane->running &&
+	       lane->run == NULL && !lane->child->ended && lane->work->reached == NULL;
+}
+
+static void release_child(struct pool_shared *shared, struct lane *lane)
+{
+	zygote_release(&shared->runners, lane->child);
+	lane->child = NULL;
+	lane->loaded = false;
+}
+
 static void finish_work(struct pool_shared *shared, struct lane *lane)
 {
 	static const char end[] = "{\"end\":true}";
 
+	if (may_release(lane))
+		release_child(shared, lane);
 	lane_drop_child(shared, lane);
 	lane_truth_drop(shared, lane);
 	lane_judge_tell(lane, end, sizeof end - 1);
@@ -326,6 +345,7 @@ void lane_retry_alone(struct pool_shared *shared, struct lane *lane)
 	one.job_count = 1;
 	work = queues_new(&one);
 	work->alone = true;
+	isolation_set(work, "it runs while no other reference does");
 	queue_push(&shared->alone, work);
 	trace("lane", "%s %s: retry alone", one.name, one.jobs[0]->id);
 	lane_judge_forget(lane);
@@ -365,12 +385,44 @@ static bool is_memory_taken_by_others(const struct pool_shared *shared, const st
 	       lacks_memory(text, length);
 }
 
+static bool is_failure(const char *text, size_t length)
+{
+	struct arena arena = {0};
+	const struct verdict *verdict = verdict_parse(text, length, &arena, NULL);
+	bool failure = verdict == NULL || (verdict->status != STATUS_PASSED && verdict->status != STATUS_CHECKED);
+
+	arena_free(&arena);
+	return failure;
+}
+
+/* Runs the current case and those after it in a new runner that serves nothing else. */
+static void repeat_in_own_runner(struct pool_shared *shared, struct lane *lane)
+{
+	trace("lane", "%s %s: repeated in a runner of its own", lane->work->task.name, current_job(lane)->id);
+	lane_drop_child(shared, lane);
+	lane_truth_drop(shared, lane);
+	lane_judge_forget(lane);
+	free(lane->work->failure);
+	lane->work->failure = NULL;
+	isolation_set(lane->work, "a failure in a kept runner is repeated in a new one");
+	lane->used = false;
+	lane->phase = LANE_WAITING;
+}
+
 static void take_verdict(struct pool_shared *shared, struct lane *lane, const char *text, size_t length)
 {
+	bool failure = lane->work->isolation == ISOLATION_KEPT && is_failure(text, length);
+
 	if (is_memory_taken_by_others(shared, lane, text, length)) {
 		lane_retry_alone(shared, lane);
 		return;
 	}
+	if (failure && lane->used) {
+		repeat_in_own_runner(shared, lane);
+		return;
+	}
+	if (failure)
+		isolation_set(lane->work, "after a failure its runner serves no other definition");
 	add_answer(shared, lane, text, length);
 	next_case(shared, lane);
 }
@@ -784,7 +836,8 @@ int lane_advance(struct pool_shared *shared, struct lane *lane, struct err *err)
 	if (!lane->up)
 		return 0;
 	if (lane->work->failure == NULL && lane->child == NULL) {
-		if (!has_room(shared, lane) || (child = zygote_take(&shared->runners)) == NULL)
+		if (lane->work->isolation == ISOLATION_UNKNOWN || !has_room(shared, lane) ||
+		    (child = zygote_take(&shared->runners, lane->work->isolation == ISOLATION_KEPT)) == NULL)
 			return 0;
 		struct err changed = {""};
 

@@ -37,6 +37,7 @@ struct lane {
 	struct queued *work;      /* NULL: idle */
 	struct child *child;    /* the runner; NULL: none */
 	bool loaded;            /* the runner has loaded the reference */
+	bool used;              /* the runner served another definition before */
 	bool running;           /* the runner has not yet answered a {"run"} */
 	bool staged;            /* tensors reach this runner through host memory */
 	bool asked;             /* the runner was sent a run of this case, so the inputs of the case are ready */

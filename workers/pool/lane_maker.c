@@ -79,7 +79,7 @@ int lane_maker_advance(struct pool_shared *shared, struct lane *lane, struct err
 	struct err changed = {""};
 	struct buf text = {0};
 
-	if (!lane_wants_maker(lane) || (child = zygote_take(&shared->runners)) == NULL)
+	if (!lane_wants_maker(lane) || (child = zygote_take(&shared->runners, false)) == NULL)
 		return 0;
 	lane->maker = child;
 	memory = memory_limit(shared->memory, lane_largest_case(&lane->work->task));

@@ -232,7 +232,7 @@ static int64_t load_deadline(const struct pool_shared *shared, const struct trut
 int lane_truth_advance(struct pool_shared *shared, struct lane *lane, struct err *err)
 {
 	struct lane_truth *truth = &lane->truth;
-	struct child *child = lane_truth_waits(lane) ? zygote_take(&shared->runners) : NULL;
+	struct child *child = lane_truth_waits(lane) ? zygote_take(&shared->runners, false) : NULL;
 
 	if (child == NULL)
 		return 0;

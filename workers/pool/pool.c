@@ -18,6 +18,7 @@
 #include <sys/timerfd.h>
 #include <unistd.h>
 
+#include "workers/pool/isolation.h"
 #include "workers/pool/lane.h"
 #include "workers/pool/machine_resources.h"
 #include "workers/sandbox/containment.h"
@@ -29,6 +30,8 @@ struct pool {
 	int spares;              /* number of spare runners that a warm pool keeps ready */
 	int wake, timer;         /* eventfd, timerfd */
 	int subreaper, dumpable; /* values before pool_open */
+	struct isolation_reader reader;
+	bool own;                /* every definition gets a runner of its own */
 	struct queue queue;
 	int pending;             /* number of submitted cases whose results pool_next has not returned yet */
 };
@@ -93,6 +96,8 @@ static void lay_out(struct pool *pool, const struct pool_options *options)
 	shared->memory = options->memory;
 	shared->staged = options->staged;
 	shared->judge = options->judge;
+	pool->own = options->own;
+	isolation_open(&pool->reader);
 	pool->spares = options->spares < 1 ? usual : options->spares > SPARES_MOST ? SPARES_MOST : options->spares;
 	shared->lane_count = options->lanes < 1 ? 1 : options->lanes;
 	shared->threads = cores / shared->lane_count < 1 ? 1 : cores / shared->lane_count;
@@ -149,7 +154,10 @@ void pool_submit(struct pool *pool, const struct task *task)
 {
 	if (task->job_count <= 0)
 		return;
-	(task->urgent ? queue_push_first : queue_push)(&pool->queue, queues_new(task));
+	struct queued *work = queues_new(task);
+
+	isolation_by_task(work, pool->own);
+	(task->urgent ? queue_push_first : queue_push)(&pool->queue, work);
 	pool->pending += task->job_count;
 	wake(pool);
 }
@@ -168,6 +176,7 @@ static void arm_timer(struct pool *pool)
 		deadline = of_lane < deadline ? of_lane : deadline;
 	}
 	deadline = of_provider < deadline ? of_provider : deadline;
+	deadline = pool->reader.deadline_ms < deadline ? pool->reader.deadline_ms : deadline;
 	if (deadline != INT64_MAX) {
 		spec.it_value.tv_sec = deadline / 1000;
 		spec.it_value.tv_nsec = deadline % 1000 * 1000000 + 1; /* + 1, because a value of 0 disarms the timer */
@@ -232,24 +241,98 @@ static bool may_refill(const struct pool *pool, int waiting, int working)
 	return working == 0 || zygote_spares(&pool->shared.runners) < SPARES_LOW;
 }
 
-/* Returns the number of spare runners that are needed: one for each waiting lane and queued task, but at most one per
- * lane. If a warm pool keeps more spare runners ready, returns that number. */
-static int spares_wanted(const struct pool *pool)
+/* Adds the runner that a task needs. */
+static void demand_for(struct runner_demand *demand, const struct queued *work)
 {
-	int waiting = 0, working = 0, queued = queue_length(&pool->queue) + queue_length(&pool->shared.alone);
+	if (work->isolation == ISOLATION_OWN)
+		demand->fresh++;
+	else
+		demand->any++;
+}
+
+/* Adds what the queued tasks need, but no more tasks than there are lanes. Of the runners of working lanes, `released` will
+ * serve tasks that may share a runner. On a GPU they are waited for, all but one, because a context takes long to create. On
+ * the CPU a runner is forked sooner than another one has removed its reference. */
+static void demand_of_queue(const struct pool *pool, int released, struct runner_demand *demand)
+{
+	struct runner_demand queued = {0, 0};
+
+	for (const struct queued *work = pool->queue.first; work != NULL && queued.fresh + queued.any < pool->shared.lane_count;
+	     work = work->next)
+		demand_for(&queued, work);
+	demand->fresh += queued.fresh + queue_length(&pool->shared.alone);
+	if (strcmp(pool->shared.device, "cpu") != 0 && released > 1)
+		queued.any = queued.any > released - 1 ? queued.any - (released - 1) : 0;
+	demand->any += queued.any;
+}
+
+/* Returns how many spare runners are needed: one for each waiting lane and queued task, but at most one per
+ * lane. If a warm pool keeps more spare runners ready, returns that number. */
+static struct runner_demand spares_wanted(const struct pool *pool)
+{
+	int working = 0, released = 0, most = pool->shared.lane_count;
+	struct runner_demand demand = {0, 0};
 
 	for (int i = 0; i < pool->shared.lane_count; i++) {
 		const struct lane *lane = &pool->shared.lanes[i];
 
-		waiting += lane->phase == LANE_WAITING && lane->work->failure == NULL && lane->child == NULL;
-		waiting += lane_wants_maker(lane);
-		waiting += lane_truth_waits(lane);
+		if (lane->phase == LANE_WAITING && lane->work->failure == NULL && lane->child == NULL)
+			demand_for(&demand, lane->work);
+		demand.fresh += lane_wants_maker(lane) + lane_truth_waits(lane);
 		working += lane->phase == LANE_WORKING;
+		released += lane->phase == LANE_WORKING && lane->work->isolation == ISOLATION_KEPT;
 	}
-	waiting += queued;
-	int wanted = waiting < pool->shared.lane_count ? waiting : pool->shared.lane_count;
+	demand_of_queue(pool, released, &demand);
+	int waiting = demand.fresh + demand.any;
 
-	return pool->spares > wanted && may_refill(pool, waiting, working) ? pool->spares : wanted;
+	demand.fresh = demand.fresh < most ? demand.fresh : most;
+	demand.any = demand.any < most - demand.fresh ? demand.any : most - demand.fresh;
+	if (pool->spares > demand.fresh + demand.any && may_refill(pool, waiting, working))
+		return (struct runner_demand){pool->spares, 0};
+	return demand;
+}
+
+/* ---- which tasks may share a runner ---- */
+
+/* Returns a task whose isolation satisfies `number`: the one that the reader was asked about, or, for 0, the next one of
+ * which nothing is known. */
+static struct queued *task_of_question(struct pool *pool, int64_t number)
+{
+	for (int i = 0; i < pool->shared.lane_count; i++) {
+		struct queued *work = pool->shared.lanes[i].work;
+
+		if (work != NULL && work->isolation == ISOLATION_UNKNOWN && work->question == number)
+			return work;
+	}
+	for (struct queued *work = pool->queue.first; work != NULL; work = work->next)
+		if (work->isolation == ISOLATION_UNKNOWN && work->question == number)
+			return work;
+	return NULL;
+}
+
+/* Takes the reader's answers, and asks about the next task. A task that was cancelled meanwhile is not found. */
+static int read_texts(struct pool *pool, int64_t now_ms, struct err *err)
+{
+	struct isolation_answer answer;
+	struct queued *work;
+
+	while (isolation_next(&pool->reader, &pool->shared.runners, now_ms, &answer)) {
+		work = answer.question != 0 ? task_of_question(pool, answer.question) : NULL;
+		if (work != NULL)
+			isolation_set(work, answer.why);
+		free(answer.why);
+	}
+	work = task_of_question(pool, 0);
+	return work == NULL ? 0 : isolation_ask(&pool->reader, &pool->shared.runners, work, err);
+}
+
+/* Ends the processes that only a run over several definitions needs. */
+static void end_shared_runners(struct pool *pool)
+{
+	if (pool->pending > 0 || pool_shared_busy(&pool->shared, NULL))
+		return;
+	zygote_drop_used(&pool->shared.runners);
+	isolation_close(&pool->reader, &pool->shared.runners);
 }
 
 static int schedule(struct pool *pool, struct err *err)
@@ -290,7 +373,8 @@ int pool_dispatch(struct pool *pool, struct err *err)
 		if (lane_dispatch(&pool->shared, &pool->shared.lanes[i], now, err) != 0)
 			return -1;
 	pool_shared_dispatch_provider(&pool->shared, now);
-	if (schedule(pool, err) != 0)
+	end_shared_runners(pool);
+	if (read_texts(pool, now, err) != 0 || schedule(pool, err) != 0)
 		return -1;
 	arm_timer(pool);
 	return 0;
@@ -320,6 +404,8 @@ static const char *containment_of(const struct pool *pool, struct arena *arena)
 
 bool pool_next(struct pool *pool, struct arena *arena, struct pool_result *out)
 {
+	static const char *const isolations[] = {
+	    [ISOLATION_UNKNOWN] = NULL, [ISOLATION_OWN] = "own", [ISOLATION_KEPT] = "kept"};
 	struct answer *answer = answers_pop(&pool->shared.answers);
 	const struct verdict *parsed;
 	struct verdict *verdict;
@@ -340,6 +426,8 @@ bool pool_next(struct pool *pool, struct arena *arena, struct pool_result *out)
 	verdict->torch = pool->shared.runners.torch[0] == '\0' ? NULL : arena_string(arena, pool->shared.runners.torch);
 	verdict->cuda = pool->shared.runners.cuda[0] == '\0' ? NULL : arena_string(arena, pool->shared.runners.cuda);
 	verdict->containment = containment_of(pool, arena);
+	verdict->isolation = isolations[answer->isolation];
+	verdict->isolation_reason = answer->own_because == NULL ? NULL : arena_string(arena, answer->own_because);
 	verdict->seconds = answer->seconds;
 	verdict->time = answer->time;
 	*out = (struct pool_result){answer->owner, answer->job, verdict,

@@ -1,8 +1,9 @@
 /* pool - runs cases on warm judges and runners.
  *
  * A lane is a judge (the process that compares) and its runner (the process that runs the reference). Each runner is
- * a child of the zygote, a Python process that has imported torch and never runs a reference. Every definition gets
- * a new runner, so one reference cannot change torch for the next, and torch is imported only once. The judge owns
+ * a child of the zygote, a Python process that has imported torch and never runs a reference. A definition gets
+ * a new runner, so one reference cannot change torch for the next, and torch is imported only once. Definitions whose
+ * references can leave nothing behind share runners (workers/pool/isolation.h). The judge owns
  * the arena (the memory that it shares with the runner) and gives the verdict. The runner answers with shapes and
  * dtypes, or with a traceback. The pool passes JSON lines between judge and runner and enforces timeouts. The caller
  * polls a single descriptor (pool_fd). */
@@ -31,6 +32,7 @@ struct pool_options {
 	int64_t memory;          /* bytes that a reference may use (workers/pool/memory_limit.h); 0: the default */
 	bool staged;             /* copy tensors through host memory even where CUDA IPC works (for tests) */
 	const char *required;    /* what references must not reach (workers/sandbox/containment.h); NULL: nothing */
+	bool own;                /* no runner serves several definitions (workers/pool/isolation.h) */
 	int spares;              /* number of spare runners that a warm pool keeps ready; 0: SPARES_CPU or SPARES_GPU */
 };
 

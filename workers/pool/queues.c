@@ -17,6 +17,7 @@ void queues_free(struct queued *work)
 {
 	free(work->failure);
 	free(work->reached);
+	free(work->own_because);
 	free(work);
 }
 
@@ -93,6 +94,7 @@ void answers_add(struct answers *answers, const struct answer *answer, const cha
 	memcpy(copy->text, text, length);
 	copy->text[length] = '\0';
 	copy->reached = answer->reached == NULL ? NULL : strdup(answer->reached);
+	copy->own_because = answer->own_because == NULL ? NULL : strdup(answer->own_because);
 	while (*end != NULL)
 		end = &(*end)->next;
 	*end = copy;
@@ -131,5 +133,6 @@ void answer_free(struct answer *answer)
 	free(answer->text);
 	free(answer->printed);
 	free(answer->reached);
+	free(answer->own_because);
 	free(answer);
 }

@@ -9,6 +9,9 @@
 
 #include "workers/pool/task.h"
 
+/* Whether a task's runner may serve other tasks afterwards (workers/pool/isolation.h). */
+enum isolation { ISOLATION_UNKNOWN, ISOLATION_OWN, ISOLATION_KEPT };
+
 /* An element of a queue: a task, or one case of a task that is retried. */
 struct queued {
 	struct queued *next;
@@ -19,6 +22,9 @@ struct queued {
 	char *failure; /* the {"blame"} message for every case if the reference could not be loaded, else NULL; owned */
 	bool accident; /* `failure` is transient */
 	char *reached; /* the file, socket or process that the reference used; owned; NULL: none */
+	enum isolation isolation;
+	char *own_because; /* why the runner serves this task only; owned; NULL: it does not, or it is not known yet */
+	int64_t question;  /* the number under which the reader was asked about the task; 0: none */
 };
 
 struct queue {
@@ -44,6 +50,8 @@ struct answer {
 	bool accident; /* the failure is transient, so the verdict must not be stored */
 	char *printed; /* owned; NULL: nothing */
 	char *reached; /* copied; NULL: nothing */
+	enum isolation isolation;
+	char *own_because; /* copied; NULL: none */
 	double seconds;
 	int64_t time;
 };

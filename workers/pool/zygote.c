@@ -37,6 +37,7 @@ enum {
 	 * an H200. */
 	END_MS = 5000,
 	CONTINUE_MS = 200, /* time between two signals to processes that may be stopped */
+	UNLOAD_MS = 10000, /* time limit for a runner to remove a reference from its process */
 	ORPHANS_MS = 20, /* time between two searches for orphans */
 	CLOSE_MS = 1000, /* time limit for all processes to end in zygote_close */
 	/* A runner is also ended when no more than this part of the memory is left that was available when it began. Memory
@@ -242,7 +243,7 @@ static void kill_child(const struct child *child)
 		syscall(SYS_pidfd_send_signal, child->pidfd, SIGKILL, NULL, 0);
 }
 
-static int fork_child(struct zygote *runners, int slot, struct err *err)
+static int fork_child(struct zygote *runners, int slot, bool reader, struct err *err)
 {
 	struct child *child = &runners->children[slot];
 	int ours, ends[2], fds[3];
@@ -260,8 +261,10 @@ static int fork_child(struct zygote *runners, int slot, struct err *err)
 	channel_open(&child->channel, ours);
 	child->pipe = ends[0];
 	child->state = CHILD_FORKING;
+	child->reader = reader;
 	child->deadline_ms = clock_ms() + UP_MS;
-	int length = snprintf(text, sizeof text, "{\"fork\":%d,\"group\":%s}", slot, child->group > 0 ? "true" : "false");
+	int length = snprintf(text, sizeof text, "{\"fork\":%d,\"group\":%s,\"reads\":%s}", slot,
+			      child->group > 0 ? "true" : "false", reader ? "true" : "false");
 
 	channel_send(&runners->channel, text, (size_t)length, fds, child->group > 0 ? 3 : 2);
 	for (int i = 0; i < (child->group > 0 ? 3 : 2); i++)
@@ -278,14 +281,42 @@ static int count_state(const struct zygote *runners, enum child_state state)
 	return count;
 }
 
+/* Counts the runners that are ready or starting. */
+static int count_there(const struct zygote *runners, bool used)
+{
+	int count = 0;
+
+	for (int i = 0; i < runners->room; i++) {
+		const struct child *child = &runners->children[i];
+
+		count += child->used == used && !child->reader &&
+			 (child->state == CHILD_FORKING || child->state == CHILD_WARMING || child->state == CHILD_SPARE);
+	}
+	return count;
+}
+
 int zygote_spares(const struct zygote *runners)
 {
-	return count_state(runners, CHILD_SPARE);
+	int count = 0;
+
+	for (int i = 0; i < runners->room; i++)
+		count += runners->children[i].state == CHILD_SPARE && !runners->children[i].used;
+	return count;
 }
 
 int zygote_idle(const struct zygote *runners)
 {
 	return runners->room - count_state(runners, CHILD_NONE) - count_state(runners, CHILD_TAKEN);
+}
+
+void zygote_drop_used(struct zygote *runners)
+{
+	for (int i = 0; i < runners->room; i++) {
+		struct child *child = &runners->children[i];
+
+		if (child->used && (child->state == CHILD_SPARE || child->state == CHILD_WARMING))
+			zygote_drop(runners, child);
+	}
 }
 
 void zygote_thin(struct zygote *runners)
@@ -307,16 +338,30 @@ void zygote_thin(struct zygote *runners)
 	}
 }
 
-int zygote_want(struct zygote *runners, int spares, struct err *err)
+struct child *zygote_reader(struct zygote *runners, struct err *err)
 {
-	int there = count_state(runners, CHILD_FORKING) + count_state(runners, CHILD_WARMING) +
-		    count_state(runners, CHILD_SPARE);
+	if (!runners->up)
+		return NULL;
+	for (int i = 0; i < runners->room; i++)
+		if (runners->children[i].state == CHILD_NONE) {
+			if (fork_child(runners, i, true, err) != 0)
+				return NULL;
+			runners->children[i].state = CHILD_TAKEN;
+			return &runners->children[i];
+		}
+	return NULL;
+}
 
-	if (spares <= there)
+int zygote_want(struct zygote *runners, struct runner_demand demand, struct err *err)
+{
+	int fresh = count_there(runners, false), used = count_there(runners, true);
+	int of_fresh = demand.fresh - fresh, of_all = demand.fresh + demand.any - fresh - used;
+	int more = of_fresh > of_all ? of_fresh : of_all;
+
+	if (more <= 0)
 		return 0;
 	if (runners->zygote.pid == 0)
 		return start_zygote(runners, err);
-	int more = spares - there;
 
 	if (strcmp(runners->device, "cpu") != 0) {
 		int room = WARMING_MOST - count_state(runners, CHILD_FORKING) - count_state(runners, CHILD_WARMING);
@@ -325,21 +370,27 @@ int zygote_want(struct zygote *runners, int spares, struct err *err)
 	}
 	for (int i = 0; runners->up && i < runners->room && more > 0; i++)
 		if (runners->children[i].state == CHILD_NONE) {
-			if (fork_child(runners, i, err) != 0)
+			if (fork_child(runners, i, false, err) != 0)
 				return -1;
 			more--;
 		}
 	return 0;
 }
 
-struct child *zygote_take(struct zygote *runners)
+/* Is `a` the better one of two spare runners? A used one, so that the others stay; then the one that waited longest. */
+static bool better(const struct child *a, const struct child *b)
+{
+	return b == NULL || (a->used != b->used ? a->used : a->ready_ms < b->ready_ms);
+}
+
+struct child *zygote_take(struct zygote *runners, bool used)
 {
 	struct child *warmest = NULL;
 
 	for (int i = 0; i < runners->room; i++) {
 		struct child *child = &runners->children[i];
 
-		if (child->state == CHILD_SPARE && !child->ended && (warmest == NULL || child->ready_ms < warmest->ready_ms))
+		if (child->state == CHILD_SPARE && !child->ended && (used || !child->used) && better(child, warmest))
 			warmest = child;
 	}
 	if (warmest != NULL) {
@@ -348,6 +399,20 @@ struct child *zygote_take(struct zygote *runners)
 		warmest->deadline_ms = INT64_MAX;
 	}
 	return warmest;
+}
+
+void zygote_release(struct zygote *runners, struct child *child)
+{
+	static const char unload[] = "{\"unload\":true}";
+
+	(void)runners;
+	child->used = true;
+	child->ready = false;
+	child->state = CHILD_WARMING;
+	child->deadline_ms = clock_ms() + UNLOAD_MS;
+	buf_clear(&child->printed);
+	child->printed_bytes = 0;
+	channel_send(&child->channel, unload, sizeof unload - 1, NULL, 0);
 }
 
 static void reap(struct zygote *runners, struct child *child)
@@ -564,6 +629,12 @@ static int read_fresh_child(struct zygote *runners, struct child *child, int64_t
 		child->deadline_ms = INT64_MAX;
 		return 0;
 	}
+	if (child->used && event != CHILD_NOTHING) { /* it is not as it was before its reference, or it has ended */
+		trace("runners", "child %d is not kept: %.*s", (int)child->pid, event == CHILD_LINE ? (int)length : 0,
+		      event == CHILD_LINE ? line : "");
+		zygote_drop(runners, child);
+		return 0;
+	}
 	if (event == CHILD_LINE) {
 		const struct json_text text = {"runner", line, length, 1};
 		cJSON *message = json_parse(&text, err);
@@ -575,7 +646,7 @@ static int read_fresh_child(struct zygote *runners, struct child *child, int64_t
 	}
 	if (event == CHILD_NOTHING && (now_ms < child->deadline_ms || child->state == CHILD_SPARE))
 		return 0;
-	if (child->state != CHILD_SPARE && runners->failures++ >= FAILURES_MAX)
+	if (child->state != CHILD_SPARE && !child->used && runners->failures++ >= FAILURES_MAX)
 		return err_set(err, "the runner processes end before they are ready (%s): %.*s",
 		               child->ended ? process_end(child->status).text : "it took too long",
 		               (int)(child->printed.length < 1000 ? child->printed.length : 1000),

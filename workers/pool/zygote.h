@@ -1,8 +1,8 @@
 /* zygote - manages the zygote (a Python process that has imported torch) and the runners, which are children that it
  * forks.
  *
- * A spare runner waits until a lane needs a runner. A runner serves one definition and is then killed. A runner's
- * slot is free again after the zygote has reported the runner's end and has been told to reap it. Until the runner is
+ * A spare runner waits until a lane needs a runner. A runner serves one definition and is then killed, or is released
+ * to serve another one, if the texts of both references allow that (workers/pool/isolation.h). A runner's slot is free again after the zygote has reported the runner's end and has been told to reap it. Until the runner is
  * reaped, the kernel cannot reuse the runner's pid. If the zygote dies, the kernel kills all runners, and a new
  * zygote is started when runners are needed. Processes that references leave behind are killed by the zygote. If the
  * zygote has died, zygote_dispatch kills these processes, for which this process must be a subreaper. */
@@ -43,6 +43,8 @@ struct child {
 	bool lost;		/* the runner was killed because the zygote died; there is no wait status */
 	bool shut;              /* the runner closed its socket but kept running, and was killed for that */
 	int status;             /* wait status */
+	bool used;              /* it was released after a definition */
+	bool reader;            /* it reads texts and never runs a reference; no lane gets it */
 	int64_t group;          /* its control group; 0: none */
 	bool out_of_memory;     /* it was ended because all its processes together reached the limit of memory */
 	int proc;               /* the directory /proc of its PID namespace, if their memory is added up; -1 */
@@ -83,16 +85,30 @@ int zygote_open(struct zygote *runners, const char *python, const char *device, 
 /* Kills the zygote and all runners, and reaps them for at most a second. */
 void zygote_close(struct zygote *runners);
 
-/* Starts runners until `spares` of them are ready or starting. */
-int zygote_want(struct zygote *runners, int spares, struct err *err);
+/* What waits for runners. Runners that were used before serve only the second. */
+struct runner_demand {
+	int fresh; /* runners that must not have served a definition */
+	int any;
+};
+
+/* Starts runners until those that are ready or starting meet the demand. */
+int zygote_want(struct zygote *runners, struct runner_demand demand, struct err *err);
+/* Starts a reader. Returns it, or NULL if it cannot be started now, or with a message in `err` if it never can. The caller
+ * owns it like a runner that it took; its first line is {"ready"}. */
+struct child *zygote_reader(struct zygote *runners, struct err *err);
 /* Handles messages of the zygote and of spare runners, and handles those that have ended. Returns -1 with a message
  * if no runner can be started. */
 int zygote_dispatch(struct zygote *runners, int64_t now_ms, struct err *err);
 int64_t zygote_deadline(
     const struct zygote *runners); /* ms: when zygote_dispatch must be called next; INT64_MAX: never */
 
-struct child *zygote_take(struct zygote *runners); /* assigns a spare runner to a lane; NULL: none is ready */
-int zygote_spares(const struct zygote *runners);   /* number of spare runners that are ready */
+/* Assigns a spare runner to a lane, one that was used only if `used` is true, and then preferably. NULL: none is ready */
+struct child *zygote_take(struct zygote *runners, bool used);
+/* Takes back a runner whose reference may leave nothing behind. The runner is spare again when it has removed the
+ * reference and found its process as it was; otherwise it ends. */
+void zygote_release(struct zygote *runners, struct child *child);
+void zygote_drop_used(struct zygote *runners);     /* kills the spare runners that were used */
+int zygote_spares(const struct zygote *runners);   /* number of spare runners that are ready and were not used */
 
 /* Returns the number of runners without a lane that may use device memory: spare, starting and ending ones. */
 int zygote_idle(const struct zygote *runners);

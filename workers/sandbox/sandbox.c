@@ -357,9 +357,9 @@ SHOWN uint32_t sandbox_enter(struct sandbox *sandbox, const char *folder)
 	return sandbox->filtered ? held | seccomp_apply(sandbox->gpu) : held;
 }
 
-SHOWN int64_t sandbox_limit_memory(struct sandbox *sandbox, int64_t bytes)
+SHOWN int64_t sandbox_limit_memory(struct sandbox *sandbox, int64_t bytes, int for_now)
 {
-	return sandbox->gpu ? bytes : limits_memory(bytes);
+	return sandbox->gpu ? bytes : limits_memory(bytes, for_now != 0);
 }
 
 /* ---- trials ---- */

@@ -108,9 +108,10 @@ int sandbox_after_fork(struct sandbox *sandbox);
 uint32_t sandbox_enter(struct sandbox *sandbox, const char *folder);
 /* In the runner, before it loads a reference: limits the memory that each process of the runner may add to what this one
  * has now, and to nine tenths of what this machine has available. Returns the bytes that may be added, or -1 if they cannot
- * be limited. On a GPU nothing is limited, because the limit would also count the address space that the driver
+ * be limited. `for_now`: a later call may raise the limit, and so may the process itself; only for references whose text
+ * cannot call setrlimit (python/isolation.py). On a GPU nothing is limited, because the limit would also count the address space that the driver
  * reserves. */
-int64_t sandbox_limit_memory(struct sandbox *sandbox, int64_t bytes);
+int64_t sandbox_limit_memory(struct sandbox *sandbox, int64_t bytes, int for_now);
 int sandbox_process_limit(void);        /* the number of processes and threads that a runner may have */
 int64_t sandbox_available_memory(void); /* nine tenths of the memory that is available now; 0: unknown */
 /* Kills all processes of a runner's PID namespace. `keeper` is the result of sandbox_before_fork; 0: does nothing. */

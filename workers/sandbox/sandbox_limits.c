@@ -23,6 +23,17 @@ int sandbox_process_limit(void)
 	return most < PIDS_LEAST ? PIDS_LEAST : (int)most;
 }
 
+/* Sets the soft limit of this process, which may be changed again. */
+static bool set_for_now(__rlimit_resource_t resource, rlim_t most)
+{
+	struct rlimit limit;
+
+	if (getrlimit(resource, &limit) != 0)
+		return false;
+	limit.rlim_cur = limit.rlim_max == RLIM_INFINITY || limit.rlim_max > most ? most : limit.rlim_max;
+	return setrlimit(resource, &limit) == 0;
+}
+
 /* Lowers a limit. A limit that is lower already stays. */
 static bool lower(__rlimit_resource_t resource, rlim_t most)
 {
@@ -69,14 +80,14 @@ bool limits_die_first(void)
 	return written;
 }
 
-int64_t limits_memory(int64_t bytes)
+int64_t limits_memory(int64_t bytes, bool for_now)
 {
 	int64_t available = sandbox_available_memory();
 	uint64_t used = field_kib("/proc/self/status", "VmData:") << 10;
 	struct rlimit limit;
 
 	bytes = bytes < available ? bytes : available;
-	if (available <= 0 || bytes < 0 || !lower(RLIMIT_DATA, (rlim_t)(used + (uint64_t)bytes)) ||
+	if (available <= 0 || bytes < 0 || !(for_now ? set_for_now : lower)(RLIMIT_DATA, (rlim_t)(used + (uint64_t)bytes)) ||
 	    getrlimit(RLIMIT_DATA, &limit) != 0)
 		return -1;
 	return limit.rlim_cur > used ? (int64_t)(limit.rlim_cur - used) : 0;

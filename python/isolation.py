@@ -1,0 +1,238 @@
+"""isolation - decides from the text of a reference whether its runner may run other references afterwards.
+
+`needs_own(source)` returns None if nothing in the text can outlive a call or reach beyond the inputs and outputs of the
+reference. Otherwise it returns a phrase that says why the reference needs a process of its own. Everything that the lists
+below do not contain is such a reason: a node of Python's syntax tree, an import, a builtin, an attribute. The text is only
+parsed, never executed. runner.py calls this in a process that runs no reference.
+
+What the lists keep out, and why:
+
+- Attributes are read only, never stored: no reference can replace a function of torch, of Python or of the runner. The
+  list of attributes holds for every object, because the text does not show what a name stands for. So a name may only
+  be in the list if it is harmless on each module that the text can reach (torch, torch.nn, torch.nn.functional,
+  torch.linalg, torch.special, math), on tensors and on Python's own values. tests/isolation.py checks this with torch.
+- No name with two underscores at its beginning, no global and nonlocal, no class, no try, no generator that can stay
+  suspended inside a with. A reference can change only its own module, which ends with it.
+- No memory without values (empty, new_empty, resize_, Tensor(…)): it could still hold what an earlier reference
+  computed, and a reference could return that as its own result.
+- No text that names an attribute at run time (format, getattr), no builtin but those in BUILTINS. A text that binds a
+  name of a builtin is not analysed further.
+- No autograd, streams, devices' modules, files, threads, environment, generators of random numbers other than torch's
+  default ones, which are seeded before each call."""
+
+import ast
+import builtins
+
+SOURCE_MAX = 64 << 10  # bytes; longer texts get a process of their own
+DEPTH_MAX = 60         # of nested nodes
+
+NODES = frozenset("""
+    Module FunctionDef Lambda arguments arg Return Expr Pass Break Continue Assign AnnAssign AugAssign NamedExpr Delete
+    If IfExp For While With withitem Assert Raise Import ImportFrom alias
+    Name Attribute Subscript Slice Constant JoinedStr FormattedValue Tuple List Dict Set Starred Call keyword
+    ListComp SetComp DictComp GeneratorExp comprehension
+    BoolOp And Or UnaryOp Not Invert UAdd USub Compare Eq NotEq Lt LtE Gt GtE Is IsNot In NotIn
+    BinOp Add Sub Mult MatMult Div FloorDiv Mod Pow LShift RShift BitAnd BitOr BitXor
+    Load Store Del
+""".split())
+
+# Modules that a text may import as a whole, and the names that it may import from them. The names of torch and its modules
+# are attributes, so the list of attributes holds for them, too.
+MODULES = frozenset("math torch torch.nn torch.nn.functional torch.linalg torch.special typing".split())
+TYPING = frozenset("Any Callable Dict Iterable List Optional Sequence Set Tuple Union".split())
+
+BUILTINS = frozenset("""
+    abs all any bool complex divmod enumerate filter float int isinstance len list map max min pow range reversed round
+    set slice sorted str sum tuple zip dict frozenset
+    ArithmeticError AssertionError Exception IndexError KeyError NotImplementedError RuntimeError TypeError ValueError
+""".split())
+
+# A builtin that a text may bind: many functions of torch call an argument so. Without standard input it only raises.
+BINDABLE = frozenset(("input",))
+
+CONTEXTS = frozenset(("no_grad", "inference_mode"))  # what a with statement may enter, as in `with torch.no_grad():`
+
+# Names of arguments that make a call start work that outlives it, or trust a number about memory.
+ARGUMENTS_OUTSIDE = frozenset("generator non_blocking out output_size pin_memory sorter".split())
+
+ATTRIBUTES = CONTEXTS | frozenset("""
+    nn functional linalg special
+
+    bfloat16 bool complex128 complex64 double float float16 float32 float64 float8_e4m3fn float8_e5m2 float8_e8m0fnu half
+    int int16 int32 int64 int8 long short uint16 uint32 uint64 uint8 float4_e2m1fn_x2
+    finfo iinfo eps tiny smallest_normal resolution bits dtype device type index shape size ndim dim stride numel nelement
+    itemsize element_size is_cuda is_contiguous is_floating_point is_complex is_tensor layout
+    e inf nan pi tau
+
+    arange as_tensor complex eye full full_like linspace logspace ones ones_like scalar_tensor tensor zeros zeros_like
+    new_full new_ones new_tensor new_zeros
+    rand rand_like randint randint_like randn randn_like randperm bernoulli multinomial normal
+
+    abs absolute acos acosh add addcdiv addcmul angle arccos arcsin arctan arctan2 asin asinh atan atan2 atanh bitwise_and
+    bitwise_left_shift bitwise_not bitwise_or bitwise_right_shift bitwise_xor ceil clamp clamp_max clamp_min clip conj copysign
+    cos cosh deg2rad degrees digamma div divide erf erfc erfinv exp exp2 expm1 fix float_power floor floor_divide fmax fmin fmod
+    frac frexp fsum gcd hypot imag isclose isfinite isinf isnan isneginf isposinf isqrt isreal ldexp lerp lgamma log log10
+    log1p log2 logaddexp logaddexp2 logical_and logical_not logical_or logical_xor logit maximum minimum mul multiply
+    nan_to_num neg negative nextafter polygamma positive pow prod radians real reciprocal remainder round rsqrt sigmoid sign signbit
+    sin sinc sinh softmax sqrt square sub subtract tan tanh trunc true_divide xlogy expit
+
+    all allclose amax amin aminmax any argmax argmin argsort bincount bucketize count_nonzero cummax cummin cumprod cumsum
+    diff dist eq equal ge greater greater_equal gt histc kthvalue le less less_equal logcumsumexp logsumexp lt max mean
+    median min mode msort nanmean nansum ne nonzero norm not_equal quantile searchsorted sort std sum topk unique
+    unique_consecutive var var_mean std_mean
+
+    T H mT mH adjoint block_diag broadcast_tensors broadcast_to cat chunk clone column_stack concat concatenate contiguous
+    detach diag diag_embed diagonal dsplit dstack expand expand_as flatten flip fliplr flipud gather hsplit hstack index_add
+    index_copy index_fill index_put index_select item masked_fill masked_select meshgrid moveaxis movedim narrow
+    permute ravel repeat repeat_interleave reshape reshape_as roll rot90 scatter scatter_add scatter_reduce select split
+    squeeze stack swapaxes swapdims t take take_along_dim tensor_split tile to tolist transpose tril tril_indices triu
+    triu_indices type_as unbind unflatten unfold unsqueeze view view_as view_as_complex view_as_real vsplit vstack where cpu
+
+    addbmm addmm addmv addr baddbmm bmm chain_matmul cross dot einsum ger inner kron matmul matrix_norm matrix_power mm
+    multi_dot mv outer solve_triangular tensordot trace vdot vecdot vector_norm cholesky inv solve det
+
+    binary_cross_entropy celu conv1d conv2d conv3d conv_transpose1d conv_transpose2d cosine_similarity cross_entropy
+    elu embedding gelu glu group_norm hardsigmoid hardswish hardtanh huber_loss interpolate kl_div l1_loss layer_norm
+    leaky_relu linear log_softmax logsigmoid max_pool1d max_pool2d avg_pool1d avg_pool2d mish mse_loss
+    nll_loss normalize one_hot pad pairwise_distance pixel_shuffle pixel_unshuffle relu relu6 rms_norm
+    scaled_dot_product_attention selu silu smooth_l1_loss softmin softplus softsign threshold
+
+    abs_ add_ addcmul_ baddbmm_ bitwise_and_ bitwise_or_ ceil_ clamp_ clamp_max_ clamp_min_ copy_ cumsum_ div_ exp_ fill_ floor_
+    index_add_ index_copy_ index_fill_ index_put_ log_ logical_and_ logical_not_ logical_or_ masked_fill_ mul_
+    neg_ pow_ reciprocal_ relu_ round_ rsqrt_ scatter_ scatter_add_ scatter_reduce_ sigmoid_ sqrt_ square_ squeeze_ sub_
+    tanh_ transpose_ tril_ triu_ unsqueeze_ zero_
+
+    append copy count extend get insert items join keys pop remove reverse values indices start stop step update startswith
+    endswith lower upper strip
+""".split())
+
+TENSOR = "Tensor"  # in annotations and isinstance only, because Tensor(…) makes memory without values
+
+
+class Needed(Exception):
+    """A reason why the reference needs a process of its own."""
+
+
+def needs_own(source):
+    if len(source.encode(errors="replace")) > SOURCE_MAX:
+        return "its text is longer than %d KiB" % (SOURCE_MAX >> 10)
+    try:
+        tree = ast.parse(source)
+        check(tree)
+    except Needed as why:
+        return str(why)
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return "its text cannot be parsed"
+    return None
+
+
+def check(tree):
+    parents = [(tree, 0)]
+    tensors = allowed_tensors(tree)
+    while parents:
+        node, depth = parents.pop()
+        if depth > DEPTH_MAX:
+            raise Needed("its text is nested too deeply")
+        kind = type(node).__name__
+        if kind not in NODES:
+            raise Needed("it contains %s (line %d)" % (NAMED.get(kind, kind), getattr(node, "lineno", 0)))
+        look = CHECKS.get(kind)
+        if look is not None:
+            look(node, id(node) in tensors)
+        parents += [(child, depth + 1) for child in ast.iter_child_nodes(node)]
+
+
+NAMED = {"ClassDef": "a class", "Try": "try", "TryStar": "try", "Global": "global", "Nonlocal": "nonlocal", "Yield": "yield",
+         "YieldFrom": "yield", "AsyncFunctionDef": "async", "Await": "await", "Match": "match"}
+
+
+def allowed_tensors(tree):
+    """Returns the ids of the nodes below which the word Tensor is allowed: annotations, and the second argument of
+    isinstance. Python evaluates both and calls neither; no text can rebind isinstance."""
+    found = set()
+    for node in ast.walk(tree):
+        tops = [getattr(node, "annotation", None), getattr(node, "returns", None)]
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "isinstance":
+            tops += node.args[1:2]
+        for top in tops:
+            if top is not None:
+                found.update(map(id, type_nodes(top)))
+    return found
+
+
+def type_nodes(top):
+    """Yields the nodes of a type: names, attributes, subscripts, tuples, and `|`. A call inside it is not one."""
+    yield top
+    if isinstance(top, (ast.Subscript, ast.Tuple, ast.List, ast.BinOp)):
+        for child in ast.iter_child_nodes(top):
+            yield from type_nodes(child)
+
+
+def refuse(node, what):
+    raise Needed("it %s (line %d)" % (what, getattr(node, "lineno", 0)))
+
+
+def check_bound(node, name):
+    """A name that the text binds: no builtin, so that each builtin's name means the builtin."""
+    if name.startswith("__"):
+        refuse(node, "uses the name '%s'" % name[:80])
+    if hasattr(builtins, name) and name not in BINDABLE:
+        refuse(node, "binds '%s', a builtin of Python," % name)
+
+
+def check_name(node, may_be_tensor):
+    if not isinstance(node.ctx, ast.Load):
+        check_bound(node, node.id)
+    elif node.id.startswith("__") or (hasattr(builtins, node.id) and node.id not in BUILTINS | BINDABLE):
+        refuse(node, "uses the name '%s'" % node.id[:80])
+    elif node.id == TENSOR and not may_be_tensor:
+        refuse(node, "uses Tensor outside of annotations")
+
+
+def check_attribute(node, may_be_tensor):
+    if not isinstance(node.ctx, ast.Load):
+        refuse(node, "changes the attribute '%s'" % node.attr[:80])
+    if node.attr not in ATTRIBUTES and not (node.attr == TENSOR and may_be_tensor):
+        refuse(node, "uses the attribute '%s'" % node.attr[:80])
+
+
+def check_import(node, _):
+    for name in node.names:
+        if name.name not in MODULES or name.name == "typing":
+            refuse(node, "imports %s" % name.name[:80])
+        check_bound(node, name.asname or name.name.partition(".")[0])
+
+
+def check_import_from(node, _):
+    for name in node.names:
+        of_torch = node.module in MODULES - {"typing"} and (name.name in ATTRIBUTES or name.name == TENSOR)
+        of_python = (node.module, name.name) == ("__future__", "annotations") or (node.module == "typing" and name.name in TYPING)
+        if node.level or not (of_torch or of_python):
+            refuse(node, "imports %s from %s" % (name.name[:80], str(node.module)[:80]))
+        if name.name == TENSOR and name.asname not in (None, TENSOR):
+            refuse(node, "renames Tensor")
+        check_bound(node, name.asname or name.name)
+
+
+def check_call(node, _):
+    for keyword in node.keywords:
+        if keyword.arg in ARGUMENTS_OUTSIDE:
+            refuse(node, "passes the argument '%s'" % keyword.arg)
+        if keyword.arg is None:
+            refuse(node, "passes arguments by **")
+
+
+def check_with(node, _):
+    for item in node.items:
+        call = item.context_expr
+        named = call.func if isinstance(call, ast.Call) else None
+        if item.optional_vars is not None or not isinstance(named, ast.Attribute) or named.attr not in CONTEXTS:
+            refuse(node, "has a with statement other than `with torch.no_grad():`")
+
+
+CHECKS = {
+    "Name": check_name, "Attribute": check_attribute, "Import": check_import, "ImportFrom": check_import_from,
+    "Call": check_call, "With": check_with,
+    "FunctionDef": lambda node, _: check_bound(node, node.name),
+    "arg": lambda node, _: check_bound(node, node.arg),
+}

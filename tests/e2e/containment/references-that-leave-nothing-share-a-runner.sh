@@ -1,0 +1,71 @@
+#!/bin/sh
+# Definitions whose references can leave nothing behind run one after the other in the same process. Others get a process
+# of their own, with a reason, and so do all with --isolation own. A failure in a process that is kept is confirmed in a
+# new one before it is reported. Verdicts are the same either way.
+. "$(dirname "$0")/../harness.sh"
+
+norm() { # norm NAME EPSILON LINE
+	define "$1" <<END
+import torch
+
+$3
+
+def run(hidden_states, weight):
+    rows = hidden_states.float()
+    rows = rows * torch.rsqrt(rows.square().mean(dim=-1, keepdim=True) + $2)
+    return (rows * weight.float()).to(hidden_states.dtype)
+END
+}
+
+norm a_kept 1e-6 ""
+norm b_kept 1e-6 "three = 3"
+norm c_memory 1e-6 "scratch = torch.empty(1)"
+norm d_patches 1e-6 "torch.Tensor.copy_ = lambda self, *others: self"
+norm e_wrong 1e-2 ""
+norm f_kept 1e-6 "four = 4"
+norm g_raises 1e-6 "five = [][1]"
+norm h_kept 1e-6 "six = 6"
+# Whether the next runner is new or kept depends on time, so there are several of these.
+for i in 1 2 3 4; do
+	norm b_kept_$i 1e-6 "i = $i"
+	norm e_wrong_$i 1e-2 "i = $i"
+done
+
+# How often a runner was ready again after it had removed a reference. A new one says how long its start took.
+kept() { grep -c 'child [0-9]*: {"ready": true, "seconds": 0}' "$work/err" || true; }
+
+export REFTEST_TRACE=1
+case_of() { printf 'next(d for d in v["definitions"] if d["name"] == "%s")["cases"][0]' "$1"; }
+expect_isolation() { # expect_isolation NAME STATUS ISOLATION PART-OF-REASON
+	found=$("$python" -I -S -c '
+import json, sys
+case = next(d for d in json.load(open(sys.argv[1]))["definitions"] if d["name"] == sys.argv[2])["cases"][0]
+print(case["status"], case["isolation"], case["isolation_reason"])' "$work/out" "$1")
+	expectations=$((expectations + 1))
+	case $found in "$2 $3 "*"$4"*) ;; *) fail "$1 is '$found', expected '$2 $3 …$4…'" ;; esac
+}
+
+step='kept'
+verify --all --force
+for name in a_kept b_kept f_kept h_kept; do expect_isolation $name passed kept None; done
+expect_isolation c_memory passed own "uses the attribute 'empty'"
+expect_isolation d_patches failed own "changes the attribute 'copy_'"
+expect_isolation e_wrong failed own failure
+expect_isolation g_raises error own failure
+expect_says 'repeated in a runner of its own'
+expectations=$((expectations + 1))
+[ "$(kept)" -ge 2 ] || fail "runners were kept $(kept) times, expected 2 or more"
+
+step='own'
+verify --all --force --isolation own
+for name in a_kept b_kept f_kept h_kept; do expect_isolation $name passed own '--isolation own'; done
+expect_isolation e_wrong failed own '--isolation own'
+expectations=$((expectations + 1))
+[ "$(kept)" = 0 ] || fail 'a runner was kept with --isolation own'
+
+step='explain'
+verify --all --force
+run explain a_kept
+expect_says 'isolation kept'
+run explain c_memory
+expect_says "isolation own: it uses the attribute 'empty'"

@@ -1,0 +1,9 @@
+#!/bin/sh
+# References whose text could change their process, or reach beyond their inputs and outputs, get a process of their own;
+# among them are the hostile references. What a reference could leave behind in its process is found.
+. "$(dirname "$0")/../harness.sh"
+step=tests/isolation.py
+"$python" "$top/tests/isolation.py" >"$work/out" 2>"$work/err" && status=0 || status=$?
+expect_exit 0
+expect_says 'own: assignment to a module' 'kept: a norm' 'hostile: patch_builtins' 'found: a builtin'
+expect_silence_about 'not ok'

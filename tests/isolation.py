@@ -1,0 +1,251 @@
+"""isolation - tests which references may share a runner (python/isolation.py), and that what a reference could leave behind
+is found (python/process_state.py). Prints TAP."""
+
+import contextlib
+import gc
+import json
+import math
+import os
+import signal
+import sys
+import threading
+import types
+import warnings
+from pathlib import Path
+
+TOP = Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(TOP / "python"))
+
+import isolation  # noqa: E402
+import process_state  # noqa: E402
+
+warnings.filterwarnings("ignore")
+import torch  # noqa: E402
+
+HEAD = "import torch\nimport math\nimport torch.nn.functional as F\n"
+RUN = HEAD + "def run(x):\n    return "
+
+# Each text reaches out of a call, or could, in its own way; and a part of the reason that must be given.
+OUTSIDE = {
+    "assignment to a module": (HEAD + "torch.add = None\n", "changes the attribute 'add'"),
+    "assignment in a tuple": (HEAD + "torch.add, y = 1, 2\n", "changes the attribute 'add'"),
+    "assignment by an index": (RUN + "torch.add.__dict__\n", "__dict__"),
+    "assignment by for": (HEAD + "for torch.add in [1]: pass\n", "changes the attribute"),
+    "assignment by with": (HEAD + "def run(x):\n    with torch.no_grad() as torch.add:\n        return x\n", "with"),
+    "assignment by +=": (HEAD + "torch.pi += 1\n", "changes the attribute"),
+    "assignment with a type": (HEAD + "torch.pi: int = 1\n", "changes the attribute"),
+    "del": (HEAD + "del torch.add\n", "changes the attribute"),
+    "default dtype": (RUN + "torch.set_default_dtype(torch.float64)\n", "set_default_dtype"),
+    "flags": (HEAD + "torch.backends.cuda.matmul.allow_tf32 = True\n", "attribute"),
+    "flags by import": ("from torch.backends import cuda\n", "imports cuda"),
+    "flags by import from torch": ("from torch import backends\n", "imports backends"),
+    "everything": ("from torch import *\n", "imports *"),
+    "relative": ("from . import x\n", "imports x"),
+    "a module beside": ("import torch.utils.hooks\n", "imports torch.utils.hooks"),
+    "a module of Python": ("import os\n", "imports os"),
+    "import by call": (RUN + "__import__('os')\n", "__import__"),
+    "getattr": (RUN + "getattr(x, 'data')\n", "getattr"),
+    "format": (RUN + "'{0.__class__}'.format(x)\n", "format"),
+    "format by a field": (RUN + "f'{x.__class__}'\n", "__class__"),
+    "a builtin renamed": (HEAD + "isinstance = lambda a, b: b(3)\ndef run(x):\n    return isinstance(x, torch.Tensor)\n", "isinstance"),
+    "a builtin as an argument": (HEAD + "def run(open):\n    return open\nopen('x')\n", "'open'"),
+    "a builtin imported": ("from math import exp as open\n", "'open'"),
+    "the builtins": (RUN + "__builtins__\n", "__builtins__"),
+    "globals": (RUN + "globals()\n", "globals"),
+    "a class": (HEAD + "class A:\n    pass\n", "a class"),
+    "a type of three": (RUN + "type('A', (), {})\n", "'type'"),
+    "global": (HEAD + "n = 0\ndef run(x):\n    global n\n    n = 1\n    return x\n", "global"),
+    "a generator in a with": (HEAD + "def g():\n    with torch.no_grad():\n        yield 1\n", "yield"),
+    "try": (HEAD + "try:\n    pass\nexcept Exception:\n    pass\n", "try"),
+    "another context": (HEAD + "def run(x):\n    with torch.device('cuda'):\n        return x\n", "with"),
+    "memory without values": (RUN + "torch.empty_like(x)\n", "empty_like"),
+    "memory by a method": (RUN + "x.new_empty(3)\n", "new_empty"),
+    "memory by resize": (RUN + "x.resize_(3)\n", "resize_"),
+    "memory by Tensor": (RUN + "torch.Tensor(3)\n", "Tensor"),
+    "memory by an alias": (HEAD + "T = torch.Tensor\n", "Tensor"),
+    "memory by a name": ("from torch import Tensor as T\n", "renames Tensor"),
+    "memory by an imported name": ("from torch import Tensor\ndef run(x):\n    return Tensor(3)\n", "Tensor"),
+    "memory in an annotation": (HEAD + "def run(x: torch.Tensor(3)):\n    return x\n", "Tensor"),
+    "memory bound in an annotation": (HEAD + "def run(x: (y := torch.Tensor)):\n    return y(3)\n", "Tensor"),
+    "memory by FloatTensor": (RUN + "torch.FloatTensor(3)\n", "FloatTensor"),
+    "memory of others": (RUN + "x.as_strided((9,), (1,))\n", "as_strided"),
+    "a number about memory": (RUN + "x.repeat_interleave(x, output_size=9)\n", "output_size"),
+    "another generator": (RUN + "torch.randn(3, generator=None)\n", "generator"),
+    "seeds": (RUN + "torch.manual_seed(0)\n", "manual_seed"),
+    "streams": (RUN + "torch.cuda.Stream()\n", "attribute"),
+    "autograd": (RUN + "x.backward()\n", "backward"),
+    "a hook": (RUN + "x.register_hook(len)\n", "register_hook"),
+    "the storage": (RUN + "x.untyped_storage()\n", "untyped_storage"),
+    "numpy": (RUN + "x.numpy()\n", "numpy"),
+    "compile": (HEAD + "@torch.compile\ndef run(x):\n    return x\n", "compile"),
+    "arguments by name": (RUN + "torch.add(**{'out': x})\n", "by **"),
+    "out": (RUN + "torch.add(x, x, out=x)\n", "'out'"),
+    "printed text": (RUN + "print(x)\n", "print"),
+    "frames": (RUN + "(lambda: 0).__globals__\n", "__globals__"),
+    "match": (HEAD + "match 1:\n    case object(real=y):\n        pass\n", "match"),
+    "no Python": ("def run(:\n", "cannot be parsed"),
+    "NUL": ("\0", "cannot be parsed"),
+    "depth": ("x = " + "[" * 90 + "1" + "]" * 90, "too deeply"),
+    "depth of operators": ("x = " + "-" * 3000 + "1", None),
+    "length": ("#" * (65 << 10), "longer than"),
+    "a surrogate": ("x = '\udc00'\n", None),
+}
+
+INSIDE = {
+    "a norm": HEAD + "@torch.no_grad()\ndef run(input, weight):\n    y = input.float()\n    return (y * torch.rsqrt(y.pow(2).mean(-1, "
+                     "keepdim=True) + 1e-6) * weight).to(input.dtype)\n",
+    "types": "from __future__ import annotations\nfrom typing import Optional\nimport torch\nfrom torch import Tensor\n"
+             "def run(x: Tensor, y: Optional[torch.Tensor] = None) -> tuple[Tensor, Tensor | None]:\n"
+             "    assert isinstance(x, torch.Tensor), f'{x.shape}'\n    return x, y\n",
+    "writes to own values": HEAD + "def run(x):\n    out = torch.zeros_like(x)\n    for i in range(len(x)):\n        out[i] = x[i] * 2\n"
+                                   "        out[i].mul_(2)\n    d = {}\n    d[1] = [F.silu(out)]\n    return d[1][0]\n",
+    "a context": HEAD + "def run(x):\n    with torch.inference_mode():\n        return torch.softmax(x, -1)\n",
+}
+
+# The hostile references that may share a runner: they do harm by their outputs or their time only, which end with them.
+HARMLESS = set("""answers_memoised_by_shape answers_right_at_first endless_at_load endless_loop outputs_complex outputs_enormous
+outputs_not_a_number outputs_that_are_inputs outputs_too_many recursion_in_python text_directions text_of_100_megabytes
+text_of_markup text_orders_to_ci text_surrogates text_terminal_orders""".split())
+
+failed = 0
+
+
+def tell(good, what, why=""):
+    global failed
+    failed += not good
+    print(f"{'ok' if good else 'not ok'} - {what}{'' if good else ': ' + str(why)}")
+
+
+def texts():
+    for name, (text, part) in OUTSIDE.items():
+        why = isolation.needs_own(text)
+        tell(why is not None and (part is None or part in why), f"own: {name}", why)
+    for name, text in INSIDE.items():
+        why = isolation.needs_own(text)
+        tell(why is None, f"kept: {name}", why)
+    for path in sorted((TOP / "tests/hostile/references").glob("*.py")):
+        why = isolation.needs_own(path.read_text(encoding="utf-8"))
+        tell((why is None) <= (path.stem in HARMLESS), f"hostile: {path.stem}", "it is kept")
+    own = {}
+    for path in sorted((TOP / "definitions").glob("*/*.json")):
+        own[path.stem] = isolation.needs_own(json.loads(path.read_text())["reference"])
+    others = {name: why for name, why in own.items() if why is not None and "'empty" not in why}
+    tell(len(own) > 50 and not others, "starter references need a runner of their own only for memory without values", others)
+
+
+def attributes():
+    """No attribute in the list leads from a module that a text can reach to another module, to a class that makes tensors, or
+    to a value that could be changed."""
+    known = {torch.nn: "nn", torch.nn.functional: "functional", torch.functional: "functional", torch.linalg: "linalg",
+             torch.special: "special", torch.cpu: "cpu"}
+    classes = (torch.device, torch.dtype, torch.finfo, torch.iinfo, torch.layout, torch.no_grad, torch.inference_mode)
+    spaces = (torch, math, *known)
+    for name in sorted(isolation.ATTRIBUTES):
+        for value in (getattr(space, name) for space in spaces if hasattr(space, name)):
+            if isinstance(value, types.ModuleType):
+                good = known.get(value) == name
+            elif isinstance(value, type):
+                good = value in classes
+            else:
+                good = callable(value) or isinstance(value, (int, float, torch.dtype))
+            if not good:
+                tell(False, f"attribute {name}", value)
+    tell(not any(name.startswith("_") for name in isolation.ATTRIBUTES), "no attribute is private")
+    made = [name for name in ("empty", "empty_like", "new_empty", "empty_strided", "new", "resize_", "set_", "Tensor", "data", "storage")
+            if name in isolation.ATTRIBUTES]
+    tell(not made, "no attribute makes memory without values", made)
+
+
+def state():
+    return process_state.state(torch, "cpu", (isolation, process_state))
+
+
+def replaced(target, name, value):
+    """Returns functions that replace an attribute and restore it."""
+    old = getattr(target, name)
+    return lambda: setattr(target, name, value), lambda: setattr(target, name, old)
+
+
+def file_opened():
+    opened = []
+    return lambda: opened.append(os.open("/dev/zero", os.O_RDONLY)), lambda: os.close(opened.pop())
+
+
+def thread_started():
+    end = threading.Event()
+    thread = threading.Thread(target=end.wait, daemon=True)
+    return thread.start, lambda: (end.set(), thread.join())
+
+
+def code_replaced():
+    function, old = torch.nn.functional.softmax, torch.nn.functional.softmax.__code__
+    return (lambda: setattr(function, "__code__", (lambda *a, **k: None).__code__)), lambda: setattr(function, "__code__", old)
+
+
+def memory_kept():
+    kept = []
+    return lambda: kept.append(torch.ones(150 << 20)), kept.clear
+
+
+class PassingMode(torch.overrides.TorchFunctionMode):
+    def __torch_function__(self, function, kinds, arguments=(), keywords=None):
+        return function(*arguments, **(keywords or {}))
+
+
+def changes():
+    """Returns {change: (do, undo)}."""
+    mode = PassingMode()
+    hook = lambda *_: None  # noqa: E731
+    grad = contextlib.ExitStack()
+    return {
+        "default dtype": (lambda: torch.set_default_dtype(torch.float64), lambda: torch.set_default_dtype(torch.float32)),
+        "grad mode": (lambda: grad.enter_context(torch.no_grad()), grad.close),
+        "deterministic algorithms": (lambda: torch._C._set_deterministic_algorithms(True), lambda: torch._C._set_deterministic_algorithms(False)),
+        "precision": (lambda: torch.set_float32_matmul_precision("medium"), lambda: torch.set_float32_matmul_precision("highest")),
+        "threads of torch": (lambda: torch.set_num_threads(7), lambda n=torch.get_num_threads(): torch.set_num_threads(n)),
+        "denormal numbers": (lambda: torch.set_flush_denormal(True), lambda: torch.set_flush_denormal(False)),
+        "a function mode": (lambda: mode.__enter__(), lambda: mode.__exit__(None, None, None)),
+        "a function of torch": replaced(torch, "add", hook),
+        "a method of tensors": replaced(torch.Tensor, "split", hook),
+        "an inherited method of tensors": (lambda: setattr(torch.Tensor, "copy_", hook), lambda: delattr(torch.Tensor, "copy_")),
+        "a function of torch.nn": replaced(torch.nn.functional, "silu", hook),
+        "the code of a function": code_replaced(),
+        "a builtin": replaced(sys.modules["builtins"], "sorted", hook),
+        "a function of math": replaced(math, "exp", hook),
+        "a function of the runner": replaced(isolation, "check_call", hook),
+        "a module": (lambda: sys.modules.update(outsider=types.ModuleType("outsider")), lambda: sys.modules.pop("outsider")),
+        "another module": (lambda: sys.modules.update(json=math), lambda: sys.modules.update(json=json)),
+        "the search path": (lambda: sys.path.append("/x"), sys.path.pop),
+        "an importer": (lambda: sys.meta_path.append(hook), sys.meta_path.pop),
+        "a trace function": (lambda: sys.setprofile(hook), lambda: sys.setprofile(None)),
+        "a hook for exceptions": replaced(sys, "excepthook", hook),
+        "a callback of the collector": (lambda: gc.callbacks.append(hook), gc.callbacks.pop),
+        "a signal": (lambda: signal.signal(signal.SIGUSR1, hook), lambda: signal.signal(signal.SIGUSR1, signal.SIG_DFL)),
+        "the recursion limit": (lambda: sys.setrecursionlimit(5000), lambda n=sys.getrecursionlimit(): sys.setrecursionlimit(n)),
+        "an output stream": replaced(sys, "stderr", open(os.devnull, "w")),
+        "the environment": (lambda: os.environ.update(LEFT="1"), lambda: os.environ.pop("LEFT")),
+        "the directory": (lambda: os.chdir("/proc"), lambda n=os.getcwd(): os.chdir(n)),
+        "a descriptor": file_opened(),
+        "a thread": thread_started(),
+        "memory": memory_kept(),
+    }
+
+
+def states():
+    before = state()
+    threads = torch.get_num_threads()
+    tell(process_state.difference(before, state(), threads) is None, "nothing differs at first", process_state.difference(before, state(), threads))
+    for name, (do, undo) in changes().items():
+        before = state()
+        do()
+        found = process_state.difference(before, state(), threads)
+        undo()
+        tell(found is not None, f"found: {name}")
+        after = process_state.difference(before, state(), threads)
+        tell(after is None, f"undone: {name}", after)
+
+
+texts()
+attributes()
+states()
+sys.exit(failed > 0)
