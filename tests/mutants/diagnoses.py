@@ -54,6 +54,8 @@ def main():
         for family in families:
             planted, originals = run.build_dataset(os.path.join(root, family), [family])
             found = run.verify(options.build, os.path.join(root, family), [], ["--sizes", "small", "--device", "cpu"], (0, 1, 3))
+            if any(found[n]["reason"] == "unsupported_device" for n in planted):
+                sys.exit(f"diagnoses: the mistakes of {family} did not run: there is no torch")
             mine = [(n, found[n]) for n in planted if is_numeric(found[n])]
             with_one = [(n, d) for n, d in mine if diagnosis_of(d)]
             print(f"# {family}: {len(planted)} mistakes, {len(mine)} wrong numbers, {len(with_one)} with a diagnosis", flush=True)

@@ -55,6 +55,22 @@ static bool explains(const struct world *w, const struct op_confusion *row, cons
 	return diagnosis_explains(w->op, row, &set);
 }
 
+/* Is an output mostly NaN? diagnosis_explains does not compare such outputs. */
+static bool is_mostly_nan(const struct world *w)
+{
+	bool any = false;
+
+	for (int i = 0; i < w->c.problem->output_count; i++) {
+		const struct tensor *t = &w->answer[i];
+		int64_t count = 0;
+
+		for (int64_t k = 0; k < t->elements && dtype_is_float(t->dtype); k++)
+			count += isnan(dtype_load(t->data, t->dtype, k));
+		any = any || (count > 0 && 2 * count >= t->elements);
+	}
+	return any;
+}
+
 static void expect_row(struct world *w, const struct op_confusion *row, struct seen *seen)
 {
 	struct op_variation v = variation_open(w->op, &w->c, w->in);
@@ -62,9 +78,9 @@ static void expect_row(struct world *w, const struct op_confusion *row, struct s
 
 	if (variation_run(&v, row)) {
 		round_outputs(&v, w);
-		if (!explains(w, row, w->answer))
+		if (!is_mostly_nan(w) && !explains(w, row, w->answer))
 			fail_msg("%s: '%s' does not recognise its own outputs", w->c.problem->name, row->says);
-		if (!explains(w, &none, w->answer)) { /* the mistake has an effect */
+		if (!is_mostly_nan(w) && !explains(w, &none, w->answer)) { /* the mistake has an effect */
 			if (explains(w, row, w->truth))
 				fail_msg("%s: '%s' agrees with the right outputs", w->c.problem->name, row->says);
 			seen->rows[seen->count++] = row;
