@@ -40,6 +40,9 @@ static const struct entry environment[] = {
      "the key. `reftest key` creates a key."},
     {"REFTEST_PROVIDERS",
      "A folder with Python modules that call other libraries. They replace reftest's own modules in python/libraries."},
+    {"REFTEST_CHECKOUTS",
+     "Set by reftest itself, for the process that calls other libraries: the checkouts that count as installed libraries, "
+     "from `--repos` or `repos_config.json`. A value from outside is replaced."},
     {"REFTEST_PROVIDER",
      "The Python script that computes ground truth with other libraries. It replaces reftest's provider.py."},
     {"REFTEST_RUNNER", "The Python script that runs references. It replaces reftest's runner.py."},

@@ -1,5 +1,5 @@
 # Made by `reftest generate`, which leaves this file alone once it has been edited.
-# reftest-body: 97726f576dfb10bd7f8fc0579156e48f
+# reftest-body: c7ab6c6479907c8e838a48a076342674
 # fmt: off
 # ruff: noqa
 """common - code that the tables of libraries, the provider (python/provider.py) and generated tests share.
@@ -23,6 +23,7 @@ MODULES lists the files of tables in order of preference. A new library needs an
 import contextlib
 import importlib.metadata
 import importlib.util
+import json
 import math
 import os
 import sys
@@ -206,6 +207,27 @@ def load_tables(folder, broken=None):
     return tables
 
 
+def checkouts():
+    """Returns the checkouts of libraries that count as installed: {module: {"folder", "commit", "why", "preferred"}}.
+    engine/library_checkouts.h describes them. Only the provider has them, and not generated tests."""
+    return json.loads(os.environ.get("REFTEST_CHECKOUTS", "{}"))
+
+
+def checkout_of(wanted):
+    """Returns the checkout that is used for a Need, or None."""
+    found = checkouts().get(wanted.module.split(".")[0]) if wanted.module is not None else None
+    return found if found is not None and (found["preferred"] or installed(wanted.names)[0] is None) else None
+
+
+def add_checkouts(tables):
+    """Lets Python import the checkouts that are used. Python writes no byte code there, so they stay as their commit is."""
+    for wanted in {wanted.module: wanted for table in tables.values() for wanted in table.needs}.values():
+        found = checkout_of(wanted)
+        if found is not None and found["why"] is None and found["folder"] not in sys.path:
+            sys.dont_write_bytecode = True
+            sys.path.insert(0 if found["preferred"] else len(sys.path), found["folder"])
+
+
 def installed(names):
     """Returns the name and version of the first distribution in `names` that is installed, or (None, None)."""
     for name in names:
@@ -231,6 +253,14 @@ def version_of(table):
     Imports no library."""
     words = []
     for wanted in table.needs:
+        found = checkout_of(wanted)
+        if found is not None:
+            if found["why"] is not None:
+                return None, found["why"]
+            if importlib.util.find_spec(wanted.module.split(".")[0]) is None:
+                return None, "%s does not contain the module %s" % (found["folder"], wanted.module)
+            words.append("commit %s" % found["commit"])
+            continue
         name, version = installed(wanted.names)
         if name is None and wanted.optional:
             continue
