@@ -183,6 +183,7 @@ struct nearest {
 struct attempt {
 	const struct definition *d;
 	struct degrees degrees;
+	bool any_degree; /* the tags `tp:` and `ep:` do not count */
 	bool unknown; /* a module has perhaps these lengths, but a field of its configuration is not known */
 	struct nearest nearest;
 };
@@ -265,7 +266,7 @@ static bool try_expert_degrees(struct attempt *a, const struct rule *rule, int64
 
 static bool try_rule(struct attempt *a, const struct rule *rule)
 {
-	int64_t tp = tagged_degree(a->d, "tp:"), ep = tagged_degree(a->d, "ep:");
+	int64_t tp = a->any_degree ? 0 : tagged_degree(a->d, "tp:"), ep = a->any_degree ? 0 : tagged_degree(a->d, "ep:");
 	bool found = false, more = true, used_tp = false;
 
 	for (int i = 0; i < COMMON_DEGREES && more && !found; i++) {
@@ -316,10 +317,10 @@ static const char *contradiction(const struct attempt *a, const struct model *mo
 			    *tp != '\0' || *ep != '\0' ? "; degrees tried: " : "", tp, *tp != '\0' && *ep != '\0' ? "; " : "", ep);
 }
 
-static const char *attest_model(const struct definition *d, const struct model *model, struct arena *arena)
+static const char *attest_model(const struct definition *d, const struct model *model, bool any_degree, struct arena *arena)
 {
 	struct architecture architecture;
-	struct attempt a = {.d = d, .degrees = {.model = model, .architecture = &architecture, .tp = 1, .ep = 1}};
+	struct attempt a = {.d = d, .any_degree = any_degree, .degrees = {.model = model, .architecture = &architecture, .tp = 1, .ep = 1}};
 	struct err err;
 	bool found = false;
 	int most = 0;
@@ -339,28 +340,39 @@ static const char *attest_model(const struct definition *d, const struct model *
 	return text;
 }
 
-static const char *attest_name_of_model(const struct definition *d, const char *name, struct arena *arena)
+static const char *attest_name_of_model(const struct definition *d, const char *name, bool any_degree, struct arena *arena)
 {
 	struct model model;
 
 	if (!model_find(name, &model, arena))
 		return NULL;
-	const char *text = attest_model(d, &model, arena);
+	const char *text = attest_model(d, &model, any_degree, arena);
 
 	model_close(&model);
 	return text;
 }
 
+/* Several models may share a definition at different degrees, of which a tag states one: it must be the degree of one of the
+ * models, and each other model must explain the axes at some degree. */
 static const char *attest_models(const struct definition *d, struct arena *arena)
 {
-	const char *found = NULL;
+	const char *first = NULL, *found = NULL;
+	bool explained = false;
 
 	if (is_other_part(d))
 		return NULL;
-	for (int i = 0; i < d->tag_count && found == NULL; i++)
-		if (strncmp(d->tags[i], "model:", 6) == 0)
-			found = attest_name_of_model(d, d->tags[i] + 6, arena);
-	return found == NULL && d->hf_id != NULL ? attest_name_of_model(d, d->hf_id, arena) : found;
+	for (int i = 0; i < d->tag_count && found == NULL; i++) {
+		if (strncmp(d->tags[i], "model:", 6) != 0)
+			continue;
+		const char *text = attest_name_of_model(d, d->tags[i] + 6, false, arena);
+
+		explained = explained || text == NULL;
+		first = first == NULL ? text : first;
+		found = text != NULL && attest_name_of_model(d, d->tags[i] + 6, true, arena) != NULL ? text : NULL;
+	}
+	if (found == NULL && !explained)
+		found = first;
+	return found == NULL && d->hf_id != NULL ? attest_name_of_model(d, d->hf_id, false, arena) : found;
 }
 
 const char *attest_definition(const struct definition *definition, struct arena *arena)

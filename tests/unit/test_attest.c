@@ -141,7 +141,8 @@ static void names_and_descriptions_are_held_against_axes(void **state)
 static void models_explain_axes_at_some_degree(void **state)
 {
 	const char *plain[] = {"model:llama-3.1-8b"}, *by_four[] = {"model:llama-3.1-8b", "tp:4"}, *unknown[] = {"model:nobody-1b"},
-		   *eight[] = {"model:deepseek-v3", "ep:8"}, *both[] = {"model:llama-3.1-8b", "model:qwen3-14b"};
+		   *shared[] = {"model:qwen3-30b-a3b", "model:llama-3.1-70b", "tp:4"},
+		   *wrong[] = {"model:qwen3-30b-a3b", "model:llama-3.1-70b", "tp:8"}, *eight[] = {"model:deepseek-v3", "ep:8"}, *both[] = {"model:llama-3.1-8b", "model:qwen3-14b"};
 	struct axis gqa[] = {{"num_qo_heads", false, 16}, {"num_kv_heads", false, 4}, {"head_dim", false, 128}};
 	struct axis norm[] = {{"hidden_size", false, 5000}}, other[] = {{"width", false, 5000}};
 	struct axis gemm[] = {{"M", true, 0}, {"N", false, 1536}, {"K", false, 4096}};
@@ -151,6 +152,11 @@ static void models_explain_axes_at_some_degree(void **state)
 	(void)state;
 	expect(attest("x", "gqa_paged", "", plain, 1, gqa, 3, &arena), NULL);
 	expect(attest("x", "gqa_paged", "", by_four, 2, gqa, 3, &arena), "degrees tried: tp 4 by its tag");
+	/* 32 and 4 heads on two devices, 64 and 8 on four */
+	gqa[1].value = 2;
+	expect(attest("x", "gqa_paged", "", shared, 3, gqa, 3, &arena), NULL);
+	expect(attest("x", "gqa_paged", "", wrong, 3, gqa, 3, &arena), "degrees tried: tp 8 by its tag");
+	gqa[1].value = 4;
 	gqa[2].value = 64;
 	expect(attest("x", "gqa_paged", "", plain, 1, gqa, 3, &arena), "axis 'head_dim' is 64");
 	expect(attest("x", "gqa_paged", "of the vision tower", plain, 1, gqa, 3, &arena), NULL);

@@ -52,7 +52,7 @@ done
 [ $options -gt 60 ] || fail "the help texts have $options options"
 
 step="the environment in the manual page"
-for name in $(cd "$top" && grep -rhoE 'getenv\("(REFTEST_[A-Z_]+|NO_COLOR|FIB_[A-Z_]+)"' --include='*.c' base cache cli dataset engine git kernels \
+for name in $(cd "$top" && grep -rhoE 'getenv\("(REFTEST_[A-Z_]+|NO_COLOR|FIB_[A-Z_]+)"' --include='*.c' base cache cli dataset engine extract git kernels models \
 	remote report watcher workers reftest.c | sed 's/.*"\(.*\)"/\1/' | sort -u) REFTEST_ROOT FIB_DATASET_PATH REFTEST_NAMES; do
 	awk '/^\.SH /{ inside = $0 == ".SH ENVIRONMENT" } inside' "$work/page" | grep -q "^$name\$" || fail "the page has no $name"
 done
