@@ -516,6 +516,7 @@ static int take_file(struct incoming *to, const struct buf *file, struct err *er
 	expect_block(&lines, 0);
 	next_lines(&lines);
 	answer = check_head(&lines, err);
+	to->in->unusable = answer != 0;
 	while (answer == 0 && lines.whole > 0) {
 		answer = take_lines(to, &lines, err);
 		next_lines(&lines);
@@ -575,6 +576,7 @@ int import_verdicts(struct store *store, const char *path, const struct record_s
 	*in = (struct import_counts){.whole = true};
 	int answer = read_file(path, &file, err);
 
+	in->unusable = answer != 0;
 	if (answer == 0) {
 		answer = take_file(&to, &file, &why);
 		if (answer != 0)

@@ -49,6 +49,7 @@ int export_verdicts(struct store *store, const char *path, const struct record_s
 struct import_counts {
 	struct store_merged merged;
 	int64_t refused; /* number of verdicts that are damaged, missing, or refused by the signer */
+	bool unusable;	 /* there is no such file, or it is no exported file that this program reads */
 	bool whole;	 /* the file is unchanged since it was written, and nothing was refused */
 };
 

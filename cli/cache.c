@@ -203,7 +203,7 @@ static int import_file(struct store *store, const char *path, const struct recor
 	struct import_counts in;
 
 	if (import_verdicts(store, path, signer, print_refused, &refusals, &in, err) != 0)
-		return EXIT_INTERNAL;
+		return in.unusable ? EXIT_USAGE : EXIT_INTERNAL;
 	show_print(stdout, "%s: %" PRId64 " verdicts imported, %" PRId64 " stored verdicts replaced by newer ones, %" PRId64
 	       " already stored, %" PRId64 " rejected%s\n",
 	       path, in.merged.taken, in.merged.replaced, in.merged.kept, in.refused,

@@ -87,10 +87,10 @@ run cache import "$work/cut" "$work/verdicts"
 expect_exit 1
 expect_says 'cut short' '0 rejected'
 run cache import "$work/nowhere"
-expect_exit 4
+expect_exit 2
 expect_says 'no such file'
 run cache import definitions/rmsnorm/tiny_norm.json
-expect_exit 4
+expect_exit 2
 expect_says 'is not a file that'
 verify --sizes small,medium --changed --cached-only
 expect_exit 0
