@@ -154,6 +154,32 @@ static const struct provider_fact *fact_named(const struct truth_choice *choice,
 	return NULL;
 }
 
+/* A library with two tables: its name means both, in this order. */
+static const char *const both[][2] = {{"sglang", "sgl_kernel"}};
+
+static bool chosen(const struct truth_choice *choice, const char *name)
+{
+	for (int i = 0; i < choice->name_count; i++)
+		if (strcmp(choice->names[i], name) == 0)
+			return true;
+	return false;
+}
+
+/* Adds the second table of a library after the first one, unless the list has it already. */
+static void add_second_tables(struct truth_choice *choice)
+{
+	for (size_t k = 0; k < sizeof both / sizeof *both; k++)
+		for (int i = 0; i < choice->name_count; i++) {
+			if (strcmp(choice->names[i], both[k][0]) != 0 || chosen(choice, both[k][1]) ||
+			    fact_named(choice, both[k][1]) == NULL || choice->name_count == GROUND_TRUTHS_MAX)
+				continue;
+			memmove(&choice->names[i + 2], &choice->names[i + 1],
+				(size_t)(choice->name_count - i - 1) * sizeof *choice->names);
+			choice->names[i + 1] = both[k][1];
+			choice->name_count++;
+		}
+}
+
 static int check_names(const struct truth_choice *choice, struct err *err)
 {
 	struct buf known = {0};
@@ -216,6 +242,7 @@ int ground_truths_choose(struct program *program, const char *text, const char *
 		return err_set(err, "cannot list the ground truths of this machine: %s", out->trouble);
 	if (out->trouble != NULL && out->automatic)
 		show_print(stderr, "reftest: %s; the run uses builtin alone\n", out->trouble);
+	add_second_tables(out);
 	return check_room(out, err) != 0 ? -1 : check_names(out, err);
 }
 

@@ -31,6 +31,11 @@ static int name_provider(void **state)
 	return setenv("REFTEST_PROVIDER", provider, 1);
 }
 
+/* SGLang has two tables, one of which has no row for softmax. */
+static const char two_tables[] = "from reftest_providers import Row, Table\n"
+				 "TABLES = (Table('sglang', (), {'gemm': Row(None)}),\n"
+				 "          Table('sgl_kernel', (), {'gemm': Row(None), 'softmax': Row(None)}))\n";
+
 static int set_up(void **state)
 {
 	if (enter_folder(state) != 0)
@@ -146,6 +151,16 @@ static void more_solutions_than_a_case_can_use_are_no_silent_loss(void **state)
 	arena_free(&arena);
 }
 
+static void sglang_means_both_of_its_tables(void **state)
+{
+	(void)state;
+	put("sglang.py", two_tables);
+	assert_asked("sglang", "softmax", "sglang sgl_kernel");
+	assert_asked("sglang,builtin", "gemm", "sglang sgl_kernel builtin");
+	assert_asked("sgl_kernel,sglang", "gemm", "sgl_kernel sglang");
+	assert_asked("sgl_kernel", "gemm", "sgl_kernel");
+}
+
 static void a_row_on_request_is_used_by_name_and_by_all_but_not_by_default(void **state)
 {
 	(void)state;
@@ -184,6 +199,7 @@ int main(void)
 	    cmocka_unit_test(more_solutions_than_a_case_can_use_are_no_silent_loss),
 	    cmocka_unit_test_setup_teardown(the_datasets_own_truth_is_used_without_a_family_and_on_request, set_up,
 					    leave_folder),
+	    cmocka_unit_test_setup_teardown(sglang_means_both_of_its_tables, set_up, leave_folder),
 	    cmocka_unit_test_setup_teardown(a_row_on_request_is_used_by_name_and_by_all_but_not_by_default, set_up,
 					    leave_folder),
 	    cmocka_unit_test_setup_teardown(a_ground_truth_on_request_is_in_the_context_of_runs_that_use_it, set_up,
