@@ -233,6 +233,7 @@ static int run(struct program *program, const struct explain_options *o, struct 
 				      .accept_checked = o->accept != NULL,
 				      .from_index = o->index,
 				      .details = true,
+				      .needs_device = true,
 				      .cases = case_options_default(),
 				      .watcher = o->alone ? NULL : &watcher_client,
 				      .ask_names = names->items,

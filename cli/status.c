@@ -94,6 +94,7 @@ static int run(struct program *program, const struct status_options *o, struct w
 	options.cases.workloads = !o->no_workloads;
 	options.cases.backward = o->backward;
 	options.details = json;
+	options.needs_device = !json;
 	options.watcher = o->alone ? NULL : &watcher_client;
 	options.ask_verified = options.ask_rows = !json && !o->index && names->count == 0 && o->op_types.count == 0;
 	code = run_open(&run, program, &options, err);

@@ -187,6 +187,7 @@ static int find_device(struct program *program, const char *device, const char *
 		return 0;
 	}
 	out->policy.device_class = "none";
+	out->no_device = true;
 	out->cannot_run = arena_string(arena, why.text);
 	out->cannot_reason = REASON_UNSUPPORTED_DEVICE;
 	return 0;

@@ -22,6 +22,7 @@ struct machine_policy {
 	const char *python;      /* absolute path of the Python interpreter; NULL: no interpreter was found */
 	const char *torch_key;   /* the cache key of the interpreter's torch version; NULL: no interpreter was found */
 	struct truth_choice truths;
+	bool no_device;          /* --device names a device that cannot be used; `cannot_run` says why */
 	const char *cannot_run;  /* why no case can run on this machine (no torch, no such device); NULL if cases can
 				  * run */
 	enum reason cannot_reason;

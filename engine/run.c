@@ -155,6 +155,8 @@ int run_open(struct run *run, struct program *program, const struct run_options 
 	if (machine_policy(program, options->device, options->python, options->ground_truth, &run->arena, &run->machine,
 			   err) < 0)
 		return EXIT_USAGE;
+	if (options->needs_device && options->device_class == NULL && run->machine.no_device)
+		return err_set(err, "%s", run->machine.cannot_run), EXIT_UNVERIFIED;
 	if (options->device_class != NULL && machine_accept(&run->machine, options->device_class, &run->arena, err) < 0)
 		return EXIT_USAGE;
 	run->machine.policy.force = options->force;

@@ -46,6 +46,7 @@ struct run_options {
 	bool accept_checked; /* --accept checked: definitions that are only checked do not change the exit status */
 	bool share;         /* use $REFTEST_REMOTE if it is set */
 	bool from_index;    /* --staged: read files from git's index (engine/staged_dataset.h); no watcher is queried */
+	bool needs_device;  /* if --device names a device that cannot be used, run_open fails with EXIT_UNVERIFIED */
 	bool details;	    /* keep the list of cases in every result; if false, a passed result may have only counts */
 	bool thorough;      /* look up every case instead of using stored summaries */
 	bool each;	    /* create a result for every definition; if false, a definition whose stored summary is

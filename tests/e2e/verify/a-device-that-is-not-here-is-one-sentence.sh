@@ -1,0 +1,25 @@
+#!/bin/sh
+# --device cuda on a machine without a GPU, or with a CPU build of torch, is one sentence and exit status 3, in every command
+# and in the generated tests. JSON still names each definition.
+. "$(dirname "$0")/../harness.sh"
+pytest_is_here
+given tiny_norm tiny_gemm
+CUDA_VISIBLE_DEVICES= REFTEST_PYTHON=$python
+export CUDA_VISIBLE_DEVICES REFTEST_PYTHON
+for command in verify status explain watch; do
+	case $command in explain) words=tiny_norm ;; watch) words=--once ;; *) words= ;; esac
+	# shellcheck disable=SC2086 # no word, or one
+	run $command --device cuda $words
+	expect_exit 3
+	expect_says 'reftest: '
+	[ "$(wc -l <"$work/err")" = 1 ] && [ ! -s "$work/out" ] || fail "it prints more than one sentence"
+	expect_silence_about tiny_
+done
+run verify --format json --device cuda
+expect_exit 3
+expect_status tiny_norm skipped unsupported_device
+run generate
+run_pytest --device cuda
+expect_exit 3
+expect_says '--device cuda: torch ' ' finds no CUDA GPU here'
+[ "$(cat "$work/out" "$work/err" | grep -c .)" = 1 ] || fail "pytest prints more than one sentence"
