@@ -14,6 +14,7 @@
 #include "base/show.h"
 #include "cli/hook_result.h"
 #include "cli/shared_options.h"
+#include "cli/tolerance_option.h"
 #include "engine/affected.h"
 #include "engine/candidates.h"
 #include "engine/last_failed.h"
@@ -77,12 +78,10 @@ static const struct option_row rows[] = {
     {"-x, --fail-fast", OPTION_FLAG, AT(fail_fast), NULL, NULL, "stop at the first definition that fails or is invalid"},
     ROW_ACCEPT,
     ROW_SEED,
-    {"--atol", OPTION_REAL, AT(atol), "X", NULL, "absolute tolerance of every output"},
-    {"--rtol", OPTION_REAL, AT(rtol), "X", NULL, "relative tolerance of every output"},
-    {"--hit-ratio", OPTION_REAL, AT(hit_ratio), "X", NULL,
-     "fraction of the elements that must be within tolerance, above 0 and at most 1"},
-    {"--tolerance", OPTION_LIST, AT(tolerances), "DTYPE=ATOL,RTOL[,HIT]", NULL,
-     "tolerance of the outputs of one dtype (repeatable)"},
+    ROW_ATOL,
+    ROW_RTOL,
+    ROW_HIT_RATIO,
+    ROW_TOLERANCE,
     ROW_REQUIRE_CONTAINMENT,
     ROW_TIMEOUT,
     ROW_MEMORY,
@@ -102,42 +101,6 @@ static const struct option_row rows[] = {
 
 enum { ROWS = sizeof rows / sizeof rows[0] };
 
-static int bad_tolerance(const char *word, struct err *err)
-{
-	return err_set(err, "invalid tolerance '%s' (--tolerance takes DTYPE=ATOL,RTOL or DTYPE=ATOL,RTOL,HIT_RATIO, as in "
-			    "bfloat16=8e-3,1e-2)", word);
-}
-
-static int read_tolerance(const char *word, struct tolerance *by_dtype, struct err *err)
-{
-	char name[32];
-	size_t length = strcspn(word, "=");
-	double values[3] = {-1, -1, -1};
-	enum dtype dtype;
-
-	if (length >= sizeof name || word[length] != '=')
-		return bad_tolerance(word, err);
-	memcpy(name, word, length);
-	name[length] = '\0';
-	if (!dtype_parse(name, &dtype))
-		return bad_tolerance(word, err);
-	const char *at = word + length + 1;
-
-	for (int i = 0; i < 3; i++) {
-		char *end;
-
-		values[i] = strtod(at, &end);
-		if (end == at || !(values[i] >= 0) || (*end != ',' && *end != '\0') || (i == 0 && *end == '\0') ||
-		    (i == 2 && (*end != '\0' || !(values[i] > 0 && values[i] <= 1))))
-			return bad_tolerance(word, err);
-		if (*end == '\0')
-			break;
-		at = end + 1;
-	}
-	by_dtype[dtype] = (struct tolerance){values[0], values[1], values[2]};
-	return 0;
-}
-
 static bool ends_with(const char *text, const char *end)
 {
 	size_t length = strlen(text), wanted = strlen(end);
@@ -153,13 +116,9 @@ static int read_case_options(const struct verify_options *o, struct case_options
 	out->backward = o->backward || (o->case_id != NULL && ends_with(o->case_id, CASE_BACKWARD));
 	out->seed = o->seed;
 	out->only = o->case_id;
-	out->tolerance = (struct tolerance){o->atol, o->rtol, o->hit_ratio};
 	memset(out->size, 0, sizeof out->size);
-	if (o->hit_ratio > 1 || o->hit_ratio == 0)
-		return err_set(err, "--hit-ratio takes a number above 0 and at most 1, not %g", o->hit_ratio);
-	for (int i = 0; i < o->tolerances.count; i++)
-		if (read_tolerance(o->tolerances.items[i], out->by_dtype, err) < 0)
-			return -1;
+	if (tolerance_options_read(&o->tolerances, (struct tolerance){o->atol, o->rtol, o->hit_ratio}, out, err) < 0)
+		return -1;
 	if (o->shard != NULL && shard_read(o->shard, &out->shard, err) < 0)
 		return -1;
 	/* With --case, the cases of all sizes are planned, because the id may name any size. */
@@ -495,6 +454,7 @@ static int run(struct program *program, const struct verify_options *o, struct w
 	struct run solutions = {.dataset.fd = -1};
 
 	options.details = options.each = o->solutions || format->on_result == NULL || o->junit != NULL || verify.report.list == LIST_ALL;
+	options.needs_device = format->on_result == on_result && o->junit == NULL;
 	options.watcher = o->alone ? NULL : &watcher_client;
 	options.ask_verified = o->changed && !options.details && !o->edge && !o->backward && names->count == 0 &&
 			       o->op_types.count == 0 && o->case_id == NULL && !o->last_failed && !o->force && !o->index &&

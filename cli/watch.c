@@ -5,7 +5,13 @@
 #include <stddef.h>
 
 #include "cli/shared_options.h"
+#include "cli/tolerance_option.h"
 #include "watcher/loop.h"
+
+struct watch_line {
+	struct watch_options options; /* must be the first member, because AT is an offset in it */
+	struct words tolerances;
+};
 
 #define AT(member) offsetof(struct watch_options, member)
 static const struct option_row rows[] = {
@@ -20,6 +26,7 @@ static const struct option_row rows[] = {
     ROW_NO_WORKLOADS,
     ROW_ACCEPT,
     ROW_SEED,
+    ROW_TOLERANCE_AT(offsetof(struct watch_line, tolerances)),
     ROW_REQUIRE_CONTAINMENT,
     ROW_TIMEOUT,
     ROW_MEMORY,
@@ -35,14 +42,17 @@ enum { ROWS = sizeof rows / sizeof rows[0] };
 
 static int start(struct program *program, int argc, char **argv)
 {
-	struct watch_options o = {.device = "auto", .sizes = "small,medium", .ground_truth = "auto", .timeout = 120};
+	struct watch_line o = {
+	    .options = {.device = "auto", .sizes = "small,medium", .ground_truth = "auto", .timeout = 120,
+			.cases = case_options_default()}};
+	const struct tolerance none = {-1, -1, -1};
 	struct command_line line;
 
 	if (command_line_begin(&line, &command_watch, argc, argv, &o)) {
-		if (o.timeout <= 0)
+		if (o.options.timeout <= 0)
 			err_set(&line.err, "--timeout takes a number of seconds above 0");
-		else
-			line.code = watch_run(program, &o, &line.err);
+		else if (tolerance_options_read(&o.tolerances, none, &o.options.cases, &line.err) == 0)
+			line.code = watch_run(program, &o.options, &line.err);
 	}
 	return command_line_end(&line);
 }

@@ -422,6 +422,8 @@ static int open_all(struct watch *watch, struct err *err)
 		return EXIT_USAGE;
 	if (machine_policy(program, o->device, o->python, o->ground_truth, &watch->arena, &session->machine, err) < 0)
 		return EXIT_USAGE;
+	if (session->machine.no_device)
+		return err_set(err, "%s", session->machine.cannot_run), EXIT_UNVERIFIED;
 	if (session->machine.cannot_run != NULL)
 		print_notice(&session->output, session->machine.cannot_run);
 	git_lock_find(program->root, &watch->debounce.lock);
@@ -460,7 +462,7 @@ int watch_run(struct program *program, const struct watch_options *o, struct err
 	session->follow = follow;
 	session->follow_context = &watch;
 	session->output = (struct watch_output){.json = o->json, .report = {.command = ""}};
-	session->options = (struct run_options){.cases = case_options_default(),
+	session->options = (struct run_options){.cases = o->cases,
 						.device = o->device,
 						.python = o->python,
 						.ground_truth = o->ground_truth,

@@ -6,6 +6,7 @@
 #include <stdint.h>
 
 #include "base/err.h"
+#include "engine/cases.h"
 #include "engine/program.h"
 
 struct watch_options {
@@ -15,6 +16,7 @@ struct watch_options {
 	double timeout;
 	uint64_t seed;
 	int64_t memory;
+	struct case_options cases; /* the tolerances; the other members are set by watch_run */
 };
 
 /* Runs until the user ends the watcher or, if `once` is set, until every definition has a verdict. Returns the exit

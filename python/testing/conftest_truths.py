@@ -471,7 +471,8 @@ def widest(*rules):
 def tolerance(test, case, inputs, index, truth):
     """Returns atol, rtol and hit ratio of an output, as `reftest verify` does, with atol and rtol widened to the
     precision of the ground truth's arithmetic."""
-    rule = rule_of(test, case, inputs, index)
+    spec = list(definition_of(test)["outputs"].values())[index]
+    rule = asked_rule(spec["dtype"], rule_of(test, case, inputs, index))
     if truth.coarse is None:
         return rule
     atol, rtol = truth.coarse[index]

@@ -1,5 +1,5 @@
 # Made by `reftest generate`, which leaves this file alone once it has been edited.
-# reftest-body: b27b506233d33b4e9cc7295c854acc70
+# reftest-body: 62475032b13c9acccaf7f535b354852e
 """conftest - runs the reference tests in this directory: the code that all generated test files share.
 
 Each definition of the dataset has a class in a test file here. A test runs the definition's reference on valid inputs
@@ -16,6 +16,7 @@ CUDA, Python and NumPy; python/runner.py of reftest has a copy, which must seed 
 - `pytest tests/references` tests small and medium sizes, and the workloads.
 - `pytest tests/references -m "slow or not slow"` also tests the large sizes.
 - `pytest tests/references --device cpu` does not use the GPU.
+- `pytest tests/references --tolerance 1e-4` replaces the bounds of all outputs.
 """
 
 import ast
@@ -111,9 +112,55 @@ def pytest_addoption(parser):
         default=None,
         help="cuda, cuda:N or cpu (default: cuda if available)",
     )
+    parser.addoption(
+        "--tolerance",
+        action="append",
+        default=[],
+        metavar="[DTYPE=]ATOL[,RTOL[,HIT]]",
+        help="tolerance of every output, or of the outputs of one dtype, as in `reftest verify`; repeatable",
+    )
+
+
+ASKED_TOLERANCES = {}  # from dtype (None: every dtype) to atol, rtol and hit ratio (None: not given)
+
+
+def read_tolerance(word):
+    """Returns the dtype and the numbers of a --tolerance."""
+    dtype, equals, numbers = word.rpartition("=")
+    try:
+        atol, *more = (float(number) for number in numbers.split(","))
+        rtol, hit = (*more, *(None, None)[len(more) :])
+        rtol = atol if rtol is None else rtol
+        if not (0 <= atol < math.inf and 0 <= rtol < math.inf):
+            raise ValueError
+        if hit is not None and not 0 < hit <= 1:
+            raise ValueError
+    except ValueError:
+        raise pytest.UsageError(
+            f"invalid tolerance '{word}' (--tolerance takes ATOL, ATOL,RTOL or ATOL,RTOL,HIT_RATIO, after DTYPE= if it "
+            "is for one dtype)"
+        ) from None
+    return (dtype if equals else None), (atol, rtol, hit)
+
+
+def asked_rule(dtype, rule):
+    """Returns the rule of an output, with the numbers that --tolerance gives."""
+    asked = ASKED_TOLERANCES.get(dtype, ASKED_TOLERANCES.get(None))
+    if asked is None:
+        return rule
+    return asked[0], asked[1], rule[2] if asked[2] is None else asked[2]
 
 
 def pytest_configure(config):
+    asked = config.getoption("--device", default=None) or ""
+    if asked.startswith("cuda") and not torch.cuda.is_available():
+        pytest.exit(
+            f"--device {asked}: torch {torch.__version__} finds no CUDA GPU here",
+            returncode=3,
+        )
+    for word in config.getoption("--tolerance", default=[]):
+        dtype, numbers = read_tolerance(word)
+        ASKED_TOLERANCES[dtype] = numbers
     config.addinivalue_line(
         "markers", 'slow: large sizes; run them with -m "slow or not slow"'
     )
@@ -1565,7 +1612,8 @@ def widest(*rules):
 def tolerance(test, case, inputs, index, truth):
     """Returns atol, rtol and hit ratio of an output, as `reftest verify` does, with atol and rtol widened to the
     precision of the ground truth's arithmetic."""
-    rule = rule_of(test, case, inputs, index)
+    spec = list(definition_of(test)["outputs"].values())[index]
+    rule = asked_rule(spec["dtype"], rule_of(test, case, inputs, index))
     if truth.coarse is None:
         return rule
     atol, rtol = truth.coarse[index]

@@ -1,0 +1,208 @@
+/* tolerance - prints the bound that each output of a definition must meet, and where each of its numbers comes from. No
+ * case runs. */
+#include "cli/command.h"
+#include "cli/command_line.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/show.h"
+#include "cli/shared_options.h"
+#include "cli/tolerance_option.h"
+#include "engine/run.h"
+#include "report/text_and_json.h"
+
+struct tolerance_options {
+	const char *root, *sizes;
+	double atol, rtol, hit_ratio;
+	struct words op_types, tolerances;
+};
+
+#define AT(member) offsetof(struct tolerance_options, member)
+static const struct option_row rows[] = {
+    ROW_ROOT, ROW_OP_TYPE, ROW_SIZES, ROW_ATOL, ROW_RTOL, ROW_HIT_RATIO, ROW_TOLERANCE,
+};
+
+enum { ROWS = sizeof rows / sizeof rows[0], NUMBERS = 3 };
+
+static double number_of(const struct tolerance *t, int number)
+{
+	const double of[NUMBERS] = {t->atol, t->rtol, t->hit_ratio};
+
+	return of[number];
+}
+
+/* Returns where a number of the bound of an output comes from. The order is that of make_rules in engine/cases.c. */
+static const char *source_of(const struct result *result, int output, int number, struct arena *arena)
+{
+	static const char *const options[NUMBERS] = {"--atol", "--rtol", "--hit-ratio"};
+	const struct case_options *cases = &result->run->options->cases;
+	const struct definition *d = result->definition;
+
+	if (number_of(&cases->tolerance, number) >= 0)
+		return options[number];
+	if (number_of(&cases->by_dtype[d->outputs[output].dtype], number) >= 0)
+		return "--tolerance";
+	if (number_of(&d->output_tolerance[output], number) >= 0)
+		return "the output in the definition";
+	if (number_of(&d->tolerance, number) >= 0)
+		return "the definition";
+	if (result->made->op != NULL)
+		return arena_printf(arena, "the op family %s", result->made->op->op->name);
+	return "the default of the dtype";
+}
+
+/* "atol and rtol from the definition, hit ratio from the op family rmsnorm" */
+static void print_sources(const struct result *result, int output, struct arena *arena)
+{
+	static const char *const names[NUMBERS] = {"atol", "rtol", "hit ratio"};
+	const char *sources[NUMBERS];
+
+	for (int i = 0; i < NUMBERS; i++)
+		sources[i] = source_of(result, output, i, arena);
+	show_print(stdout, "    ");
+	for (int from = 0, to; from < NUMBERS; from = to) {
+		for (to = from + 1; to < NUMBERS && strcmp(sources[to], sources[from]) == 0; to++)
+			;
+		for (int i = from; i < to; i++)
+			show_print(stdout, "%s%s", i == from ? "" : i + 1 < to ? ", " : " and ", names[i]);
+		show_print(stdout, " from %s%s", sources[from], to < NUMBERS ? ", " : "\n");
+	}
+}
+
+static bool same_rule(const struct rule *a, const struct rule *b)
+{
+	return memcmp(a, b, sizeof *a) == 0;
+}
+
+static void print_rule(const struct result *result, int output, const struct rule *rule, const char *cases)
+{
+	const struct tensor_spec *spec = &result->definition->outputs[output];
+
+	show_print(stdout, "  %s  %s  atol %.6g  rtol %.6g  hit ratio %.6g%s%s\n", spec->name, dtype_name(spec->dtype),
+		   rule->atol, rule->rtol, rule->hit_ratio, *cases != '\0' ? "  " : "", cases);
+}
+
+/* Returns whether all cases from `first` on with the same rule as `first` are listed for an earlier case. */
+static bool is_listed(const struct result *result, int output, int first)
+{
+	for (int i = 0; i < first; i++)
+		if (result->cases[i].test->job != NULL &&
+		    same_rule(&result->cases[i].test->job->rules[output], &result->cases[first].test->job->rules[output]))
+			return true;
+	return false;
+}
+
+/* Returns the ids of the cases with the rule of case `first`, or "" if every case has it. */
+static const char *cases_with(const struct result *result, int output, int first, struct arena *arena)
+{
+	const struct rule *rule = &result->cases[first].test->job->rules[output];
+	const char *ids = "";
+	bool all = true;
+
+	for (int i = 0; i < result->case_count; i++) {
+		const struct job *job = result->cases[i].test->job;
+
+		if (job != NULL && same_rule(&job->rules[output], rule))
+			ids = arena_printf(arena, "%s%s%s", ids, *ids != '\0' ? ", " : "", job->id);
+		else if (job != NULL)
+			all = false;
+	}
+	return all ? "" : arena_printf(arena, "in %s", ids);
+}
+
+static void print_output(const struct result *result, int output, struct arena *arena)
+{
+	bool any = false;
+
+	for (int i = 0; i < result->case_count; i++) {
+		const struct job *job = result->cases[i].test->job;
+
+		if (job == NULL || is_listed(result, output, i))
+			continue;
+		print_rule(result, output, &job->rules[output], cases_with(result, output, i, arena));
+		any = true;
+	}
+	if (any)
+		print_sources(result, output, arena);
+	else
+		show_print(stdout, "  %s  no case has a bound\n", result->definition->outputs[output].name);
+}
+
+static void print_definition(const struct result *result)
+{
+	struct arena arena = {0};
+
+	show_print(stdout, "%s/%s\n", result->file->op_type, result->file->name);
+	if (result->definition == NULL || result->made == NULL)
+		show_print(stdout, "  %s\n", result->message != NULL ? result->message : "the definition cannot be read");
+	for (int i = 0; result->definition != NULL && result->made != NULL && i < result->definition->output_count; i++)
+		print_output(result, i, &arena);
+	arena_free(&arena);
+}
+
+static int print_all(struct run *run, const struct tolerance_options *o, const struct words *names, struct err *err)
+{
+	int code = EXIT_VERIFIED;
+
+	if (run_select(run, names->items, names->count, o->op_types.items, o->op_types.count, err) < 0)
+		return EXIT_USAGE;
+	if (run_to_end(run, err) < 0)
+		return EXIT_INTERNAL;
+	report_problems(run);
+	for (int i = 0; i < run->count; i++) {
+		print_definition(run->results[i]);
+		code = run->results[i]->definition == NULL ? EXIT_USAGE : code;
+	}
+	return run->problem_count > 0 ? EXIT_USAGE : code;
+}
+
+static int run(struct program *program, const struct tolerance_options *o, const struct words *names, struct err *err)
+{
+	const struct tolerance single = {o->atol, o->rtol, o->hit_ratio};
+	struct run_options options = {.device = "cpu",
+				      .ground_truth = "builtin",
+				      .cached_only = true,
+				      .dry_run = true,
+				      .each = true,
+				      .details = true,
+				      .thorough = true,
+				      .cases = case_options_default()};
+	struct run run;
+
+	memset(options.cases.size, 0, sizeof options.cases.size);
+	if (case_sizes_read(o->sizes, options.cases.size, err) < 0 ||
+	    tolerance_options_read(&o->tolerances, single, &options.cases, err) < 0)
+		return EXIT_USAGE;
+	program->root_given = o->root != NULL ? o->root : program->root_given;
+	int code = run_open(&run, program, &options, err);
+
+	if (code == 0)
+		code = print_all(&run, o, names, err);
+	run_close(&run);
+	return code;
+}
+
+static int start(struct program *program, int argc, char **argv)
+{
+	struct tolerance_options o = {.sizes = "small,medium", .atol = -1, .rtol = -1, .hit_ratio = -1};
+	struct command_line line;
+
+	if (command_line_begin(&line, &command_tolerance, argc, argv, &o))
+		line.code = run(program, &o, &line.names, &line.err);
+	return command_line_end(&line);
+}
+
+const struct command command_tolerance = {
+    .name = "tolerance",
+    .summary = "print the bound of each output, and where it comes from",
+    .synopsis = "[options] [NAME…]",
+    .description =
+	"Prints for each output the bounds that `reftest verify` with the same options applies: an element passes if "
+	"|reference - ground truth| is at most atol + rtol * |ground truth|, and an output passes if the hit ratio of its "
+	"elements pass. Nothing runs. If a bound depends on the size, the cases are listed.",
+    .operands = OPERANDS_DEFINITIONS,
+    .rows = rows,
+    .row_count = ROWS,
+    .run = start,
+};
