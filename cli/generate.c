@@ -9,12 +9,13 @@
 #include "base/show.h"
 #include "cli/shared_options.h"
 #include "engine/run.h"
+#include "testgen/replace_vacuous.h"
 #include "testgen/update.h"
 #include "testgen/vacuous_tests.h"
 
 struct generate_options {
 	const char *root, *layout, *print, *python;
-	bool all, check, force, audit, hook;
+	bool all, check, force, audit, hook, replace_vacuous;
 	struct words op_types;
 };
 
@@ -33,8 +34,11 @@ static const struct option_row rows[] = {
     {"--force", OPTION_FLAG, AT(force), NULL, NULL, "also replace files that were written or edited by hand"},
     {"--audit", OPTION_FLAG, AT(audit), NULL, NULL,
      "list hand-written tests that cannot fail, with file, line and reason, and exit with 1 if there are any"},
+    {"--replace-vacuous", OPTION_FLAG, AT(replace_vacuous), NULL, NULL,
+     "replace hand-written files none of whose tests can fail, and name each file with the reason; a file that is not "
+     "committed to git stays"},
     {"--python", OPTION_FILE, AT(python), "PATH", NULL,
-     "Python interpreter that parses the files for --audit (default: $REFTEST_PYTHON, then .venv, then python3)"},
+     "Python interpreter that parses the files for --audit and --replace-vacuous (default: $REFTEST_PYTHON, then .venv, then python3)"},
     {"--print", OPTION_TEXT, AT(print), "FILE", NULL,
      "print the content that the generated file FILE (\"test_gemm.py\") would have, and write nothing"},
 };
@@ -130,10 +134,30 @@ static int audit(struct run *run, const char *python, struct err *err)
 	return audit_result.message_count > 0 ? EXIT_FAILED : EXIT_VERIFIED;
 }
 
+/* Removes the files none of whose tests can fail. Returns an exit status. */
+static int remove_vacuous(struct run *run, const struct generate_options *o, struct err *err)
+{
+	struct vacuous_tests found;
+	struct replaced replaced;
+
+	if (vacuous_tests_find(&run->dataset, run->program->root, o->python, &run->arena, &found, err) < 0)
+		return found.no_python ? EXIT_UNVERIFIED : EXIT_INTERNAL;
+	if (replace_vacuous(run->dataset.fd, run->program->root, &found, o->check, &run->arena, &replaced, err) < 0)
+		return EXIT_INTERNAL;
+	for (int i = 0; i < replaced.message_count; i++)
+		show_print(stdout, "%s\n", replaced.messages[i]);
+	return replaced.left > 0 || (o->check && replaced.removed > 0) ? EXIT_FAILED : EXIT_VERIFIED;
+}
+
 static int act(struct run *run, const struct generate_options *o, const struct words *names, struct err *err)
 {
 	if (dataset_scan(run->program->root, &run->arena, &run->dataset, err) < 0)
 		return EXIT_INTERNAL;
+	if (o->replace_vacuous) {
+		int left = remove_vacuous(run, o, err), code = left > EXIT_FAILED ? left : update(run, o, names, err);
+
+		return code == EXIT_VERIFIED ? left : code;
+	}
 	return o->audit ? audit(run, o->python, err) : update(run, o, names, err);
 }
 
@@ -147,6 +171,14 @@ static int run(struct program *program, const struct generate_options *o, const 
 		program->root_given = o->root;
 	if (o->all && names->count > 0) {
 		err_set(err, "--all and the name '%s' contradict each other; give only one of them", names->items[0]);
+		return EXIT_USAGE;
+	}
+	if (o->audit && o->replace_vacuous) {
+		err_set(err, "--audit only lists the tests that --replace-vacuous replaces; give only one of them");
+		return EXIT_USAGE;
+	}
+	if (o->replace_vacuous && (names->count > 0 || o->op_types.count > 0 || o->print != NULL)) {
+		err_set(err, "--replace-vacuous is about all test files, so it takes no names, no --op-type and no --print");
 		return EXIT_USAGE;
 	}
 	if (program_root(program, err) == 0)

@@ -4,8 +4,8 @@ docs/generated-tests.md).
 The argument of this script is a folder. Each line of stdin is a JSON object: "path" of a Python file in the folder,
 and, if the definition that the file tests is known, "reference" (source text) and "about" (path of the definition). For
 each file the script prints one line of JSON, with the findings sorted by line number: {"findings": [{"line": 12,
-"reason": "test_x compares nothing …"}]}. Files are parsed and never run. A file that this interpreter cannot parse is a
-finding.
+"reason": "test_x compares nothing …"}], "vacuous": true}. "vacuous" says that the file has tests, and that none of them
+can fail because of the definition. Files are parsed and never run. A file that this interpreter cannot parse is a finding.
 
 A statement counts as a comparison if it is an assert or a raise, or if it calls a function that compares. A function of
 the same file compares if one of its statements is a comparison. A function of another file compares if its name
@@ -275,10 +275,19 @@ class File:
         if not found:
             yield test.lineno, "compares nothing, so the test passes whatever the reference computes"
 
-    def findings(self):
+    def tests(self):
         tests = (f for f in self.functions if f.name.startswith("test"))
-        tests = (f for f in tests if not any(isinstance(n, FUNCTIONS) for n in self.outer(f)))
-        return [(line, f"{test.name} {reason}") for test in tests for line, reason in self.audit(test)]
+        return [f for f in tests if not any(isinstance(n, FUNCTIONS) for n in self.outer(f))]
+
+    def findings(self):
+        return [(line, f"{test.name} {reason}") for test in self.tests() for line, reason in self.audit(test)]
+
+    def is_vacuous(self):
+        """Returns whether the file has tests and none of them can fail. A file that may import tests is not vacuous."""
+        if any(isinstance(n, ast.ImportFrom) and any(a.name == "*" or a.name.startswith("test") for a in n.names) for n in ast.walk(self.tree)):
+            return False
+        tests = self.tests()
+        return bool(tests) and all(self.mark(test) is not None or test not in self.comparing for test in tests)
 
     def outer(self, node):
         while node in self.above:
@@ -309,22 +318,24 @@ def parse(source, name):
 
 
 def audit(source, reference=None, about=None, name="run"):
-    """Returns the findings about a file's text (bytes) as pairs (line, reason), sorted by line. `name` is the function of
-    `reference` that is called."""
+    """Returns the findings about a file's text (bytes) as pairs (line, reason), sorted by line, and whether no test of the
+    file can fail because of the definition. `name` is the function of `reference` that is called."""
     tree, finding = parse(source, "the file")
     if tree is None:
-        return [finding]
-    findings = File(tree).findings()
+        return [finding], False
+    file = File(tree)
+    findings, vacuous = file.findings(), file.is_vacuous()
     pasted, line = find_function(tree, name)
     if pasted is not None and reference is not None:
         original, finding = parse(reference, f"the reference of {about}")
         if original is None:
             findings.append((line, f"{name} may be a copy of a reference, but {finding[1]}"))
         elif find_function(original, name)[0] not in (None, pasted):
+            vacuous = True
             findings.append(
                 (line, f"{name}() is a copy of the reference of {about} but differs from it, so the test does not test the definition")
             )
-    return sorted(findings)
+    return sorted(findings), vacuous
 
 
 def answer(folder, request):
@@ -332,20 +343,21 @@ def answer(folder, request):
         with open(os.path.join(folder, request["path"]), "rb") as file:
             source = file.read(FILE_BYTES + 1)
         if len(source) > FILE_BYTES:
-            return [(1, f"the file is larger than {FILE_BYTES} bytes and was not read")]
+            return [(1, f"the file is larger than {FILE_BYTES} bytes and was not read")], False
         return audit(source, request.get("reference"), request.get("about"), request.get("entry_point", "run"))
     except (OSError, RecursionError, MemoryError) as e:
-        return [(1, f"the file cannot be read: {e}")]
+        return [(1, f"the file cannot be read: {e}")], False
 
 
 def main():
     warnings.simplefilter("ignore")  # suppresses the parser's warnings about the audited files
     for line in sys.stdin.buffer:
+        findings, vacuous = answer(sys.argv[1], json.loads(line))
         found = [
             {"line": n, "reason": "".join(c if c.isprintable() else "?" for c in reason[:400])}
-            for n, reason in answer(sys.argv[1], json.loads(line))
+            for n, reason in findings
         ]
-        print(json.dumps({"findings": found}), flush=True)
+        print(json.dumps({"findings": found, "vacuous": vacuous}), flush=True)
 
 
 if __name__ == "__main__":

@@ -124,7 +124,8 @@ static const char *fault_of(const cJSON *finding)
 	return NULL;
 }
 
-int vacuous_tests_read_answer(const char *path, const char *line, size_t length, struct string_list *messages, struct err *err)
+int vacuous_tests_read_answer(const char *path, const char *line, size_t length, struct string_list *messages, bool *vacuous,
+			      struct err *err)
 {
 	const struct json_text text = {"the answer", line, length, 1};
 	cJSON *json = json_parse(&text, err);
@@ -133,6 +134,10 @@ int vacuous_tests_read_answer(const char *path, const char *line, size_t length,
 
 	cJSON_ArrayForEach (finding, findings)
 		fault = fault != NULL ? fault : fault_of(finding);
+	const cJSON *is_vacuous = json_member(json, "vacuous");
+
+	fault = fault == NULL && is_vacuous != NULL && !cJSON_IsBool(is_vacuous) ? "a \"vacuous\" that is neither true nor false" : fault;
+	*vacuous = fault == NULL && cJSON_IsTrue(is_vacuous);
 	if (json != NULL && fault != NULL)
 		err_set(err, "the answer about %s has %s", err_show(path).text, fault);
 	if (fault == NULL)
@@ -147,7 +152,7 @@ int vacuous_tests_read_answer(const char *path, const char *line, size_t length,
 /* Reads the script's answers, one line per file, and returns the number of valid answers. Sets `err` if a line is
  * invalid. */
 static int read_answers(const struct buf *answers, const struct questions *q, struct string_list *messages,
-			struct err *err)
+			struct string_list *vacuous, struct err *err)
 {
 	size_t at = 0;
 	int i = 0;
@@ -155,8 +160,13 @@ static int read_answers(const struct buf *answers, const struct questions *q, st
 	for (; i < q->paths.count && at < answers->length; i++) {
 		const char *line = answers->data + at, *end = memchr(line, '\n', answers->length - at);
 
-		if (end == NULL || vacuous_tests_read_answer(q->paths.items[i], line, (size_t)(end - line), messages, err) != 0)
+		bool is_vacuous = false;
+
+		if (end == NULL || vacuous_tests_read_answer(q->paths.items[i], line, (size_t)(end - line), messages,
+							     &is_vacuous, err) != 0)
 			break;
+		if (is_vacuous)
+			string_list_add(vacuous, q->paths.items[i]);
 		at = (size_t)(end - answers->data) + 1;
 	}
 	return i;
@@ -194,12 +204,12 @@ static int ask(const struct questions *q, const char *python, const char *root, 
 }
 
 static int audit_files(const struct questions *q, const char *python, const char *root, struct string_list *messages,
-		       struct err *err)
+		       struct string_list *vacuous, struct err *err)
 {
 	struct buf answers = {0};
 	struct err why = {""};
 	int rc = ask(q, python, root, &answers, &why);
-	int count = read_answers(&answers, q, messages, &why);
+	int count = read_answers(&answers, q, messages, vacuous, &why);
 
 	if (count < q->paths.count)
 		rc = err_set(err, "cannot audit %s: %s", err_show(q->paths.items[count]).text,
@@ -213,7 +223,7 @@ static int audit_files(const struct questions *q, const char *python, const char
 int vacuous_tests_find(const struct dataset *dataset, const char *root, const char *python, struct arena *arena,
 		     struct vacuous_tests *out, struct err *err)
 {
-	struct string_list messages = {.arena = arena};
+	struct string_list messages = {.arena = arena}, vacuous = {.arena = arena};
 	struct questions q = {.paths = {.arena = arena}};
 	char path[PATH_SIZE];
 	int rc = find_files(dataset, root, &q, &messages, err);
@@ -221,10 +231,12 @@ int vacuous_tests_find(const struct dataset *dataset, const char *root, const ch
 	*out = (struct vacuous_tests){.files = q.paths.count};
 	if (rc == 0 && q.paths.count > 0) {
 		out->no_python = machine_python(python, root, path, sizeof path, err) != 0;
-		rc = out->no_python ? -1 : audit_files(&q, path, root, &messages, err);
+		rc = out->no_python ? -1 : audit_files(&q, path, root, &messages, &vacuous, err);
 	}
 	out->messages = messages.items;
 	out->message_count = messages.count;
+	out->vacuous = vacuous.items;
+	out->vacuous_count = vacuous.count;
 	buf_free(&q.lines);
 	return rc;
 }

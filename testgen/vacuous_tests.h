@@ -16,6 +16,9 @@ struct vacuous_tests {
 	int files;	       /* number of hand-written test files */
 	const char **messages; /* findings ("tests/references/test_x.py:12: …"), and errors about unreadable files */
 	int message_count;
+	const char **vacuous; /* "tests/references/test_x.py" of each file none of whose tests can fail because of the
+			       * definition */
+	int vacuous_count;
 	bool no_python; /* the audit failed because no Python interpreter was found */
 };
 
@@ -25,7 +28,8 @@ int vacuous_tests_find(const struct dataset *dataset, const char *root, const ch
 		     struct vacuous_tests *out, struct err *err);
 
 /* Reads the script's answer about one file, a line of JSON, and adds "PATH:12: reason" to `messages` for each finding.
- * Returns 0. If the line has another form, returns -1, sets `err` and adds nothing. */
-int vacuous_tests_read_answer(const char *path, const char *line, size_t length, struct string_list *messages, struct err *err);
+ * Sets `vacuous` to whether no test of the file can fail. Returns 0. If the line has another form, returns -1, sets `err` and adds nothing. */
+int vacuous_tests_read_answer(const char *path, const char *line, size_t length, struct string_list *messages, bool *vacuous,
+			      struct err *err);
 
 #endif

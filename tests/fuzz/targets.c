@@ -498,7 +498,8 @@ static bool feed_audit(const struct input *input)
 	struct arena arena = {0};
 	struct string_list messages = {.arena = &arena};
 	struct err err = {""};
-	bool valid = vacuous_tests_read_answer("test_x.py", input->bytes, input->length, &messages, &err) == 0;
+	bool vacuous;
+	bool valid = vacuous_tests_read_answer("test_x.py", input->bytes, input->length, &messages, &vacuous, &err) == 0;
 
 	hold(input, valid ? err.text[0] == '\0' : messages.count == 0 && is_sentence(err.text), "a refusal says why");
 	for (int i = 0; i < messages.count; i++) {

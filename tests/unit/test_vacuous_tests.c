@@ -14,9 +14,15 @@ static void answers_are_read(void **state)
 	const char answer[] = "{\"findings\": [{\"line\": 3, \"reason\": \"test_a compares nothing\"}, "
 			      "{\"line\": 2147483647, \"reason\": \"y\"}]}";
 
+	bool vacuous = true;
+
 	(void)state;
-	assert_int_equal(vacuous_tests_read_answer("x.py", answer, strlen(answer), &messages, NULL), 0);
-	assert_int_equal(vacuous_tests_read_answer("y.py", "{\"findings\":[]}", 15, &messages, NULL), 0);
+	assert_int_equal(vacuous_tests_read_answer("x.py", answer, strlen(answer), &messages, &vacuous, NULL), 0);
+	assert_false(vacuous);
+	assert_int_equal(vacuous_tests_read_answer("y.py", "{\"findings\":[]}", 15, &messages, &vacuous, NULL), 0);
+	assert_false(vacuous);
+	assert_int_equal(vacuous_tests_read_answer("z.py", "{\"findings\":[],\"vacuous\":true}", 30, &messages, &vacuous, NULL), 0);
+	assert_true(vacuous);
 	assert_int_equal(messages.count, 2);
 	assert_string_equal(messages.items[0], "x.py:3: test_a compares nothing");
 	assert_string_equal(messages.items[1], "x.py:2147483647: y");
@@ -31,6 +37,7 @@ static void other_answers_are_refused(void **state)
 	    "[]",
 	    "{}",
 	    "{\"findings\": 3}",
+	    "{\"findings\": [], \"vacuous\": 1}",
 	    "{\"findings\": []} {\"findings\": []}",
 	    "{\"findings\": [{\"line\": 1, \"reason\": \"x\"}, 3]}",
 	    "{\"findings\": [{\"line\": 1, \"reason\": \"x\"}, {\"line\": 1}]}",
@@ -48,9 +55,11 @@ static void other_answers_are_refused(void **state)
 	(void)state;
 	for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
 		struct err err = {""};
+		bool vacuous = true;
 
-		assert_int_equal(vacuous_tests_read_answer("x.py", wrong[i], strlen(wrong[i]), &messages, &err), -1);
+		assert_int_equal(vacuous_tests_read_answer("x.py", wrong[i], strlen(wrong[i]), &messages, &vacuous, &err), -1);
 		assert_int_equal(messages.count, 0);
+		assert_false(vacuous);
 		assert_true(err.text[0] != '\0');
 	}
 	arena_free(&arena);
@@ -61,12 +70,13 @@ static void a_reason_is_bounded(void **state)
 	struct arena arena = {0};
 	struct string_list messages = {.arena = &arena};
 	char answer[2100];
+	bool vacuous;
 
 	(void)state;
 	snprintf(answer, sizeof answer, "{\"findings\": [{\"line\": 1, \"reason\": \"%01600d\"}]}", 7);
-	assert_int_equal(vacuous_tests_read_answer("x.py", answer, strlen(answer), &messages, NULL), 0);
+	assert_int_equal(vacuous_tests_read_answer("x.py", answer, strlen(answer), &messages, &vacuous, NULL), 0);
 	snprintf(answer, sizeof answer, "{\"findings\": [{\"line\": 1, \"reason\": \"%01601d\"}]}", 7);
-	assert_int_equal(vacuous_tests_read_answer("x.py", answer, strlen(answer), &messages, NULL), -1);
+	assert_int_equal(vacuous_tests_read_answer("x.py", answer, strlen(answer), &messages, &vacuous, NULL), -1);
 	arena_free(&arena);
 }
 

@@ -1,0 +1,60 @@
+#include "testgen/replace_vacuous.h"
+
+#include <string.h>
+#include <unistd.h>
+
+#include "git/objects.h"
+
+enum { STATUS_BYTES = 1 << 20 };
+
+/* Returns whether HEAD has the file with the content that it has now. */
+static bool in_history(const struct repository *repository, const char *path, struct arena *arena)
+{
+	const char *full = arena_printf(arena, "%s%s", repository->prefix, path);
+	const char *const tracked[] = {"--literal-pathspecs", "cat-file", "-e", arena_printf(arena, "HEAD:%s", full), NULL};
+	const char *const changed[] = {"--literal-pathspecs", "diff", "--quiet", "HEAD", "--", full, NULL};
+	struct buf text = {0};
+	bool is = git_output(repository, tracked, STATUS_BYTES, &text, NULL) == 0 &&
+		  git_output(repository, changed, STATUS_BYTES, &text, NULL) == 0;
+
+	buf_free(&text);
+	return is;
+}
+
+/* Returns the first finding about the file: "12: test_x compares nothing …". */
+static const char *reason_of(const struct vacuous_tests *found, const char *path)
+{
+	size_t length = strlen(path);
+
+	for (int i = 0; i < found->message_count; i++)
+		if (strncmp(found->messages[i], path, length) == 0 && found->messages[i][length] == ':')
+			return found->messages[i] + length + 1;
+	return "no test can fail";
+}
+
+int replace_vacuous(int root_fd, const char *root, const struct vacuous_tests *found, bool check, struct arena *arena,
+		    struct replaced *out, struct err *err)
+{
+	struct string_list messages = {.arena = arena};
+	struct repository repository;
+	bool has_git = repository_find(root, &repository, NULL) == 0;
+
+	*out = (struct replaced){0};
+	for (int i = 0; i < found->vacuous_count; i++) {
+		const char *path = found->vacuous[i], *reason = reason_of(found, path);
+
+		if (!has_git || !in_history(&repository, path, arena)) {
+			out->left++;
+			string_list_add(&messages, arena_printf(arena, "%s:%s; left unchanged, because git has no commit with this "
+								"content: commit it, then it can be replaced", path, reason));
+			continue;
+		}
+		if (!check && unlinkat(root_fd, path, 0) != 0)
+			return err_errno(err, "cannot remove %s", path);
+		out->removed++;
+		string_list_add(&messages, arena_printf(arena, "%s:%s; %s", path, reason, check ? "would be replaced" : "replaced"));
+	}
+	out->messages = messages.items;
+	out->message_count = messages.count;
+	return 0;
+}

@@ -1,0 +1,20 @@
+/* replace_vacuous - removes hand-written test files none of whose tests can fail, so that generated tests take their place
+ * (`generate --replace-vacuous`). */
+#ifndef REFTEST_TESTGEN_REPLACE_VACUOUS_H
+#define REFTEST_TESTGEN_REPLACE_VACUOUS_H
+
+#include "testgen/vacuous_tests.h"
+
+struct replaced {
+	const char **messages; /* for each file, what happens to it and why */
+	int message_count;
+	int removed; /* with `check`: that would be removed */
+	int left;    /* files that are not in git's history as they are, so that they would be lost */
+};
+
+/* Removes the files of `found` below `root`; the dataset's root is `root_fd`. A file stays if git has no commit with its
+ * content. With `check`, only reports. Returns 0, or -1 and sets `err`. */
+int replace_vacuous(int root_fd, const char *root, const struct vacuous_tests *found, bool check, struct arena *arena,
+		    struct replaced *out, struct err *err);
+
+#endif

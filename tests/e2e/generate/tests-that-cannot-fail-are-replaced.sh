@@ -1,0 +1,75 @@
+#!/bin/sh
+# `generate --replace-vacuous` replaces hand-written files none of whose tests can fail, and names each file with the reason. A
+# file that git has no commit of stays, and so does one with a test that can fail. --check changes nothing.
+. "$(dirname "$0")/../harness.sh"
+export GIT_CONFIG_GLOBAL="$work/gitconfig" GIT_CONFIG_SYSTEM=/dev/null REFTEST_PYTHON="$python"
+git config --file "$GIT_CONFIG_GLOBAL" user.name test
+git config --file "$GIT_CONFIG_GLOBAL" user.email test@localhost
+do_git() { git "$@" >"$work/git" 2>&1 || fail "git $*: $(cat "$work/git")"; }
+given tiny_norm tiny_gemm
+tests=tests/references
+mkdir -p $tests
+write() {
+	printf 'import torch\n\n\ndef test_shape():\n    print(1)\n\n\ndef test_values():\n    return torch.equal(1, 2)\n' >$tests/test_tiny_norm.py
+}
+write
+cat >$tests/test_tiny_gemm.py <<'PYTHON'
+def test_one():
+    print(1)
+
+
+def test_two():
+    assert 1 + 1 == 2
+PYTHON
+
+# git does not have the file: it stays.
+run generate --replace-vacuous
+expect_exit 1
+expect_says 'tests/references/test_tiny_norm.py:4: test_shape compares nothing' 'left unchanged, because git has no commit with this content'
+grep -q test_values $tests/test_tiny_norm.py || fail "a file that git does not have is gone"
+! grep -q 'class TestTinyNorm' $tests/test_rmsnorm.py 2>/dev/null || fail "the definition has two tests"
+do_git init -q -b main .
+do_git add .
+do_git commit -qm 'all of it'
+echo '# edited' >>$tests/test_tiny_norm.py
+run generate --replace-vacuous
+expect_exit 1
+expect_says 'left unchanged, because git has no commit'
+grep -q edited $tests/test_tiny_norm.py || fail "an edit that git does not have is gone"
+do_git checkout -q $tests
+
+run generate --replace-vacuous --check
+expect_exit 1
+expect_says 'test_tiny_norm.py:4: test_shape compares nothing, so the test passes whatever the reference computes; would be replaced'
+[ -e $tests/test_tiny_norm.py ] || fail "--check removed a file"
+run generate --replace-vacuous
+expect_exit 0
+expect_says 'test_tiny_norm.py:4: test_shape compares nothing, so the test passes whatever the reference computes; replaced'
+expect_silence_about 'test_tiny_gemm.py:'
+[ ! -e $tests/test_tiny_norm.py ] || fail "the file is still there"
+grep -q 'class TestTinyNorm' $tests/test_rmsnorm.py || fail "there is no generated test in its place"
+grep -q test_two $tests/test_tiny_gemm.py || fail "a file with a test that can fail was replaced"
+! grep -q 'class TestTinyGemm' $tests/test_gemm.py 2>/dev/null || fail "the hand-written test no longer counts"
+run generate --replace-vacuous
+expect_exit 0
+expect_silence_about 'replaced'
+
+# A copy of a reference that differs from it is no test of the definition.
+write
+printf 'def run(hidden_states, weight):\n    return hidden_states\n\n\ndef test_it():\n    assert run(1, 2) == 1\n' >$tests/test_tiny_norm.py
+do_git add .
+do_git commit -qm copy
+run generate --replace-vacuous
+expect_exit 0
+expect_says 'test_tiny_norm.py:1: run() is a copy of the reference' '; replaced'
+# Tests that are imported are not seen, so the file stays.
+printf 'from other import *\n\n\ndef test_it():\n    print(1)\n' >$tests/test_tiny_norm.py
+do_git add .
+do_git commit -qm imports
+run generate --replace-vacuous
+[ -e $tests/test_tiny_norm.py ] || fail "a file that may import tests was replaced"
+for words in '--audit' 'tiny_norm' '--op-type gemm'; do
+	# shellcheck disable=SC2086 # words
+	run generate --replace-vacuous $words
+	expect_exit 2
+done
