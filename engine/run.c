@@ -511,6 +511,7 @@ static void settle_waiter(struct run *run, const struct waiter *who, const struc
 		run->seconds_of_cases += answer->verdict->seconds;
 	} else {
 		run->cases_cached++;
+		run->cases_shared++;
 		c->cached = c->shared = true;
 		c->why = "the verdict is from an equal case of this run";
 	}

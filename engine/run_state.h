@@ -190,6 +190,7 @@ struct run {
 						       * path; NULL without ask_rows */
 	uint64_t up_to_date_elements;
 	int64_t cases_run, cases_cached;
+	int64_t cases_shared; /* of cases_cached: those that have the verdict of an equal case of this run */
 	int64_t misses[LACK_COUNT]; /* the number of cases without a stored verdict that counts, for each reason why
 				     * none counts */
 	int64_t cases_planned; /* the number of cases that had to run; with --dry-run, that would have to run */

@@ -163,7 +163,7 @@ static void print_case(FILE *out, const struct result *result, const struct case
 	const char *reason = reason_name(v->reason);
 
 	show_print(out, "         %s  %s%s%s%s\n", c->test->id, case_is_finding(c) ? "finding" : word_of(v->status).text,
-		reason != NULL ? ": " : "", reason != NULL ? reason : "", c->cached ? " (remembered)" : "");
+		reason != NULL ? ": " : "", reason != NULL ? reason : "", c->cached && !c->shared ? " (remembered)" : "");
 	if (c->test->convention != NULL)
 		show_print(out, "           expected by convention: %s\n", c->test->convention);
 	if (v->message != NULL)
@@ -229,12 +229,17 @@ static double worst_margin(const struct result *result)
 	return margin;
 }
 
-static int cached_cases(const struct result *result)
+/* Returns how many cases have a verdict of an earlier run, and sets `shared` to how many have that of an equal case of
+ * this run. */
+static int cached_cases(const struct result *result, int *shared)
 {
 	int count = 0;
 
-	for (int i = 0; i < result->case_count; i++)
-		count += result->cases[i].cached;
+	*shared = 0;
+	for (int i = 0; i < result->case_count; i++) {
+		count += result->cases[i].cached && !result->cases[i].shared;
+		*shared += result->cases[i].shared;
+	}
 	return result->cases == NULL ? (int)result->counts.cases : count;
 }
 
@@ -259,10 +264,12 @@ static void print_passed_tail(FILE *out, const struct result *result)
 	const struct verdict *v = result->case_count > 0 ? result->cases[0].verdict : NULL;
 
 	show_print(out, "%u case%s", result->counts.cases, result->counts.cases == 1 ? "" : "s");
-	int cached = cached_cases(result);
+	int shared, cached = cached_cases(result, &shared);
 
-	if (cached > 0)
-		show_print(out, " (%d cached)", cached);
+	if (cached > 0 && shared > 0)
+		show_print(out, " (%d cached, %d shared)", cached, shared);
+	else if (cached + shared > 0)
+		show_print(out, " (%d %s)", cached + shared, cached > 0 ? "cached" : "shared");
 	if (margin >= 0)
 		show_print(out, ", margin %.2g", margin);
 	if (v != NULL && v->ground_truth != NULL)
@@ -456,8 +463,11 @@ static void print_summary(FILE *out, const struct run *run, const struct report_
 	print_statuses(out, &totals);
 	if (totals.definitions == 0)
 		show_print(out, run->other_shard > 0 ? "all cases belong to other shards" : "nothing selected");
-	show_print(out, "; %" PRId64 " case%s run, %" PRId64 " cached; %.3g M elements compared; %.2f s\n", run->cases_run,
-		run->cases_run == 1 ? "" : "s", run->cases_cached, (double)totals.elements / 1e6, run->seconds);
+	show_print(out, "; %" PRId64 " case%s run, %" PRId64 " cached", run->cases_run, run->cases_run == 1 ? "" : "s",
+		   run->cases_cached - run->cases_shared);
+	if (run->cases_shared > 0)
+		show_print(out, ", %" PRId64 " shared", run->cases_shared);
+	show_print(out, "; %.3g M elements compared; %.2f s\n", (double)totals.elements / 1e6, run->seconds);
 	if (run->machine.accepted != NULL)
 		show_print(out,
 		    "verdicts of %s from other machines were accepted (--device-class); this machine has no such device\n",
@@ -760,8 +770,8 @@ void report_json(const struct run *run, const struct report_options *options)
 		buf_printf(&out, ", \"%s\": %" PRId64, status_name((enum status)s), totals.by_status[s]);
 	buf_printf(&out,
 		   ", \"unknown\": %" PRId64 ", \"cases_run\": %" PRId64 ", \"cases_cached\": %" PRId64
-		   ", \"elements\": %" PRId64,
-		   totals.unknown, run->cases_run, run->cases_cached, totals.elements);
+		   ", \"cases_shared\": %" PRId64 ", \"elements\": %" PRId64,
+		   totals.unknown, run->cases_run, run->cases_cached, run->cases_shared, totals.elements);
 	json_real(&out, "seconds", run->seconds);
 	buf_printf(&out, ", \"exit\": %d, \"interrupted\": %s, \"stopped\": %s, ", exit_status_of_runs(run, options->solutions, options->strict),
 		   run->interrupted ? "true" : "false", run->stopped ? "true" : "false");
