@@ -58,6 +58,7 @@ expect_silence_about 'oddity/odd' 'NOT VERIFIED'
 edit $odd 'hidden_states * weight' 'weight * hidden_states'
 commits commit -a -m 'the one'
 expect_says 'oddity/odd' 'NOT VERIFIED: 1 definition'
+expect_silence_about 'that this commit does not change' # it is counted once
 edit $odd 'weight * hidden_states' 'hidden_states * weight'
 run hook install --strict
 expect_says '/.git/hooks/pre-commit installed'
