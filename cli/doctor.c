@@ -356,24 +356,25 @@ static void examine_inotify(struct doctor *d)
 static void examine_containment(struct doctor *d)
 {
 	char sentences[CONTAINMENT_SENTENCES];
-	const uint32_t of_groups = SANDBOX_MEMORY_GROUP | SANDBOX_PROCESS_GROUP; /* not tried by sandbox_probe */
-	uint32_t layers = sandbox_probe(strcmp(d->device_class, "cpu") != 0);
+	uint32_t layers = sandbox_with_sum(sandbox_probe(strcmp(d->device_class, "cpu") != 0));
 	const char *missing = "";
 
 	for (int i = 0; i < SANDBOX_LAYERS; i++)
-		if ((layers >> i & 1) == 0 && ((uint32_t)1 << i & of_groups) == 0)
+		if ((layers >> i & 1) == 0 && ((uint32_t)1 << i & SANDBOX_OF_POOL) == 0)
 			missing = arena_printf(&d->arena, "%s%s%s", missing, missing[0] == '\0' ? "" : ", ",
 					       sandbox_layer_name((uint32_t)1 << i));
 	bool groups = control_groups_delegated();
 
 	if (groups)
-		layers |= of_groups;
+		layers |= SANDBOX_MEMORY_GROUP | SANDBOX_PROCESS_GROUP;
 	containment_write_sentences(layers, sentences);
 	add(d, "containment", false, sentences[0] == '\0',
 	    arena_printf(&d->arena, "%s%s%s%s", sentences[0] == '\0' ? "references reach only their inputs and outputs" : sentences,
 			 missing[0] == '\0' ? "" : "; missing layers: ", missing,
 			 groups ? "; a control group limits the memory of each reference as a whole"
-				: "; the limit of memory is that of each process, because no control group is delegated"),
+			 : (layers & SANDBOX_MEMORY_SUM) != 0
+			     ? "; reftest adds up the memory of each reference's processes, because no control group is delegated"
+			     : "; the limit of memory is that of each process, because no control group is delegated"),
 	    (layers & SANDBOX_USER) == 0 ? "sudo sysctl user.max_user_namespaces=15000 (docs/containment.md has more)" : NULL);
 }
 

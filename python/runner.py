@@ -19,7 +19,8 @@ descriptor: the child moves to its control group by writing "0" to it
 
 Pool and child exchange JSON lines on the child's socket:
 
-- <- {"ready": true, "seconds": the child's start-up time} or {"refused": message}
+- <- {"ready": true, "seconds": the child's start-up time}, with a descriptor of its /proc if that shows only the processes of
+  its PID namespace, or {"refused": message}
 - -> {"file": path} with a descriptor of the content, for each file that the reference may read; no answer
 - -> {"load": source, "name", "entry_point", "fitting", "makes_inputs", "memory"}, with "truth", the path
   of the source, if the source is not a reference but a ground truth; errors then name the path. If the ground truth has
@@ -84,7 +85,7 @@ import types
 
 PR_SET_DUMPABLE, PR_SET_CHILD_SUBREAPER = 4, 36
 SYS_PIDFD_OPEN = 434  # the same number on every architecture
-SANDBOX_ABI, SANDBOX_PID, SANDBOX_TMP = 1, 1 << 5, 1 << 7  # workers/sandbox/sandbox.h
+SANDBOX_ABI, SANDBOX_PID, SANDBOX_PROC, SANDBOX_TMP = 2, 1 << 5, 1 << 6, 1 << 7  # workers/sandbox/sandbox.h
 MESSAGE_MAX = 16384  # the maximum length of a traceback; its middle is cut
 KEPT_GPU_MEMORY = 1 << 30  # bytes that torch's allocator may keep between two cases
 HELD_OUTPUTS = 1 << 26  # limit in bytes for the outputs of a call that are kept alive during the next two calls
@@ -242,6 +243,11 @@ class Sandbox:
             os.write(2, b"the memory of this reference cannot be limited\n")
             os._exit(1)
         return left
+
+    def open_proc(self):
+        """Returns a descriptor of the /proc of this process's PID namespace, or None."""
+        layers = SANDBOX_PID | SANDBOX_PROC
+        return os.open("/proc", os.O_RDONLY | os.O_DIRECTORY) if self.layers & layers == layers else None
 
     def reap(self, keeper):
         self.library.sandbox_reap(self.handle, keeper)
@@ -466,7 +472,10 @@ class Child:
         except Exception as problem:
             self.channel.send({"refused": "torch cannot use %s: %s" % (self.device, text_of(problem))})
             return
-        self.channel.send({"ready": True, "seconds": seconds})
+        proc = self.sandbox.open_proc()
+        self.channel.send({"ready": True, "seconds": seconds}, proc)
+        if proc is not None:
+            os.close(proc)
         self.warm_on()
         while True:
             message = self.channel.wait()

@@ -8,7 +8,8 @@ A head is a comment at the beginning of the file: a sentence about what the refe
   timeout runs in a batch with a short timeout.
 - gap: the reference tries something and then raises an exception whose text begins with "reached" or "contained". It
   may have reached something only where this gap of docs/containment.md is open; "none": nowhere.
-- reached: "error timeout". This verdict shows that the reference reached something, because it can then not say so.
+- reached, contained: "error timeout". This verdict shows that the reference reached something, or that it did not, because it
+  can then not say so.
 - destroys: "run". Where the gap is open the reference would end the whole run, so it is left out there.
 - needs: "cuda" (the reference runs only on a CUDA device), or "x86-64" (it uses numbers of system calls).
 """
@@ -17,7 +18,7 @@ import dataclasses
 import pathlib
 
 FOLDER = pathlib.Path(__file__).parent / "references"
-KEYS = {"expect", "gap", "reached", "destroys", "needs"}
+KEYS = {"expect", "gap", "reached", "contained", "destroys", "needs"}
 STATES = {"passed", "failed", "error", "skipped", "invalid", "checked"}
 
 
@@ -29,6 +30,7 @@ class Reference:
     expect: tuple  # the accepted texts "status reason"
     gap: str | None = None
     reached: str | None = None
+    contained: str | None = None
     destroys: str | None = None
     needs: str | None = None
 

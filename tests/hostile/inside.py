@@ -34,6 +34,7 @@ TMP_SIZE, SHM_SIZE = "3g", "256m"
 MEMORY_MAX = 2 << 30  # bytes of memory that a process may have, whatever reftest allows
 GPU_MEMORY_MAX = 16 << 30  # the same on a GPU, whose driver reserves more
 CASE = "small:batch_size=256"  # each reference runs in one case: three calls with two sets of values
+MEMORY = "1G"  # what reftest lets a reference use
 TIMEOUT, SHORT_TIMEOUT = 60, 2  # seconds for a case
 SLEEPERS = ("sleeper", "victim", "stopped")  # processes of the user; the references may end "victim" and stop "stopped"
 
@@ -267,7 +268,7 @@ def run_reftest(options, *words, seconds=300):
 
 def verify(options, names, timeout):
     words = ["verify", "--alone", "--force", "--format", "json", "--device", options["device"], "--case", CASE]
-    words += ["--jobs", "2", "--timeout", str(timeout), *names]
+    words += ["--memory", MEMORY, "--jobs", "2", "--timeout", str(timeout), *names]
     return run_reftest(options, *words)
 
 

@@ -91,8 +91,9 @@ def message_of(definition):
 
 def claim_of(reference, definition):
     """Returns "reached" or "contained", as the reference says in its exception or shows by its verdict, or None."""
-    if reference.reached == f"{definition['status']} {definition['reason']}":
-        return "reached"
+    verdict = f"{definition['status']} {definition['reason']}"
+    if verdict in (reference.reached, reference.contained):
+        return "reached" if verdict == reference.reached else "contained"
     for word in ("reached", "contained"):
         if f"AssertionError: {word}" in message_of(definition):
             return word

@@ -15,8 +15,8 @@ import subprocess
 
 # The capabilities that Docker leaves to root by default.
 CONTAINER = "chown dac_override fowner fsetid kill setgid setuid setpcap net_bind_service net_raw sys_chroot mknod audit_write setfcap"
-NO_NAMESPACES = frozenset({"attributes", "processes", "disk"})
-NEITHER = NO_NAMESPACES | {"files", "signals", "process_memory", "process_list", "memory"}
+NO_NAMESPACES = frozenset({"attributes", "processes", "disk", "memory"})
+NEITHER = NO_NAMESPACES | {"files", "signals", "process_memory", "process_list"}
 LANDLOCK_CREATE_RULESET, LANDLOCK_VERSION, LANDLOCK_ABI = 444, 1, 6
 GPU = frozenset({"memory", "local_services"})  # further gaps on a GPU
 PLAIN_USER = 61234  # if this test runs as root: the number of a user that has no other process

@@ -49,7 +49,7 @@ static void layers_are_written_as_open_gaps(void **state)
 	assert_string_equal(names, "full");
 	containment_write_sentences(SANDBOX_ALL, sentences);
 	assert_string_equal(sentences, "");
-	containment_write(SANDBOX_ALL & ~(uint32_t)(SANDBOX_TMP | SANDBOX_MEMORY_LIMIT | SANDBOX_MEMORY_GROUP | SANDBOX_USER), names);
+	containment_write(SANDBOX_ALL & ~(uint32_t)(SANDBOX_TMP | SANDBOX_MEMORY_SUM | SANDBOX_MEMORY_GROUP | SANDBOX_USER), names);
 	assert_string_equal(names, "disk,memory");
 	containment_write_sentences(SANDBOX_ALL & ~(uint32_t)SANDBOX_TMP, sentences);
 	assert_string_equal(sentences, "references can fill the disk with temporary files");
@@ -79,10 +79,25 @@ static void what_is_required_is_compared_word_by_word(void **state)
 		assert_int_equal(containment_suffices(rows[i].text, rows[i].required), rows[i].suffices);
 }
 
+/* A sum of the memory of all processes is only a limit if nothing can be in no process, or in a process that is not seen. */
+static void memory_is_added_up_only_if_the_sum_is_complete(void **state)
+{
+	const uint32_t needed = SANDBOX_PID | SANDBOX_PROC | SANDBOX_TMP | SANDBOX_MEMORY_LIMIT | SANDBOX_NO_SHARED_MEMORY;
+
+	(void)state;
+	assert_int_equal(sandbox_with_sum(needed), needed | SANDBOX_MEMORY_SUM);
+	for (int i = 0; i < SANDBOX_LAYERS; i++) {
+		uint32_t layer = (uint32_t)1 << i;
+
+		if ((needed & layer) != 0)
+			assert_int_equal(sandbox_with_sum(SANDBOX_ALL & ~layer) & SANDBOX_MEMORY_SUM, 0);
+	}
+}
+
 /* On a GPU a runner needs local sockets and a large address space for the driver. */
 static void on_a_gpu_only_local_sockets_and_memory_are_not_limited(void **state)
 {
-	const uint32_t on_cpu_only = SANDBOX_NO_SOCKETS | SANDBOX_MEMORY_LIMIT;
+	const uint32_t on_cpu_only = SANDBOX_NO_SOCKETS | SANDBOX_MEMORY_LIMIT | SANDBOX_NO_SHARED_MEMORY;
 
 	(void)state;
 	assert_int_equal(sandbox_probe(true), sandbox_probe(false) & ~on_cpu_only);
@@ -92,6 +107,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(every_gap_is_a_choice_of_the_option),
+	    cmocka_unit_test(memory_is_added_up_only_if_the_sum_is_complete),
 	    cmocka_unit_test(a_gap_is_open_only_if_every_layer_against_it_is_missing),
 	    cmocka_unit_test(layers_are_written_as_open_gaps),
 	    cmocka_unit_test(what_is_required_is_compared_word_by_word),

@@ -22,6 +22,7 @@
 #include "workers/pool/environment.h"
 #include "workers/pool/leftover_processes.h"
 #include "workers/pool/machine_resources.h"
+#include "workers/pool/memory_watch.h"
 #include "workers/sandbox/containment.h"
 #include "workers/sandbox/sandbox.h"
 
@@ -38,6 +39,9 @@ enum {
 	CONTINUE_MS = 200, /* time between two signals to processes that may be stopped */
 	ORPHANS_MS = 20, /* time between two searches for orphans */
 	CLOSE_MS = 1000, /* time limit for all processes to end in zygote_close */
+	/* A runner is also ended when no more than this part of the memory is left that was available when it began. Memory
+	 * that the kernel holds for a runner, in sockets for example, is in no sum. */
+	SPARE_PART = 20,
 	FAILURES_MAX = 3,
 	/* The number of CUDA contexts that are created at the same time. More would gain little, because the driver
 	 * creates one after the other. On an H200, creating three contexts at a time gives 13.4 contexts per second.
@@ -154,7 +158,7 @@ int zygote_open(struct zygote *runners, const char *python, const char *device, 
 	control_groups_open(&runners->groups);
 	for (int i = 0; i < runners->room; i++) {
 		channel_open(&runners->children[i].channel, -1);
-		runners->children[i].pipe = runners->children[i].pidfd = -1;
+		runners->children[i].pipe = runners->children[i].pidfd = runners->children[i].proc = -1;
 	}
 	return 0;
 }
@@ -224,8 +228,10 @@ static void free_slot(struct zygote *runners, struct child *child)
 		close(child->pipe);
 	if (child->pidfd >= 0)
 		close(child->pidfd);
+	if (child->proc >= 0)
+		close(child->proc);
 	buf_free(&child->printed);
-	*child = (struct child){.state = CHILD_NONE, .pipe = -1, .pidfd = -1};
+	*child = (struct child){.state = CHILD_NONE, .pipe = -1, .pidfd = -1, .proc = -1};
 	channel_open(&child->channel, -1);
 }
 
@@ -354,8 +360,17 @@ static void reap(struct zygote *runners, struct child *child)
 	free_slot(runners, child);
 }
 
-int zygote_limit_memory(struct zygote *runners, const struct child *child, int64_t bytes)
+int zygote_limit_memory(struct zygote *runners, struct child *child, int64_t bytes)
 {
+	if (child->proc >= 0 && child->group == 0) {
+		int64_t available = sandbox_available_memory(), used = memory_watch_sum(child->proc);
+
+		if (used < 0)
+			return -1;
+		child->memory_most = used + (bytes < available ? bytes : available);
+		child->memory_spare = available / SPARE_PART;
+		runners->watch_ms = clock_ms() + MEMORY_WATCH_MS;
+	}
 	return child->group == 0 ? 0 : control_group_limit_memory(&runners->groups, child->group, bytes);
 }
 
@@ -450,7 +465,7 @@ static void on_exit_of(struct zygote *runners, int64_t pid, int64_t status)
 	child->status = (int)status;
 	/* `shut` stays true only if the runner was ended by the SIGKILL that the pool sent because of the closed
 	 * socket. */
-	child->out_of_memory = control_group_ran_out_of_memory(&runners->groups, child->group);
+	child->out_of_memory = child->out_of_memory || control_group_ran_out_of_memory(&runners->groups, child->group);
 	child->shut = child->shut && WIFSIGNALED(child->status) && WTERMSIG(child->status) == SIGKILL;
 	trace("runners", "child %d: %s", (int)pid, process_end(child->status).text);
 	if (child->state == CHILD_ENDING)
@@ -474,7 +489,6 @@ static int check_containment(const struct zygote *runners, struct err *err)
 /* Handles a message of the zygote. Returns -1 if the zygote reports that it cannot work. */
 static int on_zygote_line(struct zygote *runners, const char *line, size_t length, struct err *err)
 {
-	const uint32_t group_layers = SANDBOX_MEMORY_GROUP | SANDBOX_PROCESS_GROUP; /* of this process, not of the zygote */
 	const struct json_text text = {"zygote", line, length, 1};
 	cJSON *message = json_parse(&text, err);
 	const cJSON *hello = json_member(message, "template");
@@ -485,9 +499,10 @@ static int on_zygote_line(struct zygote *runners, const char *line, size_t lengt
 	if (hello != NULL) {
 		copy_text(runners->torch, sizeof runners->torch, hello, "torch");
 		copy_text(runners->cuda, sizeof runners->cuda, hello, "cuda");
-		runners->layers = json_integer(json_member(hello, "layers"), &more) ? (uint32_t)more & SANDBOX_ALL & ~group_layers : 0;
+		runners->layers = json_integer(json_member(hello, "layers"), &more) ? (uint32_t)more & SANDBOX_ALL & ~(uint32_t)SANDBOX_OF_POOL : 0;
+		runners->layers = sandbox_with_sum(runners->layers);
 		if (control_groups_used(&runners->groups))
-			runners->layers |= group_layers;
+			runners->layers |= SANDBOX_MEMORY_GROUP | SANDBOX_PROCESS_GROUP;
 		rc = check_containment(runners, err);
 		runners->up = true;
 		runners->deadline_ms = 0;
@@ -538,6 +553,9 @@ static int read_fresh_child(struct zygote *runners, struct child *child, int64_t
 
 	if (event == CHILD_LINE && strncmp(line, "{\"ready\"", 8) == 0) {
 		trace("runners", "child %d: %.*s", (int)child->pid, (int)length, line);
+		child->proc = channel_take_fd(&child->channel);
+		if (child->proc < 0 && (runners->layers & SANDBOX_MEMORY_SUM) != 0)
+			return err_set(err, "the memory of a reference's processes cannot be added up: its runner has no /proc");
 		runners->failures = 0;
 		child->ready = true;
 		child->ready_ms = now_ms;
@@ -606,6 +624,42 @@ static int on_zygote_end(struct zygote *runners, int status, int64_t now_ms, str
 	return 0;
 }
 
+static bool is_watched(const struct child *child)
+{
+	return child->state == CHILD_TAKEN && !child->ended && child->memory_most > 0;
+}
+
+static bool any_watched(const struct zygote *runners)
+{
+	for (int i = 0; i < runners->room; i++)
+		if (is_watched(&runners->children[i]))
+			return true;
+	return false;
+}
+
+/* Ends the runners that use too much memory. If this machine has none left, all are ended: the cases of several are tried
+ * again one by one, and a runner that is alone is the cause. */
+static void watch_memory(struct zygote *runners, int64_t now_ms)
+{
+	int64_t available = sandbox_available_memory();
+	bool alone = count_state(runners, CHILD_TAKEN) == 1;
+
+	for (int i = 0; i < runners->room; i++) {
+		struct child *child = &runners->children[i];
+
+		if (!is_watched(child))
+			continue;
+		bool much = memory_watch_sum(child->proc) > child->memory_most, short_of = available < child->memory_spare;
+
+		if (!much && !short_of)
+			continue;
+		trace("runners", "child %d: %s", (int)child->pid, much ? "uses too much memory" : "this machine has no memory left");
+		child->out_of_memory = much || alone;
+		kill_child(child);
+	}
+	runners->watch_ms = now_ms + MEMORY_WATCH_MS;
+}
+
 /* Does a runner start or end, in a sandbox that lets references stop that runner and the zygote? */
 static bool may_be_stopped(const struct zygote *runners)
 {
@@ -639,6 +693,8 @@ int zygote_dispatch(struct zygote *runners, int64_t now_ms, struct err *err)
 	}
 	if (process_ended(&runners->zygote, &status) && on_zygote_end(runners, status, now_ms, err) != 0)
 		return -1;
+	if (any_watched(runners) && now_ms >= runners->watch_ms)
+		watch_memory(runners, now_ms);
 	if (may_be_stopped(runners))
 		let_continue(runners);
 	if (runners->orphans_ms != 0 && now_ms >= runners->orphans_ms)
@@ -654,6 +710,8 @@ int64_t zygote_deadline(const struct zygote *runners)
 		deadline = runners->deadline_ms;
 	if (runners->orphans_ms != 0 && runners->orphans_ms < deadline)
 		deadline = runners->orphans_ms;
+	if (any_watched(runners) && runners->watch_ms < deadline)
+		deadline = runners->watch_ms;
 	if (may_be_stopped(runners) && clock_ms() + CONTINUE_MS < deadline)
 		deadline = clock_ms() + CONTINUE_MS;
 	for (int i = 0; i < runners->room; i++) {

@@ -44,7 +44,10 @@ struct child {
 	bool shut;              /* the runner closed its socket but kept running, and was killed for that */
 	int status;             /* wait status */
 	int64_t group;          /* its control group; 0: none */
-	bool out_of_memory;     /* it was ended because its control group reached the limit of memory */
+	bool out_of_memory;     /* it was ended because all its processes together reached the limit of memory */
+	int proc;               /* the directory /proc of its PID namespace, if their memory is added up; -1 */
+	int64_t memory_most;    /* the sum that they may reach; 0: no reference is loaded yet */
+	int64_t memory_spare;   /* memory that must stay available on this machine */
 };
 
 enum { RUNNER_POOL_PRINTED = 64 << 10 }; /* number of bytes that are kept of a reference's output */
@@ -64,6 +67,7 @@ struct zygote {
 	int64_t deadline_ms; /* deadline for the zygote to start; 0: it has started, or there is none */
 	bool up;
 	int failures;                /* number of consecutive failed starts of zygotes or runners */
+	int64_t watch_ms;            /* time of the next look at the memory of runners */
 	int64_t orphans_ms;          /* time of the next search for orphaned processes; 0: there are none */
 	struct child *children;
 	int room;                    /* slots */
@@ -106,9 +110,9 @@ void child_listen(struct child *child);
  * ended, the slot is freed immediately. */
 void zygote_drop(struct zygote *runners, struct child *child);
 
-/* Limits the memory of all processes of a runner together, before it loads a reference, where control groups are used.
- * Returns -1 if that fails. */
-int zygote_limit_memory(struct zygote *runners, const struct child *child, int64_t bytes);
+/* Limits the memory of all processes of a runner together, before it loads a reference: by a control group, or by adding it
+ * up, where one of them is possible. Returns -1 if that fails. */
+int zygote_limit_memory(struct zygote *runners, struct child *child, int64_t bytes);
 
 int64_t clock_ms(void); /* monotonic */
 

@@ -26,7 +26,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-enum { SANDBOX_ABI = 1 };
+enum { SANDBOX_ABI = 2 };
 
 /* The layers, as bits. */
 enum sandbox_layer {
@@ -49,10 +49,23 @@ enum sandbox_layer {
 	SANDBOX_MEMORY_LIMIT = 1 << 16,     /* a limit for the memory of each process, which the kernel ends first */
 	/* Limits for all processes of a runner together. The pool adds them, not this module (workers/pool/control_groups.h). */
 	SANDBOX_MEMORY_GROUP = 1 << 17,     /* of memory, with what they share and with temporary files in memory */
-	SANDBOX_PROCESS_GROUP = 1 << 18     /* of processes and threads */
+	SANDBOX_PROCESS_GROUP = 1 << 18,    /* of processes and threads */
+	/* The filter refuses memory that no process's own memory contains: shared memory without a file, and memfds; not on a
+	 * GPU. */
+	SANDBOX_NO_SHARED_MEMORY = 1 << 19,
+	/* The pool adds up the memory of all processes of a runner, and ends a runner that uses too much. It adds this layer
+	 * by sandbox_with_sum. */
+	SANDBOX_MEMORY_SUM = 1 << 20
 };
 
-enum { SANDBOX_LAYERS = 19, SANDBOX_ALL = (1 << SANDBOX_LAYERS) - 1 };
+enum { SANDBOX_LAYERS = 21, SANDBOX_ALL = (1 << SANDBOX_LAYERS) - 1 };
+
+/* Those layers that the pool adds; sandbox_probe does not try them. */
+enum { SANDBOX_OF_POOL = SANDBOX_MEMORY_GROUP | SANDBOX_PROCESS_GROUP | SANDBOX_MEMORY_SUM };
+
+/* Adds SANDBOX_MEMORY_SUM to these layers if the memory of all processes of a runner can be added up with them: all its
+ * processes are in a /proc of their own, and every other place for data is limited. */
+uint32_t sandbox_with_sum(uint32_t layers);
 
 /* Returns the name of a layer, "user_namespace"; `layer` is one bit. */
 const char *sandbox_layer_name(uint32_t layer);

@@ -27,6 +27,8 @@ static const struct {
     {SANDBOX_MEMORY_LIMIT, "memory_limit"},
     {SANDBOX_MEMORY_GROUP, "memory_group"},
     {SANDBOX_PROCESS_GROUP, "process_group"},
+    {SANDBOX_NO_SHARED_MEMORY, "no_shared_memory"},
+    {SANDBOX_MEMORY_SUM, "memory_sum"},
 };
 
 _Static_assert(sizeof layers / sizeof *layers == SANDBOX_LAYERS, "each layer has a name");
@@ -47,8 +49,15 @@ static const struct sandbox_gap gaps[] = {
     {"kernel", "references can call every interface of the kernel", SANDBOX_SECCOMP},
     {"processes", "references can start processes without limit", SANDBOX_PROCESS_LIMIT | SANDBOX_PROCESS_GROUP},
     {"disk", "references can fill the disk with temporary files", SANDBOX_TMP},
-    {"memory", "references can use all of this machine's memory", SANDBOX_MEMORY_LIMIT | SANDBOX_MEMORY_GROUP},
+    {"memory", "references can use all of this machine's memory", SANDBOX_MEMORY_SUM | SANDBOX_MEMORY_GROUP},
 };
+
+uint32_t sandbox_with_sum(uint32_t held)
+{
+	const uint32_t needed = SANDBOX_PID | SANDBOX_PROC | SANDBOX_TMP | SANDBOX_MEMORY_LIMIT | SANDBOX_NO_SHARED_MEMORY;
+
+	return (held & needed) == needed ? held | SANDBOX_MEMORY_SUM : held & ~(uint32_t)SANDBOX_MEMORY_SUM;
+}
 
 const char *sandbox_layer_name(uint32_t layer)
 {

@@ -15,6 +15,7 @@
 #include <linux/filter.h>
 #include <linux/sched.h>
 #include <linux/seccomp.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
@@ -93,6 +94,13 @@ static const struct sock_filter before[] = {
     ANY_BIT(OTHER_ABI, 1, 0), GREATER(NEWEST_CALL, 0, 1), UNKNOWN,
 };
 
+/* Memory that belongs to no process and is in no file, which the limit of memory of a process does not count. CUDA's driver
+ * and its libraries use such memory. */
+static const struct sock_filter no_shared_memory[] = {
+    EQUAL(SYS_memfd_create, 0, 1), REFUSE,
+    EQUAL(SYS_mmap, 0, 5), LOAD(args[3]), ANY_BIT(MAP_ANONYMOUS, 0, 2), ANY_BIT(MAP_SHARED, 0, 1), REFUSE, ALLOW,
+};
+
 /* Calls that depend on their arguments. clone3 is unknown, because a filter cannot read its flags in memory; the C library
  * then calls clone. All arguments that are examined are ints, so their lower halves suffice. */
 static const struct sock_filter by_argument[] = {
@@ -149,7 +157,7 @@ static void refuse(struct program *program, const int *calls, int count)
 }
 
 _Static_assert(sizeof before / sizeof *before + 2 * REFUSED + 1 <= MOST_INSTRUCTIONS, "the zygote's filter fits");
-_Static_assert((sizeof before + sizeof by_argument + sizeof local_sockets) / sizeof *before + 7 * OWN_CALLS +
+_Static_assert((sizeof before + sizeof by_argument + sizeof local_sockets + sizeof no_shared_memory) / sizeof *before + 7 * OWN_CALLS +
 			       2 * REFUSED_TO_RUNNERS + 1 <= MOST_INSTRUCTIONS, "the runners' filter fits");
 
 static bool install(struct program *program)
@@ -179,13 +187,15 @@ uint32_t seccomp_apply(bool gpu)
 	for (int i = 0; i < OWN_CALLS; i++)
 		add_own_call(&program, &own_calls[i]);
 	refuse(&program, refused_to_runners, REFUSED_TO_RUNNERS);
-	if (gpu)
+	if (gpu) {
 		ADD(&program, local_sockets);
-	else
+	} else {
 		ADD(&program, no_sockets);
+		ADD(&program, no_shared_memory);
+	}
 	if (!install(&program))
 		return 0;
-	return gpu ? SANDBOX_SECCOMP : SANDBOX_SECCOMP | SANDBOX_NO_SOCKETS;
+	return gpu ? SANDBOX_SECCOMP : SANDBOX_SECCOMP | SANDBOX_NO_SOCKETS | SANDBOX_NO_SHARED_MEMORY;
 }
 
 #else

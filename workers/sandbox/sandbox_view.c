@@ -34,8 +34,9 @@ static const char *const gpu_paths[] = {
     "/sys/bus/pci", "/sys/devices/pci*", "/sys/module/nvidia*", "/run/opengl-driver", "/etc/nvidia*", "/run/nvidia*/driver",
 };
 
-static const char *const device_paths[] = {"/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom"};
-static const char *const gpu_device_paths[] = {"/dev/nvidia*"};
+/* A shared mapping of /dev/zero is memory that no limit counts. */
+static const char *const device_paths[] = {"/dev/null", "/dev/full", "/dev/random", "/dev/urandom"};
+static const char *const gpu_device_paths[] = {"/dev/nvidia*", "/dev/zero"};
 
 static void add_patterns(struct sandbox_paths *list, const char *const *patterns, size_t count)
 {

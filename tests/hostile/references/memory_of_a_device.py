@@ -1,0 +1,18 @@
+# Maps /dev/zero for several processes, which gives them shared memory of no file.
+# expect: error raised | error memory_limit
+# gap: memory
+# contained: error memory_limit
+import mmap
+import os
+
+SIZE = 1280 << 20  # the limit of these references is 1 GiB
+
+
+def run(hidden_states, weight):
+    try:
+        memory = mmap.mmap(os.open("/dev/zero", os.O_RDWR), SIZE)
+        for place in range(0, SIZE, 4096):
+            memory[place] = 1
+    except OSError as problem:
+        raise AssertionError(f"contained: {problem}") from None
+    raise AssertionError("reached")

@@ -1,0 +1,17 @@
+# Takes memory that processes can share, which counts as memory of none of them.
+# expect: error raised | error memory_limit
+# gap: memory
+# contained: error memory_limit
+import mmap
+
+SIZE = 1280 << 20  # the limit of these references is 1 GiB
+
+
+def run(hidden_states, weight):
+    try:
+        memory = mmap.mmap(-1, SIZE)
+        for place in range(0, SIZE, 4096):
+            memory[place] = 1
+    except OSError as problem:
+        raise AssertionError(f"contained: {problem}") from None
+    raise AssertionError("reached")
