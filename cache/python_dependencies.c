@@ -68,6 +68,10 @@ static const char *const imports_plain[] = {
     "typing_extensions",
 };
 
+/* Modules that read the clock or the name of the machine, and functions of the module os that do. */
+static const char *const modules_unsteady[] = {"datetime", "platform", "socket", "time", "timeit", "uuid"};
+static const char *const functions_unsteady[] = {"getloadavg", "stat", "times", "uname"};
+
 /* Names that mean a module when they follow the dot of another module. */
 static const char *const submodules[] = {
     "abc", "amp", "attention", "autograd", "backends", "cuda", "cudnn", "fft", "functional", "init", "linalg", "nn", "random",
@@ -451,10 +455,22 @@ static void bind_module(struct look *look, const struct word *word)
 		look->modules[look->module_count++] = word->span;
 }
 
+/* Notes the first word that reads the clock or the name of the machine. */
+static void note_unsteady(struct look *look, const struct word *word, const char *before)
+{
+	if (look->found.unsteady[0] != '\0')
+		return;
+	look->found.unsteady_line = word->line;
+	snprintf(look->found.unsteady, sizeof look->found.unsteady, "'%s%.*s'", before,
+		 (int)(word->span.length < 60 ? word->span.length : 60), word->span.text);
+}
+
 /* Checks the module name a.b.c after `import` or `from`, which must be a known module. Returns the word that follows
  * the name. */
 static const struct word *look_module(struct look *look, const struct word *word)
 {
+	if (word->kind == WORD_NAME && AMONG(word->span, modules_unsteady))
+		note_unsteady(look, word, "import ");
 	if (word->kind != WORD_NAME || !AMONG(word->span, imports_plain)) {
 		found_word(look, SIGHT_OUTSIDE, word, "import ");
 		return word + (word->kind != WORD_END && word->kind != WORD_LINE);
@@ -485,6 +501,8 @@ static const struct word *look_import(struct look *look, const struct word *word
 /* Checks `from a.b import (c as d, e)`. */
 static const struct word *look_from(struct look *look, const struct word *word)
 {
+	bool of_os = is_word(word + 1, "os");
+
 	word = look_module(look, word + 1);
 	if (!is_word(word, "import"))
 		return word;
@@ -494,6 +512,8 @@ static const struct word *look_from(struct look *look, const struct word *word)
 
 		if (is_op(name, '(') || is_op(name, ')') || is_op(name, ','))
 			continue;
+		if (of_os && name->kind == WORD_NAME && AMONG(name->span, functions_unsteady))
+			note_unsteady(look, name, "os.");
 		if (name->kind != WORD_NAME || !(is_plain(name->span) || AMONG(name->span, submodules))) {
 			found_word(look, SIGHT_OUTSIDE, name, "import ….");
 			continue;
@@ -524,9 +544,13 @@ static bool is_own(const struct look *look, struct span name)
 static const struct word *look_chain(struct look *look, const struct word *word)
 {
 	const struct word *module = word++;
+	bool of_os = is_word(module, "os");
 
 	while (is_op(word, '.') && word[1].kind == WORD_NAME) {
 		const struct word *name = word + 1;
+
+		if (of_os && AMONG(name->span, functions_unsteady))
+			note_unsteady(look, name, "os.");
 		enum sight sight = sight_of_any(name->span);
 		bool known = is_plain(name->span) || AMONG(name->span, submodules) ||
 		             (is_dunder(name->span) && sight == SIGHT_NOTHING);
@@ -723,7 +747,7 @@ struct python_dependencies python_dependencies_besides(const char *source, size_
 		look_at(&look);
 		words = look.found;
 	} else {
-		words = (struct python_dependencies){SIGHT_OUTSIDE, "code that reftest cannot parse", lexer.line};
+		words = (struct python_dependencies){SIGHT_OUTSIDE, "code that reftest cannot parse", lexer.line, "", 0};
 	}
 	buf_free(&lexer.out);
 	return words;

@@ -20,6 +20,10 @@ struct python_dependencies {
 	enum sight sight;
 	char what[128]; /* if SIGHT_OUTSIDE, the word that is the reason, for example "'os'" or "'torch.load'" */
 	int line;       /* line of the source, from 1 */
+	/* By which words the code imports or calls what changes from run to run or from machine to machine: the clock, or the
+	 * name of the machine. "": by none. */
+	char unsteady[128];
+	int unsteady_line;
 };
 
 struct python_dependencies python_dependencies(const char *source, size_t length);

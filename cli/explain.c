@@ -196,6 +196,8 @@ static void explain_result(const struct result *result)
 		show_print(stdout, "  fi_api = %s\n", result->definition->fi_api);
 	if (result->definition != NULL && result->definition->hf_id != NULL)
 		show_print(stdout, "  hf_id = %s\n", result->definition->hf_id);
+	if (result->unsteady != NULL)
+		show_print(stdout, "  %s\n", result->unsteady);
 	if (result->made != NULL && result->made->how_matched != NULL)
 		show_print(stdout, "  %s\n", result->made->how_matched);
 	if (result->made != NULL && result->made->op == NULL)

@@ -58,6 +58,7 @@ static const struct {
     [REASON_NO_REFERENCE] = {"no_reference"},
     [REASON_INPUTS] = {"inputs"},
     [REASON_CONSTANTS] = {"constants"},
+    [REASON_UNSTEADY] = {"unsteady"},
     [REASON_FILE_LIMIT] = {"file_limit", .transient = true, .limit = true},
 };
 

@@ -53,6 +53,8 @@ enum reason {
 	REASON_INPUTS = 26,
 	/* failed: the name, the description or the models of the definition contradict its axes */
 	REASON_CONSTANTS = 27,
+	/* checked: a ground truth agrees, but the reference may read the clock or the name of the machine */
+	REASON_UNSTEADY = 28,
 	REASON_COUNT
 };
 

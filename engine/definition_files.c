@@ -434,6 +434,8 @@ void result_make_attempt(struct result *result, int attempt)
 		result->outside = "verdicts of solutions are not stored";
 	if (result->outside == NULL)
 		result->outside = storable_reference(result->definition, runs_init(made), &result->arena);
+	if (result->outside != NULL && result->unsteady == NULL)
+		result->unsteady = storable_unsteady(result->definition, runs_init(made), &result->arena);
 	result->other_shard = !keep_own_shard(result, made, &result->arena);
 	result->made = made;
 	result->attempt = attempt;

@@ -476,6 +476,20 @@ static void plan_or_finish(struct result *result)
 		finish_result(result);
 }
 
+/* Returns the verdict of a case of this result: one of a reference that may read the clock is no more than checked. */
+static const struct verdict *verdict_for(struct result *result, const struct verdict *verdict)
+{
+	struct verdict *checked;
+
+	if (result->unsteady == NULL || verdict->status != STATUS_PASSED)
+		return verdict;
+	checked = arena_alloc(&result->run->arena, sizeof *checked);
+	*checked = *verdict;
+	checked->status = STATUS_CHECKED;
+	checked->reason = REASON_UNSTEADY;
+	return checked;
+}
+
 /* Sets the verdict of one case from the pool's result. `ran` is false if the case shares the verdict of an equal case
  * and did not run itself. */
 static void settle_waiter(struct run *run, const struct waiter *who, const struct pool_result *answer, bool ran,
@@ -498,7 +512,7 @@ static void settle_waiter(struct run *run, const struct waiter *who, const struc
 		c->cached = c->shared = true;
 		c->why = "the verdict is from an equal case of this run";
 	}
-	resolve_settle(result, c, answer->verdict);
+	resolve_settle(result, c, verdict_for(result, answer->verdict));
 	if (result->done == result->planned)
 		plan_or_finish(result);
 }

@@ -119,6 +119,7 @@ struct result {
 			       * follow */
 	const char *outside;  /* why no verdict is stored if the reference may depend on more than its inputs; else
 			       * NULL */
+	const char *unsteady; /* why no verdict is better than checked; else NULL */
 	bool waiting;         /* some case of the result waits for the pool; false if the result is final */
 	bool other_shard;     /* all cases of the definition belong to other shards */
 	bool dropped;	      /* run_drop removed it */

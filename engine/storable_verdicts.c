@@ -30,6 +30,27 @@ const char *storable_reference(const struct definition *definition, bool with_in
 	return storable_text(definition, "init", definition->init, strlen(definition->init), arena);
 }
 
+static const char *unsteady_text(const char *name, const char *text, size_t length, struct arena *arena)
+{
+	struct python_dependencies words = python_dependencies(text, length);
+
+	if (words.unsteady[0] == '\0')
+		return NULL;
+	return arena_printf(arena,
+			    "checked at most: line %d of %s contains %s, and a reference that may read the clock or the name of "
+			    "the machine can give other outputs another time; remove it to have the definition verified",
+			    words.unsteady_line, name, words.unsteady);
+}
+
+const char *storable_unsteady(const struct definition *definition, bool with_init, struct arena *arena)
+{
+	const char *message = unsteady_text("the reference", definition->reference, definition->reference_length, arena);
+
+	if (message != NULL || !with_init)
+		return message;
+	return unsteady_text("init", definition->init, strlen(definition->init), arena);
+}
+
 const char *storable_reached(const char *reached, struct arena *arena)
 {
 	return arena_printf(

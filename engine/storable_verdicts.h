@@ -18,6 +18,11 @@
  * Returns NULL if there is no such construct. */
 const char *storable_reference(const struct definition *definition, bool with_init, struct arena *arena);
 
+/* Returns a message about the first word by which the definition's code may read the clock or the name of the machine,
+ * allocated in `arena`; NULL if there is none. A reference that a ground truth confirms is then only checked, because its
+ * next outputs may differ. */
+const char *storable_unsteady(const struct definition *definition, bool with_init, struct arena *arena);
+
 /* Returns the message that says why verdicts are not stored: while it ran, the reference accessed something besides its
  * inputs and torch. `reached` describes the access: "it opens /etc/hostname". */
 const char *storable_reached(const char *reached, struct arena *arena);

@@ -276,7 +276,8 @@ static void print_checked_tail(FILE *out, const struct result *result)
 	show_print(out, "%u of %u cases checked", result->counts.checked, result->counts.cases);
 	if (result->counts.passed > 0)
 		show_print(out, ", %u passed", result->counts.passed);
-	show_print(out, ": no ground truth decides\n");
+	show_print(out, result->reason == REASON_UNSTEADY ? ": the reference may read the clock or the machine's name\n"
+							  : ": no ground truth decides\n");
 }
 
 static void print_dry_run(FILE *out, const struct result *result)
@@ -377,6 +378,8 @@ static void print_outcome(FILE *out, const struct result *result, const struct r
 	if (result->made != NULL && result->made->no_gradients != NULL)
 		show_print(out, "         backward: %s\n", result->made->no_gradients);
 	print_passed_over(out, result);
+	if (result->unsteady != NULL)
+		show_print(out, "         %s\n", result->unsteady);
 	if (result->outside != NULL)
 		show_print(out, "         %s\n", result->outside);
 	if (result->changed)

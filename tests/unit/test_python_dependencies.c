@@ -126,6 +126,34 @@ static void declared_files_may_be_read(void **state)
 			fail_msg("allowed: %s", refused[i]);
 }
 
+/* What reads the clock or the name of the machine is found in every form of an import, whatever else the text contains. */
+static void what_reads_the_clock_is_reported(void **state)
+{
+	static const struct {
+		const char *source, *unsteady;
+		int line;
+	} rows[] = {
+	    {"import time\n", "'import time'", 1},
+	    {"import torch\nimport math, time as t\n", "'import time'", 2},
+	    {"import os\nfrom datetime import datetime\n", "'import datetime'", 2},
+	    {"def f():\n  import socket\n", "'import socket'", 2},
+	    {"import os\nx = os.uname().nodename\n", "'os.uname'", 2},
+	    {"from os import (path,\n uname as u)\n", "'os.uname'", 2},
+	    {"x = eval('1')\nimport platform\n", "'import platform'", 2},
+	    {"import os\nx = os.environ\n", "", 0},
+	    {"import torch\ntime = 1\nx = torch.times(time)\n'import time'\n# import time\n", "", 0},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+		struct python_dependencies words = words_of(rows[i].source);
+
+		assert_string_equal(words.unsteady, rows[i].unsteady);
+		assert_int_equal(words.unsteady_line, rows[i].line);
+		assert_true(words.unsteady[0] == '\0' || words.sight == SIGHT_OUTSIDE); /* its verdict is never stored */
+	}
+}
+
 static void the_end_of_the_text_may_come_anywhere(void **state)
 {
 	static const char text[] = "from torch import (nn as n,\n F)\nx = f\"{i:>{j}} {{\" \\\n + 0x1_f - 1.5e-3 ** b'\\n' // getattr(torch.a, 'x', y)\n'''d'''\n"
@@ -150,6 +178,7 @@ int main(void)
 	    cmocka_unit_test(what_may_see_more_is_reported),
 	    cmocka_unit_test(the_reason_has_its_line),
 	    cmocka_unit_test(names_are_sorted),
+	    cmocka_unit_test(what_reads_the_clock_is_reported),
 	    cmocka_unit_test(declared_files_may_be_read),
 	    cmocka_unit_test(the_end_of_the_text_may_come_anywhere),
 	};

@@ -27,7 +27,8 @@ static const struct variable {
     {"CUDA_DEVICE_MAX_CONNECTIONS=", false}, {"CUDA_MODULE_LOADING=", false}, {"PYTORCH_CUDA_ALLOC_CONF=", false},
     {"CUDA_MPS_PIPE_DIRECTORY=", false}, {"CUDA_MPS_LOG_DIRECTORY=", false}, {"CONDA_PREFIX=", false},
     /* for reftest and its tests */
-    {"ASAN_OPTIONS=", false}, {"LSAN_OPTIONS=", false}, {"UBSAN_OPTIONS=", false}, {"REFTEST_", false},
+    {"ASAN_OPTIONS=", false}, {"LSAN_OPTIONS=", false}, {"UBSAN_OPTIONS=", false}, {"REFTEST_TEST", false},
+    {"REFTEST_FAKE_TORCH=", false},
 };
 
 /* These environment variables have a fixed value in every reference's process. Text is UTF-8. Python's sets of

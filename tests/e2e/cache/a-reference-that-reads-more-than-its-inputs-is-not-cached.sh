@@ -79,7 +79,10 @@ def run(hidden_states, weight):
 $norm
 P
 	verify
-	expect_exit 0
+	case $word in
+	*' time' | *datetime | *platform | *socket) expect_exit 3 ;; # the clock, and the name of the machine: checked at most
+	*) expect_exit 0 ;;
+	esac
 	expect "not any(all_of('norm', 'kept'))"
 	expect_says "not cached" "line 5"
 	verify --cached-only

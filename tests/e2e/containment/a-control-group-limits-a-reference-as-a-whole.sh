@@ -6,6 +6,7 @@
 
 define takes_much_together <<'P'
 import os
+import select
 
 import torch
 
@@ -19,8 +20,7 @@ def run(hidden_states, weight):
             os.read(wait, 1)
             os._exit(len(hog) & 1)
         children.append(pid)
-    import time
-    time.sleep(2)
+    select.select([], [], [], 2)
     for pid in children:
         os.kill(pid, 9)
         os.waitpid(pid, 0)
@@ -33,10 +33,13 @@ wait, _ = os.pipe()
 P
 define shares_much <<'P'
 import mmap
+import tempfile
 
 
 def run(hidden_states, weight):
-    hog = mmap.mmap(-1, 400 << 20)
+    file = tempfile.TemporaryFile()
+    file.truncate(400 << 20)
+    hog = mmap.mmap(file.fileno(), 400 << 20)
     for at in range(0, len(hog), 4096):
         hog[at] = 1
     raise ValueError("nothing stopped it")
