@@ -255,9 +255,28 @@ static int64_t not_in_future(const struct in *in, int64_t made)
 /* The verdicts that are stored on a record's subject. */
 struct stored_on_subject {
 	bool same;	/* a verdict with the same witness is stored, and its checksum is right */
+	bool full;	/* its reference could reach nothing but its inputs and outputs */
 	int64_t made;	/* time of the verdict with the same witness */
 	int64_t newest; /* time of the newest verdict on the subject; -1: there is none */
 };
+
+/* Was the reference of this verdict fully contained (workers/sandbox/containment.h), or did none run? */
+static bool is_full(const char *text, size_t length)
+{
+	struct arena arena = {0};
+	const struct verdict *verdict = verdict_parse(text, length, &arena, NULL);
+	bool full = verdict != NULL && verdict_is_contained(verdict);
+
+	arena_free(&arena);
+	return full;
+}
+
+static bool row_is_full(struct reader body)
+{
+	record_get_u64(&body);
+	record_get_u32(&body);
+	return !body.bad && is_full((const char *)body.at, body.left);
+}
 
 static int look(MDB_cursor *cursor, const struct in *in, const struct verdict_line *record,
 		struct stored_on_subject *out)
@@ -279,10 +298,22 @@ static int look(MDB_cursor *cursor, const struct in *in, const struct verdict_li
 			out->newest = made;
 		if (memcmp(key.mv_data, wanted.bytes, PAIR) == 0) {
 			out->same = true;
+			out->full = row_is_full(body);
 			out->made = made;
 		}
 	}
 	return rc == MDB_NOTFOUND ? 0 : rc;
+}
+
+/* Does the stored verdict with the same witness stay? One whose reference was fully contained is never replaced by another,
+ * and always replaces another; otherwise the newer one stays. */
+static bool stored_stays(const struct in *in, const struct stored_on_subject *stored, const struct verdict_line *record)
+{
+	if (!stored->same)
+		return false;
+	bool full = is_full(record->text, record->length);
+
+	return full != stored->full ? stored->full : stored->made >= not_in_future(in, record->made);
 }
 
 /* Stores the verdict of a record. If a newer verdict on the same subject is stored already, the row gets the
@@ -295,7 +326,7 @@ static int take_verdict(struct rows *rows, struct in *in, const struct verdict_l
 
 	if (rc != 0 || (rc = look(cursor, in, record, &stored_on_subject)) != 0)
 		return rc;
-	if (stored_on_subject.same && stored_on_subject.made >= not_in_future(in, record->made)) {
+	if (stored_stays(in, &stored_on_subject, record)) {
 		in->merged.kept++;
 		return 0;
 	}

@@ -65,6 +65,11 @@ static const struct {
 static const char *const check_results[CHECK_RESULTS] = {
     [CHECK_HOLDS] = "holds", [CHECK_FAILS] = "fails", [CHECK_NOT_RUN] = "not_run", [CHECK_PROPERTY] = "property"};
 
+bool verdict_is_contained(const struct verdict *verdict)
+{
+	return verdict->containment != NULL ? strcmp(verdict->containment, "full") == 0 : verdict->torch == NULL;
+}
+
 const char *check_result_name(enum check_result result)
 {
 	return check_results[result];

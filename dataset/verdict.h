@@ -209,6 +209,9 @@ struct verdict {
  * the text is its version. */
 const char *verdict_truth_version(const struct verdict *verdict, struct arena *arena);
 
+/* Could the reference reach nothing but its inputs and outputs, or did none run? */
+bool verdict_is_contained(const struct verdict *verdict);
+
 /* Writes one JSON object on one line, without a newline. verdict_parse reads this form, and gets every double back
  * without loss. */
 void verdict_write(const struct verdict *verdict, struct buf *out);

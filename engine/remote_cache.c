@@ -356,6 +356,46 @@ static void put_case(struct remote_cache *cache, struct remote *remote, struct r
 	buf_free(&bytes);
 }
 
+/* A verdict that is about to be written to the remote, and whether a better one is there. */
+struct rival {
+	struct remote_cache *cache;
+	const struct digest *subject;
+	const char *const *keys;
+	bool contained;
+};
+
+static void see_rival(void *context, int place, const void *bytes, size_t length)
+{
+	struct rival *rival = context;
+	struct question question = {.subject = *rival->subject};
+	struct err err = {""};
+
+	snprintf(question.address, sizeof question.address, "%s", rival->keys[place]);
+	const struct verdict *verdict = read_answer(rival->cache, &question, bytes, length, &err);
+
+	rival->contained = rival->contained || (verdict != NULL && verdict_is_contained(verdict));
+}
+
+/* Would this verdict replace one whose reference was fully contained, although its own was not? Such a verdict is not
+ * written, because the other is worth more to every machine. */
+static bool is_worse_than_stored(struct remote_cache *cache, struct remote *remote, const struct case_result *c)
+{
+	struct rival rival = {cache, &c->test->subject, NULL, false};
+	const char *keys[REMOTE_KEYS];
+	struct err err = {""};
+
+	if (verdict_is_contained(c->verdict))
+		return false;
+	const struct remote_keys all = remote_keys_of(&c->test->subject, &c->witness, c->verdict);
+
+	for (int i = 0; i < all.count; i++)
+		keys[i] = all.text[i];
+	rival.keys = keys;
+	if (remote_get(remote, keys, all.count, see_rival, &rival, &err) < 0)
+		give_up(cache, err.text);
+	return rival.contained || cache->off;
+}
+
 void remote_cache_put(struct result *result)
 {
 	struct remote_cache *cache = result->run->remote_cache;
@@ -371,6 +411,9 @@ void remote_cache_put(struct result *result)
 			continue;
 		if ((remote = need_remote(cache)) == NULL)
 			return;
-		put_case(cache, remote, result, c);
+		if (!is_worse_than_stored(cache, remote, c))
+			put_case(cache, remote, result, c);
+		if (cache->off)
+			return;
 	}
 }

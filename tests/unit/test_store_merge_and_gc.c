@@ -24,6 +24,7 @@
 enum { DAY = 86400 };
 
 struct place {
+	const char *containment; /* of the verdicts that put_of makes */
 	char root[128], file[160];
 	struct err err;
 	struct arena arena;
@@ -86,6 +87,7 @@ static struct store_put put_of(struct place *p, int number, const char *torch, d
 				  .ground_truth = "builtin",
 				  .ground_truth_version = "1",
 				  .torch = torch,
+				  .containment = p->containment,
 				  .seconds = seconds,
 				  .time = made};
 	struct buf text = {0}, packed = {0};
@@ -174,6 +176,30 @@ static void of_equal_keys_the_newest_stays(void **state)
 	merge(p, 2, "2.1", 50, p->now - 50, &merged);
 	expect_seconds(p, 2, 50);
 	assert_true(merged.taken == 1 && merged.replaced == 1 && merged.kept == 2);
+}
+
+/* A verdict of a reference that could reach more replaces none of one that was fully contained, however new it is. */
+static void the_better_contained_verdict_stays(void **state)
+{
+	static const char *const weaker[] = {NULL, "files,network", "memory"};
+	struct place *p = *state;
+	struct store_merged merged = {0};
+
+	for (int i = 0; i < 3; i++) {
+		p->containment = "full";
+		put(p, i, "2.1", 10, p->now - 200);
+		p->containment = weaker[i];
+		merge(p, i, "2.1", 20, p->now - 100, &merged);
+		expect_seconds(p, i, 10);
+	}
+	put(p, 7, "2.1", 10, p->now - 100);
+	merge(p, 7, "2.1", 20, p->now - 50, &merged); /* equally weak: the newer one */
+	expect_seconds(p, 7, 20);
+	p->containment = "full";
+	merge(p, 7, "2.1", 30, p->now - 200, &merged);
+	expect_seconds(p, 7, 30);
+	p->containment = NULL;
+	assert_true(merged.kept == 3 && merged.replaced == 2 && merged.taken == 0);
 }
 
 static void a_clock_that_was_ahead_wins_once_at_most(void **state)
@@ -504,6 +530,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test_setup_teardown(of_equal_keys_the_newest_stays, place_make, place_remove),
+	    cmocka_unit_test_setup_teardown(the_better_contained_verdict_stays, place_make, place_remove),
 	    cmocka_unit_test_setup_teardown(a_clock_that_was_ahead_wins_once_at_most, place_make, place_remove),
 	    cmocka_unit_test_setup_teardown(verdicts_of_one_subject_stay_in_the_order_of_their_making, place_make,
 					    place_remove),
