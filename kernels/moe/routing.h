@@ -13,7 +13,7 @@
 #ifndef REFTEST_KERNELS_MOE_ROUTING_H
 #define REFTEST_KERNELS_MOE_ROUTING_H
 
-#include "kernels/moe/confusions.h"
+#include "kernels/moe/mistakes.h"
 #include "kernels/moe/roles.h"
 
 #ifdef __cplusplus

@@ -10,7 +10,16 @@
 
 enum { STATUS_SIZE = 4096 };
 
-/* Returns the bytes that a file status of /proc states after `key`, or 0. */
+/* What is added up of a file of /proc/PID. The names follow a newline, which the name of a process cannot contain. */
+struct sum_of {
+	const char *file;
+	const char *keys[3];
+};
+
+static const struct sum_of whole_pages = {"status", {"\nRssAnon:", "\nVmSwap:", "\nVmPTE:"}};
+static const struct sum_of parts_of_pages = {"smaps_rollup", {"\nPss_Anon:", "\nSwapPss:", NULL}};
+
+/* Returns the bytes that the text states after `key`, or 0. */
 static int64_t field_bytes(const char *text, const char *key)
 {
 	const char *at = strstr(text, key);
@@ -18,26 +27,36 @@ static int64_t field_bytes(const char *text, const char *key)
 	return at == NULL ? 0 : (int64_t)strtoll(at + strlen(key), NULL, 10) << 10;
 }
 
-/* Returns the memory of one process; 0 if it has ended. */
-static int64_t memory_of(int proc, const char *pid)
+/* Returns the sum for one process; -1 if the file cannot be read, because the process has ended or hides it. */
+static int64_t sum_of(int proc, const char *pid, const struct sum_of *what)
 {
-	static const char *const keys[] = {"\nRssAnon:", "\nVmSwap:", "\nVmPTE:"}; /* after the name, which may contain no newline */
 	char path[64], text[STATUS_SIZE];
 	int64_t sum = 0;
 
-	snprintf(path, sizeof path, "%.20s/status", pid);
+	snprintf(path, sizeof path, "%.20s/%s", pid, what->file);
 	int fd = openat(proc, path, O_RDONLY | O_CLOEXEC);
 	ssize_t length = fd < 0 ? 0 : read(fd, text, sizeof text - 1);
 
 	if (fd >= 0)
 		close(fd);
-	text[length > 0 ? length : 0] = '\0';
-	for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
-		sum += field_bytes(text, keys[i]);
+	if (length <= 0)
+		return -1;
+	text[length] = '\0';
+	for (size_t i = 0; i < sizeof what->keys / sizeof *what->keys; i++)
+		sum += what->keys[i] == NULL ? 0 : field_bytes(text, what->keys[i]);
 	return sum;
 }
 
-int64_t memory_watch_sum(int proc)
+static int64_t memory_of(int proc, const char *pid, bool exact)
+{
+	int64_t sum = exact ? sum_of(proc, pid, &parts_of_pages) : -1;
+
+	if (sum < 0)
+		sum = sum_of(proc, pid, &whole_pages);
+	return sum < 0 ? 0 : sum;
+}
+
+int64_t memory_watch_sum(int proc, bool exact)
 {
 	int fd = openat(proc, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	DIR *folder = fd < 0 ? NULL : fdopendir(fd);
@@ -51,7 +70,7 @@ int64_t memory_watch_sum(int proc)
 	}
 	while ((entry = readdir(folder)) != NULL)
 		if (isdigit((unsigned char)entry->d_name[0]) && strcmp(entry->d_name, "1") != 0)
-			sum += memory_of(proc, entry->d_name);
+			sum += memory_of(proc, entry->d_name, exact);
 	closedir(folder);
 	return sum;
 }

@@ -428,7 +428,7 @@ static void reap(struct zygote *runners, struct child *child)
 int zygote_limit_memory(struct zygote *runners, struct child *child, int64_t bytes)
 {
 	if (child->proc >= 0 && child->group == 0) {
-		int64_t available = sandbox_available_memory(), used = memory_watch_sum(child->proc);
+		int64_t available = sandbox_available_memory(), used = memory_watch_sum(child->proc, false);
 
 		if (used < 0)
 			return -1;
@@ -708,9 +708,16 @@ static bool any_watched(const struct zygote *runners)
 	return false;
 }
 
+/* The exact sum is asked for only if the quick one, which is never smaller, is too large. */
+static bool uses_too_much(const struct child *child)
+{
+	return memory_watch_sum(child->proc, false) > child->memory_most &&
+	       memory_watch_sum(child->proc, true) > child->memory_most;
+}
+
 /* Ends the runners that use too much memory. If this machine has none left, all are ended: the cases of several are tried
  * again one by one, and a runner that is alone is the cause. */
-static void watch_memory(struct zygote *runners, int64_t now_ms)
+static void watch_memory(struct zygote *runners)
 {
 	int64_t available = sandbox_available_memory();
 	bool alone = count_state(runners, CHILD_TAKEN) == 1;
@@ -720,7 +727,7 @@ static void watch_memory(struct zygote *runners, int64_t now_ms)
 
 		if (!is_watched(child))
 			continue;
-		bool much = memory_watch_sum(child->proc) > child->memory_most, short_of = available < child->memory_spare;
+		bool much = uses_too_much(child), short_of = available < child->memory_spare;
 
 		if (!much && !short_of)
 			continue;
@@ -728,7 +735,7 @@ static void watch_memory(struct zygote *runners, int64_t now_ms)
 		child->out_of_memory = much || alone;
 		kill_child(child);
 	}
-	runners->watch_ms = now_ms + MEMORY_WATCH_MS;
+	runners->watch_ms = clock_ms() + MEMORY_WATCH_MS; /* after the sum, which takes longer for many processes */
 }
 
 /* Does a runner start or end, in a sandbox that lets references stop that runner and the zygote? */
@@ -765,7 +772,7 @@ int zygote_dispatch(struct zygote *runners, int64_t now_ms, struct err *err)
 	if (process_ended(&runners->zygote, &status) && on_zygote_end(runners, status, now_ms, err) != 0)
 		return -1;
 	if (any_watched(runners) && now_ms >= runners->watch_ms)
-		watch_memory(runners, now_ms);
+		watch_memory(runners);
 	if (may_be_stopped(runners))
 		let_continue(runners);
 	if (runners->orphans_ms != 0 && now_ms >= runners->orphans_ms)

@@ -167,15 +167,15 @@ expect "[x['state'] for x in r['checks'] if x['name'] == 'containment'] == ['ok'
 tried '' --no-landlock
 expect "s['containment'] == 'full'" # namespaces alone close every gap
 
-# Without PID namespaces nothing limits the number of root's processes.
+# Without PID namespaces nothing limits the number of root's processes, and their memory cannot be added up.
 processes=
 [ "$(id -u)" != 0 ] || processes='many processes'
 tried "$processes" --no-pid-namespaces
-expect "set(s['containment']) <= {'processes'}"
+expect "{'memory'} <= set(s['containment']) <= {'memory', 'processes'}"
 
 # Without namespaces Landlock and seccomp remain. They do not limit a disk.
 tried "${processes:+$processes; }full disk" --no-namespaces
-expect "{'attributes', 'disk'} <= set(s['containment']) <= {'attributes', 'disk', 'processes'}"
+expect "{'attributes', 'disk', 'memory'} <= set(s['containment']) <= {'attributes', 'disk', 'memory', 'processes'}"
 
 # Without both, files and processes of the user are open, and the verdict says so.
 run_weak() {

@@ -8,20 +8,24 @@ import time
 COUNT, EACH = 8, 200 << 20  # the limit of these references is 1 GiB
 
 
-def hold():
+def hold(full):
     memory = bytearray(EACH)
     for place in range(0, EACH, 4096):
         memory[place] = 1
+    os.write(full, b"x")
     time.sleep(600)
 
 
 def run(hidden_states, weight):
     children = []
+    ours, theirs = os.pipe()
     for _ in range(COUNT):
         pid = os.fork()
         if pid == 0:
-            hold()
+            hold(theirs)
         children.append(pid)
-    time.sleep(4)
+    for _ in range(COUNT):
+        os.read(ours, 1)
+    time.sleep(1)
     alive = sum(os.waitpid(pid, os.WNOHANG) == (0, 0) for pid in children)
     raise AssertionError(f"reached: {alive} processes with {EACH >> 20} MiB" if alive == COUNT else "contained")
