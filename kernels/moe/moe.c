@@ -34,6 +34,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "kernels/moe/confusions.h"
 #include "kernels/moe/experts.h"
 #include "kernels/moe/input_values.h"
 #include "kernels/moe/traffic.h"
