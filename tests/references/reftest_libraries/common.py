@@ -1,5 +1,5 @@
 # Made by `reftest generate`, which leaves this file alone once it has been edited.
-# reftest-body: c7ab6c6479907c8e838a48a076342674
+# reftest-body: 985068d139bd2c3dfdb4005883ce3af2
 # fmt: off
 # ruff: noqa
 """common - code that the tables of libraries, the provider (python/provider.py) and generated tests share.
@@ -30,7 +30,7 @@ import sys
 import types
 from dataclasses import dataclass, field
 
-MODULES = ("flashinfer", "sglang", "fla", "torch")  # in order of preference
+MODULES = ("flashinfer", "sglang", "fla", "torch", "fi_api")  # in order of preference
 IMPORT_S = 600  # extra seconds to import a library: some libraries compile then, and disks may be slow
 COMPILE_S = 3600  # extra seconds to compile one module of kernels
 
@@ -106,6 +106,8 @@ class Call:
         self.roles, self.output_roles = request["roles"], request["output_roles"]
         self.modes = frozenset(request["modes"])
         self.outputs = request["outputs"]
+        self.api = request.get("api")  # the function that the tag fi_api: names, and its argument for each input
+        self.arguments = request.get("arguments", {})
         self.noise = 0.0  # the quantisation error of intermediate values, as a fraction of an output's root mean square
 
     def __getitem__(self, role):
