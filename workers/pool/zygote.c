@@ -618,7 +618,8 @@ static int read_fresh_child(struct zygote *runners, struct child *child, int64_t
 
 	if (event == CHILD_LINE && strncmp(line, "{\"ready\"", 8) == 0) {
 		trace("runners", "child %d: %.*s", (int)child->pid, (int)length, line);
-		child->proc = channel_take_fd(&child->channel);
+		if (!child->used) /* a used one keeps its /proc */
+			child->proc = channel_take_fd(&child->channel);
 		if (child->proc < 0 && (runners->layers & SANDBOX_MEMORY_SUM) != 0)
 			return err_set(err, "the memory of a reference's processes cannot be added up: its runner has no /proc");
 		runners->failures = 0;
