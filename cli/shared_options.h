@@ -54,9 +54,9 @@
 	{"--jobs", OPTION_INT, AT(jobs), "N", NULL, \
 	 "number of references that run in parallel (default: half the cores, at most 4)"}
 #define ROW_ISOLATION                                             \
-	{"--isolation", OPTION_CHOICE, AT(isolation), "HOW", "kept|own", \
-	 "kept: references whose text can leave nothing behind share processes; own: every definition gets a process of "  \
-	 "its own (default: kept)"}
+	{"--isolation", OPTION_CHOICE, AT(isolation), "HOW", "own|kept", \
+	 "own: every definition gets a process of its own; kept: references whose text can leave nothing behind share "  \
+	 "processes (default: own)"}
 /* The names are those of the table in workers/sandbox/sandbox_gaps.c. */
 #define GAPS                                                                                                       \
 	"none|full|files|attributes|network|local_services|signals|process_memory|process_list|ipc|capabilities|kernel|"       \

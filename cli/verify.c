@@ -434,7 +434,7 @@ static int run(struct program *program, const struct verify_options *o, struct w
 				      .jobs = o->jobs,
 				      .timeout_s = o->timeout,
 				      .memory = o->memory,
-				      .own_runners = o->isolation != NULL && strcmp(o->isolation, "own") == 0,
+				      .own_runners = o->isolation == NULL || strcmp(o->isolation, "own") == 0,
 				      .force = o->force,
 				      .cached_only = o->cached_only,
 				      .dry_run = o->dry_run,

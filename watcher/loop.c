@@ -470,7 +470,7 @@ int watch_run(struct program *program, const struct watch_options *o, struct err
 						.spares = o->spares,
 						.required = o->required,
 						.memory = o->memory,
-						.own_runners = o->isolation != NULL && strcmp(o->isolation, "own") == 0,
+						.own_runners = o->isolation == NULL || strcmp(o->isolation, "own") == 0,
 						.timeout_s = o->timeout};
 	session->options.cases.workloads = !o->no_workloads;
 	session->options.cases.seed = o->seed;

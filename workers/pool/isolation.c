@@ -43,7 +43,7 @@ static bool is_measured(const struct task *task)
 void isolation_by_task(struct queued *work, bool always_own)
 {
 	if (always_own)
-		isolation_set(work, "--isolation own");
+		isolation_set(work, "runners are kept only with --isolation kept");
 	else if (work->task.urgent)
 		isolation_set(work, "a user waits for it");
 	else if (work->task.program != NULL) /* the text that the reader would get is another one */

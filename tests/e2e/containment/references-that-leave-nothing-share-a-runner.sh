@@ -1,6 +1,6 @@
 #!/bin/sh
 # Definitions whose references can leave nothing behind run one after the other in the same process. Others get a process
-# of their own, with a reason, and so do all with --isolation own. A failure in a process that is kept is confirmed in a
+# of their own, with a reason, and so do all without --isolation kept. A failure in a process that is kept is confirmed in a
 # new one before it is reported. Verdicts are the same either way.
 . "$(dirname "$0")/../harness.sh"
 
@@ -46,7 +46,7 @@ print(case["status"], case["isolation"], case["isolation_reason"])' "$work/out" 
 }
 
 step='kept'
-verify --all --force
+verify --all --force --isolation kept
 for name in a_kept b_kept f_kept h_kept; do expect_isolation $name passed kept None; done
 expect_isolation c_memory passed own "uses the attribute 'empty'"
 expect_isolation d_patches failed own "changes the attribute 'copy_'"
@@ -57,14 +57,14 @@ expectations=$((expectations + 1))
 [ "$(kept)" -ge 2 ] || fail "runners were kept $(kept) times, expected 2 or more"
 
 step='own'
-verify --all --force --isolation own
-for name in a_kept b_kept f_kept h_kept; do expect_isolation $name passed own '--isolation own'; done
-expect_isolation e_wrong failed own '--isolation own'
+verify --all --force
+for name in a_kept b_kept f_kept h_kept; do expect_isolation $name passed own 'only with --isolation kept'; done
+expect_isolation e_wrong failed own 'only with --isolation kept'
 expectations=$((expectations + 1))
-[ "$(kept)" = 0 ] || fail 'a runner was kept with --isolation own'
+[ "$(kept)" = 0 ] || fail 'a runner was kept without --isolation kept'
 
 step='explain'
-verify --all --force
+verify --all --force --isolation kept
 run explain a_kept
 expect_says 'isolation kept'
 run explain c_memory
