@@ -32,7 +32,7 @@
 
 struct verify_options {
 	const char *root, *repos, *device, *device_class, *python, *sizes, *format, *case_id, *ground_truth, *junit, *shard, *required, *accept, *isolation;
-	bool all, solutions, changed, index, force, edge, backward, no_workloads, strict, cached_only, dry_run, staged, quiet, verbose, hook,
+	bool all, solutions, no_diagnosis, changed, index, force, edge, backward, no_workloads, strict, cached_only, dry_run, staged, quiet, verbose, hook,
 	    alone, fail_fast, last_failed;
 	int jobs;
 	double atol, rtol, hit_ratio, timeout;
@@ -46,6 +46,7 @@ static const struct option_row rows[] = {
     ROW_ROOT,
     ROW_REPOS,
     {"--all", OPTION_FLAG, AT(all), NULL, NULL, "select every definition (the default without a NAME and without --hook)"},
+    {"--no-diagnosis", OPTION_FLAG, AT(no_diagnosis), NULL, NULL, "do not look for the causes of failures"},
     {"--solutions", OPTION_FLAG, AT(solutions), NULL, NULL,
      "also verify the solutions of each definition, against what verified its reference and on the same inputs"},
     {"--changed", OPTION_FLAG, AT(changed), NULL, NULL,
@@ -113,6 +114,7 @@ static int read_case_options(const struct verify_options *o, struct case_options
 {
 	*out = case_options_default();
 	out->workloads = !o->no_workloads;
+	out->no_diagnosis = o->no_diagnosis;
 	out->edge = o->edge || (o->case_id != NULL && strncmp(o->case_id, "edge:", 5) == 0);
 	out->backward = o->backward || (o->case_id != NULL && ends_with(o->case_id, CASE_BACKWARD));
 	out->seed = o->seed;

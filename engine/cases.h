@@ -28,6 +28,7 @@ struct case_options {
 	bool size[SIZE_COUNT];
 	bool edge; /* also run the edge cases, whose findings never change a definition's status */
 	bool backward; /* also verify the gradients of each case, if the family has a ground truth of gradients */
+	bool no_diagnosis; /* do not look for the causes of failures */
 	bool bench; /* also measure latencies; the run must not store its verdicts */
 	bool workloads;
 	uint64_t seed;

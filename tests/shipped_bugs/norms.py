@@ -88,8 +88,8 @@ BUGS = [
     Bug(
         like("fused_add_rmsnorm_h5120", axes={"hidden_size": 4096}, tags={"model:qwen3-14b": "model:qwen3-32b"}),
         " ".join(f"flashinfer-ai/flashinfer-bench#{number}" for number in (237, 239, 240, 262, 334)),
-        "of the same definitions: Qwen3-32B was given a hidden size of 4096; it has 5120", None, None, UNSEEN,
-        "the definition is right for the size that it gives; only a table of the models' own numbers could tell",
+        "of the same definitions: Qwen3-32B was given a hidden size of 4096; it has 5120", None, None, CAUGHT,
+        "the table of models has the hidden size of each model",
     ),
     Bug(
         "gelu_tanh_and_mul_h21504", "vllm-project/vllm#3411 google/gemma_pytorch#37 huggingface/transformers#29402",

@@ -8,7 +8,7 @@
 
 /* Larger cases are not diagnosed, and a case for at most these seconds. */
 enum { DIAGNOSED_BYTES = 64 << 20 };
-#define DIAGNOSIS_SECONDS 6.0 /* of processors */
+#define DIAGNOSIS_SECONDS 2.0 /* of processors */
 
 /* Copies one set of a case to the host. Returns false if the set did not run, or on error. */
 static bool read_set(struct trial *trial, struct round *round, struct arena *arena, struct diagnosis_set *set)
@@ -76,7 +76,7 @@ void trial_diagnose(struct trial *trial)
 	struct arena arena = {0};
 	bool whole = true;
 
-	if (trial->verdict.status != STATUS_FAILED ||
+	if (trial->job->no_diagnosis || trial->verdict.status != STATUS_FAILED ||
 	    (trial->verdict.reason != REASON_NUMERIC && trial->verdict.reason != REASON_NONFINITE) || trial->op == NULL ||
 	    trial->job->asks == JOB_GRADIENTS || trial->op->roles == NULL || job_bytes(trial->job) > DIAGNOSED_BYTES)
 		return;
