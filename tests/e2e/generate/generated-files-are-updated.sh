@@ -29,7 +29,7 @@ run verify --no-workloads --device cpu --sizes small
 [ ! -e tests ] || fail "verify wrote files although none had been generated"
 run generate
 expect_exit 0
-expect_says '8 files: 8 written'
+expect_says '9 files: 9 written'
 run generate --check
 expect_exit 0
 
@@ -52,7 +52,7 @@ mv "$work/gemms" "$gemms"
 rm definitions/rmsnorm/new.json
 run generate
 expect_exit 0
-expect_says '8 files: 1 written, 0 removed, 7 current'
+expect_says '9 files: 1 written, 0 removed, 8 current'
 says '# edited' "$norms"
 [ "$(date -r "$gemms" +%Y)" = 2020 ] || fail "a file that did not change was written"
 
