@@ -82,7 +82,7 @@ done
 
 # Check the messages about one of the wrong definitions. A family without a gradient oracle is reported, and its outputs
 # are verified.
-run verify --backward --sizes small --device "$device" gla_recurrent_h4_k64_v128_gate_detached tiny_norm
+run verify -v --backward --sizes small --device "$device" gla_recurrent_h4_k64_v128_gate_detached tiny_norm
 expect_exit 1
 expect_says "autograd finds no path from the outputs to input 'g' (its gradient is None); gradient 'd_g': the error ratio" \
 	"--case '$dense:backward'" "float64:batch_size=1,seq_len=3:backward" \

@@ -12,6 +12,7 @@ rm -r workloads
 import glob
 import json
 import os
+import re
 
 PAGED, RAGGED = "gqa_paged_decode_h40_kv8_d128_ps16", "gqa_ragged_prefill_h16_kv16_d80"
 LATENT, UNABSORBED = "mla_paged_decode_h128_ckv512_kpe64_ps64", "mla_ragged_prefill_causal_h8_qk192_vo128"
@@ -61,14 +62,16 @@ for name, tag, change, sentence in [*CHANGES, (PAGED, "wrong", natural, None)]:
     path = glob.glob(f"definitions/*/{name}.json")[0]
     definition = json.load(open(path))
     change(definition)
-    definition["name"] += "_" + tag
+    # Without numbers and models, which would contradict the axes that change.
+    definition["name"] = re.sub("[0-9]", "", name) + "_" + tag
+    definition["tags"] = [one for one in definition.get("tags", []) if not one.startswith("model:")]
     if tag == "scales":  # the indexer has no scores for such a cache
         definition["constraints"] = []
         definition["reference"] = (
             "import torch\n\n\ndef run(q_index_fp8, k_index_cache_fp8, weights, seq_lens, block_table):\n"
             "    return (torch.zeros(len(seq_lens), 2048, dtype=torch.int32, device=weights.device),)\n"
         )
-    json.dump(definition, open(path.replace(".json", f"_{tag}.json"), "w"))
+    json.dump(definition, open(os.path.join(os.path.dirname(path), definition["name"] + ".json"), "w"))
     expected.append([definition["name"], "failed" if sentence is None else "checked", sentence])
 for name in {name for name, *_ in CHANGES}:
     os.remove(glob.glob(f"definitions/*/{name}.json")[0])
