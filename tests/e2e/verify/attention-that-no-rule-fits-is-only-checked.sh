@@ -80,7 +80,7 @@ END
 verify
 expect_exit 1
 expect "len(json.load(open('../expected'))) == len(d) == 9"
-expect "d['gqa_paged_decode_h40_kv8_d128_ps16_wrong']['reason'] == 'dtype'"
+expect "d['gqa_paged_decode_h_kv_d_ps_wrong']['reason'] == 'dtype'"
 wrong="[(n, d[n]['status'], d[n]['reason'], d[n]['message'], text) for n, status, text in json.load(open('../expected'))
 	if d[n]['status'] not in (status, {'checked': 'skipped'}.get(status)) or (status == 'checked' and (d[n]['reason'] != 'no_ground_truth'
 	or not any(text in (m or '') for m in [d[n]['message'], *all_of(n, 'message')])))]"
