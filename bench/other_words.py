@@ -70,7 +70,8 @@ def in_other_words(definition):
 
 def with_heads_of_k(definition):
     """Returns a copy of a gdn definition in which k has as many heads as v. Returns None if it is no gdn definition, or
-    if its reference does not repeat q and k for the heads of v with the same code as the starter dataset."""
+    if its reference does not repeat q and k for the heads of v with the same code as the starter dataset. The copy names
+    no model, because no model has these heads."""
     axis = re.search(r"sharing = v\.shape\[(\d)\]", definition["reference"])
     if definition["op_type"] != "gdn" or axis is None or "l2norm" in definition["name"]:
         return None
@@ -80,6 +81,7 @@ def with_heads_of_k(definition):
     other["reference"] = re.sub(r"(key = .*repeat_interleave\()sharing", own, other["reference"])
     other["name"] += "_heads_of_k"
     other.pop("constraints", None)
+    other["tags"] = [tag for tag in other.get("tags", ()) if not tag.startswith("model:")]
     return other
 
 

@@ -45,7 +45,7 @@ wait "$asker" && status=0 || status=$?
 expect_exit 130
 timeout 60 "$reftest" status --alone --device "$device" >"$work/alone" 2>&1 && status=0 || status=$?
 expect_exit 3
-grep -q 'stale    rmsnorm/slow' "$work/alone" || fail "with --alone it printed: $(cat "$work/alone")"
+grep -q 'unknown  rmsnorm/slow' "$work/alone" || fail "with --alone it printed: $(cat "$work/alone")"
 for command in 'verify --changed --cached-only --sizes small' 'explain slow'; do
 	step="reftest $command --alone"
 	REFTEST_TRACE=1 timeout 20 "$reftest" $command --alone --device "$device" >"$work/alone" 2>&1 && status=0 || status=$?
