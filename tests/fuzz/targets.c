@@ -605,7 +605,13 @@ static void seeds_open(const struct target *target, struct seeds *out)
 
 	*out = (struct seeds){0};
 	out->names.arena = &out->arena;
-	list_corpus(corpus_folder(target->name, &out->arena), out);
+	const char *folder = corpus_folder(target->name, &out->arena);
+
+	list_corpus(folder, out);
+	if (target->seed_count + (size_t)out->names.count == 0) {
+		fprintf(stderr, "fuzz: target %s has no seeds, because there are no files in %s\n", target->name, folder);
+		exit(2);
+	}
 	out->items = arena_array(&out->arena, target->seed_count + (size_t)out->names.count, sizeof *out->items);
 	for (size_t i = 0; i < target->seed_count; i++)
 		buf_text(&out->items[out->count++], target->seeds[i]);
