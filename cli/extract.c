@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/show.h"
+#include "cli/model_option.h"
 #include "cli/shared_options.h"
 #include "extract/extract.h"
 
@@ -17,9 +18,8 @@ struct extract_options {
 #define AT(member) offsetof(struct extract_options, member)
 static const struct option_row rows[] = {
     ROW_ROOT,
-    {"--config", OPTION_FILE, AT(config), "PATH", NULL, "the model's config.json; the name of its folder is the model's name"},
-    {"--model", OPTION_TEXT, AT(model), "NAME", NULL,
-     "a model that reftest knows, such as llama-3.1-8b; with --config, the model's name"},
+    ROW_CONFIG,
+    ROW_MODEL,
     {"--tp", OPTION_TEXT, AT(tp), "LIST", NULL, "degrees of tensor parallelism, separated by commas (default: 1)"},
     {"--ep", OPTION_TEXT, AT(ep), "LIST", NULL, "degrees of expert parallelism, separated by commas (default: 1)"},
     {"--page-size", OPTION_TEXT, AT(page_sizes), "LIST", NULL, "keys in a page of a cache, separated by commas (default: 1,64)"},
@@ -120,29 +120,12 @@ static void print_text(const struct model *model, const struct extract_result *r
 	show_print(stdout, "%s: %d written, %d tagged, %d unchanged\n", model->name, r->written.count, r->tagged.count, r->unchanged.count);
 }
 
-static int unknown_model(const char *name, struct err *err)
-{
-	return err_set(err, "reftest does not know the model '%s'; models/models.json lists the models that it knows. Pass the model's config.json "
-			    "with --config",
-		       err_show(name).text);
-}
-
-static int open_model(const struct extract_options *o, struct model *model, struct arena *arena, struct err *err)
-{
-	if (o->config == NULL)
-		return model_find(o->model, model, arena) ? 0 : unknown_model(o->model, err);
-	if (model_read(o->config, o->model, model, arena, err) == 0)
-		return 0;
-	model_close(model);
-	return -1;
-}
-
 static int extract(const struct extract_options *o, struct extract_request *request, struct arena *arena, struct err *err)
 {
 	struct model model;
 	struct extract_result result;
 
-	if (open_model(o, &model, arena, err) < 0)
+	if (model_option_open(o->config, o->model, &model, arena, err) < 0)
 		return EXIT_USAGE;
 	request->model = &model;
 	int rc = extract_model(request, &result, arena, err);
@@ -159,10 +142,6 @@ static int run(struct program *program, const struct extract_options *o, struct 
 {
 	struct extract_request request = {.op_types = o->op_types};
 
-	if (o->config == NULL && o->model == NULL) {
-		err_set(err, "name a model with --model, or a config.json with --config");
-		return EXIT_USAGE;
-	}
 	if (read_list("--tp", o->tp, &request.tp, err) < 0 || read_list("--ep", o->ep, &request.ep, err) < 0 ||
 	    read_list("--page-size", o->page_sizes, &request.page_sizes, err) < 0)
 		return EXIT_USAGE;
