@@ -7,24 +7,38 @@
 #include <string.h>
 
 #include "base/show.h"
+#include "cli/dataset_stats.h"
+#include "cli/extract_check.h"
+#include "cli/model_option.h"
 #include "cli/shared_options.h"
 #include "extract/extract.h"
 
 struct extract_options {
-	const char *root, *config, *model, *tp, *ep, *page_sizes, *op_types, *out, *format;
+	const char *root, *config, *model, *tp, *ep, *page_sizes, *op_types, *out, *format, *device, *python;
+	bool no_verify, stats;
+	int jobs;
+	double timeout;
+	int64_t memory;
 };
 
 #define AT(member) offsetof(struct extract_options, member)
 static const struct option_row rows[] = {
     ROW_ROOT,
-    {"--config", OPTION_FILE, AT(config), "PATH", NULL, "the model's config.json; the name of its folder is the model's name"},
-    {"--model", OPTION_TEXT, AT(model), "NAME", NULL,
-     "a model that reftest knows, such as llama-3.1-8b; with --config, the model's name"},
+    ROW_CONFIG,
+    ROW_MODEL,
     {"--tp", OPTION_TEXT, AT(tp), "LIST", NULL, "degrees of tensor parallelism, separated by commas (default: 1)"},
     {"--ep", OPTION_TEXT, AT(ep), "LIST", NULL, "degrees of expert parallelism, separated by commas (default: 1)"},
     {"--page-size", OPTION_TEXT, AT(page_sizes), "LIST", NULL, "keys in a page of a cache, separated by commas (default: 1,64)"},
     {"--op-type", OPTION_TEXT, AT(op_types), "LIST", NULL, "write only definitions of these op_types, separated by commas"},
     {"--out", OPTION_FILE, AT(out), "DIR", NULL, "write to DIR/definitions instead of the dataset"},
+    {"--no-verify", OPTION_FLAG, AT(no_verify), NULL, NULL, "write the definitions without verifying them"},
+    {"--stats", OPTION_FLAG, AT(stats), NULL, NULL,
+     "also count the definitions of the dataset, those with a test and those that are verified; without a model, only count"},
+    ROW_DEVICE,
+    ROW_PYTHON,
+    ROW_JOBS,
+    ROW_TIMEOUT,
+    ROW_MEMORY,
     ROW_TEXT_OR_JSON,
 };
 
@@ -55,30 +69,68 @@ static void json_list(struct buf *out, const char *name, const struct string_lis
 	buf_text(out, "]");
 }
 
-static void print_json(const struct model *model, const struct extract_result *r)
+static void json_or_null(struct buf *out, const char *text)
 {
-	struct buf out = {0};
+	if (text == NULL)
+		buf_text(out, "null");
+	else
+		buf_json_string(out, text);
+}
 
-	buf_text(&out, "{\"schema\": 1, \"model\": ");
-	buf_json_string(&out, model->name);
-	json_list(&out, "written", &r->written);
-	json_list(&out, "tagged", &r->tagged);
-	json_list(&out, "unchanged", &r->unchanged);
-	buf_text(&out, ",\n \"conflicts\": [");
-	for (int i = 0; i < r->conflict_count; i++) {
-		buf_printf(&out, "%s{\"name\": ", i > 0 ? ", " : "");
-		buf_json_string(&out, r->conflicts[i].name);
-		buf_text(&out, ", \"existing\": ");
-		buf_json_string(&out, r->conflicts[i].existing);
-		buf_printf(&out, ", \"differences\": %s}", r->conflicts[i].differences);
+static int count_not_kept(const struct extract_result *r)
+{
+	int count = 0;
+
+	for (int i = 0; i < r->file_count; i++)
+		count += !r->files[i].keep;
+	return count;
+}
+
+static void json_not_kept(struct buf *out, const struct extract_result *r)
+{
+	const char *comma = "";
+
+	buf_text(out, ",\n \"not_kept\": [");
+	for (int i = 0; i < r->file_count; i++) {
+		const struct extract_file *file = &r->files[i];
+
+		if (file->keep)
+			continue;
+		buf_printf(out, "%s{\"name\": \"%s/%s\", \"status\": ", comma, file->op_type, file->name);
+		buf_json_string(out, file->status);
+		buf_text(out, ", \"why\": ");
+		buf_json_string(out, file->why);
+		buf_text(out, "}");
+		comma = ", ";
 	}
-	buf_text(&out, "]");
-	json_list(&out, "shared", &r->shared);
-	json_list(&out, "not_covered", &r->not_covered);
-	json_list(&out, "left_out", &r->left_out);
-	buf_text(&out, "}\n");
-	fwrite(out.data, 1, out.length, stdout);
-	buf_free(&out);
+	buf_text(out, "]");
+}
+
+static void add_json(struct buf *out, const struct model *model, const struct extract_result *r, bool verified)
+{
+	buf_text(out, ", \"model\": ");
+	buf_json_string(out, model->name);
+	buf_printf(out, ", \"verified\": %s", verified ? "true" : "false");
+	json_list(out, "written", &r->written);
+	json_not_kept(out, r);
+	json_list(out, "tagged", &r->tagged);
+	json_list(out, "unchanged", &r->unchanged);
+	buf_text(out, ",\n \"conflicts\": [");
+	for (int i = 0; i < r->conflict_count; i++) {
+		buf_printf(out, "%s{\"name\": ", i > 0 ? ", " : "");
+		buf_json_string(out, r->conflicts[i].name);
+		buf_text(out, ", \"existing\": ");
+		buf_json_string(out, r->conflicts[i].existing);
+		buf_printf(out, ", \"differences\": %s, \"behaviour\": ", r->conflicts[i].differences);
+		json_or_null(out, r->conflicts[i].behaviour);
+		buf_text(out, ", \"why\": ");
+		json_or_null(out, r->conflicts[i].why);
+		buf_text(out, "}");
+	}
+	buf_text(out, "]");
+	json_list(out, "shared", &r->shared);
+	json_list(out, "not_covered", &r->not_covered);
+	json_list(out, "left_out", &r->left_out);
 }
 
 static void print_list(const char *heading, const struct string_list *list)
@@ -104,11 +156,23 @@ static void print_conflict(const struct extract_conflict *conflict)
 			   theirs != NULL ? theirs : "absent");
 	}
 	cJSON_Delete(differences);
+	if (conflict->why != NULL)
+		show_print(stdout, "    %s\n", conflict->why);
 }
 
-static void print_text(const struct model *model, const struct extract_result *r)
+static void print_not_kept(const struct extract_result *r)
 {
-	print_list("written:", &r->written);
+	if (count_not_kept(r) > 0)
+		show_print(stdout, "not written, because they did not pass:\n");
+	for (int i = 0; i < r->file_count; i++)
+		if (!r->files[i].keep)
+			show_print(stdout, "  %s/%s: %s: %s\n", r->files[i].op_type, r->files[i].name, r->files[i].status, r->files[i].why);
+}
+
+static void print_text(const struct model *model, const struct extract_result *r, bool verified)
+{
+	print_list(verified ? "written:" : "written, and not verified:", &r->written);
+	print_not_kept(r);
 	print_list("tagged, because they mean the same:", &r->tagged);
 	if (r->conflict_count > 0)
 		show_print(stdout, "written under another name:\n");
@@ -117,66 +181,103 @@ static void print_text(const struct model *model, const struct extract_result *r
 	print_list("shared by several models:", &r->shared);
 	print_list("left out:", &r->left_out);
 	print_list("in the architecture, but in no op family:", &r->not_covered);
-	show_print(stdout, "%s: %d written, %d tagged, %d unchanged\n", model->name, r->written.count, r->tagged.count, r->unchanged.count);
+	show_print(stdout, "%s: %d written, %d tagged, %d unchanged", model->name, r->written.count, r->tagged.count, r->unchanged.count);
+	if (count_not_kept(r) > 0)
+		show_print(stdout, ", %d not written", count_not_kept(r));
+	show_print(stdout, "\n");
 }
 
-static int unknown_model(const char *name, struct err *err)
+/* Makes, verifies and writes the definitions. `status` gets the exit status of the verdicts. */
+static int extract_and_check(struct program *program, const struct extract_options *o, const struct extract_request *request,
+			     struct extract_result *result, int *status, struct arena *arena, struct err *err)
 {
-	return err_set(err, "reftest does not know the model '%s'; models/models.json lists the models that it knows. Pass the model's config.json "
-			    "with --config",
-		       err_show(name).text);
+	const struct extract_check check = {.device = o->device,
+					    .python = o->python,
+					    .jobs = o->jobs,
+					    .timeout_s = o->timeout,
+					    .memory = o->memory,
+					    .show = strcmp(o->format, "json") != 0};
+	int code = extract_plan(request, result, arena, err) < 0 ? EXIT_USAGE : 0;
+
+	if (code == 0 && !o->no_verify)
+		code = extract_check(program, &check, result, status, arena, err);
+	if (code == 0 && extract_write(result, arena, err) < 0)
+		code = EXIT_USAGE;
+	return code;
 }
 
-static int open_model(const struct extract_options *o, struct model *model, struct arena *arena, struct err *err)
+/* Prints what was done, if there is a model, and the counts, if the user wants them. */
+static int report(struct program *program, const struct extract_options *o, const struct model *model,
+		  const struct extract_result *result, struct arena *arena, struct err *err)
 {
-	if (o->config == NULL)
-		return model_find(o->model, model, arena) ? 0 : unknown_model(o->model, err);
-	if (model_read(o->config, o->model, model, arena, err) == 0)
-		return 0;
-	model_close(model);
-	return -1;
+	const bool json = strcmp(o->format, "json") == 0;
+	struct dataset_stats stats;
+	struct buf out = {0};
+	int code = 0;
+
+	if (!json && model != NULL)
+		print_text(model, result, !o->no_verify);
+	if (o->stats) {
+		program->root_given = o->out != NULL ? o->out : program->root_given;
+		code = program_root(program, err) < 0 ? EXIT_USAGE
+						      : dataset_stats_read(program, o->device, o->python, &stats, arena, err);
+	}
+	if (o->stats && code == 0 && !json)
+		dataset_stats_print(&stats);
+	buf_text(&out, "{\"schema\": 1");
+	if (model != NULL)
+		add_json(&out, model, result, !o->no_verify);
+	if (o->stats && code == 0) {
+		buf_text(&out, ",\n \"stats\": ");
+		dataset_stats_json(&stats, &out);
+	}
+	buf_text(&out, "}\n");
+	if (json)
+		fwrite(out.data, 1, out.length, stdout);
+	buf_free(&out);
+	return code;
 }
 
-static int extract(const struct extract_options *o, struct extract_request *request, struct arena *arena, struct err *err)
+static int extract(struct program *program, const struct extract_options *o, struct extract_request *request, struct arena *arena,
+		   struct err *err)
 {
 	struct model model;
 	struct extract_result result;
+	int status = EXIT_VERIFIED;
 
-	if (open_model(o, &model, arena, err) < 0)
+	if (model_option_open(o->config, o->model, &model, arena, err) < 0)
 		return EXIT_USAGE;
 	request->model = &model;
-	int rc = extract_model(request, &result, arena, err);
+	int code = extract_and_check(program, o, request, &result, &status, arena, err);
 
-	if (rc == 0 && strcmp(o->format, "json") == 0)
-		print_json(&model, &result);
-	else if (rc == 0)
-		print_text(&model, &result);
+	if (code == 0)
+		code = report(program, o, &model, &result, arena, err);
 	model_close(&model);
-	return rc == 0 ? EXIT_VERIFIED : EXIT_USAGE;
+	return code == 0 ? status : code;
 }
 
 static int run(struct program *program, const struct extract_options *o, struct arena *arena, struct err *err)
 {
 	struct extract_request request = {.op_types = o->op_types};
 
-	if (o->config == NULL && o->model == NULL) {
-		err_set(err, "name a model with --model, or a config.json with --config");
-		return EXIT_USAGE;
-	}
 	if (read_list("--tp", o->tp, &request.tp, err) < 0 || read_list("--ep", o->ep, &request.ep, err) < 0 ||
 	    read_list("--page-size", o->page_sizes, &request.page_sizes, err) < 0)
 		return EXIT_USAGE;
+	if (o->timeout <= 0)
+		return err_set(err, "--timeout takes a number of seconds above 0"), EXIT_USAGE;
 	if (o->root != NULL)
 		program->root_given = o->root;
 	if (o->out == NULL && program_root(program, err) < 0)
 		return EXIT_USAGE;
 	request.root = o->out != NULL ? o->out : program->root;
-	return extract(o, &request, arena, err);
+	if (o->stats && o->config == NULL && o->model == NULL)
+		return report(program, o, NULL, NULL, arena, err);
+	return extract(program, o, &request, arena, err);
 }
 
 static int start(struct program *program, int argc, char **argv)
 {
-	struct extract_options o = {.tp = "1", .ep = "1", .page_sizes = "1,64", .format = "text"};
+	struct extract_options o = {.tp = "1", .ep = "1", .page_sizes = "1,64", .format = "text", .device = "auto", .timeout = 120};
 	struct command_line line;
 
 	if (command_line_begin(&line, &command_extract, argc, argv, &o)) {
@@ -188,12 +289,14 @@ static int start(struct program *program, int argc, char **argv)
 const struct command command_extract = {
     .name = "extract",
     .summary = "write the definitions of a model, from its configuration",
-    .synopsis = "[options] (--model NAME | --config PATH)",
+    .synopsis = "[options] (--model NAME | --config PATH | --stats)",
     .description =
 	"Writes a definition for each module of a model whose operation an op family knows: its dimensions come from the "
 	"model's configuration, divided by the degrees of parallelism, and its reference from a text of the op family. A "
-	"definition that means the same as one of the dataset is not written again; that one gets the model's tag. The "
-	"definitions are not verified: run `reftest verify` afterwards.",
+	"definition that means the same as one of the dataset is not written again; that one gets the model's tag.\n"
+	"\n"
+	"The small cases of each new definition run before it is written, as `reftest verify` runs them. A definition that does "
+	"not pass is not written.",
     .operands = OPERANDS_NONE,
     .rows = rows,
     .row_count = ROWS,

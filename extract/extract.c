@@ -205,9 +205,11 @@ static void note_conflict(struct extraction *e, const struct draft *draft, const
 	buf_text(&text, "[");
 	meaning_write_differences(&draft->meaning, &other->meaning, &text);
 	buf_text(&text, "]");
-	more[e->result->conflict_count++] = (struct extract_conflict){full_name(e, draft->op_type, name),
-								      full_name(e, other->op_type, other->name),
-								      arena_string(e->arena, text.data)};
+	more[e->result->conflict_count++] = (struct extract_conflict){.name = full_name(e, draft->op_type, name),
+								      .existing = full_name(e, other->op_type, other->name),
+								      .existing_text = other->json != NULL ? other->text : NULL,
+								      .differences = arena_string(e->arena, text.data),
+								      .same_interface = meaning_same_interface(&draft->meaning, &other->meaning)};
 	e->result->conflicts = more;
 	buf_free(&text);
 }
@@ -243,7 +245,6 @@ static void take_new(struct extraction *e, struct draft *draft)
 			    .new_text = arena_string(e->arena, text.data),
 			    .created = true};
 	draft->json = NULL;
-	string_list_add(&e->result->written, full_name(e, k->op_type, name));
 	buf_free(&text);
 }
 
@@ -335,34 +336,6 @@ static int check_required(struct extraction *e)
 	return 0;
 }
 
-/* Restores what was written, after a write failed. */
-static void roll_back(struct extraction *e, int count)
-{
-	struct err ignored;
-
-	for (int i = 0; i < count; i++) {
-		const struct known *k = &e->known[i];
-
-		if (k->new_text != NULL && k->created)
-			unlink(k->path);
-		else if (k->new_text != NULL)
-			file_replace(k->path, k->text, strlen(k->text), &ignored);
-	}
-}
-
-static int write_all(struct extraction *e)
-{
-	for (int i = 0; i < e->known_count; i++) {
-		const struct known *k = &e->known[i];
-
-		if (k->new_text != NULL && file_replace(k->path, k->new_text, strlen(k->new_text), e->err) < 0) {
-			roll_back(e, i);
-			return -1;
-		}
-	}
-	return 0;
-}
-
 static int by_text(const void *a, const void *b)
 {
 	return strcmp(*(const char *const *)a, *(const char *const *)b);
@@ -411,6 +384,37 @@ static int check_op_types(struct extraction *e)
 	return 0;
 }
 
+static const struct extract_file *file_named(const struct extraction *e, const char *name)
+{
+	for (int i = 0; i < e->result->file_count; i++)
+		if (strcmp(arena_printf(e->arena, "%s/%s", e->result->files[i].op_type, e->result->files[i].name), name) == 0)
+			return &e->result->files[i];
+	return NULL;
+}
+
+/* Lists the files that are to be written. */
+static void list_files(struct extraction *e)
+{
+	struct extract_result *r = e->result;
+
+	r->files = arena_array(e->arena, (size_t)e->known_count, sizeof *r->files);
+	for (int i = 0; i < e->known_count; i++) {
+		const struct known *k = &e->known[i];
+
+		if (k->new_text != NULL)
+			r->files[r->file_count++] =
+			    (struct extract_file){.op_type = arena_string(e->arena, k->op_type), /* outlives the architecture */
+						  .name = k->name,
+						  .path = k->path,
+						  .below = k->path + strlen(e->request->root) + 1,
+						  .text = k->new_text,
+						  .old_text = k->created ? NULL : k->text,
+						  .keep = true};
+	}
+	for (int i = 0; i < r->conflict_count; i++)
+		r->conflicts[i].file = file_named(e, r->conflicts[i].name);
+}
+
 static int extract_rules(struct extraction *e)
 {
 	if (check_required(e) < 0 || check_op_types(e) < 0)
@@ -420,10 +424,11 @@ static int extract_rules(struct extraction *e)
 			return -1;
 	note_shared(e);
 	note_not_covered(e);
-	return write_all(e);
+	list_files(e);
+	return 0;
 }
 
-int extract_model(const struct extract_request *request, struct extract_result *result, struct arena *arena, struct err *err)
+int extract_plan(const struct extract_request *request, struct extract_result *result, struct arena *arena, struct err *err)
 {
 	const struct string_list none = {.arena = arena};
 	struct extraction e = {.request = request, .result = result, .arena = arena, .err = err, .read = none};
@@ -440,4 +445,35 @@ int extract_model(const struct extract_request *request, struct extract_result *
 		cJSON_Delete(e.known[i].json);
 	architecture_close(&e.architecture);
 	return rc;
+}
+
+/* Restores what was written, after a write failed. */
+static void roll_back(const struct extract_result *result, int count)
+{
+	struct err ignored;
+
+	for (int i = 0; i < count; i++) {
+		const struct extract_file *file = &result->files[i];
+
+		if (file->keep && file->old_text == NULL)
+			unlink(file->path);
+		else if (file->keep)
+			file_replace(file->path, file->old_text, strlen(file->old_text), &ignored);
+	}
+}
+
+int extract_write(struct extract_result *result, struct arena *arena, struct err *err)
+{
+	for (int i = 0; i < result->file_count; i++) {
+		const struct extract_file *file = &result->files[i];
+
+		if (file->keep && file_replace(file->path, file->text, strlen(file->text), err) < 0) {
+			roll_back(result, i);
+			return -1;
+		}
+	}
+	for (int i = 0; i < result->file_count; i++)
+		if (result->files[i].keep && result->files[i].old_text == NULL)
+			string_list_add(&result->written, arena_printf(arena, "%s/%s", result->files[i].op_type, result->files[i].name));
+	return 0;
 }

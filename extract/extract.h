@@ -1,9 +1,9 @@
-/* extract - writes the definitions of a model into a dataset.
+/* extract - makes the definitions of a model, and writes them into a dataset.
  *
  * Each rule of the model's architecture that has a template gives one definition for each combination of degrees and page
  * size. A definition that means the same as one of the dataset (extract/meaning.h), whatever that is called, is not written
  * again: the definition of the dataset gets the model's tag. A definition that has the name of another one of the dataset
- * gets the name NAME_v2. All files are written, or none. */
+ * gets the name NAME_v2. Between the two steps, the caller may take new definitions out. All files are written, or none. */
 #ifndef REFTEST_EXTRACT_EXTRACT_H
 #define REFTEST_EXTRACT_EXTRACT_H
 
@@ -24,22 +24,45 @@ struct extract_request {
 	const char *root;     /* the folder that has, or gets, definitions/ */
 };
 
+/* A file that extract_write writes. */
+struct extract_file {
+	const char *op_type, *name; /* "gemm", "gemm_n4096_k4096" */
+	const char *path;	    /* below the root that the request names */
+	const char *below;	    /* the path below the root: "definitions/gemm/gemm_n4096_k4096.json" */
+	const char *text, *old_text; /* old_text: NULL for a new definition */
+	bool keep;		    /* false: it is not written; extract_plan sets it to true */
+	const char *status, *why;   /* if the caller takes it out: the status of its verification, and a sentence */
+};
+
+/* A new definition whose name was taken. */
+struct extract_conflict {
+	const char *name, *existing;	/* "gemm/x_v2", "gemm/x" */
+	const struct extract_file *file; /* the new definition */
+	const char *existing_text;	/* NULL: it cannot be read */
+	const char *differences;	/* a JSON array (meaning_write_differences) */
+	bool same_interface;		/* they differ in the reference and in constraints only */
+	const char *behaviour, *why;	/* the caller's: whether both behave alike, and a sentence; NULL: not examined */
+};
+
 /* What was done. Texts are in the arena. */
 struct extract_result {
+	struct extract_file *files; /* new and changed ones */
+	int file_count;
 	struct string_list written;   /* "gemm/gemm_n4096_k4096" */
 	struct string_list tagged;    /* definitions of the dataset that got the model's tag */
 	struct string_list unchanged; /* definitions of the dataset that had the tag already */
-	struct extract_conflict {
-		const char *name, *existing; /* "gemm/x_v2", "gemm/x" */
-		const char *differences;     /* a JSON array (meaning_write_differences) */
-	} *conflicts;
+	struct extract_conflict *conflicts;
 	int conflict_count;
 	struct string_list left_out; /* sentences */
 	struct string_list not_covered; /* parts of the architecture that no op family covers */
 	struct string_list shared;   /* "gemm/gemm_n4096_k4096: llama-3.1-8b, qwen3-8b" */
 };
 
-/* Returns -1 with a message if the configuration, a degree or the dataset is wrong; nothing is written then. */
-int extract_model(const struct extract_request *request, struct extract_result *result, struct arena *arena, struct err *err);
+/* Makes the definitions; writes nothing. Returns -1 with a message if the configuration, a degree or the dataset is wrong. */
+int extract_plan(const struct extract_request *request, struct extract_result *result, struct arena *arena, struct err *err);
+
+/* Writes the files that are kept, and lists the new ones in `written`. Returns -1 with a message if one cannot be written;
+ * none is written then. */
+int extract_write(struct extract_result *result, struct arena *arena, struct err *err);
 
 #endif

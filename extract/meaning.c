@@ -108,6 +108,27 @@ static const char *value_of(const struct meaning *meaning, const char *key)
 	return NULL;
 }
 
+static bool is_interface(const char *key)
+{
+	return strcmp(key, "reference") != 0 && strncmp(key, "constraints.", strlen("constraints.")) != 0;
+}
+
+static bool has_interface_of(const struct meaning *a, const struct meaning *b)
+{
+	for (int i = 0; i < a->count; i++) {
+		const char *other = value_of(b, a->fields[i].key);
+
+		if (is_interface(a->fields[i].key) && (other == NULL || strcmp(other, a->fields[i].value) != 0))
+			return false;
+	}
+	return true;
+}
+
+bool meaning_same_interface(const struct meaning *a, const struct meaning *b)
+{
+	return has_interface_of(a, b) && has_interface_of(b, a);
+}
+
 static void write_value(struct buf *out, const char *name, const char *key, const char *value)
 {
 	buf_printf(out, ", \"%s\": ", name);

@@ -24,6 +24,10 @@ struct meaning meaning_of(const cJSON *definition, struct arena *arena);
 
 bool meaning_equal(const struct meaning *a, const struct meaning *b);
 
+/* Returns whether two definitions differ in nothing but their references and constraints, so that both references take the
+ * same inputs. */
+bool meaning_same_interface(const struct meaning *a, const struct meaning *b);
+
 /* Appends each field in which two meanings differ, as a JSON object {"field", "ours", "theirs"}; of references only that they
  * differ. Absent fields are null. */
 void meaning_write_differences(const struct meaning *ours, const struct meaning *theirs, struct buf *out);

@@ -122,16 +122,42 @@ static bool degree_value(struct degrees *degrees, const char *name, int64_t *val
 	return false;
 }
 
+static const char *text_of_name(void *context, const char *name)
+{
+	struct degrees *degrees = context;
+	const cJSON *member = model_member(degrees->model, name, NULL);
+
+	if (cJSON_IsString(member))
+		return member->valuestring;
+	snprintf(degrees->missing, sizeof degrees->missing, "%s", name);
+	return NULL;
+}
+
+/* Says whether the field is 0, and is one that may be. */
+static bool is_zero(const struct degrees *degrees, const char *name)
+{
+	const cJSON *member = model_member(degrees->model, name, NULL), *item;
+
+	cJSON_ArrayForEach(item, json_member(degrees->architecture->root, "may_be_zero"))
+		if (strcmp(item->valuestring, name) == 0)
+			return cJSON_IsNumber(member) && member->valuedouble == 0;
+	return false;
+}
+
 static enum expression_result value_of_name(void *context, const char *name, int depth, int64_t *value)
 {
 	struct degrees *degrees = context;
-	const struct expression_names names = {value_of_name, degrees};
+	const struct expression_names names = {value_of_name, text_of_name, degrees};
 	const char *source;
 
 	if (degree_value(degrees, name, value))
 		return EXPRESSION_VALUE;
 	if (model_integer(degrees->model, name, value, &source)) {
 		note_field(degrees, name, *value, source);
+		return EXPRESSION_VALUE;
+	}
+	if (is_zero(degrees, name)) {
+		*value = 0;
 		return EXPRESSION_VALUE;
 	}
 	/* a field with another value than an integer is wrong, and not absent */
@@ -145,7 +171,7 @@ static enum expression_result value_of_name(void *context, const char *name, int
 
 enum expression_result degrees_evaluate(struct degrees *degrees, const char *expression, int64_t *value)
 {
-	const struct expression_names names = {value_of_name, degrees};
+	const struct expression_names names = {value_of_name, text_of_name, degrees};
 
 	return expression_evaluate(expression, &names, 0, value);
 }

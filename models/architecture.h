@@ -4,7 +4,10 @@
  * says which op_type a module has, and the length of each const axis as an expression (models/expression.h) over the
  * fields of config.json, names under "let", the parallel degrees `tp` and `ep`, and `page_size`. A field of the
  * configuration comes before a name under "let", and a "let" of the architecture before the common one. A rule without a
- * template describes a module in a form that `reftest extract` does not write, such as one of several fused projections. */
+ * template describes a module in a form that `reftest extract` does not write, such as one of several fused projections.
+ *
+ * "tree" lists the modules of every architecture from the outside to the inside, with the expression of how many of each a
+ * model has. "may_be_zero" lists the fields whose value may be 0. */
 #ifndef REFTEST_MODELS_ARCHITECTURE_H
 #define REFTEST_MODELS_ARCHITECTURE_H
 

@@ -183,7 +183,7 @@ struct nearest {
 struct attempt {
 	const struct definition *d;
 	struct degrees degrees;
-	bool any_degree; /* the tags `tp:` and `ep:` do not count */
+	enum degree_choice { DEGREES_TAGGED, DEGREES_ANY, DEGREES_ONE } choice;
 	bool unknown; /* a module has perhaps these lengths, but a field of its configuration is not known */
 	struct nearest nearest;
 };
@@ -264,9 +264,15 @@ static bool try_expert_degrees(struct attempt *a, const struct rule *rule, int64
 	return found;
 }
 
+/* Returns the only degree that is tried; 0: all common ones. */
+static int64_t chosen_degree(const struct attempt *a, const char *prefix)
+{
+	return a->choice == DEGREES_TAGGED ? tagged_degree(a->d, prefix) : a->choice == DEGREES_ONE ? 1 : 0;
+}
+
 static bool try_rule(struct attempt *a, const struct rule *rule)
 {
-	int64_t tp = a->any_degree ? 0 : tagged_degree(a->d, "tp:"), ep = a->any_degree ? 0 : tagged_degree(a->d, "ep:");
+	const int64_t tp = chosen_degree(a, "tp:"), ep = chosen_degree(a, "ep:");
 	bool found = false, more = true, used_tp = false;
 
 	for (int i = 0; i < COMMON_DEGREES && more && !found; i++) {
@@ -317,23 +323,39 @@ static const char *contradiction(const struct attempt *a, const struct model *mo
 			    *tp != '\0' || *ep != '\0' ? "; degrees tried: " : "", tp, *tp != '\0' && *ep != '\0' ? "; " : "", ep);
 }
 
+/* Returns the most axes that a rule of this op_type and the definition have in common. A rule that has fewer is about another
+ * operation of the same op_type. */
+static int most_common_axes(const struct definition *d, const struct architecture *architecture)
+{
+	int most = 0;
+
+	for (int i = 0; i < architecture->rule_count; i++) {
+		const struct rule *rule = &architecture->rules[i];
+		int count = strcmp(rule->op_type, d->op_type) == 0 ? common_axes(d, rule) : 0;
+
+		most = count > most ? count : most;
+	}
+	return most;
+}
+
+static bool is_about(const struct rule *rule, const struct definition *d, int most)
+{
+	return most > 0 && strcmp(rule->op_type, d->op_type) == 0 && common_axes(d, rule) == most;
+}
+
 static const char *attest_model(const struct definition *d, const struct model *model, bool any_degree, struct arena *arena)
 {
 	struct architecture architecture;
-	struct attempt a = {.d = d, .any_degree = any_degree, .degrees = {.model = model, .architecture = &architecture, .tp = 1, .ep = 1}};
+	struct attempt a = {.d = d, .choice = any_degree ? DEGREES_ANY : DEGREES_TAGGED, .degrees = {.model = model, .architecture = &architecture, .tp = 1, .ep = 1}};
 	struct err err;
 	bool found = false;
-	int most = 0;
 
 	if (model->architecture == NULL || architecture_open(model->architecture, &architecture, arena, &err) < 0)
 		return NULL;
-	for (int i = 0; i < architecture.rule_count; i++)
-		if (strcmp(architecture.rules[i].op_type, d->op_type) == 0 && common_axes(d, &architecture.rules[i]) > most)
-			most = common_axes(d, &architecture.rules[i]);
-	/* a rule that has fewer axes in common is about another operation of the same op_type */
+	const int most = most_common_axes(d, &architecture);
+
 	for (int i = 0; i < architecture.rule_count && !found; i++)
-		if (most > 0 && strcmp(architecture.rules[i].op_type, d->op_type) == 0 && common_axes(d, &architecture.rules[i]) == most)
-			found = try_rule(&a, &architecture.rules[i]);
+		found = is_about(&architecture.rules[i], d, most) && try_rule(&a, &architecture.rules[i]);
 	const char *text = found || a.unknown || a.nearest.rule == NULL ? NULL : contradiction(&a, model, arena);
 
 	architecture_close(&architecture);
@@ -382,4 +404,24 @@ const char *attest_definition(const struct definition *definition, struct arena 
 	if (found == NULL)
 		found = attest_description(definition, arena);
 	return found != NULL ? found : attest_models(definition, arena);
+}
+
+int attest_rules(const struct definition *definition, const struct model *model, const struct architecture *architecture, bool *explains)
+{
+	const bool tagged = tagged_degree(definition, "tp:") > 0 || tagged_degree(definition, "ep:") > 0;
+	const enum degree_choice choices[] = {tagged ? DEGREES_TAGGED : DEGREES_ONE, DEGREES_ANY};
+	const int most = is_other_part(definition) ? 0 : most_common_axes(definition, architecture);
+	int count = 0;
+
+	for (size_t c = 0; c < sizeof choices / sizeof *choices && count == 0; c++) {
+		struct attempt a = {.d = definition,
+				    .choice = choices[c],
+				    .degrees = {.model = model, .architecture = architecture, .tp = 1, .ep = 1}};
+
+		for (int i = 0; i < architecture->rule_count; i++) {
+			explains[i] = is_about(&architecture->rules[i], definition, most) && try_rule(&a, &architecture->rules[i]);
+			count += explains[i];
+		}
+	}
+	return count;
 }

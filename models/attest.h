@@ -15,8 +15,15 @@
 #include "base/arena.h"
 #include "dataset/definition.h"
 
+struct architecture;
+struct model;
+
 /* Returns NULL if nothing contradicts the axes. Otherwise returns a sentence with the axis and its length, the length that
  * is stated and by what, with the field of the configuration, its value and its source, and the degrees that were tried. */
 const char *attest_definition(const struct definition *definition, struct arena *arena);
+
+/* Sets explains[i] to whether rule i of the architecture has the axes of the definition, and returns how many do. The degrees
+ * are those of the tags, else 1; if no rule has the axes then, all degrees count. */
+int attest_rules(const struct definition *definition, const struct model *model, const struct architecture *architecture, bool *explains);
 
 #endif

@@ -94,20 +94,53 @@ static enum expression_result read_call(struct reader *r, const char *name, int6
 	return EXPRESSION_INVALID;
 }
 
-static enum expression_result read_name(struct reader *r, int64_t *value)
+/* Copies the name at which the text is. Returns false if it is too long, or if there is none. */
+static bool take_name(struct reader *r, char name[NAME_BYTES])
 {
-	char name[NAME_BYTES];
 	size_t length = 0;
 
 	while (isalnum((unsigned char)r->at[length]) || r->at[length] == '_')
 		length++;
-	if (length >= sizeof name)
-		return EXPRESSION_INVALID;
+	if (length == 0 || length >= NAME_BYTES)
+		return false;
 	memcpy(name, r->at, length);
 	name[length] = '\0';
 	r->at += length;
+	return true;
+}
+
+/* Reads "'c', name)" behind "count(". */
+static enum expression_result read_count(struct reader *r, int64_t *value)
+{
+	char name[NAME_BYTES];
+
+	if (!takes(r, '\'') || r->at[0] == '\0' || r->at[1] != '\'')
+		return EXPRESSION_INVALID;
+	char wanted = r->at[0];
+
+	r->at += 2;
+	if (!takes(r, ','))
+		return EXPRESSION_INVALID;
+	r->at += strspn(r->at, " ");
+	if (!take_name(r, name) || !takes(r, ')'))
+		return EXPRESSION_INVALID;
+	const char *text = r->names->text != NULL ? r->names->text(r->names->context, name) : NULL;
+
+	if (text == NULL)
+		return EXPRESSION_MISSING;
+	for (*value = 0; *text != '\0'; text++)
+		*value += *text == wanted;
+	return EXPRESSION_VALUE;
+}
+
+static enum expression_result read_name(struct reader *r, int64_t *value)
+{
+	char name[NAME_BYTES];
+
+	if (!take_name(r, name))
+		return EXPRESSION_INVALID;
 	if (takes(r, '('))
-		return read_call(r, name, value);
+		return strcmp(name, "count") == 0 ? read_count(r, value) : read_call(r, name, value);
 	return r->names->value(r->names->context, name, r->depth + 1, value);
 }
 

@@ -1,9 +1,10 @@
 /* expression - evaluates the integer expressions of models/architectures.json: "num_attention_heads / tp".
  *
- * Grammar: sums, products, exact quotients, parentheses, integers, names, and three functions:
+ * Grammar: sums, products, exact quotients, parentheses, integers, names, and four functions:
  *   share(n, d)  the part of n heads on each of d devices: n / d, or 1 if d is a multiple of n
  *   pad(n, m)    the least multiple of m that is at least n
  *   ceil(n, d)   n / d, rounded up
+ *   count('*', name)  how many characters * the text has whose name this is
  * Every value is an integer from 0 to 2^53 - 1. */
 #ifndef REFTEST_MODELS_EXPRESSION_H
 #define REFTEST_MODELS_EXPRESSION_H
@@ -26,6 +27,8 @@ struct expression_names {
 	/* Writes the value of a name. `depth` is the depth to pass to expression_evaluate if the name stands for another
 	 * expression. Returns what expression_evaluate returns. */
 	enum expression_result (*value)(void *context, const char *name, int depth, int64_t *value);
+	/* Returns the text of a name that stands for a text and not for a number. Returns NULL if there is none. */
+	const char *(*text)(void *context, const char *name);
 	void *context;
 };
 

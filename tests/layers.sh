@@ -27,7 +27,7 @@ broken() {
 			may["base"] = low
 			may["git"] = low "git "
 			may["repos"] = low "git repos "
-			may["web"] = low "web "
+			may["web"] = low "dataset kernels/core models web "
 			may["dataset"] = low "dataset "
 			may["check"] = low "dataset check "
 			may["cache"] = low "dataset cache "

@@ -86,6 +86,15 @@ static void add_module(const struct web_layout *layout, const struct web_module 
 	buf_text(out, "},");
 }
 
+void web_modules_write(const struct web_model *model, const struct web_layout *layout, struct buf *out)
+{
+	buf_text(out, "{");
+	for (int i = 0; i < model->module_count; i++)
+		add_module(layout, &model->modules[i], out);
+	add_line(layout, 1, out);
+	buf_text(out, "}");
+}
+
 void web_model_write(const struct web_model *model, const struct web_layout *layout, struct buf *out)
 {
 	buf_text(out, "{");
@@ -93,11 +102,9 @@ void web_model_write(const struct web_model *model, const struct web_layout *lay
 	add_text(layout, 1, "name", model->name, out);
 	add_text(layout, 1, "description", model->description, out);
 	add_line(layout, 1, out);
-	buf_text(out, "modules: {");
-	for (int i = 0; i < model->module_count; i++)
-		add_module(layout, &model->modules[i], out);
-	add_line(layout, 1, out);
-	buf_text(out, "},");
+	buf_text(out, "modules: ");
+	web_modules_write(model, layout, out);
+	buf_text(out, ",");
 	add_line(layout, 0, out);
 	buf_text(out, "}");
 }

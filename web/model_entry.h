@@ -34,4 +34,7 @@ struct web_layout {
 /* Appends the entry, from '{' to '}'. The first line gets no indentation, because it may stand behind other text. */
 void web_model_write(const struct web_model *model, const struct web_layout *layout, struct buf *out);
 
+/* Appends the value of the entry's member "modules", from '{' to '}'. */
+void web_modules_write(const struct web_model *model, const struct web_layout *layout, struct buf *out);
+
 #endif

@@ -20,6 +20,7 @@ struct parser {
 	const char *path, *text;
 	size_t length, at;
 	struct token token; /* the current one */
+	size_t last;	    /* the end of the token before it */
 	const char *bad;    /* why the current token is TOKEN_BAD */
 	struct err *err;
 };
@@ -79,6 +80,8 @@ static enum token_kind read_string(struct parser *p)
 static void next(struct parser *p)
 {
 	size_t before = p->at;
+
+	p->last = p->token.end;
 	bool fine = skip_blanks(p);
 	char c = p->at < p->length ? p->text[p->at] : '\0';
 
@@ -181,6 +184,7 @@ static int skip_value(struct parser *p, int depth)
 struct place {
 	bool found;	      /* the model has an entry */
 	size_t begin, end;    /* of this entry */
+	size_t modules, modules_end; /* of the value of its member "modules"; both 0 without it */
 	bool empty;	      /* the array has no entry */
 	size_t last;	      /* the end of the last entry */
 	bool comma;	      /* a comma follows it */
@@ -201,43 +205,74 @@ static void read_indent(const struct parser *p, size_t at, char *out)
 	out[length] = '\0';
 }
 
-/* Reads one entry, of which '{' is the current token, and its id. The id is compared as it is written, so it may contain
- * no escape. */
-static int read_entry(struct parser *p, char *id)
+/* An entry as it was read. */
+struct entry {
+	char id[ID_MOST]; /* "" without one */
+	size_t modules, modules_end;
+};
+
+/* Says whether the current token is this key, with or without quotes. */
+static bool is_key(const struct parser *p, const char *key)
+{
+	size_t length = strlen(key);
+
+	return is_token(p, key) || (p->token.kind == TOKEN_STRING && p->token.end - p->token.begin == length + 2 &&
+				    memcmp(p->text + p->token.begin + 1, key, length) == 0);
+}
+
+/* Reads the id, which is the current token. It is compared as it is written, so it may contain no escape. */
+static int read_id(struct parser *p, struct entry *entry)
+{
+	size_t length = p->token.end - p->token.begin;
+
+	if (entry->id[0] != '\0' || p->token.kind != TOKEN_STRING || length < 3 || length - 2 >= ID_MOST ||
+	    memchr(p->text + p->token.begin, '\\', length) != NULL)
+		return fail(p, entry->id[0] != '\0' ? "one id" : "a plain string");
+	memcpy(entry->id, p->text + p->token.begin + 1, length - 2);
+	entry->id[length - 2] = '\0';
+	return 0;
+}
+
+/* Reads one member of an entry, of which the key is the current token. */
+static int read_member(struct parser *p, struct entry *entry)
+{
+	bool is_id = is_key(p, "id"), is_modules = is_key(p, "modules");
+
+	if (p->token.kind != TOKEN_WORD && p->token.kind != TOKEN_STRING)
+		return fail(p, "a key");
+	if (is_modules && entry->modules > 0)
+		return fail(p, "modules once");
+	next(p);
+	if (!is_token(p, ":"))
+		return fail(p, "':'");
+	next(p);
+	if (is_id && read_id(p, entry) < 0)
+		return -1;
+	if (is_modules)
+		entry->modules = p->token.begin;
+	if (skip_value(p, 2) < 0)
+		return -1;
+	if (is_modules)
+		entry->modules_end = p->last;
+	return 0;
+}
+
+/* Reads one entry, of which '{' is the current token. */
+static int read_entry(struct parser *p, struct entry *entry)
 {
 	const struct token open = p->token;
-	bool has_id = false;
 
+	*entry = (struct entry){.id = ""};
 	next(p);
 	while (!is_token(p, "}")) {
-		bool is_id = is_token(p, "id");
-
-		if (p->token.kind != TOKEN_WORD && p->token.kind != TOKEN_STRING)
-			return fail(p, "a key");
-		is_id = is_id || (p->token.kind == TOKEN_STRING && p->token.end - p->token.begin == 4 &&
-				  memcmp(p->text + p->token.begin + 1, "id", 2) == 0);
-		next(p);
-		if (!is_token(p, ":"))
-			return fail(p, "':'");
-		next(p);
-		size_t length = p->token.end - p->token.begin;
-
-		if (is_id && (has_id || p->token.kind != TOKEN_STRING || length - 2 >= ID_MOST ||
-			      memchr(p->text + p->token.begin, '\\', length) != NULL))
-			return fail(p, has_id ? "one id" : "a plain string");
-		if (is_id) {
-			memcpy(id, p->text + p->token.begin + 1, length - 2);
-			id[length - 2] = '\0';
-			has_id = true;
-		}
-		if (skip_value(p, 2) < 0)
+		if (read_member(p, entry) < 0)
 			return -1;
 		if (is_token(p, ","))
 			next(p);
 		else if (!is_token(p, "}"))
 			return fail(p, "',' or '}'");
 	}
-	if (has_id)
+	if (entry->id[0] != '\0')
 		return 0;
 	p->token = open;
 	return fail(p, "an entry with an id");
@@ -246,7 +281,7 @@ static int read_entry(struct parser *p, char *id)
 /* Reads the array, of which the current token is the one behind '['. The array's ']' is the current token afterwards. */
 static int read_entries(struct parser *p, const char *wanted, struct place *out)
 {
-	char id[ID_MOST];
+	struct entry entry;
 
 	out->empty = true;
 	while (!is_token(p, "]")) {
@@ -256,11 +291,11 @@ static int read_entries(struct parser *p, const char *wanted, struct place *out)
 			return fail(p, "'{' of an entry");
 		if (out->empty)
 			read_indent(p, open.begin, out->indent);
-		if (read_entry(p, id) < 0)
+		if (read_entry(p, &entry) < 0)
 			return -1;
 		out->empty = false;
 		out->last = p->token.end;
-		if (strcmp(id, wanted) == 0) {
+		if (strcmp(entry.id, wanted) == 0) {
 			if (out->found) {
 				p->token = open;
 				return fail(p, "one entry of this model");
@@ -268,6 +303,8 @@ static int read_entries(struct parser *p, const char *wanted, struct place *out)
 			out->found = true;
 			out->begin = open.begin;
 			out->end = p->token.end;
+			out->modules = entry.modules;
+			out->modules_end = entry.modules_end;
 		}
 		next(p);
 		out->comma = is_token(p, ",");
@@ -346,8 +383,11 @@ enum models_file_change models_file_set(const char *path, const char *text, size
 		add_entry(&p, &place, model, &layout, out);
 		return MODELS_FILE_ADDED;
 	}
-	buf_add(out, text, place.begin);
-	web_model_write(model, &layout, out);
-	buf_add(out, text + place.end, length - place.end);
+	const bool whole = place.modules == 0;
+	const size_t end = whole ? place.end : place.modules_end;
+
+	buf_add(out, text, whole ? place.begin : place.modules);
+	(whole ? web_model_write : web_modules_write)(model, &layout, out);
+	buf_add(out, text + end, length - end);
 	return out->length == length && memcmp(out->data, text, length) == 0 ? MODELS_FILE_SAME : MODELS_FILE_REPLACED;
 }

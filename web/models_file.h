@@ -1,5 +1,5 @@
-/* models_file - replaces or adds the entry of one model in a TypeScript file like flashinfer-bench's
- * web/apps/web/data/models.ts, and leaves every other byte alone.
+/* models_file - replaces the modules in the entry of one model in a TypeScript file like flashinfer-bench's
+ * web/apps/web/data/models.ts, or adds an entry, and leaves every other byte alone.
  *
  * The parser knows the literal form only: `const models` with an optional type, `=`, and an array of objects. Keys are
  * names or strings. Values are strings, numbers, true, false, null, arrays and objects. Comments may be anywhere. Every
@@ -17,8 +17,8 @@ enum { MODELS_FILE_BYTES = 16 << 20 };
 
 enum models_file_change {
 	MODELS_FILE_ERROR = -1, /* the file is not of this form; `err` says where */
-	MODELS_FILE_SAME,	/* it has this entry, byte for byte */
-	MODELS_FILE_REPLACED,
+	MODELS_FILE_SAME,	/* it has these modules, byte for byte */
+	MODELS_FILE_REPLACED,	/* the modules only, unless the entry had none: a name that somebody gave stays */
 	MODELS_FILE_ADDED /* behind the last entry */
 };
 

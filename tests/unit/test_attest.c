@@ -19,6 +19,12 @@ static enum expression_result no_names(void *context, const char *name, int dept
 	return strcmp(name, "heads") == 0 ? EXPRESSION_VALUE : EXPRESSION_MISSING;
 }
 
+static const char *no_text(void *context, const char *name)
+{
+	(void)context;
+	return strcmp(name, "pattern") == 0 ? "M-M*-M" : NULL;
+}
+
 static void expressions_have_exact_values(void **state)
 {
 	static const struct {
@@ -38,6 +44,14 @@ static void expressions_have_exact_values(void **state)
 	    {"share(8, 0)", EXPRESSION_VALUE, 1},
 	    {"pad(50257, 64)", EXPRESSION_VALUE, 50304},
 	    {"ceil(2880, 128)", EXPRESSION_VALUE, 23},
+	    {"count('M', pattern) + count('*', pattern)", EXPRESSION_VALUE, 4},
+	    {"count('x', pattern)", EXPRESSION_VALUE, 0},
+	    {"count('M', nothing)", EXPRESSION_MISSING, 0},
+	    {"count('MM', pattern)", EXPRESSION_INVALID, 0},
+	    {"count('M' pattern)", EXPRESSION_INVALID, 0},
+	    {"count('", EXPRESSION_INVALID, 0},
+	    {"count('M', )", EXPRESSION_INVALID, 0},
+	    {"count('M', pattern", EXPRESSION_INVALID, 0},
 	    {"nothing * 2", EXPRESSION_MISSING, 0},
 	    {"1 - 2", EXPRESSION_INVALID, 0},
 	    {"9007199254740992", EXPRESSION_INVALID, 0},
@@ -48,7 +62,7 @@ static void expressions_have_exact_values(void **state)
 	    {"pow(2, 3)", EXPRESSION_INVALID, 0},
 	    {"((((((((((((((((((((((((((((((((((1))))))))))))))))))))))))))))))))))", EXPRESSION_INVALID, 0},
 	};
-	const struct expression_names names = {no_names, NULL};
+	const struct expression_names names = {no_names, no_text, NULL};
 
 	(void)state;
 	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {

@@ -77,8 +77,26 @@ static void an_entry_is_replaced_and_nothing_else(void **state)
 	char text[4096], wanted[4096];
 
 	(void)state;
-	snprintf(text, sizeof text, "%s%s\n  {\n    id: \"tiny-1b\", // old\n    modules: {},\n  },%s", HEAD, other, TAIL);
+	snprintf(text, sizeof text, "%s%s\n  {\n    id: \"tiny-1b\", // old\n  },%s", HEAD, other, TAIL);
 	snprintf(wanted, sizeof wanted, "%s%s\n  %s,%s", HEAD, other, ENTRY, TAIL);
+	expect(text, MODELS_FILE_REPLACED, wanted);
+	expect(wanted, MODELS_FILE_SAME, wanted);
+}
+
+/* Everything but the modules stays in an entry: names that somebody wrote, comments, members that reftest does not know. */
+static void the_modules_of_an_entry_are_replaced(void **state)
+{
+	static const char modules_text[] = "modules: {", end[] = "\n    },\n";
+	const char *begin = strstr(ENTRY, modules_text);
+	const char *behind = strstr(begin, end) + strlen("\n    }");
+	char text[4096], wanted[4096];
+
+	(void)state;
+	snprintf(text, sizeof text, "%s  {\n    name: 'Mine', // a name\n    id: \"tiny-1b\",\n    'modules': { x: {count: 1} } // old\n    , more: 1,\n  },%s",
+		 HEAD, TAIL);
+	snprintf(wanted, sizeof wanted,
+		 "%s  {\n    name: 'Mine', // a name\n    id: \"tiny-1b\",\n    'modules': %.*s // old\n    , more: 1,\n  },%s", HEAD,
+		 (int)(behind - begin - (long)strlen("modules: ")), begin + strlen("modules: "), TAIL);
 	expect(text, MODELS_FILE_REPLACED, wanted);
 	expect(wanted, MODELS_FILE_SAME, wanted);
 }
@@ -121,6 +139,8 @@ static void a_file_of_another_form_is_left_alone(void **state)
 	    {"const models = [{id: 'a', id: 'b'}]", "models.ts:1:31: expected one id, found 'b'"},
 	    {"const models = [{id: 'tiny-1b'}, {id: 'tiny-1b'}]",
 	     "models.ts:1:34: expected one entry of this model, found {"},
+	    {"const models = [{id: 'a', modules: {}, modules: {}}]", "models.ts:1:40: expected modules once, found modules"},
+	    {"const models = [{id: ''}]", "models.ts:1:22: expected a plain string, found ''"},
 	    {"const models = [{id: 'a'}", "models.ts:1:26: expected ',' or ']', found the end of the file"},
 	    {"const models = [{id: 'a' /* }]", "models.ts:1:25: expected ',' or '}', found a comment without end"},
 	    {"const models = [{id: 'a\n'}]", "models.ts:1:22: expected a plain string, found a string without end"},
@@ -144,6 +164,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(an_entry_is_replaced_and_nothing_else),
+	    cmocka_unit_test(the_modules_of_an_entry_are_replaced),
 	    cmocka_unit_test(a_new_entry_is_added_behind_the_last),
 	    cmocka_unit_test(lines_end_as_in_the_file),
 	    cmocka_unit_test(a_file_of_another_form_is_left_alone),

@@ -1,0 +1,35 @@
+/* dataset_stats - counts the definitions of a dataset, those with a test and those that are verified, by op_type and by
+ * model. */
+#ifndef REFTEST_CLI_DATASET_STATS_H
+#define REFTEST_CLI_DATASET_STATS_H
+
+#include "base/buf.h"
+#include "engine/program.h"
+
+struct stats_row {
+	const char *name; /* an op_type, or a model; "" for the definitions that name no model */
+	int definitions, with_test, verified;
+};
+
+struct stats_rows {
+	struct stats_row *items; /* sorted by name */
+	int count, room;
+};
+
+struct dataset_stats {
+	struct stats_row all;
+	struct stats_rows op_types, models; /* a definition of several models counts for each */
+};
+
+/* Counts the definitions of the program's root, which must be known. A definition has a test if a file in tests/references
+ * has a class for it, or is named after it. It is verified if a stored verdict of each of its cases counts on this device.
+ * Runs nothing. Returns 0, or an exit status and sets `err`. */
+int dataset_stats_read(struct program *program, const char *device, const char *python, struct dataset_stats *out,
+		       struct arena *arena, struct err *err);
+
+void dataset_stats_print(const struct dataset_stats *stats);
+
+/* Appends the counts as a JSON object. */
+void dataset_stats_json(const struct dataset_stats *stats, struct buf *out);
+
+#endif

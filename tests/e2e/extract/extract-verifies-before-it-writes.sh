@@ -1,0 +1,74 @@
+#!/bin/sh
+# `extract` writes no definition that does not pass, says what failed, and says whether two references of one name behave
+# alike. `--stats` counts what the dataset has.
+. "$(dirname "$0")/../harness.sh"
+mkdir -p definitions my-model "$work/tmp"
+export TMPDIR="$work/tmp"
+cat >my-model/config.json <<'END'
+{"architectures": ["LlamaForCausalLM"], "hidden_size": 256, "num_attention_heads": 4, "num_key_value_heads": 2,
+ "intermediate_size": 512, "vocab_size": 1000, "rms_norm_eps": 1e-5}
+END
+from="--config my-model/config.json --device cpu"
+
+step="what passes is written, and its verdicts are kept"
+run extract $from --op-type rmsnorm,activation --format json
+expect_exit 0
+expect "r['verified'] is True and r['not_kept'] == []"
+expect "sorted(r['written']) == ['activation/silu_and_mul_h512', 'rmsnorm/fused_add_rmsnorm_h256', 'rmsnorm/rmsnorm_h256']"
+run verify --sizes small --device cpu --cached-only --format json
+expect_exit 0
+expect "all(c['cached'] for one in r['definitions'] for c in one['cases'])"
+[ -z "$(ls "$TMPDIR")" ] || fail "the temporary dataset is still there"
+
+step="what fails is not written"
+run extract $from --model llama-3.1-8b --op-type rmsnorm --format json --out other # a dimension that this model does not have
+expect_exit 1
+expect "r['written'] == []"
+expect "[one['name'] for one in r['not_kept']] == ['rmsnorm/rmsnorm_h256', 'rmsnorm/fused_add_rmsnorm_h256']"
+expect "all(one['status'] == 'failed' and 'no module of llama-3.1-8b has this length' in one['why'] for one in r['not_kept'])"
+[ ! -e other/definitions ] || fail "a definition that failed was written"
+run extract $from --model llama-3.1-8b --op-type rmsnorm --out other
+expect_exit 1
+grep -q 'rmsnorm/rmsnorm_h256: failed: small:.*: constants: axis' "$work/out" || fail "the text does not say what failed"
+
+step="names that are taken: other values, the same values, another interface"
+"$python" -I -S - <<'END'
+import json
+def change(path, edit):
+    d = json.load(open(path))
+    edit(d)
+    json.dump(d, open(path, "w"), indent=1)
+def reference(old, new):
+    def edit(d):
+        assert old in d["reference"], d["reference"]
+        d["reference"] = d["reference"].replace(old, new)
+    return edit
+change("definitions/rmsnorm/rmsnorm_h256.json", reference("EPSILON = 1e-5", "EPSILON = 1e-3"))
+change("definitions/activation/silu_and_mul_h512.json", lambda d: d.update(reference="import math\n" + d["reference"]))
+change("definitions/rmsnorm/fused_add_rmsnorm_h256.json", lambda d: d["inputs"]["weight"].update(dtype="float32"))
+END
+run extract $from --op-type rmsnorm,activation --format json
+expect_exit 0
+expect "len(r['written']) == 3 and all(name.endswith('_v2') for name in r['written'])"
+expect "{c['existing']: c['behaviour'] for c in r['conflicts']} == {'rmsnorm/rmsnorm_h256': 'changed', 'activation/silu_and_mul_h512': 'same', 'rmsnorm/fused_add_rmsnorm_h256': 'unknown'}"
+expect "{c['existing']: c['why'][:28] for c in r['conflicts']} == {'rmsnorm/rmsnorm_h256': 'they behave differently (sma', 'activation/silu_and_mul_h512': 'both behave alike: every val', 'rmsnorm/fused_add_rmsnorm_h256': 'they have other axes, inputs'}"
+rm definitions/*/*_v2.json
+run extract $from --op-type activation
+grep -q '^    both behave alike: every value of ' "$work/out" || fail "the text does not say that both behave alike"
+
+step="counts"
+mkdir -p tests/references
+printf 'class TestX:\n    NAME = "rmsnorm_h256"\n' >tests/references/test_mine.py
+run extract --stats --device cpu --format json
+expect_exit 0
+expect "'model' not in r"
+expect "(r['stats']['definitions'], r['stats']['with_test'], r['stats']['without_test']) == (4, 1, 3)"
+expect "{one['op_type']: one['definitions'] for one in r['stats']['op_types']} == {'activation': 2, 'rmsnorm': 2}"
+expect "[one['model'] for one in r['stats']['models']] == ['my-model']"
+run verify activation/silu_and_mul_h512_v2 --device cpu
+expect_exit 0
+run extract --stats --device cpu
+expect_exit 0
+grep -Eq '^  activation +2 +0 +2 +1$' "$work/out" || fail "the definition is not counted as verified"
+grep -Eq '^  all +4 +1 +3 +1$' "$work/out" || fail "the sum is another"
+true
