@@ -95,15 +95,30 @@ static void make_outputs(struct op_variation *v)
 	}
 }
 
-bool variation_run(struct op_variation *v, const struct op_confusion *confusion)
+/* Would op.check accept the inputs in a workload? */
+static bool passes_check(const struct op_variation *v)
 {
+	struct op_case c = v->c;
+	struct err err = {""};
+
+	c.given = ~UINT64_C(0);
+	return v->op->check == NULL || v->op->check(&c, v->in, &err) == 0;
+}
+
+bool variation_run(struct op_variation *v, const struct op_confusion *confusion, const struct tensor *right)
+{
+	bool of_outputs = right != NULL && confusion->before == NULL && confusion->mistake == 0;
 	struct err err = {""};
 
 	v->c.mistake = confusion->mistake;
 	if (confusion->before != NULL && !confusion->before(v, confusion))
 		return false;
+	if (confusion->checked && !passes_check(v))
+		return false;
 	make_outputs(v);
-	if (v->op->oracle(&v->c, v->in, v->out, &err) != 0)
+	for (int i = 0; of_outputs && i < v->c.problem->output_count; i++)
+		memcpy(v->out[i].data, right[i].data, (size_t)dtype_bytes(right[i].dtype, right[i].elements));
+	if (!of_outputs && v->op->oracle(&v->c, v->in, v->out, &err) != 0)
 		return false;
 	return confusion->after == NULL || confusion->after(v, confusion);
 }
@@ -116,6 +131,9 @@ static double scaled(double x, double by) { return x * by; }
 static double added(double x, double by) { return x + by; }
 static double replaced(double x, double by) { return (void)x, by; }
 static double limited(double x, double by) { return x > by ? by : x < -by ? -by : x; }
+static double at_most(double x, double by) { return x > by ? by : x; }
+static double at_least(double x, double by) { return x < by ? by : x; }
+static double flushed(double x, double by) { return fabs(x) < by ? 0 : x; }
 static double power_of_e(double x, double by) { return (void)by, exp(x); }
 static double logarithm(double x, double by) { return (void)by, log(x); }
 
@@ -168,6 +186,9 @@ bool before_scale(struct op_variation *v, const struct op_confusion *confusion) 
 bool before_add(struct op_variation *v, const struct op_confusion *confusion) { return change_input(v, confusion, added); }
 bool before_set(struct op_variation *v, const struct op_confusion *confusion) { return change_input(v, confusion, replaced); }
 bool before_clamp(struct op_variation *v, const struct op_confusion *confusion) { return change_input(v, confusion, limited); }
+bool before_most(struct op_variation *v, const struct op_confusion *confusion) { return change_input(v, confusion, at_most); }
+bool before_least(struct op_variation *v, const struct op_confusion *confusion) { return change_input(v, confusion, at_least); }
+bool before_flush(struct op_variation *v, const struct op_confusion *confusion) { return change_input(v, confusion, flushed); }
 bool before_round(struct op_variation *v, const struct op_confusion *confusion) { return change_input(v, confusion, rounded); }
 bool before_exp(struct op_variation *v, const struct op_confusion *confusion) { return change_input(v, confusion, power_of_e); }
 bool before_log(struct op_variation *v, const struct op_confusion *confusion) { return change_input(v, confusion, logarithm); }
@@ -175,7 +196,9 @@ bool after_scale(struct op_variation *v, const struct op_confusion *confusion) {
 bool after_add(struct op_variation *v, const struct op_confusion *confusion) { return change_output(v, confusion, added); }
 bool after_set(struct op_variation *v, const struct op_confusion *confusion) { return change_output(v, confusion, replaced); }
 bool after_clamp(struct op_variation *v, const struct op_confusion *confusion) { return change_output(v, confusion, limited); }
+bool after_most(struct op_variation *v, const struct op_confusion *confusion) { return change_output(v, confusion, at_most); }
 bool after_round(struct op_variation *v, const struct op_confusion *confusion) { return change_output(v, confusion, rounded); }
+bool after_log(struct op_variation *v, const struct op_confusion *confusion) { return change_output(v, confusion, logarithm); }
 
 /* ---- two tensors ---- */
 
@@ -231,6 +254,13 @@ bool after_input(struct op_variation *v, const struct op_confusion *confusion)
 	return from >= 0 && copy_elements(&v->in[from], output_of(v, confusion->role), 0);
 }
 
+bool after_kept(struct op_variation *v, const struct op_confusion *confusion)
+{
+	int at = variation_output(v, confusion->role);
+
+	return v->first_case == NULL || (v->first_out != NULL && at >= 0 && copy_elements(&v->first_out[at], &v->out[at], 0));
+}
+
 bool after_add_input(struct op_variation *v, const struct op_confusion *confusion)
 {
 	int from = variation_input(v, confusion->other);
@@ -246,6 +276,8 @@ typedef int64_t source_index(int64_t i, int64_t length);
 static int64_t reversed(int64_t i, int64_t length) { return length - 1 - i; }
 static int64_t next(int64_t i, int64_t length) { return (i + 1) % length; }
 static int64_t previous(int64_t i, int64_t length) { return (i + length - 1) % length; }
+static int64_t neighbour(int64_t i, int64_t length) { return (i ^ 1) < length ? i ^ 1 : i; }
+static int64_t origin(int64_t i, int64_t length) { return (void)i, (void)length, 0; }
 static int64_t other_half(int64_t i, int64_t length) { return length % 2 != 0 ? i : (i + length / 2) % length; }
 
 static bool move(struct op_variation *v, struct tensor *tensor, double axis, source_index *place)
@@ -299,10 +331,13 @@ static bool move_output(struct op_variation *v, const struct op_confusion *confu
 bool before_flip(struct op_variation *v, const struct op_confusion *confusion) { return move_input(v, confusion, reversed); }
 bool before_next(struct op_variation *v, const struct op_confusion *confusion) { return move_input(v, confusion, next); }
 bool before_previous(struct op_variation *v, const struct op_confusion *confusion) { return move_input(v, confusion, previous); }
+bool before_first(struct op_variation *v, const struct op_confusion *confusion) { return move_input(v, confusion, origin); }
 bool before_halves(struct op_variation *v, const struct op_confusion *confusion) { return move_input(v, confusion, other_half); }
 bool after_flip(struct op_variation *v, const struct op_confusion *confusion) { return move_output(v, confusion, reversed); }
 bool after_next(struct op_variation *v, const struct op_confusion *confusion) { return move_output(v, confusion, next); }
 bool after_previous(struct op_variation *v, const struct op_confusion *confusion) { return move_output(v, confusion, previous); }
+bool after_neighbours(struct op_variation *v, const struct op_confusion *confusion) { return move_output(v, confusion, neighbour); }
+bool after_first(struct op_variation *v, const struct op_confusion *confusion) { return move_output(v, confusion, origin); }
 bool after_halves(struct op_variation *v, const struct op_confusion *confusion) { return move_output(v, confusion, other_half); }
 
 bool before_transpose(struct op_variation *v, const struct op_confusion *confusion)
@@ -325,6 +360,17 @@ bool before_constant(struct op_variation *v, const struct op_confusion *confusio
 			return true;
 		}
 	return false;
+}
+
+bool before_kept(struct op_variation *v, const struct op_confusion *confusion)
+{
+	int at = variation_input(v, confusion->role);
+
+	if (at < 0 || v->first_case == NULL)
+		return at >= 0;
+	v->c.scalar[at] = v->first_case->scalar[at];
+	v->in[at] = v->first_in[at];
+	return true;
 }
 
 bool before_root_scale(struct op_variation *v, const struct op_confusion *confusion)

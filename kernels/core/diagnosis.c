@@ -12,6 +12,8 @@
 #include "kernels/core/dtype_convert.h"
 #include "kernels/core/take.h"
 
+enum { PASSED_BYTES = 4 << 20, FEW_DRAWS = 32 }; /* PASSED_BYTES: larger cases are not noted */
+
 /* The mistakes of one problem, in the order of their numbers. */
 struct list {
 	const struct op *op;
@@ -21,6 +23,12 @@ struct list {
 	struct op_confusion items[DIAGNOSIS_CONFUSIONS];
 	char says[DIAGNOSIS_CONFUSIONS][DIAGNOSIS_TEXT];
 };
+
+/* The narrower dtypes to which references round. */
+static const struct {
+	enum dtype dtype;
+	const char *name;
+} narrow[] = {{DTYPE_FLOAT8_E4M3FN, "float8_e4m3fn"}, {DTYPE_FLOAT8_E5M2, "float8_e5m2"}, {DTYPE_BFLOAT16, "bfloat16"}, {DTYPE_FLOAT16, "float16"}};
 
 static bool never(struct op_variation *v, const struct op_confusion *confusion)
 {
@@ -85,8 +93,8 @@ static int by_value(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-/* Returns the median of found / truth, or of found - truth if `difference`, to three digits; NaN if there is none. */
-static double typical(const struct tensor *found, const struct tensor *truth, bool difference)
+/* Returns the median of found / truth, or of found - truth if `difference`, to so many digits; NaN if there is none. */
+static double typical(const struct tensor *found, const struct tensor *truth, bool difference, int digits)
 {
 	double *values = take(found->elements, sizeof *values), middle = NAN;
 	int64_t count = 0;
@@ -103,8 +111,19 @@ static double typical(const struct tensor *found, const struct tensor *truth, bo
 	if (count > 0)
 		middle = values[count / 2];
 	free(values);
-	snprintf(text, sizeof text, "%.3g", middle);
+	snprintf(text, sizeof text, "%.*g", digits, middle);
 	return strtod(text, NULL);
+}
+
+/* Returns the number that all elements have, or NaN. */
+static double constant_of(const struct tensor *found)
+{
+	double first = found->elements < 2 ? NAN : dtype_load(found->data, found->dtype, 0);
+
+	for (int64_t i = 1; i < found->elements && !isnan(first); i++)
+		if (dtype_load(found->data, found->dtype, i) != first)
+			first = NAN;
+	return first;
 }
 
 /* Adds a mistake with a number that the outputs of the reference show, or one that never agrees, so that the numbers of
@@ -129,15 +148,24 @@ static void add_output(struct list *list, const struct op_variation *right, int 
 	if (!dtype_is_float(problem->outputs[at].dtype) || found->data == NULL)
 		return;
 	add(list, (struct op_confusion){.after = after_set, .role = name}, "output '%s' were 0", name);
-	add_fitted(list, name, "output '%s' were multiplied by %s", typical(found, truth, false), 1, after_scale);
-	add_fitted(list, name, "output '%s' were increased by %s", typical(found, truth, true), 0, after_add);
+	add_fitted(list, name, "output '%s' were multiplied by %s", typical(found, truth, false, 3), 1, after_scale);
+	double factor = typical(found, truth, false, 6);
+
+	add_fitted(list, name, "output '%s' were multiplied by %s", factor == typical(found, truth, false, 3) ? NAN : factor, 1, after_scale);
+	add_fitted(list, name, "output '%s' were increased by %s", typical(found, truth, true, 3), 0, after_add);
 	add_fitted(list, name, "output '%s' were limited to magnitudes of %s", limit_of(found), 0, after_clamp);
+	add_fitted(list, name, "every element of output '%s' were %s", constant_of(found), 0, after_set);
 	for (int d = 0; d < found->rank; d++) {
+		add(list, (struct op_confusion){.after = after_neighbours, .role = name, .by = d}, "neighbours of output '%s' were exchanged along axis %d (2 i and 2 i + 1)", name, d);
 		add(list, (struct op_confusion){.after = after_flip, .role = name, .by = d}, "output '%s' were in reverse order along axis %d", name, d);
 		add(list, (struct op_confusion){.after = after_next, .role = name, .by = d}, "output '%s' were shifted by one along axis %d", name, d);
 		add(list, (struct op_confusion){.after = after_previous, .role = name, .by = d}, "output '%s' were shifted by one along axis %d", name, d);
 		add(list, (struct op_confusion){.after = after_halves, .role = name, .by = d}, "the halves of output '%s' were swapped along axis %d", name, d);
 	}
+	for (size_t i = 0; i < sizeof narrow / sizeof *narrow; i++)
+		add(list, (struct op_confusion){.after = after_round, .role = name, .by = narrow[i].dtype}, "output '%s' were rounded to %s", name, narrow[i].name);
+	add(list, (struct op_confusion){.after = after_kept, .role = name}, "output '%s' were that of an earlier call with these shapes", name);
+	add(list, (struct op_confusion){.after = after_log, .role = name}, "output '%s' were its natural logarithm", name);
 	add(list, (struct op_confusion){.after = after_transpose, .role = name}, "the last two axes of output '%s' were transposed", name);
 	for (int i = 0; i < problem->input_count; i++) {
 		add(list, (struct op_confusion){.after = after_input, .role = name, .other = problem->inputs[i].name},
@@ -153,11 +181,7 @@ static void add_output(struct list *list, const struct op_variation *right, int 
 /* Adds changes of a float tensor that is an input. */
 static void add_float_input(struct list *list, const char *name, int rank)
 {
-	static const struct {
-		enum dtype dtype;
-		const char *name;
-	} narrow[] = {{DTYPE_FLOAT8_E4M3FN, "float8_e4m3fn"}, {DTYPE_BFLOAT16, "bfloat16"}, {DTYPE_FLOAT16, "float16"}};
-	static const double limits[] = {1, 2, 4, 8, 16, 32, 64, 128, 256, 448, 512, 1024, 2048, 4096};
+	static const double limits[] = {1, 2, 4, 8, 10, 16, 32, 64, 100, 128, 256, 448, 512, 1000, 1024, 2048, 4096, 10000, 65504};
 
 	add(list, (struct op_confusion){.before = before_set, .role = name, .by = 0}, "input '%s' were left out (taken as 0)", name);
 	add(list, (struct op_confusion){.before = before_set, .role = name, .by = 1}, "input '%s' were left out (taken as 1)", name);
@@ -167,9 +191,22 @@ static void add_float_input(struct list *list, const char *name, int rank)
 		add(list, (struct op_confusion){.before = before_round, .role = name, .by = narrow[i].dtype}, "input '%s' were rounded to %s", name, narrow[i].name);
 	for (size_t i = 0; i < sizeof limits / sizeof *limits; i++)
 		add(list, (struct op_confusion){.before = before_clamp, .role = name, .by = limits[i]}, "input '%s' were limited to magnitudes of %g", name, limits[i]);
+	add(list, (struct op_confusion){.before = before_flush, .role = name, .by = 0x1p-14}, "elements of input '%s' below 2^-14 (the subnormal numbers of float16) were 0", name);
 	add(list, (struct op_confusion){.before = before_halves, .role = name, .by = -1}, "the halves of input '%s' were swapped along its last axis", name);
 	add(list, (struct op_confusion){.before = before_transpose, .role = name}, "the last two axes of input '%s' were transposed", name);
-	(void)rank;
+	for (int d = 0; d < rank; d++)
+		add(list, (struct op_confusion){.before = before_first, .role = name, .by = d}, "input '%s' had the values of its first index along axis %d everywhere", name, d);
+}
+
+/* Adds one-sided limits of a Python scalar, or of a tensor of a few numbers. */
+static void add_limits(struct list *list, const char *name)
+{
+	static const double most[] = {0.5, 1, 2, 2.5, 4, 5, 8, 10}, least[] = {1e-6, 1e-5, 1e-4, 1e-3, 1e-2, 0.05, 0.1, 0.2, 0.25, 0.5, 1};
+
+	for (size_t i = 0; i < sizeof most / sizeof *most; i++)
+		add(list, (struct op_confusion){.before = before_most, .role = name, .by = most[i]}, "input '%s' were limited to %g above", name, most[i]);
+	for (size_t i = 0; i < sizeof least / sizeof *least; i++)
+		add(list, (struct op_confusion){.before = before_least, .role = name, .by = least[i]}, "input '%s' were limited to %g below", name, least[i]);
 }
 
 static void add_input(struct list *list, int at)
@@ -177,25 +214,31 @@ static void add_input(struct list *list, int at)
 	const struct op_problem *problem = list->set->c->problem;
 	const char *name = problem->inputs[at].name;
 	int rank = problem->inputs[at].rank;
+	bool checked = !dtype_is_float(problem->inputs[at].dtype); /* integers may be indices */
 
+	add(list, (struct op_confusion){.before = before_kept, .role = name, .checked = checked}, "input '%s' kept its value of an earlier call with these shapes", name);
 	if (rank == OP_SCALAR) {
-		if (dtype_is_float(problem->inputs[at].dtype))
+		if (dtype_is_float(problem->inputs[at].dtype)) {
 			add(list, (struct op_confusion){.before = before_set, .role = name, .by = 1}, "'%s' were left out (taken as 1)", name);
+			add_limits(list, name);
+		}
 		return;
 	}
 	if (dtype_is_float(problem->inputs[at].dtype))
 		add_float_input(list, name, rank);
+	if (dtype_is_float(problem->inputs[at].dtype) && rank == 1)
+		add_limits(list, name);
 	for (int d = 0; d < rank; d++) {
-		add(list, (struct op_confusion){.before = before_flip, .role = name, .by = d}, "input '%s' were read in reverse order along axis %d", name, d);
-		add(list, (struct op_confusion){.before = before_next, .role = name, .by = d}, "input '%s' were read one element too far along axis %d", name, d);
-		add(list, (struct op_confusion){.before = before_previous, .role = name, .by = d}, "input '%s' were read one element too early along axis %d", name, d);
+		add(list, (struct op_confusion){.before = before_flip, .role = name, .by = d, .checked = checked}, "input '%s' were read in reverse order along axis %d", name, d);
+		add(list, (struct op_confusion){.before = before_next, .role = name, .by = d, .checked = checked}, "input '%s' were read one element too far along axis %d", name, d);
+		add(list, (struct op_confusion){.before = before_previous, .role = name, .by = d, .checked = checked}, "input '%s' were read one element too early along axis %d", name, d);
 	}
 	for (int i = 0; i < problem->input_count; i++) {
 		if (i == at || problem->inputs[i].rank != rank || dtype_is_float(problem->inputs[i].dtype) != dtype_is_float(problem->inputs[at].dtype))
 			continue;
-		add(list, (struct op_confusion){.before = before_copy, .role = name, .other = problem->inputs[i].name}, "input '%s' were used in place of '%s'", problem->inputs[i].name, name);
+		add(list, (struct op_confusion){.before = before_copy, .role = name, .other = problem->inputs[i].name, .checked = checked}, "input '%s' were used in place of '%s'", problem->inputs[i].name, name);
 		if (i > at)
-			add(list, (struct op_confusion){.before = before_swap, .role = name, .other = problem->inputs[i].name}, "inputs '%s' and '%s' were exchanged", name, problem->inputs[i].name);
+			add(list, (struct op_confusion){.before = before_swap, .role = name, .other = problem->inputs[i].name, .checked = checked}, "inputs '%s' and '%s' were exchanged", name, problem->inputs[i].name);
 	}
 }
 
@@ -255,16 +298,213 @@ static bool output_agrees(const struct op_variation *v, const struct diagnosis_s
 	return judged >= 0 && metrics.passed;
 }
 
-bool diagnosis_explains(const struct op *op, const struct op_confusion *confusion, const struct diagnosis_set *set)
+bool diagnosis_agrees(const struct op_variation *v, const struct diagnosis_set *set)
 {
-	struct op_variation v = variation_open(op, set->c, set->in);
-	bool agrees = variation_run(&v, confusion);
+	bool agrees = true;
 
 	for (int i = 0; agrees && i < set->c->problem->output_count; i++)
-		agrees = output_agrees(&v, set, i);
+		agrees = output_agrees(v, set, i);
+	return agrees;
+}
+
+/* A set of input values, and the oracle's outputs for it. */
+struct prepared {
+	struct diagnosis_set set;
+	const struct prepared *first; /* the first set of the case; NULL: this one */
+	struct op_variation right;
+	bool known;
+	bool passes; /* the outputs of the reference agree with the right ones */
+	struct rule rules[OP_ARGS]; /* if set.rules points here: wider bounds */
+};
+
+static void prepare(struct prepared *p, const struct op *op, const struct diagnosis_set *set, const struct prepared *first)
+{
+	p->set = *set;
+	p->first = first;
+	p->right = variation_open(op, set->c, set->in);
+	p->known = variation_run(&p->right, &(struct op_confusion){.says = ""}, NULL);
+}
+
+static double step_of(enum dtype dtype)
+{
+	return dtype == DTYPE_BFLOAT16 ? 0x1p-7 : dtype == DTYPE_FLOAT16 ? 0x1p-10 : 0x1p-20;
+}
+
+/* Bounds of zero, which some families have, would refute a mistake because the reference rounds a factor of its own.
+ * They become one step of the dtype, but only if the reference misses the truth by more. */
+static void widen(struct prepared *p)
+{
+	const struct op_problem *problem = p->set.c->problem;
+	struct diagnosis_set wide = p->set;
+
+	for (int i = 0; i < problem->output_count; i++) {
+		p->rules[i] = p->set.rules[i];
+		if (dtype_is_float(problem->outputs[i].dtype) && p->rules[i].rtol < step_of(problem->outputs[i].dtype))
+			p->rules[i].rtol = step_of(problem->outputs[i].dtype);
+	}
+	wide.rules = p->rules;
+	p->passes = p->known && diagnosis_agrees(&p->right, &p->set);
+	if (p->known && !diagnosis_agrees(&p->right, &wide))
+		p->set = wide;
+}
+
+static struct op_variation open_variation(const struct op *op, const struct prepared *p)
+{
+	struct op_variation v = variation_open(op, p->set.c, p->set.in);
+
+	if (p->first != NULL) {
+		v.first_case = p->first->set.c;
+		v.first_in = p->first->set.in;
+		v.first_out = p->first->known ? p->first->right.out : NULL;
+	}
+	return v;
+}
+
+static bool explains(const struct op *op, const struct op_confusion *confusion, const struct prepared *p)
+{
+	struct op_variation v = open_variation(op, p);
+	bool agrees = variation_run(&v, confusion, p->known ? p->right.out : NULL) && diagnosis_agrees(&v, &p->set);
+
 	variation_close(&v);
 	return agrees;
 }
+
+/* ---- cases that passed ---- */
+
+static int64_t bytes_of(const struct op_case *c, const struct op_arg *args, int count)
+{
+	int64_t bytes = 0;
+
+	for (int i = 0; i < count && bytes <= PASSED_BYTES; i++) {
+		int64_t elements = 1;
+
+		for (int d = 0; d < args[i].rank && elements <= PASSED_BYTES; d++)
+			elements *= c->axis[args[i].axis[d]];
+		bytes += args[i].rank < 0 ? 0 : dtype_bytes(args[i].dtype, elements);
+	}
+	return bytes;
+}
+
+void diagnosis_note_passed(struct diagnosis *diagnosis, const struct op_case *const *sets, int count)
+{
+	const struct op_problem *problem = sets[0]->problem;
+	struct diagnosis_passed *passed = &diagnosis->passed[diagnosis->passed_count];
+
+	if (diagnosis->passed_count == DIAGNOSIS_PASSED || problem->axis_count > DIAGNOSIS_AXES || sets[0]->given != 0 ||
+	    bytes_of(sets[0], problem->inputs, problem->input_count) +
+		    bytes_of(sets[0], problem->outputs, problem->output_count) > PASSED_BYTES)
+		return;
+	memcpy(passed->axis, sets[0]->axis, (size_t)problem->axis_count * sizeof *passed->axis);
+	for (int i = 0; i < count; i++)
+		passed->sets[i] = *sets[i];
+	passed->set_count = count;
+	diagnosis->passed_count++;
+}
+
+/* The sets of the cases that passed, with inputs and truth. */
+struct passed_sets {
+	struct op_case c[DIAGNOSIS_PASSED * CONTENTS_COUNT];
+	struct tensor in[DIAGNOSIS_PASSED * CONTENTS_COUNT][OP_ARGS];
+	struct rule rules[DIAGNOSIS_PASSED * CONTENTS_COUNT][OP_ARGS];
+	struct prepared items[DIAGNOSIS_PASSED * CONTENTS_COUNT];
+	int count;
+};
+
+static bool fill_inputs(const struct op *op, const struct op_case *c, struct tensor *in)
+{
+	struct err err = {""};
+
+	for (int i = 0; i < c->problem->input_count; i++) {
+		const struct op_arg *arg = &c->problem->inputs[i];
+
+		in[i] = (struct tensor){.dtype = arg->dtype, .rank = arg->rank, .elements = 1};
+		for (int d = 0; d < arg->rank; d++)
+			in[i].elements *= in[i].shape[d] = c->axis[arg->axis[d]];
+		if (arg->rank == OP_SCALAR || (c->absent >> i & 1) != 0)
+			continue;
+		in[i].data = take(dtype_bytes(arg->dtype, in[i].elements), 1);
+		if (op->fill(c, i, &in[i], &err) != 0)
+			return false;
+	}
+	return true;
+}
+
+static void free_inputs(const struct op_problem *problem, struct tensor *in)
+{
+	for (int i = 0; i < problem->input_count; i++)
+		free(in[i].data);
+}
+
+/* Prepares one set. The outputs that the reference had are not known; they are within the bounds of the truth, so that
+ * the outputs of its mistake are within twice the bounds. */
+static void prepare_passed(struct passed_sets *all, const struct op *op, const struct op_case *c,
+			   const struct prepared *first)
+{
+	int at = all->count;
+	struct tensor *in = all->in[at];
+
+	all->c[at] = *c;
+	if (!fill_inputs(op, &all->c[at], in)) {
+		free_inputs(c->problem, in);
+		return;
+	}
+	for (int i = 0; i < c->problem->output_count; i++) {
+		struct rule rule = op->rule(&all->c[at], i);
+
+		all->rules[at][i] = (struct rule){2 * rule.atol, 2 * rule.rtol, rule.hit_ratio};
+	}
+	prepare(&all->items[at], op, &(struct diagnosis_set){&all->c[at], in, NULL, all->rules[at]}, first);
+	all->items[at].set.found = all->items[at].right.out;
+	all->count++;
+}
+
+static struct passed_sets *open_passed(const struct diagnosis *diagnosis, const struct op *op,
+				       const struct op_problem *problem)
+{
+	struct passed_sets *all = take(1, sizeof *all);
+
+	for (int i = 0; i < diagnosis->passed_count; i++) {
+		const struct prepared *first = NULL;
+
+		for (int s = 0; s < diagnosis->passed[i].set_count; s++) {
+			struct op_case c = diagnosis->passed[i].sets[s];
+
+			c.problem = problem;
+			c.axis = diagnosis->passed[i].axis;
+			prepare_passed(all, op, &c, first);
+			first = s == 0 && all->count > 0 ? &all->items[all->count - 1] : first;
+		}
+	}
+	return all;
+}
+
+static void close_passed(struct passed_sets *all, const struct op_problem *problem)
+{
+	for (int i = 0; all != NULL && i < all->count; i++) {
+		variation_close(&all->items[i].right);
+		free_inputs(problem, all->in[i]);
+	}
+	free(all);
+}
+
+/* Would a reference with this mistake pass the cases that the reference passed? */
+static bool lets_pass(const struct op *op, const struct op_confusion *confusion, const struct passed_sets *all)
+{
+	for (int i = 0; i < all->count; i++) {
+		const struct prepared *p = &all->items[i];
+		struct op_variation v = open_variation(op, p);
+		bool ran = variation_run(&v, confusion, p->known ? p->right.out : NULL), passes = true;
+
+		for (int k = 0; p->known && ran && passes && k < p->set.c->problem->output_count; k++)
+			passes = (op->judges != NULL && op->judges(p->set.c, k)) || output_agrees(&v, &p->set, k);
+		variation_close(&v);
+		if (!passes)
+			return false;
+	}
+	return true;
+}
+
+/* ---- all mistakes ---- */
 
 static double now(void)
 {
@@ -274,28 +514,25 @@ static double now(void)
 	return (double)time.tv_sec + (double)time.tv_nsec * 1e-9;
 }
 
-static void make_list(struct list *list)
+static void make_list(struct list *list, const struct prepared *first)
 {
 	const struct op_problem *problem = list->set->c->problem;
-	struct op_variation right = variation_open(list->op, list->set->c, list->set->in);
+	const struct op_variation *right = first->known ? &first->right : NULL;
 
 	for (const struct op_confusion *row = list->op->confusions; row != NULL && row->says != NULL; row++)
 		add(list, *row, "%s", row->says);
 	add_constants(list);
 	list->own = list->count;
-	bool ran = variation_run(&right, &(struct op_confusion){.says = ""});
-
-	add(list, (struct op_confusion){.after = after_set}, "every output were 0");
-	if (problem->output_count > 1)
+	if (problem->output_count > 1) {
+		add(list, (struct op_confusion){.after = after_set}, "every output were 0");
 		add_fitted(list, NULL, "every output%s were multiplied by %s",
-			   ran ? typical(&list->set->found[0], &right.out[0], false) : NAN, 1, after_scale);
-
+			   right == NULL ? NAN : typical(&list->set->found[0], &right->out[0], false, 3), 1, after_scale);
+	}
 	for (int i = 0; i < problem->output_count; i++)
-		add_output(list, ran ? &right : NULL, i);
+		add_output(list, right, i);
 	list->of_outputs = list->count;
 	for (int i = 0; i < problem->input_count; i++)
 		add_input(list, i);
-	variation_close(&right);
 }
 
 static int group_of(const struct list *list, int i)
@@ -303,36 +540,85 @@ static int group_of(const struct list *list, int i)
 	return i < list->own ? 0 : i < list->of_outputs ? 1 : 2;
 }
 
+/* Tries mistake `i` on all sets. */
+static bool explains_all(const struct list *list, int i, const struct prepared *sets, int count)
+{
+	for (int s = 0; s < count; s++)
+		if (!explains(list->op, &list->items[i], &sets[s]))
+			return false;
+	return true;
+}
+
+/* Do outputs of the reference differ from the right ones? If not, something else failed, which every mistake without an
+ * effect would explain. */
+static bool differs(const struct prepared *sets, int count)
+{
+	for (int s = 0; s < count; s++)
+		if (!sets[s].passes)
+			return true;
+	return false;
+}
+
+/* Are there so few random draws that they fit many mistakes? */
+static bool has_few_draws(const struct op *op, const struct diagnosis_set *set)
+{
+	return op->samples != NULL && op->samples(set->c) && set->found[0].elements < FEW_DRAWS;
+}
+
+/* Adds a mistake to those that explain the case. What the family knows says more than what may happen in any operation,
+ * so that the first group with a mistake is the only one that tells. */
+static void tell(struct diagnosis *diagnosis, const struct list *list, int i, int *first)
+{
+	if (diagnosis->count == 0)
+		*first = i;
+	if (group_of(list, i) != group_of(list, *first))
+		return;
+	if (diagnosis->count < DIAGNOSIS_MOST)
+		memcpy(diagnosis->says[diagnosis->count], list->says[i], DIAGNOSIS_TEXT);
+	diagnosis->count++;
+}
+
 void diagnose(const struct op *op, const struct diagnosis_set *sets, int count, double seconds,
 	      struct diagnosis *diagnosis)
 {
+	const struct op_problem *problem = sets[0].c->problem;
 	struct list *list = take(1, sizeof *list);
+	struct prepared *prepared = take(count, sizeof *prepared);
+	struct passed_sets *passed = NULL;
 	double end = now() + seconds;
-	int group = 0;
+	int first = 0;
 
+	for (int i = 0; i < count; i++) {
+		prepare(&prepared[i], op, &sets[i], i == 0 ? NULL : &prepared[0]);
+		widen(&prepared[i]);
+	}
 	list->op = op;
 	list->set = sets;
-	make_list(list);
-	diagnosis->complete = true;
+	make_list(list, &prepared[0]);
+	diagnosis->complete = !has_few_draws(op, &sets[0]);
 	diagnosis->count = 0;
-	for (int i = 0; i < list->count; i++) {
+	for (int i = 0; i < list->count && diagnosis->complete && differs(prepared, count); i++) {
 		unsigned char *refuted = &diagnosis->refuted[i / 8], bit = (unsigned char)(1 << i % 8);
-		bool agrees = true;
 
 		if ((*refuted & bit) != 0)
 			continue;
-		diagnosis->complete = diagnosis->complete && now() < end;
+		diagnosis->complete = now() < end;
 		if (!diagnosis->complete)
 			break;
-		for (int s = 0; s < count && agrees; s++)
-			agrees = diagnosis_explains(op, &list->items[i], &sets[s]);
-		if (!agrees)
+		bool agrees = explains_all(list, i, prepared, count);
+
+		if (agrees && passed == NULL)
+			passed = open_passed(diagnosis, op, problem);
+		if (agrees && lets_pass(op, &list->items[i], passed))
+			tell(diagnosis, list, i, &first);
+		else
 			*refuted |= bit;
-		/* What the family knows says more than what may happen in any operation. */
-		else if (diagnosis->count > 0 && group_of(list, i) != group)
-			continue;
-		else if (diagnosis->count < DIAGNOSIS_MOST)
-			group = group_of(list, i), memcpy(diagnosis->says[diagnosis->count++], list->says[i], DIAGNOSIS_TEXT);
 	}
+	if (diagnosis->count > DIAGNOSIS_MOST)
+		diagnosis->count = 0;
+	close_passed(passed, problem);
+	for (int i = 0; i < count; i++)
+		variation_close(&prepared[i].right);
+	free(prepared);
 	free(list);
 }

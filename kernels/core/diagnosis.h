@@ -10,7 +10,8 @@
 
 #include "kernels/core/op.h"
 
-enum { DIAGNOSIS_MOST = 4, DIAGNOSIS_TEXT = 256, DIAGNOSIS_CONFUSIONS = 1024 };
+/* DIAGNOSIS_MOST: if more mistakes explain a case, none of them is told. */
+enum { DIAGNOSIS_MOST = 2, DIAGNOSIS_TEXT = 256, DIAGNOSIS_CONFUSIONS = 1024, DIAGNOSIS_PASSED = 4, DIAGNOSIS_AXES = 32 };
 
 /* One set of input values of a case that failed. All tensors are on the host. */
 struct diagnosis_set {
@@ -18,6 +19,13 @@ struct diagnosis_set {
 	const struct tensor *in;
 	const struct tensor *found; /* the outputs of the reference */
 	const struct rule *rules;   /* one for each output */
+};
+
+/* A case that the reference passed, from which inputs and truth can be computed again. */
+struct diagnosis_passed {
+	int64_t axis[DIAGNOSIS_AXES];
+	struct op_case sets[CONTENTS_COUNT]; /* problem and axis are not valid */
+	int set_count;
 };
 
 /* What is known about the mistake of a definition. All zeros: nothing. */
@@ -28,10 +36,19 @@ struct diagnosis {
 	bool complete; /* every mistake that is not refuted was tried on the last case */
 	int count;
 	char says[DIAGNOSIS_MOST][DIAGNOSIS_TEXT]; /* the mistakes that explain the last case */
+	struct diagnosis_passed passed[DIAGNOSIS_PASSED];
+	int passed_count;
 };
 
-/* Do the outputs of the reference agree with this mistake everywhere? */
-bool diagnosis_explains(const struct op *op, const struct op_confusion *confusion, const struct diagnosis_set *set);
+/* A mistake in progress (kernels/core/confusion.h). */
+struct op_variation;
+
+/* Do the outputs of the reference agree everywhere with those of a mistake that ran on the inputs of `set`? */
+bool diagnosis_agrees(const struct op_variation *v, const struct diagnosis_set *set);
+
+/* Notes a case that the reference passed: a mistake must let it pass, too. Its inputs are those that the family fills.
+ * Large cases are not noted. */
+void diagnosis_note_passed(struct diagnosis *diagnosis, const struct op_case *const *sets, int count);
 
 /* Tries all mistakes that are not refuted on one case, until `seconds` have passed. */
 void diagnose(const struct op *op, const struct diagnosis_set *sets, int count, double seconds,

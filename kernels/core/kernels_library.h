@@ -11,7 +11,7 @@
 #include "kernels/core/miss_pattern.h"
 #include "kernels/core/op.h"
 
-enum { KERNELS_ABI = 10 }; /* must be raised when a struct changes that both the program and the libraries use */
+enum { KERNELS_ABI = 11 }; /* must be raised when a struct changes that both the program and the libraries use */
 
 /* The interface that libreftest_kernels.so exports as `reftest_kernels`. */
 struct kernels_api {
@@ -26,6 +26,7 @@ struct kernels_api {
 	struct device *(*open_cpu)(struct err *err);
 	void (*diagnose)(const struct op *op, const struct diagnosis_set *sets, int count, double seconds,
 			 struct diagnosis *diagnosis);
+	void (*note_passed)(struct diagnosis *diagnosis, const struct op_case *const *sets, int count);
 	bool (*miss_pattern)(const struct tensor *found, const struct tensor *truth, struct rule rule,
 			     const char *const *axes, char *out, size_t size);
 	void (*use_threads)(int count); /* the number of OpenMP threads that the calling thread's work uses from now on */

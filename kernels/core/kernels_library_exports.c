@@ -27,6 +27,7 @@ __attribute__((visibility("default"))) const struct kernels_api reftest_kernels 
     .by_name = op_by_name,
     .open_cpu = device_open_cpu,
     .diagnose = diagnose,
+    .note_passed = diagnosis_note_passed,
     .miss_pattern = miss_pattern,
     .use_threads = omp_set_num_threads,
 };

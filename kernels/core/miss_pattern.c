@@ -13,7 +13,7 @@
 struct misses {
 	bool *at[OP_RANK]; /* at[d][i]: is there a miss at index i of axis d? */
 	int64_t count;
-	bool all_nan, all_zero; /* the values of the reference at the misses */
+	bool all_nan, all_zero, all_infinite; /* the values of the reference at the misses */
 };
 
 static bool missed(double found, double truth, struct rule rule)
@@ -28,6 +28,7 @@ static void note(struct misses *misses, const struct tensor *found, int64_t flat
 	misses->count++;
 	misses->all_nan = misses->all_nan && isnan(value);
 	misses->all_zero = misses->all_zero && value == 0;
+	misses->all_infinite = misses->all_infinite && isinf(value);
 	for (int d = found->rank - 1; d >= 0; d--) {
 		misses->at[d][flat % found->shape[d]] = true;
 		flat /= found->shape[d];
@@ -82,7 +83,29 @@ static void write_span(const struct span *span, int64_t length, const char *axis
 /* Returns how the output differs: the reference has one value there, or any. */
 static const char *verb_of(const struct misses *misses)
 {
-	return misses->all_nan ? "is NaN" : misses->all_zero ? "is 0" : "differs";
+	return misses->all_nan ? "is NaN" : misses->all_zero ? "is 0" : misses->all_infinite ? "is infinite" : "differs";
+}
+
+/* Do all elements of the region have the value, 0 or NaN, that the reference has at the misses? The truth may be too small
+ * there to be missed. `spans` has the whole axis where the indices of an axis say nothing. */
+static bool has_one_value(const struct misses *misses, const struct tensor *found, const struct span *spans)
+{
+	for (int64_t i = 0; i < found->elements; i++) {
+		bool inside = true;
+		int64_t flat = i;
+
+		for (int d = found->rank - 1; d >= 0; d--) {
+			int64_t at = flat % found->shape[d];
+
+			inside = inside && at >= spans[d].first && at <= spans[d].last && (at - spans[d].first) % spans[d].step == 0;
+			flat /= found->shape[d];
+		}
+		double value = inside ? dtype_load(found->data, found->dtype, i) : 0;
+
+		if (inside && !(misses->all_nan ? isnan(value) : value == 0))
+			return false;
+	}
+	return true;
 }
 
 static bool describe(const struct misses *misses, const struct tensor *found, const char *const *axes, char *out,
@@ -90,14 +113,16 @@ static bool describe(const struct misses *misses, const struct tensor *found, co
 {
 	int64_t region = 1;
 	bool any = false;
+	struct span spans[OP_RANK];
 
 	snprintf(out, size, "%s", verb_of(misses));
 	for (int d = 0; d < found->rank; d++) {
 		struct span span;
 		char text[160];
 
-		if (!read_span(misses->at[d], found->shape[d], &span))
-			span.count = found->shape[d]; /* the indices of this axis say nothing */
+		if (!read_span(misses->at[d], found->shape[d], &span)) /* the indices of this axis say nothing */
+			span = (struct span){0, found->shape[d] - 1, 1, found->shape[d]};
+		spans[d] = span;
 		region *= span.count;
 		if (span.count == found->shape[d])
 			continue;
@@ -107,13 +132,16 @@ static bool describe(const struct misses *misses, const struct tensor *found, co
 	}
 	if (!any)
 		snprintf(out + strlen(out), size - strlen(out), " everywhere");
-	return (any || misses->all_nan || misses->all_zero) && misses->count >= region - region / 2;
+	if (misses->count < region - region / 2 &&
+	    !((misses->all_nan || misses->all_zero) && has_one_value(misses, found, spans)))
+		return false;
+	return any || misses->all_nan || misses->all_zero;
 }
 
 bool miss_pattern(const struct tensor *found, const struct tensor *truth, struct rule rule, const char *const *axes,
 		  char *out, size_t size)
 {
-	struct misses misses = {.all_nan = true, .all_zero = true};
+	struct misses misses = {.all_nan = true, .all_zero = true, .all_infinite = true};
 	bool any;
 
 	if (found->rank < 1 || found->elements < 2)

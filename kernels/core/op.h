@@ -178,6 +178,9 @@ struct op_confusion {
 	const char *role, *other; /* of the tensors that are changed, as in op.roles */
 	double by;                /* a factor, a summand, a value … */
 	int mistake;              /* the value of op_case.mistake for the oracle */
+	/* true: the changed inputs must be such that op.check accepts them in a workload; else the case has nothing to
+	 * change. For mistakes in indices, with which an oracle could leave its tensors. */
+	bool checked;
 };
 
 struct op {

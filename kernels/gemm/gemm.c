@@ -38,7 +38,9 @@
  *
  * If a reference rounds one operand to 8-bit floats (e4m3), the root mean square error of C is 0.016 s (for A) or 0.025
  * s (for B). Many elements then exceed every tolerance here. */
+#include "kernels/gemm/confusions.h"
 #include "kernels/gemm/input_values.h"
+#include "kernels/gemm/mistakes.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -278,6 +280,7 @@ enum { TILE_M = 64, TILE_N = 32, CHUNK = 512, TOGETHER = 4 };
 
 struct tile {
 	double a[TILE_M][CHUNK], b[TILE_N][CHUNK], sum[TILE_M][TILE_N], row[TILE_N];
+	double total[TILE_M][TILE_N]; /* of rounded sums, with some mistakes */
 };
 
 /* ADD_PRODUCTS adds one product to each of the four sums of a row of A with four columns of B. ADD_SUMS adds these sums
@@ -324,22 +327,62 @@ static void read_b(struct tile *t, const struct gemm_extent *e, const struct ten
 	}
 }
 
-static void make_tile(struct tile *t, const struct gemm_extent *e, const struct tensor *in, struct tensor *out,
-		      int64_t m, int64_t n)
+/* Returns the length of the parts along K whose sums a reference with this mistake rounds, or 0. */
+static int64_t rounded_part(int mistake, int64_t k)
+{
+	switch (mistake) {
+	case GEMM_HALVES:
+		return k / 2;
+	case GEMM_PARTS_16:
+		return 16;
+	case GEMM_PARTS_32:
+		return 32;
+	case GEMM_PARTS_64:
+		return 64;
+	case GEMM_PARTS_128:
+		return 128;
+	default:
+		return 0;
+	}
+}
+
+static double as(double x, enum dtype dtype)
+{
+	unsigned char bytes[8];
+
+	dtype_store(bytes, dtype, 0, x);
+	return dtype_load(bytes, dtype, 0);
+}
+
+/* Rounds the sums of a part, adds them to the total, and rounds that. */
+static void add_part(struct tile *t, int64_t rows, enum dtype dtype)
+{
+	for (int64_t i = 0; i < rows; i++)
+		for (int64_t j = 0; j < TILE_N; j++)
+			t->total[i][j] = as(t->total[i][j] + as(t->sum[i][j], dtype), dtype);
+	memset(t->sum, 0, sizeof t->sum);
+}
+
+static void make_tile(struct tile *t, const struct gemm_extent *e, const struct op_case *c, const struct tensor *in,
+		      struct tensor *out, int64_t m, int64_t n)
 {
 	int64_t rows = e->m - m < TILE_M ? e->m - m : TILE_M, columns = e->n - n < TILE_N ? e->n - n : TILE_N;
+	int64_t end = e->k - (c->mistake == GEMM_LAST_K && e->k > 0), part = rounded_part(c->mistake, e->k), length;
 
 	memset(t->sum, 0, sizeof t->sum);
-	for (int64_t k = 0; k < e->k; k += CHUNK) {
-		int64_t length = e->k - k < CHUNK ? e->k - k : CHUNK;
-
+	memset(t->total, 0, sizeof t->total);
+	for (int64_t k = c->mistake == GEMM_FIRST_K; k < end; k += length) {
+		length = end - k < CHUNK ? end - k : CHUNK;
+		length = part > 0 && length > part - k % part ? part - k % part : length;
 		for (int64_t i = 0; i < rows; i++)
 			dtype_load_run(in[e->a].data, in[e->a].dtype, (m + i) * e->k + k, length, t->a[i]);
 		read_b(t, e, &in[e->b], n, columns, k, length);
 		add_chunk(t, rows, length);
+		if (part > 0 && ((k + length) % part == 0 || k + length == end))
+			add_part(t, rows, c->problem->outputs[0].dtype);
 	}
 	for (int64_t i = 0; i < rows; i++)
-		dtype_store_run(out->data, out->dtype, (m + i) * e->n + n, columns, t->sum[i]);
+		dtype_store_run(out->data, out->dtype, (m + i) * e->n + n, columns, part > 0 ? t->total[i] : t->sum[i]);
 }
 
 static int oracle(const struct op_case *c, const struct tensor *in, struct tensor *out, struct err *err)
@@ -355,7 +398,7 @@ static int oracle(const struct op_case *c, const struct tensor *in, struct tenso
 
 #pragma omp for schedule(dynamic)
 		for (int64_t i = 0; i < down * across; i++)
-			make_tile(t, &e, in, out, i / across * TILE_M, i % across * TILE_N);
+			make_tile(t, &e, c, in, out, i / across * TILE_M, i % across * TILE_N);
 		free(t);
 	}
 	return 0;
@@ -392,6 +435,7 @@ const struct op gemm_op = {
     .match = match,
     .roles = roles,
     .bind = bind,
+    .confusions = gemm_confusions,
     .modes = modes,
     .sizes = sizes,
     .edges = edges,

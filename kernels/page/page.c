@@ -27,7 +27,9 @@
  * the middle is padding; otherwise only --edge has such tokens. A workload is invalid if a token's slot is outside the
  * pages of its sequence, or if two tokens have the same slot, because the order of two writes to a slot is not
  * defined. */
+#include "kernels/page/confusions.h"
 #include "kernels/page/input_values.h"
+#include "kernels/page/mistakes.h"
 
 #include <math.h>
 #include <stdbool.h>
@@ -550,6 +552,47 @@ static int fill(const struct op_case *c, int input, struct tensor *out, struct e
 	return 0;
 }
 
+/* Moves a token to where a reference with a mistake writes it. Returns false if it writes nothing. */
+static bool mistaken_place(const struct op_case *c, const struct tensor *in, int64_t token, const struct page_extent *e,
+			   int64_t *page, int64_t *place)
+{
+	struct page_roles roles = page_roles_of(c->problem);
+	int64_t sequence = check_integer(&in[roles.batch_indices], token), position = check_integer(&in[roles.positions], token);
+	bool padding = sequence < 0;
+	int64_t size = c->mistake == PAGE_HALF_PAGE && e->page_size > 1 ? e->page_size / 2 : e->page_size;
+	const struct tensor *indptr = &in[roles.indptr], *indices = &in[roles.indices];
+
+	if (padding && c->mistake != PAGE_PADDING_FIRST)
+		return false;
+	if (padding)
+		sequence = position = 0;
+	if (sequence >= indptr->elements - 1 || position < 0 || indices->elements < 1)
+		return false;
+	int64_t first = c->mistake == PAGE_INDPTR_IGNORED ? 0 : check_integer(indptr, sequence), index = first + position / size;
+
+	index = c->mistake == PAGE_NEXT_PAGE	  ? (index + 1) % indices->elements
+		: c->mistake == PAGE_LAST_PAGE ? check_integer(indptr, sequence + 1) - 1
+					  : index;
+	if (index < 0 || index >= indices->elements)
+		return false;
+	*page = c->mistake == PAGE_TABLE_IGNORED ? index : check_integer(indices, index);
+	*place = position % size;
+	if (c->mistake == PAGE_NEXT_SLOT)
+		*place = (position + 1) % size;
+	else if (c->mistake == PAGE_LAST_SLOT)
+		*place = roles.last_page_len < 0 ? -1 : check_integer(&in[roles.last_page_len], sequence) - 1;
+	else if (c->mistake == PAGE_SLOT_IN_BATCH)
+		*place = token % size;
+	int64_t slot = c->mistake == PAGE_FIRST_SLOT ? *page : position % (e->pages * e->page_size);
+
+	if (c->mistake == PAGE_FIRST_SLOT || c->mistake == PAGE_POSITION_AS_SLOT || c->mistake == PAGE_HALF_PAGE) {
+		slot = c->mistake == PAGE_HALF_PAGE ? *page * size + *place : slot;
+		*page = slot / e->page_size;
+		*place = slot % e->page_size;
+	}
+	return *page >= 0 && *page < e->pages && *place >= 0 && *place < e->page_size;
+}
+
 /* Finds the page and the slot of a token. Returns false if the token has no slot. */
 static bool find_place(const struct op_case *c, const struct tensor *in, int64_t token, const struct page_extent *e,
                        int64_t *page, int64_t *place)
@@ -571,19 +614,49 @@ static bool find_place(const struct op_case *c, const struct tensor *in, int64_t
 	return *page >= 0 && *page < e->pages;
 }
 
+/* Copies elements, and converts them if the dtypes differ. If `adds` is set, adds them to what is there. */
+static void copy_elements(const struct tensor *from, int64_t from_at, struct tensor *to, int64_t to_at, int64_t count,
+			  bool adds)
+{
+	size_t bytes = (size_t)dtype_bits(from->dtype) / 8;
+
+	if (from->dtype == to->dtype && !adds)
+		memcpy((char *)to->data + (size_t)to_at * bytes, (const char *)from->data + (size_t)from_at * bytes,
+		       (size_t)count * bytes);
+	else
+		for (int64_t i = 0; i < count; i++)
+			dtype_store(to->data, to->dtype, to_at + i,
+				    dtype_load(from->data, from->dtype, from_at + i) +
+					(adds ? dtype_load(to->data, to->dtype, to_at + i) : 0));
+}
+
+/* Does a reference with this mistake leave the token, or this head of it, out? */
+static bool is_left_out(int mistake, int part, bool last, int64_t head)
+{
+	if (mistake == (part == 0 ? PAGE_LAST_TOKEN_KEYS : PAGE_LAST_TOKEN_VALUES))
+		return last;
+	return mistake == (part == 0 ? PAGE_FIRST_HEAD_KEYS : PAGE_FIRST_HEAD_VALUES) && head > 0;
+}
+
 static void append_part(const struct op_case *c, const struct tensor *in, int part, struct tensor *out)
 {
 	struct page_roles roles = page_roles_of(c->problem);
 	struct page_extent e = page_extent_of(c, part);
 	const struct tensor *append = &in[roles.append[part]];
-	size_t bytes = (size_t)dtype_bits(append->dtype) / 8, vector = (size_t)e.width * bytes;
 	int64_t page = 0, place = 0, half = e.halves > 1 ? part : 0;
+	bool adds = c->mistake == PAGE_ADDED || (c->mistake == PAGE_ADDED_KEYS && part == 0);
 
-	for (int64_t token = 0; token < append->shape[0]; token++)
-		if (find_place(c, in, token, &e, &page, &place))
-			for (int64_t head = 0; head < e.heads; head++)
-				memcpy((char *)out->data + (size_t)page_offset(&e, page, half, place, head) * bytes,
-				       (const char *)append->data + (size_t)(token * e.heads + head) * vector, vector);
+	for (int64_t token = 0; token < append->shape[0]; token++) {
+		bool found = c->mistake == PAGE_NO_MISTAKE ? find_place(c, in, token, &e, &page, &place)
+						      : mistaken_place(c, in, token, &e, &page, &place);
+
+		if (c->mistake == PAGE_PADDING_ENDS && check_integer(&in[roles.batch_indices], token) < 0)
+			return;
+		for (int64_t head = 0; found && head < e.heads; head++)
+			if (!is_left_out(c->mistake, part, token == append->shape[0] - 1, head))
+				copy_elements(append, (token * e.heads + head) * e.width, out,
+					      page_offset(&e, page, half, place, head), e.width, adds);
+	}
 }
 
 /* Checks that the offsets kv_indptr do not decrease and do not exceed the number of page indices, that every page index
@@ -732,7 +805,13 @@ static int oracle(const struct op_case *c, const struct tensor *in, struct tenso
 	for (int j = 0; j < roles.caches; j++) {
 		const struct tensor *cache = &in[roles.cache[j]];
 
-		memcpy(out[roles.output[j]].data, cache->data, (size_t)dtype_bytes(cache->dtype, cache->elements));
+		struct tensor *to = &out[roles.output[j]];
+		bool zeroed = c->mistake == PAGE_REST_ZEROED || (c->mistake == PAGE_REST_ZEROED_KEYS && j == 0);
+
+		if (zeroed)
+			memset(to->data, 0, (size_t)dtype_bytes(to->dtype, to->elements));
+		else
+			copy_elements(cache, 0, to, 0, cache->elements, false);
 	}
 	for (int part = 0; part < roles.parts; part++)
 		append_part(c, in, part, &out[roles.output[c->variant & PAGE_COMBINED ? 0 : part]]);
@@ -778,6 +857,7 @@ const struct op page_op = {
     .match = match,
     .roles = roles,
     .bind = bind,
+    .confusions = page_confusions,
     .modes = modes,
     .sizes = sizes,
     .edges = edges,

@@ -24,7 +24,9 @@
  * two, s and its reciprocal are powers of two, too, and each of these computations is exact (7 * fl(1 / 7) rounds to 1
  * in float32, so amax * (1 / 448) is exact as well). The interval is then a single number, and ties must round to
  * even. */
+#include "kernels/quantize_fp8_per_token_group/confusions.h"
 #include "kernels/quantize_fp8_per_token_group/input_values.h"
+#include "kernels/quantize_fp8_per_token_group/mistakes.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -207,13 +209,153 @@ static double read_group(const struct tensor *x, int64_t number, int64_t group, 
 	return most;
 }
 
-/* Returns the e4m3 number to which a quotient rounds, as a double. */
-static double rounded(double quotient)
+static double as(double x, enum dtype dtype)
 {
-	uint8_t code;
+	unsigned char bytes[8];
 
-	dtype_store(&code, DTYPE_FLOAT8_E4M3FN, 0, fmax(-LARGEST, fmin(LARGEST, quotient)));
-	return isnan(quotient) ? (double)NAN : dtype_load(&code, DTYPE_FLOAT8_E4M3FN, 0);
+	dtype_store(bytes, dtype, 0, x);
+	return dtype_load(bytes, dtype, 0);
+}
+
+/* Returns the largest magnitude of a group, or what a mistake takes for it, without the floor. */
+static double magnitude(const struct tensor *x, int64_t number, int64_t group, int mistake)
+{
+	int64_t first = number * group + (mistake == QUANTIZE_FIRST_LEFT_OUT || mistake == QUANTIZE_ONE_CHANNEL_LATER);
+	int64_t count = mistake == QUANTIZE_FIRST_HALF ? group / 2 : group - (mistake == QUANTIZE_FIRST_LEFT_OUT || mistake == QUANTIZE_LAST_LEFT_OUT);
+	double most = 0;
+
+	for (int64_t i = 0; i < count; i++) {
+		int64_t columns = x->shape[x->rank - 1], at = first + i, row = number * group / columns * columns;
+		double value = dtype_load(x->data, x->dtype, at < row + columns ? at : row);
+
+		value = mistake == QUANTIZE_LARGEST_NUMBER ? value : mistake == QUANTIZE_SMALLEST_NUMBER ? -value : fabs(value);
+		most = fmax(most, value);
+	}
+	return most;
+}
+
+/* Gives the groups first, first + step, … below `end` their largest magnitude. */
+static void share(double *most, int64_t first, int64_t end, int64_t step)
+{
+	double all = 0;
+
+	for (int64_t g = first; g < end; g += step)
+		all = fmax(all, most[g]);
+	for (int64_t g = first; g < end; g += step)
+		most[g] = all;
+}
+
+/* Returns the largest magnitude of each group, at least the floor; the caller frees the array. */
+static double *magnitudes(const struct op_case *c, const struct tensor *x)
+{
+	struct quantize_extent e = quantize_extent_of(c->problem);
+	int64_t groups = x->elements / e.group, across = e.columns / e.group;
+	double *most = take(groups, sizeof *most), eps = quantize_eps(c);
+
+#pragma omp parallel if (x->elements >= PARALLEL_FROM)
+	{
+		double *values = take(e.group, sizeof *values);
+
+#pragma omp for
+		for (int64_t g = 0; g < groups; g++)
+			most[g] = c->mistake == QUANTIZE_NO_MISTAKE ? read_group(x, g, e.group, 0, values)
+								    : magnitude(x, g, e.group, c->mistake);
+		free(values);
+	}
+	for (int64_t g = 0; c->mistake == QUANTIZE_MOST_OF_ROW && g < groups; g += across)
+		share(most, g, g + across, 1);
+	for (int64_t g = 0; c->mistake == QUANTIZE_MOST_OF_TOKENS && g < across && g < groups; g++)
+		share(most, g, groups, across);
+	for (int64_t g = 0; c->mistake == QUANTIZE_DOUBLE_GROUP && across % 2 == 0 && g < groups; g += 2)
+		share(most, g, g + 2, 1);
+	if (c->mistake == QUANTIZE_MOST_OF_TENSOR)
+		share(most, 0, groups, 1);
+	for (int64_t g = 0; g < groups; g++)
+		most[g] = c->mistake == QUANTIZE_FLOOR_ADDED	 ? most[g] + eps
+			  : c->mistake == QUANTIZE_FLOOR_OF_SCALE ? fmax(most[g], eps * LARGEST)
+							 : fmax(most[g], eps);
+	return most;
+}
+
+/* Returns the scale of a group that the reference returns. */
+static double scale_of(int mistake, double most)
+{
+	double scale = most / (mistake == QUANTIZE_FOR_240 ? 240 : LARGEST);
+
+	switch (mistake) {
+	case QUANTIZE_SCALE_BFLOAT16:
+		return as(scale, DTYPE_BFLOAT16);
+	case QUANTIZE_SCALE_FLOAT16:
+		return as(scale, DTYPE_FLOAT16);
+	case QUANTIZE_SCALE_POWER:
+		return exp2(ceil(log2(scale)));
+	default:
+		return scale;
+	}
+}
+
+/* Returns the number by which elements of group g are multiplied. */
+static double factor_of(const struct op_case *c, const double *most, int64_t g)
+{
+	int64_t across = quantize_extent_of(c->problem).columns / quantize_extent_of(c->problem).group, row = g / across * across;
+	int64_t other = c->mistake == QUANTIZE_PREVIOUS_GROUP ? row + (g - row + across - 1) % across : row + (g - row + 1) % across;
+	double scale = scale_of(c->mistake, most[g]);
+
+	switch (c->mistake) {
+	case QUANTIZE_NO_MISTAKE:
+		return LARGEST / most[g];
+	case QUANTIZE_PREVIOUS_GROUP:
+	case QUANTIZE_NEXT_GROUP:
+		return LARGEST / most[other];
+	case QUANTIZE_FACTOR_BFLOAT16:
+		return 1 / as(scale, DTYPE_BFLOAT16);
+	case QUANTIZE_SQUARED:
+		return 1 / (scale * scale);
+	case QUANTIZE_FOR_480:
+		return 480 / most[g];
+	default:
+		return 1 / scale;
+	}
+}
+
+/* Rounds towards zero to an e4m3 number, or to the nearest with ties away from zero. */
+static double in_steps(double quotient, bool away)
+{
+	double step = exp2(floor(log2(fmax(fabs(quotient), 0x1p-6))) - 3);
+
+	return copysign((away ? floor(fabs(quotient) / step + 0.5) : floor(fabs(quotient) / step)) * step, quotient);
+}
+
+/* Returns the e4m3 number to which a quotient rounds, as a double. */
+static double rounded(int mistake, double quotient)
+{
+	double limit = mistake == QUANTIZE_LIMIT_416 ? 416 : mistake == QUANTIZE_FOR_240 ? 240 : LARGEST;
+
+	quotient = isnan(quotient) ? quotient : fmax(-limit, fmin(limit, quotient));
+	switch (mistake) {
+	case QUANTIZE_TO_E5M2:
+		quotient = as(quotient, DTYPE_FLOAT8_E5M2);
+		break;
+	case QUANTIZE_TRUNCATED:
+	case QUANTIZE_AWAY:
+		quotient = in_steps(quotient, mistake == QUANTIZE_AWAY);
+		break;
+	case QUANTIZE_QUOTIENT_BFLOAT16:
+		quotient = as(quotient, DTYPE_BFLOAT16);
+		break;
+	case QUANTIZE_QUOTIENT_FLOAT16:
+		quotient = as(quotient, DTYPE_FLOAT16);
+		break;
+	case QUANTIZE_NO_SUBNORMALS:
+		quotient = fabs(quotient) < 0x1p-6 ? 0 : quotient;
+		break;
+	case QUANTIZE_NO_SIGN:
+		quotient = fabs(quotient);
+		break;
+	default:
+		break;
+	}
+	return isnan(quotient) ? (double)NAN : as(fmax(-LARGEST, fmin(LARGEST, quotient)), DTYPE_FLOAT8_E4M3FN);
 }
 
 static int check(const struct op_case *c, const struct tensor *in, struct err *err)
@@ -249,7 +391,7 @@ static int oracle(const struct op_case *c, const struct tensor *in, struct tenso
 	struct quantize_roles roles = quantize_roles_of(c->problem);
 	const struct tensor *x = &in[roles.x], *q = &out[roles.quantized], *s = &out[roles.scale];
 	int64_t group = quantize_extent_of(c->problem).group;
-	double eps = quantize_eps(c);
+	double *most = magnitudes(c, x);
 
 	(void)err;
 #pragma omp parallel if (x->elements >= PARALLEL_FROM)
@@ -258,34 +400,39 @@ static int oracle(const struct op_case *c, const struct tensor *in, struct tenso
 
 #pragma omp for
 		for (int64_t g = 0; g < s->elements; g++) {
-			double most = read_group(x, g, group, eps, values);
+			double factor = factor_of(c, most, g);
 
+			dtype_load_run(x->data, x->dtype, g * group, group, values);
 			for (int64_t i = 0; i < group; i++)
-				values[i] = rounded(values[i] * LARGEST / most);
+				values[i] = rounded(c->mistake, c->mistake == QUANTIZE_NO_MISTAKE ? values[i] * LARGEST / most[g] : values[i] * factor);
 			dtype_store_run(q->data, q->dtype, g * group, group, values);
-			dtype_store(s->data, s->dtype, g, most / LARGEST);
+			dtype_store(s->data, s->dtype, g, scale_of(c->mistake, most[g]));
 		}
 		free(values);
 	}
+	free(most);
 	return 0;
 }
 
 /* Computes the e4m3 numbers of a group that the reference's numbers are compared with. If two numbers are correct and
  * the reference has one of them, that one is used. */
-static void expect_group(const struct op_case *c, const struct tensor *x, const struct tensor *reference, int64_t number,
-                         double *values, double *expected)
+static void expect_group(const struct op_case *c, const struct tensor *x, const double *most, const struct tensor *reference,
+			 int64_t number, double *values, double *expected)
 {
 	int64_t group = quantize_extent_of(c->problem).group;
-	double most = read_group(x, number, group, quantize_eps(c), values);
 	int exponent;
-	double slack = frexp(most / LARGEST, &exponent) == 0.5 ? 0 : SLACK;
+	bool plain = c->mistake == QUANTIZE_NO_MISTAKE || c->mistake >= QUANTIZE_TO_E5M2; /* the scale is the right one */
+	double slack = frexp(most[number] / LARGEST, &exponent) == 0.5 && plain ? 0 : SLACK;
+	double factor = factor_of(c, most, number);
 
+	dtype_load_run(x->data, x->dtype, number * group, group, values);
 	dtype_load_run(reference->data, reference->dtype, number * group, group, expected);
 	for (int64_t i = 0; i < group; i++) {
-		double quotient = values[i] * LARGEST / most, nearest = rounded(quotient);
+		double quotient = c->mistake == QUANTIZE_NO_MISTAKE ? values[i] * LARGEST / most[number] : values[i] * factor;
+		double nearest = rounded(c->mistake, quotient);
 
-		if (expected[i] != nearest && expected[i] != rounded(quotient * (1 - slack)) &&
-		    expected[i] != rounded(quotient * (1 + slack)))
+		if (expected[i] != nearest && expected[i] != rounded(c->mistake, quotient * (1 - slack)) &&
+		    expected[i] != rounded(c->mistake, quotient * (1 + slack)))
 			expected[i] = nearest;
 	}
 }
@@ -326,14 +473,16 @@ static int judge(const struct op_case *c, int output, const struct tensor *in, c
 
 	if (output != roles.quantized)
 		return 0;
-	expected.data = take(truth->elements, 1);
+	double *most = magnitudes(c, x);
+
+	expected.data = take(dtype_bytes(truth->dtype, truth->elements), 1);
 #pragma omp parallel if (x->elements >= PARALLEL_FROM)
 	{
 		double *values = take(2 * group, sizeof *values);
 
 #pragma omp for
 		for (int64_t g = 0; g < truth->elements / group; g++) {
-			expect_group(c, x, reference, g, values, values + group);
+			expect_group(c, x, most, reference, g, values, values + group);
 			dtype_store_run(expected.data, expected.dtype, g * group, group, values + group);
 		}
 		free(values);
@@ -342,6 +491,7 @@ static int judge(const struct op_case *c, int output, const struct tensor *in, c
 	if (!metrics->passed)
 		tell_miss(c, x, reference, &expected, metrics, why);
 	free(expected.data);
+	free(most);
 	return 1;
 }
 
@@ -433,6 +583,7 @@ const struct op quantize_fp8_per_token_group_op = {
     .match = match,
     .roles = roles,
     .bind = bind,
+    .confusions = quantize_confusions,
     .sizes = sizes,
     .edges = edges,
     .edge_axes = edge_axes,

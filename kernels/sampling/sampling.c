@@ -20,9 +20,11 @@
 #include <stdlib.h>
 
 #include "kernels/core/input_check.h"
+#include "kernels/sampling/confusions.h"
 #include "kernels/sampling/draw_statistics.h"
 #include "kernels/sampling/filter.h"
 #include "kernels/sampling/input_values.h"
+#include "kernels/sampling/mistakes.h"
 
 _Static_assert((int)DRAW_SUSPECTS <= (int)METRICS_EVIDENCE, "metrics must have room for the suspicions of draws_judge");
 
@@ -299,11 +301,94 @@ static int64_t top_k_of(double value, int64_t vocab)
 }
 
 /* Reads row `row` of the probabilities and applies the filter to it. */
+/* Changes the parameters as a mistake does. */
+static struct filter_bounds mistaken_bounds(int mistake, const struct filter_bounds *given, const struct filter *filter)
+{
+	struct filter_bounds b = *given;
+	bool limited = b.top_k > 0 && b.top_k < filter->vocab;
+	int64_t most = mistake == SAMPLING_K_64 ? 64 : mistake == SAMPLING_K_256 ? 256 : 1024;
+	double largest = 0, sum = 0;
+
+	for (int64_t i = 0; i < filter->vocab; i++)
+		largest = fmax(largest, filter->value[i]), sum += filter->value[i];
+	switch (mistake) {
+	case SAMPLING_K_MORE:
+		b.top_k += limited;
+		break;
+	case SAMPLING_K_LESS:
+		b.top_k -= limited && b.top_k > 1;
+		break;
+	case SAMPLING_K_64:
+	case SAMPLING_K_256:
+	case SAMPLING_K_1024:
+		b.top_k = limited && b.top_k > most ? most : b.top_k;
+		break;
+	case SAMPLING_P_DOUBLED:
+		b.top_p *= 2;
+		break;
+	case SAMPLING_P_REST:
+		b.top_p = 1 - b.top_p;
+		break;
+	case SAMPLING_MIN_P_ABSOLUTE:
+		b.min_p = largest > 0 ? fmin(1, b.min_p / largest) : b.min_p;
+		break;
+	case SAMPLING_MIN_P_SQUARED:
+		b.min_p *= b.min_p;
+		break;
+	case SAMPLING_MIN_P_OF_SUM:
+		b.min_p = largest > 0 ? b.min_p * sum / largest : b.min_p;
+		break;
+	case SAMPLING_GREEDY:
+		b = (struct filter_bounds){.has_top_k = true, .top_k = 1};
+		break;
+	default:
+		break;
+	}
+	b.has_top_k = b.has_top_k && mistake != SAMPLING_K_IGNORED;
+	b.has_top_p = b.has_top_p && mistake != SAMPLING_P_IGNORED;
+	b.has_min_p = b.has_min_p && mistake != SAMPLING_MIN_P_IGNORED;
+	return b;
+}
+
+/* Keeps exactly the `count` most likely tokens, if so many are sorted. */
+static void keep_exactly(struct filter_kept *kept, const struct filter *filter, int64_t count)
+{
+	if (count < 1 || count > filter->ordered)
+		return;
+	kept->count = count;
+	kept->threshold = kept->least = filter->value[filter->order[count - 1]];
+	kept->mass = kept->limit = filter->before[count - 1] + kept->threshold;
+	kept->slack = 0;
+}
+
+/* Does what a reference with a mistake would do to a row. */
+static struct filter_kept mistaken_row(int mistake, const struct filter_bounds *given, struct filter *filter)
+{
+	int64_t vocab = filter->vocab;
+
+	for (int64_t i = vocab / 2; mistake == SAMPLING_HALF_VOCABULARY && i < vocab; i++)
+		filter->value[i] = 0;
+	if (mistake == SAMPLING_NO_LAST || mistake == SAMPLING_NO_FIRST)
+		filter->value[mistake == SAMPLING_NO_FIRST ? 0 : vocab - 1] = 0;
+	struct filter_bounds bounds = mistaken_bounds(mistake, given, filter), none = {.has_top_k = false};
+	struct filter_kept kept = filter_row(filter, &bounds);
+
+	if (!kept.defined)
+		return kept;
+	if ((mistake == SAMPLING_CROSSING_DROPPED || mistake == SAMPLING_CROSSING_MORE) && kept.by == FILTER_BY_TOP_P)
+		keep_exactly(&kept, filter, kept.count + (mistake == SAMPLING_CROSSING_MORE ? 1 : -1));
+	if (mistake != SAMPLING_DRAWN_EVENLY && mistake != SAMPLING_SOFTMAX)
+		return kept;
+	for (int64_t i = 0; i < vocab; i++)
+		filter->value[i] = filter->value[i] < kept.threshold ? 0 : mistake == SAMPLING_DRAWN_EVENLY ? 1 : exp(filter->value[i]);
+	return filter_row(filter, &none);
+}
+
 static struct filter_kept keep(const struct op_case *c, const struct tensor *in, int64_t row, struct filter *filter)
 {
 	struct sampling_roles roles = sampling_roles_of(c->problem);
 	const struct tensor *probs = &in[roles.probs];
-	struct filter_bounds bounds = {roles.top_k >= 0,
+	const struct filter_bounds given = {roles.top_k >= 0,
 	                               roles.top_p >= 0,
 	                               roles.min_p >= 0,
 	                               top_k_of(parameter(c, in, roles.top_k, row), filter->vocab),
@@ -311,20 +396,23 @@ static struct filter_kept keep(const struct op_case *c, const struct tensor *in,
 	                               parameter(c, in, roles.min_p, row)};
 
 	dtype_load_run(probs->data, probs->dtype, row * filter->vocab, filter->vocab, filter->value);
-	return filter_row(filter, &bounds);
+	if (c->mistake == SAMPLING_NO_MISTAKE)
+		return filter_row(filter, &given);
+	return mistaken_row(c->mistake, &given, filter);
 }
 
-static void write_row(const struct filter *filter, const struct filter_kept *kept, bool renorm, int64_t row,
+static void write_row(const struct filter *filter, const struct filter_kept *kept, bool renorm, int mistake, int64_t row,
                       struct tensor *out)
 {
 	int64_t first = row * filter->vocab;
+	double mass = mistake == SAMPLING_NOT_DIVIDED ? 1 : kept->mass;
 
 	if (!renorm) {
 		dtype_store(out->data, out->dtype, row, kept->defined ? (double)filter->order[0] : 0);
 		return;
 	}
 	for (int64_t v = 0; v < filter->vocab; v++) {
-		double kept_value = filter->value[v] >= kept->threshold ? filter->value[v] / kept->mass : 0;
+		double kept_value = filter->value[v] >= kept->threshold ? filter->value[v] / mass : 0;
 
 		dtype_store(out->data, out->dtype, first + v, kept->defined ? kept_value : (double)NAN);
 	}
@@ -376,7 +464,7 @@ static int oracle(const struct op_case *c, const struct tensor *in, struct tenso
 				continue;
 			struct filter_kept kept = keep(c, in, row, &filter);
 
-			write_row(&filter, &kept, (c->variant & SAMPLING_RENORM) != 0, row, &out[0]);
+			write_row(&filter, &kept, (c->variant & SAMPLING_RENORM) != 0, c->mistake, row, &out[0]);
 		}
 		if (opened == 0)
 			filter_close(&filter);
@@ -651,6 +739,7 @@ const struct op sampling_op = {
     .match = match,
     .roles = roles,
     .bind = bind,
+    .confusions = sampling_confusions,
     .modes = modes,
     .sizes = sizes,
     .edges = edges,

@@ -1,5 +1,7 @@
 #include "workers/judge/judge_context.h"
 
+#include <string.h>
+
 #include "workers/protocol/layout.h"
 
 enum { SMALL_CASE = 64 << 20 /* memory for a case up to this size is allocated without checking how much is free */ };
@@ -13,7 +15,7 @@ void judge_context_renew(struct judge_context *context)
 	context->private = context->inputs = NULL;
 	context->private_size = context->inputs_size = 0;
 	context->recovered_count = 0;
-	context->diagnosis = (struct diagnosis){{0}, false, 0, {{0}}};
+	memset(&context->diagnosis, 0, sizeof context->diagnosis);
 	shared_memory_renew(&context->shared);
 	shared_memory_renew(&context->provider_memory);
 	shared_memory_renew(&context->custom_memory);

@@ -65,9 +65,19 @@ static void find_mistakes(struct trial *trial, const struct diagnosis_set *sets)
 
 	trial->context->kernels->api->diagnose(trial->op, sets, trial->rounds, DIAGNOSIS_SECONDS, diagnosis);
 	trial->verdict.diagnosed = diagnosis->complete;
-	for (int i = 0; i < diagnosis->count; i++)
+	for (int i = 0; i < diagnosis->count && i < DIAGNOSIS_MOST; i++)
 		list[trial->verdict.diagnosis_count++] = arena_string(&trial->arena, diagnosis->says[i]);
 	trial->verdict.diagnosis = list;
+}
+
+/* Notes a case that passed. */
+static void note_passed(struct trial *trial)
+{
+	const struct op_case *sets[CONTENTS_COUNT];
+
+	for (int r = 0; r < trial->rounds; r++)
+		sets[r] = &trial->round[r].c;
+	trial->context->kernels->api->note_passed(&trial->context->diagnosis, sets, trial->rounds);
 }
 
 void trial_diagnose(struct trial *trial)
@@ -76,9 +86,12 @@ void trial_diagnose(struct trial *trial)
 	struct arena arena = {0};
 	bool whole = true;
 
-	if (trial->job->no_diagnosis || trial->verdict.status != STATUS_FAILED ||
-	    (trial->verdict.reason != REASON_NUMERIC && trial->verdict.reason != REASON_NONFINITE) || trial->op == NULL ||
-	    trial->job->asks == JOB_GRADIENTS || trial->op->roles == NULL || job_bytes(trial->job) > DIAGNOSED_BYTES)
+	if (trial->job == NULL || trial->job->no_diagnosis || trial->op == NULL || trial->job->asks == JOB_GRADIENTS)
+		return;
+	if (trial->verdict.status == STATUS_PASSED && trial->rounds > 0 && trial_builtin_at(trial) >= 0)
+		note_passed(trial);
+	if (trial->verdict.status != STATUS_FAILED || trial->op->roles == NULL || job_bytes(trial->job) > DIAGNOSED_BYTES ||
+	    (trial->verdict.reason != REASON_NUMERIC && trial->verdict.reason != REASON_NONFINITE))
 		return;
 	for (int r = 0; r < trial->rounds && whole; r++)
 		whole = read_set(trial, &trial->round[r], &arena, &sets[r]);

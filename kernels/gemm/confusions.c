@@ -1,0 +1,40 @@
+#include "kernels/gemm/confusions.h"
+
+#include <math.h>
+
+#include "kernels/core/confusion.h"
+#include "kernels/gemm/mistakes.h"
+
+/* The product is divided by the root of K. */
+static bool divided_by_root(struct op_variation *v, const struct op_confusion *confusion)
+{
+	int a = variation_input(v, confusion->other);
+	struct op_confusion scale = *confusion;
+
+	if (a < 0)
+		return false;
+	scale.by = 1 / sqrt((double)v->in[a].shape[v->in[a].rank - 1]);
+	return after_scale(v, &scale);
+}
+
+const struct op_confusion gemm_confusions[] = {
+    {.says = "the last k were left out", .mistake = GEMM_LAST_K},
+    {.says = "the first k were left out", .mistake = GEMM_FIRST_K},
+    {.says = "the product were divided by sqrt(K)", .after = divided_by_root, .role = "output", .other = "a"},
+    {.says = "K were split in two, and both sums were rounded to the dtype of the output", .mistake = GEMM_HALVES},
+    {.says = "sums of 16 products were rounded to the dtype of the output", .mistake = GEMM_PARTS_16},
+    {.says = "sums of 32 products were rounded to the dtype of the output", .mistake = GEMM_PARTS_32},
+    {.says = "sums of 64 products were rounded to the dtype of the output", .mistake = GEMM_PARTS_64},
+    {.says = "sums of 128 products were rounded to the dtype of the output", .mistake = GEMM_PARTS_128},
+    {.says = "A were rounded to float8_e4m3fn", .before = before_round, .role = "a", .by = DTYPE_FLOAT8_E4M3FN},
+    {.says = "A were rounded to float16", .before = before_round, .role = "a", .by = DTYPE_FLOAT16},
+    {.says = "A were rounded to bfloat16", .before = before_round, .role = "a", .by = DTYPE_BFLOAT16},
+    {.says = "elements of A below 2^-14 (the subnormal numbers of float16) were 0", .before = before_flush, .role = "a", .by = 0x1p-14},
+    {.says = "elements of A below 2^-24 (the smallest number of float16) were 0", .before = before_flush, .role = "a", .by = 0x1p-24},
+    {.says = "B were rounded to float8_e4m3fn", .before = before_round, .role = "b", .by = DTYPE_FLOAT8_E4M3FN},
+    {.says = "B were rounded to float16", .before = before_round, .role = "b", .by = DTYPE_FLOAT16},
+    {.says = "B were limited to the range of float16", .before = before_clamp, .role = "b", .by = 65504},
+    {.says = "B were transposed", .before = before_transpose, .role = "b"},
+    {.says = "elements of B below 2^-14 (the subnormal numbers of float16) were 0", .before = before_flush, .role = "b", .by = 0x1p-14},
+    {.says = NULL},
+};

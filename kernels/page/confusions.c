@@ -1,0 +1,34 @@
+#include "kernels/page/confusions.h"
+
+#include "kernels/core/confusion.h"
+#include "kernels/page/mistakes.h"
+
+const struct op_confusion page_confusions[] = {
+    {.says = "the page table were ignored: the entry's number is the page", .mistake = PAGE_TABLE_IGNORED},
+    {.says = "the offsets of sequences (indptr) were ignored: every sequence reads the page table from its start", .mistake = PAGE_INDPTR_IGNORED},
+    {.says = "tokens went to the next entry of the page table", .mistake = PAGE_NEXT_PAGE},
+    {.says = "tokens went to the next slot of their page", .mistake = PAGE_NEXT_SLOT},
+    {.says = "tokens went to the last page of their sequence", .mistake = PAGE_LAST_PAGE},
+    {.says = "the slot came from the length of the last page, not from the position", .mistake = PAGE_LAST_SLOT},
+    {.says = "the slot came from the token's place in the batch, not from its position", .mistake = PAGE_SLOT_IN_BATCH},
+    {.says = "the page size were half as large", .mistake = PAGE_HALF_PAGE},
+    {.says = "the slot were the page's number, as if a page had one token", .mistake = PAGE_FIRST_SLOT},
+    {.says = "the slot were the position, without the page table", .mistake = PAGE_POSITION_AS_SLOT},
+    {.says = "tokens were added to what is in the caches, not written over it", .mistake = PAGE_ADDED},
+    {.says = "keys were added to what is in the cache, not written over it", .mistake = PAGE_ADDED_KEYS},
+    {.says = "the rest of the caches were set to 0", .mistake = PAGE_REST_ZEROED},
+    {.says = "the rest of the cache of keys were set to 0", .mistake = PAGE_REST_ZEROED_KEYS},
+    {.says = "padding were written as a token of the first sequence", .mistake = PAGE_PADDING_FIRST},
+    {.says = "the first padding ended the batch", .mistake = PAGE_PADDING_ENDS},
+    {.says = "the key of the last token were not written", .mistake = PAGE_LAST_TOKEN_KEYS},
+    {.says = "the value of the last token were not written", .mistake = PAGE_LAST_TOKEN_VALUES},
+    {.says = "keys of the first head alone were written", .mistake = PAGE_FIRST_HEAD_KEYS},
+    {.says = "values of the first head alone were written", .mistake = PAGE_FIRST_HEAD_VALUES},
+    {.says = "nothing were written: the caches are as they were", .before = before_set, .role = "batch_indices", .by = -1},
+    {.says = "the first of the two appended tensors were not written", .after = after_input, .role = "output", .other = "cache"},
+    {.says = "the second of the two appended tensors were not written", .after = after_input, .role = "output_other", .other = "cache_other"},
+    {.says = "values were written to the cache of keys", .before = before_copy, .role = "append", .other = "append_other"},
+    {.says = "keys were written to the cache of values", .before = before_copy, .role = "append_other", .other = "append"},
+    {.says = "keys and values were swapped", .before = before_swap, .role = "append", .other = "append_other"},
+    {.says = NULL},
+};

@@ -1,0 +1,48 @@
+#include "kernels/sampling/confusions.h"
+
+#include "kernels/core/confusion.h"
+#include "kernels/core/dtype_convert.h"
+#include "kernels/sampling/mistakes.h"
+
+/* Every row has the largest top_k of the batch. */
+static bool largest_of_batch(struct op_variation *v, const struct op_confusion *confusion)
+{
+	struct tensor *values = variation_change(v, variation_input(v, confusion->role));
+	double most = 0;
+
+	for (int64_t i = 0; values != NULL && i < values->elements; i++)
+		most = i == 0 || dtype_load(values->data, values->dtype, i) > most ? dtype_load(values->data, values->dtype, i) : most;
+	for (int64_t i = 0; values != NULL && i < values->elements; i++)
+		dtype_store(values->data, values->dtype, i, most);
+	return values != NULL;
+}
+
+const struct op_confusion sampling_confusions[] = {
+    {.says = "one token more than top_k were kept", .mistake = SAMPLING_K_MORE},
+    {.says = "one token less than top_k were kept", .mistake = SAMPLING_K_LESS},
+    {.says = "top_k were ignored", .mistake = SAMPLING_K_IGNORED},
+    {.says = "top_k were limited to 64", .mistake = SAMPLING_K_64},
+    {.says = "top_k were limited to 256", .mistake = SAMPLING_K_256},
+    {.says = "top_k were limited to 1024", .mistake = SAMPLING_K_1024},
+    {.says = "top_p were ignored", .mistake = SAMPLING_P_IGNORED},
+    {.says = "top_p were doubled", .mistake = SAMPLING_P_DOUBLED},
+    {.says = "top_p were 1 - p", .mistake = SAMPLING_P_REST},
+    {.says = "the token that crosses top_p were dropped", .mistake = SAMPLING_CROSSING_DROPPED},
+    {.says = "one token past the one that crosses top_p were kept", .mistake = SAMPLING_CROSSING_MORE},
+    {.says = "min_p were ignored", .mistake = SAMPLING_MIN_P_IGNORED},
+    {.says = "min_p were an absolute probability, not one relative to the largest", .mistake = SAMPLING_MIN_P_ABSOLUTE},
+    {.says = "min_p were squared", .mistake = SAMPLING_MIN_P_SQUARED},
+    {.says = "min_p were relative to the sum, not to the largest probability", .mistake = SAMPLING_MIN_P_OF_SUM},
+    {.says = "the most likely token alone were kept (greedy)", .mistake = SAMPLING_GREEDY},
+    {.says = "kept tokens had equal probabilities", .mistake = SAMPLING_DRAWN_EVENLY},
+    {.says = "a softmax of the kept probabilities were taken", .mistake = SAMPLING_SOFTMAX},
+    {.says = "the kept probabilities were not divided by their sum", .mistake = SAMPLING_NOT_DIVIDED},
+    {.says = "the last half of the vocabulary were left out", .mistake = SAMPLING_HALF_VOCABULARY},
+    {.says = "the last token of the vocabulary were left out", .mistake = SAMPLING_NO_LAST},
+    {.says = "the first token of the vocabulary were left out", .mistake = SAMPLING_NO_FIRST},
+    {.says = "the first row's top_k applied to every row", .before = before_first, .role = "top_k"},
+    {.says = "the first row's top_p applied to every row", .before = before_first, .role = "top_p"},
+    {.says = "the first row's min_p applied to every row", .before = before_first, .role = "min_p"},
+    {.says = "the largest top_k of the batch applied to every row", .before = largest_of_batch, .role = "top_k"},
+    {.says = NULL},
+};
