@@ -78,8 +78,8 @@ struct case_result {
 	bool fetched;                  /* the verdict was found in the remote cache and not in the local store */
 	bool in_store;                 /* the verdict is in the store */
 	bool executes;                 /* it was submitted to the runner, and does not wait for an equal case */
-	double remembered;             /* with `executes` and on_tick: the seconds that it took last (remembered_seconds);
-				        * 0: unknown */
+	double remembered;             /* with `executes`, unless the run is urgent: the seconds that it took last
+				        * (remembered_seconds); 0: unknown */
 	const char *why;               /* why the case ran, or why a stored verdict counts */
 	const char *printed;           /* what the reference printed, if the case failed; NULL if it printed nothing */
 	struct digest witness;         /* digest of the ground truths, device class and versions that produced the
