@@ -463,12 +463,13 @@ static void submission_add(struct submission *more, struct result *result, struc
 	more->jobs[more->count++] = c->test->job;
 }
 
+/* A run that ends at the first failure keeps the order of the definitions: a slow one would only delay the failure. */
 static int submit(struct result *result, const struct submission *more, struct err *err)
 {
 	struct task task = {.reference = result->definition->reference,
 			    .definition = result->definition,
 			    .jobs = more->jobs,
-			    .seconds = more->seconds,
+			    .seconds = result->run->options->fail_fast ? NULL : more->seconds,
 			    .job_count = more->count,
 			    .owner = result,
 			    .urgent = result->run->options->urgent};

@@ -321,6 +321,18 @@ static void a_task_says_how_long_it_took_last(void **state)
 	world_end(w);
 }
 
+static void a_run_that_ends_at_a_failure_keeps_the_order_of_files(void **state)
+{
+	struct world *w = *state;
+
+	write_both(w);
+	w->options.fail_fast = true;
+	world_run(w);
+	assert_int_equal(w->task_count, 2);
+	assert_true(w->tasks[0].seconds == NULL && w->tasks[1].seconds == NULL);
+	world_end(w);
+}
+
 /* The family and the size of the tensors decide where nothing is remembered. */
 static void what_never_ran_is_estimated(void **state)
 {
@@ -365,6 +377,7 @@ int main(void)
 	    TEST(a_file_that_cannot_be_read_is_invalid),
 	    TEST(what_reads_more_than_its_inputs_is_never_stored),
 	    TEST(a_task_says_how_long_it_took_last),
+	    TEST(a_run_that_ends_at_a_failure_keeps_the_order_of_files),
 	    cmocka_unit_test(what_never_ran_is_estimated),
 	};
 
