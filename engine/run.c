@@ -12,6 +12,7 @@
 #include "engine/disk_files.h"
 #include "engine/disk_store.h"
 #include "engine/git_index_files.h"
+#include "engine/job_count.h"
 #include "engine/last_failed.h"
 #include "engine/pool_case_runner.h"
 #include "engine/remote_cache.h"
@@ -35,7 +36,7 @@
 
 /* While more than PENDING_CASES cases wait for the pool, run_to_end starts no further definition. The limit bounds
  * memory and is large enough to keep every lane (a judge and its runner) busy. */
-enum { PENDING_CASES = 512, LANES_MAX = 4 };
+enum { PENDING_CASES = 512 };
 
 static double seconds_now(void)
 {
@@ -365,16 +366,13 @@ static void finish_without_cases(struct result *result, const char *message)
 
 /* ---- from cases to verdicts ----------------------------------------------------------------------------------- */
 
-static int default_lanes(void)
+int run_lanes(const struct run_options *options, const struct machine_policy *machine)
 {
-	int lanes = machine_cores() / 2;
+	struct job_facts facts = job_facts_here(strcmp(machine->policy.device, "cpu") != 0);
 
-	return lanes < 1 ? 1 : lanes > LANES_MAX ? LANES_MAX : lanes;
-}
-
-int run_lanes(const struct run_options *options)
-{
-	return options->jobs > 0 ? options->jobs : default_lanes();
+	facts.kept = !options->own_runners;
+	facts.urgent = options->interactive;
+	return options->jobs > 0 ? options->jobs : job_count(&facts, NULL);
 }
 
 struct pool *run_open_pool(struct program *program, const struct run_options *options,
@@ -388,7 +386,7 @@ struct pool *run_open_pool(struct program *program, const struct run_options *op
 	    .root = program->root,
 	    .judge = judge_program(&program->kernels),
 	    .libraries = ground_truths_use_libraries(&machine->truths),
-	    .lanes = run_lanes(options),
+	    .lanes = run_lanes(options, machine),
 	    .timeout_s = options->timeout_s,
 	    .memory = options->memory,
 	    .own = options->own_runners,
