@@ -20,6 +20,7 @@
 #include "base/show.h"
 #include "cli/shared_options.h"
 #include "dataset/dataset.h"
+#include "engine/job_count.h"
 #include "remote/remote_library.h"
 #include "remote/signature.h"
 #include "report/ground_truth_matrix.h"
@@ -225,6 +226,17 @@ static void examine_gpu(struct doctor *d)
 		snprintf(d->device_class, sizeof d->device_class, "%s", class_name);
 		add(d, "gpu", false, d->torch_cuda, arena_printf(&d->arena, "cuda:0 is %s (%s)", product, class_name), NULL);
 	}
+}
+
+static void examine_jobs(struct doctor *d)
+{
+	struct job_facts facts = job_facts_here(strcmp(d->device_class, "cpu") != 0);
+	char why[JOB_COUNT_WHY];
+	int jobs = job_count(&facts, why);
+
+	add(d, "jobs", false, true,
+	    arena_printf(&d->arena, "%d reference%s in parallel (%s); --jobs changes this", jobs, jobs == 1 ? " runs" : "s run", why),
+	    NULL);
 }
 
 /* Finds the ground truths that are available on this machine for each op family. */
@@ -457,6 +469,7 @@ static int examine(struct program *program, const char *python, bool json)
 	examine_nvcc(&doctor);
 	examine_driver(&doctor);
 	examine_gpu(&doctor);
+	examine_jobs(&doctor);
 	examine_cache(&doctor);
 	examine_remote(&doctor);
 	examine_key(&doctor);

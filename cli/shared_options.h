@@ -52,7 +52,7 @@
 	 "largest case)"}
 #define ROW_JOBS                                          \
 	{"--jobs", OPTION_INT, AT(jobs), "N", NULL, \
-	 "number of references that run in parallel (default: half the cores, at most 4)"}
+	 "number of references that run in parallel (default: what fits the cores and the memory; `reftest doctor` says it)"}
 #define ROW_ISOLATION                                             \
 	{"--isolation", OPTION_CHOICE, AT(isolation), "HOW", "own|kept", \
 	 "own: every definition gets a process of its own; kept: references whose text can leave nothing behind share "  \

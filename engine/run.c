@@ -12,11 +12,13 @@
 #include "engine/disk_files.h"
 #include "engine/disk_store.h"
 #include "engine/git_index_files.h"
+#include "engine/job_count.h"
 #include "engine/last_failed.h"
 #include "engine/pool_case_runner.h"
 #include "engine/remote_cache.h"
 #include "engine/definition_status.h"
 #include "engine/definition_files.h"
+#include "engine/expected_seconds.h"
 #include "engine/remembered_seconds.h"
 #include "engine/save_verdicts.h"
 #include "engine/selection.h"
@@ -34,7 +36,7 @@
 
 /* While more than PENDING_CASES cases wait for the pool, run_to_end starts no further definition. The limit bounds
  * memory and is large enough to keep every lane (a judge and its runner) busy. */
-enum { PENDING_CASES = 512, LANES_MAX = 4 };
+enum { PENDING_CASES = 512 };
 
 static double seconds_now(void)
 {
@@ -364,16 +366,13 @@ static void finish_without_cases(struct result *result, const char *message)
 
 /* ---- from cases to verdicts ----------------------------------------------------------------------------------- */
 
-static int default_lanes(void)
+int run_lanes(const struct run_options *options, const struct machine_policy *machine)
 {
-	int lanes = machine_cores() / 2;
+	struct job_facts facts = job_facts_here(strcmp(machine->policy.device, "cpu") != 0);
 
-	return lanes < 1 ? 1 : lanes > LANES_MAX ? LANES_MAX : lanes;
-}
-
-int run_lanes(const struct run_options *options)
-{
-	return options->jobs > 0 ? options->jobs : default_lanes();
+	facts.kept = !options->own_runners;
+	facts.urgent = options->interactive;
+	return options->jobs > 0 ? options->jobs : job_count(&facts, NULL);
 }
 
 struct pool *run_open_pool(struct program *program, const struct run_options *options,
@@ -387,7 +386,7 @@ struct pool *run_open_pool(struct program *program, const struct run_options *op
 	    .root = program->root,
 	    .judge = judge_program(&program->kernels),
 	    .libraries = ground_truths_use_libraries(&machine->truths),
-	    .lanes = run_lanes(options),
+	    .lanes = run_lanes(options, machine),
 	    .timeout_s = options->timeout_s,
 	    .memory = options->memory,
 	    .own = options->own_runners,
@@ -433,12 +432,43 @@ static void add_programs(struct result *result, struct task *task)
 	task->programs = programs;
 }
 
-static int submit_result(struct result *result, const struct job **jobs, int count, struct err *err)
+/* Sets how long a case took last, and returns how long it is expected to take. Nothing that a user waits for is delayed by
+ * a question to the store. */
+static double expect_seconds(struct result *result, struct case_result *c)
+{
+	if (!result->run->options->urgent && !result->run->options->dry_run)
+		c->remembered = remembered_seconds(result, c);
+	return expected_seconds(c->remembered, c->test->job->op, c->test->job);
+}
+
+/* The cases of a result that are submitted together. */
+struct submission {
+	const struct job **jobs;
+	double *seconds;
+	int count;
+};
+
+static struct submission new_submission(struct result *result, int room)
+{
+	return (struct submission){.jobs = arena_array(&result->arena, (size_t)room, sizeof(struct job *)),
+			      .seconds = arena_array(&result->arena, (size_t)room, sizeof(double))};
+}
+
+static void submission_add(struct submission *more, struct result *result, struct case_result *c)
+{
+	c->executes = true;
+	more->seconds[more->count] = expect_seconds(result, c);
+	more->jobs[more->count++] = c->test->job;
+}
+
+/* A run that ends at the first failure keeps the order of the definitions: a slow one would only delay the failure. */
+static int submit(struct result *result, const struct submission *more, struct err *err)
 {
 	struct task task = {.reference = result->definition->reference,
 			    .definition = result->definition,
-			    .jobs = jobs,
-			    .job_count = count,
+			    .jobs = more->jobs,
+			    .seconds = result->run->options->fail_fast ? NULL : more->seconds,
+			    .job_count = more->count,
 			    .owner = result,
 			    .urgent = result->run->options->urgent};
 
@@ -526,12 +556,12 @@ static void settle_waiter(struct run *run, const struct waiter *who, const struc
 static void run_promoted(const struct waiter *next)
 {
 	struct result *result = next->result;
-	const struct job **jobs = arena_array(&result->arena, 1, sizeof *jobs);
+	struct submission more = new_submission(result, 1);
 	struct err err = {""};
 
-	jobs[0] = result->cases[next->case_index].test->job;
+	submission_add(&more, result, &result->cases[next->case_index]);
 	result->run->cases_planned++;
-	if (submit_result(result, jobs, 1, &err) < 0)
+	if (submit(result, &more, &err) < 0)
 		run_give_up(result->run, err.text);
 }
 
@@ -644,9 +674,9 @@ static int count_to_plan(const struct result *result)
 static void plan_result(struct result *result)
 {
 	struct run *run = result->run;
-	const struct job **jobs = arena_array(&result->arena, (size_t)result->case_count, sizeof *jobs);
+	struct submission more = new_submission(result, result->case_count);
 	struct err err = {""};
-	int from = result->planned, count = 0, waiting = 0;
+	int from = result->planned, waiting = 0;
 
 	result->planned = count_to_plan(result);
 	for (int i = from; i < result->planned; i++) {
@@ -657,20 +687,17 @@ static void plan_result(struct result *result)
 		waiting++;
 		if (!inflight_join(run->inflight, &test->execution, result, i, &run->arena))
 			continue;
-		jobs[count++] = test->job;
-		result->cases[i].executes = true;
-		if (run->on_tick != NULL)
-			result->cases[i].remembered = remembered_seconds(result, &result->cases[i]);
+		submission_add(&more, result, &result->cases[i]);
 	}
-	run->cases_planned += count;
+	run->cases_planned += more.count;
 	resolve_read_wholly(result);
 	if (run->options->dry_run)
 		finish_result(result);
 	else if (result->done == result->planned)
 		plan_or_finish(result);
-	else if (count == 0 && waiting > 0)
+	else if (more.count == 0 && waiting > 0)
 		wait_for_runner(result); /* every case of the result waits for an equal case of another definition */
-	else if (submit_result(result, jobs, count, &err) < 0) {
+	else if (submit(result, &more, &err) < 0) {
 		wait_for_runner(result);
 		run_give_up(run, err.text);
 	}

@@ -31,7 +31,8 @@ int run_select(struct run *run, const char *const *names, int name_count, const 
 int run_to_end(struct run *run, struct err *err);
 
 double run_seconds(const struct run *run); /* seconds since the start of the run */
-int run_lanes(const struct run_options *options); /* the number of references that run in parallel */
+/* The number of references that run in parallel: --jobs, or what fits the machine (engine/job_count.h). */
+int run_lanes(const struct run_options *options, const struct machine_policy *machine);
 
 void run_close(struct run *run);
 

@@ -35,7 +35,8 @@ struct run_options {
 	const char *device_class; /* --device-class: only verdicts of this class count; NULL: the class of the device */
 	const char *python; /* the Python interpreter; NULL: search for one */
 	const char *ground_truth; /* the value of --ground-truth; NULL: "auto" */
-	int jobs;           /* --jobs; 0: a default for the machine */
+	int jobs;           /* --jobs; 0: what fits the machine (engine/job_count.h) */
+	bool interactive;   /* the run is a part of `watch`: cores are left for the editor, and for single definitions */
 	const char *required; /* --require-containment: the gaps that must be closed; NULL: none */
 	int spares;         /* the value of pool_options.spares; 0: a default for the device */
 	double timeout_s;
@@ -78,8 +79,8 @@ struct case_result {
 	bool fetched;                  /* the verdict was found in the remote cache and not in the local store */
 	bool in_store;                 /* the verdict is in the store */
 	bool executes;                 /* it was submitted to the runner, and does not wait for an equal case */
-	double remembered;             /* with `executes` and on_tick: the seconds that it took last (remembered_seconds);
-				        * 0: unknown */
+	double remembered;             /* with `executes`, unless the run is urgent: the seconds that it took last
+				        * (remembered_seconds); 0: unknown */
 	const char *why;               /* why the case ran, or why a stored verdict counts */
 	const char *printed;           /* what the reference printed, if the case failed; NULL if it printed nothing */
 	struct digest witness;         /* digest of the ground truths, device class and versions that produced the

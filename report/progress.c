@@ -101,7 +101,7 @@ static void head_line(struct screen_line *line, const struct run *run, double no
 	screen_line_add(line, " in ");
 	add_duration(line, floor(run_seconds(run)));
 	add_wrong(line, run);
-	double left = planned && run->cases_planned > 0 ? remembered_seconds_left(run, run_lanes(run->options), now) : -1;
+	double left = planned && run->cases_planned > 0 ? remembered_seconds_left(run, run_lanes(run->options, &run->machine), now) : -1;
 
 	if (left >= 0) {
 		screen_line_add(line, ", about ");

@@ -34,7 +34,7 @@ MARK = "<!-- written by tools/coverage.py --write -->\n"
 JUDGED = ("oracle", "judge", "weigh")
 WORD = re.compile(r"(?<![\w.>])[A-Za-z_]\w*")  # a name that is no member of a struct
 # Code that all op families share (number formats, memory, tensors from workloads); unit tests cover it.
-COMMON = re.compile(r"kernels/core/(dtype_convert|free_memory|input_check|random_inputs|ops|op|compare|row_counts|take)\.[ch]$")
+COMMON = re.compile(r"kernels/core/(dtype_convert|input_check|random_inputs|ops|op|compare|row_counts|take)\.[ch]$")
 CHECKS = re.compile(r"(^|_)check(_|$)")  # functions that check workload inputs
 FAILS = re.compile(r"\berr_set\(|return -1;|\bdie_no_memory\(")
 

@@ -467,6 +467,7 @@ int watch_run(struct program *program, const struct watch_options *o, struct err
 						.python = o->python,
 						.ground_truth = o->ground_truth,
 						.jobs = o->jobs,
+						.interactive = true,
 						.spares = o->spares,
 						.required = o->required,
 						.memory = o->memory,

@@ -10,8 +10,8 @@
 
 #include "base/buf.h"
 #include "base/file.h"
+#include "base/free_memory.h"
 #include "kernels/core/compare.h"
-#include "kernels/core/free_memory.h"
 #include "kernels/core/random_inputs.h"
 
 enum { ALIGNMENT = 256, HUGE_PAGE = 2 << 20, STEP = 4096, SERIAL_UNITS = 1 << 14 };

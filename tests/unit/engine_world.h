@@ -20,7 +20,7 @@
 
 extern const struct kernels_api reftest_kernels;
 
-enum { WORLD_FILES = 8, WORLD_LOG = 8192, WORLD_PUTS = 64, WORLD_TASKS = 64 };
+enum { WORLD_FILES = 8, WORLD_LOG = 8192, WORLD_PUTS = 64, WORLD_TASKS = 64, WORLD_SLOW_S = 9 };
 
 struct world_file {
 	const char *text;   /* NULL: reading the file fails */
@@ -34,6 +34,7 @@ struct world {
 	struct world_file content[WORLD_FILES];
 	int file_count;
 	const char *fails;   /* the definition whose cases fail; NULL: no case fails */
+	const char *slow;    /* the definition whose cases take WORLD_SLOW_S seconds; those of others: 0; NULL: none */
 	bool breaks;	     /* running the first dispatched case fails and ends the run */
 	int interrupt_after; /* number of answers after which SIGINT arrives; 0: never */
 	bool full;	     /* storing a verdict fails */
@@ -298,10 +299,11 @@ static bool world_next(void *self, struct arena *arena, struct pool_result *out)
 	const struct task *task = world_task(w);
 	const struct job *job = task->jobs[w->job_at++];
 	struct verdict *verdict = arena_alloc(arena, sizeof *verdict);
-	bool fails = w->fails != NULL && strcmp(strchr(task->name, '/') + 1, w->fails) == 0;
+	const char *name = strchr(task->name, '/') + 1;
+	bool fails = w->fails != NULL && strcmp(name, w->fails) == 0;
 	uint64_t one = 1;
 
-	world_log(w, "run", strchr(task->name, '/') + 1, job->id);
+	world_log(w, "run", name, job->id);
 	world_change_files(w);
 	*verdict = (struct verdict){.status = fails ? STATUS_FAILED : STATUS_PASSED,
 				    .reason = fails ? REASON_NUMERIC : REASON_NONE,
@@ -312,6 +314,7 @@ static bool world_next(void *self, struct arena *arena, struct pool_result *out)
 				    .ground_truth_version = job->truths.items[0].version,
 				    .torch = "2.13.0+cpu",
 				    .time = 1,
+				    .seconds = w->slow != NULL && strcmp(name, w->slow) == 0 ? WORLD_SLOW_S : 0,
 				    .elements = 100};
 	*out = (struct pool_result){.owner = task->owner, .job = job, .verdict = verdict, .keep = true};
 	w->answers++;

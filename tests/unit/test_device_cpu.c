@@ -13,9 +13,9 @@
 #include <unistd.h>
 
 #include "base/file.h"
+#include "base/free_memory.h"
 #include "kernels/core/device.h"
 #include "kernels/core/dtype_convert.h"
-#include "kernels/core/free_memory.h"
 #include "kernels/core/random_inputs.h"
 
 static int open_device(void **state)

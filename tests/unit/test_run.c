@@ -2,6 +2,8 @@
  * their reference ran, failing, or equal to others. Runs are also interrupted, or cannot store or run anything. */
 #include "tests/unit/engine_world.h"
 
+#include "engine/expected_seconds.h"
+
 #define FIRST	    "definitions/rmsnorm/first_h64.json"
 #define SECOND	    "definitions/rmsnorm/second_h64.json"
 #define FIRST_TEXT  WORLD_DEFINITION("first_h64", "return hidden_states * weight")
@@ -287,6 +289,71 @@ static void what_reads_more_than_its_inputs_is_never_stored(void **state)
 	world_end(w);
 }
 
+static double asked_seconds(const struct task *task)
+{
+	double seconds = 0;
+
+	for (int i = 0; i < task->job_count; i++) {
+		assert_true(task->seconds[i] > 0);
+		seconds += task->seconds[i];
+	}
+	return seconds;
+}
+
+/* The runner starts with the longest task, so each task says how long it is expected to take: what the store remembers,
+ * whatever text the definition had then, or an estimate. */
+static void a_task_says_how_long_it_took_last(void **state)
+{
+	struct world *w = *state;
+
+	write_both(w);
+	w->slow = "second_h64";
+	world_run(w);
+	assert_int_equal(w->task_count, 2);
+	assert_true(asked_seconds(&w->tasks[0]) < WORLD_SLOW_S && asked_seconds(&w->tasks[1]) < WORLD_SLOW_S);
+	world_end(w);
+	world_write(w, SECOND, "second_h64", EDITED_TEXT);
+	w->options.force = true;
+	world_run(w);
+	assert_int_equal(w->task_count, 2);
+	assert_true(asked_seconds(&w->tasks[0]) < WORLD_SLOW_S);
+	assert_true(asked_seconds(&w->tasks[1]) == WORLD_SLOW_S * (double)w->tasks[1].job_count);
+	world_end(w);
+}
+
+static void a_run_that_ends_at_a_failure_keeps_the_order_of_files(void **state)
+{
+	struct world *w = *state;
+
+	write_both(w);
+	w->options.fail_fast = true;
+	world_run(w);
+	assert_int_equal(w->task_count, 2);
+	assert_true(w->tasks[0].seconds == NULL && w->tasks[1].seconds == NULL);
+	world_end(w);
+}
+
+/* The family and the size of the tensors decide where nothing is remembered. */
+static void what_never_ran_is_estimated(void **state)
+{
+	static const int64_t small[] = {4, 64}, large[] = {4096, 64};
+	static const struct op_axis axes[] = {{"batch_size", true, 0}, {"hidden_size", false, 64}};
+	static const struct op_arg args[] = {{.name = "x", .dtype = DTYPE_FLOAT32, .rank = 2, .axis = {0, 1}}};
+	static const struct input_source sources[] = {{.kind = SOURCE_RANDOM}};
+	struct job job = {.problem = {.axes = axes, .axis_count = 2, .inputs = args, .input_count = 1,
+				      .outputs = args, .output_count = 1},
+			  .inputs = sources, .axis = small};
+	double least = expected_seconds(0, "rope", &job);
+
+	(void)state;
+	assert_true(least > 0 && expected_seconds(0, NULL, &job) > 0);
+	assert_true(expected_seconds(7, "rope", &job) == 7);
+	job.axis = large;
+	assert_true(expected_seconds(0, "rope", &job) > least);
+	assert_true(expected_seconds(0, "sampling", &job) > expected_seconds(0, "rope", &job));
+	assert_true(expected_seconds(0, "nobody_knows_it", &job) == expected_seconds(0, NULL, &job));
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, world_set_up, world_tear_down)
 
 int main(void)
@@ -309,6 +376,9 @@ int main(void)
 	    TEST(an_invalid_definition_costs_no_other),
 	    TEST(a_file_that_cannot_be_read_is_invalid),
 	    TEST(what_reads_more_than_its_inputs_is_never_stored),
+	    TEST(a_task_says_how_long_it_took_last),
+	    TEST(a_run_that_ends_at_a_failure_keeps_the_order_of_files),
+	    cmocka_unit_test(what_never_ran_is_estimated),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

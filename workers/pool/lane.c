@@ -353,6 +353,7 @@ void lane_retry_alone(struct pool_shared *shared, struct lane *lane)
 	struct queued *work;
 
 	one.jobs += lane->work->job;
+	one.seconds += one.seconds != NULL ? lane->work->job : 0;
 	one.job_count = 1;
 	work = queues_new(&one);
 	work->alone = true;

@@ -26,14 +26,24 @@ int queues_left(const struct queued *work)
 	return work->task.job_count - work->job;
 }
 
+double queues_seconds(const struct queued *work)
+{
+	double seconds = 0;
+
+	for (int i = work->job; work->task.seconds != NULL && i < work->task.job_count; i++)
+		seconds += work->task.seconds[i];
+	return seconds;
+}
+
 void queue_push(struct queue *queue, struct queued *work)
 {
-	struct queued **end = &queue->first;
+	struct queued **at = &queue->first;
+	double seconds = queues_seconds(work);
 
-	while (*end != NULL)
-		end = &(*end)->next;
-	*end = work;
-	work->next = NULL;
+	while (*at != NULL && ((*at)->task.urgent || queues_seconds(*at) >= seconds))
+		at = &(*at)->next;
+	work->next = *at;
+	*at = work;
 }
 
 void queue_push_first(struct queue *queue, struct queued *work)

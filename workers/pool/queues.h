@@ -34,8 +34,11 @@ struct queue {
 struct queued *queues_new(const struct task *task);
 void queues_free(struct queued *work);
 int queues_left(const struct queued *work); /* number of cases that have no result yet */
+double queues_seconds(const struct queued *work); /* how long these cases are expected to take; 0: unknown */
 
-void queue_push(struct queue *queue, struct queued *work); /* takes ownership */
+/* Adds work to a queue, which then owns it. Work that is expected to take longer comes first, so that no lane is left with
+ * a long task at the end of a run. Equal work keeps its order, and nothing comes before urgent work. */
+void queue_push(struct queue *queue, struct queued *work);
 void queue_push_first(struct queue *queue, struct queued *work);
 struct queued *queue_pop(struct queue *queue);             /* NULL: empty */
 int queue_length(const struct queue *queue);

@@ -45,7 +45,7 @@ struct truth_program {
 	enum program_outputs outputs;
 };
 
-/* `reference`, `definition`, `reads`, `programs` and `jobs` must stay valid until pool_next has returned the task's last result. */
+/* `reference`, `definition`, `reads`, `programs`, `jobs` and `seconds` must stay valid until pool_next has returned the task's last result. */
 struct task {
 	const char *name;      /* op_type/name, for messages */
 	const char *reference;
@@ -56,6 +56,7 @@ struct task {
 	const struct truth_program *programs; /* the ground truths of the jobs that are texts of the dataset */
 	int program_count;
 	const struct job *const *jobs;
+	const double *seconds; /* how long each job is expected to take; NULL: unknown */
 	int job_count;
 	void *owner;           /* returned with each result */
 	bool urgent;           /* an interactive user waits for it: it goes to the front of the queue */

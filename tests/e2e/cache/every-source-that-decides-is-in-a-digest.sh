@@ -23,7 +23,6 @@ dataset/verdict*                        writes and reads verdicts
 kernels/core/cuda_check.h               messages
 kernels/core/described_default.*        parses texts, of which the parsed values are fields of the fingerprint
 kernels/core/described_effects.*        parses texts, of which the parsed values are fields of the fingerprint
-kernels/core/free_memory.*              a case that does not fit into memory has no stored verdict
 kernels/core/confusion.*                says why a case failed, never whether
 kernels/core/diagnosis.*                says why a case failed, never whether
 kernels/core/ground_truth_api.*         for generated tests only

@@ -6,7 +6,7 @@ given tiny_norm
 run doctor --format json
 expect_exit 0
 expect "r['schema'] == 1 and r['ready'] is True"
-expect "{'python', 'torch', 'kernels', 'cuda kernels', 'nvcc', 'gpu driver', 'cache', 'inotify'} <= {x['name'] for x in r['checks']}"
+expect "{'python', 'torch', 'kernels', 'cuda kernels', 'nvcc', 'gpu driver', 'cache', 'inotify', 'jobs'} <= {x['name'] for x in r['checks']}"
 expect "all(x['state'] == 'ok' for x in r['checks'] if x['needed'])"
 expect "all(x['found'] for x in r['checks'])"
 [ ! -e .reftest ] || fail "doctor left a file behind"

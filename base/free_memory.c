@@ -4,7 +4,7 @@
  * group and of every group above it. Pages of files that are not in active use count as free, because the kernel
  * reclaims them before it refuses an allocation. Inside a container, the path in /proc/self/cgroup may be outside of
  * the mounted hierarchy. Only the root of the mount, which is the container's own group, can then be read. */
-#include "kernels/core/free_memory.h"
+#include "base/free_memory.h"
 
 #include <fcntl.h>
 #include <limits.h>

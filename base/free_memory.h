@@ -1,7 +1,7 @@
 /* free_memory - reads how much memory this process may still allocate: the memory that the kernel reports as available,
  * or less if a control group of the process has a lower limit. */
-#ifndef REFTEST_KERNELS_CORE_FREE_MEMORY_H
-#define REFTEST_KERNELS_CORE_FREE_MEMORY_H
+#ifndef REFTEST_BASE_FREE_MEMORY_H
+#define REFTEST_BASE_FREE_MEMORY_H
 
 #include <stdint.h>
 

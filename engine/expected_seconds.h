@@ -1,0 +1,12 @@
+/* expected_seconds - how long a case will probably take. The runner starts with what takes longest, so only the order
+ * of the figures counts, and a wrong one costs time and changes no verdict. */
+#ifndef REFTEST_ENGINE_EXPECTED_SECONDS_H
+#define REFTEST_ENGINE_EXPECTED_SECONDS_H
+
+#include "engine/run_state.h"
+
+/* Returns the seconds that a case took when it ran last (`remembered`), or, if that is 0, an estimate from the op family
+ * (NULL: none) and the size of the tensors. Always positive. */
+double expected_seconds(double remembered, const char *family, const struct job *job);
+
+#endif

@@ -1,0 +1,23 @@
+/* job_count - how many references run in parallel if --jobs does not say. */
+#ifndef REFTEST_ENGINE_JOB_COUNT_H
+#define REFTEST_ENGINE_JOB_COUNT_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct job_facts {
+	int cores;      /* that this process may use */
+	int64_t memory; /* bytes that are available; 0: unknown */
+	bool gpu;       /* references run on a GPU */
+	bool kept;      /* --isolation kept: most references need no new process */
+	bool urgent;    /* an interactive user waits for single definitions */
+};
+
+struct job_facts job_facts_here(bool gpu); /* the facts of this machine, with `kept` and `urgent` false */
+
+/* Returns the number of references that run in parallel, at least 1. Writes what limits it ("one for each of 2 cores") to
+ * `why`, unless it is NULL. */
+enum { JOB_COUNT_WHY = 128 };
+int job_count(const struct job_facts *facts, char why[JOB_COUNT_WHY]);
+
+#endif

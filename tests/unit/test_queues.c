@@ -1,0 +1,95 @@
+/* test_queues - checks the order of the tasks that wait for a lane: what takes longest comes first, but nothing comes
+ * before what a user waits for. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <string.h>
+
+#include "workers/pool/queues.h"
+
+static struct queued *new_work(const char *name, const double *seconds, int count, bool urgent)
+{
+	const struct task task = {.name = name, .seconds = seconds, .job_count = count, .urgent = urgent};
+
+	return queues_new(&task);
+}
+
+/* Takes all work off a queue, and checks the names, one for each word of `names`. */
+static void expect_order(struct queue *queue, const char *names)
+{
+	char found[256] = "";
+	struct queued *work;
+
+	while ((work = queue_pop(queue)) != NULL) {
+		strcat(found, found[0] != '\0' ? " " : "");
+		strcat(found, work->task.name);
+		queues_free(work);
+	}
+	assert_string_equal(found, names);
+}
+
+static void the_longest_task_comes_first(void **state)
+{
+	static const double one[] = {1}, three[] = {1, 2}, two[] = {0.5, 0.5, 1};
+	struct queue queue = {NULL};
+
+	(void)state;
+	queue_push(&queue, new_work("one", one, 1, false));
+	queue_push(&queue, new_work("three", three, 2, false));
+	queue_push(&queue, new_work("two", two, 3, false));
+	expect_order(&queue, "three two one");
+}
+
+static void equal_tasks_keep_their_order(void **state)
+{
+	static const double one[] = {1};
+	struct queue queue = {NULL};
+
+	(void)state;
+	queue_push(&queue, new_work("unknown", NULL, 1, false));
+	queue_push(&queue, new_work("first", one, 1, false));
+	queue_push(&queue, new_work("second", one, 1, false));
+	queue_push(&queue, new_work("unknown_too", NULL, 1, false));
+	expect_order(&queue, "first second unknown unknown_too");
+}
+
+static void urgent_tasks_come_before_longer_ones(void **state)
+{
+	static const double one[] = {1}, nine[] = {9};
+	struct queue queue = {NULL};
+
+	(void)state;
+	queue_push(&queue, new_work("one", one, 1, false));
+	queue_push_first(&queue, new_work("urgent", NULL, 1, true));
+	queue_push(&queue, new_work("nine", nine, 1, false));
+	expect_order(&queue, "urgent nine one");
+}
+
+static void finished_cases_of_a_task_do_not_count(void **state)
+{
+	static const double seconds[] = {8, 1}, two[] = {2};
+	struct queued *begun = new_work("begun", seconds, 2, false);
+	struct queue queue = {NULL};
+
+	(void)state;
+	begun->job = 1;
+	assert_true(queues_seconds(begun) == 1);
+	queue_push(&queue, begun);
+	queue_push(&queue, new_work("two", two, 1, false));
+	expect_order(&queue, "two begun");
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+	    cmocka_unit_test(the_longest_task_comes_first),
+	    cmocka_unit_test(equal_tasks_keep_their_order),
+	    cmocka_unit_test(urgent_tasks_come_before_longer_ones),
+	    cmocka_unit_test(finished_cases_of_a_task_do_not_count),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
