@@ -23,7 +23,7 @@ TABLE = {
     "constant": ("return torch.ones_like(x)", "", "skipped", {"not_constant": "fails"}),
     "signed_zero": ("return x * 0", "", "skipped", {"not_constant": "fails"}),
     "small_only": ("return x * 2 if len(x) < 1000 else x * 0", "", "checked", {}),
-    "truncated": ("return x.int().float()", "", "skipped", {"not_constant": "fails"}),
+    "truncated": ("return (x / 32).int().float()", "", "skipped", {"not_constant": "fails"}),
     "strided": ("return torch.as_strided(x, x.shape, (8, 1)) * 1.0", "", "skipped", {"strided": "fails"}),
     "mean": ("return x - x.mean(0)", "", "checked", {"rows": "property"}),
     "position": ("return x * torch.arange(len(x), device=x.device)[:, None]", "", "checked", {"rows": "property"}),
