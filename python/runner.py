@@ -74,6 +74,7 @@ import fcntl
 import gc
 import inspect
 import json
+import keyword
 import linecache
 import mmap
 import os
@@ -1066,22 +1067,33 @@ def as_strided(value):
     return view
 
 
+def is_argument(name):
+    """Can an argument of a Python function have this name?"""
+    return name.isidentifier() and not keyword.iskeyword(name)
+
+
 def fitted(run, fitting):
     """Returns a function that gets the inputs by name and calls `run` with the arguments that it has. An input is passed
     by its own name, or by the name of its argument. An input that is None keeps the default of its argument, and an
-    argument of "left_out" without a default gets None. An optional input without an argument is not passed. The copy of
-    this function in python/testing/conftest.py must do the same."""
+    argument of "left_out" without a default gets None. An optional input without an argument is not passed. An input whose
+    name no argument can have is passed as the next argument that no other input has. The copy of this function in
+    python/testing/conftest.py must do the same."""
     if fitting is None:
         return run
     parameters = inspect.signature(run).parameters
     takes_any = any(p.kind is p.VAR_KEYWORD for p in parameters.values())
     defaults = {name: p.default for name, p in parameters.items() if p.kind not in (p.VAR_KEYWORD, p.VAR_POSITIONAL)}
     missing = inspect.Parameter.empty
+    taken = {*fitting["left_out"], *fitting["inputs"], *(argument for argument, _ in fitting["inputs"].values())}
+    free = iter([name for name, p in parameters.items() if p.kind is p.POSITIONAL_OR_KEYWORD and name not in taken])
+    places = {name: next(free, name) for name, (argument, _) in fitting["inputs"].items()
+              if argument == name and not is_argument(name)}
 
     def call(**inputs):
         arguments = {name: None for name in fitting["left_out"] if defaults.get(name) is missing}
         for name, value in inputs.items():
             argument, optional = fitting["inputs"][name]
+            argument = places.get(name, argument)
             argument = name if name in defaults or argument not in defaults else argument
             if value is None and defaults.get(argument) is not missing:
                 continue
