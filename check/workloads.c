@@ -101,6 +101,19 @@ static void check_line(const struct dataset_index *index, const struct definitio
 			check_blob(index, definition, path, line, i, blob);
 }
 
+/* Notes the first line on which an axis is 0. An empty batch is valid here. */
+static void note_empty_axis(const struct dataset_index *index, const struct definition *definition, const char *path,
+			    const struct workload_file *lines)
+{
+	for (int i = 0; i < lines->count; i++)
+		for (int a = 0; lines->lines[i].error == NULL && a < definition->axis_count; a++)
+			if (definition->axes[a].var && lines->lines[i].axis[a] == 0) {
+				findings_add(index->findings, SEVERITY_NOTE, TOPIC_WORKLOAD, path, lines->lines[i].line,
+					     "the axis '%s' is 0; flashinfer-bench refuses the line", definition->axes[a].name);
+				return;
+			}
+}
+
 static int compare_text(const void *a, const void *b)
 {
 	return strcmp(*(const char *const *)a, *(const char *const *)b);
@@ -125,6 +138,7 @@ void check_workloads(const struct dataset_index *index, struct checked_definitio
 				definition->uuids[definition->uuid_count++] =
 				    arena_string(index->arena, lines.lines[i].uuid);
 		}
+		note_empty_axis(index, definition->definition, file->path, &lines);
 		if (lines.count == 0)
 			findings_add(index->findings, SEVERITY_NOTE, TOPIC_WORKLOAD, file->path, 0,
 				     "the file has no workload");

@@ -145,7 +145,7 @@ static int check_path_part(struct reader *r, const struct json_step *at, const c
 	return check_printable(r, at, what, name);
 }
 
-/* Checks that a name is a Python identifier, because run() gets inputs as keyword arguments. */
+/* Checks that a name is a Python identifier. */
 static int check_identifier(struct reader *r, const struct json_step *at, const char *what, const char *name)
 {
 	if (check_printable(r, at, what, name) != 0)
@@ -706,8 +706,7 @@ static int read_tensor(struct reader *r, const struct json_step *up, const cJSON
 	static const char *const known[] = {"shape", "dtype", "description", "optional", "param", "tolerance"};
 	const struct json_step at = {.up = up, .key = json->string};
 
-	if (tolerance == NULL ? check_identifier(r, &at, "an input's name", json->string)
-	                      : check_printable(r, &at, "an output's name", json->string))
+	if (check_printable(r, &at, tolerance == NULL ? "an input's name" : "an output's name", json->string) != 0)
 		return -1;
 	if (!cJSON_IsObject(json))
 		return expected(r, &at, "an object with \"shape\" and \"dtype\"", json);
@@ -717,7 +716,11 @@ static int read_tensor(struct reader *r, const struct json_step *up, const cJSON
 	    read_description(r, &at, json, &out->description) != 0 || read_optional(r, &at, json, out) != 0 ||
 	    read_param(r, &at, json, out) != 0)
 		return -1;
-	return tolerance == NULL ? 0 : read_tolerance(r, &at, json, tolerance);
+	if (tolerance != NULL)
+		return read_tolerance(r, &at, json, tolerance);
+	if (out->param == NULL && (!is_identifier(out->name) || python_is_keyword(out->name, strlen(out->name))))
+		note_at(r, &at, "no argument can have the name of this input, which is passed by its place");
+	return 0;
 }
 
 /* Returns why no case passes an input, or NULL. */
@@ -740,7 +743,7 @@ static int read_left_out(struct reader *r, const struct json_step *up, const cJS
 	const struct json_step at = {.up = up, .key = json->string};
 	struct tensor_spec unused;
 
-	if (check_identifier(r, &at, "an input's name", json->string) != 0 || read_shape(r, &at, json, &unused) != 0 ||
+	if (check_printable(r, &at, "an input's name", json->string) != 0 || read_shape(r, &at, json, &unused) != 0 ||
 	    read_description(r, &at, json, &unused.description) != 0 || read_optional(r, &at, json, &unused) != 0 ||
 	    read_param(r, &at, json, &unused) != 0)
 		return -1;

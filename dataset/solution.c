@@ -122,6 +122,28 @@ static int read_language(struct reader *r, const cJSON *spec)
 	return languages[0] != NULL ? 0 : -1;
 }
 
+/* Adds a note for each language that no version of the formats has. */
+static void note_unknown_languages(struct reader *r)
+{
+	static const char *const known[] = {"python", "pytorch",  "triton",  "cpp",    "cuda",    "cuda_cpp",
+					    "cute_dsl", "tilelang", "cutlass", "cudnn", "cublas", "thunderkittens"};
+	enum { KNOWN = sizeof known / sizeof *known };
+
+	for (int i = 0; i < r->out->language_count && r->out->note_count < NOTES; i++) {
+		const char *language = r->out->languages[i], *near = suggest_word(language, known, KNOWN);
+		struct err sentence;
+		bool found = false;
+
+		for (int k = 0; k < KNOWN; k++)
+			found = found || strcmp(known[k], language) == 0;
+		if (found)
+			continue;
+		json_error_at(&r->text, &at_spec, &sentence, "the language \"%s\" is unknown%s%s%s", err_show(language).text,
+			      near != NULL ? "; did you mean \"" : "", near != NULL ? near : "", near != NULL ? "\"?" : "");
+		r->notes[r->out->note_count++] = arena_string(r->arena, sentence.text);
+	}
+}
+
 /* Reads the members that say how the entry point is loaded and called. flashinfer-bench ignores other types of values. */
 static void read_calling(struct reader *r, const cJSON *spec)
 {
@@ -169,6 +191,7 @@ static int read_spec(struct reader *r, const cJSON *json)
 	} else if (read_language(r, spec) != 0) {
 		return -1;
 	}
+	note_unknown_languages(r);
 	read_calling(r, spec);
 	return read_strings(r, spec, "target_hardware", true, NULL, NULL) != 0 ||
 		       read_strings(r, spec, "dependencies", false, NULL, NULL) != 0 ||

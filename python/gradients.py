@@ -125,3 +125,20 @@ def differentiate(runner, run, case, arguments):
         with torch.no_grad(), wide(torch):
             slopes = [slope(runner, run, arguments, name, step, given) for name, (_, step) in steps.items()]
     return [*gradients, *slopes]
+
+
+def effects(runner, run, arguments, outputs):
+    """Returns run()'s outputs, and for each argument whether an output has a gradient with respect to it that is not zero.
+    The loss weighs the elements of the outputs differently, because the sum of a softmax, for example, is constant. run()
+    gets copies of the arguments, to which it may write."""
+    torch = runner.torch
+    leaves = {name: value.detach().clone().requires_grad_() for name, value in arguments.items()
+              if isinstance(value, torch.Tensor) and value.is_floating_point() and value.dtype.itemsize > 1}
+    with torch.enable_grad():
+        result = run(**{name: leaves[name].clone() if name in leaves else value for name, value in arguments.items()})
+        values = [value for value in runner.unpack(result, outputs) if isinstance(value, torch.Tensor) and value.requires_grad]
+        loss = sum((value * (0.5 + torch.rand_like(value, dtype=torch.float32)).to(value.dtype)).sum() for value in values)
+        found = torch.autograd.grad(loss, list(leaves.values()), allow_unused=True) if values else []
+    moved = {name: gradient is not None and bool(((gradient != 0) & gradient.isfinite()).any())
+             for name, gradient in zip(leaves, found)}
+    return result, [moved.get(name, False) for name in arguments]

@@ -39,7 +39,7 @@ Pool and child exchange JSON lines on the child's socket:
 - -> {"run": …}, as the judge writes it (head of judge.c), with the memfd of an arena that the child has not mapped yet
 - <- {"ran": [{"shape", "dtype", "none", "grad", "overwrites"} for each output], "list", "touched": [name], "seconds"}
 or {"error": …}
-  or, for a run with the field "extra", {"ran": [], "raised": message}
+  or, for a run with the field "extra", {"ran", "effects": [bool for each input] | null} or {"ran": [], "raised": message}
   or {"unmapped": message}
 
 The fields of these messages:
@@ -64,6 +64,7 @@ The fields of these messages:
 - "grad" is true if the output requires a gradient, and "overwrites" if it uses the memory of an earlier call's output.
 - "list" is true if run() returned its outputs in a list and not in a tuple.
 - "touched" lists the inputs to which torch counted a write, even if their values are the old ones again.
+- "effects" says whether some output has a gradient with respect to the input that is not zero; null without gradients.
 - "unmapped" reports that the arena cannot be mapped because this machine refuses CUDA IPC."""
 
 import contextlib
@@ -74,6 +75,7 @@ import fcntl
 import gc
 import inspect
 import json
+import keyword
 import linecache
 import mmap
 import os
@@ -780,10 +782,8 @@ class Child:
         """Calls the reference for a check that needs no ground truth. An exception is an answer and not an error, because
         the inputs may be invalid for the operation."""
         wide, on_cpu = case["extra"] == "float64", case["extra"] == "cpu"
-        change = {"strided": as_strided, "float64": as_float64, "cpu": as_cpu}.get(case["extra"], lambda value: value)
         try:
-            with gradients.in_float64(torch) if wide else contextlib.nullcontext():
-                result = fitted(self.run, self.fitting)(**{name: change(value) for name, value in arguments.items()})
+            result, effects = self.called_for_check(case, arguments)
             self.end_copies()
             left_behind(self.defaults, self.subject)
             results = unpack(result, case["outputs"])
@@ -802,7 +802,17 @@ class Child:
                 left_behind(self.defaults, self.subject)
             return {"ran": [], "raised": "the reference raised %s: %s" % (name_of(problem), text_of(problem)[:1000])}
         self.arena.finish()
-        return {"ran": described}
+        return {"ran": described, "effects": effects}
+
+    def called_for_check(self, case, arguments):
+        """Returns what the reference returns in an extra run, and which inputs have an effect on it, or None."""
+        if case["extra"] == "gradients":
+            this = sys.modules[__name__]
+            run = fitted(gradients.undecorated(this, self.run), self.fitting)
+            return gradients.effects(this, run, arguments, case["outputs"])
+        change = {"strided": as_strided, "float64": as_float64, "cpu": as_cpu}.get(case["extra"], lambda value: value)
+        with gradients.in_float64(torch) if case["extra"] == "float64" else contextlib.nullcontext():
+            return fitted(self.run, self.fitting)(**{name: change(value) for name, value in arguments.items()}), None
 
     def make(self, request):
         """Calls the definition's code that makes inputs, and describes what it made. The judge compares the description
@@ -1065,22 +1075,33 @@ def as_strided(value):
     return view
 
 
+def is_argument(name):
+    """Can an argument of a Python function have this name?"""
+    return name.isidentifier() and not keyword.iskeyword(name)
+
+
 def fitted(run, fitting):
     """Returns a function that gets the inputs by name and calls `run` with the arguments that it has. An input is passed
     by its own name, or by the name of its argument. An input that is None keeps the default of its argument, and an
-    argument of "left_out" without a default gets None. An optional input without an argument is not passed. The copy of
-    this function in python/testing/conftest.py must do the same."""
+    argument of "left_out" without a default gets None. An optional input without an argument is not passed. An input whose
+    name no argument can have is passed as the next argument that no other input has. The copy of this function in
+    python/testing/conftest.py must do the same."""
     if fitting is None:
         return run
     parameters = inspect.signature(run).parameters
     takes_any = any(p.kind is p.VAR_KEYWORD for p in parameters.values())
     defaults = {name: p.default for name, p in parameters.items() if p.kind not in (p.VAR_KEYWORD, p.VAR_POSITIONAL)}
     missing = inspect.Parameter.empty
+    taken = {*fitting["left_out"], *fitting["inputs"], *(argument for argument, _ in fitting["inputs"].values())}
+    free = iter([name for name, p in parameters.items() if p.kind is p.POSITIONAL_OR_KEYWORD and name not in taken])
+    places = {name: next(free, name) for name, (argument, _) in fitting["inputs"].items()
+              if argument == name and not is_argument(name)}
 
     def call(**inputs):
         arguments = {name: None for name in fitting["left_out"] if defaults.get(name) is missing}
         for name, value in inputs.items():
             argument, optional = fitting["inputs"][name]
+            argument = places.get(name, argument)
             argument = name if name in defaults or argument not in defaults else argument
             if value is None and defaults.get(argument) is not missing:
                 continue

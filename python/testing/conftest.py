@@ -26,6 +26,7 @@ import functools
 import importlib
 import inspect
 import json
+import keyword
 import linecache
 import math
 import operator
@@ -223,10 +224,16 @@ def is_left_out(spec):
     )
 
 
+def is_argument(name):
+    """Can an argument of a Python function have this name?"""
+    return name.isidentifier() and not keyword.iskeyword(name)
+
+
 def fitted(run, definition):
     """Returns a function that gets the inputs by name and calls `run` with the arguments that it has. An input is passed
     by its own name, or by the name of its argument. An input that is None keeps the default of its argument, and an
-    argument that is left out and has no default gets None. An optional input without an argument is not passed.
+    argument that is left out and has no default gets None. An optional input without an argument is not passed. An input
+    whose name no argument can have is passed as the next argument that no other input has.
     python/runner.py of reftest has a copy, which must do the same."""
     parameters = inspect.signature(run).parameters
     takes_any = any(p.kind is p.VAR_KEYWORD for p in parameters.values())
@@ -236,17 +243,31 @@ def fitted(run, definition):
         if p.kind not in (p.VAR_KEYWORD, p.VAR_POSITIONAL)
     }
     missing = inspect.Parameter.empty
+    left_out = [
+        n
+        for name, spec in definition["left_out"].items()
+        for n in (name, spec.get("param"))
+    ]
+    params = [spec.get("param") for spec in definition["inputs"].values()]
+    taken = {*left_out, *definition["inputs"], *params}
+    free = iter(
+        [
+            name
+            for name, p in parameters.items()
+            if p.kind is p.POSITIONAL_OR_KEYWORD and name not in taken
+        ]
+    )
+    places = {
+        name: next(free, name)
+        for name, spec in definition["inputs"].items()
+        if not spec.get("param") and not is_argument(name)
+    }
 
     def call(**inputs):
-        left_out = [
-            n
-            for name, spec in definition["left_out"].items()
-            for n in (name, spec.get("param"))
-        ]
         arguments = {name: None for name in left_out if defaults.get(name) is missing}
         for name, value in inputs.items():
             spec = definition["inputs"][name]
-            argument = spec.get("param") or name
+            argument = spec.get("param") or places.get(name, name)
             argument = (
                 name if name in defaults or argument not in defaults else argument
             )
@@ -270,9 +291,10 @@ def compile_reference(test):
     if test.ENTRY_POINT != "run" and hasattr(module, "run"):
         pytest.fail("the reference defines run only when it is executed")
     run, definition = getattr(module, test.ENTRY_POINT), definition_of(test)
+    names = all(map(is_argument, definition["inputs"]))
     return (
         fitted(run, definition)
-        if test.ENTRY_POINT != "run" or definition["left_out"]
+        if test.ENTRY_POINT != "run" or definition["left_out"] or not names
         else run
     )
 

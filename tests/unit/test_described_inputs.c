@@ -29,19 +29,32 @@ static const struct op_arg inputs[] = {
     {.name = "variance", .dtype = DTYPE_FLOAT16, .rank = 1, .axis = {WIDTH}},
     {.name = "cos", .dtype = DTYPE_FLOAT32, .rank = 2, .axis = {BATCH, WIDTH}},
     {.name = "sin", .dtype = DTYPE_FLOAT32, .rank = 2, .axis = {BATCH, WIDTH}},
+    {.name = "perm", .dtype = DTYPE_INT32, .rank = 1, .axis = {INDICES}},
+    {.name = "s", .dtype = DTYPE_FLOAT32, .rank = 1, .axis = {WIDTH}, .description = "Running variance of each channel"},
+    {.name = "p", .dtype = DTYPE_FLOAT32, .rank = 2, .axis = {BATCH, WIDTH}, .description = "attention probabilities"},
+    {.name = "hidden_states", .dtype = DTYPE_BFLOAT16, .rank = 2, .axis = {BATCH, WIDTH}},
     {.name = "count", .dtype = DTYPE_INT32, .rank = 1, .axis = {BATCH}},
+    {.name = "rms_eps", .dtype = DTYPE_FLOAT32, .rank = OP_SCALAR},
+    {.name = "sm_scale", .dtype = DTYPE_FLOAT32, .rank = OP_SCALAR},
+    {.name = "beta", .dtype = DTYPE_FLOAT32, .rank = OP_SCALAR},
+    {.name = "topk", .dtype = DTYPE_INT64, .rank = OP_SCALAR},
+    {.name = "num_groups", .dtype = DTYPE_INT64, .rank = OP_SCALAR},
+    {.name = "num_pages", .dtype = DTYPE_INT64, .rank = OP_SCALAR},
+    {.name = "offset", .dtype = DTYPE_INT64, .rank = OP_SCALAR},
+    {.name = "causal", .dtype = DTYPE_BOOL, .rank = OP_SCALAR},
 };
-enum { INPUTS = sizeof inputs / sizeof *inputs, MOST = 32 };
+enum { PERM = 10, ROWS = 13, INPUTS = 15, MOST = 32 };
 
 static const struct op_problem problem = {.name = "p", .op_type = "novel", .description = "", .axes = axes,
-					  .axis_count = AXES, .inputs = inputs, .input_count = INPUTS};
+					  .axis_count = AXES, .inputs = inputs, .input_count = sizeof inputs / sizeof *inputs};
 
 static void names_say_the_kind(void **state)
 {
 	static const struct described_input expected[INPUTS] = {
 	    {INPUT_GENERIC, -1}, {INPUT_GENERIC, -1},	    {INPUT_POINTERS, INDICES}, {INPUT_INDICES, PAGES},
 	    {INPUT_LENGTHS, -2}, {INPUT_MASK, -1},	    {INPUT_PROBABILITIES, -1}, {INPUT_POSITIVE, -1},
-	    {INPUT_COSINES, -1}, {INPUT_SINES, -1},	    {INPUT_GENERIC, -1},
+	    {INPUT_COSINES, -1}, {INPUT_SINES, -1},	    {INPUT_PERMUTATION, -1},   {INPUT_POSITIVE, -1},
+	    {INPUT_PROBABILITIES, -1}, {INPUT_ROWS, -1},    {INPUT_GENERIC, -1},
 	};
 
 	(void)state;
@@ -125,12 +138,67 @@ static void the_sets_differ(void **state)
 	}
 }
 
+static void permutations_have_each_number_once(void **state)
+{
+	(void)state;
+	for (int r = 0; r < CONTENTS_COUNT; r++) {
+		double found[MOST];
+		unsigned seen = 0;
+		int count = fill(PERM, (enum op_contents)r, found);
+
+		for (int i = 0; i < count; i++)
+			seen |= 1u << (int)found[i];
+		assert_int_equal(count, 9);
+		assert_int_equal(seen, (1u << 9) - 1);
+	}
+}
+
+/* Returns the largest absolute element of a row. */
+static double largest(const double *row)
+{
+	double found = 0;
+
+	for (int i = 0; i < 4; i++)
+		found = fmax(found, fabs(row[i]));
+	return found;
+}
+
+static void some_rows_are_small_and_some_large(void **state)
+{
+	(void)state;
+	for (int r = 0; r < CONTENTS_COUNT; r++) {
+		double found[MOST];
+
+		fill(ROWS, (enum op_contents)r, found);
+		assert_true(largest(found) <= 1 && largest(found) > 0.01);
+		assert_true(largest(found + 4) <= 1e-3 && largest(found + 4) > 0);
+		assert_true(fabs(found[8]) <= 1 && fabs(found[9]) <= 1 && fabs(found[10]) <= 8 && fabs(found[11]) <= 1);
+		assert_true(largest(found + 8) >= 4 && largest(found + 12) <= 2 && largest(found + 12) > 1);
+	}
+	struct described_input described = described_input(&problem, ROWS);
+	assert_false(described_input_is_generic(&described, 1 << 20));
+	assert_true(described_input_is_generic(&described, (1 << 20) + 1));
+}
+
+static void names_say_the_values_of_scalars(void **state)
+{
+	static const double expected[] = {1e-6, 0.125, 1, 2, 1, 6, 0, 0};
+
+	(void)state;
+	for (int i = 0; i < 8; i++)
+		if (described_scalar(&problem, values, INPUTS + i) != expected[i])
+			fail_msg("%s is %g", inputs[INPUTS + i].name, described_scalar(&problem, values, INPUTS + i));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(names_say_the_kind),
 	    cmocka_unit_test(values_are_valid_in_both_sets),
 	    cmocka_unit_test(the_sets_differ),
+	    cmocka_unit_test(permutations_have_each_number_once),
+	    cmocka_unit_test(some_rows_are_small_and_some_large),
+	    cmocka_unit_test(names_say_the_values_of_scalars),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -32,7 +32,7 @@ struct input_source case_inputs_scalar(const struct job *job, const struct op *o
 	}
 	out.kind = SOURCE_SCALAR;
 	out.scalar_kind = dtype_is_float(dtype) ? SCALAR_FLOAT : dtype == DTYPE_BOOL ? SCALAR_BOOL : SCALAR_INT;
-	out.number = dtype_is_float(dtype) ? 1 : 0;
+	out.number = op == NULL ? described_scalar(&job->problem, c->axis, input) : dtype_is_float(dtype) ? 1 : 0;
 	if (op != NULL && op->scalar != NULL)
 		out.number = op->scalar(c, input);
 	out.integer = out.scalar_kind == SCALAR_FLOAT ? 0 : (int64_t)out.number;
@@ -140,7 +140,7 @@ static int fill_described(struct device *device, const struct op_case *c, int in
 	int64_t bytes = job_tensor_bytes(out);
 	int rc = 0;
 
-	if (described.kind == INPUT_GENERIC)
+	if (described_input_is_generic(&described, out->elements))
 		return device->calls->fill(device, NULL, c, input, out, &ruling->why);
 	host.data = arena_alloc(&arena, (size_t)bytes + 1);
 	described_input_fill(c, input, &described, &host);

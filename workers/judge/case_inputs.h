@@ -18,7 +18,7 @@ struct ruling {
 };
 
 /* Returns the value that the reference gets for an input that is a Python scalar. The value comes from the workload; without one, from the op
- * family; without that, it is 1.0 for floats and 0 for other types. */
+ * family; without a family, from what its name says (described_inputs.h); else it is 1.0 for floats and 0 for other types. */
 struct input_source case_inputs_scalar(const struct job *job, const struct op *op, const struct op_case *c, int input);
 
 /* Sets the value that this Python scalar has in the operation, in `c`. It differs from the value that the reference gets

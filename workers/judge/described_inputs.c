@@ -9,38 +9,70 @@
 #include "kernels/core/dtype_convert.h"
 #include "kernels/core/random_inputs.h"
 
+enum { AT_LEAST_2 = -2 };
+/* The host writes described values, which takes long for large tensors. */
+static const int64_t MOST_IN_ROWS = (int64_t)1 << 20;
+
 enum element { ELEMENT_INTEGER, ELEMENT_BOOL, ELEMENT_FLOAT };
 
-/* Which words mean which kind. The first row that fits decides. An empty word fits every name. `rank`: the only rank;
- * 0: any rank. */
+/* Which words mean which kind. The first row that fits decides. An empty word fits every name. `rank`: the only rank,
+ * AT_LEAST_2 (of a float of at least 16 bits), or 0 for any rank. `described`: the word may also be in the description, which often names other tensors, too. */
 static const struct {
 	enum element element;
 	const char *word;
 	int rank;
 	enum input_kind kind;
+	bool described;
 } words[] = {
-    {ELEMENT_BOOL, "", 0, INPUT_MASK},
-    {ELEMENT_INTEGER, "indptr", 1, INPUT_POINTERS},
-    {ELEMENT_INTEGER, "cu_seq", 1, INPUT_POINTERS},
-    {ELEMENT_INTEGER, "cumulative", 1, INPUT_POINTERS},
-    {ELEMENT_INTEGER, "offsets", 1, INPUT_POINTERS},
-    {ELEMENT_INTEGER, "row_ptr", 1, INPUT_POINTERS},
-    {ELEMENT_INTEGER, "lens", 0, INPUT_LENGTHS},
-    {ELEMENT_INTEGER, "length", 0, INPUT_LENGTHS},
-    {ELEMENT_INTEGER, "mask", 0, INPUT_MASK},
-    {ELEMENT_INTEGER, "indices", 0, INPUT_INDICES},
-    {ELEMENT_INTEGER, "index", 0, INPUT_INDICES},
-    {ELEMENT_INTEGER, "idx", 0, INPUT_INDICES},
-    {ELEMENT_INTEGER, "ids", 0, INPUT_INDICES},
-    {ELEMENT_INTEGER, "table", 0, INPUT_INDICES},
-    {ELEMENT_INTEGER, "slot", 0, INPUT_INDICES},
-    {ELEMENT_INTEGER, "position", 0, INPUT_INDICES},
-    {ELEMENT_FLOAT, "cos", 0, INPUT_COSINES},
-    {ELEMENT_FLOAT, "sin", 0, INPUT_SINES},
-    {ELEMENT_FLOAT, "prob", 0, INPUT_PROBABILITIES},
-    {ELEMENT_FLOAT, "var", 0, INPUT_POSITIVE},
-    {ELEMENT_FLOAT, "scale", 0, INPUT_POSITIVE},
-    {ELEMENT_FLOAT, "rstd", 0, INPUT_POSITIVE},
+    {ELEMENT_BOOL, "", 0, INPUT_MASK, false},
+    {ELEMENT_INTEGER, "perm", 1, INPUT_PERMUTATION, true},
+    {ELEMENT_INTEGER, "indptr", 1, INPUT_POINTERS, true},
+    {ELEMENT_INTEGER, "cu_seq", 1, INPUT_POINTERS, true},
+    {ELEMENT_INTEGER, "cumulative", 1, INPUT_POINTERS, true},
+    {ELEMENT_INTEGER, "offsets", 1, INPUT_POINTERS, true},
+    {ELEMENT_INTEGER, "row_ptr", 1, INPUT_POINTERS, true},
+    {ELEMENT_INTEGER, "lens", 0, INPUT_LENGTHS, true},
+    {ELEMENT_INTEGER, "length", 0, INPUT_LENGTHS, true},
+    {ELEMENT_INTEGER, "mask", 0, INPUT_MASK, true},
+    {ELEMENT_INTEGER, "indices", 0, INPUT_INDICES, true},
+    {ELEMENT_INTEGER, "index", 0, INPUT_INDICES, true},
+    {ELEMENT_INTEGER, "idx", 0, INPUT_INDICES, true},
+    {ELEMENT_INTEGER, "ids", 0, INPUT_INDICES, true},
+    {ELEMENT_INTEGER, "table", 0, INPUT_INDICES, true},
+    {ELEMENT_INTEGER, "slot", 0, INPUT_INDICES, true},
+    {ELEMENT_INTEGER, "position", 0, INPUT_INDICES, true},
+    {ELEMENT_FLOAT, "cos", 0, INPUT_COSINES, false},
+    {ELEMENT_FLOAT, "sin", 0, INPUT_SINES, false},
+    {ELEMENT_FLOAT, "prob", 0, INPUT_PROBABILITIES, false},
+    {ELEMENT_FLOAT, "var", 0, INPUT_POSITIVE, false},
+    {ELEMENT_FLOAT, "scale", 0, INPUT_POSITIVE, false},
+    {ELEMENT_FLOAT, "rstd", 0, INPUT_POSITIVE, false},
+    {ELEMENT_FLOAT, "cosine", 0, INPUT_COSINES, true},
+    {ELEMENT_FLOAT, "sine", 0, INPUT_SINES, true},
+    {ELEMENT_FLOAT, "probabilities", 0, INPUT_PROBABILITIES, true},
+    {ELEMENT_FLOAT, "variance", 0, INPUT_POSITIVE, true},
+    {ELEMENT_FLOAT, "standard deviation", 0, INPUT_POSITIVE, true},
+    {ELEMENT_FLOAT, "positive", 0, INPUT_POSITIVE, true},
+    {ELEMENT_FLOAT, "x", AT_LEAST_2, INPUT_ROWS, false},
+    {ELEMENT_FLOAT, "hidden", AT_LEAST_2, INPUT_ROWS, false},
+    {ELEMENT_FLOAT, "input", AT_LEAST_2, INPUT_ROWS, false},
+    {ELEMENT_FLOAT, "residual", AT_LEAST_2, INPUT_ROWS, false},
+    {ELEMENT_FLOAT, "logits", AT_LEAST_2, INPUT_ROWS, false},
+    {ELEMENT_FLOAT, "scores", AT_LEAST_2, INPUT_ROWS, false},
+};
+
+/* The values of Python scalars by their names. The first row that fits decides. */
+static const struct {
+	enum element element;
+	const char *word;
+	double value;
+} scalars[] = {
+    {ELEMENT_FLOAT, "eps", 1e-6},	    {ELEMENT_FLOAT, "scale", 0.125},	 {ELEMENT_FLOAT, "scaling", 0.125},
+    {ELEMENT_FLOAT, "temperature", 0.75}, {ELEMENT_FLOAT, "top_p", 0.75},	 {ELEMENT_FLOAT, "min_p", 0.125},
+    {ELEMENT_FLOAT, "dropout", 0.125},	    {ELEMENT_FLOAT, "momentum", 0.125}, {ELEMENT_INTEGER, "top_k", 2},
+    {ELEMENT_INTEGER, "topk", 2},	    {ELEMENT_INTEGER, "k", 2},		 {ELEMENT_INTEGER, "num", 1},
+    {ELEMENT_INTEGER, "n", 1},		    {ELEMENT_INTEGER, "group", 1},	 {ELEMENT_INTEGER, "groups", 1},
+    {ELEMENT_INTEGER, "size", 1},
 };
 
 /* Which words of an axis name fit a word of the name of an input that it bounds. */
@@ -109,19 +141,44 @@ static int bounding_axis(const struct op_problem *problem, int input)
 	return best;
 }
 
+static enum element element_of(const struct op_arg *arg)
+{
+	return arg->dtype == DTYPE_BOOL	       ? ELEMENT_BOOL
+	       : dtype_is_float(arg->dtype) ? ELEMENT_FLOAT
+					    : ELEMENT_INTEGER;
+}
+
+double described_scalar(const struct op_problem *problem, const int64_t *axis, int input)
+{
+	const struct op_arg *arg = &problem->inputs[input];
+	enum element element = element_of(arg);
+
+	for (int i = 0; element == ELEMENT_INTEGER && i < problem->axis_count; i++)
+		if (strcmp(problem->axes[i].name, arg->name) == 0 && axis[i] > 0)
+			return (double)axis[i];
+	for (size_t i = 0; i < sizeof scalars / sizeof *scalars; i++)
+		if (scalars[i].element == element && has_word(arg->name, scalars[i].word))
+			return scalars[i].value;
+	return element == ELEMENT_FLOAT ? 1 : 0;
+}
+
+static bool fits_rank(int rank, const struct op_arg *arg)
+{
+	if (rank == AT_LEAST_2)
+		return arg->rank >= 2 && dtype_bits(arg->dtype) >= 16;
+	return rank == 0 || rank == arg->rank;
+}
+
 struct described_input described_input(const struct op_problem *problem, int input)
 {
 	const struct op_arg *arg = &problem->inputs[input];
-	enum element element = arg->dtype == DTYPE_BOOL	       ? ELEMENT_BOOL
-			       : dtype_is_float(arg->dtype) ? ELEMENT_FLOAT
-							    : ELEMENT_INTEGER;
+	enum element element = element_of(arg);
 	struct described_input out = {INPUT_GENERIC, -1};
 	bool bounded;
 
 	for (size_t i = 0; arg->rank != OP_SCALAR && out.kind == INPUT_GENERIC && i < sizeof words / sizeof *words; i++)
-		if (words[i].element == element && (words[i].rank == 0 || words[i].rank == arg->rank) &&
-		    (has_word(arg->name, words[i].word) ||
-		     (element == ELEMENT_INTEGER && has_word(arg->description, words[i].word))))
+		if (words[i].element == element && fits_rank(words[i].rank, arg) &&
+		    (has_word(arg->name, words[i].word) || (words[i].described && has_word(arg->description, words[i].word))))
 			out.kind = words[i].kind;
 	bounded = out.kind == INPUT_POINTERS || out.kind == INPUT_LENGTHS || out.kind == INPUT_INDICES;
 	if (bounded)
@@ -131,10 +188,15 @@ struct described_input described_input(const struct op_problem *problem, int inp
 	return out;
 }
 
+bool described_input_is_generic(const struct described_input *described, int64_t elements)
+{
+	return described->kind == INPUT_GENERIC || (described->kind == INPUT_ROWS && elements > MOST_IN_ROWS);
+}
+
 const char *input_kind_name(enum input_kind kind)
 {
-	static const char *const names[INPUT_KINDS] = {"generic", "pointers",	   "lengths",  "indices", "mask",
-						       "probabilities", "positive", "cosines", "sines"};
+	static const char *const names[INPUT_KINDS] = {"generic", "pointers",	   "lengths", "indices", "permutation", "mask",
+						       "probabilities", "positive", "cosines", "sines", "rows"};
 
 	return names[kind];
 }
@@ -175,6 +237,35 @@ static void fill_probabilities(uint64_t key, struct tensor *out)
 	}
 }
 
+/* Writes the numbers from 0 on in a random order. */
+static void fill_permutation(uint64_t key, struct tensor *out)
+{
+	for (int64_t i = 0; i < out->elements; i++) {
+		int64_t other = (int64_t)(uniform(key, i) * (double)(i + 1));
+
+		dtype_store(out->data, out->dtype, i, dtype_load(out->data, out->dtype, other));
+		dtype_store(out->data, out->dtype, other, (double)i);
+	}
+}
+
+/* Writes generic values of which some rows are small, so that an epsilon counts, some are larger, and some have one element
+ * that is larger than all others. The first row is generic. */
+static void fill_rows(uint64_t key, struct tensor *out)
+{
+	static const double factor[] = {1, 1e-3, 1, 2};
+	enum { KINDS = sizeof factor / sizeof *factor, SPIKE = 2 };
+	int64_t width = out->shape[out->rank - 1];
+
+	for (int64_t i = 0; i < out->elements; i++) {
+		int64_t row = i / width;
+		double value = (2 * uniform(key, i) - 1) * factor[row % KINDS];
+
+		if (row % KINDS == SPIKE && i % width == row % width)
+			value = copysign(4 + 4 * fabs(value), value);
+		dtype_store(out->data, out->dtype, i, value);
+	}
+}
+
 static double value_of(enum input_kind kind, double random, int64_t bound)
 {
 	static const double pi = 3.14159265358979323846;
@@ -209,6 +300,10 @@ void described_input_fill(const struct op_case *c, int input, const struct descr
 		fill_pointers(c, bound, out);
 	else if (described->kind == INPUT_PROBABILITIES)
 		fill_probabilities(key, out);
+	else if (described->kind == INPUT_PERMUTATION)
+		fill_permutation(key, out);
+	else if (described->kind == INPUT_ROWS)
+		fill_rows(key, out);
 	else if (bound > 0 || described->axis < 0)
 		for (int64_t i = 0; i < out->elements; i++)
 			dtype_store(out->data, out->dtype, i, value_of(described->kind, uniform(key, i), bound));

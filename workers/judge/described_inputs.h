@@ -1,6 +1,6 @@
 /* described_inputs - values for an input of a definition of no op family, by what its name and description say: an index
- * below the length of the axis that it indexes, non-decreasing pointers, lengths, masks, probabilities, positive numbers,
- * cosines and sines. Other inputs get generic values (kernels/core/random_inputs.h). The values are a guess: the input may
+ * below the length of the axis that it indexes, non-decreasing pointers, lengths, permutations, masks, probabilities,
+ * positive numbers, cosines and sines, rows of different magnitudes. Other inputs get generic values (kernels/core/random_inputs.h). The values are a guess: the input may
  * be something else. */
 #ifndef REFTEST_WORKERS_JUDGE_DESCRIBED_INPUTS_H
 #define REFTEST_WORKERS_JUDGE_DESCRIBED_INPUTS_H
@@ -15,11 +15,13 @@ enum input_kind {
 	INPUT_POINTERS,	     /* from 0 to the length of an axis, never decreasing */
 	INPUT_LENGTHS,	     /* 1 … the length of an axis */
 	INPUT_INDICES,	     /* 0 … the length of an axis - 1 */
+	INPUT_PERMUTATION,   /* 0 … the number of elements - 1, each once */
 	INPUT_MASK,	     /* false and true */
 	INPUT_PROBABILITIES, /* rows of positive numbers with the sum 1 */
 	INPUT_POSITIVE,	     /* 0.5 … 1.5 */
 	INPUT_COSINES,	     /* of the same angles as the sines of another input of this shape */
 	INPUT_SINES,
+	INPUT_ROWS,	     /* generic, with small and large rows, and rows with one large element */
 	INPUT_KINDS
 };
 
@@ -31,7 +33,14 @@ struct described_input {
 struct described_input described_input(const struct op_problem *problem, int input);
 const char *input_kind_name(enum input_kind kind); /* "pointers" */
 
-/* Writes the values of a tensor in host memory. `kind` must not be INPUT_GENERIC. */
+/* Returns the value of an input that is a Python scalar: for an integer with the name of an axis, its length; else by a table
+ * of names; else 1 for floats and 0 for others. `axis` has the values of the axes. */
+double described_scalar(const struct op_problem *problem, const int64_t *axis, int input);
+
+/* Does a tensor with this number of elements get generic values? Rows of several kinds are for tensors that are not large. */
+bool described_input_is_generic(const struct described_input *described, int64_t elements);
+
+/* Writes the values of a tensor in host memory, which must not be generic. */
 void described_input_fill(const struct op_case *c, int input, const struct described_input *described,
 			  struct tensor *out);
 

@@ -20,6 +20,8 @@
 static const int64_t EXTRA_BYTES = (int64_t)64 << 20, EXTRA_BYTES_ON_GPU = (int64_t)4 << 30;
 enum { EXTRA_SHARE_OF_GPU = 32 };
 enum { ROW_AXES = 4 };
+/* A run with gradients takes as long as a few runs, so it pays from this number of float tensors on. */
+enum { GRADIENT_TENSORS = 5 };
 /* Distances are in units of the declared dtype (distance_of). Reordering a sum moves a result by a few units. */
 static const double SAME_UNITS = 16, UNSTABLE_UNITS = 64;
 
@@ -103,21 +105,7 @@ static struct tensor *found_output(struct trial *trial, int output, struct arena
 	return trial_on_host(trial, arena, &tensor, 1, &err);
 }
 
-/* Returns the largest distance of output `output` of this run from the first run's, or NaN if the output cannot be read.
- * `first` and `reversed_rows` are as for largest_distance. */
-static double output_distance(struct trial *trial, int output, int64_t first, int64_t reversed_rows)
-{
-	struct arena arena = {0};
-	struct err err = {""};
-	struct tensor *found = found_output(trial, output, &arena);
-	struct tensor *expected = trial_on_host(trial, &arena, &trial->round[CONTENTS_FIRST].first[output], 1, &err);
-	double distance = found != NULL && expected != NULL ? largest_distance(found, expected, first, reversed_rows) : NAN;
-
-	arena_free(&arena);
-	return distance;
-}
-
-/* Does this output have other bits than after the first run? */
+/* Has this output other bits than after the first run? */
 static bool output_differs(struct trial *trial, int output)
 {
 	const struct tensor *first = &trial->round[CONTENTS_FIRST].first[output];
@@ -128,15 +116,54 @@ static bool output_differs(struct trial *trial, int output)
 					      job_tensor_bytes(first), &err) != -1;
 }
 
+/* Returns the largest distance of output `output` of this run from the first run's, or NaN if the output cannot be read.
+ * `first` and `reversed_rows` are as for largest_distance. The device finds equal bits faster than the host. */
+static double output_distance(struct trial *trial, int output, int64_t first, int64_t reversed_rows)
+{
+	const struct tensor *whole = &trial->round[CONTENTS_FIRST].first[output], *part = &trial->extra.round.first[output];
+	struct arena arena = {0};
+	struct err err = {""};
+
+	if (reversed_rows == 0 && part->dtype == whole->dtype && part->elements == whole->elements &&
+	    !output_differs(trial, output))
+		return 0;
+	struct tensor *found = found_output(trial, output, &arena);
+	struct tensor *expected = trial_on_host(trial, &arena, whole, 1, &err);
+	double distance = found != NULL && expected != NULL ? largest_distance(found, expected, first, reversed_rows) : NAN;
+
+	arena_free(&arena);
+	return distance;
+}
+
 static const char *output_name(const struct trial *trial, int output)
 {
 	return trial->job->problem.outputs[output].name;
 }
 
-/* Has this output other values than after the first run? 0 and -0 are one value. */
+/* Have the tensors, both in host memory, other values? 0 and -0 are one value, and so are NaN and NaN. */
+static bool values_differ(const struct tensor *a, const struct tensor *b)
+{
+	for (int64_t i = 0; i < a->elements; i++)
+		if (distance_of(dtype_load(a->data, a->dtype, i), dtype_load(b->data, b->dtype, i), 1, 1) > 0)
+			return true;
+	return false;
+}
+
+/* Has this output other values than after the first run? */
 static bool output_changes(struct trial *trial, int output)
 {
-	return output_differs(trial, output) && !(output_distance(trial, output, 0, 0) <= 0);
+	struct arena arena = {0};
+	struct err err = {""};
+	bool changes = false;
+
+	if (output_differs(trial, output)) {
+		struct tensor *found = found_output(trial, output, &arena);
+		struct tensor *first = trial_on_host(trial, &arena, &trial->round[CONTENTS_FIRST].first[output], 1, &err);
+
+		changes = found == NULL || first == NULL || values_differ(found, first);
+	}
+	arena_free(&arena);
+	return changes;
 }
 
 /* ---- other seeds ---- */
@@ -189,6 +216,71 @@ static int count_inputs(const struct trial *trial)
 	return trial->rounds > 1 && !trial->one_set ? trial->job->problem.input_count : 0;
 }
 
+/* A single run with gradients shows for many inputs that they matter. The others get runs of their own. */
+static int count_gradients(const struct trial *trial)
+{
+	const struct op_problem *problem = &trial->job->problem;
+	int tensors = 0;
+
+	for (int i = 0; i < problem->input_count; i++)
+		tensors += problem->inputs[i].rank != OP_SCALAR && dtype_is_float(problem->inputs[i].dtype);
+	return count_inputs(trial) > 0 && tensors >= GRADIENT_TENSORS ? 1 : 0;
+}
+
+/* Notes the outputs that have other values for the second set of input values. */
+static void note_changed_outputs(struct trial *trial)
+{
+	for (int i = 0; i < trial->job->problem.output_count; i++) {
+		struct arena arena = {0};
+		struct err err = {""};
+		struct tensor *first = trial_on_host(trial, &arena, &trial->round[CONTENTS_FIRST].first[i], 1, &err);
+		struct tensor *second = trial_on_host(trial, &arena, &trial->round[CONTENTS_SECOND].first[i], 1, &err);
+
+		if (first != NULL && second != NULL && values_differ(second, first))
+			trial->extra.changed_outputs |= UINT64_C(1) << i;
+		arena_free(&arena);
+	}
+}
+
+static void read_gradients(struct trial *trial, int item)
+{
+	const cJSON *said = json_member(trial->extra.answer, "effects"), *effect;
+	int input = 0;
+
+	(void)item;
+	if (!cJSON_IsArray(said) || cJSON_GetArraySize(said) != trial->job->problem.input_count)
+		return;
+	cJSON_ArrayForEach(effect, said)
+	{
+		if (cJSON_IsTrue(effect))
+			trial->extra.by_gradient |= UINT64_C(1) << input;
+		input++;
+	}
+	note_changed_outputs(trial);
+}
+
+static void finish_gradients(struct trial *trial)
+{
+	(void)trial;
+}
+
+static bool output_is_constant(const struct trial *trial, int output)
+{
+	return (trial->extra.changed_outputs >> output & 1) == 0 && trial->round[CONTENTS_FIRST].first[output].elements > 0;
+}
+
+/* Does an input need no run of its own, because its gradient shows that it matters? While no run shows that an output
+ * changes, each input gets its own. */
+static bool is_shown_by_gradient(const struct trial *trial, int input)
+{
+	if ((trial->extra.by_gradient >> input & 1) == 0)
+		return false;
+	for (int i = 0; i < trial->job->problem.output_count; i++)
+		if (output_is_constant(trial, i))
+			return false;
+	return true;
+}
+
 /* Gives one input its second contents. Returns false if both contents are equal, or if the input is no such tensor. */
 static bool prepare_input(struct trial *trial, int item)
 {
@@ -199,6 +291,11 @@ static bool prepare_input(struct trial *trial, int item)
 
 	if (in->data != NULL && in->elements == 0)
 		return false;
+	if (is_shown_by_gradient(trial, item)) {
+		trial->extra.examined++;
+		trial->extra.gradients++;
+		return false;
+	}
 	trial->extra.all_examined = false;
 	if (in->data == NULL)
 		return false;
@@ -228,6 +325,18 @@ static void read_input(struct trial *trial, int item)
 	extra->examined++;
 }
 
+static const char *inputs_matter(struct trial *trial)
+{
+	const struct extra *extra = &trial->extra;
+
+	if (extra->gradients > 0)
+		return arena_printf(&trial->arena, "each of %d inputs changes an output (%d by their gradients, %d by a second set of values)",
+				    extra->examined, extra->gradients, extra->examined - extra->gradients);
+	if (extra->examined == 1)
+		return "the value of 1 input with a second set of values changes an output";
+	return arena_printf(&trial->arena, "each of %d inputs with a second set of values changes an output", extra->examined);
+}
+
 static void finish_inputs(struct trial *trial)
 {
 	const struct op_problem *problem = &trial->job->problem;
@@ -244,15 +353,13 @@ static void finish_inputs(struct trial *trial)
 					      problem->inputs[extra->without_effect].name,
 					      extra->tensor_left_out ? "; other inputs have the same values in all runs" : ""));
 	for (int i = 0; i < problem->output_count && extra->failures == 0 && extra->all_examined; i++)
-		if ((extra->changed_outputs >> i & 1) == 0 && trial->round[0].first[i].elements > 0)
+		if (output_is_constant(trial, i))
 			trial_note_check(trial, TRIAL_CHECK_NOT_CONSTANT, CHECK_FAILS,
 					 arena_printf(&trial->arena, "output '%s' depends on no input", output_name(trial, i)));
 	if (extra->without_effect >= 0)
 		return;
 	trial_note_check(trial, TRIAL_CHECK_NOT_CONSTANT, CHECK_HOLDS,
-			 arena_printf(&trial->arena, "%s of %d input%s with a second set of values changes an output%s",
-				      extra->examined == 1 ? "the value" : "each", extra->examined,
-				      extra->examined == 1 ? "" : "s",
+			 arena_printf(&trial->arena, "%s%s", inputs_matter(trial),
 				      extra->failures == 0 && extra->all_examined ? ", and no output is constant" : ""));
 }
 
@@ -541,6 +648,7 @@ static const struct {
 	void (*finish)(struct trial *trial);
 } kinds[EXTRA_KINDS] = {
     [EXTRA_SEEDS] = {"plain", once_if_it_samples, prepare_nothing, read_seeds, finish_seeds},
+    [EXTRA_GRADIENTS] = {"gradients", count_gradients, prepare_nothing, read_gradients, finish_gradients},
     [EXTRA_INPUTS] = {"plain", count_inputs, prepare_input, read_input, finish_inputs},
     [EXTRA_STRIDED] = {"strided", once, prepare_nothing, read_strided, finish_once},
     [EXTRA_ROWS] = {"plain", count_rows, prepare_rows, read_rows, finish_rows},
@@ -666,10 +774,13 @@ void extra_runs_read(struct trial *trial, const cJSON *ran)
 	const char *raised = json_text_of(ran, "raised");
 	const char *wrong = raised != NULL ? raised : wrong_form(trial, json_member(ran, "ran"));
 
-	if (wrong != NULL)
+	if (wrong != NULL) {
 		extra_runs_failed(trial, wrong);
-	else
+	} else {
+		trial->extra.answer = ran;
 		kinds[trial->extra.kind].read(trial, trial->extra.item);
+		trial->extra.answer = NULL;
+	}
 }
 
 void extra_runs_end(struct trial *trial, const char *message)

@@ -73,7 +73,7 @@ struct round {
 };
 
 /* The kinds of extra runs, in their order (extra_runs.c). */
-enum extra_kind { EXTRA_SEEDS, EXTRA_INPUTS, EXTRA_STRIDED, EXTRA_ROWS, EXTRA_FLOAT64, EXTRA_ON_CPU, EXTRA_KINDS };
+enum extra_kind { EXTRA_SEEDS, EXTRA_GRADIENTS, EXTRA_INPUTS, EXTRA_STRIDED, EXTRA_ROWS, EXTRA_FLOAT64, EXTRA_ON_CPU, EXTRA_KINDS };
 
 /* The state of the extra runs. */
 struct extra {
@@ -81,12 +81,14 @@ struct extra {
 	enum extra_kind kind;	   /* of the current run */
 	int item, runs, failures;  /* the number of the run within its kind; how many runs were made, and how many failed */
 	const char *failure;	   /* the message of the first failure */
+	const cJSON *answer;	   /* the runner's answer to the current run, while it is read */
 	struct round round;	   /* the inputs and the forms of the outputs of the current run */
 	struct tensor out[OP_ARGS]; /* private memory for the outputs of an extra run */
 	int reversed_axis;	   /* the rows of this axis are in reverse order; -1: none are */
 	uint64_t changed_outputs;  /* bit i is set if an input had an effect on output i */
 	int without_effect;	   /* the first input without effect, or -1 */
-	int examined;		   /* number of inputs whose effect was seen */
+	uint64_t by_gradient;	   /* bit i is set if the gradient of the outputs with respect to input i is not zero */
+	int examined, gradients;   /* number of inputs whose effect was seen, and how many of them by their gradients */
 	bool all_examined;	   /* no input was left out */
 	bool tensor_left_out;	   /* a tensor has no second set of values; it may keep others from having an effect */
 	bool mixed_rows;	   /* an output row depends on other rows */
@@ -258,7 +260,7 @@ void extra_runs_read(struct trial *trial, const cJSON *ran);
 void extra_runs_failed(struct trial *trial, const char *message);
 /* Records that the current run ended the runner, so that no other run follows. */
 void extra_runs_end(struct trial *trial, const char *message);
-/* Returns how the runner calls the reference: "plain", "strided" or "float64". NULL: the current run is no extra run. */
+/* Returns how the runner calls the reference: the field "extra" of its message. NULL: the current run is no extra run. */
 const char *extra_run_mode(const struct trial *trial);
 
 /* workers/judge/trial_ground_truths.c */

@@ -94,3 +94,17 @@ verify
 messages="{n: one['cases'][0]['message'] for n, one in d.items() if n.endswith('_right')}"
 expect "all(len(text) > 25 for text in $messages.values()) and len($messages) == $op_types"
 expect "\"'novel_attention_v2'\" in $messages['novel_attention_v2_right'] and '(softmax: ' in $messages['softmax_right']"
+# Inputs whose names no argument can have are passed by their places.
+"$python" -I -S - <<'EOF'
+import json
+
+with open("definitions/softmax/odd_names.json", "w") as out:
+    json.dump({
+        "name": "odd_names", "op_type": "softmax", "axes": {"n": {"type": "var"}, "w": {"type": "const", "value": 8}},
+        "inputs": {name: {"shape": ["n", "w"], "dtype": "float32"} for name in ("a-b", "y", "lambda")},
+        "outputs": {"out": {"shape": ["n", "w"], "dtype": "float32"}},
+        "reference": "def run(first, y, last):\n    return first - 2 * y + 3 * last\n"}, out)
+EOF
+verify odd_names
+expect_status odd_names checked no_ground_truth
+expect "len(d['odd_names']['notes']) == 2 and all('which is passed by its place' in n for n in d['odd_names']['notes'])"

@@ -23,7 +23,7 @@ TABLE = {
     "constant": ("return torch.ones_like(x)", "", "skipped", {"not_constant": "fails"}),
     "signed_zero": ("return x * 0", "", "skipped", {"not_constant": "fails"}),
     "small_only": ("return x * 2 if len(x) < 1000 else x * 0", "", "checked", {}),
-    "truncated": ("return x.int().float()", "", "skipped", {"not_constant": "fails"}),
+    "truncated": ("return (x / 32).int().float()", "", "skipped", {"not_constant": "fails"}),
     "strided": ("return torch.as_strided(x, x.shape, (8, 1)) * 1.0", "", "skipped", {"strided": "fails"}),
     "mean": ("return x - x.mean(0)", "", "checked", {"rows": "property"}),
     "position": ("return x * torch.arange(len(x), device=x.device)[:, None]", "", "checked", {"rows": "property"}),
@@ -106,3 +106,36 @@ expect "$(check small_only strided) == 'the case is too large for runs that only
 expect "'differs under another seed' in $(check dice seeds) and d['dice']['status'] == 'skipped'"
 expect "'another seed' in $(check small_only seeds) and d['small_only']['status'] == 'checked'"
 expect "$(check small_only not_constant) == \"all elements of output 'y' are 0\""
+# Many inputs are examined by their gradients. Inputs without a gradient, and outputs that seem constant, get runs.
+"$python" -I -S - <<'EOF'
+import json
+
+NAMES = [f"p{i}" for i in range(12)]
+ALL = " + ".join(f"torch.sin({name})" for name in NAMES)
+TABLE = {
+    "many": f"y = {ALL}",
+    "idle": f"y = {ALL.replace('p7', 'p8')}",
+    "detached": f"with torch.no_grad():\n        y = {ALL}",
+    # The output 'best' is the same if p0 and p1 both change.
+    "pair": f"y = {ALL}\n    first.extend([p0.clone(), p1.clone()])\n    "
+            "return y, (y.sum(-1).long() * 0 + 1 + (torch.equal(p0, first[0]) ^ torch.equal(p1, first[1])))",
+    "fixed": f"y = {ALL}\n    return y, torch.ones(len(y), dtype=torch.int64, device=y.device)",
+}
+for name, body in TABLE.items():
+    with open(f"definitions/novel/{name}.json", "w") as out:
+        json.dump({
+            "name": name, "op_type": "novel", "axes": {"n": {"type": "var"}, "w": {"type": "const", "value": 8}},
+            "inputs": {name: {"shape": ["n", "w"], "dtype": "float32"} for name in NAMES},
+            "outputs": {"y": {"shape": ["n", "w"], "dtype": "float32"}, "best": {"shape": ["n"], "dtype": "int64"}},
+            "reference": f"import torch\n\ncalls, first = 0, []\n\n\n@torch.no_grad()\ndef run({', '.join(NAMES)}):\n"
+                         "    global calls\n    calls += 1\n    assert calls <= 8, 'too many calls'\n"
+                         f"    {body}\n    return y, y.argmax(-1)\n".replace("<= 8", "<= 8" if name == "many" else "<= 40"),
+        }, out)
+EOF
+verify many idle detached fixed pair
+expect "$(check many not_constant) == 'each of 12 inputs changes an output (12 by their gradients, 0 by a second set of values), and no output is constant'"
+expect "[c['name'] for c in d['many']['cases'][0]['checks'] if c['result'] != 'holds'] == ['devices']"
+expect "\"no output depends on the values of input 'p7'\" in $(check idle not_constant) and d['idle']['status'] == 'skipped'"
+expect "$(check detached not_constant) == 'each of 12 inputs with a second set of values changes an output, and no output is constant'"
+expect "$(check pair not_constant) == 'each of 12 inputs changes an output (11 by their gradients, 1 by a second set of values), and no output is constant'"
+expect "$(check fixed not_constant) == \"output 'best' depends on no input\" and d['fixed']['status'] == 'skipped'"

@@ -208,6 +208,13 @@ fitting = {"inputs": INPUTS, "left_out": ["mode", "offset", "bias"]}
 for function, inputs, expected in CALLS:
     both = conftest.fitted(function, definition)(**inputs), runner.fitted(function, fitting)(**inputs)
     assert both == (expected, expected), (function, inputs, both)
+
+# Names that no argument can have: their inputs get the arguments that no other input has, in their order.
+PLACES = {"a-b": {"dtype": "int32"}, "x": {}, "lambda": {"optional": True}}
+for function, expected in (lambda first, x, last=7: (first, x, last), (1, 2, 3)), (lambda x, y, z: (x, y, z), (2, 1, 3)):
+    both = [conftest.fitted(function, {"inputs": PLACES, "left_out": {}}),
+            runner.fitted(function, {"inputs": {name: (name, "optional" in spec) for name, spec in PLACES.items()}, "left_out": []})]
+    assert [call(**{"a-b": 1, "x": 2, "lambda": 3}) for call in both] == [expected] * 2, function
 for fitted in conftest.fitted(keyword, {**definition, "inputs": {"y": {}}}), runner.fitted(keyword, {**fitting, "inputs": {"y": ("y", False)}}):
     try:
         fitted(y=1)

@@ -49,7 +49,7 @@ TABLE = {
                [("return x * 1.5 + 1e-3 * torch.randn_like(x)", "seeds"),
                 ("return torch.nn.functional.alpha_dropout(x * 1.5, 0.2, True)", "seeds")]),
     "histogram": (N, X, {"out": (["n", "w"], "int64")}, "return (x * 4).floor().long()",
-                  [("return (x * 4).round().long()", None), ("return (x * 0.4).long()", "not_constant")]),
+                  [("return (x * 4).round().long()", None), ("return (x * 0.04).long()", "not_constant")]),
     "cumulative": (N, X, Y, "return x.cumsum(-1)", [("return x.cumsum(0)", "rows"), ("return x.flip(-1).cumsum(-1)", None)]),
     "flat_view": (N, X, Y, "return (x * 2).clone()",
                   [("return torch.as_strided(x, x.shape, (8, 1)) * 2", "strided"), ("return x * 3", None)]),
