@@ -6,6 +6,7 @@
 
 #include "base/file.h"
 #include "base/json.h"
+#include "check/approvals.h"
 #include "check/benchmarks.h"
 #include "check/dataset_index.h"
 #include "check/definitions.h"
@@ -111,6 +112,8 @@ int check_dataset(const char *root, struct findings *findings, struct check_coun
 	check_stray(&index, "workloads", ".jsonl");
 	check_truths(&index);
 	check_stray(&index, "truths", ".py");
+	check_approvals(&index);
+	check_stray(&index, "approved", ".json");
 	check_solutions(&index);
 	check_traces(&index);
 	dataset_close(&index.dataset);

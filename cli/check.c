@@ -71,7 +71,7 @@ static void add_path(struct targets *targets, const char *root, const char *pref
 /* Returns whether a path inside a dataset is one that the check of the dataset reads. */
 static bool is_read(const char *below)
 {
-	static const char *const folders[] = {"definitions", "workloads", "truths", "solutions", "traces"};
+	static const char *const folders[] = {"definitions", "workloads", "truths", "approved", "solutions", "traces"};
 
 	for (size_t i = 0; i < sizeof folders / sizeof *folders; i++) {
 		size_t length = strlen(folders[i]);

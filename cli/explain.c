@@ -10,6 +10,7 @@
 
 #include "base/show.h"
 #include "cli/shared_options.h"
+#include "engine/approval_state.h"
 #include "engine/definition_files.h"
 #include "engine/definition_status.h"
 #include "engine/run.h"
@@ -201,6 +202,8 @@ static void explain_result(const struct result *result)
 		show_print(stdout, "  hf_id = %s\n", result->definition->hf_id);
 	if (result->unsteady != NULL)
 		show_print(stdout, "  %s\n", result->unsteady);
+	if (approval_sentence(result, &arena) != NULL)
+		show_print(stdout, "  %s\n", approval_sentence(result, &arena));
 	if (result->made != NULL && result->made->how_matched != NULL)
 		show_print(stdout, "  %s\n", result->made->how_matched);
 	if (result->made != NULL && result->made->op == NULL)
@@ -215,8 +218,8 @@ static int exit_code(const struct run *run)
 	enum status_group worst = run->problem_count > 0 ? GROUP_INVALID : GROUP_VERIFIED;
 
 	for (int i = 0; i < run->count; i++)
-		if (exit_group(run->results[i]->status, run->options->accept_checked) > worst)
-			worst = exit_group(run->results[i]->status, run->options->accept_checked);
+		if (exit_group_of_result(run->results[i]) > worst)
+			worst = exit_group_of_result(run->results[i]);
 	return exit_status_of_group(worst);
 }
 
@@ -233,7 +236,7 @@ static int run(struct program *program, const struct explain_options *o, struct 
 				      .cached_only = true,
 				      .dry_run = true,
 				      .each = true,
-				      .accept_checked = o->accept != NULL,
+				      .accept = accept_read(o->accept),
 				      .from_index = o->index,
 				      .details = true,
 				      .needs_device = true,

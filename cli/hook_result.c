@@ -32,12 +32,14 @@ static bool is_changed(const struct result *result)
 	const struct run *run = result->run;
 	const struct file_entry *entry = result->from_summary ? file_state(run->states, result->file) : NULL;
 	/* may be files that the commit removes */
-	char workload[sizeof "workloads//.jsonl" + 2 * NAME_MAX], truth[sizeof "truths//.py" + 2 * NAME_MAX];
+	char workload[sizeof "workloads//.jsonl" + 2 * NAME_MAX], truth[sizeof "truths//.py" + 2 * NAME_MAX],
+	    approval[sizeof "approved//.json" + 2 * NAME_MAX];
 
 	snprintf(workload, sizeof workload, "workloads/%s/%s.jsonl", result->file->op_type, result->file->name);
 	snprintf(truth, sizeof truth, "truths/%s/%s.py", result->file->op_type, result->file->name);
+	snprintf(approval, sizeof approval, "approved/%s/%s.json", result->file->op_type, result->file->name);
 	if (staged_changes(run->staged, result->file->path) || staged_changes(run->staged, workload) ||
-	    staged_changes(run->staged, truth))
+	    staged_changes(run->staged, truth) || staged_changes(run->staged, approval))
 		return true;
 	for (int i = 0; i < result->blob_count; i++)
 		if (staged_changes(run->staged, result->blobs[i].path))
@@ -67,7 +69,7 @@ bool hook_result_counts(struct commit *commit, const struct result *result)
 	if (!result->known || result->changed)
 		commit->unknown++;
 	if (!result->known || result->changed ||
-	    exit_group(result->status, result->run->options->accept_checked) != GROUP_UNVERIFIED)
+	    exit_group_of_result(result) != GROUP_UNVERIFIED)
 		return true;
 	if (!is_changed(result)) {
 		commit->left++;
@@ -115,11 +117,12 @@ struct rest hook_result_rest(struct program *program, const struct run_options *
 			out.definitions = totals.definitions;
 			out.unknown = totals.unknown;
 			for (int s = 0; s < STATUS_COUNT; s++) {
-				enum status_group group = exit_group((enum status)s, look.accept_checked);
+				enum status_group group = exit_group((enum status)s, false, look.accept);
 
 				out.failed += group > GROUP_UNVERIFIED ? totals.by_status[s] : 0;
 				out.unknown += group == GROUP_UNVERIFIED ? totals.by_status[s] : 0;
 			}
+			out.unknown -= look.accept == ACCEPT_APPROVED ? totals.approved : 0;
 		}
 	}
 	run_close(&rest);

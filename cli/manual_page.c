@@ -73,6 +73,7 @@ static const struct entry files[] = {
     {"definitions/", "The definitions of the dataset. The parent folder of `definitions` is the root."},
     {"workloads/", "The recorded inputs of definitions."},
     {"truths/", "The dataset's own ground truths."},
+    {"approved/", "The references that `reftest approve` recorded."},
     {"blob/", "The files with tensors that workloads use as inputs."},
     {"tests/references/", "The files that `reftest generate` writes."},
     {".reftest/",

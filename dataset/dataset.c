@@ -386,7 +386,7 @@ static void scan_op_type(struct scan *scan, int dir, const char *name, const cha
 	closedir(folder.stream);
 }
 
-/* Scans one kind of files: "definitions", "workloads" or "truths". If `required`, a missing directory is reported. */
+/* Scans one kind of files: "definitions", "workloads", "truths" or "approved". If `required`, a missing directory is reported. */
 static void scan_kind(struct scan *scan, int root, const char *kind, const char *suffix, bool required)
 {
 	struct folder folder = list_folder(root, kind, kind);
@@ -526,7 +526,8 @@ int dataset_scan(const char *root, struct arena *arena, struct dataset *out, str
 	if (open_root(root, out, err) < 0)
 		return -1;
 	struct walk definitions = {{.arena = arena}, out->fd, "definitions", ".json", true, NULL};
-	struct walk truths = {{.arena = &out->workload_memory}, out->fd, "truths", ".py", false, NULL};
+	struct walk approvals = {{.arena = &out->workload_memory}, out->fd, "approved", ".json", false, NULL};
+	struct walk truths = {{.arena = &out->workload_memory}, out->fd, "truths", ".py", false, &approvals};
 	struct walk workloads = {{.arena = &out->workload_memory}, out->fd, "workloads", ".jsonl", false, &truths};
 	bool threaded = pthread_create(&thread, NULL, walk_kind, &workloads) == 0;
 
@@ -538,7 +539,8 @@ int dataset_scan(const char *root, struct arena *arena, struct dataset *out, str
 	out->definitions = finish_files(&definitions.scan, &out->definition_count, &out->walked[0]);
 	out->workloads = finish_files(&workloads.scan, &out->workload_count, &out->walked[1]);
 	out->truths = finish_files(&truths.scan, &out->truth_count, &out->walked[2]);
-	finish_problems(out, (struct scan *[]){&definitions.scan, &workloads.scan, &truths.scan}, 3, arena);
+	out->approvals = finish_files(&approvals.scan, &out->approval_count, &out->walked[3]);
+	finish_problems(out, (struct scan *[]){&definitions.scan, &workloads.scan, &truths.scan, &approvals.scan}, 4, arena);
 	pair_files(out, arena);
 	return 0;
 }
@@ -567,7 +569,7 @@ bool dataset_definition_path(const char *path, char *out, size_t size)
 	struct pair pair;
 
 	if (!split_path(path, "definitions", ".json", &pair) && !split_path(path, "workloads", ".jsonl", &pair) &&
-	    !split_path(path, "truths", ".py", &pair))
+	    !split_path(path, "truths", ".py", &pair) && !split_path(path, "approved", ".json", &pair))
 		return false;
 	int length = snprintf(out, size, "definitions/%.*s/%.*s.json", (int)pair.op_length, pair.op_type,
 	                      (int)pair.name_length, pair.name);
@@ -597,6 +599,7 @@ int dataset_some(const char *root, const char *const *paths, int count, struct a
 	struct dataset_file *definitions = arena_array(arena, (size_t)count, sizeof *definitions);
 	struct dataset_file *workloads = arena_array(arena, (size_t)count, sizeof *workloads);
 	struct dataset_file *truths = arena_array(arena, (size_t)count, sizeof *truths);
+	struct dataset_file *approvals = arena_array(arena, (size_t)count, sizeof *approvals);
 	struct pair pair;
 
 	for (int i = 0; i < count; i++) {
@@ -607,16 +610,21 @@ int dataset_some(const char *root, const char *const *paths, int count, struct a
 		                                (int)pair.name_length, pair.name);
 		const char *truth = arena_printf(arena, "truths/%.*s/%.*s.py", (int)pair.op_length, pair.op_type,
 						 (int)pair.name_length, pair.name);
+		const char *approval = arena_printf(arena, "approved/%.*s/%.*s.json", (int)pair.op_length, pair.op_type,
+						    (int)pair.name_length, pair.name);
 
 		out->definition_count++;
 		out->workload_count += look_at_file(out, path, &pair, arena, &workloads[out->workload_count]);
 		out->truth_count += look_at_file(out, truth, &pair, arena, &truths[out->truth_count]);
+		out->approval_count += look_at_file(out, approval, &pair, arena, &approvals[out->approval_count]);
 	}
 	qsort(workloads, (size_t)out->workload_count, sizeof *workloads, compare_file_paths);
 	qsort(truths, (size_t)out->truth_count, sizeof *truths, compare_file_paths);
+	qsort(approvals, (size_t)out->approval_count, sizeof *approvals, compare_file_paths);
 	out->definitions = definitions;
 	out->workloads = workloads;
 	out->truths = truths;
+	out->approvals = approvals;
 	out->some = true;
 	pair_files(out, arena);
 	return 0;
@@ -624,13 +632,15 @@ int dataset_some(const char *root, const char *const *paths, int count, struct a
 
 void dataset_look_at_folders(struct dataset *dataset, struct arena *arena)
 {
-	struct scan definitions = {.arena = arena, .folders = true}, workloads = definitions, truths = definitions;
+	struct scan definitions = {.arena = arena, .folders = true}, workloads = definitions, truths = definitions,
+		    approvals = definitions;
 
 	scan_kind(&definitions, dataset->fd, "definitions", ".json", true);
 	scan_kind(&workloads, dataset->fd, "workloads", ".jsonl", false);
 	scan_kind(&truths, dataset->fd, "truths", ".py", false);
+	scan_kind(&approvals, dataset->fd, "approved", ".json", false);
 	dataset->problem_count = 0;
-	finish_problems(dataset, (struct scan *[]){&definitions, &workloads, &truths}, 3, arena);
+	finish_problems(dataset, (struct scan *[]){&definitions, &workloads, &truths, &approvals}, 4, arena);
 }
 
 /* --- files listed by the caller ------------------------------------------------------------------------------ */
@@ -658,14 +668,17 @@ int dataset_listed(const char *root, const struct listed_file *files, int count,
 	struct dataset_file *definitions = arena_array(arena, (size_t)count, sizeof *definitions);
 	struct dataset_file *workloads = arena_array(arena, (size_t)count, sizeof *workloads);
 	struct dataset_file *truths = arena_array(arena, (size_t)count, sizeof *truths);
+	struct dataset_file *approvals = arena_array(arena, (size_t)count, sizeof *approvals);
 
 	for (int i = 0; i < count; i++)
 		if (!take_listed(&files[i], "definitions", ".json", arena, definitions, &out->definition_count) &&
-		    !take_listed(&files[i], "workloads", ".jsonl", arena, workloads, &out->workload_count))
-			take_listed(&files[i], "truths", ".py", arena, truths, &out->truth_count);
+		    !take_listed(&files[i], "workloads", ".jsonl", arena, workloads, &out->workload_count) &&
+		    !take_listed(&files[i], "truths", ".py", arena, truths, &out->truth_count))
+			take_listed(&files[i], "approved", ".json", arena, approvals, &out->approval_count);
 	out->definitions = definitions;
 	out->workloads = workloads;
 	out->truths = truths;
+	out->approvals = approvals;
 	out->listed = true;
 	pair_files(out, arena);
 	return 0;
@@ -696,6 +709,11 @@ const struct dataset_file *dataset_workload(const struct dataset *dataset, const
 const struct dataset_file *dataset_truth(const struct dataset *dataset, const struct dataset_file *definition)
 {
 	return find_file_of(definition, "truths", ".py", dataset->truths, dataset->truth_count);
+}
+
+const struct dataset_file *dataset_approval(const struct dataset *dataset, const struct dataset_file *definition)
+{
+	return find_file_of(definition, "approved", ".json", dataset->approvals, dataset->approval_count);
 }
 
 /* Converts a time to nanoseconds with unsigned arithmetic, so that a time after the year 2262 wraps around instead of

@@ -21,7 +21,7 @@ struct object_name {
 };
 
 struct dataset_file {
-	const char *op_type;  /* directory below definitions/, workloads/ or truths/ */
+	const char *op_type;  /* directory below definitions/, workloads/, truths/ or approved/ */
 	const char *name;     /* stem of the file's name: "rmsnorm_h4096" */
 	const char *path;     /* relative to the root: "definitions/rmsnorm/rmsnorm_h4096.json" */
 	struct file_stat stat;	   /* all zeros if dataset_listed made the dataset */
@@ -38,9 +38,11 @@ struct dataset {
 	const struct dataset_file *const *workload_of; /* for each definition, its workload file, or NULL */
 	const struct dataset_file *truths;      /* sorted by path */
 	int truth_count;
+	const struct dataset_file *approvals;   /* sorted by path */
+	int approval_count;
 	struct arena workload_memory;           /* memory of the paths and messages from the second thread */
 	/* The lists of files if dataset_scan allocated them, otherwise NULL; owned by the dataset. */
-	void *walked[3];
+	void *walked[4];
 	const char *const *problems; /* one message for each directory or file that could not be read */
 	int problem_count;
 	bool some;   /* filled by dataset_some */
@@ -60,14 +62,14 @@ int dataset_find_root(const char *given, char *root, size_t size, struct err *er
  * the root itself. */
 const char *dataset_around(const char *full, const char **below, struct arena *arena);
 
-/* Scans definitions/, workloads/ and truths/ two levels deep (op_type/name) and follows symbolic links to directories.
+/* Scans definitions/, workloads/, truths/ and approved/ two levels deep (op_type/name) and follows symbolic links to directories.
  * Ignores hidden names, other suffixes and files that editors leave behind ("x.json~", ".x.json.swp"). One thread scans
  * definitions/, another one the other folders; both end before the function returns. Two threads are used because a run
  * without changes spends most of its time in the kernel, in about 20 000 calls of stat. */
 int dataset_scan(const char *root, struct arena *arena, struct dataset *out, struct err *err);
 
 /* Finds selected definitions: those at the given paths (relative to the root, sorted, without duplicates), with their
- * workload files and truths. Calls stat once for each file. Omits paths that do not exist or do not name a definition. */
+ * workload files, truths and approvals. Calls stat once for each file. Omits paths that do not exist or do not name a definition. */
 int dataset_some(const char *root, const char *const *paths, int count, struct arena *arena, struct dataset *out,
                  struct err *err);
 
@@ -77,8 +79,8 @@ int dataset_some(const char *root, const char *const *paths, int count, struct a
 void dataset_look_at_folders(struct dataset *dataset, struct arena *arena);
 
 /* Fills a dataset with the files that the caller lists, for example from git's index. The caller also has their
- * contents. Paths are relative to the root, sorted, without duplicates; files that are neither definitions nor
- * workloads nor truths are omitted. Only the root itself is opened. */
+ * contents. Paths are relative to the root, sorted, without duplicates; files that are no definitions, workloads, truths
+ * or approvals are omitted. Only the root itself is opened. */
 struct listed_file {
 	const char *path; /* must live as long as the dataset */
 	struct object_name object;
@@ -87,8 +89,9 @@ int dataset_listed(const char *root, const struct listed_file *files, int count,
 		   struct dataset *out, struct err *err);
 void dataset_close(struct dataset *dataset);
 
-/* Returns true if this is the path of a definition, of a workload file ("workloads/x/y.jsonl") or of a truth
- * ("truths/x/y.py"). `out` then gets the path of the definition to which the file belongs. Does not check that the file exists. */
+/* Returns true if this is the path of a definition, of a workload file ("workloads/x/y.jsonl"), of a truth
+ * ("truths/x/y.py") or of an approval ("approved/x/y.json"). `out` then gets the path of the definition to which the file
+ * belongs. Does not check that the file exists. */
 bool dataset_definition_path(const char *path, char *out, size_t size);
 
 /* Returns the workload file of a definition in this dataset, or NULL. */
@@ -96,6 +99,9 @@ const struct dataset_file *dataset_workload(const struct dataset *dataset, const
 
 /* Returns the file in this dataset with the dataset's own ground truth of a definition, or NULL. */
 const struct dataset_file *dataset_truth(const struct dataset *dataset, const struct dataset_file *definition);
+
+/* Returns the file in this dataset that says which reference of the definition was approved (dataset/approval.h), or NULL. */
+const struct dataset_file *dataset_approval(const struct dataset *dataset, const struct dataset_file *definition);
 
 /* returns false if one of the two has no object id */
 bool object_name_equal(const struct object_name *a, const struct object_name *b);

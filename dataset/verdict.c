@@ -418,6 +418,21 @@ static void write_diagnosis(const struct verdict *verdict, struct buf *out)
 	}
 }
 
+/* Writes the axes of a check, if it has any: "axes": {"n": true}. */
+static void write_check_axes(const struct check *check, struct buf *out)
+{
+	if (check->axis_count == 0)
+		return;
+	write_key(out, "axes");
+	buf_text(out, "{");
+	for (int i = 0; i < check->axis_count; i++) {
+		buf_text(out, i > 0 ? ", " : "");
+		buf_json_string(out, check->axes[i].name);
+		buf_text(out, check->axes[i].holds ? ": true" : ": false");
+	}
+	buf_text(out, "}");
+}
+
 void verdict_write_checks(const struct verdict *verdict, struct buf *out)
 {
 	buf_text(out, "[");
@@ -426,6 +441,7 @@ void verdict_write_checks(const struct verdict *verdict, struct buf *out)
 		write_text(out, "name", verdict->checks[i].name);
 		write_text(out, "result", check_result_name(verdict->checks[i].result));
 		write_text(out, "evidence", verdict->checks[i].evidence);
+		write_check_axes(&verdict->checks[i], out);
 		buf_text(out, "}");
 	}
 	buf_text(out, "]");
@@ -841,6 +857,28 @@ static enum check_result read_check_result(struct reader *r, const cJSON *json)
 	return CHECK_NOT_RUN;
 }
 
+/* Reads the axes of a check. Verdicts of earlier versions have none. */
+static void read_check_axes(struct reader *r, const cJSON *json, struct check *check)
+{
+	const cJSON *object = json_member(json, "axes"), *item;
+	struct check_axis *axes;
+
+	if (object == NULL)
+		return;
+	if (!cJSON_IsObject(object) || cJSON_GetArraySize(object) > CHECK_AXES_MAX) {
+		damaged(r, "axes", "an object");
+		return;
+	}
+	axes = arena_array(r->arena, (size_t)cJSON_GetArraySize(object), sizeof *axes);
+	check->axes = axes;
+	cJSON_ArrayForEach(item, object)
+	{
+		if (!cJSON_IsBool(item))
+			damaged(r, "axes", "true or false");
+		axes[check->axis_count++] = (struct check_axis){arena_string(r->arena, item->string), cJSON_IsTrue(item)};
+	}
+}
+
 static void read_checks(struct reader *r, const cJSON *json, struct verdict *out)
 {
 	const cJSON *item;
@@ -855,6 +893,7 @@ static void read_checks(struct reader *r, const cJSON *json, struct verdict *out
 		checks->name = read_text(r, item, "name", false);
 		checks->result = read_check_result(r, item);
 		checks->evidence = read_text(r, item, "evidence", false);
+		read_check_axes(r, item, checks);
 	}
 }
 

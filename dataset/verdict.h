@@ -135,10 +135,18 @@ struct tried_truth {
 /* The result of a check that needs no ground truth. A property is worth knowing and no fault. */
 enum check_result { CHECK_HOLDS, CHECK_FAILS, CHECK_NOT_RUN, CHECK_PROPERTY, CHECK_RESULTS };
 
+/* An axis that a check examined, and whether it holds along it. */
+struct check_axis {
+	const char *name;
+	bool holds;
+};
+
 struct check {
 	const char *name; /* "repeat" */
 	enum check_result result;
 	const char *evidence; /* never NULL; a sentence: what was compared, or why the check did not run */
+	const struct check_axis *axes; /* of the check `rows`: the axes along which rows were exchanged */
+	int axis_count;
 };
 
 /* How long the runs of one kind took, in seconds: the median, and the 10th and 90th percentiles. runs 0: not measured. */
@@ -157,7 +165,7 @@ struct latency {
 enum { LATENCIES_MAX = GROUND_TRUTHS_MAX + 1 };
 
 /* The most checks of a case. */
-enum { CHECKS_MAX = 32 };
+enum { CHECKS_MAX = 32, CHECK_AXES_MAX = 16 };
 
 const char *check_result_name(enum check_result result); /* "holds" */
 

@@ -13,7 +13,7 @@ bool is_own_truth(const char *name)
 {
 	size_t length = strlen(SOLUTION_TRUTH);
 
-	return strcmp(name, TRUTH_NAME) == 0 || strcmp(name, CHAIN_TRUTH) == 0 ||
+	return strcmp(name, TRUTH_NAME) == 0 || strcmp(name, CHAIN_TRUTH) == 0 || strcmp(name, APPROVED_TRUTH) == 0 ||
 	       (strncmp(name, SOLUTION_TRUTH, length) == 0 && (name[length] == '\0' || name[length] == ':'));
 }
 

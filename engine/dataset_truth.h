@@ -16,9 +16,10 @@
 #define TRUTH_NAME "truth" /* the name of this ground truth in --ground-truth and in verdicts */
 
 #define CHAIN_TRUTH "chain" /* the chain of operations that the definition names */
+#define APPROVED_TRUTH "approved" /* the reference that a person approved (engine/approved_reference.h) */
 #define SOLUTION_TRUTH "solution" /* in --ground-truth, the solutions of the dataset; "solution:NAME" in verdicts */
 
-/* Returns whether a ground truth of this name is a text of the dataset: its truth, or a solution. */
+/* Returns whether a ground truth of this name is a text of the dataset: its truth, a solution, or the approved reference. */
 bool is_own_truth(const char *name);
 
 /* How many ground truths come before the solutions in result.own_truths: the dataset's truth and the chain. */

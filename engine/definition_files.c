@@ -6,6 +6,7 @@
 #include "base/file.h"
 #include "dataset/definition_load.h"
 #include "dataset/truth_source.h"
+#include "engine/approval_state.h"
 #include "engine/base_references.h"
 #include "engine/candidates.h"
 #include "engine/shard.h"
@@ -23,19 +24,36 @@ bool case_is_finding(const struct case_result *c)
 	       c->verdict->status != STATUS_SKIPPED && c->verdict->reason != REASON_GROUND_TRUTH;
 }
 
-/* An unreadable truth does not make its definition invalid: it is a ground truth that decides nothing. */
-static void check_truth(struct result *result, struct buf *bytes, bool need_bytes)
+/* An optional file of a definition: its truth, or its approval. */
+struct optional_file {
+	const struct dataset_file **file;
+	struct stat_check *check;
+	const char **trouble;
+	size_t most; /* bytes */
+};
+
+static struct optional_file truth_of(struct result *result)
+{
+	return (struct optional_file){&result->truth, &result->truth_check, &result->truth_trouble, TRUTH_BYTES};
+}
+
+static struct optional_file approval_of(struct result *result)
+{
+	return (struct optional_file){&result->approval, &result->approval_check, &result->approval_trouble, APPROVAL_BYTES};
+}
+
+/* An unreadable truth or approval does not make its definition invalid: it decides nothing. */
+static void check_optional(struct result *result, struct optional_file of, struct buf *bytes, bool need_bytes)
 {
 	struct err why = {""};
 
-	if (result->truth == NULL || result->truth_trouble != NULL || (need_bytes && result->truth_check.read) ||
-	    file_states_check(result->run->states, result->truth, TRUTH_BYTES, need_bytes, bytes, &result->truth_check,
-			      &why) == 0)
+	if (*of.file == NULL || *of.trouble != NULL || (need_bytes && of.check->read) ||
+	    file_states_check(result->run->states, *of.file, of.most, need_bytes, bytes, of.check, &why) == 0)
 		return;
-	if (result->truth_check.absent)
-		result->truth = NULL; /* the file was deleted after the directory was read */
+	if (of.check->absent)
+		*of.file = NULL; /* the file was deleted after the directory was read */
 	else
-		result->truth_trouble = arena_string(&result->run->arena, why.text);
+		*of.trouble = arena_string(&result->run->arena, why.text);
 }
 
 int result_check_files(struct result *result, struct result_bytes *bytes, bool need_bytes, struct err *err)
@@ -53,26 +71,31 @@ int result_check_files(struct result *result, struct result_bytes *bytes, bool n
 			return -1;
 		result->workload = NULL; /* the workload file was deleted after the directory was read */
 	}
-	check_truth(result, &bytes->truth, need_bytes);
+	check_optional(result, truth_of(result), &bytes->truth, need_bytes);
+	check_optional(result, approval_of(result), &bytes->approval, need_bytes);
 	return 0;
 }
 
 /* Returns one digest over the contents of all files that a result depends on. A missing blob counts as a blob whose
- * digest is zero, and so does an unreadable truth. */
+ * digest is zero, and so does an unreadable truth or approval. */
 static struct digest inputs_digest(const struct result *result)
 {
-	static const char truth_tag[] = "truth";
+	static const char truth_tag[] = "truth", approval_tag[] = "approval";
 	struct digest pair[2] = {result->definition_check.seen.content};
 	struct buf all = {0};
 
 	if (result->workload != NULL)
 		pair[1] = result->workload_check.seen.content;
-	if (result->blob_count == 0 && result->truth == NULL)
+	if (result->blob_count == 0 && result->truth == NULL && result->approval == NULL)
 		return digest_of(pair, sizeof pair);
 	buf_add(&all, pair, sizeof pair);
 	if (result->truth != NULL) {
 		buf_add(&all, truth_tag, sizeof truth_tag);
 		buf_add(&all, result->truth_check.seen.content.bytes, DIGEST_BYTES);
+	}
+	if (result->approval != NULL) {
+		buf_add(&all, approval_tag, sizeof approval_tag);
+		buf_add(&all, result->approval_check.seen.content.bytes, DIGEST_BYTES);
 	}
 	for (int i = 0; i < result->blob_count; i++) {
 		buf_add(&all, result->blobs[i].path, strlen(result->blobs[i].path) + 1);
@@ -130,11 +153,16 @@ static void take_summary(struct result *result, const struct summary *summary)
 	result->run->cases_cached += summary->cases;
 }
 
-static void note_truth(const struct result *result)
+static void note_optional(struct result *result, struct optional_file of)
 {
-	if (result->truth != NULL && result->truth_check.read && result->truth_trouble == NULL)
-		file_states_note(result->run->states, &(struct file_entry){.path = result->truth->path,
-									   .seen = result->truth_check.seen});
+	if (*of.file != NULL && of.check->read && *of.trouble == NULL)
+		file_states_note(result->run->states, &(struct file_entry){.path = (*of.file)->path, .seen = of.check->seen});
+}
+
+static void note_optionals(struct result *result)
+{
+	note_optional(result, truth_of(result));
+	note_optional(result, approval_of(result));
 }
 
 /* Stores the new stat of each file that was read only to find its content unchanged. Such a file was touched, or was
@@ -149,7 +177,7 @@ static void note_checks(struct result *result, struct file_entry entry)
 	if (result->workload != NULL && result->workload_check.read)
 		file_states_note(
 		    states, &(struct file_entry){.path = result->workload->path, .seen = result->workload_check.seen});
-	note_truth(result);
+	note_optionals(result);
 }
 
 /* Returns the paths of the solutions that may be ground truths of the definition. */
@@ -362,13 +390,21 @@ static void read_own_truths(struct result *result, const struct buf *bytes)
 	result->own_truths = all;
 }
 
+/* Reads which reference was approved. `bytes` is the content of the file. */
+static void read_approval(struct result *result, const struct buf *bytes)
+{
+	if (result->approval != NULL && result->candidate == 0 && !result->run->options->ignore_approvals)
+		result->approved = approved_reference_read(result->approval->path, result->definition, bytes,
+							   result->approval_trouble, &result->arena);
+}
+
 /* Returns why no verdict is stored that depends on this ground truth, or NULL. */
 static const char *why_outside(const struct result *result, const struct truth *truth)
 {
 	for (int i = 0; i < result->own_truth_count; i++)
 		if (strcmp(result->own_truths[i].truth.name, truth->name) == 0)
 			return result->own_truths[i].outside;
-	return NULL;
+	return strcmp(truth->name, APPROVED_TRUTH) == 0 ? result->approved.truth.outside : NULL;
 }
 
 /* Returns the ground truths of a solution: those of its definition without the solution itself, and then the reference. */
@@ -417,6 +453,8 @@ static void find_truths(struct result *result)
 						 result->own_truth_count, fi_api_call(result->definition, arena), arena);
 	if (result->candidate > 0)
 		result->truths = truths_of_candidate(result, &result->truths, arena);
+	if (result->run->options->base == NULL)
+		result->truths = approval_add_truth(result, &result->truths, arena);
 	for (int i = 0; i < result->truths.count; i++)
 		if (result->truths.items[i].program && result->outside == NULL)
 			result->outside = why_outside(result, &result->truths.items[i]);
@@ -427,7 +465,7 @@ static void find_truths(struct result *result)
 		if (test->job == NULL)
 			continue;
 		test->job->truths = truths_of_case(result, test, arena);
-		test->job->inputs_are_valid = result->candidate > 0;
+		test->job->inputs_are_valid = result->candidate > 0 || approval_has_run(result, test->id);
 		test->execution = execution_of(result, test);
 	}
 }
@@ -483,6 +521,7 @@ int result_make_cases(struct result *result, struct result_bytes *bytes, struct 
 	check_blobs(result, paths, blob_count, tensors, first_solution, !run->options->dry_run && !run->options->cached_only);
 	result->inputs = inputs_digest(result);
 	read_own_truths(result, &bytes->truth);
+	read_approval(result, &bytes->approval);
 	result_make_attempt(result, 0);
 	/* A family that only the shapes suggest may have inputs and bounds that mean nothing for this reference, and two
 	 * references that differ do not show that the family is another one. */
@@ -545,6 +584,9 @@ bool result_unchanged(const struct result *result)
 	if (result->truth != NULL && result->truth_trouble == NULL &&
 	    !file_states_unchanged(states, result->truth, &result->truth_check.seen.content))
 		return false;
+	if (result->approval != NULL && result->approval_trouble == NULL &&
+	    !file_states_unchanged(states, result->approval, &result->approval_check.seen.content))
+		return false;
 	return tensors_unchanged(result);
 }
 
@@ -556,6 +598,8 @@ static bool summary_holds(const struct result *result)
 
 	if (result->unsure || (result->made != NULL && result->made->how_matched != NULL))
 		return false;
+	if (result->approved.code != APPROVED_NONE && result->status != STATUS_PASSED)
+		return false; /* a summary does not say whether the reference is the approved one */
 	if (result->changed || !result->known || result->findings > 0 || cases->only != NULL || cases->shard.count > 0)
 		return false;
 	for (int i = 0; i < result->case_count; i++)
@@ -584,5 +628,5 @@ void result_note(struct result *result)
 	if (result->workload != NULL)
 		file_states_note(run->states, &(struct file_entry){.path = result->workload->path,
 								   .seen = result->workload_check.seen});
-	note_truth(result);
+	note_optionals(result);
 }

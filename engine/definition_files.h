@@ -11,9 +11,9 @@ const char *result_name(const struct result *result, struct arena *arena);
 /* Returns whether the case is an edge case in which the reference does not follow the convention. */
 bool case_is_finding(const struct case_result *c);
 
-/* Gets the digests of the definition file, its workload file and its truth. If the stored stat proves that a file is
+/* Gets the digests of the definition file, its workload file, its truth and its approval. If the stored stat proves that a file is
  * unchanged, the file is not read. Returns -1 and sets `err` if the definition or the workload file cannot be read. If
- * the truth cannot be read, sets result->truth_trouble. */
+ * the truth or the approval cannot be read, sets result->truth_trouble or result->approval_trouble. */
 int result_check_files(struct result *result, struct result_bytes *bytes, bool need_bytes, struct err *err);
 
 /* If nothing has changed since an earlier run, fills in the result from the summary of that run and returns true. Call
@@ -37,7 +37,7 @@ void result_make_attempt(struct result *result, int attempt);
  * definition say that it is the family: such a reference is wrong. */
 bool result_rejects_family(const struct result *result);
 
-/* Returns whether the definition file, its workload file, its truth and its blobs still have the content that was hashed. Also
+/* Returns whether the definition file, its workload file, its truth, its approval and its blobs still have the content that was hashed. Also
  * returns false if the stat of a blob shows a change since the blob was hashed. */
 bool result_unchanged(const struct result *result);
 

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/trace.h"
+#include "engine/learnt_rows.h"
 #include "engine/remote_cache.h"
 #include "engine/definition_files.h"
 
@@ -85,6 +86,7 @@ void resolve_definition(struct result *result)
 	result->weak = true;
 	result->status = STATUS_PASSED;
 	result->reason = REASON_NONE;
+	learn_rows(result);
 	for (int i = 0; i < result->case_count; i++)
 		count_case(result, &result->cases[i]);
 	result->stale = result->run->options->dry_run && is_stale(result);

@@ -17,7 +17,7 @@ struct states {
 	struct run_store records;
 	struct run_files files;
 	struct arena *arena;
-	struct file_table definitions, workloads, truths;
+	struct file_table definitions, workloads, truths, approvals;
 	struct file_entry *others; /* the records of other files (blobs), sorted by path */
 	int other_count, other_room;
 	struct file_entry *noted; /* the entries that file_states_write stores */
@@ -76,7 +76,8 @@ static void visit_entry(const struct file_entry *entry, void *context)
 	struct states *states = context;
 
 	if (!join_entry(&states->definitions, entry, states->arena) &&
-	    !join_entry(&states->workloads, entry, states->arena) && !join_entry(&states->truths, entry, states->arena))
+	    !join_entry(&states->workloads, entry, states->arena) && !join_entry(&states->truths, entry, states->arena) &&
+	    !join_entry(&states->approvals, entry, states->arena))
 		append(states->arena, &states->others, &states->other_count, &states->other_room, entry);
 }
 
@@ -106,6 +107,7 @@ static void read_some(struct states *states, struct err *err)
 	read_rows(states, &states->definitions, err);
 	read_rows(states, &states->workloads, err);
 	read_rows(states, &states->truths, err);
+	read_rows(states, &states->approvals, err);
 	states->other_count = 0;
 	for (int i = 0; i < states->definitions.count; i++)
 		room += states->definitions.entries[i].blob_count;
@@ -143,6 +145,7 @@ struct states *file_states_open(struct run_store records, const struct dataset *
 	};
 	states->workloads = file_table(dataset->workloads, dataset->workload_count, arena);
 	states->truths = file_table(dataset->truths, dataset->truth_count, arena);
+	states->approvals = file_table(dataset->approvals, dataset->approval_count, arena);
 	if (records.calls != NULL && dataset->some)
 		read_some(states, err);
 	else if (records.calls != NULL && each_file(states, "", err) < 0)
@@ -177,7 +180,7 @@ static const struct file_seen *record_in(const struct file_table *table, const c
 	return file == NULL ? NULL : record_of(table, file);
 }
 
-/* Returns the stored record of a definition file, workload file, truth or blob, or NULL if there is none. */
+/* Returns the stored record of a definition file, workload file, truth, approval or blob, or NULL if there is none. */
 static const struct file_seen *record_at_path(const struct states *states, const char *path)
 {
 	const struct file_seen *stat_check = record_in(&states->definitions, path);
@@ -187,6 +190,8 @@ static const struct file_seen *record_at_path(const struct states *states, const
 		stat_check = record_in(&states->workloads, path);
 	if (stat_check == NULL)
 		stat_check = record_in(&states->truths, path);
+	if (stat_check == NULL)
+		stat_check = record_in(&states->approvals, path);
 	if (stat_check == NULL && states->other_count > 0)
 		other = bsearch(path, states->others, (size_t)states->other_count, sizeof *other, compare_entry);
 	return other != NULL ? &other->seen : stat_check;
@@ -201,6 +206,7 @@ static const struct file_seen *record_of_file(const struct states *states, const
 {
 	const struct file_table *table = is_in(&states->definitions, file) ? &states->definitions
 					 : is_in(&states->truths, file)    ? &states->truths
+					 : is_in(&states->approvals, file) ? &states->approvals
 									   : &states->workloads;
 
 	return record_of(table, file);

@@ -229,6 +229,7 @@ void run_close(struct run *run)
 	buf_free(&run->bytes.definition);
 	buf_free(&run->bytes.workload);
 	buf_free(&run->bytes.truth);
+	buf_free(&run->bytes.approval);
 	for (int i = 0; i < run->count; i++)
 		arena_free(&run->results[i]->arena);
 	if (run->staged != NULL)
@@ -424,11 +425,13 @@ static void add_reads(struct result *result, struct task *task)
 static void add_programs(struct result *result, struct task *task)
 {
 	struct truth_program *programs =
-	    arena_array(&result->arena, (size_t)result->own_truth_count, sizeof *programs);
+	    arena_array(&result->arena, (size_t)result->own_truth_count + 1, sizeof *programs);
 
 	for (int i = 0; i < result->own_truth_count; i++)
 		if (result->own_truths[i].program.name != NULL)
 			programs[task->program_count++] = result->own_truths[i].program;
+	if (result->approved.truth.program.name != NULL)
+		programs[task->program_count++] = result->approved.truth.program;
 	task->programs = programs;
 }
 
@@ -743,7 +746,8 @@ static void visit_one(struct run *run, const struct dataset_file *file, int cand
 				 .run = run,
 				 .candidate = candidate,
 				 .workload = dataset_workload(&run->dataset, file),
-				 .truth = dataset_truth(&run->dataset, file)};
+				 .truth = dataset_truth(&run->dataset, file),
+				 .approval = dataset_approval(&run->dataset, file)};
 	struct err err = {""};
 	bool checked = result_check_files(&scratch, bytes, false, &err) == 0;
 	bool answered = checked && candidate == 0 && (result_from_summary(&scratch) || result_from_lru(&scratch));

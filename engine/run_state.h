@@ -13,6 +13,7 @@
 #include "dataset/dataset.h"
 #include "dataset/verdict.h"
 #include "engine/cases.h"
+#include "engine/approved_reference.h"
 #include "engine/dataset_truth.h"
 #include "engine/file_state.h"
 #include "engine/inflight.h"
@@ -28,6 +29,9 @@ struct up_to_date_row;
 struct base_references; /* engine/base_references.h */
 struct candidates; /* engine/candidates.h */
 struct remote_cache; /* engine/remote_cache.h */
+
+/* --accept: which checked definitions do not change the exit status. */
+enum accept { ACCEPT_PASSED /* none */, ACCEPT_APPROVED /* those that a person approved */, ACCEPT_CHECKED /* all */ };
 
 struct run_options {
 	struct case_options cases;
@@ -45,7 +49,8 @@ struct run_options {
 	bool force, cached_only, dry_run, staged;
 	bool fail_fast;     /* --fail-fast: stop when a result is wrong or invalid */
 	bool fail_findings; /* with `fail_fast`, stop also when a result has findings */
-	bool accept_checked; /* --accept checked: definitions that are only checked do not change the exit status */
+	enum accept accept;
+	bool ignore_approvals; /* do not compare with approved references */
 	bool share;         /* use $REFTEST_REMOTE if it is set */
 	bool from_index;    /* --staged: read files from git's index (engine/staged_dataset.h); no watcher is queried */
 	bool needs_device;  /* if --device names a device that cannot be used, run_open fails with EXIT_UNVERIFIED */
@@ -91,7 +96,7 @@ struct case_result {
 
 /* The contents of a definition's files while it is planned. Reused for the next definition. */
 struct result_bytes {
-	struct buf definition, workload, truth;
+	struct buf definition, workload, truth, approval;
 };
 
 struct result {
@@ -128,10 +133,13 @@ struct result {
 	bool dropped;	      /* run_drop removed it */
 	struct arena arena;   /* owns everything above */
 	struct run *run;
-	struct stat_check definition_check, workload_check, truth_check;
+	struct stat_check definition_check, workload_check, truth_check, approval_check;
 	const struct dataset_file *workload; /* the workload file; NULL: there is no workload file */
 	const struct dataset_file *truth; /* the file with the dataset's own truth; NULL: there is none */
 	const char *truth_trouble; /* why that file cannot be read; NULL: it can, or there is none */
+	const struct dataset_file *approval; /* the file with the approved reference; NULL: there is none */
+	const char *approval_trouble; /* why that file cannot be read; NULL: it can, or there is none */
+	struct approved_reference approved; /* what that file says. Set if `definition` is set */
 	/* The texts of the dataset that may be ground truths: first its truth, or the reference in a commit, then the
 	 * chain of its definition, and then its solutions. Set if `definition` is set. */
 	const struct own_truth *own_truths;
@@ -139,7 +147,8 @@ struct result {
 	int candidate; /* the number of the solution that is verified, from 1; 0: the reference is */
 	const struct blob *blobs;
 	int blob_count;
-	struct digest inputs; /* digest of the contents of the definition, the workload file, the truth and the blobs */
+	struct digest inputs; /* digest of the contents of the definition, the workload file, the truth, the approval and
+				* the blobs */
 	double started, seconds; /* the time at which the first case was submitted, and how long the cases ran */
 };
 

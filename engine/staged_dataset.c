@@ -186,11 +186,12 @@ static int list_dataset(struct staged *staged, const char *root, struct dataset 
 		if (strncmp(entry->path, staged->repository.prefix, head) != 0)
 			continue;
 		if (entry->kind == ENTRY_FILE &&
-		    (begins(path, "definitions/") || begins(path, "workloads/") || begins(path, "truths/")))
+		    (begins(path, "definitions/") || begins(path, "workloads/") || begins(path, "truths/") ||
+		     begins(path, "approved/")))
 			files[listed++] = (struct listed_file){path, name_of(staged, entry)};
 		else if (entry->kind != ENTRY_FILE &&
 			 (is_followed(path, "definitions", ".json") || is_followed(path, "workloads", ".jsonl") ||
-			  is_followed(path, "truths", ".py")))
+			  is_followed(path, "truths", ".py") || is_followed(path, "approved", ".json")))
 			problems[problem_count++] = not_followed(entry, path, staged->arena);
 	}
 	if (dataset_listed(root, files, listed, staged->arena, dataset, err) < 0)

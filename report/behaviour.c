@@ -6,6 +6,7 @@
 
 #include "base/buf.h"
 #include "base/show.h"
+#include "engine/base_references.h"
 #include "report/github.h"
 #include "report/text_and_json.h"
 
@@ -137,6 +138,37 @@ static const char *sentence(const struct difference *d, struct arena *arena)
 			    c != NULL ? c->test->id : "no case", message != NULL ? message : "it did not run");
 }
 
+/* Which of the two references was approved? */
+static enum approved_side approved_side(const struct difference *d)
+{
+	const struct result *result = d->result;
+	const struct base_reference *base;
+	struct arena arena = {0};
+	enum approved_code before = APPROVED_NONE;
+
+	if (result == NULL || result->approved.approval == NULL)
+		return APPROVED_SIDE_NONE;
+	if (result->approved.code == APPROVED_SAME_CODE)
+		return APPROVED_SIDE_NOW;
+	base = base_reference_find(result->run->options->base, d->path);
+	if (base != NULL && base->definition != NULL)
+		before = approved_reference_compare(base->definition, result->approved.approval, &arena);
+	arena_free(&arena);
+	return before == APPROVED_SAME_CODE			     ? APPROVED_SIDE_BEFORE
+	       : result->approved.code == APPROVED_OTHER_SCHEMA ? APPROVED_SIDE_NONE
+								     : APPROVED_SIDE_NEITHER;
+}
+
+static const struct {
+	const char *name; /* in JSON */
+	const char *text; /* before the date */
+} sides[] = {
+    [APPROVED_SIDE_NONE] = {NULL, NULL},
+    [APPROVED_SIDE_NOW] = {"now", "the reference is the one that was approved on"},
+    [APPROVED_SIDE_BEFORE] = {"before", "differs from the approved: the commit has the reference that was approved on"},
+    [APPROVED_SIDE_NEITHER] = {"neither", "neither is the reference that was approved on"},
+};
+
 static void print_worst(const struct case_result *c)
 {
 	for (int i = 0; i < c->verdict->output_count; i++)
@@ -177,6 +209,8 @@ void behaviour_print(const struct differences *all)
 			print_lines(more + 1);
 		if (d->behaviour == BEHAVIOUR_CHANGED)
 			print_worst(example(d->result, BEHAVIOUR_CHANGED, &margin));
+		if (approved_side(d) != APPROVED_SIDE_NONE)
+			show_print(stdout, "           %s %s\n", sides[approved_side(d)].text, d->result->approved.approval->date);
 		arena_free(&arena);
 	}
 	show_print(stdout, "%d definitions differ from %.12s", all->count, all->commit);
@@ -196,6 +230,10 @@ static void put_difference(struct buf *out, const struct difference *d)
 	buf_json_string(out, d->path);
 	buf_printf(out, ", \"behaviour\": \"%s\", \"message\": ", rows[d->behaviour].name);
 	buf_json_string(out, sentence(d, &arena));
+	if (approved_side(d) != APPROVED_SIDE_NONE)
+		buf_printf(out, ", \"approved\": \"%s\"", sides[approved_side(d)].name);
+	else
+		buf_text(out, ", \"approved\": null");
 	buf_text(out, ", \"cases\": [");
 	for (int i = 0; d->result != NULL && d->result->cases != NULL && i < d->result->case_count; i++) {
 		const struct case_result *c = &d->result->cases[i];
@@ -227,6 +265,16 @@ void behaviour_print_json(const struct differences *all)
 	buf_free(&out);
 }
 
+/* The sentence, and what the approval says. */
+static const char *message_of(const struct difference *d, struct arena *arena)
+{
+	enum approved_side side = approved_side(d);
+
+	return side == APPROVED_SIDE_NONE ? sentence(d, arena)
+					  : arena_printf(arena, "%s\n%s %s", sentence(d, arena), sides[side].text,
+							 d->result->approved.approval->date);
+}
+
 void behaviour_print_github(const struct differences *all)
 {
 	struct arena arena = {0};
@@ -243,7 +291,7 @@ void behaviour_print_github(const struct differences *all)
 		    .error = d->behaviour == BEHAVIOUR_CHANGED,
 		    .path = arena_printf(&arena, "%s%s", all->prefix, d->path),
 		    .title = arena_printf(&arena, "%s: %s", name_of(d->path, &arena), rows[d->behaviour].name),
-		    .message = sentence(d, &arena),
+		    .message = message_of(d, &arena),
 		};
 	}
 	annotate_write(list, count, &out);

@@ -31,6 +31,14 @@ struct differences {
 	int count;
 };
 
+/* What the approval of a definition (engine/approved_reference.h) says about both references. */
+enum approved_side {
+	APPROVED_SIDE_NONE, /* there is no approval, or it is unreadable or for another schema */
+	APPROVED_SIDE_NOW,
+	APPROVED_SIDE_BEFORE, /* the reference differs from the approved one, which the commit has */
+	APPROVED_SIDE_NEITHER
+};
+
 /* Returns what the cases of a result show, whose only ground truth was the earlier reference. */
 enum behaviour behaviour_of(const struct result *result);
 

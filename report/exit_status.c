@@ -1,5 +1,8 @@
 #include "report/exit_status.h"
 
+#include <string.h>
+
+#include "engine/approval_state.h"
 #include "report/totals.h"
 
 int exit_status_of_group(enum status_group group)
@@ -12,9 +15,23 @@ int exit_status_of_group(enum status_group group)
 	return exits[group];
 }
 
-enum status_group exit_group(enum status status, bool accept_checked)
+enum accept accept_read(const char *word)
 {
-	return accept_checked && status == STATUS_CHECKED ? GROUP_VERIFIED : status_group(status);
+	if (word == NULL)
+		return ACCEPT_PASSED;
+	return strcmp(word, "approved") == 0 ? ACCEPT_APPROVED : ACCEPT_CHECKED;
+}
+
+enum status_group exit_group(enum status status, bool approved, enum accept accept)
+{
+	bool accepted = accept == ACCEPT_CHECKED || (accept == ACCEPT_APPROVED && approved);
+
+	return accepted && status == STATUS_CHECKED ? GROUP_VERIFIED : status_group(status);
+}
+
+enum status_group exit_group_of_result(const struct result *result)
+{
+	return exit_group(result->status, approval_holds(result), result->run->options->accept);
 }
 
 static enum status_group more_severe(enum status_group a, enum status_group b)
@@ -28,8 +45,11 @@ int exit_status_of_run(const struct run *run, bool strict)
 	enum status_group worst = run->problem_count > 0 ? GROUP_INVALID : GROUP_VERIFIED;
 
 	for (int s = 0; s < STATUS_COUNT; s++)
-		if (totals.by_status[s] > 0)
-			worst = more_severe(worst, exit_group((enum status)s, run->options->accept_checked));
+		if (totals.by_status[s] > 0) {
+			bool approved = s == STATUS_CHECKED && totals.by_status[s] == totals.approved;
+
+			worst = more_severe(worst, exit_group((enum status)s, approved, run->options->accept));
+		}
 	if (strict && totals.findings > 0)
 		worst = more_severe(worst, GROUP_WRONG);
 	if ((totals.definitions == 0 && run->other_shard == 0) || totals.unknown > 0 || totals.changed > 0)

@@ -9,9 +9,16 @@
 /* Returns the exit status of a command whose most severe verdict has a status of this group. */
 int exit_status_of_group(enum status_group group);
 
-/* Returns the group of a status for the exit status. With --accept checked, `checked` counts as `passed` does. The exit
- * status is the only place where it does. */
-enum status_group exit_group(enum status status, bool accept_checked);
+/* Returns what --accept means by this word, NULL if it was not given. */
+enum accept accept_read(const char *word);
+
+/* Returns the group of a status for the exit status. With --accept checked, `checked` counts as `passed` does, and with
+ * --accept approved, it does if the definition is as `approved` (approval_holds). The exit status is the only place where it
+ * does. */
+enum status_group exit_group(enum status status, bool approved, enum accept accept);
+
+/* The same for the status of a result, with the options of its run. */
+enum status_group exit_group_of_result(const struct result *result);
 
 /* Returns EXIT_VERIFIED if every selected definition is verified, else the exit status for the most severe result. If
  * `strict` is true, a finding counts as a failure. */

@@ -11,6 +11,7 @@
 #include "base/shell_word.h"
 #include "base/show.h"
 #include "base/wrap.h"
+#include "engine/approval_state.h"
 #include "engine/definition_files.h"
 #include "report/diagnosis.h"
 #include "report/exit_status.h"
@@ -355,6 +356,17 @@ static void print_diagnosis(FILE *out, const struct result *result)
 			   i == 0 && result->counts.passed > 0 ? " (in the cases that failed)" : "");
 }
 
+/* Prints what the approval of the definition means for this result, if it has one. */
+static void print_approval(FILE *out, const struct result *result)
+{
+	struct arena arena = {0};
+	const char *sentence = approval_sentence(result, &arena);
+
+	if (sentence != NULL)
+		show_print(out, "         %s\n", sentence);
+	arena_free(&arena);
+}
+
 static void print_outcome(FILE *out, const struct result *result, const struct report_options *options)
 {
 	const char *reason = reason_name(result->reason);
@@ -375,6 +387,7 @@ static void print_outcome(FILE *out, const struct result *result, const struct r
 		print_indented(out, result->message, 9);
 	print_cases(out, result, options);
 	print_dry_run(out, result);
+	print_approval(out, result);
 	print_findings(out, result);
 	for (int i = 0; result->definition != NULL && i < result->definition->note_count; i++)
 		show_print(out, "         note: %s\n", result->definition->notes[i]);
@@ -709,6 +722,29 @@ static void json_diagnosis(struct buf *out, const struct result *result)
 	buf_text(out, "]");
 }
 
+/* "approval": null, or what the approval of the definition means for this result */
+static void json_approval(struct buf *out, const struct result *result)
+{
+	const char *state = approval_state_name(approval_state_of(result));
+	const struct approval *approval = result->approved.approval;
+	struct arena arena = {0};
+
+	if (state == NULL) {
+		buf_text(out, ", \"approval\": null");
+		return;
+	}
+	buf_text(out, ", \"approval\": {");
+	json_text(out, "state", state);
+	buf_text(out, ", ");
+	json_text(out, "date", approval != NULL ? approval->date : NULL);
+	buf_text(out, ", ");
+	json_text(out, "note", approval != NULL ? approval->note : NULL);
+	buf_text(out, ", ");
+	json_text(out, "message", approval_sentence(result, &arena));
+	buf_text(out, "}");
+	arena_free(&arena);
+}
+
 static void json_definition(struct buf *out, const struct result *result)
 {
 	buf_text(out, "{");
@@ -733,6 +769,7 @@ static void json_definition(struct buf *out, const struct result *result)
 	json_text(out, "hf_id", result->definition != NULL ? result->definition->hf_id : NULL);
 	json_notes(out, result);
 	json_diagnosis(out, result);
+	json_approval(out, result);
 	buf_text(out, ", \"cases\": [");
 	for (int i = 0; i < result->case_count; i++) {
 		buf_text(out, i > 0 ? ",\n  " : "\n  ");

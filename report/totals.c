@@ -1,5 +1,7 @@
 #include "report/totals.h"
 
+#include "engine/approval_state.h"
+
 bool totals_lacks_verdict(const struct result *result)
 {
 	return !result->known || (result->run->options->dry_run && result->reason == REASON_NOT_CACHED);
@@ -19,6 +21,7 @@ struct totals totals_of(const struct run *run)
 
 		totals.unknown += !result->known;
 		totals.by_status[result->status] += result->known;
+		totals.approved += approval_holds(result);
 		if (!totals_lacks_verdict(result))
 			totals.shown[result->status]++;
 		else

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "base/trace.h"
+#include "engine/approval_state.h"
 #include "engine/pool_case_runner.h"
 #include "watcher/blob_path.h"
 #include "workers/pool/zygote.h"
@@ -125,8 +126,13 @@ static void report_changed(struct part *part)
 
 static struct last_status last_status_of(const struct batch *batch, const struct result *result)
 {
-	return (struct last_status){result->status,	      result->reason,	    result->counts.cases,
-			     result->counts.elements, batch->counts.number, result->inputs};
+	return (struct last_status){.status = result->status,
+				    .reason = result->reason,
+				    .approved = approval_holds(result),
+				    .cases = result->counts.cases,
+				    .elements = result->counts.elements,
+				    .batch = batch->counts.number,
+				    .inputs = result->inputs};
 }
 
 /* Returns whether the definition has the same contents and the same status as before, for example after a file was

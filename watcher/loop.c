@@ -35,6 +35,7 @@ static const struct watched_tree trees[] = {
     {"definitions", 1, 1, ".json"},
     {"workloads", 1, 1, ".jsonl"},
     {"truths", 1, 1, ".py"},
+    {"approved", 1, 1, ".json"},
     {"blob", BLOB_DEPTH, 0, NULL},
     {"tests", 1, 1, ".py"},
     {".reftest", 0, 0, ".cookie"},
@@ -250,12 +251,16 @@ static bool answer(const char *question, size_t length, struct buf *out, void *c
 static int exit_status_of(const struct watch *watch)
 {
 	const struct last_statuses *table = &watch->session.table;
-	bool accept_checked = watch->options->accept != NULL;
+	enum accept accept = accept_read(watch->options->accept);
 	enum status_group worst = table->known > 0 && table->known == table->count ? GROUP_VERIFIED : GROUP_UNVERIFIED;
 
-	for (int s = 0; s < STATUS_COUNT; s++)
-		if (table->by_status[s] > 0 && exit_group((enum status)s, accept_checked) > worst)
-			worst = exit_group((enum status)s, accept_checked);
+	for (int s = 0; s < STATUS_COUNT; s++) {
+		enum status_group group =
+		    exit_group((enum status)s, s == STATUS_CHECKED && table->by_status[s] == table->approved, accept);
+
+		if (table->by_status[s] > 0 && group > worst)
+			worst = group;
+	}
 	return exit_status_of_group(worst);
 }
 

@@ -38,15 +38,15 @@ void path_list_sort(struct path_list *list)
 	list->count = kept;
 }
 
-/* Adds all definitions that the watcher knows in a folder "definitions/x/", "workloads/x/" or "truths/x/". Some of them may already
- * be deleted. */
+/* Adds all definitions that the watcher knows in a folder "definitions/x/", "workloads/x/", "truths/x/" or "approved/x/".
+ * Some of them may already be deleted. */
 static void add_folder(const struct last_statuses *known, const char *folder, struct path_list *list)
 {
 	const char *rest = strchr(folder, '/');
 	const char **paths;
 
 	if (strncmp(folder, "definitions/", 12) != 0 && strncmp(folder, "workloads/", 10) != 0 &&
-	    strncmp(folder, "truths/", 7) != 0)
+	    strncmp(folder, "truths/", 7) != 0 && strncmp(folder, "approved/", 9) != 0)
 		return;
 	int count = last_statuses_paths(known, arena_printf(list->arena, "definitions%s", rest),
 				       list->arena, &paths);

@@ -313,9 +313,14 @@ static void some_of_it_is_what_the_whole_has_there(void **state)
 	put("truths/b/two.py", "4444");
 	put("truths/b/two.txt", "");
 	put("truths/b/none.py", "");
+	folder("approved");
+	folder("approved/b");
+	put("approved/b/two.json", "{}");
+	put("approved/b/gone.json", "{}");
 	assert_int_equal(dataset_scan(".", &arena, &all, NULL), 0);
 	check_paths(all.truths, all.truth_count, "truths/b/none.py\ntruths/b/two.py\n");
 	assert_null(dataset_truth(&all, &all.definitions[0]));
+	check_paths(all.approvals, all.approval_count, "approved/b/gone.json\napproved/b/two.json\n");
 	assert_int_equal(dataset_some(".", paths, sizeof paths / sizeof *paths, &arena, &some, NULL), 0);
 	assert_true(some.some && !all.some);
 	check_paths(some.definitions, some.definition_count, "definitions/a/one.json\ndefinitions/b/two.json\n");
@@ -323,6 +328,9 @@ static void some_of_it_is_what_the_whole_has_there(void **state)
 	check_paths(some.truths, some.truth_count, "truths/b/two.py\n");
 	assert_null(dataset_truth(&some, &some.definitions[0]));
 	assert_ptr_equal(dataset_truth(&some, &some.definitions[1]), &some.truths[0]);
+	check_paths(some.approvals, some.approval_count, "approved/b/two.json\n");
+	assert_null(dataset_approval(&some, &some.definitions[0]));
+	assert_ptr_equal(dataset_approval(&some, &some.definitions[1]), &some.approvals[0]);
 	assert_null(dataset_workload(&some, &some.definitions[0]));
 	assert_ptr_equal(dataset_workload(&some, &some.definitions[1]), &some.workloads[0]);
 	assert_string_equal(some.definitions[1].op_type, "b");
@@ -342,6 +350,9 @@ static void a_path_tells_whose_it_is(void **state)
 
 	assert_true(dataset_definition_path("workloads/a/b.jsonl", path, sizeof path));
 	assert_string_equal(path, "definitions/a/b.json");
+	assert_true(dataset_definition_path("approved/a/b.json", path, sizeof path));
+	assert_string_equal(path, "definitions/a/b.json");
+	assert_false(dataset_definition_path("approved/a/b.py", path, sizeof path));
 	assert_true(dataset_definition_path("definitions/a/b.json", path, sizeof path));
 	assert_string_equal(path, "definitions/a/b.json");
 	assert_false(dataset_definition_path("workloads/a/b.json", path, sizeof path));

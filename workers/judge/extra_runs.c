@@ -22,8 +22,8 @@ enum { EXTRA_SHARE_OF_GPU = 32 };
 enum { ROW_AXES = 4 };
 /* A run with gradients takes as long as a few runs, so it pays from this number of float tensors on. */
 enum { GRADIENT_TENSORS = 5 };
-/* Distances are in units of the declared dtype (distance_of). Reordering a sum moves a result by a few units. */
-static const double SAME_UNITS = 16, UNSTABLE_UNITS = 64;
+/* Distances are in units of the declared dtype (distance_of). */
+static const double UNSTABLE_UNITS = 64;
 
 /* Returns 2 to the minus number of fraction bits: the distance between 1 and the next number. 0: not a float. */
 static double unit_of(enum dtype dtype)
@@ -74,20 +74,27 @@ static double distance_of(double a, double b, double size, double unit)
 	return fabs(a - b) / (unit * magnitude);
 }
 
-/* Returns the largest distance between element i of `found` and element order(i) of `expected`, both in host memory. If
- * `reversed_rows` is above 0, the rows of `found` are in reverse order. */
-static double largest_distance(const struct tensor *found, const struct tensor *expected, int64_t first,
-			       int64_t reversed_rows)
+/* Returns the index of the element that element i of an extra run is compared with. `order` NULL: the same. */
+static int64_t element_of(const struct row_order *order, int64_t i)
 {
-	double unit = unit_of(expected->dtype), size = size_of(expected), largest = 0;
-	int64_t width = reversed_rows > 0 ? found->elements / reversed_rows : 0;
+	if (order == NULL)
+		return i;
+	if (order->alone)
+		return (i / order->inner * order->rows + order->rows - 1) * order->inner + i % order->inner;
+	return (i / order->inner - i / order->inner % order->rows * 2 + order->rows - 1) * order->inner + i % order->inner;
+}
 
-	for (int64_t i = 0; i < found->elements; i++) {
-		int64_t at = reversed_rows > 0 ? (reversed_rows - 1 - i / width) * width + i % width : first + i;
+/* Returns the largest distance between element i of `found` and element element_of(i) of `expected`, both in host memory,
+ * in units of the dtype `declared`. */
+static double largest_distance(const struct tensor *found, const struct tensor *expected, enum dtype declared,
+			       const struct row_order *order)
+{
+	double unit = unit_of(declared), size = size_of(expected), largest = 0;
 
+	for (int64_t i = 0; i < found->elements; i++)
 		largest = fmax(largest, distance_of(dtype_load(found->data, found->dtype, i),
-						    dtype_load(expected->data, expected->dtype, at), size, unit));
-	}
+						    dtype_load(expected->data, expected->dtype, element_of(order, i)), size,
+						    unit));
 	return largest;
 }
 
@@ -105,7 +112,19 @@ static struct tensor *found_output(struct trial *trial, int output, struct arena
 	return trial_on_host(trial, arena, &tensor, 1, &err);
 }
 
-/* Has this output other bits than after the first run? */
+double extra_output_distance(struct trial *trial, int output, const struct row_order *order)
+{
+	struct arena arena = {0};
+	struct err err = {""};
+	struct tensor *found = found_output(trial, output, &arena);
+	struct tensor *expected = trial_on_host(trial, &arena, &trial->round[CONTENTS_FIRST].first[output], 1, &err);
+	double distance = found != NULL && expected != NULL ? largest_distance(found, expected, expected->dtype, order) : NAN;
+
+	arena_free(&arena);
+	return distance;
+}
+
+/* Does this output have other bits than after the first run? */
 static bool output_differs(struct trial *trial, int output)
 {
 	const struct tensor *first = &trial->round[CONTENTS_FIRST].first[output];
@@ -152,18 +171,7 @@ static bool values_differ(const struct tensor *a, const struct tensor *b)
 /* Has this output other values than after the first run? */
 static bool output_changes(struct trial *trial, int output)
 {
-	struct arena arena = {0};
-	struct err err = {""};
-	bool changes = false;
-
-	if (output_differs(trial, output)) {
-		struct tensor *found = found_output(trial, output, &arena);
-		struct tensor *first = trial_on_host(trial, &arena, &trial->round[CONTENTS_FIRST].first[output], 1, &err);
-
-		changes = found == NULL || first == NULL || values_differ(found, first);
-	}
-	arena_free(&arena);
-	return changes;
+	return output_differs(trial, output) && !(extra_output_distance(trial, output, NULL) <= 0);
 }
 
 /* ---- other seeds ---- */
@@ -372,7 +380,7 @@ static double all_distances(struct trial *trial, int *worst)
 
 	*worst = 0;
 	for (int i = 0; i < trial->job->problem.output_count; i++) {
-		double distance = output_distance(trial, i, 0, 0);
+		double distance = extra_output_distance(trial, i, NULL);
 
 		if (!(distance <= largest)) {
 			largest = distance;
@@ -388,169 +396,12 @@ static void read_strided(struct trial *trial, int item)
 	double distance = all_distances(trial, &worst);
 
 	(void)item;
-	if (distance <= SAME_UNITS)
+	if (distance <= EXTRA_SAME_UNITS)
 		trial_note_check(trial, TRIAL_CHECK_STRIDED, CHECK_HOLDS, "inputs that are not contiguous give the same outputs");
 	else
 		trial_note_check(trial, TRIAL_CHECK_STRIDED, CHECK_FAILS,
 				 arena_printf(&trial->arena, "output '%s' is another one if the inputs are not contiguous",
 					      output_name(trial, worst)));
-}
-
-/* ---- rows ---- */
-
-/* Has the argument this axis only as its first dimension (1), not at all (0), or elsewhere (-1)? */
-static int leads(const struct op_arg *arg, int axis)
-{
-	int found = 0;
-
-	for (int d = 0; d < arg->rank; d++)
-		if (arg->axis[d] == axis)
-			found = d == 0 && found == 0 ? 1 : -1;
-	return found;
-}
-
-/* Is this a var axis that stands for rows: it leads some input and some output, and is nowhere else? */
-static bool is_row_axis(const struct trial *trial, int axis)
-{
-	const struct op_problem *problem = &trial->job->problem;
-	bool input = false, output = false, elsewhere = !problem->axes[axis].var || trial->job->axis[axis] < 2;
-
-	for (int i = 0; i < problem->input_count; i++) {
-		elsewhere = elsewhere || leads(&problem->inputs[i], axis) < 0;
-		input = input || leads(&problem->inputs[i], axis) > 0;
-	}
-	for (int i = 0; i < problem->output_count; i++) {
-		elsewhere = elsewhere || leads(&problem->outputs[i], axis) < 0;
-		output = output || leads(&problem->outputs[i], axis) > 0;
-	}
-	return input && output && !elsewhere;
-}
-
-/* Returns the row axis with this number among the row axes, or -1. */
-static int row_axis(const struct trial *trial, int number)
-{
-	for (int i = 0; i < trial->job->problem.axis_count; i++)
-		if (is_row_axis(trial, i) && number-- == 0)
-			return i;
-	return -1;
-}
-
-/* Each row axis has two runs: all rows in reverse order, and the last row alone. */
-static int count_rows(const struct trial *trial)
-{
-	int axes = 0;
-
-	while (axes < ROW_AXES && row_axis(trial, axes) >= 0)
-		axes++;
-	return 2 * axes;
-}
-
-/* Reduces a tensor to its last row. Returns false if a row is no whole number of bytes. */
-static bool take_last_row(struct tensor *tensor, int64_t rows)
-{
-	int64_t bytes = job_tensor_bytes(tensor);
-
-	if (bytes % rows != 0 || dtype_bits(tensor->dtype) < 8)
-		return false;
-	if (tensor->data != NULL)
-		tensor->data = (unsigned char *)tensor->data + bytes / rows * (rows - 1);
-	tensor->elements /= rows;
-	tensor->shape[0] = 1;
-	return true;
-}
-
-static bool prepare_rows(struct trial *trial, int item)
-{
-	const struct op_problem *problem = &trial->job->problem;
-	struct round *round = &trial->extra.round;
-	int axis = row_axis(trial, item / 2);
-	int64_t rows = trial->job->axis[axis];
-	bool whole = true;
-
-	for (int i = 0; i < problem->input_count; i++)
-		if (leads(&problem->inputs[i], axis) > 0)
-			whole = whole && (item % 2 == 0 ? dtype_bits(round->in[i].dtype) >= 8 : take_last_row(&round->in[i], rows));
-	for (int i = 0; i < problem->output_count; i++)
-		if (leads(&problem->outputs[i], axis) > 0)
-			whole = whole &&
-				(item % 2 == 0 ? dtype_bits(round->first[i].dtype) >= 8 : take_last_row(&round->first[i], rows));
-	trial->extra.reversed_axis = item % 2 == 0 ? axis : -1;
-	return whole;
-}
-
-/* Writes the rows of the inputs in reverse order to the shared memory, which is staged already. */
-static int stage_reversed(struct trial *trial, struct err *err)
-{
-	const struct op_problem *problem = &trial->job->problem;
-	int axis = trial->extra.reversed_axis, rc = 0;
-	int64_t rows = trial->job->axis[axis];
-
-	for (int i = 0; i < problem->input_count; i++) {
-		const struct tensor *in = &trial->extra.round.in[i];
-		int64_t row = in->data != NULL ? job_tensor_bytes(in) / rows : 0;
-
-		for (int64_t k = 0; rc == 0 && in->data != NULL && leads(&problem->inputs[i], axis) > 0 && k < rows; k++)
-			rc = shared_memory_put(&trial->context->shared, trial->layout.offset[i] + k * row,
-					       (const unsigned char *)in->data + (rows - 1 - k) * row, row, err);
-	}
-	return rc;
-}
-
-static void read_rows(struct trial *trial, int item)
-{
-	const struct op_problem *problem = &trial->job->problem;
-	int axis = row_axis(trial, item / 2);
-	int64_t rows = trial->job->axis[axis];
-	bool alone = item % 2 == 1;
-
-	for (int i = 0; i < problem->output_count; i++) {
-		int64_t elements = trial->round[CONTENTS_FIRST].first[i].elements;
-		double distance;
-
-		if (leads(&problem->outputs[i], axis) <= 0 || elements == 0)
-			continue;
-		distance = output_distance(trial, i, alone ? elements - elements / rows : 0, alone ? 0 : rows);
-		if (distance <= SAME_UNITS)
-			continue;
-		trial_note_check(trial, TRIAL_CHECK_ROWS, CHECK_PROPERTY,
-				 arena_printf(&trial->arena,
-					      alone ? "a row of '%s' depends on the other rows of the axis '%s'"
-						    : "'%s' does not follow a permutation of the axis '%s'",
-					      output_name(trial, i), problem->axes[axis].name));
-		trial->extra.mixed_rows = true;
-		return;
-	}
-}
-
-/* Returns the names of the row axes that were examined: "'n', 'batch'". */
-static const char *row_axes(struct trial *trial)
-{
-	const char *names = "";
-
-	for (int i = 0; i < count_rows(trial) / 2; i++)
-		names = arena_printf(&trial->arena, "%s%s'%s'", names, i > 0 ? ", " : "",
-				     trial->job->problem.axes[row_axis(trial, i)].name);
-	return names;
-}
-
-static void finish_rows(struct trial *trial)
-{
-	struct extra *extra = &trial->extra;
-
-	if (extra->mixed_rows)
-		return;
-	if (extra->runs == extra->failures)
-		trial_note_check(trial, TRIAL_CHECK_ROWS, CHECK_NOT_RUN,
-				 extra->runs == 0 ? "no var axis leads both inputs and outputs and nothing else"
-						  : arena_printf(&trial->arena, "%s", extra->failure));
-	else
-		trial_note_check(trial, TRIAL_CHECK_ROWS, CHECK_HOLDS,
-				 arena_printf(&trial->arena,
-					      extra->failures == 0 ? "along %s, permuted rows give permuted outputs, and a row alone "
-								     "gives what it gives among the others"
-								   : "along %s, the rows that the reference accepts give what they "
-								     "give among the others",
-					      row_axes(trial)));
 }
 
 /* ---- float64 ---- */
@@ -578,7 +429,7 @@ static void read_float64(struct trial *trial, int item)
 
 	(void)item;
 	for (int i = 0; i < trial->job->problem.output_count; i++) {
-		double distance = trial->extra.round.first[i].dtype == DTYPE_FLOAT64 ? output_distance(trial, i, 0, 0) : 0;
+		double distance = trial->extra.round.first[i].dtype == DTYPE_FLOAT64 ? extra_output_distance(trial, i, NULL) : 0;
 
 		if (!(distance <= largest)) {
 			largest = distance;
@@ -651,7 +502,7 @@ static const struct {
     [EXTRA_GRADIENTS] = {"gradients", count_gradients, prepare_nothing, read_gradients, finish_gradients},
     [EXTRA_INPUTS] = {"plain", count_inputs, prepare_input, read_input, finish_inputs},
     [EXTRA_STRIDED] = {"strided", once, prepare_nothing, read_strided, finish_once},
-    [EXTRA_ROWS] = {"plain", count_rows, prepare_rows, read_rows, finish_rows},
+    [EXTRA_ROWS] = {"plain", extra_rows_count, extra_rows_prepare, extra_rows_read, extra_rows_finish},
     [EXTRA_FLOAT64] = {"float64", once, prepare_float64, read_float64, finish_once},
     [EXTRA_ON_CPU] = {"cpu", once_on_gpu, prepare_nothing, read_on_cpu, finish_on_cpu},
 };
@@ -710,7 +561,7 @@ static bool prepare_next(struct trial *trial)
 			memcpy(extra->round.scalar, first->scalar, sizeof first->scalar);
 			memcpy(extra->round.in, first->in, sizeof first->in);
 			memcpy(extra->round.first, first->first, sizeof first->first);
-			extra->reversed_axis = -1;
+			extra->rows_axis = -1;
 			if (kinds[extra->kind].prepare(trial, extra->item))
 				return true;
 		}
@@ -734,7 +585,7 @@ bool extra_runs_next(struct trial *trial, struct buf *out)
 	if (!prepare_next(trial))
 		return false;
 	if (trial_stage(trial, &extra->round, RUN_EXTRA, &err) != 0 ||
-	    (extra->reversed_axis >= 0 && stage_reversed(trial, &err) != 0)) {
+	    (extra->rows_axis >= 0 && extra_rows_stage(trial, &err) != 0)) {
 		trial_decide_error(trial, &err);
 		return false;
 	}

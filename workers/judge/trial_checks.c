@@ -41,7 +41,7 @@ void trial_note_check(struct trial *trial, enum trial_check_kind kind, enum chec
 
 	if (check->name != NULL && check->result == CHECK_FAILS)
 		return;
-	*check = (struct check){kinds[kind].name, result, evidence};
+	*check = (struct check){.name = kinds[kind].name, .result = result, .evidence = evidence};
 }
 
 /* ---- checks that need no run of their own ---- */
@@ -168,30 +168,17 @@ void trial_make_checks(struct trial *trial)
 
 /* ---- the status ---- */
 
-/* Are all tensors of the case known to be valid, because the workload gives them? Generated inputs are guesses. */
-static bool inputs_are_known(const struct trial *trial)
-{
-	const struct job *job = trial->job;
-
-	if (job->inputs_are_valid)
-		return true;
-	for (int i = 0; i < job->problem.input_count; i++)
-		if (job->inputs[i].kind == SOURCE_RANDOM)
-			return false;
-	return true;
-}
-
 static void decide_by_check(struct trial *trial, enum trial_check_kind kind)
 {
 	const struct check *check = &trial->checks[kind];
 	const char *no_truth = trial->job->no_truth == NULL ? "" : trial->job->no_truth;
 
-	if (inputs_are_known(trial) && kinds[kind].reason != REASON_NONE)
+	if (job_inputs_are_known(trial->job) && kinds[kind].reason != REASON_NONE)
 		trial_decide(trial, STATUS_FAILED, kinds[kind].reason, check->evidence);
 	else
 		trial_decide(trial, STATUS_SKIPPED, REASON_NO_GROUND_TRUTH,
 			     arena_printf(&trial->arena, "%s\nThe check %s fails: %s%s", no_truth, check->name, check->evidence,
-					  inputs_are_known(trial) ? ""
+					  job_inputs_are_known(trial->job) ? ""
 								  : ". The inputs are generic and may be invalid for this "
 								    "operation"));
 }
@@ -200,7 +187,7 @@ void trial_decide_by_checks(struct trial *trial, bool alone, const char *why)
 {
 	for (int kind = 0; kind < TRIAL_CHECKS; kind++) {
 		/* A ground truth that has NaN at the same elements of known inputs says that they belong there. */
-		bool agreed = !alone && kind == TRIAL_CHECK_FINITE && inputs_are_known(trial);
+		bool agreed = !alone && kind == TRIAL_CHECK_FINITE && job_inputs_are_known(trial->job);
 
 		if (trial->checks[kind].name != NULL && trial->checks[kind].result == CHECK_FAILS && !agreed)
 			decide_by_check(trial, (enum trial_check_kind)kind);
@@ -229,10 +216,11 @@ void trial_list_checks(struct trial *trial)
 	for (int kind = 0; kind < TRIAL_CHECKS; kind++) {
 		list[kind] = trial->checks[kind];
 		if (list[kind].name == NULL)
-			list[kind] = (struct check){kinds[kind].name, CHECK_NOT_RUN,
-						    verdict->status == STATUS_CHECKED
-							? "the case is too large for runs that only check"
-							: "the case was decided before"};
+			list[kind] = (struct check){.name = kinds[kind].name,
+						    .result = CHECK_NOT_RUN,
+						    .evidence = verdict->status == STATUS_CHECKED
+								    ? "the case is too large for runs that only check"
+								    : "the case was decided before"};
 	}
 	verdict->checks = list;
 	verdict->check_count = TRIAL_CHECKS;

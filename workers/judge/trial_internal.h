@@ -8,7 +8,7 @@
  * - trial_compare.c: the comparison of the reference's results with a ground truth
  * - trial_diagnosis.c: the cause of a failure
  * - trial_checks.c: the checks of a case without ground truth
- * - extra_runs.c: the runs that only these checks need
+ * - extra_runs.c: the runs that only these checks need; extra_rows.c: those with other rows
  * - trial_ground_truths.c: the ground truths of other libraries, and the check that all ground truths agree
  *
  * In identifiers, "contents" means a set of input values. */
@@ -72,6 +72,17 @@ struct round {
 	struct buf misses;    /* messages about outputs that differ from a ground truth */
 };
 
+/* What the extra runs show about the rows along an axis. */
+enum row_result { ROWS_UNSEEN, ROWS_INDEPENDENT, ROWS_MIXED };
+enum { ROW_AXES = 4 /* the most axes that are examined */ };
+
+/* The elements of an output of an extra run, among those of the first run: along one dimension its rows are in reverse
+ * order, or it has the last row alone. */
+struct row_order {
+	int64_t rows, inner; /* the number of rows, and the elements of a row after this dimension */
+	bool alone;
+};
+
 /* The kinds of extra runs, in their order (extra_runs.c). */
 enum extra_kind { EXTRA_SEEDS, EXTRA_GRADIENTS, EXTRA_INPUTS, EXTRA_STRIDED, EXTRA_ROWS, EXTRA_FLOAT64, EXTRA_ON_CPU, EXTRA_KINDS };
 
@@ -84,14 +95,16 @@ struct extra {
 	const cJSON *answer;	   /* the runner's answer to the current run, while it is read */
 	struct round round;	   /* the inputs and the forms of the outputs of the current run */
 	struct tensor out[OP_ARGS]; /* private memory for the outputs of an extra run */
-	int reversed_axis;	   /* the rows of this axis are in reverse order; -1: none are */
+	int rows_axis;		   /* the axis whose rows are others in this run; -1: none */
+	bool rows_alone;	   /* its last row is alone; otherwise they are in reverse order */
+	enum row_result rows[ROW_AXES];
+	const char *mixed_rows;	   /* a sentence about the first output row that depends on other rows; NULL: none */
 	uint64_t changed_outputs;  /* bit i is set if an input had an effect on output i */
 	int without_effect;	   /* the first input without effect, or -1 */
 	uint64_t by_gradient;	   /* bit i is set if the gradient of the outputs with respect to input i is not zero */
 	int examined, gradients;   /* number of inputs whose effect was seen, and how many of them by their gradients */
 	bool all_examined;	   /* no input was left out */
 	bool tensor_left_out;	   /* a tensor has no second set of values; it may keep others from having an effect */
-	bool mixed_rows;	   /* an output row depends on other rows */
 };
 
 /* The inputs that the definition's own code makes. All zeros: the code has not run yet. */
@@ -260,8 +273,22 @@ void extra_runs_read(struct trial *trial, const cJSON *ran);
 void extra_runs_failed(struct trial *trial, const char *message);
 /* Records that the current run ended the runner, so that no other run follows. */
 void extra_runs_end(struct trial *trial, const char *message);
+/* The largest distance of outputs that count as the same, in units of the declared dtype. Reordering a sum moves a result by a
+ * few units. */
+enum { EXTRA_SAME_UNITS = 16 };
+/* Returns the largest distance of output `output` of this run from the first run's, in units of the declared dtype, or NaN if
+ * the output cannot be read. `order` NULL: the same elements. */
+double extra_output_distance(struct trial *trial, int output, const struct row_order *order);
 /* Returns how the runner calls the reference: the field "extra" of its message. NULL: the current run is no extra run. */
 const char *extra_run_mode(const struct trial *trial);
+
+/* workers/judge/extra_rows.c: the runs for the check `rows`, as extra_runs.c needs them. */
+int extra_rows_count(const struct trial *trial);
+bool extra_rows_prepare(struct trial *trial, int item);
+/* Writes the rows of this run to the shared memory, which is staged already. */
+int extra_rows_stage(struct trial *trial, struct err *err);
+void extra_rows_read(struct trial *trial, int item);
+void extra_rows_finish(struct trial *trial);
 
 /* workers/judge/trial_ground_truths.c */
 /* Writes the request for ground truth `at` to `out`, and returns true. If it cannot be requested, it is skipped, and the

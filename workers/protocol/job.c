@@ -66,6 +66,16 @@ struct op_problem problem_of(const struct definition *definition, struct arena *
 }
 
 /* The number of elements saturates at INT64_MAX, except that a dimension of 0 always makes the tensor empty. */
+bool job_inputs_are_known(const struct job *job)
+{
+	if (job->inputs_are_valid)
+		return true;
+	for (int i = 0; i < job->problem.input_count; i++)
+		if (job->inputs[i].kind == SOURCE_RANDOM)
+			return false;
+	return true;
+}
+
 struct tensor job_tensor(const struct op_arg *arg, const int64_t *axis)
 {
 	struct tensor out = {.dtype = arg->dtype, .rank = arg->rank, .elements = 1};

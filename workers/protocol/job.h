@@ -61,6 +61,10 @@ static inline struct rule job_rule(const struct job *job, enum op_contents conte
 	return (contents == CONTENTS_SECOND && job->second_rules != NULL ? job->second_rules : job->rules)[output];
 }
 
+/* Are all tensors of the case known to be valid for the operation, because the workload gives them, or because another
+ * implementation has run on them? Generated inputs are guesses. */
+bool job_inputs_are_known(const struct job *job);
+
 /* Writes the job as one JSON object without newlines. The seed, numbers and constants keep every bit. */
 void job_write(const struct job *job, struct buf *out);
 /* Reads a job into `arena`. Returns NULL with a message if the JSON is malformed or has more than OP_ARGS inputs or

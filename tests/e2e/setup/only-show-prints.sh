@@ -16,6 +16,7 @@ cat >"$work/allowed" <<'LIST'
 base/err.c: fputs("reftest: out of memory\n"
 base/show.c: fwrite(shown.data
 cli/affected.c: fwrite(out.data, 1, out.length, stdout)
+cli/approve.c: fwrite(out.data, 1, out.length, stdout)
 cli/cache.c: fwrite(out.data, 1, out.length, stdout)
 cli/check.c: fputs(colour
 cli/check.c: fwrite(out.data, 1, out.length, stdout)

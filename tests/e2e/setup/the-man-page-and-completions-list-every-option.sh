@@ -118,7 +118,7 @@ completes_in_fish() {
 
 completes 'verify' reftest ver
 completes '--root' reftest --r
-completes 'affected' reftest --root "$root" a
+completes 'affected approve' reftest --root "$root" a
 completes '--cached-only --case --changed' reftest verify --c
 completes 'json jsonl' reftest verify --format j
 completes 'github' reftest verify --format = g

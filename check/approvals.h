@@ -1,0 +1,11 @@
+/* approvals - checks the files of approved references (dataset/approval.h). */
+#ifndef REFTEST_CHECK_APPROVALS_H
+#define REFTEST_CHECK_APPROVALS_H
+
+#include "check/dataset_index.h"
+
+/* Reports approvals that belong to no definition, that cannot be read, or that are not for the reference that the
+ * definition has now. Call it after the definitions are checked. */
+void check_approvals(struct dataset_index *index);
+
+#endif

@@ -1,0 +1,79 @@
+#include "engine/learnt_rows.h"
+
+#include <string.h>
+
+/* The check and its index in the list, or NULL. */
+static const struct check *rows_of(const struct verdict *v, int *at)
+{
+	for (*at = 0; v != NULL && *at < v->check_count; (*at)++)
+		if (v->checks[*at].axis_count > 0)
+			return &v->checks[*at];
+	return NULL;
+}
+
+/* Returns the first case before case `end` that says something about this axis, or NULL. `*holds` is what it says. */
+static const struct case_result *first_about(const struct result *result, const char *axis, int end, bool *holds)
+{
+	for (int i = 0; i < end; i++) {
+		int at;
+		const struct check *rows = rows_of(result->cases[i].verdict, &at);
+
+		for (int k = 0; rows != NULL && k < rows->axis_count; k++)
+			if (strcmp(rows->axes[k].name, axis) == 0) {
+				*holds = rows->axes[k].holds;
+				return &result->cases[i];
+			}
+	}
+	return NULL;
+}
+
+/* Returns a sentence about the first axis along which rows depend on each other in case `number` and not in the first case,
+ * or NULL. */
+static const char *what_broke(const struct result *result, int number, const struct check *rows, struct arena *arena)
+{
+	for (int k = 0; k < rows->axis_count; k++) {
+		bool holds = false;
+		const struct case_result *first =
+		    rows->axes[k].holds ? NULL : first_about(result, rows->axes[k].name, number, &holds);
+
+		if (first != NULL && holds)
+			return arena_printf(arena, "in case %s, rows along '%s' are independent of each other, and here they are not: %s",
+					    first->test->id, rows->axes[k].name, rows->evidence);
+	}
+	return NULL;
+}
+
+/* Returns the verdict with the check failed. */
+static const struct verdict *failed(const struct case_result *c, int at, const char *evidence, struct arena *arena)
+{
+	struct verdict *out = arena_alloc(arena, sizeof *out);
+	struct check *checks = arena_array(arena, (size_t)c->verdict->check_count, sizeof *checks);
+	bool known = job_inputs_are_known(c->test->job);
+
+	*out = *c->verdict;
+	memcpy(checks, out->checks, (size_t)out->check_count * sizeof *checks);
+	checks[at].result = CHECK_FAILS;
+	checks[at].evidence = evidence;
+	out->checks = checks;
+	out->status = known ? STATUS_FAILED : STATUS_SKIPPED;
+	out->reason = known ? REASON_NUMERIC : REASON_NO_GROUND_TRUTH;
+	out->message = known ? evidence
+			     : arena_printf(arena, "The check %s fails: %s. The inputs are generic and may be invalid for this "
+						   "operation", checks[at].name, evidence);
+	return out;
+}
+
+void learn_rows(struct result *result)
+{
+	for (int i = 1; i < result->case_count; i++) {
+		struct case_result *c = &result->cases[i];
+		int at;
+		const struct check *rows = rows_of(c->verdict, &at);
+		const char *evidence = rows != NULL && c->verdict->status == STATUS_CHECKED
+					   ? what_broke(result, i, rows, &result->arena)
+					   : NULL;
+
+		if (evidence != NULL)
+			c->verdict = failed(c, at, evidence, &result->arena);
+	}
+}

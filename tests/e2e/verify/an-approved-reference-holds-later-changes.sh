@@ -1,0 +1,130 @@
+#!/bin/sh
+# `reftest approve` records the references of definitions that no ground truth decides. `verify` compares a reference with
+# other code with the approved one: it fails if they differ, and is no more than checked if they agree. An approval that is
+# damaged, of another schema, or of other code in git's index decides nothing, and a sentence says why.
+. "$(dirname "$0")/../harness.sh"
+export GIT_CONFIG_GLOBAL="$work/gitconfig" GIT_CONFIG_SYSTEM=/dev/null REFTEST_PYTHON="$python"
+git config --file "$GIT_CONFIG_GLOBAL" user.name test
+git config --file "$GIT_CONFIG_GLOBAL" user.email test@localhost
+do_git() { git "$@" >"$work/git" 2>&1 || fail "git $*: $(cat "$work/git")"; }
+given tiny_norm
+"$python" -I -S - <<'P'
+import json
+import os
+
+os.makedirs("definitions/oddity")
+for name in "kept faster wrong raises schema torn edited once".split():
+    body = "raise ValueError('planted')" if name == "once" else "return data / (other.abs() + 1e-3)"
+    rows = {"shape": ["n", "h"], "dtype": "float32"}
+    with open(f"definitions/oddity/{name}.json", "w") as out:
+        json.dump({"name": name, "op_type": "oddity", "axes": {"n": {"type": "var"}, "h": {"type": "const", "value": 8}},
+                   "inputs": {"data": rows, "other": rows}, "outputs": {"out": rows},
+                   "reference": f"import torch\n\ndef run(data, other):\n    {body}\n"}, out, indent=1)
+P
+approve() { run approve --device "$device" --sizes small "$@"; }
+accept() { verify --accept approved "$@"; }
+
+# Only what is checked can be approved: not what passed, and not what raises.
+approve --format json tiny_norm 'oddity/*' --note 'tried by hand'
+expect_exit 3
+expect "{n: o['outcome'] for n, o in d.items()} == {**dict.fromkeys('kept faster wrong raises schema torn edited'.split(), 'approved'), 'once': 'refused', 'tiny_norm': 'decided'}"
+expect "'planted' in d['once']['message'] or 'no op family' in d['once']['message']"
+[ ! -e approved/oddity/once.json ] && [ ! -e approved/rmsnorm ] || fail "it approved what it refused"
+cp approved/oddity/kept.json "$work/before"
+approve kept
+expect_exit 0
+expect_says 'unchanged oddity/kept: it was approved on 2'
+cmp -s approved/oddity/kept.json "$work/before" || fail "a file that said it all was written again"
+run approve
+expect_exit 2
+expect_says 'approve needs the name of a definition'
+run check
+expect_exit 0
+accept 'oddity/*'
+expect_exit 3
+expect_ran 0
+expect "all(o['approval']['state'] == 'same' and o['approval']['note'] == 'tried by hand' for n, o in d.items() if n != 'once')"
+expect "d['once']['approval'] is None and d['once']['status'] == 'skipped'"
+rm definitions/oddity/once.json
+verify 'oddity/*'
+expect_exit 3
+accept 'oddity/*'
+expect_exit 0
+
+do_git init -q -b main .
+echo '.reftest/' >.git/info/exclude
+do_git add .
+do_git commit -q -m first
+edit definitions/oddity/kept.json 'return data' '# the same\n    return data'
+edit definitions/oddity/faster.json 'data / (other.abs() + 1e-3)' '1 / (other.abs() + 1e-3) * data'
+edit definitions/oddity/wrong.json '1e-3' '1e-2'
+edit definitions/oddity/raises.json 'return data' 'assert False, \"planted\"\n    return data'
+edit definitions/oddity/schema.json '"value": 8' '"value": 16'
+edit approved/oddity/edited.json 'tried by hand' 'tried by foot'
+head -c 300 approved/oddity/torn.json >approved/oddity/torn && mv approved/oddity/torn approved/oddity/torn.json
+accept 'oddity/*'
+expect_exit 1
+expect "{n: (o['status'], o['reason'], o['approval']['state']) for n, o in d.items()} == {
+	'kept': ('checked', 'no_ground_truth', 'same'), 'faster': ('checked', 'no_ground_truth', 'agrees'),
+	'wrong': ('failed', 'numeric', 'differs'), 'raises': ('error', 'raised', 'not_compared'),
+	'schema': ('checked', 'no_ground_truth', 'other_schema'), 'torn': ('checked', 'no_ground_truth', 'unreadable'),
+	'edited': ('checked', 'no_ground_truth', 'unreadable')}"
+expect "all_of('faster', 'ground_truth') == ['approved'] and 'no ground truth shows' in d['faster']['cases'][0]['message']"
+expect "'differs from the approved: 1 of 1 cases' in d['wrong']['approval']['message']"
+expect "'was changed after' in d['edited']['approval']['message']"
+expect "'approved/oddity/torn.json:' in d['torn']['approval']['message']"
+for name in kept faster; do
+	accept "$name"
+	expect_exit 0
+	expect_ran 0
+done
+for turn in 1 2; do # also without the list of cases
+	run verify --device "$device" --sizes small --quiet --accept approved kept faster
+	expect_exit 0
+done
+for name in schema torn edited; do
+	accept "$name"
+	expect_exit 3
+done
+run explain --device "$device" --accept approved faster
+expect_exit 0
+expect_says 'all cases agree, within the bounds, with the reference that was approved on'
+run verify --device "$device" --sizes small wrong
+expect_exit 1
+expect_says 'differs from the approved: 1 of 1 cases differ' 'run `reftest approve oddity/wrong`'
+run check
+expect_exit 2
+expect_says 'approved/oddity/kept.json: the reference has another text' 'approved/oddity/edited.json: the file was changed after'
+
+# diff names the reference that was approved; a new approval makes the changed one the approved one.
+run diff --device "$device" --sizes small --format json HEAD faster wrong
+expect_exit 1
+"$python" -I -S -c '
+import json, sys
+for one in json.load(open(sys.argv[1]))["definitions"]:
+    print(one["name"], one["behaviour"], one["approved"])' "$work/out" >"$work/sides"
+[ "$(cat "$work/sides")" = "$(printf 'oddity/wrong changed before\noddity/faster rounding before')" ] || fail "$step: $(cat "$work/sides")"
+run diff --device "$device" --sizes small HEAD wrong
+expect_says 'differs from the approved: the commit has the reference that was approved on'
+approve --note 'the new bound' wrong raises schema
+expect_exit 3
+accept wrong schema
+expect_exit 0
+expect "d['wrong']['approval']['state'] == 'same' and d['wrong']['approval']['note'] == 'the new bound'"
+run diff --device "$device" --sizes small HEAD wrong
+expect_says 'the reference is the one that was approved on'
+
+# A commit has what the index has: the old approval, until the new one is added, too.
+do_git add definitions/oddity/wrong.json
+accept --staged wrong
+expect_exit 1
+expect "d['wrong']['approval']['state'] == 'differs'"
+do_git add approved/oddity/wrong.json
+accept --staged wrong
+expect_exit 0
+
+# The approval of a definition that is gone.
+rm definitions/oddity/kept.json
+run check
+expect_exit 2
+expect_says 'approved/oddity/kept.json: there is no definition definitions/oddity/kept.json; remove the file'

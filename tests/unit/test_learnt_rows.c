@@ -1,0 +1,137 @@
+/* The cases of a definition are held to what its first cases show about rows. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "engine/learnt_rows.h"
+
+enum { CASES = 3 };
+
+/* A result with three cases. `said` has for each case a word for each axis: "n+ s-" says that rows are independent along n
+ * and not along s. */
+struct world {
+	struct result result;
+	struct case_result cases[CASES];
+	struct test_case tests[CASES];
+	struct job jobs[CASES];
+	struct input_source sources[CASES];
+	struct verdict verdicts[CASES];
+	struct check checks[CASES];
+	struct check_axis axes[CASES][2];
+	char names[CASES][2][2];
+};
+
+static void say(struct world *w, const char *const said[CASES])
+{
+	memset(w, 0, sizeof *w);
+	w->result.cases = w->cases;
+	w->result.case_count = CASES;
+	for (int i = 0; i < CASES; i++) {
+		w->checks[i] = (struct check){.name = "rows", .result = CHECK_HOLDS, .evidence = "as said", .axes = w->axes[i]};
+		for (const char *at = said[i]; *at != '\0'; at += 2 + (at[2] == ' ')) {
+			char *name = w->names[i][w->checks[i].axis_count];
+
+			name[0] = *at;
+			w->axes[i][w->checks[i].axis_count++] = (struct check_axis){name, at[1] == '+'};
+			if (at[1] == '-')
+				w->checks[i].result = CHECK_PROPERTY;
+		}
+		w->sources[i].kind = SOURCE_RANDOM;
+		w->jobs[i].inputs = &w->sources[i];
+		w->jobs[i].problem.input_count = 1;
+		w->tests[i] = (struct test_case){.id = i == 0 ? "first" : "later", .job = &w->jobs[i]};
+		w->verdicts[i] = (struct verdict){.status = STATUS_CHECKED, .checks = &w->checks[i], .check_count = 1};
+		w->cases[i] = (struct case_result){.test = &w->tests[i], .verdict = &w->verdicts[i]};
+	}
+}
+
+static void expect_statuses(struct world *w, enum status one, enum status two, enum status three)
+{
+	learn_rows(&w->result);
+	assert_int_equal(w->cases[0].verdict->status, one);
+	assert_int_equal(w->cases[1].verdict->status, two);
+	assert_int_equal(w->cases[2].verdict->status, three);
+}
+
+static void what_is_so_in_all_cases_is_a_property(void **state)
+{
+	(void)state;
+	struct world w;
+
+	say(&w, (const char *const[]){"n- s+", "n- s+", "n-"});
+	expect_statuses(&w, STATUS_CHECKED, STATUS_CHECKED, STATUS_CHECKED);
+	say(&w, (const char *const[]){"", "n-", "n+"});
+	expect_statuses(&w, STATUS_CHECKED, STATUS_CHECKED, STATUS_CHECKED);
+	arena_free(&w.result.arena);
+}
+
+static void rows_that_were_independent_stay_so(void **state)
+{
+	(void)state;
+	struct world w;
+
+	say(&w, (const char *const[]){"n+ s+", "n+ s-", "s+"});
+	expect_statuses(&w, STATUS_CHECKED, STATUS_SKIPPED, STATUS_CHECKED);
+	assert_int_equal(w.cases[1].verdict->checks[0].result, CHECK_FAILS);
+	assert_non_null(strstr(w.cases[1].verdict->message, "in case first, rows along 's' are independent"));
+	assert_int_equal(w.verdicts[1].status, STATUS_CHECKED); /* the stored verdict is as it was */
+	learn_rows(&w.result);
+	assert_null(strstr(w.cases[1].verdict->checks[0].evidence + 1, "in case first"));
+	arena_free(&w.result.arena);
+}
+
+static void an_axis_is_learnt_in_the_first_case_that_has_it(void **state)
+{
+	(void)state;
+	struct world w;
+
+	say(&w, (const char *const[]){"n+", "s+", "s-"});
+	w.verdicts[0].check_count = 0;
+	expect_statuses(&w, STATUS_CHECKED, STATUS_CHECKED, STATUS_SKIPPED);
+	w.cases[1].verdict = NULL; /* it was not verified, so nothing is learnt there */
+	w.cases[2].verdict = &w.verdicts[2];
+	learn_rows(&w.result);
+	assert_int_equal(w.cases[2].verdict->status, STATUS_CHECKED);
+	arena_free(&w.result.arena);
+}
+
+static void known_inputs_make_it_a_failure(void **state)
+{
+	(void)state;
+	struct world w;
+
+	say(&w, (const char *const[]){"n+", "n+", "n-"});
+	w.sources[2].kind = SOURCE_SAFETENSORS;
+	expect_statuses(&w, STATUS_CHECKED, STATUS_CHECKED, STATUS_FAILED);
+	assert_int_equal(w.cases[2].verdict->reason, REASON_NUMERIC);
+	arena_free(&w.result.arena);
+}
+
+/* A ground truth that agrees decides, whatever the rows do. */
+static void a_ground_truth_decides(void **state)
+{
+	(void)state;
+	struct world w;
+
+	say(&w, (const char *const[]){"n+", "n-", "n-"});
+	w.verdicts[1].status = STATUS_PASSED;
+	expect_statuses(&w, STATUS_CHECKED, STATUS_PASSED, STATUS_SKIPPED);
+	arena_free(&w.result.arena);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+	    cmocka_unit_test(what_is_so_in_all_cases_is_a_property),
+	    cmocka_unit_test(rows_that_were_independent_stay_so),
+	    cmocka_unit_test(an_axis_is_learnt_in_the_first_case_that_has_it),
+	    cmocka_unit_test(known_inputs_make_it_a_failure),
+	    cmocka_unit_test(a_ground_truth_decides),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

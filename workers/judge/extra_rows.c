@@ -1,0 +1,222 @@
+/* extra_rows - the extra runs for the check `rows`: do the outputs of one row along an axis depend on the other rows?
+ *
+ * A row axis is a var axis that some input and some output have, each at most once, at any dimension. It has two runs: with
+ * all rows in reverse order, whose outputs must be in reverse order, too, and with the last row alone, which must give what
+ * it gave among the others. That rows depend on each other is a property of the operation. If they depend on each other in
+ * one case and not in another one, the engine tells it (engine/learnt_rows.h). */
+#include "workers/judge/trial_internal.h"
+
+#include <string.h>
+
+/* Copying single rows takes time, so a tensor with more of them is left out. */
+enum { PIECES = 1 << 16 };
+
+enum { NOWHERE = -1, TWICE = -2 };
+
+/* Returns the dimension of the argument that has this axis, NOWHERE or TWICE. */
+static int place_of(const struct op_arg *arg, int axis)
+{
+	int found = NOWHERE;
+
+	for (int d = 0; d < arg->rank; d++)
+		if (arg->axis[d] == axis)
+			found = found == NOWHERE ? d : TWICE;
+	return found;
+}
+
+static bool is_row_axis(const struct trial *trial, int axis)
+{
+	const struct op_problem *problem = &trial->job->problem;
+	bool input = false, output = false, twice = !problem->axes[axis].var || trial->job->axis[axis] < 2;
+
+	for (int i = 0; i < problem->input_count; i++) {
+		twice = twice || place_of(&problem->inputs[i], axis) == TWICE;
+		input = input || place_of(&problem->inputs[i], axis) >= 0;
+	}
+	for (int i = 0; i < problem->output_count; i++) {
+		twice = twice || place_of(&problem->outputs[i], axis) == TWICE;
+		output = output || place_of(&problem->outputs[i], axis) >= 0;
+	}
+	return input && output && !twice;
+}
+
+/* Returns the row axis with this number among the row axes, or -1. */
+static int row_axis(const struct trial *trial, int number)
+{
+	for (int i = 0; i < trial->job->problem.axis_count; i++)
+		if (is_row_axis(trial, i) && number-- == 0)
+			return i;
+	return -1;
+}
+
+static int count_axes(const struct trial *trial)
+{
+	int axes = 0;
+
+	while (axes < ROW_AXES && row_axis(trial, axes) >= 0)
+		axes++;
+	return axes;
+}
+
+int extra_rows_count(const struct trial *trial)
+{
+	return 2 * count_axes(trial);
+}
+
+static int64_t product(const int64_t *shape, int from, int to)
+{
+	int64_t product = 1;
+
+	for (int d = from; d < to; d++)
+		product *= shape[d];
+	return product;
+}
+
+/* Reduces the form of a tensor to one row, if the run has the last row alone. Returns false if its rows cannot be copied. */
+static bool take_rows(const struct trial *trial, struct tensor *tensor, int place)
+{
+	int64_t rows = tensor->shape[place];
+
+	if (dtype_bits(tensor->dtype) < 8 || product(tensor->shape, 0, place + 1) > PIECES)
+		return false;
+	if (trial->extra.rows_alone) {
+		tensor->elements /= rows;
+		tensor->shape[place] = 1;
+	}
+	return true;
+}
+
+bool extra_rows_prepare(struct trial *trial, int item)
+{
+	const struct op_problem *problem = &trial->job->problem;
+	struct round *round = &trial->extra.round;
+	int axis = row_axis(trial, item / 2);
+	bool whole = true;
+
+	if (item == 0) {
+		memset(trial->extra.rows, 0, sizeof trial->extra.rows);
+		trial->extra.mixed_rows = NULL;
+	}
+	trial->extra.rows_axis = axis;
+	trial->extra.rows_alone = item % 2 == 1;
+	for (int i = 0; i < problem->input_count; i++)
+		if (place_of(&problem->inputs[i], axis) >= 0 && round->in[i].data != NULL)
+			whole = whole && take_rows(trial, &round->in[i], place_of(&problem->inputs[i], axis));
+	for (int i = 0; i < problem->output_count; i++)
+		if (place_of(&problem->outputs[i], axis) >= 0)
+			whole = whole && take_rows(trial, &round->first[i], place_of(&problem->outputs[i], axis));
+	return whole;
+}
+
+/* Writes the rows of one input. */
+static int stage_input(struct trial *trial, int input, int place, struct err *err)
+{
+	const struct tensor *all = &trial->round[CONTENTS_FIRST].in[input];
+	const unsigned char *from = all->data;
+	int64_t rows = all->shape[place], outer = product(all->shape, 0, place), at = trial->layout.offset[input];
+	int64_t bytes = outer * rows > 0 ? job_tensor_bytes(all) / (outer * rows) : 0;
+	bool alone = trial->extra.rows_alone;
+	int rc = 0;
+
+	for (int64_t o = 0; rc == 0 && bytes > 0 && o < outer; o++)
+		for (int64_t k = alone ? rows - 1 : 0; rc == 0 && k < rows; k++, at += bytes)
+			rc = shared_memory_put(&trial->context->shared, at,
+					       from + (o * rows + (alone ? k : rows - 1 - k)) * bytes, bytes, err);
+	return rc;
+}
+
+int extra_rows_stage(struct trial *trial, struct err *err)
+{
+	const struct op_problem *problem = &trial->job->problem;
+	int rc = 0;
+
+	for (int i = 0; rc == 0 && i < problem->input_count; i++) {
+		int place = place_of(&problem->inputs[i], trial->extra.rows_axis);
+
+		if (place >= 0 && trial->extra.round.in[i].data != NULL)
+			rc = stage_input(trial, i, place, err);
+	}
+	return rc;
+}
+
+void extra_rows_read(struct trial *trial, int item)
+{
+	const struct op_problem *problem = &trial->job->problem;
+	struct extra *extra = &trial->extra;
+	int axis = row_axis(trial, item / 2);
+
+	for (int i = 0; i < problem->output_count; i++) {
+		const struct tensor *all = &trial->round[CONTENTS_FIRST].first[i];
+		int place = place_of(&problem->outputs[i], axis);
+
+		if (place < 0 || all->elements == 0)
+			continue;
+		const struct row_order order = {all->shape[place], product(all->shape, place + 1, all->rank), extra->rows_alone};
+
+		if (extra_output_distance(trial, i, &order) <= EXTRA_SAME_UNITS)
+			continue;
+		if (extra->mixed_rows == NULL)
+			extra->mixed_rows =
+			    arena_printf(&trial->arena,
+					 extra->rows_alone ? "a row of '%s' depends on the other rows of the axis '%s'"
+							   : "'%s' does not follow a permutation of the axis '%s'",
+					 problem->outputs[i].name, problem->axes[axis].name);
+		extra->rows[item / 2] = ROWS_MIXED;
+		return;
+	}
+	if (extra->rows[item / 2] == ROWS_UNSEEN)
+		extra->rows[item / 2] = ROWS_INDEPENDENT;
+}
+
+/* Returns the names of the axes with this result: "'n', 'batch'". "": none. */
+static const char *axes_with(struct trial *trial, enum row_result result)
+{
+	const char *names = "";
+
+	for (int i = 0; i < count_axes(trial); i++)
+		if (trial->extra.rows[i] == result)
+			names = arena_printf(&trial->arena, "%s%s'%s'", names, *names != '\0' ? ", " : "",
+					     trial->job->problem.axes[row_axis(trial, i)].name);
+	return names;
+}
+
+/* Adds the axes that were examined to the check. */
+static void list_axes(struct trial *trial)
+{
+	struct check *check = &trial->checks[TRIAL_CHECK_ROWS];
+	struct check_axis *axes = arena_array(&trial->arena, ROW_AXES, sizeof *axes);
+
+	for (int i = 0; i < count_axes(trial); i++)
+		if (trial->extra.rows[i] != ROWS_UNSEEN)
+			axes[check->axis_count++] = (struct check_axis){trial->job->problem.axes[row_axis(trial, i)].name,
+									trial->extra.rows[i] == ROWS_INDEPENDENT};
+	check->axes = axes;
+}
+
+void extra_rows_finish(struct trial *trial)
+{
+	struct extra *extra = &trial->extra;
+	bool ran = extra->runs > 0;
+	const char *free = ran ? axes_with(trial, ROWS_INDEPENDENT) : "", *mixed = ran ? axes_with(trial, ROWS_MIXED) : "";
+	const char *sentence = "";
+
+	if (*free == '\0' && *mixed == '\0') {
+		trial_note_check(trial, TRIAL_CHECK_ROWS, CHECK_NOT_RUN,
+				 extra->failures > 0 ? extra->failure
+						     : "no var axis has rows of inputs and of outputs that can be exchanged");
+		return;
+	}
+	if (*free != '\0')
+		sentence = arena_printf(&trial->arena,
+					extra->failures == 0 ? "along %s, permuted rows give permuted outputs, and a row alone gives "
+							       "what it gives among the others"
+							     : "along %s, the rows that the reference accepts give what they give "
+							       "among the others",
+					free);
+	if (*mixed != '\0')
+		sentence = arena_printf(&trial->arena, "%s%s%s%s%s", extra->mixed_rows,
+					strchr(mixed, ',') != NULL ? "; rows depend on each other along " : "",
+					strchr(mixed, ',') != NULL ? mixed : "", *free != '\0' ? "; " : "", sentence);
+	trial_note_check(trial, TRIAL_CHECK_ROWS, *mixed != '\0' ? CHECK_PROPERTY : CHECK_HOLDS, sentence);
+	list_axes(trial);
+}
