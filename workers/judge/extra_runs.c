@@ -19,7 +19,6 @@
 /* Larger cases get no extra runs. On a GPU the inputs may be larger, because the host reads only outputs. */
 static const int64_t EXTRA_BYTES = (int64_t)64 << 20, EXTRA_BYTES_ON_GPU = (int64_t)4 << 30;
 enum { EXTRA_SHARE_OF_GPU = 32 };
-enum { ROW_AXES = 4 };
 /* A run with gradients takes as long as a few runs, so it pays from this number of float tensors on. */
 enum { GRADIENT_TENSORS = 5 };
 /* Distances are in units of the declared dtype (distance_of). */
@@ -112,18 +111,6 @@ static struct tensor *found_output(struct trial *trial, int output, struct arena
 	return trial_on_host(trial, arena, &tensor, 1, &err);
 }
 
-double extra_output_distance(struct trial *trial, int output, const struct row_order *order)
-{
-	struct arena arena = {0};
-	struct err err = {""};
-	struct tensor *found = found_output(trial, output, &arena);
-	struct tensor *expected = trial_on_host(trial, &arena, &trial->round[CONTENTS_FIRST].first[output], 1, &err);
-	double distance = found != NULL && expected != NULL ? largest_distance(found, expected, expected->dtype, order) : NAN;
-
-	arena_free(&arena);
-	return distance;
-}
-
 /* Does this output have other bits than after the first run? */
 static bool output_differs(struct trial *trial, int output)
 {
@@ -135,20 +122,18 @@ static bool output_differs(struct trial *trial, int output)
 					      job_tensor_bytes(first), &err) != -1;
 }
 
-/* Returns the largest distance of output `output` of this run from the first run's, or NaN if the output cannot be read.
- * `first` and `reversed_rows` are as for largest_distance. The device finds equal bits faster than the host. */
-static double output_distance(struct trial *trial, int output, int64_t first, int64_t reversed_rows)
+double extra_output_distance(struct trial *trial, int output, const struct row_order *order)
 {
-	const struct tensor *whole = &trial->round[CONTENTS_FIRST].first[output], *part = &trial->extra.round.first[output];
+	const struct tensor *first = &trial->round[CONTENTS_FIRST].first[output], *other = &trial->extra.round.first[output];
 	struct arena arena = {0};
 	struct err err = {""};
 
-	if (reversed_rows == 0 && part->dtype == whole->dtype && part->elements == whole->elements &&
-	    !output_differs(trial, output))
+	/* the device finds equal bits faster than the host */
+	if (order == NULL && other->dtype == first->dtype && other->elements == first->elements && !output_differs(trial, output))
 		return 0;
 	struct tensor *found = found_output(trial, output, &arena);
-	struct tensor *expected = trial_on_host(trial, &arena, whole, 1, &err);
-	double distance = found != NULL && expected != NULL ? largest_distance(found, expected, first, reversed_rows) : NAN;
+	struct tensor *expected = trial_on_host(trial, &arena, first, 1, &err);
+	double distance = found != NULL && expected != NULL ? largest_distance(found, expected, first->dtype, order) : NAN;
 
 	arena_free(&arena);
 	return distance;
