@@ -113,14 +113,6 @@ static bool is_identifier(const char *name)
 	return true;
 }
 
-bool definition_name_is_argument(const char *name)
-{
-	for (const char *at = name; *at != '\0'; at++)
-		if ((unsigned char)*at >= 0x80)
-			return false;
-	return is_identifier(name) && !python_is_keyword(name, strlen(name));
-}
-
 /* Checks that a name is printable text. */
 static int check_printable(struct reader *r, const struct json_step *at, const char *what, const char *name)
 {
@@ -878,7 +870,7 @@ static const char *const *add_equations(struct reader *r, const char *const *tex
 	for (int i = 0; i < *count; i++)
 		all[i] = texts[i];
 	for (int i = 0; i < d->axis_count; i++)
-		if (d->axes[i].var && r->expressions[i] != NULL && definition_name_is_argument(d->axes[i].name))
+		if (d->axes[i].var && r->expressions[i] != NULL && python_is_argument(d->axes[i].name))
 			all[(*count)++] = arena_printf(r->arena, "%s == %s", d->axes[i].name, r->expressions[i]);
 	return all;
 }

@@ -12,7 +12,4 @@
 const struct definition *definition_load(const char *path, const char *folder, const char *stem, const void *bytes,
                                          size_t length, struct arena *arena, struct err *err);
 
-/* Returns whether the name is a Python identifier of ASCII characters, and no keyword. Names of axes can be any text. */
-bool definition_name_is_argument(const char *name);
-
 #endif

@@ -145,6 +145,13 @@ bool python_is_keyword(const char *word, size_t length)
 	return false;
 }
 
+bool python_is_argument(const char *name)
+{
+	const size_t length = strspn(name, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_");
+
+	return length > 0 && name[length] == '\0' && !(*name >= '0' && *name <= '9') && !python_is_keyword(name, length);
+}
+
 static void set_token(struct python_tokens *t, enum python_token_kind kind, const char *from)
 {
 	t->token = (struct python_token){kind, from, (size_t)(t->at - from)};

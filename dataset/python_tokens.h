@@ -79,5 +79,7 @@ void python_tokens_place(const struct python_tokens *t, struct python_place *pla
 
 /* Returns whether the word is a keyword. Words like `match`, which are keywords in some positions only, are none. */
 bool python_is_keyword(const char *word, size_t length);
+/* Returns whether the name can be that of an argument: an identifier of ASCII characters that is no keyword. */
+bool python_is_argument(const char *name);
 
 #endif

@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "dataset/definition_load.h"
+#include "dataset/python_tokens.h"
 #include "testgen/python_text.h"
 
 /* A line that begins with this mark stands above each class and after the last class. The text of a definition is
@@ -48,7 +48,7 @@ static const char *add_alias(struct aliases *aliases, const char *name)
 	char upper[ALIAS] = "";
 	size_t length = strlen(name);
 
-	for (size_t i = 0; length < sizeof upper && definition_name_is_argument(name) && i <= length; i++)
+	for (size_t i = 0; length < sizeof upper && python_is_argument(name) && i <= length; i++)
 		upper[i] = (char)(name[i] >= 'a' && name[i] <= 'z' ? name[i] - 'a' + 'A' : name[i]);
 	if (name[0] == '_' || is_taken(aliases, upper))
 		upper[0] = '\0';
@@ -60,7 +60,7 @@ static const char *add_alias(struct aliases *aliases, const char *name)
  * accept as a keyword is a key of a dict: **{"batch size": 3}. */
 static void begin_argument(const char *name, struct buf *out)
 {
-	if (definition_name_is_argument(name)) {
+	if (python_is_argument(name)) {
 		buf_printf(out, "%s=", name);
 		return;
 	}
@@ -71,7 +71,7 @@ static void begin_argument(const char *name, struct buf *out)
 
 static void end_argument(const char *name, struct buf *out)
 {
-	buf_text(out, definition_name_is_argument(name) ? "" : "}");
+	buf_text(out, python_is_argument(name) ? "" : "}");
 }
 
 /* ---- a class ---------------------------------------------------------------------------------------------------- */

@@ -53,7 +53,7 @@ json.dump(dict(definition, name="op", outputs={evil: {"shape": [evil], "dtype": 
 json.dump(dict(definition, name="constraint", constraints=[evil]), open("definitions/rmsnorm/constraint.json", "w"))
 PYTHON
 
-run verify --device "$device" --sizes small --jobs 1
+run verify -v --device "$device" --sizes small --jobs 1
 expect_exit 2
 keep text
 expect_says 'raised ValueError: before\x00\ud800\x1b[2J\u009b31m\u202e' '\x3a:set-output' '\x23#[error]x \x23#vso[task]y'
