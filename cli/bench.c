@@ -77,7 +77,7 @@ static int run(struct program *program, const struct bench_options *o, const str
 				      .force = true,
 				      .details = true,
 				      .each = true,
-				      .accept_checked = o->accept != NULL,
+				      .accepted = accepted_read(o->accept),
 				      .ground_truth = o->ground_truth,
 				      .cases = case_options_default()};
 	struct run run;

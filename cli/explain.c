@@ -215,8 +215,8 @@ static int exit_code(const struct run *run)
 	enum status_group worst = run->problem_count > 0 ? GROUP_INVALID : GROUP_VERIFIED;
 
 	for (int i = 0; i < run->count; i++)
-		if (exit_group(run->results[i]->status, run->options->accept_checked) > worst)
-			worst = exit_group(run->results[i]->status, run->options->accept_checked);
+		if (exit_group(run->results[i]->status, run->results[i]->reason, run->options->accepted) > worst)
+			worst = exit_group(run->results[i]->status, run->results[i]->reason, run->options->accepted);
 	return exit_status_of_group(worst);
 }
 
@@ -233,7 +233,7 @@ static int run(struct program *program, const struct explain_options *o, struct 
 				      .cached_only = true,
 				      .dry_run = true,
 				      .each = true,
-				      .accept_checked = o->accept != NULL,
+				      .accepted = accepted_read(o->accept),
 				      .from_index = o->index,
 				      .details = true,
 				      .needs_device = true,

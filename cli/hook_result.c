@@ -67,7 +67,7 @@ bool hook_result_counts(struct commit *commit, const struct result *result)
 	if (!result->known || result->changed)
 		commit->unknown++;
 	if (!result->known || result->changed ||
-	    exit_group(result->status, result->run->options->accept_checked) != GROUP_UNVERIFIED)
+	    exit_group(result->status, result->reason, result->run->options->accepted) != GROUP_UNVERIFIED)
 		return true;
 	if (!is_changed(result)) {
 		commit->left++;
@@ -115,11 +115,13 @@ struct rest hook_result_rest(struct program *program, const struct run_options *
 			out.definitions = totals.definitions;
 			out.unknown = totals.unknown;
 			for (int s = 0; s < STATUS_COUNT; s++) {
-				enum status_group group = exit_group((enum status)s, look.accept_checked);
+				enum status_group group = exit_group((enum status)s, REASON_NONE, look.accepted);
 
 				out.failed += group > GROUP_UNVERIFIED ? totals.by_status[s] : 0;
 				out.unknown += group == GROUP_UNVERIFIED ? totals.by_status[s] : 0;
 			}
+			if (look.accepted == ACCEPT_UNATTESTED)
+				out.unknown -= totals.unattested;
 		}
 	}
 	run_close(&rest);

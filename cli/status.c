@@ -83,7 +83,7 @@ static int run(struct program *program, const struct status_options *o, struct w
 				      .cached_only = true,
 				      .dry_run = true,
 				      .each = true,
-				      .accept_checked = o->accept != NULL,
+				      .accepted = accepted_read(o->accept),
 				      .from_index = o->index,
 				      .cases = case_options_default()};
 	struct report_options report = {.command = ""};

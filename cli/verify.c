@@ -445,7 +445,7 @@ static int run(struct program *program, const struct verify_options *o, struct w
 				      .required = o->required,
 				      .fail_fast = o->fail_fast,
 				      .fail_findings = o->strict,
-				      .accept_checked = o->accept != NULL,
+				      .accepted = accepted_read(o->accept),
 				      .share = true,
 				      .ground_truth = o->ground_truth};
 	struct verify verify = {.report = {.strict = o->strict, .every_case = o->verbose, .list = list_of(o, names),

@@ -55,6 +55,8 @@ enum reason {
 	REASON_CONSTANTS = 27,
 	/* checked: a ground truth agrees, but the reference may read the clock or the name of the machine */
 	REASON_UNSTEADY = 28,
+	/* checked: a ground truth agrees, with a constant that only the outputs of the reference show */
+	REASON_UNATTESTED = 29,
 	REASON_COUNT
 };
 

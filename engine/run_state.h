@@ -29,6 +29,13 @@ struct base_references; /* engine/base_references.h */
 struct candidates; /* engine/candidates.h */
 struct remote_cache; /* engine/remote_cache.h */
 
+/* Which definitions that are only checked do not change the exit status. */
+enum accepted {
+	ACCEPT_NONE,
+	ACCEPT_UNATTESTED, /* those for which a ground truth decides, with a constant that only the reference shows */
+	ACCEPT_CHECKED	   /* all */
+};
+
 struct run_options {
 	struct case_options cases;
 	const char *device; /* "auto", "cpu", "cuda", "cuda:N" */
@@ -44,7 +51,7 @@ struct run_options {
 	bool force, cached_only, dry_run, staged;
 	bool fail_fast;     /* --fail-fast: stop when a result is wrong or invalid */
 	bool fail_findings; /* with `fail_fast`, stop also when a result has findings */
-	bool accept_checked; /* --accept checked: definitions that are only checked do not change the exit status */
+	enum accepted accepted; /* --accept */
 	bool share;         /* use $REFTEST_REMOTE if it is set */
 	bool from_index;    /* --staged: read files from git's index (engine/staged_dataset.h); no watcher is queried */
 	bool needs_device;  /* if --device names a device that cannot be used, run_open fails with EXIT_UNVERIFIED */

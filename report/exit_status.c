@@ -1,5 +1,7 @@
 #include "report/exit_status.h"
 
+#include <string.h>
+
 #include "report/totals.h"
 
 int exit_status_of_group(enum status_group group)
@@ -12,9 +14,16 @@ int exit_status_of_group(enum status_group group)
 	return exits[group];
 }
 
-enum status_group exit_group(enum status status, bool accept_checked)
+enum accepted accepted_read(const char *text)
 {
-	return accept_checked && status == STATUS_CHECKED ? GROUP_VERIFIED : status_group(status);
+	return text == NULL ? ACCEPT_NONE : strcmp(text, "unattested") == 0 ? ACCEPT_UNATTESTED : ACCEPT_CHECKED;
+}
+
+enum status_group exit_group(enum status status, enum reason reason, enum accepted accepted)
+{
+	const bool accepts = accepted == ACCEPT_CHECKED || (accepted == ACCEPT_UNATTESTED && reason == REASON_UNATTESTED);
+
+	return accepts && status == STATUS_CHECKED ? GROUP_VERIFIED : status_group(status);
 }
 
 static enum status_group more_severe(enum status_group a, enum status_group b)
@@ -28,8 +37,10 @@ int exit_status_of_run(const struct run *run, bool strict)
 	enum status_group worst = run->problem_count > 0 ? GROUP_INVALID : GROUP_VERIFIED;
 
 	for (int s = 0; s < STATUS_COUNT; s++)
-		if (totals.by_status[s] > 0)
-			worst = more_severe(worst, exit_group((enum status)s, run->options->accept_checked));
+		if (totals.by_status[s] > (s == STATUS_CHECKED ? totals.unattested : 0))
+			worst = more_severe(worst, exit_group((enum status)s, REASON_NONE, run->options->accepted));
+	if (totals.unattested > 0)
+		worst = more_severe(worst, exit_group(STATUS_CHECKED, REASON_UNATTESTED, run->options->accepted));
 	if (strict && totals.findings > 0)
 		worst = more_severe(worst, GROUP_WRONG);
 	if ((totals.definitions == 0 && run->other_shard == 0) || totals.unknown > 0 || totals.changed > 0)

@@ -9,9 +9,12 @@
 /* Returns the exit status of a command whose most severe verdict has a status of this group. */
 int exit_status_of_group(enum status_group group);
 
-/* Returns the group of a status for the exit status. With --accept checked, `checked` counts as `passed` does. The exit
+/* Reads the value of --accept. NULL: ACCEPT_NONE. */
+enum accepted accepted_read(const char *text);
+
+/* Returns the group of a status for the exit status. With --accept, `checked` may count as `passed` does. The exit
  * status is the only place where it does. */
-enum status_group exit_group(enum status status, bool accept_checked);
+enum status_group exit_group(enum status status, enum reason reason, enum accepted accepted);
 
 /* Returns EXIT_VERIFIED if every selected definition is verified, else the exit status for the most severe result. If
  * `strict` is true, a finding counts as a failure. */

@@ -19,6 +19,7 @@ struct totals totals_of(const struct run *run)
 
 		totals.unknown += !result->known;
 		totals.by_status[result->status] += result->known;
+		totals.unattested += result->known && result->status == STATUS_CHECKED && result->reason == REASON_UNATTESTED;
 		if (!totals_lacks_verdict(result))
 			totals.shown[result->status]++;
 		else

@@ -11,6 +11,7 @@ struct totals {
 	/* How a text shows the definitions: `shown` is `by_status` without those that lack a verdict, which are stale or
 	 * were never verified. */
 	int64_t shown[STATUS_COUNT], shown_stale, shown_unknown;
+	int64_t unattested; /* those in by_status[STATUS_CHECKED] with REASON_UNATTESTED */
 	int64_t elements; /* number of output elements that were compared */
 };
 

@@ -171,7 +171,7 @@ check "base including from cache is found" planted base/hash.h '#include "cache/
 check "watcher/fs including from dataset is found" planted watcher/fs/settle.h '#include "dataset/dataset.h"'
 check "watcher/fs including from watcher is found" planted watcher/fs/settle.h '#include "watcher/batches.h"'
 check "git including from dataset is found" planted git/index.h '#include "dataset/dataset.h"'
-check "web including from dataset is found" planted web/models_file.h '#include "dataset/dataset.h"'
+check "web including from engine is found" planted web/models_file.h '#include "engine/run.h"'
 check "repos including from dataset is found" planted repos/checkout.h '#include "dataset/dataset.h"'
 check "check including from engine is found" planted check/findings.h '#include "engine/run.h"'
 check "dataset including from kernels is found" planted dataset/verdict.h '#include "kernels/core/op.h"'

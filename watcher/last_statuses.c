@@ -30,6 +30,8 @@ static void count(struct last_statuses *table, const struct status_row *entry, i
 		return;
 	table->known += sign;
 	table->by_status[entry->last.status] += sign;
+	if (entry->last.status == STATUS_CHECKED && entry->last.reason == REASON_UNATTESTED)
+		table->unattested += sign;
 	if (entry->last.status != STATUS_PASSED)
 		return;
 	table->passed_cases += sign * (int64_t)entry->last.cases;

@@ -32,6 +32,7 @@ struct last_statuses { /* {0} is empty */
 	struct status_row *bucket[STATUS_TABLE_BUCKETS];
 	int count, known;
 	int by_status[STATUS_COUNT]; /* for each status, the number of entries whose status is known */
+	int unattested; /* those in by_status[STATUS_CHECKED] with REASON_UNATTESTED */
 	int64_t passed_cases;	     /* the total number of cases of the definitions that are known to have passed */
 	uint64_t passed_elements;
 };

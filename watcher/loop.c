@@ -250,12 +250,15 @@ static bool answer(const char *question, size_t length, struct buf *out, void *c
 static int exit_status_of(const struct watch *watch)
 {
 	const struct last_statuses *table = &watch->session.table;
-	bool accept_checked = watch->options->accept != NULL;
+	const enum accepted accepted = accepted_read(watch->options->accept);
 	enum status_group worst = table->known > 0 && table->known == table->count ? GROUP_VERIFIED : GROUP_UNVERIFIED;
 
 	for (int s = 0; s < STATUS_COUNT; s++)
-		if (table->by_status[s] > 0 && exit_group((enum status)s, accept_checked) > worst)
-			worst = exit_group((enum status)s, accept_checked);
+		if (table->by_status[s] > (s == STATUS_CHECKED ? table->unattested : 0) &&
+		    exit_group((enum status)s, REASON_NONE, accepted) > worst)
+			worst = exit_group((enum status)s, REASON_NONE, accepted);
+	if (table->unattested > 0 && exit_group(STATUS_CHECKED, REASON_UNATTESTED, accepted) > worst)
+		worst = exit_group(STATUS_CHECKED, REASON_UNATTESTED, accepted);
 	return exit_status_of_group(worst);
 }
 
