@@ -117,12 +117,14 @@ struct rest hook_result_rest(struct program *program, const struct run_options *
 			out.definitions = totals.definitions;
 			out.unknown = totals.unknown;
 			for (int s = 0; s < STATUS_COUNT; s++) {
-				enum status_group group = exit_group((enum status)s, false, look.accept);
+				enum status_group group = status_group((enum status)s);
 
 				out.failed += group > GROUP_UNVERIFIED ? totals.by_status[s] : 0;
-				out.unknown += group == GROUP_UNVERIFIED ? totals.by_status[s] : 0;
+				out.unknown += group == GROUP_UNVERIFIED && s != STATUS_CHECKED ? totals.by_status[s] : 0;
 			}
-			out.unknown -= look.accept == ACCEPT_APPROVED ? totals.approved : 0;
+			for (int kind = 0; kind < CHECKED_KINDS; kind++)
+				if (exit_group(STATUS_CHECKED, (enum checked_kind)kind, look.accept) == GROUP_UNVERIFIED)
+					out.unknown += totals.checked[kind];
 		}
 	}
 	run_close(&rest);

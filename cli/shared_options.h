@@ -40,9 +40,9 @@
 	 "implementations to compare with: auto (the best one available), all (every one, and all must agree), or names " \
 	 "separated by commas (default: auto)"}
 #define ROW_ACCEPT                                          \
-	{"--accept", OPTION_CHOICE, AT(accept), "STATE", "checked|approved", \
-	 "checked: exit with 0 even if definitions are only checked, which no ground truth verified; approved: only if " \
-	 "they are what a person approved"}
+	{"--accept", OPTION_CHOICES, AT(accept), "LIST", "checked|approved|unattested", \
+	 "exit with 0 even if definitions are only checked. checked: all of them; approved: those that are what a person " \
+	 "approved; unattested: those for which a ground truth decides, with a constant that only the reference shows"}
 #define ROW_SIZES \
 	{"--sizes", OPTION_CHOICES, AT(sizes), "LIST", SIZES, "sizes of the generated cases (default: small,medium)"}
 #define ROW_SEED {"--seed", OPTION_SEED, AT(seed), "N", NULL, "seed of the generated inputs (default: 0)"}

@@ -59,6 +59,7 @@ static const struct {
     [REASON_INPUTS] = {"inputs"},
     [REASON_CONSTANTS] = {"constants"},
     [REASON_UNSTEADY] = {"unsteady"},
+    [REASON_UNATTESTED] = {"unattested"},
     [REASON_FILE_LIMIT] = {"file_limit", .transient = true, .limit = true},
 };
 

@@ -29,6 +29,14 @@ enum status {
 	STATUS_COUNT
 };
 
+/* What speaks for a definition that is checked. */
+enum checked_kind {
+	CHECKED_ONLY,	    /* its checks alone */
+	CHECKED_APPROVED,   /* a person approved the reference */
+	CHECKED_UNATTESTED, /* a ground truth agrees, with a constant that only the reference shows */
+	CHECKED_KINDS
+};
+
 /* Never renumber. */
 enum reason {
 	REASON_NONE = 0,
@@ -55,6 +63,8 @@ enum reason {
 	REASON_CONSTANTS = 27,
 	/* checked: a ground truth agrees, but the reference may read the clock or the name of the machine */
 	REASON_UNSTEADY = 28,
+	/* checked: a ground truth agrees, with a constant that only the outputs of the reference show */
+	REASON_UNATTESTED = 29,
 	REASON_COUNT
 };
 

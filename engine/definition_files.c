@@ -530,12 +530,18 @@ int result_make_cases(struct result *result, struct result_bytes *bytes, struct 
 	return 0;
 }
 
+/* Returns whether the reference agrees with the family, if perhaps with a constant that only the reference shows. */
+static bool agrees(const struct verdict *v)
+{
+	return v->status == STATUS_PASSED || (v->status == STATUS_CHECKED && v->reason == REASON_UNATTESTED);
+}
+
 /* Returns whether the reference does not agree with the family in this case. A case that could not run says nothing. */
 static bool disagrees(const struct case_result *c)
 {
 	const struct verdict *v = c->verdict;
 
-	if (v == NULL || c->test->decided != NULL || c->test->beside || v->status == STATUS_PASSED)
+	if (v == NULL || c->test->decided != NULL || c->test->beside || agrees(v))
 		return false;
 	return v->status != STATUS_SKIPPED || (v->reason == REASON_NO_GROUND_TRUTH && !c->test->finer);
 }
@@ -544,7 +550,7 @@ static bool disagrees(const struct case_result *c)
 static bool agrees_nowhere(const struct result *result)
 {
 	for (int i = 0; i < result->case_count; i++)
-		if (result->cases[i].verdict == NULL || result->cases[i].verdict->status == STATUS_PASSED)
+		if (result->cases[i].verdict == NULL || agrees(result->cases[i].verdict))
 			return false;
 	return true;
 }

@@ -46,6 +46,8 @@ static void count_case(struct result *result, const struct case_result *c)
 	if (status_severity(c->verdict->status) > status_severity(result->status)) {
 		result->status = c->verdict->status;
 		result->reason = c->verdict->reason;
+	} else if (c->verdict->status == STATUS_CHECKED && result->status == STATUS_CHECKED && result->reason == REASON_UNATTESTED) {
+		result->reason = c->verdict->reason; /* --accept unattested accepts no other reason */
 	}
 	if (c->verdict->status == STATUS_PASSED && !c->verdict->weak)
 		result->weak = false;

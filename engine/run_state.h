@@ -30,9 +30,6 @@ struct base_references; /* engine/base_references.h */
 struct candidates; /* engine/candidates.h */
 struct remote_cache; /* engine/remote_cache.h */
 
-/* --accept: which checked definitions do not change the exit status. */
-enum accept { ACCEPT_PASSED /* none */, ACCEPT_APPROVED /* those that a person approved */, ACCEPT_CHECKED /* all */ };
-
 struct run_options {
 	struct case_options cases;
 	const char *device; /* "auto", "cpu", "cuda", "cuda:N" */
@@ -49,7 +46,7 @@ struct run_options {
 	bool force, cached_only, dry_run, staged;
 	bool fail_fast;     /* --fail-fast: stop when a result is wrong or invalid */
 	bool fail_findings; /* with `fail_fast`, stop also when a result has findings */
-	enum accept accept;
+	unsigned accept; /* --accept: bit 1 << kind is set if checked definitions of this kind do not change the exit status */
 	bool ignore_approvals; /* do not compare with approved references */
 	bool share;         /* use $REFTEST_REMOTE if it is set */
 	bool from_index;    /* --staged: read files from git's index (engine/staged_dataset.h); no watcher is queried */

@@ -15,28 +15,51 @@ int exit_status_of_group(enum status_group group)
 	return exits[group];
 }
 
-enum accept accept_read(const char *word)
+unsigned accept_read(const char *words)
 {
-	if (word == NULL)
-		return ACCEPT_PASSED;
-	return strcmp(word, "approved") == 0 ? ACCEPT_APPROVED : ACCEPT_CHECKED;
+	unsigned accept = 0;
+
+	if (words == NULL)
+		return 0;
+	if (strstr(words, "checked") != NULL)
+		return (1u << CHECKED_KINDS) - 1;
+	if (strstr(words, "approved") != NULL)
+		accept |= 1u << CHECKED_APPROVED;
+	if (strstr(words, "unattested") != NULL)
+		accept |= 1u << CHECKED_UNATTESTED;
+	return accept;
 }
 
-enum status_group exit_group(enum status status, bool approved, enum accept accept)
+enum checked_kind checked_kind_of(const struct result *result)
 {
-	bool accepted = accept == ACCEPT_CHECKED || (accept == ACCEPT_APPROVED && approved);
+	return approval_holds(result)		       ? CHECKED_APPROVED
+	       : result->reason == REASON_UNATTESTED ? CHECKED_UNATTESTED
+						       : CHECKED_ONLY;
+}
 
-	return accepted && status == STATUS_CHECKED ? GROUP_VERIFIED : status_group(status);
+enum status_group exit_group(enum status status, enum checked_kind kind, unsigned accept)
+{
+	return status == STATUS_CHECKED && (accept >> kind & 1) != 0 ? GROUP_VERIFIED : status_group(status);
 }
 
 enum status_group exit_group_of_result(const struct result *result)
 {
-	return exit_group(result->status, approval_holds(result), result->run->options->accept);
+	return exit_group(result->status, checked_kind_of(result), result->run->options->accept);
 }
 
 static enum status_group more_severe(enum status_group a, enum status_group b)
 {
 	return a > b ? a : b;
+}
+
+enum status_group exit_group_of_checked(const int64_t *counts, unsigned accept)
+{
+	enum status_group worst = GROUP_VERIFIED;
+
+	for (int kind = 0; kind < CHECKED_KINDS; kind++)
+		if (counts[kind] > 0)
+			worst = more_severe(worst, exit_group(STATUS_CHECKED, (enum checked_kind)kind, accept));
+	return worst;
 }
 
 int exit_status_of_run(const struct run *run, bool strict)
@@ -45,11 +68,9 @@ int exit_status_of_run(const struct run *run, bool strict)
 	enum status_group worst = run->problem_count > 0 ? GROUP_INVALID : GROUP_VERIFIED;
 
 	for (int s = 0; s < STATUS_COUNT; s++)
-		if (totals.by_status[s] > 0) {
-			bool approved = s == STATUS_CHECKED && totals.by_status[s] == totals.approved;
-
-			worst = more_severe(worst, exit_group((enum status)s, approved, run->options->accept));
-		}
+		if (totals.by_status[s] > 0 && s != STATUS_CHECKED)
+			worst = more_severe(worst, status_group((enum status)s));
+	worst = more_severe(worst, exit_group_of_checked(totals.checked, run->options->accept));
 	if (strict && totals.findings > 0)
 		worst = more_severe(worst, GROUP_WRONG);
 	if ((totals.definitions == 0 && run->other_shard == 0) || totals.unknown > 0 || totals.changed > 0)

@@ -9,16 +9,22 @@
 /* Returns the exit status of a command whose most severe verdict has a status of this group. */
 int exit_status_of_group(enum status_group group);
 
-/* Returns what --accept means by this word, NULL if it was not given. */
-enum accept accept_read(const char *word);
+/* Returns what --accept means by its words, NULL if it was not given: bit 1 << kind is set if checked definitions of this kind
+ * count as passed ones do. */
+unsigned accept_read(const char *words);
 
-/* Returns the group of a status for the exit status. With --accept checked, `checked` counts as `passed` does, and with
- * --accept approved, it does if the definition is as `approved` (approval_holds). The exit status is the only place where it
- * does. */
-enum status_group exit_group(enum status status, bool approved, enum accept accept);
+/* Returns what speaks for a result that is checked. */
+enum checked_kind checked_kind_of(const struct result *result);
+
+/* Returns the group of a status for the exit status. With --accept, `checked` may count as `passed` does. The exit status is
+ * the only place where it does. `kind` matters only for STATUS_CHECKED. */
+enum status_group exit_group(enum status status, enum checked_kind kind, unsigned accept);
 
 /* The same for the status of a result, with the options of its run. */
 enum status_group exit_group_of_result(const struct result *result);
+
+/* The same for many checked definitions: `counts` has the number of each kind. GROUP_VERIFIED if there are none. */
+enum status_group exit_group_of_checked(const int64_t *counts, unsigned accept);
 
 /* Returns EXIT_VERIFIED if every selected definition is verified, else the exit status for the most severe result. If
  * `strict` is true, a finding counts as a failure. */

@@ -115,7 +115,7 @@ static const char *message_of(const struct junit_case *c, const char *reason)
 		return c->why != NULL ? c->why : "no verdict";
 	if (c->verdict->status == STATUS_PASSED)
 		return "weak: an output of all zeros would pass";
-	if (c->verdict->status == STATUS_CHECKED)
+	if (c->verdict->status == STATUS_CHECKED && c->verdict->reason != REASON_UNATTESTED)
 		return "checked: every check that needs no ground truth holds, and no ground truth verified the outputs";
 	return c->verdict->message != NULL ? c->verdict->message : reason;
 }

@@ -284,8 +284,9 @@ static void print_checked_tail(FILE *out, const struct result *result)
 	show_print(out, "%u of %u cases checked", result->counts.checked, result->counts.cases);
 	if (result->counts.passed > 0)
 		show_print(out, ", %u passed", result->counts.passed);
-	show_print(out, result->reason == REASON_UNSTEADY ? ": the reference may read the clock or the machine's name\n"
-							  : ": no ground truth decides\n");
+	show_print(out, "%s", result->reason == REASON_UNSTEADY	? ": the reference may read the clock or the machine's name\n"
+			      : result->reason == REASON_UNATTESTED ? ": only the reference states a constant\n"
+								    : ": no ground truth decides\n");
 }
 
 static void print_dry_run(FILE *out, const struct result *result)

@@ -1,6 +1,6 @@
 #include "report/totals.h"
 
-#include "engine/approval_state.h"
+#include "report/exit_status.h"
 
 bool totals_lacks_verdict(const struct result *result)
 {
@@ -21,7 +21,8 @@ struct totals totals_of(const struct run *run)
 
 		totals.unknown += !result->known;
 		totals.by_status[result->status] += result->known;
-		totals.approved += approval_holds(result);
+		if (result->known && result->status == STATUS_CHECKED)
+			totals.checked[checked_kind_of(result)]++;
 		if (!totals_lacks_verdict(result))
 			totals.shown[result->status]++;
 		else

@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 #include "base/trace.h"
-#include "engine/approval_state.h"
+#include "report/exit_status.h"
 #include "engine/pool_case_runner.h"
 #include "watcher/blob_path.h"
 #include "workers/pool/zygote.h"
@@ -128,7 +128,7 @@ static struct last_status last_status_of(const struct batch *batch, const struct
 {
 	return (struct last_status){.status = result->status,
 				    .reason = result->reason,
-				    .approved = approval_holds(result),
+				    .checked = checked_kind_of(result),
 				    .cases = result->counts.cases,
 				    .elements = result->counts.elements,
 				    .batch = batch->counts.number,

@@ -30,7 +30,8 @@ static void count(struct last_statuses *table, const struct status_row *entry, i
 		return;
 	table->known += sign;
 	table->by_status[entry->last.status] += sign;
-	table->approved += entry->last.approved ? sign : 0;
+	if (entry->last.status == STATUS_CHECKED)
+		table->checked[entry->last.checked] += sign;
 	if (entry->last.status != STATUS_PASSED)
 		return;
 	table->passed_cases += sign * (int64_t)entry->last.cases;

@@ -251,16 +251,15 @@ static bool answer(const char *question, size_t length, struct buf *out, void *c
 static int exit_status_of(const struct watch *watch)
 {
 	const struct last_statuses *table = &watch->session.table;
-	enum accept accept = accept_read(watch->options->accept);
+	const unsigned accept = accept_read(watch->options->accept);
 	enum status_group worst = table->known > 0 && table->known == table->count ? GROUP_VERIFIED : GROUP_UNVERIFIED;
+	const enum status_group checked = exit_group_of_checked(table->checked, accept);
 
-	for (int s = 0; s < STATUS_COUNT; s++) {
-		enum status_group group =
-		    exit_group((enum status)s, s == STATUS_CHECKED && table->by_status[s] == table->approved, accept);
-
-		if (table->by_status[s] > 0 && group > worst)
-			worst = group;
-	}
+	for (int s = 0; s < STATUS_COUNT; s++)
+		if (table->by_status[s] > 0 && s != STATUS_CHECKED && status_group((enum status)s) > worst)
+			worst = status_group((enum status)s);
+	if (checked > worst)
+		worst = checked;
 	return exit_status_of_group(worst);
 }
 

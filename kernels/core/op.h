@@ -300,6 +300,9 @@ struct op {
 	/* Lists mistakes that people make in references of this family; ends with an entry whose `says` is NULL. NULL:
 	 * only mistakes that can be made in any operation are recognised. */
 	const struct op_confusion *confusions;
+	bool free_constants; /* true: whatever value of its constants a reference shows is right, because they are choices that
+			      * the schema leaves open. False: a case with a constant that no source states is `checked` at
+			      * most */
 	bool on_host; /* true: the host computes inputs and truth for every device, because the family has no op_cuda */
 };
 

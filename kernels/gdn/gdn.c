@@ -382,6 +382,7 @@ const struct op gdn_op = {
     .edges = edges,
     .edge_axes = edge_axes,
     .constants = gdn_constants,
+    .free_constants = true, /* a pool that is returned may be updated in place or not */
     .rule = rule,
     .in_place = in_place,
     .scalar = scalar,

@@ -30,6 +30,15 @@ static void counts_follow_the_last_word(void **state)
 	assert_int_equal(table.by_status[STATUS_PASSED], 2);
 	assert_int_equal(table.passed_cases, 6);
 	assert_true(table.passed_elements == 200);
+	last_statuses_set(&table, "definitions/b/c.json",
+			  &(struct last_status){.status = STATUS_CHECKED, .reason = REASON_UNATTESTED, .checked = CHECKED_UNATTESTED});
+	last_statuses_set(&table, "definitions/b/d.json",
+			  &(struct last_status){.status = STATUS_CHECKED, .reason = REASON_NO_GROUND_TRUTH});
+	assert_int_equal(table.by_status[STATUS_CHECKED], 2);
+	assert_int_equal(table.checked[CHECKED_UNATTESTED], 1);
+	assert_true(last_statuses_forget(&table, "definitions/b/c.json"));
+	assert_true(last_statuses_forget(&table, "definitions/b/d.json"));
+	assert_int_equal(table.checked[CHECKED_UNATTESTED], 0);
 	last_statuses_set(&table, "definitions/a/y.json", &failed);
 	assert_int_equal(table.by_status[STATUS_PASSED], 1);
 	assert_int_equal(table.by_status[STATUS_FAILED], 2);

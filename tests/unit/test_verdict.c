@@ -309,7 +309,7 @@ static void names_are_fixed(void **state)
 	    "shape", "dtype", "numeric", "nonfinite", "nondeterministic", "mutated_input", "ground_truths_disagree",
 	    "no_ground_truth", "memory", "missing_blob", "unsupported_device", "weak", "raised", "crashed", "timeout",
 	    "ground_truth", "out_of_bounds", "not_cached", "unsupported_dtype", "changed", "memory_limit",
-	    "process_limit", "file_limit", "unknown_dtype", "no_reference", "inputs", "constants", "unsteady"};
+	    "process_limit", "file_limit", "unknown_dtype", "no_reference", "inputs", "constants", "unsteady", "unattested"};
 	enum status status;
 	enum reason reason;
 

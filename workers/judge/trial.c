@@ -422,6 +422,31 @@ static void decide_related(struct trial *trial)
 					  related->related));
 }
 
+/* Returns whether a ground truth decided that is a text of its own and gets no constants. */
+static bool a_text_decided(const struct trial *trial)
+{
+	for (int i = 0; i < trial->truths.count; i++)
+		if ((trial->truths.items[i].program || trial->truths.items[i].chain) && trial->round[0].answered[i])
+			return true;
+	return false;
+}
+
+/* Sets the status `checked` if the ground truth used a constant that only the reference shows: its own outputs are no
+ * evidence that the constant is right. */
+static void decide_unattested(struct trial *trial)
+{
+	if (trial->op == NULL || trial->op->free_constants || a_text_decided(trial))
+		return;
+	for (int i = 0; i < trial->job->constant_count; i++)
+		if (isnan(trial->job->constants[i].value) && !isnan(trial->constants[i].value))
+			trial_decide(trial, STATUS_CHECKED, REASON_UNATTESTED,
+				     arena_printf(&trial->arena,
+						  "the reference agrees with %s if %s is %g, as its own outputs show; neither an axis, the name, "
+						  "the description nor a model states the value",
+						  trial->truths.count > 0 ? trial->truths.items[0].name : "the ground truth",
+						  trial->constants[i].name, trial->constants[i].value));
+}
+
 enum trial_answer trial_give_verdict(struct trial *trial, struct buf *out)
 {
 	struct verdict *verdict = &trial->verdict;
@@ -446,6 +471,7 @@ enum trial_answer trial_give_verdict(struct trial *trial, struct buf *out)
 	}
 	list_outputs(trial);
 	decide_related(trial);
+	decide_unattested(trial);
 	trial_decide(trial, STATUS_PASSED, REASON_NONE, NULL);
 	verdict->device = trial->context->device_name;
 	verdict->device_class = calls->class_name(trial->device);
