@@ -15,7 +15,6 @@
 #include "base/show.h"
 #include "cli/command.h"
 #include "cli/help.h"
-#include "remote/remote_library.h"
 
 /* Parses the global options. Returns the index of the command in argv, or argc if there is no command. If there is
  * nothing to run (help, version, an error), returns -1 - exit status. */
@@ -75,8 +74,6 @@ int main(int argc, char **argv)
 	/* A debugger of this user could replace what this process decides, and no child of it needs its secrets. */
 	prctl(PR_SET_DUMPABLE, 0);
 	secrets_take(&program.secrets);
-	if (argc > 1 && strcmp(argv[1], "remote-helper") == 0)
-		return remote_helper_main();
 	signal(SIGPIPE, SIG_IGN);
 	signal(SIGXFSZ, SIG_IGN); /* write() returns an error if a file reaches the size limit of the process */
 	program.colour = wants_colour();

@@ -1,7 +1,6 @@
 #include "engine/remote_cache.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -18,8 +17,6 @@
 #include "remote/remote_library.h"
 #include "remote/signature.h"
 #include "workers/pool/process.h"
-
-extern char **environ;
 
 /* As soon as WAITING_MOST results wait for the remote, the remote is queried for them. The limit bounds memory. */
 enum { WAITING_MOST = 1024, BUCKETS = 1024 };
@@ -78,40 +75,29 @@ struct remote_cache *remote_cache_open(const struct program *program)
 	return NULL;
 }
 
-/* Returns the read end of a pipe that contains the remote's address, or -1. The address may contain a password, which
- * must not be in the helper's environment or command line. */
-static int address_pipe(const struct remote_cache *cache, struct err *err)
+/* The body of the helper process. It handles untrusted data, so it first forgets the signing key. */
+static int run_helper(void *context)
 {
-	const char *address = cache->program->secrets.text[SECRET_REMOTE];
-	int ends[2];
+	struct remote_cache *cache = context;
+	struct secrets secrets = cache->program->secrets;
 
-	if (pipe2(ends, O_CLOEXEC) < 0)
-		return err_errno(err, "cannot create a pipe for the remote cache's helper process");
-	ssize_t written = write(ends[1], address, strlen(address)); /* a pipe holds at least PIPE_BUF bytes */
-
-	close(ends[1]);
-	if (written == (ssize_t)strlen(address))
-		return ends[0];
-	close(ends[0]);
-	return err_set(err, "cannot pass the remote cache's address to its helper process");
+	secrets_forget(&secrets);
+	signing_key_close(cache->signer);
+	return remote_helper_run(&cache->place);
 }
 
-/* The helper is a program of its own and not a fork, because it handles untrusted data and must not have the signing
- * key in its memory. */
+/* The helper is forked and not a program of its own: a process that was just exec'd is open to every process of its user,
+ * references among them, until its first instructions ran. */
 static int start_helper(struct remote_cache *cache, struct err *err)
 {
-	char *const words[] = {"reftest", "remote-helper", NULL};
-	int pair[2], address;
+	int pair[2];
 
 	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) < 0)
 		return err_errno(err, "cannot create a socket for the remote cache's helper process");
-	address = address_pipe(cache, err);
-	const int fds[] = {pair[1], -1, STDERR_FILENO, address};
-	int rc = address < 0 ? -1 : process_start(&cache->helper, "/proc/self/exe", words, environ, fds, 4, err);
+	const int fds[] = {pair[1], -1, STDERR_FILENO};
+	int rc = process_fork(&cache->helper, "reftest-remote", run_helper, cache, fds, 3, err);
 
 	close(pair[1]);
-	if (address >= 0)
-		close(address);
 	if (rc < 0) {
 		close(pair[0]);
 		return -1;

@@ -1,4 +1,4 @@
-/* message - the protocol between the program and its remote-helper process over a stream socket: messages with a
+/* message - the protocol between the program and its helper process over a stream socket: messages with a
  * length prefix.
  *
  *   message = length u32 (of the body) . kind u8 . body

@@ -5,7 +5,6 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/prctl.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -14,8 +13,6 @@
 #include "remote/message.h"
 
 #include "library_digests.h"
-
-enum { ADDRESS_FD = 3 };
 
 static const char name[] = "libreftest_remote.so";
 
@@ -48,35 +45,15 @@ const struct remote_api *remote_library(struct err *err)
 	return NULL;
 }
 
-/* Reads the URL from its pipe, and closes the pipe. Returns false if the URL is too long or missing. */
-static bool read_address(char *text, size_t size)
+int remote_helper_run(const struct remote_url *url)
 {
-	size_t length = 0;
-	ssize_t got = 1;
-
-	while (got > 0 && length < size - 1) {
-		got = read(ADDRESS_FD, text + length, size - 1 - length);
-		length += got > 0 ? (size_t)got : 0;
-	}
-	close(ADDRESS_FD);
-	text[length] = '\0';
-	return got == 0 && length > 0;
-}
-
-int remote_helper_main(void)
-{
-	char text[PIPE_BUF];
-	struct remote_url url;
 	struct err err = {""};
 
-	prctl(PR_SET_PDEATHSIG, SIGKILL); /* the kernel kills the helper when the program that started it exits */
 	signal(SIGPIPE, SIG_IGN);
-	if (!read_address(text, sizeof text) || remote_url_parse(text, &url, NULL) < 0)
-		return 2;
 	const struct remote_api *api = remote_library(&err);
 
 	if (api != NULL)
-		return api->serve(STDIN_FILENO, &url);
+		return api->serve(STDIN_FILENO, url);
 	struct buf out = {0};
 
 	message_put_numbered(&out, MESSAGE_DONE, 0, err.text, strlen(err.text));

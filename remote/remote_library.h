@@ -27,8 +27,7 @@ const struct remote_api *remote_library(struct err *err);
 /* Returns true if the file of the library exists. Does not load it. `path` gets its path. */
 int remote_library_path(char *path, size_t size, struct err *err);
 
-/* Runs the hidden command `reftest remote-helper`, which is the helper process. Descriptor 0 is the socket, and
- * descriptor 3 is a pipe that contains the URL. Returns an exit status. */
-int remote_helper_main(void);
+/* Runs the helper process, which is a fork of the program. Descriptor 0 is the socket. Returns an exit status. */
+int remote_helper_run(const struct remote_url *url);
 
 #endif

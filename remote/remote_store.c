@@ -189,7 +189,7 @@ static int wait_done(struct remote *remote, struct err *err)
 	if (!going)
 		return fail(remote,
 			    remote->received > TAKEN_MAX ? "sent more data than was requested"
-							 : "could not be queried: the helper process (reftest remote-helper) exited",
+							 : "could not be queried: the helper process exited",
 			    err);
 	struct err why;
 

@@ -1,5 +1,6 @@
 #!/bin/sh
-# No process of the same user can open the memory of the main process or of a judge, not even while a judge starts. The
+# No process of the same user can open the memory of the main process, of a judge, or of the process that talks to the remote
+# cache, not even while one of them starts. The
 # attacker of this test is such a process outside of every sandbox, so it can do more than a reference can. Its attempts
 # begin when the kernel gives out the number of a new process, because a process that has just been exec'd is open to all
 # processes of its user until it closes itself.
@@ -18,7 +19,7 @@ reftest=$work/reftest
 
 cat >"$work/attacker.py" <<'P'
 """attacker.py MAIN: tries to open the memory of each child of the process MAIN for writing, until MAIN ends. Prints a line
-for each judge or main process that it reached. Judges are the children that do not run Python."""
+for each process of reftest that it reached. Children that run Python are left out."""
 import os, sys
 
 main, reached, closed = int(sys.argv[1]), set(), False
@@ -69,21 +70,32 @@ while os.path.exists("/proc/%d/stat" % main):
             continue
         if parent == main and b"python" not in words and b"reftest" in words:
             reached.add(pid)
-            print("reached the judge %d (%s)" % (pid, name), flush=True)
+            print("reached the child %d (%s)" % (pid, name), flush=True)
 P
 
 given tiny_norm
 verify # Python's byte code is cached, and the definition is known to pass
 expect_exit 0
-for round in 1 2 3 4 5 6; do
-	begin verify --format json --device "$device" --sizes small --jobs 4 --force
+attacked() { # attacked WORD...: attacks the processes of a run with these options
+	begin verify --format json --device "$device" --sizes small --jobs 4 "$@"
 	# shellcheck disable=SC2086 # words
 	$plain "$python" -IS "$work/attacker.py" "$program" >>"$work/attacks" 2>&1 &
 	attacker=$!
 	ended
-	wait "$attacker" || fail "the attacker of round $round failed: $(tail -n 1 "$work/attacks")"
+	wait "$attacker" || fail "the attacker of a run failed: $(tail -n 1 "$work/attacks")"
+}
+for round in 1 2 3 4 5 6; do
+	attacked --force
 	expect_exit 0
 done
-[ "$(grep -c '^begins$' "$work/attacks")" = 6 ] || fail "the attacker did not work: $(cat "$work/attacks")"
+# The process that talks to the remote starts when something is looked up. Nobody listens at this address.
+REFTEST_REMOTE=redis://127.0.0.1:1?timeout=1
+export REFTEST_REMOTE
+for round in 1 2 3 4 5 6 7 8; do
+	rm -rf .reftest
+	attacked --cached-only
+	expect_exit 3
+done
+[ "$(grep -c '^begins$' "$work/attacks")" = 14 ] || fail "the attacker did not work: $(cat "$work/attacks")"
 expectations=$((expectations + 1))
 ! grep '^reached' "$work/attacks" >"$work/python" || fail "$(sort "$work/python" | uniq -c | head -n 5)"

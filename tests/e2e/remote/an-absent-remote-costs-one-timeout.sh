@@ -61,7 +61,7 @@ expect_reported_once 'did not answer within 4 s'
 # A helper process that hangs, in whichever library, costs no more time than one timeout.
 helper_stops() {
 	for child in $(cat "/proc/$program/task/$program/children"); do
-		grep -qs remote-helper "/proc/$child/cmdline" || continue
+		grep -qsx reftest-remote "/proc/$child/comm" || continue
 		kill -STOP "$child"
 		return 0
 	done

@@ -35,7 +35,7 @@ run --help
 expect_exit 0
 commands=$(sed -n 's/^  \([a-z]*\)  *[a-z].*/\1/p' "$work/out")
 [ "$(echo "$commands" | wc -l)" -gt 9 ] || fail "reftest --help lists few commands: $commands"
-! grep -qE '^  (document|complete|judge|remote-helper)' "$work/out" || fail "reftest --help lists a hidden command"
+! grep -qE '^  (document|complete|judge)' "$work/out" || fail "reftest --help lists a hidden command"
 for option in $(options_of_help); do
 	awk '/^\.SH /{ inside = $0 == ".SH OPTIONS" } inside' "$work/page" | grep -qE "^(-[a-zA-Z], )?$option( |\$)" || fail "the page has no $option"
 	offered "$option" -
