@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
+#include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -184,6 +185,32 @@ static void the_spare_that_waited_longest_is_used(void **state)
 	close_pool(&setting);
 }
 
+/* A process that a reference left behind could change a zygote that starts. */
+static void a_zygote_starts_only_when_no_process_is_left(void **state)
+{
+	struct setting setting;
+	struct err err = {""};
+	pid_t child;
+
+	(void)state;
+	open_pool(&setting, "cpu");
+	child = fork();
+	if (child == 0) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		setsid(); /* as a process of a reference that became a child of this one */
+		pause();
+		_exit(0);
+	}
+	while (getsid(child) != child)
+		usleep(1000);
+	setting.runners.orphans_ms = 1; /* as after the end of a zygote */
+	assert_int_equal(zygote_want(&setting.runners, (struct runner_demand){1, 0}, &err), 0);
+	assert_int_equal(setting.runners.zygote.pid, 0);
+	gather(&setting, 1);
+	assert_int_equal(kill(child, 0), -1);
+	close_pool(&setting);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -191,6 +218,7 @@ int main(void)
 	    cmocka_unit_test(a_cpus_children_are_made_all_at_once),
 	    cmocka_unit_test(a_slow_end_is_still_reported_with_its_cause),
 	    cmocka_unit_test(the_spare_that_waited_longest_is_used),
+	    cmocka_unit_test(a_zygote_starts_only_when_no_process_is_left),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -57,6 +57,8 @@ void lane_answer_judge(struct lane *lane, const char *answer)
 
 static void serve_next(struct pool_shared *shared)
 {
+	if (zygote_reaches_processes(&shared->runners))
+		provider_start_no_more(&shared->provider);
 	for (int i = 0; i < shared->lane_count; i++) {
 		struct lane *lane = &shared->lanes[i];
 

@@ -148,12 +148,20 @@ static void end_process(struct provider *provider)
 	provider->deadline_ms = INT64_MAX;
 }
 
+void provider_start_no_more(struct provider *provider)
+{
+	provider->started_last = true;
+}
+
 bool provider_ready(struct provider *provider)
 {
 	struct err err = {""};
 
 	if (provider->busy)
 		return false;
+	if (provider->process.pid == 0 && provider->started_last)
+		refuse(provider, "the provider's process ended and is not started again in this run, because references of this "
+				 "machine could change it (gap process_memory in `reftest doctor`)");
 	if (provider->refused == NULL && provider->process.pid == 0 && start(provider, &err) != 0) {
 		end_process(provider);
 		refuse(provider, err.text);

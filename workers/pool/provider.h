@@ -5,7 +5,10 @@
  * kernels are compiled only once. A provider answers one request at a time. If the process has ended twice while a
  * library computed one op family, that library is not used for this family again. A kernel that hangs then costs two
  * timeouts and not one per case. Every request gets exactly one answer. If the process dies, hangs or does not start,
- * the answer is {"failed"} with a message. */
+ * the answer is {"failed"} with a message.
+ *
+ * A process that was just exec'd is open to all processes of its user. The pool therefore calls provider_start_no_more as
+ * soon as a reference may have run that could reach it. */
 #ifndef REFTEST_WORKERS_POOL_PROVIDER_H
 #define REFTEST_WORKERS_POOL_PROVIDER_H
 
@@ -38,6 +41,7 @@ struct provider {
 	bool busy;	     /* a request has not been answered yet */
 	int64_t deadline_ms; /* deadline for the process to start or to answer; INT64_MAX: none */
 	int failures;	     /* number of consecutive failed starts */
+	bool started_last;   /* provider_start_no_more was called */
 	char *refused;	     /* the reason why no provider can be started, owned; NULL: one can be started */
 	struct provider_pair *pairs; /* all pairs requested so far, owned */
 	struct provider_pair *asked; /* the pair that was requested last */
@@ -46,6 +50,9 @@ struct provider {
 
 void provider_open(struct provider *provider, const char *python, const char *device, int threads, int epoll,
 		   double timeout_s);
+
+/* Starts no process any more. One that runs is used until it ends; then every request gets the answer {"failed"}. */
+void provider_start_no_more(struct provider *provider);
 
 /* Can a request be sent now? Starts the provider process if necessary; false until the process has started. */
 bool provider_ready(struct provider *provider);

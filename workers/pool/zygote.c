@@ -361,7 +361,7 @@ int zygote_want(struct zygote *runners, struct runner_demand demand, struct err 
 	if (more <= 0)
 		return 0;
 	if (runners->zygote.pid == 0)
-		return start_zygote(runners, err);
+		return runners->orphans_ms != 0 ? 0 : start_zygote(runners, err);
 
 	if (strcmp(runners->device, "cpu") != 0) {
 		int room = WARMING_MOST - count_state(runners, CHILD_FORKING) - count_state(runners, CHILD_WARMING);
@@ -383,6 +383,11 @@ static bool better(const struct child *a, const struct child *b)
 	return b == NULL || (a->used != b->used ? a->used : a->ready_ms < b->ready_ms);
 }
 
+bool zygote_reaches_processes(const struct zygote *runners)
+{
+	return runners->taken && sandbox_gap_is_open(sandbox_gap_named("process_memory"), runners->layers);
+}
+
 struct child *zygote_take(struct zygote *runners, bool used)
 {
 	struct child *warmest = NULL;
@@ -395,6 +400,7 @@ struct child *zygote_take(struct zygote *runners, bool used)
 	}
 	if (warmest != NULL) {
 		warmest->state = CHILD_TAKEN;
+		runners->taken = true;
 		process_let_continue(warmest->pidfd); /* another reference may have stopped it */
 		warmest->deadline_ms = INT64_MAX;
 	}

@@ -5,7 +5,8 @@
  * to serve another one, if the texts of both references allow that (workers/pool/isolation.h). A runner's slot is free again after the zygote has reported the runner's end and has been told to reap it. Until the runner is
  * reaped, the kernel cannot reuse the runner's pid. If the zygote dies, the kernel kills all runners, and a new
  * zygote is started when runners are needed. Processes that references leave behind are killed by the zygote. If the
- * zygote has died, zygote_dispatch kills these processes, for which this process must be a subreaper. */
+ * zygote has died, zygote_dispatch kills these processes, for which this process must be a subreaper. A new
+ * zygote is started only when none of them is left, because they could change it while it starts. */
 #ifndef REFTEST_WORKERS_POOL_ZYGOTE_H
 #define REFTEST_WORKERS_POOL_ZYGOTE_H
 
@@ -75,6 +76,7 @@ struct zygote {
 	int room;                    /* slots */
 	struct control_groups groups;
 	const char *required;        /* what references must not reach; NULL: nothing; not owned */
+	bool taken;                  /* a runner was taken, so a reference may have run */
 	uint32_t layers;             /* the layers of the sandbox that hold for each runner (workers/sandbox/sandbox.h) */
 	char torch[64], cuda[32];    /* versions reported by the zygote; cuda "": torch was built without CUDA */
 };
@@ -109,6 +111,9 @@ struct child *zygote_take(struct zygote *runners, bool used);
 void zygote_release(struct zygote *runners, struct child *child);
 void zygote_drop_used(struct zygote *runners);     /* kills the spare runners that were used */
 int zygote_spares(const struct zygote *runners);   /* number of spare runners that are ready and were not used */
+
+/* Has a runner been taken that can reach the memory of processes which reftest starts from now on? */
+bool zygote_reaches_processes(const struct zygote *runners);
 
 /* Returns the number of runners without a lane that may use device memory: spare, starting and ending ones. */
 int zygote_idle(const struct zygote *runners);
