@@ -24,7 +24,7 @@ Pool and child exchange JSON lines on the child's socket:
 - <- {"ready": true, "seconds": the child's start-up time}, with a descriptor of its /proc if that shows only the processes of
   its PID namespace, or {"refused": message}
 - -> {"file": path} with a descriptor of the content, for each file that the reference may read; no answer
-- -> {"load": source, "name", "entry_point", "fitting", "makes_inputs", "memory", "kept"}, with "truth", the path
+- -> {"load": source, "name", "entry_point", "fitting", "makes_inputs", "memory", "processor_time", "kept"}, with "truth", the path
   of the source, if the source is not a reference but a ground truth; errors then name the path. If the ground truth has
   several files, the fields of programs.py replace the source
 - <- {"loaded": true} or {"error": …}
@@ -59,6 +59,7 @@ The fields of these messages:
 - "fitting", which may be absent, is {"left_out": [name], "inputs": {name: [argument, optional]}}; see fitted.
 - "kept", which may be absent, is true if the child may load another reference after this one.
 - "memory" is the number of bytes that the reference may use besides the tensors in the arena.
+- "processor_time" is the number of seconds that each process of the reference may compute in all; 0: no limit.
 - "none" is true if autograd returned no gradient for an input, and zeros replace the gradient.
 - "grad" is true if the output requires a gradient, and "overwrites" if it uses the memory of an earlier call's output.
 - "list" is true if run() returned its outputs in a list and not in a tuple.
@@ -93,7 +94,7 @@ import types
 
 PR_SET_DUMPABLE, PR_SET_CHILD_SUBREAPER = 4, 36
 SYS_PIDFD_OPEN = 434  # the same number on every architecture
-SANDBOX_ABI, SANDBOX_PID, SANDBOX_PROC, SANDBOX_TMP = 2, 1 << 5, 1 << 6, 1 << 7  # workers/sandbox/sandbox.h
+SANDBOX_ABI, SANDBOX_PID, SANDBOX_PROC, SANDBOX_TMP = 3, 1 << 5, 1 << 6, 1 << 7  # workers/sandbox/sandbox.h
 MESSAGE_MAX = 16384  # the maximum length of a traceback; its middle is cut
 READER_MEMORY = 1 << 30  # bytes for a syntax tree
 KEPT_GPU_MEMORY = 1 << 30  # bytes that torch's allocator may keep between two cases
@@ -254,6 +255,12 @@ class Sandbox:
             os.write(2, b"the memory of this reference cannot be limited\n")
             os._exit(1)
         return left
+
+    def limit_processor_time(self, seconds, kept):
+        """Limits the processor time of this process, which is a child, and of those that it starts; 0: no limit."""
+        if self.library.sandbox_limit_processor_time(ctypes.c_int64(seconds), ctypes.c_int(kept)) != 0:
+            os.write(2, b"the processor time of this reference cannot be limited\n")
+            os._exit(1)
 
     def open_proc(self):
         """Returns a descriptor of the /proc of this process's PID namespace, or None."""
@@ -592,6 +599,7 @@ class Child:
         self.wanted_memory = message["memory"]
         kept = message.get("kept", False)
         self.memory = self.sandbox.limit_memory(self.wanted_memory, kept)
+        self.sandbox.limit_processor_time(message["processor_time"], kept)
         limit_gpu_memory(self.device, self.memory)
         if "files" in message:
             return self.load_program(message)

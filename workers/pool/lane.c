@@ -28,6 +28,7 @@
 #include "base/trace.h"
 #include "workers/pool/isolation.h"
 #include "workers/pool/lane_internal.h"
+#include "workers/pool/machine_resources.h"
 #include "workers/pool/memory_limit.h"
 #include "workers/pool/read_file.h"
 
@@ -186,7 +187,15 @@ static void write_files(const struct truth_program *program, struct buf *out)
 	buf_printf(out, ",\"build\":\"%s\",\"outputs\":\"%s\"", builds[program->build], outputs[program->outputs]);
 }
 
-static void write_load(const struct task *task, const struct truth_program *truth, int64_t memory, bool kept, struct buf *out)
+int64_t lane_processor_time(const struct pool_shared *shared, const struct task *task)
+{
+	double seconds = shared->timeout_s * machine_cores() * (task->job_count + 1.0);
+
+	return seconds > 0 && seconds < 1e9 ? (int64_t)seconds + 1 : 0;
+}
+
+static void write_load(const struct pool_shared *shared, const struct task *task, const struct truth_program *truth,
+		       int64_t memory, bool kept, struct buf *out)
 {
 	const struct definition *d = task->definition;
 
@@ -205,7 +214,8 @@ static void write_load(const struct task *task, const struct truth_program *trut
 			     : d != NULL && d->entry_point != NULL ? d->entry_point : "run");
 	if (d != NULL && definition_fits_arguments(d))
 		lane_write_fitting(d, out);
-	buf_printf(out, ",\"memory\":%lld%s}", (long long)memory, kept ? ",\"kept\":true" : "");
+	buf_printf(out, ",\"memory\":%lld,\"processor_time\":%lld%s}", (long long)memory,
+		   (long long)lane_processor_time(shared, task), kept ? ",\"kept\":true" : "");
 }
 
 /* Sends the reference to a runner. Sends {"begin"} to the judge, which then creates a new arena for this runner.
@@ -221,7 +231,8 @@ static int bind_child(struct pool_shared *shared, struct lane *lane, struct chil
 	lane->loaded = lane->running = false;
 	lane->used = child->used;
 	lane->staged = shared->staged || shared->ipc_refused;
-	write_load(&lane->work->task, lane->work->task.program, memory, lane->work->isolation == ISOLATION_KEPT, &text);
+	write_load(shared, &lane->work->task, lane->work->task.program, memory,
+		   lane->work->isolation == ISOLATION_KEPT, &text);
 	channel_send(&child->channel, text.data, text.length, NULL, 0);
 	buf_clear(&text);
 	buf_printf(&text, "{\"begin\":{\"bytes\":%lld,\"staged\":%s}}", (long long)lane_largest_case(&lane->work->task),
@@ -239,7 +250,7 @@ int lane_load_truth(struct pool_shared *shared, struct lane *lane, struct child 
 
 	if (zygote_limit_memory(&shared->runners, child, memory) != 0)
 		return err_errno(err, "the memory of a ground truth cannot be limited by its control group");
-	write_load(&lane->work->task, program, memory, false, &text);
+	write_load(shared, &lane->work->task, program, memory, false, &text);
 	channel_send(&child->channel, text.data, text.length, NULL, 0);
 	buf_free(&text);
 	return 0;
@@ -599,6 +610,8 @@ static const struct fatal_limit *fatal_limit(const struct child *child)
 {
 	static const struct fatal_limit limits[] = {
 	    {"file_limit", SIGXFSZ, NULL, "the reference wrote a file that is larger than a reference may write; it should write less"},
+	    {"timeout", SIGXCPU, NULL,
+	     "the reference used more processor time than --timeout allows for all its cases on all cores"},
 	    {"memory_limit", 0, "Thread creation failed",
 	     "the reference had no memory left for a thread of torch; --memory SIZE changes how much it may use"},
 	    {"memory_limit", SIGABRT, "std::bad_alloc",

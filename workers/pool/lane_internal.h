@@ -25,6 +25,9 @@ void lane_drop_child(struct pool_shared *shared, struct lane *lane);
 void lane_retry_alone(struct pool_shared *shared, struct lane *lane);
 /* Returns the bytes of the largest case of a task. */
 int64_t lane_largest_case(const struct task *task);
+/* Returns the seconds that each process of a reference may compute: what the timeout allows for loading it and for each of
+ * its cases, on all cores. 0: no limit. */
+int64_t lane_processor_time(const struct pool_shared *shared, const struct task *task);
 /* Sends a child the files that the definition's code may read. Returns -1 with a message if a file has other content. */
 int lane_send_reads(const struct task *task, struct child *child, struct err *err);
 /* Writes which arguments a function gets that gets only the arguments that it has. */

@@ -56,7 +56,7 @@ bool lane_wants_maker(const struct lane *lane)
 	return lane->phase == LANE_WORKING && lane->order != NULL && lane->maker == NULL;
 }
 
-static void write_load(const struct task *task, int64_t memory, struct buf *out)
+static void write_load(const struct pool_shared *shared, const struct task *task, int64_t memory, struct buf *out)
 {
 	const struct definition *d = task->definition;
 	const struct input_code *code = &d->input_code;
@@ -68,8 +68,9 @@ static void write_load(const struct task *task, int64_t memory, struct buf *out)
 	buf_text(out, ",\"entry_point\":");
 	buf_json_string(out, code->function);
 	lane_write_fitting(d, out);
-	buf_printf(out, ",\"makes_inputs\":\"%s\",\"memory\":%lld}",
-		   code->kind == INPUT_CODE_INIT ? "init" : "reference", (long long)memory);
+	buf_printf(out, ",\"makes_inputs\":\"%s\",\"memory\":%lld,\"processor_time\":%lld}",
+		   code->kind == INPUT_CODE_INIT ? "init" : "reference", (long long)memory,
+		   (long long)lane_processor_time(shared, task));
 }
 
 int lane_maker_advance(struct pool_shared *shared, struct lane *lane, struct err *err)
@@ -89,7 +90,7 @@ int lane_maker_advance(struct pool_shared *shared, struct lane *lane, struct err
 		lane_blame_inputs(shared, lane, changed.text, 0, true, false);
 		return 0;
 	}
-	write_load(&lane->work->task, memory, &text);
+	write_load(shared, &lane->work->task, memory, &text);
 	channel_send(&child->channel, text.data, text.length, NULL, 0);
 	buf_free(&text);
 	lane->deadline = lane_case_deadline(shared);

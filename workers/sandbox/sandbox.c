@@ -362,6 +362,11 @@ SHOWN int64_t sandbox_limit_memory(struct sandbox *sandbox, int64_t bytes, int f
 	return sandbox->gpu ? bytes : limits_memory(bytes, for_now != 0);
 }
 
+SHOWN int sandbox_limit_processor_time(int64_t seconds, int for_now)
+{
+	return limits_processor_time(seconds, for_now != 0);
+}
+
 /* ---- trials ---- */
 
 /* Isolates this process, starts a runner, and writes the layers that hold for the runner to `answer`. */

@@ -5,7 +5,7 @@
  *   sandbox_before_fork   before each fork of a runner
  *   sandbox_after_fork    after it, in the zygote
  *   sandbox_enter         after it, in the runner, before any code of the reference
- *   sandbox_limit_memory  in the runner, before it loads a reference
+ *   sandbox_limit_memory, sandbox_limit_processor_time  in the runner, before it loads a reference
  *   sandbox_end           in the zygote, when a runner has ended
  *   sandbox_reap          in the zygote, after the runner was reaped
  *   sandbox_remove_folder when a runner without an own /tmp has ended
@@ -26,7 +26,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-enum { SANDBOX_ABI = 2 };
+enum { SANDBOX_ABI = 3 };
 
 /* The layers, as bits. */
 enum sandbox_layer {
@@ -112,6 +112,9 @@ uint32_t sandbox_enter(struct sandbox *sandbox, const char *folder);
  * cannot call setrlimit (python/isolation.py). On a GPU nothing is limited, because the limit would also count the address space that the driver
  * reserves. */
 int64_t sandbox_limit_memory(struct sandbox *sandbox, int64_t bytes, int for_now);
+/* In the runner, before it loads a reference: limits the processor time that each process of the runner may use. This
+ * process may use `seconds` more than it has used; 0: no limit. `for_now`: as for memory. Returns 0, or -1 with errno. */
+int sandbox_limit_processor_time(int64_t seconds, int for_now);
 int sandbox_process_limit(void);        /* the number of processes and threads that a runner may have */
 int64_t sandbox_available_memory(void); /* nine tenths of the memory that is available now; 0: unknown */
 /* Kills all processes of a runner's PID namespace. `keeper` is the result of sandbox_before_fork; 0: does nothing. */

@@ -73,6 +73,8 @@ bool limits_die_first(void);
 /* Limits the memory of each process to what this one has now and `bytes`, at most nine tenths of what is available.
  * Returns the bytes that remain: fewer if a lower limit holds already. Returns -1 if it cannot. */
 int64_t limits_memory(int64_t bytes, bool for_now);
+/* sandbox_limit_processor_time. */
+int limits_processor_time(int64_t seconds, bool for_now);
 /* Keeps the programs that this process and its children start from gaining capabilities. The zygote calls it once, because
  * a call for each capability in each runner takes longer than all other limits. */
 int limits_drop_capabilities_of_programs(void);

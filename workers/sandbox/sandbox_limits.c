@@ -93,6 +93,24 @@ int64_t limits_memory(int64_t bytes, bool for_now)
 	return limit.rlim_cur > used ? (int64_t)(limit.rlim_cur - used) : 0;
 }
 
+/* At the soft limit the kernel sends SIGXCPU, which ends a process that does not ignore it, and at the hard limit SIGKILL. */
+int limits_processor_time(int64_t seconds, bool for_now)
+{
+	struct rusage used;
+	struct rlimit limit;
+
+	if (seconds <= 0)
+		return 0;
+	if (getrusage(RUSAGE_SELF, &used) != 0 || getrlimit(RLIMIT_CPU, &limit) != 0)
+		return -1;
+	rlim_t most = (rlim_t)(used.ru_utime.tv_sec + used.ru_stime.tv_sec + 1) + (rlim_t)seconds;
+	rlim_t hard = for_now ? limit.rlim_max : most + (rlim_t)seconds;
+
+	limit.rlim_max = hard < limit.rlim_max ? hard : limit.rlim_max;
+	limit.rlim_cur = most < limit.rlim_max ? most : limit.rlim_max;
+	return setrlimit(RLIMIT_CPU, &limit);
+}
+
 uint32_t limits_apply(bool memory, bool own_users, int processes)
 {
 	uint32_t layers = memory ? SANDBOX_MEMORY_LIMIT : 0;

@@ -3,7 +3,7 @@
 # gap: none
 import resource
 
-LIMITS = ("RLIMIT_DATA", "RLIMIT_FSIZE", "RLIMIT_CORE", "RLIMIT_NOFILE", "RLIMIT_MSGQUEUE")
+LIMITS = ("RLIMIT_DATA", "RLIMIT_FSIZE", "RLIMIT_CORE", "RLIMIT_NOFILE", "RLIMIT_MSGQUEUE", "RLIMIT_CPU")
 
 
 def run(hidden_states, weight):
