@@ -43,6 +43,7 @@ struct line {
 struct doctor {
 	struct program *program;
 	struct arena arena;
+	uint32_t layers; /* of the sandbox that references get on this machine */
 	struct line lines[LINES_MAX];
 	int count;
 	const char *python; /* absolute path; NULL: none */
@@ -367,6 +368,7 @@ static void examine_containment(struct doctor *d)
 
 	if (groups)
 		layers |= SANDBOX_MEMORY_GROUP | SANDBOX_PROCESS_GROUP;
+	d->layers = layers;
 	containment_write_sentences(layers, sentences);
 	add(d, "containment", false, sentences[0] == '\0',
 	    arena_printf(&d->arena, "%s%s%s%s", sentences[0] == '\0' ? "references reach only their inputs and outputs" : sentences,
@@ -401,6 +403,18 @@ static void print_text(const struct doctor *d, bool ready)
 	buf_free(&matrix);
 }
 
+static void write_gaps(uint32_t layers, struct buf *out)
+{
+	const struct sandbox_gap *gap;
+	const char *between = "";
+
+	for (int i = 0; (gap = sandbox_gap(i)) != NULL; i++)
+		if (sandbox_gap_is_open(gap, layers)) {
+			buf_printf(out, "%s\"%s\"", between, gap->name);
+			between = ", ";
+		}
+}
+
 static void print_json(const struct doctor *d, bool ready)
 {
 	struct buf out = {0};
@@ -421,6 +435,8 @@ static void print_json(const struct doctor *d, bool ready)
 			buf_text(&out, "null");
 		buf_text(&out, "}");
 	}
+	buf_text(&out, "],\n \"gaps\": [");
+	write_gaps(d->layers, &out);
 	buf_text(&out, "],\n \"ground_truths\": ");
 	ground_truths_matrix_json(&d->matrix, &out);
 	buf_text(&out, "}\n");

@@ -11,6 +11,7 @@ A head is a comment at the beginning of the file: a sentence about what the refe
 - reached, contained: "error timeout". This verdict shows that the reference reached something, or that it did not, because it
   can then not say so.
 - destroys: "run". Where the gap is open the reference would end the whole run, so it is left out there.
+- uses: "processes_named". The function of this name, from the file beside this one, is added at the end of the reference.
 - needs: "cuda" (the reference runs only on a CUDA device), or "x86-64" (it uses numbers of system calls).
 """
 
@@ -18,7 +19,7 @@ import dataclasses
 import pathlib
 
 FOLDER = pathlib.Path(__file__).parent / "references"
-KEYS = {"expect", "gap", "reached", "contained", "destroys", "needs"}
+KEYS = {"expect", "gap", "reached", "contained", "destroys", "needs", "uses"}
 STATES = {"passed", "failed", "error", "skipped", "invalid", "checked"}
 
 
@@ -33,6 +34,7 @@ class Reference:
     contained: str | None = None
     destroys: str | None = None
     needs: str | None = None
+    uses: str | None = None
 
     @property
     def is_endless(self):
@@ -69,6 +71,8 @@ def read(path):
     for text in keys["expect"]:
         if text != "not passed" and text.split()[0] not in STATES:
             raise ValueError(f"{path}: {text!r} is no status")
+    if "uses" in keys:
+        source += "\n\n" + (FOLDER.parent / f"{keys['uses']}.py").read_text(encoding="utf-8")
     return Reference(path.stem, about, source, **keys)
 
 

@@ -162,7 +162,7 @@ tried ''
 expect "set(map(str, all_of('well', 'containment'))) == {'full'} and s['containment'] == 'full'"
 [ ! -s "$work/err" ] || fail "a complete sandbox prints a note: $(cat "$work/err")"
 run doctor --format json
-expect "[x['state'] for x in r['checks'] if x['name'] == 'containment'] == ['ok']"
+expect "[x['state'] for x in r['checks'] if x['name'] == 'containment'] == ['ok'] and r['gaps'] == []"
 
 tried '' --no-landlock
 expect "s['containment'] == 'full'" # namespaces alone close every gap
@@ -205,6 +205,9 @@ run_weak verify peeks --alone --force --format json --device "$device" --sizes s
 expect "'read: $work/home/secret$root/definitions/rmsnorm/well.json, network: False.' in d['peeks']['cases'][0]['message']"
 expect "{'files', 'attributes', 'signals', 'process_memory', 'process_list', 'disk', 'memory'} <= set(s['containment'])"
 expect "not {'network', 'local_services', 'ipc', 'kernel', 'capabilities'} & set(s['containment'])"
+gaps=$(value "sorted(s['containment'])")
+run_weak doctor --format json
+expect "sorted(r['gaps']) == $gaps" # doctor says the same
 run verify peeks --alone --force --format json --device "$device" --sizes small --jobs 1
 expect "'read: , network: False.' in d['peeks']['cases'][0]['message']"
 rm definitions/rmsnorm/peeks.json

@@ -1,28 +1,14 @@
 # Stops every process that judges, and does not let it continue.
 # expect: error raised | error timeout
 # gap: signals
+# uses: processes_named
 # reached: error timeout
 import os
 import signal
 
-WANTED = {"reftest-judge"}
-
-
-def others():
-    """Returns the processes whose names are in WANTED, as far as this process may see them."""
-    found = []
-    for pid in range(2, 5000):
-        try:
-            with open(f"/proc/{pid}/comm") as file:
-                if pid != os.getpid() and file.read().strip() in WANTED:
-                    found.append(pid)
-        except OSError:
-            pass
-    return found
-
 
 def run(hidden_states, weight):
-    judges = others()
+    judges = processes_named("reftest-judge")
     for pid in judges:
         os.kill(pid, signal.SIGSTOP)
     raise AssertionError(f"reached: {judges}" if judges else "contained")

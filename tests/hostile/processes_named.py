@@ -1,0 +1,17 @@
+def processes_named(name):
+    """Returns the processes with this name, as far as this process may see them, without itself."""
+    import os
+
+    try:
+        listed = [int(entry) for entry in os.listdir("/proc") if entry.isdigit()]
+    except OSError:
+        listed = range(2, 5000)
+    found = []
+    for pid in listed:
+        try:
+            with open(f"/proc/{pid}/comm") as file:
+                if pid != os.getpid() and file.read().strip() == name:
+                    found.append(pid)
+        except OSError:
+            pass
+    return found
