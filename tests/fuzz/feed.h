@@ -25,6 +25,8 @@ bool is_sentence(const char *text);
 /* tests/fuzz/stored.c: what the cache, exported files, remotes and git store */
 feed_function feed_row, feed_fields, feed_verdict_line, feed_archive, feed_message, feed_action_result,
     feed_url, feed_index, feed_listing;
+/* tests/fuzz/storable.c: what decides whether a verdict is stored, found again and counted */
+feed_function feed_dependencies, feed_normal_form, feed_settings;
 /* tests/fuzz/sent.c: what other processes send */
 feed_function feed_job, feed_channel, feed_question, feed_answer, feed_facts;
 /* tests/fuzz/replies.c: what a remote cache answers */

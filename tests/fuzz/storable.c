@@ -1,0 +1,154 @@
+/* storable - the fuzz targets for what decides whether a verdict is stored, found again and counted: the words of a
+ * reference, its normal form, and the settings of a dataset. The parser of the settings is private, so its source is
+ * included. */
+#include "engine/settings.c"
+
+#include <stdlib.h>
+
+#include "base/buf.h"
+#include "cache/python_dependencies.h"
+#include "cache/python_normal_form.h"
+#include "tests/fuzz/feed.h"
+
+static struct buf joined(const char *before, const struct input *input, const char *after)
+{
+	struct buf out = {0};
+
+	buf_text(&out, before);
+	buf_add(&out, input->bytes, input->length);
+	buf_text(&out, after);
+	return out;
+}
+
+static int64_t lines_of(const struct input *input)
+{
+	int64_t lines = 1;
+
+	for (size_t i = 0; i < input->length; i++)
+		lines += input->bytes[i] == '\n' || input->bytes[i] == '\r';
+	return lines;
+}
+
+/* ---- dependencies ---- */
+
+static enum sight sight_with(const char *before, const struct input *input, const char *after)
+{
+	struct buf text = joined(before, input, after);
+	enum sight sight = python_dependencies(text.data, text.length).sight;
+
+	buf_free(&text);
+	return sight;
+}
+
+bool feed_dependencies(const struct input *input)
+{
+	const char *const files[] = {"a.txt"};
+	const struct python_dependencies found = python_dependencies(input->bytes, input->length),
+					 besides = python_dependencies_besides(input->bytes, input->length, files, 1);
+
+	hold(input, (found.sight == SIGHT_NOTHING) == (found.what[0] == '\0'), "what is seen has a name");
+	hold(input, found.sight == SIGHT_NOTHING || (found.line >= 1 && found.line <= lines_of(input)), "it is at a line of the text");
+	hold(input, found.unsteady[0] == '\0' || (found.unsteady_line >= 1 && found.unsteady_line <= lines_of(input)),
+	     "a clock is read at a line of the text");
+	hold(input, besides.sight <= found.sight, "a file that may be read closes nothing");
+	hold(input, sight_with("\n", input, "") >= found.sight, "an empty line hides nothing");
+	hold(input, sight_with("import os\n", input, "") == SIGHT_OUTSIDE, "nothing hides an import before it");
+	return found.sight == SIGHT_NOTHING;
+}
+
+/* ---- normal forms ---- */
+
+/* Expects that this text, which differs from the input in nothing that a program can see, has the input's form, unless it is
+ * taken as it is. */
+static void expect_form(const struct input *input, const struct buf *form, struct buf text, const char *what)
+{
+	struct buf other = {0};
+
+	if (python_normal_form(text.data, text.length, &other))
+		hold(input, other.length == form->length && memcmp(other.data, form->data, form->length) == 0, what);
+	buf_free(&other);
+	buf_free(&text);
+}
+
+static struct buf with_crlf(const struct input *input)
+{
+	struct buf out = {0};
+
+	for (size_t i = 0; i < input->length; i++) {
+		if (input->bytes[i] == '\n' && (i == 0 || input->bytes[i - 1] != '\r'))
+			buf_text(&out, "\r");
+		buf_add(&out, input->bytes + i, 1);
+	}
+	return out;
+}
+
+bool feed_normal_form(const struct input *input)
+{
+	struct buf form = {0};
+	bool tokens = python_normal_form(input->bytes, input->length, &form);
+
+	hold(input, form.length > 0 && form.data[0] == (tokens ? 'T' : 'R'), "a form says what it is");
+	if (!tokens)
+		hold(input, form.length == input->length + 1 && memcmp(form.data + 1, input->bytes, input->length) == 0,
+		     "a form that is not of tokens is the text");
+	if (tokens) {
+		hold(input, python_dependencies(input->bytes, input->length).sight == SIGHT_NOTHING,
+		     "a text that may read itself keeps its comments");
+		hold(input, sight_with("", input, "\nimport os\n") == SIGHT_OUTSIDE, "no complete text hides an import after it");
+		expect_form(input, &form, joined("# a comment\n", input, ""), "a comment before it changes nothing");
+		expect_form(input, &form, joined("", input, "\n# a comment\n"), "a comment after it changes nothing");
+		expect_form(input, &form, joined("", input, "\n\n"), "empty lines after it change nothing");
+		expect_form(input, &form, with_crlf(input), "the form of line ends changes nothing");
+		struct buf longer = joined("", input, "\nmore = 1\n"), other = {0};
+
+		python_normal_form(longer.data, longer.length, &other);
+		hold(input, other.length != form.length || memcmp(other.data, form.data, form.length) != 0,
+		     "another statement is another form");
+		buf_free(&longer);
+		buf_free(&other);
+	}
+	buf_free(&form);
+	return tokens;
+}
+
+/* ---- settings ---- */
+
+/* Is the text "", "full", or names of gaps with commas between them? */
+static bool is_requirement(const char *text)
+{
+	char name_of_gap[64];
+	size_t length;
+
+	if (*text == '\0' || strcmp(text, "full") == 0)
+		return true;
+	for (const char *at = text;; at += length + 1) {
+		length = strcspn(at, ",");
+		if (length == 0 || length >= sizeof name_of_gap)
+			return false;
+		snprintf(name_of_gap, sizeof name_of_gap, "%.*s", (int)length, at);
+		if (sandbox_gap_named(name_of_gap) == NULL)
+			return false;
+		if (at[length] == '\0')
+			return true;
+	}
+}
+
+bool feed_settings(const struct input *input)
+{
+	const struct json_text text = {name, input->bytes, input->length, 1};
+	struct program *program = calloc(1, sizeof *program);
+	struct err err = {""};
+	cJSON *json = json_parse(&text, &err);
+	bool taken = json != NULL && program != NULL && read_members(&text, json, program, &err) == 0;
+
+	hold(input, program != NULL, "there is memory");
+	hold(input, taken ? err.text[0] == '\0' : is_sentence(err.text), "what is refused has a sentence");
+	hold(input, !taken || is_requirement(program->required), "what is required are gaps");
+	hold(input, !taken || memmem(input->bytes, input->length, "full", 4) != NULL || strcmp(program->required, "full") != 0,
+	     "nothing is required that the text does not name");
+	hold(input, !taken || program->required[0] == '\0' || !containment_suffices(NULL, settings_required(program, NULL)),
+	     "a verdict of unknown containment does not suffice");
+	cJSON_Delete(json);
+	free(program);
+	return taken;
+}
