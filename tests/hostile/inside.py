@@ -22,6 +22,7 @@ import sys
 import time
 
 import gaps
+import gpu_memory
 import hostile_reference
 import setups
 
@@ -118,7 +119,7 @@ class Neighbours:
     """Processes, files and services of the same user, which the references must not reach. `places` maps the names
     that the references write as @name@ to what they stand for."""
 
-    def __init__(self):
+    def __init__(self, options):
         self.secret = "secret-" + secrets.token_hex(16)  # no output of reftest may contain it
         for folder in ("home", "others", "temporary", "libraries", "root/workloads"):
             (WORK / folder).mkdir(parents=True)
@@ -141,6 +142,19 @@ class Neighbours:
             "libraries": WORK / "libraries", "tcp": self.sockets[0].getsockname()[1],
             "udp": self.sockets[-1].getsockname()[1], **{name: one.pid for name, one in self.sleepers.items()},
         }  # fmt: skip
+        self.sharer = None if options["device"] == "cpu" else self.share_gpu_memory(options)
+
+    def share_gpu_memory(self, options):
+        """Starts a process that shares memory of the GPU, and makes sure that this memory opens for who has its handle:
+        otherwise no reference could fail to open it."""
+        program, device = [options["python"], "-IS", str(HERE / "gpu_memory.py")], options["device"]
+        one = subprocess.Popen([*program, "share", device], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        handle = one.stdout.readline().strip()
+        opened = subprocess.run([*program, "open", device, handle], capture_output=True, text=True)
+        if opened.stdout.strip() != str(gpu_memory.BYTE):
+            raise RuntimeError(f"shared memory of the GPU does not open with its handle: {opened.stdout}{opened.stderr}")
+        self.places["sharer"] = one.pid
+        return one
 
     def start_sleeper(self):
         """Starts a process whose environment has the secret."""
@@ -164,7 +178,7 @@ class Neighbours:
         return ctypes.CDLL(None).syscall(SHMGET, 1234, 4096, CREATE)
 
     def pids(self):
-        return {one.pid for one in self.sleepers.values()}
+        return {one.pid for one in [*self.sleepers.values(), self.sharer] if one is not None}
 
     def states(self):
         """Returns the state of each sleeper: "S" (it sleeps), "T" (it is stopped) or "Z" (it has ended)."""
@@ -180,9 +194,10 @@ class Neighbours:
             write_definition(name, (RIGHT if kind == "right" else WRONG).format(name=name))
 
     def end(self):
-        for one in self.sleepers.values():
-            one.kill()
-            one.wait()
+        for one in [*self.sleepers.values(), self.sharer]:
+            if one is not None:
+                one.kill()
+                one.wait()
 
 
 def write_definition(name, source):
@@ -279,7 +294,7 @@ def attempt(options):
     options["key"] = subprocess.run(
         [options["reftest"], "key"], check=True, capture_output=True, text=True
     ).stdout.strip()
-    neighbours = Neighbours()
+    neighbours = Neighbours(options)
     for path in pathlib.Path(options["build"]).glob("libreftest_*.so"):
         shutil.copy(path, WORK / "libraries")
     doctor = run_reftest(options, "doctor", "--format", "json")
