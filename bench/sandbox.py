@@ -3,12 +3,17 @@
 in the sandbox and without it, in turn. Usage: bench/sandbox.py [BUILD [PAIRS]]; the interpreter must have torch.
 
 Prints the time that sandbox_open takes, and the medians over all pairs: processor time without the sandbox, the same in
-it, and their difference. Processor time of both processes is measured, because elapsed time changes with the load."""
+it, and their difference. Processor time of both processes is measured, because elapsed time changes with the load.
+
+Then the same for a warm case, in a tenth of the pairs: each child computes a small rmsnorm once, and then CASES times more.
+Prints the processor time of all children together and of a warm case, without the sandbox and in it, with the quartiles of
+the differences."""
 
 import importlib.util
 import os
 import resource
 import statistics
+import struct
 import sys
 import time
 
@@ -41,6 +46,49 @@ def child(before, inside, after, end):
     return processor_ms() - start
 
 
+CASES = 20  # warm cases of a child
+
+
+def norm_ms():
+    """Computes a small rmsnorm CASES times. Returns the median of the milliseconds of processor time of one."""
+    import torch
+
+    x, weight, took = torch.ones(256, 1024), torch.ones(1024), []
+    for _ in range(CASES + 1):
+        start = time.thread_time()
+        x * torch.rsqrt(x.square().mean(dim=-1, keepdim=True) + 1e-6) * weight
+        took.append(1e3 * (time.thread_time() - start))
+    return statistics.median(took[1:])
+
+
+def working(inside):
+    """Returns a function for `child` that does `inside`, then computes, and the descriptor from which the result is read."""
+    here, there = os.pipe()
+
+    def work(given):
+        inside(given)
+        os.write(there, struct.pack("d", norm_ms()))
+
+    return work, here, there
+
+
+def worked(before, inside, after, end):
+    """Returns the milliseconds of processor time of a child that computes, and of a warm case in it."""
+    work, here, there = working(inside)
+    took = child(before, work, after, end)
+    case = struct.unpack("d", os.read(here, 8))[0]
+    os.close(here)
+    os.close(there)
+    return took, case
+
+
+def show(what, plain, boxed):
+    extra = [b - a for a, b in zip(plain, boxed)]
+    low, middle, high = statistics.quantiles(extra, n=4)
+    print("%s %.3f ms, in the sandbox %.3f ms, difference %.3f ms (quartiles %.3f and %.3f)" % (
+        what, statistics.median(plain), statistics.median(boxed), middle, low, high))
+
+
 def main():
     build, pairs = (sys.argv[1:] + ["build"])[0], int((sys.argv[2:] + ["200"])[0])
     runner = load_runner()
@@ -48,6 +96,7 @@ def main():
     sandbox = runner.Sandbox(os.open(os.path.join(TOP, build, "libreftest_sandbox.so"), os.O_RDONLY), "cpu", TOP, "/tmp")
     opened = (time.perf_counter() - start) * 1e3
     runner.import_torch("cpu")
+    runner.torch.set_num_threads(1)  # the processor time of waiting threads would hide all differences
 
     def end(given):
         sandbox.end(*given)
@@ -57,9 +106,13 @@ def main():
     for _ in range(pairs):
         plain.append(child(lambda: None, lambda given: None, lambda: None, lambda given: None))
         boxed.append(child(sandbox.before_fork, lambda given: sandbox.enter(given[1]), sandbox.after_fork, end))
-    extra = [b - a for a, b in zip(plain, boxed)]
-    print("layers %#x; opened in %.1f ms; a child %.2f ms, in the sandbox %.2f ms, difference %.2f ms" % (
-        sandbox.layers, opened, statistics.median(plain), statistics.median(boxed), statistics.median(extra)))
+    print("layers %#x; opened in %.1f ms" % (sandbox.layers, opened))
+    show("a child that ends", plain, boxed)
+    pairs = [(worked(lambda: None, lambda given: None, lambda: None, lambda given: None),
+              worked(sandbox.before_fork, lambda given: sandbox.enter(given[1]), sandbox.after_fork, end))
+             for _ in range(max(4, pairs // 10))]  # fmt: skip
+    show("a child that computes", [a[0] for a, _ in pairs], [b[0] for _, b in pairs])
+    show("a warm case in it", [a[1] for a, _ in pairs], [b[1] for _, b in pairs])
 
 
 if __name__ == "__main__":

@@ -16,9 +16,12 @@ checkout  Changes 1 000 definitions at once by `git checkout`. Measures the time
           last verdict.
 bulk      Writes 1 000 files without git's lock, by `cp` and by `sed -i`. Counts the batches, and measures the time
           from the writer's exit to the last verdict.
+walls     Two watchers on equal datasets, one on this machine as it is and one where the kernel refuses namespaces and
+          Landlock (seccomp and limits stay). Saves in turn, so that both have the same load, and prints both
+          distributions and that of the differences.
 idle      Measures the memory of a watcher with 10 000 definitions, and compares its start-up time with `git status`.
 
-If no PART is given, all parts run. More precise parts of `saves` are saves@PAUSE (PAUSE is in seconds), bursts and
+If no PART is given, all parts but walls run. More precise parts of `saves` are saves@PAUSE (PAUSE is in seconds), bursts and
 comments.
 """
 import glob
@@ -41,8 +44,8 @@ BURST, BURST_PAUSE, PEACE = 4, 0.1, 2
 class Watch:
     """A running `reftest watch` and its events."""
 
-    def __init__(self, build, root, *options):
-        command = [os.path.join(build, "reftest"), "--root", root, "watch", "--json", "--sizes", "small", *options]
+    def __init__(self, build, root, *options, below=()):
+        command = [*below, os.path.join(build, "reftest"), "--root", root, "watch", "--json", "--sizes", "small", *options]
         self.process = subprocess.Popen(command, stdout=subprocess.PIPE)
         self.ready = self.until("ready")
 
@@ -134,6 +137,34 @@ def author(build, count, device, parts):
             took, run = saves(watch, path, count, lambda n: 0.01, comment)
             show("comment-only save -> still verified", took, f"{run}; bar: 3")
         print(f"SIGTERM -> ended: {1e3 * watch.end():.0f} ms")
+
+
+def walls(build, count, device):
+    """Measures saves with namespaces and Landlock and without them, one pair after the other."""
+    with tempfile.TemporaryDirectory() as root:
+        restrict = os.path.join(root, "restrict")
+        source = os.path.join(HERE, "..", "tests", "e2e", "tools", "restrict.c")
+        subprocess.run([os.environ.get("CC", "cc"), "-O1", "-D_GNU_SOURCE", "-o", restrict, source], check=True)
+        ways = {"with all walls": (), "without namespaces and Landlock": (restrict, "--no-namespaces", "--no-landlock")}
+        watches, paths, took = {}, {}, {name: [] for name in ways}
+        for name, below in ways.items():
+            tree = os.path.join(root, name)
+            make_tree(tree, 1)
+            paths[name] = os.path.join(tree, "definitions", "rmsnorm", "rmsnorm_h64_v0.json")
+            watches[name] = Watch(build, tree, "--no-workloads", "--device", device, below=below)
+        with open(paths["with all walls"]) as file:
+            original = file.read()
+        time.sleep(WARM["cpu" if device == "cpu" else "gpu"])
+        text = lambda n: original.replace("x = hidden_states", f"k{n} = 0; x = hidden_states")
+        for number in range(count):
+            for name in list(ways) if number % 2 else reversed(ways):
+                one, _ = saves(watches[name], paths[name], 1, lambda n: 0.1, lambda n: text(number))
+                took[name] += one
+        for name in ways:
+            show("save -> verdict, " + name, took[name])
+            watches[name].end()
+        extra = sorted(1e3 * (a - b) for a, b in zip(*took.values()))
+        print("difference of a pair: " + ", ".join(f"p{part} {extra[part * (count - 1) // 100]:.2f} ms" for part in (25, 50, 75, 99)))
 
 
 def peer(build, device, count=10):
@@ -319,6 +350,8 @@ def main():
     print(f"== watch (load average {os.getloadavg()[0]:.1f} on {os.cpu_count()} cores, {device})")
     if any(part.partition("@")[0] in ("saves", "bursts", "comments") for part in parts):
         author(build, count, device, parts)
+    if "walls" in parts:
+        walls(build, count, device)
     if "peer" in parts:
         peer(build, device)
     if "checkout" in parts:
