@@ -14,7 +14,7 @@
 #include "engine/run.h"
 
 struct warm_options {
-	const char *root, *device, *python, *ground_truth;
+	const char *root, *repos, *device, *python, *ground_truth;
 	int jobs;
 	double timeout;
 	struct words op_types;
@@ -23,6 +23,7 @@ struct warm_options {
 #define AT(member) offsetof(struct warm_options, member)
 static const struct option_row rows[] = {
     ROW_ROOT,
+    ROW_REPOS,
     ROW_OP_TYPE,
     ROW_DEVICE,
     {"--ground-truth", OPTION_TEXT, AT(ground_truth), "NAMES", GROUND_TRUTHS,
@@ -152,6 +153,7 @@ static int run(struct program *program, const struct warm_options *o, const stru
 	options.cases.size[SIZE_MEDIUM] = false;
 	if (o->root != NULL)
 		program->root_given = o->root;
+	program->repos = o->repos;
 	code = run_open(run, program, &options, err);
 	if (code == 0) {
 		run->on_result = on_result;

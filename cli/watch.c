@@ -16,6 +16,7 @@ struct watch_line {
 #define AT(member) offsetof(struct watch_options, member)
 static const struct option_row rows[] = {
     ROW_ROOT,
+    ROW_REPOS,
     {"--json", OPTION_FLAG, AT(json), NULL, NULL, "print each event as a JSON object on a line of its own"},
     {"--exec", OPTION_TEXT, AT(command), "CMD", NULL,
      "run CMD in a shell after each batch, with the names of its definitions in $REFTEST_NAMES"},

@@ -413,6 +413,7 @@ static int open_all(struct watch *watch, struct err *err)
 	struct err note = {""};
 
 	program->root_given = o->root != NULL ? o->root : program->root_given;
+	program->repos = o->repos;
 	/* The root is opened by its absolute path, because "." would remain the old directory if the working directory
 	 * is deleted and created again. */
 	if (program_root_by_path(program, err) < 0 || settings_read(program, err) < 0)

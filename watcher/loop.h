@@ -10,7 +10,7 @@
 #include "engine/program.h"
 
 struct watch_options {
-	const char *root, *device, *python, *sizes, *ground_truth, *command, *required, *accept, *isolation;
+	const char *root, *repos, *device, *python, *sizes, *ground_truth, *command, *required, *accept, *isolation;
 	bool no_workloads, json, once, poll;
 	int jobs, spares, watches;
 	double timeout;

@@ -78,8 +78,20 @@ mv repos elsewhere
 rm repos_config.json
 checks
 expect "set(all_of('tiny_gemm', 'ground_truth')) == {'builtin'}"
+run watch --once --json --device cpu --sizes small --ground-truth flashinfer,builtin --repos elsewhere
+expect_exit 0
 checks --repos elsewhere
+expect_ran 0 # by the watcher
 expect "set(all_of('tiny_gemm', 'ground_truth')) == {'flashinfer'}"
+run warm --device cpu --ground-truth flashinfer --repos elsewhere
+expect_exit 0
+grep -Eq '^  flashinfer +[0-9.]+ s prepared$' "$work/out" || fail "warm does not use the checkout"
+for command in "watch --once" warm verify; do
+	# shellcheck disable=SC2086 # a list of words
+	run $command --repos definitions --device cpu
+	expect_exit 2
+	grep -q 'no checkout of sglang or flashinfer' "$work/err" || fail "the missing checkout is not reported"
+done
 checks --repos definitions
 expect_exit 2
 grep -q 'no checkout of sglang or flashinfer' "$work/err" || fail "the missing checkout is not reported"
