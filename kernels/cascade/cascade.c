@@ -262,7 +262,10 @@ static double s_of(const struct tensor *s, int64_t at)
 }
 
 /* The mistakes that the oracle computes. */
-enum mistake { NO_MISTAKE, NATURAL, NOT_DIVIDED, AVERAGED, LARGEST_ALONE, LAST_LEFT_OUT, LARGEST_S, SUM_OF_S, FIRST_ONLY };
+enum mistake {
+	NO_MISTAKE, NATURAL, NATURAL_WEIGHTS, NATURAL_SUM, NATURAL_READ, ROUNDED_WEIGHTS, NOT_DIVIDED, AVERAGED, LARGEST_ALONE,
+	LAST_LEFT_OUT, FIRST_8, FIRST_16, FIRST_32, LARGEST_S, SUM_OF_S, FIRST_ONLY, MASK_FOR_V, MASK_FOR_S, MASKED_ZERO
+};
 
 #define LN_2 0.69314718055994530942
 
@@ -275,9 +278,49 @@ static bool mask_reversed(struct op_variation *v, const struct op_confusion *con
 	return mask != NULL;
 }
 
+/* The log-sum-exp of an empty state is `by`. */
+static bool empty_is(struct op_variation *v, const struct op_confusion *confusion)
+{
+	bool any = false;
+
+	for (int i = 0; i < 2; i++) {
+		struct tensor *s = variation_change(v, variation_input(v, i == 0 ? "s" : "s_other"));
+
+		for (int64_t k = 0; s != NULL && k < s->elements; k++)
+			if (dtype_load(s->data, s->dtype, k) == -INFINITY) {
+				dtype_store(s->data, s->dtype, k, confusion->by);
+				any = true;
+			}
+	}
+	return any;
+}
+
+/* Limits the log-sum-exps of all states below. */
+static bool all_least(struct op_variation *v, const struct op_confusion *confusion)
+{
+	struct op_confusion s = *confusion, other = *confusion;
+
+	s.role = "s", other.role = "s_other";
+	bool any = before_least(v, &s);
+
+	return before_least(v, &other) || any;
+}
+
 static const struct op_confusion confusions[] = {
     {.says = "log-sum-exps were natural logarithms, not those of base 2", .mistake = NATURAL},
     {.says = "the merged log-sum-exp were a natural logarithm, not one of base 2", .after = after_scale, .role = "s_merged", .by = LN_2},
+    {.says = "weights were powers of e, not of 2", .mistake = NATURAL_WEIGHTS},
+    {.says = "the logarithm of the sum of the weights were natural, not one of base 2", .mistake = NATURAL_SUM},
+    {.says = "log-sum-exps were read as natural logarithms, and the result were converted to base 2", .mistake = NATURAL_READ},
+    {.says = "weights were rounded to bfloat16", .mistake = ROUNDED_WEIGHTS},
+    {.says = "the log-sum-exp of an empty state were 0, not -infinity", .before = empty_is, .by = 0},
+    {.says = "log-sum-exps were limited to -100 below", .before = all_least, .by = -100},
+    {.says = "the first 8 states alone were merged", .mistake = FIRST_8},
+    {.says = "the first 16 states alone were merged", .mistake = FIRST_16},
+    {.says = "the first 32 states alone were merged", .mistake = FIRST_32},
+    {.says = "the mask were ignored for v", .mistake = MASK_FOR_S},
+    {.says = "the mask were ignored for the log-sum-exp", .mistake = MASK_FOR_V},
+    {.says = "v of a token that is not merged were 0", .mistake = MASKED_ZERO},
     {.says = "the merged v were not divided by the sum of the weights", .mistake = NOT_DIVIDED},
     {.says = "states were averaged, without their weights", .mistake = AVERAGED},
     {.says = "the state with the largest log-sum-exp alone were used for v", .mistake = LARGEST_ALONE},
@@ -292,7 +335,7 @@ static const struct op_confusion confusions[] = {
 };
 
 /* Merges the states of one head of one token into `v` and returns the merged s. `row` has space for one state's v. */
-static double merge(const struct op_case *c, const struct tensor *in, int64_t token, int64_t head, double *v,
+static double merge_states(const struct op_case *c, const struct tensor *in, int64_t token, int64_t head, double *v,
                     double *row)
 {
 	struct cascade_roles roles = cascade_roles_of(c->problem);
@@ -301,15 +344,10 @@ static double merge(const struct op_case *c, const struct tensor *in, int64_t to
 	double most = -INFINITY, sum = 0, sum_of_s = 0;
 	int64_t states = e.states;
 
-	if (roles.mask >= 0 && in[roles.mask].data != NULL && ((const uint8_t *)in[roles.mask].data)[token] == 0) {
-		const struct tensor *first = &in[roles.v[0]];
-		int64_t at = token * e.heads + head;
-
-		dtype_load_run(first->data, first->dtype, at * e.width, e.width, v);
-		return s_of(&in[roles.s[0]], at);
-	}
 	if (c->mistake == LAST_LEFT_OUT || c->mistake == FIRST_ONLY)
 		states = c->mistake == FIRST_ONLY || states < 2 ? 1 : states - 1;
+	if (c->mistake >= FIRST_8 && c->mistake <= FIRST_32 && states > 8 << (c->mistake - FIRST_8))
+		states = 8 << (c->mistake - FIRST_8);
 	for (int64_t i = 0; i < states; i++)
 		most = fmax(most, s_of(&in[roles.s[many ? 0 : i]], place(&e, many, token, head, i)));
 	for (int64_t d = 0; d < e.width; d++)
@@ -321,8 +359,11 @@ static double merge(const struct op_case *c, const struct tensor *in, int64_t to
 		if (most == -INFINITY)
 			break;
 		double s = s_of(&in[roles.s[many ? 0 : i]], at);
-		double weight = c->mistake == NATURAL ? exp(s - most) : exp2(s - most);
+		bool natural = c->mistake == NATURAL || c->mistake == NATURAL_WEIGHTS || c->mistake == NATURAL_READ;
+		double weight = natural ? exp(s - most) : exp2(s - most);
 
+		if (c->mistake == ROUNDED_WEIGHTS)
+			weight = (double)float_from_bf16(bf16_from_float((float)weight));
 		sum += weight;
 		sum_of_s += s;
 		weight = c->mistake == AVERAGED ? 1 / (double)states : c->mistake == LARGEST_ALONE ? (s == most) : weight;
@@ -336,7 +377,27 @@ static double merge(const struct op_case *c, const struct tensor *in, int64_t to
 		v[d] /= sum;
 	if (c->mistake == LARGEST_S || c->mistake == SUM_OF_S)
 		return c->mistake == LARGEST_S ? most : sum_of_s;
-	return most + (c->mistake == NATURAL ? log(sum) : log2(sum));
+	if (c->mistake == NATURAL_READ)
+		return (most + log(sum)) / LN_2;
+	return most + (c->mistake == NATURAL || c->mistake == NATURAL_SUM ? log(sum) : log2(sum));
+}
+
+/* Merges as merge_states, or keeps the first state if the mask of the token is false. */
+static double merge(const struct op_case *c, const struct tensor *in, int64_t token, int64_t head, double *v, double *row)
+{
+	struct cascade_roles roles = cascade_roles_of(c->problem);
+	struct cascade_extent e = cascade_extent_of(c);
+	int64_t at = token * e.heads + head;
+	bool kept = roles.mask >= 0 && in[roles.mask].data != NULL && ((const uint8_t *)in[roles.mask].data)[token] == 0;
+	double s = kept && c->mistake != MASK_FOR_V && c->mistake != MASK_FOR_S ? 0 : merge_states(c, in, token, head, v, row);
+
+	if (!kept)
+		return s;
+	if (c->mistake != MASK_FOR_S)
+		dtype_load_run(in[roles.v[0]].data, in[roles.v[0]].dtype, at * e.width, e.width, v);
+	for (int64_t d = 0; d < e.width && c->mistake == MASKED_ZERO; d++)
+		v[d] = 0;
+	return c->mistake == MASK_FOR_V ? s : s_of(&in[roles.s[0]], at);
 }
 
 /* Checks that every v is finite, and that every s is finite or -infinity. Other values make the case invalid. */

@@ -33,7 +33,9 @@ struct diagnosis {
 	/* Bit i is set if mistake i does not explain a failure of the definition, in an earlier case. The numbers of
 	 * mistakes depend on the problem only. */
 	unsigned char refuted[DIAGNOSIS_CONFUSIONS / 8];
-	bool complete; /* every mistake that is not refuted was tried on the last case */
+	unsigned char found[DIAGNOSIS_CONFUSIONS / 8]; /* bit i is set if mistake i explained an earlier case */
+	/* The mistakes that explained an earlier case, and those of the family, were tried on the last case. */
+	bool complete;
 	int count;
 	char says[DIAGNOSIS_MOST][DIAGNOSIS_TEXT]; /* the mistakes that explain the last case */
 	struct diagnosis_passed passed[DIAGNOSIS_PASSED];

@@ -464,7 +464,9 @@ static double number_of(const struct op_case *c, enum rope_number n)
 
 /* The mistakes that the oracle computes. */
 enum mistake {
-	NO_MISTAKE, HALF_EXPONENT, DOUBLE_EXPONENT, MULTIPLIED, ALL_SCALED, NONE_SCALED, MIXED_BACKWARDS, BACKWARDS, SINE_FOR_COSINE
+	NO_MISTAKE, HALF_EXPONENT, DOUBLE_EXPONENT, INVERSE, MULTIPLIED, ALL_SCALED, NONE_SCALED, MIXED_BACKWARDS, EXCHANGED,
+	NO_MIXING, NO_TWO_PI, BACKWARDS, SINE_FOR_COSINE, ROUNDED_ANGLES, READ_OTHERWISE, WRITTEN_OTHERWISE, SECOND_FROM_ROTATED,
+	SECOND_KEPT, LAST_ROTATED, REST_FIRST, REST_ZERO
 };
 
 /* Forms pairs the other way: by the scalar that says how, or by the variant. */
@@ -497,6 +499,41 @@ static bool whole_head(struct op_variation *v, const struct op_confusion *confus
 	return true;
 }
 
+/* The rows of the cache go round: the position after the last one is 0. */
+static bool next_position(struct op_variation *v, const struct op_confusion *confusion)
+{
+	struct tensor *positions = variation_change(v, variation_input(v, confusion->role));
+	int64_t rows = rope_extent_of(&v->c).cache_rows;
+
+	for (int64_t i = 0; positions != NULL && rows > 0 && i < positions->elements; i++)
+		dtype_store(positions->data, positions->dtype, i,
+			    fmod(dtype_load(positions->data, positions->dtype, i) + 1, (double)rows));
+	return positions != NULL && rows > 0;
+}
+
+/* Positions as 16-bit integers, modulo the rows of the cache if there is one. */
+static bool short_positions(struct op_variation *v, const struct op_confusion *confusion)
+{
+	struct tensor *positions = variation_change(v, variation_input(v, confusion->role));
+	int64_t rows = rope_extent_of(&v->c).cache_rows;
+
+	for (int64_t i = 0; positions != NULL && i < positions->elements; i++) {
+		int64_t value = (int16_t)(uint16_t)((int64_t)dtype_load(positions->data, positions->dtype, i) & 0xffff);
+
+		value = rows > 0 ? (value % rows + rows) % rows : value;
+		dtype_store(positions->data, positions->dtype, i, (double)value);
+	}
+	return positions != NULL;
+}
+
+static bool half_head(struct op_variation *v, const struct op_confusion *confusion)
+{
+	struct op_confusion half = *confusion;
+
+	half.by = (double)(rope_head_size(v->c.problem, v->c.axis) / 2);
+	return before_set(v, &half);
+}
+
 static const struct op_confusion confusions[] = {
     {.says = "pairs were formed the other way: halves for interleaved, or interleaved for halves", .before = other_pairs},
     {.says = "pairs were interleaved, whatever is given", .before = always_interleaved, .by = 1},
@@ -509,6 +546,25 @@ static const struct op_confusion confusions[] = {
     {.says = "every frequency were divided by the scale", .mistake = ALL_SCALED},
     {.says = "no frequency were divided by the scale", .mistake = NONE_SCALED},
     {.says = "scaled and unscaled frequencies were mixed the wrong way round", .mistake = MIXED_BACKWARDS},
+    {.says = "frequencies were theta^(2i/d), not its inverse", .mistake = INVERSE},
+    {.says = "the frequencies of short and of long wavelengths were exchanged: scaled for unscaled", .mistake = EXCHANGED},
+    {.says = "scaled and unscaled frequencies were not mixed: each is one or the other", .mistake = NO_MIXING},
+    {.says = "wavelengths lacked the factor 2 pi", .mistake = NO_TWO_PI},
+    {.says = "angles were rounded to bfloat16", .mistake = ROUNDED_ANGLES},
+    {.says = "pairs were read the other way (halves for interleaved, or interleaved for halves), and written the right way", .mistake = READ_OTHERWISE},
+    {.says = "pairs were written the other way (halves for interleaved, or interleaved for halves), and read the right way", .mistake = WRITTEN_OTHERWISE},
+    {.says = "the second element of a pair were computed from the first after its rotation", .mistake = SECOND_FROM_ROTATED},
+    {.says = "the second element of a pair were not rotated", .mistake = SECOND_KEPT},
+    {.says = "the last elements of a head were rotated, not the first", .mistake = LAST_ROTATED},
+    {.says = "the elements that are not rotated came first", .mistake = REST_FIRST},
+    {.says = "the elements that are not rotated were 0", .mistake = REST_ZERO},
+    {.says = "theta were 10000, whatever is given", .before = before_set, .role = "theta", .by = 10000},
+    {.says = "the next row of the cache were read", .before = next_position, .role = "positions"},
+    {.says = "positions were 16-bit integers", .before = short_positions, .role = "positions"},
+    {.says = "positions were limited to 4095", .before = before_most, .role = "positions", .by = 4095},
+    {.says = "positions were limited to 8191", .before = before_most, .role = "positions", .by = 8191},
+    {.says = "positions were limited to 32767", .before = before_most, .role = "positions", .by = 32767},
+    {.says = "half of the head were rotated, whatever rotary_dim is", .before = half_head, .role = "rotary_dim"},
     {.says = "every position were 0", .before = before_set, .role = "positions", .by = 0},
     {.says = "positions were the places in the batch", .before = before_iota, .role = "positions"},
     {.says = "positions were one too large", .before = before_add, .role = "positions", .by = 1},
@@ -522,7 +578,7 @@ static const struct op_confusion confusions[] = {
 /* Returns the frequency of pair i, in radians per position. */
 static double frequency(const struct op_case *c, int64_t i, int64_t rotary_dim)
 {
-	double power = c->mistake == HALF_EXPONENT ? 2 : c->mistake == DOUBLE_EXPONENT ? 0.5 : 1;
+	double power = c->mistake == HALF_EXPONENT ? 2 : c->mistake == DOUBLE_EXPONENT ? 0.5 : c->mistake == INVERSE ? -1 : 1;
 	double plain = pow(number_of(c, ROPE_THETA), -2.0 * power * (double)i / (double)rotary_dim);
 	double scaled = c->mistake == MULTIPLIED ? plain * number_of(c, ROPE_SCALE) : plain / number_of(c, ROPE_SCALE);
 
@@ -532,15 +588,16 @@ static double frequency(const struct op_case *c, int64_t i, int64_t rotary_dim)
 	if (!(c->variant & ROPE_LLAMA31))
 		return scaled;
 	double low = number_of(c, ROPE_LOW), high = number_of(c, ROPE_HIGH), old = number_of(c, ROPE_OLD_CONTEXT);
-	double wavelength = 2 * 3.14159265358979323846 / plain;
+	double wavelength = (c->mistake == NO_TWO_PI ? 1 : 2 * 3.14159265358979323846) / plain;
 
 	if (wavelength < old / high)
-		return plain;
+		return c->mistake == EXCHANGED ? scaled : plain;
 	if (wavelength > old / low)
-		return scaled;
+		return c->mistake == EXCHANGED ? plain : scaled;
 	double smooth = (old / wavelength - low) / (high - low);
 
-	smooth = c->mistake == MIXED_BACKWARDS ? 1 - smooth : smooth;
+	smooth = c->mistake == MIXED_BACKWARDS || c->mistake == EXCHANGED ? 1 - smooth : smooth;
+	smooth = c->mistake == NO_MIXING ? smooth >= 0.5 : smooth;
 	return (1 - smooth) * scaled + smooth * plain;
 }
 
@@ -556,8 +613,12 @@ static void angles(const struct op_case *c, const struct rope_extent *e, const s
 
 	for (int64_t i = 0; i < half; i++) {
 		if (roles.cache < 0) {
-			cosine[i] = cos((double)position * frequencies[i]);
-			sine[i] = sin((double)position * frequencies[i]);
+			double angle = (double)position * frequencies[i];
+
+			if (c->mistake == ROUNDED_ANGLES)
+				angle = (double)float_from_bf16(bf16_from_float((float)angle));
+			cosine[i] = cos(angle);
+			sine[i] = sin(angle);
 		} else if (position < 0 || position >= e->cache_rows) {
 			cosine[i] = sine[i] = NAN;
 		} else {
@@ -594,6 +655,27 @@ static void rotate_head(double *x, double *y, const struct rope_extent *e, bool 
 	}
 	for (int64_t i = e->rotary_dim; i < e->head_size; i++)
 		y[i] = x[i];
+}
+
+/* Rotates one head with a mistake in the places or in the second elements. */
+static void mistaken_head(double *x, double *y, const struct rope_extent *e, bool interleaved, const double *cosine,
+			  const double *sine, int mistake)
+{
+	int64_t half = e->rotary_dim / 2, rest = e->head_size - e->rotary_dim, from = mistake == LAST_ROTATED ? rest : 0;
+	int64_t to = mistake == LAST_ROTATED || mistake == REST_FIRST ? rest : 0;
+	bool reads = interleaved != (mistake == READ_OTHERWISE), writes = interleaved != (mistake == WRITTEN_OTHERWISE);
+
+	for (int64_t i = 0; i < half; i++) {
+		double first = x[from + (reads ? 2 * i : i)], second = x[from + (reads ? 2 * i + 1 : i + half)];
+		double rotated = first * cosine[i] - second * sine[i];
+
+		y[to + (writes ? 2 * i : i)] = rotated;
+		y[to + (writes ? 2 * i + 1 : i + half)] =
+		    mistake == SECOND_KEPT ? second
+					   : second * cosine[i] + (mistake == SECOND_FROM_ROTATED ? rotated : first) * sine[i];
+	}
+	for (int64_t i = 0; i < rest; i++)
+		y[to == 0 ? e->rotary_dim + i : i] = mistake == REST_ZERO ? 0 : x[from == 0 ? e->rotary_dim + i : i];
 }
 
 /* Checks the Python scalars that a workload provides. */
@@ -655,7 +737,10 @@ static void rotate_token(const struct op_case *c, const struct rope_extent *e, c
 			struct tensor *y = &out[roles.output[r]];
 
 			dtype_load_run(x->data, x->dtype, first, e->head_size, scratch);
-			rotate_head(scratch, scratch + e->head_size, e, interleaved, cosine, sine);
+			if (c->mistake >= READ_OTHERWISE)
+				mistaken_head(scratch, scratch + e->head_size, e, interleaved, cosine, sine, c->mistake);
+			else
+				rotate_head(scratch, scratch + e->head_size, e, interleaved, cosine, sine);
 			dtype_store_run(y->data, y->dtype, first, e->head_size, scratch + e->head_size);
 		}
 }

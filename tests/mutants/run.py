@@ -24,14 +24,19 @@ PROJECT = os.path.dirname(os.path.dirname(HERE))
 LEAST = 10  # the least number of mutants of a family
 
 
-def load_mutants(path):
-    """Returns the list of a family's mutants; it is empty if the family has no file."""
+def load_table(path, table):
+    """Returns a table of a family's file, or None if there is none."""
     if not os.path.exists(path):
-        return []
+        return None
     spec = importlib.util.spec_from_file_location("mutants_" + os.path.basename(path)[:-3], path)
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
-    return module.MUTANTS
+    return getattr(module, table, None)
+
+
+def load_mutants(path):
+    """Returns the list of a family's mutants; it is empty if the family has no file."""
+    return load_table(path, "MUTANTS") or []
 
 
 def find_definition(name):
@@ -55,15 +60,16 @@ def plant(definition, mistake, old, new):
     return {**definition, "reference": definition["reference"].replace(old, new)}
 
 
-def build_dataset(root, families):
-    """Writes originals and mutants. Returns {mutant's name: (family, definition, mistake)} and {original's name:
-    family}."""
+def build_dataset(root, families, with_originals=True):
+    """Writes the mutants and, if asked for, the originals. Returns {mutant's name: (family, definition, mistake)} and
+    {original's name: family}."""
     planted, originals = {}, {}
     for family in families:
         for number, (name, mistake, old, new) in enumerate(load_mutants(os.path.join(HERE, family + ".py"))):
             with open(find_definition(name)) as source:
                 definition = json.load(source)
-            write_definition(root, definition)
+            if with_originals:
+                write_definition(root, definition)
             originals[name] = family
             mutant = plant(definition, mistake, old, new)
             mutant["name"] = f"{name}_mutant{number}"
@@ -72,10 +78,11 @@ def build_dataset(root, families):
     return planted, originals
 
 
-def verify(build, root, names, words, codes=(0, 1)):
+def verify(build, root, names, words, codes=(0, 1), diagnosis=False):
     """Runs verify on these definitions, or on all, and returns {name: its part of the JSON}. Ends the program if the
-    exit status is not in `codes`."""
-    command = [os.path.join(build, "reftest"), "--root", root, "verify", "--no-workloads", "--no-diagnosis", "--format", "json", *words]
+    exit status is not in `codes`. Causes of failures cost time, and are looked for only if `diagnosis` is true."""
+    words = words if diagnosis else ["--no-diagnosis", *words]
+    command = [os.path.join(build, "reftest"), "--root", root, "verify", "--no-workloads", "--format", "json", *words]
     done = subprocess.run(command + names, stdout=subprocess.PIPE, check=False)
     if done.returncode not in codes:
         sys.exit(f"mutants: {' '.join(command)} exited with {done.returncode}")

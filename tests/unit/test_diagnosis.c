@@ -18,7 +18,7 @@
 #include "workers/protocol/job.h"
 
 /* LARGER: the most rows on which only random draws, or cases above MOST_BYTES or of other inputs, show an effect. */
-enum { SEEN = 512, MOST_BYTES = 4 << 20, LARGER = 20 };
+enum { SEEN = 512, MOST_BYTES = 4 << 20, LARGER = 24 };
 
 /* The rows that had an effect on a case. */
 struct seen {

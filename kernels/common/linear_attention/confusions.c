@@ -1,40 +1,70 @@
 /* confusions - the mistakes that people make in references of linear attention. */
+#include <math.h>
+
 #include "kernels/common/linear_attention/recurrence.h"
-#include "kernels/common/linear_attention/recurrence_work.h"
-#include "kernels/core/confusion.h"
+#include "kernels/common/linear_attention/shared_confusions.h"
+
+/* Sets the scale if `given` is given. */
+static bool scale_of(struct op_variation *v, const char *role, double given, double by)
+{
+	int at = variation_input(v, role);
+
+	if (at < 0)
+		return false;
+	if (v->c.scalar[at] == given) {
+		v->c.scalar[at] = by;
+		v->c.absent &= ~(UINT64_C(1) << at); /* an absent scale is 0, too */
+	}
+	return true;
+}
+
+static double root_of(const struct op_variation *v)
+{
+	int q = variation_input(v, "q");
+
+	return q < 0 || v->in[q].rank < 1 ? 1 : 1 / sqrt((double)v->in[q].shape[v->in[q].rank - 1]);
+}
+
+bool recurrence_scale_of_zero(struct op_variation *v, const struct op_confusion *confusion)
+{
+	return scale_of(v, confusion->role, 0, confusion->by);
+}
+
+bool recurrence_scale_of_one(struct op_variation *v, const struct op_confusion *confusion)
+{
+	return scale_of(v, confusion->role, 1, root_of(v));
+}
 
 const struct op_confusion recurrence_confusions[] = {
+    RECURRENCE_SHARED_CONFUSIONS,
     {.says = "the gate were left out (no decay)", .before = before_set, .role = "gate", .by = 0},
-    {.says = "the gate were used as the decay, without its exponential", .mistake = RECURRENCE_NO_EXP},
+    {.says = "the gate were left out (no decay)", .before = before_set, .role = "gamma", .by = 0},
+    {.says = "the gate were taken twice", .before = before_scale, .role = "gamma", .by = 2},
+    {.says = "the gate were taken twice", .before = before_scale, .role = "gate", .by = 2},
     {.says = "the decay were 2^g, not e^g", .mistake = RECURRENCE_BASE_2},
     {.says = "the gate went through a sigmoid, not an exponential", .mistake = RECURRENCE_SIGMOID_GATE},
     {.says = "one gate, that of the first key, applied to all keys", .mistake = RECURRENCE_FIRST_GATE},
+    {.says = "one gate, the mean over the keys, applied to all keys", .mistake = RECURRENCE_MEAN_GATE},
+    {.says = "decays were rounded to bfloat16", .mistake = RECURRENCE_ROUNDED_STAYS},
+    {.says = "decays were rounded to float16", .mistake = RECURRENCE_HALF_STAYS},
     {.says = "the gate of the token before were used", .before = before_previous, .role = "gate", .by = 0},
-    {.says = "the softplus of the gate were left out", .mistake = RECURRENCE_SOFTPLUS},
-    {.says = "A_log were used without its exponential", .mistake = RECURRENCE_NO_A_EXP},
-    {.says = "dt_bias were left out", .before = before_set, .role = "dt_bias", .by = 0},
-    {.says = "the state were decayed after the token, not before", .mistake = RECURRENCE_DECAY_LAST},
-    {.says = "the delta rule read the state before the decay", .mistake = RECURRENCE_RECALL_FIRST},
-    {.says = "nothing were erased: beta k v^T is added, without the delta rule", .mistake = RECURRENCE_NOT_ERASED},
-    {.says = "the output were read before the token updates the state", .mistake = RECURRENCE_ANSWER_FIRST},
-    {.says = "the state did not carry over from token to token", .mistake = RECURRENCE_ADDED_NOTHING},
-    {.says = "beta were left out (taken as 1)", .mistake = RECURRENCE_BETA_1},
+    {.says = "the gate had the softplus formula, not that with lower_bound", .mistake = RECURRENCE_BOUND_SOFTPLUS},
+    {.says = "exp(A_log) scaled the gate alone, not the gate with dt_bias", .mistake = RECURRENCE_A_ON_GATE},
+    {.says = "lower_bound were -5, whatever is given", .before = before_set, .role = "lower_bound", .by = -5},
+    {.says = "lower_bound were -1, whatever is given", .before = before_set, .role = "lower_bound", .by = -1},
     {.says = "beta went through a sigmoid, or its sigmoid were left out", .before = before_variant, .by = RECURRENCE_SIGMOID},
     {.says = "beta were doubled, or its doubling were left out", .before = before_variant, .by = RECURRENCE_DOUBLED},
     {.says = "the normalisation of q and k were the other way: left out, or made", .before = before_variant, .by = RECURRENCE_L2NORM},
-    {.says = "q alone were not normalised (or were, where neither is)", .mistake = RECURRENCE_Q_NORM},
-    {.says = "k alone were not normalised (or were, where neither is)", .mistake = RECURRENCE_K_NORM},
     {.says = "the states were transposed", .before = before_variant, .by = RECURRENCE_V_FIRST},
-    {.says = "the initial state were transposed", .before = before_transpose, .role = "state"},
-    {.says = "the final state were transposed", .after = after_transpose, .role = "new_state"},
-    {.says = "the initial state were ignored", .before = before_set, .role = "state", .by = 0},
-    {.says = "the final state were the initial one", .after = after_input, .role = "new_state", .other = "state"},
-    {.says = "heads of q and k were tiled, not interleaved", .mistake = RECURRENCE_TILED},
     {.says = "q and k were swapped", .mistake = RECURRENCE_SWAPPED},
-    {.says = "the scale were left out", .before = before_set, .role = "scale", .by = 1},
-    {.says = "the scale were 1 / sqrt(K), whatever is given", .before = before_root_scale, .role = "scale", .other = "q"},
-    {.says = "the last token of every sequence were left out", .mistake = RECURRENCE_LAST_TOKEN},
-    {.says = "the state were rounded to bfloat16 after each token", .mistake = RECURRENCE_ROUNDED_STATE},
-    {.says = "the state were rounded to float16 after each token", .mistake = RECURRENCE_HALF_STATE},
+    {.says = "tokens were read in reverse order", .mistake = RECURRENCE_BACKWARDS},
+    {.says = "a sequence began with the final state of the one before", .mistake = RECURRENCE_RUNS_ON},
+    {.says = "the state were lost after each chunk of 16 tokens", .mistake = RECURRENCE_CHUNKS_16},
+    {.says = "the state were lost after each chunk of 32 tokens", .mistake = RECURRENCE_CHUNKS_32},
+    {.says = "the state were lost after each chunk of 64 tokens", .mistake = RECURRENCE_CHUNKS_64},
+    {.says = "the state were lost after each chunk of 128 tokens", .mistake = RECURRENCE_CHUNKS_128},
+    {.says = "a scale of 0 were taken as it is, not as 1 / sqrt(K)", .before = recurrence_scale_of_zero, .role = "scale", .by = 1e-300},
+    {.says = "a scale of 0 were taken for 1, not for 1 / sqrt(K)", .before = recurrence_scale_of_zero, .role = "scale", .by = 1},
+    {.says = "a scale of 1 were taken for none, and were 1 / sqrt(K)", .before = recurrence_scale_of_one, .role = "scale"},
     {.says = NULL},
 };

@@ -39,13 +39,17 @@ static double gate(const struct recurrence_work *w, int64_t place, int64_t h, in
 		return 0;
 	if (w->modes.gate == RECURRENCE_GATE_LOG)
 		return roles->gamma >= 0 ? number(w, roles->gamma, h) : number(w, roles->gate, place);
-	double x = number(w, roles->gate, place) + (roles->dt_bias >= 0 ? number(w, roles->dt_bias, weight) : 0);
+	double bias = roles->dt_bias >= 0 ? number(w, roles->dt_bias, weight) : 0, x = number(w, roles->gate, place) + bias;
 	double rate = roles->a_log >= 0 ? exp(number(w, roles->a_log, h)) : 1;
 
 	if (w->mistake == RECURRENCE_NO_A_EXP && roles->a_log >= 0)
 		rate = number(w, roles->a_log, h);
 	if (w->mistake == RECURRENCE_SOFTPLUS && w->modes.gate == RECURRENCE_GATE_SOFTPLUS)
 		return -rate * x;
+	if (w->mistake == RECURRENCE_BOUND_SOFTPLUS)
+		return -rate * recurrence_softplus(x);
+	if (w->mistake == RECURRENCE_A_ON_GATE && w->modes.gate != RECURRENCE_GATE_SOFTPLUS)
+		return w->modes.lower_bound * recurrence_sigmoid(rate * (x - bias) + bias);
 	return w->modes.gate == RECURRENCE_GATE_SOFTPLUS ? -rate * recurrence_softplus(x)
 	                                                 : w->modes.lower_bound * recurrence_sigmoid(rate * x);
 }
@@ -86,6 +90,26 @@ static void read_row(const struct recurrence_work *w, int input, int64_t row, do
 		out[i] /= sqrt(square);
 }
 
+/* Rounds numbers. */
+static void round_row(double *s, int64_t dim, bool bfloat16, bool float16)
+{
+	for (int64_t j = 0; j < dim && bfloat16; j++)
+		s[j] = (double)float_from_bf16(bf16_from_float((float)s[j]));
+	for (int64_t j = 0; j < dim && float16; j++)
+		s[j] = (double)float_from_f16(f16_from_float((float)s[j]));
+}
+
+/* Gives every key the decay of the mean gate. */
+static void mean_decay(double *stays, int64_t keys)
+{
+	double sum = 0;
+
+	for (int64_t j = 0; j < keys; j++)
+		sum += log(stays[j]);
+	for (int64_t j = 0; j < keys; j++)
+		stays[j] = exp(sum / (double)keys);
+}
+
 void recurrence_read(const struct recurrence_work *w, int64_t t, int64_t h, struct recurrence_token *token)
 {
 	const struct recurrence_extent *e = &w->e;
@@ -99,6 +123,9 @@ void recurrence_read(const struct recurrence_work *w, int64_t t, int64_t h, stru
 		token->stays[0] = decay_of(w, gate(w, place, h, h));
 	for (int64_t j = 0; j < e->k_dim; j++)
 		token->stays[j] = w->by_key ? decay_of(w, gate(w, place * e->k_dim + j, h, h * e->k_dim + j)) : token->stays[0];
+	round_row(token->stays, e->k_dim, w->mistake == RECURRENCE_ROUNDED_STAYS, w->mistake == RECURRENCE_HALF_STAYS);
+	if (w->mistake == RECURRENCE_MEAN_GATE)
+		mean_decay(token->stays, e->k_dim);
 	for (int64_t j = 0; j < e->k_dim && w->mistake == RECURRENCE_FIRST_GATE; j++)
 		token->stays[j] = token->stays[0];
 	token->beta = w->delta ? number(w, w->roles.beta, place) : 0;
@@ -151,32 +178,41 @@ void recurrence_turn(const struct recurrence_work *w, const double *from, double
 		}
 }
 
+/* Returns what is learnt for a value, from the value that the state had for the key. */
+static double mistaken_learnt(const struct recurrence_work *w, const struct recurrence_token *token, double value,
+			      double recalled)
+{
+	if (!w->delta)
+		return value;
+	if (w->mistake == RECURRENCE_VALUE_STRENGTH)
+		return token->beta * value - recalled;
+	return token->beta * (value - (w->mistake == RECURRENCE_NOT_ERASED ? 0 : recalled));
+}
+
 /* Computes one step with a mistake. */
 static void mistaken_step(const struct recurrence_work *w, const struct recurrence_token *token, double *state)
 {
 	int64_t dim = w->e.k_dim;
+	const double *key = w->mistake == RECURRENCE_RECALL_QUERY ? token->q : token->k;
 
 	for (int64_t i = 0; i < w->e.v_dim; i++) {
-		double *s = state + i * dim, recalled = dot(s, token->k, dim);
+		double *s = state + i * dim, recalled;
 
+		round_row(s, dim, w->mistake == RECURRENCE_ROUNDED_BEFORE, w->mistake == RECURRENCE_HALF_BEFORE);
+		recalled = dot(s, key, dim);
 		for (int64_t j = 0; j < dim && w->mistake != RECURRENCE_DECAY_LAST; j++)
 			s[j] *= token->stays[j];
+		round_row(s, dim, w->mistake == RECURRENCE_ROUNDED_DECAYED, w->mistake == RECURRENCE_HALF_DECAYED);
 		if (w->mistake != RECURRENCE_RECALL_FIRST)
-			recalled = dot(s, token->k, dim);
-		if (w->mistake == RECURRENCE_NOT_ERASED)
-			recalled = 0;
-		double before = dot(s, token->q, dim);
-		double learnt = w->delta ? token->beta * (token->v[i] - recalled) : token->v[i];
+			recalled = dot(s, key, dim);
+		double before = dot(s, token->q, dim), learnt = mistaken_learnt(w, token, token->v[i], recalled);
 
 		for (int64_t j = 0; j < dim; j++)
 			s[j] = (w->mistake == RECURRENCE_ADDED_NOTHING ? 0 : s[j]) + learnt * token->k[j];
 		for (int64_t j = 0; j < dim && w->mistake == RECURRENCE_DECAY_LAST; j++)
 			s[j] *= token->stays[j];
 		token->output[i] = w->modes.scale * (w->mistake == RECURRENCE_ANSWER_FIRST ? before : dot(s, token->q, dim));
-		for (int64_t j = 0; j < dim && w->mistake == RECURRENCE_ROUNDED_STATE; j++)
-			s[j] = (double)float_from_bf16(bf16_from_float((float)s[j]));
-		for (int64_t j = 0; j < dim && w->mistake == RECURRENCE_HALF_STATE; j++)
-			s[j] = (double)float_from_f16(f16_from_float((float)s[j]));
+		round_row(s, dim, w->mistake == RECURRENCE_ROUNDED_STATE, w->mistake == RECURRENCE_HALF_STATE);
 	}
 }
 
@@ -203,27 +239,58 @@ struct recurrence_token recurrence_token_of(int64_t k_dim, int64_t v_dim)
 	return (struct recurrence_token){.q = row, .k = row + k_dim, .stays = row + 2 * k_dim, .v = v, .output = v + v_dim};
 }
 
-static void run_head(const struct recurrence_work *w, int64_t n, int64_t h)
+/* Returns the number of tokens after which a reference with this mistake loses the state, or 0. */
+static int64_t chunk_of(int mistake)
 {
-	const struct recurrence_extent *e = &w->e;
-	const struct tensor *output = &w->out[w->roles.output];
-	int64_t size = e->v_dim * e->k_dim, place = (n * e->v_heads + h) * size, first, end;
-	double *state = take(size, sizeof *state), *stored = take(size, sizeof *stored);
-	struct recurrence_token token = recurrence_token_of(e->k_dim, e->v_dim);
+	return mistake >= RECURRENCE_CHUNKS_16 && mistake <= RECURRENCE_CHUNKS_128 ? INT64_C(16) << (mistake - RECURRENCE_CHUNKS_16) : 0;
+}
 
+/* Reads the initial state of sequence n. `state` has the final state of the sequence before, if the mistake needs it. */
+static void begin_state(const struct recurrence_work *w, int64_t n, int64_t place, double *stored, double *state)
+{
+	int64_t size = w->e.v_dim * w->e.k_dim;
+
+	if (w->mistake == RECURRENCE_RUNS_ON && n > 0)
+		return;
+	memset(stored, 0, (size_t)size * sizeof *stored);
 	if (w->roles.state >= 0 && w->in[w->roles.state].data != NULL)
 		dtype_load_run(w->in[w->roles.state].data, w->in[w->roles.state].dtype, place, size, stored);
 	recurrence_turn(w, stored, state, false);
+}
+
+static void run_sequence(const struct recurrence_work *w, int64_t n, int64_t h, double *stored, double *state,
+			 struct recurrence_token *token)
+{
+	const struct recurrence_extent *e = &w->e;
+	const struct tensor *output = &w->out[w->roles.output];
+	int64_t size = e->v_dim * e->k_dim, place = (n * e->v_heads + h) * size, first, end, chunk = chunk_of(w->mistake);
+
+	begin_state(w, n, place, stored, state);
 	recurrence_tokens(w, n, &first, &end);
 	end -= w->mistake == RECURRENCE_LAST_TOKEN && end > first;
-	for (int64_t t = first; t < end; t++) {
-		recurrence_read(w, t, h, &token);
-		recurrence_any_step(w, &token, state);
-		dtype_store_run(output->data, output->dtype, (t * e->v_heads + h) * e->v_dim, e->v_dim, token.output);
+	for (int64_t i = first; i < end; i++) {
+		int64_t t = w->mistake == RECURRENCE_BACKWARDS ? first + end - 1 - i : i;
+
+		if (chunk > 0 && i > first && (i - first) % chunk == 0)
+			memset(state, 0, (size_t)size * sizeof *state);
+		recurrence_read(w, t, h, token);
+		recurrence_any_step(w, token, state);
+		dtype_store_run(output->data, output->dtype, (t * e->v_heads + h) * e->v_dim, e->v_dim, token->output);
 	}
 	recurrence_turn(w, state, stored, true);
 	if (w->roles.new_state >= 0)
 		dtype_store_run(w->out[w->roles.new_state].data, w->out[w->roles.new_state].dtype, place, size, stored);
+}
+
+/* Runs the sequences first … end - 1 of head h. */
+static void run_head(const struct recurrence_work *w, int64_t first, int64_t end, int64_t h)
+{
+	int64_t size = w->e.v_dim * w->e.k_dim;
+	double *state = take(size, sizeof *state), *stored = take(size, sizeof *stored);
+	struct recurrence_token token = recurrence_token_of(w->e.k_dim, w->e.v_dim);
+
+	for (int64_t n = first; n < end; n++)
+		run_sequence(w, n, h, stored, state, &token);
 	free(token.q);
 	free(stored);
 	free(state);
@@ -251,8 +318,11 @@ int recurrence_oracle(const struct op_case *c, const struct tensor *in, struct t
 
 	if (recurrence_check(c, in, err) != 0)
 		return -1;
+	if (w.mistake == RECURRENCE_RUNS_ON)
+		for (int64_t h = 0; h < w.e.v_heads; h++)
+			run_head(&w, 0, w.e.sequences, h);
 #pragma omp parallel for schedule(dynamic)
-	for (int64_t i = 0; i < w.e.sequences * w.e.v_heads; i++)
-		run_head(&w, i / w.e.v_heads, i % w.e.v_heads);
+	for (int64_t i = 0; i < (w.mistake == RECURRENCE_RUNS_ON ? 0 : w.e.sequences * w.e.v_heads); i++)
+		run_head(&w, i / w.e.v_heads, i / w.e.v_heads + 1, i % w.e.v_heads);
 	return 0;
 }

@@ -17,7 +17,24 @@ enum recurrence_mistake {
 	RECURRENCE_HALF_STATE,
 	RECURRENCE_LAST_TOKEN,
 	RECURRENCE_ADDED_NOTHING,
+	RECURRENCE_ROUNDED_DECAYED, /* the state is rounded to bfloat16 after the decay */
+	RECURRENCE_HALF_DECAYED,
+	RECURRENCE_ROUNDED_BEFORE,  /* the state is rounded before each token, so that the final one is not */
+	RECURRENCE_HALF_BEFORE,
+	RECURRENCE_VALUE_STRENGTH,  /* beta v - recalled */
+	RECURRENCE_RECALL_QUERY,
+	RECURRENCE_BACKWARDS,       /* tokens in reverse */
+	RECURRENCE_RUNS_ON,         /* a sequence begins with the final state of the one before */
+	RECURRENCE_CHUNKS_16,       /* the state is lost after so many tokens */
+	RECURRENCE_CHUNKS_32,
+	RECURRENCE_CHUNKS_64,
+	RECURRENCE_CHUNKS_128,
 	RECURRENCE_SOFTPLUS,
+	RECURRENCE_MEAN_GATE,
+	RECURRENCE_ROUNDED_STAYS,  /* decays are rounded to bfloat16 */
+	RECURRENCE_HALF_STAYS,
+	RECURRENCE_BOUND_SOFTPLUS, /* the formula without lower_bound */
+	RECURRENCE_A_ON_GATE,      /* exp(A_log) g + dt_bias */
 	RECURRENCE_TILED,
 	RECURRENCE_NO_EXP,
 	RECURRENCE_BASE_2,
