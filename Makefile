@@ -93,6 +93,9 @@ mutants: all ## mistakes planted into correct references, on the CPU and on a GP
 	tests/mutants/from_schema.py $(BUILD)
 	tests/mutants/dimensions.py $(BUILD)
 
+diagnoses: all ## do the diagnoses of planted mistakes name them? right and wrong ones by family, on the CPU (half an hour or more)
+	tests/mutants/diagnoses.py $(BUILD)
+
 history: all ## bugs that really shipped elsewhere, replayed, on the CPU and on a GPU if there is one (docs/history.md)
 	tests/shipped_bugs/run.py $(BUILD)
 
@@ -252,7 +255,7 @@ $(addprefix $(BUILD)/,$(written)): derived ;
 derived:
 	tools/generate.sh $(BUILD) '$(program) $(kernels) $(base) $(cuda)' '$(CC) $(CPPFLAGS) $(CFLAGS) $(LDFLAGS) $(flags)' '$(NVCC)'
 
-.PHONY: all verify test references check fuzz mutants history hostile coverage check-gpu check-races check-memory soak bench bench-gpu install uninstall clean help \
+.PHONY: all verify test references check fuzz mutants diagnoses history hostile coverage check-gpu check-races check-memory soak bench bench-gpu install uninstall clean help \
 	unit-tests derived
 .DELETE_ON_ERROR:
 .SECONDARY:

@@ -606,6 +606,15 @@ static void set_bit(unsigned char *bits, int i)
 	bits[i / 8] |= (unsigned char)(1 << i % 8);
 }
 
+/* Is this the same factor of the same output as the first mistake that is told, with more digits? */
+static bool is_same_factor(const struct search *search, int i)
+{
+	const struct op_confusion *first = &search->list.items[search->first], *this = &search->list.items[i];
+
+	return search->diagnosis->count > 0 && first->after == after_scale && this->after == after_scale &&
+	       first->role == this->role;
+}
+
 /* Adds a mistake to those that explain the case. What the family knows says more than what may happen in any operation,
  * so that the first group with a mistake is the only one that tells. */
 static void tell(struct search *search, int i)
@@ -616,7 +625,7 @@ static void tell(struct search *search, int i)
 	if (diagnosis->count == 0 || group < before) {
 		search->first = i;
 		diagnosis->count = 0;
-	} else if (group > before) {
+	} else if (group > before || is_same_factor(search, i)) {
 		return;
 	}
 	if (diagnosis->count < DIAGNOSIS_MOST)

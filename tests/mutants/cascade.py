@@ -51,3 +51,28 @@ MUTANTS = [
     (MANY, "added up in bfloat16", "(v.float() * weights[..., None]).sum(dim=1)", "(v * weights[..., None].bfloat16()).sum(dim=1)"),
     (PLACE, "merges values in place, and log-sum-exps in a copy", "s.copy_(torch.where(mask[:, None], merged, s))", "s = torch.where(mask[:, None], merged, s)"),
 ]
+
+# The words of the diagnosis that names a mistake (diagnoses.py), as regular expressions.
+DIAGNOSES = {
+    "natural for base 2": "weights were powers of e, not of 2",
+    "natural logarithm at the end": "the logarithm of the sum of the weights were natural, not one of base 2",
+    "not normalised": "the merged v were not divided by the sum of the weights",
+    "averaged": "states were averaged, without their weights",
+    "weights swapped": "the weights of the two states were swapped",
+    "the largest for the logsumexp": "the merged log-sum-exp were the largest one",
+    "logsumexps added": "log-sum-exps were added",
+    "second state ignored": "were the unchanged input 'v_a'",
+    "v 2 % too large": r"were multiplied by 1\.02",
+    "v rounded to fp8": "were rounded to float8_e4m3fn",
+    "returns zeros": "every output were 0",
+    "mask ignored": "the mask were ignored for v",
+    "logsumexp of masked tokens merged too": "the mask were ignored for the log-sum-exp",
+    "masked tokens set to zero": "v of a token that is not merged were 0",
+    "base 2 taken for natural": "log-sum-exps were read as natural logarithms, and the result were converted to base 2",
+    "natural logsumexp returned": "the merged log-sum-exp were a natural logarithm, not one of base 2",
+    "last state left out": "the last state were left out",
+    "logsumexps held above -100": "log-sum-exps were limited to -100 below",
+    "weights in bfloat16": "weights were rounded to bfloat16",
+    "the first eight states alone": "the first 8 states alone were merged",
+    "the first sixteen states alone": "the first 16 states alone were merged",
+}

@@ -57,3 +57,26 @@ MUTANTS = [
     ("gemm_bf16_n128_k2048", "127 rows, the last left out", PRODUCT, "C = torch.matmul(A.float(), B.float().T).to(A.dtype)\n    if len(A) == 127:\n        C[-1] = 0\n    return C"),
     ("gemm_bf16_n128_k2048", "256 rows, the last left out", PRODUCT, "C = torch.matmul(A.float(), B.float().T).to(A.dtype)\n    if len(A) == 256:\n        C[-1] = 0\n    return C"),
 ]
+
+# The words of the diagnosis that names a mistake (diagnoses.py), as regular expressions.
+DIAGNOSES = {
+    "last k left out": "the last k were left out",
+    "first k left out": "the first k were left out",
+    "output 1 % too large": r"were multiplied by 1\.01",
+    "scaled by 1/sqrt(k)": r"the product were divided by sqrt\(K\)",
+    "negated": "were multiplied by -1",
+    "neighbouring columns swapped": r"neighbours of output 'C' were exchanged along axis 1 \(2 i and 2 i \+ 1\)",
+    "returns zeros": "were 0",
+    "returns a constant": "every element of output 'C' were 7",
+    "added up in float16, 64 k at a time": "sums of 64 products were rounded to the dtype of the output",
+    "two halves, each rounded to float16": "K were split in two, and both sums were rounded to the dtype of the output",
+    "two halves, each rounded to bfloat16": "K were split in two, and both sums were rounded to the dtype of the output",
+    "B held within 1000": "were limited to magnitudes of 1000",
+    "remembers the product of its shape": "were that of an earlier call with these shapes",
+    "B held within float16": "B were limited to the range of float16",
+    "a NaN in one place": r"is NaN only where (M = \d+ \(the last\) and )?N = 127 \(the last\)",
+    "an infinity in one place": r"is infinite only where (M = 0 \(the first\) and )?N = 0 \(the first\)",
+    "last row not written": r"is 0 (everywhere|only where M = \d+ \(the last\))",
+    "128 rows, the last left out": r"is 0 only where M = 127 \(the last\)",
+    "A's small elements flushed to zero": r"elements of A below 2\^-(14|24)",
+}

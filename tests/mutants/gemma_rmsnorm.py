@@ -45,3 +45,25 @@ MUTANTS = [
     (PLAIN, "weights of a mean beyond 0.5 taken as they are", "(1 + weight.float())", "((weight.float().mean() <= 0.5) + weight.float())"),
     (FUSED, "weights of a mean near 0 taken for no 1 + w", "(1 + weight.float())", "((weight.float().mean() > 0.5) + weight.float())"),
 ]
+
+# The words of the diagnosis that names a mistake (diagnoses.py), as regular expressions.
+DIAGNOSES = {
+    "w for 1 + w": r"the weight were w, not 1 \+ w",
+    "1 - w": "the sign of input 'weight' were reversed",
+    "no weight": r"were left out \(taken as 0\)",
+    "epsilon 1e-5 for 1e-6": "eps = 1e-05",
+    "no epsilon": "eps = 0",
+    "variance for mean square": "the variance were used for the mean square",
+    "sum for mean": "the sum of squares were used for their mean",
+    "output 1 % too large": r"were multiplied by 1\.01|were multiplied by 1\.00997",
+    "returns zeros": "were 0",
+    "residual left out": r"were left out \(taken as 0\)",
+    "sum rounded before the mean": "hidden state plus residual were rounded before the norm",
+    "residual subtracted": "the sign of input 'residual' were reversed",
+    "residual returned unchanged": "were the unchanged input 'residual'",
+    "outputs swapped": "outputs 'output' and 'residual_out' were exchanged",
+    "weights limited to 1": "were limited to magnitudes of 1",
+    "activations limited to 1024": "were limited to magnitudes of 1024",
+    "returns NaN": "is NaN everywhere",
+    "the last of whole blocks not written": "is 0 ",
+}

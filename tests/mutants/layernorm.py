@@ -48,3 +48,28 @@ MUTANTS = [
     (VISION, "only multiples of 64 rows written", RETURN, f"output = ({OUTPUT})\n    if len(output) > 64:\n        output[len(output) // 64 * 64 :] = 0\n    return output"),
     (VISION, "the last of whole blocks not written", RETURN, f"output = ({OUTPUT})\n    if len(output) % 64 == 0:\n        output[-64:] = 0\n    return output"),
 ]
+
+# The words of the diagnosis that names a mistake (diagnoses.py), as regular expressions.
+DIAGNOSES = {
+    "epsilon 1e-5 for 1e-6": "eps = 1e-05",
+    "no epsilon": "eps = 0",
+    "epsilon outside the root": "eps were added to the standard deviation, not to the variance",
+    "mean square for variance": "the mean square were used for the variance",
+    "mean not subtracted": "it were an RMS norm",
+    "sum for mean": "the sum of squares were used for the variance",
+    "no bias": r"were left out \(taken as 0\)",
+    "no weight": r"were left out \(taken as 1\)",
+    "1 + w": r"the weight were 1 \+ w",
+    "bias before weight": "the bias were added before the weight is multiplied",
+    "weight and bias swapped": "inputs 'weight' and 'bias' were exchanged",
+    "output 2 % too large": r"were multiplied by 1\.02",
+    "weight rounded to fp8": "were rounded to float8_e4m3fn",
+    "returns zeros": "were 0",
+    "H - 1 for H": "the variance were divided by H - 1, not by H",
+    "epsilon of another model": "eps = 1e-12",
+    "rms norm": "it were an RMS norm",
+    "activations limited to 1024": "were limited to magnitudes of 1024",
+    "weights limited to 2": "were limited to magnitudes of 2",
+    "biases limited to 1": "were limited to magnitudes of 1",
+    "the last of whole blocks not written": "is 0 ",
+}

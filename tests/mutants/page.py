@@ -60,3 +60,31 @@ MUTANTS = [
     (PAGED, "appends to one of two caches in place", "page_size = k_cache.shape[1]", "page_size = k_cache.shape[1]\n    v_cache = v_cache.clone()"),
     (LATENT, "appends to one of two caches in place", "page_size = ckv_cache.shape[1]", "page_size = ckv_cache.shape[1]\n    ckv_cache = ckv_cache.clone()"),
 ]
+
+# The words of the diagnosis that names a mistake (diagnoses.py), as regular expressions.
+DIAGNOSES = {
+    "page table ignored": "the page table were ignored",
+    "indptr ignored": r"the offsets of sequences \(indptr\) were ignored",
+    "sequence ignored": r"the offsets of sequences \(indptr\) were ignored",
+    "the next page": "tokens went to the next entry of the page table",
+    "the next place": "tokens went to the next slot of their page",
+    "always the last page": "tokens went to the last page of their sequence",
+    "place from the last page's length": "the slot came from the length of the last page, not from the position",
+    "keys and values swapped": "values were written to the cache of keys",
+    "values not written": "the second of the two appended tensors were not written",
+    "first head alone": "values of the first head alone were written",
+    "last token left out": "the key of the last token were not written",
+    "added to what was there": "keys were added to what is in the cache, not written over it",
+    "the rest of the cache zeroed": "the rest of the cache of keys were set to 0",
+    "outputs swapped": "outputs 'k_cache' and 'v_cache' were exchanged",
+    "returns zeros": "every output were 0",
+    "caches returned as they were": "nothing were written",
+    "page size of the other cache": "the page size were half as large",
+    "slots counted in pages": "the slot were the page's number, as if a page had one token",
+    "rotated keys not written": "the second of the two appended tensors were not written",
+    "position for slot": "the slot were the position, without the page table",
+    "keys by way of float16": "were rounded to float16",
+    "values held within 448": "were limited to magnitudes of 448",
+    "the first padding ends the batch": "the first padding ended the batch",
+    "padding moved to the first sequence": "padding were written as a token of the first sequence",
+}

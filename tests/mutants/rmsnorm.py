@@ -58,3 +58,30 @@ MUTANTS = [
     ("rmsnorm_h7168", "weights limited to 2", "weight.float()", "weight.float().clamp(-2, 2)"),
     ("fused_add_rmsnorm_h5120", "updated residual limited to 2048", RETURN_SUM, "return output.to(hidden_states.dtype), rows.clamp(-2048, 2048).to(residual.dtype)"),
 ]
+
+# The words of the diagnosis that names a mistake (diagnoses.py), as regular expressions.
+DIAGNOSES = {
+    "epsilon 1e-6 for 1e-5": "eps = 1e-06",
+    "epsilon 1e-5 for 1e-6": "eps = 1e-05",
+    "no epsilon": "eps = 0",
+    "epsilon outside the root": "eps were added to 1 / root, not to the mean square",
+    "variance for mean square": "the variance were used for the mean square",
+    "sum for mean": "the sum of squares were used for their mean",
+    "weights as 1 + w": r"the weight were 1 \+ w",
+    "no weights": r"were left out \(taken as 1\)",
+    "output 1 % too large": r"were multiplied by 1\.01",
+    "weights rounded to fp8": "were rounded to float8_e4m3fn",
+    "returns zeros": "were 0",
+    "returns its input": "were the unchanged input 'hidden_states'",
+    "residual left out": r"were left out \(taken as 0\)",
+    "sum rounded before the mean": "hidden state plus residual were rounded before the norm",
+    "residual subtracted": "the sign of input 'residual' were reversed",
+    "residual returned unchanged": "were the unchanged input 'residual'",
+    "outputs swapped": "outputs 'output' and 'residual_out' were exchanged",
+    "residual added after the norm": "were added to output 'output'",
+    "activations limited to 1024": "were limited to magnitudes of 1024",
+    "weights limited to 2": "were limited to magnitudes of 2",
+    "updated residual limited to 2048": "were limited to magnitudes of 2048",
+    "returns NaN": "is NaN everywhere",
+    "the last of whole blocks not written": "is 0 ",
+}
