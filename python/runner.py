@@ -781,7 +781,7 @@ class Child:
     def extra_run(self, case, arguments):
         """Calls the reference for a check that needs no ground truth. An exception is an answer and not an error, because
         the inputs may be invalid for the operation."""
-        wide, on_cpu = case["extra"] == "float64", case["extra"] == "cpu"
+        wide, on_cpu = case["extra"] in ("float64", "nudged"), case["extra"] == "cpu"
         try:
             result, effects = self.called_for_check(case, arguments)
             self.end_copies()
@@ -810,8 +810,9 @@ class Child:
             this = sys.modules[__name__]
             run = fitted(gradients.undecorated(this, self.run), self.fitting)
             return gradients.effects(this, run, arguments, case["outputs"])
-        change = {"strided": as_strided, "float64": as_float64, "cpu": as_cpu}.get(case["extra"], lambda value: value)
-        with gradients.in_float64(torch) if case["extra"] == "float64" else contextlib.nullcontext():
+        change = {"strided": as_strided, "float64": as_float64, "nudged": as_nudged, "cpu": as_cpu}.get(
+            case["extra"], lambda value: value)
+        with gradients.in_float64(torch) if case["extra"] in ("float64", "nudged") else contextlib.nullcontext():
             return fitted(self.run, self.fitting)(**{name: change(value) for name, value in arguments.items()}), None
 
     def make(self, request):
@@ -1057,6 +1058,16 @@ def seed_everything(seed, device):
 def as_float64(value):
     """Returns a float tensor in float64, and any other value unchanged."""
     return value.double() if isinstance(value, torch.Tensor) and value.is_floating_point() else value
+
+
+def as_nudged(value):
+    """Returns a float tensor in float64, each element moved up or down by half a unit of its dtype, and any other value
+    unchanged."""
+    wide = as_float64(value)
+    if wide is value and not (isinstance(value, torch.Tensor) and value.dtype == torch.float64):
+        return value
+    up = torch.arange(value.numel(), device=value.device).mul_(2654435761).bitwise_right_shift_(16).bitwise_and_(1)
+    return wide * (1 + (up.double() - 0.5).reshape(value.shape) * torch.finfo(value.dtype).eps)
 
 
 def as_cpu(value):

@@ -22,7 +22,7 @@ enum { EXTRA_SHARE_OF_GPU = 32 };
 /* A run with gradients takes as long as a few runs, so it pays from this number of float tensors on. */
 enum { GRADIENT_TENSORS = 5 };
 /* Distances are in units of the declared dtype (distance_of). */
-static const double UNSTABLE_UNITS = 64;
+static const double UNSTABLE_UNITS = 64, SENSITIVE_TIMES = 4;
 
 /* Returns 2 to the minus number of fraction bits: the distance between 1 and the next number. 0: not a float. */
 static double unit_of(enum dtype dtype)
@@ -391,12 +391,19 @@ static void read_strided(struct trial *trial, int item)
 
 /* ---- float64 ---- */
 
+static int once_and_nudged(const struct trial *trial)
+{
+	(void)trial;
+	return 2;
+}
+
 static bool prepare_float64(struct trial *trial, int item)
 {
 	struct round *round = &trial->extra.round;
 	bool any = false;
 
-	(void)item;
+	if (item == 1 && trial->extra.wide == NULL)
+		return false;
 	for (int i = 0; i < trial->job->problem.output_count; i++)
 		if (dtype_bits(round->first[i].dtype) >= 16 && dtype_is_float(round->first[i].dtype)) {
 			any = any || round->first[i].dtype != DTYPE_FLOAT64;
@@ -405,28 +412,67 @@ static bool prepare_float64(struct trial *trial, int item)
 	return any;
 }
 
-/* Compares the outputs with those of the same reference in float64. Outputs that are no floats (an index, a narrow float)
- * may tip over, and are left out. */
-static void read_float64(struct trial *trial, int item)
+/* Notes that digits are lost. If inputs that move by half a unit, which is how exactly they are known, move the output about as
+ * far, the operation is sensitive, and no order of its steps would keep these digits. `moved`: how far, or NaN. */
+static void note_lost_digits(struct trial *trial, double moved)
 {
+	const struct extra *extra = &trial->extra;
+	const char *dtype = dtype_name(trial->round[CONTENTS_FIRST].first[extra->lost_output].dtype);
+	bool sensitive = SENSITIVE_TIMES * moved >= extra->lost_units;
+
+	trial_note_check(trial, TRIAL_CHECK_NUMERICS, CHECK_PROPERTY,
+			 arena_printf(&trial->arena, "%s: output '%s' differs by %.3g units of %s from the same reference in float64%s",
+				      sensitive ? "sensitive" : "unstable", output_name(trial, extra->lost_output),
+				      extra->lost_units, dtype,
+				      isnan(moved) ? ""
+						   : arena_printf(&trial->arena, ", and moves by %.3g if the inputs move by half a unit",
+								  moved)));
+}
+
+/* Compares the outputs with those of the same reference in float64. Outputs that are no floats (an index, a narrow float)
+ * may tip over, and are left out. If digits are lost, the output in float64 is kept for the second run. */
+static void read_float64(struct trial *trial)
+{
+	struct extra *extra = &trial->extra;
 	double largest = 0;
 	int worst = 0;
 
-	(void)item;
 	for (int i = 0; i < trial->job->problem.output_count; i++) {
-		double distance = trial->extra.round.first[i].dtype == DTYPE_FLOAT64 ? extra_output_distance(trial, i, NULL) : 0;
+		double distance = extra->round.first[i].dtype == DTYPE_FLOAT64 ? extra_output_distance(trial, i, NULL) : 0;
 
 		if (!(distance <= largest)) {
 			largest = distance;
 			worst = i;
 		}
 	}
-	const char *sentence =
-	    arena_printf(&trial->arena, "%soutput '%s' differs by %.3g units of %s from the same reference in float64",
-			 largest <= UNSTABLE_UNITS ? "" : "unstable: ", output_name(trial, worst), largest,
-			 dtype_name(trial->round[CONTENTS_FIRST].first[worst].dtype));
+	extra->lost_output = worst;
+	extra->lost_units = largest;
+	extra->wide = largest <= UNSTABLE_UNITS || !isfinite(largest) ? NULL : found_output(trial, worst, &trial->arena);
+	if (largest <= UNSTABLE_UNITS)
+		trial_note_check(trial, TRIAL_CHECK_NUMERICS, CHECK_HOLDS,
+				 arena_printf(&trial->arena, "output '%s' differs by %.3g units of %s from the same reference in float64",
+					      output_name(trial, worst), largest,
+					      dtype_name(trial->round[CONTENTS_FIRST].first[worst].dtype)));
+	else if (extra->wide == NULL)
+		note_lost_digits(trial, NAN);
+}
 
-	trial_note_check(trial, TRIAL_CHECK_NUMERICS, largest <= UNSTABLE_UNITS ? CHECK_HOLDS : CHECK_PROPERTY, sentence);
+/* The first run has the inputs of the case, the second one moves them by half a unit. */
+static void read_wide(struct trial *trial, int item)
+{
+	struct extra *extra = &trial->extra;
+	struct arena arena = {0};
+
+	if (item == 0) {
+		read_float64(trial);
+		return;
+	}
+	const struct tensor *found = found_output(trial, extra->lost_output, &arena);
+
+	note_lost_digits(trial, found == NULL ? NAN
+					      : largest_distance(found, extra->wide,
+								 trial->round[CONTENTS_FIRST].first[extra->lost_output].dtype, NULL));
+	arena_free(&arena);
 }
 
 /* ---- the CPU ---- */
@@ -463,38 +509,44 @@ static void finish_on_cpu(struct trial *trial)
 
 /* ---- the order of the runs ---- */
 
-/* Records that the runs of a kind with a single run did not show anything. */
+/* Records that the runs of a kind with one result did not show anything, or not everything. */
 static void finish_once(struct trial *trial)
 {
 	struct extra *extra = &trial->extra;
 	static const enum trial_check_kind check[EXTRA_KINDS] = {[EXTRA_STRIDED] = TRIAL_CHECK_STRIDED,
 								 [EXTRA_FLOAT64] = TRIAL_CHECK_NUMERICS};
 
-	if (trial->checks[check[extra->kind]].name == NULL)
+	if (trial->checks[check[extra->kind]].name == NULL && extra->kind == EXTRA_FLOAT64 && extra->wide != NULL)
+		note_lost_digits(trial, NAN); /* the second run failed */
+	else if (trial->checks[check[extra->kind]].name == NULL)
 		trial_note_check(trial, check[extra->kind], CHECK_NOT_RUN,
 				 extra->failures > 0 ? extra->failure : "no output has a float dtype below float64");
 }
 
 /* `mode` is the field "extra" of the message to the runner. */
 static const struct {
-	const char *mode;
+	const char *mode, *later_mode; /* of the first run, and of the others; later_mode NULL: the same */
 	int (*count)(const struct trial *trial);
 	bool (*prepare)(struct trial *trial, int item); /* false: leave out this run */
 	void (*read)(struct trial *trial, int item);
 	void (*finish)(struct trial *trial);
 } kinds[EXTRA_KINDS] = {
-    [EXTRA_SEEDS] = {"plain", once_if_it_samples, prepare_nothing, read_seeds, finish_seeds},
-    [EXTRA_GRADIENTS] = {"gradients", count_gradients, prepare_nothing, read_gradients, finish_gradients},
-    [EXTRA_INPUTS] = {"plain", count_inputs, prepare_input, read_input, finish_inputs},
-    [EXTRA_STRIDED] = {"strided", once, prepare_nothing, read_strided, finish_once},
-    [EXTRA_ROWS] = {"plain", extra_rows_count, extra_rows_prepare, extra_rows_read, extra_rows_finish},
-    [EXTRA_FLOAT64] = {"float64", once, prepare_float64, read_float64, finish_once},
-    [EXTRA_ON_CPU] = {"cpu", once_on_gpu, prepare_nothing, read_on_cpu, finish_on_cpu},
+    [EXTRA_SEEDS] = {"plain", NULL, once_if_it_samples, prepare_nothing, read_seeds, finish_seeds},
+    [EXTRA_GRADIENTS] = {"gradients", NULL, count_gradients, prepare_nothing, read_gradients, finish_gradients},
+    [EXTRA_INPUTS] = {"plain", NULL, count_inputs, prepare_input, read_input, finish_inputs},
+    [EXTRA_STRIDED] = {"strided", NULL, once, prepare_nothing, read_strided, finish_once},
+    [EXTRA_ROWS] = {"plain", NULL, extra_rows_count, extra_rows_prepare, extra_rows_read, extra_rows_finish},
+    [EXTRA_FLOAT64] = {"float64", "nudged", once_and_nudged, prepare_float64, read_wide, finish_once},
+    [EXTRA_ON_CPU] = {"cpu", NULL, once_on_gpu, prepare_nothing, read_on_cpu, finish_on_cpu},
 };
 
 const char *extra_run_mode(const struct trial *trial)
 {
-	return trial->run == RUN_EXTRA ? kinds[trial->extra.kind].mode : NULL;
+	const struct extra *extra = &trial->extra;
+
+	if (trial->run != RUN_EXTRA)
+		return NULL;
+	return extra->item > 0 && kinds[extra->kind].later_mode != NULL ? kinds[extra->kind].later_mode : kinds[extra->kind].mode;
 }
 
 bool extra_runs_fit(const struct trial *trial, int64_t bytes)
@@ -529,6 +581,7 @@ static void begin_kind(struct trial *trial, int kind)
 	extra->without_effect = -1;
 	extra->all_examined = true;
 	extra->tensor_left_out = false;
+	extra->wide = NULL;
 }
 
 /* Prepares the next run. Returns false if there is none. */

@@ -99,6 +99,9 @@ struct extra {
 	bool rows_alone;	   /* its last row is alone; otherwise they are in reverse order */
 	enum row_result rows[ROW_AXES];
 	const char *mixed_rows;	   /* a sentence about the first output row that depends on other rows; NULL: none */
+	const struct tensor *wide; /* the output that differs most from the one in float64, in float64; NULL: none */
+	int lost_output;	   /* its number */
+	double lost_units;	   /* how far it differs */
 	uint64_t changed_outputs;  /* bit i is set if an input had an effect on output i */
 	int without_effect;	   /* the first input without effect, or -1 */
 	uint64_t by_gradient;	   /* bit i is set if the gradient of the outputs with respect to input i is not zero */

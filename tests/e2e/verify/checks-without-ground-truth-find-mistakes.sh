@@ -29,6 +29,7 @@ TABLE = {
     "position": ("return x * torch.arange(len(x), device=x.device)[:, None]", "", "checked", {"rows": "property"}),
     "cancels": ("y = x + 3000\n    return (y * y).mean(-1, keepdim=True) - y.mean(-1, keepdim=True) ** 2 + 0 * x", "", "checked",
                 {"numerics": "property"}),
+    "turns": ("return torch.sin(x * 1000003)", "", "checked", {"numerics": "property"}),
     "ends": ("import os\n    if not x.is_contiguous():\n        os._exit(3)\n    return x * 2", "", "checked",
              {"strided": "not_run", "rows": "not_run", "numerics": "not_run"}),
     "narrow": ("assert x.dtype == torch.float32\n    return x * 2", "", "checked", {"numerics": "not_run"}),
@@ -60,6 +61,8 @@ check() { # check NAME CHECK: the evidence of a check
 expect "'nothing in the definition says that the operation samples' in $(check dice seeds)"
 expect "\"no output depends on the values of input 'x'\" in $(check truncated not_constant)"
 expect "'unstable: ' in $(check cancels numerics) and 'units of float32' in $(check cancels numerics)"
+expect "'and moves by ' in $(check cancels numerics) and 'if the inputs move by half a unit' in $(check cancels numerics)"
+expect "'sensitive: ' in $(check turns numerics)"
 expect "'AssertionError' in $(check narrow numerics)"
 expect "$(check right rows).startswith(\"along 'n', permuted rows give permuted outputs\")"
 expect "'The check seeds fails: ' in d['dice']['cases'][0]['message']"
