@@ -51,6 +51,7 @@ struct maker {
 	const struct workload *line; /* the workload line of the next case; NULL: none */
 	bool chosen_axes; /* reftest chose the axis values of the next cases (job.chosen_axes) */
 	bool two_runs; /* the next cases omit the third run (job.two_runs) */
+	bool checks; /* the next case has checks beside its ground truth (job.checks) */
 	const struct op *gradient; /* NULL: there is no ground truth of gradients for this definition */
 	struct arena *arena;
 	struct fields shared; /* the fingerprint fields that all cases of the definition share */
@@ -279,6 +280,8 @@ static void subject_fields(struct maker *m, struct test_case *c)
 		field_text(fields, m->arena, "family.matched", matched_text(m->out.matched));
 	if (job->edge > 0)
 		field_text(fields, m->arena, "case.edge", m->out.op->op->edges[job->edge - 1].name);
+	if (job->checks)
+		field_text(fields, m->arena, "case.checks", "strided, rows, numerics");
 	if (job->input_code != NULL)
 		input_code_fields(m, fields);
 	if (job->chosen_axes)
@@ -485,7 +488,6 @@ static void name_arguments(const struct maker *m, struct job *job)
 	job->arguments = arguments;
 }
 
-/* Builds one case and adds it to the list, unless --case excludes it. `edge`: the value for op_case.edge. */
 /* Returns the limit of the workload line on the difference of a single element, or 0. A limit of 0 allows no difference. */
 static double error_cap_of(const struct maker *m)
 {
@@ -494,6 +496,7 @@ static double error_cap_of(const struct maker *m)
 	return fmax(m->line->tolerance.error_cap, DBL_TRUE_MIN);
 }
 
+/* Builds one case and adds it to the list, unless --case excludes it. `edge`: the value for op_case.edge. */
 static void make_case(struct maker *m, const char *id, const int64_t *axis, const struct input_source *inputs, int edge)
 {
 	struct test_case *c = add_case(m, id);
@@ -501,7 +504,7 @@ static void make_case(struct maker *m, const char *id, const int64_t *axis, cons
 	if (c == NULL)
 		return;
 	c->convention = edge > 0 ? m->out.op->op->edges[edge - 1].convention : NULL;
-	c->beside = edge > 0 && m->options->only == NULL;
+	c->beside = (edge > 0 || m->checks) && m->options->only == NULL;
 	c->finer = m->in_float64;
 	c->made_up = m->chosen_axes && m->out.op == NULL;
 	c->decided = decided_by_definition(m);
@@ -520,6 +523,7 @@ static void make_case(struct maker *m, const char *id, const int64_t *axis, cons
 			    .axis = axis,
 			    .seed = m->options->seed,
 			    .edge = edge,
+			    .checks = m->checks,
 			    .input_code = any_custom(m, inputs) ? &m->definition->input_code : NULL,
 			    .chosen_axes = m->chosen_axes && any_custom(m, inputs),
 			    .two_runs = m->two_runs && m->asks == JOB_OUTPUTS,
@@ -791,6 +795,23 @@ static void make_edge_cases(struct maker *m)
 	}
 }
 
+/* Adds the last small case again, with the checks that need runs of their own. The ground truth decides the case; what the
+ * checks find are findings. */
+static void make_checked_case(struct maker *m)
+{
+	const struct definition *d = m->definition;
+	size_t width = (size_t)(d->axis_count > 0 ? d->axis_count : 1);
+	int64_t *rows = arena_array(m->arena, SIZE_ROWS * width, sizeof *rows);
+	struct input_source *inputs = arena_array(m->arena, (size_t)d->input_count, sizeof *inputs);
+	int count = m->out.op == NULL ? 0 : size_rows(m->out.op->op, m->variant, &m->problem, d, SIZE_SMALL, rows);
+
+	if (count == 0)
+		return;
+	m->checks = true;
+	make_case(m, axes_id(m, "checks", rows + (size_t)(count - 1) * width, inputs), rows + (size_t)(count - 1) * width, inputs, 0);
+	m->checks = false;
+}
+
 static void make_workload_cases(struct maker *m, const struct workload_file *workloads)
 {
 	for (int i = 0; i < workloads->count; i++) {
@@ -883,6 +904,8 @@ static void make_all(struct maker *m, const struct workload_file *workloads)
 			make_size_cases(m, (enum op_size)size);
 	if (m->options->edge && m->asks == JOB_OUTPUTS)
 		make_edge_cases(m);
+	if (m->options->edge && m->asks == JOB_OUTPUTS)
+		make_checked_case(m);
 	if (m->options->workloads)
 		make_workload_cases(m, workloads);
 }

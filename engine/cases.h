@@ -67,7 +67,7 @@ struct blob {
 struct test_case {
 	const char *id;              /* "small:batch_size=1", "workload:UUID" */
 	const char *convention;      /* the convention that an edge case checks; NULL: not an edge case */
-	bool beside;                 /* an edge case that --case did not select; its verdict never changes the
+	bool beside;                 /* a case of --edge that --case did not select; its verdict never changes the
 				      * definition's status */
 	bool finer;                  /* a float64 case: only the ground truth "builtin" supports it, and a skipped
 				      * float64 case does not change the definition's status */

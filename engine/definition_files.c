@@ -300,14 +300,14 @@ static bool runs_init(const struct cases *made)
 	return false;
 }
 
-/* Returns the ground truths of one case. Edge cases and float64 cases have builtin alone. The dataset's own truth
+/* Returns the ground truths of one case. Cases of --edge and float64 cases have builtin alone. The dataset's own truth
  * computes outputs, and no gradients. */
 static struct truths truths_of_case(const struct result *result, const struct test_case *test, struct arena *arena)
 {
 	struct truths out = result->truths;
 	struct truth *items;
 
-	if (test->job->edge > 0 || test->finer)
+	if (test->job->edge > 0 || test->job->checks || test->finer)
 		return ground_truths_builtin(result->made->op, arena);
 	if (test->job->asks == JOB_OUTPUTS)
 		return out;

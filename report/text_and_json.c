@@ -563,8 +563,9 @@ static void json_findings(struct buf *out, const struct case_result *c)
 		buf_json_string(out, v->findings[i]);
 	}
 	if (case_is_finding(c)) {
-		snprintf(edge, sizeof edge, "%s is %s; expected by convention: %s", c->test->id,
-		         status_name(v->status), c->test->convention);
+		snprintf(edge, sizeof edge, "%s is %s%s%s", c->test->id, status_name(v->status),
+			 c->test->convention != NULL ? "; expected by convention: " : "",
+			 c->test->convention != NULL ? c->test->convention : "");
 		buf_text(out, v->finding_count > 0 ? ", " : "");
 		buf_json_string(out, edge);
 	}

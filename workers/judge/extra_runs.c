@@ -420,6 +420,7 @@ static void note_lost_digits(struct trial *trial, double moved)
 	const char *dtype = dtype_name(trial->round[CONTENTS_FIRST].first[extra->lost_output].dtype);
 	bool sensitive = SENSITIVE_TIMES * moved >= extra->lost_units;
 
+	trial->extra.unstable = !sensitive;
 	trial_note_check(trial, TRIAL_CHECK_NUMERICS, CHECK_PROPERTY,
 			 arena_printf(&trial->arena, "%s: output '%s' differs by %.3g units of %s from the same reference in float64%s",
 				      sensitive ? "sensitive" : "unstable", output_name(trial, extra->lost_output),
@@ -554,7 +555,7 @@ bool extra_runs_fit(const struct trial *trial, int64_t bytes)
 	const struct device_calls *calls = trial->device->calls;
 	int64_t limit = EXTRA_BYTES, outputs = 0;
 
-	if (!trial_is_checked(trial))
+	if (!trial_is_checked(trial) && !trial_has_checks_beside(trial))
 		return false;
 	for (int i = 0; i < trial->job->problem.output_count; i++)
 		outputs = layout_add(outputs, job_tensor_bytes(&trial->round[CONTENTS_FIRST].first[i]));
@@ -584,13 +585,32 @@ static void begin_kind(struct trial *trial, int kind)
 	extra->wide = NULL;
 }
 
+/* Is this kind made beside an op family, too? The ground truth shows what the others would show. */
+static bool is_beside(enum extra_kind kind)
+{
+	return kind == EXTRA_STRIDED || kind == EXTRA_ROWS || kind == EXTRA_FLOAT64;
+}
+
+/* Returns how many runs the current kind has. */
+static int count_runs(const struct trial *trial)
+{
+	return trial->op != NULL && !is_beside(trial->extra.kind) ? 0 : kinds[trial->extra.kind].count(trial);
+}
+
+/* Finishes the current kind. */
+static void finish_kind(struct trial *trial)
+{
+	if (trial->op == NULL || is_beside(trial->extra.kind))
+		kinds[trial->extra.kind].finish(trial);
+}
+
 /* Prepares the next run. Returns false if there is none. */
 static bool prepare_next(struct trial *trial)
 {
 	struct extra *extra = &trial->extra;
 
 	for (; extra->kind < EXTRA_KINDS; begin_kind(trial, (int)extra->kind + 1)) {
-		for (; extra->item < kinds[extra->kind].count(trial); extra->item++) {
+		for (; extra->item < count_runs(trial); extra->item++) {
 			const struct round *first = &trial->round[CONTENTS_FIRST];
 
 			if (trial_hold_inputs(trial, &trial->round[CONTENTS_FIRST]) != 0)
@@ -603,7 +623,7 @@ static bool prepare_next(struct trial *trial)
 			if (kinds[extra->kind].prepare(trial, extra->item))
 				return true;
 		}
-		kinds[extra->kind].finish(trial);
+		finish_kind(trial);
 		if (extra->kind + 1 == EXTRA_KINDS)
 			return false;
 	}
@@ -676,7 +696,7 @@ void extra_runs_end(struct trial *trial, const char *message)
 {
 	for (int kind = (int)trial->extra.kind;;) {
 		extra_runs_failed(trial, message);
-		kinds[kind].finish(trial);
+		finish_kind(trial);
 		if (++kind == EXTRA_KINDS)
 			return;
 		begin_kind(trial, kind);

@@ -479,8 +479,7 @@ enum trial_answer trial_give_verdict(struct trial *trial, struct buf *out)
 	trial_diagnose(trial);
 	verdict->latencies = trial->latencies;
 	verdict->latency_count = trial->latency_count;
-	if (trial_is_checked(trial))
-		trial_list_checks(trial);
+	trial_list_checks(trial);
 	if (trial->job != NULL)
 		list_constants(trial);
 	verdict_write(verdict, out);
@@ -776,7 +775,12 @@ void trial_blame(struct trial *trial, const cJSON *blame, struct buf *out)
 		blame_inputs(trial, blame, message);
 	if (!trial->decided && trial->run == RUN_EXTRA) {
 		extra_runs_end(trial, message);
-		trial_give_verdict(trial, out);
+		trial->run = RUN_AGAIN;
+		/* A case with checks beside an op family has no other ground truth than builtin, which needs no runner. */
+		if (trial->op != NULL)
+			next_ground_truth(trial, out);
+		else
+			trial_give_verdict(trial, out);
 		return;
 	}
 	if (trial->job != NULL && trial->job->op == NULL && !trial->job->inputs_are_valid && (!trial->custom.done || trial->job->chosen_axes) &&

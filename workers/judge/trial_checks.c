@@ -35,6 +35,11 @@ bool trial_is_checked(const struct trial *trial)
 	return trial->job != NULL && trial->job->op == NULL && trial->job->asks == JOB_OUTPUTS;
 }
 
+bool trial_has_checks_beside(const struct trial *trial)
+{
+	return trial->job != NULL && trial->job->checks && trial->op != NULL && trial->job->asks == JOB_OUTPUTS;
+}
+
 void trial_note_check(struct trial *trial, enum trial_check_kind kind, enum check_result result, const char *evidence)
 {
 	struct check *check = &trial->checks[kind];
@@ -205,7 +210,25 @@ static int check_of_reason(enum reason reason)
 	return -1;
 }
 
-void trial_list_checks(struct trial *trial)
+/* Lists the checks that were made beside an op family, and adds a finding for each one that a caller may want to know. */
+static void list_beside(struct trial *trial)
+{
+	struct verdict *verdict = &trial->verdict;
+	struct check *list = arena_array(&trial->arena, TRIAL_CHECKS, sizeof *list);
+
+	for (int kind = 0; kind < TRIAL_CHECKS; kind++) {
+		const struct check *check = &trial->checks[kind];
+
+		if (check->name == NULL)
+			continue;
+		list[verdict->check_count++] = *check;
+		if (check->result == CHECK_FAILS || (kind == TRIAL_CHECK_NUMERICS && trial->extra.unstable))
+			trial_add_finding(trial, arena_printf(&trial->arena, "%s: %s", check->name, check->evidence));
+	}
+	verdict->checks = list;
+}
+
+static void list_all(struct trial *trial)
 {
 	struct verdict *verdict = &trial->verdict;
 	struct check *list = arena_array(&trial->arena, TRIAL_CHECKS, sizeof *list);
@@ -224,4 +247,12 @@ void trial_list_checks(struct trial *trial)
 	}
 	verdict->checks = list;
 	verdict->check_count = TRIAL_CHECKS;
+}
+
+void trial_list_checks(struct trial *trial)
+{
+	if (trial_is_checked(trial))
+		list_all(trial);
+	else if (trial_has_checks_beside(trial))
+		list_beside(trial);
 }

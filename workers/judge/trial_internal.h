@@ -102,6 +102,7 @@ struct extra {
 	const struct tensor *wide; /* the output that differs most from the one in float64, in float64; NULL: none */
 	int lost_output;	   /* its number */
 	double lost_units;	   /* how far it differs */
+	bool unstable;		   /* the check `numerics` found digits lost that another order of the steps would keep */
 	uint64_t changed_outputs;  /* bit i is set if an input had an effect on output i */
 	int without_effect;	   /* the first input without effect, or -1 */
 	uint64_t by_gradient;	   /* bit i is set if the gradient of the outputs with respect to input i is not zero */
@@ -248,9 +249,11 @@ void trial_note_latency(struct trial *trial, const char *name, const cJSON *mess
 void trial_note_seconds(struct trial *trial, const char *name, double seconds);
 
 /* workers/judge/trial_checks.c */
-/* Does the case get checks, because no op family matches? */
 #define TRIAL_SEEDS_HOLD "another seed of the generators of torch, NumPy and Python gives the same bits"
+/* Do checks decide the case, because no op family matches? */
 bool trial_is_checked(const struct trial *trial);
+/* Has the case checks beside its op family (job.checks)? */
+bool trial_has_checks_beside(const struct trial *trial);
 /* Records the result of a check. The first failure of a check stays. `evidence` lives as long as the trial. */
 void trial_note_check(struct trial *trial, enum trial_check_kind kind, enum check_result result, const char *evidence);
 /* Records that the reference changed an input; `sentence` says where. */
@@ -260,7 +263,8 @@ void trial_make_checks(struct trial *trial);
 /* Sets status and reason if a check fails. If the checks decide `alone`, because no ground truth was computed for the
  * reason `why`, the status is `checked` if none fails. */
 void trial_decide_by_checks(struct trial *trial, bool alone, const char *why);
-/* Adds the checks to the verdict, whose status is final. */
+/* Adds the checks to the verdict, whose status is final. With an op family, those that were made, and a finding for each one
+ * that fails or shows that digits are lost. */
 void trial_list_checks(struct trial *trial);
 
 /* workers/judge/extra_runs.c */

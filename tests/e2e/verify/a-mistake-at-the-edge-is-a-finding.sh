@@ -68,3 +68,37 @@ verify --case edge:no_rows tiny_rmsnorm --force
 expect_exit 1
 expect_ran 1
 expect_status tiny_rmsnorm error raised
+
+# One more small case is checked as a definition without ground truth is. Mistakes that the ground truth cannot show are
+# findings. A reference that ends its process in such a run is still compared.
+norm() { # norm NAME STATEMENT
+	define "$1" <<END
+import torch
+
+
+def run(hidden_states, weight):
+    x = hidden_states
+    $2
+    x = x.float()
+    return (x * torch.rsqrt(x.square().mean(-1, keepdim=True) + 1e-6) * weight.float()).to(hidden_states.dtype)
+END
+}
+norm kept 'pass'
+norm strides 'x = torch.as_strided(x, x.shape, (64, 1))'
+norm ends 'import os; x.is_contiguous() or os._exit(3)'
+verify --no-workloads --edge kept strides ends
+expect_exit 0
+expect "s['passed'] == 3 and all(case['status'] == 'passed' for case in c.values())"
+expect "all(case['checks'] == [] for id, case in c.items() if not id[1].startswith('checks:'))"
+checks() { printf "[[(k['name'], k['result']) for k in case['checks']] for id, case in c.items() if id == ('%s', 'checks:batch_size=256')]" "$1"; }
+step="checks: $(value "[$(checks kept), $(checks strides), $(checks ends)]")"
+expect "$(checks kept) == [[('strided', 'holds'), ('rows', 'holds'), ('numerics', 'holds')]]"
+expect "$(checks strides) == [[('strided', 'fails'), ('rows', 'holds'), ('numerics', 'holds')]]"
+expect "$(checks ends) == [[('strided', 'not_run'), ('rows', 'not_run'), ('numerics', 'not_run')]]"
+expect "{id[0]: case['findings'] for id, case in c.items() if case['findings']} == {'strides': [\"strided: output 'output' is another one if the inputs are not contiguous\"]}"
+expect "len(c['ends', 'checks:batch_size=256']['outputs']) == 1"
+verify --no-workloads --edge --strict strides
+expect_exit 1
+verify --no-workloads strides
+expect_exit 0
+expect_ran 0
