@@ -110,9 +110,10 @@ static bool is_selected(const struct run *run, const char *path)
 	return false;
 }
 
-/* Returns whether the definition on the disk has the schema and the code of the commit. The run reads the file again. */
+/* Returns whether the definition on the disk has the schema and the code of the commit. The run reads the file again. `*what`
+ * says which other members differ, or is NULL. */
 static bool same_code(const struct run *run, const struct dataset_file *file, const struct base_reference *base,
-		      struct arena *arena)
+		      const char **what, struct arena *arena)
 {
 	struct states *states = run->states;
 	struct stat_check check = {.read = false};
@@ -123,7 +124,14 @@ static bool same_code(const struct run *run, const struct dataset_file *file, co
 	if (base->trouble == NULL && file_states_check(states, file, DEFINITION_BYTES, true, &bytes, &check, &why) == 0)
 		now = definition_load(file->path, file->op_type, file->name, bytes.data, bytes.length, arena, &why);
 	buf_free(&bytes);
-	return now != NULL && now->entry_point != NULL && base_reference_same_code(now, base->definition, arena);
+	*what = NULL;
+	if (now == NULL || now->entry_point == NULL || !base_reference_same_code(now, base->definition, arena))
+		return false;
+	const char *members = base_reference_other_members(now, base->definition, arena);
+
+	if (*members != '\0')
+		*what = arena_printf(arena, "%s changed", members);
+	return true;
 }
 
 /* Takes the definitions out of the selection that need not run: unchanged, added, or with the same code. Adds a
@@ -136,14 +144,15 @@ static void drop_those_that_need_not_run(struct run *run, struct diff *diff)
 		const struct dataset_file *file = run->selected[i];
 		const char *const path = file->path;
 		const struct base_reference *base = base_reference_find(&diff->base, path);
+		const char *what;
 
 		if (bsearch(&path, diff->changed.list, (size_t)diff->changed.count, sizeof *diff->changed.list,
 			    compare_paths) == NULL)
 			continue;
 		if (base == NULL)
 			add(diff, BEHAVIOUR_ADDED, path, NULL, NULL);
-		else if (same_code(run, file, base, diff->arena))
-			add(diff, BEHAVIOUR_TEXT, path, NULL, NULL);
+		else if (same_code(run, file, base, &what, diff->arena))
+			add(diff, BEHAVIOUR_TEXT, path, NULL, what);
 		else
 			run->selected[kept++] = file;
 	}

@@ -291,6 +291,8 @@ static void write_output(const struct output_verdict *output, struct buf *out)
 	write_number(out, "atol", output->atol);
 	write_number(out, "rtol", output->rtol);
 	write_number(out, "hit_ratio_needed", output->hit_ratio);
+	if (output->other_bits)
+		write_bool(out, "other_bits", true);
 	if (output->rank == RANK_SCALAR)
 		write_text(out, "shape", NULL);
 	else
@@ -532,6 +534,8 @@ static void write_shown_output(const struct output_verdict *output, struct buf *
 	write_number(out, "rtol", output->rtol);
 	write_number(out, "hit_ratio_needed", output->hit_ratio);
 	write_number(out, "margin", metrics->margin);
+	if (output->other_bits)
+		write_bool(out, "other_bits", true);
 	write_bool(out, "zeros_would_pass", metrics->zeros_would_pass);
 	write_number(out, "max_abs", metrics->max_abs);
 	write_number(out, "max_rel", metrics->max_rel);
@@ -736,6 +740,7 @@ static void read_output(struct reader *r, const cJSON *json, struct output_verdi
 	out->hit_ratio = read_number(r, json, "hit_ratio_needed");
 	int64_t elements = read_shape(r, json, out);
 
+	out->other_bits = json_member(json, "other_bits") != NULL && read_bool(r, json, "other_bits");
 	read_metrics(r, json, &out->metrics);
 	if (out->metrics.hits > out->metrics.elements)
 		damaged(r, "hits", "no more than the number of elements");

@@ -90,6 +90,7 @@ struct output_verdict {
 	    hit_ratio; /* bounds of the tolerance rule; in JSON, hit_ratio_needed is this bound, hit_ratio the measured value */
 	int rank;
 	int64_t shape[RANK_MAX];         /* needed to write the worst elements with one index for each dimension */
+	bool other_bits; /* the values are equal, but not all bits (0 and -0, or two kinds of NaN); false if nobody asked */
 	struct metrics metrics;
 };
 

@@ -117,3 +117,53 @@ bool base_reference_same_code(const struct definition *a, const struct definitio
 
 	return digest_equal(&digest_a, &digest_b) && strcmp(a->entry_point, b->entry_point) == 0;
 }
+
+/* NULL is an absent text. */
+static bool same_text(const char *a, const char *b)
+{
+	return a == b || (a != NULL && b != NULL && strcmp(a, b) == 0);
+}
+
+static bool same_tolerance(const struct tolerance *a, const struct tolerance *b)
+{
+	return a->atol == b->atol && a->rtol == b->rtol && a->hit_ratio == b->hit_ratio;
+}
+
+static bool same_tolerances(const struct definition *a, const struct definition *b)
+{
+	bool same = same_tolerance(&a->tolerance, &b->tolerance);
+
+	for (int i = 0; i < a->output_count && i < b->output_count; i++)
+		same = same && same_tolerance(&a->output_tolerance[i], &b->output_tolerance[i]);
+	return same;
+}
+
+static bool same_reads(const struct definition *a, const struct definition *b)
+{
+	bool same = a->read_count == b->read_count;
+
+	for (int i = 0; same && i < a->read_count; i++)
+		same = strcmp(a->reads[i], b->reads[i]) == 0;
+	return same;
+}
+
+const char *base_reference_other_members(const struct definition *a, const struct definition *b, struct arena *arena)
+{
+	const struct {
+		const char *name;
+		bool same;
+	} members[] = {
+	    {"init", same_text(a->init, b->init)},
+	    {"custom_inputs_entrypoint", same_text(a->custom_inputs_entrypoint, b->custom_inputs_entrypoint)},
+	    {"check", same_text(a->check, b->check)},
+	    {"tolerance", same_tolerances(a, b)},
+	    {"reads", same_reads(a, b)},
+	    {"ground_truth", same_text(a->chain, b->chain)},
+	};
+	const char *text = "";
+
+	for (size_t i = 0; i < sizeof members / sizeof *members; i++)
+		if (!members[i].same)
+			text = arena_printf(arena, "%s%s`%s`", text, *text != '\0' ? ", " : "", members[i].name);
+	return text;
+}

@@ -40,4 +40,8 @@ struct own_truth base_reference_truth(const struct base_references *base, const 
  * spacing do not count. */
 bool base_reference_same_code(const struct definition *a, const struct definition *b, struct arena *arena);
 
+/* Returns the names of the members that differ in two definitions with the same schema and code: "`init`, `check`". "": at
+ * most names, descriptions, tags and comments differ. */
+const char *base_reference_other_members(const struct definition *a, const struct definition *b, struct arena *arena);
+
 #endif

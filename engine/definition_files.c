@@ -465,6 +465,7 @@ static void find_truths(struct result *result)
 		if (test->job == NULL)
 			continue;
 		test->job->truths = truths_of_case(result, test, arena);
+		test->job->compare_bits = result->run->options->base != NULL;
 		test->job->inputs_are_valid = result->candidate > 0 || approval_has_run(result, test->id);
 		test->execution = execution_of(result, test);
 	}

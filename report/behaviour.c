@@ -10,6 +10,8 @@
 #include "report/github.h"
 #include "report/text_and_json.h"
 
+enum { OTHER_CASES = 4 /* the most ids of further cases in a sentence */ };
+
 static const struct {
 	const char *name; /* in JSON, and the first word of a line */
 	const char *text; /* for behaviours that need no numbers */
@@ -111,13 +113,59 @@ static const char *outputs_that_differ(const struct verdict *v, struct arena *ar
 }
 
 /* Returns a sentence that says what the cases show. It is allocated in `arena`. */
+/* Did the first set of input values not bring the difference out? */
+static bool only_on_second_set(const struct verdict *v)
+{
+	static const char words[] = "on the second set of input values";
+
+	return v->message != NULL && strncmp(v->message, words, sizeof words - 1) == 0;
+}
+
+/* Returns a line with the ids of the other cases that differ, or "". */
+static const char *other_cases(const struct result *result, const struct case_result *shown, struct arena *arena)
+{
+	const char *text = "";
+	int count = 0;
+
+	for (int i = 0; i < result->case_count; i++) {
+		const struct case_result *c = &result->cases[i];
+
+		if (c == shown || behaviour_of_case(c) != BEHAVIOUR_CHANGED)
+			continue;
+		if (count++ < OTHER_CASES)
+			text = arena_printf(arena, "%s%s%s", text, count == 1 ? "\nalso in " : ", ", c->test->id);
+	}
+	return count > OTHER_CASES ? arena_printf(arena, "%s and %d more", text, count - OTHER_CASES) : text;
+}
+
+/* Returns whether some output has other bits for the same value: 0 and -0, or two kinds of NaN. */
+static bool has_other_bits(const struct verdict *v)
+{
+	for (int i = 0; i < v->output_count; i++)
+		if (v->outputs[i].other_bits)
+			return true;
+	return false;
+}
+
+static const char *same_sentence(const struct result *result, struct arena *arena)
+{
+	int bits = 0;
+
+	for (int i = 0; i < result->case_count; i++)
+		bits += !has_other_bits(result->cases[i].verdict);
+	if (bits == result->case_count)
+		return arena_printf(arena, "the same bits in %d of %d cases", bits, result->case_count);
+	return arena_printf(arena, "the same values in %d of %d cases, and other bits in %d (0 and -0, or two kinds of NaN)",
+			    result->case_count, result->case_count, result->case_count - bits);
+}
+
 static const char *sentence(const struct difference *d, struct arena *arena)
 {
 	const struct result *result = d->result;
 	double margin;
 
 	if (rows[d->behaviour].text != NULL)
-		return rows[d->behaviour].text;
+		return d->why != NULL ? arena_printf(arena, "%s; %s", rows[d->behaviour].text, d->why) : rows[d->behaviour].text;
 	if (result == NULL || result->cases == NULL)
 		return d->why != NULL ? d->why : result != NULL && result->message != NULL ? result->message : "no case ran";
 	const struct case_result *c = example(result, d->behaviour, &margin);
@@ -125,15 +173,16 @@ static const char *sentence(const struct difference *d, struct arena *arena)
 	int count = cases_with(result, d->behaviour);
 
 	if (d->behaviour == BEHAVIOUR_SAME)
-		return arena_printf(arena, "the same values in %d of %d cases", count, result->case_count);
+		return same_sentence(result, arena);
 	if (d->behaviour == BEHAVIOUR_ROUNDING)
 		return arena_printf(arena,
 				    "within the bounds in all %d cases, other values in %d; the largest difference is %.2g "
 				    "times its bound, in case %s",
 				    result->case_count, count, margin, c->test->id);
 	if (d->behaviour == BEHAVIOUR_CHANGED)
-		return arena_printf(arena, "%d of %d cases differ\n%s: %s", count, result->case_count, c->test->id,
-				    outputs_that_differ(c->verdict, arena));
+		return arena_printf(arena, "%d of %d cases differ\n%s: %s%s%s", count, result->case_count, c->test->id,
+				    only_on_second_set(c->verdict) ? "on the second set of input values, " : "",
+				    outputs_that_differ(c->verdict, arena), other_cases(result, c, arena));
 	return arena_printf(arena, "%d of %d cases could not be compared\n%s: %s", count, result->case_count,
 			    c != NULL ? c->test->id : "no case", message != NULL ? message : "it did not run");
 }

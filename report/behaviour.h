@@ -21,7 +21,7 @@ struct difference {
 	enum behaviour behaviour;
 	const char *path;            /* of the definition */
 	const struct result *result; /* NULL if nothing ran */
-	const char *why;             /* if nothing ran and the behaviour is unknown: the reason; else NULL */
+	const char *why;             /* if nothing ran: a sentence that says why, or what else differs; NULL: none */
 };
 
 struct differences {

@@ -336,12 +336,14 @@ static void decide_missed(struct trial *trial)
 static void merge_output(struct output_verdict *out, const struct output_verdict *other)
 {
 	bool zeros = out->metrics.zeros_would_pass && other->metrics.zeros_would_pass;
+	bool bits = out->other_bits || other->other_bits;
 
 	if (out->status == STATUS_PASSED && other->status != STATUS_PASSED)
 		*out = *other;
 	else if (out->status == STATUS_PASSED && other->metrics.margin > out->metrics.margin)
 		out->metrics.margin = other->metrics.margin;
 	out->metrics.zeros_would_pass = zeros;
+	out->other_bits = bits;
 }
 
 /* Adds the comparisons to the verdict: an entry for each compared pair of output and ground truth, and for each input

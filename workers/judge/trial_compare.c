@@ -195,17 +195,29 @@ static const char *input_behind(const struct trial *trial, int output)
 	return arg->name + (gradient_is_slope(arg) ? sizeof GRADIENT_SLOPE : sizeof GRADIENT_OF_INPUT) - 1;
 }
 
+/* Do outputs with equal values have other bits? Returns false also if that cannot be found out. */
+static bool have_other_bits(struct trial *trial, const struct output_verdict *out, const struct tensor *found,
+			    const struct tensor *wanted)
+{
+	struct err err;
+
+	return trial->job->compare_bits && out->metrics.max_abs == 0 && out->metrics.margin <= 0 &&
+	       trial->device->calls->first_difference(trial->device, found->data, wanted->data, job_tensor_bytes(found),
+						      &err) >= 0;
+}
+
 static int compare_output(struct trial *trial, struct round *round, int at, int output)
 {
+	struct output_verdict *out = &round->outputs[round->output_count];
 	struct err err = {""};
 	const char *miss;
 
 	if (trial_compare_tensors(trial, round, output, round->first, round->truth[at],
-				  trial_rule_for(trial, round, output, at, -1), trial->tried[at].name,
-				  &round->outputs[round->output_count], &miss, &err) < 0) {
+				  trial_rule_for(trial, round, output, at, -1), trial->tried[at].name, out, &miss, &err) < 0) {
 		trial_decide_error(trial, &err);
 		return -1;
 	}
+	out->other_bits = have_other_bits(trial, out, &round->first[output], &round->truth[at][output]);
 	round->output_count++;
 	trial->verdict.elements += round->first[output].elements;
 	if (miss != NULL) {

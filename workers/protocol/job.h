@@ -46,6 +46,7 @@ struct job {
 	int constant_count;
 	const struct rule *rules;          /* tolerance rule per output, from op family, definition and command line */
 	const struct rule *second_rules;   /* rules for the second set of input values; NULL: the same rules */
+	bool compare_bits;                 /* say whether outputs with equal values have equal bits, too */
 	bool checks;                       /* with an op family: also make the checks that need runs of their own */
 	bool no_diagnosis;                 /* do not look for the cause of a failure */
 	double error_cap;                  /* no element may differ by more, however many may exceed the bound; 0: no limit */

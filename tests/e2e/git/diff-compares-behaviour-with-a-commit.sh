@@ -36,11 +36,13 @@ expect_behaviours() {
 	cmp -s "$work/wanted" "$work/found" || fail "$step: $(tr '\n' ';' <"$work/found")"
 }
 
-for name in same kept spaced careful wrong raises slow broken gone; do norm $name; done
+for name in same kept spaced careful wrong raises slow broken gone bounds zeros; do norm $name; done
 norm other
 oddity other
 norm overwrites
 oddity overwrites
+oddity zeros
+edit definitions/oddity/zeros.json 'return (x * scale' 'return -torch.relu(x * scale'
 do_git init -q -b main .
 do_git add definitions
 do_git commit -q -m first
@@ -52,6 +54,8 @@ expect_exit 0
 expect_says '0 definitions differ from'
 
 edit definitions/rmsnorm/spaced.json 'x.pow(2)' 'x.pow( 2 )'
+edit definitions/oddity/zeros.json 'return -torch.relu' 'return 0 - torch.relu'
+edit definitions/rmsnorm/bounds.json '"axes"' '"tolerance": {"atol": 0.1}, "axes"'
 edit definitions/rmsnorm/same.json 'x.pow(2)' '(x * x)'
 edit definitions/rmsnorm/careful.json '(x * scale * weight.to(torch.float32)).to(torch.bfloat16)' '(x * scale).to(torch.bfloat16) * weight'
 edit definitions/rmsnorm/wrong.json '+ 1e-6' '+ 1e-3'
@@ -64,13 +68,13 @@ run diff --device "$device" --sizes small --format json
 expect_exit 1
 expect_behaviours 'rmsnorm/spaced text' 'rmsnorm/same same' 'rmsnorm/careful rounding' 'rmsnorm/wrong changed' \
 	'rmsnorm/raises unknown' 'oddity/other changed' 'oddity/overwrites changed' 'rmsnorm/gone deleted' \
-	'rmsnorm/added added'
+	'rmsnorm/added added' 'rmsnorm/bounds text' 'oddity/zeros same'
 
 run diff --device "$device" --sizes small
 expect_exit 1
 expect_says 'changed  rmsnorm/wrong: ' ' cases differ' ' before ' 'unknown  rmsnorm/raises: ' 'planted' \
 	'text     rmsnorm/spaced: the schema and the code are the same' 'rounding rmsnorm/careful: within the bounds' \
-	'same     rmsnorm/same: the same values in ' 'added    rmsnorm/added' 'deleted  rmsnorm/gone'
+	'same     rmsnorm/same: the same bits in ' 'the code are the same; `tolerance` changed' 'also in small:' 'same     oddity/zeros: the same values in 1 of 1 cases, and other bits in 1 (0 and -0' 'added    rmsnorm/added' 'deleted  rmsnorm/gone'
 
 # Nothing was stored.
 run cache stats
