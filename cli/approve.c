@@ -12,6 +12,7 @@
 #include "base/show.h"
 #include "cli/shared_options.h"
 #include "dataset/approval.h"
+#include "dataset/linked_dataset.h"
 #include "engine/run.h"
 #include "report/exit_status.h"
 #include "report/text_and_json.h"
@@ -266,6 +267,11 @@ static int run(struct program *program, const struct approve_options *o, struct 
 		program->root_given = o->root;
 	if (operands_root(program, names, arena, err) < 0)
 		return EXIT_USAGE;
+	if (program_root(program, err) < 0)
+		return EXIT_USAGE;
+	if (linked_dataset_is_root(program->root))
+		return err_set(err, "approve writes a file beside the definitions of a dataset, and these are in no dataset"),
+		       EXIT_USAGE;
 	int code = run_open(&run, program, &options, err);
 
 	if (code == 0 && run_select(&run, names->items, names->count, NULL, 0, err) < 0)

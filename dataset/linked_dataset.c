@@ -330,6 +330,16 @@ static int make_links(struct maker *maker, const char *root)
 	return maker->definitions;
 }
 
+bool linked_dataset_is_root(const char *root)
+{
+	static const char folder[] = "/reftest/linked/";
+	const char *slash = strrchr(root, '/');
+	size_t head = sizeof folder - 2; /* without the last slash */
+
+	return slash != NULL && (size_t)(slash - root) >= head && strncmp(slash - head, folder, head + 1) == 0 &&
+	       strlen(slash + 1) == 16 && strspn(slash + 1, "0123456789abcdef") == 16;
+}
+
 int linked_dataset_make(const char *const *paths, int count, char *root, size_t size, struct err *err)
 {
 	struct maker maker = {.err = err};

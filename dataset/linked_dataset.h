@@ -20,6 +20,9 @@ enum { LINKED_FILES = 100000 }; /* the most definitions of one linked dataset */
  * definitions is an error, and so are two definitions with the same op_type and name. */
 int linked_dataset_make(const char *const *paths, int count, char *root, size_t size, struct err *err);
 
+/* Returns whether this is the root of such a dataset, whose files somebody else has. */
+bool linked_dataset_is_root(const char *root);
+
 /* Returns whether a folder is a problem: whether it has a file definition.json. The next function also returns true if the
  * folder contains problems. */
 bool linked_dataset_is_problem(const char *folder);

@@ -38,6 +38,10 @@ cmp -s approved/oddity/kept.json "$work/before" || fail "a file that said it all
 run approve
 expect_exit 2
 expect_says 'approve needs the name of a definition'
+cp definitions/oddity/kept.json "$work/alone.json"
+XDG_CACHE_HOME="$work/cache" run approve "$work/alone.json"
+expect_exit 2
+expect_says 'these are in no dataset'
 run check
 expect_exit 0
 accept 'oddity/*'
