@@ -104,7 +104,7 @@ static int run(struct program *program, const struct bench_options *o, const str
 
 static int start(struct program *program, int argc, char **argv)
 {
-	struct bench_options o = {.device = "auto", .sizes = "medium", .format = "text", .ground_truth = "auto", .timeout = 120};
+	struct bench_options o = {.device = "auto", .sizes = "medium", .format = "text", .timeout = 120};
 	struct command_line line;
 
 	if (command_line_begin(&line, &command_bench, argc, argv, &o))

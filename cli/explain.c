@@ -267,7 +267,7 @@ static int run(struct program *program, const struct explain_options *o, struct 
 
 static int start(struct program *program, int argc, char **argv)
 {
-	struct explain_options o = {.device = "auto", .ground_truth = "auto"};
+	struct explain_options o = {.device = "auto"};
 	struct command_line line;
 
 	if (command_line_begin(&line, &command_explain, argc, argv, &o)) {

@@ -38,7 +38,7 @@
 #define ROW_GROUND_TRUTH                                              \
 	{"--ground-truth", OPTION_TEXT, AT(ground_truth), "NAMES", GROUND_TRUTHS, \
 	 "implementations to compare with: auto (the best one available), all (every one, and all must agree), or names " \
-	 "separated by commas (default: auto)"}
+	 "separated by commas (default: the setting of reftest.json, else auto)"}
 #define ROW_ACCEPT                                          \
 	{"--accept", OPTION_CHOICES, AT(accept), "LIST", "checked|approved|unattested", \
 	 "exit with 0 even if definitions are only checked. checked: all of them; approved: those that are what a person " \

@@ -117,7 +117,7 @@ static int run(struct program *program, const struct status_options *o, struct w
 
 static int start(struct program *program, int argc, char **argv)
 {
-	struct status_options o = {.device = "auto", .ground_truth = "auto", .format = "text"};
+	struct status_options o = {.device = "auto", .format = "text"};
 	struct command_line line;
 
 	if (command_line_begin(&line, &command_status, argc, argv, &o))

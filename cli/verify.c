@@ -170,7 +170,7 @@ static char *repeat_words(const struct verify_options *o, struct arena *arena)
 		buf_printf(&words, " --isolation %s", o->isolation);
 	if (o->memory != 0)
 		buf_printf(&words, " --memory %lld", (long long)o->memory);
-	if (strcmp(o->ground_truth, "auto") != 0)
+	if (o->ground_truth != NULL)
 		buf_printf(&words, " --ground-truth %s", o->ground_truth);
 	for (int i = 0; i < o->tolerances.count; i++)
 		buf_printf(&words, " --tolerance %s", o->tolerances.items[i]);
@@ -517,7 +517,7 @@ static int run(struct program *program, const struct verify_options *o, struct w
 
 static int start(struct program *program, int argc, char **argv)
 {
-	struct verify_options o = {.device = "auto", .sizes = "small,medium", .format = "text", .ground_truth = "auto",
+	struct verify_options o = {.device = "auto", .sizes = "small,medium", .format = "text",
 	                           .atol = -1, .rtol = -1, .hit_ratio = -1, .timeout = 120};
 	struct command_line line;
 

@@ -200,8 +200,16 @@ int machine_policy(struct program *program, const char *device, const char *pyth
 		return -1;
 	if (library_checkouts_announce(program, arena, err) != 0)
 		return -1;
-	return ground_truths_choose(program, ground_truth, out->python, out->policy.device_class, arena, &out->truths,
-				    err);
+	bool by_setting = ground_truth == NULL && program->ground_truth[0] != '\0';
+	int rc = ground_truths_choose(program, by_setting ? program->ground_truth : ground_truth, out->python,
+				      out->policy.device_class, arena, &out->truths, err);
+
+	if (rc != 0 && by_setting) {
+		struct err why = *err;
+
+		err_set(err, "reftest.json: ground_truth: %s", why.text);
+	}
+	return rc;
 }
 
 static bool is_class(const char *text)

@@ -31,7 +31,7 @@ struct machine_policy {
 };
 
 /* Finds the interpreter, the device and the ground truths of this machine. `device`: "auto", "cpu", "cuda" or "cuda:N".
- * `ground_truth`: the text of --ground-truth, for ground_truths_choose. Returns -1 and sets `err` if the device or the
+ * `ground_truth`: the text of --ground-truth, for ground_truths_choose; NULL: the setting of the dataset, else auto. Returns -1 and sets `err` if the device or the
  * ground truth is unknown or cannot be queried. */
 int machine_policy(struct program *program, const char *device, const char *python, const char *ground_truth,
                    struct arena *arena, struct machine_policy *out, struct err *err);

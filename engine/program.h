@@ -28,6 +28,7 @@ struct program {
 	const char *root_given; /* --root; NULL: search for the root */
 	const char *repos;      /* --repos: the folder with checkouts of libraries; NULL: repos_config.json names them */
 	char root[4096];        /* "" until program_root */
+	char ground_truth[512]; /* the setting ground_truth; "": none, or not read yet */
 	char required[512];     /* the setting require_containment (engine/settings.h); "": none, or not read yet */
 	struct kernels kernels; /* opened by program_kernels */
 	struct store *store;    /* NULL before program_store, and after it if the cache could not be opened */

@@ -35,7 +35,7 @@ struct run_options {
 	const char *device; /* "auto", "cpu", "cuda", "cuda:N" */
 	const char *device_class; /* --device-class: only verdicts of this class count; NULL: the class of the device */
 	const char *python; /* the Python interpreter; NULL: search for one */
-	const char *ground_truth; /* the value of --ground-truth; NULL: "auto" */
+	const char *ground_truth; /* the value of --ground-truth; NULL: the setting of the dataset, else "auto" */
 	int jobs;           /* --jobs; 0: what fits the machine (engine/job_count.h) */
 	bool interactive;   /* the run is a part of `watch`: cores are left for the editor, and for single definitions */
 	const char *required; /* --require-containment: the gaps that must be closed; NULL: none */

@@ -12,7 +12,7 @@
 
 enum { SETTINGS_BYTES = 64 << 10 };
 
-static const char name[] = "reftest.json", required_key[] = "require_containment";
+static const char name[] = "reftest.json", required_key[] = "require_containment", truth_key[] = "ground_truth";
 
 static int wrong_containment(const struct json_text *text, const cJSON *found, int index, struct err *err)
 {
@@ -44,6 +44,22 @@ static int read_required(const struct json_text *text, const cJSON *value, struc
 	return 0;
 }
 
+/* Reads the text of --ground-truth. A dataset can add ground truths to those of reftest, but not replace them. */
+static int read_truth(const struct json_text *text, const cJSON *value, struct program *program, struct err *err)
+{
+	const struct json_step at = {.key = truth_key};
+	const char *names = cJSON_GetStringValue(value);
+
+	size_t first = names != NULL ? strcspn(names, ",") : 0;
+
+	if (names == NULL || !((first == 4 && strncmp(names, "auto", 4) == 0) || (first == 3 && strncmp(names, "all", 3) == 0)))
+		return json_expected(text, &at, value, err, "\"auto\" or \"all\", and names after commas, as \"auto,solution\"");
+	if (strlen(names) >= sizeof program->ground_truth)
+		return json_error_at(text, &at, err, "the text is too long");
+	snprintf(program->ground_truth, sizeof program->ground_truth, "%s", names);
+	return 0;
+}
+
 static int read_members(const struct json_text *text, const cJSON *json, struct program *program, struct err *err)
 {
 	if (!cJSON_IsObject(json))
@@ -51,10 +67,14 @@ static int read_members(const struct json_text *text, const cJSON *json, struct 
 	for (const cJSON *member = json->child; member != NULL; member = member->next) {
 		const struct json_step at = {.key = member->string};
 
-		if (strcmp(member->string, required_key) != 0) /* a misspelt setting would silently not hold */
-			return json_error_at(text, &at, err, "unknown setting \"%s\"; the only one is \"%s\"",
-					     err_show(member->string).text, required_key);
-		if (read_required(text, member, program, err) != 0)
+		int rc = strcmp(member->string, required_key) == 0 ? read_required(text, member, program, err)
+			 : strcmp(member->string, truth_key) == 0  ? read_truth(text, member, program, err)
+			 /* a misspelt setting would silently not hold */
+								   : json_error_at(text, &at, err,
+										   "unknown setting \"%s\"; there are \"%s\" and \"%s\"",
+										   err_show(member->string).text, required_key, truth_key);
+
+		if (rc != 0)
 			return -1;
 	}
 	return 0;
@@ -65,7 +85,7 @@ int settings_read(struct program *program, struct err *err)
 	struct buf bytes = {0};
 	int root = open(program->root, O_RDONLY | O_DIRECTORY | O_CLOEXEC), rc = 0;
 
-	program->required[0] = '\0';
+	program->required[0] = program->ground_truth[0] = '\0';
 	if (root < 0)
 		return 0; /* a dataset that only git's index has */
 	enum file_answer answer = file_read(root, name, SETTINGS_BYTES, &bytes, NULL, err);

@@ -1,15 +1,17 @@
 /* settings - the settings of a dataset, which its file reftest.json has:
  *
- *   {"require_containment": "full"}                     or   {"require_containment": ["files", "network"]}
+ *   {"require_containment": "full", "ground_truth": "auto,solution:baseline"}      or
+ *   {"require_containment": ["files", "network"]}
  *
  * require_containment holds for every command that counts verdicts and every run, as the option --require-containment
- * does. The option replaces the setting. The file is read from the working tree, also for --staged. */
+ * does. ground_truth holds for the commands that have the option --ground-truth with the default auto. An option replaces
+ * its setting. The file is read from the working tree, also for --staged. */
 #ifndef REFTEST_ENGINE_SETTINGS_H
 #define REFTEST_ENGINE_SETTINGS_H
 
 #include "engine/program.h"
 
-/* Reads the settings of the root, which must be known, into program->required. A missing file is no error. Returns -1
+/* Reads the settings of the root, which must be known, into `program`. A missing file is no error. Returns -1
  * with a message if the file is invalid or cannot be read. */
 int settings_read(struct program *program, struct err *err);
 

@@ -46,7 +46,8 @@ expect "s['containment'] in ('full', None) or s['cases_run'] == 0"
 
 # The settings are checked.
 for wrong in '{"require_containment": "files"}' '{"require_containment": ["files", "everything"]}' '{"require_containment": 1}' \
-	'{"require_contanment": "full"}' '[]' '{' '{"require_containment": ["none"]}'; do
+	'{"require_contanment": "full"}' '[]' '{' '{"require_containment": ["none"]}' \
+	'{"ground_truth": 1}' '{"ground_truth": "solution"}' '{"ground_truth": "automatic"}'; do
 	echo "$wrong" >reftest.json
 	verify
 	expect_exit 2

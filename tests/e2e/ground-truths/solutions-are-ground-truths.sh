@@ -73,6 +73,22 @@ rm solutions/baseline/row_energy/wrong/good_wrong.json
 verify
 expect_exit 3
 expect_status right checked no_ground_truth
+# The project can choose them for every command; an option replaces its setting.
+echo '{"ground_truth": "auto,solution:nobody"}' >reftest.json
+verify right
+expect_exit 3
+echo '{"ground_truth": "auto,solution"}' >reftest.json
+verify --ground-truth auto
+expect_exit 3
+expect_status right checked no_ground_truth
+verify
+expect_exit 1
+expect_status right passed
+echo '{"ground_truth": "auto,solutions"}' >reftest.json
+verify
+expect_exit 2
+expect_says "reftest.json: ground_truth: unknown ground truth 'solutions'"
+rm reftest.json
 verify --ground-truth auto,solution
 expect_exit 1
 expect_status right passed
@@ -100,6 +116,14 @@ solve ada one plain <<'P'
 def run(x):
     return x.square().sum(-1)
 P
+echo '{"ground_truth": "auto,solution"}' >reftest.json
+verify one
+expect_exit 0
+run status one --device "$device"
+expect_says '1 definition: 1 passed'
+run explain one --device "$device"
+expect_says 'solution:plain'
+rm reftest.json
 verify --ground-truth solution one
 expect_exit 0
 verify --ground-truth solution one
