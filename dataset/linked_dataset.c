@@ -22,7 +22,7 @@
 
 enum { NAME_BYTES = 200 }; /* the most bytes of a name that becomes the name of a link */
 
-static const char problem_file[] = "definition.json", problem_workloads[] = "workload.jsonl";
+static const char problem_file[] = "definition.json", problem_workloads[] = "workload.jsonl", problem_truth[] = "truth.py";
 
 struct link {
 	const char *path;   /* below the root: "definitions/norm/x.json" */
@@ -161,7 +161,7 @@ static int sort_links(struct maker *maker)
 /* Adds a definition. A file without op_type gets that of `folder`, the last component of a path; a file without name
  * gets `name`. */
 static int add_definition(struct maker *maker, const char *path, const char *folder, const char *name,
-			  const char *workloads)
+			  const char *workloads, const char *truth)
 {
 	cJSON *json = read_json(path);
 	const char *op_type = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(json, "op_type"));
@@ -173,6 +173,8 @@ static int add_definition(struct maker *maker, const char *path, const char *fol
 	add_link(maker, arena_printf(&maker->arena, "definitions/%s/%s.json", op_type, own), path);
 	if (is_file(workloads))
 		add_link(maker, arena_printf(&maker->arena, "workloads/%s/%s.jsonl", op_type, own), workloads);
+	if (truth != NULL && is_file(truth))
+		add_link(maker, arena_printf(&maker->arena, "truths/%s/%s.py", op_type, own), truth);
 	cJSON_Delete(json);
 	return maker->definitions++ < LINKED_FILES
 		   ? 0
@@ -183,7 +185,8 @@ static int add_definition(struct maker *maker, const char *path, const char *fol
 static int add_problem(struct maker *maker, const char *folder)
 {
 	return add_definition(maker, arena_printf(&maker->arena, "%s/%s", folder, problem_file), folder_of(maker, folder),
-			      strrchr(folder, '/') + 1, arena_printf(&maker->arena, "%s/%s", folder, problem_workloads));
+			      strrchr(folder, '/') + 1, arena_printf(&maker->arena, "%s/%s", folder, problem_workloads),
+			      arena_printf(&maker->arena, "%s/%s", folder, problem_truth));
 }
 
 static bool is_problem(struct maker *maker, const char *folder)
@@ -218,7 +221,8 @@ static int add_file(struct maker *maker, const char *path)
 		return add_problem(maker, folder_of(maker, path));
 	const char *folder = folder_of(maker, path), *stem = stem_of(maker, path, ".json");
 
-	return add_definition(maker, path, folder, stem, arena_printf(&maker->arena, "%s/%s.jsonl", folder, stem));
+	return add_definition(maker, path, folder, stem, arena_printf(&maker->arena, "%s/%s.jsonl", folder, stem),
+			      NULL);
 }
 
 /* Adds the definitions of a folder: its problem, the problems in it, and the definitions among its files. */
@@ -324,6 +328,7 @@ static int make_links(struct maker *maker, const char *root)
 		return -1;
 	remove_others(maker, root, "definitions");
 	remove_others(maker, root, "workloads");
+	remove_others(maker, root, "truths");
 	for (size_t i = 0; i < maker->count; i++)
 		if (make_link(maker, arena_printf(&maker->arena, "%s/%s", root, maker->links[i].path), maker->links[i].target) < 0)
 			return -1;

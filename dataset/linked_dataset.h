@@ -1,7 +1,8 @@
 /* linked_dataset - presents definitions that are in no dataset as a dataset of symbolic links.
  *
  * People have single files, folders of definitions (FlashInfer's tracer writes one file a call), and folders of problems
- * (SOL-ExecBench: a folder with definition.json and workload.jsonl each). This module links them from
+ * (SOL-ExecBench: a folder with definition.json and workload.jsonl each; a file truth.py beside them is the ground truth of
+ * the definition). This module links them from
  * $XDG_CACHE_HOME/reftest/linked/DIGEST, a folder with the layout of a dataset, whose name follows from their paths. All
  * other modules see an ordinary dataset there, with a cache of its own. The files themselves are not changed, and nothing
  * is written beside them. Tensor files are not linked, because a dataset reads none through links that lead out of it. */

@@ -91,3 +91,28 @@ grep -q "neither .XDG_CACHE_HOME nor .HOME" err || fail "no message"
 rm -r dataset/.reftest problems/workload.jsonl 2>/dev/null || true
 rmdir problems/3 2>/dev/null || true
 find files problems dataset | sort | cmp -s - before || fail "a file was written"
+
+# truth.py beside definition.json is the ground truth of a problem; an edit of it is seen, and its removal
+mkdir -p truths/energy
+cat >truths/energy/definition.json <<'END'
+{"name": "energy", "axes": {"n": {"type": "var"}, "w": {"type": "const", "value": 8}},
+ "inputs": {"x": {"shape": ["n", "w"], "dtype": "float32"}}, "outputs": {"y": {"shape": ["n"], "dtype": "float32"}},
+ "reference": "import torch\n\n\ndef run(x):\n    return (x * x).sum(-1)\n"}
+END
+printf 'import torch\n\n\ndef run(x):\n    return x.square().sum(dim=1)\n' >truths/energy/truth.py
+verify truths
+expect_exit 0
+expect_status energy passed
+expect "c['energy', 'small:n=4']['ground_truth'] == 'truth'"
+sed -i 's/dim=1/dim=1) * (1 + 1e-3/' truths/energy/truth.py
+verify truths/energy
+expect_exit 1
+expect_status energy failed numeric
+sed -i 's/def run/def walk/' truths/energy/truth.py
+run check truths/energy
+expect_exit 2
+expect_says "error  $work/truths/energy/truth.py"
+rm truths/energy/truth.py
+verify truths
+expect_exit 3
+expect_status energy checked no_ground_truth
