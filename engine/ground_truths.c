@@ -330,8 +330,9 @@ static void add_available(const struct truth_choice *choice, const struct op_ent
 			add_fi_api(&choice->facts[i], fi_api, out, items, arena);
 }
 
-/* Appends the solutions that a word chooses: all of them for "". If the definition has none, says so. */
-static void add_solutions(const char *name, const char *word, const struct own_truth *own, int own_count,
+/* Appends the solutions that a word chooses: all of them for "". If the definition has none, says so, unless they are only
+ * added to the usual ground truths. */
+static void add_solutions(const struct truth_choice *choice, const char *name, const char *word, const struct own_truth *own, int own_count,
 			  struct truths *out, struct truth *items)
 {
 	bool found = false;
@@ -342,7 +343,7 @@ static void add_solutions(const char *name, const char *word, const struct own_t
 		add_truth(out, items, own[i].truth);
 		found = true;
 	}
-	if (!found)
+	if (!found && !choice->automatic)
 		add_truth(out, items,
 			  (struct truth){.name = name,
 					 .version = "none",
@@ -359,7 +360,7 @@ static void add_named(const struct truth_choice *choice, const char *name, const
 	const char *word = solution_word(name);
 
 	if (word != NULL)
-		add_solutions(name, word, own, own_count, out, items);
+		add_solutions(choice, name, word, own, own_count, out, items);
 	else if (is_own(name))
 		add_truth(out, items, own[strcmp(name, CHAIN_TRUTH) == 0 && own_count > 1 ? 1 : 0].truth);
 	else if (fact != NULL && strcmp(fact->name, FI_API_TRUTH) == 0)

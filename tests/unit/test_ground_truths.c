@@ -123,6 +123,7 @@ static void solutions_are_used_if_they_are_named(void **state)
 	assert_asked_among(own, 4, "solution:ada,builtin", "gemm", "solution:a builtin");
 	assert_asked_among(own, 4, "solution:baseline,solution", NULL, "solution:b solution:a");
 	assert_asked_among(own, 4, "auto,solution:baseline", NULL, "truth solution:b");
+	assert_asked_among(own, 4, "auto,solution:nobody", NULL, "truth");
 	assert_asked_among(own, 4, "auto,solution", "gemm", "torch builtin solution:a solution:b");
 	assert_asked_among(own, 4, "all,solution:a", "gemm", "torch builtin truth solution:a");
 	assert_asked_among(own, 4, "solution:c", NULL, "solution:c"); /* it decides nothing, and says why */
