@@ -56,6 +56,7 @@ struct maker {
 	struct arena *arena;
 	struct fields shared; /* the fingerprint fields that all cases of the definition share */
 	struct cases out;
+	bool without_init; /* the definition's `init` failed, so generic inputs take the place of those that it makes */
 };
 
 /* Returns the op that generates the inputs of the cases and checks the cases' results: the family's op, or its gradient
@@ -702,7 +703,7 @@ static struct input_source *sources_of_size(const struct maker *m)
 	struct input_source *inputs = arena_array(m->arena, (size_t)d->input_count, sizeof *inputs);
 	const struct workload *first = NULL;
 
-	if (m->out.op != NULL || d->input_code.kind == INPUT_CODE_NONE)
+	if (m->out.op != NULL || d->input_code.kind == INPUT_CODE_NONE || m->without_init)
 		return inputs;
 	for (int i = 0; i < m->workloads->count && first == NULL; i++)
 		if (m->workloads->lines[i].error == NULL && any_custom(m, m->workloads->lines[i].inputs))
@@ -936,6 +937,7 @@ struct cases cases_make(const struct kernels_api *kernels, const struct definiti
 	m.environment = environment_that_counts(arena);
 	m.contradiction = attest_definition(definition, arena);
 	find_family(&m, attempt);
+	m.without_init = attempt > m.out.candidate_count && definition->input_code.kind == INPUT_CODE_INIT;
 	definition_fields(definition, arena, &m.shared);
 	described_default_fields(&m, &m.shared);
 	make_all(&m, workloads);

@@ -91,14 +91,16 @@ struct cases {
 	int candidate_count;       /* the number of families that may support this definition (kernels/core/candidates.h) */
 	const char *no_truth;      /* why no family supports the definition, if `op` is NULL */
 	const char *no_sizes;      /* why there are no cases but those of the workloads, if no sizes fit the constraints; else NULL */
+	const char *init_failed;   /* why the inputs are generic and not those of the definition's `init`; NULL: they are not */
 	const char *no_gradients;  /* why gradients cannot be verified, if options.backward is set; else NULL */
 	struct op_constant constants[OP_CONSTANTS];
 	int constant_count;
 };
 
 /* Builds all cases of a definition for one attempt to find its family: attempt 0 uses the first candidate
- * (kernels/core/candidates.h), attempt 1 the second, and the attempt after the last candidate uses no family. `blobs` must have an entry for every tensor file that the workload lines name, and for every file of the definition's "reads". The
- * result is allocated in `arena`. */
+ * (kernels/core/candidates.h), attempt 1 the second, the attempt after the last candidate uses no family, and the one after
+ * that no `init` either. `blobs` must have an entry for every tensor file that the workload lines name, and for every file of
+ * the definition's "reads". The result is allocated in `arena`. */
 struct cases cases_make(const struct kernels_api *kernels, const struct definition *definition,
                         const struct workload_file *workloads, const struct blob *blobs, int blob_count,
                         const char *root, const struct case_options *options, int attempt, struct arena *arena);

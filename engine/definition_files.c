@@ -482,13 +482,15 @@ static bool keep_own_shard(const struct result *result, struct cases *made, stru
 	return by_op_type ? shard_filter(shard, name, made) : shard_reports(shard, name);
 }
 
-void result_make_attempt(struct result *result, int attempt)
+/* Builds the cases of an attempt. `init_failed` becomes that of the cases. */
+static void make_attempt(struct result *result, int attempt, const char *init_failed)
 {
 	struct run *run = result->run;
 	struct cases *made = arena_alloc(&result->arena, sizeof *made);
 
 	*made = cases_make(run->program->kernels.api, result->definition, &result->lines, result->blobs, result->blob_count,
 			   run->program->root, &run->options->cases, attempt, &result->arena);
+	made->init_failed = init_failed;
 	if (result->candidate > 0)
 		result->outside = "verdicts of solutions are not stored";
 	if (result->outside == NULL)
@@ -523,11 +525,11 @@ int result_make_cases(struct result *result, struct result_bytes *bytes, struct 
 	result->inputs = inputs_digest(result);
 	read_own_truths(result, &bytes->truth);
 	read_approval(result, &bytes->approval);
-	result_make_attempt(result, 0);
+	make_attempt(result, 0, NULL);
 	/* A family that only the shapes suggest may have inputs and bounds that mean nothing for this reference, and two
 	 * references that differ do not show that the family is another one. */
 	if ((run->options->base != NULL || result->candidate > 0) && result->made->candidate_count > 0 && result->made->matched == MATCHED_BY_SHAPES)
-		result_make_attempt(result, result->made->candidate_count);
+		make_attempt(result, result->made->candidate_count, NULL);
 	return 0;
 }
 
@@ -556,7 +558,10 @@ static bool agrees_nowhere(const struct result *result)
 	return true;
 }
 
-bool result_rejects_family(const struct result *result)
+/* Returns whether the family of the current attempt is not the definition's family, because the reference disagrees with
+ * it in a case that has a verdict. False if the op_type or the words of the definition say that it is the family: such a
+ * reference is wrong. */
+static bool rejects_family(const struct result *result)
 {
 	const struct cases *made = result->made;
 	int left = made != NULL ? made->candidate_count - result->attempt : 0;
@@ -568,6 +573,42 @@ bool result_rejects_family(const struct result *result)
 			return true;
 	return made->matched == MATCHED_BY_SHAPES ? agrees_nowhere(result)
 						  : result->case_count == 0 && result->run->options->cases.only != NULL;
+}
+
+/* Returns the message of the first case for which the definition's `init` failed, if it failed for all cases that reftest
+ * made up and no family is left; else NULL. */
+static const char *init_fails(const struct result *result)
+{
+	const struct cases *made = result->made;
+	const char *message = NULL;
+
+	if (result->run->options->base != NULL || made == NULL || result->attempt != made->candidate_count || !runs_init(made))
+		return NULL;
+	for (int i = 0; i < result->case_count; i++) {
+		const struct case_result *c = &result->cases[i];
+
+		if (!c->test->made_up || c->test->job == NULL || c->test->job->input_code == NULL)
+			continue;
+		if (c->verdict == NULL || c->verdict->status != STATUS_SKIPPED || c->verdict->reason != REASON_INPUTS)
+			return NULL;
+		message = message != NULL ? message : c->verdict->message;
+	}
+	return message;
+}
+
+bool result_needs_next_attempt(const struct result *result)
+{
+	return rejects_family(result) || init_fails(result) != NULL;
+}
+
+void result_make_next_attempt(struct result *result)
+{
+	const char *message = init_fails(result);
+
+	if (message != NULL)
+		message = arena_printf(&result->arena, "the inputs are generic, because `init` failed: %.*s",
+				       (int)strcspn(message, "\n"), message);
+	make_attempt(result, result->attempt + 1, message);
 }
 
 static bool tensors_unchanged(const struct result *result)

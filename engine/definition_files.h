@@ -29,13 +29,13 @@ bool result_from_lru(struct result *result);
  * invalid. */
 int result_make_cases(struct result *result, struct result_bytes *bytes, struct err *err);
 
-/* Builds the cases of another attempt to find the definition's family (cases_make). result_make_cases has made attempt 0. */
-void result_make_attempt(struct result *result, int attempt);
+/* Returns whether the result needs another attempt: the reference disagrees with the family of the current one in a case
+ * that has a verdict, and neither the op_type nor the words of the definition say that it is the family; or no family is
+ * left, and the definition's `init` failed. */
+bool result_needs_next_attempt(const struct result *result);
 
-/* Returns whether the family of the current attempt is not the definition's family, because the reference disagrees with
- * it in a case that has a verdict. The result then needs the next attempt. False if the op_type or the words of the
- * definition say that it is the family: such a reference is wrong. */
-bool result_rejects_family(const struct result *result);
+/* Builds the cases of the attempt that the result needs. */
+void result_make_next_attempt(struct result *result);
 
 /* Returns whether the definition file, its workload file, its truth, its approval and its blobs still have the content that was hashed. Also
  * returns false if the stat of a blob shows a change since the blob was hashed. */

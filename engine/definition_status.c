@@ -91,6 +91,7 @@ void resolve_definition(struct result *result)
 	learn_rows(result);
 	for (int i = 0; i < result->case_count; i++)
 		count_case(result, &result->cases[i]);
+	result->findings += result->made != NULL && result->made->init_failed != NULL;
 	result->stale = result->run->options->dry_run && is_stale(result);
 	/* With --shard, a definition is never called weak, because its cases in other shards may be strong. */
 	result->weak = result->weak && result->counts.passed > 0 && result->run->options->cases.shard.count == 0;

@@ -311,24 +311,25 @@ static void emit_result(struct result *result)
 
 static void plan_result(struct result *result);
 
-/* Tries the next family, because the reference disagrees with the one that was tried. */
+/* Tries the next family, because the reference disagrees with the one that was tried, or generic inputs, because `init`
+ * failed. */
 static void plan_next_attempt(struct result *result)
 {
 	for (int i = 0; i < result->planned; i++)
 		result->unsure = result->unsure || !result->cases[i].in_store;
-	result_make_attempt(result, result->attempt + 1);
+	result_make_next_attempt(result);
 	plan_result(result);
 }
 
 static void finish_result(struct result *result)
 {
-	bool ran = result->started > 0, rejected = result_rejects_family(result);
+	bool ran = result->started > 0, again = result_needs_next_attempt(result);
 
 	result->seconds = ran ? seconds_now() - result->started : 0;
 	if (ran)
 		storable_after_run(result, result_unchanged(result));
 	save_result(result);
-	if (rejected) {
+	if (again) {
 		plan_next_attempt(result);
 		return;
 	}
@@ -506,7 +507,7 @@ void run_give_up(struct run *run, const char *why)
 /* Call this when every planned case has a verdict: plans the other cases, or finishes the result. */
 static void plan_or_finish(struct result *result)
 {
-	if (result->planned < result->case_count && !result_rejects_family(result))
+	if (result->planned < result->case_count && !result_needs_next_attempt(result))
 		plan_result(result);
 	else
 		finish_result(result);

@@ -111,7 +111,7 @@ struct result {
 	struct case_result *cases; /* NULL if the result comes from a summary */
 	int case_count, done; /* `done` is the number of cases with a verdict */
 	int planned;          /* the number of cases that were looked up, and submitted if they must run */
-	int attempt;          /* the number of families that were tried and rejected (result_rejects_family) */
+	int attempt;          /* the number of families that were tried and rejected (result_needs_next_attempt) */
 	bool unsure;          /* a verdict that rejected a family is not in the store */
 	const struct cases *made; /* the cases of this attempt; NULL if `definition` is NULL */
 	struct workload_file lines; /* the lines of the workload file */

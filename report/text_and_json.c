@@ -390,6 +390,8 @@ static void print_outcome(FILE *out, const struct result *result, const struct r
 	print_dry_run(out, result);
 	print_approval(out, result);
 	print_findings(out, result);
+	if (result->made != NULL && result->made->init_failed != NULL)
+		show_print(out, "         finding: %s\n", result->made->init_failed);
 	for (int i = 0; result->definition != NULL && i < result->definition->note_count; i++)
 		show_print(out, "         note: %s\n", result->definition->notes[i]);
 	if (result->made != NULL && result->made->how_matched != NULL)
@@ -693,7 +695,8 @@ static void json_notes(struct buf *out, const struct result *result)
 {
 	const struct definition *d = result->definition;
 	const struct cases *made = result->made;
-	const char *more[] = {made != NULL ? made->how_matched : NULL, made != NULL ? made->no_sizes : NULL, made != NULL ? made->no_gradients : NULL,
+	const char *more[] = {made != NULL ? made->how_matched : NULL, made != NULL ? made->no_sizes : NULL, made != NULL ? made->init_failed : NULL,
+	                      made != NULL ? made->no_gradients : NULL,
 	                      result->outside};
 	const char *comma = "";
 

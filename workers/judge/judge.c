@@ -15,7 +15,7 @@
  *   ground truth that is a text of the dataset, or with a verdict.
  * - {"answer": …} contains the answer to the last {"provide"} or {"truth"}, or, if that process failed, the pool's. The
  *   judge answers with another {"provide": …} or {"truth": …}, or with a verdict.
- * - {"blame": {"reason", "message", "line", "loading", "raised", "certain"}, "job": job} reports that the runner failed in this
+ * - {"blame": {"reason", "message", "line", "loading", "raised", "ended", "certain"}, "job": job} reports that the runner failed in this
  *   case, which may not have started yet. If the process that makes inputs failed, the reason is "inputs". The judge answers with a verdict.
  * - {"end": true} announces that there will be no work for a while. The judge frees memory and sends no answer.
  *

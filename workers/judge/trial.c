@@ -750,12 +750,15 @@ static enum reason blamed_reason(const cJSON *blame)
 }
 
 /* Decides a case whose inputs the definition's code failed to make. If reftest chose the sizes, the code may refuse
- * them by an exception; the status is then `skipped`. */
+ * them by an exception; the status is then `skipped`. An `init` that ends its process or does not answer is treated
+ * alike, because such a case gets generic inputs (init_fails in engine/definition_files.c). */
 static void blame_inputs(struct trial *trial, const cJSON *blame, const char *message)
 {
-	bool may_refuse = trial->job->chosen_axes && cJSON_IsTrue(json_member(blame, "raised"));
+	bool init = trial->job->input_code->kind == INPUT_CODE_INIT;
+	bool fails = cJSON_IsTrue(json_member(blame, "raised")) || (init && cJSON_IsTrue(json_member(blame, "ended")));
+	bool may_refuse = trial->job->chosen_axes && fails;
 
-	if (trial->job->input_code->kind == INPUT_CODE_INIT)
+	if (init)
 		trial->verdict.reference_line = 0; /* it is a line of init */
 	trial_decide(trial, may_refuse ? STATUS_SKIPPED : STATUS_ERROR, REASON_INPUTS, trial_inputs_message(trial, message));
 }

@@ -502,7 +502,7 @@ static void blame(struct pool_shared *shared, struct lane *lane, const char *rea
 void lane_blame_inputs(struct pool_shared *shared, struct lane *lane, const char *message, int64_t line, bool accident,
 		       bool raised)
 {
-	char *failure = failure_text("inputs", message, line, raised ? "raised" : NULL);
+	char *failure = failure_text("inputs", message, line, raised ? "raised" : accident ? "ended" : NULL);
 
 	trace("lane", "%s %s: %s", lane->work->task.name, current_job(lane)->id, message);
 	drop_run(lane);

@@ -67,6 +67,9 @@ write("elsewhere", returning("'x': torch.empty(n, width, device='meta')"))
 write("no_dict", INIT[:INIT.index("    x = helper")] + "    return [1, 2]\n")
 write("broken", returning("'rows': torch.full((batch,), n)"))
 write("raises", INIT.replace("    torch.manual_seed(seed)", "    raise KeyError('no such size')"))
+write("takes_any", INIT.replace("    torch.manual_seed(seed)", "    raise KeyError('no such size')"),
+      "import torch\n\n\ndef _made_reference(x, rows, scale, bias=None):\n    y = x[rows] * scale if bias is None else x[rows] * scale + bias\n"
+      "    return y, torch.arange(len(rows) + 1) + rows.sum()\n")
 write("loads_not", "import torch\n\nundefined\n\n\ndef _made_init():\n    pass\n")
 write("dies", INIT.replace("    torch.manual_seed(seed)", "    import os\n    print('last words')\n    os._exit(3)"))
 write("no_function", "size = 3\n")
@@ -139,10 +142,7 @@ made text error inputs "it made a value of type str for input 'scale', which mus
 made elsewhere error inputs "it made input 'x' on meta, but was asked to make it on cpu"
 made no_dict error inputs "it returned a value of type list, but must return a dict of inputs"
 made two_names error inputs "it returned no input 'x', but 'input', 'residual'"
-made raises skipped inputs "it raised KeyError: 'no such size'" 'File "<init>", line 9, in _made_init'
 made loads_not error inputs "it failed to load: NameError: name 'undefined' is not defined"
-made dies error inputs 'its process terminated with exit status 3'
-expect "'last words' in d['dies']['cases'][0]['printed']"
 made large error inputs "input 'x' is (35184372088832, 8) float32" "and n = 4"
 made no_function error inputs 'init has no function at top level whose name ends with _init'
 made no_python error inputs 'init is not valid Python at line 1, column 15: '
@@ -151,6 +151,22 @@ finding others "_made_init returns 'workspace', but the definition has no such i
 finding other_name "_made_init returns no input 'x'; 'input' is the only other tensor that it returns with its dtype and shape"
 finding one_set '_made_init makes the same inputs for another seed, so its inputs have one set of values'
 finding other_shapes '_made_init makes inputs of other shapes for another seed'
+
+# An init that raises, dies or hangs is replaced by generic inputs, and a finding says so. A reference that takes them is
+# checked; this one has a scale above 2 and rows that exist.
+fell_back() {
+	WORDS="the inputs are generic, because \`init\` failed: $(place "$1")_made_init made no inputs for this case: $2" expect \
+		"__import__('os').environ['WORDS'] in str(d['$1']['notes'])"
+}
+for name in raises dies; do expect_status "$name" skipped no_ground_truth; done
+expect_status takes_any checked no_ground_truth
+fell_back raises "it raised KeyError: 'no such size'"
+fell_back dies 'its process terminated with exit status 3'
+fell_back takes_any "it raised KeyError: 'no such size'"
+verify takes_any
+expect_ran 0
+run verify takes_any --device "$device" --sizes small --strict
+expect_says "finding: the inputs are generic, because \`init\` failed" '1 finding, which --strict counts as failures'
 
 # What init depends on is part of what a verdict depends on.
 verify right
@@ -168,7 +184,8 @@ expect "'not cached: line 1 of init contains' in d['reads_clock']['notes'][0]"
 # A function that hangs ends at the timeout, and the next definition runs.
 edit definitions/made/right.json 'torch.manual_seed(seed)' 'while True: pass'
 verify right longer --timeout 3
-made right error inputs 'it did not answer within 3 s'
+expect_status right skipped no_ground_truth # the reference takes no generic inputs
+fell_back right 'it did not answer within 3 s'
 expect_status longer failed shape
 
 # Generated tests run the code of no definition but its reference, and say so instead of testing on other inputs.
