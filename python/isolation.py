@@ -126,6 +126,55 @@ def needs_own(source):
     return None
 
 
+def is_stateless(source):
+    """Whether a text for which needs_own returns None keeps nothing between two calls: its module holds only functions and
+    values that cannot change. A list or a tensor of the module, or a default argument, could hold what an earlier call left."""
+    tree = ast.parse(source)
+    return not any(map(renames_math, ast.walk(tree))) and all(map(is_constant_statement, tree.body))
+
+
+def renames_math(node):
+    """The name math means the module math."""
+    if isinstance(node, ast.alias):
+        return (node.asname or node.name) == "math" and (node.name, node.asname) != ("math", None)
+    return "math" in (getattr(node, "name", None), getattr(node, "arg", None)) or (
+        isinstance(node, ast.Name) and node.id == "math" and not isinstance(node.ctx, ast.Load))
+
+
+def is_constant_statement(node):
+    if isinstance(node, (ast.Import, ast.ImportFrom)):
+        return True
+    if isinstance(node, ast.FunctionDef):
+        defaults = node.args.defaults + [default for default in node.args.kw_defaults if default is not None]
+        return all(map(is_constant, defaults)) and all(map(is_context, node.decorator_list))
+    if isinstance(node, ast.Assign):
+        return all(isinstance(target, ast.Name) for target in node.targets) and is_constant(node.value)
+    if isinstance(node, ast.AnnAssign):
+        return isinstance(node.target, ast.Name) and (node.value is None or is_constant(node.value))
+    return isinstance(node, ast.Pass) or (isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant))
+
+
+def is_context(node):
+    """`torch.no_grad()` and its like as a decorator."""
+    return isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in CONTEXTS
+
+
+def is_constant(node):
+    """Numbers, texts, tuples of them, names and attributes (`torch.float32`), and calls of the module math."""
+    if isinstance(node, (ast.Constant, ast.Name)):
+        return True
+    if isinstance(node, ast.Attribute):
+        return isinstance(node.value, ast.Name)
+    if isinstance(node, ast.Tuple):
+        return all(map(is_constant, node.elts))
+    if isinstance(node, ast.UnaryOp):
+        return is_constant(node.operand)
+    if isinstance(node, ast.BinOp):
+        return is_constant(node.left) and is_constant(node.right)
+    return (isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and isinstance(node.func.value, ast.Name)
+            and node.func.value.id == "math" and all(map(is_constant, node.args)) and not node.keywords)
+
+
 def check(tree):
     parents = [(tree, 0)]
     tensors = allowed_tensors(tree)

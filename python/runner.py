@@ -35,7 +35,8 @@ Pool and child exchange JSON lines on the child's socket:
 - -> {"unload": true} to a child that loaded a reference with "kept", after its last case
 - <- {"ready": true} if the child is as it was before the reference, else {"changed": what}; the child then ends
 - -> {"classify": number, "text": source} to a reader
-- <- {"classified": number, "own": why the text needs a process of its own, or null}
+- <- {"classified": number, "own": why the text needs a process of its own, or null, "stateless": whether its module keeps
+  nothing between two calls}
 - -> {"run": …}, as the judge writes it (head of judge.c), with the memfd of an arena that the child has not mapped yet
 - <- {"ran": [{"shape", "dtype", "none", "grad", "overwrites"} for each output], "list", "touched": [name], "seconds"}
 or {"error": …}
@@ -500,7 +501,9 @@ class Child:
             message = self.channel.wait()
             if message is None:
                 return
-            self.channel.send({"classified": message["classify"], "own": isolation.needs_own(message["text"])})
+            own = isolation.needs_own(message["text"])
+            stateless = own is None and isolation.is_stateless(message["text"])
+            self.channel.send({"classified": message["classify"], "own": own, "stateless": stateless})
 
     def serve(self):
         try:

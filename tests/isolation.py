@@ -133,6 +133,41 @@ def texts():
     tell(len(own) > 50 and not others, "starter references need a runner of their own only for memory without values", others)
 
 
+# Texts that need no runner of their own, and keep something between two calls.
+KEEPS = {
+    "a list": HEAD + "seen = []\ndef run(x):\n    seen.append(1)\n    return x * len(seen)\n",
+    "a dict": HEAD + "seen = {}\ndef run(x):\n    seen[0] = 1\n    return x * len(seen)\n",
+    "a tensor": HEAD + "seen = torch.zeros(1)\ndef run(x):\n    return x * seen.add_(1)\n",
+    "a default argument": HEAD + "def run(x, seen=[]):\n    seen.append(1)\n    return x * len(seen)\n",
+    "a default argument by name": HEAD + "def run(x, *, seen=[]):\n    seen.append(1)\n    return x * len(seen)\n",
+    "a list in a tuple": HEAD + "seen = (1, [])\ndef run(x):\n    seen[1].append(1)\n    return x * len(seen[1])\n",
+    "a list with a type": HEAD + "seen: list = []\ndef run(x):\n    seen.append(1)\n    return x * len(seen)\n",
+    "a list of an operation": HEAD + "seen = 1 * [0]\ndef run(x):\n    seen[0] += 1\n    return x * seen[0]\n",
+    "a list of a branch": HEAD + "if True:\n    seen = []\ndef run(x):\n    seen.append(1)\n    return x * len(seen)\n",
+    "a function's value": HEAD + "def make():\n    seen = []\n    return lambda: seen\nget = make()\ndef run(x):\n    return get().append(1)\n",
+    "an iterator": HEAD + "seen = map(abs, [1, 2])\ndef run(x):\n    return x * sum(seen)\n",
+    "a tensor by another math": "import torch as math\nseen = math.zeros(1)\ndef run(x):\n    return x * seen.add_(1)\n",
+    "a tensor by a second math": HEAD + "math = torch\nseen = math.zeros(1)\ndef run(x):\n    return x * seen.add_(1)\n",
+    "a lambda's default": HEAD + "run = lambda x, seen=[]: seen.append(1)\n",
+}
+STATELESS = {
+    "constants": HEAD + "EPS = -1e-6 * 2\nPAIR: tuple = (1, 'a')\nKIND = torch.float32\nROOT = math.sqrt(2)\n"
+                 + "@torch.no_grad()\ndef run(x, eps=EPS, *, kind=None):\n    'text'\n    y = []\n    y.append(x)\n    return y[0]\n",
+}
+
+
+def stateless():
+    for name, text in KEEPS.items():
+        why = isolation.needs_own(text)
+        tell(why is None and not isolation.is_stateless(text), f"keeps something: {name}", why)
+    for name, text in STATELESS.items():
+        tell(isolation.needs_own(text) is None and isolation.is_stateless(text), f"stateless: {name}", isolation.needs_own(text))
+    starter = [json.loads(path.read_text())["reference"] for path in sorted((TOP / "definitions").glob("*/*.json"))]
+    kept = [text for text in starter if isolation.needs_own(text) is None]
+    most = sum(map(isolation.is_stateless, kept))
+    tell(most > len(kept) * 3 // 4, "most starter references are stateless", f"{most} of {len(kept)}")
+
+
 def attributes():
     """No attribute in the list leads from a module that a text can reach to another module, to a class that makes tensors, or
     to a value that could be changed."""
@@ -246,6 +281,7 @@ def states():
 
 
 texts()
+stateless()
 attributes()
 states()
 sys.exit(failed > 0)

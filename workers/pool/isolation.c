@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/json.h"
+#include "workers/pool/separation.h"
 
 enum { ANSWER_MS = 10000 };
 
@@ -40,20 +41,27 @@ static bool is_measured(const struct task *task)
 	return false;
 }
 
+/* Returns what the task asks for that only a runner of its own can do, or NULL. */
+static const char *asks_for_own(const struct task *task)
+{
+	return task->urgent		  ? "a user waits for it"
+	       : task->program != NULL	  ? "it is a solution" /* the text that the reader would get is another one */
+	       : is_measured(task)	  ? "its latency is measured"
+	       : task->read_count > 0	  ? "it reads files"
+	       : asks_for_gradients(task) ? "autograd starts threads that stay"
+					  : NULL;
+}
+
 void isolation_by_task(struct queued *work, bool always_own)
 {
+	const char *why = asks_for_own(&work->task);
+
+	if (why != NULL || !separation_by_task(&work->task))
+		work->separable = SEPARABLE_NO;
 	if (always_own)
 		isolation_set(work, "runners are kept only with --isolation kept");
-	else if (work->task.urgent)
-		isolation_set(work, "a user waits for it");
-	else if (work->task.program != NULL) /* the text that the reader would get is another one */
-		isolation_set(work, "it is a solution");
-	else if (is_measured(&work->task))
-		isolation_set(work, "its latency is measured");
-	else if (work->task.read_count > 0)
-		isolation_set(work, "it reads files");
-	else if (asks_for_gradients(&work->task))
-		isolation_set(work, "autograd starts threads that stay");
+	else if (why != NULL)
+		isolation_set(work, why);
 }
 
 int isolation_ask(struct isolation_reader *reader, struct zygote *runners, struct queued *work, struct err *err)
@@ -75,6 +83,15 @@ int isolation_ask(struct isolation_reader *reader, struct zygote *runners, struc
 	return 0;
 }
 
+void isolation_apply(struct queued *work, const struct isolation_answer *answer)
+{
+	if (work->isolation == ISOLATION_UNKNOWN)
+		isolation_set(work, answer->why);
+	if (work->separable == SEPARABLE_UNKNOWN)
+		work->separable = answer->why == NULL && answer->stateless ? SEPARABLE_YES : SEPARABLE_NO;
+	work->question = 0;
+}
+
 void isolation_close(struct isolation_reader *reader, struct zygote *runners)
 {
 	if (reader->child != NULL)
@@ -84,7 +101,7 @@ void isolation_close(struct isolation_reader *reader, struct zygote *runners)
 	reader->deadline_ms = INT64_MAX;
 }
 
-/* Reads the answer {"classified": number, "own": reason or null}. Returns false if the line is another message. */
+/* Reads the answer {"classified": number, "own": reason or null, "stateless": whether}. Returns false if the line is another message. */
 static bool read_answer(const struct isolation_reader *reader, const char *line, size_t length, struct isolation_answer *out)
 {
 	const struct json_text text = {"reader", line, length, 1};
@@ -96,6 +113,7 @@ static bool read_answer(const struct isolation_reader *reader, const char *line,
 
 	if (known) {
 		out->question = number;
+		out->stateless = cJSON_IsTrue(json_member(message, "stateless"));
 		out->why = cJSON_IsString(own) ? strdup(own->valuestring) : NULL;
 		if (cJSON_IsString(own) && out->why == NULL)
 			die_no_memory();
@@ -120,7 +138,7 @@ bool isolation_next(struct isolation_reader *reader, struct zygote *runners, int
 			return true;
 		}
 		if (event != CHILD_NOTHING || now_ms >= reader->deadline_ms) {
-			*out = (struct isolation_answer){reader->question, strdup("its text could not be read")};
+			*out = (struct isolation_answer){reader->question, strdup("its text could not be read"), false};
 			if (out->why == NULL)
 				die_no_memory();
 			isolation_close(reader, runners);

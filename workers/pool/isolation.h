@@ -18,7 +18,8 @@ struct isolation_reader {
 };
 
 void isolation_open(struct isolation_reader *reader);
-/* Decides without a reader, if something but the text decides: `always_own`, or something that the task asks for. */
+/* Decides without a reader, if something but the text decides: `always_own`, or something that the task asks for. What the
+ * task asks for may also decide whether its cases may be separated. */
 void isolation_by_task(struct queued *work, bool always_own);
 /* Sets what was decided. `why` is copied; NULL: the runner may be kept. */
 void isolation_set(struct queued *work, const char *why);
@@ -30,9 +31,12 @@ int isolation_ask(struct isolation_reader *reader, struct zygote *runners, struc
 struct isolation_answer {
 	int64_t question; /* as in struct queued */
 	char *why;        /* the caller frees it; NULL: the runner may be kept */
+	bool stateless;   /* no case can see that another one ran before it in the same runner */
 };
 /* Returns true with the next answer of the reader. */
 bool isolation_next(struct isolation_reader *reader, struct zygote *runners, int64_t now_ms, struct isolation_answer *out);
+/* Applies an answer to the work that was asked about. What was decided about its isolation before stays. */
+void isolation_apply(struct queued *work, const struct isolation_answer *answer);
 /* Ends the reader, if there is one. */
 void isolation_close(struct isolation_reader *reader, struct zygote *runners);
 

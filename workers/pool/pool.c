@@ -18,9 +18,11 @@
 #include <sys/timerfd.h>
 #include <unistd.h>
 
+#include "base/trace.h"
 #include "workers/pool/isolation.h"
 #include "workers/pool/lane.h"
 #include "workers/pool/machine_resources.h"
+#include "workers/pool/separation.h"
 #include "workers/sandbox/containment.h"
 
 struct pool {
@@ -213,6 +215,43 @@ static struct lane *idle_lane(struct pool *pool)
 	return any;
 }
 
+/* Expected seconds that a lane must have left before cases of it are given to another lane, which needs a runner for them.
+ * On a GPU this runner needs a CUDA context. */
+#define SEPARATE_CPU_S 0.2
+#define SEPARATE_GPU_S 1.0
+
+/* Returns the work of a lane that has the most to do which an idle lane could take, or NULL. */
+static struct queued *separable_work(const struct pool *pool)
+{
+	double most = strcmp(pool->shared.device, "cpu") == 0 ? SEPARATE_CPU_S : SEPARATE_GPU_S;
+	struct queued *longest = NULL;
+
+	if (pool->queue.first != NULL || pool->shared.alone.first != NULL || any_alone(pool))
+		return NULL;
+	for (int i = 0; i < pool->shared.lane_count; i++) {
+		struct queued *work = pool->shared.lanes[i].work;
+		double seconds = work == NULL ? 0 : separation_seconds(work);
+
+		if (seconds >= most) {
+			most = seconds;
+			longest = work;
+		}
+	}
+	return longest;
+}
+
+/* Takes cases off the lane that has the most to do. NULL: there is none, or it is not known yet whether it may be done. */
+static struct queued *separate(const struct pool *pool)
+{
+	struct queued *longest = separable_work(pool), *part;
+
+	if (longest == NULL || longest->separable != SEPARABLE_YES)
+		return NULL;
+	part = separation_take(longest);
+	trace("pool", "%s: %d cases go to another lane", part->task.name, part->task.job_count);
+	return part;
+}
+
 static void hand_out(struct pool *pool)
 {
 	struct lane *lane;
@@ -222,6 +261,8 @@ static void hand_out(struct pool *pool)
 
 		if (work == NULL && !pool_shared_busy(&pool->shared, lane))
 			work = queue_pop(&pool->shared.alone);
+		if (work == NULL)
+			work = separate(pool);
 		if (work == NULL)
 			return;
 		lane_give(lane, work);
@@ -292,22 +333,31 @@ static struct runner_demand spares_wanted(const struct pool *pool)
 	return demand;
 }
 
-/* ---- which tasks may share a runner ---- */
+/* ---- which tasks may share a runner, and which may have several ---- */
 
-/* Returns a task whose isolation satisfies `number`: the one that the reader was asked about, or, for 0, the next one of
- * which nothing is known. */
+static bool asks(const struct queued *work, int64_t number)
+{
+	return work != NULL && work->question == number && (number != 0 || work->isolation == ISOLATION_UNKNOWN);
+}
+
+/* Returns the task that the reader was asked about, or, for 0, the next one of whose isolation nothing is known. */
 static struct queued *task_of_question(struct pool *pool, int64_t number)
 {
-	for (int i = 0; i < pool->shared.lane_count; i++) {
-		struct queued *work = pool->shared.lanes[i].work;
-
-		if (work != NULL && work->isolation == ISOLATION_UNKNOWN && work->question == number)
-			return work;
-	}
+	for (int i = 0; i < pool->shared.lane_count; i++)
+		if (asks(pool->shared.lanes[i].work, number))
+			return pool->shared.lanes[i].work;
 	for (struct queued *work = pool->queue.first; work != NULL; work = work->next)
-		if (work->isolation == ISOLATION_UNKNOWN && work->question == number)
+		if (asks(work, number))
 			return work;
 	return NULL;
+}
+
+/* Returns the task from which an idle lane could take cases if its text allows that; NULL: none, or it is known. */
+static struct queued *task_to_separate(struct pool *pool)
+{
+	struct queued *work = idle_lane(pool) == NULL ? NULL : separable_work(pool);
+
+	return work != NULL && work->separable == SEPARABLE_UNKNOWN && work->question == 0 ? work : NULL;
 }
 
 /* Takes the reader's answers, and asks about the next task. A task that was cancelled meanwhile is not found. */
@@ -319,10 +369,12 @@ static int read_texts(struct pool *pool, int64_t now_ms, struct err *err)
 	while (isolation_next(&pool->reader, &pool->shared.runners, now_ms, &answer)) {
 		work = answer.question != 0 ? task_of_question(pool, answer.question) : NULL;
 		if (work != NULL)
-			isolation_set(work, answer.why);
+			isolation_apply(work, &answer);
 		free(answer.why);
 	}
 	work = task_of_question(pool, 0);
+	if (work == NULL)
+		work = task_to_separate(pool);
 	return work == NULL ? 0 : isolation_ask(&pool->reader, &pool->shared.runners, work, err);
 }
 

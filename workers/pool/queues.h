@@ -12,6 +12,9 @@
 /* Whether a task's runner may serve other tasks afterwards (workers/pool/isolation.h). */
 enum isolation { ISOLATION_UNKNOWN, ISOLATION_OWN, ISOLATION_KEPT };
 
+/* Whether cases of a task may run in several runners at the same time (workers/pool/separation.h). */
+enum separable { SEPARABLE_UNKNOWN, SEPARABLE_NO, SEPARABLE_YES };
+
 /* An element of a queue: a task, or one case of a task that is retried. */
 struct queued {
 	struct queued *next;
@@ -24,6 +27,7 @@ struct queued {
 	char *reached; /* the file, socket or process that the reference used; owned; NULL: none */
 	enum isolation isolation;
 	char *own_because; /* why the runner serves this task only; owned; NULL: it does not, or it is not known yet */
+	enum separable separable;
 	int64_t question;  /* the number under which the reader was asked about the task; 0: none */
 };
 
