@@ -85,13 +85,14 @@ static int read_size(const struct option_row *row, const char *text, int64_t *by
 
 /* ---- choices ------------------------------------------------------------------------------------------------------ */
 
+/* Does a text match a choice? One that ends in ":N" stands for numbers, separated by commas. */
 static bool is_choice(const char *choice, size_t length, const char *text, size_t text_length)
 {
 	if (length > 2 && memcmp(choice + length - 2, ":N", 2) == 0) {
 		size_t head = length - 1; /* including the colon */
 
 		return text_length > head && memcmp(choice, text, head) == 0 &&
-		       strspn(text + head, "0123456789") >= text_length - head;
+		       strspn(text + head, "0123456789,") >= text_length - head;
 	}
 	return length == text_length && memcmp(choice, text, length) == 0;
 }

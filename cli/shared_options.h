@@ -28,7 +28,8 @@
 	{"--alone", OPTION_FLAG, AT(alone), NULL, NULL, "do not query a running `reftest watch` of this dataset"}
 #define ROW_NO_WORKLOADS \
 	{"--no-workloads", OPTION_FLAG, AT(no_workloads), NULL, NULL, "omit the cases of workload files"}
-#define ROW_DEVICE {"--device", OPTION_CHOICE, AT(device), "D", DEVICES, "device to run on (default: auto)"}
+#define ROW_DEVICE {"--device", OPTION_CHOICE, AT(device), "D", DEVICES, \
+	 "device to run on; cuda: all GPUs that are visible; cuda:0,1: these two (default: auto)"}
 #define ROW_DEVICE_OF_VERDICTS \
 	{"--device", OPTION_CHOICE, AT(device), "D", DEVICES, "device that verdicts are for (default: auto)"}
 #define ROW_DEVICE_CLASS                                                    \

@@ -7,6 +7,7 @@
 
 #include "base/file.h"
 #include "base/show.h"
+#include "engine/devices.h"
 #include "engine/library_checkouts.h"
 #include "workers/judge/judge.h"
 #include "workers/pool/machine_resources.h"
@@ -117,80 +118,111 @@ void machine_forget_torch(const struct program *program, const struct machine_po
 		store_put_fact(program->store, policy->torch_key, "", NULL);
 }
 
-/* Gets the class of the GPU ("sm_90"). The cache key contains the driver's description of the GPUs (`gpus`). Without a
- * cache entry, a judge process queries the GPU. */
-static int find_class(struct program *program, const char *gpus, struct arena *arena, struct machine_policy *out,
-                      struct err *err)
-{
-	const char *key = arena_printf(arena, "class of %s %s", out->policy.device, gpus), *value;
-	char class_name[64], product[256];
+/* What is needed to ask for the class of a device. */
+struct class_question {
+	struct program *program;
+	const char *gpus; /* the driver's description of the GPUs, a part of the cache key */
+	struct arena *arena;
+};
 
-	if (program->store != NULL && store_fact(program->store, key, arena, &value, NULL) == CACHE_HIT) {
-		out->policy.device_class = value;
+/* Gets the class of a GPU ("sm_90"). Without a cache entry, a judge process queries the GPU. */
+static int class_of(void *self, const char *device, char class_name[DEVICE_CLASS_SIZE], struct err *err)
+{
+	const struct class_question *question = self;
+	struct program *program = question->program;
+	const char *key = arena_printf(question->arena, "class of %s %s", device, question->gpus), *value;
+	char product[256];
+
+	if (program->store != NULL && store_fact(program->store, key, question->arena, &value, NULL) == CACHE_HIT) {
+		snprintf(class_name, DEVICE_CLASS_SIZE, "%s", value);
 		return 0;
 	}
 	program_cuda_kernels(program);
 	const struct judge_program judge = judge_program(&program->kernels);
 
-	if (pool_probe_device(&judge, out->policy.device, class_name, sizeof class_name, product, sizeof product, err) < 0)
+	if (pool_probe_device(&judge, device, class_name, DEVICE_CLASS_SIZE, product, sizeof product, err) < 0)
 		return -1;
-	out->policy.device_class = arena_string(arena, class_name);
 	if (program->store != NULL && store_writable(program->store))
 		store_put_fact(program->store, key, class_name, NULL);
 	return 0;
 }
 
-static int check_device_name(const char *device, struct err *err)
+static void set_devices(const struct devices *devices, struct arena *arena, struct machine_policy *out)
 {
-	char *end = "";
+	const char **names = arena_array(arena, (size_t)devices->count, sizeof *names);
 
-	if (strcmp(device, "auto") == 0 || strcmp(device, "cpu") == 0 || strcmp(device, "cuda") == 0)
-		return 0;
-	if (strncmp(device, "cuda:", 5) == 0 && device[5] >= '0' && device[5] <= '9')
-		if (strtol(device + 5, &end, 10) < 64 && *end == '\0')
-			return 0;
-	return err_set(err, "unknown device '%s' (--device takes auto, cpu, cuda or cuda:N)", device);
+	memcpy(names, devices->names, (size_t)devices->count * sizeof *names);
+	out->devices = names;
+	out->device_count = devices->count;
+	out->policy.device = names[0];
+	out->policy.device_class = devices->class_name;
 }
 
-static int find_device(struct program *program, const char *device, const char *python, struct arena *arena,
-                       struct machine_policy *out, struct err *err)
+/* With --device auto, the run uses the CPU if the GPU cannot be used, because the CUDA kernels library is not built or
+ * because the GPU's memory is full. */
+static void use_cpu(const char *why, struct arena *arena, struct machine_policy *out)
 {
-	const char *gpus = "";
+	static const struct devices cpu = {.names = {"cpu"}, .count = 1, .class_name = "cpu"};
+
+	if (why != NULL)
+		show_print(stderr, "reftest: %s; the run uses the CPU\n", why);
+	set_devices(&cpu, arena, out);
+	out->policy.any_gpu = true;
+}
+
+static int use_gpus(struct program *program, const struct device_choice *choice, int visible, const char *gpus,
+		    struct arena *arena, struct machine_policy *out, struct err *err)
+{
+	struct class_question question = {program, gpus, arena};
+	struct devices devices;
 	struct err why = {""};
+	enum devices_answer answer = DEVICES_UNUSABLE;
 
-	*out = (struct machine_policy){.policy = {.device = "cpu", .device_class = "cpu"}};
-	if (check_device_name(device, err) < 0)
-		return -1;
-	find_torch(program, python, arena, out);
-	if (strcmp(device, "cpu") == 0)
-		return 0;
-	int count = machine_gpus(arena, &gpus);
-	bool automatic = strcmp(device, "auto") == 0;
-
-	if (automatic && count == 0) {
-		out->policy.any_gpu = true;
-		return 0;
-	}
-	out->policy.device = automatic || strcmp(device, "cuda") == 0 ? "cuda:0" : device;
 	if (out->policy.torch != NULL && out->policy.cuda == NULL)
-		err_set(&why, "the torch of %s is a CPU build, so references cannot run on %s; install a CUDA build of "
-			      "torch",
-		        out->python, out->policy.device);
-	else if (find_class(program, gpus, arena, out, &why) == 0)
-		return 0;
-	if (automatic) {
-		/* With --device auto, the run uses the CPU if the GPU cannot be used, because the CUDA kernels library
-		 * is not built or because the GPU's memory is full. */
-		show_print(stderr, "reftest: %s; the run uses the CPU\n", why.text);
-		out->policy = (struct policy){.device = "cpu", .device_class = "cpu", .any_gpu = true,
-		                              .torch = out->policy.torch, .cuda = out->policy.cuda};
+		err_set(&why, "the torch of %s is a CPU build, so references cannot run on %s; install a CUDA build of torch",
+			out->python, choice->kind == DEVICE_GPUS ? "a GPU" : "cuda:0");
+	else
+		answer = devices_choose(choice, visible, (struct device_probe){class_of, &question}, arena, &devices, &why);
+	if (answer == DEVICES_DIFFER)
+		return err_set(err, "%s", why.text);
+	if (answer == DEVICES_FOUND) {
+		for (int i = 0; i < devices.left_out_count; i++)
+			show_print(stderr, "reftest: %s\n", devices.left_out[i]);
+		set_devices(&devices, arena, out);
 		return 0;
 	}
+	if (choice->kind == DEVICE_AUTO) {
+		use_cpu(why.text, arena, out);
+		return 0;
+	}
+	out->policy.device = arena_printf(arena, "cuda:%d", choice->ordinals[0]);
 	out->policy.device_class = "none";
 	out->no_device = true;
 	out->cannot_run = arena_string(arena, why.text);
 	out->cannot_reason = REASON_UNSUPPORTED_DEVICE;
 	return 0;
+}
+
+static int find_device(struct program *program, const char *device, const char *python, struct arena *arena,
+                       struct machine_policy *out, struct err *err)
+{
+	static const char *const cpu[] = {"cpu"};
+	struct device_choice choice;
+	const char *gpus = "";
+
+	*out = (struct machine_policy){.policy = {.device = "cpu", .device_class = "cpu"}, .devices = cpu, .device_count = 1};
+	if (devices_read(device, &choice, err) < 0)
+		return -1;
+	find_torch(program, python, arena, out);
+	if (choice.kind == DEVICE_CPU)
+		return 0;
+	int count = machine_gpus(arena, &gpus);
+
+	if (choice.kind == DEVICE_AUTO && count == 0) {
+		use_cpu(NULL, arena, out);
+		return 0;
+	}
+	return use_gpus(program, &choice, count, gpus, arena, out, err);
 }
 
 int machine_policy(struct program *program, const char *device, const char *python, const char *ground_truth,

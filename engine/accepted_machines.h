@@ -19,6 +19,8 @@
 
 struct machine_policy {
 	struct policy policy;
+	const char *const *devices; /* the devices on which cases run; the first is policy.device */
+	int device_count;
 	const char *python;      /* absolute path of the Python interpreter; NULL: no interpreter was found */
 	const char *torch_key;   /* the cache key of the interpreter's torch version; NULL: no interpreter was found */
 	struct truth_choice truths;
@@ -30,9 +32,10 @@ struct machine_policy {
 			       * NULL */
 };
 
-/* Finds the interpreter, the device and the ground truths of this machine. `device`: "auto", "cpu", "cuda" or "cuda:N".
- * `ground_truth`: the text of --ground-truth, for ground_truths_choose; NULL: the setting of the dataset, else auto. Returns -1 and sets `err` if the device or the
- * ground truth is unknown or cannot be queried. */
+/* Finds the interpreter, the device and the ground truths of this machine. `device`: as devices_read in engine/devices.h
+ * reads it; prints a sentence for each GPU that is left out. `ground_truth`: the text of --ground-truth, for
+ * ground_truths_choose; NULL: the setting of the dataset, else auto. Returns -1 and sets `err` if the device or the ground
+ * truth is unknown or cannot be queried. */
 int machine_policy(struct program *program, const char *device, const char *python, const char *ground_truth,
                    struct arena *arena, struct machine_policy *out, struct err *err);
 

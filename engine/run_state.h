@@ -32,7 +32,7 @@ struct remote_cache; /* engine/remote_cache.h */
 
 struct run_options {
 	struct case_options cases;
-	const char *device; /* "auto", "cpu", "cuda", "cuda:N" */
+	const char *device; /* "auto", "cpu", "cuda", "cuda:N", "cuda:N,M" */
 	const char *device_class; /* --device-class: only verdicts of this class count; NULL: the class of the device */
 	const char *python; /* the Python interpreter; NULL: search for one */
 	const char *ground_truth; /* the value of --ground-truth; NULL: the setting of the dataset, else "auto" */

@@ -31,7 +31,8 @@ struct pool {
 	bool warm;               /* pool_warm */
 	int spares;              /* number of spare runners that a warm pool keeps ready */
 	int wake, timer;         /* eventfd, timerfd */
-	int subreaper, dumpable; /* values before pool_open */
+	struct pool_guard guard;
+	bool guarded;
 	struct isolation_reader reader;
 	bool own;                /* every definition gets a runner of its own */
 	struct queue queue;
@@ -89,7 +90,7 @@ static void free_pool(struct pool *pool)
 static void lay_out(struct pool *pool, const struct pool_options *options)
 {
 	struct pool_shared *shared = &pool->shared;
-	int cores = machine_cores(), usual = strcmp(options->device, "cpu") == 0 ? SPARES_CPU : SPARES_GPU;
+	int cores = options->cores > 0 ? options->cores : machine_cores(), usual = strcmp(options->device, "cpu") == 0 ? SPARES_CPU : SPARES_GPU;
 
 	shared->device = copy_text(options->device);
 	pool->python = copy_text(options->python);
@@ -108,6 +109,23 @@ static void lay_out(struct pool *pool, const struct pool_options *options)
 		die_no_memory();
 	for (int i = 0; i < shared->lane_count; i++)
 		lane_open(&shared->lanes[i]);
+}
+
+struct pool_guard pool_guard_open(void)
+{
+	struct pool_guard guard;
+
+	prctl(PR_GET_CHILD_SUBREAPER, &guard.subreaper);
+	prctl(PR_SET_CHILD_SUBREAPER, 1);
+	guard.dumpable = prctl(PR_GET_DUMPABLE);
+	prctl(PR_SET_DUMPABLE, 0);
+	return guard;
+}
+
+void pool_guard_close(const struct pool_guard *guard)
+{
+	prctl(PR_SET_CHILD_SUBREAPER, guard->subreaper);
+	prctl(PR_SET_DUMPABLE, guard->dumpable);
 }
 
 struct pool *pool_open(const struct pool_options *options, struct err *err)
@@ -131,10 +149,9 @@ struct pool *pool_open(const struct pool_options *options, struct err *err)
 		      shared->timeout_s);
 	if (options->libraries)
 		provider_ready(&shared->provider);
-	prctl(PR_GET_CHILD_SUBREAPER, &pool->subreaper);
-	prctl(PR_SET_CHILD_SUBREAPER, 1);
-	pool->dumpable = prctl(PR_GET_DUMPABLE);
-	prctl(PR_SET_DUMPABLE, 0);
+	pool->guarded = options->guarded;
+	if (!pool->guarded)
+		pool->guard = pool_guard_open();
 	return pool;
 }
 
@@ -573,7 +590,7 @@ void pool_close(struct pool *pool)
 		queues_free(work);
 	while ((answer = answers_pop(&pool->shared.answers)) != NULL)
 		answer_free(answer);
-	prctl(PR_SET_CHILD_SUBREAPER, pool->subreaper);
-	prctl(PR_SET_DUMPABLE, pool->dumpable);
+	if (!pool->guarded)
+		pool_guard_close(&pool->guard);
 	free_pool(pool);
 }

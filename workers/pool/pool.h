@@ -28,6 +28,8 @@ struct pool_options {
 	struct judge_program judge;
 	bool libraries;          /* some case may need the provider: it starts now, before any reference runs */
 	int lanes;               /* at least 1 */
+	int cores;               /* that the pool may keep busy; 0: all that this process may use */
+	bool guarded;            /* the caller called pool_guard_open, because it opens several pools */
 	double timeout_s;        /* time limit for a case, including all runs and the comparisons */
 	int64_t memory;          /* bytes that a reference may use (workers/pool/memory_limit.h); 0: the default */
 	bool staged;             /* copy tensors through host memory even where CUDA IPC works (for tests) */
@@ -41,6 +43,14 @@ struct pool_options {
  * time. More spare runners would waste memory, because each context takes about 0.6 GB of GPU memory. If fewer than
  * SPARES_LOW spare runners are left on a GPU, new ones start even during a run. */
 enum { SPARES_CPU = 1, SPARES_GPU = 4, SPARES_LOW = 2, SPARES_MOST = 16 };
+
+/* Makes this process a subreaper and closes its memory to debuggers, until pool_guard_close. A pool does so itself
+ * unless it is `guarded`. */
+struct pool_guard {
+	int subreaper, dumpable; /* the values before */
+};
+struct pool_guard pool_guard_open(void);
+void pool_guard_close(const struct pool_guard *guard);
 
 /* Starts no process but the provider: judges and runners start with the first task. Until pool_close this process is a subreaper.
  * Other processes of the same user cannot attach a debugger to it, because a reference could otherwise change a

@@ -18,6 +18,14 @@ done
 run verify --format json --device cuda
 expect_exit 3
 expect_status tiny_norm skipped unsupported_device
+run verify --device cuda:0,1
+expect_exit 3
+run verify --device cuda:1,0,1
+expect_exit 2
+expect_says '--device names cuda:1 twice'
+run verify --device cuda:0,x
+expect_exit 2
+expect_says "unknown device 'cuda:0,x'"
 run generate
 run_pytest --device cuda
 expect_exit 3
