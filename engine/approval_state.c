@@ -138,11 +138,18 @@ const char *approval_sentence(const struct result *result, struct arena *arena)
 			   arena);
 }
 
-bool approval_holds(const struct result *result)
+static bool approval_holds(const struct result *result)
 {
 	if (!result->known || result->status != STATUS_CHECKED)
 		return false;
 	enum approval_state state = approval_state_of(result);
 
 	return state == APPROVAL_SAME || state == APPROVAL_AGREES;
+}
+
+enum checked_kind checked_kind_of(const struct result *result)
+{
+	return approval_holds(result)		       ? CHECKED_APPROVED
+	       : result->reason == REASON_UNATTESTED ? CHECKED_UNATTESTED
+						       : CHECKED_ONLY;
 }

@@ -32,7 +32,7 @@ const char *approval_state_name(enum approval_state state);
 /* Returns a sentence about the approval of a result, or NULL if it has none. */
 const char *approval_sentence(const struct result *result, struct arena *arena);
 
-/* Returns whether the result is checked, and is what a person approved: for `--accept approved`. */
-bool approval_holds(const struct result *result);
+/* Returns what speaks for a result that is checked. */
+enum checked_kind checked_kind_of(const struct result *result);
 
 #endif

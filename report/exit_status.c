@@ -30,13 +30,6 @@ unsigned accept_read(const char *words)
 	return accept;
 }
 
-enum checked_kind checked_kind_of(const struct result *result)
-{
-	return approval_holds(result)		       ? CHECKED_APPROVED
-	       : result->reason == REASON_UNATTESTED ? CHECKED_UNATTESTED
-						       : CHECKED_ONLY;
-}
-
 enum status_group exit_group(enum status status, enum checked_kind kind, unsigned accept)
 {
 	return status == STATUS_CHECKED && (accept >> kind & 1) != 0 ? GROUP_VERIFIED : status_group(status);

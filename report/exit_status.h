@@ -13,9 +13,6 @@ int exit_status_of_group(enum status_group group);
  * count as passed ones do. */
 unsigned accept_read(const char *words);
 
-/* Returns what speaks for a result that is checked. */
-enum checked_kind checked_kind_of(const struct result *result);
-
 /* Returns the group of a status for the exit status. With --accept, `checked` may count as `passed` does. The exit status is
  * the only place where it does. `kind` matters only for STATUS_CHECKED. */
 enum status_group exit_group(enum status status, enum checked_kind kind, unsigned accept);

@@ -1,6 +1,6 @@
 #include "report/totals.h"
 
-#include "report/exit_status.h"
+#include "engine/approval_state.h"
 
 bool totals_lacks_verdict(const struct result *result)
 {

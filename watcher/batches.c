@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 #include "base/trace.h"
-#include "report/exit_status.h"
+#include "engine/approval_state.h"
 #include "engine/pool_case_runner.h"
 #include "watcher/blob_path.h"
 #include "workers/pool/zygote.h"
