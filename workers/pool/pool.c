@@ -1,6 +1,6 @@
 /* pool - assigns tasks to idle lanes (a lane is a judge and its runner) and returns their verdicts.
  *
- * Tasks wait in a queue until a lane is idle. A case to be retried waits in a second queue until all lanes are idle.
+ * Tasks wait in a queue, the longest first, until a lane is idle. A lane that stays idle takes cases of another one. A case to be retried waits in a second queue until all lanes are idle.
  * The zygote starts as many runners as the waiting lanes and tasks need. pool_next adds the versions of torch and CUDA,
  * the time and the duration to each verdict; worth_keeping decides whether a verdict may be stored: verdicts about
  * transient failures may not. A new reason that means a transient failure must be added to reason_is_transient in
