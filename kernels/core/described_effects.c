@@ -15,6 +15,15 @@ static const char *word_in(const char *text, const char *const *words)
 	return NULL;
 }
 
+/* Returns the words of a tag. The module of a function that a tag names says little: flashinfer.sampling has functions that
+ * draw nothing. */
+static const char *words_of_tag(const char *tag)
+{
+	const char *dot = strncmp(tag, "fi_api:", strlen("fi_api:")) == 0 ? strrchr(tag, '.') : NULL;
+
+	return dot != NULL ? dot + 1 : tag;
+}
+
 const char *described_samples(const struct op_problem *problem)
 {
 	static const char *const words[] = {"sampl",	   "dropout",	  "random",	   "stochastic", "gumbel",
@@ -26,7 +35,7 @@ const char *described_samples(const struct op_problem *problem)
 	if (found == NULL)
 		found = word_in(problem->description, words);
 	for (int i = 0; found == NULL && i < problem->tag_count; i++)
-		found = word_in(problem->tags[i], words);
+		found = word_in(words_of_tag(problem->tags[i]), words);
 	return found;
 }
 
