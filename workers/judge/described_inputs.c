@@ -16,7 +16,8 @@ static const int64_t MOST_IN_ROWS = (int64_t)1 << 20;
 enum element { ELEMENT_INTEGER, ELEMENT_BOOL, ELEMENT_FLOAT };
 
 /* Which words mean which kind. The first row that fits decides. An empty word fits every name. `rank`: the only rank,
- * AT_LEAST_2 (of a float of at least 16 bits), or 0 for any rank. `described`: the word may also be in the description, which often names other tensors, too. */
+ * AT_LEAST_2 (of a float of at least 16 bits), or 0 for any rank. `described`: the word may also be in the description,
+ * which often names other tensors, too. */
 static const struct {
 	enum element element;
 	const char *word;
