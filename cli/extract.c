@@ -11,10 +11,11 @@
 #include "cli/extract_check.h"
 #include "cli/model_option.h"
 #include "cli/shared_options.h"
+#include "engine/library_checkouts.h"
 #include "extract/extract.h"
 
 struct extract_options {
-	const char *root, *config, *model, *tp, *ep, *page_sizes, *op_types, *out, *format, *device, *python;
+	const char *root, *repos, *config, *model, *tp, *ep, *page_sizes, *op_types, *out, *format, *device, *python;
 	bool no_verify, stats;
 	int jobs;
 	double timeout;
@@ -24,6 +25,9 @@ struct extract_options {
 #define AT(member) offsetof(struct extract_options, member)
 static const struct option_row rows[] = {
     ROW_ROOT,
+    {"--repos", OPTION_FOLDER, AT(repos), "DIR", NULL,
+     "hold the mapping against the checkout of SGLang in DIR (default: that of repos_config.json), and verify with the checkouts "
+     "in DIR"},
     ROW_CONFIG,
     ROW_MODEL,
     {"--tp", OPTION_TEXT, AT(tp), "LIST", NULL, "degrees of tensor parallelism, separated by commas (default: 1)"},
@@ -128,6 +132,10 @@ static void add_json(struct buf *out, const struct model *model, const struct ex
 		buf_text(out, "}");
 	}
 	buf_text(out, "]");
+	buf_text(out, ",\n \"sglang\": {\"file\": ");
+	json_or_null(out, r->sglang.file);
+	json_list(out, "disagreements", &r->sglang.disagreements);
+	buf_text(out, "}");
 	json_list(out, "shared", &r->shared);
 	json_list(out, "not_covered", &r->not_covered);
 	json_list(out, "left_out", &r->left_out);
@@ -178,6 +186,11 @@ static void print_text(const struct model *model, const struct extract_result *r
 		show_print(stdout, "written under another name:\n");
 	for (int i = 0; i < r->conflict_count; i++)
 		print_conflict(&r->conflicts[i]);
+	if (r->sglang.file != NULL)
+		show_print(stdout, "SGLang's %s %s the mapping%s\n", r->sglang.file,
+			   r->sglang.disagreements.count > 0 ? "disagrees with" : "agrees with", r->sglang.disagreements.count > 0 ? ":" : "");
+	for (int i = 0; i < r->sglang.disagreements.count; i++)
+		show_print(stdout, "  %s\n", r->sglang.disagreements.items[i]);
 	print_list("shared by several models:", &r->shared);
 	print_list("left out:", &r->left_out);
 	print_list("in the architecture, but in no op family:", &r->not_covered);
@@ -269,6 +282,8 @@ static int run(struct program *program, const struct extract_options *o, struct 
 		program->root_given = o->root;
 	if (o->out == NULL && program_root(program, err) < 0)
 		return EXIT_USAGE;
+	program->repos = o->repos;
+	request.sglang = library_checkout_path(program, "sglang", arena);
 	request.root = o->out != NULL ? o->out : program->root;
 	if (o->stats && o->config == NULL && o->model == NULL)
 		return report(program, o, NULL, NULL, arena, err);

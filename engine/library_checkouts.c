@@ -107,3 +107,15 @@ int library_checkouts_announce(const struct program *program, struct arena *aren
 	buf_free(&out);
 	return rc;
 }
+
+const char *library_checkout_path(const struct program *program, const char *name, struct arena *arena)
+{
+	const struct known_repository *library = known_repository_find(name);
+	struct repos_config config = {NULL, NULL, 0};
+	struct err ignored;
+
+	if (library == NULL || (program->repos == NULL && (program->root[0] == '\0' ||
+							    repos_config_read(program->root, arena, &config, &ignored) < 0)))
+		return NULL;
+	return find_path(program, &config, library, arena);
+}

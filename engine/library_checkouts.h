@@ -18,4 +18,8 @@
  * repos_config.json is damaged, or if the folder of --repos has no checkout. */
 int library_checkouts_announce(const struct program *program, struct arena *arena, struct err *err);
 
+/* Returns the folder of the checkout of this repository ("sglang"), or NULL if there is none. The root of the program may be
+ * unknown, "". A damaged repos_config.json counts as none. */
+const char *library_checkout_path(const struct program *program, const char *name, struct arena *arena);
+
 #endif

@@ -8,6 +8,7 @@
 #define REFTEST_EXTRACT_EXTRACT_H
 
 #include "base/string_list.h"
+#include "extract/sglang_witness.h"
 #include "models/model.h"
 
 enum { EXTRACT_LIST = 32 };
@@ -22,6 +23,7 @@ struct extract_request {
 	struct extract_list tp, ep, page_sizes;
 	const char *op_types; /* names separated by commas; NULL: all */
 	const char *root;     /* the folder that has, or gets, definitions/ */
+	const char *sglang;   /* the folder of a checkout of SGLang; NULL: there is none */
 };
 
 /* A file that extract_write writes. */
@@ -55,6 +57,7 @@ struct extract_result {
 	int conflict_count;
 	struct string_list left_out; /* sentences */
 	struct string_list not_covered; /* parts of the architecture that no op family covers */
+	struct sglang_witness sglang; /* what SGLang's model file says of the mapping */
 	struct string_list shared;   /* "gemm/gemm_n4096_k4096: llama-3.1-8b, qwen3-8b" */
 };
 

@@ -1,0 +1,261 @@
+#include "extract/sglang_witness.h"
+
+#include <ctype.h>
+#include <dirent.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/buf.h"
+#include "base/file.h"
+#include "models/architecture.h"
+
+#define MODELS_FOLDER "python/sglang/srt/models"
+
+enum { FILE_BYTES = 4 << 20, FILES_MOST = 2000, IMPORTS_MOST = 16 };
+
+struct asking {
+	const char *checkout;
+	const struct model *model;
+	const struct architecture *architecture;
+	struct sglang_witness *out;
+	struct string_list read; /* names of files whose text is in `all`, without ".py" */
+	struct buf own, all;	 /* the text of the file, and with those that it imports */
+	struct arena *arena;
+};
+
+static bool is_word(char c)
+{
+	return isalnum((unsigned char)c) || c == '_';
+}
+
+/* ---- the files --------------------------------------------------------------------------------------------------- */
+
+static bool read_file(const struct asking *a, const char *name, struct buf *out)
+{
+	struct err ignored;
+	const char *path = arena_printf(a->arena, "%s/" MODELS_FOLDER "/%s.py", a->checkout, name);
+
+	return file_read(AT_FDCWD, path, FILE_BYTES, out, NULL, &ignored) == FILE_OK && out->length > 0 &&
+	       memchr(out->data, '\0', out->length) == NULL;
+}
+
+/* Returns whether the text has "class NAME(" or "class NAME:" at the beginning of a line. */
+static bool has_class(const char *text, const char *name)
+{
+	const size_t length = strlen(name);
+
+	for (const char *at = strstr(text, "class "); at != NULL; at = strstr(at + 1, "class ")) {
+		const char *word = at + strlen("class ");
+
+		if ((at == text || at[-1] == '\n') && strncmp(word, name, length) == 0 && (word[length] == '(' || word[length] == ':'))
+			return true;
+	}
+	return false;
+}
+
+static int by_text(const void *a, const void *b)
+{
+	return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
+
+/* Lists the names of the model files, sorted and without ".py". */
+static struct string_list list_files(const struct asking *a)
+{
+	struct string_list names = {.arena = a->arena};
+	DIR *folder = opendir(arena_printf(a->arena, "%s/" MODELS_FOLDER, a->checkout));
+	struct dirent *entry;
+
+	while (folder != NULL && names.count < FILES_MOST && (entry = readdir(folder)) != NULL) {
+		size_t length = strlen(entry->d_name);
+
+		if (entry->d_name[0] != '.' && length > 3 && strcmp(entry->d_name + length - 3, ".py") == 0)
+			string_list_add(&names, arena_copy(a->arena, entry->d_name, length - 3));
+	}
+	if (folder != NULL)
+		closedir(folder);
+	if (names.count > 0)
+		qsort(names.items, (size_t)names.count, sizeof *names.items, by_text);
+	return names;
+}
+
+/* Finds the file with the class of the architecture, and reads it. */
+static bool find_file(struct asking *a)
+{
+	const struct string_list names = list_files(a);
+
+	for (int i = 0; i < names.count; i++)
+		if (read_file(a, names.items[i], &a->own) && has_class(a->own.data, a->model->architecture)) {
+			string_list_add(&a->read, names.items[i]);
+			return true;
+		}
+	return false;
+}
+
+static bool was_read(const struct asking *a, const char *name)
+{
+	for (int i = 0; i < a->read.count; i++)
+		if (strcmp(a->read.items[i], name) == 0)
+			return true;
+	return false;
+}
+
+/* Adds the texts of the model files that the text imports, and of those that they import. */
+static void add_imports(struct asking *a, const char *text)
+{
+	static const char head[] = "from sglang.srt.models.";
+	struct buf bytes = {0};
+
+	for (const char *at = strstr(text, head); at != NULL && a->read.count < IMPORTS_MOST; at = strstr(at + 1, head)) {
+		const char *word = at + strlen(head);
+		size_t length = 0;
+
+		while (is_word(word[length]))
+			length++;
+		const char *name = arena_copy(a->arena, word, length);
+
+		if (was_read(a, name) || !read_file(a, name, &bytes))
+			continue;
+		string_list_add(&a->read, name);
+		buf_add(&a->all, bytes.data, bytes.length);
+		add_imports(a, arena_string(a->arena, bytes.data));
+	}
+	buf_free(&bytes);
+}
+
+/* ---- what the text says ------------------------------------------------------------------------------------------ */
+
+static bool has_word(const char *text, const char *word)
+{
+	const size_t length = strlen(word);
+
+	for (const char *at = strstr(text, word); at != NULL; at = strstr(at + 1, word))
+		if ((at == text || !is_word(at[-1])) && !is_word(at[length]))
+			return true;
+	return false;
+}
+
+/* Returns what follows the '=' of an assignment to the name at `at`, on the same line: "name = …" or "name: type = …".
+ * Returns NULL if there is none. `length` gets the length of the name. */
+static const char *assigned(const char *at, size_t *length)
+{
+	for (*length = 0; is_word(at[*length]); (*length)++)
+		;
+	const char *rest = at + *length;
+
+	rest += strspn(rest, " ");
+	if (*rest == ':')
+		rest += strcspn(rest, "=\n");
+	return *length > 0 && rest[0] == '=' && rest[1] != '=' ? rest + 1 : NULL;
+}
+
+static bool has_layer(const char *text, const char *name)
+{
+	size_t length;
+
+	for (const char *at = strstr(text, "self."); at != NULL; at = strstr(at + 1, "self."))
+		if (strncmp(at + 5, name, strlen(name)) == 0 && assigned(at + 5, &length) != NULL)
+			return true;
+	return false;
+}
+
+/* Returns the name of the class that the value calls, if it ends with Linear or Norm: "RMSNorm" in "RMSNorm(x)" and in
+ * "(RMSNorm(x) if y". */
+static const char *layer_class(const char *value, struct arena *arena)
+{
+	size_t length = 0;
+
+	value += strspn(value, " ");
+	value += *value == '(';
+	value += strspn(value, " \n");
+	while (is_word(value[length]))
+		length++;
+	const char *name = arena_copy(arena, value, length);
+	bool linear = length >= 6 && strcmp(name + length - 6, "Linear") == 0, norm = length >= 4 && strcmp(name + length - 4, "Norm") == 0;
+
+	return value[length] == '(' && (linear || norm) ? name : NULL;
+}
+
+static const char *last_part(const char *path)
+{
+	const char *dot = strrchr(path, '.');
+
+	return dot != NULL ? dot + 1 : path;
+}
+
+/* ---- disagreements ----------------------------------------------------------------------------------------------- */
+
+static void disagree(struct asking *a, const char *text)
+{
+	for (int i = 0; i < a->out->disagreements.count; i++)
+		if (strcmp(a->out->disagreements.items[i], text) == 0)
+			return;
+	string_list_add(&a->out->disagreements, text);
+}
+
+/* The fields of the configuration from which the lengths of a rule are computed. */
+static void check_fields(struct asking *a, const struct rule *rule)
+{
+	struct degrees degrees = {.model = a->model, .architecture = a->architecture, .tp = 1, .ep = 1, .page_size = 1};
+	const cJSON *item;
+	int64_t value;
+
+	cJSON_ArrayForEach(item, rule->axes) degrees_evaluate(&degrees, item->valuestring, &value);
+	for (int i = 0; i < degrees.field_count; i++)
+		if (!has_word(a->all.data, degrees.fields[i].name))
+			disagree(a, arena_printf(a->arena, "it reads no %s, from which the mapping computes %s", degrees.fields[i].name, rule->module));
+}
+
+/* Samplers are no part of SGLang's model files. */
+static void check_rule(struct asking *a, const struct rule *rule)
+{
+	const char *name = last_part(rule->module);
+
+	if (rule->template_name == NULL || strcmp(name, "sampler") == 0)
+		return;
+	if (!has_layer(a->all.data, name))
+		disagree(a, arena_printf(a->arena, "it has no %s, which is %s in the mapping", name, rule->module));
+	check_fields(a, rule);
+}
+
+static bool in_mapping(const struct asking *a, const char *name)
+{
+	for (int i = 0; i < a->architecture->rule_count; i++) {
+		const char *known = last_part(a->architecture->rules[i].module);
+
+		if (strncmp(name, known, strlen(known)) == 0)
+			return true;
+	}
+	return false;
+}
+
+/* The linear layers and norms of the file that the mapping lacks. */
+static void check_layers(struct asking *a)
+{
+	for (const char *at = strstr(a->own.data, "self."); at != NULL; at = strstr(at + 1, "self.")) {
+		size_t length;
+		const char *value = assigned(at + 5, &length), *name = arena_copy(a->arena, at + 5, length),
+			   *layer = value != NULL ? layer_class(value, a->arena) : NULL;
+
+		if (layer != NULL && !in_mapping(a, name))
+			disagree(a, arena_printf(a->arena, "it has %s (%s), which the mapping lacks", name, layer));
+	}
+}
+
+void sglang_witness_ask(const char *checkout, const struct model *model, const struct architecture *architecture,
+			struct sglang_witness *out, struct arena *arena)
+{
+	struct asking a = {.checkout = checkout, .model = model, .architecture = architecture, .out = out, .read = {.arena = arena}, .arena = arena};
+
+	*out = (struct sglang_witness){.disagreements = {.arena = arena}};
+	if (checkout != NULL && find_file(&a)) {
+		out->file = arena_printf(arena, MODELS_FOLDER "/%s.py", a.read.items[0]);
+		buf_add(&a.all, a.own.data, a.own.length);
+		add_imports(&a, a.own.data);
+		for (int i = 0; i < architecture->rule_count; i++)
+			check_rule(&a, &architecture->rules[i]);
+		check_layers(&a);
+	}
+	buf_free(&a.own);
+	buf_free(&a.all);
+}
