@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/show.h"
+#include "cli/bench_fib.h"
 #include "cli/shared_options.h"
 #include "engine/run.h"
 #include "report/exit_status.h"
@@ -14,7 +15,7 @@
 
 struct bench_options {
 	const char *root, *repos, *device, *python, *sizes, *format, *case_id, *ground_truth, *accept;
-	bool no_workloads;
+	bool no_workloads, fib;
 	double timeout;
 	uint64_t seed;
 	int64_t memory;
@@ -36,6 +37,7 @@ static const struct option_row rows[] = {
     ROW_TIMEOUT,
     ROW_MEMORY,
     ROW_PYTHON,
+    {"--fib", OPTION_FLAG, AT(fib), NULL, NULL, "then run flashinfer-bench on the same definitions, if it is installed"},
     {"--format", OPTION_CHOICE, AT(format), "F", "text|json", "output format (default: text)"},
 };
 
@@ -63,6 +65,8 @@ static int run_and_report(struct run *run, const struct bench_options *o, const 
 		return EXIT_INTERNAL;
 	report_problems(run);
 	(json ? report_json : report_summary)(run, &report);
+	if (o->fib && !run->interrupted)
+		bench_fib(run);
 	return latencies_keep(run, err) < 0 ? EXIT_INTERNAL : exit_status_of_run(run, false);
 }
 
@@ -87,6 +91,8 @@ static int run(struct program *program, const struct bench_options *o, const str
 	options.cases.seed = o->seed;
 	options.cases.only = o->case_id;
 	memset(options.cases.size, 0, sizeof options.cases.size);
+	if (o->fib && strcmp(o->format, "json") == 0)
+		return err_set(err, "--fib prints what flashinfer-bench prints, which is no JSON; leave out --format json"), EXIT_USAGE;
 	if (o->timeout <= 0)
 		return err_set(err, "--timeout takes a number of seconds above 0"), EXIT_USAGE;
 	if (case_sizes_read(o->case_id != NULL ? "small,medium,large" : o->sizes, options.cases.size, err) < 0)

@@ -94,6 +94,34 @@ expect "all('latencies' not in case for case in d['fast']['cases'])"
 run bench --device "$device" --sizes small fast
 expect_exit 0
 grep -q '^ *reference .*warm .* runs)' "$work/out" || fail "no figure in the text"
+
+# flashinfer-bench beside it: absent, present, and one that fails.
+run bench --device "$device" --sizes small fast --fib
+expect_exit 0
+grep -q "^reftest: flashinfer-bench is not installed in .*python.*, so only reftest's figures are shown$" "$work/err" ||
+	fail "the missing flashinfer-bench is not reported"
+mkdir -p "$work/packages/flashinfer_bench/cli"
+touch "$work/packages/flashinfer_bench/__init__.py" "$work/packages/flashinfer_bench/cli/__init__.py"
+cat >"$work/packages/flashinfer_bench/cli/main.py" <<'P'
+import os
+import sys
+
+
+def cli():
+    print("fib:", *sys.argv)
+    return int(os.environ.get("FIB_STATUS", 0))
+P
+export PYTHONPATH="$work/packages${PYTHONPATH:+:$PYTHONPATH}"
+run bench --device "$device" --sizes small fast --fib
+expect_exit 0
+grep -q '^fib: flashinfer-bench run --no-save-results --local .* --definitions fast$' "$work/out" || fail "flashinfer-bench did not run"
+grep -q 'flashinfer-bench' "$work/err" && fail "a run without faults is reported"
+export FIB_STATUS=7
+run bench --device "$device" --sizes small fast --fib
+expect_exit 0
+grep -q '^reftest: flashinfer-bench ended with status 7$' "$work/err" || fail "the failure is not reported"
+run bench --device "$device" --sizes small fast --fib --format json
+expect_exit 2
 run bench --device "$device" nothing
 expect_exit 2
 run bench --timeout 0
