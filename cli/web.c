@@ -88,7 +88,7 @@ static void print_entry(const struct web_model *model)
 	buf_text(&out, "  ");
 	web_model_write(model, &layout, &out);
 	buf_text(&out, ",\n");
-	fwrite(out.data, 1, out.length, stdout);
+	show_print(stdout, "%s", out.data);
 	buf_free(&out);
 }
 

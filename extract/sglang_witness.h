@@ -12,7 +12,7 @@ struct architecture;
 struct model;
 
 struct sglang_witness {
-	const char *file; /* below the checkout: "python/sglang/srt/models/llama.py"; NULL: there is none */
+	const char *file; /* below the checkout; NULL: none has the architecture */
 	struct string_list disagreements; /* sentences */
 };
 

@@ -346,7 +346,9 @@ static bool is_about(const struct rule *rule, const struct definition *d, int mo
 static const char *attest_model(const struct definition *d, const struct model *model, bool any_degree, struct arena *arena)
 {
 	struct architecture architecture;
-	struct attempt a = {.d = d, .choice = any_degree ? DEGREES_ANY : DEGREES_TAGGED, .degrees = {.model = model, .architecture = &architecture, .tp = 1, .ep = 1}};
+	struct attempt a = {.d = d,
+			    .choice = any_degree ? DEGREES_ANY : DEGREES_TAGGED,
+			    .degrees = {.model = model, .architecture = &architecture, .tp = 1, .ep = 1}};
 	struct err err;
 	bool found = false;
 

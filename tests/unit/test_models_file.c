@@ -92,7 +92,9 @@ static void the_modules_of_an_entry_are_replaced(void **state)
 	char text[4096], wanted[4096];
 
 	(void)state;
-	snprintf(text, sizeof text, "%s  {\n    name: 'Mine', // a name\n    id: \"tiny-1b\",\n    'modules': { x: {count: 1} } // old\n    , more: 1,\n  },%s",
+	snprintf(text, sizeof text,
+		 "%s  {\n    name: 'Mine', // a name\n    id: \"tiny-1b\",\n"
+		 "    'modules': { x: {count: 1} } // old\n    , more: 1,\n  },%s",
 		 HEAD, TAIL);
 	snprintf(wanted, sizeof wanted,
 		 "%s  {\n    name: 'Mine', // a name\n    id: \"tiny-1b\",\n    'modules': %.*s // old\n    , more: 1,\n  },%s", HEAD,
