@@ -1,5 +1,5 @@
 # Made by `reftest generate`, which leaves this file alone once it has been edited.
-# reftest-body: 157521540129815b1ee05aface56937a
+# reftest-body: ea7171fb70873c7b7cbd8fb5d36d66b9
 """Tests of definitions/gemma_rmsnorm. conftest.py says how they run."""
 
 import conftest
@@ -76,7 +76,7 @@ class TestGemmaRmsnormH5376(conftest.DefinitionTests):
         batch_size=None,
         hidden_size=HIDDEN_SIZE,
     )
-    EPS = 1e-06  # description
+    EPS = 1e-06  # model:gemma-3-27b
     CONSTANTS = conftest.constants(
         eps=EPS,
     )

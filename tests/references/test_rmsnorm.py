@@ -1,5 +1,5 @@
 # Made by `reftest generate`, which leaves this file alone once it has been edited.
-# reftest-body: c0ab2604d1b8dbecc3880d278f63ee21
+# reftest-body: b3f8e1ed585f83911da4d2bc1c9f0194
 """Tests of definitions/rmsnorm. conftest.py says how they run."""
 
 import conftest
@@ -371,7 +371,7 @@ class TestRmsnormH5376(conftest.DefinitionTests):
         batch_size=None,
         hidden_size=HIDDEN_SIZE,
     )
-    EPS = 1e-06  # description
+    EPS = 1e-06  # model:gemma-3-27b
     CONSTANTS = conftest.constants(
         eps=EPS,
     )
