@@ -74,6 +74,7 @@ static struct buf with_crlf(const struct input *input)
 {
 	struct buf out = {0};
 
+	buf_reserve(&out, 1); /* a text is never NULL, even if it is empty */
 	for (size_t i = 0; i < input->length; i++) {
 		if (input->bytes[i] == '\n' && (i == 0 || input->bytes[i - 1] != '\r'))
 			buf_text(&out, "\r");
