@@ -1,5 +1,4 @@
 #!/bin/sh
-# sanitizers: tests/run also runs this test with the sanitizers' build.
 # A definition whose epsilon nothing but the reference states is checked, and not passed, whether it names no model or one
 # that reftest does not know. The user can accept that, and nothing else, with --accept unattested.
 . "$(dirname "$0")/../harness.sh"
