@@ -1,5 +1,5 @@
-/* approve - records the references that a person accepts, for definitions that no ground truth decides. `verify` holds later
- * changes to them (engine/approved_reference.h). */
+/* approve - records the references that a person accepts, for definitions that no ground truth decides. `verify` holds
+ * later changes to them (engine/approved_reference.h). */
 #include "cli/command.h"
 #include "cli/command_line.h"
 #include "cli/operands.h"

@@ -62,7 +62,7 @@ int dataset_find_root(const char *given, char *root, size_t size, struct err *er
  * the root itself. */
 const char *dataset_around(const char *full, const char **below, struct arena *arena);
 
-/* Scans definitions/, workloads/, truths/ and approved/ two levels deep (op_type/name) and follows symbolic links to directories.
+/* Scans definitions/, workloads/, truths/ and approved/ two levels deep (op_type/name). Follows links to directories.
  * Ignores hidden names, other suffixes and files that editors leave behind ("x.json~", ".x.json.swp"). One thread scans
  * definitions/, another one the other folders; both end before the function returns. Two threads are used because a run
  * without changes spends most of its time in the kernel, in about 20 000 calls of stat. */
@@ -100,7 +100,7 @@ const struct dataset_file *dataset_workload(const struct dataset *dataset, const
 /* Returns the file in this dataset with the dataset's own ground truth of a definition, or NULL. */
 const struct dataset_file *dataset_truth(const struct dataset *dataset, const struct dataset_file *definition);
 
-/* Returns the file in this dataset that says which reference of the definition was approved (dataset/approval.h), or NULL. */
+/* Returns the file in this dataset with the approved reference of a definition (dataset/approval.h), or NULL. */
 const struct dataset_file *dataset_approval(const struct dataset *dataset, const struct dataset_file *definition);
 
 /* returns false if one of the two has no object id */

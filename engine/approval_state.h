@@ -1,5 +1,5 @@
-/* approval_state - what the approved reference of a definition (engine/approved_reference.h) means for a result: whether it is a
- * ground truth, and what its cases show. */
+/* approval_state - what the approved reference of a definition (engine/approved_reference.h) means for a result: whether it
+ * is a ground truth, and what its cases show. */
 #ifndef REFTEST_ENGINE_APPROVAL_STATE_H
 #define REFTEST_ENGINE_APPROVAL_STATE_H
 

@@ -1,5 +1,5 @@
-/* approved_reference - the reference of a definition that a person approved with `reftest approve` (dataset/approval.h), and
- * what a run says about it.
+/* approved_reference - the reference of a definition that a person approved with `reftest approve` (dataset/approval.h).
+ * engine/approval_state.h says what it means for a result.
  *
  * If the definition still has the schema and the code that were approved, nothing runs. If its code is another one, the
  * approved reference runs beside it, in a runner of its own, on the same inputs. This happens only in cases that nothing
@@ -14,7 +14,7 @@ enum approved_code {
 	APPROVED_NONE,         /* nothing was approved */
 	APPROVED_SAME_CODE,    /* the definition has the schema and the code that were approved */
 	APPROVED_OTHER_CODE,   /* the same schema, and other code */
-	APPROVED_OTHER_SCHEMA, /* inputs, outputs, axes or constraints changed, so the approved reference cannot be compared */
+	APPROVED_OTHER_SCHEMA, /* inputs, outputs, axes or constraints changed, so nothing can be compared */
 	APPROVED_UNREADABLE    /* the file is damaged, or cannot be read */
 };
 

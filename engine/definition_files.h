@@ -11,8 +11,8 @@ const char *result_name(const struct result *result, struct arena *arena);
 /* Returns whether the case is an edge case in which the reference does not follow the convention. */
 bool case_is_finding(const struct case_result *c);
 
-/* Gets the digests of the definition file, its workload file, its truth and its approval. If the stored stat proves that a file is
- * unchanged, the file is not read. Returns -1 and sets `err` if the definition or the workload file cannot be read. If
+/* Gets the digests of the definition file, its workload file, its truth and its approval. If the stored stat proves that a
+ * file is unchanged, the file is not read. Returns -1 and sets `err` if the definition or the workload file cannot be read. If
  * the truth or the approval cannot be read, sets result->truth_trouble or result->approval_trouble. */
 int result_check_files(struct result *result, struct result_bytes *bytes, bool need_bytes, struct err *err);
 
