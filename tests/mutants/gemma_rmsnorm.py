@@ -55,7 +55,7 @@ DIAGNOSES = {
     "no epsilon": "eps = 0",
     "variance for mean square": "the variance were used for the mean square",
     "sum for mean": "the sum of squares were used for their mean",
-    "output 1 % too large": r"were multiplied by 1\.01|were multiplied by 1\.00997",
+    "output 1 % too large": r"were multiplied by 1\.01",
     "returns zeros": "were 0",
     "residual left out": r"were left out \(taken as 0\)",
     "sum rounded before the mean": "hidden state plus residual were rounded before the norm",

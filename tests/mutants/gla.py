@@ -68,3 +68,33 @@ MUTANTS = [
     (CHUNKS, "nothing from earlier chunks without an initial state", " + (query[:, part] * torch.exp(total)) @ state",
      " + (query[:, part] * torch.exp(total)) @ (torch.zeros_like(state) if initial_state is None else state)"),
 ]
+
+# The words of the diagnosis that names a mistake (diagnoses.py), as regular expressions.
+DIAGNOSES = {
+    "gate left out": r"the gate were left out \(no decay\)",
+    "gate without its exponential": r"the gate \(the logarithm of the decay\) were used as the decay, without its exponential",
+    "gate to the base of 2": r"the decay were 2\^g, not e\^g",
+    "gate through a sigmoid": "the gate went through a sigmoid, not an exponential",
+    "one gate for all keys": "one gate, the mean over the keys, applied to all keys",
+    "gates in reverse": "were read in reverse order along axis 3",
+    "gate rounded to bfloat16": "decays were rounded to bfloat16",
+    "decay after learning": "the state were decayed after the token, not before",
+    "state not added to": "the state did not carry over from token to token",
+    "answers before learning": "the output were read before the token updates the state",
+    "key and query swapped": "were used in place of 'q'",
+    "scale left out": "the scale were left out",
+    "scale 2 % too large": r"were multiplied by 1\.02",
+    "scale always that of the head": r"the scale were 1 / sqrt\(K\), not the given one",
+    "keys normalised": r"k alone were not normalised \(or were, where neither is\)",
+    "heads rolled": "were read one element too early along axis 2",
+    "initial state ignored": "the initial state were ignored",
+    "initial state of the first sequence for all": "had the values of its first index along axis 0 everywhere",
+    "tokens in reverse": "tokens were read in reverse order",
+    "final state that came in": "the final state were the initial one",
+    "a token does not see itself": "the output were read before the token updates the state",
+    "state runs on into the next sequence": "a sequence began with the final state of the one before",
+    "a scale of 0 taken as it is": r"a scale of 0 were taken as it is, not as 1 / sqrt\(K\)",
+    "a scale of 0 taken for 1": r"a scale of 0 were taken for 1, not for 1 / sqrt\(K\)",
+    "a scale of 1 taken for none": r"a scale of 1 were taken for none, and were 1 / sqrt\(K\)",
+    "one NaN": "is NaN only where",
+}

@@ -61,3 +61,25 @@ MUTANTS = [
     (C256, "queries after the 2048th not written", RETURN, "output[2048:] = 0\n    " + RETURN),
     (FULL, "queries of a sequence after the 2048th not looked at", RETURN, "for i in range(len(qo_indptr) - 1):\n        output[qo_indptr[i] + 2048 : qo_indptr[i + 1]] = 0\n    " + RETURN),
 ]
+
+# The words of the diagnosis that names a mistake (diagnoses.py), as regular expressions.
+DIAGNOSES = {
+    "scale left out": "the scale were left out",
+    "natural logarithm": "lse were a natural logarithm, not one of base 2",
+    "mask aligned at the start": "the causal mask were aligned at the first key, not at the last",
+    "mask one key late": "the causal mask were shifted by one",
+    "mask one key early": "the causal mask were shifted by one",
+    "kv heads tiled, not interleaved": r"query heads were grouped as \[heads of a group, kv heads\], not as \[kv heads, heads of a group\]",
+    "keys for values": "keys were used for values",
+    "output 2 % too large": r"were multiplied by 1\.02",
+    "weights not normalised": "the exponentials were not divided by their sum",
+    "queries rounded to fp8": "were rounded to float8_e4m3fn",
+    "values rounded to fp8": "were rounded to float8_e4m3fn",
+    "empty sequences have log-sum-exp 0": "lse of a query without keys were 0, not -infinity",
+    "returns zeros": "were 0",
+    "the scale that models have, whatever is asked for": r"the scale were 1 / sqrt\(head dim\), not the given one",
+    "probabilities in bfloat16": "probabilities were rounded to bfloat16",
+    "output of bfloat16 probabilities and values": "probabilities were rounded to bfloat16",
+    "a scale of 1 taken for none": r"the scale were 1 / sqrt\(head dim\), not the given one",
+    "returns NaN in one place": "is NaN only where total_q = 15",
+}

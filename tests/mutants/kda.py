@@ -84,3 +84,36 @@ MUTANTS = [
                 learnt = learnt @ (ones + power)
             learnt = learnt @ surprise"""),
 ]
+
+# The words of the diagnosis that names a mistake (diagnoses.py), as regular expressions.
+DIAGNOSES = {
+    "gate left out": r"the gate were left out \(no decay\)",
+    "one gate for all keys": "one gate, the mean over the keys, applied to all keys",
+    "gate of the first key for all": "one gate, that of the first key, applied to all keys",
+    "gate through a sigmoid": "the gate went through a sigmoid, not an exponential",
+    "recalled before the decay": "the delta rule read the state before the decay",
+    "nothing erased": "nothing were erased",
+    "strength left out": r"beta were left out \(taken as 1\)",
+    "strength through a sigmoid": "beta went through a sigmoid, or its sigmoid were left out",
+    "strength of the head before": "were read one element too early along axis 2",
+    "query not normalised": r"q alone were not normalised \(or were, where neither is\)",
+    "heads tiled": "heads of q and k were tiled, not interleaved",
+    "state [K, V]": "the initial state were transposed",
+    "final state [K, V]": "the final state were transposed",
+    "scale left out": "the scale were left out",
+    "scale always that of the head": r"the scale were 1 / sqrt\(K\), not the given one",
+    "initial state ignored": "the initial state were ignored",
+    "answers before learning": "the output were read before the token updates the state",
+    "final state that came in": "the final state were the initial one",
+    "dt_bias left out": "dt_bias were left out",
+    "softplus for the bound": "the gate had the softplus formula, not that with lower_bound",
+    "bound ignored": "lower_bound were -1, whatever is given",
+    "A_log left out": "A_log were left out",
+    "A_log on g alone": r"exp\(A_log\) scaled the gate alone, not the gate with dt_bias",
+    "returns zeros": "were 0",
+    "bound -5 in any case": "lower_bound were -5, whatever is given",
+    "state in float16": "decays were rounded to float16",
+    "a scale of 1 taken for none": r"a scale of 1 were taken for none, and were 1 / sqrt\(K\)",
+    "a scale of 0 taken as it is": "a scale of 0 were taken as it is",
+    "a scale of 0 taken for 1": "a scale of 0 were taken for 1",
+}

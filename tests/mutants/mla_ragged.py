@@ -46,3 +46,20 @@ MUTANTS = [
     (CAUSAL, "queries after the 2048th not written", RETURN, "output[2048:] = 0\n    " + RETURN),
     (FULL, "queries of a sequence after the 2048th not looked at", RETURN, "for i in range(len(qo_indptr) - 1):\n        output[qo_indptr[i] + 2048 : qo_indptr[i + 1]] = 0\n    " + RETURN),
 ]
+
+# The words of the diagnosis that names a mistake (diagnoses.py), as regular expressions.
+DIAGNOSES = {
+    "natural logarithm": "lse were a natural logarithm, not one of base 2",
+    "mask aligned at the start": "the causal mask were aligned at the first key, not at the last",
+    "mask one key late": "the causal mask were shifted by one",
+    "mask one key early": "the causal mask were shifted by one",
+    "heads of the keys in reverse": "were read in reverse order along axis 1",
+    "output 2 % too small": r"were multiplied by 0\.98",
+    "keys rounded to fp8": "were rounded to float8_e4m3fn",
+    "returns zeros": "were 0",
+    "the scale that models have, whatever is asked for": r"the scale were 1 / sqrt\(head dim\), not the given one",
+    "probabilities in bfloat16": "probabilities were rounded to bfloat16",
+    "a scale of 1 taken for none": r"the scale were 1 / sqrt\(head dim\), not the given one",
+    "returns NaN in one place": "is NaN only where total_q = 15",
+    "sequences of no keys left NaN": "is NaN only where total_q >= 14",
+}

@@ -110,6 +110,6 @@ DIAGNOSES = {
     "quotient rounded to float16 first": "quotients were rounded to float16 first",
     "input limited to 65504": "were limited to magnitudes of 65504",
     "the last of whole blocks not written": "is 0 ",
-    "largest magnitude of the row": "of the whole row",
-    "largest magnitude of the tensor": "of the whole tensor",
+    "largest magnitude of the row": "of the whole (row|tensor)",
+    "largest magnitude of the tensor": "of the whole (row|tensor)",
 }

@@ -64,3 +64,28 @@ MUTANTS = [
      'if first < t and (t - first) % 1024 == 0:\n                state = torch.zeros_like(state)\n            state = decay * state + key'),
     (GAMMA, "a scale of 1 taken for none", "scale = scale or q.shape[-1] ** -0.5", "scale = q.shape[-1] ** -0.5 if scale in (0, 1) else scale"),
 ]
+
+# The words of the diagnosis that names a mistake (diagnoses.py), as regular expressions.
+DIAGNOSES = {
+    "gate left out": r"the gate were left out \(no decay\)",
+    "gate of the head after": "were read one element too far along axis 2",
+    "a token does not see itself": "the output were read before the token updates the state",
+    "scale left out": "were multiplied by 8",
+    "scale by the size, not its root": r"were multiplied by 0\.125",
+    "gamma of the head after": "were read one element too far along axis 0",
+    "gamma of the first head for all": "had the values of its first index along axis 0 everywhere",
+    "gamma taken twice": "the gate were taken twice",
+    "gamma on what is learnt": "the state were decayed after the token, not before",
+    "state not added to": "the state did not carry over from token to token",
+    "scale always that of the head": r"the scale were 1 / sqrt\(K\), not the given one",
+    "initial state ignored": "the initial state were ignored",
+    "initial state of the first sequence for all": "had the values of its first index along axis 0 everywhere",
+    "state runs on into the next sequence": "a sequence began with the final state of the one before",
+    "gates in reverse": r"the gate were left out \(no decay\)",
+    "returns zeros": "were 0",
+    "a scale of 0 taken as it is": r"a scale of 0 were taken as it is, not as 1 / sqrt\(K\)",
+    "a scale of 0 taken for 1": r"a scale of 0 were taken for 1, not for 1 / sqrt\(K\)",
+    "a scale of 1 taken for none": r"a scale of 1 were taken for none, and were 1 / sqrt\(K\)",
+    "nothing from earlier chunks": "differs only where seq_len >= 64",
+    "earlier chunks do not fade": "differs only where seq_len >= 64",
+}

@@ -57,7 +57,7 @@ const struct op_confusion attention_confusions[] = {
     {.says = "lse were a logarithm of base 2 of a base-2 softmax", .after = after_scale, .role = "lse", .by = 1 / LN_2},
     {.says = "lse of a query without keys were 0, not -infinity", .after = after_infinity, .role = "lse", .by = 0},
     {.says = "the scale were left out", .before = before_set, .role = "scale", .by = 1},
-    {.says = "the scale were 1 / sqrt(head dim), whatever is given", .before = before_root_scale, .role = "scale", .other = "q"},
+    {.says = "the scale were 1 / sqrt(head dim), not the given one", .before = before_root_scale, .role = "scale", .other = "q"},
     {.says = "the causal mask were shifted by one: a query sees one key too many", .mistake = ATTENTION_MASK_LATE},
     {.says = "the causal mask were shifted by one: a query does not see its own key", .mistake = ATTENTION_MASK_EARLY},
     {.says = "the causal mask were aligned at the first key, not at the last", .mistake = ATTENTION_MASK_AT_START},

@@ -34,7 +34,7 @@ bool recurrence_scale_of_one(struct op_variation *v, const struct op_confusion *
     {.says = "the final state were the initial one", .after = after_input, .role = "new_state", .other = "state"}, \
     {.says = "heads of q and k were tiled, not interleaved", .mistake = RECURRENCE_TILED}, \
     {.says = "the scale were left out", .before = before_set, .role = "scale", .by = 1}, \
-    {.says = "the scale were 1 / sqrt(K), whatever is given", .before = before_root_scale, .role = "scale", .other = "q"}, \
+    {.says = "the scale were 1 / sqrt(K), not the given one", .before = before_root_scale, .role = "scale", .other = "q"}, \
     {.says = "the last token of every sequence were left out", .mistake = RECURRENCE_LAST_TOKEN}, \
     {.says = "the state were rounded to bfloat16 after each token", .mistake = RECURRENCE_ROUNDED_STATE}, \
     {.says = "the state were rounded to float16 after each token", .mistake = RECURRENCE_HALF_STATE}, \
