@@ -4,16 +4,12 @@
 #include <string.h>
 
 #include "base/buf.h"
-#include "dataset/python_tokens.h"
 
 static const int64_t BYTES_MAX = (int64_t)1 << 48;
 
 bool definition_fits_arguments(const struct definition *definition)
 {
-	for (int i = 0; i < definition->input_count; i++)
-		if (!python_is_argument(definition->inputs[i].name))
-			return true;
-	return definition->left_out_count > 0 ||
+	return definition->left_out_count > 0 || definition->has_other_names ||
 	       (definition->entry_point != NULL && strcmp(definition->entry_point, "run") != 0);
 }
 

@@ -75,6 +75,7 @@ struct definition {
 	int axis_count;
 	const struct tensor_spec *inputs; /* in the order of the file; run() gets inputs as keyword arguments */
 	int input_count;
+	bool has_other_names; /* some input has a name that no argument can have */
 	/* Names of arguments that no case passes: options that are no tensors, and optional inputs of unknown dtype. An
 	 * input with a `param` has both names here. */
 	const char *const *left_out;

@@ -710,6 +710,7 @@ static int read_tensor(struct reader *r, const struct json_step *up, const cJSON
 		return -1;
 	if (tolerance != NULL)
 		return read_tolerance(r, &at, json, tolerance);
+	r->out->has_other_names = r->out->has_other_names || !python_is_argument(out->name);
 	if (out->param == NULL && (!is_identifier(out->name) || python_is_keyword(out->name, strlen(out->name))))
 		note_at(r, &at, "no argument can have the name of this input, which is passed by its place");
 	return 0;
