@@ -83,12 +83,13 @@ verify --cached-only # all verdicts are on the remote
 expect_exit 0
 all=$(value "s['cases_cached']")
 
-# The remote needs longer for each verdict than a run waits at its end; the run is not delayed.
+# The remote needs longer for each verdict than a run waits at its end; the run is not delayed. With --fail-fast the
+# definitions keep their order, and the one that waits does not come first.
 before=$(value "len(d['tiny_gemm']['cases'])") # the number of cases that run first
 : >"$work/http.log"
 rm "$work/go" "$work/starts"
 REFTEST_REMOTE=$http/unhurried?timeout=5
-begin verify --device "$device" --sizes small --jobs 1 --timeout 300 --force tiny_gemm waits
+begin verify --device "$device" --sizes small --jobs 1 --timeout 300 --force --fail-fast tiny_gemm waits
 taken() { [ "$(grep -c '^PUT /unhurried/ac/.* 200$' "$work/http.log")" = $((2 * before)) ]; }
 until_true taken
 kill -INT "$program"

@@ -63,7 +63,7 @@ on_terminal 40 24 '' --force
 shows 'FAILED' 'runner ' ' s  rmsnorm/slow'
 has_not 'small:batch_size=1 ' || fail "a line is wider than 40 columns"
 terminal capture-pane -p -S - -t test >"$work/out"
-[ "$(grep -c 'runner ' "$work/out")" = 1 ] || fail "a runner is shown more than once on 40 columns"
+[ "$(grep -c 's  rmsnorm/slow' "$work/out")" = 1 ] || fail "a runner is shown more than once on 40 columns"
 terminal resize-window -t test -x 30 -y 20
 await_terminal 'cuts the line of the runner at 30 columns' has_not 'rmsnorm/slow sm'
 : >"$work/go"
