@@ -27,7 +27,7 @@ static void check_descriptions(struct findings *findings, const char *path, cons
 	for (int i = 0; i < d->output_count; i++)
 		add_missing(&missing, "output", d->outputs[i].name, d->outputs[i].description);
 	if (missing.length > 0)
-		findings_add(findings, SEVERITY_NOTE, TOPIC_DEFINITION, path, 0, "without a description: %s", missing.data);
+		findings_add(findings, SEVERITY_NOTE, TOPIC_DESCRIPTION, path, 0, "without a description: %s", missing.data);
 	buf_free(&missing);
 }
 

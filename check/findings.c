@@ -21,6 +21,7 @@ const char *severity_name(enum severity severity)
 const char *topic_name(enum topic topic)
 {
 	static const char *const names[] = {[TOPIC_LAYOUT] = "layout",	   [TOPIC_DEFINITION] = "definition",
+					    [TOPIC_DESCRIPTION] = "description",
 					    [TOPIC_WORKLOAD] = "workload", [TOPIC_BLOB] = "blob",
 					    [TOPIC_SOLUTION] = "solution", [TOPIC_TRACE] = "trace",
 					    [TOPIC_BASELINE] = "baseline"};

@@ -13,6 +13,7 @@ enum severity {
 enum topic {
 	TOPIC_LAYOUT,
 	TOPIC_DEFINITION,
+	TOPIC_DESCRIPTION, /* what has no description */
 	TOPIC_WORKLOAD,
 	TOPIC_BLOB,
 	TOPIC_SOLUTION,

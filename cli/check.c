@@ -19,15 +19,21 @@
 
 struct check_options {
 	const char *root, *format;
+	bool verbose;
 };
 
 #define AT(member) offsetof(struct check_options, member)
 static const struct option_row rows[] = {
     ROW_ROOT,
     ROW_TEXT_OR_JSON,
+    {"-v, --verbose", OPTION_FLAG, AT(verbose), NULL, NULL,
+     "list each file that lacks descriptions, also if there are more than three"},
 };
 
 enum { ROWS = sizeof rows / sizeof rows[0] };
+
+/* If more files lack descriptions, a text has only their number. */
+enum { DESCRIPTIONS_LISTED = 3 };
 
 /* A dataset, and the paths in it that are to be checked. */
 struct target {
@@ -172,21 +178,47 @@ static int check_target(const struct target *target, struct findings *findings, 
 
 /* --- the output ---------------------------------------------------------------------------------------------- */
 
-static void print_text(const struct findings *findings, const struct check_counts *counts, bool colour)
+static void print_severity(enum severity severity, bool colour)
 {
-	for (int i = 0; i < findings->count; i++) {
-		const struct finding *f = &findings->list[i];
-		const char *on = f->severity == SEVERITY_ERROR ? "\033[31m" : "\033[33m";
-		char place[32] = "";
+	if (colour)
+		fputs(severity == SEVERITY_ERROR ? "\033[31m" : "\033[33m", stdout);
+	show_print(stdout, "%-5s", severity_name(severity));
+	if (colour)
+		fputs("\033[0m", stdout);
+}
 
-		if (f->column > 0)
-			snprintf(place, sizeof place, ":%d:%d", f->line, f->column);
-		else if (f->line > 0)
-			snprintf(place, sizeof place, ":%d", f->line);
-		fputs(colour ? on : "", stdout);
-		show_print(stdout, "%-5s", severity_name(f->severity));
-		fputs(colour ? "\033[0m" : "", stdout);
-		show_print(stdout, "  %s%s: %s\n", f->path, place, f->message);
+static void print_finding(const struct finding *f, bool colour)
+{
+	char place[32] = "";
+
+	if (f->column > 0)
+		snprintf(place, sizeof place, ":%d:%d", f->line, f->column);
+	else if (f->line > 0)
+		snprintf(place, sizeof place, ":%d", f->line);
+	print_severity(f->severity, colour);
+	show_print(stdout, "  %s%s: %s\n", f->path, place, f->message);
+}
+
+static int count_topic(const struct findings *findings, enum topic topic)
+{
+	int count = 0;
+
+	for (int i = 0; i < findings->count; i++)
+		count += findings->list[i].topic == topic;
+	return count;
+}
+
+static void print_text(const struct findings *findings, const struct check_counts *counts, bool verbose, bool colour)
+{
+	int descriptions = count_topic(findings, TOPIC_DESCRIPTION);
+	bool in_one_line = !verbose && descriptions > DESCRIPTIONS_LISTED;
+
+	for (int i = 0; i < findings->count; i++)
+		if (!in_one_line || findings->list[i].topic != TOPIC_DESCRIPTION)
+			print_finding(&findings->list[i], colour);
+	if (in_one_line) {
+		print_severity(SEVERITY_NOTE, colour);
+		show_print(stdout, "  %d definitions lack descriptions of axes, inputs or outputs (-v lists them)\n", descriptions);
 	}
 	show_print(stdout,
 		   "%d definition%s, %d workload file%s with %d line%s, %d solution%s, %d trace%s: %d error%s, %d note%s\n",
@@ -258,7 +290,7 @@ static int run(struct program *program, const struct check_options *o, const str
 		if (strcmp(o->format, "json") == 0)
 			print_json(&findings, &counts, code);
 		else
-			print_text(&findings, &counts, program->colour);
+			print_text(&findings, &counts, o->verbose, program->colour);
 	}
 	findings_free(&findings);
 	return code;

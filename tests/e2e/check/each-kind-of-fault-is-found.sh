@@ -131,7 +131,7 @@ FAULTS = {
     "other_op_type": (lambda: edit(NORM, '"rmsnorm"', '"layernorm"'), "error", "definition", NORM, 3, "layernorm"),
     "misspelt": (lambda: edit(NORM, '"description"', '"descripton"'), "note", "definition", NORM, 4,
                  'did you mean "description"'),
-    "no_description": (lambda: edit(NORM, '"description": "d"', '"description": ""'), "note", "definition", NORM, None,
+    "no_description": (lambda: edit(NORM, '"description": "d"', '"description": ""'), "note", "description", NORM, None,
                        "without a description: axis "),
     "no_reads": (lambda: edit(NORM, "{", '{"reads": ["data/table.txt"],'), "error", "definition", NORM, None, "data/table.txt"),
     "too_deep": (lambda: put("definitions/rmsnorm/deep/x.json", "{}"), "error", "layout", "definitions/rmsnorm/deep/x.json",

@@ -78,3 +78,18 @@ cd "$work/empty"
 run check
 expect_exit 2
 expect_says "no dataset found"
+
+# more than three definitions without descriptions are one line, and -v lists them
+cd "$root"
+for number in 1 2 3; do
+	cp definitions/gemm/tiny_gemm.json "definitions/gemm/gemm_$number.json"
+	edit "definitions/gemm/gemm_$number.json" '"tiny_gemm"' "\"gemm_$number\""
+done
+run check definitions/gemm
+expect_exit 0
+expect_says 'note   4 definitions lack descriptions of axes, inputs or outputs (-v lists them)' ': 0 errors, '
+expect_silence_about 'without a description'
+run check -v definitions/gemm
+expect_exit 0
+expect_says 'note   definitions/gemm/gemm_3.json: without a description: axis '
+expect_silence_about 'lack descriptions'
