@@ -180,11 +180,11 @@ static int check_target(const struct target *target, struct findings *findings, 
 
 static void print_severity(enum severity severity, bool colour)
 {
-	if (colour)
-		fputs(severity == SEVERITY_ERROR ? "\033[31m" : "\033[33m", stdout);
+	const char *on = severity == SEVERITY_ERROR ? "\033[31m" : "\033[33m";
+
+	fputs(colour ? on : "", stdout);
 	show_print(stdout, "%-5s", severity_name(severity));
-	if (colour)
-		fputs("\033[0m", stdout);
+	fputs(colour ? "\033[0m" : "", stdout);
 }
 
 static void print_finding(const struct finding *f, bool colour)
