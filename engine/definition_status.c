@@ -103,6 +103,12 @@ void resolve_definition(struct result *result)
 				      ? result->made->no_sizes
 				      : "the options select no case of this definition";
 	}
+	/* Generic inputs may leave out what the inputs of `init` would show. */
+	if (result->status == STATUS_PASSED && result->made != NULL && result->made->init_failed != NULL) {
+		result->status = STATUS_CHECKED;
+		result->reason = REASON_INPUTS;
+		result->message = result->made->init_failed;
+	}
 	result->counts.status = (uint8_t)result->status;
 	result->counts.reason = (uint8_t)result->reason;
 	result->counts.weak = result->weak;

@@ -165,6 +165,21 @@ fell_back dies 'its process terminated with exit status 3'
 fell_back takes_any "it raised KeyError: 'no such size'"
 verify takes_any
 expect_ran 0
+# A ground truth that agrees on generic inputs does not verify it.
+mkdir -p truths/made
+cat >truths/made/takes_any.py <<'EOF'
+import torch
+
+
+def run(x, rows, scale, bias=None):
+    y = torch.index_select(x, 0, rows) * scale
+    return (y if bias is None else y + bias), torch.arange(1 + rows.numel()) + torch.sum(rows)
+EOF
+verify takes_any
+expect_exit 3
+expect_status takes_any checked inputs
+expect "all(case['status'] == 'passed' for case in d['takes_any']['cases'])"
+rm -r truths
 run verify takes_any --device "$device" --sizes small --strict
 expect_says "finding: the inputs are generic, because \`init\` failed" '1 finding, which --strict counts as failures'
 
