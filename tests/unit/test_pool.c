@@ -66,14 +66,14 @@ static void append_proc(const char *pid, const char *name, char *text, size_t si
 	text[end] = '\0';
 }
 
-/* Sends a signal to every child process whose name or command line contains `word`; returns their number. (A forked
- * child has the command line of its parent.) All are found before the first gets the signal, because children of a killed
- * child become children of this process. */
-static int signal_children(const char *word, int number)
+enum { CHILDREN_MAX = 16 };
+
+/* Finds every child process whose name or command line contains `word`; returns their number. (A forked child has the
+ * command line of its parent.) */
+static int find_children(const char *word, pid_t *children)
 {
 	DIR *proc = opendir("/proc");
 	struct dirent *entry;
-	pid_t children[16];
 	int found = 0;
 
 	while ((entry = readdir(proc)) != NULL) {
@@ -83,10 +83,20 @@ static int signal_children(const char *word, int number)
 			continue;
 		append_proc(entry->d_name, "comm", text, sizeof text);
 		append_proc(entry->d_name, "cmdline", text, sizeof text);
-		if (strstr(text, word) != NULL && found < 16)
+		if (strstr(text, word) != NULL && found < CHILDREN_MAX)
 			children[found++] = (pid_t)atoi(entry->d_name);
 	}
 	closedir(proc);
+	return found;
+}
+
+/* Sends a signal to every child process whose name or command line contains `word`; returns their number. All are found
+ * before the first gets the signal, because children of a killed child become children of this process. */
+static int signal_children(const char *word, int number)
+{
+	pid_t children[CHILDREN_MAX];
+	int found = find_children(word, children);
+
 	for (int i = 0; i < found; i++)
 		kill(children[i], number);
 	return found;
@@ -154,6 +164,61 @@ static void a_judge_killed_twice_is_an_error_of_that_case(void **state)
 	result = kill_while_it_runs(*state, "runner.py", 2);
 	expect(&result, STATUS_ERROR, REASON_CRASHED, "killed together with its parent");
 	expect_all_is_well(*state);
+}
+
+/* Kills the judge of one of two lanes while references run in both, lets the references end, and returns the judges that
+ * there were. */
+static int kill_one_of_two_judges(struct setting *two, pid_t *judges)
+{
+	static const char mark[] = "/tmp/reftest-test-pool-XXXXXX";
+	const struct job *jobs[] = {&rmsnorm};
+	char path[sizeof mark], reference[1024], byte;
+	struct pool_result result;
+	struct err err = {""};
+	int fd = open_tells(), running = 0, count = 0, results = 0;
+
+	memcpy(path, mark, sizeof mark);
+	close(mkstemp(path));
+	snprintf(reference, sizeof reference,
+	         HEAD RUN "    if exists_outside('%s'): tell_outside()\n"
+	         "    while exists_outside('%s'): time.sleep(0.01)\n    return y\n", path, path);
+	for (int i = 0; i < 2; i++)
+		submit(two->pool, reference, jobs, 1, NULL);
+	while (results < 2) {
+		struct pollfd poll_pool = {pool_fd(two->pool), POLLIN, 0};
+
+		poll(&poll_pool, 1, 10);
+		if (pool_dispatch(two->pool, &err) != 0)
+			fail_msg("%s", err.text);
+		if (read(fd, &byte, 1) == 1 && ++running == 2) {
+			count = find_children("reftest-judge", judges);
+			assert_int_equal(kill(judges[0], SIGKILL), 0);
+			unlink(path);
+		}
+		while (pool_next(two->pool, &two->arena, &result)) {
+			expect(&result, STATUS_PASSED, REASON_NONE, NULL);
+			results++;
+		}
+	}
+	close(fd);
+	return count;
+}
+
+/* Otherwise the second attempt may get a judge that another reference has killed and that has not ended yet. */
+static void a_second_try_gets_a_new_judge(void **state)
+{
+	struct setting two = {.pool = open_pool(2, GENEROUS_S, false)};
+	pid_t before[CHILDREN_MAX], after[CHILDREN_MAX];
+	int count = kill_one_of_two_judges(&two, before), left = find_children("reftest-judge", after);
+
+	(void)state;
+	assert_int_equal(count, 2);
+	assert_in_range(left, 1, 2);
+	for (int i = 0; i < left; i++)
+		for (int k = 0; k < count; k++)
+			assert_int_not_equal(after[i], before[k]);
+	pool_close(two.pool);
+	arena_free(&two.arena);
 }
 
 static void a_judge_stopped_by_others_costs_a_second_try(void **state)
@@ -598,6 +663,7 @@ int main(int argc, char **argv)
 	};
 	const struct CMUnitTest own_pools[] = {
 	    cmocka_unit_test(endless_loops_are_ended),
+	    cmocka_unit_test(a_second_try_gets_a_new_judge),
 	    cmocka_unit_test(a_judge_stopped_by_others_costs_a_second_try),
 	    cmocka_unit_test(closing_leaves_no_process_and_no_descriptor_behind),
 	    cmocka_unit_test(when_the_program_itself_is_killed_nothing_stays_behind),

@@ -789,10 +789,14 @@ void lane_open(struct lane *lane)
 	lane_truth_open(lane);
 }
 
-void lane_give(struct lane *lane, struct queued *work)
+/* A case that is retried gets a new judge. A reference that ran before may have killed the old one, which ends a little
+ * later: the retried case would be blamed for that. */
+void lane_give(struct pool_shared *shared, struct lane *lane, struct queued *work)
 {
 	lane->work = work;
 	lane->phase = LANE_WAITING;
+	if (work->alone && lane->judge.pid != 0)
+		lane_kill_judge(shared, lane);
 	process_let_continue(lane->judge.pidfd); /* a reference of another lane may have stopped it */
 }
 

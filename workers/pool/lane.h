@@ -86,7 +86,7 @@ bool pool_shared_busy(const struct pool_shared *shared, const struct lane *excep
 
 void lane_open(struct lane *lane);
 /* Assigns work to an idle lane, which then owns `work`. */
-void lane_give(struct lane *lane, struct queued *work);
+void lane_give(struct pool_shared *shared, struct lane *lane, struct queued *work);
 
 /* Handles the provider's messages and sends the next request to the provider. */
 void pool_shared_dispatch_provider(struct pool_shared *shared, int64_t now_ms);

@@ -282,7 +282,7 @@ static void hand_out(struct pool *pool)
 			work = separate(pool);
 		if (work == NULL)
 			return;
-		lane_give(lane, work);
+		lane_give(&pool->shared, lane, work);
 	}
 }
 
