@@ -625,15 +625,19 @@ enum constraint_answer constraint_evaluate(const struct definition *definition, 
 	return CONSTRAINT_BROKEN;
 }
 
-/* Returns whether a number is the length of an axis, and writes it as an integer. */
+/* Returns whether a number is the length of an axis. Only then writes it, as an integer. */
 static bool is_length(struct value v, int64_t *out)
 {
 	const int64_t most = (int64_t)1 << 53;
 
 	if (v.kind == FLOAT && (v.number < 0 || v.number >= (double)most || v.number != (double)(int64_t)v.number))
 		return false;
-	*out = v.kind == FLOAT ? (int64_t)v.number : v.integer;
-	return *out >= 0 && *out < most;
+	int64_t length = v.kind == FLOAT ? (int64_t)v.number : v.integer;
+
+	if (length < 0 || length >= most)
+		return false;
+	*out = length;
+	return true;
 }
 
 enum constraint_answer constraint_length(const struct definition *definition, const char *text, const int64_t *axis,

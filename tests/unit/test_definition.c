@@ -492,6 +492,22 @@ static void axes_are_computed_from_others(void **state)
 	arena_free(&arena);
 }
 
+/* The search for circles computes with a batch of 1. */
+static void an_axis_may_be_negative_for_small_lengths(void **state)
+{
+	struct arena arena = {0};
+	struct err err = {""};
+	const struct definition *d = load(AXES, AXES_WITH(EXPR("a", "b + 1") "," EXPR("b", "batch - 7")), &arena, &err);
+	int64_t axis[4] = {-1, -1, 9, 64};
+	int at;
+
+	(void)state;
+	assert_non_null(d);
+	assert_int_equal(axis_expressions_compute(d, axis, &at, &err), 0);
+	assert_true(axis[0] == 3 && axis[1] == 2);
+	arena_free(&arena);
+}
+
 static void an_axis_that_cannot_be_computed_is_refused(void **state)
 {
 	static const struct {
@@ -1048,6 +1064,7 @@ int main(void)
 	    cmocka_unit_test(a_tag_names_the_traced_function),
 	    cmocka_unit_test(the_folder_is_the_op_type_of_a_definition_without_one),
 	    cmocka_unit_test(axes_are_computed_from_others),
+	    cmocka_unit_test(an_axis_may_be_negative_for_small_lengths),
 	    cmocka_unit_test(an_axis_that_cannot_be_computed_is_refused),
 	    cmocka_unit_test(shapes_may_contain_sizes_and_expressions),
     cmocka_unit_test(shapes_of_packed_dtypes_count_bytes),
