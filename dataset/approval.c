@@ -154,9 +154,12 @@ static void put_text(const struct approval *approval, const char *digest, const 
 int approval_write(const struct approval *approval, const char *definition, size_t length, struct buf *out,
 		   struct err *err)
 {
+	const struct json_text alone = {"the definition", definition, length, 1};
 	struct buf draft = {0};
 	char hex[DIGEST_HEX] = "";
 
+	if (json_check(&alone, err) != 0)
+		return -1;
 	while (length > 0 && strchr(" \t\r\n", definition[length - 1]) != NULL)
 		length--;
 	put_text(approval, "", definition, length, &draft);

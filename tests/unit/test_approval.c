@@ -122,6 +122,8 @@ static void what_is_no_json_is_not_written(void **state)
 	struct err err = {""};
 
 	assert_int_equal(approval_write(&given, "{\"name\": ", 9, &text, &err), -1);
+	assert_int_equal(approval_write(&given, "{}, \"note\": {}", 14, &text, &err), -1);
+	assert_int_equal(text.length, 0);
 	assert_true(err.text[0] != '\0');
 	assert_int_equal(text.length, 0);
 	buf_free(&text);
