@@ -21,6 +21,7 @@
 #include "base/json.h"
 #include "base/string_list.h"
 #include "base/utf8.h"
+#include "dataset/approval.h"
 #include "dataset/constraint.h"
 #include "dataset/definition_load.h"
 #include "dataset/python_names.h"
@@ -222,6 +223,60 @@ static bool feed_definition(const struct input *input)
 	}
 	arena_free(&arena);
 	return d != NULL;
+}
+
+/* --- approval ------------------------------------------------------------------------------------------------ */
+
+static const char *const approved_cases[] = {"small:b=1", "seed\n\"2\""};
+static const struct approval approved = {"2026-11-27", "a \"note\"\n", "cpu", approved_cases, 2, NULL};
+
+static const struct approval *read_approval(const struct buf *text, struct arena *arena)
+{
+	struct err err = {""};
+
+	return approval_load("x", NULL, NULL, text->data, text->length, arena, &err);
+}
+
+/* Checks that a file in which one byte was changed is refused, or says the same (a blank may be another blank). */
+static void check_damage(const struct input *input, struct buf *text, const struct approval *before, struct arena *arena)
+{
+	static const char bytes[] = "0e\" ,}";
+	size_t at = (size_t)(input->number * 7919) % text->length;
+
+	text->data[at] = bytes[input->number % (sizeof bytes - 1)];
+	const struct approval *after = read_approval(text, arena);
+
+	hold(input,
+	     after == NULL || (strcmp(after->date, before->date) == 0 && strcmp(after->note, before->note) == 0 &&
+	                       strcmp(after->definition->reference, before->definition->reference) == 0 &&
+	                       after->definition->input_count == before->definition->input_count),
+	     "a file that was changed is refused");
+}
+
+/* The input is a definition. Its approval is written, read, damaged and read again. */
+static bool feed_approval(const struct input *input)
+{
+	const struct json_text json = {"x", input->bytes, input->length, 1};
+	struct arena arena = {0};
+	struct buf text = {0};
+	struct err err = {""}, why = {""};
+	const struct definition *d = definition_load("x", NULL, NULL, input->bytes, input->length, &arena, &why);
+	bool written = approval_write(&approved, input->bytes, input->length, &text, &err) == 0;
+	const struct approval *found = written ? read_approval(&text, &arena) : NULL;
+
+	hold(input, written || is_sentence(err.text), "what is not written has a sentence");
+	hold(input, !written || json_check(&json, &err) == 0, "what is written is JSON by itself");
+	hold(input, (found != NULL) == (d != NULL && d->entry_point != NULL), "what can be approved can be read");
+	if (found != NULL) {
+		hold(input, strcmp(found->date, approved.date) == 0 && strcmp(found->note, approved.note) == 0 &&
+			    found->case_count == 2 && strcmp(found->cases[1], approved_cases[1]) == 0 &&
+			    strcmp(found->definition->reference, d->reference) == 0,
+		     "what is read is what was written");
+		check_damage(input, &text, found, &arena);
+	}
+	buf_free(&text);
+	arena_free(&arena);
+	return found != NULL;
 }
 
 /* --- workload and constraint: against one definition --------------------------------------------------------- */
@@ -532,6 +587,7 @@ static const struct target {
     {"json", feed_json, json_seeds, sizeof json_seeds / sizeof *json_seeds, 1},
     {"python", feed_python, python_seeds, sizeof python_seeds / sizeof *python_seeds, 1},
     {"definition", feed_definition, definition_seeds, sizeof definition_seeds / sizeof *definition_seeds, 1},
+    {"approval", feed_approval, definition_seeds, sizeof definition_seeds / sizeof *definition_seeds, 4},
     {"workload", feed_workload, workload_seeds, sizeof workload_seeds / sizeof *workload_seeds, 1},
     {"trace", feed_trace, trace_seeds, sizeof trace_seeds / sizeof *trace_seeds, 1},
     {"solution", feed_solution, solution_seeds, sizeof solution_seeds / sizeof *solution_seeds, 1},
