@@ -12,7 +12,7 @@
 #include "engine/base_references.h"
 #include "engine/file_state.h"
 #include "engine/run.h"
-#include "report/behaviour.h"
+#include "report/behaviour_diff.h"
 
 struct diff_options {
 	const char *root, *device, *python, *sizes, *format;

@@ -9,7 +9,7 @@
 #include "base/show.h"
 #include "dataset/definition_load.h"
 #include "engine/base_references.h"
-#include "report/behaviour.h"
+#include "report/behaviour_diff.h"
 #include "report/exit_status.h"
 #include "report/text_and_json.h"
 #include "repos/remove_tree.h"

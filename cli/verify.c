@@ -16,7 +16,7 @@
 #include "cli/shared_options.h"
 #include "cli/tolerance_option.h"
 #include "engine/affected.h"
-#include "engine/candidates.h"
+#include "engine/solution_candidates.h"
 #include "engine/last_failed.h"
 #include "engine/run.h"
 #include "engine/shard.h"

@@ -1,5 +1,6 @@
 /* approval_state - what the approved reference of a definition (engine/approved_reference.h) means for a result: whether it
- * is a ground truth, and what its cases show. */
+ * is a ground truth, and what its cases show. engine/approved_reference.c decides whether the approval still fits the
+ * definition. */
 #ifndef REFTEST_ENGINE_APPROVAL_STATE_H
 #define REFTEST_ENGINE_APPROVAL_STATE_H
 

@@ -13,7 +13,7 @@
 #include "kernels/core/described_effects.h"
 #include "kernels/core/gradient_bounds.h"
 #include "kernels/core/tolerance.h"
-#include "models/attest.h"
+#include "models/attested_dimensions.h"
 #include "workers/judge/case_inputs.h"
 #include "workers/judge/described_inputs.h"
 #include "workers/pool/environment.h"
@@ -46,7 +46,7 @@ struct maker {
 	const struct case_options *options;
 	enum job_asks asks; /* selects what the next cases verify: outputs or gradients */
 	bool in_float64;
-	const char *contradiction; /* what contradicts the definition's axes (models/attest.h); NULL: nothing */
+	const char *contradiction; /* what contradicts the definition's axes (models/attested_dimensions.h); NULL: nothing */
 	const struct workload_file *workloads;
 	const struct workload *line; /* the workload line of the next case; NULL: none */
 	bool chosen_axes; /* reftest chose the axis values of the next cases (job.chosen_axes) */

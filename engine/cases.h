@@ -88,7 +88,7 @@ struct cases {
 	const struct op_entry *op; /* the family; NULL: no family supports this definition */
 	enum op_matched matched;   /* why `op` is the family */
 	const char *how_matched;   /* a sentence that says so; NULL if the op_type decides */
-	int candidate_count;       /* the number of families that may support this definition (kernels/core/candidates.h) */
+	int candidate_count;       /* the number of families that may support this definition (kernels/core/family_candidates.h) */
 	const char *no_truth;      /* why no family supports the definition, if `op` is NULL */
 	const char *no_sizes;      /* why there are no cases but those of the workloads, if no sizes fit the constraints; else NULL */
 	const char *init_failed;   /* why the inputs are generic and not those of the definition's `init`; NULL: they are not */
@@ -98,7 +98,7 @@ struct cases {
 };
 
 /* Builds all cases of a definition for one attempt to find its family: attempt 0 uses the first candidate
- * (kernels/core/candidates.h), attempt 1 the second, the attempt after the last candidate uses no family, and the one after
+ * (kernels/core/family_candidates.h), attempt 1 the second, the attempt after the last candidate uses no family, and the one after
  * that no `init` either. `blobs` must have an entry for every tensor file that the workload lines name, and for every file of
  * the definition's "reads". The result is allocated in `arena`. */
 struct cases cases_make(const struct kernels_api *kernels, const struct definition *definition,

@@ -8,7 +8,7 @@
 #include "dataset/truth_source.h"
 #include "engine/approval_state.h"
 #include "engine/base_references.h"
-#include "engine/candidates.h"
+#include "engine/solution_candidates.h"
 #include "engine/shard.h"
 #include "engine/solution_truth.h"
 #include "engine/storable_verdicts.h"

@@ -1,6 +1,6 @@
-/* file_state - decides whether a file changed since an earlier run, and stores the digests of the files that a run
- * reads. A file is not read again if its stat equals the stat that an earlier run stored. The new digests of a run are
- * stored in one transaction. */
+/* file_state - the digests of the files of a run. A file is not read again if it has the state that an earlier run stored;
+ * engine/disk_files.c decides that for files on disk, engine/git_index_files.c for files of git's index. The new digests of
+ * a run are stored in one transaction. */
 #ifndef REFTEST_ENGINE_FILE_STATE_H
 #define REFTEST_ENGINE_FILE_STATE_H
 

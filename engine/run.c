@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 #include "base/show.h"
-#include "engine/candidates.h"
+#include "engine/solution_candidates.h"
 #include "engine/disk_files.h"
 #include "engine/disk_store.h"
 #include "engine/git_index_files.h"

@@ -27,7 +27,7 @@ struct stored_verdict; /* cache/store.h */
 struct up_to_date_calls; /* engine/watcher_answers.h */
 struct up_to_date_row;
 struct base_references; /* engine/base_references.h */
-struct candidates; /* engine/candidates.h */
+struct candidates; /* engine/solution_candidates.h */
 struct remote_cache; /* engine/remote_cache.h */
 
 struct run_options {

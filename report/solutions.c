@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "base/show.h"
-#include "engine/candidates.h"
+#include "engine/solution_candidates.h"
 #include "report/text_and_json.h"
 
 /* Returns the case that gave the result its status, or NULL. */

@@ -1,4 +1,4 @@
-/* solutions - prints the results of solutions (`verify --solutions`, engine/candidates.h). docs/json.md lists the JSON
+/* solutions - prints the results of solutions (`verify --solutions`, engine/solution_candidates.h). docs/json.md lists the JSON
  * fields. */
 #ifndef REFTEST_REPORT_SOLUTIONS_H
 #define REFTEST_REPORT_SOLUTIONS_H

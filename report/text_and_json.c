@@ -13,7 +13,7 @@
 #include "base/wrap.h"
 #include "engine/approval_state.h"
 #include "engine/definition_files.h"
-#include "report/diagnosis.h"
+#include "report/common_diagnosis.h"
 #include "report/exit_status.h"
 #include "report/ground_truth_matrix.h"
 #include "report/totals.h"
@@ -353,7 +353,7 @@ static void print_diagnosis(FILE *out, const struct result *result)
 	int count = diagnosis_of(result, says);
 
 	for (int i = 0; i < count; i++)
-		show_print(out, "         %s as if %s%s\n", i == 0 ? "diagnosis: behaves" : "           or", says[i],
+		show_print(out, "         %s%s%s\n", i == 0 ? "diagnosis: behaves as if " : "           or as if ", says[i],
 			   i == 0 && result->counts.passed > 0 ? " (in the cases that failed)" : "");
 }
 

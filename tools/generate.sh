@@ -23,7 +23,7 @@ build=$1 sources=$2 settings=$3 settings_cuda=${4:-}
 mkdir -p "$build/obj"
 
 # The code of all op families that computes ground truths, and the code of all op families that generates inputs.
-for_truth='kernels/core/op.h kernels/core/ops.c kernels/core/candidates.* kernels/core/dtype_convert.*
+for_truth='kernels/core/op.h kernels/core/ops.c kernels/core/family_candidates.* kernels/core/dtype_convert.*
 	kernels/core/random_inputs.h kernels/core/simd.h'
 for_inputs='kernels/core/op.h kernels/core/ops.c kernels/core/dtype_convert.* kernels/core/input_key.*
 	kernels/core/random_inputs.*'
@@ -38,7 +38,7 @@ not_for_checker='workers/judge/message_text.* workers/protocol/channel.* workers
 # The units of kernels/core/ that are in the lists above or that decide nothing, so that `shared` leaves them out: cuda
 # is cuda_check.h, which writes messages, published_models states constants, which fingerprints contain themselves, and
 # confusion says why a case failed, never whether.
-not_shared='op candidates dtype input_key random simd cuda compare published confusion roles'
+not_shared='op family_candidates dtype input_key random simd cuda compare published confusion roles'
 for_shipped='testgen/*.[ch] python/testing/conftest*.py python/libraries/*.py'
 
 # sources FILE…: prints those of the files that are sources and exist, without backup files of editors

@@ -25,7 +25,7 @@
 #include "watcher/query.h"
 #include "watcher/rebuild.h"
 #include "watcher/server.h"
-#include "watcher/settled_paths.h"
+#include "watcher/affected_definitions.h"
 #include "watcher/tty.h"
 #include "workers/pool/zygote.h"
 
@@ -116,7 +116,7 @@ static void take_changes(struct watch *watch, const struct changes *changes, str
 
 	if (lost)
 		open_new_root(watch);
-	if (lost || changes->everything || !settled_paths_blobs(watch->program->store, changes, &list)) {
+	if (lost || changes->everything || !affected_definitions_add_blobs(watch->program->store, changes, &list)) {
 		begin_batch(watch, NULL, 0);
 		server_cookie_arrived(&watch->server);
 		return;
@@ -129,7 +129,7 @@ static void take_changes(struct watch *watch, const struct changes *changes, str
 		if (strcmp(path, SERVER_COOKIE) == 0)
 			server_cookie_arrived(&watch->server);
 		else
-			settled_paths_definitions(&watch->session.table, path, &list);
+			affected_definitions_add(&watch->session.table, path, &list);
 	}
 	path_list_sort(&list);
 	if (list.count > 0)

@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "models/architecture.h"
-#include "models/attest.h"
+#include "models/attested_dimensions.h"
 
 enum { NODES = 256, DEFINITIONS_STEP = 16 };
 

@@ -5,7 +5,7 @@
 
 #include "base/err.h"
 #include "base/sealed_library.h"
-#include "kernels/core/candidates.h"
+#include "kernels/core/family_candidates.h"
 #include "kernels/core/device.h"
 #include "kernels/core/diagnosis.h"
 #include "kernels/core/miss_pattern.h"

@@ -188,7 +188,7 @@ struct op {
 	const char *const *op_types;  /* NULL-terminated list of the op_types that this family may match */
 	/* NULL-terminated list of the names of the operation, in lower case with '_' between words: "rms_norm". A
 	 * definition whose name, fi_api tag or description has one of them says that it computes this operation
-	 * (kernels/core/candidates.h). NULL: the names are op_types. */
+	 * (kernels/core/family_candidates.h). NULL: the names are op_types. */
 	const char *const *words;
 
 	/* Returns the variant (>= 0) if the family can compute the truth of the problem. Otherwise, returns -1 and

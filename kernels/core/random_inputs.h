@@ -5,7 +5,10 @@
  * be computed again on any machine and in any order, with equal bits on CPU and GPU. To give the same bits everywhere,
  * the code uses only integer arithmetic, and scales integers below 2^24 by powers of two, which is exact. The code
  * calls no libm function, and contains no expression that a compiler may contract. Source of the multipliers and Weyl
- * constants: Salmon et al., "Parallel random numbers: as easy as 1, 2, 3", SC 2011, table 2 and section 2.2. */
+ * constants: Salmon et al., "Parallel random numbers: as easy as 1, 2, 3", SC 2011, table 2 and section 2.2.
+ *
+ * The family's input_values.h says which values its inputs get. The family's .c and .cu fill the tensors with them, the
+ * latter by kernels/core/elements_cuda.h; device_cpu.c and device_cuda.cu fill the inputs of definitions without a family. */
 #ifndef REFTEST_KERNELS_CORE_RANDOM_INPUTS_H
 #define REFTEST_KERNELS_CORE_RANDOM_INPUTS_H
 

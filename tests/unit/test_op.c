@@ -10,7 +10,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "kernels/core/candidates.h"
+#include "kernels/core/family_candidates.h"
 #include "kernels/core/op.h"
 #include "kernels/core/shape_match.h"
 #include "kernels/core/tolerance.h"

@@ -24,7 +24,7 @@ cli/doctor.c: fwrite(out.data
 cli/extract.c: fwrite(out.data, 1, out.length, stdout)
 cli/help.c: 
 cli/list.c: fwrite(out.data, 1, out.length, stdout)
-report/behaviour.c: fwrite(out.data
+report/behaviour_diff.c: fwrite(out.data
 report/ci_export.c: fwrite(text.data
 report/events.c: fwrite(out->data
 report/progress.c: fwrite(text, 1, length, display->terminal)

@@ -12,7 +12,7 @@ import sys
 top = pathlib.Path(sys.argv[1])
 tree = [name for name in subprocess.check_output(["git", "-C", top, "ls-files"], text=True).split("\n") if name]
 folders = {str(parent) for name in tree for parent in pathlib.PurePath(name).parents}
-MODULES = "base bench cache check cli dataset engine extract git kernels models python remote report testgen tools watcher workers".split()
+MODULES = "base bench cache check cli dataset docs engine examples extract git kernels models python remote report repos testgen tools watcher workers".split()
 PATH = re.compile(r"(?<![\w./$-])(?:%s)/[\w./{},*-]*\w[\w/{},*.-]*" % "|".join(MODULES))
 
 

@@ -1,8 +1,8 @@
-/* candidates - the solutions of a dataset as the code that a run verifies, in the place of the reference
+/* solution_candidates - the solutions of a dataset as the code that a run verifies, in the place of the reference
  * (`verify --solutions`). Each solution of a definition whose reference passed, or is checked, gets a result of its own. Its
  * cases have the inputs and the ground truths of the definition; after these, the reference itself is a ground truth. */
-#ifndef REFTEST_ENGINE_CANDIDATES_H
-#define REFTEST_ENGINE_CANDIDATES_H
+#ifndef REFTEST_ENGINE_SOLUTION_CANDIDATES_H
+#define REFTEST_ENGINE_SOLUTION_CANDIDATES_H
 
 #include "engine/run_state.h"
 

@@ -1,4 +1,4 @@
-#include "models/attest.h"
+#include "models/attested_dimensions.h"
 
 #include <ctype.h>
 #include <stdio.h>

@@ -1,4 +1,4 @@
-/* attest - holds the dimensions of a definition against what its name, its description and its models say.
+/* attested_dimensions - holds the dimensions of a definition against what its name, its description and its models say.
  *
  * - A number in the name belongs to the axes that its letters stand for: in "gqa_paged_decode_h32_kv8_d128", kv8 is the
  *   number of key heads. The name contradicts the axes if the definition has such an axis and none has this length.
@@ -9,8 +9,8 @@
  *
  * Models that are not in models/models.json, op_types that no module of the model has, and definitions of parts that the
  * mapping does not describe, such as a vision tower, contradict nothing. */
-#ifndef REFTEST_MODELS_ATTEST_H
-#define REFTEST_MODELS_ATTEST_H
+#ifndef REFTEST_MODELS_ATTESTED_DIMENSIONS_H
+#define REFTEST_MODELS_ATTESTED_DIMENSIONS_H
 
 #include "base/arena.h"
 #include "dataset/definition.h"

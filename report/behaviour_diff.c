@@ -1,4 +1,4 @@
-#include "report/behaviour.h"
+#include "report/behaviour_diff.h"
 
 #include <inttypes.h>
 #include <stdio.h>

@@ -1,4 +1,4 @@
-#include "engine/candidates.h"
+#include "engine/solution_candidates.h"
 
 #include <string.h>
 

@@ -1,7 +1,7 @@
-/* settled_paths - finds the definitions that are affected by changed paths. watcher/loop.c gets the changed paths from
- * watcher/fs/watcher.h and starts a batch with these definitions. */
-#ifndef REFTEST_WATCHER_SETTLED_PATHS_H
-#define REFTEST_WATCHER_SETTLED_PATHS_H
+/* affected_definitions - finds the definitions that changed paths affect. watcher/loop.c gets the paths that have settled
+ * from watcher/fs/watcher.h, and starts a batch with these definitions. */
+#ifndef REFTEST_WATCHER_AFFECTED_DEFINITIONS_H
+#define REFTEST_WATCHER_AFFECTED_DEFINITIONS_H
 
 #include <stdbool.h>
 
@@ -23,11 +23,11 @@ void path_list_sort(struct path_list *list);                  /* sorts the paths
 /* Adds the definition of the definition file or workload file at `path`. For a folder "definitions/x/" or
  * "workloads/x/", adds all definitions in `known` that belong to this folder, even if they may be deleted. Other paths
  * add nothing. */
-void settled_paths_definitions(const struct last_statuses *known, const char *path, struct path_list *list);
+void affected_definitions_add(const struct last_statuses *known, const char *path, struct path_list *list);
 
 /* Adds the definitions whose workload lines name a changed blob, which are looked up in the store's table of files.
  * Returns false if there is no store or it cannot be read; in this case, any definition may be affected. `store` may be
  * NULL. */
-bool settled_paths_blobs(struct store *store, const struct changes *changes, struct path_list *list);
+bool affected_definitions_add_blobs(struct store *store, const struct changes *changes, struct path_list *list);
 
 #endif

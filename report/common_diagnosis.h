@@ -1,6 +1,7 @@
-/* diagnosis - the cause of the failures of a definition, from the diagnoses of its cases. */
-#ifndef REFTEST_REPORT_DIAGNOSIS_H
-#define REFTEST_REPORT_DIAGNOSIS_H
+/* common_diagnosis - the mistakes that explain all failed cases of a definition. kernels/core/diagnosis.c finds those of a
+ * case, and report/text_and_json.c prints them. */
+#ifndef REFTEST_REPORT_COMMON_DIAGNOSIS_H
+#define REFTEST_REPORT_COMMON_DIAGNOSIS_H
 
 #include "engine/run.h"
 

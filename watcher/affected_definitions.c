@@ -1,4 +1,4 @@
-#include "watcher/settled_paths.h"
+#include "watcher/affected_definitions.h"
 
 #include <limits.h>
 #include <stdlib.h>
@@ -55,7 +55,7 @@ static void add_folder(const struct last_statuses *known, const char *folder, st
 		path_list_add(list, paths[i]);
 }
 
-void settled_paths_definitions(const struct last_statuses *known, const char *path, struct path_list *list)
+void affected_definitions_add(const struct last_statuses *known, const char *path, struct path_list *list)
 {
 	char definition[PATH_MAX];
 
@@ -103,7 +103,7 @@ static void check_entry(const struct file_entry *entry, void *context)
 			}
 }
 
-bool settled_paths_blobs(struct store *store, const struct changes *changes, struct path_list *list)
+bool affected_definitions_add_blobs(struct store *store, const struct changes *changes, struct path_list *list)
 {
 	struct blob_question question = {changes, list};
 	bool any = false;

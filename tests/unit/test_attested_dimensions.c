@@ -1,4 +1,4 @@
-/* test_attest - expressions over configurations, and what contradicts the dimensions of a definition. */
+/* test_attested_dimensions - expressions over configurations, and what contradicts the dimensions of a definition. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -8,7 +8,7 @@
 
 #include <string.h>
 
-#include "models/attest.h"
+#include "models/attested_dimensions.h"
 #include "models/architecture.h"
 
 static enum expression_result no_names(void *context, const char *name, int depth, int64_t *value)

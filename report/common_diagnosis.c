@@ -1,4 +1,4 @@
-#include "report/diagnosis.h"
+#include "report/common_diagnosis.h"
 
 #include <string.h>
 

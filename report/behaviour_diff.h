@@ -1,7 +1,7 @@
-/* behaviour - says how a reference differs from the one that a commit has, as text, JSON or GitHub annotations
+/* behaviour_diff - says how a reference differs from the one that a commit has, as text, JSON or GitHub annotations
  * (`reftest diff`; docs/diff.md). */
-#ifndef REFTEST_REPORT_BEHAVIOUR_H
-#define REFTEST_REPORT_BEHAVIOUR_H
+#ifndef REFTEST_REPORT_BEHAVIOUR_DIFF_H
+#define REFTEST_REPORT_BEHAVIOUR_DIFF_H
 
 #include "engine/run.h"
 

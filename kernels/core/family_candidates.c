@@ -1,4 +1,4 @@
-#include "kernels/core/candidates.h"
+#include "kernels/core/family_candidates.h"
 
 #include <ctype.h>
 #include <stdio.h>

@@ -1,11 +1,11 @@
-/* candidates - lists the op families that may have the ground truth of a definition.
+/* family_candidates - lists the op families that may have the ground truth of a definition.
  *
  * A family that lists the op_type of the definition and matches its shapes is the only candidate. A definition whose
  * op_type is empty or unknown, or whose op_type only names families that do not match, is offered to every family: each
  * family that matches its shapes is a candidate. The caller then tries the candidates in order. Such a candidate counts
  * only if the reference agrees with it on every case. */
-#ifndef REFTEST_KERNELS_CORE_CANDIDATES_H
-#define REFTEST_KERNELS_CORE_CANDIDATES_H
+#ifndef REFTEST_KERNELS_CORE_FAMILY_CANDIDATES_H
+#define REFTEST_KERNELS_CORE_FAMILY_CANDIDATES_H
 
 #include "base/err.h"
 #include "kernels/core/op.h"
