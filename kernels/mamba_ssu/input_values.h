@@ -11,8 +11,10 @@
  *             other values, depending on k = (7 sequence + 3 head + element) % 64. For k = 5, dt is -24, and the state
  *             is kept. For k = 21, dt is 96 | 48; exp(96) overflows float32, but softplus(96) must not. For k = 37, dt
  *             + bias is on both sides of 20, above which an implementation may skip softplus. For k = 13, 29 and 45, dt
- *             is near 12, near -12, and 0. Without softplus a negative step would make states grow; then dt and bias
- *             are uniform on [0, 1), and dt is 12 for k = 21.
+ *             is near 12, near -12, and 0. For k = 53, dt + bias is around 5.25, where softplus(x) is x + 0.005.
+ *             Without softplus, dt is uniform on [0, 1), and bias on [0, 1) | [0, 1/8). For k = 21, dt is 12. For k = 5,
+ *             37 and 53, dt is -5/4 | -1/4, and dt + bias is below 0. The state then grows, in a single step: by a
+ *             factor of at most e^2.6 | e^4.2.
  *   A         Uniform on (-2.0625, -0.0625] | eight times as large, each element separately. Kernels use one value of A
  *             per head, but definitions declare one per element of the state. Because all elements differ, an A that is
  *             transposed or wrongly broadcast changes the result.
@@ -96,7 +98,7 @@ HOST_DEVICE static inline float ssu_step_size(const struct ssu_fill *f, int64_t 
 	int64_t kind = (7 * sequence + 3 * head + index % f->dim) % 64;
 
 	if (!f->softplus)
-		return kind == 21 ? 12.0f : (value + 1) * 0.5f;
+		return kind == 21 ? 12.0f : kind % 16 == 5 ? (f->second ? -0.25f : -1.25f) : (value + 1) * 0.5f;
 	switch (kind) {
 	case 5:
 		return -24.0f;
@@ -110,6 +112,8 @@ HOST_DEVICE static inline float ssu_step_size(const struct ssu_fill *f, int64_t 
 		return 4 * value - 12;
 	case 45:
 		return 0.0f;
+	case 53:
+		return value * 0.25f + 5.25f - (f->second ? -4.5f : 0);
 	default:
 		return 2 * value;
 	}
@@ -123,7 +127,7 @@ HOST_DEVICE static inline float ssu_linear(const struct ssu_fill *f, float value
 HOST_DEVICE static inline float ssu_bias(const struct ssu_fill *f, float value)
 {
 	if (!f->softplus)
-		return (value + 1) * 0.5f;
+		return (value + 1) * (f->second ? 0.0625f : 0.5f);
 	return f->second ? value * 2.5f - 4.5f : value * 2;
 }
 

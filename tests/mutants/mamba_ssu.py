@@ -74,4 +74,7 @@ MUTANTS = [
     (GATED, "state in bfloat16", "            state[slot, h] = held", "            state[slot, h] = held.bfloat16()"),
     (FULL, "the states that must stay are written", "new_state = state.clone()", "new_state = state"),
     (GATED, "updates a copy of the states", "output = torch.zeros_like(x)", "output, state = torch.zeros_like(x), state.clone()"),
+    (GATED, "steps below 0 taken for 0", "            step = F.softplus(step)", "            step = F.softplus(step)\n        step = step.clamp(min=0)"),
+    (GATED, "the magnitude of a step", "            step = F.softplus(step)", "            step = F.softplus(step)\n        step = step.abs()"),
+    (FULL, "softplus left out above 5", "F.softplus(dt.float() + dt_bias.float())", "F.softplus(dt.float() + dt_bias.float(), threshold=5)"),
 ]
