@@ -76,12 +76,13 @@ static int probe(const struct op_case *c, const struct tensor *in, const struct 
 /* --- sizes -------------------------------------------------------------------------------------------------------- */
 
 /* The sizes of the cases of each preset: the number of sequences, the tokens of each sequence (in `packed`: of all
- * sequences), and the number of slots. In one small case all slots are in use, in no order. recurrence_fill_offsets divides packed tokens into sequences. */
-enum { PRESETS = 2, MANY = -1 }; /* MANY: recurrence_many gives the number of sequences, and recurrence_pool the number
+ * sequences), and the number of slots. In one small case all slots are in use, in no order. In another, a pass over
+ * several tokens has a single one. recurrence_fill_offsets divides packed tokens into sequences. */
+enum { PRESETS = 3, MANY = -1 }; /* MANY: recurrence_many gives the number of sequences, and recurrence_pool the number
 				  * of slots */
 static const struct preset {
 	int64_t sequences, tokens, slots;
-} by_batch[SIZE_COUNT][PRESETS] = {{{1, 2, 3}, {3, 5, 3}}, {{1, 17, 3}, {MANY, 2, MANY}}, {{64, 8, 96}}},
+} by_batch[SIZE_COUNT][PRESETS] = {{{1, 2, 3}, {2, 1, 5}, {3, 5, 3}}, {{1, 17, 3}, {MANY, 2, MANY}}, {{64, 8, 96}}},
   one_token[SIZE_COUNT][PRESETS] = {{{1, 1, 3}, {3, 1, 3}}, {{MANY, 1, MANY}}, {{512, 1, 640}}},
   packed[SIZE_COUNT][PRESETS] = {{{1, 5, 3}, {2, 129, 7}}, {{17, 1122, 23}}, {{8, 16384, 12}}};
 
@@ -234,7 +235,7 @@ struct gdn_fill gdn_fill_of(const struct op_case *c, int input)
 		int64_t heads, dim;
 	} parts[] = {
 	    {roles.q, GDN_Q, e.q_heads, e.k_dim}, {roles.k, GDN_K, e.k_heads, e.k_dim},
-	    {roles.v, GDN_V, e.v_heads, e.v_dim}, {roles.state, GDN_STATE, 1, 1},
+	    {roles.v, GDN_V, e.v_heads, e.v_dim}, {roles.state, GDN_STATE, e.v_heads, e.k_dim * e.v_dim},
 	    {roles.a_log, GDN_A_LOG, 1, 1},       {roles.a, GDN_A, e.v_heads, 1},
 	    {roles.dt_bias, GDN_DT_BIAS, 1, 1},   {roles.b, GDN_B, e.v_heads, 1},
 	    {roles.buffer, GDN_BUFFER, 1, 1},
@@ -255,6 +256,8 @@ struct gdn_fill gdn_fill_of(const struct op_case *c, int input)
 	f.sharing = f.heads == e.v_heads ? e.v_heads / e.k_heads : 1;
 	f.alike = recurrence_alike_of(e.k_dim, true, false);
 	recurrence_size_keys(e.k_dim, &f.eighths, &f.exponent);
+	f.single = roles.cu_seqlens < 0 && roles.indices < 0 && e.tokens == 1;
+	f.short_query = recurrence_short_query(c->problem->outputs[roles.output].dtype, e.k_dim);
 	return f;
 }
 
@@ -276,19 +279,19 @@ static void fill_indices(const struct gdn_extent *e, uint64_t key, int64_t shari
 	free(order);
 }
 
-/* Fills states and buffers, which have most of a case's elements. Such an element depends on its random bits only, not
- * on its index. */
+/* Fills states and buffers, which have most of a case's elements. All elements of a row have the same range. */
 WIDE static void make_states(const void *recipe, int64_t row, int64_t column, int64_t count, const uint32_t *random,
                              float *values)
 {
 	const struct gdn_fill *f = recipe;
 
-	(void)row;
 	(void)column;
-	if (f->part == GDN_STATE)
+	if (f->part == GDN_STATE) {
+		float size = gdn_state_size(f, row);
+
 		for (int64_t i = 0; i < count; i++)
-			values[i] = gdn_state(f, uniform_signed(random[i], 20));
-	else
+			values[i] = uniform_signed(random[i], 20) * size;
+	} else
 		for (int64_t i = 0; i < count; i++)
 			values[i] = gdn_untouched(uniform_signed(random[i], 20));
 }
@@ -304,18 +307,18 @@ WIDE static void make_row(const void *recipe, int64_t row, int64_t column, int64
 
 static void fill_floats(const struct gdn_fill *f, struct tensor *out)
 {
-	if (f->part == GDN_STATE || f->part == GDN_BUFFER)
-		input_fill(out, f->key, out->elements, make_states, f);
-	else
-		input_fill(out, f->key, f->dim, make_row, f);
+	bool states = f->part == GDN_STATE || f->part == GDN_BUFFER;
+
+	input_fill(out, f->key, f->part == GDN_BUFFER ? out->elements : f->dim, states ? make_states : make_row, f);
 }
 
-static int fill(const struct op_case *c, int input, struct tensor *out, struct err *err)
+static int fill_case(const struct op_case *c, int input, bool calm, struct tensor *out, struct err *err)
 {
 	struct gdn_roles roles = gdn_roles_of(c->problem);
 	struct gdn_extent e = gdn_extent_of(c, &roles);
 	struct gdn_fill f = gdn_fill_of(c, input);
 
+	f.calm = calm;
 	if (gdn_check_axes(c, &roles, &e, err) != 0)
 		return -1;
 	if (input == roles.cu_seqlens && c->edge == EDGE_EMPTY_SEQUENCE)
@@ -327,6 +330,16 @@ static int fill(const struct op_case *c, int input, struct tensor *out, struct e
 	else
 		fill_floats(&f, out);
 	return 0;
+}
+
+static int fill(const struct op_case *c, int input, struct tensor *out, struct err *err)
+{
+	return fill_case(c, input, false, out, err);
+}
+
+int gdn_fill_calm(const struct op_case *c, int input, struct tensor *out, struct err *err)
+{
+	return fill_case(c, input, true, out, err);
 }
 
 /* --- ranges that the cases cover --------------------------------------------------------------------------------- */

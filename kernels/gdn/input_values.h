@@ -3,7 +3,8 @@
  * kernels/common/linear_attention/input_values.h describes both sets of values. There a is called g (before softplus),
  * and b is called beta (before a sigmoid). Two inputs are described here:
  *
- *   state      Every slot has a state, even if no sequence uses the slot, because all slots are in the output.
+ *   state      Every slot has a state, even if no sequence uses the slot, because all slots are in the output. States
+ *              are huge only if every sequence has one token and there are no slots.
  *   buffer     A reference writes the buffer of intermediate states and does not read it. Its initial elements have
  *              magnitudes of 64 to 128 and both signs. An element that the reference did not write, or to which it
  *              added the new value, is therefore wrong by far. No element is NaN, because the whole buffer is compared.
@@ -35,6 +36,9 @@ struct gdn_fill {
 	bool has_alike;  /* have the first tokens alike keys? */
 	int64_t sharing; /* number of heads of the element's tensor for each head of k */
 	struct recurrence_alike alike;
+	bool single;     /* has every sequence one token, and the state of its number? */
+	bool calm;       /* is no row of q short, and no value huge? */
+	int short_query; /* a short row of q is multiplied by 2^short_query if it is normalised */
 };
 
 #ifdef __cplusplus
@@ -43,6 +47,8 @@ extern "C" {
 
 /* Host only. */
 struct gdn_fill gdn_fill_of(const struct op_case *c, int input);
+/* Fills an input of a case of gradients, as recurrence_fill_calm does. */
+int gdn_fill_calm(const struct op_case *c, int input, struct tensor *out, struct err *err);
 
 #ifdef __cplusplus
 }
@@ -53,9 +59,18 @@ HOST_DEVICE static inline float gdn_untouched(float value)
 	return value < 0 ? value * 64 - 64 : value * 64 + 64;
 }
 
-HOST_DEVICE static inline float gdn_state(const struct gdn_fill *f, float value)
+/* Returns true if a value head has huge values (recurrence_has_huge). */
+HOST_DEVICE static inline bool gdn_has_huge(const struct gdn_fill *f, int64_t head)
 {
-	return value * 0.5f * (f->second ? RECURRENCE_LARGER : 1);
+	return !f->calm && recurrence_has_huge(RECURRENCE_ERASES_BY_SOFTPLUS, f->second, head);
+}
+
+/* Returns the factor of all elements of a state. `row` is the index of the state of one head. */
+HOST_DEVICE static inline float gdn_state_size(const struct gdn_fill *f, int64_t row)
+{
+	bool huge = f->single && recurrence_erases_huge(row / f->heads) && gdn_has_huge(f, row % f->heads);
+
+	return 0.5f * (f->second ? RECURRENCE_LARGER : 1) * (huge ? RECURRENCE_HUGE : 1);
 }
 
 HOST_DEVICE static inline float gdn_key(const struct gdn_fill *f, int64_t index, int64_t turn, bool alike, float value)
@@ -64,8 +79,8 @@ HOST_DEVICE static inline float gdn_key(const struct gdn_fill *f, int64_t index,
 
 	if (alike)
 		value = recurrence_alike_element(f->k_key, index, f->heads * f->dim);
-	return recurrence_key_element(f->eighths, f->exponent, quarters, f->l2norm ? recurrence_longer(f->second, turn) : 0,
-	                              value);
+	return recurrence_key_element(f->eighths, f->exponent, quarters,
+	                              f->l2norm ? recurrence_longer(f->second, turn) : 0, value);
 }
 
 HOST_DEVICE static inline float gdn_query(const struct gdn_fill *f, int64_t index, int64_t turn, bool alike, float value)
@@ -73,7 +88,11 @@ HOST_DEVICE static inline float gdn_query(const struct gdn_fill *f, int64_t inde
 	if (f->follows && turn % 2 == 1)
 		value = alike ? recurrence_alike_element(f->k_key, index, f->heads * f->dim)
 		              : uniform_signed(philox_bits(f->k_key, index), 20);
-	return f->l2norm ? value * float_power(recurrence_longer(f->second, turn + 1)) : value;
+	if (!f->l2norm)
+		return value;
+	return value * float_power(!f->calm && !alike && recurrence_is_short_query(turn)
+	                               ? f->short_query
+	                               : recurrence_longer(f->second, turn + 1));
 }
 
 /* Computes element `index` of an input from its random bits. `row` is the row of f->dim elements that contains the
@@ -83,6 +102,7 @@ HOST_DEVICE static inline float gdn_at(const struct gdn_fill *f, int64_t row, in
 	float value = uniform_signed(random, 20), larger = f->second ? RECURRENCE_LARGER : 1;
 	int64_t token = row / f->heads, head = row % f->heads, turn = token + head;
 	bool alike = f->has_alike && recurrence_is_alike(token, head / f->sharing);
+	bool has_huge = !alike && gdn_has_huge(f, head);
 
 	switch (f->part) {
 	case GDN_Q:
@@ -90,13 +110,14 @@ HOST_DEVICE static inline float gdn_at(const struct gdn_fill *f, int64_t row, in
 	case GDN_K:
 		return gdn_key(f, index, turn, alike, value);
 	case GDN_STATE:
-		return gdn_state(f, value);
+		return value * gdn_state_size(f, row);
 	case GDN_A_LOG:
 		return recurrence_a_log(f->second, index, value);
 	case GDN_A:
-		return recurrence_raw_gate(f->second, alike ? RECURRENCE_KEEPS_ALL : 5 * token + head, value);
+		return recurrence_softplus_gate(f->second, has_huge && recurrence_erases_huge(token), head,
+		                                alike ? RECURRENCE_KEEPS_ALL : 5 * token + head, value);
 	case GDN_DT_BIAS:
-		return recurrence_bias(f->second, value);
+		return recurrence_bias(f->second, index, value);
 	case GDN_B:
 		if (alike)
 			return f->alike.beta + value * f->alike.spread;
@@ -104,7 +125,8 @@ HOST_DEVICE static inline float gdn_at(const struct gdn_fill *f, int64_t row, in
 	case GDN_BUFFER:
 		return gdn_untouched(value);
 	default:
-		return value * larger;
+		return value * larger *
+		       (has_huge && !f->single && recurrence_writes_huge(token) ? RECURRENCE_HUGE : 1);
 	}
 }
 

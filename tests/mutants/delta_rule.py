@@ -71,4 +71,9 @@ MUTANTS = [
                 power = power @ power
                 learnt = learnt @ (ones + power)
             learnt = learnt @ surprise"""),
+    (CHUNKS, "strength at most 1", "beta.float().transpose", "beta.float().clamp(max=1).transpose"),
+    (STEPS, "strength at most 1", "beta.float()", "beta.float().clamp(max=1)"),
+    (STEPS, "an epsilon of 1e-2 in the norm of the query", "F.normalize(q.float(), dim=-1)", "q.float() * torch.rsqrt(q.float().square().sum(-1, keepdim=True) + 1e-2)"),
+    (STEPS, "an epsilon added to the norm of the query", "F.normalize(q.float(), dim=-1)", "q.float() / (q.float().norm(dim=-1, keepdim=True) + 1e-3)"),
+    (CHUNKS, "an empty sequence ends with zeros", "        for start in range(first, end, CHUNK):", "        if first == end:\n            continue\n        for start in range(first, end, CHUNK):"),
 ]

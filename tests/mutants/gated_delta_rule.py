@@ -81,4 +81,10 @@ MUTANTS = [
                 power = power @ power
                 learnt = learnt @ (ones + power)
             learnt = learnt @ surprise"""),
+    (CHUNKS, "strength at most 1", "strength = beta.transpose", "strength = beta.clamp(max=1).transpose"),
+    (STEPS, "an epsilon of 1e-2 in the norm of the query", "query = query * torch.rsqrt(query.square().sum(dim=-1, keepdim=True) + 1e-6)", "query = query * torch.rsqrt(query.square().sum(dim=-1, keepdim=True) + 1e-2)"),
+    (STEPS, "gates of at least -10", "torch.exp(g)", "torch.exp(g.clamp(min=-10))"),
+    (CHUNKS, "gates of at least -10", "F.softplus(g.float() + dt_bias)).transpose(0, 1)", "F.softplus(g.float() + dt_bias)).transpose(0, 1).clamp(min=-10)"),
+    (CHUNKS, "softplus left out above 5", "F.softplus(g.float() + dt_bias)", "F.softplus(g.float() + dt_bias, threshold=5)"),
+    (CHUNKS, "an empty sequence ends with zeros", "        for start in range(first, end, CHUNK):", "        if first == end:\n            continue\n        for start in range(first, end, CHUNK):"),
 ]

@@ -155,4 +155,11 @@ MUTANTS = [
      "slots = initial_state_indices.long()\n    slots = slots.sort().values if len(slots) == len(initial_state) else slots"),
     (NORMS, "pool order where every slot is in use", "enumerate(initial_state_indices.tolist())",
      "enumerate(range(len(q)) if len(q) == len(initial_state) else initial_state_indices.tolist())"),
+    (DECODE, "softplus left out above 5", SOFTPLUS, SOFTPLUS.replace("dt_bias", "dt_bias, threshold=5")),
+    (PREFILL, "softplus left out above 5", "F.softplus(a.float() + dt_bias)", "F.softplus(a.float() + dt_bias, threshold=5)"),
+    (DECODE, "gates of at least -10", "-torch.exp(A_log) * " + SOFTPLUS, "(-torch.exp(A_log) * " + SOFTPLUS + ").clamp(min=-10)"),
+    (PREFILL, "gates of at least -10", "-torch.exp(A_log) * F.softplus(a.float() + dt_bias)", "(-torch.exp(A_log) * F.softplus(a.float() + dt_bias)).clamp(min=-10)"),
+    (DRAFTS, "gates of at least -10", "-torch.exp(A_log) * F.softplus(a.float() + dt_bias)", "(-torch.exp(A_log) * F.softplus(a.float() + dt_bias)).clamp(min=-10)"),
+    (NORMS, "a single token is not normalised", "if use_qk_l2norm:", "if use_qk_l2norm and q.shape[1] > 1:"),
+    (NORMS, "an epsilon added to the norm of the query", "q / q.norm(dim=-1, keepdim=True)", "q / (q.norm(dim=-1, keepdim=True) + 1e-3)"),
 ]

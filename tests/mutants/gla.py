@@ -67,6 +67,9 @@ MUTANTS = [
     (STEPS, "a scale of 1 taken for none", "scale = scale or q.shape[-1] ** -0.5", "scale = q.shape[-1] ** -0.5 if scale in (0, 1) else scale"),
     (CHUNKS, "nothing from earlier chunks without an initial state", " + (query[:, part] * torch.exp(total)) @ state",
      " + (query[:, part] * torch.exp(total)) @ (torch.zeros_like(state) if initial_state is None else state)"),
+    (STEPS, "gates of at least -10", "torch.exp(g)", "torch.exp(g.clamp(min=-10))"),
+    (CHUNKS, "gates of at least -10", "total = gate[:, part].cumsum(dim=1)", "total = gate[:, part].clamp(min=-10).cumsum(dim=1)"),
+    (CHUNKS, "an empty sequence ends with zeros", "        for start in range(first, end, CHUNK):", "        if first == end:\n            continue\n        for start in range(first, end, CHUNK):"),
 ]
 
 # The words of the diagnosis that names a mistake (diagnoses.py), as regular expressions.

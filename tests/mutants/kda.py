@@ -83,6 +83,11 @@ MUTANTS = [
                 power = power @ power
                 learnt = learnt @ (ones + power)
             learnt = learnt @ surprise"""),
+    (STEPS, "strength at most 1", "beta[:, t, :, None]", "beta[:, t, :, None].clamp(max=1)"),
+    (BOUNDED, "strength at most 1", "beta.float()", "beta.float().clamp(max=1)"),
+    (STEPS, "gates of at least -10", "torch.exp(g)", "torch.exp(g.clamp(min=-10))"),
+    (CHUNKS, "gates of at least -10", "gate = -torch.exp(A_log)[:, None, None] * gate", "gate = (-torch.exp(A_log)[:, None, None] * gate).clamp(min=-10)"),
+    (CHUNKS, "an empty sequence ends with zeros", "        for start in range(first, end, CHUNK):", "        if first == end:\n            continue\n        for start in range(first, end, CHUNK):"),
 ]
 
 # The words of the diagnosis that names a mistake (diagnoses.py), as regular expressions.

@@ -63,6 +63,10 @@ MUTANTS = [
      'state = decay * state + key',
      'if first < t and (t - first) % 1024 == 0:\n                state = torch.zeros_like(state)\n            state = decay * state + key'),
     (GAMMA, "a scale of 1 taken for none", "scale = scale or q.shape[-1] ** -0.5", "scale = q.shape[-1] ** -0.5 if scale in (0, 1) else scale"),
+    (CHUNKS, "gates of at least -10", TOTAL, "total = gate[:, :, part].clamp(min=-10).cumsum(dim=-1)"),
+    (PAIRS, "gates of at least -10", "g.float()", "g.float().clamp(min=-10)"),
+    (GAMMA, "gates of at least -10", "torch.exp(g_gamma)", "torch.exp(g_gamma.clamp(min=-10))"),
+    (GAMMA, "an empty sequence ends with zeros", "        for t in range(first, end):", "        if first == end:\n            final_state[n] = 0\n            continue\n        for t in range(first, end):"),
 ]
 
 # The words of the diagnosis that names a mistake (diagnoses.py), as regular expressions.

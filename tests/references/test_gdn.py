@@ -1,5 +1,5 @@
 # Made by `reftest generate`, which leaves this file alone once it has been edited.
-# reftest-body: d9e26a59ba267d126b3b77f320fb8cc2
+# reftest-body: 648383659c0028e3367b3f2e31ed7172
 """Tests of definitions/gdn. conftest.py says how they run."""
 
 import conftest
@@ -134,6 +134,7 @@ class TestGdnMtpQk2V4D128KLast(conftest.DefinitionTests):
     )
     SIZES = (
         conftest.size("small", batch_size=1, seq_len=2, pool_size=3),
+        conftest.size("small", batch_size=2, seq_len=2, pool_size=5),
         conftest.size("small", batch_size=3, seq_len=5, pool_size=3),
         conftest.size("medium", batch_size=1, seq_len=17, pool_size=3),
         conftest.size("medium", batch_size=33, seq_len=2, pool_size=40),
@@ -227,6 +228,7 @@ class TestGdnMtpQkL2normQk2V4D128KLast(conftest.DefinitionTests):
     )
     SIZES = (
         conftest.size("small", batch_size=1, seq_len=2, pool_size=3),
+        conftest.size("small", batch_size=2, seq_len=1, pool_size=5),
         conftest.size("small", batch_size=3, seq_len=5, pool_size=3),
         conftest.size("medium", batch_size=1, seq_len=17, pool_size=3),
         conftest.size("medium", batch_size=33, seq_len=2, pool_size=264),
@@ -240,12 +242,14 @@ class TestGdnMtpQkL2normQk2V4D128KLast(conftest.DefinitionTests):
         scale=[0.11048543456039804],
         use_qk_l2norm=[
             True,
+            False,
             True,
             True,
             True,
             False,
         ],
         disable_state_update=[
+            False,
             False,
             True,
             False,
@@ -256,12 +260,14 @@ class TestGdnMtpQkL2normQk2V4D128KLast(conftest.DefinitionTests):
     RULES = conftest.rules(
         [  # output
             (2.6973983046972178e-05, 0.01, 1.0),
+            (0.00017619331945484184, 0.01, 1.0),
             (2.6973983046972178e-05, 0.01, 1.0),
             (2.6973983046972178e-05, 0.01, 1.0),
             (2.6973983046972178e-05, 0.01, 1.0),
             (0.00017619331945484184, 0.01, 1.0),
         ],
         [  # final_state
+            (3.0517578125e-05, 0.000244140625, 1.0),
             (3.0517578125e-05, 0.000244140625, 1.0),
             (0.0, 0.0, 1.0),
             (3.0517578125e-05, 0.000244140625, 1.0),

@@ -12,14 +12,14 @@ static const struct op_arg dense_out[] = {OUTPUT, LAST}, packed_out[] = {PACKED_
 
 enum { DENSE, PACKED, NORMED, DOUBLED };
 static const struct family_problem problems[] = {
-    [DENSE] = {PROBLEM("delta_rule_dense", "delta_rule", oblong, dense_in, dense_out), "a8e925c5d7d594315e062bcbca0c6a0a", 3,
+    [DENSE] = {PROBLEM("delta_rule_dense", "delta_rule", oblong, dense_in, dense_out), "0468c4ac044ee6ef75801b1c96019cb9", 3,
                {OF_DELTA, INITIAL_STATE_IGNORED, SIGMOID_IN_ANY_CASE, NORM_IN_ANY_CASE}},
-    [PACKED] = {PROBLEM("delta_rule_varlen", "delta_rule", oblong, packed_in, packed_out), "e16389170408604b33369f730100c233", 4,
+    [PACKED] = {PROBLEM("delta_rule_varlen", "delta_rule", oblong, packed_in, packed_out), "af7d2bd7a2fce730736ccb7c6973f617", 4,
                 {OF_DELTA, OF_PACKING, INITIAL_STATE_IGNORED, SIGMOID_LEFT_OUT, DOUBLED_IN_ANY_CASE}},
-    [NORMED] = {PROBLEM("delta_rule_qk_l2norm", "delta_rule", square, dense_in, dense_out), "018c3d5871fa47a2b01aaf88b7cdb5e4",
+    [NORMED] = {PROBLEM("delta_rule_qk_l2norm", "delta_rule", square, dense_in, dense_out), "d217d06cf315755b135f27800b8cc2a3",
                 4, {OF_DELTA, OF_NORMS, INITIAL_STATE_IGNORED}},
     [DOUBLED] = {PROBLEM("delta_rule_neg-eigval", "delta_rule", square, packed_in, packed_out),
-                 "faaa5d392ef8c4150b26bd9f0a3acbe5", 4,
+                 "823ceba5fc97dc7862b147b88b538f26", 4,
                  {OF_DELTA, OF_PACKING, INITIAL_STATE_IGNORED, SIGMOID_LEFT_OUT, NOT_DOUBLED}},
 };
 

@@ -13,11 +13,11 @@ static const struct op_arg dense_out[] = {OUTPUT, LAST}, packed_out[] = {PACKED_
 
 enum { DENSE, PACKED, NORMED };
 static const struct family_problem problems[] = {
-    [DENSE] = {PROBLEM("gla_dense", "gla", oblong, dense_in, dense_out), "ff269283baf456225f4b55c29f10e1e5", 4,
+    [DENSE] = {PROBLEM("gla_dense", "gla", oblong, dense_in, dense_out), "f102bf70f22f1b71b074430abdc8c55d", 4,
                {OF_KEY_GATES, INITIAL_STATE_IGNORED}},
-    [PACKED] = {PROBLEM("gla_varlen", "gla", grouped, packed_in, packed_out), "0983e7455509b6ea5e288ba7b3beb80b", 5,
+    [PACKED] = {PROBLEM("gla_varlen", "gla", grouped, packed_in, packed_out), "4a103fe24de1c266788866d240ef14ee", 5,
                 {OF_KEY_GATES, OF_PACKING, INITIAL_STATE_IGNORED}},
-    [NORMED] = {PROBLEM("gla_qk_l2norm", "gla", grouped, normed_in, dense_out), "1ebc1ea3a8584d775ded3d05719ec709", 5,
+    [NORMED] = {PROBLEM("gla_qk_l2norm", "gla", grouped, normed_in, dense_out), "d3d6a950194043c8c2d763270f3c9638", 5,
                 {OF_KEY_GATES, OF_NORMS}},
 };
 

@@ -22,11 +22,11 @@ static const struct op_arg long_out[] = {{"o", DTYPE_FLOAT32, 4, {ONE, TOTAL, HV
 #define OF_BOTH OF_KEY_GATES, OF_DELTA, RECALLED_BEFORE_DECAY
 enum { NORMED, LONG, BOUNDED };
 static const struct family_problem problems[] = {
-    [NORMED] = {PROBLEM("kda_v_first_qk_l2norm", "kda", square, dense_in, dense_out), "b59d4ef6a49d35ce149664dcee341640", 5,
+    [NORMED] = {PROBLEM("kda_v_first_qk_l2norm", "kda", square, dense_in, dense_out), "761d3749b30017d878fdf9c9ec7c8801", 5,
                 {OF_BOTH, OF_NORMS, INITIAL_STATE_IGNORED}},
-    [LONG] = {PROBLEM("kda_varlen_beta_sigmoid", "kda", oblong, long_in, long_out), "a11a2ad50a79af6703dcc44e302a9de4", 4,
+    [LONG] = {PROBLEM("kda_varlen_beta_sigmoid", "kda", oblong, long_in, long_out), "51a723145a3cc46251ba33ddb8744508", 4,
               {OF_BOTH, OF_SOFTPLUS, OF_PACKING, SIGMOID_LEFT_OUT}},
-    [BOUNDED] = {PROBLEM("kda_lower_bound", "kda", oblong, bounded_in, output_alone), "1adedd7b5c7e0f4f32188cd8d7e8d1a6", 3,
+    [BOUNDED] = {PROBLEM("kda_lower_bound", "kda", oblong, bounded_in, output_alone), "8140f858192a63b7400c4d0731b378e2", 3,
                  {OF_BOTH, BOUND_IGNORED, BIAS_LEFT_OUT, RATE_LEFT_OUT, RATE_WITHOUT_EXPONENTIAL,
                   SIGMOID_IN_ANY_CASE}},
 };

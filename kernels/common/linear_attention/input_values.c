@@ -203,6 +203,20 @@ struct recurrence_alike recurrence_alike_of(int64_t k_dim, bool sigmoid, bool do
 	return (struct recurrence_alike){(float)(round(16 * log(beta / (1 - beta))) / 16), doubled ? 0x1p-4f : 0x1p-2f};
 }
 
+static enum recurrence_erasing erasing_of(enum recurrence_gate gate, const struct recurrence_roles *roles)
+{
+	if (gate == RECURRENCE_GATE_LOG)
+		return roles->gamma >= 0 ? RECURRENCE_ERASES_BY_CONSTANT : RECURRENCE_ERASES_BY_LOG;
+	return gate == RECURRENCE_GATE_SOFTPLUS ? RECURRENCE_ERASES_BY_SOFTPLUS : RECURRENCE_ERASES_NOTHING;
+}
+
+int recurrence_short_query(enum dtype output, int64_t k_dim)
+{
+	int norm = output == DTYPE_BFLOAT16 ? -4 : output == DTYPE_FLOAT16 ? -3 : -2;
+
+	return norm - (int)lround(log2(sqrt((double)k_dim / 3)));
+}
+
 struct recurrence_fill recurrence_fill_of(const struct op_case *c, int input)
 {
 	struct recurrence_roles roles = recurrence_roles_of(c->problem);
@@ -217,7 +231,7 @@ struct recurrence_fill recurrence_fill_of(const struct op_case *c, int input)
 	    {roles.q, RECURRENCE_Q, e.q_heads, e.k_dim},
 	    {roles.k, RECURRENCE_K, e.q_heads, e.k_dim},
 	    {roles.v, RECURRENCE_V, e.v_heads, e.v_dim},
-	    {roles.state, RECURRENCE_STATE, 1, 1},
+	    {roles.state, RECURRENCE_STATE, e.v_heads, e.k_dim * e.v_dim},
 	    {roles.gate,
 	     bounded                             ? RECURRENCE_LOW
 	     : modes.gate == RECURRENCE_GATE_LOG ? RECURRENCE_LOG
@@ -225,7 +239,8 @@ struct recurrence_fill recurrence_fill_of(const struct op_case *c, int input)
 	     e.v_heads, (c->variant & RECURRENCE_KEY_GATE) != 0 ? e.k_dim : 1},
 	    {roles.gamma, c->edge == RECURRENCE_FORGETS_ALL ? RECURRENCE_LOG : RECURRENCE_CONSTANT, e.v_heads, 1},
 	    {roles.a_log, bounded ? RECURRENCE_RATE : RECURRENCE_A_LOG, 1, 1},
-	    {roles.dt_bias, bounded ? RECURRENCE_WIDE_BIAS : RECURRENCE_BIAS, 1, 1},
+	    {roles.dt_bias, bounded ? RECURRENCE_WIDE_BIAS : RECURRENCE_BIAS, e.v_heads,
+	     (c->variant & RECURRENCE_KEY_GATE) != 0 ? e.k_dim : 1},
 	    {roles.beta, modes.sigmoid ? RECURRENCE_LOGIT : RECURRENCE_BETA, e.v_heads, 1},
 	};
 	struct recurrence_fill f = {.key = input_key(c, input), .k_key = input_key(c, roles.k), .heads = 1, .dim = 1};
@@ -245,6 +260,10 @@ struct recurrence_fill recurrence_fill_of(const struct op_case *c, int input)
 	f.sharing = f.heads == e.v_heads ? e.v_heads / e.q_heads : 1;
 	f.alike = recurrence_alike_of(e.k_dim, modes.sigmoid, modes.doubled);
 	recurrence_size_keys(e.k_dim, &f.eighths, &f.exponent);
+	f.erasing = erasing_of(modes.gate, &roles);
+	f.single = roles.cu_seqlens < 0 && e.tokens == 1;
+	f.strong = !modes.doubled;
+	f.short_query = recurrence_short_query(c->problem->outputs[roles.output].dtype, e.k_dim);
 	return f;
 }
 
@@ -255,6 +274,16 @@ static void fill_some_empty(struct tensor *out)
 
 	for (int64_t n = 0; n < out->elements; n++)
 		dtype_store(out->data, out->dtype, n, (double)offsets[n % 6]);
+}
+
+/* Writes offsets of packed sequences. If there are many sequences, one of them is empty: the next one has its token. */
+static void fill_offsets(const struct op_case *c, const struct recurrence_extent *e, struct tensor *out)
+{
+	enum { EMPTY = 9 };
+
+	recurrence_fill_offsets(c, e->sequences, e->total, out);
+	if (e->sequences > EMPTY + 1)
+		dtype_store(out->data, out->dtype, EMPTY + 1, dtype_load(out->data, out->dtype, EMPTY));
 }
 
 static void fill_floats(const struct recurrence_fill *f, struct tensor *out)
@@ -299,21 +328,32 @@ static int check_axes(const struct op_case *c, const struct recurrence_roles *ro
 	return 0;
 }
 
-int recurrence_fill(const struct op_case *c, int input, struct tensor *out, struct err *err)
+static int fill(const struct op_case *c, int input, bool calm, struct tensor *out, struct err *err)
 {
 	struct recurrence_roles roles = recurrence_roles_of(c->problem);
 	struct recurrence_extent e = recurrence_extent_of(c, &roles);
 	struct recurrence_fill f = recurrence_fill_of(c, input);
 
+	f.calm = calm;
 	if (check_axes(c, &roles, &e, err) != 0)
 		return -1;
 	if (input == roles.cu_seqlens && c->edge == RECURRENCE_EMPTY_SEQUENCES)
 		fill_some_empty(out);
 	else if (input == roles.cu_seqlens)
-		recurrence_fill_offsets(c, e.sequences, e.total, out);
+		fill_offsets(c, &e, out);
 	else
 		fill_floats(&f, out);
 	return 0;
+}
+
+int recurrence_fill(const struct op_case *c, int input, struct tensor *out, struct err *err)
+{
+	return fill(c, input, false, out, err);
+}
+
+int recurrence_fill_calm(const struct op_case *c, int input, struct tensor *out, struct err *err)
+{
+	return fill(c, input, true, out, err);
 }
 
 /* --- checks of a workload's inputs -------------------------------------------------------------------------------- */
@@ -351,7 +391,7 @@ bool recurrence_range(const struct op_problem *problem, int variant, int input, 
 	    {roles.gamma, {-10, -0.01}},
 	    {roles.a_log, bounded ? (struct op_range){-1.6, 2.1} : (struct op_range){-6.6, 2.1}},
 	    {roles.dt_bias, bounded ? (struct op_range){-7, 7} : (struct op_range){-6, 1}},
-	    {roles.beta, {0, 1}}, /* before a sigmoid, the range is wider */
+	    {roles.beta, {0, 1.9}}, /* before a sigmoid, the range is wider */
 	    {roles.state, {-1.9, 1.9}},
 	    {roles.scale, {0.7001 / sqrt((double)match_fixed_length(problem, q, q->rank - 1)), 1.75}},
 	    {roles.lower_bound, {-5, -0.75}},

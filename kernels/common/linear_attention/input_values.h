@@ -5,14 +5,16 @@
  * bound. If the two sets of input values (op_case.contents) differ in more than the seed, a bar (|) separates the first
  * from the second:
  *
- *   k          If the reference normalises k, the norm is 1, 2 or 4 | 1, 4 or 16 in turn. Otherwise the norm depends on
- *              (token + head) % 4. If this is 3, the norm is near 1/2; if it is 0 or 1, near 1. If it is 2, the norm is
+ *   k          If the reference normalises k, the norm is 1, 2 or 4 | 1, 4 or 16 in turn. An epsilon of 1e-4 in the sum of
+ *              squares shows in the states; one of 1e-5 does not, and would if a norm were 1/2. If the reference does
+ *              not normalise k, the norm depends on (token + head) % 4. If this is 3, the norm is near 1/2; if it is 0 or 1, near 1. If it is 2, the norm is
  *              near 2, but with the delta rule near 5/4 (near 1 if beta is doubled), because 1 - beta |k|^2 must
  *              contract.
  *   q          uniform on [-1, 1). If token + head is odd, q has the direction of k and therefore reads the value that
  *              the token wrote. Otherwise, q reads values that earlier tokens wrote.
- *              If the reference normalises q, q is multiplied by 1, 2, 4 | 1, 4, 16 in turn.
- *   v          uniform on [-1, 1) | [-4, 4)
+ *              If the reference normalises q, q is multiplied by 1, 2, 4 | 1, 4, 16 in turn, but the norm is short if
+ *              (token + head) % 8 is 3 (recurrence_short_query).
+ *   v          uniform on [-1, 1) | [-4, 4), but huge in tokens 9 and 73 of some heads (see below)
  *   state      uniform on [-1/2, 1/2) | [-2, 2)
  *   g, g_gamma as a logarithm: for (head + key) % 4 = 0, 1, 2, 3, the least gate is -1/16, -2, -1/256, -1/2 | -2,
  *              -1/256, -1/2, -1/16. The result of a long sequence then depends on early tokens, late tokens and the
@@ -20,23 +22,36 @@
  *              gate. If (5 token + head + 3 key) % 16 is 3, g is 0 (nothing is forgotten). If it is 11, g is 6 | 16
  *              times the least gate: sums over 64 tokens then fall below -88, where exp(-sum) overflows float32.
  *   g, A_log, dt_bias with softplus: g is recurrence_raw_gate; dt_bias is uniform on [-2, 2), where softplus bends
- *              | [-7, -2), as in models; for head % 4 = 0, 1, 2, 3, A_log is near -3, -1, 1/2, -5 | 5/2, -7, 0, -2
+ *              | [-7, -2), as in models. In heads 1, 5, … | 3, 7, … dt_bias is within 1/4 of 0 | -4.5, and gates of
+ *              every 16th turn are near 5.25 with their bias: there softplus(x) is above x by 0.005, and the head
+ *              forgets so slowly that this shows. For head % 4 = 0, 1, 2, 3, A_log is near -3, -1, 1/2, -5 | 5/2, -7, 0,
+ *              -2
  *   g, A_log, dt_bias with a lower bound: for (head + key) % 4 = 0, 1, 2, 3, g is the same, lower by 6, 0, 9, 3;
  *              dt_bias is uniform on [-2, 2) | [-8, 8); A_log is within 1/2 of 0 | of 5/2 and -2 in turn. This covers
  *              both ends of a sigmoid, and its middle.
- *   beta       uniform on [0, 1), but 0 or 1 for some values of (5 token + head + 3 key) % 16.
+ *   beta       uniform on [0, 1), but 0 or 1 for some values of (5 token + head) % 16. For other values, beta is in
+ *              [1, 2) if the key is normalised or short, and in [1, 3/2) if the norm of the key is near 1, such that
+ *              1 - beta |k|^2 is between -1 and 1. No beta is above 1 if it is doubled.
  *              If beta goes through a sigmoid: uniform on [-4, 4), but 0, -16 or 16 | 0, -32 or 32 for some of these
  *              values. In the second set of the smallest cases, uniform on [0, 1): a reference must not infer from the
  *              values of beta whether they are logits.
  *              Of every 64 tokens of the batch, token 37 writes nothing, but still reads and forgets: its beta is 0 in
  *              every head (-32 if beta goes through a sigmoid).
  *
- * Sums of gates over a chunk of 64 tokens are above -1000. An addition to such a sum in float32 rounds by at most
+ * A gate below -10 multiplies the state by less than 2^-14. This shows only if the state is huge: where gates can be that
+ * low, v is RECURRENCE_HUGE times as large in tokens 9 and 73 of the batch in some heads (recurrence_has_huge), and the
+ * gates of tokens 10 and 74 are below -10 in these heads, for every key. (g is between -13.5 and -10.5; before softplus,
+ * recurrence_erasing_gate.) A reference that limits its gates to -10 then keeps too much. If every sequence has a single
+ * token, the initial states of sequences 10 and 74 are huge instead. What is left of a huge value has the size of other
+ * values or less, so the bounds of later tokens hold; the output of token 9 is itself huge, and its bound is relative.
+ *
+ * Sums of gates over a chunk of 64 tokens are above -1024. An addition to such a sum in float32 rounds by at most
  * 2^-15. Chunked references, which compute differences of these sums, therefore meet the bounds. The largest gates are
  * those with softplus. In the first set, a rate is at most e; in a chunk, two values of x are at most 98, two 22 and
- * two 18, and the others are 1 on average. The sum is thus at least -e (276 + 64) = -920. In the second set, a rate is
- * at most e^3; one value of x is at most 23 and one 14, and the others are 0.1 on average. The sum is thus at least -20
- * (37 + 6) = -860.
+ * two 18, one that erases a huge value is at most 16, and the others are 1 on average. The sum is thus at least -e (276 +
+ * 16 + 64) = -970. In the second set, a rate is at most e^3; one value of x is at most 23, one 14, and one that erases 7,
+ * and the others are 0.1 on average. The sum is thus at least -20 (44 + 6) = -1000. (Gates near 5.25, and those that
+ * erase in other heads, have smaller rates.)
  *
  * With the delta rule, the first 64 tokens of the batch have alike keys in every second head of k, if the first sequence
  * is longer than 64 tokens. A chunked reference inverts I + A, where A has the products beta_i k_i k_j (j < i) of a chunk.
@@ -77,6 +92,14 @@ double recurrence_scale(const struct op_case *c, int64_t k_dim, int64_t sequence
 /* Returns true if the logits of beta, in a case of this many tokens, lie in the range of beta itself. */
 bool recurrence_is_doubtful(const struct op_case *c, int64_t tokens);
 int recurrence_fill(const struct op_case *c, int input, struct tensor *out, struct err *err);
+/* Does the same for a case of gradients: no row of q is short, because the gradient of a norm then depends on
+ * the epsilon that a reference adds, and no value is huge, because bounds of gradients depend on the size of whole
+ * tensors. */
+int recurrence_fill_calm(const struct op_case *c, int input, struct tensor *out, struct err *err);
+/* Returns the exponent of the power of 2 by which a short row of q is multiplied, such that its norm is near 1/16 if the
+ * output is bfloat16, 1/8 if it is float16, and 1/4 otherwise. An epsilon of 1e-5 that is added to the sum of squares
+ * then changes the row by less than half of the bound of outputs. */
+int recurrence_short_query(enum dtype output, int64_t k_dim);
 int recurrence_check(const struct op_case *c, const struct tensor *in, struct err *err);
 bool recurrence_range(const struct op_problem *problem, int variant, int input, struct op_range *out);
 int64_t recurrence_reach(const struct op_problem *problem, int variant, int axis);
@@ -140,6 +163,11 @@ struct recurrence_fill {
 	bool has_alike;  /* true: the first tokens have alike keys */
 	int64_t sharing; /* number of heads of the element's tensor for each head of k */
 	struct recurrence_alike alike;
+	int erasing;      /* enum recurrence_erasing */
+	bool single;      /* true: every sequence has one token, and its number is that of its state */
+	bool calm;        /* true: no short row of q, and no huge value */
+	bool strong;      /* true: beta reaches 2, because it is used as it is */
+	int short_query;  /* a short row of q is multiplied by 2^short_query if it is normalised */
 };
 
 struct recurrence_fill recurrence_fill_of(const struct op_case *c, int input);
@@ -147,6 +175,69 @@ struct recurrence_fill recurrence_fill_of(const struct op_case *c, int input);
 #ifdef __cplusplus
 }
 #endif
+
+/* A huge value is multiplied by this factor. */
+enum { RECURRENCE_HUGE = 256 };
+
+/* How the gates of an operation can erase a huge value: e^-10 times the value is then smaller than what tokens write. */
+enum recurrence_erasing {
+	RECURRENCE_ERASES_NOTHING,
+	RECURRENCE_ERASES_BY_LOG,
+	RECURRENCE_ERASES_BY_SOFTPLUS,
+	RECURRENCE_ERASES_BY_CONSTANT
+};
+
+/* Tokens 9 and 73 of the batch write huge values; the next tokens erase them. */
+HOST_DEVICE static inline bool recurrence_writes_huge(int64_t token)
+{
+	return token == 9 || token == 73;
+}
+
+HOST_DEVICE static inline bool recurrence_erases_huge(int64_t token)
+{
+	return recurrence_writes_huge(token - 1);
+}
+
+/* Returns true if a value head has huge values: the head's gates can erase them, and the other set of input values
+ * leaves most of these heads as they are. */
+HOST_DEVICE static inline bool recurrence_has_huge(int erasing, bool second, int64_t head)
+{
+	switch (erasing) {
+	case RECURRENCE_ERASES_BY_LOG:
+		return head % 2 == (second ? 0 : 1);
+	case RECURRENCE_ERASES_BY_SOFTPLUS:
+		return second ? head % 2 == 0 : head % 4 == 1 || head % 4 == 2;
+	case RECURRENCE_ERASES_BY_CONSTANT:
+		return second && head % 4 == 0;
+	default:
+		return false;
+	}
+}
+
+/* Returns a gate before softplus that erases a huge value: the logarithm of the decay is then below -10 for the A_log of
+ * the head (recurrence_a_log). */
+HOST_DEVICE static inline float recurrence_erasing_gate(bool second, int64_t head)
+{
+	return second ? (head % 4 == 0 ? 8.5f : 24.5f) : head % 4 == 1 ? 52.0f : 14.0f;
+}
+
+/* Returns true if some gates of the value head, with their bias, are just above 5, where softplus(x) is x + 0.005. The
+ * head forgets so slowly that this changes its state by more than the bound. */
+HOST_DEVICE static inline bool recurrence_bends(bool second, int64_t head)
+{
+	return head % 4 == (second ? 3 : 1);
+}
+
+HOST_DEVICE static inline float recurrence_bending_gate(bool second, float value)
+{
+	return value * 0.125f + (second ? 9.75f : 5.25f);
+}
+
+/* Returns true if a row of q is short, if it is normalised; turn is token + head. */
+HOST_DEVICE static inline bool recurrence_is_short_query(int64_t turn)
+{
+	return turn % 8 == 3;
+}
 
 /* Returns the level of a kind of gates. Most gates of the kind are at least -2^level; a few are a multiple of
  * -2^level. */
@@ -237,9 +328,11 @@ HOST_DEVICE static inline float recurrence_a_log(bool second, int64_t head, floa
 }
 
 /* Returns the bias that is added to a gate before softplus. */
-HOST_DEVICE static inline float recurrence_bias(bool second, float value)
+HOST_DEVICE static inline float recurrence_bias(bool second, int64_t head, float value)
 {
-	return second ? value * 2.5f - 4.5f : value * 2;
+	bool bends = recurrence_bends(second, head);
+
+	return second ? value * (bends ? 0.25f : 2.5f) - 4.5f : value * (bends ? 0.25f : 2);
 }
 
 /* Returns the exponent of the power of 2 that scales a row if the reference normalises that row. */
@@ -256,7 +349,11 @@ HOST_DEVICE static inline float recurrence_query(const struct recurrence_fill *f
 		              : uniform_signed(philox_bits(f->k_key, index), 20);
 	if (f->edge == RECURRENCE_ROWS_OF_ZEROS && turn % 3 == 1)
 		return 0;
-	return f->l2norm ? value * float_power(recurrence_longer(f->second, turn + 1)) : value;
+	if (!f->l2norm)
+		return value;
+	return value * float_power(!f->calm && !alike && recurrence_is_short_query(turn)
+	                               ? f->short_query
+	                               : recurrence_longer(f->second, turn + 1));
 }
 
 /* Returns a key element, times `quarters` / 4 and 2^longer. Both factors are small integers, so the product is rounded
@@ -281,6 +378,31 @@ HOST_DEVICE static inline float recurrence_key(const struct recurrence_fill *f, 
 	                              f->l2norm ? recurrence_longer(f->second, turn) : 0, value);
 }
 
+/* Returns a gate before softplus; turn is 5 token + head + 3 key. */
+HOST_DEVICE static inline float recurrence_softplus_gate(bool second, bool erases, int64_t head, int64_t turn,
+                                                         float value)
+{
+	if (erases)
+		return recurrence_erasing_gate(second, head);
+	if (recurrence_bends(second, head) && turn % 16 == 15)
+		return recurrence_bending_gate(second, value);
+	return recurrence_raw_gate(second, turn, value);
+}
+
+/* Returns a beta that is used as it is; turn is 5 token + head, and key_turn is token + head of k. If beta is not
+ * doubled, it may be above 1 where 1 - beta |k|^2 is still above -1. */
+HOST_DEVICE static inline float recurrence_beta(const struct recurrence_fill *f, int64_t turn, int64_t key_turn,
+                                                float value)
+{
+	float more = f->l2norm || key_turn % 4 == 3 ? 1.0f : key_turn % 4 < 2 ? 0.5f : 0.0f, unit = (value + 1) * 0.5f;
+
+	if (turn % 16 == 3)
+		return 0;
+	if (turn % 16 == 11)
+		return 1;
+	return f->strong && more > 0 && (turn % 8 == 5 || turn % 8 == 7) ? 1 + unit * more : unit;
+}
+
 /* Returns element `index` of the input that `f` describes, from its random bits. The caller rounds the element with
  * dtype_store_float. */
 HOST_DEVICE static inline float recurrence_element(const struct recurrence_fill *f, int64_t index, uint32_t random)
@@ -288,8 +410,11 @@ HOST_DEVICE static inline float recurrence_element(const struct recurrence_fill 
 	const float low[] = {6, 0, 9, 3}, larger = f->second ? RECURRENCE_LARGER : 1;
 	float value = uniform_signed(random, 20);
 	int64_t row = index / f->dim, key = index % f->dim, token = row / f->heads, head = row % f->heads;
-	int64_t turn = 5 * token + head + 3 * key;
-	bool alike = f->has_alike && recurrence_is_alike(token, head / f->sharing);
+	int64_t turn = 5 * token + head + 3 * key, k_head = head / f->sharing;
+	bool alike = f->has_alike && recurrence_is_alike(token, k_head);
+	bool has_huge = !f->calm && !alike && recurrence_has_huge(f->erasing, f->second, head);
+	bool writes = has_huge && !f->single && recurrence_writes_huge(token);
+	bool erases = has_huge && recurrence_erases_huge(token);
 
 	switch (f->part) {
 	case RECURRENCE_Q:
@@ -297,13 +422,15 @@ HOST_DEVICE static inline float recurrence_element(const struct recurrence_fill 
 	case RECURRENCE_K:
 		return recurrence_key(f, index, token + head, alike, value);
 	case RECURRENCE_STATE:
-		return value * 0.5f * larger;
+		return value * 0.5f * larger * (erases && f->single ? RECURRENCE_HUGE : 1);
 	case RECURRENCE_LOG:
+		if (erases && f->edge != RECURRENCE_FORGETS_ALL)
+			return -12 + value * 1.5f;
 		return alike ? (value + 1) * -0x1p-9f : recurrence_log_gate(f, turn, head + key, value);
 	case RECURRENCE_CONSTANT:
 		return (value + 3) * -0.25f * float_power(recurrence_level(index + f->second) + (f->second ? 3 : 0));
 	case RECURRENCE_RAW:
-		return recurrence_raw_gate(f->second, alike ? RECURRENCE_KEEPS_ALL : turn, value);
+		return recurrence_softplus_gate(f->second, erases, head, alike ? RECURRENCE_KEEPS_ALL : turn, value);
 	case RECURRENCE_LOW:
 		return recurrence_raw_gate(f->second, alike ? RECURRENCE_KEEPS_ALL : turn, value) - low[(head + key) % 4];
 	case RECURRENCE_A_LOG:
@@ -311,19 +438,19 @@ HOST_DEVICE static inline float recurrence_element(const struct recurrence_fill 
 	case RECURRENCE_RATE:
 		return value * 0.5f + (!f->second ? 0.0f : index % 2 == 0 ? 2.5f : -2.0f);
 	case RECURRENCE_BIAS:
-		return recurrence_bias(f->second, value);
+		return recurrence_bias(f->second, head, value);
 	case RECURRENCE_WIDE_BIAS:
 		return value * (f->second ? 8 : 2);
 	case RECURRENCE_BETA:
 		if (alike)
 			return f->alike.beta + value * f->alike.spread;
-		return turn % 16 == 3 || recurrence_learns_nothing(token) ? 0.0f : turn % 16 == 11 ? 1.0f : (value + 1) * 0.5f;
+		return recurrence_learns_nothing(token) ? 0.0f : recurrence_beta(f, turn, token + k_head, value);
 	case RECURRENCE_LOGIT:
 		if (alike)
 			return f->alike.beta + value * f->alike.spread;
 		return recurrence_learns_nothing(token) ? -32.0f : recurrence_logit(f->second, f->doubtful, turn, value);
 	default:
-		return value * larger;
+		return value * larger * (writes ? RECURRENCE_HUGE : 1);
 	}
 }
 
