@@ -5,11 +5,11 @@
  * bound. If the two sets of input values (op_case.contents) differ in more than the seed, a bar (|) separates the first
  * from the second:
  *
- *   k          If the reference normalises k, the norm is 1, 2 or 4 | 1, 4 or 16 in turn. An epsilon of 1e-4 in the sum of
- *              squares shows in the states; one of 1e-5 does not, and would if a norm were 1/2. If the reference does
- *              not normalise k, the norm depends on (token + head) % 4. If this is 3, the norm is near 1/2; if it is 0 or 1, near 1. If it is 2, the norm is
- *              near 2, but with the delta rule near 5/4 (near 1 if beta is doubled), because 1 - beta |k|^2 must
- *              contract.
+ *   k          If the reference normalises k, the norm is 1, 2 or 4 | 1, 4 or 16 in turn. An epsilon of 1e-4 in the
+ *              sum of squares shows in the states; one of 1e-5 does not, but would if a norm were 1/2. If the reference
+ *              does not normalise k, the norm depends on (token + head) % 4. If this is 3, the norm is near 1/2; if it
+ *              is 0 or 1, near 1. If it is 2, the norm is near 2, but with the delta rule near 5/4 (near 1 if beta is
+ *              doubled), because 1 - beta |k|^2 must contract.
  *   q          uniform on [-1, 1). If token + head is odd, q has the direction of k and therefore reads the value that
  *              the token wrote. Otherwise, q reads values that earlier tokens wrote.
  *              If the reference normalises q, q is multiplied by 1, 2, 4 | 1, 4, 16 in turn, but the norm is short if
@@ -67,7 +67,7 @@
  * is -24 before softplus or a sigmoid), and all tokens write. If keys are not normalised, their norm is near 1. q has the
  * direction of k in the same tokens as elsewhere.
  *
- * recurrence_fill_offsets computes the offsets of packed sequences. */
+ * recurrence_fill_offsets computes the offsets of packed sequences. If there are more than ten, sequence 9 is empty. */
 #ifndef REFTEST_KERNELS_COMMON_LINEAR_ATTENTION_INPUT_VALUES_H
 #define REFTEST_KERNELS_COMMON_LINEAR_ATTENTION_INPUT_VALUES_H
 

@@ -25,7 +25,7 @@
  *   "l2norm"          q / |q| and k / |k|. References may add up to 1e-5 to the sum of squares: the norm of every row
  *                     is so large that this changes no verdict.
  *   cu_seqlens        packed sequences: q [total, H, K], or [1, total, H, K]. Without cu_seqlens: q [batch, tokens, H,
- *                     K].
+ *                     K]. The final state of a sequence without tokens is its initial state.
  *   states            [sequences, H_v, K, V] or [sequences, H_v, V, K]. If K = V, the shape does not show the layout:
  *                     it is [.., V, K] if the definition's name, a tag or the description says "v_first" or "k_last"
  *                     (with a hyphen or an underscore), else [.., K, V].
