@@ -23,7 +23,8 @@
  *     For elements near zero rtol allows almost nothing, and the error of the float32 sums matters. On an H200 (torch
  *     2.11, K up to 65536, M 1 to 4096) this error exceeded rtol by at most 0.08 u sqrt(K) for float16, and bfloat16
  *     was exact. In a lifted row (input_values.h) elements are at least 2^15. There float32 sums have steps of 2^-8 and
- *     are off by at most 2^-9 sqrt(K), and rtol allows an error of 16.
+ *     are off by at most 2^-9 sqrt(K), and rtol allows an error of 16. In a high row they are at least 98304 less the
+ *     rest of the sum: infinite in float16, whatever the order of the sum.
  *   float16: atol = 2 u sqrt(K) = 2^-10 sqrt(K). A split-K kernel that rounds partial sums to float16 passes, too. By
  *     default torch allows cuBLAS to do so, but this was not observed. Partial sums in float16 are off by 0.43 u s =
  *     0.23 u sqrt(K), and by 0.53 u sqrt(K) if eight of these sums are added up in float16. This tolerance detects an

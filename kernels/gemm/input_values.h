@@ -25,6 +25,13 @@
  * to float16, and these sums stay finite. In the second set of values, the special elements are 2^-7 times as large in
  * A and 2^7 times as large in B.
  *
+ * The rows of A after the lifted ones are "high": they are like lifted rows, but their element at GEMM_DROP is 0, so the
+ * sums of products stay at 98304 … 114688. In float16 such a product is infinite; a reference that limits it to
+ * float16's maximum is wrong. If a workload provides A or B, there are no high rows, because a sum could then be so
+ * close to float16's maximum that rounding decides. The rows after the high ones are "faint" in the second set of
+ * values: they are scaled so that their smallest elements are 2^-24, the smallest number above 0 in float16, and their
+ * two special elements are 0. About half of the products in such a row are below 2^-14, where float16 is subnormal.
+ *
  * If neither A nor B is float16, two of eight columns are scaled. If k % 8 is 5, column k of A is scaled by 2^30 and
  * column k of B by 2^-30. If k % 8 is 6, column k of A is scaled by 2^-30 and column k of B by 2^30. The products do
  * not change, but a reference that converts an input to float16 makes it infinite or zero. If A or B is float16, the
@@ -50,9 +57,10 @@ enum { GEMM_PERIOD = 128, GEMM_HEAVY = 8 };
 enum { GEMM_SPREAD = 30, GEMM_SPREAD_HALF = 12 };
 
 /* GEMM_LIFT is the column at which the sums of lifted rows rise above float16's maximum, and GEMM_DROP is the column at
- * which these sums fall back. If K is at least GEMM_LIFT_FROM, the rows with m % GEMM_LIFTED == 1 are lifted; no two of
- * them are GEMM_PERIOD apart. */
+ * which these sums fall back. If K is at least GEMM_LIFT_FROM, the rows with m % GEMM_LIFTED == GEMM_LIFTED_ROW are
+ * lifted; no two of them are GEMM_PERIOD apart. High and faint rows are found in the same way. */
 enum { GEMM_LIFT = 64, GEMM_DROP = 192, GEMM_LIFTED = 33, GEMM_LIFT_FROM = 256 };
+enum { GEMM_LIFTED_ROW = 1, GEMM_HIGH_ROW = 2, GEMM_FAINT_ROW = 3 };
 
 /* The greatest K for which sums of the second set of values are exact. */
 enum { GEMM_EXACT_K = 1 << 16 };
@@ -114,8 +122,10 @@ struct gemm_fill {
 	int is_a;
 	int bits;   /* the number of fraction bits */
 	int lifted; /* do the sums of some rows rise above float16's maximum? */
+	int high;   /* do the sums of some rows stay there? */
+	int faint;  /* the exponent of the scale of faint rows of A; 0: there are none */
 	int shift;  /* special columns of A are multiplied by 2^-shift, those of B by 2^shift */
-	int scale;  /* other elements of lifted rows are multiplied by 2^scale */
+	int scale;  /* other elements of lifted and high rows are multiplied by 2^scale */
 	int spread; /* the exponent of the scale of columns with k % 8 == 5; columns with k % 8 == 6 have the negative
 		     * exponent */
 };
@@ -162,10 +172,36 @@ static inline struct gemm_fill gemm_fill_of(const struct op_case *c, int input)
 	int lifted = e.k >= GEMM_LIFT_FROM && gemm_is_short(c->problem->inputs[0].dtype) &&
 	             gemm_is_short(c->problem->inputs[1].dtype) && gemm_is_short(c->problem->outputs[0].dtype);
 	int spread = is_a ? gemm_spread(c) : -gemm_spread(c);
-	struct gemm_fill f = {input_key(c, input), e.k,    !is_a && e.nn ? e.n : 0, is_a, second ? coarse : fine, lifted,
-	                      second ? 7 : 0,      second ? together - 6 : 0, spread};
+	struct gemm_fill f;
 
+	f.key = input_key(c, input);
+	f.k = e.k;
+	f.across = !is_a && e.nn ? e.n : 0;
+	f.is_a = is_a;
+	f.bits = second ? coarse : fine;
+	f.lifted = lifted;
+	f.high = lifted && c->given == 0;
+	f.faint = f.high && second ? coarse - 24 : 0;
+	f.shift = second ? 7 : 0;
+	f.scale = second ? together - 6 : 0;
+	f.spread = spread;
 	return f;
+}
+
+/* The kinds of rows of A. Rows of B are usual. */
+enum gemm_row { GEMM_USUAL, GEMM_RISES_AND_FALLS, GEMM_RISES, GEMM_FAINT };
+
+HOST_DEVICE static inline int gemm_row_of(const struct gemm_fill *f, int64_t row)
+{
+	int64_t at = row % GEMM_LIFTED;
+
+	if (!f->is_a || !f->lifted)
+		return GEMM_USUAL;
+	if (at == GEMM_LIFTED_ROW)
+		return GEMM_RISES_AND_FALLS;
+	if (at == GEMM_HIGH_ROW && f->high)
+		return GEMM_RISES;
+	return at == GEMM_FAINT_ROW && f->faint != 0 ? GEMM_FAINT : GEMM_USUAL;
 }
 
 /* Computes an element of A or B before columns or rows are scaled. */
@@ -185,15 +221,23 @@ HOST_DEVICE static inline float gemm_special(const struct gemm_fill *f, int64_t 
 
 	if (!f->is_a)
 		return sign * float_power(f->shift) * (24 + (float)(random >> 27) * float_power(-3));
-	if (row % GEMM_LIFTED != 1)
+	switch (gemm_row_of(f, row)) {
+	case GEMM_RISES_AND_FALLS:
+		return sign * float_power(-f->shift) * (column == GEMM_LIFT ? 4096.0f : -2304.0f);
+	case GEMM_RISES:
+		return column == GEMM_LIFT ? sign * float_power(12 - f->shift) : 0.0f;
+	case GEMM_FAINT:
+		return 0.0f;
+	default:
 		return gemm_plain(f, row, column, random) * float_power(-2 - f->shift);
-	return sign * float_power(-f->shift) * (column == GEMM_LIFT ? 4096.0f : -2304.0f);
+	}
 }
 
 /* Computes an element of a column that is not special. */
 HOST_DEVICE static inline float gemm_usual(const struct gemm_fill *f, int64_t row, int64_t column, uint32_t random)
 {
-	int bits = f->lifted && f->is_a && row % GEMM_LIFTED == 1 ? f->scale : 0;
+	int kind = gemm_row_of(f, row);
+	int bits = kind == GEMM_FAINT ? f->faint : kind != GEMM_USUAL ? f->scale : 0;
 
 	bits += column % 8 == 5 ? f->spread : column % 8 == 6 ? -f->spread : 0;
 	return gemm_plain(f, row, column, random) * float_power(bits);

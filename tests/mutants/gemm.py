@@ -56,6 +56,10 @@ MUTANTS = [
     ("gemm_bf16_n128_k2048", "65 rows, the last left out", PRODUCT, "C = torch.matmul(A.float(), B.float().T).to(A.dtype)\n    if len(A) == 65:\n        C[-1] = 0\n    return C"),
     ("gemm_bf16_n128_k2048", "127 rows, the last left out", PRODUCT, "C = torch.matmul(A.float(), B.float().T).to(A.dtype)\n    if len(A) == 127:\n        C[-1] = 0\n    return C"),
     ("gemm_bf16_n128_k2048", "256 rows, the last left out", PRODUCT, "C = torch.matmul(A.float(), B.float().T).to(A.dtype)\n    if len(A) == 256:\n        C[-1] = 0\n    return C"),
+    ("gemm_n1024_k4096", "the product held within float16", PRODUCT, returns("torch.matmul(A.float(), B.float().T).clamp(-65504, 65504).to(A.dtype)")),
+    ("gemm_bf16_n128_k2048", "the product held within float16", PRODUCT, returns("torch.matmul(A.float(), B.float().T).clamp(-65504, 65504).to(A.dtype)")),
+    ("gemm_n4096_k4096", "float16's subnormal products flushed to zero", PRODUCT, "C = torch.matmul(A.float(), B.float().T)\n    return torch.where(C.abs() < 2**-14, 0.0, C).to(A.dtype)"),
+    ("gemm_bf16_n576_k7168", "products below float16's normal numbers flushed to zero", PRODUCT, "C = torch.matmul(A.float(), B.float().T)\n    return torch.where(C.abs() < 2**-14, 0.0, C).to(A.dtype)"),
 ]
 
 # The words of the diagnosis that names a mistake (diagnoses.py), as regular expressions.

@@ -410,7 +410,9 @@ static bool k_shows(const struct world *w, const double *sums, int64_t k)
 {
 	int64_t m = k % GEMM_PERIOD, n = w->e.n;
 
-	m += m % GEMM_LIFTED == 1 ? GEMM_PERIOD : 0; /* a row whose values are enlarged has a wide bound */
+	const struct gemm_fill f = gemm_fill_of(&w->c, w->e.a);
+
+	m += gemm_row_of(&f, m) != GEMM_USUAL ? GEMM_PERIOD : 0; /* a row whose values are enlarged has a wide bound */
 	char answer[64 * 4];
 	struct metrics metrics;
 
