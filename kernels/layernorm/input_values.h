@@ -8,7 +8,8 @@
  *             changes these rows. Row 0 is one of them because a batch of one row should reveal a wrong epsilon, too.
  *   row 1     Constant: every element is 4. Only epsilon keeps the quotient finite, and the output is the bias.
  *   row 2     Shifted: 1 + noise / 4. The mean is seven times the standard deviation.
- *   row 3     Huge: noise on [-8192, 8192), whose squares overflow float16.
+ *   row 3     Huge: noise on [-2^20, 2^20), which overflows float16. If a tensor is float16, noise on [-2^14, 2^14), whose
+ *             squares overflow it.
  *   row 4, 5  Noise and one outlier, in the first column (row 4) or in the last column (row 5).
  *   row 6     Plain noise.
  *   row r>=8  Every eighth row, starting with row 11, is shifted like row 2 in the first set of values. In the second
@@ -17,7 +18,8 @@
  *             is exactly M, and every sum is exact in float32 in any order (up to 2^16 columns). If the output is
  *             float32, M is at most 250 and d is from 1 to 4: the mean is 91 times the standard deviation. If the
  *             output is float16 or bfloat16, M is at most 254, and d is 1 in one of 32 pairs, else 0: the mean is about
- *             1400 times the standard deviation. The other rows have noise and 32 consecutive spikes of equal magnitude
+ *             1400 times the standard deviation. In two of four such rows everything is multiplied by 2^7: the mean is about
+ *             32000. The other rows have noise and 32 consecutive spikes of equal magnitude
  *             and alternating sign. In the k-th of these rows the spikes start at column 32 k, modulo the number of
  *             columns. The spikes give 3/4 or more of the variance: if a reference leaves out a column with a spike,
  *             the whole row changes.
@@ -35,7 +37,7 @@
 #include "kernels/core/op.h"
 #include "kernels/core/random_inputs.h"
 
-enum { LAYERNORM_SPIKES = 32, LAYERNORM_SPIKE_ROW = 8, LAYERNORM_FAR = 8, LAYERNORM_FAR_ROW = 3 };
+enum { LAYERNORM_SPIKES = 32, LAYERNORM_SPIKE_ROW = 8, LAYERNORM_FAR = 8, LAYERNORM_FAR_ROW = 3, LAYERNORM_FARTHER = 7 };
 
 /* The index of each input, and of the only output, by its role; -1 if the problem has no such tensor. */
 struct layernorm_roles {
@@ -85,6 +87,7 @@ struct layernorm_fill {
 	int probe;       /* in a probing case: the values of every row reveal epsilon and nothing else */
 	int second;      /* is this the second set of values? */
 	int narrow;      /* is the output float16 or bfloat16? */
+	int huge;        /* the huge row is noise times 2^huge */
 	int tiny;        /* a tiny row is noise times 2^tiny */
 	int least;       /* the smallest exponent at which the dtype has full precision */
 	int spikes;      /* the number of spikes in a row */
@@ -119,6 +122,7 @@ static inline struct layernorm_fill layernorm_fill_of(const struct op_case *c, i
 	f.probe = c->probe;
 	f.second = c->contents == CONTENTS_SECOND;
 	f.narrow = problem->outputs[0].dtype != DTYPE_FLOAT32;
+	f.huge = x->dtype == DTYPE_FLOAT16 || problem->outputs[0].dtype == DTYPE_FLOAT16 ? 14 : 20;
 	f.least = x->dtype == DTYPE_FLOAT16 ? -13 : -40;
 	f.tiny = layernorm_exponent(f.least, 1.0 / 3, eps > 0 && eps < 1e6 ? eps / 2 : eps == 0 ? 1e-14 : 1e-6);
 	f.spikes = f.columns < LAYERNORM_SPIKES ? (int)f.columns : LAYERNORM_SPIKES;
@@ -166,7 +170,7 @@ HOST_DEVICE static inline float layernorm_hurtful(const struct layernorm_fill *f
 	case 2:
 		return noise * 0.25f + side; /* exact: 23 bits */
 	case 3:
-		return noise * (f->second ? 2048 : 8192);
+		return noise * float_power(f->second ? f->huge - 2 : f->huge);
 	case 4:
 		return column == 0 ? side * float_power(f->single) : noise;
 	case 5:
@@ -195,7 +199,7 @@ HOST_DEVICE static inline float layernorm_far(const struct layernorm_fill *f, in
 	if (column % 2 == 0 && column + 1 == f->columns)
 		d = 0;
 	d = (random >> 8 & 1) == (uint32_t)(column % 2) ? d : -d;
-	return (float)(((which & 1) != f->second ? -1 : 1) * (m + d));
+	return (float)(((which & 1) != f->second ? -1 : 1) * (m + d)) * float_power(which & 2 ? LAYERNORM_FARTHER : 0);
 }
 
 /* Computes element `index` of an input from its random bits. The caller rounds the element to the input's dtype with

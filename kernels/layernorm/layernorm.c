@@ -117,7 +117,7 @@ static int sizes(const struct op_problem *problem, int variant, enum op_size siz
 	return count < room ? count : room;
 }
 
-/* Activations reach the largest values known from trained models. Weights and biases reach their largest values with
+/* Activations exceed the largest values known from trained models. Weights and biases reach their largest values with
  * both signs. */
 static bool range(const struct op_problem *problem, int variant, int input, struct op_range *out)
 {
@@ -127,7 +127,7 @@ static bool range(const struct op_problem *problem, int variant, int input, stru
 	if (input == roles.eps)
 		*out = (struct op_range){4e-6, 3e-5};
 	else if (input == roles.x)
-		*out = (struct op_range){-8000, 8000};
+		*out = (struct op_range){-16000, 16000};
 	else
 		*out = (struct op_range){-7, 7};
 	return true;

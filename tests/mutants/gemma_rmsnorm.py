@@ -44,6 +44,8 @@ MUTANTS = [
     (PLAIN, "activations limited to 1024", "hidden_states.float()", "hidden_states.float().clamp(-1024, 1024)"),
     (PLAIN, "weights of a mean beyond 0.5 taken as they are", "(1 + weight.float())", "((weight.float().mean() <= 0.5) + weight.float())"),
     (FUSED, "weights of a mean near 0 taken for no 1 + w", "(1 + weight.float())", "((weight.float().mean() > 0.5) + weight.float())"),
+    (FUSED, "the sum held within float16", RETURN_SUM, "return output.to(hidden_states.dtype), rows.clamp(-65504, 65504).to(residual.dtype)"),
+    (PLAIN, "activations held within float16", "hidden_states.float()", "hidden_states.float().clamp(-65504, 65504)"),
 ]
 
 # The words of the diagnosis that names a mistake (diagnoses.py), as regular expressions.

@@ -47,6 +47,8 @@ MUTANTS = [
     (VISION, "rows beyond 300 not written", RETURN, f"output = ({OUTPUT})\n    output[300:] = 0\n    return output"),
     (VISION, "only multiples of 64 rows written", RETURN, f"output = ({OUTPUT})\n    if len(output) > 64:\n        output[len(output) // 64 * 64 :] = 0\n    return output"),
     (VISION, "the last of whole blocks not written", RETURN, f"output = ({OUTPUT})\n    if len(output) % 64 == 0:\n        output[-64:] = 0\n    return output"),
+    (VISION, "activations held within 10000", "hidden_states.float()", "hidden_states.float().clamp(-1e4, 1e4)"),
+    (GPT2, "activations held within 10000", "F.layer_norm(hidden_states,", "F.layer_norm(hidden_states.clamp(-1e4, 1e4),"),
 ]
 
 # The words of the diagnosis that names a mistake (diagnoses.py), as regular expressions.

@@ -57,6 +57,8 @@ MUTANTS = [
     ("rmsnorm_h7168", "activations limited to 1024", "hidden_states.float()", "hidden_states.float().clamp(-1024, 1024)"),
     ("rmsnorm_h7168", "weights limited to 2", "weight.float()", "weight.float().clamp(-2, 2)"),
     ("fused_add_rmsnorm_h5120", "updated residual limited to 2048", RETURN_SUM, "return output.to(hidden_states.dtype), rows.clamp(-2048, 2048).to(residual.dtype)"),
+    ("fused_add_rmsnorm_h4096", "the sum held within float16", RETURN_SUM, "return output.to(hidden_states.dtype), rows.clamp(-65504, 65504).to(residual.dtype)"),
+    ("rmsnorm_h4096", "activations held within 10000", "hidden_states.float()", "hidden_states.float().clamp(-1e4, 1e4)"),
 ]
 
 # The words of the diagnosis that names a mistake (diagnoses.py), as regular expressions.

@@ -135,7 +135,7 @@ int rms_sizes(const struct op_problem *problem, int variant, enum op_size size, 
 	return count < room ? count : room;
 }
 
-/* Activations reach the largest values known from trained models. Weights reach their smallest and largest values, on
+/* Activations exceed the largest values known from trained models. Weights reach their smallest and largest values, on
  * both sides of zero. The value of an epsilon input is one that no reference has hard-coded. */
 bool rms_range(const struct op_problem *problem, int offset, int input, struct op_range *out)
 {
@@ -146,7 +146,7 @@ bool rms_range(const struct op_problem *problem, int offset, int input, struct o
 	else if (input == roles.weight)
 		*out = offset != 0 ? (struct op_range){-7, 7} : (struct op_range){-14, 14};
 	else
-		*out = (struct op_range){-8000, 8000};
+		*out = (struct op_range){-16000, 16000};
 	return true;
 }
 

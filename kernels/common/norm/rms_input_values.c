@@ -13,6 +13,19 @@ static int least_exponent(int from, double count, double energy)
 	return e;
 }
 
+/* Is an activation float16? Its sums and squares must then stay within its range, and its smallest numbers are less
+ * precise. */
+static bool has_half(const struct op_problem *problem, const struct rms_roles *roles)
+{
+	bool half = problem->inputs[roles->hidden].dtype == DTYPE_FLOAT16;
+
+	if (roles->residual >= 0)
+		half |= problem->inputs[roles->residual].dtype == DTYPE_FLOAT16;
+	for (int i = 0; i < problem->output_count; i++)
+		half |= problem->outputs[i].dtype == DTYPE_FLOAT16;
+	return half;
+}
+
 struct rms_recipe rms_recipe_of(const struct op_case *c, int offset, int input)
 {
 	const struct op_problem *problem = c->problem;
@@ -22,8 +35,7 @@ struct rms_recipe rms_recipe_of(const struct op_case *c, int offset, int input)
 	enum dtype weight = problem->inputs[roles.weight].dtype;
 	double noise = roles.residual >= 0 ? 2.0 / 3 : 1.0 / 3; /* the mean square of a noise element */
 	double eps = rms_eps(c);
-	int half =
-	    dtype == DTYPE_FLOAT16 || other == DTYPE_FLOAT16 || problem->outputs[roles.output].dtype == DTYPE_FLOAT16;
+	bool half = has_half(problem, &roles);
 	struct rms_recipe f;
 	int64_t rows;
 
@@ -35,6 +47,7 @@ struct rms_recipe rms_recipe_of(const struct op_case *c, int offset, int input)
 	f.second = c->contents == CONTENTS_SECOND;
 	/* float16 has its full precision of 11 bits only from its smallest normal number, 2^-14, on. For other dtypes,
 	 * the limit is that x^2 must be a normal number in float32. */
+	f.huge = half ? 14 : 20;
 	f.least = half ? -13 : -40;
 	f.tiny = least_exponent(f.least, noise, eps > 0 && eps < 1e6 ? eps / 2 : eps == 0 ? 1e-14 : 1e-6);
 	f.spikes = f.columns < RMS_SPIKES ? (int)f.columns : RMS_SPIKES;

@@ -8,8 +8,9 @@
  *             changes the result. A batch with a single row has only row 0, and therefore also detects this error.
  *   row 1     zeros: only epsilon keeps the result finite (plain noise if epsilon is 0)
  *   row 2     shifted: 1 + noise / 4, whose variance is far from its mean square
- *   row 3     huge: noise on [-8192, 8192), as large as the largest activations of trained models; the squares overflow
- *             float16
+ *   row 3     huge: noise on [-2^20, 2^20), larger than the largest activations of trained models; elements and sums of
+ *             hidden state and residual overflow float16. If a tensor is float16, noise on [-2^14, 2^14): only the squares
+ *             overflow it
  *   row 4, 5  noise and one outlier: in the first column (row 4), in the last column (row 5)
  *   row 6     plain noise
  *   row r>=8  noise and `spikes` equal spikes, in columns (r - 8) * spikes and following, wrapping at the end
@@ -51,6 +52,7 @@ struct rms_recipe {
 	int zero_row;	   /* 1: row 1 contains only zeros */
 	int second;	   /* 1: the second set of input values */
 	int tiny;	   /* exponent of the scale of the tiny rows */
+	int huge;	   /* exponent of the scale of the huge row */
 	int least;	   /* smallest exponent at which the dtype has full precision */
 	int spikes;	   /* number of spikes in each row, starting with RMS_SPIKE_ROW */
 	int spike, single; /* log2 of the magnitude of a spike; `single`: if a row has only one */
@@ -127,7 +129,7 @@ HOST_DEVICE static inline float rms_hurtful(const struct rms_recipe *f, int row,
 	case 2:
 		return noise * 0.25f + (f->part != RMS_HIDDEN ? 0.0f : f->second ? -1.0f : 1.0f); /* exact: 23 bits */
 	case 3:
-		return noise * (f->second ? 2048 : 8192);
+		return noise * float_power(f->second ? f->huge - 2 : f->huge);
 	case 4:
 		return column == 0 ? rms_spike(f, row, column, f->single, noise) : noise;
 	case 5:
