@@ -26,7 +26,8 @@
  * table can hold, and all keys of the cache are equal, and so are all scales.
  *
  *   queries  are uniform on [-8, 8).
- *   keys     are uniform on [-448, 448), rounded to e4m3; every second zero is -0.
+ *   keys     are uniform on [-448, 448), rounded to e4m3; every second zero is -0. One group of keys in sixteen has only
+ *            zeros: the scores of these keys are exactly 0, between those of other keys, which are negative and positive.
  *   scales   of keys are m 2^e with m in [1, 2) and e = -8 … -11; a reference that ignores them orders the scores
  *            differently.
  *   weights  are uniform on [-1, 1); a reference that ignores the weights or the relu orders the scores differently. In
@@ -43,6 +44,9 @@
 
 /* The variants that op.match returns. */
 enum { DSA_ATTENTION = 0, DSA_INDEXER = 1 };
+
+/* Among INDEXER_ZERO_GROUPS groups of equal keys, the one with this number has only zeros. */
+enum { INDEXER_ZERO_GROUPS = 16, INDEXER_ZERO_GROUP = 5 };
 
 /* The indices of the indexer's inputs and of its only output. */
 struct indexer_roles {
@@ -68,10 +72,10 @@ struct indexer_cache {
 	const uint8_t *used;
 };
 
-/* Returns an element of a key, from its random bits. */
-HOST_DEVICE static inline uint8_t indexer_key_byte(uint32_t random)
+/* Returns an element of a key, from its random bits. `zero`: is every element of the key 0? */
+HOST_DEVICE static inline uint8_t indexer_key_byte(int zero, uint32_t random)
 {
-	uint8_t byte = e4m3_from_float(uniform_signed(random, 8) * 448);
+	uint8_t byte = zero ? 0 : e4m3_from_float(uniform_signed(random, 8) * 448);
 
 	return byte == 0 ? (uint8_t)((random & 1) << 7) : byte;
 }
@@ -85,8 +89,10 @@ HOST_DEVICE static inline uint8_t indexer_byte(const struct indexer_cache *f, in
 	int64_t copied = index - slot % f->equal * (place < keys_end ? f->dim : 4); /* the same byte of the first key of
 										     * the group */
 
+	int zero = (page * f->page_size + slot) / f->equal % INDEXER_ZERO_GROUPS == INDEXER_ZERO_GROUP;
+
 	if (place < keys_end)
-		return used ? indexer_key_byte(philox_bits(f->key, copied)) : 0x7f;
+		return used ? indexer_key_byte(zero, philox_bits(f->key, copied)) : 0x7f;
 
 	int byte = (int)((place - keys_end) % 4);
 	uint32_t random = philox_bits(f->key, copied - byte);

@@ -70,4 +70,6 @@ MUTANTS = [
     (INDEXER, "page numbers in 8 bits", "block_table[i, : -(-length // page_size)].long()", "block_table[i, : -(-length // page_size)].to(torch.uint8).long()"),
     (SPARSE, "a scale of 1 taken for none", "* sm_scale", "* (192 ** -0.5 if sm_scale == 1 else sm_scale)"),
     (SPARSE1, "a scale of 1 taken for none", "* sm_scale", "* (192 ** -0.5 if sm_scale == 1 else sm_scale)"),
+    (INDEXER, "keys of score 0 left out", BEST, BEST + "\n        best = best[scores[best] != 0]"),
+    (INDEXER, "a score of 0 taken for no score", SCORES, SCORES + "\n        scores = torch.where(scores == 0, float('-inf'), scores)"),
 ]
