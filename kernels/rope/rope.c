@@ -359,7 +359,7 @@ static double scalar_left_out(const struct op_case *c, const struct rope_roles *
  * there are several tokens, because a reference may take the default, such as a scale of 1, for an absent number. */
 static double scalar(const struct op_case *c, int input)
 {
-	static const double values[CONTENTS_COUNT][ROPE_NUMBERS] = {{30000, 3, 2, 5, 6000}, {2e6, 1.75, 1.5, 3, 11000}},
+	static const double values[CONTENTS_COUNT][ROPE_NUMBERS] = {{30000, 3, 2, 5, 6000}, {2e6, 0.75, 0.75, 3, 11000}},
 	                    llama_scale[CONTENTS_COUNT] = {6, 13};
 	struct rope_roles roles = rope_roles_of(c->problem);
 	int64_t size = rope_head_size(c->problem, c->axis), tokens = c->axis[c->problem->inputs[roles.positions].axis[0]];

@@ -81,6 +81,7 @@ MUTANTS = [
     ("rope_pos_ids_interleaved_given_d64", "frequencies are kept between calls by rotary_dim alone",
      "frequencies = rope_theta ** -exponents / rope_scale",
      'tables = vars(rotate).setdefault("tables", {})\n    frequencies = tables.setdefault(rotary_dim, rope_theta ** -exponents / rope_scale)'),
+    (GIVEN, "a scale below 1 taken for 1", "/ rope_scale", "/ max(rope_scale, 1.0)"),
 ]
 
 # The words of the diagnosis that names a mistake (diagnoses.py), as regular expressions.
