@@ -15,7 +15,11 @@
  * below 2^-15, where float16 is subnormal. These rows detect gates that are flushed to zero, and gates or activations
  * that are converted to float16 although the tensor has another dtype. In float16 the gates of these rows are multiples
  * of 2^-23. The activation of such a gate is half the gate, which float16 represents exactly; a reference may therefore
- * compute it in float16. */
+ * compute it in float16.
+ *
+ * In rows with row % 16 == 9, silu has gates from -32 to -16, and factors up to 2^40 make its small values there large:
+ * a reference that takes the sigmoid of such a gate for 0 is wrong. These rows are usual if a tensor is float16, in
+ * which such values of silu are 0, and with gelu, which cancels there. */
 #ifndef REFTEST_KERNELS_ACTIVATION_INPUT_VALUES_H
 #define REFTEST_KERNELS_ACTIVATION_INPUT_VALUES_H
 
@@ -35,7 +39,10 @@ struct activation_fill {
 	int gate, up; /* for rows with large gates and factors: log2 of the smallest gate and of the limit of factors */
 	int negative; /* are the gates of these rows negative only? */
 	int fine;     /* the number of fraction bits of gates below 2^-15 */
+	int deep;     /* are there rows with negative gates and very large factors? */
 };
+
+enum { ACTIVATION_DEEP_ROW = 9, ACTIVATION_DEEP_UP = 40 };
 
 /* Host only. */
 static inline struct activation_fill activation_fill_of(const struct op_case *c)
@@ -51,6 +58,7 @@ static inline struct activation_fill activation_fill_of(const struct op_case *c)
 	f.up = !narrow ? 10 : second ? 9 : 7;
 	f.negative = narrow && second;
 	f.fine = narrow ? 8 : 20;
+	f.deep = c->variant == ACTIVATION_SILU && !narrow && c->problem->outputs[0].dtype != DTYPE_FLOAT16;
 	return f;
 }
 
@@ -68,6 +76,8 @@ HOST_DEVICE static inline float activation_at(const struct activation_fill *f, i
 		return (noise < 0 ? noise - 1 : f->negative ? -noise - 1 : noise + 1) * float_power(f->gate);
 	if (row % 16 == 7)
 		return noise * float_power(f->up);
+	if (f->deep && row % 16 == ACTIVATION_DEEP_ROW)
+		return column < f->half ? -24 - 8 * noise : noise * float_power(ACTIVATION_DEEP_UP);
 	if (column >= f->half)
 		return noise * float_power(row % 16 == 3 || row % 16 == 11 ? wide : 1);
 	if (row % 16 == 11)

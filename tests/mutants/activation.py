@@ -57,6 +57,8 @@ MUTANTS = [
     (EXACT, "float16's subnormal gates flushed to zero", "gate * share * up", "torch.where(gate.abs() < 2**-14, 0.0, gate) * share * up"),
     ("gelu_and_mul_h5120", "gate times factor is rounded to the input's dtype before it is multiplied by the share", "(gate * share * up).to(input.dtype)",
      "((gate * up).to(input.dtype) * share).to(input.dtype)"),
+    (EXPERT, "sigmoid 0 below -20", OUTPUT, "output = gate * torch.where(gate < -20, 0.0, torch.sigmoid(gate)) * up"),
+    (LLAMA, "silu 0 below -20", "F.silu(gate)", "torch.where(gate < -20, 0.0, F.silu(gate))"),
 ]
 
 # The words of the diagnosis that names a mistake (diagnoses.py), as regular expressions.
