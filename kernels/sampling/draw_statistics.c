@@ -220,10 +220,36 @@ static void suspect_ranks(struct draw *draw, const struct filter *filter, const 
 		    filter->value[filter->order[last]] / kept->mass);
 }
 
+/* Adds the suspicions of samplers that never draw the least likely kept tokens, if these tie. Their total probability is
+ * `share`. Tokens of a small total probability tell nothing. */
+static void suspect_least(struct draw *draw, const struct filter *filter, const struct filter_kept *kept, double share,
+                          int64_t token)
+{
+	bool is_least = filter->value[token] == kept->threshold;
+
+	if (share < 0.25 || share < 1.5 * kept->threshold / kept->mass)
+		return;
+	if (kept->count <= FILTER_ORDERED)
+		ask(draw, DRAW_NO_TIED, is_least, share);
+	else if (kept->count > FILTER_DEEP)
+		ask(draw, DRAW_NO_TAIL, is_least, share);
+}
+
+/* Adds the suspicions of samplers that never draw one end of the vocabulary, if it is kept. */
+static void suspect_ends(struct draw *draw, const struct filter *filter, const struct filter_kept *kept, int64_t token)
+{
+	double first = filter->value[0], last = filter->value[filter->vocab - 1];
+
+	if (first >= kept->threshold)
+		ask(draw, DRAW_NO_FIRST_TOKEN, token == 0, first / kept->mass);
+	if (last >= kept->threshold)
+		ask(draw, DRAW_NO_LAST_TOKEN, token == filter->vocab - 1, last / kept->mass);
+}
+
 /* Adds the suspicions of samplers that never draw certain positions. */
 static void suspect_places(struct draw *draw, const struct filter *filter, const struct filter_kept *kept, int64_t token)
 {
-	double first = 0, last = 0, below_half = 0, through_half = 0, lower = 0, sum = 0, before = 0;
+	double first = 0, last = 0, below_half = 0, through_half = 0, lower = 0, sum = 0, before = 0, least = 0;
 	int64_t half = kept->count / 2, seen = 0, at = 0;
 
 	for (int64_t v = 0; v < filter->vocab; v++) {
@@ -237,6 +263,7 @@ static void suspect_places(struct draw *draw, const struct filter *filter, const
 		sum += value;
 		at = v == token ? seen : at;
 		seen++;
+		least += value == kept->threshold ? value : 0;
 		below_half = seen <= half ? sum : below_half;
 		through_half = seen <= kept->count - half ? sum : through_half;
 		lower = v < filter->vocab / 2 ? sum : lower;
@@ -245,6 +272,8 @@ static void suspect_places(struct draw *draw, const struct filter *filter, const
 	ask_half(draw, DRAW_SECOND_HALF, kept->count, at < half, below_half / kept->mass);
 	ask(draw, DRAW_NO_FIRST_PLACE, at == 0, first / kept->mass);
 	ask(draw, DRAW_NO_LAST_PLACE, at == seen - 1, last / kept->mass);
+	suspect_least(draw, filter, kept, least / kept->mass, token);
+	suspect_ends(draw, filter, kept, token);
 	suspect_sums(draw, DRAW_HALF_SUMS, kept, before, filter->value[token]);
 	if (lower > 0 && lower < sum) {
 		ask(draw, DRAW_LOWER_TOKENS, token >= filter->vocab / 2, 1 - lower / kept->mass);
@@ -452,6 +481,10 @@ double draws_suspect(const double suspicion[DRAW_SUSPECTS], struct err *why)
 	    [DRAW_LOWER_TOKENS] = "draws only from the first half of the vocabulary when this half has a kept token",
 	    [DRAW_UPPER_TOKENS] = "draws only from the second half of the vocabulary when this half has a kept token",
 	    [DRAW_LIKELIEST] = "draws only from the 1024 most likely tokens of a row",
+	    [DRAW_NO_TIED] = "never draws the least likely kept tokens when several are equally likely",
+	    [DRAW_NO_TAIL] = "never draws the least likely kept tokens when thousands are kept",
+	    [DRAW_NO_FIRST_TOKEN] = "never draws the first token of the vocabulary",
+	    [DRAW_NO_LAST_TOKEN] = "never draws the last token of the vocabulary",
 	    [DRAW_HALF_SUMS] = "draws from cumulative probabilities that are rounded to float16",
 	    [DRAW_BFLOAT_SUMS] = "draws from cumulative probabilities that are rounded to bfloat16",
 	    [DRAW_SORTED_HALF_SUMS] = "draws from cumulative probabilities, most likely tokens first, that are rounded to float16",

@@ -37,7 +37,7 @@
  * multiplies the likelihood ratio of a suspect by the probability that the suspect draws this token, divided by the
  * correct probability. For a correct sampler the product of these factors has mean 1 for any number of rows with any
  * values. The product is checked after the first set of values and after both sets. The probability that it exceeds T
- * in one of these checks is at most 1 / T (Ville 1939). There are 20 suspects, so T = 20 / beta.
+ * in one of these checks is at most 1 / T (Ville 1939). There are 24 suspects, so T = 24 / beta.
  *
  * The false alarm rates are alpha = 4e-10 for the tallies of each set of values, beta = 1e-9 for the suspects of a
  * case, and 1e-10 for the test that draws differ under another seed (sampling.c). These rates add up to less than 2e-9
@@ -82,6 +82,10 @@ enum draw_suspect {
 	DRAW_LOWER_TOKENS,    /* draws only tokens of the vocabulary's first half, if some of them are kept */
 	DRAW_UPPER_TOKENS,    /* draws only tokens of the vocabulary's second half, if some of them are kept */
 	DRAW_LIKELIEST,       /* draws only from the DRAW_LIKELIEST_TOKENS most likely tokens */
+	DRAW_NO_TIED,         /* never draws the least likely kept tokens, if several tie and 64 or fewer are kept */
+	DRAW_NO_TAIL,         /* never draws the least likely kept tokens, if thousands are kept */
+	DRAW_NO_FIRST_TOKEN,  /* never draws the vocabulary's first token */
+	DRAW_NO_LAST_TOKEN,   /* never draws the vocabulary's last token */
 	/* The last suspects look up a random number in sums of probabilities that are rounded to 16 bits. */
 	DRAW_HALF_SUMS,          /* float16, in the order of the vocabulary */
 	DRAW_BFLOAT_SUMS,        /* bfloat16, in the order of the vocabulary */
@@ -118,7 +122,7 @@ struct draws_verdict {
  * NULL). */
 struct draws_verdict draws_judge(const struct draw *draws, int64_t count, struct err *why);
 
-/* Returns the largest suspicion divided by ln(20 / beta). If this value exceeds 1, writes a sentence to `why` (which
+/* Returns the largest suspicion divided by ln(24 / beta). If this value exceeds 1, writes a sentence to `why` (which
  * may be NULL). */
 double draws_suspect(const double suspicion[DRAW_SUSPECTS], struct err *why);
 

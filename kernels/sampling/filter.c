@@ -186,12 +186,13 @@ static struct counts top_p(struct filter *filter, struct counts from, int64_t k,
 static struct counts min_p(struct filter *filter, double ratio)
 {
 	double limit = fmin(ratio, 1) * nth(filter, 0);
+	double sure = (double)(float)limit == limit ? limit : limit * (1 + product_error);
 	struct counts counts = all_of(filter);
 	int64_t rank = 0;
 
 	if (!(ratio > 0))
 		return counts;
-	while (nth(filter, rank) > 0 && nth(filter, rank) >= limit * (1 + product_error))
+	while (nth(filter, rank) > 0 && nth(filter, rank) >= sure)
 		rank++;
 	counts.strict = rank > 0 ? rank : 1; /* the most likely token is kept, however sums are rounded */
 	while (nth(filter, rank) > 0 && nth(filter, rank) >= limit)

@@ -5,7 +5,7 @@
  *           only the most likely token; if p >= 1, it keeps all tokens. If a top-k dropped tokens before, the
  *           probabilities are renormalised over the tokens that top-k kept; otherwise they are summed as they are.
  *   min-p   keeps a token if its probability is at least min_p times the largest probability; if min_p >= 1, it keeps
- *           only the most likely token.
+ *           only the most likely token. If the product is exact in float32, it must keep a token exactly at this limit.
  *
  * Tokens of probability 0 are never drawn, so they count as dropped. All ties at the boundary are kept. In some rows
  * float32 rounding, or the order among ties, decides which tokens an implementation keeps. In struct filter_kept,

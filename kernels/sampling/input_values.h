@@ -26,15 +26,22 @@
  * most likely token of a peak too often: in 0.71 instead of 0.59 of the draws. In all other rows the difference is
  * smaller. The kinds of rows are then:
  *
- *   0        flat, 2 kept; without a filter, every other block has flat, 3 kept.
- *   3        flat, 3 or 4 kept; without a filter a peak, and wide in every fourth block.
+ *   0        flat, 2 kept; without a filter, every other block has flat, 3 kept. With min_p, blocks 1 and 4 of eight are
+ *            tied: 64 32 32 32 32 | 31 31 2, and min_p is 1/2, so that four tokens are exactly at the limit and must be
+ *            kept. Blocks 2, 6 and 7 are long.
+ *   3        flat, 3 or 4 kept; without a filter a peak, wide in every fourth block, and long in every other block.
  *   7        a peak, and wide in every fourth block. Without a filter the row is even: 16384 equally likely tokens and
  *            no tail. A sampler whose random number has few bits draws only some of these tokens. An even row needs a
  *            vocabulary of 16384 in float32; otherwise it is flat.
  *   others   peaks; steep if the vocabulary is smaller than 128.
  *
+ * In a long row, 16384 tokens are kept. 64 of them have more than half of the probability, and the others share 0.43:
+ * each has 440/2^24, below 3e-5, and a reference may take so little for nothing. With min_p, the limit is half of that: a
+ * min_p below 1e-4. A long row needs what an even row needs; otherwise it is flat.
+ *
  * In two rows of 64, one token has all of the probability: the last token of the vocabulary in row 11, and the first
- * token in row 40.
+ * token in row 40. If probabilities are float32, this holds for the first 64 rows only. In the later ones another token
+ * has 2^-20 and may be drawn, too: a reference that never draws the last token then draws that token, again and again.
  *
  * The rows of every eighth block of 8 rows are twins: both sets of values have the same rows, with the same parameters
  * (unless the parameters are Python scalars). The state of torch's generators differs between the two sets, so the
@@ -88,8 +95,15 @@ enum sampling_kind {
 	SAMPLING_PEAK,
 	SAMPLING_WIDE,
 	SAMPLING_EVEN,
-	SAMPLING_CERTAIN
+	SAMPLING_CERTAIN,
+	SAMPLING_NEARLY, /* nearly certain */
+	SAMPLING_TIED,
+	SAMPLING_LONG
 };
+
+/* The parts of a long row: the number of its heavy tokens, and the weight of the others, in units of 2^-24. */
+enum { SAMPLING_LONG_HEAVY = 64, SAMPLING_LONG_WEIGHT = 440 };
+
 
 /* The index of each input, and of the only output, by its role; -1 if the problem has no such tensor. */
 struct sampling_roles {
@@ -205,21 +219,27 @@ HOST_DEVICE static inline int sampling_kind_wanted(const struct sampling_fill *f
 {
 	const int kinds[SAMPLING_BLOCK] = {SAMPLING_FLAT2, SAMPLING_STEEP, SAMPLING_FLAT3, SAMPLING_FLAT2,
 	                                   SAMPLING_STEEP, SAMPLING_STAIR, SAMPLING_FLAT4, SAMPLING_WIDE};
-	int odd = row / SAMPLING_BLOCK & 1, at = (int)(row % SAMPLING_BLOCK);
+	int odd = row / SAMPLING_BLOCK & 1, at = (int)(row % SAMPLING_BLOCK), block = (int)(row / SAMPLING_BLOCK % 8);
 
 	if (row % 64 == 11 || row % 64 == 40)
-		return SAMPLING_CERTAIN;
+		return row < 64 ? SAMPLING_CERTAIN : SAMPLING_NEARLY;
 	if (!sampling_is_peaked(f->filters, f->shared))
 		return kinds[at];
+	if (at == 0 && f->filters != 0 && (block == 1 || block == 4))
+		return SAMPLING_TIED;
+	if (at == 0 && f->filters != 0 && (block == 2 || block >= 6))
+		return SAMPLING_LONG;
 	if (at == 0)
 		return f->filters == 0 && odd ? SAMPLING_FLAT3 : SAMPLING_FLAT2;
 	if (at == 3 && f->filters != 0)
 		return odd ? SAMPLING_FLAT4 : SAMPLING_FLAT3;
-	if (at == 3 && row / SAMPLING_BLOCK % 4 == 2)
+	if (at == 3 && odd)
+		return SAMPLING_LONG;
+	if (at == 3 && block % 4 == 2)
 		return SAMPLING_WIDE;
 	if (at == 7 && f->filters == 0)
 		return SAMPLING_EVEN;
-	return at == 7 && row / SAMPLING_BLOCK % 4 == 1 ? SAMPLING_WIDE : SAMPLING_PEAK;
+	return at == 7 && block % 4 == 1 ? SAMPLING_WIDE : SAMPLING_PEAK;
 }
 
 HOST_DEVICE static inline int sampling_kind_of(const struct sampling_fill *f, int64_t row)
@@ -228,8 +248,10 @@ HOST_DEVICE static inline int sampling_kind_of(const struct sampling_fill *f, in
 
 	if (kind == SAMPLING_WIDE && !f->wide)
 		return SAMPLING_FLAT2;
-	if (kind == SAMPLING_EVEN && !(f->wide && f->vocab >= SAMPLING_EVENLY))
+	if ((kind == SAMPLING_EVEN || kind == SAMPLING_LONG) && !(f->wide && f->vocab >= SAMPLING_EVENLY))
 		return SAMPLING_FLAT2;
+	if (kind == SAMPLING_NEARLY && !f->wide)
+		return SAMPLING_CERTAIN;
 	if (f->vocab < 2 * SAMPLING_STAIRS && (kind == SAMPLING_STAIR || kind == SAMPLING_PEAK))
 		return kind == SAMPLING_STAIR ? SAMPLING_FLAT2 : SAMPLING_STEEP;
 	return kind;
@@ -241,7 +263,10 @@ HOST_DEVICE static inline int sampling_tokens(const struct sampling_fill *f, int
 	switch (sampling_kind_of(f, row)) {
 	case SAMPLING_CERTAIN:
 		return 1;
+	case SAMPLING_NEARLY:
+		return 2;
 	case SAMPLING_EVEN:
+	case SAMPLING_LONG:
 		return SAMPLING_EVENLY;
 	case SAMPLING_WIDE:
 		return f->wide;
@@ -283,6 +308,15 @@ HOST_DEVICE static inline int32_t sampling_change(const int32_t *parts, int64_t 
 	return tied ? 0 : rank == 0 ? 4099 : rank == 2 ? -1733 : rank == 3 ? -2366 : 0;
 }
 
+/* Returns the probability of a long row's token of `rank`, in units of 2^-24. 95 + 94 + … + 33 is 4032. */
+HOST_DEVICE static inline int32_t sampling_long_weight(int rank)
+{
+	if (rank >= SAMPLING_LONG_HEAVY)
+		return SAMPLING_LONG_WEIGHT;
+	return rank > 0 ? (96 - rank) * 1000
+	                : 16777216 - 4032 * 1000 - (SAMPLING_EVENLY - SAMPLING_LONG_HEAVY) * SAMPLING_LONG_WEIGHT;
+}
+
 /* Returns the probability of the row's token of `rank`, except in the widest rows, in units of 2^-24. The probability of
  * a tail is subtracted from the last of 8 tokens, from all stairs evenly, or from the peak. */
 HOST_DEVICE static inline int32_t sampling_coarse_weight(const struct sampling_fill *f, int64_t row, int rank)
@@ -291,13 +325,20 @@ HOST_DEVICE static inline int32_t sampling_coarse_weight(const struct sampling_f
 	                                          {56, 52, 48, 40, 26, 18, 10, 6},
 	                                          {46, 43, 40, 38, 36, 28, 16, 9},
 	                                          {192, 13, 12, 10, 9, 8, 7, 5}};
+	const int32_t tied[SAMPLING_HEAVY] = {64, 32, 32, 32, 32, 31, 31, 2};
 	int kind = sampling_kind_of(f, row);
 	int32_t tail = sampling_tail(f, row, 0) ? (int32_t)((f->vocab - 1) / f->stride + 1) : 0;
 
 	if (kind == SAMPLING_CERTAIN)
 		return rank == 0 ? 16777216 : 0;
+	if (kind == SAMPLING_NEARLY)
+		return rank == 0 ? 16777216 - 16 : 16;
+	if (kind == SAMPLING_TIED)
+		return tied[rank] * 65536;
 	if (kind == SAMPLING_EVEN)
 		return 16777216 / SAMPLING_EVENLY;
+	if (kind == SAMPLING_LONG)
+		return sampling_long_weight(rank);
 	if (kind == SAMPLING_PEAK) /* the sum 95 + 94 + … + 33 is 4032 */
 		return rank == 0 ? 16777216 - tail - 4032 * 1700 : (96 - rank) * 1700;
 	if (kind == SAMPLING_WIDE) /* 4 times 4193280 is 2^24 - 4096 */
@@ -329,8 +370,10 @@ HOST_DEVICE static inline int64_t sampling_place(const struct sampling_fill *f, 
 	int64_t part = (rank * (int64_t)(shuffle >> 8 | 1) + (shuffle & 0xff)) & (tokens - 1); /* permutes the parts */
 	int64_t begin = part * f->vocab / tokens, end = (part + 1) * f->vocab / tokens;
 
-	if (tokens == 1)
+	if (tokens <= 2 && rank == 0)
 		return row % 2 ? f->vocab - 1 : 0;
+	if (tokens == 2)
+		return 1 + (int64_t)(philox_bits(key, first + rank) % (uint64_t)(f->vocab - 2));
 	if (part == 0 && row % 4 == 1)
 		return 0;
 	if (part == tokens - 1 && row % 4 == 2)
@@ -350,6 +393,10 @@ static inline int sampling_kept(const struct sampling_fill *f, int64_t row)
 	int kind = sampling_kind_of(f, row), block = (int)(row / SAMPLING_BLOCK % 8);
 	int single = (f->filters & ~SAMPLING_RENORM) != (SAMPLING_TOP_K | SAMPLING_TOP_P);
 
+	if (kind == SAMPLING_TIED)
+		return 5;
+	if (kind == SAMPLING_NEARLY || kind == SAMPLING_LONG)
+		return 0;
 	if (kind == SAMPLING_CERTAIN || (block == 3 && kind != SAMPLING_PEAK))
 		return 1;
 	if ((block == 7 && single) || kind == SAMPLING_EVEN)
@@ -423,6 +470,17 @@ static inline double sampling_p(const struct sampling_fill *f, int64_t row, int 
 	return sampling_between(f, row, from > kept && above > below ? above : below, above / mass);
 }
 
+/* Returns a min_p with which a row keeps all of its tokens: 0, or half of the ratio of the least and the most likely
+ * token. Host only. */
+static inline double sampling_low_min_p(const struct sampling_fill *f, int64_t row)
+{
+	int kind = sampling_kind_of(f, row), last = sampling_tokens(f, row) - 1;
+
+	if (kind != SAMPLING_NEARLY && kind != SAMPLING_LONG)
+		return 0;
+	return 0.5 * sampling_weight(f, row, last) / sampling_weight(f, row, 0);
+}
+
 /* Returns the parameters of a row's filters. Host only. */
 static inline struct sampling_parameters sampling_parameters_of(const struct sampling_fill *f, int64_t row)
 {
@@ -434,8 +492,10 @@ static inline struct sampling_parameters sampling_parameters_of(const struct sam
 
 	if (f->shared)
 		return sampling_shared(f->filters, f->second, f->rows);
-	if (kept == 0)
+	if (kept == 0) {
+		parameters.min_p = sampling_low_min_p(f, row);
 		return parameters;
+	}
 	if (!both || block != 7)
 		parameters.top_k = from;
 	if (!both || block != 3)
@@ -448,6 +508,8 @@ static inline struct sampling_parameters sampling_parameters_of(const struct sam
 	                                    (double)sampling_weight(f, row, kept - 1) / sampling_weight(f, row, 0));
 	if (kept == 1 && sampling_is_second(f, row) && row % 2 == 0)
 		parameters.min_p = 1;
+	if (sampling_kind_of(f, row) == SAMPLING_TIED)
+		parameters.min_p = 0.5;
 	return parameters;
 }
 

@@ -144,4 +144,10 @@ MUTANTS = [
     (PLAIN, "sums in bfloat16", PLAIN_DRAW, summed("bfloat16")),
     (TOP_P, "sums from which tokens are drawn in bfloat16", DRAWN,
      "drawn = torch.searchsorted((torch.cumsum(weights, dim=0) / weights.sum()).bfloat16().float(), torch.rand(1, device=row.device), right=True).clamp(max=len(row) - 1)"),
+    (MIN_P, "a token exactly at the limit dropped", "probs >= min_p[:, None] * largest", "(probs > min_p[:, None] * largest) | (probs == largest)"),
+    (MIN_P, "min_p of 1e-3 at least", "min_p[:, None] * largest", "min_p[:, None].clamp(min=1e-3) * largest"),
+    (MIN_P, "tokens below 3e-5 never drawn", MIN_DRAW, "torch.multinomial(torch.where(kept < 3e-5, 0.0, kept), 1)"),
+    (PLAIN, "tokens below 3e-5 never drawn", PLAIN_DRAW, "torch.multinomial(torch.where(probs < 3e-5, 0.0, probs), 1)"),
+    (PLAIN, "last token drawn only if nothing else is left", PLAIN_DRAW, "torch.multinomial(torch.cat((probs[:, :-1], torch.full_like(probs[:, :1], 1e-30)), dim=1), 1)"),
+    (PLAIN, "first token drawn only if nothing else is left", PLAIN_DRAW, "torch.multinomial(torch.cat((torch.full_like(probs[:, :1], 1e-30), probs[:, 1:]), dim=1), 1)"),
 ]

@@ -116,6 +116,32 @@ static void correct_samplers_are_alarmed_no_more_often_than_alpha_says(void **st
 	assert_true(alarms <= alpha * CASES);
 }
 
+/* Checks that the odds of every suspect have the mean 1 under a correct sampler of `count` probabilities, and marks the
+ * suspects that some token makes more or less likely. */
+static void expect_mean_one(const double *p, int count, const struct filter_bounds *bounds, bool asked[DRAW_SUSPECTS])
+{
+	double mean[DRAW_SUSPECTS] = {0};
+	struct filter filter;
+
+	assert_int_equal(filter_open(&filter, count, NULL), 0);
+	for (int token = 0; token < count; token++) {
+		memcpy(filter.value, p, (size_t)count * sizeof *p);
+		struct filter_kept kept = filter_row(&filter, bounds);
+
+		if (p[token] < kept.threshold)
+			continue;
+		struct draw draw = draw_of(&filter, &kept, token);
+
+		for (int s = 0; s < DRAW_SUSPECTS; s++) {
+			mean[s] += p[token] / kept.mass * exp(draw.suspicion[s]);
+			asked[s] = asked[s] || draw.suspicion[s] != 0;
+		}
+	}
+	for (int s = 0; s < DRAW_SUSPECTS; s++)
+		assert_true(fabs(mean[s] - 1) < 1e-11);
+	filter_close(&filter);
+}
+
 /* Under a correct sampler the odds of a suspect have the mean 1, and so has their product over any rows. That bounds
  * how often the product is large. */
 static void a_correct_samplers_odds_have_the_mean_one_for_every_suspect(void **state)
@@ -129,36 +155,43 @@ static void a_correct_samplers_odds_have_the_mean_one_for_every_suspect(void **s
 	    {.has_top_k = true, .top_k = 3, .has_top_p = true, .top_p = 0.5},
 	    {.has_min_p = true, .min_p = 0.45},
 	};
-	enum { MANY = DRAW_LIKELIEST_TOKENS + 76 };
-	double p[MANY] = {0.0875, 0.2625, 0.13125, 0.21875, 0.07, 0.105};
+	static const double tied[] = {64. / 256, 32. / 256, 32. / 256, 32. / 256, 32. / 256, 31. / 256, 31. / 256, 2. / 256};
+	enum { MANY = DRAW_LIKELIEST_TOKENS + 76, MORE = FILTER_DEEP + 4 };
+	static double p[MORE];
 	bool asked[DRAW_SUSPECTS] = {false};
+
+	(void)state;
+	memcpy(p, (double[]){0.0875, 0.2625, 0.13125, 0.21875, 0.07, 0.105}, 6 * sizeof *p);
+	for (int token = 6; token < MANY; token++)
+		p[token] = 0.125 / (MANY - 6);
+	for (int i = 0; i < COUNT(bounds); i++)
+		expect_mean_one(p, MANY, &bounds[i], asked);
+	expect_mean_one(tied, COUNT(tied), &(struct filter_bounds){.has_min_p = true, .min_p = 0.5}, asked);
+	for (int token = 0; token < MORE; token++)
+		p[token] = token < 4 ? 0.125 : 0.5 / (MORE - 4);
+	expect_mean_one(p, MORE, &(struct filter_bounds){.has_top_k = false}, asked);
+	for (int s = 0; s < DRAW_SUSPECTS; s++)
+		assert_true(asked[s]);
+}
+
+/* A token exactly at the limit of min-p must be kept if float32 represents the limit, and may be dropped otherwise. */
+static void a_token_at_an_exact_limit_of_min_p_must_be_kept(void **state)
+{
+	struct filter_bounds bounds = {.has_min_p = true, .min_p = 0.5};
 	struct filter filter;
 
 	(void)state;
-	for (int token = 6; token < COUNT(p); token++)
-		p[token] = 0.125 / (MANY - 6);
-	assert_int_equal(filter_open(&filter, COUNT(p), NULL), 0);
-	for (int i = 0; i < COUNT(bounds); i++) {
-		double mean[DRAW_SUSPECTS] = {0};
+	assert_int_equal(filter_open(&filter, 4, NULL), 0);
+	memcpy(filter.value, (double[]){0.5, 0.25, 0.15, 0.1}, 4 * sizeof *filter.value);
+	struct filter_kept kept = filter_row(&filter, &bounds);
 
-		for (int token = 0; token < COUNT(p); token++) {
-			memcpy(filter.value, p, sizeof p);
-			struct filter_kept kept = filter_row(&filter, &bounds[i]);
-
-			if (p[token] < kept.threshold)
-				continue;
-			struct draw draw = draw_of(&filter, &kept, token);
-
-			for (int s = 0; s < DRAW_SUSPECTS; s++) {
-				mean[s] += p[token] / kept.mass * exp(draw.suspicion[s]);
-				asked[s] = asked[s] || draw.suspicion[s] != 0;
-			}
-		}
-		for (int s = 0; s < DRAW_SUSPECTS; s++)
-			assert_true(fabs(mean[s] - 1) < 1e-12);
-	}
-	for (int s = 0; s < DRAW_SUSPECTS; s++)
-		assert_true(asked[s]);
+	assert_int_equal(kept.count, 2);
+	assert_true(kept.slack == 0);
+	bounds.min_p = (double)0.3f;
+	memcpy(filter.value, (double[]){0.5f, 0.25, 0.5f * (double)0.3f, 0.1}, 4 * sizeof *filter.value);
+	assert_true(filter_row(&filter, &bounds).slack == 0);
+	memcpy(filter.value, (double[]){0.7f, 0.2, 0.7f * (double)0.3f, 0.1}, 4 * sizeof *filter.value);
+	assert_true(filter_row(&filter, &bounds).slack > 0);
 	filter_close(&filter);
 }
 
@@ -184,9 +217,9 @@ static void a_suspicion_is_reported_with_the_suspected_mistake(void **state)
 	struct err why = {""};
 
 	(void)state;
-	suspicion[DRAW_SHORT] = 23.6;
-	assert_true(draws_suspect(suspicion, &why) < 1);
 	suspicion[DRAW_SHORT] = 23.8;
+	assert_true(draws_suspect(suspicion, &why) < 1);
+	suspicion[DRAW_SHORT] = 24;
 	assert_true(draws_suspect(suspicion, &why) > 1);
 	assert_non_null(strstr(why.text, "the rest of top_p"));
 }
@@ -218,6 +251,7 @@ int main(void)
 	    cmocka_unit_test(every_tally_and_split_is_falsely_alarmed_as_rarely_as_was_derived),
 	    cmocka_unit_test(correct_samplers_are_alarmed_no_more_often_than_alpha_says),
 	    cmocka_unit_test(a_correct_samplers_odds_have_the_mean_one_for_every_suspect),
+	    cmocka_unit_test(a_token_at_an_exact_limit_of_min_p_must_be_kept),
 	    cmocka_unit_test(a_race_with_uniform_noise_is_predicted),
 	    cmocka_unit_test(a_suspicion_is_reported_with_the_suspected_mistake),
 	    cmocka_unit_test(a_sampler_that_strays_is_alarmed),
