@@ -20,6 +20,7 @@ TABLE = {
     "writes": ("return x.mul_(2) + 0", "", "skipped", {"inputs_kept": "fails"}),
     "nan": ("return torch.sqrt(x)", "", "skipped", {"finite": "fails"}),
     "infinite": ("return x.masked_fill(x > 0, float('-inf'))", "", "checked", {"finite": "property"}),
+    "overflows": ("return x * 3e38 * 2", "", "checked", {"finite": "property"}),
     "constant": ("return torch.ones_like(x)", "", "skipped", {"not_constant": "fails"}),
     "signed_zero": ("return x * 0", "", "skipped", {"not_constant": "fails"}),
     "small_only": ("return x * 2 if len(x) < 1000 else x * 0", "", "checked", {}),
