@@ -51,7 +51,7 @@ static inline void expect_caught(const struct op *op, const struct op_problem *p
                                  const enum mistake *first, int count)
 {
 	for (int i = 0; i < count; i++)
-		for (uint64_t seed = 0; seed < 3; seed++)
+		for (uint64_t seed = 0; seed < SEEDS_OR_ONE(3); seed++)
 			if (!is_caught(op, problem, first[i], seed))
 				fail_msg("%s, seed %llu: passed", mistake_names[first[i]], (unsigned long long)seed);
 }

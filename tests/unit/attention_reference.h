@@ -9,6 +9,7 @@
 #include "kernels/common/attention/attention.h"
 #include "kernels/common/attention/forms.h"
 #include "kernels/common/attention/input_values.h"
+#include "tests/unit/seeds.h"
 
 enum mistake {
 	NONE,
@@ -191,6 +192,7 @@ static inline bool find_rows(const struct attention_view *v, int64_t t, enum mis
 	return true;
 }
 
+NOT_INSTRUMENTED
 static inline float emulate_logit(const struct emulation *m, int64_t t, int64_t h, int64_t row, float scale)
 {
 	const struct attention_extent *e = &m->v.extent;
@@ -256,6 +258,7 @@ static inline float emulate_weights(const struct emulation *m, const struct foun
 	return (shift + logf(*sum)) / (m->mistake == NATURAL_LSE ? 1 : logf(2));
 }
 
+NOT_INSTRUMENTED
 static inline void emulate_output(const struct emulation *m, const struct found *found, int64_t h, int64_t first,
                                   int64_t seen, const float *weight, float *out)
 {

@@ -84,7 +84,7 @@ static inline void every_mistake_is_caught(void **state)
 	const struct family *family = *state;
 
 	for (int p = 0; p < family->count; p++)
-		for (uint64_t seed = 0; seed < 3; seed++) {
+		for (uint64_t seed = 0; seed < SEEDS_OR_ONE(3); seed++) {
 			const struct op_problem *problem = &family->problems[p].problem;
 
 			for (enum mistake mistake = NONE + 1; mistake <= ONE_NAN; mistake++)
@@ -207,7 +207,7 @@ static inline int assert_edges_hold_what_they_say(const struct op *op, const str
 
 	assert_null(op->edges[COUNT(edges)].name);
 	for (int i = 0; i < COUNT(edges); i++)
-		for (uint64_t seed = 0; seed < 3; seed++) {
+		for (uint64_t seed = 0; seed < SEEDS_OR_ONE(3); seed++) {
 			struct trial t;
 
 			if (!trial_open_edge(&t, op, problem, edges[i].name, seed))

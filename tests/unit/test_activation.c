@@ -148,7 +148,7 @@ static void every_planted_mistake_fails_at_the_medium_size(void **state)
 	(void)state;
 	for (int m = 0; m < COUNT(mistakes); m++)
 		for (int p = 0; p < COUNT(problems); p++)
-			for (uint64_t seed = 1; seed <= 2; seed++) {
+			for (uint64_t seed = 1; seed <= SEEDS_OR_ONE(2); seed++) {
 				struct trial t;
 
 				assert_true(trial_open_size(&t, &activation_op, &problems[p], SIZE_MEDIUM, 0, seed));

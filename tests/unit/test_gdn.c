@@ -333,7 +333,7 @@ static void every_mistake_is_caught(void **state)
 	};
 
 	(void)state;
-	for (uint64_t seed = 0; seed < 3; seed++) {
+	for (uint64_t seed = 0; seed < SEEDS_OR_ONE(3); seed++) {
 		for (int p = DECODE; p <= PREFILL; p++)
 			for (int mistake = NONE + 1; mistake <= ONE_NAN; mistake++)
 				assert_mistake_caught(&gdn_op, &problems[p], seed, emulate, mistake);

@@ -157,6 +157,7 @@ static float take_sums(float *sums)
 }
 
 /* Computes one element in 8 float32 partial sums, as vector code does. */
+NOT_INSTRUMENTED
 static float emulate_element(const struct world *w, enum mistake mistake, int64_t m, int64_t n)
 {
 	int64_t count = w->e.k, skip = mistake == FIRST_K_LEFT_OUT ? 0 : mistake == LAST_K_LEFT_OUT ? count - 1 : -1;
@@ -260,7 +261,7 @@ static void assert_caught(int64_t n, int64_t k, enum dtype dtype, int from, int 
 
 	make_problem(&p, n, k, dtype, nn);
 	for (int mistake = from; mistake < to; mistake++)
-		for (uint64_t seed = 0; seed < 3; seed++)
+		for (uint64_t seed = 0; seed < SEEDS_OR_ONE(3); seed++)
 			if (!caught(&p.problem, (enum mistake)mistake, seed))
 				fail_msg("mistake %d is not caught: %s, N %d, K %d", mistake, dtype_name(dtype), (int)n,
 					 (int)k);
@@ -363,7 +364,7 @@ static void the_second_contents_leave_no_room(void **state)
 			struct problem p;
 
 			make_problem(&p, 20, widths[i], dtypes[d], i & 1);
-			for (uint64_t seed = 0; seed < 3; seed++) {
+			for (uint64_t seed = 0; seed < SEEDS_OR_ONE(3); seed++) {
 				assert_false(caught_on(&p.problem, NONE, seed, CONTENTS_SECOND));
 				if (d < 2)
 					assert_true(caught_on(&p.problem, HALVES_IN_THE_DTYPE, seed, CONTENTS_SECOND));

@@ -215,7 +215,7 @@ static void correct_references_pass_for_every_seed(void **state)
 static void every_mistake_is_caught(void **state)
 {
 	(void)state;
-	for (uint64_t seed = 0; seed < 5; seed++) {
+	for (uint64_t seed = 0; seed < SEEDS_OR_ONE(5); seed++) {
 		for (int p = 0; p < COUNT(problems); p++)
 			for (int mistake = NONE + 1; mistake <= ONE_NAN; mistake++)
 				assert_mistake_caught(&mamba_ssu_op, &problems[p], seed, emulate, mistake);

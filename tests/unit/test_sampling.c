@@ -396,7 +396,7 @@ static void every_planted_mistake_fails_at_the_medium_size(void **state)
 	(void)state;
 	for (int m = 0; m < COUNT(mistakes); m++)
 		for (int p = 0; mistakes[m].problems[p] >= 0; p++)
-			for (uint64_t seed = 1; seed <= 3; seed++) {
+			for (uint64_t seed = 1; seed <= SEEDS_OR_ONE(3); seed++) {
 				const struct op_problem *problem = &problems[mistakes[m].problems[p]];
 				struct err why = {""};
 
@@ -435,7 +435,7 @@ static void what_one_set_of_draws_cannot_tell_both_contents_do(void **state)
 
 	(void)state;
 	for (int i = 0; i < COUNT(wrong); i++)
-		for (uint64_t seed = 1; seed <= 3; seed++) {
+		for (uint64_t seed = 1; seed <= SEEDS_OR_ONE(3); seed++) {
 			struct err why = {""};
 			const char *said = fail_on_both(wrong[i].problem, seed, wrong[i].mistake, &why);
 
@@ -452,7 +452,7 @@ static void a_part_of_what_is_kept_that_is_never_drawn_shows(void **state)
 	(void)state;
 	for (int p = BY_K; p <= BY_MIN; p++)
 		for (int mistake = LIKELY_HALF; mistake <= UPPER_TOKENS; mistake++)
-			for (uint64_t seed = 1; seed <= 3 && mistake != NO_LAST_OF_MANY; seed++) {
+			for (uint64_t seed = 1; seed <= SEEDS_OR_ONE(3) && mistake != NO_LAST_OF_MANY; seed++) {
 				struct err why = {""};
 
 				if (fail_on_both(&problems[p], seed, (enum mistake)mistake, &why) == NULL)
