@@ -1,5 +1,4 @@
 #!/bin/sh
-# sanitizers: tests/run also runs this test with the sanitizers' build.
 # After an edit, exactly the cases that depend on the edited part run, and `explain` names the edited field. The edits:
 # one line of a reference, one axis, one dtype, a tolerance, a workload line, the bytes of a safetensors file. Undoing
 # the edit runs nothing, because the old verdicts are still stored.

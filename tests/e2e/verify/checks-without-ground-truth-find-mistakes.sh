@@ -1,5 +1,4 @@
 #!/bin/sh
-# sanitizers: tests/run also runs this test with the sanitizers' build.
 # The checks that need no ground truth. For each check there is a reference for which all checks hold, and one with a
 # mistake that this check finds (devices needs a GPU: tests/gpu/the-cpu-confirms-what-a-gpu-computes.sh). A mistake in what the function computes is found by no check: such a definition is
 # checked, and never passed.

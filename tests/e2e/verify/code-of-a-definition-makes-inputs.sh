@@ -1,5 +1,4 @@
 #!/bin/sh
-# sanitizers: tests/run also runs this test with the sanitizers' build.
 # A definition without an op family gets its inputs from the function in its `init`. The function runs in a process of its
 # own, so it cannot prepare the process of the reference. Whatever is wrong with the inputs is reported with the place of
 # `init`, and never as passed; other definitions are not affected.

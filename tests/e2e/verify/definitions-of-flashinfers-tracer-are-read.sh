@@ -1,5 +1,4 @@
 #!/bin/sh
-# sanitizers: tests/run also runs this test with the sanitizers' build.
 # Definitions in the form that FlashInfer's tracer writes: the function that is called is named …_reference and gets only
 # the arguments that it has; inputs may be unknown or no tensors; a definition without a reference, or with an input that
 # nobody knows, is skipped with the reason; a defect of the file is refused with its place.

@@ -1,5 +1,4 @@
 #!/bin/sh
-# sanitizers: tests/run also runs this test with the sanitizers' build.
 # Files, folders of files, problems (folders with definition.json and workload.jsonl) and folders of problems need no
 # dataset: they are linked from the user's cache folder, and nothing is written beside them. A file of another dataset
 # selects that dataset.
