@@ -3,8 +3,7 @@
 # ten mistakes, and a mistake that can no longer be planted. If run.py did not report these, a run of it that passes
 # would prove little.
 . "$(dirname "$0")/../harness.sh"
-mkdir -p tests/mutants kernels/rmsnorm
-: >kernels/rmsnorm/rmsnorm.c
+mkdir -p tests/mutants
 cp "$top/tests/mutants/run.py" tests/mutants/
 REFTEST_PYTHON=$python
 export REFTEST_PYTHON
@@ -16,41 +15,39 @@ def run(hidden_states, weight):
     rows = hidden_states.float()
     return (rows * torch.rsqrt(rows.square().mean(-1, keepdim=True) + 1e-6) * weight.float()).to(hidden_states.dtype)
 END
-plant() { # plant COUNT LAST: writes a table of COUNT visible mistakes, of which the Python tuple LAST is the last one
-	cat >tests/mutants/rmsnorm.py <<END
-MUTANTS = [("tiny", f"{i + 2} times", "return (rows", f"return ({i + 2} * rows") for i in range($1 - 1)] + [$2]
+# `plant FAMILY COUNT LAST`: writes the table of a family with COUNT visible mistakes, of which the Python tuple LAST is the
+# last one. Each family has its own copy of the definition.
+plant() {
+	mkdir -p "kernels/$1"
+	: >"kernels/$1/$1.c"
+	sed "s/\"tiny\"/\"$1\"/" definitions/rmsnorm/tiny.json >"definitions/rmsnorm/$1.json"
+	cat >"tests/mutants/$1.py" <<END
+MUTANTS = [("$1", f"{i + 2} times", "return (rows", f"return ({i + 2} * rows") for i in range($2 - 1)] + [("$1", $3)]
 END
 }
 mutants() {
-	step="tests/mutants/run.py"
-	"$python" -I -S tests/mutants/run.py "$build" --device "$device" >"$work/out" 2>"$work/err" && status=0 || status=$?
+	step="tests/mutants/run.py $*"
+	"$python" -I -S tests/mutants/run.py "$build" --device "$device" "$@" >"$work/out" 2>"$work/err" && status=0 || status=$?
 }
-zeros='("tiny", "zeros", "return (rows", "return (0 * rows")'
-plant 10 "$zeros"
-mutants
+zeros='"zeros", "return (rows", "return (0 * rows"'
+plant all 10 "$zeros"
+plant medium 10 '"in a batch of 513", "rows = hidden_states.float()", "rows = hidden_states.float() * (1 + (len(hidden_states) == 513))"'
+mutants # the second family has a mistake that only the medium size shows, which has 513 rows
 expect_exit 0
-expect_says "1..1" "ok 1 - $device: rmsnorm 10/10 caught"
-plant 10 '("tiny", "none at all", "return (rows", "return (1 * rows")'
+expect_says "1..2" "ok 1 - $device: all 10/10 caught" "ok 2 - $device: medium 10/10 caught"
+plant none 10 '"none at all", "return (rows", "return (1 * rows"'
+plant few 9 "$zeros"
+plant wrong 10 "$zeros"
+edit definitions/rmsnorm/wrong.json "* weight.float()" "* 1.5 * weight.float()"
+mkdir kernels/untested
+: >kernels/untested/untested.c
 mutants
 expect_exit 1
-expect_says "not ok 1 - $device: rmsnorm 9/10 caught" "not caught: tiny: none at all"
-plant 10 '("tiny", "in a batch of 513", "rows = hidden_states.float()", "rows = hidden_states.float() * (1 + (len(hidden_states) == 513))")'
-mutants # at the medium size, which has 513 rows
-expect_exit 0
-plant 9 "$zeros"
-mutants
+expect_says "1..6" "ok 1 - $device: all 10/10 caught" "not ok 2 - $device: few 9/9 caught" "9 mutants are fewer than 10" \
+	"ok 3 - $device: medium 10/10 caught" "not ok 4 - $device: none 9/10 caught" "not caught: none: none at all" \
+	"not ok 5 - $device: untested 0/0 caught" "0 mutants are fewer than 10" "not ok 6 - $device: wrong" \
+	"the correct wrong does not pass"
+plant all 10 '"of an older text", "return rows", "return 0 * rows"'
+mutants --family all
 expect_exit 1
-expect_says "not ok 1 - $device: rmsnorm 9/9 caught" "9 mutants are fewer than 10"
-plant 10 '("tiny", "of an older text", "return rows", "return 0 * rows")'
-mutants
-expect_exit 1
-expect_says "tiny, of an older text: 'return rows' occurs 0 times in the reference, not once"
-rm tests/mutants/rmsnorm.py
-mutants
-expect_exit 1
-expect_says "not ok 1 - $device: rmsnorm 0/0 caught"
-plant 10 "$zeros"
-edit definitions/rmsnorm/tiny.json "* weight.float()" "* 1.5 * weight.float()"
-mutants
-expect_exit 1
-expect_says "not ok 1" "the correct tiny does not pass"
+expect_says "all, of an older text: 'return rows' occurs 0 times in the reference, not once"
