@@ -37,8 +37,8 @@ not_for_checker='workers/judge/message_text.* workers/protocol/channel.* workers
 	workers/sandbox/sandbox_gaps.c'
 # The units of kernels/core/ that are in the lists above or that decide nothing, so that `shared` leaves them out: cuda
 # is cuda_check.h, which writes messages, published_models states constants, which fingerprints contain themselves, and
-# confusion says why a case failed, never whether.
-not_shared='op family_candidates dtype input_key random simd cuda compare published confusion roles'
+# confusion says why a case failed, never whether, and coverage what a dataset has.
+not_shared='op family_candidates dtype input_key random simd cuda compare published confusion coverage roles'
 for_shipped='testgen/*.[ch] python/testing/conftest*.py python/libraries/*.py'
 
 # sources FILE…: prints those of the files that are sources and exist, without backup files of editors

@@ -25,6 +25,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "kernels/core/coverage.h"
 #include "kernels/core/input_check.h"
 #include "kernels/core/row_counts.h"
 #include "kernels/core/shape_match.h"
@@ -343,6 +344,16 @@ static const struct op_mode modes[] = {
     {NULL, 0, 0},
 };
 
+/* The checklist: which function, dtypes, one row and several. */
+static const struct op_coverage coverage[] = {
+    {"function", coverage_mode, .role = "silu|gelu|gelu_tanh",
+     .values = {{"SiLU", 1, 1, "computes SiLU"}, {"GELU", 2, 2, "computes GELU"},
+		{"GELU with tanh", 3, 3, "computes GELU with tanh"}}},
+    COVERAGE_DTYPES("hidden"),
+    COVERAGE_ROWS("hidden"),
+    {.name = NULL},
+};
+
 const struct op activation_op = {
     .name = "activation",
     .op_types = op_types,
@@ -352,6 +363,7 @@ const struct op activation_op = {
     .bind = bind,
     .confusions = confusions,
     .modes = modes,
+    .coverage = coverage,
     .sizes = sizes,
     .edges = edges,
     .edge_axes = edge_axes,

@@ -24,6 +24,7 @@
 #include <stdlib.h>
 
 #include "kernels/core/confusion.h"
+#include "kernels/core/coverage.h"
 #include "kernels/core/input_check.h"
 #include "kernels/core/shape_match.h"
 #include "kernels/core/simd.h"
@@ -472,6 +473,17 @@ static const struct op_mode modes[] = {
     {NULL, 0, 0},
 };
 
+/* The checklist: two states or many, mask, what is returned, dtypes. */
+static const struct op_coverage coverage[] = {
+    {"states", coverage_switch, .other = "many",
+     .values = {{"two", 0, 0, "merges two states"}, {"many", 1, 1, "merges many states"}}},
+    COVERAGE_OPTION("mask", "mask", "given", "has a mask", "none", "has no mask"),
+    COVERAGE_OPTION("merged log-sum-exp", "s_merged", "returned", "returns the merged log-sum-exp", "none",
+		    "returns the merged values alone"),
+    COVERAGE_DTYPES("v"),
+    {.name = NULL},
+};
+
 const struct op cascade_op = {
     .name = "cascade",
     .op_types = op_types,
@@ -481,6 +493,7 @@ const struct op cascade_op = {
     .bind = bind,
     .confusions = confusions,
     .modes = modes,
+    .coverage = coverage,
     .sizes = sizes,
     .edges = edges,
     .edge_axes = edge_axes,

@@ -169,6 +169,7 @@ enum { OP_ROLES_SIZE = 512, OP_MODES = 32 };
  * mistake, and reports the mistake if the result agrees with the reference everywhere (kernels/core/diagnosis.h). Each
  * family lists its own in op.confusions; kernels/core/confusion.h has the functions for `before` and `after`. */
 struct op_variation;
+struct op_coverage;
 struct op_confusion {
 	const char *says; /* completes "behaves as if ": "kv heads were tiled, not interleaved" */
 	/* Changes the case or its inputs before the oracle runs, and the outputs after it. They return false if the case
@@ -300,6 +301,9 @@ struct op {
 	/* Lists mistakes that people make in references of this family; ends with an entry whose `says` is NULL. NULL:
 	 * only mistakes that can be made in any operation are recognised. */
 	const struct op_confusion *confusions;
+	/* The checklist of the family (kernels/core/coverage.h); ends with an entry whose name is NULL. NULL only in an
+	 * op.gradient. */
+	const struct op_coverage *coverage;
 	bool free_constants; /* true: whatever value of its constants a reference shows is right, because they are choices that
 			      * the schema leaves open. False: a case with a constant that no source states is `checked` at
 			      * most */

@@ -12,9 +12,17 @@ static int match(const struct op_problem *problem, struct err *why)
 
 static const char *const op_types[] = {"delta_rule", NULL};
 
+/* The checklist: sequences, states, sizes, QK norm, beta, dtypes. */
+static const struct op_coverage coverage[] = {
+    RECURRENCE_COVERAGE,
+    RECURRENCE_COVERAGE_BETA,
+    {.name = NULL},
+};
+
 const struct op delta_rule_op = {
     .name = "delta_rule",
     .op_types = op_types,
     .match = match,
+    .coverage = coverage,
     RECURRENCE_MEMBERS,
 };

@@ -12,6 +12,7 @@
  *              seq_lens [sequences], block_table [sequences, most pages] -> indices [sequences, chosen]
  *              indexer.h has the formulas and the conditions that a correct output meets; input_values.h has the values
  *              of the inputs. */
+#include "kernels/core/coverage.h"
 #include "kernels/core/op.h"
 
 #include <math.h>
@@ -566,6 +567,36 @@ static const struct op_mode modes[] = {
     {NULL, 0, 0},
 };
 
+static double page_size(const struct coverage_view *view, const struct op_coverage *row)
+{
+	struct op_coverage key = *row;
+
+	key.role = view->c->variant == DSA_INDEXER ? "cache" : "k";
+	key.axis = 1;
+	return coverage_length(view, &key);
+}
+
+/* Does not apply to the indexer. */
+static double log_sum_exp(const struct coverage_view *view, const struct op_coverage *row)
+{
+	struct op_coverage lse = *row;
+
+	lse.role = "lse";
+	return view->c->variant == DSA_INDEXER ? (double)NAN : coverage_has(view, &lse);
+}
+
+/* The checklist: both operations, page sizes, log-sum-exp, dtypes. */
+static const struct op_coverage coverage[] = {
+    {"operation", coverage_switch, .other = "indexer",
+     .values = {{"attention", 0, 0, "attends to chosen keys"}, {"indexer", 1, 1, "chooses keys"}}},
+    {"page size", page_size,
+     .values = {{"1", 1, 1, "has pages of size 1"}, {"64", 64, 64, "has pages of size 64"}, {"other", 2, 0x1p62, NULL}}},
+    {"log-sum-exp", log_sum_exp,
+     .values = {{"returned", 1, 1, "returns the log-sum-exp"}, {"none", 0, 0, "returns no log-sum-exp"}}},
+    COVERAGE_DTYPES("q"),
+    {.name = NULL},
+};
+
 const struct op dsa_paged_op = {
     .name = "dsa_paged",
     .op_types = op_types,
@@ -574,6 +605,7 @@ const struct op dsa_paged_op = {
     .roles = roles,
     .bind = bind,
     .modes = modes,
+    .coverage = coverage,
     .sizes = sizes,
     .edges = edges,
     .edge_axes = edge_axes,

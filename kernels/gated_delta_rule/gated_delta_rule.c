@@ -12,9 +12,18 @@ static int match(const struct op_problem *problem, struct err *why)
 
 static const char *const op_types[] = {"gated_delta_rule", NULL};
 
+/* The checklist: sequences, states, sizes, QK norm, the gate, beta, dtypes. */
+static const struct op_coverage coverage[] = {
+    RECURRENCE_COVERAGE,
+    RECURRENCE_COVERAGE_GATE(NULL),
+    RECURRENCE_COVERAGE_BETA,
+    {.name = NULL},
+};
+
 const struct op gated_delta_rule_op = {
     .name = "gated_delta_rule",
     .op_types = op_types,
     .match = match,
+    .coverage = coverage,
     RECURRENCE_MEMBERS,
 };

@@ -391,6 +391,7 @@ const struct op gdn_op = {
     .bind = gdn_bind,
     .modes = gdn_mode_names,
     .confusions = gdn_confusions,
+    .coverage = gdn_coverage,
     .sizes = sizes,
     .edges = edges,
     .edge_axes = edge_axes,

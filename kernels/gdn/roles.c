@@ -266,6 +266,53 @@ const struct op_mode gdn_mode_names[] = {
     {NULL, 0, 0},
 };
 
+/* Does not apply to a problem without states. */
+static double state_layout(const struct coverage_view *view, const struct op_coverage *row)
+{
+	struct gdn_roles roles = gdn_roles_of(view->c->problem);
+
+	(void)row;
+	return roles.state < 0 && roles.new_state < 0 ? (double)NAN : (view->c->variant & GDN_V_LAST) != 0;
+}
+
+/* Returns the tokens of each sequence of a batch; does not apply to packed sequences. */
+static double tokens(const struct coverage_view *view, const struct op_coverage *row)
+{
+	struct gdn_roles roles = gdn_roles_of(view->c->problem);
+
+	(void)row;
+	return roles.cu_seqlens >= 0 ? (double)NAN : (double)gdn_extent_of(view->c, &roles).tokens;
+}
+
+const struct op_coverage gdn_coverage[] = {
+    COVERAGE_OPTION("sequences", "cu_seqlens", "packed", "has packed sequences", "in a batch", "has sequences in a batch"),
+    {"tokens", tokens,
+     .values = {{"one", 1, 1, "has a case with one token in each sequence (decode)"},
+		{"several", 2, 0x1p62, "has a case with several tokens in each sequence of a batch"}}},
+    {"state layout", state_layout,
+     .values = {{"[V, K]", 0, 0, "has states [V, K]"}, {"[K, V]", 1, 1, "has states [K, V]"}}},
+    COVERAGE_OPTION("initial state", "state", "given", "has a case with an initial state", "zero",
+		    "has a case without an initial state"),
+    COVERAGE_OPTION("final state", "new_state", "returned", "returns the final state", "none", "returns no final state"),
+    {"D and Dv", coverage_ratio, .role = "q", .axis = -1, .other = "v", .other_axis = -1,
+     .values = {{"equal", 1, 1, "has D = Dv"}, {"different", 0, 0x1p62, "has D != Dv"}}},
+    {"values", coverage_ratio, .role = "v", .axis = -2, .other = "q", .other_axis = -2,
+     .values = {{"as many heads", 1, 1, "has as many heads of values as of queries"},
+		{"grouped", 1.0001, 0x1p62, "has grouped values"}}},
+    {"QK norm", coverage_switch, .role = "l2norm", .other = "l2norm",
+     .values = {{"applied", 1, 1, "has a case that normalises q and k"},
+		{"none", 0, 0, "has a case that leaves q and k as they are"}}},
+    COVERAGE_OPTION("scale", "scale", "input", "has a scale among its inputs", "1 / sqrt(D)", "has the scale 1 / sqrt(D)"),
+    COVERAGE_OPTION("slots", "indices", "given", "has slot indices", "none", "has a state for each sequence"),
+    COVERAGE_OPTION("states after each token", "buffer", "kept", "keeps the states after each token", "none",
+		    "keeps no states after each token"),
+    COVERAGE_DTYPES("q"),
+    {"state dtype", coverage_dtype, .role = "state",
+     .values = {{"float32", DTYPE_FLOAT32, DTYPE_FLOAT32, "has float32 states"},
+		{"bfloat16", DTYPE_BFLOAT16, DTYPE_BFLOAT16, "has bfloat16 states"}, {"other", 0, DTYPE_COUNT, NULL}}},
+    {.name = NULL},
+};
+
 void gdn_bind(const struct op_problem *problem, int variant, void *roles)
 {
 	(void)variant;

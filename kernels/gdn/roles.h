@@ -3,6 +3,7 @@
 #ifndef REFTEST_KERNELS_GDN_ROLES_H
 #define REFTEST_KERNELS_GDN_ROLES_H
 
+#include "kernels/core/coverage.h"
 #include "kernels/core/op.h"
 
 #ifdef __cplusplus
@@ -39,6 +40,8 @@ struct gdn_extent {
 
 extern const struct op_role gdn_role_names[];
 extern const struct op_mode gdn_mode_names[];
+/* The checklist: sequences, states, sizes, QK norm, the pool of states, dtypes. */
+extern const struct op_coverage gdn_coverage[];
 void gdn_bind(const struct op_problem *problem, int variant, void *roles);
 
 /* Implements op.match: returns the variant, or -1 with a message that says why the problem does not match. */

@@ -47,6 +47,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "kernels/core/coverage.h"
 #include "kernels/core/input_check.h"
 #include "kernels/core/row_counts.h"
 #include "kernels/core/shape_match.h"
@@ -429,6 +430,15 @@ static const struct op_mode modes[] = {
     {NULL, 0, 0},
 };
 
+/* The checklist: both layouts of B, dtypes, one row and several. */
+static const struct op_coverage coverage[] = {
+    {"layout of B", coverage_switch, .other = "transposed_b",
+     .values = {{"[N, K]", 1, 1, "multiplies by B of shape [N, K]"}, {"[K, N]", 0, 0, "multiplies by B of shape [K, N]"}}},
+    COVERAGE_DTYPES("a"),
+    COVERAGE_ROWS("a"),
+    {.name = NULL},
+};
+
 const struct op gemm_op = {
     .name = "gemm",
     .op_types = op_types,
@@ -438,6 +448,7 @@ const struct op gemm_op = {
     .bind = bind,
     .confusions = gemm_confusions,
     .modes = modes,
+    .coverage = coverage,
     .sizes = sizes,
     .edges = edges,
     .edge_axes = edge_axes,

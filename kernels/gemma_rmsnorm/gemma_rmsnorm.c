@@ -73,6 +73,7 @@ const struct op gemma_rmsnorm_op = {
     .roles = rms_role_names,
     .bind = rms_bind,
     .confusions = rms_confusions,
+    .coverage = rms_coverage,
     .sizes = rms_sizes,
     .edges = rms_edges,
     .edge_axes = rms_edge_axes,

@@ -12,9 +12,16 @@ static int match(const struct op_problem *problem, struct err *why)
 
 static const char *const op_types[] = {"gla", NULL};
 
+/* The checklist: sequences, states, sizes, QK norm, the gate, dtypes. */
+static const struct op_coverage coverage[] = {
+    RECURRENCE_COVERAGE,
+    {.name = NULL},
+};
+
 const struct op gla_op = {
     .name = "gla",
     .op_types = op_types,
     .match = match,
+    .coverage = coverage,
     RECURRENCE_MEMBERS,
 };

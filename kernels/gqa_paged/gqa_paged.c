@@ -13,10 +13,21 @@ static int match(const struct op_problem *problem, struct err *why)
 	return attention_match(problem, ATTENTION_WHOLE, why);
 }
 
+/* The checklist: prefill and decode, masks, grouped heads, head sizes, pages, dtypes. */
+static const struct op_coverage coverage[] = {
+    ATTENTION_COVERAGE_QUERIES,
+    ATTENTION_COVERAGE,
+    ATTENTION_COVERAGE_PAGES,
+    ATTENTION_COVERAGE_HEADS(2),
+    ATTENTION_COVERAGE_DIM,
+    {.name = NULL},
+};
+
 const struct op gqa_paged_op = {
     .name = "gqa_paged",
     .op_types = op_types,
     .match = match,
     .roles = attention_role_names,
+    .coverage = coverage,
     ATTENTION_MEMBERS,
 };

@@ -13,10 +13,21 @@ static int match(const struct op_problem *problem, struct err *why)
 	return attention_match(problem, ATTENTION_RAGGED, why);
 }
 
+/* The checklist: masks, grouped heads, head sizes, dtypes. */
+static const struct op_coverage coverage[] = {
+    ATTENTION_COVERAGE,
+    ATTENTION_COVERAGE_HEADS(1),
+    ATTENTION_COVERAGE_DIM,
+    {"D and Dv", coverage_ratio, .role = "q", .axis = -1, .other = "v", .other_axis = -1,
+     .values = {{"equal", 1, 1, "has D = Dv"}, {"different", 0, 0x1p62, "has D != Dv"}}},
+    {.name = NULL},
+};
+
 const struct op gqa_ragged_op = {
     .name = "gqa_ragged",
     .op_types = op_types,
     .match = match,
     .roles = attention_role_names,
+    .coverage = coverage,
     ATTENTION_MEMBERS,
 };

@@ -12,9 +12,18 @@ static int match(const struct op_problem *problem, struct err *why)
 
 static const char *const op_types[] = {"kda", NULL};
 
+/* The checklist: sequences, states, sizes, QK norm, the gate, beta, dtypes. */
+static const struct op_coverage coverage[] = {
+    RECURRENCE_COVERAGE,
+    RECURRENCE_COVERAGE_GATE("has a gate with a lower bound"),
+    RECURRENCE_COVERAGE_BETA,
+    {.name = NULL},
+};
+
 const struct op kda_op = {
     .name = "kda",
     .op_types = op_types,
     .match = match,
+    .coverage = coverage,
     RECURRENCE_MEMBERS,
 };

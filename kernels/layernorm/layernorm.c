@@ -31,6 +31,7 @@
 #include <stdlib.h>
 
 #include "kernels/core/confusion.h"
+#include "kernels/core/coverage.h"
 #include "kernels/core/input_check.h"
 #include "kernels/core/norm_epsilon.h"
 #include "kernels/core/row_counts.h"
@@ -358,6 +359,16 @@ static void bind(const struct op_problem *problem, int variant, void *out)
 	*(struct layernorm_roles *)out = layernorm_roles_of(problem);
 }
 
+/* The checklist: with and without weight and bias, where epsilon comes from, dtypes, one row and several. */
+static const struct op_coverage coverage[] = {
+    COVERAGE_OPTION("weight", "weight", "given", "has a weight", "none", "has no weight"),
+    COVERAGE_OPTION("bias", "bias", "given", "has a bias", "none", "has no bias"),
+    COVERAGE_OPTION("epsilon", "eps", "input", "has an epsilon among its inputs", "hidden", "has a hidden epsilon"),
+    COVERAGE_DTYPES("hidden"),
+    COVERAGE_ROWS("hidden"),
+    {.name = NULL},
+};
+
 const struct op layernorm_op = {
     .name = "layernorm",
     .op_types = op_types,
@@ -366,6 +377,7 @@ const struct op layernorm_op = {
     .roles = roles,
     .bind = bind,
     .confusions = confusions,
+    .coverage = coverage,
     .sizes = sizes,
     .edges = edges,
     .edge_axes = edge_axes,

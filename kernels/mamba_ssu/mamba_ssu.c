@@ -31,6 +31,7 @@
 
 #include "base/err.h"
 #include "kernels/core/confusion.h"
+#include "kernels/core/coverage.h"
 #include "kernels/core/input_check.h"
 #include "kernels/core/shape_match.h"
 #include "kernels/core/simd.h"
@@ -723,6 +724,26 @@ static void bind(const struct op_problem *problem, int variant, void *out)
 	*(struct ssu_roles *)out = ssu_roles_of(problem);
 }
 
+/* The checklist: optional inputs, what has values of its own for each channel, groups, dtypes. */
+static const struct op_coverage coverage[] = {
+    COVERAGE_OPTION("gate z", "z", "given", "has a gate z", "none", "has no gate z"),
+    COVERAGE_OPTION("skip D", "d", "given", "has a skip connection D", "none", "has no skip connection D"),
+    COVERAGE_OPTION("bias of dt", "dt_bias", "given", "has a bias of dt", "none", "has no bias of dt"),
+    COVERAGE_OPTION("slots", "indices", "given", "has slot indices", "none", "has a state for each sequence"),
+    COVERAGE_OPTION("new state", "new_state", "returned", "returns the new state", "in place", "updates the state in place"),
+    {"dt", coverage_rank, .role = "dt",
+     .values = {{"of heads", 2, 2, "has one dt for each head"}, {"of channels", 3, 3, "has one dt for each channel"}}},
+    {"A", coverage_rank, .role = "a",
+     .values = {{"of heads", 1, 1, "has one A for each head"}, {"full", 3, 3, "has A of shape [heads, dim, states]"}}},
+    {"groups of B and C", coverage_length, .role = "b", .axis = 1,
+     .values = {{"one", 1, 1, "has one group of B and C"}, {"several", 2, 0x1p62, "has several groups of B and C"}}},
+    COVERAGE_DTYPES("x"),
+    {"state dtype", coverage_dtype, .role = "state",
+     .values = {{"float32", DTYPE_FLOAT32, DTYPE_FLOAT32, "has float32 states"},
+		{"bfloat16", DTYPE_BFLOAT16, DTYPE_BFLOAT16, "has bfloat16 states"}, {"other", 0, DTYPE_COUNT, NULL}}},
+    {.name = NULL},
+};
+
 const struct op mamba_ssu_op = {
     .name = "mamba_ssu",
     .op_types = op_types,
@@ -730,6 +751,7 @@ const struct op mamba_ssu_op = {
     .confusions = confusions,
     .roles = roles,
     .bind = bind,
+    .coverage = coverage,
     .sizes = sizes,
     .edges = edges,
     .edge_axes = edge_axes,

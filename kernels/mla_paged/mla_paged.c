@@ -13,10 +13,19 @@ static int match(const struct op_problem *problem, struct err *why)
 	return attention_match(problem, ATTENTION_LATENT, why);
 }
 
+/* The checklist: prefill and decode, masks, pages, dtypes. */
+static const struct op_coverage coverage[] = {
+    ATTENTION_COVERAGE_QUERIES,
+    ATTENTION_COVERAGE,
+    ATTENTION_COVERAGE_PAGES,
+    {.name = NULL},
+};
+
 const struct op mla_paged_op = {
     .name = "mla_paged",
     .op_types = op_types,
     .match = match,
     .roles = attention_latent_role_names,
+    .coverage = coverage,
     ATTENTION_MEMBERS,
 };

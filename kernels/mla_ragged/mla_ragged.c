@@ -14,10 +14,19 @@ static int match(const struct op_problem *problem, struct err *why)
 	return attention_match(problem, ATTENTION_RAGGED, why);
 }
 
+/* The checklist: masks, head sizes, dtypes. */
+static const struct op_coverage coverage[] = {
+    ATTENTION_COVERAGE,
+    {"D and Dv", coverage_ratio, .role = "q", .axis = -1, .other = "v", .other_axis = -1,
+     .values = {{"equal", 1, 1, NULL}, {"different", 0, 0x1p62, "has D != Dv"}}},
+    {.name = NULL},
+};
+
 const struct op mla_ragged_op = {
     .name = "mla_ragged",
     .op_types = op_types,
     .match = match,
     .roles = attention_role_names,
+    .coverage = coverage,
     ATTENTION_MEMBERS,
 };

@@ -38,6 +38,7 @@
 #include "kernels/moe/experts.h"
 #include "kernels/moe/input_values.h"
 #include "kernels/moe/traffic.h"
+#include "kernels/core/coverage.h"
 
 enum { PARALLEL_FROM = 1 << 16, BLOCKS = 256 };
 
@@ -605,6 +606,48 @@ static const struct op_mode modes[] = {
     {NULL, 0, 0},
 };
 
+static double local_part(const struct coverage_view *view, const struct op_coverage *row)
+{
+	struct moe_roles roles = moe_roles_of(view->c->problem);
+	struct moe_extent e = moe_extent_of(view->c, &roles);
+
+	(void)row;
+	return e.experts > 0 ? (double)e.local / (double)e.experts : (double)NAN;
+}
+
+static double groups(const struct coverage_view *view, const struct op_coverage *row)
+{
+	struct moe_roles roles = moe_roles_of(view->c->problem);
+	struct routing routing;
+
+	(void)row;
+	return routing_of(view->c, &roles, &routing, NULL) == 0 ? (double)routing.groups : (double)NAN;
+}
+
+/* The checklist: routing, dtypes and scales, experts of other devices, groups, one token and several. */
+static const struct op_coverage coverage[] = {
+    {"routing", coverage_mode, .role = "given|deepseek|renormalise|llama4",
+     .values = {{"given", 1, 1, "gets the chosen experts"}, {"DeepSeek", 2, 2, "routes as DeepSeek-V3"},
+		{"renormalised", 3, 3, "renormalises the weights of the chosen experts"},
+		{"Llama 4", 4, 4, "routes as Llama 4"}}},
+    {"weights", coverage_dtype, .role = "weights1",
+     .values = {{"float8", DTYPE_FLOAT8_E4M3FN, DTYPE_FLOAT8_E5M2, "has float8 weights"},
+		{"bfloat16", DTYPE_BFLOAT16, DTYPE_BFLOAT16, "has bfloat16 weights"}, {"other", 0, DTYPE_COUNT, NULL}}},
+    COVERAGE_OPTION("scales of weights", "scale1", "of blocks", "has scales of blocks of weights", "none",
+		    "has weights without scales of blocks"),
+    COVERAGE_OPTION("factors of experts", "factor_up", "given", "has a factor for each expert", "none",
+		    "has no factors of experts"),
+    COVERAGE_OPTION("scales of hidden states", "hidden_scale", "given", "has scales of hidden states", "none",
+		    "has hidden states without scales"),
+    COVERAGE_OPTION("routing bias", "bias", "given", "has a routing bias", "none", "has no routing bias"),
+    {"local experts", local_part,
+     .values = {{"all", 1, 1, "has all experts on one device"}, {"some", 0, 0.9999, "has some of the experts on one device"}}},
+    {"groups", groups,
+     .values = {{"one", 0, 1, "has one group of experts"}, {"several", 2, 0x1p62, "has several groups of experts"}}},
+    COVERAGE_ROWS("output"),
+    {.name = NULL},
+};
+
 const struct op moe_op = {
     .name = "moe",
     .op_types = op_types,
@@ -614,6 +657,7 @@ const struct op moe_op = {
     .bind = moe_bind,
     .modes = modes,
     .confusions = moe_confusions,
+    .coverage = coverage,
     .sizes = sizes,
     .edges = edges,
     .edge_axes = edge_axes,

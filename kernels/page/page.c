@@ -35,6 +35,7 @@
 #include <stdbool.h>
 #include <stdlib.h>
 
+#include "kernels/core/coverage.h"
 #include "kernels/core/input_check.h"
 #include "kernels/core/shape_match.h"
 #include "kernels/core/simd.h"
@@ -850,6 +851,31 @@ static const struct op_mode modes[] = {
     {NULL, 0, 0},
 };
 
+static double page_size(const struct coverage_view *view, const struct op_coverage *row)
+{
+	(void)row;
+	return (double)page_extent_of(view->c, 0).page_size;
+}
+
+/* The checklist: layouts of caches, page sizes, padding, dtypes. */
+static const struct op_coverage coverage[] = {
+    {"layout", coverage_switch, .other = "hnd",
+     .values = {{"NHD", 0, 0, "has pages [page size, heads, D]"}, {"HND", 1, 1, "has pages [heads, page size, D]"}}},
+    {"keys and values", coverage_mode, .role = "latent|combined",
+     .values = {{"two caches", 0, 0, "has a cache of keys and one of values"}, {"latent", 1, 1, "has latent caches (MLA)"},
+		{"one cache", 2, 2, "has keys and values in one cache"}}},
+    {"page size", page_size,
+     .values = {{"1", 1, 1, "has pages of size 1"}, {"16", 16, 16, "has pages of size 16"},
+		{"32", 32, 32, "has pages of size 32"}, {"64", 64, 64, "has pages of size 64"},
+		{"other", 0, 0x1p62, NULL}}},
+    {"padding", coverage_switch, .other = "padded",
+     .values = {{"tokens", 1, 1, "has tokens that are padding"}, {"none", 0, 0, "has no tokens that are padding"}}},
+    {"dtype", coverage_dtype, .role = "cache",
+     .values = {COVERAGE_DTYPE(DTYPE_BFLOAT16, "bfloat16"), COVERAGE_DTYPE(DTYPE_FLOAT16, "float16"),
+		COVERAGE_DTYPE(DTYPE_FLOAT8_E4M3FN, "float8_e4m3fn"), {"other", 0, DTYPE_COUNT, NULL}}},
+    {.name = NULL},
+};
+
 const struct op page_op = {
     .name = "page",
     .op_types = op_types,
@@ -859,6 +885,7 @@ const struct op page_op = {
     .bind = bind,
     .confusions = page_confusions,
     .modes = modes,
+    .coverage = coverage,
     .sizes = sizes,
     .edges = edges,
     .edge_axes = edge_axes,

@@ -33,6 +33,7 @@
 #include <string.h>
 
 #include "kernels/core/compare.h"
+#include "kernels/core/coverage.h"
 #include "kernels/core/input_check.h"
 #include "kernels/core/norm_epsilon.h"
 #include "kernels/core/row_counts.h"
@@ -576,6 +577,32 @@ static void bind(const struct op_problem *problem, int variant, void *out)
 	*(struct quantize_roles *)out = quantize_roles_of(problem);
 }
 
+static double group_size(const struct coverage_view *view, const struct op_coverage *row)
+{
+	(void)row;
+	return (double)quantize_extent_of(view->c->problem).group;
+}
+
+static double groups_in_row(const struct coverage_view *view, const struct op_coverage *row)
+{
+	(void)row;
+	return (double)quantize_extent_of(view->c->problem).groups;
+}
+
+/* The checklist: sizes and numbers of groups, where the floor of scales comes from, dtypes, one row and several. */
+static const struct op_coverage coverage[] = {
+    {"group size", group_size,
+     .values = {{"64", 64, 64, "has groups of 64 channels"}, {"128", 128, 128, "has groups of 128 channels"},
+		{"other", 1, 0x1p62, NULL}}},
+    {"groups in a row", groups_in_row,
+     .values = {{"one", 1, 1, "has one group in a row"}, {"several", 2, 0x1p62, "has several groups in a row"}}},
+    COVERAGE_OPTION("floor of scales", "eps", "input", "has the floor of scales among its inputs", "hidden",
+		    "has a hidden floor of scales"),
+    COVERAGE_DTYPES("hidden"),
+    COVERAGE_ROWS("hidden"),
+    {.name = NULL},
+};
+
 const struct op quantize_fp8_per_token_group_op = {
     .name = "quantize_fp8_per_token_group",
     .op_types = op_types,
@@ -584,6 +611,7 @@ const struct op quantize_fp8_per_token_group_op = {
     .roles = roles,
     .bind = bind,
     .confusions = quantize_confusions,
+    .coverage = coverage,
     .sizes = sizes,
     .edges = edges,
     .edge_axes = edge_axes,

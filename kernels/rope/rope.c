@@ -44,6 +44,7 @@
 #include <stdlib.h>
 
 #include "kernels/core/confusion.h"
+#include "kernels/core/coverage.h"
 #include "kernels/core/input_check.h"
 #include "kernels/core/published_models.h"
 #include "kernels/core/shape_match.h"
@@ -880,6 +881,37 @@ static const struct op_mode modes[] = {
     {NULL, 0, 0},
 };
 
+static double pairs(const struct coverage_view *view, const struct op_coverage *row)
+{
+	(void)row;
+	return rope_interleaved(view->c);
+}
+
+static double rotated_part(const struct coverage_view *view, const struct op_coverage *row)
+{
+	const struct rope_extent e = rope_extent_of(view->c);
+
+	(void)row;
+	return e.head_size > 0 ? (double)e.rotary_dim / (double)e.head_size : (double)NAN;
+}
+
+/* The checklist: which pairs rotate, whole heads or a part, where angles come from, scaling, heads, dtypes. */
+static const struct op_coverage coverage[] = {
+    {"pairs", pairs,
+     .values = {{"halves", 0, 0, "rotates halves (NeoX)"}, {"neighbours", 1, 1, "rotates neighbours (interleaved)"}}},
+    {"rotated part", rotated_part,
+     .values = {{"whole head", 1, 1, "rotates whole heads"}, {"part", 0, 0.9999, "rotates a part of each head"}}},
+    COVERAGE_OPTION("angles", "cos_sin_cache", "cached", "has a cache of cosines and sines", "computed",
+		    "computes the angles"),
+    {"scaling", coverage_switch, .other = "llama31",
+     .values = {{"Llama 3.1", 1, 1, "scales frequencies as Llama 3.1"}, {"none", 0, 0, "has unscaled frequencies"}}},
+    COVERAGE_OPTION("k", "k", "rotated", "rotates q and k", "none", "rotates one tensor alone"),
+    {"heads axis", coverage_rank, .role = "q",
+     .values = {{"own", 3, 3, "has an axis of heads"}, {"flat", 2, 2, "has heads and their elements in one axis"}}},
+    COVERAGE_DTYPES("q"),
+    {.name = NULL},
+};
+
 const struct op rope_op = {
     .name = "rope",
     .op_types = op_types,
@@ -889,6 +921,7 @@ const struct op rope_op = {
     .bind = bind,
     .confusions = confusions,
     .modes = modes,
+    .coverage = coverage,
     .sizes = sizes,
     .edges = edges,
     .edge_axes = edge_axes,

@@ -19,6 +19,7 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "kernels/core/coverage.h"
 #include "kernels/core/input_check.h"
 #include "kernels/sampling/confusions.h"
 #include "kernels/sampling/draw_statistics.h"
@@ -732,6 +733,30 @@ static const struct op_mode modes[] = {
     {NULL, 0, 0},
 };
 
+/* Does not apply to a problem without parameters. */
+static double parameters(const struct coverage_view *view, const struct op_coverage *row)
+{
+	(void)row;
+	return view->c->problem->input_count > 1 ? sampling_is_shared(view->c->problem) : (double)NAN;
+}
+
+/* The checklist: the filters, what is returned, how parameters are given, dtypes, one row and several. */
+static const struct op_coverage coverage[] = {
+    {"top-k", coverage_switch, .other = "top_k",
+     .values = {{"applied", 1, 1, "filters by top-k"}, {"none", 0, 0, "does without top-k"}}},
+    {"top-p", coverage_switch, .other = "top_p",
+     .values = {{"applied", 1, 1, "filters by top-p"}, {"none", 0, 0, "does without top-p"}}},
+    {"min-p", coverage_switch, .other = "min_p",
+     .values = {{"applied", 1, 1, "filters by min-p"}, {"none", 0, 0, "does without min-p"}}},
+    {"result", coverage_switch, .other = "renormalise",
+     .values = {{"probabilities", 1, 1, "returns probabilities"}, {"tokens", 0, 0, "returns tokens"}}},
+    {"parameters", parameters,
+     .values = {{"of each row", 0, 0, "has a parameter for each row"}, {"shared", 1, 1, "has a scalar parameter"}}},
+    COVERAGE_DTYPES_WIDE("probs"),
+    COVERAGE_ROWS("probs"),
+    {.name = NULL},
+};
+
 const struct op sampling_op = {
     .name = "sampling",
     .op_types = op_types,
@@ -741,6 +766,7 @@ const struct op sampling_op = {
     .bind = bind,
     .confusions = sampling_confusions,
     .modes = modes,
+    .coverage = coverage,
     .sizes = sizes,
     .edges = edges,
     .edge_axes = edge_axes,

@@ -12,9 +12,18 @@ static int match(const struct op_problem *problem, struct err *why)
 
 static const char *const op_types[] = {"simple_gla", NULL};
 
+/* The checklist: sequences, states, sizes, QK norm, the gate, dtypes. */
+static const struct op_coverage coverage[] = {
+    RECURRENCE_COVERAGE,
+    COVERAGE_OPTION("decay", "gamma", "of heads", "has a constant decay of each head", "of tokens",
+		    "has a decay of each token"),
+    {.name = NULL},
+};
+
 const struct op simple_gla_op = {
     .name = "simple_gla",
     .op_types = op_types,
     .match = match,
+    .coverage = coverage,
     RECURRENCE_MEMBERS,
 };

@@ -18,6 +18,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "kernels/core/coverage.h"
 #include "kernels/core/input_check.h"
 #include "kernels/core/row_counts.h"
 #include "kernels/core/shape_match.h"
@@ -336,6 +337,14 @@ static void bind(const struct op_problem *problem, int variant, void *out)
 	*(struct roles *)out = (struct roles){softmax_logits(problem), softmax_temperature(problem), 0};
 }
 
+/* The checklist: with and without a temperature, dtypes, one row and several. */
+static const struct op_coverage coverage[] = {
+    COVERAGE_OPTION("temperature", "temperature", "given", "has a temperature", "none", "has no temperature"),
+    COVERAGE_DTYPES_WIDE("logits"),
+    COVERAGE_ROWS("logits"),
+    {.name = NULL},
+};
+
 const struct op softmax_op = {
     .name = "softmax",
     .op_types = op_types,
@@ -344,6 +353,7 @@ const struct op softmax_op = {
     .roles = roles,
     .bind = bind,
     .confusions = confusions,
+    .coverage = coverage,
     .sizes = sizes,
     .edges = edges,
     .edge_axes = edge_axes,

@@ -16,6 +16,7 @@
 #ifndef REFTEST_KERNELS_COMMON_ATTENTION_ROLES_H
 #define REFTEST_KERNELS_COMMON_ATTENTION_ROLES_H
 
+#include "kernels/core/coverage.h"
 #include "kernels/core/op.h"
 
 #ifdef __cplusplus
@@ -44,6 +45,36 @@ struct attention_roles {
 /* The tables for op.roles and op.modes. Latent attention has no role "v", because the keys are also the values. */
 extern const struct op_role attention_role_names[], attention_latent_role_names[];
 extern const struct op_mode attention_mode_names[];
+
+/* Rows of op.coverage. */
+#define ATTENTION_COVERAGE_QUERIES                                                                                        \
+	COVERAGE_OPTION("queries", "qo_indptr", "prefill", "has several queries in a sequence (prefill)", "decode",       \
+			"has one query in each sequence (decode)")
+#define ATTENTION_COVERAGE                                                                                                \
+	{"mask", coverage_switch, .other = "causal",                                                                      \
+	 .values = {{"causal", 1, 1, "has a causal mask"}, {"none", 0, 0, "has no mask"}}},                               \
+	    COVERAGE_OPTION("log-sum-exp", "lse", "returned", "returns the log-sum-exp", "none", "returns no log-sum-exp"), \
+	    COVERAGE_DTYPES("q")
+#define ATTENTION_COVERAGE_PAGES                                                                                          \
+	{"page size", coverage_length, .role = "k", .axis = 1,                                                            \
+	 .values = {{"1", 1, 1, "has pages of size 1"}, {"16", 16, 16, "has pages of size 16"},                           \
+		    {"32", 32, 32, "has pages of size 32"}, {"64", 64, 64, "has pages of size 64"},                       \
+		    {"other", 2, 0x1p62, NULL}}},                                                                         \
+	    COVERAGE_OPTION("last pages", "last_page_len", "partly filled", "has partly filled last pages", "full",       \
+			    "has only full pages"),                                                                       \
+	    {"cache dtype", coverage_dtype, .role = "k",                                                                  \
+	     .values = {{"16 bits", DTYPE_FLOAT16, DTYPE_BFLOAT16, "has a cache of 16-bit floats"},                       \
+			{"float8", DTYPE_FLOAT8_E4M3FN, DTYPE_FLOAT8_E5M2, "has a cache of float8"},                      \
+			{"other", 0, DTYPE_COUNT, NULL}}}
+#define ATTENTION_COVERAGE_DIM                                                                                            \
+	{"D", coverage_length, .role = "q", .axis = -1,                                                                   \
+	 .values = {{"64", 64, 64, "has heads of size 64"}, {"128", 128, 128, "has heads of size 128"},                   \
+		    {"256", 256, 256, "has heads of size 256"}, {"other", 1, 0x1p62, NULL}}}
+/* KV_HEADS is the axis of the heads in the keys. */
+#define ATTENTION_COVERAGE_HEADS(kv_heads)                                                                                \
+	{"heads", coverage_ratio, .role = "q", .axis = 1, .other = "k", .other_axis = kv_heads,                           \
+	 .values = {{"as many keys", 1, 1, "has as many heads of keys as of queries (MHA)"},                              \
+		    {"grouped", 1.0001, 0x1p62, "has several heads of queries for each of keys (GQA)"}}}
 
 /* Returns a struct whose members are all -1. */
 struct attention_roles attention_no_roles(void);

@@ -151,6 +151,23 @@ const struct op_mode recurrence_mode_names[] = {
     {NULL, 0, 0},
 };
 
+/* Does not apply to a problem without states. */
+double recurrence_state_layout(const struct coverage_view *view, const struct op_coverage *row)
+{
+	struct recurrence_roles roles = recurrence_roles_of(view->c->problem);
+
+	(void)row;
+	return roles.state < 0 && roles.new_state < 0 ? (double)NAN : (view->c->variant & RECURRENCE_V_FIRST) != 0;
+}
+
+double recurrence_gate_kind(const struct coverage_view *view, const struct op_coverage *row)
+{
+	struct recurrence_roles roles = recurrence_roles_of(view->c->problem);
+
+	(void)row;
+	return recurrence_gate_of(view->c, &roles);
+}
+
 /* --- shapes ------------------------------------------------------------------------------------------------------- */
 
 /* The problem that recurrence_match checks, with its roles. */

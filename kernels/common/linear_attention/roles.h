@@ -6,6 +6,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "kernels/core/coverage.h"
 #include "kernels/core/op.h"
 
 #ifdef __cplusplus
@@ -62,6 +63,42 @@ int recurrence_match(int does, const struct op_problem *problem, struct err *why
 extern const struct op_role recurrence_role_names[];
 void recurrence_bind(const struct op_problem *problem, int variant, void *roles);
 extern const struct op_mode recurrence_mode_names[];
+
+/* Rows of op.coverage. */
+#define RECURRENCE_COVERAGE                                                                                               \
+	COVERAGE_OPTION("sequences", "cu_seqlens", "packed", "has packed sequences", "in a batch",                        \
+			"has sequences in a batch"),                                                                      \
+	    {"state layout", recurrence_state_layout,                                                                     \
+	     .values = {{"[K, V]", 0, 0, "has states [K, V]"}, {"[V, K]", 1, 1, "has states [V, K]"}}},                   \
+	    COVERAGE_OPTION("initial state", "state", "given", "has a case with an initial state", "zero",                \
+			    "has a case without an initial state"),                                                       \
+	    COVERAGE_OPTION("final state", "new_state", "returned", "returns the final state", "none",                    \
+			    "returns no final state"),                                                                    \
+	    {"D and Dv", coverage_ratio, .role = "q", .axis = -1, .other = "v", .other_axis = -1,                         \
+	     .values = {{"equal", 1, 1, "has D = Dv"}, {"different", 0, 0x1p62, "has D != Dv"}}},                         \
+	    {"values", coverage_ratio, .role = "v", .axis = -2, .other = "q", .other_axis = -2,                           \
+	     .values = {{"as many heads", 1, 1, "has as many heads of values as of queries"},                             \
+			{"grouped", 1.0001, 0x1p62, "has grouped values"}}},                                              \
+	    {"QK norm", coverage_switch, .role = "l2norm", .other = "l2norm",                                             \
+	     .values = {{"applied", 1, 1, "has a case that normalises q and k"},                                          \
+			{"none", 0, 0, "has a case that leaves q and k as they are"}}},                                   \
+	    COVERAGE_OPTION("scale", "scale", "input", "has a scale among its inputs", "1 / sqrt(D)",                     \
+			    "has the scale 1 / sqrt(D)"),                                                                 \
+	    COVERAGE_DTYPES("q")
+/* `bounded` is what a definition with a bounded gate does, or NULL. */
+#define RECURRENCE_COVERAGE_GATE(bounded)                                                                                 \
+	{"gate", recurrence_gate_kind,                                                                                    \
+	 .values = {{"logarithm", RECURRENCE_GATE_LOG, RECURRENCE_GATE_LOG, "has the logarithm of the decay as its gate"}, \
+		    {"softplus", RECURRENCE_GATE_SOFTPLUS, RECURRENCE_GATE_SOFTPLUS, "computes its gate with A_log"},     \
+		    {"bounded", RECURRENCE_GATE_BOUNDED, RECURRENCE_GATE_BOUNDED, bounded}}}
+#define RECURRENCE_COVERAGE_BETA                                                                                          \
+	{"beta", coverage_switch, .role = "sigmoid", .other = "sigmoid",                                                  \
+	 .values = {{"as it is", 0, 0, "has a beta that is used as it is"},                                               \
+		    {"sigmoid", 1, 1, "has a beta that goes through a sigmoid"}}},                                        \
+	    {"doubled beta", coverage_switch, .role = "doubled", .other = "doubled",                                      \
+	     .values = {{"yes", 1, 1, "doubles beta"}, {"no", 0, 0, "has a beta that is not doubled"}}}
+double recurrence_state_layout(const struct coverage_view *view, const struct op_coverage *row);
+double recurrence_gate_kind(const struct coverage_view *view, const struct op_coverage *row);
 
 /* Returns the roles of a problem that `match` accepted. Host only. */
 struct recurrence_roles recurrence_roles_of(const struct op_problem *problem);

@@ -53,6 +53,18 @@ const struct op_role rms_role_names[] = {
     {NULL, 0, false},
 };
 
+const struct op_coverage rms_coverage[] = {
+    COVERAGE_OPTION("residual", "residual", "added", "adds a residual", "none", "has no residual"),
+    COVERAGE_OPTION("epsilon", "eps", "input", "has an epsilon among its inputs", "hidden", "has a hidden epsilon"),
+    COVERAGE_DTYPES("hidden"),
+    COVERAGE_ROWS("hidden"),
+    {"shape", coverage_rank, .role = "hidden",
+     .values = {{"[rows, hidden]", 2, 2, "normalises [rows, hidden]"},
+		{"[rows, heads, hidden]", 3, 3, "normalises [rows, heads, hidden]"},
+		{"other", 0, OP_RANK, NULL}}},
+    {.name = NULL},
+};
+
 void rms_bind(const struct op_problem *problem, int variant, void *roles)
 {
 	(void)variant;

@@ -3,6 +3,7 @@
 #ifndef REFTEST_KERNELS_COMMON_NORM_RMS_ROLES_H
 #define REFTEST_KERNELS_COMMON_NORM_RMS_ROLES_H
 
+#include "kernels/core/coverage.h"
 #include "kernels/core/op.h"
 
 #ifdef __cplusplus
@@ -20,6 +21,8 @@ struct rms_roles {
 struct rms_roles rms_roles_of(const struct op_problem *problem);
 
 extern const struct op_role rms_role_names[];
+/* The checklist: with and without a residual, where epsilon comes from, dtypes, one row and several, rows and heads. */
+extern const struct op_coverage rms_coverage[];
 void rms_bind(const struct op_problem *problem, int variant, void *roles);
 
 /* Returns the epsilon of a case, or NaN if no source states it. It is NaN in a probe case, which recovers the

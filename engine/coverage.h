@@ -1,0 +1,53 @@
+/* coverage - what the definitions and cases of a run cover of the checklists of their op families
+ * (kernels/core/coverage.h), and what no definition covers.
+ *
+ * The run has parsed its definitions and made their cases (run_options.thorough); no case needs to run. Coverage says
+ * which cases exist, not whether a reference passes them. */
+#ifndef REFTEST_ENGINE_COVERAGE_H
+#define REFTEST_ENGINE_COVERAGE_H
+
+#include "engine/run_state.h"
+#include "kernels/core/coverage.h"
+
+/* The definitions that have a case with a value of an axis, and the cases with it. */
+struct coverage_count {
+	int definitions, cases;
+};
+
+struct covered_family {
+	const struct op *op;
+	int axis_count; /* the rows of op->coverage */
+	int definitions, cases;
+	struct coverage_count (*counts)[COVERAGE_VALUES]; /* one row for each axis */
+};
+
+struct covered_definition {
+	const struct result *result;
+	int family; /* index into coverage.families; -1: no family has ground truth for it */
+	int cases;  /* the number of its cases for which the family computes the ground truth */
+	const unsigned *values; /* for each axis of the family, bit i is set if a case has value i */
+};
+
+/* A value of which no definition of the family has a case. */
+struct coverage_hole {
+	int family, axis, value;
+};
+
+struct coverage {
+	const struct covered_family *families; /* all families that reftest has, sorted by name */
+	int family_count;
+	const struct covered_definition *definitions; /* in the order of the run's results */
+	int definition_count;
+	/* Of families that have a definition. */
+	const struct coverage_hole *holes;
+	int hole_count;
+	bool selected; /* the run selects some of the dataset's definitions, so that others may fill the holes */
+};
+
+/* Returns the coverage of a finished run, in `arena`. */
+struct coverage coverage_of_run(const struct run *run, struct arena *arena);
+
+/* Appends "no definition of gdn has D != Dv", or "no selected definition …". */
+void coverage_hole_says(const struct coverage *coverage, const struct coverage_hole *hole, struct buf *out);
+
+#endif

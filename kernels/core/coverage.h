@@ -1,0 +1,80 @@
+/* coverage - the rows of the tables op.coverage, from which `reftest coverage` tells what the definitions and cases of
+ * a dataset cover, and what no definition covers.
+ *
+ * A row is one axis of the checklist of a family: a property in which references of the family differ, such as the
+ * layout of the state, and the values that a dataset should have of it. `measure` turns a case into a number; the case
+ * covers the value whose range contains the number. The number comes from roles, modes, dtypes, lengths and scalars,
+ * never from the name of a definition. Coverage decides nothing about verdicts. */
+#ifndef REFTEST_KERNELS_CORE_COVERAGE_H
+#define REFTEST_KERNELS_CORE_COVERAGE_H
+
+#include "kernels/core/op.h"
+#include "kernels/core/roles.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+enum { COVERAGE_VALUES = 8, COVERAGE_AXES = 32 };
+
+/* A case, as the functions below see it. */
+struct coverage_view {
+	const struct op *op;
+	const struct op_case *c;
+	struct op_names names;
+};
+
+struct coverage_value {
+	const char *name;   /* "[V, K]" */
+	double least, most; /* the numbers that are this value; both ends are inclusive */
+	const char *says;   /* completes "no definition of gdn …"; NULL: nothing is missing without this value */
+};
+
+struct op_coverage {
+	const char *name; /* "state layout" */
+	/* Returns the number of a case, or NaN if the property does not apply to it. */
+	double (*measure)(const struct coverage_view *view, const struct op_coverage *row);
+	const char *role, *other; /* of inputs or outputs, as in op.roles; or of modes, as in op.modes */
+	int axis, other_axis;	  /* of the tensors `role` and `other`; below 0: from the last */
+	struct coverage_value values[COVERAGE_VALUES]; /* ends with an entry whose name is NULL */
+};
+
+/* Returns 1 if the case has the tensor or scalar of `role`, and 0 if the definition lacks it or the case omits it. */
+double coverage_has(const struct coverage_view *view, const struct op_coverage *row);
+/* Returns 1 if the operation is in the mode `other`, or if the Python scalar `role` turns it on; else 0. `role` may be
+ * NULL. */
+double coverage_switch(const struct coverage_view *view, const struct op_coverage *row);
+/* Returns 1 for the first of the modes in `role`, "silu|gelu", 2 for the second, …; 0 if none of them holds. */
+double coverage_mode(const struct coverage_view *view, const struct op_coverage *row);
+/* Return the dtype (enum dtype) of the tensor `role`, its number of dimensions, and the length of one of its axes. */
+double coverage_dtype(const struct coverage_view *view, const struct op_coverage *row);
+double coverage_rank(const struct coverage_view *view, const struct op_coverage *row);
+double coverage_length(const struct coverage_view *view, const struct op_coverage *row);
+/* Returns the length of an axis of `role`, divided by the length of an axis of `other`. */
+double coverage_ratio(const struct coverage_view *view, const struct op_coverage *row);
+
+/* Returns the index into row->values of the value that the case covers, or -1 if it covers none. */
+int coverage_of(const struct coverage_view *view, const struct op_coverage *row);
+struct coverage_view coverage_view_of(const struct op *op, const struct op_case *c);
+
+/* Rows that several families have. */
+#define COVERAGE_DTYPE(dtype, words) {words, dtype, dtype, "has " words " tensors"}
+#define COVERAGE_DTYPES(of)                                                                                               \
+	{"dtype", coverage_dtype, .role = of,                                                                             \
+	 .values = {COVERAGE_DTYPE(DTYPE_BFLOAT16, "bfloat16"), COVERAGE_DTYPE(DTYPE_FLOAT16, "float16"),                 \
+		    {"float32", DTYPE_FLOAT32, DTYPE_FLOAT32, NULL}, {"other", 0, DTYPE_COUNT, NULL}}}
+/* For families whose tensors are float32 in most models. */
+#define COVERAGE_DTYPES_WIDE(of)                                                                                          \
+	{"dtype", coverage_dtype, .role = of,                                                                             \
+	 .values = {COVERAGE_DTYPE(DTYPE_FLOAT32, "float32"), {"bfloat16", DTYPE_BFLOAT16, DTYPE_BFLOAT16, NULL},         \
+		    {"float16", DTYPE_FLOAT16, DTYPE_FLOAT16, NULL}, {"other", 0, DTYPE_COUNT, NULL}}}
+#define COVERAGE_OPTION(title, of, given, says_given, absent, says_absent)                                                \
+	{title, coverage_has, .role = of, .values = {{given, 1, 1, says_given}, {absent, 0, 0, says_absent}}}
+#define COVERAGE_ROWS(of)                                                                                                 \
+	{"rows", coverage_length, .role = of, .axis = 0,                                                                  \
+	 .values = {{"one", 1, 1, "has a case with one row"}, {"several", 2, 0x1p62, "has a case with several rows"}}}
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,15 @@
+/* coverage_matrix - the coverage of a dataset (engine/coverage.h) as text and as JSON. */
+#ifndef REFTEST_REPORT_COVERAGE_MATRIX_H
+#define REFTEST_REPORT_COVERAGE_MATRIX_H
+
+#include "base/buf.h"
+#include "engine/coverage.h"
+
+/* Appends a paragraph for each family that has a definition, and the list of holes. With `each`, the values that each
+ * definition covers follow its family. */
+void coverage_matrix_text(const struct coverage *coverage, bool each, struct buf *out);
+
+/* Appends the members of a JSON object, without braces: "families", "definitions" and "holes" (docs/json.md). */
+void coverage_matrix_json(const struct coverage *coverage, struct buf *out);
+
+#endif

@@ -1,0 +1,32 @@
+#!/bin/sh
+# `reftest coverage` counts what the dataset's definitions and cases cover of the checklist of their op family, and names
+# what no definition covers. Nothing runs.
+. "$(dirname "$0")/../harness.sh"
+given rmsnorm_h128 fused_add_rmsnorm_h4096
+run coverage
+expect_exit 0
+expect_says 'rmsnorm: 2 definitions, ' '  residual                  added: 1, none: 1' \
+	'no definition of rmsnorm has an epsilon among its inputs' 'no definition of the op families activation, '
+expect_silence_about 'no definition of rmsnorm adds a residual'
+
+# A definition under another name covers the same; one without the residual is a hole.
+run coverage -v rmsnorm_h128
+expect_says 'no selected definition of rmsnorm adds a residual' '  rmsnorm/rmsnorm_h128, '
+expect_silence_about 'op families'
+run coverage --format json --no-workloads
+expect_exit 0
+"$python" -I -S - "$work/out" <<'P' || fail "the JSON is not what it should be"
+import json, sys
+r = json.load(open(sys.argv[1]))
+of = {d["name"]: d for d in r["definitions"]}
+assert of["fused_add_rmsnorm_h4096"]["axes"]["residual"] == ["added"], of
+assert of["rmsnorm_h128"]["axes"]["rows"] == ["one", "several"], of
+assert {"family": "rmsnorm", "axis": "epsilon", "value": "input",
+        "message": "no definition of rmsnorm has an epsilon among its inputs"} in r["holes"], r["holes"]
+P
+run coverage nothing
+expect_exit 2
+echo '{' >definitions/rmsnorm/broken.json
+run coverage
+expect_exit 2
+expect_says 'broken.json'
