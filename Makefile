@@ -242,9 +242,10 @@ $(BUILD)/obj/%.cu.o: %.cu $(BUILD)/obj/settings_cuda | $(BUILD)/ops.inc
 	$(NVCC) -O3 -std=c++17 -I. -I$(BUILD) -D_GNU_SOURCE -MMD -MP -MF $(@:.o=.d) $(gencode) --threads 0 \
 		-Xcompiler -fPIC,-fvisibility=hidden,-Wall,-Wextra -c -o $@ $<
 
-# A source that includes a JSON table as bytes depends on it, but the compiler does not report this dependency.
+# A source that includes a file as bytes depends on it, but the compiler does not report this dependency.
 $(BUILD)/obj/kernels/core/published_models.o: models/models.json
 $(BUILD)/obj/models/architecture.o: models/architectures.json
+$(BUILD)/obj/report/html_page.o: report/page.html
 $(BUILD)/obj/extract/templates.o: $(wildcard kernels/*/templates/*)
 
 # Files that every make writes anew, but replaces only if they differ: the op families with the digests of their

@@ -201,14 +201,20 @@ static void json_hole(const struct coverage *coverage, const struct coverage_hol
 	buf_free(&says);
 }
 
-void coverage_matrix_json(const struct coverage *coverage, struct buf *out)
+void coverage_matrix_families(const struct coverage *coverage, struct buf *out)
 {
 	buf_text(out, "\"families\": [");
 	for (int f = 0; f < coverage->family_count; f++) {
 		buf_text(out, f > 0 ? ",\n  " : "\n  ");
 		json_family(&coverage->families[f], out);
 	}
-	buf_text(out, "],\n \"definitions\": [");
+	buf_text(out, "]");
+}
+
+void coverage_matrix_json(const struct coverage *coverage, struct buf *out)
+{
+	coverage_matrix_families(coverage, out);
+	buf_text(out, ",\n \"definitions\": [");
 	for (int i = 0; i < coverage->definition_count; i++) {
 		buf_text(out, i > 0 ? ",\n  " : "\n  ");
 		json_definition(coverage, &coverage->definitions[i], out);

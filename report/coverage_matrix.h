@@ -11,5 +11,6 @@ void coverage_matrix_text(const struct coverage *coverage, bool each, struct buf
 
 /* Appends the members of a JSON object, without braces: "families", "definitions" and "holes" (docs/json.md). */
 void coverage_matrix_json(const struct coverage *coverage, struct buf *out);
+void coverage_matrix_families(const struct coverage *coverage, struct buf *out); /* "families" alone */
 
 #endif

@@ -1,0 +1,111 @@
+/* report - writes what is known about the dataset as one HTML page: verdicts, margins, diagnoses, and coverage. No case
+ * runs. */
+#include "cli/command.h"
+#include "cli/command_line.h"
+
+#include <string.h>
+#include <time.h>
+
+#include "base/file.h"
+#include "base/show.h"
+#include "cli/shared_options.h"
+#include "engine/coverage.h"
+#include "engine/run.h"
+#include "report/html_page.h"
+#include "report/text_and_json.h"
+
+struct page_options {
+	const char *root, *device, *device_class, *python, *ground_truth;
+	bool no_workloads;
+	struct words op_types;
+};
+
+#define AT(member) offsetof(struct page_options, member)
+static const struct option_row rows[] = {
+    ROW_ROOT,	ROW_OP_TYPE,	  ROW_DEVICE_OF_VERDICTS, ROW_DEVICE_CLASS,
+    ROW_PYTHON, ROW_GROUND_TRUTH, ROW_NO_WORKLOADS,
+};
+
+enum { ROWS = sizeof rows / sizeof rows[0] };
+
+static int write_page(const struct run *run, const char *path, struct err *err)
+{
+	const struct html_page page = {REFTEST_VERSION, (int64_t)time(NULL)};
+	struct arena arena = {0};
+	struct buf data = {0}, out = {0};
+	const struct coverage coverage = coverage_of_run(run, &arena);
+
+	html_page_data(&page, run, &coverage, &data);
+	html_page_write(&data, &out);
+	int code = file_replace(path, out.data, out.length, err) < 0 ? EXIT_INTERNAL : EXIT_VERIFIED;
+
+	if (code == EXIT_VERIFIED)
+		show_print(stdout, "%s: %d definition%s, %zu KB\n", path, run->count, run->count == 1 ? "" : "s",
+			   (out.length + 999) / 1000);
+	buf_free(&data);
+	buf_free(&out);
+	arena_free(&arena);
+	return code;
+}
+
+static int run(struct program *program, const struct page_options *o, const char *path, struct err *err)
+{
+	struct run_options options = {.device = o->device,
+				      .device_class = o->device_class,
+				      .python = o->python,
+				      .ground_truth = o->ground_truth,
+				      .cached_only = true,
+				      .dry_run = true,
+				      .each = true,
+				      .details = true,
+				      .thorough = true,
+				      .cases = case_options_default()};
+	struct run run;
+
+	options.cases.workloads = !o->no_workloads;
+	program->root_given = o->root != NULL ? o->root : program->root_given;
+	int code = run_open(&run, program, &options, err);
+
+	if (code == 0) {
+		if (run_select(&run, NULL, 0, o->op_types.items, o->op_types.count, err) < 0) {
+			code = EXIT_USAGE;
+		} else if (run_to_end(&run, err) < 0) {
+			code = EXIT_INTERNAL;
+		} else {
+			report_problems(&run);
+			code = write_page(&run, path, err);
+		}
+	}
+	run_close(&run);
+	return code;
+}
+
+static int start(struct program *program, int argc, char **argv)
+{
+	struct page_options o = {.device = "auto"};
+	struct command_line line;
+
+	if (!command_line_begin(&line, &command_report, argc, argv, &o))
+		return command_line_end(&line);
+	if (line.names.count != 1)
+		err_set(&line.err, "name one file that the page is written to, such as report.html");
+	else
+		line.code = run(program, &o, line.names.items[0], &line.err);
+	return command_line_end(&line);
+}
+
+const struct command command_report = {
+    .name = "report",
+    .summary = "write verdicts, margins and coverage as one HTML page",
+    .synopsis = "[options] FILE.html",
+    .description =
+	"Writes one page that needs no network: the totals, a table of the definitions that filters and sorts, their margins "
+	"with each version of torch and of the ground truths that the cache has, the failures with their diagnoses, and the "
+	"coverage of the op families (`reftest coverage`).\n\n"
+	"Nothing runs. The page says the same as `reftest status`: a definition is stale if one of its cases has no valid "
+	"verdict now, and unknown if it was never verified. The exit status says whether the page was written.",
+    .operands = OPERANDS_FILES,
+    .rows = rows,
+    .row_count = ROWS,
+    .run = start,
+};

@@ -1,0 +1,28 @@
+/* margin_history - the margins that the store has for a case: those of the verdicts on the same subject, with other
+ * versions of torch, CUDA and the ground truths, and on other devices. A margin is the largest error of a case in units
+ * of its bound: 1 is at the bound. */
+#ifndef REFTEST_ENGINE_MARGIN_HISTORY_H
+#define REFTEST_ENGINE_MARGIN_HISTORY_H
+
+#include "engine/run_state.h"
+
+struct margin_point {
+	int64_t time;	/* of the verdict, in Unix seconds */
+	double margin;	/* not NaN; infinite if a value is NaN or infinite */
+	bool counts;	/* the verdict is the one that counts now */
+	enum status status;
+	/* with what the case was verified; "" if unknown */
+	const char *torch, *cuda, *ground_truth, *version, *device_class;
+};
+
+/* Returns the margin of a verdict: the largest of its outputs. NaN if no output was compared. */
+double margin_of_verdict(const struct verdict *verdict);
+
+/* Returns the verdict of a case with everything that the store has of it, in `arena`; NULL if the case has none. */
+const struct verdict *margin_verdict(const struct case_result *c, struct arena *arena);
+
+/* Sets `out` to the margins of a case, oldest first, in `arena`, and returns their number. */
+int margin_history(const struct result *result, const struct case_result *c, struct arena *arena,
+		   const struct margin_point **out);
+
+#endif

@@ -1,0 +1,280 @@
+#include "report/html_page.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "engine/definition_status.h"
+#include "engine/margin_history.h"
+#include "report/coverage_matrix.h"
+#include "report/diagnosis.h"
+#include "report/text_and_json.h"
+#include "report/totals.h"
+
+/* BAD_CASES: the most cases of a definition that are shown in full. HISTORY: the most points of a definition. */
+enum { BAD_CASES = 8, HISTORY = 64, VERSION_SHOWN = 12 };
+
+__asm__(".pushsection .rodata\n"
+	"page_begin:\n"
+	".incbin \"report/page.html\"\n"
+	"page_end:\n"
+	".byte 0\n"
+	".popsection\n");
+
+extern const char page_begin[] __attribute__((visibility("hidden")));
+extern const char page_end[] __attribute__((visibility("hidden")));
+
+static void json_text(struct buf *out, const char *key, const char *text)
+{
+	buf_printf(out, "\"%s\": ", key);
+	if (text != NULL)
+		buf_json_string(out, text);
+	else
+		buf_text(out, "null");
+}
+
+static void json_real(struct buf *out, const char *key, double value)
+{
+	buf_printf(out, "\"%s\": ", key);
+	buf_json_number(out, value);
+}
+
+/* ---- the margins of a definition ------------------------------------------------------------------------------- */
+
+/* The largest margin of a definition's cases with the same versions. */
+struct version_margin {
+	const struct margin_point *last; /* the newest of them */
+	double margin;
+};
+
+static bool same_versions(const struct margin_point *a, const struct margin_point *b)
+{
+	return strcmp(a->torch, b->torch) == 0 && strcmp(a->cuda, b->cuda) == 0 &&
+	       strcmp(a->ground_truth, b->ground_truth) == 0 && strcmp(a->version, b->version) == 0 &&
+	       strcmp(a->device_class, b->device_class) == 0;
+}
+
+static int add_point(struct version_margin *list, int count, const struct margin_point *point)
+{
+	for (int i = 0; i < count; i++) {
+		if (!same_versions(list[i].last, point))
+			continue;
+		list[i].margin = fmax(list[i].margin, point->margin);
+		list[i].last = point->time > list[i].last->time ? point : list[i].last;
+		return count;
+	}
+	if (count < HISTORY)
+		list[count++] = (struct version_margin){point, point->margin};
+	return count;
+}
+
+static int by_time(const void *a, const void *b)
+{
+	const struct version_margin *x = a, *y = b;
+
+	return (x->last->time > y->last->time) - (x->last->time < y->last->time);
+}
+
+/* Returns the number of points, oldest first. */
+static int history_of(const struct result *result, struct arena *arena, struct version_margin *list)
+{
+	int count = 0;
+
+	for (int i = 0; i < result->case_count; i++) {
+		const struct margin_point *points;
+		int found = result->cases[i].test->beside ? 0 : margin_history(result, &result->cases[i], arena, &points);
+
+		for (int k = 0; k < found; k++)
+			count = add_point(list, count, &points[k]);
+	}
+	qsort(list, (size_t)count, sizeof *list, by_time);
+	return count;
+}
+
+/* Appends "torch 2.13.0+cpu, builtin 1f4b2c9a77e0 on cpu". */
+static void name_versions(const struct margin_point *point, struct buf *out)
+{
+	buf_printf(out, "torch %s, ", *point->torch != '\0' ? point->torch : "unknown");
+	if (*point->cuda != '\0')
+		buf_printf(out, "CUDA %s, ", point->cuda);
+	buf_printf(out, "%s %.*s on %s", *point->ground_truth != '\0' ? point->ground_truth : "no ground truth", VERSION_SHOWN,
+		   point->version, point->device_class);
+}
+
+static void json_history(const struct result *result, struct arena *arena, struct buf *out)
+{
+	struct version_margin *list = arena_array(arena, HISTORY, sizeof *list);
+	int count = history_of(result, arena, list);
+
+	buf_text(out, ", \"history\": [");
+	for (int i = 0; i < count; i++) {
+		struct buf with = {0};
+
+		name_versions(list[i].last, &with);
+		buf_printf(out, "%s{\"time\": %" PRId64 ", ", i > 0 ? ", " : "", list[i].last->time);
+		json_real(out, "margin", list[i].margin);
+		buf_text(out, ", ");
+		json_text(out, "with", with.data);
+		buf_text(out, "}");
+		buf_free(&with);
+	}
+	buf_text(out, "]");
+}
+
+/* ---- a definition ---------------------------------------------------------------------------------------------- */
+
+/* Returns the largest margin of the verdicts that count, or NaN. */
+static double margin_of(const struct result *result, struct arena *arena)
+{
+	double margin = (double)NAN;
+
+	for (int i = 0; i < result->case_count; i++) {
+		const struct verdict *v = margin_verdict(&result->cases[i], arena);
+
+		if (v != NULL && !result->cases[i].test->beside)
+			margin = fmax(margin, margin_of_verdict(v));
+	}
+	return margin;
+}
+
+/* Appends the names of the ground truths that decided a case, each once. */
+static void json_ground_truths(const struct result *result, struct buf *out)
+{
+	const char *names[GROUND_TRUTHS_MAX];
+	int count = 0;
+
+	buf_text(out, ", \"ground_truths\": [");
+	for (int i = 0; i < result->case_count; i++) {
+		const struct verdict *v = result->cases[i].verdict;
+		bool listed = v == NULL || v->ground_truth == NULL || count == GROUND_TRUTHS_MAX;
+
+		for (int k = 0; k < count && !listed; k++)
+			listed = strcmp(names[k], v->ground_truth) == 0;
+		if (listed)
+			continue;
+		buf_text(out, count > 0 ? ", " : "");
+		buf_json_string(out, v->ground_truth);
+		names[count++] = v->ground_truth;
+	}
+	buf_text(out, "]");
+}
+
+static void json_diagnosis(const struct result *result, struct buf *out)
+{
+	const char *says[DIAGNOSIS_SHOWN];
+	int count = diagnosis_of(result, says);
+
+	buf_text(out, ", \"diagnosis\": [");
+	for (int i = 0; i < count; i++) {
+		buf_text(out, i > 0 ? ", " : "");
+		buf_json_string(out, says[i]);
+	}
+	buf_text(out, "]");
+}
+
+/* Appends the cases with a verdict that is worse than passed, or with findings. */
+static void json_bad_cases(const struct result *result, struct buf *out)
+{
+	int bad = 0;
+
+	buf_text(out, ", \"bad\": [");
+	for (int i = 0; i < result->case_count; i++) {
+		const struct verdict *v = result->cases[i].verdict;
+
+		if (case_lacks_verdict(&result->cases[i]) ||
+		    (status_group(v->status) == GROUP_VERIFIED && v->finding_count == 0) || bad++ >= BAD_CASES)
+			continue;
+		buf_text(out, bad > 1 ? ", " : "");
+		report_json_case(out, result, &result->cases[i]);
+	}
+	buf_printf(out, "], \"more_bad\": %d", bad > BAD_CASES ? bad - BAD_CASES : 0);
+}
+
+static void json_definition(const struct result *result, struct buf *out)
+{
+	struct arena arena = {0};
+
+	buf_text(out, "{");
+	json_text(out, "name", result->file->name);
+	buf_text(out, ", ");
+	json_text(out, "op_type", result->file->op_type);
+	buf_text(out, ", ");
+	json_text(out, "status", report_status(result));
+	buf_text(out, ", ");
+	json_text(out, "reason", totals_lacks_verdict(result) ? NULL : reason_name(result->reason));
+	buf_text(out, ", ");
+	json_text(out, "message", result->message);
+	buf_text(out, ", ");
+	json_text(out, "family", result->made != NULL && result->made->op != NULL ? result->made->op->op->name : NULL);
+	buf_printf(out, ", \"cases\": %u, \"passed\": %u, ", result->counts.cases, result->counts.passed);
+	json_real(out, "margin", margin_of(result, &arena));
+	json_ground_truths(result, out);
+	json_diagnosis(result, out);
+	json_history(result, &arena, out);
+	json_bad_cases(result, out);
+	buf_text(out, "}");
+	arena_free(&arena);
+}
+
+/* ---- the page -------------------------------------------------------------------------------------------------- */
+
+static void json_totals(const struct run *run, struct buf *out)
+{
+	const struct totals totals = totals_of(run);
+
+	buf_printf(out, ",\n \"totals\": {\"definitions\": %" PRId64, totals.definitions);
+	for (int s = 0; s < STATUS_COUNT; s++)
+		buf_printf(out, ", \"%s\": %" PRId64, status_name((enum status)s), totals.shown[s]);
+	buf_printf(out, ", \"stale\": %" PRId64 ", \"unknown\": %" PRId64 "}", totals.shown_stale, totals.shown_unknown);
+}
+
+void html_page_data(const struct html_page *page, const struct run *run, const struct coverage *coverage, struct buf *out)
+{
+	buf_text(out, "{\"schema\": 1, ");
+	json_text(out, "root", run->program->root);
+	buf_text(out, ", ");
+	json_text(out, "version", page->version);
+	buf_text(out, ", ");
+	json_text(out, "device_class", run->machine.policy.device_class);
+	buf_printf(out, ", \"made\": %" PRId64, page->made);
+	json_totals(run, out);
+	buf_text(out, ",\n \"problems\": [");
+	for (int i = 0; i < run->problem_count; i++) {
+		buf_text(out, i > 0 ? ", " : "");
+		buf_json_string(out, run->problems[i]);
+	}
+	buf_text(out, "],\n \"definitions\": [");
+	for (int i = 0; i < run->count; i++) {
+		buf_text(out, i > 0 ? ",\n " : "\n ");
+		json_definition(run->results[i], out);
+	}
+	buf_text(out, "],\n \"coverage\": {");
+	coverage_matrix_families(coverage, out);
+	buf_text(out, "}}");
+}
+
+/* Appends JSON for a script element. The three characters occur only inside of strings of JSON, where an escape means
+ * the same, so that no text can end the element or begin a comment. */
+static void add_safely(const struct buf *data, struct buf *out)
+{
+	for (size_t i = 0; i < data->length; i++) {
+		char c = data->data[i];
+
+		if (c == '<' || c == '>' || c == '&')
+			buf_printf(out, "\\u%04x", (unsigned)c);
+		else
+			buf_add(out, &c, 1);
+	}
+}
+
+void html_page_write(const struct buf *data, struct buf *out)
+{
+	static const char mark[] = "@DATA@";
+	const char *at = strstr(page_begin, mark);
+
+	buf_add(out, page_begin, (size_t)(at - page_begin));
+	add_safely(data, out);
+	at += strlen(mark);
+	buf_add(out, at, (size_t)(page_end - at));
+}

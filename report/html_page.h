@@ -1,0 +1,22 @@
+/* html_page - a run as one HTML page that needs no network. The page is report/page.html with the data of the run as
+ * JSON in a script element. Texts of the dataset are data and never markup: in the JSON, '<', '>' and '&' are escapes,
+ * and the page's script shows texts as text. */
+#ifndef REFTEST_REPORT_HTML_PAGE_H
+#define REFTEST_REPORT_HTML_PAGE_H
+
+#include "base/buf.h"
+#include "engine/coverage.h"
+#include "engine/run.h"
+
+struct html_page {
+	const char *version; /* of reftest */
+	int64_t made;	     /* Unix seconds */
+};
+
+/* Appends the data of a finished run (run_options.details) as a JSON object. */
+void html_page_data(const struct html_page *page, const struct run *run, const struct coverage *coverage, struct buf *out);
+
+/* Appends the page for this JSON. */
+void html_page_write(const struct buf *data, struct buf *out);
+
+#endif

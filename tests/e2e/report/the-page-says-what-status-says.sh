@@ -1,0 +1,50 @@
+#!/bin/sh
+# `reftest report FILE.html` writes one page with the verdicts that `reftest status` prints. It needs no network, and no
+# text of the dataset becomes markup. If Chromium is installed, it opens the page.
+. "$(dirname "$0")/../harness.sh"
+given tiny_norm rmsnorm_h128
+sed 's/"name": "tiny_norm"/"name": "raises"/; s/\\n    return/\\n    raise RuntimeError(\\"<\/script><img src=x onerror=document.title=1>\\")\\n    return/' \
+	definitions/rmsnorm/tiny_norm.json >definitions/rmsnorm/raises.json
+run verify rmsnorm_h128 raises
+expect_exit 1
+run report page.html
+expect_exit 0
+expect_says 'page.html: 3 definitions, '
+"$python" -I -S - page.html <<'P' || fail "the page is not what it should be"
+import json, re, sys
+page = open(sys.argv[1]).read()
+assert not re.search(r"(src|href)=|https?://(?!www.w3.org/)|@import|url\(", re.sub(r'(?s)<script id="data".*?</script>', "", page)), "it loads something"
+assert len(re.findall("</script>", page)) == 2
+data = json.loads(re.search(r'(?s)<script id="data" type="application/json">(.*?)</script>', page).group(1))
+of = {d["name"]: d for d in data["definitions"]}
+assert [of[n]["status"] for n in ("raises", "rmsnorm_h128", "tiny_norm")] == ["error", "passed", "unknown"], of
+assert 0 <= of["rmsnorm_h128"]["margin"] <= 1 and of["tiny_norm"]["margin"] == "nan", of
+assert of["tiny_norm"]["bad"] == [] and of["tiny_norm"]["history"] == [], of
+assert len(of["rmsnorm_h128"]["history"]) == 1 and of["rmsnorm_h128"]["history"][0]["with"].startswith("torch 2."), of
+assert "<img" in of["raises"]["bad"][0]["message"], of["raises"]["bad"][0]
+assert [f["definitions"] for f in data["coverage"]["families"] if f["family"] == "rmsnorm"] == [3]
+P
+cp page.html before.html
+run status
+expect_says 'error    rmsnorm/raises' 'passed   rmsnorm/rmsnorm_h128' 'unknown  rmsnorm/tiny_norm'
+
+# An edit makes the definition stale, and its margins are gone.
+edit definitions/rmsnorm/rmsnorm_h128.json 'EPSILON = 1e-6' 'EPSILON = 1e-06'
+run report page.html
+expectations=$((expectations + 1))
+grep -q '"name": "rmsnorm_h128", "op_type": "rmsnorm", "status": "stale".*"history": \[\], ' page.html || fail "an edited definition is not stale"
+
+run report
+expect_exit 2
+run report before.html/page.html
+expect_exit 4
+
+browser=$(command -v chromium || command -v chromium-browser || command -v google-chrome || true)
+[ -n "$browser" ] || skip "no Chromium is installed, so nothing opens the page; the rest of the test has passed"
+"$browser" --headless --no-sandbox --disable-gpu --user-data-dir="$work/browser" --dump-dom \
+	"file://$root/before.html#rmsnorm/raises" >"$work/dom" 2>"$work/browser-log" || fail "$(tail -3 "$work/browser-log")"
+expectations=$((expectations + 4))
+grep -q '<title>reftest report</title>' "$work/dom" || fail "the page has another title"
+grep -q '1 of 3</span>' "$work/dom" || fail "the table does not show the definition of the link"
+grep -q '&lt;img src=x onerror' "$work/dom" || fail "the details of the failure are not open"
+! sed 's/<script id="data".*//' "$work/dom" | grep -q '<img' || fail "a text became markup"
