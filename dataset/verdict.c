@@ -406,6 +406,30 @@ void verdict_write_regions(const struct verdict *verdict, struct buf *out)
 	write_sentences(out, verdict->regions, verdict->region_count);
 }
 
+static void write_difference(const struct difference_map *d, struct buf *out)
+{
+	buf_text(out, "{\"output\": ");
+	buf_json_string(out, d->output);
+	write_text(out, "row_axis", d->row_axis);
+	write_text(out, "column_axis", d->column_axis);
+	write_integer(out, "row_length", d->row_length);
+	write_integer(out, "column_length", d->column_length);
+	write_key(out, "heat");
+	write_sentences(out, d->heat, d->rows);
+	write_integers(out, "histogram", d->histogram, DIFFERENCE_LEVELS);
+	buf_text(out, "}");
+}
+
+void verdict_write_differences(const struct verdict *verdict, struct buf *out)
+{
+	buf_text(out, "[");
+	for (int i = 0; i < verdict->difference_count; i++) {
+		buf_text(out, i > 0 ? ", " : "");
+		write_difference(&verdict->differences[i], out);
+	}
+	buf_text(out, "]");
+}
+
 /* Writes the cause of a failure. Verdicts without one have no such fields, as in earlier versions. */
 static void write_diagnosis(const struct verdict *verdict, struct buf *out)
 {
@@ -418,6 +442,10 @@ static void write_diagnosis(const struct verdict *verdict, struct buf *out)
 	if (verdict->region_count > 0) {
 		write_key(out, "regions");
 		verdict_write_regions(verdict, out);
+	}
+	if (verdict->difference_count > 0) {
+		write_key(out, "differences");
+		verdict_write_differences(verdict, out);
 	}
 }
 
@@ -787,6 +815,49 @@ static const char *const *read_sentences(struct reader *r, const cJSON *json, co
 	return sentences;
 }
 
+/* Checks that a picture has rows, all of the same length, of letters that are levels. */
+static void check_heat(struct reader *r, const struct difference_map *map)
+{
+	size_t columns = map->rows > 0 ? strlen(map->heat[0]) : 0;
+	bool good = columns > 0 && columns <= DIFFERENCE_SIDE;
+
+	for (int i = 0; i < map->rows && good; i++)
+		good = strlen(map->heat[i]) == columns && strspn(map->heat[i], "0123456789abcdefghijklmnopqrstuv") == columns;
+	if (!good)
+		damaged(r, "heat", "rows of levels");
+}
+
+static void read_difference(struct reader *r, const cJSON *json, struct difference_map *out)
+{
+	int count;
+	const cJSON *item = read_list(r, json, "histogram", DIFFERENCE_LEVELS, &count);
+
+	out->output = read_text(r, json, "output", false);
+	out->row_axis = read_text(r, json, "row_axis", true);
+	out->column_axis = read_text(r, json, "column_axis", true);
+	out->row_length = read_integer(r, json, "row_length", 1, EXACT_MAX);
+	out->column_length = read_integer(r, json, "column_length", 1, EXACT_MAX);
+	out->heat = read_sentences(r, json, "heat", true, DIFFERENCE_SIDE, &out->rows);
+	check_heat(r, out);
+	for (int i = 0; item != NULL; item = item->next, i++)
+		out->histogram[i] = cJSON_IsNumber(item) && item->valuedouble >= 0 && item->valuedouble <= (double)EXACT_MAX
+					? (int64_t)item->valuedouble
+					: 0;
+}
+
+/* Reads the pictures of differences, which verdicts of earlier versions lack. */
+static void read_differences(struct reader *r, const cJSON *json, struct verdict *out)
+{
+	if (json_member(json, "differences") == NULL)
+		return;
+	const cJSON *item = read_list(r, json, "differences", OUTPUTS, &out->difference_count);
+	struct difference_map *differences = arena_array(r->arena, (size_t)out->difference_count, sizeof *differences);
+
+	out->differences = differences;
+	for (; item != NULL; item = item->next, differences++)
+		read_difference(r, item, differences);
+}
+
 static void read_diagnosis(struct reader *r, const cJSON *json, struct verdict *out)
 {
 	enum { DIAGNOSIS_LIST = 64 };
@@ -794,6 +865,7 @@ static void read_diagnosis(struct reader *r, const cJSON *json, struct verdict *
 	out->diagnosis = read_sentences(r, json, "diagnosis", false, DIAGNOSIS_LIST, &out->diagnosis_count);
 	out->diagnosed = cJSON_IsTrue(json_member(json, "diagnosed"));
 	out->regions = read_sentences(r, json, "regions", false, OUTPUTS, &out->region_count);
+	read_differences(r, json, out);
 }
 
 static struct latency_spread read_spread(struct reader *r, const cJSON *json, const char *key)

@@ -160,6 +160,18 @@ struct check {
 	int axis_count;
 };
 
+/* A small picture of where and by how much an output of a failed case differs (kernels/core/miss_map.h). */
+enum { DIFFERENCE_SIDE = 32, DIFFERENCE_LEVELS = 32 };
+struct difference_map {
+	const char *output;
+	const char *row_axis, *column_axis; /* names of axes of the output; NULL: it has no further axis */
+	int64_t row_length, column_length;  /* the lengths of these axes, or 1 */
+	/* One text for each row, and in it one letter for each column: the level of the largest error, 0-9 and a-v. */
+	const char *const *heat;
+	int rows;
+	int64_t histogram[DIFFERENCE_LEVELS]; /* the number of elements of each level */
+};
+
 /* How long the runs of one kind took, in seconds: the median, and the 10th and 90th percentiles. runs 0: not measured. */
 struct latency_spread {
 	double median, low, high;
@@ -223,6 +235,8 @@ struct verdict {
 	bool diagnosed;
 	const char *const *regions;
 	int region_count;
+	const struct difference_map *differences;
+	int difference_count;
 	/* The checks of a case without ground truth, in the order in which they were made. Empty for other cases. */
 	const struct check *checks;
 	int check_count;
@@ -258,6 +272,7 @@ void verdict_write_tried(const struct verdict *verdict, struct buf *out);
 /* Write the cause of a failure as JSON: two lists of sentences. */
 void verdict_write_diagnosis(const struct verdict *verdict, struct buf *out);
 void verdict_write_regions(const struct verdict *verdict, struct buf *out);
+void verdict_write_differences(const struct verdict *verdict, struct buf *out);
 
 /* Writes the list of checks as JSON. */
 void verdict_write_checks(const struct verdict *verdict, struct buf *out);

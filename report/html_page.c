@@ -229,7 +229,8 @@ static void json_totals(const struct run *run, struct buf *out)
 	buf_printf(out, ", \"stale\": %" PRId64 ", \"unknown\": %" PRId64 "}", totals.shown_stale, totals.shown_unknown);
 }
 
-void html_page_data(const struct html_page *page, const struct run *run, const struct coverage *coverage, struct buf *out)
+void html_page_data(const struct html_page *page, const struct run *run, const struct coverage *coverage,
+		    struct buf *out)
 {
 	buf_text(out, "{\"schema\": 1, ");
 	json_text(out, "root", run->program->root);

@@ -14,7 +14,8 @@ struct html_page {
 };
 
 /* Appends the data of a finished run (run_options.details) as a JSON object. */
-void html_page_data(const struct html_page *page, const struct run *run, const struct coverage *coverage, struct buf *out);
+void html_page_data(const struct html_page *page, const struct run *run, const struct coverage *coverage,
+		    struct buf *out);
 
 /* Appends the page for this JSON. */
 void html_page_write(const struct buf *data, struct buf *out);

@@ -650,6 +650,10 @@ void report_json_case(struct buf *out, const struct result *result, const struct
 		verdict_write_regions(v, out);
 	else
 		buf_text(out, "[]");
+	if (v != NULL && v->difference_count > 0) {
+		buf_text(out, ", \"differences\": ");
+		verdict_write_differences(v, out);
+	}
 	if (v != NULL && v->latency_count > 0) {
 		buf_text(out, ", \"latencies\": ");
 		verdict_write_latencies(v, out);

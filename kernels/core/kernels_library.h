@@ -8,6 +8,7 @@
 #include "kernels/core/family_candidates.h"
 #include "kernels/core/device.h"
 #include "kernels/core/diagnosis.h"
+#include "kernels/core/miss_map.h"
 #include "kernels/core/miss_pattern.h"
 #include "kernels/core/op.h"
 
@@ -29,6 +30,7 @@ struct kernels_api {
 	void (*note_passed)(struct diagnosis *diagnosis, const struct op_case *const *sets, int count);
 	bool (*miss_pattern)(const struct tensor *found, const struct tensor *truth, struct rule rule,
 			     const char *const *axes, char *out, size_t size);
+	bool (*miss_map)(const struct tensor *found, const struct tensor *truth, struct rule rule, struct miss_map *map);
 	void (*use_threads)(int count); /* the number of OpenMP threads that the calling thread's work uses from now on */
 };
 

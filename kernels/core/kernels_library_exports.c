@@ -29,5 +29,6 @@ __attribute__((visibility("default"))) const struct kernels_api reftest_kernels 
     .diagnose = diagnose,
     .note_passed = diagnosis_note_passed,
     .miss_pattern = miss_pattern,
+    .miss_map = miss_map_make,
     .use_threads = omp_set_num_threads,
 };

@@ -235,6 +235,70 @@ static void tried_ground_truths_survive_and_have_one_text(void **state)
 	buf_free(&text);
 }
 
+static const char *const heat[] = {"0h", "v1"};
+static const struct difference_map differences[] = {
+    {.output = "output", .row_axis = "n", .column_axis = "width", .row_length = 70, .column_length = 2, .heat = heat, .rows = 2,
+     .histogram = {[0] = 60, [17] = 79, [31] = 1}},
+    {.output = "\"lse\"", .row_length = 1, .column_length = 1, .heat = heat, .rows = 1},
+};
+
+/* Older verdicts, such as `whole`, have no pictures. */
+static void pictures_of_differences_survive(void **state)
+{
+	struct verdict v = whole;
+	struct arena arena = {0};
+	struct buf text = {0};
+
+	(void)state;
+	v.differences = differences;
+	v.difference_count = 2;
+	verdict_write(&v, &text);
+	const struct verdict *again = verdict_parse(text.data, text.length, &arena, NULL);
+
+	assert_non_null(again);
+	assert_int_equal(again->difference_count, 2);
+	assert_string_equal(again->differences[0].output, "output");
+	assert_string_equal(again->differences[0].row_axis, "n");
+	assert_string_equal(again->differences[0].column_axis, "width");
+	assert_int_equal(again->differences[0].row_length, 70);
+	assert_int_equal(again->differences[0].column_length, 2);
+	assert_int_equal(again->differences[0].rows, 2);
+	assert_string_equal(again->differences[0].heat[1], "v1");
+	assert_memory_equal(again->differences[0].histogram, differences[0].histogram, sizeof differences[0].histogram);
+	assert_string_equal(again->differences[1].output, "\"lse\"");
+	assert_null(again->differences[1].row_axis);
+	arena_free(&arena);
+	buf_free(&text);
+}
+
+/* A picture comes from strangers, too: from a shared cache. */
+static void damaged_pictures_are_refused(void **state)
+{
+	static const char *const bad[][2] = {{"0h", "v"}, {"0h", "w1"}, {"", ""}, {"<b", "00"}};
+	char wide[DIFFERENCE_SIDE + 2];
+
+	(void)state;
+	memset(wide, '0', sizeof wide - 1);
+	wide[sizeof wide - 1] = '\0';
+	for (size_t i = 0; i <= sizeof bad / sizeof *bad; i++) {
+		const char *rows[2] = {i < 4 ? bad[i][0] : wide, i < 4 ? bad[i][1] : wide};
+		struct difference_map map = differences[0];
+		struct verdict v = whole;
+		struct arena arena = {0};
+		struct buf text = {0};
+		struct err err = {""};
+
+		map.heat = rows;
+		v.differences = &map;
+		v.difference_count = 1;
+		verdict_write(&v, &text);
+		assert_null(verdict_parse(text.data, text.length, &arena, &err));
+		assert_non_null(strstr(err.text, "heat"));
+		arena_free(&arena);
+		buf_free(&text);
+	}
+}
+
 static void an_empty_verdict_survives_too(void **state)
 {
 	const struct verdict skipped = {.status = STATUS_SKIPPED, .reason = REASON_MEMORY};
@@ -493,6 +557,8 @@ int main(void)
 	    cmocka_unit_test(a_verdict_survives_its_text_bit_for_bit),
 	    cmocka_unit_test(the_head_of_a_plain_pass_is_what_the_whole_says),
 	    cmocka_unit_test(tried_ground_truths_survive_and_have_one_text),
+	    cmocka_unit_test(pictures_of_differences_survive),
+	    cmocka_unit_test(damaged_pictures_are_refused),
 	    cmocka_unit_test(an_empty_verdict_survives_too),
 	    cmocka_unit_test(random_doubles_keep_every_bit),
 	    cmocka_unit_test(outputs_are_shown_with_indices_in_each_dimension),

@@ -1,6 +1,6 @@
 /* trial_diagnosis - looks for the cause of a failure: the mistake with which the outputs of the reference agree
- * (kernels/core/diagnosis.h), and the region in which they differ (kernels/core/miss_pattern.h). Costs nothing if the
- * reference passes. */
+ * (kernels/core/diagnosis.h), the region in which they differ (kernels/core/miss_pattern.h), and a picture of the
+ * differences (kernels/core/miss_map.h). Costs nothing if the reference passes. */
 #include "workers/judge/trial_internal.h"
 
 #include <stdlib.h>
@@ -58,6 +58,68 @@ static void find_regions(struct trial *trial, const struct round *round, const s
 	}
 }
 
+/* Returns the level as one character, as struct difference_map has it. */
+static char letter(int level)
+{
+	return (char)(level < 10 ? '0' + level : 'a' + level - 10);
+}
+
+static const char *const *heat_of(const struct miss_map *map, struct arena *arena)
+{
+	const char **rows = arena_array(arena, (size_t)map->rows, sizeof *rows);
+
+	for (int r = 0; r < map->rows; r++) {
+		char *row = arena_array(arena, (size_t)map->columns + 1, 1);
+
+		for (int c = 0; c < map->columns; c++)
+			row[c] = letter(map->level[r][c]);
+		rows[r] = row;
+	}
+	return rows;
+}
+
+static void add_difference(struct trial *trial, const struct op_arg *arg, const struct tensor *found,
+			   const struct miss_map *map, struct difference_map *out)
+{
+	const struct op_problem *problem = &trial->job->problem;
+
+	*out = (struct difference_map){.output = arg->name, .row_length = 1, .column_length = 1, .rows = map->rows};
+	if (map->row_axis >= 0) {
+		out->row_axis = problem->axes[arg->axis[map->row_axis]].name;
+		out->row_length = found->shape[map->row_axis];
+	}
+	if (map->column_axis >= 0) {
+		out->column_axis = problem->axes[arg->axis[map->column_axis]].name;
+		out->column_length = found->shape[map->column_axis];
+	}
+	out->heat = heat_of(map, &trial->arena);
+	memcpy(out->histogram, map->histogram, sizeof out->histogram);
+}
+
+_Static_assert((int)DIFFERENCE_LEVELS == (int)MISS_LEVELS && (int)DIFFERENCE_SIDE == (int)MISS_SIDE,
+	       "a verdict has the whole map");
+
+/* Draws the outputs that differ, for the first set of input values on which one does. */
+static void draw_differences(struct trial *trial, const struct round *round, const struct diagnosis_set *set,
+			     struct arena *arena)
+{
+	const struct op_problem *problem = &trial->job->problem;
+	struct difference_map *list = arena_array(&trial->arena, (size_t)problem->output_count, sizeof *list);
+	struct err err = {""};
+	const struct tensor *truth = trial_on_host(trial, arena, round->truth[trial_builtin_at(trial)],
+						   problem->output_count, &err);
+
+	for (int i = 0; truth != NULL && i < problem->output_count; i++) {
+		struct miss_map map;
+
+		if ((trial->op->judges == NULL || !trial->op->judges(&round->c, i)) &&
+		    trial->context->kernels->api->miss_map(&set->found[i], &truth[i], set->rules[i], &map))
+			add_difference(trial, &problem->outputs[i], &set->found[i], &map,
+				       &list[trial->verdict.difference_count++]);
+	}
+	trial->verdict.differences = list;
+}
+
 static void find_mistakes(struct trial *trial, const struct diagnosis_set *sets)
 {
 	struct diagnosis *diagnosis = &trial->context->diagnosis;
@@ -96,8 +158,10 @@ void trial_diagnose(struct trial *trial)
 	for (int r = 0; r < trial->rounds && whole; r++)
 		whole = read_set(trial, &trial->round[r], &arena, &sets[r]);
 	if (whole) {
-		find_regions(trial, trial->round[0].missed != REASON_NONE ? &trial->round[0] : &trial->round[1],
-			     trial->round[0].missed != REASON_NONE ? &sets[0] : &sets[1], &arena);
+		int missed = trial->round[0].missed != REASON_NONE ? 0 : 1;
+
+		find_regions(trial, &trial->round[missed], &sets[missed], &arena);
+		draw_differences(trial, &trial->round[missed], &sets[missed], &arena);
 		find_mistakes(trial, sets);
 	}
 	arena_free(&arena);

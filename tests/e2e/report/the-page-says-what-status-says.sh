@@ -5,11 +5,12 @@
 given tiny_norm rmsnorm_h128
 sed 's/"name": "tiny_norm"/"name": "raises"/; s/\\n    return/\\n    raise RuntimeError(\\"<\/script><img src=x onerror=document.title=1>\\")\\n    return/' \
 	definitions/rmsnorm/tiny_norm.json >definitions/rmsnorm/raises.json
-run verify rmsnorm_h128 raises
+sed 's/"name": "tiny_norm"/"name": "wrong"/; s/EPSILON = 1e-6/EPSILON = 1e-2/' definitions/rmsnorm/tiny_norm.json >definitions/rmsnorm/wrong.json
+run verify rmsnorm_h128 raises wrong
 expect_exit 1
 run report page.html
 expect_exit 0
-expect_says 'page.html: 3 definitions, '
+expect_says 'page.html: 4 definitions, '
 "$python" -I -S - page.html <<'P' || fail "the page is not what it should be"
 import json, re, sys
 page = open(sys.argv[1]).read()
@@ -22,7 +23,12 @@ assert 0 <= of["rmsnorm_h128"]["margin"] <= 1 and of["tiny_norm"]["margin"] == "
 assert of["tiny_norm"]["bad"] == [] and of["tiny_norm"]["history"] == [], of
 assert len(of["rmsnorm_h128"]["history"]) == 1 and of["rmsnorm_h128"]["history"][0]["with"].startswith("torch 2."), of
 assert "<img" in of["raises"]["bad"][0]["message"], of["raises"]["bad"][0]
-assert [f["definitions"] for f in data["coverage"]["families"] if f["family"] == "rmsnorm"] == [3]
+wrong = [case for case in of["wrong"]["bad"] if case["status"] == "failed"][0]
+drawn = wrong["differences"][0]
+assert of["wrong"]["status"] == "failed" and of["wrong"]["margin"] > 1, of["wrong"]
+assert drawn["output"] == wrong["outputs"][0]["name"] and 1 <= len(drawn["heat"]) <= 32, drawn
+assert sum(drawn["histogram"]) == wrong["outputs"][0]["elements"] and sum(drawn["histogram"][17:]) > 0, drawn
+assert [f["definitions"] for f in data["coverage"]["families"] if f["family"] == "rmsnorm"] == [4]
 P
 cp page.html before.html
 run status
@@ -45,6 +51,6 @@ browser=$(command -v chromium || command -v chromium-browser || command -v googl
 	"file://$root/before.html#rmsnorm/raises" >"$work/dom" 2>"$work/browser-log" || fail "$(tail -3 "$work/browser-log")"
 expectations=$((expectations + 4))
 grep -q '<title>reftest report</title>' "$work/dom" || fail "the page has another title"
-grep -q '1 of 3</span>' "$work/dom" || fail "the table does not show the definition of the link"
+grep -q '1 of 4</span>' "$work/dom" || fail "the table does not show the definition of the link"
 grep -q '&lt;img src=x onerror' "$work/dom" || fail "the details of the failure are not open"
 ! sed 's/<script id="data".*//' "$work/dom" | grep -q '<img' || fail "a text became markup"

@@ -1,0 +1,27 @@
+/* miss_map - a small picture of where an output of a reference differs from the ground truth, and by how much.
+ *
+ * An error is counted in units of its bound, and by powers of two of that unit: level MISS_BOUND and above are errors of
+ * 1, 2, 4 … times the bound or more, lower levels are within the bound, and level 0 is no error at all. The map has the
+ * largest level over the two axes along which the misses differ most; long axes are divided into MISS_SIDE parts. */
+#ifndef REFTEST_KERNELS_CORE_MISS_MAP_H
+#define REFTEST_KERNELS_CORE_MISS_MAP_H
+
+#include "kernels/core/op.h"
+
+enum { MISS_SIDE = 32, MISS_LEVELS = 32, MISS_BOUND = 17 };
+
+struct miss_map {
+	int row_axis, column_axis; /* dimensions of the output; -1: the output has no further dimension */
+	int rows, columns;	   /* 1 … MISS_SIDE */
+	unsigned char level[MISS_SIDE][MISS_SIDE];
+	int64_t histogram[MISS_LEVELS]; /* the number of elements of each level */
+};
+
+/* Returns the level of an error of `ratio` times the bound. NaN has the highest. */
+int miss_level(double ratio);
+
+/* Makes the map of an output. Both tensors are on the host and have the same shape. Returns false if the output has no
+ * elements. */
+bool miss_map_make(const struct tensor *found, const struct tensor *truth, struct rule rule, struct miss_map *map);
+
+#endif
