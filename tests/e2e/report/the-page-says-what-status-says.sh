@@ -40,6 +40,12 @@ run report page.html
 expectations=$((expectations + 1))
 grep -q '"name": "rmsnorm_h128", "op_type": "rmsnorm", "status": "stale".*"history": \[\], ' page.html || fail "an edited definition is not stale"
 
+# One run has verdicts of one version, so no margin moved.
+run drift
+expect_exit 0
+expect_says '4 definitions have no verdicts of several versions'
+run drift --format json nothing
+expect_exit 2
 run report
 expect_exit 2
 run report before.html/page.html

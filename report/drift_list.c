@@ -1,0 +1,108 @@
+#include "report/drift_list.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#include "dataset/verdict.h"
+
+static const char *const kinds[DRIFT_KINDS] = {[DRIFT_GREW] = "grew", [DRIFT_FELL] = "fell", [DRIFT_STAYED] = "stayed"};
+
+/* Appends one version that differs between the two verdicts: "torch 2.12.0 -> 2.13.0". */
+static void add_change(const char *what, const char *from, const char *to, const char **comma, struct buf *out)
+{
+	if (strcmp(from, to) == 0)
+		return;
+	buf_printf(out, "%s%s %s -> %s", *comma, what, *from != '\0' ? from : "unknown", *to != '\0' ? to : "unknown");
+	*comma = ", ";
+}
+
+/* Appends all versions that differ. */
+static void add_changes(const struct margin_drift *d, struct buf *out)
+{
+	const char *comma = "";
+
+	add_change("torch", d->from.torch, d->to.torch, &comma, out);
+	add_change("CUDA", d->from.cuda, d->to.cuda, &comma, out);
+	add_change(d->to.ground_truth, d->from.version, d->to.version, &comma, out);
+	if (*comma == '\0')
+		buf_text(out, "the same versions");
+}
+
+static void text_drift(const struct margin_drift *d, struct buf *out)
+{
+	buf_printf(out, "%-8s %s/%s on %s: margin %.3g -> %.3g", kinds[margin_drift_kind(d)], d->result->file->op_type,
+		   d->result->file->name, d->to.device_class, d->from.margin, d->to.margin);
+	buf_printf(out, d->to.margin > 1 ? ", above the bound\n" : ", %.0f %% of the bound\n", 100 * d->to.margin);
+	buf_printf(out, "         %s: ", d->c->test->id);
+	add_changes(d, out);
+	buf_text(out, "\n");
+}
+
+void drift_list_text(const struct margin_drifts *drifts, bool each, struct buf *out)
+{
+	int counts[DRIFT_KINDS] = {0};
+
+	for (int i = 0; i < drifts->count; i++) {
+		enum drift_kind kind = margin_drift_kind(&drifts->items[i]);
+
+		counts[kind]++;
+		if (each || kind != DRIFT_STAYED)
+			text_drift(&drifts->items[i], out);
+	}
+	if (drifts->count > 0)
+		buf_printf(out, "%d grew and %d fell by more than a factor of two, %d stayed; ", counts[DRIFT_GREW],
+			   counts[DRIFT_FELL], counts[DRIFT_STAYED]);
+	buf_printf(out, "%d definition%s no verdicts of several versions\n", drifts->single, drifts->single == 1 ? " has" : "s have");
+}
+
+static void json_text(struct buf *out, const char *key, const char *text)
+{
+	buf_printf(out, "\"%s\": ", key);
+	buf_json_string(out, text);
+}
+
+static void json_point(const char *key, const struct margin_point *point, struct buf *out)
+{
+	buf_printf(out, ", \"%s\": {\"time\": %" PRId64 ", \"margin\": ", key, point->time);
+	buf_json_number(out, point->margin);
+	buf_text(out, ", ");
+	json_text(out, "status", status_name(point->status));
+	buf_text(out, ", ");
+	json_text(out, "torch", point->torch);
+	buf_text(out, ", ");
+	json_text(out, "cuda", point->cuda);
+	buf_text(out, ", ");
+	json_text(out, "ground_truth", point->ground_truth);
+	buf_text(out, ", ");
+	json_text(out, "version", point->version);
+	buf_text(out, "}");
+}
+
+static void json_drift(const struct margin_drift *d, struct buf *out)
+{
+	buf_text(out, "{");
+	json_text(out, "name", d->result->file->name);
+	buf_text(out, ", ");
+	json_text(out, "op_type", d->result->file->op_type);
+	buf_text(out, ", ");
+	json_text(out, "case", d->c->test->id);
+	buf_text(out, ", ");
+	json_text(out, "device_class", d->to.device_class);
+	buf_text(out, ", ");
+	json_text(out, "moved", kinds[margin_drift_kind(d)]);
+	buf_text(out, ", \"factor\": ");
+	buf_json_number(out, d->factor);
+	json_point("from", &d->from, out);
+	json_point("to", &d->to, out);
+	buf_text(out, "}");
+}
+
+void drift_list_json(const struct margin_drifts *drifts, struct buf *out)
+{
+	buf_text(out, "\"drifts\": [");
+	for (int i = 0; i < drifts->count; i++) {
+		buf_text(out, i > 0 ? ",\n  " : "\n  ");
+		json_drift(&drifts->items[i], out);
+	}
+	buf_printf(out, "],\n \"single\": %d", drifts->single);
+}
