@@ -1,6 +1,6 @@
 /* margin_drift - what another version of torch, CUDA or a ground truth did to the margins of the same cases
- * (engine/margin_history.h). Only verdicts on one subject, of one device class and with the same ground truth are compared,
- * so that the reference, the inputs and the bounds are the same. */
+ * (engine/margin_history.h). Only verdicts on one subject, of one device class and with the same ground truth are
+ * compared, so that the reference, the inputs and the bounds are the same. */
 #ifndef REFTEST_ENGINE_MARGIN_DRIFT_H
 #define REFTEST_ENGINE_MARGIN_DRIFT_H
 
@@ -29,8 +29,8 @@ struct margin_drifts {
 	int single; /* the number of definitions whose cases have verdicts of one version at most */
 };
 
-/* Returns for each definition, device class and ground truth the case that moved most, or (`each`) every case, of a finished run
- * (run_options.details), in `arena`. */
+/* Returns for each definition, device class and ground truth the case that moved most, or (`each`) every case. The run
+ * is finished and has details (run_options.details); the result is in `arena`. */
 struct margin_drifts margin_drifts_of(const struct run *run, bool each, struct arena *arena);
 
 #endif

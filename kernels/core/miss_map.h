@@ -1,8 +1,8 @@
 /* miss_map - a small picture of where an output of a reference differs from the ground truth, and by how much.
  *
- * An error is counted in units of its bound, and by powers of two of that unit: level MISS_BOUND and above are errors of
- * 1, 2, 4 … times the bound or more, lower levels are within the bound, and level 0 is no error at all. The map has the
- * largest level over the two axes along which the misses differ most; long axes are divided into MISS_SIDE parts. */
+ * An error has a level, which is a power of two of its bound: level 0 is no error, levels below MISS_BOUND are within
+ * the bound, and levels from MISS_BOUND on are errors of at least 1, 2, 4 … times the bound. The map has the largest
+ * level over the two axes along which the misses differ most. Long axes are divided into MISS_SIDE parts. */
 #ifndef REFTEST_KERNELS_CORE_MISS_MAP_H
 #define REFTEST_KERNELS_CORE_MISS_MAP_H
 
