@@ -84,12 +84,13 @@ static int run(struct program *program, const struct bench_options *o, const str
 				      .accept = accept_read(o->accept),
 				      .ground_truth = o->ground_truth,
 				      .cases = case_options_default()};
+	const char *const only[] = {o->case_id, NULL};
 	struct run run;
 
 	options.cases.bench = true;
 	options.cases.workloads = !o->no_workloads;
 	options.cases.seed = o->seed;
-	options.cases.only = o->case_id;
+	options.cases.only = o->case_id != NULL ? only : NULL;
 	memset(options.cases.size, 0, sizeof options.cases.size);
 	if (o->fib && strcmp(o->format, "json") == 0)
 		return err_set(err, "--fib prints what flashinfer-bench prints, which is no JSON; leave out --format json"), EXIT_USAGE;

@@ -17,6 +17,7 @@
 #include "engine/run.h"
 #include "engine/settings.h"
 #include "engine/sparse_checkout.h"
+#include "fleet/merge.h"
 #include "remote/signature.h"
 #include "workers/sandbox/containment.h"
 
@@ -36,7 +37,7 @@ static const struct option_row rows[] = {
     {"--dry-run", OPTION_FLAG, AT(dry_run), NULL, NULL,
      "gc: print how many verdicts would be removed, and remove none"},
     {"--require-containment", OPTION_CHOICES, AT(required), "LIST", GAPS,
-     "import: accept verdicts only if references could not reach these things (full: none of them; default: full if "
+     "import, merge: accept verdicts only if references could not reach these things (full: none of them; default: full if "
      "REFTEST_CACHE_KEY is set, else the setting of reftest.json)"},
     {"--format", OPTION_CHOICE, AT(format), "F", "text|json", "stats: output format (default: text)"},
 };
@@ -274,6 +275,32 @@ static int run_import(struct program *program, const void *options, const struct
 	return worst;
 }
 
+/* --- merge ------------------------------------------------------------------------------------------------------- */
+
+static int run_merge(struct program *program, const void *options, const struct words *names, struct err *err)
+{
+	int code;
+	struct store *store = open_store(program, false, &code, err);
+	struct signing_key *signer;
+
+	(void)names;
+	if (store == NULL)
+		return code;
+	if (settings_read(program, err) < 0)
+		return EXIT_USAGE;
+	if (program_kernels(program, err) < 0)
+		return EXIT_INTERNAL;
+	if (signature_open(program->secrets.text[SECRET_CACHE_KEY], &signer, err) < 0)
+		return EXIT_USAGE;
+	struct import_rules allowed = {signature_signer(signer), import_required(program, options, signer != NULL)};
+	const struct merge_rules rules = {.signer = {.context = &allowed, .check = check_rules},
+					  .checker = program->kernels.api->checker_digest};
+	long refused = merge_answers(store, &rules, err);
+
+	signing_key_close(signer);
+	return refused < 0 ? EXIT_INTERNAL : refused > 0 ? EXIT_FAILED : EXIT_VERIFIED;
+}
+
 /* --- check ------------------------------------------------------------------------------------------------------- */
 
 static void print_bad(const char *sentence, void *context)
@@ -435,6 +462,7 @@ static const struct subcommand subcommands[] = {
     {"stats", "", "print the size of the cache, the hits, and the misses for each reason", 0, 0, run_stats},
     {"export", "FILE", "write every verdict to FILE (- for standard output)", 1, 1, run_export},
     {"import", "FILE…", "merge exported files into the cache (- for standard input)", 1, INT32_MAX, run_import},
+    {"merge", "", "store the verdicts that `reftest work` prints, from standard input", 0, 0, run_merge},
     {"check", "", "read every page and row, and list the damaged ones", 0, 0, run_check},
     {"gc", "", "remove old verdicts that the present files do not need", 0, 0, run_gc},
     {"path", "", "print the path of the cache", 0, 0, run_path},

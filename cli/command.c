@@ -4,7 +4,7 @@ const struct command *const commands[] = {
     &command_verify, &command_status, &command_list, &command_explain, &command_tolerance, &command_coverage, &command_report, &command_drift,
     &command_watch,
     &command_check, &command_diff, &command_approve, &command_extract, &command_web, &command_affected,
-    &command_generate, &command_bench, &command_clone, &command_cache, &command_key, &command_hook, &command_warm,
+    &command_generate, &command_bench, &command_clone, &command_cache, &command_key, &command_hook, &command_warm, &command_work,
     &command_doctor, &command_help, &command_document, &command_complete,
 };
 

@@ -24,6 +24,13 @@
 #define ROW_INDEX {"--staged", OPTION_FLAG, AT(index), NULL, NULL, "read git's index instead of the working tree"}
 #define ROW_BACKWARD \
 	{"--backward", OPTION_FLAG, AT(backward), NULL, NULL, "also check the gradients through each reference"}
+#define ROW_NO_DIAGNOSIS \
+	{"--no-diagnosis", OPTION_FLAG, AT(no_diagnosis), NULL, NULL, "do not look for the causes of failures"}
+#define ROW_EDGE                                            \
+	{"--edge", OPTION_FLAG, AT(edge), NULL, NULL, \
+	 "add edge cases (empty inputs, single elements, inputs on which conventions differ), and print findings"}
+#define ROW_STAGED_ARENA \
+	{"--staged-arena", OPTION_FLAG, AT(staged), NULL, NULL, "copy tensors through host memory even if CUDA IPC works"}
 #define ROW_ALONE \
 	{"--alone", OPTION_FLAG, AT(alone), NULL, NULL, "do not query a running `reftest watch` of this dataset"}
 #define ROW_NO_WORKLOADS \

@@ -21,6 +21,7 @@
 #include "engine/run.h"
 #include "engine/shard.h"
 #include "engine/staged_dataset.h"
+#include "fleet/request.h"
 #include "report/ci_export.h"
 #include "report/events.h"
 #include "report/exit_status.h"
@@ -39,6 +40,7 @@ struct verify_options {
 	uint64_t seed;
 	int64_t memory;
 	struct words op_types, tolerances;
+	const char *only[2]; /* --case, as struct case_options has it */
 };
 
 #define AT(member) offsetof(struct verify_options, member)
@@ -46,7 +48,7 @@ static const struct option_row rows[] = {
     ROW_ROOT,
     ROW_REPOS,
     {"--all", OPTION_FLAG, AT(all), NULL, NULL, "select every definition (the default without a NAME and without --hook)"},
-    {"--no-diagnosis", OPTION_FLAG, AT(no_diagnosis), NULL, NULL, "do not look for the causes of failures"},
+    ROW_NO_DIAGNOSIS,
     {"--solutions", OPTION_FLAG, AT(solutions), NULL, NULL,
      "also verify the solutions of each definition, against what verified its reference and on the same inputs"},
     {"--changed", OPTION_FLAG, AT(changed), NULL, NULL,
@@ -63,8 +65,7 @@ static const struct option_row rows[] = {
      "run only part I of N of the cases, so that N processes can share the work"},
     ROW_SIZES,
     ROW_NO_WORKLOADS,
-    {"--edge", OPTION_FLAG, AT(edge), NULL, NULL,
-     "add edge cases (empty inputs, single elements, inputs on which conventions differ), and print findings"},
+    ROW_EDGE,
     ROW_BACKWARD,
     ROW_ALONE,
     ROW_DEVICE,
@@ -89,11 +90,10 @@ static const struct option_row rows[] = {
     ROW_ISOLATION,
     ROW_JOBS,
     ROW_PYTHON,
-    {"--staged-arena", OPTION_FLAG, AT(staged), NULL, NULL,
-     "copy tensors through host memory even if CUDA IPC works"},
-    {"--format", OPTION_CHOICE, AT(format), "F", "text|json|jsonl|github",
+    ROW_STAGED_ARENA,
+    {"--format", OPTION_CHOICE, AT(format), "F", "text|json|jsonl|github|requests",
      "output format (default: text); jsonl prints each verdict as soon as it is known, as `watch --json` does; github "
-     "also prints annotations for GitHub workflows"},
+     "also prints annotations for GitHub workflows; requests, with --dry-run, prints what `reftest work` reads"},
     {"--junit", OPTION_FILE, AT(junit), "FILE", NULL, "also write the verdicts to FILE, as JUnit XML"},
     {"-q, --quiet", OPTION_FLAG, AT(quiet), NULL, NULL,
      "list only the definitions that did not pass, and the totals"},
@@ -118,7 +118,7 @@ static int read_case_options(const struct verify_options *o, struct case_options
 	out->edge = o->edge || (o->case_id != NULL && strncmp(o->case_id, "edge:", 5) == 0);
 	out->backward = o->backward || (o->case_id != NULL && ends_with(o->case_id, CASE_BACKWARD));
 	out->seed = o->seed;
-	out->only = o->case_id;
+	out->only = o->case_id != NULL ? o->only : NULL;
 	memset(out->size, 0, sizeof out->size);
 	if (tolerance_options_read(&o->tolerances, (struct tolerance){o->atol, o->rtol, o->hit_ratio}, out, err) < 0)
 		return -1;
@@ -144,6 +144,8 @@ static int check_words(const struct verify_options *o, const struct words *names
 	if (o->solutions && (o->index || o->cached_only || o->dry_run || o->shard != NULL))
 		return err_set(err, "--solutions runs solutions, so it cannot be combined with --staged, --cached-only, --dry-run "
 				    "or --shard");
+	if (strcmp(o->format, "requests") == 0 && (!o->dry_run || o->index || o->junit != NULL))
+		return err_set(err, "--format requests needs --dry-run, and cannot be combined with --staged or --junit");
 	if (o->timeout <= 0)
 		return err_set(err, "--timeout takes a number of seconds above 0");
 	return 0;
@@ -298,6 +300,21 @@ struct output_format {
 	void (*end)(const struct verify *verify, int code);
 };
 
+static void on_result_request(struct run *run, struct result *result)
+{
+	struct buf line = {0};
+
+	if (request_write(result, &line))
+		fwrite(line.data, 1, line.length, stdout);
+	buf_free(&line);
+	stop_without_reader(run);
+}
+
+static void end_requests(const struct verify *verify, int code)
+{
+	(void)verify, (void)code;
+}
+
 static void end_text(const struct verify *verify, int code)
 {
 	(void)code;
@@ -333,6 +350,7 @@ static const struct output_format formats[] = {
     {"json", NULL, NULL, end_json},
     {"jsonl", on_result_event, on_planned_event, end_jsonl},
     {"github", NULL, NULL, end_github},
+    {"requests", on_result_request, NULL, end_requests},
 };
 
 static const struct output_format *find_format(const char *name)
@@ -521,8 +539,10 @@ static int start(struct program *program, int argc, char **argv)
 	                           .atol = -1, .rtol = -1, .hit_ratio = -1, .timeout = 120};
 	struct command_line line;
 
-	if (command_line_begin(&line, &command_verify, argc, argv, &o) &&
-	    check_words(&o, &line.names, &line.err) == 0)
+	bool begun = command_line_begin(&line, &command_verify, argc, argv, &o);
+
+	o.only[0] = o.case_id;
+	if (begun && check_words(&o, &line.names, &line.err) == 0)
 		line.code = run(program, &o, &line.names, &line.arena, &line.err);
 	return command_line_end(&line);
 }

@@ -372,11 +372,20 @@ static const struct verdict *decided_by_custom_scalar(struct maker *m, const str
 	return NULL;
 }
 
+static bool is_wanted(const char *const *only, const char *id)
+{
+	const char *const *at = only;
+
+	while (at != NULL && *at != NULL && strcmp(*at, id) != 0)
+		at++;
+	return at == NULL || *at != NULL;
+}
+
 static struct test_case *add_case(struct maker *m, const char *id)
 {
 	if (m->asks == JOB_GRADIENTS)
 		id = arena_printf(m->arena, "%s" CASE_BACKWARD, id);
-	if (m->options->only != NULL && strcmp(m->options->only, id) != 0)
+	if (!is_wanted(m->options->only, id))
 		return NULL;
 	if (m->out.count == m->room) {
 		struct test_case *items = arena_array(m->arena, (size_t)m->room * 2 + 8, sizeof *items);

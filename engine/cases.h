@@ -35,7 +35,7 @@ struct case_options {
 	struct tolerance tolerance;       /* values of --atol, --rtol and --hit-ratio; a value is negative if its option
 					   * is not given */
 	struct tolerance by_dtype[DTYPE_COUNT]; /* --tolerance DTYPE=ATOL,RTOL[,HIT] */
-	const char *only;                 /* --case ID; NULL: all */
+	const char *const *only;          /* the ids of the cases that are wanted, ended by NULL; NULL: all */
 	struct shard shard;               /* --shard I/N */
 };
 

@@ -14,7 +14,7 @@ set -eu
 export LC_ALL=C
 cd "$(dirname "$0")/.."
 
-sources='base cache check cli dataset engine extract git kernels models remote report repos testgen watcher web workers reftest.c'
+sources='base cache check cli dataset engine extract fleet git kernels models remote report repos testgen watcher web workers reftest.c'
 
 # `broken ROOT`: prints a line for each broken rule below ROOT.
 broken() {
@@ -47,7 +47,8 @@ broken() {
 			may["report"] = low "dataset engine report "
 			may["testgen"] = engine "testgen "
 			may["watcher"] = engine "report testgen watcher watcher/fs "
-			may["cli"] = may["watcher"] "check extract models cli web "
+			may["fleet"] = engine "fleet "
+			may["cli"] = may["watcher"] "fleet check extract models cli web "
 			may["reftest.c"] = may["cli"]
 			# headers that make generates
 			split("ops.inc kernels_digest.h libraries.inc scripts.inc templates.inc shipped_digest.h library_digests.h", words, " ")

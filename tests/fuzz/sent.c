@@ -7,6 +7,9 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "fleet/answer.h"
+#include "fleet/merge.h"
+#include "fleet/request.h"
 #include "tests/fuzz/feed.h"
 #include "watcher/query.h"
 #include "workers/protocol/channel.h"
@@ -122,4 +125,54 @@ bool feed_facts(const struct input *input)
 	free(text);
 	arena_free(&arena);
 	return valid && count > 0;
+}
+
+/* --- a fleet --------------------------------------------------------------------------------------------------- */
+
+bool feed_work_request(const struct input *input)
+{
+	struct arena arena = {0};
+	struct work_request request;
+	struct err err = {""};
+	bool taken = request_read(input->bytes, input->length, 1, &arena, &request, &err) == 0;
+
+	hold(input, taken == (err.text[0] == '\0'), "what is refused has a sentence and what is taken has none");
+	hold(input, taken || is_sentence(err.text), "the sentence prints");
+	hold(input, request.id == NULL || strlen(request.id) <= REQUEST_ID_MAX, "an id is short");
+	if (taken) {
+		const char *slash = strchr(request.definition, '/');
+
+		hold(input, slash != NULL && strchr(slash + 1, '/') == NULL && request.definition[0] != '.' && slash[1] != '.',
+		     "a request names a file below definitions/");
+		hold(input, request.cases == NULL || request.cases[0] != NULL, "a request asks for a case");
+	}
+	arena_free(&arena);
+	return taken;
+}
+
+static int accept_signature(void *context, const struct verdict_line *record, struct err *err)
+{
+	(void)context, (void)record, (void)err;
+	return 0;
+}
+
+bool feed_work_answer(const struct input *input)
+{
+	const struct merge_rules rules = {{.check = accept_signature}, "9b5f6ee0af0e4e539c5f4487b4ddce6d"};
+	struct arena arena = {0};
+	struct answer answer;
+	struct err err = {""};
+	bool taken = answer_read(input->bytes, input->length, 1, &arena, &answer, &err) == 0;
+
+	hold(input, taken == (err.text[0] == '\0'), "what is refused has a sentence and what is taken has none");
+	hold(input, taken || is_sentence(err.text), "the sentence prints");
+	for (int i = 0; taken && i < answer.verdict_count; i++) {
+		struct verdict_line record;
+		struct err why = {""};
+		bool counts = merge_check(&rules, answer.verdicts[i], &arena, &record, &why) == 0;
+
+		hold(input, counts || is_sentence(why.text), "a refused verdict has a sentence");
+	}
+	arena_free(&arena);
+	return taken;
 }

@@ -612,6 +612,8 @@ static const struct target {
     {"question", feed_question, NULL, 0, 1},
     {"answer", feed_answer, NULL, 0, 1},
     {"facts", feed_facts, NULL, 0, 1},
+    {"work_request", feed_work_request, NULL, 0, 1},
+    {"work_answer", feed_work_answer, NULL, 0, 4},
 #ifdef REMOTE_LIBRARIES
     {"redis_reply", feed_redis_reply, NULL, 0, 8},
     {"http_reply", feed_http_reply, NULL, 0, 8},

@@ -6,7 +6,7 @@
 # `raw FOLDER`: lists the calls below FOLDER that print without show_print, as "FILE: CALL".
 raw() {
 	(cd "$1" && grep -rnoE '(^|[^a-z_])(v?f?printf|f?puts|f?putc|putchar|dprintf|perror|fwrite) ?\([^;]*' \
-		--include='*.c' base check cli dataset cache engine extract git models remote report testgen watcher workers reftest.c) |
+		--include='*.c' base check cli dataset cache engine extract fleet git models remote report testgen watcher workers reftest.c) |
 		sed -E 's/:[0-9]+:[^a-z_]?/: /' | grep -vFf "$work/allowed" || :
 }
 
@@ -24,6 +24,9 @@ cli/doctor.c: fwrite(out.data
 cli/extract.c: fwrite(out.data, 1, out.length, stdout)
 cli/help.c: 
 cli/list.c: fwrite(out.data, 1, out.length, stdout)
+cli/verify.c: fwrite(line.data, 1, line.length, stdout)
+fleet/merge.c: fwrite(m->replies.data
+fleet/worker.c: fwrite(worker->out.data
 report/behaviour_diff.c: fwrite(out.data
 report/ci_export.c: fwrite(text.data
 report/events.c: fwrite(out->data

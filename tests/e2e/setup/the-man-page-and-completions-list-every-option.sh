@@ -122,7 +122,7 @@ completes 'affected approve' reftest --root "$root" a
 completes '--cached-only --case --changed' reftest verify --c
 completes 'json jsonl' reftest verify --format j
 completes 'github' reftest verify --format = g
-completes 'github json jsonl text' reftest verify --format =
+completes 'github json jsonl requests text' reftest verify --format =
 completes 'auto cpu cuda' reftest status --device ''
 completes 'small,large small,medium small,small' reftest watch --sizes small,
 completes 'builtin' reftest explain --ground-truth bu

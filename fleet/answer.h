@@ -1,0 +1,55 @@
+/* answer - the lines that `reftest work` prints: one about itself, and one for each request.
+ *
+ *   {"event": "worker", "version": "0.1.0", "checker": "HEX", "device": "cuda:0", "device_class": "sm_90",
+ *    "torch": "2.8.0", "cuda": "12.8", "requests": 8, "signature": "ed25519"}
+ *   {"event": "answer", "id": "7", "checker": "HEX", "definition": "rmsnorm/rmsnorm_h128", "status": "passed",
+ *    "reason": null, "message": null, "seconds": 0.31, "cases": [{"id": "small:batch_size=1", "status": "passed",
+ *    "reason": null, "message": null, "seconds": 0.05, "stored": true}], "verdicts": ["LINE"]}
+ *   {"event": "error", "id": "7", "message": "request:3:2: unknown field 'definitoin'"}
+ *
+ * "checker" is the digest of the code that checks (docs/architecture.md): verdicts of another build count for nothing.
+ * "verdicts" has the signed lines of the verdicts that `verify` would store (cache/verdict_line.h). Nothing else of an
+ * answer proves anything. */
+#ifndef REFTEST_FLEET_ANSWER_H
+#define REFTEST_FLEET_ANSWER_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/arena.h"
+#include "base/buf.h"
+#include "base/err.h"
+#include "engine/run_state.h"
+#include "remote/signing_key.h"
+
+enum {
+	ANSWER_LINE_MAX = 64 << 20,    /* the most bytes of a line */
+	ANSWER_VERDICTS_MAX = 1 << 17, /* the most verdicts of an answer */
+};
+
+/* What a worker says about itself. */
+struct worker_facts {
+	const struct program *program;
+	const struct machine_policy *machine;
+	int requests;                     /* how many requests it takes at a time */
+	const struct signing_key *signer; /* NULL: it does not sign */
+};
+
+void answer_write_worker(struct buf *out, const struct worker_facts *facts);
+
+/* `verdicts` has JSON strings, separated by commas. `id` may be NULL. */
+void answer_write_result(struct buf *out, const char *id, const struct result *result, const struct buf *verdicts);
+void answer_write_error(struct buf *out, const char *id, const char *message);
+
+/* What the one who merges answers needs of a line. */
+struct answer {
+	const char *id;              /* NULL: none */
+	const char *checker;         /* NULL in a line about an error */
+	const char *const *verdicts; /* lines without LF */
+	int verdict_count;
+};
+
+/* Reads line `number`. The answer is in `arena`. Returns 0, or -1 and sets `err`. */
+int answer_read(const char *line, size_t length, int64_t number, struct arena *arena, struct answer *out, struct err *err);
+
+#endif

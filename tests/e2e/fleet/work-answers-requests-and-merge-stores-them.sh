@@ -1,0 +1,150 @@
+#!/bin/sh
+# sanitizers: tests/run also runs this test with the sanitizers' build.
+# `reftest work` verifies what requests name, and `cache merge` stores what it answers: afterwards nothing is left to run. A
+# bad request gets an answer that says what is wrong, and costs the other requests nothing. An answer without the right
+# signature, or of another build, stores nothing.
+. "$(dirname "$0")/../harness.sh"
+given tiny_norm tiny_gemm
+options="--device $device --sizes small"
+
+# `requests`: writes the requests for what is not verified yet to $work/requests.
+requests() {
+	# shellcheck disable=SC2086 # words
+	run verify --dry-run --format requests $options
+	cp "$work/out" "$work/requests"
+}
+
+# `piped FILE ARGUMENT…`: runs reftest with FILE as its standard input.
+piped() {
+	from=$1
+	shift
+	step="reftest $* <$(basename "$from")"
+	"$reftest" "$@" <"$from" >"$work/out" 2>"$work/err" && status=0 || status=$?
+	! grep -qE 'runtime error:|Sanitizer' "$work/err" || fail "$step: a sanitizer reported an error"
+}
+
+# `lines EXPRESSION`: expects a Python expression over the JSON lines of the output to be true. a: these lines; m: those
+# with an id, by their id.
+lines() {
+	expectations=$((expectations + 1))
+	"$python" -I -S -c '
+import json, sys
+a = [json.loads(line) for line in open(sys.argv[1])]
+m = {e["id"]: e for e in a if e.get("id")}
+sys.exit(not eval(sys.argv[2]))' "$work/out" "$1" 2>"$work/python" ||
+		fail "$step: not true: $1 $(tail -n 1 "$work/python")"
+}
+
+requests
+expect_exit 3
+lines "[e['definition'] for e in a] == ['gemm/tiny_gemm', 'rmsnorm/tiny_norm'] and all(e['whole'] for e in a)"
+lines "all(case['seconds'] > 0 for e in a for case in e['cases'])"
+
+# One case of one definition, the whole of another, and every kind of mistake.
+"$python" -I -S - "$work" <<'P'
+import json, sys
+gemm, norm = [json.loads(line) for line in open(sys.argv[1] + "/requests")]
+lines = [
+    "no json at all",
+    json.dumps({**gemm, "id": "misspelt", "hole": True}),
+    json.dumps({**gemm, "id": "other files", "content": "0" * 32}),
+    json.dumps({**gemm, "id": "nowhere", "definition": "gemm/nowhere"}),
+    json.dumps({**norm, "id": "no case", "whole": False, "cases": [{"id": "small:batch_size=77"}]}),
+    "x" * (2 << 20),
+    json.dumps({**gemm, "id": "whole"}),
+    json.dumps({**norm, "id": "one case", "whole": False, "cases": norm["cases"][:1]}),
+]
+open(sys.argv[1] + "/asked", "w").write("\n".join(lines))
+P
+REFTEST_CACHE_KEY=$("$reftest" key)
+export REFTEST_CACHE_KEY
+# shellcheck disable=SC2086 # words
+piped "$work/asked" work $options
+cp "$work/out" "$work/answers"
+expect_exit 0
+lines "a[0]['event'] == 'worker' and a[0]['device_class'] and a[0]['signature'] == 'ed25519' and len(a) == 9"
+lines "sum(e['event'] == 'error' for e in a) == 6"
+lines "\"unknown field 'hole'\" in m['misspelt']['message']"
+lines "'the files of gemm/tiny_gemm differ' in m['other files']['message'] and '0' * 32 in m['other files']['message']"
+lines "'there is no definition gemm/nowhere' in m['nowhere']['message']"
+lines "\"no case 'small:batch_size=77'\" in m['no case']['message']"
+lines "any('more than 1048576 bytes' in e.get('message', '') for e in a)"
+lines "m['whole']['status'] == 'passed' and all(case['stored'] for case in m['whole']['cases'])"
+lines "len(m['whole']['verdicts']) == len(m['whole']['cases']) > 1"
+lines "len(m['one case']['verdicts']) == len(m['one case']['cases']) == 1"
+[ ! -e .reftest/cache ] || run cache stats --format json
+[ ! -e .reftest/cache ] || expect "r['verdicts'] == 0"
+
+# With another key, without a signature, and of another build, nothing is stored.
+"$python" -I -S - "$work" "$("$reftest" key)" <<'P'
+import json, sys
+work = sys.argv[1]
+answers = [json.loads(line) for line in open(work + "/answers")]
+answers = [answer for answer in answers if answer["event"] == "answer"]
+whole = next(answer for answer in answers if answer["id"] == "whole")
+def unsigned(line):
+    parts = line.split("\t")
+    return "\t".join([parts[0], "-"] + parts[2:])
+changed = [
+    {**whole, "id": "unsigned", "verdicts": [unsigned(line) for line in whole["verdicts"]]},
+    {**whole, "id": "other build", "checker": "0" * 32},
+    {**whole, "id": "edited", "verdicts": [whole["verdicts"][0].replace("passed", "failed")]},
+]
+changed += [{**whole, "id": "half", "verdicts": [whole["verdicts"][0], whole["verdicts"][1].replace("passed", "failed")]}]
+open(work + "/lies", "w").write("\n".join(map(json.dumps, changed)) + "\nno answer\n")
+P
+piped "$work/lies" cache merge --require-containment none
+expect_exit 1
+lines "[e['stored'] for e in a] == [0] * 5"
+lines "'checksum' in m['unsigned']['refused'] and 'checksum' in m['edited']['refused']"
+lines "'verdict 2: ' in m['half']['refused']"
+lines "'it was made by another build' in m['other build']['refused']"
+mine=$REFTEST_CACHE_KEY
+REFTEST_CACHE_KEY=$("$reftest" key)
+piped "$work/answers" cache merge --require-containment none
+expect_exit 1
+lines "'was not made with REFTEST_CACHE_KEY' in m['whole']['refused'] and m['whole']['stored'] == 0"
+run cache stats --format json
+expect "r['verdicts'] == 0"
+
+# The machine that merges needs only the public half of the key.
+REFTEST_CACHE_KEY=$mine
+REFTEST_CACHE_KEY=$("$reftest" key public)
+piped "$work/answers" cache merge --require-containment none
+expect_exit 0
+lines "m['whole']['stored'] > 1 and m['one case']['stored'] == 1"
+unset REFTEST_CACHE_KEY
+requests
+expect_exit 3
+lines "[e['definition'] for e in a] == ['rmsnorm/tiny_norm'] and not a[0]['whole'] and len(a[0]['cases']) > 0"
+# shellcheck disable=SC2086 # words
+piped "$work/requests" work $options
+cp "$work/out" "$work/answers"
+piped "$work/answers" cache merge
+expect_exit 0
+# shellcheck disable=SC2086 # words
+run verify --format json --cached-only $options
+expect_exit 0
+expect_ran 0
+requests
+expect_exit 0
+lines "a == []"
+
+# A worker whose reader has ended ends, although more requests may come.
+mkfifo "$work/fifo"
+exec 9<>"$work/fifo"
+step="a worker without a reader"
+# shellcheck disable=SC2086 # words
+{ timeout 60 "$reftest" work $options <"$work/fifo" 2>"$work/err" || echo $? >"$work/ended"; } | head -n 1 >"$work/out"
+exec 9>&-
+[ "$(cat "$work/ended")" != 124 ] || fail "the worker did not end"
+lines "a[0]['event'] == 'worker'"
+expect_no_process
+
+# A worker says at once that it cannot work.
+piped /dev/null work --device cuda:0,0
+expect_exit 2
+expect_says 'twice'
+piped /dev/null work --device cuda:61
+expect_exit 3
+expect_no_process
