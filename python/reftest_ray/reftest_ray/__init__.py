@@ -1,0 +1,11 @@
+"""reftest_ray - verifies a dataset on many machines: one `reftest work` for each GPU, and one coordinator.
+
+scheduler.py      which request goes to which worker, and what a death means
+worker_process.py one `reftest work` as a child process
+coordinator.py    the loop: requests out, answers in, verdicts into the cache
+local_fleet.py    workers that are children of this process
+ray_fleet.py      workers that are actors of a Ray cluster; the only file that imports ray
+__main__.py       the command line
+
+What is correct is decided by `reftest` alone: `verify --dry-run` says what is missing, `cache merge` which verdicts are
+believed, and `verify --cached-only` what the result is."""

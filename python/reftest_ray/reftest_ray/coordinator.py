@@ -1,0 +1,148 @@
+"""coordinator - the loop of a fleet: requests go out, answers come in, and their verdicts go into the cache at once.
+
+A fleet has these methods (local_fleet.py and ray_fleet.py):
+    events()             waits, and returns a list of what happened: ("ready", worker, facts), ("answer", worker, number,
+                         line), ("died", worker, why) and ("failed", worker, why), which is a worker that could not start
+    send(worker, number, message)
+    dismiss(worker)      ends a worker; no event about it follows
+    replace(worker)      starts another worker in the place of one that died or was dismissed
+    size()               how many workers are running or starting
+"""
+
+import json
+import queue
+import subprocess
+import sys
+import threading
+
+STARTS_MOST = 3  # a fleet without a single worker gives up after so many failed starts for each place
+
+
+class FleetError(Exception):
+    """The fleet cannot go on. `status` is the exit status."""
+
+    def __init__(self, message, status):
+        super().__init__(message)
+        self.status = status
+
+
+class Merger:
+    """Stores the verdicts of answers: a child process `reftest cache merge`, which decides what is believed."""
+
+    def __init__(self, command):
+        self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        self.replies = queue.SimpleQueue()
+        threading.Thread(target=self._read, daemon=True).start()
+
+    def _read(self):
+        for line in self.process.stdout:
+            self.replies.put(json.loads(line))
+        self.replies.put(None)
+
+    def merge(self, lines):
+        """Returns a reply for each line. What it says is stored when this returns."""
+        try:
+            for line in lines:
+                self.process.stdin.write(line if line.endswith("\n") else line + "\n")
+            self.process.stdin.flush()
+        except OSError:
+            pass
+        replies = [self.replies.get() for _ in lines]
+        if None in replies:
+            raise FleetError("`reftest cache merge` ended, so verdicts can no longer be stored", 4)
+        return replies
+
+    def close(self):
+        self.process.stdin.close()
+        self.process.wait()
+
+
+def say(text):
+    print("reftest-ray: " + text, file=sys.stderr, flush=True)
+
+
+class Coordinator:
+    """Runs requests on a fleet. `report(answer)` is called once for each answer that counts. `device_class`: workers with
+    another class are sent away; None: the first worker decides."""
+
+    def __init__(self, fleet, scheduler, merger, report, device_class=None):
+        self.fleet, self.scheduler, self.merger, self.report = fleet, scheduler, merger, report
+        self.device_class = device_class
+        self.failures = 0  # starts that failed since a worker was ready
+        self.worked = False
+
+    def run(self):
+        while not self.scheduler.done():
+            events = self.fleet.events()
+            for worker, why in self._take_answers([event for event in events if event[0] == "answer"]):
+                self._send_away(worker, why)
+            for kind, worker, *rest in events:
+                if kind != "answer":
+                    getattr(self, "_" + kind)(worker, *rest)
+            self._hand_out()
+
+    def _hand_out(self):
+        for name in list(self.scheduler.workers):
+            request = self.scheduler.next_for(name)
+            while request is not None:
+                self.fleet.send(name, request.number, request.message())
+                request = self.scheduler.next_for(name)
+
+    def _take_answers(self, events):
+        """Stores the verdicts of answers, and returns the workers whose answers are refused, each with the reason."""
+        refused = {}
+        events = [event for event in events if event[1] in self.scheduler.workers]
+        for (_, worker, number, line), reply in zip(events, self.merger.merge([event[3] for event in events])):
+            if reply["refused"] is not None:
+                refused.setdefault(worker, reply["refused"])
+            if worker not in refused:
+                self._take_answer(worker, number, json.loads(line))
+        return refused.items()
+
+    def _take_answer(self, worker, number, answer):
+        if answer["event"] == "error":
+            self.scheduler.error(worker, number, answer.get("message"))
+        elif self.scheduler.answer(worker, number) is not None:
+            self.report(answer)
+
+    def _send_away(self, worker, why):
+        say(f"{worker} is not used any more: {why}")
+        if worker in self.scheduler.workers:
+            self.scheduler.leave(worker)
+        self.fleet.dismiss(worker)
+        self._need_workers(why)
+
+    def _need_workers(self, why):
+        if self.fleet.size() == 0:
+            raise FleetError(f"no worker is left; the last one: {why}", 3)
+
+    def _ready(self, worker, line):
+        reply = self.merger.merge([line])[0]
+        if reply["refused"] is not None:
+            self._send_away(worker, reply["refused"])
+            return
+        facts = json.loads(line)
+        found = facts.get("device_class")
+        self.device_class = self.device_class or found
+        if found != self.device_class:
+            self._send_away(worker, f"its device is a {found}, and the verdicts are to be of a {self.device_class}")
+            return
+        self.failures, self.worked = 0, True
+        self.scheduler.join(worker, facts.get("requests", 1))
+
+    def _died(self, worker, why):
+        if worker not in self.scheduler.workers:
+            return
+        for definition, case in self.scheduler.die(worker):
+            self.report({"definition": definition, "crashed": case})
+        say(f"{worker} died, and its requests go to others: {why}")
+        self.fleet.replace(worker)
+
+    def _failed(self, worker, why):
+        self.failures += 1
+        self.fleet.dismiss(worker)
+        if not self.worked and self.failures >= STARTS_MOST * max(1, self.fleet.size()):
+            raise FleetError(f"no worker can start: {why}", 3)
+        if self.worked and self.failures >= 10 * STARTS_MOST * max(1, self.fleet.size()):
+            raise FleetError(f"workers cannot start any more: {why}", 3)
+        self.fleet.replace(worker)

@@ -1,0 +1,95 @@
+"""ray_fleet - a fleet whose workers are actors of a Ray cluster: one `reftest work` for each GPU, or for a number of CPUs.
+
+An actor that dies is not restarted by Ray: its requests must go back first, and only the coordinator knows them. The new
+actor waits until Ray has a place for it, so a node that went away is replaced by whatever node comes."""
+
+import ray
+
+from .worker_process import WorkerProcess
+
+WAIT_S = 5  # how long events() waits before it looks again
+
+
+class WorkerActor:
+    """The actor. It lives on the node of its GPU, and its child process gets the GPU through CUDA_VISIBLE_DEVICES."""
+
+    def __init__(self, command):
+        self.process = WorkerProcess(command)
+
+    def facts(self):
+        return self.process.facts
+
+    def verify(self, message):
+        return self.process.verify(message)
+
+    def place(self):
+        """Returns the node and the process of `reftest work`, for tests that kill them."""
+        return ray.get_runtime_context().get_node_id(), self.process.process.pid
+
+
+class RayFleet:
+    """`command`: starts `reftest work` on a node. `count`: the number of workers. `gpus`, `cpus`: what one of them takes."""
+
+    def __init__(self, command, count, gpus, cpus):
+        self.command = command
+        options = {"num_cpus": cpus, "num_gpus": gpus, "max_restarts": 0, "max_concurrency": 128}
+        self.kind = ray.remote(WorkerActor).options(scheduling_strategy="SPREAD", **options)
+        self.actors = {}
+        self.calls = {}  # what is to come: (worker, number), with the number None for the line about itself
+        self.started = 0
+        for _ in range(count):
+            self._start()
+
+    def _start(self):
+        self.started += 1
+        name = f"worker {self.started}"
+        self.actors[name] = self.kind.remote(self.command)
+        self.calls[self.actors[name].facts.remote()] = (name, None)
+
+    def send(self, name, number, message):
+        self.calls[self.actors[name].verify.remote(message)] = (name, number)
+
+    def events(self):
+        ready = []
+        while not ready and self.calls:
+            calls = list(self.calls)
+            ready, _ = ray.wait(calls, num_returns=1, timeout=WAIT_S, fetch_local=False)
+            if ready:  # and everything else that is ready now
+                ready, _ = ray.wait(calls, num_returns=len(calls), timeout=0, fetch_local=False)
+        return [event for event in map(self._event, ready) if event is not None]
+
+    def _event(self, call):
+        name, number = self.calls.pop(call)
+        try:
+            line = ray.get(call)
+        except (
+            Exception
+        ) as why:  # Ray has many errors for a process or a node that is gone, and wraps those of an actor
+            if name not in self.actors:
+                return None
+            return ("failed" if number is None else "died", name, (str(why).strip() or repr(why)).splitlines()[-1])
+        if name not in self.actors:
+            return None
+        return ("ready", name, line) if number is None else ("answer", name, number, line)
+
+    def dismiss(self, name):
+        actor = self.actors.pop(name, None)
+        if actor is not None:
+            ray.kill(actor)
+
+    def replace(self, name):
+        self.dismiss(name)
+        self._start()
+
+    def size(self):
+        return len(self.actors)
+
+    def close(self):
+        for name in list(self.actors):
+            self.dismiss(name)
+
+
+def places(gpus, cpus):
+    """Returns how many workers fit the cluster."""
+    resources = ray.cluster_resources()
+    return max(1, int(resources.get("GPU", 0) // gpus if gpus else resources.get("CPU", 1) // cpus))

@@ -1,0 +1,136 @@
+"""scheduler - decides which request goes to which worker, and what the death of a worker means for its requests.
+
+A request is what `reftest verify --dry-run --format requests` prints for a definition: its name, the digest of its files,
+and its cases with the seconds that each will probably take. The longest request goes first.
+
+If a worker dies, its requests go back. Nobody knows which of its cases was to blame, so each of them becomes a suspect: it
+is a request of its own from then on, and its worker does nothing else meanwhile. A case over which three workers died is
+crashed, and is not tried again.
+
+Nothing here knows Ray, processes or time."""
+
+import heapq
+from dataclasses import dataclass, field
+
+DEATHS_MOST = 3  # a case is crashed when so many workers died over it
+ERRORS_MOST = 3  # a request is given up when so many workers could not answer it
+
+
+@dataclass
+class Request:
+    definition: str
+    content: str
+    whole: bool
+    cases: list  # of {"id": …, "seconds": …}
+    number: int = 0
+    errors: int = 0
+    suspect: bool = False
+
+    @property
+    def seconds(self):
+        return sum(case.get("seconds", 0) for case in self.cases)
+
+    def names(self):
+        return [(self.definition, case["id"]) for case in self.cases]
+
+    def message(self):
+        """Returns the request as `reftest work` reads it."""
+        return {
+            "id": str(self.number),
+            "definition": self.definition,
+            "content": self.content,
+            "whole": self.whole,
+            "cases": self.cases,
+        }
+
+
+@dataclass
+class Worker:
+    name: str
+    room: int  # how many requests it takes at a time
+    running: dict = field(default_factory=dict)  # requests by number
+
+    def has_suspect(self):
+        return any(request.suspect for request in self.running.values())
+
+
+class Scheduler:
+    """`requests`: dicts as `verify --dry-run --format requests` prints them."""
+
+    def __init__(self, requests):
+        self.waiting = []  # heaps of (-seconds, number, request)
+        self.suspects = []
+        self.workers = {}
+        self.deaths = {}  # by (definition, case)
+        self.numbers = 0
+        self.answered = set()  # (definition, case)
+        self.crashed = []
+        self.errors = []  # (request, message) of requests that were given up
+        for request in requests:
+            self._queue(Request(request["definition"], request["content"], request["whole"], request["cases"]))
+
+    def _queue(self, request):
+        self.numbers += 1
+        request.number = self.numbers
+        heapq.heappush(self.suspects if request.suspect else self.waiting, (-request.seconds, request.number, request))
+
+    def done(self):
+        return not self.waiting and not self.suspects and not any(w.running for w in self.workers.values())
+
+    def left(self):
+        """Returns the number of requests without an answer."""
+        return len(self.waiting) + len(self.suspects) + sum(len(w.running) for w in self.workers.values())
+
+    def join(self, name, room):
+        self.workers[name] = Worker(name, max(1, room))
+
+    def next_for(self, name):
+        """Returns the next request for this worker, or None if it gets none now."""
+        worker = self.workers[name]
+        if len(worker.running) >= worker.room or worker.has_suspect():
+            return None
+        queue = self.suspects if self.suspects and not worker.running else self.waiting
+        if not queue:
+            return None
+        request = heapq.heappop(queue)[2]
+        worker.running[request.number] = request
+        return request
+
+    def answer(self, name, number):
+        """An answer came. Returns its request, or None if nobody waits for this answer any more."""
+        worker = self.workers.get(name)
+        request = worker.running.pop(number, None) if worker else None
+        if request is not None:
+            self.answered.update(request.names())
+        return request
+
+    def error(self, name, number, message):
+        """The worker could not answer a request, as when it has other files. Another worker may have the right ones."""
+        worker = self.workers.get(name)
+        request = worker.running.pop(number, None) if worker else None
+        if request is None:
+            return
+        request.errors += 1
+        if request.errors < ERRORS_MOST:
+            self._queue(request)
+        else:
+            self.errors.append((request, message))
+
+    def leave(self, name):
+        """A worker was sent away, or nothing of what it says is believed. Its requests go back, and no case is to blame."""
+        for request in self.workers.pop(name).running.values():
+            self._queue(request)
+
+    def die(self, name):
+        """A worker died. Returns the cases that are crashed now."""
+        crashed = []
+        for request in self.workers.pop(name).running.values():
+            for case in request.cases:
+                key = (request.definition, case["id"])
+                self.deaths[key] = self.deaths.get(key, 0) + 1
+                if self.deaths[key] >= DEATHS_MOST:
+                    crashed.append(key)
+                else:
+                    self._queue(Request(request.definition, request.content, False, [case], 0, request.errors, True))
+        self.crashed += crashed
+        return crashed

@@ -1,0 +1,81 @@
+"""worker_process - one `reftest work` as a child process. Several requests may wait for their answers at a time."""
+
+import concurrent.futures
+import json
+import subprocess
+import threading
+
+
+class WorkerDied(Exception):
+    """The process ended without answering."""
+
+
+def id_of(line):
+    """Returns the "id" of an answer, or None if the line has none."""
+    try:
+        number = json.loads(line).get("id")
+    except (ValueError, AttributeError, RecursionError):
+        return None
+    return number if isinstance(number, str) else None
+
+
+class WorkerProcess:
+    """`command`: the words of a command line that starts `reftest work`."""
+
+    def __init__(self, command):
+        self.process = subprocess.Popen(
+            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, bufsize=1
+        )
+        self.complaints = []  # the last lines of its standard error
+        self.listener = threading.Thread(target=self._listen, daemon=True)
+        self.listener.start()
+        self.waiting = {}  # by id: the future of an answer
+        self.lock = threading.Lock()
+        self.dead = False
+        self.facts = self.process.stdout.readline()  # the line about itself, as it is
+        if not self.facts:
+            raise WorkerDied(self._why())
+        threading.Thread(target=self._read, daemon=True).start()
+
+    def _listen(self):
+        for line in self.process.stderr:
+            self.complaints = [*self.complaints[-9:], line.strip()]
+
+    def _why(self):
+        status = self.process.wait()
+        self.listener.join(1)
+        return f"`reftest work` ended with status {status}" + (": " + self.complaints[-1] if self.complaints else "")
+
+    def _read(self):
+        for line in self.process.stdout:
+            number = id_of(line)
+            if number is None:
+                self.process.kill()  # an answer to nobody: nothing that follows can be trusted to reach its request
+                break
+            with self.lock:
+                future = self.waiting.pop(number, None)
+            if future is not None:
+                future.set_result(line)
+        why = self._why()
+        with self.lock:
+            self.dead, left = True, list(self.waiting.values())
+        for future in left:
+            future.set_exception(WorkerDied(why))
+
+    def verify(self, message):
+        """Sends a request, a dict with an "id", and returns the line of the answer. Raises WorkerDied."""
+        future = concurrent.futures.Future()
+        try:
+            with self.lock:
+                if self.dead:
+                    raise WorkerDied("`reftest work` has ended")
+                self.waiting[message["id"]] = future
+                self.process.stdin.write(json.dumps(message) + "\n")
+                self.process.stdin.flush()
+        except OSError:
+            pass  # it has ended, and _read says so
+        return future.result()
+
+    def close(self):
+        self.process.kill()
+        self.process.wait()

@@ -1,0 +1,80 @@
+#!/bin/sh
+# The coordinator of a fleet (python/reftest_ray), with workers on this machine and without Ray: it has the output and the exit
+# status of `reftest verify`, a second run executes nothing, a worker that is killed costs no verdict, and after the death of
+# the coordinator the next run goes on from what is stored. The rules are tested in tests/fleet_scheduling.py.
+. "$(dirname "$0")/../harness.sh"
+step=tests/fleet_scheduling.py
+"$python" "$top/tests/fleet_scheduling.py" >"$work/out" 2>"$work/err" && status=0 || status=$?
+expect_exit 0
+given tiny_norm tiny_gemm
+with_gates
+gated='import torch
+
+def run(hidden_states, weight):
+    gate("started", "go")
+    x = hidden_states.float()
+    return (x * torch.rsqrt(x.pow(2).mean(-1, keepdim=True) + 1e-6) * weight.float()).to(hidden_states.dtype)'
+printf '%s\n' "$gated" | define waits
+program_of_tests=$reftest
+cat >"$work/reftest-ray" <<W
+#!/bin/sh
+PYTHONPATH="$top/python/reftest_ray" exec "$python" -B -m reftest_ray --local --gpus 0 --jobs 1 --reftest "$reftest" \
+	--sizes small "\$@"
+W
+chmod +x "$work/reftest-ray"
+
+# `fleet COMMAND ARGUMENT…`: calls a function of the harness with the coordinator in the place of reftest.
+fleet() {
+	reftest=$work/reftest-ray
+	"$@"
+	reftest=$program_of_tests
+}
+
+# `stored`: prints the number of verdicts in the cache.
+stored() { "$reftest" cache stats --format json 2>/dev/null | "$python" -I -S -c 'import json, sys; print(json.load(sys.stdin)["verdicts"])'; }
+
+# The worker is killed while the reference of `waits` runs. Another worker takes its requests.
+fleet begin --workers 1
+fleet started
+worker=$(cat /proc/[0-9]*/stat 2>/dev/null | awk -v parent="$program" '{ id = $1; sub(/^.*\) /, ""); if ($2 == parent) print id }' |
+	while read -r id; do ! tr '\0' ' ' <"/proc/$id/cmdline" 2>/dev/null | grep -q ' work ' || echo "$id"; done)
+[ -n "$worker" ] || fail "there is no worker"
+touch "$work/go"
+kill -9 "$worker"
+ended
+expect_exit 0
+expect_says 'worker 1 died, and its requests go to others' '3 definitions: 3 passed; 0 cases run'
+all=$(stored)
+
+# A second run executes nothing, and says what verify says.
+fleet run --workers 1
+expect_exit 0
+expect_says '3 definitions: 3 passed; 0 cases run' 'workers answered 0 requests'
+
+# The coordinator is killed when only `waits` is left. What was verified is stored, its workers end, and the next run
+# executes the rest. A wrong reference fails as it does in `reftest verify`.
+printf '%s\n' "$gated" | sed 's/1e-6/1e-2/; /gate/d' | define wrong
+rm -rf .reftest "$work/go"
+fleet begin --workers 1 --op-type gemm
+ended
+expect_exit 0
+some=$(stored)
+fleet begin --workers 1
+fleet started
+kill -9 "$program"
+ended
+expect_no_process
+[ "$(stored)" -ge "$some" ] && [ "$(stored)" -lt "$all" ] || fail "$(stored) verdicts are stored, of $all"
+touch "$work/go"
+fleet run --workers 2 -q
+expect_exit 1
+expect_says 'FAILED   rmsnorm/wrong' '4 definitions: 3 passed, 1 failed; 0 cases run'
+[ "$(stored)" -gt "$all" ] || fail "$(stored) verdicts are stored, not more than $all"
+
+# Workers whose Python has no torch end the run with a sentence.
+"$python" -m venv --without-pip "$work/bare"
+rm -rf .reftest
+fleet run --workers 1 --python "$work/bare/bin/python"
+expect_exit 3
+expect_says 'no worker can start'
+expect_no_process
