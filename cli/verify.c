@@ -478,6 +478,8 @@ static int run(struct program *program, const struct verify_options *o, struct w
 	struct run solutions = {.dataset.fd = -1};
 
 	options.details = options.each = o->solutions || format->on_result == NULL || o->junit != NULL || verify.report.list == LIST_ALL;
+	options.forget = format->on_result == on_result_request;
+	options.details = options.details && !options.forget;
 	options.needs_device = format->on_result == on_result && o->junit == NULL;
 	options.watcher = o->alone ? NULL : &watcher_client;
 	options.ask_verified = o->changed && !options.details && !o->edge && !o->backward && names->count == 0 &&

@@ -338,10 +338,11 @@ static void finish_result(struct result *result)
 	if (!result->changed)
 		result_note(result);
 	emit_result(result);
+	bool forgotten = result->run->options->forget && !result->known;
 	bool plain = result->status == STATUS_PASSED && result->known && !result->changed && result->findings == 0 &&
 		     result->outside == NULL;
 
-	if (plain && !result->run->options->details) { /* keep only counts, so that 10 000 results need little memory */
+	if (forgotten || (plain && !result->run->options->details)) { /* keep only counts: 10 000 results need little memory */
 		result->cases = NULL;
 		result->case_count = result->done = 0;
 		result->definition = NULL;

@@ -52,6 +52,7 @@ struct run_options {
 	bool from_index;    /* --staged: read files from git's index (engine/staged_dataset.h); no watcher is queried */
 	bool needs_device;  /* if --device names a device that cannot be used, run_open fails with EXIT_UNVERIFIED */
 	bool details;	    /* keep the list of cases in every result; if false, a passed result may have only counts */
+	bool forget;	    /* in a dry run, nobody needs the cases of a result without verdict after on_result */
 	bool thorough;      /* look up every case instead of using stored summaries */
 	bool each;	    /* create a result for every definition; if false, a definition whose stored summary is
 			     * "passed" only increases a counter */

@@ -187,6 +187,23 @@ static void a_dry_run_runs_and_stores_nothing(void **state)
 	world_end(w);
 }
 
+/* A plan of a million definitions must not keep the cases of each. */
+static void a_dry_run_may_forget_what_was_reported(void **state)
+{
+	struct world *w = *state;
+
+	write_both(w);
+	w->options.dry_run = w->options.forget = true;
+	world_run(w);
+	assert_int_equal(w->run.count, 2);
+	for (int i = 0; i < w->run.count; i++) {
+		assert_int_equal(w->run.results[i]->case_count, 0);
+		assert_null(w->run.results[i]->arena.block);
+		assert_false(w->run.results[i]->known);
+	}
+	world_end(w);
+}
+
 /* If two definitions with different names have the same reference and inputs, each case runs once. */
 static void equal_cases_run_once(void **state)
 {
@@ -369,6 +386,7 @@ int main(void)
 	    TEST(force_runs_what_is_up_to_date),
 	    TEST(cached_only_runs_nothing),
 	    TEST(a_dry_run_runs_and_stores_nothing),
+	    TEST(a_dry_run_may_forget_what_was_reported),
 	    TEST(equal_cases_run_once),
 	    TEST(an_interrupted_run_keeps_what_it_has),
 	    TEST(a_runner_that_breaks_leaves_every_case_unverified),
