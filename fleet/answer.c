@@ -5,7 +5,8 @@
 #include "base/json.h"
 #include "engine/definition_files.h"
 
-/* ---- writing ------------------------------------------------------------------------------------------------------ */
+/* ---- writing ------------------------------------------------------------------------------------------------------
+ * */
 
 static void add_text(struct buf *out, const char *key, const char *text)
 {
@@ -88,7 +89,8 @@ void answer_write_error(struct buf *out, const char *id, const char *message)
 	buf_text(out, "}\n");
 }
 
-/* ---- reading ------------------------------------------------------------------------------------------------------ */
+/* ---- reading ------------------------------------------------------------------------------------------------------
+ * */
 
 static int read_verdicts(const struct json_text *text, const cJSON *list, struct arena *arena, struct answer *out,
 			 struct err *err)
@@ -129,7 +131,8 @@ static int read_answer(const struct json_text *text, const cJSON *object, struct
 	return strcmp(event, "worker") == 0 ? 0 : read_verdicts(text, json_member(object, "verdicts"), arena, out, err);
 }
 
-int answer_read(const char *line, size_t length, int64_t number, struct arena *arena, struct answer *out, struct err *err)
+int answer_read(const char *line, size_t length, int64_t number, struct arena *arena, struct answer *out,
+		struct err *err)
 {
 	const struct json_text text = {
 	    .name = "answer", .text = line, .length = length, .first_line = (int)(number & INT32_MAX)};

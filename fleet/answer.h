@@ -50,6 +50,7 @@ struct answer {
 };
 
 /* Reads line `number`. The answer is in `arena`. Returns 0, or -1 and sets `err`. */
-int answer_read(const char *line, size_t length, int64_t number, struct arena *arena, struct answer *out, struct err *err);
+int answer_read(const char *line, size_t length, int64_t number, struct arena *arena, struct answer *out,
+		struct err *err);
 
 #endif

@@ -23,8 +23,8 @@ enum line_kind {
 	LINE_TOO_LONG /* a line was longer than `most`; nothing of it is returned */
 };
 
-/* Reads once from `fd`. Returns 0, also at the end of the file and if the read was interrupted or would have to wait, or
- * -1 with errno set. Lines that lines_next returned earlier become invalid. */
+/* Reads once from `fd`. Returns 0, also at the end of the file and if the read was interrupted or would have to wait,
+ * or -1 with errno set. Lines that lines_next returned earlier become invalid. */
 int lines_fill(struct lines *lines, int fd);
 
 /* Adds bytes as if they had been read. `ended`: these are the last ones. */

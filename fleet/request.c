@@ -24,7 +24,8 @@ static int expected(const struct reading *r, const char *key, const cJSON *found
 }
 
 /* Reads a text of 1 to `most` bytes. Returns NULL and sets the error if the member is something else. */
-static const char *read_text(const struct reading *r, const cJSON *value, const char *key, size_t most, const char *what)
+static const char *read_text(const struct reading *r, const cJSON *value, const char *key, size_t most,
+			     const char *what)
 {
 	const char *text = cJSON_IsString(value) ? value->valuestring : NULL;
 
@@ -164,7 +165,8 @@ int request_read(const char *line, size_t length, int64_t number, struct arena *
 	return rc;
 }
 
-/* ---- writing ------------------------------------------------------------------------------------------------------ */
+/* ---- writing ------------------------------------------------------------------------------------------------------
+ * */
 
 /* In a dry run, a case that would run has no verdict. */
 static bool would_run(const struct case_result *c)

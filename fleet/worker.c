@@ -19,9 +19,9 @@
 #include "remote/signature.h"
 #include "workers/pool/pool.h"
 
-/* Twice as many requests as lanes keep every lane busy while answers travel. More would only wait here, where no other
- * worker can take them. */
-enum { REQUESTS_OF_LANE = 2, REQUESTS_MOST = 64 };
+/* Requests that wait here keep every lane busy while answers and requests travel: one for each lane, and a few more,
+ * because a single lane would be idle otherwise. More would only wait, where no other worker can take them. */
+enum { REQUESTS_OF_LANE = 2, REQUESTS_MORE = 2, REQUESTS_MOST = 64 };
 
 struct worker;
 
@@ -52,7 +52,7 @@ struct worker {
 	struct arena arena;
 };
 
-/* ---- answers ------------------------------------------------------------------------------------------------------- */
+/* ---- answers ---------------------------------------------------------------------------------------------------- */
 
 static void send_out(struct worker *worker)
 {
@@ -100,7 +100,7 @@ static void send_result(struct item *item)
 	send_out(worker);
 }
 
-/* ---- one request --------------------------------------------------------------------------------------------------- */
+/* ---- one request ------------------------------------------------------------------------------------------------ */
 
 static void on_result(struct run *run, struct result *result)
 {
@@ -231,7 +231,7 @@ static void finish_items(struct worker *worker)
 	}
 }
 
-/* ---- the loop ------------------------------------------------------------------------------------------------------ */
+/* ---- the loop --------------------------------------------------------------------------------------------------- */
 
 /* Waits until there is something to do. Returns false if the worker must end at once. */
 static bool wait_for_work(const struct worker *worker, bool wants_input, bool *readable)
@@ -275,7 +275,7 @@ static int work(struct worker *worker, struct err *err)
 	}
 }
 
-/* ---- opening ------------------------------------------------------------------------------------------------------- */
+/* ---- opening ---------------------------------------------------------------------------------------------------- */
 
 static int choose_machine(struct worker *worker, struct err *err)
 {
@@ -312,7 +312,7 @@ static int open_worker(struct worker *worker, struct err *err)
 	if (worker->pool == NULL)
 		return EXIT_INTERNAL;
 	pool_warm(worker->pool);
-	int most = REQUESTS_OF_LANE * run_lanes(worker->options, &worker->machine);
+	int most = REQUESTS_OF_LANE * run_lanes(worker->options, &worker->machine) + REQUESTS_MORE;
 
 	worker->most = most < REQUESTS_MOST ? most : REQUESTS_MOST;
 	return 0;

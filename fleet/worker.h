@@ -1,5 +1,5 @@
-/* worker - the loop of `reftest work`: reads requests (fleet/request.h) from standard input, verifies them on one device
- * with processes that stay warm, and writes an answer for each to standard output (fleet/answer.h).
+/* worker - the loop of `reftest work`: reads requests (fleet/request.h) from standard input, verifies them on one
+ * device with processes that stay warm, and writes an answer for each to standard output (fleet/answer.h).
  *
  * Each request is a run of its own over one definition, and all runs share one pool. A worker reads no cache and writes
  * none: the one who asks knows what is missing, and stores what a worker answers. */

@@ -1,5 +1,6 @@
-"""fleet_scheduling.py - the rules of a fleet (python/reftest_ray), with workers that are made up: which request goes first,
-what the death of a worker means, whose answers count, and when a fleet gives up. No process and no Ray is involved."""
+"""fleet_scheduling.py - the rules of a fleet (python/reftest_ray), with workers that are made up: which request goes
+first, what the death of a worker means, whose answers count, and when a fleet gives up. No process and no Ray is
+involved."""
 
 import collections
 import json
@@ -39,8 +40,9 @@ class FakeMerger:
 
 
 class FakeFleet:
-    """`behaviour(worker, message)` returns what a request leads to: "answer", "die", "lie" or an error message. Answers come
-    in any order, which `seed` decides. `facts`: what each started worker says about itself; the last one counts on."""
+    """`behaviour(worker, message)` returns what a request leads to: "answer", "die", "lie" or an error message.
+    Answers come in any order, which `seed` decides. `facts`: what each started worker says about itself; the last one
+    counts on."""
 
     def __init__(self, count, behaviour, facts=({},), seed=0, room=2):
         self.behaviour, self.facts, self.room = behaviour, list(facts), room

@@ -67,8 +67,8 @@ static void write_answer(const char *checker, const char *key, struct arena *are
 	buf_free(&fields);
 }
 
-/* Checks the only verdict of such an answer by the rules of a build with the checker "ours". Returns the message, "" if the
- * verdict is accepted. `spoil`: a character of the verdict is changed. */
+/* Checks the only verdict of such an answer by the rules of a build with the checker "ours". Returns the message, ""
+ * if the verdict is accepted. `spoil`: a character of the verdict is changed. */
 static struct err check(const char *checker, const char *key, const char *expected_key, bool spoil)
 {
 	struct arena arena = {0};

@@ -1,7 +1,8 @@
 #!/bin/sh
-# The coordinator of a fleet (python/reftest_ray), with workers on this machine and without Ray: it has the output and the exit
-# status of `reftest verify`, a second run executes nothing, a worker that is killed costs no verdict, and after the death of
-# the coordinator the next run goes on from what is stored. The rules are tested in tests/fleet_scheduling.py.
+# The coordinator of a fleet (python/reftest_ray), with workers on this machine and without Ray: it has the output and
+# the exit status of `reftest verify`, a second run executes nothing, a worker that is killed costs no verdict, and
+# after the death of the coordinator the next run goes on from what is stored. The rules are tested in
+# tests/fleet_scheduling.py.
 . "$(dirname "$0")/../harness.sh"
 step=tests/fleet_scheduling.py
 "$python" "$top/tests/fleet_scheduling.py" >"$work/out" 2>"$work/err" && status=0 || status=$?
