@@ -33,16 +33,16 @@ def read_arguments(words):
     parser.add_argument("--address", help="the Ray cluster (default: RAY_ADDRESS, else a cluster on this host)")
     parser.add_argument("--workers", type=int, help="number of workers (default: as many as fit the cluster)")
     parser.add_argument("--gpus", type=float, default=1, help="GPUs of a worker (default: 1; 0: verify on the CPU)")
-    parser.add_argument("--cpus", type=float, default=4, help="CPU cores of a worker (default: 4)")
-    parser.add_argument(
-        "--jobs", type=int, help="references that a worker runs in parallel (default: what fits its host)"
-    )
+    parser.add_argument("--cpus", type=int, help="CPU cores of a worker (default: 4; with --gpus 0: 1)")
+    parser.add_argument("--jobs", type=int, help="references that a worker runs in parallel (default: its CPU cores)")
     parser.add_argument(
         "--device-class", help="verify on devices of this class only (default: that of the first worker)"
     )
     parser.add_argument("--reftest", help="path of reftest, the same on every node (default: that of PATH)")
+    parser.add_argument("--worker-root", help="root of the dataset on the workers' nodes (default: as here)")
     parser.add_argument("--local", action="store_true", help="start the workers on this host, without Ray")
     known, rest = parser.parse_known_args(words)
+    known.cpus = known.cpus or (4 if known.gpus else 1)
     known.reftest = known.reftest or shutil.which("reftest")
     if known.reftest is None:
         parser.error("there is no `reftest` on PATH; name it with --reftest")
@@ -125,19 +125,23 @@ class Run:
 
     def fleet(self):
         work = [os.path.abspath(self.known.reftest), "work", "--device", self.device, *shared_options(self.rest)]
-        work += ["--root", dataset_root(self.rest)]
-        if self.known.jobs:
-            work += ["--jobs", str(self.known.jobs)]
+        work += ["--root", self.known.worker_root or dataset_root(self.rest)]
+        work += ["--jobs", str(self.known.jobs or self.known.cpus)]
         if self.known.local:
             from .local_fleet import LocalFleet
 
             return LocalFleet(work, self.known.workers)
+        os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
         import ray
 
         from .ray_fleet import RayFleet, places
 
         ray.init(address=self.known.address, log_to_driver=False, logging_level="error")
-        count = self.known.workers or places(self.known.gpus, self.known.cpus)
+        count = places(self.known.gpus, self.known.cpus)
+        if count == 0:
+            each = f"{self.known.gpus:g} GPUs and {self.known.cpus} CPU cores"
+            raise FleetError(f"no node of the cluster has {each}, which a worker takes", 3)
+        count = self.known.workers or count
         return RayFleet(work, count, self.known.gpus, self.known.cpus)
 
     def worse(self, status):

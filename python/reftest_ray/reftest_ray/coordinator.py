@@ -1,8 +1,10 @@
 """coordinator - the loop of a fleet: requests go out, answers come in, and their verdicts go into the cache at once.
 
 A fleet has these methods (local_fleet.py and ray_fleet.py):
-    events()             waits, and returns a list of what happened: ("ready", worker, facts), ("answer", worker, number,
-                         line), ("died", worker, why) and ("failed", worker, why), which is a worker that could not start
+    events()             waits, and returns a list of what happened: ("ready", worker, facts), ("answer", worker,
+    number,
+                         line), ("died", worker, why) and ("failed", worker, why), which is a worker that could not
+                         start
     send(worker, number, message)
     dismiss(worker)      ends a worker; no event about it follows
     replace(worker)      starts another worker in the place of one that died or was dismissed
@@ -62,8 +64,8 @@ def say(text):
 
 
 class Coordinator:
-    """Runs requests on a fleet. `report(answer)` is called once for each answer that counts. `device_class`: workers with
-    another class are sent away; None: the first worker decides."""
+    """Runs requests on a fleet. `report(answer)` is called once for each answer that counts. `device_class`: workers
+    with another class are sent away; None: the first worker decides."""
 
     def __init__(self, fleet, scheduler, merger, report, device_class=None):
         self.fleet, self.scheduler, self.merger, self.report = fleet, scheduler, merger, report

@@ -1,7 +1,10 @@
-"""ray_fleet - a fleet whose workers are actors of a Ray cluster: one `reftest work` for each GPU, or for a number of CPUs.
+"""ray_fleet - a fleet whose workers are actors of a Ray cluster: one `reftest work` for each GPU, or for a number of
+CPUs.
 
-An actor that dies is not restarted by Ray: its requests must go back first, and only the coordinator knows them. The new
-actor waits until Ray has a place for it, so a node that went away is replaced by whatever node comes."""
+An actor that dies is not restarted by Ray: its requests must go back first, and only the coordinator knows them. The
+new actor waits until Ray has a place for it, so a node that went away is replaced by whatever node comes."""
+
+import sys
 
 import ray
 
@@ -28,10 +31,12 @@ class WorkerActor:
 
 
 class RayFleet:
-    """`command`: starts `reftest work` on a node. `count`: the number of workers. `gpus`, `cpus`: what one of them takes."""
+    """`command`: starts `reftest work` on a node. `count`: how many workers. `gpus`, `cpus`: what one of them takes."""
 
     def __init__(self, command, count, gpus, cpus):
         self.command = command
+        # The code of an actor travels with it, so that a node needs ray and reftest, and not this package.
+        ray.cloudpickle.register_pickle_by_value(sys.modules[__package__])
         options = {"num_cpus": cpus, "num_gpus": gpus, "max_restarts": 0, "max_concurrency": 128}
         self.kind = ray.remote(WorkerActor).options(scheduling_strategy="SPREAD", **options)
         self.actors = {}
@@ -62,9 +67,7 @@ class RayFleet:
         name, number = self.calls.pop(call)
         try:
             line = ray.get(call)
-        except (
-            Exception
-        ) as why:  # Ray has many errors for a process or a node that is gone, and wraps those of an actor
+        except Exception as why:  # noqa: BLE001 - Ray has many errors for what is gone, and wraps those of an actor
             if name not in self.actors:
                 return None
             return ("failed" if number is None else "died", name, (str(why).strip() or repr(why)).splitlines()[-1])
@@ -90,6 +93,10 @@ class RayFleet:
 
 
 def places(gpus, cpus):
-    """Returns how many workers fit the cluster."""
-    resources = ray.cluster_resources()
-    return max(1, int(resources.get("GPU", 0) // gpus if gpus else resources.get("CPU", 1) // cpus))
+    """Returns how many workers fit the nodes of the cluster."""
+    count = 0
+    for node in ray.nodes():
+        has = node["Resources"] if node["Alive"] else {}
+        by_cpu = has.get("CPU", 0) // cpus
+        count += int(min(by_cpu, has.get("GPU", 0) // gpus) if gpus else by_cpu)
+    return count

@@ -1,11 +1,11 @@
 """scheduler - decides which request goes to which worker, and what the death of a worker means for its requests.
 
-A request is what `reftest verify --dry-run --format requests` prints for a definition: its name, the digest of its files,
-and its cases with the seconds that each will probably take. The longest request goes first.
+A request is what `reftest verify --dry-run --format requests` prints for a definition: its name, the digest of its
+files, and its cases with the seconds that each will probably take. The longest request goes first.
 
-If a worker dies, its requests go back. Nobody knows which of its cases was to blame, so each of them becomes a suspect: it
-is a request of its own from then on, and its worker does nothing else meanwhile. A case over which three workers died is
-crashed, and is not tried again.
+If a worker dies, its requests go back. Nobody knows which of its cases was to blame, so each of them becomes a
+suspect: it is a request of its own from then on, and its worker does nothing else meanwhile. A case over which three
+workers died is crashed, and is not tried again.
 
 Nothing here knows Ray, processes or time."""
 
@@ -117,7 +117,7 @@ class Scheduler:
             self.errors.append((request, message))
 
     def leave(self, name):
-        """A worker was sent away, or nothing of what it says is believed. Its requests go back, and no case is to blame."""
+        """A worker was sent away, or what it says is not believed. Its requests go back, and no case is to blame."""
         for request in self.workers.pop(name).running.values():
             self._queue(request)
 
