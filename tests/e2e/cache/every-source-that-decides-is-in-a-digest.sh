@@ -27,6 +27,8 @@ kernels/core/confusion.*                says why a case failed, never whether
 kernels/core/diagnosis.*                says why a case failed, never whether
 kernels/core/ground_truth_api.*         for generated tests only
 kernels/core/kernels_library*           finds and loads the libraries
+kernels/core/coverage.*                 says what a dataset has, never whether a reference is right
+kernels/core/miss_map.*                 draws where the outputs of a failed case differ
 kernels/core/miss_pattern.*             says where the outputs of a failed case differ
 kernels/core/published_models.*         constants, which are fields of the fingerprint
 workers/judge/message_text.*            messages

@@ -20,7 +20,9 @@ cli/approve.c: fwrite(out.data, 1, out.length, stdout)
 cli/cache.c: fwrite(out.data, 1, out.length, stdout)
 cli/check.c: fputs(colour
 cli/check.c: fwrite(out.data, 1, out.length, stdout)
+cli/coverage.c: fwrite(out.data, 1, out.length, stdout)
 cli/doctor.c: fwrite(out.data
+cli/drift.c: fwrite(out.data, 1, out.length, stdout)
 cli/extract.c: fwrite(out.data, 1, out.length, stdout)
 cli/help.c: 
 cli/list.c: fwrite(out.data, 1, out.length, stdout)
