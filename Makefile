@@ -22,6 +22,8 @@ strict := -std=c11 -Wall -Wextra -Wshadow -Wconversion -Wstrict-prototypes $(WER
 # memory into a reported leak.
 link = $(CFLAGS) $(LDFLAGS) -fopenmp $(if $(SANITIZE),$(checks),-Wl,--as-needed,-z,defs)
 libs := $(or $(shell pkg-config --libs libcjson libxxhash lmdb libzstd 2>/dev/null),-lcjson -lxxhash -llmdb -lzstd) -ldl -lm -pthread
+# The C++ library is linked into the program itself: loading it would take longer than many commands.
+cxx_libs := -Wl,-Bstatic -lstdc++ -Wl,-Bdynamic -static-libgcc
 # The GPU architectures to compile for: those of 80, 90 and 100 that this nvcc supports. PTX of the newest serves later
 # GPUs.
 archs = $(filter 80 90 100,$(patsubst sm_%,%,$(shell $(NVCC) --list-gpu-code)))
@@ -29,7 +31,7 @@ gencode = $(foreach a,$(archs),-gencode arch=compute_$a,code=sm_$a) \
 	-gencode arch=compute_$(lastword $(archs)),code=compute_$(lastword $(archs))
 
 object = $(patsubst %,$(BUILD)/obj/%.o,$(basename $1))
-base := $(call object,$(wildcard base/*.c))
+base := $(call object,$(wildcard base/*.c base/*.cpp))
 kernels := $(call object,$(filter-out kernels/core/kernels_library.c,$(wildcard kernels/*/*.c kernels/common/*/*.c)))
 modules := base cache check dataset engine extract git kernels models remote report repos testgen web watcher watcher/fs fleet workers/pool workers/judge workers/protocol workers/sandbox cli
 program := $(call object,$(wildcard $(addsuffix /*.c,$(filter-out base kernels,$(modules)))) kernels/core/kernels_library.c)
@@ -117,7 +119,7 @@ FUZZ_JOBS ?= $(shell nproc)
 ENGINE ?= driver
 libfuzzer := build-libfuzzer/tests/fuzz/libfuzzer
 fuzz: ## every parser of strangers' bytes, with sanitizers, for FUZZ_SECONDS=600 of processor time each, FUZZ_JOBS at once; FUZZ=TARGET, ENGINE=libfuzzer
-	$(if $(filter libfuzzer,$(ENGINE)),$(MAKE) --no-print-directory NVCC= CC=clang WERROR= BUILD=build-libfuzzer \
+	$(if $(filter libfuzzer,$(ENGINE)),$(MAKE) --no-print-directory NVCC= CC=clang CXX=clang++ WERROR= BUILD=build-libfuzzer \
 		SANITIZE=address,undefined,fuzzer-no-link $(libfuzzer),$(MAKE) --no-print-directory NVCC= SANITIZE=address,undefined \
 		build-asan/tests/fuzz/fuzz)
 	tools/fuzz.sh $(ENGINE) $(if $(filter libfuzzer,$(ENGINE)),$(libfuzzer),build-asan/tests/fuzz/fuzz) $(or $(FUZZ),all) \
@@ -168,7 +170,7 @@ unit-tests: $(units) $(faults)
 
 $(BUILD)/reftest: $(call object,reftest.c) $(archives)
 	echo "  link $@"
-	$(CC) $(link) -o $@ $^ $(libs)
+	$(CC) $(link) -o $@ $^ $(cxx_libs) $(libs)
 
 $(BUILD)/reftest.1: kind := man
 $(BUILD)/completions/reftest.bash: kind := bash
@@ -213,7 +215,7 @@ $(call object,tests/fuzz/targets.c tests/unit/test_fuzz.c): private CPPFLAGS += 
 $(units) $(fuzz) $(fuzz_engine) $(benches) $(gpu_tests) $(oracles): $(BUILD)/%: $(BUILD)/obj/%.o $(archives)
 	echo "  link $@"; mkdir -p $(@D)
 	$(CC) $(link) -o $@ $(filter %.o,$^) -Wl,--start-group $(archives) -Wl,--end-group \
-		$(libs) $(if $(filter %/fuzz/replies.o,$^),$(remote_libs)) $(if $(filter $(units),$@),-lcmocka)
+		$(cxx_libs) $(libs) $(if $(filter %/fuzz/replies.o,$^),$(remote_libs)) $(if $(filter $(units),$@),-lcmocka)
 
 $(BUILD)/tests/faults/shim.so: tests/faults/shim.c tests/faults/faults.h $(BUILD)/obj/settings
 	echo "  link $@"; mkdir -p $(@D)
@@ -236,6 +238,11 @@ $(BUILD)/obj/kernels/%.o $(BUILD)/obj/bench/%.o: private optimise := $(if $(SANI
 $(BUILD)/obj/%.o: %.c $(BUILD)/obj/settings | $(BUILD)/ops.inc
 	echo "  cc $<"; mkdir -p $(@D)
 	$(CC) $(strict) $(CPPFLAGS) $(flags) $(CFLAGS) $(optimise) -c -o $@ $<
+
+# No exception leaves a C++ source, so that C code can call it. Headers of libraries are not checked for warnings.
+$(BUILD)/obj/%.o: %.cpp $(BUILD)/obj/settings
+	echo "  c++ $<"; mkdir -p $(@D)
+	$(CXX) -std=c++17 -Wall -Wextra -Wshadow -Wconversion $(WERROR) $(CPPFLAGS) $(flags) $(CFLAGS) -c -o $@ $<
 
 $(BUILD)/obj/%.cu.o: %.cu $(BUILD)/obj/settings_cuda | $(BUILD)/ops.inc
 	echo "  nvcc $<"; mkdir -p $(@D)

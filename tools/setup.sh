@@ -44,6 +44,12 @@ links() {
 	cc -std=c11 -o "$scratch/probe" "$scratch/probe.c" "$@"
 }
 
+# compiles_toml: succeeds if a C++ program that includes toml++ compiles
+compiles_toml() {
+	echo '#include <toml++/toml.h>' >"$scratch/probe.cpp"
+	c++ -std=c++17 -fsyntax-only "$scratch/probe.cpp"
+}
+
 has_torch() {
 	"$1" - <<-'END' 2>/dev/null
 		from importlib.metadata import version
@@ -57,7 +63,7 @@ find_missing() {
 	trap 'rm -rf "$scratch"' EXIT
 	need gcc command -v cc
 	case " $missing " in
-	*" gcc "*) missing="$missing libc6-dev libcjson-dev libxxhash-dev liblmdb-dev libzstd-dev" ;;
+	*" gcc "*) missing="$missing libc6-dev libcjson-dev libxxhash-dev liblmdb-dev libzstd-dev g++ libtomlplusplus-dev" ;;
 	*)
 		need libc6-dev links stdio.h
 		need libcjson-dev links cjson/cJSON.h -lcjson
@@ -65,10 +71,14 @@ find_missing() {
 		need liblmdb-dev links lmdb.h -llmdb
 		need libzstd-dev links zstd.h -lzstd
 		need gcc links omp.h -fopenmp
+		need g++ command -v c++
+		case " $missing " in
+		*" g++ "*) missing="$missing libtomlplusplus-dev" ;;
+		*) need libtomlplusplus-dev compiles_toml ;;
+		esac
 		;;
 	esac
 	need pkg-config command -v pkg-config
-	if command -v nvcc >/dev/null 2>&1; then need g++ command -v g++; fi
 	[ "$mode" = --missing ] && return
 	case " $missing " in
 	*" libc6-dev "*) wished=" libhiredis-dev libcurl4-openssl-dev libsodium-dev" ;;

@@ -199,7 +199,7 @@ make_relabel() {
 	# shellcheck disable=SC2086,SC2046 # words
 	${CC:-cc} -std=c11 -g -D_GNU_SOURCE $sanitize -I"$top" -I"$build" -o "$work/relabel" \
 		"$top/tests/e2e/tools/relabel.c" -Wl,--start-group "$build/obj/program.a" "$build/obj/kernels.a" \
-		"$build/obj/base.a" -Wl,--end-group -fopenmp -ldl -lm -pthread -lzstd \
+		"$build/obj/base.a" -Wl,--end-group -Wl,-Bstatic -lstdc++ -Wl,-Bdynamic -fopenmp -ldl -lm -pthread -lzstd \
 		$(pkg-config --libs libcjson libxxhash lmdb 2>/dev/null || echo -lcjson -lxxhash -llmdb) 2>"$work/err" ||
 		fail "relabel.c does not compile"
 }

@@ -21,7 +21,7 @@ PATH=$work/bin
 setup
 PATH=$all
 expect_exit 1
-expect_says 'apt-get is missing' 'gcc' 'libcjson-dev' 'libxxhash-dev' 'liblmdb-dev' 'libzstd-dev'
+expect_says 'apt-get is missing' 'gcc' 'libcjson-dev' 'libxxhash-dev' 'liblmdb-dev' 'libzstd-dev' 'g++' 'libtomlplusplus-dev'
 PATH=$work/bin
 setup --missing
 PATH=$all

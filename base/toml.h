@@ -1,0 +1,42 @@
+/* toml - reads TOML 1.0 from strangers' files into plain values with their positions.
+ *
+ * The library toml++ parses (base/toml.cpp, the only C++ of the program). A message has the form "FILE:LINE:COLUMN: what
+ * is wrong". */
+#ifndef REFTEST_BASE_TOML_H
+#define REFTEST_BASE_TOML_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/arena.h"
+#include "base/err.h"
+
+enum {
+	TOML_BYTES = 16 << 10, /* the longest text; it bounds the depth of tables that a dotted key makes */
+	TOML_DEPTH = 16	       /* the deepest nesting of arrays and tables */
+};
+
+enum toml_kind { TOML_TEXT, TOML_INTEGER, TOML_REAL, TOML_FLAG, TOML_LIST, TOML_TABLE, TOML_TIME };
+
+struct toml_value {
+	enum toml_kind kind;
+	const char *key; /* NULL for the whole text and for items of lists */
+	int line, column; /* from 1; 0 for the whole text */
+	const char *text; /* of TOML_TEXT; it contains no NUL */
+	int64_t integer;
+	double real;
+	bool flag;
+	const struct toml_value *items; /* the members of a table in the order of the text, or the items of a list */
+	int count;
+};
+
+/* Parses a text. `name` is shown in messages. The values are allocated in `arena`. Returns the table of the whole text, or
+ * NULL with a message. */
+const struct toml_value *toml_parse(const char *name, const char *text, size_t length, struct arena *arena,
+				    struct err *err);
+
+/* Returns what a message calls a kind of value: "a number". */
+const char *toml_kind_name(enum toml_kind kind);
+
+#endif
