@@ -14,6 +14,7 @@
 #include "dataset/approval.h"
 #include "dataset/linked_dataset.h"
 #include "engine/run.h"
+#include "engine/run_defaults.h"
 #include "report/exit_status.h"
 #include "report/text_and_json.h"
 
@@ -260,8 +261,7 @@ static int run(struct program *program, const struct approve_options *o, struct 
 
 	options.cases.workloads = !o->no_workloads;
 	options.cases.seed = o->seed;
-	memset(options.cases.size, 0, sizeof options.cases.size);
-	if (case_sizes_read(o->sizes, options.cases.size, err) < 0)
+	if (run_sizes_read(o->sizes, &options.cases, err) < 0)
 		return EXIT_USAGE;
 	if (o->root != NULL)
 		program->root_given = o->root;
@@ -286,7 +286,7 @@ static int run(struct program *program, const struct approve_options *o, struct 
 
 static int start(struct program *program, int argc, char **argv)
 {
-	struct approve_options o = {.device = "auto", .sizes = "small,medium", .format = "text", .timeout = 120};
+	struct approve_options o = {.format = "text", .timeout = 120};
 	struct command_line line;
 
 	if (command_line_begin(&line, &command_approve, argc, argv, &o) && check_words(&o, &line.names, &line.err) == 0)

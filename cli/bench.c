@@ -9,6 +9,7 @@
 #include "cli/bench_fib.h"
 #include "cli/shared_options.h"
 #include "engine/run.h"
+#include "engine/run_defaults.h"
 #include "report/exit_status.h"
 #include "report/latencies.h"
 #include "report/text_and_json.h"
@@ -81,7 +82,7 @@ static int run(struct program *program, const struct bench_options *o, const str
 				      .force = true,
 				      .details = true,
 				      .each = true,
-				      .accept = accept_read(o->accept),
+				      .accept = o->accept,
 				      .ground_truth = o->ground_truth,
 				      .cases = case_options_default()};
 	const char *const only[] = {o->case_id, NULL};
@@ -91,12 +92,11 @@ static int run(struct program *program, const struct bench_options *o, const str
 	options.cases.workloads = !o->no_workloads;
 	options.cases.seed = o->seed;
 	options.cases.only = o->case_id != NULL ? only : NULL;
-	memset(options.cases.size, 0, sizeof options.cases.size);
 	if (o->fib && strcmp(o->format, "json") == 0)
 		return err_set(err, "--fib prints what flashinfer-bench prints, which is no JSON; leave out --format json"), EXIT_USAGE;
 	if (o->timeout <= 0)
 		return err_set(err, "--timeout takes a number of seconds above 0"), EXIT_USAGE;
-	if (case_sizes_read(o->case_id != NULL ? "small,medium,large" : o->sizes, options.cases.size, err) < 0)
+	if (run_sizes_read(o->case_id != NULL ? "small,medium,large" : o->sizes, &options.cases, err) < 0)
 		return EXIT_USAGE;
 	if (o->root != NULL)
 		program->root_given = o->root;
@@ -111,7 +111,7 @@ static int run(struct program *program, const struct bench_options *o, const str
 
 static int start(struct program *program, int argc, char **argv)
 {
-	struct bench_options o = {.device = "auto", .sizes = "medium", .format = "text", .timeout = 120};
+	struct bench_options o = {.sizes = "medium", .format = "text", .timeout = 120};
 	struct command_line line;
 
 	if (command_line_begin(&line, &command_bench, argc, argv, &o))

@@ -38,7 +38,7 @@ static const struct option_row rows[] = {
      "gc: print how many verdicts would be removed, and remove none"},
     {"--require-containment", OPTION_CHOICES, AT(required), "LIST", GAPS,
      "import, merge: accept verdicts only if references could not reach these things (full: none of them; default: full if "
-     "REFTEST_CACHE_KEY is set, else the setting of reftest.json)"},
+     "REFTEST_CACHE_KEY is set, else the setting of reftest.toml)"},
     {"--format", OPTION_CHOICE, AT(format), "F", "text|json", "stats: output format (default: text)"},
 };
 enum { ROWS = sizeof rows / sizeof rows[0] };
@@ -244,7 +244,7 @@ static int check_rules(void *context, const struct verdict_line *record, struct 
  * perhaps a stranger, cannot ask for less. */
 static const char *import_required(const struct program *program, const struct cache_options *o, bool keyed)
 {
-	return settings_required(program, o->required != NULL ? o->required : keyed ? "full" : NULL);
+	return settings_required(program->settings, o->required != NULL ? o->required : keyed ? "full" : NULL);
 }
 
 /* Imports every file, even if an earlier one failed, and returns the highest exit status of all files. */
@@ -256,7 +256,7 @@ static int run_import(struct program *program, const void *options, const struct
 
 	if (store == NULL)
 		return code;
-	if (settings_read(program, err) < 0)
+	if (program_settings(program, err) < 0)
 		return EXIT_USAGE;
 	if (signature_open(program->secrets.text[SECRET_CACHE_KEY], &signer, err) < 0) /* signatures cannot be checked without the key */
 		return EXIT_USAGE;
@@ -382,8 +382,7 @@ static int note_sparse(const struct dataset *dataset, struct buf *definitions, s
  * edge and gradient cases. */
 static int present_tree(struct program *program, struct buf *subjects, struct buf *definitions, struct err *err)
 {
-	struct run_options options = {.device = "auto",
-				      .cached_only = true,
+	struct run_options options = {.cached_only = true,
 				      .dry_run = true,
 				      .each = true,
 				      .details = true,
@@ -391,7 +390,7 @@ static int present_tree(struct program *program, struct buf *subjects, struct bu
 	struct run run;
 
 	for (int size = 0; size < SIZE_COUNT; size++)
-		options.cases.size[size] = true;
+		options.cases.size[size] = options.cases.sizes_given = true;
 	options.cases.edge = options.cases.backward = true;
 	int code = run_open(&run, program, &options, err);
 

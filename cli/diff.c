@@ -12,6 +12,7 @@
 #include "engine/base_references.h"
 #include "engine/file_state.h"
 #include "engine/run.h"
+#include "engine/run_defaults.h"
 #include "report/behaviour_diff.h"
 
 struct diff_options {
@@ -224,10 +225,9 @@ static int run(struct program *program, const struct diff_options *o, const stru
 
 	options.cases.workloads = !o->no_workloads;
 	options.cases.seed = o->seed;
-	memset(options.cases.size, 0, sizeof options.cases.size);
 	if (o->timeout <= 0)
 		return err_set(err, "--timeout takes a number of seconds above 0"), EXIT_USAGE;
-	if (case_sizes_read(o->sizes, options.cases.size, err) < 0)
+	if (run_sizes_read(o->sizes, &options.cases, err) < 0)
 		return EXIT_USAGE;
 	if (o->root != NULL)
 		program->root_given = o->root;
@@ -244,7 +244,7 @@ static int run(struct program *program, const struct diff_options *o, const stru
 
 static int start(struct program *program, int argc, char **argv)
 {
-	struct diff_options o = {.device = "auto", .sizes = "small,medium", .format = "text", .timeout = 120};
+	struct diff_options o = {.format = "text", .timeout = 120};
 	struct command_line line;
 
 	if (command_line_begin(&line, &command_diff, argc, argv, &o))

@@ -21,6 +21,7 @@
 #include "cli/shared_options.h"
 #include "dataset/dataset.h"
 #include "engine/job_count.h"
+#include "engine/settings.h"
 #include "remote/remote_library.h"
 #include "remote/signature.h"
 #include "report/ground_truth_matrix.h"
@@ -99,6 +100,24 @@ static void examine_dataset(struct doctor *d)
 	add(d, "dataset", false, true, arena_printf(&d->arena, "%s: %d definitions, %d workload files", d->program->root,
 	                                            dataset.definition_count, dataset.workload_count), NULL);
 	dataset_close(&dataset);
+}
+
+/* Says which defaults the dataset has, and from which lines. */
+static void examine_settings(struct doctor *d)
+{
+	struct err err = {""};
+	struct buf text = {0};
+
+	if (d->program->root[0] == '\0')
+		return;
+	if (program_settings(d->program, &err) < 0) {
+		add(d, "settings", true, false, arena_string(&d->arena, err.text), "correct the file (docs/settings.md)");
+		return;
+	}
+	settings_describe(d->program->settings, (1u << SETTING_COUNT) - 1, &text);
+	add(d, "settings", false, true,
+	    text.length > 0 ? arena_copy(&d->arena, text.data, text.length) : "the dataset has none (reftest.toml)", NULL);
+	buf_free(&text);
 }
 
 static void examine_python(struct doctor *d, const char *given)
@@ -462,6 +481,7 @@ static int examine(struct program *program, const char *python, bool json)
 	bool ready = true;
 
 	examine_dataset(&doctor);
+	examine_settings(&doctor);
 	examine_python(&doctor, python);
 	examine_torch(&doctor);
 	examine_kernels(&doctor);

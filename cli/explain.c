@@ -236,7 +236,7 @@ static int run(struct program *program, const struct explain_options *o, struct 
 				      .cached_only = true,
 				      .dry_run = true,
 				      .each = true,
-				      .accept = accept_read(o->accept),
+				      .accept = o->accept,
 				      .from_index = o->index,
 				      .details = true,
 				      .needs_device = true,
@@ -267,7 +267,7 @@ static int run(struct program *program, const struct explain_options *o, struct 
 
 static int start(struct program *program, int argc, char **argv)
 {
-	struct explain_options o = {.device = "auto"};
+	struct explain_options o = {.root = NULL};
 	struct command_line line;
 
 	if (command_line_begin(&line, &command_explain, argc, argv, &o)) {

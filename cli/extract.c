@@ -292,7 +292,7 @@ static int run(struct program *program, const struct extract_options *o, struct 
 
 static int start(struct program *program, int argc, char **argv)
 {
-	struct extract_options o = {.tp = "1", .ep = "1", .page_sizes = "1,64", .format = "text", .device = "auto", .timeout = 120};
+	struct extract_options o = {.tp = "1", .ep = "1", .page_sizes = "1,64", .format = "text", .timeout = 120};
 	struct command_line line;
 
 	if (command_line_begin(&line, &command_extract, argc, argv, &o)) {

@@ -41,23 +41,6 @@ static int count_new(const struct extract_result *result)
 	return count;
 }
 
-/* Copies the settings of the dataset, so that references are contained as there. */
-static int copy_settings(struct checking *c)
-{
-	struct buf bytes = {0};
-
-	if (c->root[0] == '\0')
-		return 0;
-	enum file_answer answer =
-	    file_read(AT_FDCWD, arena_printf(c->arena, "%s/reftest.json", c->root), DEFINITION_BYTES, &bytes, NULL, c->err);
-	int rc = answer == FILE_ERROR ? -1 : 0;
-
-	if (answer == FILE_OK)
-		rc = file_replace(arena_printf(c->arena, "%s/reftest.json", c->temporary), bytes.data, bytes.length, c->err);
-	buf_free(&bytes);
-	return rc < 0 ? -1 : 0;
-}
-
 static int make_dataset(struct checking *c)
 {
 	const char *folder = getenv("TMPDIR");
@@ -72,7 +55,7 @@ static int make_dataset(struct checking *c)
 						      strlen(file->text), c->err) < 0)
 			return -1;
 	}
-	return copy_settings(c);
+	return 0;
 }
 
 static struct run_options options_of(const struct checking *c)
@@ -88,7 +71,7 @@ static struct run_options options_of(const struct checking *c)
 				      .cases = case_options_default()};
 
 	memset(options.cases.size, 0, sizeof options.cases.size);
-	options.cases.size[SIZE_SMALL] = true;
+	options.cases.size[SIZE_SMALL] = options.cases.sizes_given = true;
 	options.cases.workloads = false;
 	return options;
 }
@@ -263,8 +246,11 @@ int extract_check(struct program *program, const struct extract_check *check, st
 	if (count == 0)
 		return 0;
 	memcpy(c.root, program->root, sizeof c.root);
-	if (c.root[0] != '\0')
+	if (c.root[0] != '\0') {
 		program_store(program, false, &note);
+		if (program_settings(program, err) < 0) /* they also hold in the temporary dataset */
+			return EXIT_USAGE;
+	}
 	if (machine_python(check->python, c.root[0] != '\0' ? c.root : NULL, c.python, sizeof c.python, &ignored) < 0)
 		c.python[0] = '\0';
 	show_print(stderr, "reftest: verifying %d definition%s; --no-verify leaves this out\n", count, count == 1 ? "" : "s");

@@ -307,7 +307,7 @@ static int act(struct program *program, const struct hook_options *o, int (*chec
 /* Tells how many definitions of git's index have no verdict, because a commit verifies only what it changes. */
 static void tell_unknown(struct program *program)
 {
-	const struct run_options options = {.device = "auto", .cases = case_options_default()};
+	const struct run_options options = {.cases = case_options_default()};
 	const struct rest rest = hook_result_rest(program, &options, NULL);
 	const int64_t count = rest.unknown + rest.failed;
 

@@ -123,7 +123,7 @@ struct rest hook_result_rest(struct program *program, const struct run_options *
 				out.unknown += group == GROUP_UNVERIFIED && s != STATUS_CHECKED ? totals.by_status[s] : 0;
 			}
 			for (int kind = 0; kind < CHECKED_KINDS; kind++)
-				if (exit_group(STATUS_CHECKED, (enum checked_kind)kind, look.accept) == GROUP_UNVERIFIED)
+				if (exit_group(STATUS_CHECKED, (enum checked_kind)kind, rest.options->accept_bits) == GROUP_UNVERIFIED)
 					out.unknown += totals.checked[kind];
 		}
 	}

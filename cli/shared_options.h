@@ -36,9 +36,9 @@
 #define ROW_NO_WORKLOADS \
 	{"--no-workloads", OPTION_FLAG, AT(no_workloads), NULL, NULL, "omit the cases of workload files"}
 #define ROW_DEVICE {"--device", OPTION_CHOICE, AT(device), "D", DEVICES, \
-	 "device to run on; cuda: all GPUs that are visible; cuda:0,1: these two (default: auto)"}
+	 "device to run on; cuda: all GPUs that are visible; cuda:0,1: these two (default: reftest.toml, else auto)"}
 #define ROW_DEVICE_OF_VERDICTS \
-	{"--device", OPTION_CHOICE, AT(device), "D", DEVICES, "device that verdicts are for (default: auto)"}
+	{"--device", OPTION_CHOICE, AT(device), "D", DEVICES, "device that verdicts are for (default: reftest.toml, else auto)"}
 #define ROW_DEVICE_CLASS                                                    \
 	{"--device-class", OPTION_TEXT,                                     \
 	 AT(device_class), "C",                                             \
@@ -46,13 +46,13 @@
 #define ROW_GROUND_TRUTH                                              \
 	{"--ground-truth", OPTION_TEXT, AT(ground_truth), "NAMES", GROUND_TRUTHS, \
 	 "implementations to compare with: auto (the best one available), all (every one, and all must agree), or names " \
-	 "separated by commas (default: the setting of reftest.json, else auto)"}
+	 "separated by commas (default: reftest.toml, else auto)"}
 #define ROW_ACCEPT                                          \
 	{"--accept", OPTION_CHOICES, AT(accept), "LIST", "checked|approved|unattested", \
 	 "exit with 0 even if definitions are only checked. checked: all of them; approved: those that are what a person " \
 	 "approved; unattested: those for which a ground truth decides, with a constant that only the reference shows"}
 #define ROW_SIZES \
-	{"--sizes", OPTION_CHOICES, AT(sizes), "LIST", SIZES, "sizes of the generated cases (default: small,medium)"}
+	{"--sizes", OPTION_CHOICES, AT(sizes), "LIST", SIZES, "sizes of the generated cases (default: reftest.toml, else small,medium)"}
 #define ROW_SEED {"--seed", OPTION_SEED, AT(seed), "N", NULL, "seed of the generated inputs (default: 0)"}
 #define ROW_TIMEOUT {"--timeout", OPTION_REAL, AT(timeout), "S", NULL, "seconds that one case may take (default: 120)"}
 #define ROW_MEMORY                                            \
@@ -73,7 +73,7 @@
 #define ROW_REQUIRE_CONTAINMENT                                             \
 	{"--require-containment", OPTION_CHOICES, AT(required), "LIST", GAPS, \
 	 "run references, and count verdicts, only if references could not reach these things (full: none of them; "   \
-	 "default: the setting of reftest.json, else none)"}
+	 "default: reftest.toml, else none)"}
 #define ROW_PYTHON                                          \
 	{"--python", OPTION_FILE, AT(python), "PATH", NULL, \
 	 "Python interpreter with torch (default: $REFTEST_PYTHON, then .venv, then python3)"}

@@ -83,7 +83,7 @@ static int run(struct program *program, const struct status_options *o, struct w
 				      .cached_only = true,
 				      .dry_run = true,
 				      .each = true,
-				      .accept = accept_read(o->accept),
+				      .accept = o->accept,
 				      .from_index = o->index,
 				      .cases = case_options_default()};
 	struct report_options report = {.command = ""};
@@ -117,7 +117,7 @@ static int run(struct program *program, const struct status_options *o, struct w
 
 static int start(struct program *program, int argc, char **argv)
 {
-	struct status_options o = {.device = "auto", .format = "text"};
+	struct status_options o = {.format = "text"};
 	struct command_line line;
 
 	if (command_line_begin(&line, &command_status, argc, argv, &o))

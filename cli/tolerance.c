@@ -10,6 +10,8 @@
 #include "cli/shared_options.h"
 #include "cli/tolerance_option.h"
 #include "engine/run.h"
+#include "engine/settings.h"
+#include "engine/run_defaults.h"
 #include "report/text_and_json.h"
 
 struct tolerance_options {
@@ -47,6 +49,9 @@ static const char *source_of(const struct result *result, int output, int number
 		return "the output in the definition";
 	if (number_of(&d->tolerance, number) >= 0)
 		return "the definition";
+	if (cases->dataset_bounds && number_of(&cases->dataset_by_dtype[d->outputs[output].dtype], number) >= 0)
+		return arena_printf(arena, "%s, line %d", result->run->program->settings->file,
+				    result->run->program->settings->of[SETTING_TOLERANCE].line);
 	if (result->made->op != NULL)
 		return arena_printf(arena, "the op family %s", result->made->op->op->name);
 	return "the default of the dtype";
@@ -170,8 +175,7 @@ static int run(struct program *program, const struct tolerance_options *o, const
 				      .cases = case_options_default()};
 	struct run run;
 
-	memset(options.cases.size, 0, sizeof options.cases.size);
-	if (case_sizes_read(o->sizes, options.cases.size, err) < 0 ||
+	if (run_sizes_read(o->sizes, &options.cases, err) < 0 ||
 	    tolerance_options_read(&o->tolerances, single, &options.cases, err) < 0)
 		return EXIT_USAGE;
 	program->root_given = o->root != NULL ? o->root : program->root_given;
@@ -185,7 +189,7 @@ static int run(struct program *program, const struct tolerance_options *o, const
 
 static int start(struct program *program, int argc, char **argv)
 {
-	struct tolerance_options o = {.sizes = "small,medium", .atol = -1, .rtol = -1, .hit_ratio = -1};
+	struct tolerance_options o = {.atol = -1, .rtol = -1, .hit_ratio = -1};
 	struct command_line line;
 
 	if (command_line_begin(&line, &command_tolerance, argc, argv, &o))

@@ -19,6 +19,8 @@
 #include "engine/solution_candidates.h"
 #include "engine/last_failed.h"
 #include "engine/run.h"
+#include "engine/run_defaults.h"
+#include "engine/settings.h"
 #include "engine/shard.h"
 #include "engine/staged_dataset.h"
 #include "fleet/request.h"
@@ -119,13 +121,12 @@ static int read_case_options(const struct verify_options *o, struct case_options
 	out->backward = o->backward || (o->case_id != NULL && ends_with(o->case_id, CASE_BACKWARD));
 	out->seed = o->seed;
 	out->only = o->case_id != NULL ? o->only : NULL;
-	memset(out->size, 0, sizeof out->size);
 	if (tolerance_options_read(&o->tolerances, (struct tolerance){o->atol, o->rtol, o->hit_ratio}, out, err) < 0)
 		return -1;
 	if (o->shard != NULL && shard_read(o->shard, &out->shard, err) < 0)
 		return -1;
 	/* With --case, the cases of all sizes are planned, because the id may name any size. */
-	return case_sizes_read(o->case_id != NULL ? "small,medium,large" : o->sizes, out->size, err);
+	return run_sizes_read(o->case_id != NULL ? "small,medium,large" : o->sizes, out, err);
 }
 
 static int check_words(const struct verify_options *o, const struct words *names, struct err *err)
@@ -445,7 +446,23 @@ static int select_files(struct run *run, const struct verify_options *o, const s
 	return 0;
 }
 
-static int run(struct program *program, const struct verify_options *o, struct words *names, struct arena *arena,
+/* The table [hook] of the settings holds for hooks, as the flags do that `reftest hook install` writes into the hook. */
+static void take_hook_policy(struct verify_options *o, const struct settings *settings, struct verify *verify)
+{
+	if (!o->hook)
+		return;
+	if (!o->strict && settings->hook_strict) {
+		o->strict = verify->report.strict = verify->commit.strict = true;
+		verify->run.filled.fail_findings = true;
+		verify->run.filled.from_settings |= 1u << SETTING_HOOK_STRICT;
+	}
+	if (!o->all && settings->hook_all) {
+		o->all = verify->commit.all = true;
+		verify->run.filled.from_settings |= 1u << SETTING_HOOK_ALL;
+	}
+}
+
+static int run(struct program *program, struct verify_options *o, struct words *names, struct arena *arena,
                struct err *err)
 {
 	struct run_options options = {.device = o->device,
@@ -463,7 +480,7 @@ static int run(struct program *program, const struct verify_options *o, struct w
 				      .required = o->required,
 				      .fail_fast = o->fail_fast,
 				      .fail_findings = o->strict,
-				      .accept = accept_read(o->accept),
+				      .accept = o->accept,
 				      .share = true,
 				      .ground_truth = o->ground_truth};
 	struct verify verify = {.report = {.strict = o->strict, .every_case = o->verbose, .list = list_of(o, names),
@@ -495,6 +512,7 @@ static int run(struct program *program, const struct verify_options *o, struct w
 	int code = run_open(&verify.run, program, &options, err);
 
 	if (code == 0) {
+		take_hook_policy(o, program->settings, &verify);
 		verify.run.on_result = format->on_result;
 		verify.run.on_planned = format->on_planned;
 		int selected = select_files(&verify.run, o, names, arena, err);
@@ -537,7 +555,7 @@ static int run(struct program *program, const struct verify_options *o, struct w
 
 static int start(struct program *program, int argc, char **argv)
 {
-	struct verify_options o = {.device = "auto", .sizes = "small,medium", .format = "text",
+	struct verify_options o = {.format = "text",
 	                           .atol = -1, .rtol = -1, .hit_ratio = -1, .timeout = 120};
 	struct command_line line;
 

@@ -151,6 +151,7 @@ static int run(struct program *program, const struct warm_options *o, const stru
 
 	options.cases.workloads = false;
 	options.cases.size[SIZE_MEDIUM] = false;
+	options.cases.sizes_given = true;
 	if (o->root != NULL)
 		program->root_given = o->root;
 	program->repos = o->repos;
@@ -179,7 +180,7 @@ static int run(struct program *program, const struct warm_options *o, const stru
 
 static int start(struct program *program, int argc, char **argv)
 {
-	struct warm_options o = {.device = "auto", .ground_truth = "all", .timeout = 600};
+	struct warm_options o = {.ground_truth = "all", .timeout = 600};
 	struct command_line line;
 
 	if (command_line_begin(&line, &command_warm, argc, argv, &o)) {

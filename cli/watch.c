@@ -45,7 +45,7 @@ enum { ROWS = sizeof rows / sizeof rows[0] };
 static int start(struct program *program, int argc, char **argv)
 {
 	struct watch_line o = {
-	    .options = {.device = "auto", .sizes = "small,medium", .timeout = 120,
+	    .options = {.timeout = 120,
 			.cases = case_options_default()}};
 	const struct tolerance none = {-1, -1, -1};
 	struct command_line line;

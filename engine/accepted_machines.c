@@ -9,6 +9,7 @@
 #include "base/show.h"
 #include "engine/devices.h"
 #include "engine/library_checkouts.h"
+#include "engine/settings.h"
 #include "workers/judge/judge.h"
 #include "workers/pool/machine_resources.h"
 #include "workers/pool/pool.h"
@@ -232,14 +233,15 @@ int machine_policy(struct program *program, const char *device, const char *pyth
 		return -1;
 	if (library_checkouts_announce(program, arena, err) != 0)
 		return -1;
-	bool by_setting = ground_truth == NULL && program->ground_truth[0] != '\0';
-	int rc = ground_truths_choose(program, by_setting ? program->ground_truth : ground_truth, out->python,
+	const struct settings *settings = program->settings;
+	bool by_setting = ground_truth == NULL && settings != NULL && settings->ground_truth != NULL;
+	int rc = ground_truths_choose(program, by_setting ? settings->ground_truth : ground_truth, out->python,
 				      out->policy.device_class, arena, &out->truths, err);
 
 	if (rc != 0 && by_setting) {
 		struct err why = *err;
 
-		err_set(err, "reftest.json: ground_truth: %s", why.text);
+		err_set(err, "%s:%d: ground-truth: %s", settings->file, settings->of[SETTING_GROUND_TRUTH].line, why.text);
 	}
 	return rc;
 }

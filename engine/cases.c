@@ -31,7 +31,7 @@ struct case_options case_options_default(void)
 	struct case_options options = {.size = {[SIZE_SMALL] = true, [SIZE_MEDIUM] = true}, .workloads = true, .tolerance = none};
 
 	for (int i = 0; i < DTYPE_COUNT; i++)
-		options.by_dtype[i] = none;
+		options.by_dtype[i] = options.dataset_by_dtype[i] = none;
 	return options;
 }
 
@@ -78,16 +78,37 @@ static void override_rule(struct rule *rule, const struct tolerance *by)
 		rule->hit_ratio = by->hit_ratio;
 }
 
-struct rule definition_rule(const struct definition *d, int output, struct rule rule)
+struct rule definition_rule(const struct definition *d, int output, const struct tolerance *dataset, struct rule rule)
 {
+	if (dataset != NULL)
+		override_rule(&rule, &dataset[d->outputs[output].dtype]);
 	override_rule(&rule, &d->tolerance);
 	override_rule(&rule, &d->output_tolerance[output]);
 	return rule;
 }
 
+bool cases_have_dataset_bound(const struct case_options *options, const struct definition *d)
+{
+	const struct rule none = {.atol = -1, .rtol = -1, .hit_ratio = -1};
+
+	for (int i = 0; options->dataset_bounds && i < d->output_count; i++) {
+		const struct tolerance *own = &d->output_tolerance[i], *by_dtype = &options->by_dtype[d->outputs[i].dtype];
+		struct rule rule = definition_rule(d, i, options->dataset_by_dtype, none), others = none;
+
+		override_rule(&others, &d->tolerance);
+		override_rule(&others, own);
+		override_rule(&others, by_dtype);
+		override_rule(&others, &options->tolerance);
+		if ((rule.atol >= 0 && others.atol < 0) || (rule.rtol >= 0 && others.rtol < 0) ||
+		    (rule.hit_ratio >= 0 && others.hit_ratio < 0))
+			return true;
+	}
+	return false;
+}
+
 /* Returns the tolerance rules of a case. Without a family, each output has the default rule of its dtype, or the tolerance of
- * the workload line; a line never changes the bounds of a family. The definition's tolerances override these rules, and the
- * options of the command line override all. A definition's tolerances apply to its outputs and not to gradients. */
+ * the workload line; a line never changes the bounds of a family. The dataset's settings, then the definition's tolerances
+ * override these rules, and the options of the command line override all. A definition's tolerances apply to its outputs and not to gradients. */
 static const struct rule *make_rules(const struct maker *m, const struct op_case *c)
 {
 	const struct definition *d = m->definition;
@@ -106,7 +127,7 @@ static const struct rule *make_rules(const struct maker *m, const struct op_case
 		if (op_of(m) == NULL && m->line != NULL && m->line->tolerance.given)
 			override_rule(&rules[i], &m->line->tolerance.bounds);
 		if (m->asks == JOB_OUTPUTS)
-			rules[i] = definition_rule(d, i, rules[i]);
+			rules[i] = definition_rule(d, i, m->options->dataset_by_dtype, rules[i]);
 		override_rule(&rules[i], &m->options->by_dtype[problem->outputs[i].dtype]);
 		override_rule(&rules[i], &m->options->tolerance);
 	}

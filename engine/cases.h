@@ -26,6 +26,7 @@ struct shard {
 
 struct case_options {
 	bool size[SIZE_COUNT];
+	bool sizes_given; /* by the command line or the command; else the settings of the dataset may replace them */
 	bool edge; /* also run the edge cases, whose findings never change a definition's status */
 	bool backward; /* also verify the gradients of each case, if the family has a ground truth of gradients */
 	bool no_diagnosis; /* do not look for the causes of failures */
@@ -35,6 +36,10 @@ struct case_options {
 	struct tolerance tolerance;       /* values of --atol, --rtol and --hit-ratio; a value is negative if its option
 					   * is not given */
 	struct tolerance by_dtype[DTYPE_COUNT]; /* --tolerance DTYPE=ATOL,RTOL[,HIT] */
+	/* The bounds of the dataset's settings (engine/settings.h), if `dataset_bounds` is set. They replace those of a family
+	 * or a dtype, and a definition's own tolerance or an option replaces them. */
+	struct tolerance dataset_by_dtype[DTYPE_COUNT];
+	bool dataset_bounds;
 	const char *const *only;          /* the ids of the cases that are wanted, ended by NULL; NULL: all */
 	struct shard shard;               /* --shard I/N */
 };
@@ -109,8 +114,13 @@ struct cases cases_make(const struct kernels_api *kernels, const struct definiti
  * there is no family. */
 const char *cases_matched(const struct cases *cases);
 
-/* Returns the tolerance rule of an output: the op family's rule, overridden by the `tolerance` in the definition. */
-struct rule definition_rule(const struct definition *definition, int output, struct rule family);
+/* Returns whether a bound of an output comes from the settings of the dataset. */
+bool cases_have_dataset_bound(const struct case_options *options, const struct definition *definition);
+
+/* Returns the tolerance rule of an output: the op family's rule, overridden by the dataset's settings (case_options.
+ * dataset_by_dtype; NULL: none) and by the `tolerance` in the definition. */
+struct rule definition_rule(const struct definition *definition, int output, const struct tolerance *dataset,
+			    struct rule family);
 
 /* Sets `rows` to the axis values of the cases of a size preset, and returns the number of these cases. `rows` is a
  * matrix with one row of d->axis_count (at least 1) values per case, and must have room for SIZE_ROWS rows. If no

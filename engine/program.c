@@ -8,9 +8,11 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/show.h"
 #include "dataset/dataset.h"
 #include "dataset/linked_dataset.h"
 #include "engine/library_memory.h"
+#include "engine/settings.h"
 
 /* Returns whether a folder exists and is not a dataset. It may contain definitions in another layout. */
 static bool holds_definitions_elsewhere(const char *folder)
@@ -50,6 +52,18 @@ int program_root_by_path(struct program *program, struct err *err)
 	if (snprintf(program->root, sizeof program->root, "%s%s%s", here, is_here ? "" : "/", is_here ? "" : given) >=
 	    (int)sizeof program->root)
 		return err_set(err, "%s/%s: the path is too long", here, given);
+	return 0;
+}
+
+int program_settings(struct program *program, struct err *err)
+{
+	if (program->settings != NULL)
+		return 0;
+	program->settings = settings_read(program->root, err);
+	if (program->settings == NULL)
+		return -1;
+	if (program->settings->note != NULL)
+		show_print(stderr, "reftest: %s\n", program->settings->note);
 	return 0;
 }
 
@@ -104,5 +118,7 @@ void program_close(struct program *program)
 		kernels_close(&program->kernels);
 	if (program->signals >= 0)
 		close(program->signals);
+	settings_free(program->settings);
+	program->settings = NULL;
 	secrets_forget(&program->secrets);
 }

@@ -23,13 +23,14 @@ enum {
 	EXIT_INTERRUPTED = 130
 };
 
+struct settings; /* engine/settings.h */
+
 struct program {
 	char **argv;            /* the whole command line, for a watcher that restarts itself */
 	const char *root_given; /* --root; NULL: search for the root */
 	const char *repos;      /* --repos: the folder with checkouts of libraries; NULL: repos_config.json names them */
 	char root[4096];        /* "" until program_root */
-	char ground_truth[512]; /* the setting ground_truth; "": none, or not read yet */
-	char required[512];     /* the setting require_containment (engine/settings.h); "": none, or not read yet */
+	struct settings *settings; /* the dataset's own defaults (engine/settings.h); NULL before program_settings */
 	struct kernels kernels; /* opened by program_kernels */
 	struct store *store;    /* NULL before program_store, and after it if the cache could not be opened */
 	struct secrets secrets; /* what main took out of the environment */
@@ -40,6 +41,8 @@ struct program {
 
 /* Each of the following functions opens a resource unless it is already open. They return 0, or -1 and set `err`. */
 int program_root(struct program *program, struct err *err);
+/* Reads the settings of the root, which must be known, and prints their note on stderr. */
+int program_settings(struct program *program, struct err *err);
 /* Sets program->root to an absolute path, for commands that must not depend on the working directory. */
 int program_root_by_path(struct program *program, struct err *err);
 /* Opens the kernels libraries. If the cache is open, it remembers the digests of the libraries. */

@@ -22,6 +22,7 @@
 #include "engine/remembered_seconds.h"
 #include "engine/save_verdicts.h"
 #include "engine/selection.h"
+#include "engine/run_defaults.h"
 #include "engine/settings.h"
 #include "engine/several_devices.h"
 #include "engine/shard.h"
@@ -72,6 +73,8 @@ static struct digest context_digest(const struct run *run, struct arena *arena)
 	field_printf(&fields, arena, "seed", "%llu", (unsigned long long)cases->seed);
 	field_add(&fields, arena, "tolerance", NULL, &cases->tolerance, sizeof cases->tolerance);
 	field_add(&fields, arena, "tolerances", NULL, cases->by_dtype, sizeof cases->by_dtype);
+	if (cases->dataset_bounds)
+		field_add(&fields, arena, "dataset tolerances", NULL, cases->dataset_by_dtype, sizeof cases->dataset_by_dtype);
 	field_printf(&fields, arena, "device", "%s %d%s", policy->device_class, policy->any_gpu,
 		     policy->foreign_class ? " elsewhere" : "");
 	field_printf(&fields, arena, "torch", "%s %s", policy->torch != NULL ? policy->torch : "any",
@@ -148,8 +151,11 @@ int run_open(struct run *run, struct program *program, const struct run_options 
 
 	*run = (struct run){.program = program, .options = options};
 	run->dataset.fd = -1;
-	if (find_root(program, options, err) < 0 || settings_read(program, err) < 0)
+	if (find_root(program, options, err) < 0 || program_settings(program, err) < 0)
 		return EXIT_USAGE;
+	run->filled = *options;
+	run_defaults(program->settings, &run->filled);
+	run->options = options = &run->filled;
 	program_store(program, options->dry_run, &note);
 	if (note.text[0] != '\0')
 		show_print(stderr, "reftest: %s\n", note.text);
@@ -164,7 +170,7 @@ int run_open(struct run *run, struct program *program, const struct run_options 
 		return EXIT_USAGE;
 	run->machine.policy.force = options->force;
 	run->machine.policy.cached_only = options->cached_only;
-	run->machine.policy.required = settings_required(program, options->required);
+	run->machine.policy.required = settings_required(program->settings, options->required);
 	run->context = context_digest(run, &run->arena);
 	if (open_dataset(run, err) < 0)
 		return options->from_index ? EXIT_USAGE : EXIT_INTERNAL;
@@ -181,7 +187,7 @@ static void begin_open(struct run *run, struct program *program, const struct ru
 	run->dataset.fd = -1;
 	run->machine.policy.force = options->force;
 	run->machine.policy.cached_only = options->cached_only;
-	run->machine.policy.required = settings_required(program, options->required);
+	run->machine.policy.required = settings_required(program->settings, options->required);
 	run->context = context_digest(run, &run->arena);
 }
 
@@ -418,7 +424,7 @@ static struct pool *open_pool_of(struct program *program, const struct run_optio
 	    .own = options->own_runners,
 	    .staged = options->staged,
 	    .spares = options->spares,
-	    .required = settings_required(program, options->required),
+	    .required = settings_required(program->settings, options->required),
 	};
 
 	return pool_open(&how, err);

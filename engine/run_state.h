@@ -32,7 +32,7 @@ struct remote_cache; /* engine/remote_cache.h */
 
 struct run_options {
 	struct case_options cases;
-	const char *device; /* "auto", "cpu", "cuda", "cuda:N", "cuda:N,M" */
+	const char *device; /* "auto", "cpu", "cuda", "cuda:N", "cuda:N,M"; NULL: the setting of the dataset, else auto */
 	const char *device_class; /* --device-class: only verdicts of this class count; NULL: the class of the device */
 	const char *python; /* the Python interpreter; NULL: search for one */
 	const char *ground_truth; /* the value of --ground-truth; NULL: the setting of the dataset, else "auto" */
@@ -46,7 +46,9 @@ struct run_options {
 	bool force, cached_only, dry_run, staged;
 	bool fail_fast;     /* --fail-fast: stop when a result is wrong or invalid */
 	bool fail_findings; /* with `fail_fast`, stop also when a result has findings */
-	unsigned accept; /* --accept: bit 1 << kind is set if checked definitions of this kind do not change the exit status */
+	const char *accept; /* --accept; NULL: the setting of the dataset, else none */
+	unsigned from_settings; /* set by run_defaults: bit 1 << enum setting_id for each setting that took effect */
+	unsigned accept_bits; /* set by run_defaults: bit 1 << kind is set if checked definitions of this kind do not change the exit status */
 	bool ignore_approvals; /* do not compare with approved references */
 	bool share;         /* use $REFTEST_REMOTE if it is set */
 	bool from_index;    /* --staged: read files from git's index (engine/staged_dataset.h); no watcher is queried */
@@ -167,6 +169,7 @@ enum {
 struct run {
 	struct program *program;
 	const struct run_options *options;
+	struct run_options filled; /* what `options` points to, if run_open filled in defaults */
 	struct dataset dataset;
 	struct machine_policy machine;
 	struct digest context;

@@ -15,21 +15,6 @@ int exit_status_of_group(enum status_group group)
 	return exits[group];
 }
 
-unsigned accept_read(const char *words)
-{
-	unsigned accept = 0;
-
-	if (words == NULL)
-		return 0;
-	if (strstr(words, "checked") != NULL)
-		return (1u << CHECKED_KINDS) - 1;
-	if (strstr(words, "approved") != NULL)
-		accept |= 1u << CHECKED_APPROVED;
-	if (strstr(words, "unattested") != NULL)
-		accept |= 1u << CHECKED_UNATTESTED;
-	return accept;
-}
-
 enum status_group exit_group(enum status status, enum checked_kind kind, unsigned accept)
 {
 	return status == STATUS_CHECKED && (accept >> kind & 1) != 0 ? GROUP_VERIFIED : status_group(status);
@@ -37,7 +22,7 @@ enum status_group exit_group(enum status status, enum checked_kind kind, unsigne
 
 enum status_group exit_group_of_result(const struct result *result)
 {
-	return exit_group(result->status, checked_kind_of(result), result->run->options->accept);
+	return exit_group(result->status, checked_kind_of(result), result->run->options->accept_bits);
 }
 
 static enum status_group more_severe(enum status_group a, enum status_group b)
@@ -63,7 +48,7 @@ int exit_status_of_run(const struct run *run, bool strict)
 	for (int s = 0; s < STATUS_COUNT; s++)
 		if (totals.by_status[s] > 0 && s != STATUS_CHECKED)
 			worst = more_severe(worst, status_group((enum status)s));
-	worst = more_severe(worst, exit_group_of_checked(totals.checked, run->options->accept));
+	worst = more_severe(worst, exit_group_of_checked(totals.checked, run->options->accept_bits));
 	if (strict && totals.findings > 0)
 		worst = more_severe(worst, GROUP_WRONG);
 	if ((totals.definitions == 0 && run->other_shard == 0) || totals.unknown > 0 || totals.changed > 0)

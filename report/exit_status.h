@@ -9,10 +9,6 @@
 /* Returns the exit status of a command whose most severe verdict has a status of this group. */
 int exit_status_of_group(enum status_group group);
 
-/* Returns what --accept means by its words, NULL if it was not given: bit 1 << kind is set if checked definitions of this kind
- * count as passed ones do. */
-unsigned accept_read(const char *words);
-
 /* Returns the group of a status for the exit status. With --accept, `checked` may count as `passed` does. The exit status is
  * the only place where it does. `kind` matters only for STATUS_CHECKED. */
 enum status_group exit_group(enum status status, enum checked_kind kind, unsigned accept);

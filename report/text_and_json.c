@@ -13,6 +13,7 @@
 #include "base/wrap.h"
 #include "engine/approval_state.h"
 #include "engine/definition_files.h"
+#include "engine/settings.h"
 #include "report/common_diagnosis.h"
 #include "report/exit_status.h"
 #include "report/ground_truth_matrix.h"
@@ -346,6 +347,11 @@ void report_problems(const struct run *run)
 		show_print(stderr, "reftest: %s\n", run->problems[i]);
 }
 
+static bool has_dataset_bound(const struct result *result)
+{
+	return result->definition != NULL && cases_have_dataset_bound(&result->run->options->cases, result->definition);
+}
+
 /* Prints the cause of the failures, if one was found. Several mistakes may have the same effect on all cases. */
 static void print_diagnosis(FILE *out, const struct result *result)
 {
@@ -368,6 +374,14 @@ static void print_approval(FILE *out, const struct result *result)
 	arena_free(&arena);
 }
 
+/* Says which file of the dataset has bounds of the definition. */
+static void print_bounds(FILE *out, const struct result *result)
+{
+	if (has_dataset_bound(result))
+		show_print(out, "         bounds from %s, line %d\n", result->run->program->settings->file,
+			   result->run->program->settings->of[SETTING_TOLERANCE].line);
+}
+
 static void print_outcome(FILE *out, const struct result *result, const struct report_options *options)
 {
 	const char *reason = reason_name(result->reason);
@@ -384,6 +398,7 @@ static void print_outcome(FILE *out, const struct result *result, const struct r
 		show_print(out, "%u of %u cases passed%s%s\n", result->counts.passed, result->counts.cases,
 			reason != NULL ? ": " : "", reason != NULL ? reason : "");
 	print_diagnosis(out, result);
+	print_bounds(out, result);
 	if (result->message != NULL)
 		print_indented(out, result->message, 9);
 	print_cases(out, result, options);
@@ -471,10 +486,23 @@ static void print_statuses(FILE *out, const struct totals *totals)
 	print_count(out, totals->shown_unknown, "unknown", &comma);
 }
 
+/* Prints which settings of the dataset took effect: they decide what "passed" means here. */
+static void print_settings(FILE *out, const struct run *run)
+{
+	struct buf text = {0};
+
+	if (run->options->from_settings == 0)
+		return;
+	settings_describe(run->program->settings, run->options->from_settings, &text);
+	show_print(out, "%s\n", text.data);
+	buf_free(&text);
+}
+
 static void print_summary(FILE *out, const struct run *run, const struct report_options *options)
 {
 	struct totals totals = totals_of(run);
 
+	print_settings(out, run);
 	show_print(out, "%" PRId64 " definition%s: ", totals.definitions, totals.definitions == 1 ? "" : "s");
 	print_statuses(out, &totals);
 	if (totals.definitions == 0)
@@ -776,6 +804,8 @@ static void json_definition(struct buf *out, const struct result *result)
 	json_text(out, "fi_api", result->definition != NULL ? result->definition->fi_api : NULL);
 	buf_text(out, ", ");
 	json_text(out, "hf_id", result->definition != NULL ? result->definition->hf_id : NULL);
+	buf_text(out, ", ");
+	json_text(out, "bounds_from", has_dataset_bound(result) ? result->run->program->settings->file : NULL);
 	json_notes(out, result);
 	json_diagnosis(out, result);
 	json_approval(out, result);
@@ -808,6 +838,26 @@ static void json_truths(struct buf *out, const struct run *run)
 	ground_truths_matrix_json(&matrix, out);
 }
 
+/* Writes the settings of the dataset that took effect. */
+static void json_settings(struct buf *out, const struct run *run)
+{
+	const struct settings *settings = run->program->settings;
+	const char *between = "";
+
+	for (int id = 0; id < SETTING_COUNT; id++) {
+		if ((run->options->from_settings >> id & 1) == 0)
+			continue;
+		buf_printf(out, "%s{", between);
+		json_text(out, "key", settings->of[id].key);
+		buf_text(out, ", ");
+		json_text(out, "value", settings->of[id].text);
+		buf_text(out, ", ");
+		json_text(out, "file", settings->file);
+		buf_printf(out, ", \"line\": %d}", settings->of[id].line);
+		between = ", ";
+	}
+}
+
 void report_json(const struct run *run, const struct report_options *options)
 {
 	struct totals totals = totals_of(run);
@@ -831,7 +881,9 @@ void report_json(const struct run *run, const struct report_options *options)
 	json_text(&out, "device_class", run->machine.policy.device_class);
 	json_containment(&out, run->containment);
 	buf_printf(&out, ", \"accepted_from_elsewhere\": %s", run->machine.accepted != NULL ? "true" : "false");
-	buf_text(&out, "},\n \"problems\": [");
+	buf_text(&out, "},\n \"settings\": [");
+	json_settings(&out, run);
+	buf_text(&out, "],\n \"problems\": [");
 	for (int i = 0; i < run->problem_count; i++) {
 		buf_text(&out, i > 0 ? ", " : "");
 		buf_json_string(&out, run->problems[i]);

@@ -150,7 +150,7 @@ static struct op_case case_of(const struct test_class *c, const struct op *op, i
 /* Adds the values of Python scalars and the tolerance rules that `reftest verify` uses at each size, and whether the
  * operation samples from torch's generators. */
 static void add_rules(struct test_class *c, const struct op *op, int variant, const struct op_problem *problem,
-		      struct arena *arena)
+		      const struct tolerance *dataset, struct arena *arena)
 {
 	size_t width = (size_t)problem->output_count;
 	struct tolerance *rules = arena_array(arena, (size_t)c->size_count * width + 1, sizeof *rules);
@@ -161,7 +161,7 @@ static void add_rules(struct test_class *c, const struct op *op, int variant, co
 		struct op_case op_case = case_of(c, op, variant, problem, c->sizes[i].axis, arena);
 
 		for (int output = 0; output < problem->output_count; output++) {
-			struct rule rule = definition_rule(c->definition, output, op->rule(&op_case, output));
+			struct rule rule = definition_rule(c->definition, output, dataset, op->rule(&op_case, output));
 
 			rules[(size_t)i * width + (size_t)output] =
 			    (struct tolerance){rule.atol, rule.rtol, rule.hit_ratio};
@@ -210,7 +210,8 @@ static void add_left(struct test_class *c, const struct op *op, int variant, con
 	c->left = left;
 }
 
-void test_class_fill(struct test_class *c, const struct kernels_api *api, struct arena *arena)
+void test_class_fill(struct test_class *c, const struct kernels_api *api, const struct tolerance *dataset,
+		     struct arena *arena)
 {
 	struct op_problem *problem = arena_alloc(arena, sizeof *problem);
 	const struct op_entry *entry;
@@ -228,7 +229,7 @@ void test_class_fill(struct test_class *c, const struct kernels_api *api, struct
 	add_sizes(c, entry != NULL ? entry->op : NULL, variant, problem, arena);
 	if (entry != NULL) {
 		add_repeats(c, entry->op, variant, problem, arena);
-		add_rules(c, entry->op, variant, problem, arena);
+		add_rules(c, entry->op, variant, problem, dataset, arena);
 		add_judged(c, entry->op, variant, problem, arena);
 		add_left(c, entry->op, variant, problem, arena);
 	}

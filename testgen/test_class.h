@@ -11,7 +11,8 @@
 
 /* Fills in a class whose name and definition are set; its data is allocated in `arena`. If the definition has no op
  * family, nothing is added. */
-void test_class_fill(struct test_class *c, const struct kernels_api *api, struct arena *arena);
+void test_class_fill(struct test_class *c, const struct kernels_api *api, const struct tolerance *dataset,
+		     struct arena *arena);
 
 /* Loads a definition of the dataset in the folder `fd` into `arena`. Returns NULL and sets `err` on error, also if
  * the file has disappeared since the scan. */

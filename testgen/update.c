@@ -7,6 +7,7 @@
 #include "base/buf.h"
 #include "base/file.h"
 #include "base/hash.h"
+#include "engine/settings.h"
 #include "testgen/hand_edit.h"
 #include "testgen/python_text.h"
 #include "testgen/support_files.h"
@@ -225,6 +226,8 @@ static struct digest context_of(const struct file_update *r)
 
 	buf_printf(&all, "%s %s %s", shipped_digest(), r->program->kernels.api->digest,
 		   layout_name(r->options->layout));
+	if (r->program->settings->of[SETTING_TOLERANCE].key != NULL)
+		buf_add(&all, r->program->settings->by_dtype, sizeof r->program->settings->by_dtype);
 	digest = digest_of(all.data, all.length);
 	buf_free(&all);
 	return digest;
@@ -272,7 +275,7 @@ int update_tests(struct program *program, const struct dataset *dataset, const s
 	int rc;
 
 	*out = (struct update_result){0};
-	if (program_kernels(program, err) < 0)
+	if (program_settings(program, err) < 0 || program_kernels(program, err) < 0)
 		return -1;
 	r.context = context_of(&r);
 	rc = update(&r, err);

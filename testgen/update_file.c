@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "base/file.h"
+#include "engine/settings.h"
 #include "testgen/support_files.h"
 #include "testgen/test_class.h"
 #include "testgen/test_file.h"
@@ -185,7 +186,7 @@ static int make_classes(struct file_update *r, const struct group *group, const 
 
 		c->definition = load(r, file, &unverifiable, arena);
 		if (c->definition != NULL) {
-			test_class_fill(c, r->program->kernels.api, arena);
+			test_class_fill(c, r->program->kernels.api, r->program->settings->by_dtype, arena);
 			counts[0]++;
 			count++;
 			continue;

@@ -17,7 +17,7 @@
 #include "base/file.h"
 #include "report/exit_status.h"
 #include "watcher/batches.h"
-#include "engine/settings.h"
+#include "engine/run_defaults.h"
 #include "watcher/blob_path.h"
 #include "watcher/complete_file.h"
 #include "watcher/debounce.h"
@@ -251,7 +251,7 @@ static bool answer(const char *question, size_t length, struct buf *out, void *c
 static int exit_status_of(const struct watch *watch)
 {
 	const struct last_statuses *table = &watch->session.table;
-	const unsigned accept = accept_read(watch->options->accept);
+	const unsigned accept = watch->session.options.accept_bits;
 	enum status_group worst = table->known > 0 && table->known == table->count ? GROUP_VERIFIED : GROUP_UNVERIFIED;
 	const enum status_group checked = exit_group_of_checked(table->checked, accept);
 
@@ -416,8 +416,9 @@ static int open_all(struct watch *watch, struct err *err)
 	program->repos = o->repos;
 	/* The root is opened by its absolute path, because "." would remain the old directory if the working directory
 	 * is deleted and created again. */
-	if (program_root_by_path(program, err) < 0 || settings_read(program, err) < 0)
+	if (program_root_by_path(program, err) < 0 || program_settings(program, err) < 0)
 		return EXIT_USAGE;
+	run_defaults(program->settings, &session->options);
 	if (program_kernels(program, err) < 0 || program_signals(program, err) < 0 || open_watcher(watch, err) < 0)
 		return EXIT_INTERNAL;
 	program_store(program, false, &note);
@@ -425,7 +426,7 @@ static int open_all(struct watch *watch, struct err *err)
 		print_notice(&session->output, note.text);
 	if (server_open(&watch->server, program->root, err) < 0)
 		return EXIT_USAGE;
-	if (machine_policy(program, o->device, o->python, o->ground_truth, &watch->arena, &session->machine, err) < 0)
+	if (machine_policy(program, session->options.device, o->python, o->ground_truth, &watch->arena, &session->machine, err) < 0)
 		return EXIT_USAGE;
 	if (session->machine.no_device)
 		return err_set(err, "%s", session->machine.cannot_run), EXIT_UNVERIFIED;
@@ -475,13 +476,13 @@ int watch_run(struct program *program, const struct watch_options *o, struct err
 						.interactive = true,
 						.spares = o->spares,
 						.required = o->required,
+						.accept = o->accept,
 						.memory = o->memory,
 						.own_runners = o->isolation == NULL || strcmp(o->isolation, "own") == 0,
 						.timeout_s = o->timeout};
 	session->options.cases.workloads = !o->no_workloads;
 	session->options.cases.seed = o->seed;
-	memset(session->options.cases.size, 0, sizeof session->options.cases.size);
-	if (case_sizes_read(o->sizes, session->options.cases.size, err) < 0)
+	if (run_sizes_read(o->sizes, &session->options.cases, err) < 0)
 		return EXIT_USAGE;
 	/* With --json, the command of --exec writes to standard error, because standard output has the JSON lines. */
 	exec_open(&session->exec, o->command, o->json ? STDERR_FILENO : STDOUT_FILENO);

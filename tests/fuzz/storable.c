@@ -1,14 +1,17 @@
 /* storable - the fuzz targets for what decides whether a verdict is stored, found again and counted: the words of a
- * reference, its normal form, and the settings of a dataset. The parser of the settings is private, so its source is
- * included. */
-#include "engine/settings.c"
+ * reference, its normal form, and the settings of a dataset. */
+#include "engine/settings.h"
 
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/buf.h"
 #include "cache/python_dependencies.h"
 #include "cache/python_normal_form.h"
 #include "tests/fuzz/feed.h"
+#include "workers/sandbox/containment.h"
+#include "workers/sandbox/sandbox.h"
 
 static struct buf joined(const char *before, const struct input *input, const char *after)
 {
@@ -134,22 +137,31 @@ static bool is_requirement(const char *text)
 	}
 }
 
+/* An input that begins with '{' is a reftest.json, every other one a reftest.toml. */
 bool feed_settings(const struct input *input)
 {
-	const struct json_text text = {name, input->bytes, input->length, 1};
-	struct program *program = calloc(1, sizeof *program);
 	struct err err = {""};
-	cJSON *json = json_parse(&text, &err);
-	bool taken = json != NULL && program != NULL && read_members(&text, json, program, &err) == 0;
+	bool json = input->length > 0 && input->bytes[0] == '{';
+	struct settings *settings = settings_parse(input->length > 0 ? input->bytes : "", input->length, json, &err);
+	struct buf text = {0};
 
-	hold(input, program != NULL, "there is memory");
-	hold(input, taken ? err.text[0] == '\0' : is_sentence(err.text), "what is refused has a sentence");
-	hold(input, !taken || is_requirement(program->required), "what is required are gaps");
-	hold(input, !taken || memmem(input->bytes, input->length, "full", 4) != NULL || strcmp(program->required, "full") != 0,
+	hold(input, settings != NULL ? err.text[0] == '\0' : is_sentence(err.text), "what is refused has a sentence");
+	if (settings == NULL)
+		return false;
+	const char *required = settings->required != NULL ? settings->required : "", *truth = settings->ground_truth;
+
+	hold(input, is_requirement(required), "what is required are gaps");
+	hold(input, memmem(input->bytes, input->length, "full", 4) != NULL || strcmp(required, "full") != 0,
 	     "nothing is required that the text does not name");
-	hold(input, !taken || program->required[0] == '\0' || !containment_suffices(NULL, settings_required(program, NULL)),
+	hold(input, *required == '\0' || !containment_suffices(NULL, settings_required(settings, NULL)),
 	     "a verdict of unknown containment does not suffice");
-	cJSON_Delete(json);
-	free(program);
-	return taken;
+	hold(input, truth == NULL || strncmp(truth, "auto", 4) == 0 || strncmp(truth, "all", 3) == 0,
+	     "a dataset does not replace the ground truths");
+	settings_describe(settings, ~0u, &text);
+	for (int id = 0; id < SETTING_COUNT; id++)
+		hold(input, settings->of[id].key == NULL || memmem(text.data, text.length, settings->of[id].key, strlen(settings->of[id].key)),
+		     "each setting that takes effect is described");
+	buf_free(&text);
+	settings_free(settings);
+	return true;
 }

@@ -1,5 +1,5 @@
 #!/bin/sh
-# The setting require_containment of reftest.json holds like the option --require-containment, for every command. An import
+# The setting require_containment of reftest.toml holds like the option --require-containment, for every command. An import
 # with a key accepts only verdicts whose references could reach nothing, unless the user says otherwise.
 . "$(dirname "$0")/../harness.sh"
 ${CC:-cc} -O1 -D_GNU_SOURCE -o "$work/restrict" "$top/tests/e2e/tools/restrict.c" || fail "restrict.c does not compile"
@@ -11,7 +11,7 @@ weak() {
 	status=0
 	"$work/restrict" --no-namespaces --no-landlock "$reftest" "$@" >"$work/out" 2>"$work/err" || status=$?
 }
-require() { echo "{\"require_containment\": $1}" >reftest.json; }
+require() { echo "require-containment = $1" >reftest.toml; }
 
 weak verify --alone --format json --device "$device" --sizes small
 expect_exit 0
@@ -44,21 +44,29 @@ verify
 expect_exit 0
 expect "s['containment'] in ('full', None) or s['cases_run'] == 0"
 
-# The settings are checked.
-for wrong in '{"require_containment": "files"}' '{"require_containment": ["files", "everything"]}' '{"require_containment": 1}' \
-	'{"require_contanment": "full"}' '[]' '{' '{"require_containment": ["none"]}' \
-	'{"ground_truth": 1}' '{"ground_truth": "solution"}' '{"ground_truth": "automatic"}'; do
-	echo "$wrong" >reftest.json
+# The settings are checked, and none of them runs anything if one is wrong.
+for wrong in 'require-containment = "everything"' 'require-contanment = "full"' 'ground-truth = "torch"'; do
+	echo "$wrong" >reftest.toml
 	verify
 	expect_exit 2
-	expect_says 'reftest.json:'
+	expect_says 'reftest.toml:1:'
 	run cache import "$work/strong.zst"
 	expect_exit 2
 done
+rm reftest.toml
+echo '{"require_containment": "full"}' >reftest.json # read for one more version
+run status
+expect_exit 3
+expect_says 'reftest.json sets require-containment = full' 'reftest.json is read for the last time' 'require-containment = "full"'
+echo 'device = "cpu"' >reftest.toml
+run status
+expect_exit 2
+expect_says 'delete reftest.json'
+rm reftest.json
 require '[]'
 verify
 expect_exit 0
-rm reftest.json
+rm reftest.toml
 
 # An import with a key.
 forget_cache() { rm -rf .reftest; }
@@ -72,10 +80,10 @@ forget_cache
 run cache import --require-containment network "$work/weak.zst"
 expect_exit 0
 forget_cache
-echo '{"require_containment": ["network"]}' >reftest.json # a dataset cannot ask for less than full
+require '["network"]' # a dataset cannot ask for less than full
 run cache import "$work/weak.zst"
 expect_exit 1
-rm reftest.json
+rm reftest.toml
 forget_cache
 unset REFTEST_CACHE_KEY
 run cache import "$work/weak.zst"
@@ -84,4 +92,4 @@ forget_cache
 require '["files"]'
 run cache import "$work/weak.zst"
 expect_exit 1
-rm reftest.json
+rm reftest.toml

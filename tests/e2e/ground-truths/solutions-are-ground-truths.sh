@@ -74,21 +74,21 @@ verify
 expect_exit 3
 expect_status right checked no_ground_truth
 # The project can choose them for every command; an option replaces its setting.
-echo '{"ground_truth": "auto,solution:nobody"}' >reftest.json
+echo 'ground-truth = "auto,solution:nobody"' >reftest.toml
 verify right
 expect_exit 3
-echo '{"ground_truth": "auto,solution"}' >reftest.json
+echo 'ground-truth = "auto,solution"' >reftest.toml
 verify --ground-truth auto
 expect_exit 3
 expect_status right checked no_ground_truth
 verify
 expect_exit 1
 expect_status right passed
-echo '{"ground_truth": "auto,solutions"}' >reftest.json
+echo 'ground-truth = "auto,solutions"' >reftest.toml
 verify
 expect_exit 2
-expect_says "reftest.json: ground_truth: unknown ground truth 'solutions'"
-rm reftest.json
+expect_says "reftest.toml:1: ground-truth: unknown ground truth 'solutions'"
+rm reftest.toml
 verify --ground-truth auto,solution
 expect_exit 1
 expect_status right passed
@@ -116,14 +116,14 @@ solve ada one plain <<'P'
 def run(x):
     return x.square().sum(-1)
 P
-echo '{"ground_truth": "auto,solution"}' >reftest.json
+echo 'ground-truth = "auto,solution"' >reftest.toml
 verify one
 expect_exit 0
 run status one --device "$device"
 expect_says '1 definition: 1 passed'
 run explain one --device "$device"
 expect_says 'solution:plain'
-rm reftest.json
+rm reftest.toml
 verify --ground-truth solution one
 expect_exit 0
 verify --ground-truth solution one

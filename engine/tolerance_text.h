@@ -1,0 +1,17 @@
+/* tolerance_text - reads a tolerance as users write it: "[DTYPE=]ATOL[,RTOL[,HIT_RATIO]]". */
+#ifndef REFTEST_ENGINE_TOLERANCE_TEXT_H
+#define REFTEST_ENGINE_TOLERANCE_TEXT_H
+
+#include "base/dtype.h"
+#include "base/err.h"
+#include "dataset/definition.h"
+
+/* Sets the tolerance of one dtype, or of all dtypes if the text names none; without RTOL, both bounds are ATOL. Returns
+ * -1 and sets `err` if the text is something else. `source` names where it is from: "--tolerance". */
+int tolerance_text_read(const char *text, const char *source, struct tolerance by_dtype[DTYPE_COUNT], struct err *err);
+
+/* Reads several texts. A tolerance of one dtype overrides one of all dtypes, in whatever order they are given. */
+int tolerance_texts_read(const char *const *texts, int count, const char *source, struct tolerance by_dtype[DTYPE_COUNT],
+			 struct err *err);
+
+#endif
