@@ -33,7 +33,7 @@ gencode = $(foreach a,$(archs),-gencode arch=compute_$a,code=sm_$a) \
 object = $(patsubst %,$(BUILD)/obj/%.o,$(basename $1))
 base := $(call object,$(wildcard base/*.c base/*.cpp))
 kernels := $(call object,$(filter-out kernels/core/kernels_library.c,$(wildcard kernels/*/*.c kernels/common/*/*.c)))
-modules := base cache check dataset engine extract git kernels models remote report repos testgen web watcher watcher/fs fleet workers/pool workers/judge workers/protocol workers/sandbox cli
+modules := base cache check dataset engine extract git kernels models remote report repos serve testgen web watcher watcher/fs fleet workers/pool workers/judge workers/protocol workers/sandbox cli
 program := $(call object,$(wildcard $(addsuffix /*.c,$(filter-out base kernels,$(modules)))) kernels/core/kernels_library.c)
 remote_helper := $(call object,$(wildcard remote/helper/*.c))
 sodium := $(call object,$(wildcard remote/sodium/*.c))

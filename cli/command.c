@@ -5,6 +5,7 @@ const struct command *const commands[] = {
     &command_watch,
     &command_check, &command_diff, &command_approve, &command_extract, &command_web, &command_affected,
     &command_generate, &command_bench, &command_clone, &command_cache, &command_key, &command_hook, &command_warm, &command_work,
+    &command_serve,
     &command_doctor, &command_help, &command_document, &command_complete,
 };
 

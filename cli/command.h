@@ -50,7 +50,7 @@ extern const struct command command_verify, command_list, command_help, command_
     command_tolerance, command_coverage, command_report, command_drift, command_watch, command_check, command_diff,
     command_approve, command_extract, command_web, command_affected, command_generate, command_bench, command_clone,
     command_cache, command_key, command_hook, command_work,
-    command_warm, command_doctor, command_document, command_complete;
+    command_warm, command_serve, command_doctor, command_document, command_complete;
 
 /* All commands in the order in which --help lists them; hidden commands are last. */
 extern const struct command *const commands[];

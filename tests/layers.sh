@@ -14,7 +14,7 @@ set -eu
 export LC_ALL=C
 cd "$(dirname "$0")/.."
 
-sources='base cache check cli dataset engine extract fleet git kernels models remote report repos testgen watcher web workers reftest.c'
+sources='base cache check cli dataset engine extract fleet git kernels models remote report repos serve testgen watcher web workers reftest.c'
 
 # `broken ROOT`: prints a line for each broken rule below ROOT.
 broken() {
@@ -27,6 +27,7 @@ broken() {
 			may["base"] = low
 			may["git"] = low "git "
 			may["repos"] = low "git repos "
+			may["serve"] = low "serve "
 			may["web"] = low "dataset kernels/core models web "
 			may["dataset"] = low "dataset "
 			may["check"] = low "dataset check "
@@ -48,7 +49,7 @@ broken() {
 			may["testgen"] = engine "testgen "
 			may["watcher"] = engine "report testgen watcher watcher/fs "
 			may["fleet"] = engine "fleet "
-			may["cli"] = may["watcher"] "fleet check extract models cli web "
+			may["cli"] = may["watcher"] "fleet check extract models cli serve web "
 			may["reftest.c"] = may["cli"]
 			# headers that make generates
 			split("ops.inc kernels_digest.h libraries.inc scripts.inc templates.inc shipped_digest.h library_digests.h", words, " ")
@@ -173,6 +174,7 @@ check "watcher/fs including from dataset is found" planted watcher/fs/settle.h '
 check "watcher/fs including from watcher is found" planted watcher/fs/settle.h '#include "watcher/batches.h"'
 check "git including from dataset is found" planted git/index.h '#include "dataset/dataset.h"'
 check "web including from engine is found" planted web/models_file.h '#include "engine/run.h"'
+check "serve including from engine is found" planted serve/rpc.h '#include "engine/run.h"'
 check "repos including from dataset is found" planted repos/checkout.h '#include "dataset/dataset.h"'
 check "check including from engine is found" planted check/findings.h '#include "engine/run.h"'
 check "dataset including from kernels is found" planted dataset/verdict.h '#include "kernels/core/op.h"'

@@ -28,7 +28,8 @@ feed_function feed_row, feed_fields, feed_verdict_line, feed_archive, feed_messa
 /* tests/fuzz/storable.c: what decides whether a verdict is stored, found again and counted */
 feed_function feed_dependencies, feed_normal_form, feed_settings;
 /* tests/fuzz/sent.c: what other processes send */
-feed_function feed_job, feed_channel, feed_question, feed_answer, feed_facts, feed_work_request, feed_work_answer;
+feed_function feed_job, feed_channel, feed_question, feed_answer, feed_facts, feed_work_request, feed_work_answer,
+    feed_rpc_request;
 /* tests/fuzz/replies.c: what a remote cache answers */
 feed_function feed_redis_reply, feed_http_reply;
 

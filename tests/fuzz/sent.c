@@ -1,5 +1,5 @@
-/* sent - the fuzz targets for what other processes send: the pool to the judge, a runner or the provider to the pool, and
- * the two ends of the watcher's socket. The parsers of the client's side and of the provider's list are private, so their
+/* sent - the fuzz targets for what other processes send: the pool to the judge, a runner or the provider to the pool,
+ * clients to `reftest serve`, and the two ends of the watcher's socket. The parsers of the client's side and of the provider's list are private, so their
  * sources are included. */
 #include "engine/ground_truths.c"
 #include "watcher/client.c"
@@ -10,6 +10,8 @@
 #include "fleet/answer.h"
 #include "fleet/merge.h"
 #include "fleet/request.h"
+#include "serve/rpc.h"
+#include "serve/tools.h"
 #include "tests/fuzz/feed.h"
 #include "watcher/query.h"
 #include "workers/protocol/channel.h"
@@ -175,4 +177,57 @@ bool feed_work_answer(const struct input *input)
 	}
 	arena_free(&arena);
 	return taken;
+}
+
+/* --- the requests of `reftest serve` --------------------------------------------------------------------------- */
+
+/* Checks that a response is one line with one JSON object. */
+static void check_response(const struct input *input, struct buf *response)
+{
+	hold(input, response->length > 0 && memchr(response->data, '\n', response->length) == response->data + response->length - 1,
+	     "a response is one line");
+	const struct json_text text = {"response", response->data, response->length, 1};
+	struct err err = {""};
+
+	hold(input, json_check(&text, &err) == 0, "a response is JSON");
+	buf_free(response);
+}
+
+static void check_command_line(const struct input *input, const struct tool *tool, const cJSON *arguments)
+{
+	struct arena arena = {0};
+	struct err err = {""};
+	char **argv;
+	int argc = tools_command_line(tool, arguments, &arena, &argv, &err);
+	bool operands = false;
+
+	hold(input, argc >= 0 ? err.text[0] == '\0' : is_sentence(err.text), "only what is refused has a sentence");
+	for (int i = 1; i < argc; i++) {
+		hold(input, operands || strncmp(argv[i], "--", 2) == 0, "before the operands there are only options");
+		operands = operands || strcmp(argv[i], "--") == 0;
+	}
+	hold(input, argc < 0 || (operands && argv[argc] == NULL), "operands are told from options");
+	arena_free(&arena);
+}
+
+bool feed_rpc_request(const struct input *input)
+{
+	struct rpc_message message;
+	struct err err = {""};
+	struct buf response = {0};
+	enum rpc_code code = rpc_read(input->bytes, input->length, &message, &err);
+	const char *name = code == RPC_OK ? json_text_of(message.params, "name") : NULL;
+	const struct tool *tool = name != NULL ? tools_find(name) : NULL;
+
+	hold(input, code == RPC_OK ? err.text[0] == '\0' : is_sentence(err.text), "what is refused has a sentence");
+	hold(input, code == RPC_OK || code == RPC_PARSE_ERROR || code == RPC_INVALID_REQUEST, "the code is one of two");
+	hold(input, (message.kind == RPC_RESPONSE) == (code == RPC_OK && message.method == NULL), "only a response has no method");
+	rpc_error(&response, message.id, code, err.text);
+	check_response(input, &response);
+	rpc_result(&response, message.id, "{}");
+	check_response(input, &response);
+	if (tool != NULL)
+		check_command_line(input, tool, json_member(message.params, "arguments"));
+	rpc_free(&message);
+	return code == RPC_OK;
 }

@@ -614,6 +614,7 @@ static const struct target {
     {"facts", feed_facts, NULL, 0, 1},
     {"work_request", feed_work_request, NULL, 0, 1},
     {"work_answer", feed_work_answer, NULL, 0, 4},
+    {"rpc_request", feed_rpc_request, NULL, 0, 1},
 #ifdef REMOTE_LIBRARIES
     {"redis_reply", feed_redis_reply, NULL, 0, 8},
     {"http_reply", feed_http_reply, NULL, 0, 8},

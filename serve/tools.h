@@ -1,0 +1,50 @@
+/* tools - the tools of `reftest serve`: their schemas for clients, and the command line that a call stands for.
+ *
+ * Each argument of a tool is an option of the command, or its operands, so that a call gives the answer of the command. */
+#ifndef REFTEST_SERVE_TOOLS_H
+#define REFTEST_SERVE_TOOLS_H
+
+#include <stdbool.h>
+
+#include <cjson/cJSON.h>
+
+#include "base/arena.h"
+#include "base/buf.h"
+#include "base/err.h"
+
+enum tool_runner {
+	TOOL_COMMAND, /* a process of its own runs the command */
+	TOOL_VERIFIER /* the process that keeps references' runners warm */
+};
+
+enum tool_value { VALUE_TEXT, VALUE_TEXTS, VALUE_FLAG, VALUE_WHOLE };
+
+struct tool_argument {
+	const char *name;
+	enum tool_value value;
+	const char *option; /* "--sizes"; NULL: the operands of the command */
+	bool required;
+	const char *help;
+};
+
+enum { TOOL_WORDS = 4, TOOL_ARGUMENTS = 12, TOOL_TEXTS = 1000 };
+
+struct tool {
+	const char *name, *description;
+	enum tool_runner runner;
+	const char *words[TOOL_WORDS]; /* the first words of the command line: "status", "--format=json" */
+	struct tool_argument arguments[TOOL_ARGUMENTS];
+};
+
+const struct tool *tools_find(const char *name); /* NULL: there is none */
+const struct tool *tools_at(int index);		 /* NULL beyond the last */
+
+/* Makes the command line of a call; argv[0] is the command's name. `arguments` is an object, or NULL. The words are
+ * allocated in `arena`, and NULL follows the last. Returns the number of words, or -1 and sets `err` for an unknown, missing
+ * or wrong argument. */
+int tools_command_line(const struct tool *tool, const cJSON *arguments, struct arena *arena, char ***argv, struct err *err);
+
+/* Appends the result of tools/list as JSON. */
+void tools_write_list(struct buf *out);
+
+#endif
