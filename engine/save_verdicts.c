@@ -100,6 +100,8 @@ void save_result(struct result *result)
 	for (int i = 0; result->outside != NULL && i < result->case_count; i++)
 		result->cases[i].in_store = false;
 	remote_cache_put(result);
+	for (int i = 0; run->records.calls == NULL && i < result->case_count; i++)
+		result->cases[i].in_store = false;
 	if (run->records.calls == NULL || run->options->dry_run)
 		return;
 	for (int i = 0; i < result->case_count; i++) {
