@@ -1,6 +1,7 @@
 /* The adapter to toml++. No exception leaves this file.
  *
- * toml++ 3.3 asserts what some texts break ("[[["). An assertion that fails therefore throws, and the text is refused. */
+ * toml++ 3.3 asserts what some texts break ("[[["). An assertion that fails therefore throws, and the text is
+ * refused. */
 extern "C" {
 #include "base/toml.h"
 }

@@ -1,7 +1,7 @@
 /* toml - reads TOML 1.0 from strangers' files into plain values with their positions.
  *
- * The library toml++ parses (base/toml.cpp, the only C++ of the program). A message has the form "FILE:LINE:COLUMN: what
- * is wrong". */
+ * The library toml++ parses (base/toml.cpp, the only C++ of the program). A message has the form "FILE:LINE:COLUMN:
+ * what is wrong". */
 #ifndef REFTEST_BASE_TOML_H
 #define REFTEST_BASE_TOML_H
 
@@ -31,8 +31,8 @@ struct toml_value {
 	int count;
 };
 
-/* Parses a text. `name` is shown in messages. The values are allocated in `arena`. Returns the table of the whole text, or
- * NULL with a message. */
+/* Parses a text. `name` is shown in messages. The values are allocated in `arena`. Returns the table of the whole
+ * text, or NULL with a message. */
 const struct toml_value *toml_parse(const char *name, const char *text, size_t length, struct arena *arena,
 				    struct err *err);
 

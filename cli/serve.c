@@ -1,9 +1,9 @@
-/* serve - answers requests of editors and agents: JSON-RPC 2.0 on standard input and output, with the tools of the Model
- * Context Protocol (docs/serve.md).
+/* serve - answers requests of editors and agents: JSON-RPC 2.0 on standard input and output, with the tools of the
+ * Model Context Protocol (docs/serve.md).
  *
- * This process reads messages and writes answers; it runs nothing itself. A tool that runs a command gets a forked process,
- * whose output is the answer. Verification has one process of its own, which keeps runners warm (cli/serve_verifier.h) and
- * verifies one request after the other. A request that is cancelled ends its process. */
+ * This process reads messages and writes answers; it runs nothing itself. A tool that runs a command gets a forked
+ * process, whose output is the answer. Verification has one process of its own, which keeps runners warm
+ * (cli/serve_verifier.h) and verifies one request after the other. A request that is cancelled ends its process. */
 #include "cli/command.h"
 #include "cli/command_line.h"
 
@@ -72,7 +72,7 @@ struct server {
 	struct buf answer;     /* what the verifier has written about the call that runs */
 };
 
-/* ---- answers ------------------------------------------------------------------------------------------------------ */
+/* ---- answers ----------------------------------------------------------------------------------------------------- */
 
 static void send_text(struct server *server, struct buf *text)
 {
@@ -118,7 +118,7 @@ static void send_answer(struct server *server, const struct call *call, const ch
 	buf_free(&result);
 }
 
-/* ---- calls -------------------------------------------------------------------------------------------------------- */
+/* ---- calls ------------------------------------------------------------------------------------------------------- */
 
 static void close_fd(int *fd)
 {
@@ -167,7 +167,7 @@ static struct call *verifier_call(const struct server *server)
 	return call;
 }
 
-/* ---- commands ----------------------------------------------------------------------------------------------------- */
+/* ---- commands ---------------------------------------------------------------------------------------------------- */
 
 struct command_start {
 	const struct server *server;
@@ -291,7 +291,7 @@ static void read_pipe(struct call *call, int *fd, struct buf *into, size_t limit
 	}
 }
 
-/* ---- the verifier ------------------------------------------------------------------------------------------------- */
+/* ---- the verifier ------------------------------------------------------------------------------------------------ */
 
 static int start_verifier(struct server *server, struct err *err)
 {
@@ -391,7 +391,7 @@ static void read_verifier(struct server *server)
 		end_verifier(server);
 }
 
-/* ---- what runs ---------------------------------------------------------------------------------------------------- */
+/* ---- what runs --------------------------------------------------------------------------------------------------- */
 
 static int running_commands(const struct server *server)
 {
@@ -438,11 +438,11 @@ static void cancel_call(struct server *server, struct call *call)
 		process_kill(&call->process);
 	} else if (server->verifier.pid != 0) {
 		kill(server->verifier.pid, SIGTERM);
-		close_fd(&server->requests); /* it gets no other request, also if the signal came too late for this one */
+		close_fd(&server->requests); /* it gets no other request if the signal came too late */
 	}
 }
 
-/* ---- messages ----------------------------------------------------------------------------------------------------- */
+/* ---- messages ---------------------------------------------------------------------------------------------------- */
 
 static void answer_initialize(struct server *server, const struct rpc_message *message)
 {
@@ -610,7 +610,7 @@ static void read_input(struct server *server)
 	take_lines(server);
 }
 
-/* ---- the loop ----------------------------------------------------------------------------------------------------- */
+/* ---- the loop ---------------------------------------------------------------------------------------------------- */
 
 enum { FD_SIGNALS, FD_INPUT, FD_VERIFIER, FD_CALLS, FDS = FD_CALLS + 2 * CALLS_MOST };
 

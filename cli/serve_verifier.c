@@ -45,9 +45,10 @@ struct verifier {
 	bool interrupted, failed; /* failed: the pool must be opened again */
 };
 
-/* ---- the pool ----------------------------------------------------------------------------------------------------- */
+/* ---- the pool ---------------------------------------------------------------------------------------------------- */
 
-/* Opens the pool, or one with libraries if the run needs them. Without a pool each case gets the reason why there is none. */
+/* Opens the pool, or one with libraries if the run needs them. Without a pool each case gets the reason why there is
+ * none. */
 static void need_pool(struct verifier *v, const struct run_options *options, const struct machine_policy *machine)
 {
 	bool libraries = ground_truths_use_libraries(&machine->truths);
@@ -67,7 +68,7 @@ static void close_pool(struct verifier *v)
 	v->pool = NULL;
 }
 
-/* ---- a request ---------------------------------------------------------------------------------------------------- */
+/* ---- a request --------------------------------------------------------------------------------------------------- */
 
 static struct run_options options_of(const struct verifier *v, const struct request_options *o)
 {
@@ -138,7 +139,7 @@ static int verify_names(struct verifier *v, const struct request_options *o, str
 	return rc;
 }
 
-/* ---- a definition that is no file --------------------------------------------------------------------------------- */
+/* ---- a definition that is no file -------------------------------------------------------------------------------- */
 
 static bool text_holds(void *self, const struct dataset_file *file, const struct file_seen *earlier)
 {
@@ -243,7 +244,7 @@ static int verify_text(struct verifier *v, struct run_options *options, const ch
 	return rc;
 }
 
-/* ---- the process -------------------------------------------------------------------------------------------------- */
+/* ---- the process ------------------------------------------------------------------------------------------------- */
 
 static int answer(struct verifier *v, int argc, char **argv)
 {

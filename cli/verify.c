@@ -204,7 +204,8 @@ static enum report_list list_of(const struct verify_options *o, const struct wor
 	return o->changed ? LIST_RAN : LIST_ALL;
 }
 
-/* Verifies the solutions of the definitions that `references` verified. The caller closes `out`, also after an error. */
+/* Verifies the solutions of the definitions that `references` verified. The caller closes `out`, also after an
+ * error. */
 static int run_solutions(struct run *references, const struct candidates *candidates, const struct words *names,
 			 const struct verify_options *o, struct run_options *options, struct run *out, struct err *err)
 {
@@ -363,7 +364,7 @@ static const struct output_format *find_format(const char *name)
 	return format;
 }
 
-/* ---- a run --------------------------------------------------------------------------------------------------------- */
+/* ---- a run ------------------------------------------------------------------------------------------------------- */
 
 /* Updates the generated pytest files if there are any. If a watcher answered for the definitions that this run skipped,
  * the watcher also updates the files, so this function does nothing. Errors are printed and change no verdict. */
@@ -446,7 +447,8 @@ static int select_files(struct run *run, const struct verify_options *o, const s
 	return 0;
 }
 
-/* The table [hook] of the settings holds for hooks, as the flags do that `reftest hook install` writes into the hook. */
+/* The table [hook] of the settings holds for hooks, as the flags do that `reftest hook install` writes into the
+ * hook. */
 static void take_hook_policy(struct verify_options *o, const struct settings *settings, struct verify *verify)
 {
 	if (!o->hook)

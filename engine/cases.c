@@ -106,9 +106,10 @@ bool cases_have_dataset_bound(const struct case_options *options, const struct d
 	return false;
 }
 
-/* Returns the tolerance rules of a case. Without a family, each output has the default rule of its dtype, or the tolerance of
- * the workload line; a line never changes the bounds of a family. The dataset's settings, then the definition's tolerances
- * override these rules, and the options of the command line override all. A definition's tolerances apply to its outputs and not to gradients. */
+/* Returns the tolerance rules of a case. Without a family, each output has the default rule of its dtype, or the
+ * tolerance of the workload line; a line never changes the bounds of a family. The dataset's settings, then the
+ * definition's tolerances override these rules, and the options of the command line override all. A definition's
+ * tolerances apply to its outputs and not to gradients. */
 static const struct rule *make_rules(const struct maker *m, const struct op_case *c)
 {
 	const struct definition *d = m->definition;
@@ -182,8 +183,8 @@ static void input_field(struct maker *m, struct fields *fields, const char *name
 	}
 }
 
-/* Adds what the descriptions of Python scalars say about their defaults, because it decides what some numbers mean. Other
- * words of descriptions do not change a result. */
+/* Adds what the descriptions of Python scalars say about their defaults, because it decides what some numbers mean.
+ * Other words of descriptions do not change a result. */
 static void described_default_fields(struct maker *m, struct fields *fields)
 {
 	double number;
@@ -423,8 +424,8 @@ static struct test_case *add_case(struct maker *m, const char *id)
 }
 
 /* Adds the texts of the constraints on tensor values to the job, because only the judge can check these constraints.
- * Inputs that the definition's code makes have to satisfy all of its constraints, also those on axes that the inputs give
- * a value. */
+ * Inputs that the definition's code makes have to satisfy all of its constraints, also those on axes that the inputs
+ * give a value. */
 static void data_constraints(struct maker *m, struct job *job)
 {
 	const struct definition *d = m->definition;
@@ -519,7 +520,8 @@ static void name_arguments(const struct maker *m, struct job *job)
 	job->arguments = arguments;
 }
 
-/* Returns the limit of the workload line on the difference of a single element, or 0. A limit of 0 allows no difference. */
+/* Returns the limit of the workload line on the difference of a single element, or 0. A limit of 0 allows no
+ * difference. */
 static double error_cap_of(const struct maker *m)
 {
 	if (op_of(m) != NULL || m->line == NULL || !m->line->tolerance.given || m->line->tolerance.error_cap < 0)
@@ -622,8 +624,8 @@ static void choose_axes(const struct definition *d, int64_t length, int64_t *axi
 			}
 }
 
-/* Chooses small axis values for a definition that no family supports. Returns the number of rows: 0 if the expressions of
- * axes have no value above 0 for the values that were tried, else 1. */
+/* Chooses small axis values for a definition that no family supports. Returns the number of rows: 0 if the
+ * expressions of axes have no value above 0 for the values that were tried, else 1. */
 static int generic_axes(const struct definition *d, int64_t *axis)
 {
 	for (int64_t length = GENERIC_AXIS; length <= GENERIC_LARGEST; length *= 4) {
@@ -651,8 +653,8 @@ static bool is_repeated(const int64_t *rows, int count, size_t width)
 	return false;
 }
 
-/* Makes rows agree with the expressions of axes and with the constraints, and removes the rows that cannot, and rows that
- * become equal to an earlier one. Returns their number. */
+/* Makes rows agree with the expressions of axes and with the constraints, and removes the rows that cannot, and rows
+ * that become equal to an earlier one. Returns their number. */
 static int fit_rows(const struct definition *d, int64_t *rows, int count)
 {
 	size_t width = (size_t)(d->axis_count > 0 ? d->axis_count : 1);
@@ -826,8 +828,8 @@ static void make_edge_cases(struct maker *m)
 	}
 }
 
-/* Adds the last small case again, with the checks that need runs of their own. The ground truth decides the case; what the
- * checks find are findings. */
+/* Adds the last small case again, with the checks that need runs of their own. The ground truth decides the case;
+ * what the checks find are findings. */
 static void make_checked_case(struct maker *m)
 {
 	const struct definition *d = m->definition;

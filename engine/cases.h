@@ -36,8 +36,8 @@ struct case_options {
 	struct tolerance tolerance;       /* values of --atol, --rtol and --hit-ratio; a value is negative if its option
 					   * is not given */
 	struct tolerance by_dtype[DTYPE_COUNT]; /* --tolerance DTYPE=ATOL,RTOL[,HIT] */
-	/* The bounds of the dataset's settings (engine/settings.h), if `dataset_bounds` is set. They replace those of a family
-	 * or a dtype, and a definition's own tolerance or an option replaces them. */
+	/* The bounds of the dataset's settings (engine/settings.h), if `dataset_bounds` is set. They replace those of a
+	 * family or a dtype, and a definition's own tolerance or an option replaces them. */
 	struct tolerance dataset_by_dtype[DTYPE_COUNT];
 	bool dataset_bounds;
 	const char *const *only;          /* the ids of the cases that are wanted, ended by NULL; NULL: all */

@@ -48,7 +48,8 @@ struct run_options {
 	bool fail_findings; /* with `fail_fast`, stop also when a result has findings */
 	const char *accept; /* --accept; NULL: the setting of the dataset, else none */
 	unsigned from_settings; /* set by run_defaults: bit 1 << enum setting_id for each setting that took effect */
-	unsigned accept_bits; /* set by run_defaults: bit 1 << kind is set if checked definitions of this kind do not change the exit status */
+	unsigned accept_bits; /* set by run_defaults: bit 1 << kind is set if checked definitions of this kind do not
+			       * change the exit status */
 	bool ignore_approvals; /* do not compare with approved references */
 	bool share;         /* use $REFTEST_REMOTE if it is set */
 	bool from_index;    /* --staged: read files from git's index (engine/staged_dataset.h); no watcher is queried */

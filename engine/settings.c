@@ -88,8 +88,8 @@ static const struct key_row rows[SETTING_COUNT] = {
     [SETTING_HOOK_ALL] = {"hook.all", TOML_FLAG, NULL, false},
 };
 
-/* The options that a dataset may not set, with what the user can do. tests/unit/test_settings.c holds that each option of
- * verify and watch is in one of the two tables. */
+/* The options that a dataset may not set, with what the user can do. tests/unit/test_settings.c holds that each
+ * option of verify and watch is in one of the two tables. */
 #define GIVE(option) {option, "give --" option " on the command line"}
 #define TOLERANCE(option) {option, "set the key tolerance"}
 static const struct user_row {

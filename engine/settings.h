@@ -7,12 +7,14 @@
  *   [hook]
  *   strict = true
  *
- * Each key is the name of an option, and its value is that option's default. An option of the command line wins over the
- * file, and the file over reftest's own default. A definition's tolerance wins over the file's, because it says more.
+ * Each key is the name of an option, and its value is that option's default. An option of the command line wins over
+ * the file, and the file over reftest's own default. A definition's tolerance wins over the file's, because it says
+ * more.
  *
- * The file comes with the dataset, whose author may be a stranger. A key that could send something away, start a program
- * or use up the machine is refused; the table in settings.c has each with what the user can do. What remains is reported
- * with every result (run_options.from_settings). The file is read from the working tree, also for --staged.
+ * The file comes with the dataset, whose author may be a stranger. A key that could send something away, start a
+ * program or use up the machine is refused; the table in settings.c has each with what the user can do. What remains
+ * is reported with every result (run_options.from_settings). The file is read from the working tree, also for
+ * --staged.
  *
  * For one version reftest.json, with the keys require_containment and ground_truth, is read too, with a note. */
 #ifndef REFTEST_ENGINE_SETTINGS_H
@@ -65,8 +67,8 @@ void settings_free(struct settings *settings); /* NULL is allowed */
 /* Reads the text of a file, for settings_read and tests. `json`: the text is that of a reftest.json. */
 struct settings *settings_parse(const char *text, size_t length, bool json, struct err *err);
 
-/* Returns the name of a key, or NULL beyond the last. `user_only`: what the user does instead, because a dataset may not set
- * it; NULL: a dataset may. Keys of a table have its name before a dot. */
+/* Returns the name of a key, or NULL beyond the last. `user_only`: what the user does instead, because a dataset may
+ * not set it; NULL: a dataset may. Keys of a table have its name before a dot. */
 const char *settings_key(int index, const char **user_only);
 
 /* Returns what references must not reach (workers/sandbox/containment.h), or NULL if nothing is required. `option` is

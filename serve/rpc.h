@@ -1,5 +1,5 @@
-/* rpc - the messages of JSON-RPC 2.0, one JSON object on a line, as the stdio transport of the Model Context Protocol has
- * them. The bytes come from a client that may send anything. */
+/* rpc - the messages of JSON-RPC 2.0, one JSON object on a line, as the stdio transport of the Model Context Protocol
+ * has them. The bytes come from a client that may send anything. */
 #ifndef REFTEST_SERVE_RPC_H
 #define REFTEST_SERVE_RPC_H
 
@@ -36,8 +36,8 @@ struct rpc_message {
 	cJSON *tree;	       /* owned; freed by rpc_free */
 };
 
-/* Reads one message. On error, returns the code and sets `err`; `out->id` then has the id, as far as it could be read. In
- * both cases the caller calls rpc_free. */
+/* Reads one message. On error, returns the code and sets `err`; `out->id` then has the id, as far as it could be read.
+ * In both cases the caller calls rpc_free. */
 enum rpc_code rpc_read(const char *line, size_t length, struct rpc_message *out, struct err *err);
 void rpc_free(struct rpc_message *message);
 

@@ -81,7 +81,7 @@ static int argument_count(const struct tool *tool)
 	return count;
 }
 
-/* ---- a call ------------------------------------------------------------------------------------------------------- */
+/* ---- a call ------------------------------------------------------------------------------------------------------ */
 
 struct words {
 	char **items;
@@ -200,7 +200,7 @@ int tools_command_line(const struct tool *tool, const cJSON *arguments, struct a
 	return words.count;
 }
 
-/* ---- the list ----------------------------------------------------------------------------------------------------- */
+/* ---- the list ---------------------------------------------------------------------------------------------------- */
 
 static void write_argument(const struct tool_argument *argument, struct buf *out)
 {

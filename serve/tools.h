@@ -1,6 +1,7 @@
 /* tools - the tools of `reftest serve`: their schemas for clients, and the command line that a call stands for.
  *
- * Each argument of a tool is an option of the command, or its operands, so that a call gives the answer of the command. */
+ * Each argument of a tool is an option of the command, or its operands, so that a call gives the answer of the
+ * command. */
 #ifndef REFTEST_SERVE_TOOLS_H
 #define REFTEST_SERVE_TOOLS_H
 
@@ -40,8 +41,8 @@ const struct tool *tools_find(const char *name); /* NULL: there is none */
 const struct tool *tools_at(int index);		 /* NULL beyond the last */
 
 /* Makes the command line of a call; argv[0] is the command's name. `arguments` is an object, or NULL. The words are
- * allocated in `arena`, and NULL follows the last. Returns the number of words, or -1 and sets `err` for an unknown, missing
- * or wrong argument. */
+ * allocated in `arena`, and NULL follows the last. Returns the number of words, or -1 and sets `err` for an unknown,
+ * missing or wrong argument. */
 int tools_command_line(const struct tool *tool, const cJSON *arguments, struct arena *arena, char ***argv, struct err *err);
 
 /* Appends the result of tools/list as JSON. */

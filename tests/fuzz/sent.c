@@ -1,6 +1,6 @@
-/* sent - the fuzz targets for what other processes send: the pool to the judge, a runner or the provider to the pool,
- * clients to `reftest serve`, and the two ends of the watcher's socket. The parsers of the client's side and of the provider's list are private, so their
- * sources are included. */
+/* sent - the fuzz targets for what other processes send: the pool to the judge, a runner or the provider to the
+ * pool, clients to `reftest serve`, and the two ends of the watcher's socket. The parsers of the client's side and
+ * of the provider's list are private, so their sources are included. */
 #include "engine/ground_truths.c"
 #include "watcher/client.c"
 

@@ -1,5 +1,5 @@
-/* test_settings - checks what a dataset may set in reftest.toml, what each mistake is called, and what the settings leave to
- * the command line. */
+/* test_settings - checks what a dataset may set in reftest.toml, what each mistake is called, and what the settings
+ * leave to the command line. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
