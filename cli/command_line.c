@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/show.h"
+#include "base/show_wrapped.h"
 #include "cli/help.h"
 #include "engine/program.h"
 
@@ -24,7 +24,7 @@ bool command_line_begin(struct command_line *line, const struct command *command
 int command_line_end(struct command_line *line)
 {
 	if (line->err.text[0] != '\0')
-		show_print(stderr, "reftest: %s\n", line->err.text);
+		show_wrapped(stderr, arena_printf(&line->arena, "reftest: %s\n", line->err.text));
 	arena_free(&line->arena);
 	return line->code;
 }

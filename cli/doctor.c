@@ -18,6 +18,7 @@
 #include "base/buf.h"
 #include "base/file.h"
 #include "base/show.h"
+#include "base/show_wrapped.h"
 #include "cli/shared_options.h"
 #include "dataset/dataset.h"
 #include "engine/job_count.h"
@@ -416,14 +417,16 @@ static const char *word_of(const struct line *line)
 	return line->ok ? "ok" : line->needed ? "missing" : "without";
 }
 
-static void print_text(const struct doctor *d, bool ready)
+static void print_text(struct doctor *d, bool ready)
 {
+	struct arena *arena = &d->arena;
+
 	for (int i = 0; i < d->count; i++) {
 		const struct line *line = &d->lines[i];
 
-		show_print(stdout, "%-8s %-13s %s\n", word_of(line), line->name, line->found);
+		show_wrapped(stdout, arena_printf(arena, "%-8s %-13s %s\n", word_of(line), line->name, line->found));
 		if (line->mend != NULL)
-			show_print(stdout, "%-8s %-13s repair it with: %s\n", "", "", line->mend);
+			show_wrapped(stdout, arena_printf(arena, "%-8s %-13s repair it with: %s\n", "", "", line->mend));
 	}
 	show_print(stdout, "%s\n", ready ? "Everything that verification on the CPU needs is installed."
 	                     : "reftest cannot verify anything without the items marked as missing.");
@@ -446,7 +449,7 @@ static void write_gaps(uint32_t layers, struct buf *out)
 		}
 }
 
-static void print_json(const struct doctor *d, bool ready)
+static void print_json(struct doctor *d, bool ready)
 {
 	struct buf out = {0};
 

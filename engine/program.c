@@ -8,7 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/show.h"
+#include "base/show_wrapped.h"
 #include "dataset/dataset.h"
 #include "dataset/linked_dataset.h"
 #include "engine/library_memory.h"
@@ -62,8 +62,12 @@ int program_settings(struct program *program, struct err *err)
 	program->settings = settings_read(program->root, err);
 	if (program->settings == NULL)
 		return -1;
-	if (program->settings->note != NULL)
-		show_print(stderr, "reftest: %s\n", program->settings->note);
+	if (program->settings->note != NULL) {
+		struct arena arena = {0};
+
+		show_wrapped(stderr, arena_printf(&arena, "reftest: %s\n", program->settings->note));
+		arena_free(&arena);
+	}
 	return 0;
 }
 

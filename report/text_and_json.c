@@ -10,6 +10,7 @@
 #include "base/buf.h"
 #include "base/shell_word.h"
 #include "base/show.h"
+#include "base/show_wrapped.h"
 #include "base/wrap.h"
 #include "engine/approval_state.h"
 #include "engine/definition_files.h"
@@ -494,7 +495,8 @@ static void print_settings(FILE *out, const struct run *run)
 	if (run->options->from_settings == 0)
 		return;
 	settings_describe(run->program->settings, run->options->from_settings, &text);
-	show_print(out, "%s\n", text.data);
+	buf_text(&text, "\n");
+	show_wrapped(out, text.data);
 	buf_free(&text);
 }
 

@@ -12,7 +12,8 @@ import sys
 top = pathlib.Path(sys.argv[1])
 tree = [name for name in subprocess.check_output(["git", "-C", top, "ls-files"], text=True).split("\n") if name]
 folders = {str(parent) for name in tree for parent in pathlib.PurePath(name).parents}
-MODULES = "base bench cache check cli dataset docs engine examples extract git kernels models python remote report repos testgen tools watcher workers".split()
+MODULES = "base bench cache check cli dataset docs engine examples extract git kernels models python remote report repos serve testgen tools watcher workers".split()
+METHODS = {"tools/call", "tools/list"}  # of the Model Context Protocol
 PATH = re.compile(r"(?<![\w./$-])(?:%s)/[\w./{},*-]*\w[\w/{},*.-]*" % "|".join(MODULES))
 
 
@@ -35,7 +36,7 @@ def exists(name):
 def missing(text):
     for found in PATH.findall(text):
         for name in expand(found.rstrip(".,-")) or []:
-            if not exists(name):
+            if not exists(name) and name not in METHODS:
                 yield name
 
 
