@@ -93,6 +93,8 @@ static void mistakes_are_named_with_their_place(void **state)
 	expect_refused("sizes = \"small\"\nsizes = \"large\"", "reftest.toml:2:");
 	expect_refused("sizes = ", "reftest.toml:1:");
 	expect_refused("a = \"\\u0000\"", "\\u0000");
+	expect_refused("sizes = \"small\" \xc3\xa9", "reftest.toml:1:");
+	expect_refused("sizes \xc3\xa4 = \"small\"", "reftest.toml:1:");
 	expect_refused("device = 1979-05-27", "found a date or a time");
 }
 
