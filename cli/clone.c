@@ -1,4 +1,5 @@
-/* clone - brings the repositories of the table in repos/known_repositories.h, and writes repos_config.json. */
+/* clone - clones or updates the repositories of the table in repos/known_repositories.h, and writes
+ * repos_config.json. */
 #include "cli/command.h"
 #include "cli/command_line.h"
 
@@ -23,7 +24,7 @@ static const struct option_row rows[] = {
      "folder of repos_config.json (default: the root folder of the dataset, or the working directory without a dataset)"},
     {"--target-dir", OPTION_FOLDER, AT(target), "DIR", NULL, "folder for the checkouts (default: ./repos)"},
     {"--only", OPTION_CHOICES, AT(only), "LIST", "sglang|flashinfer|flashinfer-trace",
-     "bring only these repositories (default: all)"},
+     "clone or update only these repositories (default: all)"},
     {"--mirror", OPTION_TEXT, AT(mirror), "URL", NULL,
      "fetch from URL/NAME.git instead of the public server; URL may be a folder with bare repositories"},
     {"--lfs", OPTION_FLAG, AT(lfs), NULL, NULL,
@@ -156,7 +157,7 @@ static int start(struct program *program, int argc, char **argv)
 
 const struct command command_clone = {
     .name = "clone",
-    .summary = "bring SGLang, FlashInfer and the dataset by git",
+    .summary = "clone or update SGLang, FlashInfer and the dataset",
     .synopsis = "[options]",
     .description =
 	"Clones the repositories into the target folder, or updates the checkouts that are there, and writes where they are "

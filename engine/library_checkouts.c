@@ -97,7 +97,7 @@ int library_checkouts_announce(const struct program *program, struct arena *aren
 			add_checkout(program, library, path, arena, &out);
 	}
 	if (out.length == 1 && program->repos != NULL)
-		rc = err_set(err, "%s has no checkout of sglang or flashinfer; `reftest clone --target-dir %s` brings them",
+		rc = err_set(err, "%s has no checkout of sglang or flashinfer; `reftest clone --target-dir %s` clones them",
 			     program->repos, program->repos);
 	buf_text(&out, "}");
 	if (out.length > 2)

@@ -1,4 +1,4 @@
-/* checkout - brings one repository to a folder: clones it, or updates the checkout that is there.
+/* checkout - clones one repository into a folder, or updates the checkout that is there.
  *
  * A clone is made in the folder `.NAME.partial` beside the final one, which is renamed when everything is checked out.
  * A folder with the final name is therefore never half a clone. If this process is killed, the next call continues in
@@ -25,7 +25,7 @@ enum checkout_status {
 	CHECKOUT_UPDATED, /* the files are those of a newer commit */
 	CHECKOUT_CURRENT, /* there was nothing newer */
 	CHECKOUT_KEPT,	  /* left as it is: local changes, another branch, not a clone of reftest's */
-	CHECKOUT_FAILED	  /* nothing was brought; an older checkout may be there, with its commit */
+	CHECKOUT_FAILED	  /* nothing was cloned or updated; an older checkout may be there, with its commit */
 };
 
 /* Names as repos_config.json has them. checkout_status_read returns CHECKOUT_INCOMPLETE for an unknown name. */

@@ -1,5 +1,5 @@
-/* known_repositories - the repositories that `reftest clone` brings: the libraries that are ground truths, and the
- * dataset. */
+/* known_repositories - the repositories that `reftest clone` clones and updates: the libraries that are ground truths,
+ * and the dataset. */
 #ifndef REFTEST_REPOS_KNOWN_REPOSITORIES_H
 #define REFTEST_REPOS_KNOWN_REPOSITORIES_H
 

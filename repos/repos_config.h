@@ -1,4 +1,4 @@
-/* repos_config - the file repos_config.json, which says where the checkouts are that `reftest clone` brought.
+/* repos_config - the file repos_config.json, which says where the checkouts are that `reftest clone` made.
  *
  *   {"target_dir": DIR, "repositories": {NAME: {"path", "status", "commit", "message"}, …}}
  *
