@@ -26,13 +26,13 @@ struct extract_options {
 static const struct option_row rows[] = {
     ROW_ROOT,
     {"--repos", OPTION_FOLDER, AT(repos), "DIR", NULL,
-     "hold the mapping against the checkout of SGLang in DIR (default: that of repos_config.json), and verify with the checkouts "
+     "compare the mapping with the checkout of SGLang in DIR (default: that of repos_config.json), and verify with the checkouts "
      "in DIR"},
     ROW_CONFIG,
     ROW_MODEL,
     {"--tp", OPTION_TEXT, AT(tp), "LIST", NULL, "degrees of tensor parallelism, separated by commas (default: 1)"},
     {"--ep", OPTION_TEXT, AT(ep), "LIST", NULL, "degrees of expert parallelism, separated by commas (default: 1)"},
-    {"--page-size", OPTION_TEXT, AT(page_sizes), "LIST", NULL, "keys in a page of a cache, separated by commas (default: 1,64)"},
+    {"--page-size", OPTION_TEXT, AT(page_sizes), "LIST", NULL, "page sizes of the caches, as numbers of keys, separated by commas (default: 1,64)"},
     {"--op-type", OPTION_TEXT, AT(op_types), "LIST", NULL, "write only definitions of these op_types, separated by commas"},
     {"--out", OPTION_FILE, AT(out), "DIR", NULL, "write to DIR/definitions instead of the dataset"},
     {"--no-verify", OPTION_FLAG, AT(no_verify), NULL, NULL, "write the definitions without verifying them"},

@@ -35,7 +35,7 @@ static const struct option_row rows[] = {
     {"--audit", OPTION_FLAG, AT(audit), NULL, NULL,
      "list hand-written tests that cannot fail, with file, line and reason, and exit with 1 if there are any"},
     {"--replace-vacuous", OPTION_FLAG, AT(replace_vacuous), NULL, NULL,
-     "replace hand-written files none of whose tests can fail, and name each file with the reason; a file that is not "
+     "replace hand-written files in which no test can fail, and name each file with the reason; a file that is not "
      "committed to git stays"},
     {"--python", OPTION_FILE, AT(python), "PATH", NULL,
      "Python interpreter that parses the files for --audit and --replace-vacuous (default: $REFTEST_PYTHON, then .venv, then python3)"},
@@ -134,7 +134,7 @@ static int audit(struct run *run, const char *python, struct err *err)
 	return audit_result.message_count > 0 ? EXIT_FAILED : EXIT_VERIFIED;
 }
 
-/* Removes the files none of whose tests can fail. Returns an exit status. */
+/* Removes the files in which no test can fail. Returns an exit status. */
 static int remove_vacuous(struct run *run, const struct generate_options *o, struct err *err)
 {
 	struct vacuous_tests found;

@@ -167,8 +167,9 @@ const struct command command_web = {
     .summary = "write the module tree of a model for flashinfer-bench's web interface",
     .synopsis = "[options] (--model NAME | --config PATH)",
     .description =
-	"Prints the entry of a model as `web/apps/web/data/models.ts` of flashinfer-bench has it: the modules, how many of each "
-	"the model has, and the definitions of the dataset that have the model's tag and the axes of the module.\n"
+	"Prints the entry of a model in the format of `web/apps/web/data/models.ts` of flashinfer-bench. The entry has the "
+	"modules, the number of each in the model, and the definitions of the dataset that have the model's tag and the axes of "
+	"the module.\n"
 	"\n"
 	"With `--into`, the modules in the entry of this model are replaced, or an entry is added. All other bytes of the file "
 	"stay as they are. A file that reftest does not understand is left alone.",

@@ -64,7 +64,7 @@ struct own_truth candidate_reference_truth(const struct result *result, struct a
 		      .program = true,
 		      .related = reference != NULL && reference->status == STATUS_PASSED
 				     ? NULL
-				     : "no ground truth verified that one"},
+				     : "no ground truth verified that reference"},
 	    .program = {.name = REFERENCE_TRUTH,
 			.path = result->file->path,
 			.source = d->reference,

@@ -491,7 +491,7 @@ static const struct op_confusion confusions[] = {
     {.says = "the decay were exp(A), without the step dt", .mistake = NO_STEP_IN_DECAY},
     {.says = "the decay were A dt, without its exponential", .mistake = NO_EXP},
     {.says = "A were a logarithm: the decay is exp(-exp(A) dt)", .mistake = A_LOG},
-    {.says = "the softplus of dt were the other way: left out, or made", .mistake = OTHER_SOFTPLUS},
+    {.says = "the softplus of dt were left out, or made where there is none", .mistake = OTHER_SOFTPLUS},
     {.says = "the bias were added to dt after the softplus", .mistake = SOFTPLUS_FIRST},
     {.says = "dt were left out where x enters the state", .mistake = NO_STEP_IN_X},
     {.says = "dt without softplus entered the state with x", .mistake = RAW_STEP_IN_X},

@@ -87,7 +87,7 @@ DIAGNOSES = {
     "groups of 64 with the scale of the first": "the first half of a group alone set its scale",
     "floor 1e-8": "eps = 1e-08",
     "floor 1e-12": "eps = 1e-12",
-    "floor added": "the floor were added to the largest magnitude, not a limit of it",
+    "floor added": "the floor were added to the largest magnitude, instead of being its lower limit",
     "floor of the scale": "the floor were one of the scale, not of the largest magnitude",
     "scale in bfloat16": "scales were rounded to bfloat16",
     "scale in bfloat16, stored in float32": "elements were divided by a scale that is rounded to bfloat16, not by the returned one",

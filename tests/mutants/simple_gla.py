@@ -78,7 +78,7 @@ DIAGNOSES = {
     "scale by the size, not its root": r"were multiplied by 0\.125",
     "gamma of the head after": "were read one element too far along axis 0",
     "gamma of the first head for all": "had the values of its first index along axis 0 everywhere",
-    "gamma taken twice": "the gate were taken twice",
+    "gamma taken twice": "the gate were applied twice",
     "gamma on what is learnt": "the state were decayed after the token, not before",
     "state not added to": "the state did not carry over from token to token",
     "scale always that of the head": r"the scale were 1 / sqrt\(K\), not the given one",

@@ -519,9 +519,9 @@ static void an_axis_that_cannot_be_computed_is_refused(void **state)
 	    {AXES_WITH(EXPR("a", "1 - hidden")),
 	     "d.json:6:46: the expression cannot be computed: its value is -63, not an integer from 0 to 9007199254740991"},
 	    {AXES_WITH(EXPR("a", "a + 1")), "d.json:6:46: expected an expression that does not need the axis itself, but \"a\" is in a "
-					    "circle of expressions"},
+					    "cycle of expressions"},
 	    {AXES_WITH(EXPR("a", "b + batch") "," EXPR("b", "a - 1")),
-	     "d.json:6:46: expected an expression that does not need the axis itself, but \"a\" is in a circle of expressions"},
+	     "d.json:6:46: expected an expression that does not need the axis itself, but \"a\" is in a cycle of expressions"},
 	    {AXES_WITH("\"a\": {\"type\": \"expr\"}"),
 	     "d.json:6:15: expected a field \"expression\" (a string, because the type of the axis is \"expr\"), found none"},
 	    {AXES_WITH("\"a\": {\"type\": \"expr\", \"expression\": 2}"), "d.json:6:46: expected an expression in a string, found 2"},

@@ -398,7 +398,7 @@ static void read_strided(struct trial *trial, int item)
 		trial_note_check(trial, TRIAL_CHECK_STRIDED, CHECK_HOLDS, "inputs that are not contiguous give the same outputs");
 	else
 		trial_note_check(trial, TRIAL_CHECK_STRIDED, CHECK_FAILS,
-				 arena_printf(&trial->arena, "output '%s' is another one if the inputs are not contiguous",
+				 arena_printf(&trial->arena, "output '%s' has other values if the inputs are not contiguous",
 					      output_name(trial, worst)));
 }
 

@@ -54,7 +54,7 @@ static bool pages_reversed(struct op_variation *v, const struct op_confusion *co
 
 const struct op_confusion attention_confusions[] = {
     {.says = "lse were a natural logarithm, not one of base 2", .after = after_scale, .role = "lse", .by = LN_2},
-    {.says = "lse were a logarithm of base 2 of a base-2 softmax", .after = after_scale, .role = "lse", .by = 1 / LN_2},
+    {.says = "lse were converted to base 2 twice", .after = after_scale, .role = "lse", .by = 1 / LN_2},
     {.says = "lse of a query without keys were 0, not -infinity", .after = after_infinity, .role = "lse", .by = 0},
     {.says = "the scale were left out", .before = before_set, .role = "scale", .by = 1},
     {.says = "the scale were 1 / sqrt(head dim), not the given one", .before = before_root_scale, .role = "scale", .other = "q"},

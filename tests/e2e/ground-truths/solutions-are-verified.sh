@@ -1,6 +1,6 @@
 #!/bin/sh
-# `verify --solutions` holds each solution against what verified the reference: the ground truth of the op family, or the
-# reference itself. A solution that fails does not change the verdict of its definition, and nothing of it is stored.
+# `verify --solutions` compares each solution with what verified the reference: the ground truth of the op family, or
+# the reference itself. A solution that fails does not change the verdict of its definition, and is not stored.
 . "$(dirname "$0")/../harness.sh"
 given tiny_norm
 
@@ -125,7 +125,7 @@ P
 verify --solutions --timeout 5
 expect_exit 2
 expect_status plain checked
-for case in "same|checked|no ground truth verified that one" "other|checked|agrees with reference, but" "wrong|failed|output 'y" \
+for case in "same|checked|no ground truth verified that reference" "other|checked|agrees with reference, but" "wrong|failed|output 'y" \
 	"raises|error|bob/doubled/plain/raises.json raised ValueError: not today" "writes|failed|input 'x" \
 	"shape|failed|(1, 4)" "loops|error|within" "gpu|skipped|needs a GPU" "syntax|invalid|not valid Python" \
 	"waits|skipped|the reference is not verified: it is failed"; do

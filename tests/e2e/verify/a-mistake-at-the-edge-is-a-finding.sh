@@ -95,7 +95,7 @@ step="checks: $(value "[$(checks kept), $(checks strides), $(checks ends)]")"
 expect "$(checks kept) == [[('strided', 'holds'), ('rows', 'holds'), ('numerics', 'holds')]]"
 expect "$(checks strides) == [[('strided', 'fails'), ('rows', 'holds'), ('numerics', 'holds')]]"
 expect "$(checks ends) == [[('strided', 'not_run'), ('rows', 'not_run'), ('numerics', 'not_run')]]"
-expect "{id[0]: case['findings'] for id, case in c.items() if case['findings']} == {'strides': [\"strided: output 'output' is another one if the inputs are not contiguous\"]}"
+expect "{id[0]: case['findings'] for id, case in c.items() if case['findings']} == {'strides': [\"strided: output 'output' has other values if the inputs are not contiguous\"]}"
 expect "len(c['ends', 'checks:batch_size=256']['outputs']) == 1"
 verify --no-workloads --edge --strict strides
 expect_exit 1
