@@ -26,7 +26,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 PROJECT = os.path.dirname(os.path.dirname(HERE))
 PAGE = os.path.join(PROJECT, "docs", "history.md")
 LEAST = 30  # the least number of bugs
-BEGIN, END = "<!-- written by tests/shipped_bugs/run.py --write -->", "<!-- the end of what it writes -->"
+BEGIN, END = "<!-- written by tests/shipped_bugs/run.py --write -->", "<!-- end of the part that run.py writes -->"
 
 
 def load(name, path):

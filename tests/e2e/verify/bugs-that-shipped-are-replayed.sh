@@ -30,7 +30,7 @@ table() {
 		echo "]"
 		echo "BUGS += [Bug('tiny', f'o/r#{i}', 'another', NONE, NONE, UNSEEN, 'why') for i in range(30 - len(BUGS))]"
 	} >tests/shipped_bugs/norms.py
-	printf '<!-- %s -->\n' "written by tests/shipped_bugs/run.py --write" "the end of what it writes" >docs/history.md
+	printf '<!-- %s -->\n' "written by tests/shipped_bugs/run.py --write" "end of the part that run.py writes" >docs/history.md
 	"$python" -I -S -B tests/shipped_bugs/run.py --write
 }
 replay() { # replay: runs the entries whose description contains "asked"
