@@ -5,7 +5,8 @@
 #include "base/string_list.h"
 #include "check/findings.h"
 
-/* Symbolic links may lead in a circle: the deepest folder that is listed, and the most folders. */
+/* Limits on the depth of a folder and on the number of folders that are listed, because symbolic links may form a
+ * cycle. */
 enum { TREE_DEPTH = 8, TREE_FOLDERS = 20000 };
 
 /* Lists the paths, sorted, of all files below `folder` that end in `suffix` (NULL: .json or .jsonl). Paths begin with `folder`, which is

@@ -45,7 +45,8 @@ bool same_code_as_reference(const struct definition *definition, const char *sou
 /* Returns why verdicts that depend on this Python text are not stored, or NULL. */
 const char *why_truth_is_not_stored(const char *path, const char *source, size_t length, struct arena *arena);
 
-/* Makes a ground truth decide nothing. The reason becomes its version, so that another reason is told. */
+/* Makes a ground truth decide nothing. The reason becomes its version, so that another reason is
+ * reported. */
 void refuse_truth(struct truth *truth, const char *why, struct arena *arena);
 
 /* Returns the chain of operations of the definition as a ground truth. */

@@ -42,7 +42,8 @@ static struct optional_file approval_of(struct result *result)
 	return (struct optional_file){&result->approval, &result->approval_check, &result->approval_trouble, APPROVAL_BYTES};
 }
 
-/* An unreadable truth or approval does not make its definition invalid: it decides nothing. */
+/* Checks a truth or an approval. If the file cannot be read, the definition is still valid, and the file decides
+ * nothing. */
 static void check_optional(struct result *result, struct optional_file of, struct buf *bytes, bool need_bytes)
 {
 	struct err why = {""};

@@ -260,8 +260,8 @@ static bool asks(const struct truth_choice *choice, const struct provider_fact *
 	return false;
 }
 
-/* Appends a ground truth, unless the list has it. If the definition has more ground truths than a case can use, the last
- * one says so. */
+/* Appends a ground truth, unless the list has it. If the list is full, refuses its last ground truth, with a message
+ * that the definition has too many. */
 static void add_truth(struct truths *truths, struct truth *items, struct truth truth)
 {
 	for (int i = 0; i < truths->count; i++)

@@ -363,7 +363,7 @@ static void see_rival(void *context, int place, const void *bytes, size_t length
 }
 
 /* Would this verdict replace one whose reference was fully contained, although its own was not? Such a verdict is not
- * written, because the other is worth more to every machine. */
+ * written, because machines that require containment accept only the stored one. */
 static bool is_worse_than_stored(struct remote_cache *cache, struct remote *remote, const struct case_result *c)
 {
 	struct rival rival = {cache, &c->test->subject, NULL, false};

@@ -542,7 +542,8 @@ static void submission_add(struct submission *more, struct result *result, struc
 	more->jobs[more->count++] = c->test->job;
 }
 
-/* A run that ends at the first failure keeps the order of the definitions: a slow one would only delay the failure. */
+/* With --fail-fast, the tasks have no expected seconds and run in the order of the definitions: starting with the slow
+ * ones would delay the first failure. */
 static int submit(struct result *result, const struct submission *more, struct err *err)
 {
 	struct task task = {.reference = result->definition->reference,

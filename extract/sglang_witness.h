@@ -1,4 +1,4 @@
-/* sglang_witness - holds the mapping of an architecture (models/architecture.h) against the model file of a checkout of
+/* sglang_witness - compares the mapping of an architecture (models/architecture.h) with the model file of a checkout of
  * SGLang, which says independently which layers the architecture has and which fields of the configuration they read.
  *
  * The text of the file is searched, and of those that it imports from sglang.srt.models; nothing is run. A layer is an

@@ -1,4 +1,5 @@
-/* attested_dimensions - holds the dimensions of a definition against what its name, its description and its models say.
+/* attested_dimensions - compares the dimensions of a definition with what its name, its description and its models
+ * say.
  *
  * - A number in the name belongs to the axes that its letters stand for: in "gqa_paged_decode_h32_kv8_d128", kv8 is the
  *   number of key heads. The name contradicts the axes if the definition has such an axis and none has this length.

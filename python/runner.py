@@ -289,7 +289,7 @@ def set_folder(folder):
 
 
 def home_of_user():
-    """Returns the home directory that the machine's list of users has, because HOME may be missing or another one."""
+    """Returns the home directory from the user database (/etc/passwd), because HOME may be missing or changed."""
     try:
         return pwd.getpwuid(os.getuid()).pw_dir
     except KeyError:

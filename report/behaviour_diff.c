@@ -113,7 +113,7 @@ static const char *outputs_that_differ(const struct verdict *v, struct arena *ar
 }
 
 /* Returns a sentence that says what the cases show. It is allocated in `arena`. */
-/* Did the first set of input values not bring the difference out? */
+/* Does the difference show only on the second set of input values? */
 static bool only_on_second_set(const struct verdict *v)
 {
 	static const char words[] = "on the second set of input values";

@@ -16,7 +16,7 @@ struct vacuous_tests {
 	int files;	       /* number of hand-written test files */
 	const char **messages; /* findings ("tests/references/test_x.py:12: …"), and errors about unreadable files */
 	int message_count;
-	const char **vacuous; /* "tests/references/test_x.py" of each file none of whose tests can fail because of the
+	const char **vacuous; /* "tests/references/test_x.py" of each file in which no test can fail because of the
 			       * definition */
 	int vacuous_count;
 	bool no_python; /* the audit failed because no Python interpreter was found */

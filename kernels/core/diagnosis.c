@@ -593,7 +593,7 @@ struct search {
 	struct passed_sets *passed; /* NULL: not needed yet */
 	struct diagnosis *diagnosis;
 	double end;
-	int first; /* the first mistake that is told */
+	int first; /* the first mistake that is reported */
 };
 
 static bool has_bit(const unsigned char *bits, int i)
@@ -606,7 +606,7 @@ static void set_bit(unsigned char *bits, int i)
 	bits[i / 8] |= (unsigned char)(1 << i % 8);
 }
 
-/* Is this the same factor of the same output as the first mistake that is told, with more digits? */
+/* Is this the same factor of the same output as the first mistake that is reported, with more digits? */
 static bool is_same_factor(const struct search *search, int i)
 {
 	const struct op_confusion *first = &search->list.items[search->first], *this = &search->list.items[i];

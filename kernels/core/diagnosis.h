@@ -10,7 +10,7 @@
 
 #include "kernels/core/op.h"
 
-/* DIAGNOSIS_MOST: if more mistakes explain a case, none of them is told. */
+/* DIAGNOSIS_MOST: if more mistakes explain a case, none of them is reported. */
 enum { DIAGNOSIS_MOST = 2, DIAGNOSIS_TEXT = 256, DIAGNOSIS_CONFUSIONS = 1024, DIAGNOSIS_PASSED = 4, DIAGNOSIS_AXES = 32 };
 
 /* One set of input values of a case that failed. All tensors are on the host. */

@@ -194,8 +194,8 @@ static int64_t shunned(const struct traffic *t, enum row_kind kind, const int64_
 
 /* --- logits ------------------------------------------------------------------------------------------------------- */
 
-/* Must the row have the greatest height and small gaps? With lower logits or large gaps, a bias could lead the token to
- * unwanted experts. */
+/* Must the row's largest logit be the largest height, and must its logits fall slowly? Otherwise a bias could route
+ * the token to other experts than intended. */
 static bool is_led(const struct traffic *t, int64_t token)
 {
 	return kind_of(t, token) == ROW_FAVOURITE || kind_of(t, token) == ROW_ELSEWHERE;
@@ -208,7 +208,7 @@ static enum slope slope_of(const struct traffic *t, int64_t token)
 	return slope == SLOPE_FAR && is_led(t, token) ? SLOPE_QUARTER : slope;
 }
 
-/* Returns the height of a row. Without a bias, every height leads the row's token to the wanted experts. */
+/* Returns the height of a row: its largest logit. Without a bias, the same experts are selected at every height. */
 static int64_t height_of(const struct traffic *t, int64_t token)
 {
 	bool highest = is_led(t, token) && t->r->method != MOE_RENORMALISE;

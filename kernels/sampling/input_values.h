@@ -16,9 +16,9 @@
  *   7        wide: 4096 tokens with probabilities from 18431/2^26 down to 14336/2^26 (the first has 2048/2^26 more), of
  *            which 1025 to 4090 are kept: a reference may look only at the 1024 most likely tokens. There is no tail.
  *            A token has more than twice the error that a float32 sum may have (filter.c). If the vocabulary is
- *            smaller than 8192, there are 2048 tokens, from 3071/4193280 down to 1024/4193280, of which 65 to 1088 are
- *            kept. A wide row needs a vocabulary of 4096, a dtype that represents the steps (float32), and its own
- *            parameters; otherwise the row is flat, 2 kept.
+ *            smaller than 8192, there are only 2048 tokens, with probabilities from 3071/4193280 down to 1024/4193280,
+ *            of which 65 to 1088 are kept. A wide row needs a vocabulary of 4096, a dtype that represents the steps
+ *            (float32), and its own parameters; otherwise the row is flat, 2 kept.
  *
  * Without a filter, and with only min_p, most rows are peaks. In a peak one token has the probability 0.59, and 63
  * tokens share the rest, in proportions from 95/4032 down to 33/4032; 60 to 63 tokens are kept. A common sampler draws

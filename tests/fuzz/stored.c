@@ -94,7 +94,7 @@ bool feed_verdict_line(const struct input *input)
 	return v != NULL;
 }
 
-/* What a file's reader is told about an input. */
+/* What the reader of a file learns about an input. */
 struct refusals {
 	const struct input *input;
 	int64_t count;

@@ -67,7 +67,8 @@ run verify --device cuda:0,1,0 rmsnorm_h4096
 expect_exit 2
 expect_says '--device names cuda:0 twice'
 
-# The memory of one GPU is taken by another process: what does not fit there runs on the other, or is told; nothing is lost.
+# The memory of one GPU is taken by another process: what does not fit there runs on the other, or is reported; nothing
+# is lost.
 cat >"$work/take.py" <<'P'
 import sys
 import torch

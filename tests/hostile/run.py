@@ -100,7 +100,7 @@ def message_of(definition):
 
 
 def claim_of(reference, definition):
-    """Returns "reached" or "contained", as the reference says in its exception or shows by its verdict, or None."""
+    """Returns "reached" or "contained", from the verdict or else from the exception of the reference; None: neither."""
     verdict = f"{definition['status']} {definition['reason']}"
     if verdict in (reference.reached, reference.contained):
         return "reached" if verdict == reference.reached else "contained"

@@ -9,7 +9,7 @@
  * - {"case": job} begins a case. The judge answers with a {"run": …} for the runner, or with a verdict. If
  *   the definition's own code makes inputs, it first answers with {"make": …} for the process that runs this code.
  * - {"made": …} and {"stored": true} are the answers of the process that makes inputs to {"make": …} and {"store": …}
- *   (trial_custom_inputs.c). The judge answers with the next of these messages, or as it answers a {"case"}.
+ *   (trial_custom_inputs.c). The judge answers with the next {"make"} or {"store"}, or as it answers a {"case"}.
  * - {"ran": …} contains the runner's answer. The judge answers with the next {"run": …}, with a {"provide": …} for the
  *   provider (trial_stage.c and provider.py describe its fields), with a {"truth": name, "run": …} for the runner of a
  *   ground truth that is a text of the dataset, or with a verdict.

@@ -11,8 +11,8 @@
 #include "workers/protocol/layout.h"
 
 /* Reserves enough memory for this case in the memory that only the judge and the process of ground truth `at` share. The
- * provider maps its memory only during a request. The runner of a program may still map its earlier memory, which is
- * therefore kept until the definition ends. */
+ * provider maps its memory only during a request, so memory that is too small is released here. The runner of a program
+ * may still map the memory of an earlier case, so this memory is released only when the definition ends. */
 static int reserve_answer_memory(struct trial *trial, const struct round *round, int at, struct err *err)
 {
 	enum { SMALL_CASE = 64 << 20 };

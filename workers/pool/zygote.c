@@ -40,8 +40,8 @@ enum {
 	UNLOAD_MS = 10000, /* time limit for a runner to remove a reference from its process */
 	ORPHANS_MS = 20, /* time between two searches for orphans */
 	CLOSE_MS = 1000, /* time limit for all processes to end in zygote_close */
-	/* A runner is also ended when no more than this part of the memory is left that was available when it began. Memory
-	 * that the kernel holds for a runner, in sockets for example, is in no sum. */
+	/* A runner is also ended when no more than this part of the memory is left that was available when it began. The
+	 * sum of a runner's memory does not contain what the kernel holds for it, in sockets for example. */
 	SPARE_PART = 20,
 	FAILURES_MAX = 3,
 	/* The number of CUDA contexts that are created at the same time. More would gain little, because the driver

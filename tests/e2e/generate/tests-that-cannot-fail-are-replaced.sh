@@ -1,6 +1,6 @@
 #!/bin/sh
-# `generate --replace-vacuous` replaces hand-written files none of whose tests can fail, and names each file with the reason. A
-# file that git has no commit of stays, and so does one with a test that can fail. --check changes nothing.
+# `generate --replace-vacuous` replaces hand-written files in which no test can fail, and names each file with the
+# reason. A file that git has no commit of stays, and so does one with a test that can fail. --check changes nothing.
 . "$(dirname "$0")/../harness.sh"
 export GIT_CONFIG_GLOBAL="$work/gitconfig" GIT_CONFIG_SYSTEM=/dev/null REFTEST_PYTHON="$python"
 git config --file "$GIT_CONFIG_GLOBAL" user.name test

@@ -1,6 +1,6 @@
 #!/bin/sh
 # The member "ground_truth" of a definition names a chain of operations. reftest computes it with the oracles of the op
-# families. A right fused reference passes, a wrong one fails, and a bad chain is told with its place.
+# families. A right fused reference passes, a wrong one fails, and a bad chain is reported with its place.
 . "$(dirname "$0")/../harness.sh"
 
 # `fuse NAME BODY [CHAIN]`: defines a norm followed by a product, with the right chain or with the given one.
