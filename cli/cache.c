@@ -286,7 +286,7 @@ static int run_merge(struct program *program, const void *options, const struct 
 	(void)names;
 	if (store == NULL)
 		return code;
-	if (settings_read(program, err) < 0)
+	if (program_settings(program, err) < 0)
 		return EXIT_USAGE;
 	if (program_kernels(program, err) < 0)
 		return EXIT_INTERNAL;

@@ -13,6 +13,7 @@
 #include "cli/shared_options.h"
 #include "engine/coverage.h"
 #include "engine/run.h"
+#include "engine/run_defaults.h"
 #include "report/coverage_matrix.h"
 #include "report/text_and_json.h"
 
@@ -102,8 +103,7 @@ static int run(struct program *program, const struct coverage_options *o, const 
 				      .cases = case_options_default()};
 	struct run run;
 
-	memset(options.cases.size, 0, sizeof options.cases.size);
-	if (case_sizes_read(o->sizes, options.cases.size, err) < 0)
+	if (run_sizes_read(o->sizes, &options.cases, err) < 0)
 		return EXIT_USAGE;
 	options.cases.edge = o->edge;
 	options.cases.workloads = !o->no_workloads;
@@ -118,7 +118,7 @@ static int run(struct program *program, const struct coverage_options *o, const 
 
 static int start(struct program *program, int argc, char **argv)
 {
-	struct coverage_options o = {.sizes = "small,medium", .format = "text"};
+	struct coverage_options o = {.format = "text"};
 	struct command_line line;
 
 	if (command_line_begin(&line, &command_coverage, argc, argv, &o))

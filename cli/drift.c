@@ -107,7 +107,7 @@ static int run(struct program *program, const struct drift_options *o, const str
 
 static int start(struct program *program, int argc, char **argv)
 {
-	struct drift_options o = {.device = "auto", .format = "text"};
+	struct drift_options o = {.format = "text"};
 	struct command_line line;
 
 	if (command_line_begin(&line, &command_drift, argc, argv, &o))

@@ -82,7 +82,7 @@ static int run(struct program *program, const struct page_options *o, const char
 
 static int start(struct program *program, int argc, char **argv)
 {
-	struct page_options o = {.device = "auto"};
+	struct page_options o = {0};
 	struct command_line line;
 
 	if (!command_line_begin(&line, &command_report, argc, argv, &o))

@@ -20,6 +20,7 @@
 /* The options of a request: those of `reftest verify` that serve/tools.c names. */
 struct request_options {
 	const char *sizes, *ground_truth, *case_id;
+	const char *only[2]; /* case_id and NULL */
 	bool edge, backward, force;
 	uint64_t seed;
 	struct words op_types, tolerances;
@@ -91,7 +92,7 @@ static struct run_options options_of(const struct verifier *v, const struct requ
 	options.cases.edge = o->edge;
 	options.cases.backward = o->backward;
 	options.cases.seed = o->seed;
-	options.cases.only = o->case_id;
+	options.cases.only = o->case_id != NULL ? o->only : NULL;
 	return options;
 }
 
@@ -256,6 +257,7 @@ static int answer(struct verifier *v, int argc, char **argv)
 	v->program.settings = NULL;
 	if (options_read(rows, ROWS, argc, argv, &v->arena, &o, &names, &v->err) != 0)
 		return -1;
+	o.only[0] = o.case_id;
 	struct run_options options = options_of(v, &o);
 
 	if (read_case_options(&o, &options.cases, &v->err) < 0)

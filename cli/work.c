@@ -6,6 +6,7 @@
 
 #include "cli/shared_options.h"
 #include "cli/tolerance_option.h"
+#include "engine/run_defaults.h"
 #include "fleet/worker.h"
 
 struct work_options {
@@ -53,10 +54,9 @@ static int read_cases(const struct work_options *o, struct case_options *out, st
 	out->edge = o->edge;
 	out->backward = o->backward;
 	out->seed = o->seed;
-	memset(out->size, 0, sizeof out->size);
 	if (tolerance_options_read(&o->tolerances, (struct tolerance){o->atol, o->rtol, o->hit_ratio}, out, err) < 0)
 		return -1;
-	return case_sizes_read(o->sizes, out->size, err);
+	return run_sizes_read(o->sizes, out, err);
 }
 
 static int run(struct program *program, const struct work_options *o, struct err *err)
@@ -85,8 +85,7 @@ static int run(struct program *program, const struct work_options *o, struct err
 
 static int start(struct program *program, int argc, char **argv)
 {
-	struct work_options o = {.device = "auto", .sizes = "small,medium", .atol = -1, .rtol = -1, .hit_ratio = -1,
-				 .timeout = 120};
+	struct work_options o = {.atol = -1, .rtol = -1, .hit_ratio = -1, .timeout = 120};
 	struct command_line line;
 
 	if (command_line_begin(&line, &command_work, argc, argv, &o))

@@ -11,7 +11,7 @@
 #include "engine/definition_files.h"
 #include "engine/disk_files.h"
 #include "engine/pool_case_runner.h"
-#include "engine/settings.h"
+#include "engine/run_defaults.h"
 #include "fleet/answer.h"
 #include "fleet/lines.h"
 #include "fleet/outbox.h"
@@ -40,7 +40,7 @@ struct item {
 
 struct worker {
 	struct program *program;
-	const struct run_options *options;
+	struct run_options options;
 	struct machine_policy machine;
 	struct pool *pool;
 	struct signing_key *signer;
@@ -176,7 +176,7 @@ static void take_request(struct worker *worker, const char *line, size_t length)
 		die_no_memory();
 	item->worker = worker;
 	item->dataset.fd = -1;
-	item->options = *worker->options;
+	item->options = worker->options;
 	item->outbox.signer = worker->signer;
 	if (request_read(line, length, worker->lines.number, &item->arena, &item->request, &err) < 0 ||
 	    begin_item(item, &err) < 0) {
@@ -280,12 +280,13 @@ static int work(struct worker *worker, struct err *err)
 static int choose_machine(struct worker *worker, struct err *err)
 {
 	struct program *program = worker->program;
-	const struct run_options *options = worker->options;
+	struct run_options *options = &worker->options;
 
-	if (program_root(program, err) < 0 || settings_read(program, err) < 0)
+	if (program_root(program, err) < 0 || program_settings(program, err) < 0)
 		return EXIT_USAGE;
 	if (program_kernels(program, err) < 0)
 		return EXIT_INTERNAL;
+	run_defaults(program->settings, options);
 	if (machine_policy(program, options->device, options->python, options->ground_truth, &worker->arena,
 			   &worker->machine, err) < 0)
 		return EXIT_USAGE;
@@ -308,11 +309,11 @@ static int open_worker(struct worker *worker, struct err *err)
 		return EXIT_USAGE;
 	if (program_signals(worker->program, err) < 0)
 		return EXIT_INTERNAL;
-	worker->pool = run_open_pool(worker->program, worker->options, &worker->machine, err);
+	worker->pool = run_open_pool(worker->program, &worker->options, &worker->machine, err);
 	if (worker->pool == NULL)
 		return EXIT_INTERNAL;
 	pool_warm(worker->pool);
-	int most = REQUESTS_OF_LANE * run_lanes(worker->options, &worker->machine) + REQUESTS_MORE;
+	int most = REQUESTS_OF_LANE * run_lanes(&worker->options, &worker->machine) + REQUESTS_MORE;
 
 	worker->most = most < REQUESTS_MOST ? most : REQUESTS_MOST;
 	return 0;
@@ -336,7 +337,7 @@ static void close_worker(struct worker *worker)
 
 int worker_run(struct program *program, const struct run_options *options, struct err *err)
 {
-	struct worker worker = {.program = program, .options = options, .lines.most = REQUEST_LINE_MAX};
+	struct worker worker = {.program = program, .options = *options, .lines.most = REQUEST_LINE_MAX};
 	int code = open_worker(&worker, err);
 
 	if (code == 0) {

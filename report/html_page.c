@@ -8,7 +8,7 @@
 #include "engine/definition_status.h"
 #include "engine/margin_history.h"
 #include "report/coverage_matrix.h"
-#include "report/diagnosis.h"
+#include "report/common_diagnosis.h"
 #include "report/text_and_json.h"
 #include "report/totals.h"
 

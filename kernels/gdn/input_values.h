@@ -115,7 +115,7 @@ HOST_DEVICE static inline float gdn_at(const struct gdn_fill *f, int64_t row, in
 		return recurrence_a_log(f->second, index, value);
 	case GDN_A:
 		return recurrence_softplus_gate(f->second, has_huge && recurrence_erases_huge(token), head,
-		                                alike ? RECURRENCE_KEEPS_ALL : 5 * token + head, value);
+		                                alike ? (int64_t)RECURRENCE_KEEPS_ALL : 5 * token + head, value);
 	case GDN_DT_BIAS:
 		return recurrence_bias(f->second, index, value);
 	case GDN_B:

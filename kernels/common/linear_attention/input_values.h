@@ -430,9 +430,9 @@ HOST_DEVICE static inline float recurrence_element(const struct recurrence_fill 
 	case RECURRENCE_CONSTANT:
 		return (value + 3) * -0.25f * float_power(recurrence_level(index + f->second) + (f->second ? 3 : 0));
 	case RECURRENCE_RAW:
-		return recurrence_softplus_gate(f->second, erases, head, alike ? RECURRENCE_KEEPS_ALL : turn, value);
+		return recurrence_softplus_gate(f->second, erases, head, alike ? (int64_t)RECURRENCE_KEEPS_ALL : turn, value);
 	case RECURRENCE_LOW:
-		return recurrence_raw_gate(f->second, alike ? RECURRENCE_KEEPS_ALL : turn, value) - low[(head + key) % 4];
+		return recurrence_raw_gate(f->second, alike ? (int64_t)RECURRENCE_KEEPS_ALL : turn, value) - low[(head + key) % 4];
 	case RECURRENCE_A_LOG:
 		return recurrence_a_log(f->second, index, value);
 	case RECURRENCE_RATE:
