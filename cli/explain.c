@@ -152,7 +152,37 @@ static void explain_checks(const struct verdict *v)
 			   v->checks[i].evidence);
 }
 
-static void explain_case(const struct result *result, const struct case_result *c, struct arena *arena)
+static void explain_isolation(const struct verdict *v, const char *indent)
+{
+	if (v->isolation != NULL)
+		show_print(stdout, "%sisolation %s%s%s\n", indent, v->isolation, v->isolation_reason != NULL ? ": " : "",
+			   v->isolation_reason != NULL ? v->isolation_reason : "");
+}
+
+static bool equal_texts(const char *a, const char *b)
+{
+	return a == NULL || b == NULL ? a == b : strcmp(a, b) == 0;
+}
+
+/* Returns a stored verdict if those of all cases have its isolation, with the same reason; else NULL. */
+static const struct verdict *common_isolation(const struct result *result)
+{
+	const struct verdict *first = NULL;
+
+	for (int i = 0; i < result->case_count; i++) {
+		const struct verdict *v = result->cases[i].cached ? result->cases[i].verdict : NULL;
+
+		if (v == NULL)
+			continue;
+		first = first == NULL ? v : first;
+		if (!equal_texts(v->isolation, first->isolation) || !equal_texts(v->isolation_reason, first->isolation_reason))
+			return NULL;
+	}
+	return first;
+}
+
+/* `isolated`: the definition's lines have said how its cases were isolated. */
+static void explain_case(const struct result *result, const struct case_result *c, bool isolated, struct arena *arena)
 {
 	const struct verdict *v = c->verdict;
 
@@ -171,9 +201,8 @@ static void explain_case(const struct result *result, const struct case_result *
 		if (gmtime_r(&made, &utc) != NULL)
 			strftime(when, sizeof when, "%Y-%m-%d %H:%M UTC", &utc);
 		show_print(stdout, "  %s: %s, %s: %s\n", c->test->id, status_name(v->status), when, c->why);
-		if (v->isolation != NULL)
-			show_print(stdout, "    isolation %s%s%s\n", v->isolation, v->isolation_reason != NULL ? ": " : "",
-				   v->isolation_reason != NULL ? v->isolation_reason : "");
+		if (!isolated)
+			explain_isolation(v, "    ");
 		explain_checks(v);
 	}
 }
@@ -185,6 +214,7 @@ static const char *result_word(const struct result *result)
 
 static void explain_result(const struct result *result)
 {
+	const struct verdict *isolated = common_isolation(result);
 	struct arena arena = {0};
 
 	show_print(stdout, "%s/%s is %s\n", result->file->op_type, result->file->name, result_word(result));
@@ -208,8 +238,10 @@ static void explain_result(const struct result *result)
 		show_print(stdout, "  %s\n", result->made->how_matched);
 	if (result->made != NULL && result->made->op == NULL)
 		show_print(stdout, "  %s\n", result->made->no_truth);
+	if (isolated != NULL)
+		explain_isolation(isolated, "  ");
 	for (int i = 0; i < result->case_count; i++)
-		explain_case(result, &result->cases[i], &arena);
+		explain_case(result, &result->cases[i], isolated != NULL, &arena);
 	arena_free(&arena);
 }
 

@@ -67,5 +67,6 @@ step='explain'
 verify --all --force --isolation kept
 run explain a_kept
 expect_says 'isolation kept'
+[ "$(grep -c isolation "$work/out")" = 1 ] || fail 'the isolation is printed for each case'
 run explain c_memory
 expect_says "isolation own: it uses the attribute 'empty'"
