@@ -16,7 +16,7 @@
 #include "report/behaviour_diff.h"
 
 struct diff_options {
-	const char *root, *device, *python, *sizes, *format;
+	const char *root, *device, *python, *sizes, *format, *required;
 	bool no_workloads;
 	int jobs;
 	double timeout;
@@ -35,6 +35,7 @@ static const struct option_row rows[] = {
     ROW_JOBS,
     ROW_TIMEOUT,
     ROW_MEMORY,
+    ROW_REQUIRE_CONTAINMENT,
     {"--format", OPTION_CHOICE, AT(format), "F", "text|json|github", "output format (default: text)"},
 };
 
@@ -213,6 +214,7 @@ static int run(struct program *program, const struct diff_options *o, const stru
 				      .jobs = o->jobs,
 				      .timeout_s = o->timeout,
 				      .memory = o->memory,
+				      .required = o->required,
 				      .force = true,
 				      .details = true,
 				      .each = true,

@@ -21,7 +21,7 @@
 enum { SENTENCES = 32 };
 
 struct explain_options {
-	const char *root, *device, *device_class, *python, *ground_truth, *accept;
+	const char *root, *device, *device_class, *python, *ground_truth, *accept, *required;
 	bool index, backward, alone;
 };
 
@@ -35,6 +35,7 @@ static const struct option_row rows[] = {
     ROW_DEVICE_CLASS,
     ROW_PYTHON,
     ROW_GROUND_TRUTH,
+    ROW_REQUIRE_CONTAINMENT,
     ROW_ACCEPT,
 };
 
@@ -265,6 +266,7 @@ static int run(struct program *program, const struct explain_options *o, struct 
 				      .device_class = o->device_class,
 				      .python = o->python,
 				      .ground_truth = o->ground_truth,
+				      .required = o->required,
 				      .cached_only = true,
 				      .dry_run = true,
 				      .each = true,

@@ -9,6 +9,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -190,12 +191,17 @@ static int command_line_of(const struct command_start *start, const struct comma
 {
 	const struct serve_options *o = start->server->options;
 	const struct call *call = start->call;
-	char **words = arena_array(arena, (size_t)call->argc + 3, sizeof *words);
+	char **words = arena_array(arena, (size_t)call->argc + 7, sizeof *words);
 	int argc = 1;
 
 	words[0] = call->argv[0];
 	argc = add_option(command, "--device", o->device, words, argc, arena);
 	argc = add_option(command, "--python", o->python, words, argc, arena);
+	argc = add_option(command, "--require-containment", o->required, words, argc, arena);
+	argc = add_option(command, "--jobs", o->jobs > 0 ? arena_printf(arena, "%d", o->jobs) : NULL, words, argc, arena);
+	argc = add_option(command, "--timeout", arena_printf(arena, "%.17g", o->timeout), words, argc, arena);
+	argc = add_option(command, "--memory", o->memory > 0 ? arena_printf(arena, "%" PRId64, o->memory) : NULL, words, argc,
+			  arena);
 	memcpy(words + argc, call->argv + 1, (size_t)(call->argc - 1) * sizeof *words);
 	*argv = words;
 	return argc + call->argc - 1;
@@ -271,7 +277,8 @@ static void end_command(struct server *server, struct call *call)
 	remove_call(server, call);
 }
 
-/* Reads what a process has written. Closes the descriptor at its end, and kills a process that writes too much. */
+/* Reads what a process has written. Closes the descriptor at its end. A process whose answer is too long is killed; of its
+ * messages only the beginning is kept. */
 static void read_pipe(struct call *call, int *fd, struct buf *into, size_t limit)
 {
 	buf_reserve(into, READ_BYTES);
@@ -281,7 +288,9 @@ static void read_pipe(struct call *call, int *fd, struct buf *into, size_t limit
 		into->length += (size_t)got;
 	if (got <= 0)
 		close_fd(fd);
-	if (into->length > limit) {
+	if (into->length > limit && into == &call->err) {
+		into->length = limit;
+	} else if (into->length > limit) {
 		process_kill(&call->process);
 		buf_clear(&call->out);
 		buf_clear(&call->err);

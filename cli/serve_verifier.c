@@ -40,7 +40,7 @@ struct verifier {
 	struct program program;
 	const struct serve_options *options;
 	struct pool *pool;
-	bool libraries; /* the pool can ask the libraries that are ground truths */
+	struct buf machine, libraries; /* what the pool was opened for (need_pool) */
 	struct arena arena; /* of one request */
 	struct err err;
 	bool interrupted, failed; /* failed: the pool must be opened again */
@@ -48,25 +48,60 @@ struct verifier {
 
 /* ---- the pool ---------------------------------------------------------------------------------------------------- */
 
-/* Opens the pool, or one with libraries if the run needs them. Without a pool each case gets the reason why there is
- * none. */
-static void need_pool(struct verifier *v, const struct run_options *options, const struct machine_policy *machine)
-{
-	bool libraries = ground_truths_use_libraries(&machine->truths);
-
-	if (v->pool != NULL && (v->libraries || !libraries))
-		return;
-	pool_close(v->pool);
-	v->pool = run_open_pool(&v->program, options, machine, &v->err);
-	v->libraries = libraries;
-	if (v->pool != NULL)
-		pool_warm(v->pool);
-}
-
 static void close_pool(struct verifier *v)
 {
 	pool_close(v->pool);
 	v->pool = NULL;
+	buf_free(&v->machine);
+	buf_free(&v->libraries);
+}
+
+/* Describes the machine of a run as far as a pool depends on it. */
+static void describe_machine(const struct verifier *v, const struct run_options *options,
+			     const struct machine_policy *machine, struct buf *out)
+{
+	const char *torch = machine->policy.torch, *required = settings_required(v->program.settings, options->required);
+
+	buf_printf(out, "%s\n%s\n%s\n%s", machine->policy.device, machine->python, torch != NULL ? torch : "",
+		   required != NULL ? required : "");
+}
+
+/* Describes the libraries that a run asks; "" if it asks none. */
+static void describe_libraries(const struct truth_choice *choice, struct buf *out)
+{
+	buf_text(out, "");
+	for (int i = 0; ground_truths_use_libraries(choice) && i < choice->fact_count; i++)
+		buf_printf(out, "%s %s\n", choice->facts[i].name,
+			   choice->facts[i].version != NULL ? choice->facts[i].version : "none");
+}
+
+static bool pool_serves(const struct verifier *v, const struct buf *machine, const struct buf *libraries)
+{
+	return v->pool != NULL && strcmp(v->machine.data, machine->data) == 0 &&
+	       (libraries->length == 0 || strcmp(v->libraries.data, libraries->data) == 0);
+}
+
+/* Opens the pool, unless one is open that was opened for the machine and the libraries of this run. These may change
+ * between two requests: reftest.toml names another device, or torch is replaced. An old pool would then verify on
+ * something else than the run says. Returns -1 with a message if no pool can be opened. */
+static int need_pool(struct verifier *v, const struct run_options *options, const struct machine_policy *machine)
+{
+	struct buf here = {0}, libraries = {0};
+
+	describe_machine(v, options, machine, &here);
+	describe_libraries(&machine->truths, &libraries);
+	if (!pool_serves(v, &here, &libraries)) {
+		close_pool(v);
+		v->machine = here;
+		v->libraries = libraries;
+		here = libraries = (struct buf){0};
+		v->pool = run_open_pool(&v->program, options, machine, &v->err);
+		if (v->pool != NULL)
+			pool_warm(v->pool);
+	}
+	buf_free(&here);
+	buf_free(&libraries);
+	return v->pool != NULL ? 0 : -1;
 }
 
 /* ---- a request --------------------------------------------------------------------------------------------------- */
@@ -92,7 +127,6 @@ static struct run_options options_of(const struct verifier *v, const struct requ
 	options.cases.edge = o->edge;
 	options.cases.backward = o->backward;
 	options.cases.seed = o->seed;
-	options.cases.only = o->case_id != NULL ? o->only : NULL;
 	return options;
 }
 
@@ -102,7 +136,9 @@ static int read_case_options(const struct request_options *o, struct case_option
 
 	if (tolerance_options_read(&o->tolerances, none, out, err) < 0)
 		return -1;
-	return run_sizes_read(o->case_id != NULL ? "small,medium,large" : o->sizes, out, err);
+	if (o->case_id != NULL)
+		case_options_only(out, o->only);
+	return run_sizes_read(o->case_id != NULL ? NULL : o->sizes, out, err);
 }
 
 /* Runs the selected definitions to the end, and prints the report. */
@@ -110,12 +146,15 @@ static int run_and_report(struct verifier *v, struct run *run)
 {
 	static const struct report_options report = {.command = ""};
 
-	v->failed = run_to_end(run, &v->err) < 0;
-	if (v->failed)
-		return -1;
+	int rc = run_to_end(run, &v->err);
+
+	v->failed = rc < 0 || (run->lent && run->machine.cannot_run != NULL); /* the pool gave up */
 	v->interrupted = run->interrupted;
-	if (!run->interrupted)
-		report_json(run, &report);
+	if (rc < 0)
+		return -1;
+	if (run->interrupted)
+		return err_set(&v->err, "the request was interrupted");
+	report_json(run, &report);
 	return 0;
 }
 
@@ -128,11 +167,8 @@ static int verify_names(struct verifier *v, const struct request_options *o, str
 	if (rc == 0 && run_select(&run, names->items, names->count, o->op_types.items, o->op_types.count, &v->err) < 0)
 		rc = -1;
 	if (rc == 0 && run.machine.cannot_run == NULL) {
-		need_pool(v, run.options, &run.machine);
-		if (v->pool != NULL)
-			run_lend(&run, pool_runner(v->pool), NULL);
-		else
-			rc = -1;
+		rc = need_pool(v, run.options, &run.machine);
+		run_lend(&run, pool_runner(v->pool), NULL);
 	}
 	if (rc == 0)
 		rc = run_and_report(v, &run);
@@ -229,8 +265,7 @@ static int verify_text(struct verifier *v, struct run_options *options, const ch
 		return -1;
 	if (machine.cannot_run != NULL)
 		return err_set(&v->err, "%s", machine.cannot_run);
-	need_pool(v, options, &machine);
-	if (v->pool == NULL)
+	if (need_pool(v, options, &machine) < 0)
 		return -1;
 	const struct run_parts parts = {.machine = &machine,
 					.dataset = &dataset,
@@ -240,7 +275,6 @@ static int verify_text(struct verifier *v, struct run_options *options, const ch
 
 	if (rc == 0)
 		rc = run_and_report(v, &run);
-	run.dataset = (struct dataset){.fd = -1};
 	run_close(&run);
 	return rc;
 }
@@ -252,7 +286,7 @@ static int answer(struct verifier *v, int argc, char **argv)
 	struct request_options o = {.sizes = NULL};
 	struct words names;
 
-	/* the settings may have changed; the pool has what they required when it was opened, and each run checks it */
+	/* the settings may have changed; need_pool looks whether the pool still fits */
 	settings_free(v->program.settings);
 	v->program.settings = NULL;
 	if (options_read(rows, ROWS, argc, argv, &v->arena, &o, &names, &v->err) != 0)

@@ -15,7 +15,7 @@
 #include "watcher/client.h"
 
 struct status_options {
-	const char *root, *device, *device_class, *python, *ground_truth, *format, *accept;
+	const char *root, *device, *device_class, *python, *ground_truth, *format, *accept, *required;
 	bool no_workloads, index, backward, alone;
 	struct words op_types;
 };
@@ -32,6 +32,7 @@ static const struct option_row rows[] = {
     ROW_PYTHON,
     ROW_GROUND_TRUTH,
     ROW_NO_WORKLOADS,
+    ROW_REQUIRE_CONTAINMENT,
     ROW_ACCEPT,
     ROW_TEXT_OR_JSON,
 };
@@ -80,6 +81,7 @@ static int run(struct program *program, const struct status_options *o, struct w
 				      .device_class = o->device_class,
 				      .python = o->python,
 				      .ground_truth = o->ground_truth,
+				      .required = o->required,
 				      .cached_only = true,
 				      .dry_run = true,
 				      .each = true,

@@ -105,28 +105,21 @@ static const struct option_row rows[] = {
 
 enum { ROWS = sizeof rows / sizeof rows[0] };
 
-static bool ends_with(const char *text, const char *end)
-{
-	size_t length = strlen(text), wanted = strlen(end);
-
-	return length >= wanted && strcmp(text + length - wanted, end) == 0;
-}
-
 static int read_case_options(const struct verify_options *o, struct case_options *out, struct err *err)
 {
 	*out = case_options_default();
 	out->workloads = !o->no_workloads;
 	out->no_diagnosis = o->no_diagnosis;
-	out->edge = o->edge || (o->case_id != NULL && strncmp(o->case_id, "edge:", 5) == 0);
-	out->backward = o->backward || (o->case_id != NULL && ends_with(o->case_id, CASE_BACKWARD));
+	out->edge = o->edge;
+	out->backward = o->backward;
 	out->seed = o->seed;
-	out->only = o->case_id != NULL ? o->only : NULL;
+	if (o->case_id != NULL)
+		case_options_only(out, o->only);
 	if (tolerance_options_read(&o->tolerances, (struct tolerance){o->atol, o->rtol, o->hit_ratio}, out, err) < 0)
 		return -1;
 	if (o->shard != NULL && shard_read(o->shard, &out->shard, err) < 0)
 		return -1;
-	/* With --case, the cases of all sizes are planned, because the id may name any size. */
-	return run_sizes_read(o->case_id != NULL ? "small,medium,large" : o->sizes, out, err);
+	return run_sizes_read(o->case_id != NULL ? NULL : o->sizes, out, err);
 }
 
 static int check_words(const struct verify_options *o, const struct words *names, struct err *err)

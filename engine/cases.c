@@ -35,6 +35,18 @@ struct case_options case_options_default(void)
 	return options;
 }
 
+void case_options_only(struct case_options *options, const char *const only[2])
+{
+	const size_t length = strlen(only[0]), end = strlen(CASE_BACKWARD);
+
+	options->only = only;
+	for (int size = 0; size < SIZE_COUNT; size++)
+		options->size[size] = true;
+	options->sizes_given = true;
+	options->edge = options->edge || strncmp(only[0], "edge:", 5) == 0;
+	options->backward = options->backward || (length >= end && strcmp(only[0] + length - end, CASE_BACKWARD) == 0);
+}
+
 /* State of cases_make while it builds the cases of one definition. */
 struct maker {
 	const struct kernels_api *kernels;

@@ -50,6 +50,10 @@ struct case_options {
 /* Returns the default options: sizes small and medium, all workloads, seed 0, and no override of a tolerance rule. */
 struct case_options case_options_default(void);
 
+/* Selects the case only[0]; only[1] is NULL. Plans every size, and edge or gradient cases if the id is one of theirs, because
+ * an id may name any of them. */
+void case_options_only(struct case_options *options, const char *const only[2]);
+
 /* Parses a list such as "small,large" and sets these sizes. Returns -1 and sets `err` on error. */
 int case_sizes_read(const char *list, bool size[SIZE_COUNT], struct err *err);
 

@@ -96,7 +96,8 @@ void last_failed_write(const struct run *run)
 	struct buf text = {0};
 	const char *old;
 
-	if (run->program->store == NULL || run->options->dry_run || run->options->from_index || run->options->base != NULL)
+	if (run->records.calls == NULL || run->program->store == NULL || run->options->dry_run ||
+	    run->options->from_index)
 		return;
 	failed = settled = (struct paths){0};
 	old = read_fact(run, &arena);

@@ -723,8 +723,7 @@ static void pump(struct run *run)
 
 	run_take_answers(run->runner);
 	if (rc < 0) {
-		run->runner.calls->close(run->runner.self);
-		run->runner = (struct runner){NULL, NULL};
+		close_runner(run);
 		run_give_up(run, err.text);
 	}
 }

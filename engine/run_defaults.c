@@ -12,7 +12,7 @@ static void default_sizes(const struct settings *settings, struct run_options *o
 	options->from_settings |= 1u << SETTING_SIZES;
 }
 
-/* The bounds of the file decide nothing if the command line replaces all bounds; nobody is told which these are. */
+/* The setting is reported even if options of the command line replace each of its bounds. */
 static void default_tolerance(const struct settings *settings, struct run_options *options)
 {
 	if (settings->of[SETTING_TOLERANCE].key == NULL)

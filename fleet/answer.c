@@ -5,8 +5,7 @@
 #include "base/json.h"
 #include "engine/definition_files.h"
 
-/* ---- writing ------------------------------------------------------------------------------------------------------
- * */
+/* ---- writing ---------------------------------------------------------------------------------------------------- */
 
 static void add_text(struct buf *out, const char *key, const char *text)
 {
@@ -89,8 +88,7 @@ void answer_write_error(struct buf *out, const char *id, const char *message)
 	buf_text(out, "}\n");
 }
 
-/* ---- reading ------------------------------------------------------------------------------------------------------
- * */
+/* ---- reading ---------------------------------------------------------------------------------------------------- */
 
 static int read_verdicts(const struct json_text *text, const cJSON *list, struct arena *arena, struct answer *out,
 			 struct err *err)

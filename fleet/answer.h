@@ -1,7 +1,7 @@
 /* answer - the lines that `reftest work` prints: one about itself, and one for each request.
  *
- *   {"event": "worker", "version": "0.1.0", "checker": "HEX", "device": "cuda:0", "device_class": "sm_90",
- *    "torch": "2.8.0", "cuda": "12.8", "requests": 8, "signature": "ed25519"}
+ *   {"event": "worker", "checker": "HEX", "device": "cuda:0", "device_class": "sm_90", "torch": "2.8.0",
+ *    "cuda": "12.8", "requests": 8, "signature": "ed25519"}
  *   {"event": "answer", "id": "7", "checker": "HEX", "definition": "rmsnorm/rmsnorm_h128", "status": "passed",
  *    "reason": null, "message": null, "seconds": 0.31, "cases": [{"id": "small:batch_size=1", "status": "passed",
  *    "reason": null, "message": null, "seconds": 0.05, "stored": true}], "verdicts": ["LINE"]}

@@ -1,7 +1,7 @@
 /* merge - `reftest cache merge`: stores the verdicts that workers answer (fleet/answer.h) while they arrive.
  *
  * Standard input has the lines that workers print. For each line one line is printed, as soon as its verdicts are
-  * stored:
+ * stored:
  *
  *   {"id": "7", "stored": 3, "refused": null}
  *

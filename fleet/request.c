@@ -165,8 +165,7 @@ int request_read(const char *line, size_t length, int64_t number, struct arena *
 	return rc;
 }
 
-/* ---- writing ------------------------------------------------------------------------------------------------------
- * */
+/* ---- writing ---------------------------------------------------------------------------------------------------- */
 
 /* In a dry run, a case that would run has no verdict. */
 static bool would_run(const struct case_result *c)
@@ -176,6 +175,7 @@ static bool would_run(const struct case_result *c)
 
 bool request_write(struct result *result, struct buf *out)
 {
+	const struct case_options *options = &result->run->options->cases;
 	int wanted = 0;
 	char content[DIGEST_HEX];
 
@@ -186,8 +186,9 @@ bool request_write(struct result *result, struct buf *out)
 	digest_hex(&result->inputs, content);
 	buf_text(out, "{\"definition\": ");
 	buf_json_string(out, result_name(result, &result->arena));
+	/* with --case and --shard, the result has only some cases of the definition */
 	buf_printf(out, ", \"content\": \"%s\", \"whole\": %s, \"cases\": [", content,
-		   wanted == result->case_count ? "true" : "false");
+		   wanted == result->case_count && options->only == NULL && options->shard.count == 0 ? "true" : "false");
 	for (int i = 0; i < result->case_count; i++) {
 		const struct case_result *c = &result->cases[i];
 

@@ -27,7 +27,7 @@
 
 struct pool {
 	struct pool_shared shared;
-	char *python, *root;
+	char *python, *root, *required;
 	bool warm;               /* pool_warm */
 	int spares;              /* number of spare runners that a warm pool keeps ready */
 	int wake, timer;         /* eventfd, timerfd */
@@ -83,6 +83,7 @@ static void free_pool(struct pool *pool)
 	free(pool->shared.device);
 	free(pool->python);
 	free(pool->root);
+	free(pool->required);
 	free(pool->shared.lanes);
 	free(pool);
 }
@@ -95,6 +96,7 @@ static void lay_out(struct pool *pool, const struct pool_options *options)
 	shared->device = copy_text(options->device);
 	pool->python = copy_text(options->python);
 	pool->root = copy_text(options->root == NULL ? "" : options->root);
+	pool->required = options->required == NULL ? NULL : copy_text(options->required);
 	shared->timeout_s = options->timeout_s;
 	shared->memory = options->memory;
 	shared->staged = options->staged;
@@ -144,7 +146,7 @@ struct pool *pool_open(const struct pool_options *options, struct err *err)
 		free_pool(pool);
 		return NULL;
 	}
-	shared->runners.required = options->required;
+	shared->runners.required = pool->required;
 	provider_open(&shared->provider, pool->python, shared->device, shared->threads, shared->epoll,
 		      shared->timeout_s);
 	if (options->libraries)

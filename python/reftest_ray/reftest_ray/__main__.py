@@ -69,8 +69,11 @@ def shared_options(rest):
             found.append(word)
         elif word in SHARED_WITH_VALUE:
             found += [word, next(words, "")]
-        elif name == "--case":  # its id may name any size
+        elif name == "--case":  # its id may name any size, an edge case or a gradient case
+            case = word.split("=", 1)[1] if "=" in word else next(words, "")
             found += ["--sizes", "small,medium,large"]
+            found += ["--edge"] if case.startswith("edge:") else []
+            found += ["--backward"] if case.endswith(":backward") else []
     return found
 
 
@@ -120,7 +123,9 @@ class Run:
             self._verify("--dry-run", "--format", "requests"), stdout=subprocess.PIPE, text=True, check=False
         )
         if done.returncode not in (0, 1, 2, 3):
-            raise FleetError("what is missing cannot be found out", done.returncode)
+            raise FleetError(
+                "what is missing cannot be found out", done.returncode if done.returncode in SEVERITY else 4
+            )
         return [json.loads(line) for line in done.stdout.splitlines()]
 
     def fleet(self):
@@ -173,10 +178,12 @@ class Run:
 
     def _first_class(self, fleet):
         """Waits for the first worker, which decides the device class. Its line is put back."""
-        events = fleet.events()
-        ready = next((event for event in events if event[0] == "ready"), None)
-        if ready is None:
-            raise FleetError(f"no worker can start: {events[0][2]}", 3)
+        events, ready = [], None
+        while ready is None:
+            events += fleet.events()
+            ready = next((event for event in events if event[0] == "ready"), None)
+            if ready is None and len(events) >= fleet.size():
+                raise FleetError(f"no worker can start: {events[-1][2]}", 3)
         self.device_class = json.loads(ready[2])["device_class"]
         return events
 

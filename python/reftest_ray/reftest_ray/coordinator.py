@@ -1,16 +1,16 @@
 """coordinator - the loop of a fleet: requests go out, answers come in, and their verdicts go into the cache at once.
 
 A fleet has these methods (local_fleet.py and ray_fleet.py):
-    events()             waits, and returns a list of what happened: ("ready", worker, facts), ("answer", worker,
-    number,
-                         line), ("died", worker, why) and ("failed", worker, why), which is a worker that could not
-                         start
+    events()             waits, and returns a list of what happened: ("ready", worker, facts), ("died", worker, why),
+                         ("answer", worker, number, line), and ("failed", worker, why), which is a worker that could
+                         not start
     send(worker, number, message)
     dismiss(worker)      ends a worker; no event about it follows
     replace(worker)      starts another worker in the place of one that died or was dismissed
     size()               how many workers are running or starting
 """
 
+import contextlib
 import json
 import queue
 import subprocess
@@ -55,12 +55,19 @@ class Merger:
         return replies
 
     def close(self):
-        self.process.stdin.close()
+        with contextlib.suppress(OSError):  # it has ended, and what it did not read is still in the buffer
+            self.process.stdin.close()
         self.process.wait()
 
 
+def shown(text):
+    """Escapes what a terminal or a CI system would obey, because references and workers write some of what is said."""
+    safe = "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
+    return safe.replace("##[", "#\\x23[").replace("##vso[", "#\\x23vso[")
+
+
 def say(text):
-    print("reftest-ray: " + text, file=sys.stderr, flush=True)
+    print("reftest-ray: " + shown(text), file=sys.stderr, flush=True)
 
 
 class Coordinator:

@@ -25,6 +25,7 @@ class Request:
     number: int = 0
     errors: int = 0
     suspect: bool = False
+    failed: set = field(default_factory=set)  # the workers that could not answer it
 
     @property
     def seconds(self):
@@ -90,10 +91,22 @@ class Scheduler:
         if len(worker.running) >= worker.room or worker.has_suspect():
             return None
         queue = self.suspects if self.suspects and not worker.running else self.waiting
-        if not queue:
-            return None
-        request = heapq.heappop(queue)[2]
-        worker.running[request.number] = request
+        request = self._take(queue, name)
+        if request is not None:
+            worker.running[request.number] = request
+        return request
+
+    def _take(self, queue, name):
+        """Takes the first request that this worker can still answer, or that no other worker can either."""
+        kept, request = [], None
+        while queue and request is None:
+            entry = heapq.heappop(queue)
+            if name in entry[2].failed and self.workers.keys() - entry[2].failed:
+                kept.append(entry)
+            else:
+                request = entry[2]
+        for entry in kept:
+            heapq.heappush(queue, entry)
         return request
 
     def answer(self, name, number):
@@ -111,6 +124,7 @@ class Scheduler:
         if request is None:
             return
         request.errors += 1
+        request.failed.add(name)
         if request.errors < ERRORS_MOST:
             self._queue(request)
         else:

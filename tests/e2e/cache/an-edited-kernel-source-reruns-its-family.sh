@@ -7,7 +7,7 @@ given tiny_norm tiny_gemm
 # A copy of the sources with their object files, so that only changed files are compiled.
 name=$(basename "$build")
 mkdir -p "$work/tree/$name"
-(cd "$top" && cp -a Makefile tools base kernels workers python dataset cache engine watcher git remote report testgen check cli models extract repos web \
+(cd "$top" && cp -a Makefile tools base kernels workers python dataset cache engine watcher git remote report testgen check cli models extract repos web fleet serve \
 	reftest.c "$work/tree/" && cp -a "$name/obj" "$name"/*.inc "$name"/*.h "$name"/*.so "$name/reftest" "$work/tree/$name/")
 build_as() { # build_as NAME: builds the current sources into $work/tree/NAME
 	make -s -C "$work/tree" "$name/reftest" BUILD="$name" NVCC= \

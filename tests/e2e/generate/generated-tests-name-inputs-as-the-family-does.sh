@@ -10,6 +10,7 @@ given layernorm_h768 softmax_v128256 top_k_renorm_probs_v32000 silu_and_mul_h204
 	kda_chunk_varlen_gate_beta_sigmoid_h4_d64 fused_add_rmsnorm_h4096 gemma_fused_add_rmsnorm_h4608
 cat >"$work/twins.py" <<'END'
 import json
+import re
 import sys
 
 NAMES = {"bias": "shift", "logits": "logits_of_temperature", "probs": "top_k_probs", "q": "query", "k": "key", "v": "value",
@@ -29,7 +30,9 @@ for path in sys.argv[1:]:
     definition["tags"] = [*definition.get("tags", []), "model:geglu-7b"]
     definition["reference"] = "def run(%s):\n    raise NotImplementedError\n" % ", ".join(definition["inputs"])
     definition["name"] += "_twin"
-    definition["constraints"], definition["twin"] = [], names
+    axes = [one for one in definition.get("constraints", []) if not set(re.findall(r"\w+", one)) & names.keys()]
+    definition["constraints"] = axes  # the others name inputs
+    definition["twin"] = names
     with open(path.replace(".json", "_twin.json"), "w", encoding="utf-8") as file:
         json.dump(definition, file)
 END

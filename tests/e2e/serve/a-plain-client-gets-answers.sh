@@ -1,14 +1,15 @@
 #!/bin/sh
 # `reftest serve` answers a client that only writes and reads lines. It survives wrong messages, cancels what it is asked to,
-# gives the answers of the commands, and writes nothing for a definition that is given as text.
+# gives the answers of the commands, and writes nothing for a definition that is given as text. Settings that change hold at once.
 . "$(dirname "$0")/../harness.sh"
 [ "$device" = cpu ] || skip "the CPU suffices"
 given tiny_norm
+${CC:-cc} -O1 -D_GNU_SOURCE -o "$work/restrict" "$top/tests/e2e/tools/restrict.c" || fail "restrict.c does not compile"
 step='the client'
 cat >"$work/client.py" <<'P'
 import json, os, signal, subprocess, sys
 
-reftest, root, python = sys.argv[1:]
+reftest, root, python, restrict = sys.argv[1:]
 server = subprocess.Popen([reftest, "serve", "--root", root, "--device", "cpu", "--jobs", "1", "--python", python],
                           stdin=subprocess.PIPE, stdout=subprocess.PIPE)
 last = 0
@@ -106,6 +107,11 @@ assert wrong and "no definition '--help'" in sentence, sentence
 sentence, wrong = text(call("verify", names=["nothing"]))
 assert wrong and "no definition 'nothing'" in sentence, sentence
 
+# A failure of a text is none of the definition that has its name.
+broken = {**json.loads(right), "reference": json.loads(right)["reference"].replace("return ", "return 1.01 * ")}
+assert json.loads(text(call("verify_text", definition=json.dumps(broken), sizes="small"))[0])["summary"]["failed"] == 1
+assert json.loads(cli("verify", "--last-failed", "--alone", "--device", "cpu", "--format", "json"))["summary"]["definitions"] == 0
+
 # A request is cancelled while it runs; others are answered meanwhile, and the next one is verified.
 definition["reference"] = "import torch\n\ndef run(**inputs):\n    while True:\n        pass\n"
 endless = call("verify_text", definition=json.dumps(definition), sizes="small")
@@ -127,6 +133,19 @@ server.stdin.close()
 assert json.loads(text(number)[0])["definitions"][0]["name"] == "tiny_norm"
 assert server.stdout.read() == b"" and server.wait() == 0
 
+# The settings are read for each request. What they require holds for processes that are warm, too.
+server = subprocess.Popen([restrict, "--no-namespaces", "--no-landlock", reftest, "serve", "--root", root, "--device", "cpu"],
+                          stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+for required, passed in ((None, 1), ("full", 0), ("full", 0), (None, 1)):
+    if required:
+        open(root + "/reftest.toml", "w").write('require-containment = "full"\n')
+    elif os.path.exists(root + "/reftest.toml"):
+        os.remove(root + "/reftest.toml")
+    content, wrong = text(call("verify", names=["tiny_norm"], sizes="small", force=True))
+    assert (0 if wrong else json.loads(content)["summary"]["passed"]) == passed, (required, content)
+server.stdin.close()
+assert server.wait() == 0
+
 # A signal ends the server, also while a reference runs.
 server = subprocess.Popen([reftest, "serve", "--root", root, "--device", "cpu"], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
 assert answer(request("ping"))["result"] == {}
@@ -135,7 +154,7 @@ assert answer(request("ping"))["result"] == {}
 server.send_signal(signal.SIGTERM)
 assert server.wait() == 130
 P
-timeout 400 "$python" -I -S "$work/client.py" "$reftest" "$root" "$python" >"$work/out" 2>"$work/err" && status=0 || status=$?
+timeout 400 "$python" -I -S "$work/client.py" "$reftest" "$root" "$python" "$work/restrict" >"$work/out" 2>"$work/err" && status=0 || status=$?
 expectations=$((expectations + 1))
 expect_exit 0
 # Wrong usage is told before anything is answered.
