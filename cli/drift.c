@@ -122,7 +122,7 @@ const struct command command_drift = {
     .description =
 	"The margin of a case is its largest error in units of its bound. Compares the newest verdict of each case with those of "
 	"other versions of torch, CUDA and the ground truth, on the same device class. Prints the margins that changed by more "
-	"than a factor of two, those nearest to the bound first. For each definition, prints the case that moved most.\n\n"
+	"than a factor of two, the largest first. For each definition, prints the case that moved most.\n\n"
 	"Nothing runs: the command reads the verdicts that the cache has on the same cases. After an update of torch or a "
 	"library, run `reftest verify` first. A verdict with the same versions replaces the earlier one.",
     .operands = OPERANDS_DEFINITIONS,

@@ -28,6 +28,14 @@ static const struct option_row rows[] = {
 
 enum { ROWS = sizeof rows / sizeof rows[0] };
 
+/* Names of definitions and other files are not taken for the page, which would replace them. */
+static bool is_page(const char *path)
+{
+	size_t length = strlen(path);
+
+	return length > 5 && strcmp(path + length - 5, ".html") == 0;
+}
+
 static int write_page(const struct run *run, const char *path, struct err *err)
 {
 	const struct html_page page = {REFTEST_VERSION, (int64_t)time(NULL)};
@@ -87,8 +95,8 @@ static int start(struct program *program, int argc, char **argv)
 
 	if (!command_line_begin(&line, &command_report, argc, argv, &o))
 		return command_line_end(&line);
-	if (line.names.count != 1)
-		err_set(&line.err, "name one file that the page is written to, such as report.html");
+	if (line.names.count != 1 || !is_page(line.names.items[0]))
+		err_set(&line.err, "name one file that the page is written to; its name ends in .html, as in report.html");
 	else
 		line.code = run(program, &o, line.names.items[0], &line.err);
 	return command_line_end(&line);

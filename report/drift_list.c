@@ -25,7 +25,7 @@ static void add_changes(const struct margin_drift *d, struct buf *out)
 	add_change("CUDA", d->from.cuda, d->to.cuda, &comma, out);
 	add_change(d->to.ground_truth, d->from.version, d->to.version, &comma, out);
 	if (*comma == '\0')
-		buf_text(out, "the same versions");
+		buf_text(out, "another ground truth that was tried has changed");
 }
 
 static void text_drift(const struct margin_drift *d, struct buf *out)

@@ -13,7 +13,7 @@
 #include "report/totals.h"
 
 /* BAD_CASES: the most cases of a definition that are shown in full. HISTORY: the most points of a definition. */
-enum { BAD_CASES = 8, HISTORY = 64, VERSION_SHOWN = 12 };
+enum { BAD_CASES = 8, HISTORY = 64, DIGEST_SHOWN = 12 };
 
 __asm__(".pushsection .rodata\n"
 	"page_begin:\n"
@@ -92,13 +92,15 @@ static int history_of(const struct result *result, struct arena *arena, struct v
 	return count;
 }
 
-/* Appends "torch 2.13.0+cpu, builtin 1f4b2c9a77e0 on cpu". */
+/* Appends "torch 2.13.0+cpu, builtin 1f4b2c9a77e0 on cpu". The version of our own ground truth is a digest. */
 static void name_versions(const struct margin_point *point, struct buf *out)
 {
+	int shown = strcmp(point->ground_truth, "builtin") == 0 ? DIGEST_SHOWN : (int)strlen(point->version);
+
 	buf_printf(out, "torch %s, ", *point->torch != '\0' ? point->torch : "unknown");
 	if (*point->cuda != '\0')
 		buf_printf(out, "CUDA %s, ", point->cuda);
-	buf_printf(out, "%s %.*s on %s", *point->ground_truth != '\0' ? point->ground_truth : "no ground truth", VERSION_SHOWN,
+	buf_printf(out, "%s %.*s on %s", *point->ground_truth != '\0' ? point->ground_truth : "no ground truth", shown,
 		   point->version, point->device_class);
 }
 
@@ -252,18 +254,24 @@ void html_page_data(const struct html_page *page, const struct run *run, const s
 	}
 	buf_text(out, "],\n \"coverage\": {");
 	coverage_matrix_families(coverage, out);
-	buf_text(out, "}}");
+	buf_printf(out, ", \"selected\": %s}}", coverage->selected ? "true" : "false");
 }
 
 /* Appends JSON for a script element. The three characters occur only inside of strings of JSON, where an escape means
- * the same, so that no text can end the element or begin a comment. */
+ * the same, so that no text can end the element or begin a comment. A character that is unsafe to show is escaped in the
+ * JSON (buf_json_bytes); its escape is escaped again, so that the page shows it and not the character. */
 static void add_safely(const struct buf *data, struct buf *out)
 {
 	for (size_t i = 0; i < data->length; i++) {
 		char c = data->data[i];
+		bool escape = c == '\\' && i + 1 < data->length;
 
 		if (c == '<' || c == '>' || c == '&')
 			buf_printf(out, "\\u%04x", (unsigned)c);
+		else if (escape && data->data[i + 1] == 'u')
+			buf_text(out, "\\\\");
+		else if (escape)
+			buf_add(out, data->data + i++, 2);
 		else
 			buf_add(out, &c, 1);
 	}

@@ -18,7 +18,7 @@
  *
  * If A, B and C are all 16-bit and K is large enough, two columns of A and B are special: GEMM_LIFT and GEMM_DROP. In
  * each row of B, the two special elements have the same sign and a magnitude of 24 … 28. One row of A in GEMM_LIFTED is
- * "lifted": its two special elements are 4096 and -2304, or -4096 and 2304. In the other rows of A, the special
+ * "lifted": its two special elements are 4096 and -2304, or -4096 and 2304. In ordinary rows of A, the special
  * elements are a quarter of their ordinary value. In a lifted row, the sum of products rises to 98304 … 114688 at
  * GEMM_LIFT, beyond float16's maximum, so a float16 accumulator becomes infinite. The sum falls to 33792 … 59392 at
  * GEMM_DROP. Both columns are in the same block of 256 columns: torch lets cuBLAS round partial sums over such blocks
@@ -30,7 +30,8 @@
  * float16's maximum is wrong. If a workload provides A or B, there are no high rows, because a sum could then be so
  * close to float16's maximum that rounding decides. The rows after the high ones are "faint" in the second set of
  * values: they are scaled so that their smallest elements are 2^-24, the smallest number above 0 in float16, and their
- * two special elements are 0. About half of the products in such a row are below 2^-14, where float16 is subnormal.
+ * two special elements are 0. The products in such a row are below 2^-14, where float16 is subnormal, and so is about half
+ * of its elements of C if K is 4096.
  *
  * If neither A nor B is float16, two of eight columns are scaled. If k % 8 is 5, column k of A is scaled by 2^30 and
  * column k of B by 2^-30. If k % 8 is 6, column k of A is scaled by 2^-30 and column k of B by 2^30. The products do

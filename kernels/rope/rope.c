@@ -31,10 +31,11 @@
  * quotient), and the angle, the product of frequency and position, by another 2^-25. At 4096 radians the angle is thus
  * off by 5e-4, and a pair has a length of up to 2.83. An atol of 2.5e-3 leaves a margin and is 0.2 % of an element's
  * magnitude. The drawback is that a reference could copy pairs that rotate by less than 1e-3 in 4096 positions (the
- * last few of Llama 3.1) without being noticed. In the second set of values positions go up to 131072, 32 times as far.
- * Rounding errors grow as much, so atol is 0.08, also 32 times as large. This is 4 % of an element's magnitude; even
- * slow pairs rotate by as much. The positions of a workload are not known when the tolerance is computed. Workloads
- * have the tolerance of the first set, which suits positions below 4096.
+ * last few of Llama 3.1) without being noticed. In the second set of values positions go up to 131072, 32 times as far,
+ * and a scale of 0.75 makes angles of up to 174763, 43 times as large. Rounding errors grow as much: a float32
+ * reference is off by up to 0.044 in a pair. atol is 0.08. This is 4 % of an element's magnitude; even slow pairs
+ * rotate by as much. The positions of a workload are not known when the tolerance is computed. Workloads have the
+ * tolerance of the first set, which suits positions below 4096.
  *
  * A position outside the cache has no truth (NaN). Ragged forms (indptr and offsets) and fp8 outputs do not match. */
 #include "kernels/rope/input_values.h"

@@ -40,7 +40,7 @@
  * min_p below 1e-4. A long row needs what an even row needs; otherwise it is flat.
  *
  * In two rows of 64, one token has all of the probability: the last token of the vocabulary in row 11, and the first
- * token in row 40. If probabilities are float32, this holds for the first 64 rows only. In the later ones another token
+ * token in row 40. Where a row may be wide, this holds for the first 64 rows only. In the later ones another token
  * has 2^-20 and may be drawn, too: a reference that never draws the last token then draws that token, again and again.
  *
  * The rows of every eighth block of 8 rows are twins: both sets of values have the same rows, with the same parameters
@@ -103,7 +103,6 @@ enum sampling_kind {
 
 /* The parts of a long row: the number of its heavy tokens, and the weight of the others, in units of 2^-24. */
 enum { SAMPLING_LONG_HEAVY = 64, SAMPLING_LONG_WEIGHT = 440 };
-
 
 /* The index of each input, and of the only output, by its role; -1 if the problem has no such tensor. */
 struct sampling_roles {

@@ -90,6 +90,24 @@ static void no_text_becomes_markup(void **state)
 	world_end(w);
 }
 
+/* A character that reorders or hides text is shown by its number. */
+static void unsafe_characters_are_shown_escaped(void **state)
+{
+	struct world *w = *state;
+	struct buf page = {0};
+
+	world_write(w, FIRST, "first", TEXT);
+	world_run(w);
+	w->run.results[0]->message = "a\xE2\x80\xAE" "b \"c\" \\u202e\td";
+	page_of(w, &page);
+	cJSON *json = data_of(&page);
+
+	assert_string_equal(text_of(first_of(json), "message"), "a\\u202eb \"c\" \\u202e\td");
+	cJSON_Delete(json);
+	buf_free(&page);
+	world_end(w);
+}
+
 /* Checks what the page says of the only definition. */
 static void expect_page(const struct world *w, const char *status)
 {
@@ -204,6 +222,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test_setup_teardown(no_text_becomes_markup, world_set_up, world_tear_down),
+	    cmocka_unit_test_setup_teardown(unsafe_characters_are_shown_escaped, world_set_up, world_tear_down),
 	    cmocka_unit_test_setup_teardown(what_has_no_valid_verdict_is_not_called_verified, world_set_up, world_tear_down),
 	    cmocka_unit_test_setup_teardown(margins_are_ordered_by_time_and_the_largest_counts, world_set_up, world_tear_down),
 	    cmocka_unit_test_setup_teardown(a_failure_is_shown_with_its_case, world_set_up, world_tear_down),

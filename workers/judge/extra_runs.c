@@ -43,14 +43,28 @@ static bool runs_on_cpu(const struct trial *trial)
 
 /* ---- outputs of an extra run ---- */
 
-/* Returns the root mean square of the finite elements. */
-static double size_of(const struct tensor *tensor)
+/* Returns element i of a tensor, or infinity if it is beyond the range of the dtype `declared`: a product of 10^5 in
+ * float64 is what infinity in float16 is. */
+static double in_range(const struct tensor *tensor, int64_t i, enum dtype declared)
+{
+	double value = dtype_load(tensor->data, tensor->dtype, i), rounded;
+	unsigned char bytes[8];
+
+	if (tensor->dtype == declared || !dtype_is_float(declared))
+		return value;
+	dtype_store(bytes, declared, 0, value);
+	rounded = dtype_load(bytes, declared, 0);
+	return isinf(rounded) ? rounded : value;
+}
+
+/* Returns the root mean square of the elements that are finite in the dtype `declared`. */
+static double size_of(const struct tensor *tensor, enum dtype declared)
 {
 	double sum = 0;
 	int64_t count = 0;
 
 	for (int64_t i = 0; i < tensor->elements; i++) {
-		double value = dtype_load(tensor->data, tensor->dtype, i);
+		double value = in_range(tensor, i, declared);
 
 		if (isfinite(value)) {
 			sum += value * value;
@@ -83,26 +97,12 @@ static int64_t element_of(const struct row_order *order, int64_t i)
 	return (i / order->inner - i / order->inner % order->rows * 2 + order->rows - 1) * order->inner + i % order->inner;
 }
 
-/* Returns element i of a tensor, or infinity if it is beyond the range of the dtype `declared`: a product of 10^5 in float64
- * is what infinity in float16 is. */
-static double in_range(const struct tensor *tensor, int64_t i, enum dtype declared)
-{
-	double value = dtype_load(tensor->data, tensor->dtype, i), rounded;
-	unsigned char bytes[8];
-
-	if (tensor->dtype == declared || !dtype_is_float(declared))
-		return value;
-	dtype_store(bytes, declared, 0, value);
-	rounded = dtype_load(bytes, declared, 0);
-	return isinf(rounded) ? rounded : value;
-}
-
 /* Returns the largest distance between element i of `found` and element element_of(i) of `expected`, both in host memory,
  * in units of the dtype `declared`. */
 static double largest_distance(const struct tensor *found, const struct tensor *expected, enum dtype declared,
 			       const struct row_order *order)
 {
-	double unit = unit_of(declared), size = size_of(expected), largest = 0;
+	double unit = unit_of(declared), size = size_of(expected, declared), largest = 0;
 
 	for (int64_t i = 0; i < found->elements; i++)
 		largest = fmax(largest, distance_of(in_range(found, i, declared),

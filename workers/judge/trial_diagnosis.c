@@ -99,7 +99,7 @@ static void add_difference(struct trial *trial, const struct op_arg *arg, const 
 _Static_assert((int)DIFFERENCE_LEVELS == (int)MISS_LEVELS && (int)DIFFERENCE_SIDE == (int)MISS_SIDE,
 	       "a verdict has the whole map");
 
-/* Draws the outputs that differ, for the first set of input values on which one does. */
+/* Draws the outputs that are judged element by element, for the first set of input values on which one differs. */
 static void draw_differences(struct trial *trial, const struct round *round, const struct diagnosis_set *set,
 			     struct arena *arena)
 {

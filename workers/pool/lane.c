@@ -347,7 +347,7 @@ static void next_case(struct pool_shared *shared, struct lane *lane)
 }
 
 /* Queues the case for a retry while no other lane works. */
-void lane_retry_alone(struct pool_shared *shared, struct lane *lane)
+void lane_retry_alone(struct pool_shared *shared, struct lane *lane, bool attacked)
 {
 	struct task one = lane->work->task;
 	struct queued *work;
@@ -357,6 +357,7 @@ void lane_retry_alone(struct pool_shared *shared, struct lane *lane)
 	one.job_count = 1;
 	work = queues_new(&one);
 	work->alone = true;
+	work->attacked = attacked;
 	isolation_set(work, "it runs while no other reference does");
 	queue_push(&shared->alone, work);
 	trace("lane", "%s %s: retry alone", one.name, one.jobs[0]->id);
@@ -426,7 +427,7 @@ static void take_verdict(struct pool_shared *shared, struct lane *lane, const ch
 	bool failure = lane->work->isolation == ISOLATION_KEPT && is_failure(text, length);
 
 	if (is_memory_taken_by_others(shared, lane, text, length)) {
-		lane_retry_alone(shared, lane);
+		lane_retry_alone(shared, lane, false);
 		return;
 	}
 	if (failure && lane->used) {
@@ -658,7 +659,7 @@ static void on_child_end(struct pool_shared *shared, struct lane *lane)
 				 arena_printf(&arena, "%s (%s)", limit->says, child_end(child, &arena, lane)));
 	} else if (killed && !lane->work->alone) {
 		lane_drop_child(shared, lane);
-		lane_retry_alone(shared, lane);
+		lane_retry_alone(shared, lane, true);
 	} else {
 		lane_blame_child(shared, lane, "crashed", child_end(child, &arena, lane));
 	}
@@ -769,7 +770,7 @@ static int on_judge_end(struct pool_shared *shared, struct lane *lane, int statu
 	if (never_started && shared->judge_failures++ >= JUDGE_FAILURES)
 		return err_set(err, "the judge does not start: it terminated with %s", process_end(status).text);
 	if (lane->phase == LANE_WORKING && !lane->work->alone)
-		lane_retry_alone(shared, lane);
+		lane_retry_alone(shared, lane, true);
 	else if (lane->phase == LANE_WORKING)
 		lane_verdict_without_judge(shared, lane, process_was_killed(status) ? REASON_CRASHED : REASON_GROUND_TRUTH,
 				      arena_printf(&arena,
@@ -789,13 +790,13 @@ void lane_open(struct lane *lane)
 	lane_truth_open(lane);
 }
 
-/* A case that is retried gets a new judge. A reference that ran before may have killed the old one, which ends a little
- * later: the retried case would be blamed for that. */
+/* A case that is retried because a process was killed or stopped gets a new judge. The reference that did it may have
+ * killed the old judge, too, which ends a little later: the retried case would be blamed for that. */
 void lane_give(struct pool_shared *shared, struct lane *lane, struct queued *work)
 {
 	lane->work = work;
 	lane->phase = LANE_WAITING;
-	if (work->alone && lane->judge.pid != 0)
+	if (work->attacked && lane->judge.pid != 0)
 		lane_kill_judge(shared, lane);
 	process_let_continue(lane->judge.pidfd); /* a reference of another lane may have stopped it */
 }

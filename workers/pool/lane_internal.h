@@ -21,8 +21,9 @@ void lane_blame_inputs(struct pool_shared *shared, struct lane *lane, const char
 		       bool raised);
 /* Kills the runner, but keeps its printed output for the next verdict. */
 void lane_drop_child(struct pool_shared *shared, struct lane *lane);
-/* Queues the case for a retry while no other lane works, and continues with the next one. */
-void lane_retry_alone(struct pool_shared *shared, struct lane *lane);
+/* Queues the case for a retry while no other lane works, and continues with the next one. `attacked`: something killed or
+ * stopped a process of the case. */
+void lane_retry_alone(struct pool_shared *shared, struct lane *lane, bool attacked);
 /* Returns the bytes of the largest case of a task. */
 int64_t lane_largest_case(const struct task *task);
 /* Returns the seconds that each process of a reference may compute: what the timeout allows for loading it and for each of

@@ -146,7 +146,7 @@ static void on_end(struct pool_shared *shared, struct lane *lane)
 
 	if ((maker->lost || (!maker->shut && process_was_killed(maker->status) && !maker->out_of_memory)) &&
 	    !lane->work->alone)
-		lane_retry_alone(shared, lane); /* something else killed it */
+		lane_retry_alone(shared, lane, true); /* something else killed it */
 	else if (maker->out_of_memory)
 		fail(shared, lane, "all of its processes together ran out of memory; --memory SIZE changes how much they may use", 0,
 		     true, false);

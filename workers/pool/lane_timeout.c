@@ -21,7 +21,7 @@ static void on_late_judge(struct pool_shared *shared, struct lane *lane, double 
 
 	lane_kill_judge(shared, lane);
 	if (!lane->work->alone)
-		lane_retry_alone(shared, lane);
+		lane_retry_alone(shared, lane, true);
 	else
 		lane_verdict_without_judge(shared, lane, REASON_TIMEOUT,
 					   arena_printf(&arena, "%s within %g s, in the second attempt too", what, limit));
@@ -37,7 +37,7 @@ static void on_late(struct pool_shared *shared, struct lane *lane)
 		on_late_judge(shared, lane, limit);
 	} else if (may_be_stopped(shared) && shared->lane_count > 1 && !lane->work->alone) {
 		lane_drop_child(shared, lane);
-		lane_retry_alone(shared, lane);
+		lane_retry_alone(shared, lane, true);
 	} else if (lane->making) {
 		lane_maker_late(shared, lane, limit);
 	} else {

@@ -21,6 +21,7 @@ struct queued {
 	struct task task;
 	int job;       /* index of the current case */
 	bool alone;    /* a retried case, which runs while no other lane works */
+	bool attacked; /* it is retried because something killed or stopped one of its processes */
 	bool loaded;   /* the reference has been loaded at least once */
 	char *failure; /* the {"blame"} message for every case if the reference could not be loaded, else NULL; owned */
 	bool accident; /* `failure` is transient */

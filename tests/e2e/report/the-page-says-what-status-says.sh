@@ -50,6 +50,10 @@ run report
 expect_exit 2
 run report before.html/page.html
 expect_exit 4
+cp definitions/rmsnorm/raises.json "$work/kept"
+run report definitions/rmsnorm/raises.json
+expect_exit 2
+cmp -s definitions/rmsnorm/raises.json "$work/kept" || fail "the page has replaced a definition"
 
 browser=$(command -v chromium || command -v chromium-browser || command -v google-chrome || true)
 [ -n "$browser" ] || skip "no Chromium is installed, so nothing opens the page; the rest of the test has passed"

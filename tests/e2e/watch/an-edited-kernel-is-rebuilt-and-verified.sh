@@ -6,7 +6,7 @@
 given tiny_norm tiny_gemm
 # A copy of the checkout with its object files, so that only changed files are compiled.
 mkdir -p "$work/tree/build"
-(cd "$top" && cp -a Makefile tools base kernels workers python dataset cache engine watcher git remote report testgen check cli models extract repos web reftest.c "$work/tree/" &&
+(cd "$top" && cp -a Makefile tools base kernels workers python dataset cache engine watcher git remote report testgen check cli models extract repos web fleet serve reftest.c "$work/tree/" &&
 	cp -a build/obj build/*.inc build/*.h build/*.so build/reftest "$work/tree/build/" && rm -f "$work/tree/build/libreftest_kernels_cuda.so")
 make -s -C "$work/tree" NVCC= all >"$work/make" 2>&1 || fail "the copy could not be built: $(tail -n 5 "$work/make")"
 reftest=$work/tree/build/reftest
