@@ -80,8 +80,8 @@ PLANTED=wrong verify --force --ground-truth all --case $case
 expect_status simple_gla_parallel_h4_d64 failed ground_truths_disagree
 expect "'torch' in d['simple_gla_parallel_h4_d64']['cases'][0]['message'] and 'd_v' in d['simple_gla_parallel_h4_d64']['cases'][0]['message']"
 
-# The gradient of A_log is a sum over all tokens and channels. With seed 35 the terms nearly cancel, and the sum is a
-# twentieth of its usual size. A library that rounds the terms must still pass, and one that forgets a token must fail.
+# The gradient of A_log is a sum over all tokens and channels. With seed 7 the terms nearly cancel, and the sum is
+# smaller than its bound. A library that rounds the terms must still pass, and one that forgets a token must fail.
 rm -r definitions/simple_gla
 given kda_recurrent_lower_bound_h2_k64_v32
 cat >"$work/tables/torch.py" <<END
@@ -126,7 +126,7 @@ def call(call):
 
 TABLES = (Table("torch", (Need(("torch",), "torch"),), {"kda": Row(call, cpu=True, coarse={"output": (1e-3, 2e-2)})}),)
 END
-PLANTED=rounds verify --force --ground-truth all --case $case --seed 35
+PLANTED=rounds verify --force --ground-truth all --case $case --seed 7
 expect_exit 0
 expect "[(o['margin'] > 0.05, o['atol'] > 0.1 * abs(o['worst'][0]['ground_truth'])) for o in d['kda_recurrent_lower_bound_h2_k64_v32']['cases'][0]['outputs'] if (o['name'], o['ground_truth']) == ('d_A_log', 'torch')] == [(True, True)]"
 PLANTED=forgets verify --force --ground-truth all --case $case
