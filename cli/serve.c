@@ -277,8 +277,8 @@ static void end_command(struct server *server, struct call *call)
 	remove_call(server, call);
 }
 
-/* Reads what a process has written. Closes the descriptor at its end. A process whose answer is too long is killed; of its
- * messages only the beginning is kept. */
+/* Reads what a process has written. Closes the descriptor at its end. A process whose answer is too long is killed. Of
+ * its messages only the beginning is kept. */
 static void read_pipe(struct call *call, int *fd, struct buf *into, size_t limit)
 {
 	buf_reserve(into, READ_BYTES);

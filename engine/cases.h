@@ -50,8 +50,8 @@ struct case_options {
 /* Returns the default options: sizes small and medium, all workloads, seed 0, and no override of a tolerance rule. */
 struct case_options case_options_default(void);
 
-/* Selects the case only[0]; only[1] is NULL. Plans every size, and edge or gradient cases if the id is one of theirs, because
- * an id may name any of them. */
+/* Selects the case only[0]; only[1] is NULL. Plans every size, and edge or gradient cases if the id is one of theirs,
+ * because an id may name any of them. */
 void case_options_only(struct case_options *options, const char *const only[2]);
 
 /* Parses a list such as "small,large" and sets these sizes. Returns -1 and sets `err` on error. */
@@ -107,9 +107,9 @@ struct cases {
 };
 
 /* Builds all cases of a definition for one attempt to find its family: attempt 0 uses the first candidate
- * (kernels/core/family_candidates.h), attempt 1 the second, the attempt after the last candidate uses no family, and the one after
- * that no `init` either. `blobs` must have an entry for every tensor file that the workload lines name, and for every file of
- * the definition's "reads". The result is allocated in `arena`. */
+ * (kernels/core/family_candidates.h), attempt 1 the second, the attempt after the last candidate uses no family, and the
+ * one after that no `init` either. `blobs` must have an entry for every tensor file that the workload lines name, and for
+ * every file of the definition's "reads". The result is allocated in `arena`. */
 struct cases cases_make(const struct kernels_api *kernels, const struct definition *definition,
                         const struct workload_file *workloads, const struct blob *blobs, int blob_count,
                         const char *root, const struct case_options *options, int attempt, struct arena *arena);

@@ -1,6 +1,7 @@
 #!/bin/sh
-# `reftest serve` answers a client that only writes and reads lines. It survives wrong messages, cancels what it is asked to,
-# gives the answers of the commands, and writes nothing for a definition that is given as text. Settings that change hold at once.
+# `reftest serve` answers a client that only writes and reads lines. It survives wrong messages, cancels what it is asked
+# to, gives the answers of the commands, and writes nothing for a definition that is given as text. Settings that change
+# hold at once.
 . "$(dirname "$0")/../harness.sh"
 [ "$device" = cpu ] || skip "the CPU suffices"
 given tiny_norm
