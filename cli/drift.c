@@ -5,11 +5,8 @@
 
 #include <stdio.h>
 #include <string.h>
-#include <unistd.h>
 
-#include "base/screen.h"
-#include "base/show.h"
-#include "base/wrap.h"
+#include "base/show_wrapped.h"
 #include "cli/shared_options.h"
 #include "engine/margin_drift.h"
 #include "engine/run.h"
@@ -38,16 +35,12 @@ enum { ROWS = sizeof rows / sizeof rows[0] };
 
 static void print_text(const struct margin_drifts *drifts, bool each)
 {
-	struct buf text = {0}, lines = {0};
+	struct buf text = {0};
 
 	drift_list_text(drifts, each, &text);
-	if (isatty(STDOUT_FILENO))
-		wrap_text(text.data, text.length, (size_t)screen_columns(STDOUT_FILENO), "reftest", &lines);
-	else
-		buf_add(&lines, text.data, text.length);
-	show_print(stdout, "%s", lines.data);
+	if (text.length > 0)
+		show_wrapped(stdout, text.data);
 	buf_free(&text);
-	buf_free(&lines);
 }
 
 static void print_json(const struct run *run, const struct margin_drifts *drifts)
