@@ -136,6 +136,15 @@ void buf_json_string(struct buf *buf, const char *text)
 	buf_json_bytes(buf, text, strlen(text));
 }
 
+void buf_json_member(struct buf *buf, const char *key, const char *text)
+{
+	buf_printf(buf, "\"%s\": ", key);
+	if (text != NULL)
+		buf_json_string(buf, text);
+	else
+		buf_text(buf, "null");
+}
+
 void buf_json_number(struct buf *buf, double value)
 {
 	char text[40];

@@ -20,6 +20,9 @@ void buf_vprintf(struct buf *buf, const char *format, va_list args) __attribute_
 /* Appends `text` as a quoted JSON string. Bytes that are not UTF-8 become U+FFFD; characters and commands that
  * base/unsafe_character.h lists become \u escapes, which a reader of JSON turns back. */
 void buf_json_string(struct buf *buf, const char *text);
+
+/* Appends a member of a JSON object, "key": "text", or "key": null if `text` is NULL. */
+void buf_json_member(struct buf *buf, const char *key, const char *text);
 void buf_json_bytes(struct buf *buf, const char *text, size_t length);
 
 /* Appends a double as JSON: the shortest form that parses to the same value, at most 17 significant digits. JSON has

@@ -116,29 +116,20 @@ void coverage_matrix_text(const struct coverage *coverage, bool each, struct buf
 
 /* ---- JSON ----------------------------------------------------------------------------------------------------- */
 
-static void json_member(struct buf *out, const char *key, const char *text)
-{
-	buf_printf(out, "\"%s\": ", key);
-	if (text != NULL)
-		buf_json_string(out, text);
-	else
-		buf_text(out, "null");
-}
-
 static void json_family(const struct covered_family *family, struct buf *out)
 {
 	buf_text(out, "{");
-	json_member(out, "family", family->op->name);
+	buf_json_member(out, "family", family->op->name);
 	buf_printf(out, ", \"definitions\": %d, \"cases\": %d, \"axes\": [", family->definitions, family->cases);
 	for (int i = 0; i < family->axis_count; i++) {
 		const struct op_coverage *row = &family->op->coverage[i];
 
 		buf_text(out, i > 0 ? ",\n   {" : "\n   {");
-		json_member(out, "axis", row->name);
+		buf_json_member(out, "axis", row->name);
 		buf_text(out, ", \"values\": [");
 		for (int k = 0; k < COVERAGE_VALUES && row->values[k].name != NULL; k++) {
 			buf_text(out, k > 0 ? ", {" : "{");
-			json_member(out, "value", row->values[k].name);
+			buf_json_member(out, "value", row->values[k].name);
 			buf_printf(out, ", \"definitions\": %d, \"cases\": %d, \"wanted\": %s}", family->counts[i][k].definitions,
 				   family->counts[i][k].cases, row->values[k].says != NULL ? "true" : "false");
 		}
@@ -168,13 +159,13 @@ static void json_definition(const struct coverage *coverage, const struct covere
 	const struct covered_family *family = d->family >= 0 ? &coverage->families[d->family] : NULL;
 
 	buf_text(out, "{");
-	json_member(out, "name", d->result->file->name);
+	buf_json_member(out, "name", d->result->file->name);
 	buf_text(out, ", ");
-	json_member(out, "op_type", d->result->file->op_type);
+	buf_json_member(out, "op_type", d->result->file->op_type);
 	buf_text(out, ", ");
-	json_member(out, "family", family != NULL ? family->op->name : NULL);
+	buf_json_member(out, "family", family != NULL ? family->op->name : NULL);
 	buf_text(out, ", ");
-	json_member(out, "matched_by", d->result->made != NULL ? cases_matched(d->result->made) : NULL);
+	buf_json_member(out, "matched_by", d->result->made != NULL ? cases_matched(d->result->made) : NULL);
 	buf_printf(out, ", \"cases\": %d, \"axes\": {", d->cases);
 	for (int i = 0; family != NULL && i < family->axis_count; i++) {
 		buf_text(out, i > 0 ? ", " : "");
@@ -190,13 +181,13 @@ static void json_hole(const struct coverage *coverage, const struct coverage_hol
 
 	coverage_hole_says(coverage, hole, &says);
 	buf_text(out, "{");
-	json_member(out, "family", op->name);
+	buf_json_member(out, "family", op->name);
 	buf_text(out, ", ");
-	json_member(out, "axis", op->coverage[hole->axis].name);
+	buf_json_member(out, "axis", op->coverage[hole->axis].name);
 	buf_text(out, ", ");
-	json_member(out, "value", op->coverage[hole->axis].values[hole->value].name);
+	buf_json_member(out, "value", op->coverage[hole->axis].values[hole->value].name);
 	buf_text(out, ", ");
-	json_member(out, "message", says.data);
+	buf_json_member(out, "message", says.data);
 	buf_text(out, "}");
 	buf_free(&says);
 }

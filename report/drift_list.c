@@ -55,41 +55,35 @@ void drift_list_text(const struct margin_drifts *drifts, bool each, struct buf *
 	buf_printf(out, "%d definition%s no verdicts of several versions\n", drifts->single, drifts->single == 1 ? " has" : "s have");
 }
 
-static void json_text(struct buf *out, const char *key, const char *text)
-{
-	buf_printf(out, "\"%s\": ", key);
-	buf_json_string(out, text);
-}
-
 static void json_point(const char *key, const struct margin_point *point, struct buf *out)
 {
 	buf_printf(out, ", \"%s\": {\"time\": %" PRId64 ", \"margin\": ", key, point->time);
 	buf_json_number(out, point->margin);
 	buf_text(out, ", ");
-	json_text(out, "status", status_name(point->status));
+	buf_json_member(out, "status", status_name(point->status));
 	buf_text(out, ", ");
-	json_text(out, "torch", point->torch);
+	buf_json_member(out, "torch", point->torch);
 	buf_text(out, ", ");
-	json_text(out, "cuda", point->cuda);
+	buf_json_member(out, "cuda", point->cuda);
 	buf_text(out, ", ");
-	json_text(out, "ground_truth", point->ground_truth);
+	buf_json_member(out, "ground_truth", point->ground_truth);
 	buf_text(out, ", ");
-	json_text(out, "version", point->version);
+	buf_json_member(out, "version", point->version);
 	buf_text(out, "}");
 }
 
 static void json_drift(const struct margin_drift *d, struct buf *out)
 {
 	buf_text(out, "{");
-	json_text(out, "name", d->result->file->name);
+	buf_json_member(out, "name", d->result->file->name);
 	buf_text(out, ", ");
-	json_text(out, "op_type", d->result->file->op_type);
+	buf_json_member(out, "op_type", d->result->file->op_type);
 	buf_text(out, ", ");
-	json_text(out, "case", d->c->test->id);
+	buf_json_member(out, "case", d->c->test->id);
 	buf_text(out, ", ");
-	json_text(out, "device_class", d->to.device_class);
+	buf_json_member(out, "device_class", d->to.device_class);
 	buf_text(out, ", ");
-	json_text(out, "moved", kinds[margin_drift_kind(d)]);
+	buf_json_member(out, "moved", kinds[margin_drift_kind(d)]);
 	buf_text(out, ", \"factor\": ");
 	buf_json_number(out, d->factor);
 	json_point("from", &d->from, out);

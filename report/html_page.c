@@ -25,15 +25,6 @@ __asm__(".pushsection .rodata\n"
 extern const char page_begin[] __attribute__((visibility("hidden")));
 extern const char page_end[] __attribute__((visibility("hidden")));
 
-static void json_text(struct buf *out, const char *key, const char *text)
-{
-	buf_printf(out, "\"%s\": ", key);
-	if (text != NULL)
-		buf_json_string(out, text);
-	else
-		buf_text(out, "null");
-}
-
 static void json_real(struct buf *out, const char *key, double value)
 {
 	buf_printf(out, "\"%s\": ", key);
@@ -117,7 +108,7 @@ static void json_history(const struct result *result, struct arena *arena, struc
 		buf_printf(out, "%s{\"time\": %" PRId64 ", ", i > 0 ? ", " : "", list[i].last->time);
 		json_real(out, "margin", list[i].margin);
 		buf_text(out, ", ");
-		json_text(out, "with", with.data);
+		buf_json_member(out, "with", with.data);
 		buf_text(out, "}");
 		buf_free(&with);
 	}
@@ -198,17 +189,17 @@ static void json_definition(const struct result *result, struct buf *out)
 	struct arena arena = {0};
 
 	buf_text(out, "{");
-	json_text(out, "name", result->file->name);
+	buf_json_member(out, "name", result->file->name);
 	buf_text(out, ", ");
-	json_text(out, "op_type", result->file->op_type);
+	buf_json_member(out, "op_type", result->file->op_type);
 	buf_text(out, ", ");
-	json_text(out, "status", report_status(result));
+	buf_json_member(out, "status", report_status(result));
 	buf_text(out, ", ");
-	json_text(out, "reason", totals_lacks_verdict(result) ? NULL : reason_name(result->reason));
+	buf_json_member(out, "reason", totals_lacks_verdict(result) ? NULL : reason_name(result->reason));
 	buf_text(out, ", ");
-	json_text(out, "message", result->message);
+	buf_json_member(out, "message", result->message);
 	buf_text(out, ", ");
-	json_text(out, "family", result->made != NULL && result->made->op != NULL ? result->made->op->op->name : NULL);
+	buf_json_member(out, "family", result->made != NULL && result->made->op != NULL ? result->made->op->op->name : NULL);
 	buf_printf(out, ", \"cases\": %u, \"passed\": %u, ", result->counts.cases, result->counts.passed);
 	json_real(out, "margin", margin_of(result, &arena));
 	json_ground_truths(result, out);
@@ -235,11 +226,11 @@ void html_page_data(const struct html_page *page, const struct run *run, const s
 		    struct buf *out)
 {
 	buf_text(out, "{\"schema\": 1, ");
-	json_text(out, "root", run->program->root);
+	buf_json_member(out, "root", run->program->root);
 	buf_text(out, ", ");
-	json_text(out, "version", page->version);
+	buf_json_member(out, "version", page->version);
 	buf_text(out, ", ");
-	json_text(out, "device_class", run->machine.policy.device_class);
+	buf_json_member(out, "device_class", run->machine.policy.device_class);
 	buf_printf(out, ", \"made\": %" PRId64, page->made);
 	json_totals(run, out);
 	buf_text(out, ",\n \"problems\": [");

@@ -104,38 +104,29 @@ void solutions_print(const struct run *run)
 	arena_free(&arena);
 }
 
-static void json_member_text(struct buf *out, const char *key, const char *text)
-{
-	buf_printf(out, "\"%s\": ", key);
-	if (text != NULL)
-		buf_json_string(out, text);
-	else
-		buf_text(out, "null");
-}
-
 static void json_solution(const struct result *result, struct arena *arena, struct buf *out)
 {
 	const struct case_result *c = deciding_case(result);
 	const struct own_truth *solution = candidate_of(result);
 
 	buf_text(out, "{");
-	json_member_text(out, "name", name_of(result));
+	buf_json_member(out, "name", name_of(result));
 	buf_text(out, ", ");
-	json_member_text(out, "author", solution != NULL ? solution->author : NULL);
+	buf_json_member(out, "author", solution != NULL ? solution->author : NULL);
 	buf_text(out, ", ");
-	json_member_text(out, "path", path_of(result));
+	buf_json_member(out, "path", path_of(result));
 	buf_text(out, ", ");
-	json_member_text(out, "definition", result->file->name);
+	buf_json_member(out, "definition", result->file->name);
 	buf_text(out, ", ");
-	json_member_text(out, "op_type", result->file->op_type);
+	buf_json_member(out, "op_type", result->file->op_type);
 	buf_text(out, ", ");
-	json_member_text(out, "status", result->known ? status_name(result->status) : "unknown");
+	buf_json_member(out, "status", result->known ? status_name(result->status) : "unknown");
 	buf_text(out, ", ");
-	json_member_text(out, "reason", reason_name(result->reason));
+	buf_json_member(out, "reason", reason_name(result->reason));
 	buf_text(out, ", ");
-	json_member_text(out, "message", message_of(result, arena));
+	buf_json_member(out, "message", message_of(result, arena));
 	buf_text(out, ", ");
-	json_member_text(out, "ground_truth", c != NULL ? c->verdict->ground_truth : NULL);
+	buf_json_member(out, "ground_truth", c != NULL ? c->verdict->ground_truth : NULL);
 	buf_text(out, ", \"cases\": [");
 	for (int i = 0; i < result->case_count; i++) {
 		buf_text(out, i > 0 ? ",\n  " : "\n  ");

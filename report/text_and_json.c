@@ -544,15 +544,6 @@ void report_summary(const struct run *run, const struct report_options *options)
 
 /* ---- JSON ----------------------------------------------------------------------------------------------------- */
 
-static void json_text(struct buf *out, const char *key, const char *text)
-{
-	buf_printf(out, "\"%s\": ", key);
-	if (text != NULL)
-		buf_json_string(out, text);
-	else
-		buf_text(out, "null");
-}
-
 static void json_real(struct buf *out, const char *key, double value)
 {
 	buf_printf(out, ", \"%s\": ", key);
@@ -609,7 +600,7 @@ static void json_containment(struct buf *out, const char *text)
 {
 	if (text == NULL || strcmp(text, "full") == 0) {
 		buf_text(out, ", ");
-		json_text(out, "containment", text);
+		buf_json_member(out, "containment", text);
 		return;
 	}
 	buf_text(out, ", \"containment\": [");
@@ -628,42 +619,42 @@ void report_json_case(struct buf *out, const struct result *result, const struct
 	const struct verdict *v = c->verdict;
 
 	buf_text(out, "{");
-	json_text(out, "id", c->test->id);
+	buf_json_member(out, "id", c->test->id);
 	buf_text(out, ", ");
-	json_text(out, "status", v != NULL ? status_name(v->status) : "unknown");
+	buf_json_member(out, "status", v != NULL ? status_name(v->status) : "unknown");
 	buf_text(out, ", ");
-	json_text(out, "reason", v != NULL ? reason_name(v->reason) : NULL);
+	buf_json_member(out, "reason", v != NULL ? reason_name(v->reason) : NULL);
 	buf_text(out, ", ");
-	json_text(out, "message", v != NULL ? v->message : NULL);
+	buf_json_member(out, "message", v != NULL ? v->message : NULL);
 	buf_printf(out, ", \"cached\": %s, \"kept\": %s, \"weak\": %s, ", c->cached ? "true" : "false",
 	           c->in_store && v != NULL ? "true" : "false", v != NULL && v->weak ? "true" : "false");
-	json_text(out, "convention", c->test->convention);
+	buf_json_member(out, "convention", c->test->convention);
 	buf_text(out, ", ");
-	json_text(out, "why", c->why);
+	buf_json_member(out, "why", c->why);
 	buf_text(out, ", ");
-	json_text(out, "device", v != NULL ? v->device : NULL);
+	buf_json_member(out, "device", v != NULL ? v->device : NULL);
 	buf_text(out, ", ");
-	json_text(out, "device_class", v != NULL ? v->device_class : NULL);
+	buf_json_member(out, "device_class", v != NULL ? v->device_class : NULL);
 	buf_text(out, ", ");
-	json_text(out, "ground_truth", v != NULL ? v->ground_truth : NULL);
+	buf_json_member(out, "ground_truth", v != NULL ? v->ground_truth : NULL);
 	buf_text(out, ", ");
-	json_text(out, "ground_truth_version", v != NULL ? v->ground_truth_version : NULL);
+	buf_json_member(out, "ground_truth_version", v != NULL ? v->ground_truth_version : NULL);
 	buf_text(out, ", \"witnesses\": ");
 	if (v != NULL)
 		verdict_write_tried(v, out);
 	else
 		buf_text(out, "[]");
 	buf_text(out, ", ");
-	json_text(out, "torch", v != NULL ? v->torch : NULL);
+	buf_json_member(out, "torch", v != NULL ? v->torch : NULL);
 	json_containment(out, v != NULL ? v->containment : NULL);
 	buf_text(out, ", ");
-	json_text(out, "isolation", v != NULL ? v->isolation : NULL);
+	buf_json_member(out, "isolation", v != NULL ? v->isolation : NULL);
 	buf_text(out, ", ");
-	json_text(out, "isolation_reason", v != NULL ? v->isolation_reason : NULL);
+	buf_json_member(out, "isolation_reason", v != NULL ? v->isolation_reason : NULL);
 	json_axes(out, result, c);
 	json_real(out, "seconds", v != NULL ? v->seconds : 0);
 	buf_printf(out, ", \"reference_line\": %d, ", v != NULL ? v->reference_line : 0);
-	json_text(out, "printed", c->printed);
+	buf_json_member(out, "printed", c->printed);
 	json_findings(out, c);
 	buf_text(out, ", \"checks\": ");
 	if (v != NULL)
@@ -716,10 +707,10 @@ static void json_constants(struct buf *out, const struct result *result)
 				}
 		}
 		buf_text(out, i > 0 ? ", {" : "{");
-		json_text(out, "name", made->constants[i].name);
+		buf_json_member(out, "name", made->constants[i].name);
 		json_real(out, "value", value);
 		buf_text(out, ", ");
-		json_text(out, "source", source);
+		buf_json_member(out, "source", source);
 		buf_text(out, "}");
 	}
 	buf_text(out, "]");
@@ -773,13 +764,13 @@ static void json_approval(struct buf *out, const struct result *result)
 		return;
 	}
 	buf_text(out, ", \"approval\": {");
-	json_text(out, "state", state);
+	buf_json_member(out, "state", state);
 	buf_text(out, ", ");
-	json_text(out, "date", approval != NULL ? approval->date : NULL);
+	buf_json_member(out, "date", approval != NULL ? approval->date : NULL);
 	buf_text(out, ", ");
-	json_text(out, "note", approval != NULL ? approval->note : NULL);
+	buf_json_member(out, "note", approval != NULL ? approval->note : NULL);
 	buf_text(out, ", ");
-	json_text(out, "message", approval_sentence(result, &arena));
+	buf_json_member(out, "message", approval_sentence(result, &arena));
 	buf_text(out, "}");
 	arena_free(&arena);
 }
@@ -787,27 +778,27 @@ static void json_approval(struct buf *out, const struct result *result)
 static void json_definition(struct buf *out, const struct result *result)
 {
 	buf_text(out, "{");
-	json_text(out, "name", result->file->name);
+	buf_json_member(out, "name", result->file->name);
 	buf_text(out, ", ");
-	json_text(out, "op_type", result->file->op_type);
+	buf_json_member(out, "op_type", result->file->op_type);
 	buf_text(out, ", ");
-	json_text(out, "status", result->known ? status_name(result->status) : "unknown");
+	buf_json_member(out, "status", result->known ? status_name(result->status) : "unknown");
 	buf_text(out, ", ");
-	json_text(out, "reason", reason_name(result->reason));
+	buf_json_member(out, "reason", reason_name(result->reason));
 	buf_text(out, ", ");
-	json_text(out, "message", result->message);
+	buf_json_member(out, "message", result->message);
 	buf_printf(out, ", \"changed\": %s", result->changed ? "true" : "false");
 	json_constants(out, result);
 	buf_text(out, ", ");
-	json_text(out, "family", result->made != NULL && result->made->op != NULL ? result->made->op->op->name : NULL);
+	buf_json_member(out, "family", result->made != NULL && result->made->op != NULL ? result->made->op->op->name : NULL);
 	buf_text(out, ", ");
-	json_text(out, "matched_by", result->made != NULL ? cases_matched(result->made) : NULL);
+	buf_json_member(out, "matched_by", result->made != NULL ? cases_matched(result->made) : NULL);
 	buf_text(out, ", ");
-	json_text(out, "fi_api", result->definition != NULL ? result->definition->fi_api : NULL);
+	buf_json_member(out, "fi_api", result->definition != NULL ? result->definition->fi_api : NULL);
 	buf_text(out, ", ");
-	json_text(out, "hf_id", result->definition != NULL ? result->definition->hf_id : NULL);
+	buf_json_member(out, "hf_id", result->definition != NULL ? result->definition->hf_id : NULL);
 	buf_text(out, ", ");
-	json_text(out, "bounds_from", has_dataset_bound(result) ? result->run->program->settings->file : NULL);
+	buf_json_member(out, "bounds_from", has_dataset_bound(result) ? result->run->program->settings->file : NULL);
 	json_notes(out, result);
 	json_diagnosis(out, result);
 	json_approval(out, result);
@@ -850,11 +841,11 @@ static void json_settings(struct buf *out, const struct run *run)
 		if ((run->options->from_settings >> id & 1) == 0)
 			continue;
 		buf_printf(out, "%s{", between);
-		json_text(out, "key", settings->of[id].key);
+		buf_json_member(out, "key", settings->of[id].key);
 		buf_text(out, ", ");
-		json_text(out, "value", settings->of[id].text);
+		buf_json_member(out, "value", settings->of[id].text);
 		buf_text(out, ", ");
-		json_text(out, "file", settings->file);
+		buf_json_member(out, "file", settings->file);
 		buf_printf(out, ", \"line\": %d}", settings->of[id].line);
 		between = ", ";
 	}
@@ -866,7 +857,7 @@ void report_json(const struct run *run, const struct report_options *options)
 	struct buf out = {0};
 
 	buf_text(&out, "{\"schema\": 1, ");
-	json_text(&out, "root", run->program->root);
+	buf_json_member(&out, "root", run->program->root);
 	buf_printf(&out, ", \"summary\": {\"definitions\": %" PRId64, totals.definitions);
 	for (int s = 0; s < STATUS_COUNT; s++)
 		buf_printf(&out, ", \"%s\": %" PRId64, status_name((enum status)s), totals.by_status[s]);
@@ -877,10 +868,10 @@ void report_json(const struct run *run, const struct report_options *options)
 	json_real(&out, "seconds", run->seconds);
 	buf_printf(&out, ", \"exit\": %d, \"interrupted\": %s, \"stopped\": %s, ", exit_status_of_runs(run, options->solutions, options->strict),
 		   run->interrupted ? "true" : "false", run->stopped ? "true" : "false");
-	json_text(&out, "not_kept", run->not_stored);
+	buf_json_member(&out, "not_kept", run->not_stored);
 	json_shard(&out, &run->options->cases.shard);
 	buf_text(&out, ", ");
-	json_text(&out, "device_class", run->machine.policy.device_class);
+	buf_json_member(&out, "device_class", run->machine.policy.device_class);
 	json_containment(&out, run->containment);
 	buf_printf(&out, ", \"accepted_from_elsewhere\": %s", run->machine.accepted != NULL ? "true" : "false");
 	buf_text(&out, "},\n \"settings\": [");
