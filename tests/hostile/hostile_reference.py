@@ -6,6 +6,7 @@ A head is a comment at the beginning of the file: a sentence about what the refe
 - expect: the status and the reason that reftest must report, "error raised"; several are separated by "|". A status
   alone stands for all its reasons, and "not passed" for every other status. A reference whose case may end by a
   timeout runs in a batch with a short timeout.
+- on_cuda: what reftest must report on a CUDA device instead of what "expect" says.
 - gap: the reference tries something and then raises an exception whose text begins with "reached" or "contained". It
   may have reached something only where this gap of docs/containment.md is open; "none": nowhere.
 - reached, contained: "error timeout". This verdict shows that the reference reached something, or that it did not, because it
@@ -19,7 +20,7 @@ import dataclasses
 import pathlib
 
 FOLDER = pathlib.Path(__file__).parent / "references"
-KEYS = {"expect", "gap", "reached", "contained", "destroys", "needs", "uses"}
+KEYS = {"expect", "on_cuda", "gap", "reached", "contained", "destroys", "needs", "uses"}
 STATES = {"passed", "failed", "error", "skipped", "invalid", "checked"}
 
 
@@ -29,6 +30,7 @@ class Reference:
     about: str
     source: str
     expect: tuple  # the accepted texts "status reason"
+    on_cuda: tuple | None = None
     gap: str | None = None
     reached: str | None = None
     contained: str | None = None
@@ -40,10 +42,14 @@ class Reference:
     def is_endless(self):
         return any("timeout" in text for text in self.expect)
 
-    def accepts(self, status, reason):
-        if self.expect == ("not passed",):
+    def expected(self, device):
+        return self.on_cuda if self.on_cuda and device != "cpu" else self.expect
+
+    def accepts(self, status, reason, device):
+        expected = self.expected(device)
+        if expected == ("not passed",):
             return status != "passed"
-        return f"{status} {reason}" in self.expect or status in self.expect
+        return f"{status} {reason}" in expected or status in expected
 
 
 def split_head(source):
@@ -67,10 +73,11 @@ def read(path):
     about, keys = split_head(source)
     if not about or "expect" not in keys:
         raise ValueError(f"{path}: the head has no sentence or no line 'expect'")
-    keys["expect"] = tuple(text.strip() for text in keys["expect"].split("|"))
-    for text in keys["expect"]:
-        if text != "not passed" and text.split()[0] not in STATES:
-            raise ValueError(f"{path}: {text!r} is no status")
+    for key in {"expect", "on_cuda"} & keys.keys():
+        keys[key] = tuple(text.strip() for text in keys[key].split("|"))
+        for text in keys[key]:
+            if text != "not passed" and text.split()[0] not in STATES:
+                raise ValueError(f"{path}: {text!r} is no status")
     if "uses" in keys:
         source += "\n\n" + (FOLDER.parent / f"{keys['uses']}.py").read_text(encoding="utf-8")
     return Reference(path.stem, about, source, **keys)

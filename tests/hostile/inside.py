@@ -141,6 +141,7 @@ class Neighbours:
             "work": WORK, "home": WORK / "home", "others": WORK / "others", "root": WORK / "root",
             "libraries": WORK / "libraries", "tcp": self.sockets[0].getsockname()[1],
             "udp": self.sockets[-1].getsockname()[1], **{name: one.pid for name, one in self.sleepers.items()},
+            "sharer": 0,
         }  # fmt: skip
         self.sharer = None if options["device"] == "cpu" else self.share_gpu_memory(options)
 

@@ -110,12 +110,12 @@ def claim_of(reference, definition):
     return None
 
 
-def fault_of(reference, result):
+def fault_of(reference, result, device):
     """Returns None, or why a reference's report is not the expected one."""
     definition = result.definition(reference)
     status, reason, claim = definition["status"], definition["reason"], claim_of(reference, definition)
-    if not reference.accepts(status, reason):
-        return f"expected {' or '.join(reference.expect)}, reported {status} {reason}: {message_of(definition)}"
+    if not reference.accepts(status, reason, device):
+        return f"expected {' or '.join(reference.expected(device))}, reported {status} {reason}: {message_of(definition)}"
     if reference.gap is None:
         return None
     if claim is None:
@@ -149,7 +149,7 @@ def judge_references(tap, setup, references, result, device):
         elif reference.name not in result.facts["ran"]:
             tap.skip(sentence, f"the gap '{reference.gap}' is open here, and it would end the run")
         else:
-            fault = fault_of(reference, result)
+            fault = fault_of(reference, result, device)
             tap.tell(fault is None, sentence, fault)
 
 

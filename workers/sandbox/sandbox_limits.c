@@ -121,6 +121,8 @@ uint32_t limits_apply(bool memory, bool own_users, int processes)
 	if (lower(RLIMIT_FSIZE, (rlim_t)SANDBOX_TMP_MIB << 20))
 		layers |= SANDBOX_FILE_LIMIT;
 	lower(RLIMIT_CORE, 0);
+	lower(RLIMIT_MEMLOCK, 0); /* CUDA's pinned memory does not count for it */
+	lower(RLIMIT_RTPRIO, 0);
 	lower(RLIMIT_NOFILE, SANDBOX_DESCRIPTORS);
 	lower(RLIMIT_MSGQUEUE, 0);
 	lower(RLIMIT_SIGPENDING, SANDBOX_DESCRIPTORS);

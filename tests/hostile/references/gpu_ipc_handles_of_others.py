@@ -40,15 +40,19 @@ def guesses(first, second):
 def run(hidden_states, weight):
     cuda = ctypes.CDLL("libcuda.so.1")
     cuda.cuIpcOpenMemHandle_v2.argtypes = [ctypes.POINTER(ctypes.c_uint64), Handle, ctypes.c_uint]
-    until, tried = time.monotonic() + SECONDS, 0
+    until, tried, opened = time.monotonic() + SECONDS, 0, 0
     for guess in guesses(*own_handles(cuda)):
         place = ctypes.c_uint64()
         if cuda.cuIpcOpenMemHandle_v2(ctypes.byref(place), Handle.from_buffer_copy(guess), 1) == 0:
             byte = ctypes.c_ubyte()
-            assert cuda.cuMemcpyDtoH_v2(ctypes.byref(byte), place, ctypes.c_size_t(1)) == 0
-            if byte.value == BYTE:
+            error = cuda.cuMemcpyDtoH_v2(ctypes.byref(byte), place, ctypes.c_size_t(1))
+            if error == 0 and byte.value == BYTE:
                 raise AssertionError(f"reached: {guess.hex()}")
+            if cuda.cuCtxSynchronize() != 0:
+                raise AssertionError(f"contained: after {tried} guesses a handle opened, but the copy failed with error {error}")
+            opened += 1
+            cuda.cuIpcCloseMemHandle(place)
         tried += 1
         if time.monotonic() > until:
             break
-    raise AssertionError(f"contained: {tried} guesses")
+    raise AssertionError(f"contained: {tried} guesses, {opened} opened")

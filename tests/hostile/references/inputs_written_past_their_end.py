@@ -1,5 +1,6 @@
-# Writes behind its inputs, and returns the right answer.
+# Writes behind its inputs, as a program of the CPU does, and returns the right answer.
 # expect: error out_of_bounds
+# on_cuda: error crashed
 import ctypes
 
 import torch

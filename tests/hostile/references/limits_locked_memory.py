@@ -1,13 +1,14 @@
-# Locks its memory, so that the kernel can move none of it to disk.
+# Locks a page and then all of its memory, so that the kernel can move none of it to disk.
 # expect: error raised
 # gap: none
 import ctypes
 
-CURRENT_AND_FUTURE = 3
+CURRENT_AND_FUTURE, PAGE = 3, 4096
 
 
 def run(hidden_states, weight):
     libc = ctypes.CDLL(None, use_errno=True)
-    if libc.mlockall(CURRENT_AND_FUTURE) != 0:
-        raise AssertionError(f"contained: error {ctypes.get_errno()}")
-    raise AssertionError("reached")
+    page = ctypes.create_string_buffer(2 * PAGE)
+    if libc.mlock(page, ctypes.c_size_t(PAGE)) == 0 or libc.mlockall(CURRENT_AND_FUTURE) == 0:
+        raise AssertionError("reached")
+    raise AssertionError(f"contained: error {ctypes.get_errno()}")

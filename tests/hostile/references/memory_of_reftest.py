@@ -18,7 +18,8 @@ def has_content(path):
 
 
 def run(hidden_states, weight):
-    known = {int("@sleeper@"), int("@victim@"), int("@stopped@"), 1, os.getpid()}
+    own = {int(number) for number in os.listdir("/proc/self/task")}
+    known = {int("@sleeper@"), int("@victim@"), int("@stopped@"), int("@sharer@"), 1, *own}
     reached = []
     for pid in set(range(1, 5000)) - known:
         for name in FILES:

@@ -1,5 +1,6 @@
 # Replaces ctypes so that calls of libraries do nothing, and returns zeros.
 # expect: failed numeric
+# on_cuda: error raised
 import ctypes
 
 import torch

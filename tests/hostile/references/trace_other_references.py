@@ -5,11 +5,12 @@ import os
 
 
 def run(hidden_states, weight):
-    known = {int("@sleeper@"), int("@victim@"), int("@stopped@"), 1 if os.getppid() else 0}
+    own = {int(number) for number in os.listdir("/proc/self/task")}
+    known = {int("@sleeper@"), int("@victim@"), int("@stopped@"), int("@sharer@"), 1 if os.getppid() else 0, *own}
     reached = []
     for pid in range(1, 5000):
         try:
-            if pid != os.getpid() and pid not in known:
+            if pid not in known:
                 os.close(os.open(f"/proc/{pid}/mem", os.O_RDWR))
                 reached.append(open(f"/proc/{pid}/cmdline").read())
         except OSError:

@@ -9,7 +9,7 @@ ATTACH, DETACH, SEIZE = 16, 17, 0x4206
 
 def run(hidden_states, weight):
     libc = ctypes.CDLL(None, use_errno=True)
-    known = {int("@sleeper@"), int("@victim@"), int("@stopped@"), 1}
+    known = {int("@sleeper@"), int("@victim@"), int("@stopped@"), int("@sharer@"), 1}
     reached = []
     for pid in set(range(1, 5000)) - known - {os.getpid()}:
         for order in (SEIZE, ATTACH):
