@@ -12,9 +12,9 @@
 #include "base/show.h"
 #include "cache/export_import.h"
 #include "cache/hit_counts.h"
+#include "cli/cached_run.h"
 #include "cli/shared_options.h"
 #include "engine/definition_files.h"
-#include "engine/run.h"
 #include "engine/settings.h"
 #include "engine/sparse_checkout.h"
 #include "fleet/merge.h"
@@ -382,13 +382,10 @@ static int note_sparse(const struct dataset *dataset, struct buf *definitions, s
  * edge and gradient cases. */
 static int present_tree(struct program *program, struct buf *subjects, struct buf *definitions, struct err *err)
 {
-	struct run_options options = {.cached_only = true,
-				      .dry_run = true,
-				      .each = true,
-				      .details = true,
-				      .cases = case_options_default()};
+	struct run_options options = cached_run_options();
 	struct run run;
 
+	options.details = true;
 	for (int size = 0; size < SIZE_COUNT; size++)
 		options.cases.size[size] = options.cases.sizes_given = true;
 	options.cases.edge = options.cases.backward = true;

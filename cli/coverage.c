@@ -3,17 +3,14 @@
 #include "cli/command.h"
 #include "cli/command_line.h"
 
-#include <stdio.h>
 #include <string.h>
 
 #include "base/show.h"
-#include "base/show_wrapped.h"
+#include "cli/cached_run.h"
 #include "cli/shared_options.h"
 #include "engine/coverage.h"
-#include "engine/run.h"
 #include "engine/run_defaults.h"
 #include "report/coverage_matrix.h"
-#include "report/text_and_json.h"
 
 struct coverage_options {
 	const char *root, *sizes, *format;
@@ -34,40 +31,15 @@ static const struct option_row rows[] = {
 
 enum { ROWS = sizeof rows / sizeof rows[0] };
 
-static void print_text(const struct coverage *coverage, bool each)
-{
-	struct buf text = {0};
-
-	coverage_matrix_text(coverage, each, &text);
-	if (text.length > 0)
-		show_wrapped(stdout, text.data);
-	buf_free(&text);
-}
-
-static void print_json(const struct run *run, const struct coverage *coverage)
-{
-	struct buf out = {0};
-
-	buf_text(&out, "{\"schema\": 1, \"root\": ");
-	buf_json_string(&out, run->program->root);
-	buf_text(&out, ",\n ");
-	coverage_matrix_json(coverage, &out);
-	buf_text(&out, "}\n");
-	fwrite(out.data, 1, out.length, stdout);
-	buf_free(&out);
-}
-
 /* Returns EXIT_USAGE if a definition could not be read, so that the coverage is not that of the whole dataset. */
-static int print_all(struct run *run, const struct coverage_options *o, const struct words *names, struct err *err)
+static int show(struct run *run, const void *command, struct err *err)
 {
+	const struct coverage_options *o = command;
 	struct arena arena = {0};
+	struct buf out = {0};
 	int code = EXIT_VERIFIED;
 
-	if (run_select(run, names->items, names->count, o->op_types.items, o->op_types.count, err) < 0)
-		return EXIT_USAGE;
-	if (run_to_end(run, err) < 0)
-		return EXIT_INTERNAL;
-	report_problems(run);
+	(void)err;
 	for (int i = 0; i < run->count; i++) {
 		if (run->results[i]->definition != NULL)
 			continue;
@@ -77,37 +49,29 @@ static int print_all(struct run *run, const struct coverage_options *o, const st
 	}
 	const struct coverage coverage = coverage_of_run(run, &arena);
 
-	if (strcmp(o->format, "json") == 0)
-		print_json(run, &coverage);
-	else
-		print_text(&coverage, o->each);
+	if (strcmp(o->format, "json") == 0) {
+		coverage_matrix_json(&coverage, &out);
+		cached_run_print_json(run, &out);
+	} else {
+		coverage_matrix_text(&coverage, o->each, &out);
+		cached_run_print_text(&out);
+	}
 	arena_free(&arena);
-	return run->problem_count > 0 ? EXIT_USAGE : code;
+	return cached_run_status(run, code);
 }
 
 static int run(struct program *program, const struct coverage_options *o, const struct words *names, struct err *err)
 {
-	struct run_options options = {.device = "cpu",
-				      .ground_truth = "builtin",
-				      .cached_only = true,
-				      .dry_run = true,
-				      .each = true,
-				      .details = true,
-				      .thorough = true,
-				      .cases = case_options_default()};
-	struct run run;
+	struct cached_run look = {cached_run_options(), o->root, names, &o->op_types, show, o};
 
-	if (run_sizes_read(o->sizes, &options.cases, err) < 0)
+	if (run_sizes_read(o->sizes, &look.options.cases, err) < 0)
 		return EXIT_USAGE;
-	options.cases.edge = o->edge;
-	options.cases.workloads = !o->no_workloads;
-	program->root_given = o->root != NULL ? o->root : program->root_given;
-	int code = run_open(&run, program, &options, err);
-
-	if (code == 0)
-		code = print_all(&run, o, names, err);
-	run_close(&run);
-	return code;
+	look.options.device = "cpu";
+	look.options.ground_truth = "builtin";
+	look.options.details = look.options.thorough = true;
+	look.options.cases.edge = o->edge;
+	look.options.cases.workloads = !o->no_workloads;
+	return cached_run(program, &look, err);
 }
 
 static int start(struct program *program, int argc, char **argv)

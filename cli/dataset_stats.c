@@ -5,7 +5,7 @@
 
 #include "base/show.h"
 #include "base/string_list.h"
-#include "engine/run.h"
+#include "cli/cached_run.h"
 #include "testgen/test_list.h"
 
 enum { ROWS_STEP = 32 };
@@ -127,15 +127,12 @@ static int count_run(struct run *run, struct dataset_stats *out, struct arena *a
 int dataset_stats_read(struct program *program, const char *device, const char *python, struct dataset_stats *out,
 		       struct arena *arena, struct err *err)
 {
-	const struct run_options options = {.device = device,
-					    .python = python,
-					    .cached_only = true,
-					    .dry_run = true,
-					    .each = true,
-					    .details = true,
-					    .cases = case_options_default()};
+	struct run_options options = cached_run_options();
 	struct run run;
 
+	options.device = device;
+	options.python = python;
+	options.details = true;
 	*out = (struct dataset_stats){.all = {.name = ""}};
 	int code = run_open(&run, program, &options, err);
 

@@ -3,15 +3,12 @@
 #include "cli/command.h"
 #include "cli/command_line.h"
 
-#include <stdio.h>
 #include <string.h>
 
-#include "base/show_wrapped.h"
+#include "cli/cached_run.h"
 #include "cli/shared_options.h"
 #include "engine/margin_drift.h"
-#include "engine/run.h"
 #include "report/drift_list.h"
-#include "report/text_and_json.h"
 
 struct drift_options {
 	const char *root, *device, *python, *ground_truth, *format;
@@ -33,69 +30,35 @@ static const struct option_row rows[] = {
 
 enum { ROWS = sizeof rows / sizeof rows[0] };
 
-static void print_text(const struct margin_drifts *drifts, bool each)
+static int show(struct run *run, const void *command, struct err *err)
 {
-	struct buf text = {0};
-
-	drift_list_text(drifts, each, &text);
-	if (text.length > 0)
-		show_wrapped(stdout, text.data);
-	buf_free(&text);
-}
-
-static void print_json(const struct run *run, const struct margin_drifts *drifts)
-{
-	struct buf out = {0};
-
-	buf_text(&out, "{\"schema\": 1, \"root\": ");
-	buf_json_string(&out, run->program->root);
-	buf_text(&out, ",\n ");
-	drift_list_json(drifts, &out);
-	buf_text(&out, "}\n");
-	fwrite(out.data, 1, out.length, stdout);
-	buf_free(&out);
-}
-
-static int print_all(struct run *run, const struct drift_options *o, const struct words *names, struct err *err)
-{
+	const struct drift_options *o = command;
 	struct arena arena = {0};
-
-	if (run_select(run, names->items, names->count, o->op_types.items, o->op_types.count, err) < 0)
-		return EXIT_USAGE;
-	if (run_to_end(run, err) < 0)
-		return EXIT_INTERNAL;
-	report_problems(run);
+	struct buf out = {0};
 	const struct margin_drifts drifts = margin_drifts_of(run, o->each, &arena);
 
-	if (strcmp(o->format, "json") == 0)
-		print_json(run, &drifts);
-	else
-		print_text(&drifts, o->each);
+	(void)err;
+	if (strcmp(o->format, "json") == 0) {
+		drift_list_json(&drifts, &out);
+		cached_run_print_json(run, &out);
+	} else {
+		drift_list_text(&drifts, o->each, &out);
+		cached_run_print_text(&out);
+	}
 	arena_free(&arena);
-	return run->problem_count > 0 ? EXIT_USAGE : EXIT_VERIFIED;
+	return cached_run_status(run, EXIT_VERIFIED);
 }
 
 static int run(struct program *program, const struct drift_options *o, const struct words *names, struct err *err)
 {
-	struct run_options options = {.device = o->device,
-				      .python = o->python,
-				      .ground_truth = o->ground_truth,
-				      .cached_only = true,
-				      .dry_run = true,
-				      .each = true,
-				      .details = true,
-				      .thorough = true,
-				      .cases = case_options_default()};
-	struct run run;
+	struct cached_run look = {cached_run_options(), o->root, names, &o->op_types, show, o};
 
-	options.cases.workloads = !o->no_workloads;
-	program->root_given = o->root != NULL ? o->root : program->root_given;
-	int code = run_open(&run, program, &options, err);
-
-	if (code == 0)
-		code = print_all(&run, o, names, err);
-	run_close(&run);
-	return code;
+	look.options.device = o->device;
+	look.options.python = o->python;
+	look.options.ground_truth = o->ground_truth;
+	look.options.details = look.options.thorough = true;
+	look.options.cases.workloads = !o->no_workloads;
+	return cached_run(program, &look, err);
 }
 
 static int start(struct program *program, int argc, char **argv)

@@ -9,11 +9,11 @@
 #include <time.h>
 
 #include "base/show.h"
+#include "cli/cached_run.h"
 #include "cli/shared_options.h"
 #include "engine/approval_state.h"
 #include "engine/definition_files.h"
 #include "engine/definition_status.h"
-#include "engine/run.h"
 #include "report/exit_status.h"
 #include "report/text_and_json.h"
 #include "watcher/client.h"
@@ -256,47 +256,36 @@ static int exit_code(const struct run *run)
 	return exit_status_of_group(worst);
 }
 
+static int show(struct run *run, const void *command, struct err *err)
+{
+	(void)command, (void)err;
+	for (int i = 0; i < run->count; i++)
+		explain_result(run->results[i]);
+	return exit_code(run);
+}
+
 static int run(struct program *program, const struct explain_options *o, struct words *names, struct arena *arena,
 	       struct err *err)
 {
+	struct cached_run look = {cached_run_options(), NULL, names, NULL, show, o};
+	struct run_options *options = &look.options;
+
 	program->root_given = o->root != NULL ? o->root : program->root_given;
 	if (!o->index && operands_root(program, names, arena, err) < 0)
 		return EXIT_USAGE;
-	struct run_options options = {.device = o->device,
-				      .device_class = o->device_class,
-				      .python = o->python,
-				      .ground_truth = o->ground_truth,
-				      .required = o->required,
-				      .cached_only = true,
-				      .dry_run = true,
-				      .each = true,
-				      .accept = o->accept,
-				      .from_index = o->index,
-				      .details = true,
-				      .needs_device = true,
-				      .cases = case_options_default(),
-				      .watcher = o->alone ? NULL : &watcher_client,
-				      .ask_names = names->items,
-				      .ask_count = names->count};
-	struct run run;
-	int code = EXIT_INTERNAL;
-
-	options.cases.backward = o->backward;
-	code = run_open(&run, program, &options, err);
-	if (code == 0) {
-		if (run_select(&run, names->items, names->count, NULL, 0, err) < 0) {
-			code = EXIT_USAGE;
-		} else if (run_to_end(&run, err) < 0) {
-			code = EXIT_INTERNAL;
-		} else {
-			report_problems(&run);
-			for (int i = 0; i < run.count; i++)
-				explain_result(run.results[i]);
-			code = exit_code(&run);
-		}
-	}
-	run_close(&run);
-	return code;
+	options->device = o->device;
+	options->device_class = o->device_class;
+	options->python = o->python;
+	options->ground_truth = o->ground_truth;
+	options->required = o->required;
+	options->accept = o->accept;
+	options->from_index = o->index;
+	options->details = options->needs_device = true;
+	options->cases.backward = o->backward;
+	options->watcher = o->alone ? NULL : &watcher_client;
+	options->ask_names = names->items;
+	options->ask_count = names->count;
+	return cached_run(program, &look, err);
 }
 
 static int start(struct program *program, int argc, char **argv)

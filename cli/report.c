@@ -8,11 +8,10 @@
 
 #include "base/file.h"
 #include "base/show.h"
+#include "cli/cached_run.h"
 #include "cli/shared_options.h"
 #include "engine/coverage.h"
-#include "engine/run.h"
 #include "report/html_page.h"
-#include "report/text_and_json.h"
 
 struct page_options {
 	const char *root, *device, *device_class, *python, *ground_truth;
@@ -36,7 +35,7 @@ static bool is_page(const char *path)
 	return length > 5 && strcmp(path + length - 5, ".html") == 0;
 }
 
-static int write_page(const struct run *run, const char *path, struct err *err)
+static int write_page(struct run *run, const void *path, struct err *err)
 {
 	const struct html_page page = {REFTEST_VERSION, (int64_t)time(NULL)};
 	struct arena arena = {0};
@@ -48,8 +47,8 @@ static int write_page(const struct run *run, const char *path, struct err *err)
 	int code = file_replace(path, out.data, out.length, err) < 0 ? EXIT_INTERNAL : EXIT_VERIFIED;
 
 	if (code == EXIT_VERIFIED)
-		show_print(stdout, "%s: %d definition%s, %zu KB\n", path, run->count, run->count == 1 ? "" : "s",
-			   (out.length + 999) / 1000);
+		show_print(stdout, "%s: %d definition%s, %zu KB\n", (const char *)path, run->count,
+			   run->count == 1 ? "" : "s", (out.length + 999) / 1000);
 	buf_free(&data);
 	buf_free(&out);
 	arena_free(&arena);
@@ -58,34 +57,15 @@ static int write_page(const struct run *run, const char *path, struct err *err)
 
 static int run(struct program *program, const struct page_options *o, const char *path, struct err *err)
 {
-	struct run_options options = {.device = o->device,
-				      .device_class = o->device_class,
-				      .python = o->python,
-				      .ground_truth = o->ground_truth,
-				      .cached_only = true,
-				      .dry_run = true,
-				      .each = true,
-				      .details = true,
-				      .thorough = true,
-				      .cases = case_options_default()};
-	struct run run;
+	struct cached_run look = {cached_run_options(), o->root, NULL, &o->op_types, write_page, path};
 
-	options.cases.workloads = !o->no_workloads;
-	program->root_given = o->root != NULL ? o->root : program->root_given;
-	int code = run_open(&run, program, &options, err);
-
-	if (code == 0) {
-		if (run_select(&run, NULL, 0, o->op_types.items, o->op_types.count, err) < 0) {
-			code = EXIT_USAGE;
-		} else if (run_to_end(&run, err) < 0) {
-			code = EXIT_INTERNAL;
-		} else {
-			report_problems(&run);
-			code = write_page(&run, path, err);
-		}
-	}
-	run_close(&run);
-	return code;
+	look.options.device = o->device;
+	look.options.device_class = o->device_class;
+	look.options.python = o->python;
+	look.options.ground_truth = o->ground_truth;
+	look.options.details = look.options.thorough = true;
+	look.options.cases.workloads = !o->no_workloads;
+	return cached_run(program, &look, err);
 }
 
 static int start(struct program *program, int argc, char **argv)

@@ -8,8 +8,8 @@
 #include <string.h>
 
 #include "base/show.h"
+#include "cli/cached_run.h"
 #include "cli/shared_options.h"
-#include "engine/run.h"
 #include "report/exit_status.h"
 #include "report/text_and_json.h"
 #include "watcher/client.h"
@@ -71,50 +71,44 @@ static void print_rows(const struct run *run)
 	}
 }
 
+static int show(struct run *run, const void *command, struct err *err)
+{
+	const struct status_options *o = command;
+	const struct report_options report = {.command = ""};
+	bool json = strcmp(o->format, "json") == 0;
+
+	(void)err;
+	if (!json)
+		print_rows(run);
+	(json ? report_json : report_summary)(run, &report);
+	return exit_status_of_run(run, report.strict);
+}
+
 static int run(struct program *program, const struct status_options *o, struct words *names, struct arena *arena,
 	       struct err *err)
 {
+	struct cached_run look = {cached_run_options(), NULL, names, &o->op_types, show, o};
+	struct run_options *options = &look.options;
+	bool json = strcmp(o->format, "json") == 0;
+
 	program->root_given = o->root != NULL ? o->root : program->root_given;
 	if (!o->index && operands_root(program, names, arena, err) < 0)
 		return EXIT_USAGE;
-	struct run_options options = {.device = o->device,
-				      .device_class = o->device_class,
-				      .python = o->python,
-				      .ground_truth = o->ground_truth,
-				      .required = o->required,
-				      .cached_only = true,
-				      .dry_run = true,
-				      .each = true,
-				      .accept = o->accept,
-				      .from_index = o->index,
-				      .cases = case_options_default()};
-	struct report_options report = {.command = ""};
-	struct run run;
-	bool json = strcmp(o->format, "json") == 0;
-	int code = EXIT_INTERNAL;
-
-	options.cases.workloads = !o->no_workloads;
-	options.cases.backward = o->backward;
-	options.details = json;
-	options.needs_device = !json;
-	options.watcher = o->alone ? NULL : &watcher_client;
-	options.ask_verified = options.ask_rows = !json && !o->index && names->count == 0 && o->op_types.count == 0;
-	code = run_open(&run, program, &options, err);
-	if (code == 0) {
-		if (run_select(&run, names->items, names->count, o->op_types.items, o->op_types.count, err) < 0) {
-			code = EXIT_USAGE;
-		} else if (run_to_end(&run, err) < 0) {
-			code = EXIT_INTERNAL;
-		} else {
-			report_problems(&run);
-			if (!json)
-				print_rows(&run);
-			(json ? report_json : report_summary)(&run, &report);
-			code = exit_status_of_run(&run, report.strict);
-		}
-	}
-	run_close(&run);
-	return code;
+	options->device = o->device;
+	options->device_class = o->device_class;
+	options->python = o->python;
+	options->ground_truth = o->ground_truth;
+	options->required = o->required;
+	options->accept = o->accept;
+	options->from_index = o->index;
+	options->cases.workloads = !o->no_workloads;
+	options->cases.backward = o->backward;
+	options->details = json;
+	options->needs_device = !json;
+	options->watcher = o->alone ? NULL : &watcher_client;
+	options->ask_verified = options->ask_rows =
+	    !json && !o->index && names->count == 0 && o->op_types.count == 0;
+	return cached_run(program, &look, err);
 }
 
 static int start(struct program *program, int argc, char **argv)

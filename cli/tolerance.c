@@ -7,12 +7,11 @@
 #include <string.h>
 
 #include "base/show.h"
+#include "cli/cached_run.h"
 #include "cli/shared_options.h"
 #include "cli/tolerance_option.h"
-#include "engine/run.h"
 #include "engine/settings.h"
 #include "engine/run_defaults.h"
-#include "report/text_and_json.h"
 
 struct tolerance_options {
 	const char *root, *sizes;
@@ -146,45 +145,30 @@ static void print_definition(const struct result *result)
 	arena_free(&arena);
 }
 
-static int print_all(struct run *run, const struct tolerance_options *o, const struct words *names, struct err *err)
+static int show(struct run *run, const void *command, struct err *err)
 {
 	int code = EXIT_VERIFIED;
 
-	if (run_select(run, names->items, names->count, o->op_types.items, o->op_types.count, err) < 0)
-		return EXIT_USAGE;
-	if (run_to_end(run, err) < 0)
-		return EXIT_INTERNAL;
-	report_problems(run);
+	(void)command, (void)err;
 	for (int i = 0; i < run->count; i++) {
 		print_definition(run->results[i]);
 		code = run->results[i]->definition == NULL ? EXIT_USAGE : code;
 	}
-	return run->problem_count > 0 ? EXIT_USAGE : code;
+	return cached_run_status(run, code);
 }
 
 static int run(struct program *program, const struct tolerance_options *o, const struct words *names, struct err *err)
 {
 	const struct tolerance single = {o->atol, o->rtol, o->hit_ratio};
-	struct run_options options = {.device = "cpu",
-				      .ground_truth = "builtin",
-				      .cached_only = true,
-				      .dry_run = true,
-				      .each = true,
-				      .details = true,
-				      .thorough = true,
-				      .cases = case_options_default()};
-	struct run run;
+	struct cached_run look = {cached_run_options(), o->root, names, &o->op_types, show, o};
 
-	if (run_sizes_read(o->sizes, &options.cases, err) < 0 ||
-	    tolerance_options_read(&o->tolerances, single, &options.cases, err) < 0)
+	if (run_sizes_read(o->sizes, &look.options.cases, err) < 0 ||
+	    tolerance_options_read(&o->tolerances, single, &look.options.cases, err) < 0)
 		return EXIT_USAGE;
-	program->root_given = o->root != NULL ? o->root : program->root_given;
-	int code = run_open(&run, program, &options, err);
-
-	if (code == 0)
-		code = print_all(&run, o, names, err);
-	run_close(&run);
-	return code;
+	look.options.device = "cpu";
+	look.options.ground_truth = "builtin";
+	look.options.details = look.options.thorough = true;
+	return cached_run(program, &look, err);
 }
 
 static int start(struct program *program, int argc, char **argv)

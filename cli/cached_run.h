@@ -1,0 +1,34 @@
+/* cached_run - a run in which no case runs, for the commands that show which cases there are, or what the cache has. */
+#ifndef REFTEST_CLI_CACHED_RUN_H
+#define REFTEST_CLI_CACHED_RUN_H
+
+#include "base/buf.h"
+#include "cli/options.h"
+#include "engine/run.h"
+
+/* Returns options with which a run executes nothing and keeps a result for each definition. */
+struct run_options cached_run_options(void);
+
+struct cached_run {
+	struct run_options options;
+	const char *root; /* --root; NULL: the root that the program has */
+	const struct words *names, *op_types; /* the definitions that are selected; NULL: all */
+	/* Prints the finished run, and returns the exit status. May be called with problems (run.problem_count), which
+	 * are already printed. */
+	int (*show)(struct run *run, const void *command, struct err *err);
+	const void *command; /* the second argument of `show`: the options of the command */
+};
+
+/* Plans the cases of the selected definitions, looks up their verdicts, and calls `show`. Returns its exit status, or
+ * another one with a message. */
+int cached_run(struct program *program, const struct cached_run *what, struct err *err);
+
+/* Returns EXIT_USAGE if the run had problems, else `code`. */
+int cached_run_status(const struct run *run, int code);
+
+/* Prints `members`, the members of a JSON object, after the members "schema" and "root". Frees `members`. */
+void cached_run_print_json(const struct run *run, struct buf *members);
+/* Prints lines, which a terminal wraps between words. Frees `lines`. */
+void cached_run_print_text(struct buf *lines);
+
+#endif
