@@ -3,6 +3,7 @@
 scheduler.py      which request goes to which worker, and what a death means
 worker_process.py one `reftest work` as a child process
 coordinator.py    the loop: requests out, answers in, verdicts into the cache
+fleet.py          the workers of a fleet, by name
 local_fleet.py    workers that are children of this process
 ray_fleet.py      workers that are actors of a Ray cluster; the only file that imports ray
 __main__.py       the command line

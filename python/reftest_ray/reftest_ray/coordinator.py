@@ -1,6 +1,6 @@
 """coordinator - the loop of a fleet: requests go out, answers come in, and their verdicts go into the cache at once.
 
-A fleet has these methods (local_fleet.py and ray_fleet.py):
+A fleet has these methods (fleet.py, with local_fleet.py or ray_fleet.py):
     events()             waits, and returns a list of what happened: ("ready", worker, facts), ("died", worker, why),
                          ("answer", worker, number, line), and ("failed", worker, why), which is a worker that could
                          not start

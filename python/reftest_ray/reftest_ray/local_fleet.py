@@ -3,39 +3,35 @@
 import concurrent.futures
 import queue
 
+from .fleet import Fleet
 from .worker_process import WorkerDied, WorkerProcess
 
 
-class LocalFleet:
+class LocalFleet(Fleet):
     """`command`: starts `reftest work`. `count`: the number of workers."""
 
     def __init__(self, command, count):
         self.command = command
         self.happened = queue.SimpleQueue()
         self.threads = concurrent.futures.ThreadPoolExecutor(max_workers=128)
-        self.processes = {}  # by name; None while it starts
-        self.started = 0
-        for _ in range(count):
-            self._start()
-
-    def _start(self):
-        self.started += 1
-        name = f"worker {self.started}"
-        self.processes[name] = None
-        self.threads.submit(self._open, name)
+        super().__init__(count)
 
     def _open(self, name):
+        self.workers[name] = None  # while it starts
+        self.threads.submit(self._run, name)
+
+    def _run(self, name):
         try:
             process = WorkerProcess(self.command)
         except (WorkerDied, OSError) as why:
             self.happened.put(("failed", name, str(why)))
             return
-        self.processes[name] = process
+        self.workers[name] = process
         self.happened.put(("ready", name, process.facts))
 
     def _ask(self, name, number, message):
         try:
-            self.happened.put(("answer", name, number, self.processes[name].verify(message)))
+            self.happened.put(("answer", name, number, self.workers[name].verify(message)))
         except WorkerDied as why:
             self.happened.put(("died", name, str(why)))
 
@@ -48,19 +44,9 @@ class LocalFleet:
             found.append(self.happened.get())
         return found
 
-    def dismiss(self, name):
-        process = self.processes.pop(name, None)
-        if process is not None:
-            process.close()
-
-    def replace(self, name):
-        self.dismiss(name)
-        self._start()
-
-    def size(self):
-        return len(self.processes)
+    def _close(self, process):
+        process.close()
 
     def close(self):
-        for name in list(self.processes):
-            self.dismiss(name)
+        super().close()
         self.threads.shutdown(wait=False)

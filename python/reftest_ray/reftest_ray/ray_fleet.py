@@ -8,6 +8,7 @@ import sys
 
 import ray
 
+from .fleet import Fleet
 from .worker_process import WorkerProcess
 
 WAIT_S = 5  # how long events() waits before it looks again
@@ -30,7 +31,7 @@ class WorkerActor:
         return ray.get_runtime_context().get_node_id(), self.process.process.pid
 
 
-class RayFleet:
+class RayFleet(Fleet):
     """`command`: starts `reftest work` on a node. `count`: how many workers. `gpus`, `cpus`: what one of them takes."""
 
     def __init__(self, command, count, gpus, cpus):
@@ -39,20 +40,15 @@ class RayFleet:
         ray.cloudpickle.register_pickle_by_value(sys.modules[__package__])
         options = {"num_cpus": cpus, "num_gpus": gpus, "max_restarts": 0, "max_concurrency": 128}
         self.kind = ray.remote(WorkerActor).options(scheduling_strategy="SPREAD", **options)
-        self.actors = {}
         self.calls = {}  # what is to come: (worker, number), with the number None for the line about itself
-        self.started = 0
-        for _ in range(count):
-            self._start()
+        super().__init__(count)
 
-    def _start(self):
-        self.started += 1
-        name = f"worker {self.started}"
-        self.actors[name] = self.kind.remote(self.command)
-        self.calls[self.actors[name].facts.remote()] = (name, None)
+    def _open(self, name):
+        self.workers[name] = self.kind.remote(self.command)
+        self.calls[self.workers[name].facts.remote()] = (name, None)
 
     def send(self, name, number, message):
-        self.calls[self.actors[name].verify.remote(message)] = (name, number)
+        self.calls[self.workers[name].verify.remote(message)] = (name, number)
 
     def events(self):
         ready = []
@@ -68,28 +64,15 @@ class RayFleet:
         try:
             line = ray.get(call)
         except Exception as why:  # noqa: BLE001 - Ray has many errors for what is gone, and wraps those of an actor
-            if name not in self.actors:
+            if name not in self.workers:
                 return None
             return ("failed" if number is None else "died", name, (str(why).strip() or repr(why)).splitlines()[-1])
-        if name not in self.actors:
+        if name not in self.workers:
             return None
         return ("ready", name, line) if number is None else ("answer", name, number, line)
 
-    def dismiss(self, name):
-        actor = self.actors.pop(name, None)
-        if actor is not None:
-            ray.kill(actor)
-
-    def replace(self, name):
-        self.dismiss(name)
-        self._start()
-
-    def size(self):
-        return len(self.actors)
-
-    def close(self):
-        for name in list(self.actors):
-            self.dismiss(name)
+    def _close(self, actor):
+        ray.kill(actor)
 
 
 def places(gpus, cpus):

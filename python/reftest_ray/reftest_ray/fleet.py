@@ -1,0 +1,32 @@
+"""fleet - the workers of a fleet, by name.
+
+The coordinator knows a worker only by its name. A kind of fleet (local_fleet, ray_fleet) has `_open`, which starts a
+worker, `_close`, which ends it, and send() and events() for requests and answers."""
+
+
+class Fleet:
+    def __init__(self, count):
+        self.workers = {}
+        self.started = 0
+        for _ in range(count):
+            self._start()
+
+    def _start(self):
+        self.started += 1
+        self._open(f"worker {self.started}")
+
+    def dismiss(self, name):
+        worker = self.workers.pop(name, None)
+        if worker is not None:
+            self._close(worker)
+
+    def replace(self, name):
+        self.dismiss(name)
+        self._start()
+
+    def size(self):
+        return len(self.workers)
+
+    def close(self):
+        for name in list(self.workers):
+            self.dismiss(name)
