@@ -241,19 +241,19 @@ static int create_temporary(const char *path, struct buf *name, struct err *err)
 	return err_errno(err, "%s: cannot create a temporary file in its folder", path);
 }
 
-static int write_all(int fd, const char *bytes, size_t length)
+bool file_write_all(int fd, const void *bytes, size_t length)
 {
-	while (length > 0) {
-		ssize_t n = write(fd, bytes, length);
+	const char *at = bytes;
 
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n < 0)
-			return -1;
-		bytes += n;
-		length -= (size_t)n;
+	while (length > 0) {
+		ssize_t wrote = write(fd, at, length);
+
+		if (wrote < 0 && errno != EINTR)
+			return false;
+		at += wrote > 0 ? wrote : 0;
+		length -= wrote > 0 ? (size_t)wrote : 0;
 	}
-	return 0;
+	return true;
 }
 
 /* The wanted properties of the new file. */
@@ -268,7 +268,7 @@ static int fill_temporary(int fd, const char *path, const void *bytes, size_t le
 {
 	int answer = 0;
 
-	if (write_all(fd, bytes, length) != 0)
+	if (!file_write_all(fd, bytes, length))
 		answer = err_errno(err, "%s: cannot write the file", path);
 	else if (wanted.mode != 0 && fchmod(fd, wanted.mode) != 0)
 		answer = err_errno(err, "%s: cannot set the permissions of the new file", path);

@@ -103,14 +103,9 @@ static void add_verdict(const struct verdict_line *given, int64_t left, void *co
 
 static int write_out(const struct buf *file, struct err *err)
 {
-	for (size_t at = 0; at < file->length;) {
-		ssize_t n = write(STDOUT_FILENO, file->data + at, file->length - at);
-
-		if (n < 0 && errno != EINTR)
-			return err_errno(err, "standard output cannot be written");
-		at += n > 0 ? (size_t)n : 0;
-	}
-	return 0;
+	return file_write_all(STDOUT_FILENO, file->data, file->length)
+		   ? 0
+		   : err_errno(err, "standard output cannot be written");
 }
 
 static ZSTD_CCtx *new_packer(void)

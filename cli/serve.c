@@ -20,6 +20,7 @@
 #include <unistd.h>
 
 #include "base/buf.h"
+#include "base/file.h"
 #include "base/json.h"
 #include "base/show.h"
 #include "cli/serve_verifier.h"
@@ -77,15 +78,7 @@ struct server {
 
 static void send_text(struct server *server, struct buf *text)
 {
-	size_t at = 0;
-
-	while (at < text->length && !server->broken) {
-		ssize_t wrote = write(STDOUT_FILENO, text->data + at, text->length - at);
-
-		if (wrote < 0 && errno != EINTR)
-			server->broken = true;
-		at += wrote > 0 ? (size_t)wrote : 0;
-	}
+	server->broken = server->broken || !file_write_all(STDOUT_FILENO, text->data, text->length);
 	buf_free(text);
 }
 
@@ -117,6 +110,11 @@ static void send_answer(struct server *server, const struct call *call, const ch
 	buf_printf(&result, "}], \"isError\": %s}", is_error ? "true" : "false");
 	send_result(server, call->id, result.data);
 	buf_free(&result);
+}
+
+static void send_failure(struct server *server, const struct call *call, const char *message)
+{
+	send_answer(server, call, message, strlen(message), true);
 }
 
 /* ---- calls ------------------------------------------------------------------------------------------------------- */
@@ -273,7 +271,7 @@ static void end_command(struct server *server, struct call *call)
 	else if (call->err.length > 0)
 		send_answer(server, call, call->err.data, call->err.length, true);
 	else
-		send_answer(server, call, "the command ended without an answer", 35, true);
+		send_failure(server, call, "the command ended without an answer");
 	remove_call(server, call);
 }
 
@@ -341,21 +339,6 @@ static void end_verifier(struct server *server)
 	buf_clear(&server->answer);
 }
 
-static bool write_all(int fd, const void *bytes, size_t length)
-{
-	const char *at = bytes;
-
-	while (length > 0) {
-		ssize_t wrote = write(fd, at, length);
-
-		if (wrote < 0 && errno != EINTR)
-			return false;
-		at += wrote > 0 ? wrote : 0;
-		length -= wrote > 0 ? (size_t)wrote : 0;
-	}
-	return true;
-}
-
 static int ask_verifier(struct server *server, struct call *call, struct err *err)
 {
 	struct buf words = {0};
@@ -365,7 +348,8 @@ static int ask_verifier(struct server *server, struct call *call, struct err *er
 	for (int i = 0; i < call->argc; i++)
 		buf_add(&words, call->argv[i], strlen(call->argv[i]) + 1);
 	uint32_t length = (uint32_t)words.length;
-	bool wrote = write_all(server->requests, &length, sizeof length) && write_all(server->requests, words.data, length);
+	bool wrote = file_write_all(server->requests, &length, sizeof length) &&
+		     file_write_all(server->requests, words.data, length);
 
 	buf_free(&words);
 	call->running = wrote;
@@ -392,7 +376,7 @@ static void read_verifier(struct server *server)
 		if (whole)
 			send_answer(server, call, server->answer.data, length - 2, server->answer.data[length - 1] != 0);
 		else
-			send_answer(server, call, "the process that verifies has ended", 35, true);
+			send_failure(server, call, "the process that verifies has ended");
 		remove_call(server, call);
 	}
 	buf_clear(&server->answer);
@@ -431,7 +415,7 @@ static void start_calls(struct server *server)
 		if (!may_start(server, call))
 			continue;
 		if ((call->tool->runner == TOOL_COMMAND ? start_command : ask_verifier)(server, call, &err) < 0) {
-			send_answer(server, call, err.text, strlen(err.text), true);
+			send_failure(server, call, err.text);
 			remove_call(server, call);
 		}
 	}

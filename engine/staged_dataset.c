@@ -10,6 +10,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/file.h"
 #include "base/sha256.h"
 #include "base/shell_word.h"
 #include "git/objects.h"
@@ -319,13 +320,8 @@ static int ask_ignored(struct staged *staged, const char *path)
 
 	if (staged->ignored.process == 0 && git_start(&staged->ignored, &staged->repository, words, NULL) < 0)
 		return -1;
-	for (size_t done = 0; done < length;) {
-		ssize_t n = write(staged->ignored.in, path + done, length - done);
-
-		if (n < 0 && errno != EINTR)
-			return -1;
-		done += n > 0 ? (size_t)n : 0;
-	}
+	if (!file_write_all(staged->ignored.in, path, length))
+		return -1;
 	for (char before = '\0'; texts < 4 && read(staged->ignored.out, &byte, 1) == 1; before = byte) {
 		ignored = ignored || (texts == 2 && before == '\0' && byte != '\0' && byte != '!');
 		texts += byte == '\0';
@@ -554,14 +550,7 @@ static void remember(struct staged *staged, const char *path)
 
 static int write_file(int fd, const char *path, const char *bytes, size_t length, struct err *err)
 {
-	for (size_t done = 0; done < length;) {
-		ssize_t n = write(fd, bytes + done, length - done);
-
-		if (n < 0 && errno != EINTR)
-			return err_errno(err, "cannot write %s", path);
-		done += n > 0 ? (size_t)n : 0;
-	}
-	return 0;
+	return file_write_all(fd, bytes, length) ? 0 : err_errno(err, "cannot write %s", path);
 }
 
 int staged_place(struct staged *staged, const struct digest *content, const void *bytes, size_t length,

@@ -196,20 +196,6 @@ static void put_hex(const unsigned char *object, int bytes, char *out)
 		snprintf(out + 2 * i, 3, "%02x", object[i]);
 }
 
-static bool write_all(int fd, const char *bytes, size_t length)
-{
-	size_t done = 0;
-
-	while (done < length) { /* if git has died, write fails with EPIPE, because SIGPIPE is ignored */
-		ssize_t n = write(fd, bytes + done, length - done);
-
-		if (n < 0 && errno != EINTR)
-			break;
-		done += n > 0 ? (size_t)n : 0;
-	}
-	return done == length;
-}
-
 static bool read_all(int fd, char *bytes, size_t length)
 {
 	for (size_t done = 0; done < length;) {
@@ -284,7 +270,7 @@ int git_object(struct git *git, const struct repository *repository, const unsig
 		return -1;
 	put_hex(object, repository->object_bytes, name);
 	strcat(name, "\n");
-	if (!write_all(git->in, name, strlen(name))) {
+	if (!file_write_all(git->in, name, strlen(name))) {
 		git_end(git);
 		return err_set(err, "%s: git exited before the content of the file was requested", path);
 	}

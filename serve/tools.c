@@ -83,7 +83,7 @@ static int argument_count(const struct tool *tool)
 
 /* ---- a call ------------------------------------------------------------------------------------------------------ */
 
-struct words {
+struct call_words {
 	char **items;
 	int count;
 	char **operands;
@@ -99,7 +99,7 @@ static int wrong_value(const struct tool_argument *argument, struct err *err)
 	return err_set(err, "the argument \"%s\" is %s", argument->name, kinds[argument->value]);
 }
 
-static void add_text(struct words *words, const struct tool_argument *argument, const char *text)
+static void add_text(struct call_words *words, const struct tool_argument *argument, const char *text)
 {
 	if (argument->option == NULL)
 		words->operands[words->operand_count++] = arena_string(words->arena, text);
@@ -107,7 +107,7 @@ static void add_text(struct words *words, const struct tool_argument *argument, 
 		words->items[words->count++] = arena_printf(words->arena, "%s=%s", argument->option, text);
 }
 
-static int add_texts(struct words *words, const struct tool_argument *argument, const cJSON *value, struct err *err)
+static int add_texts(struct call_words *words, const struct tool_argument *argument, const cJSON *value, struct err *err)
 {
 	if (!cJSON_IsArray(value) || cJSON_GetArraySize(value) > TOOL_TEXTS)
 		return wrong_value(argument, err);
@@ -119,7 +119,7 @@ static int add_texts(struct words *words, const struct tool_argument *argument, 
 	return 0;
 }
 
-static int add_value(struct words *words, const struct tool_argument *argument, const cJSON *value, struct err *err)
+static int add_value(struct call_words *words, const struct tool_argument *argument, const cJSON *value, struct err *err)
 {
 	int64_t number;
 
@@ -177,7 +177,7 @@ static int check_names(const struct tool *tool, const cJSON *arguments, struct e
 int tools_command_line(const struct tool *tool, const cJSON *arguments, struct arena *arena, char ***argv, struct err *err)
 {
 	size_t most = TOOL_WORDS + TOOL_ARGUMENTS * (TOOL_TEXTS + 1) + 2;
-	struct words words = {.items = arena_array(arena, most, sizeof(char *)),
+	struct call_words words = {.items = arena_array(arena, most, sizeof(char *)),
 			      .operands = arena_array(arena, TOOL_TEXTS + 1, sizeof(char *)), .arena = arena};
 
 	if (check_names(tool, arguments, err) < 0)

@@ -4,6 +4,7 @@
 
 #include <signal.h>
 #include <sys/resource.h>
+#include <sys/time.h>
 #include <sys/wait.h>
 
 #include "tests/unit/folder.h"
@@ -491,6 +492,62 @@ static void the_program_knows_its_folder(void **state)
 
 #define test(name) cmocka_unit_test_setup_teardown(name, enter_folder, leave_folder)
 
+static void interrupt(int signal_number)
+{
+	(void)signal_number;
+}
+
+/* Signals interrupt the writer, because the child reads slowly: a call of write then returns early. */
+static void all_bytes_go_through_a_pipe(void **state)
+{
+	enum { LENGTH = 1 << 20 };
+	static char bytes[LENGTH];
+	const struct sigaction interrupts = {.sa_handler = interrupt};
+	const struct itimerval often = {{0, 1000}, {0, 1000}}, never = {0};
+	int ends[2], status;
+	size_t sum = 0;
+
+	(void)state;
+	for (size_t i = 0; i < LENGTH; i++)
+		sum += (unsigned char)(bytes[i] = (char)(i % 251));
+	assert_int_equal(pipe(ends), 0);
+	pid_t child = fork();
+
+	if (child == 0) {
+		unsigned char part[1000];
+		size_t count = 0, got = 0;
+
+		close(ends[1]);
+		for (ssize_t n; (n = read(ends[0], part, sizeof part)) > 0; count += (size_t)n, usleep(100))
+			for (ssize_t i = 0; i < n; i++)
+				got += part[i];
+		_exit(count == LENGTH && got == sum ? 0 : 1);
+	}
+	close(ends[0]);
+	sigaction(SIGALRM, &interrupts, NULL);
+	setitimer(ITIMER_REAL, &often, NULL);
+	assert_true(file_write_all(ends[1], bytes, LENGTH));
+	setitimer(ITIMER_REAL, &never, NULL);
+	signal(SIGALRM, SIG_DFL);
+	close(ends[1]);
+	assert_int_equal(waitpid(child, &status, 0), child);
+	assert_int_equal(status, 0);
+}
+
+static void a_pipe_without_reader_is_an_error(void **state)
+{
+	int ends[2];
+
+	(void)state;
+	signal(SIGPIPE, SIG_IGN);
+	assert_int_equal(pipe(ends), 0);
+	close(ends[0]);
+	assert_false(file_write_all(ends[1], "text", 4));
+	assert_int_equal(errno, EPIPE);
+	close(ends[1]);
+	signal(SIGPIPE, SIG_DFL);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -504,6 +561,8 @@ int main(void)
 	    test(replacing_leaves_no_temporary_file),
 	    test(what_a_dead_process_left_is_removed_by_the_next),
 	    test(what_a_process_is_at_work_on_is_left_to_it),
+	    test(all_bytes_go_through_a_pipe),
+	    test(a_pipe_without_reader_is_an_error),
 	    test(a_program_can_be_run_from_the_first),
 	    test(parent_folders_are_made),
 	    test(a_replaced_file_keeps_its_permissions),
