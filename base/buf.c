@@ -145,6 +145,22 @@ void buf_json_member(struct buf *buf, const char *key, const char *text)
 		buf_text(buf, "null");
 }
 
+void buf_json_next_member(struct buf *buf, const char *key, const char *text)
+{
+	buf_text(buf, ", ");
+	buf_json_member(buf, key, text);
+}
+
+void buf_json_strings(struct buf *buf, const char *const *list, int count)
+{
+	buf_text(buf, "[");
+	for (int i = 0; i < count; i++) {
+		buf_text(buf, i > 0 ? ", " : "");
+		buf_json_string(buf, list[i]);
+	}
+	buf_text(buf, "]");
+}
+
 void buf_json_number(struct buf *buf, double value)
 {
 	char text[40];

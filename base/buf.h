@@ -23,6 +23,10 @@ void buf_json_string(struct buf *buf, const char *text);
 
 /* Appends a member of a JSON object, "key": "text", or "key": null if `text` is NULL. */
 void buf_json_member(struct buf *buf, const char *key, const char *text);
+/* Appends such a member after another one: with a comma before it. */
+void buf_json_next_member(struct buf *buf, const char *key, const char *text);
+/* Appends a JSON array of strings. */
+void buf_json_strings(struct buf *buf, const char *const *list, int count);
 void buf_json_bytes(struct buf *buf, const char *text, size_t length);
 
 /* Appends a double as JSON: the shortest form that parses to the same value, at most 17 significant digits. JSON has

@@ -5,6 +5,7 @@
 #include <xxhash.h>
 
 #include "base/err.h"
+#include "base/hex.h"
 
 static struct digest canonical(XXH128_hash_t hash)
 {
@@ -61,19 +62,7 @@ void digest_hex(const struct digest *digest, char hex[DIGEST_HEX])
 	hex[2 * DIGEST_BYTES] = '\0';
 }
 
-static int hex_value(char c)
-{
-	return c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
-}
-
 bool digest_parse(const char *hex, struct digest *digest)
 {
-	for (int i = 0; i < DIGEST_BYTES; i++) {
-		int high = hex_value(hex[2 * i]), low = high < 0 ? -1 : hex_value(hex[2 * i + 1]);
-
-		if (low < 0)
-			return false;
-		digest->bytes[i] = (unsigned char)(high << 4 | low);
-	}
-	return hex[2 * DIGEST_BYTES] == '\0';
+	return hex_read(hex, digest->bytes, DIGEST_BYTES) && hex[2 * DIGEST_BYTES] == '\0';
 }

@@ -5,6 +5,7 @@
 
 #include <xxhash.h>
 
+#include "base/hex.h"
 #include "cache/fingerprint.h"
 #include "cache/checksummed_record.h"
 
@@ -159,25 +160,11 @@ static int get_count(struct columns *from, int most)
 	return from->bad ? 0 : count;
 }
 
-static int hex_digit(char c)
-{
-	return c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
-}
-
 /* Decodes `length` hexadecimal digits. Returns false if a character is not a hexadecimal digit, or if the digits encode
  * more than `most` bytes. */
 static bool read_hex(const char *digits, size_t length, unsigned char *out, size_t most)
 {
-	if (length % 2 != 0 || length / 2 > most)
-		return false;
-	for (size_t i = 0; i < length; i += 2) {
-		int high = hex_digit(digits[i]), low = hex_digit(digits[i + 1]);
-
-		if (high < 0 || low < 0)
-			return false;
-		out[i / 2] = (unsigned char)(high << 4 | low);
-	}
-	return true;
+	return length % 2 == 0 && length / 2 <= most && hex_read(digits, out, length / 2);
 }
 
 static void get_signature(struct columns *from, struct verdict_line *out)

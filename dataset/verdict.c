@@ -378,32 +378,18 @@ static void write_lists(const struct verdict *verdict, struct buf *out)
 		buf_text(out, i == 0 ? "" : ", ");
 		write_constant(&verdict->constants[i], out);
 	}
-	buf_text(out, "], \"findings\": [");
-	for (int i = 0; i < verdict->finding_count; i++) {
-		buf_text(out, i == 0 ? "" : ", ");
-		buf_json_string(out, verdict->findings[i]);
-	}
-	buf_text(out, "]");
-}
-
-static void write_sentences(struct buf *out, const char *const *sentences, int count)
-{
-	buf_text(out, "[");
-	for (int i = 0; i < count; i++) {
-		buf_text(out, i == 0 ? "" : ", ");
-		buf_json_string(out, sentences[i]);
-	}
-	buf_text(out, "]");
+	buf_text(out, "], \"findings\": ");
+	buf_json_strings(out, verdict->findings, verdict->finding_count);
 }
 
 void verdict_write_diagnosis(const struct verdict *verdict, struct buf *out)
 {
-	write_sentences(out, verdict->diagnosis, verdict->diagnosis_count);
+	buf_json_strings(out, verdict->diagnosis, verdict->diagnosis_count);
 }
 
 void verdict_write_regions(const struct verdict *verdict, struct buf *out)
 {
-	write_sentences(out, verdict->regions, verdict->region_count);
+	buf_json_strings(out, verdict->regions, verdict->region_count);
 }
 
 static void write_difference(const struct difference_map *d, struct buf *out)
@@ -415,7 +401,7 @@ static void write_difference(const struct difference_map *d, struct buf *out)
 	write_integer(out, "row_length", d->row_length);
 	write_integer(out, "column_length", d->column_length);
 	write_key(out, "heat");
-	write_sentences(out, d->heat, d->rows);
+	buf_json_strings(out, d->heat, d->rows);
 	write_integers(out, "histogram", d->histogram, DIFFERENCE_LEVELS);
 	buf_text(out, "}");
 }

@@ -7,15 +7,6 @@
 
 /* ---- writing ---------------------------------------------------------------------------------------------------- */
 
-static void add_text(struct buf *out, const char *key, const char *text)
-{
-	buf_printf(out, ", \"%s\": ", key);
-	if (text != NULL)
-		buf_json_string(out, text);
-	else
-		buf_text(out, "null");
-}
-
 static void add_seconds(struct buf *out, double seconds)
 {
 	buf_text(out, ", \"seconds\": ");
@@ -34,13 +25,13 @@ void answer_write_worker(struct buf *out, const struct worker_facts *facts)
 	const struct policy *policy = &facts->machine->policy;
 
 	buf_text(out, "{\"event\": \"worker\"");
-	add_text(out, "checker", facts->program->kernels.api->checker_digest);
-	add_text(out, "device", policy->device);
-	add_text(out, "device_class", policy->device_class);
-	add_text(out, "torch", policy->torch);
-	add_text(out, "cuda", policy->cuda);
+	buf_json_next_member(out, "checker", facts->program->kernels.api->checker_digest);
+	buf_json_next_member(out, "device", policy->device);
+	buf_json_next_member(out, "device_class", policy->device_class);
+	buf_json_next_member(out, "torch", policy->torch);
+	buf_json_next_member(out, "cuda", policy->cuda);
 	buf_printf(out, ", \"requests\": %d", facts->requests);
-	add_text(out, "signature", signature_word(facts->signer));
+	buf_json_next_member(out, "signature", signature_word(facts->signer));
 	buf_text(out, "}\n");
 }
 
@@ -50,9 +41,9 @@ static void add_case(struct buf *out, const struct case_result *c)
 
 	buf_text(out, "{\"id\": ");
 	buf_json_string(out, c->test->id);
-	add_text(out, "status", v != NULL ? status_name(v->status) : "unknown");
-	add_text(out, "reason", v != NULL ? reason_name(v->reason) : NULL);
-	add_text(out, "message", v != NULL ? v->message : NULL);
+	buf_json_next_member(out, "status", v != NULL ? status_name(v->status) : "unknown");
+	buf_json_next_member(out, "reason", v != NULL ? reason_name(v->reason) : NULL);
+	buf_json_next_member(out, "message", v != NULL ? v->message : NULL);
 	add_seconds(out, v != NULL ? v->seconds : 0);
 	buf_printf(out, ", \"stored\": %s}", c->in_store ? "true" : "false");
 }
@@ -62,12 +53,12 @@ void answer_write_result(struct buf *out, const char *id, const struct result *r
 	struct arena arena = {0};
 
 	buf_text(out, "{\"event\": \"answer\"");
-	add_text(out, "id", id);
-	add_text(out, "checker", result->run->program->kernels.api->checker_digest);
-	add_text(out, "definition", result_name(result, &arena));
-	add_text(out, "status", result->known ? status_name(result->status) : "unknown");
-	add_text(out, "reason", reason_name(result->reason));
-	add_text(out, "message", result->message != NULL ? result->message : result->outside);
+	buf_json_next_member(out, "id", id);
+	buf_json_next_member(out, "checker", result->run->program->kernels.api->checker_digest);
+	buf_json_next_member(out, "definition", result_name(result, &arena));
+	buf_json_next_member(out, "status", result->known ? status_name(result->status) : "unknown");
+	buf_json_next_member(out, "reason", reason_name(result->reason));
+	buf_json_next_member(out, "message", result->message != NULL ? result->message : result->outside);
 	add_seconds(out, result->seconds);
 	buf_text(out, ", \"cases\": [");
 	for (int i = 0; i < result->case_count; i++) {
@@ -83,8 +74,8 @@ void answer_write_result(struct buf *out, const char *id, const struct result *r
 void answer_write_error(struct buf *out, const char *id, const char *message)
 {
 	buf_text(out, "{\"event\": \"error\"");
-	add_text(out, "id", id);
-	add_text(out, "message", message);
+	buf_json_next_member(out, "id", id);
+	buf_json_next_member(out, "message", message);
 	buf_text(out, "}\n");
 }
 

@@ -4,6 +4,7 @@
 
 #include "base/buf.h"
 #include "base/hash.h"
+#include "base/hex.h"
 #include "base/unsafe_character.h"
 #include "git/objects.h"
 
@@ -66,13 +67,6 @@ int git_changed_files(const struct repository *repository, const char *commit, s
 	return list_files(repository, untracked, arena, out, err);
 }
 
-static int hex_digit(char c)
-{
-	const char *digits = "0123456789abcdef", *at = c == '\0' ? NULL : strchr(digits, c);
-
-	return at == NULL ? -1 : (int)(at - digits);
-}
-
 /* Reads an entry of `git ls-tree -z`: "MODE TYPE OBJECT\tPATH". Returns whether it is a file below the prefix. */
 static bool read_entry(const struct repository *repository, const char *entry, struct arena *arena, struct git_file *out)
 {
@@ -82,15 +76,9 @@ static bool read_entry(const struct repository *repository, const char *entry, s
 	if (tab == NULL || object == NULL || object > tab || strncmp(tab + 1, repository->prefix, head) != 0)
 		return false;
 	object += strlen(" blob ");
-	if (tab - object != 2 * repository->object_bytes)
+	if (tab - object != 2 * repository->object_bytes ||
+	    !hex_read(object, out->object, (size_t)repository->object_bytes))
 		return false;
-	for (int i = 0; i < repository->object_bytes; i++) {
-		int high = hex_digit(object[2 * i]), low = hex_digit(object[2 * i + 1]);
-
-		if (high < 0 || low < 0)
-			return false;
-		out->object[i] = (unsigned char)(high * 16 + low);
-	}
 	out->path = arena_string(arena, tab + 1 + head);
 	return true;
 }

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "base/file.h"
+#include "base/hex.h"
 #include "base/library_path.h"
 #include "base/sealed_library.h"
 #include "remote/sodium/api.h"
@@ -65,14 +66,6 @@ static const struct sign_api *signing_key_library(struct err *err)
 	err_set(err, "%s is from a different build of reftest than this program; run make", path);
 	dlclose(handle);
 	return NULL;
-}
-
-static int hex_digit(char c)
-{
-	return c >= '0' && c <= '9'   ? c - '0'
-	       : c >= 'a' && c <= 'f' ? c - 'a' + 10
-	       : c >= 'A' && c <= 'F' ? c - 'A' + 10
-				      : -1;
 }
 
 /* Decodes all of `hex`. Returns SIZE_MAX if `hex` is not hexadecimal or is too long. */

@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/hex.h"
+
 enum { REDIS_PORT = 6379, DATABASE_MOST = 65535, TIMEOUT_LEAST_MS = 100, TIMEOUT_MOST_MS = 600 * 1000 };
 
 static const struct {
@@ -23,14 +25,6 @@ struct piece {
 	const char *at;
 	size_t length;
 };
-
-static int hex_digit(char c)
-{
-	return c >= '0' && c <= '9'   ? c - '0'
-	       : c >= 'a' && c <= 'f' ? c - 'a' + 10
-	       : c >= 'A' && c <= 'F' ? c - 'A' + 10
-				      : -1;
-}
 
 /* Decodes %XX. Returns false if the result does not fit or contains a NUL, or if the part has an incomplete %XX. */
 static bool decode(struct piece piece, char *out, size_t size)

@@ -43,3 +43,12 @@ int diagnosis_of(const struct result *result, const char *says[DIAGNOSIS_SHOWN])
 	}
 	return count;
 }
+
+void diagnosis_json(const struct result *result, struct buf *out)
+{
+	const char *says[DIAGNOSIS_SHOWN];
+	int count = diagnosis_of(result, says);
+
+	buf_text(out, ", \"diagnosis\": ");
+	buf_json_strings(out, says, count);
+}

@@ -10,5 +10,7 @@ enum { DIAGNOSIS_SHOWN = 2 };
 /* Writes the mistakes that explain every failed case of the definition on which mistakes were tried, and returns their
  * number, at most DIAGNOSIS_SHOWN. The strings belong to the verdicts. */
 int diagnosis_of(const struct result *result, const char *says[DIAGNOSIS_SHOWN]);
+/* Appends the member "diagnosis" of a JSON object, after another one. */
+void diagnosis_json(const struct result *result, struct buf *out);
 
 #endif

@@ -160,12 +160,9 @@ static void json_definition(const struct coverage *coverage, const struct covere
 
 	buf_text(out, "{");
 	buf_json_member(out, "name", d->result->file->name);
-	buf_text(out, ", ");
-	buf_json_member(out, "op_type", d->result->file->op_type);
-	buf_text(out, ", ");
-	buf_json_member(out, "family", family != NULL ? family->op->name : NULL);
-	buf_text(out, ", ");
-	buf_json_member(out, "matched_by", d->result->made != NULL ? cases_matched(d->result->made) : NULL);
+	buf_json_next_member(out, "op_type", d->result->file->op_type);
+	buf_json_next_member(out, "family", family != NULL ? family->op->name : NULL);
+	buf_json_next_member(out, "matched_by", d->result->made != NULL ? cases_matched(d->result->made) : NULL);
 	buf_printf(out, ", \"cases\": %d, \"axes\": {", d->cases);
 	for (int i = 0; family != NULL && i < family->axis_count; i++) {
 		buf_text(out, i > 0 ? ", " : "");
@@ -182,12 +179,9 @@ static void json_hole(const struct coverage *coverage, const struct coverage_hol
 	coverage_hole_says(coverage, hole, &says);
 	buf_text(out, "{");
 	buf_json_member(out, "family", op->name);
-	buf_text(out, ", ");
-	buf_json_member(out, "axis", op->coverage[hole->axis].name);
-	buf_text(out, ", ");
-	buf_json_member(out, "value", op->coverage[hole->axis].values[hole->value].name);
-	buf_text(out, ", ");
-	buf_json_member(out, "message", says.data);
+	buf_json_next_member(out, "axis", op->coverage[hole->axis].name);
+	buf_json_next_member(out, "value", op->coverage[hole->axis].values[hole->value].name);
+	buf_json_next_member(out, "message", says.data);
 	buf_text(out, "}");
 	buf_free(&says);
 }

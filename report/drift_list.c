@@ -59,16 +59,11 @@ static void json_point(const char *key, const struct margin_point *point, struct
 {
 	buf_printf(out, ", \"%s\": {\"time\": %" PRId64 ", \"margin\": ", key, point->time);
 	buf_json_number(out, point->margin);
-	buf_text(out, ", ");
-	buf_json_member(out, "status", status_name(point->status));
-	buf_text(out, ", ");
-	buf_json_member(out, "torch", point->torch);
-	buf_text(out, ", ");
-	buf_json_member(out, "cuda", point->cuda);
-	buf_text(out, ", ");
-	buf_json_member(out, "ground_truth", point->ground_truth);
-	buf_text(out, ", ");
-	buf_json_member(out, "version", point->version);
+	buf_json_next_member(out, "status", status_name(point->status));
+	buf_json_next_member(out, "torch", point->torch);
+	buf_json_next_member(out, "cuda", point->cuda);
+	buf_json_next_member(out, "ground_truth", point->ground_truth);
+	buf_json_next_member(out, "version", point->version);
 	buf_text(out, "}");
 }
 
@@ -76,14 +71,10 @@ static void json_drift(const struct margin_drift *d, struct buf *out)
 {
 	buf_text(out, "{");
 	buf_json_member(out, "name", d->result->file->name);
-	buf_text(out, ", ");
-	buf_json_member(out, "op_type", d->result->file->op_type);
-	buf_text(out, ", ");
-	buf_json_member(out, "case", d->c->test->id);
-	buf_text(out, ", ");
-	buf_json_member(out, "device_class", d->to.device_class);
-	buf_text(out, ", ");
-	buf_json_member(out, "moved", kinds[margin_drift_kind(d)]);
+	buf_json_next_member(out, "op_type", d->result->file->op_type);
+	buf_json_next_member(out, "case", d->c->test->id);
+	buf_json_next_member(out, "device_class", d->to.device_class);
+	buf_json_next_member(out, "moved", kinds[margin_drift_kind(d)]);
 	buf_text(out, ", \"factor\": ");
 	buf_json_number(out, d->factor);
 	json_point("from", &d->from, out);

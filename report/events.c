@@ -36,15 +36,6 @@ static void buffer_event(struct buf *out)
 	buf_free(out);
 }
 
-static void add_text(struct buf *out, const char *key, const char *text)
-{
-	buf_printf(out, ", \"%s\": ", key);
-	if (text != NULL)
-		buf_json_string(out, text);
-	else
-		buf_text(out, "null");
-}
-
 static void add_seconds(struct buf *out, double seconds)
 {
 	buf_printf(out, ", \"seconds\": %.6f", seconds);
@@ -81,11 +72,11 @@ void event_verdict(const struct batch_counts *batch, const struct result *result
 	int run = cases_run(result);
 	const char *comma = "";
 
-	add_text(&out, "name", result->file->name);
-	add_text(&out, "op_type", result->file->op_type);
-	add_text(&out, "status", result->known ? status_name(result->status) : "unknown");
-	add_text(&out, "reason", reason_name(result->reason));
-	add_text(&out, "message", result->message);
+	buf_json_next_member(&out, "name", result->file->name);
+	buf_json_next_member(&out, "op_type", result->file->op_type);
+	buf_json_next_member(&out, "status", result->known ? status_name(result->status) : "unknown");
+	buf_json_next_member(&out, "reason", reason_name(result->reason));
+	buf_json_next_member(&out, "message", result->message);
 	buf_printf(&out, ", \"cases_run\": %d, \"cases_cached\": %d", run, (int)result->counts.cases - run);
 	add_seconds(&out, batch->seconds);
 	buf_text(&out, ", \"cases\": ["); /* the array contains only the cases that did not pass */
@@ -150,7 +141,7 @@ void event_ready(const char *root, int definitions, const int *by_status)
 {
 	struct buf out = event_of("ready", NULL);
 
-	add_text(&out, "root", root);
+	buf_json_next_member(&out, "root", root);
 	buf_printf(&out, ", \"definitions\": %d", definitions);
 	add_statuses(&out, by_status);
 	end_event(&out);
@@ -160,7 +151,7 @@ void event_notice(const char *sentence)
 {
 	struct buf out = event_of("notice", NULL);
 
-	add_text(&out, "message", sentence);
+	buf_json_next_member(&out, "message", sentence);
 	end_event(&out);
 }
 
@@ -168,7 +159,7 @@ void event_exec(const char *how_it_ended)
 {
 	struct buf out = event_of("exec", NULL);
 
-	add_text(&out, "ended", how_it_ended);
+	buf_json_next_member(&out, "ended", how_it_ended);
 	end_event(&out);
 }
 

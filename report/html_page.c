@@ -107,8 +107,7 @@ static void json_history(const struct result *result, struct arena *arena, struc
 		name_versions(list[i].last, &with);
 		buf_printf(out, "%s{\"time\": %" PRId64 ", ", i > 0 ? ", " : "", list[i].last->time);
 		json_real(out, "margin", list[i].margin);
-		buf_text(out, ", ");
-		buf_json_member(out, "with", with.data);
+		buf_json_next_member(out, "with", with.data);
 		buf_text(out, "}");
 		buf_free(&with);
 	}
@@ -153,19 +152,6 @@ static void json_ground_truths(const struct result *result, struct buf *out)
 	buf_text(out, "]");
 }
 
-static void json_diagnosis(const struct result *result, struct buf *out)
-{
-	const char *says[DIAGNOSIS_SHOWN];
-	int count = diagnosis_of(result, says);
-
-	buf_text(out, ", \"diagnosis\": [");
-	for (int i = 0; i < count; i++) {
-		buf_text(out, i > 0 ? ", " : "");
-		buf_json_string(out, says[i]);
-	}
-	buf_text(out, "]");
-}
-
 /* Appends the cases with a verdict that is worse than passed, or with findings. */
 static void json_bad_cases(const struct result *result, struct buf *out)
 {
@@ -190,20 +176,15 @@ static void json_definition(const struct result *result, struct buf *out)
 
 	buf_text(out, "{");
 	buf_json_member(out, "name", result->file->name);
-	buf_text(out, ", ");
-	buf_json_member(out, "op_type", result->file->op_type);
-	buf_text(out, ", ");
-	buf_json_member(out, "status", report_status(result));
-	buf_text(out, ", ");
-	buf_json_member(out, "reason", totals_lacks_verdict(result) ? NULL : reason_name(result->reason));
-	buf_text(out, ", ");
-	buf_json_member(out, "message", result->message);
-	buf_text(out, ", ");
-	buf_json_member(out, "family", result->made != NULL && result->made->op != NULL ? result->made->op->op->name : NULL);
+	buf_json_next_member(out, "op_type", result->file->op_type);
+	buf_json_next_member(out, "status", report_status(result));
+	buf_json_next_member(out, "reason", totals_lacks_verdict(result) ? NULL : reason_name(result->reason));
+	buf_json_next_member(out, "message", result->message);
+	buf_json_next_member(out, "family", result->made != NULL && result->made->op != NULL ? result->made->op->op->name : NULL);
 	buf_printf(out, ", \"cases\": %u, \"passed\": %u, ", result->counts.cases, result->counts.passed);
 	json_real(out, "margin", margin_of(result, &arena));
 	json_ground_truths(result, out);
-	json_diagnosis(result, out);
+	diagnosis_json(result, out);
 	json_history(result, &arena, out);
 	json_bad_cases(result, out);
 	buf_text(out, "}");
@@ -225,20 +206,15 @@ static void json_totals(const struct run *run, struct buf *out)
 void html_page_data(const struct html_page *page, const struct run *run, const struct coverage *coverage,
 		    struct buf *out)
 {
-	buf_text(out, "{\"schema\": 1, ");
-	buf_json_member(out, "root", run->program->root);
-	buf_text(out, ", ");
-	buf_json_member(out, "version", page->version);
-	buf_text(out, ", ");
-	buf_json_member(out, "device_class", run->machine.policy.device_class);
+	buf_text(out, "{\"schema\": 1");
+	buf_json_next_member(out, "root", run->program->root);
+	buf_json_next_member(out, "version", page->version);
+	buf_json_next_member(out, "device_class", run->machine.policy.device_class);
 	buf_printf(out, ", \"made\": %" PRId64, page->made);
 	json_totals(run, out);
-	buf_text(out, ",\n \"problems\": [");
-	for (int i = 0; i < run->problem_count; i++) {
-		buf_text(out, i > 0 ? ", " : "");
-		buf_json_string(out, run->problems[i]);
-	}
-	buf_text(out, "],\n \"definitions\": [");
+	buf_text(out, ",\n \"problems\": ");
+	buf_json_strings(out, run->problems, run->problem_count);
+	buf_text(out, ",\n \"definitions\": [");
 	for (int i = 0; i < run->count; i++) {
 		buf_text(out, i > 0 ? ",\n " : "\n ");
 		json_definition(run->results[i], out);

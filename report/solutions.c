@@ -111,22 +111,14 @@ static void json_solution(const struct result *result, struct arena *arena, stru
 
 	buf_text(out, "{");
 	buf_json_member(out, "name", name_of(result));
-	buf_text(out, ", ");
-	buf_json_member(out, "author", solution != NULL ? solution->author : NULL);
-	buf_text(out, ", ");
-	buf_json_member(out, "path", path_of(result));
-	buf_text(out, ", ");
-	buf_json_member(out, "definition", result->file->name);
-	buf_text(out, ", ");
-	buf_json_member(out, "op_type", result->file->op_type);
-	buf_text(out, ", ");
-	buf_json_member(out, "status", result->known ? status_name(result->status) : "unknown");
-	buf_text(out, ", ");
-	buf_json_member(out, "reason", reason_name(result->reason));
-	buf_text(out, ", ");
-	buf_json_member(out, "message", message_of(result, arena));
-	buf_text(out, ", ");
-	buf_json_member(out, "ground_truth", c != NULL ? c->verdict->ground_truth : NULL);
+	buf_json_next_member(out, "author", solution != NULL ? solution->author : NULL);
+	buf_json_next_member(out, "path", path_of(result));
+	buf_json_next_member(out, "definition", result->file->name);
+	buf_json_next_member(out, "op_type", result->file->op_type);
+	buf_json_next_member(out, "status", result->known ? status_name(result->status) : "unknown");
+	buf_json_next_member(out, "reason", reason_name(result->reason));
+	buf_json_next_member(out, "message", message_of(result, arena));
+	buf_json_next_member(out, "ground_truth", c != NULL ? c->verdict->ground_truth : NULL);
 	buf_text(out, ", \"cases\": [");
 	for (int i = 0; i < result->case_count; i++) {
 		buf_text(out, i > 0 ? ",\n  " : "\n  ");

@@ -599,8 +599,7 @@ static void json_findings(struct buf *out, const struct case_result *c)
 static void json_containment(struct buf *out, const char *text)
 {
 	if (text == NULL || strcmp(text, "full") == 0) {
-		buf_text(out, ", ");
-		buf_json_member(out, "containment", text);
+		buf_json_next_member(out, "containment", text);
 		return;
 	}
 	buf_text(out, ", \"containment\": [");
@@ -620,41 +619,30 @@ void report_json_case(struct buf *out, const struct result *result, const struct
 
 	buf_text(out, "{");
 	buf_json_member(out, "id", c->test->id);
-	buf_text(out, ", ");
-	buf_json_member(out, "status", v != NULL ? status_name(v->status) : "unknown");
-	buf_text(out, ", ");
-	buf_json_member(out, "reason", v != NULL ? reason_name(v->reason) : NULL);
-	buf_text(out, ", ");
-	buf_json_member(out, "message", v != NULL ? v->message : NULL);
+	buf_json_next_member(out, "status", v != NULL ? status_name(v->status) : "unknown");
+	buf_json_next_member(out, "reason", v != NULL ? reason_name(v->reason) : NULL);
+	buf_json_next_member(out, "message", v != NULL ? v->message : NULL);
 	buf_printf(out, ", \"cached\": %s, \"kept\": %s, \"weak\": %s, ", c->cached ? "true" : "false",
 	           c->in_store && v != NULL ? "true" : "false", v != NULL && v->weak ? "true" : "false");
 	buf_json_member(out, "convention", c->test->convention);
-	buf_text(out, ", ");
-	buf_json_member(out, "why", c->why);
-	buf_text(out, ", ");
-	buf_json_member(out, "device", v != NULL ? v->device : NULL);
-	buf_text(out, ", ");
-	buf_json_member(out, "device_class", v != NULL ? v->device_class : NULL);
-	buf_text(out, ", ");
-	buf_json_member(out, "ground_truth", v != NULL ? v->ground_truth : NULL);
-	buf_text(out, ", ");
-	buf_json_member(out, "ground_truth_version", v != NULL ? v->ground_truth_version : NULL);
+	buf_json_next_member(out, "why", c->why);
+	buf_json_next_member(out, "device", v != NULL ? v->device : NULL);
+	buf_json_next_member(out, "device_class", v != NULL ? v->device_class : NULL);
+	buf_json_next_member(out, "ground_truth", v != NULL ? v->ground_truth : NULL);
+	buf_json_next_member(out, "ground_truth_version", v != NULL ? v->ground_truth_version : NULL);
 	buf_text(out, ", \"witnesses\": ");
 	if (v != NULL)
 		verdict_write_tried(v, out);
 	else
 		buf_text(out, "[]");
-	buf_text(out, ", ");
-	buf_json_member(out, "torch", v != NULL ? v->torch : NULL);
+	buf_json_next_member(out, "torch", v != NULL ? v->torch : NULL);
 	json_containment(out, v != NULL ? v->containment : NULL);
-	buf_text(out, ", ");
-	buf_json_member(out, "isolation", v != NULL ? v->isolation : NULL);
-	buf_text(out, ", ");
-	buf_json_member(out, "isolation_reason", v != NULL ? v->isolation_reason : NULL);
+	buf_json_next_member(out, "isolation", v != NULL ? v->isolation : NULL);
+	buf_json_next_member(out, "isolation_reason", v != NULL ? v->isolation_reason : NULL);
 	json_axes(out, result, c);
 	json_real(out, "seconds", v != NULL ? v->seconds : 0);
-	buf_printf(out, ", \"reference_line\": %d, ", v != NULL ? v->reference_line : 0);
-	buf_json_member(out, "printed", c->printed);
+	buf_printf(out, ", \"reference_line\": %d", v != NULL ? v->reference_line : 0);
+	buf_json_next_member(out, "printed", c->printed);
 	json_findings(out, c);
 	buf_text(out, ", \"checks\": ");
 	if (v != NULL)
@@ -709,8 +697,7 @@ static void json_constants(struct buf *out, const struct result *result)
 		buf_text(out, i > 0 ? ", {" : "{");
 		buf_json_member(out, "name", made->constants[i].name);
 		json_real(out, "value", value);
-		buf_text(out, ", ");
-		buf_json_member(out, "source", source);
+		buf_json_next_member(out, "source", source);
 		buf_text(out, "}");
 	}
 	buf_text(out, "]");
@@ -739,19 +726,6 @@ static void json_notes(struct buf *out, const struct result *result)
 	buf_text(out, "]");
 }
 
-static void json_diagnosis(struct buf *out, const struct result *result)
-{
-	const char *says[DIAGNOSIS_SHOWN];
-	int count = diagnosis_of(result, says);
-
-	buf_text(out, ", \"diagnosis\": [");
-	for (int i = 0; i < count; i++) {
-		buf_text(out, i > 0 ? ", " : "");
-		buf_json_string(out, says[i]);
-	}
-	buf_text(out, "]");
-}
-
 /* "approval": null, or what the approval of the definition means for this result */
 static void json_approval(struct buf *out, const struct result *result)
 {
@@ -765,12 +739,9 @@ static void json_approval(struct buf *out, const struct result *result)
 	}
 	buf_text(out, ", \"approval\": {");
 	buf_json_member(out, "state", state);
-	buf_text(out, ", ");
-	buf_json_member(out, "date", approval != NULL ? approval->date : NULL);
-	buf_text(out, ", ");
-	buf_json_member(out, "note", approval != NULL ? approval->note : NULL);
-	buf_text(out, ", ");
-	buf_json_member(out, "message", approval_sentence(result, &arena));
+	buf_json_next_member(out, "date", approval != NULL ? approval->date : NULL);
+	buf_json_next_member(out, "note", approval != NULL ? approval->note : NULL);
+	buf_json_next_member(out, "message", approval_sentence(result, &arena));
 	buf_text(out, "}");
 	arena_free(&arena);
 }
@@ -779,28 +750,19 @@ static void json_definition(struct buf *out, const struct result *result)
 {
 	buf_text(out, "{");
 	buf_json_member(out, "name", result->file->name);
-	buf_text(out, ", ");
-	buf_json_member(out, "op_type", result->file->op_type);
-	buf_text(out, ", ");
-	buf_json_member(out, "status", result->known ? status_name(result->status) : "unknown");
-	buf_text(out, ", ");
-	buf_json_member(out, "reason", reason_name(result->reason));
-	buf_text(out, ", ");
-	buf_json_member(out, "message", result->message);
+	buf_json_next_member(out, "op_type", result->file->op_type);
+	buf_json_next_member(out, "status", result->known ? status_name(result->status) : "unknown");
+	buf_json_next_member(out, "reason", reason_name(result->reason));
+	buf_json_next_member(out, "message", result->message);
 	buf_printf(out, ", \"changed\": %s", result->changed ? "true" : "false");
 	json_constants(out, result);
-	buf_text(out, ", ");
-	buf_json_member(out, "family", result->made != NULL && result->made->op != NULL ? result->made->op->op->name : NULL);
-	buf_text(out, ", ");
-	buf_json_member(out, "matched_by", result->made != NULL ? cases_matched(result->made) : NULL);
-	buf_text(out, ", ");
-	buf_json_member(out, "fi_api", result->definition != NULL ? result->definition->fi_api : NULL);
-	buf_text(out, ", ");
-	buf_json_member(out, "hf_id", result->definition != NULL ? result->definition->hf_id : NULL);
-	buf_text(out, ", ");
-	buf_json_member(out, "bounds_from", has_dataset_bound(result) ? result->run->program->settings->file : NULL);
+	buf_json_next_member(out, "family", result->made != NULL && result->made->op != NULL ? result->made->op->op->name : NULL);
+	buf_json_next_member(out, "matched_by", result->made != NULL ? cases_matched(result->made) : NULL);
+	buf_json_next_member(out, "fi_api", result->definition != NULL ? result->definition->fi_api : NULL);
+	buf_json_next_member(out, "hf_id", result->definition != NULL ? result->definition->hf_id : NULL);
+	buf_json_next_member(out, "bounds_from", has_dataset_bound(result) ? result->run->program->settings->file : NULL);
 	json_notes(out, result);
-	json_diagnosis(out, result);
+	diagnosis_json(result, out);
 	json_approval(out, result);
 	buf_text(out, ", \"cases\": [");
 	for (int i = 0; i < result->case_count; i++) {
@@ -842,10 +804,8 @@ static void json_settings(struct buf *out, const struct run *run)
 			continue;
 		buf_printf(out, "%s{", between);
 		buf_json_member(out, "key", settings->of[id].key);
-		buf_text(out, ", ");
-		buf_json_member(out, "value", settings->of[id].text);
-		buf_text(out, ", ");
-		buf_json_member(out, "file", settings->file);
+		buf_json_next_member(out, "value", settings->of[id].text);
+		buf_json_next_member(out, "file", settings->file);
 		buf_printf(out, ", \"line\": %d}", settings->of[id].line);
 		between = ", ";
 	}
@@ -856,8 +816,8 @@ void report_json(const struct run *run, const struct report_options *options)
 	struct totals totals = totals_of(run);
 	struct buf out = {0};
 
-	buf_text(&out, "{\"schema\": 1, ");
-	buf_json_member(&out, "root", run->program->root);
+	buf_text(&out, "{\"schema\": 1");
+	buf_json_next_member(&out, "root", run->program->root);
 	buf_printf(&out, ", \"summary\": {\"definitions\": %" PRId64, totals.definitions);
 	for (int s = 0; s < STATUS_COUNT; s++)
 		buf_printf(&out, ", \"%s\": %" PRId64, status_name((enum status)s), totals.by_status[s]);
@@ -870,18 +830,14 @@ void report_json(const struct run *run, const struct report_options *options)
 		   run->interrupted ? "true" : "false", run->stopped ? "true" : "false");
 	buf_json_member(&out, "not_kept", run->not_stored);
 	json_shard(&out, &run->options->cases.shard);
-	buf_text(&out, ", ");
-	buf_json_member(&out, "device_class", run->machine.policy.device_class);
+	buf_json_next_member(&out, "device_class", run->machine.policy.device_class);
 	json_containment(&out, run->containment);
 	buf_printf(&out, ", \"accepted_from_elsewhere\": %s", run->machine.accepted != NULL ? "true" : "false");
 	buf_text(&out, "},\n \"settings\": [");
 	json_settings(&out, run);
-	buf_text(&out, "],\n \"problems\": [");
-	for (int i = 0; i < run->problem_count; i++) {
-		buf_text(&out, i > 0 ? ", " : "");
-		buf_json_string(&out, run->problems[i]);
-	}
-	buf_text(&out, "],\n \"definitions\": [");
+	buf_text(&out, "],\n \"problems\": ");
+	buf_json_strings(&out, run->problems, run->problem_count);
+	buf_text(&out, ",\n \"definitions\": [");
 	for (int i = 0; i < run->count; i++) {
 		buf_text(&out, i > 0 ? ",\n " : "\n ");
 		json_definition(&out, run->results[i]);

@@ -144,12 +144,9 @@ static bool ask_paths(const char *root, const char *const *names, int count, str
 {
 	struct buf question = {0};
 
-	buf_text(&question, "{\"ask\": \"paths\", \"names\": [");
-	for (int i = 0; i < count; i++) {
-		buf_text(&question, i > 0 ? ", " : "");
-		buf_json_string(&question, names[i]);
-	}
-	buf_text(&question, "]}\n");
+	buf_text(&question, "{\"ask\": \"paths\", \"names\": ");
+	buf_json_strings(&question, names, count);
+	buf_text(&question, "}\n");
 	if (!ask(root, &question, arena, out))
 		return false;
 	trace("ask", "the watcher names %d definitions", out->path_count);

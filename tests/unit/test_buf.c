@@ -127,6 +127,22 @@ static void numbers_are_short_and_read_back_the_same(void **state)
 	buf_free(&buf);
 }
 
+static void members_and_strings_of_json_are_appended(void **state)
+{
+	static const char *const list[] = {"a", "\"b\""};
+	struct buf buf = {0};
+
+	(void)state;
+	buf_text(&buf, "{");
+	buf_json_member(&buf, "first", "x");
+	buf_json_next_member(&buf, "second", NULL);
+	buf_text(&buf, ", \"list\": ");
+	buf_json_strings(&buf, list, 2);
+	buf_json_strings(&buf, NULL, 0);
+	assert_string_equal(buf.data, "{\"first\": \"x\", \"second\": null, \"list\": [\"a\", \"\\\"b\\\"\"][]");
+	buf_free(&buf);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -135,6 +151,7 @@ int main(void)
 	    cmocka_unit_test(dropping_keeps_what_follows),
 	    cmocka_unit_test(strings_become_json),
 	    cmocka_unit_test(numbers_are_short_and_read_back_the_same),
+	    cmocka_unit_test(members_and_strings_of_json_are_appended),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

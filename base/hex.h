@@ -1,0 +1,15 @@
+/* hex - reads hexadecimal digits. */
+#ifndef REFTEST_BASE_HEX_H
+#define REFTEST_BASE_HEX_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+/* Returns the value of a digit, whose letters may have either case, or -1. */
+int hex_digit(char c);
+
+/* Decodes 2 * `count` digits to `count` bytes. Returns false if a character is no digit or an upper-case letter: what
+ * programs write has lower-case letters. */
+bool hex_read(const char *digits, unsigned char *out, size_t count);
+
+#endif
