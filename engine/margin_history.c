@@ -27,11 +27,10 @@ static const char *known(const char *text)
 	return text != NULL ? text : "";
 }
 
-static struct margin_point point_of(const struct verdict *v, bool counts)
+static struct margin_point point_of(const struct verdict *v)
 {
 	return (struct margin_point){.time = v->time,
 				     .margin = margin_of_verdict(v),
-				     .counts = counts,
 				     .status = v->status,
 				     .torch = known(v->torch),
 				     .cuda = known(v->cuda),
@@ -64,10 +63,10 @@ int margin_history(const struct result *result, const struct case_result *c, str
 		const struct verdict *v = verdict_parse(stored[i].text, stored[i].length, arena, NULL);
 
 		if (v != NULL && !(now != NULL && digest_equal(&stored[i].witness, &c->witness)))
-			points[count++] = point_of(v, false);
+			points[count++] = point_of(v);
 	}
 	if (now != NULL)
-		points[count++] = point_of(now, true);
+		points[count++] = point_of(now);
 	found = count;
 	count = 0;
 	for (int i = 0; i < found; i++)

@@ -9,7 +9,6 @@
 struct margin_point {
 	int64_t time;	/* of the verdict, in Unix seconds */
 	double margin;	/* not NaN; infinite if a value is NaN or infinite */
-	bool counts;	/* the verdict is the one that counts now */
 	enum status status;
 	/* with what the case was verified; "" if unknown */
 	const char *torch, *cuda, *ground_truth, *version, *device_class;

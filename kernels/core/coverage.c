@@ -5,7 +5,7 @@
 
 struct coverage_view coverage_view_of(const struct op *op, const struct op_case *c)
 {
-	return (struct coverage_view){op, c, op_names_of(op, c->problem, c->variant)};
+	return (struct coverage_view){c, op_names_of(op, c->problem, c->variant)};
 }
 
 static int index_of(const char *const *roles, int count, const char *role)

@@ -19,7 +19,6 @@ enum { COVERAGE_VALUES = 8, COVERAGE_AXES = 32 };
 
 /* A case, as the functions below see it. */
 struct coverage_view {
-	const struct op *op;
 	const struct op_case *c;
 	struct op_names names;
 };

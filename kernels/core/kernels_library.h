@@ -12,7 +12,7 @@
 #include "kernels/core/miss_pattern.h"
 #include "kernels/core/op.h"
 
-enum { KERNELS_ABI = 12 }; /* must be raised when a struct changes that both the program and the libraries use */
+enum { KERNELS_ABI = 13 }; /* must be raised when a struct changes that both the program and the libraries use */
 
 /* The interface that libreftest_kernels.so exports as `reftest_kernels`. */
 struct kernels_api {

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/err.h"
+#include "kernels/common/linear_attention/shared_coverage.h"
 #include "kernels/core/shape_match.h"
 
 static const struct gdn_roles no_roles = {-1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1};
@@ -291,18 +292,7 @@ const struct op_coverage gdn_coverage[] = {
 		{"several", 2, 0x1p62, "has a case with several tokens in each sequence of a batch"}}},
     {"state layout", state_layout,
      .values = {{"[V, K]", 0, 0, "has states [V, K]"}, {"[K, V]", 1, 1, "has states [K, V]"}}},
-    COVERAGE_OPTION("initial state", "state", "given", "has a case with an initial state", "zero",
-		    "has a case without an initial state"),
-    COVERAGE_OPTION("final state", "new_state", "returned", "returns the final state", "none", "returns no final state"),
-    {"D and Dv", coverage_ratio, .role = "q", .axis = -1, .other = "v", .other_axis = -1,
-     .values = {{"equal", 1, 1, "has D = Dv"}, {"different", 0, 0x1p62, "has D != Dv"}}},
-    {"values", coverage_ratio, .role = "v", .axis = -2, .other = "q", .other_axis = -2,
-     .values = {{"as many heads", 1, 1, "has as many heads of values as of queries"},
-		{"grouped", 1.0001, 0x1p62, "has grouped values"}}},
-    {"QK norm", coverage_switch, .role = "l2norm", .other = "l2norm",
-     .values = {{"applied", 1, 1, "has a case that normalises q and k"},
-		{"none", 0, 0, "has a case that leaves q and k as they are"}}},
-    COVERAGE_OPTION("scale", "scale", "input", "has a scale among its inputs", "1 / sqrt(D)", "has the scale 1 / sqrt(D)"),
+    LINEAR_ATTENTION_COVERAGE,
     COVERAGE_OPTION("slots", "indices", "given", "has slot indices", "none", "has a state for each sequence"),
     COVERAGE_OPTION("states after each token", "buffer", "kept", "keeps the states after each token", "none",
 		    "keeps no states after each token"),

@@ -10,6 +10,12 @@
 enum { DIAGNOSED_BYTES = 64 << 20 };
 #define DIAGNOSIS_SECONDS 2.0 /* of processors */
 
+/* Returns whether an output is compared element by element, and not by the family. */
+static bool is_compared(const struct trial *trial, const struct round *round, int output)
+{
+	return trial->op->judges == NULL || !trial->op->judges(&round->c, output);
+}
+
 /* Copies one set of a case to the host. Returns false if the set did not run, or on error. */
 static bool read_set(struct trial *trial, struct round *round, struct arena *arena, struct diagnosis_set *set)
 {
@@ -29,23 +35,20 @@ static bool read_set(struct trial *trial, struct round *round, struct arena *are
 	return set->in != NULL && set->found != NULL;
 }
 
-/* Writes where each output differs, for the first set of input values on which it does. */
+/* Writes where each output differs from the ground truth. */
 static void find_regions(struct trial *trial, const struct round *round, const struct diagnosis_set *set,
-			 struct arena *arena)
+			 const struct tensor *truth)
 {
 	const struct op_problem *problem = &trial->job->problem;
-	struct err err = {""};
-	const struct tensor *truth = trial_on_host(trial, arena, round->truth[trial_builtin_at(trial)],
-						   problem->output_count, &err);
 
-	for (int i = 0; truth != NULL && i < problem->output_count; i++) {
+	for (int i = 0; i < problem->output_count; i++) {
 		const struct op_arg *arg = &problem->outputs[i];
 		const char *axes[OP_RANK], **regions;
 		char text[512];
 
 		for (int d = 0; d < arg->rank; d++)
 			axes[d] = problem->axes[arg->axis[d]].name;
-		if ((trial->op->judges != NULL && trial->op->judges(&round->c, i)) ||
+		if (!is_compared(trial, round, i) ||
 		    !trial->context->kernels->api->miss_pattern(&set->found[i], &truth[i], set->rules[i], axes, text,
 								sizeof text))
 			continue;
@@ -99,25 +102,36 @@ static void add_difference(struct trial *trial, const struct op_arg *arg, const 
 _Static_assert((int)DIFFERENCE_LEVELS == (int)MISS_LEVELS && (int)DIFFERENCE_SIDE == (int)MISS_SIDE,
 	       "a verdict has the whole map");
 
-/* Draws the outputs that are judged element by element, for the first set of input values on which one differs. */
 static void draw_differences(struct trial *trial, const struct round *round, const struct diagnosis_set *set,
-			     struct arena *arena)
+			     const struct tensor *truth)
 {
 	const struct op_problem *problem = &trial->job->problem;
 	struct difference_map *list = arena_array(&trial->arena, (size_t)problem->output_count, sizeof *list);
-	struct err err = {""};
-	const struct tensor *truth = trial_on_host(trial, arena, round->truth[trial_builtin_at(trial)],
-						   problem->output_count, &err);
 
-	for (int i = 0; truth != NULL && i < problem->output_count; i++) {
+	for (int i = 0; i < problem->output_count; i++) {
 		struct miss_map map;
 
-		if ((trial->op->judges == NULL || !trial->op->judges(&round->c, i)) &&
+		if (is_compared(trial, round, i) &&
 		    trial->context->kernels->api->miss_map(&set->found[i], &truth[i], set->rules[i], &map))
 			add_difference(trial, &problem->outputs[i], &set->found[i], &map,
 				       &list[trial->verdict.difference_count++]);
 	}
 	trial->verdict.differences = list;
+}
+
+/* Says and draws where the outputs differ, for the first set of input values on which one differs. */
+static void locate(struct trial *trial, const struct diagnosis_set *sets, struct arena *arena)
+{
+	int missed = trial->round[0].missed != REASON_NONE ? 0 : 1;
+	const struct round *round = &trial->round[missed];
+	struct err err = {""};
+	const struct tensor *truth = trial_on_host(trial, arena, round->truth[trial_builtin_at(trial)],
+						   trial->job->problem.output_count, &err);
+
+	if (truth == NULL)
+		return;
+	find_regions(trial, round, &sets[missed], truth);
+	draw_differences(trial, round, &sets[missed], truth);
 }
 
 static void find_mistakes(struct trial *trial, const struct diagnosis_set *sets)
@@ -158,10 +172,7 @@ void trial_diagnose(struct trial *trial)
 	for (int r = 0; r < trial->rounds && whole; r++)
 		whole = read_set(trial, &trial->round[r], &arena, &sets[r]);
 	if (whole) {
-		int missed = trial->round[0].missed != REASON_NONE ? 0 : 1;
-
-		find_regions(trial, &trial->round[missed], &sets[missed], &arena);
-		draw_differences(trial, &trial->round[missed], &sets[missed], &arena);
+		locate(trial, sets, &arena);
 		find_mistakes(trial, sets);
 	}
 	arena_free(&arena);

@@ -6,7 +6,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "kernels/core/coverage.h"
+#include "kernels/common/linear_attention/shared_coverage.h"
 #include "kernels/core/op.h"
 
 #ifdef __cplusplus
@@ -70,20 +70,7 @@ extern const struct op_mode recurrence_mode_names[];
 			"has sequences in a batch"),                                                                      \
 	    {"state layout", recurrence_state_layout,                                                                     \
 	     .values = {{"[K, V]", 0, 0, "has states [K, V]"}, {"[V, K]", 1, 1, "has states [V, K]"}}},                   \
-	    COVERAGE_OPTION("initial state", "state", "given", "has a case with an initial state", "zero",                \
-			    "has a case without an initial state"),                                                       \
-	    COVERAGE_OPTION("final state", "new_state", "returned", "returns the final state", "none",                    \
-			    "returns no final state"),                                                                    \
-	    {"D and Dv", coverage_ratio, .role = "q", .axis = -1, .other = "v", .other_axis = -1,                         \
-	     .values = {{"equal", 1, 1, "has D = Dv"}, {"different", 0, 0x1p62, "has D != Dv"}}},                         \
-	    {"values", coverage_ratio, .role = "v", .axis = -2, .other = "q", .other_axis = -2,                           \
-	     .values = {{"as many heads", 1, 1, "has as many heads of values as of queries"},                             \
-			{"grouped", 1.0001, 0x1p62, "has grouped values"}}},                                              \
-	    {"QK norm", coverage_switch, .role = "l2norm", .other = "l2norm",                                             \
-	     .values = {{"applied", 1, 1, "has a case that normalises q and k"},                                          \
-			{"none", 0, 0, "has a case that leaves q and k as they are"}}},                                   \
-	    COVERAGE_OPTION("scale", "scale", "input", "has a scale among its inputs", "1 / sqrt(D)",                     \
-			    "has the scale 1 / sqrt(D)"),                                                                 \
+	    LINEAR_ATTENTION_COVERAGE,                                                                                    \
 	    COVERAGE_DTYPES("q")
 /* `bounded` is what a definition with a bounded gate does, or NULL. */
 #define RECURRENCE_COVERAGE_GATE(bounded)                                                                                 \
