@@ -1,6 +1,7 @@
 /* verdict - the result of one case, and its JSON form, which the judge (the process that compares) sends and the store
- * keeps. A new field of a verdict also needs: verdict_write and verdict_parse in dataset/verdict.c, verdict_head in
- * dataset/verdict_head.c if passed verdicts have it, and docs/json.md. */
+ * keeps: verdict.c has the names of states, verdict_write.c and verdict_parse.c the JSON. A new field of a verdict also
+ * needs: verdict_write and verdict_parse, verdict_head in dataset/verdict_head.c if passed verdicts have it, and
+ * docs/json.md. */
 #ifndef REFTEST_DATASET_VERDICT_H
 #define REFTEST_DATASET_VERDICT_H
 
