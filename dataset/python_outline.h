@@ -11,28 +11,7 @@
 
 #include "base/arena.h"
 #include "base/err.h"
-
-enum python_parameter_kind {
-	PARAMETER_POSITIONAL_ONLY, /* before `/` */
-	PARAMETER_ANY,             /* passed by position or by name */
-	PARAMETER_NAMED_ONLY,      /* after `*` or *args */
-	PARAMETER_ARGS,            /* *args */
-	PARAMETER_KWARGS           /* **kwargs */
-};
-
-struct python_parameter {
-	const char *name;
-	enum python_parameter_kind kind;
-	bool has_default;
-};
-
-struct python_function {
-	const char *name;
-	int line; /* of its `def`, from 1 */
-	bool is_async, decorated;
-	const struct python_parameter *parameters; /* in the order of the source */
-	int parameter_count;
-};
+#include "dataset/python_function.h"
 
 enum python_outline_answer {
 	PYTHON_OUTLINE_OK,
@@ -54,8 +33,7 @@ struct python_outline {
 };
 
 enum {
-	PYTHON_FUNCTIONS = 4096, /* the most functions of an outline */
-	PYTHON_PARAMETERS = 1024 /* the most parameters of a function */
+	PYTHON_FUNCTIONS = 4096 /* the most functions of an outline */
 };
 
 /* Reads Python source. `wanted` is the name for `binds_wanted`, or NULL. The outline is allocated in `arena`. For
