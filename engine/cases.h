@@ -54,9 +54,6 @@ struct case_options case_options_default(void);
  * because an id may name any of them. */
 void case_options_only(struct case_options *options, const char *const only[2]);
 
-/* Parses a list such as "small,large" and sets these sizes. Returns -1 and sets `err` on error. */
-int case_sizes_read(const char *list, bool size[SIZE_COUNT], struct err *err);
-
 /* Who uses a blob: the judge, which takes tensors from it, or the reference, which may read its bytes. */
 enum blob_use { BLOB_TENSORS, BLOB_READ, BLOB_SOLUTION };
 
@@ -125,14 +122,6 @@ bool cases_have_dataset_bound(const struct case_options *options, const struct d
  * dataset_by_dtype; NULL: none) and by the `tolerance` in the definition. */
 struct rule definition_rule(const struct definition *definition, int output, const struct tolerance *dataset,
 			    struct rule family);
-
-/* Sets `rows` to the axis values of the cases of a size preset, and returns the number of these cases. `rows` is a
- * matrix with one row of d->axis_count (at least 1) values per case, and must have room for SIZE_ROWS rows. If no
- * family supports the definition (`op` is NULL), the preset small has one case with small values that satisfy the
- * constraints. */
-enum { SIZE_ROWS = 16 };
-int size_rows(const struct op *op, int variant, const struct op_problem *problem, const struct definition *d,
-              enum op_size size, int64_t *rows);
 
 /* Returns whether a case may omit this input: the definition declares it optional, and the family can verify the case
  * without it. `c` is a case with all inputs. */

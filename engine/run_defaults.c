@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "engine/accepted_states.h"
+#include "engine/case_sizes.h"
 
 static void default_sizes(const struct settings *settings, struct run_options *options)
 {

@@ -11,6 +11,7 @@
 #include "base/suggest.h"
 #include "base/toml.h"
 #include "engine/accepted_states.h"
+#include "engine/case_sizes.h"
 #include "engine/cases.h"
 #include "engine/devices.h"
 #include "engine/tolerance_text.h"

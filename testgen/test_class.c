@@ -6,6 +6,7 @@
 #include "base/file.h"
 #include "dataset/axis_expressions.h"
 #include "dataset/definition_load.h"
+#include "engine/case_sizes.h"
 #include "engine/cases.h"
 #include "kernels/core/described_default.h"
 #include "kernels/core/roles.h"

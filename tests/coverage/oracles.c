@@ -20,6 +20,7 @@
 #include "base/file.h"
 #include "dataset/dataset.h"
 #include "dataset/definition_load.h"
+#include "engine/case_sizes.h"
 #include "engine/cases.h"
 #include "kernels/core/op.h"
 #include "workers/protocol/job.h"

@@ -1,0 +1,30 @@
+/* case_sizes - chooses the axis values of the cases that reftest adds: those of the family's size presets, or small ones,
+ * which satisfy the definition's expressions and constraints. */
+#ifndef REFTEST_ENGINE_CASE_SIZES_H
+#define REFTEST_ENGINE_CASE_SIZES_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/arena.h"
+#include "base/err.h"
+#include "dataset/definition.h"
+#include "kernels/core/op.h"
+
+const char *size_name(enum op_size size);
+
+/* Parses a list such as "small,large" and sets these sizes. Returns -1 and sets `err` on error. */
+int case_sizes_read(const char *list, bool size[SIZE_COUNT], struct err *err);
+
+/* Sets `rows` to the axis values of the cases of a size preset, and returns the number of these cases. `rows` is a
+ * matrix with one row of d->axis_count (at least 1) values per case, and must have room for SIZE_ROWS rows. If no
+ * family supports the definition (`op` is NULL), the preset small has one case with small values that satisfy the
+ * constraints. */
+enum { SIZE_ROWS = 16 };
+int size_rows(const struct op *op, int variant, const struct op_problem *problem, const struct definition *d,
+              enum op_size size, int64_t *rows);
+
+/* Returns why a definition of no family has no sizes, or NULL if its expressions and constraints are not the reason. */
+const char *why_no_sizes(const struct definition *definition, struct arena *arena);
+
+#endif

@@ -1,0 +1,178 @@
+#include "engine/cases_internal.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "cache/python_normal_form.h"
+#include "kernels/core/described_default.h"
+#include "kernels/core/described_effects.h"
+#include "workers/judge/described_inputs.h"
+
+static void input_field(struct maker *m, struct fields *fields, const char *name, const struct input_source *source)
+{
+	const char *tag = arena_printf(m->arena, "case.inputs.%s", name);
+	char hex[DIGEST_HEX];
+
+	switch (source->kind) {
+	case SOURCE_RANDOM:
+		field_text(fields, m->arena, tag, "random");
+		return;
+	case SOURCE_ABSENT:
+		field_text(fields, m->arena, tag, "absent");
+		return;
+	case SOURCE_CUSTOM:
+		field_text(fields, m->arena, tag, "custom");
+		return;
+	case SOURCE_SCALAR:
+		field_printf(fields, m->arena, tag, "scalar %d %.17g", (int)source->scalar_kind, source->number);
+		return;
+	case SOURCE_SAFETENSORS:
+		digest_hex(&source->content, hex);
+		field_printf(fields, m->arena, tag, "tensor '%s' of a safetensors file with content %s", source->tensor_key, hex);
+		return;
+	}
+}
+
+void described_default_fields(struct maker *m, struct fields *fields)
+{
+	double number;
+
+	for (int i = 0; i < m->problem.input_count; i++)
+		if (described_default(&m->problem.inputs[i], &number))
+			field_printf(fields, m->arena,
+			             arena_printf(m->arena, "inputs.%s.default", m->problem.inputs[i].name), "%g", number);
+}
+
+/* Adds what the words of a definition of no family announce, because some checks depend on it. */
+static void described_effect_fields(struct maker *m, struct fields *fields)
+{
+	const char *samples = described_samples(&m->problem);
+
+	if (samples != NULL)
+		field_text(fields, m->arena, "samples", samples);
+	for (int i = 0; i < m->problem.input_count; i++)
+		if (described_written(&m->problem, i))
+			field_text(fields, m->arena, arena_printf(m->arena, "inputs.%s.written", m->problem.inputs[i].name), "yes");
+	for (int i = 0; i < m->problem.input_count; i++) {
+		const struct described_input described = described_input(&m->problem, i);
+
+		if (described.kind != INPUT_GENERIC)
+			field_printf(fields, m->arena, arena_printf(m->arena, "inputs.%s.kind", m->problem.inputs[i].name), "%s %s",
+			             input_kind_name(described.kind),
+			             described.axis < 0 ? "" : m->problem.axes[described.axis].name);
+	}
+}
+
+static void constant_fields(struct maker *m, struct fields *fields)
+{
+	for (int i = 0; i < m->out.constant_count; i++) {
+		const struct op_constant *constant = &m->out.constants[i];
+		const char *tag = arena_printf(m->arena, "constants.%s", constant->name);
+
+		if (isnan(constant->value))
+			field_text(fields, m->arena, tag, "probed");
+		else
+			field_printf(fields, m->arena, tag, "%.17g", constant->value);
+	}
+}
+
+/* Adds the tolerance rule of an output. A reference is run on two sets of input values. The rule for the second set of
+ * values is added only if it differs from the rule for the first set. */
+static void tolerance_field(struct maker *m, struct fields *fields, const struct job *job, int output)
+{
+	const char *tag = arena_printf(m->arena, "tolerance.%s", job->problem.outputs[output].name);
+	struct rule a = job_rule(job, CONTENTS_FIRST, output), b = job_rule(job, CONTENTS_SECOND, output);
+	const char *first =
+	    arena_printf(m->arena, "atol %.17g rtol %.17g hit_ratio %.17g", a.atol, a.rtol, a.hit_ratio);
+
+	if (a.atol == b.atol && a.rtol == b.rtol && a.hit_ratio == b.hit_ratio)
+		field_text(fields, m->arena, tag, first);
+	else
+		field_printf(fields, m->arena, tag, "%s; second contents: atol %.17g rtol %.17g hit_ratio %.17g", first, b.atol,
+		             b.rtol, b.hit_ratio);
+	if (job->error_cap > 0)
+		field_printf(fields, m->arena, arena_printf(m->arena, "error_cap.%s", job->problem.outputs[output].name), "%.17g",
+			     job->error_cap);
+}
+
+/* Adds the files that the reference reads. */
+static void reads_fields(struct maker *m, struct fields *fields)
+{
+	char hex[DIGEST_HEX];
+
+	for (int i = 0; i < m->definition->read_count; i++) {
+		const char *path = m->definition->reads[i];
+
+		digest_hex(&maker_blob(m, BLOB_READ, path)->content, hex);
+		field_printf(fields, m->arena, arena_printf(m->arena, "reads.%s", path), "a file with content %s", hex);
+	}
+}
+
+/* Adds the code that makes inputs. The code of an entry point is in the reference, which is a field of its own. */
+static void input_code_fields(struct maker *m, struct fields *fields)
+{
+	const struct definition *d = m->definition;
+	struct buf form = {0};
+
+	field_text(fields, m->arena, "input_code", d->input_code.function);
+	if (d->input_code.kind != INPUT_CODE_INIT)
+		return;
+	python_normal_form(d->init, strlen(d->init), &form);
+	field_add(fields, m->arena, "init", NULL, form.data, form.length);
+	buf_free(&form);
+}
+
+static const char *matched_text(enum op_matched matched)
+{
+	static const char *const texts[] = {
+	    [MATCHED_BY_TYPE] = "op_type", [MATCHED_BY_WORDS] = "words", [MATCHED_BY_SHAPES] = "shapes"};
+
+	return texts[matched];
+}
+
+const char *cases_matched(const struct cases *cases)
+{
+	return cases->op != NULL ? matched_text(cases->matched) : NULL;
+}
+
+void subject_fields(struct maker *m, struct test_case *c)
+{
+	const struct definition *d = m->definition;
+	const struct job *job = c->job;
+	struct fields *fields = &c->fields;
+
+	*fields = fields_copy(&m->shared, m->arena);
+	field_text(fields, m->arena, "checker", m->kernels->checker_digest);
+	field_printf(fields, m->arena, "family", "%s variant %d", job->op != NULL ? job->op : "none", m->variant);
+	field_text(fields, m->arena, "family.inputs", m->out.op != NULL ? m->out.op->inputs_digest : "generic");
+	if (job->op == NULL)
+		described_effect_fields(m, fields);
+	if (m->out.op != NULL && m->out.matched != MATCHED_BY_TYPE)
+		field_text(fields, m->arena, "family.matched", matched_text(m->out.matched));
+	if (job->edge > 0)
+		field_text(fields, m->arena, "case.edge", m->out.op->op->edges[job->edge - 1].name);
+	if (job->checks)
+		field_text(fields, m->arena, "case.checks", "strided, rows, numerics");
+	if (job->input_code != NULL)
+		input_code_fields(m, fields);
+	if (job->chosen_axes)
+		field_text(fields, m->arena, "case.sizes", "chosen");
+	if (job->two_runs)
+		field_text(fields, m->arena, "case.runs", "two");
+	if (job->asks == JOB_GRADIENTS)
+		field_text(fields, m->arena, "backward", m->in_float64 ? "gradients in float64" : "gradients");
+	field_printf(fields, m->arena, "seed", "%llu", (unsigned long long)job->seed);
+	for (int i = 0; i < d->axis_count; i++)
+		if (d->axes[i].var && maker_gives_axis(m, job->inputs, i))
+			field_printf(fields, m->arena, arena_printf(m->arena, "case.axes.%s", d->axes[i].name), "%lld",
+			             (long long)job->axis[i]);
+	for (int i = 0; i < job->problem.input_count; i++)
+		input_field(m, fields, job->problem.inputs[i].name, &job->inputs[i]);
+	for (int i = 0; i < job->problem.output_count; i++)
+		tolerance_field(m, fields, job, i);
+	constant_fields(m, fields);
+	reads_fields(m, fields);
+	if (m->environment != NULL)
+		field_text(fields, m->arena, "environment", m->environment);
+	c->subject = fields_digest(fields);
+}
