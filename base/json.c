@@ -9,6 +9,7 @@
 #include "base/arena.h"
 #include "base/hex.h"
 #include "base/json_internal.h"
+#include "base/unsafe_character.h"
 #include "base/utf8.h"
 
 /* --- the scanner: RFC 8259 and nothing more ------------------------------------------------------------------ */
@@ -492,4 +493,29 @@ const cJSON *json_member(const cJSON *object, const char *key)
 const char *json_text_of(const cJSON *object, const char *key)
 {
 	return cJSON_GetStringValue(json_member(object, key));
+}
+
+int json_missing(const struct json_text *text, const struct json_step *step, const char *key, struct err *err,
+		 const char *what)
+{
+	return json_error_at(text, step, err, "expected a field \"%s\" (%s), found none", key, what);
+}
+
+const char *json_read_text(const struct json_text *text, const struct json_step *step, const cJSON *object,
+			   const char *key, size_t most, struct err *err)
+{
+	const struct json_step at = {.up = step, .key = key};
+	const cJSON *value = json_member(object, key);
+
+	if (value == NULL)
+		json_missing(text, step, key, err, "a string");
+	else if (!cJSON_IsString(value) || *value->valuestring == '\0')
+		json_expected(text, &at, value, err, "a non-empty string");
+	else if (strlen(value->valuestring) > most)
+		json_error_at(text, &at, err, "expected at most %zu bytes, found %zu", most, strlen(value->valuestring));
+	else if (!text_is_safe(value->valuestring))
+		json_expected(text, &at, value, err, "a string without control or invisible characters");
+	else
+		return value->valuestring;
+	return NULL;
 }

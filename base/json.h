@@ -58,6 +58,15 @@ int json_error_at(const struct json_text *text, const struct json_step *step, st
 int json_expected(const struct json_text *text, const struct json_step *step, const cJSON *found, struct err *err,
                   const char *what);
 
+/* Reports that the object at `step` lacks a member `key`, which is `what`. Always returns -1. */
+int json_missing(const struct json_text *text, const struct json_step *step, const char *key, struct err *err,
+		 const char *what);
+
+/* Returns a member that is a non-empty string of at most `most` bytes without unsafe characters (base/unsafe_character.h),
+ * or NULL with a message. `step` is the object. */
+const char *json_read_text(const struct json_text *text, const struct json_step *step, const cJSON *object,
+			   const char *key, size_t most, struct err *err);
+
 /* Finds the line and the column (from 1) of the value at `path`. Returns false if there is no such value. */
 bool json_place(const struct json_text *text, const char *path, int *line, int *column);
 

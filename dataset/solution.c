@@ -17,15 +17,10 @@ struct reader {
 	struct err *err;
 };
 
-/* Writes a message "expected …, found …". Always returns -1, like the error function below. */
+/* Writes a message "expected …, found …". Always returns -1. */
 static int expected(struct reader *r, const struct json_step *at, const char *what, const cJSON *found)
 {
 	return json_expected(&r->text, at, found, r->err, what);
-}
-
-static int missing(struct reader *r, const struct json_step *at, const char *key, const char *what)
-{
-	return json_error_at(&r->text, at, r->err, "expected a field \"%s\" (%s), found none", key, what);
 }
 
 /* Adds a note for each field that resembles a field of the schema. Other unknown fields are those of newer versions. */
@@ -45,25 +40,13 @@ static void note_misspelt(struct reader *r, const struct json_step *up, const cJ
 	}
 }
 
-/* Reads a member that is a non-empty string of safe characters. Returns NULL with a message on error. */
+/* Copies a member that is a non-empty string of safe characters. Returns NULL with a message on error. */
 static const char *read_text(struct reader *r, const struct json_step *up, const cJSON *object, const char *key,
 			     size_t most)
 {
-	const struct json_step at = {.up = up, .key = key};
-	const cJSON *value = json_member(object, key);
+	const char *text = json_read_text(&r->text, up, object, key, most, r->err);
 
-	if (value == NULL)
-		missing(r, up, key, "a string");
-	else if (!cJSON_IsString(value) || *value->valuestring == '\0')
-		expected(r, &at, "a non-empty string", value);
-	else if (strlen(value->valuestring) > most)
-		json_error_at(&r->text, &at, r->err, "expected at most %zu bytes, found %zu", most,
-			      strlen(value->valuestring));
-	else if (!text_is_safe(value->valuestring))
-		expected(r, &at, "a string without control or invisible characters", value);
-	else
-		return arena_string(r->arena, value->valuestring);
-	return NULL;
+	return text != NULL ? arena_string(r->arena, text) : NULL;
 }
 
 /* Reads a name, which must equal what the path says. */
@@ -92,7 +75,7 @@ static int read_strings(struct reader *r, const cJSON *spec, const char *key, bo
 	int index = 0;
 
 	if (value == NULL || cJSON_IsNull(value))
-		return required ? missing(r, &at_spec, key, "a list of strings") : 0;
+		return required ? json_missing(&r->text, &at_spec, key, r->err, "a list of strings") : 0;
 	if (!cJSON_IsArray(value) || (required && value->child == NULL))
 		return expected(r, &list, "a list with a string", value);
 	const char **copies = arena_array(r->arena, (size_t)cJSON_GetArraySize(value), sizeof *copies);
@@ -181,7 +164,7 @@ static int read_spec(struct reader *r, const cJSON *json)
 	const cJSON *spec = json_member(json, "spec");
 
 	if (spec == NULL)
-		return missing(r, NULL, "spec", "an object");
+		return json_missing(&r->text, NULL, "spec", r->err, "an object");
 	if (!cJSON_IsObject(spec))
 		return expected(r, &at_spec, "an object", spec);
 	note_misspelt(r, &at_spec, spec, known, sizeof known / sizeof *known);
@@ -240,7 +223,7 @@ static int read_source(struct reader *r, const struct json_step *at, const cJSON
 	if (path == NULL)
 		return -1;
 	if (content == NULL)
-		return missing(r, at, "content", "the text of the file");
+		return json_missing(&r->text, at, "content", r->err, "the text of the file");
 	if (!cJSON_IsString(content) || content->valuestring[strspn(content->valuestring, " \t\r\n")] == '\0')
 		return expected(r, &content_at, "the text of the file, which is not empty", content);
 	*out = (struct solution_source){path, arena_string(r->arena, content->valuestring)};
@@ -258,7 +241,7 @@ static int read_sources(struct reader *r, const cJSON *json)
 	bool entry = false;
 
 	if (list == NULL)
-		return missing(r, NULL, "sources", "a list of source files");
+		return json_missing(&r->text, NULL, "sources", r->err, "a list of source files");
 	if (!cJSON_IsArray(list) || count == 0)
 		return expected(r, &at_sources, "a list with a source file", list);
 	if (count > SOLUTION_SOURCES)

@@ -32,15 +32,10 @@ struct reader {
 
 static const struct json_step at_workload = {.key = "workload"};
 
-/* Writes a message "expected …, found …". Always returns -1, like the error functions below. */
+/* Writes a message "expected …, found …". Always returns -1. */
 static int expected(struct reader *r, const struct json_step *at, const char *what, const cJSON *found)
 {
 	return json_expected(&r->text, at, found, r->err, what);
-}
-
-static int missing(struct reader *r, const struct json_step *at, const char *key, const char *what)
-{
-	return json_error_at(&r->text, at, r->err, "expected a field \"%s\" (%s), found none", key, what);
 }
 
 static bool is_null(const cJSON *value)
@@ -86,7 +81,7 @@ static int read_axes(struct reader *r, const cJSON *workload)
 	int at;
 
 	if (axes == NULL)
-		return missing(r, r->workload, "axes", "an object");
+		return json_missing(&r->text, r->workload, "axes", r->err, "an object");
 	if (!cJSON_IsObject(axes))
 		return expected(r, &r->axes, "an object", axes);
 	for (int i = 0; i < r->definition->axis_count; i++)
@@ -126,7 +121,7 @@ static int read_scalar(struct reader *r, const struct json_step *source, const c
 	int64_t least, most;
 
 	if (value == NULL)
-		return missing(r, source, "value", "of a scalar");
+		return json_missing(&r->text, source, "value", r->err, "of a scalar");
 	out->scalar_kind = spec->dtype == DTYPE_BOOL     ? SCALAR_BOOL
 	                   : dtype_is_float(spec->dtype) ? SCALAR_FLOAT
 	                                                 : SCALAR_INT;
@@ -146,27 +141,6 @@ static int read_scalar(struct reader *r, const struct json_step *source, const c
 	if (json_integer(value, &out->integer) && out->integer >= least && out->integer <= most)
 		return 0;
 	return expected(r, &at, arena_printf(r->arena, "an integer that fits %s", dtype_name(spec->dtype)), value);
-}
-
-/* Reads a non-empty, printable string member of at most `most` bytes. Returns NULL with a message on error. */
-static const char *read_text(struct reader *r, const struct json_step *source, const cJSON *json, const char *key,
-                             size_t most)
-{
-	const struct json_step at = {.up = source, .key = key};
-	const cJSON *value = json_member(json, key);
-
-	if (value == NULL)
-		missing(r, source, key, "a string");
-	else if (!cJSON_IsString(value) || *value->valuestring == '\0')
-		expected(r, &at, "a non-empty string", value);
-	else if (strlen(value->valuestring) > most)
-		json_error_at(&r->text, &at, r->err, "expected at most %zu bytes, found %zu", most,
-		              strlen(value->valuestring));
-	else if (!text_is_safe(value->valuestring))
-		expected(r, &at, "a string without control or invisible characters", value);
-	else
-		return value->valuestring;
-	return NULL;
 }
 
 /* Returns the path without "." components and double slashes, so that equal files have equal paths. Returns NULL if the
@@ -199,8 +173,8 @@ static int read_safetensors(struct reader *r, const struct json_step *source, co
                             struct input_source *out)
 {
 	const struct json_step at = {.up = source, .key = "path"};
-	const char *path = read_text(r, source, json, "path", PATH_BYTES);
-	const char *key = path == NULL ? NULL : read_text(r, source, json, "tensor_key", KEY_BYTES);
+	const char *path = json_read_text(&r->text, source, json, "path", PATH_BYTES, r->err);
+	const char *key = path == NULL ? NULL : json_read_text(&r->text, source, json, "tensor_key", KEY_BYTES, r->err);
 
 	if (key == NULL)
 		return -1;
@@ -232,7 +206,7 @@ static int read_source(struct reader *r, const struct json_step *at, const cJSON
 	if (!cJSON_IsObject(json))
 		return expected(r, at, "an object with a \"type\"", json);
 	if (type == NULL)
-		return missing(r, at, "type", source_names);
+		return json_missing(&r->text, at, "type", r->err, source_names);
 	while (i < kind_count && (name == NULL || strcmp(kinds[i].name, name) != 0))
 		i++;
 	if (i == kind_count)
@@ -283,7 +257,7 @@ static int read_inputs(struct reader *r, const cJSON *workload)
 	const cJSON *inputs = json_member(workload, "inputs");
 
 	if (inputs == NULL)
-		return missing(r, r->workload, "inputs", "an object");
+		return json_missing(&r->text, r->workload, "inputs", r->err, "an object");
 	if (!cJSON_IsObject(inputs))
 		return expected(r, &r->sources, "an object", inputs);
 	for (int i = 0; i < r->definition->input_count; i++)
@@ -408,7 +382,7 @@ static int read_definition_name(struct reader *r, const cJSON *json)
 	if (name == NULL && r->workload == NULL)
 		return 0;
 	if (name == NULL)
-		return missing(r, NULL, "definition", "the name of the definition");
+		return json_missing(&r->text, NULL, "definition", r->err, "the name of the definition");
 	if (cJSON_IsString(name) && strcmp(name->valuestring, r->definition->name) == 0)
 		return 0;
 	return expected(
@@ -458,10 +432,10 @@ static int read_evaluation(struct reader *r, const cJSON *json, bool *passed)
 	size_t i = 0, count = sizeof statuses / sizeof *statuses;
 
 	if (evaluation == NULL)
-		return missing(r, NULL, "evaluation", "an object, in a trace");
+		return json_missing(&r->text, NULL, "evaluation", r->err, "an object, in a trace");
 	if (!cJSON_IsObject(evaluation))
 		return expected(r, &at_evaluation, "an object, in a trace", evaluation);
-	const char *status = read_text(r, &at_evaluation, evaluation, "status", TEXT_BYTES);
+	const char *status = json_read_text(&r->text, &at_evaluation, evaluation, "status", TEXT_BYTES, r->err);
 
 	if (status == NULL)
 		return -1;
@@ -472,10 +446,10 @@ static int read_evaluation(struct reader *r, const cJSON *json, bool *passed)
 					       "RUNTIME_ERROR, COMPILE_ERROR or TIMEOUT", json_member(evaluation, "status"));
 	*passed = i == 0;
 	if (!cJSON_IsObject(environment))
-		return environment == NULL ? missing(r, &at_evaluation, "environment", "an object")
+		return environment == NULL ? json_missing(&r->text, &at_evaluation, "environment", r->err, "an object")
 					   : expected(r, &environment_at, "an object", environment);
-	if (read_text(r, &environment_at, environment, "hardware", TEXT_BYTES) == NULL ||
-	    read_text(r, &at_evaluation, evaluation, "timestamp", TEXT_BYTES) == NULL)
+	if (json_read_text(&r->text, &environment_at, environment, "hardware", TEXT_BYTES, r->err) == NULL ||
+	    json_read_text(&r->text, &at_evaluation, evaluation, "timestamp", TEXT_BYTES, r->err) == NULL)
 		return -1;
 	if (check_measured(r, evaluation, "correctness", statuses[i].correctness, status) != 0)
 		return -1;
@@ -487,7 +461,7 @@ static int read_result(struct reader *r, const cJSON *json, struct workload *out
 {
 	if (!r->trace)
 		return check_null(r, json, "solution") != 0 || check_null(r, json, "evaluation") != 0 ? -1 : 0;
-	const char *solution = read_text(r, NULL, json, "solution", UUID_BYTES);
+	const char *solution = json_read_text(&r->text, NULL, json, "solution", UUID_BYTES, r->err);
 
 	if (solution == NULL)
 		return -1;
@@ -506,7 +480,7 @@ static const cJSON *find_workload(struct reader *r, const cJSON *json)
 	if (!cJSON_IsObject(json))
 		expected(r, NULL, "a workload object", json);
 	else if (workload == NULL && !bare)
-		missing(r, NULL, "workload", "an object");
+		json_missing(&r->text, NULL, "workload", r->err, "an object");
 	else if (!bare && !cJSON_IsObject(workload))
 		expected(r, &at_workload, "an object", workload);
 	else {
@@ -522,7 +496,7 @@ static const cJSON *find_workload(struct reader *r, const cJSON *json)
 static int read_line(struct reader *r, const cJSON *json, struct workload *out)
 {
 	const cJSON *workload = find_workload(r, json);
-	const char *uuid = workload != NULL ? read_text(r, r->workload, workload, "uuid", UUID_BYTES) : NULL;
+	const char *uuid = workload != NULL ? json_read_text(&r->text, r->workload, workload, "uuid", UUID_BYTES, r->err) : NULL;
 
 	if (uuid == NULL)
 		return -1;

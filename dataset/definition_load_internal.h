@@ -1,0 +1,62 @@
+/* definition_load_internal - what the files that read a definition share: definition_load.c reads names, tensors and the
+ * definition as a whole, definition_load_axes.c axes and constraints, and definition_load_code.c the reference and the
+ * code that makes inputs. Functions that return int return 0, or -1 with a message. */
+#ifndef REFTEST_DATASET_DEFINITION_LOAD_INTERNAL_H
+#define REFTEST_DATASET_DEFINITION_LOAD_INTERNAL_H
+
+#include "base/json.h"
+#include "dataset/definition_load.h"
+
+/* Limits of a file. Real definitions have about twenty axes and tensors and a few constraints. */
+enum { NAME_BYTES = 200, CONSTRAINTS = 256, TAGS = 256, NOTES = 20 };
+
+struct reader {
+	struct json_text text;
+	struct arena *arena;
+	struct definition *out;
+	/* The axes of `out`, their descriptions and their expressions, with room for `axis_room` axes. */
+	struct axis *axes;
+	const char **descriptions, **expressions;
+	int axis_room;
+	const char **notes; /* space for NOTES */
+	struct err *err;
+};
+
+/* Writes a message "expected …, found …". Always returns -1. */
+int reader_expected(struct reader *r, const struct json_step *at, const char *what, const cJSON *found);
+/* Adds a note with a position, unless there are NOTES notes already. */
+void reader_note(struct reader *r, const struct json_step *at, const char *sentence);
+/* Adds a note for each unknown field. There are at most NOTES notes, because the text is scanned again for the position
+ * of each note. */
+void reader_note_unknown(struct reader *r, const struct json_step *at, const cJSON *object,
+			 const char *const *known, int count);
+/* Checks that a name is printable text. */
+int reader_check_printable(struct reader *r, const struct json_step *at, const char *what, const char *name);
+/* Copies a string member. If an optional member is absent or null, writes "". */
+int reader_text(struct reader *r, const cJSON *object, const char *key, bool required, const char **out);
+/* Reads the member "description", which must be a string or null in every object of the file. */
+int reader_description(struct reader *r, const struct json_step *up, const cJSON *object, const char **out);
+/* Reads a list of non-empty strings, which may be absent. */
+int reader_strings(struct reader *r, const cJSON *json, const char *key, int most, const char *const **out,
+		   int *count);
+/* Finds the object under `key`. Returns its number of members, at most `most`, or -1 with a message on error. */
+int reader_members(struct reader *r, const cJSON *json, const char *key, int most, const cJSON **out);
+
+/* definition_load_axes.c */
+
+int read_axes(struct reader *r, const cJSON *json);
+/* Reserves memory for `room` axes and copies those that have been read. */
+void reserve_axes(struct reader *r, int room);
+/* Makes an axis that has an expression const if the expression depends on const axes only. `at` is the expression. */
+int fix_expression(struct reader *r, const struct json_step *at, int i);
+int read_constraints(struct reader *r, const cJSON *json);
+
+/* definition_load_code.c */
+
+int read_reference(struct reader *r, const cJSON *json);
+/* Finds the code that makes inputs. If it has no function to call, notes that; only the cases that need it fail. */
+void find_input_code(struct reader *r);
+/* Copies a source that may be absent. Returns "" if there is none. */
+const char *read_source(struct reader *r, const cJSON *json, const char *key);
+
+#endif
