@@ -2,18 +2,18 @@
 
 #include <stddef.h>
 
-struct unstopped sigtstp_block(void)
+struct sigtstp_mask sigtstp_block(void)
 {
-	struct unstopped unstopped;
+	struct sigtstp_mask mask;
 	sigset_t stop;
 
 	sigemptyset(&stop);
 	sigaddset(&stop, SIGTSTP);
-	pthread_sigmask(SIG_BLOCK, &stop, &unstopped.before);
-	return unstopped;
+	pthread_sigmask(SIG_BLOCK, &stop, &mask.before);
+	return mask;
 }
 
-void sigtstp_unblock(const struct unstopped *unstopped)
+void sigtstp_unblock(const struct sigtstp_mask *mask)
 {
-	pthread_sigmask(SIG_SETMASK, &unstopped->before, NULL);
+	pthread_sigmask(SIG_SETMASK, &mask->before, NULL);
 }

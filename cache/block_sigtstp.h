@@ -5,12 +5,12 @@
 
 #include <signal.h>
 
-struct unstopped {
+struct sigtstp_mask {
 	sigset_t before; /* the signal mask to restore */
 };
 
-struct unstopped sigtstp_block(void);
+struct sigtstp_mask sigtstp_block(void);
 /* if Ctrl-Z was pressed while it was blocked, this call stops the process */
-void sigtstp_unblock(const struct unstopped *unstopped);
+void sigtstp_unblock(const struct sigtstp_mask *mask);
 
 #endif

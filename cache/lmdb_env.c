@@ -402,7 +402,7 @@ enum env_answer env_open(struct env *env, const char *root, bool read_only, stru
 	if (!read_only && make_home(env, err) != 0 && access(env->path, F_OK) != 0)
 		return ENV_ERROR;
 	err_set(err, "%s", "");
-	const struct unstopped unstopped = sigtstp_block();
+	const struct sigtstp_mask mask = sigtstp_block();
 	int turn = wait_for_turn(env, read_only);
 
 	if (read_only)
@@ -413,7 +413,7 @@ enum env_answer env_open(struct env *env, const char *root, bool read_only, stru
 	}
 	if (turn >= 0)
 		close(turn);
-	sigtstp_unblock(&unstopped);
+	sigtstp_unblock(&mask);
 	return answer;
 }
 
@@ -422,13 +422,13 @@ enum env_answer env_open(struct env *env, const char *root, bool read_only, stru
  * every transaction. */
 static void shut_in_turn(struct env *env)
 {
-	const struct unstopped unstopped = sigtstp_block();
+	const struct sigtstp_mask mask = sigtstp_block();
 	int turn = env->mdb != NULL ? wait_for_turn(env, false) : -1;
 
 	shut(env);
 	if (turn >= 0)
 		close(turn);
-	sigtstp_unblock(&unstopped);
+	sigtstp_unblock(&mask);
 }
 
 void env_close(struct env *env)
@@ -582,10 +582,10 @@ int env_write(struct env *env, env_work *work, void *context, struct err *err)
 		return -1;
 	if (!env->writable)
 		return err_set(err, "%s", env->why_not.text);
-	const struct unstopped unstopped = sigtstp_block();
+	const struct sigtstp_mask mask = sigtstp_block();
 	int rc = write_until_done(env, work, context, err);
 
-	sigtstp_unblock(&unstopped);
+	sigtstp_unblock(&mask);
 	if (rc == ENV_ONLY_LOOKED)
 		return 0;
 	if (rc == NOT_IN_PLACE)
@@ -689,12 +689,12 @@ int env_compact(struct env *env, int64_t *bytes, struct err *err)
 		return -1;
 	if (env->mdb == NULL || !env->writable)
 		return 0;
-	const struct unstopped unstopped = sigtstp_block();
+	const struct sigtstp_mask mask = sigtstp_block();
 	int turn = wait_for_turn(env, false), rc = 0, answer = compact_in_turn(env, turn, bytes, &rc);
 
 	if (turn >= 0)
 		close(turn);
-	sigtstp_unblock(&unstopped);
+	sigtstp_unblock(&mask);
 	if (rc != 0)
 		return env_fail(env, rc, "made smaller", err);
 	return answer == 1 && open_again(env, err) != 0 ? -1 : answer;

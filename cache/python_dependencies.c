@@ -12,7 +12,7 @@
  * stored, so the reference runs again each time.
  *
  * The tokeniser is more lenient than that of python_normal_form: it need not find the same tokens as every Python, but
- * it must find every name that some version of Python would find. If it cannot do that, the result is SIGHT_OUTSIDE. */
+ * it must find every name that some version of Python would find. If it cannot do that, the result is ACCESS_OUTSIDE. */
 #include "cache/python_dependencies.h"
 
 #include <stdbool.h>
@@ -157,16 +157,16 @@ static bool is_dunder(struct span name)
 }
 
 /* Classifies a name in any position: in code, after a dot, or in a string. */
-static enum sight sight_of_any(struct span name)
+static enum python_access access_of_any(struct span name)
 {
 	if (is_dunder(name))
-		return AMONG(name, dunders_plain)    ? SIGHT_NOTHING
-		       : AMONG(name, dunders_itself) ? SIGHT_ITSELF
-		                                     : SIGHT_OUTSIDE;
+		return AMONG(name, dunders_plain)    ? ACCESS_NOTHING
+		       : AMONG(name, dunders_itself) ? ACCESS_OWN_SOURCE
+		                                     : ACCESS_OUTSIDE;
 	for (size_t i = 0; i < COUNT(parts_itself); i++)
 		if (memmem(name.text, name.length, parts_itself[i], strlen(parts_itself[i])) != NULL)
-			return SIGHT_ITSELF;
-	return AMONG(name, names_itself) ? SIGHT_ITSELF : SIGHT_NOTHING;
+			return ACCESS_OWN_SOURCE;
+	return AMONG(name, names_itself) ? ACCESS_OWN_SOURCE : ACCESS_NOTHING;
 }
 
 /* ---- cutting ---- */
@@ -407,21 +407,21 @@ static bool cut(struct lexer *l)
 
 /* ---- looking ---- */
 
-static void found(struct look *look, enum sight sight, const struct word *word, const char *what)
+static void found(struct look *look, enum python_access access, const struct word *word, const char *what)
 {
-	if (sight <= look->found.sight)
+	if (access <= look->found.access)
 		return;
-	look->found.sight = sight;
+	look->found.access = access;
 	look->found.line = word->line;
 	snprintf(look->found.what, sizeof look->found.what, "%s", what);
 }
 
-static void found_word(struct look *look, enum sight sight, const struct word *word, const char *before)
+static void found_word(struct look *look, enum python_access access, const struct word *word, const char *before)
 {
 	char what[96];
 
 	snprintf(what, sizeof what, "'%s%.*s'", before, (int)(word->span.length < 60 ? word->span.length : 60), word->span.text);
-	found(look, sight, word, what);
+	found(look, access, word, what);
 }
 
 static bool is_op(const struct word *word, char c)
@@ -450,7 +450,7 @@ static bool is_module(const struct look *look, struct span name)
 static void bind_module(struct look *look, const struct word *word)
 {
 	if (look->module_count == MODULES_MAX)
-		found(look, SIGHT_OUTSIDE, word, "so many imports");
+		found(look, ACCESS_OUTSIDE, word, "so many imports");
 	else if (!is_module(look, word->span))
 		look->modules[look->module_count++] = word->span;
 }
@@ -472,12 +472,12 @@ static const struct word *look_module(struct look *look, const struct word *word
 	if (word->kind == WORD_NAME && AMONG(word->span, modules_unsteady))
 		note_unsteady(look, word, "import ");
 	if (word->kind != WORD_NAME || !AMONG(word->span, imports_plain)) {
-		found_word(look, SIGHT_OUTSIDE, word, "import ");
+		found_word(look, ACCESS_OUTSIDE, word, "import ");
 		return word + (word->kind != WORD_END && word->kind != WORD_LINE);
 	}
 	for (word++; is_op(word, '.') && word[1].kind == WORD_NAME; word += 2)
 		if (!AMONG(word[1].span, submodules))
-			found_word(look, SIGHT_OUTSIDE, word + 1, "import ….");
+			found_word(look, ACCESS_OUTSIDE, word + 1, "import ….");
 	return word;
 }
 
@@ -515,7 +515,7 @@ static const struct word *look_from(struct look *look, const struct word *word)
 		if (of_os && name->kind == WORD_NAME && AMONG(name->span, functions_unsteady))
 			note_unsteady(look, name, "os.");
 		if (name->kind != WORD_NAME || !(is_plain(name->span) || AMONG(name->span, submodules))) {
-			found_word(look, SIGHT_OUTSIDE, name, "import ….");
+			found_word(look, ACCESS_OUTSIDE, name, "import ….");
 			continue;
 		}
 		if (is_word(word, "as") && word[1].kind == WORD_NAME) {
@@ -551,9 +551,9 @@ static const struct word *look_chain(struct look *look, const struct word *word)
 
 		if (of_os && AMONG(name->span, functions_unsteady))
 			note_unsteady(look, name, "os.");
-		enum sight sight = sight_of_any(name->span);
+		enum python_access access = access_of_any(name->span);
 		bool known = is_plain(name->span) || AMONG(name->span, submodules) ||
-		             (is_dunder(name->span) && sight == SIGHT_NOTHING);
+		             (is_dunder(name->span) && access == ACCESS_NOTHING);
 
 		word += 2;
 		if (!known) {
@@ -561,33 +561,33 @@ static const struct word *look_chain(struct look *look, const struct word *word)
 
 			snprintf(before, sizeof before, "%.*s.", (int)(module->span.length < 60 ? module->span.length : 60),
 			         module->span.text);
-			found_word(look, SIGHT_OUTSIDE, name, before);
+			found_word(look, ACCESS_OUTSIDE, name, before);
 			return word;
 		}
 		if (!AMONG(name->span, submodules) || is_op(word, '('))
 			return word;
 		module = name;
 	}
-	found_word(look, SIGHT_OUTSIDE, module, ""); /* without a dot, the module object itself is used as a value */
+	found_word(look, ACCESS_OUTSIDE, module, ""); /* without a dot, the module object itself is used as a value */
 	return word;
 }
 
 static void look_attribute(struct look *look, const struct word *word)
 {
-	enum sight sight = sight_of_any(word->span);
+	enum python_access access = access_of_any(word->span);
 
-	if (sight != SIGHT_NOTHING || is_dunder(word->span))
-		found_word(look, sight, word, "");
+	if (access != ACCESS_NOTHING || is_dunder(word->span))
+		found_word(look, access, word, "");
 	else if (AMONG(word->span, attributes_outside))
-		found_word(look, SIGHT_OUTSIDE, word, ".");
+		found_word(look, ACCESS_OUTSIDE, word, ".");
 	/* If `.format` belongs to a literal, its paths are checked as words of that string. */
 	else if (span_is(word->span, "format"))
-		found(look, word - 1 > look->words && (word - 2)->kind == WORD_STRING ? SIGHT_NOTHING : SIGHT_OUTSIDE, word,
+		found(look, word - 1 > look->words && (word - 2)->kind == WORD_STRING ? ACCESS_NOTHING : ACCESS_OUTSIDE, word,
 		      "'.format' of a string that is not a literal");
 	else if (look->file_count > 0 && AMONG(word->span, attributes_of_files))
 		return;
 	else if (!is_plain(word->span) && !is_own(look, word->span))
-		found_word(look, SIGHT_OUTSIDE, word, ".");
+		found_word(look, ACCESS_OUTSIDE, word, ".");
 }
 
 /* Is the word a string without prefix and escapes, in single quotation marks, with one of these contents? */
@@ -638,7 +638,7 @@ static const struct word *look_getattr(struct look *look, const struct word *wor
 
 	if (!is_plain(name) || AMONG(name, submodules))
 		return word;
-	found_word(look, SIGHT_ITSELF, word, "");
+	found_word(look, ACCESS_OWN_SOURCE, word, "");
 	return literal + 1;
 }
 
@@ -652,7 +652,7 @@ static bool begins_statement(const struct look *look, const struct word *word)
 /* Checks a name that does not follow a dot. */
 static const struct word *look_name(struct look *look, const struct word *word)
 {
-	enum sight sight = sight_of_any(word->span);
+	enum python_access access = access_of_any(word->span);
 
 	if (span_is(word->span, "import"))
 		return look_import(look, word);
@@ -672,11 +672,11 @@ static const struct word *look_name(struct look *look, const struct word *word)
 		if (next != word)
 			return next;
 	}
-	if (AMONG(word->span, names_outside) || sight == SIGHT_OUTSIDE)
-		found_word(look, SIGHT_OUTSIDE, word, "");
+	if (AMONG(word->span, names_outside) || access == ACCESS_OUTSIDE)
+		found_word(look, ACCESS_OUTSIDE, word, "");
 	else
 		/* `yield` makes a generator, whose gi_frame reveals the source. */
-		found_word(look, span_is(word->span, "yield") ? SIGHT_ITSELF : sight, word, "");
+		found_word(look, span_is(word->span, "yield") ? ACCESS_OWN_SOURCE : access, word, "");
 	return word + 1;
 }
 
@@ -692,8 +692,8 @@ static void look_string(struct look *look, const struct word *word)
 			at++;
 		struct span name = {start, (size_t)(at - start)};
 
-		if (at > start && (sight_of_any(name) != SIGHT_NOTHING || AMONG(name, names_outside)))
-			found_word(look, SIGHT_ITSELF, word, "");
+		if (at > start && (access_of_any(name) != ACCESS_NOTHING || AMONG(name, names_outside)))
+			found_word(look, ACCESS_OWN_SOURCE, word, "");
 		at += at == start;
 	}
 }
@@ -737,7 +737,7 @@ struct python_dependencies python_dependencies(const char *source, size_t length
 struct python_dependencies python_dependencies_besides(const char *source, size_t length, const char *const *files, int count)
 {
 	struct lexer lexer = {.at = source, .end = source + length, .line = 1};
-	struct look look = {.files = files, .file_count = count, .found.sight = SIGHT_NOTHING};
+	struct look look = {.files = files, .file_count = count, .found.access = ACCESS_NOTHING};
 	struct python_dependencies words;
 
 	if (cut(&lexer)) {
@@ -747,7 +747,7 @@ struct python_dependencies python_dependencies_besides(const char *source, size_
 		look_at(&look);
 		words = look.found;
 	} else {
-		words = (struct python_dependencies){SIGHT_OUTSIDE, "code that reftest cannot parse", lexer.line, "", 0};
+		words = (struct python_dependencies){ACCESS_OUTSIDE, "code that reftest cannot parse", lexer.line, "", 0};
 	}
 	buf_free(&lexer.out);
 	return words;

@@ -9,16 +9,16 @@
 
 #include <stddef.h>
 
-enum sight {
-	SIGHT_NOTHING, /* the code accesses only its inputs, and the libraries whose versions are in the fingerprint */
-	SIGHT_ITSELF,  /* the code may also read its own source: lines, docstrings, names, frames */
+enum python_access {
+	ACCESS_NOTHING, /* the code accesses only its inputs, and the libraries whose versions are in the fingerprint */
+	ACCESS_OWN_SOURCE,  /* the code may also read its own source: lines, docstrings, names, frames */
 	/* the code may access anything (files, modules, environment, clock), or contains an unknown word */
-	SIGHT_OUTSIDE,
+	ACCESS_OUTSIDE,
 };
 
 struct python_dependencies {
-	enum sight sight;
-	char what[128]; /* if SIGHT_OUTSIDE, the word that is the reason, for example "'os'" or "'torch.load'" */
+	enum python_access access;
+	char what[128]; /* if ACCESS_OUTSIDE, the word that is the reason, for example "'os'" or "'torch.load'" */
 	int line;       /* line of the source, from 1 */
 	/* By which words the code imports or calls what changes from run to run or from machine to machine: the clock, or the
 	 * name of the machine. "": by none. */

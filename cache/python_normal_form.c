@@ -537,7 +537,7 @@ bool python_normal_form(const char *source, size_t length, struct buf *out)
 	unix_lines(source, length, &lines);
 	buf_add(out, "T", 1);
 	bool certain = scan_text(lines.data, lines.length, out) &&
-	               python_dependencies(lines.data, lines.length).sight == SIGHT_NOTHING;
+	               python_dependencies(lines.data, lines.length).access == ACCESS_NOTHING;
 
 	buf_free(&lines);
 	if (certain)

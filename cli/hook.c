@@ -308,14 +308,14 @@ static int act(struct program *program, const struct hook_options *o, int (*chec
 static void tell_unknown(struct program *program)
 {
 	const struct run_options options = {.cases = case_options_default()};
-	const struct rest rest = hook_result_rest(program, &options, NULL);
-	const int64_t count = rest.unknown + rest.failed;
+	const struct unchanged_counts unchanged = hook_result_unchanged(program, &options, NULL);
+	const int64_t count = unchanged.unknown + unchanged.failed;
 
 	if (count > 0)
 		show_print(stdout,
 			   "%" PRId64 " of %" PRId64 " definitions %s not verified; `reftest verify` verifies %s. A commit verifies "
 			   "the definitions that it changes\n",
-			   count, rest.definitions, count == 1 ? "is" : "are", count == 1 ? "it" : "them");
+			   count, unchanged.definitions, count == 1 ? "is" : "are", count == 1 ? "it" : "them");
 }
 
 static int run_install(struct program *program, const void *options, const struct words *names, struct err *err)

@@ -98,10 +98,10 @@ static void deselect(struct run *rest, const struct run *run)
 	rest->selected_count = kept;
 }
 
-struct rest hook_result_rest(struct program *program, const struct run_options *options, const struct run *run)
+struct unchanged_counts hook_result_unchanged(struct program *program, const struct run_options *options, const struct run *run)
 {
 	struct run_options look = *options;
-	struct rest out = {0};
+	struct unchanged_counts out = {0};
 	struct err err = {""};
 	struct run rest;
 
@@ -141,7 +141,7 @@ static const char *plural(int64_t count)
 /* Writes the number of unverified definitions that the commit does not change, and a command about them. */
 static void put_left(struct buf *out, const struct commit *commit, const char *root)
 {
-	const int64_t count = commit->all ? commit->left : commit->rest.failed + commit->rest.unknown;
+	const int64_t count = commit->all ? commit->left : commit->unchanged.failed + commit->unchanged.unknown;
 	const char *end = commit->all ? "prints the reasons" : count == 1 ? "verifies it" : "verifies them";
 	bool here = strcmp(root, ".") == 0;
 
@@ -152,8 +152,8 @@ static void put_left(struct buf *out, const struct commit *commit, const char *r
 		buf_text(out, "could not be verified here");
 	else
 		buf_text(out, count == 1 ? "is not verified" : "are not verified");
-	if (!commit->all && commit->rest.failed > 0)
-		buf_printf(out, " (%" PRId64 " failed)", commit->rest.failed);
+	if (!commit->all && commit->unchanged.failed > 0)
+		buf_printf(out, " (%" PRId64 " failed)", commit->unchanged.failed);
 	buf_printf(out, "; `reftest verify%s%s%s --changed --staged` %s\n", here ? "" : " --root '", here ? "" : root,
 		   here ? "" : "'", end);
 }

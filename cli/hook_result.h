@@ -14,7 +14,7 @@
 #include "engine/run.h"
 
 /* What the cache knows of the definitions that a commit does not change. */
-struct rest {
+struct unchanged_counts {
 	int64_t failed;	 /* failed or invalid */
 	int64_t unknown; /* not verified, or nothing is known */
 	int64_t definitions;
@@ -22,12 +22,12 @@ struct rest {
 
 /* Looks up every definition of git's index that `run` did not select (NULL: every definition). Runs nothing. With
  * `options` only verdicts of the same device, sizes and so on count. If an error occurs, nothing is counted. */
-struct rest hook_result_rest(struct program *program, const struct run_options *options, const struct run *run);
+struct unchanged_counts hook_result_unchanged(struct program *program, const struct run_options *options, const struct run *run);
 
 struct commit {
 	bool strict;
-	bool all;	/* --all; else `rest` has the definitions that the commit does not change */
-	struct rest rest;
+	bool all;	/* --all; else `unchanged` counts the definitions that the commit does not change */
+	struct unchanged_counts unchanged;
 	int left;	/* number of unverified definitions that the commit does not change */
 	int changed;	/* number of unverified definitions that the commit changes */
 	int incomplete; /* number of definitions among `changed` for which the commit lacks tensors */

@@ -515,7 +515,7 @@ static int run(struct program *program, struct verify_options *o, struct words *
 		if (selected < 0) {
 			code = EXIT_USAGE;
 		} else if (selected > 0 && hook_selects(o, names)) {
-			verify.commit.rest = hook_result_rest(program, &options, &verify.run);
+			verify.commit.unchanged = hook_result_unchanged(program, &options, &verify.run);
 			code = hook_result_exit_code(&verify.commit, &verify.run, EXIT_UNVERIFIED, verify.report.width);
 		} else if (selected > 0 && strncmp(format->name, "json", 4) != 0) {
 			show_print(stdout, "no definition of %s depends on these files\n", program->root);
@@ -534,7 +534,7 @@ static int run(struct program *program, struct verify_options *o, struct words *
 			code = exit_status_of_runs(&verify.run, verify.report.solutions, verify.report.strict);
 			format->end(&verify, code);
 			if (hook_selects(o, names))
-				verify.commit.rest = hook_result_rest(program, &options, &verify.run);
+				verify.commit.unchanged = hook_result_unchanged(program, &options, &verify.run);
 			if (o->hook)
 				code = hook_result_exit_code(&verify.commit, &verify.run, code, verify.report.width);
 			if (o->junit != NULL && export_junit(&verify.run, o->junit, err) < 0)

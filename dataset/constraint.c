@@ -92,7 +92,7 @@ static struct value combine(struct parser *p, const char *sign, struct value a, 
 {
 	a = number(p, a, at_a);
 	b = number(p, b, at_b);
-	enum state state = a.state > b.state ? a.state : b.state;
+	enum value_state state = a.state > b.state ? a.state : b.state;
 
 	if (state != KNOWN || p->tokens.stopped)
 		return (struct value){.state = p->tokens.stopped ? WRONG : state, .axis = -1};
@@ -439,7 +439,7 @@ static bool compare(const char *sign, long double a, long double b)
 static struct value contained(struct parser *p, struct value left, bool negated)
 {
 	const char *close = is(p, "(") ? ")" : is(p, "[") ? "]" : is(p, "{") ? "}" : NULL;
-	enum state state = left.state;
+	enum value_state state = left.state;
 	bool found = false;
 
 	if (close == NULL)
@@ -478,7 +478,7 @@ static struct value compare_once(struct parser *p, const char *sign, struct valu
 	const char *at = p->tokens.token.at;
 
 	*right = number(p, bits_or(p), at);
-	enum state state = left.state > right->state ? left.state : right->state;
+	enum value_state state = left.state > right->state ? left.state : right->state;
 
 	if (state != KNOWN)
 		return (struct value){.state = state, .axis = -1};

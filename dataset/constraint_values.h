@@ -18,15 +18,15 @@ struct constraint_tensor {
 	int64_t shape[RANK_MAX];
 };
 
-enum state { KNOWN, UNKNOWN, WRONG };
-enum kind { INTEGER, FLOAT, TENSOR };
+enum value_state { KNOWN, UNKNOWN, WRONG };
+enum value_kind { INTEGER, FLOAT, TENSOR };
 
 /* The value of a part of a constraint: a number or a tensor. A tensor value is a view of the input `input`: after
  * indices removed its first `dim` dimensions, its elements begin at `offset`. `state` says whether the offset is known,
  * and value_contents whether the contents are known. */
 struct value {
-	enum state state;
-	enum kind kind;
+	enum value_state state;
+	enum value_kind kind;
 	int64_t integer;
 	double number;
 	int input, dim;

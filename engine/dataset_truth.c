@@ -53,7 +53,7 @@ const char *why_truth_is_not_stored(const char *path, const char *source, size_t
 {
 	struct python_dependencies words = python_dependencies(source, length);
 
-	if (words.sight != SIGHT_OUTSIDE)
+	if (words.access != ACCESS_OUTSIDE)
 		return NULL;
 	return arena_printf(arena,
 			    "not cached: line %d of %s contains %s, so the ground truth may depend on more than its text, the "

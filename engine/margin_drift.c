@@ -118,15 +118,15 @@ static int by_margin(const void *a, const void *b)
 struct margin_drifts margin_drifts_of(const struct run *run, bool each, struct arena *arena)
 {
 	struct collector all = {.arena = arena};
-	int single = 0;
+	int never_compared = 0;
 
 	for (int i = 0; i < run->count; i++) {
 		int before = all.count;
 
 		add_result(&all, run->results[i], each);
-		single += all.count == before;
+		never_compared += all.count == before;
 	}
 	if (all.count > 0)
 		qsort(all.items, (size_t)all.count, sizeof *all.items, by_margin);
-	return (struct margin_drifts){all.items, all.count, single};
+	return (struct margin_drifts){all.items, all.count, never_compared};
 }

@@ -26,7 +26,7 @@ enum drift_kind margin_drift_kind(const struct margin_drift *drift);
 struct margin_drifts {
 	const struct margin_drift *items; /* the largest newest margin first */
 	int count;
-	int single; /* the number of definitions whose cases have verdicts of one version at most */
+	int never_compared; /* the number of definitions whose cases have verdicts of one version at most */
 };
 
 /* Returns for each definition, device class and ground truth the case that moved most, or (`each`) every case. The run

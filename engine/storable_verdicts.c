@@ -11,7 +11,7 @@ static const char *storable_text(const struct definition *definition, const char
 	struct python_dependencies words =
 	    python_dependencies_besides(text, length, definition->reads, definition->read_count);
 
-	if (words.sight != SIGHT_OUTSIDE)
+	if (words.access != ACCESS_OUTSIDE)
 		return NULL;
 	return arena_printf(
 	    arena,

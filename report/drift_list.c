@@ -52,7 +52,8 @@ void drift_list_text(const struct margin_drifts *drifts, bool each, struct buf *
 	if (drifts->count > 0)
 		buf_printf(out, "%d grew and %d fell by more than a factor of two, %d stayed; ", counts[DRIFT_GREW],
 			   counts[DRIFT_FELL], counts[DRIFT_STAYED]);
-	buf_printf(out, "%d definition%s no verdicts of several versions\n", drifts->single, drifts->single == 1 ? " has" : "s have");
+	buf_printf(out, "%d definition%s no verdicts of several versions\n", drifts->never_compared,
+		   drifts->never_compared == 1 ? " has" : "s have");
 }
 
 static void json_point(const char *key, const struct margin_point *point, struct buf *out)
@@ -89,5 +90,5 @@ void drift_list_json(const struct margin_drifts *drifts, struct buf *out)
 		buf_text(out, i > 0 ? ",\n  " : "\n  ");
 		json_drift(&drifts->items[i], out);
 	}
-	buf_printf(out, "],\n \"single\": %d", drifts->single);
+	buf_printf(out, "],\n \"single\": %d", drifts->never_compared);
 }

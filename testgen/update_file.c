@@ -284,7 +284,7 @@ static int add_sparse(struct file_update *r, const struct group *group, const st
 	return 0;
 }
 
-static void note_one(struct some *some, const char *file)
+static void note_one(struct mentioned_files *some, const char *file)
 {
 	some->first = some->count++ == 0 ? file : some->first;
 }
@@ -313,7 +313,7 @@ int update_file_may_remove(struct file_update *r, const char *file, struct err *
 /* Files that were not removed because their definitions are not checked out are reported only by `generate`. */
 void update_file_report_sparse(struct file_update *r)
 {
-	const struct some *some = &r->unwritten;
+	const struct mentioned_files *some = &r->unwritten;
 	const char *folder = "tests/references";
 
 	if (some->count > 0)

@@ -26,7 +26,7 @@ struct group {
 };
 
 /* The files that a message is about: their number, and the first file. */
-struct some {
+struct mentioned_files {
 	const char *first; /* NULL: none */
 	int count;
 };
@@ -44,8 +44,8 @@ struct file_update {
 	struct stamps fresh;   /* the records of this update; the array has room for one record of each group */
 	struct digest context; /* digest of everything that affects all files, such as the version of reftest */
 	struct sparse sparse;
-	struct some unwritten; /* test files that were not written, because they are in git but not checked out */
-	struct some untouched; /* test files that were not removed, because their definitions are not checked out */
+	struct mentioned_files unwritten; /* test files that were not written, because they are in git but not checked out */
+	struct mentioned_files untouched; /* test files that were not removed, because their definitions are not checked out */
 };
 
 void update_file_report(struct file_update *r, const char *sentence);

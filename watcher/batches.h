@@ -55,7 +55,7 @@ double batch_clock(void); /* returns the time of the monotonic clock, in seconds
  * when the first case must run; torch is thus not imported if no case must run. */
 void batches_warm(struct batches *session);
 
-enum batch_how {
+enum batch_flag {
 	BATCH_PLAIN = 0,
 	BATCH_OPEN = 1,	  /* later changes may be added to the batch until batches_seal */
 	BATCH_FORCE = 2,  /* run every case, even if a stored verdict counts */
@@ -64,7 +64,7 @@ enum batch_how {
 };
 
 /* Starts a batch with the definitions at `paths`, or adds them to the open batch. `paths`: the definitions that may
- * have changed (sorted, without duplicates), or NULL for all definitions. `how`: flags of enum batch_how. `noticed`:
+ * have changed (sorted, without duplicates), or NULL for all definitions. `how`: flags of enum batch_flag. `noticed`:
  * the time at which the first change was detected. Returns -1 and sets `err` if the root cannot be read now. */
 int batches_begin(struct batches *session, const char *const *paths, int count, int how, double noticed,
 		  struct err *err);

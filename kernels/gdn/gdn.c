@@ -312,13 +312,13 @@ static void fill_floats(const struct gdn_fill *f, struct tensor *out)
 	input_fill(out, f->key, f->part == GDN_BUFFER ? out->elements : f->dim, states ? make_states : make_row, f);
 }
 
-static int fill_case(const struct op_case *c, int input, bool calm, struct tensor *out, struct err *err)
+static int fill_case(const struct op_case *c, int input, bool for_gradients, struct tensor *out, struct err *err)
 {
 	struct gdn_roles roles = gdn_roles_of(c->problem);
 	struct gdn_extent e = gdn_extent_of(c, &roles);
 	struct gdn_fill f = gdn_fill_of(c, input);
 
-	f.calm = calm;
+	f.for_gradients = for_gradients;
 	if (gdn_check_axes(c, &roles, &e, err) != 0)
 		return -1;
 	if (input == roles.cu_seqlens && c->edge == EDGE_EMPTY_SEQUENCE)
@@ -337,7 +337,7 @@ static int fill(const struct op_case *c, int input, struct tensor *out, struct e
 	return fill_case(c, input, false, out, err);
 }
 
-int gdn_fill_calm(const struct op_case *c, int input, struct tensor *out, struct err *err)
+int gdn_fill_for_gradients(const struct op_case *c, int input, struct tensor *out, struct err *err)
 {
 	return fill_case(c, input, true, out, err);
 }

@@ -106,7 +106,7 @@ static double scalar(const struct op_case *c, int input)
 
 static int fill(const struct op_case *c, int input, struct tensor *out, struct err *err)
 {
-	return gradient_fill(c, input, out, gdn_fill_calm, err);
+	return gradient_fill(c, input, out, gdn_fill_for_gradients, err);
 }
 
 static int check(const struct op_case *c, const struct tensor *in, struct err *err)

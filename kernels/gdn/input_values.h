@@ -37,7 +37,7 @@ struct gdn_fill {
 	int64_t sharing; /* number of heads of the element's tensor for each head of k */
 	struct recurrence_alike alike;
 	bool single;     /* has every sequence one token, and the state of its number? */
-	bool calm;       /* is no row of q short, and no value huge? */
+	bool for_gradients; /* is no row of q short, and no value huge? */
 	int short_query; /* a short row of q is multiplied by 2^short_query if it is normalised */
 };
 
@@ -47,8 +47,8 @@ extern "C" {
 
 /* Host only. */
 struct gdn_fill gdn_fill_of(const struct op_case *c, int input);
-/* Fills an input of a case of gradients, as recurrence_fill_calm does. */
-int gdn_fill_calm(const struct op_case *c, int input, struct tensor *out, struct err *err);
+/* Fills an input of a case of gradients, as recurrence_fill_for_gradients does. */
+int gdn_fill_for_gradients(const struct op_case *c, int input, struct tensor *out, struct err *err);
 
 #ifdef __cplusplus
 }
@@ -62,7 +62,7 @@ HOST_DEVICE static inline float gdn_untouched(float value)
 /* Returns true if a value head has huge values (recurrence_has_huge). */
 HOST_DEVICE static inline bool gdn_has_huge(const struct gdn_fill *f, int64_t head)
 {
-	return !f->calm && recurrence_has_huge(RECURRENCE_ERASES_BY_SOFTPLUS, f->second, head);
+	return !f->for_gradients && recurrence_has_huge(RECURRENCE_ERASES_BY_SOFTPLUS, f->second, head);
 }
 
 /* Returns the factor of all elements of a state. `row` is the index of the state of one head. */
@@ -90,7 +90,7 @@ HOST_DEVICE static inline float gdn_query(const struct gdn_fill *f, int64_t inde
 		              : uniform_signed(philox_bits(f->k_key, index), 20);
 	if (!f->l2norm)
 		return value;
-	return value * float_power(!f->calm && !alike && recurrence_is_short_query(turn)
+	return value * float_power(!f->for_gradients && !alike && recurrence_is_short_query(turn)
 	                               ? f->short_query
 	                               : recurrence_longer(f->second, turn + 1));
 }

@@ -96,7 +96,7 @@ enum sampling_kind {
 	SAMPLING_WIDE,
 	SAMPLING_EVEN,
 	SAMPLING_CERTAIN,
-	SAMPLING_NEARLY, /* nearly certain */
+	SAMPLING_ALMOST_CERTAIN,
 	SAMPLING_TIED,
 	SAMPLING_LONG
 };
@@ -221,7 +221,7 @@ HOST_DEVICE static inline int sampling_kind_wanted(const struct sampling_fill *f
 	int odd = row / SAMPLING_BLOCK & 1, at = (int)(row % SAMPLING_BLOCK), block = (int)(row / SAMPLING_BLOCK % 8);
 
 	if (row % 64 == 11 || row % 64 == 40)
-		return row < 64 ? SAMPLING_CERTAIN : SAMPLING_NEARLY;
+		return row < 64 ? SAMPLING_CERTAIN : SAMPLING_ALMOST_CERTAIN;
 	if (!sampling_is_peaked(f->filters, f->shared))
 		return kinds[at];
 	if (at == 0 && f->filters != 0 && (block == 1 || block == 4))
@@ -249,7 +249,7 @@ HOST_DEVICE static inline int sampling_kind_of(const struct sampling_fill *f, in
 		return SAMPLING_FLAT2;
 	if ((kind == SAMPLING_EVEN || kind == SAMPLING_LONG) && !(f->wide && f->vocab >= SAMPLING_EVENLY))
 		return SAMPLING_FLAT2;
-	if (kind == SAMPLING_NEARLY && !f->wide)
+	if (kind == SAMPLING_ALMOST_CERTAIN && !f->wide)
 		return SAMPLING_CERTAIN;
 	if (f->vocab < 2 * SAMPLING_STAIRS && (kind == SAMPLING_STAIR || kind == SAMPLING_PEAK))
 		return kind == SAMPLING_STAIR ? SAMPLING_FLAT2 : SAMPLING_STEEP;
@@ -262,7 +262,7 @@ HOST_DEVICE static inline int sampling_tokens(const struct sampling_fill *f, int
 	switch (sampling_kind_of(f, row)) {
 	case SAMPLING_CERTAIN:
 		return 1;
-	case SAMPLING_NEARLY:
+	case SAMPLING_ALMOST_CERTAIN:
 		return 2;
 	case SAMPLING_EVEN:
 	case SAMPLING_LONG:
@@ -330,7 +330,7 @@ HOST_DEVICE static inline int32_t sampling_coarse_weight(const struct sampling_f
 
 	if (kind == SAMPLING_CERTAIN)
 		return rank == 0 ? 16777216 : 0;
-	if (kind == SAMPLING_NEARLY)
+	if (kind == SAMPLING_ALMOST_CERTAIN)
 		return rank == 0 ? 16777216 - 16 : 16;
 	if (kind == SAMPLING_TIED)
 		return tied[rank] * 65536;
@@ -394,7 +394,7 @@ static inline int sampling_kept(const struct sampling_fill *f, int64_t row)
 
 	if (kind == SAMPLING_TIED)
 		return 5;
-	if (kind == SAMPLING_NEARLY || kind == SAMPLING_LONG)
+	if (kind == SAMPLING_ALMOST_CERTAIN || kind == SAMPLING_LONG)
 		return 0;
 	if (kind == SAMPLING_CERTAIN || (block == 3 && kind != SAMPLING_PEAK))
 		return 1;
@@ -475,7 +475,7 @@ static inline double sampling_low_min_p(const struct sampling_fill *f, int64_t r
 {
 	int kind = sampling_kind_of(f, row), last = sampling_tokens(f, row) - 1;
 
-	if (kind != SAMPLING_NEARLY && kind != SAMPLING_LONG)
+	if (kind != SAMPLING_ALMOST_CERTAIN && kind != SAMPLING_LONG)
 		return 0;
 	return 0.5 * sampling_weight(f, row, last) / sampling_weight(f, row, 0);
 }

@@ -34,13 +34,13 @@ static int64_t lines_of(const struct input *input)
 
 /* ---- dependencies ---- */
 
-static enum sight sight_with(const char *before, const struct input *input, const char *after)
+static enum python_access access_with(const char *before, const struct input *input, const char *after)
 {
 	struct buf text = joined(before, input, after);
-	enum sight sight = python_dependencies(text.data, text.length).sight;
+	enum python_access access = python_dependencies(text.data, text.length).access;
 
 	buf_free(&text);
-	return sight;
+	return access;
 }
 
 bool feed_dependencies(const struct input *input)
@@ -49,14 +49,14 @@ bool feed_dependencies(const struct input *input)
 	const struct python_dependencies found = python_dependencies(input->bytes, input->length),
 					 besides = python_dependencies_besides(input->bytes, input->length, files, 1);
 
-	hold(input, (found.sight == SIGHT_NOTHING) == (found.what[0] == '\0'), "what is seen has a name");
-	hold(input, found.sight == SIGHT_NOTHING || (found.line >= 1 && found.line <= lines_of(input)), "it is at a line of the text");
+	hold(input, (found.access == ACCESS_NOTHING) == (found.what[0] == '\0'), "what is seen has a name");
+	hold(input, found.access == ACCESS_NOTHING || (found.line >= 1 && found.line <= lines_of(input)), "it is at a line of the text");
 	hold(input, found.unsteady[0] == '\0' || (found.unsteady_line >= 1 && found.unsteady_line <= lines_of(input)),
 	     "a clock is read at a line of the text");
-	hold(input, besides.sight <= found.sight, "a file that may be read closes nothing");
-	hold(input, sight_with("\n", input, "") >= found.sight, "an empty line hides nothing");
-	hold(input, sight_with("import os\n", input, "") == SIGHT_OUTSIDE, "nothing hides an import before it");
-	return found.sight == SIGHT_NOTHING;
+	hold(input, besides.access <= found.access, "a file that may be read closes nothing");
+	hold(input, access_with("\n", input, "") >= found.access, "an empty line hides nothing");
+	hold(input, access_with("import os\n", input, "") == ACCESS_OUTSIDE, "nothing hides an import before it");
+	return found.access == ACCESS_NOTHING;
 }
 
 /* ---- normal forms ---- */
@@ -96,9 +96,9 @@ bool feed_normal_form(const struct input *input)
 		hold(input, form.length == input->length + 1 && memcmp(form.data + 1, input->bytes, input->length) == 0,
 		     "a form that is not of tokens is the text");
 	if (tokens) {
-		hold(input, python_dependencies(input->bytes, input->length).sight == SIGHT_NOTHING,
+		hold(input, python_dependencies(input->bytes, input->length).access == ACCESS_NOTHING,
 		     "a text that may read itself keeps its comments");
-		hold(input, sight_with("", input, "\nimport os\n") == SIGHT_OUTSIDE, "no complete text hides an import after it");
+		hold(input, access_with("", input, "\nimport os\n") == ACCESS_OUTSIDE, "no complete text hides an import after it");
 		expect_form(input, &form, joined("# a comment\n", input, ""), "a comment before it changes nothing");
 		expect_form(input, &form, joined("", input, "\n# a comment\n"), "a comment after it changes nothing");
 		expect_form(input, &form, joined("", input, "\n\n"), "empty lines after it change nothing");

@@ -343,11 +343,11 @@ static int64_t first_difference(const struct contest *contest, const struct tens
 
 static int fill(struct side *side, const struct draw *d)
 {
-	struct ruling ruling = {.why = {""}};
+	struct rejection rejection = {.why = {""}};
 
-	if (case_inputs_fill(side->device, NULL, &d->job, d->subject->entry->op, &d->c, side->in, &ruling) == 0)
+	if (case_inputs_fill(side->device, NULL, &d->job, d->subject->entry->op, &d->c, side->in, &rejection) == 0)
 		return 0;
-	return tell("%s: %s: %s", d->text, side->device->calls->class_name(side->device), ruling.why.text);
+	return tell("%s: %s: %s", d->text, side->device->calls->class_name(side->device), rejection.why.text);
 }
 
 /* Changes a byte in the middle of an input, and checks that the comparison finds it. */

@@ -73,7 +73,7 @@ static void the_case_that_moved_most_stands_for_its_definition(void **state)
 	struct margin_drifts drifts = drifts_of(w, false, &arena);
 
 	assert_int_equal(drifts.count, 1);
-	assert_int_equal(drifts.single, 1);
+	assert_int_equal(drifts.never_compared, 1);
 	assert_ptr_equal(drifts.items[0].c, &world_result(w, "first")->cases[1]);
 	assert_true(fabs(drifts.items[0].factor - 4) < 1e-9);
 	assert_int_equal(margin_drift_kind(&drifts.items[0]), DRIFT_GREW);
@@ -95,7 +95,7 @@ static void other_devices_and_ground_truths_are_not_compared(void **state)
 	store(w, "first", 0, (struct stored){"2.13", "1", "sm_90", 0.9, 200, NULL});
 	store(w, "first", 0, (struct stored){"2.13", "1", "cpu", 0.8, 300, "torch"});
 	assert_int_equal(drifts_of(w, false, &arena).count, 0);
-	assert_int_equal(drifts_of(w, false, &arena).single, 2);
+	assert_int_equal(drifts_of(w, false, &arena).never_compared, 2);
 	arena_free(&arena);
 	world_end(w);
 }

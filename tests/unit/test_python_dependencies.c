@@ -25,28 +25,28 @@ static struct python_dependencies words_of(const char *source)
 	return words;
 }
 
-static void expect(const char *const *sources, int count, enum sight sight)
+static void expect(const char *const *sources, int count, enum python_access access)
 {
 	for (int i = 0; i < count; i++) {
 		struct python_dependencies words = words_of(sources[i]);
 
-		if (words.sight != sight)
-			fail_msg("it sees %d (%s, line %d), not %d:\n%s", (int)words.sight, words.what, words.line, (int)sight,
+		if (words.access != access)
+			fail_msg("it sees %d (%s, line %d), not %d:\n%s", (int)words.access, words.what, words.line, (int)access,
 			         sources[i]);
-		assert_true(sight != SIGHT_OUTSIDE || (words.what[0] != '\0' && words.line > 0));
+		assert_true(access != ACCESS_OUTSIDE || (words.what[0] != '\0' && words.line > 0));
 	}
 }
 
-#define ALL(sight, ...)                                                                                                \
+#define ALL(access, ...)                                                                                                \
 	do {                                                                                                           \
 		static const char *const sources[] = {__VA_ARGS__};                                                    \
-		expect(sources, (int)(sizeof sources / sizeof *sources), sight);                                       \
+		expect(sources, (int)(sizeof sources / sizeof *sources), access);                                       \
 	} while (0)
 
 static void ordinary_references_see_nothing(void **state)
 {
 	(void)state;
-	ALL(SIGHT_NOTHING, "", "import torch\nx = torch.rsqrt(y.float().pow(2).mean(-1, keepdim=True) + 1.e-6)\n",
+	ALL(ACCESS_NOTHING, "", "import torch\nx = torch.rsqrt(y.float().pow(2).mean(-1, keepdim=True) + 1.e-6)\n",
 	    "import torch.nn.functional as F\nfrom torch import nn, Tensor\nfrom torch.nn import functional\nx = F.silu(nn.Linear(2, 3)(y))\n",
 	    "import math, torch\nx = math.log2(math.e) * torch.cuda.is_available()\n", "x = f'{a + 1:>{w}.3f} {b!r} {{c}}'\n",
 	    "from typing import (Optional,\n  List)\ndef run(input: Optional[int], *, time=1, dir_=2):\n  return time\n",
@@ -59,14 +59,14 @@ static void ordinary_references_see_nothing(void **state)
 static void what_sees_itself_is_reported(void **state)
 {
 	(void)state;
-	ALL(SIGHT_ITSELF, "x = run.__doc__\n", "def f():\n  yield 1\n", "import torch\nx = getattr(torch, 'float8_e4m3fn', None)\n",
+	ALL(ACCESS_OWN_SOURCE, "x = run.__doc__\n", "def f():\n  yield 1\n", "import torch\nx = getattr(torch, 'float8_e4m3fn', None)\n",
 	    "x = repr(y)\n", "x = y.f_lineno\n", "x = 'cannot open'\n", "x = '__doc__' + y\n");
 }
 
 static void what_may_see_more_is_reported(void **state)
 {
 	(void)state;
-	ALL(SIGHT_OUTSIDE, "import os\n", "import time as t\n", "import torch, sys\n", "if x:\n  import socket\n", "from os import environ\n",
+	ALL(ACCESS_OUTSIDE, "import os\n", "import time as t\n", "import torch, sys\n", "if x:\n  import socket\n", "from os import environ\n",
 	    "from random import _os\n", "from random import SystemRandom\n", "import random\nrandom.SystemRandom()\n",
 	    "import numpy\n", "import einops\n", "import triton\n", "import helper\n", "from . import helper\n", "from torch import *\n",
 	    "x = open('y')\n", "x = f'{open(\"y\").x}'\n", "x = f\"{open('y')}\"\n", "x = f\"{y:{open('z')}}\"\n", "exec(x)\n",
@@ -84,7 +84,7 @@ static void the_reason_has_its_line(void **state)
 	struct python_dependencies words = words_of("import torch\n'''\n\n'''\nx = (1,\n  2)\ny = torch.load(x)\n");
 
 	(void)state;
-	assert_int_equal(words.sight, SIGHT_OUTSIDE);
+	assert_int_equal(words.access, ACCESS_OUTSIDE);
 	assert_string_equal(words.what, "'torch.load'");
 	assert_int_equal(words.line, 7);
 }
@@ -117,12 +117,12 @@ static void declared_files_may_be_read(void **state)
 	for (size_t i = 0; i < sizeof allowed / sizeof *allowed; i++) {
 		struct python_dependencies words = python_dependencies_besides(allowed[i], strlen(allowed[i]), files, 2);
 
-		if (words.sight != SIGHT_NOTHING)
+		if (words.access != ACCESS_NOTHING)
 			fail_msg("refused for %s: %s", words.what, allowed[i]);
-		assert_int_equal(words_of(allowed[i]).sight, SIGHT_OUTSIDE);
+		assert_int_equal(words_of(allowed[i]).access, ACCESS_OUTSIDE);
 	}
 	for (size_t i = 0; i < sizeof refused / sizeof *refused; i++)
-		if (python_dependencies_besides(refused[i], strlen(refused[i]), files, 2).sight != SIGHT_OUTSIDE)
+		if (python_dependencies_besides(refused[i], strlen(refused[i]), files, 2).access != ACCESS_OUTSIDE)
 			fail_msg("allowed: %s", refused[i]);
 }
 
@@ -150,7 +150,7 @@ static void what_reads_the_clock_is_reported(void **state)
 
 		assert_string_equal(words.unsteady, rows[i].unsteady);
 		assert_int_equal(words.unsteady_line, rows[i].line);
-		assert_true(words.unsteady[0] == '\0' || words.sight == SIGHT_OUTSIDE); /* its verdict is never stored */
+		assert_true(words.unsteady[0] == '\0' || words.access == ACCESS_OUTSIDE); /* its verdict is never stored */
 	}
 }
 

@@ -69,7 +69,7 @@ static struct digest write_blob(const struct scene *s, const int32_t *indices)
 static void set_up(struct scene *s, const int32_t *indices)
 {
 	static const int64_t var[] = {2, PAGES, 3, INDICES};
-	struct ruling ruling = {.why = {""}};
+	struct rejection rejection = {.why = {""}};
 	struct err err = {""};
 
 	memset(s, 0, sizeof *s);
@@ -90,7 +90,7 @@ static void set_up(struct scene *s, const int32_t *indices)
 	s->tensors = tensors_new();
 	for (int i = 0; i < 5; i++)
 		s->in[i] = make_tensor(&s->c, &s->built.inputs[i]);
-	assert_int_equal(case_inputs_fill(s->device, s->tensors, &s->job, &gqa_paged_op, &s->c, s->in, &ruling), 0);
+	assert_int_equal(case_inputs_fill(s->device, s->tensors, &s->job, &gqa_paged_op, &s->c, s->in, &rejection), 0);
 }
 
 static void tear_down(struct scene *s)
@@ -106,10 +106,10 @@ static void tear_down(struct scene *s)
 	assert_int_equal(rmdir(s->root), 0);
 }
 
-static int check(struct scene *s, struct ruling *ruling)
+static int check(struct scene *s, struct rejection *rejection)
 {
 	struct arena arena = {0};
-	int rc = case_inputs_check(s->device, &s->job, &gqa_paged_op, &s->c, s->in, &arena, ruling);
+	int rc = case_inputs_check(s->device, &s->job, &gqa_paged_op, &s->c, s->in, &arena, rejection);
 
 	arena_free(&arena);
 	return rc;
@@ -127,52 +127,52 @@ static int poisoned_pages(const struct scene *s)
 static void indices_that_a_workload_provides_meet_no_poison(void **state)
 {
 	static const int32_t indices[INDICES] = {5, 4, 3, 2};
-	struct ruling ruling = {.why = {""}};
+	struct rejection rejection = {.why = {""}};
 	struct scene s;
 
 	(void)state;
 	set_up(&s, indices);
 	assert_int_equal(s.c.given, 1 << 4);
 	assert_int_equal(poisoned_pages(&s), 0);
-	assert_int_equal(check(&s, &ruling), 0);
+	assert_int_equal(check(&s, &rejection), 0);
 	tear_down(&s);
 	set_up(&s, NULL);
 	assert_int_equal(s.c.given, 0);
 	assert_true(poisoned_pages(&s) > 0);
-	assert_int_equal(check(&s, &ruling), 0);
+	assert_int_equal(check(&s, &rejection), 0);
 	tear_down(&s);
 }
 
 static void indices_that_point_nowhere_make_the_case_invalid(void **state)
 {
 	static const int32_t wild[INDICES] = {5, 4, PAGES, 2}, negative[INDICES] = {5, -1, 3, 2};
-	struct ruling ruling = {.why = {""}};
+	struct rejection rejection = {.why = {""}};
 	struct scene s;
 
 	(void)state;
 	set_up(&s, wild);
-	assert_int_equal(check(&s, &ruling), -1);
-	assert_int_equal(ruling.status, STATUS_INVALID);
-	assert_non_null(strstr(ruling.why.text, "kv_indices has 6 at flat index 2"));
+	assert_int_equal(check(&s, &rejection), -1);
+	assert_int_equal(rejection.status, STATUS_INVALID);
+	assert_non_null(strstr(rejection.why.text, "kv_indices has 6 at flat index 2"));
 	tear_down(&s);
 	set_up(&s, negative);
-	assert_int_equal(check(&s, &ruling), -1);
-	assert_int_equal(ruling.status, STATUS_INVALID);
+	assert_int_equal(check(&s, &rejection), -1);
+	assert_int_equal(rejection.status, STATUS_INVALID);
 	tear_down(&s);
 }
 
 /* Neither a file nor a family is wrong here: the workload's axes are impossible. */
 static void axes_that_make_no_sense_make_the_case_invalid(void **state)
 {
-	struct ruling ruling = {.why = {""}};
+	struct rejection rejection = {.why = {""}};
 	struct scene s;
 
 	(void)state;
 	set_up(&s, NULL);
 	s.axis[4] = 0; /* pages */
-	assert_int_equal(case_inputs_fill(s.device, s.tensors, &s.job, &gqa_paged_op, &s.c, s.in, &ruling), -1);
-	assert_int_equal(ruling.status, STATUS_INVALID);
-	assert_string_equal(ruling.why.text, "kv_indices has 4 page numbers, but the caches have no page");
+	assert_int_equal(case_inputs_fill(s.device, s.tensors, &s.job, &gqa_paged_op, &s.c, s.in, &rejection), -1);
+	assert_int_equal(rejection.status, STATUS_INVALID);
+	assert_string_equal(rejection.why.text, "kv_indices has 4 page numbers, but the caches have no page");
 	tear_down(&s);
 }
 
@@ -182,15 +182,15 @@ static void expect_fill(struct scene *s, enum reason known, enum reason unknown)
 {
 	for (int again = 0; again < 2; again++) {
 		struct tensors *fresh = tensors_new();
-		struct ruling ruling = {.why = {""}};
+		struct rejection rejection = {.why = {""}};
 		enum reason wanted = again == 0 ? known : unknown;
 		int rc = case_inputs_fill(s->device, again == 0 ? s->tensors : fresh, &s->job, &gqa_paged_op, &s->c,
-					  s->in, &ruling);
+					  s->in, &rejection);
 
 		assert_int_equal(rc, wanted == REASON_NONE ? 0 : -1);
-		assert_int_equal(ruling.reason, wanted);
-		assert_true(wanted == REASON_NONE || ruling.status == STATUS_SKIPPED);
-		assert_true(wanted == REASON_NONE || strstr(ruling.why.text, "blob.safetensors: ") != NULL);
+		assert_int_equal(rejection.reason, wanted);
+		assert_true(wanted == REASON_NONE || rejection.status == STATUS_SKIPPED);
+		assert_true(wanted == REASON_NONE || strstr(rejection.why.text, "blob.safetensors: ") != NULL);
 		tensors_free(fresh);
 	}
 }

@@ -11,10 +11,10 @@
 #include "workers/judge/described_inputs.h"
 #include "workers/judge/message_text.h"
 
-static int rule(struct ruling *ruling, enum status status, enum reason reason)
+static int rule(struct rejection *rejection, enum status status, enum reason reason)
 {
-	ruling->status = status;
-	ruling->reason = reason;
+	rejection->status = status;
+	rejection->reason = reason;
 	return -1;
 }
 
@@ -50,89 +50,89 @@ void case_inputs_set_scalar(const struct job *job, const struct op *op, struct o
 }
 
 /* The given inputs are wrong: the workload is invalid, or the definition's code made them wrong. */
-static int rule_given(const struct job *job, struct ruling *ruling)
+static int rule_given(const struct job *job, struct rejection *rejection)
 {
-	return job->input_code != NULL ? rule(ruling, STATUS_ERROR, REASON_INPUTS)
-				       : rule(ruling, STATUS_INVALID, REASON_NONE);
+	return job->input_code != NULL ? rule(rejection, STATUS_ERROR, REASON_INPUTS)
+				       : rule(rejection, STATUS_INVALID, REASON_NONE);
 }
 
-static int rule_tensors(struct ruling *ruling, enum tensors_answer answer)
+static int rule_tensors(struct rejection *rejection, enum tensors_answer answer)
 {
 	switch (answer) {
 	case TENSORS_OK:
 		return 0;
 	case TENSORS_MISSING:
-		return rule(ruling, STATUS_SKIPPED, REASON_MISSING_BLOB);
+		return rule(rejection, STATUS_SKIPPED, REASON_MISSING_BLOB);
 	case TENSORS_CHANGED:
-		return rule(ruling, STATUS_SKIPPED, REASON_CHANGED);
+		return rule(rejection, STATUS_SKIPPED, REASON_CHANGED);
 	default:
-		return rule(ruling, STATUS_ERROR, REASON_GROUND_TRUTH);
+		return rule(rejection, STATUS_ERROR, REASON_GROUND_TRUTH);
 	}
 }
 
 static int fill_from_file(struct device *device, struct tensors *tensors, int root, const struct op_arg *arg,
-                          const struct input_source *source, struct tensor *out, struct ruling *ruling)
+                          const struct input_source *source, struct tensor *out, struct rejection *rejection)
 {
 	const struct safetensors *content;
 	enum tensors_answer answer =
-	    tensors_content(tensors, root, source->path, &source->content, &content, &ruling->why);
+	    tensors_content(tensors, root, source->path, &source->content, &content, &rejection->why);
 
 	if (answer != TENSORS_OK)
-		return rule_tensors(ruling, answer);
+		return rule_tensors(rejection, answer);
 	const struct safetensor *found =
 	    safetensors_expect(content, source->path, source->tensor_key, arg->name,
-			       out->dtype, out->rank, out->shape, &ruling->why);
+			       out->dtype, out->rank, out->shape, &rejection->why);
 
 	if (found == NULL)
-		return rule(ruling, STATUS_INVALID, REASON_NONE);
-	return rule_tensors(ruling, tensors_upload(tensors, root, source->path, found, device, out->data, &ruling->why));
+		return rule(rejection, STATUS_INVALID, REASON_NONE);
+	return rule_tensors(rejection, tensors_upload(tensors, root, source->path, found, device, out->data, &rejection->why));
 }
 
 static int fill_from_blob(struct device *device, struct tensors *tensors, const struct job *job, int input,
-                          struct tensor *out, struct ruling *ruling)
+                          struct tensor *out, struct rejection *rejection)
 {
 	int root = open(job->root, O_PATH | O_DIRECTORY | O_CLOEXEC), rc;
 
 	if (root < 0) {
-		err_errno(&ruling->why, "cannot open %s", job->root);
-		return rule(ruling, STATUS_SKIPPED, REASON_MISSING_BLOB);
+		err_errno(&rejection->why, "cannot open %s", job->root);
+		return rule(rejection, STATUS_SKIPPED, REASON_MISSING_BLOB);
 	}
-	rc = fill_from_file(device, tensors, root, &job->problem.inputs[input], &job->inputs[input], out, ruling);
+	rc = fill_from_file(device, tensors, root, &job->problem.inputs[input], &job->inputs[input], out, rejection);
 	close(root);
 	return rc;
 }
 
 /* Fills a tensor of one element with the number that the workload gives. */
 static int fill_from_scalar(struct device *device, const struct job *job, int input, struct tensor *out,
-                            struct ruling *ruling)
+                            struct rejection *rejection)
 {
 	unsigned char element[8] = {0};
 
 	if (out->elements != 1) {
-		err_set(&ruling->why, "input '%s' is a tensor of several elements, but the workload gives a single number",
+		err_set(&rejection->why, "input '%s' is a tensor of several elements, but the workload gives a single number",
 		        job->problem.inputs[input].name);
-		return rule(ruling, STATUS_INVALID, REASON_NONE);
+		return rule(rejection, STATUS_INVALID, REASON_NONE);
 	}
 	dtype_store(element, out->dtype, 0, job->inputs[input].number);
-	if (device->calls->upload(device, out->data, element, job_tensor_bytes(out), &ruling->why) != 0)
-		return rule(ruling, STATUS_ERROR, REASON_GROUND_TRUTH);
+	if (device->calls->upload(device, out->data, element, job_tensor_bytes(out), &rejection->why) != 0)
+		return rule(rejection, STATUS_ERROR, REASON_GROUND_TRUTH);
 	return 0;
 }
 
 /* Copies the values that the definition's code made. */
 static int fill_from_code(struct device *device, const struct job *job, int input, struct tensor *out,
-			  struct ruling *ruling)
+			  struct rejection *rejection)
 {
 	int64_t bytes = job_tensor_bytes(out);
 
-	if (bytes > 0 && device->calls->copy(device, out->data, job->inputs[input].values, bytes, &ruling->why) != 0)
-		return rule(ruling, STATUS_ERROR, REASON_GROUND_TRUTH);
+	if (bytes > 0 && device->calls->copy(device, out->data, job->inputs[input].values, bytes, &rejection->why) != 0)
+		return rule(rejection, STATUS_ERROR, REASON_GROUND_TRUTH);
 	return 0;
 }
 
 /* Fills an input of a definition of no op family, by what its name says. */
 static int fill_described(struct device *device, const struct op_case *c, int input, struct tensor *out,
-                          struct ruling *ruling)
+                          struct rejection *rejection)
 {
 	const struct described_input described = described_input(c->problem, input);
 	struct arena arena = {0};
@@ -141,53 +141,53 @@ static int fill_described(struct device *device, const struct op_case *c, int in
 	int rc = 0;
 
 	if (described_input_is_generic(&described, out->elements))
-		return device->calls->fill(device, NULL, c, input, out, &ruling->why);
+		return device->calls->fill(device, NULL, c, input, out, &rejection->why);
 	host.data = arena_alloc(&arena, (size_t)bytes + 1);
 	described_input_fill(c, input, &described, &host);
 	if (bytes > 0)
-		rc = device->calls->upload(device, out->data, host.data, bytes, &ruling->why);
+		rc = device->calls->upload(device, out->data, host.data, bytes, &rejection->why);
 	arena_free(&arena);
 	return rc;
 }
 
 static int fill_one(struct device *device, struct tensors *tensors, const struct job *job, const struct op *op,
-                    const struct op_case *c, int input, struct tensor *out, struct ruling *ruling)
+                    const struct op_case *c, int input, struct tensor *out, struct rejection *rejection)
 {
 	/* The op family generates all inputs of a probing case, because the tensors in the workload's files have
 	 * other shapes. */
 	enum source_kind kind = c->probe ? SOURCE_RANDOM : job->inputs[input].kind;
 
 	if (kind == SOURCE_SAFETENSORS)
-		return fill_from_blob(device, tensors, job, input, out, ruling);
+		return fill_from_blob(device, tensors, job, input, out, rejection);
 	if (kind == SOURCE_SCALAR)
-		return fill_from_scalar(device, job, input, out, ruling);
+		return fill_from_scalar(device, job, input, out, rejection);
 	if (kind == SOURCE_CUSTOM)
-		return fill_from_code(device, job, input, out, ruling);
-	if ((op == NULL ? fill_described(device, c, input, out, ruling)
-	                : device->calls->fill(device, op, c, input, out, &ruling->why)) == 0)
+		return fill_from_code(device, job, input, out, rejection);
+	if ((op == NULL ? fill_described(device, c, input, out, rejection)
+	                : device->calls->fill(device, op, c, input, out, &rejection->why)) == 0)
 		return 0;
-	return rule(ruling, STATUS_ERROR, REASON_GROUND_TRUTH);
+	return rule(rejection, STATUS_ERROR, REASON_GROUND_TRUTH);
 }
 
 /* Lets the op family check the axes and the Python scalars before any tensor is filled. */
 static int ask_about_axes(const struct job *job, const struct op *op, const struct op_case *c, const struct tensor *in,
-                          struct ruling *ruling)
+                          struct rejection *rejection)
 {
 	struct tensor nothing[OP_ARGS];
 
 	memcpy(nothing, in, (size_t)job->problem.input_count * sizeof *in);
 	for (int i = 0; i < job->problem.input_count; i++)
 		nothing[i].data = NULL;
-	return op->check(c, nothing, &ruling->why) == 0 ? 0 : rule_given(job, ruling);
+	return op->check(c, nothing, &rejection->why) == 0 ? 0 : rule_given(job, rejection);
 }
 
 int case_inputs_fill(struct device *device, struct tensors *tensors, const struct job *job, const struct op *op,
-		     const struct op_case *c, struct tensor *in, struct ruling *ruling)
+		     const struct op_case *c, struct tensor *in, struct rejection *rejection)
 {
-	if (op != NULL && op->check != NULL && !c->probe && ask_about_axes(job, op, c, in, ruling) != 0)
+	if (op != NULL && op->check != NULL && !c->probe && ask_about_axes(job, op, c, in, rejection) != 0)
 		return -1;
 	for (int i = 0; i < job->problem.input_count; i++)
-		if (in[i].data != NULL && fill_one(device, tensors, job, op, c, i, &in[i], ruling) != 0)
+		if (in[i].data != NULL && fill_one(device, tensors, job, op, c, i, &in[i], rejection) != 0)
 			return -1;
 	return 0;
 }
@@ -228,7 +228,7 @@ void case_inputs_solve_axes(const struct job *job, int64_t *axis, struct arena *
 /* Copies the integer tensors to the host, because constraints are evaluated there. Constraints can use the values of
  * integer tensors, but only the shapes of other tensors. */
 static int contents(struct device *device, const struct job *job, const struct tensor *in, struct arena *arena,
-                    struct constraint_tensor *out, struct ruling *ruling)
+                    struct constraint_tensor *out, struct rejection *rejection)
 {
 	for (int i = 0; i < job->problem.input_count; i++) {
 		int64_t bytes = job_tensor_bytes(&in[i]);
@@ -240,8 +240,8 @@ static int contents(struct device *device, const struct job *job, const struct t
 		if (in[i].data == NULL || dtype_is_float(in[i].dtype))
 			continue;
 		copy = arena_alloc(arena, (size_t)bytes);
-		if (bytes > 0 && device->calls->download(device, copy, in[i].data, bytes, &ruling->why) != 0)
-			return rule(ruling, STATUS_ERROR, REASON_GROUND_TRUTH);
+		if (bytes > 0 && device->calls->download(device, copy, in[i].data, bytes, &rejection->why) != 0)
+			return rule(rejection, STATUS_ERROR, REASON_GROUND_TRUTH);
 		out[i].data = copy;
 	}
 	return 0;
@@ -283,7 +283,7 @@ static bool brings_tensors(const struct job *job)
 /* Checks the constraints. If inputs from the workload violate a constraint, the workload is invalid. If generated
  * inputs violate a constraint, they show nothing about the reference. */
 static int check_constraints(struct device *device, const struct job *job, const struct op_case *c,
-                             const struct tensor *in, struct arena *arena, struct ruling *ruling)
+                             const struct tensor *in, struct arena *arena, struct rejection *rejection)
 {
 	struct constraint_tensor tensors[OP_ARGS] = {0};
 	struct definition schema;
@@ -291,7 +291,7 @@ static int check_constraints(struct device *device, const struct job *job, const
 	if (job->constraint_count == 0)
 		return 0;
 	schema = schema_of(&job->problem, arena);
-	if (contents(device, job, in, arena, tensors, ruling) != 0)
+	if (contents(device, job, in, arena, tensors, rejection) != 0)
 		return -1;
 	for (int i = 0; i < job->constraint_count; i++) {
 		struct err why = {""};
@@ -299,19 +299,19 @@ static int check_constraints(struct device *device, const struct job *job, const
 
 		if (answer != CONSTRAINT_BROKEN && answer != CONSTRAINT_ERROR)
 			continue;
-		err_set(&ruling->why, "the inputs break the definition's constraint %s", why.text);
+		err_set(&rejection->why, "the inputs break the definition's constraint %s", why.text);
 		if (brings_tensors(job))
-			return rule_given(job, ruling);
-		err_set(&ruling->why, "the inputs that reftest generates break the definition's constraint %s; a workload can have inputs "
+			return rule_given(job, rejection);
+		err_set(&rejection->why, "the inputs that reftest generates break the definition's constraint %s; a workload can have inputs "
 				      "that satisfy it", why.text);
-		return rule(ruling, STATUS_SKIPPED, REASON_NO_GROUND_TRUTH);
+		return rule(rejection, STATUS_SKIPPED, REASON_NO_GROUND_TRUTH);
 	}
 	return 0;
 }
 
 /* Copies the workload's inputs and all index tensors to the host, because the op family checks them there. */
 static int ask_family(struct device *device, const struct job *job, const struct op *op, const struct op_case *c,
-                      const struct tensor *in, struct arena *arena, struct ruling *ruling)
+                      const struct tensor *in, struct arena *arena, struct rejection *rejection)
 {
 	struct tensor host[OP_ARGS];
 
@@ -324,18 +324,18 @@ static int ask_family(struct device *device, const struct job *job, const struct
 		if (in[i].data == NULL || (!index && (c->given >> i & 1) == 0))
 			continue;
 		host[i].data = arena_alloc(arena, (size_t)bytes);
-		if (bytes > 0 && device->calls->download(device, host[i].data, in[i].data, bytes, &ruling->why) != 0)
-			return rule(ruling, STATUS_ERROR, REASON_GROUND_TRUTH);
+		if (bytes > 0 && device->calls->download(device, host[i].data, in[i].data, bytes, &rejection->why) != 0)
+			return rule(rejection, STATUS_ERROR, REASON_GROUND_TRUTH);
 	}
-	return op->check(c, host, &ruling->why) == 0 ? 0 : rule_given(job, ruling);
+	return op->check(c, host, &rejection->why) == 0 ? 0 : rule_given(job, rejection);
 }
 
 int case_inputs_check(struct device *device, const struct job *job, const struct op *op, const struct op_case *c,
-		      const struct tensor *in, struct arena *arena, struct ruling *ruling)
+		      const struct tensor *in, struct arena *arena, struct rejection *rejection)
 {
-	if (check_constraints(device, job, c, in, arena, ruling) != 0)
+	if (check_constraints(device, job, c, in, arena, rejection) != 0)
 		return -1;
 	if (op == NULL || op->check == NULL || c->probe || !brings_tensors(job))
 		return 0;
-	return ask_family(device, job, op, c, in, arena, ruling);
+	return ask_family(device, job, op, c, in, arena, rejection);
 }

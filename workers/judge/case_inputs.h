@@ -1,5 +1,5 @@
 /* case_inputs - fills the inputs of a case and checks them. The op family generates an input, the definition's own code
- * has made it, or the workload provides it as a number or as a tensor in a blob file. If inputs are wrong, the functions return a ruling (the
+ * has made it, or the workload provides it as a number or as a tensor in a blob file. If inputs are wrong, the functions return a rejection (the
  * case's status and reason), because that is no error of the judge. */
 #ifndef REFTEST_WORKERS_JUDGE_CASE_INPUTS_H
 #define REFTEST_WORKERS_JUDGE_CASE_INPUTS_H
@@ -11,7 +11,7 @@
 #include "workers/judge/tensor_files.h"
 #include "workers/protocol/job.h"
 
-struct ruling {
+struct rejection {
 	enum status status;
 	enum reason reason;
 	struct err why; /* a message */
@@ -26,11 +26,11 @@ struct input_source case_inputs_scalar(const struct job *job, const struct op *o
 void case_inputs_set_scalar(const struct job *job, const struct op *op, struct op_case *c, int input);
 
 /* Fills every tensor of `in` whose `data` is set (device memory of the right size). First the op family may reject
- * the axis values (op.check without tensors). If a blob file does not have the digest in the job, the ruling is
+ * the axis values (op.check without tensors). If a blob file does not have the digest in the job, the rejection is
  * `changed`. If `op` is NULL, generic values are generated. Returns 0 if the inputs are valid. Otherwise sets the
- * ruling and returns -1. */
+ * rejection and returns -1. */
 int case_inputs_fill(struct device *device, struct tensors *tensors, const struct job *job, const struct op *op,
-		     const struct op_case *c, struct tensor *in, struct ruling *ruling);
+		     const struct op_case *c, struct tensor *in, struct rejection *rejection);
 
 /* Returns a bit set, as in op_case.absent: bit i is set if the case omits the optional input i. */
 uint64_t case_inputs_absent(const struct job *job);
@@ -43,8 +43,8 @@ uint64_t case_inputs_given(const struct job *job);
 void case_inputs_solve_axes(const struct job *job, int64_t *axis, struct arena *arena);
 
 /* Checks the filled inputs against the definition's constraints on tensor values. The op family checks the workload's
- * inputs (op.check). Returns 0 if the inputs are valid. Otherwise sets the ruling and returns -1. */
+ * inputs (op.check). Returns 0 if the inputs are valid. Otherwise sets the rejection and returns -1. */
 int case_inputs_check(struct device *device, const struct job *job, const struct op *op, const struct op_case *c,
-		      const struct tensor *in, struct arena *arena, struct ruling *ruling);
+		      const struct tensor *in, struct arena *arena, struct rejection *rejection);
 
 #endif

@@ -7,7 +7,7 @@
  *
  * When you add a status, check each file that sets one. In the judge, trial.c, trial_tensors.c, trial_compare.c,
  * trial_ground_truths.c and checks_after_run.c set a status by trial_decide; case_inputs.c returns a status in a struct
- * ruling. Outside the judge, workers/pool/lane.c and pool.c set a status. */
+ * rejection. Outside the judge, workers/pool/lane.c and pool.c set a status. */
 #ifndef REFTEST_WORKERS_JUDGE_TRIAL_H
 #define REFTEST_WORKERS_JUDGE_TRIAL_H
 

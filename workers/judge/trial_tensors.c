@@ -179,18 +179,18 @@ static void place_inputs(struct trial *trial, struct round *round, unsigned char
 			round->in[i].data = take_private(&at, job_tensor_bytes(&round->in[i]));
 }
 
-static void decide_ruling(struct trial *trial, const struct ruling *ruling)
+static void decide_ruling(struct trial *trial, const struct rejection *rejection)
 {
-	const char *message = arena_string(&trial->arena, ruling->why.text);
+	const char *message = arena_string(&trial->arena, rejection->why.text);
 
-	if (ruling->reason == REASON_INPUTS)
+	if (rejection->reason == REASON_INPUTS)
 		message = trial_inputs_message(trial, message);
-	trial_decide(trial, ruling->status, ruling->reason, message);
+	trial_decide(trial, rejection->status, rejection->reason, message);
 }
 
 int trial_hold_inputs(struct trial *trial, struct round *round)
 {
-	struct ruling ruling = {STATUS_SKIPPED, REASON_MEMORY, {""}}; /* default of case_inputs_fill */
+	struct rejection rejection = {STATUS_SKIPPED, REASON_MEMORY, {""}}; /* default of case_inputs_fill */
 	enum op_contents contents = round->c.contents;
 	unsigned char *memory;
 
@@ -199,14 +199,14 @@ int trial_hold_inputs(struct trial *trial, struct round *round)
 	if (trial->one_set)
 		trial->held[CONTENTS_FIRST] = trial->held[CONTENTS_SECOND] = false;
 	memory = judge_context_take_inputs(trial->context, trial->one_set ? trial->input_bytes : 2 * trial->input_bytes,
-					   &ruling.why);
+					   &rejection.why);
 	if (memory != NULL) {
 		place_inputs(trial, round, memory);
 		trial->held[contents] = case_inputs_fill(trial->device, trial->context->tensors, job_of(trial, contents),
-							 trial->op, &round->c, round->in, &ruling) == 0;
+							 trial->op, &round->c, round->in, &rejection) == 0;
 	}
 	if (!trial->held[contents])
-		decide_ruling(trial, &ruling);
+		decide_ruling(trial, &rejection);
 	return trial->held[contents] ? 0 : -1;
 }
 
@@ -272,15 +272,15 @@ static bool has_second_contents(const struct trial *trial)
 static int make_inputs(struct trial *trial)
 {
 	for (int r = trial->one_set ? 0 : trial->rounds - 1; r >= 0; r--) {
-		struct ruling ruling = {.why = {""}};
+		struct rejection rejection = {.why = {""}};
 
 		if (trial_hold_inputs(trial, &trial->round[r]) != 0)
 			return -1;
 		if (trial->probing ||
 		    case_inputs_check(trial->device, job_of(trial, trial->round[r].c.contents), trial->op, &trial->round[r].c, trial->round[r].in,
-				      &trial->arena, &ruling) == 0)
+				      &trial->arena, &rejection) == 0)
 			continue;
-		decide_ruling(trial, &ruling);
+		decide_ruling(trial, &rejection);
 		return -1;
 	}
 	return 0;

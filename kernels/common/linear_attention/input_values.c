@@ -262,7 +262,7 @@ struct recurrence_fill recurrence_fill_of(const struct op_case *c, int input)
 	recurrence_size_keys(e.k_dim, &f.eighths, &f.exponent);
 	f.erasing = erasing_of(modes.gate, &roles);
 	f.single = roles.cu_seqlens < 0 && e.tokens == 1;
-	f.strong = !modes.doubled;
+	f.beta_to_two = !modes.doubled;
 	f.short_query = recurrence_short_query(c->problem->outputs[roles.output].dtype, e.k_dim);
 	return f;
 }
@@ -328,13 +328,13 @@ static int check_axes(const struct op_case *c, const struct recurrence_roles *ro
 	return 0;
 }
 
-static int fill(const struct op_case *c, int input, bool calm, struct tensor *out, struct err *err)
+static int fill(const struct op_case *c, int input, bool for_gradients, struct tensor *out, struct err *err)
 {
 	struct recurrence_roles roles = recurrence_roles_of(c->problem);
 	struct recurrence_extent e = recurrence_extent_of(c, &roles);
 	struct recurrence_fill f = recurrence_fill_of(c, input);
 
-	f.calm = calm;
+	f.for_gradients = for_gradients;
 	if (check_axes(c, &roles, &e, err) != 0)
 		return -1;
 	if (input == roles.cu_seqlens && c->edge == RECURRENCE_EMPTY_SEQUENCES)
@@ -351,7 +351,7 @@ int recurrence_fill(const struct op_case *c, int input, struct tensor *out, stru
 	return fill(c, input, false, out, err);
 }
 
-int recurrence_fill_calm(const struct op_case *c, int input, struct tensor *out, struct err *err)
+int recurrence_fill_for_gradients(const struct op_case *c, int input, struct tensor *out, struct err *err)
 {
 	return fill(c, input, true, out, err);
 }

@@ -95,7 +95,7 @@ int recurrence_fill(const struct op_case *c, int input, struct tensor *out, stru
 /* Does the same for a case of gradients: no row of q is short, because the gradient of a norm then depends on
  * the epsilon that a reference adds, and no value is huge, because bounds of gradients depend on the size of whole
  * tensors. */
-int recurrence_fill_calm(const struct op_case *c, int input, struct tensor *out, struct err *err);
+int recurrence_fill_for_gradients(const struct op_case *c, int input, struct tensor *out, struct err *err);
 /* Returns the exponent of the power of 2 by which a short row of q is multiplied, such that its norm is near 1/16 if the
  * output is bfloat16, 1/8 if it is float16, and 1/4 otherwise. An epsilon of 1e-5 that is added to the sum of squares
  * then changes the row by less than half of the bound of outputs. */
@@ -165,8 +165,8 @@ struct recurrence_fill {
 	struct recurrence_alike alike;
 	int erasing;      /* enum recurrence_erasing */
 	bool single;      /* true: every sequence has one token, and its number is that of its state */
-	bool calm;        /* true: no short row of q, and no huge value */
-	bool strong;      /* true: beta reaches 2, because it is used as it is */
+	bool for_gradients; /* true: no short row of q, and no huge value */
+	bool beta_to_two;   /* true: beta reaches 2, because it is used as it is */
 	int short_query;  /* a short row of q is multiplied by 2^short_query if it is normalised */
 };
 
@@ -351,7 +351,7 @@ HOST_DEVICE static inline float recurrence_query(const struct recurrence_fill *f
 		return 0;
 	if (!f->l2norm)
 		return value;
-	return value * float_power(!f->calm && !alike && recurrence_is_short_query(turn)
+	return value * float_power(!f->for_gradients && !alike && recurrence_is_short_query(turn)
 	                               ? f->short_query
 	                               : recurrence_longer(f->second, turn + 1));
 }
@@ -400,7 +400,7 @@ HOST_DEVICE static inline float recurrence_beta(const struct recurrence_fill *f,
 		return 0;
 	if (turn % 16 == 11)
 		return 1;
-	return f->strong && more > 0 && (turn % 8 == 5 || turn % 8 == 7) ? 1 + unit * more : unit;
+	return f->beta_to_two && more > 0 && (turn % 8 == 5 || turn % 8 == 7) ? 1 + unit * more : unit;
 }
 
 /* Returns element `index` of the input that `f` describes, from its random bits. The caller rounds the element with
@@ -412,7 +412,7 @@ HOST_DEVICE static inline float recurrence_element(const struct recurrence_fill 
 	int64_t row = index / f->dim, key = index % f->dim, token = row / f->heads, head = row % f->heads;
 	int64_t turn = 5 * token + head + 3 * key, k_head = head / f->sharing;
 	bool alike = f->has_alike && recurrence_is_alike(token, k_head);
-	bool has_huge = !f->calm && !alike && recurrence_has_huge(f->erasing, f->second, head);
+	bool has_huge = !f->for_gradients && !alike && recurrence_has_huge(f->erasing, f->second, head);
 	bool writes = has_huge && !f->single && recurrence_writes_huge(token);
 	bool erases = has_huge && recurrence_erases_huge(token);
 
