@@ -480,6 +480,12 @@ static int read_tensor(struct reader *r, const struct json_step *up, const cJSON
 	return 0;
 }
 
+/* Is an input of this dtype an option: a text, or a dtype? FlashInfer's tracer writes "string" and "str". */
+static bool is_option(const char *dtype)
+{
+	return strcmp(dtype, "string") == 0 || strcmp(dtype, "str") == 0 || strcmp(dtype, "dtype") == 0;
+}
+
 /* Returns why no case passes an input, or NULL. */
 static const char *why_left_out(const cJSON *input)
 {
@@ -489,7 +495,7 @@ static const char *why_left_out(const cJSON *input)
 		return NULL;
 	if (strcmp(dtype, "unknown") == 0 && cJSON_IsTrue(json_member(input, "optional")))
 		return "every case leaves out this input, because its dtype is \"unknown\"";
-	if (strcmp(dtype, "string") == 0 || strcmp(dtype, "dtype") == 0)
+	if (is_option(dtype))
 		return "every case leaves out this input, because it is no tensor and no number";
 	return NULL;
 }

@@ -218,7 +218,7 @@ def is_left_out(spec):
     """Is an input of unknown dtype and optional, or an option that is no tensor? As dataset/definition_load.c of reftest
     reads them."""
     return (
-        spec["dtype"] in ("string", "dtype")
+        spec["dtype"] in ("string", "str", "dtype")
         or spec["dtype"] == "unknown"
         and bool(spec.get("optional"))
     )

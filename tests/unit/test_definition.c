@@ -328,8 +328,9 @@ static void inputs_that_no_case_passes_are_left_out(void **state)
 	const struct definition *d = load(INPUTS,
 	    "\"inputs\": {\"a\": {\"shape\": [\"batch\"], \"dtype\": \"unknown\", \"optional\": true, \"param\": \"b\"}, "
 	    "\"x\": {\"shape\": [\"batch\"], \"dtype\": \"int8\", \"param\": \"y\"}, "
-	    "\"c\": {\"shape\": null, \"dtype\": \"string\"}, \"e\": {\"shape\": null, \"dtype\": \"dtype\"}},", &arena, NULL);
-	const char *const names[] = {"a", "b", "c", "e"};
+	    "\"c\": {\"shape\": null, \"dtype\": \"string\"}, \"e\": {\"shape\": null, \"dtype\": \"dtype\"}, "
+	    "\"f\": {\"shape\": null, \"dtype\": \"str\"}},", &arena, NULL);
+	const char *const names[] = {"a", "b", "c", "e", "f"};
 
 	(void)state;
 	assert_non_null(d);
@@ -337,8 +338,8 @@ static void inputs_that_no_case_passes_are_left_out(void **state)
 	assert_int_equal(d->input_count, 1);
 	assert_string_equal(d->inputs[0].name, "x");
 	assert_string_equal(d->inputs[0].param, "y");
-	assert_int_equal(d->left_out_count, 4);
-	for (int i = 0; i < 4; i++)
+	assert_int_equal(d->left_out_count, 5);
+	for (int i = 0; i < 5; i++)
 		assert_string_equal(d->left_out[i], names[i]);
 	assert_string_equal(d->notes[0], "d.json:7:17: every case leaves out this input, because its dtype is \"unknown\"");
 	assert_string_equal(d->notes[1], "d.json:7:154: every case leaves out this input, because it is no tensor and no number");
