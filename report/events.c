@@ -79,6 +79,7 @@ void event_verdict(const struct batch_counts *batch, const struct result *result
 	buf_json_next_member(&out, "message", result->message);
 	buf_printf(&out, ", \"cases_run\": %d, \"cases_cached\": %d", run, (int)result->counts.cases - run);
 	add_seconds(&out, batch->seconds);
+	report_json_approval(&out, result);
 	buf_text(&out, ", \"cases\": ["); /* the array contains only the cases that did not pass */
 	for (int i = 0; i < result->case_count; i++) {
 		const struct verdict *verdict = result->cases[i].verdict;

@@ -726,8 +726,7 @@ static void json_notes(struct buf *out, const struct result *result)
 	buf_text(out, "]");
 }
 
-/* "approval": null, or what the approval of the definition means for this result */
-static void json_approval(struct buf *out, const struct result *result)
+void report_json_approval(struct buf *out, const struct result *result)
 {
 	const char *state = approval_state_name(approval_state_of(result));
 	const struct approval *approval = result->approved.approval;
@@ -763,7 +762,7 @@ static void json_definition(struct buf *out, const struct result *result)
 	buf_json_next_member(out, "bounds_from", has_dataset_bound(result) ? result->run->program->settings->file : NULL);
 	json_notes(out, result);
 	diagnosis_json(result, out);
-	json_approval(out, result);
+	report_json_approval(out, result);
 	buf_text(out, ", \"cases\": [");
 	for (int i = 0; i < result->case_count; i++) {
 		buf_text(out, i > 0 ? ",\n  " : "\n  ");

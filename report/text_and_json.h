@@ -53,4 +53,7 @@ void report_json(const struct run *run, const struct report_options *options);
 /* Appends one case as a JSON object on one line, with the same fields as in report_json. */
 void report_json_case(struct buf *out, const struct result *result, const struct case_result *c);
 
+/* Appends `, "approval": …`: null, or what the approval of the definition means for this result. */
+void report_json_approval(struct buf *out, const struct result *result);
+
 #endif

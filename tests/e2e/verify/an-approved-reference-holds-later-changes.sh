@@ -96,6 +96,16 @@ expect_says 'all cases agree, within the bounds, with the reference that was app
 run verify --device "$device" --sizes small wrong
 expect_exit 1
 expect_says 'differs from the approved: 1 of 1 cases differ' 'run `reftest approve oddity/wrong`'
+run watch --json --once --accept approved --device "$device" --sizes small
+expect_exit 1
+"$python" -I -S -c '
+import json, sys
+for line in open(sys.argv[1]):
+    event = json.loads(line)
+    if event["event"] == "verdict" and event["approval"]:
+        print(event["name"], event["approval"]["state"])' "$work/out" | sort >"$work/states"
+[ "$(tr '\n' ' ' <"$work/states")" = 'edited unreadable faster agrees kept same raises not_compared schema other_schema torn unreadable wrong differs ' ] ||
+	fail "watch does not tell the approvals: $(cat "$work/states")"
 run check
 expect_exit 2
 expect_says 'approved/oddity/kept.json: the reference has another text' 'approved/oddity/edited.json: the file was changed after'
