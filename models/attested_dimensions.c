@@ -70,12 +70,22 @@ static const struct token {
     {"rd", {"rotary_dim"}},
 };
 
+/* Some names use "h" for the length of a head, and "nh" for the number of heads. Another length of the axis shows nothing. */
+static bool says_head_dim(const struct definition *d, const struct token *token, int64_t number)
+{
+	const struct axis *axis = const_axis(d, "head_dim");
+
+	return strcmp(token->letters, "h") == 0 && axis != NULL && axis->value == number;
+}
+
 /* Checks one part of the name, such as "kv8". */
 static const char *attest_token(const struct definition *d, const struct token *token, int64_t number, const char *part,
 				struct arena *arena)
 {
 	const struct axis *other = NULL;
 
+	if (says_head_dim(d, token, number))
+		return NULL;
 	for (const char *const *name = token->axes; *name != NULL; name++) {
 		const struct axis *axis = const_axis(d, *name);
 

@@ -145,6 +145,10 @@ static void names_and_descriptions_are_held_against_axes(void **state)
 	expect(attest("x_h32_kv8_d128", "x", "head_dim=128", NULL, 0, axes, 4, &arena), NULL);
 	expect(attest("x_h32_kv4_d128", "x", "", NULL, 0, axes, 4, &arena), "the name says kv4, but axis 'num_kv_heads' is 8");
 	expect(attest("x_h32_kv8_d64", "x", "", NULL, 0, axes, 4, &arena), "the name says d64, but axis 'head_dim' is 128");
+	/* "h" may be the head dimension where "nh" is the number of heads */
+	expect(attest("x_nh32_h128", "x", "", NULL, 0, axes, 4, &arena), NULL);
+	expect(attest("x_nh32_h64", "x", "", NULL, 0, axes, 4, &arena), "the name says h64, but axis 'num_qo_heads' is 32");
+	expect(attest("x_h64", "x", "", NULL, 0, axes + 2, 1, &arena), NULL);
 	/* letters that stand for no axis of the definition say nothing; a part must match as a whole */
 	expect(attest("x_topk8_v2_h32x_fp8_z9", "x", "", NULL, 0, axes, 4, &arena), NULL);
 	expect(attest("x", "x", "with head_dim = 64 and more", NULL, 0, axes, 4, &arena), "the description says head_dim = 64");
