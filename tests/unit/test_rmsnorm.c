@@ -608,6 +608,11 @@ static void problems_that_do_not_fit_are_refused_with_a_sentence(void **state)
 	make_problem(&p, 64, DTYPE_BFLOAT16, false);
 	p.problem.name = "gemma_rmsnorm_h64";
 	assert_int_equal(rmsnorm_op.match(&p.problem, &why), -1);
+	p.problem.name = "fused_rmsnorm_silu_h64";
+	assert_int_equal(rmsnorm_op.match(&p.problem, &why), -1);
+	assert_string_equal(why.text, "the definition's name says 'silu', which a norm does not compute");
+	p.problem.name = "rmsnorm_silus_h64";
+	assert_true(rmsnorm_op.match(&p.problem, &why) >= 0);
 }
 
 static void names_decide_only_where_shapes_do_not(void **state)

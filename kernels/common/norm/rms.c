@@ -60,10 +60,30 @@ static int refuse_shapes(const struct op_problem *problem, struct err *why)
 	return 0;
 }
 
+/* Rejects a definition whose name has the name of an activation as a word, "fused_rmsnorm_silu": it computes more. */
+static int refuse_activations(const struct op_problem *problem, struct err *why)
+{
+	static const char *const activations[] = {"silu", "gelu", "relu", "sigmoid", "swish", "swiglu", "geglu", "tanh"};
+	const char *end;
+
+	for (const char *word = problem->name; *word != '\0'; word = *end == '_' ? end + 1 : end) {
+		size_t length = strcspn(word, "_");
+
+		end = word + length;
+		for (size_t i = 0; i < sizeof activations / sizeof *activations; i++)
+			if (strlen(activations[i]) == length && memcmp(activations[i], word, length) == 0)
+				return err_set(why, "the definition's name says '%s', which a norm does not compute",
+					       activations[i]);
+	}
+	return 0;
+}
+
 int rms_match(const struct op_problem *problem, struct err *why)
 {
 	int scalars = 0;
 
+	if (refuse_activations(problem, why) != 0)
+		return -1;
 	if (problem->output_count < 1 || problem->output_count > 2 || problem->outputs[0].rank < 1)
 		return err_set(why,
 			       "the definition has %d outputs; expected a tensor and, optionally, the updated residual",
