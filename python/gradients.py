@@ -128,17 +128,18 @@ def differentiate(runner, run, case, arguments):
 
 
 def effects(runner, run, arguments, outputs):
-    """Returns run()'s outputs, and for each argument whether an output has a gradient with respect to it that is not zero.
-    The loss weighs the elements of the outputs differently, because the sum of a softmax, for example, is constant. run()
-    gets copies of the arguments, to which it may write."""
+    """Returns run()'s outputs, for each argument whether an output has a gradient with respect to it that is not zero, and
+    the copies of the arguments that run() got, to which it may write. The loss weighs the elements of the outputs
+    differently, because the sum of a softmax, for example, is constant."""
     torch = runner.torch
     leaves = {name: value.detach().clone().requires_grad_() for name, value in arguments.items()
               if isinstance(value, torch.Tensor) and value.is_floating_point() and value.dtype.itemsize > 1}
     with torch.enable_grad():
-        result = run(**{name: leaves[name].clone() if name in leaves else value for name, value in arguments.items()})
-        values = [value for value in runner.unpack(result, outputs) if isinstance(value, torch.Tensor) and value.requires_grad]
+        copies = {name: leaves[name].clone() if name in leaves else value for name, value in arguments.items()}
+        result = run(**copies)
+        values = [value for value in runner.unpack(result, outputs, copies) if isinstance(value, torch.Tensor) and value.requires_grad]
         loss = sum((value * (0.5 + torch.rand_like(value, dtype=torch.float32)).to(value.dtype)).sum() for value in values)
         found = torch.autograd.grad(loss, list(leaves.values()), allow_unused=True) if values else []
     moved = {name: gradient is not None and bool(((gradient != 0) & gradient.isfinite()).any())
              for name, gradient in zip(leaves, found)}
-    return result, [moved.get(name, False) for name in arguments]
+    return result, [moved.get(name, False) for name in arguments], copies

@@ -760,7 +760,7 @@ class Child:
         self.end_copies()
         left_behind(self.defaults, self.subject)
         touched = [name for name, value in arguments.items() if version_of(value) != versions[name]]
-        results = unpack(result, case["outputs"])
+        results = unpack(result, case["outputs"], arguments)
         described = [self.arena.store(spec, result) for spec, result in zip(case["outputs"], results)]
         self.arena.finish()
         self.look_for_earlier(described, results, arguments)
@@ -786,10 +786,10 @@ class Child:
         the inputs may be invalid for the operation."""
         wide, on_cpu = case["extra"] in ("float64", "nudged"), case["extra"] == "cpu"
         try:
-            result, effects = self.called_for_check(case, arguments)
+            result, effects, arguments = self.called_for_check(case, arguments)
             self.end_copies()
             left_behind(self.defaults, self.subject)
-            results = unpack(result, case["outputs"])
+            results = unpack(result, case["outputs"], arguments)
             if wide:
                 results = [value.double() if spec["dtype"] == "float64" and isinstance(value, torch.Tensor) else value
                            for spec, value in zip(case["outputs"], results)]
@@ -808,7 +808,7 @@ class Child:
         return {"ran": described, "effects": effects}
 
     def called_for_check(self, case, arguments):
-        """Returns what the reference returns in an extra run, and which inputs have an effect on it, or None."""
+        """Returns what the reference returns in an extra run, which inputs have an effect on it, or None, and the arguments."""
         if case["extra"] == "gradients":
             this = sys.modules[__name__]
             run = fitted(gradients.undecorated(this, self.run), self.fitting)
@@ -816,7 +816,8 @@ class Child:
         change = {"strided": as_strided, "float64": as_float64, "nudged": as_nudged, "cpu": as_cpu}.get(
             case["extra"], lambda value: value)
         with gradients.in_float64(torch) if case["extra"] in ("float64", "nudged") else contextlib.nullcontext():
-            return fitted(self.run, self.fitting)(**{name: change(value) for name, value in arguments.items()}), None
+            changed = {name: change(value) for name, value in arguments.items()}
+            return fitted(self.run, self.fitting)(**changed), None, changed
 
     def make(self, request):
         """Calls the definition's code that makes inputs, and describes what it made. The judge compares the description
@@ -1098,7 +1099,8 @@ def fitted(run, fitting):
     """Returns a function that gets the inputs by name and calls `run` with the arguments that it has. An input is passed
     by its own name, or by the name of its argument. An input that is None keeps the default of its argument, and an
     argument of "left_out" without a default gets None. An optional input without an argument is not passed. An input whose
-    name no argument can have is passed as the next argument that no other input has. The copy of this function in
+    name no argument can have is passed as the next argument that no other input has. If one input has no argument, and one
+    argument that needs a value has no input, then they belong together. The copy of this function in
     python/testing/conftest.py must do the same."""
     if fitting is None:
         return run
@@ -1110,6 +1112,12 @@ def fitted(run, fitting):
     free = iter([name for name, p in parameters.items() if p.kind is p.POSITIONAL_OR_KEYWORD and name not in taken])
     places = {name: next(free, name) for name, (argument, _) in fitting["inputs"].items()
               if argument == name and not is_argument(name)}
+    alone = [name for name, (argument, optional) in fitting["inputs"].items()
+             if name not in defaults and argument not in defaults and not optional]
+    needed = [name for name, p in parameters.items()
+              if p.kind is p.POSITIONAL_OR_KEYWORD and p.default is missing and name not in taken]
+    if len(alone) == len(needed) == 1:
+        places[alone[0]] = needed[0]
 
     def call(**inputs):
         arguments = {name: None for name in fitting["left_out"] if defaults.get(name) is missing}
@@ -1200,10 +1208,13 @@ def bytes_of(value):
         return 0
 
 
-def unpack(result, specs):
+def unpack(result, specs, arguments=None):
     """Returns the outputs in the order of the definition. Outputs in a dict are looked up by name, and outputs in a
-    tuple or list by position."""
+    tuple or list by position. If the function returns None, and each output has the name of an input, the outputs are
+    these inputs, to which the function has written."""
     names = [spec["name"] for spec in specs]
+    if result is None and arguments and all(isinstance(arguments.get(name), torch.Tensor) for name in names):
+        return [arguments[name] for name in names]
     if isinstance(result, dict):
         if sorted(map(str, result)) != sorted(names):
             raise WrongCount("the function returned a dict of (%s), but the definition declares (%s)"
@@ -1265,12 +1276,19 @@ def describe(problem, filename, loading, subject="the reference"):
 
 
 def is_certain(problem, filename, text):
-    """Do other inputs not help? That is so for a name that the reference does not contain, and for a wrong number of
-    outputs. Whether a local variable has a value may depend on the inputs."""
+    """Do other inputs not help? That is so for a name that the reference does not contain, for a wrong number of outputs,
+    and for arguments that the function does not have. Whether a local variable has a value may depend on the inputs."""
+    frames = traceback.extract_tb(problem.__traceback__)
+    if isinstance(problem, TypeError):  # raised before the first line of the reference
+        return all(frame.filename != filename for frame in frames) and any(words in text for words in WRONG_ARGUMENTS)
     if not isinstance(problem, NameError) or isinstance(problem, UnboundLocalError):
         return isinstance(problem, WrongCount)
-    frames = traceback.extract_tb(problem.__traceback__)
     return bool(frames) and frames[-1].filename == filename and text.startswith("name '")
+
+
+# What Python says of a call whose arguments do not fit the function.
+WRONG_ARGUMENTS = ("unexpected keyword argument", "required positional argument", "required keyword-only argument",
+                   "multiple values for argument", "positional arguments but", "positional argument but")
 
 
 def is_accident(problem, name, text):

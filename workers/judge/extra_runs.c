@@ -316,6 +316,11 @@ static bool prepare_input(struct trial *trial, int item)
 	return true;
 }
 
+static bool is_written(const struct trial *trial, int input)
+{
+	return described_written(&trial->job->problem, input);
+}
+
 static void read_input(struct trial *trial, int item)
 {
 	struct extra *extra = &trial->extra;
@@ -326,7 +331,8 @@ static void read_input(struct trial *trial, int item)
 			extra->changed_outputs |= UINT64_C(1) << i;
 			any = true;
 		}
-	if (!any && extra->without_effect < 0)
+	/* An input that the operation writes to may be a buffer for an output, so it is reported only if no other one is. */
+	if (!any && (extra->without_effect < 0 || is_written(trial, extra->without_effect)))
 		extra->without_effect = item;
 	extra->examined++;
 }
@@ -343,6 +349,18 @@ static const char *inputs_matter(struct trial *trial)
 	return arena_printf(&trial->arena, "each of %d inputs with a second set of values changes an output", extra->examined);
 }
 
+/* Notes an input whose values change no output. The operation may intend that of a buffer that it only writes to. */
+static void note_without_effect(struct trial *trial, int input)
+{
+	bool left_out = trial->extra.tensor_left_out, written = is_written(trial, input);
+
+	trial_note_check(trial, TRIAL_CHECK_NOT_CONSTANT, left_out || written ? CHECK_PROPERTY : CHECK_FAILS,
+			 arena_printf(&trial->arena, "no output depends on the values of input '%s'%s%s",
+				      trial->job->problem.inputs[input].name,
+				      left_out ? "; other inputs have the same values in all runs" : "",
+				      written ? "; the definition says that it is written to" : ""));
+}
+
 static void finish_inputs(struct trial *trial)
 {
 	const struct op_problem *problem = &trial->job->problem;
@@ -354,10 +372,7 @@ static void finish_inputs(struct trial *trial)
 		return;
 	}
 	if (extra->without_effect >= 0)
-		trial_note_check(trial, TRIAL_CHECK_NOT_CONSTANT, extra->tensor_left_out ? CHECK_PROPERTY : CHECK_FAILS,
-				 arena_printf(&trial->arena, "no output depends on the values of input '%s'%s",
-					      problem->inputs[extra->without_effect].name,
-					      extra->tensor_left_out ? "; other inputs have the same values in all runs" : ""));
+		note_without_effect(trial, extra->without_effect);
 	for (int i = 0; i < problem->output_count && extra->failures == 0 && extra->all_examined; i++)
 		if (output_is_constant(trial, i))
 			trial_note_check(trial, TRIAL_CHECK_NOT_CONSTANT, CHECK_FAILS,

@@ -89,6 +89,18 @@ for name, condition in ("defaults", "factor == 2.0 and bias is None"), ("others"
         line = {"definition": name, "workload": {"uuid": name, "axes": {"n": 4}, "inputs": inputs}}
         out.write(json.dumps(line) + "\n")
 
+# One argument without an input belongs to the one input without an argument. Other arguments that do not fit the inputs
+# are a mistake that no other inputs would mend.
+norm("unnamed", "def _norm_reference(input, weight, **_):\n    return _normed(input, weight)\n")
+norm("silu", "def _norm_reference(hidden_states, weight):\n    return torch.nn.functional.silu(_normed(hidden_states, weight))\n")
+ARGUMENTS = {**SCALED, "inputs": {"x": SCALED["inputs"]["x"]}}
+for name, function in [("surplus", "def _scaled_reference(x, workspace)"), ("renamed", "def run(y)")]:
+    write("scaled", {**ARGUMENTS, "name": name, "reference": function + ":\n    return 2 * x\n"})
+write("scaled", {**ARGUMENTS, "name": "inside", "reference": "def f():\n    pass\n\n\ndef run(x):\n    f(x)\n    return x\n"})
+# A function that writes its output to an input of the same name may return None.
+write("scaled", {**ARGUMENTS, "name": "buffer", "inputs": {**ARGUMENTS["inputs"], "y": SCALED["inputs"]["x"]},
+                 "reference": "def _scaled_reference(x, y):\n    y.copy_(2 * x)\n"})
+
 # With an `init`, the shapes of the inputs that it makes give axes their values. An output with another length of an axis
 # that no input has decides nothing. Without an init, and for a const axis or a dtype, it does.
 MADE = {
@@ -110,7 +122,14 @@ expect_exit 2
 expect_status made_longer skipped no_ground_truth
 expect "'On generic sizes, which may be invalid' in d['made_longer']['cases'][0]['message']"
 for name in made_alone made_wider made_double; do expect_status "$name" failed shape; done
-for name in plain argument unknown_none option silu_and_mul_w64; do expect_status "$name" passed; done
+for name in plain argument unknown_none option silu_and_mul_w64 unnamed; do expect_status "$name" passed; done
+expect_status silu checked no_ground_truth
+for name in surplus renamed; do expect_status "$name" error raised; done
+expect "\"missing 1 required positional argument: 'workspace'\" in d['surplus']['cases'][0]['message']"
+expect_status inside skipped no_ground_truth
+expect_status buffer checked no_ground_truth
+checks="{c['name']: c['result'] for c in d['buffer']['cases'][0]['checks'] if c['result'] != 'holds' and c['name'] != 'devices'}"
+expect "$checks == {'inputs_kept': 'property', 'not_constant': 'property'}"
 expect_status wrong failed numeric
 expect_status unknown_required skipped unknown_dtype
 expect "'unknown_required.json:36:13: no case can run, because the dtype is \"unknown\"' in d['unknown_required']['cases'][0]['message']"
@@ -151,6 +170,7 @@ expect_cached 0
 # Generated tests call the same function with the same arguments. Definitions without cases have no test.
 rm -r definitions/made
 rm definitions/rmsnorm/misspelt.json definitions/rmsnorm/no_value.json definitions/rmsnorm/no_axis.json
+rm definitions/scaled/surplus.json definitions/scaled/renamed.json definitions/scaled/inside.json
 pytest_is_here
 run generate
 expect_exit 0
@@ -214,9 +234,11 @@ for function, expected in (lambda first, x, last=7: (first, x, last), (1, 2, 3))
     both = [conftest.fitted(function, {"inputs": PLACES, "left_out": {}}),
             runner.fitted(function, {"inputs": {name: (name, "optional" in spec) for name, spec in PLACES.items()}, "left_out": []})]
     assert [call(**{"a-b": 1, "x": 2, "lambda": 3}) for call in both] == [expected] * 2, function
-for fitted in conftest.fitted(keyword, {**definition, "inputs": {"y": {}}}), runner.fitted(keyword, {**fitting, "inputs": {"y": ("y", False)}}):
+ONE = {**definition, "inputs": {"y": {}}}, {**fitting, "inputs": {"y": ("y", False)}}
+assert conftest.fitted(keyword, ONE[0])(y=1) == runner.fitted(keyword, ONE[1])(y=1) == {"x": 1, "factor": 2}
+for copy, one in (conftest, ONE[0]), (runner, ONE[1]):
     try:
-        fitted(y=1)
+        copy.fitted(lambda x=1: x, one)(y=1)
     except TypeError as error:
         assert "unexpected keyword argument 'y'" in str(error), error
     else:
