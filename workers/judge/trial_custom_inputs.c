@@ -215,7 +215,8 @@ static void decide_other_form(struct trial *trial, const struct op_arg *arg, con
 					      form_text(trial, made), declared_text(trial, arg)));
 }
 
-/* Does a Python scalar of this dtype take the value? An int is a valid float, and a bool a valid int. */
+/* Does a Python scalar of this dtype take the value? An int is a valid float, a bool a valid int, and 0 and 1 are valid
+ * bools. */
 static bool fits_scalar(const struct op_arg *arg, struct input_source *value)
 {
 	if (dtype_is_float(arg->dtype)) {
@@ -223,6 +224,8 @@ static bool fits_scalar(const struct op_arg *arg, struct input_source *value)
 			value->scalar_kind = SCALAR_FLOAT;
 		return value->scalar_kind == SCALAR_FLOAT;
 	}
+	if (arg->dtype == DTYPE_BOOL && value->scalar_kind == SCALAR_INT && (value->integer == 0 || value->integer == 1))
+		value->scalar_kind = SCALAR_BOOL;
 	return value->scalar_kind == SCALAR_BOOL || (value->scalar_kind == SCALAR_INT && arg->dtype != DTYPE_BOOL);
 }
 

@@ -62,6 +62,9 @@ write("double", returning("'x': x.double()"))
 write("number", returning("'x': 3"))
 write("tensor", returning("'scale': x"))
 write("text", returning("'scale': 'three'"))
+for name, value in ("flag", 1), ("flag_of_two", 2):
+    write(name, returning(f"'flag': {value}"), REFERENCE.replace("bias=None):", "flag, bias=None):\n    assert flag is True"),
+          inputs={**MADE["inputs"], "flag": {"shape": None, "dtype": "bool"}})
 write("elsewhere", returning("'x': torch.empty(n, width, device='meta')"))
 write("no_dict", INIT[:INIT.index("    x = helper")] + "    return [1, 2]\n")
 write("broken", returning("'rows': torch.full((batch,), n)"))
@@ -125,7 +128,7 @@ made() {
 finding() { WORDS=$2 expect "any(__import__('os').environ['WORDS'] in text for text in d['$1']['cases'][0].get('findings', []))"; }
 
 # On valid inputs there is still no ground truth, so nothing is verified; and a reference that is wrong on them fails.
-for name in right grouped others other_name one_set other_shapes stash reads_clock; do expect_status "$name" checked no_ground_truth; done
+for name in right flag grouped others other_name one_set other_shapes stash reads_clock; do expect_status "$name" checked no_ground_truth; done
 expect "[case['id'] for case in d['right']['cases']] == ['small:n=4']"
 expect "'findings' not in d['right']['cases'][0] or not d['right']['cases'][0]['findings']"
 expect_status longer failed shape
@@ -137,6 +140,7 @@ made more_rows error inputs "input 'x' is (5, 8) float32, but it is declared as 
 made double error inputs "input 'x' is (4, 8) float64, but it is declared as [n, width] float32"
 made number error inputs "input 'x' is an int, but it is declared as [n, width] float32"
 made tensor error inputs "input 'scale' is (4, 8) float32, but it is declared as a Python scalar of dtype float32"
+made flag_of_two error inputs "input 'flag' is an int, but it is declared as a Python scalar of dtype bool"
 made text error inputs "it made a value of type str for input 'scale', which must be a Python scalar"
 made elsewhere error inputs "it made input 'x' on meta, but was asked to make it on cpu"
 made no_dict error inputs "it returned a value of type list, but must return a dict of inputs"
