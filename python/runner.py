@@ -1100,7 +1100,7 @@ def fitted(run, fitting):
     by its own name, or by the name of its argument. An input that is None keeps the default of its argument, and an
     argument of "left_out" without a default gets None. An optional input without an argument is not passed. An input whose
     name no argument can have is passed as the next argument that no other input has. If one input has no argument, and one
-    argument that needs a value has no input, then they belong together. The copy of this function in
+    argument at the same place that needs a value has no input, then they belong together. The copy of this function in
     python/testing/conftest.py must do the same."""
     if fitting is None:
         return run
@@ -1116,7 +1116,7 @@ def fitted(run, fitting):
              if name not in defaults and argument not in defaults and not optional]
     needed = [name for name, p in parameters.items()
               if p.kind is p.POSITIONAL_OR_KEYWORD and p.default is missing and name not in taken]
-    if len(alone) == len(needed) == 1:
+    if len(alone) == len(needed) == 1 and list(fitting["inputs"]).index(alone[0]) == list(parameters).index(needed[0]):
         places[alone[0]] = needed[0]
 
     def call(**inputs):

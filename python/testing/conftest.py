@@ -234,7 +234,7 @@ def fitted(run, definition):
     by its own name, or by the name of its argument. An input that is None keeps the default of its argument, and an
     argument that is left out and has no default gets None. An optional input without an argument is not passed. An input
     whose name no argument can have is passed as the next argument that no other input has. If one input has no argument,
-    and one argument that needs a value has no input, then they belong together.
+    and one argument at the same place that needs a value has no input, then they belong together.
     python/runner.py of reftest has a copy, which must do the same."""
     parameters = inspect.signature(run).parameters
     takes_any = any(p.kind is p.VAR_KEYWORD for p in parameters.values())
@@ -278,7 +278,9 @@ def fitted(run, definition):
         and name not in taken
     ]
     if len(alone) == len(needed) == 1:
-        places[alone[0]] = needed[0]
+        at = list(definition["inputs"]).index(alone[0])
+        if at == list(parameters).index(needed[0]):
+            places[alone[0]] = needed[0]
 
     def call(**inputs):
         arguments = {name: None for name in left_out if defaults.get(name) is missing}

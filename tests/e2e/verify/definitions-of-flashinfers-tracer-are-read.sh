@@ -235,6 +235,15 @@ for function, expected in (lambda first, x, last=7: (first, x, last), (1, 2, 3))
             runner.fitted(function, {"inputs": {name: (name, "optional" in spec) for name, spec in PLACES.items()}, "left_out": []})]
     assert [call(**{"a-b": 1, "x": 2, "lambda": 3}) for call in both] == [expected] * 2, function
 ONE = {**definition, "inputs": {"y": {}}}, {**fitting, "inputs": {"y": ("y", False)}}
+OTHER_PLACE = {"x": ("x", False), "y": ("y", False)}
+for copy, given in (conftest, {"x": {}, "y": {}}), (runner, OTHER_PLACE):
+    one = {**(definition if copy is conftest else fitting), "inputs": given}
+    try:
+        copy.fitted(lambda buffer, x: x, one)(x=1, y=2)
+    except TypeError as error:
+        assert "unexpected keyword argument 'y'" in str(error), error
+    else:
+        raise AssertionError("an input is passed at another place")
 assert conftest.fitted(keyword, ONE[0])(y=1) == runner.fitted(keyword, ONE[1])(y=1) == {"x": 1, "factor": 2}
 for copy, one in (conftest, ONE[0]), (runner, ONE[1]):
     try:
