@@ -462,20 +462,21 @@ static void make_edge_cases(struct maker *m)
 	}
 }
 
-/* Adds the last small case again, with the checks that need runs of their own. The ground truth decides the case;
- * what the checks find are findings. */
-static void make_checked_case(struct maker *m)
+/* Adds a case of this size again, with the checks that need runs of their own: the last small one, or the first medium one.
+ * The ground truth decides the case; what the checks find are findings. */
+static void make_checked_case(struct maker *m, enum op_size size)
 {
 	const struct definition *d = m->definition;
 	size_t width = (size_t)(d->axis_count > 0 ? d->axis_count : 1);
 	int64_t *rows = arena_array(m->arena, SIZE_ROWS * width, sizeof *rows);
 	struct input_source *inputs = arena_array(m->arena, (size_t)d->input_count, sizeof *inputs);
-	int count = m->out.op == NULL ? 0 : size_rows(m->out.op->op, m->variant, &m->problem, d, SIZE_SMALL, rows);
+	int count = m->out.op == NULL ? 0 : size_rows(m->out.op->op, m->variant, &m->problem, d, size, rows);
+	const int64_t *axis = rows + (size_t)(size == SIZE_SMALL && count > 0 ? count - 1 : 0) * width;
 
 	if (count == 0)
 		return;
 	m->checks = true;
-	make_case(m, axes_id(m, "checks", rows + (size_t)(count - 1) * width, inputs), rows + (size_t)(count - 1) * width, inputs, 0);
+	make_case(m, axes_id(m, "checks", axis, inputs), axis, inputs, 0);
 	m->checks = false;
 }
 
@@ -572,7 +573,9 @@ static void make_all(struct maker *m, const struct workload_file *workloads)
 	if (m->options->edge && m->asks == JOB_OUTPUTS)
 		make_edge_cases(m);
 	if (m->options->edge && m->asks == JOB_OUTPUTS)
-		make_checked_case(m);
+		make_checked_case(m, SIZE_SMALL);
+	if (m->options->edge && m->asks == JOB_OUTPUTS && m->options->size[SIZE_MEDIUM])
+		make_checked_case(m, SIZE_MEDIUM); /* held to what the small one shows about rows */
 	if (m->options->workloads)
 		make_workload_cases(m, workloads);
 }

@@ -43,23 +43,43 @@ static const char *what_broke(const struct result *result, int number, const str
 	return NULL;
 }
 
-/* Returns the verdict with the check failed. */
-static const struct verdict *failed(const struct case_result *c, int at, const char *evidence, struct arena *arena)
+/* Returns a copy of the verdict with the check failed. */
+static struct verdict *with_failed_check(const struct verdict *verdict, int at, const char *evidence, struct arena *arena)
 {
 	struct verdict *out = arena_alloc(arena, sizeof *out);
-	struct check *checks = arena_array(arena, (size_t)c->verdict->check_count, sizeof *checks);
-	bool known = job_inputs_are_known(c->test->job);
+	struct check *checks = arena_array(arena, (size_t)verdict->check_count, sizeof *checks);
 
-	*out = *c->verdict;
+	*out = *verdict;
 	memcpy(checks, out->checks, (size_t)out->check_count * sizeof *checks);
 	checks[at].result = CHECK_FAILS;
 	checks[at].evidence = evidence;
 	out->checks = checks;
+	return out;
+}
+
+/* A ground truth decides the case, so the check is only a finding. */
+static const struct verdict *with_finding(const struct case_result *c, int at, const char *evidence, struct arena *arena)
+{
+	struct verdict *out = with_failed_check(c->verdict, at, evidence, arena);
+	const char **findings = arena_array(arena, (size_t)out->finding_count + 1, sizeof *findings);
+
+	for (int i = 0; i < out->finding_count; i++)
+		findings[i] = out->findings[i];
+	findings[out->finding_count++] = arena_printf(arena, "%s: %s", out->checks[at].name, evidence);
+	out->findings = findings;
+	return out;
+}
+
+static const struct verdict *failed(const struct case_result *c, int at, const char *evidence, struct arena *arena)
+{
+	struct verdict *out = with_failed_check(c->verdict, at, evidence, arena);
+	bool known = job_inputs_are_known(c->test->job);
+
 	out->status = known ? STATUS_FAILED : STATUS_SKIPPED;
 	out->reason = known ? REASON_NUMERIC : REASON_NO_GROUND_TRUTH;
 	out->message = known ? evidence
 			     : arena_printf(arena, "The check %s fails: %s. The inputs are generic and may be invalid for this "
-						   "operation", checks[at].name, evidence);
+						   "operation", out->checks[at].name, evidence);
 	return out;
 }
 
@@ -69,11 +89,12 @@ void learn_rows(struct result *result)
 		struct case_result *c = &result->cases[i];
 		int at;
 		const struct check *rows = rows_of(c->verdict, &at);
-		const char *evidence = rows != NULL && c->verdict->status == STATUS_CHECKED
+		bool decided = rows != NULL && c->verdict->status == STATUS_PASSED && c->test->job->checks;
+		const char *evidence = rows != NULL && rows->result != CHECK_FAILS && (decided || c->verdict->status == STATUS_CHECKED)
 					   ? what_broke(result, i, rows, &result->arena)
 					   : NULL;
 
 		if (evidence != NULL)
-			c->verdict = failed(c, at, evidence, &result->arena);
+			c->verdict = decided ? with_finding(c, at, evidence, &result->arena) : failed(c, at, evidence, &result->arena);
 	}
 }

@@ -111,7 +111,7 @@ static void known_inputs_make_it_a_failure(void **state)
 	arena_free(&w.result.arena);
 }
 
-/* A ground truth that agrees decides, whatever the rows do. */
+/* A ground truth that agrees decides, whatever the rows do. In a case that is there for its checks, that is a finding. */
 static void a_ground_truth_decides(void **state)
 {
 	(void)state;
@@ -120,6 +120,21 @@ static void a_ground_truth_decides(void **state)
 	say(&w, (const char *const[]){"n+", "n-", "n-"});
 	w.verdicts[1].status = STATUS_PASSED;
 	expect_statuses(&w, STATUS_CHECKED, STATUS_PASSED, STATUS_SKIPPED);
+	assert_int_equal(w.cases[1].verdict->finding_count, 0);
+	arena_free(&w.result.arena);
+	say(&w, (const char *const[]){"n+", "n-", "n+"});
+	for (int i = 0; i < CASES; i++) {
+		w.verdicts[i].status = STATUS_PASSED;
+		w.jobs[i].checks = true;
+	}
+	w.verdicts[1].findings = (const char *const[]){"another"};
+	w.verdicts[1].finding_count = 1;
+	for (int turn = 0; turn < 2; turn++)
+		expect_statuses(&w, STATUS_PASSED, STATUS_PASSED, STATUS_PASSED);
+	assert_int_equal(w.cases[1].verdict->finding_count, 2);
+	assert_string_equal(w.cases[1].verdict->findings[0], "another");
+	assert_non_null(strstr(w.cases[1].verdict->findings[1], "rows: in case first, rows along 'n' are independent"));
+	assert_int_equal(w.cases[2].verdict->finding_count, 0);
 	arena_free(&w.result.arena);
 }
 
