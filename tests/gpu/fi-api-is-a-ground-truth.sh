@@ -15,7 +15,7 @@ name = sys.argv[1]
 scale = "weight" if name == "right" else "(1 + weight)"
 with open(f"definitions/fi_norm/{name}.json", "w") as out:
     json.dump({
-        "name": name, "op_type": "fi_norm", "description": "", "tags": ["fi_api:flashinfer.norm.rmsnorm"],
+        "name": name, "op_type": "fi_norm", "description": "Epsilon is 1e-6.", "tags": ["fi_api:flashinfer.norm.rmsnorm"],
         "axes": {"rows": {"type": "var"}, "hidden": {"type": "const", "value": 1024}},
         "inputs": {"x": {"shape": ["rows", "hidden"], "dtype": "bfloat16", "param": "input"},
                    "weight": {"shape": ["hidden"], "dtype": "bfloat16"}},
