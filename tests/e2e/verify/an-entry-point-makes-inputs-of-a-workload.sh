@@ -54,6 +54,12 @@ write("rmsnorm", "scalar", REFERENCE.replace("+ 1}", '+ 1, "eps": 1e-5}'), custo
 write("rmsnorm", "raises", REFERENCE.replace("rows, width = ", "rows, width = undefined, "))
 write("rmsnorm", "no_function", REFERENCE.replace("def make", "def make_them"))
 write("own", "unknown", OTHER)
+# Without a workload nothing says which inputs the function makes.
+ONLY_X = OTHER.replace(', "weight": torch.rand(width, device=device) + 1', "")
+write("own", "partly", ONLY_X)
+write("own", "misnamed", OTHER.replace('"weight": torch.rand(width, device=device)', '"wieght": torch.rand(width, 2)'))
+os.remove("workloads/own/partly.jsonl")
+os.remove("workloads/own/misnamed.jsonl")
 write("own", "refuses", OTHER.replace("    if axes", "    if rows != 5:\n        raise ValueError('five rows')\n    if axes"))
 END
 
@@ -62,6 +68,11 @@ expect_status unknown checked no_ground_truth
 expect "[case['id'] for case in d['unknown']['cases']] == ['small:rows=4']"
 # The function may refuse the sizes that reftest chooses, but not those of a workload.
 expect_status refuses skipped inputs
+verify partly misnamed
+expect_status partly checked no_ground_truth
+expect_status misnamed error inputs
+expect "\"it returned no input 'weight', but 'wieght'\" in d['misnamed']['cases'][0]['message']"
+rm definitions/own/partly.json definitions/own/misnamed.json
 verify
 expect_exit 1
 made() { echo "next(case for case in d['$1']['cases'] if case['id'] == 'workload:made')"; }
