@@ -10,13 +10,17 @@ prints one line for each problem, then the times of both sides and their ratio. 
 
 With --roots, the datasets are verified cold (small and medium sizes, without workloads) with each number of jobs, once with
 runners that are kept and once with --isolation own. The loop runs each reference twice on the shapes of the same cases, with
-random inputs; inputs with "indptr" in their name rise evenly. References that refuse such inputs are counted. A table says
-where the seconds of each run went, from reftest's trace: `contexts` is the sum of the start times of new runners, `cases`
-the sum of the times of all cases, `idle` the rest of the time of all jobs, including the start of Python and torch.
+random inputs; inputs with "indptr" in their name rise evenly. References that refuse such inputs are counted. Tables say where
+the seconds of each run went, by reftest's trace. In the first, all jobs together have 100 %: `wait` for a judge or a runner,
+which includes the start of Python and torch; `load` the text of the reference; `run` the reference, while its judge
+may work; `judge`, while its reference waits; `none`: there is no work any more. `host` and `GPU` are the memory in use at
+the peak beyond that before the run, in GiB. `start` is the time until the first case began. The second table divides the
+seconds of the judges, `hidden` of which passed while a reference ran.
 
 The benchmark trusts the files: it evaluates their expressions and runs their references without containment."""
 
 import argparse
+import collections
 import json
 import os
 import re
@@ -24,6 +28,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 from pathlib import Path
 
@@ -167,37 +172,90 @@ def loop_cases(path, device):
     print(json.dumps({"seconds": time.perf_counter() - begin, "refused": refused, "cases": count}))
 
 
-def where_seconds_went(trace, report, jobs, wall):
-    """Returns the columns of the table, from the lines of the trace and the JSON output."""
-    ready = re.findall(r'child \d+: \{"ready": true, "seconds": ([0-9.e-]+)\}', trace)
-    new = [float(seconds) for seconds in ready if float(seconds) > 0]
-    cases = sum(case.get("seconds") or 0 for result in report["definitions"] for case in result["cases"])
-    return {"new": len(new), "kept": len(ready) - len(new), "contexts": sum(new), "cases": cases,
-            "idle": jobs * wall - cases - sum(new), "repeated": trace.count(": repeated in a runner of its own")}
+def sums(pattern, trace):
+    """Adds up the figures of all lines "NAME FIGURE, NAME FIGURE…" of the trace that follow the pattern."""
+    total = collections.Counter()
+    for line in re.findall(pattern + "(.*)", trace):
+        for part in line.split(", "):
+            name, figure = part.rsplit(" ", 1)
+            total[name] += float(figure)
+    return total
+
+
+def where_seconds_went(trace):
+    """Returns the columns of the tables, from the lines of the trace."""
+    ready = [float(seconds) for seconds in re.findall(r'child \d+: \{"ready": true, "seconds": ([0-9.e-]+)\}', trace)]
+    new = [seconds for seconds in ready if seconds > 0]
+    lanes, judges = sums(r"pool: seconds of \d+ lanes: ", trace), sums(r"judge: seconds: ", trace)
+    judges["hidden"] = sum(judges.values()) - judges["waits"] - lanes["judges"]
+    first = re.search(r"^(\d+\.\d+) ", trace, re.M), re.search(r'^(\d+\.\d+) runners: child \d+: \{"ready"', trace, re.M)
+    start = float(first[1][1]) - float(first[0][1]) if all(first) else 0
+    return {"new": len(new), "kept": len(ready) - len(new), "contexts": sum(new), "lanes": lanes, "judges": judges, "start": start,
+            "repeated": trace.count(": repeated in a runner of its own")}
+
+
+class Peak:
+    """The memory of host and GPUs in use while a command runs, beyond that before it."""
+
+    def __init__(self, device):
+        self.device, self.over = device, threading.Event()
+
+    def read(self):
+        host = 0
+        for line in Path("/proc/meminfo").read_text().splitlines():
+            host -= int(line.split()[1]) << 10 if line.startswith("MemAvailable") else 0
+        if self.device == "cpu":
+            return host, 0
+        done = subprocess.run(["nvidia-smi", "--query-gpu=memory.used", "--format=csv,noheader,nounits"], capture_output=True,
+                              text=True)
+        return host, sum(int(word) for word in done.stdout.split() if word.isdigit()) << 20
+
+    def watch(self):
+        while not self.over.wait(0.1):
+            self.most = tuple(map(max, self.most, self.read()))
+
+    def __enter__(self):
+        self.first = self.most = self.read()
+        self.thread = threading.Thread(target=self.watch, daemon=True)
+        self.thread.start()
+        return self
+
+    def __exit__(self, *_):
+        self.over.set()
+        self.thread.join()
+        self.host, self.gpu = ((most - first) / (1 << 30) for most, first in zip(self.most, self.first))
 
 
 def compare_roots(options):
     jobs_list = [int(word) for word in options.jobs.split(",")]
     for root in options.directory:
         print(f"\n{root} on {options.device}")
-        print(f"{'jobs':>4} {'isolation':9} {'wall s':>7} {'new':>4} {'kept':>4} {'contexts s':>10} {'cases s':>8} {'idle s':>8} "
-              f"{'repeated':>8}  statuses")
-        best, verdicts, bare = None, set(), None
+        print(f"{'jobs':>4} {'':4} {'wall s':>7} {'start':>6} {'new':>4} {'kept':>4} {'contexts s':>10} {'wait':>5} {'load':>5} {'run':>5} "
+              f"{'judge':>5} {'none':>5} {'repeated':>8} {'host':>5} {'GPU':>5}  statuses")
+        best, verdicts, bare, of_judges = None, set(), None, []
         for jobs in jobs_list:
             for isolation in ("own", "kept"):
-                seconds, done = verify(root, ["--all", "--no-workloads", "--jobs", str(jobs), "--isolation", isolation, *options.options],
-                                       options.device, {"REFTEST_TRACE": "1"})
+                with Peak(options.device) as peak:
+                    seconds, done = verify(root, ["--all", "--no-workloads", "--jobs", str(jobs), "--isolation", isolation, *options.options],
+                                           options.device, {"REFTEST_TRACE": "1"})
                 report = json.loads(done.stdout)
-                went = where_seconds_went(done.stderr, report, jobs, seconds)
+                went = where_seconds_went(done.stderr)
+                share = {name: f"{100 * part / max(sum(went['lanes'].values()), 1e-9):4.0f}%" for name, part in went["lanes"].items()}
+                of_judges.append((jobs, isolation, went["judges"]))
                 verdicts.add(json.dumps([[r["name"], [[c["id"], c["status"], c["reason"]] for c in r["cases"]]]
                                          for r in sorted(report["definitions"], key=lambda r: (r["op_type"], r["name"]))]))
                 counts = {name: report["summary"][name] for name in ("passed", "checked", "failed", "error", "skipped", "invalid")}
-                print(f"{jobs:4} {isolation:9} {seconds:7.1f} {went['new']:4} {went['kept']:4} {went['contexts']:10.1f} "
-                      f"{went['cases']:8.1f} {went['idle']:8.1f} {went['repeated']:8}  "
+                print(f"{jobs:4} {isolation:4} {seconds:7.1f} {went['start']:6.1f} {went['new']:4} {went['kept']:4} {went['contexts']:10.1f} "
+                      f"{share['waits']} {share['loads']} {share['runs']} {share['judges']} {share['no work']} {went['repeated']:8} "
+                      f"{peak.host:5.1f} {peak.gpu:5.1f}  "
                       f"{', '.join(f'{n} {name}' for name, n in counts.items() if n)}", flush=True)
                 best = min(seconds, best or seconds)
                 bare = bare or [[str(Path(root) / "definitions" / r["op_type"] / (r["name"] + ".json")), [c["axes"] for c in r["cases"]]]
                                 for r in report["definitions"]]
+        names = ("inputs", "stages", "checks", "computes", "compares", "other", "hidden")
+        print(f"{'jobs':>4} {'':4} " + " ".join(f"{name:>8}" for name in names) + "  seconds of the judges")
+        for jobs, isolation, judges in of_judges:
+            print(f"{jobs:4} {isolation:4} " + " ".join(f"{judges[name]:8.1f}" for name in names))
         with tempfile.NamedTemporaryFile("w", suffix=".json") as file:
             file.write(json.dumps(bare))
             file.flush()

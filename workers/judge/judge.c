@@ -150,6 +150,7 @@ static void on_end(struct judge *judge, const cJSON *message, const cJSON *value
 	(void)out;
 	end_trial(judge);
 	judge_context_renew(&judge->context);
+	judge_clock_trace(&judge->context.clock);
 }
 
 static void on_case(struct judge *judge, const cJSON *message, const cJSON *value, struct buf *out)
@@ -258,11 +259,13 @@ static int serve(struct judge *judge)
 
 	for (;;) {
 		while ((line = channel_line(&judge->channel, &length)) != NULL) {
+			judge_clock_turn(&judge->context.clock, JUDGE_OTHER);
 			if (handle(judge, line, length) != 0)
 				return EXIT_PROTOCOL;
 			if (device->calls->broken(device))
 				return EXIT_BROKEN;
 		}
+		judge_clock_turn(&judge->context.clock, JUDGE_WAITS);
 		wait_for_message();
 		if (channel_read(&judge->channel) != CHANNEL_DATA)
 			return 0;

@@ -8,6 +8,7 @@
 
 #include "dataset/verdict.h"
 #include "kernels/core/kernels_library.h"
+#include "workers/judge/judge_clock.h"
 #include "workers/judge/tensor_files.h"
 #include "workers/protocol/shared_memory.h"
 
@@ -31,6 +32,7 @@ struct judge_context {
 	struct op_constant recovered[OP_CONSTANTS]; /* constants recovered by probing the definition's reference */
 	int recovered_count;
 	struct diagnosis diagnosis; /* of the definition's failures so far */
+	struct judge_clock clock;
 };
 
 /* Drops the state of the last definition and frees its memory. */

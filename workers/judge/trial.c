@@ -13,7 +13,8 @@
  * - ran, after the third run of a small case without ground truth: Request extra runs, each for one check.
  * - ran, after the last run: Give the verdict. The op family may check the outputs of both sets together (random samples
  *   must differ under other seeds).
- * - think: While the runner works, compute the ground truth for the previous run and compare.
+ * - think: While the runner works, compare the outputs of the previous run with the ground truth, and compute the ground
+ *   truth for the current run.
  *
  * A reference that keeps results between calls gives wrong outputs for the second set of input values, or for the first
  * set when it is repeated. If one set of inputs is large, the judge's memory holds only one set at a time. Very large
@@ -493,7 +494,7 @@ struct shared_memory *trial_stage_memory(struct trial *trial)
 	return trial_stage_of(trial);
 }
 
-static struct round *round_of_run(struct trial *trial, enum trial_run run)
+struct round *trial_round_of_run(struct trial *trial, enum trial_run run)
 {
 	return &trial->round[run == RUN_SECOND ? CONTENTS_SECOND : CONTENTS_FIRST];
 }
@@ -501,7 +502,7 @@ static struct round *round_of_run(struct trial *trial, enum trial_run run)
 /* Stages a run of the arranged case in the shared arena and writes the message to the runner. */
 static enum trial_answer ask(struct trial *trial, enum trial_run run, struct buf *out)
 {
-	struct round *round = round_of_run(trial, run);
+	struct round *round = trial_round_of_run(trial, run);
 	struct err err = {""};
 
 	trial->run = run;
@@ -697,9 +698,10 @@ static enum trial_answer next_extra(struct trial *trial, struct buf *out)
 
 enum trial_answer trial_ran(struct trial *trial, const cJSON *ran, struct buf *out)
 {
-	struct round *round = round_of_run(trial, trial->run);
+	struct round *round = trial_round_of_run(trial, trial->run);
 	struct err err = {""};
 
+	judge_clock_turn(&trial->context->clock, JUDGE_CHECKS);
 	trial_check_canaries(trial);
 	trial_note_latency(trial, "reference", ran);
 	if (trial->run == RUN_EXTRA) {

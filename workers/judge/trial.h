@@ -41,8 +41,8 @@ enum trial_answer trial_ran(struct trial *trial, const cJSON *ran, struct buf *o
 /* Handles the provider's answer, or the failure that the pool reports instead. */
 enum trial_answer trial_provided(struct trial *trial, const cJSON *message, struct buf *out);
 
-/* While the runner works on the next run, computes the ground truth for the previous run and compares the outputs
- * with it. If the inputs were freed because of their size, the comparison happens after the runner's answer
+/* While the runner works on a run, compares the outputs of the previous run with the ground truth, and computes the
+ * ground truth for this run. If the inputs were freed because of their size, that happens after the runner's answer
  * instead. */
 void trial_think(struct trial *trial);
 

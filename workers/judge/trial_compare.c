@@ -4,8 +4,8 @@
 
 #include <math.h>
 #include <string.h>
-#include <time.h>
 
+#include "base/trace.h"
 #include "kernels/core/gradient_bounds.h"
 #include "workers/judge/message_text.h"
 #include "workers/protocol/chain_plan.h"
@@ -315,12 +315,14 @@ int trial_unjudged_input(const struct trial *trial, const struct round *round)
 /* Compares the reference's outputs, and the inputs that it may write to, with ground truth `at`. */
 int trial_compare_with(struct trial *trial, struct round *round, int at)
 {
+	enum judge_part before = judge_clock_turn(&trial->context->clock, JUDGE_COMPARES);
 	int rc = 0;
 
 	for (int i = 0; rc == 0 && i < trial->job->problem.output_count; i++)
 		rc = compare_output(trial, round, at, i);
 	for (int i = 0; rc == 0 && i < trial->job->problem.input_count; i++)
 		rc = compare_input(trial, round, at, i);
+	judge_clock_turn(&trial->context->clock, before);
 	if (rc != 0)
 		return -1;
 	round->answered[at] = true;
@@ -426,19 +428,18 @@ void trial_ask_chain(struct trial *trial, struct round *round, int at)
 		trial_pass_over(trial, round, at, false, err.text);
 }
 
-static int make_truth(struct trial *trial, const struct round *round, struct tensor *to, struct err *err)
+/* Computes builtin for a round, unless that was done while the reference ran. */
+static int make_truth(struct trial *trial, struct round *round, int at, struct err *err)
 {
-	if (trial->op->on_host)
-		return truth_on_host(trial, round, to, err);
-	return trial->device->calls->truth(trial->device, trial->op, &round->c, round->in, to, err);
-}
+	enum judge_part before = judge_clock_turn(&trial->context->clock, JUDGE_COMPUTES);
+	struct tensor *to = round->truth[at];
 
-static double seconds_now(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (double)now.tv_sec + (double)now.tv_nsec * 1e-9;
+	if (!round->computed && trial->op->on_host)
+		round->computed = truth_on_host(trial, round, to, err) == 0;
+	else if (!round->computed)
+		round->computed = trial->device->calls->truth(trial->device, trial->op, &round->c, round->in, to, err) == 0;
+	judge_clock_turn(&trial->context->clock, before);
+	return round->computed ? 0 : -1;
 }
 
 /* Computes the ground truth builtin and compares the outputs with it. If builtin fails, it is skipped. If builtin is
@@ -447,10 +448,10 @@ static double seconds_now(void)
 void trial_ask_builtin(struct trial *trial, struct round *round, int at)
 {
 	struct err err = {""};
-	double start = seconds_now();
-	int rc = make_truth(trial, round, round->truth[at], &err);
+	double start = judge_clock_now();
+	int rc = make_truth(trial, round, at, &err);
 
-	trial_note_seconds(trial, trial->truths.items[at].name, seconds_now() - start);
+	trial_note_seconds(trial, trial->truths.items[at].name, judge_clock_now() - start);
 	if (rc == 0)
 		trial_compare_with(trial, round, at);
 	else if (trial->truths.count == 1 || trial->device->calls->broken(trial->device))
@@ -459,20 +460,46 @@ void trial_ask_builtin(struct trial *trial, struct round *round, int at)
 		trial_pass_over(trial, round, at, true, err.text);
 }
 
-/* Computes builtin early for this round if it has not been computed yet and is needed in any case: as the first
- * ground truth, or because all ground truths were requested. */
-void trial_ask_builtin_early(struct trial *trial, struct round *round)
+/* Returns builtin's number among the ground truths if it is needed for this round in any case, as the first ground truth
+ * or because all ground truths were requested, and the outputs have not been compared with it yet; else -1. */
+static int builtin_to_come(const struct trial *trial, const struct round *round)
 {
-	for (int i = 0; trial->op != NULL && i < trial->truths.count && !trial->decided; i++)
-		if (trial_is_builtin(&trial->truths.items[i]) && (i == 0 || trial->truths.all) && !round->answered[i])
-			trial_ask_builtin(trial, round, i);
+	int at = trial->op == NULL ? -1 : trial_builtin_at(trial);
+
+	return at >= 0 && !trial->decided && (at == 0 || trial->truths.all) && !round->answered[at] ? at : -1;
 }
 
-/* Computes builtin for the previous run, while the runner works on its next run. A run that is measured is left alone. */
+void trial_ask_builtin_early(struct trial *trial, struct round *round)
+{
+	int at = builtin_to_come(trial, round);
+
+	if (at >= 0)
+		trial_ask_builtin(trial, round, at);
+}
+
+/* The judge reads no message while it computes. Up to this size it is done in a small part of BLAME_MS, the time that the
+ * pool grants it to say what a failure of the reference means. */
+enum { AHEAD_BYTES = 128 << 20 };
+
+/* Computes builtin for a round whose outputs are not there yet. If it fails, it is tried again when they are. */
+static void compute_ahead(struct trial *trial, struct round *round)
+{
+	int at = trial->input_bytes > AHEAD_BYTES ? -1 : builtin_to_come(trial, round);
+	struct err err = {""};
+
+	if (at >= 0 && make_truth(trial, round, at, &err) == 0)
+		trace("judge", "%s %s: builtin is computed while the reference runs", trial->job->problem.name, trial->job->id);
+}
+
 void trial_think(struct trial *trial)
 {
-	struct round *round = &trial->round[trial->run == RUN_AGAIN ? trial->rounds - 1 : 0];
+	struct round *previous = &trial->round[trial->run == RUN_AGAIN ? trial->rounds - 1 : 0];
+	struct round *current = trial_round_of_run(trial, trial->run);
 
-	if (!trial->job->bench && trial->run != RUN_FIRST && trial->held[round->c.contents])
-		trial_ask_builtin_early(trial, round);
+	if (trial->job->bench || trial->probing) /* a run that is measured is left alone */
+		return;
+	if (trial->run != RUN_FIRST && trial->held[previous->c.contents])
+		trial_ask_builtin_early(trial, previous);
+	if (trial->held[current->c.contents])
+		compute_ahead(trial, current);
 }

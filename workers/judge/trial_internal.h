@@ -58,6 +58,7 @@ struct round {
 	/* The precision of a ground truth's arithmetic, one tolerance rule per output. NULL if the arithmetic is as
 	 * precise as the case's tolerance rules. */
 	const struct rule *coarse[GROUND_TRUTHS_MAX];
+	bool computed; /* `truth` has builtin's values, but the reference was perhaps not compared with them yet */
 	bool answered[GROUND_TRUTHS_MAX]; /* the ground truth was computed, and the reference was compared with it */
 	const char
 	    *passed_over[GROUND_TRUTHS_MAX]; /* the reason why a ground truth was skipped; NULL: it was not skipped */
@@ -169,6 +170,8 @@ int trial_builtin_at(const struct trial *trial);
 struct shared_memory *trial_stage_of(struct trial *trial);
 enum trial_answer trial_give_verdict(struct trial *trial, struct buf *out);
 bool trial_is_last_run(const struct trial *trial);
+/* Returns the set of input values that a run gets. */
+struct round *trial_round_of_run(struct trial *trial, enum trial_run run);
 
 /* workers/judge/trial_custom_inputs.c */
 bool trial_needs_custom_inputs(const struct trial *trial);
@@ -235,6 +238,7 @@ void trial_pass_over(struct trial *trial, struct round *round, int at, bool acci
 void trial_ask_builtin(struct trial *trial, struct round *round, int at);
 /* Computes the definition's chain of operations and compares the outputs with it. */
 void trial_ask_chain(struct trial *trial, struct round *round, int at);
+/* Computes builtin and compares the outputs with it, if it is needed in any case and that was not done yet. */
 void trial_ask_builtin_early(struct trial *trial, struct round *round);
 
 /* workers/judge/trial_diagnosis.c */

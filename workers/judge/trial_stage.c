@@ -211,6 +211,7 @@ void trial_write_provide(struct trial *trial, const struct round *round, const c
 /* Writes canaries, inputs and poison for the outputs to the shared memory, in the layout of run `run`. */
 int trial_stage(struct trial *trial, const struct round *round, enum trial_run run, struct err *err)
 {
+	enum judge_part before = judge_clock_turn(&trial->context->clock, JUDGE_STAGES);
 	const struct op_problem *problem = &trial->job->problem;
 	struct shared_memory *shared = trial_stage_of(trial);
 	int64_t *bytes = arena_array(&trial->arena, (size_t)trial_tensor_count(trial), sizeof *bytes);
@@ -230,5 +231,6 @@ int trial_stage(struct trial *trial, const struct round *round, enum trial_run r
 		rc = shared_memory_put(shared, trial->layout.offset[i], round->in[i].data, bytes[i], err);
 	for (int i = problem->input_count; rc == 0 && i < trial_tensor_count(trial); i++)
 		rc = shared_memory_set(shared, trial->layout.offset[i], poison[run], bytes[i], err);
+	judge_clock_turn(&trial->context->clock, before);
 	return rc;
 }

@@ -66,19 +66,11 @@ char *lane_printed(struct child *child)
 	return text.data;
 }
 
-static double now_s(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (double)now.tv_sec + (double)now.tv_nsec * 1e-9;
-}
-
 /* Adds the verdict of the current case to the pool's answers. */
 static void add_answer(struct pool_shared *shared, struct lane *lane, const char *text, size_t length)
 {
 	struct answer answer = {.owner = lane->work->task.owner, .job = current_job(lane), .accident = lane->accident,
-	                        .printed = lane->printed, .seconds = now_s() - lane->started, .time = (int64_t)time(NULL),
+	                        .printed = lane->printed, .seconds = lane_clock_now() - lane->started, .time = (int64_t)time(NULL),
 	                        .reached = lane->work->reached,
 	                        .isolation = lane->work->isolation, .own_because = lane->work->own_because};
 
@@ -289,7 +281,7 @@ static void begin_case(struct pool_shared *shared, struct lane *lane)
 	lane->asked = lane->blamed = lane->accident = false;
 	free(lane->printed);
 	lane->printed = NULL;
-	lane->started = now_s();
+	lane->started = lane_clock_now();
 	lane->deadline = lane_case_deadline(shared);
 	if (lane->work->failure != NULL) {
 		ask_verdict_on_failure(shared, lane, lane->work->failure, lane->work->accident);
@@ -862,7 +854,7 @@ int lane_advance(struct pool_shared *shared, struct lane *lane, struct err *err)
 
 		if (lane_send_reads(&lane->work->task, child, &changed) != 0) {
 			zygote_drop(&shared->runners, child);
-			lane->started = now_s();
+			lane->started = lane_clock_now();
 			verdict_without_judge(shared, lane, STATUS_SKIPPED, REASON_CHANGED, changed.text);
 			return 0;
 		}

@@ -6,6 +6,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "workers/pool/lane_clock.h"
 #include "workers/pool/process.h"
 #include "workers/pool/provider.h"
 #include "workers/pool/queues.h"
@@ -59,6 +60,7 @@ struct lane {
 	double started;         /* start of the case: seconds, monotonic clock */
 	int64_t deadline;       /* ms, monotonic clock; valid in phase LANE_WORKING */
 	int64_t alone_by;       /* ms: deadline for spare runners to end before a case runs alone; 0: none */
+	struct lane_clock clock;
 };
 
 /* The state that all lanes of a pool share. A lane is a judge and its runner. */
@@ -80,6 +82,7 @@ struct pool_shared {
 	struct answers answers;
 	int judge_failures; /* number of consecutive failed starts of judges */
 	char device_class[64]; /* "": not known yet */
+	double seconds[LANE_PARTS]; /* what the lanes spent their time on */
 };
 
 bool pool_shared_busy(const struct pool_shared *shared, const struct lane *except); /* is any other lane not idle? */

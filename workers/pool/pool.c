@@ -432,10 +432,17 @@ static void drain(int fd)
 		;
 }
 
+static void tick(struct pool *pool)
+{
+	for (int i = 0; i < pool->shared.lane_count; i++)
+		lane_clock_tick(&pool->shared.lanes[i], pool->shared.seconds);
+}
+
 int pool_dispatch(struct pool *pool, struct err *err)
 {
 	int64_t now = clock_ms();
 
+	tick(pool);
 	drain(pool->wake);
 	drain(pool->timer);
 	if (zygote_dispatch(&pool->shared.runners, now, err) != 0)
@@ -447,6 +454,7 @@ int pool_dispatch(struct pool *pool, struct err *err)
 	end_shared_runners(pool);
 	if (read_texts(pool, now, err) != 0 || schedule(pool, err) != 0)
 		return -1;
+	tick(pool);
 	arm_timer(pool);
 	return 0;
 }
@@ -582,6 +590,8 @@ void pool_close(struct pool *pool)
 
 	if (pool == NULL)
 		return;
+	tick(pool);
+	lane_clock_trace(pool->shared.seconds, pool->shared.lane_count);
 	for (int i = 0; i < pool->shared.lane_count; i++)
 		process_kill(&pool->shared.lanes[i].judge);
 	provider_close(&pool->shared.provider);

@@ -1,5 +1,6 @@
 #!/bin/sh
-# verify --format jsonl prints each verdict as soon as it is known, with the events and fields of watch --json.
+# verify --format jsonl prints each verdict as soon as it is known, with the events and fields of watch --json. While a
+# reference runs, its judge computes the ground truth.
 . "$(dirname "$0")/../harness.sh"
 with_gates
 given tiny_gemm
@@ -14,11 +15,19 @@ def run(hidden_states, weight):
 P
 edit definitions/gemm/tiny_gemm.json 'return torch.matmul' 'return 1.1 * torch.matmul'
 echo 0 >"$work/awaited"
+export REFTEST_TRACE=1
 begin verify --format jsonl --device "$device" --sizes small --jobs 1
+unset REFTEST_TRACE
 started
 await "e['event'] == 'verdict'" # slow still runs
 expect_events "e['name'] == 'tiny_gemm' and e['status'] == 'failed' and e['cases'][0]['reason'] == 'numeric'"
 expect_events "e['batch'] == 1 and e['cases_run'] == 3"
+ahead='judge: slow .*: builtin is computed while the reference runs'
+for _ in $(seq 1500); do
+	! grep -q "$ahead" "$work/err" || break
+	sleep 0.02
+done
+grep -q "$ahead" "$work/err" || fail "the judge of a reference that runs does not compute its ground truth"
 : >"$work/go"
 ended
 expect_exit 1

@@ -1,0 +1,31 @@
+/* lane_clock - adds up what the lanes of a pool spend their time on. It decides nothing: with REFTEST_TRACE, the pool prints
+ * the sums when it closes, and bench/bare_loop.py --roots makes a table of them. */
+#ifndef REFTEST_WORKERS_POOL_LANE_CLOCK_H
+#define REFTEST_WORKERS_POOL_LANE_CLOCK_H
+
+struct lane;
+
+enum lane_part {
+	LANE_HAS_NO_WORK,
+	LANE_WAITS,    /* for a judge, or for a runner */
+	LANE_LOADS,    /* the judge has asked for a run, but the runner still loads the reference */
+	LANE_RUNS,     /* the reference runs; the judge may work meanwhile */
+	LANE_JUDGES,   /* the judge works, and the reference waits */
+	LANE_IS_GIVEN, /* another process makes inputs or a ground truth */
+	LANE_PARTS
+};
+
+/* All zeros: nothing was measured yet. */
+struct lane_clock {
+	enum lane_part part;
+	double since; /* seconds, monotonic clock; 0: the clock has not started */
+};
+
+double lane_clock_now(void); /* seconds, monotonic clock */
+
+/* Adds the time since the last call to `seconds`, which the lanes of a pool share, and notes what the lane does now. */
+void lane_clock_tick(struct lane *lane, double seconds[LANE_PARTS]);
+/* Prints the sums of `lanes` lanes if REFTEST_TRACE is set. */
+void lane_clock_trace(const double seconds[LANE_PARTS], int lanes);
+
+#endif
