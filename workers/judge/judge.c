@@ -280,8 +280,9 @@ static int64_t kept_inputs(void)
 	return given != NULL ? strtoll(given, NULL, 10) : (int64_t)1 << 30;
 }
 
-static int judge_case_by_case(struct judge *judge, const char *device_name)
+static int judge_case_by_case(struct judge *judge, const struct judge_order *order)
 {
+	const char *device_name = order->device, *name_here = order->visible != NULL ? order->visible_name : device_name;
 	struct err err = {""};
 	struct buf out = {0};
 	int status = 0;
@@ -291,7 +292,7 @@ static int judge_case_by_case(struct judge *judge, const char *device_name)
 	judge->context.device_name = device_name;
 	judge->context.keep = kept_inputs();
 	judge->context.tensors = tensors_new();
-	judge->context.device = open_device(&judge->kernels, device_name, &err);
+	judge->context.device = open_device(&judge->kernels, name_here, &err);
 	if (judge->context.device == NULL) {
 		write_refused(&out, &err);
 		channel_send(&judge->channel, out.data, out.length, NULL, 0);
@@ -325,7 +326,9 @@ int judge_serve(const struct judge_program *program, const struct judge_order *o
 	judge.kernels.cuda_library = program->cuda_library < 0 ? -1 : JUDGE_CUDA_LIBRARY;
 	if (order->threads > 0)
 		judge.kernels.api->use_threads(order->threads);
-	return judge_case_by_case(&judge, order->device);
+	if (order->visible != NULL)
+		setenv("CUDA_VISIBLE_DEVICES", order->visible, 1); /* before CUDA is loaded */
+	return judge_case_by_case(&judge, order);
 }
 
 struct judge_program judge_program(const struct kernels *kernels)

@@ -3,12 +3,14 @@
 #include "workers/pool/lane_internal.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
 
 #include "base/json.h"
 #include "base/trace.h"
 #include "workers/pool/judge_fork.h"
+#include "workers/pool/visible_device.h"
 
 enum {
 	STALE_MS = 250, /* a judge that needs longer to finish cancelled work is replaced */
@@ -25,10 +27,16 @@ static int watch_fd(const struct pool_shared *shared, int fd, struct err *err)
 
 int lane_judge_start(struct pool_shared *shared, struct lane *lane, struct err *err)
 {
-	const struct judge_order order = {shared->device, shared->staged, shared->threads};
-	int socket, rc;
+	struct arena arena = {0};
+	const struct judge_order order = {.device = shared->device,
+					  .visible = visible_device(shared->device, getenv("CUDA_VISIBLE_DEVICES"), &arena),
+					  .visible_name = VISIBLE_DEVICE_NAME,
+					  .staged = shared->staged,
+					  .threads = shared->threads};
+	int socket, rc = judge_fork(&lane->judge, &shared->judge, &order, &socket, err);
 
-	if (judge_fork(&lane->judge, &shared->judge, &order, &socket, err) != 0)
+	arena_free(&arena);
+	if (rc != 0)
 		return -1;
 	channel_open(&lane->channel, socket);
 	rc = channel_watch(&lane->channel, shared->epoll, err);

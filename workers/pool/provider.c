@@ -14,6 +14,7 @@
 #include "base/show.h"
 #include "base/trace.h"
 #include "workers/pool/machine_resources.h"
+#include "workers/pool/visible_device.h"
 #include "workers/pool/zygote.h"
 
 extern char **environ;
@@ -74,19 +75,23 @@ static int watch_fd(const struct provider *provider, int fd)
 static int launch(struct provider *provider, int socket, int output, struct err *err)
 {
 	char script[4096], threads[16];
+	struct arena arena = {0};
+	const char *visible = visible_device(provider->device, getenv("CUDA_VISIBLE_DEVICES"), &arena);
 	char *argv[] = {(char *)(uintptr_t)provider->python,
 			(char *)(uintptr_t) "-u",
 			script,
-			(char *)(uintptr_t)provider->device,
+			(char *)(uintptr_t)(visible != NULL ? VISIBLE_DEVICE_NAME : provider->device),
 			threads,
 			NULL};
 	const int fds[] = {-1, output, output, socket};
 
 	snprintf(threads, sizeof threads, "%d", provider->threads);
-	if (machine_script("provider.py", "REFTEST_PROVIDER", script, sizeof script, err) != 0)
-		return -1;
-	int rc = process_start(&provider->process, provider->python, argv, environ, fds, 4, err);
+	int rc = machine_script("provider.py", "REFTEST_PROVIDER", script, sizeof script, err);
 
+	if (rc == 0)
+		rc = process_start(&provider->process, provider->python, argv,
+				   visible_device_environment(environ, visible, &arena), fds, 4, err);
+	arena_free(&arena);
 	if (rc != 0)
 		return -1;
 	if (watch_fd(provider, provider->process.pidfd) != 0)

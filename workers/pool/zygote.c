@@ -23,6 +23,7 @@
 #include "workers/pool/leftover_processes.h"
 #include "workers/pool/machine_resources.h"
 #include "workers/pool/memory_watch.h"
+#include "workers/pool/visible_device.h"
 #include "workers/sandbox/containment.h"
 #include "workers/sandbox/sandbox.h"
 
@@ -167,12 +168,14 @@ int zygote_open(struct zygote *runners, const char *python, const char *device, 
 static int launch(struct zygote *runners, int socket, int output, struct err *err)
 {
 	char threads[16];
+	struct arena arena = {0};
+	const char *visible = visible_device(runners->device, getenv("CUDA_VISIBLE_DEVICES"), &arena);
 	/* -s: no packages of the user's site directory. -S: runner.py adds the site packages itself, without
 	 * customisations. */
 	char *argv[] = {(char *)(uintptr_t)runners->python,
 			(char *)(uintptr_t) "-sSu",
 			runners->script,
-			(char *)(uintptr_t)runners->device,
+			(char *)(uintptr_t)(visible != NULL ? VISIBLE_DEVICE_NAME : runners->device),
 			threads,
 			(char *)(uintptr_t) "4", /* the descriptor of the sandbox's library */
 			(char *)(uintptr_t)runners->root,
@@ -180,11 +183,10 @@ static int launch(struct zygote *runners, int socket, int output, struct err *er
 			NULL};
 	const int fds[] = {-1, output, output, socket, runners->sandbox};
 	struct epoll_event event = {.events = EPOLLIN};
-	struct arena arena = {0};
+	char **environment = visible_device_environment(environment_of_references(&arena), visible, &arena);
 
 	snprintf(threads, sizeof threads, "%d", runners->threads);
-	int rc =
-	    process_start(&runners->zygote, runners->python, argv, environment_of_references(&arena), fds, 5, err);
+	int rc = process_start(&runners->zygote, runners->python, argv, environment, fds, 5, err);
 
 	arena_free(&arena);
 	if (rc != 0)

@@ -16,7 +16,9 @@ enum { JUDGE_SOCKET = 3, JUDGE_CUDA_LIBRARY = 4, JUDGE_FDS = 5 };
 
 /* What one judge is to do. */
 struct judge_order {
-	const char *device; /* "cpu", "cuda:0" */
+	const char *device; /* "cpu", "cuda:1" */
+	/* CUDA_VISIBLE_DEVICES of the judge, and the device's name there; NULL: the variable stays as it is */
+	const char *visible, *visible_name;
 	bool staged;	    /* copy tensors through host memory even where CUDA IPC works */
 	int threads;	    /* number of CPU threads; 0: a default for the machine */
 };
