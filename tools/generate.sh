@@ -32,8 +32,8 @@ for_checker='kernels/core/compare* kernels/core/device* kernels/core/roles.* ker
 	base/dtype.* dataset/safetensors.* dataset/constraint* dataset/truth_chain.* workers/judge/* workers/protocol/*
 	workers/pool/environment.* workers/sandbox/* python/runner.py python/gradients.py
 	python/isolation.py python/latency.py python/process_state.py python/programs.py'
-# Of these files, those that only write messages or send them.
-not_for_checker='workers/judge/message_text.* workers/protocol/channel.* workers/sandbox/containment.*
+# Of these files, those that only write messages or send them, or measure.
+not_for_checker='workers/judge/message_text.* workers/judge/judge_clock.* workers/protocol/channel.* workers/sandbox/containment.*
 	workers/sandbox/sandbox_gaps.c'
 # The units of kernels/core/ that are in the lists above or that decide nothing, so that `shared` leaves them out: cuda
 # is cuda_check.h, which writes messages, published_models states constants, which fingerprints contain themselves, and

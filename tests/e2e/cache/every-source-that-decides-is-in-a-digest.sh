@@ -31,6 +31,8 @@ kernels/core/coverage.*                 says what a dataset has, never whether a
 kernels/core/miss_map.*                 draws where the outputs of a failed case differ
 kernels/core/miss_pattern.*             says where the outputs of a failed case differ
 kernels/core/published_models.*         constants, which are fields of the fingerprint
+base/trace.*                            messages
+workers/judge/judge_clock.*             measures how long the parts of the judge take
 workers/judge/message_text.*            messages
 workers/protocol/channel.*              sends messages
 E
