@@ -71,18 +71,33 @@ static struct queued *take_back(struct device *device, struct given **at)
 	return work;
 }
 
-/* Returns the device that has the fewest tasks for its lanes, and fewer than it may have; NULL: none. One task more than it
- * has lanes lets it start the runner of the next one in time. */
+static bool more_wait_than_lanes(const struct several *s)
+{
+	int lanes = 0;
+
+	for (int i = 0; i < s->count; i++)
+		lanes += s->devices[i].state == DEVICE_USED ? s->devices[i].own.lanes : 0;
+	return queue_length(&s->queue) > lanes;
+}
+
+/* Returns how many more tasks a device may have. It gets tasks ahead, because it starts a runner for each of them in time,
+ * and each runner needs a CUDA context: one for each lane while many tasks wait, and one when the others may need them. */
+static int room_of(const struct device *device, bool many)
+{
+	return device->own.lanes + (many ? device->own.lanes : 1) - device->tasks;
+}
+
+/* Returns the device that has the fewest tasks for its lanes, and fewer than it may have; NULL: none. */
 static struct device *free_device(const struct several *s)
 {
+	bool many = more_wait_than_lanes(s);
 	struct device *best = NULL;
 
 	for (int i = 0; i < s->count; i++) {
 		struct device *device = &s->devices[i];
-		int room = device->own.lanes + 1 - device->tasks;
+		int room = room_of(device, many);
 
-		if (device->state == DEVICE_USED && room > 0 &&
-		    (best == NULL || room > best->own.lanes + 1 - best->tasks))
+		if (device->state == DEVICE_USED && room > 0 && (best == NULL || room > room_of(best, many)))
 			best = device;
 	}
 	return best;
