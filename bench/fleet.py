@@ -2,14 +2,15 @@
 """fleet.py - measures a fleet (python/reftest_ray) with the real ray: bench/fleet.py BUILD COMMAND, with a Python
 that has ray.
 
-    deaths [RUNS]    a local cluster of two nodes with two CPU workers each. In each run, workers are killed at random
-    (a
-                     tenth of them, and at least one) and so is a node. Counts lost verdicts, cases that are reported
-                     twice, and what a second run would execute
-    overhead         the wall time of a case with one worker behind Ray, against `reftest verify --jobs 1`
-    dispatch [N]     requests a second through Ray and the coordinator, to workers that answer at once; nothing is
-    stored merge [N]        verdicts a second through `reftest cache merge` (needs xxhash)
-    plan [N]         seconds and memory of `verify --dry-run --format requests` over N definitions
+    deaths [RUNS]       a local cluster of two nodes with two CPU workers each. In each run, workers are killed at random (a
+                        tenth of them, and at least one) and so is a node. Counts lost verdicts, cases that are reported
+                        twice, and what a second run would execute
+    coordinator [RUNS]  the same cluster. In each run, the coordinator (`reftest-ray`) is killed at a random moment. Counts
+                        stored verdicts that are gone, workers that outlive it, and what the next run executes
+    overhead            the wall time of a case with one worker behind Ray, against `reftest verify --jobs 1`
+    dispatch [N]        requests a second through Ray and the coordinator, to workers that answer at once; nothing is stored
+    merge [N]           verdicts a second through `reftest cache merge` (needs xxhash)
+    plan [N]            seconds and memory of `verify --dry-run --format requests` over N definitions
 
 bench/RESULTS.md has results."""
 
@@ -181,6 +182,67 @@ def deaths(runs):
     return lost + twice + again
 
 
+def cases_of(requests):
+    return {(r["definition"], case["id"]) for r in requests for case in r["cases"]}
+
+
+def wait_until(holds, seconds):
+    """Returns whether it held within this time."""
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        if holds():
+            return True
+        time.sleep(0.1)
+    return False
+
+
+def kill_coordinator(command, root, most):
+    """Starts a coordinator and kills it when `most` cases or fewer are left. Returns the cases that were left just before."""
+    left = cases_of(requests_of(root))
+    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    while len(left) > most and process.poll() is None:
+        left = cases_of(requests_of(root))
+    process.kill()
+    process.wait()
+    return left
+
+
+def coordinator(runs):
+    import ray
+    from ray.cluster_utils import Cluster
+
+    cluster = Cluster(initialize_head=True, head_node_args={"num_cpus": 0})
+    for _ in range(2):
+        cluster.add_node(num_cpus=2)
+    chance, bad = random.Random(0), 0
+    os.environ["PYTHONPATH"] = str(TOP / "python/reftest_ray")
+    for run in range(runs):
+        root = pathlib.Path(tempfile.mkdtemp(prefix="fleet-"))
+        write_dataset(root, 40)
+        words = ["--address", cluster.address, "--gpus", "0", "--workers", "2", "--reftest", REFTEST]
+        command = [sys.executable, "-m", "reftest_ray", *words, "--root", str(root), "--sizes", "small"]
+        everything = cases_of(requests_of(root))
+        before = kill_coordinator(command, root, chance.randrange(len(everything) // 4, len(everything)))
+        outlived = not wait_until(lambda: not workers_alive(), 60)
+        after = requests_of(root)
+        gone = cases_of(after) - before
+        done = subprocess.run(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+        left = cases_of(requests_of(root))
+        went_on = f"workers answered {len(after)} requests" in done.stderr and done.returncode == 0
+        bad += (not after) + outlived + len(gone) + len(left) + (not went_on)
+        print(
+            f"run {run + 1}: {len(everything) - len(cases_of(after))} of {len(everything)} cases stored when the coordinator "
+            f"{'died' if after else 'ENDED'}, {len(gone)} of them gone; workers {'outlived it' if outlived else 'ended'}; the next run exits with "
+            f"{done.returncode} and {'verifies' if went_on else 'DOES NOT VERIFY'} the {len(after)} definitions that were left",
+            flush=True,
+        )
+        shutil.rmtree(root)
+    if ray.is_initialized():
+        ray.shutdown()
+    cluster.shutdown()
+    return bad
+
+
 def timed(fleet, root, requests):
     """Returns the seconds of a fleet until the last answer, and from the first to the last one."""
     began, moments = time.monotonic(), []
@@ -225,7 +287,7 @@ import json, sys
 print(json.dumps({"event": "worker", "checker": "", "device_class": "cpu", "requests": 8}), flush=True)
 for line in sys.stdin:
     r = json.loads(line)
-    cases = [{"id": c["id"], "status": "passed", "stored": True} for c in r["cases"]]
+    cases = [{"id": c["id"], "status": "passed", "reason": None, "message": None, "stored": True} for c in r["cases"]]
     print(json.dumps({"event": "answer", "id": r["id"], "definition": r["definition"], "cases": cases, "verdicts":
     ["x" * 4000]}), flush=True)
 """
@@ -334,6 +396,7 @@ def plan(count):
 
 COMMANDS = {
     "deaths": (deaths, 20),
+    "coordinator": (coordinator, 5),
     "overhead": (overhead, 2),
     "dispatch": (dispatch, 20000),
     "merge": (merge, 6000),

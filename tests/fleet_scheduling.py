@@ -3,6 +3,7 @@ first, what the death of a worker means, whose answers count, and when a fleet g
 involved."""
 
 import collections
+import concurrent.futures
 import json
 import pathlib
 import random
@@ -14,12 +15,35 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "python/
 from reftest_ray import __main__ as command_line
 from reftest_ray.coordinator import Coordinator, FleetError
 from reftest_ray.scheduler import Scheduler
-from reftest_ray.worker_process import id_of
+from reftest_ray.worker_process import WorkerDied, WorkerProcess, id_of
 
 
 def request(name, *seconds):
     cases = [{"id": f"case {i}", "seconds": s} for i, s in enumerate(seconds)]
     return {"definition": "op/" + name, "content": "00", "whole": True, "cases": cases}
+
+
+# Answers that no worker of this build gives. "ID" is the number of the request.
+CASE = '{"id": "c", "status": "passed", "reason": null, "message": null, "stored": true}'
+MALFORMED = [
+    '{"id": "ID"}',
+    '{"id": "ID", "event": "later"}',
+    '{"id": "ID", "event": ["answer"]}',
+    '{"id": "ID", "event": "answer"}',
+    '{"id": "ID", "event": "answer", "definition": "op/0"}',
+    '{"id": "ID", "event": "answer", "definition": 7, "cases": []}',
+    '{"id": "ID", "event": "answer", "definition": "op/0", "cases": 7}',
+    '{"id": "ID", "event": "answer", "definition": "op/0", "cases": [7]}',
+    '{"id": "ID", "event": "answer", "definition": "op/0", "cases": [{"id": "c"}]}',
+    '{"id": "ID", "event": "answer", "definition": "op/0", "cases": [' + CASE.replace("true", '"yes"') + "]}",
+    '{"id": "ID", "event": "answer", "definition": "op/0", "cases": [' + CASE.replace('"passed"', "{}") + "]}",
+    '{"id": "ID", "event": "answer", "definition": "op/0", "cases": [' + CASE.replace("null", "7") + "]}",
+    '{"id": "ID", "event": "error"}',
+    '{"id": "ID", "event": "error", "message": {}}',
+    '["ID"]',
+    '{"id": "ID", "event": "answer", "definition": "op/0", "cases": [',
+    "[" * 100000 + "ID",
+]
 
 
 class FakeMerger:
@@ -73,6 +97,8 @@ class FakeFleet:
         ]
         if what == "die":
             self.pending.append(("died", name, "killed"))
+        elif what in MALFORMED:
+            self.pending.append(("answer", name, number, what.replace("ID", message["id"])))
         elif what in ("answer", "lie"):
             more = {"lie": "its signature is wrong"} if what == "lie" else {}
             self.pending.append(("answer", name, number, json.dumps({**answer, **more})))
@@ -168,6 +194,26 @@ class FleetTest(unittest.TestCase):
             self.assertEqual((len(answered), len(crashed), self.scheduler.deaths), (40, 0, {}))
             self.assertEqual(fleet.alive, {"w0", "w2"})
 
+    def test_a_malformed_answer_is_the_death_of_its_worker_and_no_more(self):
+        for line in MALFORMED:
+            fleet = FakeFleet(2, lambda worker, message, line=line: line if worker == "w0" else "answer")
+            answered, crashed = self.run_fleet([request(str(i), 1, 1) for i in range(6)], fleet)
+            self.assertEqual((len(answered), set(answered.values()), crashed), (12, {1}, {}), line[:99])
+            self.assertEqual(fleet.alive, {"w1", "w2"}, line[:99])
+            self.assertEqual(set(self.scheduler.deaths.values()), {1}, line[:99])
+
+    def test_a_case_with_three_malformed_answers_is_crashed(self):
+        fleet = FakeFleet(2, lambda worker, message: MALFORMED[0] if message["definition"] == "op/1" else "answer")
+        answered, crashed = self.run_fleet([request(str(i), 1) for i in range(3)], fleet)
+        self.assertEqual((len(answered), crashed), (2, {("op/1", "case 0"): 1}))
+
+    def test_malformed_first_lines_are_failed_starts(self):
+        for facts in (*({"requests": bad} for bad in ("8", 0, True)), {"device_class": None}, {"device_class": 7}):
+            fleet = FakeFleet(2, lambda worker, message: "answer", (facts, {}))
+            self.assertEqual(len(self.run_fleet([request("a", 1)], fleet)[0]), 1)
+            with self.assertRaisesRegex(FleetError, "no worker can start: what it says about itself is malformed"):
+                self.run_fleet([request("a", 1)], FakeFleet(1, None, (facts,)))
+
     def test_a_fleet_of_liars_gives_up(self):
         fleet = FakeFleet(3, lambda worker, message: "lie")
         with self.assertRaisesRegex(FleetError, "no worker is left.*signature") as caught:
@@ -198,6 +244,20 @@ class FleetTest(unittest.TestCase):
         self.assertEqual((sorted(key[0] for key in answered), dict(crashed)), (["op/0", "op/2"], {}))
         self.assertEqual([(r.definition, why) for r, why in self.scheduler.errors], [("op/1", "its files differ")])
         self.assertEqual(sum(m["definition"] == "op/1" for _, m in fleet.sent), 3)
+
+
+class WorkerProcessTest(unittest.TestCase):
+    def test_bytes_that_are_no_text_are_a_death(self):
+        program = "import sys\nprint('{}', flush=True)\nsys.stdin.readline()\nsys.stdout.buffer.write(%r)\n"
+        program += "sys.stdout.flush()\nsys.stdin.read()"
+        for said in (b'{"id": "1", "event": "\xff"}\n', b'\xff{"id": "1"}\n'):
+            worker = WorkerProcess([sys.executable, "-c", program % said])
+            with concurrent.futures.ThreadPoolExecutor() as pool:
+                call = pool.submit(worker.verify, {"id": "1"})
+                try:
+                    self.assertIsInstance(call.exception(60), WorkerDied)
+                finally:
+                    worker.close()
 
 
 class CommandLineTest(unittest.TestCase):

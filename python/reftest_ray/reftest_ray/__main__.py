@@ -10,7 +10,7 @@ import subprocess
 import sys
 import time
 
-from .coordinator import Coordinator, FleetError, Merger, say
+from .coordinator import Coordinator, FleetError, Merger, facts_of, say
 from .scheduler import Scheduler
 
 # Options that decide which cases there are and how they run: both `reftest verify` and `reftest work` need them.
@@ -181,10 +181,10 @@ class Run:
         events, ready = [], None
         while ready is None:
             events += fleet.events()
-            ready = next((event for event in events if event[0] == "ready"), None)
+            ready = next((event for event in events if event[0] == "ready" and facts_of(event[2])), None)
             if ready is None and len(events) >= fleet.size():
                 raise FleetError(f"no worker can start: {events[-1][2]}", 3)
-        self.device_class = json.loads(ready[2])["device_class"]
+        self.device_class = facts_of(ready[2])["device_class"]
         return events
 
     def execute(self):

@@ -70,6 +70,41 @@ def say(text):
     print("reftest-ray: " + shown(text), file=sys.stderr, flush=True)
 
 
+def object_of(line):
+    """Returns the JSON object of a line, or an empty one if the line is none."""
+    try:
+        found = json.loads(line)
+    except (ValueError, RecursionError):
+        return {}
+    return found if isinstance(found, dict) else {}
+
+
+def facts_of(line):
+    """Returns what a worker says about itself, or None if it is malformed."""
+    facts = object_of(line)
+    room = facts.get("requests", 1)
+    good = isinstance(facts.get("device_class"), str) and type(room) is int and room > 0
+    return facts if good else None
+
+
+def is_case(case):
+    if not isinstance(case, dict):
+        return False
+    texts = all(isinstance(case.get(name), str) for name in ("id", "status"))
+    optional = all(isinstance(case.get(name, 0), (str, type(None))) for name in ("reason", "message"))
+    return texts and optional and isinstance(case.get("stored"), bool)
+
+
+def answer_of(line):
+    """Returns the answer of a line, or None if it is malformed."""
+    answer = object_of(line)
+    if answer.get("event") == "error":
+        return answer if isinstance(answer.get("message"), str) else None
+    cases = answer.get("cases")
+    good = answer.get("event") == "answer" and isinstance(answer.get("definition"), str) and isinstance(cases, list)
+    return answer if good and all(map(is_case, cases)) else None
+
+
 class Coordinator:
     """Runs requests on a fleet. `report(answer)` is called once for each answer that counts. `device_class`: workers
     with another class are sent away; None: the first worker decides."""
@@ -82,13 +117,20 @@ class Coordinator:
 
     def run(self):
         while not self.scheduler.done():
-            events = self.fleet.events()
+            events = self._well_formed(self.fleet.events())
             for worker, why in self._take_answers([event for event in events if event[0] == "answer"]):
                 self._send_away(worker, why)
             for kind, worker, *rest in events:
                 if kind != "answer":
                     getattr(self, "_" + kind)(worker, *rest)
             self._hand_out()
+
+    def _well_formed(self, events):
+        """A worker whose answer is malformed counts as dead: nothing that it says later is listened to."""
+        bad = {event[1] for event in events if event[0] == "answer" and answer_of(event[3]) is None}
+        return [event for event in events if event[1] not in bad] + [
+            ("died", worker, "its answer is malformed") for worker in sorted(bad)
+        ]
 
     def _hand_out(self):
         for name in list(self.scheduler.workers):
@@ -105,12 +147,12 @@ class Coordinator:
             if reply["refused"] is not None:
                 refused.setdefault(worker, reply["refused"])
             if worker not in refused:
-                self._take_answer(worker, number, json.loads(line))
+                self._take_answer(worker, number, answer_of(line))
         return refused.items()
 
     def _take_answer(self, worker, number, answer):
         if answer["event"] == "error":
-            self.scheduler.error(worker, number, answer.get("message"))
+            self.scheduler.error(worker, number, answer["message"])
         elif self.scheduler.answer(worker, number) is not None:
             self.report(answer)
 
@@ -126,12 +168,15 @@ class Coordinator:
             raise FleetError(f"no worker is left; the last one: {why}", 3)
 
     def _ready(self, worker, line):
+        facts = facts_of(line)
+        if facts is None:
+            self._failed(worker, "what it says about itself is malformed")
+            return
         reply = self.merger.merge([line])[0]
         if reply["refused"] is not None:
             self._send_away(worker, reply["refused"])
             return
-        facts = json.loads(line)
-        found = facts.get("device_class")
+        found = facts["device_class"]
         self.device_class = self.device_class or found
         if found != self.device_class:
             self._send_away(worker, f"its device is a {found}, and the verdicts are to be of a {self.device_class}")

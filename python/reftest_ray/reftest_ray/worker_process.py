@@ -24,7 +24,8 @@ class WorkerProcess:
 
     def __init__(self, command):
         self.process = subprocess.Popen(
-            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, bufsize=1
+            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, bufsize=1, encoding="utf-8",
+            errors="backslashreplace",
         )
         self.complaints = []  # the last lines of its standard error
         self.listener = threading.Thread(target=self._listen, daemon=True)
