@@ -280,8 +280,60 @@ def states():
         tell(after is None, f"undone: {name}", after)
 
 
+# Calls of functions in the list that have nothing to compute from: a product over no elements, a mask that lets nothing
+# pass, an input without rows. Their results must not be what happened to be in memory. `z` makes zeros.
+NOTHING_TO_COMPUTE = """
+    z(8, 0) @ z(0, 8) | torch.bmm(z(2, 4, 0), z(2, 0, 8)) | torch.mv(z(64, 0), z(0)) | torch.addmv(z(64), z(64, 0), z(0), beta=0)
+    torch.addmm(z(8, 8), z(8, 0), z(0, 8), beta=0) | torch.addbmm(z(8, 8), z(0, 8, 3), z(0, 3, 8), beta=0)
+    torch.addbmm(z(8, 8), z(2, 8, 0), z(2, 0, 8), beta=0) | torch.baddbmm(z(1, 8, 8), z(1, 8, 0), z(1, 0, 8), beta=0)
+    torch.addr(z(8, 8), z(8), z(8), beta=0, alpha=0) | F.linear(z(8, 0), z(8, 0)) | F.linear(z(8, 0), z(8, 0), z(8))
+    torch.einsum("ik,kj->ij", z(8, 0), z(0, 8)) | torch.tensordot(z(8, 0), z(0, 8), dims=1)
+    torch.linalg.multi_dot([z(8, 0), z(0, 3), z(3, 8)]) | torch.chain_matmul(z(8, 0), z(0, 3), z(3, 8))
+    F.conv1d(z(1, 0, 64), z(1, 0, 1)) | F.conv2d(z(1, 0, 8, 8), z(1, 0, 1, 1))
+    F.conv_transpose1d(z(1, 1, 16), z(1, 1, 1), stride=4, output_padding=3)
+    F.scaled_dot_product_attention(z(1, 1, 8, 8), z(1, 1, 8, 8), z(1, 1, 8, 8), attn_mask=z(8, 8).bool())
+    F.scaled_dot_product_attention(z(1, 1, 8, 8), z(1, 1, 8, 8), z(1, 1, 8, 8), attn_mask=z(8, 8) - math.inf)
+    F.scaled_dot_product_attention(z(1, 1, 8, 8), z(1, 1, 0, 8), z(1, 1, 0, 8)) | F.scaled_dot_product_attention(z(1, 8, 8), z(1, 0, 8), z(1, 0, 8))
+    F.scaled_dot_product_attention(z(1, 1, 8, 0), z(1, 1, 8, 0), z(1, 1, 8, 8))
+    F.scaled_dot_product_attention(z(1, 1, 8, 8), z(1, 1, 2, 8), z(1, 1, 2, 8), is_causal=True)
+    torch.softmax(z(64, 0), -1) | z(64, 0).sum(-1) | z(64, 0).mean(-1) | torch.logsumexp(z(64, 0), -1) | z(64, 0).prod(-1)
+    z(64, 0).norm(dim=-1) | torch.linalg.vector_norm(z(64, 0), dim=-1) | z(64, 0).var(-1) | torch.std_mean(z(64, 0), -1)[0]
+    torch.var_mean(z(64, 0), -1)[1] | z(64, 0).nanmean(-1) | torch.quantile(z(64, 1), z(0), dim=-1) | torch.histc(z(0), 64)
+    torch.bincount(z(0).long(), minlength=64) | F.pad(z(1, 1, 40), (-8, 32), mode="circular") | F.pad(z(1, 1, 80), (-8, -8), mode="circular")
+    F.pad(z(1, 1, 72), (-16, 8), mode="replicate") | F.max_pool1d(z(1, 1, 64) * math.nan, 1) | F.max_pool2d(z(1, 1, 8, 8) - math.inf, 1)
+    F.avg_pool1d(z(1, 1, 9), 2, stride=2, ceil_mode=True) | F.nll_loss(z(64, 3), z(64).long() - 100, reduction="none")
+    F.cross_entropy(z(64, 3), z(64).long() - 100, reduction="none") | F.cosine_similarity(z(64, 0), z(64, 0))
+    F.pairwise_distance(z(64, 0), z(64, 0)) | z(64).scatter_reduce(0, z(0).long(), z(0), "mean", include_self=False)
+    z(64).index_add(0, z(0).long(), z(0)) | torch.searchsorted(z(64, 0), z(64, 1)) | torch.bucketize(z(64), z(0))
+    torch.matrix_power(torch.eye(8), 0) | torch.hstack([z(0), z(64)]) | torch.linalg.cholesky(torch.eye(8)) | torch.tril_indices(8, 8)
+"""
+
+
+def shows_freed_memory(call):
+    """Whether the result of a call has a value that was in memory which is free now."""
+    for _ in range(20):
+        for count in (64, 128):
+            freed = [torch.full((count,), 12345.0) for _ in range(16)]
+            del freed
+        if bool((call().double() == 12345).any()):
+            return True
+    return False
+
+
+def memory_without_values():
+    def z(*shape):
+        return torch.zeros(shape)
+
+    names = {"torch": torch, "math": math, "F": torch.nn.functional, "z": z}
+    calls = [call.strip() for line in NOTHING_TO_COMPUTE.splitlines() for call in line.split(" | ") if call.strip()]
+    bad = [call for call in calls if shows_freed_memory(eval("lambda: " + call, names))]
+    tell(len(calls) > 50 and not bad, "functions with nothing to compute show no freed memory", bad)
+    tell(shows_freed_memory(lambda: torch.empty(64)), "memory without values is found")
+
+
 texts()
 stateless()
+memory_without_values()
 attributes()
 states()
 sys.exit(failed > 0)

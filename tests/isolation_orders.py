@@ -1,12 +1,13 @@
 """isolation_orders - verifies the starter definitions in random orders with runners that are kept, and compares all verdicts
 with those of runners of their own.
 
-    python3 tests/isolation_orders.py BUILD [--device cpu] [--orders 100] [--op-type TYPE…] [--seed N]
+    python3 tests/isolation_orders.py BUILD [--device cpu] [--orders 100] [--parallel 1] [--op-type TYPE…] [--seed N]
 
 reftest visits definitions in the order of their paths, so each order is a copy of the dataset with other names. A verdict is
 the status, the reason and every figure of every output. Ends with 1 if a verdict differs, or if no runner was kept."""
 
 import argparse
+import concurrent.futures
 import json
 import os
 import random
@@ -43,6 +44,7 @@ def main():
     parser.add_argument("build")
     parser.add_argument("--device", default="cpu")
     parser.add_argument("--orders", type=int, default=100)
+    parser.add_argument("--parallel", type=int, default=1, help="how many orders are verified at a time")
     parser.add_argument("--op-type", action="append")
     parser.add_argument("--seed", type=int, default=0)
     options = parser.parse_args()
@@ -50,12 +52,18 @@ def main():
     os.environ.setdefault("REFTEST_PYTHON", str(TOP / ".venv/bin/python"))
     definitions = sorted(path for path in (TOP / "definitions").glob("*/*.json") if not options.op_type or path.parent.name in options.op_type)
     expected, differences, kept_in_all = None, 0, 0
-    for order in range(options.orders + 1):  # the first one has runners of their own
+    orders = []
+    for _ in range(options.orders + 1):
+        orders.append([f"n{number:04}" for number in range(len(definitions))])
+        chance.shuffle(orders[-1])
+
+    def verify(order):  # the first one has runners of their own
         with tempfile.TemporaryDirectory() as folder:
-            numbers = [f"n{number:04}" for number in range(len(definitions))]
-            chance.shuffle(numbers)
-            write_dataset(Path(folder), definitions, numbers)
-            found, kept = verdicts(reftest, folder, options, "kept" if order > 0 else "own")
+            write_dataset(Path(folder), definitions, orders[order])
+            return verdicts(reftest, folder, options, "kept" if order > 0 else "own")
+
+    pool = concurrent.futures.ThreadPoolExecutor(options.parallel)
+    for order, (found, kept) in enumerate(pool.map(verify, range(len(orders)))):
         expected, kept_in_all = expected or found, kept_in_all + kept
         for key in sorted(expected.keys() | found.keys()):
             if expected.get(key) != found.get(key):
