@@ -63,11 +63,28 @@ static const char *filled(struct making *m, const char *text, size_t length)
 	return copy;
 }
 
+/* Says which field of the configuration an expression without a value read last: the degree does not divide it. */
+static void degree_does_not_divide(struct making *m, const char *expression)
+{
+	struct degrees *d = m->degrees;
+	int64_t value;
+
+	degrees_reset(d);
+	degrees_evaluate(d, expression, &value);
+	const struct used_field *field = d->field_count > 0 ? &d->fields[d->field_count - 1] : NULL;
+	const char *size = field != NULL
+			       ? arena_printf(m->arena, "%s of %s, which is %lld", field->name, d->model->name, (long long)field->value)
+			       : arena_printf(m->arena, "a size of %s", d->model->name);
+
+	err_set(m->why, "tp %lld, ep %lld: the degree does not divide %s (%s needs %s)", (long long)d->tp, (long long)d->ep, size,
+		m->rule->module, expression);
+}
+
 /* Says why an expression has no value: a wrong field, a degree that does not divide, or a module that the model lacks. */
-static enum draft_answer no_value(struct making *m, enum expression_result result, const char *expression)
+static enum draft_answer no_value(struct making *m, enum expression_result result, const char *expression, int64_t value)
 {
 	struct degrees alone = *m->degrees;
-	int64_t value;
+	int64_t whole;
 
 	if (result == EXPRESSION_MISSING) {
 		if (model_member(m->degrees->model, m->degrees->missing, NULL) == NULL) {
@@ -77,13 +94,14 @@ static enum draft_answer no_value(struct making *m, enum expression_result resul
 		model_field_error(m->degrees->model, m->degrees->missing, "an integer above 0", m->why);
 		return DRAFT_ERROR;
 	}
+	if (result == EXPRESSION_PARTIAL_BLOCK) {
+		err_set(m->why, "at tp %lld, ep %lld, %lld is no multiple of the block (%s)", (long long)m->degrees->tp,
+			(long long)m->degrees->ep, (long long)value, expression);
+		return DRAFT_LEFT_OUT;
+	}
 	alone.tp = alone.ep = 1;
-	if (result == EXPRESSION_INDIVISIBLE && degrees_evaluate(&alone, expression, &value) == EXPRESSION_VALUE) {
-		const struct used_field *field = m->degrees->field_count > 0 ? &m->degrees->fields[m->degrees->field_count - 1] : NULL;
-
-		err_set(m->why, "tp %lld, ep %lld: the degree does not divide %s of %s%s (%s needs %s)", (long long)m->degrees->tp,
-			(long long)m->degrees->ep, field != NULL ? field->name : "a size", m->degrees->model->name,
-			field != NULL ? arena_printf(m->arena, ", which is %lld", (long long)field->value) : "", m->rule->module, expression);
+	if (result == EXPRESSION_INDIVISIBLE && degrees_evaluate(&alone, expression, &whole) == EXPRESSION_VALUE) {
+		degree_does_not_divide(m, expression);
 		return DRAFT_ERROR;
 	}
 	err_set(m->why, "%s is no integer from 0 on", expression);
@@ -115,7 +133,7 @@ static enum draft_answer fill_axes(struct making *m, cJSON *axes)
 		enum expression_result result = degrees_evaluate(m->degrees, item->valuestring, &value);
 
 		if (result != EXPRESSION_VALUE)
-			return no_value(m, result, item->valuestring);
+			return no_value(m, result, item->valuestring, value);
 		note_dependence(m, item->valuestring, value);
 		set_value(m, item->string, arena_printf(m->arena, "%lld", (long long)value));
 		if (axis != NULL && strcmp(json_text_of(axis, "type"), "const") == 0)
@@ -134,7 +152,7 @@ static enum draft_answer fill_constants(struct making *m)
 		enum expression_result result = degrees_evaluate(m->degrees, item->valuestring, &value);
 
 		if (result != EXPRESSION_VALUE)
-			return no_value(m, result, item->valuestring);
+			return no_value(m, result, item->valuestring, value);
 		set_value(m, item->string, arena_printf(m->arena, "%lld", (long long)value));
 	}
 	return DRAFT_MADE;

@@ -246,7 +246,7 @@ static bool compare_axes(struct attempt *a, const struct rule *rule)
 			continue;
 		enum expression_result result = degrees_evaluate(&a->degrees, item->valuestring, &expected);
 
-		if (result == EXPRESSION_INDIVISIBLE)
+		if (result != EXPRESSION_VALUE && result != EXPRESSION_MISSING)
 			return false;
 		if (result == EXPRESSION_MISSING)
 			unknown = true;

@@ -62,6 +62,14 @@ static enum expression_result ceiling(int64_t a, int64_t b, int64_t *value)
 	return EXPRESSION_VALUE;
 }
 
+static enum expression_result blocks(int64_t a, int64_t b, int64_t *value)
+{
+	if (divide(a, b, value) == EXPRESSION_VALUE)
+		return EXPRESSION_VALUE;
+	*value = a;
+	return EXPRESSION_PARTIAL_BLOCK;
+}
+
 static enum expression_result pad(int64_t a, int64_t b, int64_t *value)
 {
 	enum expression_result result = ceiling(a, b, value);
@@ -76,7 +84,7 @@ static enum expression_result read_call(struct reader *r, const char *name, int6
 	static const struct function {
 		const char *name;
 		enum expression_result (*compute)(int64_t a, int64_t b, int64_t *value);
-	} functions[] = {{"share", share}, {"ceil", ceiling}, {"pad", pad}};
+	} functions[] = {{"share", share}, {"ceil", ceiling}, {"pad", pad}, {"blocks", blocks}};
 	int64_t a, b;
 	enum expression_result result = read_sum(r, &a);
 

@@ -1,9 +1,10 @@
 /* expression - evaluates the integer expressions of models/architectures.json: "num_attention_heads / tp".
  *
- * Grammar: sums, products, exact quotients, parentheses, integers, names, and four functions:
+ * Grammar: sums, products, exact quotients, parentheses, integers, names, and five functions:
  *   share(n, d)  the part of n heads on each of d devices: n / d, or 1 if d is a multiple of n
  *   pad(n, m)    the least multiple of m that is at least n
  *   ceil(n, d)   n / d, rounded up
+ *   blocks(n, m) how many blocks of m fill n exactly
  *   count('*', name)  how many characters * the text has whose name this is
  * Every value is an integer from 0 to 2^53 - 1. */
 #ifndef REFTEST_MODELS_EXPRESSION_H
@@ -17,6 +18,7 @@ enum expression_result {
 	EXPRESSION_VALUE,
 	EXPRESSION_MISSING,   /* a name has no value; `name` is the name */
 	EXPRESSION_INDIVISIBLE, /* a quotient is no integer */
+	EXPRESSION_PARTIAL_BLOCK, /* in blocks(n, m), n is no multiple of m; the value is n */
 	EXPRESSION_INVALID    /* the text is no expression, or a value is out of range */
 };
 

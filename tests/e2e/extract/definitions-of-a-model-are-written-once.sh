@@ -53,6 +53,12 @@ expect "sorted(n for n in r['written'] if 'gqa' in n) == ['gqa_ragged/gqa_ragged
 grep -q '"tp:4"' "$work/other/definitions/gemm/gemm_n4096_k1024.json" || fail "a degree has no tag"
 grep -q '"tp:' "$work/other/definitions/gemm/gemm_n4096_k4096.json" && fail "a degree of 1 has a tag"
 
+step="a degree at which the blocks of one module are not full"
+run extract --no-verify --model qwen3-30b-a3b --tp 4 --out "$work/blocks" --format json
+expect_exit 0
+expect "[t for t in r['left_out'] if t.startswith('moe.experts (moe_fp8_block_scale_renorm): at tp 4, ep 1, 192 is no multiple of')] != []"
+expect "'gqa_ragged/gqa_ragged_prefill_causal_h8_kv1_d128' in r['written']"
+
 step="a name that is taken"
 sed -i 's/EPSILON = 1e-5/EPSILON = 1e-6/' definitions/rmsnorm/rmsnorm_h4096.json
 cp definitions/rmsnorm/rmsnorm_h4096.json "$work/mine.json"
