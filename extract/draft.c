@@ -269,6 +269,31 @@ static void finish(struct making *m, cJSON *json, const struct template_text *te
 	cJSON_Delete(always);
 }
 
+/* Says why the template is not for this model, or not for these degrees. Returns whether it is for both. */
+static bool fits_template(struct making *m)
+{
+	const cJSON *item;
+
+	cJSON_ArrayForEach(item, m->rule->when)
+	{
+		const cJSON *member = model_member(m->degrees->model, item->string, NULL);
+		char *has, *wanted;
+
+		if (member == NULL || cJSON_Compare(member, item, true))
+			continue;
+		has = cJSON_PrintUnformatted(member);
+		wanted = cJSON_PrintUnformatted(item);
+		err_set(m->why, "the configuration has %s = %s, and the text is for %s", item->string, err_show(has != NULL ? has : "").text,
+			wanted != NULL ? wanted : "");
+		cJSON_free(has);
+		cJSON_free(wanted);
+		return false;
+	}
+	if (m->rule->all_experts && m->degrees->ep > 1)
+		err_set(m->why, "at ep %lld, a device has a part of the experts, and the text is for all", (long long)m->degrees->ep);
+	return !m->rule->all_experts || m->degrees->ep == 1;
+}
+
 enum draft_answer draft_make(const struct rule *rule, struct degrees *degrees, struct draft *draft, struct arena *arena, struct err *why)
 {
 	struct making m = {.rule = rule, .degrees = degrees, .arena = arena, .why = why};
@@ -278,6 +303,8 @@ enum draft_answer draft_make(const struct rule *rule, struct degrees *degrees, s
 		err_set(why, "there is no template '%s'", rule->template_name);
 		return DRAFT_ERROR;
 	}
+	if (!fits_template(&m))
+		return DRAFT_LEFT_OUT;
 	cJSON *json = cJSON_ParseWithLength(text.definition, text.definition_length);
 
 	degrees_reset(degrees);

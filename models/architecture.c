@@ -2,6 +2,7 @@
 #include "models/architecture.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/suggest.h"
@@ -33,6 +34,8 @@ static void add_rules(struct architecture *architecture, const cJSON *block)
 								      .op_type = json_text_of(rule, "op_type"),
 								      .template_name = json_text_of(rule, "template"),
 								      .pages = pages_of(json_text_of(rule, "page_size")),
+								      .all_experts = cJSON_IsTrue(json_member(rule, "all_experts")),
+								      .when = json_member(rule, "when"),
 								      .axes = json_member(rule, "axes"),
 								      .constants = json_member(rule, "constants")};
 }
@@ -133,6 +136,22 @@ static const char *text_of_name(void *context, const char *name)
 	return NULL;
 }
 
+/* A number of the configuration, or one under "let". */
+static bool real_of_name(void *context, const char *name, double *value)
+{
+	struct degrees *degrees = context;
+	const char *let;
+
+	if (model_real(degrees->model, name, value))
+		return true;
+	let = model_member(degrees->model, name, NULL) == NULL ? let_of(degrees->architecture, name) : NULL;
+	if (let == NULL)
+		snprintf(degrees->missing, sizeof degrees->missing, "%s", name);
+	else
+		*value = strtod(let, NULL);
+	return let != NULL;
+}
+
 /* Says whether the field is 0, and is one that may be. */
 static bool is_zero(const struct degrees *degrees, const char *name)
 {
@@ -147,7 +166,7 @@ static bool is_zero(const struct degrees *degrees, const char *name)
 static enum expression_result value_of_name(void *context, const char *name, int depth, int64_t *value)
 {
 	struct degrees *degrees = context;
-	const struct expression_names names = {value_of_name, text_of_name, degrees};
+	const struct expression_names names = {value_of_name, text_of_name, real_of_name, degrees};
 	const char *source;
 
 	if (degree_value(degrees, name, value))
@@ -171,7 +190,7 @@ static enum expression_result value_of_name(void *context, const char *name, int
 
 enum expression_result degrees_evaluate(struct degrees *degrees, const char *expression, int64_t *value)
 {
-	const struct expression_names names = {value_of_name, text_of_name, degrees};
+	const struct expression_names names = {value_of_name, text_of_name, real_of_name, degrees};
 
 	return expression_evaluate(expression, &names, 0, value);
 }

@@ -6,6 +6,8 @@
  * configuration comes before a name under "let", and a "let" of the architecture before the common one. A rule without a
  * template describes a module in a form that `reftest extract` does not write, such as one of several fused projections.
  *
+ * The template of a rule with "when" is only for models whose configuration has these values, or lacks the fields.
+ *
  * "tree" lists the modules of every architecture from the outside to the inside, with the expression of how many of each a
  * model has. "may_be_zero" lists the fields whose value may be 0. */
 #ifndef REFTEST_MODELS_ARCHITECTURE_H
@@ -20,6 +22,8 @@ struct rule {
 	const char *module, *op_type;
 	const char *template_name; /* NULL: none */
 	enum rule_pages pages;
+	bool all_experts;	/* its definition needs all experts on one device */
+	const cJSON *when;	/* field: the value for which the template is; NULL: any */
 	const cJSON *axes;      /* name of an axis: expression */
 	const cJSON *constants; /* name of a constant in the template: expression; NULL: none */
 };

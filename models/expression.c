@@ -1,6 +1,7 @@
 #include "models/expression.h"
 
 #include <ctype.h>
+#include <math.h>
 #include <string.h>
 
 enum { NAME_BYTES = 64 };
@@ -109,7 +110,7 @@ static bool take_name(struct reader *r, char name[NAME_BYTES])
 
 	while (isalnum((unsigned char)r->at[length]) || r->at[length] == '_')
 		length++;
-	if (length == 0 || length >= NAME_BYTES)
+	if (length == 0 || length >= NAME_BYTES || isdigit((unsigned char)*r->at))
 		return false;
 	memcpy(name, r->at, length);
 	name[length] = '\0';
@@ -141,14 +142,46 @@ static enum expression_result read_count(struct reader *r, int64_t *value)
 	return EXPRESSION_VALUE;
 }
 
+/* Reads "n, name)" behind "scaled(". */
+static enum expression_result read_scaled(struct reader *r, int64_t *value)
+{
+	char name[NAME_BYTES];
+	double factor, product;
+	int64_t whole;
+	enum expression_result result = read_sum(r, &whole);
+
+	if (result != EXPRESSION_VALUE)
+		return result;
+	if (!takes(r, ','))
+		return EXPRESSION_INVALID;
+	r->at += strspn(r->at, " ");
+	if (!take_name(r, name) || !takes(r, ')'))
+		return EXPRESSION_INVALID;
+	if (r->names->real == NULL || !r->names->real(r->names->context, name, &factor))
+		return EXPRESSION_MISSING;
+	product = (double)whole * factor;
+	if (!(product >= 0) || product >= (double)LARGEST)
+		return EXPRESSION_INVALID;
+	*value = (int64_t)llround(product);
+	return fabs(product - (double)*value) < 1e-6 ? EXPRESSION_VALUE : EXPRESSION_INDIVISIBLE; /* 0.1 is no exact fraction */
+}
+
 static enum expression_result read_name(struct reader *r, int64_t *value)
 {
+	static const struct call {
+		const char *name;
+		enum expression_result (*read)(struct reader *r, int64_t *value);
+	} calls[] = {{"count", read_count}, {"scaled", read_scaled}};
 	char name[NAME_BYTES];
 
 	if (!take_name(r, name))
 		return EXPRESSION_INVALID;
-	if (takes(r, '('))
-		return strcmp(name, "count") == 0 ? read_count(r, value) : read_call(r, name, value);
+	if (takes(r, '(')) {
+		for (size_t i = 0; i < sizeof calls / sizeof *calls; i++)
+			if (strcmp(calls[i].name, name) == 0)
+				return calls[i].read(r, value);
+		return read_call(r, name, value);
+	}
 	return r->names->value(r->names->context, name, r->depth + 1, value);
 }
 

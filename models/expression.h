@@ -1,10 +1,11 @@
 /* expression - evaluates the integer expressions of models/architectures.json: "num_attention_heads / tp".
  *
- * Grammar: sums, products, exact quotients, parentheses, integers, names, and five functions:
+ * Grammar: sums, products, exact quotients, parentheses, integers, names, and six functions:
  *   share(n, d)  the part of n heads on each of d devices: n / d, or 1 if d is a multiple of n
  *   pad(n, m)    the least multiple of m that is at least n
  *   ceil(n, d)   n / d, rounded up
  *   blocks(n, m) how many blocks of m fill n exactly
+ *   scaled(n, name)   n times the number that the name stands for; the product must be an integer
  *   count('*', name)  how many characters * the text has whose name this is
  * Every value is an integer from 0 to 2^53 - 1. */
 #ifndef REFTEST_MODELS_EXPRESSION_H
@@ -31,6 +32,8 @@ struct expression_names {
 	enum expression_result (*value)(void *context, const char *name, int depth, int64_t *value);
 	/* Returns the text of a name that stands for a text and not for a number. Returns NULL if there is none. */
 	const char *(*text)(void *context, const char *name);
+	/* Writes the number of a name that may stand for a fraction. Returns false if there is none. */
+	bool (*real)(void *context, const char *name, double *value);
 	void *context;
 };
 

@@ -127,6 +127,8 @@ int model_read(const char *path, const char *name, struct model *model, struct a
 	if (cJSON_IsObject(json_member(root, "text_config")))
 		add_part(model, json_member(root, "text_config"), model->text.name, "text_config");
 	add_part(model, root, model->text.name, "");
+	if (cJSON_IsObject(model_member(model, "rope_parameters", NULL)))
+		add_part(model, model_member(model, "rope_parameters", NULL), model->text.name, "rope_parameters");
 	return read_architecture(model, root, arena, err);
 }
 

@@ -25,6 +25,13 @@ static const char *no_text(void *context, const char *name)
 	return strcmp(name, "pattern") == 0 ? "M-M*-M" : NULL;
 }
 
+static bool no_real(void *context, const char *name, double *value)
+{
+	(void)context;
+	*value = 0.7;
+	return strcmp(name, "factor") == 0;
+}
+
 static void expressions_have_exact_values(void **state)
 {
 	static const struct {
@@ -44,6 +51,11 @@ static void expressions_have_exact_values(void **state)
 	    {"share(8, 0)", EXPRESSION_VALUE, 1},
 	    {"pad(50257, 64)", EXPRESSION_VALUE, 50304},
 	    {"ceil(2880, 128)", EXPRESSION_VALUE, 23},
+	    {"scaled(heads, factor) + 1", EXPRESSION_VALUE, 29},
+	    {"scaled(heads + 1, factor)", EXPRESSION_INDIVISIBLE, 0},
+	    {"scaled(heads, nothing)", EXPRESSION_MISSING, 0},
+	    {"scaled(heads)", EXPRESSION_INVALID, 0},
+	    {"scaled(heads, 2)", EXPRESSION_INVALID, 0},
 	    {"blocks(384, 128)", EXPRESSION_VALUE, 3},
 	    {"blocks(192, 128)", EXPRESSION_PARTIAL_BLOCK, 0},
 	    {"blocks(192, 0)", EXPRESSION_PARTIAL_BLOCK, 0},
@@ -65,7 +77,7 @@ static void expressions_have_exact_values(void **state)
 	    {"pow(2, 3)", EXPRESSION_INVALID, 0},
 	    {"((((((((((((((((((((((((((((((((((1))))))))))))))))))))))))))))))))))", EXPRESSION_INVALID, 0},
 	};
-	const struct expression_names names = {no_names, no_text, NULL};
+	const struct expression_names names = {no_names, no_text, no_real, NULL};
 
 	(void)state;
 	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {

@@ -59,6 +59,29 @@ expect_exit 0
 expect "[t for t in r['left_out'] if t.startswith('moe.experts (moe_fp8_block_scale_renorm): at tp 4, ep 1, 192 is no multiple of')] != []"
 expect "'gqa_ragged/gqa_ragged_prefill_causal_h8_kv1_d128' in r['written']"
 
+step="experts that are on several devices, and kernels for 4 bits"
+expect "'moe/trtllm_fp4_block_scale_routed_moe_topk8_e128_h2048_i192' in r['written']"
+run extract --no-verify --model qwen3-30b-a3b --ep 8 --op-type moe --out "$work/experts" --format json
+expect_exit 0
+expect "r['written'] == [] and len(r['left_out']) == 4"
+expect "all('at ep 8, a device has a part of the experts' in t for t in r['left_out'])"
+
+step="a configuration that is for another text, and heads that are rotated in part"
+mkdir "$work/other-model"
+cat >"$work/other-model/config.json" <<'END'
+{"architectures": ["Qwen3MoeForCausalLM"], "hidden_size": 256, "num_attention_heads": 4, "num_key_value_heads": 2, "head_dim": 64,
+ "moe_intermediate_size": 128, "num_experts": 8, "num_experts_per_tok": 2, "vocab_size": 1000, "rms_norm_eps": 1e-6,
+ "hidden_act": "silu", "norm_topk_prob": false, "rope_parameters": {"partial_rotary_factor": 0.75}}
+END
+run extract --no-verify --config "$work/other-model/config.json" --out "$work/rotated" --format json
+expect_exit 0
+expect "'rope/rope_with_cos_sin_cache_neox_style_d64_rd48' in r['written'] and not [n for n in r['written'] if n[:4] == 'moe/']"
+expect "'moe.experts (moe_fp8_block_scale_renorm): the configuration has norm_topk_prob = false, and the text is for true' in r['left_out']"
+sed -i 's/"norm_topk_prob": false/"norm_topk_prob": true/; s/"silu"/"gelu"/' "$work/other-model/config.json"
+run extract --no-verify --config "$work/other-model/config.json" --op-type moe --out "$work/rotated" --format json
+expect_exit 0
+expect "r['written'] == [] and all('hidden_act = \"gelu\", and the text is for \"silu\"' in t for t in r['left_out'])"
+
 step="a name that is taken"
 sed -i 's/EPSILON = 1e-5/EPSILON = 1e-6/' definitions/rmsnorm/rmsnorm_h4096.json
 cp definitions/rmsnorm/rmsnorm_h4096.json "$work/mine.json"
