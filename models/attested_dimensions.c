@@ -97,6 +97,24 @@ static const char *attest_token(const struct definition *d, const struct token *
 			     : arena_printf(arena, "the name says %s, but axis '%s' is %lld", part, other->name, (long long)other->value);
 }
 
+/* Says whether the name has a part of the letter v and a number before `behind`. */
+static bool has_v_part(const char *name, const char *behind)
+{
+	for (const char *at = strstr(name, "_v"); at != NULL && at < behind; at = strstr(at + 1, "_v"))
+		if (isdigit((unsigned char)at[2]))
+			return true;
+	return false;
+}
+
+/* Says whether the part at `at` of the name is a version, as in "top_p_sampling_from_probs_v128256_v2": the last one, from v2
+ * to v99. It may as well be the length of a value, unless the definition has no such axis, or an earlier part states it. */
+static bool is_version(const struct definition *d, const char *part, size_t at)
+{
+	const bool last = d->name[at + strlen(part)] == '\0', lengths = const_axis(d, "value_size") != NULL || const_axis(d, "num_v_heads") != NULL;
+
+	return last && part[0] == 'v' && strlen(part) <= 3 && atoi(part + 1) >= 2 && (!lengths || (at > 0 && has_v_part(d->name, d->name + at - 1)));
+}
+
 static const char *attest_name(const struct definition *d, struct arena *arena)
 {
 	char *copy = arena_string(arena, d->name), *rest = NULL;
@@ -105,7 +123,7 @@ static const char *attest_name(const struct definition *d, struct arena *arena)
 	for (char *part = strtok_r(copy, "_", &rest); part != NULL && found == NULL; part = strtok_r(NULL, "_", &rest)) {
 		size_t letters = strcspn(part, "0123456789"), digits = strspn(part + letters, "0123456789");
 
-		if (letters == 0 || digits == 0 || digits > 15 || part[letters + digits] != '\0')
+		if (letters == 0 || digits == 0 || digits > 15 || part[letters + digits] != '\0' || is_version(d, part, (size_t)(part - copy)))
 			continue;
 		for (size_t i = 0; i < sizeof tokens / sizeof *tokens && found == NULL; i++)
 			if (strlen(tokens[i].letters) == letters && memcmp(tokens[i].letters, part, letters) == 0)

@@ -154,10 +154,18 @@ static void expect(const char *found, const char *part)
 static void names_and_descriptions_are_held_against_axes(void **state)
 {
 	const struct axis axes[] = {{"num_qo_heads", false, 32}, {"num_kv_heads", false, 8}, {"head_dim", false, 128}, {"rows", true, 0}};
+	const struct axis words = {"vocab_size", false, 128256}, values = {"value_size", false, 32};
 	struct arena arena = {0};
 
 	(void)state;
 	expect(attest("x_h32_kv8_d128", "x", "head_dim=128", NULL, 0, axes, 4, &arena), NULL);
+	expect(attest("x_v128256_v2", "x", "", NULL, 0, &words, 1, &arena), NULL);
+	expect(attest("x_v99", "x", "", NULL, 0, &words, 1, &arena), NULL);
+	expect(attest("x_v2_v128256", "x", "", NULL, 0, &words, 1, &arena), "the name says v2, but axis 'vocab_size' is 128256");
+	expect(attest("x_v100", "x", "", NULL, 0, &words, 1, &arena), "the name says v100");
+	expect(attest("x_v64", "x", "", NULL, 0, &values, 1, &arena), "the name says v64, but axis 'value_size' is 32");
+	expect(attest("x_v32_v2", "x", "", NULL, 0, &values, 1, &arena), NULL);
+	expect(attest("x_v1", "x", "", NULL, 0, &words, 1, &arena), "the name says v1,");
 	expect(attest("x_h32_kv4_d128", "x", "", NULL, 0, axes, 4, &arena), "the name says kv4, but axis 'num_kv_heads' is 8");
 	expect(attest("x_h32_kv8_d64", "x", "", NULL, 0, axes, 4, &arena), "the name says d64, but axis 'head_dim' is 128");
 	/* "h" may be the head dimension where "nh" is the number of heads */
