@@ -62,11 +62,11 @@ whole() {
 	expectations=$((expectations + 1))
 	"$python" -I -S "$work/whole.py" >"$work/brought" 2>"$work/python" || fail "$step, kill $kill: $(tail -n 1 "$work/python")"
 }
-# `kill_after MILLISECONDS`
-kill_after() {
+# Kills a run at a random moment. A run that ends before makes the next ones be killed earlier.
+kill_a_run() {
 	begin clone --mirror "$mirror" --only sglang,flashinfer
-	sleep "$(awk "BEGIN { print $1 / 1000 }")"
-	kill -9 "$program" 2>/dev/null && kills=$((kills + 1)) || true
+	sleep "$(awk "BEGIN { srand($seed + $runs); print rand() * $length / 1000 }")"
+	if kill -9 "$program" 2>/dev/null; then kills=$((kills + 1)); else length=$((length * 3 / 4 + 10)); fi
 	wait "$program" 2>/dev/null || true
 	whole
 }
@@ -77,24 +77,24 @@ expect_exit 0
 length=$(($(date +%s%3N) - began))
 rm -rf once repos_config.json
 
-kills=0 kill=0 seed=$(date +%s)
+kills=0 kill=0 runs=0 seed=$(date +%s)
 echo "# seed $seed, a run takes $length ms"
-random=$(awk "BEGIN { srand($seed); for (i = 0; i < 20; i++) print int(rand() * $length) }")
-for wait in $random; do
-	kill=$((kill + 1))
-	kill_after "$wait"
-	# From the ninth on, there is a newer commit after every second one. The fifth starts anew.
-	if [ $kill -ge 8 ] && [ $((kill % 2)) = 0 ]; then
+while [ $kills -lt 20 ]; do
+	runs=$((runs + 1)) kill=$((kills + 1))
+	[ $runs -le 200 ] || fail "only $kills of 200 runs were killed before their end"
+	kill_a_run
+	# From the ninth kill on, there is a newer commit before every second one. The fifth starts anew.
+	if [ $kill -le $kills ] && [ $kill -ge 8 ] && [ $((kill % 2)) = 0 ]; then
 		run clone --mirror "$mirror" --only sglang,flashinfer
 		expect_exit 0
 		whole
 		[ "$(cat "$work/brought")" = 2 ] || fail "kill $kill: a run that succeeds brings both"
 		commit sglang $kill
-	elif [ $kill = 4 ]; then
+	elif [ $kill -le $kills ] && [ $kill = 4 ]; then
 		rm -rf repos repos_config.json
 	fi
 done
-[ $kills -ge 10 ] || fail "only $kills of 20 runs were killed before their end"
+echo "# $runs runs, $kills of them killed"
 run clone --mirror "$mirror" --only sglang,flashinfer
 expect_exit 0
 whole
