@@ -130,15 +130,18 @@ const char *options_choices(const char *choices, const char *last, struct arena 
 	return text;
 }
 
-/* Sets `err` to a message about an invalid choice: "unknown format …" for --format, "unknown size …" for --sizes. */
+/* Sets `err` to a message about an invalid choice: "unknown format …" for --format, "unknown size …" for --sizes, and "unknown
+ * value … of --only" for a list whose name is no noun in the plural. */
 static int bad_choice(const struct option_row *row, const char *text, size_t length, struct arena *arena,
 		      struct err *err)
 {
 	bool list = row->kind == OPTION_CHOICES;
 	const char *noun = option_word(row) + strlen("--");
+	const bool plural = noun[strlen(noun) - 1] == 's', named = !list || plural;
 
-	return err_set(err, "unknown %.*s '%s' (expected %s%s%s)", (int)(strlen(noun) - list), noun,
-		       err_show(arena_copy(arena, text, length)).text, list ? "any of " : "",
+	return err_set(err, "unknown %.*s '%s'%s%s (expected %s%s%s)", named ? (int)(strlen(noun) - list) : (int)strlen("value"),
+		       named ? noun : "value", err_show(arena_copy(arena, text, length)).text, named ? "" : " of ",
+		       named ? "" : option_word(row), list ? "any of " : "",
 		       options_choices(row->choices, list ? "and" : "or", arena),
 		       list ? ", separated by commas" : "");
 }

@@ -17,7 +17,7 @@
 
 struct sample {
 	bool force, loud, workloads;
-	const char *device, *format, *sizes;
+	const char *device, *format, *sizes, *only;
 	int jobs;
 	int64_t memory;
 	double atol;
@@ -33,6 +33,7 @@ static const struct option_row rows[] = {
     {"--device", OPTION_CHOICE, AT(device), "D", "auto|cpu|cuda:N", "where"},
     {"--format", OPTION_CHOICE, AT(format), "F", "text|json|github", "how"},
     {"--sizes", OPTION_CHOICES, AT(sizes), "LIST", "small|large", "how large"},
+    {"--only", OPTION_CHOICES, AT(only), "LIST", "left|right", "which sides"},
     {"--jobs", OPTION_INT, AT(jobs), "N", NULL, "how many"},
     {"--atol", OPTION_REAL, AT(atol), "X", NULL, "how near"},
     {"--seed", OPTION_SEED, AT(seed), "N", NULL, "which"},
@@ -167,6 +168,7 @@ static void choices_are_the_only_values(void **state)
 	expect_refusal(READ("--sizes", "small,tiny"),
 	               "unknown size 'tiny' (expected any of small and large, separated by commas)");
 	expect_refusal(READ("--sizes", ",small"), "unknown size ''");
+	expect_refusal(READ("--only", "up"), "unknown value 'up' of --only (expected any of left and right, separated by commas)");
 	struct reading r = READ("--format=json", "--device", "cuda:12", "--sizes", "large,small");
 
 	assert_int_equal(r.answer, 0);
