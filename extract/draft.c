@@ -142,6 +142,22 @@ static enum draft_answer fill_axes(struct making *m, cJSON *axes)
 	return DRAFT_MADE;
 }
 
+/* Evaluates what must have a value, such as experts / n_group. */
+static enum draft_answer check_needs(struct making *m)
+{
+	const cJSON *item;
+
+	cJSON_ArrayForEach(item, m->rule->needs)
+	{
+		int64_t value = 0;
+		enum expression_result result = degrees_evaluate(m->degrees, item->valuestring, &value);
+
+		if (result != EXPRESSION_VALUE)
+			return no_value(m, result, item->valuestring, value);
+	}
+	return DRAFT_MADE;
+}
+
 static enum draft_answer fill_constants(struct making *m)
 {
 	const cJSON *item;
@@ -310,6 +326,8 @@ enum draft_answer draft_make(const struct rule *rule, struct degrees *degrees, s
 	degrees_reset(degrees);
 	enum draft_answer answer = fill_axes(&m, cJSON_GetObjectItemCaseSensitive(json, "axes"));
 
+	if (answer == DRAFT_MADE)
+		answer = check_needs(&m);
 	if (answer == DRAFT_MADE)
 		answer = fill_constants(&m);
 	if (answer == DRAFT_MADE)

@@ -437,7 +437,7 @@ int extract_plan(const struct extract_request *request, struct extract_result *r
 	    .written = none, .tagged = none, .unchanged = none, .left_out = none, .not_covered = none, .shared = none};
 	if (request->model->architecture == NULL)
 		return err_set(err, "the table of models has no architecture of %s; pass the model's config.json with --config", request->model->name);
-	if (architecture_open(request->model->architecture, &e.architecture, arena, err) < 0)
+	if (architecture_open(request->model, &e.architecture, arena, err) < 0)
 		return -1;
 	sglang_witness_ask(request->sglang, request->model, &e.architecture, &result->sglang, arena);
 	int rc = extract_rules(&e);

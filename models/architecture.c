@@ -25,17 +25,29 @@ static enum rule_pages pages_of(const char *text)
 	return strcmp(text, "one") == 0 ? PAGES_ONE : PAGES_MORE;
 }
 
-static void add_rules(struct architecture *architecture, const cJSON *block)
+/* Says whether the model has the module: it states no field that the module excludes. */
+static bool is_for_model(const cJSON *rule, const struct model *model)
+{
+	const cJSON *item;
+
+	cJSON_ArrayForEach(item, json_member(rule, "when"))
+		if (cJSON_IsNull(item) && model_member(model, item->string, NULL) != NULL)
+			return false;
+	return true;
+}
+
+static void add_rules(struct architecture *architecture, const cJSON *block, const struct model *model)
 {
 	const cJSON *rule;
 
-	cJSON_ArrayForEach(rule, block)
+	cJSON_ArrayForEach(rule, block) if (is_for_model(rule, model))
 		architecture->rules[architecture->rule_count++] = (struct rule){.module = json_text_of(rule, "module"),
 								      .op_type = json_text_of(rule, "op_type"),
 								      .template_name = json_text_of(rule, "template"),
 								      .pages = pages_of(json_text_of(rule, "page_size")),
 								      .all_experts = cJSON_IsTrue(json_member(rule, "all_experts")),
 								      .when = json_member(rule, "when"),
+								      .needs = json_member(rule, "needs"),
 								      .axes = json_member(rule, "axes"),
 								      .constants = json_member(rule, "constants")};
 }
@@ -53,16 +65,16 @@ static int unknown_architecture(const char *name, const cJSON *known, struct are
 		       err_show(name).text, near != NULL ? " (the nearest is '" : "", near != NULL ? near : "", near != NULL ? "')" : "");
 }
 
-int architecture_open(const char *name, struct architecture *architecture, struct arena *arena, struct err *err)
+int architecture_open(const struct model *model, struct architecture *architecture, struct arena *arena, struct err *err)
 {
 	const cJSON *block, *item;
 	int count = 0;
 
 	*architecture = (struct architecture){
 	    .root = cJSON_ParseWithLength(architectures_begin, (size_t)(architectures_end - architectures_begin))};
-	architecture->own = json_member(json_member(architecture->root, "architectures"), name);
+	architecture->own = json_member(json_member(architecture->root, "architectures"), model->architecture);
 	if (architecture->own == NULL) {
-		unknown_architecture(name, json_member(architecture->root, "architectures"), arena, err);
+		unknown_architecture(model->architecture, json_member(architecture->root, "architectures"), arena, err);
 		architecture_close(architecture);
 		return -1;
 	}
@@ -71,7 +83,7 @@ int architecture_open(const char *name, struct architecture *architecture, struc
 	cJSON_ArrayForEach(block, blocks) count += cJSON_GetArraySize(block);
 	architecture->rules = arena_array(arena, (size_t)count, sizeof *architecture->rules);
 	cJSON_ArrayForEach(item, json_member(architecture->own, "blocks"))
-		add_rules(architecture, json_member(blocks, item->valuestring));
+		add_rules(architecture, json_member(blocks, item->valuestring), model);
 	return 0;
 }
 

@@ -6,7 +6,8 @@
  * configuration comes before a name under "let", and a "let" of the architecture before the common one. A rule without a
  * template describes a module in a form that `reftest extract` does not write, such as one of several fused projections.
  *
- * The template of a rule with "when" is only for models whose configuration has these values, or lacks the fields.
+ * The template of a rule with "when" is only for models whose configuration has these values, or lacks the fields. A rule with
+ * a null there is only for models that lack the field.
  *
  * "tree" lists the modules of every architecture from the outside to the inside, with the expression of how many of each a
  * model has. "may_be_zero" lists the fields whose value may be 0. */
@@ -24,6 +25,7 @@ struct rule {
 	enum rule_pages pages;
 	bool all_experts;	/* its definition needs all experts on one device */
 	const cJSON *when;	/* field: the value for which the template is; NULL: any */
+	const cJSON *needs;	/* expressions without which there is no such definition; NULL: none */
 	const cJSON *axes;      /* name of an axis: expression */
 	const cJSON *constants; /* name of a constant in the template: expression; NULL: none */
 };
@@ -35,9 +37,9 @@ struct architecture {
 	int rule_count;
 };
 
-/* Opens the architecture of an architecture. Returns -1 with a message that names the nearest known architecture. The caller
+/* Opens the architecture of a model that states one. Returns -1 with a message that names the nearest known architecture. The caller
  * calls architecture_close. */
-int architecture_open(const char *name, struct architecture *architecture, struct arena *arena, struct err *err);
+int architecture_open(const struct model *model, struct architecture *architecture, struct arena *arena, struct err *err);
 void architecture_close(struct architecture *architecture);
 
 enum { USED_FIELDS = 16 };

@@ -380,7 +380,7 @@ static const char *attest_model(const struct definition *d, const struct model *
 	struct err err;
 	bool found = false;
 
-	if (model->architecture == NULL || architecture_open(model->architecture, &architecture, arena, &err) < 0)
+	if (model->architecture == NULL || architecture_open(model, &architecture, arena, &err) < 0)
 		return NULL;
 	const int most = most_common_axes(d, &architecture);
 

@@ -2,6 +2,7 @@
 
 #include <ctype.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "base/file.h"
@@ -186,7 +187,10 @@ int model_field_error(const struct model *model, const char *field, const char *
 			       model->name, what);
 	if (member == NULL)
 		return err_set(err, "%s: the field '%s' is missing (expected %s)", model->text.name, field, what);
+	char expected[160];
+
+	snprintf(expected, sizeof expected, "%s for '%s'", what, field);
 	const struct json_step inside = {NULL, part != NULL ? part->path : "", 0}, step = {*inside.key != '\0' ? &inside : NULL, field, 0};
 
-	return json_expected(&model->text, &step, member, err, what);
+	return json_expected(&model->text, &step, member, err, expected);
 }

@@ -107,7 +107,7 @@ static void every_model_of_the_table_fits_its_architecture(void **state)
 		const cJSON *item;
 
 		assert_true(model_find(models[i], &model, &arena));
-		assert_int_equal(architecture_open(model.architecture, &architecture, &arena, &err), 0);
+		assert_int_equal(architecture_open(&model, &architecture, &arena, &err), 0);
 		cJSON_ArrayForEach(item, json_member(architecture.own, "required"))
 		{
 			int64_t value;

@@ -33,15 +33,15 @@ refused "name a model with --model"
 config '"hidden_size": 256'
 refused $from "my-model/config.json: the field 'num_attention_heads' is missing (expected an integer above 0)"
 config "$(echo "$whole" | sed 's/: 4,/: -4,/')"
-refused $from "my-model/config.json:1:84: expected an integer above 0, found -4"
+refused $from "my-model/config.json:1:84: expected an integer above 0 for 'num_attention_heads', found -4"
 config "$(echo "$whole" | sed 's/: 4,/: 0,/')"
-refused $from "expected an integer above 0, found 0"
+refused $from "expected an integer above 0 for 'num_attention_heads', found 0"
 config "$(echo "$whole" | sed 's/: 4,/: "4",/')"
-refused $from 'expected an integer above 0, found "4"'
+refused $from "expected an integer above 0 for 'num_attention_heads', found \"4\""
 config "$(echo "$whole" | sed 's/1e-5/"1e-5"/')"
-refused $from 'expected a number above 0, found "1e-5"'
+refused $from "expected a number above 0 for 'rms_norm_eps', found \"1e-5\""
 config "$(echo "$whole" | sed 's/: 2,/: 2.5,/')"
-refused $from "expected an integer above 0, found 2.5"
+refused $from "expected an integer above 0 for 'num_key_value_heads', found 2.5"
 config "$whole"
 sed -i 's/LlamaForCausalLM/LlamaForCausallM/' my-model/config.json
 refused $from "reftest does not know the architecture 'LlamaForCausallM' (the nearest is 'LlamaForCausalLM')"

@@ -82,6 +82,21 @@ run extract --no-verify --config "$work/other-model/config.json" --op-type moe -
 expect_exit 0
 expect "r['written'] == [] and all('hidden_act = \"gelu\", and the text is for \"silu\"' in t for t in r['left_out'])"
 
+step="numbers that fit no routing, and a model without compressed queries"
+mkdir "$work/latent"
+cat >"$work/latent/config.json" <<'END'
+{"architectures": ["DeepseekV3ForCausalLM"], "hidden_size": 512, "num_attention_heads": 8, "intermediate_size": 512,
+ "moe_intermediate_size": 256, "n_routed_experts": 16, "n_shared_experts": 1, "num_experts_per_tok": 4, "n_group": 5, "topk_group": 2,
+ "q_lora_rank": null, "kv_lora_rank": 512, "qk_nope_head_dim": 128, "qk_rope_head_dim": 64, "v_head_dim": 128, "vocab_size": 1000}
+END
+run extract --no-verify --config "$work/latent/config.json" --op-type moe,gemm --out "$work/latent" --format json
+expect_exit 0
+expect "'moe.experts (moe_fp8_block_scale_ds_routing): experts / n_group is no integer from 0 on' in r['left_out']"
+expect "'gemm/gemm_n1536_k512' in r['written'] and not [n for n in r['written'] if n[:4] == 'moe/']" # q_proj
+sed -i 's/"n_group": 5/"n_group": 4/; s/"num_experts_per_tok": 4/"num_experts_per_tok": 9/' "$work/latent/config.json"
+run extract --no-verify --config "$work/latent/config.json" --op-type moe --out "$work/latent" --format json
+expect "r['written'] == [] and 'topk_group - num_experts_per_tok is no integer from 0 on' in r['left_out'][0]"
+
 step="a name that is taken"
 sed -i 's/EPSILON = 1e-5/EPSILON = 1e-6/' definitions/rmsnorm/rmsnorm_h4096.json
 cp definitions/rmsnorm/rmsnorm_h4096.json "$work/mine.json"
