@@ -149,6 +149,33 @@ static void print_list(const char *heading, const struct string_list *list)
 		show_print(stdout, "  %s\n", list->items[i]);
 }
 
+/* Copies the line at `text` and moves `text` to the next one. Returns NULL at the end. */
+static const char *take_line(const char **text, struct arena *arena)
+{
+	size_t length = strcspn(*text, "\n");
+	const char *line = **text != '\0' ? arena_copy(arena, *text, length) : NULL;
+
+	*text += length + ((*text)[length] == '\n');
+	return line;
+}
+
+/* Prints the first line in which two references differ. */
+static void print_first_line(const char *ours, const char *theirs)
+{
+	struct arena arena = {0};
+	const char *a, *b;
+	int number = 0;
+
+	do {
+		a = take_line(&ours, &arena);
+		b = take_line(&theirs, &arena);
+		number++;
+	} while (a != NULL && b != NULL && strcmp(a, b) == 0);
+	show_print(stdout, "    reference: from line %d on\n      here:  %s\n      there: %s\n", number, a != NULL ? a : "(the end)",
+		   b != NULL ? b : "(the end)");
+	arena_free(&arena);
+}
+
 /* Prints the fields in which a conflicting definition differs. */
 static void print_conflict(const struct extract_conflict *conflict)
 {
@@ -160,6 +187,10 @@ static void print_conflict(const struct extract_conflict *conflict)
 	{
 		const char *ours = json_text_of(item, "ours"), *theirs = json_text_of(item, "theirs");
 
+		if (strcmp(json_text_of(item, "field"), "reference") == 0) {
+			print_first_line(ours, theirs);
+			continue;
+		}
 		show_print(stdout, "    %s: %s here, %s there\n", json_text_of(item, "field"), ours != NULL ? ours : "absent",
 			   theirs != NULL ? theirs : "absent");
 	}

@@ -67,7 +67,7 @@ struct meaning meaning_of(const cJSON *definition, struct arena *arena)
 {
 	static const char *const lists[] = {"axes", "inputs", "outputs", "constraints"};
 	const char *reference = json_text_of(definition, "reference");
-	struct meaning meaning = {0};
+	struct meaning meaning = {.reference = arena_string(arena, reference != NULL ? reference : "")};
 	struct buf form = {0};
 	size_t room = 1;
 
@@ -129,21 +129,24 @@ bool meaning_same_interface(const struct meaning *a, const struct meaning *b)
 	return has_interface_of(a, b) && has_interface_of(b, a);
 }
 
-static void write_value(struct buf *out, const char *name, const char *key, const char *value)
+static void write_value(struct buf *out, const char *name, const char *value)
 {
 	buf_printf(out, ", \"%s\": ", name);
 	if (value == NULL)
 		buf_text(out, "null");
 	else
-		buf_json_string(out, strcmp(key, "reference") == 0 ? "another text" : *value == '\0' ? "present" : value);
+		buf_json_string(out, *value == '\0' ? "present" : value);
 }
 
-static void write_difference(struct buf *out, const char *key, const char *ours, const char *theirs, const char **comma)
+/* Writes the difference of a field. Its values are `ours` and `theirs`, but those of "reference" are normal forms. */
+static void write_difference(struct buf *out, const char *key, const struct meaning *ours, const struct meaning *theirs, const char **comma)
 {
+	const bool text = strcmp(key, "reference") == 0;
+
 	buf_printf(out, "%s{\"field\": ", *comma);
 	buf_json_string(out, key);
-	write_value(out, "ours", key, ours);
-	write_value(out, "theirs", key, theirs);
+	write_value(out, "ours", text ? ours->reference : value_of(ours, key));
+	write_value(out, "theirs", text ? theirs->reference : value_of(theirs, key));
 	buf_text(out, "}");
 	*comma = ", ";
 }
@@ -156,9 +159,9 @@ void meaning_write_differences(const struct meaning *ours, const struct meaning 
 		const char *other = value_of(theirs, ours->fields[i].key);
 
 		if (other == NULL || strcmp(other, ours->fields[i].value) != 0)
-			write_difference(out, ours->fields[i].key, ours->fields[i].value, other, &comma);
+			write_difference(out, ours->fields[i].key, ours, theirs, &comma);
 	}
 	for (int i = 0; i < theirs->count; i++)
 		if (value_of(ours, theirs->fields[i].key) == NULL)
-			write_difference(out, theirs->fields[i].key, NULL, theirs->fields[i].value, &comma);
+			write_difference(out, theirs->fields[i].key, ours, theirs, &comma);
 }

@@ -103,7 +103,13 @@ cp definitions/rmsnorm/rmsnorm_h4096.json "$work/mine.json"
 run extract --no-verify --model llama-3.1-8b --format json
 expect_exit 0
 expect "r['written'] == ['rmsnorm/rmsnorm_h4096_v2']"
-expect "r['conflicts'] == [{'name': 'rmsnorm/rmsnorm_h4096_v2', 'existing': 'rmsnorm/rmsnorm_h4096', 'differences': [{'field': 'reference', 'ours': 'another text', 'theirs': 'another text'}], 'behaviour': None, 'why': None}]"
+expect "len(r['conflicts']) == 1 and {k: r['conflicts'][0][k] for k in ('name', 'existing', 'behaviour', 'why')} == {'name': 'rmsnorm/rmsnorm_h4096_v2', 'existing': 'rmsnorm/rmsnorm_h4096', 'behaviour': None, 'why': None}"
+expect "[(one['field'], 'EPSILON = 1e-5' in one['ours'], 'EPSILON = 1e-6' in one['theirs']) for one in r['conflicts'][0]['differences']] == [('reference', True, True)]"
+mkdir "$work/taken"
+cp -a definitions "$work/taken/definitions"
+rm "$work/taken/definitions/rmsnorm/rmsnorm_h4096_v2.json"
+run extract --no-verify --model llama-3.1-8b --out "$work/taken"
+grep -A 2 '^    reference: from line [0-9]* on$' "$work/out" | grep -q '^      there: EPSILON = 1e-6$' || fail "the text does not show where the references differ"
 cmp -s definitions/rmsnorm/rmsnorm_h4096.json "$work/mine.json" || fail "the definition of the dataset changed"
 run extract --no-verify --model llama-3.1-8b --format json
 expect "r['written'] == [] and r['conflicts'] == []"
