@@ -29,8 +29,8 @@ bool meaning_equal(const struct meaning *a, const struct meaning *b);
  * same inputs. */
 bool meaning_same_interface(const struct meaning *a, const struct meaning *b);
 
-/* Appends each field in which two meanings differ, as a JSON object {"field", "ours", "theirs"}, the references as they are
- * written. Absent fields are null. */
+/* Appends each field in which two meanings differ, as a JSON object {"field", "ours", "theirs"}, the references as they
+ * are written. Absent fields are null. */
 void meaning_write_differences(const struct meaning *ours, const struct meaning *theirs, struct buf *out);
 
 #endif

@@ -6,8 +6,8 @@
  * configuration comes before a name under "let", and a "let" of the architecture before the common one. A rule without a
  * template describes a module in a form that `reftest extract` does not write, such as one of several fused projections.
  *
- * The template of a rule with "when" is only for models whose configuration has these values, or lacks the fields. A rule with
- * a null there is only for models that lack the field.
+ * The template of a rule with "when" is only for models whose configuration has these values, or lacks the fields. A
+ * rule with a null there is only for models that lack the field.
  *
  * "tree" lists the modules of every architecture from the outside to the inside, with the expression of how many of each a
  * model has. "may_be_zero" lists the fields whose value may be 0. */
@@ -37,8 +37,8 @@ struct architecture {
 	int rule_count;
 };
 
-/* Opens the architecture of a model that states one. Returns -1 with a message that names the nearest known architecture. The caller
- * calls architecture_close. */
+/* Opens the architecture of a model that states one. Returns -1 with a message that names the nearest known architecture.
+ * The caller calls architecture_close. */
 int architecture_open(const struct model *model, struct architecture *architecture, struct arena *arena, struct err *err);
 void architecture_close(struct architecture *architecture);
 

@@ -106,13 +106,14 @@ static bool has_v_part(const char *name, const char *behind)
 	return false;
 }
 
-/* Says whether the part at `at` of the name is a version, as in "top_p_sampling_from_probs_v128256_v2": the last one, from v2
- * to v99. It may as well be the length of a value, unless the definition has no such axis, or an earlier part states it. */
+/* Says whether the part at `at` of the name is a version, as in "top_p_sampling_from_probs_v128256_v2": the last one, from
+ * v2 to v99. It may as well be the length of a value, unless the definition has no such axis, or an earlier part states it. */
 static bool is_version(const struct definition *d, const char *part, size_t at)
 {
-	const bool last = d->name[at + strlen(part)] == '\0', lengths = const_axis(d, "value_size") != NULL || const_axis(d, "num_v_heads") != NULL;
-
-	return last && part[0] == 'v' && strlen(part) <= 3 && atoi(part + 1) >= 2 && (!lengths || (at > 0 && has_v_part(d->name, d->name + at - 1)));
+	if (d->name[at + strlen(part)] != '\0' || part[0] != 'v' || strlen(part) > 3 || atoi(part + 1) < 2)
+		return false;
+	return (const_axis(d, "value_size") == NULL && const_axis(d, "num_v_heads") == NULL) ||
+	       (at > 0 && has_v_part(d->name, d->name + at - 1));
 }
 
 static const char *attest_name(const struct definition *d, struct arena *arena)

@@ -163,7 +163,8 @@ static enum expression_result read_scaled(struct reader *r, int64_t *value)
 	if (!(product >= 0) || product >= (double)LARGEST)
 		return EXPRESSION_INVALID;
 	*value = (int64_t)llround(product);
-	return fabs(product - (double)*value) < 1e-6 ? EXPRESSION_VALUE : EXPRESSION_INDIVISIBLE; /* 0.1 is no exact fraction */
+	/* 0.1 is no exact fraction */
+	return fabs(product - (double)*value) < 1e-6 ? EXPRESSION_VALUE : EXPRESSION_INDIVISIBLE;
 }
 
 static enum expression_result read_name(struct reader *r, int64_t *value)

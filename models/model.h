@@ -2,7 +2,8 @@
  *
  * Fields have the names of config.json. A model of the table may have several rows, each with its own source. In a
  * config.json, the members of "text_config" come before those of the whole file, because they describe the language model
- * of a model that also reads images, and those of "rope_parameters" come last. A member that is null counts as absent. */
+ * of a model that also reads images, and those of "rope_parameters" come last. A member that is null counts as
+ * absent. */
 #ifndef REFTEST_MODELS_MODEL_H
 #define REFTEST_MODELS_MODEL_H
 

@@ -220,7 +220,8 @@ static void models_explain_axes_at_some_degree(void **state)
 	arena_free(&arena);
 }
 
-/* The row of mistral-7b has no vocab_size, because its versions have different ones: the head may have any number of rows. */
+/* The row of mistral-7b has no vocab_size, because its versions have different ones: the head may have any number of
+ * rows. */
 static void fields_that_the_table_lacks_contradict_nothing(void **state)
 {
 	const char *tags[] = {"model:mistral-7b"};

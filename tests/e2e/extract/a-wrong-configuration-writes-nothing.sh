@@ -59,7 +59,8 @@ expect_exit 0
 expect "r['model'] == 'my-model' and 'gqa_paged/gqa_paged_decode_h4_kv2_d64_ps1' in r['written']"
 expect "'gemm/gemm_n512_k256' in r['written']"
 
-step="a dataset that cannot be written: no file may be larger than 1536 bytes, as those of norms are not, and those of attention are"
+# No file may be larger than 1536 bytes. Those of norms are not, and those of attention are.
+step="a dataset that cannot be written"
 cp -a definitions before
 rm definitions/rmsnorm/*.json definitions/gqa_paged/*.json
 rm before/rmsnorm/*.json before/gqa_paged/*.json
