@@ -11,6 +11,8 @@ PREFIX ?= /usr/local
 # that.
 CFLAGS ?= $(if $(SANITIZE),-Og -g1,-O2 -g)
 WERROR ?= -Werror
+PYTHON ?= python3
+DIST ?= dist
 NVCC ?= $(firstword $(shell command -v nvcc 2>/dev/null) $(wildcard /usr/local/cuda/bin/nvcc))
 NVCC := $(if $(SANITIZE),,$(NVCC))
 
@@ -157,11 +159,16 @@ install: $(products) $(documents) ## install below PREFIX=/usr/local (and DESTDI
 	set -- $(addprefix $(DESTDIR)$(PREFIX)/,$(shared)); \
 	for file in $(documents); do install -m 644 "$$file" "$$1" && shift || exit; done
 
+# pip fetches the backend that makes the wheel, hatchling, from PyPI.
+wheel: $(products) $(documents) $(BUILD)/wheel/reftest ## make a wheel in DIST=dist, which pip installs as install does
+	REFTEST_BUILD=$(BUILD) $(PYTHON) -m pip wheel --disable-pip-version-check --quiet --no-deps --wheel-dir $(DIST) .
+	ls -t $(DIST)/reftest-*.whl | head -n 1
+
 uninstall: ## remove what install put there
 	rm -rf $(addprefix $(DESTDIR)$(PREFIX)/,bin/reftest lib/reftest share/reftest $(shared))
 
 clean: ## remove every build
-	rm -rf build build-asan build-coverage build-libfuzzer
+	rm -rf build build-asan build-coverage build-libfuzzer dist
 
 help: ## list the targets
 	awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' Makefile
@@ -171,6 +178,13 @@ unit-tests: $(units) $(faults)
 $(BUILD)/reftest: $(call object,reftest.c) $(archives)
 	echo "  link $@"
 	$(CC) $(link) -o $@ $^ $(cxx_libs) $(libs)
+
+# The program of the wheel first looks for other libraries in the wheel, where the program's own libraries lie. This also
+# holds for the libraries that it loads from copies in memory (base/sealed_library.h), which only this kind of path reaches.
+$(BUILD)/wheel/reftest: $(BUILD)/reftest
+	echo "  link $@"; mkdir -p $(@D)
+	$(CC) $(link) -Wl,--disable-new-dtags,-rpath,'$$ORIGIN/../lib/reftest' -o $@ $(call object,reftest.c) $(archives) \
+		$(cxx_libs) $(libs)
 
 $(BUILD)/reftest.1: kind := man
 $(BUILD)/completions/reftest.bash: kind := bash
@@ -263,7 +277,7 @@ $(addprefix $(BUILD)/,$(written)): derived ;
 derived:
 	tools/generate.sh $(BUILD) '$(program) $(kernels) $(base) $(cuda)' '$(CC) $(CPPFLAGS) $(CFLAGS) $(LDFLAGS) $(flags)' '$(NVCC)'
 
-.PHONY: all verify test references check fuzz mutants diagnoses history hostile coverage check-gpu check-races check-memory soak bench bench-gpu install uninstall clean help \
+.PHONY: all verify test references check fuzz mutants diagnoses history hostile coverage check-gpu check-races check-memory soak bench bench-gpu install uninstall wheel clean help \
 	unit-tests derived
 .DELETE_ON_ERROR:
 .SECONDARY:

@@ -52,6 +52,7 @@ struct doctor {
 	const char *python; /* absolute path; NULL: none */
 	char device_class[64]; /* class of the device that `verify` would use */
 	struct ground_truths_matrix matrix;
+	bool installed;     /* the program is not in a checkout, so make cannot mend it */
 	bool torch_cuda;    /* torch is installed and built for CUDA */
 	int gpus;
 	int files;          /* number of definitions and workload files; 0 if there is no dataset */
@@ -62,6 +63,27 @@ static void add(struct doctor *d, const char *name, bool needed, bool ok, const 
 {
 	assert(d->count < LINES_MAX);
 	d->lines[d->count++] = (struct line){name, needed, ok, found, ok ? NULL : mend};
+}
+
+/* Returns what repairs a part of reftest itself: this make command in a checkout, and a new installation elsewhere. */
+static const char *mend_by_make(const struct doctor *d, const char *command)
+{
+	return d->installed ? "install reftest again: its wheel with `pip install --force-reinstall`, or `make install` in a "
+			      "checkout"
+			    : command;
+}
+
+/* Returns the command that installs torch for d->python, in a virtual environment: other interpreters often belong to
+ * the system, whose packages pip may not change. */
+static const char *mend_torch(struct doctor *d, bool upgrade)
+{
+	if (!d->installed && !upgrade)
+		return "make verify";
+	const char *folder = d->python != NULL ? strstr(d->python, "/bin/") : NULL;
+
+	if (folder != NULL && access(arena_printf(&d->arena, "%.*s/pyvenv.cfg", (int)(folder - d->python), d->python), F_OK) == 0)
+		return arena_printf(&d->arena, "%s -m pip install%s torch", d->python, upgrade ? " --upgrade" : "");
+	return "python3 -m venv .venv && .venv/bin/pip install torch (in the dataset, where reftest finds it)";
 }
 
 /* Returns the first line of a small file, without its newline. Returns NULL if the file cannot be read. */
@@ -127,7 +149,8 @@ static void examine_python(struct doctor *d, const char *given)
 	struct err err = {""};
 
 	if (machine_python(given, d->program->root, path, sizeof path, &err) < 0)
-		add(d, "python", true, false, arena_string(&d->arena, err.text), "make verify");
+		add(d, "python", true, false, arena_string(&d->arena, err.text),
+		    d->installed ? "sudo apt-get install python3 python3-venv" : "make verify");
 	else
 		add(d, "python", true, true, d->python = arena_string(&d->arena, path), NULL);
 }
@@ -145,7 +168,7 @@ static void examine_torch(struct doctor *d)
 {
 	struct torch_facts facts;
 	struct err err = {""};
-	const char *mend = "make verify";
+	const char *mend = mend_torch(d, false);
 
 	if (d->python == NULL) {
 		add(d, "torch", true, false, "no interpreter to check", mend);
@@ -164,7 +187,7 @@ static void examine_torch(struct doctor *d)
 	add(d, "torch", true, enough,
 	    arena_printf(&d->arena, "%s, %s%s; Python %s%s", facts.version, facts.cuda != NULL ? "for CUDA " : "a CPU build",
 	                 facts.cuda != NULL ? facts.cuda : "", facts.python, enough ? "" : "; 2.4 or newer is required"),
-	    arena_printf(&d->arena, "%s -m pip install --upgrade torch", d->python));
+	    mend_torch(d, true));
 }
 
 static void examine_kernels(struct doctor *d)
@@ -172,7 +195,7 @@ static void examine_kernels(struct doctor *d)
 	struct err err = {""};
 
 	if (program_kernels(d->program, &err) < 0)
-		add(d, "kernels", true, false, arena_string(&d->arena, err.text), "make");
+		add(d, "kernels", true, false, arena_string(&d->arena, err.text), mend_by_make(d, "make"));
 	else
 		add(d, "kernels", true, true,
 		    arena_printf(&d->arena, "%s, %d op families, build %.12s", d->program->kernels.path,
@@ -185,9 +208,10 @@ static void examine_cuda_kernels(struct doctor *d)
 	struct err err = {""};
 
 	if (d->program->kernels.api == NULL)
-		add(d, "cuda kernels", false, false, "not checked, because the CPU library is missing", "make");
+		add(d, "cuda kernels", false, false, "not checked, because the CPU library is missing",
+		    mend_by_make(d, "make"));
 	else if (kernels_open_cuda(&d->program->kernels, &err) < 0)
-		add(d, "cuda kernels", false, false, arena_string(&d->arena, err.text), "make");
+		add(d, "cuda kernels", false, false, arena_string(&d->arena, err.text), mend_by_make(d, "make"));
 	else
 		add(d, "cuda kernels", false, true,
 		    arena_printf(&d->arena, "%s, of the same build", d->program->kernels.cuda_path), NULL);
@@ -236,7 +260,7 @@ static void examine_gpu(struct doctor *d)
 	const struct judge_program judge = judge_program(&d->program->kernels);
 
 	if (pool_probe_device(&judge, "cuda:0", class_name, sizeof class_name, product, sizeof product, &err) < 0)
-		add(d, "gpu", false, false, arena_string(&d->arena, err.text), "make && nvidia-smi");
+		add(d, "gpu", false, false, arena_string(&d->arena, err.text), d->installed ? "nvidia-smi" : "make && nvidia-smi");
 	else if (!d->torch_cuda && d->python != NULL)
 		add(d, "gpu", false, false, arena_printf(&d->arena, "%s (%s) is not used, because torch is a CPU build",
 							 product, class_name),
@@ -329,7 +353,8 @@ static void examine_remote(struct doctor *d)
 
 	if (api == NULL)
 		add(d, "remote cache", false, false, arena_string(&d->arena, err.text),
-		    "sudo apt-get install libhiredis-dev libcurl4-openssl-dev libsodium-dev && make");
+		    d->installed ? "sudo apt-get install libcurl4"
+				 : "sudo apt-get install libhiredis-dev libcurl4-openssl-dev libsodium-dev && make");
 	else if (place != NULL && *place != '\0' && remote_url_parse(place, &parsed, &err) < 0)
 		add(d, "remote cache", false, false, arena_string(&d->arena, err.text), "unset REFTEST_REMOTE");
 	else
@@ -480,7 +505,7 @@ static void print_json(struct doctor *d, bool ready)
 
 static int examine(struct program *program, const char *python, bool json)
 {
-	struct doctor doctor = {.program = program, .device_class = "cpu"};
+	struct doctor doctor = {.program = program, .device_class = "cpu", .installed = machine_installed()};
 	bool ready = true;
 
 	examine_dataset(&doctor);
@@ -489,7 +514,8 @@ static int examine(struct program *program, const char *python, bool json)
 	examine_torch(&doctor);
 	examine_kernels(&doctor);
 	examine_cuda_kernels(&doctor);
-	examine_nvcc(&doctor);
+	if (!doctor.installed) /* only make uses nvcc */
+		examine_nvcc(&doctor);
 	examine_driver(&doctor);
 	examine_gpu(&doctor);
 	examine_jobs(&doctor);

@@ -130,11 +130,11 @@ python_ready() {
 }
 
 # tests_ready: succeeds if .venv-tests has all packages: pytest and ruff test the generated pytest files, pre-commit
-# tests the hooks, mcp is a client of `reftest serve`, fla is a ground truth. fla is not imported as a whole, because that would require packages for GPUs.
+# tests the hooks, mcp is a client of `reftest serve`, hatchling makes the wheel, fla is a ground truth. fla is not imported as a whole, because that would require packages for GPUs.
 tests_ready() {
 	[ -x .venv-tests/bin/ruff ] && [ -x .venv-tests/bin/pre-commit ] &&
 		.venv-tests/bin/python -c 'import pytest, einops, fla, importlib.util as u
-assert u.find_spec("triton") and u.find_spec("mcp")' 2>/dev/null
+assert u.find_spec("triton") and u.find_spec("mcp") and u.find_spec("hatchling")' 2>/dev/null
 }
 
 install_test_tools() {

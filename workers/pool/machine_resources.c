@@ -87,6 +87,40 @@ static int in_environment(const char *directory, const char *below, char *out, s
 	return length > 0 && (size_t)length < sizeof path ? absolute(path, out, size) : -1;
 }
 
+/* Does the virtual environment `folder` contain torch? */
+static bool environment_has_torch(const char *folder)
+{
+	char path[4096 + 512];
+
+	snprintf(path, sizeof path, "%s/lib", folder);
+	DIR *versions = opendir(path);
+	bool found = false;
+
+	for (struct dirent *entry; versions != NULL && !found && (entry = readdir(versions)) != NULL;) {
+		snprintf(path, sizeof path, "%s/lib/%.255s/site-packages/torch/version.py", folder, entry->d_name);
+		found = access(path, R_OK) == 0;
+	}
+	if (versions != NULL)
+		closedir(versions);
+	return found;
+}
+
+/* Finds the interpreter of the virtual environment into which pip installed this program, if torch is there too. An
+ * environment that holds the program alone, as pipx makes them, does not count. */
+static int in_own_environment(const char *binary, char *out, size_t size)
+{
+	char path[4096 + 32];
+
+	snprintf(path, sizeof path, "%s/../pyvenv.cfg", binary);
+	if (access(path, R_OK) != 0)
+		return -1;
+	snprintf(path, sizeof path, "%s/..", binary);
+	if (!environment_has_torch(path))
+		return -1;
+	snprintf(path, sizeof path, "%s/python3", binary);
+	return absolute(path, out, size);
+}
+
 int machine_python(const char *given, const char *root, char *out, size_t size, struct err *err)
 {
 	const char *environment = getenv("REFTEST_PYTHON");
@@ -98,17 +132,34 @@ int machine_python(const char *given, const char *root, char *out, size_t size, 
 		return named_python(environment, "REFTEST_PYTHON", out, size, err);
 	if (root != NULL && in_environment(root, "", out, size) == 0)
 		return 0;
-	if (file_program_directory(binary, sizeof binary, NULL) == 0 && in_environment(binary, "/..", out, size) == 0)
+	if (file_program_directory(binary, sizeof binary, NULL) == 0 &&
+	    (in_environment(binary, "/..", out, size) == 0 || in_own_environment(binary, out, size) == 0))
 		return 0;
 	if (on_path("python3", out, size) == 0)
 		return 0;
 	return err_set(err,
-	               "there is no python3 on PATH and no .venv in %s; to create a .venv, run `make verify` in a "
-		       "checkout of reftest, or use --python to name an interpreter that has torch",
-	               root == NULL ? "the dataset" : root);
+	               "there is no python3 on PATH and no .venv in %s; %sname an interpreter that has torch with "
+		       "--python",
+	               root == NULL ? "the dataset" : root,
+	               machine_installed() ? "" : "to create a .venv, run `make verify` in the checkout of reftest, or ");
 }
 
 /* ---- files of this program ---- */
+
+bool machine_installed(void)
+{
+	static const char *const sources[] = {"../python", "../../python"};
+	char directory[4096], path[4096 + 64];
+
+	if (file_program_directory(directory, sizeof directory, NULL) != 0)
+		return false;
+	for (size_t i = 0; i < sizeof sources / sizeof sources[0]; i++) {
+		snprintf(path, sizeof path, "%s/%s/runner.py", directory, sources[i]);
+		if (access(path, R_OK) == 0)
+			return false;
+	}
+	return true;
+}
 
 /* Writes the path of a Python file of this program. Returns 1 if the user named it, and 0 if it was found beside the
  * program. */

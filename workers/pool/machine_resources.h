@@ -12,9 +12,12 @@
 #include "base/err.h"
 
 /* Writes the absolute path of the Python interpreter to `out`. The first of these that is set or exists is used:
- * `given` (--python), $REFTEST_PYTHON, <root>/.venv, the .venv of the checkout in which the binary was built, python3
- * on PATH. Returns -1 if there is no interpreter that can be executed. */
+ * `given` (--python), $REFTEST_PYTHON, <root>/.venv, the .venv of the checkout in which the binary was built, the virtual
+ * environment into which pip installed the binary if torch is there too, python3 on PATH. Returns -1 if there is no interpreter that can be executed. */
 int machine_python(const char *given, const char *root, char *out, size_t size, struct err *err);
+
+/* Was this program installed, by `make install` or from a wheel, so that there is no checkout in which make could build? */
+bool machine_installed(void);
 
 /* Writes the path of one of reftest's own Python files to `out`. The path is the value of the environment variable
  * `variable` if it is set. If the variable is not set, the path is that of the file in the source checkout, or,

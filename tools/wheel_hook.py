@@ -1,0 +1,96 @@
+"""Puts what `make` built into a wheel, at the paths of `make install`: the program in bin/, the libraries and the Python
+files in lib/reftest/, the manual page and the completions in share/.
+
+The program finds its files relative to itself, so an installed wheel works in any virtual environment. The libraries are
+copied as they are, because the program accepts only libraries whose digests are compiled into it.
+
+Libraries of the system that not every Linux has (libcjson, liblmdb, libgomp, …) travel in the wheel, also in lib/reftest/,
+where the wheel's program looks for them first. libcurl stays behind: it depends on thirty other libraries and on the
+system's certificates, and only shared caches need it. The platform tag is computed: it names the glibc that the newest
+symbol of any of these files needs.
+"""
+
+import os
+import platform
+import re
+import subprocess
+from pathlib import Path
+
+from hatchling.builders.hooks.plugin.interface import BuildHookInterface
+
+# Libraries that PEP 600 lets a wheel expect of each Linux, and libcurl.
+EXPECTED = re.compile(
+    r"(linux-vdso|ld-linux-[\w-]+|lib(c|m|dl|rt|pthread|resolv|util|gcc_s|stdc\+\+|curl))\.so(\.\d+)*"
+)
+SHARED = {
+    "reftest.1": "share/man/man1/reftest.1",
+    "completions/reftest.bash": "share/bash-completion/completions/reftest",
+    "completions/_reftest": "share/zsh/site-functions/_reftest",
+    "completions/reftest.fish": "share/fish/vendor_completions.d/reftest.fish",
+}
+
+
+def output_of(*command: str) -> str:
+    return subprocess.run(command, check=True, capture_output=True, text=True).stdout
+
+
+def needed(file: Path) -> set[str]:
+    """The names of the libraries that a program or library loads itself."""
+    return set(re.findall(r"\(NEEDED\).*\[(.+)\]", output_of("readelf", "-dW", str(file))))
+
+
+def copyright_file(library: Path) -> Path:
+    """The terms under which a library of the system may be passed on, as Debian installs them."""
+    owner = subprocess.run(["dpkg", "-S", str(library)], capture_output=True, text=True).stdout
+    terms = Path("/usr/share/doc", owner.partition(":")[0].strip() or "-", "copyright")
+    if not terms.exists():
+        raise SystemExit(f"wheel: no file says under which terms {library} may be passed on; make the wheel on Debian or Ubuntu")
+    return terms
+
+
+def travelling(files: list[Path]) -> dict[str, Path]:
+    """The libraries of the system that these files need and that the wheel must bring: file by name."""
+    found: dict[str, Path] = {}
+    for file in files:
+        places = dict(re.findall(r"(\S+) => (/\S+)", output_of("ldd", str(file))))
+        wanted = list(needed(file))
+        while wanted:
+            name = wanted.pop()
+            if EXPECTED.fullmatch(name) or name in found:
+                continue
+            if name not in places:
+                raise SystemExit(f"wheel: {file} needs {name}, which this machine lacks")
+            found[name] = Path(places[name]).resolve()
+            wanted += needed(found[name])
+    return found
+
+
+def platform_tag(files: list[Path]) -> str:
+    """manylinux_2_N_ARCH for the newest glibc 2.N that one of these files asks for."""
+    minor = 17
+    for file in files:
+        found = re.findall(r"Name: GLIBC_2\.(\d+)", output_of("readelf", "-VW", str(file)))
+        minor = max([minor, *map(int, found)])
+    return f"manylinux_2_{minor}_{platform.machine()}"
+
+
+class WheelHook(BuildHookInterface):
+    def initialize(self, version: str, build_data: dict) -> None:
+        top = Path(self.root)
+        build = top / os.environ.get("REFTEST_BUILD", "build")
+        program = build / "wheel/reftest"
+        if not program.exists():  # `pip install .`; `make wheel` has built it
+            subprocess.run(["make", "-C", str(top), "all", str(program.relative_to(top))], check=True)
+        libraries = sorted(build.glob("libreftest_*.so"))
+        brought = travelling([program, *libraries])
+        data = {file: f"lib/reftest/{file.name}" for file in libraries}
+        data |= {file: f"lib/reftest/{name}" for name, file in brought.items()}
+        terms = {copyright_file(file): f"share/doc/reftest/copyright/{name}" for name, file in brought.items()}
+        for file in [*top.glob("python/*.py"), *top.glob("python/libraries/*.py")]:
+            data[file] = f"lib/reftest/{file.relative_to(top / 'python')}"
+        data |= {build / name: place for name, place in SHARED.items()}
+        data[top / "tools/slurm_array.sh"] = "share/reftest/slurm_array.sh"
+        build_data["shared_data"] = {str(file): place for file, place in (data | terms).items()}
+        build_data["shared_scripts"] = {str(program): "reftest"}
+        build_data["pure_python"] = False
+        build_data["tag"] = f"py3-none-{platform_tag([program, *libraries, *brought.values()])}"
