@@ -267,6 +267,7 @@ $(BUILD)/obj/%.cu.o: %.cu $(BUILD)/obj/settings_cuda | $(BUILD)/ops.inc
 $(BUILD)/obj/kernels/core/published_models.o: models/models.json
 $(BUILD)/obj/models/architecture.o: models/architectures.json
 $(BUILD)/obj/report/html_page.o: report/page.html
+$(BUILD)/obj/report/reproduce_script.o: report/reproduce.py
 $(BUILD)/obj/extract/templates.o: $(wildcard kernels/*/templates/*)
 
 # Files that every make writes anew, but replaces only if they differ: the op families with the digests of their

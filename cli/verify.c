@@ -28,13 +28,14 @@
 #include "report/events.h"
 #include "report/exit_status.h"
 #include "report/progress.h"
+#include "report/reproduce_script.h"
 #include "report/solutions.h"
 #include "report/text_and_json.h"
 #include "testgen/update.h"
 #include "watcher/client.h"
 
 struct verify_options {
-	const char *root, *repos, *device, *device_class, *python, *sizes, *format, *case_id, *ground_truth, *junit, *shard, *required, *accept, *isolation;
+	const char *root, *repos, *device, *device_class, *python, *sizes, *format, *case_id, *ground_truth, *junit, *save, *shard, *required, *accept, *isolation;
 	bool all, solutions, no_diagnosis, changed, index, force, edge, backward, no_workloads, strict, cached_only, dry_run, staged, quiet, verbose, hook,
 	    alone, fail_fast, last_failed;
 	int jobs;
@@ -97,6 +98,8 @@ static const struct option_row rows[] = {
      "output format (default: text); jsonl prints each verdict as soon as it is known, as `watch --json` does; github "
      "also prints annotations for GitHub workflows; requests, with --dry-run, prints what `reftest work` reads"},
     {"--junit", OPTION_FILE, AT(junit), "FILE", NULL, "also write the verdicts to FILE, as JUnit XML"},
+    {"--save", OPTION_FILE, AT(save), "DIR", NULL,
+     "with --case, run the case and write DIR/reproduce.py, which repeats it with torch alone, and its tensors"},
     {"-q, --quiet", OPTION_FLAG, AT(quiet), NULL, NULL,
      "list only the definitions that did not pass, and the totals"},
     {"-v, --verbose", OPTION_FLAG, AT(verbose), NULL, NULL,
@@ -133,6 +136,9 @@ static int check_words(const struct verify_options *o, const struct words *names
 		return err_set(err, "--hook needs --staged and the text format");
 	if (o->last_failed && o->index)
 		return err_set(err, "--last-failed is about the working tree and --staged about git's index; give only one of them");
+	if (o->save != NULL && (o->case_id == NULL || o->index || o->cached_only || o->dry_run || o->solutions))
+		return err_set(err, "--save needs --case, and cannot be combined with --staged, --cached-only, --dry-run or "
+				    "--solutions");
 	if (o->quiet && o->verbose)
 		return err_set(err, "--quiet and --verbose contradict each other; give only one of them");
 	if (o->solutions && (o->index || o->cached_only || o->dry_run || o->shard != NULL))
@@ -489,7 +495,8 @@ static int run(struct program *program, struct verify_options *o, struct words *
 	const struct candidates candidates = {&verify.run};
 	struct run solutions = {.dataset.fd = -1};
 
-	options.details = options.each = o->solutions || format->on_result == NULL || o->junit != NULL || verify.report.list == LIST_ALL;
+	options.details = options.each = o->solutions || format->on_result == NULL || o->junit != NULL || o->save != NULL || verify.report.list == LIST_ALL;
+	options.force = o->force || o->save != NULL;
 	options.forget = format->on_result == on_result_request;
 	options.details = options.details && !options.forget;
 	options.needs_device = format->on_result == on_result && o->junit == NULL;
@@ -497,7 +504,8 @@ static int run(struct program *program, struct verify_options *o, struct words *
 	options.ask_verified = o->changed && !options.details && !o->edge && !o->backward && names->count == 0 &&
 			       o->op_types.count == 0 && o->case_id == NULL && !o->last_failed && !o->force && !o->index &&
 			       o->shard == NULL;
-	if (read_case_options(o, &options.cases, err) < 0)
+	if (read_case_options(o, &options.cases, err) < 0 ||
+	    (o->save != NULL && (options.cases.save = reproduce_prepare(o->save, arena, err)) == NULL))
 		return EXIT_USAGE;
 	if (o->root != NULL)
 		program->root_given = o->root;
@@ -538,6 +546,8 @@ static int run(struct program *program, struct verify_options *o, struct words *
 			if (o->hook)
 				code = hook_result_exit_code(&verify.commit, &verify.run, code, verify.report.width);
 			if (o->junit != NULL && export_junit(&verify.run, o->junit, err) < 0)
+				code = EXIT_INTERNAL;
+			if (o->save != NULL && reproduce_write(&verify.run, o->save, err) < 0)
 				code = EXIT_INTERNAL;
 			update_generated_tests(&verify.run);
 		}

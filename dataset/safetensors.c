@@ -23,6 +23,14 @@ static const struct {
     {"U32", DTYPE_UINT32},          {"U8", DTYPE_UINT8},        {"BOOL", DTYPE_BOOL},
 };
 
+const char *safetensors_dtype(enum dtype dtype)
+{
+	for (size_t i = 0; i < sizeof dtypes / sizeof *dtypes; i++)
+		if (dtypes[i].dtype == dtype)
+			return dtypes[i].name;
+	return NULL;
+}
+
 /* A tensor and the range of its data. Sorted ranges show gaps and overlaps. */
 struct extent {
 	const struct safetensor *tensor;

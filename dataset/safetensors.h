@@ -50,6 +50,7 @@ enum safetensors_answer safetensors_open(int root, const char *path, struct aren
  * or was truncated after it was opened. */
 bool safetensors_digest(const struct safetensors *file, struct digest *content, struct digest *tensors);
 const struct safetensor *safetensors_find(const struct safetensors *file, const char *name); /* NULL: none */
+const char *safetensors_dtype(enum dtype dtype); /* "BF16"; NULL: the format has no name for this type */
 /* Finds the tensor `key`, which must have this dtype and shape. Returns NULL with a message about the input `input` of a
  * workload otherwise; `path` is the file's path. */
 const struct safetensor *safetensors_expect(const struct safetensors *file, const char *path, const char *key,

@@ -297,6 +297,7 @@ static void make_case(struct maker *m, const char *id, const int64_t *axis, cons
 			    .chosen_axes = m->chosen_axes && maker_any_custom(m, inputs),
 			    .two_runs = m->two_runs && m->asks == JOB_OUTPUTS,
 			    .no_diagnosis = m->options->no_diagnosis,
+			    .save = m->options->save,
 			    .error_cap = error_cap_of(m),
 			    .bench = m->options->bench && m->asks == JOB_OUTPUTS,
 			    .constant_count = m->out.constant_count,

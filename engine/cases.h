@@ -30,6 +30,7 @@ struct case_options {
 	bool edge; /* also run the edge cases, whose findings never change a definition's status */
 	bool backward; /* also verify the gradients of each case, if the family has a ground truth of gradients */
 	bool no_diagnosis; /* do not look for the causes of failures */
+	const char *save; /* the file to which the judge writes the tensors of each case; NULL: none */
 	bool bench; /* also measure latencies; the run must not store its verdicts */
 	bool workloads;
 	uint64_t seed;

@@ -480,6 +480,7 @@ enum trial_answer trial_give_verdict(struct trial *trial, struct buf *out)
 	verdict->device_class = calls->class_name(trial->device);
 	list_ground_truths(trial);
 	trial_diagnose(trial);
+	trial_save(trial);
 	verdict->latencies = trial->latencies;
 	verdict->latency_count = trial->latency_count;
 	trial_list_checks(trial);

@@ -7,6 +7,7 @@
  * - checks_after_run.c: the checks of the shared arena after a run
  * - trial_compare.c: the comparison of the reference's results with a ground truth
  * - trial_diagnosis.c: the cause of a failure
+ * - trial_save.c: the tensors of the case as a file, for `verify --save`
  * - trial_checks.c: the checks of a case without ground truth
  * - extra_runs.c: the runs that only these checks need; extra_rows.c: those with other rows
  * - trial_ground_truths.c: the ground truths of other libraries, and the check that all ground truths agree
@@ -244,6 +245,11 @@ void trial_ask_builtin_early(struct trial *trial, struct round *round);
 /* workers/judge/trial_diagnosis.c */
 /* Adds the cause of a failure to the verdict, whose status is final. */
 void trial_diagnose(struct trial *trial);
+
+/* workers/judge/trial_save.c */
+/* Writes the tensors of the case to the file that the job names, if it names one. A finding says why they could not be
+ * written. */
+void trial_save(struct trial *trial);
 
 /* workers/judge/trial_latency.c */
 /* Notes the latencies in an answer of the process of `name`, the reference or a ground truth. Later ones of the same name

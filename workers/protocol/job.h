@@ -49,6 +49,7 @@ struct job {
 	bool compare_bits;                 /* say whether outputs with equal values have equal bits, too */
 	bool checks;                       /* with an op family: also make the checks that need runs of their own */
 	bool no_diagnosis;                 /* do not look for the cause of a failure */
+	const char *save;                  /* the file to which the judge writes the tensors of the case; NULL: none */
 	double error_cap;                  /* no element may differ by more, however many may exceed the bound; 0: no limit */
 	const char *chain;                 /* the chain of operations that is a ground truth (chain_plan.h); NULL: none */
 	const char *fi_api;                /* the function of FlashInfer that the definition names; NULL: none */

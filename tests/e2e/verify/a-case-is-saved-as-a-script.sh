@@ -1,0 +1,42 @@
+#!/bin/sh
+# `verify --case ID --save DIR` writes a script that shows the failure with torch alone, far from reftest and its dataset: it
+# ends with 1, names the element that verify names as the worst, and ends with 0 when the reference in it is corrected.
+# Scalars, absent inputs and other dtypes are saved, too. Files of others are not replaced.
+. "$(dirname "$0")/../harness.sh"
+given tiny_norm quantize_fp8_per_token_group_h128_g128
+edit definitions/rmsnorm/tiny_norm.json 'EPSILON = 1e-6' 'EPSILON = 1e-3'
+run verify tiny_norm --case small:batch_size=1 --device "$device" --save "$work/saved"
+expect_exit 1
+expect_says "python $work/saved/reproduce.py"
+worst=$(grep -o 'the worst at \[[0-9, ]*\]' "$work/out" | head -n 1 | grep -o '\[.*')
+
+# alone SCRIPT: runs a script with nothing of reftest in reach
+alone() {
+	step="the script $1"
+	(cd / && env -i PATH=/usr/bin:/bin HOME="$work" "$python" "$1") >"$work/out" 2>"$work/err" && status=0 || status=$?
+}
+mv "$root" "$work/hidden"
+alone "$work/saved/reproduce.py"
+expect_exit 1
+grep -qF "at $worst  reference" "$work/out" || fail "the script does not show the worst element $worst"
+expect_says 'elements exceed the bound' 'reftest said: output'
+edit "$work/saved/reproduce.py" 'EPSILON = 1e-3' 'EPSILON = 1e-6'
+alone "$work/saved/reproduce.py"
+expect_exit 0
+expect_says ': 0 of '
+mv "$work/hidden" "$root"
+
+run verify quantize_fp8_per_token_group_h128_g128 --case small:num_tokens=1 --device "$device" --save "$work/saved"
+expect_exit 0
+alone "$work/saved/reproduce.py"
+expect_exit 0
+expect_says "output 'q': the same as when reftest ran it"
+
+echo 'print("mine")' >"$work/saved/reproduce.py"
+run verify tiny_norm --case small:batch_size=1 --save "$work/saved"
+expect_exit 2
+expect_says 'that reftest did not write'
+[ "$(cat "$work/saved/reproduce.py")" = 'print("mine")' ] || fail "a file of the user was replaced"
+run verify tiny_norm --save "$work/other"
+expect_exit 2
+expect_says '--save needs --case'
