@@ -15,6 +15,18 @@ test=$(basename "$0" .sh)
 top=$(cd "$(dirname "$0")" && while [ ! -f reftest.c ]; do cd ..; done && pwd)
 build=$top/${REFTEST_BUILD:-build}
 reftest=$build/reftest
+# Interpreters that have imported torch already: tests/imported_torch/server.py. A test with "# own interpreter: WHY" at
+# its head starts its own, and so does one after `own_interpreters`. $pytest: the words that follow $python to run plain
+# pytest.
+own_interpreters() {
+	unset REFTEST_RUNNER REFTEST_PROVIDER
+	pytest="-m pytest"
+}
+pytest="-m pytest"
+if [ -n "${REFTEST_TEST_TORCH:-}" ] && ! grep -q '^# own interpreter:' "$0"; then
+	export REFTEST_RUNNER="$top/tests/imported_torch/runner.py" REFTEST_PROVIDER="$top/tests/imported_torch/provider.py"
+	pytest=$top/tests/imported_torch/pytest.py
+fi
 work=$(mktemp -d)
 root=$work/dataset
 mkdir -p "$root"
@@ -403,6 +415,7 @@ pytest_is_here() {
 # `run_pytest WORD…`: runs plain pytest on the generated files, with reftest's kernels available.
 run_pytest() {
 	step="pytest $*"
-	REFTEST_KERNELS=$top/build "$python" -m pytest -q -p no:cacheprovider --device "${REFTEST_DEVICE:-cpu}" \
+	# shellcheck disable=SC2086 # words
+	REFTEST_KERNELS=$top/build "$python" $pytest -q -p no:cacheprovider --device "${REFTEST_DEVICE:-cpu}" \
 		tests/references "$@" >"$work/out" 2>"$work/err" && status=0 || status=$?
 }

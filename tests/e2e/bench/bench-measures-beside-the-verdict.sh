@@ -1,4 +1,5 @@
 #!/bin/sh
+# own interpreter: this is about how long calls take.
 # `reftest bench` measures the reference and each ground truth that ran, shows the figures beside the verdict and keeps
 # them. Verdicts are those of `verify`; none is stored, and the measured calls do not change them.
 . "$(dirname "$0")/../harness.sh"

@@ -1,4 +1,5 @@
 #!/bin/sh
+# own interpreter: this is about what a reference can reach.
 # Where the system delegates a control group, all processes of a reference share one limit of memory, shared memory
 # counts, and nothing is left of the groups afterwards. Elsewhere the limits are those of each process.
 . "$(dirname "$0")/../harness.sh"

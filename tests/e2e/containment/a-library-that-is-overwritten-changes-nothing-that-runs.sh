@@ -1,4 +1,5 @@
 #!/bin/sh
+# own interpreter: this is about what a reference can reach.
 # A process overwrites the kernels library in place while a run is under way. The main process, its judges and the judges
 # that it starts later still use the library that the run began with. A later run does not load the changed library, even
 # if only one byte of it differs, so it makes no verdict that would still count when the library is as before.

@@ -1,4 +1,5 @@
 #!/bin/sh
+# own interpreter: this is about what a reference can reach.
 # --memory limits what a reference may use, and its default leaves room for a reference that uses much more than its
 # tensors.
 . "$(dirname "$0")/../harness.sh"

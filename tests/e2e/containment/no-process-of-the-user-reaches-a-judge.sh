@@ -1,4 +1,5 @@
 #!/bin/sh
+# own interpreter: this is about what a reference can reach.
 # No process of the same user can open the memory of the main process, of a judge, or of the process that talks to the remote
 # cache, not even while one of them starts. The
 # attacker of this test is such a process outside of every sandbox, so it can do more than a reference can. Its attempts

@@ -1,4 +1,5 @@
 #!/bin/sh
+# own interpreter: this is about what a reference can reach.
 # A reference tries to read and to change files of its user, of the dataset and of reftest, to reach the network, other
 # processes and the kernel, and to use up processes, memory and disk. It succeeds in nothing that the verdict does not
 # name. The same attempts run on this machine as it is, without Landlock, without namespaces, and without both.

@@ -1,4 +1,5 @@
 #!/bin/sh
+# own interpreter: this is about what a reference can reach.
 # While a reference runs, the key and the address of the remote are in the environment of no process: neither in what
 # /proc/PID/environ shows of the main process, nor in that of a process that it started.
 . "$(dirname "$0")/../harness.sh"

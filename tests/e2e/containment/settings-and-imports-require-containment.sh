@@ -1,4 +1,5 @@
 #!/bin/sh
+# own interpreter: this is about what a reference can reach.
 # The setting require_containment of reftest.toml holds like the option --require-containment, for every command. An import
 # with a key accepts only verdicts whose references could reach nothing, unless the user says otherwise.
 . "$(dirname "$0")/../harness.sh"

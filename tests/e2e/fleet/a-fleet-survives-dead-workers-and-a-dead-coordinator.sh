@@ -1,4 +1,5 @@
 #!/bin/sh
+# own interpreter: this is about how processes end.
 # The coordinator of a fleet (python/reftest_ray), with workers on this machine and without Ray: it has the output and
 # the exit status of `reftest verify`, a second run executes nothing, a worker that is killed costs no verdict, and
 # after the death of the coordinator the next run goes on from what is stored. The rules are tested in

@@ -53,7 +53,7 @@ expect_failures() { # expect_failures CLASS FAILED: expects this result of the n
 }
 for kernels in "$top/build" "$work/nowhere"; do
 	step="pytest with the kernels of $kernels"
-	REFTEST_KERNELS=$kernels "$python" -m pytest -q -rfE -p no:cacheprovider --device "$device" tests/references \
+	REFTEST_KERNELS=$kernels "$python" $pytest -q -rfE -p no:cacheprovider --device "$device" tests/references \
 		-k 'numerical or against or determinism or independent' >"$work/out" 2>"$work/err" && status=0 || status=$?
 	expect_exit 1
 	expect_failures Wide 0

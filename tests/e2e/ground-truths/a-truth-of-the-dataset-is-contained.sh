@@ -1,4 +1,5 @@
 #!/bin/sh
+# own interpreter: this is about what a reference can reach.
 # A truth of the dataset runs in a process of its own, confined as references are. It can read neither the reference nor
 # its outputs, and the reference can read neither the truth nor its outputs. --ground-truth chooses the truth. The
 # watcher verifies again if the truth changes, and --staged reads the truth in git's index.

@@ -1,4 +1,5 @@
 #!/bin/sh
+# own interpreter: this is about what a reference can reach.
 # `reftest serve` answers a client that only writes and reads lines. It survives wrong messages, cancels what it is asked
 # to, gives the answers of the commands, and writes nothing for a definition that is given as text. Settings that change
 # hold at once.

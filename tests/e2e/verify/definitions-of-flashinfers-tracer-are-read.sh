@@ -176,7 +176,7 @@ run generate
 expect_exit 0
 expect_says 'unknown_required.json:36:13: no case can run' 'no_reference.json:1:1: no case can run'
 step='pytest' status=0
-"$python" -m pytest -q -p no:cacheprovider tests/references >"$work/out" 2>"$work/err" || status=$?
+"$python" $pytest -q -p no:cacheprovider tests/references >"$work/out" 2>"$work/err" || status=$?
 expect_exit 1
 expect_says 'FAILED tests/references/test_rmsnorm.py::TestWrong::test_numerical_correctness' ' passed, '
 expect_says 'FAILED tests/references/test_rmsnorm.py::TestArgument::test_numerical_correctness'

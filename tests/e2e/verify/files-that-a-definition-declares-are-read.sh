@@ -206,7 +206,7 @@ expect_silence_about rmsnorm/binary
 if [ "$device" = cpu ]; then
 	run generate
 	pytest_is_here
-	(cd / && "$python" -m pytest -q -p no:cacheprovider "$root/tests/references/test_rmsnorm.py" -k text --device cpu) \
+	(cd / && "$python" $pytest -q -p no:cacheprovider "$root/tests/references/test_rmsnorm.py" -k text --device cpu) \
 		>"$work/out" 2>"$work/err" && status=0 || status=1
 	expect_exit 0
 	expect_says passed

@@ -1,4 +1,5 @@
 #!/bin/sh
+# own interpreter: this is about everything from the start, as a user has it.
 # The workflow from end to end, with local repositories: clone, extract the definitions of four models, verify, generate
 # tests and run them, write a model into the web interface's file, and measure.
 . "$(dirname "$0")/../harness.sh"

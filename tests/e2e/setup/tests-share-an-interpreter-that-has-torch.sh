@@ -1,0 +1,73 @@
+#!/bin/sh
+# own interpreter: this is about the interpreters that other tests share.
+# The server of tests/imported_torch forks processes that have torch, and that have the arguments, the environment, the
+# folder and the descriptors of their client. A client ends as its process ends. If a client is killed, its process is
+# killed, too. Another interpreter than the server's runs its script itself.
+. "$(dirname "$0")/../harness.sh"
+"$python" -sSu -W ignore "$top/tests/imported_torch/server.py" "$work/server" >"$work/said" 2>&1 &
+server=$!
+sessions="$sessions $server"
+while [ ! -S "$work/server" ] && kill -0 "$server" 2>/dev/null; do sleep 0.1; done
+cat >"$work/deed.py" <<'P'
+import os, signal, sys, time
+
+before = "torch" in sys.modules
+{"tell": lambda: print(before, sys.argv[2], os.environ["GIVEN"], os.getcwd(), input()),
+ "exit": lambda: sys.exit(7),
+ "raise": lambda: 1 / 0,
+ "die": lambda: os.kill(os.getpid(), signal.SIGSEGV),
+ "stay": lambda: (print(os.getpid(), flush=True), time.sleep(600))}[sys.argv[1]]()
+P
+cat >"$work/client.py" <<P
+import sys
+sys.path.insert(0, "$top/tests/imported_torch")
+import client
+sys.path[:1] = ["$work"]
+sys.exit(client.main("none", 3, module="deed"))
+P
+export REFTEST_TEST_TORCH="$work/server" GIVEN=given PYTHONPATH="$work" PYTHONDONTWRITEBYTECODE=1
+deed() { # deed STATUS WORD…: runs the client, and expects that it ends with this status
+	wanted=$1
+	shift
+	step="the client with $*"
+	echo read | "$python" "$work/client.py" "$@" >"$work/out" 2>"$work/err" && status=0 || status=$?
+	expect_exit "$wanted"
+}
+deed 0 tell 'two words'
+expect_says "True two words given $root read"
+deed 7 exit
+deed 1 raise
+expect_says ZeroDivisionError
+deed 139 die
+
+# The real program, and what it says about an interpreter that the server is not for.
+given tiny_norm
+export REFTEST_RUNNER="$top/tests/imported_torch/runner.py"
+verify
+expect_exit 0
+"$python" -m venv --without-pip --system-site-packages "$work/other" || fail "there is no venv"
+python=$work/other/bin/python3
+echo read | "$python" "$work/client.py" tell 'two words' >"$work/out" 2>"$work/err" || fail "the other interpreter fails"
+expect_says "False two words given"
+python=$top/.venv/bin/python
+[ -x "$python" ] || python=${REFTEST_PYTHON:-$(command -v python3)}
+
+# A client that is killed.
+rm "$work/out"
+step="a killed client"
+"$python" "$work/client.py" stay >"$work/out" 2>"$work/err" &
+client=$!
+while [ ! -s "$work/out" ]; do sleep 0.05; done
+process=$(cat "$work/out")
+kill -0 "$process" || fail "there is no process"
+kill -9 "$client"
+for _ in $(seq 200); do
+	kill -0 "$process" 2>/dev/null || break
+	sleep 0.05
+done
+! kill -0 "$process" 2>/dev/null || fail "the process outlives its client"
+
+# The server counts what it started, and ends all of it.
+kill "$server"
+wait "$server" || fail "the server fails"
+grep -q '^imported_torch: 6 interpreters (' "$work/said" || fail "the server says $(cat "$work/said")"

@@ -1,0 +1,73 @@
+"""client - what runner.py, provider.py and pytest.py beside this file do: ask the server for a process that has imported
+torch and takes the place of this one, and end as it ends. Without a server, or if the server could not act for this
+interpreter, reftest's own script or pytest runs here.
+"""
+import json
+import os
+import signal
+import socket
+import struct
+import sys
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+
+
+def run_here(script, module):
+    flags = ["-sSu"] if sys.flags.no_site else ["-u"]
+    os.execv(sys.executable, [sys.executable, *flags, *(["-m", module] if module else [script]), *sys.argv[1:]])
+
+
+def paths(module):
+    """The sys.path with which the process begins, without the folder of the script, which reftest's scripts remove."""
+    if sys.flags.no_site:
+        import site
+        site.execsitecustomize = site.execusercustomize = lambda: None
+        site.main()
+    return ([os.getcwd()] if module else []) + [path for path in sys.path if path and os.path.abspath(path) != HERE]
+
+
+def ask(server, message, descriptors):
+    """Sends the request and returns the wait status of the process; None if the server has ended."""
+    connection = socket.socket(socket.AF_UNIX)
+    connection.connect(server)
+    rights = [(socket.SOL_SOCKET, socket.SCM_RIGHTS, struct.pack("%di" % len(descriptors), *descriptors))]
+    text = json.dumps(message).encode() + b"\n"
+    sent = connection.sendmsg([text], rights)
+    connection.sendall(text[sent:])
+    null = os.open("/dev/null", os.O_RDWR)
+    for fd in descriptors:
+        os.dup2(null, fd)  # otherwise this process would keep a pipe open that the other has closed
+    answer = connection.makefile().readline()
+    return int(answer) if answer else None
+
+
+def serves(server):
+    """Can the server act for this interpreter?"""
+    try:
+        with open(server + ".prefix", encoding="utf-8") as file:
+            return file.read() == os.path.realpath(sys.prefix)
+    except OSError:
+        return False
+
+
+def umask():
+    mask = os.umask(0o77)
+    os.umask(mask)
+    return mask
+
+
+def main(name, descriptors, module=None):
+    """Runs python/`name`, or the module, with the descriptors 0, 1, … that it is started with. Returns an exit status."""
+    script = os.path.join(os.path.dirname(os.path.dirname(HERE)), "python", name)
+    server = os.environ.get("REFTEST_TEST_TORCH", "")
+    path = paths(module)  # sets sys.prefix
+    if not serves(server) or module is None and sys.argv[1] != "cpu":  # a process that was forked cannot use a GPU
+        return run_here(script, module)
+    status = ask(server, {"words": [script, *sys.argv[1:]], "module": module, "environment": dict(os.environ),
+                          "folder": os.getcwd(), "umask": umask(), "path": path}, list(range(descriptors)))
+    if status is None:
+        return 1
+    if os.WIFSIGNALED(status):
+        signal.signal(os.WTERMSIG(status), signal.SIG_DFL)
+        os.kill(os.getpid(), os.WTERMSIG(status))
+    return os.waitstatus_to_exitcode(status)

@@ -1,0 +1,194 @@
+"""server.py SOCKET - imports torch once and forks a process for each interpreter that an end-to-end test starts.
+
+Importing torch takes a second of processor time, which is most of what a small `reftest verify` takes. tests/run starts
+this server as reftest starts an interpreter (zygote.c), with the environment that references get. harness.sh sets
+REFTEST_RUNNER and REFTEST_PROVIDER to the scripts runner.py and provider.py beside this file, and starts pytest with
+pytest.py. These send their descriptors, arguments and environment to this server, which forks a process that takes
+their place: the process runs reftest's own script, or pytest, as if it had been started itself, and its `import torch`
+finds the module. What the script does from there on, its sandbox, its runners and its messages, is what every
+interpreter does.
+
+A test whose subject is the start or the end of an interpreter, or what an interpreter can reach, has a line
+"# own interpreter: WHY" at its head, and gets none of this.
+
+The client keeps its connection. The server sends the wait status of the process when it ends, and kills the process
+when the connection ends, because that means that reftest has killed the client.
+"""
+import ctypes
+import gc
+import json
+import os
+import runpy
+import select
+import signal
+import site
+import socket
+import struct
+import sys
+import traceback
+import types
+
+MESSAGE_MOST = 1 << 20
+PR_SET_PDEATHSIG = 1
+
+
+def receive(connection):
+    """Returns the client's message and its descriptors; None if the client has ended."""
+    text, descriptors = b"", []
+    while not text.endswith(b"\n"):
+        part, ancillary, _, _ = connection.recvmsg(MESSAGE_MOST, socket.CMSG_SPACE(64), socket.MSG_CMSG_CLOEXEC)
+        if not part:
+            return None, descriptors
+        text += part
+        for _, _, content in ancillary:
+            descriptors += struct.unpack("%di" % (len(content) // 4), content)
+    return json.loads(text), descriptors
+
+
+def become(message, descriptors):
+    """Makes this process, which was just forked, the interpreter that the client was started as."""
+    os.setsid()
+    high = [os.dup2(fd, 100 + at, False) for at, fd in enumerate(descriptors)]
+    for at, fd in enumerate(high):
+        os.dup2(fd, at)
+    os.closerange(len(high), 1 << 16)
+    os.umask(message["umask"])
+    os.chdir(message["folder"])
+    os.environ.clear()
+    os.environ.update(message["environment"])
+    sys.dont_write_bytecode = "PYTHONDONTWRITEBYTECODE" in os.environ
+    sys.argv[:] = message["words"]
+    sys.path[:] = message["path"]
+    sys.stdin, sys.stdout, sys.stderr = (open(fd, mode, buffering, closefd=False) for fd, mode, buffering in
+                                         ((0, "r", -1), (1, "w", 1), (2, "w", 1)))
+    if message["module"] is not None:
+        runpy.run_module(message["module"], run_name="__main__", alter_sys=True)
+        return
+    main = types.ModuleType("__main__")
+    main.__file__ = sys.argv[0]
+    sys.modules["__main__"] = main
+    with open(sys.argv[0], encoding="utf-8") as file:
+        text = file.read()
+    exec(compile(text, sys.argv[0], "exec", dont_inherit=True), main.__dict__)
+
+
+def run(message, descriptors):
+    """Ends this process with the status that the interpreter would end with."""
+    status = 1
+    try:
+        signal.set_wakeup_fd(-1)
+        for number in (signal.SIGCHLD, signal.SIGTERM):
+            signal.signal(number, signal.SIG_DFL)
+        become(message, descriptors)
+        status = 0
+    except SystemExit as end:
+        status = end.code if isinstance(end.code, int) else 0 if end.code is None else 1
+    except BaseException:
+        traceback.print_exc()
+    finally:
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(status)
+
+
+def kill(pid):
+    """Kills a process that has not been reaped, and its group."""
+    try:
+        os.killpg(pid, signal.SIGKILL)
+    except ProcessLookupError:
+        os.kill(pid, signal.SIGKILL)  # it has not made its group yet
+
+
+class Server:
+    def __init__(self, path):
+        with open(path + ".prefix", "w", encoding="utf-8") as file:
+            file.write(os.path.realpath(sys.prefix))
+        self.listener = socket.socket(socket.AF_UNIX)
+        self.listener.bind(path)
+        self.listener.listen(64)
+        wake, wake_write = os.pipe()
+        for fd in (wake, wake_write):
+            os.set_blocking(fd, False)
+        signal.signal(signal.SIGCHLD, lambda *_: None)
+        signal.set_wakeup_fd(wake_write, warn_on_full_buffer=False)
+        self.wake = wake
+        self.poll = select.poll()
+        self.poll.register(self.listener, select.POLLIN)
+        self.poll.register(wake, select.POLLIN)
+        self.started = 0
+        self.processes = {}  # the descriptor of a connection -> (connection, pid)
+
+    def serve(self):
+        while True:
+            for fd, _ in self.poll.poll():
+                if fd == self.wake:
+                    os.read(fd, 4096)
+                    self.tell_ends()
+                elif fd == self.listener.fileno():
+                    self.start()
+                elif fd in self.processes:
+                    self.client_ended(fd)
+
+    def start(self):
+        connection, _ = self.listener.accept()
+        try:
+            message, descriptors = receive(connection)
+        except (OSError, ValueError):
+            message, descriptors = None, []
+        if message is not None:
+            pid = os.fork()
+            if pid == 0:
+                run(message, descriptors)
+            self.started += 1
+            self.processes[connection.fileno()] = connection, pid
+            self.poll.register(connection, select.POLLIN)
+        else:
+            connection.close()
+        for fd in descriptors:
+            os.close(fd)
+
+    def end(self):
+        """Ends every process and this one, and tells what they cost."""
+        for _, pid in self.processes.values():
+            kill(pid)
+            os.waitpid(pid, 0)
+        print("imported_torch: %d interpreters (%.0f s of processor time)" % (self.started, sum(os.times()[:4])))
+        sys.exit(0)
+
+    def client_ended(self, fd):
+        kill(self.processes[fd][1])
+        self.poll.unregister(fd)
+
+    def tell_ends(self):
+        for fd, (connection, pid) in list(self.processes.items()):
+            ended, status = os.waitpid(pid, os.WNOHANG)
+            if ended == 0:
+                continue
+            del self.processes[fd]
+            try:
+                self.poll.unregister(fd)
+            except KeyError:
+                pass
+            try:
+                connection.sendall(b"%d\n" % status)
+            except OSError:
+                pass  # the client has been killed
+            connection.close()
+
+
+def main():
+    ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
+    site.execsitecustomize = site.execusercustomize = lambda: None
+    site.main()
+    sys.path[:] = [path for path in sys.path if path and os.path.abspath(path) != os.path.dirname(os.path.abspath(__file__))]
+    gc.disable()
+    import torch
+    gc.enable()
+    gc.collect()
+    gc.freeze()  # a process that collects then leaves the pages of these objects shared
+    server = Server(sys.argv[1])
+    signal.signal(signal.SIGTERM, lambda *_: server.end())
+    server.serve()
+
+
+main()
