@@ -1,5 +1,5 @@
-"""client - what runner.py, provider.py and pytest.py beside this file do: ask the server for a process that has imported
-torch and takes the place of this one, and end as it ends. Without a server, or if the server could not act for this
+"""client - what runner.py, provider.py and pytest.py beside this file do: ask the server for a process that has
+imported torch and takes the place of this one, and end as it ends. Without a server, or if the server could not act for this
 interpreter, reftest's own script or pytest runs here.
 """
 import json
@@ -57,7 +57,7 @@ def umask():
 
 
 def main(name, descriptors, module=None):
-    """Runs python/`name`, or the module, with the descriptors 0, 1, … that it is started with. Returns an exit status."""
+    """Runs python/`name`, or the module, with the descriptors 0, 1, … that it is started with; returns its status."""
     script = os.path.join(os.path.dirname(os.path.dirname(HERE)), "python", name)
     server = os.environ.get("REFTEST_TEST_TORCH", "")
     path = paths(module)  # sets sys.prefix
