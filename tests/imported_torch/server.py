@@ -152,7 +152,7 @@ class Server:
         for _, pid in self.processes.values():
             kill(pid)
             os.waitpid(pid, 0)
-        print("imported_torch: %d interpreters (%.0f s of processor time)" % (self.started, sum(os.times()[:4])))
+        print("imported_torch: interpreters: %d (%.0f s of processor time)" % (self.started, sum(os.times()[:4])))
         sys.exit(0)
 
     def client_ended(self, fd):
