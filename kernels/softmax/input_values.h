@@ -5,21 +5,25 @@
  *
  *   0  8 noise.
  *   1  128 + 8 noise: exponentials overflow unless the maximum is subtracted first.
- *   2  4 noise, and one element at 40 that dominates.
+ *   2  4 noise, and one element at 40 that dominates. It is in the last column, in the first one, or anywhere.
  *   3  4 noise, half of the elements masked with -infinity.
  *   4  3 everywhere: each result is exactly 1 / V.
  *   5  32 noise: elements far below the maximum give tiny results, which must be accurate, too.
  *   6  noise / 4: nearly flat.
  *   7  -200 + 8 noise: exponentials vanish unless the maximum is subtracted first.
  *
- * The second set of values has 200 instead of 128 in rows of kind 1, -128 instead of -200 in rows of kind 7, and -3
- * instead of 3 in rows of kind 4.
+ * The second set of values has 200 instead of 128 in rows of kind 1, 128 instead of 40 in rows of kind 2, and -3
+ * instead of 3 in rows of kind 4. An exponential of 128 overflows unless the maximum covers the column that dominates.
+ * The mask in rows of kind 3 is finite: -65504 in float16, else -2^127. Rows of kind 7 have one element at -32768, and
+ * -32768 - 512 j with j from 1 to 8 elsewhere: below any number that people take for a mask or for a first maximum. The
+ * result is exactly 1 there and 0 elsewhere, however a reference divides, scales and subtracts.
  *
  * If there is one temperature per row, each temperature is one of twelve numbers between 13/256 (0.05) and 4, some
  * below 1 and some above. Row 0 has 13/256 or 4. Rows of kinds 1 and 7, whose logits are far from zero, have 1/4 or
  * more. A single temperature is one of six numbers, depending on the case; in one set of values it is below 1, and in
- * the other above. If a single temperature is below 1/4, the offsets 128 and -200 of rows of kinds 1 and 7 are divided
- * by 8. No logit divided by its temperature thus exceeds 832. */
+ * the other above. If a single temperature is below 1/4, the offsets 128 and -200 of rows of kinds 1, 2 and 7 are
+ * divided by 8. No logit divided by its temperature thus exceeds 832, except in rows of kinds 2, 3 and 7 of the second
+ * set, where only one result differs from 0, or where the element is masked. */
 #ifndef REFTEST_KERNELS_SOFTMAX_INPUT_VALUES_H
 #define REFTEST_KERNELS_SOFTMAX_INPUT_VALUES_H
 
@@ -49,6 +53,7 @@ struct softmax_fill {
 	int64_t columns;
 	int second; /* is this the second set of values? */
 	int near;   /* do all rows share one temperature below 1/4, and logits must not be far from zero? */
+	int narrow; /* are logits float16? */
 };
 
 /* Returns the parameters of the logits or of the temperature. Host only. */
@@ -56,7 +61,8 @@ static inline struct softmax_fill softmax_fill_of(const struct op_case *c, int i
 {
 	const struct op_arg *output = &c->problem->outputs[0];
 	struct softmax_fill f = {input_key(c, input), c->axis[output->axis[output->rank - 1]],
-	                         c->contents == CONTENTS_SECOND, 0};
+	                         c->contents == CONTENTS_SECOND, 0,
+	                         c->problem->inputs[softmax_logits(c->problem)].dtype == DTYPE_FLOAT16};
 	int t = softmax_temperature(c->problem);
 
 	if (t >= 0 && c->problem->inputs[t].rank == OP_SCALAR)
@@ -64,15 +70,24 @@ static inline struct softmax_fill softmax_fill_of(const struct op_case *c, int i
 	return f;
 }
 
-/* Returns the column of a row that dominates (kind 2) or that is never masked (kind 3). */
+/* Returns the column of a row that dominates (kinds 2 and 7) or that is never masked (kind 3). In every fourth row of
+ * kind 2 it is the last column, and in another fourth the first, because a loop over whole blocks misses some of the
+ * columns at an end. */
 HOST_DEVICE static inline int64_t softmax_chosen(const struct softmax_fill *f, int64_t row)
 {
+	if (row % 16 == 2)
+		return row % 32 == 2 ? f->columns - 1 : 0;
 	return (int64_t)(philox_bits(~f->key, row) % (uint64_t)f->columns);
 }
 
 HOST_DEVICE static inline float softmax_nearness(const struct softmax_fill *f)
 {
 	return f->near ? 0.125f : 1.0f;
+}
+
+HOST_DEVICE static inline float softmax_mask(const struct softmax_fill *f)
+{
+	return !f->second ? float_from_bits(0xff800000u) : f->narrow ? -65504.0f : -float_power(127);
 }
 
 /* Computes an element of row `row` from its random bits. `chosen` says whether the element is in the column
@@ -87,9 +102,9 @@ HOST_DEVICE static inline float softmax_at(const struct softmax_fill *f, int64_t
 	case 1:
 		return (f->second ? 200 : 128) * softmax_nearness(f) + 8 * noise;
 	case 2:
-		return chosen ? 40 : 4 * noise;
+		return !chosen ? 4 * noise : f->second ? 128 * softmax_nearness(f) : 40;
 	case 3:
-		return (random & 1) && !chosen ? float_from_bits(0xff800000u) : 4 * noise;
+		return (random & 1) && !chosen ? softmax_mask(f) : 4 * noise;
 	case 4:
 		return f->second ? -3 : 3;
 	case 5:
@@ -97,7 +112,7 @@ HOST_DEVICE static inline float softmax_at(const struct softmax_fill *f, int64_t
 	case 6:
 		return noise / 4;
 	default:
-		return (f->second ? -128 : -200) * softmax_nearness(f) + 8 * noise;
+		return !f->second ? -200 * softmax_nearness(f) + 8 * noise : chosen ? -32768 : -33280 - 512 * (float)(random % 8);
 	}
 }
 
@@ -106,7 +121,7 @@ HOST_DEVICE static inline float softmax_element(const struct softmax_fill *f, in
 {
 	int64_t row = index / f->columns, column = index % f->columns;
 
-	return softmax_at(f, row, (row % 8 == 2 || row % 8 == 3) && column == softmax_chosen(f, row), random);
+	return softmax_at(f, row, (row % 8 == 2 || row % 8 == 3 || row % 8 == 7) && column == softmax_chosen(f, row), random);
 }
 
 /* Returns the temperature of a row, from its random bits. Every temperature is exact in bfloat16. */

@@ -134,11 +134,11 @@ static double scalar(const struct op_case *c, int input)
 	return values[rows == 1 ? 0 : rows % 2 == 0 ? 1 : 2][c->contents];
 }
 
-/* Temperatures range from nearly greedy to nearly flat sampling. The range does not include the mask, -infinity. */
+/* Temperatures range from nearly greedy to nearly flat sampling. The range does not include the masks. */
 static bool range(const struct op_problem *problem, int variant, int input, struct op_range *out)
 {
 	(void)variant;
-	*out = input == softmax_temperature(problem) ? (struct op_range){0.051, 4} : (struct op_range){-207, 207};
+	*out = input == softmax_temperature(problem) ? (struct op_range){0.051, 4} : (struct op_range){-36864, 207};
 	return true;
 }
 

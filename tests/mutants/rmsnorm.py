@@ -59,6 +59,10 @@ MUTANTS = [
     ("fused_add_rmsnorm_h5120", "updated residual limited to 2048", RETURN_SUM, "return output.to(hidden_states.dtype), rows.clamp(-2048, 2048).to(residual.dtype)"),
     ("fused_add_rmsnorm_h4096", "the sum held within float16", RETURN_SUM, "return output.to(hidden_states.dtype), rows.clamp(-65504, 65504).to(residual.dtype)"),
     ("rmsnorm_h4096", "activations held within 10000", "hidden_states.float()", "hidden_states.float().clamp(-1e4, 1e4)"),
+    ("rmsnorm_h128", "a mean over one element less", SQUARE, "mean_square = rows.square().sum(dim=-1, keepdim=True) / (rows.shape[-1] - 1)"),
+    ("rmsnorm_h128", "half a unit of bfloat16 too large", "rows * torch.rsqrt", "1.0036 * rows * torch.rsqrt"),
+    ("rmsnorm_h128", "cut off and not rounded to bfloat16", "(normed * weight.float()).to(hidden_states.dtype)",
+     "(normed * weight.float() * (1 - 2**-20)).view(torch.int32).bitwise_and(-65536).view(torch.float32).to(hidden_states.dtype)"),
 ]
 
 # The words of the diagnosis that names a mistake (diagnoses.py), as regular expressions.

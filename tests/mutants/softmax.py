@@ -53,4 +53,10 @@ MUTANTS = [
     (ROUTER, "rows beyond 300 not written", CALL, f"probs = {EXP}\n    probs[300:] = 0\n    return probs"),
     (ROUTER, "cut at 128 rows", CALL, f"probs = {EXP}\n    probs[128:] = 0\n    return probs"),
     (ROUTER, "the last of whole blocks not written", CALL, f"probs = {EXP}\n    if len(probs) % 256 == 0:\n        probs[-256:] = 0\n    return probs"),
+    (QWEN, "a maximum over whole blocks of 1024 columns", "scaled.amax(", "scaled[:, : scaled.shape[1] // 1024 * 1024].amax("),
+    (QWEN, "a maximum over all columns but the first", "scaled.amax(", "scaled[:, 1:].amax("),
+    (LLAMA, "a maximum that starts at -10000", RETURN, "exponentials = torch.exp(scaled - scaled.amax(dim=-1, keepdim=True).clamp(min=-1e4))\n    return exponentials / exponentials.sum(dim=-1, keepdim=True)"),
+    (LLAMA, "logits limited to -10000 below", "scaled = logits /", "scaled = torch.where(torch.isinf(logits), logits, logits.clamp(min=-1e4)) /"),
+    (ROUTER, "logits below -30000 taken for masked", CALL, f"logits = logits.masked_fill(logits < -3e4, float('-inf'))\n    return ({EXP}).nan_to_num(0.0)"),
+    (LLAMA, "only -infinity is a mask, and the mean is taken off", RETURN, "live = ~torch.isinf(scaled)\n    centre = torch.where(live, scaled, 0.0).sum(-1, keepdim=True) / live.sum(-1, keepdim=True)\n    scaled = scaled - centre\n    return torch.softmax(scaled, dim=-1)"),
 ]

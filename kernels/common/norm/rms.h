@@ -14,6 +14,10 @@
  * No terms of y cancel, so atol is only one ulp of the subnormals. For bfloat16 and float32, atol is 2^-126, below
  * which a machine may flush float32 to zero.
  *
+ * In the exact row of rms_input_values.h, rtol is a quarter as large, which is less than one ulp: no difference is
+ * allowed. An epsilon of up to 1e-3 changes the exact result by 2e-6, which every rounding removes. With a larger one,
+ * the usual bound applies.
+ *
  * rms_input_values.h describes the errors that these bounds detect. The bounds cannot detect an additional rounding of
  * 1 + w, 1 / rms or x / rms in a reference, because such a rounding also changes y by only one ulp. */
 #ifndef REFTEST_KERNELS_COMMON_NORM_RMS_H

@@ -26,6 +26,14 @@ static bool has_half(const struct op_problem *problem, const struct rms_roles *r
 	return half;
 }
 
+bool rms_is_exact(const struct op_case *c)
+{
+	int64_t rows, columns;
+
+	rms_extent(c, &rows, &columns);
+	return rows == 1 && c->contents == CONTENTS_SECOND && c->given == 0 && c->edge == 0 && !c->probe;
+}
+
 struct rms_recipe rms_recipe_of(const struct op_case *c, int offset, int input)
 {
 	const struct op_problem *problem = c->problem;
@@ -44,7 +52,9 @@ struct rms_recipe rms_recipe_of(const struct op_case *c, int offset, int input)
 	f.part = input == roles.weight ? RMS_WEIGHT : input == roles.residual ? RMS_RESIDUAL : RMS_HIDDEN;
 	f.probe = c->probe;
 	f.zero_row = !(eps == 0);
+	f.exact = rms_is_exact(c);
 	f.second = c->contents == CONTENTS_SECOND;
+	f.has_residual = roles.residual >= 0 && (c->absent >> roles.residual & 1) == 0;
 	/* float16 has its full precision of 11 bits only from its smallest normal number, 2^-14, on. For other dtypes,
 	 * the limit is that x^2 must be a normal number in float32. */
 	f.huge = half ? 14 : 20;
@@ -54,7 +64,7 @@ struct rms_recipe rms_recipe_of(const struct op_case *c, int offset, int input)
 	f.spike = least_exponent(0, f.spikes, 4 * noise * (double)f.columns);
 	f.single = least_exponent(0, 1, 4 * noise * (double)f.columns);
 	f.half_ulp = dtype != other ? 0 : dtype == DTYPE_BFLOAT16 ? -8 : dtype == DTYPE_FLOAT16 ? -11 : 0;
-	f.weight_bits = weight == DTYPE_BFLOAT16 ? 7 : weight == DTYPE_FLOAT16 ? 10 : 20;
+	f.weight_bits = weight == DTYPE_BFLOAT16 || f.exact ? 7 : weight == DTYPE_FLOAT16 ? 10 : 20;
 	f.offset = offset;
 	return f;
 }
