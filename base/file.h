@@ -22,8 +22,8 @@ enum file_answer { FILE_ERROR = -1, FILE_ABSENT = 0, FILE_OK = 1 };
  * not a regular file, returns FILE_ERROR. FILE_ABSENT sets no message. */
 enum file_answer file_read(int dir, const char *path, size_t limit, struct buf *out, struct stat *st, struct err *err);
 
-/* Writes all bytes to a descriptor, which may be a pipe or a socket. Returns false and sets errno on error. If SIGPIPE is
- * ignored, a pipe without reader is an error. */
+/* Writes all bytes to a descriptor, which may be a pipe or a socket. Returns false and sets errno on error. If SIGPIPE
+ * is ignored, a pipe without reader is an error. */
 bool file_write_all(int fd, const void *bytes, size_t length);
 
 /* Returns true if every later change to the contents of the file `path` will also change one of the file's timestamps.

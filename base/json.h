@@ -62,8 +62,8 @@ int json_expected(const struct json_text *text, const struct json_step *step, co
 int json_missing(const struct json_text *text, const struct json_step *step, const char *key, struct err *err,
 		 const char *what);
 
-/* Returns a member that is a non-empty string of at most `most` bytes without unsafe characters (base/unsafe_character.h),
- * or NULL with a message. `step` is the object. */
+/* Returns a member that is a non-empty string of at most `most` bytes without unsafe characters
+ * (base/unsafe_character.h), or NULL with a message. `step` is the object. */
 const char *json_read_text(const struct json_text *text, const struct json_step *step, const cJSON *object,
 			   const char *key, size_t most, struct err *err);
 

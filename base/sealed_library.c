@@ -60,7 +60,8 @@ static int copy_bytes(int from, int to, int64_t length)
 	return 0;
 }
 
-/* Like copy_bytes. The user's soft limit for the size of files does not apply, because the copy is no file on a disk. */
+/* Like copy_bytes. The user's soft limit for the size of files does not apply, because the copy is no file on a
+ * disk. */
 static int copy_to_memory(int from, int to, int64_t length)
 {
 	struct rlimit limit;

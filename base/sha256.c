@@ -66,8 +66,8 @@ static bool has_instructions(void)
 	       b & bit_SHA;
 }
 
-/* Does the same as add_block for many blocks, with the processor's instructions for SHA-256, ten times as fast or more. These
- * keep the state in two registers that have the words (from the highest) a b e f and c d g h. */
+/* Does the same as add_block for many blocks, with the processor's instructions for SHA-256, ten times as fast or more.
+ * These keep the state in two registers that have the words (from the highest) a b e f and c d g h. */
 __attribute__((target("sha,sse4.1,ssse3"))) static void add_blocks_fast(uint32_t state[8], const unsigned char *at,
 									 size_t count)
 {

@@ -15,8 +15,8 @@
 enum { ESCAPE_MAX = 12 }; /* the bytes of an escape with its NUL */
 
 /* Reads the character at the beginning of `text`, which has `left` > 0 bytes, and returns its number of bytes: 1 for a
- * byte that is not UTF-8, 3 for a surrogate. If the character is unsafe, writes its escape; otherwise writes "". Newline
- * and tab are unsafe, too. */
+ * byte that is not UTF-8, 3 for a surrogate. If the character is unsafe, writes its escape; otherwise writes "".
+ * Newline and tab are unsafe, too. */
 size_t character_escape(const char *text, size_t left, char escape[ESCAPE_MAX]);
 
 /* Returns the code point of an unsafe character other than NUL, and 0 for every safe one. The character is valid UTF-8
@@ -26,8 +26,8 @@ uint32_t character_unsafe(const char *text, size_t length);
 /* Returns whether a text contains safe characters only. Names of files and tensors must. */
 bool text_is_safe(const char *text);
 
-/* Returns whether a command of a CI system begins at `at`: "::" at the beginning of a word (GitHub ignores blanks before
- * it), "##[" and "##vso[" anywhere. `begin` is the beginning of the whole text; `left` bytes remain. */
+/* Returns whether a command of a CI system begins at `at`: "::" at the beginning of a word (GitHub ignores blanks
+ * before it), "##[" and "##vso[" anywhere. `begin` is the beginning of the whole text; `left` bytes remain. */
 bool text_is_command(const char *begin, const char *at, size_t left);
 
 #endif

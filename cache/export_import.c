@@ -295,7 +295,7 @@ static void read_all(struct readers *all)
 		pthread_join(threads[--started], NULL);
 }
 
-/* --- In: accepted lines -------------------------------------------------------------------------------------------- */
+/* --- In: accepted lines ------------------------------------------------------------------------------------------- */
 
 struct incoming {
 	struct store *store;
@@ -526,7 +526,7 @@ static int take_file(struct incoming *to, const struct buf *file, struct err *er
 	return answer;
 }
 
-/* --- In: files ----------------------------------------------------------------------------------------------------- */
+/* --- In: files ---------------------------------------------------------------------------------------------------- */
 
 static int read_input(struct buf *out, struct err *err)
 {

@@ -12,7 +12,8 @@
  * stored, so the reference runs again each time.
  *
  * The tokeniser is more lenient than that of python_normal_form: it need not find the same tokens as every Python, but
- * it must find every name that some version of Python would find. If it cannot do that, the result is ACCESS_OUTSIDE. */
+ * it must find every name that some version of Python would find. If it cannot do that, the result is
+ * ACCESS_OUTSIDE. */
 #include "cache/python_dependencies.h"
 
 #include <stdbool.h>
@@ -60,8 +61,8 @@ struct look {
 
 #define COUNT(array) (sizeof(array) / sizeof(array)[0])
 
-/* Modules that a cached reference is allowed to import. All are part of Python or of torch. A name in names_plain has no effect outside the
- * process in any of these modules. */
+/* Modules that a cached reference is allowed to import. All are part of Python or of torch. A name in names_plain has
+ * no effect outside the process in any of these modules. */
 static const char *const imports_plain[] = {
     "__future__", "abc",       "bisect", "cmath",   "collections", "contextlib", "copy",   "dataclasses", "decimal", "enum",
     "fractions",  "functools", "heapq",  "itertools", "math",      "numbers",    "operator", "random",    "torch",   "typing",
@@ -601,8 +602,8 @@ static bool is_literal(const struct word *word, const char *const *texts, size_t
 	return false;
 }
 
-/* Returns the word after `open("path", "rb")`, if `word` begins such a call for one of the files that the code may open.
- * Otherwise returns `word`. */
+/* Returns the word after `open("path", "rb")`, if `word` begins such a call for one of the files that the code may
+ * open. Otherwise returns `word`. */
 static const struct word *look_open(const struct look *look, const struct word *word)
 {
 	const struct word *at = word + 1;

@@ -23,8 +23,8 @@
  *
  * Introspection: comments, docstrings and line numbers matter to code that can read them: through inspect, frames,
  * tracebacks, __doc__, code objects, a compiler that reads source (torch.jit, triton), or a name computed at run time
- * (getattr, vars, exec). The lists in python_dependencies.h contain the names that are known not to read them; if a text
- * contains any other word, its form is raw. */
+ * (getattr, vars, exec). The lists in python_dependencies.h contain the names that are known not to read them; if a
+ * text contains any other word, its form is raw. */
 #include "cache/python_normal_form.h"
 
 #include <string.h>

@@ -92,12 +92,13 @@ int store_each_verdict(struct store *store, store_verdict_visit *visit, void *co
                        struct err *err);
 
 /* Stores checked records in one transaction. If a verdict with the same subject and witness is stored already, the
- * newer of the two is kept, or the stored one if they have the same time. A time in the future counts as the present. If the
- * reference was fully contained for only one of them, that one is kept.
+ * newer of the two is kept, or the stored one if they have the same time. A time in the future counts as the present.
+ * If the reference was fully contained for only one of them, that one is kept.
  * If the last state of a case is stored already, it stays unchanged. Adds the counts to `merged`. Returns 0, or -1 with
  * a message if none of the records was stored. */
 struct store_merged {
-	/* kept: number of records whose verdict was already stored with the same or a later time, or with fuller containment */
+	/* kept: number of records whose verdict was already stored with the same or a later time, or with fuller
+	 * containment */
 	int64_t taken, replaced, kept;
 };
 int store_merge(struct store *store, const struct verdict_line *records, int count, struct store_merged *merged,

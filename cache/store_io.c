@@ -305,8 +305,8 @@ static int look(MDB_cursor *cursor, const struct in *in, const struct verdict_li
 	return rc == MDB_NOTFOUND ? 0 : rc;
 }
 
-/* Does the stored verdict with the same witness stay? One whose reference was fully contained is never replaced by another,
- * and always replaces another; otherwise the newer one stays. */
+/* Does the stored verdict with the same witness stay? One whose reference was fully contained is never replaced by
+ * another, and always replaces another; otherwise the newer one stays. */
 static bool stored_stays(const struct in *in, const struct stored_on_subject *stored, const struct verdict_line *record)
 {
 	if (!stored->same)

@@ -9,8 +9,8 @@
 #include "base/err.h"
 #include "check/findings.h"
 
-/* Checks the whole dataset at `root`. Adds findings to `findings`, whose arena the caller has set. Returns 0, or -1 with
- * a message if the folder is no dataset. */
+/* Checks the whole dataset at `root`. Adds findings to `findings`, whose arena the caller has set. Returns 0, or -1
+ * with a message if the folder is no dataset. */
 int check_dataset(const char *root, struct findings *findings, struct check_counts *counts, struct err *err);
 
 /* Checks a file by its contents alone: a definition or a solution (.json); of other files only that each line is JSON

@@ -59,7 +59,8 @@ void findings_keep(struct findings *findings, int from, const char *const *paths
 /* Puts a folder before the path of each finding from number `from` on. */
 void findings_prefix(struct findings *findings, int from, const char *folder);
 
-/* Replaces the path of each finding from number `from` on, if it is a link below `root`, by the file to which it leads. */
+/* Replaces the path of each finding from number `from` on, if it is a link below `root`, by the file to which it
+ * leads. */
 void findings_follow_links(struct findings *findings, int from, const char *root);
 
 /* Sorts by severity, path, line, column and message. */

@@ -12,7 +12,8 @@ struct open_blob {
 	struct safetensors file;
 	bool reported; /* the file cannot be used, and a finding says so */
 	struct err err;
-	/* Of all files of the workload file: how many are missing or not fetched, and where the first of them is named. */
+	/* Of all files of the workload file: how many are missing or not fetched, and where the first of them is
+	 * named. */
 	int missing[2], line[2];
 	const char *first[2];
 };

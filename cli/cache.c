@@ -1,6 +1,7 @@
 /* cache - subcommands on the stored verdicts of a root: statistics, export, import, check and garbage collection.
  *
- * The table at the end lists the subcommands. The work is done in cache/; this file parses arguments and prints results. */
+ * The table at the end lists the subcommands. The work is done in cache/; this file parses arguments and prints
+ * results. */
 #include "cli/command.h"
 #include "cli/command_line.h"
 

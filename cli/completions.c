@@ -3,8 +3,9 @@
  *
  * `reftest complete WORD…` gets the words after "reftest" up to the cursor; the last word is to be completed and may be
  * empty. It prints one line for each possible word, with its description, if any, behind a TAB. The only line ":files"
- * or ":folders" asks the shell to complete a path. The shell keeps the words that begin like the word to complete. Words
- * come from the tables of commands and options (cli/command.h), and from the dataset that the command line names. */
+ * or ":folders" asks the shell to complete a path. The shell keeps the words that begin like the word to complete.
+ * Words come from the tables of commands and options (cli/command.h), and from the dataset that the command line
+ * names. */
 #include <stdlib.h>
 #include <string.h>
 

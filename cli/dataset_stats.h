@@ -21,9 +21,9 @@ struct dataset_stats {
 	struct stats_rows op_types, models; /* a definition of several models counts for each */
 };
 
-/* Counts the definitions of the program's root, which must be known. A definition has a test if a file in tests/references
- * has a class for it, or is named after it. It is verified if a stored verdict of each of its cases counts on this device.
- * Runs nothing. Returns 0, or an exit status and sets `err`. */
+/* Counts the definitions of the program's root, which must be known. A definition has a test if a file in
+ * tests/references has a class for it, or is named after it. It is verified if a stored verdict of each of its cases
+ * counts on this device. Runs nothing. Returns 0, or an exit status and sets `err`. */
 int dataset_stats_read(struct program *program, const char *device, const char *python, struct dataset_stats *out,
 		       struct arena *arena, struct err *err);
 

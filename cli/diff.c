@@ -112,8 +112,8 @@ static bool is_selected(const struct run *run, const char *path)
 	return false;
 }
 
-/* Returns whether the definition on the disk has the schema and the code of the commit. The run reads the file again. `*what`
- * says which other members differ, or is NULL. */
+/* Returns whether the definition on the disk has the schema and the code of the commit. The run reads the file again.
+ * `*what` says which other members differ, or is NULL. */
 static bool same_code(const struct run *run, const struct dataset_file *file, const struct base_reference *base,
 		      const char **what, struct arena *arena)
 {

@@ -80,7 +80,7 @@ bool hook_result_counts(struct commit *commit, const struct result *result)
 	return true;
 }
 
-/* ---- the definitions that the commit does not change --------------------------------------------------------------- */
+/* ---- the definitions that the commit does not change ------------------------------------------------------------- */
 
 /* Removes the definitions that `run` selected. Both selections have the order of the dataset. */
 static void deselect(struct run *rest, const struct run *run)

@@ -1,10 +1,10 @@
 /* hook_result - decides whether a git hook (`verify --staged --hook`) rejects a commit. An error in a commit rejects
  * it; a definition that this machine cannot verify does not.
  *
- * The hook verifies the definitions that the commit changes. If one of them failed or is invalid, the commit is rejected.
- * One that this machine cannot verify (no device, no ground truth, an absent tensor) gets a warning, and with --strict
- * the commit is rejected. If a workload names a tensor that is in the working tree or in HEAD but not in the commit, the
- * commit is rejected. The definitions that the commit does not change are only counted.
+ * The hook verifies the definitions that the commit changes. If one of them failed or is invalid, the commit is
+ * rejected. One that this machine cannot verify (no device, no ground truth, an absent tensor) gets a warning, and with
+ * --strict the commit is rejected. If a workload names a tensor that is in the working tree or in HEAD but not in the
+ * commit, the commit is rejected. The definitions that the commit does not change are only counted.
  *
  * With --all the hook verifies every definition, and a definition that failed or is invalid rejects every commit.
  */

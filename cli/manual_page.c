@@ -96,7 +96,7 @@ static const struct entry examples[] = {
 
 #define COUNT(table) ((int)(sizeof(table) / sizeof(table)[0]))
 
-/* ---- man(7) ------------------------------------------------------------------------------------------------------- */
+/* ---- man(7) ------------------------------------------------------------------------------------------------------ */
 
 static const struct {
 	const char *text, *roff;
@@ -229,7 +229,7 @@ void document_man(struct buf *out)
 	put_entries(out, examples, COUNT(examples));
 }
 
-/* ---- the command -------------------------------------------------------------------------------------------------- */
+/* ---- the command ------------------------------------------------------------------------------------------------- */
 
 static int run_man(struct program *program, const void *options, const struct words *names, struct err *err)
 {

@@ -4,8 +4,8 @@
 
 #include "cli/command.h"
 
-/* Does what named_files_root does (engine/named_files.h). If it made a dataset of links, prints on stderr where it is. Returns
- * 0, or -1 with a message. */
+/* Does what named_files_root does (engine/named_files.h). If it made a dataset of links, prints on stderr where it is.
+ * Returns 0, or -1 with a message. */
 int operands_root(struct program *program, struct words *names, struct arena *arena, struct err *err);
 
 #endif

@@ -17,8 +17,8 @@
 	{"--hit-ratio", OPTION_REAL, AT(hit_ratio), "X", NULL, \
 	 "fraction of the elements that must be within tolerance, above 0 and at most 1"}
 
-/* Writes the tolerances of the options to `out`; `single` has --atol, --rtol and --hit-ratio, which override --tolerance.
- * Returns 0, or -1 and sets `err`. */
+/* Writes the tolerances of the options to `out`; `single` has --atol, --rtol and --hit-ratio, which override
+ * --tolerance. Returns 0, or -1 and sets `err`. */
 int tolerance_options_read(const struct words *tolerances, struct tolerance single, struct case_options *out,
 			   struct err *err);
 

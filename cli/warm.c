@@ -53,7 +53,8 @@ static bool is_unprepared(const struct tried_truth *w)
 }
 
 /* Prints one line about one library, the ground truth at index `at` of every verdict: how many seconds its
- * preparation took, summed over all cases, or why a case skipped it. Returns whether its preparation failed in a case. */
+ * preparation took, summed over all cases, or why a case skipped it. Returns whether its preparation failed in a
+ * case. */
 static bool report_library(const struct result *result, int at)
 {
 	const struct tried_truth *w = NULL, *passed_over = NULL;

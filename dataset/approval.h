@@ -1,10 +1,11 @@
-/* approval - the file approved/{op_type}/{name}.json: which reference of a definition a person accepted. `reftest approve`
- * writes it, and it is committed with the definition.
+/* approval - the file approved/{op_type}/{name}.json: which reference of a definition a person accepted. `reftest
+ * approve` writes it, and it is committed with the definition.
  *
  *   {"approval": 1, "date": "2026-11-27", "note": text, "device_class": "cpu", "cases": [id],
  *    "digest": hex, "definition": the definition as it was approved}
  *
- * The digest covers everything else. It shows that a file was edited by hand or damaged by a merge; it is no signature. */
+ * The digest covers everything else. It shows that a file was edited by hand or damaged by a merge; it is no
+ * signature. */
 #ifndef REFTEST_DATASET_APPROVAL_H
 #define REFTEST_DATASET_APPROVAL_H
 

@@ -7,8 +7,8 @@
 #include "dataset/axis_expressions.h"
 #include "dataset/constraint.h"
 
-/* TRIES: the most assignments that one search tries. VALUES: the most values that it tries for one axis, among them those
- * that differ by at most NEAR from the wished one, and those up to SMALLEST. */
+/* TRIES: the most assignments that one search tries. VALUES: the most values that it tries for one axis, among them
+ * those that differ by at most NEAR from the wished one, and those up to SMALLEST. */
 enum { TRIES = 20000, VALUES = 256, NEAR = 64, SMALLEST = 16, SMALL_BYTES = 64 << 20 };
 
 struct search {
@@ -126,8 +126,8 @@ static void sort_by_distance(struct values *values)
 		}
 }
 
-/* The values that are tried for an axis: the wished one, others near it, small ones, multiples of 8, and those that follow from numbers in
- * the constraints and from other axes. */
+/* The values that are tried for an axis: the wished one, others near it, small ones, multiples of 8, and those that
+ * follow from numbers in the constraints and from other axes. */
 static struct values values_for(const struct search *s, int axis, const int64_t *row)
 {
 	const struct definition *d = s->definition;
@@ -204,8 +204,8 @@ static bool search_with(struct search *s, int changing, int64_t *row)
 	return found;
 }
 
-/* Puts the axes that may change in order: those that the constraints name, the most often named one last, because the others
- * often follow from it. */
+/* Puts the axes that may change in order: those that the constraints name, the most often named one last, because the
+ * others often follow from it. */
 static void order_axes(struct search *s)
 {
 	const struct definition *d = s->definition;

@@ -703,8 +703,8 @@ static int solve_one(const struct definition *definition, const char *text, cons
 	return target.axis;
 }
 
-/* Computes left - right of a constraint `left == right`. Returns false if the text is no such constraint, if a side has no
- * known value, or if the difference of integers may overflow. */
+/* Computes left - right of a constraint `left == right`. Returns false if the text is no such constraint, if a side has
+ * no known value, or if the difference of integers may overflow. */
 static bool difference(const struct definition *definition, const char *text, const int64_t *axis, int64_t *out)
 {
 	const int64_t most = (int64_t)1 << 53;
@@ -723,8 +723,8 @@ static bool difference(const struct definition *definition, const char *text, co
 	return true;
 }
 
-/* Returns whether the difference of the sides is linear in an axis, and writes the difference at 0 and at 1. A remainder
- * or a quotient is linear for small values only, so larger values are tried too. */
+/* Returns whether the difference of the sides is linear in an axis, and writes the difference at 0 and at 1. A
+ * remainder or a quotient is linear for small values only, so larger values are tried too. */
 static bool is_linear(const struct definition *definition, const char *text, int64_t *axis, int unknown, int64_t ends[2])
 {
 	static const int64_t values[] = {0, 1, 2, 3, 1021, 65537, 1048583};

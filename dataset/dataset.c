@@ -386,7 +386,8 @@ static void scan_op_type(struct scan *scan, int dir, const char *name, const cha
 	closedir(folder.stream);
 }
 
-/* Scans one kind of files: "definitions", "workloads", "truths" or "approved". If `required`, a missing directory is reported. */
+/* Scans one kind of files: "definitions", "workloads", "truths" or "approved". If `required`, a missing directory is
+ * reported. */
 static void scan_kind(struct scan *scan, int root, const char *kind, const char *suffix, bool required)
 {
 	struct folder folder = list_folder(root, kind, kind);

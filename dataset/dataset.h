@@ -69,7 +69,8 @@ const char *dataset_around(const char *full, const char **below, struct arena *a
 int dataset_scan(const char *root, struct arena *arena, struct dataset *out, struct err *err);
 
 /* Finds selected definitions: those at the given paths (relative to the root, sorted, without duplicates), with their
- * workload files, truths and approvals. Calls stat once for each file. Omits paths that do not exist or do not name a definition. */
+ * workload files, truths and approvals. Calls stat once for each file. Omits paths that do not exist or do not name a
+ * definition. */
 int dataset_some(const char *root, const char *const *paths, int count, struct arena *arena, struct dataset *out,
                  struct err *err);
 
@@ -79,8 +80,8 @@ int dataset_some(const char *root, const char *const *paths, int count, struct a
 void dataset_look_at_folders(struct dataset *dataset, struct arena *arena);
 
 /* Fills a dataset with the files that the caller lists, for example from git's index. The caller also has their
- * contents. Paths are relative to the root, sorted, without duplicates; files that are no definitions, workloads, truths
- * or approvals are omitted. Only the root itself is opened. */
+ * contents. Paths are relative to the root, sorted, without duplicates; files that are no definitions, workloads,
+ * truths or approvals are omitted. Only the root itself is opened. */
 struct listed_file {
 	const char *path; /* must live as long as the dataset */
 	struct object_name object;
@@ -90,8 +91,8 @@ int dataset_listed(const char *root, const struct listed_file *files, int count,
 void dataset_close(struct dataset *dataset);
 
 /* Returns true if this is the path of a definition, of a workload file ("workloads/x/y.jsonl"), of a truth
- * ("truths/x/y.py") or of an approval ("approved/x/y.json"). `out` then gets the path of the definition to which the file
- * belongs. Does not check that the file exists. */
+ * ("truths/x/y.py") or of an approval ("approved/x/y.json"). `out` then gets the path of the definition to which the
+ * file belongs. Does not check that the file exists. */
 bool dataset_definition_path(const char *path, char *out, size_t size);
 
 /* Returns the workload file of a definition in this dataset, or NULL. */

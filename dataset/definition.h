@@ -68,9 +68,9 @@ struct definition {
 	int tag_count;
 	const struct axis *axes; /* in file order */
 	const char *const *axis_descriptions; /* one for each axis; "" when absent */
-	/* NULL: no axis has an expression. Otherwise one text for each axis, NULL for an axis without: the length is the value of
-	 * this expression over other axes (dataset/axis_expressions.h). Such an axis is var if it depends on var axes. Sizes
-	 * and expressions that are written in shapes are axes, too, whose name is that text. */
+	/* NULL: no axis has an expression. Otherwise one text for each axis, NULL for an axis without: the length is
+	 * the value of this expression over other axes (dataset/axis_expressions.h). Such an axis is var if it depends
+	 * on var axes. Sizes and expressions that are written in shapes are axes, too, whose name is that text. */
 	const char *const *axis_expressions;
 	int axis_count;
 	const struct tensor_spec *inputs; /* in the order of the file; run() gets inputs as keyword arguments */
@@ -94,8 +94,8 @@ struct definition {
 	int read_count;
 	const char *fi_api; /* the function of FlashInfer that the tag "fi_api:…" names: "flashinfer.norm.rmsnorm"; or NULL */
 	const char *hf_id; /* the model that the operation comes from: "Qwen/Qwen3-8B"; or NULL */
-	/* The name of the function of the reference that makes the inputs of kind SOURCE_CUSTOM (dataset/workload.h); or
-	 * NULL. The reference may lack this function. */
+	/* The name of the function of the reference that makes the inputs of kind SOURCE_CUSTOM (dataset/workload.h);
+	 * or NULL. The reference may lack this function. */
 	const char *custom_inputs_entrypoint;
 	const char *init;   /* Python source of a function that makes inputs; "" when absent */
 	struct input_code input_code; /* of custom_inputs_entrypoint, or else of `init` */

@@ -10,8 +10,8 @@
 
 /* --- axes ---------------------------------------------------------------------------------------------------- */
 
-/* Reads an integer in a string as flashinfer-bench does: with blanks around it, a sign, single underscores between digits,
- * and zeros after a point. */
+/* Reads an integer in a string as flashinfer-bench does: with blanks around it, a sign, single underscores between
+ * digits, and zeros after a point. */
 static bool integer_of_text(const char *text, int64_t *out)
 {
 	char digits[20];
@@ -249,8 +249,8 @@ static int check_constraint(struct reader *r, const struct json_step *at, const 
 	}
 }
 
-/* Makes the axes const that have only one value above 0, because constraints compute it from const axes: with `hidden ==
- * 2 * half` and a const `hidden`, the axis `half` is const too. `axis` has the values of the const axes. */
+/* Makes the axes const that have only one value above 0, because constraints compute it from const axes: with `hidden
+ * == 2 * half` and a const `hidden`, the axis `half` is const too. `axis` has the values of the const axes. */
 static void fix_axes(struct reader *r, int64_t *axis)
 {
 	const struct definition *d = r->out;

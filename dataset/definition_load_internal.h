@@ -1,6 +1,6 @@
-/* definition_load_internal - what the files that read a definition share: definition_load.c reads names, tensors and the
- * definition as a whole, definition_load_axes.c axes and constraints, and definition_load_code.c the reference and the
- * code that makes inputs. Functions that return int return 0, or -1 with a message. */
+/* definition_load_internal - what the files that read a definition share: definition_load.c reads names, tensors and
+ * the definition as a whole, definition_load_axes.c axes and constraints, and definition_load_code.c the reference and
+ * the code that makes inputs. Functions that return int return 0, or -1 with a message. */
 #ifndef REFTEST_DATASET_DEFINITION_LOAD_INTERNAL_H
 #define REFTEST_DATASET_DEFINITION_LOAD_INTERNAL_H
 

@@ -8,8 +8,8 @@
  *   - run, if a statement names it where it may bind it;
  *   - else the last function at top level whose name ends with "_reference", as FlashInfer's tracer names it;
  *   - else run, if the source may bind any name, or if the outline is unsure.
- * `entry_point` gets its name, which is allocated in `arena`, or NULL: the source has no such function, or is no Python.
- * The outline is allocated in `arena`, too. Returns what python_outline_read returns. */
+ * `entry_point` gets its name, which is allocated in `arena`, or NULL: the source has no such function, or is no
+ * Python. The outline is allocated in `arena`, too. Returns what python_outline_read returns. */
 enum python_outline_answer entry_point_find(const char *source, size_t length, struct arena *arena,
 					    struct python_outline *outline, const char **entry_point, struct err *err);
 

@@ -1,5 +1,5 @@
-/* python_expression - parses the expressions of Python and the parameters of functions. It does not know the precedence of
- * operators. Each function reads on from the current token, and reports an error in the parser's tokens. */
+/* python_expression - parses the expressions of Python and the parameters of functions. It does not know the precedence
+ * of operators. Each function reads on from the current token, and reports an error in the parser's tokens. */
 #ifndef REFTEST_DATASET_PYTHON_EXPRESSION_H
 #define REFTEST_DATASET_PYTHON_EXPRESSION_H
 

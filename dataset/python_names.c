@@ -1,6 +1,7 @@
-/* python_names - reads the tokens of a source once, and records each name that is bound and each that is used. No tree is
- * built: whether a name is bound follows from the tokens beside it, the brackets around it, and the kind of its statement.
- * Where that is not certain, the name counts as bound, because a false alarm is worse than a missed name. */
+/* python_names - reads the tokens of a source once, and records each name that is bound and each that is used. No tree
+ * is
+ * built: whether a name is bound follows from the tokens beside it, the brackets around it, and the kind of its
+ * statement. Where that is not certain, the name counts as bound, because a false alarm is worse than a missed name. */
 #include "dataset/python_names.h"
 
 #include <stdbool.h>

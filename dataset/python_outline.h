@@ -24,8 +24,8 @@ struct python_outline {
 	 * last replaces the others. */
 	const struct python_function *functions;
 	int function_count;
-	/* A statement other than these names what the caller asked for where it may bind it: an assignment, an import, a
-	 * class, a `def` inside `if`, `global`. */
+	/* A statement other than these names what the caller asked for where it may bind it: an assignment, an import,
+	 * a class, a `def` inside `if`, `global`. */
 	bool binds_wanted;
 	/* A statement may bind any name: `from m import *`, exec, globals. */
 	bool binds_any;

@@ -1,5 +1,5 @@
-/* python_parser - the state of a parser of Python, and what it asks and says about the current token. After an error, the
- * current token is the end token, so every loop of the parser ends. Statements nest at most PYTHON_INDENTS deep and
+/* python_parser - the state of a parser of Python, and what it asks and says about the current token. After an error,
+ * the current token is the end token, so every loop of the parser ends. Statements nest at most PYTHON_INDENTS deep and
  * brackets PYTHON_BRACKETS deep; `depth` limits what nests without brackets (lambda, else). */
 #ifndef REFTEST_DATASET_PYTHON_PARSER_H
 #define REFTEST_DATASET_PYTHON_PARSER_H

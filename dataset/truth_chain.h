@@ -8,7 +8,8 @@
  *     {"op": "gemm", "inputs": {"A": "normed", "B": "proj"}, "outputs": {"C": "y"}}]
  *
  * The keys of "inputs" and "outputs" are the names by which the op family knows a tensor; the values are names of the
- * definition, or of tensors that exist only between steps. A list of names stands for an object with equal keys and values. */
+ * definition, or of tensors that exist only between steps. A list of names stands for an object with equal keys and
+ * values. */
 #ifndef REFTEST_DATASET_TRUTH_CHAIN_H
 #define REFTEST_DATASET_TRUTH_CHAIN_H
 
@@ -56,9 +57,9 @@ struct chain {
 	int tensor_count;
 };
 
-/* Reads a chain. `text` is the text that contains `json`, at the place `at`, for messages; NULL is the whole text. Returns
- * NULL with a message if the chain names a tensor that no earlier step makes, makes one twice, or leaves out an output of
- * the definition. */
+/* Reads a chain. `text` is the text that contains `json`, at the place `at`, for messages; NULL is the whole text.
+ * Returns NULL with a message if the chain names a tensor that no earlier step makes, makes one twice, or leaves out an
+ * output of the definition. */
 const struct chain *chain_read(const struct json_text *text, const struct json_step *at, const cJSON *json,
 			       const struct chain_scope *scope, struct arena *arena, struct err *err);
 

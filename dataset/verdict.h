@@ -17,8 +17,8 @@
 #include "dataset/definition.h"
 
 /* Stored verdicts contain these numbers: never renumber. A new status is a row of the table in dataset/verdict.c; the
- * compiler then reports the places with a static assertion on STATUS_COUNT. docs/architecture.md ("Another status") lists
- * the other places. */
+ * compiler then reports the places with a static assertion on STATUS_COUNT. docs/architecture.md ("Another status")
+ * lists the other places. */
 enum status {
 	STATUS_PASSED = 0,
 	STATUS_SKIPPED = 1,
@@ -54,7 +54,8 @@ enum reason {
 	REASON_NOT_CACHED = 18, /* the run has --cached-only, and no verdict of the case is stored */
 	REASON_UNSUPPORTED_DTYPE = 19, /* gradients need the reference to run in float64, but the reference cannot */
 	REASON_CHANGED = 20, /* a tensor file changed after it was hashed */
-	/* error: the reference reached a limit (workers/sandbox/sandbox_limits.c); REASON_TIMEOUT is the limit of time */
+	/* error: the reference reached a limit (workers/sandbox/sandbox_limits.c); REASON_TIMEOUT is the limit of
+	 * time */
 	REASON_MEMORY_LIMIT = 21, REASON_PROCESS_LIMIT = 22, REASON_FILE_LIMIT = 23,
 	/* skipped: the definition does not say what a case needs */
 	REASON_UNKNOWN_DTYPE = 24, REASON_NO_REFERENCE = 25,
@@ -106,8 +107,8 @@ struct truth {
 	const char *refused; /* why it decides nothing, known before a case runs; NULL: it can be tried */
 	bool program; /* a Python text of the dataset, which the pool runs in a runner of its own */
 	bool chain;   /* the chain of operations of the definition, which the judge computes */
-	/* Why it may share a mistake with the reference, as the end of a sentence: "ada wrote both". A case that only such
-	 * ground truths decide is `checked` and not passed. NULL: it is independent. */
+	/* Why it may share a mistake with the reference, as the end of a sentence: "ada wrote both". A case that only
+	 * such ground truths decide is `checked` and not passed. NULL: it is independent. */
 	const char *related;
 };
 
@@ -173,7 +174,8 @@ struct difference_map {
 	int64_t histogram[DIFFERENCE_LEVELS]; /* the number of elements of each level */
 };
 
-/* How long the runs of one kind took, in seconds: the median, and the 10th and 90th percentiles. runs 0: not measured. */
+/* How long the runs of one kind took, in seconds: the median, and the 10th and 90th percentiles. runs 0: not
+ * measured. */
 struct latency_spread {
 	double median, low, high;
 	int runs;
@@ -211,10 +213,11 @@ struct verdict {
 	const char *torch;         /* the version that ran the reference, "2.13.0+cpu"; NULL: unknown */
 	const char *cuda;          /* CUDA version that torch was built for, "13.0"; NULL: a CPU build */
 	/* "full", or the names of what the reference could reach besides its inputs and outputs, separated by commas
-	 * (docs/containment.md); NULL: unknown, for a verdict of an older version. If `torch` is NULL, too, no reference can have run */
+	 * (docs/containment.md); NULL: unknown, for a verdict of an older version. If `torch` is NULL, too, no
+	 * reference can have run */
 	const char *containment;
-	/* "kept" if the reference ran in a runner that serves several definitions, "own" if its runner served no other, for
-	 * `isolation_reason`; NULL: unknown, for a verdict of an older version */
+	/* "kept" if the reference ran in a runner that serves several definitions, "own" if its runner served no other,
+	 * for `isolation_reason`; NULL: unknown, for a verdict of an older version */
 	const char *isolation, *isolation_reason;
 	const struct latency *latencies; /* of `reftest bench`; other verdicts have none */
 	int latency_count;
@@ -228,9 +231,9 @@ struct verdict {
 	int constant_count;
 	const char *const *findings; /* messages that do not affect the status */
 	int finding_count;
-	/* The cause of a failure, where one was found: mistakes with which the outputs agree everywhere, as words that follow
-	 * "behaves as if ". diagnosed: every known mistake was tried, so that another one is not the cause. regions: sentences
-	 * about where an output differs. */
+	/* The cause of a failure, where one was found: mistakes with which the outputs agree everywhere, as words that
+	 * follow "behaves as if ". diagnosed: every known mistake was tried, so that another one is not the cause.
+	 * regions: sentences about where an output differs. */
 	const char *const *diagnosis;
 	int diagnosis_count;
 	bool diagnosed;

@@ -24,7 +24,8 @@ struct reader {
 	int64_t *axis;
 	struct input_source *inputs;
 	bool trace; /* the line is a trace */
-	/* Where the workload, its axes and its inputs are in the line; `workload` is NULL if the workload is the whole line. */
+	/* Where the workload, its axes and its inputs are in the line; `workload` is NULL if the workload is the whole
+	 * line. */
 	const struct json_step *workload;
 	struct json_step axes, sources;
 	struct err *err;

@@ -32,10 +32,10 @@ struct machine_policy {
 			       * NULL */
 };
 
-/* Finds the interpreter, the device and the ground truths of this machine. `device`: as devices_read in engine/devices.h
- * reads it; prints a sentence for each GPU that is left out. `ground_truth`: the text of --ground-truth, for
- * ground_truths_choose; NULL: the setting of the dataset, else auto. Returns -1 and sets `err` if the device or the ground
- * truth is unknown or cannot be queried. */
+/* Finds the interpreter, the device and the ground truths of this machine. `device`: as devices_read in
+ * engine/devices.h reads it; prints a sentence for each GPU that is left out. `ground_truth`: the text of
+ * --ground-truth, for ground_truths_choose; NULL: the setting of the dataset, else auto. Returns -1 and sets `err` if
+ * the device or the ground truth is unknown or cannot be queried. */
 int machine_policy(struct program *program, const char *device, const char *python, const char *ground_truth,
                    struct arena *arena, struct machine_policy *out, struct err *err);
 

@@ -283,7 +283,8 @@ static bool reads(const struct definition *definition, const char *file)
 	return false;
 }
 
-/* Marks the definition as affected if its reference reads one of `files`, and sets `used` for each file that it reads. */
+/* Marks the definition as affected if its reference reads one of `files`, and sets `used` for each file that it
+ * reads. */
 static void touch_by_reads(struct finder *f, int index, const char *const *files, int count, bool *used)
 {
 	struct arena scratch = {0};

@@ -1,6 +1,6 @@
-/* approval_state - what the approved reference of a definition (engine/approved_reference.h) means for a result: whether it
- * is a ground truth, and what its cases show. engine/approved_reference.c decides whether the approval still fits the
- * definition. */
+/* approval_state - what the approved reference of a definition (engine/approved_reference.h) means for a result:
+ * whether it is a ground truth, and what its cases show. engine/approved_reference.c decides whether the approval still
+ * fits the definition. */
 #ifndef REFTEST_ENGINE_APPROVAL_STATE_H
 #define REFTEST_ENGINE_APPROVAL_STATE_H
 
@@ -9,8 +9,8 @@
 /* Adds the approved reference to the ground truths of a result that nothing else decides. */
 struct truths approval_add_truth(const struct result *result, const struct truths *truths, struct arena *arena);
 
-/* Returns whether the approved reference ran in the case with this id when it was approved, and is a ground truth now. The
- * inputs of the case are then valid for the operation. */
+/* Returns whether the approved reference ran in the case with this id when it was approved, and is a ground truth now.
+ * The inputs of the case are then valid for the operation. */
 bool approval_has_run(const struct result *result, const char *id);
 
 /* What a result shows about the approved reference. */

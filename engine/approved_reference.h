@@ -1,9 +1,9 @@
-/* approved_reference - the reference of a definition that a person approved with `reftest approve` (dataset/approval.h).
- * engine/approval_state.h says what it means for a result.
+/* approved_reference - the reference of a definition that a person approved with `reftest approve`
+ * (dataset/approval.h). engine/approval_state.h says what it means for a result.
  *
  * If the definition still has the schema and the code that were approved, nothing runs. If its code is another one, the
- * approved reference runs beside it, in a runner of its own, on the same inputs. This happens only in cases that nothing
- * else decides. A reference that agrees with the approved one is no more than checked. */
+ * approved reference runs beside it, in a runner of its own, on the same inputs. This happens only in cases that
+ * nothing else decides. A reference that agrees with the approved one is no more than checked. */
 #ifndef REFTEST_ENGINE_APPROVED_REFERENCE_H
 #define REFTEST_ENGINE_APPROVED_REFERENCE_H
 
@@ -25,8 +25,8 @@ struct approved_reference {
 	struct own_truth truth;          /* with APPROVED_OTHER_CODE, the approved reference */
 };
 
-/* Reads the approval of a definition from the bytes of the file `path`. If `why` is not NULL, the file cannot be read, for
- * that reason. Everything is allocated in `arena`. */
+/* Reads the approval of a definition from the bytes of the file `path`. If `why` is not NULL, the file cannot be read,
+ * for that reason. Everything is allocated in `arena`. */
 struct approved_reference approved_reference_read(const char *path, const struct definition *definition,
 						  const struct buf *bytes, const char *why, struct arena *arena);
 

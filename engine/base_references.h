@@ -25,8 +25,8 @@ struct base_references {
 	int count;
 };
 
-/* Loads the definitions of `commit` whose paths are in `paths`. Everything is allocated in `arena`. Returns 0, or -1 and
- * sets `err` if git cannot be asked; a definition that cannot be loaded is no error. */
+/* Loads the definitions of `commit` whose paths are in `paths`. Everything is allocated in `arena`. Returns 0, or -1
+ * and sets `err` if git cannot be asked; a definition that cannot be loaded is no error. */
 int base_references_read(const struct repository *repository, const char *commit, const struct git_files *paths,
 			 struct arena *arena, struct base_references *out, struct err *err);
 
@@ -40,8 +40,8 @@ struct own_truth base_reference_truth(const struct base_references *base, const 
  * spacing do not count. */
 bool base_reference_same_code(const struct definition *a, const struct definition *b, struct arena *arena);
 
-/* Returns the names of the members that differ in two definitions with the same schema and code: "`init`, `check`". "": at
- * most names, descriptions, tags and comments differ. */
+/* Returns the names of the members that differ in two definitions with the same schema and code: "`init`, `check`". "":
+ * at most names, descriptions, tags and comments differ. */
 const char *base_reference_other_members(const struct definition *a, const struct definition *b, struct arena *arena);
 
 #endif

@@ -1,5 +1,5 @@
-/* case_sizes - chooses the axis values of the cases that reftest adds: those of the family's size presets, or small ones,
- * which satisfy the definition's expressions and constraints. */
+/* case_sizes - chooses the axis values of the cases that reftest adds: those of the family's size presets, or small
+ * ones, which satisfy the definition's expressions and constraints. */
 #ifndef REFTEST_ENGINE_CASE_SIZES_H
 #define REFTEST_ENGINE_CASE_SIZES_H
 

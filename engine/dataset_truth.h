@@ -1,8 +1,8 @@
 /* dataset_truth - the dataset's own ground truth of a definition: truths/{op_type}/{name}.py, whose function run
  * computes the same outputs from the same inputs, independently of the reference.
  *
- * The file is other people's code. It runs in a runner of its own, confined as references are (workers/pool/lane_truth.c).
- * Its version, which is part of the witness, is the digest of its code in normal form. */
+ * The file is other people's code. It runs in a runner of its own, confined as references are
+ * (workers/pool/lane_truth.c). Its version, which is part of the witness, is the digest of its code in normal form. */
 #ifndef REFTEST_ENGINE_DATASET_TRUTH_H
 #define REFTEST_ENGINE_DATASET_TRUTH_H
 
@@ -19,7 +19,8 @@
 #define APPROVED_TRUTH "approved" /* the reference that a person approved (engine/approved_reference.h) */
 #define SOLUTION_TRUTH "solution" /* in --ground-truth, the solutions of the dataset; "solution:NAME" in verdicts */
 
-/* Returns whether a ground truth of this name is a text of the dataset: its truth, a solution, or the approved reference. */
+/* Returns whether a ground truth of this name is a text of the dataset: its truth, a solution, or the approved
+ * reference. */
 bool is_own_truth(const char *name);
 
 /* How many ground truths come before the solutions in result.own_truths: the dataset's truth and the chain. */

@@ -121,8 +121,8 @@ static enum blob_use use_of(const char *path, int i, int tensors, int solutions)
 	return i >= solutions && is_solution_path(path) ? BLOB_SOLUTION : i < tensors ? BLOB_TENSORS : BLOB_READ;
 }
 
-/* Checks the first `tensors` paths as tensor files, those from `solutions` on as solutions, and the others as files that
- * the reference reads. */
+/* Checks the first `tensors` paths as tensor files, those from `solutions` on as solutions, and the others as files
+ * that the reference reads. */
 static void check_blobs(struct result *result, const char *const *paths, int count, int tensors, int solutions,
 			bool to_run)
 {
@@ -217,8 +217,8 @@ bool result_from_summary(struct result *result)
 	    status_group((enum status)entry->summary.status) > GROUP_UNVERIFIED || !digest_equal(&entry->summary.context, &run->context) ||
 	    !digest_equal(&entry->seen.content, &result->definition_check.seen.content) || !same_solutions(result, entry))
 		return false;
-	/* The record does not say which files are tensor files. A file that is none, and whose stat does not show that it
-	 * is unchanged, only costs the use of the summary. */
+	/* The record does not say which files are tensor files. A file that is none, and whose stat does not show that
+	 * it is unchanged, only costs the use of the summary. */
 	check_blobs(result, entry->blobs, entry->blob_count, entry->blob_count, 0, false);
 	result->inputs = inputs_digest(result);
 	if (!digest_equal(&entry->summary.inputs, &result->inputs))
@@ -408,7 +408,8 @@ static const char *why_outside(const struct result *result, const struct truth *
 	return strcmp(truth->name, APPROVED_TRUTH) == 0 ? result->approved.truth.outside : NULL;
 }
 
-/* Returns the ground truths of a solution: those of its definition without the solution itself, and then the reference. */
+/* Returns the ground truths of a solution: those of its definition without the solution itself, and then the
+ * reference. */
 static struct truths truths_of_candidate(const struct result *result, const struct truths *all, struct arena *arena)
 {
 	struct truth *items = arena_array(arena, GROUND_TRUTHS_MAX, sizeof *items);
@@ -527,8 +528,8 @@ int result_make_cases(struct result *result, struct result_bytes *bytes, struct 
 	read_own_truths(result, &bytes->truth);
 	read_approval(result, &bytes->approval);
 	make_attempt(result, 0, NULL);
-	/* A family that only the shapes suggest may have inputs and bounds that mean nothing for this reference, and two
-	 * references that differ do not show that the family is another one. */
+	/* A family that only the shapes suggest may have inputs and bounds that mean nothing for this reference, and
+	 * two references that differ do not show that the family is another one. */
 	if ((run->options->base != NULL || result->candidate > 0) && result->made->candidate_count > 0 && result->made->matched == MATCHED_BY_SHAPES)
 		make_attempt(result, result->made->candidate_count, NULL);
 	return 0;
@@ -559,9 +560,9 @@ static bool agrees_nowhere(const struct result *result)
 	return true;
 }
 
-/* Returns whether the family of the current attempt is not the definition's family, because the reference disagrees with
- * it in a case that has a verdict. False if the op_type or the words of the definition say that it is the family: such a
- * reference is wrong. */
+/* Returns whether the family of the current attempt is not the definition's family, because the reference disagrees
+ * with it in a case that has a verdict. False if the op_type or the words of the definition say that it is the family:
+ * such a reference is wrong. */
 static bool rejects_family(const struct result *result)
 {
 	const struct cases *made = result->made;
@@ -576,8 +577,8 @@ static bool rejects_family(const struct result *result)
 						  : result->case_count == 0 && result->run->options->cases.only != NULL;
 }
 
-/* Returns the message of the first case for which the definition's `init` failed, if it failed for all cases that reftest
- * made up and no family is left; else NULL. */
+/* Returns the message of the first case for which the definition's `init` failed, if it failed for all cases that
+ * reftest made up and no family is left; else NULL. */
 static const char *init_fails(const struct result *result)
 {
 	const struct cases *made = result->made;
@@ -640,7 +641,8 @@ bool result_unchanged(const struct result *result)
 }
 
 /* Returns whether a later run with the same file contents would get the same result from the store. A definition whose
- * op_type does not decide its family is looked up case by case, because a summary does not say how the family matched. */
+ * op_type does not decide its family is looked up case by case, because a summary does not say how the family
+ * matched. */
 static bool summary_holds(const struct result *result)
 {
 	const struct case_options *cases = &result->run->options->cases;

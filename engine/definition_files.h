@@ -11,9 +11,10 @@ const char *result_name(const struct result *result, struct arena *arena);
 /* Returns whether the case is an edge case in which the reference does not follow the convention. */
 bool case_is_finding(const struct case_result *c);
 
-/* Gets the digests of the definition file, its workload file, its truth and its approval. If the stored stat proves that a
- * file is unchanged, the file is not read. Returns -1 and sets `err` if the definition or the workload file cannot be read. If
- * the truth or the approval cannot be read, sets result->truth_trouble or result->approval_trouble. */
+/* Gets the digests of the definition file, its workload file, its truth and its approval. If the stored stat proves
+ * that a file is unchanged, the file is not read. Returns -1 and sets `err` if the definition or the workload file
+ * cannot be read. If the truth or the approval cannot be read, sets result->truth_trouble or
+ * result->approval_trouble. */
 int result_check_files(struct result *result, struct result_bytes *bytes, bool need_bytes, struct err *err);
 
 /* If nothing has changed since an earlier run, fills in the result from the summary of that run and returns true. Call
@@ -29,16 +30,16 @@ bool result_from_lru(struct result *result);
  * invalid. */
 int result_make_cases(struct result *result, struct result_bytes *bytes, struct err *err);
 
-/* Returns whether the result needs another attempt: the reference disagrees with the family of the current one in a case
- * that has a verdict, and neither the op_type nor the words of the definition say that it is the family; or no family is
- * left, and the definition's `init` failed. */
+/* Returns whether the result needs another attempt: the reference disagrees with the family of the current one in a
+ * case that has a verdict, and neither the op_type nor the words of the definition say that it is the family; or no
+ * family is left, and the definition's `init` failed. */
 bool result_needs_next_attempt(const struct result *result);
 
 /* Builds the cases of the attempt that the result needs. */
 void result_make_next_attempt(struct result *result);
 
-/* Returns whether the definition file, its workload file, its truth, its approval and its blobs still have the content that was hashed. Also
- * returns false if the stat of a blob shows a change since the blob was hashed. */
+/* Returns whether the definition file, its workload file, its truth, its approval and its blobs still have the content
+ * that was hashed. Also returns false if the stat of a blob shows a change since the blob was hashed. */
 bool result_unchanged(const struct result *result);
 
 /* Adds the digests of the definition's files to the records that are stored at the end of the run. Also adds a summary

@@ -1,5 +1,5 @@
-/* definition_status - decides whether a case must run or a stored verdict counts, and computes the status of a definition from
- * the verdicts of its cases. These functions read the store, but they run no case and write nothing. */
+/* definition_status - decides whether a case must run or a stored verdict counts, and computes the status of a
+ * definition from the verdicts of its cases. These functions read the store, but they run no case and write nothing. */
 #ifndef REFTEST_ENGINE_DEFINITION_STATUS_H
 #define REFTEST_ENGINE_DEFINITION_STATUS_H
 

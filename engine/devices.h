@@ -23,7 +23,8 @@ struct device_choice {
 /* Returns -1 with a message if the text names no device, or a device twice. */
 int devices_read(const char *text, struct device_choice *out, struct err *err);
 
-/* Where the class of a device ("sm_90") comes from. `class_of` returns -1 with a message if the device cannot be used. */
+/* Where the class of a device ("sm_90") comes from. `class_of` returns -1 with a message if the device cannot be
+ * used. */
 struct device_probe {
 	int (*class_of)(void *self, const char *device, char class_name[DEVICE_CLASS_SIZE], struct err *err);
 	void *self;
@@ -40,9 +41,10 @@ struct devices {
 
 enum devices_answer { DEVICES_FOUND, DEVICES_UNUSABLE, DEVICES_DIFFER };
 
-/* Chooses the GPUs: those that are named, or, for DEVICE_ALL_GPUS, those of the `visible` GPUs (at least one is tried) that
- * can be used and are of the class of the first that can. For DEVICE_AUTO, the first GPU. Named devices are never left out:
- * DEVICES_UNUSABLE with a message if one cannot be used, or if there is none; DEVICES_DIFFER if their classes differ. */
+/* Chooses the GPUs: those that are named, or, for DEVICE_ALL_GPUS, those of the `visible` GPUs (at least one is tried)
+ * that can be used and are of the class of the first that can. For DEVICE_AUTO, the first GPU. Named devices are never
+ * left out: DEVICES_UNUSABLE with a message if one cannot be used, or if there is none; DEVICES_DIFFER if their classes
+ * differ. */
 enum devices_answer devices_choose(const struct device_choice *choice, int visible, struct device_probe probe,
 				   struct arena *arena, struct devices *out, struct err *err);
 

@@ -2,8 +2,8 @@
 
 #include <string.h>
 
-/* What a case costs at least, and for each MiB of its tensors. The figures are straight lines through the times of small
- * and medium cases on two CPU cores; a case of a family without a row is expected to cost as much as most do. */
+/* What a case costs at least, and for each MiB of its tensors. The figures are straight lines through the times of
+ * small and medium cases on two CPU cores; a case of a family without a row is expected to cost as much as most do. */
 struct cost {
 	const char *family;
 	double seconds, per_mib;

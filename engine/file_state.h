@@ -1,6 +1,6 @@
-/* file_state - the digests of the files of a run. A file is not read again if it has the state that an earlier run stored;
- * engine/disk_files.c decides that for files on disk, engine/git_index_files.c for files of git's index. The new digests of
- * a run are stored in one transaction. */
+/* file_state - the digests of the files of a run. A file is not read again if it has the state that an earlier run
+ * stored; engine/disk_files.c decides that for files on disk, engine/git_index_files.c for files of git's index. The
+ * new digests of a run are stored in one transaction. */
 #ifndef REFTEST_ENGINE_FILE_STATE_H
 #define REFTEST_ENGINE_FILE_STATE_H
 
@@ -33,9 +33,10 @@ const struct file_entry *file_state(const struct states *states, const struct da
 int file_states_check(struct states *states, const struct dataset_file *file, size_t limit, bool need_bytes,
 		     struct buf *bytes, struct stat_check *out, struct err *err);
 
-/* Gets a blob (a tensor file, or a file that a reference reads) below the root. Hashes the whole file unless its stat proves that the file is unchanged.
- * Errors are stored in the members `missing` and `bad` of the returned blob. If `to_run` is true, a blob that exists
- * only in git is written to a file, because a case that runs may have to read it. */
+/* Gets a blob (a tensor file, or a file that a reference reads) below the root. Hashes the whole file unless its stat
+ * proves that the file is unchanged. Errors are stored in the members `missing` and `bad` of the returned blob. If
+ * `to_run` is true, a blob that exists only in git is written to a file, because a case that runs may have to read
+ * it. */
 struct blob file_states_blob(struct states *states, enum blob_use use, const char *path, bool to_run, struct arena *arena);
 
 /* Return whether the file still has the content that was hashed. file_states_blob_unchanged also returns false if the

@@ -110,8 +110,8 @@ static int split_names(const char *text, struct arena *arena, struct truth_choic
 	return 0;
 }
 
-/* Checks that the libraries of this machine, builtin and the dataset's own truth are not more ground truths than one case can use. If
- * --ground-truth all left out a library, the library would seem to agree with the others. */
+/* Checks that the libraries of this machine, builtin and the dataset's own truth are not more ground truths than one
+ * case can use. If --ground-truth all left out a library, the library would seem to agree with the others. */
 static int check_room(const struct truth_choice *choice, struct err *err)
 {
 	if ((choice->name_count > 0 && !choice->automatic && !choice->all) || choice->fact_count + 2 <= GROUND_TRUTHS_MAX)
@@ -298,8 +298,8 @@ bool ground_truths_use_libraries(const struct truth_choice *choice)
 /* The family of the row that calls the function that a definition names (python/libraries/fi_api.py). */
 static const char any_family[] = "*";
 
-/* Appends the ground truth that calls the function `fi_api`. The call is part of the version, because no other field of a
- * fingerprint has it. */
+/* Appends the ground truth that calls the function `fi_api`. The call is part of the version, because no other field of
+ * a fingerprint has it. */
 static void add_fi_api(const struct provider_fact *fact, const char *fi_api, struct truths *out, struct truth *items,
 		       struct arena *arena)
 {
@@ -311,8 +311,8 @@ static void add_fi_api(const struct provider_fact *fact, const char *fi_api, str
 				 .refused = fi_api != NULL ? NULL : "the definition has no tag \"fi_api:\" that names a function"});
 }
 
-/* Appends the ground truths of "auto" and "all". "auto" uses the definition's chain and the dataset's own truth, in this
- * order, only if there is no family. */
+/* Appends the ground truths of "auto" and "all". "auto" uses the definition's chain and the dataset's own truth, in
+ * this order, only if there is no family. */
 static void add_available(const struct truth_choice *choice, const struct op_entry *op, const struct own_truth *own,
 			  int own_count, const char *fi_api, struct truths *out, struct truth *items,
 			  struct arena *arena)
@@ -330,8 +330,8 @@ static void add_available(const struct truth_choice *choice, const struct op_ent
 			add_fi_api(&choice->facts[i], fi_api, out, items, arena);
 }
 
-/* Appends the solutions that a word chooses: all of them for "". If the definition has none, says so, unless they are only
- * added to the usual ground truths. */
+/* Appends the solutions that a word chooses: all of them for "". If the definition has none, says so, unless they are
+ * only added to the usual ground truths. */
 static void add_solutions(const struct truth_choice *choice, const char *name, const char *word, const struct own_truth *own, int own_count,
 			  struct truths *out, struct truth *items)
 {

@@ -44,8 +44,8 @@ struct truth_choice {
 
 /* Parses the value of --ground-truth and checks it against the libraries of this machine. `text`: "auto" (or NULL),
  * "all", or names separated by commas, of which the first may be "auto" or "all". "solution" means the solutions of the
- * dataset, "solution:WORD" those with this name or author. If `python` is NULL, only builtin is available. Returns -1 and sets `err` for an
- * unknown name, a repeated name, or more than GROUND_TRUTHS_MAX ground truths. */
+ * dataset, "solution:WORD" those with this name or author. If `python` is NULL, only builtin is available. Returns -1
+ * and sets `err` for an unknown name, a repeated name, or more than GROUND_TRUTHS_MAX ground truths. */
 int ground_truths_choose(struct program *program, const char *text, const char *python, const char *device_class,
 			 struct arena *arena, struct truth_choice *out, struct err *err);
 
@@ -57,11 +57,12 @@ int ground_truths_facts(struct program *program, const char *python, const char 
 /* Returns whether the choice may use solutions of the dataset. */
 bool ground_truths_use_solutions(const struct truth_choice *choice);
 
-/* Returns the ground truths of a definition in the order in which they are used. `op` is its family, or NULL. `fi_api` is the
- * call of FlashInfer's function that it names, as in "flashinfer.norm.rmsnorm(x=input)", or NULL; "auto" calls it if there is no family. `own` are the
- * dataset's own: the first two are its truth and the chain of the definition (engine/dataset_truth.h), which "auto" uses if
- * there is no family, which "all" uses if they exist, and which --ground-truth can name; the others are its solutions
- * (engine/solution_truth.h), which are used only if --ground-truth names them. */
+/* Returns the ground truths of a definition in the order in which they are used. `op` is its family, or NULL. `fi_api`
+ * is the call of FlashInfer's function that it names, as in "flashinfer.norm.rmsnorm(x=input)", or NULL; "auto" calls
+ * it if there is no family. `own` are the dataset's own: the first two are its truth and the chain of the definition
+ * (engine/dataset_truth.h), which "auto" uses if there is no family, which "all" uses if they exist, and which
+ * --ground-truth can name; the others are its solutions (engine/solution_truth.h), which are used only if
+ * --ground-truth names them. */
 struct truths ground_truths_for(const struct truth_choice *choice, const struct op_entry *op, const struct own_truth *own,
 				int own_count, const char *fi_api, struct arena *arena);
 

@@ -1,6 +1,6 @@
 /* job_count - a reference and its judge work in turns, so each job keeps about one core busy. On a GPU the cores start
- * kernels, and more jobs than a few only wait: the driver creates the contexts of new processes one after another, so four
- * jobs are as fast as eight. Processes that are kept have their contexts already, and eight of them are faster. */
+ * kernels, and more jobs than a few only wait: the driver creates the contexts of new processes one after another, so
+ * four jobs are as fast as eight. Processes that are kept have their contexts already, and eight of them are faster. */
 #include "engine/job_count.h"
 
 #include <limits.h>

@@ -15,8 +15,8 @@ struct job_facts {
 
 struct job_facts job_facts_here(bool gpu); /* the facts of this machine, with `kept` and `urgent` false */
 
-/* Returns the number of references that run in parallel, at least 1. Writes what limits it ("one for each of 2 cores") to
- * `why`, unless it is NULL. */
+/* Returns the number of references that run in parallel, at least 1. Writes what limits it ("one for each of 2 cores")
+ * to `why`, unless it is NULL. */
 enum { JOB_COUNT_WHY = 128 };
 int job_count(const struct job_facts *facts, char why[JOB_COUNT_WHY]);
 

@@ -86,8 +86,8 @@ static int run_helper(void *context)
 	return remote_helper_run(&cache->place);
 }
 
-/* The helper is forked and not a program of its own: a process that was just exec'd is open to every process of its user,
- * references among them, until its first instructions ran. */
+/* The helper is forked and not a program of its own: a process that was just exec'd is open to every process of its
+ * user, references among them, until its first instructions ran. */
 static int start_helper(struct remote_cache *cache, struct err *err)
 {
 	int pair[2];

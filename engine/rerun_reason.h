@@ -31,7 +31,8 @@ struct policy {
 enum rerun_answer { RERUN_CACHED, RERUN_RUN, RERUN_NOT_CACHED };
 
 /* The first condition that a stored verdict does not meet. The later the value in this list, the more conditions the
- * verdict meets; LACK_CONTAINMENT is checked last. The numbers are the indexes of the counters on disk (cache/hit_counts.h). */
+ * verdict meets; LACK_CONTAINMENT is checked last. The numbers are the indexes of the counters on disk
+ * (cache/hit_counts.h). */
 enum lack {
 	LACK_NOTHING_STORED,
 	LACK_DEVICE,

@@ -139,7 +139,8 @@ static struct run_files files_of(struct run *run)
 	return run->staged != NULL ? git_index_files(run->staged, &run->dataset, &run->arena) : disk_files(&run->dataset);
 }
 
-/* Returns whether a run reads and stores verdicts: not one that compares with a commit, verifies solutions, or measures. */
+/* Returns whether a run reads and stores verdicts: not one that compares with a commit, verifies solutions, or
+ * measures. */
 static bool keeps_verdicts(const struct run_options *options)
 {
 	return options->base == NULL && options->candidates == NULL && !options->cases.bench;
@@ -513,8 +514,8 @@ static void add_programs(struct result *result, struct task *task)
 	task->programs = programs;
 }
 
-/* Sets how long a case took last, and returns how long it is expected to take. Nothing that a user waits for is delayed by
- * a question to the store. */
+/* Sets how long a case took last, and returns how long it is expected to take. Nothing that a user waits for is delayed
+ * by a question to the store. */
 static double expect_seconds(struct result *result, struct case_result *c)
 {
 	if (!result->run->options->urgent && !result->run->options->dry_run)
@@ -728,7 +729,8 @@ static void pump(struct run *run)
 	}
 }
 
-/* After a run that ended early, stores the verdicts of finished cases. A definition with unfinished cases stays unknown. */
+/* After a run that ended early, stores the verdicts of finished cases. A definition with unfinished cases stays
+ * unknown. */
 static void commit_finished_cases(struct run *run)
 {
 	for (int i = 0; i < run->count; i++) {

@@ -8,17 +8,17 @@
  * changes while its cases run, the new verdicts are not stored.
  *
  * This file contains the loop over the definitions: run_to_end is the loop of `verify`, and `watch` calls the same
- * steps (run_begin, run_visit, run_end) from its own loop. engine/definition_files.h processes the files of a definition,
- * engine/definition_status.h decides which verdicts count, engine/save_verdicts.h stores them, and engine/selection.h selects
- * definitions by name. */
+ * steps (run_begin, run_visit, run_end) from its own loop. engine/definition_files.h processes the files of a
+ * definition, engine/definition_status.h decides which verdicts count, engine/save_verdicts.h stores them, and
+ * engine/selection.h selects definitions by name. */
 #ifndef REFTEST_ENGINE_RUN_H
 #define REFTEST_ENGINE_RUN_H
 
 #include "engine/run_state.h"
 
-/* Opens the dataset, the cache and the machine policy (engine/accepted_machines.h). Returns 0 on success. Otherwise sets
- * `err` and returns an exit status: EXIT_USAGE if the user named a root or device that does not exist, EXIT_INTERNAL
- * for all other errors. */
+/* Opens the dataset, the cache and the machine policy (engine/accepted_machines.h). Returns 0 on success. Otherwise
+ * sets `err` and returns an exit status: EXIT_USAGE if the user named a root or device that does not exist,
+ * EXIT_INTERNAL for all other errors. */
 int run_open(struct run *run, struct program *program, const struct run_options *options, struct err *err);
 
 /* Selects definitions by name ("rmsnorm_h4096", "rmsnorm/rmsnorm_h4096", a path to the file, a pattern with * or ?) and

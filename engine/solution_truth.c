@@ -75,7 +75,8 @@ bool is_solution_path(const char *path)
 	return strncmp(path, folder, sizeof folder - 1) == 0 && path[sizeof folder - 1] == '/';
 }
 
-/* Returns what the path says: its last parts are {author}/{op_type}/{definition}/{name}.json; the author may be absent. */
+/* Returns what the path says: its last parts are {author}/{op_type}/{definition}/{name}.json; the author may be
+ * absent. */
 static struct solution_place place_of(const char *path, const struct definition *definition, struct arena *arena)
 {
 	const char *name = strrchr(path, '/') + 1, *author = path + sizeof folder;

@@ -1,6 +1,6 @@
-/* solution_truth - the dataset's solutions as programs: solutions/{author}/{op_type}/{definition}/{name}.json, or without
- * the folder of the author. `--ground-truth solution` makes them ground truths, `verify --solutions` holds them against
- * what verified the reference.
+/* solution_truth - the dataset's solutions as programs: solutions/{author}/{op_type}/{definition}/{name}.json, or
+ * without the folder of the author. `--ground-truth solution` makes them ground truths, `verify --solutions` holds them
+ * against what verified the reference.
  *
  * A solution is other people's code. It runs in a runner of its own, confined as references are
  * (workers/pool/lane_truth.c). Its version, which is part of the witness, is the digest of its sources and of how it is

@@ -13,14 +13,14 @@
 
 #include "engine/run_state.h"
 
-/* Returns a message about the first construct in the reference whose result may depend on more than the reference's text
- * and inputs, allocated in `arena`. If `with_init` is true, also looks at the code in `init`, which makes inputs.
+/* Returns a message about the first construct in the reference whose result may depend on more than the reference's
+ * text and inputs, allocated in `arena`. If `with_init` is true, also looks at the code in `init`, which makes inputs.
  * Returns NULL if there is no such construct. */
 const char *storable_reference(const struct definition *definition, bool with_init, struct arena *arena);
 
 /* Returns a message about the first word by which the definition's code may read the clock or the name of the machine,
- * allocated in `arena`; NULL if there is none. A reference that a ground truth confirms is then only checked, because its
- * next outputs may differ. */
+ * allocated in `arena`; NULL if there is none. A reference that a ground truth confirms is then only checked, because
+ * its next outputs may differ. */
 const char *storable_unsteady(const struct definition *definition, bool with_init, struct arena *arena);
 
 /* Returns the message that says why verdicts are not stored: while it ran, the reference accessed something besides its

@@ -1,9 +1,11 @@
 /* extract - makes the definitions of a model, and writes them into a dataset.
  *
- * Each rule of the model's architecture that has a template gives one definition for each combination of degrees and page
- * size. A definition that means the same as one of the dataset (extract/meaning.h), whatever that is called, is not written
- * again: the definition of the dataset gets the model's tag. A definition that has the name of another one of the dataset
- * gets the name NAME_v2. Between the two steps, the caller may take new definitions out. All files are written, or none. */
+ * Each rule of the model's architecture that has a template gives one definition for each combination of degrees and
+ * page size. A definition that means the same as one of the dataset (extract/meaning.h), whatever that is called, is
+ * not written
+ * again: the definition of the dataset gets the model's tag. A definition that has the name of another one of the
+ * dataset gets the name NAME_v2. Between the two steps, the caller may take new definitions out. All files are written,
+ * or none. */
 #ifndef REFTEST_EXTRACT_EXTRACT_H
 #define REFTEST_EXTRACT_EXTRACT_H
 
@@ -61,11 +63,12 @@ struct extract_result {
 	struct string_list shared;   /* "gemm/gemm_n4096_k4096: llama-3.1-8b, qwen3-8b" */
 };
 
-/* Makes the definitions; writes nothing. Returns -1 with a message if the configuration, a degree or the dataset is wrong. */
+/* Makes the definitions; writes nothing. Returns -1 with a message if the configuration, a degree or the dataset is
+ * wrong. */
 int extract_plan(const struct extract_request *request, struct extract_result *result, struct arena *arena, struct err *err);
 
-/* Writes the files that are kept, and lists the new ones in `written`. Returns -1 with a message if one cannot be written;
- * none is written then. */
+/* Writes the files that are kept, and lists the new ones in `written`. Returns -1 with a message if one cannot be
+ * written; none is written then. */
 int extract_write(struct extract_result *result, struct arena *arena, struct err *err);
 
 #endif

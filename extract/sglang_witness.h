@@ -2,7 +2,8 @@
  * SGLang, which says independently which layers the architecture has and which fields of the configuration they read.
  *
  * The text of the file is searched, and of those that it imports from sglang.srt.models; nothing is run. A layer is an
- * assignment to `self.NAME` whose name begins with the last part of the module's path: SGLang's `attn_mqa` is `attn`. */
+ * assignment to `self.NAME` whose name begins with the last part of the module's path: SGLang's `attn_mqa` is
+ * `attn`. */
 #ifndef REFTEST_EXTRACT_SGLANG_WITNESS_H
 #define REFTEST_EXTRACT_SGLANG_WITNESS_H
 
@@ -16,7 +17,8 @@ struct sglang_witness {
 	struct string_list disagreements; /* sentences */
 };
 
-/* Compares the rules with a template, and the linear layers and norms of the file. `checkout` is the folder of the checkout;
+/* Compares the rules with a template, and the linear layers and norms of the file. `checkout` is the folder of the
+ * checkout;
  * NULL: there is none. A file that cannot be read is left out. */
 void sglang_witness_ask(const char *checkout, const struct model *model, const struct architecture *architecture,
 			struct sglang_witness *out, struct arena *arena);

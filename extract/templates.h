@@ -1,7 +1,8 @@
-/* templates - the templates of definitions, which the folders of op families hold: kernels/{family}/templates/{name}.json
- * is a definition without a model and without a reference, {name}.py.in its reference. Both contain @NAME@ where the value
- * of an axis, of a constant, or the name of the model belongs. In the definition, const axes have no value, and "degrees"
- * lists the degrees (tp, ep) that are always stated as tags. make embeds the files in the program. */
+/* templates - the templates of definitions, which the folders of op families hold:
+ * kernels/{family}/templates/{name}.json is a definition without a model and without a reference, {name}.py.in its
+ * reference. Both contain @NAME@ where the value of an axis, of a constant, or the name of the model belongs. In the
+ * definition, const axes have no value, and "degrees" lists the degrees (tp, ep) that are always stated as tags. make
+ * embeds the files in the program. */
 #ifndef REFTEST_EXTRACT_TEMPLATES_H
 #define REFTEST_EXTRACT_TEMPLATES_H
 

@@ -9,8 +9,8 @@
 /* Returns the exit status of a command whose most severe verdict has a status of this group. */
 int exit_status_of_group(enum status_group group);
 
-/* Returns the group of a status for the exit status. With --accept, `checked` may count as `passed` does. The exit status is
- * the only place where it does. `kind` matters only for STATUS_CHECKED. */
+/* Returns the group of a status for the exit status. With --accept, `checked` may count as `passed` does. The exit
+ * status is the only place where it does. `kind` matters only for STATUS_CHECKED. */
 enum status_group exit_group(enum status status, enum checked_kind kind, unsigned accept);
 
 /* The same for the status of a result, with the options of its run. */

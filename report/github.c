@@ -5,7 +5,8 @@
 #include "base/unsafe_character.h"
 
 /* Escapes text for a workflow command, which ends at the end of its line: '%', CR and LF are written as %25, %0D and
- * %0A. In a property, ':' and ',' end the value and are escaped, too. Other unsafe characters become visible escapes. */
+ * %0A. In a property, ':' and ',' end the value and are escaped, too. Other unsafe characters become visible
+ * escapes. */
 static void put(struct buf *out, const char *text, bool property)
 {
 	char escape[ESCAPE_MAX];

@@ -225,8 +225,8 @@ void html_page_data(const struct html_page *page, const struct run *run, const s
 }
 
 /* Appends JSON for a script element. The three characters occur only inside of strings of JSON, where an escape means
- * the same, so that no text can end the element or begin a comment. A character that is unsafe to show is escaped in the
- * JSON (buf_json_bytes); its escape is escaped again, so that the page shows it and not the character. */
+ * the same, so that no text can end the element or begin a comment. A character that is unsafe to show is escaped in
+ * the JSON (buf_json_bytes); its escape is escaped again, so that the page shows it and not the character. */
 static void add_safely(const struct buf *data, struct buf *out)
 {
 	for (size_t i = 0; i < data->length; i++) {

@@ -1,5 +1,5 @@
-/* latencies - shows the latencies of a run with run_options.cases.bench (`reftest bench`; docs/bench.md), and keeps them.
- * They are no part of any verdict. */
+/* latencies - shows the latencies of a run with run_options.cases.bench (`reftest bench`; docs/bench.md), and keeps
+ * them. They are no part of any verdict. */
 #ifndef REFTEST_REPORT_LATENCIES_H
 #define REFTEST_REPORT_LATENCIES_H
 
@@ -11,8 +11,8 @@
 /* Prints a line for each latency of each case of a result. */
 void latencies_print(const struct result *result);
 
-/* Appends the cases of the run to the file: {"time", "name", "op_type", "case": as in the JSON of `verify`}. Returns 0, or
- * -1 and sets `err`. */
+/* Appends the cases of the run to the file: {"time", "name", "op_type", "case": as in the JSON of `verify`}. Returns 0,
+ * or -1 and sets `err`. */
 int latencies_keep(const struct run *run, struct err *err);
 
 #endif

@@ -10,7 +10,7 @@
 #include "engine/remembered_seconds.h"
 #include "report/text_and_json.h"
 
-/* ---- the stream ---------------------------------------------------------------------------------------------------- */
+/* ---- the stream -------------------------------------------------------------------------------------------------- */
 
 static ssize_t write_above(void *self, const char *text, size_t length)
 {
@@ -47,7 +47,7 @@ void progress_close(struct progress_display *display)
 	display->on = false;
 }
 
-/* ---- the lines ----------------------------------------------------------------------------------------------------- */
+/* ---- the lines --------------------------------------------------------------------------------------------------- */
 
 static double seconds_now(void)
 {

@@ -1,12 +1,13 @@
-/* solutions - prints the results of solutions (`verify --solutions`, engine/solution_candidates.h). docs/json.md lists the JSON
- * fields. */
+/* solutions - prints the results of solutions (`verify --solutions`, engine/solution_candidates.h). docs/json.md lists
+ * the JSON fields. */
 #ifndef REFTEST_REPORT_SOLUTIONS_H
 #define REFTEST_REPORT_SOLUTIONS_H
 
 #include "base/buf.h"
 #include "engine/run.h"
 
-/* Prints a line for each solution, with details of the first case that decided its status, and a last line of counts. */
+/* Prints a line for each solution, with details of the first case that decided its status, and a last line of
+ * counts. */
 void solutions_print(const struct run *run);
 
 /* Appends the member "solutions" of the JSON object of a run. */

@@ -98,7 +98,8 @@ static bool is_folder(const char *path)
 }
 
 /* Removes the files that a killed git leaves: its locks, and packs that it was writing. Call it only if reftest was
- * killed in this repository; the locks are then those of its own git, because a git of it that runs holds work->lock. */
+ * killed in this repository; the locks are then those of its own git, because a git of it that runs holds
+ * work->lock. */
 static void remove_leftovers(struct work *work, const char *branch)
 {
 	static const char *const locks[] = {"index", "HEAD", "ORIG_HEAD", "config", "shallow", "packed-refs", "FETCH_HEAD", FETCHED};

@@ -5,9 +5,9 @@
  * the partial folder: a download that was complete is not repeated.
  *
  * An update never touches local changes. It happens only if HEAD is the branch that was cloned, has no commits of its
- * own, and no tracked file differs from it; git refuses to overwrite untracked files. While files are replaced, the file
- * `.git/reftest-update` names both commits. If this process is killed then, the next call finishes the update, unless a
- * file has contents that neither commit explains.
+ * own, and no tracked file differs from it; git refuses to overwrite untracked files. While files are replaced, the
+ * file `.git/reftest-update` names both commits. If this process is killed then, the next call finishes the update,
+ * unless a file has contents that neither commit explains.
  *
  * The file `.NAME.lock` is locked meanwhile, also by git's own processes, which may live a moment longer than this
  * one. */

@@ -4,8 +4,8 @@
 
 #include "base/err.h"
 
-/* Follows no symbolic link and does not enter other filesystems. A missing folder is no error. Returns 0, or -1 and sets
- * `err`. */
+/* Follows no symbolic link and does not enter other filesystems. A missing folder is no error. Returns 0, or -1 and
+ * sets `err`. */
 int remove_tree(const char *path, struct err *err);
 
 #endif

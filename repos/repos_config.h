@@ -23,8 +23,8 @@ struct repos_config {
 	int count;
 };
 
-/* Reads the file in the folder `root`. A missing file gives an empty config. Returns 0, or -1 and sets `err` if the file
- * is not as above. Everything is allocated in `arena`. */
+/* Reads the file in the folder `root`. A missing file gives an empty config. Returns 0, or -1 and sets `err` if the
+ * file is not as above. Everything is allocated in `arena`. */
 int repos_config_read(const char *root, struct arena *arena, struct repos_config *out, struct err *err);
 
 /* Returns the entry with this name, or NULL. */

@@ -4,8 +4,8 @@
  * The standard input of the command is /dev/null, and the command inherits no descriptors besides standard output and
  * standard error. Its environment has REFTEST_NAMES (the names "op_type/name" of the definitions, one per line,
  * sorted), REFTEST_COUNT (the number of these definitions), and the counts REFTEST_PASSED, REFTEST_CHECKED,
- * REFTEST_FAILED, REFTEST_ERROR, REFTEST_SKIPPED and REFTEST_INVALID. REFTEST_NAMES is cut after a whole name to at most EXEC_NAMES
- * bytes, because the kernel accepts at most 128 KiB for one variable. */
+ * REFTEST_FAILED, REFTEST_ERROR, REFTEST_SKIPPED and REFTEST_INVALID. REFTEST_NAMES is cut after a whole name to at
+ * most EXEC_NAMES bytes, because the kernel accepts at most 128 KiB for one variable. */
 #ifndef REFTEST_WATCHER_EXEC_H
 #define REFTEST_WATCHER_EXEC_H
 

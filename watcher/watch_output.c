@@ -33,7 +33,7 @@ static void print_statuses(const int *by_status, const char *none)
 	show_print(stdout, "%s", comma[0] == '\0' ? none : "");
 }
 
-/* ---- the interface ------------------------------------------------------------------------------------------------ */
+/* ---- the interface ----------------------------------------------------------------------------------------------- */
 
 void print_changed(const struct watch_output *output, const struct batch_counts *batch, const char *const *paths,
 		  int count)

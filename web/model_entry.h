@@ -1,4 +1,5 @@
-/* model_entry - the module tree of a model, as flashinfer-bench's web interface shows it, and its text in TypeScript. */
+/* model_entry - the module tree of a model, as flashinfer-bench's web interface shows it, and its text in
+ * TypeScript. */
 #ifndef REFTEST_WEB_MODEL_ENTRY_H
 #define REFTEST_WEB_MODEL_ENTRY_H
 

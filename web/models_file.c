@@ -278,7 +278,8 @@ static int read_entry(struct parser *p, struct entry *entry)
 	return fail(p, "an entry with an id");
 }
 
-/* Reads the array, of which the current token is the one behind '['. The array's ']' is the current token afterwards. */
+/* Reads the array, of which the current token is the one behind '['. The array's ']' is the current token
+ * afterwards. */
 static int read_entries(struct parser *p, const char *wanted, struct place *out)
 {
 	struct entry entry;

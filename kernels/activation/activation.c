@@ -1,4 +1,5 @@
-/* activation - y[r][c] = act(x[r][c]) * x[r][H + c] for c < H: a gated activation whose gate is the first half of a row.
+/* activation - y[r][c] = act(x[r][c]) * x[r][H + c] for c < H: a gated activation whose gate is the first half of a
+ * row.
  *
  *   silu        act(x) = x / (1 + e^-x)
  *   gelu        act(x) = x Phi(x), where Phi is the normal distribution function (erf)
@@ -15,8 +16,8 @@
  * and an error of 2^-24 remains. This error is multiplied by |x| / 2, which is at most 4 (below x = -8, 1 + erf and 1 +
  * tanh are exactly 0 in float32), and by a factor of at most 2. Therefore atol is 2e-6. The factor exceeds 2 only in
  * two kinds of rows. Where |gate| is at most 1, 1 + erf is at least 0.3, and its relative error is at most 2e-7. Where
- * |gate| is 128 or more, nothing cancels. silu has no cancellation, and its error is smaller; where its factors are very
- * large, its relative error is still below 3e-6, that of an exponential of at most 32. If a gate is subnormal in
+ * |gate| is 128 or more, nothing cancels. silu has no cancellation, and its error is smaller; where its factors are
+ * very large, its relative error is still below 3e-6, that of an exponential of at most 32. If a gate is subnormal in
  * float16, its activation is nearly always subnormal, too, and rounding changes the activation by no more than atol
  * (input_values.h describes these gates). */
 #include "kernels/activation/input_values.h"

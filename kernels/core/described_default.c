@@ -1,8 +1,9 @@
-/* A description is read clause by clause. Clauses end at a semicolon, at a line's end, and at a full stop before a blank.
- * A clause gives a number for the default if three things hold. The number is a word of its own. The clause connects
- * the number with what follows ("0 stands for …", "0: …", "-1 means …") or makes it a condition ("if 0, …", "when it is
- * 0"). The clause says that the default is meant: it has the word "default" or a square root (the default of scales),
- * or says that something is disabled. "Default is 0" gives a value and no meaning, so it is no such clause. */
+/* A description is read clause by clause. Clauses end at a semicolon, at a line's end, and at a full stop before a
+ * blank. A clause gives a number for the default if three things hold. The number is a word of its own. The clause
+ * connects the number with what follows ("0 stands for …", "0: …", "-1 means …") or makes it a condition ("if 0, …",
+ * "when it is 0"). The clause says that the default is meant: it has the word "default" or a square root (the default
+ * of scales), or says that something is disabled. "Default is 0" gives a value and no meaning, so it is no such
+ * clause. */
 #include "kernels/core/described_default.h"
 
 #include <ctype.h>

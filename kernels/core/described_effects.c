@@ -15,8 +15,8 @@ static const char *word_in(const char *text, const char *const *words)
 	return NULL;
 }
 
-/* Returns the words of a tag. The module of a function that a tag names says little: flashinfer.sampling has functions that
- * draw nothing. */
+/* Returns the words of a tag. The module of a function that a tag names says little: flashinfer.sampling has functions
+ * that draw nothing. */
 static const char *words_of_tag(const char *tag)
 {
 	const char *dot = strncmp(tag, "fi_api:", strlen("fi_api:")) == 0 ? strrchr(tag, '.') : NULL;

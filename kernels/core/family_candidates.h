@@ -15,8 +15,8 @@ extern "C" {
 #endif
 
 /* Why a family is a candidate: it lists the definition's op_type; the name, the fi_api tag or the description of the
- * definition names it (op.words); or only the shapes match. A reference that disagrees with a candidate of the first two
- * kinds is wrong. A reference that disagrees with a candidate of the last kind computes another operation. */
+ * definition names it (op.words); or only the shapes match. A reference that disagrees with a candidate of the first
+ * two kinds is wrong. A reference that disagrees with a candidate of the last kind computes another operation. */
 enum op_matched { MATCHED_BY_TYPE, MATCHED_BY_WORDS, MATCHED_BY_SHAPES };
 
 struct op_candidate {

@@ -1,6 +1,6 @@
-/* input_key - derives the Philox key of an input (kernels/core/random_inputs.h). Random numbers of two inputs differ only
- * because their keys differ. The main program uses it too, so this file stays without OpenMP, whose library would make
- * every start slower. */
+/* input_key - derives the Philox key of an input (kernels/core/random_inputs.h). Random numbers of two inputs differ
+ * only because their keys differ. The main program uses it too, so this file stays without OpenMP, whose library would
+ * make every start slower. */
 #ifndef REFTEST_KERNELS_CORE_INPUT_KEY_H
 #define REFTEST_KERNELS_CORE_INPUT_KEY_H
 

@@ -1,6 +1,6 @@
-/* kernels_library - loads the kernels libraries with dlopen and checks that they belong to this build: each must have the
- * digest that make wrote into this program, both must have the program's struct layout, and the CUDA library the same
- * sources as the CPU library. One make builds the program and the libraries. A stale library is an error, and the
+/* kernels_library - loads the kernels libraries with dlopen and checks that they belong to this build: each must have
+ * the digest that make wrote into this program, both must have the program's struct layout, and the CUDA library the
+ * same sources as the CPU library. One make builds the program and the libraries. A stale library is an error, and the
  * message states the remedy. */
 #include "kernels/core/kernels_library.h"
 

@@ -1,5 +1,5 @@
-/* kernels_library - loads the kernels libraries at run time, each from a sealed copy in memory (base/sealed_library.h). A
- * rebuilt family is used after the library is loaded again. A machine without CUDA lacks only the CUDA library. */
+/* kernels_library - loads the kernels libraries at run time, each from a sealed copy in memory (base/sealed_library.h).
+ * A rebuilt family is used after the library is loaded again. A machine without CUDA lacks only the CUDA library. */
 #ifndef REFTEST_KERNELS_CORE_KERNELS_LIBRARY_H
 #define REFTEST_KERNELS_CORE_KERNELS_LIBRARY_H
 
@@ -55,8 +55,8 @@ int kernels_open(struct kernels *kernels, const struct digest_memory *memory, st
 /* Makes the sealed copy of the CUDA library, from the folder of the CPU library, without loading it. A process that has
  * loaded it should not fork. Returns -1 with a message in `err` if the library is not built. */
 int kernels_seal_cuda(struct kernels *kernels, const struct digest_memory *memory, struct err *err);
-/* Loads the CUDA library, from its sealed copy if there is one. Returns -1 with a message in `err` if the library is not
- * built or is from another build, or if the driver is missing. */
+/* Loads the CUDA library, from its sealed copy if there is one. Returns -1 with a message in `err` if the library is
+ * not built or is from another build, or if the driver is missing. */
 int kernels_open_cuda(struct kernels *kernels, struct err *err);
 void kernels_close(struct kernels *kernels);
 

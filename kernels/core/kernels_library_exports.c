@@ -1,5 +1,5 @@
-/* kernels_library_exports - lists the functions that libreftest_kernels.so exports to reftest. The library's functions for other
- * programs are declared in kernels/core/ground_truth_api.h. */
+/* kernels_library_exports - lists the functions that libreftest_kernels.so exports to reftest. The library's functions
+ * for other programs are declared in kernels/core/ground_truth_api.h. */
 #include "kernels/core/kernels_library.h"
 
 #include <omp.h>

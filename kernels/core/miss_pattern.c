@@ -86,8 +86,8 @@ static const char *verb_of(const struct misses *misses)
 	return misses->all_nan ? "is NaN" : misses->all_zero ? "is 0" : misses->all_infinite ? "is infinite" : "differs";
 }
 
-/* Do all elements of the region have the value, 0 or NaN, that the reference has at the misses? The truth may be too small
- * there to be missed. `spans` has the whole axis where the indices of an axis say nothing. */
+/* Do all elements of the region have the value, 0 or NaN, that the reference has at the misses? The truth may be too
+ * small there to be missed. `spans` has the whole axis where the indices of an axis say nothing. */
 static bool has_one_value(const struct misses *misses, const struct tensor *found, const struct span *spans)
 {
 	for (int64_t i = 0; i < found->elements; i++) {

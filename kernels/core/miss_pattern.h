@@ -5,13 +5,13 @@
 #include "kernels/core/op.h"
 
 /* Writes the region as words: "differs only where num_tokens >= 300", "is NaN only where head = 3 and dim is odd", "is
- * infinite only where row = 0 (the first)", "is 0 everywhere". `axes` has the name of each axis of the output. A region is
- * the product of one set of indices for each axis, and each set is one index, a range, all indices that leave the same
- * remainder, or the whole axis.
+ * infinite only where row = 0 (the first)", "is 0 everywhere". `axes` has the name of each axis of the output. A region
+ * is the product of one set of indices for each axis, and each set is one index, a range, all indices that leave the
+ * same remainder, or the whole axis.
  *
- * Returns false if the elements that exceed the tolerance rule form no such region: none may be outside, and they must be
- * at least half of its elements, unless all its elements are 0 or all are NaN. Returns false, too, if the region is the
- * whole output, unless all values there are NaN or all are 0. Both tensors are on the host. */
+ * Returns false if the elements that exceed the tolerance rule form no such region: none may be outside, and they must
+ * be at least half of its elements, unless all its elements are 0 or all are NaN. Returns false, too, if the region is
+ * the whole output, unless all values there are NaN or all are 0. Both tensors are on the host. */
 bool miss_pattern(const struct tensor *found, const struct tensor *truth, struct rule rule, const char *const *axes,
 		  char *out, size_t size);
 

@@ -1,5 +1,6 @@
 /* published_models - looks up published model configurations. The assembler embeds models/models.json in the library
- * unchanged. Each line of that file has one row, so that a look-up parses only the rows that contain the model's name. */
+ * unchanged. Each line of that file has one row, so that a look-up parses only the rows that contain the model's
+ * name. */
 #include "kernels/core/published_models.h"
 
 #include <stdio.h>

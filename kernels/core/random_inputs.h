@@ -8,7 +8,8 @@
  * constants: Salmon et al., "Parallel random numbers: as easy as 1, 2, 3", SC 2011, table 2 and section 2.2.
  *
  * The family's input_values.h says which values its inputs get. The family's .c and .cu fill the tensors with them, the
- * latter by kernels/core/elements_cuda.h; device_cpu.c and device_cuda.cu fill the inputs of definitions without a family. */
+ * latter by kernels/core/elements_cuda.h; device_cpu.c and device_cuda.cu fill the inputs of definitions without a
+ * family. */
 #ifndef REFTEST_KERNELS_CORE_RANDOM_INPUTS_H
 #define REFTEST_KERNELS_CORE_RANDOM_INPUTS_H
 

@@ -44,8 +44,8 @@ bool match_mentions(const struct op_problem *problem, const char *word);
  * must be. op_find puts the family's name before the message. */
 int match_refuse(const struct op_problem *problem, const struct op_arg *arg, const char *expected, struct err *why);
 
-/* Like match_refuse, for an input or output that has no role: "input 'k' is [a, b] of int32 and matches no input of this
- * operation that is still free; its inputs are: …". `known` lists all inputs, or all outputs, of the operation. */
+/* Like match_refuse, for an input or output that has no role: "input 'k' is [a, b] of int32 and matches no input of
+ * this operation that is still free; its inputs are: …". `known` lists all inputs, or all outputs, of the operation. */
 int match_refuse_unknown(const struct op_problem *problem, const struct op_arg *arg, const char *known,
 			 struct err *why);
 

@@ -34,10 +34,10 @@
  * normalised: about a thousandth of a typical output. rtol is one ulp of the output's dtype, with a margin for the
  * errors of float32 sums (1e-6). States are float32 in most definitions. The recurrence contracts, so rounding errors
  * are not amplified: each token adds about 1e-7, and earlier errors decay with the state. Chunked references also
- * round sums of gates. kernels/common/linear_attention/input_values.c derives the bounds of states from these roundings:
- * an rtol of 2^-12 and an atol of 2^-15. In the second set of values v and the states are four times as large. Therefore
- * each atol is four times as large, because all outputs are linear in v and the states. A pool that is not updated must
- * be bit-identical.
+ * round sums of gates. kernels/common/linear_attention/input_values.c derives the bounds of states from these
+ * roundings: an rtol of 2^-12 and an atol of 2^-15. In the second set of values v and the states are four times as
+ * large. Therefore each atol is four times as large, because all outputs are linear in v and the states. A pool that is
+ * not updated must be bit-identical.
  *
  * A sequence without tokens keeps its state. Some implementations return zeros for its new state or do not write it, so
  * only --edge has such sequences. Implementations also differ on slots below 0 and on slots that two sequences update
@@ -205,8 +205,8 @@ static double left_out(const struct op_case *c, const struct gdn_roles *roles, i
 	return input == roles->l2norm && (c->variant & GDN_L2NORM) != 0 ? (double)NAN : 0;
 }
 
-/* The second set of values has a scale of 0, which means the default, if a case has one sequence with at most this number
- * of tokens. */
+/* The second set of values has a scale of 0, which means the default, if a case has one sequence with at most this
+ * number of tokens. */
 enum { NO_SCALE_TOKENS = 5 };
 
 /* Across the presets, all four combinations of the two switches occur. */

@@ -56,9 +56,9 @@
 
 /* The numbers of rows of A in the medium cases. The first case has GEMM_ROWS rows, one more than a multiple of 16, 32
  * and 64. If B has at most GEMM_FEW_B elements, cases are cheap, and there are more of them: with block sizes, and with
- * one row more or less than a block. If B has more elements, this is the only medium case, and the second small case has
- * 128 rows, a usual block size. If B has more than GEMM_B_ELEMENTS elements, the medium case has GEMM_FEW_ROWS rows, one
- * more than a block. */
+ * one row more or less than a block. If B has more elements, this is the only medium case, and the second small case
+ * has 128 rows, a usual block size. If B has more than GEMM_B_ELEMENTS elements, the medium case has GEMM_FEW_ROWS
+ * rows, one more than a block. */
 enum { GEMM_ROWS = 321, GEMM_FEW_ROWS = 129, GEMM_FEW_B = 1 << 21, GEMM_B_ELEMENTS = 1 << 24, GEMM_CASES = 8 };
 static const int64_t medium_rows[GEMM_CASES] = {GEMM_ROWS, 128, 64, 16, 31, 65, 127, 256};
 

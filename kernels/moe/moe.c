@@ -231,10 +231,11 @@ static int64_t offset_of(const struct moe_extent *e, bool second)
 
 /* Returns the value of a Python scalar. In the first set of values, if only scalars give the routing, 2 of 4 groups are
  * kept; in the second set, other numbers are. A reference may keep a result by one of the scalars; therefore up to 16
- * tokens have the same factor in both sets, that of DeepSeek-V3, and more tokens the same first expert. This device is the
- * middle one; in the second set of up to 16 tokens, its first expert is no multiple of the number of local experts, or 0
- * (one token). Of more than 16 tokens, the factor is below 1 in the first set and exactly 1 in the second. A reference may
- * take a factor of 1, or an offset of 0, for an absent one. No default is known but that of the factor, 1. */
+ * tokens have the same factor in both sets, that of DeepSeek-V3, and more tokens the same first expert. This device is
+ * the middle one; in the second set of up to 16 tokens, its first expert is no multiple of the number of local experts,
+ * or 0 (one token). Of more than 16 tokens, the factor is below 1 in the first set and exactly 1 in the second. A
+ * reference may take a factor of 1, or an offset of 0, for an absent one. No default is known but that of the factor,
+ * 1. */
 static double scalar(const struct op_case *c, int input)
 {
 	struct moe_roles roles = moe_roles_of(c->problem);

@@ -20,8 +20,8 @@
  * experts have no token. If there are experts on other devices, one token in eight selects only experts of other
  * devices. The other tokens of the first 16 select some experts on this device. Of the later tokens, every second
  * selects one favourite expert of this device, which gets more than a tile of 128 tokens, and the others select experts
- * of other devices. Thus a case of many tokens takes little longer than a case of few. The computation does not call libm, and its result is the same on
- * every machine. */
+ * of other devices. Thus a case of many tokens takes little longer than a case of few. The computation does not call
+ * libm, and its result is the same on every machine. */
 #ifndef REFTEST_KERNELS_MOE_TRAFFIC_H
 #define REFTEST_KERNELS_MOE_TRAFFIC_H
 

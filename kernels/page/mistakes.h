@@ -1,4 +1,5 @@
-/* mistakes - the mistakes of appending to paged caches that the oracle can compute itself (kernels/page/confusions.h). */
+/* mistakes - the mistakes of appending to paged caches that the oracle can compute itself
+ * (kernels/page/confusions.h). */
 #ifndef REFTEST_KERNELS_PAGE_MISTAKES_H
 #define REFTEST_KERNELS_PAGE_MISTAKES_H
 

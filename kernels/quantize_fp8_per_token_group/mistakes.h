@@ -1,4 +1,5 @@
-/* mistakes - the mistakes of quantising groups of channels to float8 that the oracle can compute itself (kernels/quantize_fp8_per_token_group/confusions.h). */
+/* mistakes - the mistakes of quantising groups of channels to float8 that the oracle can compute itself
+ * (kernels/quantize_fp8_per_token_group/confusions.h). */
 #ifndef REFTEST_KERNELS_QUANTIZE_FP8_PER_TOKEN_GROUP_MISTAKES_H
 #define REFTEST_KERNELS_QUANTIZE_FP8_PER_TOKEN_GROUP_MISTAKES_H
 

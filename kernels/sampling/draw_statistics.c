@@ -36,8 +36,8 @@ static int bucket_at(int64_t index)
 	return index < DRAWS_BUCKETS - 1 ? (int)index : DRAWS_BUCKETS - 1;
 }
 
-/* Adds a drawn token to the counts by its rank. If `step` is 1, rank 0 is the most likely token; if `step` is -1, rank 0 is the last kept
- * token. */
+/* Adds a drawn token to the counts by its rank. If `step` is 1, rank 0 is the most likely token; if `step` is -1, rank
+ * 0 is the last kept token. */
 static void count_ranks(struct draw *draw, int way, const struct filter *filter, const struct filter_kept *kept,
                         int64_t from, int step, int64_t token)
 {
@@ -79,8 +79,8 @@ static void count_places(struct draw *draw, int way, const struct filter *filter
 	}
 }
 
-/* Adds a drawn token to the counts by its depth. If only the most generous implementation keeps the token, it is counted in the last
- * bucket. */
+/* Adds a drawn token to the counts by its depth. If only the most generous implementation keeps the token, it is
+ * counted in the last bucket. */
 static void count_depths(struct draw *draw, int way, const struct filter *filter, const struct filter_kept *kept,
                          int64_t token)
 {
@@ -183,8 +183,8 @@ static double rounded(enum dtype dtype, double value)
 }
 
 /* Adds the suspicions of two samplers that round the sums of the kept probabilities: `who` to float16, and the suspect
- * after it to bfloat16. Such a sampler draws a token with the difference of two rounded sums. `before` is the sum of the
- * tokens before the drawn token, whose own probability is `value`. */
+ * after it to bfloat16. Such a sampler draws a token with the difference of two rounded sums. `before` is the sum of
+ * the tokens before the drawn token, whose own probability is `value`. */
 static void suspect_sums(struct draw *draw, enum draw_suspect who, const struct filter_kept *kept, double before,
                          double value)
 {
@@ -220,8 +220,8 @@ static void suspect_ranks(struct draw *draw, const struct filter *filter, const 
 		    filter->value[filter->order[last]] / kept->mass);
 }
 
-/* Adds the suspicions of samplers that never draw the least likely kept tokens, if these tie. Their total probability is
- * `share`. Tokens of a small total probability tell nothing. */
+/* Adds the suspicions of samplers that never draw the least likely kept tokens, if these tie. Their total probability
+ * is `share`. Tokens of a small total probability tell nothing. */
 static void suspect_least(struct draw *draw, const struct filter *filter, const struct filter_kept *kept, double share,
                           int64_t token)
 {

@@ -36,8 +36,8 @@
  *   others   peaks; steep if the vocabulary is smaller than 128.
  *
  * In a long row, 16384 tokens are kept. 64 of them have more than half of the probability, and the others share 0.43:
- * each has 440/2^24, below 3e-5, and a reference may take so little for nothing. With min_p, the limit is half of that: a
- * min_p below 1e-4. A long row needs what an even row needs; otherwise it is flat.
+ * each has 440/2^24, below 3e-5, and a reference may take so little for nothing. With min_p, the limit is half of that:
+ * a min_p below 1e-4. A long row needs what an even row needs; otherwise it is flat.
  *
  * In two rows of 64, one token has all of the probability: the last token of the vocabulary in row 11, and the first
  * token in row 40. Where a row may be wide, this holds for the first 64 rows only. In the later ones another token
@@ -316,8 +316,8 @@ HOST_DEVICE static inline int32_t sampling_long_weight(int rank)
 	                : 16777216 - 4032 * 1000 - (SAMPLING_EVENLY - SAMPLING_LONG_HEAVY) * SAMPLING_LONG_WEIGHT;
 }
 
-/* Returns the probability of the row's token of `rank`, except in the widest rows, in units of 2^-24. The probability of
- * a tail is subtracted from the last of 8 tokens, from all stairs evenly, or from the peak. */
+/* Returns the probability of the row's token of `rank`, except in the widest rows, in units of 2^-24. The probability
+ * of a tail is subtracted from the last of 8 tokens, from all stairs evenly, or from the peak. */
 HOST_DEVICE static inline int32_t sampling_coarse_weight(const struct sampling_fill *f, int64_t row, int rank)
 {
 	const int32_t parts[4][SAMPLING_HEAVY] = {{76, 68, 52, 24, 16, 10, 6, 4},

@@ -1,4 +1,5 @@
-/* mistakes - the mistakes of samplers that the oracle and the judge can compute themselves (kernels/sampling/confusions.h). */
+/* mistakes - the mistakes of samplers that the oracle and the judge can compute themselves
+ * (kernels/sampling/confusions.h). */
 #ifndef REFTEST_KERNELS_SAMPLING_MISTAKES_H
 #define REFTEST_KERNELS_SAMPLING_MISTAKES_H
 

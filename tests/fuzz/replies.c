@@ -1,5 +1,5 @@
-/* replies - the fuzz targets for what the server of a remote cache answers. The functions that read answers are private, so
- * their sources are included. No input leaves this process. */
+/* replies - the fuzz targets for what the server of a remote cache answers. The functions that read answers are
+ * private, so their sources are included. No input leaves this process. */
 #include "remote/helper/redis.c"
 
 /* Both sources have functions of these names. */
@@ -79,7 +79,8 @@ static void give_body(struct slot *slot, const char *bytes, size_t length)
 		take_bytes((char *)(uintptr_t)(bytes + half), 1, length - half, slot);
 }
 
-/* The first byte selects the HTTP status. The rest is the answer for /ac and, after a byte 0x1E, the answer for /cas. */
+/* The first byte selects the HTTP status. The rest is the answer for /ac and, after a byte 0x1E, the answer for
+ * /cas. */
 bool feed_http_reply(const struct input *input)
 {
 	static const long statuses[] = {200, 204, 301, 401, 404, 410, 500};

@@ -61,8 +61,8 @@ bool feed_dependencies(const struct input *input)
 
 /* ---- normal forms ---- */
 
-/* Expects that this text, which differs from the input in nothing that a program can see, has the input's form, unless it is
- * taken as it is. */
+/* Expects that this text, which differs from the input in nothing that a program can see, has the input's form, unless
+ * it is taken as it is. */
 static void expect_form(const struct input *input, const struct buf *form, struct buf text, const char *what)
 {
 	struct buf other = {0};

@@ -196,8 +196,8 @@ static inline void remove_tells(void)
 }
 
 /* Lets references tell a test something, although they can reach none of its files: tell_outside() appends a byte to
- * the file of open_tells, and exists_outside(path) says whether a file in /tmp exists. Their runner opens both before it
- * confines itself. */
+ * the file of open_tells, and exists_outside(path) says whether a file in /tmp exists. Their runner opens both before
+ * it confines itself. */
 static inline void let_references_tell(const char *here)
 {
 	char script[4096];

@@ -1,4 +1,5 @@
-/* test_checksummed_record - binary records: a written record reads back, and a damaged, copied or cut one is rejected. */
+/* test_checksummed_record - binary records: a written record reads back, and a damaged, copied or cut one is
+ * rejected. */
 #include "cache/checksummed_record.h"
 
 #include <setjmp.h>

@@ -107,8 +107,8 @@ static void assert_same_figures(const struct metrics *got, const struct metrics 
 	assert_true(fabs(got->cosine - want->cosine) <= 1e-12);
 }
 
-/* Fills two tensors of a dtype with values near each other. If `odd` is above 0, about one of every `odd` elements is NaN or
- * infinite. */
+/* Fills two tensors of a dtype with values near each other. If `odd` is above 0, about one of every `odd` elements is
+ * NaN or infinite. */
 static void make_pair(void *a, void *b, enum dtype dtype, int64_t elements, int odd)
 {
 	static const double specials[] = {NAN, INFINITY, -INFINITY, 0, 1};

@@ -1,5 +1,5 @@
-/* test_devices - checks which devices --device names, and which of them a run uses, on machines with GPUs that this test
- * makes up: of several classes, broken, or none. */
+/* test_devices - checks which devices --device names, and which of them a run uses, on machines with GPUs that this
+ * test makes up: of several classes, broken, or none. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,5 +1,5 @@
-/* test_isolation - checks which tasks may keep their runner or have several, as far as the task decides, and how the answers
- * of the reader count. The reader is a socket of this test; no process is started. */
+/* test_isolation - checks which tasks may keep their runner or have several, as far as the task decides, and how the
+ * answers of the reader count. The reader is a socket of this test; no process is started. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,5 +1,5 @@
-/* test_machine_resources - the Python interpreter and its torch are found without importing anything; GPUs and cores are
- * counted. */
+/* test_machine_resources - the Python interpreter and its torch are found without importing anything; GPUs and cores
+ * are counted. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

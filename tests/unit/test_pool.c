@@ -104,8 +104,8 @@ static int signal_children(const char *word, int number)
 	return found;
 }
 
-/* Sends a signal to a worker while a reference runs, in the first attempt or in every attempt. Checks that there were so
- * many attempts. */
+/* Sends a signal to a worker while a reference runs, in the first attempt or in every attempt. Checks that there were
+ * so many attempts. */
 static struct pool_result signal_while_it_runs(struct setting *setting, const char *victim, int number, int times)
 {
 	static const char mark[] = "/tmp/reftest-test-pool-XXXXXX";
@@ -168,8 +168,8 @@ static void a_judge_killed_twice_is_an_error_of_that_case(void **state)
 	expect_all_is_well(*state);
 }
 
-/* Kills the judge of one of two lanes while references run in both, lets the references end, and returns the judges that
- * there were. */
+/* Kills the judge of one of two lanes while references run in both, lets the references end, and returns the judges
+ * that there were. */
 static int kill_one_of_two_judges(struct setting *two, pid_t *judges)
 {
 	static const char mark[] = "/tmp/reftest-test-pool-XXXXXX";

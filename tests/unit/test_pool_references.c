@@ -576,8 +576,8 @@ static void threads_and_children_left_behind_do_not_answer(void **state)
 #define PARENT "def parent(pid):\n    try: return int(open(f'/proc/{pid}/stat').read().rpartition(')')[2].split()[1])\n" \
 	       "    except OSError: return 0\n"
 
-/* The reference kills every other process of this user. Where Linux can block these kills, no process ends. Elsewhere the
- * pool loses its judge and its template process, and tries the case again alone. */
+/* The reference kills every other process of this user. Where Linux can block these kills, no process ends. Elsewhere
+ * the pool loses its judge and its template process, and tries the case again alone. */
 static void killing_its_relatives_gains_nothing(void **state)
 {
 	struct pool_result result = verify(

@@ -1,5 +1,5 @@
-/* test_python_dependencies - a scan of a reference's words tells references that can depend only on their text and their
- * inputs from those that may depend on more. */
+/* test_python_dependencies - a scan of a reference's words tells references that can depend only on their text and
+ * their inputs from those that may depend on more. */
 #include "cache/python_dependencies.h"
 
 #include <setjmp.h>
@@ -126,7 +126,8 @@ static void declared_files_may_be_read(void **state)
 			fail_msg("allowed: %s", refused[i]);
 }
 
-/* What reads the clock or the name of the machine is found in every form of an import, whatever else the text contains. */
+/* What reads the clock or the name of the machine is found in every form of an import, whatever else the text
+ * contains. */
 static void what_reads_the_clock_is_reported(void **state)
 {
 	static const struct {

@@ -1,5 +1,5 @@
-/* test_remote_store - the connection to the remote cache's helper process: nothing blocks the run, and a helper that dies or
- * sends nonsense is reported. */
+/* test_remote_store - the connection to the remote cache's helper process: nothing blocks the run, and a helper that
+ * dies or sends nonsense is reported. */
 #include "remote/remote_store.h"
 
 #include <setjmp.h>

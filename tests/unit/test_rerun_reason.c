@@ -1,5 +1,5 @@
-/* test_rerun_reason - the decision whether a case runs: which stored verdict is accepted, and the message that says why none
- * is. */
+/* test_rerun_reason - the decision whether a case runs: which stored verdict is accepted, and the message that says why
+ * none is. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -280,8 +280,8 @@ static void required_containment_is_asked_of_references_alone(void **state)
 	arena_free(&arena);
 }
 
-/* On a machine without a GPU, a verdict from a GPU counts whatever library it is by. A text of the dataset is the same on
- * both machines, so a verdict by another text does not count. */
+/* On a machine without a GPU, a verdict from a GPU counts whatever library it is by. A text of the dataset is the same
+ * on both machines, so a verdict by another text does not count. */
 static void a_verdict_by_another_text_of_the_dataset_does_not_count(void **state)
 {
 	struct arena arena = {0};

@@ -63,7 +63,8 @@ static void whatever_decides_is_signed(void **state)
 	}
 }
 
-/* Replaces one text of a record by another and reports whether its signature, and the checksum of its line, still hold. */
+/* Replaces one text of a record by another and reports whether its signature, and the checksum of its line, still
+ * hold. */
 static void an_edited_containment_is_noticed(void **state)
 {
 	static const char old[] = "\"containment\": \"files,disk\"", new[] = "\"containment\": \"full\"      ";

@@ -1,6 +1,6 @@
 /* case_inputs - fills the inputs of a case and checks them. The op family generates an input, the definition's own code
- * has made it, or the workload provides it as a number or as a tensor in a blob file. If inputs are wrong, the functions return a rejection (the
- * case's status and reason), because that is no error of the judge. */
+ * has made it, or the workload provides it as a number or as a tensor in a blob file. If inputs are wrong, the
+ * functions return a rejection (the case's status and reason), because that is no error of the judge. */
 #ifndef REFTEST_WORKERS_JUDGE_CASE_INPUTS_H
 #define REFTEST_WORKERS_JUDGE_CASE_INPUTS_H
 
@@ -17,12 +17,13 @@ struct rejection {
 	struct err why; /* a message */
 };
 
-/* Returns the value that the reference gets for an input that is a Python scalar. The value comes from the workload; without one, from the op
- * family; without a family, from what its name says (described_inputs.h); else it is 1.0 for floats and 0 for other types. */
+/* Returns the value that the reference gets for an input that is a Python scalar. The value comes from the workload;
+ * without one, from the op family; without a family, from what its name says (described_inputs.h); else it is 1.0 for
+ * floats and 0 for other types. */
 struct input_source case_inputs_scalar(const struct job *job, const struct op *op, const struct op_case *c, int input);
 
-/* Sets the value that this Python scalar has in the operation, in `c`. It differs from the value that the reference gets
- * if the scalar's description says that this number stands for the default (kernels/core/described_default.h). */
+/* Sets the value that this Python scalar has in the operation, in `c`. It differs from the value that the reference
+ * gets if the scalar's description says that this number stands for the default (kernels/core/described_default.h). */
 void case_inputs_set_scalar(const struct job *job, const struct op *op, struct op_case *c, int input);
 
 /* Fills every tensor of `in` whose `data` is set (device memory of the right size). First the op family may reject

@@ -209,8 +209,8 @@ static double uniform(uint64_t key, int64_t index)
 }
 
 /* Writes pointers that divide `total` into segments. Those of the first set of values have equal lengths, as far as
- * possible. Those of the second set have the length 1, and the first segment has the rest, so that no segment is empty if
- * `total` is large enough. */
+ * possible. Those of the second set have the length 1, and the first segment has the rest, so that no segment is empty
+ * if `total` is large enough. */
 static void fill_pointers(const struct op_case *c, int64_t total, struct tensor *out)
 {
 	int64_t segments = out->elements - 1;
@@ -249,8 +249,8 @@ static void fill_permutation(uint64_t key, struct tensor *out)
 	}
 }
 
-/* Writes generic values of which some rows are small, so that an epsilon counts, some are larger, and some have one element
- * that is larger than all others. The first row is generic. */
+/* Writes generic values of which some rows are small, so that an epsilon counts, some are larger, and some have one
+ * element that is larger than all others. The first row is generic. */
 static void fill_rows(uint64_t key, struct tensor *out)
 {
 	static const double factor[] = {1, 1e-3, 1, 2};

@@ -1,7 +1,7 @@
-/* described_inputs - values for an input of a definition of no op family, by what its name and description say: an index
- * below the length of the axis that it indexes, non-decreasing pointers, lengths, permutations, masks, probabilities,
- * positive numbers, cosines and sines, rows of different magnitudes. Other inputs get generic values (kernels/core/random_inputs.h). The values are a guess: the input may
- * be something else. */
+/* described_inputs - values for an input of a definition of no op family, by what its name and description say: an
+ * index below the length of the axis that it indexes, non-decreasing pointers, lengths, permutations, masks,
+ * probabilities, positive numbers, cosines and sines, rows of different magnitudes. Other inputs get generic values
+ * (kernels/core/random_inputs.h). The values are a guess: the input may be something else. */
 #ifndef REFTEST_WORKERS_JUDGE_DESCRIBED_INPUTS_H
 #define REFTEST_WORKERS_JUDGE_DESCRIBED_INPUTS_H
 
@@ -33,11 +33,12 @@ struct described_input {
 struct described_input described_input(const struct op_problem *problem, int input);
 const char *input_kind_name(enum input_kind kind); /* "pointers" */
 
-/* Returns the value of an input that is a Python scalar: for an integer with the name of an axis, its length; else by a table
- * of names; else 1 for floats and 0 for others. `axis` has the values of the axes. */
+/* Returns the value of an input that is a Python scalar: for an integer with the name of an axis, its length; else by a
+ * table of names; else 1 for floats and 0 for others. `axis` has the values of the axes. */
 double described_scalar(const struct op_problem *problem, const int64_t *axis, int input);
 
-/* Does a tensor with this number of elements get generic values? Rows of several kinds are for tensors that are not large. */
+/* Does a tensor with this number of elements get generic values? Rows of several kinds are for tensors that are not
+ * large. */
 bool described_input_is_generic(const struct described_input *described, int64_t elements);
 
 /* Writes the values of a tensor in host memory, which must not be generic. */

@@ -1,9 +1,9 @@
 /* extra_rows - the extra runs for the check `rows`: do the outputs of one row along an axis depend on the other rows?
  *
- * A row axis is a var axis that some input and some output have, each at most once, at any dimension. It has two runs: with
- * all rows in reverse order, whose outputs must be in reverse order, too, and with the last row alone, which must give what
- * it gave among the others. That rows depend on each other is a property of the operation. If they depend on each other in
- * one case and not in another one, the engine tells it (engine/learnt_rows.h). */
+ * A row axis is a var axis that some input and some output have, each at most once, at any dimension. It has two runs:
+ * with all rows in reverse order, whose outputs must be in reverse order, too, and with the last row alone, which must
+ * give what it gave among the others. That rows depend on each other is a property of the operation. If they depend on
+ * each other in one case and not in another one, the engine tells it (engine/learnt_rows.h). */
 #include "workers/judge/trial_internal.h"
 
 #include <string.h>
@@ -72,7 +72,8 @@ static int64_t product(const int64_t *shape, int from, int to)
 	return product;
 }
 
-/* Reduces the form of a tensor to one row, if the run has the last row alone. Returns false if its rows cannot be copied. */
+/* Reduces the form of a tensor to one row, if the run has the last row alone. Returns false if its rows cannot be
+ * copied. */
 static bool take_rows(const struct trial *trial, struct tensor *tensor, int place)
 {
 	int64_t rows = tensor->shape[place];

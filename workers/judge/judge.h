@@ -1,6 +1,6 @@
-/* judge - the process that fills inputs, computes ground truths, compares and gives verdicts. The pool forks the process
- * from the reftest program (workers/protocol/judge_process.h); no reference ever runs in it. The judge reads and writes
- * JSON lines on a socket. The head of workers/judge/judge.c lists the judge's messages. */
+/* judge - the process that fills inputs, computes ground truths, compares and gives verdicts. The pool forks the
+ * process from the reftest program (workers/protocol/judge_process.h); no reference ever runs in it. The judge reads
+ * and writes JSON lines on a socket. The head of workers/judge/judge.c lists the judge's messages. */
 #ifndef REFTEST_WORKERS_JUDGE_JUDGE_H
 #define REFTEST_WORKERS_JUDGE_JUDGE_H
 

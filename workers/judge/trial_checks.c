@@ -1,7 +1,7 @@
 /* trial_checks - the checks of a case without ground truth, and the status that follows from them.
  *
- * A check compares runs of the reference with each other, or reads its outputs alone. All checks together show much less
- * than a ground truth: a reference can compute the wrong function, and every check holds. The status is therefore
+ * A check compares runs of the reference with each other, or reads its outputs alone. All checks together show much
+ * less than a ground truth: a reference can compute the wrong function, and every check holds. The status is therefore
  * `checked`, and never `passed`. The checks that need runs of their own are in extra_runs.c.
  *
  * To add a check, add a value to enum trial_check_kind and a row to `kinds`; docs/verify.md lists the checks. */
@@ -12,7 +12,8 @@
 
 #include "kernels/core/described_effects.h"
 
-/* The names of the checks, and the reason of the verdict `failed` if the check fails on inputs that are known to be valid.
+/* The names of the checks, and the reason of the verdict `failed` if the check fails on inputs that are known to be
+ * valid.
  * REASON_NONE: a failure of the check may be intended, so it never makes a case fail. */
 static const struct {
 	const char *name;
@@ -210,7 +211,8 @@ static int check_of_reason(enum reason reason)
 	return -1;
 }
 
-/* Lists the checks that were made beside an op family, and adds a finding for each one that a caller may want to know. */
+/* Lists the checks that were made beside an op family, and adds a finding for each one that a caller may want to
+ * know. */
 static void list_beside(struct trial *trial)
 {
 	struct verdict *verdict = &trial->verdict;

@@ -10,9 +10,9 @@
 #include "workers/judge/message_text.h"
 #include "workers/protocol/layout.h"
 
-/* Reserves enough memory for this case in the memory that only the judge and the process of ground truth `at` share. The
- * provider maps its memory only during a request, so memory that is too small is released here. The runner of a program
- * may still map the memory of an earlier case, so this memory is released only when the definition ends. */
+/* Reserves enough memory for this case in the memory that only the judge and the process of ground truth `at` share.
+ * The provider maps its memory only during a request, so memory that is too small is released here. The runner of a
+ * program may still map the memory of an earlier case, so this memory is released only when the definition ends. */
 static int reserve_answer_memory(struct trial *trial, const struct round *round, int at, struct err *err)
 {
 	enum { SMALL_CASE = 64 << 20 };
@@ -75,8 +75,8 @@ static const struct rule *read_coarse(struct trial *trial, const cJSON *message)
 	return rules;
 }
 
-/* Copies the outputs `said` of a ground truth, which the answer `message` describes, and compares the reference's outputs with them. If the answer does not match the
- * request, this ground truth is skipped. */
+/* Copies the outputs `said` of a ground truth, which the answer `message` describes, and compares the reference's
+ * outputs with them. If the answer does not match the request, this ground truth is skipped. */
 void trial_take_provided(struct trial *trial, struct round *round, int at, const cJSON *said, const cJSON *message)
 {
 	const cJSON *item;

@@ -1,9 +1,9 @@
 /* control_groups - a control group (cgroup v2) for each runner, with limits for the memory and the number of all its
  * processes together.
  *
- * They are used only where the system has delegated the group of this process: it may change the group, the group has the
- * controllers "memory" and "pids", and no other process is in it. A group with controllers for its children may contain no
- * process itself, so control_groups_open moves this process to a child group:
+ * They are used only where the system has delegated the group of this process: it may change the group, the group has
+ * the controllers "memory" and "pids", and no other process is in it. A group with controllers for its children may
+ * contain no process itself, so control_groups_open moves this process to a child group:
  *
  *   GROUP                  the group in which this process was started
  *   GROUP/reftest-PID      made by this process; leftovers of ended processes are removed

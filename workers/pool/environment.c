@@ -14,8 +14,8 @@ static const struct variable {
 	const char *name; /* with "=", or the beginning of several names */
 	bool counts;      /* its value may change what a reference computes, so it is part of what was verified */
 } reference_environment[] = {
-    /* Where programs and libraries are found. The versions of torch and CUDA are in every fingerprint. A library that is
-     * loaded before all others may replace any function. */
+    /* Where programs and libraries are found. The versions of torch and CUDA are in every fingerprint. A library that
+     * is loaded before all others may replace any function. */
     {"PATH=", false}, {"LD_LIBRARY_PATH=", false}, {"LD_PRELOAD=", true},
     {"HOME=", false}, {"TMPDIR=", false}, {"XDG_CACHE_HOME=", false}, /* replaced by the runner's own folder */
     /* for compilers */
@@ -36,9 +36,9 @@ static const struct variable {
  * would slow down the judge, which works while a reference runs. With MKL_CBWR, Intel's MKL, with which torch
  * multiplies on a CPU, adds in the same order in every call. Without this variable the order is not fixed (manual of
  * MKL, "Specifying Code Branches"). With glibc.malloc.hugetlb=1, glibc asks for huge pages (manual of glibc, "Memory
- * Allocation Tunables"), so that new tensors take fewer page faults. Tensors of at most 32 MiB, the largest threshold that
- * glibc accepts, are reused when they are freed, because Linux clears each new page; larger ones go back at once, because
- * holes between them would count against the limit of memory. */
+ * Allocation Tunables"), so that new tensors take fewer page faults. Tensors of at most 32 MiB, the largest threshold
+ * that glibc accepts, are reused when they are freed, because Linux clears each new page; larger ones go back at once,
+ * because holes between them would count against the limit of memory. */
 static const char *const reference_settings[] = {
     "LC_ALL=C.UTF-8", "PYTHONHASHSEED=0", "PYTHONUTF8=1", "OMP_WAIT_POLICY=passive",
     "MKL_CBWR=AUTO", "GLIBC_TUNABLES=glibc.malloc.hugetlb=1:glibc.malloc.mmap_threshold=33554432:glibc.malloc.trim_threshold=536870912",

@@ -1,5 +1,5 @@
-/* environment - decides which environment variables references get. If references may read a new variable, add it to the
- * lists in environment.c. */
+/* environment - decides which environment variables references get. If references may read a new variable, add it to
+ * the lists in environment.c. */
 #ifndef REFTEST_WORKERS_POOL_ENVIRONMENT_H
 #define REFTEST_WORKERS_POOL_ENVIRONMENT_H
 

@@ -101,7 +101,8 @@ void isolation_close(struct isolation_reader *reader, struct zygote *runners)
 	reader->deadline_ms = INT64_MAX;
 }
 
-/* Reads the answer {"classified": number, "own": reason or null, "stateless": whether}. Returns false if the line is another message. */
+/* Reads the answer {"classified": number, "own": reason or null, "stateless": whether}. Returns false if the line is
+ * another message. */
 static bool read_answer(const struct isolation_reader *reader, const char *line, size_t length, struct isolation_answer *out)
 {
 	const struct json_text text = {"reader", line, length, 1};

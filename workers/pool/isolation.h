@@ -2,8 +2,8 @@
  *
  * A runner is kept for further definitions only if the text of each of its references can leave nothing behind
  * (python/isolation.py). A child of the zygote that runs no reference, the reader, decides this: it gets the text, and
- * answers with a reason why the reference needs a runner of its own, or with none. The reader gets one text at a time. If it
- * ends or does not answer, its text gets a runner of its own, and another reader is started. */
+ * answers with a reason why the reference needs a runner of its own, or with none. The reader gets one text at a time.
+ * If it ends or does not answer, its text gets a runner of its own, and another reader is started. */
 #ifndef REFTEST_WORKERS_POOL_ISOLATION_H
 #define REFTEST_WORKERS_POOL_ISOLATION_H
 
@@ -18,14 +18,14 @@ struct isolation_reader {
 };
 
 void isolation_open(struct isolation_reader *reader);
-/* Decides without a reader, if something but the text decides: `always_own`, or something that the task asks for. What the
- * task asks for may also decide whether its cases may be separated. */
+/* Decides without a reader, if something but the text decides: `always_own`, or something that the task asks for. What
+ * the task asks for may also decide whether its cases may be separated. */
 void isolation_by_task(struct queued *work, bool always_own);
 /* Sets what was decided. `why` is copied; NULL: the runner may be kept. */
 void isolation_set(struct queued *work, const char *why);
 
-/* Asks about a task whose isolation is unknown, if the reader is free; starts a reader if there is none. Returns -1 with a
- * message if none can be started. */
+/* Asks about a task whose isolation is unknown, if the reader is free; starts a reader if there is none. Returns -1
+ * with a message if none can be started. */
 int isolation_ask(struct isolation_reader *reader, struct zygote *runners, struct queued *work, struct err *err);
 
 struct isolation_answer {

@@ -21,15 +21,16 @@ void lane_blame_inputs(struct pool_shared *shared, struct lane *lane, const char
 		       bool raised);
 /* Kills the runner, but keeps its printed output for the next verdict. */
 void lane_drop_child(struct pool_shared *shared, struct lane *lane);
-/* Queues the case for a retry while no other lane works, and continues with the next one. `attacked`: something killed or
- * stopped a process of the case. */
+/* Queues the case for a retry while no other lane works, and continues with the next one. `attacked`: something killed
+ * or stopped a process of the case. */
 void lane_retry_alone(struct pool_shared *shared, struct lane *lane, bool attacked);
 /* Returns the bytes of the largest case of a task. */
 int64_t lane_largest_case(const struct task *task);
-/* Returns the seconds that each process of a reference may compute: what the timeout allows for loading it and for each of
- * its cases, on all cores. 0: no limit. */
+/* Returns the seconds that each process of a reference may compute: what the timeout allows for loading it and for each
+ * of its cases, on all cores. 0: no limit. */
 int64_t lane_processor_time(const struct pool_shared *shared, const struct task *task);
-/* Sends a child the files that the definition's code may read. Returns -1 with a message if a file has other content. */
+/* Sends a child the files that the definition's code may read. Returns -1 with a message if a file has other
+ * content. */
 int lane_send_reads(const struct task *task, struct child *child, struct err *err);
 /* Writes which arguments a function gets that gets only the arguments that it has. */
 void lane_write_fitting(const struct definition *definition, struct buf *out);

@@ -1,8 +1,9 @@
 /* lane_maker - the maker of a lane: a process that runs the definition's code for inputs.
  *
  * The code is other people's, so it is confined as references are. It runs in a child of the zygote that never runs the
- * reference, and that is killed before the reference gets the inputs: nothing that the code leaves behind, in a module or
- * in a file, reaches the reference. A maker serves one case. While the maker works, the timeout of the case is its own. */
+ * reference, and that is killed before the reference gets the inputs: nothing that the code leaves behind, in a module
+ * or in a file, reaches the reference. A maker serves one case. While the maker works, the timeout of the case is its
+ * own. */
 #include "workers/pool/lane_internal.h"
 
 #include <stdlib.h>

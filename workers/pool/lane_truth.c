@@ -1,6 +1,7 @@
 /* lane_truth - runs a ground truth that is a text of the dataset, in a runner of its own. This runner never sees the
  * reference or its outputs, and shares no memory with the reference's runner. It is kept until the lane's work ends or
- * another ground truth is requested. The timeout of the case is paused while it works; it has the same timeout itself. */
+ * another ground truth is requested. The timeout of the case is paused while it works; it has the same timeout
+ * itself. */
 #include "workers/pool/lane_internal.h"
 
 #include <stdlib.h>

@@ -53,10 +53,10 @@ struct pool_guard {
 struct pool_guard pool_guard_open(void);
 void pool_guard_close(const struct pool_guard *guard);
 
-/* Starts no process but the provider: judges and runners start with the first task. Until pool_close this process is a subreaper.
- * Other processes of the same user cannot attach a debugger to it, because a reference could otherwise change a
- * verdict in its memory. Judges are forked from this process, which must therefore have a single thread and no CUDA
- * context. */
+/* Starts no process but the provider: judges and runners start with the first task. Until pool_close this process is a
+ * subreaper. Other processes of the same user cannot attach a debugger to it, because a reference could otherwise
+ * change a verdict in its memory. Judges are forked from this process, which must therefore have a single thread and no
+ * CUDA context. */
 struct pool *pool_open(const struct pool_options *options, struct err *err);
 
 /* Starts a judge and the spare runners now, because otherwise the first tasks would wait for them. `watch` calls it. */

@@ -41,8 +41,8 @@ void queues_free(struct queued *work);
 int queues_left(const struct queued *work); /* number of cases that have no result yet */
 double queues_seconds(const struct queued *work); /* how long these cases are expected to take; 0: unknown */
 
-/* Adds work to a queue, which then owns it. Work that is expected to take longer comes first, so that no lane is left with
- * a long task at the end of a run. Equal work keeps its order, and nothing comes before urgent work. */
+/* Adds work to a queue, which then owns it. Work that is expected to take longer comes first, so that no lane is left
+ * with a long task at the end of a run. Equal work keeps its order, and nothing comes before urgent work. */
 void queue_push(struct queue *queue, struct queued *work);
 void queue_push_first(struct queue *queue, struct queued *work);
 struct queued *queue_pop(struct queue *queue);             /* NULL: empty */

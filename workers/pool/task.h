@@ -45,7 +45,8 @@ struct truth_program {
 	enum program_outputs outputs;
 };
 
-/* `reference`, `definition`, `reads`, `programs`, `jobs` and `seconds` must stay valid until pool_next has returned the task's last result. */
+/* `reference`, `definition`, `reads`, `programs`, `jobs` and `seconds` must stay valid until pool_next has returned the
+ * task's last result. */
 struct task {
 	const char *name;      /* op_type/name, for messages */
 	const char *reference;

@@ -2,11 +2,12 @@
  * forks.
  *
  * A spare runner waits until a lane needs a runner. A runner serves one definition and is then killed, or is released
- * to serve another one, if the texts of both references allow that (workers/pool/isolation.h). A runner's slot is free again after the zygote has reported the runner's end and has been told to reap it. Until the runner is
- * reaped, the kernel cannot reuse the runner's pid. If the zygote dies, the kernel kills all runners, and a new
- * zygote is started when runners are needed. Processes that references leave behind are killed by the zygote. If the
- * zygote has died, zygote_dispatch kills these processes, for which this process must be a subreaper. A new
- * zygote is started only when none of them is left, because they could change it while it starts. */
+ * to serve another one, if the texts of both references allow that (workers/pool/isolation.h). A runner's slot is free
+ * again after the zygote has reported the runner's end and has been told to reap it. Until the runner is reaped, the
+ * kernel cannot reuse the runner's pid. If the zygote dies, the kernel kills all runners, and a new zygote is started
+ * when runners are needed. Processes that references leave behind are killed by the zygote. If the zygote has died,
+ * zygote_dispatch kills these processes, for which this process must be a subreaper. A new zygote is started only when
+ * none of them is left, because they could change it while it starts. */
 #ifndef REFTEST_WORKERS_POOL_ZYGOTE_H
 #define REFTEST_WORKERS_POOL_ZYGOTE_H
 
@@ -95,8 +96,8 @@ struct runner_demand {
 
 /* Starts runners until those that are ready or starting meet the demand. */
 int zygote_want(struct zygote *runners, struct runner_demand demand, struct err *err);
-/* Starts a reader. Returns it, or NULL if it cannot be started now, or with a message in `err` if it never can. The caller
- * owns it like a runner that it took; its first line is {"ready"}. */
+/* Starts a reader. Returns it, or NULL if it cannot be started now, or with a message in `err` if it never can. The
+ * caller owns it like a runner that it took; its first line is {"ready"}. */
 struct child *zygote_reader(struct zygote *runners, struct err *err);
 /* Handles messages of the zygote and of spare runners, and handles those that have ended. Returns -1 with a message
  * if no runner can be started. */
@@ -104,7 +105,8 @@ int zygote_dispatch(struct zygote *runners, int64_t now_ms, struct err *err);
 int64_t zygote_deadline(
     const struct zygote *runners); /* ms: when zygote_dispatch must be called next; INT64_MAX: never */
 
-/* Assigns a spare runner to a lane, one that was used only if `used` is true, and then preferably. NULL: none is ready */
+/* Assigns a spare runner to a lane, one that was used only if `used` is true, and then preferably. NULL: none is
+ * ready */
 struct child *zygote_take(struct zygote *runners, bool used);
 /* Takes back a runner whose reference may leave nothing behind. The runner is spare again when it has removed the
  * reference and found its process as it was; otherwise it ends. */
@@ -131,8 +133,8 @@ void child_listen(struct child *child);
  * ended, the slot is freed immediately. */
 void zygote_drop(struct zygote *runners, struct child *child);
 
-/* Limits the memory of all processes of a runner together, before it loads a reference: by a control group, or by adding it
- * up, where one of them is possible. Returns -1 if that fails. */
+/* Limits the memory of all processes of a runner together, before it loads a reference: by a control group, or by
+ * adding it up, where one of them is possible. Returns -1 if that fails. */
 int zygote_limit_memory(struct zygote *runners, struct child *child, int64_t bytes);
 
 int64_t clock_ms(void); /* monotonic */

@@ -10,21 +10,21 @@
 
 struct chain_plan; /* opaque */
 
-/* Makes the plan for a chain in JSON. Returns NULL with a message that names the step, as in "ground_truth/1 (rope): …": no
- * family computes the step with these shapes and dtypes, or a hidden constant has no value. */
+/* Makes the plan for a chain in JSON. Returns NULL with a message that names the step, as in "ground_truth/1 (rope):
+ * …": no family computes the step with these shapes and dtypes, or a hidden constant has no value. */
 struct chain_plan *chain_plan_make(const struct kernels_api *api, const char *text, const struct op_problem *problem,
 				   struct arena *arena, struct err *err);
 
 /* Returns the version of the chain: a digest of its text and of the sources of its families. */
 const char *chain_plan_version(const struct chain_plan *plan, struct arena *arena);
 
-/* Returns the tolerance rule of an output of the definition. An output depends on a step if that step makes it, or makes a
- * tensor from which it is computed. atol and rtol are the sums over these steps; hit_ratio is the smallest. `c` is a case of
- * the definition. */
+/* Returns the tolerance rule of an output of the definition. An output depends on a step if that step makes it, or
+ * makes a tensor from which it is computed. atol and rtol are the sums over these steps; hit_ratio is the smallest. `c`
+ * is a case of the definition. */
 struct rule chain_plan_rule(const struct chain_plan *plan, const struct op_case *c, int output);
 
-/* Computes all outputs on the host. `in` and `out` are the tensors of the definition on the host. Returns -1 with a message
- * if a step refuses its inputs or fails. */
+/* Computes all outputs on the host. `in` and `out` are the tensors of the definition on the host. Returns -1 with a
+ * message if a step refuses its inputs or fails. */
 int chain_plan_compute(const struct chain_plan *plan, const struct op_case *c, const struct tensor *in, struct tensor *out,
 		       struct err *err);
 

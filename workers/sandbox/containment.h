@@ -11,8 +11,8 @@ enum { CONTAINMENT_TEXT = 256, CONTAINMENT_SENTENCES = 2048 };
 
 /* Writes the text of these layers; `out` has CONTAINMENT_TEXT bytes. */
 void containment_write(uint32_t layers, char *out);
-/* Writes the sentences of all open gaps, separated by "; ". Writes "" if there are none. `out` has CONTAINMENT_SENTENCES
- * bytes. */
+/* Writes the sentences of all open gaps, separated by "; ". Writes "" if there are none. `out` has
+ * CONTAINMENT_SENTENCES bytes. */
 void containment_write_sentences(uint32_t layers, char *out);
 /* Does a text of containment_write have all that is required? NULL: it is not known what a reference could reach, so it
  * has nothing. If `required` is NULL, nothing is required. */

@@ -94,8 +94,8 @@ static bool may_show(const char *path, const char *const *hidden, int hidden_cou
 
 /* ---- namespaces of the zygote ---- */
 
-/* Closes or opens the memory of this process to others of the same user. It is closed but for moments: the kernel lets no
- * process set up a user namespace, or enter the PID namespace of a keeper, while its memory is closed. */
+/* Closes or opens the memory of this process to others of the same user. It is closed but for moments: the kernel lets
+ * no process set up a user namespace, or enter the PID namespace of a keeper, while its memory is closed. */
 static void open_memory(bool open)
 {
 	prctl(PR_SET_DUMPABLE, open, 0, 0, 0);
@@ -339,7 +339,8 @@ SHOWN uint32_t sandbox_enter(struct sandbox *sandbox, const char *folder)
 	bool first = limits_die_first(); /* while /proc is writable */
 
 	held |= mount_own(sandbox, held);
-	/* The kernel counts the processes of all runners together for RLIMIT_NPROC, so one reference could take those of
+	/* The kernel counts the processes of all runners together for RLIMIT_NPROC, so one reference could take those
+	 * of
 	 * another: the limit is only for kernels without a limit for each PID namespace. */
 	held |= limits_apply(first && !sandbox->gpu, (held & SANDBOX_USER) != 0 && (held & SANDBOX_PROCESS_LIMIT) == 0,
 			     sandbox->processes);

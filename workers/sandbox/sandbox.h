@@ -15,9 +15,9 @@
  * namespace, with its own /proc and an own /tmp of limited size. It has no capabilities, a Landlock ruleset, a seccomp
  * filter and resource limits.
  *
- * The layers overlap. If this machine refuses some of them, the others stay, and `layers` says which hold: no caller may
- * assume more. The program also links this module: `reftest doctor` tries every layer, and the tables below give each
- * possibility that an incomplete set of layers leaves to a reference a name and a sentence. docs/containment.md
+ * The layers overlap. If this machine refuses some of them, the others stay, and `layers` says which hold: no caller
+ * may assume more. The program also links this module: `reftest doctor` tries every layer, and the tables below give
+ * each possibility that an incomplete set of layers leaves to a reference a name and a sentence. docs/containment.md
  * describes the result for users. */
 #ifndef REFTEST_WORKERS_SANDBOX_SANDBOX_H
 #define REFTEST_WORKERS_SANDBOX_SANDBOX_H
@@ -47,14 +47,15 @@ enum sandbox_layer {
 	SANDBOX_PROCESS_LIMIT = 1 << 14,    /* a limit for the number of processes */
 	SANDBOX_FILE_LIMIT = 1 << 15,       /* a limit for the size of a file */
 	SANDBOX_MEMORY_LIMIT = 1 << 16,     /* a limit for the memory of each process, which the kernel ends first */
-	/* Limits for all processes of a runner together. The pool adds them, not this module (workers/pool/control_groups.h). */
+	/* Limits for all processes of a runner together. The pool adds them, not this module
+	 * (workers/pool/control_groups.h). */
 	SANDBOX_MEMORY_GROUP = 1 << 17,     /* of memory, with what they share and with temporary files in memory */
 	SANDBOX_PROCESS_GROUP = 1 << 18,    /* of processes and threads */
-	/* The filter refuses memory that no process's own memory contains: shared memory without a file, and memfds; not on a
-	 * GPU. */
+	/* The filter refuses memory that no process's own memory contains: shared memory without a file, and memfds;
+	 * not on a GPU. */
 	SANDBOX_NO_SHARED_MEMORY = 1 << 19,
-	/* The pool adds up the memory of all processes of a runner, and ends a runner that uses too much. It adds this layer
-	 * by sandbox_with_sum. */
+	/* The pool adds up the memory of all processes of a runner, and ends a runner that uses too much. It adds this
+	 * layer by sandbox_with_sum. */
 	SANDBOX_MEMORY_SUM = 1 << 20
 };
 
@@ -86,10 +87,11 @@ const struct sandbox_gap *sandbox_gap_named(const char *name);
 struct sandbox; /* opaque; it lives as long as its process */
 
 /* `paths` are the files and directories that a reference may read besides the system's: the interpreter's prefixes and
- * packages. `hidden` are directories that no entry of `paths` may contain: first the dataset, then home directories. Such
- * entries are left out. The dataset is also hidden if it is below a directory of the system, such as /usr. `gpu`: the devices and files of NVIDIA's driver are readable, too. This process must have one
- * thread. Layers that the machine refuses are left out. Returns NULL with a message if the machine broke a layer that
- * it had granted a moment before; this process is then unusable. */
+ * packages. `hidden` are directories that no entry of `paths` may contain: first the dataset, then home directories.
+ * Such entries are left out. The dataset is also hidden if it is below a directory of the system, such as /usr. `gpu`:
+ * the devices and files of NVIDIA's driver are readable, too. This process must have one thread. Layers that the
+ * machine refuses are left out. Returns NULL with a message if the machine broke a layer that it had granted a moment
+ * before; this process is then unusable. */
 struct sandbox *sandbox_open(const char *const *paths, int path_count, const char *const *hidden, int hidden_count,
 			     int gpu, char *message, int message_size);
 /* The layers that hold for runners, found by a trial in sandbox_open. */
@@ -106,14 +108,15 @@ int sandbox_after_fork(struct sandbox *sandbox);
  * files, used if runners have no /tmp of their own. A layer is missing in the result if it failed; the caller compares
  * the result with sandbox_layers and ends the runner if a layer is missing. */
 uint32_t sandbox_enter(struct sandbox *sandbox, const char *folder);
-/* In the runner, before it loads a reference: limits the memory that each process of the runner may add to what this one
- * has now, and to nine tenths of what this machine has available. Returns the bytes that may be added, or -1 if they cannot
- * be limited. `for_now`: a later call may raise the limit, and so may the process itself; only for references whose text
- * cannot call setrlimit (python/isolation.py). On a GPU nothing is limited, because the limit would also count the address space that the driver
- * reserves. */
+/* In the runner, before it loads a reference: limits the memory that each process of the runner may add to what this
+ * one has now, and to nine tenths of what this machine has available. Returns the bytes that may be added, or -1 if
+ * they cannot be limited. `for_now`: a later call may raise the limit, and so may the process itself; only for
+ * references whose text cannot call setrlimit (python/isolation.py). On a GPU nothing is limited, because the limit
+ * would also count the address space that the driver reserves. */
 int64_t sandbox_limit_memory(struct sandbox *sandbox, int64_t bytes, int for_now);
 /* In the runner, before it loads a reference: limits the processor time that each process of the runner may use. This
- * process may use `seconds` more than it has used; 0: no limit. `for_now`: as for memory. Returns 0, or -1 with errno. */
+ * process may use `seconds` more than it has used; 0: no limit. `for_now`: as for memory. Returns 0, or -1 with
+ * errno. */
 int sandbox_limit_processor_time(int64_t seconds, int for_now);
 int sandbox_process_limit(void);        /* the number of processes and threads that a runner may have */
 int64_t sandbox_available_memory(void); /* nine tenths of the memory that is available now; 0: unknown */

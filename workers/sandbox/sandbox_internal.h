@@ -38,9 +38,9 @@ int view_build(const struct sandbox_paths *readable, const struct sandbox_paths 
 	       const char *hidden);
 /* Mounts a /proc of this process's PID namespace. */
 int view_mount_proc(void);
-/* The same for a runner: without write access to the machine's settings, and with a limit for the number of processes in
- * the namespace. On the CPU, nothing in it is writable; CUDA's driver fails if it cannot name its threads there. Returns
- * the layers that hold. */
+/* The same for a runner: without write access to the machine's settings, and with a limit for the number of processes
+ * in the namespace. On the CPU, nothing in it is writable; CUDA's driver fails if it cannot name its threads there.
+ * Returns the layers that hold. */
 uint32_t view_mount_proc_of_runner(int processes, bool gpu);
 /* Mounts an empty filesystem of limited size. */
 int view_mount_tmp(const char *folder);
@@ -58,15 +58,16 @@ uint32_t landlock_apply(bool whole, bool gpu, const struct sandbox_paths *readab
 /* Refuses, in the zygote and all its later children, system calls that neither they nor references need. Without
  * privileges it needs limits_drop_capabilities_of_programs. Returns true if the filter holds. */
 bool seccomp_apply_to_zygote(void);
-/* In a runner: refuses the other system calls that no reference needs. Returns the layers that hold if the zygote's filter
- * holds, too. */
+/* In a runner: refuses the other system calls that no reference needs. Returns the layers that hold if the zygote's
+ * filter holds, too. */
 uint32_t seccomp_apply(bool gpu);
 
 /* ---- sandbox_limits.c ---- */
 
-/* `memory`: the memory is going to be limited by limits_memory. Sets the limits of this process and of those that it starts. Without a user namespace of its own the kernel would count
- * all processes of the user, so their number is not limited. Returns the layers that hold; that of memory holds only after
- * limits_memory, before which no reference is loaded. */
+/* `memory`: the memory is going to be limited by limits_memory. Sets the limits of this process and of those that it
+ * starts. Without a user namespace of its own the kernel would count all processes of the user, so their number is not
+ * limited. Returns the layers that hold; that of memory holds only after limits_memory, before which no reference is
+ * loaded. */
 uint32_t limits_apply(bool memory, bool own_users, int processes);
 /* If memory runs out, the kernel ends this process and those that it starts before all others. */
 bool limits_die_first(void);
@@ -75,8 +76,8 @@ bool limits_die_first(void);
 int64_t limits_memory(int64_t bytes, bool for_now);
 /* sandbox_limit_processor_time. */
 int limits_processor_time(int64_t seconds, bool for_now);
-/* Keeps the programs that this process and its children start from gaining capabilities. The zygote calls it once, because
- * a call for each capability in each runner takes longer than all other limits. */
+/* Keeps the programs that this process and its children start from gaining capabilities. The zygote calls it once,
+ * because a call for each capability in each runner takes longer than all other limits. */
 int limits_drop_capabilities_of_programs(void);
 /* Gives up all capabilities of this process. With the function above, for good. */
 int limits_drop_capabilities(void);

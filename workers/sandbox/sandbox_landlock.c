@@ -1,6 +1,6 @@
 /* sandbox_landlock - the Landlock ruleset of a runner: read-only files, a writable /tmp, no TCP, and no signals or
- * abstract sockets to processes outside. The kernel's header of Landlock may be older than this kernel, so the constants
- * are here (docs.kernel.org/userspace-api/landlock.html). */
+ * abstract sockets to processes outside. The kernel's header of Landlock may be older than this kernel, so the
+ * constants are here (docs.kernel.org/userspace-api/landlock.html). */
 #include "workers/sandbox/sandbox_internal.h"
 
 #include <dirent.h>
@@ -76,9 +76,9 @@ static void allow(int ruleset, const char *path, uint64_t rights, uint64_t handl
 	close(rule.parent);
 }
 
-/* Allows to read below a path, but not below `hidden`. Landlock cannot except a directory, so if `hidden` is below the path,
- * each other entry of the directories on the way gets a rule; these directories themselves cannot be listed. A link gets
- * none, because the rule would be for its target. */
+/* Allows to read below a path, but not below `hidden`. Landlock cannot except a directory, so if `hidden` is below the
+ * path, each other entry of the directories on the way gets a rule; these directories themselves cannot be listed. A
+ * link gets none, because the rule would be for its target. */
 static void allow_around(int ruleset, const char *path, const char *hidden, uint64_t rights, uint64_t handled)
 {
 	char *real = hidden == NULL ? NULL : realpath(path, NULL), entry[SANDBOX_PATH_MAX];

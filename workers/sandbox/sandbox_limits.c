@@ -93,7 +93,8 @@ int64_t limits_memory(int64_t bytes, bool for_now)
 	return limit.rlim_cur > used ? (int64_t)(limit.rlim_cur - used) : 0;
 }
 
-/* At the soft limit the kernel sends SIGXCPU, which ends a process that does not ignore it, and at the hard limit SIGKILL. */
+/* At the soft limit the kernel sends SIGXCPU, which ends a process that does not ignore it, and at the hard limit
+ * SIGKILL. */
 int limits_processor_time(int64_t seconds, bool for_now)
 {
 	struct rusage used;

@@ -1,8 +1,8 @@
 /* sandbox_remove - removes what a reference left in its folder of temporary files.
  *
- * The tree may be hostile: directories that nobody may enter, and so many below one another that neither recursion nor a
- * path reaches the last. So each directory is opened and emptied, and the directories in it are moved to the top, until
- * the top is empty. No symbolic link is followed. */
+ * The tree may be hostile: directories that nobody may enter, and so many below one another that neither recursion nor
+ * a path reaches the last. So each directory is opened and emptied, and the directories in it are moved to the top,
+ * until the top is empty. No symbolic link is followed. */
 #include "workers/sandbox/sandbox.h"
 
 #include <dirent.h>

@@ -5,9 +5,9 @@
  * table are refused as if the kernel did not have them. The filter is written as a table of instructions; it needs no
  * library.
  *
- * There are two filters. The zygote installs the larger one once, and all runners inherit it: for each filter the kernel
- * works out the answer to every system call, which takes longer than the rest of the installation. Each runner adds the
- * smaller one, which refuses what the zygote or the sandbox itself needs. */
+ * There are two filters. The zygote installs the larger one once, and all runners inherit it: for each filter the
+ * kernel works out the answer to every system call, which takes longer than the rest of the installation. Each runner
+ * adds the smaller one, which refuses what the zygote or the sandbox itself needs. */
 #include "workers/sandbox/sandbox_internal.h"
 
 #include <errno.h>
@@ -94,15 +94,15 @@ static const struct sock_filter before[] = {
     ANY_BIT(OTHER_ABI, 1, 0), GREATER(NEWEST_CALL, 0, 1), UNKNOWN,
 };
 
-/* Memory that belongs to no process and is in no file, which the limit of memory of a process does not count. CUDA's driver
- * and its libraries use such memory. */
+/* Memory that belongs to no process and is in no file, which the limit of memory of a process does not count. CUDA's
+ * driver and its libraries use such memory. */
 static const struct sock_filter no_shared_memory[] = {
     EQUAL(SYS_memfd_create, 0, 1), REFUSE,
     EQUAL(SYS_mmap, 0, 5), LOAD(args[3]), ANY_BIT(MAP_ANONYMOUS, 0, 2), ANY_BIT(MAP_SHARED, 0, 1), REFUSE, ALLOW,
 };
 
-/* Calls that depend on their arguments. clone3 is unknown, because a filter cannot read its flags in memory; the C library
- * then calls clone. All arguments that are examined are ints, so their lower halves suffice. */
+/* Calls that depend on their arguments. clone3 is unknown, because a filter cannot read its flags in memory; the C
+ * library then calls clone. All arguments that are examined are ints, so their lower halves suffice. */
 static const struct sock_filter by_argument[] = {
     EQUAL(SYS_clone3, 0, 1), UNKNOWN,
     EQUAL(SYS_clone, 0, 4), LOAD(args[0]), ANY_BIT(NAMESPACES, 0, 1), REFUSE, ALLOW,

@@ -16,7 +16,8 @@ static void order_keys(const struct op_problem *problem, struct attention_roles 
 }
 
 /* Finds the query, the keys and the values. The query has the output's query and head axes. The other two float tensors
- * are the keys and the values. If keys and values have different head dims, attention_validate rejects a wrong order. */
+ * are the keys and the values. If keys and values have different head dims, attention_validate rejects a wrong
+ * order. */
 static int find_ragged(const struct op_problem *problem, struct attention_roles *roles, struct err *why)
 {
 	for (int i = 0; i < problem->input_count; i++) {

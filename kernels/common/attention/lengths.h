@@ -1,9 +1,9 @@
 /* lengths - the sequence lengths of default cases: lists of the lengths at which kernels and references with blocked
  * loops fail.
  *
- * A list has the numbers of queries and keys of sequences 1, 2, 3, …. Sequence 0 has the remaining queries and keys. The
- * two sets of input values of a case have the same axes, but the list has different lengths for each set. If a length is
- * a multiple of 16, 32, 64, 128 or 256 in one set, the other set has this length plus or minus one.
+ * A list has the numbers of queries and keys of sequences 1, 2, 3, …. Sequence 0 has the remaining queries and keys.
+ * The two sets of input values of a case have the same axes, but the list has different lengths for each set. If a
+ * length is a multiple of 16, 32, 64, 128 or 256 in one set, the other set has this length plus or minus one.
  *
  *   SINGLE  One sequence. Its last page holds one key in the first set, and is full in the second set.
  *   BLOCKS  Key lengths around every block size; one sequence of more than 2048 keys; sequences without keys, without
@@ -52,8 +52,8 @@ struct attention_totals {
 	bool decode; /* true: every sequence has one query */
 };
 
-/* Returns the number of sequences of a case with many sequences: at most 301. `row` is the number of elements in a query's
- * output over all heads; the larger it is, the fewer sequences there are. */
+/* Returns the number of sequences of a case with many sequences: at most 301. `row` is the number of elements in a
+ * query's output over all heads; the larger it is, the fewer sequences there are. */
 int64_t attention_many(int64_t row);
 
 /* Is the number a power of two from 16 on, or next to one? */

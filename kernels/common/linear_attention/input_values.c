@@ -9,10 +9,10 @@
  * Bounds of states. References that process token after token round each element once per token, by 2^-24, and these
  * errors decay with the state. Chunked references exponentiate differences of sums of gates, and the last few additions
  * to such a sum round by at most 2^-15 each (input_values.h). rtol is 2^-12, eight of these roundings. atol is for
- * elements that are much smaller than the terms k v whose sum they are. Such a term may be as large as a typical element
- * of a state, 1/4, and eight roundings change it by at most 2^-12 of its size. Roundings have random signs and sizes:
- * the sum of eight has a standard deviation of 1.6 times the largest, 2^-15, and rarely exceeds four times the largest,
- * 2^-13. Hence, atol is 2^-13 of 1/4, which is 2^-15 (RECURRENCE_STATE_ATOL).
+ * elements that are much smaller than the terms k v whose sum they are. Such a term may be as large as a typical
+ * element of a state, 1/4, and eight roundings change it by at most 2^-12 of its size. Roundings have random signs and
+ * sizes: the sum of eight has a standard deviation of 1.6 times the largest, 2^-15, and rarely exceeds four times the
+ * largest, 2^-13. Hence, atol is 2^-13 of 1/4, which is 2^-15 (RECURRENCE_STATE_ATOL).
  *
  * Outputs and states are linear in v and the initial state. In the second set of input values, both are four times as
  * large, and so is each atol. */
@@ -30,10 +30,10 @@
 /* --- sizes -------------------------------------------------------------------------------------------------------- */
 
 /* The number of sequences, and the number of tokens in each sequence or, in packed cases, in all sequences. The low
- * bits of the total number of tokens determine the switches, such as beta_sigmoid (recurrence_scalar). One small case has more
- * than one chunk of 64 tokens; its optional initial state is absent. One medium case has a chunk of 64 tokens; another
- * has 16 chunks and one token, because a state must pass through whole chunks, and references process blocks or tables
- * of up to 1024 tokens. recurrence_fill_offsets sets the lengths of packed sequences. */
+ * bits of the total number of tokens determine the switches, such as beta_sigmoid (recurrence_scalar). One small case
+ * has more than one chunk of 64 tokens; its optional initial state is absent. One medium case has a chunk of 64 tokens;
+ * another has 16 chunks and one token, because a state must pass through whole chunks, and references process blocks or
+ * tables of up to 1024 tokens. recurrence_fill_offsets sets the lengths of packed sequences. */
 enum { PRESETS = 3, MANY = -1 }; /* MANY: recurrence_many returns the number of sequences */
 static const struct preset {
 	int64_t sequences, tokens;

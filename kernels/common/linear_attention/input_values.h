@@ -1,5 +1,5 @@
-/* input_values - the value of every input element of the families of kernels/common/linear_attention/recurrence.h, the same
- * on CPU and GPU. The file also declares the sizes, bounds and edge cases of these families.
+/* input_values - the value of every input element of the families of kernels/common/linear_attention/recurrence.h, the
+ * same on CPU and GPU. The file also declares the sizes, bounds and edge cases of these families.
  *
  * The values are scaled such that a mistake in any part of the recurrence changes the result by far more than its
  * bound. If the two sets of input values (op_case.contents) differ in more than the seed, a bar (|) separates the first
@@ -38,34 +38,36 @@
  *              Of every 64 tokens of the batch, token 37 writes nothing, but still reads and forgets: its beta is 0 in
  *              every head (-32 if beta goes through a sigmoid).
  *
- * A gate below -10 multiplies the state by less than 2^-14. This shows only if the state is huge: where gates can be that
- * low, v is RECURRENCE_HUGE times as large in tokens 9 and 73 of the batch in some heads (recurrence_has_huge), and the
- * gates of tokens 10 and 74 are below -10 in these heads, for every key. (g is between -13.5 and -10.5; before softplus,
- * recurrence_erasing_gate.) A reference that limits its gates to -10 then keeps too much. If every sequence has a single
- * token, the initial states of sequences 10 and 74 are huge instead. What is left of a huge value has the size of other
- * values or less, so the bounds of later tokens hold; the output of token 9 is itself huge, and its bound is relative.
+ * A gate below -10 multiplies the state by less than 2^-14. This shows only if the state is huge: where gates can be
+ * that low, v is RECURRENCE_HUGE times as large in tokens 9 and 73 of the batch in some heads (recurrence_has_huge),
+ * and the gates of tokens 10 and 74 are below -10 in these heads, for every key. (g is between -13.5 and -10.5; before
+ * softplus, recurrence_erasing_gate.) A reference that limits its gates to -10 then keeps too much. If every sequence
+ * has a single token, the initial states of sequences 10 and 74 are huge instead. What is left of a huge value has the
+ * size of other values or less, so the bounds of later tokens hold; the output of token 9 is itself huge, and its bound
+ * is relative.
  *
  * Sums of gates over a chunk of 64 tokens are above -1024. An addition to such a sum in float32 rounds by at most
  * 2^-15. Chunked references, which compute differences of these sums, therefore meet the bounds. The largest gates are
  * those with softplus. In the first set, a rate is at most e; in a chunk, two values of x are at most 98, two 22 and
- * two 18, one that erases a huge value is at most 16, and the others are 1 on average. The sum is thus at least -e (276 +
- * 16 + 64) = -970. In the second set, a rate is at most e^3; one value of x is at most 23, one 14, and one that erases 7,
- * and the others are 0.1 on average. The sum is thus at least -20 (44 + 6) = -1000. (Gates near 5.25, and those that
- * erase in other heads, have smaller rates.)
+ * two 18, one that erases a huge value is at most 16, and the others are 1 on average. The sum is thus at least -e (276
+ * + 16 + 64) = -970. In the second set, a rate is at most e^3; one value of x is at most 23, one 14, and one that
+ * erases 7, and the others are 0.1 on average. The sum is thus at least -20 (44 + 6) = -1000. (Gates near 5.25, and
+ * those that erase in other heads, have smaller rates.)
  *
- * With the delta rule, the first 64 tokens of the batch have alike keys in every second head of k, if the first sequence
- * is longer than 64 tokens. A chunked reference inverts I + A, where A has the products beta_i k_i k_j (j < i) of a chunk.
- * Many compute (I - A)(I + A^2)(I + A^4) …; if one factor is missing, A^32 is missing. If keys are independent, A^32 is
- * far below any bound. If all keys have the same direction, powers of A reach 10^17 before they vanish, and the product
- * is wrong in float32. Therefore each key is the sum of three random rows, of which it shares two with the next key and
- * one with the key after that. The products with these two keys are near 2/3 and 1/3, and those with other keys are near
- * 0. The sum over a row of A is then near 1. Powers of A neither grow nor vanish, but move away from the diagonal, by 4/3
- * of an element per factor. A^32 is thus as large as A, and A^63 leaves the chunk. Products of random rows have a
- * standard deviation of K^-1/2, which enlarges the powers; beta is therefore near 1 - 8 / K. (In 60 trials per K from 64
- * to 256, a correct product in float32 reached 0.3 of the bound of states; without the last factor, the error was at
+ * With the delta rule, the first 64 tokens of the batch have alike keys in every second head of k, if the first
+ * sequence is longer than 64 tokens. A chunked reference inverts I + A, where A has the products beta_i k_i k_j (j < i)
+ * of a chunk. Many compute (I - A)(I + A^2)(I + A^4) …; if one factor is missing, A^32 is missing. If keys are
+ * independent, A^32 is far below any bound. If all keys have the same direction, powers of A reach 10^17 before they
+ * vanish, and the product is wrong in float32. Therefore each key is the sum of three random rows, of which it shares
+ * two with the next key and one with the key after that. The products with these two keys are near 2/3 and 1/3, and
+ * those with other keys are near
+ * 0. The sum over a row of A is then near 1. Powers of A neither grow nor vanish, but move away from the diagonal, by
+ * 4/3 of an element per factor. A^32 is thus as large as A, and A^63 leaves the chunk. Products of random rows have a
+ * standard deviation of K^-1/2, which enlarges the powers; beta is therefore near 1 - 8 / K. (In 60 trials per K from
+ * 64 to 256, a correct product in float32 reached 0.3 of the bound of states; without the last factor, the error was at
  * least 17 times the bound.) Nothing else interferes with these powers: gates are near 0 (g is between -1/256 and 0, or
- * is -24 before softplus or a sigmoid), and all tokens write. If keys are not normalised, their norm is near 1. q has the
- * direction of k in the same tokens as elsewhere.
+ * is -24 before softplus or a sigmoid), and all tokens write. If keys are not normalised, their norm is near 1. q has
+ * the direction of k in the same tokens as elsewhere.
  *
  * recurrence_fill_offsets computes the offsets of packed sequences. If there are more than ten, sequence 9 is empty. */
 #ifndef REFTEST_KERNELS_COMMON_LINEAR_ATTENTION_INPUT_VALUES_H
@@ -85,9 +87,9 @@ bool recurrence_edge_axes(const struct op_problem *problem, int variant, int edg
 struct rule recurrence_rule(const struct op_case *c, int output);
 double recurrence_scalar(const struct op_case *c, int input);
 /* Returns a scale that is never 1 / sqrt(K), the default of references. The scale is a little above the default in the
- * first set of input values. In the second set, the scale depends on the number of sequences: a little below the default
- * for one sequence; exactly 1 for two or three, because a reference may take 1 for a scale that is left out; above 1 for
- * more. */
+ * first set of input values. In the second set, the scale depends on the number of sequences: a little below the
+ * default for one sequence; exactly 1 for two or three, because a reference may take 1 for a scale that is left out;
+ * above 1 for more. */
 double recurrence_scale(const struct op_case *c, int64_t k_dim, int64_t sequences);
 /* Returns true if the logits of beta, in a case of this many tokens, lie in the range of beta itself. */
 bool recurrence_is_doubtful(const struct op_case *c, int64_t tokens);
@@ -96,9 +98,9 @@ int recurrence_fill(const struct op_case *c, int input, struct tensor *out, stru
  * the epsilon that a reference adds, and no value is huge, because bounds of gradients depend on the size of whole
  * tensors. */
 int recurrence_fill_for_gradients(const struct op_case *c, int input, struct tensor *out, struct err *err);
-/* Returns the exponent of the power of 2 by which a short row of q is multiplied, such that its norm is near 1/16 if the
- * output is bfloat16, 1/8 if it is float16, and 1/4 otherwise. An epsilon of 1e-5 that is added to the sum of squares
- * then changes the row by less than half of the bound of outputs. */
+/* Returns the exponent of the power of 2 by which a short row of q is multiplied, such that its norm is near 1/16 if
+ * the output is bfloat16, 1/8 if it is float16, and 1/4 otherwise. An epsilon of 1e-5 that is added to the sum of
+ * squares then changes the row by less than half of the bound of outputs. */
 int recurrence_short_query(enum dtype output, int64_t k_dim);
 int recurrence_check(const struct op_case *c, const struct tensor *in, struct err *err);
 bool recurrence_range(const struct op_problem *problem, int variant, int input, struct op_range *out);
@@ -179,7 +181,8 @@ struct recurrence_fill recurrence_fill_of(const struct op_case *c, int input);
 /* A huge value is multiplied by this factor. */
 enum { RECURRENCE_HUGE = 256 };
 
-/* How the gates of an operation can erase a huge value: e^-10 times the value is then smaller than what tokens write. */
+/* How the gates of an operation can erase a huge value: e^-10 times the value is then smaller than what tokens
+ * write. */
 enum recurrence_erasing {
 	RECURRENCE_ERASES_NOTHING,
 	RECURRENCE_ERASES_BY_LOG,
@@ -214,8 +217,8 @@ HOST_DEVICE static inline bool recurrence_has_huge(int erasing, bool second, int
 	}
 }
 
-/* Returns a gate before softplus that erases a huge value: the logarithm of the decay is then below -10 for the A_log of
- * the head (recurrence_a_log). */
+/* Returns a gate before softplus that erases a huge value: the logarithm of the decay is then below -10 for the A_log
+ * of the head (recurrence_a_log). */
 HOST_DEVICE static inline float recurrence_erasing_gate(bool second, int64_t head)
 {
 	return second ? (head % 4 == 0 ? 8.5f : 24.5f) : head % 4 == 1 ? 52.0f : 14.0f;
@@ -303,8 +306,8 @@ HOST_DEVICE static inline float recurrence_alike_element(uint64_t k_key, int64_t
 	return sum * 0.5625f;
 }
 
-/* Returns true if beta is 0 in all heads of the token, except in heads with alike keys; the token then writes nothing. A
- * case with one sequence of 64 tokens or more has such a token. */
+/* Returns true if beta is 0 in all heads of the token, except in heads with alike keys; the token then writes nothing.
+ * A case with one sequence of 64 tokens or more has such a token. */
 HOST_DEVICE static inline bool recurrence_learns_nothing(int64_t token)
 {
 	return token % 64 == 37;

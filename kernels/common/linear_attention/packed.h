@@ -12,10 +12,10 @@
  * k_dim), rounded to three bits, which gives a standard deviation of 1 / sqrt(k_dim). */
 void recurrence_size_keys(int64_t k_dim, int *eighths, int *exponent);
 
-/* Writes the offsets of packed sequences to `out`. Each length is a multiple of 16, 64 or 1024 tokens, one or two more or
- * less than such a multiple, or 1. The lengths of the two sets of input values differ. If there are too few tokens for
- * these lengths, the lengths are reduced in proportion, but each sequence keeps at least one token. If there are more
- * tokens, the last sequence has the remaining ones. */
+/* Writes the offsets of packed sequences to `out`. Each length is a multiple of 16, 64 or 1024 tokens, one or two more
+ * or less than such a multiple, or 1. The lengths of the two sets of input values differ. If there are too few tokens
+ * for these lengths, the lengths are reduced in proportion, but each sequence keeps at least one token. If there are
+ * more tokens, the last sequence has the remaining ones. */
 void recurrence_fill_offsets(const struct op_case *c, int64_t sequences, int64_t total, struct tensor *out);
 
 /* Returns the number of sequences for a case with many sequences, each with a state of `elements` elements. The number
