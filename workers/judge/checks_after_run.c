@@ -235,6 +235,24 @@ const char *trial_wrong_form(struct trial *trial, const struct round *round, int
 			    trial->job->problem.outputs[output].name, returned, declared);
 }
 
+/* May a Python integer with a generic value be the length of this axis, because no input has the axis? */
+static bool may_be_a_scalar(const struct trial *trial, int axis)
+{
+	const struct op_problem *problem = &trial->job->problem;
+	bool scalar = false;
+
+	for (int i = 0; i < problem->input_count; i++) {
+		const struct op_arg *input = &problem->inputs[i];
+
+		for (int d = 0; d < input->rank; d++)
+			if (input->axis[d] == axis)
+				return false;
+		scalar = scalar || (input->rank == OP_SCALAR && !dtype_is_float(input->dtype) && input->dtype != DTYPE_BOOL &&
+				    trial->job->inputs[i].kind == SOURCE_RANDOM);
+	}
+	return scalar && problem->axes[axis].var && trial->op == NULL;
+}
+
 /* Returns true if an output of a wrong shape may be right at valid axis values: the output differs from its declaration
  * only in the length of axes whose values nobody knows. */
 static bool may_be_guessed(struct trial *trial, const struct round *round, int output, const cJSON *said)
@@ -245,12 +263,16 @@ static bool may_be_guessed(struct trial *trial, const struct round *round, int o
 	int64_t shape[SHAPE_SHOWN] = {0};
 	int rank;
 
-	if (trial->guessed_axis == NULL || described_tensor(trial, said, shape, &rank) == NULL || rank != wanted->rank ||
+	if (described_tensor(trial, said, shape, &rank) == NULL || rank != wanted->rank ||
 	    strcmp(dtype, dtype_name(wanted->dtype)) != 0)
 		return false;
-	for (int d = 0; d < rank; d++)
-		if (shape[d] != wanted->shape[d] && !trial->guessed_axis[problem->outputs[output].axis[d]])
+	for (int d = 0; d < rank; d++) {
+		int axis = problem->outputs[output].axis[d];
+		bool guessed = trial->guessed_axis != NULL && trial->guessed_axis[axis];
+
+		if (shape[d] != wanted->shape[d] && !guessed && !may_be_a_scalar(trial, axis))
 			return false;
+	}
 	return true;
 }
 

@@ -115,11 +115,14 @@ for name, init, result in [("made_longer", MAKES, "torch.cat([x, x])"),
                            ("made_double", MAKES, "torch.cat([x, x]).double()")]:
     write("made", {**MADE, "name": name, "init": init,
                    "reference": f"import torch\n\n\ndef _made_reference(x):\n    return {result}\n"})
+# An axis that no input has may be the value of an integer.
+write("made", {**MADE, "name": "made_counted", "inputs": {**MADE["inputs"], "size": {"shape": None, "dtype": "int32"}},
+               "reference": "import torch\n\n\ndef _made_reference(x, size):\n    return x[:1].expand(size + 1, -1) * 1\n"})
 END
 
 verify
 expect_exit 2
-expect_status made_longer skipped no_ground_truth
+for name in made_longer made_counted; do expect_status "$name" skipped no_ground_truth; done
 expect "'On generic sizes, which may be invalid' in d['made_longer']['cases'][0]['message']"
 for name in made_alone made_wider made_double; do expect_status "$name" failed shape; done
 for name in plain argument unknown_none option silu_and_mul_w64 unnamed; do expect_status "$name" passed; done
