@@ -463,6 +463,27 @@ static void make_edge_cases(struct maker *m)
 	}
 }
 
+/* The most bytes of the inputs of a medium case that has checks. */
+enum { CHECKED_BYTES = 4 << 20 };
+
+/* Is a medium case cheap enough for the checks, and do its rows lie where the small case has them? Where inputs are indices,
+ * rows may be independent in one case by chance. */
+static bool can_be_held_to_rows(const struct definition *d, const int64_t *axis)
+{
+	int64_t bytes = 0;
+
+	for (int i = 0; i < d->input_count; i++) {
+		if (d->inputs[i].rank != RANK_SCALAR && !dtype_is_float(d->inputs[i].dtype))
+			return false;
+		int64_t one = definition_bytes(&d->inputs[i], axis);
+
+		if (one < 0 || one > CHECKED_BYTES)
+			return false;
+		bytes += one;
+	}
+	return bytes <= CHECKED_BYTES;
+}
+
 /* Adds a case of this size again, with the checks that need runs of their own: the last small one, or the first medium one.
  * The ground truth decides the case; what the checks find are findings. */
 static void make_checked_case(struct maker *m, enum op_size size)
@@ -474,7 +495,7 @@ static void make_checked_case(struct maker *m, enum op_size size)
 	int count = m->out.op == NULL ? 0 : size_rows(m->out.op->op, m->variant, &m->problem, d, size, rows);
 	const int64_t *axis = rows + (size_t)(size == SIZE_SMALL && count > 0 ? count - 1 : 0) * width;
 
-	if (count == 0)
+	if (count == 0 || (size == SIZE_MEDIUM && !can_be_held_to_rows(d, axis)))
 		return;
 	m->checks = true;
 	make_case(m, axes_id(m, "checks", axis, inputs), axis, inputs, 0);
