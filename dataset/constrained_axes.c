@@ -152,6 +152,27 @@ static struct values values_for(const struct search *s, int axis, const int64_t 
 	return values;
 }
 
+/* Does a constraint say that the length of the axis is 0? */
+static bool is_said_to_be_zero(const struct definition *d, int axis)
+{
+	const char *name = d->axes[axis].name;
+	size_t length = strlen(name);
+
+	for (int i = 0; i < d->constraint_count; i++) {
+		const char *text = d->constraints[i] + strspn(d->constraints[i], " "), *rest = text + length;
+
+		if (strncmp(text, name, length) != 0)
+			continue;
+		rest += strspn(rest, " ");
+		if (strncmp(rest, "==", 2) != 0)
+			continue;
+		rest += 2 + strspn(rest + 2, " ");
+		if (*rest == '0' && rest[1 + strspn(rest + 1, " ")] == '\0')
+			return true;
+	}
+	return false;
+}
+
 /* --- the search ------------------------------------------------------------------------------------------------- */
 
 /* Completes a row in which some axes are unknown (-1), from axis number `at` of the order on. */
@@ -166,7 +187,7 @@ static bool complete(struct search *s, int at, int64_t *row)
 		return false;
 	constraint_solve(d, row);
 	for (int i = 0; i < d->axis_count; i++)
-		if (row[i] == 0 && d->axes[i].var)
+		if (row[i] == 0 && d->axes[i].var && !is_said_to_be_zero(d, i))
 			return false;
 	if (!breaks_nothing(d, row))
 		return false;

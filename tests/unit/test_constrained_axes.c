@@ -38,6 +38,9 @@ static void rows_are_fitted(void **state)
 	    {{"m == c"}, 1, 1, 24, 1},                         /* a const axis does not change */
 	    {{"m * n == 96"}, 1, 1000, 1, 96},
 	    {{"m > n", "n > 100"}, 1, 1000, 1001, 1000},
+	    {{"m == 0", "n % 4 == 0"}, 5, 8, 0, 8},            /* only where a constraint says so */
+	    {{"n==0 "}, 5, 8, 5, 0},
+	    {{"m % 5 == 0"}, 1, 8, 5, 8},
 	    {{"m == n * n + 1"}, 10, 3000, 10, 3},             /* 9000001 rows would be too large */
 	};
 
@@ -55,11 +58,11 @@ static void rows_are_fitted(void **state)
 static void a_row_stays_if_nothing_fits(void **state)
 {
 	static const char *const impossible[] = {"m == m + 1"}, *const two[] = {"m < 3", "m > 3"},
-				*const wide[] = {"m >= 1000000", "n >= 1000000"};
-	const char *const *cases[] = {impossible, two, wide};
+				*const wide[] = {"m >= 1000000", "n >= 1000000"}, *const zero[] = {"m == n - n", "m >= 0"};
+	const char *const *cases[] = {impossible, two, wide, zero};
 
 	(void)state;
-	for (int i = 0; i < 3; i++) {
+	for (int i = 0; i < 4; i++) {
 		int64_t row[AXES];
 
 		assert_false(fits(cases[i], i == 0 ? 1 : 2, 17, 19, row));
