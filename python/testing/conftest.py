@@ -357,7 +357,7 @@ def call_reference(test, inputs, seed=0, run=None):
         run = run or compile_reference(test)
         seed_everything(seed)
         result = run(**theirs)
-    outputs = checked_outputs(test, inputs, written(test, result, theirs))
+    outputs = checked_outputs(test, inputs, outputs_or_inputs(test, result, theirs))
     leaves = leaves_of(test)
     for name, value in theirs.items():
         if leaves is None:
@@ -373,7 +373,7 @@ def call_reference(test, inputs, seed=0, run=None):
     )
 
 
-def written(test, result, inputs):
+def outputs_or_inputs(test, result, inputs):
     """Returns the outputs. They are inputs if the reference returns None, and each output has the name of an input."""
     names = list(definition_of(test)["outputs"])
     tensors = [inputs.get(name) for name in names]

@@ -1,5 +1,5 @@
 # Made by `reftest generate`, which leaves this file alone once it has been edited.
-# reftest-body: c58f688bd6213b10acd4bec7fa8442a2
+# reftest-body: 21b2d728808460ee53526ebb609e85eb
 """conftest - runs the reference tests in this directory: the code that all generated test files share.
 
 Each definition of the dataset has a class in a test file here. A test runs the definition's reference on valid inputs
@@ -359,7 +359,7 @@ def call_reference(test, inputs, seed=0, run=None):
         run = run or compile_reference(test)
         seed_everything(seed)
         result = run(**theirs)
-    outputs = checked_outputs(test, inputs, written(test, result, theirs))
+    outputs = checked_outputs(test, inputs, outputs_or_inputs(test, result, theirs))
     leaves = leaves_of(test)
     for name, value in theirs.items():
         if leaves is None:
@@ -375,7 +375,7 @@ def call_reference(test, inputs, seed=0, run=None):
     )
 
 
-def written(test, result, inputs):
+def outputs_or_inputs(test, result, inputs):
     """Returns the outputs. They are inputs if the reference returns None, and each output has the name of an input."""
     names = list(definition_of(test)["outputs"])
     tensors = [inputs.get(name) for name in names]
