@@ -115,7 +115,7 @@ static struct run_options options_of(const struct verifier *v, const struct requ
 				      .timeout_s = serve->timeout,
 				      .memory = serve->memory,
 				      .required = serve->required,
-				      .own_runners = serve->isolation == NULL || strcmp(serve->isolation, "own") == 0,
+				      .own_runners = run_own_runners(serve->isolation),
 				      .interactive = true,
 				      .force = o->force,
 				      .details = true,

@@ -472,7 +472,7 @@ static int run(struct program *program, struct verify_options *o, struct words *
 				      .jobs = o->jobs,
 				      .timeout_s = o->timeout,
 				      .memory = o->memory,
-				      .own_runners = o->isolation == NULL || strcmp(o->isolation, "own") == 0,
+				      .own_runners = run_own_runners(o->isolation),
 				      .force = o->force,
 				      .cached_only = o->cached_only,
 				      .dry_run = o->dry_run,

@@ -67,7 +67,7 @@ static int run(struct program *program, const struct work_options *o, struct err
 				      .jobs = o->jobs,
 				      .timeout_s = o->timeout,
 				      .memory = o->memory,
-				      .own_runners = o->isolation == NULL || strcmp(o->isolation, "own") == 0,
+				      .own_runners = run_own_runners(o->isolation),
 				      .staged = o->staged,
 				      .required = o->required,
 				      .details = true,

@@ -478,7 +478,7 @@ int watch_run(struct program *program, const struct watch_options *o, struct err
 						.required = o->required,
 						.accept = o->accept,
 						.memory = o->memory,
-						.own_runners = o->isolation == NULL || strcmp(o->isolation, "own") == 0,
+						.own_runners = run_own_runners(o->isolation),
 						.timeout_s = o->timeout};
 	session->options.cases.workloads = !o->no_workloads;
 	session->options.cases.seed = o->seed;
