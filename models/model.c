@@ -6,6 +6,8 @@
 #include <string.h>
 
 #include "base/file.h"
+#include "base/string_list.h"
+#include "base/suggest.h"
 #include "kernels/core/published_models.h"
 
 static void add_part(struct model *model, const cJSON *object, const char *source, const char *path)
@@ -62,6 +64,23 @@ bool model_find(const char *name, struct model *model, struct arena *arena)
 	if (found.name != NULL)
 		*model = found;
 	return found.name != NULL;
+}
+
+const char *model_near(const char *name, struct arena *arena)
+{
+	struct string_list names = {.arena = arena};
+	size_t length;
+
+	for (const char *row = next_model_row(NULL, &length); row != NULL; row = next_model_row(row, &length)) {
+		cJSON *json = cJSON_ParseWithLength(row, length);
+		const cJSON *alias;
+
+		if (json_text_of(json, "model") != NULL)
+			string_list_add(&names, arena_string(arena, json_text_of(json, "model")));
+		cJSON_ArrayForEach(alias, json_member(json, "aliases")) string_list_add(&names, arena_string(arena, alias->valuestring));
+		cJSON_Delete(json);
+	}
+	return suggest_word(lower_case(behind_slash(name), arena), names.items, names.count);
 }
 
 /* Returns the name of the file's folder if the file is called config.json, else the file's name without its ending. */

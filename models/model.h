@@ -35,6 +35,9 @@ struct model {
  * Returns false if the table has no such model. `model` is unchanged then; otherwise the caller calls model_close. */
 bool model_find(const char *name, struct model *model, struct arena *arena);
 
+/* Returns the name or alias of the table that is nearest to `name`; NULL: none is near. */
+const char *model_near(const char *name, struct arena *arena);
+
 /* Reads a config.json. The model's name is `name`; NULL: the name of the file's folder, or of the file if that is not
  * "config.json". Returns -1 with a message that names the place in the file; call model_close then, too. */
 int model_read(const char *path, const char *name, struct model *model, struct arena *arena, struct err *err);

@@ -28,6 +28,7 @@ refused $from --op-type nothing "no module of my-model has definitions of op_typ
 refused $from --tp 0 "--tp takes at most 32 numbers from 1 to 4096"
 refused $from --page-size 1,x "--page-size takes at most 32 numbers from 1 to 4096"
 refused --model nobody-7b "reftest does not know the model 'nobody-7b'"
+refused --model meta-llama/Llama3.1-8B "reftest does not know the model 'meta-llama/Llama3.1-8B' (the nearest is 'llama-3.1-8b')"
 refused --config absent.json "absent.json does not exist"
 refused "name a model with --model"
 config '"hidden_size": 256'
