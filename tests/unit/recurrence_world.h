@@ -196,6 +196,7 @@ static inline float scale_of(const struct emulation *m)
 }
 
 /* Updates column v of the state, [K], with one token, and returns element v of the output. */
+NOT_INSTRUMENTED
 static inline float learn(const struct emulation *m, int64_t token, int64_t h, int64_t v, const float *left,
                           const float *q, const float *k, float *s)
 {
@@ -306,6 +307,7 @@ struct chunk {
 	float learnt[CHUNK][DIM_MOST];
 };
 
+NOT_INSTRUMENTED
 static inline void pair(const struct emulation *m, struct chunk *c, int64_t i, int64_t j)
 {
 	c->kk[i][j] = c->qk[i][j] = 0;
@@ -318,6 +320,7 @@ static inline void pair(const struct emulation *m, struct chunk *c, int64_t i, i
 }
 
 /* Element v of row `a` of token i times the state before the chunk, decayed up to token i. */
+NOT_INSTRUMENTED
 static inline float earlier(const struct emulation *m, const struct chunk *c, const float *a, int64_t i, int64_t v,
                             const float *state)
 {
@@ -328,6 +331,7 @@ static inline float earlier(const struct emulation *m, const struct chunk *c, co
 	return sum;
 }
 
+NOT_INSTRUMENTED
 static inline void chunk_token(const struct emulation *m, struct chunk *c, int64_t i, int64_t h, const float *state)
 {
 	float beta = m->delta ? strength(m, c->first + i, h) : 1;
