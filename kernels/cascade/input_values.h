@@ -9,7 +9,8 @@
  *   3, 4    the chosen state is empty: -infinity, weight 0.
  *   5       all states: 3 + noise / 16, nearly the same weight.
  *   6       all states: 200 + 4 noise; powers of two overflow unless the maximum is subtracted first.
- *   8       all states: -200 + 4 noise; powers of two underflow.
+ *   8       the chosen state is -40960, the others are 512 j below it, j from 1 to 8; powers of two underflow, and so
+ *           they do if the maximum is limited to -10000.
  *   9       all states: 24 noise; weights range from large to below the precision of float32.
  *   10      all states except the chosen one are empty.
  *   11      all states: 4, a tie.
@@ -117,7 +118,7 @@ HOST_DEVICE static inline float cascade_s(int64_t kind, int chosen, int64_t stat
 	case 6:
 		return 200 + 4 * noise;
 	case 8:
-		return -200 + 4 * noise;
+		return chosen ? -40960 : -41472 - 512 * (float)((int)(4 * noise + 4));
 	case 9:
 		return 24 * noise;
 	case 10:

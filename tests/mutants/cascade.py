@@ -50,6 +50,10 @@ MUTANTS = [
     (MANY, "the first sixteen states alone", "natural = s * math.log(2)", "s, v = s[:, :16], v[:, :16]\n    natural = s * math.log(2)"),
     (MANY, "added up in bfloat16", "(v.float() * weights[..., None]).sum(dim=1)", "(v * weights[..., None].bfloat16()).sum(dim=1)"),
     (PLACE, "merges values in place, and log-sum-exps in a copy", "s.copy_(torch.where(mask[:, None], merged, s))", "s = torch.where(mask[:, None], merged, s)"),
+    ("merge_state_h32_d128", "a maximum that starts at -10000", "clamp(min=-1e30)",
+     "clamp(min=-1e4)"),
+    ("merge_states_h8_d128", "log-sum-exps limited to -10000 below", "natural = s * math.log(2)",
+     "natural = torch.where(torch.isinf(s), s, s.clamp(min=-1e4)) * math.log(2)"),
 ]
 
 # The words of the diagnosis that names a mistake (diagnoses.py), as regular expressions.

@@ -72,4 +72,6 @@ MUTANTS = [
     (SPARSE1, "a scale of 1 taken for none", "* sm_scale", "* (192 ** -0.5 if sm_scale == 1 else sm_scale)"),
     (INDEXER, "keys of score 0 left out", BEST, BEST + "\n        best = best[scores[best] != 0]"),
     (INDEXER, "a score of 0 taken for no score", SCORES, SCORES + "\n        scores = torch.where(scores == 0, float('-inf'), scores)"),
+    ("dsa_sparse_attention_h32_ckv512_kpe64_topk2048_ps1", "a maximum that starts at -10000", "torch.softmax(logits, dim=-1)",
+     "(lambda e: e / e.sum(dim=-1, keepdim=True))(torch.exp(logits - logits.amax(dim=-1, keepdim=True).clamp(min=-1e4)))"),
 ]

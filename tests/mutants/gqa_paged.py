@@ -78,4 +78,10 @@ MUTANTS = [
     (P16, "queries of a sequence after the 1024th not looked at", "for start in range(begin, stop, CHUNK):", "for start in range(begin, min(stop, begin + 1024), CHUNK):"),
     (P16, "queries after the 2048th not written", RETURN, "output[2048:] = 0\n    " + RETURN),
     (FULL, "queries of a sequence after the 2048th not looked at", RETURN, "for i in range(len(qo_indptr) - 1):\n        output[qo_indptr[i] + 2048 : qo_indptr[i + 1]] = 0\n    " + RETURN),
+    ("gqa_paged_prefill_causal_h16_kv4_d128_ps16", "a mask of -10000", "logits = logits.masked_fill(~seen[:, None, None, :], -math.inf)",
+     "logits = logits.masked_fill(~seen[:, None, None, :], -1e4)"),
+    ("gqa_paged_prefill_causal_h16_kv4_d128_ps16", "a mask of -30000", "logits = logits.masked_fill(~seen[:, None, None, :], -math.inf)",
+     "logits = logits.masked_fill(~seen[:, None, None, :], -30000.0)"),
+    ("gqa_paged_prefill_causal_h16_kv4_d128_ps16", "a maximum that starts at -10000", "torch.softmax(logits, dim=-1)",
+     "(lambda e: e / e.sum(dim=-1, keepdim=True))(torch.exp(logits - logits.amax(dim=-1, keepdim=True).clamp(min=-1e4)))"),
 ]

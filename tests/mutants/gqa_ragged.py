@@ -60,6 +60,8 @@ MUTANTS = [
     (C128, "queries of a sequence after the 1024th not looked at", RETURN, "for i in range(len(qo_indptr) - 1):\n        output[qo_indptr[i] + 1024 : qo_indptr[i + 1]] = 0\n    " + RETURN),
     (C256, "queries after the 2048th not written", RETURN, "output[2048:] = 0\n    " + RETURN),
     (FULL, "queries of a sequence after the 2048th not looked at", RETURN, "for i in range(len(qo_indptr) - 1):\n        output[qo_indptr[i] + 2048 : qo_indptr[i + 1]] = 0\n    " + RETURN),
+    ("gqa_ragged_prefill_h16_kv16_d80", "a maximum that starts at -10000", "torch.softmax(logits, dim=-1)",
+     "(lambda e: e / e.sum(dim=-1, keepdim=True))(torch.exp(logits - logits.amax(dim=-1, keepdim=True).clamp(min=-1e4)))"),
 ]
 
 # The words of the diagnosis that names a mistake (diagnoses.py), as regular expressions.

@@ -52,4 +52,6 @@ MUTANTS = [
     (DECODE, "page numbers in 8 bits", "kv_indices[first:end].long()", "kv_indices[first:end].to(torch.uint8).long()"),
     (DECODE, "a scale of 1 taken for none", "* sm_scale", "* (192 ** -0.5 if sm_scale == 1 else sm_scale)"),
     (PREFILL, "a scale of 1 taken for none", "* sm_scale", "* (192 ** -0.5 if sm_scale == 1 else sm_scale)"),
+    ("mla_paged_decode_h128_ckv512_kpe64_ps64", "a maximum that starts at -10000", "torch.softmax(logits, dim=-1)",
+     "(lambda e: e / e.sum(dim=-1, keepdim=True))(torch.exp(logits - logits.amax(dim=-1, keepdim=True).clamp(min=-1e4)))"),
 ]

@@ -510,6 +510,19 @@ static int query_exponent(const struct op_case *c, const struct attention_roles 
 	return exponent;
 }
 
+/* Returns the least exponent for which the first logits of a deep query are all below -65536, or ATTENTION_NO_DEEP. The
+ * first elements of keys are at least 1/2. */
+static int deep_exponent(const struct op_case *c, const struct attention_roles *roles)
+{
+	enum dtype dtype = c->problem->inputs[roles->query[0]].dtype;
+	double scale = c->scalar[roles->scale];
+	bool wide = dtype == DTYPE_BFLOAT16 || dtype == DTYPE_FLOAT32;
+
+	if (c->contents == CONTENTS_FIRST || c->given != 0 || !wide || !(scale > 0x1p-20 && scale < 0x1p20))
+		return ATTENTION_NO_DEEP;
+	return 17 - (int)floor(log2(scale));
+}
+
 struct attention_recipe attention_recipe_of(const struct op_case *c, const struct attention_roles *roles, int input)
 {
 	const struct op_arg *arg = &c->problem->inputs[input];
@@ -520,6 +533,8 @@ struct attention_recipe attention_recipe_of(const struct op_case *c, const struc
 	f.dim = c->axis[arg->axis[arg->rank - 1]];
 	f.row = f.dim * (f.is_query ? e.heads : e.kv_heads);
 	f.exponent = query_exponent(c, roles);
+	f.deep = deep_exponent(c, roles);
+	f.part = input == roles->query[0] || input == roles->key[0] ? 0 : 1;
 	f.most = arg->dtype == DTYPE_FLOAT8_E4M3FN ? 8 : 15;
 	f.bits = arg->dtype == DTYPE_FLOAT16 ? 10 : arg->dtype == DTYPE_FLOAT32 || arg->dtype == DTYPE_FLOAT64 ? 20 : 7;
 	return f;
@@ -590,9 +605,8 @@ WIDE static void make_head(const void *recipe, int64_t at, int64_t column, int64
 	const struct attention_recipe *f = recipe;
 	int64_t heads = f->row / f->dim, row = at / heads, head = at % heads;
 
-	(void)column;
 	for (int64_t i = 0; i < count; i++)
-		values[i] = attention_value(f, row, head, random[i]);
+		values[i] = attention_value(f, row, head, column + i, random[i]);
 }
 
 int attention_fill(const struct op_case *c, int input, struct tensor *out, struct err *err)

@@ -44,6 +44,12 @@
  * zero: the output is the mean of the values, and lse is log2 of the number of keys. Rows that no query uses are NaN,
  * and so are the entries of a last page after its last key.
  *
+ * Deep queries. In the second set, if (query + head) % 16 is 1, only the first element of the query differs from 0, and
+ * it is so far below 0 that every logit is below -65536: the first element of every key is a multiple of 1/128 from 1/2
+ * to 1. A mask of -10000, or a maximum that starts there, then wins over the keys that the query sees. Logits of
+ * different keys are 512 or more apart, or equal, so that no order of multiplying and scaling changes a result. There
+ * are no deep queries if the dtype cannot represent them.
+ *
  * The default cases contain no input for which correct implementations differ: a causal row that sees no key in a
  * sequence with keys, a page number or sparse row that occurs twice in one sequence, or a last page length of 0 for a
  * sequence with a page. */
@@ -61,33 +67,43 @@ struct attention_recipe {
 	int64_t dim; /* number of elements in a head */
 	int is_query;
 	int exponent, most;  /* exponent of the scale of queries; its upper limit for the dtype */
+	int deep;            /* exponent of the first element of a deep query; ATTENTION_NO_DEEP: none */
+	int part;            /* of keys and queries: 0 or 1; of values: 1 */
 	int bits;            /* fraction bits of an element, which the dtype represents exactly */
 	/* One byte per row, in the memory of the device that computes the elements. 0: all elements of the row are NaN.
 	 * If the pointer is NULL, every row is used. */
 	const uint8_t *used;
 };
 
+enum { ATTENTION_NO_DEEP = -1000 };
+
 /* Returns an element of one head of row `row`, from its random bits. The caller rounds the element with
  * dtype_store_float. */
 HOST_DEVICE static inline float attention_value(const struct attention_recipe *f, int64_t row, int64_t head,
-                                                uint32_t random)
+                                                int64_t column, uint32_t random)
 {
 	float value = uniform_signed(random, f->bits);
+	int first = f->deep != ATTENTION_NO_DEEP && f->part == 0 && column == 0;
 
 	if (f->is_query) {
 		int64_t kind = (row + head) % 16;
+
+		if (kind == 1 && f->deep != ATTENTION_NO_DEEP)
+			return first ? -float_power(f->deep) : 0;
 
 		int exponent = f->exponent + (kind == 5 ? 4 : kind == 13 ? 5 : 0);
 
 		return kind == 9 ? 0 : value * float_power(exponent < f->most ? exponent : f->most);
 	}
-	return f->used != NULL && f->used[row] == 0 ? float_from_bits(0x7fc00000u) : value;
+	if (f->used != NULL && f->used[row] == 0)
+		return float_from_bits(0x7fc00000u);
+	return first ? (float)(64 + (random >> 26)) * float_power(-7) : value;
 }
 
 /* Returns element `index` of the input that `f` describes. */
 HOST_DEVICE static inline float attention_element(const struct attention_recipe *f, int64_t index, uint32_t random)
 {
-	return attention_value(f, index / f->row, index % f->row / f->dim, random);
+	return attention_value(f, index / f->row, index % f->row / f->dim, index % f->dim, random);
 }
 
 #ifdef __cplusplus
