@@ -112,7 +112,9 @@ HOST_DEVICE static inline float softmax_at(const struct softmax_fill *f, int64_t
 	case 6:
 		return noise / 4;
 	default:
-		return !f->second ? -200 * softmax_nearness(f) + 8 * noise : chosen ? -32768 : -33280 - 512 * (float)(random % 8);
+		if (!f->second)
+			return -200 * softmax_nearness(f) + 8 * noise;
+		return chosen ? -32768 : -33280 - 512 * (float)(random % 8);
 	}
 }
 
@@ -121,7 +123,10 @@ HOST_DEVICE static inline float softmax_element(const struct softmax_fill *f, in
 {
 	int64_t row = index / f->columns, column = index % f->columns;
 
-	return softmax_at(f, row, (row % 8 == 2 || row % 8 == 3 || row % 8 == 7) && column == softmax_chosen(f, row), random);
+	int64_t kind = row % 8;
+	int has_chosen = kind == 2 || kind == 3 || kind == 7;
+
+	return softmax_at(f, row, has_chosen && column == softmax_chosen(f, row), random);
 }
 
 /* Returns the temperature of a row, from its random bits. Every temperature is exact in bfloat16. */

@@ -115,7 +115,8 @@ HOST_DEVICE static inline float rms_exact(const struct rms_recipe *f, int64_t co
 	float sum = mixed & 0x8000 ? -16.0f : 16.0f, residual = mixed & 0x10000 ? -4.0f : 4.0f;
 
 	if (f->part == RMS_WEIGHT)
-		return f->offset != 0 ? (float)((int)(random >> 16) % 384 - 256) * float_power(-7) : rms_weight(f, random);
+		return f->offset == 0 ? rms_weight(f, random)
+				      : (float)((int)(random >> 16) % 384 - 256) * float_power(-7);
 	if (f->part == RMS_RESIDUAL)
 		return residual;
 	return f->has_residual ? sum - residual : sum;
