@@ -25,6 +25,7 @@
 #include "watcher/query.h"
 #include "watcher/rebuild.h"
 #include "watcher/server.h"
+#include "watcher/settings_change.h"
 #include "watcher/affected_definitions.h"
 #include "watcher/tty.h"
 #include "workers/pool/zygote.h"
@@ -50,11 +51,12 @@ struct watch {
 	struct server server;
 	struct tty tty;
 	struct rebuild rebuild;
+	struct settings_change settings;
 	struct arena arena;
 	double noticed;   /* the time at which the oldest change that is not yet in a batch was detected; 0: there is no
 			   * such change */
 	int generation;   /* the value of watcher_generation at the last check */
-	bool restart;     /* restart: replace this process by the program that make has just built */
+	bool restart;     /* replace this process: make has built the program anew, or the settings have changed */
 	bool ready, ended;
 	int code;
 };
@@ -106,10 +108,31 @@ static bool lost_cache(const struct watch *watch, const struct changes *changes)
 	return false;
 }
 
+/* Restarts this process if the settings of the dataset have changed: every part of the session depends on them, and the
+ * first batch of the new process has the save that led here. Settings that cannot be used change nothing. */
+static void look_at_settings(struct watch *watch)
+{
+	struct err err = {""}, notice = {""};
+
+	switch (settings_change_look(&watch->settings, watch->program->root, &err)) {
+	case SETTINGS_NEW:
+		print_notice(&watch->session.output, "reftest.toml has changed: restarting with the new settings");
+		watch->restart = watch->ended = true;
+		break;
+	case SETTINGS_BROKEN:
+		err_set(&notice, "%s; until it is corrected, the earlier settings stay in effect", err.text);
+		print_notice(&watch->session.output, notice.text);
+		break;
+	case SETTINGS_SAME:
+		break;
+	}
+}
+
 static void take_changes(struct watch *watch, const struct changes *changes, struct arena *arena)
 {
 	struct path_list list = {.arena = arena};
 
+	look_at_settings(watch);
 	if (watch->generation != watcher_generation(watch->watcher))
 		open_new_root(watch);
 	bool lost = lost_cache(watch, changes);
@@ -416,7 +439,10 @@ static int open_all(struct watch *watch, struct err *err)
 	program->repos = o->repos;
 	/* The root is opened by its absolute path, because "." would remain the old directory if the working directory
 	 * is deleted and created again. */
-	if (program_root_by_path(program, err) < 0 || program_settings(program, err) < 0)
+	if (program_root_by_path(program, err) < 0)
+		return EXIT_USAGE;
+	settings_change_begin(&watch->settings, program->root);
+	if (program_settings(program, err) < 0)
 		return EXIT_USAGE;
 	run_defaults(program->settings, &session->options);
 	if (program_kernels(program, err) < 0 || program_signals(program, err) < 0 || open_watcher(watch, err) < 0)
