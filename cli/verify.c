@@ -7,7 +7,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include "base/buf.h"
@@ -33,6 +32,9 @@
 #include "report/text_and_json.h"
 #include "testgen/update.h"
 #include "watcher/client.h"
+
+/* A program that shows a hook's output does not fold its lines. */
+enum { HOOK_COLUMNS = 80 };
 
 struct verify_options {
 	const char *root, *repos, *device, *device_class, *python, *sizes, *format, *case_id, *ground_truth, *junit, *save, *shard, *required, *accept, *isolation;
@@ -180,14 +182,6 @@ static char *repeat_words(const struct verify_options *o, struct arena *arena)
 
 	buf_free(&words);
 	return text;
-}
-
-/* Returns the width of the terminal, or 80 without one: a program that shows a hook's output does not wrap lines. */
-static int terminal_columns(void)
-{
-	struct winsize size = {0};
-
-	return ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col >= 40 ? size.ws_col : 80;
 }
 
 /* Returns which definitions are listed. On a terminal, the lines of definitions that passed would push the failures out
@@ -485,7 +479,7 @@ static int run(struct program *program, struct verify_options *o, struct words *
 				      .share = true,
 				      .ground_truth = o->ground_truth};
 	struct verify verify = {.report = {.strict = o->strict, .every_case = o->verbose, .list = list_of(o, names),
-	                                   .width = o->index ? terminal_columns() : 0,
+	                                   .list_failures = true, .width = o->index ? HOOK_COLUMNS : 0,
 	                                   .command = repeat_words(o, arena)},
 	                        .hook = o->hook,
 				.commit = {.strict = o->strict, .all = !hook_selects(o, names)}};
@@ -524,7 +518,7 @@ static int run(struct program *program, struct verify_options *o, struct words *
 			code = EXIT_USAGE;
 		} else if (selected > 0 && hook_selects(o, names)) {
 			verify.commit.unchanged = hook_result_unchanged(program, &options, &verify.run);
-			code = hook_result_exit_code(&verify.commit, &verify.run, EXIT_UNVERIFIED, verify.report.width);
+			code = hook_result_exit_code(&verify.commit, &verify.run, EXIT_UNVERIFIED, report_columns(&verify.report));
 		} else if (selected > 0 && strncmp(format->name, "json", 4) != 0) {
 			show_print(stdout, "no definition of %s depends on these files\n", program->root);
 			code = EXIT_VERIFIED;
@@ -544,7 +538,7 @@ static int run(struct program *program, struct verify_options *o, struct words *
 			if (hook_selects(o, names))
 				verify.commit.unchanged = hook_result_unchanged(program, &options, &verify.run);
 			if (o->hook)
-				code = hook_result_exit_code(&verify.commit, &verify.run, code, verify.report.width);
+				code = hook_result_exit_code(&verify.commit, &verify.run, code, report_columns(&verify.report));
 			if (o->junit != NULL && export_junit(&verify.run, o->junit, err) < 0)
 				code = EXIT_INTERNAL;
 			if (o->save != NULL && reproduce_write(&verify.run, o->save, err) < 0)

@@ -6,9 +6,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/buf.h"
 #include "base/shell_word.h"
+#include "base/screen.h"
 #include "base/show.h"
 #include "base/show_wrapped.h"
 #include "base/wrap.h"
@@ -20,7 +22,7 @@
 #include "report/ground_truth_matrix.h"
 #include "report/totals.h"
 
-enum { MESSAGE_LINES = 24, LINE_BYTES = 2000 };
+enum { MESSAGE_LINES = 24, LINE_BYTES = 2000, STATUS_COLUMNS = 9 /* of print_word */, NARROW = 60 };
 
 const char *report_colour(enum status status)
 {
@@ -434,10 +436,15 @@ struct folded {
 	FILE *out; /* the stream to which `print` writes */
 };
 
+int report_columns(const struct report_options *options)
+{
+	return show_is_screen(STDOUT_FILENO) ? screen_columns(STDOUT_FILENO) : options->width;
+}
+
 static void begin_folded(struct folded *folded, const struct report_options *options)
 {
 	*folded = (struct folded){.out = stdout};
-	if (options->width > 0) {
+	if (report_columns(options) > 0) {
 		folded->out = open_memstream(&folded->text, &folded->length);
 		if (folded->out == NULL)
 			die_no_memory();
@@ -451,7 +458,7 @@ static void end_folded(struct folded *folded, const struct report_options *optio
 	if (folded->out == stdout)
 		return;
 	fclose(folded->out);
-	wrap_text(folded->text, folded->length, (size_t)options->width, "reftest", &lines);
+	wrap_text(folded->text, folded->length, (size_t)report_columns(options), "reftest", &lines);
 	fwrite(lines.data, 1, lines.length, stdout);
 	buf_free(&lines);
 	free(folded->text);
@@ -523,11 +530,88 @@ static void print_summary(FILE *out, const struct run *run, const struct report_
 			totals.findings == 1 ? "" : "s");
 }
 
+/* Returns the message about an invalid definition without the place, "definitions/gemm/x.json:19:16: ". */
+static const char *without_place(const struct result *result)
+{
+	const char *path = result->file->path, *message = result->message, *space;
+
+	if (strncmp(message, path, strlen(path)) != 0 || (space = strchr(message, ' ')) == NULL || space[-1] != ':')
+		return message;
+	return space + 1;
+}
+
+/* Returns a text that begins with the cause of a failure: the diagnosis, or what the definition or its first failed case
+ * says. Only the first line of the text counts. */
+static const char *cause_of(const struct result *result, const char **before)
+{
+	const char *says[DIAGNOSIS_SHOWN];
+
+	*before = "";
+	if (diagnosis_of(result, says) > 0) {
+		*before = "behaves as if ";
+		return says[0];
+	}
+	if (result->message != NULL)
+		return without_place(result);
+	for (int i = 0; i < result->case_count; i++) {
+		const struct verdict *v = result->cases[i].verdict;
+
+		if (v != NULL && status_group(v->status) >= GROUP_WRONG && !case_is_finding(&result->cases[i]) && v->message != NULL)
+			return v->message;
+	}
+	return reason_name(result->reason) != NULL ? reason_name(result->reason) : "";
+}
+
+/* Returns how many bytes of a line fit into `width` columns without a part of a word; 0: all of them, or a word is too long. */
+static size_t fitting_words(const char *line, size_t width)
+{
+	size_t last = 0, columns = 0;
+
+	if (width == 0)
+		return 0;
+	for (size_t i = 0; line[i] != '\0'; i++) {
+		columns += ((unsigned char)line[i] & 0xC0) != 0x80;
+		if (columns + 1 > width) /* leaves room for the ellipsis */
+			return last;
+		if (line[i] == ' ')
+			last = i;
+	}
+	return 0;
+}
+
+/* Prints the failures again, because their reports may have scrolled away. Each has one line, or is folded on a narrow
+ * terminal. A single definition needs no list. */
+static void print_failures(FILE *out, const struct run *run, const struct report_options *options)
+{
+	const int columns = report_columns(options) < NARROW ? 0 : report_columns(options);
+
+	for (int i = 0; options->list_failures && run->selected_count > 1 && i < run->count; i++) {
+		const struct result *result = run->results[i];
+		struct buf line = {0}, shown = {0};
+		const char *before, *cause;
+
+		if (result == NULL || !result->known || status_group(result->status) < GROUP_WRONG)
+			continue;
+		cause = cause_of(result, &before);
+		buf_printf(&line, "%s/%s", result->file->op_type, result->file->name);
+		if (cause[0] != '\0')
+			buf_printf(&line, ": %s%.*s", before, (int)strcspn(cause, "\n"), cause);
+		show_add(&shown, line.data, line.length);
+		size_t cut = fitting_words(shown.data, columns > STATUS_COLUMNS ? (size_t)(columns - STATUS_COLUMNS) : 0);
+
+		print_word(out, result);
+		fprintf(out, "%.*s%s\n", (int)(cut > 0 ? cut : shown.length), shown.data, cut > 0 ? "…" : "");
+		buf_free(&shown);
+		buf_free(&line);
+	}
+}
+
 void report_summary(const struct run *run, const struct report_options *options)
 {
 	struct folded folded;
 
 	begin_folded(&folded, options);
+	print_failures(folded.out, run, options);
 	print_summary(folded.out, run, options);
 	end_folded(&folded, options);
 	fflush(stdout);

@@ -18,7 +18,8 @@ struct report_options {
 	bool strict;	     /* findings count as failures */
 	enum report_list list;
 	bool every_case;     /* print every failed case in full, not only the first of a definition */
-	int width;	     /* maximum number of columns of a line of text; 0: unlimited */
+	bool list_failures;  /* before the summary, a line for each definition that failed or is invalid */
+	int width;	     /* maximum number of columns of a line of text, unless standard output is a terminal; 0: unlimited */
 	const struct run *solutions; /* the run of solutions that report_json reports too; NULL: none */
 	/* appends the member of the JSON object for `solutions` (report/solutions.h) */
 	void (*solutions_json)(const struct run *solutions, struct buf *out);
@@ -35,6 +36,9 @@ const char *report_status(const struct result *result);
 /* Prints on stderr the files and folders of the dataset that could not be read. */
 void report_problems(const struct run *run);
 
+/* Returns the columns to which text on standard output is folded: those that the terminal has now. 0: it is not folded. */
+int report_columns(const struct report_options *options);
+
 /* Returns whether report_result prints anything about this result. */
 bool report_tells(const struct result *result, const struct report_options *options);
 
@@ -44,7 +48,7 @@ void report_result(const struct result *result, const struct report_options *opt
 /* Prints how far an output is from the ground truth, and its worst elements. `one` and `other` name the two sides. */
 void report_worst(FILE *out, const struct output_verdict *output, const char *one, const char *other);
 
-/* Prints the summary, which is the last line of a text report. */
+/* Prints the summary, which is the last line of a text report, after the list of failures. */
 void report_summary(const struct run *run, const struct report_options *options);
 
 /* Prints a run as one JSON object (schema 1; docs/json.md). */
