@@ -50,13 +50,15 @@ static bool content_hex(const char *path, char hex[DIGEST_HEX])
  * version, the path of torch's version file, the digest of that version file, and the text that machine_torch_holds
  * checks. The entry is valid if torch's version file still has the stored digest and machine_torch_holds returns
  * true. */
-static bool remembered_torch(struct store *store, const char *python, const char *key, struct arena *arena,
+static bool remembered_torch(const struct program *program, const char *python, const char *key, struct arena *arena,
                              struct policy *policy)
 {
-	const char *value;
+	const char *value = program->torch_key != NULL && strcmp(program->torch_key, key) == 0 ? program->torch_fact : NULL;
 	char hex[DIGEST_HEX], *parts[5];
 
-	if (store == NULL || store_fact(store, key, arena, &value, NULL) != CACHE_HIT)
+	if (program->store != NULL && store_fact(program->store, key, arena, &value, NULL) != CACHE_HIT)
+		return false;
+	if (value == NULL)
 		return false;
 	if (!split_lines(arena_string(arena, value), parts, 5) || !content_hex(parts[2], hex) ||
 	    strcmp(hex, parts[3]) != 0 || !machine_torch_holds(python, parts[4]))
@@ -66,15 +68,24 @@ static bool remembered_torch(struct store *store, const char *python, const char
 	return true;
 }
 
-static void remember_torch(struct store *store, const char *key, const struct torch_facts *facts, struct arena *arena)
+/* Without a cache, the entry is kept in memory, for the next request of `serve`. */
+static void remember_torch(struct program *program, const char *key, const struct torch_facts *facts, struct arena *arena)
 {
 	char hex[DIGEST_HEX];
 
-	if (store == NULL || !store_writable(store) || facts->proof == NULL || !content_hex(facts->version_file, hex))
+	if (facts->proof == NULL || !content_hex(facts->version_file, hex))
 		return;
-	store_put_fact(store, key, arena_printf(arena, "%s\n%s\n%s\n%s\n%s", facts->version,
-	                                        facts->cuda != NULL ? facts->cuda : "", facts->version_file, hex,
-	                                        facts->proof), NULL);
+	const char *fact = arena_printf(arena, "%s\n%s\n%s\n%s\n%s", facts->version, facts->cuda != NULL ? facts->cuda : "",
+	                                facts->version_file, hex, facts->proof);
+
+	if (program->store == NULL) {
+		free(program->torch_key);
+		free(program->torch_fact);
+		program->torch_key = strdup(key);
+		program->torch_fact = strdup(fact);
+	} else if (store_writable(program->store)) {
+		store_put_fact(program->store, key, fact, NULL);
+	}
 }
 
 static const char *const no_torch =
@@ -95,7 +106,7 @@ static void find_torch(struct program *program, const char *given, struct arena 
 	const char *key = arena_printf(arena, "torch %s", machine_torch_key(path, arena));
 
 	out->torch_key = key;
-	if (remembered_torch(program->store, path, key, arena, &out->policy))
+	if (remembered_torch(program, path, key, arena, &out->policy))
 		return;
 	int found = machine_torch(path, arena, &facts, &err);
 
@@ -110,7 +121,7 @@ static void find_torch(struct program *program, const char *given, struct arena 
 	}
 	out->policy.torch = facts.version;
 	out->policy.cuda = facts.cuda;
-	remember_torch(program->store, key, &facts, arena);
+	remember_torch(program, key, &facts, arena);
 }
 
 void machine_forget_torch(const struct program *program, const struct machine_policy *policy)

@@ -3,6 +3,7 @@
 #include <limits.h>
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/signalfd.h>
 #include <sys/stat.h>
@@ -122,6 +123,9 @@ void program_close(struct program *program)
 		kernels_close(&program->kernels);
 	if (program->signals >= 0)
 		close(program->signals);
+	free(program->torch_key);
+	free(program->torch_fact);
+	program->torch_key = program->torch_fact = NULL;
 	settings_free(program->settings);
 	program->settings = NULL;
 	secrets_forget(&program->secrets);

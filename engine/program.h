@@ -34,6 +34,7 @@ struct program {
 	struct kernels kernels; /* opened by program_kernels */
 	struct store *store;    /* NULL before program_store, and after it if the cache could not be opened */
 	struct secrets secrets; /* what main took out of the environment */
+	char *torch_key, *torch_fact; /* without a cache: what accepted_machines.c remembers about torch; NULL: nothing */
 	int signals;            /* a signalfd for SIGINT, SIGTERM and SIGHUP; -1 before program_signals */
 	bool colour;            /* text on stdout has colours */
 	bool progress;          /* stderr is a terminal on which lines can be drawn and erased */
