@@ -202,6 +202,17 @@ static void examine_kernels(struct doctor *d)
 		                 d->program->kernels.api->op_count, d->program->kernels.api->digest), NULL);
 }
 
+/* Is the CUDA library beside the CPU library, as make and an installation put it? */
+static bool cuda_library_exists(const struct doctor *d)
+{
+	char path[4096];
+	const char *slash = strrchr(d->program->kernels.path, '/');
+
+	snprintf(path, sizeof path, "%.*s/libreftest_kernels_cuda.so",
+	         slash != NULL ? (int)(slash - d->program->kernels.path) : 0, d->program->kernels.path);
+	return access(path, F_OK) == 0;
+}
+
 /* kernels_open_cuda returns an error if the CUDA library and the CPU library have different digests. */
 static void examine_cuda_kernels(struct doctor *d)
 {
@@ -210,6 +221,9 @@ static void examine_cuda_kernels(struct doctor *d)
 	if (d->program->kernels.api == NULL)
 		add(d, "cuda kernels", false, false, "not checked, because the CPU library is missing",
 		    mend_by_make(d, "make"));
+	else if (d->installed && !cuda_library_exists(d))
+		add(d, "cuda kernels", false, false, "this copy of reftest was built without nvcc, so it has no CUDA kernels",
+		    "install a wheel that was made where nvcc is (docs/getting-started.md)");
 	else if (kernels_open_cuda(&d->program->kernels, &err) < 0)
 		add(d, "cuda kernels", false, false, arena_string(&d->arena, err.text), mend_by_make(d, "make"));
 	else
