@@ -12,6 +12,7 @@
 #include <sys/prctl.h>
 #include <unistd.h>
 
+#include "base/fold_output.h"
 #include "base/show.h"
 #include "cli/command.h"
 #include "cli/help.h"
@@ -28,7 +29,7 @@ static int read_global(struct program *program, int argc, char **argv)
 	if (at < 0)
 		show_print(stderr, "reftest: %s\n", err.text);
 	else if (at == 0)
-		help_program(stdout);
+		fold_output(), help_program(stdout);
 	else if (o.version)
 		show_print(stdout, "reftest %s\n", REFTEST_VERSION);
 	else

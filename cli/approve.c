@@ -9,6 +9,7 @@
 #include <time.h>
 
 #include "base/file.h"
+#include "base/fold_output.h"
 #include "base/show.h"
 #include "cli/shared_options.h"
 #include "dataset/approval.h"
@@ -289,8 +290,11 @@ static int start(struct program *program, int argc, char **argv)
 	struct approve_options o = {.format = "text", .timeout = 120};
 	struct command_line line;
 
-	if (command_line_begin(&line, &command_approve, argc, argv, &o) && check_words(&o, &line.names, &line.err) == 0)
+	if (command_line_begin(&line, &command_approve, argc, argv, &o) && check_words(&o, &line.names, &line.err) == 0) {
+		if (strcmp(o.format, "text") == 0)
+			fold_output();
 		line.code = run(program, &o, &line.names, &line.arena, &line.err);
+	}
 	return command_line_end(&line);
 }
 

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/fold_output.h"
 #include "base/show.h"
 #include "cache/export_import.h"
 #include "cache/hit_counts.h"
@@ -474,6 +475,8 @@ static int start(struct program *program, int argc, char **argv)
 
 	if (command_line_begin(&line, &command_cache, argc, argv, &o))
 		sub = command_line_subcommand(&line);
+	if (sub != NULL && strcmp(o.format, "text") == 0)
+		fold_output();
 	if (o.root != NULL)
 		program->root_given = o.root;
 	if (sub != NULL && program_root(program, &line.err) == 0)

@@ -9,6 +9,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "base/fold_output.h"
 #include "base/show.h"
 #include "check/check.h"
 #include "check/tree.h"
@@ -301,8 +302,11 @@ static int start(struct program *program, int argc, char **argv)
 	struct check_options o = {.format = "text"};
 	struct command_line line;
 
-	if (command_line_begin(&line, &command_check, argc, argv, &o))
+	if (command_line_begin(&line, &command_check, argc, argv, &o)) {
+		if (strcmp(o.format, "text") == 0)
+			fold_output();
 		line.code = run(program, &o, &line.names, &line.arena, &line.err);
+	}
 	return command_line_end(&line);
 }
 

@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/fold_output.h"
 #include "base/show_wrapped.h"
 #include "cli/help.h"
 #include "engine/program.h"
@@ -13,6 +14,7 @@ bool command_line_begin(struct command_line *line, const struct command *command
 	int rc = options_read(command->rows, command->row_count, argc, argv, &line->arena, into, &line->names, &line->err);
 
 	if (rc > 0) {
+		fold_output();
 		help_command(command, stdout);
 		line->code = EXIT_VERIFIED;
 	}

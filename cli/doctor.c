@@ -17,6 +17,7 @@
 
 #include "base/buf.h"
 #include "base/file.h"
+#include "base/fold_output.h"
 #include "base/show.h"
 #include "base/show_wrapped.h"
 #include "cli/shared_options.h"
@@ -567,6 +568,8 @@ static int start(struct program *program, int argc, char **argv)
 
 	if (command_line_begin(&line, &command_doctor, argc, argv, &o)) {
 		program->root_given = o.root != NULL ? o.root : program->root_given;
+		if (strcmp(o.format, "text") == 0)
+			fold_output();
 		line.code = examine(program, o.python, strcmp(o.format, "json") == 0);
 	}
 	return command_line_end(&line);

@@ -8,6 +8,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "base/fold_output.h"
 #include "base/show.h"
 #include "cli/cached_run.h"
 #include "cli/shared_options.h"
@@ -294,6 +295,7 @@ static int start(struct program *program, int argc, char **argv)
 	struct command_line line;
 
 	if (command_line_begin(&line, &command_explain, argc, argv, &o)) {
+		fold_output();
 		if (line.names.count == 0)
 			err_set(&line.err,
 				"explain needs the name of a definition, as in `reftest explain rmsnorm_h4096`");

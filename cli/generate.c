@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/fold_output.h"
 #include "base/shell_word.h"
 #include "base/show.h"
 #include "cli/shared_options.h"
@@ -192,8 +193,10 @@ static int start(struct program *program, int argc, char **argv)
 	struct generate_options o = {.root = NULL};
 	struct command_line line;
 
-	if (command_line_begin(&line, &command_generate, argc, argv, &o))
+	if (command_line_begin(&line, &command_generate, argc, argv, &o)) {
+		fold_output();
 		line.code = run(program, &o, &line.names, &line.err);
+	}
 	return command_line_end(&line);
 }
 

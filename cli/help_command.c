@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/fold_output.h"
 #include "base/suggest.h"
 #include "cli/help.h"
 
@@ -35,6 +36,7 @@ static int start(struct program *program, int argc, char **argv)
 	if (!command_line_begin(&line, &command_help, argc, argv, &unused))
 		return command_line_end(&line);
 	line.code = EXIT_VERIFIED;
+	fold_output();
 	if (line.names.count == 0)
 		help_program(stdout);
 	for (int i = 0; i < line.names.count && line.code == EXIT_VERIFIED; i++) {

@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/fold_output.h"
 #include "base/show.h"
 #include "cli/cached_run.h"
 #include "cli/shared_options.h"
@@ -116,8 +117,11 @@ static int start(struct program *program, int argc, char **argv)
 	struct status_options o = {.format = "text"};
 	struct command_line line;
 
-	if (command_line_begin(&line, &command_status, argc, argv, &o))
+	if (command_line_begin(&line, &command_status, argc, argv, &o)) {
+		if (strcmp(o.format, "text") == 0)
+			fold_output();
 		line.code = run(program, &o, &line.names, &line.arena, &line.err);
+	}
 	return command_line_end(&line);
 }
 

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/fold_output.h"
 #include "base/show.h"
 #include "cli/cached_run.h"
 #include "cli/shared_options.h"
@@ -177,8 +178,10 @@ static int start(struct program *program, int argc, char **argv)
 	struct tolerance_options o = {.atol = -1, .rtol = -1, .hit_ratio = -1};
 	struct command_line line;
 
-	if (command_line_begin(&line, &command_tolerance, argc, argv, &o))
+	if (command_line_begin(&line, &command_tolerance, argc, argv, &o)) {
+		fold_output();
 		line.code = run(program, &o, &line.names, &line.err);
+	}
 	return command_line_end(&line);
 }
 

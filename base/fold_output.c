@@ -1,0 +1,38 @@
+#include "base/fold_output.h"
+
+#include <stdio.h>
+#include <unistd.h>
+
+#include "base/buf.h"
+#include "base/screen.h"
+#include "base/show.h"
+#include "base/wrap.h"
+
+/* Folds whole lines; stdio hands over a line at a time, or a part of one that is longer than its buffer. `self` is the
+ * stream of the terminal. */
+static ssize_t write_folded(void *self, const char *bytes, size_t length)
+{
+	FILE *terminal = self;
+	struct buf lines = {0};
+
+	wrap_text(bytes, length, (size_t)screen_columns(STDOUT_FILENO), "reftest", &lines);
+	bool good = (lines.length == 0 || fwrite(lines.data, 1, lines.length, terminal) == lines.length) && fflush(terminal) == 0;
+
+	buf_free(&lines);
+	return good ? (ssize_t)length : 0;
+}
+
+void fold_output(void)
+{
+	const cookie_io_functions_t calls = {.write = write_folded};
+
+	if (!show_is_screen(STDOUT_FILENO))
+		return;
+	fflush(stdout);
+	FILE *folded = fopencookie(stdout, "w", calls);
+
+	if (folded == NULL)
+		return; /* the lines are then as wide as they are */
+	setvbuf(folded, NULL, _IOLBF, BUFSIZ);
+	stdout = folded;
+}
