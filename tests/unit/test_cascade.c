@@ -313,24 +313,21 @@ static void what_is_right_passes_at_every_edge(void **state)
 	static const int edges[] = {2, 2, 2, 3, 3, 3};
 
 	(void)state;
-	for (int p = 0; p < COUNT(problems); p++)
-		assert_int_equal(assert_edges_pass(&cascade_op, &problems[p], right), edges[p]);
+	assert_int_equal(COUNT(edges), COUNT(problems));
+	assert_all_edges_pass(&cascade_op, problems, edges, COUNT(edges), right);
 }
 
 static void what_is_wrong_only_at_the_edge_fails_there(void **state)
 {
-	static const struct {
-		enum mistake mistake;
-		const char *edge;
-		int problem;
-	} wrong[] = {{NAN_WHERE_ALL_IS_EMPTY, "all_empty", 0},
-	             {MEAN_WHERE_ALL_IS_EMPTY, "all_empty", 3},
-	             {NAN_WHERE_ALL_IS_EMPTY, "all_empty", 4},
-	             {SECOND_TAKEN_TO_BE_THERE, "one_state", 5}};
+	static const struct edge_mistake wrong[] = {
+	    {NAN_WHERE_ALL_IS_EMPTY, "all_empty", 0},
+	    {MEAN_WHERE_ALL_IS_EMPTY, "all_empty", 3},
+	    {NAN_WHERE_ALL_IS_EMPTY, "all_empty", 4},
+	    {SECOND_TAKEN_TO_BE_THERE, "one_state", 5},
+	};
 
 	(void)state;
-	for (int i = 0; i < COUNT(wrong); i++)
-		assert_wrong_there_alone(&cascade_op, &problems[wrong[i].problem], run, (int)wrong[i].mistake, wrong[i].edge);
+	assert_each_wrong_there_alone(&cascade_op, problems, run, wrong, COUNT(wrong));
 }
 
 static void what_a_workload_must_not_provide_is_reported_with_its_place(void **state)

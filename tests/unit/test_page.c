@@ -368,23 +368,20 @@ static void what_is_right_passes_at_every_edge(void **state)
 	static const int edges[] = {2, 2, 2, 2, 2};
 
 	(void)state;
-	for (int p = 0; p < COUNT(problems); p++)
-		assert_int_equal(assert_edges_pass(&page_op, &problems[p], right), edges[p]);
+	assert_int_equal(COUNT(edges), COUNT(problems));
+	assert_all_edges_pass(&page_op, problems, edges, COUNT(edges), right);
 }
 
 static void what_is_wrong_only_at_the_edge_fails_there(void **state)
 {
-	static const struct {
-		enum mistake mistake;
-		const char *edge;
-		int problem;
-	} wrong[] = {{PADDING_WRITTEN, "padding", 0},
-	             {PADDING_ENDS_THE_BATCH, "padding", IN_ONE},
-	             {PADDING_WRITTEN, "padding", MLA}};
+	static const struct edge_mistake wrong[] = {
+	    {PADDING_WRITTEN, "padding", 0},
+	    {PADDING_ENDS_THE_BATCH, "padding", IN_ONE},
+	    {PADDING_WRITTEN, "padding", MLA},
+	};
 
 	(void)state;
-	for (int i = 0; i < COUNT(wrong); i++)
-		assert_wrong_there_alone(&page_op, &problems[wrong[i].problem], run, (int)wrong[i].mistake, wrong[i].edge);
+	assert_each_wrong_there_alone(&page_op, problems, run, wrong, COUNT(wrong));
 }
 
 static void what_a_workload_must_not_provide_is_reported_with_its_place(void **state)

@@ -687,8 +687,8 @@ static void what_is_right_passes_at_every_edge(void **state)
 	static const int edges[] = {4, 5, 5, 6, 5, 6, 5, 5, 4, 4, 5};
 
 	(void)state;
-	for (int p = 0; p < COUNT(problems); p++)
-		assert_int_equal(assert_edges_pass(&sampling_op, &problems[p], right), edges[p]);
+	assert_int_equal(COUNT(edges), COUNT(problems));
+	assert_all_edges_pass(&sampling_op, problems, edges, COUNT(edges), right);
 }
 
 /* Returns how many tokens of the row have the largest probability. */
@@ -729,22 +729,19 @@ static void rows_with_a_top_p_of_0_have_one_most_likely_token(void **state)
 
 static void what_is_wrong_only_at_the_edge_fails_there(void **state)
 {
-	static const struct {
-		enum mistake mistake;
-		const char *edge;
-		int problem;
-	} wrong[] = {{NO_K_FOR_ONE, "open_top_k", BY_K},
-	             {NO_K_FOR_ONE, "open_top_k", SCALARS},
-	             {LARGE_K_FOR_ONE, "open_top_k", BY_K_P},
-	             {NO_K_FOR_ONE, "open_top_k", RENORM_K},
-	             {NO_P_FOR_ALL, "open_top_p", BY_P},
-	             {NO_P_FOR_ALL, "open_top_p", SCALAR_P},
-	             {NO_P_FOR_ALL, "open_top_p", RENORM_P},
-	             {RATIO_NOT_REACHED, "open_min_p", BY_MIN}};
+	static const struct edge_mistake wrong[] = {
+	    {NO_K_FOR_ONE, "open_top_k", BY_K},
+	    {NO_K_FOR_ONE, "open_top_k", SCALARS},
+	    {LARGE_K_FOR_ONE, "open_top_k", BY_K_P},
+	    {NO_K_FOR_ONE, "open_top_k", RENORM_K},
+	    {NO_P_FOR_ALL, "open_top_p", BY_P},
+	    {NO_P_FOR_ALL, "open_top_p", SCALAR_P},
+	    {NO_P_FOR_ALL, "open_top_p", RENORM_P},
+	    {RATIO_NOT_REACHED, "open_min_p", BY_MIN},
+	};
 
 	(void)state;
-	for (int i = 0; i < COUNT(wrong); i++)
-		assert_wrong_there_alone(&sampling_op, &problems[wrong[i].problem], run, (int)wrong[i].mistake, wrong[i].edge);
+	assert_each_wrong_there_alone(&sampling_op, problems, run, wrong, COUNT(wrong));
 }
 
 static void what_a_workload_must_not_provide_is_reported_with_its_place(void **state)

@@ -207,22 +207,19 @@ static void what_is_right_passes_at_every_edge(void **state)
 	static const int edges[] = {2, 2, 2, 2, 2};
 
 	(void)state;
-	for (int p = 0; p < COUNT(problems); p++)
-		assert_int_equal(assert_edges_pass(&softmax_op, &problems[p], right), edges[p]);
+	assert_int_equal(COUNT(edges), COUNT(problems));
+	assert_all_edges_pass(&softmax_op, problems, edges, COUNT(edges), right);
 }
 
 static void what_is_wrong_only_at_the_edge_fails_there(void **state)
 {
-	static const struct {
-		enum mistake mistake;
-		const char *edge;
-		int problem;
-	} wrong[] = {{UNIFORM_WHERE_ONE_IS_LEFT, "one_left", 0},
-	             {UNIFORM_WHERE_ONE_IS_LEFT, "one_left", 2}};
+	static const struct edge_mistake wrong[] = {
+	    {UNIFORM_WHERE_ONE_IS_LEFT, "one_left", 0},
+	    {UNIFORM_WHERE_ONE_IS_LEFT, "one_left", 2},
+	};
 
 	(void)state;
-	for (int i = 0; i < COUNT(wrong); i++)
-		assert_wrong_there_alone(&softmax_op, &problems[wrong[i].problem], run, (int)wrong[i].mistake, wrong[i].edge);
+	assert_each_wrong_there_alone(&softmax_op, problems, run, wrong, COUNT(wrong));
 }
 
 static void what_a_workload_must_not_provide_is_reported_with_its_place(void **state)

@@ -345,6 +345,14 @@ static inline int assert_edges_pass(const struct op *op, const struct op_problem
 	return count;
 }
 
+/* `edges`: how many edge cases each of the `count` problems has. */
+static inline void assert_all_edges_pass(const struct op *op, const struct op_problem *problems, const int *edges,
+					 int count, void (*right)(struct trial *t))
+{
+	for (int p = 0; p < count; p++)
+		assert_int_equal(assert_edges_pass(op, &problems[p], right), edges[p]);
+}
+
 /* Emulates the reference, with one of the mistakes that the test defines. */
 typedef void trial_play(struct trial *t, int mistake);
 
@@ -405,6 +413,20 @@ static inline void assert_wrong_there_alone(const struct op *op, const struct op
 	if (trial_passes(&t))
 		fail_msg("%s: a reference that is wrong only in this edge case passes", edge);
 	trial_close(&t);
+}
+
+/* A mistake that shows only in one edge case of a problem. */
+struct edge_mistake {
+	int mistake;
+	const char *edge;
+	int problem; /* index into the problems of the test */
+};
+
+static inline void assert_each_wrong_there_alone(const struct op *op, const struct op_problem *problems, trial_play *play,
+						 const struct edge_mistake *wrong, int count)
+{
+	for (int i = 0; i < count; i++)
+		assert_wrong_there_alone(op, &problems[wrong[i].problem], play, wrong[i].mistake, wrong[i].edge);
 }
 
 /* Opens a medium case whose tensors all come from a workload, which op.check must accept. Then element `at` (a

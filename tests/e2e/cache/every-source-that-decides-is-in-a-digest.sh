@@ -10,6 +10,7 @@ base/buf.*                              memory
 base/err.*                              messages
 base/file.*                             reads bytes, which are compared with the digest of the file
 base/hash.*                             digests: another digest never equals a stored one
+base/hex.*                              reads digests, of which another one never equals a stored one
 base/json*                              parses texts, of which the parsed values are fields of the fingerprint
 base/sealed_library.*                   loads the libraries
 base/sha256.*                           digests: another digest never equals a stored one

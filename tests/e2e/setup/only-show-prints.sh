@@ -19,11 +19,10 @@ base/show_wrapped.c: fwrite(lines.data
 cli/affected.c: fwrite(out.data, 1, out.length, stdout)
 cli/approve.c: fwrite(out.data, 1, out.length, stdout)
 cli/cache.c: fwrite(out.data, 1, out.length, stdout)
+cli/cached_run.c: fwrite(out.data, 1, out.length, stdout)
 cli/check.c: fputs(colour
 cli/check.c: fwrite(out.data, 1, out.length, stdout)
-cli/coverage.c: fwrite(out.data, 1, out.length, stdout)
 cli/doctor.c: fwrite(out.data
-cli/drift.c: fwrite(out.data, 1, out.length, stdout)
 cli/extract.c: fwrite(out.data, 1, out.length, stdout)
 cli/help.c: 
 cli/list.c: fwrite(out.data, 1, out.length, stdout)
