@@ -447,6 +447,18 @@ static enum file_answer map_open(int fd, const char *path, struct mapping *out, 
 	return FILE_OK;
 }
 
+/* Passes an open regular file on to the caller. Closes any other. */
+static enum file_answer opened(int fd, const char *path, int *out, struct stat *st, struct err *err)
+{
+	enum file_answer answer = fd < 0 ? fail(err, path, "open the file") : stat_regular(fd, path, st, err);
+
+	if (answer == FILE_OK)
+		*out = fd;
+	else if (fd >= 0)
+		close(fd);
+	return answer;
+}
+
 enum file_answer file_open_beneath(int root, const char *path, int *out, struct stat *st, struct err *err)
 {
 	*out = -1;
@@ -465,15 +477,7 @@ enum file_answer file_open_beneath(int root, const char *path, int *out, struct 
 		err_set(err, "%s: a symbolic link in the path cannot be followed; replace the link with the file itself", path);
 		return FILE_ERROR;
 	}
-	if (fd < 0)
-		return fail(err, path, "open the file");
-	enum file_answer answer = stat_regular(fd, path, st, err);
-
-	if (answer == FILE_OK)
-		*out = fd;
-	else
-		close(fd);
-	return answer;
+	return opened(fd, path, out, st, err);
 }
 
 enum file_answer file_open_without_links(int root, const char *path, int *out, struct stat *st, struct err *err)
@@ -489,15 +493,7 @@ enum file_answer file_open_without_links(int root, const char *path, int *out, s
 		err_set(err, "%s: the path has a symbolic link; replace the link with the file itself", path);
 		return FILE_ERROR;
 	}
-	if (fd < 0)
-		return fail(err, path, "open the file");
-	enum file_answer answer = stat_regular(fd, path, st, err);
-
-	if (answer == FILE_OK)
-		*out = fd;
-	else
-		close(fd);
-	return answer;
+	return opened(fd, path, out, st, err);
 }
 
 bool file_read_at(int fd, void *to, size_t length, int64_t offset)
