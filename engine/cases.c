@@ -466,8 +466,8 @@ static void make_edge_cases(struct maker *m)
 /* The most bytes of the inputs of a medium case that has checks. */
 enum { CHECKED_BYTES = 4 << 20 };
 
-/* Is a medium case cheap enough for the checks, and do its rows lie where the small case has them? Where inputs are indices,
- * rows may be independent in one case by chance. */
+/* Is a medium case cheap enough for the checks, and do its rows lie where the small case has them? Where inputs are
+ * indices, rows may be independent in one case by chance. */
 static bool can_be_held_to_rows(const struct definition *d, const int64_t *axis)
 {
 	int64_t bytes = 0;
@@ -484,8 +484,8 @@ static bool can_be_held_to_rows(const struct definition *d, const int64_t *axis)
 	return bytes <= CHECKED_BYTES;
 }
 
-/* Adds a case of this size again, with the checks that need runs of their own: the last small one, or the first medium one.
- * The ground truth decides the case; what the checks find are findings. */
+/* Adds a case of this size again, with the checks that need runs of their own: the last small one, or the first medium
+ * one. The ground truth decides the case; what the checks find are findings. */
 static void make_checked_case(struct maker *m, enum op_size size)
 {
 	const struct definition *d = m->definition;

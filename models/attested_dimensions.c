@@ -70,7 +70,8 @@ static const struct token {
     {"rd", {"rotary_dim"}},
 };
 
-/* Some names use "h" for the length of a head, and "nh" for the number of heads. Another length of the axis shows nothing. */
+/* Some names use "h" for the length of a head, and "nh" for the number of heads. Another length of the axis shows
+ * nothing. */
 static bool says_head_dim(const struct definition *d, const struct token *token, int64_t number)
 {
 	const struct axis *axis = const_axis(d, "head_dim");

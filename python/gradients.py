@@ -128,8 +128,8 @@ def differentiate(runner, run, case, arguments):
 
 
 def effects(runner, run, arguments, outputs):
-    """Returns run()'s outputs, for each argument whether an output has a gradient with respect to it that is not zero, and
-    the copies of the arguments that run() got, to which it may write. The loss weighs the elements of the outputs
+    """Returns run()'s outputs, for each argument whether an output has a gradient with respect to it that is not zero,
+    and the copies of the arguments that run() got, to which it may write. The loss weighs the elements of the outputs
     differently, because the sum of a softmax, for example, is constant."""
     torch = runner.torch
     leaves = {name: value.detach().clone().requires_grad_() for name, value in arguments.items()

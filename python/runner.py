@@ -808,7 +808,8 @@ class Child:
         return {"ran": described, "effects": effects}
 
     def called_for_check(self, case, arguments):
-        """Returns what the reference returns in an extra run, which inputs have an effect on it, or None, and the arguments."""
+        """Returns what the reference returns in an extra run, which inputs have an effect on it, or None, and the
+        arguments."""
         if case["extra"] == "gradients":
             this = sys.modules[__name__]
             run = fitted(gradients.undecorated(this, self.run), self.fitting)
@@ -1276,8 +1277,9 @@ def describe(problem, filename, loading, subject="the reference"):
 
 
 def is_certain(problem, filename, text):
-    """Do other inputs not help? That is so for a name that the reference does not contain, for a wrong number of outputs,
-    and for arguments that the function does not have. Whether a local variable has a value may depend on the inputs."""
+    """Do other inputs not help? That is so for a name that the reference does not contain, for a wrong number of
+    outputs, and for arguments that the function does not have. Whether a local variable has a value may depend on the
+    inputs."""
     frames = traceback.extract_tb(problem.__traceback__)
     if isinstance(problem, TypeError):  # raised before the first line of the reference
         return all(frame.filename != filename for frame in frames) and any(words in text for words in WRONG_ARGUMENTS)

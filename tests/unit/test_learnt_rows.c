@@ -111,7 +111,8 @@ static void known_inputs_make_it_a_failure(void **state)
 	arena_free(&w.result.arena);
 }
 
-/* A ground truth that agrees decides, whatever the rows do. In a case that is there for its checks, that is a finding. */
+/* A ground truth that agrees decides, whatever the rows do. In a case that is there for its checks, that is a
+ * finding. */
 static void a_ground_truth_decides(void **state)
 {
 	(void)state;

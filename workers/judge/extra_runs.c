@@ -331,7 +331,7 @@ static void read_input(struct trial *trial, int item)
 			extra->changed_outputs |= UINT64_C(1) << i;
 			any = true;
 		}
-	/* An input that the operation writes to may be a buffer for an output, so it is reported only if no other one is. */
+	/* An input that the operation writes to may be a buffer for an output: it is reported only if no other is. */
 	if (!any && (extra->without_effect < 0 || is_written(trial, extra->without_effect)))
 		extra->without_effect = item;
 	extra->examined++;

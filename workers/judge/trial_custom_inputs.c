@@ -291,8 +291,8 @@ static const char *other_names(struct trial *trial, const cJSON *message)
 	return out;
 }
 
-/* May the code leave the input to generic values? An entry point makes the inputs that the workload leaves to it, and no
- * workload says which these are in a case that reftest adds. */
+/* May the code leave the input to generic values? An entry point makes the inputs that the workload leaves to it, and
+ * no workload says which these are in a case that reftest adds. */
 static bool may_leave_out(const struct trial *trial)
 {
 	return trial->job->input_code->kind == INPUT_CODE_ENTRYPOINT && trial->job->chosen_axes;

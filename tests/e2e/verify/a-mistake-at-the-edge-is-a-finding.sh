@@ -69,8 +69,8 @@ expect_exit 1
 expect_ran 1
 expect_status tiny_rmsnorm error raised
 
-# One more small case, and one more medium one, is checked as a definition without ground truth is. Mistakes that the ground truth cannot show are
-# findings. A reference that ends its process in such a run is still compared.
+# One more small case, and one more medium one, is checked as a definition without ground truth is. Mistakes that the
+# ground truth cannot show are findings. A reference that ends its process in such a run is still compared.
 norm() { # norm NAME STATEMENT
 	define "$1" <<END
 import torch
