@@ -1,4 +1,5 @@
-"""server.py SOCKET - imports torch once and forks a process for each interpreter that an end-to-end test starts.
+"""server.py - imports torch once and forks a process for each interpreter that an end-to-end test starts:
+python3 -sSu - SOCKET <server.py
 
 Importing torch takes a second of processor time, which is most of what a small `reftest verify` takes. tests/run starts
 this server as reftest starts an interpreter (zygote.c), with the environment that references get. harness.sh sets
@@ -10,6 +11,10 @@ interpreter does.
 
 A test whose subject is the start or the end of an interpreter, or what an interpreter can reach, has a line
 "# own interpreter: WHY" at its head, and gets none of this.
+
+The server reads its program from standard input, because its frames are below those of every process that it forks. A
+frame of a file would be opened by what walks the stack, and the runner would count that as something that the reference
+opened.
 
 The client keeps its connection. The server sends the wait status of the process when it ends, and kills the process
 when the connection ends, because that means that reftest has killed the client.
@@ -180,7 +185,7 @@ def main():
     ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
     site.execsitecustomize = site.execusercustomize = lambda: None
     site.main()
-    sys.path[:] = [path for path in sys.path if path and os.path.abspath(path) != os.path.dirname(os.path.abspath(__file__))]
+    sys.path[:] = filter(None, sys.path)
     gc.disable()
     import torch
     gc.enable()

@@ -4,7 +4,7 @@
 # folder and the descriptors of their client. A client ends as its process ends. If a client is killed, its process is
 # killed, too. Another interpreter than the server's runs its script itself.
 . "$(dirname "$0")/../harness.sh"
-"$python" -sSu "$top/tests/imported_torch/server.py" "$work/server" >"$work/said" 2>"$work/warned" &
+"$python" -sSu - "$work/server" <"$top/tests/imported_torch/server.py" >"$work/said" 2>"$work/warned" &
 server=$!
 sessions="$sessions $server"
 while [ ! -S "$work/server" ] && kill -0 "$server" 2>/dev/null; do sleep 0.1; done
