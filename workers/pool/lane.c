@@ -807,6 +807,16 @@ int lane_dispatch(struct pool_shared *shared, struct lane *lane, int64_t now, st
 	return lane_check_timeouts(shared, lane, now, err);
 }
 
+enum lane_part lane_part(const struct lane *lane)
+{
+	return lane->phase == LANE_IDLE	      ? LANE_HAS_NO_WORK
+	       : lane->phase == LANE_WAITING  ? LANE_WAITS
+	       : lane->running		      ? LANE_RUNS
+	       : lane->run != NULL	      ? LANE_LOADS
+	       : lane->asking || lane->making ? LANE_IS_GIVEN
+					      : LANE_JUDGES;
+}
+
 int lane_warm(struct pool_shared *shared, struct lane *lane, struct err *err)
 {
 	return lane->judge.pid == 0 ? lane_judge_start(shared, lane, err) : 0;

@@ -106,6 +106,8 @@ int lane_warm(struct pool_shared *shared, struct lane *lane,
 	      struct err *err);			/* starts a judge before there is work */
 int64_t lane_deadline(const struct lane *lane); /* ms: when lane_dispatch must be called next; INT64_MAX: never */
 
+enum lane_part lane_part(const struct lane *lane); /* what the lane does now */
+
 bool lane_truth_waits(const struct lane *lane); /* does a ground truth wait for a spare runner? */
 
 void lane_cancel(struct pool_shared *shared, struct lane *lane); /* stops and drops the work of the lane */

@@ -3,7 +3,6 @@
 #include <time.h>
 
 #include "base/trace.h"
-#include "workers/pool/lane.h"
 
 double lane_clock_now(void)
 {
@@ -13,24 +12,13 @@ double lane_clock_now(void)
 	return (double)now.tv_sec + (double)now.tv_nsec * 1e-9;
 }
 
-static enum lane_part part_of(const struct lane *lane)
+void lane_clock_turn(struct lane_clock *clock, enum lane_part part, double seconds[LANE_PARTS])
 {
-	return lane->phase == LANE_IDLE	     ? LANE_HAS_NO_WORK
-	       : lane->phase == LANE_WAITING ? LANE_WAITS
-	       : lane->running		     ? LANE_RUNS
-	       : lane->run != NULL	     ? LANE_LOADS
-	       : lane->asking || lane->making ? LANE_IS_GIVEN
-					      : LANE_JUDGES;
-}
-
-void lane_clock_tick(struct lane *lane, double seconds[LANE_PARTS])
-{
-	struct lane_clock *clock = &lane->clock;
 	double now = lane_clock_now();
 
 	if (clock->since > 0)
 		seconds[clock->part] += now - clock->since;
-	*clock = (struct lane_clock){part_of(lane), now};
+	*clock = (struct lane_clock){part, now};
 }
 
 void lane_clock_trace(const double s[LANE_PARTS], int lanes)

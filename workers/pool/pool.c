@@ -434,8 +434,11 @@ static void drain(int fd)
 
 static void tick(struct pool *pool)
 {
-	for (int i = 0; i < pool->shared.lane_count; i++)
-		lane_clock_tick(&pool->shared.lanes[i], pool->shared.seconds);
+	for (int i = 0; i < pool->shared.lane_count; i++) {
+		struct lane *lane = &pool->shared.lanes[i];
+
+		lane_clock_turn(&lane->clock, lane_part(lane), pool->shared.seconds);
+	}
 }
 
 int pool_dispatch(struct pool *pool, struct err *err)
