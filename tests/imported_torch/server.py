@@ -30,11 +30,12 @@ import site
 import socket
 import struct
 import sys
+import time
 import traceback
 import types
 
 MESSAGE_MOST = 1 << 20
-PR_SET_PDEATHSIG = 1
+PR_SET_PDEATHSIG, PR_SET_CHILD_SUBREAPER = 1, 36
 
 
 def receive(connection):
@@ -156,7 +157,10 @@ class Server:
         """Ends every process and this one, and tells what they cost."""
         for _, pid in self.processes.values():
             kill(pid)
-            os.waitpid(pid, 0)
+        end = time.monotonic() + 2
+        while self.processes and time.monotonic() < end:
+            time.sleep(0.02)
+            self.tell_ends()
         print("imported_torch: interpreters: %d (%.0f s of processor time)" % (self.started, sum(os.times()[:4])))
         sys.exit(0)
 
@@ -165,24 +169,36 @@ class Server:
         self.poll.unregister(fd)
 
     def tell_ends(self):
-        for fd, (connection, pid) in list(self.processes.items()):
-            ended, status = os.waitpid(pid, os.WNOHANG)
+        """Reaps what has ended, and tells the clients. Processes whose parent has been killed are children of this
+        process, so that their time is counted."""
+        while True:
+            try:
+                ended, status = os.waitpid(-1, os.WNOHANG)
+            except ChildProcessError:
+                return
             if ended == 0:
-                continue
-            del self.processes[fd]
-            try:
-                self.poll.unregister(fd)
-            except KeyError:
-                pass
-            try:
-                connection.sendall(b"%d\n" % status)
-            except OSError:
-                pass  # the client has been killed
-            connection.close()
+                return
+            for fd, (connection, pid) in list(self.processes.items()):
+                if pid == ended:
+                    self.tell_end(fd, connection, status)
+
+    def tell_end(self, fd, connection, status):
+        del self.processes[fd]
+        try:
+            self.poll.unregister(fd)
+        except KeyError:
+            pass
+        try:
+            connection.sendall(b"%d\n" % status)
+        except OSError:
+            pass  # the client has been killed
+        connection.close()
 
 
 def main():
-    ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
+    libc = ctypes.CDLL(None)
+    libc.prctl(PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
+    libc.prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
     site.execsitecustomize = site.execusercustomize = lambda: None
     site.main()
     sys.path[:] = filter(None, sys.path)
