@@ -104,8 +104,8 @@ static const struct user_row {
     GIVE("edge"), GIVE("backward"), GIVE("no-workloads"), GIVE("solutions"), GIVE("no-diagnosis"), GIVE("changed"),
     GIVE("staged"), GIVE("op-type"), GIVE("last-failed"), GIVE("case"), GIVE("shard"), GIVE("alone"),
     GIVE("device-class"), GIVE("force"), GIVE("cached-only"), GIVE("dry-run"), GIVE("fail-fast"), GIVE("staged-arena"),
-    GIVE("format"), GIVE("junit"), GIVE("quiet"), GIVE("verbose"), GIVE("all"), GIVE("json"), GIVE("exec"), GIVE("once"),
-    GIVE("spares"), GIVE("poll"), GIVE("max-watches"), {"hook", "write the table [hook]"},
+    GIVE("format"), GIVE("junit"), GIVE("save"), GIVE("quiet"), GIVE("verbose"), GIVE("all"), GIVE("json"), GIVE("exec"),
+    GIVE("once"), GIVE("spares"), GIVE("poll"), GIVE("max-watches"), {"hook", "write the table [hook]"},
 };
 
 enum { USER_ROWS = sizeof user_rows / sizeof *user_rows, KEYS = SETTING_COUNT + USER_ROWS };
