@@ -8,15 +8,17 @@
 #include "base/show.h"
 #include "base/wrap.h"
 
-/* Folds whole lines; stdio hands over a line at a time, or a part of one that is longer than its buffer. `self` is the
- * stream of the terminal. */
+/* Folds whole lines; stdio hands over a line at a time, or a part of one that is longer than its buffer. `self` is
+ * the stream of the terminal. */
 static ssize_t write_folded(void *self, const char *bytes, size_t length)
 {
 	FILE *terminal = self;
 	struct buf lines = {0};
 
 	wrap_text(bytes, length, (size_t)screen_columns(STDOUT_FILENO), "reftest", &lines);
-	bool good = (lines.length == 0 || fwrite(lines.data, 1, lines.length, terminal) == lines.length) && fflush(terminal) == 0;
+	bool good = lines.length == 0 || fwrite(lines.data, 1, lines.length, terminal) == lines.length;
+
+	good = fflush(terminal) == 0 && good;
 
 	buf_free(&lines);
 	return good ? (ssize_t)length : 0;

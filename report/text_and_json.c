@@ -600,7 +600,10 @@ static void print_failures(FILE *out, const struct run *run, const struct report
 		size_t cut = fitting_words(shown.data, columns > STATUS_COLUMNS ? (size_t)(columns - STATUS_COLUMNS) : 0);
 
 		print_word(out, result);
-		fprintf(out, "%.*s%s\n", (int)(cut > 0 ? cut : shown.length), shown.data, cut > 0 ? "…" : "");
+		if (cut > 0)
+			shown.length = cut;
+		buf_text(&shown, cut > 0 ? "…\n" : "\n");
+		fwrite(shown.data, 1, shown.length, out);
 		buf_free(&shown);
 		buf_free(&line);
 	}

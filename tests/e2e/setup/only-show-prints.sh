@@ -14,6 +14,7 @@ raw() {
 # safe before.
 cat >"$work/allowed" <<'LIST'
 base/err.c: fputs("reftest: out of memory\n"
+base/fold_output.c: fwrite(lines.data
 base/show.c: fwrite(shown.data
 base/show_wrapped.c: fwrite(lines.data
 cli/affected.c: fwrite(out.data, 1, out.length, stdout)
@@ -41,6 +42,7 @@ testgen/update_file.c: fwrite(
 watcher/tty.c: fwrite(out.data
 watcher/tty.c: fwrite(line.text
 workers/judge/judge.c: 
+workers/judge/trial_save.c: fwrite(h
 LIST
 expectations=$((expectations + 1))
 [ -z "$(raw "$top")" ] || fail "these calls print without show_print: $(raw "$top")"
