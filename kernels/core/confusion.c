@@ -111,6 +111,7 @@ bool variation_run(struct op_variation *v, const struct op_confusion *confusion,
 	struct err err = {""};
 
 	v->c.mistake = confusion->mistake;
+	v->c.mistake_by = confusion->by;
 	if (confusion->before != NULL && !confusion->before(v, confusion))
 		return false;
 	if (confusion->checked && !passes_check(v))
@@ -134,6 +135,8 @@ static double limited(double x, double by) { return x > by ? by : x < -by ? -by 
 static double at_most(double x, double by) { return x > by ? by : x; }
 static double at_least(double x, double by) { return x < by ? by : x; }
 static double flushed(double x, double by) { return fabs(x) < by ? 0 : x; }
+static double wrapped(double x, double by) { return x - by * floor(x / by); }
+static double negated(double x, double by) { return (void)by, x == 0 ? 1 : 0; }
 static double power_of_e(double x, double by) { return (void)by, exp(x); }
 static double logarithm(double x, double by) { return (void)by, log(x); }
 
@@ -190,6 +193,8 @@ bool before_most(struct op_variation *v, const struct op_confusion *confusion) {
 bool before_least(struct op_variation *v, const struct op_confusion *confusion) { return change_input(v, confusion, at_least); }
 bool before_flush(struct op_variation *v, const struct op_confusion *confusion) { return change_input(v, confusion, flushed); }
 bool before_round(struct op_variation *v, const struct op_confusion *confusion) { return change_input(v, confusion, rounded); }
+bool before_wrap(struct op_variation *v, const struct op_confusion *confusion) { return change_input(v, confusion, wrapped); }
+bool before_not(struct op_variation *v, const struct op_confusion *confusion) { return change_input(v, confusion, negated); }
 bool before_exp(struct op_variation *v, const struct op_confusion *confusion) { return change_input(v, confusion, power_of_e); }
 bool before_log(struct op_variation *v, const struct op_confusion *confusion) { return change_input(v, confusion, logarithm); }
 bool after_scale(struct op_variation *v, const struct op_confusion *confusion) { return change_output(v, confusion, scaled); }
@@ -278,6 +283,7 @@ static int64_t next(int64_t i, int64_t length) { return (i + 1) % length; }
 static int64_t previous(int64_t i, int64_t length) { return (i + length - 1) % length; }
 static int64_t neighbour(int64_t i, int64_t length) { return (i ^ 1) < length ? i ^ 1 : i; }
 static int64_t origin(int64_t i, int64_t length) { return (void)i, (void)length, 0; }
+static int64_t end(int64_t i, int64_t length) { return (void)i, length - 1; }
 static int64_t other_half(int64_t i, int64_t length) { return length % 2 != 0 ? i : (i + length / 2) % length; }
 
 static bool move(struct op_variation *v, struct tensor *tensor, double axis, source_index *place)
@@ -332,6 +338,7 @@ bool before_flip(struct op_variation *v, const struct op_confusion *confusion) {
 bool before_next(struct op_variation *v, const struct op_confusion *confusion) { return move_input(v, confusion, next); }
 bool before_previous(struct op_variation *v, const struct op_confusion *confusion) { return move_input(v, confusion, previous); }
 bool before_first(struct op_variation *v, const struct op_confusion *confusion) { return move_input(v, confusion, origin); }
+bool before_last(struct op_variation *v, const struct op_confusion *confusion) { return move_input(v, confusion, end); }
 bool before_halves(struct op_variation *v, const struct op_confusion *confusion) { return move_input(v, confusion, other_half); }
 bool after_flip(struct op_variation *v, const struct op_confusion *confusion) { return move_output(v, confusion, reversed); }
 bool after_next(struct op_variation *v, const struct op_confusion *confusion) { return move_output(v, confusion, next); }
@@ -373,15 +380,28 @@ bool before_kept(struct op_variation *v, const struct op_confusion *confusion)
 	return true;
 }
 
+bool variation_scale(struct op_variation *v, const char *role, double scale)
+{
+	int at = variation_input(v, role);
+
+	if (at < 0)
+		return false;
+	double given = v->c.scalar[at];
+	bool absent = (v->c.absent >> at & 1) != 0;
+
+	v->vague = absent || given == 0 || given == 1 || fabs(given - scale) <= 1e-9 * scale;
+	v->c.scalar[at] = scale;
+	v->c.absent &= ~(UINT64_C(1) << at);
+	return true;
+}
+
 bool before_root_scale(struct op_variation *v, const struct op_confusion *confusion)
 {
 	int scale = variation_input(v, confusion->role), other = variation_input(v, confusion->other);
 
 	if (scale < 0 || other < 0 || v->in[other].rank < 1)
 		return false;
-	v->c.scalar[scale] = 1 / sqrt((double)v->in[other].shape[v->in[other].rank - 1]);
-	v->c.absent &= ~(UINT64_C(1) << scale);
-	return true;
+	return variation_scale(v, confusion->role, 1 / sqrt((double)v->in[other].shape[v->in[other].rank - 1]));
 }
 
 /* ---- variants and heads ---- */
@@ -444,6 +464,63 @@ bool after_tile(struct op_variation *v, const struct op_confusion *confusion)
 	for (int i = 0; i < v->c.problem->output_count; i++)
 		any |= regroup(v, &v->out[i], 1, groups_of(v, confusion), true);
 	return any;
+}
+
+/* Finds the rows of an output and the slots of sequences. */
+static bool find_slots(struct op_variation *v, const struct op_confusion *confusion, struct tensor **rows,
+		       const struct tensor **slots)
+{
+	int indices = variation_input(v, confusion->other);
+
+	*rows = output_of(v, confusion->role);
+	*slots = indices < 0 ? NULL : &v->in[indices];
+	return *rows != NULL && (*rows)->rank > 0 && (*rows)->shape[0] > 0 && *slots != NULL && (*slots)->data != NULL;
+}
+
+static bool has_slot(const struct tensor *slots, int64_t slot)
+{
+	for (int64_t n = 0; n < slots->elements; n++)
+		if (dtype_load(slots->data, slots->dtype, n) == (double)slot)
+			return true;
+	return false;
+}
+
+bool after_clear_others(struct op_variation *v, const struct op_confusion *confusion)
+{
+	const struct tensor *slots;
+	struct tensor *rows;
+
+	if (!find_slots(v, confusion, &rows, &slots))
+		return false;
+	int64_t size = rows->elements / rows->shape[0];
+
+	for (int64_t i = 0; i < rows->elements; i++)
+		if (!has_slot(slots, i / size))
+			dtype_store(rows->data, rows->dtype, i, 0);
+	return true;
+}
+
+bool after_places(struct op_variation *v, const struct op_confusion *confusion)
+{
+	int state = variation_input(v, "state");
+	const struct tensor *slots;
+	struct tensor *rows, old;
+
+	if (!find_slots(v, confusion, &rows, &slots) || state < 0 || !same_shape(&v->in[state], rows))
+		return false;
+	old = *rows;
+	copy_tensor(v, rows);
+	copy_elements(&v->in[state], rows, 0);
+	int64_t size = rows->elements / rows->shape[0], count = rows->shape[0];
+
+	for (int64_t n = 0; n < slots->elements; n++) {
+		int64_t slot = (int64_t)dtype_load(slots->data, slots->dtype, n);
+		int64_t to = confusion->by > 0 ? (slot + 1) % count : n;
+
+		for (int64_t i = 0; slot >= 0 && slot < count && to < count && i < size; i++)
+			dtype_store(rows->data, rows->dtype, to * size + i, dtype_load(old.data, old.dtype, slot * size + i));
+	}
+	return true;
 }
 
 bool after_infinity(struct op_variation *v, const struct op_confusion *confusion)

@@ -20,6 +20,9 @@ struct op_variation {
 	 * calls. NULL: this is the first set. */
 	const struct op_case *first_case;
 	const struct tensor *first_in, *first_out;
+	/* A change sets this if a narrower mistake would change these inputs in the same way. The mistake is then not told by
+	 * them, and not refuted. */
+	bool vague;
 	void **memory; /* of the changed tensors, owned */
 	int memory_count;
 };
@@ -45,23 +48,29 @@ bool before_clamp(struct op_variation *v, const struct op_confusion *confusion);
 bool before_most(struct op_variation *v, const struct op_confusion *confusion);  /* limited to at most `by` */
 bool before_least(struct op_variation *v, const struct op_confusion *confusion); /* limited to at least `by` */
 bool before_round(struct op_variation *v, const struct op_confusion *confusion); /* rounded to the dtype (enum dtype) by */
+bool before_wrap(struct op_variation *v, const struct op_confusion *confusion);  /* modulo `by`: kept in too few bits */
+bool before_not(struct op_variation *v, const struct op_confusion *confusion);   /* 1 where it is 0, 0 elsewhere */
 bool before_exp(struct op_variation *v, const struct op_confusion *confusion);
 bool before_log(struct op_variation *v, const struct op_confusion *confusion);
 bool before_copy(struct op_variation *v, const struct op_confusion *confusion);  /* the elements of `other` */
 bool before_swap(struct op_variation *v, const struct op_confusion *confusion);  /* exchanged with `other` */
-/* Along axis `by` (below 0: from the last): reversed, the next element's, the first element's, the halves exchanged. */
+/* Along axis `by` (below 0: from the last): reversed, the next element's, the first element's, the last element's, the halves
+ * exchanged. */
 bool before_flip(struct op_variation *v, const struct op_confusion *confusion);
 bool before_next(struct op_variation *v, const struct op_confusion *confusion);
 bool before_previous(struct op_variation *v, const struct op_confusion *confusion);
 bool before_first(struct op_variation *v, const struct op_confusion *confusion);
+bool before_last(struct op_variation *v, const struct op_confusion *confusion);
 bool before_halves(struct op_variation *v, const struct op_confusion *confusion);
 bool before_transpose(struct op_variation *v, const struct op_confusion *confusion); /* the last two axes, if equally long */
 bool before_constant(struct op_variation *v, const struct op_confusion *confusion); /* the hidden constant `role` is `by` */
 bool before_kept(struct op_variation *v, const struct op_confusion *confusion);     /* has its value of the first set */
 /* Elements below `by` in magnitude are 0. */
 bool before_flush(struct op_variation *v, const struct op_confusion *confusion);
-/* The scalar `role` is 1 / sqrt of the last axis of `other`. */
+/* The scalar `role` is 1 / sqrt of the last axis of `other`. Values of 0 and 1, which people take
+ * for none, are vague. */
 bool before_root_scale(struct op_variation *v, const struct op_confusion *confusion);
+bool variation_scale(struct op_variation *v, const char *role, double scale); /* the same with this value */
 bool before_variant(struct op_variation *v, const struct op_confusion *confusion); /* the variant's flags `by` are reversed */
 bool before_iota(struct op_variation *v, const struct op_confusion *confusion);    /* the elements are 0, 1, 2, … */
 /* With after_tile: query head h reads head h modulo the number of heads of `other`, not its own group's. Heads are axis 1
@@ -88,6 +97,11 @@ bool after_halves(struct op_variation *v, const struct op_confusion *confusion);
 bool after_neighbours(struct op_variation *v, const struct op_confusion *confusion); /* elements 2 i and 2 i + 1 are exchanged */
 bool after_transpose(struct op_variation *v, const struct op_confusion *confusion);
 bool after_tile(struct op_variation *v, const struct op_confusion *confusion);
+/* `role` has a row of axis 0 for each slot, and `other` has the slots of sequences. Rows that are no sequence's are 0. */
+bool after_clear_others(struct op_variation *v, const struct op_confusion *confusion);
+/* The same; the new row of a sequence is not in its slot, which keeps what the input "state" has, but, with `by` 0, in the row
+ * of the sequence's number, and with `by` 1, in the row after its slot. */
+bool after_places(struct op_variation *v, const struct op_confusion *confusion);
 bool after_infinity(struct op_variation *v, const struct op_confusion *confusion); /* infinite elements are `by` */
 
 #endif

@@ -95,21 +95,31 @@ static int by_value(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
+/* Can element i show a factor, or a difference? */
+static bool is_telling(const struct tensor *found, const struct tensor *truth, int64_t i, bool difference)
+{
+	double a = dtype_load(found->data, found->dtype, i), b = dtype_load(truth->data, truth->dtype, i);
+
+	return isfinite(difference ? a - b : a / b) && (difference || b != 0);
+}
+
 /* Returns the median of found / truth, or of found - truth if `difference`, over some elements, to so many digits; NaN if
  * there is none. */
 static double typical(const struct tensor *found, const struct tensor *truth, bool difference, int digits)
 {
 	double *values = take(TYPICAL, sizeof *values), middle = NAN;
-	int64_t count = 0, step = found->elements / TYPICAL + 1;
+	int64_t count = 0, telling = 0, seen = 0, step;
 	char text[32];
 
-	for (int64_t i = 0; truth != NULL && i < found->elements; i += step) {
-		double a = dtype_load(found->data, found->dtype, i), b = dtype_load(truth->data, truth->dtype, i);
-		double x = difference ? a - b : a / b;
+	for (int64_t i = 0; truth != NULL && i < found->elements; i++)
+		telling += is_telling(found, truth, i, difference);
+	step = telling / TYPICAL + 1;
+	for (int64_t i = 0; truth != NULL && i < found->elements; i++)
+		if (is_telling(found, truth, i, difference) && seen++ % step == 0) {
+			double a = dtype_load(found->data, found->dtype, i), b = dtype_load(truth->data, truth->dtype, i);
 
-		if (isfinite(x) && (difference || b != 0))
-			values[count++] = x;
-	}
+			values[count++] = difference ? a - b : a / b;
+		}
 	qsort(values, (size_t)count, sizeof *values, by_value);
 	if (count > 0)
 		middle = values[count / 2];
@@ -129,8 +139,8 @@ static double constant_of(const struct tensor *found)
 	return first;
 }
 
-/* Adds a mistake with a number that the outputs of the reference show, or one that never agrees, so that the numbers of
- * mistakes stay. */
+/* Adds a mistake with a number that the outputs of the reference show; if they show none, one that is not tried on this case,
+ * so that the numbers of mistakes stay. */
 static void add_fitted(struct list *list, const char *name, const char *format, double by, double without,
 		       bool (*after)(struct op_variation *, const struct op_confusion *))
 {
@@ -197,8 +207,21 @@ static void add_float_input(struct list *list, const char *name, int rank)
 	add(list, (struct op_confusion){.before = before_flush, .role = name, .by = 0x1p-14}, "elements of input '%s' below 2^-14 (the subnormal numbers of float16) were 0", name);
 	add(list, (struct op_confusion){.before = before_halves, .role = name, .by = -1}, "the halves of input '%s' were swapped along its last axis", name);
 	add(list, (struct op_confusion){.before = before_transpose, .role = name}, "the last two axes of input '%s' were transposed", name);
-	for (int d = 0; d < rank; d++)
+	for (int d = 0; d < rank; d++) {
 		add(list, (struct op_confusion){.before = before_first, .role = name, .by = d}, "input '%s' had the values of its first index along axis %d everywhere", name, d);
+		add(list, (struct op_confusion){.before = before_last, .role = name, .by = d}, "input '%s' had the values of its last index along axis %d everywhere", name, d);
+	}
+}
+
+/* Adds changes of a tensor of integers: numbers that do not fit into a type that is too narrow. */
+static void add_integer_input(struct list *list, const char *name)
+{
+	add(list, (struct op_confusion){.before = before_wrap, .role = name, .by = 128, .checked = true}, "input '%s' were kept in 7 bits", name);
+	add(list, (struct op_confusion){.before = before_wrap, .role = name, .by = 256, .checked = true}, "input '%s' were kept in 8 bits", name);
+	add(list, (struct op_confusion){.before = before_wrap, .role = name, .by = 32768, .checked = true}, "input '%s' were kept in 15 bits", name);
+	add(list, (struct op_confusion){.before = before_wrap, .role = name, .by = 65536, .checked = true}, "input '%s' were kept in 16 bits", name);
+	add(list, (struct op_confusion){.before = before_most, .role = name, .by = 127, .checked = true}, "input '%s' were limited to 127", name);
+	add(list, (struct op_confusion){.before = before_most, .role = name, .by = 255, .checked = true}, "input '%s' were limited to 255", name);
 }
 
 /* Adds one-sided limits of a Python scalar, or of a tensor of a few numbers. */
@@ -229,6 +252,8 @@ static void add_input(struct list *list, int at)
 	}
 	if (dtype_is_float(problem->inputs[at].dtype))
 		add_float_input(list, name, rank);
+	else
+		add_integer_input(list, name);
 	if (dtype_is_float(problem->inputs[at].dtype) && rank == 1)
 		add_limits(list, name);
 	for (int d = 0; d < rank; d++) {
@@ -380,13 +405,17 @@ static struct op_variation open_variation(const struct op *op, const struct prep
 	return v;
 }
 
-static bool explains(const struct op *op, const struct op_confusion *confusion, const struct prepared *p)
+/* What a set of input values says about a mistake. */
+enum evidence { REFUTES, TELLS_NOTHING, AGREES };
+
+static enum evidence explains(const struct op *op, const struct op_confusion *confusion, const struct prepared *p)
 {
 	struct op_variation v = open_variation(op, p);
 	bool agrees = variation_run(&v, confusion, p->known ? p->right.out : NULL) && diagnosis_agrees(&v, &p->set);
+	bool vague = v.vague;
 
 	variation_close(&v);
-	return agrees;
+	return !agrees ? REFUTES : vague ? TELLS_NOTHING : AGREES;
 }
 
 /* ---- cases that passed ---- */
@@ -560,13 +589,17 @@ static int group_of(const struct list *list, int i)
 	return i < list->own ? 0 : i < list->of_outputs ? 1 : 2;
 }
 
-/* Tries mistake `i` on all sets. */
-static bool explains_all(const struct list *list, int i, const struct prepared *sets, int count)
+/* Tries mistake `i` on all sets: one that refutes it decides, else one that agrees. */
+static enum evidence explains_all(const struct list *list, int i, const struct prepared *sets, int count)
 {
-	for (int s = 0; s < count; s++)
-		if (!explains(list->op, &list->items[i], &sets[s]))
-			return false;
-	return true;
+	enum evidence all = TELLS_NOTHING;
+
+	for (int s = 0; s < count && all != REFUTES && list->items[i].before != never; s++) {
+		enum evidence one = explains(list->op, &list->items[i], &sets[s]);
+
+		all = one == TELLS_NOTHING ? all : one;
+	}
+	return all;
 }
 
 /* Do outputs of the reference differ from the right ones? If not, something else failed, which every mistake without an
@@ -594,6 +627,7 @@ struct search {
 	struct diagnosis *diagnosis;
 	double end;
 	int first; /* the first mistake that is reported */
+	bool vague; /* a mistake agrees, but on values that do not tell it from a narrower one */
 };
 
 static bool has_bit(const unsigned char *bits, int i)
@@ -637,11 +671,15 @@ static void try_mistake(struct search *search, int i)
 {
 	const struct list *list = &search->list;
 	struct diagnosis *diagnosis = search->diagnosis;
-	bool agrees = explains_all(list, i, search->sets, search->count);
+	enum evidence evidence = explains_all(list, i, search->sets, search->count);
 
-	if (agrees && search->passed == NULL)
+	if (evidence == TELLS_NOTHING) {
+		search->vague = search->vague || list->items[i].before != never;
+		return;
+	}
+	if (evidence == AGREES && search->passed == NULL)
 		search->passed = open_passed(diagnosis, list->op, list->set->c->problem);
-	if (agrees && lets_pass(list->op, &list->items[i], search->passed)) {
+	if (evidence == AGREES && lets_pass(list->op, &list->items[i], search->passed)) {
 		set_bit(diagnosis->found, i);
 		tell(search, i);
 	} else {
@@ -689,6 +727,8 @@ void diagnose(const struct op *op, const struct diagnosis_set *sets, int count, 
 	if (diagnosis->complete && differs(search->sets, count))
 		try_all(search);
 	/* A case that so many mistakes explain tells none, and contradicts none that another case tells. */
+	if (search->vague)
+		diagnosis->complete = false;
 	if (diagnosis->count > DIAGNOSIS_MOST) {
 		diagnosis->count = 0;
 		diagnosis->complete = false;

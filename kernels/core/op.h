@@ -104,6 +104,7 @@ struct op_case {
 	/* 0: op.oracle computes the definition; else it computes what a reference with this mistake would (op_confusion).
 	 * Only op.oracle reads it, and each family numbers its own mistakes. */
 	int mistake;
+	double mistake_by; /* a number that the mistake has: op_confusion.by */
 };
 
 /* The tolerance rule of an output: |reference - ground_truth| <= atol + rtol |ground_truth| must hold for at least the
@@ -178,7 +179,7 @@ struct op_confusion {
 	bool (*after)(struct op_variation *variation, const struct op_confusion *confusion);
 	const char *role, *other; /* of the tensors that are changed, as in op.roles */
 	double by;                /* a factor, a summand, a value … */
-	int mistake;              /* the value of op_case.mistake for the oracle */
+	int mistake;              /* the value of op_case.mistake for the oracle, whose op_case.mistake_by is `by` */
 	/* true: the changed inputs must be such that op.check accepts them in a workload; else the case has nothing to
 	 * change. For mistakes in indices, with which an oracle could leave its tensors. */
 	bool checked;
