@@ -132,8 +132,8 @@ struct computation {
 	const struct tensor *in;
 	struct tensor *out;
 	struct tensor *buffer; /* NULL if the case does not request this output */
-	struct recurrence_work step; /* the delta rule with a gate, for recurrence_step and recurrence_turn */
-	bool l2norm, updates, buffer_by_slot;
+	struct recurrence_work step; /* the delta rule with a gate, for the functions of recurrence_work.h */
+	bool updates, buffer_by_slot;
 };
 
 static int64_t slot_of(const struct computation *w, int64_t n)
@@ -145,25 +145,8 @@ static int64_t slot_of(const struct computation *w, int64_t n)
 
 static void tokens_of(const struct computation *w, int64_t n, int64_t *first, int64_t *end)
 {
-	int offsets = w->roles.cu_seqlens;
-
-	*first = offsets >= 0 ? check_integer(&w->in[offsets], n) : n * w->e.tokens;
-	*end = offsets >= 0 ? check_integer(&w->in[offsets], n + 1) : (n + 1) * w->e.tokens;
-}
-
-/* Reads a row of q or k, and normalises it if the case has the l2norm option. */
-static void read_row(const struct computation *w, int input, int64_t row, double *out)
-{
-	int64_t dim = w->e.k_dim;
-	double square = 0;
-
-	dtype_load_run(w->in[input].data, w->in[input].dtype, row * dim, dim, out);
-	for (int64_t i = 0; i < dim; i++)
-		square += out[i] * out[i];
-	for (int64_t i = 0; i < dim && w->l2norm != ((w->step.mistake == RECURRENCE_Q_NORM && input == w->roles.q) ||
-					      (w->step.mistake == RECURRENCE_K_NORM && input == w->roles.k));
-	     i++)
-		out[i] /= sqrt(square);
+	recurrence_token_range(&w->step, w->roles.cu_seqlens < 0 ? NULL : &w->in[w->roles.cu_seqlens], n, w->e.sequences, w->e.tokens, first,
+			 end);
 }
 
 static double weight_of(const struct computation *w, int input, int64_t index)
@@ -171,28 +154,39 @@ static double weight_of(const struct computation *w, int input, int64_t index)
 	return dtype_load(w->in[input].data, w->in[input].dtype, index);
 }
 
-/* Processes one token of value head h. `state` is [V][K]. */
-static void step(const struct computation *w, int64_t token, int64_t h, double *state, struct recurrence_token *values)
+/* Returns the decay of one token in value head h. */
+static double decay_of(const struct computation *w, int64_t token, int64_t h)
+{
+	double x = weight_of(w, w->roles.a, token * w->e.v_heads + h);
+
+	return recurrence_decay(&w->step, recurrence_gate_by_softplus(&w->step, x, weight_of(w, w->roles.dt_bias, h),
+								   weight_of(w, w->roles.a_log, h)));
+}
+
+static double beta_of(const struct computation *w, int64_t place)
+{
+	double b = weight_of(w, w->roles.b, place);
+
+	return w->step.mistake == RECURRENCE_BETA_1 ? 1 : w->step.modes.sigmoid ? recurrence_sigmoid(b) : b;
+}
+
+/* Processes one token of value head h; a mistake reads the decay of token `decayed`. `state` is [V][K]. */
+static void step(const struct computation *w, int64_t token, int64_t decayed, int64_t h, double *state,
+		 struct recurrence_token *values)
 {
 	const struct gdn_extent *e = &w->e;
 	int64_t place = token * e->v_heads + h;
-	double x = weight_of(w, w->roles.a, place) + weight_of(w, w->roles.dt_bias, h);
-	double rate = weight_of(w, w->roles.a_log, h), soft = w->step.mistake == RECURRENCE_SOFTPLUS ? x : recurrence_softplus(x);
-	double log_decay = -(w->step.mistake == RECURRENCE_NO_A_EXP ? rate : exp(rate)) * soft;
-	double g = w->step.mistake == RECURRENCE_NO_EXP ? log_decay : exp(log_decay);
-	bool tiled = w->step.mistake == RECURRENCE_TILED;
+	double decay = decay_of(w, decayed, h);
 	const struct tensor *v = &w->in[w->roles.v], *output = &w->out[w->roles.output];
 
-	read_row(w, w->roles.q, token * e->q_heads + (tiled ? h % e->q_heads : h / (e->v_heads / e->q_heads)), values->q);
-	read_row(w, w->roles.k, token * e->k_heads + (tiled ? h % e->k_heads : h / (e->v_heads / e->k_heads)), values->k);
+	recurrence_read_row(&w->step, &w->in[w->roles.q], true, e->q_heads,
+			    recurrence_row(&w->step, true, e->q_heads, token, h), values->q);
+	recurrence_read_row(&w->step, &w->in[w->roles.k], false, e->k_heads,
+			    recurrence_row(&w->step, false, e->k_heads, token, h), values->k);
 	dtype_load_run(v->data, v->dtype, place * e->v_dim, e->v_dim, values->v);
 	for (int64_t j = 0; j < e->k_dim; j++)
-		values->stays[j] = g;
-	values->beta = recurrence_sigmoid(weight_of(w, w->roles.b, place));
-	if (w->step.mistake == RECURRENCE_BETA_1)
-		values->beta = 1;
-	if (w->step.mistake == RECURRENCE_RAW_BETA)
-		values->beta = weight_of(w, w->roles.b, place);
+		values->stays[j] = decay;
+	values->beta = beta_of(w, place);
 	recurrence_any_step(&w->step, values, state);
 	dtype_store_run(output->data, output->dtype, place * e->v_dim, e->v_dim, values->output);
 }
@@ -208,26 +202,51 @@ static void keep(const struct computation *w, int64_t n, int64_t token, int64_t 
 		        stored);
 }
 
-static void run_head(const struct computation *w, int64_t n, int64_t h)
+/* Reads the initial state of sequence n. `state` has the final state of the sequence before, if the mistake needs it. */
+static void begin_state(const struct computation *w, int64_t n, int64_t place, double *stored, double *state)
 {
-	const struct gdn_extent *e = &w->e;
-	int64_t size = e->v_dim * e->k_dim, place = (slot_of(w, n) * e->v_heads + h) * size, first, end;
-	double *state = take(size, sizeof *state), *stored = take(size, sizeof *stored);
-	struct recurrence_token token = recurrence_token_of(e->k_dim, e->v_dim);
+	int64_t size = w->e.v_dim * w->e.k_dim;
 
+	if (w->step.mistake == RECURRENCE_RUNS_ON && n > 0)
+		return;
+	memset(stored, 0, (size_t)size * sizeof *stored);
 	if (w->roles.state >= 0 && w->in[w->roles.state].data != NULL)
 		dtype_load_run(w->in[w->roles.state].data, w->in[w->roles.state].dtype, place, size, stored);
 	recurrence_turn(&w->step, stored, state, false);
+}
+
+static void run_sequence(const struct computation *w, int64_t n, int64_t h, double *stored, double *state,
+			 struct recurrence_token *token)
+{
+	const struct gdn_extent *e = &w->e;
+	int64_t size = e->v_dim * e->k_dim, place = (slot_of(w, n) * e->v_heads + h) * size, first, end;
+	int64_t lost = w->step.mistake == RECURRENCE_STATE_LOST ? (int64_t)w->step.by : 0;
+
+	begin_state(w, n, place, stored, state);
 	tokens_of(w, n, &first, &end);
-	end -= w->step.mistake == RECURRENCE_LAST_TOKEN && end > first;
-	for (int64_t t = first; t < end; t++) {
-		step(w, t, h, state, &token);
+	for (int64_t i = first; i < end; i++) {
+		int64_t t = w->step.mistake == RECURRENCE_BACKWARDS ? first + end - 1 - i : i;
+
+		if (lost > 0 && i > first && (i - first) % lost == 0)
+			memset(state, 0, (size_t)size * sizeof *state);
+		step(w, t, w->step.mistake == RECURRENCE_DECAY_BEFORE && t > first ? t - 1 : t, h, state, token);
 		if (w->buffer != NULL)
 			keep(w, n, t - first, h, state, stored);
 	}
 	recurrence_turn(&w->step, state, stored, true);
 	if (w->roles.new_state >= 0 && w->updates)
 		dtype_store_run(w->out[w->roles.new_state].data, w->out[w->roles.new_state].dtype, place, size, stored);
+}
+
+/* Runs the sequences first … end - 1 of value head h. */
+static void run_head(const struct computation *w, int64_t first, int64_t end, int64_t h)
+{
+	int64_t size = w->e.v_dim * w->e.k_dim;
+	double *state = take(size, sizeof *state), *stored = take(size, sizeof *stored);
+	struct recurrence_token token = recurrence_token_of(w->e.k_dim, w->e.v_dim);
+
+	for (int64_t n = first; n < end; n++)
+		run_sequence(w, n, h, stored, state, &token);
 	free(token.q);
 	free(stored);
 	free(state);
@@ -260,6 +279,28 @@ static struct tensor *buffer_of(const struct op_case *c, const struct gdn_roles 
 	return buffer;
 }
 
+/* Returns the delta rule with a gate of the case, or with its mistake. */
+static struct recurrence_work delta_rule_of(const struct op_case *c, const struct gdn_roles *roles, const struct gdn_extent *e,
+					    const struct tensor *in)
+{
+	bool raw = c->mistake == RECURRENCE_RAW_BETA ||
+		   (c->mistake == RECURRENCE_BETA_BY_VALUE && !recurrence_looks_raw(&in[roles->b]));
+
+	return (struct recurrence_work){
+	    .roles = {.a_log = roles->a_log, .dt_bias = roles->dt_bias, .cu_seqlens = roles->cu_seqlens,
+		      .l2norm = roles->l2norm},
+	    .e = {.sequences = e->sequences, .tokens = e->tokens, .total = e->total, .v_heads = e->v_heads,
+		  .q_heads = e->q_heads < e->k_heads ? e->q_heads : e->k_heads, .k_dim = e->k_dim, .v_dim = e->v_dim},
+	    .modes = {.gate = RECURRENCE_GATE_SOFTPLUS, .sigmoid = !raw, .scale = gdn_scale(c, roles),
+		      .l2norm = gdn_l2norm(c, roles) != (c->mistake == RECURRENCE_OTHER_L2NORM),
+		      .v_first = (c->variant & GDN_V_LAST) == 0},
+	    .delta = true,
+	    .may_sigmoid = true,
+	    .mistake = c->mistake,
+	    .by = c->mistake_by,
+	};
+}
+
 int gdn_oracle(const struct op_case *c, const struct tensor *in, struct tensor *out, struct err *err)
 {
 	struct gdn_roles roles = gdn_roles_of(c->problem);
@@ -268,24 +309,23 @@ int gdn_oracle(const struct op_case *c, const struct tensor *in, struct tensor *
 	    .e = gdn_extent_of(c, &roles),
 	    .in = in,
 	    .out = out,
-	    .l2norm = gdn_l2norm(c, &roles),
 	    .updates = gdn_updates(c, &roles),
 	};
 
 	if (gdn_check(c, in, err) != 0)
 		return -1;
-	w.step.delta = true;
-	w.step.mistake = c->mistake;
-	w.step.e.k_dim = w.e.k_dim;
-	w.step.e.v_dim = w.e.v_dim;
-	w.step.modes.scale = gdn_scale(c, &roles);
-	w.step.modes.v_first = (c->variant & GDN_V_LAST) == 0;
+	w.step = delta_rule_of(c, &roles, &w.e, in);
+	if (!recurrence_has(&w.step))
+		return err_set(err, "there is nothing that this mistake would change");
 	w.buffer = buffer_of(c, &roles, in, out);
 	w.buffer_by_slot = w.buffer != NULL && gdn_buffer_by_slot(c->problem, &roles);
 	if (roles.new_state >= 0)
 		copy_states(&w);
+	if (c->mistake == RECURRENCE_RUNS_ON)
+		for (int64_t h = 0; h < w.e.v_heads; h++)
+			run_head(&w, 0, w.e.sequences, h);
 #pragma omp parallel for schedule(dynamic)
-	for (int64_t i = 0; i < w.e.sequences * w.e.v_heads; i++)
-		run_head(&w, i / w.e.v_heads, i % w.e.v_heads);
+	for (int64_t i = 0; i < (c->mistake == RECURRENCE_RUNS_ON ? 0 : w.e.sequences * w.e.v_heads); i++)
+		run_head(&w, i / w.e.v_heads, i / w.e.v_heads + 1, i % w.e.v_heads);
 	return 0;
 }

@@ -19,6 +19,15 @@ static double number(const struct recurrence_work *w, int input, int64_t index)
 	return dtype_load(w->in[input].data, w->in[input].dtype, index);
 }
 
+/* Rounds numbers. */
+static void round_row(double *s, int64_t dim, bool bfloat16, bool float16)
+{
+	for (int64_t j = 0; j < dim && bfloat16; j++)
+		s[j] = (double)float_from_bf16(bf16_from_float((float)s[j]));
+	for (int64_t j = 0; j < dim && float16; j++)
+		s[j] = (double)float_from_f16(f16_from_float((float)s[j]));
+}
+
 double recurrence_sigmoid(double x)
 {
 	return 1 / (1 + exp(-x));
@@ -39,31 +48,35 @@ static double gate(const struct recurrence_work *w, int64_t place, int64_t h, in
 		return 0;
 	if (w->modes.gate == RECURRENCE_GATE_LOG)
 		return roles->gamma >= 0 ? number(w, roles->gamma, h) : number(w, roles->gate, place);
-	double bias = roles->dt_bias >= 0 ? number(w, roles->dt_bias, weight) : 0, x = number(w, roles->gate, place) + bias;
-	double rate = roles->a_log >= 0 ? exp(number(w, roles->a_log, h)) : 1;
+	double bias = roles->dt_bias >= 0 ? number(w, roles->dt_bias, weight) : 0, x = number(w, roles->gate, place);
+	double a_log = roles->a_log >= 0 ? number(w, roles->a_log, h) : 0;
 
-	if (w->mistake == RECURRENCE_NO_A_EXP && roles->a_log >= 0)
-		rate = number(w, roles->a_log, h);
-	if (w->mistake == RECURRENCE_SOFTPLUS && w->modes.gate == RECURRENCE_GATE_SOFTPLUS)
-		return -rate * x;
-	if (w->mistake == RECURRENCE_BOUND_SOFTPLUS)
-		return -rate * recurrence_softplus(x);
-	if (w->mistake == RECURRENCE_A_ON_GATE && w->modes.gate != RECURRENCE_GATE_SOFTPLUS)
-		return w->modes.lower_bound * recurrence_sigmoid(rate * (x - bias) + bias);
-	return w->modes.gate == RECURRENCE_GATE_SOFTPLUS ? -rate * recurrence_softplus(x)
-	                                                 : w->modes.lower_bound * recurrence_sigmoid(rate * x);
+	if (w->modes.gate == RECURRENCE_GATE_SOFTPLUS || w->mistake == RECURRENCE_BOUND_SOFTPLUS)
+		return recurrence_gate_by_softplus(w, x, bias, a_log);
+	double rate = w->mistake == RECURRENCE_NO_A_EXP && roles->a_log >= 0 ? a_log : exp(a_log);
+
+	return w->modes.lower_bound * recurrence_sigmoid(w->mistake == RECURRENCE_A_ON_GATE ? rate * x + bias : rate * (x + bias));
 }
 
-static bool normalises(const struct recurrence_work *w, int input)
+double recurrence_gate_by_softplus(const struct recurrence_work *w, double x, double bias, double a_log)
 {
-	bool other = (w->mistake == RECURRENCE_Q_NORM && input == w->roles.q) ||
-		     (w->mistake == RECURRENCE_K_NORM && input == w->roles.k);
+	double rate = w->mistake == RECURRENCE_NO_A_EXP ? a_log : exp(a_log), sum = x + bias;
 
-	return w->modes.l2norm != other;
+	switch (w->mistake) {
+	case RECURRENCE_SOFTPLUS:
+		return -rate * sum;
+	case RECURRENCE_RELU:
+		return -rate * fmax(sum, 0);
+	case RECURRENCE_SOFTPLUS_UP_TO:
+		return -rate * (sum > w->by ? sum : recurrence_softplus(sum));
+	case RECURRENCE_BIAS_LAST:
+		return -rate * (recurrence_softplus(x) + bias);
+	default:
+		return -rate * recurrence_softplus(sum);
+	}
 }
 
-/* Returns the decay of gate g. */
-static double decay_of(const struct recurrence_work *w, double g)
+double recurrence_decay(const struct recurrence_work *w, double g)
 {
 	switch (w->mistake) {
 	case RECURRENCE_NO_EXP:
@@ -72,31 +85,88 @@ static double decay_of(const struct recurrence_work *w, double g)
 		return exp2(g);
 	case RECURRENCE_SIGMOID_GATE:
 		return recurrence_sigmoid(g);
+	case RECURRENCE_LEAST_GATE:
+		return exp(fmax(g, w->by));
 	default:
 		return exp(g);
 	}
 }
 
-/* Reads a row of q or k, and normalises it if requested. A row of zeros remains zeros. */
-static void read_row(const struct recurrence_work *w, int input, int64_t row, double *out)
+/* Returns the kind of mistake in the normalisation of q or k, or RECURRENCE_NORM_KINDS. */
+static enum recurrence_norm norm_mistake(const struct recurrence_work *w, bool is_query)
 {
-	int64_t dim = w->e.k_dim;
-	double square = 0;
+	int mistake = w->mistake - RECURRENCE_NORMS;
+	bool has = mistake >= 0 && (mistake % 4 & (is_query ? RECURRENCE_OF_Q : RECURRENCE_OF_K)) != 0;
 
-	dtype_load_run(w->in[input].data, w->in[input].dtype, row * dim, dim, out);
-	for (int64_t i = 0; i < dim; i++)
-		square += out[i] * out[i];
-	for (int64_t i = 0; i < dim && normalises(w, input) && square > 0; i++)
-		out[i] /= sqrt(square);
+	return has ? (enum recurrence_norm)(mistake / 4) : RECURRENCE_NORM_KINDS;
 }
 
-/* Rounds numbers. */
-static void round_row(double *s, int64_t dim, bool bfloat16, bool float16)
+static bool normalises(const struct recurrence_work *w, bool is_query)
 {
-	for (int64_t j = 0; j < dim && bfloat16; j++)
-		s[j] = (double)float_from_bf16(bf16_from_float((float)s[j]));
-	for (int64_t j = 0; j < dim && float16; j++)
-		s[j] = (double)float_from_f16(f16_from_float((float)s[j]));
+	if (w->mistake == (is_query ? RECURRENCE_Q_NOT_NORMALISED : RECURRENCE_K_NOT_NORMALISED))
+		return false;
+	return w->modes.l2norm || w->mistake == (is_query ? RECURRENCE_Q_NORMALISED : RECURRENCE_K_NORMALISED);
+}
+
+/* Returns the number by which element i of a row is divided. `square`: the sum of the squares. */
+static double norm_of(const struct recurrence_work *w, enum recurrence_norm kind, const double *row, double square)
+{
+	double sum = 0;
+
+	switch (kind) {
+	case RECURRENCE_NORM_SQUARED:
+		return square;
+	case RECURRENCE_NORM_MEAN:
+		return sqrt(square / (double)w->e.k_dim);
+	case RECURRENCE_NORM_1:
+		for (int64_t i = 0; i < w->e.k_dim; i++)
+			sum += fabs(row[i]);
+		return sum;
+	case RECURRENCE_NORM_INSIDE:
+		return sqrt(square + w->by);
+	case RECURRENCE_NORM_OUTSIDE:
+		return sqrt(square) + w->by;
+	default:
+		return sqrt(square);
+	}
+}
+
+/* Divides each element of a row by the norm of that element over all heads of its token. */
+static void normalise_over_heads(const struct tensor *rows, int64_t heads, int64_t first, int64_t dim, double *out)
+{
+	for (int64_t i = 0; i < dim; i++) {
+		double square = 0;
+
+		for (int64_t h = 0; h < heads; h++) {
+			double x = dtype_load(rows->data, rows->dtype, (first + h) * dim + i);
+
+			square += x * x;
+		}
+		out[i] = square > 0 ? out[i] / sqrt(square) : 0;
+	}
+}
+
+void recurrence_read_row(const struct recurrence_work *w, const struct tensor *rows, bool is_query, int64_t heads,
+                         int64_t row, double *out)
+{
+	int64_t dim = w->e.k_dim;
+	enum recurrence_norm kind = norm_mistake(w, is_query);
+	double square = 0, norm;
+
+	dtype_load_run(rows->data, rows->dtype, row * dim, dim, out);
+	if (!normalises(w, is_query))
+		return;
+	if (kind == RECURRENCE_NORM_HEADS) {
+		normalise_over_heads(rows, heads, row - row % heads, dim, out);
+		return;
+	}
+	for (int64_t i = 0; i < dim; i++)
+		square += out[i] * out[i];
+	norm = norm_of(w, kind, out, square);
+	for (int64_t i = 0; i < dim && square > 0; i++)
+		out[i] /= norm;
+	if (kind == RECURRENCE_NORM_ROUNDED)
+		round_row(out, dim, (enum dtype)w->by == DTYPE_BFLOAT16, (enum dtype)w->by == DTYPE_FLOAT16);
 }
 
 /* Gives every key the decay of the mean gate. */
@@ -110,31 +180,65 @@ static void mean_decay(double *stays, int64_t keys)
 		stays[j] = exp(sum / (double)keys);
 }
 
+int64_t recurrence_row(const struct recurrence_work *w, bool is_query, int64_t heads, int64_t t, int64_t h)
+{
+	bool tiled = w->mistake == RECURRENCE_TILED || w->mistake == (is_query ? RECURRENCE_TILED_Q : RECURRENCE_TILED_K);
+
+	return t * heads + (tiled ? h % heads : h / (w->e.v_heads / heads));
+}
+
+/* Reads the decays of the keys of value head h. `place` is the index of the token and the head. */
+static void read_decays(const struct recurrence_work *w, int64_t place, int64_t h, double *stays)
+{
+	int64_t keys = w->e.k_dim;
+
+	if (!w->by_key)
+		stays[0] = recurrence_decay(w, gate(w, place, h, h));
+	for (int64_t j = 0; j < keys; j++)
+		stays[j] = w->by_key ? recurrence_decay(w, gate(w, place * keys + j, h, h * keys + j)) : stays[0];
+	round_row(stays, keys, w->mistake == RECURRENCE_ROUNDED_STAYS, w->mistake == RECURRENCE_HALF_STAYS);
+	if (w->mistake == RECURRENCE_MEAN_GATE)
+		mean_decay(stays, keys);
+	for (int64_t j = 0; j < keys && w->mistake == RECURRENCE_FIRST_GATE; j++)
+		stays[j] = stays[0];
+}
+
+bool recurrence_looks_raw(const struct tensor *beta)
+{
+	for (int64_t i = 0; i < beta->elements; i++) {
+		double x = dtype_load(beta->data, beta->dtype, i);
+
+		if (x < 0 || x > 1)
+			return true;
+	}
+	return false;
+}
+
+static double read_beta(const struct recurrence_work *w, int64_t place)
+{
+	double beta = number(w, w->roles.beta, place);
+	bool first = w->mistake == RECURRENCE_DOUBLED_FIRST;
+
+	if (w->mistake == RECURRENCE_BETA_1)
+		return 1;
+	if (first && w->modes.doubled)
+		beta *= 2;
+	if (w->modes.sigmoid)
+		beta = recurrence_sigmoid(beta);
+	return w->modes.doubled && !first ? 2 * beta : beta;
+}
+
 void recurrence_read(const struct recurrence_work *w, int64_t t, int64_t h, struct recurrence_token *token)
 {
 	const struct recurrence_extent *e = &w->e;
-	int64_t place = t * e->v_heads + h, row = t * e->q_heads + (w->mistake == RECURRENCE_TILED ? h % e->q_heads : h / (e->v_heads / e->q_heads));
+	int64_t place = t * e->v_heads + h;
 	bool swapped = w->mistake == RECURRENCE_SWAPPED;
 
-	read_row(w, w->roles.q, row, swapped ? token->k : token->q);
-	read_row(w, w->roles.k, row, swapped ? token->q : token->k);
+	recurrence_read_row(w, &w->in[w->roles.q], true, e->q_heads, recurrence_row(w, true, e->q_heads, t, h), swapped ? token->k : token->q);
+	recurrence_read_row(w, &w->in[w->roles.k], false, e->q_heads, recurrence_row(w, false, e->q_heads, t, h), swapped ? token->q : token->k);
 	dtype_load_run(w->in[w->roles.v].data, w->in[w->roles.v].dtype, place * e->v_dim, e->v_dim, token->v);
-	if (!w->by_key)
-		token->stays[0] = decay_of(w, gate(w, place, h, h));
-	for (int64_t j = 0; j < e->k_dim; j++)
-		token->stays[j] = w->by_key ? decay_of(w, gate(w, place * e->k_dim + j, h, h * e->k_dim + j)) : token->stays[0];
-	round_row(token->stays, e->k_dim, w->mistake == RECURRENCE_ROUNDED_STAYS, w->mistake == RECURRENCE_HALF_STAYS);
-	if (w->mistake == RECURRENCE_MEAN_GATE)
-		mean_decay(token->stays, e->k_dim);
-	for (int64_t j = 0; j < e->k_dim && w->mistake == RECURRENCE_FIRST_GATE; j++)
-		token->stays[j] = token->stays[0];
-	token->beta = w->delta ? number(w, w->roles.beta, place) : 0;
-	if (w->modes.sigmoid)
-		token->beta = recurrence_sigmoid(token->beta);
-	if (w->modes.doubled)
-		token->beta *= 2;
-	if (w->mistake == RECURRENCE_BETA_1)
-		token->beta = 1;
+	read_decays(w, place, h, token->stays);
+	token->beta = w->delta ? read_beta(w, place) : 0;
 }
 
 static inline double dot(const double *a, const double *b, int64_t count)
@@ -178,42 +282,97 @@ void recurrence_turn(const struct recurrence_work *w, const double *from, double
 		}
 }
 
+/* Returns the dot product of row i of the state, or of its column i, with `other`. */
+static double read_state(const struct recurrence_work *w, const double *state, int64_t i, bool turned, const double *other)
+{
+	int64_t dim = w->e.k_dim;
+	double sum = 0;
+
+	for (int64_t j = 0; j < dim; j++)
+		sum += state[turned ? j * dim + i : i * dim + j] * other[j];
+	return sum;
+}
+
 /* Returns what is learnt for a value, from the value that the state had for the key. */
 static double mistaken_learnt(const struct recurrence_work *w, const struct recurrence_token *token, double value,
 			      double recalled)
 {
+	double beta = w->mistake == RECURRENCE_BETA_TWICE ? token->beta * token->beta : token->beta;
+
 	if (!w->delta)
 		return value;
 	if (w->mistake == RECURRENCE_VALUE_STRENGTH)
-		return token->beta * value - recalled;
-	return token->beta * (value - (w->mistake == RECURRENCE_NOT_ERASED ? 0 : recalled));
+		return beta * value - recalled;
+	return beta * (value - (w->mistake == RECURRENCE_NOT_ERASED ? 0 : recalled));
+}
+
+static void round_state(const struct recurrence_work *w, double *state, int bfloat16, int float16)
+{
+	round_row(state, w->e.v_dim * w->e.k_dim, w->mistake == bfloat16, w->mistake == float16);
+}
+
+static void decay_state(const struct recurrence_work *w, const struct recurrence_token *token, double *state)
+{
+	for (int64_t i = 0; i < w->e.v_dim; i++)
+		for (int64_t j = 0; j < w->e.k_dim; j++)
+			state[i * w->e.k_dim + j] *= token->stays[j];
+}
+
+/* Computes what is learnt for each value: token->output, which is not needed yet, has it. */
+static void mistaken_recall(const struct recurrence_work *w, const struct recurrence_token *token, const double *state)
+{
+	const double *key = w->mistake == RECURRENCE_RECALL_QUERY ? token->q : token->k;
+
+	for (int64_t i = 0; i < w->e.v_dim; i++)
+		token->output[i] = mistaken_learnt(w, token, token->v[i],
+						   read_state(w, state, i, w->mistake == RECURRENCE_RECALL_TURNED, key));
+}
+
+static void mistaken_update(const struct recurrence_work *w, const struct recurrence_token *token, double *state)
+{
+	int64_t dim = w->e.k_dim;
+	bool turned = w->mistake == RECURRENCE_LEARN_TURNED;
+
+	for (int64_t i = 0; i < w->e.v_dim; i++)
+		for (int64_t j = 0; j < dim; j++) {
+			double *s = &state[i * dim + j];
+
+			*s = (w->mistake == RECURRENCE_ADDED_NOTHING ? 0 : *s) +
+			     (turned ? token->output[j] * token->k[i] : token->output[i] * token->k[j]);
+		}
+}
+
+static void mistaken_answer(const struct recurrence_work *w, const struct recurrence_token *token, const double *state)
+{
+	for (int64_t i = 0; i < w->e.v_dim; i++)
+		token->output[i] = w->modes.scale * read_state(w, state, i, w->mistake == RECURRENCE_ANSWER_TURNED, token->q);
 }
 
 /* Computes one step with a mistake. */
 static void mistaken_step(const struct recurrence_work *w, const struct recurrence_token *token, double *state)
 {
-	int64_t dim = w->e.k_dim;
-	const double *key = w->mistake == RECURRENCE_RECALL_QUERY ? token->q : token->k;
+	bool early = w->mistake == RECURRENCE_RECALL_FIRST;
 
-	for (int64_t i = 0; i < w->e.v_dim; i++) {
-		double *s = state + i * dim, recalled;
+	round_state(w, state, RECURRENCE_ROUNDED_BEFORE, RECURRENCE_HALF_BEFORE);
+	if (early)
+		mistaken_recall(w, token, state);
+	if (w->mistake != RECURRENCE_DECAY_LAST)
+		decay_state(w, token, state);
+	round_state(w, state, RECURRENCE_ROUNDED_DECAYED, RECURRENCE_HALF_DECAYED);
+	if (!early)
+		mistaken_recall(w, token, state);
+	double *before = w->mistake == RECURRENCE_ANSWER_FIRST ? take(w->e.v_dim, sizeof *before) : NULL;
 
-		round_row(s, dim, w->mistake == RECURRENCE_ROUNDED_BEFORE, w->mistake == RECURRENCE_HALF_BEFORE);
-		recalled = dot(s, key, dim);
-		for (int64_t j = 0; j < dim && w->mistake != RECURRENCE_DECAY_LAST; j++)
-			s[j] *= token->stays[j];
-		round_row(s, dim, w->mistake == RECURRENCE_ROUNDED_DECAYED, w->mistake == RECURRENCE_HALF_DECAYED);
-		if (w->mistake != RECURRENCE_RECALL_FIRST)
-			recalled = dot(s, key, dim);
-		double before = dot(s, token->q, dim), learnt = mistaken_learnt(w, token, token->v[i], recalled);
-
-		for (int64_t j = 0; j < dim; j++)
-			s[j] = (w->mistake == RECURRENCE_ADDED_NOTHING ? 0 : s[j]) + learnt * token->k[j];
-		for (int64_t j = 0; j < dim && w->mistake == RECURRENCE_DECAY_LAST; j++)
-			s[j] *= token->stays[j];
-		token->output[i] = w->modes.scale * (w->mistake == RECURRENCE_ANSWER_FIRST ? before : dot(s, token->q, dim));
-		round_row(s, dim, w->mistake == RECURRENCE_ROUNDED_STATE, w->mistake == RECURRENCE_HALF_STATE);
-	}
+	for (int64_t i = 0; before != NULL && i < w->e.v_dim; i++)
+		before[i] = w->modes.scale * read_state(w, state, i, false, token->q);
+	mistaken_update(w, token, state);
+	if (w->mistake == RECURRENCE_DECAY_LAST || w->mistake == RECURRENCE_DECAY_TWICE)
+		decay_state(w, token, state);
+	mistaken_answer(w, token, state);
+	if (before != NULL)
+		memcpy(token->output, before, (size_t)w->e.v_dim * sizeof *before);
+	free(before);
+	round_state(w, state, RECURRENCE_ROUNDED_STATE, RECURRENCE_HALF_STATE);
 }
 
 void recurrence_any_step(const struct recurrence_work *w, const struct recurrence_token *token, double *state)
@@ -224,12 +383,26 @@ void recurrence_any_step(const struct recurrence_work *w, const struct recurrenc
 		mistaken_step(w, token, state);
 }
 
+void recurrence_token_range(const struct recurrence_work *w, const struct tensor *offsets, int64_t n, int64_t sequences,
+                      int64_t tokens, int64_t *first, int64_t *end)
+{
+	bool packed = offsets != NULL;
+
+	*first = packed ? check_integer(offsets, n) : n * tokens;
+	*end = packed ? check_integer(offsets, n + 1) : (n + 1) * tokens;
+	if (packed && w->mistake == RECURRENCE_ONE_SEQUENCE) {
+		*first = 0;
+		*end = n + 1 < sequences ? 0 : w->e.total;
+	} else if (packed && w->mistake == RECURRENCE_EQUAL_SEQUENCES) {
+		*first = w->e.total * n / sequences;
+		*end = w->e.total * (n + 1) / sequences;
+	}
+	*end -= w->mistake == RECURRENCE_LAST_TOKEN && *end > *first;
+}
+
 void recurrence_tokens(const struct recurrence_work *w, int64_t n, int64_t *first, int64_t *end)
 {
-	int offsets = w->roles.cu_seqlens;
-
-	*first = offsets >= 0 ? check_integer(&w->in[offsets], n) : n * w->e.tokens;
-	*end = offsets >= 0 ? check_integer(&w->in[offsets], n + 1) : (n + 1) * w->e.tokens;
+	recurrence_token_range(w, w->roles.cu_seqlens < 0 ? NULL : &w->in[w->roles.cu_seqlens], n, w->e.sequences, w->e.tokens, first, end);
 }
 
 struct recurrence_token recurrence_token_of(int64_t k_dim, int64_t v_dim)
@@ -237,12 +410,6 @@ struct recurrence_token recurrence_token_of(int64_t k_dim, int64_t v_dim)
 	double *row = take(3 * k_dim + 2 * v_dim, sizeof *row), *v = row + 3 * k_dim;
 
 	return (struct recurrence_token){.q = row, .k = row + k_dim, .stays = row + 2 * k_dim, .v = v, .output = v + v_dim};
-}
-
-/* Returns the number of tokens after which a reference with this mistake loses the state, or 0. */
-static int64_t chunk_of(int mistake)
-{
-	return mistake >= RECURRENCE_CHUNKS_16 && mistake <= RECURRENCE_CHUNKS_128 ? INT64_C(16) << (mistake - RECURRENCE_CHUNKS_16) : 0;
 }
 
 /* Reads the initial state of sequence n. `state` has the final state of the sequence before, if the mistake needs it. */
@@ -263,17 +430,19 @@ static void run_sequence(const struct recurrence_work *w, int64_t n, int64_t h, 
 {
 	const struct recurrence_extent *e = &w->e;
 	const struct tensor *output = &w->out[w->roles.output];
-	int64_t size = e->v_dim * e->k_dim, place = (n * e->v_heads + h) * size, first, end, chunk = chunk_of(w->mistake);
+	int64_t size = e->v_dim * e->k_dim, place = (n * e->v_heads + h) * size, first, end;
+	int64_t lost = w->mistake == RECURRENCE_STATE_LOST ? (int64_t)w->by : 0;
 
 	begin_state(w, n, place, stored, state);
 	recurrence_tokens(w, n, &first, &end);
-	end -= w->mistake == RECURRENCE_LAST_TOKEN && end > first;
 	for (int64_t i = first; i < end; i++) {
 		int64_t t = w->mistake == RECURRENCE_BACKWARDS ? first + end - 1 - i : i;
 
-		if (chunk > 0 && i > first && (i - first) % chunk == 0)
+		if (lost > 0 && i > first && (i - first) % lost == 0)
 			memset(state, 0, (size_t)size * sizeof *state);
 		recurrence_read(w, t, h, token);
+		if (w->mistake == RECURRENCE_DECAY_BEFORE && t > first)
+			read_decays(w, (t - 1) * e->v_heads + h, h, token->stays);
 		recurrence_any_step(w, token, state);
 		dtype_store_run(output->data, output->dtype, (t * e->v_heads + h) * e->v_dim, e->v_dim, token->output);
 	}
@@ -296,6 +465,30 @@ static void run_head(const struct recurrence_work *w, int64_t first, int64_t end
 	free(state);
 }
 
+/* Returns the options of the case, or those with a mistake. */
+static struct recurrence_modes modes_of(const struct op_case *c, const struct recurrence_roles *roles, const struct tensor *in)
+{
+	struct recurrence_modes modes = recurrence_modes_of(c, roles);
+
+	switch (c->mistake) {
+	case RECURRENCE_OTHER_L2NORM:
+		modes.l2norm = !modes.l2norm;
+		break;
+	case RECURRENCE_OTHER_SIGMOID:
+		modes.sigmoid = !modes.sigmoid;
+		break;
+	case RECURRENCE_OTHER_DOUBLED:
+		modes.doubled = !modes.doubled;
+		break;
+	case RECURRENCE_BETA_BY_VALUE:
+		modes.sigmoid = roles->beta >= 0 && recurrence_looks_raw(&in[roles->beta]);
+		break;
+	default:
+		break;
+	}
+	return modes;
+}
+
 struct recurrence_work recurrence_work_of(const struct op_case *c, const struct tensor *in, struct tensor *out)
 {
 	struct recurrence_roles roles = recurrence_roles_of(c->problem);
@@ -303,13 +496,74 @@ struct recurrence_work recurrence_work_of(const struct op_case *c, const struct 
 	return (struct recurrence_work){
 	    .roles = roles,
 	    .e = recurrence_extent_of(c, &roles),
-	    .modes = recurrence_modes_of(c, &roles),
+	    .modes = modes_of(c, &roles, in),
 	    .delta = (c->variant & RECURRENCE_DELTA) != 0,
 	    .by_key = (c->variant & RECURRENCE_KEY_GATE) != 0,
 	    .mistake = c->mistake,
+	    .by = c->mistake_by,
+	    .may_sigmoid = roles.sigmoid >= 0 || recurrence_modes_of(c, &roles).sigmoid,
 	    .in = in,
 	    .out = out,
 	};
+}
+
+bool recurrence_has(const struct recurrence_work *w)
+{
+	enum recurrence_gate gate = w->modes.gate;
+
+	switch (w->mistake) {
+	case RECURRENCE_RECALL_FIRST:
+	case RECURRENCE_DECAY_LAST:
+	case RECURRENCE_DECAY_TWICE:
+	case RECURRENCE_DECAY_BEFORE:
+	case RECURRENCE_NO_EXP:
+	case RECURRENCE_BASE_2:
+	case RECURRENCE_SIGMOID_GATE:
+	case RECURRENCE_LEAST_GATE:
+	case RECURRENCE_ROUNDED_STAYS:
+	case RECURRENCE_HALF_STAYS:
+	case RECURRENCE_ROUNDED_DECAYED: /* without a gate, the same as before the token */
+	case RECURRENCE_HALF_DECAYED:
+		return gate != RECURRENCE_GATE_NONE && (w->delta || w->mistake != RECURRENCE_RECALL_FIRST);
+	case RECURRENCE_MEAN_GATE:
+	case RECURRENCE_FIRST_GATE:
+		return w->by_key;
+	case RECURRENCE_SOFTPLUS:
+	case RECURRENCE_RELU:
+	case RECURRENCE_SOFTPLUS_UP_TO:
+	case RECURRENCE_BIAS_LAST:
+	case RECURRENCE_BOUND_SOFTPLUS:
+	case RECURRENCE_A_ON_GATE: /* a scalar may decide between the two formulas */
+		return gate == RECURRENCE_GATE_SOFTPLUS || gate == RECURRENCE_GATE_BOUNDED;
+	case RECURRENCE_NO_A_EXP:
+		return w->roles.a_log >= 0;
+	case RECURRENCE_NOT_ERASED:
+	case RECURRENCE_VALUE_STRENGTH:
+	case RECURRENCE_RECALL_QUERY:
+	case RECURRENCE_BETA_TWICE:
+	case RECURRENCE_BETA_1:
+	case RECURRENCE_OTHER_SIGMOID:
+	case RECURRENCE_OTHER_DOUBLED:
+	case RECURRENCE_DOUBLED_FIRST:
+		return w->delta;
+	case RECURRENCE_BETA_BY_VALUE: /* without the option of a sigmoid, it is simpler that beta always goes through one */
+		return w->delta && w->may_sigmoid;
+	case RECURRENCE_RECALL_TURNED:
+	case RECURRENCE_LEARN_TURNED:
+	case RECURRENCE_ANSWER_TURNED:
+		return w->e.k_dim == w->e.v_dim && (w->delta || w->mistake != RECURRENCE_RECALL_TURNED);
+	case RECURRENCE_ONE_SEQUENCE:
+	case RECURRENCE_EQUAL_SEQUENCES:
+		return w->roles.cu_seqlens >= 0;
+	case RECURRENCE_RUNS_ON:
+		return w->e.sequences > 1;
+	case RECURRENCE_TILED:
+	case RECURRENCE_TILED_Q:
+	case RECURRENCE_TILED_K:
+		return w->e.q_heads > 1 && w->e.q_heads < w->e.v_heads;
+	default:
+		return w->mistake < RECURRENCE_NORMS || w->modes.l2norm || w->roles.l2norm >= 0;
+	}
 }
 
 int recurrence_oracle(const struct op_case *c, const struct tensor *in, struct tensor *out, struct err *err)
@@ -318,6 +572,8 @@ int recurrence_oracle(const struct op_case *c, const struct tensor *in, struct t
 
 	if (recurrence_check(c, in, err) != 0)
 		return -1;
+	if (!recurrence_has(&w))
+		return err_set(err, "there is nothing that this mistake would change");
 	if (w.mistake == RECURRENCE_RUNS_ON)
 		for (int64_t h = 0; h < w.e.v_heads; h++)
 			run_head(&w, 0, w.e.sequences, h);

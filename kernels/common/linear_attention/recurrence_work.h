@@ -13,6 +13,7 @@ enum recurrence_mistake {
 	RECURRENCE_ANSWER_FIRST,
 	RECURRENCE_NOT_ERASED,
 	RECURRENCE_DECAY_LAST,
+	RECURRENCE_DECAY_TWICE,    /* before and after the token */
 	RECURRENCE_ROUNDED_STATE,
 	RECURRENCE_HALF_STATE,
 	RECURRENCE_LAST_TOKEN,
@@ -25,28 +26,62 @@ enum recurrence_mistake {
 	RECURRENCE_RECALL_QUERY,
 	RECURRENCE_BACKWARDS,       /* tokens in reverse */
 	RECURRENCE_RUNS_ON,         /* a sequence begins with the final state of the one before */
-	RECURRENCE_CHUNKS_16,       /* the state is lost after so many tokens */
-	RECURRENCE_CHUNKS_32,
-	RECURRENCE_CHUNKS_64,
-	RECURRENCE_CHUNKS_128,
+	RECURRENCE_STATE_LOST,      /* after each mistake_by tokens */
+	RECURRENCE_ONE_SEQUENCE,    /* the offsets are ignored: the last sequence has all tokens */
+	RECURRENCE_EQUAL_SEQUENCES, /* the offsets are ignored: sequences have equal lengths */
+	RECURRENCE_DECAY_BEFORE,    /* the decay of the token before */
+	RECURRENCE_BETA_TWICE,
+	RECURRENCE_RECALL_TURNED,   /* the state is transposed where it is read with k, updated, or read with q */
+	RECURRENCE_LEARN_TURNED,
+	RECURRENCE_ANSWER_TURNED,
 	RECURRENCE_SOFTPLUS,
+	RECURRENCE_RELU,            /* for softplus */
+	RECURRENCE_SOFTPLUS_UP_TO,  /* above mistake_by, the gate is used without softplus */
+	RECURRENCE_BIAS_LAST,       /* dt_bias is added after the softplus */
+	RECURRENCE_LEAST_GATE,      /* the logarithm of the decay is at least mistake_by */
 	RECURRENCE_MEAN_GATE,
 	RECURRENCE_ROUNDED_STAYS,  /* decays are rounded to bfloat16 */
 	RECURRENCE_HALF_STAYS,
 	RECURRENCE_BOUND_SOFTPLUS, /* the formula without lower_bound */
 	RECURRENCE_A_ON_GATE,      /* exp(A_log) g + dt_bias */
 	RECURRENCE_TILED,
+	RECURRENCE_TILED_Q,
+	RECURRENCE_TILED_K,
 	RECURRENCE_NO_EXP,
 	RECURRENCE_BASE_2,
 	RECURRENCE_SIGMOID_GATE,
 	RECURRENCE_FIRST_GATE,
 	RECURRENCE_NO_A_EXP,
-	RECURRENCE_Q_NORM,
-	RECURRENCE_K_NORM,
+	RECURRENCE_Q_NOT_NORMALISED,
+	RECURRENCE_K_NOT_NORMALISED,
+	RECURRENCE_Q_NORMALISED, /* though it must not be */
+	RECURRENCE_K_NORMALISED,
 	RECURRENCE_BETA_1,
 	RECURRENCE_SWAPPED,
+	/* What must not be done is done, and what must be is not: q and k are normalised, beta goes through a sigmoid, beta is
+	 * doubled. */
+	RECURRENCE_OTHER_L2NORM,
+	RECURRENCE_OTHER_SIGMOID,
+	RECURRENCE_OTHER_DOUBLED,
+	RECURRENCE_DOUBLED_FIRST, /* beta is doubled before the sigmoid */
+	RECURRENCE_BETA_BY_VALUE, /* beta goes through a sigmoid if an element is not in 0 ... 1 */
 	RECURRENCE_RAW_BETA, /* only gdn */
+	/* Mistakes in the normalisation of q, of k, or of both: RECURRENCE_NORM(kind, rows). */
+	RECURRENCE_NORMS
 };
+enum recurrence_norm {
+	RECURRENCE_NORM_SQUARED, /* divided by the square of the norm */
+	RECURRENCE_NORM_MEAN,    /* by the root of the mean of squares */
+	RECURRENCE_NORM_1,       /* by the sum of the magnitudes */
+	RECURRENCE_NORM_HEADS,   /* over the heads, not over the elements of a head */
+	RECURRENCE_NORM_INSIDE,  /* mistake_by is added to the sum of squares */
+	RECURRENCE_NORM_OUTSIDE, /* mistake_by is added to the norm */
+	RECURRENCE_NORM_ROUNDED, /* rounded to the dtype mistake_by */
+	RECURRENCE_NORM_KINDS
+};
+enum recurrence_rows { RECURRENCE_OF_Q = 1, RECURRENCE_OF_K, RECURRENCE_OF_BOTH };
+#define RECURRENCE_NORM(kind, rows) (RECURRENCE_NORMS + 4 * (kind) + (rows))
+
 /* The mistakes that people make in all families of linear attention. */
 extern const struct op_confusion recurrence_confusions[];
 
@@ -56,7 +91,9 @@ struct recurrence_work {
 	struct recurrence_extent e;
 	struct recurrence_modes modes;
 	bool delta, by_key;
-	int mistake; /* op_case.mistake: one of enum recurrence_mistake */
+	int mistake; /* op_case.mistake: one of enum recurrence_mistake, or a RECURRENCE_NORM */
+	double by;   /* op_case.mistake_by */
+	bool may_sigmoid; /* beta goes through a sigmoid, or may in another case */
 	const struct tensor *in;
 	struct tensor *out;
 };
@@ -72,6 +109,28 @@ struct recurrence_token recurrence_token_of(int64_t k_dim, int64_t v_dim);
 
 struct recurrence_work recurrence_work_of(const struct op_case *c, const struct tensor *in, struct tensor *out);
 
+/* Can the mistake change a recurrence of this definition, whatever its scalars are? If not, the oracle has nothing to
+ * compute. */
+bool recurrence_has(const struct recurrence_work *w);
+
+/* Returns g, the logarithm of the decay, for the gate x with its bias and the element a_log of A_log: -e^a_log
+ * softplus(x + bias). */
+double recurrence_gate_by_softplus(const struct recurrence_work *w, double x, double bias, double a_log);
+/* Returns the decay of g. */
+double recurrence_decay(const struct recurrence_work *w, double g);
+
+/* Returns the row of q (`is_query`) or k, of `heads` rows a token, that value head h reads for token t. */
+int64_t recurrence_row(const struct recurrence_work *w, bool is_query, int64_t heads, int64_t t, int64_t h);
+/* Reads row `row` of q (`is_query`) or k, of `heads` rows a token, and normalises it if the case requests it. A row of zeros
+ * remains zeros. */
+void recurrence_read_row(const struct recurrence_work *w, const struct tensor *rows, bool is_query, int64_t heads,
+                         int64_t row, double *out);
+
+/* Writes the range of tokens that sequence n of `sequences` has, of `tokens` each if there are no offsets, as a reference
+ * with the mistake reads them. */
+void recurrence_token_range(const struct recurrence_work *w, const struct tensor *offsets, int64_t n, int64_t sequences,
+                      int64_t tokens, int64_t *first, int64_t *end);
+
 /* Writes the range of tokens that sequence n has: the tokens *first … *end - 1. */
 void recurrence_tokens(const struct recurrence_work *w, int64_t n, int64_t *first, int64_t *end);
 /* Reads token t for value head h: q and k (normalised if the case requests it), the exponential of the gate, and beta
@@ -85,6 +144,9 @@ void recurrence_any_step(const struct recurrence_work *w, const struct recurrenc
 /* Copies a state and converts its layout. If `back` is false, copies from the tensors' layout ([K][V] or [V][K]) to
  * [V][K]. If `back` is true, copies from [V][K] to the tensors' layout. */
 void recurrence_turn(const struct recurrence_work *w, const double *from, double *to, bool back);
+
+/* Is an element outside 0 ... 1? */
+bool recurrence_looks_raw(const struct tensor *beta);
 
 double recurrence_sigmoid(double x);
 double recurrence_softplus(double x);

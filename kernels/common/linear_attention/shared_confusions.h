@@ -12,6 +12,11 @@ bool recurrence_scale_of_zero(struct op_variation *v, const struct op_confusion 
 bool recurrence_scale_of_one(struct op_variation *v, const struct op_confusion *confusion);
 
 /* clang-format off */
+/* Mistakes in the normalisation of both, of q or of k. */
+#define RECURRENCE_NORM_ROWS(kind, what, number) \
+    {.says = "q and k were " what, .mistake = RECURRENCE_NORM(kind, RECURRENCE_OF_BOTH), .by = number}, \
+    {.says = "q alone were " what, .mistake = RECURRENCE_NORM(kind, RECURRENCE_OF_Q), .by = number}, \
+    {.says = "k alone were " what, .mistake = RECURRENCE_NORM(kind, RECURRENCE_OF_K), .by = number}
 #define RECURRENCE_SHARED_CONFUSIONS \
     {.says = "the gate (the logarithm of the decay) were used as the decay, without its exponential", .mistake = RECURRENCE_NO_EXP}, \
     {.says = "the softplus of the gate were left out", .mistake = RECURRENCE_SOFTPLUS}, \
@@ -19,6 +24,7 @@ bool recurrence_scale_of_one(struct op_variation *v, const struct op_confusion *
     {.says = "A_log were left out", .before = before_set, .role = "a_log", .by = 0}, \
     {.says = "dt_bias were left out", .before = before_set, .role = "dt_bias", .by = 0}, \
     {.says = "the state were decayed after the token, not before", .mistake = RECURRENCE_DECAY_LAST}, \
+    {.says = "the state were decayed before and after the token", .mistake = RECURRENCE_DECAY_TWICE}, \
     {.says = "the delta rule read the state before the decay", .mistake = RECURRENCE_RECALL_FIRST}, \
     {.says = "the delta rule read the state with q, not with k", .mistake = RECURRENCE_RECALL_QUERY}, \
     {.says = "nothing were erased: beta k v^T is added, without the delta rule", .mistake = RECURRENCE_NOT_ERASED}, \
@@ -26,13 +32,42 @@ bool recurrence_scale_of_one(struct op_variation *v, const struct op_confusion *
     {.says = "the output were read before the token updates the state", .mistake = RECURRENCE_ANSWER_FIRST}, \
     {.says = "the state did not carry over from token to token", .mistake = RECURRENCE_ADDED_NOTHING}, \
     {.says = "beta were left out (taken as 1)", .mistake = RECURRENCE_BETA_1}, \
-    {.says = "q alone were not normalised (or were, where neither is)", .mistake = RECURRENCE_Q_NORM}, \
-    {.says = "k alone were not normalised (or were, where neither is)", .mistake = RECURRENCE_K_NORM}, \
+    {.says = "beta were applied twice (squared)", .mistake = RECURRENCE_BETA_TWICE}, \
+    {.says = "the softplus of the gate were relu", .mistake = RECURRENCE_RELU}, \
+    {.says = "the softplus of the gate were left out above 5", .mistake = RECURRENCE_SOFTPLUS_UP_TO, .by = 5}, \
+    {.says = "dt_bias were added after the softplus", .mistake = RECURRENCE_BIAS_LAST}, \
+    {.says = "the logarithm of the decay were at least -5", .mistake = RECURRENCE_LEAST_GATE, .by = -5}, \
+    {.says = "the logarithm of the decay were at least -10", .mistake = RECURRENCE_LEAST_GATE, .by = -10}, \
+    {.says = "the gate of the token before were used", .mistake = RECURRENCE_DECAY_BEFORE}, \
+    {.says = "the state were transposed where the delta rule reads it", .mistake = RECURRENCE_RECALL_TURNED}, \
+    {.says = "k and the value were swapped in what is added to the state (v k^T for k v^T)", .mistake = RECURRENCE_LEARN_TURNED}, \
+    {.says = "the state were transposed where q reads it", .mistake = RECURRENCE_ANSWER_TURNED}, \
+    {.says = "cu_seqlens were ignored: one sequence has all tokens", .mistake = RECURRENCE_ONE_SEQUENCE}, \
+    {.says = "cu_seqlens were ignored: sequences have equal lengths", .mistake = RECURRENCE_EQUAL_SEQUENCES}, \
+    {.says = "a sequence began with the final state of the one before", .mistake = RECURRENCE_RUNS_ON}, \
+    {.says = "tokens were read in reverse order", .mistake = RECURRENCE_BACKWARDS}, \
+    {.says = "q and k were normalised where they must not be", .before = before_set, .role = "l2norm", .by = 1}, \
+    {.says = "q and k were not normalised where they must be", .before = before_set, .role = "l2norm", .by = 0}, \
+    RECURRENCE_NORM_ROWS(RECURRENCE_NORM_SQUARED, "divided by the squared norm", 0), \
+    RECURRENCE_NORM_ROWS(RECURRENCE_NORM_MEAN, "divided by the root of the mean, not of the sum, of squares", 0), \
+    RECURRENCE_NORM_ROWS(RECURRENCE_NORM_1, "divided by the sum of magnitudes (the 1-norm)", 0), \
+    RECURRENCE_NORM_ROWS(RECURRENCE_NORM_HEADS, "normalised over the heads", 0), \
+    RECURRENCE_NORM_ROWS(RECURRENCE_NORM_INSIDE, "normalised with an epsilon of 1e-2", 1e-2), \
+    RECURRENCE_NORM_ROWS(RECURRENCE_NORM_INSIDE, "normalised with an epsilon of 1e-3", 1e-3), \
+    RECURRENCE_NORM_ROWS(RECURRENCE_NORM_OUTSIDE, "normalised with 1e-3 added to the norm", 1e-3), \
+    RECURRENCE_NORM_ROWS(RECURRENCE_NORM_ROUNDED, "rounded to bfloat16 after the normalisation", DTYPE_BFLOAT16), \
+    RECURRENCE_NORM_ROWS(RECURRENCE_NORM_ROUNDED, "rounded to float16 after the normalisation", DTYPE_FLOAT16), \
+    {.says = "q alone were not normalised", .mistake = RECURRENCE_Q_NOT_NORMALISED}, \
+    {.says = "k alone were not normalised", .mistake = RECURRENCE_K_NOT_NORMALISED}, \
+    {.says = "q were normalised where it must not be", .mistake = RECURRENCE_Q_NORMALISED}, \
+    {.says = "k were normalised where it must not be", .mistake = RECURRENCE_K_NORMALISED}, \
     {.says = "the initial state were transposed", .before = before_transpose, .role = "state"}, \
     {.says = "the final state were transposed", .after = after_transpose, .role = "new_state"}, \
     {.says = "the initial state were ignored", .before = before_set, .role = "state", .by = 0}, \
     {.says = "the final state were the initial one", .after = after_input, .role = "new_state", .other = "state"}, \
     {.says = "heads of q and k were tiled, not interleaved", .mistake = RECURRENCE_TILED}, \
+    {.says = "heads of q alone were tiled, not interleaved", .mistake = RECURRENCE_TILED_Q}, \
+    {.says = "heads of k alone were tiled, not interleaved", .mistake = RECURRENCE_TILED_K}, \
     {.says = "the scale were left out", .before = before_set, .role = "scale", .by = 1}, \
     {.says = "the scale were 1 / sqrt(K), not the given one", .before = before_root_scale, .role = "scale", .other = "q"}, \
     {.says = "the last token of every sequence were left out", .mistake = RECURRENCE_LAST_TOKEN}, \
