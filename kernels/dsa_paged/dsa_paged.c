@@ -24,6 +24,7 @@
 #include "kernels/common/attention/input_values.h"
 #include "kernels/core/shape_match.h"
 #include "kernels/core/take.h"
+#include "kernels/dsa_paged/confusions.h"
 #include "kernels/dsa_paged/indexer.h"
 #include "kernels/dsa_paged/input_values.h"
 
@@ -601,7 +602,7 @@ const struct op dsa_paged_op = {
     .name = "dsa_paged",
     .op_types = op_types,
     .match = match,
-    .confusions = attention_confusions,
+    .confusions = dsa_confusions,
     .roles = roles,
     .bind = bind,
     .modes = modes,

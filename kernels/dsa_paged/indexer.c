@@ -10,6 +10,7 @@
 #include "kernels/core/input_check.h"
 #include "kernels/core/simd.h"
 #include "kernels/core/take.h"
+#include "kernels/dsa_paged/mistakes.h"
 
 enum { PARALLEL_FROM = 64 }; /* from this number of keys on, several threads are faster than one */
 
@@ -76,27 +77,77 @@ WIDE static void multiply(const struct indexer_extent *e, const double *query, c
 		even[h] += query[paired * heads + h] * key[paired];
 }
 
-/* Computes the score of the key in slot `slot` of a page. `room` has space for a key's elements and two sums per
- * head. */
-static void score_key(struct key *key, const struct indexer_extent *e, const double *query, const double *weights,
-                      const uint8_t *page, int64_t slot, double *room)
+/* Reads the elements and the scale of the key in slot `slot` of a page. */
+static double read_key(int mistake, const struct indexer_extent *e, const uint8_t *page, int64_t slot, double *elements)
 {
-	double *sums = room + e->dim;
+	bool apart = mistake == INDEXER_SCALE_AFTER_KEY, integers = mistake == INDEXER_INTEGERS;
 	float scale;
 
 	memcpy(&scale, page + e->page_size * e->dim + slot * 4, sizeof scale);
-	dtype_load_run(page, DTYPE_FLOAT8_E4M3FN, slot * e->dim, e->dim, room);
+	dtype_load_run(page, integers ? DTYPE_INT8 : DTYPE_FLOAT8_E4M3FN, slot * (apart ? e->dim + 4 : e->dim), e->dim, elements);
+	return mistake == INDEXER_NO_SCALES ? 1 : mistake == INDEXER_DIVIDED_SCALES ? 1 / (double)scale : (double)scale;
+}
+
+/* Changes a score as a mistake does that chooses by something else. */
+static void mistake_score(int mistake, struct key *key)
+{
+	switch (mistake) {
+	case INDEXER_RELU_LAST:
+		key->score = key->score < 0 ? 0 : key->score;
+		break;
+	case INDEXER_SMALLEST:
+		key->score = -key->score;
+		break;
+	case INDEXER_MAGNITUDES:
+		key->score = fabs(key->score);
+		break;
+	case INDEXER_FIRST_KEYS:
+	case INDEXER_LAST_KEYS:
+		key->score = (double)(mistake == INDEXER_LAST_KEYS ? key->place : -key->place);
+		key->size = 0;
+		break;
+	default:
+		break;
+	}
+}
+
+/* Computes the score of the key in slot `slot` of a page. `room` has space for a key's elements and two sums per
+ * head. */
+static void score_key(int mistake, struct key *key, const struct indexer_extent *e, const double *query,
+                      const double *weights, const uint8_t *page, int64_t slot, double *room)
+{
+	double *sums = room + e->dim, scale = read_key(mistake, e, page, slot, room);
+	bool relu = mistake != INDEXER_NO_RELU && mistake != INDEXER_RELU_LAST;
+
 	multiply(e, query, room, sums, sums + e->heads);
 	for (int64_t h = 0; h < e->heads; h++) {
-		double sum = sums[h] * (double)scale;
+		double sum = sums[h] * scale;
 
-		if (sum <= 0)
+		if (relu && sum <= 0)
 			continue; /* the comparison is false for NaN, so that NaN propagates */
 		key->score += weights[h] * sum;
-		key->size += fabs(weights[h]) * sum;
+		key->size += fabs(weights[h] * sum);
 	}
+	mistake_score(mistake, key);
 	if (isnan(key->score))
 		key->score = INFINITY; /* NaN counts as larger than all other scores, because sorting needs an order */
+}
+
+/* Changes the weights of the heads as a mistake does. */
+static void mistake_weights(int mistake, double *weights, int64_t heads)
+{
+	double most = -INFINITY, sum = 0;
+
+	for (int64_t h = 0; h < heads && mistake == INDEXER_NO_WEIGHTS; h++)
+		weights[h] = 1;
+	if (mistake != INDEXER_SOFTMAX_WEIGHTS)
+		return;
+	for (int64_t h = 0; h < heads; h++)
+		most = fmax(most, weights[h]);
+	for (int64_t h = 0; h < heads; h++)
+		sum += weights[h] = exp(weights[h] - most);
+	for (int64_t h = 0; h < heads; h++)
+		weights[h] /= sum;
 }
 
 /* Returns the queries of sequence b as [dim][heads], allocated with malloc. */
@@ -113,7 +164,18 @@ static double *queries_of(const struct indexer_extent *e, const struct tensor *q
 	return query;
 }
 
-/* Returns all keys of sequence b, allocated with malloc. The caller has checked the inputs. */
+/* Removes keys of score 0, and returns the number of the others. */
+static int64_t without_zeros(struct key *keys, int64_t count)
+{
+	int64_t left = 0;
+
+	for (int64_t j = 0; j < count; j++)
+		if (keys[j].score != 0)
+			keys[left++] = keys[j];
+	return left;
+}
+
+/* Returns the keys of sequence b, allocated with malloc. The caller has checked the inputs. */
 static struct key *keys_of(const struct op_case *c, const struct tensor *in, int64_t b, int64_t *count)
 {
 	struct indexer_roles roles = indexer_roles_of(c->problem);
@@ -121,9 +183,12 @@ static struct key *keys_of(const struct op_case *c, const struct tensor *in, int
 	const struct tensor *cache = &in[roles.cache], *weight = &in[roles.weights];
 	double *query = queries_of(&e, &in[roles.query], b), *weights = take(e.heads, sizeof *weights);
 	int64_t length = attention_integer(&in[roles.lengths], b);
+	if (c->mistake == INDEXER_WHOLE_PAGES)
+		length = (length + e.page_size - 1) / e.page_size * e.page_size;
 	struct key *keys = take(length, sizeof *keys);
 
 	dtype_load_run(weight->data, weight->dtype, b * e.heads, e.heads, weights);
+	mistake_weights(c->mistake, weights, e.heads);
 #pragma omp parallel if (length >= PARALLEL_FROM)
 	{
 		double *room = take(e.dim + 2 * e.heads, sizeof *room);
@@ -132,17 +197,23 @@ static struct key *keys_of(const struct op_case *c, const struct tensor *in, int
 		for (int64_t j = 0; j < length; j++) {
 			int64_t page = attention_integer(&in[roles.table], b * e.most_pages + j / e.page_size);
 
-			keys[j].name = page * e.page_size + j % e.page_size;
+			keys[j].name = c->mistake == INDEXER_PLACES ? j : page * e.page_size + j % e.page_size;
 			keys[j].place = j;
-			score_key(&keys[j], &e, query, weights,
+			score_key(c->mistake, &keys[j], &e, query, weights,
 			          (const uint8_t *)cache->data + page * e.page_size * (e.dim + 4), j % e.page_size, room);
 		}
 		free(room);
 	}
 	free(query);
 	free(weights);
-	*count = length;
+	*count = c->mistake == INDEXER_NO_ZERO_SCORES ? without_zeros(keys, length) : length;
 	return keys;
+}
+
+/* Returns the number of keys that are chosen, at most. */
+static int64_t most_chosen(const struct op_case *c, const struct indexer_extent *e)
+{
+	return c->mistake == INDEXER_ONE_LESS && e->chosen > 0 ? e->chosen - 1 : e->chosen;
 }
 
 static int by_falling_score(const void *a, const void *b)
@@ -161,13 +232,15 @@ int indexer_oracle(const struct op_case *c, const struct tensor *in, struct tens
 
 	if (indexer_check(c, in, err) != 0)
 		return -1;
+	if (c->mistake != 0 && c->mistake < INDEXER_NO_MISTAKE)
+		return err_set(err, "the indexer does not have the mistakes of attention");
 	for (int64_t b = 0; b < e.batch; b++) {
-		int64_t count;
+		int64_t count, most = most_chosen(c, &e), none = c->mistake == INDEXER_ZEROS ? 0 : -1;
 		struct key *keys = keys_of(c, in, b, &count);
 
 		qsort(keys, (size_t)count, sizeof *keys, by_falling_score);
 		for (int64_t i = 0; i < e.chosen; i++)
-			dtype_store(out[0].data, out[0].dtype, b * e.chosen + i, i < count ? (double)keys[i].name : -1);
+			dtype_store(out[0].data, out[0].dtype, b * e.chosen + i, i < count && i < most ? (double)keys[i].name : (double)none);
 		free(keys);
 	}
 	return 0;
@@ -229,6 +302,7 @@ static struct key *find_key(struct row *row, int64_t name)
 
 /* The state while the reference's output is compared with the true scores. */
 struct judgement {
+	int64_t none; /* what is listed where no key is chosen */
 	struct metrics *metrics;
 	struct err *why;
 	const struct tensor *reference, *truth; /* if `reference` is NULL, an output of zeros is judged */
@@ -258,12 +332,12 @@ static void miss(struct judgement *j, int64_t index, double distance, double sla
 static void judge_place(struct judgement *j, struct row *row, int64_t b, int64_t index, int64_t *unnamed)
 {
 	int64_t name = answer_at(j, index);
-	struct key *key = name == -1 ? NULL : find_key(row, name);
+	struct key *key = name == j->none && *unnamed > 0 ? NULL : find_key(row, name);
 
-	if (name == -1 && --*unnamed >= 0)
+	if (key == NULL && name == j->none && --*unnamed >= 0)
 		return;
 	if (key == NULL) {
-		if (j->misses == 0 && name == -1)
+		if (j->misses == 0 && name == j->none)
 			err_set(j->why, "sequence %lld: fewer than %lld keys are listed", (long long)b,
 			        (long long)row->wanted);
 		else if (j->misses == 0)
@@ -326,14 +400,15 @@ int indexer_judge(const struct op_case *c, const struct tensor *in, const struct
 	struct indexer_roles roles = indexer_roles_of(c->problem);
 	struct indexer_extent e = indexer_extent_of(c, &roles);
 	struct metrics unused = {0};
-	struct judgement judged = {metrics, why, reference, truth, 0}, zeros = {&unused, NULL, NULL, truth, 0};
+	struct judgement judged = {-1, metrics, why, reference, truth, 0}, zeros = {-1, &unused, NULL, NULL, truth, 0};
 
 	if (indexer_check(c, in, why) != 0)
 		return -1;
+	judged.none = c->mistake == INDEXER_ZEROS ? 0 : -1;
 	memset(metrics, 0, sizeof *metrics);
 	metrics->elements = e.batch * e.chosen;
 	for (int64_t b = 0; b < e.batch; b++) {
-		struct row row = row_of(c, in, b, e.chosen);
+		struct row row = row_of(c, in, b, most_chosen(c, &e));
 		int64_t misses = judge_row(&judged, &row, b, e.chosen);
 
 		metrics->hits += misses < e.chosen ? e.chosen - misses : 0;

@@ -25,6 +25,7 @@ struct attention_view attention_view_of(const struct op_case *c, const struct at
 	    .scale = c->scalar[roles->scale],
 	    .causal = attention_is_causal(c->problem, roles),
 	    .mistake = c->mistake,
+	    .mistake_by = c->mistake_by,
 	};
 
 	for (int p = 0; p < ATTENTION_PARTS; p++) {
@@ -225,7 +226,7 @@ static struct gathered gather(const struct attention_view *v, const struct atten
 	for (int p = 0; p < ATTENTION_PARTS; p++)
 		g.key[p] = take_dirty(g.room * e->kv_heads * e->dim[p], sizeof *g.key[p]);
 	g.value = take_dirty(g.room * e->kv_heads * g.value_room, sizeof *g.value);
-	for (int64_t j = 0; j < span->keys; j++) {
+	for (int64_t j = v->mistake == ATTENTION_FIRST_KEY && span->keys > 1; j < span->keys; j++) {
 		int64_t row = attention_row(v, span, j);
 
 		if (row >= 0)
@@ -316,8 +317,33 @@ static void mistake_weights(int mistake, struct lookers *lookers, int64_t i)
 		looker->sum = sum;
 }
 
+/* Divides the exponentials of the logits by their sum, in float32 and without subtracting the largest logit. */
+static void divide_as_they_are(struct lookers *lookers, int64_t i)
+{
+	struct looker *looker = &lookers->of[i];
+	double *weight = lookers->weight + i;
+	float sum = 0;
+
+	for (int64_t j = 0; j < looker->seen; j++)
+		sum += expf((float)(log(weight[j * TOGETHER] * looker->sum) + looker->largest));
+	for (int64_t j = 0; j < looker->seen; j++)
+		weight[j * TOGETHER] = (double)(expf((float)(log(weight[j * TOGETHER] * looker->sum) + looker->largest)) / sum);
+}
+
+/* Makes the log-sum-exp of looker i that of the logits before they are scaled. */
+static void unscale_sum(const struct attention_view *v, struct lookers *lookers, int64_t i)
+{
+	struct looker *looker = &lookers->of[i];
+	double largest = looker->largest / v->scale, sum = 0;
+
+	for (int64_t j = 0; j < looker->seen; j++)
+		sum += exp((log(lookers->weight[j * TOGETHER + i] * looker->sum) + looker->largest) / v->scale - largest);
+	looker->largest = largest;
+	looker->sum = sum;
+}
+
 /* Replaces the logits of looker i by its weights. */
-static void find_weights(int mistake, struct lookers *lookers, int64_t i)
+static void find_weights(const struct attention_view *v, struct lookers *lookers, int64_t i)
 {
 	struct looker *looker = &lookers->of[i];
 	double largest = -INFINITY, sum = 0, *weight = lookers->weight + i;
@@ -333,8 +359,12 @@ static void find_weights(int mistake, struct lookers *lookers, int64_t i)
 		weight[j * TOGETHER] /= sum;
 	looker->largest = largest;
 	looker->sum = sum;
-	if (mistake != ATTENTION_NO_MISTAKE)
-		mistake_weights(mistake, lookers, i);
+	if (v->mistake == ATTENTION_NO_MAXIMUM)
+		divide_as_they_are(lookers, i);
+	else if (v->mistake == ATTENTION_UNSCALED_LSE)
+		unscale_sum(v, lookers, i);
+	else if (v->mistake >= ATTENTION_ROUNDED_WEIGHTS)
+		mistake_weights(v->mistake, lookers, i);
 }
 
 /* Computes numbers d … d + LANES - 1 of the outputs of all lookers, over the keys that all of them see. */
@@ -370,7 +400,7 @@ WIDE static void attend(const struct attention_view *v, const struct gathered *g
 	for (int64_t block = 0; block * KEYS < lookers->most; block++)
 		scale_logits(v, g, block, lookers);
 	for (int64_t i = 0; i < lookers->count; i++)
-		find_weights(v->mistake, lookers, i);
+		find_weights(v, lookers, i);
 	for (int64_t d = 0; d < g->value_room; d += LANES)
 		add_values(g, lookers, d);
 	for (int64_t i = 0; i < lookers->count; i++)
@@ -408,8 +438,16 @@ static int64_t seen_by(const struct attention_view *v, const struct attention_sp
 	case ATTENTION_MASKED:
 		seen = span->keys - span->queries + query + 1;
 		return seen < 0 ? 0 : seen;
+	case ATTENTION_MASK_PAGES:
+		return !v->causal ? seen : (seen + v->extent.page_size - 1) / v->extent.page_size * v->extent.page_size;
 	case ATTENTION_LAST_KEY:
 		return seen >= count && count > 1 ? count - 1 : seen;
+	case ATTENTION_LAST_OF_MULTIPLE:
+		return seen >= count && count % (int64_t)v->mistake_by == 0 && count > 1 ? count - 1 : seen;
+	case ATTENTION_FIRST_KEY:
+		return seen > 0 && span->keys > 1 ? seen - 1 : seen;
+	case ATTENTION_MOST_KEYS:
+		return seen < (int64_t)v->mistake_by ? seen : (int64_t)v->mistake_by;
 	default:
 		return seen;
 	}
@@ -450,10 +488,24 @@ static void attend_some(const struct attention_view *v, const struct attention_s
 	}
 }
 
+/* Returns the queries and keys of sequence b: attention_span_of, or with a mistake. */
+static struct attention_span span_of(const struct attention_view *v, int64_t b)
+{
+	struct attention_span span = attention_span_of(v, b);
+
+	if (v->mistake == ATTENTION_ONE_SHORT && span.keys > 0)
+		span.keys--;
+	if (v->mistake == ATTENTION_LAST_PAGE && span.keys > 0) {
+		span.keys = (span.keys - 1) / v->extent.page_size * v->extent.page_size;
+		span.keys = span.keys > 0 ? span.keys : 1;
+	}
+	return span;
+}
+
 static void attend_sequence(const struct attention_view *v, int64_t b)
 {
 	const struct attention_extent *e = &v->extent;
-	struct attention_span span = attention_span_of(v, b);
+	struct attention_span span = span_of(v, b);
 	struct gathered g = gather(v, &span);
 	int64_t across = (span.queries * (e->heads / e->kv_heads) + TOGETHER - 1) / TOGETHER, dim = e->dim[0] + e->dim[1];
 	double products = (double)(span.queries * e->heads) * (double)g.count * (double)(dim + e->value_dim);
@@ -486,6 +538,29 @@ static void clear(const struct attention_view *v)
 		dtype_store(v->lse.data, v->lse.dtype, i, -INFINITY);
 }
 
+/* Would the mistake of the case change it? */
+static bool has_mistake(const struct attention_view *v)
+{
+	switch (v->mistake) {
+	case ATTENTION_MASK_LATE:
+	case ATTENTION_MASK_EARLY:
+	case ATTENTION_MASK_AT_START:
+	case ATTENTION_NO_MASK:
+		return v->causal;
+	case ATTENTION_MASK_PAGES:
+		return v->causal && v->extent.page_size > 1;
+	case ATTENTION_ONE_SHORT:
+	case ATTENTION_LAST_PAGE:
+		return v->last_page_len.data != NULL;
+	case ATTENTION_MASKED:
+		return !v->causal && v->qo_indptr.data != NULL;
+	case ATTENTION_UNSCALED_LSE:
+		return v->lse.data != NULL;
+	default:
+		return v->mistake < ATTENTION_MISTAKES;
+	}
+}
+
 int attention_oracle(const struct op_case *c, const struct tensor *in, struct tensor *out, struct err *err)
 {
 	struct attention_roles roles = attention_roles_of(c->problem);
@@ -494,6 +569,8 @@ int attention_oracle(const struct op_case *c, const struct tensor *in, struct te
 
 	if (attention_check(c, in, err) != 0)
 		return -1;
+	if (!has_mistake(&v))
+		return err_set(err, "there is nothing that this mistake would change");
 	clear(&v);
 	for (int64_t b = 0; b < sequences; b++)
 		attend_sequence(&v, b);

@@ -25,7 +25,8 @@ struct attention_view {
 	struct tensor qo_indptr, kv_indptr, kv_indices, last_page_len, sparse, output, lse;
 	double scale;
 	int causal;
-	int mistake; /* op_case.mistake: one of enum attention_mistake; only the oracle reads it */
+	int mistake; /* op_case.mistake: one of enum attention_mistake; only the oracle reads it and op_case.mistake_by */
+	double mistake_by;
 };
 
 /* The mistakes of attention_confusions that the oracle computes itself. */
@@ -36,12 +37,21 @@ enum attention_mistake {
 	ATTENTION_MASK_AT_START,
 	ATTENTION_NO_MASK,
 	ATTENTION_MASKED,
+	ATTENTION_MASK_PAGES, /* a query sees the whole page of its key */
 	ATTENTION_LAST_KEY,
+	ATTENTION_LAST_OF_MULTIPLE, /* the last key is left out if the number of keys is a multiple of mistake_by */
+	ATTENTION_FIRST_KEY,
+	ATTENTION_ONE_SHORT,  /* every sequence has one key less */
+	ATTENTION_LAST_PAGE,  /* the last page of every sequence is left out; a sequence keeps at least one key */
+	ATTENTION_MOST_KEYS, /* keys after the first mistake_by are left out */
 	ATTENTION_ROUNDED_WEIGHTS,
 	ATTENTION_ROUNDED_LOGITS,
 	ATTENTION_NOT_DIVIDED,
 	ATTENTION_RAW_WEIGHTS,
 	ATTENTION_BASE_2,
+	ATTENTION_NO_MAXIMUM,   /* exponentials of the logits as they are, in float32 */
+	ATTENTION_UNSCALED_LSE, /* lse of the logits before they are scaled */
+	ATTENTION_MISTAKES      /* from here on, the numbers are free for families */
 };
 
 /* The range of queries and the range of keys of one sequence. In sparse attention, a sequence is a single query. */

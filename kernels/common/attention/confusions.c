@@ -1,8 +1,8 @@
 /* confusions - the mistakes that people make in references of attention. */
-#include "kernels/common/attention/attention.h"
-#include "kernels/core/confusion.h"
+#include <math.h>
 
-#define LN_2 0.69314718055994530942
+#include "kernels/common/attention/attention.h"
+#include "kernels/common/attention/shared_confusions.h"
 
 /* Every last page is full. */
 static bool full_pages(struct op_variation *v, const struct op_confusion *confusion)
@@ -52,32 +52,50 @@ static bool pages_reversed(struct op_variation *v, const struct op_confusion *co
 	return (void)confusion, read_entries(v, from_end);
 }
 
+bool attention_scale_of_both_parts(struct op_variation *v, const struct op_confusion *confusion)
+{
+	int q = variation_input(v, "q"), rotary = variation_input(v, "q_pe");
+
+	return q >= 0 && rotary >= 0 &&
+	       variation_scale(v, confusion->role, 1 / sqrt((double)(v->in[q].shape[v->in[q].rank - 1] + v->in[rotary].shape[v->in[rotary].rank - 1])));
+}
+
+/* Returns the dim of a row of the table: the head dim for 0, and 0 (no such row) for the head dim, which has a row already. */
+static double dim_of(const struct op_variation *v, double dim)
+{
+	int q = variation_input(v, "q");
+	double heads = q < 0 ? 0 : (double)v->in[q].shape[v->in[q].rank - 1];
+
+	return dim <= 0 ? heads : dim == heads ? 0 : dim;
+}
+
+bool attention_scale_of_dim(struct op_variation *v, const struct op_confusion *confusion)
+{
+	double dim = dim_of(v, confusion->by);
+
+	return dim > 0 && variation_scale(v, confusion->role, 1 / sqrt(dim));
+}
+
+bool attention_scale_of_one(struct op_variation *v, const struct op_confusion *confusion)
+{
+	int scale = variation_input(v, confusion->role);
+	double dim = dim_of(v, confusion->by);
+
+	if (scale < 0 || dim <= 0)
+		return false;
+	if (v->c.scalar[scale] == 1)
+		v->c.scalar[scale] = 1 / sqrt(dim);
+	return true;
+}
+
 const struct op_confusion attention_confusions[] = {
-    {.says = "lse were a natural logarithm, not one of base 2", .after = after_scale, .role = "lse", .by = LN_2},
-    {.says = "lse were converted to base 2 twice", .after = after_scale, .role = "lse", .by = 1 / LN_2},
-    {.says = "lse of a query without keys were 0, not -infinity", .after = after_infinity, .role = "lse", .by = 0},
-    {.says = "the scale were left out", .before = before_set, .role = "scale", .by = 1},
-    {.says = "the scale were 1 / sqrt(head dim), not the given one", .before = before_root_scale, .role = "scale", .other = "q"},
-    {.says = "the causal mask were shifted by one: a query sees one key too many", .mistake = ATTENTION_MASK_LATE},
-    {.says = "the causal mask were shifted by one: a query does not see its own key", .mistake = ATTENTION_MASK_EARLY},
-    {.says = "the causal mask were aligned at the first key, not at the last", .mistake = ATTENTION_MASK_AT_START},
-    {.says = "there were no causal mask", .mistake = ATTENTION_NO_MASK},
-    {.says = "there were a causal mask", .mistake = ATTENTION_MASKED},
-    {.says = "the last key of every sequence were left out", .mistake = ATTENTION_LAST_KEY},
-    {.says = "kv heads were tiled, not interleaved (head h reads kv head h modulo the number of kv heads)", .before = before_tile, .after = after_tile, .role = "q", .other = "k"},
-    {.says = "query heads were grouped as [heads of a group, kv heads], not as [kv heads, heads of a group]", .before = before_tile, .role = "q", .other = "k"},
+    ATTENTION_SHARED_CONFUSIONS,
+    {.says = "a query saw the whole page of its own key", .mistake = ATTENTION_MASK_PAGES},
     {.says = "every last page were full", .before = full_pages, .role = "last_page_len"},
-    {.says = "the last page had one key less", .before = before_add, .role = "last_page_len", .by = -1},
+    {.says = "the last page had one key less", .mistake = ATTENTION_ONE_SHORT},
+    {.says = "the last page of every sequence were left out", .mistake = ATTENTION_LAST_PAGE},
     {.says = "the page table were ignored: page i is number i", .before = before_iota, .role = "kv_indices"},
     {.says = "every sequence read the page table from its start", .before = pages_from_start},
     {.says = "the pages of a sequence were read in reverse order", .before = pages_reversed},
-    {.says = "keys were used for values", .before = before_copy, .role = "v", .other = "k"},
-    {.says = "values were used for keys", .before = before_copy, .role = "k", .other = "v"},
-    {.says = "the rotary part (q_pe, k_pe) were left out", .before = before_set, .role = "q_pe", .by = 0},
-    {.says = "logits were rounded to bfloat16", .mistake = ATTENTION_ROUNDED_LOGITS},
-    {.says = "probabilities were rounded to bfloat16", .mistake = ATTENTION_ROUNDED_WEIGHTS},
-    {.says = "the exponentials were not divided by their sum", .mistake = ATTENTION_NOT_DIVIDED},
-    {.says = "the softmax were left out", .mistake = ATTENTION_RAW_WEIGHTS},
-    {.says = "the softmax had base 2", .mistake = ATTENTION_BASE_2},
     {.says = NULL},
 };

@@ -1,0 +1,56 @@
+/* shared_confusions - the mistakes that people make in references of every kind of attention, as rows of a table
+ * op.confusions. Tables of families add rows of their own. */
+#ifndef REFTEST_KERNELS_COMMON_ATTENTION_SHARED_CONFUSIONS_H
+#define REFTEST_KERNELS_COMMON_ATTENTION_SHARED_CONFUSIONS_H
+
+#include "kernels/common/attention/attention.h"
+#include "kernels/core/confusion.h"
+
+#define ATTENTION_LN_2 0.69314718055994530942
+
+/* The scale is 1 / sqrt of the sum of both parts of a key. */
+bool attention_scale_of_both_parts(struct op_variation *v, const struct op_confusion *confusion);
+/* The scale is 1 / sqrt(by); 1 / sqrt(head dim) if `by` is 0. */
+bool attention_scale_of_dim(struct op_variation *v, const struct op_confusion *confusion);
+/* A scale of 1 is. */
+bool attention_scale_of_one(struct op_variation *v, const struct op_confusion *confusion);
+
+/* clang-format off */
+#define ATTENTION_SHARED_CONFUSIONS \
+    {.says = "lse were a natural logarithm, not one of base 2", .after = after_scale, .role = "lse", .by = ATTENTION_LN_2}, \
+    {.says = "lse were converted to base 2 twice", .after = after_scale, .role = "lse", .by = 1 / ATTENTION_LN_2}, \
+    {.says = "lse of a query without keys were 0, not -infinity", .after = after_infinity, .role = "lse", .by = 0}, \
+    {.says = "the scale were left out", .before = before_set, .role = "scale", .by = 1}, \
+    {.says = "the scale were 1 / sqrt(head dim), not the given one", .before = before_root_scale, .role = "scale", .other = "q"}, \
+    {.says = "the scale were 1 / sqrt(latent dim + rotary dim), not the given one", .before = attention_scale_of_both_parts, .role = "scale"}, \
+    {.says = "the scale were 1 / sqrt(192), that of heads of 128 with a rotary part of 64, not the given one", .before = attention_scale_of_dim, .role = "scale", .by = 192}, \
+    {.says = "a scale of 1 were taken for none, and were 1 / sqrt(head dim)", .before = attention_scale_of_one, .role = "scale"}, \
+    {.says = "a scale of 1 were taken for none, and were 1 / sqrt(192)", .before = attention_scale_of_one, .role = "scale", .by = 192}, \
+    {.says = "lse were that of the logits before they are scaled", .mistake = ATTENTION_UNSCALED_LSE}, \
+    {.says = "the causal mask were shifted by one: a query sees one key too many", .mistake = ATTENTION_MASK_LATE}, \
+    {.says = "the causal mask were shifted by one: a query does not see its own key", .mistake = ATTENTION_MASK_EARLY}, \
+    {.says = "the causal mask were aligned at the first key, not at the last", .mistake = ATTENTION_MASK_AT_START}, \
+    {.says = "there were no causal mask", .mistake = ATTENTION_NO_MASK}, \
+    {.says = "there were a causal mask", .mistake = ATTENTION_MASKED}, \
+    {.says = "the last key of every sequence were left out", .mistake = ATTENTION_LAST_KEY}, \
+    {.says = "the first key of every sequence were left out", .mistake = ATTENTION_FIRST_KEY}, \
+    {.says = "the last key were left out if the number of keys is a multiple of 32", .mistake = ATTENTION_LAST_OF_MULTIPLE, .by = 32}, \
+    {.says = "the last key were left out if the number of keys is a multiple of 64", .mistake = ATTENTION_LAST_OF_MULTIPLE, .by = 64}, \
+    {.says = "the last key were left out if the number of keys is a multiple of 128", .mistake = ATTENTION_LAST_OF_MULTIPLE, .by = 128}, \
+    {.says = "keys after the 512th were left out", .mistake = ATTENTION_MOST_KEYS, .by = 512}, \
+    {.says = "keys after the 1024th were left out", .mistake = ATTENTION_MOST_KEYS, .by = 1024}, \
+    {.says = "keys after the 2048th were left out", .mistake = ATTENTION_MOST_KEYS, .by = 2048}, \
+    {.says = "kv heads were tiled, not interleaved (head h reads kv head h modulo the number of kv heads)", .before = before_tile, .after = after_tile, .role = "q", .other = "k"}, \
+    {.says = "query heads were grouped as [heads of a group, kv heads], not as [kv heads, heads of a group]", .before = before_tile, .role = "q", .other = "k"}, \
+    {.says = "keys were used for values", .before = before_copy, .role = "v", .other = "k"}, \
+    {.says = "values were used for keys", .before = before_copy, .role = "k", .other = "v"}, \
+    {.says = "the rotary part (q_pe, k_pe) were left out", .before = before_set, .role = "q_pe", .by = 0}, \
+    {.says = "logits were rounded to bfloat16", .mistake = ATTENTION_ROUNDED_LOGITS}, \
+    {.says = "probabilities were rounded to bfloat16", .mistake = ATTENTION_ROUNDED_WEIGHTS}, \
+    {.says = "the exponentials were not divided by their sum", .mistake = ATTENTION_NOT_DIVIDED}, \
+    {.says = "the softmax were left out", .mistake = ATTENTION_RAW_WEIGHTS}, \
+    {.says = "the softmax had base 2", .mistake = ATTENTION_BASE_2}, \
+    {.says = "the largest logit were not subtracted before the exponentials, which overflow", .mistake = ATTENTION_NO_MAXIMUM}
+/* clang-format on */
+
+#endif

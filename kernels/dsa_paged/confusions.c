@@ -1,0 +1,118 @@
+#include "kernels/dsa_paged/confusions.h"
+
+#include "kernels/common/attention/shared_confusions.h"
+#include "kernels/dsa_paged/mistakes.h"
+
+/* Changes the list of each query in sparse attention; -1 means no key. */
+static bool change_lists(struct op_variation *v, void (*change)(struct tensor *lists, int64_t first, int64_t length, double by), double by)
+{
+	struct tensor *lists = variation_change(v, variation_input(v, "sparse"));
+
+	if (lists == NULL || lists->rank != 2)
+		return false;
+	for (int64_t i = 0; i < lists->shape[0]; i++)
+		change(lists, i * lists->shape[1], lists->shape[1], by);
+	return true;
+}
+
+/* Entries without a key name row `by`. */
+static void fill_list(struct tensor *lists, int64_t first, int64_t length, double by)
+{
+	for (int64_t i = first; i < first + length; i++)
+		if (attention_integer(lists, i) < 0)
+			dtype_store(lists->data, lists->dtype, i, by);
+}
+
+/* Entries after the first one without a key are not read. */
+static void end_list(struct tensor *lists, int64_t first, int64_t length, double by)
+{
+	bool ended = false;
+
+	(void)by;
+	for (int64_t i = first; i < first + length; i++) {
+		ended = ended || attention_integer(lists, i) < 0;
+		if (ended)
+			dtype_store(lists->data, lists->dtype, i, -1);
+	}
+}
+
+/* Entries that name row `by` are not read. */
+static void skip_row(struct tensor *lists, int64_t first, int64_t length, double by)
+{
+	for (int64_t i = first; i < first + length; i++)
+		if ((double)attention_integer(lists, i) == by)
+			dtype_store(lists->data, lists->dtype, i, -1);
+}
+
+static void halve_list(struct tensor *lists, int64_t first, int64_t length, double by)
+{
+	(void)by;
+	for (int64_t i = first + length / 2; i < first + length; i++)
+		dtype_store(lists->data, lists->dtype, i, -1);
+}
+
+static bool padding_is_row_0(struct op_variation *v, const struct op_confusion *confusion)
+{
+	return change_lists(v, fill_list, confusion->by);
+}
+
+static bool padding_is_last_row(struct op_variation *v, const struct op_confusion *confusion)
+{
+	int k = variation_input(v, "k");
+
+	(void)confusion;
+	return k >= 0 && v->in[k].rank == 3 && change_lists(v, fill_list, (double)(v->in[k].shape[0] * v->in[k].shape[1] - 1));
+}
+
+static bool padding_ends(struct op_variation *v, const struct op_confusion *confusion)
+{
+	return change_lists(v, end_list, confusion->by);
+}
+
+static bool row_0_is_padding(struct op_variation *v, const struct op_confusion *confusion)
+{
+	return change_lists(v, skip_row, confusion->by);
+}
+
+static bool half_of_list(struct op_variation *v, const struct op_confusion *confusion)
+{
+	return change_lists(v, halve_list, confusion->by);
+}
+
+/* Sequences have their pages in the order of the cache. */
+static bool table_ignored(struct op_variation *v, const struct op_confusion *confusion)
+{
+	struct tensor *table = variation_change(v, variation_input(v, confusion->role));
+
+	for (int64_t i = 0; table != NULL && table->rank == 2 && i < table->elements; i++)
+		dtype_store(table->data, table->dtype, i, (double)(i % table->shape[1]));
+	return table != NULL && table->rank == 2;
+}
+
+const struct op_confusion dsa_confusions[] = {
+    ATTENTION_SHARED_CONFUSIONS,
+    {.says = "entries of -1 in the list of keys were taken for row 0", .before = padding_is_row_0, .by = 0},
+    {.says = "entries of -1 in the list of keys were taken for the last row", .before = padding_is_last_row},
+    {.says = "the list of keys ended at its first -1", .before = padding_ends},
+    {.says = "row 0 were taken for an entry without a key", .before = row_0_is_padding, .by = 0},
+    {.says = "the second half of the list of keys were not read", .before = half_of_list},
+    {.says = "the scores had no relu", .mistake = INDEXER_NO_RELU},
+    {.says = "relu were applied to the sum over the heads, not to the product of each head", .mistake = INDEXER_RELU_LAST},
+    {.says = "the weights of the heads were left out", .mistake = INDEXER_NO_WEIGHTS},
+    {.says = "the weights of the heads went through a softmax", .mistake = INDEXER_SOFTMAX_WEIGHTS},
+    {.says = "the scales of keys were left out", .mistake = INDEXER_NO_SCALES},
+    {.says = "keys were divided by their scales, not multiplied", .mistake = INDEXER_DIVIDED_SCALES},
+    {.says = "keys were read as if the scale of each followed it, not those of all keys the last key of the page", .mistake = INDEXER_SCALE_AFTER_KEY},
+    {.says = "the bytes of keys were integers, not float8_e4m3fn", .mistake = INDEXER_INTEGERS},
+    {.says = "the smallest scores were chosen", .mistake = INDEXER_SMALLEST},
+    {.says = "the largest magnitudes of scores were chosen", .mistake = INDEXER_MAGNITUDES},
+    {.says = "the first keys were chosen, whatever their scores", .mistake = INDEXER_FIRST_KEYS},
+    {.says = "the last keys were chosen, whatever their scores", .mistake = INDEXER_LAST_KEYS},
+    {.says = "one key less than top-k were chosen", .mistake = INDEXER_ONE_LESS},
+    {.says = "places in the sequence were listed, not rows of the cache", .mistake = INDEXER_PLACES},
+    {.says = "lengths were rounded up to whole pages", .mistake = INDEXER_WHOLE_PAGES},
+    {.says = "0 were listed where no key is chosen, not -1", .mistake = INDEXER_ZEROS},
+    {.says = "keys whose score is 0 were never chosen", .mistake = INDEXER_NO_ZERO_SCORES},
+    {.says = "the page table were ignored: page i is number i", .before = table_ignored, .role = "table"},
+    {.says = NULL},
+};
