@@ -479,20 +479,57 @@ struct computation {
 	bool softplus;
 	int64_t pad;
 	int mistake;
+	double by; /* op_case.mistake_by */
 };
 
 /* The mistakes that the oracle computes. */
 enum mistake {
 	NO_MISTAKE, NO_STEP_IN_DECAY, NO_EXP, A_LOG, NO_STEP_IN_X, RAW_STEP_IN_X, READ_FIRST, X_FIRST, STEP_ON_D, TILED,
-	FIRST_GROUP, SIGMOID_GATE, PLAIN_GATE, NO_GATE, GATE_FIRST, OTHER_SOFTPLUS, SOFTPLUS_FIRST
+	FIRST_GROUP, SIGMOID_GATE, PLAIN_GATE, NO_GATE, GATE_FIRST, OTHER_SOFTPLUS, SOFTPLUS_FIRST, SOFTPLUS_UP_TO, LINEAR_DECAY,
+	NO_DECAY, FIRST_STEP, FIRST_DECAY, NO_X, TILED_B, TILED_C, FIRST_GROUP_B, FIRST_GROUP_C, ROUNDED_STEP, STEP_AT_LEAST_0,
+	STEP_MAGNITUDE, LAST_STATE
 };
+
+/* The slots change in the order of the batch. `by` 0: slot 0 is taken for padding; 1: padding ends the batch. */
+static bool change_slots(struct op_variation *v, const struct op_confusion *confusion)
+{
+	struct ssu_roles roles = ssu_roles_of(v->c.problem);
+	struct tensor *slots = variation_change(v, roles.indices);
+	int64_t pad = ssu_pad(&v->c, &roles);
+	bool ended = false;
+
+	for (int64_t n = 0; slots != NULL && n < slots->elements; n++) {
+		int64_t slot = check_integer(slots, n);
+
+		ended = ended || (confusion->by > 0 && slot == pad);
+		if (ended || (confusion->by == 0 && slot == 0))
+			dtype_store(slots->data, slots->dtype, n, (double)pad);
+	}
+	return slots != NULL;
+}
 
 static const struct op_confusion confusions[] = {
     {.says = "the decay were exp(A), without the step dt", .mistake = NO_STEP_IN_DECAY},
     {.says = "the decay were A dt, without its exponential", .mistake = NO_EXP},
     {.says = "A were a logarithm: the decay is exp(-exp(A) dt)", .mistake = A_LOG},
     {.says = "the softplus of dt were left out, or made where there is none", .mistake = OTHER_SOFTPLUS},
+    {.says = "dt went through softplus where it must not", .before = before_set, .role = "softplus", .by = 1},
+    {.says = "the softplus of dt were left out where it must be", .before = before_set, .role = "softplus", .by = 0},
+    {.says = "the softplus of dt were left out above 5", .mistake = SOFTPLUS_UP_TO, .by = 5},
     {.says = "the bias were added to dt after the softplus", .mistake = SOFTPLUS_FIRST},
+    {.says = "dt with its bias were rounded to bfloat16", .mistake = ROUNDED_STEP},
+    {.says = "steps below 0 were 0", .mistake = STEP_AT_LEAST_0},
+    {.says = "steps below 0 lost their sign", .mistake = STEP_MAGNITUDE},
+    {.says = "the dt of each head's first element applied to all", .mistake = FIRST_STEP},
+    {.says = "the decay were left out", .mistake = NO_DECAY},
+    {.says = "the decay were 1 + A dt, without its exponential", .mistake = LINEAR_DECAY},
+    {.says = "the A of each head's first element applied to all", .mistake = FIRST_DECAY},
+    {.says = "x were left out where it enters the state", .mistake = NO_X},
+    {.says = "the last element of the state were not read", .mistake = LAST_STATE},
+    {.says = "the groups of B alone were tiled, not interleaved", .mistake = TILED_B},
+    {.says = "the groups of C alone were tiled, not interleaved", .mistake = TILED_C},
+    {.says = "the first group of B alone were used for all heads", .mistake = FIRST_GROUP_B},
+    {.says = "the first group of C alone were used for all heads", .mistake = FIRST_GROUP_C},
     {.says = "dt were left out where x enters the state", .mistake = NO_STEP_IN_X},
     {.says = "dt without softplus entered the state with x", .mistake = RAW_STEP_IN_X},
     {.says = "the output were read before x enters the state", .mistake = READ_FIRST},
@@ -510,6 +547,11 @@ static const struct op_confusion confusions[] = {
     {.says = "the initial state were ignored", .before = before_set, .role = "state", .by = 0},
     {.says = "the state were not updated", .after = after_input, .role = "new_state", .other = "state"},
     {.says = "the slots of states were ignored", .before = before_iota, .role = "indices"},
+    {.says = "slot 0 were taken for padding", .before = change_slots, .by = 0},
+    {.says = "padding ended the batch", .before = change_slots, .by = 1},
+    {.says = "states that no sequence uses were 0", .after = after_clear_others, .role = "new_state", .other = "indices"},
+    {.says = "the new state of a sequence were in the place of the sequence, not in its slot", .after = after_places, .role = "new_state", .other = "indices"},
+    {.says = "the new state of a sequence were in the slot after its own", .after = after_places, .role = "new_state", .other = "indices", .by = 1},
     {.says = NULL},
 };
 
@@ -547,6 +589,10 @@ static double decay_of(const struct computation *w, double a, double step)
 		return a * step;
 	case A_LOG:
 		return exp(-exp(a) * step);
+	case LINEAR_DECAY:
+		return 1 + a * step;
+	case NO_DECAY:
+		return 1;
 	default:
 		return exp(a * step);
 	}
@@ -567,25 +613,52 @@ static double gate_of(const struct computation *w, double z)
 	}
 }
 
+/* Returns the step of element i, dt with its bias and softplus. */
+static double step_of(const struct computation *w, int64_t n, int64_t h, int64_t i)
+{
+	int64_t at = w->mistake == FIRST_STEP ? 0 : i;
+	double raw = weight_of(w, w->roles.dt, 3, n * w->e.heads + h, at), bias = weight_of(w, w->roles.dt_bias, 2, h, at);
+	double sum = w->mistake == ROUNDED_STEP ? (double)float_from_bf16(bf16_from_float((float)(raw + bias))) : raw + bias;
+	bool soft = w->softplus != (w->mistake == OTHER_SOFTPLUS);
+
+	if (w->mistake == SOFTPLUS_FIRST && soft)
+		return softplus(raw) + bias;
+	if (w->mistake == SOFTPLUS_UP_TO && sum > w->by)
+		soft = false;
+	double step = soft ? softplus(sum) : sum;
+
+	return w->mistake == STEP_AT_LEAST_0 ? fmax(step, 0) : w->mistake == STEP_MAGNITUDE ? fabs(step) : step;
+}
+
+/* Returns what x adds to the state, for a weight of 1. */
+static double enters_of(const struct computation *w, int64_t n, int64_t h, int64_t i, double x, double step)
+{
+	switch (w->mistake) {
+	case NO_STEP_IN_X:
+		return x;
+	case NO_X:
+		return step;
+	case RAW_STEP_IN_X:
+		return (weight_of(w, w->roles.dt, 3, n * w->e.heads + h, i) + weight_of(w, w->roles.dt_bias, 2, h, i)) * x;
+	default:
+		return step * x;
+	}
+}
+
 /* Updates the S states of element i of sequence n and head h in `state`, and returns y before the gate. `a`, `b` and
  * `c` hold S elements. */
 static double update(const struct computation *w, int64_t n, int64_t h, int64_t i, double z, double *state,
 		     const double *a, const double *b, const double *c)
 {
 	double x = value_of(w, w->roles.x, (n * w->e.heads + h) * w->e.dim + i);
-	double raw = weight_of(w, w->roles.dt, 3, n * w->e.heads + h, i), bias = weight_of(w, w->roles.dt_bias, 2, h, i);
-	bool soft = w->softplus != (w->mistake == OTHER_SOFTPLUS);
-	double d = soft ? softplus(raw + bias) : raw + bias, y = 0;
-
-	if (w->mistake == SOFTPLUS_FIRST && soft)
-		d = softplus(raw) + bias;
-	double enters = w->mistake == NO_STEP_IN_X ? x : w->mistake == RAW_STEP_IN_X ? (raw + bias) * x : d * x;
+	double d = step_of(w, n, h, i), enters = enters_of(w, n, h, i, x, d), y = 0;
 
 	for (int64_t j = 0; j < w->e.states; j++) {
-		double decay = decay_of(w, a[j], d), before = state[j];
+		double decay = decay_of(w, w->mistake == FIRST_DECAY ? a[0] : a[j], d), before = state[j];
 
 		state[j] = w->mistake == X_FIRST ? (state[j] + enters * b[j]) * decay : state[j] * decay + enters * b[j];
-		y += (w->mistake == READ_FIRST ? before : state[j]) * c[j];
+		if (w->mistake != LAST_STATE || j + 1 < w->e.states)
+			y += (w->mistake == READ_FIRST ? before : state[j]) * c[j];
 	}
 	double skip = weight_of(w, w->roles.d, 2, h, i) * x * (w->mistake == STEP_ON_D ? d : 1);
 
@@ -597,9 +670,17 @@ static void read_decays(const struct computation *w, int64_t h, int64_t i, doubl
 	const struct tensor *a = &w->in[w->roles.a];
 
 	if (a->rank == 3)
-		dtype_load_run(a->data, a->dtype, (h * w->e.dim + i) * w->e.states, w->e.states, out);
+		dtype_load_run(a->data, a->dtype, (h * w->e.dim + (w->mistake == FIRST_DECAY ? 0 : i)) * w->e.states, w->e.states, out);
 	for (int64_t j = 0; j < w->e.states && a->rank != 3; j++)
 		out[j] = dtype_load(a->data, a->dtype, h);
+}
+
+/* Returns the group of B or C that head h reads; the mistakes are those of both, and those of one alone. */
+static int64_t group_of(const struct computation *w, int64_t h, enum mistake tiled, enum mistake first)
+{
+	if (w->mistake == TILED || w->mistake == (int)tiled)
+		return h % w->e.groups;
+	return w->mistake == FIRST_GROUP || w->mistake == (int)first ? 0 : h / (w->e.heads / w->e.groups);
 }
 
 static void run_head(const struct computation *w, int64_t n, int64_t h)
@@ -609,12 +690,12 @@ static void run_head(const struct computation *w, int64_t n, int64_t h)
 	struct tensor *output = &w->out[w->roles.output];
 	bool indexed = w->roles.indices >= 0 && w->in[w->roles.indices].data != NULL;
 	int64_t slot = indexed ? check_integer(&w->in[w->roles.indices], n) : n;
-	int64_t own = w->mistake == TILED ? h % e->groups : w->mistake == FIRST_GROUP ? 0 : h / (e->heads / e->groups);
-	int64_t group = n * e->groups + own;
+	int64_t of_b = n * e->groups + group_of(w, h, TILED_B, FIRST_GROUP_B);
+	int64_t of_c = n * e->groups + group_of(w, h, TILED_C, FIRST_GROUP_C);
 	double *row = take(4 * e->states, sizeof *row);
 
-	dtype_load_run(b->data, b->dtype, group * e->states, e->states, row + 2 * e->states);
-	dtype_load_run(c->data, c->dtype, group * e->states, e->states, row + 3 * e->states);
+	dtype_load_run(b->data, b->dtype, of_b * e->states, e->states, row + 2 * e->states);
+	dtype_load_run(c->data, c->dtype, of_c * e->states, e->states, row + 3 * e->states);
 	for (int64_t i = 0; i < e->dim; i++) {
 		int64_t at = (n * e->heads + h) * e->dim + i, from = ((slot * e->heads + h) * e->dim + i) * e->states;
 		double y = 0, z = value_of(w, w->roles.z, at);
@@ -655,7 +736,8 @@ static int oracle(const struct op_case *c, const struct tensor *in, struct tenso
 			 .new_state = &out[ssu_states_place(c->problem, &roles)],
 	                 .softplus = ssu_softplus(c, &roles),
 	                 .pad = ssu_pad(c, &roles),
-	                 .mistake = c->mistake};
+	                 .mistake = c->mistake,
+	                 .by = c->mistake_by};
 
 	if (ssu_check(c, in, err) != 0)
 		return -1;

@@ -197,9 +197,12 @@ static int fill(const struct op_case *c, int input, struct tensor *out, struct e
 	return 0;
 }
 
-/* Replaces a row of logits by its softmax. */
-/* The mistakes that the oracle computes. */
-enum mistake { NO_MISTAKE, LOGARITHM, BASE_2, NOT_DIVIDED, MEAN, SIGMOID, MULTIPLIED, NO_TEMPERATURE };
+/* The mistakes that the oracle computes. From OVER_ROWS on, rows are not normalised on their own. */
+enum mistake {
+	NO_MISTAKE, LOGARITHM, BASE_2, NOT_DIVIDED, MEAN, SIGMOID, MULTIPLIED, NO_TEMPERATURE, OF_THE_OUTPUT, ROUNDED_LOGITS,
+	ROUNDED_EXPONENTIALS, ROUNDED_SUM, SATURATED_SUM, EPSILON, NO_MAXIMUM, LAST_LEFT_OUT, FINITE_MASK,
+	GREEDY, OVER_ROWS, COMMON_MAXIMUM
+};
 
 static const struct op_confusion confusions[] = {
     {.says = "the logarithm of the softmax were returned", .mistake = LOGARITHM},
@@ -209,26 +212,101 @@ static const struct op_confusion confusions[] = {
     {.says = "each logit went through a sigmoid", .mistake = SIGMOID},
     {.says = "logits were multiplied by the temperature", .mistake = MULTIPLIED},
     {.says = "the temperature were left out", .mistake = NO_TEMPERATURE},
+    {.says = "the probabilities, not the logits, were divided by the temperature", .mistake = OF_THE_OUTPUT},
+    {.says = "logits were rounded to bfloat16 after the temperature", .mistake = ROUNDED_LOGITS},
+    {.says = "the exponentials were rounded to bfloat16", .mistake = ROUNDED_EXPONENTIALS},
+    {.says = "the sum of the exponentials were rounded to bfloat16", .mistake = ROUNDED_SUM},
+    {.says = "the sum of the exponentials were a float16", .mistake = SATURATED_SUM},
+    {.says = "an epsilon of 1e-2 were added to the sum of the exponentials", .mistake = EPSILON, .by = 1e-2},
+    {.says = "an epsilon of 1e-3 were added to the sum of the exponentials", .mistake = EPSILON, .by = 1e-3},
+    {.says = "the largest logit were not subtracted before the exponentials, which overflow", .mistake = NO_MAXIMUM},
+    {.says = "the largest logit of all rows were subtracted, not that of each row", .mistake = COMMON_MAXIMUM},
+    {.says = "the last logit of each row were left out", .mistake = LAST_LEFT_OUT},
+    {.says = "temperatures below 0.3 were greedy", .mistake = GREEDY, .by = 0.3},
+    {.says = "temperatures below 0.1 were greedy", .mistake = GREEDY, .by = 0.1},
+    {.says = "columns, not rows, were normalised", .mistake = OVER_ROWS},
+    {.says = "masked logits (-infinity) were -20", .mistake = FINITE_MASK, .by = -20},
     {.says = NULL},
 };
 
-/* Normalises a row with a mistake. */
-static void mistake_row(enum mistake mistake, double *row, int64_t columns, double temperature)
+static double rounded(double x, enum dtype dtype)
 {
-	double most = -INFINITY, sum = 0, factor = mistake == MULTIPLIED ? temperature : mistake == NO_TEMPERATURE ? 1 : 1 / temperature;
+	unsigned char bytes[8];
 
+	dtype_store(bytes, dtype, 0, x);
+	return dtype_load(bytes, dtype, 0);
+}
+
+/* Returns the exponential of a scaled logit, with a mistake. */
+static double exponential(enum mistake mistake, double scaled, double most)
+{
+	if (mistake == NO_MAXIMUM)
+		return (double)expf((float)scaled);
+	if (mistake == ROUNDED_EXPONENTIALS)
+		return rounded(exp(scaled - most), DTYPE_BFLOAT16);
+	return exp(scaled - most);
+}
+
+/* Returns the sum by which exponentials are divided. */
+static double mistaken_sum(enum mistake mistake, double by, double sum)
+{
+	switch (mistake) {
+	case NO_MAXIMUM:
+		return (double)(float)sum;
+	case ROUNDED_SUM:
+		return rounded(sum, DTYPE_BFLOAT16);
+	case SATURATED_SUM:
+		return rounded(sum, DTYPE_FLOAT16);
+	case EPSILON:
+		return sum + by;
+	default:
+		return sum;
+	}
+}
+
+/* Gives the first of the largest logits all probability. */
+static void choose(double *row, int64_t columns)
+{
+	int64_t first = 0;
+
+	for (int64_t i = 1; i < columns; i++)
+		first = row[i] > row[first] ? i : first;
+	for (int64_t i = 0; i < columns; i++)
+		row[i] = i == first ? 1 : 0;
+}
+
+/* Normalises a row with a mistake. */
+static void mistake_row(enum mistake mistake, double by, double *row, int64_t columns, double temperature)
+{
+	bool plain = mistake == NO_TEMPERATURE || mistake == OF_THE_OUTPUT;
+	double most = -INFINITY, sum = 0, factor = mistake == MULTIPLIED ? temperature : plain ? 1 : 1 / temperature;
+
+	if (mistake == GREEDY && temperature < by) {
+		choose(row, columns);
+		return;
+	}
+	if (mistake == LAST_LEFT_OUT)
+		row[columns - 1] = -INFINITY;
 	factor *= mistake == BASE_2 ? log(2) : 1;
-	for (int64_t i = 0; i < columns; i++)
-		most = fmax(most, row[i] *= factor);
-	for (int64_t i = 0; i < columns; i++)
-		sum += exp(row[i] - most);
 	for (int64_t i = 0; i < columns; i++) {
-		double share = exp(row[i] - most);
+		row[i] *= factor;
+		if (mistake == FINITE_MASK && isinf(row[i]))
+			row[i] = by;
+		if (mistake == ROUNDED_LOGITS)
+			row[i] = rounded(row[i], DTYPE_BFLOAT16);
+		most = fmax(most, row[i]);
+	}
+	for (int64_t i = 0; i < columns; i++)
+		sum += exponential(mistake, row[i], most);
+	sum = mistaken_sum(mistake, by, sum);
+	for (int64_t i = 0; i < columns; i++) {
+		double share = exponential(mistake, row[i], most);
 
 		row[i] = mistake == SIGMOID	? 1 / (1 + exp(-row[i]))
 			 : mistake == LOGARITHM	? row[i] - most - log(sum)
 			 : mistake == NOT_DIVIDED ? share
 			 : mistake == MEAN	? share * (double)columns / sum
+			 : mistake == OF_THE_OUTPUT ? share / sum / temperature
 						: share / sum;
 	}
 }
@@ -288,30 +366,90 @@ static int check(const struct op_case *c, const struct tensor *in, struct err *e
 	return 0;
 }
 
+/* The logits and temperatures of a case. */
+struct work {
+	const struct op_case *c;
+	struct tensor logits, temperatures;
+	int64_t columns, rows;
+	double shared; /* the temperature of all rows, if there are no temperatures of rows */
+	struct tensor *out;
+};
+
+static double temperature_of(const struct work *w, int64_t row)
+{
+	return w->temperatures.data == NULL ? w->shared : dtype_load(w->temperatures.data, w->temperatures.dtype, row);
+}
+
+static double scaled(const struct work *w, int64_t row, int64_t column)
+{
+	return dtype_load(w->logits.data, w->logits.dtype, row * w->columns + column) / temperature_of(w, row);
+}
+
+/* Normalises each column. */
+static void normalise_columns(const struct work *w)
+{
+	double *column = take(w->rows, sizeof *column);
+
+	for (int64_t i = 0; i < w->columns; i++) {
+		for (int64_t r = 0; r < w->rows; r++)
+			column[r] = scaled(w, r, i);
+		normalise(column, w->rows, 1);
+		for (int64_t r = 0; r < w->rows; r++)
+			dtype_store(w->out->data, w->out->dtype, r * w->columns + i, column[r]);
+	}
+	free(column);
+}
+
+/* Normalises rows after the largest of all scaled logits is subtracted, in float32. */
+static void normalise_together(const struct work *w)
+{
+	double most = -INFINITY;
+
+	for (int64_t i = 0; i < w->rows * w->columns; i++)
+		most = fmax(most, scaled(w, i / w->columns, i % w->columns));
+	for (int64_t r = 0; r < w->rows; r++) {
+		float sum = 0;
+
+		for (int64_t i = 0; i < w->columns; i++)
+			sum += expf((float)(scaled(w, r, i) - most));
+		for (int64_t i = 0; i < w->columns; i++)
+			dtype_store(w->out->data, w->out->dtype, r * w->columns + i,
+				    (double)(expf((float)(scaled(w, r, i) - most)) / sum));
+	}
+}
+
+static void normalise_row(const struct work *w, int64_t r, double *row)
+{
+	dtype_load_run(w->logits.data, w->logits.dtype, r * w->columns, w->columns, row);
+	if (w->c->mistake == NO_MISTAKE)
+		normalise(row, w->columns, temperature_of(w, r));
+	else
+		mistake_row((enum mistake)w->c->mistake, w->c->mistake_by, row, w->columns, temperature_of(w, r));
+	dtype_store_run(w->out->data, w->out->dtype, r * w->columns, w->columns, row);
+}
+
 static int oracle(const struct op_case *c, const struct tensor *in, struct tensor *out, struct err *err)
 {
-	const struct tensor *x = &in[softmax_logits(c->problem)];
 	int t = softmax_temperature(c->problem);
-	int64_t columns = softmax_fill_of(c, 0).columns, rows = columns > 0 ? x->elements / columns : 0;
-	bool by_row = t >= 0 && in[t].data != NULL;
-	double shared = t >= 0 && in[t].rank == OP_SCALAR ? c->scalar[t] : 1;
+	struct work w = {.c = c, .logits = in[softmax_logits(c->problem)], .columns = softmax_fill_of(c, 0).columns, .out = &out[0],
+			 .shared = t >= 0 && in[t].rank == OP_SCALAR ? c->scalar[t] : 1};
 
+	w.rows = w.columns > 0 ? w.logits.elements / w.columns : 0;
+	w.temperatures = op_tensor(in, t);
+	if (c->mistake == OVER_ROWS)
+		normalise_columns(&w);
+	if (c->mistake == COMMON_MAXIMUM)
+		normalise_together(&w);
+	if (c->mistake >= OVER_ROWS)
+		return 0;
 	(void)err;
-#pragma omp parallel if (x->elements >= PARALLEL_FROM)
+#pragma omp parallel if (w.logits.elements >= PARALLEL_FROM)
 	{
-		double *row = take(columns, sizeof *row);
+		double *row = take(w.columns, sizeof *row);
 
 #pragma omp for
-		for (int64_t r = 0; r < rows; r++) {
-			dtype_load_run(x->data, x->dtype, r * columns, columns, row);
-			double temperature = by_row ? dtype_load(in[t].data, in[t].dtype, r) : shared;
-
-			if (c->mistake == NO_MISTAKE)
-				normalise(row, columns, temperature);
-			else
-				mistake_row((enum mistake)c->mistake, row, columns, temperature);
-			dtype_store_run(out[0].data, out[0].dtype, r * columns, columns, row);
-		}
+		for (int64_t r = 0; r < w.rows; r++)
+			normalise_row(&w, r, row);
 		free(row);
 	}
 	return 0;
