@@ -30,18 +30,23 @@ BAR = 0.5  # the least fraction of all failures with a right diagnosis
 FIGURES = {
     "activation": 25,
     "cascade": 20,
+    "delta_rule": 29,
+    "gated_delta_rule": 33,
     "gemm": 18,
     "gemma_rmsnorm": 18,
-    "gla": 25,
+    "gla": 28,
+    "gqa_paged": 27,
     "gqa_ragged": 19,
-    "kda": 29,
+    "kda": 33,
     "layernorm": 19,
+    "mla_paged": 18,
     "mla_ragged": 14,
     "page": 22,
     "quantize_fp8_per_token_group": 38,
     "rmsnorm": 21,
     "rope": 37,
-    "simple_gla": 19,
+    "simple_gla": 23,
+    "softmax": 21,
 }
 
 

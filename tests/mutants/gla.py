@@ -88,7 +88,7 @@ DIAGNOSES = {
     "scale left out": "the scale were left out",
     "scale 2 % too large": r"were multiplied by 1\.02",
     "scale always that of the head": r"the scale were 1 / sqrt\(K\), not the given one",
-    "keys normalised": r"k alone were not normalised \(or were, where neither is\)",
+    "keys normalised": "k were normalised where it must not be",
     "heads rolled": "were read one element too early along axis 2",
     "initial state ignored": "the initial state were ignored",
     "initial state of the first sequence for all": "had the values of its first index along axis 0 everywhere",
@@ -100,4 +100,7 @@ DIAGNOSES = {
     "a scale of 0 taken for 1": r"a scale of 0 were taken for 1, not for 1 / sqrt\(K\)",
     "a scale of 1 taken for none": r"a scale of 1 were taken for none, and were 1 / sqrt\(K\)",
     "one NaN": "is NaN only where",
+    "gate of the token before": "the gate of the token before were used",
+    "cu_seqlens ignored: one long sequence": "cu_seqlens were ignored: one sequence has all tokens",
+    "gates of at least -10": "the logarithm of the decay were at least -10",
 }

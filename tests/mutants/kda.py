@@ -101,7 +101,7 @@ DIAGNOSES = {
     "strength left out": r"beta were left out \(taken as 1\)",
     "strength through a sigmoid": "beta went through a sigmoid, or its sigmoid were left out",
     "strength of the head before": "were read one element too early along axis 2",
-    "query not normalised": r"q alone were not normalised \(or were, where neither is\)",
+    "query not normalised": "q alone were not normalised",
     "heads tiled": "heads of q and k were tiled, not interleaved",
     "state [K, V]": "the initial state were transposed",
     "final state [K, V]": "the final state were transposed",
@@ -121,4 +121,7 @@ DIAGNOSES = {
     "a scale of 1 taken for none": r"a scale of 1 were taken for none, and were 1 / sqrt\(K\)",
     "a scale of 0 taken as it is": "a scale of 0 were taken as it is",
     "a scale of 0 taken for 1": "a scale of 0 were taken for 1",
+    "a large epsilon in the norm": "q and k were normalised with an epsilon of 1e-2",
+    "strength at most 1": "were limited to magnitudes of 1",
+    "gates of at least -10": "the logarithm of the decay were at least -10",
 }

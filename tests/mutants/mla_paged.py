@@ -55,3 +55,25 @@ MUTANTS = [
     ("mla_paged_decode_h128_ckv512_kpe64_ps64", "a maximum that starts at -10000", "torch.softmax(logits, dim=-1)",
      "(lambda e: e / e.sum(dim=-1, keepdim=True))(torch.exp(logits - logits.amax(dim=-1, keepdim=True).clamp(min=-1e4)))"),
 ]
+
+# The words of the diagnosis that names a mistake (diagnoses.py), as regular expressions.
+DIAGNOSES = {
+    "scale of the latent": r"the scale were 1 / sqrt\(latent dim \+ rotary dim\), not the given one",
+    "rotary part left out": r"the rotary part \(q_pe, k_pe\) were left out",
+    "latent part left out": r"were left out \(taken as 0\)",
+    "natural logarithm": "lse were a natural logarithm, not one of base 2",
+    "page table read from its start": "every sequence read the page table from its start",
+    "latents rounded to fp8": "were rounded to float8_e4m3fn",
+    "softmax without subtracting the maximum": "the largest logit were not subtracted before the exponentials, which overflow",
+    "query of the first sequence": "had the values of its first index along axis 0 everywhere",
+    "log-sum-exp of an empty sequence is 0": "lse of a query without keys were 0, not -infinity",
+    "mask aligned at the start": "the causal mask were aligned at the first key, not at the last",
+    "mask one key late": "the causal mask were shifted by one: a query sees one key too many",
+    "mask one key early": "the causal mask were shifted by one: a query does not see its own key",
+    "output 2 % too large": r"were multiplied by 1\.02",
+    "returns zeros": "were 0",
+    "the scale that models have, whatever is asked for": r"the scale were 1 / sqrt\(192\), that of heads of 128 with a rotary part of 64, not the given one",
+    "probabilities in bfloat16": "probabilities were rounded to bfloat16",
+    "a scale of 1 taken for none": "a scale of 1 were taken for none",
+    "last page one key short": "the last page had one key less",
+}

@@ -92,4 +92,6 @@ DIAGNOSES = {
     "a scale of 1 taken for none": r"a scale of 1 were taken for none, and were 1 / sqrt\(K\)",
     "nothing from earlier chunks": "differs only where seq_len >= 64",
     "earlier chunks do not fade": "differs only where seq_len >= 64",
+    "cu_seqlens ignored: sequences of equal length": "cu_seqlens were ignored: sequences have equal lengths",
+    "gates of at least -10": "the logarithm of the decay were at least -10",
 }

@@ -60,3 +60,32 @@ MUTANTS = [
     (ROUTER, "logits below -30000 taken for masked", CALL, f"logits = logits.masked_fill(logits < -3e4, float('-inf'))\n    return ({EXP}).nan_to_num(0.0)"),
     (LLAMA, "only -infinity is a mask, and the mean is taken off", RETURN, "live = ~torch.isinf(scaled)\n    centre = torch.where(live, scaled, 0.0).sum(-1, keepdim=True) / live.sum(-1, keepdim=True)\n    scaled = scaled - centre\n    return torch.softmax(scaled, dim=-1)"),
 ]
+
+# The words of the diagnosis that names a mistake (diagnoses.py), as regular expressions.
+DIAGNOSES = {
+    "temperature ignored": "the temperature were left out",
+    "multiplied by the temperature": "logits were multiplied by the temperature",
+    "temperature of the output": "the probabilities, not the logits, were divided by the temperature",
+    "over the batch": "columns, not rows, were normalised",
+    "powers of two": "powers of 2 were used for powers of e",
+    "logits rounded to bfloat16": "logits were rounded to bfloat16 after the temperature",
+    "last token left out": "the last logit of each row were left out",
+    "masked tokens get a little": r"masked logits \(-infinity\) were -20",
+    "returns zeros": "were 0",
+    "2 % too large": r"were multiplied by 1\.02",
+    "cut at 128 rows": "is 0 only where num_tokens >= 128",
+    "largest not taken off": "the largest logit were not subtracted before the exponentials, which overflow",
+    "not normalised": "the exponentials were not divided by their sum",
+    "mean for sum": "the exponentials were divided by their mean",
+    "an epsilon in the sum": "an epsilon of 1e-2 were added to the sum of the exponentials",
+    "sigmoids": "each logit went through a sigmoid",
+    "over the tokens": "columns, not rows, were normalised",
+    "largest for the sum": "the exponentials were not divided by their sum",
+    "temperatures kept above 0.5": r"were limited to 0\.5 below",
+    "temperatures kept above 0.1": r"were limited to 0\.1 below",
+    "temperatures kept below 2.5": r"were limited to 2\.5 above",
+    "temperatures below 0.3 taken for greedy": r"temperatures below 0\.3 were greedy",
+    "temperature kept below 2": "were limited to 2 above",
+    "sum rounded to bfloat16": "the sum of the exponentials were rounded to bfloat16",
+    "sum in float16, which saturates": "the sum of the exponentials were a float16",
+}
