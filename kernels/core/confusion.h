@@ -54,8 +54,8 @@ bool before_exp(struct op_variation *v, const struct op_confusion *confusion);
 bool before_log(struct op_variation *v, const struct op_confusion *confusion);
 bool before_copy(struct op_variation *v, const struct op_confusion *confusion);  /* the elements of `other` */
 bool before_swap(struct op_variation *v, const struct op_confusion *confusion);  /* exchanged with `other` */
-/* Along axis `by` (below 0: from the last): reversed, the next element's, the first element's, the last element's, the halves
- * exchanged. */
+/* Along axis `by` (below 0: from the last): reversed, the next element's, the first element's, the last element's, the
+ * halves exchanged. */
 bool before_flip(struct op_variation *v, const struct op_confusion *confusion);
 bool before_next(struct op_variation *v, const struct op_confusion *confusion);
 bool before_previous(struct op_variation *v, const struct op_confusion *confusion);
@@ -97,10 +97,11 @@ bool after_halves(struct op_variation *v, const struct op_confusion *confusion);
 bool after_neighbours(struct op_variation *v, const struct op_confusion *confusion); /* elements 2 i and 2 i + 1 are exchanged */
 bool after_transpose(struct op_variation *v, const struct op_confusion *confusion);
 bool after_tile(struct op_variation *v, const struct op_confusion *confusion);
-/* `role` has a row of axis 0 for each slot, and `other` has the slots of sequences. Rows that are no sequence's are 0. */
+/* `role` has a row of axis 0 for each slot, and `other` has the slots of sequences. Rows that are no sequence's are
+ * 0. */
 bool after_clear_others(struct op_variation *v, const struct op_confusion *confusion);
-/* The same; the new row of a sequence is not in its slot, which keeps what the input "state" has, but, with `by` 0, in the row
- * of the sequence's number, and with `by` 1, in the row after its slot. */
+/* The same; the new row of a sequence is not in its slot, which keeps what the input "state" has, but, with `by` 0, in
+ * the row of the sequence's number, and with `by` 1, in the row after its slot. */
 bool after_places(struct op_variation *v, const struct op_confusion *confusion);
 bool after_infinity(struct op_variation *v, const struct op_confusion *confusion); /* infinite elements are `by` */
 

@@ -139,8 +139,8 @@ static double constant_of(const struct tensor *found)
 	return first;
 }
 
-/* Adds a mistake with a number that the outputs of the reference show; if they show none, one that is not tried on this case,
- * so that the numbers of mistakes stay. */
+/* Adds a mistake with a number that the outputs of the reference show; if they show none, one that is not tried on this
+ * case, so that the numbers of mistakes stay. */
 static void add_fitted(struct list *list, const char *name, const char *format, double by, double without,
 		       bool (*after)(struct op_variation *, const struct op_confusion *))
 {

@@ -1,5 +1,5 @@
-/* mistakes - the mistakes of the indexer that its oracle and its judge compute themselves (kernels/dsa_paged/confusions.h).
- * The mistakes of sparse attention are those of all attention. */
+/* mistakes - the mistakes of the indexer that its oracle and its judge compute themselves
+ * (kernels/dsa_paged/confusions.h). The mistakes of sparse attention are those of all attention. */
 #ifndef REFTEST_KERNELS_DSA_PAGED_MISTAKES_H
 #define REFTEST_KERNELS_DSA_PAGED_MISTAKES_H
 

@@ -202,7 +202,8 @@ static void keep(const struct computation *w, int64_t n, int64_t token, int64_t 
 		        stored);
 }
 
-/* Reads the initial state of sequence n. `state` has the final state of the sequence before, if the mistake needs it. */
+/* Reads the initial state of sequence n. `state` has the final state of the sequence before, if the mistake needs
+ * it. */
 static void begin_state(const struct computation *w, int64_t n, int64_t place, double *stored, double *state)
 {
 	int64_t size = w->e.v_dim * w->e.k_dim;

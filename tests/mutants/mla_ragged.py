@@ -64,4 +64,5 @@ DIAGNOSES = {
     "a scale of 1 taken for none": "a scale of 1 were taken for none",
     "returns NaN in one place": "is NaN only where total_q = 15",
     "sequences of no keys left NaN": "is NaN only where total_q >= 14",
+    "softmax without subtracting the maximum": "the largest logit were not subtracted before the exponentials, which overflow",
 }

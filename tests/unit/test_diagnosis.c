@@ -1,5 +1,6 @@
-/* test_diagnosis - what is told of the mistakes that explain a case, and that each row of the families' tables of mistakes
- * recognises the outputs of its own mistake, and not the right ones. The cases are small cases of the starter definitions; nearly every row has an effect on one of them. */
+/* test_diagnosis - what is told of the mistakes that explain a case, and that each row of the families' tables of
+ * mistakes recognises the outputs of its own mistake, and not the right ones. The cases are small cases of the starter
+ * definitions; nearly every row has an effect on one of them. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -60,7 +60,8 @@ bool attention_scale_of_both_parts(struct op_variation *v, const struct op_confu
 	       variation_scale(v, confusion->role, 1 / sqrt((double)(v->in[q].shape[v->in[q].rank - 1] + v->in[rotary].shape[v->in[rotary].rank - 1])));
 }
 
-/* Returns the dim of a row of the table: the head dim for 0, and 0 (no such row) for the head dim, which has a row already. */
+/* Returns the dim of a row of the table: the head dim for 0, and 0 (no such row) for the head dim, which has a row
+ * already. */
 static double dim_of(const struct op_variation *v, double dim)
 {
 	int q = variation_input(v, "q");

@@ -412,7 +412,8 @@ struct recurrence_token recurrence_token_of(int64_t k_dim, int64_t v_dim)
 	return (struct recurrence_token){.q = row, .k = row + k_dim, .stays = row + 2 * k_dim, .v = v, .output = v + v_dim};
 }
 
-/* Reads the initial state of sequence n. `state` has the final state of the sequence before, if the mistake needs it. */
+/* Reads the initial state of sequence n. `state` has the final state of the sequence before, if the mistake needs
+ * it. */
 static void begin_state(const struct recurrence_work *w, int64_t n, int64_t place, double *stored, double *state)
 {
 	int64_t size = w->e.v_dim * w->e.k_dim;

@@ -121,13 +121,13 @@ double recurrence_decay(const struct recurrence_work *w, double g);
 
 /* Returns the row of q (`is_query`) or k, of `heads` rows a token, that value head h reads for token t. */
 int64_t recurrence_row(const struct recurrence_work *w, bool is_query, int64_t heads, int64_t t, int64_t h);
-/* Reads row `row` of q (`is_query`) or k, of `heads` rows a token, and normalises it if the case requests it. A row of zeros
- * remains zeros. */
+/* Reads row `row` of q (`is_query`) or k, of `heads` rows a token, and normalises it if the case requests it. A row of
+ * zeros remains zeros. */
 void recurrence_read_row(const struct recurrence_work *w, const struct tensor *rows, bool is_query, int64_t heads,
                          int64_t row, double *out);
 
-/* Writes the range of tokens that sequence n of `sequences` has, of `tokens` each if there are no offsets, as a reference
- * with the mistake reads them. */
+/* Writes the range of tokens that sequence n of `sequences` has, of `tokens` each if there are no offsets, as a
+ * reference with the mistake reads them. */
 void recurrence_token_range(const struct recurrence_work *w, const struct tensor *offsets, int64_t n, int64_t sequences,
                       int64_t tokens, int64_t *first, int64_t *end);
 
