@@ -6,7 +6,10 @@
 name=$(basename "$build")
 step='make wheel'
 [ "$name" = build ] || skip 'a wheel of a build with sanitizers needs their libraries'
-PIP_NO_BUILD_ISOLATION=0 make -s -C "$top" wheel BUILD="$name" NVCC= PYTHON="$top/.venv-tests/bin/python" DIST="$work/dist" \
+# make must not link the program again, which other tests run: it is built with CUDA or without as before.
+[ -f "$build/libreftest_kernels_cuda.so" ] && without_cuda= || without_cuda=NVCC=
+# shellcheck disable=SC2086 # a word or none
+PIP_NO_BUILD_ISOLATION=0 make -s -C "$top" wheel BUILD="$name" $without_cuda PYTHON="$top/.venv-tests/bin/python" DIST="$work/dist" \
 	>"$work/out" 2>"$work/err" || fail "make wheel"
 wheel=$(tail -n 1 "$work/out")
 newest=$(readelf -VW "$build/reftest" "$build"/*.so | grep -o 'GLIBC_2\.[0-9]*' | sort -t. -k2n | tail -n 1)

@@ -5,7 +5,10 @@
 # and the shells look for them. `make uninstall` removes all installed files.
 . "$(dirname "$0")/../harness.sh"
 name=$(basename "$build")
-make -s -C "$top" install BUILD="$name" SANITIZE="$([ "$name" = build ] || echo address,undefined)" \
+# make must not link the program again, which other tests run: it is built with CUDA or without as before.
+[ -f "$build/libreftest_kernels_cuda.so" ] && without_cuda= || without_cuda=NVCC=
+# shellcheck disable=SC2086 # a word or none
+make -s -C "$top" install BUILD="$name" SANITIZE="$([ "$name" = build ] || echo address,undefined)" $without_cuda \
 	DESTDIR="$work/stage" PREFIX=/opt/reftest >"$work/out" 2>&1 || fail "make install: $(tail -n 5 "$work/out")"
 mv "$work/stage/opt/reftest" "$work/elsewhere"
 reftest=$work/elsewhere/bin/reftest
