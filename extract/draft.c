@@ -121,6 +121,14 @@ static void note_dependence(struct making *m, const char *expression, int64_t va
 	}
 }
 
+/* Evaluates an expression that must have a value. */
+static enum draft_answer value_of(struct making *m, const cJSON *expression, int64_t *value)
+{
+	enum expression_result result = degrees_evaluate(m->degrees, expression->valuestring, value);
+
+	return result == EXPRESSION_VALUE ? DRAFT_MADE : no_value(m, result, expression->valuestring, *value);
+}
+
 /* Computes the const axes and writes them into the definition. */
 static enum draft_answer fill_axes(struct making *m, cJSON *axes)
 {
@@ -130,10 +138,10 @@ static enum draft_answer fill_axes(struct making *m, cJSON *axes)
 	{
 		cJSON *axis = cJSON_GetObjectItemCaseSensitive(axes, item->string);
 		int64_t value = 0;
-		enum expression_result result = degrees_evaluate(m->degrees, item->valuestring, &value);
+		enum draft_answer answer = value_of(m, item, &value);
 
-		if (result != EXPRESSION_VALUE)
-			return no_value(m, result, item->valuestring, value);
+		if (answer != DRAFT_MADE)
+			return answer;
 		note_dependence(m, item->valuestring, value);
 		set_value(m, item->string, arena_printf(m->arena, "%lld", (long long)value));
 		if (axis != NULL && strcmp(json_text_of(axis, "type"), "const") == 0)
@@ -150,10 +158,10 @@ static enum draft_answer check_needs(struct making *m)
 	cJSON_ArrayForEach(item, m->rule->needs)
 	{
 		int64_t value = 0;
-		enum expression_result result = degrees_evaluate(m->degrees, item->valuestring, &value);
+		enum draft_answer answer = value_of(m, item, &value);
 
-		if (result != EXPRESSION_VALUE)
-			return no_value(m, result, item->valuestring, value);
+		if (answer != DRAFT_MADE)
+			return answer;
 	}
 	return DRAFT_MADE;
 }
@@ -165,10 +173,10 @@ static enum draft_answer fill_constants(struct making *m)
 	cJSON_ArrayForEach(item, m->rule->constants)
 	{
 		int64_t value = 0;
-		enum expression_result result = degrees_evaluate(m->degrees, item->valuestring, &value);
+		enum draft_answer answer = value_of(m, item, &value);
 
-		if (result != EXPRESSION_VALUE)
-			return no_value(m, result, item->valuestring, value);
+		if (answer != DRAFT_MADE)
+			return answer;
 		set_value(m, item->string, arena_printf(m->arena, "%lld", (long long)value));
 	}
 	return DRAFT_MADE;
