@@ -124,8 +124,11 @@ static void find_torch(struct program *program, const char *given, struct arena 
 	remember_torch(program, key, &facts, arena);
 }
 
-void machine_forget_torch(const struct program *program, const struct machine_policy *policy)
+void machine_forget_torch(struct program *program, const struct machine_policy *policy)
 {
+	free(program->torch_key);
+	free(program->torch_fact);
+	program->torch_key = program->torch_fact = NULL;
 	if (program->store != NULL && store_writable(program->store) && policy->torch_key != NULL)
 		store_put_fact(program->store, policy->torch_key, "", NULL);
 }

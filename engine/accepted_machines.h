@@ -39,8 +39,8 @@ struct machine_policy {
 int machine_policy(struct program *program, const char *device, const char *python, const char *ground_truth,
                    struct arena *arena, struct machine_policy *out, struct err *err);
 
-/* Deletes the torch version from the cache. Call this if a reference ran with another version. */
-void machine_forget_torch(const struct program *program, const struct machine_policy *policy);
+/* Deletes the torch version from the cache, or from memory if there is no cache. Call this if a reference ran with another version. */
+void machine_forget_torch(struct program *program, const struct machine_policy *policy);
 
 /* Applies the option --device-class: only verdicts of this device class ("cpu", "sm_90") count, from any machine and
  * any torch version. If this machine has another class, no case can run, and `cannot_run` is set to the reason. Returns
