@@ -1,4 +1,4 @@
-# Looks for the memory of every process but its own, also those of other references, of reftest and of its judges.
+# Looks for the memory of the runners of other references, of reftest and of its judges.
 # expect: error raised
 # gap: none
 import os
@@ -12,7 +12,10 @@ def run(hidden_states, weight):
         try:
             if pid not in known:
                 os.close(os.open(f"/proc/{pid}/mem", os.O_RDWR))
-                reached.append(open(f"/proc/{pid}/cmdline").read())
+                words = open(f"/proc/{pid}/cmdline").read()
+                # Another reference that runs now may have started programs. They belong to the gap process_memory.
+                if not words.startswith("sleep\0"):
+                    reached.append(words)
         except OSError:
             pass
     raise AssertionError(f"reached: {reached}" if reached else "contained")
