@@ -25,6 +25,7 @@
 #include "base/arena.h"
 #include "base/err.h"
 #include "base/hash.h"
+#include "cache/unchanged_file.h"
 #include "cache/verdict_line.h"
 #include "dataset/dataset.h"
 
@@ -133,14 +134,6 @@ typedef void store_complaint(const char *sentence, void *context);
 int store_inspect(struct store *store, store_complaint *tell, void *context, struct store_inspected *out,
                   struct err *err);
 
-/* The facts about a file that was read. */
-struct file_seen {
-	struct file_stat stat;
-	int64_t read_ns;       /* wall-clock time just before the file was read */
-	struct digest content;
-	struct object_name object; /* git's object id of this content, if git's index had it for this path */
-};
-
 /* The stored result of a definition. While `context` and `inputs` are unchanged, `verify` and `status` report this
  * result without parsing the definition. A new member also needs: put_summary and get_summary in cache/store_files.c, a
  * new RECORD_FORMAT in cache/checksummed_record.h, count_case in engine/definition_status.c, take_summary in
@@ -163,11 +156,6 @@ struct file_entry {
 	const char *const *blobs;
 	int blob_count;
 };
-
-/* An entry is trusted only if the file had been unchanged for STORE_RACY_MS when it was read: a later write within the
- * same tick of the filesystem's clock would leave the same stat (git calls this "racily clean"). */
-enum { STORE_RACY_MS = 2000 };
-bool file_seen_holds(const struct file_seen *seen, const struct file_stat *now);
 
 /* Visits all entries whose path starts with `prefix`, sorted by path, in one pass over the table. An entry and its
  * texts become invalid when `visit` returns, and `visit` must not use the store. Returns 0, or -1 with a message. */

@@ -21,18 +21,6 @@ enum { KEY_MAX = 511 };
 /* What a row has of the summary. Rows of older versions have no count of checked cases. */
 enum summary_form { SUMMARY_NONE, SUMMARY_WITHOUT_CHECKED, SUMMARY_WITH_CHECKED };
 
-bool file_seen_holds(const struct file_seen *seen, const struct file_stat *now)
-{
-	const struct file_stat *then = &seen->stat;
-	int64_t newest = then->mtime_ns > then->ctime_ns ? then->mtime_ns : then->ctime_ns;
-
-	if (then->inode != now->inode || then->size != now->size || then->mtime_ns != now->mtime_ns ||
-	    then->ctime_ns != now->ctime_ns)
-		return false;
-	return seen->read_ns >= newest &&
-	       (uint64_t)seen->read_ns - (uint64_t)newest >= (uint64_t)STORE_RACY_MS * 1000 * 1000;
-}
-
 /* --- One row ----------------------------------------------------------------------------------------------------- */
 
 static void put_summary(struct buf *out, const struct summary *s)

@@ -2,44 +2,17 @@
 
 #include <fcntl.h>
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "base/file.h"
 #include "dataset/workload.h"
 #include "dataset/safetensors.h"
 
-/* Data collected just before a file is read: the time, the file's stat, and whether every later change of the file will
- * change its stat. */
-struct reading {
-	int64_t ns;
-	bool shows;
-	struct stat st;
-};
-
 void blob_refuse_large(struct blob *blob, int64_t size, struct arena *arena)
 {
 	if (blob->use != BLOB_TENSORS && size > READ_FILE_BYTES)
 		blob->bad = arena_printf(arena, "%s: the file has %lld bytes, more than the limit of %d for files in \"reads\"",
 					 blob->path, (long long)size, READ_FILE_BYTES);
-}
-
-static struct reading reading_begins(int dir, const char *path)
-{
-	struct timespec now;
-	struct reading reading;
-
-	clock_gettime(CLOCK_REALTIME, &now);
-	reading.ns = (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
-	reading.shows = file_shows_changes(dir, path, &reading.st);
-	return reading;
-}
-
-/* Returns the time of the read, for file_seen_holds. Returns 0 (the stat is never trusted) if the file could change
- * without a change of its stat, or if `st` belongs to a different file than the one that reading_begins checked. */
-static int64_t reading_time(const struct reading *reading, const struct stat *st)
-{
-	return reading->shows && reading->st.st_ino == st->st_ino && reading->st.st_dev == st->st_dev ? reading->ns : 0;
 }
 
 static bool holds(void *self, const struct dataset_file *file, const struct file_seen *earlier)
@@ -54,7 +27,7 @@ static int read_file(void *self, const struct dataset_file *file, size_t limit, 
 {
 	const struct dataset *dataset = self;
 	struct stat st;
-	struct reading reading = reading_begins(dataset->fd, file->path);
+	struct file_reading reading = file_reading_begin(dataset->fd, file->path);
 	enum file_answer answer = file_read(dataset->fd, file->path, limit, bytes, &st, err);
 
 	out->absent = answer == FILE_ABSENT;
@@ -63,20 +36,8 @@ static int read_file(void *self, const struct dataset_file *file, size_t limit, 
 	if (answer != FILE_OK)
 		return -1;
 	out->seen.stat = file_stat_of(&st);
-	out->seen.read_ns = reading_time(&reading, &st);
+	out->seen.read_ns = file_reading_time(&reading, &st);
 	return 0;
-}
-
-/* Returns whether `earlier` proves that the file has `content`. Sets `seen` if it does. */
-static bool stat_proves(int dir, const char *path, const struct file_seen *earlier, const struct digest *content,
-			struct file_seen *seen)
-{
-	struct stat st;
-
-	if (earlier == NULL || !digest_equal(&earlier->content, content) || fstatat(dir, path, &st, 0) != 0)
-		return false;
-	*seen = (struct file_seen){.stat = file_stat_of(&st), .read_ns = earlier->read_ns};
-	return file_seen_holds(earlier, &seen->stat);
 }
 
 bool disk_holds(int dir, const char *path, const struct file_seen *earlier, const struct digest *content,
@@ -85,14 +46,14 @@ bool disk_holds(int dir, const char *path, const struct file_seen *earlier, cons
 	struct digest now;
 	struct stat st;
 
-	if (stat_proves(dir, path, earlier, content, seen))
+	if (file_seen_proves(dir, path, earlier, content, seen))
 		return true;
-	struct reading reading = reading_begins(dir, path);
+	struct file_reading reading = file_reading_begin(dir, path);
 
 	if (file_digest_beneath(dir, path, &now, &st, NULL) != FILE_OK)
 		return false;
 	seen->stat = file_stat_of(&st);
-	seen->read_ns = reading_time(&reading, &st);
+	seen->read_ns = file_reading_time(&reading, &st);
 	return digest_equal(&now, content);
 }
 
@@ -103,7 +64,7 @@ static bool unchanged(void *self, const struct dataset_file *file, const struct 
 	struct file_seen seen;
 	struct buf bytes = {0};
 
-	if (stat_proves(dataset->fd, file->path, earlier, content, &seen))
+	if (file_seen_proves(dataset->fd, file->path, earlier, content, &seen))
 		return true;
 	/* As read_file, this follows links that lead out of the dataset: folders of op types may be links. */
 	bool read = file_read(dataset->fd, file->path, WORKLOAD_BYTES, &bytes, NULL, NULL) == FILE_OK;
@@ -138,7 +99,7 @@ static int open_declared(int dir, struct blob *blob, struct stat *st, struct are
 static void read_declared(int dir, struct blob *blob, struct arena *arena, struct file_seen *seen, bool *read)
 {
 	struct stat st;
-	struct reading reading = reading_begins(dir, blob->path);
+	struct file_reading reading = file_reading_begin(dir, blob->path);
 	int fd = open_declared(dir, blob, &st, arena);
 
 	if (fd >= 0 && blob->missing == NULL) {
@@ -148,7 +109,7 @@ static void read_declared(int dir, struct blob *blob, struct arena *arena, struc
 			blob->bad = arena_printf(arena, "%s: the file cannot be read, or it was truncated during the read",
 						 blob->path);
 		blob->stat = file_stat_of(&st);
-		blob->read_ns = reading_time(&reading, &st);
+		blob->read_ns = file_reading_time(&reading, &st);
 		*seen = (struct file_seen){.stat = blob->stat, .read_ns = blob->read_ns, .content = blob->content};
 	}
 	if (fd >= 0)
@@ -160,7 +121,7 @@ static void read_blob(int dir, struct blob *blob, struct arena *arena, struct fi
 {
 	struct safetensors file;
 	struct err err = {""};
-	struct reading reading = reading_begins(dir, blob->path);
+	struct file_reading reading = file_reading_begin(dir, blob->path);
 	enum safetensors_answer answer = safetensors_open(dir, blob->path, arena, &file, &err);
 
 	if (answer == SAFETENSORS_MISSING || answer == SAFETENSORS_POINTER)
@@ -171,7 +132,7 @@ static void read_blob(int dir, struct blob *blob, struct arena *arena, struct fi
 		return;
 	*read = safetensors_digest(&file, &blob->content, NULL);
 	blob->stat = file_stat_of(&file.st);
-	blob->read_ns = reading_time(&reading, &file.st);
+	blob->read_ns = file_reading_time(&reading, &file.st);
 	safetensors_close(&file);
 	if (!*read)
 		blob->missing = arena_printf(arena, "%s: the file cannot be read, or it was truncated during the read",

@@ -1,6 +1,6 @@
 /* file_state - the digests of the files of a run. A file is not read again if it has the state that an earlier run
- * stored; engine/disk_files.c decides that for files on disk, engine/git_index_files.c for files of git's index. The
- * new digests of a run are stored in one transaction. */
+ * stored (cache/unchanged_file.h). With --staged, engine/git_index_files.c compares the objects of git's index. The new
+ * digests of a run are stored in one transaction. */
 #ifndef REFTEST_ENGINE_FILE_STATE_H
 #define REFTEST_ENGINE_FILE_STATE_H
 

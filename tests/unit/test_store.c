@@ -353,7 +353,7 @@ static void twenty_thousand_files_fit_into_one_transaction(void **state)
 
 static void a_file_is_believed_only_if_it_had_been_still_when_it_was_read(void **state)
 {
-	const int64_t second = 1000000000, now = 1700000000 * second, racy = STORE_RACY_MS * (second / 1000);
+	const int64_t second = 1000000000, now = 1700000000 * second, racy = UNCHANGED_FILE_RACY_MS * (second / 1000);
 	struct file_stat stat = {.inode = 1, .size = 2, .mtime_ns = now, .ctime_ns = now - 5};
 	struct file_seen seen = {.stat = stat, .read_ns = now + racy};
 

@@ -1,0 +1,50 @@
+/* unchanged_file - decides, without reading a file, whether it still has the content that an earlier run read.
+ *
+ * A file is unchanged if its stat (inode, size, mtime, ctime) is the one that the earlier run found, and if that stat can
+ * be trusted: every change of the content after the earlier read must have changed the stat. Two kinds of change might
+ * not:
+ * - a write within the same tick of the filesystem's clock as the read (git calls such an entry "racily clean"),
+ * - a write through a shared mapping whose pages were already dirty (file_shows_changes in base/file.h).
+ * A file whose stat cannot be trusted is read again. */
+#ifndef REFTEST_CACHE_UNCHANGED_FILE_H
+#define REFTEST_CACHE_UNCHANGED_FILE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/stat.h>
+
+#include "base/hash.h"
+#include "dataset/dataset.h"
+
+/* What a run knows of a file that it read. */
+struct file_seen {
+	struct file_stat stat;
+	int64_t read_ns; /* wall-clock time just before the file was read; 0: the stat is never trusted */
+	struct digest content;
+	struct object_name object; /* git's object id of this content, if git's index had it for this path */
+};
+
+/* A stat is trusted only if the file had not changed for this time when it was read. */
+enum { UNCHANGED_FILE_RACY_MS = 2000 };
+
+/* Returns whether a file whose stat is `now` has the content of `seen`. */
+bool file_seen_holds(const struct file_seen *seen, const struct file_stat *now);
+
+/* Returns whether `earlier` (NULL: nothing is known) proves that the file `path` in the directory `dir` has `content`.
+ * Sets the stat and the time of the read in `seen` if the file exists and `earlier` has this content. */
+bool file_seen_proves(int dir, const char *path, const struct file_seen *earlier, const struct digest *content,
+		      struct file_seen *seen);
+
+/* Facts that are collected just before a file is read. */
+struct file_reading {
+	int64_t ns;
+	bool shows; /* every later change of the file changes its stat */
+	struct stat st;
+};
+struct file_reading file_reading_begin(int dir, const char *path);
+
+/* Returns the time of the read, for file_seen.read_ns. `st` is the stat of the file that was read. Returns 0 if the file
+ * could change without a change of its stat, or if it is another file than the one that file_reading_begin found. */
+int64_t file_reading_time(const struct file_reading *reading, const struct stat *st);
+
+#endif
