@@ -12,7 +12,7 @@
 #include "base/show_wrapped.h"
 #include "dataset/dataset.h"
 #include "dataset/linked_dataset.h"
-#include "engine/library_memory.h"
+#include "engine/remembered_libraries.h"
 #include "engine/settings.h"
 
 /* Returns whether a folder exists and is not a dataset. It may contain definitions in another layout. */
@@ -74,14 +74,14 @@ int program_settings(struct program *program, struct err *err)
 
 int program_kernels(struct program *program, struct err *err)
 {
-	const struct digest_memory memory = library_memory(program->store);
+	const struct digest_memory memory = remembered_libraries(program->store);
 
 	return program->kernels.api != NULL ? 0 : kernels_open(&program->kernels, &memory, err);
 }
 
 void program_cuda_kernels(struct program *program)
 {
-	const struct digest_memory memory = library_memory(program->store);
+	const struct digest_memory memory = remembered_libraries(program->store);
 
 	kernels_seal_cuda(&program->kernels, &memory, NULL);
 }

@@ -128,7 +128,7 @@ static int find_root(struct program *program, const struct run_options *options,
  * and the dataset of the run must already be set. */
 static int open_files(struct run *run, struct run_files files, struct run_store records, struct err *err)
 {
-	run->inflight = &run->own_inflight;
+	run->equal_cases = &run->own_equal_cases;
 	run->records = records;
 	run->states = file_states_open(records, &run->dataset, files, &run->arena, err);
 	return run->states == NULL ? EXIT_INTERNAL : 0;
@@ -215,11 +215,11 @@ int run_open_parts(struct run *run, struct program *program, const struct run_op
 	return code == 0 && run_select(run, NULL, 0, NULL, 0, err) < 0 ? EXIT_INTERNAL : code;
 }
 
-void run_lend(struct run *run, struct runner runner, struct inflight *inflight)
+void run_lend(struct run *run, struct runner runner, struct equal_cases *equal_cases)
 {
 	run->runner = runner;
 	run->lent = runner.calls != NULL;
-	run->inflight = inflight != NULL ? inflight : &run->own_inflight;
+	run->equal_cases = equal_cases != NULL ? equal_cases : &run->own_equal_cases;
 }
 
 static void close_runner(struct run *run)
@@ -654,7 +654,7 @@ static void wait_again(const struct waiter *who, const struct digest *execution)
 {
 	struct run *run = who->result->run;
 
-	if (inflight_join(run->inflight, execution, who->result, who->case_index, &run->arena))
+	if (equal_cases_join(run->equal_cases, execution, who->result, who->case_index, &run->arena))
 		run_promoted(who);
 }
 
@@ -667,7 +667,7 @@ static void take_answer(struct run *run, const struct pool_result *answer)
 	for (int i = 0; i < result->case_count && who == NULL; i++)
 		if (result->cases[i].test->job == answer->job) {
 			execution = result->cases[i].test->execution;
-			who = inflight_finish(run->inflight, &execution);
+			who = equal_cases_finish(run->equal_cases, &execution);
 		}
 	bool holds = storable_for_subject(answer->verdict);
 
@@ -768,7 +768,7 @@ static void plan_result(struct result *result)
 		if (!resolve_case(result, &result->cases[i]))
 			continue;
 		waiting++;
-		if (!inflight_join(run->inflight, &test->execution, result, i, &run->arena))
+		if (!equal_cases_join(run->equal_cases, &test->execution, result, i, &run->arena))
 			continue;
 		submission_add(&more, result, &result->cases[i]);
 	}
@@ -979,7 +979,7 @@ static void drop_result(struct result *result)
 	result->known = result->waiting = false;
 	run->waiting--;
 	for (int i = 0; i < result->case_count; i++) {
-		const struct waiter *next = inflight_leave(run->inflight, &result->cases[i].test->execution, result, i);
+		const struct waiter *next = equal_cases_leave(run->equal_cases, &result->cases[i].test->execution, result, i);
 
 		if (next != NULL && next->result != result)
 			run_promoted(next);

@@ -61,9 +61,9 @@ struct pool *run_open_pool(struct program *program, const struct run_options *op
 			   const struct machine_policy *machine, struct err *err);
 
 /* Makes the run execute its cases on `runner`, which the run does not close. If `runner` is empty, the run opens its
- * own pool. Runs that share one `inflight` execute equal cases once and must be closed together. If `inflight` is NULL,
+ * own pool. Runs that share one `equal_cases` execute equal cases once and must be closed together. If `equal_cases` is NULL,
  * the run does not share cases with other runs. */
-void run_lend(struct run *run, struct runner runner, struct inflight *inflight);
+void run_lend(struct run *run, struct runner runner, struct equal_cases *equal_cases);
 
 int run_begin(struct run *run, struct err *err);
 bool run_visit(struct run *run);      /* plans the next definition; returns false if all definitions are planned */

@@ -16,7 +16,7 @@
 #include "engine/approved_reference.h"
 #include "engine/dataset_truth.h"
 #include "engine/file_state.h"
-#include "engine/inflight.h"
+#include "engine/equal_cases.h"
 #include "engine/accepted_machines.h"
 #include "engine/program.h"
 #include "engine/run_store.h"
@@ -176,8 +176,8 @@ struct run {
 	struct digest context;
 	struct states *states;
 	struct staged *staged;	 /* git's index, for --staged; NULL: files are read from disk */
-	struct inflight *inflight; /* either `own_inflight` or a table that several runs share */
-	struct inflight own_inflight;
+	struct equal_cases *equal_cases; /* either `own_equal_cases` or a table that several runs share */
+	struct equal_cases own_equal_cases;
 	struct later later;
 	struct remote_cache *remote_cache; /* NULL: not used */
 	struct summary_lru *summary_lru;   /* summaries that a watcher remembers; NULL: none */

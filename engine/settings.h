@@ -1,4 +1,5 @@
-/* settings - a dataset's own defaults, which the file reftest.toml at its root has:
+/* settings - a dataset's own defaults, which the file reftest.toml at its root has. A new key also needs: its row in
+ * settings.c, its option in run_defaults (engine/run_defaults.c), docs/settings.md and tests/unit/test_settings.c.
  *
  *   sizes = ["small", "medium"]
  *   ground-truth = "auto,solution:baseline"

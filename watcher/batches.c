@@ -32,7 +32,7 @@ struct part {
 
 struct batch {
 	struct part *parts;      /* newest first */
-	struct inflight inflight; /* for all parts */
+	struct equal_cases equal_cases; /* for all parts */
 	struct run_options options;
 	struct batches *session;
 	struct batch *next;
@@ -93,7 +93,7 @@ static void close_failed_pool(struct batches *session, const char *why)
 	session->pool = NULL;
 	for (struct batch *batch = session->first; batch != NULL; batch = batch->next)
 		for (struct part *part = batch->parts; part != NULL; part = part->next) {
-			run_lend(&part->run, pool_runner(NULL), &batch->inflight);
+			run_lend(&part->run, pool_runner(NULL), &batch->equal_cases);
 			run_give_up(&part->run, why);
 		}
 }
@@ -337,7 +337,7 @@ static int add_part(struct batch *batch, const char *const *paths, int count, st
 	}
 	session->context = part->run.context;
 	part->run.summary_lru = &session->summary_lru;
-	run_lend(&part->run, pool_runner(session->pool), &batch->inflight);
+	run_lend(&part->run, pool_runner(session->pool), &batch->equal_cases);
 	if (session->pool == NULL && part->run.machine.cannot_run == NULL)
 		run_give_up(&part->run, "the processes that run references cannot be started");
 	part->run.on_result = on_result;

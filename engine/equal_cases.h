@@ -1,8 +1,8 @@
-/* inflight - lets equal cases of one run share one execution. Two cases are equal if they have the same subject (the
+/* equal_cases - lets equal cases of one run share one execution. Two cases are equal if they have the same subject (the
  * digest of everything that is verified): for example, the cases of a definition and of its copy under another name.
  * While one case runs, the cases equal to it wait for its verdict. */
-#ifndef REFTEST_ENGINE_INFLIGHT_H
-#define REFTEST_ENGINE_INFLIGHT_H
+#ifndef REFTEST_ENGINE_EQUAL_CASES_H
+#define REFTEST_ENGINE_EQUAL_CASES_H
 
 #include <stdbool.h>
 
@@ -17,30 +17,30 @@ struct waiter {
 	struct waiter *next; /* the next case that waits for the same subject; NULL: none */
 };
 
-struct inflight_entry {
+struct equal_cases_entry {
 	struct digest subject;
 	struct waiter first; /* the case that runs; the cases that wait for it follow in the list */
-	struct inflight_entry *next;
+	struct equal_cases_entry *next;
 };
 
-enum { INFLIGHT_BUCKETS = 1024 };
+enum { EQUAL_CASES_BUCKETS = 1024 };
 
-struct inflight {
-	struct inflight_entry *bucket[INFLIGHT_BUCKETS]; /* hash table by subject; empty if no case is running */
+struct equal_cases {
+	struct equal_cases_entry *bucket[EQUAL_CASES_BUCKETS]; /* hash table by subject; empty if no case is running */
 };
 
 /* Adds a case. If no case with this subject is running, returns true, and the caller must run the added case. Otherwise
  * returns false, and the added case waits for the verdict of the running case. */
-bool inflight_join(struct inflight *inflight, const struct digest *subject, struct result *result, int case_index,
-		   struct arena *arena);
+bool equal_cases_join(struct equal_cases *equal_cases, const struct digest *subject, struct result *result,
+		      int case_index, struct arena *arena);
 
 /* Removes a case. If other cases wait for the removed case, returns one of them, and the caller must run it. Otherwise
  * returns NULL. */
-const struct waiter *inflight_leave(struct inflight *inflight, const struct digest *subject,
-				    const struct result *result, int case_index);
+const struct waiter *equal_cases_leave(struct equal_cases *equal_cases, const struct digest *subject,
+				       const struct result *result, int case_index);
 
 /* Call this when a case has finished. Removes the entry of its subject and returns the cases with this subject,
  * beginning with the case that ran. Returns NULL if no case with this subject was running. */
-const struct waiter *inflight_finish(struct inflight *inflight, const struct digest *subject);
+const struct waiter *equal_cases_finish(struct equal_cases *equal_cases, const struct digest *subject);
 
 #endif

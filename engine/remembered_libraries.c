@@ -1,4 +1,4 @@
-#include "engine/library_memory.h"
+#include "engine/remembered_libraries.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -45,7 +45,7 @@ static void remember(void *self, const char *path, const struct stat *st, int64_
 	arena_free(&arena);
 }
 
-struct digest_memory library_memory(struct store *store)
+struct digest_memory remembered_libraries(struct store *store)
 {
 	return (struct digest_memory){known, remember, store};
 }
