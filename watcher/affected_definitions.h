@@ -1,4 +1,4 @@
-/* affected_definitions - finds the definitions that changed paths affect. watcher/loop.c gets the paths that have
+/* affected_definitions - finds the definitions that changed paths affect. watcher/settled_changes.c gets the paths that have
  * settled from watcher/fs/watcher.h, and starts a batch with these definitions. */
 #ifndef REFTEST_WATCHER_AFFECTED_DEFINITIONS_H
 #define REFTEST_WATCHER_AFFECTED_DEFINITIONS_H
