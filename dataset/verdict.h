@@ -1,7 +1,9 @@
 /* verdict - the result of one case, and its JSON form, which the judge (the process that compares) sends and the store
  * keeps: verdict.c has the names of states, verdict_write.c and verdict_parse.c the JSON. A new field of a verdict also
  * needs: verdict_write and verdict_parse, verdict_head in dataset/verdict_head.c if passed verdicts have it, and
- * docs/json.md. */
+ * docs/json.md. A new status also needs: its row in verdict.c; its count in struct summary (cache/store.h,
+ * cache/store_files.c, engine/definition_status.c); the places in engine/, report/, cli/ and watcher/ that
+ * `git grep STATUS_PASSED` finds; docs/verify.md and docs/json.md. docs/architecture.md lists them one by one. */
 #ifndef REFTEST_DATASET_VERDICT_H
 #define REFTEST_DATASET_VERDICT_H
 

@@ -1,4 +1,6 @@
-/* url - parses the address of a remote cache, as in $REFTEST_REMOTE:
+/* url - parses the address of a remote cache, as in $REFTEST_REMOTE. A new protocol also needs: a file beside
+ * remote/helper/redis.c that implements remote/helper/transport.h, its row in remote/helper/helper.c, the texts in
+ * cli/manual_page.c and docs/shared-cache.md, and for a new library the Makefile, tools/setup.sh and cli/doctor.c.
  *
  *   redis://[[USER]:PASSWORD@]HOST[:PORT][/DATABASE][?OPTION&…]
  *   redis+unix:///PATH/TO/SOCKET[?db=DATABASE&…], unix:///…

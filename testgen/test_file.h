@@ -1,5 +1,7 @@
 /* test_file - writes the text of a generated pytest file with one class per definition. The text depends only on the
- * arguments: the same data always gives the same bytes. */
+ * arguments: the same data always gives the same bytes. The tests of a class are methods of DefinitionTests in
+ * python/testing/conftest_checks.py, which also has their checks. A new test needs only that file and
+ * docs/generated-tests.md, and testgen/test_class.c if it needs new data of the class; then run `make references`. */
 #ifndef REFTEST_TESTGEN_TEST_FILE_H
 #define REFTEST_TESTGEN_TEST_FILE_H
 

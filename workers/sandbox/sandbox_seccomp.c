@@ -1,4 +1,5 @@
-/* sandbox_seccomp - the filter for system calls.
+/* sandbox_seccomp - the filter for system calls. If a reference needs a call that is refused, change only the tables of
+ * this file, docs/containment.md, and the reference in tests/hostile/references that tries the call.
  *
  * The filter refuses what torch, CUDA, Triton and compilers never call, with an error that a caller can handle. It is a
  * list of refused calls, because the calls that libraries make change with each release. Calls that are newer than this
