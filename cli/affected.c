@@ -16,7 +16,8 @@
 #include "git/changes.h"
 
 struct affected_options {
-	const char *root, *since;
+	struct shared_options shared;
+	const char *since;
 	bool json, definitions, tests;
 };
 
@@ -159,8 +160,7 @@ static int run(struct program *program, const struct affected_options *o, const 
 			   "affected needs file names, as in `reftest affected definitions/gemm/x.json`, or "
 			   "--since BASE"),
 		       EXIT_USAGE;
-	if (o->root != NULL)
-		program->root_given = o->root;
+	shared_options_root(&o->shared, program);
 	if (program_root(program, err) < 0)
 		return EXIT_USAGE;
 	if (o->since != NULL && files_since(program->root, o->since, arena, &files, err) < 0)
@@ -175,7 +175,7 @@ static int run(struct program *program, const struct affected_options *o, const 
 
 static int start(struct program *program, int argc, char **argv)
 {
-	struct affected_options o = {.root = NULL};
+	struct affected_options o = {.shared = shared_options_default()};
 	struct command_line line;
 
 	if (command_line_begin(&line, &command_affected, argc, argv, &o))

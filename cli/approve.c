@@ -20,12 +20,8 @@
 #include "report/text_and_json.h"
 
 struct approve_options {
-	const char *root, *note, *device, *python, *sizes, *format;
-	bool no_workloads;
-	int jobs;
-	double timeout;
-	int64_t memory;
-	uint64_t seed;
+	struct shared_options shared;
+	const char *note;
 };
 
 #define AT(member) offsetof(struct approve_options, member)
@@ -227,7 +223,7 @@ static int approve_all(struct run *run, const struct approve_options *o, struct 
 	int code = run->interrupted ? EXIT_INTERRUPTED : exit_status_of_group(worst);
 
 	report_problems(run);
-	if (strcmp(o->format, "json") == 0)
+	if (strcmp(o->shared.format, "json") == 0)
 		print_json(run->program, list, run->count, code);
 	else
 		print_text(list, run->count);
@@ -242,30 +238,18 @@ static int check_words(const struct approve_options *o, const struct words *name
 		return err_set(err, "approve needs the name of a definition, as in `reftest approve rmsnorm_h4096`");
 	if (o->note != NULL && strlen(o->note) > APPROVAL_NOTE_BYTES)
 		return err_set(err, "--note takes at most %d bytes", APPROVAL_NOTE_BYTES);
-	return o->timeout <= 0 ? err_set(err, "--timeout takes a number of seconds above 0") : 0;
+	return 0;
 }
 
 static int run(struct program *program, const struct approve_options *o, struct words *names, struct arena *arena,
 	       struct err *err)
 {
-	struct run_options options = {.device = o->device,
-				      .python = o->python,
-				      .jobs = o->jobs,
-				      .timeout_s = o->timeout,
-				      .memory = o->memory,
-				      .details = true,
-				      .each = true,
-				      .needs_device = true,
-				      .ignore_approvals = true,
-				      .cases = case_options_default()};
+	struct run_options options;
 	struct run run;
 
-	options.cases.workloads = !o->no_workloads;
-	options.cases.seed = o->seed;
-	if (run_sizes_read(o->sizes, &options.cases, err) < 0)
+	if (shared_options_read(&o->shared, program, &options, err) < 0)
 		return EXIT_USAGE;
-	if (o->root != NULL)
-		program->root_given = o->root;
+	options.details = options.each = options.needs_device = options.ignore_approvals = true;
 	if (operands_root(program, names, arena, err) < 0)
 		return EXIT_USAGE;
 	if (program_root(program, err) < 0)
@@ -287,11 +271,11 @@ static int run(struct program *program, const struct approve_options *o, struct 
 
 static int start(struct program *program, int argc, char **argv)
 {
-	struct approve_options o = {.format = "text", .timeout = 120};
+	struct approve_options o = {.shared = shared_options_default()};
 	struct command_line line;
 
 	if (command_line_begin(&line, &command_approve, argc, argv, &o) && check_words(&o, &line.names, &line.err) == 0) {
-		if (strcmp(o.format, "text") == 0)
+		if (strcmp(o.shared.format, "text") == 0)
 			fold_output();
 		line.code = run(program, &o, &line.names, &line.arena, &line.err);
 	}

@@ -9,18 +9,13 @@
 #include "cli/bench_fib.h"
 #include "cli/shared_options.h"
 #include "engine/run.h"
-#include "engine/run_defaults.h"
 #include "report/exit_status.h"
 #include "report/latencies.h"
 #include "report/text_and_json.h"
 
 struct bench_options {
-	const char *root, *repos, *device, *python, *sizes, *format, *case_id, *ground_truth, *accept;
-	bool no_workloads, fib;
-	double timeout;
-	uint64_t seed;
-	int64_t memory;
-	struct words op_types;
+	struct shared_options shared;
+	bool fib;
 };
 
 #define AT(member) offsetof(struct bench_options, member)
@@ -28,8 +23,8 @@ static const struct option_row rows[] = {
     ROW_ROOT,
     ROW_REPOS,
     ROW_OP_TYPE,
-    {"--case", OPTION_TEXT, AT(case_id), "ID", NULL, "measure only the case with this ID"},
-    {"--sizes", OPTION_CHOICES, AT(sizes), "LIST", SIZES, "sizes of the generated cases (default: medium)"},
+    {"--case", OPTION_TEXT, SHARED(case_id), "ID", NULL, "measure only the case with this ID"},
+    {"--sizes", OPTION_CHOICES, SHARED(sizes), "LIST", SIZES, "sizes of the generated cases (default: medium)"},
     ROW_NO_WORKLOADS,
     ROW_DEVICE,
     ROW_GROUND_TRUTH,
@@ -39,7 +34,7 @@ static const struct option_row rows[] = {
     ROW_MEMORY,
     ROW_PYTHON,
     {"--fib", OPTION_FLAG, AT(fib), NULL, NULL, "then run flashinfer-bench on the same definitions, if it is installed"},
-    {"--format", OPTION_CHOICE, AT(format), "F", "text|json", "output format (default: text)"},
+    ROW_TEXT_OR_JSON,
 };
 
 enum { ROWS = sizeof rows / sizeof rows[0] };
@@ -57,9 +52,9 @@ static void on_result(struct run *run, struct result *result)
 static int run_and_report(struct run *run, const struct bench_options *o, const struct words *names, struct err *err)
 {
 	const struct report_options report = {.command = ""};
-	bool json = strcmp(o->format, "json") == 0;
+	bool json = strcmp(o->shared.format, "json") == 0;
 
-	if (run_select(run, names->items, names->count, o->op_types.items, o->op_types.count, err) < 0)
+	if (run_select(run, names->items, names->count, o->shared.op_types.items, o->shared.op_types.count, err) < 0)
 		return EXIT_USAGE;
 	run->on_result = json ? NULL : on_result;
 	if (run_to_end(run, err) < 0)
@@ -74,33 +69,15 @@ static int run_and_report(struct run *run, const struct bench_options *o, const 
 /* Cases run one after the other, so that none slows down another. */
 static int run(struct program *program, const struct bench_options *o, const struct words *names, struct err *err)
 {
-	struct run_options options = {.device = o->device,
-				      .python = o->python,
-				      .jobs = 1,
-				      .timeout_s = o->timeout,
-				      .memory = o->memory,
-				      .force = true,
-				      .details = true,
-				      .each = true,
-				      .accept = o->accept,
-				      .ground_truth = o->ground_truth,
-				      .cases = case_options_default()};
-	const char *const only[] = {o->case_id, NULL};
+	struct run_options options;
 	struct run run;
 
-	options.cases.bench = true;
-	options.cases.workloads = !o->no_workloads;
-	options.cases.seed = o->seed;
-	options.cases.only = o->case_id != NULL ? only : NULL;
-	if (o->fib && strcmp(o->format, "json") == 0)
+	if (o->fib && strcmp(o->shared.format, "json") == 0)
 		return err_set(err, "--fib prints what flashinfer-bench prints, which is no JSON; leave out --format json"), EXIT_USAGE;
-	if (o->timeout <= 0)
-		return err_set(err, "--timeout takes a number of seconds above 0"), EXIT_USAGE;
-	if (run_sizes_read(o->case_id != NULL ? "small,medium,large" : o->sizes, &options.cases, err) < 0)
+	if (shared_options_read(&o->shared, program, &options, err) < 0)
 		return EXIT_USAGE;
-	if (o->root != NULL)
-		program->root_given = o->root;
-	program->repos = o->repos;
+	options.jobs = 1;
+	options.force = options.details = options.each = options.cases.bench = true;
 	int code = run_open(&run, program, &options, err);
 
 	if (code == 0)
@@ -111,9 +88,10 @@ static int run(struct program *program, const struct bench_options *o, const str
 
 static int start(struct program *program, int argc, char **argv)
 {
-	struct bench_options o = {.sizes = "medium", .format = "text", .timeout = 120};
+	struct bench_options o = {.shared = shared_options_default()};
 	struct command_line line;
 
+	o.shared.sizes = "medium";
 	if (command_line_begin(&line, &command_bench, argc, argv, &o))
 		line.code = run(program, &o, &line.names, &line.err);
 	return command_line_end(&line);

@@ -26,7 +26,7 @@
 enum { TOLD_MAX = 20, DAYS = 30 };
 
 struct cache_options {
-	const char *root, *format, *required;
+	struct shared_options shared;
 	int days;
 	bool dry_run;
 };
@@ -38,10 +38,10 @@ static const struct option_row rows[] = {
      "gc: keep verdicts that are at most N days older than the newest verdict (default: 30)"},
     {"--dry-run", OPTION_FLAG, AT(dry_run), NULL, NULL,
      "gc: print how many verdicts would be removed, and remove none"},
-    {"--require-containment", OPTION_CHOICES, AT(required), "LIST", GAPS,
+    {"--require-containment", OPTION_CHOICES, SHARED(required), "LIST", GAPS,
      "import, merge: accept verdicts only if references could not reach these things (full: none of them; default: full if "
      "REFTEST_CACHE_KEY is set, else the setting of reftest.toml)"},
-    {"--format", OPTION_CHOICE, AT(format), "F", "text|json", "stats: output format (default: text)"},
+    {"--format", OPTION_CHOICE, SHARED(format), "F", "text|json", "stats: output format (default: text)"},
 };
 enum { ROWS = sizeof rows / sizeof rows[0] };
 
@@ -148,7 +148,7 @@ static int run_stats(struct program *program, const void *options, const struct 
 	if (store_stats(store, &stats, err) != 0)
 		return EXIT_INTERNAL;
 	hit_counts_read(program->root, &counts);
-	(strcmp(o->format, "json") == 0 ? print_stats_json : print_stats_text)(store_path(store), &stats, &counts);
+	(strcmp(o->shared.format, "json") == 0 ? print_stats_json : print_stats_text)(store_path(store), &stats, &counts);
 	return EXIT_VERIFIED;
 }
 
@@ -246,7 +246,7 @@ static int check_rules(void *context, const struct verdict_line *record, struct 
  * perhaps a stranger, cannot ask for less. */
 static const char *import_required(const struct program *program, const struct cache_options *o, bool keyed)
 {
-	return settings_required(program->settings, o->required != NULL ? o->required : keyed ? "full" : NULL);
+	return settings_required(program->settings, o->shared.required != NULL ? o->shared.required : keyed ? "full" : NULL);
 }
 
 /* Imports every file, even if an earlier one failed, and returns the highest exit status of all files. */
@@ -384,10 +384,10 @@ static int note_sparse(const struct dataset *dataset, struct buf *definitions, s
  * edge and gradient cases. */
 static int present_tree(struct program *program, struct buf *subjects, struct buf *definitions, struct err *err)
 {
-	struct run_options options = cached_run_options();
+	struct run_options options = {
+	    .cached_only = true, .dry_run = true, .details = true, .each = true, .cases = case_options_default()};
 	struct run run;
 
-	options.details = true;
 	for (int size = 0; size < SIZE_COUNT; size++)
 		options.cases.size[size] = options.cases.sizes_given = true;
 	options.cases.edge = options.cases.backward = true;
@@ -469,16 +469,15 @@ enum { SUBCOMMANDS = sizeof subcommands / sizeof subcommands[0] };
 
 static int start(struct program *program, int argc, char **argv)
 {
-	struct cache_options o = {.format = "text", .days = DAYS};
+	struct cache_options o = {.shared = shared_options_default(), .days = DAYS};
 	struct command_line line;
 	const struct subcommand *sub = NULL;
 
 	if (command_line_begin(&line, &command_cache, argc, argv, &o))
 		sub = command_line_subcommand(&line);
-	if (sub != NULL && strcmp(o.format, "text") == 0)
+	if (sub != NULL && strcmp(o.shared.format, "text") == 0)
 		fold_output();
-	if (o.root != NULL)
-		program->root_given = o.root;
+	shared_options_root(&o.shared, program);
 	if (sub != NULL && program_root(program, &line.err) == 0)
 		line.code = sub->run(program, &o, &line.names, &line.err);
 	return command_line_end(&line);

@@ -5,11 +5,6 @@
 #include "base/show_wrapped.h"
 #include "report/text_and_json.h"
 
-struct run_options cached_run_options(void)
-{
-	return (struct run_options){.cached_only = true, .dry_run = true, .each = true, .cases = case_options_default()};
-}
-
 static int select_and_show(struct run *run, const struct cached_run *what, struct err *err)
 {
 	static const struct words all = {0};
@@ -26,11 +21,11 @@ static int select_and_show(struct run *run, const struct cached_run *what, struc
 
 int cached_run(struct program *program, const struct cached_run *what, struct err *err)
 {
+	struct run_options options = what->options;
 	struct run run;
 
-	if (what->root != NULL)
-		program->root_given = what->root;
-	int code = run_open(&run, program, &what->options, err);
+	options.cached_only = options.dry_run = options.each = true;
+	int code = run_open(&run, program, &options, err);
 
 	if (code == 0)
 		code = select_and_show(&run, what, err);

@@ -6,12 +6,8 @@
 #include "cli/options.h"
 #include "engine/run.h"
 
-/* Returns options with which a run executes nothing and keeps a result for each definition. */
-struct run_options cached_run_options(void);
-
 struct cached_run {
-	struct run_options options;
-	const char *root; /* --root; NULL: the root that the program has */
+	struct run_options options; /* those that decide what runs are set by cached_run */
 	const struct words *names, *op_types; /* the definitions that are selected; NULL: all */
 	/* Prints the finished run, and returns the exit status. May be called with problems (run.problem_count), which
 	 * are already printed. */

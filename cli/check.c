@@ -19,7 +19,7 @@
 #include "report/exit_status.h"
 
 struct check_options {
-	const char *root, *format;
+	struct shared_options shared;
 	bool verbose;
 };
 
@@ -280,15 +280,14 @@ static int run(struct program *program, const struct check_options *o, const str
 	struct check_counts counts = {0};
 	int rc, code = EXIT_USAGE;
 
-	if (o->root != NULL)
-		program->root_given = o->root;
+	shared_options_root(&o->shared, program);
 	rc = find_targets(program, names, &targets, err);
 	for (int i = 0; rc == 0 && i < targets.count; i++)
 		rc = check_target(&targets.list[i], &findings, &counts, err);
 	if (rc == 0) {
 		findings_sort(&findings);
 		code = exit_status(&findings, &counts);
-		if (strcmp(o->format, "json") == 0)
+		if (strcmp(o->shared.format, "json") == 0)
 			print_json(&findings, &counts, code);
 		else
 			print_text(&findings, &counts, o->verbose, program->colour);
@@ -299,11 +298,11 @@ static int run(struct program *program, const struct check_options *o, const str
 
 static int start(struct program *program, int argc, char **argv)
 {
-	struct check_options o = {.format = "text"};
+	struct check_options o = {.shared = shared_options_default()};
 	struct command_line line;
 
 	if (command_line_begin(&line, &command_check, argc, argv, &o)) {
-		if (strcmp(o.format, "text") == 0)
+		if (strcmp(o.shared.format, "text") == 0)
 			fold_output();
 		line.code = run(program, &o, &line.names, &line.arena, &line.err);
 	}

@@ -13,9 +13,8 @@
 #include "report/coverage_matrix.h"
 
 struct coverage_options {
-	const char *root, *sizes, *format;
-	bool edge, no_workloads, each;
-	struct words op_types;
+	struct shared_options shared;
+	bool each;
 };
 
 #define AT(member) offsetof(struct coverage_options, member)
@@ -23,7 +22,7 @@ static const struct option_row rows[] = {
     ROW_ROOT,
     ROW_OP_TYPE,
     ROW_SIZES,
-    {"--edge", OPTION_FLAG, AT(edge), NULL, NULL, "also count the edge cases"},
+    {"--edge", OPTION_FLAG, SHARED(edge), NULL, NULL, "also count the edge cases"},
     ROW_NO_WORKLOADS,
     {"-v, --verbose", OPTION_FLAG, AT(each), NULL, NULL, "also list what each definition covers"},
     ROW_TEXT_OR_JSON,
@@ -49,7 +48,7 @@ static int show(struct run *run, const void *command, struct err *err)
 	}
 	const struct coverage coverage = coverage_of_run(run, &arena);
 
-	if (strcmp(o->format, "json") == 0) {
+	if (strcmp(o->shared.format, "json") == 0) {
 		coverage_matrix_json(&coverage, &out);
 		cached_run_print_json(run, &out);
 	} else {
@@ -62,21 +61,19 @@ static int show(struct run *run, const void *command, struct err *err)
 
 static int run(struct program *program, const struct coverage_options *o, const struct words *names, struct err *err)
 {
-	struct cached_run look = {cached_run_options(), o->root, names, &o->op_types, show, o};
+	struct cached_run look = {.names = names, .op_types = &o->shared.op_types, .show = show, .command = o};
 
-	if (run_sizes_read(o->sizes, &look.options.cases, err) < 0)
+	if (shared_options_read(&o->shared, program, &look.options, err) < 0)
 		return EXIT_USAGE;
 	look.options.device = "cpu";
 	look.options.ground_truth = "builtin";
 	look.options.details = look.options.thorough = true;
-	look.options.cases.edge = o->edge;
-	look.options.cases.workloads = !o->no_workloads;
 	return cached_run(program, &look, err);
 }
 
 static int start(struct program *program, int argc, char **argv)
 {
-	struct coverage_options o = {.format = "text"};
+	struct coverage_options o = {.shared = shared_options_default()};
 	struct command_line line;
 
 	if (command_line_begin(&line, &command_coverage, argc, argv, &o))

@@ -124,15 +124,13 @@ static int count_run(struct run *run, struct dataset_stats *out, struct arena *a
 	return run->interrupted ? EXIT_INTERRUPTED : 0;
 }
 
-int dataset_stats_read(struct program *program, const char *device, const char *python, struct dataset_stats *out,
+int dataset_stats_read(struct program *program, const struct run_options *run_options, struct dataset_stats *out,
 		       struct arena *arena, struct err *err)
 {
-	struct run_options options = cached_run_options();
+	struct run_options options = *run_options;
 	struct run run;
 
-	options.device = device;
-	options.python = python;
-	options.details = true;
+	options.cached_only = options.dry_run = options.each = options.details = true;
 	*out = (struct dataset_stats){.all = {.name = ""}};
 	int code = run_open(&run, program, &options, err);
 

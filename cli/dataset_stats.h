@@ -4,7 +4,7 @@
 #define REFTEST_CLI_DATASET_STATS_H
 
 #include "base/buf.h"
-#include "engine/program.h"
+#include "engine/run.h"
 
 struct stats_row {
 	const char *name; /* an op_type, or a model; "" for the definitions that name no model */
@@ -24,7 +24,7 @@ struct dataset_stats {
 /* Counts the definitions of the program's root, which must be known. A definition has a test if a file in
  * tests/references has a class for it, or is named after it. It is verified if a stored verdict of each of its cases
  * counts on this device. Runs nothing. Returns 0, or an exit status and sets `err`. */
-int dataset_stats_read(struct program *program, const char *device, const char *python, struct dataset_stats *out,
+int dataset_stats_read(struct program *program, const struct run_options *run_options, struct dataset_stats *out,
 		       struct arena *arena, struct err *err);
 
 void dataset_stats_print(const struct dataset_stats *stats);

@@ -12,19 +12,8 @@
 #include "engine/base_references.h"
 #include "engine/file_state.h"
 #include "engine/run.h"
-#include "engine/run_defaults.h"
 #include "report/behaviour_diff.h"
 
-struct diff_options {
-	const char *root, *device, *python, *sizes, *format, *required;
-	bool no_workloads;
-	int jobs;
-	double timeout;
-	int64_t memory;
-	uint64_t seed;
-};
-
-#define AT(member) offsetof(struct diff_options, member)
 static const struct option_row rows[] = {
     ROW_ROOT,
     ROW_DEVICE,
@@ -36,7 +25,7 @@ static const struct option_row rows[] = {
     ROW_TIMEOUT,
     ROW_MEMORY,
     ROW_REQUIRE_CONTAINMENT,
-    {"--format", OPTION_CHOICE, AT(format), "F", "text|json|github", "output format (default: text)"},
+    {"--format", OPTION_CHOICE, SHARED(format), "F", "text|json|github", "output format (default: text)"},
 };
 
 enum { ROWS = sizeof rows / sizeof rows[0] };
@@ -177,7 +166,7 @@ static int compare_differences(const void *a, const void *b)
 						  : strcmp(one->path, other->path);
 }
 
-static int run_and_report(struct run *run, const struct diff_options *o, const struct words *names, struct diff *diff,
+static int run_and_report(struct run *run, const struct shared_options *o, const struct words *names, struct diff *diff,
 			  struct err *err)
 {
 	struct differences *found = &diff->found;
@@ -205,34 +194,20 @@ static int run_and_report(struct run *run, const struct diff_options *o, const s
 }
 
 /* The first operand is the commit; the others are names of definitions. */
-static int run(struct program *program, const struct diff_options *o, const struct words *operands, struct arena *arena,
+static int run(struct program *program, const struct shared_options *o, const struct words *operands, struct arena *arena,
 	       struct err *err)
 {
 	struct diff diff = {.arena = arena};
-	struct run_options options = {.device = o->device,
-				      .python = o->python,
-				      .jobs = o->jobs,
-				      .timeout_s = o->timeout,
-				      .memory = o->memory,
-				      .required = o->required,
-				      .force = true,
-				      .details = true,
-				      .each = true,
-				      .base = &diff.base,
-				      .ground_truth = "builtin",
-				      .cases = case_options_default()};
+	struct run_options options;
 	struct words names = {.items = operands->count > 1 ? operands->items + 1 : NULL,
 			      .count = operands->count > 1 ? operands->count - 1 : 0};
 	struct run run;
 
-	options.cases.workloads = !o->no_workloads;
-	options.cases.seed = o->seed;
-	if (o->timeout <= 0)
-		return err_set(err, "--timeout takes a number of seconds above 0"), EXIT_USAGE;
-	if (run_sizes_read(o->sizes, &options.cases, err) < 0)
+	if (shared_options_read(o, program, &options, err) < 0)
 		return EXIT_USAGE;
-	if (o->root != NULL)
-		program->root_given = o->root;
+	options.force = options.details = options.each = true;
+	options.base = &diff.base;
+	options.ground_truth = "builtin";
 	if (program_root(program, err) < 0 ||
 	    find_base(program, operands->count > 0 ? operands->items[0] : "HEAD", &diff, err) < 0)
 		return EXIT_USAGE;
@@ -246,7 +221,7 @@ static int run(struct program *program, const struct diff_options *o, const stru
 
 static int start(struct program *program, int argc, char **argv)
 {
-	struct diff_options o = {.format = "text", .timeout = 120};
+	struct shared_options o = shared_options_default();
 	struct command_line line;
 
 	if (command_line_begin(&line, &command_diff, argc, argv, &o))

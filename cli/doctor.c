@@ -548,11 +548,6 @@ static int examine(struct program *program, const char *python, bool json)
 	return ready ? EXIT_VERIFIED : EXIT_UNVERIFIED;
 }
 
-struct doctor_options {
-	const char *root, *python, *format;
-};
-
-#define AT(member) offsetof(struct doctor_options, member)
 static const struct option_row rows[] = {
     ROW_ROOT,
     ROW_PYTHON,
@@ -563,11 +558,11 @@ enum { ROWS = sizeof rows / sizeof rows[0] };
 
 static int start(struct program *program, int argc, char **argv)
 {
-	struct doctor_options o = {.format = "text"};
+	struct shared_options o = shared_options_default();
 	struct command_line line;
 
 	if (command_line_begin(&line, &command_doctor, argc, argv, &o)) {
-		program->root_given = o.root != NULL ? o.root : program->root_given;
+		shared_options_root(&o, program);
 		if (strcmp(o.format, "text") == 0)
 			fold_output();
 		line.code = examine(program, o.python, strcmp(o.format, "json") == 0);

@@ -11,9 +11,8 @@
 #include "report/drift_list.h"
 
 struct drift_options {
-	const char *root, *device, *python, *ground_truth, *format;
-	bool no_workloads, each;
-	struct words op_types;
+	struct shared_options shared;
+	bool each;
 };
 
 #define AT(member) offsetof(struct drift_options, member)
@@ -38,7 +37,7 @@ static int show(struct run *run, const void *command, struct err *err)
 	const struct margin_drifts drifts = margin_drifts_of(run, o->each, &arena);
 
 	(void)err;
-	if (strcmp(o->format, "json") == 0) {
+	if (strcmp(o->shared.format, "json") == 0) {
 		drift_list_json(&drifts, &out);
 		cached_run_print_json(run, &out);
 	} else {
@@ -51,19 +50,17 @@ static int show(struct run *run, const void *command, struct err *err)
 
 static int run(struct program *program, const struct drift_options *o, const struct words *names, struct err *err)
 {
-	struct cached_run look = {cached_run_options(), o->root, names, &o->op_types, show, o};
+	struct cached_run look = {.names = names, .op_types = &o->shared.op_types, .show = show, .command = o};
 
-	look.options.device = o->device;
-	look.options.python = o->python;
-	look.options.ground_truth = o->ground_truth;
+	if (shared_options_read(&o->shared, program, &look.options, err) < 0)
+		return EXIT_USAGE;
 	look.options.details = look.options.thorough = true;
-	look.options.cases.workloads = !o->no_workloads;
 	return cached_run(program, &look, err);
 }
 
 static int start(struct program *program, int argc, char **argv)
 {
-	struct drift_options o = {.format = "text"};
+	struct drift_options o = {.shared = shared_options_default()};
 	struct command_line line;
 
 	if (command_line_begin(&line, &command_drift, argc, argv, &o))

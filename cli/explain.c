@@ -17,16 +17,9 @@
 #include "engine/definition_status.h"
 #include "report/exit_status.h"
 #include "report/text_and_json.h"
-#include "watcher/client.h"
 
 enum { SENTENCES = 32 };
 
-struct explain_options {
-	const char *root, *device, *device_class, *python, *ground_truth, *accept, *required;
-	bool index, backward, alone;
-};
-
-#define AT(member) offsetof(struct explain_options, member)
 static const struct option_row rows[] = {
     ROW_ROOT,
     ROW_INDEX,
@@ -265,33 +258,23 @@ static int show(struct run *run, const void *command, struct err *err)
 	return exit_code(run);
 }
 
-static int run(struct program *program, const struct explain_options *o, struct words *names, struct arena *arena,
+static int run(struct program *program, const struct shared_options *o, struct words *names, struct arena *arena,
 	       struct err *err)
 {
-	struct cached_run look = {cached_run_options(), NULL, names, NULL, show, o};
-	struct run_options *options = &look.options;
+	struct cached_run look = {.names = names, .show = show, .command = o};
 
-	program->root_given = o->root != NULL ? o->root : program->root_given;
-	if (!o->index && operands_root(program, names, arena, err) < 0)
+	if (shared_options_read(o, program, &look.options, err) < 0 ||
+	    (!o->index && operands_root(program, names, arena, err) < 0))
 		return EXIT_USAGE;
-	options->device = o->device;
-	options->device_class = o->device_class;
-	options->python = o->python;
-	options->ground_truth = o->ground_truth;
-	options->required = o->required;
-	options->accept = o->accept;
-	options->from_index = o->index;
-	options->details = options->needs_device = true;
-	options->cases.backward = o->backward;
-	options->watcher = o->alone ? NULL : &watcher_client;
-	options->ask_names = names->items;
-	options->ask_count = names->count;
+	look.options.details = look.options.needs_device = true;
+	look.options.ask_names = names->items;
+	look.options.ask_count = names->count;
 	return cached_run(program, &look, err);
 }
 
 static int start(struct program *program, int argc, char **argv)
 {
-	struct explain_options o = {.root = NULL};
+	struct shared_options o = shared_options_default();
 	struct command_line line;
 
 	if (command_line_begin(&line, &command_explain, argc, argv, &o)) {

@@ -15,17 +15,16 @@
 #include "extract/extract.h"
 
 struct extract_options {
-	const char *root, *repos, *config, *model, *tp, *ep, *page_sizes, *op_types, *out, *format, *device, *python;
+	struct shared_options shared;
+	const char *config, *model, *tp, *ep, *page_sizes, *op_types, *out;
 	bool no_verify, stats;
-	int jobs;
-	double timeout;
-	int64_t memory;
+	struct extract_check check; /* set by `run` */
 };
 
 #define AT(member) offsetof(struct extract_options, member)
 static const struct option_row rows[] = {
     ROW_ROOT,
-    {"--repos", OPTION_FOLDER, AT(repos), "DIR", NULL,
+    {"--repos", OPTION_FOLDER, SHARED(repos), "DIR", NULL,
      "compare the mapping with the checkout of SGLang in DIR (default: that of repos_config.json), and verify with the checkouts "
      "in DIR"},
     ROW_CONFIG,
@@ -235,16 +234,10 @@ static void print_text(const struct model *model, const struct extract_result *r
 static int extract_and_check(struct program *program, const struct extract_options *o, const struct extract_request *request,
 			     struct extract_result *result, int *status, struct arena *arena, struct err *err)
 {
-	const struct extract_check check = {.device = o->device,
-					    .python = o->python,
-					    .jobs = o->jobs,
-					    .timeout_s = o->timeout,
-					    .memory = o->memory,
-					    .show = strcmp(o->format, "json") != 0};
 	int code = extract_plan(request, result, arena, err) < 0 ? EXIT_USAGE : 0;
 
 	if (code == 0 && !o->no_verify)
-		code = extract_check(program, &check, result, status, arena, err);
+		code = extract_check(program, &o->check, result, status, arena, err);
 	if (code == 0 && extract_write(result, arena, err) < 0)
 		code = EXIT_USAGE;
 	return code;
@@ -254,7 +247,7 @@ static int extract_and_check(struct program *program, const struct extract_optio
 static int report(struct program *program, const struct extract_options *o, const struct model *model,
 		  const struct extract_result *result, struct arena *arena, struct err *err)
 {
-	const bool json = strcmp(o->format, "json") == 0;
+	const bool json = strcmp(o->shared.format, "json") == 0;
 	struct dataset_stats stats;
 	struct buf out = {0};
 	int code = 0;
@@ -264,7 +257,7 @@ static int report(struct program *program, const struct extract_options *o, cons
 	if (o->stats) {
 		program->root_given = o->out != NULL ? o->out : program->root_given;
 		code = program_root(program, err) < 0 ? EXIT_USAGE
-						      : dataset_stats_read(program, o->device, o->python, &stats, arena, err);
+						      : dataset_stats_read(program, &o->check.options, &stats, arena, err);
 	}
 	if (o->stats && code == 0 && !json)
 		dataset_stats_print(&stats);
@@ -300,20 +293,18 @@ static int extract(struct program *program, const struct extract_options *o, str
 	return code == 0 ? status : code;
 }
 
-static int run(struct program *program, const struct extract_options *o, struct arena *arena, struct err *err)
+static int run(struct program *program, struct extract_options *o, struct arena *arena, struct err *err)
 {
 	struct extract_request request = {.op_types = o->op_types};
 
 	if (read_list("--tp", o->tp, &request.tp, err) < 0 || read_list("--ep", o->ep, &request.ep, err) < 0 ||
 	    read_list("--page-size", o->page_sizes, &request.page_sizes, err) < 0)
 		return EXIT_USAGE;
-	if (o->timeout <= 0)
-		return err_set(err, "--timeout takes a number of seconds above 0"), EXIT_USAGE;
-	if (o->root != NULL)
-		program->root_given = o->root;
+	if (shared_options_read(&o->shared, program, &o->check.options, err) < 0)
+		return EXIT_USAGE;
+	o->check.show = strcmp(o->shared.format, "json") != 0;
 	if (o->out == NULL && program_root(program, err) < 0)
 		return EXIT_USAGE;
-	program->repos = o->repos;
 	request.sglang = library_checkout_path(program, "sglang", arena);
 	request.root = o->out != NULL ? o->out : program->root;
 	if (o->stats && o->config == NULL && o->model == NULL)
@@ -323,7 +314,7 @@ static int run(struct program *program, const struct extract_options *o, struct 
 
 static int start(struct program *program, int argc, char **argv)
 {
-	struct extract_options o = {.tp = "1", .ep = "1", .page_sizes = "1,64", .format = "text", .timeout = 120};
+	struct extract_options o = {.shared = shared_options_default(), .tp = "1", .ep = "1", .page_sizes = "1,64"};
 	struct command_line line;
 
 	if (command_line_begin(&line, &command_extract, argc, argv, &o)) {

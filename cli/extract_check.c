@@ -60,16 +60,11 @@ static int make_dataset(struct checking *c)
 
 static struct run_options options_of(const struct checking *c)
 {
-	struct run_options options = {.device = c->check->device,
-				      .python = c->python[0] != '\0' ? c->python : c->check->python,
-				      .jobs = c->check->jobs,
-				      .timeout_s = c->check->timeout_s,
-				      .memory = c->check->memory,
-				      .own_runners = true,
-				      .details = true,
-				      .each = true,
-				      .cases = case_options_default()};
+	struct run_options options = c->check->options;
 
+	if (c->python[0] != '\0')
+		options.python = c->python;
+	options.details = options.each = true;
 	memset(options.cases.size, 0, sizeof options.cases.size);
 	options.cases.size[SIZE_SMALL] = options.cases.sizes_given = true;
 	options.cases.workloads = false;
@@ -251,7 +246,7 @@ int extract_check(struct program *program, const struct extract_check *check, st
 		if (program_settings(program, err) < 0) /* they also hold in the temporary dataset */
 			return EXIT_USAGE;
 	}
-	if (machine_python(check->python, c.root[0] != '\0' ? c.root : NULL, c.python, sizeof c.python, &ignored) < 0)
+	if (machine_python(check->options.python, c.root[0] != '\0' ? c.root : NULL, c.python, sizeof c.python, &ignored) < 0)
 		c.python[0] = '\0';
 	show_print(stderr, "reftest: verifying %d definition%s; --no-verify leaves this out\n", count, count == 1 ? "" : "s");
 	int code = check_in_dataset(&c, status);

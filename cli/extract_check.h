@@ -8,10 +8,7 @@
 #include "extract/extract.h"
 
 struct extract_check {
-	const char *device, *python;
-	int jobs;
-	double timeout_s;
-	int64_t memory;
+	struct run_options options; /* which cases run, and with which Python, is set by extract_check */
 	bool show; /* print the results that are not `passed` */
 };
 

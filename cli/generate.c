@@ -15,9 +15,9 @@
 #include "testgen/vacuous_tests.h"
 
 struct generate_options {
-	const char *root, *layout, *print, *python;
+	struct shared_options shared;
+	const char *layout, *print;
 	bool all, check, force, audit, hook, replace_vacuous;
-	struct words op_types;
 };
 
 #define AT(member) offsetof(struct generate_options, member)
@@ -38,7 +38,7 @@ static const struct option_row rows[] = {
     {"--replace-vacuous", OPTION_FLAG, AT(replace_vacuous), NULL, NULL,
      "replace hand-written files in which no test can fail, and name each file with the reason; a file that is not "
      "committed to git stays"},
-    {"--python", OPTION_FILE, AT(python), "PATH", NULL,
+    {"--python", OPTION_FILE, SHARED(python), "PATH", NULL,
      "Python interpreter that parses the files for --audit and --replace-vacuous (default: $REFTEST_PYTHON, then .venv, then python3)"},
     {"--print", OPTION_TEXT, AT(print), "FILE", NULL,
      "print the content that the generated file FILE (\"test_gemm.py\") would have, and write nothing"},
@@ -97,12 +97,12 @@ static int exit_code(const struct generate_options *o, const struct update_resul
  * executed. */
 static int update(struct run *run, const struct generate_options *o, const struct words *names, struct err *err)
 {
-	bool every = names->count == 0 && o->op_types.count == 0;
+	bool every = names->count == 0 && o->shared.op_types.count == 0;
 	struct update_options options = {.check = o->check, .force = o->force, .print = o->print};
 	struct update_result generated;
 
 	options.layout = choose_layout(o, run->program->root);
-	if (run_select(run, names->items, names->count, o->op_types.items, o->op_types.count, err) < 0)
+	if (run_select(run, names->items, names->count, o->shared.op_types.items, o->shared.op_types.count, err) < 0)
 		return EXIT_USAGE;
 	if (!every) {
 		options.selected = run->selected;
@@ -141,7 +141,7 @@ static int remove_vacuous(struct run *run, const struct generate_options *o, str
 	struct vacuous_tests found;
 	struct replaced replaced;
 
-	if (vacuous_tests_find(&run->dataset, run->program->root, o->python, &run->arena, &found, err) < 0)
+	if (vacuous_tests_find(&run->dataset, run->program->root, o->shared.python, &run->arena, &found, err) < 0)
 		return found.no_python ? EXIT_UNVERIFIED : EXIT_INTERNAL;
 	if (replace_vacuous(run->dataset.fd, run->program->root, &found, o->check, &run->arena, &replaced, err) < 0)
 		return EXIT_INTERNAL;
@@ -159,7 +159,7 @@ static int act(struct run *run, const struct generate_options *o, const struct w
 
 		return code == EXIT_VERIFIED ? left : code;
 	}
-	return o->audit ? audit(run, o->python, err) : update(run, o, names, err);
+	return o->audit ? audit(run, o->shared.python, err) : update(run, o, names, err);
 }
 
 static int run(struct program *program, const struct generate_options *o, const struct words *names, struct err *err)
@@ -168,8 +168,7 @@ static int run(struct program *program, const struct generate_options *o, const 
 	int code = EXIT_USAGE;
 
 	run.dataset.fd = -1;
-	if (o->root != NULL)
-		program->root_given = o->root;
+	shared_options_root(&o->shared, program);
 	if (o->all && names->count > 0) {
 		err_set(err, "--all and the name '%s' contradict each other; give only one of them", names->items[0]);
 		return EXIT_USAGE;
@@ -178,7 +177,7 @@ static int run(struct program *program, const struct generate_options *o, const 
 		err_set(err, "--audit only lists the tests that --replace-vacuous replaces; give only one of them");
 		return EXIT_USAGE;
 	}
-	if (o->replace_vacuous && (names->count > 0 || o->op_types.count > 0 || o->print != NULL)) {
+	if (o->replace_vacuous && (names->count > 0 || o->shared.op_types.count > 0 || o->print != NULL)) {
 		err_set(err, "--replace-vacuous is about all test files, so it takes no names, no --op-type and no --print");
 		return EXIT_USAGE;
 	}
@@ -190,7 +189,7 @@ static int run(struct program *program, const struct generate_options *o, const 
 
 static int start(struct program *program, int argc, char **argv)
 {
-	struct generate_options o = {.root = NULL};
+	struct generate_options o = {.shared = shared_options_default()};
 	struct command_line line;
 
 	if (command_line_begin(&line, &command_generate, argc, argv, &o)) {

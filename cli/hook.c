@@ -33,7 +33,7 @@ static const char aside[] = "before-reftest";
 enum { HOOKS = sizeof hooks / sizeof *hooks, HOOK_BYTES = 1 << 20 };
 
 struct hook_options {
-	const char *root;
+	struct shared_options shared;
 	bool strict, all;
 };
 
@@ -293,7 +293,7 @@ static int act(struct program *program, const struct hook_options *o, int (*chec
 	struct arena arena = {0};
 	struct place place = {.arena = &arena, .strict = o->strict, .all = o->all};
 
-	program->root_given = o->root != NULL ? o->root : program->root_given;
+	shared_options_root(&o->shared, program);
 	int rc = find_place(program, &place, err);
 
 	if (rc == 0 && check != NULL)
@@ -344,7 +344,7 @@ enum { SUBCOMMANDS = sizeof subcommands / sizeof subcommands[0] };
 
 static int start(struct program *program, int argc, char **argv)
 {
-	struct hook_options o = {.root = NULL};
+	struct hook_options o = {.shared = shared_options_default()};
 	struct command_line line;
 	const struct subcommand *sub = NULL;
 

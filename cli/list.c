@@ -9,12 +9,6 @@
 #include "dataset/dataset.h"
 #include "engine/selection.h"
 
-struct list_options {
-	const char *root, *format;
-	struct words op_types;
-};
-
-#define AT(member) offsetof(struct list_options, member)
 static const struct option_row rows[] = {
     ROW_ROOT,
     ROW_OP_TYPE,
@@ -50,7 +44,7 @@ static void print_json(const char *root, const struct dataset_file *const *files
 	buf_free(&out);
 }
 
-static int list(struct dataset *dataset, const struct list_options *o, const struct words *names, struct arena *arena,
+static int list(struct dataset *dataset, const struct shared_options *o, const struct words *names, struct arena *arena,
 		struct err *err)
 {
 	const struct selection words = {names->items, o->op_types.items, names->count, o->op_types.count};
@@ -70,13 +64,13 @@ static int list(struct dataset *dataset, const struct list_options *o, const str
 
 static int start(struct program *program, int argc, char **argv)
 {
-	struct list_options o = {.format = "text"};
+	struct shared_options o = shared_options_default();
 	struct command_line line;
 	struct dataset dataset;
 
 	if (!command_line_begin(&line, &command_list, argc, argv, &o))
 		return command_line_end(&line);
-	program->root_given = o.root != NULL ? o.root : program->root_given;
+	shared_options_root(&o, program);
 	if (program_root(program, &line.err) == 0 &&
 	    dataset_scan(program->root, &line.arena, &dataset, &line.err) == 0) {
 		line.code = list(&dataset, &o, &line.names, &line.arena, &line.err);

@@ -13,13 +13,6 @@
 #include "engine/coverage.h"
 #include "report/html_page.h"
 
-struct page_options {
-	const char *root, *device, *device_class, *python, *ground_truth;
-	bool no_workloads;
-	struct words op_types;
-};
-
-#define AT(member) offsetof(struct page_options, member)
 static const struct option_row rows[] = {
     ROW_ROOT,	ROW_OP_TYPE,	  ROW_DEVICE_OF_VERDICTS, ROW_DEVICE_CLASS,
     ROW_PYTHON, ROW_GROUND_TRUTH, ROW_NO_WORKLOADS,
@@ -55,22 +48,19 @@ static int write_page(struct run *run, const void *path, struct err *err)
 	return code;
 }
 
-static int run(struct program *program, const struct page_options *o, const char *path, struct err *err)
+static int run(struct program *program, const struct shared_options *o, const char *path, struct err *err)
 {
-	struct cached_run look = {cached_run_options(), o->root, NULL, &o->op_types, write_page, path};
+	struct cached_run look = {.op_types = &o->op_types, .show = write_page, .command = path};
 
-	look.options.device = o->device;
-	look.options.device_class = o->device_class;
-	look.options.python = o->python;
-	look.options.ground_truth = o->ground_truth;
+	if (shared_options_read(o, program, &look.options, err) < 0)
+		return EXIT_USAGE;
 	look.options.details = look.options.thorough = true;
-	look.options.cases.workloads = !o->no_workloads;
 	return cached_run(program, &look, err);
 }
 
 static int start(struct program *program, int argc, char **argv)
 {
-	struct page_options o = {0};
+	struct shared_options o = shared_options_default();
 	struct command_line line;
 
 	if (!command_line_begin(&line, &command_report, argc, argv, &o))

@@ -38,7 +38,6 @@ enum {
 	READ_BYTES = 64 << 10
 };
 
-#define AT(member) offsetof(struct serve_options, member)
 static const struct option_row rows[] = {
     ROW_ROOT, ROW_REPOS, ROW_DEVICE, ROW_REQUIRE_CONTAINMENT, ROW_TIMEOUT, ROW_MEMORY, ROW_ISOLATION, ROW_JOBS, ROW_PYTHON,
 };
@@ -62,7 +61,7 @@ struct call {
 
 struct server {
 	struct program *program;
-	const struct serve_options *options;
+	const struct shared_options *options;
 	struct buf input;
 	bool skipping; /* the rest of a message that is too long */
 	bool ended;    /* the client has closed its end */
@@ -187,7 +186,7 @@ static int add_option(const struct command *command, const char *option, const c
 static int command_line_of(const struct command_start *start, const struct command *command, struct arena *arena,
 			   char ***argv)
 {
-	const struct serve_options *o = start->server->options;
+	const struct shared_options *o = start->server->options;
 	const struct call *call = start->call;
 	char **words = arena_array(arena, (size_t)call->argc + 7, sizeof *words);
 	int argc = 1;
@@ -672,13 +671,14 @@ static void close_server(struct server *server)
 	buf_free(&server->answer);
 }
 
-static int serve(struct program *program, const struct serve_options *o, struct err *err)
+static int serve(struct program *program, const struct shared_options *o, struct err *err)
 {
 	struct server server = {.program = program, .options = o, .requests = -1, .answers = -1, .verifier = {0, -1}};
 
-	program->root_given = o->root != NULL ? o->root : program->root_given;
-	if (o->timeout <= 0)
-		return err_set(err, "--timeout takes a number of seconds above 0"), EXIT_USAGE;
+	struct run_options unused;
+
+	if (shared_options_read(o, program, &unused, err) < 0)
+		return EXIT_USAGE;
 	if (program_root_by_path(program, err) < 0 || program_settings(program, err) < 0)
 		return EXIT_USAGE;
 	if (program_signals(program, err) < 0 || start_verifier(&server, err) < 0)
@@ -691,7 +691,7 @@ static int serve(struct program *program, const struct serve_options *o, struct 
 
 static int start(struct program *program, int argc, char **argv)
 {
-	struct serve_options o = {.timeout = 120};
+	struct shared_options o = shared_options_default();
 	struct command_line line;
 
 	if (command_line_begin(&line, &command_serve, argc, argv, &o))

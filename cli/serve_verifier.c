@@ -8,7 +8,6 @@
 #include "base/json.h"
 #include "cli/options.h"
 #include "cli/shared_options.h"
-#include "cli/tolerance_option.h"
 #include "dataset/definition_load.h"
 #include "engine/ground_truths.h"
 #include "engine/pool_case_runner.h"
@@ -19,18 +18,15 @@
 
 /* The options of a request: those of `reftest verify` that serve/tools.c names. */
 struct request_options {
-	const char *sizes, *ground_truth, *case_id;
-	const char *only[2]; /* case_id and NULL */
-	bool edge, backward, force;
-	uint64_t seed;
-	struct words op_types, tolerances;
+	struct shared_options shared; /* those of `reftest serve` if the request does not have them */
+	bool force;
 };
 
 #define AT(member) offsetof(struct request_options, member)
 static const struct option_row rows[] = {
     ROW_OP_TYPE, ROW_SIZES, ROW_GROUND_TRUTH, ROW_BACKWARD, ROW_SEED, ROW_TOLERANCE,
-    {"--case", OPTION_TEXT, AT(case_id), "ID", NULL, NULL},
-    {"--edge", OPTION_FLAG, AT(edge), NULL, NULL, NULL},
+    {"--case", OPTION_TEXT, SHARED(case_id), "ID", NULL, NULL},
+    {"--edge", OPTION_FLAG, SHARED(edge), NULL, NULL, NULL},
     {"--force", OPTION_FLAG, AT(force), NULL, NULL, NULL},
 };
 
@@ -38,7 +34,7 @@ enum { ROWS = sizeof rows / sizeof rows[0], REQUEST_BYTES = 64 << 20 };
 
 struct verifier {
 	struct program program;
-	const struct serve_options *options;
+	const struct shared_options *options;
 	struct pool *pool;
 	struct buf machine, libraries; /* what the pool was opened for (need_pool) */
 	struct arena arena; /* of one request */
@@ -106,39 +102,13 @@ static int need_pool(struct verifier *v, const struct run_options *options, cons
 
 /* ---- a request --------------------------------------------------------------------------------------------------- */
 
-static struct run_options options_of(const struct verifier *v, const struct request_options *o)
+static int read_options(struct verifier *v, const struct request_options *o, struct run_options *out)
 {
-	const struct serve_options *serve = v->options;
-	struct run_options options = {.device = serve->device,
-				      .python = serve->python,
-				      .jobs = serve->jobs,
-				      .timeout_s = serve->timeout,
-				      .memory = serve->memory,
-				      .required = serve->required,
-				      .own_runners = run_own_runners(serve->isolation),
-				      .interactive = true,
-				      .force = o->force,
-				      .details = true,
-				      .each = true,
-				      .share = true,
-				      .ground_truth = o->ground_truth,
-				      .cases = case_options_default()};
-
-	options.cases.edge = o->edge;
-	options.cases.backward = o->backward;
-	options.cases.seed = o->seed;
-	return options;
-}
-
-static int read_case_options(const struct request_options *o, struct case_options *out, struct err *err)
-{
-	const struct tolerance none = {-1, -1, -1};
-
-	if (tolerance_options_read(&o->tolerances, none, out, err) < 0)
+	if (shared_options_read(&o->shared, &v->program, out, &v->err) < 0)
 		return -1;
-	if (o->case_id != NULL)
-		case_options_only(out, o->only);
-	return run_sizes_read(o->case_id != NULL ? NULL : o->sizes, out, err);
+	out->interactive = out->details = out->each = out->share = true;
+	out->force = o->force;
+	return 0;
 }
 
 /* Runs the selected definitions to the end, and prints the report. */
@@ -164,7 +134,7 @@ static int verify_names(struct verifier *v, const struct request_options *o, str
 	struct run run;
 	int rc = run_open(&run, &v->program, options, &v->err) == 0 ? 0 : -1;
 
-	if (rc == 0 && run_select(&run, names->items, names->count, o->op_types.items, o->op_types.count, &v->err) < 0)
+	if (rc == 0 && run_select(&run, names->items, names->count, o->shared.op_types.items, o->shared.op_types.count, &v->err) < 0)
 		rc = -1;
 	if (rc == 0 && run.machine.cannot_run == NULL) {
 		rc = need_pool(v, run.options, &run.machine);
@@ -283,18 +253,14 @@ static int verify_text(struct verifier *v, struct run_options *options, const ch
 
 static int answer(struct verifier *v, int argc, char **argv)
 {
-	struct request_options o = {.sizes = NULL};
+	struct request_options o = {.shared = *v->options};
+	struct run_options options;
 	struct words names;
 
 	/* the settings may have changed; need_pool looks whether the pool still fits */
 	settings_free(v->program.settings);
 	v->program.settings = NULL;
-	if (options_read(rows, ROWS, argc, argv, &v->arena, &o, &names, &v->err) != 0)
-		return -1;
-	o.only[0] = o.case_id;
-	struct run_options options = options_of(v, &o);
-
-	if (read_case_options(&o, &options.cases, &v->err) < 0)
+	if (options_read(rows, ROWS, argc, argv, &v->arena, &o, &names, &v->err) != 0 || read_options(v, &o, &options) < 0)
 		return -1;
 	return strcmp(argv[0], "verify_text") == 0 ? verify_text(v, &options, names.items[0])
 						   : verify_names(v, &o, &options, &names);
@@ -339,11 +305,11 @@ static int read_request(struct arena *arena, char ***argv)
 /* Imports torch before the first request. What is wrong is reported with the first request. */
 static void warm(struct verifier *v)
 {
-	const struct request_options o = {.sizes = NULL};
-	struct run_options options = options_of(v, &o);
+	const struct request_options o = {.shared = *v->options};
+	struct run_options options;
 	struct machine_policy machine;
 
-	if (open_program(v, &options, &machine) == 0 && machine.cannot_run == NULL)
+	if (read_options(v, &o, &options) == 0 && open_program(v, &options, &machine) == 0 && machine.cannot_run == NULL)
 		need_pool(v, &options, &machine);
 }
 

@@ -3,24 +3,14 @@
 #ifndef REFTEST_CLI_SERVE_VERIFIER_H
 #define REFTEST_CLI_SERVE_VERIFIER_H
 
-#include <stdint.h>
-
-#include "engine/program.h"
-
-/* What the options of `reftest serve` say about all requests. */
-struct serve_options {
-	const char *root, *repos, *device, *python, *required, *isolation;
-	int jobs;
-	double timeout;
-	int64_t memory;
-};
+#include "cli/shared_options.h"
 
 /* The descriptors of the process. */
 enum { VERIFIER_REQUESTS, VERIFIER_ANSWERS, VERIFIER_ERRORS, VERIFIER_FDS };
 
 struct verifier_start {
 	const struct program *program; /* of `reftest serve`: the root and the secrets */
-	const struct serve_options *options;
+	const struct shared_options *options; /* of `reftest serve`; they hold for all requests */
 };
 
 /* The main function of the process; `context` is a struct verifier_start. Reads requests: the length of the words in

@@ -1,10 +1,41 @@
-/* shared_options - options that several commands share, each defined once. An option of one command is defined in the
- * file of that command. A file that includes this header first defines AT(member), the offset of a member in the
- * command's struct. The members for shared options have the same names in all commands. */
+/* shared_options - options that several commands share: the rows, the values, and what they mean for a run, each once.
+ * An option of one command is defined in the file of that command. The struct of a command has a struct shared_options as
+ * its first member, or is one. A row of a command's own option uses AT(member), which its file defines; a row that differs
+ * from the shared one in its text uses SHARED(member). */
 #ifndef REFTEST_CLI_SHARED_OPTIONS_H
 #define REFTEST_CLI_SHARED_OPTIONS_H
 
+#include <stdint.h>
+
 #include "cli/options.h"
+#include "engine/run.h"
+
+/* Members of options that a command does not have keep their defaults. */
+struct shared_options {
+	const char *root, *repos, *device, *device_class, *python, *ground_truth, *sizes, *required, *accept, *isolation, *format;
+	const char *case_id[2]; /* --case and NULL */
+	bool no_diagnosis, edge, backward, no_workloads, staged_arena, index, alone;
+	int jobs;
+	double atol, rtol, hit_ratio, timeout;
+	uint64_t seed;
+	int64_t memory;
+	struct words op_types, tolerances;
+};
+
+#define SHARED(member) offsetof(struct shared_options, member)
+
+/* Returns the values of the options that are not given: the text format, no tolerance, 120 seconds. */
+struct shared_options shared_options_default(void);
+
+/* Makes --root the root of the program; without the option, the root stays that of the global option. */
+void shared_options_root(const struct shared_options *o, struct program *program);
+
+/* Tells the program its root and the checkouts of libraries, and makes the options of a run. The options point into `o`.
+ * Returns 0, or -1 and sets `err` if a value is invalid. */
+int shared_options_read(const struct shared_options *o, struct program *program, struct run_options *out, struct err *err);
+
+/* Returns the options that must be repeated in a command that runs one case of this run again: " --seed 3". */
+const char *shared_options_repeat(const struct shared_options *o, struct arena *arena);
 
 #define DEVICES "auto|cpu|cuda|cuda:N"
 #define SIZES "small|medium|large"
@@ -14,56 +45,64 @@
 #define GROUND_TRUTHS \
 	"auto|all|builtin|flashinfer|flashinfer_fa3|flashinfer_mask|flashinfer_trtllm|sglang|sgl_kernel|fla|fla_chunk|torch|fi_api|truth|chain|solution"
 
-#define ROW_ROOT {"--root", OPTION_FOLDER, AT(root), "DIR", NULL, "root folder of the dataset"}
+#define ROW_ROOT {"--root", OPTION_FOLDER, SHARED(root), "DIR", NULL, "root folder of the dataset"}
 #define ROW_REPOS                                                                                              \
-	{"--repos", OPTION_FOLDER, AT(repos), "DIR", NULL,                                                     \
+	{"--repos", OPTION_FOLDER, SHARED(repos), "DIR", NULL,                                                     \
 	 "use the checkouts of FlashInfer and SGLang in DIR instead of installed libraries (default: those of " \
 	 "repos_config.json, if a library is not installed)"}
 #define ROW_OP_TYPE \
-	{"--op-type", OPTION_OP_TYPES, AT(op_types), "T", NULL, "select the definitions of op_type T (repeatable)"}
-#define ROW_INDEX {"--staged", OPTION_FLAG, AT(index), NULL, NULL, "read git's index instead of the working tree"}
+	{"--op-type", OPTION_OP_TYPES, SHARED(op_types), "T", NULL, "select the definitions of op_type T (repeatable)"}
+#define ROW_INDEX {"--staged", OPTION_FLAG, SHARED(index), NULL, NULL, "read git's index instead of the working tree"}
 #define ROW_BACKWARD \
-	{"--backward", OPTION_FLAG, AT(backward), NULL, NULL, "also check the gradients through each reference"}
+	{"--backward", OPTION_FLAG, SHARED(backward), NULL, NULL, "also check the gradients through each reference"}
 #define ROW_NO_DIAGNOSIS \
-	{"--no-diagnosis", OPTION_FLAG, AT(no_diagnosis), NULL, NULL, "do not look for the causes of failures"}
+	{"--no-diagnosis", OPTION_FLAG, SHARED(no_diagnosis), NULL, NULL, "do not look for the causes of failures"}
 #define ROW_EDGE                                            \
-	{"--edge", OPTION_FLAG, AT(edge), NULL, NULL, \
+	{"--edge", OPTION_FLAG, SHARED(edge), NULL, NULL, \
 	 "add edge cases (empty inputs, single elements, inputs on which conventions differ), and print findings"}
 #define ROW_STAGED_ARENA \
-	{"--staged-arena", OPTION_FLAG, AT(staged), NULL, NULL, "copy tensors through host memory even if CUDA IPC works"}
+	{"--staged-arena", OPTION_FLAG, SHARED(staged_arena), NULL, NULL, "copy tensors through host memory even if CUDA IPC works"}
 #define ROW_ALONE \
-	{"--alone", OPTION_FLAG, AT(alone), NULL, NULL, "do not query a running `reftest watch` of this dataset"}
+	{"--alone", OPTION_FLAG, SHARED(alone), NULL, NULL, "do not query a running `reftest watch` of this dataset"}
 #define ROW_NO_WORKLOADS \
-	{"--no-workloads", OPTION_FLAG, AT(no_workloads), NULL, NULL, "omit the cases of workload files"}
-#define ROW_DEVICE {"--device", OPTION_CHOICE, AT(device), "D", DEVICES, \
+	{"--no-workloads", OPTION_FLAG, SHARED(no_workloads), NULL, NULL, "omit the cases of workload files"}
+#define ROW_DEVICE {"--device", OPTION_CHOICE, SHARED(device), "D", DEVICES, \
 	 "device to run on; cuda: all GPUs that are visible; cuda:0,1: these two (default: reftest.toml, else auto)"}
 #define ROW_DEVICE_OF_VERDICTS \
-	{"--device", OPTION_CHOICE, AT(device), "D", DEVICES, "device that verdicts are for (default: reftest.toml, else auto)"}
+	{"--device", OPTION_CHOICE, SHARED(device), "D", DEVICES, "device that verdicts are for (default: reftest.toml, else auto)"}
 #define ROW_DEVICE_CLASS                                                    \
 	{"--device-class", OPTION_TEXT,                                     \
-	 AT(device_class), "C",                                             \
+	 SHARED(device_class), "C",                                             \
 	 "cpu|sm_80|sm_90|sm_100", "count only verdicts of this device class, from any machine: cpu, sm_90, …"}
 #define ROW_GROUND_TRUTH                                              \
-	{"--ground-truth", OPTION_TEXT, AT(ground_truth), "NAMES", GROUND_TRUTHS, \
+	{"--ground-truth", OPTION_TEXT, SHARED(ground_truth), "NAMES", GROUND_TRUTHS, \
 	 "implementations to compare with: auto (the best one available), all (every one, and all must agree), or names " \
 	 "separated by commas (default: reftest.toml, else auto)"}
 #define ROW_ACCEPT                                          \
-	{"--accept", OPTION_CHOICES, AT(accept), "LIST", "checked|approved|unattested", \
+	{"--accept", OPTION_CHOICES, SHARED(accept), "LIST", "checked|approved|unattested", \
 	 "exit with 0 even if definitions are only checked. checked: all of them; approved: those that are what a person " \
 	 "approved; unattested: those for which a ground truth decides, with a constant that only the reference shows"}
 #define ROW_SIZES \
-	{"--sizes", OPTION_CHOICES, AT(sizes), "LIST", SIZES, "sizes of the generated cases (default: reftest.toml, else small,medium)"}
-#define ROW_SEED {"--seed", OPTION_SEED, AT(seed), "N", NULL, "seed of the generated inputs (default: 0)"}
-#define ROW_TIMEOUT {"--timeout", OPTION_REAL, AT(timeout), "S", NULL, "seconds that one case may take (default: 120)"}
+	{"--sizes", OPTION_CHOICES, SHARED(sizes), "LIST", SIZES, "sizes of the generated cases (default: reftest.toml, else small,medium)"}
+#define ROW_SEED {"--seed", OPTION_SEED, SHARED(seed), "N", NULL, "seed of the generated inputs (default: 0)"}
+#define ROW_TOLERANCE                                                                  \
+	{"--tolerance", OPTION_LIST, SHARED(tolerances), "[DTYPE=]ATOL[,RTOL[,HIT]]", NULL, \
+	 "tolerance of every output, or of the outputs of one dtype; without RTOL, both are ATOL (repeatable)"}
+#define ROW_ATOL {"--atol", OPTION_REAL, SHARED(atol), "X", NULL, "absolute tolerance of every output"}
+#define ROW_RTOL {"--rtol", OPTION_REAL, SHARED(rtol), "X", NULL, "relative tolerance of every output"}
+#define ROW_HIT_RATIO                                   \
+	{"--hit-ratio", OPTION_REAL, SHARED(hit_ratio), "X", NULL, \
+	 "fraction of the elements that must be within tolerance, above 0 and at most 1"}
+#define ROW_TIMEOUT {"--timeout", OPTION_REAL, SHARED(timeout), "S", NULL, "seconds that one case may take (default: 120)"}
 #define ROW_MEMORY                                            \
-	{"--memory", OPTION_SIZE, AT(memory), "SIZE", NULL, \
+	{"--memory", OPTION_SIZE, SHARED(memory), "SIZE", NULL, \
 	 "memory that a reference may use: bytes, or a number with K, M, G or T (default: 4G and 64 times the tensors of its " \
 	 "largest case)"}
 #define ROW_JOBS                                          \
-	{"--jobs", OPTION_INT, AT(jobs), "N", NULL, \
+	{"--jobs", OPTION_INT, SHARED(jobs), "N", NULL, \
 	 "number of references that run in parallel (default: what fits the cores and the memory; `reftest doctor` says it)"}
 #define ROW_ISOLATION                                             \
-	{"--isolation", OPTION_CHOICE, AT(isolation), "HOW", "own|kept", \
+	{"--isolation", OPTION_CHOICE, SHARED(isolation), "HOW", "own|kept", \
 	 "own: every definition gets a process of its own; kept: references whose text can leave nothing behind share "  \
 	 "processes (default: own)"}
 /* The names are those of the table in workers/sandbox/sandbox_gaps.c. */
@@ -71,12 +110,12 @@
 	"none|full|files|attributes|network|local_services|signals|process_memory|process_list|ipc|capabilities|kernel|"       \
 	"processes|disk|memory"
 #define ROW_REQUIRE_CONTAINMENT                                             \
-	{"--require-containment", OPTION_CHOICES, AT(required), "LIST", GAPS, \
+	{"--require-containment", OPTION_CHOICES, SHARED(required), "LIST", GAPS, \
 	 "run references, and count verdicts, only if references could not reach these things (full: none of them; "   \
 	 "default: reftest.toml, else none)"}
 #define ROW_PYTHON                                          \
-	{"--python", OPTION_FILE, AT(python), "PATH", NULL, \
+	{"--python", OPTION_FILE, SHARED(python), "PATH", NULL, \
 	 "Python interpreter with torch (default: $REFTEST_PYTHON, then .venv, then python3)"}
-#define ROW_TEXT_OR_JSON {"--format", OPTION_CHOICE, AT(format), "F", "text|json", "output format (default: text)"}
+#define ROW_TEXT_OR_JSON {"--format", OPTION_CHOICE, SHARED(format), "F", "text|json", "output format (default: text)"}
 
 #endif

@@ -11,17 +11,10 @@
 #include "base/show.h"
 #include "cli/cached_run.h"
 #include "cli/shared_options.h"
+#include "engine/watcher_answers.h"
 #include "report/exit_status.h"
 #include "report/text_and_json.h"
-#include "watcher/client.h"
 
-struct status_options {
-	const char *root, *device, *device_class, *python, *ground_truth, *format, *accept, *required;
-	bool no_workloads, index, backward, alone;
-	struct words op_types;
-};
-
-#define AT(member) offsetof(struct status_options, member)
 static const struct option_row rows[] = {
     ROW_ROOT,
     ROW_OP_TYPE,
@@ -74,7 +67,7 @@ static void print_rows(const struct run *run)
 
 static int show(struct run *run, const void *command, struct err *err)
 {
-	const struct status_options *o = command;
+	const struct shared_options *o = command;
 	const struct report_options report = {.command = ""};
 	bool json = strcmp(o->format, "json") == 0;
 
@@ -85,36 +78,25 @@ static int show(struct run *run, const void *command, struct err *err)
 	return exit_status_of_run(run, report.strict);
 }
 
-static int run(struct program *program, const struct status_options *o, struct words *names, struct arena *arena,
+static int run(struct program *program, const struct shared_options *o, struct words *names, struct arena *arena,
 	       struct err *err)
 {
-	struct cached_run look = {cached_run_options(), NULL, names, &o->op_types, show, o};
-	struct run_options *options = &look.options;
+	struct cached_run look = {.names = names, .op_types = &o->op_types, .show = show, .command = o};
 	bool json = strcmp(o->format, "json") == 0;
 
-	program->root_given = o->root != NULL ? o->root : program->root_given;
-	if (!o->index && operands_root(program, names, arena, err) < 0)
+	if (shared_options_read(o, program, &look.options, err) < 0 ||
+	    (!o->index && operands_root(program, names, arena, err) < 0))
 		return EXIT_USAGE;
-	options->device = o->device;
-	options->device_class = o->device_class;
-	options->python = o->python;
-	options->ground_truth = o->ground_truth;
-	options->required = o->required;
-	options->accept = o->accept;
-	options->from_index = o->index;
-	options->cases.workloads = !o->no_workloads;
-	options->cases.backward = o->backward;
-	options->details = json;
-	options->needs_device = !json;
-	options->watcher = o->alone ? NULL : &watcher_client;
-	options->ask_verified = options->ask_rows =
+	look.options.details = json;
+	look.options.needs_device = !json;
+	look.options.ask_verified = look.options.ask_rows =
 	    !json && !o->index && names->count == 0 && o->op_types.count == 0;
 	return cached_run(program, &look, err);
 }
 
 static int start(struct program *program, int argc, char **argv)
 {
-	struct status_options o = {.format = "text"};
+	struct shared_options o = shared_options_default();
 	struct command_line line;
 
 	if (command_line_begin(&line, &command_status, argc, argv, &o)) {

@@ -10,17 +10,8 @@
 #include "base/show.h"
 #include "cli/cached_run.h"
 #include "cli/shared_options.h"
-#include "cli/tolerance_option.h"
 #include "engine/settings.h"
-#include "engine/run_defaults.h"
 
-struct tolerance_options {
-	const char *root, *sizes;
-	double atol, rtol, hit_ratio;
-	struct words op_types, tolerances;
-};
-
-#define AT(member) offsetof(struct tolerance_options, member)
 static const struct option_row rows[] = {
     ROW_ROOT, ROW_OP_TYPE, ROW_SIZES, ROW_ATOL, ROW_RTOL, ROW_HIT_RATIO, ROW_TOLERANCE,
 };
@@ -159,13 +150,11 @@ static int show(struct run *run, const void *command, struct err *err)
 	return cached_run_status(run, code);
 }
 
-static int run(struct program *program, const struct tolerance_options *o, const struct words *names, struct err *err)
+static int run(struct program *program, const struct shared_options *o, const struct words *names, struct err *err)
 {
-	const struct tolerance single = {o->atol, o->rtol, o->hit_ratio};
-	struct cached_run look = {cached_run_options(), o->root, names, &o->op_types, show, o};
+	struct cached_run look = {.names = names, .op_types = &o->op_types, .show = show, .command = o};
 
-	if (run_sizes_read(o->sizes, &look.options.cases, err) < 0 ||
-	    tolerance_options_read(&o->tolerances, single, &look.options.cases, err) < 0)
+	if (shared_options_read(o, program, &look.options, err) < 0)
 		return EXIT_USAGE;
 	look.options.device = "cpu";
 	look.options.ground_truth = "builtin";
@@ -175,7 +164,7 @@ static int run(struct program *program, const struct tolerance_options *o, const
 
 static int start(struct program *program, int argc, char **argv)
 {
-	struct tolerance_options o = {.atol = -1, .rtol = -1, .hit_ratio = -1};
+	struct shared_options o = shared_options_default();
 	struct command_line line;
 
 	if (command_line_begin(&line, &command_tolerance, argc, argv, &o)) {

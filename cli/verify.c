@@ -13,12 +13,10 @@
 #include "base/show.h"
 #include "cli/hook_result.h"
 #include "cli/shared_options.h"
-#include "cli/tolerance_option.h"
 #include "engine/affected.h"
 #include "engine/solution_candidates.h"
 #include "engine/last_failed.h"
 #include "engine/run.h"
-#include "engine/run_defaults.h"
 #include "engine/settings.h"
 #include "engine/shard.h"
 #include "engine/staged_dataset.h"
@@ -31,21 +29,14 @@
 #include "report/solutions.h"
 #include "report/text_and_json.h"
 #include "testgen/update.h"
-#include "watcher/client.h"
 
 /* A program that shows a hook's output does not fold its lines. */
 enum { HOOK_COLUMNS = 80 };
 
 struct verify_options {
-	const char *root, *repos, *device, *device_class, *python, *sizes, *format, *case_id, *ground_truth, *junit, *save, *shard, *required, *accept, *isolation;
-	bool all, solutions, no_diagnosis, changed, index, force, edge, backward, no_workloads, strict, cached_only, dry_run, staged, quiet, verbose, hook,
-	    alone, fail_fast, last_failed;
-	int jobs;
-	double atol, rtol, hit_ratio, timeout;
-	uint64_t seed;
-	int64_t memory;
-	struct words op_types, tolerances;
-	const char *only[2]; /* --case, as struct case_options has it */
+	struct shared_options shared; /* must be the first member */
+	const char *junit, *save, *shard;
+	bool all, solutions, changed, force, strict, cached_only, dry_run, quiet, verbose, hook, fail_fast, last_failed;
 };
 
 #define AT(member) offsetof(struct verify_options, member)
@@ -58,14 +49,14 @@ static const struct option_row rows[] = {
      "also verify the solutions of each definition, against what verified its reference and on the same inputs"},
     {"--changed", OPTION_FLAG, AT(changed), NULL, NULL,
      "select every definition, and list only those without a valid verdict"},
-    {"--staged", OPTION_FLAG, AT(index), NULL, NULL, "verify the content of git's index instead of the working tree"},
+    {"--staged", OPTION_FLAG, SHARED(index), NULL, NULL, "verify the content of git's index instead of the working tree"},
     {"--hook", OPTION_FLAG, AT(hook), NULL, NULL,
      "run as a git hook, with --staged: verify the definitions that the commit changes, and count the others; report "
      "definitions that this machine cannot verify, but do not reject the commit because of them"},
     ROW_OP_TYPE,
     {"--last-failed", OPTION_FLAG, AT(last_failed), NULL, NULL,
      "of the selected definitions, verify only those that failed when they ran last; all, if none failed"},
-    {"--case", OPTION_TEXT, AT(case_id), "ID", NULL, "run only the case with this ID (failure messages contain the ID)"},
+    {"--case", OPTION_TEXT, SHARED(case_id), "ID", NULL, "run only the case with this ID (failure messages contain the ID)"},
     {"--shard", OPTION_TEXT, AT(shard), "I/N", NULL,
      "run only part I of N of the cases, so that N processes can share the work"},
     ROW_SIZES,
@@ -96,7 +87,7 @@ static const struct option_row rows[] = {
     ROW_JOBS,
     ROW_PYTHON,
     ROW_STAGED_ARENA,
-    {"--format", OPTION_CHOICE, AT(format), "F", "text|json|jsonl|github|requests",
+    {"--format", OPTION_CHOICE, SHARED(format), "F", "text|json|jsonl|github|requests",
      "output format (default: text); jsonl prints each verdict as soon as it is known, as `watch --json` does; github "
      "also prints annotations for GitHub workflows; requests, with --dry-run, prints what `reftest work` reads"},
     {"--junit", OPTION_FILE, AT(junit), "FILE", NULL, "also write the verdicts to FILE, as JUnit XML"},
@@ -110,23 +101,6 @@ static const struct option_row rows[] = {
 
 enum { ROWS = sizeof rows / sizeof rows[0] };
 
-static int read_case_options(const struct verify_options *o, struct case_options *out, struct err *err)
-{
-	*out = case_options_default();
-	out->workloads = !o->no_workloads;
-	out->no_diagnosis = o->no_diagnosis;
-	out->edge = o->edge;
-	out->backward = o->backward;
-	out->seed = o->seed;
-	if (o->case_id != NULL)
-		case_options_only(out, o->only);
-	if (tolerance_options_read(&o->tolerances, (struct tolerance){o->atol, o->rtol, o->hit_ratio}, out, err) < 0)
-		return -1;
-	if (o->shard != NULL && shard_read(o->shard, &out->shard, err) < 0)
-		return -1;
-	return run_sizes_read(o->case_id != NULL ? NULL : o->sizes, out, err);
-}
-
 static int check_words(const struct verify_options *o, const struct words *names, struct err *err)
 {
 	if (o->all && names->count > 0)
@@ -134,61 +108,28 @@ static int check_words(const struct verify_options *o, const struct words *names
 			       names->items[0]);
 	if (o->force && o->cached_only)
 		return err_set(err, "--force runs every case and --cached-only runs none; give only one of them");
-	if (o->hook && (!o->index || strcmp(o->format, "text") != 0))
+	if (o->hook && (!o->shared.index || strcmp(o->shared.format, "text") != 0))
 		return err_set(err, "--hook needs --staged and the text format");
-	if (o->last_failed && o->index)
+	if (o->last_failed && o->shared.index)
 		return err_set(err, "--last-failed is about the working tree and --staged about git's index; give only one of them");
-	if (o->save != NULL && (o->case_id == NULL || o->index || o->cached_only || o->dry_run || o->solutions))
+	if (o->save != NULL && (o->shared.case_id[0] == NULL || o->shared.index || o->cached_only || o->dry_run || o->solutions))
 		return err_set(err, "--save needs --case, and cannot be combined with --staged, --cached-only, --dry-run or "
 				    "--solutions");
 	if (o->quiet && o->verbose)
 		return err_set(err, "--quiet and --verbose contradict each other; give only one of them");
-	if (o->solutions && (o->index || o->cached_only || o->dry_run || o->shard != NULL))
+	if (o->solutions && (o->shared.index || o->cached_only || o->dry_run || o->shard != NULL))
 		return err_set(err, "--solutions runs solutions, so it cannot be combined with --staged, --cached-only, --dry-run "
 				    "or --shard");
-	if (strcmp(o->format, "requests") == 0 && (!o->dry_run || o->index || o->junit != NULL))
+	if (strcmp(o->shared.format, "requests") == 0 && (!o->dry_run || o->shared.index || o->junit != NULL))
 		return err_set(err, "--format requests needs --dry-run, and cannot be combined with --staged or --junit");
-	if (o->timeout <= 0)
-		return err_set(err, "--timeout takes a number of seconds above 0");
 	return 0;
-}
-
-/* Returns the options that must be repeated in a command that runs one case of this run again. */
-static char *repeat_words(const struct verify_options *o, struct arena *arena)
-{
-	struct buf words = {0};
-
-	if (o->index)
-		buf_text(&words, " --staged");
-	if (o->seed != 0)
-		buf_printf(&words, " --seed %llu", (unsigned long long)o->seed);
-	if (o->atol >= 0)
-		buf_printf(&words, " --atol %g", o->atol);
-	if (o->rtol >= 0)
-		buf_printf(&words, " --rtol %g", o->rtol);
-	if (o->hit_ratio >= 0)
-		buf_printf(&words, " --hit-ratio %g", o->hit_ratio);
-	if (o->required != NULL)
-		buf_printf(&words, " --require-containment %s", o->required);
-	if (o->isolation != NULL)
-		buf_printf(&words, " --isolation %s", o->isolation);
-	if (o->memory != 0)
-		buf_printf(&words, " --memory %lld", (long long)o->memory);
-	if (o->ground_truth != NULL)
-		buf_printf(&words, " --ground-truth %s", o->ground_truth);
-	for (int i = 0; i < o->tolerances.count; i++)
-		buf_printf(&words, " --tolerance %s", o->tolerances.items[i]);
-	char *text = arena_copy(arena, words.data, words.length);
-
-	buf_free(&words);
-	return text;
 }
 
 /* Returns which definitions are listed. On a terminal, the lines of definitions that passed would push the failures out
  * of sight. */
 static enum report_list list_of(const struct verify_options *o, const struct words *names)
 {
-	bool text = strcmp(o->format, "text") == 0;
+	bool text = strcmp(o->shared.format, "text") == 0;
 
 	if (o->verbose)
 		return LIST_ALL;
@@ -213,7 +154,7 @@ static int run_solutions(struct run *references, const struct candidates *candid
 		return code;
 	if (references->runner.calls != NULL)
 		run_lend(out, references->runner, NULL);
-	if (run_select(out, names->items, names->count, o->op_types.items, o->op_types.count, err) < 0)
+	if (run_select(out, names->items, names->count, o->shared.op_types.items, o->shared.op_types.count, err) < 0)
 		return EXIT_USAGE;
 	return run_to_end(out, err) < 0 ? EXIT_INTERNAL : 0;
 }
@@ -223,6 +164,7 @@ struct verify {
 	struct run run; /* must be the first member, because on_result gets a pointer to it */
 	struct report_options report;
 	struct progress_display progress;
+	const struct output_format *format;
 	bool hook;
 	struct commit commit; /* with `hook` */
 };
@@ -388,7 +330,7 @@ static bool is_file(const char *word)
 /* Returns whether the files of the commit select the definitions. */
 static bool hook_selects(const struct verify_options *o, const struct words *names)
 {
-	return o->hook && !o->all && names->count == 0 && o->op_types.count == 0;
+	return o->hook && !o->all && names->count == 0 && o->shared.op_types.count == 0;
 }
 
 /* Adds to `selected` the definitions that depend on these files. Returns 0, or -1 and sets `err`. */
@@ -423,7 +365,7 @@ static int select_files(struct run *run, const struct verify_options *o, const s
 	int count = 0;
 
 	for (int i = 0; i < names->count; i++)
-		if (o->index && is_file(names->items[i]))
+		if (o->shared.index && is_file(names->items[i]))
 			files[count++] = affected_path(run->program->root, names->items[i], arena);
 		else
 			selected.items[selected.count++] = names->items[i];
@@ -431,9 +373,9 @@ static int select_files(struct run *run, const struct verify_options *o, const s
 		return run_select(run, NULL, 0, NULL, 0, err); /* the first commit changes everything */
 	if (add_affected(run, files, count, &selected, arena, err) < 0)
 		return -1;
-	if ((count > 0 || of_commit) && selected.count == 0 && o->op_types.count == 0)
+	if ((count > 0 || of_commit) && selected.count == 0 && o->shared.op_types.count == 0)
 		return 1;
-	if (run_select(run, selected.items, selected.count, o->op_types.items, o->op_types.count, err) < 0)
+	if (run_select(run, selected.items, selected.count, o->shared.op_types.items, o->shared.op_types.count, err) < 0)
 		return -1;
 	if (o->last_failed && last_failed_select(run) == 0)
 		show_print(stderr, "reftest: no definition failed when it ran last, so all of them are verified\n");
@@ -457,111 +399,141 @@ static void take_hook_policy(struct verify_options *o, const struct settings *se
 	}
 }
 
+/* No definition depends on the files that are named or that the commit changes. */
+static int end_without_definitions(struct verify *verify, const struct verify_options *o, const struct words *names)
+{
+	if (!hook_selects(o, names)) {
+		show_print(stdout, "no definition of %s depends on these files\n", verify->run.program->root);
+		return EXIT_VERIFIED;
+	}
+	verify->commit.unchanged = hook_result_unchanged(verify->run.program, verify->run.options, &verify->run);
+	return hook_result_exit_code(&verify->commit, &verify->run, EXIT_UNVERIFIED, report_columns(&verify->report));
+}
+
+/* Prints and writes what a finished run found. Returns the exit status. */
+static int report_run(struct verify *verify, const struct verify_options *o, const struct words *names, struct err *err)
+{
+	struct run *run = &verify->run;
+
+	report_problems(run);
+	int code = exit_status_of_runs(run, verify->report.solutions, verify->report.strict);
+
+	verify->format->end(verify, code);
+	if (hook_selects(o, names))
+		verify->commit.unchanged = hook_result_unchanged(run->program, run->options, run);
+	if (o->hook)
+		code = hook_result_exit_code(&verify->commit, run, code, report_columns(&verify->report));
+	if (o->junit != NULL && export_junit(run, o->junit, err) < 0)
+		code = EXIT_INTERNAL;
+	if (o->save != NULL && reproduce_write(run, o->save, err) < 0)
+		code = EXIT_INTERNAL;
+	update_generated_tests(run);
+	return code;
+}
+
+/* Runs the selected definitions and, with --solutions, what claims to compute the same. */
+static int run_selected(struct verify *verify, const struct verify_options *o, const struct words *names, struct err *err)
+{
+	const struct candidates candidates = {&verify->run};
+	struct run_options options;
+	struct run solutions = {.dataset.fd = -1};
+	int code = 0;
+
+	if (run_shown(verify, err) < 0)
+		return EXIT_INTERNAL;
+	if (show_reader_gone(stdout))
+		return EXIT_INTERRUPTED; /* main ends the process by SIGPIPE */
+	if (o->solutions && !verify->run.interrupted) {
+		code = run_solutions(&verify->run, &candidates, names, o, &options, &solutions, err);
+		verify->report.solutions_json = solutions_json;
+		verify->report.solutions = &solutions;
+	}
+	if (code == 0)
+		code = report_run(verify, o, names, err);
+	if (solutions.options != NULL)
+		run_close(&solutions);
+	return code;
+}
+
+static int select_and_run(struct verify *verify, const struct verify_options *o, const struct words *names,
+			  struct arena *arena, struct err *err)
+{
+	const bool json = strncmp(verify->format->name, "json", 4) == 0;
+	int selected = select_files(&verify->run, o, names, arena, err);
+
+	if (selected < 0)
+		return EXIT_USAGE;
+	if (selected > 0 && (hook_selects(o, names) || !json))
+		return end_without_definitions(verify, o, names);
+	return run_selected(verify, o, names, err);
+}
+
+/* A watcher's answer replaces a run only if the run would select every case, and needs no case for its output. */
+static bool watcher_suffices(const struct verify_options *o, const struct run_options *options, const struct words *names)
+{
+	const struct shared_options *shared = &o->shared;
+
+	return o->changed && !options->details && !shared->edge && !shared->backward && names->count == 0 &&
+	       shared->op_types.count == 0 && shared->case_id[0] == NULL && !o->last_failed && !o->force && !shared->index &&
+	       o->shard == NULL;
+}
+
+static int read_options(const struct verify_options *o, struct program *program, const struct words *names,
+			const struct verify *verify, struct run_options *out, struct arena *arena, struct err *err)
+{
+	const struct output_format *format = verify->format;
+
+	if (shared_options_read(&o->shared, program, out, err) < 0)
+		return -1;
+	out->force = o->force || o->save != NULL;
+	out->cached_only = o->cached_only;
+	out->dry_run = o->dry_run;
+	out->fail_fast = o->fail_fast;
+	out->fail_findings = o->strict;
+	out->share = true;
+	out->forget = format->on_result == on_result_request;
+	out->each = o->solutions || format->on_result == NULL || o->junit != NULL || o->save != NULL ||
+		    verify->report.list == LIST_ALL;
+	out->details = out->each && !out->forget;
+	out->needs_device = format->on_result == on_result && o->junit == NULL;
+	out->ask_verified = watcher_suffices(o, out, names);
+	if (o->shard != NULL && shard_read(o->shard, &out->cases.shard, err) < 0)
+		return -1;
+	return o->save != NULL && (out->cases.save = reproduce_prepare(o->save, arena, err)) == NULL ? -1 : 0;
+}
+
 static int run(struct program *program, struct verify_options *o, struct words *names, struct arena *arena,
                struct err *err)
 {
-	struct run_options options = {.device = o->device,
-				      .device_class = o->device_class,
-				      .python = o->python,
-				      .jobs = o->jobs,
-				      .timeout_s = o->timeout,
-				      .memory = o->memory,
-				      .own_runners = run_own_runners(o->isolation),
-				      .force = o->force,
-				      .cached_only = o->cached_only,
-				      .dry_run = o->dry_run,
-				      .staged = o->staged,
-				      .from_index = o->index,
-				      .required = o->required,
-				      .fail_fast = o->fail_fast,
-				      .fail_findings = o->strict,
-				      .accept = o->accept,
-				      .share = true,
-				      .ground_truth = o->ground_truth};
 	struct verify verify = {.report = {.strict = o->strict, .every_case = o->verbose, .list = list_of(o, names),
-	                                   .list_failures = true, .width = o->index ? HOOK_COLUMNS : 0,
-	                                   .command = repeat_words(o, arena)},
+	                                   .list_failures = true, .width = o->shared.index ? HOOK_COLUMNS : 0,
+	                                   .command = shared_options_repeat(&o->shared, arena)},
+	                        .format = find_format(o->shared.format),
 	                        .hook = o->hook,
 				.commit = {.strict = o->strict, .all = !hook_selects(o, names)}};
-	const struct output_format *format = find_format(o->format);
+	struct run_options options;
 
-	struct run_options solution_options;
-	const struct candidates candidates = {&verify.run};
-	struct run solutions = {.dataset.fd = -1};
-
-	options.details = options.each = o->solutions || format->on_result == NULL || o->junit != NULL || o->save != NULL || verify.report.list == LIST_ALL;
-	options.force = o->force || o->save != NULL;
-	options.forget = format->on_result == on_result_request;
-	options.details = options.details && !options.forget;
-	options.needs_device = format->on_result == on_result && o->junit == NULL;
-	options.watcher = o->alone ? NULL : &watcher_client;
-	options.ask_verified = o->changed && !options.details && !o->edge && !o->backward && names->count == 0 &&
-			       o->op_types.count == 0 && o->case_id == NULL && !o->last_failed && !o->force && !o->index &&
-			       o->shard == NULL;
-	if (read_case_options(o, &options.cases, err) < 0 ||
-	    (o->save != NULL && (options.cases.save = reproduce_prepare(o->save, arena, err)) == NULL))
-		return EXIT_USAGE;
-	if (o->root != NULL)
-		program->root_given = o->root;
-	program->repos = o->repos;
-	if (!o->index && operands_root(program, names, arena, err) < 0)
+	if (read_options(o, program, names, &verify, &options, arena, err) < 0 ||
+	    (!o->shared.index && operands_root(program, names, arena, err) < 0))
 		return EXIT_USAGE;
 	int code = run_open(&verify.run, program, &options, err);
 
 	if (code == 0) {
 		take_hook_policy(o, program->settings, &verify);
-		verify.run.on_result = format->on_result;
-		verify.run.on_planned = format->on_planned;
-		int selected = select_files(&verify.run, o, names, arena, err);
-
-		if (selected < 0) {
-			code = EXIT_USAGE;
-		} else if (selected > 0 && hook_selects(o, names)) {
-			verify.commit.unchanged = hook_result_unchanged(program, &options, &verify.run);
-			code = hook_result_exit_code(&verify.commit, &verify.run, EXIT_UNVERIFIED, report_columns(&verify.report));
-		} else if (selected > 0 && strncmp(format->name, "json", 4) != 0) {
-			show_print(stdout, "no definition of %s depends on these files\n", program->root);
-			code = EXIT_VERIFIED;
-		} else if (run_shown(&verify, err) < 0) {
-			code = EXIT_INTERNAL;
-		} else if (show_reader_gone(stdout)) {
-			code = EXIT_INTERRUPTED; /* main ends the process by SIGPIPE */
-		} else if (o->solutions && !verify.run.interrupted &&
-			   (code = run_solutions(&verify.run, &candidates, names, o, &solution_options, &solutions, err)) != 0) {
-			;
-		} else {
-			verify.report.solutions_json = solutions_json;
-			verify.report.solutions = o->solutions && !verify.run.interrupted ? &solutions : NULL;
-			report_problems(&verify.run);
-			code = exit_status_of_runs(&verify.run, verify.report.solutions, verify.report.strict);
-			format->end(&verify, code);
-			if (hook_selects(o, names))
-				verify.commit.unchanged = hook_result_unchanged(program, &options, &verify.run);
-			if (o->hook)
-				code = hook_result_exit_code(&verify.commit, &verify.run, code, report_columns(&verify.report));
-			if (o->junit != NULL && export_junit(&verify.run, o->junit, err) < 0)
-				code = EXIT_INTERNAL;
-			if (o->save != NULL && reproduce_write(&verify.run, o->save, err) < 0)
-				code = EXIT_INTERNAL;
-			update_generated_tests(&verify.run);
-		}
+		verify.run.on_result = verify.format->on_result;
+		verify.run.on_planned = verify.format->on_planned;
+		code = select_and_run(&verify, o, names, arena, err);
 	}
-	if (solutions.options != NULL)
-		run_close(&solutions);
 	run_close(&verify.run);
 	return code;
 }
 
 static int start(struct program *program, int argc, char **argv)
 {
-	struct verify_options o = {.format = "text",
-	                           .atol = -1, .rtol = -1, .hit_ratio = -1, .timeout = 120};
+	struct verify_options o = {.shared = shared_options_default()};
 	struct command_line line;
 
-	bool begun = command_line_begin(&line, &command_verify, argc, argv, &o);
-
-	o.only[0] = o.case_id;
-	if (begun && check_words(&o, &line.names, &line.err) == 0)
+	if (command_line_begin(&line, &command_verify, argc, argv, &o) && check_words(&o, &line.names, &line.err) == 0)
 		line.code = run(program, &o, &line.names, &line.arena, &line.err);
 	return command_line_end(&line);
 }

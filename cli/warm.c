@@ -13,22 +13,14 @@
 #include "cli/shared_options.h"
 #include "engine/run.h"
 
-struct warm_options {
-	const char *root, *repos, *device, *python, *ground_truth;
-	int jobs;
-	double timeout;
-	struct words op_types;
-};
-
-#define AT(member) offsetof(struct warm_options, member)
 static const struct option_row rows[] = {
     ROW_ROOT,
     ROW_REPOS,
     ROW_OP_TYPE,
     ROW_DEVICE,
-    {"--ground-truth", OPTION_TEXT, AT(ground_truth), "NAMES", GROUND_TRUTHS,
+    {"--ground-truth", OPTION_TEXT, SHARED(ground_truth), "NAMES", GROUND_TRUTHS,
      "libraries to prepare: all, or a list of names separated by commas (default: all)"},
-    {"--timeout", OPTION_REAL, AT(timeout), "S", NULL,
+    {"--timeout", OPTION_REAL, SHARED(timeout), "S", NULL,
      "seconds that one case may take, not counting the preparation (default: 600)"},
     ROW_JOBS,
     ROW_PYTHON,
@@ -135,27 +127,19 @@ static bool used_library(const struct run *run)
 	return false;
 }
 
-static int run(struct program *program, const struct warm_options *o, const struct words *names, struct err *err)
+static int run(struct program *program, const struct shared_options *o, const struct words *names, struct err *err)
 {
-	struct run_options options = {.device = o->device,
-				      .python = o->python,
-				      .ground_truth = o->ground_truth,
-				      .jobs = o->jobs,
-				      .timeout_s = o->timeout,
-				      .force = true,
-				      .details = true,
-				      .each = true,
-				      .cases = case_options_default()};
+	struct run_options options;
 	struct warm warm = {0};
 	struct run *run = &warm.run;
 	int code;
 
+	if (shared_options_read(o, program, &options, err) < 0)
+		return EXIT_USAGE;
+	options.force = options.details = options.each = true;
 	options.cases.workloads = false;
 	options.cases.size[SIZE_MEDIUM] = false;
 	options.cases.sizes_given = true;
-	if (o->root != NULL)
-		program->root_given = o->root;
-	program->repos = o->repos;
 	code = run_open(run, program, &options, err);
 	if (code == 0) {
 		run->on_result = on_result;
@@ -181,15 +165,13 @@ static int run(struct program *program, const struct warm_options *o, const stru
 
 static int start(struct program *program, int argc, char **argv)
 {
-	struct warm_options o = {.ground_truth = "all", .timeout = 600};
+	struct shared_options o = shared_options_default();
 	struct command_line line;
 
-	if (command_line_begin(&line, &command_warm, argc, argv, &o)) {
-		if (o.timeout <= 0)
-			err_set(&line.err, "--timeout takes a number of seconds above 0");
-		else
-			line.code = run(program, &o, &line.names, &line.err);
-	}
+	o.ground_truth = "all";
+	o.timeout = 600;
+	if (command_line_begin(&line, &command_warm, argc, argv, &o))
+		line.code = run(program, &o, &line.names, &line.err);
 	return command_line_end(&line);
 }
 

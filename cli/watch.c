@@ -2,18 +2,15 @@
 #include "cli/command.h"
 #include "cli/command_line.h"
 
-#include <stddef.h>
-
 #include "cli/shared_options.h"
-#include "cli/tolerance_option.h"
 #include "watcher/loop.h"
 
 struct watch_line {
-	struct watch_options options; /* must be the first member, because AT is an offset in it */
-	struct words tolerances;
+	struct shared_options shared;
+	struct watch_options own;
 };
 
-#define AT(member) offsetof(struct watch_options, member)
+#define AT(member) offsetof(struct watch_line, own.member)
 static const struct option_row rows[] = {
     ROW_ROOT,
     ROW_REPOS,
@@ -27,7 +24,7 @@ static const struct option_row rows[] = {
     ROW_NO_WORKLOADS,
     ROW_ACCEPT,
     ROW_SEED,
-    ROW_TOLERANCE_AT(offsetof(struct watch_line, tolerances)),
+    ROW_TOLERANCE,
     ROW_REQUIRE_CONTAINMENT,
     ROW_TIMEOUT,
     ROW_MEMORY,
@@ -44,18 +41,12 @@ enum { ROWS = sizeof rows / sizeof rows[0] };
 
 static int start(struct program *program, int argc, char **argv)
 {
-	struct watch_line o = {
-	    .options = {.timeout = 120,
-			.cases = case_options_default()}};
-	const struct tolerance none = {-1, -1, -1};
+	struct watch_line o = {.shared = shared_options_default()};
 	struct command_line line;
 
-	if (command_line_begin(&line, &command_watch, argc, argv, &o)) {
-		if (o.options.timeout <= 0)
-			err_set(&line.err, "--timeout takes a number of seconds above 0");
-		else if (tolerance_options_read(&o.tolerances, none, &o.options.cases, &line.err) == 0)
-			line.code = watch_run(program, &o.options, &line.err);
-	}
+	if (command_line_begin(&line, &command_watch, argc, argv, &o) &&
+	    shared_options_read(&o.shared, program, &o.own.run, &line.err) == 0)
+		line.code = watch_run(program, &o.own, &line.err);
 	return command_line_end(&line);
 }
 

@@ -15,7 +15,8 @@
 #include "web/module_tree.h"
 
 struct web_options {
-	const char *root, *config, *model, *into;
+	struct shared_options shared;
+	const char *config, *model, *into;
 };
 
 #define AT(member) offsetof(struct web_options, member)
@@ -140,8 +141,7 @@ static int run(struct program *program, const struct web_options *o, struct aren
 	struct model model;
 	int code = EXIT_USAGE;
 
-	if (o->root != NULL)
-		program->root_given = o->root;
+	shared_options_root(&o->shared, program);
 	if (model_option_open(o->config, o->model, &model, arena, err) < 0)
 		return EXIT_USAGE;
 	if (program_root(program, err) == 0 && dataset_scan(program->root, arena, &dataset, err) == 0) {

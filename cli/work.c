@@ -2,24 +2,9 @@
 #include "cli/command.h"
 #include "cli/command_line.h"
 
-#include <string.h>
-
 #include "cli/shared_options.h"
-#include "cli/tolerance_option.h"
-#include "engine/run_defaults.h"
 #include "fleet/worker.h"
 
-struct work_options {
-	const char *root, *repos, *device, *python, *sizes, *ground_truth, *required, *isolation;
-	bool no_diagnosis, edge, backward, no_workloads, staged;
-	int jobs;
-	double atol, rtol, hit_ratio, timeout;
-	uint64_t seed;
-	int64_t memory;
-	struct words tolerances;
-};
-
-#define AT(member) offsetof(struct work_options, member)
 static const struct option_row rows[] = {
     ROW_ROOT,
     ROW_REPOS,
@@ -46,46 +31,19 @@ static const struct option_row rows[] = {
 
 enum { ROWS = sizeof rows / sizeof rows[0] };
 
-static int read_cases(const struct work_options *o, struct case_options *out, struct err *err)
+static int run(struct program *program, const struct shared_options *o, struct err *err)
 {
-	*out = case_options_default();
-	out->workloads = !o->no_workloads;
-	out->no_diagnosis = o->no_diagnosis;
-	out->edge = o->edge;
-	out->backward = o->backward;
-	out->seed = o->seed;
-	if (tolerance_options_read(&o->tolerances, (struct tolerance){o->atol, o->rtol, o->hit_ratio}, out, err) < 0)
-		return -1;
-	return run_sizes_read(o->sizes, out, err);
-}
+	struct run_options options;
 
-static int run(struct program *program, const struct work_options *o, struct err *err)
-{
-	struct run_options options = {.device = o->device,
-				      .python = o->python,
-				      .ground_truth = o->ground_truth,
-				      .jobs = o->jobs,
-				      .timeout_s = o->timeout,
-				      .memory = o->memory,
-				      .own_runners = run_own_runners(o->isolation),
-				      .staged = o->staged,
-				      .required = o->required,
-				      .details = true,
-				      .each = true};
-
-	if (o->timeout <= 0)
-		return err_set(err, "--timeout takes a number of seconds above 0"), EXIT_USAGE;
-	if (read_cases(o, &options.cases, err) < 0)
+	if (shared_options_read(o, program, &options, err) < 0)
 		return EXIT_USAGE;
-	if (o->root != NULL)
-		program->root_given = o->root;
-	program->repos = o->repos;
+	options.details = options.each = true;
 	return worker_run(program, &options, err);
 }
 
 static int start(struct program *program, int argc, char **argv)
 {
-	struct work_options o = {.atol = -1, .rtol = -1, .hit_ratio = -1, .timeout = 120};
+	struct shared_options o = shared_options_default();
 	struct command_line line;
 
 	if (command_line_begin(&line, &command_work, argc, argv, &o))

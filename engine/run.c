@@ -385,7 +385,7 @@ static int lanes_of_device(const struct run_options *options, const struct machi
 
 	facts.cores = facts.cores / count > 0 ? facts.cores / count : 1;
 	facts.memory /= count;
-	facts.kept = !options->own_runners;
+	facts.kept = options->kept_runners;
 	facts.urgent = options->interactive;
 	return options->jobs > 0 ? options->jobs / count + (number < options->jobs % count) : job_count(&facts, NULL);
 }
@@ -422,7 +422,7 @@ static struct pool *open_pool_of(struct program *program, const struct run_optio
 	    .guarded = count > 1,
 	    .timeout_s = options->timeout_s,
 	    .memory = options->memory,
-	    .own = options->own_runners,
+	    .own = !options->kept_runners,
 	    .staged = options->staged,
 	    .spares = options->spares,
 	    .required = settings_required(program->settings, options->required),

@@ -56,8 +56,3 @@ int run_sizes_read(const char *list, struct case_options *cases, struct err *err
 	cases->sizes_given = true;
 	return case_sizes_read(list, cases->size, err);
 }
-
-bool run_own_runners(const char *isolation)
-{
-	return isolation == NULL || strcmp(isolation, "own") == 0;
-}

@@ -12,7 +12,4 @@ void run_defaults(const struct settings *settings, struct run_options *options);
 /* Reads --sizes, or NULL without it: the settings of the dataset then decide. Returns -1 and sets `err` on error. */
 int run_sizes_read(const char *list, struct case_options *cases, struct err *err);
 
-/* Does every definition get a runner of its own? `isolation` is the value of --isolation; NULL: the default. */
-bool run_own_runners(const char *isolation);
-
 #endif

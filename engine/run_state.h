@@ -42,7 +42,7 @@ struct run_options {
 	int spares;         /* the value of pool_options.spares; 0: a default for the device */
 	double timeout_s;
 	int64_t memory;     /* --memory: bytes that a reference may use; 0: a default for each definition */
-	bool own_runners;   /* --isolation own */
+	bool kept_runners;  /* --isolation kept */
 	bool force, cached_only, dry_run, staged;
 	bool fail_fast;     /* --fail-fast: stop when a result is wrong or invalid */
 	bool fail_findings; /* with `fail_fast`, stop also when a result has findings */

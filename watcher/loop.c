@@ -279,8 +279,6 @@ static int open_all(struct watch *watch, struct err *err)
 	struct batches *session = &watch->session;
 	struct err note = {""};
 
-	program->root_given = o->root != NULL ? o->root : program->root_given;
-	program->repos = o->repos;
 	/* The root is opened by its absolute path, because "." would remain the old directory if the working directory
 	 * is deleted and created again. */
 	if (program_root_by_path(program, err) < 0)
@@ -296,7 +294,7 @@ static int open_all(struct watch *watch, struct err *err)
 		print_notice(&session->output, note.text);
 	if (server_open(&watch->server, program->root, err) < 0)
 		return EXIT_USAGE;
-	if (machine_policy(program, session->options.device, o->python, o->ground_truth, &watch->arena, &session->machine, err) < 0)
+	if (machine_policy(program, session->options.device, o->run.python, o->run.ground_truth, &watch->arena, &session->machine, err) < 0)
 		return EXIT_USAGE;
 	if (session->machine.no_device)
 		return err_set(err, "%s", session->machine.cannot_run), EXIT_UNVERIFIED;
@@ -338,22 +336,10 @@ int watch_run(struct program *program, const struct watch_options *o, struct err
 	session->follow = follow;
 	session->follow_context = &watch;
 	session->output = (struct watch_output){.json = o->json, .report = {.command = ""}};
-	session->options = (struct run_options){.cases = o->cases,
-						.device = o->device,
-						.python = o->python,
-						.ground_truth = o->ground_truth,
-						.jobs = o->jobs,
-						.interactive = true,
-						.spares = o->spares,
-						.required = o->required,
-						.accept = o->accept,
-						.memory = o->memory,
-						.own_runners = run_own_runners(o->isolation),
-						.timeout_s = o->timeout};
-	session->options.cases.workloads = !o->no_workloads;
-	session->options.cases.seed = o->seed;
-	if (run_sizes_read(o->sizes, &session->options.cases, err) < 0)
-		return EXIT_USAGE;
+	session->options = o->run;
+	session->options.interactive = true;
+	session->options.spares = o->spares;
+	session->options.watcher = NULL;
 	/* With --json, the command of --exec writes to standard error, because standard output has the JSON lines. */
 	exec_open(&session->exec, o->command, o->json ? STDERR_FILENO : STDOUT_FILENO);
 	int code = open_all(&watch, err);

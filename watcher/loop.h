@@ -3,20 +3,15 @@
 #define REFTEST_WATCHER_LOOP_H
 
 #include <stdbool.h>
-#include <stdint.h>
 
 #include "base/err.h"
-#include "engine/cases.h"
-#include "engine/program.h"
+#include "engine/run_state.h"
 
 struct watch_options {
-	const char *root, *repos, *device, *python, *sizes, *ground_truth, *command, *required, *accept, *isolation;
-	bool no_workloads, json, once, poll;
-	int jobs, spares, watches;
-	double timeout;
-	uint64_t seed;
-	int64_t memory;
-	struct case_options cases; /* the tolerances; the other members are set by watch_run */
+	struct run_options run; /* `interactive`, `spares` and `watcher` are set by watch_run */
+	const char *command;
+	bool json, once, poll;
+	int spares, watches;
 };
 
 /* Runs until the user ends the watcher or, if `once` is set, until every definition has a verdict. Returns the exit
