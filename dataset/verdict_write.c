@@ -6,6 +6,17 @@
 
 #include "dataset/verdict_fields.h"
 
+/* Writes [item, …]; `write` takes a pointer to an item, and `out`. */
+#define WRITE_LIST(items, count, write, out)                       \
+	do {                                                       \
+		buf_text(out, "[");                                \
+		for (int item = 0; item < (count); item++) {       \
+			buf_text(out, item == 0 ? "" : ", ");      \
+			write(&(items)[item], out);                \
+		}                                                  \
+		buf_text(out, "]");                                \
+	} while (0)
+
 static void write_key(struct buf *out, const char *key)
 {
 	char last = out->length == 0 ? '{' : out->data[out->length - 1];
@@ -181,12 +192,7 @@ static void write_tried_truth(const struct tried_truth *tried, struct buf *out)
 
 void verdict_write_tried(const struct verdict *verdict, struct buf *out)
 {
-	buf_text(out, "[");
-	for (int i = 0; i < verdict->tried_count; i++) {
-		buf_text(out, i == 0 ? "" : ", ");
-		write_tried_truth(&verdict->tried[i], out);
-	}
-	buf_text(out, "]");
+	WRITE_LIST(verdict->tried, verdict->tried_count, write_tried_truth, out);
 }
 
 /* Writes the ground truths that were tried. If builtin is the only ground truth, the verdict has no such list, as in
@@ -203,17 +209,10 @@ static void write_tried(const struct verdict *verdict, struct buf *out)
 static void write_lists(const struct verdict *verdict, struct buf *out)
 {
 	write_key(out, "outputs");
-	buf_text(out, "[");
-	for (int i = 0; i < verdict->output_count; i++) {
-		buf_text(out, i == 0 ? "" : ", ");
-		write_output(&verdict->outputs[i], out);
-	}
-	buf_text(out, "], \"constants\": [");
-	for (int i = 0; i < verdict->constant_count; i++) {
-		buf_text(out, i == 0 ? "" : ", ");
-		write_constant(&verdict->constants[i], out);
-	}
-	buf_text(out, "], \"findings\": ");
+	WRITE_LIST(verdict->outputs, verdict->output_count, write_output, out);
+	write_key(out, "constants");
+	WRITE_LIST(verdict->constants, verdict->constant_count, write_constant, out);
+	write_key(out, "findings");
 	buf_json_strings(out, verdict->findings, verdict->finding_count);
 }
 
@@ -243,12 +242,7 @@ static void write_difference(const struct difference_map *d, struct buf *out)
 
 void verdict_write_differences(const struct verdict *verdict, struct buf *out)
 {
-	buf_text(out, "[");
-	for (int i = 0; i < verdict->difference_count; i++) {
-		buf_text(out, i > 0 ? ", " : "");
-		write_difference(&verdict->differences[i], out);
-	}
-	buf_text(out, "]");
+	WRITE_LIST(verdict->differences, verdict->difference_count, write_difference, out);
 }
 
 /* Writes the cause of a failure. Verdicts without one have no such fields, as in earlier versions. */
@@ -285,18 +279,19 @@ static void write_check_axes(const struct check *check, struct buf *out)
 	buf_text(out, "}");
 }
 
+static void write_check(const struct check *check, struct buf *out)
+{
+	buf_text(out, "{");
+	write_text(out, "name", check->name);
+	write_text(out, "result", check_result_name(check->result));
+	write_text(out, "evidence", check->evidence);
+	write_check_axes(check, out);
+	buf_text(out, "}");
+}
+
 void verdict_write_checks(const struct verdict *verdict, struct buf *out)
 {
-	buf_text(out, "[");
-	for (int i = 0; i < verdict->check_count; i++) {
-		buf_text(out, i == 0 ? "{" : ", {");
-		write_text(out, "name", verdict->checks[i].name);
-		write_text(out, "result", check_result_name(verdict->checks[i].result));
-		write_text(out, "evidence", verdict->checks[i].evidence);
-		write_check_axes(&verdict->checks[i], out);
-		buf_text(out, "}");
-	}
-	buf_text(out, "]");
+	WRITE_LIST(verdict->checks, verdict->check_count, write_check, out);
 }
 
 /* Writes the checks of a case without ground truth. Other verdicts have no such list, as in earlier versions. */
@@ -323,18 +318,19 @@ static void write_spread(struct buf *out, const char *key, const struct latency_
 	buf_text(out, "}");
 }
 
+static void write_latency(const struct latency *latency, struct buf *out)
+{
+	buf_text(out, "{");
+	write_text(out, "name", latency->name);
+	write_text(out, "timer", latency->cuda_events ? "cuda_events" : "wall");
+	write_spread(out, "warm", &latency->warm);
+	write_spread(out, "cold", &latency->cold);
+	buf_text(out, "}");
+}
+
 void verdict_write_latencies(const struct verdict *verdict, struct buf *out)
 {
-	buf_text(out, "[");
-	for (int i = 0; i < verdict->latency_count; i++) {
-		buf_text(out, i == 0 ? "{" : ", {");
-		write_text(out, "name", verdict->latencies[i].name);
-		write_text(out, "timer", verdict->latencies[i].cuda_events ? "cuda_events" : "wall");
-		write_spread(out, "warm", &verdict->latencies[i].warm);
-		write_spread(out, "cold", &verdict->latencies[i].cold);
-		buf_text(out, "}");
-	}
-	buf_text(out, "]");
+	WRITE_LIST(verdict->latencies, verdict->latency_count, write_latency, out);
 }
 
 void verdict_write(const struct verdict *verdict, struct buf *out)
@@ -403,10 +399,5 @@ static void write_shown_output(const struct output_verdict *output, struct buf *
 
 void verdict_write_outputs(const struct verdict *verdict, struct buf *out)
 {
-	buf_text(out, "[");
-	for (int i = 0; i < verdict->output_count; i++) {
-		buf_text(out, i == 0 ? "" : ", ");
-		write_shown_output(&verdict->outputs[i], out);
-	}
-	buf_text(out, "]");
+	WRITE_LIST(verdict->outputs, verdict->output_count, write_shown_output, out);
 }
