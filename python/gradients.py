@@ -69,10 +69,10 @@ def named(inputs, arguments, kind):
 def outputs_of(runner, result, given):
     """Returns a pair for each output of run(): the output, and the gradient of the loss with respect to it. Raises
     runner.Mistake if an output is no tensor, or if its shape is not the gradient's."""
-    results = runner.unpack(result, [dict(spec, name=name) for name, (spec, _) in given.items()])
+    results = runner.tensors.unpack(result, [dict(spec, name=name) for name, (spec, _) in given.items()])
     for (name, (spec, gradient)), value in zip(given.items(), results):
         if not isinstance(value, runner.torch.Tensor):
-            runner.as_tensor(dict(spec, name=name, scalar=False), value, "cpu")  # always raises Mistake for this value
+            runner.tensors.as_tensor(dict(spec, name=name, scalar=False), value, "cpu")  # always raises Mistake for this value
         if list(value.shape) != list(gradient.shape):
             raise runner.Mistake("output '%s' has shape %s, but is declared as %s, so no gradient can be passed for it"
                                  % (name, tuple(value.shape), tuple(gradient.shape)))
@@ -137,7 +137,7 @@ def effects(runner, run, arguments, outputs):
     with torch.enable_grad():
         copies = {name: leaves[name].clone() if name in leaves else value for name, value in arguments.items()}
         result = run(**copies)
-        values = [value for value in runner.unpack(result, outputs, copies) if isinstance(value, torch.Tensor) and value.requires_grad]
+        values = [value for value in runner.tensors.unpack(result, outputs, copies) if isinstance(value, torch.Tensor) and value.requires_grad]
         loss = sum((value * (0.5 + torch.rand_like(value, dtype=torch.float32)).to(value.dtype)).sum() for value in values)
         found = torch.autograd.grad(loss, list(leaves.values()), allow_unused=True) if values else []
     moved = {name: gradient is not None and bool(((gradient != 0) & gradient.isfinite()).any())

@@ -90,7 +90,7 @@ def version_of(table):
         return None, why
     with open(table.file, "rb") as file:
         digest = hashlib.sha256(file.read())
-    for name in ("provider.py", "libraries/common.py", "runner.py", "gradients.py"):
+    for name in ("provider.py", "libraries/common.py", "runner.py", "gradients.py", "arena.py", "tensors.py", "failures.py"):
         with open(os.path.join(FOLDER, name), "rb") as file:
             digest.update(file.read())
     return "%s (table %s)" % (words, digest.hexdigest()[:8]), None
@@ -245,7 +245,7 @@ class Server:
                 torch.cuda.synchronize()
             while self.doing:
                 self.progress(None, 0)
-            results = runner.unpack(result, request["outputs"])
+            results = runner.tensors.unpack(result, request["outputs"])
             described = [self.store(arena, spec, value) for spec, value in zip(request["outputs"], results)]
             arena.finish()
         self.used.add((table.name, request["name"], request["gradients"]))

@@ -70,7 +70,6 @@ The fields of these messages:
 
 import contextlib
 import ctypes
-import errno
 import faulthandler
 import fcntl
 import gc
@@ -78,9 +77,7 @@ import inspect
 import json
 import keyword
 import linecache
-import mmap
 import os
-import pwd
 import random
 import re
 import resource
@@ -90,15 +87,12 @@ import signal
 import socket
 import struct
 import sys
-import tempfile
 import time
 import traceback
 import types
 
 PR_SET_DUMPABLE, PR_SET_CHILD_SUBREAPER = 4, 36
 SYS_PIDFD_OPEN = 434  # the same number on every architecture
-SANDBOX_ABI, SANDBOX_PID, SANDBOX_PROC, SANDBOX_TMP = 3, 1 << 5, 1 << 6, 1 << 7  # workers/sandbox/sandbox.h
-MESSAGE_MAX = 16384  # the maximum length of a traceback; its middle is cut
 READER_MEMORY = 1 << 30  # bytes for a syntax tree
 KEPT_GPU_MEMORY = 1 << 30  # bytes that torch's allocator may keep between two cases
 HELD_OUTPUTS = 1 << 26  # limit in bytes for the outputs of a call that are kept alive during the next two calls
@@ -127,21 +121,35 @@ def find_packages():
     site.main()
 
 
-def beside(name):
-    """Loads a module from this file's directory, which is not on sys.path. Compiles the source text each time: Python's
+def compiled(name):
+    """Compiles a file from this file's directory, which is not on sys.path. Compiles the source text each time: Python's
     cached byte code would miss an edit within one second that keeps the file's size."""
     path = os.path.join(os.path.dirname(os.path.abspath(__file__)), name + ".py")
-    module = types.ModuleType("reftest_" + name)
-    module.__file__ = path
     with open(path, encoding="utf-8") as file:
-        exec(compile(file.read(), path, "exec", dont_inherit=True), module.__dict__)
+        return compile(file.read(), path, "exec", dont_inherit=True)
+
+
+def module_of(name, code):
+    """Makes a module of a compiled file. Others may import it as reftest_NAME."""
+    module = sys.modules["reftest_" + name] = types.ModuleType("reftest_" + name)
+    module.__file__ = code.co_filename
+    exec(code, module.__dict__)
     return module
+
+
+def beside(name):
+    return module_of(name, compiled(name))
 
 
 gradients = beside("gradients")
 programs = beside("programs")
 latency = beside("latency")
 isolation, process_state = beside("isolation"), beside("process_state")
+failures, sandbox = beside("failures"), beside("sandbox")
+# These modules need torch. They are read here, because the sandbox hides this file's directory.
+NEED_TORCH = [(name, compiled(name)) for name in ("tensors", "arena", "exercises")]
+Sandbox, Mistake, Lacking = sandbox.Sandbox, failures.Mistake, failures.Lacking
+is_accident, name_of, text_of = failures.is_accident, failures.name_of, failures.text_of
 
 
 def readable(value):
@@ -198,118 +206,6 @@ class Channel:
                 return message
             if not self.fill():
                 return None
-
-
-# ---- the sandbox ----
-
-
-class Sandbox:
-    """Calls the library libreftest_sandbox.so, which decides what a reference can reach (workers/sandbox/sandbox.h)."""
-
-    def __init__(self, descriptor, device, root, place):
-        self.library = ctypes.CDLL("/proc/self/fd/%d" % descriptor, use_errno=True)
-        os.close(descriptor)
-        if self.library.sandbox_abi() != SANDBOX_ABI:
-            raise OSError("libreftest_sandbox.so is of another build: run make")
-        self.library.sandbox_open.restype = ctypes.c_void_p
-        self.library.sandbox_folder.restype = ctypes.c_char_p
-        self.library.sandbox_layers.restype = self.library.sandbox_enter.restype = ctypes.c_uint32
-        self.library.sandbox_limit_memory.restype = ctypes.c_int64
-        hidden = [path for path in (root, os.environ.get("HOME"), home_of_user()) if path]
-        paths, message = interpreter_paths(), ctypes.create_string_buffer(1024)
-        handle = self.library.sandbox_open(strings(paths), len(paths), strings(hidden), len(hidden), device != "cpu",
-                                           message, len(message))
-        if not handle:
-            raise OSError(message.value.decode(errors="replace"))
-        self.place = place  # for the temporary folders of runners without SANDBOX_TMP; reftest removes it at the end
-        self.handle = ctypes.c_void_p(handle)
-        self.layers = self.library.sandbox_layers(self.handle)
-        self.folder = os.fsdecode(self.library.sandbox_folder(self.handle))
-        if self.layers & SANDBOX_TMP:  # here once, because each runner that writes to memory copies it
-            set_folder(self.folder)
-
-    def before_fork(self):
-        """Returns the pid of the process that keeps the next child's PID namespace, and the child's temporary
-        folder."""
-        folder = self.folder if self.layers & SANDBOX_TMP else tempfile.mkdtemp(dir=self.place)
-        keeper = self.library.sandbox_before_fork(self.handle)
-        if keeper < 0:
-            raise OSError(ctypes.get_errno(), "cannot create a PID namespace for a reference")
-        return keeper, folder
-
-    def after_fork(self):
-        if self.library.sandbox_after_fork(self.handle) != 0:
-            raise OSError(ctypes.get_errno(), "cannot return to the PID namespace of the zygote")
-
-    def enter(self, folder):
-        """Confines this process, which is a new child. Raises an exception if a layer fails that held in the trial
-        at the start."""
-        if not self.layers & SANDBOX_TMP:
-            set_folder(folder)
-        missing = self.layers & ~self.library.sandbox_enter(self.handle, os.fsencode(folder))
-        if missing:
-            raise OSError("the sandbox of this reference lacks layers that it should have (%#x)" % missing)
-
-    def limit_memory(self, size, kept):
-        """Limits the memory of this process, which is a child, and returns the bytes that it may add. `kept`: the limit
-        may be replaced for the next reference."""
-        left = self.library.sandbox_limit_memory(self.handle, ctypes.c_int64(size), ctypes.c_int(kept))
-        if left < 0:
-            os.write(2, b"the memory of this reference cannot be limited\n")
-            os._exit(1)
-        return left
-
-    def limit_processor_time(self, seconds, kept):
-        """Limits the processor time of this process, which is a child, and of those that it starts; 0: no limit."""
-        if self.library.sandbox_limit_processor_time(ctypes.c_int64(seconds), ctypes.c_int(kept)) != 0:
-            os.write(2, b"the processor time of this reference cannot be limited\n")
-            os._exit(1)
-
-    def open_proc(self):
-        """Returns a descriptor of the /proc of this process's PID namespace, or None."""
-        layers = SANDBOX_PID | SANDBOX_PROC
-        return os.open("/proc", os.O_RDONLY | os.O_DIRECTORY) if self.layers & layers == layers else None
-
-    def reap(self, keeper):
-        self.library.sandbox_reap(self.handle, keeper)
-
-    def end(self, keeper, folder):
-        """Kills the processes that a child has left behind."""
-        self.library.sandbox_end(self.handle, keeper)
-        if not self.layers & SANDBOX_TMP:
-            self.library.sandbox_remove_folder(os.fsencode(folder))
-
-
-def set_folder(folder):
-    """Makes `folder` the place of temporary files, of the home directory and of compilers' caches."""
-    for name in ("HOME", "TMPDIR"):
-        os.environ[name] = folder
-    for name in ("XDG_CACHE_HOME", "TRITON_CACHE_DIR", "CUDA_CACHE_PATH"):
-        os.environ.pop(name, None)  # the caches of compilers are below HOME
-
-
-def home_of_user():
-    """Returns the home directory from the user database (/etc/passwd), because HOME may be missing or changed."""
-    try:
-        return pwd.getpwuid(os.getuid()).pw_dir
-    except KeyError:
-        return None
-
-
-def strings(texts):
-    return (ctypes.c_char_p * len(texts))(*map(os.fsencode, texts))
-
-
-def interpreter_paths():
-    """Returns the files and directories that this interpreter needs: its prefixes, its packages, also those that are
-    installed in place (editable), and the folders of shared libraries."""
-    paths = [sys.executable, sys.prefix, sys.base_prefix, sys.exec_prefix, sys.base_exec_prefix, *sys.path]
-    for name in ("LD_LIBRARY_PATH", "CUDA_HOME", "CUDA_PATH", "CONDA_PREFIX"):
-        paths += os.environ.get(name, "").split(":")
-    for name, module in list(sys.modules.items()):
-        if name.startswith("__editable__"):  # setuptools' finder for packages that are installed in place
-            paths += [path for path in getattr(module, "MAPPING", {}).values() if isinstance(path, str)]
-    return [path for path in dict.fromkeys(paths) if path.startswith("/")]
 
 
 # ---- the zygote ----
@@ -404,7 +300,7 @@ class Zygote:
     def end_orphans(self):
         """Kills all processes that references left behind. The kernel has made these processes children of this
         process. If each reference has a PID namespace, Sandbox.end kills them."""
-        if self.sandbox.layers & SANDBOX_PID:
+        if self.sandbox.has_pids:
             return
         for pid in children_of(os.getpid()):
             if pid not in self.children:
@@ -419,7 +315,7 @@ class Zygote:
             kill(pid)
             if not child.reported:
                 self.sandbox.end(child.keeper, child.folder)
-        while not self.sandbox.layers & SANDBOX_PID:  # with a PID namespace, the end of this process ends the others
+        while not self.sandbox.has_pids:  # with a PID namespace, the end of this process ends the others
             left = children_of(os.getpid())
             for pid in left:
                 kill(pid)
@@ -455,18 +351,6 @@ def children_of(parent):
 
 
 # ---- a child ----
-
-
-class Mistake(Exception):
-    """A mistake of the reference that Python does not report by an exception. The message is a whole sentence."""
-
-
-class WrongCount(Mistake):
-    """The function returned another number of outputs than the definition declares, or other names."""
-
-
-class Lacking(Mistake):
-    """Raised if this machine's torch is too old for the reference, although the reference has no mistake."""
 
 
 class Child:
@@ -656,7 +540,7 @@ class Child:
         """Returns tensors for the outputs of the current case. No value in them is a right one by chance."""
         made = []
         for spec in self.outputs:
-            dtype, shape = dtype_of(spec["dtype"]), list(spec["shape"])
+            dtype, shape = tensors.dtype_of(spec["dtype"]), list(spec["shape"])
             if spec["dtype"] == "float4_e2m1":
                 shape[-1] //= 2
             made.append(torch.empty(shape, dtype=dtype, device=self.device))
@@ -665,7 +549,8 @@ class Child:
         return made
 
     def state(self):
-        return process_state.state(torch, self.device, (sys.modules["__main__"], gradients, isolation, process_state))
+        own = [module for name, module in list(sys.modules.items()) if name.startswith("reftest_")]
+        return process_state.state(torch, self.device, (sys.modules["__main__"], *own))
 
     def unload(self):
         """Removes the reference from this process: its module, its outputs, and the arena with its inputs. Returns None,
@@ -755,12 +640,12 @@ class Child:
             self.arena.finish()
             return {"ran": described, "seconds": time.perf_counter() - start}
         kept = latency.copies(torch, arguments) if case.get("bench") else None
-        versions = {name: version_of(value) for name, value in arguments.items()}
+        versions = {name: tensors.version_of(value) for name, value in arguments.items()}
         result = fitted(self.run, self.fitting)(**arguments)
         self.end_copies()
         left_behind(self.defaults, self.subject)
-        touched = [name for name, value in arguments.items() if version_of(value) != versions[name]]
-        results = unpack(result, case["outputs"], arguments)
+        touched = [name for name, value in arguments.items() if tensors.version_of(value) != versions[name]]
+        results = tensors.unpack(result, case["outputs"], arguments)
         described = [self.arena.store(spec, result) for spec, result in zip(case["outputs"], results)]
         self.arena.finish()
         self.look_for_earlier(described, results, arguments)
@@ -789,7 +674,7 @@ class Child:
             result, effects, arguments = self.called_for_check(case, arguments)
             self.end_copies()
             left_behind(self.defaults, self.subject)
-            results = unpack(result, case["outputs"], arguments)
+            results = tensors.unpack(result, case["outputs"], arguments)
             if wide:
                 results = [value.double() if spec["dtype"] == "float64" and isinstance(value, torch.Tensor) else value
                            for spec, value in zip(case["outputs"], results)]
@@ -814,7 +699,7 @@ class Child:
             this = sys.modules[__name__]
             run = fitted(gradients.undecorated(this, self.run), self.fitting)
             return gradients.effects(this, run, arguments, case["outputs"])
-        change = {"strided": as_strided, "float64": as_float64, "nudged": as_nudged, "cpu": as_cpu}.get(
+        change = {"strided": tensors.as_strided, "float64": tensors.as_float64, "nudged": tensors.as_nudged, "cpu": tensors.as_cpu}.get(
             case["extra"], lambda value: value)
         with gradients.in_float64(torch) if case["extra"] in ("float64", "nudged") else contextlib.nullcontext():
             changed = {name: change(value) for name, value in arguments.items()}
@@ -835,7 +720,7 @@ class Child:
         names = {}  # input -> the name by which it was returned: its own, or that of its argument
         for name, (argument, _) in self.fitting["inputs"].items():
             names[name] = name if name in given or argument not in given else argument
-        taken = taken_by_form(request["inputs"], {name: value for name, value in given.items() if name not in names.values()},
+        taken = tensors.taken_by_form(request["inputs"], {name: value for name, value in given.items() if name not in names.values()},
                               [spec["name"] for spec in request["inputs"] if names[spec["name"]] not in given])
         names.update(taken)
         self.made = {spec["name"]: given.get(names[spec["name"]]) for spec in request["inputs"]}
@@ -863,7 +748,7 @@ class Child:
             elif value.device.type != torch.device(self.device).type:
                 raise Mistake("it made input '%s' on %s, but was asked to make it on %s" % (spec["name"], value.device, self.device))
             else:
-                shape, dtype = form_of(value)
+                shape, dtype = tensors.form_of(value)
                 return {"shape": shape, "dtype": dtype}
         kind = next((name for one, name in ((bool, "bool"), (int, "int"), (float, "float")) if type(value) is one), None)
         if kind is None:
@@ -883,26 +768,26 @@ class Child:
     def look_for_earlier(self, described, results, arguments):
         """Records which outputs use the memory of an earlier call's outputs. An output that uses the memory of an input
         does not count, because an operation that updates a buffer in place may return the buffer."""
-        given = {memory_of(value) for value in arguments.values()} | {None}
-        held = {memory_of(output) for outputs in self.earlier for output in outputs}
+        given = {tensors.memory_of(value) for value in arguments.values()} | {None}
+        held = {tensors.memory_of(output) for outputs in self.earlier for output in outputs}
         for item, result in zip(described, results):
-            item["overwrites"] = memory_of(result) in held - given
-        own = [result for result in results if memory_of(result) not in given]
-        self.earlier = [self.earlier[1], own if sum(map(bytes_of, own)) <= HELD_OUTPUTS else []]
+            item["overwrites"] = tensors.memory_of(result) in held - given
+        own = [result for result in results if tensors.memory_of(result) not in given]
+        self.earlier = [self.earlier[1], own if sum(map(tensors.bytes_of, own)) <= HELD_OUTPUTS else []]
 
     def error_of(self, problem):
         try:
             reached = self.reached
-            limit = limit_of(problem, bool(self.sandbox.layers & SANDBOX_TMP))
+            limit = failures.limit_of(problem, self.sandbox.has_folders)
             if name_of(problem) == "OutOfMemoryError" and has_gpu_memory(self.device, self.memory):
-                limit = MEMORY
+                limit = failures.MEMORY
             self.reached = reached  # limit_of opens a file, but the reference did not
-            described = describe(problem, self.filename, self.run is None, self.subject)
+            described = failures.describe(problem, self.filename, self.run is None, self.subject)
             described["message"] = described["message"].replace(self.solution + "/", "")  # the folder has a new name each time
             if limit is None:
                 return described
             message = "%s %s\n%s" % (self.subject, self.sentence_of(limit), described["message"])
-            return dict(described, message=message[:MESSAGE_MAX], accident=True, limit=limit.reason)
+            return dict(described, message=message[:failures.MESSAGE_MAX], accident=True, limit=limit.reason)
         except BaseException as second:  # the exception's own __str__ raises
             names = (name_of(problem), name_of(second))
             message = "%s raised %s, whose message cannot be shown (%s)" % (self.subject, *names)
@@ -910,13 +795,13 @@ class Child:
 
     def sentence_of(self, limit):
         """Says which limit the reference reached, and what its author can do."""
-        if limit is not MEMORY:
+        if limit is not failures.MEMORY:
             return limit.sentence % {"files": resource.getrlimit(resource.RLIMIT_NOFILE)[0],
-                                     "size": size_text(resource.getrlimit(resource.RLIMIT_FSIZE)[0])}
+                                     "size": failures.size_text(resource.getrlimit(resource.RLIMIT_FSIZE)[0])}
         if self.memory < self.wanted_memory:
             return ("ran out of memory: it may use %s, nine tenths of what this machine had available; use a smaller size "
-                    "(--sizes small), fewer --jobs, or another machine" % size_text(self.memory))
-        return "ran out of memory: it may use %s, and --memory SIZE changes that" % size_text(self.memory)
+                    "(--sizes small), fewer --jobs, or another machine" % failures.size_text(self.memory))
+        return "ran out of memory: it may use %s, and --memory SIZE changes that" % failures.size_text(self.memory)
 
 
 def move_high(fd):
@@ -948,7 +833,7 @@ def warm_up(device, threads):
     start = time.perf_counter()
     torch.set_num_threads(threads)
     if device == "cpu":
-        exercise(device)
+        exercises.exercise(device)
     else:
         torch.cuda.set_device(device)
         torch.zeros(1, device=device)
@@ -977,71 +862,8 @@ def has_gpu_memory(device, size):
     return size < total and free >= size - torch.cuda.memory_reserved(device)
 
 
-def exercise(device):
-    exercise_rows(device)
-    exercise_product(device, torch.bfloat16)
-
-
-def exercise_library():
-    """Makes the first calls to MKL from a single thread; these calls detect the processor and select kernels. If
-    several threads made them at the same time, the last bits of later matrix products could differ, as was observed
-    under load."""
-    one, several = torch.ones(16, 192), torch.ones(8, 16, 192)
-    torch.logsumexp(one @ one.T, -1)
-    torch.softmax(several @ several.transpose(1, 2), -1) @ several
-    torch.einsum("qhd,nhd->hqn", several.transpose(0, 1), several.transpose(0, 1))
-
-
-def exercise_rows(device):
-    x = torch.ones(4, 64, device=device, dtype=torch.bfloat16)
-    y = (x.to(torch.float32).pow(2).mean(-1, keepdim=True) + 1e-6).rsqrt() * x.float()
-    y.to(torch.bfloat16).to(torch.float32).sum()
-    seed_everything(0, device)
-
-
-def exercise_product(device, dtype):
-    torch.matmul(torch.ones(4, 64, device=device, dtype=dtype), torch.ones(64, 4, device=device, dtype=dtype))
-
-
 def further_steps(device):
-    """Yields functions that each do a short step to warm up a GPU, the most useful step first. The steps copy tensors
-    through an arena, load libraries, and launch the kernels that references use most, because CUDA loads a kernel's
-    code at its first launch. On the CPU there are no steps."""
-    if device == "cpu":
-        return
-    yield lambda: exercise_arena(device)
-    yield lambda: exercise_rows(device)
-    yield lambda: exercise_product(device, torch.bfloat16)
-    for dtype in (torch.float32, torch.bfloat16):
-        for common in (exercise_norm, exercise_gate, exercise_softmax):
-            yield lambda common=common, dtype=dtype: common(device, dtype)
-    yield lambda: exercise_product(device, torch.float32)
-
-
-def exercise_arena(device):
-    driver()
-    memory = torch.zeros(256, device=device, dtype=torch.uint8)
-    for dtype in (torch.bfloat16, torch.float32):
-        place = torch.as_tensor(CudaBytes(memory.data_ptr(), 256), device=device).view(dtype).view(2, -1)
-        place.copy_(place.clone())
-    torch.cuda.memory_reserved()
-
-
-def exercise_norm(device, dtype):
-    x = torch.ones(4, 64, device=device, dtype=dtype)
-    x.square().mean(-1, keepdim=True).sqrt().reciprocal() * x + x - x / (x * 2 + 1e-6)
-
-
-def exercise_gate(device, dtype):
-    x = torch.ones(4, 64, device=device, dtype=dtype)
-    y = torch.nn.functional.silu(x) * torch.sigmoid(-x).exp().clamp(min=0)
-    torch.where(y > 0, y, torch.zeros_like(y)).contiguous()
-
-
-def exercise_softmax(device, dtype):
-    x = torch.ones(4, 64, device=device, dtype=dtype)
-    torch.softmax(torch.cat([x, x], -1), -1).max(-1).values.sum()
-    x[torch.arange(2, device=device)].float().to(dtype)
+    return exercises.steps(device)
 
 
 def seed_everything(seed, device):
@@ -1058,37 +880,6 @@ def seed_everything(seed, device):
 
 
 # ---- arguments of a reference ----
-
-
-def as_float64(value):
-    """Returns a float tensor in float64, and any other value unchanged."""
-    return value.double() if isinstance(value, torch.Tensor) and value.is_floating_point() else value
-
-
-def as_nudged(value):
-    """Returns a float tensor in float64, each element moved up or down by half a unit of its dtype, and any other value
-    unchanged."""
-    wide = as_float64(value)
-    if wide is value and not (isinstance(value, torch.Tensor) and value.dtype == torch.float64):
-        return value
-    up = torch.arange(value.numel(), device=value.device).mul_(2654435761).bitwise_right_shift_(16).bitwise_and_(1)
-    return wide * (1 + (up.double() - 0.5).reshape(value.shape) * torch.finfo(value.dtype).eps)
-
-
-def as_cpu(value):
-    """Returns a tensor of the CPU with the same values, and any other value unchanged."""
-    return value.cpu() if isinstance(value, torch.Tensor) else value
-
-
-def as_strided(value):
-    """Returns a tensor with the same values that is not contiguous: its elements have a distance of two."""
-    if not isinstance(value, torch.Tensor) or value.dim() == 0 or value.numel() == 0:
-        return value
-    memory = torch.empty([*value.shape, 2], dtype=value.dtype, device=value.device)
-    memory.view(torch.uint8).zero_()
-    view = memory[..., 0]
-    view.copy_(value)
-    return view
 
 
 def is_argument(name):
@@ -1135,22 +926,6 @@ def fitted(run, fitting):
     return call
 
 
-def taken_by_form(specs, values, missing):
-    """Returns {input: name} for the inputs of `missing` that code returned by a name that no input has: those for which
-    one tensor of `values` has the dtype and the known lengths, and that tensor fits no other of them."""
-    def fits(spec, value):
-        if spec["scalar"] or not isinstance(value, torch.Tensor):
-            return False
-        shape, dtype = form_of(value)
-        return (dtype == spec["dtype"] and len(shape) == len(spec["shape"]) and
-                all(wanted in (None, size) for wanted, size in zip(spec["shape"], shape)))
-
-    fitting = {spec["name"]: [name for name, value in values.items() if fits(spec, value)]
-               for spec in specs if spec["name"] in missing}
-    every = [name for names in fitting.values() for name in names]
-    return {name: found[0] for name, found in fitting.items() if len(found) == 1 and every.count(found[0]) == 1}
-
-
 # ---- side effects of a reference ----
 
 
@@ -1182,335 +957,12 @@ def left_behind(before, who):
                   "caller computes next" % (who, changed[0], now[changed[0]], before[changed[0]]))
 
 
-def version_of(value):
-    """Returns how many times torch has written to a tensor, or None if torch does not count the writes to this
-    value."""
-    try:
-        return value._version
-    except (AttributeError, RuntimeError):
-        return None
-
-
-# ---- outputs of a reference ----
-
-
-def memory_of(value):
-    """Returns the address of a tensor's memory, or None if the tensor has no memory or the value is no tensor."""
-    try:
-        return value.untyped_storage().data_ptr() or None  # an empty storage has the address 0
-    except (AttributeError, RuntimeError, NotImplementedError):
-        return None
-
-
-def bytes_of(value):
-    try:
-        return value.untyped_storage().nbytes()
-    except (AttributeError, RuntimeError, NotImplementedError):
-        return 0
-
-
-def unpack(result, specs, arguments=None):
-    """Returns the outputs in the order of the definition. Outputs in a dict are looked up by name, and outputs in a
-    tuple or list by position. If the function returns None, and each output has the name of an input, the outputs are
-    these inputs, to which the function has written."""
-    names = [spec["name"] for spec in specs]
-    if result is None and arguments and all(isinstance(arguments.get(name), torch.Tensor) for name in names):
-        return [arguments[name] for name in names]
-    if isinstance(result, dict):
-        if sorted(map(str, result)) != sorted(names):
-            raise WrongCount("the function returned a dict of (%s), but the definition declares (%s)"
-                          % (", ".join(map(str, result))[:200], ", ".join(names)))
-        return [result[name] for name in names]
-    results = list(result) if isinstance(result, (tuple, list)) else [result]
-    if len(results) != len(names):
-        raise WrongCount("the function returned %d %s, but the definition declares %d (%s)"
-                      % (len(results), "output" if len(results) == 1 else "outputs", len(names), ", ".join(names)))
-    return results
-
-
-def form_of(tensor):
-    """Returns the shape and the name of the dtype of a tensor, as definitions write them."""
-    shape, dtype = list(tensor.shape), str(tensor.dtype).rpartition(".")[2]
-    if dtype == "float4_e2m1fn_x2":
-        dtype = "float4_e2m1"
-        shape[-1:] = [size * 2 for size in shape[-1:]]
-    return shape, dtype
-
-
-def as_tensor(spec, result, device):
-    if isinstance(result, torch.Tensor):
-        if not spec["scalar"] and result.device.type != torch.device(device).type:
-            raise Mistake("the function returned output '%s' on %s, but its inputs are on %s" % (spec["name"], result.device, device))
-        return result.detach()
-    if spec["scalar"] and type(result) in (bool, int, float):
-        declared = dtype_of(spec["dtype"])
-        kind = bool if declared is torch.bool else float if declared.is_floating_point else int
-        return torch.tensor(result, dtype=declared if type(result) is kind else None)
-    kind = "None" if result is None else "a value of type %s" % type(result).__name__
-    raise Mistake("the function returned %s for output '%s', which must be a tensor" % (kind, spec["name"]))
-
-
-def describe(problem, filename, loading, subject="the reference"):
-    """Returns the {"error"} message for an exception of `subject`. The message consists of a sentence and of the part of the
-    traceback that lies in the reference."""
-    frames = [f for f in traceback.extract_tb(problem.__traceback__) if f.filename == filename]
-    line = frames[-1].lineno if frames else 0
-    name, text, shown = name_of(problem), text_of(problem), traceback.format_list(frames)
-    if isinstance(problem, SyntaxError) and problem.filename == filename:
-        line, text = problem.lineno or 0, "%s (line %d, column %d)" % (problem.msg, problem.lineno or 0, problem.offset or 0)
-        shown += traceback.format_exception_only(type(problem), problem)[:-1]
-    if isinstance(problem, Mistake):
-        message, shown = text, []
-    elif isinstance(problem, SystemExit):
-        message = "%s called sys.exit(%s)" % (subject, "" if problem.code is None else text)
-    elif loading:
-        message = "%s failed to load: %s: %s" % (subject, name, text)
-    else:
-        message = "%s raised %s: %s" % (subject, name, text)
-    if shown:
-        message += "\nTraceback (most recent call last):\n" + "".join(shown).rstrip()
-    if len(message) > MESSAGE_MAX:
-        message = message[: MESSAGE_MAX // 2] + "\n[...]\n" + message[-MESSAGE_MAX // 2 :]
-    cuda = "CUDA error" in text or name == "AcceleratorError"
-    return {"message": message, "line": int(line), "accident": cuda or is_accident(problem, name, text), "fatal": cuda,
-            "raised": not isinstance(problem, Mistake), "certain": is_certain(problem, filename, text)}
-
-
-def is_certain(problem, filename, text):
-    """Do other inputs not help? That is so for a name that the reference does not contain, for a wrong number of
-    outputs, and for arguments that the function does not have. Whether a local variable has a value may depend on the
-    inputs."""
-    frames = traceback.extract_tb(problem.__traceback__)
-    if isinstance(problem, TypeError):  # raised before the first line of the reference
-        return all(frame.filename != filename for frame in frames) and any(words in text for words in WRONG_ARGUMENTS)
-    if not isinstance(problem, NameError) or isinstance(problem, UnboundLocalError):
-        return isinstance(problem, WrongCount)
-    return bool(frames) and frames[-1].filename == filename and text.startswith("name '")
-
-
-# What Python says of a call whose arguments do not fit the function.
-WRONG_ARGUMENTS = ("unexpected keyword argument", "required positional argument", "required keyword-only argument",
-                   "multiple values for argument", "positional arguments but", "positional argument but")
-
-
-def is_accident(problem, name, text):
-    if isinstance(problem, (MemoryError, ImportError, Lacking)) or name == "OutOfMemoryError":
-        return True
-    return any(words in text for words in ("can't allocate memory", "annot allocate memory", "out of memory"))
-
-
-def name_of(problem):
-    """Returns the name of an exception's class. A metaclass of the reference cannot answer for it."""
-    return str(type.__dict__["__name__"].__get__(type(problem)))
-
-
-class Limit:
-    """A limit of the sandbox: the reason of a verdict, and what the reference did, with the remedy."""
-
-    def __init__(self, reason, sentence=""):
-        self.reason, self.sentence = reason, sentence
-
-
-MEMORY = Limit("memory_limit")
-PROCESSES = Limit("process_limit", "reached its limit of processes and threads; it should start fewer at a time")
-SPACE = Limit("file_limit", "reached the limit of its temporary files (%(size)s for each file and for all together); it should "
-              "write less")
-DESCRIPTORS = Limit("file_limit", "reached its limit of open files (%(files)d); it should close what it no longer needs")
-
-# Errors of the system that mean a limit, and texts of exceptions that have no such error.
-LIMIT_ERRORS = {str(errno.ENOMEM): MEMORY, str(errno.EFBIG): SPACE, str(errno.ENOSPC): SPACE, str(errno.EMFILE): DESCRIPTORS}
-LIMIT_TEXTS = {"can't allocate memory": MEMORY, "annot allocate memory": MEMORY, "std::bad_alloc": MEMORY,
-               "file write failed": SPACE}
-STACK = 64 << 20  # a thread needs less memory than this
-
-
-def limit_of(problem, own_folder):
-    """Returns the limit that an exception of the reference reports, or None. Without a folder of limited size for the
-    reference's temporary files, a full disk is no limit."""
-    text = text_of(problem)
-    if isinstance(problem, MemoryError):
-        return MEMORY
-    if isinstance(problem, OSError):
-        if problem.errno == errno.ENOSPC and not own_folder:
-            return None
-        return PROCESSES if is_refused_process(problem) else LIMIT_ERRORS.get(str(problem.errno))
-    if text == "can't start new thread":
-        return MEMORY if memory_left() < STACK else PROCESSES
-    return next((limit for words, limit in LIMIT_TEXTS.items() if words in text), None)
-
-
-def is_refused_process(problem):
-    """Did a call that starts a process raise this exception? Other calls raise the same exception if a descriptor is not
-    ready."""
-    frames = traceback.extract_tb(problem.__traceback__)
-    line = frames[-1].line or "" if frames else ""
-    return problem.errno == errno.EAGAIN and ("fork" in line or "spawn" in line)
-
-
-def memory_left():
-    """Returns how many bytes this process may still add."""
-    limit = resource.getrlimit(resource.RLIMIT_DATA)[0]
-    if limit == resource.RLIM_INFINITY:
-        return STACK
-    with open("/proc/self/statm") as file:
-        return limit - int(file.read().split()[5]) * mmap.PAGESIZE
-
-
-def size_text(size):
-    for unit, name in ((1 << 30, "GiB"), (1 << 20, "MiB")):
-        if size >= unit:
-            return "%.3g %s" % (size / unit, name)
-    return "%d bytes" % size
-
-
-def text_of(problem):
-    text = str(problem)
-    return text if isinstance(text, str) else type(problem).__name__
-
-
-# ---- the arena ----
-
-
-class Unmapped(Exception):
-    pass
-
-
-class IpcHandle(ctypes.Structure):
-    _fields_ = [("reserved", ctypes.c_ubyte * 64)]
-
-
-class CudaBytes:
-    """Device memory of another process, with the attribute __cuda_array_interface__ from which torch can make a
-    tensor."""
-
-    def __init__(self, address, size):
-        self.__cuda_array_interface__ = {"shape": (size,), "typestr": "|u1", "data": (address, False), "version": 3}
-
-
-class Arena:
-    """The shared arena, which the judge owns. The arena's tensors are created anew for every run; each tensor has its
-    own torch storage, which is freed with it."""
-
-    def __init__(self, info, fds, device):
-        self.id, self.kind, self.device = info["id"], info["kind"], device
-        self.staged = []  # a pair for each input of this run: the tensor in the arena, and its copy on the device
-        if self.kind == "cuda":
-            self.base = open_ipc(info["handle"])
-            return
-        if not fds:
-            raise Unmapped("the message has no arena")
-        fd = fds.pop()
-        self.map = mmap.mmap(fd, info["bytes"])
-        os.close(fd)
-
-    def place(self, spec):
-        """Returns the tensor that `spec` describes, in the arena's host or device memory."""
-        dtype, shape = dtype_of(spec["dtype"]), list(spec["shape"])
-        if spec["dtype"] == "float4_e2m1":
-            if not shape or shape[-1] % 2 != 0:
-                raise Mistake("'%s' is float4_e2m1, two per byte, but its last dimension is not even" % spec["name"])
-            shape[-1] //= 2
-        count = 1
-        for size in shape:
-            count *= size
-        if count == 0:
-            return torch.empty(shape, dtype=dtype, device=self.device if self.kind == "cuda" else "cpu")
-        if self.kind == "cuda":
-            memory = CudaBytes(self.base + spec["offset"], count * dtype.itemsize)
-            return torch.as_tensor(memory, device=self.device).view(dtype).view(shape)
-        return torch.frombuffer(self.map, dtype=dtype, count=count, offset=spec["offset"]).view(shape)
-
-    def input(self, spec):
-        if "offset" not in spec:
-            value = spec["value"]  # a Python scalar, or None for an omitted optional input
-            return float(value) if isinstance(value, str) else value  # nan and inf are sent as strings
-        place = self.place(spec)
-        if self.kind != "staged":
-            return place
-        copy = place.to(self.device, copy=True)
-        self.staged.append((place, copy))
-        return copy
-
-    def store(self, spec, result):
-        """Copies an output to the arena if the output has the declared shape and dtype. Returns the output's shape and
-        dtype, which the judge compares with the declared ones."""
-        grad = isinstance(result, torch.Tensor) and result.requires_grad
-        result = as_tensor(spec, result, self.device)
-        shape, dtype = form_of(result)
-        if shape == spec["shape"] and dtype == spec["dtype"]:
-            place = self.place(spec)
-            if dtype == "float4_e2m1":
-                place, result = place.view(torch.uint8), result.view(torch.uint8)
-            place.copy_(result)
-        return {"shape": shape, "dtype": dtype, "grad": grad}
-
-    def store_gradient(self, spec, result):
-        if result is None:
-            self.place(spec).zero_()
-            return {"shape": spec["shape"], "dtype": spec["dtype"], "none": True}
-        return self.store(dict(spec, scalar=False), result)
-
-    def unmap(self):
-        """Ends the use of the arena's memory. Raises an exception if a tensor still uses it."""
-        if self.kind == "cuda":
-            close_ipc(self.base)
-        else:
-            self.map.close()
-
-    def finish(self):
-        for place, copy in self.staged:
-            place.copy_(copy)  # shows the judge whether the reference wrote to an input
-        self.staged.clear()
-        if self.device != "cpu":
-            torch.cuda.synchronize()
-
-
-def driver():
-    library = ctypes.CDLL("libcuda.so.1")
-    library.cuIpcOpenMemHandle_v2.argtypes = [ctypes.POINTER(ctypes.c_uint64), IpcHandle, ctypes.c_uint]
-    return library
-
-
-def open_ipc(handle):
-    cuda = driver()
-    address, raw = ctypes.c_uint64(), IpcHandle.from_buffer_copy(bytes.fromhex(handle))
-    lazy_peer_access = 1
-    torch.cuda.current_stream().synchronize()  # makes torch's context current
-    error = cuda.cuIpcOpenMemHandle_v2(ctypes.byref(address), raw, lazy_peer_access)
-    if error != 0:
-        name = ctypes.c_char_p()
-        cuda.cuGetErrorName(error, ctypes.byref(name))
-        raise Unmapped("cuIpcOpenMemHandle: %s" % (name.value or b"error %d" % error).decode())
-    return address.value
-
-
-def close_ipc(address):
-    error = driver().cuIpcCloseMemHandle(ctypes.c_uint64(address))
-    if error != 0:
-        raise Unmapped("cuIpcCloseMemHandle: error %d" % error)
-
-
 # ---- start ----
 
-DTYPES = {}  # maps a definition's dtype names to torch.dtype; contains only dtypes that this torch has
-
-
-def dtype_of(name):
-    if name not in DTYPES:
-        raise Lacking("torch %s has no dtype %s" % (torch.__version__, name))
-    return DTYPES[name]
-
-
-def learn_dtypes():
-    names = ("float32 float16 bfloat16 float64 float8_e4m3fn float8_e5m2 float8_e8m0fnu "
-             "int64 int32 int16 int8 uint8 uint32 bool").split()
-    DTYPES.update((name, getattr(torch, name)) for name in names if hasattr(torch, name))
-    DTYPES["float4_e2m1"] = getattr(torch, "float4_e2m1fn_x2", torch.uint8)
-
-
 def import_torch(device):
-    """Imports torch. Returns None, or a message that says why this interpreter cannot be used."""
-    global torch
+    """Imports torch, and loads the modules that need it. Returns None, or a message that says why this interpreter cannot
+    be used."""
+    global torch, tensors, exercises, Arena, Unmapped
     gc.disable()  # imported objects stay alive, and scanning them repeatedly takes a tenth of the import time
     try:
         import torch
@@ -1524,7 +976,8 @@ def import_torch(device):
     if device != "cpu" and torch.version.cuda is None:
         return "%s has torch %s, which was built without CUDA, and cannot use %s" % (
             sys.executable, torch.__version__, device)
-    learn_dtypes()
+    tensors, arena, exercises = (module_of(*file) for file in NEED_TORCH)
+    Arena, Unmapped = arena.Arena, arena.Unmapped
     return None
 
 
@@ -1551,8 +1004,8 @@ def main():
         return 1
     libc.prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
     torch.set_num_threads(1)  # no thread may be running when this process forks
-    exercise("cpu")
-    exercise_library()
+    exercises.exercise("cpu")
+    exercises.exercise_library()
     gc.collect()
     gc.freeze()
     channel.send({"template": {"torch": torch.__version__, "cuda": torch.version.cuda,

@@ -31,7 +31,8 @@ for_inputs='kernels/core/op.h kernels/core/ops.c kernels/core/dtype_convert.* ke
 for_checker='kernels/core/compare* kernels/core/device* kernels/core/roles.* kernels/core/simd.h base/metrics.h
 	base/dtype.* dataset/safetensors.* dataset/constraint* dataset/truth_chain.* workers/judge/* workers/protocol/*
 	workers/pool/environment.* workers/sandbox/* python/runner.py python/gradients.py
-	python/isolation.py python/latency.py python/process_state.py python/programs.py'
+	python/arena.py python/exercises.py python/failures.py python/isolation.py python/latency.py python/process_state.py
+	python/programs.py python/sandbox.py python/tensors.py'
 # Of these files, those that only write messages or send them, or measure.
 not_for_checker='workers/judge/message_text.* workers/judge/judge_clock.* workers/protocol/channel.* workers/sandbox/containment.*
 	workers/sandbox/sandbox_gaps.c'

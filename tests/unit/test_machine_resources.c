@@ -264,7 +264,7 @@ static void hidden_gpus_are_not_counted_and_cores_are(void **state)
 static void what_providers_are_known_by_changes_with_their_files(void **state)
 {
 	static const char *const files[] = {
-	    "program/provider.py", "program/runner.py", "program/gradients.py",
+	    "program/provider.py", "program/runner.py", "program/arena.py",
 #define LIBRARY(name) "program/libraries/" #name ".py",
 #include "libraries.inc"
 #undef LIBRARY

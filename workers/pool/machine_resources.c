@@ -429,7 +429,11 @@ const char *machine_providers_key(const char *python, const char *device_class, 
 #include "libraries.inc"
 #undef LIBRARY
 	};
-	static const char *const parts[] = {"runner.py", "gradients.py", "isolation.py", "latency.py", "process_state.py", "programs.py"};
+	static const char *const parts[] = {
+#define SCRIPT(name, digest) name,
+#include "scripts.inc"
+#undef SCRIPT
+	};
 	const char *given = getenv("REFTEST_PROVIDERS"), *checkouts = getenv("REFTEST_CHECKOUTS");
 	char script[4096];
 	struct buf text = {0};

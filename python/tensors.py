@@ -1,0 +1,129 @@
+"""tensors - the arguments and the outputs of a reference as tensors: other forms of an argument, the outputs in the order
+of the definition, their memory, shapes and dtypes. Loaded by runner.py when torch is."""
+
+import torch
+from reftest_failures import Lacking, Mistake, WrongCount
+
+NAMES = ("float32 float16 bfloat16 float64 float8_e4m3fn float8_e5m2 float8_e8m0fnu "
+         "int64 int32 int16 int8 uint8 uint32 bool").split()
+# maps a definition's dtype names to torch.dtype; contains only dtypes that this torch has
+DTYPES = {name: getattr(torch, name) for name in NAMES if hasattr(torch, name)}
+DTYPES["float4_e2m1"] = getattr(torch, "float4_e2m1fn_x2", torch.uint8)
+
+
+def dtype_of(name):
+    if name not in DTYPES:
+        raise Lacking("torch %s has no dtype %s" % (torch.__version__, name))
+    return DTYPES[name]
+
+
+def as_float64(value):
+    """Returns a float tensor in float64, and any other value unchanged."""
+    return value.double() if isinstance(value, torch.Tensor) and value.is_floating_point() else value
+
+
+def as_nudged(value):
+    """Returns a float tensor in float64, each element moved up or down by half a unit of its dtype, and any other value
+    unchanged."""
+    wide = as_float64(value)
+    if wide is value and not (isinstance(value, torch.Tensor) and value.dtype == torch.float64):
+        return value
+    up = torch.arange(value.numel(), device=value.device).mul_(2654435761).bitwise_right_shift_(16).bitwise_and_(1)
+    return wide * (1 + (up.double() - 0.5).reshape(value.shape) * torch.finfo(value.dtype).eps)
+
+
+def as_cpu(value):
+    """Returns a tensor of the CPU with the same values, and any other value unchanged."""
+    return value.cpu() if isinstance(value, torch.Tensor) else value
+
+
+def as_strided(value):
+    """Returns a tensor with the same values that is not contiguous: its elements have a distance of two."""
+    if not isinstance(value, torch.Tensor) or value.dim() == 0 or value.numel() == 0:
+        return value
+    memory = torch.empty([*value.shape, 2], dtype=value.dtype, device=value.device)
+    memory.view(torch.uint8).zero_()
+    view = memory[..., 0]
+    view.copy_(value)
+    return view
+
+
+def taken_by_form(specs, values, missing):
+    """Returns {input: name} for the inputs of `missing` that code returned by a name that no input has: those for which
+    one tensor of `values` has the dtype and the known lengths, and that tensor fits no other of them."""
+    def fits(spec, value):
+        if spec["scalar"] or not isinstance(value, torch.Tensor):
+            return False
+        shape, dtype = form_of(value)
+        return (dtype == spec["dtype"] and len(shape) == len(spec["shape"]) and
+                all(wanted in (None, size) for wanted, size in zip(spec["shape"], shape)))
+
+    fitting = {spec["name"]: [name for name, value in values.items() if fits(spec, value)]
+               for spec in specs if spec["name"] in missing}
+    every = [name for names in fitting.values() for name in names]
+    return {name: found[0] for name, found in fitting.items() if len(found) == 1 and every.count(found[0]) == 1}
+
+
+def version_of(value):
+    """Returns how many times torch has written to a tensor, or None if torch does not count the writes to this
+    value."""
+    try:
+        return value._version
+    except (AttributeError, RuntimeError):
+        return None
+
+
+def memory_of(value):
+    """Returns the address of a tensor's memory, or None if the tensor has no memory or the value is no tensor."""
+    try:
+        return value.untyped_storage().data_ptr() or None  # an empty storage has the address 0
+    except (AttributeError, RuntimeError, NotImplementedError):
+        return None
+
+
+def bytes_of(value):
+    try:
+        return value.untyped_storage().nbytes()
+    except (AttributeError, RuntimeError, NotImplementedError):
+        return 0
+
+
+def unpack(result, specs, arguments=None):
+    """Returns the outputs in the order of the definition. Outputs in a dict are looked up by name, and outputs in a
+    tuple or list by position. If the function returns None, and each output has the name of an input, the outputs are
+    these inputs, to which the function has written."""
+    names = [spec["name"] for spec in specs]
+    if result is None and arguments and all(isinstance(arguments.get(name), torch.Tensor) for name in names):
+        return [arguments[name] for name in names]
+    if isinstance(result, dict):
+        if sorted(map(str, result)) != sorted(names):
+            raise WrongCount("the function returned a dict of (%s), but the definition declares (%s)"
+                          % (", ".join(map(str, result))[:200], ", ".join(names)))
+        return [result[name] for name in names]
+    results = list(result) if isinstance(result, (tuple, list)) else [result]
+    if len(results) != len(names):
+        raise WrongCount("the function returned %d %s, but the definition declares %d (%s)"
+                      % (len(results), "output" if len(results) == 1 else "outputs", len(names), ", ".join(names)))
+    return results
+
+
+def form_of(tensor):
+    """Returns the shape and the name of the dtype of a tensor, as definitions write them."""
+    shape, dtype = list(tensor.shape), str(tensor.dtype).rpartition(".")[2]
+    if dtype == "float4_e2m1fn_x2":
+        dtype = "float4_e2m1"
+        shape[-1:] = [size * 2 for size in shape[-1:]]
+    return shape, dtype
+
+
+def as_tensor(spec, result, device):
+    if isinstance(result, torch.Tensor):
+        if not spec["scalar"] and result.device.type != torch.device(device).type:
+            raise Mistake("the function returned output '%s' on %s, but its inputs are on %s" % (spec["name"], result.device, device))
+        return result.detach()
+    if spec["scalar"] and type(result) in (bool, int, float):
+        declared = dtype_of(spec["dtype"])
+        kind = bool if declared is torch.bool else float if declared.is_floating_point else int
+        return torch.tensor(result, dtype=declared if type(result) is kind else None)
+    kind = "None" if result is None else "a value of type %s" % type(result).__name__
+    raise Mistake("the function returned %s for output '%s', which must be a tensor" % (kind, spec["name"]))
