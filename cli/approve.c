@@ -17,7 +17,7 @@
 #include "engine/run.h"
 #include "engine/run_defaults.h"
 #include "report/exit_status.h"
-#include "report/text_and_json.h"
+#include "report/text.h"
 
 struct approve_options {
 	struct shared_options shared;

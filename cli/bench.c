@@ -11,7 +11,8 @@
 #include "engine/run.h"
 #include "report/exit_status.h"
 #include "report/latencies.h"
-#include "report/text_and_json.h"
+#include "report/run_json.h"
+#include "report/text.h"
 
 struct bench_options {
 	struct shared_options shared;

@@ -3,7 +3,7 @@
 #include <stdio.h>
 
 #include "base/show_wrapped.h"
-#include "report/text_and_json.h"
+#include "report/text.h"
 
 static int select_and_show(struct run *run, const struct cached_run *what, struct err *err)
 {

@@ -16,7 +16,7 @@
 #include "engine/definition_files.h"
 #include "engine/definition_status.h"
 #include "report/exit_status.h"
-#include "report/text_and_json.h"
+#include "report/text.h"
 
 enum { SENTENCES = 32 };
 

@@ -11,7 +11,7 @@
 #include "engine/base_references.h"
 #include "report/behaviour_diff.h"
 #include "report/exit_status.h"
-#include "report/text_and_json.h"
+#include "report/text.h"
 #include "repos/remove_tree.h"
 #include "workers/pool/machine_resources.h"
 

@@ -13,8 +13,10 @@
 #include "engine/pool_case_runner.h"
 #include "engine/run.h"
 #include "engine/run_defaults.h"
+#include "engine/run_pools.h"
 #include "engine/settings.h"
-#include "report/text_and_json.h"
+#include "report/run_json.h"
+#include "report/text.h"
 
 /* The options of a request: those of `reftest verify` that serve/tools.c names. */
 struct request_options {

@@ -13,7 +13,8 @@
 #include "cli/shared_options.h"
 #include "engine/watcher_answers.h"
 #include "report/exit_status.h"
-#include "report/text_and_json.h"
+#include "report/run_json.h"
+#include "report/text.h"
 
 static const struct option_row rows[] = {
     ROW_ROOT,

@@ -27,7 +27,8 @@
 #include "report/progress.h"
 #include "report/reproduce_script.h"
 #include "report/solutions.h"
-#include "report/text_and_json.h"
+#include "report/run_json.h"
+#include "report/text.h"
 #include "testgen/update.h"
 
 /* A program that shows a hook's output does not fold its lines. */

@@ -1,39 +1,22 @@
 #include "engine/run.h"
 
 #include <poll.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <time.h>
-#include <unistd.h>
 
 #include "base/show.h"
-#include "engine/solution_candidates.h"
-#include "engine/disk_files.h"
-#include "engine/disk_store.h"
-#include "engine/git_index_files.h"
-#include "engine/job_count.h"
-#include "engine/last_failed.h"
-#include "engine/pool_case_runner.h"
-#include "engine/remote_cache.h"
-#include "engine/definition_status.h"
 #include "engine/definition_files.h"
+#include "engine/definition_status.h"
 #include "engine/expected_seconds.h"
+#include "engine/last_failed.h"
 #include "engine/remembered_seconds.h"
+#include "engine/remote_cache.h"
+#include "engine/run_pools.h"
 #include "engine/save_verdicts.h"
-#include "engine/selection.h"
-#include "engine/run_defaults.h"
-#include "engine/settings.h"
-#include "engine/several_devices.h"
 #include "engine/shard.h"
+#include "engine/solution_candidates.h"
 #include "engine/solution_truth.h"
-#include "engine/staged_dataset.h"
 #include "engine/storable_verdicts.h"
-#include "engine/watcher_answers.h"
-#include "workers/judge/judge.h"
-#include "workers/pool/environment.h"
-#include "workers/pool/machine_resources.h"
-#include "workers/pool/pool.h"
 #include "workers/sandbox/containment.h"
 
 /* While more than PENDING_CASES cases wait for the pool, run_to_end starts no further definition. The limit bounds
@@ -52,238 +35,6 @@ double run_seconds(const struct run *run)
 {
 	return seconds_now() - run->started;
 }
-
-/* ---- opening -------------------------------------------------------------------------------------------------- */
-
-/* Returns a digest of everything, except files, that verdicts depend on: kernels, options, device, versions. A stored
- * summary is used only if it was computed with the same digest. */
-static struct digest context_digest(const struct run *run, struct arena *arena)
-{
-	const struct case_options *cases = &run->options->cases;
-	const struct policy *policy = &run->machine.policy;
-	struct fields fields = {0};
-
-	field_text(&fields, arena, "kernels", run->program->kernels.api->digest);
-	field_text(&fields, arena, "checker", run->program->kernels.api->checker_digest);
-	field_printf(&fields, arena, "sizes", "%d %d %d", cases->size[SIZE_SMALL], cases->size[SIZE_MEDIUM],
-		     cases->size[SIZE_LARGE]);
-	field_printf(&fields, arena, "edge", "%d", cases->edge);
-	field_printf(&fields, arena, "backward", "%d", cases->backward);
-	field_printf(&fields, arena, "workloads", "%d", cases->workloads);
-	field_printf(&fields, arena, "seed", "%llu", (unsigned long long)cases->seed);
-	field_add(&fields, arena, "tolerance", NULL, &cases->tolerance, sizeof cases->tolerance);
-	field_add(&fields, arena, "tolerances", NULL, cases->by_dtype, sizeof cases->by_dtype);
-	if (cases->dataset_bounds)
-		field_add(&fields, arena, "dataset tolerances", NULL, cases->dataset_by_dtype, sizeof cases->dataset_by_dtype);
-	field_printf(&fields, arena, "device", "%s %d%s", policy->device_class, policy->any_gpu,
-		     policy->foreign_class ? " elsewhere" : "");
-	field_printf(&fields, arena, "torch", "%s %s", policy->torch != NULL ? policy->torch : "any",
-		     policy->cuda != NULL ? policy->cuda : "none");
-	if (policy->required != NULL)
-		field_text(&fields, arena, "containment", policy->required);
-	if (environment_that_counts(arena) != NULL)
-		field_text(&fields, arena, "environment", environment_that_counts(arena));
-	field_text(&fields, arena, "ground_truths", ground_truths_context(&run->machine.truths, arena));
-	return fields_digest(&fields);
-}
-
-/* Opens the whole dataset or, if a watcher is running, only the definitions that it does not report as verified. */
-static int open_dataset(struct run *run, struct err *err)
-{
-	const struct run_options *options = run->options;
-	const char *root = run->program->root;
-	struct up_to_date known;
-
-	if (options->from_index) {
-		run->staged = staged_open(root, &run->arena, &run->dataset, err);
-		return run->staged == NULL ? -1 : 0;
-	}
-	if (options->watcher == NULL)
-		return dataset_scan(root, &run->arena, &run->dataset, err);
-	if (options->ask_verified &&
-	    options->watcher->verified(root, &run->context, options->ask_rows, &run->arena, &known)) {
-		run->up_to_date = known.definitions;
-		run->up_to_date_elements = known.elements;
-		run->up_to_date_rows = known.rows;
-		run->cases_cached = known.cases;
-	} else if (options->ask_count == 0 ||
-		   !options->watcher->paths(root, options->ask_names, options->ask_count, &run->arena, &known)) {
-		return dataset_scan(root, &run->arena, &run->dataset, err);
-	}
-	if (dataset_some(root, known.paths, known.path_count, &run->arena, &run->dataset, err) < 0)
-		return -1;
-	if (options->ask_verified)
-		dataset_look_at_folders(&run->dataset, &run->arena);
-	return 0;
-}
-
-static int find_root(struct program *program, const struct run_options *options, struct err *err)
-{
-	return options->from_index && program->root[0] == '\0'
-		   ? staged_root(program->root_given, program->root, sizeof program->root, err)
-		   : program_root(program, err);
-}
-
-/* Reads the stored records of the dataset's files, as the last step of opening a run. The options, the machine policy
- * and the dataset of the run must already be set. */
-static int open_files(struct run *run, struct run_files files, struct run_store records, struct err *err)
-{
-	run->equal_cases = &run->own_equal_cases;
-	run->records = records;
-	run->states = file_states_open(records, &run->dataset, files, &run->arena, err);
-	return run->states == NULL ? EXIT_INTERNAL : 0;
-}
-
-static struct run_files files_of(struct run *run)
-{
-	return run->staged != NULL ? git_index_files(run->staged, &run->dataset, &run->arena) : disk_files(&run->dataset);
-}
-
-/* Returns whether a run reads and stores verdicts: not one that compares with a commit, verifies solutions, or
- * measures. */
-static bool keeps_verdicts(const struct run_options *options)
-{
-	return options->base == NULL && options->candidates == NULL && !options->cases.bench;
-}
-
-int run_open(struct run *run, struct program *program, const struct run_options *options, struct err *err)
-{
-	struct err note;
-
-	*run = (struct run){.program = program, .options = options};
-	run->dataset.fd = -1;
-	if (find_root(program, options, err) < 0 || program_settings(program, err) < 0)
-		return EXIT_USAGE;
-	run->filled = *options;
-	run_defaults(program->settings, &run->filled);
-	run->options = options = &run->filled;
-	program_store(program, options->dry_run, &note);
-	if (note.text[0] != '\0')
-		show_print(stderr, "reftest: %s\n", note.text);
-	if (program_kernels(program, err) < 0)
-		return EXIT_INTERNAL;
-	if (machine_policy(program, options->device, options->python, options->ground_truth, &run->arena, &run->machine,
-			   err) < 0)
-		return EXIT_USAGE;
-	if (options->needs_device && options->device_class == NULL && run->machine.no_device)
-		return err_set(err, "%s", run->machine.cannot_run), EXIT_UNVERIFIED;
-	if (options->device_class != NULL && machine_accept(&run->machine, options->device_class, &run->arena, err) < 0)
-		return EXIT_USAGE;
-	run->machine.policy.force = options->force;
-	run->machine.policy.cached_only = options->cached_only;
-	run->machine.policy.required = settings_required(program->settings, options->required);
-	run->context = context_digest(run, &run->arena);
-	if (open_dataset(run, err) < 0)
-		return options->from_index ? EXIT_USAGE : EXIT_INTERNAL;
-	if (options->share)
-		run->remote_cache = remote_cache_open(program);
-	return open_files(run, files_of(run), keeps_verdicts(options) ? disk_store(program) : (struct run_store){NULL, NULL}, err);
-}
-
-/* Initializes a run, for run_open_some and run_open_parts. */
-static void begin_open(struct run *run, struct program *program, const struct run_options *options,
-		       const struct machine_policy *machine)
-{
-	*run = (struct run){.program = program, .options = options, .machine = *machine};
-	run->dataset.fd = -1;
-	run->machine.policy.force = options->force;
-	run->machine.policy.cached_only = options->cached_only;
-	run->machine.policy.required = settings_required(program->settings, options->required);
-	run->context = context_digest(run, &run->arena);
-}
-
-int run_open_some(struct run *run, struct program *program, const struct run_options *options,
-		  const struct machine_policy *machine, const char *const *paths, int count, struct err *err)
-{
-	begin_open(run, program, options, machine);
-	if ((paths == NULL ? dataset_scan(program->root, &run->arena, &run->dataset, err)
-			   : dataset_some(program->root, paths, count, &run->arena, &run->dataset, err)) < 0)
-		return EXIT_INTERNAL;
-	int code = open_files(run, files_of(run), disk_store(program), err);
-
-	return code == 0 && run_select(run, NULL, 0, NULL, 0, err) < 0 ? EXIT_INTERNAL : code;
-}
-
-int run_open_parts(struct run *run, struct program *program, const struct run_options *options,
-		   const struct run_parts *parts, struct err *err)
-{
-	begin_open(run, program, options, parts->machine);
-	run->dataset = *parts->dataset;
-	int code = open_files(run, parts->files, parts->records, err);
-
-	run_lend(run, parts->runner, NULL);
-	return code == 0 && run_select(run, NULL, 0, NULL, 0, err) < 0 ? EXIT_INTERNAL : code;
-}
-
-void run_lend(struct run *run, struct runner runner, struct equal_cases *equal_cases)
-{
-	run->runner = runner;
-	run->lent = runner.calls != NULL;
-	run->equal_cases = equal_cases != NULL ? equal_cases : &run->own_equal_cases;
-}
-
-static void close_runner(struct run *run)
-{
-	if (run->runner.calls != NULL && !run->lent)
-		run->runner.calls->close(run->runner.self);
-	run->runner = (struct runner){NULL, NULL};
-}
-
-void run_close(struct run *run)
-{
-	close_runner(run);
-	remote_cache_close(run->remote_cache, run->interrupted);
-	arena_free(&run->later.arena);
-	buf_free(&run->bytes.definition);
-	buf_free(&run->bytes.workload);
-	buf_free(&run->bytes.truth);
-	buf_free(&run->bytes.approval);
-	for (int i = 0; i < run->count; i++)
-		arena_free(&run->results[i]->arena);
-	if (run->staged != NULL)
-		staged_close(run->staged);
-	if (run->dataset.fd >= 0)
-		dataset_close(&run->dataset);
-	arena_free(&run->arena);
-}
-
-/* Returns whether a problem of the dataset concerns a selected definition. A problem such as "definitions/rmsnorm/…:
- * why" concerns only the definitions with the op_type rmsnorm. */
-static bool concerns(const struct run *run, const char *problem)
-{
-	const char *slash = strchr(problem, '/');
-	size_t length = slash != NULL ? strcspn(slash + 1, "/:") : 0;
-
-	if (slash == NULL || slash > strchr(problem, ':')) /* the problem concerns all definitions */
-		return true;
-	for (int i = 0; i < run->selected_count; i++)
-		if (strlen(run->selected[i]->op_type) == length &&
-		    memcmp(run->selected[i]->op_type, slash + 1, length) == 0)
-			return true;
-	return false;
-}
-
-static void select_problems(struct run *run, bool everything)
-{
-	const struct dataset *dataset = &run->dataset;
-
-	run->problems = arena_array(&run->arena, (size_t)dataset->problem_count, sizeof *run->problems);
-	for (int i = 0; i < dataset->problem_count; i++)
-		if (everything || concerns(run, dataset->problems[i]))
-			run->problems[run->problem_count++] = dataset->problems[i];
-}
-
-int run_select(struct run *run, const char *const *names, int name_count, const char *const *op_types,
-	       int op_type_count, struct err *err)
-{
-	const struct selection words = {names, op_types, name_count, op_type_count};
-	int count = select_definitions(&run->dataset, &words, &run->arena, &run->selected, err);
-
-	run->selected_count = count > 0 ? count : 0;
-	select_problems(run, name_count + op_type_count == 0);
-	return count < 0 ? -1 : 0;
-}
-
 /* ---- a result becomes final --------------------------------------------------------------------------------- */
 
 /* Marks the result as waiting for the pool, until emit_result is called. */
@@ -374,116 +125,7 @@ static void finish_without_cases(struct result *result, const char *message)
 	result->inputs = result->definition_check.seen.content;
 	emit_result(result);
 }
-
 /* ---- from cases to verdicts ----------------------------------------------------------------------------------- */
-
-/* Returns how many references run in parallel on one of the devices. --jobs counts those on all devices, and the first
- * devices get one more if they cannot be equal. */
-static int lanes_of_device(const struct run_options *options, const struct machine_policy *machine, int number, int count)
-{
-	struct job_facts facts = job_facts_here(strcmp(machine->policy.device, "cpu") != 0);
-
-	facts.cores = facts.cores / count > 0 ? facts.cores / count : 1;
-	facts.memory /= count;
-	facts.kept = options->kept_runners;
-	facts.urgent = options->interactive;
-	return options->jobs > 0 ? options->jobs / count + (number < options->jobs % count) : job_count(&facts, NULL);
-}
-
-/* `watch` runs few references at a time, so it uses the first device only. */
-static int devices_in_use(const struct run_options *options, const struct machine_policy *machine)
-{
-	return options->interactive || machine->device_count < 1 ? 1 : machine->device_count;
-}
-
-int run_lanes(const struct run_options *options, const struct machine_policy *machine)
-{
-	int count = devices_in_use(options, machine), lanes = 0;
-
-	for (int i = 0; i < count; i++)
-		lanes += lanes_of_device(options, machine, i, count);
-	return lanes;
-}
-
-/* Opens the pool of one of `count` devices. */
-static struct pool *open_pool_of(struct program *program, const struct run_options *options,
-				 const struct machine_policy *machine, int number, int count, struct err *err)
-{
-	if (strcmp(machine->policy.device, "cpu") != 0)
-		program_cuda_kernels(program);
-	const struct pool_options how = {
-	    .device = count > 1 ? machine->devices[number] : machine->policy.device,
-	    .python = machine->python,
-	    .root = program->root,
-	    .judge = judge_program(&program->kernels),
-	    .libraries = ground_truths_use_libraries(&machine->truths),
-	    .lanes = lanes_of_device(options, machine, number, count),
-	    .cores = machine_cores() / count,
-	    .guarded = count > 1,
-	    .timeout_s = options->timeout_s,
-	    .memory = options->memory,
-	    .own = !options->kept_runners,
-	    .staged = options->staged,
-	    .spares = options->spares,
-	    .required = settings_required(program->settings, options->required),
-	};
-
-	return pool_open(&how, err);
-}
-
-struct pool *run_open_pool(struct program *program, const struct run_options *options,
-			   const struct machine_policy *machine, struct err *err)
-{
-	return open_pool_of(program, options, machine, 0, 1, err);
-}
-
-static void print_note(const char *sentence)
-{
-	show_print(stderr, "reftest: %s\n", sentence);
-}
-
-static void close_guard(void *context)
-{
-	pool_guard_close(context);
-}
-
-/* Opens a pool for each device that gets references. Returns a runner without calls, and a message, on error. */
-static struct runner open_pools(struct run *run, int count, struct err *err)
-{
-	struct device_runner *devices = arena_array(&run->arena, (size_t)count, sizeof *devices);
-	struct pool_guard *guard = arena_alloc(&run->arena, sizeof *guard);
-	int opened = 0;
-
-	*guard = pool_guard_open();
-	for (int i = 0; i < count; i++) {
-		int lanes = lanes_of_device(run->options, &run->machine, i, count);
-		struct pool *pool = lanes == 0 ? NULL : open_pool_of(run->program, run->options, &run->machine, i, count, err);
-
-		if (pool != NULL)
-			devices[opened++] = (struct device_runner){run->machine.devices[i], pool_runner(pool), lanes};
-		else if (lanes > 0)
-			break;
-	}
-	if (err->text[0] == '\0')
-		return several_devices(devices, opened, print_note, close_guard, guard, err);
-	while (opened > 0) {
-		const struct runner *runner = &devices[--opened].runner;
-
-		runner->calls->close(runner->self);
-	}
-	pool_guard_close(guard);
-	return (struct runner){NULL, NULL};
-}
-
-static int need_runner(struct run *run, struct err *err)
-{
-	int count = devices_in_use(run->options, &run->machine);
-
-	if (run->runner.calls == NULL)
-		run->runner = count > 1 ? open_pools(run, count, err)
-					: pool_runner(run_open_pool(run->program, run->options, &run->machine, err));
-	return run->runner.calls == NULL ? -1 : 0;
-}
 
 /* Adds the files that the reference may read. */
 static void add_reads(struct result *result, struct task *task)
@@ -555,7 +197,7 @@ static int submit(struct result *result, const struct submission *more, struct e
 			    .owner = result,
 			    .urgent = result->run->options->urgent};
 
-	if (need_runner(result->run, err) < 0)
+	if (run_need_runner(result->run, err) < 0)
 		return -1;
 	task.name = result_name(result, &result->arena);
 	add_reads(result, &task);
@@ -724,7 +366,7 @@ static void pump(struct run *run)
 
 	run_take_answers(run->runner);
 	if (rc < 0) {
-		close_runner(run);
+		run_close_runner(run);
 		run_give_up(run, err.text);
 	}
 }
@@ -956,7 +598,7 @@ void run_end(struct run *run)
 	bool other_torch = has_other_torch(run);
 
 	note_containment(run);
-	close_runner(run);
+	run_close_runner(run);
 	if (ends_early(run))
 		commit_finished_cases(run);
 	save_waiting(run);

@@ -7,10 +7,11 @@
  * for each case. A case runs if no stored verdict counts for it (engine/rerun_reason.h). If a file of a definition
  * changes while its cases run, the new verdicts are not stored.
  *
- * This file contains the loop over the definitions: run_to_end is the loop of `verify`, and `watch` calls the same
+ * run.c contains the loop over the definitions: run_to_end is the loop of `verify`, and `watch` calls the same
  * steps (run_begin, run_visit, run_end) from its own loop. engine/definition_files.h processes the files of a
  * definition, engine/definition_status.h decides which verdicts count, engine/save_verdicts.h stores them, and
- * engine/selection.h selects definitions by name. */
+ * engine/selection.h selects definitions by name. run_open.c has run_open* and run_close, with what a run depends on;
+ * engine/run_pools.h opens the worker processes. */
 #ifndef REFTEST_ENGINE_RUN_H
 #define REFTEST_ENGINE_RUN_H
 
@@ -31,8 +32,6 @@ int run_select(struct run *run, const char *const *names, int name_count, const 
 int run_to_end(struct run *run, struct err *err);
 
 double run_seconds(const struct run *run); /* seconds since the start of the run */
-/* The number of references that run in parallel: --jobs, or what fits the machine (engine/job_count.h). */
-int run_lanes(const struct run_options *options, const struct machine_policy *machine);
 
 void run_close(struct run *run);
 
@@ -55,10 +54,6 @@ struct run_parts {
 };
 int run_open_parts(struct run *run, struct program *program, const struct run_options *options,
 		   const struct run_parts *parts, struct err *err);
-
-/* Creates a pool of worker processes with these options. Returns NULL and sets `err` on error. */
-struct pool *run_open_pool(struct program *program, const struct run_options *options,
-			   const struct machine_policy *machine, struct err *err);
 
 /* Makes the run execute its cases on `runner`, which the run does not close. If `runner` is empty, the run opens its
  * own pool. Runs that share one `equal_cases` execute equal cases once and must be closed together. If `equal_cases` is NULL,

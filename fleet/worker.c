@@ -12,6 +12,7 @@
 #include "engine/disk_files.h"
 #include "engine/pool_case_runner.h"
 #include "engine/run_defaults.h"
+#include "engine/run_pools.h"
 #include "fleet/answer.h"
 #include "fleet/lines.h"
 #include "fleet/outbox.h"

@@ -8,7 +8,8 @@
 #include "base/show.h"
 #include "engine/base_references.h"
 #include "report/github.h"
-#include "report/text_and_json.h"
+#include "report/run_json.h"
+#include "report/text.h"
 
 enum { OTHER_CASES = 4 /* the most ids of further cases in a sentence */ };
 

@@ -1,5 +1,5 @@
 /* common_diagnosis - the mistakes that explain all failed cases of a definition. kernels/core/diagnosis.c finds those
- * of a case, and report/text_and_json.c prints them. */
+ * of a case, and report/text.c prints them. */
 #ifndef REFTEST_REPORT_COMMON_DIAGNOSIS_H
 #define REFTEST_REPORT_COMMON_DIAGNOSIS_H
 

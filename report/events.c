@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/buf.h"
-#include "report/text_and_json.h"
+#include "report/run_json.h"
 #include "report/totals.h"
 
 /* Starts the JSON object of an event, with the fields that every event has. end_event or buffer_event ends the line. */

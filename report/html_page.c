@@ -9,7 +9,8 @@
 #include "engine/margin_history.h"
 #include "report/coverage_matrix.h"
 #include "report/common_diagnosis.h"
-#include "report/text_and_json.h"
+#include "report/run_json.h"
+#include "report/text.h"
 #include "report/totals.h"
 
 /* BAD_CASES: the most cases of a definition that are shown in full. HISTORY: the most points of a definition. */

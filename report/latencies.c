@@ -7,7 +7,7 @@
 #include <unistd.h>
 
 #include "base/show.h"
-#include "report/text_and_json.h"
+#include "report/run_json.h"
 
 struct shown {
 	char text[32];

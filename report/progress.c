@@ -8,7 +8,8 @@
 
 #include "base/screen.h"
 #include "engine/remembered_seconds.h"
-#include "report/text_and_json.h"
+#include "engine/run_pools.h"
+#include "report/text.h"
 
 /* ---- the stream -------------------------------------------------------------------------------------------------- */
 

@@ -5,7 +5,7 @@
 
 #include "base/show.h"
 #include "engine/solution_candidates.h"
-#include "report/text_and_json.h"
+#include "report/run_json.h"
 
 /* Returns the case that gave the result its status, or NULL. */
 static const struct case_result *deciding_case(const struct result *result)

@@ -10,6 +10,7 @@
 #include "base/trace.h"
 #include "engine/approval_state.h"
 #include "engine/pool_case_runner.h"
+#include "engine/run_pools.h"
 #include "watcher/blob_path.h"
 #include "workers/pool/zygote.h"
 

@@ -8,7 +8,7 @@
 
 #include "engine/run.h"
 #include "report/events.h"
-#include "report/text_and_json.h"
+#include "report/text.h"
 #include "watcher/last_statuses.h"
 
 struct watch_output {

@@ -36,8 +36,8 @@ report/ci_export.c: fwrite(text.data
 report/events.c: fwrite(out->data
 report/progress.c: fwrite(text, 1, length, display->terminal)
 report/progress.c: fwrite(out.data
-report/text_and_json.c: fputs(colour
-report/text_and_json.c: fwrite(
+report/text.c: fputs(colour
+report/text.c: fwrite(
 testgen/update_file.c: fwrite(
 watcher/tty.c: fwrite(out.data
 watcher/tty.c: fwrite(line.text

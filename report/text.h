@@ -1,7 +1,6 @@
-/* text_and_json - prints the results of a run as text and as JSON. docs/json.md lists all JSON fields: a new field needs a row
- * there. */
-#ifndef REFTEST_REPORT_TEXT_AND_JSON_H
-#define REFTEST_REPORT_TEXT_AND_JSON_H
+/* text - prints the results of a run as text. */
+#ifndef REFTEST_REPORT_TEXT_H
+#define REFTEST_REPORT_TEXT_H
 
 #include <stdio.h>
 
@@ -20,7 +19,7 @@ struct report_options {
 	bool every_case;     /* print every failed case in full, not only the first of a definition */
 	bool list_failures;  /* before the summary, a line for each definition that failed or is invalid */
 	int width;	     /* maximum number of columns of a line of text, unless standard output is a terminal; 0: unlimited */
-	const struct run *solutions; /* the run of solutions that report_json reports too; NULL: none */
+	const struct run *solutions; /* the run of solutions that report_json (report/run_json.h) reports too; NULL: none */
 	/* appends the member of the JSON object for `solutions` (report/solutions.h) */
 	void (*solutions_json)(const struct run *solutions, struct buf *out);
 	const char *command; /* options for the command that repeats a failed case: "--device cpu --seed 3" */
@@ -32,6 +31,9 @@ const char *report_colour(enum status status);
 /* Returns the name of the status of a result. If a case has no valid verdict and did not run, returns "stale" or, if the
  * definition was never verified, "unknown". */
 const char *report_status(const struct result *result);
+
+/* Returns whether a bound of the result is the setting `tolerance` of the dataset. */
+bool report_has_dataset_bound(const struct result *result);
 
 /* Prints on stderr the files and folders of the dataset that could not be read. */
 void report_problems(const struct run *run);
@@ -50,14 +52,5 @@ void report_worst(FILE *out, const struct output_verdict *output, const char *on
 
 /* Prints the summary, which is the last line of a text report, after the list of failures. */
 void report_summary(const struct run *run, const struct report_options *options);
-
-/* Prints a run as one JSON object (schema 1; docs/json.md). */
-void report_json(const struct run *run, const struct report_options *options);
-
-/* Appends one case as a JSON object on one line, with the same fields as in report_json. */
-void report_json_case(struct buf *out, const struct result *result, const struct case_result *c);
-
-/* Appends `, "approval": …`: null, or what the approval of the definition means for this result. */
-void report_json_approval(struct buf *out, const struct result *result);
 
 #endif
