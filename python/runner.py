@@ -74,18 +74,14 @@ import faulthandler
 import fcntl
 import gc
 import inspect
-import json
 import keyword
 import linecache
 import os
 import random
-import re
 import resource
 import select
 import shutil
 import signal
-import socket
-import struct
 import sys
 import time
 import traceback
@@ -148,64 +144,9 @@ isolation, process_state = beside("isolation"), beside("process_state")
 failures, sandbox = beside("failures"), beside("sandbox")
 # These modules need torch. They are read here, because the sandbox hides this file's directory.
 NEED_TORCH = [(name, compiled(name)) for name in ("tensors", "arena", "exercises")]
+Channel = beside("channel").Channel
 Sandbox, Mistake, Lacking = sandbox.Sandbox, failures.Mistake, failures.Lacking
 is_accident, name_of, text_of = failures.is_accident, failures.name_of, failures.text_of
-
-
-def readable(value):
-    """Returns a message whose texts have no NUL and no lone surrogate, which reftest's reader of JSON refuses. They become
-    escapes, so an exception with such a text is still told."""
-    if isinstance(value, str):
-        return re.sub("[\0\ud800-\udfff]", lambda found: found[0].encode("unicode_escape").decode(), value)
-    if isinstance(value, dict):
-        return {readable(key): readable(item) for key, item in value.items()}
-    return [readable(item) for item in value] if isinstance(value, (list, tuple)) else value
-
-
-class Channel:
-    """Sends and receives JSON lines over a stream socket. Received descriptors are kept in `fds`."""
-
-    def __init__(self, fd):
-        self.socket = socket.socket(fileno=fd)
-        self.bytes = bytearray()
-        self.fds = []
-
-    def send(self, message, fd=None):
-        line = json.dumps(message)
-        if "\\u0000" in line or "\\ud" in line:
-            line = json.dumps(readable(message))
-        text = line.encode() + b"\n"
-        if fd is None:
-            self.socket.sendall(text)
-        else:
-            self.socket.sendmsg([text], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, struct.pack("i", fd))])
-
-    def fill(self):
-        """Reads available data from the socket. Returns False if the peer has closed the socket."""
-        data, ancillary, _, _ = self.socket.recvmsg(1 << 16, socket.CMSG_SPACE(8 * 4), socket.MSG_CMSG_CLOEXEC)
-        for level, kind, content in ancillary:
-            if level == socket.SOL_SOCKET and kind == socket.SCM_RIGHTS:
-                self.fds += struct.unpack("%di" % (len(content) // 4), content[: len(content) // 4 * 4])
-        self.bytes += data
-        return bool(data)
-
-    def line(self):
-        """Returns the next message, or None if it has not been received completely."""
-        end = self.bytes.find(b"\n")
-        if end < 0:
-            return None
-        text = bytes(self.bytes[:end])
-        del self.bytes[: end + 1]
-        return json.loads(text)
-
-    def wait(self):
-        """Waits for the next message and returns it, or None if the peer has closed the socket."""
-        while True:
-            message = self.line()
-            if message is not None:
-                return message
-            if not self.fill():
-                return None
 
 
 # ---- the zygote ----
