@@ -364,8 +364,11 @@ static void examine_remote(struct doctor *d)
 	const char *place = d->program->secrets.text[SECRET_REMOTE];
 	struct err err = {""};
 	struct remote_url parsed;
+	char versions[128] = "";
 	const struct remote_api *api = remote_library(&err);
 
+	if (api != NULL)
+		api->versions(versions, sizeof versions);
 	if (api == NULL)
 		add(d, "remote cache", false, false, arena_string(&d->arena, err.text),
 		    d->installed ? "sudo apt-get install libcurl4"
@@ -375,7 +378,7 @@ static void examine_remote(struct doctor *d)
 	else
 		add(d, "remote cache", false, true,
 		    arena_printf(&d->arena, "%s, %s", place == NULL || *place == '\0' ? "REFTEST_REMOTE is not set" : parsed.shown,
-		                 api->versions()), NULL);
+		                 versions), NULL);
 }
 
 static void examine_key(struct doctor *d)

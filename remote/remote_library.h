@@ -9,12 +9,12 @@
 #include "base/err.h"
 #include "remote/url.h"
 
-enum { REMOTE_ABI = 1 }; /* must be increased with each change of struct remote_api */
+enum { REMOTE_ABI = 2 }; /* must be increased with each change of struct remote_api */
 
 /* The interface exported as `reftest_remote`. */
 struct remote_api {
 	int abi;
-	const char *(*versions)(void); /* "hiredis 0.14.1, libcurl 7.88.1" */
+	void (*versions)(char *text, size_t size); /* writes "hiredis 0.14.1, libcurl 7.88.1" */
 	/* The helper's main loop: serves the program at the other end of `fd` (remote/message.h) until the program
 	 * closes the socket. Returns an exit status. */
 	int (*serve)(int fd, const struct remote_url *url);

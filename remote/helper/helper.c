@@ -232,12 +232,13 @@ static int serve(int fd, const struct remote_url *url)
 	return 0;
 }
 
-static const char *versions(void)
+static void versions(char *text, size_t size)
 {
-	static char text[256];
+	char redis[64], http[64];
 
-	snprintf(text, sizeof text, "%s, %s", transport_redis.version(), transport_http.version());
-	return text;
+	transport_redis.version(redis, sizeof redis);
+	transport_http.version(http, sizeof http);
+	snprintf(text, size, "%s, %s", redis, http);
 }
 
 __attribute__((visibility("default"))) const struct remote_api reftest_remote = {REMOTE_ABI, versions, serve};

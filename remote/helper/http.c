@@ -417,14 +417,11 @@ static int http_put(void *self, const struct put_request *requests, int count, i
 	return run_batch(&batch, err);
 }
 
-static const char *http_version(void)
+static void http_version(char *text, size_t size)
 {
-	static char text[64];
 	const curl_version_info_data *info = curl_version_info(CURLVERSION_NOW);
 
-	snprintf(text, sizeof text, "libcurl %s%s", info->version,
-		 (info->features & CURL_VERSION_HTTP2) != 0 ? " (HTTP/2)" : "");
-	return text;
+	snprintf(text, size, "libcurl %s%s", info->version, (info->features & CURL_VERSION_HTTP2) != 0 ? " (HTTP/2)" : "");
 }
 
 const struct transport transport_http = {http_open, http_get, http_put, http_close, http_version};

@@ -276,12 +276,9 @@ static int redis_put(void *self, const struct put_request *requests, int count, 
 	return 0;
 }
 
-static const char *redis_version(void)
+static void redis_version(char *text, size_t size)
 {
-	static char text[32];
-
-	snprintf(text, sizeof text, "hiredis %d.%d.%d", HIREDIS_MAJOR, HIREDIS_MINOR, HIREDIS_PATCH);
-	return text;
+	snprintf(text, size, "hiredis %d.%d.%d", HIREDIS_MAJOR, HIREDIS_MINOR, HIREDIS_PATCH);
 }
 
 const struct transport transport_redis = {redis_open, redis_get, redis_put, redis_close, redis_version};

@@ -38,7 +38,7 @@ struct transport {
 	 * the server. */
 	int (*put)(void *self, const struct put_request *requests, int count, int64_t wait_ms, int *kept, struct err *err);
 	void (*close)(void *self);
-	const char *(*version)(void);
+	void (*version)(char *text, size_t size);
 };
 
 extern const struct transport transport_redis, transport_http;
