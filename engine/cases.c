@@ -52,7 +52,8 @@ const struct blob *maker_blob(const struct maker *m, enum blob_use use, const ch
 	return NULL;
 }
 
-bool maker_any_custom(const struct maker *m, const struct input_source *inputs)
+/* Does the definition's code make one of these inputs? */
+static bool makes_any(const struct maker *m, const struct input_source *inputs)
 {
 	for (int i = 0; i < m->definition->input_count; i++)
 		if (inputs[i].kind == SOURCE_CUSTOM)
@@ -62,7 +63,7 @@ bool maker_any_custom(const struct maker *m, const struct input_source *inputs)
 
 bool maker_gives_axis(const struct maker *m, const struct input_source *inputs, int axis)
 {
-	return !maker_any_custom(m, inputs) || m->definition->input_code.given[axis];
+	return !makes_any(m, inputs) || m->definition->input_code.given[axis];
 }
 
 static const struct verdict *decided(struct maker *m, enum status status, enum reason reason, const char *message)
@@ -112,7 +113,7 @@ static const struct verdict *decided_by_input_code(struct maker *m, const struct
 {
 	const struct input_code *code = &m->definition->input_code;
 
-	if (!maker_any_custom(m, inputs) || code->function != NULL)
+	if (!makes_any(m, inputs) || code->function != NULL)
 		return NULL;
 	return decided(m, STATUS_ERROR, REASON_INPUTS, arena_printf(m->arena, "%s: %s", code->place, code->missing));
 }
@@ -293,8 +294,8 @@ static void make_case(struct maker *m, const char *id, const int64_t *axis, cons
 			    .seed = m->options->seed,
 			    .edge = edge,
 			    .checks = m->checks,
-			    .input_code = maker_any_custom(m, inputs) ? &m->definition->input_code : NULL,
-			    .chosen_axes = m->chosen_axes && maker_any_custom(m, inputs),
+			    .input_code = makes_any(m, inputs) ? &m->definition->input_code : NULL,
+			    .chosen_axes = m->chosen_axes && makes_any(m, inputs),
 			    .two_runs = m->two_runs && m->asks == JOB_OUTPUTS,
 			    .no_diagnosis = m->options->no_diagnosis,
 			    .save = m->options->save,
@@ -387,7 +388,7 @@ static struct input_source *sources_of_size(const struct maker *m)
 	if (m->out.op != NULL || d->input_code.kind == INPUT_CODE_NONE || m->without_init)
 		return inputs;
 	for (int i = 0; i < m->workloads->count && first == NULL; i++)
-		if (m->workloads->lines[i].error == NULL && maker_any_custom(m, m->workloads->lines[i].inputs))
+		if (m->workloads->lines[i].error == NULL && makes_any(m, m->workloads->lines[i].inputs))
 			first = &m->workloads->lines[i];
 	for (int i = 0; i < d->input_count; i++) {
 		inputs[i].kind = SOURCE_CUSTOM;

@@ -34,8 +34,6 @@ struct maker {
 const struct op *maker_op(const struct maker *m);
 /* Finds a blob by its path. Returns NULL if there is none. */
 const struct blob *maker_blob(const struct maker *m, enum blob_use use, const char *path);
-/* Does the definition's code make one of these inputs? */
-bool maker_any_custom(const struct maker *m, const struct input_source *inputs);
 /* Does the case give this axis its value? Otherwise the inputs that the definition's code makes do. */
 bool maker_gives_axis(const struct maker *m, const struct input_source *inputs, int axis);
 

@@ -4,7 +4,8 @@
 
 #include "base/hash.h"
 
-const struct result *candidates_reference(const struct candidates *candidates, const struct dataset_file *file)
+/* Returns the result of the definition's reference, or NULL if the earlier run has none. */
+static const struct result *reference_of(const struct candidates *candidates, const struct dataset_file *file)
 {
 	for (int i = 0; i < candidates->references->count; i++)
 		if (strcmp(candidates->references->results[i]->file->path, file->path) == 0)
@@ -31,7 +32,7 @@ static void decide(struct result *result, enum status status, enum reason reason
 
 bool candidate_decided(struct result *result)
 {
-	const struct result *reference = candidates_reference(result->run->options->candidates, result->file);
+	const struct result *reference = reference_of(result->run->options->candidates, result->file);
 	const struct own_truth *solution = candidate_of(result);
 	bool verified = reference != NULL && reference->known &&
 			(reference->status == STATUS_PASSED || reference->status == STATUS_CHECKED);
@@ -53,7 +54,7 @@ bool candidate_decided(struct result *result)
 struct own_truth candidate_reference_truth(const struct result *result, struct arena *arena)
 {
 	const struct definition *d = result->definition;
-	const struct result *reference = candidates_reference(result->run->options->candidates, result->file);
+	const struct result *reference = reference_of(result->run->options->candidates, result->file);
 	const struct digest digest = digest_of(d->reference, d->reference_length);
 	char hex[DIGEST_HEX];
 

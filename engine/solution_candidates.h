@@ -14,9 +14,6 @@ struct candidates {
 	const struct run *references;
 };
 
-/* Returns the result of the definition's reference, or NULL if the earlier run has none. */
-const struct result *candidates_reference(const struct candidates *candidates, const struct dataset_file *file);
-
 /* Returns the solution that the result verifies, or NULL if the result verifies a reference. */
 const struct own_truth *candidate_of(const struct result *result);
 

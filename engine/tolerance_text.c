@@ -34,7 +34,8 @@ static bool read_numbers(const char *text, struct tolerance *out)
 	return true;
 }
 
-int tolerance_text_read(const char *word, const char *source, struct tolerance by_dtype[DTYPE_COUNT], struct err *err)
+/* Sets the tolerance of one dtype, or of all dtypes if the text names none; without RTOL, both bounds are ATOL. */
+static int read_text(const char *word, const char *source, struct tolerance by_dtype[DTYPE_COUNT], struct err *err)
 {
 	const char *equals = strchr(word, '=');
 	struct tolerance read;
@@ -62,7 +63,7 @@ int tolerance_texts_read(const char *const *texts, int count, const char *source
 	for (int of_one = 0; of_one < 2; of_one++)
 		for (int i = 0; i < count; i++)
 			if ((strchr(texts[i], '=') != NULL) == (of_one == 1) &&
-			    tolerance_text_read(texts[i], source, by_dtype, err) < 0)
+			    read_text(texts[i], source, by_dtype, err) < 0)
 				return -1;
 	return 0;
 }

@@ -6,11 +6,8 @@
 #include "base/err.h"
 #include "dataset/definition.h"
 
-/* Sets the tolerance of one dtype, or of all dtypes if the text names none; without RTOL, both bounds are ATOL. Returns
- * -1 and sets `err` if the text is something else. `source` names where it is from: "--tolerance". */
-int tolerance_text_read(const char *text, const char *source, struct tolerance by_dtype[DTYPE_COUNT], struct err *err);
-
-/* Reads several texts. A tolerance of one dtype overrides one of all dtypes, in whatever order they are given. */
+/* Reads several texts. A tolerance of one dtype overrides one of all dtypes, in whatever order they are given. Returns -1
+ * and sets `err` if a text is something else. `source` names where the texts are from: "--tolerance". */
 int tolerance_texts_read(const char *const *texts, int count, const char *source, struct tolerance by_dtype[DTYPE_COUNT],
 			 struct err *err);
 

@@ -25,7 +25,8 @@ static const struct {
 #undef TEMPLATE
 };
 
-bool template_at(int index, struct template_text *out)
+/* Writes template number `index` (from 0, in the order of their families' names). Returns false behind the last. */
+static bool template_at(int index, struct template_text *out)
 {
 	if ((size_t)index >= sizeof places / sizeof *places)
 		return false;

@@ -7,7 +7,7 @@
 #include "dataset/dataset.h"
 #include "watcher/server.h"
 
-void path_list_add(struct path_list *list, const char *path)
+static void add_path(struct path_list *list, const char *path)
 {
 	if (list->count == list->room) {
 		int room = list->room * 2 + 64;
@@ -52,7 +52,7 @@ static void add_folder(const struct last_statuses *known, const char *folder, st
 				       list->arena, &paths);
 
 	for (int i = 0; i < count; i++)
-		path_list_add(list, paths[i]);
+		add_path(list, paths[i]);
 }
 
 void affected_definitions_add(const struct last_statuses *known, const char *path, struct path_list *list)
@@ -62,7 +62,7 @@ void affected_definitions_add(const struct last_statuses *known, const char *pat
 	if (path[strlen(path) - 1] == '/')
 		add_folder(known, path, list);
 	else if (dataset_definition_path(path, definition, sizeof definition))
-		path_list_add(list, definition);
+		add_path(list, definition);
 }
 
 /* The context argument of check_entry, a callback that searches for definitions whose workload lines name a changed
@@ -98,7 +98,7 @@ static void check_entry(const struct file_entry *entry, void *context)
 	for (int i = 0; i < entry->blob_count; i++)
 		for (int k = 0; k < question->changes->count; k++)
 			if (names_blob(entry->blobs[i], question->changes->paths[k])) {
-				path_list_add(question->list, entry->path);
+				add_path(question->list, entry->path);
 				return;
 			}
 }

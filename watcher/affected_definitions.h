@@ -17,8 +17,7 @@ struct path_list {
 	struct arena *arena;
 };
 
-void path_list_add(struct path_list *list, const char *path); /* copies the path */
-void path_list_sort(struct path_list *list);                  /* sorts the paths and removes duplicates */
+void path_list_sort(struct path_list *list); /* sorts the paths and removes duplicates */
 
 /* Adds the definition of the definition file or workload file at `path`. For a folder "definitions/x/" or
  * "workloads/x/", adds all definitions in `known` that belong to this folder, even if they may be deleted. Other paths
