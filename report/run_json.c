@@ -81,65 +81,49 @@ static void json_containment(struct buf *out, const char *text)
 	buf_text(out, "]");
 }
 
+static void json_list(struct buf *out, const char *key, void (*write)(const struct verdict *, struct buf *),
+		      const struct verdict *v)
+{
+	buf_printf(out, ", \"%s\": ", key);
+	write(v, out);
+}
+
 void report_json_case(struct buf *out, const struct result *result, const struct case_result *c)
 {
-	const struct verdict *v = c->verdict;
+	static const struct verdict none;
+	const struct verdict *v = c->verdict != NULL ? c->verdict : &none;
 
 	buf_text(out, "{");
 	buf_json_member(out, "id", c->test->id);
-	buf_json_next_member(out, "status", v != NULL ? status_name(v->status) : "unknown");
-	buf_json_next_member(out, "reason", v != NULL ? reason_name(v->reason) : NULL);
-	buf_json_next_member(out, "message", v != NULL ? v->message : NULL);
+	buf_json_next_member(out, "status", v != &none ? status_name(v->status) : "unknown");
+	buf_json_next_member(out, "reason", v != &none ? reason_name(v->reason) : NULL);
+	buf_json_next_member(out, "message", v->message);
 	buf_printf(out, ", \"cached\": %s, \"kept\": %s, \"weak\": %s, ", c->cached ? "true" : "false",
-	           c->in_store && v != NULL ? "true" : "false", v != NULL && v->weak ? "true" : "false");
+	           c->in_store && v != &none ? "true" : "false", v->weak ? "true" : "false");
 	buf_json_member(out, "convention", c->test->convention);
 	buf_json_next_member(out, "why", c->why);
-	buf_json_next_member(out, "device", v != NULL ? v->device : NULL);
-	buf_json_next_member(out, "device_class", v != NULL ? v->device_class : NULL);
-	buf_json_next_member(out, "ground_truth", v != NULL ? v->ground_truth : NULL);
-	buf_json_next_member(out, "ground_truth_version", v != NULL ? v->ground_truth_version : NULL);
-	buf_text(out, ", \"witnesses\": ");
-	if (v != NULL)
-		verdict_write_tried(v, out);
-	else
-		buf_text(out, "[]");
-	buf_json_next_member(out, "torch", v != NULL ? v->torch : NULL);
-	json_containment(out, v != NULL ? v->containment : NULL);
-	buf_json_next_member(out, "isolation", v != NULL ? v->isolation : NULL);
-	buf_json_next_member(out, "isolation_reason", v != NULL ? v->isolation_reason : NULL);
+	buf_json_next_member(out, "device", v->device);
+	buf_json_next_member(out, "device_class", v->device_class);
+	buf_json_next_member(out, "ground_truth", v->ground_truth);
+	buf_json_next_member(out, "ground_truth_version", v->ground_truth_version);
+	json_list(out, "witnesses", verdict_write_tried, v);
+	buf_json_next_member(out, "torch", v->torch);
+	json_containment(out, v->containment);
+	buf_json_next_member(out, "isolation", v->isolation);
+	buf_json_next_member(out, "isolation_reason", v->isolation_reason);
 	json_axes(out, result, c);
-	json_real(out, "seconds", v != NULL ? v->seconds : 0);
-	buf_printf(out, ", \"reference_line\": %d", v != NULL ? v->reference_line : 0);
+	json_real(out, "seconds", v->seconds);
+	buf_printf(out, ", \"reference_line\": %d", v->reference_line);
 	buf_json_next_member(out, "printed", c->printed);
 	json_findings(out, c);
-	buf_text(out, ", \"checks\": ");
-	if (v != NULL)
-		verdict_write_checks(v, out);
-	else
-		buf_text(out, "[]");
-	buf_text(out, ", \"diagnosis\": ");
-	if (v != NULL)
-		verdict_write_diagnosis(v, out);
-	else
-		buf_text(out, "[]");
-	buf_text(out, ", \"regions\": ");
-	if (v != NULL)
-		verdict_write_regions(v, out);
-	else
-		buf_text(out, "[]");
-	if (v != NULL && v->difference_count > 0) {
-		buf_text(out, ", \"differences\": ");
-		verdict_write_differences(v, out);
-	}
-	if (v != NULL && v->latency_count > 0) {
-		buf_text(out, ", \"latencies\": ");
-		verdict_write_latencies(v, out);
-	}
-	buf_text(out, ", \"outputs\": ");
-	if (v != NULL)
-		verdict_write_outputs(v, out);
-	else
-		buf_text(out, "[]");
+	json_list(out, "checks", verdict_write_checks, v);
+	json_list(out, "diagnosis", verdict_write_diagnosis, v);
+	json_list(out, "regions", verdict_write_regions, v);
+	if (v->difference_count > 0)
+		json_list(out, "differences", verdict_write_differences, v);
+	if (v->latency_count > 0)
+		json_list(out, "latencies", verdict_write_latencies, v);
+	json_list(out, "outputs", verdict_write_outputs, v);
 	buf_text(out, "}");
 }
 

@@ -36,6 +36,7 @@ report/ci_export.c: fwrite(text.data
 report/events.c: fwrite(out->data
 report/progress.c: fwrite(text, 1, length, display->terminal)
 report/progress.c: fwrite(out.data
+report/run_json.c: fwrite(out.data
 report/text.c: fputs(colour
 report/text.c: fwrite(
 testgen/update_file.c: fwrite(
