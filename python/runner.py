@@ -91,6 +91,9 @@ PR_SET_DUMPABLE, PR_SET_CHILD_SUBREAPER = 4, 36
 SYS_PIDFD_OPEN = 434  # the same number on every architecture
 READER_MEMORY = 1 << 30  # bytes for a syntax tree
 KEPT_GPU_MEMORY = 1 << 30  # bytes that torch's allocator may keep between two cases
+# malloc.h. glibc's own maximum of mappings is 65536. Up to this size of the arena, the holes in malloc's heap are small
+# beside the least limit of memory that reftest sets by itself (workers/pool/memory_limit.c).
+M_MMAP_MAX, MAPPINGS, ARENA_WITHOUT_MAPPINGS, LEAST_MEMORY = -4, 65536, 256 << 20, 4 << 30
 HELD_OUTPUTS = 1 << 26  # limit in bytes for the outputs of a call that are kept alive during the next two calls
 OLDEST_TORCH = (2, 4)
 # Requests one hardware queue per CUDA context. By default the driver creates eight queues per context, which doubles
@@ -385,6 +388,13 @@ class Child:
         except Exception:
             finish_work(self.device)  # if the device is broken, this raises and ends the process
 
+    def keep_freed_memory(self, arena):
+        """Lets malloc reuse the memory of large tensors, too. It would map each tensor above its largest threshold
+        (workers/pool/environment.c) and unmap it at once, and Linux clears each new page. If the case is large or the
+        user has set a small limit of memory, mappings stay, because the holes that reuse leaves count for the limit."""
+        small = self.device == "cpu" and arena["bytes"] <= ARENA_WITHOUT_MAPPINGS and self.wanted_memory >= LEAST_MEMORY
+        libc.mallopt(M_MMAP_MAX, 0 if small else MAPPINGS)
+
     def end_copies(self):
         """Exits if the reference has created this process by os.fork(), because only the original process may
         answer."""
@@ -564,6 +574,7 @@ class Child:
                 self.arena = Arena(case["arena"], self.channel.fds, self.device)
             except Unmapped as problem:
                 return {"unmapped": str(problem)}
+            self.keep_freed_memory(case["arena"])
         while self.channel.fds:  # a ground truth gets a descriptor of its memory with each request
             os.close(self.channel.fds.pop())
         self.outputs = case["outputs"]

@@ -244,7 +244,7 @@ static void keep_freed_memory(void)
 /* Waits for a message. After IDLE_MS without one, returns the freed memory to the system. */
 static void wait_for_message(void)
 {
-	enum { IDLE_MS = 500 };
+	enum { IDLE_MS = 5000 };
 	struct pollfd socket = {.fd = JUDGE_SOCKET, .events = POLLIN};
 
 	if (poll(&socket, 1, IDLE_MS) == 0)
