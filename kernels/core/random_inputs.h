@@ -19,6 +19,13 @@
 #include "kernels/core/dtype_convert.h"
 #include "kernels/core/input_key.h"
 
+/* The multipliers of words 0 and 2, and what is added to the two halves of the key after each round. */
+enum { PHILOX_ROUNDS = 10 };
+#define PHILOX_M0 0xD2511F53u
+#define PHILOX_M1 0xCD9E8D57u
+#define PHILOX_W0 0x9E3779B9u
+#define PHILOX_W1 0xBB67AE85u
+
 struct philox {
 	uint32_t word[4];
 };
@@ -30,16 +37,16 @@ HOST_DEVICE static inline struct philox philox_block(uint64_t key, uint64_t bloc
 	uint32_t k0 = (uint32_t)key, k1 = (uint32_t)(key >> 32);
 	struct philox out;
 
-	for (int round = 0; round < 10; round++) {
-		uint64_t p0 = (uint64_t)0xD2511F53u * c0, p1 = (uint64_t)0xCD9E8D57u * c2;
+	for (int round = 0; round < PHILOX_ROUNDS; round++) {
+		uint64_t p0 = (uint64_t)PHILOX_M0 * c0, p1 = (uint64_t)PHILOX_M1 * c2;
 		uint32_t n0 = (uint32_t)(p1 >> 32) ^ c1 ^ k0, n2 = (uint32_t)(p0 >> 32) ^ c3 ^ k1;
 
 		c1 = (uint32_t)p1;
 		c3 = (uint32_t)p0;
 		c0 = n0;
 		c2 = n2;
-		k0 += 0x9E3779B9u;
-		k1 += 0xBB67AE85u;
+		k0 += PHILOX_W0;
+		k1 += PHILOX_W1;
 	}
 	out.word[0] = c0;
 	out.word[1] = c1;

@@ -62,6 +62,30 @@ static void philox_agrees_with_a_second_implementation(void **state)
 	}
 }
 
+/* A run has the words of its blocks, and no others, whatever its length: a whole number of vectors or more or less. The
+ * upper halves of the counters change within some runs. */
+static void a_run_has_the_words_of_its_blocks(void **state)
+{
+	enum { MOST = 131 };
+	uint32_t words[4 * MOST + 4];
+
+	(void)state;
+	for (int64_t count = 0; count <= MOST; count++) {
+		uint64_t key = UINT64_C(0x9876543210fedcba) * (uint64_t)(count + 1);
+		int64_t first = (INT64_C(1) << 32) * (count % 3) - (count % 3 == 0 ? 0 : count / 2);
+
+		memset(words, 0xa5, sizeof words);
+		philox_run(key, first, count, words);
+		for (int64_t b = 0; b < count; b++) {
+			struct philox want = philox_block(key, (uint64_t)(first + b));
+
+			assert_memory_equal(words + 4 * b, want.word, sizeof want.word);
+		}
+		for (int64_t i = 4 * count; i < 4 * MOST + 4; i++)
+			assert_int_equal(words[i], 0xa5a5a5a5);
+	}
+}
+
 static void uniform_numbers_lie_on_their_grid_and_reach_both_ends(void **state)
 {
 	(void)state;
@@ -148,6 +172,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(philox_gives_its_published_answer),
 	    cmocka_unit_test(philox_agrees_with_a_second_implementation),
+	    cmocka_unit_test(a_run_has_the_words_of_its_blocks),
 	    cmocka_unit_test(uniform_numbers_lie_on_their_grid_and_reach_both_ends),
 	    cmocka_unit_test(a_key_depends_on_input_axes_and_seed),
 	    cmocka_unit_test(a_key_depends_neither_on_the_name_nor_on_the_order_of_axes),
