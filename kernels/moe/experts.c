@@ -126,6 +126,42 @@ WIDE static double dot(const double *a, const double *b, int64_t count)
 	return sum;
 }
 
+enum { TOGETHER = 4 };
+
+#define ADD_PRODUCTS(s, a) s##0 += (a)[i] * b0[i], s##1 += (a)[i] * b1[i], s##2 += (a)[i] * b2[i], s##3 += (a)[i] * b3[i]
+#define WRITE_SUMS(sums, s) (sums)[0] = s##0, (sums)[1] = s##1, (sums)[2] = s##2, (sums)[3] = s##3
+
+/* Computes the products of two rows a0 and a1 with TOGETHER rows of b. Each sum has the bits that dot() returns. A sum
+ * waits for its last addition, but eight sums do not wait for each other, and each number is loaded for several products. */
+WIDE static void dot_together(const double *a0, const double *a1, const double *b, int64_t count, double *sums0,
+                              double *sums1)
+{
+	const double *b0 = b, *b1 = b + count, *b2 = b + 2 * count, *b3 = b + 3 * count;
+	double s0 = 0, s1 = 0, s2 = 0, s3 = 0, u0 = 0, u1 = 0, u2 = 0, u3 = 0;
+
+#pragma omp simd reduction(+ : s0, s1, s2, s3, u0, u1, u2, u3)
+	for (int64_t i = 0; i < count; i++) {
+		ADD_PRODUCTS(s, a0);
+		ADD_PRODUCTS(u, a1);
+	}
+	WRITE_SUMS(sums0, s);
+	WRITE_SUMS(sums1, u);
+}
+
+/* Computes sums0[v] = a0 . b[v] and sums1[v] = a1 . b[v] for `rows` rows of b. */
+static void dots(const double *a0, const double *a1, const double *b, int64_t count, int64_t rows, double *sums0,
+                 double *sums1)
+{
+	int64_t v = 0;
+
+	for (; v + TOGETHER <= rows; v += TOGETHER)
+		dot_together(a0, a1, b + v * count, count, sums0 + v, sums1 + v);
+	for (; v < rows; v++) {
+		sums0[v] = dot(a0, b + v * count, count);
+		sums1[v] = dot(a1, b + v * count, count);
+	}
+}
+
 /* --- an expert ---------------------------------------------------------------------------------------------------- */
 
 /* Is an expert's product with this number of visits large enough for threads? Starting threads takes some microseconds,
@@ -162,7 +198,8 @@ static void first_product(struct computation *w, int64_t l)
 
 #pragma omp parallel if (is_large(e, visits))
 	{
-		double *up = take(2 * e->hidden, sizeof *up), *gate = up + e->hidden;
+		double *up = take(2 * (e->hidden + visits), sizeof *up), *gate = up + e->hidden;
+		double *ups = gate + e->hidden, *gates = ups + visits;
 
 #pragma omp for schedule(static)
 		for (int64_t i = 0; i < e->intermediate; i++) {
@@ -172,9 +209,9 @@ static void first_product(struct computation *w, int64_t l)
 				 l * blocks + i / e->rows1, e->columns1, up);
 			read_row(w, w->roles->weights1, l * rows + j, e->hidden, w->roles->scale1,
 				 l * blocks + j / e->rows1, e->columns1, gate);
+			dots(up, gate, w->x, e->hidden, visits, ups, gates);
 			for (int64_t v = 0; v < visits; v++) {
-				double u = factor_up * dot(up, w->x + v * e->hidden, e->hidden);
-				double g = factor_gate * dot(gate, w->x + v * e->hidden, e->hidden);
+				double u = factor_up * ups[v], g = factor_gate * gates[v];
 
 				w->act[v * e->intermediate + i] = w->c->mistake == MOE_NO_MISTAKE ? u * g / (1 + exp(-g))
 												  : mistaken_activation(w->c->mistake, u, g);
@@ -184,29 +221,53 @@ static void first_product(struct computation *w, int64_t l)
 	}
 }
 
-/* Adds the second product of local expert l to out[token][h] for all its visits. Only one thread writes a column h. */
-static void second_product(struct computation *w, int64_t l)
+/* Reads row h of the second weights of local expert l. */
+static void read_second(const struct computation *w, int64_t l, int64_t h, double *out)
 {
 	const struct moe_extent *e = &w->e;
+
+	read_row(w, w->roles->weights2, l * e->hidden + h, e->intermediate, w->roles->scale2,
+		 l * (e->hidden / e->rows2) + h / e->rows2, e->columns2, out);
+}
+
+/* Adds column h of the second product of local expert l, whose sums are `sums`, to out[token][h] for all its visits. */
+static void add_column(const struct computation *w, int64_t l, int64_t h, const double *sums)
+{
 	const struct visit *visit = w->visit + w->start[l];
 	int64_t visits = w->start[l + 1] - w->start[l];
 	double factor = value(w, w->roles->factor_down, l);
 
+	for (int64_t v = 0; v < visits; v++) {
+		double sum = factor * sums[v];
+
+		if ((w->c->variant & MOE_WEIGHT_ON_INPUT) == 0)
+			sum *= visit[v].weight;
+		w->out[visit[v].token * w->e.hidden + h] += sum;
+	}
+}
+
+/* Adds the second product of local expert l to the output, two columns at a time. Only one thread writes a column. */
+static void second_product(struct computation *w, int64_t l)
+{
+	const struct moe_extent *e = &w->e;
+	int64_t visits = w->start[l + 1] - w->start[l];
+
 #pragma omp parallel if (is_large(e, visits))
 	{
-		double *row = take(e->intermediate, sizeof *row);
+		double *row = take(2 * (e->intermediate + visits), sizeof *row), *next = row + e->intermediate;
+		double *sums = next + e->intermediate, *next_sums = sums + visits;
 
 #pragma omp for schedule(static)
-		for (int64_t h = 0; h < e->hidden; h++) {
-			read_row(w, w->roles->weights2, l * e->hidden + h, e->intermediate, w->roles->scale2,
-				 l * (e->hidden / e->rows2) + h / e->rows2, e->columns2, row);
-			for (int64_t v = 0; v < visits; v++) {
-				double sum = factor * dot(row, w->act + v * e->intermediate, e->intermediate);
+		for (int64_t h = 0; h < e->hidden; h += 2) {
+			bool both = h + 1 < e->hidden;
 
-				if ((w->c->variant & MOE_WEIGHT_ON_INPUT) == 0)
-					sum *= visit[v].weight;
-				w->out[visit[v].token * e->hidden + h] += sum;
-			}
+			read_second(w, l, h, row);
+			if (both)
+				read_second(w, l, h + 1, next);
+			dots(row, next, w->act, e->intermediate, visits, sums, next_sums);
+			add_column(w, l, h, sums);
+			if (both)
+				add_column(w, l, h + 1, next_sums);
 		}
 		free(row);
 	}

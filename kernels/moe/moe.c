@@ -39,8 +39,9 @@
 #include "kernels/moe/input_values.h"
 #include "kernels/moe/traffic.h"
 #include "kernels/core/coverage.h"
+#include "kernels/core/simd.h"
 
-enum { PARALLEL_FROM = 1 << 16, BLOCKS = 256 };
+enum { PARALLEL_FROM = 1 << 16, BLOCKS = 256, MOST_TOGETHER = 16 };
 
 static const char *const op_types[] = {"moe", NULL};
 static const char *const op_words[] = {"moe", "fused_moe", "mixture_of_experts", NULL};
@@ -419,17 +420,49 @@ static struct codes codes_of(const struct moe_fill *f, enum dtype dtype)
 	return codes;
 }
 
+/* The loop of store_bytes for elements of one C type. The last word may have more bytes than there are elements. */
+#define STORE(type)                                                                                                    \
+	{                                                                                                              \
+		type *to = (type *)out + first;                                                                        \
+		int64_t whole = count / 4;                                                                             \
+                                                                                                                       \
+		for (int64_t i = 0; i < whole; i++) {                                                                  \
+			to[4 * i] = (type)codes->bits[random[i] & 255];                                                \
+			to[4 * i + 1] = (type)codes->bits[random[i] >> 8 & 255];                                       \
+			to[4 * i + 2] = (type)codes->bits[random[i] >> 16 & 255];                                      \
+			to[4 * i + 3] = (type)codes->bits[random[i] >> 24];                                            \
+		}                                                                                                      \
+		for (int64_t i = 4 * whole; i < count; i++)                                                            \
+			to[i] = (type)codes->bits[random[i / 4] >> 8 * (i % 4) & 255];                                 \
+	}
+
 static void store_bytes(const struct codes *codes, const uint32_t *random, int64_t first, int64_t count, void *out)
 {
-	for (int64_t i = 0; i < count; i++) {
-		uint32_t bits = codes->bits[random[i / 4] >> 8 * (i % 4) & 255];
+	if (codes->bytes == 1)
+		STORE(uint8_t)
+	else if (codes->bytes == 2)
+		STORE(uint16_t)
+	else if (codes->bytes == 4)
+		STORE(uint32_t)
+}
 
-		if (codes->bytes == 1)
-			((uint8_t *)out)[first + i] = (uint8_t)bits;
-		else if (codes->bytes == 2)
-			((uint16_t *)out)[first + i] = (uint16_t)bits;
-		else if (codes->bytes == 4)
-			((uint32_t *)out)[first + i] = bits;
+/* Computes elements of kind MOE_FINE as moe_element does, two for each random word. To multiply by another power of 2 is
+ * exact. */
+WIDE static void make_fine(const struct moe_fill *f, int64_t start, const uint32_t *random, int64_t count, float *values)
+{
+	float unit = float_power(f->exponent - 15), extra = float_power(f->extra);
+
+	for (int64_t i = 0; i < (count + 1) / 2; i++) {
+		values[2 * i] = (float)((int)(random[i] & 0xffff) - 32768) * unit;
+		values[2 * i + 1] = (float)((int)(random[i] >> 16) - 32768) * unit;
+	}
+	if (f->period == 0)
+		return;
+	for (int64_t at = -(start % f->period); at < count; at += f->period) { /* periods of which some elements are here */
+		int64_t from = at + f->from > 0 ? at + f->from : 0, until = at + f->until < count ? at + f->until : count;
+
+		for (int64_t i = from; i < until; i++)
+			values[i] *= extra;
 	}
 }
 
@@ -444,9 +477,16 @@ static void fill_blocks(const struct moe_fill *f, const struct codes *codes, int
 	philox_run(f->key, first, (count + together - 1) / together, (uint32_t *)random);
 	if (f->kind == MOE_UNIFORM)
 		store_bytes(codes, (const uint32_t *)random, start, count, out->data);
-	else
-		for (int64_t i = 0; i < count; i++)
-			dtype_store_float(out->data, out->dtype, start + i, moe_element(f, start + i, &random[i / together]));
+	else {
+		float values[BLOCKS * MOST_TOGETHER];
+
+		if (f->kind == MOE_FINE)
+			make_fine(f, start, (const uint32_t *)random, count, values);
+		else
+			for (int64_t i = 0; i < count; i++)
+				values[i] = moe_element(f, start + i, &random[i / together]);
+		dtype_store_float_run(out->data, out->dtype, start, count, values);
+	}
 }
 
 static void fill_bulk(const struct moe_fill *f, struct tensor *out)
