@@ -59,6 +59,12 @@ static void read_e2m1(const void *data, int64_t first, int64_t count, double *ou
 		out[i] = value[bytes[(first + i) / 2] >> ((first + i) % 2 * 4) & 15];
 }
 
+WIDE static void read_f32(const float *at, int64_t count, double *out)
+{
+	for (int64_t i = 0; i < count; i++)
+		out[i] = (double)at[i];
+}
+
 WIDE static void read_bf16(const uint16_t *at, int64_t count, double *out)
 {
 	for (int64_t i = 0; i < count; i++)
@@ -91,7 +97,8 @@ void dtype_load_run(const void *data, enum dtype dtype, int64_t first, int64_t c
 	case DTYPE_FLOAT64:
 		READ(double, at[i]);
 	case DTYPE_FLOAT32:
-		READ(float, at[i]);
+		read_f32((const float *)data + first, count, out);
+		break;
 	case DTYPE_FLOAT16:
 		read_f16((const uint16_t *)data + first, count, out);
 		break;
@@ -141,6 +148,18 @@ WIDE static void write_bf16(uint16_t *at, int64_t count, const double *values)
 		at[i] = bf16_from_float(cut(values[i]));
 }
 
+WIDE static void write_f16(uint16_t *at, int64_t count, const double *values)
+{
+	for (int64_t i = 0; i < count; i++)
+		at[i] = f16_from_float(cut(values[i]));
+}
+
+WIDE static void write_f32(float *at, int64_t count, const double *values)
+{
+	for (int64_t i = 0; i < count; i++)
+		at[i] = (float)values[i];
+}
+
 /* Writes floats in any dtype that dtype_store_float can write, including float4_e2m1. */
 static void write_narrow(void *data, enum dtype dtype, int64_t first, int64_t count, const double *values)
 {
@@ -154,9 +173,11 @@ void dtype_store_run(void *data, enum dtype dtype, int64_t first, int64_t count,
 	case DTYPE_FLOAT64:
 		WRITE(double, values[i]);
 	case DTYPE_FLOAT32:
-		WRITE(float, values[i]);
+		write_f32((float *)data + first, count, values);
+		break;
 	case DTYPE_FLOAT16:
-		WRITE(uint16_t, f16_from_float(cut(values[i])));
+		write_f16((uint16_t *)data + first, count, values);
+		break;
 	case DTYPE_BFLOAT16:
 		write_bf16((uint16_t *)data + first, count, values);
 		break;

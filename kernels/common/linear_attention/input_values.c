@@ -286,16 +286,19 @@ static void fill_offsets(const struct op_case *c, const struct recurrence_extent
 		dtype_store(out->data, out->dtype, EMPTY + 1, dtype_load(out->data, out->dtype, EMPTY));
 }
 
+/* Computes consecutive elements of the tensor, which is taken for one row. */
+static void make_elements(const void *recipe, int64_t row, int64_t first, int64_t count, const uint32_t *random,
+                          float *values)
+{
+	(void)row;
+	for (int64_t i = 0; i < count; i++)
+		values[i] = recurrence_element(recipe, first + i, random[i]);
+}
+
 static void fill_floats(const struct recurrence_fill *f, struct tensor *out)
 {
-#pragma omp parallel for
-	for (int64_t b = 0; b < (out->elements + 3) / 4; b++) {
-		struct philox random = philox_block(f->key, (uint64_t)b);
-
-		for (int i = 0; i < 4 && 4 * b + i < out->elements; i++)
-			dtype_store_float(out->data, out->dtype, 4 * b + i,
-			                  recurrence_element(f, 4 * b + i, random.word[i]));
-	}
+	if (out->elements > 0)
+		input_fill(out, f->key, out->elements, make_elements, f);
 }
 
 /* Rejects a case whose axes or scalars are invalid. This check needs no tensors. */

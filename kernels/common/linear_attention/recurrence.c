@@ -241,13 +241,29 @@ void recurrence_read(const struct recurrence_work *w, int64_t t, int64_t h, stru
 	token->beta = w->delta ? read_beta(w, place) : 0;
 }
 
-static inline double dot(const double *a, const double *b, int64_t count)
+/* Decays a row of the state, and returns its dot product with k. */
+static inline double recall(const double *stays, const double *k, int64_t dim, double *s)
 {
 	double sum = 0;
 
 #pragma omp simd reduction(+ : sum)
-	for (int64_t i = 0; i < count; i++)
-		sum += a[i] * b[i];
+	for (int64_t j = 0; j < dim; j++) {
+		s[j] *= stays[j];
+		sum += s[j] * k[j];
+	}
+	return sum;
+}
+
+/* Adds k times `learnt` to a row of the state, and returns its dot product with q. */
+static inline double learn(double learnt, const double *k, const double *q, int64_t dim, double *s)
+{
+	double sum = 0;
+
+#pragma omp simd reduction(+ : sum)
+	for (int64_t j = 0; j < dim; j++) {
+		s[j] += learnt * k[j];
+		sum += s[j] * q[j];
+	}
 	return sum;
 }
 
@@ -257,15 +273,10 @@ WIDE void recurrence_step(const struct recurrence_work *w, const struct recurren
 	int64_t dim = w->e.k_dim;
 
 	for (int64_t i = 0; i < w->e.v_dim; i++) {
-		double *s = state + i * dim;
+		double *s = state + i * dim, recalled = recall(token->stays, token->k, dim, s);
+		double learnt = w->delta ? token->beta * (token->v[i] - recalled) : token->v[i];
 
-		for (int64_t j = 0; j < dim; j++)
-			s[j] *= token->stays[j];
-		double learnt = w->delta ? token->beta * (token->v[i] - dot(s, token->k, dim)) : token->v[i];
-
-		for (int64_t j = 0; j < dim; j++)
-			s[j] += learnt * token->k[j];
-		token->output[i] = w->modes.scale * dot(s, token->q, dim);
+		token->output[i] = w->modes.scale * learn(learnt, token->k, token->q, dim, s);
 	}
 }
 
