@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/buf.h"
+#include "report/common_diagnosis.h"
 #include "report/run_json.h"
 #include "report/totals.h"
 
@@ -80,6 +81,7 @@ void event_verdict(const struct batch_counts *batch, const struct result *result
 	buf_printf(&out, ", \"cases_run\": %d, \"cases_cached\": %d", run, (int)result->counts.cases - run);
 	add_seconds(&out, batch->seconds);
 	report_json_approval(&out, result);
+	diagnosis_json(result, &out);
 	buf_text(&out, ", \"cases\": ["); /* the array contains only the cases that did not pass */
 	for (int i = 0; i < result->case_count; i++) {
 		const struct verdict *verdict = result->cases[i].verdict;

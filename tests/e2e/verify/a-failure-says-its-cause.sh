@@ -50,3 +50,7 @@ expect_says 'diagnosis: behaves as if eps = 1e-05; 1e-06 is attested by descript
 tail -n 2 "$work/out" | head -n 1 | grep -q '^         reftest verify rmsnorm/epsilon --case' || fail "the command is not the last line"
 run verify epsilon --sizes small --device cpu -v
 [ "$(grep -c 'FAILED: numeric' "$work/out")" = 2 ] || fail "-v does not print all cases"
+
+run verify epsilon --sizes small --device cpu --format jsonl
+expect_exit 1
+expect_says '"event": "verdict"' '"approval": null, "diagnosis": ["eps = 1e-05; 1e-06 is attested by description"], "cases": ['
