@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """diagnoses.py - checks that the diagnoses of planted mistakes name them: python3 tests/mutants/diagnoses.py BUILD
-[--family NAME]... [--list]
+[--family NAME]... [--mistake WORDS]... [--list]
 
 Plants the mistakes of tests/mutants/{family}.py as run.py does, and verifies them on the CPU at the small size. A
 failure counts if it is a wrong number, not a wrong shape or dtype, an error or an overwritten input. DIAGNOSES in
@@ -14,12 +14,15 @@ tests/mutants/{family}.py has, by mistake, a regular expression for the words th
 The check of a family fails if a diagnosis is wrong, or if fewer are right than FIGURES says, which has what was measured,
 less one for every ten: the time for a diagnosis is limited, so that a slow machine finds fewer. Without --family, the
 families with a table run, and at least half of all their failures must have a right diagnosis; a comment names the
-families whose diagnoses nobody has judged yet. --list prints every failure with its diagnosis. Prints TAP.
+families whose diagnoses nobody has judged yet. --list prints every failure with its diagnosis as soon as it is found.
+--mistake plants only the mistakes whose text has these words; the figures then do not count. Prints TAP.
 """
 import argparse
+import json
 import os
 import re
 import shutil
+import subprocess
 import sys
 import tempfile
 
@@ -76,34 +79,55 @@ def table_of(family):
     return run.load_table(os.path.join(run.HERE, family + ".py"), "DIAGNOSES")
 
 
-def measure(build, family, root, listing):
+def verdicts_of(build, root):
+    """Verifies a dataset and yields the verdict of each definition as soon as it is known."""
+    command = [os.path.join(build, "reftest"), "--root", root, "verify", "--no-workloads", "--sizes", "small", "--device", "cpu",
+               "--format", "jsonl"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as child:
+        for line in child.stdout:
+            event = json.loads(line)
+            if event["event"] == "verdict":
+                yield event
+    if child.returncode not in (0, 1, 3):
+        sys.exit(f"diagnoses: {' '.join(command)} exited with {child.returncode}")
+
+
+def leave_others_out(root, planted, mistakes):
+    """Removes the mutants whose mistakes have none of these words."""
+    for name in [n for n in planted if not any(m in planted[n][2] for m in mistakes)]:
+        os.remove(run.find_definition(name, root))
+        del planted[name]
+
+
+def measure(build, family, root, options):
     """Returns {"right": [mistakes], "wrong": [...], "silent": [...]}."""
     planted, _ = run.build_dataset(root, [family], with_originals=False)
     words = table_of(family) or {}
-    found = run.verify(build, root, [], ["--sizes", "small", "--device", "cpu"], (0, 1, 3), diagnosis=True)
-    if any(found[n]["reason"] == "unsupported_device" for n in planted):
-        sys.exit(f"diagnoses: the mistakes of {family} did not run: there is no torch")
-    out = {"right": [], "wrong": [], "silent": []}
-    for name in planted:
-        if not is_numeric(found[name]):
-            continue
-        mistake = planted[name][2]
-        answer = judge(found[name], words.get(mistake))
-        out[answer].append(f"{planted[name][1]}: {mistake}: {describe(found[name])}")
-        if listing:
-            print(f"  {answer}: {out[answer][-1]}", flush=True)
     unknown = set(words) - {p[2] for p in planted.values()}
     if unknown:
         sys.exit(f"diagnoses: {family}: DIAGNOSES has mistakes that are not planted: {', '.join(sorted(unknown))}")
+    if options.mistake:
+        leave_others_out(root, planted, options.mistake)
+    out = {"right": [], "wrong": [], "silent": []}
+    for found in verdicts_of(build, root):
+        if found["reason"] == "unsupported_device":
+            sys.exit(f"diagnoses: the mistakes of {family} did not run: there is no torch")
+        if not is_numeric(found):
+            continue
+        _, definition, mistake = planted[found["name"]]
+        answer = judge(found, words.get(mistake))
+        out[answer].append(f"{definition}: {mistake}: {describe(found)}")
+        if options.list:
+            print(f"  {answer}: {out[answer][-1]}", flush=True)
     return out
 
 
-def tell(number, family, counts):
+def tell(number, family, counts, least):
     """Prints a line of TAP for a family, and returns whether it passes."""
     right, wrong, silent = (len(counts[k]) for k in ("right", "wrong", "silent"))
     problems = [f"wrong: {w}" for w in counts["wrong"]]
-    if right < FIGURES.get(family, 0):
-        problems.append(f"{right} right diagnoses are fewer than {FIGURES[family]}, as recorded")
+    if right < least:
+        problems.append(f"{right} right diagnoses are fewer than {least}, as recorded")
     print(f"{'not ok' if problems else 'ok'} {number} - {family}: of {right + wrong + silent} failures, {right} get a diagnosis "
           f"that names the mistake, {wrong} a wrong one")
     for problem in problems:
@@ -115,6 +139,7 @@ def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("build")
     parser.add_argument("--family", action="append")
+    parser.add_argument("--mistake", action="append")
     parser.add_argument("--list", action="store_true")
     options = parser.parse_args()
     known = sorted(os.path.basename(os.path.dirname(file)) for file in run.op_files())
@@ -124,10 +149,10 @@ def main():
     for number, family in enumerate(families, 1):
         root = tempfile.mkdtemp(prefix="reftest_diagnoses_")
         try:
-            counts = measure(options.build, family, root, options.list)
+            counts = measure(options.build, family, root, options)
         finally:
             shutil.rmtree(root)
-        good &= tell(number, family, counts)
+        good &= tell(number, family, counts, 0 if options.mistake else FIGURES.get(family, 0))
         right += len(counts["right"])
         failures += sum(len(c) for c in counts.values())
     if not options.family:

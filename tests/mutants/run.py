@@ -39,10 +39,10 @@ def load_mutants(path):
     return load_table(path, "MUTANTS") or []
 
 
-def find_definition(name):
-    found = glob.glob(os.path.join(PROJECT, "definitions", "*", name + ".json"))
+def find_definition(name, root=PROJECT):
+    found = glob.glob(os.path.join(root, "definitions", "*", name + ".json"))
     if len(found) != 1:
-        sys.exit(f"mutants: there are {len(found)} starter definitions named {name}")
+        sys.exit(f"mutants: there are {len(found)} definitions named {name} in {root}")
     return found[0]
 
 
@@ -78,13 +78,12 @@ def build_dataset(root, families, with_originals=True):
     return planted, originals
 
 
-def verify(build, root, names, words, codes=(0, 1), diagnosis=False):
+def verify(build, root, names, words):
     """Runs verify on these definitions, or on all, and returns {name: its part of the JSON}. Ends the program if the
-    exit status is not in `codes`. Causes of failures cost time, and are looked for only if `diagnosis` is true."""
-    words = words if diagnosis else ["--no-diagnosis", *words]
-    command = [os.path.join(build, "reftest"), "--root", root, "verify", "--no-workloads", "--format", "json", *words]
+    exit status is neither 0 nor 1. Causes of failures cost time, and are not looked for."""
+    command = [os.path.join(build, "reftest"), "--root", root, "verify", "--no-workloads", "--format", "json", "--no-diagnosis", *words]
     done = subprocess.run(command + names, stdout=subprocess.PIPE, check=False)
-    if done.returncode not in codes:
+    if done.returncode not in (0, 1):
         sys.exit(f"mutants: {' '.join(command)} exited with {done.returncode}")
     return {d["name"]: d for d in json.loads(done.stdout)["definitions"]}
 
