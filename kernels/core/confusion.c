@@ -105,25 +105,6 @@ static bool passes_check(const struct op_variation *v)
 	return v->op->check == NULL || v->op->check(&c, v->in, &err) == 0;
 }
 
-bool variation_run(struct op_variation *v, const struct op_confusion *confusion, const struct tensor *right)
-{
-	bool of_outputs = right != NULL && confusion->before == NULL && confusion->mistake == 0;
-	struct err err = {""};
-
-	v->c.mistake = confusion->mistake;
-	v->c.mistake_by = confusion->by;
-	if (confusion->before != NULL && !confusion->before(v, confusion))
-		return false;
-	if (confusion->checked && !passes_check(v))
-		return false;
-	make_outputs(v);
-	for (int i = 0; of_outputs && i < v->c.problem->output_count; i++)
-		memcpy(v->out[i].data, right[i].data, (size_t)dtype_bytes(right[i].dtype, right[i].elements));
-	if (!of_outputs && v->op->oracle(&v->c, v->in, v->out, &err) != 0)
-		return false;
-	return confusion->after == NULL || confusion->after(v, confusion);
-}
-
 /* ---- elements ---- */
 
 typedef double element_change(double x, double by);
@@ -148,10 +129,19 @@ static double rounded(double x, double by)
 	return dtype_load(bytes, (enum dtype)by, 0);
 }
 
-static bool change_elements(struct tensor *tensor, element_change *change, double by)
+/* Sets `unchanged`, unless it is NULL, if all elements stay as they are. */
+static bool change_elements(struct tensor *tensor, element_change *change, double by, bool *unchanged)
 {
-	for (int64_t i = 0; tensor != NULL && i < tensor->elements; i++)
-		dtype_store(tensor->data, tensor->dtype, i, change(dtype_load(tensor->data, tensor->dtype, i), by));
+	bool same = true;
+
+	for (int64_t i = 0; tensor != NULL && i < tensor->elements; i++) {
+		double old = dtype_load(tensor->data, tensor->dtype, i), new = change(old, by);
+
+		dtype_store(tensor->data, tensor->dtype, i, new);
+		same = same && (new == old || (isnan(new) && isnan(old)));
+	}
+	if (unchanged != NULL)
+		*unchanged = same;
 	return tensor != NULL;
 }
 
@@ -166,7 +156,7 @@ static bool change_input(struct op_variation *v, const struct op_confusion *conf
 		v->c.absent &= ~(UINT64_C(1) << at);
 		return true;
 	}
-	return change_elements(variation_change(v, at), change, confusion->by);
+	return change_elements(variation_change(v, at), change, confusion->by, &v->unchanged);
 }
 
 static struct tensor *output_of(struct op_variation *v, const char *role)
@@ -179,18 +169,41 @@ static struct tensor *output_of(struct op_variation *v, const char *role)
 static bool change_output(struct op_variation *v, const struct op_confusion *confusion, element_change *change)
 {
 	for (int i = 0; confusion->role == NULL && i < v->c.problem->output_count; i++)
-		change_elements(&v->out[i], change, confusion->by);
+		change_elements(&v->out[i], change, confusion->by, NULL);
 	if (confusion->role == NULL)
 		return true;
-	return change_elements(output_of(v, confusion->role), change, confusion->by);
+	return change_elements(output_of(v, confusion->role), change, confusion->by, NULL);
 }
 
 bool before_scale(struct op_variation *v, const struct op_confusion *confusion) { return change_input(v, confusion, scaled); }
 bool before_add(struct op_variation *v, const struct op_confusion *confusion) { return change_input(v, confusion, added); }
 bool before_set(struct op_variation *v, const struct op_confusion *confusion) { return change_input(v, confusion, replaced); }
 bool before_clamp(struct op_variation *v, const struct op_confusion *confusion) { return change_input(v, confusion, limited); }
-bool before_most(struct op_variation *v, const struct op_confusion *confusion) { return change_input(v, confusion, at_most); }
-bool before_least(struct op_variation *v, const struct op_confusion *confusion) { return change_input(v, confusion, at_least); }
+
+/* Returns the value of the Python scalar `role`, or NaN if it is none. */
+static double scalar_of(const struct op_variation *v, const char *role)
+{
+	int at = variation_input(v, role);
+
+	return at >= 0 && v->c.problem->inputs[at].rank == OP_SCALAR ? v->c.scalar[at] : NAN;
+}
+
+bool before_most(struct op_variation *v, const struct op_confusion *confusion)
+{
+	double x = scalar_of(v, confusion->role);
+
+	v->vague = v->vague || (x > confusion->by && (round(x) == confusion->by || floor(x) == confusion->by));
+	return change_input(v, confusion, at_most);
+}
+
+bool before_least(struct op_variation *v, const struct op_confusion *confusion)
+{
+	double x = scalar_of(v, confusion->role);
+
+	v->vague = v->vague || (x < confusion->by && round(x) == confusion->by);
+	return change_input(v, confusion, at_least);
+}
+
 bool before_flush(struct op_variation *v, const struct op_confusion *confusion) { return change_input(v, confusion, flushed); }
 bool before_round(struct op_variation *v, const struct op_confusion *confusion) { return change_input(v, confusion, rounded); }
 bool before_wrap(struct op_variation *v, const struct op_confusion *confusion) { return change_input(v, confusion, wrapped); }
@@ -204,6 +217,36 @@ bool after_clamp(struct op_variation *v, const struct op_confusion *confusion) {
 bool after_most(struct op_variation *v, const struct op_confusion *confusion) { return change_output(v, confusion, at_most); }
 bool after_round(struct op_variation *v, const struct op_confusion *confusion) { return change_output(v, confusion, rounded); }
 bool after_log(struct op_variation *v, const struct op_confusion *confusion) { return change_output(v, confusion, logarithm); }
+
+/* ---- running ---- */
+
+/* Does the mistake limit or round the elements of one input, which often changes none of them? */
+static bool may_change_nothing(const struct op_confusion *confusion)
+{
+	return confusion->before == before_clamp || confusion->before == before_most || confusion->before == before_least ||
+	       confusion->before == before_flush || confusion->before == before_round || confusion->before == before_wrap;
+}
+
+bool variation_run(struct op_variation *v, const struct op_confusion *confusion, const struct tensor *right)
+{
+	bool of_outputs = right != NULL && confusion->before == NULL && confusion->mistake == 0;
+	struct err err = {""};
+
+	v->unchanged = false;
+	v->c.mistake = confusion->mistake;
+	v->c.mistake_by = confusion->by;
+	if (confusion->before != NULL && !confusion->before(v, confusion))
+		return false;
+	if (confusion->checked && !passes_check(v))
+		return false;
+	of_outputs = of_outputs || (right != NULL && confusion->mistake == 0 && v->unchanged && may_change_nothing(confusion));
+	make_outputs(v);
+	for (int i = 0; of_outputs && i < v->c.problem->output_count; i++)
+		memcpy(v->out[i].data, right[i].data, (size_t)dtype_bytes(right[i].dtype, right[i].elements));
+	if (!of_outputs && v->op->oracle(&v->c, v->in, v->out, &err) != 0)
+		return false;
+	return confusion->after == NULL || confusion->after(v, confusion);
+}
 
 /* ---- two tensors ---- */
 

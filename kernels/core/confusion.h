@@ -23,6 +23,7 @@ struct op_variation {
 	/* A change sets this if a narrower mistake would change these inputs in the same way. The mistake is then not told by
 	 * them, and not refuted. */
 	bool vague;
+	bool unchanged; /* the last change of the elements of an input left all of them as they were */
 	void **memory; /* of the changed tensors, owned */
 	int memory_count;
 };
@@ -30,8 +31,8 @@ struct op_variation {
 struct op_variation variation_open(const struct op *op, const struct op_case *c, const struct tensor *in);
 void variation_close(struct op_variation *v);
 /* Runs the changes and the oracle. Returns false if there is nothing to change, or if the oracle refuses the inputs.
- * `right` has the outputs without a change, as a variation has them: a mistake that changes outputs alone begins with
- * copies of them. NULL: the oracle runs for each mistake. */
+ * `right` has the outputs without a change, as a variation has them: a mistake that changes outputs alone, or no element
+ * of an input, begins with copies of them. NULL: the oracle runs for each mistake. */
 bool variation_run(struct op_variation *v, const struct op_confusion *confusion, const struct tensor *right);
 
 /* Return the index of the input or output of a role, or -1. */
@@ -47,6 +48,7 @@ bool before_set(struct op_variation *v, const struct op_confusion *confusion);  
 bool before_clamp(struct op_variation *v, const struct op_confusion *confusion); /* limited to -by … by */
 bool before_most(struct op_variation *v, const struct op_confusion *confusion);  /* limited to at most `by` */
 bool before_least(struct op_variation *v, const struct op_confusion *confusion); /* limited to at least `by` */
+/* A limit of a scalar is vague if rounding to an integer gives the same. */
 bool before_round(struct op_variation *v, const struct op_confusion *confusion); /* rounded to the dtype (enum dtype) by */
 bool before_wrap(struct op_variation *v, const struct op_confusion *confusion);  /* modulo `by`: kept in too few bits */
 bool before_not(struct op_variation *v, const struct op_confusion *confusion);   /* 1 where it is 0, 0 elsewhere */

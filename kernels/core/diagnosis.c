@@ -627,6 +627,7 @@ struct search {
 	struct diagnosis *diagnosis;
 	double end;
 	int first; /* the first mistake that is reported */
+	unsigned char told[DIAGNOSIS_CONFUSIONS / 8]; /* bit i is set if mistake i explains the case */
 	bool vague; /* a mistake agrees, but on values that do not tell it from a narrower one */
 };
 
@@ -649,6 +650,17 @@ static bool is_same_factor(const struct search *search, int i)
 	       first->role == this->role;
 }
 
+/* Does the mistake that mistake i names as narrower explain the case? */
+static bool is_told_by_narrower(const struct search *search, int i)
+{
+	int narrower = search->list.items[i].narrower;
+
+	for (int k = 0; k < i && narrower != 0; k++)
+		if (has_bit(search->told, k) && search->list.items[k].mistake == narrower)
+			return true;
+	return false;
+}
+
 /* Adds a mistake to those that explain the case. What the family knows says more than what may happen in any operation,
  * so that the first group with a mistake is the only one that tells. */
 static void tell(struct search *search, int i)
@@ -667,6 +679,12 @@ static void tell(struct search *search, int i)
 	diagnosis->count++;
 }
 
+/* Would tell() leave out mistake i, because it is in a later group than one that explains the case? */
+static bool would_not_tell(const struct search *search, int i)
+{
+	return search->diagnosis->count > 0 && group_of(&search->list, i) > group_of(&search->list, search->first);
+}
+
 static void try_mistake(struct search *search, int i)
 {
 	const struct list *list = &search->list;
@@ -679,8 +697,11 @@ static void try_mistake(struct search *search, int i)
 	}
 	if (evidence == AGREES && search->passed == NULL)
 		search->passed = open_passed(diagnosis, list->op, list->set->c->problem);
+	if (evidence == AGREES && is_told_by_narrower(search, i))
+		return;
 	if (evidence == AGREES && lets_pass(list->op, &list->items[i], search->passed)) {
 		set_bit(diagnosis->found, i);
+		set_bit(search->told, i);
 		tell(search, i);
 	} else {
 		set_bit(diagnosis->refuted, i);
@@ -696,7 +717,7 @@ static void try_all(struct search *search)
 	memcpy(earlier, diagnosis->found, sizeof earlier);
 	for (int pass = 0; pass < 2; pass++)
 		for (int i = 0; i < search->list.count; i++) {
-			if (has_bit(diagnosis->refuted, i) || has_bit(earlier, i) != (pass == 0))
+			if (has_bit(diagnosis->refuted, i) || has_bit(earlier, i) != (pass == 0) || would_not_tell(search, i))
 				continue;
 			if (now() >= search->end) {
 				diagnosis->complete = pass == 1 && i >= search->list.own;

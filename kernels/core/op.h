@@ -180,6 +180,9 @@ struct op_confusion {
 	const char *role, *other; /* of the tensors that are changed, as in op.roles */
 	double by;                /* a factor, a summand, a value … */
 	int mistake;              /* the value of op_case.mistake for the oracle, whose op_case.mistake_by is `by` */
+	/* The mistake of a row above, or 0. Outputs with that one may be outputs with this one, too, because this one leaves
+	 * the order of ties open, for example. If that one explains a case, this one does not tell it. */
+	int narrower;
 	/* true: the changed inputs must be such that op.check accepts them in a workload; else the case has nothing to
 	 * change. For mistakes in indices, with which an oracle could leave its tensors. */
 	bool checked;
