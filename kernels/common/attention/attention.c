@@ -435,6 +435,8 @@ static int64_t seen_by(const struct attention_view *v, const struct attention_sp
 		return v->causal ? query + 1 : seen;
 	case ATTENTION_NO_MASK:
 		return span->keys;
+	case ATTENTION_NO_MASK_IF_SEEN:
+		return seen > 0 ? span->keys : 0;
 	case ATTENTION_MASKED:
 		seen = span->keys - span->queries + query + 1;
 		return seen < 0 ? 0 : seen;
@@ -442,6 +444,8 @@ static int64_t seen_by(const struct attention_view *v, const struct attention_sp
 		return !v->causal ? seen : (seen + v->extent.page_size - 1) / v->extent.page_size * v->extent.page_size;
 	case ATTENTION_LAST_KEY:
 		return seen >= count && count > 1 ? count - 1 : seen;
+	case ATTENTION_ANY_LAST_KEY:
+		return seen >= count && count > 0 ? count - 1 : seen;
 	case ATTENTION_LAST_OF_MULTIPLE:
 		return seen >= count && count % (int64_t)v->mistake_by == 0 && count > 1 ? count - 1 : seen;
 	case ATTENTION_FIRST_KEY:
@@ -479,7 +483,8 @@ static void attend_some(const struct attention_view *v, const struct attention_s
 	attend(v, g, lookers);
 	for (int64_t i = 0; i < lookers->count; i++) {
 		const struct looker *looker = &lookers->of[i];
-		double lse = looker->seen > 0 ? (looker->largest + log(looker->sum)) / log(2) : -INFINITY;
+		double sum = v->mistake == ATTENTION_LARGEST_LSE ? 1 : looker->sum;
+		double lse = looker->seen > 0 ? (looker->largest + log(sum)) / log(2) : -INFINITY;
 
 		dtype_store_run(v->output.data, v->output.dtype, looker->place * e->value_dim, e->value_dim,
 		                lookers->output + i * g->value_room);
@@ -546,15 +551,18 @@ static bool has_mistake(const struct attention_view *v)
 	case ATTENTION_MASK_EARLY:
 	case ATTENTION_MASK_AT_START:
 	case ATTENTION_NO_MASK:
+	case ATTENTION_NO_MASK_IF_SEEN:
 		return v->causal;
 	case ATTENTION_MASK_PAGES:
 		return v->causal && v->extent.page_size > 1;
-	case ATTENTION_ONE_SHORT:
+	case ATTENTION_ONE_SHORT: /* with a mask, the same as ATTENTION_MASK_EARLY */
+		return v->last_page_len.data != NULL && !v->causal;
 	case ATTENTION_LAST_PAGE:
 		return v->last_page_len.data != NULL;
 	case ATTENTION_MASKED:
 		return !v->causal && v->qo_indptr.data != NULL;
 	case ATTENTION_UNSCALED_LSE:
+	case ATTENTION_LARGEST_LSE:
 		return v->lse.data != NULL;
 	default:
 		return v->mistake < ATTENTION_MISTAKES;

@@ -36,10 +36,12 @@ enum attention_mistake {
 	ATTENTION_MASK_EARLY,
 	ATTENTION_MASK_AT_START,
 	ATTENTION_NO_MASK,
+	ATTENTION_NO_MASK_IF_SEEN, /* no mask, but a query that sees no key has no output */
 	ATTENTION_MASKED,
 	ATTENTION_MASK_PAGES, /* a query sees the whole page of its key */
 	ATTENTION_LAST_KEY,
 	ATTENTION_LAST_OF_MULTIPLE, /* the last key is left out if the number of keys is a multiple of mistake_by */
+	ATTENTION_ANY_LAST_KEY, /* the last key is left out, even if it is the only one */
 	ATTENTION_FIRST_KEY,
 	ATTENTION_ONE_SHORT,  /* every sequence has one key less */
 	ATTENTION_LAST_PAGE,  /* the last page of every sequence is left out; a sequence keeps at least one key */
@@ -51,6 +53,7 @@ enum attention_mistake {
 	ATTENTION_BASE_2,
 	ATTENTION_NO_MAXIMUM,   /* exponentials of the logits as they are, in float32 */
 	ATTENTION_UNSCALED_LSE, /* lse of the logits before they are scaled */
+	ATTENTION_LARGEST_LSE,  /* lse is the largest logit */
 	ATTENTION_MISTAKES      /* from here on, the numbers are free for families */
 };
 

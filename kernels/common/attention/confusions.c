@@ -3,6 +3,7 @@
 
 #include "kernels/common/attention/attention.h"
 #include "kernels/common/attention/shared_confusions.h"
+#include "kernels/core/dtype_convert.h"
 
 /* Every last page is full. */
 static bool full_pages(struct op_variation *v, const struct op_confusion *confusion)
@@ -86,6 +87,61 @@ bool attention_scale_of_one(struct op_variation *v, const struct op_confusion *c
 		return false;
 	if (v->c.scalar[scale] == 1)
 		v->c.scalar[scale] = 1 / sqrt(dim);
+	return true;
+}
+
+bool attention_first_query(struct op_variation *v, const struct op_confusion *confusion)
+{
+	const struct op_confusion first = {.role = confusion->role, .by = 0}, second = {.role = confusion->other, .by = 0};
+
+	return variation_input(v, confusion->other) >= 0 && before_first(v, &first) && before_first(v, &second);
+}
+
+bool attention_unscaled_rotary(struct op_variation *v, const struct op_confusion *confusion)
+{
+	int scale = variation_input(v, confusion->other);
+
+	if (scale < 0 || v->c.scalar[scale] == 0)
+		return false;
+
+	const struct op_confusion change = {.role = confusion->role, .by = 1 / v->c.scalar[scale]};
+
+	return before_scale(v, &change);
+}
+
+/* Returns the length of the last axis of an input, or 0. */
+static int64_t length_of(const struct op_variation *v, const char *role)
+{
+	int at = variation_input(v, role);
+
+	return at < 0 || v->in[at].rank < 1 ? 0 : v->in[at].shape[v->in[at].rank - 1];
+}
+
+bool attention_no_tail(struct op_variation *v, const struct op_confusion *confusion)
+{
+	int64_t length = length_of(v, confusion->role), kept = length_of(v, confusion->other);
+	struct tensor *q = kept < 1 || kept >= length ? NULL : variation_change(v, variation_input(v, confusion->role));
+
+	for (int64_t i = 0; q != NULL && i < q->elements; i++)
+		if (i % length >= kept)
+			dtype_store(q->data, q->dtype, i, 0);
+	return q != NULL;
+}
+
+bool attention_keys_for_values(struct op_variation *v, const struct op_confusion *confusion)
+{
+	int64_t kept = length_of(v, confusion->role), length = length_of(v, confusion->other);
+	struct tensor *values = kept < 1 || kept >= length ? NULL : variation_change(v, variation_input(v, confusion->role));
+
+	if (values == NULL)
+		return false;
+
+	const struct tensor *keys = &v->in[variation_input(v, confusion->other)];
+
+	if (values->elements / kept != keys->elements / length)
+		return false;
+	for (int64_t i = 0; i < values->elements; i++)
+		dtype_store(values->data, values->dtype, i, dtype_load(keys->data, keys->dtype, i / kept * length + i % kept));
 	return true;
 }
 

@@ -14,6 +14,14 @@ bool attention_scale_of_both_parts(struct op_variation *v, const struct op_confu
 bool attention_scale_of_dim(struct op_variation *v, const struct op_confusion *confusion);
 /* A scale of 1 is. */
 bool attention_scale_of_one(struct op_variation *v, const struct op_confusion *confusion);
+/* Both parts of every query are those of the first one. */
+bool attention_first_query(struct op_variation *v, const struct op_confusion *confusion);
+/* Products of the rotary parts are not scaled. */
+bool attention_unscaled_rotary(struct op_variation *v, const struct op_confusion *confusion);
+/* Where q and k are longer than v because they have a rotary part at their end: this part of q is 0; the rest of k is used
+ * for v. */
+bool attention_no_tail(struct op_variation *v, const struct op_confusion *confusion);
+bool attention_keys_for_values(struct op_variation *v, const struct op_confusion *confusion);
 
 /* clang-format off */
 #define ATTENTION_SHARED_CONFUSIONS \
@@ -31,8 +39,10 @@ bool attention_scale_of_one(struct op_variation *v, const struct op_confusion *c
     {.says = "the causal mask were shifted by one: a query does not see its own key", .mistake = ATTENTION_MASK_EARLY}, \
     {.says = "the causal mask were aligned at the first key, not at the last", .mistake = ATTENTION_MASK_AT_START}, \
     {.says = "there were no causal mask", .mistake = ATTENTION_NO_MASK}, \
+    {.says = "there were no causal mask, except that a query without keys has no output", .mistake = ATTENTION_NO_MASK_IF_SEEN}, \
     {.says = "there were a causal mask", .mistake = ATTENTION_MASKED}, \
     {.says = "the last key of every sequence were left out", .mistake = ATTENTION_LAST_KEY}, \
+    {.says = "the last key of every sequence were left out, even if it is the only one", .mistake = ATTENTION_ANY_LAST_KEY}, \
     {.says = "the first key of every sequence were left out", .mistake = ATTENTION_FIRST_KEY}, \
     {.says = "the last key were left out if the number of keys is a multiple of 32", .mistake = ATTENTION_LAST_OF_MULTIPLE, .by = 32}, \
     {.says = "the last key were left out if the number of keys is a multiple of 64", .mistake = ATTENTION_LAST_OF_MULTIPLE, .by = 64}, \
@@ -45,6 +55,11 @@ bool attention_scale_of_one(struct op_variation *v, const struct op_confusion *c
     {.says = "keys were used for values", .before = before_copy, .role = "v", .other = "k"}, \
     {.says = "values were used for keys", .before = before_copy, .role = "k", .other = "v"}, \
     {.says = "the rotary part (q_pe, k_pe) were left out", .before = before_set, .role = "q_pe", .by = 0}, \
+    {.says = "the rotary part (the end of q and k, which are longer than v) were left out", .before = attention_no_tail, .role = "q", .other = "v"}, \
+    {.says = "the products of q_pe and k_pe were not scaled", .before = attention_unscaled_rotary, .role = "q_pe", .other = "scale"}, \
+    {.says = "the beginning of keys (without their rotary part) were used for values", .before = attention_keys_for_values, .role = "v", .other = "k"}, \
+    {.says = "every query were the first one (both of its parts)", .before = attention_first_query, .role = "q", .other = "q_pe"}, \
+    {.says = "lse were the largest logit, not the logarithm of the sum", .mistake = ATTENTION_LARGEST_LSE}, \
     {.says = "logits were rounded to bfloat16", .mistake = ATTENTION_ROUNDED_LOGITS}, \
     {.says = "probabilities were rounded to bfloat16", .mistake = ATTENTION_ROUNDED_WEIGHTS}, \
     {.says = "the exponentials were not divided by their sum", .mistake = ATTENTION_NOT_DIVIDED}, \
