@@ -6,6 +6,13 @@
 const struct op_confusion gdn_confusions[] = {
     RECURRENCE_SHARED_CONFUSIONS,
     {.says = "a and b were swapped (decay and strength)", .before = before_swap, .role = "a", .other = "b"},
+    {.says = "decay and strength were swapped (after the formulas of both)", .mistake = RECURRENCE_SWAPPED_VALUES},
+    {.says = "every token met the initial state, not that after the token before", .mistake = RECURRENCE_STATE_AGAIN},
+    {.says = "the decay were left out", .mistake = RECURRENCE_NO_DECAY},
+    {.says = "every token had the decay of the first", .before = before_first, .role = "a", .by = -2},
+    {.says = "a scale of 0 were taken as it is, not as 1 / sqrt(K)", .before = recurrence_scale_of_zero, .role = "scale", .by = 1e-300},
+    {.says = "a scale of 0 were taken for 1, not for 1 / sqrt(K)", .before = recurrence_scale_of_zero, .role = "scale", .by = 1},
+    {.says = "a scale of 1 were taken for none, and were 1 / sqrt(K)", .before = recurrence_scale_of_one, .role = "scale"},
     {.says = "b were used for a", .before = before_copy, .role = "a", .other = "b"},
     {.says = "a were used for b", .before = before_copy, .role = "b", .other = "a"},
     {.says = "the sigmoid of beta were left out", .mistake = RECURRENCE_RAW_BETA},

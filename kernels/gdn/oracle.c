@@ -187,6 +187,10 @@ static void step(const struct computation *w, int64_t token, int64_t decayed, in
 	for (int64_t j = 0; j < e->k_dim; j++)
 		values->stays[j] = decay;
 	values->beta = beta_of(w, place);
+	for (int64_t j = 0; j < e->k_dim && w->step.mistake == RECURRENCE_SWAPPED_VALUES; j++)
+		values->stays[j] = values->beta;
+	if (w->step.mistake == RECURRENCE_SWAPPED_VALUES)
+		values->beta = decay;
 	recurrence_any_step(&w->step, values, state);
 	dtype_store_run(output->data, output->dtype, place * e->v_dim, e->v_dim, values->output);
 }
@@ -211,7 +215,7 @@ static void begin_state(const struct computation *w, int64_t n, int64_t place, d
 	if (w->step.mistake == RECURRENCE_RUNS_ON && n > 0)
 		return;
 	memset(stored, 0, (size_t)size * sizeof *stored);
-	if (w->roles.state >= 0 && w->in[w->roles.state].data != NULL)
+	if (w->roles.state >= 0 && w->in[w->roles.state].data != NULL && w->step.mistake != RECURRENCE_NO_STATE)
 		dtype_load_run(w->in[w->roles.state].data, w->in[w->roles.state].dtype, place, size, stored);
 	recurrence_turn(&w->step, stored, state, false);
 }
@@ -230,10 +234,14 @@ static void run_sequence(const struct computation *w, int64_t n, int64_t h, doub
 
 		if (lost > 0 && i > first && (i - first) % lost == 0)
 			memset(state, 0, (size_t)size * sizeof *state);
+		if (w->step.mistake == RECURRENCE_STATE_AGAIN)
+			begin_state(w, n, place, stored, state);
 		step(w, t, w->step.mistake == RECURRENCE_DECAY_BEFORE && t > first ? t - 1 : t, h, state, token);
 		if (w->buffer != NULL)
 			keep(w, n, t - first, h, state, stored);
 	}
+	if (w->step.mistake == RECURRENCE_LAST_DECAY && end > first)
+		recurrence_decay_state(&w->step, token, state);
 	recurrence_turn(&w->step, state, stored, true);
 	if (w->roles.new_state >= 0 && w->updates)
 		dtype_store_run(w->out[w->roles.new_state].data, w->out[w->roles.new_state].dtype, place, size, stored);

@@ -487,7 +487,7 @@ enum mistake {
 	NO_MISTAKE, NO_STEP_IN_DECAY, NO_EXP, A_LOG, NO_STEP_IN_X, RAW_STEP_IN_X, READ_FIRST, X_FIRST, STEP_ON_D, TILED,
 	FIRST_GROUP, SIGMOID_GATE, PLAIN_GATE, NO_GATE, GATE_FIRST, OTHER_SOFTPLUS, SOFTPLUS_FIRST, SOFTPLUS_UP_TO, LINEAR_DECAY,
 	NO_DECAY, FIRST_STEP, FIRST_DECAY, NO_X, TILED_B, TILED_C, FIRST_GROUP_B, FIRST_GROUP_C, ROUNDED_STEP, STEP_AT_LEAST_0,
-	STEP_MAGNITUDE, LAST_STATE
+	STEP_MAGNITUDE, LAST_STATE, NO_STATE, READ_DECAYED, GATE_TWICE
 };
 
 /* The slots change in the order of the batch. `by` 0: slot 0 is taken for padding; 1: padding ends the batch. */
@@ -532,7 +532,8 @@ static const struct op_confusion confusions[] = {
     {.says = "the first group of C alone were used for all heads", .mistake = FIRST_GROUP_C},
     {.says = "dt were left out where x enters the state", .mistake = NO_STEP_IN_X},
     {.says = "dt without softplus entered the state with x", .mistake = RAW_STEP_IN_X},
-    {.says = "the output were read before x enters the state", .mistake = READ_FIRST},
+    {.says = "the output were read before the decay, and before x enters the state", .mistake = READ_FIRST},
+    {.says = "the output were read after the decay, but before x enters the state", .mistake = READ_DECAYED},
     {.says = "x entered the state before the decay", .mistake = X_FIRST},
     {.says = "the skip were D dt x, not D x", .mistake = STEP_ON_D},
     {.says = "the groups of B and C were tiled, not interleaved", .mistake = TILED},
@@ -541,10 +542,11 @@ static const struct op_confusion confusions[] = {
     {.says = "the gate were z, without silu", .mistake = PLAIN_GATE},
     {.says = "the gate were left out", .mistake = NO_GATE},
     {.says = "the gate were applied before the skip", .mistake = GATE_FIRST},
+    {.says = "the gate were applied before the skip, and once more after it", .mistake = GATE_TWICE},
     {.says = "the dt bias were left out", .before = before_set, .role = "dt_bias", .by = 0},
     {.says = "the skip D x were left out", .before = before_set, .role = "d", .by = 0},
     {.says = "B and C were swapped", .before = before_swap, .role = "b", .other = "c"},
-    {.says = "the initial state were ignored", .before = before_set, .role = "state", .by = 0},
+    {.says = "the initial state were ignored", .mistake = NO_STATE},
     {.says = "the state were not updated", .after = after_input, .role = "new_state", .other = "state"},
     {.says = "the slots of states were ignored", .before = before_iota, .role = "indices"},
     {.says = "slot 0 were taken for padding", .before = change_slots, .by = 0},
@@ -656,13 +658,16 @@ static double update(const struct computation *w, int64_t n, int64_t h, int64_t 
 	for (int64_t j = 0; j < w->e.states; j++) {
 		double decay = decay_of(w, w->mistake == FIRST_DECAY ? a[0] : a[j], d), before = state[j];
 
+		if (w->mistake == READ_DECAYED)
+			before *= decay;
+
 		state[j] = w->mistake == X_FIRST ? (state[j] + enters * b[j]) * decay : state[j] * decay + enters * b[j];
 		if (w->mistake != LAST_STATE || j + 1 < w->e.states)
-			y += (w->mistake == READ_FIRST ? before : state[j]) * c[j];
+			y += (w->mistake == READ_FIRST || w->mistake == READ_DECAYED ? before : state[j]) * c[j];
 	}
 	double skip = weight_of(w, w->roles.d, 2, h, i) * x * (w->mistake == STEP_ON_D ? d : 1);
 
-	return w->mistake == GATE_FIRST ? y * silu(z) + skip : y + skip;
+	return w->mistake == GATE_FIRST || w->mistake == GATE_TWICE ? y * silu(z) + skip : y + skip;
 }
 
 static void read_decays(const struct computation *w, int64_t h, int64_t i, double *out)
@@ -702,6 +707,8 @@ static void run_head(const struct computation *w, int64_t n, int64_t h)
 
 		if (!indexed || slot != w->pad) {
 			dtype_load_run(state->data, state->dtype, from, e->states, row);
+			for (int64_t j = 0; j < e->states && w->mistake == NO_STATE; j++)
+				row[j] = 0;
 			read_decays(w, h, i, row + e->states);
 			y = update(w, n, h, i, z, row, row + e->states, row + 2 * e->states, row + 3 * e->states);
 			if (w->new_state->data != NULL)

@@ -60,7 +60,10 @@ static double gate(const struct recurrence_work *w, int64_t place, int64_t h, in
 
 double recurrence_gate_by_softplus(const struct recurrence_work *w, double x, double bias, double a_log)
 {
-	double rate = w->mistake == RECURRENCE_NO_A_EXP ? a_log : exp(a_log), sum = x + bias;
+	double rate = exp(a_log), sum = x + bias;
+
+	if (w->mistake == RECURRENCE_NO_A_EXP || w->mistake == RECURRENCE_A_AS_IT_IS)
+		rate = w->mistake == RECURRENCE_NO_A_EXP ? a_log : -a_log;
 
 	switch (w->mistake) {
 	case RECURRENCE_SOFTPLUS:
@@ -81,6 +84,8 @@ double recurrence_decay(const struct recurrence_work *w, double g)
 	switch (w->mistake) {
 	case RECURRENCE_NO_EXP:
 		return g;
+	case RECURRENCE_NO_DECAY:
+		return 1;
 	case RECURRENCE_BASE_2:
 		return exp2(g);
 	case RECURRENCE_SIGMOID_GATE:
@@ -394,6 +399,12 @@ void recurrence_any_step(const struct recurrence_work *w, const struct recurrenc
 		mistaken_step(w, token, state);
 }
 
+void recurrence_decay_state(const struct recurrence_work *w, const struct recurrence_token *token, double *state)
+{
+	for (int64_t i = 0; i < w->e.v_dim * w->e.k_dim; i++)
+		state[i] *= token->stays[i % w->e.k_dim];
+}
+
 void recurrence_token_range(const struct recurrence_work *w, const struct tensor *offsets, int64_t n, int64_t sequences,
                       int64_t tokens, int64_t *first, int64_t *end)
 {
@@ -432,7 +443,7 @@ static void begin_state(const struct recurrence_work *w, int64_t n, int64_t plac
 	if (w->mistake == RECURRENCE_RUNS_ON && n > 0)
 		return;
 	memset(stored, 0, (size_t)size * sizeof *stored);
-	if (w->roles.state >= 0 && w->in[w->roles.state].data != NULL)
+	if (w->roles.state >= 0 && w->in[w->roles.state].data != NULL && w->mistake != RECURRENCE_NO_STATE)
 		dtype_load_run(w->in[w->roles.state].data, w->in[w->roles.state].dtype, place, size, stored);
 	recurrence_turn(w, stored, state, false);
 }
@@ -458,6 +469,8 @@ static void run_sequence(const struct recurrence_work *w, int64_t n, int64_t h, 
 		recurrence_any_step(w, token, state);
 		dtype_store_run(output->data, output->dtype, (t * e->v_heads + h) * e->v_dim, e->v_dim, token->output);
 	}
+	if (w->mistake == RECURRENCE_LAST_DECAY && end > first)
+		recurrence_decay_state(w, token, state);
 	recurrence_turn(w, state, stored, true);
 	if (w->roles.new_state >= 0)
 		dtype_store_run(w->out[w->roles.new_state].data, w->out[w->roles.new_state].dtype, place, size, stored);
@@ -527,6 +540,7 @@ bool recurrence_has(const struct recurrence_work *w)
 	case RECURRENCE_RECALL_FIRST:
 	case RECURRENCE_DECAY_LAST:
 	case RECURRENCE_DECAY_TWICE:
+	case RECURRENCE_LAST_DECAY:
 	case RECURRENCE_DECAY_BEFORE:
 	case RECURRENCE_NO_EXP:
 	case RECURRENCE_BASE_2:
@@ -549,6 +563,8 @@ bool recurrence_has(const struct recurrence_work *w)
 		return gate == RECURRENCE_GATE_SOFTPLUS || gate == RECURRENCE_GATE_BOUNDED;
 	case RECURRENCE_NO_A_EXP:
 		return w->roles.a_log >= 0;
+	case RECURRENCE_A_AS_IT_IS:
+		return w->roles.a_log >= 0 && gate == RECURRENCE_GATE_SOFTPLUS;
 	case RECURRENCE_NOT_ERASED:
 	case RECURRENCE_VALUE_STRENGTH:
 	case RECURRENCE_RECALL_QUERY:

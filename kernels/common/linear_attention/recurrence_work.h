@@ -25,6 +25,10 @@ enum recurrence_mistake {
 	RECURRENCE_VALUE_STRENGTH,  /* beta v - recalled */
 	RECURRENCE_RECALL_QUERY,
 	RECURRENCE_BACKWARDS,       /* tokens in reverse */
+	RECURRENCE_NO_STATE,        /* the initial state is zeros; states that no sequence uses are as they were */
+	RECURRENCE_STATE_AGAIN,     /* every token meets the initial state; only gdn */
+	RECURRENCE_LAST_DECAY,      /* the final state decays once more */
+	RECURRENCE_SWAPPED_VALUES,  /* decay and beta are swapped after their formulas; only gdn */
 	RECURRENCE_RUNS_ON,         /* a sequence begins with the final state of the one before */
 	RECURRENCE_STATE_LOST,      /* after each mistake_by tokens */
 	RECURRENCE_ONE_SEQUENCE,    /* the offsets are ignored: the last sequence has all tokens */
@@ -52,6 +56,8 @@ enum recurrence_mistake {
 	RECURRENCE_SIGMOID_GATE,
 	RECURRENCE_FIRST_GATE,
 	RECURRENCE_NO_A_EXP,
+	RECURRENCE_A_AS_IT_IS, /* A_log, which is below 0 or above it, takes the place of -exp(A_log) */
+	RECURRENCE_NO_DECAY,   /* only gdn */
 	RECURRENCE_Q_NOT_NORMALISED,
 	RECURRENCE_K_NOT_NORMALISED,
 	RECURRENCE_Q_NORMALISED, /* though it must not be */
@@ -141,6 +147,8 @@ void recurrence_read(const struct recurrence_work *w, int64_t t, int64_t h, stru
 void recurrence_step(const struct recurrence_work *w, const struct recurrence_token *token, double *state);
 /* Does the same, or the step with the mistake of `w`. */
 void recurrence_any_step(const struct recurrence_work *w, const struct recurrence_token *token, double *state);
+/* Decays `state` [V][K] by the decays of a token. */
+void recurrence_decay_state(const struct recurrence_work *w, const struct recurrence_token *token, double *state);
 /* Copies a state and converts its layout. If `back` is false, copies from the tensors' layout ([K][V] or [V][K]) to
  * [V][K]. If `back` is true, copies from [V][K] to the tensors' layout. */
 void recurrence_turn(const struct recurrence_work *w, const double *from, double *to, bool back);

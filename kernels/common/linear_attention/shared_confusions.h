@@ -21,6 +21,7 @@ bool recurrence_scale_of_one(struct op_variation *v, const struct op_confusion *
     {.says = "the gate (the logarithm of the decay) were used as the decay, without its exponential", .mistake = RECURRENCE_NO_EXP}, \
     {.says = "the softplus of the gate were left out", .mistake = RECURRENCE_SOFTPLUS}, \
     {.says = "A_log were used without its exponential", .mistake = RECURRENCE_NO_A_EXP}, \
+    {.says = "A_log itself were used for -exp(A_log)", .mistake = RECURRENCE_A_AS_IT_IS}, \
     {.says = "A_log were left out", .before = before_set, .role = "a_log", .by = 0}, \
     {.says = "dt_bias were left out", .before = before_set, .role = "dt_bias", .by = 0}, \
     {.says = "the state were decayed after the token, not before", .mistake = RECURRENCE_DECAY_LAST}, \
@@ -63,7 +64,8 @@ bool recurrence_scale_of_one(struct op_variation *v, const struct op_confusion *
     {.says = "k were normalised where it must not be", .mistake = RECURRENCE_K_NORMALISED}, \
     {.says = "the initial state were transposed", .before = before_transpose, .role = "state"}, \
     {.says = "the final state were transposed", .after = after_transpose, .role = "new_state"}, \
-    {.says = "the initial state were ignored", .before = before_set, .role = "state", .by = 0}, \
+    {.says = "the initial state were ignored", .mistake = RECURRENCE_NO_STATE}, \
+    {.says = "the final state decayed once more, after the last token", .mistake = RECURRENCE_LAST_DECAY}, \
     {.says = "the final state were the initial one", .after = after_input, .role = "new_state", .other = "state"}, \
     {.says = "heads of q and k were tiled, not interleaved", .mistake = RECURRENCE_TILED}, \
     {.says = "heads of q alone were tiled, not interleaved", .mistake = RECURRENCE_TILED_Q}, \
