@@ -31,6 +31,8 @@ struct computation {
 	const struct moe_roles *roles;
 	const struct tensor *in;
 	struct moe_extent e;
+	int mistake; /* op_case.mistake: one of enum moe_mistake */
+	double by;   /* op_case.mistake_by */
 	int64_t *start; /* local expert l has the visits start[l] … start[l + 1] - 1 */
 	struct visit *visit;
 	double *x, *act, *out; /* [visits of one expert][hidden], [visits][intermediate]; [tokens][hidden] */
@@ -43,6 +45,41 @@ static bool is_here(const struct moe_extent *e, int64_t expert)
 	return expert >= e->offset && expert < e->offset + e->local;
 }
 
+/* Does a reference with the mistake of the case let expert k of a token's list count? */
+static bool counts(const struct computation *w, const int64_t *expert, int64_t k, int64_t picks)
+{
+	for (int64_t i = 0; i < picks; i++) {
+		bool same = expert[i] == expert[k];
+
+		if ((w->mistake == MOE_OVERWRITTEN && i > k && is_here(&w->e, expert[i])) ||
+		    (w->mistake == MOE_TWICE_ONE_PART && i > k && same) || (w->mistake == MOE_TWICE_FIRST && i < k && same))
+			return false;
+	}
+	return w->mistake != MOE_LAST_EXPERT || expert[k] != w->e.offset + w->e.local - 1;
+}
+
+/* Takes visits away as the mistake of the case does. An expert outside those here is -1. */
+static void leave_out_visits(const struct computation *w, int64_t picks, int64_t *expert)
+{
+	bool *kept = take(picks, sizeof *kept);
+
+	for (int64_t t = 0; t < w->e.tokens; t++) {
+		for (int64_t k = 0; k < picks; k++)
+			kept[k] = counts(w, expert + t * picks, k, picks);
+		for (int64_t k = 0; k < picks; k++)
+			expert[t * picks + k] = kept[k] ? expert[t * picks + k] : -1;
+	}
+	free(kept);
+}
+
+/* Returns how many of an expert's visits the mistake of the case reads. */
+static int64_t visits_read(const struct computation *w, int64_t visits)
+{
+	if (w->mistake == MOE_TILE && visits > (int64_t)w->by)
+		return (int64_t)w->by;
+	return w->mistake == MOE_LAST_OF_MULTIPLE && visits > 0 && visits % (int64_t)w->by == 0 ? visits - 1 : visits;
+}
+
 /* Lists the visits by expert, and the visits of one expert by token. */
 static void make_visits(struct computation *w, const struct routing *r)
 {
@@ -52,6 +89,8 @@ static void make_visits(struct computation *w, const struct routing *r)
 #pragma omp parallel for if (w->e.tokens > 64)
 	for (int64_t t = 0; t < w->e.tokens; t++)
 		routing_pick(w->roles, r, w->in, t, expert + t * r->picks, weight + t * r->picks);
+	if (w->mistake != MOE_NO_MISTAKE)
+		leave_out_visits(w, r->picks, expert);
 	w->start = take(w->e.local + 1, sizeof *w->start);
 	for (int64_t i = 0; i < w->e.tokens * r->picks; i++)
 		if (is_here(&w->e, expert[i]))
@@ -97,22 +136,33 @@ static void read_row(const struct computation *w, int input, int64_t row, int64_
 	for (int64_t b = 0; scales >= 0 && b < blocks; b++) {
 		double scale = value(w, scales, scale_row * blocks + b);
 
-		for (int64_t i = b * block; i < (b + 1) * block; i++)
-			out[i] *= scale;
+		for (int64_t i = 0; i < block; i++)
+			out[w->mistake == MOE_SCALES_INTERLEAVED ? i * blocks + b : b * block + i] *= scale;
 	}
+}
+
+static double rounded(double x, double dtype)
+{
+	unsigned char bytes[8];
+
+	dtype_store(bytes, (enum dtype)dtype, 0, x);
+	return dtype_load(bytes, (enum dtype)dtype, 0);
 }
 
 /* Reads the hidden states of a token, times their scales and `factor`. */
 static void read_hidden(const struct computation *w, int64_t token, double factor, double *out)
 {
 	const struct moe_extent *e = &w->e;
+	bool blocks_first = (e->blocks_first != 0) != (w->mistake == MOE_HIDDEN_SCALE_TURNED);
 
 	dtype_load_run(w->in[w->roles->hidden].data, w->in[w->roles->hidden].dtype, token * e->hidden, e->hidden, out);
 	for (int64_t h = 0; h < e->hidden; h++) {
 		int64_t b = h / e->hidden_block;
 
 		out[h] *= factor * value(w, w->roles->hidden_scale,
-					 e->blocks_first ? b * e->tokens + token : token * e->blocks + b);
+					 blocks_first ? b * e->tokens + token : token * e->blocks + b);
+		if (w->mistake == MOE_HIDDEN_ROUNDED)
+			out[h] = rounded(out[h], w->by);
 	}
 }
 
@@ -171,11 +221,22 @@ static bool is_large(const struct moe_extent *e, int64_t visits)
 	return e->hidden * e->intermediate >= (1 << 18) / (visits + 1);
 }
 
-static double mistaken_activation(int mistake, double up, double gate)
+static double limited(double x, double most)
 {
-	switch (mistake) {
+	return x > most ? most : x < -most ? -most : x;
+}
+
+static double silu(double gate)
+{
+	return gate / (1 + exp(-gate));
+}
+
+/* `factor` is that of the gate. */
+static double mistaken_activation(const struct computation *w, double up, double gate, double factor)
+{
+	switch (w->mistake) {
 	case MOE_SWAPPED:
-		return gate * up / (1 + exp(-up));
+		return gate * silu(up);
 	case MOE_NO_SILU:
 		return up * gate;
 	case MOE_GELU:
@@ -183,9 +244,19 @@ static double mistaken_activation(int mistake, double up, double gate)
 	case MOE_SIGMOID:
 		return up / (1 + exp(-gate));
 	case MOE_SILU_OF_PRODUCT:
-		return up * gate / (1 + exp(-up * gate));
+		return silu(up * gate);
+	case MOE_GATE_LIMIT:
+		return up * silu(limited(gate, w->by));
+	case MOE_GATE_FACTOR_LAST:
+		return factor * up * silu(gate / factor);
+	case MOE_INNER_ROUNDED:
+		return rounded(up * silu(gate), w->by);
+	case MOE_INNER_LIMIT:
+		return limited(up * silu(gate), w->by);
+	case MOE_PRODUCTS_ROUNDED:
+		return rounded(up, w->by) * silu(rounded(gate, w->by));
 	default:
-		return up * gate / (1 + exp(-gate));
+		return up * silu(gate);
 	}
 }
 
@@ -193,7 +264,7 @@ static double mistaken_activation(int mistake, double up, double gate)
 static void first_product(struct computation *w, int64_t l)
 {
 	const struct moe_extent *e = &w->e;
-	int64_t visits = w->start[l + 1] - w->start[l], rows = 2 * e->intermediate;
+	int64_t visits = visits_read(w, w->start[l + 1] - w->start[l]), rows = 2 * e->intermediate;
 	double factor_up = value(w, w->roles->factor_up, l), factor_gate = value(w, w->roles->factor_gate, l);
 
 #pragma omp parallel if (is_large(e, visits))
@@ -203,18 +274,21 @@ static void first_product(struct computation *w, int64_t l)
 
 #pragma omp for schedule(static)
 		for (int64_t i = 0; i < e->intermediate; i++) {
-			int64_t j = e->intermediate + i, blocks = rows / e->rows1;
+			bool interleaved = w->mistake == MOE_INTERLEAVED;
+			int64_t k = interleaved ? 2 * i : i, j = interleaved ? 2 * i + 1 : e->intermediate + i;
+			int64_t blocks = rows / e->rows1;
 
-			read_row(w, w->roles->weights1, l * rows + i, e->hidden, w->roles->scale1,
-				 l * blocks + i / e->rows1, e->columns1, up);
+			read_row(w, w->roles->weights1, l * rows + k, e->hidden, w->roles->scale1,
+				 l * blocks + k / e->rows1, e->columns1, up);
 			read_row(w, w->roles->weights1, l * rows + j, e->hidden, w->roles->scale1,
 				 l * blocks + j / e->rows1, e->columns1, gate);
 			dots(up, gate, w->x, e->hidden, visits, ups, gates);
 			for (int64_t v = 0; v < visits; v++) {
 				double u = factor_up * ups[v], g = factor_gate * gates[v];
 
-				w->act[v * e->intermediate + i] = w->c->mistake == MOE_NO_MISTAKE ? u * g / (1 + exp(-g))
-												  : mistaken_activation(w->c->mistake, u, g);
+				w->act[v * e->intermediate + i] = w->mistake == MOE_NO_MISTAKE
+									      ? u * g / (1 + exp(-g))
+									      : mistaken_activation(w, u, g, factor_gate);
 			}
 		}
 		free(up);
@@ -234,13 +308,13 @@ static void read_second(const struct computation *w, int64_t l, int64_t h, doubl
 static void add_column(const struct computation *w, int64_t l, int64_t h, const double *sums)
 {
 	const struct visit *visit = w->visit + w->start[l];
-	int64_t visits = w->start[l + 1] - w->start[l];
+	int64_t visits = visits_read(w, w->start[l + 1] - w->start[l]);
 	double factor = value(w, w->roles->factor_down, l);
 
 	for (int64_t v = 0; v < visits; v++) {
 		double sum = factor * sums[v];
 
-		if ((w->c->variant & MOE_WEIGHT_ON_INPUT) == 0)
+		if ((w->c->variant & MOE_WEIGHT_ON_INPUT) == 0 || w->mistake == MOE_WEIGHT_TWICE)
 			sum *= visit[v].weight;
 		w->out[visit[v].token * w->e.hidden + h] += sum;
 	}
@@ -250,7 +324,7 @@ static void add_column(const struct computation *w, int64_t l, int64_t h, const 
 static void second_product(struct computation *w, int64_t l)
 {
 	const struct moe_extent *e = &w->e;
-	int64_t visits = w->start[l + 1] - w->start[l];
+	int64_t visits = visits_read(w, w->start[l + 1] - w->start[l]);
 
 #pragma omp parallel if (is_large(e, visits))
 	{
@@ -276,8 +350,8 @@ static void second_product(struct computation *w, int64_t l)
 static void visit_expert(struct computation *w, int64_t l)
 {
 	const struct visit *visit = w->visit + w->start[l];
-	int64_t visits = w->start[l + 1] - w->start[l];
-	bool on_input = (w->c->variant & MOE_WEIGHT_ON_INPUT) != 0;
+	int64_t visits = visits_read(w, w->start[l + 1] - w->start[l]);
+	bool on_input = (w->c->variant & MOE_WEIGHT_ON_INPUT) != 0 || w->mistake == MOE_WEIGHT_TWICE;
 
 	for (int64_t v = 0; v < visits; v++)
 		read_hidden(w, visit[v].token, on_input ? visit[v].weight : 1, w->x + v * w->e.hidden);
@@ -287,14 +361,34 @@ static void visit_expert(struct computation *w, int64_t l)
 	second_product(w, l);
 }
 
+/* Would the mistake of the case change it? */
+static bool has_mistake(const struct computation *w, const struct routing *r)
+{
+	switch (w->mistake) {
+	case MOE_GATE_FACTOR_LAST:
+		return w->roles->factor_gate >= 0;
+	case MOE_HIDDEN_SCALE_TURNED:
+		return w->roles->hidden_scale >= 0;
+	case MOE_SCALES_INTERLEAVED:
+		return w->roles->scale1 >= 0;
+	case MOE_TWICE_ONE_PART:
+	case MOE_TWICE_FIRST:
+		return r->method == MOE_GIVEN;
+	default:
+		return w->mistake < MOE_LAST_OF_EXPERTS || routing_has_mistake(r);
+	}
+}
+
 int experts_oracle(const struct op_case *c, const struct moe_roles *roles, const struct routing *r,
 		   const struct tensor *in, struct tensor *out, struct err *err)
 {
-	struct computation w = {.c = c, .roles = roles, .in = in, .e = moe_extent_of(c, roles)};
+	struct computation w = {.c = c, .roles = roles, .in = in, .e = moe_extent_of(c, roles), .mistake = c->mistake, .by = c->mistake_by};
 	int64_t most;
 
 	if (out->elements != w.e.tokens * w.e.hidden)
 		return err_set(err, "the shapes of the tensors of %s are inconsistent", c->problem->name);
+	if (!has_mistake(&w, r))
+		return err_set(err, "there is nothing that this mistake would change");
 	make_visits(&w, r);
 	most = most_visits(&w);
 	w.x = take(most * w.e.hidden, sizeof *w.x);

@@ -164,7 +164,8 @@ static int64_t number_of(const struct op_case *c, const struct moe_roles *roles,
 int routing_of(const struct op_case *c, const struct moe_roles *roles, struct routing *out, struct err *err)
 {
 	struct moe_extent e = moe_extent_of(c, roles);
-	struct routing r = {(enum moe_method)(c->variant & MOE_METHOD), e.experts, 0, 1, 1, 1, c->mistake};
+	struct routing r = {(enum moe_method)(c->variant & MOE_METHOD), e.experts, 0, 1, 1, 1, c->mistake, c->mistake_by,
+			    e.offset, e.local};
 
 	if (roles->scaling >= 0)
 		r.factor = c->scalar[roles->scaling];
@@ -239,13 +240,47 @@ static double biased(const double *score, const double *bias, int64_t expert)
 	return score[expert] + (bias == NULL ? 0 : bias[expert]);
 }
 
-static double group_score(const double *score, const double *bias, int64_t first, int64_t size)
+/* Returns what experts are ranked by: the biased score, or what a mistake makes of it. */
+static double rank_of(const struct routing *r, const double *score, const double *bias, int64_t expert)
+{
+	double rank = biased(score, bias, expert);
+	unsigned char bytes[8];
+
+	switch (r->mistake) {
+	case MOE_SMALLEST:
+		return -rank;
+	case MOE_RANK_AT_LEAST_0:
+		return fmax(rank, 0);
+	case MOE_RANK_ROUNDED:
+		dtype_store(bytes, (enum dtype)r->by, 0, rank);
+		return dtype_load(bytes, (enum dtype)r->by, 0);
+	default:
+		return rank;
+	}
+}
+
+static double group_score(const struct routing *r, const double *score, const double *bias, int64_t first, int64_t size)
 {
 	struct best two = {.room = 2, .left = -INFINITY};
+	double all = 0;
 
-	for (int64_t e = first; e < first + size; e++)
-		offer(&two, e, biased(score, bias, e));
-	return two.value[0] + two.value[1];
+	for (int64_t e = first; e < first + size; e++) {
+		double rank = rank_of(r, score, r->mistake == MOE_GROUPS_UNBIASED ? NULL : bias, e);
+
+		offer(&two, e, rank);
+		all += rank;
+	}
+	if (r->mistake == MOE_GROUP_ALL)
+		return all;
+	return r->mistake == MOE_GROUP_LARGEST ? two.value[0] : two.value[0] + two.value[1];
+}
+
+static bool is_kept(const struct best *groups, int64_t group)
+{
+	for (int64_t g = 0; g < groups->count; g++)
+		if (groups->index[g] == group)
+			return true;
+	return false;
 }
 
 /* Selects the K experts with the largest scores of all experts, or of the experts in the groups that are kept. Returns
@@ -257,36 +292,148 @@ static double choose_experts(const struct routing *r, const double *score, const
 	double margin = INFINITY;
 
 	for (int64_t g = 0; g < r->groups; g++)
-		offer(&groups, g, r->groups > 1 ? group_score(score, bias, g * size, size) : 0);
+		offer(&groups, g, r->groups > 1 ? group_score(r, score, bias, g * size, size) : 0);
 	if (r->groups > 1)
 		margin = margin_of(&groups);
 	for (int64_t g = 0; g < groups.count; g++)
 		for (int64_t e = groups.index[g] * size; e < (groups.index[g] + 1) * size; e++)
-			offer(best, e, biased(score, bias, e));
+			offer(best, e, rank_of(r, score, bias, e));
+	for (int64_t e = 0; e < r->experts && r->mistake == MOE_GROUPS_ZERO; e++)
+		if (!is_kept(&groups, e / size))
+			offer(best, e, 0);
 	return fmin(margin, margin_of(best));
+}
+
+/* Returns the sum of the scores of all experts; of their exponentials, relative to `largest`, if the method is
+ * MOE_RENORMALISE. */
+static double sum_of_all(const struct routing *r, const double *score, double largest)
+{
+	double sum = 0;
+
+	for (int64_t e = 0; e < r->experts; e++)
+		sum += r->method == MOE_RENORMALISE ? exp(score[e] - largest) : score[e];
+	return sum;
+}
+
+static double sigmoid(double x)
+{
+	return 1 / (1 + exp(-x));
+}
+
+/* Returns the weight of an expert before weights are divided by their sum. `first` is the first choice. */
+static double raw_weight(const struct routing *r, const double *score, const double *bias, int64_t expert, int64_t first)
+{
+	double most = r->mistake == MOE_LOGIT_LIMIT ? r->by : INFINITY;
+
+	if (r->mistake == MOE_SIGMOIDS)
+		return sigmoid(score[expert]);
+	if (r->method == MOE_RENORMALISE)
+		return exp(fmin(score[expert], most) - fmin(score[first], most));
+	return r->mistake == MOE_BIASED ? biased(score, bias, expert) : score[expert];
+}
+
+/* Returns what the weights of the chosen experts are divided by. */
+static double divisor_of(const struct routing *r, const double *score, const int64_t *expert, const double *weight)
+{
+	double sum = 0;
+
+	if (r->method == MOE_LLAMA4 || r->mistake == MOE_NOT_DIVIDED)
+		return 1;
+	if (r->mistake == MOE_DIVIDED_BY_ALL || r->mistake == MOE_SOFTMAX_OF_ALL)
+		return sum_of_all(r, score, score[expert[0]]);
+	for (int64_t k = 0; k < r->picks; k++)
+		if (r->mistake != MOE_DIVIDED_BY_LOCAL || (expert[k] >= r->offset && expert[k] < r->offset + r->local))
+			sum += weight[k];
+	return sum + (r->mistake == MOE_DIVIDED_BY_LOCAL ? 1e-9 : 1e-20);
+}
+
+/* Makes the mistakes in the list of a token's experts and weights. */
+static void mistake_list(const struct routing *r, int64_t *expert, double *weight)
+{
+	for (int64_t k = 0; k < r->picks; k++) {
+		int64_t other = r->picks - 1 - k;
+
+		if (r->mistake == MOE_EVEN)
+			weight[k] = 1 / (double)r->picks;
+		else if (r->mistake == MOE_WEIGHT_1)
+			weight[k] = 1;
+		else if (r->mistake == MOE_FIRST_PICK && k > 0)
+			expert[k] = -1;
+		else if (r->mistake == MOE_MODULO_LOCAL)
+			expert[k] = r->offset + expert[k] % r->local;
+		else if (r->mistake == MOE_REVERSED_WEIGHTS && k < other) {
+			double last = weight[other];
+
+			weight[other] = weight[k];
+			weight[k] = last;
+		}
+	}
 }
 
 double routing_choose(const struct routing *r, const double *score, const double *bias, int64_t *expert, double *weight)
 {
 	struct best best = {.room = r->picks, .left = -INFINITY};
-	double margin = choose_experts(r, score, r->method == MOE_DEEPSEEK ? bias : NULL, &best), sum = 0;
+	double margin = choose_experts(r, score, r->method == MOE_DEEPSEEK ? bias : NULL, &best), divisor;
 
 	for (int64_t k = 0; k < r->picks; k++) {
 		expert[k] = best.index[k];
-		weight[k] = r->mistake == MOE_BIASED ? biased(score, bias, best.index[k]) : score[best.index[k]];
-		if (r->method == MOE_RENORMALISE)
-			weight[k] = exp(weight[k] - best.value[0]);
-		sum += weight[k];
+		weight[k] = raw_weight(r, score, bias, expert[k], expert[0]);
 	}
+	divisor = divisor_of(r, score, expert, weight);
 	for (int64_t k = 0; k < r->picks && r->method != MOE_LLAMA4; k++)
-		weight[k] = weight[k] / (r->mistake == MOE_NOT_DIVIDED ? 1 : sum + 1e-20) * r->factor;
-	for (int64_t k = 0; k < r->picks && r->mistake == MOE_EVEN; k++)
-		weight[k] = 1 / (double)r->picks;
+		weight[k] = weight[k] / divisor * r->factor;
+	mistake_list(r, expert, weight);
 	return margin;
 }
 
+bool routing_has_mistake(const struct routing *r)
+{
+	bool deepseek = r->method == MOE_DEEPSEEK;
+
+	switch (r->mistake) {
+	case MOE_NO_GROUPS:
+	case MOE_GROUP_MORE:
+	case MOE_GROUP_LARGEST:
+	case MOE_GROUP_ALL:
+	case MOE_GROUPS_UNBIASED:
+	case MOE_GROUPS_ZERO:
+	case MOE_BIASED:
+	case MOE_RANK_AT_LEAST_0:
+	case MOE_RANK_ROUNDED:
+	case MOE_DIVIDED_BY_ALL:
+		return deepseek;
+	case MOE_DIVIDED_BY_LOCAL:
+		return deepseek && r->local < r->experts;
+	case MOE_BIAS_ON_LOGITS:
+	case MOE_SOFTMAX:
+		return deepseek || r->method == MOE_LLAMA4;
+	case MOE_SOFTMAX_OF_ALL:
+	case MOE_SIGMOIDS:
+	case MOE_LOGIT_LIMIT:
+		return r->method == MOE_RENORMALISE;
+	case MOE_NOT_DIVIDED:
+		return deepseek || r->method == MOE_RENORMALISE;
+	case MOE_PICK_MORE:
+	case MOE_PICK_LESS:
+	case MOE_SMALLEST:
+		return r->method != MOE_GIVEN;
+	case MOE_EVEN: /* of one expert, the same as MOE_WEIGHT_1 */
+	case MOE_FIRST_PICK:
+	case MOE_REVERSED_WEIGHTS:
+		return r->picks > 1;
+	case MOE_MODULO_LOCAL:
+		return r->local > 0 && r->local < r->experts;
+	case MOE_GIVEN_DIVIDED:
+	case MOE_GIVEN_HALF:
+	case MOE_GIVEN_MAGNITUDE:
+		return r->method == MOE_GIVEN;
+	default:
+		return true;
+	}
+}
+
 /* Reads a given expert and its weight. The high half is signed, because a negative number means no expert. */
-static void take_given(const struct moe_roles *roles, const struct tensor *in, int64_t index, int64_t *expert,
+static void take_given(const struct moe_roles *roles, int mistake, const struct tensor *in, int64_t index, int64_t *expert,
 		       double *weight)
 {
 	int64_t id = (int64_t)dtype_load(in[roles->ids].data, in[roles->ids].dtype, index);
@@ -296,27 +443,56 @@ static void take_given(const struct moe_roles *roles, const struct tensor *in, i
 		*weight = dtype_load(in[roles->id_weights].data, in[roles->id_weights].dtype, index);
 	} else {
 		*expert = id >> 16;
-		*weight = (double)float_from_bf16((uint16_t)(id & 0xffff));
+		*weight = mistake == MOE_GIVEN_HALF ? (double)float_from_f16((uint16_t)(id & 0xffff))
+						    : (double)float_from_bf16((uint16_t)(id & 0xffff));
 	}
+	if (mistake == MOE_GIVEN_MAGNITUDE)
+		*weight = fabs(*weight);
+}
+
+static void take_all_given(const struct moe_roles *roles, const struct routing *r, const struct tensor *in, int64_t token,
+			   int64_t *expert, double *weight)
+{
+	double sum = 0;
+
+	for (int64_t k = 0; k < r->picks; k++) {
+		take_given(roles, r->mistake, in, token * r->picks + k, &expert[k], &weight[k]);
+		sum += weight[k];
+	}
+	for (int64_t k = 0; k < r->picks && r->mistake == MOE_GIVEN_DIVIDED; k++)
+		weight[k] /= sum;
+	mistake_list(r, expert, weight);
+}
+
+/* Makes scores of the logits of a token. */
+static void score_logits(const struct routing *r, const double *bias, double *score)
+{
+	double sum = 0;
+
+	for (int64_t e = 0; e < r->experts && r->mistake == MOE_BIAS_ON_LOGITS; e++)
+		score[e] += bias[e];
+	for (int64_t e = 0; e < r->experts && r->mistake == MOE_SOFTMAX; e++)
+		sum += exp(score[e]);
+	for (int64_t e = 0; e < r->experts; e++)
+		score[e] = r->mistake == MOE_SOFTMAX ? exp(score[e]) / sum : sigmoid(score[e]);
 }
 
 void routing_pick(const struct moe_roles *roles, const struct routing *r, const struct tensor *in, int64_t token,
 		  int64_t *expert, double *weight)
 {
-	double *score, *bias = NULL;
+	double *score, *bias;
 
-	for (int64_t k = 0; k < r->picks && r->method == MOE_GIVEN; k++)
-		take_given(roles, in, token * r->picks + k, &expert[k], &weight[k]);
-	if (r->method == MOE_GIVEN)
+	if (r->method == MOE_GIVEN) {
+		take_all_given(roles, r, in, token, expert, weight);
 		return;
-	score = take(2 * r->experts, sizeof *score);
-	dtype_load_run(in[roles->logits].data, in[roles->logits].dtype, token * r->experts, r->experts, score);
-	for (int64_t e = 0; e < r->experts && r->method != MOE_RENORMALISE; e++)
-		score[e] = 1 / (1 + exp(-score[e]));
-	if (r->method == MOE_DEEPSEEK) {
-		bias = score + r->experts;
-		dtype_load_run(in[roles->bias].data, in[roles->bias].dtype, 0, r->experts, bias);
 	}
+	score = take(2 * r->experts, sizeof *score);
+	bias = score + r->experts;
+	dtype_load_run(in[roles->logits].data, in[roles->logits].dtype, token * r->experts, r->experts, score);
+	if (roles->bias >= 0)
+		dtype_load_run(in[roles->bias].data, in[roles->bias].dtype, 0, r->experts, bias);
+	if (r->method != MOE_RENORMALISE)
+		score_logits(r, bias, score);
 	routing_choose(r, score, bias, expert, weight);
 	free(score);
 }

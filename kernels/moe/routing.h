@@ -35,7 +35,12 @@ struct routing {
 	int64_t groups, kept; /* with a method other than MOE_DEEPSEEK, groups and kept are 1 */
 	double factor;
 	int mistake; /* op_case.mistake: one of enum moe_mistake */
+	double by;   /* op_case.mistake_by */
+	int64_t offset, local; /* the experts here, for mistakes */
 };
+
+/* Would a mistake of the routing change it? */
+bool routing_has_mistake(const struct routing *r);
 
 /* Finds the routing method of a problem from its roles, name, tags and description. Returns the variant, or -1 with the
  * sentence that says why the problem does not match. */

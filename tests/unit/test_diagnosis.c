@@ -1,6 +1,6 @@
 /* test_diagnosis - what is told of the mistakes that explain a case, and that each row of the families' tables of
  * mistakes recognises the outputs of its own mistake, and not the right ones. The cases are small cases of the starter
- * definitions; nearly every row has an effect on one of them. */
+ * definitions, and of small mixtures of experts; nearly every row has an effect on one of them. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -15,13 +15,14 @@
 #include "dataset/definition_load.h"
 #include "kernels/core/confusion.h"
 #include "kernels/core/diagnosis.h"
+#include "tests/unit/moe_world.h"
 #include "tests/unit/problem_builder.h"
 #include "tests/unit/seeds.h"
 #include "workers/protocol/job.h"
 
 /* LARGER: the most rows on which only random draws, or cases above MOST_BYTES or of other inputs, show an effect. In
  * sanitized builds, cases are so small that more rows have no effect, and these are not counted. */
-enum { SEEN = 1024, MOST_BYTES = SANITIZED ? 1 << 18 : 4 << 20, LARGER = SANITIZED ? SEEN : 29 };
+enum { SEEN = 1024, MOST_BYTES = SANITIZED ? 1 << 18 : 4 << 20, LARGER = SANITIZED ? SEEN : 28 };
 
 /* The rows that were tried. */
 struct seen {
@@ -155,6 +156,22 @@ static void look_at(const struct op *op, const struct op_problem *problem, struc
 	}
 }
 
+/* Small mixtures of experts; those of the dataset are larger than MOST_BYTES. */
+static void look_at_experts(struct seen *seen)
+{
+	struct built forms[7];
+
+	deepseek(&forms[0], grouped_name);
+	deepseek(&forms[1], flat_name);
+	renormalised(&forms[2]);
+	per_tensor(&forms[3], llama_text, 1, true);
+	floats(&forms[4]);
+	routed(&forms[5], "", DTYPE_INT32, false);
+	routed(&forms[6], "", DTYPE_INT32, true);
+	for (size_t i = 0; i < sizeof forms / sizeof *forms; i++)
+		look_at(&moe_op, &forms[i].problem, seen);
+}
+
 static bool has_known_constants(const struct op *op, const struct op_problem *problem, int variant)
 {
 	struct op_constant constants[OP_CONSTANTS];
@@ -186,6 +203,7 @@ static void each_row_recognises_its_own_mistake_only(void **state)
 	(void)state;
 	if (dataset_scan(".", &arena, &dataset, &err) != 0)
 		fail_msg("%s", err.text);
+	look_at_experts(&seen);
 	for (int i = 0; i < dataset.definition_count; i++) {
 		const struct dataset_file *file = &dataset.definitions[i];
 		struct buf bytes = {0};
@@ -220,7 +238,7 @@ static void each_row_recognises_its_own_mistake_only(void **state)
 
 /* ---- a small operation: y[i] = x[rows[i]] ---- */
 
-enum { ELEMENTS = 8, TRIPLED = 1 };
+enum { ELEMENTS = 8, TRIPLED = 1, TRIPLED_OR_DOUBLED = 2, DOUBLED = 3 };
 
 struct gather_roles {
 	int x, rows, y;
@@ -262,7 +280,7 @@ static int gather(const struct op_case *c, const struct tensor *in, struct tenso
 			fail_msg("the oracle reads outside x");
 		double x = dtype_load(in[0].data, in[0].dtype, (int64_t)dtype_load(in[1].data, in[1].dtype, i));
 
-		dtype_store(out[0].data, out[0].dtype, i, c->mistake == TRIPLED ? 3 * x : x);
+		dtype_store(out[0].data, out[0].dtype, i, c->mistake == DOUBLED ? 2 * x : c->mistake != 0 ? 3 * x : x);
 	}
 	return 0;
 }
@@ -280,6 +298,17 @@ static const struct op_confusion three_rows[] = {
     {.says = "a", .mistake = TRIPLED},
     {.says = "b", .mistake = TRIPLED},
     {.says = "c", .mistake = TRIPLED},
+    {.says = NULL},
+};
+
+static const struct op_confusion narrower_rows[] = {
+    {.says = "a", .mistake = TRIPLED},
+    {.says = "b", .mistake = TRIPLED_OR_DOUBLED, .narrower = TRIPLED},
+    {.says = NULL},
+};
+static const struct op_confusion refuted_narrower_rows[] = {
+    {.says = "a", .mistake = DOUBLED},
+    {.says = "b", .mistake = TRIPLED_OR_DOUBLED, .narrower = DOUBLED},
     {.says = NULL},
 };
 
@@ -358,9 +387,80 @@ static void two_mistakes_are_told_and_three_are_not(void **state)
 	assert_int_equal(three.count, 0);
 }
 
+static void a_narrower_mistake_is_told_alone(void **state)
+{
+	struct diagnosis narrow = {.count = 0}, wide = {.count = 0};
+
+	(void)state;
+	look_for_triples(narrower_rows, &narrow);
+	assert_int_equal(narrow.count, 1);
+	assert_string_equal(narrow.says[0], "a");
+	look_for_triples(refuted_narrower_rows, &wide);
+	assert_int_equal(wide.count, 1);
+	assert_string_equal(wide.says[0], "b");
+}
+
+static int no_oracle(const struct op_case *c, const struct tensor *in, struct tensor *out, struct err *err)
+{
+	(void)c, (void)in, (void)out, (void)err;
+	fail_msg("the oracle runs, though the mistake changes no element");
+	return -1;
+}
+
+static void a_limit_that_changes_nothing_runs_no_oracle(void **state)
+{
+	const struct op op = {.name = "gather", .roles = gather_role_names, .bind = bind_gather, .oracle = no_oracle};
+	const struct op_confusion limit = {.before = before_clamp, .role = "x", .by = 1000};
+	double outputs[ELEMENTS] = {7};
+	const struct tensor right = {outputs, DTYPE_FLOAT64, 1, {ELEMENTS}, ELEMENTS};
+	struct small s;
+
+	(void)state;
+	make_small(&s);
+	struct op_variation v = variation_open(&op, &s.c, s.in);
+
+	assert_true(variation_run(&v, &limit, &right));
+	assert_memory_equal(v.out[0].data, outputs, sizeof outputs);
+	variation_close(&v);
+}
+
+/* Is a limit of the Python scalar x vague? */
+static bool is_vague(bool (*limit)(struct op_variation *v, const struct op_confusion *confusion), double by, double x)
+{
+	const struct op op = gather_op(two_rows);
+	const struct op_confusion confusion = {.before = limit, .role = "scale", .by = by};
+	struct small s;
+	struct tensor in[3];
+
+	make_small(&s);
+	add_input(&s.built, "scale", DTYPE_FLOAT32, NULL);
+	s.c.scalar[2] = x;
+	in[0] = s.in[0], in[1] = s.in[1], in[2] = (struct tensor){.rank = OP_SCALAR};
+	struct op_variation v = variation_open(&op, &s.c, in);
+
+	assert_true(limit(&v, &confusion));
+	bool vague = v.vague;
+
+	variation_close(&v);
+	return vague;
+}
+
+static void a_limit_that_equals_rounding_is_vague(void **state)
+{
+	(void)state;
+	assert_true(is_vague(before_least, 1, 0.75));
+	assert_false(is_vague(before_least, 1, 0.25));
+	assert_false(is_vague(before_least, 1, 1.5));
+	assert_true(is_vague(before_most, 1, 1.75)); /* without its fraction */
+	assert_false(is_vague(before_most, 1, 2.5));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+	    cmocka_unit_test(a_limit_that_equals_rounding_is_vague),
+	    cmocka_unit_test(a_narrower_mistake_is_told_alone),
+	    cmocka_unit_test(a_limit_that_changes_nothing_runs_no_oracle),
 	    cmocka_unit_test(a_mistake_in_indices_never_leaves_a_tensor),
 	    cmocka_unit_test(two_mistakes_are_told_and_three_are_not),
 	    cmocka_unit_test(each_row_recognises_its_own_mistake_only),

@@ -159,7 +159,7 @@ static void groups_bias_and_factor_decide_as_deepseek_has_it(void **state)
 {
 	static const double score[8] = {0.9, 0.1, 0.6, 0.5, 0.2, 0.3, 0.8, 0.25};
 	static const double bias[8] = {0, 0, 0, 0, 0, 0, -0.5, 0.5};
-	const struct routing r = {MOE_DEEPSEEK, 8, 2, 4, 2, 2.5, MOE_NO_MISTAKE};
+	const struct routing r = {.method = MOE_DEEPSEEK, .experts = 8, .picks = 2, .groups = 4, .kept = 2, .factor = 2.5};
 	int64_t expert[2];
 	double weight[2], margin;
 
