@@ -169,10 +169,10 @@ static void print_case(FILE *out, const struct result *result, const struct case
 		reason != NULL ? ": " : "", reason != NULL ? reason : "", c->cached && !c->shared ? " (remembered)" : "");
 	if (c->test->convention != NULL)
 		show_print(out, "           expected by convention: %s\n", c->test->convention);
-	if (v->message != NULL)
-		print_indented(out, v->message, 11);
 	for (int i = 0; i < v->region_count; i++)
 		show_print(out, "           %s\n", v->regions[i]);
+	if (v->message != NULL)
+		print_indented(out, v->message, 11);
 	print_checks(out, v);
 	for (int i = 0; i < v->output_count; i++)
 		if (v->outputs[i].status == STATUS_FAILED)
@@ -538,8 +538,8 @@ static const char *without_place(const struct result *result)
 	return space + 1;
 }
 
-/* Returns a text that begins with the cause of a failure: the diagnosis, or what the definition or its first failed case
- * says. Only the first line of the text counts. */
+/* Returns a text that begins with the cause of a failure: the diagnosis, what the definition says, or the region or the
+ * message of its first failed case. Only the first line of the text counts. */
 static const char *cause_of(const struct result *result, const char **before)
 {
 	const char *says[DIAGNOSIS_SHOWN];
@@ -554,8 +554,9 @@ static const char *cause_of(const struct result *result, const char **before)
 	for (int i = 0; i < result->case_count; i++) {
 		const struct verdict *v = result->cases[i].verdict;
 
-		if (v != NULL && status_group(v->status) >= GROUP_WRONG && !case_is_finding(&result->cases[i]) && v->message != NULL)
-			return v->message;
+		if (v != NULL && status_group(v->status) >= GROUP_WRONG && !case_is_finding(&result->cases[i]) &&
+		    (v->region_count > 0 || v->message != NULL))
+			return v->region_count > 0 ? v->regions[0] : v->message;
 	}
 	return reason_name(result->reason) != NULL ? reason_name(result->reason) : "";
 }
@@ -577,33 +578,56 @@ static size_t fitting_words(const char *line, size_t width)
 	return 0;
 }
 
-/* Prints the failures again, because their reports may have scrolled away. Each has one line, or is folded on a narrow
- * terminal. A single definition needs no list. */
+/* Appends text and the end of the line; of the text, as many words as fit into `width` columns; 0: all. */
+static void add_line(struct buf *out, const struct buf *text, size_t width)
+{
+	size_t cut = fitting_words(text->data, width);
+
+	buf_add(out, text->data, cut > 0 ? cut : text->length);
+	buf_text(out, cut > 0 ? "…\n" : "\n");
+}
+
+/* Prints one failure in one line, or the cause in a second line if both do not fit into `columns`; 0: there is no limit. */
+static void print_failure(FILE *out, const struct result *result, int columns)
+{
+	const size_t width = columns > STATUS_COLUMNS ? (size_t)(columns - STATUS_COLUMNS) : 0;
+	const char *before, *cause = cause_of(result, &before);
+	struct buf text = {0}, name = {0}, why = {0}, line = {0};
+
+	buf_printf(&text, "%s/%s", result->file->op_type, result->file->name);
+	show_add(&name, text.data, text.length);
+	text.length = 0;
+	buf_printf(&text, "%s%.*s", before, (int)strcspn(cause, "\n"), cause);
+	show_add(&why, text.data, text.length);
+	buf_add(&line, name.data, name.length);
+	if (why.length > 0)
+		buf_printf(&line, ": %s", why.data);
+	if (why.length > 0 && fitting_words(line.data, width) > 0) {
+		line.length = name.length;
+		buf_printf(&line, "\n%*s", STATUS_COLUMNS, "");
+		add_line(&line, &why, width);
+	} else {
+		buf_text(&line, "\n");
+	}
+	print_word(out, result);
+	fwrite(line.data, 1, line.length, out);
+	buf_free(&text);
+	buf_free(&name);
+	buf_free(&why);
+	buf_free(&line);
+}
+
+/* Prints the failures again, because their reports may have scrolled away. They are folded on a narrow terminal. A single
+ * definition needs no list. */
 static void print_failures(FILE *out, const struct run *run, const struct report_options *options)
 {
 	const int columns = report_columns(options) < NARROW ? 0 : report_columns(options);
 
 	for (int i = 0; options->list_failures && run->selected_count > 1 && i < run->count; i++) {
 		const struct result *result = run->results[i];
-		struct buf line = {0}, shown = {0};
-		const char *before, *cause;
 
-		if (result == NULL || !result->known || status_group(result->status) < GROUP_WRONG)
-			continue;
-		cause = cause_of(result, &before);
-		buf_printf(&line, "%s/%s", result->file->op_type, result->file->name);
-		if (cause[0] != '\0')
-			buf_printf(&line, ": %s%.*s", before, (int)strcspn(cause, "\n"), cause);
-		show_add(&shown, line.data, line.length);
-		size_t cut = fitting_words(shown.data, columns > STATUS_COLUMNS ? (size_t)(columns - STATUS_COLUMNS) : 0);
-
-		print_word(out, result);
-		if (cut > 0)
-			shown.length = cut;
-		buf_text(&shown, cut > 0 ? "…\n" : "\n");
-		fwrite(shown.data, 1, shown.length, out);
-		buf_free(&shown);
-		buf_free(&line);
+		if (result != NULL && result->known && status_group(result->status) >= GROUP_WRONG)
+			print_failure(out, result, columns);
 	}
 }
 

@@ -51,6 +51,37 @@ tail -n 2 "$work/out" | head -n 1 | grep -q '^         reftest verify rmsnorm/ep
 run verify epsilon --sizes small --device cpu -v
 [ "$(grep -c 'FAILED: numeric' "$work/out")" = 2 ] || fail "-v does not print all cases"
 
+# The list of failures at the end names the region of a failure without a diagnosis. A cause that does not fit beside the
+# name has a line of its own.
+norm w 1e-6 'normed.to(hidden_states.dtype)'
+cat >"$work/wide.py" <<'P'
+import fcntl, os, pty, struct, sys, termios
+os.environ.update(TERM="xterm", NO_COLOR="1")
+child, terminal = pty.fork()
+if child == 0:
+    fcntl.ioctl(0, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 80, 0, 0))
+    os.execv(sys.argv[1], sys.argv[1:])
+text = b""
+try:
+    while piece := os.read(terminal, 65536):
+        text += piece
+except OSError:  # the program has closed the terminal
+    pass
+os.waitpid(child, 0)
+print(text.decode().replace("\r", ""))
+P
+step='verify on a terminal of 80 columns'
+expectations=$((expectations + 1))
+"$python" -I -S "$work/wide.py" "$reftest" verify epsilon rows w --sizes small --device cpu >"$work/out"
+cat >"$work/expected" <<'T'
+FAILED   rmsnorm/epsilon
+         behaves as if eps = 1e-05; 1e-06 is attested by description
+FAILED   rmsnorm/rows
+         output 'output' is 0 only where batch_size >= 2 (the last 254 of 256)
+FAILED   rmsnorm/w: behaves as if input 'weight' were left out (taken as 1)
+T
+grep -A 4 '^FAILED   rmsnorm/epsilon$' "$work/out" | cmp - "$work/expected" || fail "the list of failures is not as expected"
+
 run verify epsilon --sizes small --device cpu --format jsonl
 expect_exit 1
 expect_says '"event": "verdict"' '"approval": null, "diagnosis": ["eps = 1e-05; 1e-06 is attested by description"], "cases": ['
