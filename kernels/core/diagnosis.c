@@ -405,7 +405,7 @@ static struct op_variation open_variation(const struct op *op, const struct prep
 	return v;
 }
 
-/* What a set of input values says about a mistake. */
+/* What a set of input values says about a mistake. A set on which the reference is right can only refute one. */
 enum evidence { REFUTES, TELLS_NOTHING, AGREES };
 
 static enum evidence explains(const struct op *op, const struct op_confusion *confusion, const struct prepared *p)
@@ -415,7 +415,7 @@ static enum evidence explains(const struct op *op, const struct op_confusion *co
 	bool vague = v.vague;
 
 	variation_close(&v);
-	return !agrees ? REFUTES : vague ? TELLS_NOTHING : AGREES;
+	return !agrees ? REFUTES : vague || p->passes ? TELLS_NOTHING : AGREES;
 }
 
 /* ---- cases that passed ---- */

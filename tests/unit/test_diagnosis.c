@@ -274,11 +274,13 @@ static int check_gather(const struct op_case *c, const struct tensor *in, struct
 
 static int gather(const struct op_case *c, const struct tensor *in, struct tensor *out, struct err *err)
 {
+	double scale = c->problem->input_count > 2 ? c->scalar[2] : 1;
+
 	(void)err;
 	for (int64_t i = 0; i < ELEMENTS; i++) {
 		if (!has_row(&in[1], i))
 			fail_msg("the oracle reads outside x");
-		double x = dtype_load(in[0].data, in[0].dtype, (int64_t)dtype_load(in[1].data, in[1].dtype, i));
+		double x = scale * dtype_load(in[0].data, in[0].dtype, (int64_t)dtype_load(in[1].data, in[1].dtype, i));
 
 		dtype_store(out[0].data, out[0].dtype, i, c->mistake == DOUBLED ? 2 * x : c->mistake != 0 ? 3 * x : x);
 	}
@@ -455,9 +457,46 @@ static void a_limit_that_equals_rounding_is_vague(void **state)
 	assert_false(is_vague(before_most, 1, 2.5));
 }
 
+/* Diagnoses a reference that has 1 for a scale of `small`, and is right with a scale of 2. */
+static void look_for_limit(double small, struct diagnosis *diagnosis)
+{
+	const struct op_confusion none[] = {{.says = NULL}};
+	const struct op op = gather_op(none);
+	const struct rule rule = {0, 1e-5, 1};
+	const double scale[2] = {2, small}, used[2] = {2, 1};
+	struct diagnosis_set sets[2];
+	struct small s[2];
+	struct tensor in[2][3];
+
+	for (int k = 0; k < 2; k++) {
+		make_small(&s[k]);
+		add_input(&s[k].built, "scale", DTYPE_FLOAT32, NULL);
+		s[k].c.scalar[2] = scale[k];
+		for (int i = 0; i < ELEMENTS; i++)
+			s[k].tripled[i] = (float)(used[k] * s[k].x[i]);
+		in[k][0] = s[k].in[0], in[k][1] = s[k].in[1], in[k][2] = (struct tensor){.rank = OP_SCALAR};
+		sets[k] = (struct diagnosis_set){&s[k].c, in[k], &s[k].found, &rule};
+	}
+	diagnose(&op, sets, 2, 10, diagnosis);
+}
+
+static void a_set_on_which_the_reference_is_right_names_no_mistake(void **state)
+{
+	struct diagnosis limit = {.count = 0}, vague = {.count = 0};
+
+	(void)state;
+	look_for_limit(0.25, &limit);
+	assert_int_equal(limit.count, 1);
+	assert_string_equal(limit.says[0], "input 'scale' were limited to 1 below");
+	look_for_limit(0.75, &vague); /* or rounded */
+	assert_int_equal(vague.count, 0);
+	assert_false(vague.complete);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+	    cmocka_unit_test(a_set_on_which_the_reference_is_right_names_no_mistake),
 	    cmocka_unit_test(a_limit_that_equals_rounding_is_vague),
 	    cmocka_unit_test(a_narrower_mistake_is_told_alone),
 	    cmocka_unit_test(a_limit_that_changes_nothing_runs_no_oracle),

@@ -561,6 +561,8 @@ static bool has_mistake(const struct attention_view *v)
 		return v->last_page_len.data != NULL;
 	case ATTENTION_MASKED:
 		return !v->causal && v->qo_indptr.data != NULL;
+	case ATTENTION_ANY_LAST_KEY: /* of pages, the same as ATTENTION_ONE_SHORT */
+		return v->last_page_len.data == NULL;
 	case ATTENTION_UNSCALED_LSE:
 	case ATTENTION_LARGEST_LSE:
 		return v->lse.data != NULL;
