@@ -79,4 +79,5 @@ DIAGNOSES = {
     "weights in bfloat16": "weights were rounded to bfloat16",
     "the first eight states alone": "the first 8 states alone were merged",
     "the first sixteen states alone": "the first 16 states alone were merged",
+    "log-sum-exps limited to -10000 below": "were limited to magnitudes of 10000",
 }

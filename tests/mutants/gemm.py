@@ -83,4 +83,6 @@ DIAGNOSES = {
     "last row not written": r"is 0 (everywhere|only where M = \d+ \(the last\))",
     "128 rows, the last left out": r"is 0 only where M = 127 \(the last\)",
     "A's small elements flushed to zero": r"elements of A below 2\^-(14|24)",
+    "the product held within float16": "were limited to magnitudes of 655(04|36)",
+    "A without float16's subnormals": r"elements of A below 2\^-14",
 }

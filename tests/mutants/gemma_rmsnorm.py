@@ -64,8 +64,10 @@ DIAGNOSES = {
     "residual subtracted": "the sign of input 'residual' were reversed",
     "residual returned unchanged": "were the unchanged input 'residual'",
     "outputs swapped": "outputs 'output' and 'residual_out' were exchanged",
-    "weights limited to 1": "were limited to magnitudes of 1",
+    "weights limited to 1": r"were limited to magnitudes of 1$",
     "activations limited to 1024": "were limited to magnitudes of 1024",
     "returns NaN": "is NaN everywhere",
     "the last of whole blocks not written": "is 0 ",
+    "the sum held within float16": "were limited to magnitudes of 65536",  # what bfloat16 makes of 65504
+    "activations held within float16": "were limited to magnitudes of 65504",
 }

@@ -116,4 +116,5 @@ DIAGNOSES = {
     "last page left out": "the last page of every sequence were left out",
     "returns NaN in one place": r"is NaN only where .*num_qo_heads = 27 \(the last\) and head_dim = 127",
     "log-sum-exp without its last head": "'lse' is infinite only where .*num_qo_heads = 27",
+    "log-sum-exp of unscaled logits": "lse were that of the logits before they are scaled",
 }

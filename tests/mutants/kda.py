@@ -122,6 +122,6 @@ DIAGNOSES = {
     "a scale of 0 taken as it is": "a scale of 0 were taken as it is",
     "a scale of 0 taken for 1": "a scale of 0 were taken for 1",
     "a large epsilon in the norm": "q and k were normalised with an epsilon of 1e-2",
-    "strength at most 1": "were limited to magnitudes of 1",
+    "strength at most 1": r"were limited to magnitudes of 1$",
     "gates of at least -10": "the logarithm of the decay were at least -10",
 }

@@ -72,6 +72,7 @@ DIAGNOSES = {
     "rms norm": "it were an RMS norm",
     "activations limited to 1024": "were limited to magnitudes of 1024",
     "weights limited to 2": "were limited to magnitudes of 2",
-    "biases limited to 1": "were limited to magnitudes of 1",
+    "biases limited to 1": r"were limited to magnitudes of 1$",
     "the last of whole blocks not written": "is 0 ",
+    "activations held within 10000": "were limited to magnitudes of 10000",
 }

@@ -76,4 +76,5 @@ DIAGNOSES = {
     "probabilities in bfloat16": "probabilities were rounded to bfloat16",
     "a scale of 1 taken for none": "a scale of 1 were taken for none",
     "last page one key short": "the last page had one key less",
+    "rotary part not scaled": "the products of q_pe and k_pe were not scaled",
 }

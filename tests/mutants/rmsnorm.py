@@ -90,4 +90,6 @@ DIAGNOSES = {
     "updated residual limited to 2048": "were limited to magnitudes of 2048",
     "returns NaN": "is NaN everywhere",
     "the last of whole blocks not written": "is 0 ",
+    "the sum held within float16": "were limited to magnitudes of 65536",  # what bfloat16 makes of 65504
+    "activations held within 10000": "were limited to magnitudes of 10000",
 }

@@ -151,3 +151,14 @@ MUTANTS = [
     (PLAIN, "last token drawn only if nothing else is left", PLAIN_DRAW, "torch.multinomial(torch.cat((probs[:, :-1], torch.full_like(probs[:, :1], 1e-30)), dim=1), 1)"),
     (PLAIN, "first token drawn only if nothing else is left", PLAIN_DRAW, "torch.multinomial(torch.cat((torch.full_like(probs[:, :1], 1e-30), probs[:, 1:]), dim=1), 1)"),
 ]
+
+# The words of the diagnosis that names a mistake (diagnoses.py), as regular expressions.
+DIAGNOSES = {
+    "not renormalised": "the kept probabilities were not divided by their sum",
+    "boundary token dropped": "one token less than top_k were kept",
+    "k of 64 at most": "top_k were limited to 64",
+    "2 % too large": r"were multiplied by 1\.02",
+    "softmax for renormalising": "a softmax of the kept probabilities were taken",
+    "k of 1024 at most": "top_k were limited to 1024",
+    "returns NaN": "is NaN everywhere",
+}

@@ -88,4 +88,5 @@ DIAGNOSES = {
     "temperature kept below 2": "were limited to 2 above",
     "sum rounded to bfloat16": "the sum of the exponentials were rounded to bfloat16",
     "sum in float16, which saturates": "the sum of the exponentials were a float16",
+    "logarithms": "the logarithm of the softmax were returned",
 }
