@@ -8,6 +8,7 @@
 #include <cmocka.h>
 
 #include <fcntl.h>
+#include <stdbool.h>
 #include <string.h>
 
 #include "base/file.h"
@@ -120,12 +121,52 @@ static void every_entry_names_its_source_and_no_field_of_a_model_comes_twice(voi
 	buf_free(&text);
 }
 
+static bool is_one_of(const char *name, const char *const *names, size_t count)
+{
+	for (size_t i = 0; i < count; i++)
+		if (strcmp(name, names[i]) == 0)
+			return true;
+	return false;
+}
+
+/* A model without an epsilon is left out of definitions of norms. docs/models.md names those of which no source was seen. */
+static void every_model_but_those_in_the_manual_has_an_epsilon(void **state)
+{
+	static const char *const without[] = {"glm-4.7", "qwen2.5-coder-14b-instruct", "qwen2.5-coder-32b-instruct"},
+				 *const weightless[] = {"olmo-1b", "olmo-7b"};
+	struct buf text = {0}, manual = {0};
+	struct err err = {""};
+	const cJSON *entry;
+
+	(void)state;
+	assert_int_equal(file_read(AT_FDCWD, "models/models.json", 1 << 20, &text, NULL, &err), FILE_OK);
+	assert_int_equal(file_read(AT_FDCWD, "docs/models.md", 1 << 20, &manual, NULL, &err), FILE_OK);
+	cJSON *models = json_parse(&(struct json_text){"models/models.json", text.data, text.length, 1}, &err);
+
+	cJSON_ArrayForEach(entry, models)
+	{
+		const char *model = json_text_of(entry, "model");
+		double eps;
+		bool has = model_number(model, "rms_norm_eps", &eps) || model_number(model, "layer_norm_epsilon", &eps);
+
+		if (!is_one_of(model, weightless, sizeof weightless / sizeof *weightless) &&
+		    has == is_one_of(model, without, sizeof without / sizeof *without))
+			fail_msg("%s %s an epsilon", model, has ? "has" : "has not");
+	}
+	for (size_t i = 0; i < sizeof without / sizeof *without; i++)
+		assert_non_null(strstr(manual.data, without[i]));
+	cJSON_Delete(models);
+	buf_free(&manual);
+	buf_free(&text);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(published_epsilons_are_found_by_model),
 	    cmocka_unit_test(unknown_models_and_fields_are_not_found),
 	    cmocka_unit_test(an_alias_has_the_numbers_of_its_model),
+	    cmocka_unit_test(every_model_but_those_in_the_manual_has_an_epsilon),
 	    cmocka_unit_test(every_entry_names_its_source_and_no_field_of_a_model_comes_twice),
 	};
 
