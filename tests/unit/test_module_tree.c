@@ -51,6 +51,9 @@ static void modules_are_counted(void **state)
 	    {"deepseek-v3", "mlp", "layers", 3},
 	    {"deepseek-v3", "moe", "layers", 58},
 	    {"deepseek-v3", "gate", "moe", 58},
+	    {"deepseek-v3", "shared_experts", "moe", 58},
+	    {"qwen3-next", "shared_expert", "moe", 48},
+	    {"qwen3-next", "mlp", NULL, 0},
 	    {"deepseek-v3.2", "indexer", "self_attn", 61},
 	    {"deepseek-v3.2", "wq_b", "indexer", 61},
 	    {"kimi-k2", "mlp", "layers", 1},
@@ -160,9 +163,9 @@ static void modules_with_the_same_last_part_have_their_whole_paths_as_names(void
 	make("deepseek-v3", all, 1, &tree, &arena);
 	assert_null(find(&tree, "act_fn"));
 	assert_int_equal(find(&tree, "mlp_act_fn")->definition_count, 0);
-	assert_string_equal(find(&tree, "moe_experts_act_fn")->definitions[0], "silu");
-	assert_string_equal(find(&tree, "moe_experts_act_fn")->parent, "experts");
-	assert_int_equal(find(&tree, "experts")->type, WEB_BLOCK);
+	assert_string_equal(find(&tree, "moe_shared_experts_act_fn")->definitions[0], "silu");
+	assert_string_equal(find(&tree, "moe_shared_experts_act_fn")->parent, "shared_experts");
+	assert_int_equal(find(&tree, "shared_experts")->type, WEB_BLOCK);
 	arena_free(&arena);
 }
 

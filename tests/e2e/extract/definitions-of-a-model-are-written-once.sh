@@ -75,7 +75,7 @@ cat >"$work/other-model/config.json" <<'END'
 END
 run extract --no-verify --config "$work/other-model/config.json" --out "$work/rotated" --format json
 expect_exit 0
-expect "'rope/rope_with_cos_sin_cache_neox_style_d64_rd48' in r['written'] and not [n for n in r['written'] if n[:4] == 'moe/']"
+expect "'rope/rope_with_cos_sin_cache_neox_style_d64_rd48' in r['written'] and [n for n in r['written'] if n[:4] == 'moe/'] == ['moe/trtllm_fp4_block_scale_routed_moe_topk2_e8_h256_i128']"
 expect "'moe.experts (moe_fp8_block_scale_renorm): the configuration has norm_topk_prob = false, and the text is for true' in r['left_out']"
 sed -i 's/"norm_topk_prob": false/"norm_topk_prob": true/; s/"silu"/"gelu"/' "$work/other-model/config.json"
 run extract --no-verify --config "$work/other-model/config.json" --op-type moe --out "$work/rotated" --format json
