@@ -8,18 +8,20 @@
 
 #include "base/buf.h"
 #include "base/file.h"
+#include "base/json.h"
 #include "models/architecture.h"
 
-#define MODELS_FOLDER "python/sglang/srt/models"
+#define SOURCE_FOLDER "python/sglang/srt"
+#define MODELS_FOLDER SOURCE_FOLDER "/models"
 
-enum { FILE_BYTES = 4 << 20, FILES_MOST = 2000, IMPORTS_MOST = 16 };
+enum { FILE_BYTES = 4 << 20, FILES_MOST = 2000, IMPORTS_MOST = 16, PACKAGES_MOST = 4 };
 
 struct asking {
 	const char *checkout;
 	const struct model *model;
 	const struct architecture *architecture;
 	struct sglang_witness *out;
-	struct string_list read; /* names of files whose text is in `all`, without ".py" */
+	struct string_list read; /* names of model files whose text is in `all`, without ".py" */
 	struct buf own, all;	 /* the text of the file, and with those that it imports */
 	struct arena *arena;
 };
@@ -31,13 +33,19 @@ static bool is_word(char c)
 
 /* ---- the files --------------------------------------------------------------------------------------------------- */
 
-static bool read_file(const struct asking *a, const char *name, struct buf *out)
+/* Reads SOURCE_FOLDER/{path}.py. */
+static bool read_source(const struct asking *a, const char *path, struct buf *out)
 {
 	struct err ignored;
-	const char *path = arena_printf(a->arena, "%s/" MODELS_FOLDER "/%s.py", a->checkout, name);
+	const char *file = arena_printf(a->arena, "%s/" SOURCE_FOLDER "/%s.py", a->checkout, path);
 
-	return file_read(AT_FDCWD, path, FILE_BYTES, out, NULL, &ignored) == FILE_OK && out->length > 0 &&
+	return file_read(AT_FDCWD, file, FILE_BYTES, out, NULL, &ignored) == FILE_OK && out->length > 0 &&
 	       memchr(out->data, '\0', out->length) == NULL;
+}
+
+static bool read_file(const struct asking *a, const char *name, struct buf *out)
+{
+	return read_source(a, arena_printf(a->arena, "models/%s", name), out);
 }
 
 /* Returns whether the text has "class NAME(" or "class NAME:" at the beginning of a line. */
@@ -123,8 +131,6 @@ static void add_imports(struct asking *a, const char *text)
 	buf_free(&bytes);
 }
 
-/* ---- what the text says ------------------------------------------------------------------------------------------ */
-
 static bool has_word(const char *text, const char *word)
 {
 	const size_t length = strlen(word);
@@ -134,6 +140,49 @@ static bool has_word(const char *text, const char *word)
 			return true;
 	return false;
 }
+
+/* Returns the module from which the text imports a name, as a path below SOURCE_FOLDER. Returns NULL if it does not. */
+static const char *imported_from(const char *text, const char *name, struct arena *arena)
+{
+	static const char head[] = "from sglang.srt.";
+
+	for (const char *at = strstr(text, head); at != NULL; at = strstr(at + 1, head)) {
+		const char *module = at + strlen(head), *names = module + strcspn(module, " \n");
+		char *path = arena_copy(arena, module, (size_t)(names - module));
+
+		if (strncmp(names, " import ", 8) != 0)
+			continue;
+		names += 8;
+		if (!has_word(arena_copy(arena, names, strcspn(names, *names == '(' ? ")" : "\n")), name))
+			continue;
+		for (char *c = path; *c != '\0'; c++)
+			*c = *c == '.' ? '/' : *c;
+		return path;
+	}
+	return NULL;
+}
+
+/* Adds the file of a class that the text imports, also through packages that only pass it on. */
+static void add_class(struct asking *a, const char *name)
+{
+	struct buf bytes = {0};
+	const char *text = a->all.data;
+
+	for (int i = 0; text != NULL && i < PACKAGES_MOST; i++) {
+		const char *path = imported_from(text, name, a->arena);
+
+		if (path != NULL && read_source(a, path, &bytes)) {
+			buf_add(&a->all, bytes.data, bytes.length);
+			break;
+		}
+		text = path != NULL && read_source(a, arena_printf(a->arena, "%s/__init__", path), &bytes)
+			   ? arena_string(a->arena, bytes.data)
+			   : NULL;
+	}
+	buf_free(&bytes);
+}
+
+/* ---- what the text says ------------------------------------------------------------------------------------------ */
 
 /* Returns what follows the '=' of an assignment to the name at `at`, on the same line: "name = …" or "name: type = …".
  * Returns NULL if there is none. `length` gets the length of the name. */
@@ -149,15 +198,6 @@ static const char *assigned(const char *at, size_t *length)
 	return *length > 0 && rest[0] == '=' && rest[1] != '=' ? rest + 1 : NULL;
 }
 
-static bool has_layer(const char *text, const char *name)
-{
-	size_t length;
-
-	for (const char *at = strstr(text, "self."); at != NULL; at = strstr(at + 1, "self."))
-		if (strncmp(at + 5, name, strlen(name)) == 0 && assigned(at + 5, &length) != NULL)
-			return true;
-	return false;
-}
 
 /* Returns the name of the class that the value calls, if it ends with Linear or Norm: "RMSNorm" in "RMSNorm(x)" and in
  * "(RMSNorm(x) if y". */
@@ -181,6 +221,37 @@ static const char *last_part(const char *path)
 	const char *dot = strrchr(path, '.');
 
 	return dot != NULL ? dot + 1 : path;
+}
+
+/* What architectures.json says of SGLang's file: "names" and "classes". */
+static const cJSON *of_sglang(const struct asking *a, const char *member)
+{
+	return json_member(json_member(a->architecture->own, "sglang"), member);
+}
+
+/* Returns whether a module of the architecture has this last part, also one that other models of the architecture have. */
+static bool is_module(const struct asking *a, const char *name)
+{
+	const cJSON *block, *rule, *blocks = json_member(a->architecture->root, "blocks");
+
+	cJSON_ArrayForEach(block, json_member(a->architecture->own, "blocks"))
+		cJSON_ArrayForEach(rule, json_member(blocks, block->valuestring))
+			if (strcmp(last_part(json_text_of(rule, "module")), name) == 0)
+				return true;
+	return false;
+}
+
+/* Returns whether the text assigns to self.NAME, or to a longer name that is no other module's: self.attn_mqa is `attn`. */
+static bool has_layer(const struct asking *a, const char *name)
+{
+	const size_t own = strlen(name);
+	size_t length;
+
+	for (const char *at = strstr(a->all.data, "self."); at != NULL; at = strstr(at + 1, "self."))
+		if (strncmp(at + 5, name, own) == 0 && assigned(at + 5, &length) != NULL &&
+		    (length == own || !is_module(a, arena_copy(a->arena, at + 5, length))))
+			return true;
+	return false;
 }
 
 /* ---- disagreements ----------------------------------------------------------------------------------------------- */
@@ -214,19 +285,32 @@ static void check_rule(struct asking *a, const struct rule *rule)
 
 	if (rule->template_name == NULL || strcmp(name, "sampler") == 0)
 		return;
-	if (!has_layer(a->all.data, name))
+	const char *other = json_text_of(of_sglang(a, "names"), rule->module);
+
+	if (!has_layer(a, name) && (other == NULL || !has_layer(a, other)))
 		disagree(a, arena_printf(a->arena, "it has no %s, which is %s in the mapping", name, rule->module));
 	check_fields(a, rule);
 }
 
+/* Returns whether the mapping has a layer, under its own name or SGLang's, or names it among the parts that it lacks. */
 static bool in_mapping(const struct asking *a, const char *name)
 {
-	for (int i = 0; i < a->architecture->rule_count; i++) {
-		const char *known = last_part(a->architecture->rules[i].module);
+	const cJSON *block, *rule, *item, *blocks = json_member(a->architecture->root, "blocks");
 
-		if (strncmp(name, known, strlen(known)) == 0)
+	cJSON_ArrayForEach(block, json_member(a->architecture->own, "blocks"))
+		cJSON_ArrayForEach(rule, json_member(blocks, block->valuestring))
+		{
+			const char *known = last_part(json_text_of(rule, "module"));
+
+			if (strncmp(name, known, strlen(known)) == 0)
+				return true;
+		}
+	cJSON_ArrayForEach(item, of_sglang(a, "names"))
+		if (strcmp(name, item->valuestring) == 0)
 			return true;
-	}
+	cJSON_ArrayForEach(item, json_member(a->architecture->own, "not_covered"))
+		if (has_word(item->valuestring, name))
+			return true;
 	return false;
 }
 
@@ -248,11 +332,14 @@ void sglang_witness_ask(const char *checkout, const struct model *model, const s
 {
 	struct asking a = {.checkout = checkout, .model = model, .architecture = architecture, .out = out, .read = {.arena = arena}, .arena = arena};
 
+	const cJSON *item;
+
 	*out = (struct sglang_witness){.disagreements = {.arena = arena}};
 	if (checkout != NULL && find_file(&a)) {
 		out->file = arena_printf(arena, MODELS_FOLDER "/%s.py", a.read.items[0]);
 		buf_add(&a.all, a.own.data, a.own.length);
 		add_imports(&a, a.own.data);
+		cJSON_ArrayForEach(item, of_sglang(&a, "classes")) add_class(&a, item->valuestring);
 		for (int i = 0; i < architecture->rule_count; i++)
 			check_rule(&a, &architecture->rules[i]);
 		check_layers(&a);

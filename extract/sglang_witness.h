@@ -3,7 +3,8 @@
  *
  * The text of the file is searched, and of those that it imports from sglang.srt.models; nothing is run. A layer is an
  * assignment to `self.NAME` whose name begins with the last part of the module's path: SGLang's `attn_mqa` is
- * `attn`. */
+ * `attn`. What SGLang calls otherwise, and the classes in other files that hold layers of the model, are in
+ * architectures.json, under "sglang" of the architecture. */
 #ifndef REFTEST_EXTRACT_SGLANG_WITNESS_H
 #define REFTEST_EXTRACT_SGLANG_WITNESS_H
 
