@@ -223,7 +223,7 @@ bool trial_needs_first_seed(struct trial *trial, const struct round *round);
 bool trial_changes_seed(const struct trial *trial);
 void trial_check_deterministic(struct trial *trial, const struct round *round);
 int trial_copy_what_was_written(struct trial *trial, const struct round *round, struct err *err);
-int trial_copy_provided(struct trial *trial, struct tensor *to, struct err *err);
+int trial_copy_provided(struct trial *trial, const struct round *round, struct tensor *to, struct err *err);
 
 /* workers/judge/trial_compare.c */
 struct tensor *trial_on_host(struct trial *trial, struct arena *arena, const struct tensor *tensors, int count,

@@ -31,12 +31,15 @@ struct op_in_place trial_in_place(const struct trial *trial, const struct round 
 	return out;
 }
 
-/* Must builtin compute the values that this input should have after the call? Only builtin can if no output has the
- * same values, because other ground truths compute only outputs. */
-static bool trial_has_own_truth(const struct trial *trial, const struct round *round, int input)
+/* Does this ground truth compute the values that this input should have after the call, although no output has the same
+ * values? Builtin does. A text that is called like the reference leaves them in the input, and is asked if there is no
+ * builtin. Other ground truths compute only outputs. */
+static bool trial_has_own_truth(const struct trial *trial, const struct round *round, int input, int slot)
 {
+	const int builtin = trial_builtin_at(trial);
+
 	return trial_in_place(trial, round, input).place >= trial->job->problem.output_count &&
-	       trial_builtin_at(trial) >= 0;
+	       (builtin < 0 ? trial->truths.items[slot].program : slot == builtin);
 }
 
 /* Returns the size in bytes of every tensor in the shared arena, inputs first. Both sets of input values have equal
@@ -58,12 +61,16 @@ static const int64_t *tensor_bytes(struct trial *trial)
 /* Returns the number of private copies of a tensor that the judge needs, besides the inputs as filled. An output
  * needs a copy of the reference's result and one for each ground truth. An input that the reference may write to
  * needs a copy of its values after the run. If no output has the input's expected values, the input also needs a copy
- * for builtin's values. */
+ * for those of each ground truth that computes them. */
 static int private_copies(const struct trial *trial, const struct round *round, int tensor)
 {
 	if (tensor >= trial->job->problem.input_count)
 		return 1 + trial->truths.count;
-	return (trial_in_place(trial, round, tensor).place != OP_KEPT) + trial_has_own_truth(trial, round, tensor);
+	int copies = trial_in_place(trial, round, tensor).place != OP_KEPT;
+
+	for (int slot = 0; slot < trial->truths.count; slot++)
+		copies += trial_has_own_truth(trial, round, tensor, slot);
+	return copies;
 }
 
 /* Returns the size in bytes of the private memory: the copies of all tensors, and the buffer `spare`. */
@@ -162,8 +169,9 @@ static void place_tensors(struct trial *trial, struct round *round, const int64_
 	for (int i = 0; i < problem->input_count; i++) {
 		if (trial_in_place(trial, round, i).place != OP_KEPT)
 			round->left[i].data = take_private(at, bytes[i]);
-		if (trial_has_own_truth(trial, round, i))
-			round->truth[trial_builtin_at(trial)][op_own_place(problem, i)].data = take_private(at, bytes[i]);
+		for (int slot = 0; slot < trial->truths.count; slot++)
+			if (trial_has_own_truth(trial, round, i, slot))
+				round->truth[slot][op_own_place(problem, i)].data = take_private(at, bytes[i]);
 	}
 }
 
@@ -252,8 +260,9 @@ static void begin_round(struct trial *trial, struct round *round, const int64_t 
 		for (int slot = 0; slot < trial->truths.count; slot++)
 			round->truth[slot][i] = round->first[i];
 	}
-	for (int i = 0; i < problem->input_count && trial_builtin_at(trial) >= 0; i++)
-		round->truth[trial_builtin_at(trial)][op_own_place(problem, i)] = round->in[i];
+	for (int slot = 0; slot < trial->truths.count; slot++)
+		for (int i = 0; i < problem->input_count; i++)
+			round->truth[slot][op_own_place(problem, i)] = round->in[i];
 }
 
 /* Does this case have a second set of input values? A second set exists only if the op family generates an input, or if

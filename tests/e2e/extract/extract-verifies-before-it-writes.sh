@@ -56,6 +56,28 @@ rm definitions/*/*_v2.json
 run extract $from --op-type activation
 grep -q '^    both behave alike: every value of ' "$work/out" || fail "the text does not say that both behave alike"
 
+step="what references write to an input is compared, too"
+mkdir next
+cat >next/config.json <<'END'
+{"architectures": ["Qwen3NextForCausalLM"], "hidden_size": 256, "num_attention_heads": 4, "moe_intermediate_size": 128,
+ "num_experts": 8, "vocab_size": 1000, "linear_num_key_heads": 1, "linear_num_value_heads": 2, "linear_key_head_dim": 64,
+ "linear_value_head_dim": 64}
+END
+run extract --config next/config.json --op-type gdn --no-verify --out pool
+expect_exit 0
+cp pool/definitions/gdn/gdn_mtp_qk1_v2_d64_k_last.json "$work/mtp.json"
+edit pool/definitions/gdn/gdn_mtp_qk1_v2_d64_k_last.json 't] = held' 't] = 1 * held'
+run extract --config next/config.json --device cpu --op-type gdn --out pool --format json
+expect_exit 0
+expect "[c['behaviour'] for c in r['conflicts']] == ['same']"
+rm pool/definitions/gdn/gdn_mtp_qk1_v2_d64_k_last_v2.json
+cp "$work/mtp.json" pool/definitions/gdn/gdn_mtp_qk1_v2_d64_k_last.json
+edit pool/definitions/gdn/gdn_mtp_qk1_v2_d64_k_last.json 't] = held' 't] = 2 * held'
+run extract --config next/config.json --device cpu --op-type gdn --out pool --format json
+expect_exit 0
+expect "[c['behaviour'] for c in r['conflicts']] == ['changed']"
+expect "'wrote to its input \\'intermediate_states_buffer\\', but the written values differ' in r['conflicts'][0]['why']"
+
 step="counts"
 mkdir -p tests/references
 printf 'class TestX:\n    NAME = "rmsnorm_h256"\n' >tests/references/test_mine.py
