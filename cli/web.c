@@ -3,6 +3,7 @@
 #include "cli/command_line.h"
 
 #include <fcntl.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/file.h"
@@ -107,9 +108,12 @@ static int change_file(const char *path, const struct web_model *model, struct e
 		err_set(err, "%s does not exist", path);
 	else if (answer == FILE_OK)
 		change = models_file_set(path, text.data != NULL ? text.data : "", text.length, model, &changed, err);
+	char *real = realpath(path, NULL); /* a symbolic link stays */
+
 	if ((change == MODELS_FILE_REPLACED || change == MODELS_FILE_ADDED) &&
-	    file_replace(path, changed.data, changed.length, err) < 0)
+	    file_replace(real != NULL ? real : path, changed.data, changed.length, err) < 0)
 		change = MODELS_FILE_ERROR;
+	free(real);
 	if (change != MODELS_FILE_ERROR)
 		show_print(stdout, "%s: %s %s\n", path, done[change], model->id);
 	buf_free(&text);

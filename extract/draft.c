@@ -108,6 +108,20 @@ static enum draft_answer no_value(struct making *m, enum expression_result resul
 	return DRAFT_LEFT_OUT;
 }
 
+/* Says which fields make a length that is no integer without parallelism either: the configuration contradicts itself. */
+static enum draft_answer contradicts_itself(struct making *m, const char *axis, const char *expression)
+{
+	const struct degrees *d = m->degrees;
+	const char *fields = "";
+
+	for (int i = 0; i < d->field_count; i++)
+		fields = arena_printf(m->arena, "%s%s%s = %lld", fields, i == 0 ? "" : i == d->field_count - 1 ? " and " : ", ", d->fields[i].name,
+				      (long long)d->fields[i].value);
+	err_set(m->why, "the configuration of %s has %s, so that %s of %s (%s) is no integer", d->model->name, fields, axis, m->rule->module,
+		expression);
+	return DRAFT_ERROR;
+}
+
 /* Notes which degrees change the value of an expression. */
 static void note_dependence(struct making *m, const char *expression, int64_t value)
 {
@@ -129,6 +143,16 @@ static enum draft_answer value_of(struct making *m, const cJSON *expression, int
 	return result == EXPRESSION_VALUE ? DRAFT_MADE : no_value(m, result, expression->valuestring, *value);
 }
 
+/* Evaluates the length of an axis. */
+static enum draft_answer length_of(struct making *m, const cJSON *axis, int64_t *value)
+{
+	degrees_reset(m->degrees);
+	enum expression_result result = degrees_evaluate(m->degrees, axis->valuestring, value);
+	enum draft_answer answer = result == EXPRESSION_VALUE ? DRAFT_MADE : no_value(m, result, axis->valuestring, *value);
+
+	return answer == DRAFT_LEFT_OUT && result == EXPRESSION_INDIVISIBLE ? contradicts_itself(m, axis->string, axis->valuestring) : answer;
+}
+
 /* Computes the const axes and writes them into the definition. */
 static enum draft_answer fill_axes(struct making *m, cJSON *axes)
 {
@@ -138,7 +162,7 @@ static enum draft_answer fill_axes(struct making *m, cJSON *axes)
 	{
 		cJSON *axis = cJSON_GetObjectItemCaseSensitive(axes, item->string);
 		int64_t value = 0;
-		enum draft_answer answer = value_of(m, item, &value);
+		enum draft_answer answer = length_of(m, item, &value);
 
 		if (answer != DRAFT_MADE)
 			return answer;

@@ -392,6 +392,16 @@ static const struct extract_file *file_named(const struct extraction *e, const c
 	return NULL;
 }
 
+/* Returns the file behind symbolic links, which stay. */
+static const char *behind_links(struct extraction *e, const char *path)
+{
+	char *real = realpath(path, NULL);
+	const char *copy = real != NULL ? arena_string(e->arena, real) : path;
+
+	free(real);
+	return copy;
+}
+
 /* Lists the files that are to be written. */
 static void list_files(struct extraction *e)
 {
@@ -405,7 +415,7 @@ static void list_files(struct extraction *e)
 			r->files[r->file_count++] =
 			    (struct extract_file){.op_type = arena_string(e->arena, k->op_type), /* outlives the architecture */
 						  .name = k->name,
-						  .path = k->path,
+						  .path = k->created ? k->path : behind_links(e, k->path),
 						  .below = k->path + strlen(e->request->root) + 1,
 						  .text = k->new_text,
 						  .old_text = k->created ? NULL : k->text,

@@ -52,14 +52,35 @@ static void add_rules(struct architecture *architecture, const cJSON *block, con
 								      .constants = json_member(rule, "constants")};
 }
 
+/* Returns the part of an architecture's name that tells models apart: "Qwen3Moe" of "Qwen3MoeForCausalLM". */
+static const char *stem_of(const char *name, struct arena *arena)
+{
+	const char *rest = strstr(name, "For");
+
+	return rest != NULL && rest > name ? arena_copy(arena, name, (size_t)(rest - name)) : name;
+}
+
+/* Returns the known architecture whose stem is nearest; of several with this stem, the one with the nearest name. */
+static const char *nearest_architecture(const char *name, const cJSON *known, struct arena *arena)
+{
+	const int count = cJSON_GetArraySize(known);
+	const char **stems = arena_array(arena, (size_t)count, sizeof *stems), **names = arena_array(arena, (size_t)count, sizeof *names);
+	const cJSON *item;
+	int i = 0, found = 0;
+
+	cJSON_ArrayForEach(item, known) stems[i++] = stem_of(item->string, arena);
+	const char *stem = suggest_word(stem_of(name, arena), stems, count);
+
+	i = 0;
+	cJSON_ArrayForEach(item, known) if (stem != NULL && strcmp(stems[i++], stem) == 0) names[found++] = item->string;
+	const char *near = suggest_word(name, names, found);
+
+	return near == NULL && found > 0 ? names[0] : near;
+}
+
 static int unknown_architecture(const char *name, const cJSON *known, struct arena *arena, struct err *err)
 {
-	int count = cJSON_GetArraySize(known), i = 0;
-	const char **names = arena_array(arena, (size_t)count, sizeof *names);
-	const cJSON *item;
-
-	cJSON_ArrayForEach(item, known) names[i++] = item->string;
-	const char *near = suggest_word(name, names, count);
+	const char *near = nearest_architecture(name, known, arena);
 
 	return err_set(err, "reftest does not know the architecture '%s'%s%s%s; models/architectures.json lists those that it knows",
 		       err_show(name).text, near != NULL ? " (the nearest is '" : "", near != NULL ? near : "", near != NULL ? "')" : "");

@@ -112,6 +112,8 @@ static int read_architecture(struct model *model, const cJSON *root, struct aren
 	const cJSON *names = json_member(root, "architectures"), *first = cJSON_GetArrayItem(names, 0);
 	const struct json_step step = {NULL, "architectures", 0};
 
+	if (cJSON_IsArray(names) && first == NULL)
+		return json_error_at(&model->text, &step, err, "expected the name of the model's architecture, found an empty list");
 	if (!cJSON_IsArray(names) || !cJSON_IsString(first))
 		return json_expected(&model->text, &step, names, err, "a list with the name of the model's architecture");
 	model->architecture = arena_string(arena, first->valuestring);

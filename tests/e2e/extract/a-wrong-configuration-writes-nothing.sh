@@ -43,6 +43,15 @@ config "$(echo "$whole" | sed 's/1e-5/"1e-5"/')"
 refused $from "expected a number above 0 for 'rms_norm_eps', found \"1e-5\""
 config "$(echo "$whole" | sed 's/: 2,/: 2.5,/')"
 refused $from "expected an integer above 0 for 'num_key_value_heads', found 2.5"
+config "$(echo "$whole" | sed 's/: 4,/: 3,/')"
+refused $from "the configuration of my-model has num_attention_heads = 3, num_key_value_heads = 2 and hidden_size = 256, so that N of self_attn.qkv_proj"
+config "$whole"
+sed -i 's/LlamaForCausalLM/Qwen3_5MoeForConditionalGeneration/' my-model/config.json
+refused $from "reftest does not know the architecture 'Qwen3_5MoeForConditionalGeneration' (the nearest is 'Qwen3MoeForCausalLM')"
+sed -i 's/Qwen3_5Moe/Gemma3a/' my-model/config.json
+refused $from "(the nearest is 'Gemma3ForConditionalGeneration')"
+sed -i 's/"Gemma3aForConditionalGeneration"//' my-model/config.json
+refused $from "expected the name of the model's architecture, found an empty list"
 config "$whole"
 sed -i 's/LlamaForCausalLM/LlamaForCausallM/' my-model/config.json
 refused $from "reftest does not know the architecture 'LlamaForCausallM' (the nearest is 'LlamaForCausalLM')"

@@ -41,6 +41,18 @@ done
 grep -Eq '^    "model:llama-3-8b",?$' definitions/gemm/gemm_n6144_k4096.json ||
 	fail "the tag is not on a line of its own"
 
+step="a definition behind a symbolic link"
+mkdir "$work/elsewhere"
+cp before/rmsnorm/rmsnorm_h4096.json "$work/elsewhere/norm.json"
+ln -sf "$work/elsewhere/norm.json" definitions/rmsnorm/rmsnorm_h4096.json
+run extract --no-verify --model llama-3-8b --op-type rmsnorm --format json
+expect_exit 0
+expect "r['tagged'] == ['rmsnorm/rmsnorm_h4096']"
+[ -L definitions/rmsnorm/rmsnorm_h4096.json ] || fail "the link was replaced"
+grep -q '"model:llama-3-8b"' "$work/elsewhere/norm.json" || fail "the file behind the link has no tag"
+rm definitions/rmsnorm/rmsnorm_h4096.json
+mv "$work/elsewhere/norm.json" definitions/rmsnorm/rmsnorm_h4096.json
+
 step="the definitions pass"
 verify rmsnorm_h4096 silu_and_mul_h14336 --device cpu
 expect_exit 0

@@ -42,6 +42,13 @@ grep -q 'replaced the modules of llama-3.1-8b' "$work/out" || fail "the modules 
 { sed -n 1,6p before.ts && sed 's/name: "Llama 3.1 8B"/name: "Mine"/' "$work/entry" && printf ']\nexport default models // no line end'; } |
 	cmp - models.ts || fail "more than the modules changed"
 
+step="a file behind a symbolic link"
+cp before.ts real.ts
+ln -s real.ts linked.ts
+run web --model llama-3.1-8b --into linked.ts
+expect_exit 0
+[ -L linked.ts ] && grep -q '"llama-3.1-8b"' real.ts || fail "the link was replaced"
+
 step="a file that is not understood"
 echo 'const models = load("models.json")' >models.ts
 cp models.ts before.ts
