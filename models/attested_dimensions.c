@@ -215,6 +215,7 @@ struct attempt {
 	struct degrees degrees;
 	enum degree_choice { DEGREES_TAGGED, DEGREES_ANY, DEGREES_ONE } choice;
 	bool unknown; /* a module has perhaps these lengths, but a field of its configuration is not known */
+	const struct rule *indivisible; /* a module that a degree does not divide */
 	struct nearest nearest;
 };
 
@@ -266,6 +267,8 @@ static bool compare_axes(struct attempt *a, const struct rule *rule)
 			continue;
 		enum expression_result result = degrees_evaluate(&a->degrees, item->valuestring, &expected);
 
+		if (result == EXPRESSION_INDIVISIBLE)
+			a->indivisible = rule;
 		if (result != EXPRESSION_VALUE && result != EXPRESSION_MISSING)
 			return false;
 		if (result == EXPRESSION_MISSING)
@@ -353,6 +356,19 @@ static const char *contradiction(const struct attempt *a, const struct model *mo
 			    *tp != '\0' || *ep != '\0' ? "; degrees tried: " : "", tp, *tp != '\0' && *ep != '\0' ? "; " : "", ep);
 }
 
+/* Says that no module of the op_type has the degrees of the tags, if one does not divide them. */
+static const char *no_degree(const struct attempt *a, const struct model *model, struct arena *arena)
+{
+	const int64_t tp = tagged_degree(a->d, "tp:"), ep = tagged_degree(a->d, "ep:");
+	const char *tags = arena_printf(arena, "%s%s%s", tp > 0 ? arena_printf(arena, "tp:%lld", (long long)tp) : "", tp > 0 && ep > 0 ? " and " : "",
+					ep > 0 ? arena_printf(arena, "ep:%lld", (long long)ep) : "");
+
+	return a->indivisible == NULL || *tags == '\0'
+		   ? NULL
+		   : arena_printf(arena, "no module of %s can be divided as %s says: %s, for example, has lengths that are no integers then", model->name,
+				  tags, a->indivisible->module);
+}
+
 /* Returns the most axes that a rule of this op_type and the definition have in common. A rule that has fewer is about another
  * operation of the same op_type. */
 static int most_common_axes(const struct definition *d, const struct architecture *architecture)
@@ -388,7 +404,7 @@ static const char *attest_model(const struct definition *d, const struct model *
 
 	for (int i = 0; i < architecture.rule_count && !found; i++)
 		found = is_about(&architecture.rules[i], d, most) && try_rule(&a, &architecture.rules[i]);
-	const char *text = found || a.unknown || a.nearest.rule == NULL ? NULL : contradiction(&a, model, arena);
+	const char *text = found || a.unknown ? NULL : a.nearest.rule == NULL ? no_degree(&a, model, arena) : contradiction(&a, model, arena);
 
 	architecture_close(&architecture);
 	return text;

@@ -3,6 +3,7 @@
  * name. */
 #include "kernels/core/published_models.h"
 
+#include <ctype.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -74,13 +75,24 @@ static bool row_names(const char *row, size_t length, const char *name, char *mo
 	return found;
 }
 
+/* Writes a name as the table has it: without what is before a '/', and in small letters. */
+static void write_key(const char *name, char *key)
+{
+	const char *slash = strrchr(name, '/');
+
+	snprintf(key, NAME_BYTES, "%s", slash != NULL ? slash + 1 : name);
+	for (; *key != '\0'; key++)
+		*key = (char)tolower((unsigned char)*key);
+}
+
 const char *model_row(const char *model, const char *after, size_t *length)
 {
-	char own[NAME_BYTES] = "", found[NAME_BYTES];
+	char own[NAME_BYTES] = "", found[NAME_BYTES], key[NAME_BYTES];
 	const char *row = NULL;
 
+	write_key(model, key);
 	while (own[0] == '\0' && (row = next_model_row(row, length)) != NULL)
-		row_names(row, *length, model, own);
+		row_names(row, *length, key, own);
 	for (row = next_model_row(after, length); own[0] != '\0' && row != NULL; row = next_model_row(row, length))
 		if (row_names(row, *length, own, found) && strcmp(found, own) == 0)
 			return row;

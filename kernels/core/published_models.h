@@ -7,8 +7,9 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* Writes a number of a model's configuration (`field`: "rms_norm_eps"). `model` is the model's name in lower case, as
- * in `model:` tags, or one of its aliases. Returns false if the table does not contain the number. */
+/* Writes a number of a model's configuration (`field`: "rms_norm_eps"). `model` is the model's name, as in `model:` tags,
+ * or one of its aliases; capital letters and what is before a '/' do not count. Returns false if the table does not contain
+ * the number. */
 bool model_number(const char *model, const char *field, double *out);
 
 /* Returns the next row of the table that belongs to the model with this name or alias: a JSON object, which is not

@@ -182,6 +182,7 @@ static void names_and_descriptions_are_held_against_axes(void **state)
 static void models_explain_axes_at_some_degree(void **state)
 {
 	const char *plain[] = {"model:llama-3.1-8b"}, *by_four[] = {"model:llama-3.1-8b", "tp:4"}, *unknown[] = {"model:nobody-1b"},
+		   *by_three[] = {"model:llama-3.1-8b", "tp:3"}, *other_case[] = {"model:meta-llama/Llama-3.1-8B", "tp:4"},
 		   *shared[] = {"model:qwen3-30b-a3b", "model:llama-3.1-70b", "tp:4"},
 		   *wrong[] = {"model:qwen3-30b-a3b", "model:llama-3.1-70b", "tp:8"}, *eight[] = {"model:deepseek-v3", "ep:8"}, *both[] = {"model:llama-3.1-8b", "model:qwen3-14b"};
 	struct axis gqa[] = {{"num_qo_heads", false, 16}, {"num_kv_heads", false, 4}, {"head_dim", false, 128}};
@@ -193,6 +194,8 @@ static void models_explain_axes_at_some_degree(void **state)
 	(void)state;
 	expect(attest("x", "gqa_paged", "", plain, 1, gqa, 3, &arena), NULL);
 	expect(attest("x", "gqa_paged", "", by_four, 2, gqa, 3, &arena), "degrees tried: tp 4 by its tag");
+	expect(attest("x", "gqa_paged", "", by_three, 2, gqa, 3, &arena), "no module of llama-3.1-8b can be divided as tp:3 says: self_attn.attn");
+	expect(attest("x", "gqa_paged", "", other_case, 2, gqa, 3, &arena), "degrees tried: tp 4 by its tag");
 	/* 32 and 4 heads on two devices, 64 and 8 on four */
 	gqa[1].value = 2;
 	expect(attest("x", "gqa_paged", "", shared, 3, gqa, 3, &arena), NULL);
