@@ -119,6 +119,16 @@ static void remove_leftovers(struct work *work, const char *branch)
 		closedir(folder);
 }
 
+/* Says that --lfs needs a program that git does not bring, before anything is fetched. */
+static int check_lfs(struct work *work)
+{
+	static const char *const words[] = {"lfs", "version", NULL};
+
+	if (!work->request->lfs || git_run(&work->git, words, &work->err) == 0)
+		return 0;
+	return err_set(&work->err, "--lfs needs the program git-lfs, which is not installed; install it and retry with `%s`", work->request->retry);
+}
+
 static int fetch_lfs(struct work *work)
 {
 	if (!work->request->lfs)
@@ -444,6 +454,8 @@ struct checkout checkout_bring(const struct checkout_request *request, struct ar
 	if (rc == 0)
 		rc = take_lock(&work);
 	work.git = (struct git_command){.inherited = work.lock};
+	if (rc == 0)
+		rc = check_lfs(&work);
 	if (rc == 0)
 		rc = exists(work.path) && !is_empty(work.path) ? update(&work, &out) : clone(&work, &out);
 	if (rc < 0) {

@@ -129,3 +129,23 @@ run clone --mirror --upload-pack=x --only sglang
 expect_exit 2
 run clone --only torch
 expect_exit 2
+
+# --lfs says what it needs before it fetches anything, and pulls.
+mkdir "$work/lfs"
+printf '#!/bin/sh\necho "$*" >>"$LFS_LOG"\n[ ! -e "$LFS_LOG.broken" ]\n' >"$work/lfs/git-lfs"
+chmod +x "$work/lfs/git-lfs"
+export LFS_LOG="$work/lfs.log"
+kept_path=$PATH
+PATH=$work/lfs:$PATH
+touch "$LFS_LOG.broken"
+clone --only flashinfer-trace --target-dir large --lfs
+expect_exit 1
+grep -q 'needs the program git-lfs, which is not installed; install it and retry with `reftest clone --only flashinfer-trace .*--lfs`' "$work/out" ||
+	fail "the missing program is not named"
+[ ! -e large/flashinfer-trace ] && [ ! -e large/.flashinfer-trace.partial ] || fail "something was fetched"
+rm "$LFS_LOG.broken"
+clone --only flashinfer-trace --target-dir large --lfs
+expect_exit 0
+is_file large/flashinfer-trace/one 'one of flashinfer-trace'
+grep -q '^pull' "$LFS_LOG" || fail "nothing was pulled"
+PATH=$kept_path
