@@ -458,28 +458,36 @@ int extract_plan(const struct extract_request *request, struct extract_result *r
 	return rc;
 }
 
-/* Restores what was written, after a write failed. */
-static void roll_back(const struct extract_result *result, int count)
+static const char *folder_of(const char *path, struct arena *arena)
+{
+	return arena_copy(arena, path, (size_t)(strrchr(path, '/') - path));
+}
+
+/* Restores what was written, after a write failed, and removes the folders that were made for it. */
+static void roll_back(const struct extract_result *result, int count, struct arena *arena)
 {
 	struct err ignored;
 
-	for (int i = 0; i < count; i++) {
+	for (int i = count - 1; i >= 0; i--) {
 		const struct extract_file *file = &result->files[i];
 
 		if (file->keep && file->old_text == NULL)
 			unlink(file->path);
 		else if (file->keep)
 			file_replace(file->path, file->old_text, strlen(file->old_text), &ignored);
+		if (file->in_new_folder)
+			rmdir(folder_of(file->path, arena));
 	}
 }
 
 int extract_write(struct extract_result *result, struct arena *arena, struct err *err)
 {
 	for (int i = 0; i < result->file_count; i++) {
-		const struct extract_file *file = &result->files[i];
+		struct extract_file *file = &result->files[i];
 
+		file->in_new_folder = file->keep && access(folder_of(file->path, arena), F_OK) != 0;
 		if (file->keep && file_replace(file->path, file->text, strlen(file->text), err) < 0) {
-			roll_back(result, i);
+			roll_back(result, i, arena);
 			return -1;
 		}
 	}

@@ -35,6 +35,7 @@ struct extract_file {
 	const char *below;	    /* the path below the root: "definitions/gemm/gemm_n4096_k4096.json" */
 	const char *text, *old_text; /* old_text: NULL for a new definition */
 	bool keep;		    /* false: it is not written; extract_plan sets it to true */
+	bool in_new_folder;	    /* extract_write made the folder for it */
 	const char *status, *why;   /* if the caller takes it out: the status of its verification, and a sentence */
 };
 

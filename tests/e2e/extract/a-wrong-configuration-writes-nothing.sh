@@ -72,8 +72,8 @@ expect "'gemm/gemm_n512_k256' in r['written']"
 # No file may be larger than 1536 bytes. Those of norms are not, and those of attention are.
 step="a dataset that cannot be written"
 cp -a definitions before
-rm definitions/rmsnorm/*.json definitions/gqa_paged/*.json
-rm before/rmsnorm/*.json before/gqa_paged/*.json
+rm -r definitions/rmsnorm before/rmsnorm # its folder is to be made
+rm definitions/gqa_paged/*.json before/gqa_paged/*.json
 sed -i 's/"model:my-model"/"model:another"/' definitions/activation/*.json before/activation/*.json # a tag is to be added
 (
 	trap '' XFSZ
