@@ -336,6 +336,21 @@ static int check_required(struct extraction *e)
 	return 0;
 }
 
+/* Each degree of expert parallelism must divide the number of experts, if the model has experts. */
+static int check_expert_degrees(struct extraction *e)
+{
+	for (int i = 0; i < e->request->ep.count; i++) {
+		struct degrees degrees = {
+		    .model = e->request->model, .architecture = &e->architecture, .tp = 1, .ep = e->request->ep.values[i], .page_size = 1};
+		int64_t value;
+
+		if (degrees_evaluate(&degrees, "experts / ep", &value) == EXPRESSION_INDIVISIBLE && degrees.field_count > 0)
+			return err_set(e->err, "ep %lld: the degree does not divide %s of %s, which is %lld", (long long)degrees.ep,
+				       degrees.fields[0].name, e->request->model->name, (long long)degrees.fields[0].value);
+	}
+	return 0;
+}
+
 static int by_text(const void *a, const void *b)
 {
 	return strcmp(*(const char *const *)a, *(const char *const *)b);
@@ -427,7 +442,7 @@ static void list_files(struct extraction *e)
 
 static int extract_rules(struct extraction *e)
 {
-	if (check_required(e) < 0 || check_op_types(e) < 0)
+	if (check_required(e) < 0 || check_op_types(e) < 0 || check_expert_degrees(e) < 0)
 		return -1;
 	for (int i = 0; i < e->architecture.rule_count; i++)
 		if (extract_rule(e, &e->architecture.rules[i]) < 0)

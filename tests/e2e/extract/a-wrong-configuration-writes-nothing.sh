@@ -24,6 +24,7 @@ from='--config my-model/config.json'
 config "$whole"
 refused $from --tp 3 "tp 3, ep 1: the degree does not divide num_attention_heads of my-model, which is 4"
 refused --model qwen3-30b-a3b --tp 5 --op-type moe "does not divide moe_intermediate_size of qwen3-30b-a3b, which is 768"
+refused --model qwen3-30b-a3b --ep 3 "ep 3: the degree does not divide num_experts of qwen3-30b-a3b, which is 128"
 refused $from --op-type nothing "no module of my-model has definitions of op_type 'nothing'"
 refused $from --tp 0 "--tp takes at most 32 numbers from 1 to 4096"
 refused $from --page-size 1,x "--page-size takes at most 32 numbers from 1 to 4096"
