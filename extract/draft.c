@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "extract/templates.h"
+#include "kernels/core/published_models.h"
 
 enum { VALUES = 40 };
 
@@ -224,18 +225,17 @@ static const char *number_text(double value, struct arena *arena)
 /* The epsilon of the model's norms, if the template uses it. */
 static enum draft_answer fill_epsilon(struct making *m, const struct template_text *text)
 {
-	static const char *const fields[] = {"rms_norm_eps", "layer_norm_epsilon", "norm_eps", "norm_epsilon"};
 	double eps;
 
 	if (memmem(text->reference, text->reference_length, "@eps@", 5) == NULL)
 		return DRAFT_MADE;
-	for (size_t i = 0; i < sizeof fields / sizeof *fields; i++) {
-		if (model_real(m->degrees->model, fields[i], &eps)) {
+	for (int i = 0; rms_norm_field(i) != NULL; i++) {
+		if (model_real(m->degrees->model, rms_norm_field(i), &eps)) {
 			set_value(m, "eps", number_text(eps, m->arena));
 			return DRAFT_MADE;
 		}
-		if (model_member(m->degrees->model, fields[i], NULL) != NULL) {
-			model_field_error(m->degrees->model, fields[i], "a number above 0", m->why);
+		if (model_member(m->degrees->model, rms_norm_field(i), NULL) != NULL) {
+			model_field_error(m->degrees->model, rms_norm_field(i), "a number above 0", m->why);
 			return DRAFT_ERROR;
 		}
 	}

@@ -162,6 +162,17 @@ static void ask_axes(const struct op_problem *problem, struct op_constant *eps)
 	}
 }
 
+/* Writes the epsilon that a model's configuration states under `field`, or under another name of it. */
+static bool published_epsilon(const char *model, const char *field, double *value)
+{
+	if (strcmp(field, rms_norm_field(0)) != 0)
+		return model_number(model, field, value);
+	for (int i = 0; rms_norm_field(i) != NULL; i++)
+		if (model_number(model, rms_norm_field(i), value))
+			return true;
+	return false;
+}
+
 static void ask_models(const struct op_problem *problem, const char *field, struct op_constant *eps)
 {
 	for (int i = 0; i < problem->tag_count; i++) {
@@ -169,7 +180,7 @@ static void ask_models(const struct op_problem *problem, const char *field, stru
 		double value;
 
 		if (strncmp(problem->tags[i], "model:", 6) != 0 ||
-		    !model_number(problem->tags[i] + 6, field, &value))
+		    !published_epsilon(problem->tags[i] + 6, field, &value))
 			continue;
 		snprintf(source, sizeof source, "%s", problem->tags[i]);
 		attest(eps, value, source);

@@ -9,7 +9,8 @@
  *
  *   1. a const axis (`eps_1e6`; or `inv_eps`, which holds 1 / epsilon)
  *   2. the definition's name (`…_eps1e-5`)
- *   3. the published configuration of each `model:` tag (its `field`: "rms_norm_eps", "layer_norm_eps")
+ *   3. the published configuration of each `model:` tag (its `field`: "rms_norm_eps", "layer_norm_eps"; rms_norm_field lists
+ *      other names of the first)
  *   4. the description ("Epsilon is fixed at 1e-6.")
  *
  * op_constant.value is the epsilon of the first source that states one. op_constant.conflict names the first later

@@ -118,3 +118,10 @@ bool model_number(const char *model, const char *field, double *out)
 	}
 	return found;
 }
+
+const char *rms_norm_field(int number)
+{
+	static const char *const fields[] = {"rms_norm_eps", "layer_norm_epsilon", "norm_eps", "norm_epsilon"};
+
+	return number < (int)(sizeof fields / sizeof *fields) ? fields[number] : NULL;
+}

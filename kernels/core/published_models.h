@@ -12,6 +12,10 @@
  * the number. */
 bool model_number(const char *model, const char *field, double *out);
 
+/* Returns the name under which a configuration states the epsilon of its RMS norms: number 0 is "rms_norm_eps", others
+ * follow. Returns NULL behind the last. */
+const char *rms_norm_field(int number);
+
 /* Returns the next row of the table that belongs to the model with this name or alias: a JSON object, which is not
  * NUL-terminated. `after` is NULL for the first row, else the row that the last call returned. A model may have several
  * rows, because its fields come from several sources. Returns NULL after the last row, and for an unknown model. */
