@@ -303,8 +303,11 @@ static int run(struct program *program, struct extract_options *o, struct arena 
 	if (shared_options_read(&o->shared, program, &o->check.options, err) < 0)
 		return EXIT_USAGE;
 	o->check.show = strcmp(o->shared.format, "json") != 0;
-	if (o->out == NULL && program_root(program, err) < 0)
-		return EXIT_USAGE;
+	if (o->out == NULL && program_root(program, err) < 0) {
+		const struct err root = *err;
+
+		return err_set(err, "%s, or write a new dataset with --out DIR", root.text), EXIT_USAGE;
+	}
 	request.sglang = library_checkout_path(program, "sglang", arena);
 	request.root = o->out != NULL ? o->out : program->root;
 	if (o->stats && o->config == NULL && o->model == NULL)

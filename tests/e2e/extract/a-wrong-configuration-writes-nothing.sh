@@ -63,6 +63,11 @@ refused $from "architecture"
 echo '[]' >my-model/config.json
 refused $from "an object"
 
+step="no dataset"
+mkdir "$work/nowhere"
+(cd "$work/nowhere" && run extract --no-verify --model llama-3.1-8b) || true
+grep -q 'no dataset found: .*, or write a new dataset with --out DIR' "$work/err" || fail "the message does not name --out"
+
 step="a configuration of the user"
 config "$whole"
 run extract --no-verify $from --format json
