@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include "cache/driver_history.h"
 #include "dataset/verdict.h"
 
 struct pair pair_of(const struct digest *first, const struct digest *second)
@@ -90,6 +91,40 @@ int rows_put_verdict(struct rows *rows, const struct digest *subject, const stru
 	record_put_u32(&rows->body, place);
 	buf_add(&rows->body, text, length);
 	return put(rows, TABLE_VERDICTS, RECORD_VERDICT, &key);
+}
+
+bool verdict_row_read(const MDB_val *key, const MDB_val *value, struct verdict_row *out)
+{
+	struct reader body;
+
+	*out = (struct verdict_row){0};
+	if (!record_read(RECORD_VERDICT, key->mv_data, key->mv_size, value->mv_data, value->mv_size, &body))
+		return false;
+	out->transaction = record_get_u64(&body);
+	out->place = record_get_u32(&body);
+	out->length = body.left;
+	out->text = body.bad ? NULL : (const char *)body.at;
+	return !body.bad;
+}
+
+int rows_replace_verdict(struct rows *rows, const struct digest *subject, const struct digest *witness,
+			 uint64_t transaction, uint32_t place, const char *text, size_t length)
+{
+	struct pair name = pair_of(subject, witness);
+	MDB_val key = {PAIR, name.bytes}, value;
+	struct verdict_row old;
+	struct buf joined = {0};
+	int rc = mdb_get(rows->txn, rows->env->table[TABLE_VERDICTS], &key, &value);
+
+	if (rc != 0 && rc != MDB_NOTFOUND)
+		return rc;
+	if (rc == 0 && verdict_row_read(&key, &value, &old) &&
+	    driver_history_join(text, length, old.text, old.length, &joined))
+		rc = rows_put_verdict(rows, subject, witness, transaction, place, joined.data, joined.length);
+	else
+		rc = rows_put_verdict(rows, subject, witness, transaction, place, text, length);
+	buf_free(&joined);
+	return rc;
 }
 
 int rows_put_latest(struct rows *rows, const struct digest *subject, const struct digest *witness,

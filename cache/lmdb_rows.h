@@ -39,10 +39,24 @@ void rows_end(struct rows *rows);
 /* Skips the part of a verdict's row before its text, and returns the time in the text. */
 int64_t row_made(struct reader body);
 
-/* The next two functions return 0 or LMDB's error. */
+/* A verdict that is stored. The text lies in LMDB's mapping and is valid until the next write. */
+struct verdict_row {
+	uint64_t transaction;
+	uint32_t place;
+	const char *text; /* NULL: there is none */
+	size_t length;
+};
+
+/* Reads a row of the table of verdicts. Returns false if its checksum is wrong. */
+bool verdict_row_read(const MDB_val *key, const MDB_val *value, struct verdict_row *out);
+
+/* The following functions return 0 or LMDB's error. */
 int rows_cursor(struct rows *rows, enum table table, MDB_cursor **out);
 int rows_put_verdict(struct rows *rows, const struct digest *subject, const struct digest *witness, uint64_t transaction,
 		     uint32_t place, const char *text, size_t length);
+/* As rows_put_verdict; the verdict keeps the margins of the stored one that it replaces (cache/driver_history.h). */
+int rows_replace_verdict(struct rows *rows, const struct digest *subject, const struct digest *witness,
+			 uint64_t transaction, uint32_t place, const char *text, size_t length);
 int rows_put_latest(struct rows *rows, const struct digest *subject, const struct digest *witness, const char *definition,
 		    const char *case_id, const void *fields, size_t fields_length);
 int row_put(MDB_txn *txn, MDB_dbi table, enum record_kind kind, const void *key, size_t key_length,

@@ -296,8 +296,8 @@ static int put_one(struct rows *rows, const struct store_put *put, int place)
 	int rc = 0;
 
 	if (put->keep_verdict)
-		rc = rows_put_verdict(rows, &put->subject, &put->witness, mdb_txn_id(rows->txn), (uint32_t)place, put->text,
-				      put->length);
+		rc = rows_replace_verdict(rows, &put->subject, &put->witness, mdb_txn_id(rows->txn), (uint32_t)place,
+					  put->text, put->length);
 	return rc != 0 ? rc
 		       : rows_put_latest(rows, &put->subject, &put->witness, put->definition, put->case_id, put->fields,
 					 put->fields_length);

@@ -14,6 +14,7 @@
 #include <time.h>
 
 #include "cache/checksummed_record.h"
+#include "cache/driver_history.h"
 #include "cache/lmdb_rows.h"
 
 static void *must(void *memory)
@@ -255,6 +256,7 @@ static int64_t not_in_future(const struct in *in, int64_t made)
 /* The verdicts that are stored on a record's subject. */
 struct stored_on_subject {
 	bool same;	/* a verdict with the same witness is stored, and its checksum is right */
+	struct verdict_row row; /* this verdict */
 	bool full;	/* its reference could reach nothing but its inputs and outputs */
 	int64_t made;	/* time of the verdict with the same witness */
 	int64_t newest; /* time of the newest verdict on the subject; -1: there is none */
@@ -271,34 +273,28 @@ static bool is_full(const char *text, size_t length)
 	return full;
 }
 
-static bool row_is_full(struct reader body)
-{
-	record_get_u64(&body);
-	record_get_u32(&body);
-	return !body.bad && is_full((const char *)body.at, body.left);
-}
-
 static int look(MDB_cursor *cursor, const struct in *in, const struct verdict_line *record,
 		struct stored_on_subject *out)
 {
 	struct pair wanted = pair_of(&record->subject, &record->witness);
 	MDB_val key = {DIGEST_BYTES, (void *)record->subject.bytes}, value;
-	struct reader body;
+	struct verdict_row row;
 	int rc = mdb_cursor_get(cursor, &key, &value, MDB_SET_RANGE);
 
 	*out = (struct stored_on_subject){.newest = -1};
 	for (; rc == 0; rc = mdb_cursor_get(cursor, &key, &value, MDB_NEXT)) {
 		if (key.mv_size != PAIR || memcmp(key.mv_data, wanted.bytes, DIGEST_BYTES) != 0)
 			return 0;
-		if (!record_read(RECORD_VERDICT, key.mv_data, PAIR, value.mv_data, value.mv_size, &body))
+		if (!verdict_row_read(&key, &value, &row))
 			continue;
-		int64_t made = not_in_future(in, row_made(body));
+		int64_t made = not_in_future(in, verdict_time(row.text, row.length));
 
 		if (made > out->newest)
 			out->newest = made;
 		if (memcmp(key.mv_data, wanted.bytes, PAIR) == 0) {
 			out->same = true;
-			out->full = row_is_full(body);
+			out->row = row;
+			out->full = is_full(row.text, row.length);
 			out->made = made;
 		}
 	}
@@ -316,6 +312,19 @@ static bool stored_stays(const struct in *in, const struct stored_on_subject *st
 	return full != stored->full ? stored->full : stored->made >= not_in_future(in, record->made);
 }
 
+/* Adds the margin of a record whose verdict is not taken to the stored one (cache/driver_history.h). */
+static int keep_margin(struct rows *rows, const struct verdict_row *stored, const struct verdict_line *record)
+{
+	struct buf joined = {0};
+	int rc = 0;
+
+	if (driver_history_join(stored->text, stored->length, record->text, record->length, &joined))
+		rc = rows_put_verdict(rows, &record->subject, &record->witness, stored->transaction, stored->place,
+				      joined.data, joined.length);
+	buf_free(&joined);
+	return rc;
+}
+
 /* Stores the verdict of a record. If a newer verdict on the same subject is stored already, the row gets the
  * transaction number 0, which makes it older than that verdict. */
 static int take_verdict(struct rows *rows, struct in *in, const struct verdict_line *record, int place)
@@ -328,14 +337,13 @@ static int take_verdict(struct rows *rows, struct in *in, const struct verdict_l
 		return rc;
 	if (stored_stays(in, &stored_on_subject, record)) {
 		in->merged.kept++;
-		return 0;
+		return keep_margin(rows, &stored_on_subject.row, record);
 	}
 	in->merged.replaced += stored_on_subject.same;
 	in->merged.taken += !stored_on_subject.same;
-	return rows_put_verdict(rows, &record->subject, &record->witness,
-				stored_on_subject.newest > not_in_future(in, record->made) ? 0 : mdb_txn_id(rows->txn),
-									 (uint32_t)place,
-				record->text, record->length);
+	return rows_replace_verdict(rows, &record->subject, &record->witness,
+				    stored_on_subject.newest > not_in_future(in, record->made) ? 0 : mdb_txn_id(rows->txn),
+				    (uint32_t)place, record->text, record->length);
 }
 
 /* Stores the last state of a case, unless a last state of this case is stored already. */

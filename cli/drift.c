@@ -1,5 +1,5 @@
-/* drift - prints which margins another version of torch, CUDA or a ground truth moved, from the verdicts that the cache
- * has. No case runs. */
+/* drift - prints which margins another version of torch, CUDA, the GPU's driver or a ground truth moved, from the verdicts
+ * that the cache has. No case runs. */
 #include "cli/command.h"
 #include "cli/command_line.h"
 
@@ -70,14 +70,15 @@ static int start(struct program *program, int argc, char **argv)
 
 const struct command command_drift = {
     .name = "drift",
-    .summary = "print which margins another version of torch or a library moved",
+    .summary = "print which margins another version of torch, a library or the GPU driver moved",
     .synopsis = "[options] [NAME…]",
     .description =
 	"The margin of a case is its largest error in units of its bound. Compares the newest verdict of each case with those of "
-	"other versions of torch, CUDA and the ground truth, on the same device class. Prints the margins that changed by more "
+	"other versions of torch, CUDA, the GPU's driver and the ground truth, on the same device class. Prints the margins that changed by more "
 	"than a factor of two, the largest first. For each definition, prints the case that moved most.\n\n"
 	"Nothing runs: the command reads the verdicts that the cache has on the same cases. After an update of torch or a "
-	"library, run `reftest verify` first. A verdict with the same versions replaces the earlier one.",
+	"library, run `reftest verify` first; after an update of the driver, `reftest verify --force`. A verdict with the same "
+	"versions replaces the earlier one.",
     .operands = OPERANDS_DEFINITIONS,
     .rows = rows,
     .row_count = ROWS,

@@ -1,5 +1,6 @@
 #include "dataset/verdict.h"
 
+#include <math.h>
 #include <string.h>
 
 static const struct {
@@ -111,6 +112,16 @@ bool reason_parse(const char *name, enum reason *out)
 			return true;
 		}
 	return false;
+}
+
+double verdict_margin(const struct verdict *verdict)
+{
+	double margin = (double)NAN;
+
+	for (int i = 0; i < verdict->output_count; i++)
+		if (isnan(margin) || verdict->outputs[i].metrics.margin > margin)
+			margin = verdict->outputs[i].metrics.margin;
+	return margin;
 }
 
 const char *verdict_truth_version(const struct verdict *verdict, struct arena *arena)

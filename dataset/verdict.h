@@ -192,6 +192,16 @@ struct latency {
 
 enum { LATENCIES_MAX = GROUND_TRUTHS_MAX + 1 };
 
+/* The margin of an earlier verdict with the same subject and witness, on another version of the GPU's driver. */
+struct driver_margin {
+	const char *driver;
+	enum status status;
+	int64_t time; /* of that verdict, in Unix seconds */
+	double margin;
+};
+
+enum { DRIVER_MARGINS_MAX = 16 };
+
 /* The most checks of a case. */
 enum { CHECKS_MAX = 32, CHECK_AXES_MAX = 16 };
 
@@ -214,6 +224,11 @@ struct verdict {
 	bool all_tried;        /* all available ground truths were tried and had to agree */
 	const char *torch;         /* the version that ran the reference, "2.13.0+cpu"; NULL: unknown */
 	const char *cuda;          /* CUDA version that torch was built for, "13.0"; NULL: a CPU build */
+	/* Version of the GPU's driver, "580.159.04"; NULL: on a CPU, or unknown. It is evidence for `reftest drift` and no
+	 * part of the witness, so a verdict replaces one on another driver, whose margin it then keeps in `drivers`. */
+	const char *driver;
+	const struct driver_margin *drivers; /* of other drivers, oldest first */
+	int driver_count;
 	/* "full", or the names of what the reference could reach besides its inputs and outputs, separated by commas
 	 * (docs/containment.md); NULL: unknown, for a verdict of an older version. If `torch` is NULL, too, no
 	 * reference can have run */
@@ -251,6 +266,10 @@ struct verdict {
 /* Returns one text with the versions of all ground truths, which the fingerprint contains. For a single ground truth,
  * the text is its version. */
 const char *verdict_truth_version(const struct verdict *verdict, struct arena *arena);
+
+/* Returns the margin of a verdict: the largest error of its outputs in units of the bound. NaN if no output was
+ * compared. */
+double verdict_margin(const struct verdict *verdict);
 
 /* Could the reference reach nothing but its inputs and outputs, or did none run? */
 bool verdict_is_contained(const struct verdict *verdict);

@@ -96,6 +96,21 @@ static double seconds_of(struct head *h)
 	return value;
 }
 
+/* Skips the margins on other drivers, which contain no list. If a text in them contains "]", the next field does not
+ * match. */
+static void skip_drivers(struct head *h)
+{
+	const char *end;
+
+	if (h->other || !has_key(h, "drivers"))
+		return;
+	end = memchr(h->at, ']', (size_t)(h->end - h->at));
+	if (end == NULL)
+		h->other = true;
+	else
+		h->at = end + 1;
+}
+
 static bool ends_with(const char *text, size_t length, const char *tail)
 {
 	size_t size = strlen(tail);
@@ -119,6 +134,8 @@ const struct verdict *verdict_head(const char *text, size_t length, struct arena
 	out->ground_truth_version = text_of(&h, "ground_truth_version");
 	out->torch = text_of(&h, "torch");
 	out->cuda = text_of(&h, "cuda");
+	if (has_key(&h, "driver"))
+		out->driver = text_of(&h, "driver");
 	if (has_key(&h, "containment"))
 		out->containment = text_of(&h, "containment");
 	if (has_key(&h, "isolation")) {
@@ -129,6 +146,7 @@ const struct verdict *verdict_head(const char *text, size_t length, struct arena
 	out->time = integer_of(&h, "time", -((int64_t)1 << 53));
 	out->elements = integer_of(&h, "elements", 0);
 	out->reference_line = (int)integer_of(&h, "reference_line", 0);
+	skip_drivers(&h);
 	expect(&h, ", \"outputs\": [{");
 	return h.other ? NULL : out;
 }

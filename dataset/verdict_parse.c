@@ -343,6 +343,25 @@ static void read_tried(struct reader *r, const cJSON *json, struct verdict *out)
 	}
 }
 
+/* Reads the margins on other drivers, which verdicts of earlier versions lack. */
+static void read_drivers(struct reader *r, const cJSON *json, struct verdict *out)
+{
+	const cJSON *item;
+	struct driver_margin *drivers;
+
+	if (json_member(json, "drivers") == NULL)
+		return;
+	item = read_list(r, json, "drivers", DRIVER_MARGINS_MAX, &out->driver_count);
+	drivers = arena_array(r->arena, (size_t)out->driver_count, sizeof *drivers);
+	out->drivers = drivers;
+	for (; item != NULL; item = item->next, drivers++) {
+		drivers->driver = read_text(r, item, "driver", false);
+		drivers->status = read_status(r, item);
+		drivers->time = read_integer(r, item, "time", -EXACT_MAX, EXACT_MAX);
+		drivers->margin = read_number(r, item, "margin");
+	}
+}
+
 static enum check_result read_check_result(struct reader *r, const cJSON *json)
 {
 	const char *name = json_text_of(json, "result");
@@ -406,6 +425,8 @@ static void read_verdict(struct reader *r, const cJSON *json, struct verdict *ou
 	out->ground_truth_version = read_text(r, json, "ground_truth_version", true);
 	out->torch = read_text(r, json, "torch", true);
 	out->cuda = read_text(r, json, "cuda", true);
+	if (cJSON_HasObjectItem(json, "driver"))
+		out->driver = read_text(r, json, "driver", true);
 	if (cJSON_HasObjectItem(json, "containment"))
 		out->containment = read_text(r, json, "containment", true);
 	if (cJSON_HasObjectItem(json, "isolation")) {
@@ -420,6 +441,7 @@ static void read_verdict(struct reader *r, const cJSON *json, struct verdict *ou
 	read_constants(r, json, out);
 	out->findings = read_sentences(r, json, "findings", true, FINDINGS, &out->finding_count);
 	read_tried(r, json, out);
+	read_drivers(r, json, out);
 	read_checks(r, json, out);
 	read_diagnosis(r, json, out);
 	read_latencies(r, json, out);

@@ -333,6 +333,26 @@ void verdict_write_latencies(const struct verdict *verdict, struct buf *out)
 	WRITE_LIST(verdict->latencies, verdict->latency_count, write_latency, out);
 }
 
+/* Writes the margins on other drivers. Verdicts without them have no such list, as in earlier versions. */
+static void write_drivers(const struct verdict *verdict, struct buf *out)
+{
+	if (verdict->driver_count == 0)
+		return;
+	write_key(out, "drivers");
+	buf_text(out, "[");
+	for (int i = 0; i < verdict->driver_count; i++) {
+		const struct driver_margin *other = &verdict->drivers[i];
+
+		buf_text(out, i == 0 ? "{" : ", {");
+		write_text(out, "driver", other->driver);
+		write_text(out, "status", status_name(other->status));
+		write_integer(out, "time", other->time);
+		write_number(out, "margin", other->margin);
+		buf_text(out, "}");
+	}
+	buf_text(out, "]");
+}
+
 void verdict_write(const struct verdict *verdict, struct buf *out)
 {
 	buf_text(out, "{");
@@ -346,6 +366,8 @@ void verdict_write(const struct verdict *verdict, struct buf *out)
 	write_tried(verdict, out);
 	write_text(out, "torch", verdict->torch);
 	write_text(out, "cuda", verdict->cuda);
+	if (verdict->driver != NULL)
+		write_text(out, "driver", verdict->driver);
 	if (verdict->containment != NULL)
 		write_text(out, "containment", verdict->containment);
 	if (verdict->isolation != NULL) {
@@ -356,6 +378,7 @@ void verdict_write(const struct verdict *verdict, struct buf *out)
 	write_integer(out, "time", verdict->time);
 	write_integer(out, "elements", verdict->elements);
 	write_integer(out, "reference_line", verdict->reference_line);
+	write_drivers(verdict, out);
 	write_lists(verdict, out);
 	write_diagnosis(verdict, out);
 	write_checks(verdict, out);

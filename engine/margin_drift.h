@@ -1,6 +1,6 @@
-/* margin_drift - what another version of torch, CUDA or a ground truth did to the margins of the same cases
- * (engine/margin_history.h). Only verdicts on one subject, of one device class and with the same ground truth are
- * compared, so that the reference, the inputs and the bounds are the same. */
+/* margin_drift - what another version of torch, CUDA, the GPU's driver or a ground truth did to the margins of the
+ * same cases (engine/margin_history.h). Only verdicts on one subject, of one device class and with the same ground truth
+ * are compared, so that the reference, the inputs and the bounds are the same. */
 #ifndef REFTEST_ENGINE_MARGIN_DRIFT_H
 #define REFTEST_ENGINE_MARGIN_DRIFT_H
 

@@ -4,16 +4,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-double margin_of_verdict(const struct verdict *v)
-{
-	double margin = (double)NAN;
-
-	for (int i = 0; i < v->output_count; i++)
-		if (isnan(margin) || v->outputs[i].metrics.margin > margin)
-			margin = v->outputs[i].metrics.margin;
-	return margin;
-}
-
 const struct verdict *margin_verdict(const struct case_result *c, struct arena *arena)
 {
 	const struct verdict *whole =
@@ -30,13 +20,51 @@ static const char *known(const char *text)
 static struct margin_point point_of(const struct verdict *v)
 {
 	return (struct margin_point){.time = v->time,
-				     .margin = margin_of_verdict(v),
+				     .margin = verdict_margin(v),
 				     .status = v->status,
 				     .torch = known(v->torch),
 				     .cuda = known(v->cuda),
+				     .driver = known(v->driver),
 				     .ground_truth = known(v->ground_truth),
 				     .version = known(v->ground_truth_version),
 				     .device_class = known(v->device_class)};
+}
+
+/* The points of one case. */
+struct points {
+	struct margin_point *items;
+	int count, room;
+	struct arena *arena;
+};
+
+static void add_point(struct points *points, struct margin_point point)
+{
+	if (isnan(point.margin))
+		return;
+	if (points->count == points->room) {
+		struct margin_point *items = arena_array(points->arena, (size_t)points->room * 2 + 8, sizeof *items);
+
+		if (points->count > 0)
+			memcpy(items, points->items, (size_t)points->count * sizeof *items);
+		points->items = items;
+		points->room = points->room * 2 + 8;
+	}
+	points->items[points->count++] = point;
+}
+
+/* Adds the margin of a verdict, and those on other drivers that it keeps. */
+static void add_verdict(struct points *points, const struct verdict *v)
+{
+	struct margin_point point = point_of(v);
+
+	add_point(points, point);
+	for (int i = 0; i < v->driver_count; i++) {
+		point.driver = v->drivers[i].driver;
+		point.status = v->drivers[i].status;
+		point.time = v->drivers[i].time;
+		point.margin = v->drivers[i].margin;
+		add_point(points, point);
+	}
 }
 
 static int by_time(const void *a, const void *b)
@@ -53,26 +81,21 @@ int margin_history(const struct result *result, const struct case_result *c, str
 	const struct run_store *records = &result->run->records;
 	const struct stored_verdict *stored = NULL;
 	const struct verdict *now = margin_verdict(c, arena);
-	int found = 0, count = 0;
+	struct points points = {.arena = arena};
+	int found = 0;
 
 	if (records->calls != NULL && c->test->job != NULL)
 		found = records->calls->verdicts(records->self, &c->test->subject, arena, &stored);
-	struct margin_point *points = arena_array(arena, (size_t)(found > 0 ? found : 0) + 1, sizeof *points);
-
 	for (int i = 0; i < found; i++) {
 		const struct verdict *v = verdict_parse(stored[i].text, stored[i].length, arena, NULL);
 
 		if (v != NULL && !(now != NULL && digest_equal(&stored[i].witness, &c->witness)))
-			points[count++] = point_of(v);
+			add_verdict(&points, v);
 	}
 	if (now != NULL)
-		points[count++] = point_of(now);
-	found = count;
-	count = 0;
-	for (int i = 0; i < found; i++)
-		if (!isnan(points[i].margin))
-			points[count++] = points[i];
-	qsort(points, (size_t)count, sizeof *points, by_time);
-	*out = points;
-	return count;
+		add_verdict(&points, now);
+	if (points.count > 0)
+		qsort(points.items, (size_t)points.count, sizeof *points.items, by_time);
+	*out = points.items;
+	return points.count;
 }

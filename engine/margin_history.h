@@ -1,5 +1,5 @@
 /* margin_history - the margins that the store has for a case: those of the verdicts on the same subject, with other
- * versions of torch, CUDA and the ground truths, and on other devices. A margin is the largest error of a case in units
+ * versions of torch, CUDA, the GPU's driver and the ground truths, and on other devices. A margin is the largest error of a case in units
  * of its bound: 1 is at the bound. */
 #ifndef REFTEST_ENGINE_MARGIN_HISTORY_H
 #define REFTEST_ENGINE_MARGIN_HISTORY_H
@@ -11,11 +11,8 @@ struct margin_point {
 	double margin;	/* not NaN; infinite if a value is NaN or infinite */
 	enum status status;
 	/* with what the case was verified; "" if unknown */
-	const char *torch, *cuda, *ground_truth, *version, *device_class;
+	const char *torch, *cuda, *driver, *ground_truth, *version, *device_class;
 };
-
-/* Returns the margin of a verdict: the largest of its outputs. NaN if no output was compared. */
-double margin_of_verdict(const struct verdict *verdict);
 
 /* Returns the verdict of a case with everything that the store has of it, in `arena`; NULL if the case has none. */
 const struct verdict *margin_verdict(const struct case_result *c, struct arena *arena);

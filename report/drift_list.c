@@ -23,6 +23,9 @@ static void add_changes(const struct margin_drift *d, struct buf *out)
 
 	add_change("torch", d->from.torch, d->to.torch, &comma, out);
 	add_change("CUDA", d->from.cuda, d->to.cuda, &comma, out);
+	/* Verdicts of earlier versions do not know their driver, which is then no change. */
+	if (*d->from.driver != '\0' && *d->to.driver != '\0')
+		add_change("driver", d->from.driver, d->to.driver, &comma, out);
 	add_change(d->to.ground_truth, d->from.version, d->to.version, &comma, out);
 	if (*comma == '\0')
 		buf_text(out, "another ground truth that was tried has changed");
@@ -63,6 +66,7 @@ static void json_point(const char *key, const struct margin_point *point, struct
 	buf_json_next_member(out, "status", status_name(point->status));
 	buf_json_next_member(out, "torch", point->torch);
 	buf_json_next_member(out, "cuda", point->cuda);
+	buf_json_next_member(out, "driver", point->driver);
 	buf_json_next_member(out, "ground_truth", point->ground_truth);
 	buf_json_next_member(out, "version", point->version);
 	buf_text(out, "}");

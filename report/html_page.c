@@ -43,6 +43,7 @@ struct version_margin {
 static bool same_versions(const struct margin_point *a, const struct margin_point *b)
 {
 	return strcmp(a->torch, b->torch) == 0 && strcmp(a->cuda, b->cuda) == 0 &&
+	       strcmp(a->driver, b->driver) == 0 &&
 	       strcmp(a->ground_truth, b->ground_truth) == 0 && strcmp(a->version, b->version) == 0 &&
 	       strcmp(a->device_class, b->device_class) == 0;
 }
@@ -92,6 +93,8 @@ static void name_versions(const struct margin_point *point, struct buf *out)
 	buf_printf(out, "torch %s, ", *point->torch != '\0' ? point->torch : "unknown");
 	if (*point->cuda != '\0')
 		buf_printf(out, "CUDA %s, ", point->cuda);
+	if (*point->driver != '\0')
+		buf_printf(out, "driver %s, ", point->driver);
 	buf_printf(out, "%s %.*s on %s", *point->ground_truth != '\0' ? point->ground_truth : "no ground truth", shown,
 		   point->version, point->device_class);
 }
@@ -126,7 +129,7 @@ static double margin_of(const struct result *result, struct arena *arena)
 		const struct verdict *v = margin_verdict(&result->cases[i], arena);
 
 		if (v != NULL && !result->cases[i].test->beside)
-			margin = fmax(margin, margin_of_verdict(v));
+			margin = fmax(margin, verdict_margin(v));
 	}
 	return margin;
 }

@@ -295,6 +295,29 @@ static void what_providers_are_known_by_changes_with_their_files(void **state)
 	arena_free(&arena);
 }
 
+static void the_version_of_the_driver_is_read(void **state)
+{
+	static const struct {
+		const char *text, *version;
+	} rows[] = {
+	    {"NVRM version: NVIDIA UNIX x86_64 Kernel Module  470.57.02  Tue Jul 13 16:14:05 UTC 2021\nGCC version:  gcc 9.3.0\n", "470.57.02"},
+	    {"NVRM version: NVIDIA UNIX Open Kernel Module for x86_64  580.159.04  Release Build  (builder)\n", "580.159.04"},
+	    {"550.54.15", "550.54.15"},
+	    {"", NULL},
+	    {"NVRM version: none\nGCC version:  gcc 9.3.0\n", NULL}, /* only the first line counts */
+	    {"1234567890.1234567890.1234567890.1234567890", NULL},
+	    {"version 580 .5\n", NULL},
+	};
+	char out[32];
+
+	(void)state;
+	for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+		assert_int_equal(machine_driver_version(rows[i].text, out, sizeof out), rows[i].version != NULL);
+		if (rows[i].version != NULL)
+			assert_string_equal(out, rows[i].version);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -308,6 +331,7 @@ int main(void)
 	    cmocka_unit_test(what_providers_are_known_by_changes_with_their_files),
 	    cmocka_unit_test(what_a_launcher_said_is_not_believed),
 	    cmocka_unit_test(hidden_gpus_are_not_counted_and_cores_are),
+	    cmocka_unit_test(the_version_of_the_driver_is_read),
 	};
 
 	return cmocka_run_group_tests(tests, set_up, tear_down);

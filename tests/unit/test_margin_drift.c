@@ -22,6 +22,8 @@ struct stored {
 	double margin;
 	int64_t time;
 	const char *ground_truth; /* NULL: builtin */
+	const char *driver, *earlier_driver;
+	double earlier_margin;
 };
 
 static void store(struct world *w, const char *name, int at, struct stored s)
@@ -29,12 +31,16 @@ static void store(struct world *w, const char *name, int at, struct stored s)
 	const struct case_result *c = &world_result(w, name)->cases[at];
 	const struct output_verdict output = {
 	    .name = "output", .ground_truth = "builtin", .metrics = {.elements = 1, .hits = 1, .margin = s.margin}};
+	const struct driver_margin earlier = {s.earlier_driver, STATUS_PASSED, s.time - 1, s.earlier_margin};
 	const struct verdict v = {.status = s.margin > 1 ? STATUS_FAILED : STATUS_PASSED,
 				  .device_class = s.device_class,
 				  .device = "cpu",
 				  .ground_truth = s.ground_truth != NULL ? s.ground_truth : "builtin",
 				  .ground_truth_version = s.version,
 				  .torch = s.torch,
+				  .driver = s.driver,
+				  .drivers = &earlier,
+				  .driver_count = s.earlier_driver != NULL,
 				  .time = s.time,
 				  .outputs = &output,
 				  .output_count = 1};
@@ -66,10 +72,10 @@ static void the_case_that_moved_most_stands_for_its_definition(void **state)
 
 	plan(w);
 	assert_true(world_result(w, "first")->case_count >= 2);
-	store(w, "first", 0, (struct stored){"2.12", "1", "cpu", 0.5, 100, NULL});
-	store(w, "first", 0, (struct stored){"2.13", "1", "cpu", 0.6, 200, NULL});
-	store(w, "first", 1, (struct stored){"2.12", "1", "cpu", 0.1, 100, NULL});
-	store(w, "first", 1, (struct stored){"2.13", "1", "cpu", 0.4, 200, NULL});
+	store(w, "first", 0, (struct stored){"2.12", "1", "cpu", 0.5, 100, NULL, NULL, NULL, 0});
+	store(w, "first", 0, (struct stored){"2.13", "1", "cpu", 0.6, 200, NULL, NULL, NULL, 0});
+	store(w, "first", 1, (struct stored){"2.12", "1", "cpu", 0.1, 100, NULL, NULL, NULL, 0});
+	store(w, "first", 1, (struct stored){"2.13", "1", "cpu", 0.4, 200, NULL, NULL, NULL, 0});
 	struct margin_drifts drifts = drifts_of(w, false, &arena);
 
 	assert_int_equal(drifts.count, 1);
@@ -91,9 +97,9 @@ static void other_devices_and_ground_truths_are_not_compared(void **state)
 	struct arena arena = {0};
 
 	plan(w);
-	store(w, "first", 0, (struct stored){"2.13", "1", "cpu", 0.1, 100, NULL});
-	store(w, "first", 0, (struct stored){"2.13", "1", "sm_90", 0.9, 200, NULL});
-	store(w, "first", 0, (struct stored){"2.13", "1", "cpu", 0.8, 300, "torch"});
+	store(w, "first", 0, (struct stored){"2.13", "1", "cpu", 0.1, 100, NULL, NULL, NULL, 0});
+	store(w, "first", 0, (struct stored){"2.13", "1", "sm_90", 0.9, 200, NULL, NULL, NULL, 0});
+	store(w, "first", 0, (struct stored){"2.13", "1", "cpu", 0.8, 300, "torch", NULL, NULL, 0});
 	assert_int_equal(drifts_of(w, false, &arena).count, 0);
 	assert_int_equal(drifts_of(w, false, &arena).never_compared, 2);
 	arena_free(&arena);
@@ -106,9 +112,9 @@ static void the_newest_is_compared_with_the_older_ones(void **state)
 	struct arena arena = {0};
 
 	plan(w);
-	store(w, "first", 0, (struct stored){"2.13", "2", "cpu", 0.125, 300, NULL});
-	store(w, "first", 0, (struct stored){"2.11", "1", "cpu", 0.5, 100, NULL});
-	store(w, "first", 0, (struct stored){"2.12", "1", "cpu", 0.25, 200, NULL});
+	store(w, "first", 0, (struct stored){"2.13", "2", "cpu", 0.125, 300, NULL, NULL, NULL, 0});
+	store(w, "first", 0, (struct stored){"2.11", "1", "cpu", 0.5, 100, NULL, NULL, NULL, 0});
+	store(w, "first", 0, (struct stored){"2.12", "1", "cpu", 0.25, 200, NULL, NULL, NULL, 0});
 	const struct margin_drifts drifts = drifts_of(w, false, &arena);
 
 	assert_int_equal(drifts.count, 1);
@@ -125,10 +131,10 @@ static void tiny_and_infinite_margins_do_not_move(void **state)
 	struct arena arena = {0};
 
 	plan(w);
-	store(w, "first", 0, (struct stored){"2.12", "1", "cpu", 0, 100, NULL});
-	store(w, "first", 0, (struct stored){"2.13", "1", "cpu", 1e-4, 200, NULL});
-	store(w, "second", 0, (struct stored){"2.12", "1", "cpu", (double)INFINITY, 100, NULL});
-	store(w, "second", 0, (struct stored){"2.13", "1", "cpu", (double)INFINITY, 200, NULL});
+	store(w, "first", 0, (struct stored){"2.12", "1", "cpu", 0, 100, NULL, NULL, NULL, 0});
+	store(w, "first", 0, (struct stored){"2.13", "1", "cpu", 1e-4, 200, NULL, NULL, NULL, 0});
+	store(w, "second", 0, (struct stored){"2.12", "1", "cpu", (double)INFINITY, 100, NULL, NULL, NULL, 0});
+	store(w, "second", 0, (struct stored){"2.13", "1", "cpu", (double)INFINITY, 200, NULL, NULL, NULL, 0});
 	const struct margin_drifts drifts = drifts_of(w, false, &arena);
 
 	assert_int_equal(drifts.count, 2);
@@ -145,10 +151,10 @@ static void the_list_says_what_changed(void **state)
 	struct buf text = {0}, json = {0};
 
 	plan(w);
-	store(w, "first", 0, (struct stored){"2.12", "1", "cpu", 0.25, 100, NULL});
-	store(w, "first", 0, (struct stored){"2.13", "2", "cpu", 0.75, 200, NULL});
-	store(w, "second", 0, (struct stored){"2.12", "1", "cpu", 0.5, 100, NULL});
-	store(w, "second", 0, (struct stored){"2.13", "1", "cpu", 4, 200, NULL});
+	store(w, "first", 0, (struct stored){"2.12", "1", "cpu", 0.25, 100, NULL, NULL, NULL, 0});
+	store(w, "first", 0, (struct stored){"2.13", "2", "cpu", 0.75, 200, NULL, NULL, NULL, 0});
+	store(w, "second", 0, (struct stored){"2.12", "1", "cpu", 0.5, 100, NULL, NULL, NULL, 0});
+	store(w, "second", 0, (struct stored){"2.13", "1", "cpu", 4, 200, NULL, NULL, NULL, 0});
 	const struct margin_drifts drifts = drifts_of(w, false, &arena);
 
 	drift_list_text(&drifts, false, &text);
@@ -171,6 +177,33 @@ static void the_list_says_what_changed(void **state)
 	world_end(w);
 }
 
+/* The driver is no part of a verdict's key, so one verdict has the margins on several drivers. */
+static void another_driver_is_compared(void **state)
+{
+	struct world *w = *state;
+	struct arena arena = {0};
+	struct buf text = {0}, json = {0};
+
+	plan(w);
+	store(w, "first", 0, (struct stored){"2.13", "1", "sm_90", 0.75, 200, NULL, "580.159.04", "570.86.10", 0.25});
+	store(w, "second", 0, (struct stored){"2.12", "1", "sm_90", 0.25, 100, NULL, NULL, NULL, 0});
+	store(w, "second", 0, (struct stored){"2.13", "1", "sm_90", 0.75, 200, NULL, "580.159.04", NULL, 0});
+	const struct margin_drifts drifts = drifts_of(w, false, &arena);
+
+	drift_list_text(&drifts, false, &text);
+	assert_int_equal(drifts.count, 2);
+	assert_non_null(strstr(text.data, "grew     rmsnorm/first on sm_90: margin 0.25 -> 0.75, 75 % of the bound\n"));
+	assert_non_null(strstr(text.data, ": driver 570.86.10 -> 580.159.04\n"));
+	assert_non_null(strstr(text.data, ": torch 2.12 -> 2.13\n")); /* one of the drivers is not known */
+	drift_list_json(&drifts, &json);
+	assert_non_null(strstr(json.data, "\"driver\": \"570.86.10\""));
+	assert_non_null(strstr(json.data, "\"driver\": \"\""));
+	buf_free(&text);
+	buf_free(&json);
+	arena_free(&arena);
+	world_end(w);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -178,6 +211,7 @@ int main(void)
 	    cmocka_unit_test_setup_teardown(other_devices_and_ground_truths_are_not_compared, world_set_up, world_tear_down),
 	    cmocka_unit_test_setup_teardown(the_newest_is_compared_with_the_older_ones, world_set_up, world_tear_down),
 	    cmocka_unit_test_setup_teardown(tiny_and_infinite_margins_do_not_move, world_set_up, world_tear_down),
+	    cmocka_unit_test_setup_teardown(another_driver_is_compared, world_set_up, world_tear_down),
 	    cmocka_unit_test_setup_teardown(the_list_says_what_changed, world_set_up, world_tear_down),
 	};
 

@@ -25,6 +25,8 @@ enum { DAY = 86400 };
 
 struct place {
 	const char *containment; /* of the verdicts that put_of makes */
+	const char *driver;	 /* of the GPU on which they were made */
+	double margin;
 	char root[128], file[160];
 	struct err err;
 	struct arena arena;
@@ -82,11 +84,15 @@ static int place_remove(void **state)
 /* A verdict on subject `number`, computed with version `torch` of torch, which took `seconds` and is dated `made`. */
 static struct store_put put_of(struct place *p, int number, const char *torch, double seconds, int64_t made)
 {
+	const struct output_verdict output = {.name = "output", .metrics = {.elements = 1, .hits = 1, .margin = p->margin}};
 	struct fields subject = {0}, witness = {0}, all;
 	struct verdict verdict = {.device_class = "sm_90",
 				  .ground_truth = "builtin",
 				  .ground_truth_version = "1",
 				  .torch = torch,
+				  .driver = p->driver,
+				  .outputs = &output,
+				  .output_count = p->driver != NULL,
 				  .containment = p->containment,
 				  .seconds = seconds,
 				  .time = made};
@@ -200,6 +206,88 @@ static void the_better_contained_verdict_stays(void **state)
 	expect_seconds(p, 7, 30);
 	p->containment = NULL;
 	assert_true(merged.kept == 3 && merged.replaced == 2 && merged.taken == 0);
+}
+
+static struct store_put on_driver(struct place *p, const char *driver, double margin)
+{
+	p->driver = driver;
+	p->margin = margin;
+	return put_of(p, 1, "2.13", 1, 0);
+}
+
+/* Expects the only verdict on subject 1 to be on `driver`, with other drivers and their margins as in "550:0.25 ". */
+static void expect_drivers(struct place *p, const char *driver, const char *others)
+{
+	const struct store_put key = put_of(p, 1, "2.13", 1, 0);
+	const struct stored_verdict *all;
+	struct buf text = {0};
+
+	assert_int_equal(store_verdicts(p->store, &key.subject, &p->arena, &all, &p->err), 1);
+	const struct verdict *v = verdict_parse(all[0].text, all[0].length, &p->arena, &p->err);
+
+	assert_non_null(v);
+	assert_string_equal(v->driver == NULL ? "none" : v->driver, driver);
+	for (int i = 0; i < v->driver_count; i++)
+		buf_printf(&text, "%s:%g ", v->drivers[i].driver, v->drivers[i].margin);
+	assert_string_equal(text.data == NULL ? "" : text.data, others);
+	buf_free(&text);
+}
+
+/* The driver is no part of the key: verdicts on other drivers replace each other, and their margins stay. */
+static void margins_on_other_drivers_stay(void **state)
+{
+	struct place *p = *state;
+	struct store_merged merged = {0};
+	int64_t day = p->now - 20 * DAY;
+
+	on_driver(p, "550", 0.25);
+	put(p, 1, "2.13", 1, day);
+	expect_drivers(p, "550", "");
+	on_driver(p, "550", 0.375); /* the same driver again */
+	put(p, 1, "2.13", 1, day + 1);
+	expect_drivers(p, "550", "");
+	on_driver(p, "570", 0.5);
+	put(p, 1, "2.13", 1, day + 2);
+	expect_drivers(p, "570", "550:0.375 ");
+
+	/* One that is merged and newer replaces it; an older one only adds its margin. */
+	on_driver(p, "580", 0.75);
+	merge(p, 1, "2.13", 1, day + 4, &merged);
+	expect_drivers(p, "580", "550:0.375 570:0.5 ");
+	on_driver(p, "560", 4);
+	merge(p, 1, "2.13", 1, day + 3, &merged);
+	assert_true(merged.replaced == 1 && merged.kept == 1);
+	expect_drivers(p, "580", "550:0.375 570:0.5 560:4 ");
+	on_driver(p, "570", 8); /* older than the margin that is known of this driver */
+	merge(p, 1, "2.13", 1, day, &merged);
+	expect_drivers(p, "580", "550:0.375 570:0.5 560:4 ");
+
+	/* The driver of a version that does not know it is unknown, and nothing is lost. */
+	p->driver = NULL;
+	put(p, 1, "2.13", 1, day + 5);
+	expect_drivers(p, "none", "550:0.375 570:0.5 560:4 580:0.75 ");
+	on_driver(p, "580", 0.75);
+	put(p, 1, "2.13", 1, day + 6);
+	expect_drivers(p, "580", "550:0.375 570:0.5 560:4 ");
+}
+
+static void of_many_drivers_the_newest_stay(void **state)
+{
+	struct place *p = *state;
+
+	for (int i = 0; i < 2 * DRIVER_MARGINS_MAX; i++) {
+		on_driver(p, arena_printf(&p->arena, "%d.0", i), i);
+		put(p, 1, "2.13", 1, p->now - 1000 + i);
+	}
+	const struct store_put key = put_of(p, 1, "2.13", 1, 0);
+	const struct stored_verdict *all;
+
+	assert_int_equal(store_verdicts(p->store, &key.subject, &p->arena, &all, &p->err), 1);
+	const struct verdict *v = verdict_parse(all[0].text, all[0].length, &p->arena, &p->err);
+
+	assert_int_equal(v->driver_count, DRIVER_MARGINS_MAX);
+	assert_true(v->drivers[0].margin == DRIVER_MARGINS_MAX - 1);
+	assert_true(v->drivers[DRIVER_MARGINS_MAX - 1].margin == 2 * DRIVER_MARGINS_MAX - 2);
 }
 
 static void a_clock_that_was_ahead_wins_once_at_most(void **state)
@@ -531,6 +619,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test_setup_teardown(of_equal_keys_the_newest_stays, place_make, place_remove),
 	    cmocka_unit_test_setup_teardown(the_better_contained_verdict_stays, place_make, place_remove),
+	    cmocka_unit_test_setup_teardown(margins_on_other_drivers_stay, place_make, place_remove),
+	    cmocka_unit_test_setup_teardown(of_many_drivers_the_newest_stay, place_make, place_remove),
 	    cmocka_unit_test_setup_teardown(a_clock_that_was_ahead_wins_once_at_most, place_make, place_remove),
 	    cmocka_unit_test_setup_teardown(verdicts_of_one_subject_stay_in_the_order_of_their_making, place_make,
 					    place_remove),

@@ -205,6 +205,52 @@ static void the_head_of_a_plain_pass_is_what_the_whole_says(void **state)
 	arena_free(&arena);
 }
 
+static const struct driver_margin drivers[] = {{"550.54.15", STATUS_PASSED, 100, 0.25}, {"570.86.10", STATUS_FAILED, 200, INFINITY}};
+
+/* `whole`, like verdicts of earlier versions, has none. */
+static void drivers_survive_in_the_whole_and_in_the_head(void **state)
+{
+	struct verdict v = whole;
+	struct arena arena = {0};
+	struct buf text = {0}, again = {0};
+
+	(void)state;
+	v.driver = "580.159.04";
+	v.drivers = drivers;
+	v.driver_count = 2;
+	verdict_write(&v, &text);
+	assert_int_equal(verdict_time(text.data, text.length), whole.time); /* and not that of a driver */
+	const struct verdict *read = verdict_parse(text.data, text.length, &arena, NULL);
+
+	assert_non_null(read);
+	verdict_write(read, &again);
+	assert_string_equal(text.data, again.data);
+	assert_string_equal(read->driver, "580.159.04");
+	assert_true(read->driver_count == 2 && read->drivers[1].status == STATUS_FAILED && read->drivers[1].time == 200);
+	assert_string_equal(read->drivers[0].driver, "550.54.15");
+	same_bits(read->drivers[0].margin, 0.25);
+	v.status = STATUS_PASSED, v.reason = REASON_NONE, v.message = NULL, v.weak = false;
+	v.finding_count = v.tried_count = 0;
+	const struct verdict *head = head_of(&v, &arena);
+
+	assert_non_null(head);
+	assert_string_equal(head->driver, "580.159.04");
+	assert_true(head->time == whole.time && head->elements == whole.elements);
+	v.drivers = (const struct driver_margin[]){{"5]80", STATUS_PASSED, 1, 0}};
+	v.driver_count = 1;
+	assert_null(head_of(&v, &arena));
+	buf_clear(&text);
+	verdict_write(&v, &text);
+	char *at = strstr(text.data, "\"time\": 1,");
+
+	assert_non_null(at);
+	memcpy(at, "\"time\": x,", 10);
+	assert_null(verdict_parse(text.data, text.length, &arena, NULL));
+	buf_free(&text);
+	buf_free(&again);
+	arena_free(&arena);
+}
+
 static void tried_ground_truths_survive_and_have_one_text(void **state)
 {
 	struct arena arena = {0};
@@ -556,6 +602,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(a_verdict_survives_its_text_bit_for_bit),
 	    cmocka_unit_test(the_head_of_a_plain_pass_is_what_the_whole_says),
+	    cmocka_unit_test(drivers_survive_in_the_whole_and_in_the_head),
 	    cmocka_unit_test(tried_ground_truths_survive_and_have_one_text),
 	    cmocka_unit_test(pictures_of_differences_survive),
 	    cmocka_unit_test(damaged_pictures_are_refused),

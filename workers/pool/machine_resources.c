@@ -506,6 +506,37 @@ static void append_file(struct buf *out, const char *path)
 	buf_free(&text);
 }
 
+/* The version is the first word of the first line that consists of digits and dots. */
+bool machine_driver_version(const char *text, char *out, size_t size)
+{
+	const char *end = text + strcspn(text, "\n");
+
+	for (const char *word = text; word < end; word += strspn(word, " \t")) {
+		size_t length = strcspn(word, " \t\n"), number = strspn(word, "0123456789.");
+
+		if (number == length && length < size && *word != '.' && memchr(word, '.', length) != NULL) {
+			memcpy(out, word, length);
+			out[length] = '\0';
+			return true;
+		}
+		word += length;
+	}
+	return false;
+}
+
+static const char driver_version[] = "/proc/driver/nvidia/version";
+
+const char *machine_driver(struct arena *arena)
+{
+	char version[32];
+	struct buf text = {0};
+	bool found = file_read(AT_FDCWD, driver_version, SMALL_FILE, &text, NULL, NULL) == FILE_OK && text.length > 0 &&
+		     machine_driver_version(text.data, version, sizeof version);
+
+	buf_free(&text);
+	return found ? arena_string(arena, version) : NULL;
+}
+
 /* Appends the driver's information file of each GPU, which contains the model, the UUID and the bus address. */
 static void append_gpus(struct buf *out)
 {
@@ -547,7 +578,7 @@ int machine_gpus(struct arena *arena, const char **key)
 	if (key == NULL)
 		return count;
 	buf_printf(&text, "%d CUDA_VISIBLE_DEVICES=%s\n", count, list == NULL ? "(unset)" : list);
-	append_file(&text, "/proc/driver/nvidia/version");
+	append_file(&text, driver_version);
 	append_gpus(&text);
 	*key = arena_copy(arena, text.data, text.length);
 	buf_free(&text);

@@ -28,6 +28,7 @@
 struct pool {
 	struct pool_shared shared;
 	char *python, *root, *required;
+	char *driver;            /* version of the GPU driver; NULL: on a CPU, or unknown */
 	bool warm;               /* pool_warm */
 	int spares;              /* number of spare runners that a warm pool keeps ready */
 	int wake, timer;         /* eventfd, timerfd */
@@ -81,11 +82,22 @@ static void free_pool(struct pool *pool)
 {
 	close_loop(pool);
 	free(pool->shared.device);
+	free(pool->driver);
 	free(pool->python);
 	free(pool->root);
 	free(pool->required);
 	free(pool->shared.lanes);
 	free(pool);
+}
+
+static char *driver_of_machine(void)
+{
+	struct arena arena = {0};
+	const char *driver = machine_driver(&arena);
+	char *copy = driver == NULL ? NULL : copy_text(driver);
+
+	arena_free(&arena);
+	return copy;
 }
 
 static void lay_out(struct pool *pool, const struct pool_options *options)
@@ -94,6 +106,7 @@ static void lay_out(struct pool *pool, const struct pool_options *options)
 	int cores = options->cores > 0 ? options->cores : machine_cores(), usual = strcmp(options->device, "cpu") == 0 ? SPARES_CPU : SPARES_GPU;
 
 	shared->device = copy_text(options->device);
+	pool->driver = strcmp(options->device, "cpu") == 0 ? NULL : driver_of_machine();
 	pool->python = copy_text(options->python);
 	pool->root = copy_text(options->root == NULL ? "" : options->root);
 	pool->required = options->required == NULL ? NULL : copy_text(options->required);
@@ -507,6 +520,7 @@ bool pool_next(struct pool *pool, struct arena *arena, struct pool_result *out)
 					    .message = arena_string(arena, err.text)};
 	verdict->torch = pool->shared.runners.torch[0] == '\0' ? NULL : arena_string(arena, pool->shared.runners.torch);
 	verdict->cuda = pool->shared.runners.cuda[0] == '\0' ? NULL : arena_string(arena, pool->shared.runners.cuda);
+	verdict->driver = pool->driver == NULL ? NULL : arena_string(arena, pool->driver);
 	verdict->containment = containment_of(pool, arena);
 	verdict->isolation = isolations[answer->isolation];
 	verdict->isolation_reason = answer->own_because == NULL ? NULL : arena_string(arena, answer->own_because);
