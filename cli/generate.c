@@ -10,6 +10,7 @@
 #include "base/show.h"
 #include "cli/shared_options.h"
 #include "engine/run.h"
+#include "engine/tolerance_text.h"
 #include "testgen/replace_vacuous.h"
 #include "testgen/update.h"
 #include "testgen/vacuous_tests.h"
@@ -18,6 +19,7 @@ struct generate_options {
 	struct shared_options shared;
 	const char *layout, *print;
 	bool all, check, force, audit, hook, replace_vacuous;
+	struct words tolerances;
 };
 
 #define AT(member) offsetof(struct generate_options, member)
@@ -38,6 +40,9 @@ static const struct option_row rows[] = {
     {"--replace-vacuous", OPTION_FLAG, AT(replace_vacuous), NULL, NULL,
      "replace hand-written files in which no test can fail, and name each file with the reason; a file that is not "
      "committed to git stays"},
+    {"--tolerance", OPTION_LIST, AT(tolerances), "[DTYPE=]ATOL[,RTOL[,HIT]]", NULL,
+     "tolerance of every output, or of the outputs of one dtype, in the tests of the selected definitions; later updates "
+     "of the files keep it, and `none` removes it (repeatable)"},
     {"--python", OPTION_FILE, SHARED(python), "PATH", NULL,
      "Python interpreter that parses the files for --audit and --replace-vacuous (default: $REFTEST_PYTHON, then .venv, then python3)"},
     {"--print", OPTION_TEXT, AT(print), "FILE", NULL,
@@ -93,14 +98,28 @@ static int exit_code(const struct generate_options *o, const struct update_resul
 	return g->invalid > 0 ? EXIT_USAGE : EXIT_VERIFIED;
 }
 
+/* Reads --tolerance; `none` leaves all bounds negative. Returns 0, or -1 and sets `err`. */
+static int read_tolerances(const struct words *words, struct tolerance out[DTYPE_COUNT], struct err *err)
+{
+	for (int i = 0; i < DTYPE_COUNT; i++)
+		out[i] = (struct tolerance){-1, -1, -1};
+	if (words->count == 1 && strcmp(words->items[0], "none") == 0)
+		return 0;
+	return tolerance_texts_read(words->items, words->count, "--tolerance", out, err);
+}
+
 /* Selects definitions and updates their test files. `run` contains the dataset and the selected definitions; no case is
  * executed. */
 static int update(struct run *run, const struct generate_options *o, const struct words *names, struct err *err)
 {
 	bool every = names->count == 0 && o->shared.op_types.count == 0;
 	struct update_options options = {.check = o->check, .force = o->force, .print = o->print};
+	struct tolerance tolerances[DTYPE_COUNT];
 	struct update_result generated;
 
+	if (read_tolerances(&o->tolerances, tolerances, err) < 0)
+		return EXIT_USAGE;
+	options.tolerances = o->tolerances.count > 0 ? tolerances : NULL;
 	options.layout = choose_layout(o, run->program->root);
 	if (run_select(run, names->items, names->count, o->shared.op_types.items, o->shared.op_types.count, err) < 0)
 		return EXIT_USAGE;

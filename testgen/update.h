@@ -22,6 +22,9 @@ struct update_options {
 	bool check;  /* report which files are out of date, and write nothing */
 	bool quiet;  /* do not report invalid definitions, because the caller reports them */
 	bool force;  /* replace files that a user wrote or edited */
+	/* The bounds to write (testgen/file_tolerances.h): DTYPE_COUNT items, all negative to remove the bounds of a file;
+	 * NULL: each file keeps its bounds. */
+	const struct tolerance *tolerances;
 	const char
 	    *print; /* only print the new text of this file ("test_gemm.py") to stdout; NULL: update the files */
 	/* Process only the files with these definitions. NULL: process all files, and remove files without

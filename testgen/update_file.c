@@ -10,6 +10,7 @@
 
 #include "base/file.h"
 #include "engine/settings.h"
+#include "testgen/file_tolerances.h"
 #include "testgen/support_files.h"
 #include "testgen/test_class.h"
 #include "testgen/test_file.h"
@@ -129,7 +130,7 @@ bool update_file_noted(struct file_update *r, const struct group *group, const s
 	const struct file_stat own = own_stat(r, group->file);
 	struct digest digest = group_digest(r, group, &own);
 
-	if (r->options->force || r->options->print != NULL || !digest_equal(&digest, &note->digest) || any_near(group))
+	if (r->options->force || r->options->tolerances != NULL || r->options->print != NULL || !digest_equal(&digest, &note->digest) || any_near(group))
 		return false;
 	r->out->files += note->counts[0] > note->counts[1];
 	r->out->current += note->counts[0] > note->counts[1];
@@ -484,15 +485,35 @@ static bool is_known_stat(const struct file_stat *read, const struct file_stat *
 	return wrote ? now->size == length : memcmp(read, now, sizeof *now) == 0;
 }
 
-/* Writes the text of a file with these classes to `out`. If there are no classes, the text is empty. */
+/* Adds the bounds of the option --tolerance, or those that the current file has, to the body of a file. */
+static void add_tolerances(const struct file_update *r, const struct buf *old, struct buf *body)
+{
+	size_t skip = old->length > 0 ? owned_body(old->data, old->length) : 0;
+	const char *tuple = NULL;
+	struct buf asked = {0};
+
+	if (r->options->tolerances != NULL) {
+		file_tolerances_write(r->options->tolerances, &asked);
+		file_tolerances_insert(asked.data, asked.length, body);
+	} else if (skip > 0) {
+		size_t length = file_tolerances_find(old->data + skip, old->length - skip, &tuple);
+
+		file_tolerances_insert(tuple, length, body);
+	}
+	buf_free(&asked);
+}
+
+/* Writes the text of a file with these classes to `out`. If there are no classes, the text is empty. `old` is the
+ * current file, empty if reftest did not write it. */
 static void write_text(const struct file_update *r, const struct group *group, const struct test_class *classes,
-		       int count, struct buf *text)
+		       int count, const struct buf *old, struct buf *text)
 {
 	struct buf body = {0};
 
 	buf_clear(text);
 	if (count > 0) {
 		test_file_write(about(r, group), classes, count, &body);
+		add_tolerances(r, old, &body);
 		owned_seal(text, body.data, body.length);
 	}
 	buf_free(&body);
@@ -534,16 +555,16 @@ static int make_group(struct file_update *r, const struct group *group, struct a
 	const char *lost = NULL;
 	enum owner owner;
 	enum file_answer there = read_old(r, group->file, &old, &owner);
-	const struct buf none = {0};
+	const struct buf none = {0}, *own = owner == OWNER_REFTEST ? &old : &none;
 
-	int count = make_classes(r, group, owner == OWNER_REFTEST ? &old : &none, classes, counts, arena);
+	int count = make_classes(r, group, own, classes, counts, arena);
 
-	write_text(r, group, classes, count, &text);
+	write_text(r, group, classes, count, own, &text);
 	if (may_lose(r, there, &old, owner, &text)) {
 		if (add_sparse(r, group, &old, &classes, &count, &lost, arena, err) < 0)
 			goto done;
 		if (lost != NULL)
-			write_text(r, group, classes, count, &text);
+			write_text(r, group, classes, count, own, &text);
 	}
 	if (lost == NULL)
 		lost = outdated_class(r, group, classes, count);

@@ -120,7 +120,7 @@ def pytest_addoption(parser):
     )
 
 
-ASKED_TOLERANCES = {}  # from dtype (None: every dtype) to atol, rtol and hit ratio (None: not given)
+ASKED_TOLERANCES = {}  # of --tolerance: from dtype (None: every dtype) to atol, rtol and hit ratio (None: not given)
 
 
 def read_tolerance(word):
@@ -142,12 +142,15 @@ def read_tolerance(word):
     return (dtype if equals else None), (atol, rtol, hit)
 
 
-def asked_rule(dtype, rule):
-    """Returns the rule of an output, with the numbers that --tolerance gives."""
-    asked = ASKED_TOLERANCES.get(dtype, ASKED_TOLERANCES.get(None))
-    if asked is None:
-        return rule
-    return asked[0], asked[1], rule[2] if asked[2] is None else asked[2]
+def asked_rule(test, dtype, rule):
+    """Returns the rule of an output, with the numbers of pytest's --tolerance, or else with those of `reftest generate
+    --tolerance`, which the file of the test has as TOLERANCES."""
+    texts = getattr(sys.modules.get(test.__module__), "TOLERANCES", ())
+    for asked in ASKED_TOLERANCES, dict(map(read_tolerance, texts)):
+        found = asked.get(dtype, asked.get(None))
+        if found is not None:
+            return found[0], found[1], rule[2] if found[2] is None else found[2]
+    return rule
 
 
 def pytest_configure(config):

@@ -472,7 +472,7 @@ def tolerance(test, case, inputs, index, truth):
     """Returns atol, rtol and hit ratio of an output, as `reftest verify` does, with atol and rtol widened to the
     precision of the ground truth's arithmetic."""
     spec = list(definition_of(test)["outputs"].values())[index]
-    rule = asked_rule(spec["dtype"], rule_of(test, case, inputs, index))
+    rule = asked_rule(test, spec["dtype"], rule_of(test, case, inputs, index))
     if truth.coarse is None:
         return rule
     atol, rtol = truth.coarse[index]

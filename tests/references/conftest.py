@@ -1,5 +1,5 @@
 # Made by `reftest generate`, which leaves this file alone once it has been edited.
-# reftest-body: 21b2d728808460ee53526ebb609e85eb
+# reftest-body: 0caac39210389700f7efda95b7b5cfd7
 """conftest - runs the reference tests in this directory: the code that all generated test files share.
 
 Each definition of the dataset has a class in a test file here. A test runs the definition's reference on valid inputs
@@ -122,7 +122,7 @@ def pytest_addoption(parser):
     )
 
 
-ASKED_TOLERANCES = {}  # from dtype (None: every dtype) to atol, rtol and hit ratio (None: not given)
+ASKED_TOLERANCES = {}  # of --tolerance: from dtype (None: every dtype) to atol, rtol and hit ratio (None: not given)
 
 
 def read_tolerance(word):
@@ -144,12 +144,15 @@ def read_tolerance(word):
     return (dtype if equals else None), (atol, rtol, hit)
 
 
-def asked_rule(dtype, rule):
-    """Returns the rule of an output, with the numbers that --tolerance gives."""
-    asked = ASKED_TOLERANCES.get(dtype, ASKED_TOLERANCES.get(None))
-    if asked is None:
-        return rule
-    return asked[0], asked[1], rule[2] if asked[2] is None else asked[2]
+def asked_rule(test, dtype, rule):
+    """Returns the rule of an output, with the numbers of pytest's --tolerance, or else with those of `reftest generate
+    --tolerance`, which the file of the test has as TOLERANCES."""
+    texts = getattr(sys.modules.get(test.__module__), "TOLERANCES", ())
+    for asked in ASKED_TOLERANCES, dict(map(read_tolerance, texts)):
+        found = asked.get(dtype, asked.get(None))
+        if found is not None:
+            return found[0], found[1], rule[2] if found[2] is None else found[2]
+    return rule
 
 
 def pytest_configure(config):
@@ -1663,7 +1666,7 @@ def tolerance(test, case, inputs, index, truth):
     """Returns atol, rtol and hit ratio of an output, as `reftest verify` does, with atol and rtol widened to the
     precision of the ground truth's arithmetic."""
     spec = list(definition_of(test)["outputs"].values())[index]
-    rule = asked_rule(spec["dtype"], rule_of(test, case, inputs, index))
+    rule = asked_rule(test, spec["dtype"], rule_of(test, case, inputs, index))
     if truth.coarse is None:
         return rule
     atol, rtol = truth.coarse[index]

@@ -1,5 +1,5 @@
 #!/bin/sh
-# verify, watch and the generated tests accept --tolerance, for all dtypes or for one, which then has precedence. `reftest
+# verify, watch, generate and the generated tests accept --tolerance, for all dtypes or for one, which then has precedence. `reftest
 # tolerance` prints the bound of each output and the source of its numbers: the op family, the definition or an option.
 . "$(dirname "$0")/../harness.sh"
 [ "$device" = cpu ] || skip "the CPU suffices"
@@ -37,6 +37,36 @@ run_pytest -k 'numerical or correct' --tolerance bfloat16=0.1
 expect_exit 1
 run_pytest --tolerance nonsense
 expect_exit 4
+expect_says "invalid tolerance 'nonsense'"
+
+# generate writes the bounds into the files, which keep them until they are removed. Those of pytest win.
+run generate --tolerance 0.1 --tolerance bfloat16=0.2
+expect_exit 0
+expect_says 'tests/references/test_gemm.py written'
+run_pytest -k 'numerical or correct'
+expect_exit 0
+run_pytest -k 'numerical or correct' --tolerance 1e-9
+expect_exit 1
+edit definitions/gemm/tiny_gemm.json '1.01 *' '1.02 *'
+run verify --tolerance 0.1
+run generate --check
+expect_exit 0
+run generate --check --tolerance 0.1
+expect_exit 1
+run generate --tolerance bfloat16=0.2 --tolerance 0.1
+expect_exit 0
+expect_says '0 written'
+[ "$(grep -A3 '^TOLERANCES' tests/references/test_gemm.py | tr -d ' \n')" = 'TOLERANCES=("0.1","bfloat16=0.2",)' ] ||
+	fail 'an update has changed the bounds of a generated file'
+edit definitions/gemm/tiny_gemm.json '1.02 *' '1.01 *'
+run generate --tolerance none
+expect_exit 0
+expectations=$((expectations + 1))
+! grep -q TOLERANCES tests/references/test_gemm.py || fail '--tolerance none has removed no bounds'
+run generate --tolerance none --tolerance 1
+expect_exit 2
+run generate --tolerance nonsense
+expect_exit 2
 expect_says "invalid tolerance 'nonsense'"
 
 for word in nonsense 1e-4, , -1 nan inf 1,2,0 1,2,2 1,2,1,1 float99=1 =1 float16= "$(printf '%040d' 0)=1"; do

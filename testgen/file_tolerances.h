@@ -1,0 +1,21 @@
+/* file_tolerances - the bounds of `reftest generate --tolerance`, which a generated test file contains as the tuple
+ * TOLERANCES below its imports. conftest.py applies them as `reftest verify --tolerance` does. A file keeps them when it
+ * is updated without the option, so that `verify`, `watch` and git hooks do not undo the option. */
+#ifndef REFTEST_TESTGEN_FILE_TOLERANCES_H
+#define REFTEST_TESTGEN_FILE_TOLERANCES_H
+
+#include <stddef.h>
+
+#include "base/buf.h"
+#include "dataset/definition.h"
+
+/* Appends the tuple for the bounds of each dtype (negative: none); appends nothing if there are no bounds. */
+void file_tolerances_write(const struct tolerance by_dtype[DTYPE_COUNT], struct buf *out);
+
+/* Finds the tuple in the body of a file that reftest wrote. Returns its length, or 0 if the body has none. */
+size_t file_tolerances_find(const char *body, size_t length, const char **out);
+
+/* Inserts a tuple into a body that test_file_write wrote, below its imports. */
+void file_tolerances_insert(const char *tuple, size_t length, struct buf *body);
+
+#endif
