@@ -15,6 +15,7 @@
 #include "report/exit_status.h"
 #include "report/run_json.h"
 #include "report/text.h"
+#include "report/totals.h"
 
 static const struct option_row rows[] = {
     ROW_ROOT,
@@ -34,13 +35,26 @@ static const struct option_row rows[] = {
 
 enum { ROWS = sizeof rows / sizeof rows[0] };
 
+/* Prints the word of a row. `colour`: an escape sequence, or "" for none. */
+static void print_word(const char *word, const char *colour)
+{
+	fputs(colour, stdout);
+	show_print(stdout, "%-8s", word);
+	fputs(*colour != '\0' ? "\033[0m " : " ", stdout);
+}
+
+static const char *colour_of(const struct run *run, enum status status)
+{
+	return run->program->colour ? report_colour(status) : "";
+}
+
 static void print_row(const struct result *result)
 {
 	const char *reason = result->reason == REASON_NOT_CACHED ? NULL : reason_name(result->reason);
-	const char *word = report_status(result);
 
-	show_print(stdout, "%-8s %s/%s  %u of %u cases passed%s%s\n", word, result->file->op_type, result->file->name,
-	       result->counts.passed, result->counts.cases, reason != NULL ? ": " : "", reason != NULL ? reason : "");
+	print_word(report_status(result), totals_lacks_verdict(result) ? "" : colour_of(result->run, result->status));
+	show_print(stdout, "%s/%s  %u of %u cases passed%s%s\n", result->file->op_type, result->file->name, result->counts.passed,
+		   result->counts.cases, reason != NULL ? ": " : "", reason != NULL ? reason : "");
 	if (result->message != NULL)
 		show_print(stdout, "         %s\n", result->message);
 }
@@ -58,7 +72,8 @@ static void print_rows(const struct run *run)
 			const struct up_to_date_row *row = &run->up_to_date_rows[at];
 			const char *name = row->path + strlen("definitions/");
 
-			show_print(stdout, "%-8s %.*s  %d of %d cases passed\n", status_name(STATUS_PASSED),
+			print_word(status_name(STATUS_PASSED), colour_of(run, STATUS_PASSED));
+			show_print(stdout, "%.*s  %d of %d cases passed\n",
 			       (int)(strlen(name) - strlen(".json")), name, row->cases, row->cases);
 		}
 		if (i < run->count)

@@ -207,11 +207,22 @@ static void json_totals(const struct run *run, struct buf *out)
 	buf_printf(out, ", \"stale\": %" PRId64 ", \"unknown\": %" PRId64 "}", totals.shown_stale, totals.shown_unknown);
 }
 
+/* Appends the name of the dataset's folder. The page is shown to others, who cannot know what a relative path is
+ * relative to, and need not know the folders of this machine. */
+static void json_folder(const struct run *run, struct buf *out)
+{
+	char *path = realpath(run->program->root, NULL);
+	const char *slash = path == NULL ? NULL : strrchr(path, '/');
+
+	buf_json_next_member(out, "folder", slash != NULL && slash[1] != '\0' ? slash + 1 : run->program->root);
+	free(path);
+}
+
 void html_page_data(const struct html_page *page, const struct run *run, const struct coverage *coverage,
 		    struct buf *out)
 {
 	buf_text(out, "{\"schema\": 1");
-	buf_json_next_member(out, "root", run->program->root);
+	json_folder(run, out);
 	buf_json_next_member(out, "version", page->version);
 	buf_json_next_member(out, "device_class", run->machine.policy.device_class);
 	buf_printf(out, ", \"made\": %" PRId64, page->made);

@@ -11,7 +11,7 @@ expect_exit 1
 run report page.html
 expect_exit 0
 expect_says 'page.html: 4 definitions, '
-"$python" -I -S - page.html <<'P' || fail "the page is not what it should be"
+"$python" -I -S - page.html "$(basename "$(pwd -P)")" <<'P' || fail "the page is not what it should be"
 import json, re, sys
 page = open(sys.argv[1]).read()
 assert not re.search(r"(src|href)=|https?://(?!www.w3.org/)|@import|url\(", re.sub(r'(?s)<script id="data".*?</script>', "", page)), "it loads something"
@@ -28,6 +28,7 @@ drawn = wrong["differences"][0]
 assert of["wrong"]["status"] == "failed" and of["wrong"]["margin"] > 1, of["wrong"]
 assert drawn["output"] == wrong["outputs"][0]["name"] and 1 <= len(drawn["heat"]) <= 32, drawn
 assert sum(drawn["histogram"]) == wrong["outputs"][0]["elements"] and sum(drawn["histogram"][17:]) > 0, drawn
+assert data["folder"] == sys.argv[2] and "root" not in data, data["folder"]
 assert [f["definitions"] for f in data["coverage"]["families"] if f["family"] == "rmsnorm"] == [4]
 P
 cp page.html before.html

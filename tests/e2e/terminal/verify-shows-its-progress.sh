@@ -90,6 +90,11 @@ has_not 'runner ' && has_not ' cases in ' || fail "the terminal 'dumb' shows pro
 shows 'it ended with 1'
 terminal kill-server
 step='CLICOLOR_FORCE'
+CLICOLOR_FORCE=1 "$reftest" status --device "$device" >"$work/out" || :
+has "$(printf '\033')[31mfailed  $(printf '\033')[0m gemm/" || fail "CLICOLOR_FORCE gives status no colours"
+"$reftest" status --device "$device" >"$work/out" || :
+has_not "$(printf '\033')" || fail "status has colours in a pipe"
+expectations=$((expectations + 2))
 CLICOLOR_FORCE=1 "$reftest" verify --device "$device" --sizes small --jobs 1 >"$work/out" 2>"$work/err" && status=0 || status=$?
 expect_exit 1
 expect_says "$(printf '\033[31mFAILED')"
