@@ -16,7 +16,9 @@ static void the_nearest_word_is_found_if_it_is_near(void **state)
 	(void)state;
 	assert_string_equal(suggest_word("batchsize", words, 4), "batch_size");
 	assert_string_equal(suggest_word("hiden_size", words, 4), "hidden_size");
-	assert_null(suggest_word("haeds", words, 4)); /* two edits in a word of five letters are too many */
+	assert_string_equal(suggest_word("haeds", words, 4), "heads"); /* two letters that are swapped are one edit */
+	assert_null(suggest_word("hasde", words, 4)); /* two edits in a word of five letters are too many */
+	assert_string_equal(suggest_word("hidedn_szie", words, 4), "hidden_size");
 	assert_string_equal(suggest_word("head", words, 4), "heads");
 	assert_string_equal(suggest_word("heads", words, 4), "heads");
 	assert_null(suggest_word("M", words, 4));
