@@ -31,6 +31,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/home_folder.h"
 #include "base/trace.h"
 #include "cache/block_sigtstp.h"
 #include "cache/integrity.h"
@@ -78,39 +79,13 @@ static const char *file_in(const struct env *env, const char *name, char out[FIL
 
 /* --- Folders ----------------------------------------------------------------------------------------------------- */
 
-/* Writes .reftest/.gitignore, so that the dataset's own .gitignore needs no entry for .reftest. */
-static void ignore_by_git(const struct env *env)
-{
-	char path[FILE_PATH];
-
-	snprintf(path, sizeof path, "%s/.reftest/.gitignore", env->root);
-	int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
-
-	if (fd < 0)
-		return;
-	if (write(fd, "*\n", 2) != 2)
-		trace("cache", "%s could not be written", path);
-	close(fd);
-}
-
-/* Creates .reftest if it is missing. */
-static int make_home(const struct env *env, struct err *err)
-{
-	char folder[FILE_PATH];
-
-	snprintf(folder, sizeof folder, "%s/.reftest", env->root);
-	if (mkdir(folder, 0777) == 0)
-		ignore_by_git(env);
-	else if (errno != EEXIST)
-		return err_errno(err, "%s cannot be created", folder);
-	return 0;
-}
-
 /* Creates .reftest/cache if it is missing. The caller must hold the lock (wait_for_turn), because a process that sets
  * a damaged store aside creates a new folder under the same name. */
 static int make_folder(const struct env *env, struct err *err)
 {
-	if (mkdir(env->path, 0777) != 0 && errno != EEXIST)
+	if (mkdir(env->path, 0777) == 0)
+		home_folder_ignore(env->root); /* versions that had only `generate` run made .reftest without it */
+	else if (errno != EEXIST)
 		return err_errno(err, "%s cannot be created", env->path);
 	return 0;
 }
@@ -399,7 +374,7 @@ enum env_answer env_open(struct env *env, const char *root, bool read_only, stru
 		return err_set(err, "the path of the dataset is too long for a cache below it");
 	strcpy(env->root, root);
 	snprintf(env->path, sizeof env->path, "%s/.reftest/cache", root);
-	if (!read_only && make_home(env, err) != 0 && access(env->path, F_OK) != 0)
+	if (!read_only && home_folder_make(env->root, err) != 0 && access(env->path, F_OK) != 0)
 		return ENV_ERROR;
 	err_set(err, "%s", "");
 	const struct sigtstp_mask mask = sigtstp_block();

@@ -62,12 +62,14 @@ static enum layout choose_layout(const struct generate_options *o, const char *r
 	return layout;
 }
 
-static void print_summary(const struct generate_options *o, const struct update_result *g)
+/* `not_audited`: nobody knows whether the hand-written tests can fail. */
+static void print_summary(const struct generate_options *o, const struct update_result *g, bool not_audited)
 {
 	for (int i = 0; i < g->message_count; i++)
 		show_print(stdout, "%s\n", g->messages[i]);
-	show_print(stdout, "%d definition%s: %d with a test (%d hand-written), %d without, %d stale; ", g->definitions,
-	       g->definitions == 1 ? "" : "s", g->with_test, g->hand_written, g->without, g->stale);
+	show_print(stdout, "%d definition%s: %d with a test that can fail (%d hand-written%s), %d without, %d stale; ", g->definitions,
+	       g->definitions == 1 ? "" : "s", g->with_test, g->hand_written, not_audited ? ", not examined" : "",
+	       g->without, g->stale);
 	show_print(stdout, "%d file%s: %d %s, %d removed, %d current\n", g->files, g->files == 1 ? "" : "s", g->written,
 	       o->check ? "out of date" : "written", g->removed, g->current);
 }
@@ -98,6 +100,30 @@ static int exit_code(const struct generate_options *o, const struct update_resul
 	return g->invalid > 0 ? EXIT_USAGE : EXIT_VERIFIED;
 }
 
+/* Counts the definitions again, with hand-written tests that cannot fail as no tests. Writes nothing. Returns -1 if the
+ * tests cannot be examined: `reftest generate --audit` says why. */
+static int count_without_vacuous(struct run *run, const struct update_options *options, const char *python,
+				 struct update_result *generated)
+{
+	struct update_options again = *options;
+	struct vacuous_tests found;
+	struct update_result counted;
+
+	if (vacuous_tests_find(&run->dataset, run->program->root, python, &run->arena, &found, NULL) < 0)
+		return -1;
+	again.check = again.quiet = true;
+	again.vacuous = found.vacuous;
+	again.vacuous_count = found.vacuous_count;
+	if (found.vacuous_count > 0) {
+		if (update_tests(run->program, &run->dataset, &again, &run->arena, &counted, NULL) < 0)
+			return -1;
+		generated->with_test = counted.with_test;
+		generated->hand_written = counted.hand_written;
+		generated->without = counted.without;
+	}
+	return 0;
+}
+
 /* Reads --tolerance; `none` leaves all bounds negative. Returns 0, or -1 and sets `err`. */
 static int read_tolerances(const struct words *words, struct tolerance out[DTYPE_COUNT], struct err *err)
 {
@@ -110,13 +136,18 @@ static int read_tolerances(const struct words *words, struct tolerance out[DTYPE
 
 /* Selects definitions and updates their test files. `run` contains the dataset and the selected definitions; no case is
  * executed. */
-static int update(struct run *run, const struct generate_options *o, const struct words *names, struct err *err)
+static int update(struct run *run, const struct generate_options *o, const struct words *names,
+		  const struct replaced *replaced, struct err *err)
 {
 	bool every = names->count == 0 && o->shared.op_types.count == 0;
 	struct update_options options = {.check = o->check, .force = o->force, .print = o->print};
 	struct tolerance tolerances[DTYPE_COUNT];
 	struct update_result generated;
 
+	if (o->check) {
+		options.removed = replaced->removed;
+		options.removed_count = replaced->removed_count;
+	}
 	if (read_tolerances(&o->tolerances, tolerances, err) < 0)
 		return EXIT_USAGE;
 	options.tolerances = o->tolerances.count > 0 ? tolerances : NULL;
@@ -136,7 +167,9 @@ static int update(struct run *run, const struct generate_options *o, const struc
 				o->print);
 		return generated.printed ? EXIT_VERIFIED : EXIT_USAGE;
 	}
-	print_summary(o, &generated);
+	bool audited = generated.hand_written == 0 || count_without_vacuous(run, &options, o->shared.python, &generated) == 0;
+
+	print_summary(o, &generated, !audited);
 	print_remedy(o, &generated, run->program->root);
 	return exit_code(o, &generated);
 }
@@ -154,31 +187,33 @@ static int audit(struct run *run, const char *python, struct err *err)
 	return audit_result.message_count > 0 ? EXIT_FAILED : EXIT_VERIFIED;
 }
 
-/* Removes the files in which no test can fail. Returns an exit status. */
-static int remove_vacuous(struct run *run, const struct generate_options *o, struct err *err)
+/* Removes the files in which no test can fail, or (--check) only finds them. Returns an exit status. */
+static int remove_vacuous(struct run *run, const struct generate_options *o, struct replaced *replaced, struct err *err)
 {
 	struct vacuous_tests found;
-	struct replaced replaced;
 
 	if (vacuous_tests_find(&run->dataset, run->program->root, o->shared.python, &run->arena, &found, err) < 0)
 		return found.no_python ? EXIT_UNVERIFIED : EXIT_INTERNAL;
-	if (replace_vacuous(run->dataset.fd, run->program->root, &found, o->check, &run->arena, &replaced, err) < 0)
+	if (replace_vacuous(run->dataset.fd, run->program->root, &found, o->check, &run->arena, replaced, err) < 0)
 		return EXIT_INTERNAL;
-	for (int i = 0; i < replaced.message_count; i++)
-		show_print(stdout, "%s\n", replaced.messages[i]);
-	return replaced.left > 0 || (o->check && replaced.removed > 0) ? EXIT_FAILED : EXIT_VERIFIED;
+	for (int i = 0; i < replaced->message_count; i++)
+		show_print(stdout, "%s\n", replaced->messages[i]);
+	return replaced->left > 0 || (o->check && replaced->removed_count > 0) ? EXIT_FAILED : EXIT_VERIFIED;
 }
 
 static int act(struct run *run, const struct generate_options *o, const struct words *names, struct err *err)
 {
+	struct replaced replaced = {0};
+
 	if (dataset_scan(run->program->root, &run->arena, &run->dataset, err) < 0)
 		return EXIT_INTERNAL;
 	if (o->replace_vacuous) {
-		int left = remove_vacuous(run, o, err), code = left > EXIT_FAILED ? left : update(run, o, names, err);
+		int left = remove_vacuous(run, o, &replaced, err),
+		    code = left > EXIT_FAILED ? left : update(run, o, names, &replaced, err);
 
 		return code == EXIT_VERIFIED ? left : code;
 	}
-	return o->audit ? audit(run, o->shared.python, err) : update(run, o, names, err);
+	return o->audit ? audit(run, o->shared.python, err) : update(run, o, names, &replaced, err);
 }
 
 static int run(struct program *program, const struct generate_options *o, const struct words *names, struct err *err)

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "base/file.h"
+#include "base/home_folder.h"
 #include "base/sha256.h"
 #include "base/shell_word.h"
 #include "git/objects.h"
@@ -526,7 +527,8 @@ static int make_folder(struct staged *staged, struct err *err)
 {
 	char *path = arena_printf(staged->arena, "%s/.reftest/staged-XXXXXX", staged->dataset->root);
 
-	mkdirat(staged->dataset->fd, ".reftest", 0777); /* create .reftest, which does not exist if there is no store */
+	if (home_folder_make(staged->dataset->root, err) < 0) /* it does not exist if there is no store */
+		return -1;
 	sweep(staged);
 	if (mkdtemp(path) == NULL)
 		return err_errno(err, "cannot create %s", path);

@@ -11,7 +11,7 @@ enum { STATUS_BYTES = 1 << 20 };
 static bool in_history(const struct repository *repository, const char *path, struct arena *arena)
 {
 	const char *full = arena_printf(arena, "%s%s", repository->prefix, path);
-	const char *const tracked[] = {"--literal-pathspecs", "cat-file", "-e", arena_printf(arena, "HEAD:%s", full), NULL};
+	const char *const tracked[] = {"rev-parse", "--verify", "--quiet", arena_printf(arena, "HEAD:%s", full), NULL};
 	const char *const changed[] = {"--literal-pathspecs", "diff", "--quiet", "HEAD", "--", full, NULL};
 	struct buf text = {0};
 	bool is = git_output(repository, tracked, STATUS_BYTES, &text, NULL) == 0 &&
@@ -35,7 +35,7 @@ static const char *reason_of(const struct vacuous_tests *found, const char *path
 int replace_vacuous(int root_fd, const char *root, const struct vacuous_tests *found, bool check, struct arena *arena,
 		    struct replaced *out, struct err *err)
 {
-	struct string_list messages = {.arena = arena};
+	struct string_list messages = {.arena = arena}, removed = {.arena = arena};
 	struct repository repository;
 	bool has_git = repository_find(root, &repository, NULL) == 0;
 
@@ -51,10 +51,12 @@ int replace_vacuous(int root_fd, const char *root, const struct vacuous_tests *f
 		}
 		if (!check && unlinkat(root_fd, path, 0) != 0)
 			return err_errno(err, "cannot remove %s", path);
-		out->removed++;
+		string_list_add(&removed, path);
 		string_list_add(&messages, arena_printf(arena, "%s:%s; %s", path, reason, check ? "would be replaced" : "replaced"));
 	}
 	out->messages = messages.items;
 	out->message_count = messages.count;
+	out->removed = removed.items;
+	out->removed_count = removed.count;
 	return 0;
 }

@@ -8,7 +8,8 @@
 struct replaced {
 	const char **messages; /* for each file, what happens to it and why */
 	int message_count;
-	int removed; /* with `check`: that would be removed */
+	const char **removed; /* "tests/references/test_x.py"; with `check`: what would be removed */
+	int removed_count;
 	int left;    /* files that are not in git's history as they are, so that they would be lost */
 };
 

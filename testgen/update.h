@@ -27,6 +27,13 @@ struct update_options {
 	const struct tolerance *tolerances;
 	const char
 	    *print; /* only print the new text of this file ("test_gemm.py") to stdout; NULL: update the files */
+	/* The hand-written files in which no test can fail ("tests/references/test_x.py", vacuous_tests.vacuous), which
+	 * count as no test. Only for a `check`, because `verify` and `watch` do not know them. */
+	const char *const *vacuous;
+	int vacuous_count;
+	/* With `check`: files of the same form that count as removed, because `generate --replace-vacuous` will remove them. */
+	const char *const *removed;
+	int removed_count;
 	/* Process only the files with these definitions. NULL: process all files, and remove files without
 	 * definitions. */
 	const struct dataset_file *const *selected;
@@ -38,8 +45,8 @@ struct update_result {
 	int files, written, removed,
 	    current;	 /* files: number of files that should exist; written: with `check`, number of outdated files */
 	int definitions; /* number of definitions checked */
-	/* Numbers of definitions: with_test have a current class or a hand-written test file, hand_written of these
-	 * have a hand-written file, stale have a class that is out of date, without have no class. */
+	/* Numbers of definitions: with_test have a current class or a hand-written test file that is about them,
+	 * hand_written of these have a hand-written file, stale have a class that is out of date, without have no class. */
 	int with_test, hand_written, stale, without;
 	int invalid; /* number of definitions, and of folders with definitions, that cannot be read */
 	int refused; /* number of files that differ but were left unchanged */

@@ -36,10 +36,35 @@ static char *path_of(const struct file_update *r, const char *file)
 	return arena_printf(r->arena, "%s/%s%s", r->program->root, TESTS_FOLDER, file);
 }
 
+static bool has_file(const char *const *paths, int count, const char *file)
+{
+	for (int i = 0; i < count; i++)
+		if (strcmp(paths[i] + sizeof TESTS_FOLDER - 1, file) == 0)
+			return true;
+	return false;
+}
+
+/* Is this a hand-written file in which no test can fail? */
+static bool is_vacuous(const struct file_update *r, const char *file)
+{
+	return has_file(r->options->vacuous, r->options->vacuous_count, file);
+}
+
+/* Does this file count as removed? */
+static bool is_removed(const struct file_update *r, const char *file)
+{
+	return has_file(r->options->removed, r->options->removed_count, file);
+}
+
 /* Reads the current file. An unreadable file is reported and left unchanged; the other files are still processed. */
 static enum file_answer read_old(struct file_update *r, const char *file, struct buf *bytes, enum owner *owner)
 {
 	struct err err = {""};
+
+	if (is_removed(r, file)) {
+		*owner = OWNER_USER;
+		return FILE_ABSENT;
+	}
 	enum file_answer answer = test_list_read(&r->test_list, file, bytes, owner, &err);
 
 	if (answer == FILE_ERROR)
@@ -130,6 +155,9 @@ bool update_file_noted(struct file_update *r, const struct group *group, const s
 	const struct file_stat own = own_stat(r, group->file);
 	struct digest digest = group_digest(r, group, &own);
 
+	/* Records of hand-written files do not know which of them are vacuous. */
+	if (r->options->removed_count > 0 || (r->options->vacuous_count > 0 && note->counts[1] > 0))
+		return false;
 	if (r->options->force || r->options->tolerances != NULL || r->options->print != NULL || !digest_equal(&digest, &note->digest) || any_near(group))
 		return false;
 	r->out->files += note->counts[0] > note->counts[1];
@@ -174,13 +202,17 @@ static int make_classes(struct file_update *r, const struct group *group, const 
 
 	for (int i = 0; i < group->count; i++) {
 		const struct dataset_file *file = group->members[i];
+		const char *own = arena_printf(arena, "test_%s.py", file->name);
 		struct test_class *c = &classes[count];
 
 		*c = (struct test_class){.name = file->name};
 		if (r->options->layout == LAYOUT_OP_TYPE && !r->options->force &&
-		    test_list_hand_written(&r->test_list, file->name)) {
-			counts[0]++;
-			counts[1]++;
+		    test_list_hand_written(&r->test_list, file->name) && !is_removed(r, own)) {
+			bool vacuous = is_vacuous(r, own);
+
+			counts[0] += !vacuous;
+			counts[1] += !vacuous;
+			counts[3] += vacuous;
 			continue;
 		}
 		bool unverifiable = false;
@@ -428,17 +460,43 @@ int update_file_remove(struct file_update *r, const char *file, const char *why,
 	return 0;
 }
 
-/* Counts the definitions of a file that is left unchanged: as hand-written if a user wrote the file, as stale if
- * reftest wrote it, and as without a test if the file cannot be read. */
-static void count_left(bool readable, enum owner owner, int counts[NOTE_COUNTS], int definitions)
+/* Is a hand-written file about this definition? A file that reads the folder of definitions may test all of them. */
+static bool is_about(const struct buf *text, const struct group *group, int member)
+{
+	static const char folder[] = "definitions";
+	const char *name = group->members[member]->name;
+
+	return group->count == 1 || memmem(text->data, text->length, folder, sizeof folder - 1) != NULL ||
+	       memmem(text->data, text->length, name, strlen(name)) != NULL;
+}
+
+/* Counts the definitions of a hand-written file: as hand-written if the file is about them and may fail. */
+static void count_hand_written(const struct file_update *r, const struct group *group, const struct buf *text,
+			       int counts[NOTE_COUNTS])
+{
+	bool vacuous = is_vacuous(r, group->file);
+
+	for (int i = 0; i < group->count; i++) {
+		bool tested = !vacuous && is_about(text, group, i);
+
+		counts[0] += tested;
+		counts[1] += tested;
+		counts[3] += !tested;
+	}
+}
+
+/* Counts the definitions of a file that is left unchanged: as stale if reftest wrote it, and as without a test if the
+ * file cannot be read. */
+static void count_left(const struct file_update *r, const struct group *group, bool readable, enum owner owner,
+		       const struct buf *text, int counts[NOTE_COUNTS])
 {
 	memset(counts, 0, NOTE_COUNTS * sizeof *counts);
 	if (!readable)
-		counts[3] = definitions;
+		counts[3] = group->count;
 	else if (owner == OWNER_USER)
-		counts[0] = counts[1] = definitions;
+		count_hand_written(r, group, text, counts);
 	else
-		counts[2] = definitions;
+		counts[2] = group->count;
 }
 
 /* Finds the class of the definition `name` in a generated file. Returns false if there is no such class. */
@@ -582,7 +640,7 @@ static int make_group(struct file_update *r, const struct group *group, struct a
 	if (settled < 0)
 		goto done;
 	if (settled == 0)
-		count_left(there == FILE_OK && old.length > 0, owner, counts, group->count);
+		count_left(r, group, there == FILE_OK && old.length > 0, owner, &old, counts);
 	else if (r->options->check)
 		count_there(&old, &text, classes, count, counts);
 	count_definitions(r->out, counts, group->count);

@@ -6,6 +6,7 @@
 
 #include "base/buf.h"
 #include "base/file.h"
+#include "base/home_folder.h"
 
 static const char path[] = ".reftest/artifacts";
 static const char head[] = "reftest-artifacts 1 ";
@@ -83,6 +84,10 @@ int stamps_write(struct stamps *stamps, const char *root, enum layout layout, st
 		for (int k = 0; k < NOTE_COUNTS; k++)
 			buf_printf(&text, " %d", stamps->items[i].counts[k]);
 		buf_printf(&text, " %s\n", stamps->items[i].file);
+	}
+	if (home_folder_make(root, err) < 0) {
+		buf_free(&text);
+		return -1;
 	}
 	/* The file of records need not be synced. After a power failure, records that can be read are valid, and test
 	 * files without a record are checked again. */

@@ -23,7 +23,7 @@ silent() {
 
 run generate --check
 expect_exit 1
-expect_says 'test_gemm.py is missing' '3 definitions: 0 with a test (0 hand-written), 3 without, 0 stale'
+expect_says 'test_gemm.py is missing' '3 definitions: 0 with a test that can fail (0 hand-written), 3 without, 0 stale'
 [ ! -e tests ] || fail "--check wrote something"
 run verify --no-workloads --device cpu --sizes small
 [ ! -e tests ] || fail "verify wrote files although none had been generated"
@@ -39,7 +39,7 @@ touch definitions/gemm/tiny_gemm.json
 edit definitions/rmsnorm/other.json 'import torch' '# edited\nimport torch'
 run generate --check
 expect_exit 1
-expect_says 'test_rmsnorm.py is out of date' '3 definitions: 2 with a test (0 hand-written), 0 without, 1 stale'
+expect_says 'test_rmsnorm.py is out of date' '3 definitions: 2 with a test that can fail (0 hand-written), 0 without, 1 stale'
 define new <<'PYTHON'
 def run(hidden_states, weight):
     return hidden_states
@@ -47,7 +47,7 @@ PYTHON
 mv "$gemms" "$work/gemms"
 run generate --check
 expect_exit 1
-expect_says '4 definitions: 1 with a test (0 hand-written), 2 without, 1 stale'
+expect_says '4 definitions: 1 with a test that can fail (0 hand-written), 2 without, 1 stale'
 mv "$work/gemms" "$gemms"
 rm definitions/rmsnorm/new.json
 run generate

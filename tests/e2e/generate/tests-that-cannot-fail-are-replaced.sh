@@ -29,6 +29,10 @@ expect_says 'tests/references/test_tiny_norm.py:4: test_shape compares nothing' 
 grep -q test_values $tests/test_tiny_norm.py || fail "a file that git does not have is gone"
 ! grep -q 'class TestTinyNorm' $tests/test_rmsnorm.py 2>/dev/null || fail "the definition has two tests"
 do_git init -q -b main .
+run generate --replace-vacuous
+expect_exit 1
+expect_silence_about fatal
+do_git check-ignore -q .reftest/artifacts
 do_git add .
 do_git commit -qm 'all of it'
 echo '# edited' >>$tests/test_tiny_norm.py
@@ -41,10 +45,16 @@ do_git checkout -q $tests
 run generate --replace-vacuous --check
 expect_exit 1
 expect_says 'test_tiny_norm.py:4: test_shape compares nothing, so the test passes whatever the reference computes; would be replaced'
+expect_says '2 definitions: 1 with a test that can fail (1 hand-written), 1 without, 0 stale'
+expect_silence_about 'test_tiny_norm.py was written by hand'
 [ -e $tests/test_tiny_norm.py ] || fail "--check removed a file"
+# A hand-written test that cannot fail counts as none, also if it stays.
+run generate --check
+expect_says '2 definitions: 1 with a test that can fail (1 hand-written), 1 without, 0 stale'
 run generate --replace-vacuous
 expect_exit 0
 expect_says 'test_tiny_norm.py:4: test_shape compares nothing, so the test passes whatever the reference computes; replaced'
+expect_says '2 definitions: 2 with a test that can fail (1 hand-written), 0 without, 0 stale'
 expect_silence_about 'test_tiny_gemm.py:'
 [ ! -e $tests/test_tiny_norm.py ] || fail "the file is still there"
 grep -q 'class TestTinyNorm' $tests/test_rmsnorm.py || fail "there is no generated test in its place"
@@ -73,3 +83,17 @@ for words in '--audit' 'tiny_norm' '--op-type gemm'; do
 	run generate --replace-vacuous $words
 	expect_exit 2
 done
+
+# The file of a whole op type.
+rm -rf tests/references
+mkdir -p $tests
+printf 'def test_all():\n    assert True\n' >$tests/test_gemm.py
+do_git add -A
+do_git commit -qm 'one file'
+run generate --replace-vacuous --check
+expect_exit 1
+expect_says 'tests/references/test_gemm.py is missing' 'test_gemm.py:2: test_all asserts something that is always true, whatever the reference computes; would be replaced'
+expect_silence_about 'was written by hand'
+run generate --replace-vacuous
+expect_exit 0
+expect_says '2 definitions: 2 with a test that can fail (0 hand-written), 0 without, 0 stale'
