@@ -74,17 +74,9 @@ static const char *mend_by_make(const struct doctor *d, const char *command)
 			    : command;
 }
 
-/* Returns the command that installs torch for d->python, in a virtual environment: other interpreters often belong to
- * the system, whose packages pip may not change. */
 static const char *mend_torch(struct doctor *d, bool upgrade)
 {
-	if (!d->installed && !upgrade)
-		return "make verify";
-	const char *folder = d->python != NULL ? strstr(d->python, "/bin/") : NULL;
-
-	if (folder != NULL && access(arena_printf(&d->arena, "%.*s/pyvenv.cfg", (int)(folder - d->python), d->python), F_OK) == 0)
-		return arena_printf(&d->arena, "%s -m pip install%s torch", d->python, upgrade ? " --upgrade" : "");
-	return "python3 -m venv .venv && .venv/bin/pip install torch (in the dataset, where reftest finds it)";
+	return d->installed || upgrade ? machine_pip_torch(d->python, upgrade, &d->arena) : "make verify";
 }
 
 /* Returns the first line of a small file, without its newline. Returns NULL if the file cannot be read. */

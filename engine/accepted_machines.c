@@ -88,8 +88,16 @@ static void remember_torch(struct program *program, const char *key, const struc
 	}
 }
 
-static const char *const no_torch =
-    "%s; run `make verify` in the checkout to create a .venv with torch, or choose a Python interpreter with --python";
+/* `python`: the interpreter that was found, or NULL. */
+static const char *no_torch(const char *why, const char *python, struct arena *arena)
+{
+	if (machine_installed())
+		return arena_printf(arena, "%s; choose a Python interpreter with --python, or install torch with: %s", why,
+				    machine_pip_torch(python, false, arena));
+	return arena_printf(
+	    arena, "%s; run `make verify` in the checkout to create a .venv with torch, or choose a Python interpreter with --python",
+	    why);
+}
 
 static void find_torch(struct program *program, const char *given, struct arena *arena, struct machine_policy *out)
 {
@@ -99,7 +107,7 @@ static void find_torch(struct program *program, const char *given, struct arena 
 
 	out->cannot_reason = REASON_UNSUPPORTED_DEVICE;
 	if (machine_python(given, program->root, path, sizeof path, &err) < 0) {
-		out->cannot_run = arena_printf(arena, no_torch, err.text);
+		out->cannot_run = no_torch(err.text, NULL, arena);
 		return;
 	}
 	out->python = arena_string(arena, path);
@@ -116,7 +124,7 @@ static void find_torch(struct program *program, const char *given, struct arena 
 		    paths == NULL || paths[0] == '\0' ? "" : " (PYTHONPATH does not count, because references run "
 		    	"without it)");
 
-		out->cannot_run = arena_printf(arena, no_torch, why);
+		out->cannot_run = no_torch(why, path, arena);
 		return;
 	}
 	out->policy.torch = facts.version;

@@ -121,6 +121,15 @@ static int in_own_environment(const char *binary, char *out, size_t size)
 	return absolute(path, out, size);
 }
 
+const char *machine_pip_torch(const char *python, bool upgrade, struct arena *arena)
+{
+	const char *folder = python != NULL ? strstr(python, "/bin/") : NULL;
+
+	if (folder != NULL && access(arena_printf(arena, "%.*s/pyvenv.cfg", (int)(folder - python), python), F_OK) == 0)
+		return arena_printf(arena, "%s -m pip install%s torch", python, upgrade ? " --upgrade" : "");
+	return "python3 -m venv .venv && .venv/bin/pip install torch (in the dataset, where reftest finds it)";
+}
+
 int machine_python(const char *given, const char *root, char *out, size_t size, struct err *err)
 {
 	const char *environment = getenv("REFTEST_PYTHON");

@@ -39,6 +39,10 @@ struct torch_facts {
 	const char *proof;        /* text that machine_torch_holds checks; NULL: run the interpreter each time */
 };
 
+/* Returns the command that installs torch for the interpreter `python` (NULL: there is none), or upgrades it, in a virtual
+ * environment: other interpreters often belong to the system, whose packages pip may not change. */
+const char *machine_pip_torch(const char *python, bool upgrade, struct arena *arena);
+
 /* Finds the interpreter's torch and reads torch/version.py. Runs the interpreter (about 50 ms) but does not import
  * torch. Returns 1 if torch was found, 0 if the interpreter has no torch, and -1 if the interpreter could not be
  * run. */

@@ -54,6 +54,9 @@ export PATH="$work/env/bin:$PATH"
 run doctor
 expect_exit 3
 expect_says "repair it with: $work/env/bin/python3 -m pip install torch"
+run verify
+expect_exit 3
+expect_says "has no torch; choose a Python interpreter with --python, or install torch with: $work/env/bin/python3 -m pip install torch"
 export PATH=/usr/bin:/bin
 mkdir "$(echo "$work"/env/lib/python3*/site-packages)/torch"
 : >"$(echo "$work"/env/lib/python3*/site-packages)/torch/version.py"
