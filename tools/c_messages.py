@@ -1,13 +1,18 @@
 """c_messages - finds the messages in C files, as a user reads them.
 
 A literal alone is often no message: printf fills in values, and a function such as match_refuse() puts "'q' is [4] of
-int32; expected " before the words that it gets. messages(paths) therefore yields (path, line, message, source):
+int32; expected " before the words that it gets. messages(paths, headers) therefore yields (path, line, message, source):
 
-- A value that is filled in is shown as ‹the expression that computes it›; if the expression chooses between literals, as
-  (one|other).
-- If a literal is an argument of a function that prints it within a longer literal, the longer one is shown too.
-- `source` is the statement around a literal whose longer one is not found here, such as a row of a table or an
-  assignment. It is "" if the message is whole.
+- A value that is filled in is shown as ‹the expression that computes it›, without the arguments of a long call; if the
+  expression chooses between literals, as (one|other).
+- If a literal is an argument of a function that prints it within a longer literal, the longer literal is shown too.
+- `source` is "" if the message is whole. If the literal is stored, and a format elsewhere prints the place where it is
+  stored, `source` is the printed sentence. Otherwise, `source` is the statement around the literal.
+
+A literal is stored under a name: the member of a structure, the variable or table, or the function that returns it. The
+formats that have an argument of this name print the literal: the first one in the same file or, for a member of a
+structure that has a name, the first one anywhere if at most ELSEWHERE formats have such an argument. `headers` are read for
+the structures of tables.
 """
 import re
 
@@ -18,11 +23,27 @@ OPEN, CLOSE = "([{", ")]}"
 STATEMENTS = {"if", "for", "while", "switch", "return", "sizeof", "_Static_assert", "__attribute__", "__asm__"}
 WHOLE = {"err_set", "err_errno", "printf", "fprintf"}  # calls whose literal begins the message
 WORDS = 5
+LONG_CALL = 32  # characters of a value above which a call is shown without its arguments
+ELSEWHERE = 3
+SCRAP = 2  # a format with fewer words writes a part of a sentence, into another place
+
+
+class Name:
+    """The name of a place in memory. `chain`: its variables and members, the last one last; `member`: of a structure;
+    `shared`: other files may use the structure, too; `indexed`: of an array, which may hold copies of members."""
+
+    def __init__(self, chain, member=False, shared=False, indexed=False):
+        self.chain, self.member, self.shared, self.indexed = chain, member, shared, indexed
+
+    def prints(self, stored):
+        """Says whether an argument of this name may be what is stored under the other name."""
+        return self.chain[-len(stored.chain):] == stored.chain and (self.member or self.indexed or not stored.member)
 
 
 class Token:
     def __init__(self, kind, text, line):
         self.kind, self.text, self.line = kind, text, line
+        self.stored = None  # the Name under which a table stores this literal
 
 
 def unescape(literal):
@@ -81,7 +102,11 @@ def code(tokens):
 
 
 def enough(text):
-    return len(re.findall(r"[A-Za-z']{2,}", re.sub(r"‹.*?›", "", text))) >= WORDS
+    return len(re.findall(r"[A-Za-z']{2,}", re.sub(r"‹.*?›", "", text, flags=re.S))) >= WORDS
+
+
+def words_in(text):
+    return len(re.findall(r"[A-Za-z]{2,}", re.sub(r"‹.*?›", "", text, flags=re.S)))
 
 
 def choices(tokens):
@@ -105,6 +130,8 @@ def value(tokens):
         texts = [part[0].text for part in split(tokens[2:-1], ",") if len(part) == 1 and part[0].kind == "text"]
         if any(map(enough, texts)):
             return call(split(tokens[2:-1], ","))
+        if len(code(tokens)) > LONG_CALL:
+            return f"‹{tokens[0].text}(…)›"
     chosen = choices(tokens)
     if len(chosen) >= 2 and any(token.kind == "text" for part in chosen for token in part):
         return "(" + "|".join(map(value, chosen)) + ")"
@@ -121,6 +148,118 @@ def filled(text, values):
     return CONVERSION.sub(fill, text)
 
 
+def stored_name(tokens):
+    """Returns the Name of a variable or member, without indices; ["f()"] for a call of f; or None."""
+    if len(tokens) > 2 and tokens[0].kind == "word" and tokens[1].text == "(" and end_of(tokens, 1) == len(tokens):
+        return Name([f"{tokens[0].text}()"])
+    chain, depth = [], 0
+    for token in tokens:
+        depth += (token.text in OPEN) - (token.text in CLOSE) if token.kind == "mark" else 0
+        if depth == 0 and token.kind == "word":
+            chain += token.text.split(".")
+        elif depth == 0 and token.text not in ("->", ".", "*", "&", *CLOSE):
+            return None
+    member = len(chain) > 1
+    return Name(chain, member, member, tokens[-1].text == "]") if chain else None
+
+
+class Member:
+    def __init__(self, name, structure, is_array):
+        self.name, self.structure, self.is_array = name, structure, is_array
+
+
+def written_name(tokens):
+    """Returns the Name of a place to which a statement writes. Readers may reach a member through another variable."""
+    name = stored_name(tokens)
+    return name and Name(name.chain[-1:], name.member, name.shared)
+
+
+def members_of(body):
+    """Returns the members of a structure. `structure`: the name of the member's own structure, or ""."""
+    members = []
+    for declaration in split(body, ";"):
+        structure = declaration[1].text if len(declaration) > 2 and declaration[0].text == "struct" else ""
+        for part in split(declaration, ","):
+            pointer = next((at + 2 for at in range(len(part) - 2) if part[at].text == "(" and part[at + 1].text == "*"), None)
+            mark = next((at for at, t in enumerate(part) if t.text in ("[", ":")), len(part))
+            words = [t.text for t in part[:mark] if t.kind == "word"]
+            if pointer is not None:
+                members.append(Member(part[pointer].text, "", False))
+            elif words:
+                members.append(Member(words[-1], structure, mark < len(part) and part[mark].text == "["))
+    return members
+
+
+def structures_of(tokens):
+    found = {}
+    for at in range(len(tokens) - 2):
+        if tokens[at].text == "struct" and tokens[at + 1].kind == "word" and tokens[at + 2].text == "{":
+            found[tokens[at + 1].text] = members_of(tokens[at + 3:end_of(tokens, at + 2) - 1])
+    return found
+
+
+class Tables:
+    """The tables of a file. name_all() notes for each literal of a table under which Name it is stored. `known`: the
+    members of structures, by name; `shared`: the names of those in headers."""
+
+    def __init__(self, known, shared):
+        self.known, self.shared = known, shared
+
+    def name_row(self, body, members, chain, shared):
+        for place, part in enumerate(split(body, ",")):
+            member = members[place] if place < len(members) else None
+            if len(part) > 2 and part[0].text == "." and part[2].text == "=":
+                member, part = next((m for m in members if m.name == part[1].text), None), part[3:]
+            if member:
+                self.name_value(part, member.structure, member.is_array, [*chain, member.name], True, shared)
+
+    def name_value(self, part, structure, is_array, chain, member, shared):
+        """`part`: the value of a variable or member, whose type is that structure, or an array of it."""
+        braces = bool(part) and part[0].text == "{" and end_of(part, 0) == len(part)
+        members = self.known.get(structure) if isinstance(structure, str) else structure
+        if braces and (is_array or not members):
+            for element in split(part[1:-1], ","):
+                if len(element) > 2 and element[0].text == "[":
+                    element = element[end_of(element, 0) + 1:]
+                self.name_value(element, structure, False, chain, member, shared)
+        elif braces:
+            self.name_row(part[1:-1], members, chain[1:] if not member else chain, shared)
+        else:
+            for token in part:
+                if token.kind == "text" and token.stored is None:
+                    token.stored = Name(chain, member, shared)
+
+    def name_all(self, tokens):
+        for at in range(2, len(tokens) - 1):
+            if tokens[at].text != "=" or tokens[at + 1].text != "{":
+                continue
+            begin = at - 1
+            while begin > 0 and tokens[begin].text == "]":
+                while tokens[begin].text != "[":
+                    begin -= 1
+                begin -= 1
+            if tokens[begin].kind != "word" or tokens[begin - 1].text == ".":
+                continue
+            structure, shared = "", False
+            if tokens[begin - 1].text == "}":  # struct {…} rows[] = {…}
+                structure = members_of(tokens[self.start_of(tokens, begin - 1) + 1:begin - 1])
+            elif tokens[begin - 2].text == "struct":
+                structure, shared = tokens[begin - 1].text, tokens[begin - 1].text in self.shared
+            chain = [tokens[begin].text]
+            self.name_value(tokens[at + 1:end_of(tokens, at + 1)], structure, begin != at - 1, chain, False, shared)
+
+    @staticmethod
+    def start_of(tokens, end):
+        """Returns the index of the bracket that the one at `end` closes."""
+        depth = 0
+        for at in range(end, -1, -1):
+            if tokens[at].kind == "mark":
+                depth += (tokens[at].text in CLOSE) - (tokens[at].text in OPEN)
+                if depth == 0:
+                    return at
+        return 0
+
+
 def call(arguments):
     """Fills the values into the format of a call, which is its first literal."""
     for at, argument in enumerate(arguments):
@@ -133,18 +272,20 @@ class Function:
     def __init__(self, parameters):
         self.parameters = parameters
         self.printed = []  # the messages in it
+        self.stored = {}  # the names under which it stores what it gets, by parameter
         self.calls = []  # pairs of a name and the arguments, for calls without a literal
 
 
 class Source:
     """A C file: its messages and its functions."""
 
-    def __init__(self, path):
+    def __init__(self, path, tokens, tables):
         self.path, self.found, self.functions = path, [], {}
-        tokens = tokens_of(path.read_text())
+        self.printers = []  # (name, message, hole, place): a message that prints what is stored under the name; its own place
+        tables.name_all(tokens)
         self.scan(tokens, 0, len(tokens), None)
 
-    def scan(self, tokens, start, end, function):
+    def scan(self, tokens, start, end, function, returned=None):
         at = begin = start
         while at < end:
             token = tokens[at]
@@ -154,13 +295,17 @@ class Source:
                     names = [[t.text for t in part if t.kind == "word"][-1:] for part in split(tokens[at + 2:close - 1], ",")]
                     stop = end_of(tokens, close)
                     self.functions[token.text] = Function([name[0] if name else "" for name in names])
-                    self.scan(tokens, close + 1, stop - 1, self.functions[token.text])
+                    self.scan(tokens, close + 1, stop - 1, self.functions[token.text], Name([f"{token.text}()"]))
                     at = begin = stop
                     continue
                 if any(t.kind == "text" for t in tokens[at:close]):
-                    self.take_call(token, split(tokens[at + 2:close - 1], ","), function)
+                    stored = self.place(tokens[begin:at], returned)
+                    self.take_call(token, split(tokens[at + 2:close - 1], ","), function, stored)
                     at = close
                     continue
+                if token.text == "vsnprintf" and function:
+                    arguments = split(tokens[at + 2:close - 1], ",")
+                    function.stored[code(arguments[2])] = written_name(arguments[0])
                 if function:
                     function.calls.append((token.text, list(map(code, split(tokens[at + 2:close - 1], ",")))))
             elif token.text in ("_Static_assert", "__asm__", "__attribute__"):
@@ -168,22 +313,51 @@ class Source:
                 continue
             elif token.kind == "text" and enough(token.text):
                 stop = next((i for i in range(at, end) if tokens[i].text in (";", "}", ",")), end)
-                self.found.append((token.line, token.text, code(tokens[max(begin, at - 12):stop]), None, None))
+                stored = token.stored or self.place(tokens[begin:at], returned)
+                self.found.append((token.line, token.text, code(tokens[max(begin, at - 12):stop]), None, None, stored))
             elif token.text in ";{}" and token.kind == "mark":
                 begin = at + 1
             at += 1
 
-    def take_call(self, name, arguments, function):
+    def place(self, before, returned):
+        """Returns the Name under which the statement that begins with `before` stores a literal: that of a variable or
+        member, or of the function that returns it."""
+        if any(token.text == "return" for token in before):
+            return returned
+        for at in range(len(before) - 1, 0, -1):
+            comparison = before[at - 1].text in ("=", "!", "<", ">") or [t.text for t in before[at + 1:at + 2]] == ["="]
+            if before[at].text == "=" and not comparison:
+                return written_name([t for t in before[:at] if t.text not in ("const", "char", "static")][-6:])
+        return None
+
+    def note_printers(self, arguments, stored):
+        """Notes which names the format of a call prints, and the formats of the calls among its arguments."""
+        whole = call(arguments)
+        form = next((i for i, a in enumerate(arguments) if len(a) == 1 and a[0].kind == "text"), len(arguments))
+        for place, argument in enumerate(arguments):
+            name = stored_name(argument)
+            if place > form and name and value(argument) in whole and (words_in(whole) > 0 or stored):
+                self.printers.append((name, whole, value(argument), stored))
+            for at in range(len(argument) - 1):
+                if argument[at].kind == "word" and argument[at + 1].text == "(":
+                    inner = split(argument[at + 2:end_of(argument, at + 1) - 1], ",")
+                    if any(t.kind == "text" for part in inner for t in part):
+                        self.note_printers(inner, stored)
+
+    def take_call(self, name, arguments, function, stored):
         whole = call(arguments)
         if function:
             function.printed.append(whole)
+        if name.text == "snprintf":
+            stored = written_name(split(arguments[0], "+")[0])
+        self.note_printers(arguments, stored)
         place = next((i for i, a in enumerate(arguments) if len(a) == 1 and a[0].kind == "text"), None)
         if place is None:  # the literals are inside an expression, as in f(is_a ? "…" : "…")
             place = next(i for i, a in enumerate(arguments) if any(t.kind == "text" for t in a))
             whole = value(arguments[place])
         if enough(whole):
             statement = f"{name.text}({', '.join(map(code, arguments))})"
-            self.found.append((name.line, whole, statement, name.text, place))
+            self.found.append((name.line, whole, statement, name.text, place, stored))
 
 
 def framed(message, name, place, local, shared):
@@ -199,18 +373,40 @@ def framed(message, name, place, local, shared):
         passed = next(((callee, arguments.index(parameter)) for callee, arguments in function.calls
                        if parameter in arguments and callee in {**shared, **local}), None)
         if frame:
-            message = frame[0].replace(frame[1], message, 1)
+            return frame[0].replace(frame[1], message, 1)
         if passed is None:
             break
         name, place = passed
     return message
 
 
-def messages(paths):
-    sources = [Source(path) for path in paths]
+def printed(message, stored, source, sources):
+    """Returns the sentence in which a format prints what is stored under this name, or ""."""
+    for _ in range(3):
+        found = [(other, *printer) for other in sources for printer in other.printers if stored and printer[0].prints(stored)]
+        here = [one for one in found if one[0] is source]
+        if not found or not here and (len(found) > ELSEWHERE or not stored.shared):
+            break
+        source, _, whole, hole, stored = min(here or found, key=lambda one: len(one[1].chain))
+        message, scrap = whole.replace(hole, message, 1), words_in(whole) < SCRAP
+        if not scrap:
+            return message
+    return ""
+
+
+def messages(paths, headers=()):
+    tokens = {path: tokens_of(path.read_text()) for path in [*paths, *headers]}
+    shared = {name: members for path in headers for name, members in structures_of(tokens[path]).items()}
+    sources = [Source(path, tokens[path], Tables({**shared, **structures_of(tokens[path])}, set(shared))) for path in paths]
     shared = {name: function for source in sources for name, function in source.functions.items()}
     for source in sources:
-        for line, message, statement, name, place in source.found:
+        for line, message, statement, name, place, stored in source.found:
             whole = framed(message, name, place, source.functions, shared)
-            clear = whole != message or name in WHOLE
-            yield source.path, line, " ".join(whole.split()), "" if clear else " ".join(statement.split())
+            function = source.functions.get(name)
+            if function and place is not None and place < len(function.parameters):
+                stored = function.stored.get(function.parameters[place], stored)
+            if whole != message or name in WHOLE:
+                around = ""
+            else:
+                around = printed(whole, stored, source, sources) or statement
+            yield source.path, line, " ".join(whole.split()), " ".join(around.split())

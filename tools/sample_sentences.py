@@ -10,9 +10,9 @@ Each sentence comes with what its reader has before the eyes: the page's heading
 beside or below a comment; the whole message in which a literal is printed (c_messages.py), with ‹…› around values.
 
 Left out: sentences and messages of fewer than five words; tables (of contents, too), code blocks and generated files;
-literals without a space (paths), members of JSON objects, Python programs, static assertions, and the files of
-NOT_PROSE, whose literals are mostly scripts. `--left-out` prints the literals that these rules leave out, except static assertions. No rule looks
-at how a sentence is written."""
+literals without a space (paths), members of JSON objects, programs in Python and shell, lists of words on which Python
+calls split(), static assertions, and the files of NOT_PROSE, whose literals are mostly scripts. `--left-out` prints the
+literals that these rules leave out, except static assertions. No rule looks at how a sentence is written."""
 import ast
 import pathlib
 import random
@@ -24,7 +24,9 @@ import c_messages
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 CODE = {".c", ".h", ".cu", ".cuh"}
-PROGRAM = re.compile(r"import [\w.]+( as \w+)?,|from [\w.]+ import ")  # how a Python program begins
+PROGRAM = re.compile(r"import [\w.]+( as \w+)?[,;]|from [\w.]+ import ")  # how a Python program begins
+NEAR = 400  # characters of what is near a sentence
+SHELL = re.compile(r"\|\| (exit|\{)|; then |>&2")  # what programs of shells contain
 SKIPPED = ("tests/references/", "tests/data/", "bench/RESULTS.md", "docs/coverage.md")  # generated, or tables of figures
 NOT_PROSE = {"cli/completions.c": "scripts of shells", "testgen/test_file.c": "the Python code of generated tests"}
 
@@ -118,6 +120,8 @@ def python_messages(path):
     tree = ast.parse(path.read_text())
     inner = {id(child) for node in ast.walk(tree) if isinstance(node, ast.JoinedStr) for child in ast.walk(node)}
     inner |= {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}  # docstrings
+    inner |= {id(node.func.value) for node in ast.walk(tree)
+              if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "split"}
     for node in ast.walk(tree):
         parts = [node] if isinstance(node, ast.Constant) and id(node) not in inner else []
         parts = node.values if isinstance(node, ast.JoinedStr) else parts
@@ -129,7 +133,8 @@ def python_messages(path):
 
 def all_messages():
     inside = [path for path in files() if path.parts[len(ROOT.parts)] not in ("tests", "bench", "tools")]
-    yield from c_messages.messages([path for path in inside if path.suffix == ".c"])
+    yield from c_messages.messages([path for path in inside if path.suffix == ".c"],
+                                   [path for path in inside if path.suffix == ".h"])
     for path in inside:
         if path.suffix == ".py":
             yield from python_messages(path)
@@ -138,7 +143,7 @@ def all_messages():
 def is_prose(path, message):
     if str(path.relative_to(ROOT)) in NOT_PROSE or " " not in message:
         return False
-    return not re.search(r'[{,]\s*"\w+": ?', message) and not PROGRAM.match(message)
+    return not re.search(r'[{,]\s*"\w+": ?', message) and not PROGRAM.match(message) and not SHELL.search(message)
 
 
 def collect():
@@ -170,7 +175,7 @@ def main():
         for name, sentence, around in chance.sample(found, min(int(count or 20), len(found))):
             print(f"  {sentence}")
             for line in filter(None, around):
-                print(f"      near it: {line[:240]}")
+                print(f"      near it: {line[:NEAR]}")
             print(f"      {name}")
 
 
