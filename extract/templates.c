@@ -26,7 +26,7 @@ static const struct {
 };
 
 /* Writes template number `index` (from 0, in the order of their families' names). Returns false behind the last. */
-static bool template_at(int index, struct template_text *out)
+bool template_at(int index, struct template_text *out)
 {
 	if ((size_t)index >= sizeof places / sizeof *places)
 		return false;

@@ -20,5 +20,8 @@ struct template_text {
 /* Writes the template with this name. Returns false if there is none. */
 bool template_find(const char *name, struct template_text *out);
 
+/* Writes template number `index` (from 0, in the order of their families' names). Returns false behind the last. */
+bool template_at(int index, struct template_text *out);
+
 
 #endif
