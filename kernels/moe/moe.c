@@ -446,8 +446,8 @@ static void store_bytes(const struct codes *codes, const uint32_t *random, int64
 		STORE(uint32_t)
 }
 
-/* Computes elements of kind MOE_FINE as moe_element does, two for each random word. To multiply by another power of 2 is
- * exact. */
+/* Computes elements of kind MOE_FINE as moe_element does, two for each random word. To multiply by another power of 2
+ * is exact. */
 WIDE static void make_fine(const struct moe_fill *f, int64_t start, const uint32_t *random, int64_t count, float *values)
 {
 	float unit = float_power(f->exponent - 15), extra = float_power(f->extra);

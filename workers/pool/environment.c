@@ -36,10 +36,10 @@ static const struct variable {
  * would slow down the judge, which works while a reference runs. With MKL_CBWR, Intel's MKL, with which torch
  * multiplies on a CPU, adds in the same order in every call. Without this variable the order is not fixed (manual of
  * MKL, "Specifying Code Branches"). With glibc.malloc.hugetlb=1, glibc asks for huge pages (manual of glibc, "Memory
- * Allocation Tunables"), so that new tensors take fewer page faults. The memory of tensors of at most 32 MiB, the largest
- * threshold that glibc accepts, is reused when they are freed, because Linux clears each new page. Larger ones go back at
- * once, because holes between them would count against the limit of memory, unless keep_freed_memory in python/runner.py
- * finds that the case is small. */
+ * Allocation Tunables"), so that new tensors take fewer page faults. The memory of tensors of at most 32 MiB, the
+ * largest threshold that glibc accepts, is reused when they are freed, because Linux clears each new page. Larger
+ * ones go back at once, because holes between them would count against the limit of memory, unless keep_freed_memory
+ * in python/runner.py finds that the case is small. */
 static const char *const reference_settings[] = {
     "LC_ALL=C.UTF-8", "PYTHONHASHSEED=0", "PYTHONUTF8=1", "OMP_WAIT_POLICY=passive",
     "MKL_CBWR=AUTO", "GLIBC_TUNABLES=glibc.malloc.hugetlb=1:glibc.malloc.mmap_threshold=33554432:glibc.malloc.trim_threshold=536870912",
