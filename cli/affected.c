@@ -28,10 +28,10 @@ static const struct option_row rows[] = {
      "use the files that changed since the merge base of BASE and HEAD: committed, uncommitted and untracked files, "
      "but not files that git ignores"},
     {"--definitions", OPTION_FLAG, AT(definitions), NULL, NULL,
-     "text format: print only definitions (op_type/name), for `reftest verify`"},
-    {"--tests", OPTION_FLAG, AT(tests), NULL, NULL, "text format: print only test files, for pytest"},
+     "in text format, print only definitions (op_type/name), as arguments of `reftest verify`"},
+    {"--tests", OPTION_FLAG, AT(tests), NULL, NULL, "in text format, print only test files, as arguments of pytest"},
     {"--json", OPTION_FLAG, AT(json), NULL, NULL,
-     "print one JSON object, which also names the changed file behind each definition"},
+     "print one JSON object, which also gives the changed file on which each definition depends"},
 };
 
 enum { ROWS = sizeof rows / sizeof rows[0] };
@@ -188,7 +188,7 @@ const struct command command_affected = {
     .summary = "list the definitions and tests that depend on changed files",
     .synopsis = "[options] FILE… | --since BASE",
     .description =
-	"Prints one name a line: first the definitions that depend on a changed file, then the generated test "
+	"Prints one name on each line: first the definitions that depend on a changed file, then the generated test "
 	"files. The changed files are the ones named on the command line or, with --since, the files that differ "
 	"from a commit.",
     .operands = OPERANDS_FILES,

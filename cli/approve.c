@@ -27,7 +27,7 @@ struct approve_options {
 #define AT(member) offsetof(struct approve_options, member)
 static const struct option_row rows[] = {
     ROW_ROOT,
-    {"--note", OPTION_TEXT, AT(note), "TEXT", NULL, "why the reference is right; the file keeps it"},
+    {"--note", OPTION_TEXT, AT(note), "TEXT", NULL, "why the reference is right; stored in the approval"},
     ROW_DEVICE,
     ROW_PYTHON,
     ROW_SIZES,
@@ -138,12 +138,12 @@ static const char *why_not(const struct result *result, enum outcome *outcome, s
 			message = result->cases[i].verdict->message;
 	if (result->known && result->status == STATUS_PASSED) {
 		*outcome = DECIDED;
-		return "a ground truth decides it, so there is nothing to approve";
+		return "a ground truth verifies this definition, so it needs no approval";
 	}
 	if (result->known && result->status == STATUS_CHECKED && result->made != NULL && result->made->op == NULL &&
 	    result->definition->entry_point != NULL)
 		return NULL;
-	return arena_printf(arena, "only checked definitions can be approved, and it is %s%s%s%s%.*s",
+	return arena_printf(arena, "only checked definitions can be approved, but this one is %s%s%s%s%.*s",
 			    result->known ? status_name(result->status) : "unknown", reason != NULL ? ": " : "",
 			    reason != NULL ? reason : "", message != NULL ? ": " : "",
 			    message != NULL ? (int)strcspn(message, "\n") : 0, message != NULL ? message : "");
@@ -255,7 +255,7 @@ static int run(struct program *program, const struct approve_options *o, struct 
 	if (program_root(program, err) < 0)
 		return EXIT_USAGE;
 	if (linked_dataset_is_root(program->root))
-		return err_set(err, "approve writes a file beside the definitions of a dataset, and these are in no dataset"),
+		return err_set(err, "an approval is a file of a dataset, but these definitions are in no dataset"),
 		       EXIT_USAGE;
 	int code = run_open(&run, program, &options, err);
 
@@ -287,9 +287,9 @@ const struct command command_approve = {
     .summary = "record that a reference without ground truth was accepted",
     .synopsis = "[options] NAME…",
     .description =
-	"Verifies the definitions, and records the references of those that are only checked in `approved/OP_TYPE/NAME.json`, "
-	"which is committed. From then on, `reftest verify` compares a reference with other code with the approved one, on the "
-	"same inputs, and fails if they differ.\n\n"
+	"Verifies the definitions. If a definition is only checked, its reference is recorded in "
+	"`approved/OP_TYPE/NAME.json`; commit this file. If the code of the reference changes later, `reftest verify` runs "
+	"the changed and the approved reference on the same inputs, and fails if their outputs differ.\n\n"
 	"NAME is the name of a definition, `op_type/name`, a pattern with `*`, or the path of a file of the dataset.",
     .operands = OPERANDS_DEFINITIONS,
     .rows = rows,

@@ -34,7 +34,8 @@ static const struct option_row rows[] = {
     ROW_TIMEOUT,
     ROW_MEMORY,
     ROW_PYTHON,
-    {"--fib", OPTION_FLAG, AT(fib), NULL, NULL, "then run flashinfer-bench on the same definitions, if it is installed"},
+    {"--fib", OPTION_FLAG, AT(fib), NULL, NULL, "afterwards, run flashinfer-bench (if it is installed) on the same "
+                                                 "definitions"},
     ROW_TEXT_OR_JSON,
 };
 
@@ -103,11 +104,12 @@ const struct command command_bench = {
     .summary = "measure how long references and ground truths take",
     .synopsis = "[options] [NAME…]",
     .description =
-	"Runs each case as `verify` does, and then measures the reference and each ground truth that ran: on a GPU with CUDA "
-	"events, with a flushed L2 cache (cold) and without (warm), on a CPU with the wall clock. Shows the median and the "
+	"Runs each case as `verify` does, and then measures the time of the reference and of each ground truth that ran. On "
+	"a GPU, it measures with CUDA events, once with a flushed L2 cache (cold) and once without flushing (warm). On a "
+	"CPU, it measures with the wall clock. Shows the median and the "
 	"10th and 90th percentiles.\n"
 	"\n"
-	"The figures are appended to `.reftest/bench.jsonl`. They are part of no verdict, and no verdict is stored.\n"
+	"The figures are appended to `.reftest/bench.jsonl`. No verdict contains figures, and `bench` stores no verdict.\n"
 	"\n"
 	"NAME is the name of a definition, `op_type/name`, or a pattern with `*`.",
     .operands = OPERANDS_DEFINITIONS,

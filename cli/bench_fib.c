@@ -59,7 +59,7 @@ void bench_fib(const struct run *run)
 		memcpy(words, head, sizeof head);
 		for (int i = 0; i < run->count; i++)
 			words[fixed + (size_t)i] = run->results[i]->file->name;
-		show_print(stdout, "\nflashinfer-bench run, of the solutions of these definitions:\n");
+		show_print(stdout, "\noutput of `flashinfer-bench run` for the solutions of these definitions:\n");
 		int status = run_program(words);
 
 		if (status != 0)

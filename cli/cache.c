@@ -39,7 +39,8 @@ static const struct option_row rows[] = {
     {"--dry-run", OPTION_FLAG, AT(dry_run), NULL, NULL,
      "gc: print how many verdicts would be removed, and remove none"},
     {"--require-containment", OPTION_CHOICES, SHARED(required), "LIST", GAPS,
-     "import, merge: accept verdicts only if references could not reach these things (full: none of them; default: full if "
+     "import, merge: accept a verdict only if its reference could reach nothing in LIST (full: everything that can be "
+     "listed; default: full if "
      "REFTEST_CACHE_KEY is set, else the setting of reftest.toml)"},
     {"--format", OPTION_CHOICE, SHARED(format), "F", "text|json", "stats: output format (default: text)"},
 };
@@ -235,7 +236,7 @@ static int check_rules(void *context, const struct verdict_line *record, struct 
 	bool suffices = containment_suffices(reached, rules->required);
 
 	if (!suffices)
-		err_set(err, "its reference could reach %s; --require-containment none accepts such verdicts",
+		err_set(err, "its reference could reach %s; with --require-containment none, this verdict is accepted, too",
 			reached == NULL ? "an unknown part of the machine" : reached);
 	arena_free(&arena);
 	return suffices ? 0 : -1;
@@ -457,12 +458,12 @@ static int run_gc(struct program *program, const void *options, const struct wor
 /* --- The table --------------------------------------------------------------------------------------------------- */
 
 static const struct subcommand subcommands[] = {
-    {"stats", "", "print the size of the cache, the hits, and the misses for each reason", 0, 0, run_stats},
+    {"stats", "", "print the size of the cache, the number of hits, and the number of misses for each reason", 0, 0, run_stats},
     {"export", "FILE", "write every verdict to FILE (- for standard output)", 1, 1, run_export},
     {"import", "FILE…", "merge exported files into the cache (- for standard input)", 1, INT32_MAX, run_import},
-    {"merge", "", "store the verdicts that `reftest work` prints, from standard input", 0, 0, run_merge},
+    {"merge", "", "read verdicts from standard input, as `reftest work` prints them, and store them", 0, 0, run_merge},
     {"check", "", "read every page and row, and list the damaged ones", 0, 0, run_check},
-    {"gc", "", "remove old verdicts that the present files do not need", 0, 0, run_gc},
+    {"gc", "", "remove old verdicts that no present file of the dataset needs", 0, 0, run_gc},
     {"path", "", "print the path of the cache", 0, 0, run_path},
 };
 enum { SUBCOMMANDS = sizeof subcommands / sizeof subcommands[0] };
@@ -488,7 +489,7 @@ const struct command command_cache = {
     .summary = "print statistics of the stored verdicts; export, import, check and remove them",
     .synopsis = "[options] SUBCOMMAND",
     .description =
-	"The cache of a dataset contains its verdicts, and is in the folder .reftest/cache below the root. `import` "
+	"The cache contains the verdicts of a dataset. It is in the folder .reftest/cache below the root. `import` "
 	"checks every record; if REFTEST_CACHE_KEY is set, it also checks the signatures.",
     .rows = rows,
     .row_count = ROWS,

@@ -28,7 +28,7 @@ static const struct option_row rows[] = {
     ROW_ROOT,
     ROW_TEXT_OR_JSON,
     {"-v, --verbose", OPTION_FLAG, AT(verbose), NULL, NULL,
-     "list each file that lacks descriptions, also if there are more than three"},
+     "list every file that lacks descriptions, even if there are more than three"},
 };
 
 enum { ROWS = sizeof rows / sizeof rows[0] };
@@ -318,7 +318,7 @@ const struct command command_check = {
 	"runs, no Python is needed, and nothing is written.\n\n"
 	"Each PATH is the root of a dataset, a folder or file in one, or a .json or .jsonl file or a folder elsewhere. "
 	"Without a PATH, the whole dataset is checked.\n\n"
-	"Errors are listed before notes. A dataset with notes only is valid.",
+	"Errors are listed before notes. A dataset without errors is valid, even if there are notes.",
     .operands = OPERANDS_FILES,
     .rows = rows,
     .row_count = ROWS,

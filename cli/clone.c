@@ -28,7 +28,7 @@ static const struct option_row rows[] = {
     {"--mirror", OPTION_TEXT, AT(mirror), "URL", NULL,
      "fetch from URL/NAME.git instead of the public server; URL may be a folder with bare repositories"},
     {"--lfs", OPTION_FLAG, AT(lfs), NULL, NULL,
-     "also fetch the contents that Git LFS stores (default: its pointers stay as they are)"},
+     "also fetch the files that are stored in Git LFS (default: leave their pointers in the checkouts)"},
 };
 
 enum { ROWS = sizeof rows / sizeof rows[0] };
@@ -160,8 +160,9 @@ const struct command command_clone = {
     .summary = "clone or update SGLang, FlashInfer and the dataset",
     .synopsis = "[options]",
     .description =
-	"Clones the repositories into the target folder, or updates the checkouts that are there, and writes where they are "
-	"to `repos_config.json`. Downloads only the latest commit. If it is interrupted, enter the same command again.\n"
+	"Clones the repositories into the target folder, or updates existing checkouts in this folder. Writes the paths of "
+	"the checkouts to `repos_config.json`. Downloads only the latest commit. After an interruption, run the same command "
+	"again.\n"
 	"\n"
 	"A checkout with local changes or commits of its own is left as it is. Nothing is installed.",
     .operands = OPERANDS_NONE,

@@ -87,8 +87,8 @@ const struct command command_coverage = {
     .synopsis = "[options] [NAME…]",
     .description =
 	"Each op family has a checklist: the properties in which references of the family differ, such as layouts, masks, "
-	"states, page sizes and dtypes. Prints for each value of a property how many definitions have a case with it. At the "
-	"end, prints the values that no definition has.\n\n"
+	"states, page sizes and dtypes. For each value of a property, prints how many definitions have a case with this "
+	"value. At the end, prints the values that no case has.\n\n"
 	"Nothing runs. The command counts cases, whether or not a reference passes them; `reftest status` prints the "
 	"verdicts.",
     .operands = OPERANDS_DEFINITIONS,

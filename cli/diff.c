@@ -234,8 +234,8 @@ const struct command command_diff = {
     .summary = "compare the behaviour of references with that in a commit",
     .synopsis = "[options] [BASE [NAME…]]",
     .description =
-	"Runs the reference of each changed definition beside the one that the merge base of BASE and HEAD has, on the same "
-	"inputs, and says whether the values differ. BASE is a commit or a branch; without BASE it is HEAD. NAME is the name "
+	"For each changed definition, runs the current reference and the reference in the merge base of BASE and HEAD on the "
+	"same inputs. Prints whether their outputs differ. BASE is a commit or a branch (default: HEAD). NAME is the name "
 	"of a definition, `op_type/name`, or a pattern with `*`.",
     .operands = OPERANDS_DEFINITIONS,
     .rows = rows,

@@ -571,8 +571,8 @@ const struct command command_doctor = {
     .synopsis = "[options]",
     .description =
 	"Prints one line for each program, library and device that reftest uses: ok, missing (reftest cannot "
-	"verify anything) or without (reftest works without it). Below each missing item it prints the command "
-	"that installs or repairs the item. If an item is missing, it exits with 3. It changes nothing.",
+	"verify anything) or without (reftest works without it). Below each missing item, prints the command that installs "
+	"or repairs the item. If an item is missing, the exit code is 3. The command changes nothing.",
     .operands = OPERANDS_NONE,
     .rows = rows,
     .row_count = ROWS,

@@ -23,7 +23,7 @@ static const struct option_row rows[] = {
     ROW_PYTHON,
     ROW_GROUND_TRUTH,
     ROW_NO_WORKLOADS,
-    {"-v, --verbose", OPTION_FLAG, AT(each), NULL, NULL, "list every case, also those whose margin stayed"},
+    {"-v, --verbose", OPTION_FLAG, AT(each), NULL, NULL, "list every case, even if its margin stayed the same"},
     ROW_TEXT_OR_JSON,
 };
 
@@ -70,7 +70,7 @@ static int start(struct program *program, int argc, char **argv)
 
 const struct command command_drift = {
     .name = "drift",
-    .summary = "print which margins another version of torch, a library or the GPU driver moved",
+    .summary = "print which margins changed with the version of torch, of a library or of the GPU driver",
     .synopsis = "[options] [NAME…]",
     .description =
 	"The margin of a case is its largest error in units of its bound. Compares the newest verdict of each case with those of "

@@ -25,8 +25,8 @@ struct extract_options {
 static const struct option_row rows[] = {
     ROW_ROOT,
     {"--repos", OPTION_FOLDER, SHARED(repos), "DIR", NULL,
-     "compare the mapping with the checkout of SGLang in DIR (default: that of repos_config.json), and verify with the checkouts "
-     "in DIR"},
+     "folder with checkouts of libraries: compare the mapping with the code of SGLang there, and verify with these "
+     "libraries (default: the checkouts in repos_config.json)"},
     ROW_CONFIG,
     ROW_MODEL,
     {"--tp", OPTION_TEXT, AT(tp), "LIST", NULL, "degrees of tensor parallelism, separated by commas (default: 1)"},
@@ -36,7 +36,8 @@ static const struct option_row rows[] = {
     {"--out", OPTION_FILE, AT(out), "DIR", NULL, "write to DIR/definitions instead of the dataset"},
     {"--no-verify", OPTION_FLAG, AT(no_verify), NULL, NULL, "write the definitions without verifying them"},
     {"--stats", OPTION_FLAG, AT(stats), NULL, NULL,
-     "also count the definitions of the dataset, those with a test and those that are verified; without a model, only count"},
+     "also print how many definitions the dataset has, how many of them have a test, and how many are verified; "
+     "without a model, print only these numbers"},
     ROW_DEVICE,
     ROW_PYTHON,
     ROW_JOBS,
@@ -181,7 +182,7 @@ static void print_conflict(const struct extract_conflict *conflict)
 	cJSON *differences = cJSON_Parse(conflict->differences);
 	const cJSON *item;
 
-	show_print(stdout, "  %s: %s exists and differs from it\n", conflict->name, conflict->existing);
+	show_print(stdout, "  %s: %s already exists, with a different definition\n", conflict->name, conflict->existing);
 	cJSON_ArrayForEach(item, differences)
 	{
 		const char *ours = json_text_of(item, "ours"), *theirs = json_text_of(item, "theirs");
@@ -211,19 +212,19 @@ static void print_text(const struct model *model, const struct extract_result *r
 {
 	print_list(verified ? "written:" : "written, and not verified:", &r->written);
 	print_not_kept(r);
-	print_list("tagged, because they mean the same:", &r->tagged);
+	print_list("tagged, because these existing definitions mean the same:", &r->tagged);
 	if (r->conflict_count > 0)
 		show_print(stdout, "written under another name:\n");
 	for (int i = 0; i < r->conflict_count; i++)
 		print_conflict(&r->conflicts[i]);
 	if (r->sglang.file != NULL)
-		show_print(stdout, "SGLang's %s %s the mapping%s\n", r->sglang.file,
+		show_print(stdout, "SGLang's %s %s reftest's mapping%s\n", r->sglang.file,
 			   r->sglang.disagreements.count > 0 ? "disagrees with" : "agrees with", r->sglang.disagreements.count > 0 ? ":" : "");
 	for (int i = 0; i < r->sglang.disagreements.count; i++)
 		show_print(stdout, "  %s\n", r->sglang.disagreements.items[i]);
 	print_list("shared by several models:", &r->shared);
 	print_list("left out:", &r->left_out);
-	print_list("in the architecture, but in no op family:", &r->not_covered);
+	print_list("modules of the architecture that no op family covers:", &r->not_covered);
 	show_print(stdout, "%s: %d written, %d tagged, %d unchanged", model->name, r->written.count, r->tagged.count, r->unchanged.count);
 	if (count_not_kept(r) > 0)
 		show_print(stdout, ", %d not written", count_not_kept(r));
@@ -331,12 +332,13 @@ const struct command command_extract = {
     .summary = "write the definitions of a model, from its configuration",
     .synopsis = "[options] (--model NAME | --config PATH | --stats)",
     .description =
-	"Writes a definition for each module of a model whose operation an op family knows: its dimensions come from the "
-	"model's configuration, divided by the degrees of parallelism, and its reference from a text of the op family. A "
-	"definition that means the same as one of the dataset is not written again; that one gets the model's tag.\n"
+	"Writes a definition for each module of a model, if an op family supports the operation of the module. The "
+	"dimensions come from the model's configuration, divided by the degrees of parallelism. The reference comes from a "
+	"template of the op family. If the dataset already has a definition that means the same, this definition gets the "
+	"model's tag and no new one is written.\n"
 	"\n"
-	"The small cases of each new definition run before it is written, as `reftest verify` runs them. A definition that does "
-	"not pass is not written.",
+	"Before a new definition is written, its small cases run as in `reftest verify`. A definition that does not pass is "
+	"not written.",
     .operands = OPERANDS_NONE,
     .rows = rows,
     .row_count = ROWS,

@@ -159,7 +159,7 @@ static void set_behaviour(struct checking *c, struct extract_conflict *conflict,
 		const char *name, *text;
 	} rows[BEHAVIOUR_COUNT] = {
 	    [BEHAVIOUR_CHANGED] = {"changed", "they behave differently"},
-	    [BEHAVIOUR_UNKNOWN] = {"unknown", "whether both behave alike is not known"},
+	    [BEHAVIOUR_UNKNOWN] = {"unknown", "it is unknown whether both behave alike"},
 	    [BEHAVIOUR_ROUNDING] = {"rounding", "both behave alike but for rounding"},
 	    [BEHAVIOUR_SAME] = {"same", "both behave alike"},
 	};
@@ -208,7 +208,7 @@ static int compare_conflicts(struct checking *c)
 		conflict->behaviour = "unknown";
 		if (conflict->existing_text == NULL || !conflict->same_interface) {
 			conflict->why = conflict->existing_text == NULL ? "the existing definition cannot be read"
-									: "they have other axes, inputs or outputs, so they are not compared";
+									: "the two definitions have different axes, inputs or outputs, so their references are not compared";
 			continue;
 		}
 		names[base.count] = conflict->name;
@@ -248,7 +248,7 @@ int extract_check(struct program *program, const struct extract_check *check, st
 	}
 	if (machine_python(check->options.python, c.root[0] != '\0' ? c.root : NULL, c.python, sizeof c.python, &ignored) < 0)
 		c.python[0] = '\0';
-	show_print(stderr, "reftest: verifying %d definition%s; --no-verify leaves this out\n", count, count == 1 ? "" : "s");
+	show_print(stderr, "reftest: verifying %d definition%s; --no-verify skips this\n", count, count == 1 ? "" : "s");
 	int code = check_in_dataset(&c, status);
 
 	memcpy(program->root, c.root, sizeof c.root);

@@ -28,8 +28,8 @@ static const struct option_row rows[] = {
     {"--all", OPTION_FLAG, AT(all), NULL, NULL, "select every definition (the default without a NAME)"},
     ROW_OP_TYPE,
     {"--layout", OPTION_CHOICE, AT(layout), "L", "op-type|definition",
-     "write one file for each op_type (test_{op_type}.py) or for each definition (test_{name}.py) (default: the layout "
-     "of the last time, else op-type)"},
+     "write one file for each op_type (test_{op_type}.py) or one for each definition (test_{name}.py) (default: as "
+     "the last `reftest generate` did, else op-type)"},
     {"--check", OPTION_FLAG, AT(check), NULL, NULL,
      "write nothing; list the files that are out of date, and exit with 1 if there are any"},
     {"--hook", OPTION_FLAG, AT(hook), NULL, NULL,
@@ -38,8 +38,8 @@ static const struct option_row rows[] = {
     {"--audit", OPTION_FLAG, AT(audit), NULL, NULL,
      "list hand-written tests that cannot fail, with file, line and reason, and exit with 1 if there are any"},
     {"--replace-vacuous", OPTION_FLAG, AT(replace_vacuous), NULL, NULL,
-     "replace hand-written files in which no test can fail, and name each file with the reason; a file that is not "
-     "committed to git stays"},
+     "replace hand-written files in which no test can fail, and print the reason for each file; files that are not "
+     "committed to git are left unchanged"},
     {"--tolerance", OPTION_LIST, AT(tolerances), "[DTYPE=]ATOL[,RTOL[,HIT]]", NULL,
      "tolerance of every output, or of the outputs of one dtype, in the tests of the selected definitions; later updates "
      "of the files keep it, and `none` removes it (repeatable)"},
@@ -86,7 +86,7 @@ static void print_remedy(const struct generate_options *o, const struct update_r
 
 	if (g->changed_count == 0 || (!o->check && !o->hook))
 		return;
-	show_print(stdout, "now: %sgit add", o->check ? "reftest generate && " : "");
+	show_print(stdout, "next step: %sgit add", o->check ? "reftest generate && " : "");
 	for (int i = 0; i < (many ? 1 : g->changed_count); i++)
 		show_print(stdout, " %s", arena_shell_word(&arena, arena_printf(&arena, "%s%s%s", head, slash, paths[i])));
 	show_print(stdout, "\n");
@@ -228,11 +228,13 @@ static int run(struct program *program, const struct generate_options *o, const 
 		return EXIT_USAGE;
 	}
 	if (o->audit && o->replace_vacuous) {
-		err_set(err, "--audit only lists the tests that --replace-vacuous replaces; give only one of them");
+		err_set(err, "--audit only lists tests, and --replace-vacuous replaces their files; give only one of the two "
+			     "options");
 		return EXIT_USAGE;
 	}
 	if (o->replace_vacuous && (names->count > 0 || o->shared.op_types.count > 0 || o->print != NULL)) {
-		err_set(err, "--replace-vacuous is about all test files, so it takes no names, no --op-type and no --print");
+		err_set(err, "--replace-vacuous always examines all test files, so it cannot be combined with names, --op-type or "
+			     "--print");
 		return EXIT_USAGE;
 	}
 	if (program_root(program, err) == 0)

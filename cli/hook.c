@@ -206,8 +206,7 @@ static int move(const char *from, const char *to, struct err *err)
 	if (lstat(to, &st) == 0)
 		return err_set(
 		    err,
-		    "%s exists: it is the hook that an earlier install replaced; move it back to its place, or "
-		    "remove it",
+		    "%s exists: it is the hook that an earlier `reftest hook install` replaced; rename it back, or remove it",
 		    to);
 	return rename(from, to) < 0 ? err_errno(err, "cannot rename %s to %s", from, to) : 0;
 }
@@ -361,7 +360,8 @@ const struct command command_hook = {
     .synopsis = "[options] install | uninstall",
     .description =
 	"The hooks pre-commit and pre-merge-commit run `reftest verify --changed --staged --hook`, which verifies the "
-	"definitions that a commit changes. If tests were generated, the hooks also update these. They are written to the folder in which git looks for hooks. An existing hook is kept and runs first. `uninstall` "
+	"definitions that a commit changes. If tests were generated, the hooks also update these. The hooks are written to "
+	"the folder in which git looks for hooks. An existing hook is kept and runs first. `uninstall` "
 	"leaves hooks of other programs and edited hooks unchanged.",
     .rows = rows,
     .row_count = ROWS,

@@ -79,7 +79,7 @@ const struct command command_key = {
     .summary = "create a key for signing the records of shared caches",
     .synopsis = "[ed25519 | hmac | public]",
     .description =
-	"Prints a key for REFTEST_CACHE_KEY. Without a subcommand the key is ed25519.",
+	"Prints a key for REFTEST_CACHE_KEY. Without a subcommand, it is an ed25519 key.",
     .subcommands = subcommands,
     .subcommand_count = SUBCOMMANDS,
     .run = start,

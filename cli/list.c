@@ -84,7 +84,8 @@ const struct command command_list = {
     .summary = "list the definitions of the dataset",
     .synopsis = "[options] [NAME…]",
     .description =
-	"Prints `op_type/name` of each definition, one a line. NAME and `--op-type` select definitions as in `reftest verify`. "
+	"Prints `op_type/name` of each definition, one on each line. NAME and `--op-type` select definitions as in `reftest "
+	"verify`. "
 	"`reftest status` also prints what is known about them.",
     .operands = OPERANDS_DEFINITIONS,
     .rows = rows,

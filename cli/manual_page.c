@@ -39,10 +39,11 @@ static const struct entry environment[] = {
      "The key that signs and checks the records of shared caches and exported files, or the path of a file with "
      "the key. `reftest key` creates a key."},
     {"REFTEST_PROVIDERS",
-     "A folder with Python modules that call other libraries. They replace reftest's own modules in python/libraries."},
+     "A folder with Python modules that call other libraries. reftest uses these modules instead of those in "
+     "python/libraries."},
     {"REFTEST_CHECKOUTS",
-     "Set by reftest itself, for the process that calls other libraries: the checkouts that count as installed libraries, "
-     "from `--repos` or `repos_config.json`. A value from outside is replaced."},
+     "reftest sets this variable for the process that calls other libraries. It lists the checkouts, from `--repos` "
+     "or `repos_config.json`, that count as installed libraries. A value that you set is ignored."},
     {"REFTEST_PROVIDER",
      "The Python script that computes ground truth with other libraries. It replaces reftest's provider.py."},
     {"REFTEST_RUNNER", "The Python script that runs references. It replaces reftest's runner.py."},
@@ -60,7 +61,8 @@ static const struct entry environment[] = {
      "REFTEST_PASSED, REFTEST_CHECKED, REFTEST_FAILED, REFTEST_ERROR, REFTEST_SKIPPED and REFTEST_INVALID are the numbers of "
      "definitions with each status."},
     {"CURL_CA_BUNDLE, SSL_CERT_FILE",
-     "The file with the certificate authorities that are trusted for a remote cache with an https address."},
+     "A file with certificate authorities. If the remote cache has an https address, reftest trusts these "
+     "authorities."},
     {"CUDA_VISIBLE_DEVICES", "The GPUs that CUDA programs can use."},
     {"NO_COLOR", "If this variable is set and not empty, the output has no colours."},
     {"CLICOLOR_FORCE",

@@ -4,8 +4,8 @@ static int unknown_model(const char *name, struct arena *arena, struct err *err)
 {
 	const char *near = model_near(name, arena);
 
-	return err_set(err, "reftest does not know the model '%s'%s%s%s; models/models.json lists the models that it knows. Pass the "
-			    "model's config.json with --config",
+	return err_set(err, "reftest does not know the model '%s'%s%s%s; models/models.json lists the known models. For "
+			    "another model, pass its config.json with --config",
 		       err_show(name).text, near != NULL ? " (the nearest is '" : "", near != NULL ? near : "", near != NULL ? "')" : "");
 }
 

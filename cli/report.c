@@ -66,7 +66,7 @@ static int start(struct program *program, int argc, char **argv)
 	if (!command_line_begin(&line, &command_report, argc, argv, &o))
 		return command_line_end(&line);
 	if (line.names.count != 1 || !is_page(line.names.items[0]))
-		err_set(&line.err, "name one file that the page is written to; its name ends in .html, as in report.html");
+		err_set(&line.err, "give the name of the file to write; the name must end in .html, as in report.html");
 	else
 		line.code = run(program, &o, line.names.items[0], &line.err);
 	return command_line_end(&line);
@@ -77,11 +77,12 @@ const struct command command_report = {
     .summary = "write verdicts, margins and coverage as one HTML page",
     .synopsis = "[options] FILE.html",
     .description =
-	"Writes one page that needs no network: the totals, a table of the definitions that filters and sorts, their margins "
-	"with each version of torch and of the ground truths that the cache has, the failures with their diagnoses, and the "
-	"coverage of the op families (`reftest coverage`).\n\n"
-	"Nothing runs. The page says the same as `reftest status`: a definition is stale if one of its cases has no valid "
-	"verdict now, and unknown if it was never verified. The exit status says whether the page was written.",
+	"Writes one page, which needs no network. The page has the totals, a table of definitions that the reader can filter "
+	"and sort, the failures with their diagnoses, and the coverage of the op families (as `reftest coverage` prints it). "
+	"The page also has the margins of each definition, for each version of torch and of the ground truths in the cache.\n\n"
+	"Nothing runs. The states are those of `reftest status`: a definition is stale if one of its cases has no valid "
+	"verdict now, and unknown if it was never verified. The exit status is 0 if the page was written, whatever the "
+	"verdicts are.",
     .operands = OPERANDS_FILES,
     .rows = rows,
     .row_count = ROWS,

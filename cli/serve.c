@@ -489,7 +489,8 @@ static void answer_call(struct server *server, const struct rpc_message *message
 		return;
 	}
 	if (server->call_count >= CALLS_MOST) {
-		send_error(server, message->id, RPC_BUSY, "64 requests have no answer yet; wait for one of them");
+		send_error(server, message->id, RPC_BUSY, "64 requests have no answer yet; wait for an answer before you send "
+							  "another request");
 		return;
 	}
 	if (find_call(server, message->id) != NULL) {

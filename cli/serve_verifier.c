@@ -181,7 +181,7 @@ static struct blob text_blob(void *self, enum blob_use use, const char *path, co
 {
 	(void)self, (void)earlier, (void)to_run, (void)seen, (void)read;
 	return (struct blob){.use = use, .path = arena_string(arena, path),
-			     .bad = "a definition that is given as text reads no files"};
+			     .bad = "a definition that is given as text cannot read files"};
 }
 
 static bool text_blob_unchanged(void *self, const struct blob *blob, const struct file_seen *earlier)
@@ -204,7 +204,8 @@ static int read_place(struct verifier *v, const char *text, struct dataset_file 
 	if (rc == 0 && (!cJSON_IsObject(tree) || name == NULL || op_type == NULL))
 		rc = err_set(&v->err, "the definition needs the members \"name\" and \"op_type\"");
 	if (rc == 0 && (strchr(name, '/') != NULL || strchr(op_type, '/') != NULL || strlen(name) + strlen(op_type) > 400))
-		rc = err_set(&v->err, "\"name\" and \"op_type\" of a definition contain no slash, and are short");
+		rc = err_set(&v->err, "\"name\" and \"op_type\" of a definition must contain no slash, and must have at most 400 "
+				      "bytes together");
 	if (rc == 0)
 		*out = (struct dataset_file){
 		    .op_type = arena_string(&v->arena, op_type),

@@ -129,8 +129,8 @@ const struct command command_status = {
     .synopsis = "[options] [NAME…]",
     .description =
 	"Prints one line for each definition: its status and how many of its cases passed. Nothing runs and "
-	"nothing is written. A definition is stale if it was verified, but one of its cases has no valid verdict now, and unknown "
-	"if it was never verified.",
+	"nothing is written. A definition is stale if it was verified earlier, but one of its cases has no valid verdict "
+	"now. A definition that was never verified is unknown.",
     .operands = OPERANDS_DEFINITIONS,
     .rows = rows,
     .row_count = ROWS,

@@ -179,9 +179,10 @@ const struct command command_tolerance = {
     .summary = "print the bound of each output, and where it comes from",
     .synopsis = "[options] [NAME…]",
     .description =
-	"Prints for each output the bounds that `reftest verify` with the same options applies: an element passes if "
-	"|reference - ground truth| is at most atol + rtol * |ground truth|, and an output passes if the hit ratio of its "
-	"elements pass. Nothing runs. If a bound depends on the size, the cases are listed.",
+	"Prints the bounds that `reftest verify` applies to each output with the same options. An element passes if "
+	"|reference - ground truth| is at most atol + rtol * |ground truth|. An output passes if the fraction of its "
+	"elements that pass is at least the hit ratio. Nothing runs. If a bound depends on the size, the bounds of each case "
+	"are listed.",
     .operands = OPERANDS_DEFINITIONS,
     .rows = rows,
     .row_count = ROWS,

@@ -47,7 +47,8 @@ static const struct option_row rows[] = {
     {"--all", OPTION_FLAG, AT(all), NULL, NULL, "select every definition (the default without a NAME and without --hook)"},
     ROW_NO_DIAGNOSIS,
     {"--solutions", OPTION_FLAG, AT(solutions), NULL, NULL,
-     "also verify the solutions of each definition, against what verified its reference and on the same inputs"},
+     "also verify the solutions of each definition, on the inputs of its reference and against the ground truth that "
+     "verified the reference"},
     {"--changed", OPTION_FLAG, AT(changed), NULL, NULL,
      "select every definition, and list only those without a valid verdict"},
     {"--staged", OPTION_FLAG, SHARED(index), NULL, NULL, "verify the content of git's index instead of the working tree"},
@@ -56,7 +57,7 @@ static const struct option_row rows[] = {
      "definitions that this machine cannot verify, but do not reject the commit because of them"},
     ROW_OP_TYPE,
     {"--last-failed", OPTION_FLAG, AT(last_failed), NULL, NULL,
-     "of the selected definitions, verify only those that failed when they ran last; all, if none failed"},
+     "verify only those of the selected definitions that failed in their last run; if none failed, verify all"},
     {"--case", OPTION_TEXT, SHARED(case_id), "ID", NULL, "run only the case with this ID (failure messages contain the ID)"},
     {"--shard", OPTION_TEXT, AT(shard), "I/N", NULL,
      "run only part I of N of the cases, so that N processes can share the work"},
@@ -72,8 +73,8 @@ static const struct option_row rows[] = {
     {"--cached-only", OPTION_FLAG, AT(cached_only), NULL, NULL, "run no case; exit with 3 if a verdict is missing"},
     {"--dry-run", OPTION_FLAG, AT(dry_run), NULL, NULL, "print the cases that would run and why, and change nothing"},
     {"--strict", OPTION_FLAG, AT(strict), NULL, NULL,
-     "count findings as failures; with --hook, also reject a commit if this machine cannot verify a definition that "
-     "it changes"},
+     "count findings as failures; with --hook, also reject a commit that changes a definition which this machine "
+     "cannot verify"},
     {"-x, --fail-fast", OPTION_FLAG, AT(fail_fast), NULL, NULL, "stop at the first definition that fails or is invalid"},
     ROW_ACCEPT,
     ROW_SEED,
@@ -93,7 +94,8 @@ static const struct option_row rows[] = {
      "also prints annotations for GitHub workflows; requests, with --dry-run, prints what `reftest work` reads"},
     {"--junit", OPTION_FILE, AT(junit), "FILE", NULL, "also write the verdicts to FILE, as JUnit XML"},
     {"--save", OPTION_FILE, AT(save), "DIR", NULL,
-     "with --case, run the case and write DIR/reproduce.py, which repeats it with torch alone, and its tensors"},
+     "with --case, run the case and write its tensors and DIR/reproduce.py, a script that repeats the case with torch "
+     "alone"},
     {"-q, --quiet", OPTION_FLAG, AT(quiet), NULL, NULL,
      "list only the definitions that did not pass, and the totals"},
     {"-v, --verbose", OPTION_FLAG, AT(verbose), NULL, NULL,
@@ -110,9 +112,10 @@ static int check_words(const struct verify_options *o, const struct words *names
 	if (o->force && o->cached_only)
 		return err_set(err, "--force runs every case and --cached-only runs none; give only one of them");
 	if (o->hook && (!o->shared.index || strcmp(o->shared.format, "text") != 0))
-		return err_set(err, "--hook needs --staged and the text format");
+		return err_set(err, "--hook needs --staged and --format text");
 	if (o->last_failed && o->shared.index)
-		return err_set(err, "--last-failed is about the working tree and --staged about git's index; give only one of them");
+		return err_set(err, "--last-failed selects definitions of the working tree, and --staged those of git's index; give "
+				    "only one of them");
 	if (o->save != NULL && (o->shared.case_id[0] == NULL || o->shared.index || o->cached_only || o->dry_run || o->solutions))
 		return err_set(err, "--save needs --case, and cannot be combined with --staged, --cached-only, --dry-run or "
 				    "--solutions");
@@ -379,7 +382,7 @@ static int select_files(struct run *run, const struct verify_options *o, const s
 	if (run_select(run, selected.items, selected.count, o->shared.op_types.items, o->shared.op_types.count, err) < 0)
 		return -1;
 	if (o->last_failed && last_failed_select(run) == 0)
-		show_print(stderr, "reftest: no definition failed when it ran last, so all of them are verified\n");
+		show_print(stderr, "reftest: no definition failed in its last run, so all of them are verified\n");
 	return 0;
 }
 

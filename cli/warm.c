@@ -177,12 +177,11 @@ static int start(struct program *program, int argc, char **argv)
 
 const struct command command_warm = {
     .name = "warm",
-    .summary = "let the libraries import and compile in advance the kernels that verify needs",
+    .summary = "import libraries and compile their kernels, so that verify does not wait for them",
     .synopsis = "[options] [NAME…]",
     .description =
 	"Runs the smallest cases of each definition once with every ground truth, so that `verify` finds the "
-	"kernels compiled. The verdicts are stored in the cache. It exits with 3 if a library could not be "
-	"prepared.",
+	"kernels compiled. The verdicts are stored in the cache. If a library could not be prepared, the exit code is 3.",
     .operands = OPERANDS_DEFINITIONS,
     .rows = rows,
     .row_count = ROWS,

@@ -56,8 +56,8 @@ const struct command command_watch = {
     .synopsis = "[options]",
     .description =
 	"Verifies the dataset, then waits for changes. Each save runs the cases of the definitions that depend on "
-	"the file, and prints their verdicts. On a terminal, the last line lists the keys that give commands.\n\n"
-	"While watch runs, other commands on the same dataset ask it instead of checking every file.",
+	"the file, and prints their verdicts. On a terminal, the last line lists the keys and their commands.\n\n"
+	"While watch runs, other commands on the same dataset ask the watcher instead of checking every file.",
     .operands = OPERANDS_NONE,
     .rows = rows,
     .row_count = ROWS,

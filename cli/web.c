@@ -131,7 +131,8 @@ static int make(const struct dataset *dataset, const struct web_options *o, cons
 	if (module_tree_make(model, definitions, count, &tree, arena, err) < 0)
 		return EXIT_USAGE;
 	for (int i = 0; i < tree.unplaced.count; i++)
-		show_print(stderr, "reftest: %s has the tag of %s, but belongs to no module of its mapping\n", tree.unplaced.items[i],
+		show_print(stderr, "reftest: %s has the tag of %s, but no module in the mapping of this model has such "
+				   "definitions\n", tree.unplaced.items[i],
 			   model->name);
 	if (o->into != NULL)
 		return change_file(o->into, &tree.model, err);
@@ -171,12 +172,12 @@ const struct command command_web = {
     .summary = "write the module tree of a model for flashinfer-bench's web interface",
     .synopsis = "[options] (--model NAME | --config PATH)",
     .description =
-	"Prints the entry of a model in the format of `web/apps/web/data/models.ts` of flashinfer-bench. The entry has the "
-	"modules, the number of each in the model, and the definitions of the dataset that have the model's tag and the axes of "
-	"the module.\n"
+	"Prints the entry of a model in the format of `web/apps/web/data/models.ts` of flashinfer-bench. The entry lists "
+	"the modules of the model, and how often the model has each of them. For each module, the entry lists the definitions of "
+	"the dataset that have the model's tag and the axes of the module.\n"
 	"\n"
-	"With `--into`, the modules in the entry of this model are replaced, or an entry is added. All other bytes of the file "
-	"stay as they are. A file that reftest does not understand is left alone.",
+	"With `--into`, reftest replaces the modules in the file's entry of this model, or adds an entry. All other bytes of the "
+	"file stay the same. If reftest does not understand the file, the file is left unchanged.",
     .operands = OPERANDS_NONE,
     .rows = rows,
     .row_count = ROWS,

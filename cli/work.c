@@ -53,13 +53,14 @@ static int start(struct program *program, int argc, char **argv)
 
 const struct command command_work = {
     .name = "work",
-    .summary = "verify what requests on standard input name, for a fleet of machines",
+    .summary = "verify the cases that requests on standard input name, as one machine of a fleet",
     .synopsis = "[options]",
     .description =
-	"Reads requests from standard input, one JSON object a line, as `verify --dry-run --format requests` writes them, "
-	"and verifies them on one device, with processes that stay warm. For each request it prints one line with the "
-	"verdicts, which are signed if REFTEST_CACHE_KEY has a key that signs. A bad request gets an answer that says what "
-	"is wrong. The command reads and writes no cache: `cache merge` stores the answers. It ends at the end of standard "
+	"Reads requests from standard input, one JSON object on each line, as `verify --dry-run --format requests` prints "
+	"them. Verifies their cases on one device, with processes that stay warm. For each request, prints one line with the "
+	"verdicts; if REFTEST_CACHE_KEY has a key that signs, the verdicts are signed. The answer to an invalid request says "
+	"what is wrong. The command reads and writes no cache: `cache merge` stores the answers. It ends at the end of "
+	"standard "
 	"input.",
     .operands = OPERANDS_NONE,
     .rows = rows,

@@ -68,7 +68,7 @@ grep -q '"tp:' "$work/other/definitions/gemm/gemm_n4096_k4096.json" && fail "a d
 step="a degree at which the blocks of one module are not full"
 run extract --no-verify --model qwen3-30b-a3b --tp 4 --out "$work/blocks" --format json
 expect_exit 0
-expect "[t for t in r['left_out'] if t.startswith('moe.experts (moe_fp8_block_scale_renorm): at tp 4, ep 1, 192 is no multiple of')] != []"
+expect "[t for t in r['left_out'] if t.startswith('moe.experts (moe_fp8_block_scale_renorm): at tp 4, ep 1, 192 is not a multiple of')] != []"
 expect "'gqa_ragged/gqa_ragged_prefill_causal_h8_kv1_d128' in r['written']"
 
 step="experts that are on several devices, and kernels for 4 bits"
@@ -76,7 +76,7 @@ expect "'moe/trtllm_fp4_block_scale_routed_moe_topk8_e128_h2048_i192' in r['writ
 run extract --no-verify --model qwen3-30b-a3b --ep 8 --op-type moe --out "$work/experts" --format json
 expect_exit 0
 expect "r['written'] == [] and len(r['left_out']) == 4"
-expect "all('at ep 8, a device has a part of the experts' in t for t in r['left_out'])"
+expect "all('at ep 8, a device has only some of the experts' in t for t in r['left_out'])"
 
 step="a configuration that is for another text, and heads that are rotated in part"
 mkdir "$work/other-model"
@@ -88,11 +88,11 @@ END
 run extract --no-verify --config "$work/other-model/config.json" --out "$work/rotated" --format json
 expect_exit 0
 expect "'rope/rope_with_cos_sin_cache_neox_style_d64_rd48' in r['written'] and [n for n in r['written'] if n[:4] == 'moe/'] == ['moe/trtllm_fp4_block_scale_routed_moe_topk2_e8_h256_i128']"
-expect "'moe.experts (moe_fp8_block_scale_renorm): the configuration has norm_topk_prob = false, and the text is for true' in r['left_out']"
+expect "'moe.experts (moe_fp8_block_scale_renorm): the configuration has norm_topk_prob = false, but the template is for true' in r['left_out']"
 sed -i 's/"norm_topk_prob": false/"norm_topk_prob": true/; s/"silu"/"gelu"/' "$work/other-model/config.json"
 run extract --no-verify --config "$work/other-model/config.json" --op-type moe --out "$work/rotated" --format json
 expect_exit 0
-expect "r['written'] == [] and all('hidden_act = \"gelu\", and the text is for \"silu\"' in t for t in r['left_out'])"
+expect "r['written'] == [] and all('hidden_act = \"gelu\", but the template is for \"silu\"' in t for t in r['left_out'])"
 
 step="numbers that fit no routing, and a model without compressed queries"
 mkdir "$work/latent"
@@ -103,11 +103,11 @@ cat >"$work/latent/config.json" <<'END'
 END
 run extract --no-verify --config "$work/latent/config.json" --op-type moe,gemm --out "$work/latent" --format json
 expect_exit 0
-expect "'moe.experts (moe_fp8_block_scale_ds_routing): experts / n_group is no integer from 0 on' in r['left_out']"
+expect "'moe.experts (moe_fp8_block_scale_ds_routing): experts / n_group is not an integer of at least 0' in r['left_out']"
 expect "'gemm/gemm_n1536_k512' in r['written'] and not [n for n in r['written'] if n[:4] == 'moe/']" # q_proj
 sed -i 's/"n_group": 5/"n_group": 4/; s/"num_experts_per_tok": 4/"num_experts_per_tok": 9/' "$work/latent/config.json"
 run extract --no-verify --config "$work/latent/config.json" --op-type moe --out "$work/latent" --format json
-expect "r['written'] == [] and 'topk_group - num_experts_per_tok is no integer from 0 on' in r['left_out'][0]"
+expect "r['written'] == [] and 'topk_group - num_experts_per_tok is not an integer of at least 0' in r['left_out'][0]"
 
 step="a name that is taken"
 sed -i 's/EPSILON = 1e-5/EPSILON = 1e-6/' definitions/rmsnorm/rmsnorm_h4096.json

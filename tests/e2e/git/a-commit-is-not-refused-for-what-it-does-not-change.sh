@@ -150,4 +150,4 @@ expect_exit 0
 expect_says 'the commit contains no definitions'
 run verify --hook
 expect_exit 2
-expect_says '--hook needs --staged and the text format'
+expect_says '--hook needs --staged and --format text'

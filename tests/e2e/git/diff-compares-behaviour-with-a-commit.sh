@@ -74,7 +74,7 @@ run diff --device "$device" --sizes small
 expect_exit 1
 expect_says 'changed  rmsnorm/wrong: ' ' cases differ' ' before ' 'unknown  rmsnorm/raises: ' 'planted' \
 	'text     rmsnorm/spaced: the schema and the code are the same' 'rounding rmsnorm/careful: within the bounds' \
-	'same     rmsnorm/same: the same bits in ' 'the code are the same; `tolerance` changed' 'also in small:' 'same     oddity/zeros: the same values in 1 of 1 cases, and other bits in 1 (0 and -0' 'added    rmsnorm/added' 'deleted  rmsnorm/gone'
+	'same     rmsnorm/same: the same bits in ' 'the code are the same; `tolerance` changed' 'also in small:' 'same     oddity/zeros: the same values in 1 of 1 cases, but different bits in 1 (0 and -0' 'added    rmsnorm/added' 'deleted  rmsnorm/gone'
 
 # Nothing was stored.
 run cache stats

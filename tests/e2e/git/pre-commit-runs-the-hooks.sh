@@ -115,11 +115,11 @@ expect_says '31 definitions: 31 passed; 0 cases run'
 config reftest-generate-check
 do_run "$pre_commit" run
 expect_exit 1
-expect_says "now: reftest generate && git add tests/references/test_rmsnorm.py tests/references/conftest.py"
+expect_says "next step: reftest generate && git add tests/references/test_rmsnorm.py tests/references/conftest.py"
 config reftest-generate
 do_run "$pre_commit" run
 expect_exit 1
-expect_says "now: git add tests/references/test_rmsnorm.py tests/references/conftest.py"
+expect_says "next step: git add tests/references/test_rmsnorm.py tests/references/conftest.py"
 expectations=$((expectations + 1))
 sh -c "$(sed -n 's/^now: //p' "$work/out")" || fail "the command that it prints fails"
 do_run git commit -m generated

@@ -113,7 +113,7 @@ assert wrong and "no definition 'nothing'" in sentence, sentence
 broken = {**json.loads(right), "reference": json.loads(right)["reference"].replace("return ", "return 1.01 * ")}
 assert json.loads(text(call("verify_text", definition=json.dumps(broken), sizes="small"))[0])["summary"]["failed"] == 1
 again = subprocess.run([reftest, "verify", "--last-failed", "--alone", "--device", "cpu", "--root", root], capture_output=True)
-assert b"no definition failed when it ran last" in again.stderr, again.stderr
+assert b"no definition failed in its last run" in again.stderr, again.stderr
 
 # A request is cancelled while it runs; others are answered meanwhile, and the next one is verified.
 definition["reference"] = "import torch\n\ndef run(**inputs):\n    while True:\n        pass\n"
