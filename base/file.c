@@ -166,7 +166,7 @@ static int temporary_name(const char *path, bool first, struct buf *out, struct 
 
 	memcpy(&number, digest.bytes, sizeof number);
 	if (!first && getrandom(&number, sizeof number, 0) != sizeof number)
-		return err_errno(err, "%s: cannot create a random temporary name", path);
+		return err_errno(err, "%s: cannot choose a random name for a temporary file", path);
 	buf_clear(out);
 	buf_add(out, path, (size_t)(name - path));
 	buf_printf(out, ".reftest-%016llx.tmp", (unsigned long long)number);
@@ -490,7 +490,7 @@ enum file_answer file_open_without_links(int root, const char *path, int *out, s
 	if (fd < 0 && is_absent(errno))
 		return FILE_ABSENT;
 	if (fd < 0 && (errno == ELOOP || errno == ENOTDIR || errno == EXDEV)) {
-		err_set(err, "%s: the path has a symbolic link; replace the link with the file itself", path);
+		err_set(err, "%s: the path contains a symbolic link; replace the link with the file itself", path);
 		return FILE_ERROR;
 	}
 	return opened(fd, path, out, st, err);

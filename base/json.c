@@ -141,7 +141,7 @@ static int scan_unicode_escape(struct scan *scan)
 	scan->at += 5;
 	if (is_low_surrogate(code))
 		return fail_at(scan, escape,
-		               "expected a character, found the second half of a surrogate pair without its first");
+		               "expected a character, found the second half of a surrogate pair without the first half");
 	if (!is_high_surrogate(code))
 		return 0;
 	int low =
@@ -149,7 +149,7 @@ static int scan_unicode_escape(struct scan *scan)
 
 	if (!is_low_surrogate(low))
 		return fail_at(scan, escape,
-		               "expected a character, found the first half of a surrogate pair without its second");
+		               "expected a character, found the first half of a surrogate pair without the second half");
 	scan->at += 6;
 	return 0;
 }
@@ -418,7 +418,7 @@ static int scan_value(struct scan *scan, int depth)
 
 	if ((c == '{' || c == '[') && depth == JSON_DEPTH)
 		return fail_at(scan, scan->at,
-		               "expected at most %d objects and lists inside one another, found deeper nesting",
+		               "expected objects and lists that are nested at most %d levels deep, found deeper nesting",
 		               JSON_DEPTH);
 	if (take(scan, '{'))
 		return scan_object(scan, depth + 1);

@@ -471,7 +471,7 @@ static int take_lines(struct incoming *to, struct lines *lines, struct err *err)
 			take_line(to, &to->readers.lines[i]);
 	}
 	if (to->damaged >= DAMAGED_MAX) {
-		err_set(&lines->why, "too many of its lines are damaged");
+		err_set(&lines->why, "too many lines of the file are damaged");
 		lines->ended = true;
 		lines->text.length = lines->whole;
 	}
@@ -489,8 +489,8 @@ static int check_head(const struct lines *lines, struct err *err)
 	int64_t count, format = feed != NULL ? read_head(lines->text.data, (size_t)(feed - lines->text.data), &count) : -1;
 
 	if (format < 0)
-		return err_set(err, "it is not a file that `reftest cache export` wrote, or an older version wrote "
-				    "it, or its first bytes are damaged");
+		return err_set(err, "`reftest cache export` did not write this file, an older version of reftest wrote it, or its "
+				    "first bytes are damaged");
 	if (format != EXPORT_FORMAT)
 		return err_set(err, "it has format %" PRId64 ", but this program reads only formats up to %d: use a "
 							     "newer reftest",

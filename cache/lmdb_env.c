@@ -302,7 +302,8 @@ static enum env_answer open_for_reading(struct env *env, struct err *err)
 	if (rc == MDB_NOTFOUND)
 		return ENV_NOTHING;
 	if (content_is_bad(rc))
-		return err_set(err, "the cache %s cannot be used: %s; the next run with write permission sets it aside",
+		return err_set(err, "the cache %s cannot be used: %s; the next run with write permission moves this cache aside and "
+				    "creates a new one",
 		               env->path, content_sentence(rc));
 	return env_fail(env, rc, "opened", err);
 }
@@ -359,7 +360,8 @@ static enum env_answer open_writable(struct env *env, struct err *note, struct e
 		if (quarantine_put(env->path, &why, note, err) != 0)
 			return ENV_ERROR;
 	}
-	return err_set(err, "the cache %s cannot be opened: it was replaced, but each new cache was damaged, too",
+	return err_set(err, "the cache %s cannot be opened: reftest replaced it several times, and each new cache was "
+			    "damaged, too",
 	               env->path);
 }
 
@@ -371,7 +373,7 @@ enum env_answer env_open(struct env *env, const char *root, bool read_only, stru
 	err_set(note, "%s", "");
 	err_set(err, "%s", "");
 	if (strlen(root) >= sizeof env->root)
-		return err_set(err, "the path of the dataset is too long for a cache below it");
+		return err_set(err, "the path of the dataset is so long that no cache can be created below it");
 	strcpy(env->root, root);
 	snprintf(env->path, sizeof env->path, "%s/.reftest/cache", root);
 	if (!read_only && home_folder_make(env->root, err) != 0 && access(env->path, F_OK) != 0)

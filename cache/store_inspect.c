@@ -75,7 +75,7 @@ static const char *look_at_verdict(struct inspection *i, const MDB_val *key, str
 
 	(void)i;
 	if (key->mv_size != PAIR)
-		return "its key is not the key of a verdict";
+		return "the key of the row is not the key of a verdict";
 	record_get_u64(&body);
 	record_get_u32(&body);
 	if (body.bad)
@@ -113,7 +113,7 @@ static const char *look_at_latest(struct inspection *i, const MDB_val *key, stru
 	int read = fields_read(body.at, body.left, &arena, &fields);
 
 	arena_free(&arena);
-	return read == 0 ? NULL : "its fields cannot be read";
+	return read == 0 ? NULL : "the fields of the record cannot be read";
 }
 
 static const char *look_at_text(struct inspection *i, const MDB_val *key, struct reader body, struct err *why)
@@ -145,9 +145,9 @@ static void look_at_row(struct inspection *i, enum table table, MDB_val *key, co
 
 	i->out->rows++;
 	if (!record_read(tables[table].kind, key->mv_data, key->mv_size, value->mv_data, value->mv_size, &body))
-		wrong = "its checksum is wrong, so the row is ignored";
+		wrong = "the checksum of the row is wrong, so the row is ignored";
 	else if (mdb_get(i->txn, i->env->table[table], key, &found) != 0 || found.mv_data != value->mv_data)
-		wrong = "a search for its key does not find the row: the pages above it are damaged";
+		wrong = "a search for the key of the row does not find the row: the pages above the row are damaged";
 	else
 		wrong = tables[table].look(i, key, body, &why);
 	if (wrong != NULL)

@@ -246,7 +246,7 @@ static const struct verdict *read_verdict(const struct verdict_line *record, str
 	const struct verdict *v = verdict_parse(record->text, record->length, arena, &why);
 
 	if (v == NULL)
-		err_set(err, "its verdict cannot be read: %.1500s", why.text);
+		err_set(err, "the verdict of the record cannot be read: %.1500s", why.text);
 	return v;
 }
 
@@ -256,7 +256,7 @@ static int digests_of_fields(const struct verdict_line *record, struct arena *ar
 	struct fields fields;
 
 	if (fields_read(record->fields, record->fields_length, arena, &fields) != 0)
-		return err_set(err, "its fields cannot be read");
+		return err_set(err, "the fields of the record cannot be read");
 	fields_digests(&fields, subject, witness);
 	return 0;
 }
@@ -269,7 +269,7 @@ const struct verdict *verdict_line_read(const char *line, size_t length, struct 
 
 	*out = (struct verdict_line){0};
 	if (length <= SUM_DIGITS || length > VERDICT_LINE_MAX || line[SUM_DIGITS] != '\t') {
-		err_set(err, "it is not a record of a verdict, or it is incomplete");
+		err_set(err, "this is not a record of a verdict, or the record is incomplete");
 		return NULL;
 	}
 	sum_of(content.at, (size_t)(content.end - content.at), digits);
@@ -278,7 +278,7 @@ const struct verdict *verdict_line_read(const char *line, size_t length, struct 
 		return NULL;
 	}
 	if (!get_content(content, arena, out)) {
-		err_set(err, "its columns are not those of a record");
+		err_set(err, "the columns are not those of a record");
 		return NULL;
 	}
 	struct digest subject, witness;
@@ -295,7 +295,7 @@ const struct verdict *verdict_line_read(const char *line, size_t length, struct 
 	out->witness = verdict_witness(v);
 	out->made = v->time;
 	if (out->fields_length > 0 && !digest_equal(&witness, &out->witness)) {
-		err_set(err, "its fields do not match its digest of ground truth, versions and device class");
+		err_set(err, "the fields of the record do not match its digest of ground truth, versions and device class");
 		return NULL;
 	}
 	return v;
@@ -312,9 +312,9 @@ static int check_fields(const struct verdict_line *record, struct arena *arena, 
 	if (digests_of_fields(record, arena, &subject, &witness, err) != 0)
 		return -1;
 	if (!digest_equal(&subject, &record->subject))
-		return err_set(err, "its fields do not match its digest of what was verified");
+		return err_set(err, "the fields of the record do not match its digest of what was verified");
 	if (!digest_equal(&witness, &record->witness))
-		return err_set(err, "its fields do not match its digest of ground truth, versions and device class");
+		return err_set(err, "the fields of the record do not match its digest of ground truth, versions and device class");
 	return 0;
 }
 
@@ -322,7 +322,7 @@ const struct verdict *verdict_line_check(const struct verdict_line *record, stru
 {
 	for (int i = 0; i < record->name_count; i++)
 		if (!can_be_shown(&record->names[i])) {
-			err_set(err, "it names a definition or case with characters that cannot be printed");
+			err_set(err, "the record names a definition or case with characters that cannot be printed");
 			return NULL;
 		}
 	if (check_fields(record, arena, err) != 0)
@@ -334,8 +334,7 @@ const struct verdict *verdict_line_check(const struct verdict_line *record, stru
 	struct digest witness = verdict_witness(v);
 
 	if (!digest_equal(&witness, &record->witness)) {
-		err_set(err, "its verdict is by a different ground truth, version or device class than the record "
-			     "states");
+		err_set(err, "the record states another ground truth, version or device class than its verdict");
 		return NULL;
 	}
 	if (v->time != record->made) {

@@ -11,7 +11,7 @@ static void check_current(const struct dataset_index *index, const struct datase
 {
 	if (one->definition != NULL && strcmp(one->definition->reference, approval->definition->reference) != 0)
 		findings_add(index->findings, SEVERITY_NOTE, TOPIC_LAYOUT, file->path, 0,
-			     "the reference has another text than the one that was approved on %s; `reftest verify` compares them",
+			     "the reference has changed since its approval on %s; `reftest verify` compares it with the approved reference",
 			     approval->date);
 }
 
@@ -23,7 +23,7 @@ static void check_one(struct dataset_index *index, const struct dataset_file *fi
 
 	if (one == NULL) {
 		findings_add(index->findings, SEVERITY_ERROR, TOPIC_LAYOUT, file->path, 0,
-			     "there is no definition definitions/%s/%s.json; remove the file if the definition is gone",
+			     "there is no definition definitions/%s/%s.json; if you removed the definition, remove this file, too",
 			     file->op_type, file->name);
 	} else if (dataset_index_read(index, TOPIC_LAYOUT, file->path, APPROVAL_BYTES, &bytes)) {
 		const struct approval *approval = approval_load(file->path, file->op_type, file->name, bytes.data, bytes.length,

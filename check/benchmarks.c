@@ -68,7 +68,8 @@ static void add_solution(struct dataset_index *index, struct checked_definition 
 {
 	if (contains(&definition->solutions, place->name))
 		findings_add(index->findings, SEVERITY_ERROR, TOPIC_SOLUTION, path, 0,
-			     "another solution of %s has the name \"%s\", so traces cannot tell them apart",
+			     "another solution of %s has the same name, \"%s\"; rename one of them, because traces identify solutions by "
+			     "name",
 			     place->definition, place->name);
 	string_list_add(&definition->solutions, place->name);
 	if (is_baseline(place))

@@ -61,7 +61,7 @@ static void walk_folder(struct walk *walk, const char *folder, int depth)
 	walk->folders++;
 	if (walk->folders == TREE_FOLDERS + 1)
 		findings_add(walk->findings, SEVERITY_ERROR, TOPIC_LAYOUT, folder, 0,
-			     "more than %d folders; the others are not checked", TREE_FOLDERS);
+			     "there are more than %d folders; the folders beyond this limit are not checked", TREE_FOLDERS);
 	if (stream == NULL) {
 		if (errno != ENOENT && errno != ENOTDIR)
 			findings_add(walk->findings, SEVERITY_ERROR, TOPIC_LAYOUT, folder, 0,

@@ -71,9 +71,10 @@ static int check_form(const char *path, cJSON *json, struct err *err)
 	int64_t number;
 
 	if (!json_integer(version, &number))
-		return err_set(err, "%s: expected a file that `reftest approve` wrote; it has no number \"approval\"", path);
+		return err_set(err, "%s: expected a file that `reftest approve` wrote, found one without the "
+				    "number \"approval\"", path);
 	if (number != APPROVAL_VERSION)
-		return err_set(err, "%s: the file has version %lld of its format, and this reftest reads version %d", path,
+		return err_set(err, "%s: the file has version %lld of its format, but this reftest reads only version %d", path,
 			       (long long)number, APPROVAL_VERSION);
 	if (said != NULL && strlen(said) == sizeof then - 1)
 		memcpy(then, said, sizeof then);

@@ -32,7 +32,7 @@ static void note(struct reader *r, const struct json_step *at, const char *key, 
 
 	if (r->out->note_count == NOTES - 1)
 		json_error_at(&r->text, &step, &sentence,
-		              "this field is unknown to the schema and ignored; more such fields may follow");
+		              "this field is unknown to the schema and ignored; later fields may be unknown, too");
 	else if (near != NULL)
 		json_error_at(&r->text, &step, &sentence,
 		              "the field \"%s\" is unknown to the schema and ignored; did you mean \"%s\"?",
@@ -330,7 +330,8 @@ static int read_pairs(struct reader *r, const struct json_step *tensor, struct t
 
 	out->dtype = DTYPE_FLOAT4_E2M1;
 	if (out->rank < 1)
-		return json_error_at(&r->text, &shape, r->err, "expected a last dimension, because %s packs two values of it in a byte",
+		return json_error_at(&r->text, &shape, r->err, "expected at least one dimension, because %s packs two values of the "
+							       "last dimension into a byte",
 				     PAIRS);
 	const char *bytes = r->axes[out->axis[out->rank - 1]].name, *values = arena_printf(r->arena, "2 * (%s)", bytes);
 	int *axis = &out->axis[out->rank - 1], known = definition_axis(r->out, values);
@@ -476,7 +477,8 @@ static int read_tensor(struct reader *r, const struct json_step *up, const cJSON
 		return read_tolerance(r, &at, json, tolerance);
 	r->out->has_other_names = r->out->has_other_names || !python_is_argument(out->name);
 	if (out->param == NULL && (!is_identifier(out->name) || python_is_keyword(out->name, strlen(out->name))))
-		reader_note(r, &at, "no argument can have the name of this input, which is passed by its place");
+		reader_note(r, &at, "the name of this input is not a valid name of a Python argument, so the input is passed by "
+				    "position");
 	return 0;
 }
 
@@ -496,7 +498,7 @@ static const char *why_left_out(const cJSON *input)
 	if (strcmp(dtype, "unknown") == 0 && cJSON_IsTrue(json_member(input, "optional")))
 		return "every case leaves out this input, because its dtype is \"unknown\"";
 	if (is_option(dtype))
-		return "every case leaves out this input, because it is no tensor and no number";
+		return "every case leaves out this input, because it is neither a tensor nor a number";
 	return NULL;
 }
 

@@ -189,7 +189,7 @@ static int read_expressions(struct reader *r, const struct json_step *axes)
 	const struct json_step axis = {.up = axes, .key = r->axes[circular].name}, at = {.up = &axis, .key = "expression"};
 
 	return json_error_at(&r->text, &at, r->err,
-			     "expected an expression that does not need the axis itself, but \"%s\" is in a cycle of expressions",
+			     "expected an expression that does not depend on its own axis, but \"%s\" is in a cycle of expressions",
 			     err_show(r->axes[circular].name).text);
 }
 

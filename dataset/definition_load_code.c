@@ -30,7 +30,7 @@ static void note_undefined_names(struct reader *r, const struct json_step *at)
 
 	for (int i = 0; i < count; i++)
 		reader_note(r, at,
-			arena_printf(r->arena, "the reference uses '%s' at line %d, column %d, and nothing in it defines this name",
+			arena_printf(r->arena, "the reference uses '%s' at line %d, column %d, but does not define this name",
 				     err_show(found[i].name).text, found[i].line, found[i].column));
 	arena_free(&scratch);
 }

@@ -244,8 +244,8 @@ static int add_folder(struct maker *maker, const char *folder)
 	}
 	if (maker->definitions == before)
 		return err_set(maker->err,
-			       "%s: the folder is no dataset, because it contains no folder definitions/, and it contains "
-			       "neither definitions (*.json) nor problems (*/definition.json)", folder);
+			       "%s: the folder is not a dataset (it contains no folder definitions/), and it contains neither definitions "
+			       "(*.json) nor problems (*/definition.json)", folder);
 	return 0;
 }
 

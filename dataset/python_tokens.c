@@ -475,7 +475,7 @@ static void scan_sign(struct python_tokens *t)
 
 static bool inconsistent(struct python_tokens *t)
 {
-	python_tokens_fail(t, t->at, "tabs and spaces are mixed, so the indentation depends on the width of a tab");
+	python_tokens_fail(t, t->at, "the indentation mixes tabs and spaces, so its depth depends on the width of a tab");
 	return false;
 }
 
@@ -544,7 +544,7 @@ static bool skip_space(struct python_tokens *t)
 		} else if (c != '\\') {
 			return true;
 		} else if (t->end - t->at < 2 || !is_line_end(t->at[1])) {
-			python_tokens_fail(t, t->at, "a backslash outside strings must end its line");
+			python_tokens_fail(t, t->at, "outside strings, a backslash must be the last character of its line");
 			return false;
 		} else {
 			t->at = after_line_end(t, t->at + 1);

@@ -87,7 +87,8 @@ static int read_tensor(struct reader *r, const struct json_step *at, const cJSON
 		return expected(r, cJSON_IsObject(json) ? &name_at : at, "the name of an output of the definition, or an object with "
 				"\"name\", \"shape\" and \"dtype\"", cJSON_IsObject(json) ? json_member(json, "name") : json);
 	if (find_tensor(r, name) >= 0)
-		return json_error_at(r->text, &name_at, r->err, "the name \"%s\" is taken; a tensor between steps needs one of its own",
+		return json_error_at(r->text, &name_at, r->err, "the name \"%s\" is already used; give this tensor between steps "
+								"another name",
 				     err_show(name).text);
 	if (dtype == NULL || !dtype_parse(dtype, &out->dtype))
 		return expected(r, &dtype_at, "a dtype", json_member(json, "dtype"));

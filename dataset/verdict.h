@@ -134,7 +134,7 @@ struct tried_truth {
 	const char *passed_over;
 	/* it did not decide the case, for a transient reason: a dead process, a timeout, no memory */
 	bool accident;
-	bool not_asked;          /* it was not called, because the case was decided before its turn */
+	bool not_asked;          /* it was not called, because the case was already decided its turn */
 	/* The arithmetic of this ground truth is less precise than the tolerance rules of the case require, so it
 	 * cannot decide alone. */
 	bool coarse;

@@ -332,7 +332,7 @@ static int read_tolerance(struct reader *r, const cJSON *workload, struct worklo
 	out->allows_negative_infinity = cJSON_IsTrue(allows);
 	if (json_member(tolerance, "required_matched_ratio") != NULL && json_member(tolerance, "required_match_ratio") != NULL)
 		return json_error_at(&r->text, &at, r->err,
-				     "expected \"required_matched_ratio\" once, found \"required_match_ratio\", too");
+				     "expected either \"required_matched_ratio\" or \"required_match_ratio\", found both");
 	for (const cJSON *member = tolerance->child; member != NULL; member = member->next)
 		if (member != allows && read_bound(r, &at, member, out) != 0)
 			return -1;

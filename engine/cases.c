@@ -550,7 +550,8 @@ static void use_candidate(struct maker *m, const struct op_candidate *candidate)
 		m->out.how_matched = arena_printf(m->arena, "matched op family %s by the words of the definition and its shapes; %s",
 		                                  op->name, undecided_by_op_type(m));
 	else if (candidate->matched == MATCHED_BY_SHAPES)
-		m->out.how_matched = arena_printf(m->arena, "matched op family %s by shapes and agreement; %s", op->name,
+		m->out.how_matched = arena_printf(m->arena, "matched op family %s, because its shapes fit and the reference agrees "
+							    "with it; %s", op->name,
 		                                  undecided_by_op_type(m));
 	if (op->constants != NULL)
 		m->out.constant_count = op->constants(&m->problem, m->variant, m->out.constants);

@@ -73,7 +73,8 @@ struct own_truth dataset_truth_read(const char *path, const struct definition *d
 	python_normal_form(bytes->data != NULL ? bytes->data : "", bytes->length, &form);
 	out.truth.version = version_of(&form, arena);
 	if (out.truth.refused == NULL && same_form(&form, definition))
-		out.truth.refused = arena_printf(arena, "%s has the same code as the reference, so it decides nothing", path);
+		out.truth.refused = arena_printf(arena, "%s has the same code as the reference, so it cannot verify the "
+							"reference", path);
 	buf_free(&form);
 	if (out.truth.refused != NULL)
 		return out;

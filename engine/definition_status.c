@@ -240,7 +240,7 @@ bool resolve_case(struct result *result, struct case_result *c)
 
 	if (c->test->decided != NULL) {
 		c->why = c->test->decided->reason == REASON_CONSTANTS
-			     ? "the case does not run, because its definition has a length that its name, description or model contradicts"
+			     ? "the case does not run, because the name, the description or the model contradicts the length of an axis"
 			     : "the case cannot run, because its workload line is invalid or names an unusable file";
 		c->in_store = c->test->decided->status == STATUS_INVALID; /* needs no storing, because every run finds
 									   * the invalid line */

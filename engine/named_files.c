@@ -77,8 +77,8 @@ int named_files_root(struct program *program, const char **names, int *count, st
 		return 0;
 	if (paths < *count || (inside > 0 && inside < paths))
 		return inside == paths ? 0
-				       : err_set(err, "expected names of definitions, or files of one dataset, or files that are in no "
-						      "dataset, found several of these; run the command once for each");
+				       : err_set(err, "names of definitions, files of a dataset and files outside a dataset cannot be combined, "
+						      "nor can files of two datasets; run the command once for each");
 	if (inside == paths)
 		return take_dataset(program, root, names, below, *count, err);
 	int made = linked_dataset_make(names, *count, program->root, sizeof program->root, err);

@@ -235,7 +235,7 @@ static const char *why_not(const struct policy *policy, const struct truths *tru
 		                    text(policy->device_class));
 	case LACK_TRUTH:
 		if (could_not_tell(v) && same(v->ground_truth, ground_truths_text(truths, arena)))
-			return arena_printf(arena, "ground truth %s could not decide the case, and this run has others to try",
+			return arena_printf(arena, "ground truth %s could not decide the case, but this run can try others",
 					    text(v->ground_truth));
 		return arena_printf(arena, "the stored verdict is by ground truth %s, and this run would use %s%s",
 				    verdict_truth_text(v, arena), ground_truths_text(truths, arena),
@@ -243,7 +243,7 @@ static const char *why_not(const struct policy *policy, const struct truths *tru
 	case LACK_VERSION:
 		return version_changed(truths, same(v->device_class, policy->device_class) && !policy->foreign_class, v, arena);
 	case LACK_CONTAINMENT:
-		return arena_printf(arena, "when the stored verdict was made, the reference could reach %s, and this run requires "
+		return arena_printf(arena, "when the stored verdict was made, the reference could reach %s, but this run requires "
 					   "--require-containment %s",
 				    v->containment == NULL ? "an unknown part of the machine" : v->containment,
 				    policy->required);

@@ -63,7 +63,7 @@ static int read_required(struct settings *settings, const char *text, struct err
 		length = strcspn(text, ",");
 		snprintf(name, sizeof name, "%.*s", (int)(length < sizeof name ? length : 0), text);
 		if (sandbox_gap_named(name) == NULL)
-			return err_set(err, "expected \"full\", or a list of names of gaps as `files`, not '%s'",
+			return err_set(err, "expected \"full\", or a list of names of gaps, such as `files`, not '%s'",
 				       err_show(name).text);
 	}
 	return 0;
@@ -299,7 +299,7 @@ static int read_json(const struct reader *reader, const struct json_text *text, 
 						     rows[id].name, reader->settings->of[id].text);
 	}
 	reader->settings->note = arena_printf(
-	    arena, "%s is read for the last time: delete it, and write to %s instead: %s", json_name, toml_name,
+	    arena, "later versions of reftest will not read %s: delete it, and write to %s instead: %s", json_name, toml_name,
 	    *lines != '\0' ? lines : "nothing, because it has no settings");
 	return 0;
 }

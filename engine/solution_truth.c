@@ -150,14 +150,14 @@ static const char *why_not_run(const char *path, const struct solution *solution
 	int build = build_of(solution);
 
 	if (build < 0)
-		return arena_printf(arena, "%s: reftest runs solutions in Python, C++ and CUDA, and the entry point is in %s",
+		return arena_printf(arena, "%s: reftest runs solutions in Python, C++ and CUDA, but the entry point is in %s",
 				    path, solution->entry_source);
 	if (!gpu && (build == BUILD_CUDA || says_language(solution, "cuda")))
 		return arena_printf(arena, "%s is written in CUDA and needs a GPU; this run uses the CPU", path);
 	if (!gpu && says_language(solution, "triton"))
 		return arena_printf(arena, "%s is written in Triton and needs a GPU; this run uses the CPU", path);
 	if (build != BUILD_NONE && solution->binding != NULL && strcmp(solution->binding, "torch") != 0)
-		return arena_printf(arena, "%s: reftest compiles solutions with the binding \"torch\", and this one has \"%s\"",
+		return arena_printf(arena, "%s: reftest compiles only solutions with the binding \"torch\", but this one has \"%s\"",
 				    path, solution->binding);
 	for (int i = 0; i < solution->source_count; i++)
 		if (!stays_inside(solution->sources[i].path))
@@ -267,13 +267,14 @@ struct own_truth solution_truth_read(const char *path, const struct definition *
 	}
 	out.author = solution->author;
 	if (author != NULL && strcmp(author, solution->author) == 0)
-		out.truth.related = arena_printf(arena, "%s wrote both, so they may share a mistake", author);
+		out.truth.related = arena_printf(arena, "%s wrote both the solution and the reference, so they may share a "
+							"mistake", author);
 	out.truth.version = version_of(solution, out.truth.related, arena);
 	out.truth.refused = why_not_run(path, solution, device_class, arena);
 	if (out.truth.refused != NULL)
 		return out;
 	if (is_reference(solution, definition))
-		out.truth.refused = arena_printf(arena, "%s has the same code as the reference, so it decides nothing", path);
+		out.truth.refused = arena_printf(arena, "%s has the same code as the reference, so it cannot verify the reference", path);
 	out.program = program_of(out.truth.name, path, solution, arena);
 	out.outside = why_not_stored(path, solution, arena);
 	return out;

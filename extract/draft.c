@@ -96,7 +96,7 @@ static enum draft_answer no_value(struct making *m, enum expression_result resul
 		return DRAFT_ERROR;
 	}
 	if (result == EXPRESSION_PARTIAL_BLOCK) {
-		err_set(m->why, "at tp %lld, ep %lld, %lld is no multiple of the block (%s)", (long long)m->degrees->tp,
+		err_set(m->why, "at tp %lld, ep %lld, %lld is not a multiple of the block size (%s)", (long long)m->degrees->tp,
 			(long long)m->degrees->ep, (long long)value, expression);
 		return DRAFT_LEFT_OUT;
 	}
@@ -105,7 +105,7 @@ static enum draft_answer no_value(struct making *m, enum expression_result resul
 		degree_does_not_divide(m, expression);
 		return DRAFT_ERROR;
 	}
-	err_set(m->why, "%s is no integer from 0 on", expression);
+	err_set(m->why, "%s is not an integer of at least 0", expression);
 	return DRAFT_LEFT_OUT;
 }
 
@@ -331,14 +331,14 @@ static bool fits_template(struct making *m)
 			continue;
 		has = cJSON_PrintUnformatted(member);
 		wanted = cJSON_PrintUnformatted(item);
-		err_set(m->why, "the configuration has %s = %s, and the text is for %s", item->string, err_show(has != NULL ? has : "").text,
+		err_set(m->why, "the configuration has %s = %s, but the template is for %s", item->string, err_show(has != NULL ? has : "").text,
 			wanted != NULL ? wanted : "");
 		cJSON_free(has);
 		cJSON_free(wanted);
 		return false;
 	}
 	if (m->rule->all_experts && m->degrees->ep > 1)
-		err_set(m->why, "at ep %lld, a device has a part of the experts, and the text is for all", (long long)m->degrees->ep);
+		err_set(m->why, "at ep %lld, a device has only some of the experts, but the template is for all experts", (long long)m->degrees->ep);
 	return !m->rule->all_experts || m->degrees->ep == 1;
 }
 

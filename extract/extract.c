@@ -188,7 +188,8 @@ static void take_known(struct extraction *e, struct known *k)
 	}
 	k->new_text = with_tag(e, k, tag);
 	if (k->new_text == NULL) {
-		string_list_add(&e->result->left_out, arena_printf(e->arena, "%s means the same, but has no tags, so %s was not added", k->path, tag));
+		string_list_add(&e->result->left_out, arena_printf(e->arena, "%s means the same, but has no list of tags to which "
+									     "the tag %s could be added", k->path, tag));
 		return;
 	}
 	cJSON_AddItemToArray(cJSON_GetObjectItemCaseSensitive(k->json, "tags"), cJSON_CreateString(tag));
@@ -461,7 +462,8 @@ int extract_plan(const struct extract_request *request, struct extract_result *r
 	*result = (struct extract_result){
 	    .written = none, .tagged = none, .unchanged = none, .left_out = none, .not_covered = none, .shared = none};
 	if (request->model->architecture == NULL)
-		return err_set(err, "the table of models has no architecture of %s; pass the model's config.json with --config", request->model->name);
+		return err_set(err, "the table of models does not state the architecture of %s; pass the model's config.json with "
+				    "--config", request->model->name);
 	if (architecture_open(request->model, &e.architecture, arena, err) < 0)
 		return -1;
 	sglang_witness_ask(request->sglang, request->model, &e.architecture, &result->sglang, arena);

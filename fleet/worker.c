@@ -150,7 +150,8 @@ static int check_content(struct item *item, struct err *err)
 		return 0;
 	digest_hex(&item->request.content, wanted);
 	digest_hex(result != NULL ? &result->inputs : &(struct digest){{0}}, here);
-	return err_set(err, "the files of %s differ from those that were asked for: their digest here is %s, not %s",
+	return err_set(err, "the files of %s here differ from the files that the request was made for: their digest is %s, "
+			    "not %s",
 		       item->request.definition, here, wanted);
 }
 
@@ -294,7 +295,7 @@ static int choose_machine(struct worker *worker, struct err *err)
 	if (worker->machine.cannot_run != NULL)
 		return err_set(err, "%s", worker->machine.cannot_run), EXIT_UNVERIFIED;
 	if (worker->machine.device_count > 1)
-		return err_set(err, "a worker uses one device, and --device %s names %d; start one worker for each, as in "
+		return err_set(err, "a worker uses one device, but --device %s names %d; start one worker for each device, as in "
 				    "--device cuda:0", options->device, worker->machine.device_count),
 		       EXIT_USAGE;
 	return 0;

@@ -82,7 +82,8 @@ static int unknown_architecture(const char *name, const cJSON *known, struct are
 {
 	const char *near = nearest_architecture(name, known, arena);
 
-	return err_set(err, "reftest does not know the architecture '%s'%s%s%s; models/architectures.json lists those that it knows",
+	return err_set(err, "reftest does not know the architecture '%s'%s%s%s; models/architectures.json lists the known "
+			    "architectures",
 		       err_show(name).text, near != NULL ? " (the nearest is '" : "", near != NULL ? near : "", near != NULL ? "')" : "");
 }
 

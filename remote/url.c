@@ -184,7 +184,7 @@ static int bad(const char *what, struct err *err)
 static int read_socket(struct piece path, struct remote_url *out, struct err *err)
 {
 	if (path.length == 0 || path.at[0] != '/' || !decode(path, out->socket, sizeof out->socket))
-		return bad("path of a socket (absolute, at most 107 bytes)", err);
+		return bad("path of a socket (an absolute path of at most 107 bytes)", err);
 	snprintf(out->shown, sizeof out->shown, "redis+unix://%s", out->socket);
 	return 0;
 }

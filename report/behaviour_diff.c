@@ -156,7 +156,8 @@ static const char *same_sentence(const struct result *result, struct arena *aren
 		bits += !has_other_bits(result->cases[i].verdict);
 	if (bits == result->case_count)
 		return arena_printf(arena, "the same bits in %d of %d cases", bits, result->case_count);
-	return arena_printf(arena, "the same values in %d of %d cases, and other bits in %d (0 and -0, or two kinds of NaN)",
+	return arena_printf(arena, "the same values in %d of %d cases, but different bits in %d (0 and -0, or two kinds of "
+				   "NaN)",
 			    result->case_count, result->case_count, result->case_count - bits);
 }
 
@@ -177,7 +178,7 @@ static const char *sentence(const struct difference *d, struct arena *arena)
 		return same_sentence(result, arena);
 	if (d->behaviour == BEHAVIOUR_ROUNDING)
 		return arena_printf(arena,
-				    "within the bounds in all %d cases, other values in %d; the largest difference is %.2g "
+				    "within the bounds in all %d cases, but different values in %d of them; the largest difference is %.2g "
 				    "times its bound, in case %s",
 				    result->case_count, count, margin, c->test->id);
 	if (d->behaviour == BEHAVIOUR_CHANGED)
@@ -216,7 +217,7 @@ static const struct {
     [APPROVED_SIDE_NONE] = {NULL, NULL},
     [APPROVED_SIDE_NOW] = {"now", "the reference is the one that was approved on"},
     [APPROVED_SIDE_BEFORE] = {"before", "differs from the approved: the commit has the reference that was approved on"},
-    [APPROVED_SIDE_NEITHER] = {"neither", "neither is the reference that was approved on"},
+    [APPROVED_SIDE_NEITHER] = {"neither", "neither reference is the one that was approved on"},
 };
 
 static void print_worst(const struct case_result *c)

@@ -69,7 +69,7 @@ static void list_on_request(const struct provider_fact *fact, struct buf *out)
 
 	for (int i = 0; fact->version != NULL && i < fact->family_count; i++)
 		if (fact->families[i].on_request && fact->families[i].why == NULL)
-			buf_printf(out, "%s%s", listed++ == 0 ? "  called only with --ground-truth NAME or all: "
+			buf_printf(out, "%s%s", listed++ == 0 ? "  used only with --ground-truth NAME or all: "
 							: ", ",
 				   fact->families[i].family);
 	buf_text(out, listed > 0 ? "\n" : "");

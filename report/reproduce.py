@@ -57,7 +57,7 @@ def reproduce_case():
     elif not isinstance(result, (tuple, list)):
         result = [result]
     if len(result) != len(names):
-        sys.exit("the reference returned %d values, and the definition has %d outputs" % (len(result), len(names)))
+        sys.exit("the reference returned %d values, but the definition has %d outputs" % (len(result), len(names)))
     failed = [compare(spec, found, tensors) for spec, found in zip(case["outputs"], result)]
     if case["message"]:
         print("reftest said: %s" % case["message"])
@@ -77,7 +77,7 @@ def compare(spec, found, tensors):
         found = torch.tensor(found, dtype=truth.dtype, device=truth.device)
     found = found.detach()
     if found.shape != truth.shape or found.dtype != truth.dtype:
-        print("output '%s': %s %s, and the definition has %s %s"
+        print("output '%s': %s %s, but the definition has %s %s"
               % (name, found.dtype, list(found.shape), truth.dtype, list(truth.shape)))
         return True
     if spec["by_family"] or found.dtype in (getattr(torch, "float4_e2m1fn_x2", None), torch.bool):

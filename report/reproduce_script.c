@@ -109,7 +109,7 @@ int reproduce_write(const struct run *run, const char *folder, struct err *err)
 	int rc = -1;
 
 	if (result == NULL || result->definition == NULL || result->definition->entry_point == NULL || result->case_count != 1)
-		return err_set(err, "--save needs one case of one definition that can run; nothing was saved");
+		return err_set(err, "--save needs exactly one case, and the case must be able to run; nothing was saved");
 	buf_printf(&path, "%s/" REPRODUCE_TENSORS, folder);
 	if (access(path.data, R_OK) != 0) {
 		err_set(err, "the case has no tensors that could be saved%s%s", result->message != NULL ? ": " : "",

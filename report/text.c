@@ -641,7 +641,8 @@ void report_summary(const struct run *run, const struct report_options *options)
 	end_folded(&folded, options);
 	fflush(stdout);
 	if (run->gaps != NULL && run->gaps[0] != '\0')
-		show_print(stderr, "reftest: on this machine references are not fully contained: %s (`reftest doctor` says more)\n",
+		show_print(stderr, "reftest: on this machine, references are not fully contained: %s (`reftest doctor` explains "
+				   "this)\n",
 			run->gaps);
 	if (run->not_stored != NULL)
 		show_print(stderr, "reftest: the verdicts of this run could not be stored: %s\n", run->not_stored);

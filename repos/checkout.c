@@ -373,7 +373,7 @@ static int update(struct work *work, struct checkout *out)
 
 	work->git.folder = work->path;
 	if (!is_folder(arena_printf(work->arena, "%s/.git", work->path)))
-		return err_set(&work->err, "the folder is there and is not a clone; move it away, or choose another --target-dir");
+		return err_set(&work->err, "the folder exists but is not a clone; move it away, or choose another --target-dir");
 	if (read_update(work, &update) && finish_update(work, &update) < 0)
 		return -1;
 	out->commit = commit_of(work, "HEAD");

@@ -46,13 +46,13 @@ static enum rpc_code read_members(struct rpc_message *out, struct err *err)
 
 	out->kind = id == NULL ? RPC_NOTIFICATION : RPC_REQUEST;
 	if (id != NULL && !cJSON_IsNull(id) && !rpc_id_text(id, out->id))
-		return invalid(err, "\"id\" is a text of at most 190 bytes, or a whole number");
+		return invalid(err, "\"id\" must be a text of at most 190 bytes or a whole number");
 	if (version == NULL || strcmp(version, "2.0") != 0)
 		return invalid(err, "\"jsonrpc\" is \"2.0\"");
 	if (method == NULL)
 		return read_response(out, err);
 	if (id != NULL && cJSON_IsNull(id))
-		return invalid(err, "\"id\" is a text or a whole number, not null");
+		return invalid(err, "\"id\" must be a text or a whole number, not null");
 	out->method = cJSON_GetStringValue(method);
 	if (out->method == NULL)
 		return invalid(err, "\"method\" is a text");

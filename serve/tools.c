@@ -28,8 +28,8 @@ static const struct tool tools[] = {
      {NAMES(false, SELECTED), OP_TYPES, HOW_TO_VERIFY,
       {"force", VALUE_FLAG, "--force", false, "run every case, even if the cache has a verdict"}}},
     {"verify_text",
-     "Verifies a definition that is given as JSON text and is in no dataset. It runs as contained as one of the dataset; "
-     "nothing is written and no verdict is stored.",
+     "Verifies a definition that is given as JSON text and is in no dataset. Its reference is contained like a "
+     "reference of the dataset. Nothing is written and no verdict is stored.",
      TOOL_VERIFIER,
      {"verify_text"},
      {{"definition", VALUE_TEXT, NULL, true, "the definition, as the JSON text of its file"}, HOW_TO_VERIFY}},
@@ -46,7 +46,7 @@ static const struct tool tools[] = {
      {"diff", "--format=json"},
      {{"commit", VALUE_TEXT, NULL, true, "the commit to compare with, such as HEAD"}, NAMES(false, SELECTED), SIZES}},
     {"list",
-     "Lists the definitions of the dataset. Reads none of them.",
+     "Lists the definitions of the dataset by name, without reading them.",
      TOOL_COMMAND,
      {"list", "--format=json"},
      {NAMES(false, SELECTED), OP_TYPES}},

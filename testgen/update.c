@@ -110,7 +110,7 @@ static void refuse_namesakes(const struct file_update *r, struct group *groups, 
 				      (found + 1 < files + count && strcmp(found[1], *found) == 0)))
 			groups[i].refused = arena_printf(
 			    r->arena,
-			    "%s: another definition has the same name and would use the same file %s%s, so the file is "
+			    "%s: another definition has the same name, and the tests of both would be in %s%s, so the file is "
 			    "not generated; use --layout op-type, or rename one of them",
 			    groups[i].members[0]->path, TESTS_FOLDER, groups[i].file);
 	}

@@ -309,7 +309,7 @@ static int add_sparse(struct file_update *r, const struct group *group, const st
 	qsort(all, (size_t)*count, sizeof *all, by_name_of_file);
 	*classes = all;
 	*lost =
-	    arena_printf(r->arena, "%s%s is %s: %s%s in git and not checked out here, so writing it would delete %s tests; "
+	    arena_printf(r->arena, "%s%s is %s: %s%s in git but not checked out here, so writing it would delete %s tests; "
 				   "%s",
 			 TESTS_FOLDER, group->file, skip > 0 ? "out of date and left unchanged" : "not written",
 			 first->path, are(r, missing), missing == 1 ? "its" : "their",
@@ -352,7 +352,7 @@ void update_file_report_sparse(struct file_update *r)
 	if (some->count > 0)
 		update_file_report(
 		    r, arena_printf(
-			   r->arena, "%s%s%s in git and not checked out here, so %s not written; %s", TESTS_FOLDER,
+			   r->arena, "%s%s%s in git but not checked out here, so %s not written; %s", TESTS_FOLDER,
 			   some->first, are(r, some->count), some->count == 1 ? "it is" : "they are",
 			   brings(r, folder, arena_printf(r->arena, "%s/%s", folder, some->first), some->count)));
 	some = &r->untouched;
@@ -362,8 +362,8 @@ void update_file_report_sparse(struct file_update *r)
 
 	folder = some->count == 1 ? arena_printf(r->arena, "definitions/%s", file->op_type) : "definitions";
 	update_file_report(
-	    r, arena_printf(r->arena, "%s%s%s left unchanged: the definitions tested there are in git and not checked "
-				      "out here; %s",
+	    r, arena_printf(r->arena, "%s%s%s left unchanged: the definitions tested there are in git but not checked out "
+				      "here; %s",
 			    TESTS_FOLDER, some->first, are(r, some->count), brings(r, folder, file->path, 1)));
 }
 
@@ -401,10 +401,10 @@ static void report_left(struct file_update *r, const char *file, const struct bu
 	const char *state = "was written by hand and is left unchanged";
 
 	if (owner == OWNER_EDITED)
-		state = "was edited since reftest wrote it and is left unchanged";
+		state = "has been edited since reftest wrote it, and is left unchanged";
 	if (owner == OWNER_EDITED && is_test_file(file) && is_outdated(old->data, old->length))
-		state = "was edited since an older reftest wrote it and is left unchanged, but its tests do not run with "
-			"this version's conftest.py: move your tests to a file of your own";
+		state = "has been edited since an older reftest wrote it, and is left unchanged; its tests do not run with the "
+			"conftest.py of this version: move your tests to another file";
 	update_file_report(r, arena_printf(r->arena, "%s%s %s; %s", TESTS_FOLDER, file, state, hint(r, file)));
 }
 

@@ -125,6 +125,6 @@ void print_command(const struct watch_output *output, const char *how_it_ended)
 		event_exec(how_it_ended);
 		return;
 	}
-	show_print(stdout, "-- the command of --exec ended: %s\n", how_it_ended);
+	show_print(stdout, "-- the command given by --exec ended: %s\n", how_it_ended);
 	fflush(stdout);
 }

@@ -299,7 +299,7 @@ static int read_entries(struct parser *p, const char *wanted, struct place *out)
 		if (strcmp(entry.id, wanted) == 0) {
 			if (out->found) {
 				p->token = open;
-				return fail(p, "one entry of this model");
+				return fail(p, "only one entry of this model");
 			}
 			out->found = true;
 			out->begin = open.begin;

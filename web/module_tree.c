@@ -49,7 +49,7 @@ static int count_error(struct builder *b, const cJSON *module, enum expression_r
 {
 	if (result == EXPRESSION_MISSING)
 		return model_field_error(b->model, b->degrees.missing, "an integer above 0", b->err);
-	return err_set(b->err, "%s has no number of '%s': %s is no integer from 0 on", b->model->name, json_text_of(module, "module"),
+	return err_set(b->err, "%s does not state the number of '%s': %s is not an integer of at least 0", b->model->name, json_text_of(module, "module"),
 		       json_text_of(module, "count"));
 }
 
@@ -262,7 +262,7 @@ int module_tree_make(const struct model *model, const struct definition *const *
 	*b = (struct builder){.model = model, .arena = arena, .err = err};
 	*out = (struct module_tree){.unplaced = {.arena = arena}};
 	if (model->architecture == NULL)
-		return err_set(err, "the table of models has no architecture of %s; pass the model's config.json with --config", model->name);
+		return err_set(err, "the table of models does not state the architecture of %s; pass the model's config.json with --config", model->name);
 	if (architecture_open(model, &b->architecture, arena, err) < 0)
 		return -1;
 	b->degrees = (struct degrees){.model = model, .architecture = &b->architecture, .tp = 1, .ep = 1};
