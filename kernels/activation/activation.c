@@ -118,8 +118,8 @@ static int sizes(const struct op_problem *problem, int variant, enum op_size siz
 enum { EDGE_NO_ROWS = 1, EDGE_HUGE_GATES };
 
 static const struct op_edge edges[] = {
-    {"no_rows", "an input without rows gives an output without rows"},
-    {"huge_gates", "a large positive gate x gives act(x) = x and a large negative gate gives 0; no exponential "
+    {"no_rows", "if the input has no rows, the output has no rows"},
+    {"huge_gates", "for a large positive gate x, act(x) is x; for a large negative gate, it is 0; no exponential "
 		   "overflows"},
     {NULL, NULL},
 };

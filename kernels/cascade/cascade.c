@@ -149,10 +149,10 @@ static int sizes(const struct op_problem *problem, int variant, enum op_size siz
 enum { EDGE_NO_TOKENS = 1, EDGE_ONE_STATE, EDGE_ALL_EMPTY, EDGE_NONE_MERGED };
 
 static const struct op_edge edges[] = {
-    {"no_tokens", "an input without tokens gives an output without tokens"},
+    {"no_tokens", "if the input has no tokens, the output has no tokens"},
     {"one_state", "a single state is returned unchanged"},
     {"all_empty", "where every state is empty (-infinity), v is 0 and its logsumexp is -infinity"},
-    {"none_merged", "a token whose mask is false keeps the first state"},
+    {"none_merged", "where the mask of a token is false, the output is the token's first state"},
     {NULL, NULL},
 };
 

@@ -36,7 +36,7 @@ enum { CASCADE_TWO, CASCADE_MANY };
 /* The index of each input and output by its role; -1 if the problem has no such tensor. */
 struct cascade_roles {
 	int v[2], s[2]; /* CASCADE_MANY uses only v[0] and s[0] */
-	int mask;       /* [tokens]: a token whose mask is false keeps the first state */
+	int mask;       /* [tokens]: where the mask of a token is false, the output is the token's first state */
 	int v_out, s_out;
 };
 

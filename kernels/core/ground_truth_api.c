@@ -619,7 +619,7 @@ static int left_at(const struct request *request, const struct truth_place *left
 		if (left[i].data == NULL)
 			continue;
 		if (!has_own_truth(request, i)) {
-			err_set(err, "%s leaves its input '%s' unchanged, or replaces it by an output",
+			err_set(err, "input '%s' of %s is unchanged or is replaced by an output, so it has no ground truth of its own",
 				problem->name, problem->inputs[i].name);
 			return TRUTH_BAD;
 		}

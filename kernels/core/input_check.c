@@ -57,7 +57,7 @@ int check_numbers(const struct op_case *c, const struct tensor *in, int input, b
 int check_all_finite(const struct op_case *c, const struct tensor *in, struct err *err)
 {
 	for (int i = 0; i < c->problem->input_count; i++)
-		if (check_numbers(c, in, i, true, "the result is NaN, and NaN equals no value", err) != 0)
+		if (check_numbers(c, in, i, true, "the result would be NaN, which equals no value", err) != 0)
 			return -1;
 	return 0;
 }
@@ -94,5 +94,5 @@ int check_scalar(const struct op_case *c, int input, double least, double most, 
 int check_epsilon(const struct op_case *c, int input, struct err *err)
 {
 	return check_scalar(c, input, 0x1p-1074, 1e300,
-	                    "an epsilon must be above 0, because rows of zeros have no norm without an epsilon", err);
+	                    "the epsilon must be above 0, because a row of zeros cannot be normalised without it", err);
 }

@@ -119,7 +119,7 @@ struct rule {
  * finding, which reftest reports beside the verdict. */
 struct op_edge {
 	const char *name;       /* the edge's name in the id of the case: "no_rows" */
-	const char *convention; /* the convention, for messages: "an input without rows gives an output without rows" */
+	const char *convention; /* the convention, for messages: "if the input has no rows, the output has no rows" */
 };
 
 /* The values that an input must hold after the reference ran: the truth at index `place`, within the bounds of rule(c,

@@ -427,13 +427,13 @@ static int fill_indexer(const struct op_case *c, int input, struct tensor *out)
 /* The edge cases of attention, followed by the edge cases of the indexer. */
 static const struct op_edge edges[] = {
     ATTENTION_EDGES,
-    {"no_sequences", "an input without sequences gives an output without sequences"},
+    {"no_sequences", "if the input has no sequences, the output has no sequences"},
     {"empty_sequences", "every entry of a sequence without keys is -1"},
     {"few_keys",
      "if a sequence has fewer keys than are to be selected, each of these keys is listed once and the other entries "
      "are -1"},
-    {"equal_scores", "any of several keys with the same score may be selected, but none twice; the number of selected "
-		     "keys is exact"},
+    {"equal_scores", "among keys with the same score, any may be selected, but none twice; the number of selected "
+		     "keys is always exact"},
     {NULL, NULL},
 };
 

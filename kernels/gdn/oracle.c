@@ -325,7 +325,7 @@ int gdn_oracle(const struct op_case *c, const struct tensor *in, struct tensor *
 		return -1;
 	w.step = delta_rule_of(c, &roles, &w.e, in);
 	if (!recurrence_has(&w.step))
-		return err_set(err, "there is nothing that this mistake would change");
+		return err_set(err, "this mistake would change nothing in this case");
 	w.buffer = buffer_of(c, &roles, in, out);
 	w.buffer_by_slot = w.buffer != NULL && gdn_buffer_by_slot(c->problem, &roles);
 	if (roles.new_state >= 0)

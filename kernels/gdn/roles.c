@@ -90,7 +90,7 @@ static int find_inputs(const struct op_problem *problem, struct gdn_roles *roles
 						    "scale, use_qk_l2norm and disable_state_update", why);
 		*place = i;
 		if (problem->inputs[i].optional && !may_be_absent(roles, i))
-			return match_refuse(problem, &problem->inputs[i], "an input that is not optional", why);
+			return match_refuse(problem, &problem->inputs[i], "an input without \"optional\": true", why);
 	}
 	if (roles->q < 0 || roles->k < 0 || roles->v < 0 || roles->a < 0 || roles->b < 0 || roles->a_log < 0 ||
 	    roles->dt_bias < 0)

@@ -106,7 +106,7 @@ static int match(const struct op_problem *problem, struct err *why)
 
 		if (nt && nn)
 			return err_set(
-			    why, "input '%s' has the same axis twice; its orientation is ambiguous",
+			    why, "input '%s' has the same axis twice, so it is unknown which dimension is K",
 			    problem->inputs[1 - a].name);
 		if (nt || nn)
 			return nt ? GEMM_NT : GEMM_NN;
@@ -183,7 +183,7 @@ static int sizes(const struct op_problem *problem, int variant, enum op_size siz
 }
 
 /* The cases of --edge. */
-static const struct op_edge edges[] = {{"no_rows", "an A without rows gives a product without rows"}, {NULL, NULL}};
+static const struct op_edge edges[] = {{"no_rows", "if A has no rows, the product has no rows"}, {NULL, NULL}};
 
 static bool edge_axes(const struct op_problem *problem, int variant, int edge, int64_t *axis)
 {

@@ -333,7 +333,7 @@ static int probe(const struct op_case *c, const struct tensor *in, const struct 
 }
 
 /* The cases that --edge adds. */
-static const struct op_edge edges[] = {{"no_rows", "an input without rows gives an output without rows"}, {NULL, NULL}};
+static const struct op_edge edges[] = {{"no_rows", "if the input has no rows, the output has no rows"}, {NULL, NULL}};
 
 static bool edge_axes(const struct op_problem *problem, int variant, int edge, int64_t *axis)
 {

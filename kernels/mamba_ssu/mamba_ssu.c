@@ -87,7 +87,7 @@ static int find_inputs(const struct op_problem *problem, struct ssu_roles *roles
 		*place = i;
 		if (problem->inputs[i].optional && !may_be_absent(roles, i))
 			return match_refuse(problem, &problem->inputs[i],
-					    "an input that is not optional", why);
+					    "an input without \"optional\": true", why);
 	}
 	if (roles->state < 0 || roles->x < 0 || roles->dt < 0 || roles->a < 0 || roles->b < 0 || roles->c < 0)
 		return err_set(why, "the inputs must include a state, x, dt, A, B and C");
@@ -451,7 +451,7 @@ static int check_floats(const struct op_case *c, const struct ssu_roles *roles, 
 			return -1;
 	/* z must also be finite in padding sequences, because some references multiply their output, 0, by the gate
 	 * silu(z). */
-	return check_numbers(c, in, roles->z, true, "the output of padding, 0 times silu(z), must be 0", err);
+	return check_numbers(c, in, roles->z, true, "padding would have the output 0 * silu(z), which would not be 0", err);
 }
 
 int ssu_check(const struct op_case *c, const struct tensor *in, struct err *err)

@@ -161,8 +161,8 @@ static int sizes(const struct op_problem *problem, int variant, enum op_size siz
 
 /* The cases that --edge adds. The ordinary cases already have tokens that are routed only to other devices. */
 static const struct op_edge edges[] = {
-    {"no_tokens", "an input without tokens gives an output without tokens"},
-    {"one_token", "one token: only the few experts to which it is routed have any work"},
+    {"no_tokens", "if the input has no tokens, the output has no tokens"},
+    {"one_token", "with one token, only the experts to which the token is routed have work"},
     {NULL, NULL},
 };
 

@@ -292,7 +292,7 @@ int moe_roles_match(const struct op_problem *problem, const struct moe_roles *ro
 		const struct op_arg *arg = &problem->inputs[i];
 
 		if (arg->optional)
-			return match_refuse(problem, arg, "an input that is not optional", why);
+			return match_refuse(problem, arg, "an input without \"optional\": true", why);
 		if (arg->rank != OP_SCALAR && i != roles->ids && !is_number(arg))
 			return match_refuse(problem, arg,
 					    "float32, float16, bfloat16, float8_e4m3fn or float8_e5m2", why);

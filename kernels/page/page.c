@@ -726,7 +726,7 @@ static int64_t check_token(const struct op_case *c, const struct tensor *in, int
 		room += check_integer(&in[roles.last_page_len], sequence) - e->page_size;
 	if (position >= 0 && position < room && find_place(c, in, token, e, &page, &place))
 		return page * e->page_size + place;
-	err_set(err, "input '%s' holds %lld at [%lld], but its sequence %lld has %lld tokens in %lld pages",
+	err_set(err, "input '%s' holds %lld at [%lld], but the pages of sequence %lld have room for %lld tokens (%lld pages)",
 	        args[roles.positions].name, (long long)position, (long long)token, (long long)sequence, (long long)room,
 	        (long long)pages);
 	return -2;

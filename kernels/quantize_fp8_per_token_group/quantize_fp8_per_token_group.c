@@ -365,7 +365,7 @@ static int check(const struct op_case *c, const struct tensor *in, struct err *e
 	int64_t group = quantize_extent_of(c->problem).group;
 
 	if (check_scalar(c, roles.eps, 0x1p-1074, 1e300,
-			 "a floor must be above 0, because a group of zeros would otherwise have the scale 0",
+			 "the floor must be above 0, because otherwise a group of zeros has the scale 0",
 	                 err) != 0 ||
 	    check_all_finite(c, in, err) != 0)
 		return -1;
@@ -378,8 +378,8 @@ static int check(const struct op_case *c, const struct tensor *in, struct err *e
 		if (read_group(&in[roles.x], g, group, 0, values) == 0) {
 			char place[160];
 
-			rc = err_set(err, "input '%s' has a group of zeros at %s; without a floor, the scale of this "
-					  "group would be 0",
+			rc = err_set(err, "input '%s' has a group of zeros at %s; the scale of this group would be 0, because there is no "
+					  "floor",
 			             c->problem->inputs[roles.x].name,
 			             check_place(&in[roles.x], g * group, place, sizeof place));
 		}
@@ -449,8 +449,8 @@ static void tell_miss(const struct op_case *c, const struct tensor *x, const str
 	while (dtype_load(reference->data, reference->dtype, at) == dtype_load(expected->data, expected->dtype, at))
 		at++;
 	most = read_group(x, at / group, group, quantize_eps(c), values);
-	err_set(why, "%lld of %lld elements are not their quotient rounded to the nearest float8_e4m3fn; the first is "
-		"%s: the quotient of %.9g and the scale %.9g / 448 is %.9g; expected %g, but the reference has %g",
+	err_set(why, "%lld of %lld elements are not x / scale, rounded to the nearest float8_e4m3fn; the first is at %s: "
+		     "%.9g divided by the scale %.9g / 448 is %.9g, so the element must be %g, but it is %g in the reference",
 	        (long long)(metrics->elements - metrics->hits), (long long)metrics->elements,
 	        check_place(reference, at, place, sizeof place), values[at % group], most,
 	        values[at % group] * LARGEST / most, dtype_load(expected->data, expected->dtype, at),
@@ -551,7 +551,7 @@ static int probe(const struct op_case *c, const struct tensor *in, const struct 
 }
 
 /* The cases that --edge adds. */
-static const struct op_edge edges[] = {{"no_rows", "an input without rows gives an output without rows"}, {NULL, NULL}};
+static const struct op_edge edges[] = {{"no_rows", "if the input has no rows, the output has no rows"}, {NULL, NULL}};
 
 static bool edge_axes(const struct op_problem *problem, int variant, int edge, int64_t *axis)
 {

@@ -109,9 +109,9 @@ static int match_tensor(const struct op_problem *problem, const struct rope_role
 		return err_set(why, "input '%s' has shape %s; a cache must be [positions, rotary dimension]", arg->name,
 		               shape);
 	if (input != roles->cache && arg->rank > 3)
-		return err_set(why, "input '%s' has shape %s; it must be [tokens, heads, size of a head] or "
-				    "flat", arg->name,
-		               shape);
+		return err_set(why, "input '%s' has shape %s; expected [tokens, heads, size of a head], or "
+				    "[tokens, heads * size of a head]",
+		               arg->name, shape);
 	return 0;
 }
 
@@ -244,7 +244,7 @@ static int sizes(const struct op_problem *problem, int variant, enum op_size siz
 enum { EDGE_NO_TOKENS = 1, EDGE_FIRST_POSITION, EDGE_LAST_POSITION };
 
 static const struct op_edge edges[] = {
-    {"no_tokens", "an input without tokens gives an output without tokens"},
+    {"no_tokens", "if the input has no tokens, the output has no tokens"},
     {"first_position", "position 0 uses the first row of the cache; if there is no cache, position 0 is not rotated"},
     {"last_position", "the last row of the cache is a valid position"},
     {NULL, NULL},

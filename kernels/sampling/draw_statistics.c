@@ -14,16 +14,16 @@ static const double false_suspicion = 1e-9; /* beta: the probability of a false 
 
 static const char *const bucket_names[DRAWS_WAYS + 1][DRAWS_BUCKETS] = {
     {"the most likely token", "the second most likely token", "the third most likely token", "a less likely token"},
-    {"a token from the first quarter of the probability, in the order of the vocabulary",
-     "a token from the second quarter of the probability, in the order of the vocabulary",
-     "a token from the third quarter of the probability, in the order of the vocabulary",
-     "a token from the last quarter of the probability, in the order of the vocabulary"},
+    {"a token in the first quarter of the cumulative probability, counted in the order of the vocabulary",
+     "a token in the second quarter of the cumulative probability, counted in the order of the vocabulary",
+     "a token in the third quarter of the cumulative probability, counted in the order of the vocabulary",
+     "a token in the last quarter of the cumulative probability, counted in the order of the vocabulary"},
     {"the last kept token", "the second to last kept token", "the third to last kept token",
      "an earlier kept token"},
-    {"a token from the first quarter of the probability, most likely tokens first",
-     "a token from the second quarter of the probability, most likely tokens first",
-     "a token from the third quarter of the probability, most likely tokens first",
-     "a token from the last quarter of the probability, most likely tokens first"},
+    {"a token in the first quarter of the cumulative probability, counted from the most likely token",
+     "a token in the second quarter of the cumulative probability, counted from the most likely token",
+     "a token in the third quarter of the cumulative probability, counted from the most likely token",
+     "a token in the last quarter of the cumulative probability, counted from the most likely token"},
 };
 static const char *const shape_names[DRAW_SHAPES] = {
     "in which no token has a probability of 0.55 or more", "in which one token has a probability of 0.55 or more",
@@ -391,8 +391,8 @@ static void explain(const struct worst_split *worst, struct err *why)
 	if (worst->way < 0) {
 		err_set(why,
 		        "the samples do not follow the filtered probabilities: of %.0f rows in which thousands of "
-			"tokens are equally likely, %.1f %% drew tokens at certain even distances (expected: %.1f "
-			"%%), which suggests random numbers of too few bits; a correct sampler deviates this much in "
+			"tokens are equally likely, %.1f %% drew tokens at regularly spaced positions (expected: %.1f %%), as happens if "
+			"random numbers have too few bits; a correct sampler deviates this much in "
 			"fewer "
 			"than one case in 10^9",
 		        worst->tally->rows, 100 * worst->observed, 100 * worst->expected);
@@ -462,9 +462,9 @@ struct draws_verdict draws_judge(const struct draw *draws, int64_t count, struct
 double draws_suspect(const double suspicion[DRAW_SUSPECTS], struct err *why)
 {
 	static const char *const draws_so[DRAW_SUSPECTS] = {
-	    [DRAW_RACE] = "divides probabilities by uniform noise instead of exponential noise, and so draws likely "
-	                  "tokens too often",
-	    [DRAW_SHORT] = "gives the last token of a nucleus the rest of top_p instead of the token's own probability",
+	    [DRAW_RACE] = "draws likely tokens too often, because it divides probabilities by uniform noise instead of "
+			  "exponential noise",
+	    [DRAW_SHORT] = "gives the last token that top-p keeps the rest of top_p instead of the token's own probability",
 	    [DRAW_NO_LAST_K] = "never draws the last token that top-k keeps",
 	    [DRAW_NO_LAST_P] = "never draws the last token that top-p keeps",
 	    [DRAW_NO_LAST_OF_MANY] = "never draws the least likely kept token when three or more tokens are kept",
@@ -487,9 +487,10 @@ double draws_suspect(const double suspicion[DRAW_SUSPECTS], struct err *why)
 	    [DRAW_NO_LAST_TOKEN] = "never draws the last token of the vocabulary",
 	    [DRAW_HALF_SUMS] = "draws from cumulative probabilities that are rounded to float16",
 	    [DRAW_BFLOAT_SUMS] = "draws from cumulative probabilities that are rounded to bfloat16",
-	    [DRAW_SORTED_HALF_SUMS] = "draws from cumulative probabilities, most likely tokens first, that are rounded to float16",
-	    [DRAW_SORTED_BFLOAT_SUMS] = "draws from cumulative probabilities, most likely tokens first, that are rounded to "
-					"bfloat16",
+	    [DRAW_SORTED_HALF_SUMS] = "draws from cumulative probabilities of tokens sorted by probability, which are "
+				      "rounded to float16",
+	    [DRAW_SORTED_BFLOAT_SUMS] = "draws from cumulative probabilities of tokens sorted by probability, which are "
+					"rounded to bfloat16",
 	};
 	int worst = 0;
 

@@ -153,7 +153,7 @@ static int sizes(const struct op_problem *problem, int variant, enum op_size siz
 enum { EDGE_NO_ROWS = 1, EDGE_ONE_ROW, EDGE_CERTAIN, EDGE_TIES, EDGE_OPEN_TOP_K, EDGE_OPEN_TOP_P, EDGE_OPEN_MIN_P };
 
 static const struct op_edge edges[] = {
-    {"no_rows", "an input without rows gives an output without samples"},
+    {"no_rows", "if the input has no rows, the output has no samples"},
     {"one_row", "a single row is filtered by its own parameters"},
     {"certain", "every filter keeps a token of probability 1"},
     {"ties", "tokens that are as likely as the last kept token may be drawn, too"},
@@ -642,8 +642,7 @@ static int judge_generator(const struct op_case *c, const struct tensor *first, 
 	if (chance > false_sameness)
 		return 0;
 	return err_set(why,
-	               "the draws are the same under another seed; they do not come from torch's default "
-		       "generator");
+	               "the samples are the same under another seed, so they do not come from torch's default generator");
 }
 
 static int judge_both(const struct op_case *const *c, int output, const struct tensor *const *samples,

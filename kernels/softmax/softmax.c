@@ -96,7 +96,7 @@ static int sizes(const struct op_problem *problem, int variant, enum op_size siz
 enum { EDGE_NO_ROWS = 1, EDGE_ONE_LEFT };
 
 static const struct op_edge edges[] = {
-    {"no_rows", "an input without rows gives an output without rows"},
+    {"no_rows", "if the input has no rows, the output has no rows"},
     {"one_left", "the only unmasked element of a row becomes 1, and the masked elements become exactly 0"},
     {NULL, NULL},
 };

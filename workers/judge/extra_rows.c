@@ -204,15 +204,14 @@ void extra_rows_finish(struct trial *trial)
 	if (*free == '\0' && *mixed == '\0') {
 		trial_note_check(trial, TRIAL_CHECK_ROWS, CHECK_NOT_RUN,
 				 extra->failures > 0 ? extra->failure
-						     : "no var axis has rows of inputs and of outputs that can be exchanged");
+						     : "no var axis belongs to both inputs and outputs whose rows can be exchanged");
 		return;
 	}
 	if (*free != '\0')
 		sentence = arena_printf(&trial->arena,
-					extra->failures == 0 ? "along %s, permuted rows give permuted outputs, and a row alone gives "
-							       "what it gives among the others"
-							     : "along %s, the rows that the reference accepts give what they give "
-							       "among the others",
+					extra->failures == 0 ? "along %s, permuting the rows permutes the outputs, and a row alone has the same output "
+							       "as among the others"
+							     : "along %s, each row that the reference accepts alone has the same output as among the others",
 					free);
 	if (*mixed != '\0')
 		sentence = arena_printf(&trial->arena, "%s%s%s%s%s", extra->mixed_rows,

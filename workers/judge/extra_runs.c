@@ -342,11 +342,12 @@ static const char *inputs_matter(struct trial *trial)
 	const struct extra *extra = &trial->extra;
 
 	if (extra->gradients > 0)
-		return arena_printf(&trial->arena, "each of %d inputs changes an output (%d by their gradients, %d by a second set of values)",
+		return arena_printf(&trial->arena, "each of %d inputs influences an output (gradients show this for %d inputs, a "
+						   "second set of values for %d)",
 				    extra->examined, extra->gradients, extra->examined - extra->gradients);
 	if (extra->examined == 1)
-		return "the value of 1 input with a second set of values changes an output";
-	return arena_printf(&trial->arena, "each of %d inputs with a second set of values changes an output", extra->examined);
+		return "1 input has a second set of values, and these change an output";
+	return arena_printf(&trial->arena, "%d inputs have a second set of values, and each of them changes an output", extra->examined);
 }
 
 /* Notes an input whose values change no output. The operation may intend that of a buffer that it only writes to. */

@@ -181,7 +181,7 @@ static void list_constants(struct trial *trial)
 	trial->verdict.constants = values;
 }
 
-/* Adds the ground truth that decided, and those that were skipped, to the verdict. If the case was decided before any
+/* Adds the ground truth that decided, and those that were skipped, to the verdict. If the case was already decided any
  * ground truth was tried, the verdict lists the ground truths that would have been tried: the first, or all if the
  * user requested all. If builtin is the only ground truth to try, the verdict contains just its name and version. */
 static void list_ground_truths(struct trial *trial)

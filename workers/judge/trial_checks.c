@@ -245,7 +245,7 @@ static void list_all(struct trial *trial)
 						    .result = CHECK_NOT_RUN,
 						    .evidence = verdict->status == STATUS_CHECKED
 								    ? "the case is too large for runs that only check"
-								    : "the case was decided before"};
+								    : "the case was already decided"};
 	}
 	verdict->checks = list;
 	verdict->check_count = TRIAL_CHECKS;

@@ -350,7 +350,7 @@ void lane_retry_alone(struct pool_shared *shared, struct lane *lane, bool attack
 	work = queues_new(&one);
 	work->alone = true;
 	work->attacked = attacked;
-	isolation_set(work, "it runs while no other reference does");
+	isolation_set(work, "it runs alone, while no other reference runs");
 	queue_push(&shared->alone, work);
 	trace("lane", "%s %s: retry alone", one.name, one.jobs[0]->id);
 	lane_judge_forget(lane);
@@ -409,7 +409,7 @@ static void repeat_in_own_runner(struct pool_shared *shared, struct lane *lane)
 	lane_judge_forget(lane);
 	free(lane->work->failure);
 	lane->work->failure = NULL;
-	isolation_set(lane->work, "a failure in a kept runner is repeated in a new one");
+	isolation_set(lane->work, "it failed in a kept runner, so it runs again in a new one");
 	lane->used = false;
 	lane->phase = LANE_WAITING;
 }
@@ -427,7 +427,7 @@ static void take_verdict(struct pool_shared *shared, struct lane *lane, const ch
 		return;
 	}
 	if (failure)
-		isolation_set(lane->work, "after a failure its runner serves no other definition");
+		isolation_set(lane->work, "it failed, so no other definition runs in its runner");
 	add_answer(shared, lane, text, length);
 	next_case(shared, lane);
 }

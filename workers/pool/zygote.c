@@ -554,8 +554,8 @@ static int check_containment(const struct zygote *runners, struct err *err)
 	if (containment_suffices(text, runners->required))
 		return 0;
 	return err_set(err,
-		       "no reference runs, because --require-containment %s is not met on this machine (missing: %s); "
-		       "`reftest doctor` says what references could reach",
+		       "no reference runs, because this machine does not meet --require-containment %s (missing: %s); `reftest "
+		       "doctor` prints what references could reach",
 		       runners->required, text);
 }
 

@@ -580,7 +580,7 @@ int attention_oracle(const struct op_case *c, const struct tensor *in, struct te
 	if (attention_check(c, in, err) != 0)
 		return -1;
 	if (!has_mistake(&v))
-		return err_set(err, "there is nothing that this mistake would change");
+		return err_set(err, "this mistake would change nothing in this case");
 	clear(&v);
 	for (int64_t b = 0; b < sequences; b++)
 		attend_sequence(&v, b);

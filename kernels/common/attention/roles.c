@@ -107,7 +107,7 @@ int attention_find_indices(const struct op_problem *problem, struct attention_ro
 		const struct op_arg *input = &problem->inputs[i];
 
 		if (input->optional)
-			return match_refuse(problem, input, "an input that is not optional", why);
+			return match_refuse(problem, input, "an input without \"optional\": true", why);
 		if (input->rank == OP_SCALAR && find_scalar(problem, roles, i, why) != 0)
 			return -1;
 		if (input->rank == 1 && attention_is_integer(input) && find_vector(problem, roles, i, why) != 0)

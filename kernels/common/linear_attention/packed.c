@@ -95,7 +95,7 @@ int recurrence_check_offsets(const char *name, int64_t total, const struct tenso
 	int64_t count = offsets->elements;
 
 	if (count < 1 || check_integer(offsets, 0) != 0)
-		return err_set(err, "%s does not start with 0, as offsets must", name);
+		return err_set(err, "%s does not start with 0; the first offset must be 0", name);
 	for (int64_t n = 1; n < count; n++)
 		if (check_integer(offsets, n) < check_integer(offsets, n - 1) || check_integer(offsets, n) > total)
 			return err_set(

@@ -101,7 +101,7 @@ static int find(const struct op_problem *problem, struct recurrence_roles *roles
 						    "allow_neg_eigval and lower_bound", why);
 		*place = i;
 		if (input->optional && place != &roles->state && input->rank != OP_SCALAR)
-			return match_refuse(problem, input, "an input that is not optional", why);
+			return match_refuse(problem, input, "an input without \"optional\": true", why);
 	}
 	if (roles->q < 0 || roles->k < 0 || roles->v < 0)
 		return err_set(why, "q, k or v is missing among the inputs");

@@ -21,7 +21,7 @@ static int refuse_dtypes(const struct op_problem *problem, struct err *why)
 		const struct op_arg *input = &problem->inputs[i];
 
 		if (input->rank == OP_SCALAR && strncmp(input->name, "eps", 3) != 0)
-			return err_set(why, "input '%s' is a Python scalar, but only an epsilon may be a Python scalar",
+			return err_set(why, "input '%s' is a Python scalar; only the epsilon of a norm may be one",
 				       input->name);
 		if (input->rank != OP_SCALAR && !match_is_float(input))
 			return err_set(why, "input '%s' is %s; expected float32, float16 or bfloat16", input->name,
@@ -186,7 +186,7 @@ int64_t rms_reach(const struct op_problem *problem, int variant, int axis)
 	return 1;
 }
 
-const struct op_edge rms_edges[] = {{"no_rows", "an input without rows gives an output without rows"}, {NULL, NULL}};
+const struct op_edge rms_edges[] = {{"no_rows", "if the input has no rows, the output has no rows"}, {NULL, NULL}};
 
 bool rms_edge_axes(const struct op_problem *problem, int variant, int edge, int64_t *axis)
 {
