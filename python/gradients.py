@@ -74,7 +74,7 @@ def outputs_of(runner, result, given):
         if not isinstance(value, runner.torch.Tensor):
             runner.tensors.as_tensor(dict(spec, name=name, scalar=False), value, "cpu")  # always raises Mistake for this value
         if list(value.shape) != list(gradient.shape):
-            raise runner.Mistake("output '%s' has shape %s, but is declared as %s, so no gradient can be passed for it"
+            raise runner.Mistake("output '%s' has shape %s, but is declared as %s, so its gradient has the wrong shape"
                                  % (name, tuple(value.shape), tuple(gradient.shape)))
     return [(value, gradient) for value, (_, gradient) in zip(results, given.values())]
 

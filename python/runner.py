@@ -463,8 +463,8 @@ class Child:
         if not callable(self.run):
             raise Mistake("%s does not define a function named %s" % (self.subject, message["entry_point"]))
         if message["entry_point"] != "run" and not message.get("makes_inputs") and "run" in module.__dict__:  # others would call run
-            raise Mistake("the reference defines run only when it is executed, and reftest would call %s; define run by "
-                          "a def at top level" % message["entry_point"])
+            raise Mistake("the reference defines run only during its execution, so reftest would call %s; define run "
+                          "by a def at top level" % message["entry_point"])
         self.fitting = message.get("fitting")
         return {"loaded": True}
 
@@ -753,7 +753,7 @@ class Child:
         if self.memory < self.wanted_memory:
             return ("ran out of memory: it may use %s, nine tenths of what this machine had available; use a smaller size "
                     "(--sizes small), fewer --jobs, or another machine" % failures.size_text(self.memory))
-        return "ran out of memory: it may use %s, and --memory SIZE changes that" % failures.size_text(self.memory)
+        return "ran out of memory: it may use %s, XXsize_text(self.memory)
 
 
 def move_high(fd):
@@ -905,8 +905,8 @@ def left_behind(before, who):
         return
     for name, _, write in SETTINGS:
         getattr(torch, write)(before[name])
-    raise Mistake("%s changes torch's %s to %s (it was %s) and does not restore it, which changes what its "
-                  "caller computes next" % (who, changed[0], now[changed[0]], before[changed[0]]))
+    raise Mistake("%s changes torch's %s to %s (it was %s) and does not restore it, so the caller's next computations "
+                  "change, too" % (who, changed[0], now[changed[0]], before[changed[0]]))
 
 
 # ---- start ----

@@ -223,11 +223,11 @@ class File:
             clause = self.catcher(node) if isinstance(node, TRIES) and block == "body" else None
             suppressed = suppressed or suppresses(node)
         if clause is not None and all(map(is_silent, clause.body)):
-            return "catches what this assertion raises, so the test passes anyway", True
+            return "catches the error of this assertion, so the test passes anyway", True
         if clause is not None:
-            return "catches what this comparison raises and compares nothing afterwards", False
+            return "catches the error of this comparison and compares nothing afterwards", False
         if suppressed:
-            return "suppresses what this assertion raises, so the test passes anyway", True
+            return "suppresses the error of this assertion, so the test passes anyway", True
         if isinstance(statement, ast.Assert) and always(statement.test):
             return "asserts something that is always true, whatever the reference computes", True
         return None
@@ -260,7 +260,7 @@ class File:
         """Yields the findings about a test as pairs (line, reason)."""
         mark, returned = self.mark(test), self.returned(test)
         if mark is not None:
-            yield mark.lineno, "is skipped, or expected to fail, on every machine, so its failures do not count"
+            yield mark.lineno, "is skipped or expected to fail on every machine, so it never fails"
             return
         if returned is not None:
             yield returned.lineno, "returns its verdict instead of asserting it, so pytest counts the test as passed"

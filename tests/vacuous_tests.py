@@ -38,7 +38,7 @@ def table():
 def swallowed():
     for clause, body in itertools.product(CATCHING, SILENT):
         source = f"def test_a():\n    assert shape\n    try:\n        assert x\n    {clause}\n        {body}\n"
-        yield "swallowed", source.encode(), {4: "catches what this assertion raises, so the test passes anyway"}
+        yield "swallowed", source.encode(), {4: "catches the error of this assertion, so the test passes anyway"}
 
 
 def unusual():

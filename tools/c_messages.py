@@ -327,7 +327,8 @@ class Source:
         for at in range(len(before) - 1, 0, -1):
             comparison = before[at - 1].text in ("=", "!", "<", ">") or [t.text for t in before[at + 1:at + 2]] == ["="]
             if before[at].text == "=" and not comparison:
-                return written_name([t for t in before[:at] if t.text not in ("const", "char", "static")][-6:])
+                name = written_name([t for t in before[:at] if t.text not in ("const", "char", "static")][-6:])
+                return name and Name(name.chain, name.member)  # another file may call a member of another structure so
         return None
 
     def note_printers(self, arguments, stored):

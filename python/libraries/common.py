@@ -390,7 +390,7 @@ class GatedDelta:
             self.q, self.k = (x.repeat_interleave(self.v.shape[-2] // x.shape[-2], dim=-2) for x in (self.q, self.k))
         self.state, self.cu_seqlens, self.indices = (call.get(role) for role in ("state", "cu_seqlens", "indices"))
         if self.indices is not None and self.state is None:
-            raise Unavailable("the pool that the indices refer to is absent")
+            raise Unavailable("the pool of states to which the indices refer is absent")
         self.scale = float(call.get("scale", 0)) or self.q.shape[-1] ** -0.5
         self.v_last = call.is_("v_last")  # states are [K, V]
         self.l2norm = bool(call.get("l2norm", call.is_("l2norm")))

@@ -34,7 +34,7 @@ def function_named(dotted):
         if at is None:
             raise Unavailable("this FlashInfer has no %s" % dotted)
         if inspect.isclass(at):
-            raise Unavailable("%s is a method, and only functions are called" % dotted)
+            raise Unavailable("%s is a method, but only functions can be called" % dotted)
     if not callable(at) or not str(getattr(at, "__module__", "")).split(".")[0] == "flashinfer":
         raise Unavailable("%s is not a function that FlashInfer defines" % dotted)
     return at
@@ -51,12 +51,12 @@ def arguments_of(call, function):
         if value is None:
             continue
         if argument not in parameters and not takes_any:
-            raise Unavailable("it has no argument for the input '%s'" % name)
+            raise Unavailable("the function has no argument for the input '%s'" % name)
         given[argument] = value
     missing = [name for name, p in parameters.items() if p.default is p.empty and name not in given
                and p.kind not in (p.VAR_KEYWORD, p.VAR_POSITIONAL)]
     if missing:
-        raise Unavailable("the definition has no input for its argument '%s'" % missing[0])
+        raise Unavailable("the definition has no input for the argument '%s' of the function" % missing[0])
     return given
 
 
@@ -66,7 +66,7 @@ def fi_api(call):
     if result is None:
         names = [spec["name"] for spec in call.outputs]
         if any(call.inputs.get(name) is None for name in names):
-            raise Unavailable("it returns nothing, and no input has the name of the output")
+            raise Unavailable("the function returns nothing, and no input has the name of the output")
         result = [call.inputs[name] for name in names]
     return result
 

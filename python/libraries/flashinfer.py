@@ -263,7 +263,7 @@ def page(call: Call):
     where, pages = tables[:2], tables[2:]
     require_elements(where[0])
     if (where[0] < 0).any():
-        raise Unavailable("it looks up a sequence for every token, but padding tokens have none")
+        raise Unavailable("it looks up the sequence of every token, but padding tokens belong to no sequence")
     if call.is_("latent"):
         module.append_paged_mla_kv_cache(*added, *where, *held, *pages)
     else:
@@ -429,7 +429,8 @@ def mamba_ssu(call: Call):
         for axis in range(leading + 1, leading + 1 + trailing):
             first = first.narrow(axis, 0, 1)
         if not (value == first).all():
-            raise Unavailable("it requires one value per head for dt, A, D and dt_bias, but here the values within a head differ")
+            raise Unavailable("it requires that dt, A, D and dt_bias have one value per head, but here the values "
+                              "within a head differ")
         first = first.reshape(first.shape[: leading + 1]).to(dtype)
         shape = (*first.shape, *(dim, width)[:trailing])
         for _ in range(trailing):
@@ -518,7 +519,8 @@ def moe_trtllm(call: Call):
 
     require_elements(call["hidden"])
     if not has_block_scales(call):
-        raise Unavailable("it requires scales of the hidden states, and one scale for each block of 128 by 128 weights")
+        raise Unavailable("it requires hidden states with scales, and weights with one scale for each block of 128 by "
+                          "128")
     if call.is_("weights_on_input"):
         raise Unavailable("it applies the routing weights to the output, but the definition applies them to the input")
     method = ROUTING_METHODS[call.one_of(*ROUTING_METHODS)]

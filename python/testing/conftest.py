@@ -116,7 +116,7 @@ def pytest_addoption(parser):
         action="append",
         default=[],
         metavar="[DTYPE=]ATOL[,RTOL[,HIT]]",
-        help="tolerance of every output, or of the outputs of one dtype, as in `reftest verify`; repeatable",
+        help="tolerance of every output, or of the outputs of one dtype, as in `reftest verify`; can be repeated",
     )
 
 
@@ -311,7 +311,7 @@ def compile_reference(test):
     module.__builtins__ = builtins
     types.FunctionType(compile(source, filename, "exec"), module.__dict__)()
     if test.ENTRY_POINT != "run" and hasattr(module, "run"):
-        pytest.fail("the reference defines run only when it is executed")
+        pytest.fail("the reference defines run only during its execution")
     run, definition = getattr(module, test.ENTRY_POINT), definition_of(test)
     names = all(map(is_argument, definition["inputs"]))
     return (
@@ -436,7 +436,7 @@ def checked_outputs(test, inputs, result):
     inputs."""
     if type(result) is list:
         find(
-            f"{test.NAME} returns a list where a tuple, a dict or one tensor is expected"
+            f"{test.NAME} returns a list; expected a tuple, a dict or one tensor"
         )
     outputs = as_outputs(definition_of(test), result, test.NAME)
     devices = {x.device for x in inputs.values() if isinstance(x, torch.Tensor)}

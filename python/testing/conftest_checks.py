@@ -187,8 +187,8 @@ def confirm(test, case, inputs, outputs, left, names):
             return answered, reasons
     if answered:
         find(
-            f"{test.NAME} {case}: only {' and '.join(answered)} answered, "
-            "and their rounding errors may exceed the bounds"
+            f"{test.NAME} {case}: only {' and '.join(answered)} gave a result, and their rounding errors may exceed "
+            f"the bounds"
         )
     return answered, reasons
 

@@ -27,7 +27,7 @@ expect "d['takes_a_gib']['status'] == 'passed'"
 verify takes_a_gib --force --memory 512M
 expect_exit 1
 expect "d['takes_a_gib']['cases'][0]['reason'] == 'memory_limit'"
-expect "'it may use 512 MiB, and --memory SIZE changes that' in d['takes_a_gib']['cases'][0]['message']"
+expect "'it may use 512 MiB; --memory SIZE changes this limit' in d['takes_a_gib']['cases'][0]['message']"
 expect "not any(case['kept'] for case in d['takes_a_gib']['cases'])"
 verify takes_all
 expect "d['takes_all']['cases'][0]['reason'] == 'memory_limit'"

@@ -342,7 +342,7 @@ static void inputs_that_no_case_passes_are_left_out(void **state)
 	for (int i = 0; i < 5; i++)
 		assert_string_equal(d->left_out[i], names[i]);
 	assert_string_equal(d->notes[0], "d.json:7:17: every case leaves out this input, because its dtype is \"unknown\"");
-	assert_string_equal(d->notes[1], "d.json:7:154: every case leaves out this input, because it is no tensor and no number");
+	assert_string_equal(d->notes[1], "d.json:7:154: every case leaves out this input, because it is neither a tensor nor a number");
 	assert_true(definition_fits_arguments(d));
 	arena_free(&arena);
 	refused(INPUTS, "\"inputs\": {\"x\": {\"shape\": [], \"dtype\": \"int8\", \"param\": \"a b\"}},",
@@ -519,10 +519,10 @@ static void an_axis_that_cannot_be_computed_is_refused(void **state)
 	     "d.json:6:46: the expression cannot be computed: its value is 21.3333333, not an integer from 0 to 9007199254740991"},
 	    {AXES_WITH(EXPR("a", "1 - hidden")),
 	     "d.json:6:46: the expression cannot be computed: its value is -63, not an integer from 0 to 9007199254740991"},
-	    {AXES_WITH(EXPR("a", "a + 1")), "d.json:6:46: expected an expression that does not need the axis itself, but \"a\" is in a "
+	    {AXES_WITH(EXPR("a", "a + 1")), "d.json:6:46: expected an expression that does not depend on its own axis, but \"a\" is in a "
 					    "cycle of expressions"},
 	    {AXES_WITH(EXPR("a", "b + batch") "," EXPR("b", "a - 1")),
-	     "d.json:6:46: expected an expression that does not need the axis itself, but \"a\" is in a cycle of expressions"},
+	     "d.json:6:46: expected an expression that does not depend on its own axis, but \"a\" is in a cycle of expressions"},
 	    {AXES_WITH("\"a\": {\"type\": \"expr\"}"),
 	     "d.json:6:15: expected a field \"expression\" (a string, because the type of the axis is \"expr\"), found none"},
 	    {AXES_WITH("\"a\": {\"type\": \"expr\", \"expression\": 2}"), "d.json:6:46: expected an expression in a string, found 2"},
@@ -594,7 +594,7 @@ static void shapes_of_packed_dtypes_count_bytes(void **state)
 	assert_ptr_equal(&d->axes[d->outputs[1].axis[0]], last);
 	arena_free(&arena);
 	refused(OUTPUTS, "\"outputs\": {\"y\": {\"shape\": [], \"dtype\": \"float4_e2m1fn_x2\"}},",
-		"d.json:8:28: expected a last dimension, because float4_e2m1fn_x2 packs two values of it in a byte");
+		"d.json:8:28: expected at least one dimension, because float4_e2m1fn_x2 packs two values of the last dimension into a byte");
 }
 
 static void the_function_that_makes_inputs_is_named(void **state)
@@ -1025,7 +1025,7 @@ static void ten_thousand_unknown_fields_leave_twenty_notes(void **state)
 
 	assert_non_null(d);
 	assert_int_equal(d->note_count, 20);
-	assert_non_null(strstr(d->notes[19], "this field is unknown to the schema and ignored; more such fields may follow"));
+	assert_non_null(strstr(d->notes[19], "this field is unknown to the schema and ignored; later fields may be unknown, too"));
 	arena_free(&arena);
 	buf_free(&line);
 }

@@ -595,7 +595,7 @@ static void problems_that_do_not_fit_are_refused_with_a_sentence(void **state)
 	p.output.axis[1] = 2;
 	assert_int_equal(gemm_op.match(&p.problem, &why), -1);
 	assert_string_equal(why.text,
-			    "input 'B' has the same axis twice; its orientation is ambiguous");
+			    "input 'B' has the same axis twice, so it is unknown which dimension is K");
 	make_problem(&p, 20, 50, DTYPE_FLOAT16, false);
 	p.problem.input_count = 1;
 	assert_int_equal(gemm_op.match(&p.problem, &why), -1);

@@ -38,7 +38,7 @@ static const struct refused refused[] = {
     {PROBLEM("x", "gla", oblong, beta, dense_out), "does not use beta"},
     {PROBLEM("x", "gla", oblong, bias_alone, dense_out), "which determine how the gate uses dt_bias"},
     {PROBLEM("x", "gla", oblong, no_offsets, packed_out), "need cu_seqlens"},
-    {PROBLEM("x", "gla", oblong, optional_gate, dense_out), "an input that is not optional"},
+    {PROBLEM("x", "gla", oblong, optional_gate, dense_out), "an input without \"optional\": true"},
     {PROBLEM("x", "gla", oblong, dense_in, no_state), "no output has a value for each token"},
     {PROBLEM("x", "gla", oblong, dense_in, square_state), "expected floats [sequences, heads of v, K, V]"},
 };

@@ -152,7 +152,7 @@ static void other_problems_are_refused_with_a_sentence(void **state)
 	expect_refused(&gqa_paged_op, &b.problem, "const");
 	decode(&b, llama);
 	b.inputs[4].optional = true;
-	expect_refused(&gqa_paged_op, &b.problem, "expected an input that is not optional");
+	expect_refused(&gqa_paged_op, &b.problem, "expected an input without \"optional\": true");
 	decode(&b, llama);
 	add_input(&b, "alibi_slopes", DTYPE_FLOAT32, "num_qo_heads");
 	expect_refused(&gqa_paged_op, &b.problem, "'alibi_slopes'");

@@ -87,8 +87,8 @@ static void other_problems_are_refused_with_a_sentence(void **state)
 	deepseek(&b, "moe_topk40_ng1_kg1");
 	expect_refused(&b, "40 of 32 experts");
 	deepseek(&b, "moe_topk4_ng16_kg1");
-	expect_refused(&b, "each of 2 experts; a group must have at least 2 experts, and all kept groups together at "
-			   "least the 4");
+	expect_refused(&b, "each of 2 experts; a group must have at least 2 experts, and the kept groups "
+			   "together must have at least the 4");
 	renormalised(&b);
 	b.problem.name = "moe";
 	expect_refused(&b, "does not say how tokens are routed");

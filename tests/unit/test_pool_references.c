@@ -472,7 +472,7 @@ static void each_limit_is_told(void **state)
 		const char *reference, *says;
 		enum reason reason;
 	} limits[] = {
-	    {HEAD RUN "    return [bytearray(1 << 33)]\n", "--memory SIZE changes that\nthe reference raised MemoryError", REASON_MEMORY_LIMIT},
+	    {HEAD RUN "    return [bytearray(1 << 33)]\n", "--memory SIZE changes this limit\nthe reference raised MemoryError", REASON_MEMORY_LIMIT},
 	    {HEAD "hog = bytearray(1 << 33)\n" RUN "    return y\n", "the reference failed to load: MemoryError", REASON_MEMORY_LIMIT},
 	    {HEAD RUN "    open(os.environ['TMPDIR'] + '/big', 'wb').truncate((1 << 30) + 1)\n", "it should write less\n", REASON_FILE_LIMIT},
 	    {HEAD "import signal\n" RUN "    signal.signal(signal.SIGXFSZ, signal.SIG_DFL)\n"

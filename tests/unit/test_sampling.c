@@ -418,7 +418,7 @@ static void what_one_set_of_draws_cannot_tell_both_contents_do(void **state)
 	} wrong[] = {
 	    {UNIFORM_RACE, &problems[BY_MIN], "uniform noise"},
 	    {P_FOR_SUM, &problems[BY_P], "the rest of top_p"},
-	    {TWELVE_BITS, &wide_plain, "random numbers of too few bits"},
+	    {TWELVE_BITS, &wide_plain, "random numbers have too few bits"},
 	    {LIKELY_HALF, &problems[BY_K], "only the more likely half"},
 	    {LIKELY_HALF, &problems[BY_P], "only the more likely half"},
 	    {LIKELY_HALF, &problems[BY_MIN], "only the more likely half"},

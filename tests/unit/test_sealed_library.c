@@ -78,7 +78,7 @@ static void another_byte_or_another_build_is_refused(void **state)
 
 		assert_true((handle != NULL) == (places[i] < 0));
 		if (handle == NULL)
-			assert_non_null(strstr(err.text, "it is not the library that was built with this program"));
+			assert_non_null(strstr(err.text, "the library was not built with this program"));
 		else
 			dlclose(handle);
 		unlink(path);

@@ -317,10 +317,10 @@ static void what_does_not_agree_with_itself_is_refused(void **state)
 	w->record.witness.bytes[15] ^= 1;
 	expect_refused(w, "do not match its digest of ground truth, versions and device class");
 	w->record.fields_length = 0; /* without the list of fields, the words of the verdict itself count */
-	expect_refused(w, "a different ground truth");
+	expect_refused(w, "another ground truth");
 	w->record = good;
 	w->record.fields_length--;
-	expect_refused(w, "fields cannot be read");
+	expect_refused(w, "fields of the record cannot be read");
 	w->record = good;
 	w->record.made++;
 	expect_refused(w, "states the time");

@@ -426,7 +426,7 @@ static void a_tolerance_has_defaults_and_two_spellings(void **state)
 	    {"{\"max_error_cap\": \"1\"}", "w.jsonl:1:255: expected a number of at least 0, found \"1\""},
 	    {"{\"required_match_ratio\": 0}", "w.jsonl:1:262: expected a number above 0 and at most 1, found 0"},
 	    {"{\"required_match_ratio\": 1, \"required_matched_ratio\": 1}",
-	     "w.jsonl:1:237: expected \"required_matched_ratio\" once, found \"required_match_ratio\", too"},
+	     "w.jsonl:1:237: expected either \"required_matched_ratio\" or \"required_match_ratio\", found both"},
 	    {"{\"allow_negative_inf\": 1}", "w.jsonl:1:260: expected true or false, found 1"},
 	};
 	struct arena arena = {0};

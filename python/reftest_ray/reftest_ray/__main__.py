@@ -36,10 +36,11 @@ def read_arguments(words):
     parser.add_argument("--cpus", type=int, help="CPU cores of a worker (default: 4; with --gpus 0: 1)")
     parser.add_argument("--jobs", type=int, help="references that a worker runs in parallel (default: its CPU cores)")
     parser.add_argument(
-        "--device-class", help="verify on devices of this class only (default: that of the first worker)"
+        "--device-class", help="verify only on devices of this class (default: the class of the first worker's device)"
     )
-    parser.add_argument("--reftest", help="path of reftest, the same on every node (default: that of PATH)")
-    parser.add_argument("--worker-root", help="root of the dataset on the workers' nodes (default: as here)")
+    parser.add_argument("--reftest", help="path of reftest, the same on every node (default: reftest on PATH)")
+    parser.add_argument("--worker-root", help="root of the dataset on the workers' nodes (default: the same path as "
+                                              "on this machine)")
     parser.add_argument("--local", action="store_true", help="start the workers on this host, without Ray")
     known, rest = parser.parse_known_args(words)
     known.cpus = known.cpus or (4 if known.gpus else 1)
@@ -124,7 +125,7 @@ class Run:
         )
         if done.returncode not in (0, 1, 2, 3):
             raise FleetError(
-                "what is missing cannot be found out", done.returncode if done.returncode in SEVERITY else 4
+                "cannot determine which verdicts are missing", done.returncode if done.returncode in SEVERITY else 4
             )
         return [json.loads(line) for line in done.stdout.splitlines()]
 
@@ -145,7 +146,7 @@ class Run:
         count = places(self.known.gpus, self.known.cpus)
         if count == 0:
             each = f"{self.known.gpus:g} GPUs and {self.known.cpus} CPU cores"
-            raise FleetError(f"no node of the cluster has {each}, which a worker takes", 3)
+            raise FleetError(f"no node of the cluster has {each}, which each worker needs", 3)
         count = self.known.workers or count
         return RayFleet(work, count, self.known.gpus, self.known.cpus)
 
@@ -238,7 +239,7 @@ def main(words=None):
         if run.device_class is None:
             return run.status
     except KeyboardInterrupt:
-        say("interrupted; what was verified is stored")
+        say("interrupted; the verdicts so far are stored")
         return 130
     return run.summary()
 

@@ -165,12 +165,12 @@ class Coordinator:
 
     def _need_workers(self, why):
         if self.fleet.size() == 0:
-            raise FleetError(f"no worker is left; the last one: {why}", 3)
+            raise FleetError(f"no worker is left; the last one ended: {why}", 3)
 
     def _ready(self, worker, line):
         facts = facts_of(line)
         if facts is None:
-            self._failed(worker, "what it says about itself is malformed")
+            self._failed(worker, "its description of itself is malformed")
             return
         reply = self.merger.merge([line])[0]
         if reply["refused"] is not None:
@@ -179,7 +179,7 @@ class Coordinator:
         found = facts["device_class"]
         self.device_class = self.device_class or found
         if found != self.device_class:
-            self._send_away(worker, f"its device is a {found}, and the verdicts are to be of a {self.device_class}")
+            self._send_away(worker, f"its device is a {found}, but the verdicts must be from a {self.device_class}")
             return
         self.failures, self.worked = 0, True
         self.scheduler.join(worker, facts.get("requests", 1))
@@ -189,7 +189,7 @@ class Coordinator:
             return
         for definition, case in self.scheduler.die(worker):
             self.report({"definition": definition, "crashed": case})
-        say(f"{worker} died, and its requests go to others: {why}")
+        say(f"{worker} died; its requests go to other workers: {why}")
         self.fleet.replace(worker)
 
     def _failed(self, worker, why):
@@ -198,5 +198,5 @@ class Coordinator:
         if not self.worked and self.failures >= STARTS_MOST * max(1, self.fleet.size()):
             raise FleetError(f"no worker can start: {why}", 3)
         if self.worked and self.failures >= 10 * STARTS_MOST * max(1, self.fleet.size()):
-            raise FleetError(f"workers cannot start any more: {why}", 3)
+            raise FleetError(f"no more workers can be started: {why}", 3)
         self.fleet.replace(worker)

@@ -40,4 +40,4 @@ reftest=$work/tree/before/reftest
 expect_nothing_to_do
 REFTEST_KERNELS=$work/tree/after run status --device "$device"
 expect_exit 4
-expect_says 'it is not the library that was built with this program'
+expect_says 'the library was not built with this program'

@@ -125,7 +125,7 @@ FAULTS = {
     "json": (lambda: edit(NORM, "{", "["), "error", "definition", NORM, 2, "expected"),
     "no_python": (lambda: edit(NORM, "def run(", "def run(("), "error", "definition", NORM, 0, "not valid Python at line 7"),
     "no_such_name": (lambda: edit(NORM, "import torch", "limit = lambda: limits\\nimport torch"), "note", "definition", NORM, 0,
-                     "uses 'limits' at line 1, column 17, and nothing in it defines this name"),
+                     "uses 'limits' at line 1, column 17, but does not define this name"),
     "no_run": (lambda: edit(NORM, "def run(", "def walk("), "error", "definition", NORM, 0, "found only walk"),
     "other_name": (lambda: edit(NORM, '"tiny_norm"', '"other_norm"'), "error", "definition", NORM, 2, "other_norm"),
     "other_op_type": (lambda: edit(NORM, '"rmsnorm"', '"layernorm"'), "error", "definition", NORM, 3, "layernorm"),
@@ -145,7 +145,7 @@ FAULTS = {
     "truth_no_run": (lambda: put("truths/rmsnorm/tiny_norm.py", "def walk(x):\n    return x\n"), "error", "layout",
                      "truths/rmsnorm/tiny_norm.py", None, "expected a function run"),
     "approval_of_none": (lambda: put("approved/rmsnorm/other.json", "{}"), "error", "layout", "approved/rmsnorm/other.json", None,
-                         "there is no definition definitions/rmsnorm/other.json; remove the file"),
+                         "there is no definition definitions/rmsnorm/other.json; if you removed the definition, remove this file, too"),
     "approval_edited": (lambda: put("approved/rmsnorm/tiny_norm.json", '{"approval": 1, "digest": "%032x"}' % 7), "error", "layout",
                         "approved/rmsnorm/tiny_norm.json", None, "was changed after `reftest approve` wrote it"),
     "approval_truncated": (lambda: put("approved/rmsnorm/tiny_norm.json", '{"approval": 1,'), "error", "layout",
@@ -234,7 +234,7 @@ FAULTS = {
                     "no solution in solutions/baseline/"),
     "no_baseline_trace": (lambda: os.remove(TRACES), "note", "baseline", NORM, None, "no traces in traces/baseline/"),
     "two_solutions": (lambda: put("solutions/bob/rmsnorm/tiny_norm/fast.json", json.dumps(solution("fast", "bob"))), "error",
-                      "solution", "solutions/bob/rmsnorm/tiny_norm/fast.json", None, "cannot tell them apart"),
+                      "solution", "solutions/bob/rmsnorm/tiny_norm/fast.json", None, "traces identify solutions by name"),
 }
 END
 cat >"$work/each.py" <<'END'

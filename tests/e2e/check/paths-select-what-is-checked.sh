@@ -58,7 +58,7 @@ mkdir dataset/solutions
 for name in a b c d e f g h; do ln -s . "dataset/solutions/$name"; done
 run check dataset
 expect_exit 2
-expect_says "more than 20000 folders; the others are not checked"
+expect_says "there are more than 20000 folders; the folders beyond this limit are not checked"
 rm -r dataset/solutions
 
 # what cannot be checked

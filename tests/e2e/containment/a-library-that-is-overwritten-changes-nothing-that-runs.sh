@@ -45,7 +45,7 @@ expect_status b_comes_later passed
 refused() { # refused: the library that is there now is not used
 	run verify --device "$device" --sizes small --jobs 1 --force
 	expect_exit 4
-	expect_says 'it is not the library that was built with this program'
+	expect_says 'the library was not built with this program'
 }
 refused
 library=$work/libraries/libreftest_kernels.so

@@ -22,7 +22,7 @@ expect "d['takes_half_a_gib']['status'] == 'passed'"
 verify takes_half_a_gib --force --memory 256M
 expect_exit 1
 expect "d['takes_half_a_gib']['status'] == 'error' and d['takes_half_a_gib']['cases'][0]['reason'] == 'memory_limit'"
-expect "'it may use 256 MiB, and --memory SIZE changes that' in d['takes_half_a_gib']['cases'][0]['message']"
+expect "'it may use 256 MiB; --memory SIZE changes this limit' in d['takes_half_a_gib']['cases'][0]['message']"
 expect "not any(case['kept'] for case in d['takes_half_a_gib']['cases'])"
 
 # A line that repeats a case has the option.

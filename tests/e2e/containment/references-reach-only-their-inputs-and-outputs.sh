@@ -264,7 +264,7 @@ run_weak verify well --alone --force --format json --device "$device" --sizes sm
 expect_exit 0
 run_weak verify well --alone --require-containment files --device "$device" --sizes small
 expect_exit 3
-expect_says 'no reference runs, because --require-containment files is not met on this machine'
+expect_says 'no reference runs, because this machine does not meet --require-containment files'
 run_weak verify well --alone --require-containment network --device "$device" --sizes small --format json
 expect_exit 0
 expect "s['cases_run'] == 0"

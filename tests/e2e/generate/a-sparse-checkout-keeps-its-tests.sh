@@ -48,7 +48,7 @@ only '!/definitions/gemm/'
 for how in --check ''; do
 	run generate $how
 	expect_exit 0
-	expect_says "test_gemm.py is left unchanged: the definitions tested there are in git and not checked out here" \
+	expect_says "test_gemm.py is left unchanged: the definitions tested there are in git but not checked out here" \
 		'3 definitions: 3 with a test' ' 0 removed, 8 current'
 done
 verify --no-workloads
@@ -75,7 +75,7 @@ edit definitions/rmsnorm/tiny_other.json 'import torch' '# edited\nimport torch'
 refused
 refused --force
 refused --op-type rmsnorm
-expect_says 'test_rmsnorm.py is out of date and left unchanged: definitions/rmsnorm/tiny_norm.json and 1 more are in git and'
+expect_says 'test_rmsnorm.py is out of date and left unchanged: definitions/rmsnorm/tiny_norm.json and 1 more are in git but'
 verify --no-workloads
 expect_exit 0
 expect_says 'test_rmsnorm.py is out of date and left unchanged'
@@ -94,7 +94,7 @@ git diff HEAD -- tests | grep -q '^-class' && fail "the remedy lost a class"
 only '!/definitions/rmsnorm/tiny_other.json'
 rm $norms
 refused
-expect_says 'test_rmsnorm.py is not written: definitions/rmsnorm/tiny_other.json is in git and not checked out here, so writing it would delete its tests'
+expect_says 'test_rmsnorm.py is not written: definitions/rmsnorm/tiny_other.json is in git but not checked out here, so writing it would delete its tests'
 [ ! -e $norms ] || fail "a file was written without a class that it has in git"
 # A generated file stays if the definitions of all its classes are in git but not checked out.
 do_git checkout -q -- tests
@@ -125,7 +125,7 @@ do_git reset -q --hard
 # The generated tests are excluded: files that git tracks are not written again.
 only '!/tests/'
 refused
-expect_says 'test_gemm.py and 1 more are in git and not checked out here, so they are not written'
+expect_says 'test_gemm.py and 1 more are in git but not checked out here, so they are not written'
 [ ! -e tests ] || fail "tests were written although git tracks them"
 verify --no-workloads
 expect_exit 0

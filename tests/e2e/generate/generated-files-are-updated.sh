@@ -95,7 +95,7 @@ mv "$work/good.json" definitions/rmsnorm/tiny_norm.json
 echo '# mine' >>"$norms"
 run generate
 expect_exit 1
-expect_says 'test_rmsnorm.py was edited since' '--print test_rmsnorm.py | diff' '1 stale'
+expect_says 'test_rmsnorm.py has been edited since' '--print test_rmsnorm.py | diff' '1 stale'
 says '# mine' "$norms"
 run generate --check
 expect_exit 1
@@ -152,7 +152,7 @@ cp "$work/old.py" $tables/old.py
 echo '# mine' >>$tables/torch.py
 run generate
 expect_exit 1
-expect_says "$tables/torch.py was edited since"
+expect_says "$tables/torch.py has been edited since"
 says '# mine' $tables/torch.py
 [ -f $tables/old.py ] || fail "an edited table was removed"
 run generate --print reftest_libraries/torch.py
@@ -185,8 +185,8 @@ echo '# mine' >>"$norms"
 cp "$norms" "$work/edited"
 run generate
 expect_exit 1
-expect_says 'test_rmsnorm.py was edited since an older reftest wrote it and is left unchanged, but its tests do not run with' \
-	'move your tests to a file of your own'
+expect_says 'test_rmsnorm.py has been edited since an older reftest wrote it, and is left unchanged; its tests do not run with' \
+	'move your tests to another file'
 cmp -s "$norms" "$work/edited" || fail "an edited file of an older version changed"
 old_file
 cp definitions/rmsnorm/tiny_norm.json "$work/good.json"

@@ -58,7 +58,7 @@ for class in Right WantsGrad ListOfOne PutBack; do
 	expect_silence_about "::Test$class::"
 done
 expect_says "wants_grad returns output 'output' with requires_grad set" \
-	"list_of_one returns a list where a tuple, a dict or one tensor is expected" \
+	"list_of_one returns a list; expected a tuple, a dict or one tensor" \
 	"put_back writes to its input 'hidden_states' and restores it"
 
 # A reference returns outputs on another device; torch's meta device stands in for a GPU.

@@ -134,7 +134,7 @@ verify
 expect_exit 3
 expect_status right passed
 for case in \
-	"same|truths/row_energy/same.py has the same code as the reference, so it decides nothing" \
+	"same|truths/row_energy/same.py has the same code as the reference, so it cannot verify the reference" \
 	"raises|truths/row_energy/raises.py raised ValueError: no such row: 4" \
 	"raises|line 3, in run" \
 	"writes|it changed its input 'x', first at [0, 0]" \

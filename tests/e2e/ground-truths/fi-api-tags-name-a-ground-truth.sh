@@ -88,19 +88,19 @@ expect_status right checked no_ground_truth
 for bad in \
 	"absent|flashinfer.blend.nonesuch|this FlashInfer has no flashinfer.blend.nonesuch" \
 	"raises|flashinfer.blend.raises|ValueError: no kernel for this" \
-	"more|flashinfer.blend.needs_more|the definition has no input for its argument 'workspace'" \
-	"method|flashinfer.blend.Wrapper.run|is a method, and only functions are called" \
+	"more|flashinfer.blend.needs_more|the definition has no input for the argument 'workspace' of the function" \
+	"method|flashinfer.blend.Wrapper.run|is a method, but only functions can be called" \
 	"system|flashinfer.blend.os.system|is not a function that FlashInfer defines" \
 	"outside|os.system|names no public function of FlashInfer" \
 	"shape|flashinfer.blend.shape|but it is declared as (4,) float32" \
-	"nothing|flashinfer.blend.in_place|it returns nothing, and no input has the name of the output"; do
+	"nothing|flashinfer.blend.in_place|the function returns nothing, and no input has the name of the output"; do
 	name=${bad%%|*} rest=${bad#*|}
 	define "$name" "${rest%%|*}"
 done
 rm definitions/blend/wrong.json
 verify --ground-truth fi_api
 expect_exit 3
-for bad in "absent|flashinfer has no|" "raises|no kernel for this" "more|no input for its argument 'workspace" "method|is a method" \
+for bad in "absent|flashinfer has no|" "raises|no kernel for this" "more|no input for the argument 'workspace" "method|is a method" \
 	"system|is not a function that FlashInfer defines" "outside|names no public function" "shape|declared as (4,)" \
 	"nothing|returns nothing"; do
 	name=${bad%%|*} rest=${bad#*|}

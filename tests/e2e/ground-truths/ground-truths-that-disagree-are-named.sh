@@ -60,7 +60,7 @@ verify --ground-truth all
 expect_exit 1
 expect_status tiny_gemm passed
 expect_status tiny_gemm__wrong failed ground_truths_disagree
-expect "$(message_of tiny_gemm__wrong).startswith('flashinfer is the outlier, judged by the oracle')"
+expect "$(message_of tiny_gemm__wrong).startswith('flashinfer is the outlier, by comparison with the oracle')"
 expect_status tiny_gemm__right failed numeric
 expect "'against flashinfer' in $(message_of tiny_gemm__right) and 'against builtin' in $(message_of tiny_gemm__right)"
 rm definitions/gemm/tiny_gemm__*

@@ -166,7 +166,7 @@ P
 verify --ground-truth solution own
 expect_exit 3
 expect_status own checked no_ground_truth
-expect "c['own', 'small:n=4']['message'] == 'the reference agrees with solution:same_author, but ada wrote both, so they may share a mistake'"
+expect "c['own', 'small:n=4']['message'] == 'the reference agrees with solution:same_author, but ada wrote both the solution and the reference, so they may share a mistake'"
 verify --ground-truth solution own
 expect_ran 0
 solve bob own independent <<'P'
@@ -241,7 +241,7 @@ verify --ground-truth solution --timeout 5
 expect_exit 3
 expect_status right passed
 for case in \
-	"same|solutions/ada/row_energy/same/copy.json has the same code as the reference, so it decides nothing" \
+	"same|solutions/ada/row_energy/same/copy.json has the same code as the reference, so it cannot verify the reference" \
 	"raises|solutions/ada/row_energy/raises/broken.json raised ValueError: no such row: 4" \
 	"raises|File \"main.py\", line 2, in run" \
 	"mutates|it changed its input 'x', first at [0, 0]" \
@@ -250,7 +250,7 @@ for case in \
 	"syntax|the source is not valid Python at line 1, column" \
 	"gpu|solutions/ada/row_energy/gpu/kernel.json is written in Triton and needs a GPU; this run uses the CPU" \
 	"cuda|solutions/ada/row_energy/cuda/kernel.json is written in CUDA and needs a GPU; this run uses the CPU" \
-	"tvm|reftest compiles solutions with the binding \"torch\", and this one has \"tvm-ffi\"" \
+	"tvm|reftest compiles only solutions with the binding \"torch\", but this one has \"tvm-ffi\"" \
 	"leaves|the path of the source \"../out.py\" leads out of the solution" \
 	"compiles|solutions/ada/row_energy/compiles/broken.json"; do
 	expect_status "${case%%|*}" checked no_ground_truth

@@ -107,4 +107,4 @@ with open("definitions/softmax/odd_names.json", "w") as out:
 EOF
 verify odd_names
 expect_status odd_names checked no_ground_truth
-expect "len(d['odd_names']['notes']) == 2 and all('which is passed by its place' in n for n in d['odd_names']['notes'])"
+expect "len(d['odd_names']['notes']) == 2 and all('passed by position' in n for n in d['odd_names']['notes'])"

@@ -49,7 +49,7 @@ look()
 	for one in alpha:rmsnorm beta:gemma_rmsnorm delta:softmax zeta:gemm; do
 		expect "d['${one%:*}']['status'] == 'passed'"
 		expect "(d['${one%:*}']['family'], d['${one%:*}']['matched_by']) == ('${one#*:}', 'shapes')"
-		expect "d['${one%:*}']['notes'] == [\"matched op family ${one#*:} by shapes and agreement; op_type 'oddity' is unknown\"]"
+		expect "d['${one%:*}']['notes'] == [\"matched op family ${one#*:}, because its shapes fit and the reference agrees with it; op_type 'oddity' is unknown\"]"
 	done
 	for one in gamma epsilon eta softmax_and_more; do
 		expect "(d['$one']['status'], d['$one']['reason'], d['$one']['family']) == ('checked', 'no_ground_truth', None)"
@@ -67,7 +67,7 @@ verify
 expect_exit 1
 look
 expect "s['cases_run'] == 0"
-expect_why alpha "matched op family rmsnorm by shapes and agreement; op_type 'oddity' is unknown" "small:"
+expect_why alpha "matched op family rmsnorm, because its shapes fit and the reference agrees with it; op_type 'oddity' is unknown" "small:"
 expect_why eta "the reference computes something else on their inputs"
 # With --shard, one shard runs all cases of such a definition.
 for shard in 1/3 2/3 3/3; do

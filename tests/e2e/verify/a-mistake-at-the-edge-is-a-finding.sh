@@ -49,8 +49,8 @@ at merge_state_h32_d128 all_empty failed 'where every state is empty'
 at append_paged_kv_cache_kv8_d128_ps16 padding failed 'is padding and is not written'
 at top_k_sampling_from_probs_v32000 open_top_k error 'keeps every token'
 at softmax_e256 one_left failed 'becomes 1'
-at rope_with_cos_sin_cache_neox_style_d128_rd64 no_tokens error 'an output without tokens'
-at tiny_rmsnorm no_rows error 'without rows'
+at rope_with_cos_sin_cache_neox_style_d128_rd64 no_tokens error 'the output has no tokens'
+at tiny_rmsnorm no_rows error 'the output has no rows'
 for name in silu_and_mul_h2048 gemma_rmsnorm_h5376 layernorm_h768 gemm_n1024_k4096; do
 	expect "all(case['findings'] == [] for id, case in c.items() if id[0] == '$name')"
 done

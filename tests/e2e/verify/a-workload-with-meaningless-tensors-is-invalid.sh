@@ -102,7 +102,7 @@ of $page indptr_outside "input 'kv_indptr' holds 2147483647 at [1]"
 of $page last_page_empty "input 'kv_last_page_len' holds 0 at [1], but a last page holds 1 … 16 tokens"
 of $page last_page_overfull "input 'kv_last_page_len' holds 17 at [0]"
 of $page sequence_outside "input 'batch_indices' holds 2 at [3], but there are 2 sequences"
-of $page position_outside "input 'positions' holds 17 at [1], but its sequence 0 has 17 tokens in 2 pages"
+of $page position_outside "input 'positions' holds 17 at [1], but the pages of sequence 0 have room for 17 tokens (2 pages)"
 of $page position_negative "input 'positions' holds -2147483648 at [0]"
 of $page one_place "tokens 2 and 3 are both assigned to slot 0 of page 3"
 fine $page good padding

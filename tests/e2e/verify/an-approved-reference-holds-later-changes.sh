@@ -41,7 +41,7 @@ expect_says 'approve needs the name of a definition'
 cp definitions/oddity/kept.json "$work/alone.json"
 XDG_CACHE_HOME="$work/cache" run approve "$work/alone.json"
 expect_exit 2
-expect_says 'these are in no dataset'
+expect_says 'these definitions are in no dataset'
 run check
 expect_exit 0
 accept 'oddity/*'
@@ -108,7 +108,7 @@ for line in open(sys.argv[1]):
 	fail "watch does not tell the approvals: $(cat "$work/states")"
 run check
 expect_exit 2
-expect_says 'approved/oddity/kept.json: the reference has another text' 'approved/oddity/edited.json: the file was changed after'
+expect_says 'approved/oddity/kept.json: the reference has changed since its approval' 'approved/oddity/edited.json: the file was changed after'
 
 # diff names the reference that was approved; a new approval makes the changed one the approved one.
 run diff --device "$device" --sizes small --format json HEAD faster wrong
@@ -141,4 +141,4 @@ expect_exit 0
 rm definitions/oddity/kept.json
 run check
 expect_exit 2
-expect_says 'approved/oddity/kept.json: there is no definition definitions/oddity/kept.json; remove the file'
+expect_says 'approved/oddity/kept.json: there is no definition definitions/oddity/kept.json; if you removed the definition, remove this file, too'

@@ -48,7 +48,7 @@ def no_scales(definition):
 
 # Each entry has a base definition, an edit of it, and the expected message.
 CHANGES = [
-    (PAGED, "slopes", slopes, "(gqa_paged: input 'alibi_slopes' is [num_qo_heads] of float32 and matches no input of this operation that is still free"),
+    (PAGED, "slopes", slopes, "(gqa_paged: input 'alibi_slopes' is [num_qo_heads] of float32; the operation has no such input"),
     (PAGED, "cap", soft_cap, "(gqa_paged: input 'logits_soft_cap' is a Python scalar of float32; expected only one scalar:"),
     (PAGED, "uneven", uneven, "(gqa_paged: 40 query heads are no multiple of 6 key heads"),
     (RAGGED, "slopes", slopes, "(gqa_ragged: input 'alibi_slopes' is [num_qo_heads] of float32 and matches no input of this operation"),

@@ -64,7 +64,7 @@ expect "'unstable: ' in $(check cancels numerics) and 'units of float32' in $(ch
 expect "'and moves by ' in $(check cancels numerics) and 'if the inputs move by half a unit' in $(check cancels numerics)"
 expect "'sensitive: ' in $(check turns numerics)"
 expect "'AssertionError' in $(check narrow numerics)"
-expect "$(check right rows).startswith(\"along 'n', permuted rows give permuted outputs\")"
+expect "$(check right rows).startswith(\"along 'n', permuting the rows permutes the outputs\")"
 expect "'The check seeds fails: ' in d['dice']['cases'][0]['message']"
 # What the words of a definition say is part of the subject. Without them the subject is that of the definition dice.
 edit definitions/novel/draws.json 'Adds random samples.' 'Adds something.'
@@ -136,11 +136,11 @@ for name, body in TABLE.items():
         }, out)
 EOF
 verify many idle detached fixed pair
-expect "$(check many not_constant) == 'each of 12 inputs changes an output (12 by their gradients, 0 by a second set of values), and no output is constant'"
+expect "$(check many not_constant) == 'each of 12 inputs influences an output (gradients show this for 12 inputs, a second set of values for 0), and no output is constant'"
 expect "[c['name'] for c in d['many']['cases'][0]['checks'] if c['result'] != 'holds'] == ['devices']"
 expect "\"no output depends on the values of input 'p7'\" in $(check idle not_constant) and d['idle']['status'] == 'skipped'"
-expect "$(check detached not_constant) == 'each of 12 inputs with a second set of values changes an output, and no output is constant'"
-expect "$(check pair not_constant) == 'each of 12 inputs changes an output (11 by their gradients, 1 by a second set of values), and no output is constant'"
+expect "$(check detached not_constant) == '12 inputs have a second set of values, and each of them changes an output, and no output is constant'"
+expect "$(check pair not_constant) == 'each of 12 inputs influences an output (gradients show this for 11 inputs, a second set of values for 1), and no output is constant'"
 expect "$(check fixed not_constant) == \"output 'best' depends on no input\" and d['fixed']['status'] == 'skipped'"
 
 # Rows may be along any dimension. What the first case shows about an axis holds for the later ones, also if their verdicts are
@@ -174,7 +174,7 @@ for turn in first stored; do
 		'long': [dict(b=True, s=True), dict(b=True, s=False)], 'given': [dict(b=True, s=True), dict(b=True, s=False)]}"
 	expect "{n: [case['status'] for case in o['cases']] for n, o in d.items()} == {**dict.fromkeys(('turned', 'causal', 'batches'),
 		['checked'] * 2), 'long': ['checked', 'skipped'], 'given': ['checked', 'failed']}"
-	expect "\"in case small:b=4,s=4, rows along 's' are independent of each other, and here they are not\" in d['given']['cases'][1]['message']"
+	expect "\"in case small:b=4,s=4, rows along 's' are independent of each other, but in this case they are not\" in d['given']['cases'][1]['message']"
 done
 expect_ran 0
 expect_status given failed numeric

@@ -78,7 +78,7 @@ expect "r['root'] == '$work/dataset' and set(d) == {'tiny_gemm'}"
 
 run verify dataset/definitions/gemm/tiny_gemm.json files
 expect_exit 2
-grep -q "files of one dataset, or files that are in no dataset, found several of these" err || fail "no message"
+grep -q "files of a dataset and files outside a dataset cannot be combined" err || fail "no message"
 run verify none
 expect_exit 2
 grep -q "none: the folder is no dataset" err || fail "no message"

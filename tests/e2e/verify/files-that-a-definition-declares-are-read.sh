@@ -138,9 +138,9 @@ edit definitions/rmsnorm/binary.json '"tables/eps.txt", ' ''
 broken 'tables/eps.txt: there is no such file'
 expect_status binary passed
 ln -s "$work/eps" tables/eps.txt
-broken 'tables/eps.txt: the path has a symbolic link; replace the link with the file itself'
+broken 'tables/eps.txt: the path contains a symbolic link; replace the link with the file itself'
 ln -sf undeclared.txt tables/eps.txt
-broken 'tables/eps.txt: the path has a symbolic link'
+broken 'tables/eps.txt: the path contains a symbolic link'
 rm tables/eps.txt
 mkdir tables/eps.txt
 broken 'tables/eps.txt'

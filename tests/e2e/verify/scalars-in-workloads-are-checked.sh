@@ -81,8 +81,8 @@ invalid $rope no_theta "input 'rope_theta' is 0; each parameter of the rotary fr
 invalid $rope negative "input 'rope_scale' is -1"
 invalid $moe beyond "this device has 24 experts from number 25 on, but there are only 48 experts"
 invalid $moe negative "experts from number -1 on"
-invalid norm_with_epsilon no_eps "input 'eps' is 0; an epsilon must be above 0"
-invalid norm_with_epsilon negative "an epsilon must be above 0"
+invalid norm_with_epsilon no_eps "input 'eps' is 0; the epsilon must be above 0"
+invalid norm_with_epsilon negative "the epsilon must be above 0"
 passed $softmax good
 passed $rope good flat
 passed $gqa good flat

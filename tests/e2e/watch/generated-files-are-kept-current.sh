@@ -61,7 +61,7 @@ await_batch
 expect_events "e['written'] == 1"
 
 echo '# mine' >>"$gemms"
-await "e['event'] == 'notice' and 'was edited since' in e['message']"
+await "e['event'] == 'notice' and 'has been edited since' in e['message']"
 edit definitions/gemm/tiny_gemm.json 'import torch' '# a remark\nimport torch'
 await_batch
 expect_events "e['written'] == 0"

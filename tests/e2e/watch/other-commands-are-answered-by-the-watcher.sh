@@ -103,7 +103,7 @@ grep -q 'EPSILON = 1e-7' tests/references/test_rmsnorm.py || fail "the watcher a
 echo '# mine' >>tests/references/test_gemm.py
 asks verify --changed --sizes small --device "$device"
 ! grep -q 'the watcher reports' "$work/trace" || fail "the watcher answered although a generated file had been edited"
-says 'test_gemm.py was edited since'
+says 'test_gemm.py has been edited since'
 rm -r tests/references .reftest/artifacts
 end_watch
 begin watch --json --device "$device" --jobs 1 # small and medium, as for status

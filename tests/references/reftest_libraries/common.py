@@ -1,5 +1,5 @@
 # Made by `reftest generate`, which leaves this file alone once it has been edited.
-# reftest-body: 985068d139bd2c3dfdb4005883ce3af2
+# reftest-body: c16c4084cc351d4d19dbf474561feba7
 # fmt: off
 # ruff: noqa
 """common - code that the tables of libraries, the provider (python/provider.py) and generated tests share.
@@ -394,7 +394,7 @@ class GatedDelta:
             self.q, self.k = (x.repeat_interleave(self.v.shape[-2] // x.shape[-2], dim=-2) for x in (self.q, self.k))
         self.state, self.cu_seqlens, self.indices = (call.get(role) for role in ("state", "cu_seqlens", "indices"))
         if self.indices is not None and self.state is None:
-            raise Unavailable("the pool that the indices refer to is absent")
+            raise Unavailable("the pool of states to which the indices refer is absent")
         self.scale = float(call.get("scale", 0)) or self.q.shape[-1] ** -0.5
         self.v_last = call.is_("v_last")  # states are [K, V]
         self.l2norm = bool(call.get("l2norm", call.is_("l2norm")))
