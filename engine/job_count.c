@@ -47,10 +47,10 @@ static struct limit limit_of_memory(const struct job_facts *facts)
 
 static struct limit limit_of_use(const struct job_facts *facts)
 {
-	const struct limit urgent = {MOST_URGENT, "more would slow down the definition that a user waits for"},
+	const struct limit urgent = {MOST_URGENT, "more jobs would slow down the definition that a user waits for"},
 			   cpu = {MOST_CPU, "each gets several cores"},
-			   gpu = {MOST_GPU, "more would wait for the driver, which creates one CUDA context at a time"},
-			   kept = {MOST_GPU_KEPT, "more would wait for the GPU"};
+			   gpu = {MOST_GPU, "more jobs would wait for the driver, which creates one CUDA context at a time"},
+			   kept = {MOST_GPU_KEPT, "more jobs would wait for the GPU"};
 
 	return facts->urgent ? urgent : !facts->gpu ? cpu : facts->kept ? kept : gpu;
 }

@@ -47,7 +47,8 @@ class Arena:
         dtype, shape = dtype_of(spec["dtype"]), list(spec["shape"])
         if spec["dtype"] == "float4_e2m1":
             if not shape or shape[-1] % 2 != 0:
-                raise Mistake("'%s' is float4_e2m1, two per byte, but its last dimension is not even" % spec["name"])
+                raise Mistake("'%s' is float4_e2m1, which stores two values in a byte, but its last dimension is "
+                              "odd" % spec["name"])
             shape[-1] //= 2
         count = 1
         for size in shape:

@@ -753,7 +753,7 @@ class Child:
         if self.memory < self.wanted_memory:
             return ("ran out of memory: it may use %s, nine tenths of what this machine had available; use a smaller size "
                     "(--sizes small), fewer --jobs, or another machine" % failures.size_text(self.memory))
-        return "ran out of memory: it may use %s, XXsize_text(self.memory)
+        return "ran out of memory: it may use %s; --memory SIZE changes this limit" % failures.size_text(self.memory)
 
 
 def move_high(fd):

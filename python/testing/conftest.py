@@ -930,9 +930,7 @@ def make_inputs(test, case, device):
     if any(given["type"] == "custom" for given in case.inputs.values()) or (
         test.FAMILY is None and not case.inputs and own_code_makes_inputs(definition)
     ):
-        pytest.skip(
-            "inputs: the definition's own code makes them, and only reftest verify runs it"
-        )
+        pytest.skip("the definition's own code makes the inputs, and only `reftest verify` runs this code")
     check_room(definition, case.axes, device, case.label)
     try:
         inputs = generated_inputs(test, case, device)

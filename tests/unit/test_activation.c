@@ -235,7 +235,7 @@ static void what_a_workload_must_not_provide_is_reported_with_its_place(void **s
 {
 	(void)state;
 	assert_brought(&activation_op, &problems[0], 0, 3, (double)NAN,
-		       "input 'input' holds NaN at [0, 3]; the result is NaN");
+		       "input 'input' holds NaN at [0, 3]; the result would be NaN");
 	assert_brought(&activation_op, &problems[5], 0, -1, (double)INFINITY, "holds infinity at [512, 2047]");
 }
 

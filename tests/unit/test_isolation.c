@@ -51,7 +51,7 @@ static void what_a_task_asks_for_decides(void **state)
 	expect_own((struct task){.urgent = true}, "a user waits for it");
 	expect_own((struct task){.program = &program}, "it is a solution");
 	expect_own((struct task){.reads = reads, .read_count = 1}, "it reads files");
-	expect_own((struct task){.jobs = with_gradients}, "autograd starts threads that stay");
+	expect_own((struct task){.jobs = with_gradients}, "autograd starts threads that keep running");
 	expect_own((struct task){.jobs = with_bench}, "its latency is measured");
 }
 

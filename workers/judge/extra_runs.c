@@ -455,7 +455,7 @@ static void note_lost_digits(struct trial *trial, double moved)
 				      sensitive ? "sensitive" : "unstable", output_name(trial, extra->lost_output),
 				      extra->lost_units, dtype,
 				      isnan(moved) ? ""
-						   : arena_printf(&trial->arena, ", and moves by %.3g if the inputs move by half a unit",
+						   : arena_printf(&trial->arena, ", and changes by %.3g if the inputs change by half a unit",
 								  moved)));
 }
 

@@ -48,7 +48,7 @@ static const char *asks_for_own(const struct task *task)
 	       : task->program != NULL	  ? "it is a solution" /* the text that the reader would get is another one */
 	       : is_measured(task)	  ? "its latency is measured"
 	       : task->read_count > 0	  ? "it reads files"
-	       : asks_for_gradients(task) ? "autograd starts threads that stay"
+	       : asks_for_gradients(task) ? "autograd starts threads that keep running"
 					  : NULL;
 }
 

@@ -38,8 +38,8 @@ static const struct sandbox_gap gaps[] = {
     /* Landlock refuses to open a file, but not to ask for its attributes or to change them. */
     {"attributes", "references can see and change the mode, the owner and the times of files of your user", SANDBOX_MOUNT},
     {"network", "references can reach the network", SANDBOX_NETWORK | SANDBOX_SECCOMP},
-    {"local_services", "references can use local services of your user, by their sockets", SANDBOX_MOUNT | SANDBOX_NO_SOCKETS},
-    {"signals", "references can end and stop other processes of your user, reftest among them", SANDBOX_PID | SANDBOX_LANDLOCK_SCOPE},
+    {"local_services", "references can use local services of your user through their sockets", SANDBOX_MOUNT | SANDBOX_NO_SOCKETS},
+    {"signals", "references can end and stop other processes of your user, including reftest", SANDBOX_PID | SANDBOX_LANDLOCK_SCOPE},
     /* The kernel lets no process look into one of another user namespace or outside of its Landlock domain. */
     {"process_memory", "references can read the memory of other processes of your user",
      SANDBOX_USER | SANDBOX_LANDLOCK_FILES},

@@ -73,7 +73,7 @@ for bad in \
 	"lost|[right[0]]|no step makes the output \"y\" of the definition" \
 	"twice|[right[0], right[1], right[1]]|step 2 already makes this output" \
 	"axis|[dict(right[0], outputs={'output': {'name': 'n', 'shape': ['rows', 'wide'], 'dtype': 'float32'}}), right[1]]|expected the name of an axis of the definition, found \"wide\"" \
-	"taken|[dict(right[0], outputs={'output': {'name': 'x', 'shape': ['rows'], 'dtype': 'float32'}}), right[1]]|the name \"x\" is taken" \
+	"taken|[dict(right[0], outputs={'output': {'name': 'x', 'shape': ['rows'], 'dtype': 'float32'}}), right[1]]|the name \"x\" is already used" \
 	"field|[dict(right[0], input={}), right[1]]|a step has no field \"input\"" \
 	"empty|[]|expected a list of steps" \
 	"number|[dict(right[0], constants={'eps': 'small'}), right[1]]|expected a number, found \"small\""; do

@@ -70,7 +70,7 @@ expect "all('$commit' not in version for version in all_of('tiny_gemm', 'ground_
 echo "# mine" >>repos/flashinfer/flashinfer/__init__.py
 checks --force
 expect "set(all_of('tiny_gemm', 'ground_truth')) == {'builtin'}"
-expect "all('differs from its commit' in case['witnesses'][0]['passed_over'] for case in d['tiny_gemm']['cases'])"
+expect "all('has uncommitted changes' in case['witnesses'][0]['passed_over'] for case in d['tiny_gemm']['cases'])"
 do_git -C repos/flashinfer checkout -q -- .
 
 # --repos names another folder.

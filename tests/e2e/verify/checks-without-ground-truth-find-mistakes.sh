@@ -61,7 +61,7 @@ check() { # check NAME CHECK: the evidence of a check
 expect "'nothing in the definition says that the operation samples' in $(check dice seeds)"
 expect "\"no output depends on the values of input 'x'\" in $(check truncated not_constant)"
 expect "'unstable: ' in $(check cancels numerics) and 'units of float32' in $(check cancels numerics)"
-expect "'and moves by ' in $(check cancels numerics) and 'if the inputs move by half a unit' in $(check cancels numerics)"
+expect "'and changes by ' in $(check cancels numerics) and 'if the inputs change by half a unit' in $(check cancels numerics)"
 expect "'sensitive: ' in $(check turns numerics)"
 expect "'AssertionError' in $(check narrow numerics)"
 expect "$(check right rows).startswith(\"along 'n', permuting the rows permutes the outputs\")"

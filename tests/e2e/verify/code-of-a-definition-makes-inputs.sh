@@ -214,4 +214,4 @@ pytest_is_here
 run generate
 expect_exit 0
 run_pytest -rs
-expect_says "SKIPPED" "inputs: the definition's own code makes them, and only reftest verify runs it"
+expect_says "SKIPPED" "the definition's own code makes the inputs, and only \`reftest verify\` runs this code"

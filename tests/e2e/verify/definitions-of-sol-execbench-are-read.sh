@@ -106,7 +106,7 @@ expect_exit 0
 run_pytest -rfEs
 expect_exit 1
 expect_says "wrong, output 'output' against builtin"
-expect_says 'SKIPPED' "inputs: the definition's own code makes them"
+expect_says 'SKIPPED' "the definition's own code makes the inputs"
 expect_says 'FAILED tests/references/test_rmsnorm.py::TestWrong::test_numerical_correctness' ' passed'
 expect_says 'ValueError' 'axis blocks is 4, not 3'
 ! grep '^FAILED' "$work/out" | grep -vq '::TestWrong::\|::TestBlocks::test_numerical_correctness\[workload:' || fail "a test of a right reference fails"
