@@ -83,7 +83,7 @@ static int start(struct program *program, int argc, char **argv)
 
 const struct command command_coverage = {
     .name = "coverage",
-    .summary = "print what the dataset covers of each op family",
+    .summary = "print which properties of each op family the dataset covers",
     .synopsis = "[options] [NAME…]",
     .description =
 	"Each op family has a checklist: the properties in which references of the family differ, such as layouts, masks, "

@@ -37,9 +37,8 @@ static const char *what_broke(const struct result *result, int number, const str
 		    rows->axes[k].holds ? NULL : first_about(result, rows->axes[k].name, number, &holds);
 
 		if (first != NULL && holds)
-			return arena_printf(arena, "in case %s, rows along '%s' are independent of each other, but in this case they are "
-						   "not: %s",
-					    first->test->id, rows->axes[k].name, rows->evidence);
+			return arena_printf(arena, "rows along '%s' are independent of each other in case %s, but not in this case: %s",
+					    rows->axes[k].name, first->test->id, rows->evidence);
 	}
 	return NULL;
 }

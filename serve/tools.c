@@ -96,7 +96,7 @@ static int wrong_value(const struct tool_argument *argument, struct err *err)
 	static const char *const kinds[] = {"a text", "a list of at most 1000 texts", "true or false",
 					    "a whole number of at least 0"};
 
-	return err_set(err, "the argument \"%s\" is %s", argument->name, kinds[argument->value]);
+	return err_set(err, "the argument \"%s\" must be %s", argument->name, kinds[argument->value]);
 }
 
 static void add_text(struct call_words *words, const struct tool_argument *argument, const char *text)

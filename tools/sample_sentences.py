@@ -26,7 +26,7 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 CODE = {".c", ".h", ".cu", ".cuh"}
 PROGRAM = re.compile(r"import [\w.]+( as \w+)?[,;]|from [\w.]+ import ")  # how a Python program begins
 NEAR = 400  # characters of what is near a sentence
-SHELL = re.compile(r"\|\| (exit|\{)|; then |>&2")  # what programs of shells contain
+SHELL = re.compile(r"\|\| (exit|\{)|; then |>&2|>/dev/null")  # what programs of shells contain
 SKIPPED = ("tests/references/", "tests/data/", "bench/RESULTS.md", "docs/coverage.md")  # generated, or tables of figures
 NOT_PROSE = {"cli/completions.c": "scripts of shells", "testgen/test_file.c": "the Python code of generated tests"}
 

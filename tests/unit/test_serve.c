@@ -105,11 +105,11 @@ static void a_call_is_a_command_line(void **state)
 	expect_words("explain", "{\"names\": []}", "explain --");
 	expect_words("explain", "{}", "the tool explain needs the argument \"names\"");
 	expect_words("status", "{\"name\": \"a\"}", "the tool status has no argument \"name\"; did you mean \"names\"?");
-	expect_words("status", "{\"names\": \"a\"}", "the argument \"names\" is a list of at most 1000 texts");
-	expect_words("status", "{\"names\": [1]}", "the argument \"names\" is a list of at most 1000 texts");
-	expect_words("verify", "{\"seed\": -1}", "the argument \"seed\" is a whole number of at least 0");
-	expect_words("verify", "{\"edge\": 1}", "the argument \"edge\" is true or false");
-	expect_words("verify", "{\"sizes\": null}", "the argument \"sizes\" is a text");
+	expect_words("status", "{\"names\": \"a\"}", "the argument \"names\" must be a list of at most 1000 texts");
+	expect_words("status", "{\"names\": [1]}", "the argument \"names\" must be a list of at most 1000 texts");
+	expect_words("verify", "{\"seed\": -1}", "the argument \"seed\" must be a whole number of at least 0");
+	expect_words("verify", "{\"edge\": 1}", "the argument \"edge\" must be true or false");
+	expect_words("verify", "{\"sizes\": null}", "the argument \"sizes\" must be a text");
 	expect_words("verify", "[]", "\"arguments\" is an object");
 	assert_null(tools_find("shell"));
 }

@@ -51,7 +51,7 @@ CHANGES = [
     (PAGED, "slopes", slopes, "(gqa_paged: input 'alibi_slopes' is [num_qo_heads] of float32; the operation has no such input"),
     (PAGED, "cap", soft_cap, "(gqa_paged: input 'logits_soft_cap' is a Python scalar of float32; expected only one scalar:"),
     (PAGED, "uneven", uneven, "(gqa_paged: 40 query heads are no multiple of 6 key heads"),
-    (RAGGED, "slopes", slopes, "(gqa_ragged: input 'alibi_slopes' is [num_qo_heads] of float32 and matches no input of this operation"),
+    (RAGGED, "slopes", slopes, "(gqa_ragged: input 'alibi_slopes' is [num_qo_heads] of float32; the operation has no such input"),
     (LATENT, "cap", soft_cap, "(mla_paged: input 'logits_soft_cap'"),
     (UNABSORBED, "slopes", slopes, "(mla_ragged: input 'alibi_slopes' is"),
     (SPARSE, "cap", soft_cap, "(dsa_paged: input 'logits_soft_cap'"),

@@ -174,7 +174,7 @@ for turn in first stored; do
 		'long': [dict(b=True, s=True), dict(b=True, s=False)], 'given': [dict(b=True, s=True), dict(b=True, s=False)]}"
 	expect "{n: [case['status'] for case in o['cases']] for n, o in d.items()} == {**dict.fromkeys(('turned', 'causal', 'batches'),
 		['checked'] * 2), 'long': ['checked', 'skipped'], 'given': ['checked', 'failed']}"
-	expect "\"in case small:b=4,s=4, rows along 's' are independent of each other, but in this case they are not\" in d['given']['cases'][1]['message']"
+	expect "\"rows along 's' are independent of each other in case small:b=4,s=4, but not in this case: \" in d['given']['cases'][1]['message']"
 done
 expect_ran 0
 expect_status given failed numeric

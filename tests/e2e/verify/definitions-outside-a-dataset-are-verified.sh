@@ -81,7 +81,7 @@ expect_exit 2
 grep -q "files of a dataset and files outside a dataset cannot be combined" err || fail "no message"
 run verify none
 expect_exit 2
-grep -q "none: the folder is no dataset" err || fail "no message"
+grep -q "none: the folder is not a dataset" err || fail "no message"
 run --root none verify
 expect_exit 2
 env -u XDG_CACHE_HOME -u HOME "$reftest" verify files >out 2>err && status=0 || status=$?
