@@ -1,7 +1,6 @@
 /* arena - an allocator whose memory is all freed in one call.
  *
- * Single allocations cannot be freed. An allocation never fails: if memory runs out, the program exits. (The memory
- * that judge and runner share is another arena, see workers/.) */
+ * Single allocations cannot be freed. An allocation never fails: if memory runs out, the program exits. */
 #ifndef REFTEST_BASE_ARENA_H
 #define REFTEST_BASE_ARENA_H
 

@@ -17,13 +17,13 @@ void buf_text(struct buf *buf, const char *text);
 void buf_printf(struct buf *buf, const char *format, ...) __attribute__((format(printf, 2, 3)));
 void buf_vprintf(struct buf *buf, const char *format, va_list args) __attribute__((format(printf, 2, 0)));
 
-/* Appends `text` as a quoted JSON string. Bytes that are not UTF-8 become U+FFFD; characters and commands that
- * base/unsafe_character.h lists become \u escapes, which a reader of JSON turns back. */
+/* Appends `text` as a quoted JSON string. Bytes that are not UTF-8 become U+FFFD. The characters and commands that
+ * base/unsafe_character.h lists become \u escapes, which a JSON parser decodes. */
 void buf_json_string(struct buf *buf, const char *text);
 
 /* Appends a member of a JSON object, "key": "text", or "key": null if `text` is NULL. */
 void buf_json_member(struct buf *buf, const char *key, const char *text);
-/* Appends such a member after another one: with a comma before it. */
+/* Appends a comma and then a member, as buf_json_member does. */
 void buf_json_next_member(struct buf *buf, const char *key, const char *text);
 /* Appends a JSON array of strings. */
 void buf_json_strings(struct buf *buf, const char *const *list, int count);

@@ -1,4 +1,4 @@
-/* err - an error message, which is one sentence.
+/* err - an error message.
  *
  * Modules never exit. A function that can fail takes `struct err *` as its last parameter, returns -1 (or NULL) and
  * writes a whole sentence: what went wrong, at which path and position, and how to fix it. The caller decides whether
@@ -19,7 +19,8 @@ int err_set(struct err *err, const char *format, ...) __attribute__((format(prin
 int err_errno(struct err *err, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 /* Makes untrusted text safe to show within one line: the characters that base/unsafe_character.h lists and newlines
- * become escapes, and text longer than 80 bytes is cut and ends in "...". Usage: "…%s…", err_show(name).text */
+ * become escapes, and a text longer than 80 bytes is cut and gets "..." at its end. Usage: "…%s…",
+ * err_show(name).text */
 struct err_shown {
 	char text[84];
 };

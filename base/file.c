@@ -105,9 +105,9 @@ enum file_answer file_read(int dir, const char *path, size_t limit, struct buf *
 	return answer;
 }
 
-/* Returns true if the kernel grants a read lease on the file, which it does only if there is no writer. If a process
- * opens the file for writing during the lease, its open() blocks until this function releases the lease. The kernel
- * then sends this process a signal, SIGURG, which is ignored by default. */
+/* Returns true if the kernel grants a read lease on the file. It does so only if there is no writer. If a process opens
+ * the file for writing during the lease, its open() blocks until this function releases the lease. The kernel then
+ * sends this process a signal, SIGURG, which is ignored by default. */
 static bool lease_granted(int fd)
 {
 	if (fcntl(fd, F_SETSIG, SIGURG) != 0 || fcntl(fd, F_SETLEASE, F_RDLCK) != 0)
@@ -138,7 +138,7 @@ bool file_shows_changes(int dir, const char *path, struct stat *st)
 
 /* --- replacing ----------------------------------------------------------------------------------------------- */
 
-/* Creates each missing directory of `path`, whose last component is the file. */
+/* Creates each missing directory of `path`. The last component of `path` is the file. */
 static int make_parents(const char *path, struct err *err)
 {
 	struct buf folder = {0};
@@ -186,7 +186,7 @@ static bool hold(int fd, const char *name)
 	       held.st_dev == named.st_dev;
 }
 
-/* Removes a leftover temporary file, unless another process still uses it. */
+/* Removes a temporary file that a killed process left, but not one that a process still uses. */
 static void remove_left(const char *name)
 {
 	int fd = open(name, OPEN_FLAGS | O_NOFOLLOW);
@@ -211,7 +211,8 @@ static int try_temporary(const char *path, bool first, struct buf *name, struct 
 		remove_left(name->data);
 		fd = open(name->data, FLAGS, 0666);
 	}
-	/* hold() fails if another process found the new file before it was locked, and removed it as a leftover. */
+	/* hold() fails if another process found and removed the new file as a leftover before this process locked
+	 * it. */
 	if (fd >= 0 && !hold(fd, name->data)) {
 		close(fd);
 		errno = EEXIST;
@@ -384,7 +385,7 @@ static int open_by_kernel(int root, const char *path)
 	return (int)fd;
 }
 
-/* Opens one component of a path. If the component is a symbolic link, fails with ELOOP, also where a directory is
+/* Opens one component of a path. Fails with ELOOP if the component is a symbolic link, even if a directory is
  * expected. */
 static int open_step(int dir, const char *name, bool folder)
 {
@@ -447,7 +448,7 @@ static enum file_answer map_open(int fd, const char *path, struct mapping *out, 
 	return FILE_OK;
 }
 
-/* Passes an open regular file on to the caller. Closes any other. */
+/* Passes an open regular file on to the caller. Closes any other file. */
 static enum file_answer opened(int fd, const char *path, int *out, struct stat *st, struct err *err)
 {
 	enum file_answer answer = fd < 0 ? fail(err, path, "open the file") : stat_regular(fd, path, st, err);

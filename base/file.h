@@ -1,7 +1,7 @@
 /* file - reads and replaces whole files.
  *
- * Opening a file never blocks and never leads out of a root: pipes, devices and directories are rejected, even if the
- * path is a symbolic link to one. */
+ * No function blocks when it opens a file: pipes, devices and directories are rejected, even behind a symbolic link. A
+ * function that gets a root opens no file outside of it. */
 #ifndef REFTEST_BASE_FILE_H
 #define REFTEST_BASE_FILE_H
 
@@ -55,12 +55,14 @@ int file_replace_program(const char *path, const void *bytes, size_t length, str
  * message. `st` gets the stat from before the first read. FILE_ABSENT sets no message. */
 enum file_answer file_open_beneath(int root, const char *path, int *fd, struct stat *st, struct err *err);
 
-/* The same, but follows no symbolic link at all, so the file is where `path` says. `path` has no "." and no "..". */
+/* Opens a file like file_open_beneath, but follows no symbolic link at all. `path` must contain neither "." nor
+ * "..". */
 enum file_answer file_open_without_links(int root, const char *path, int *fd, struct stat *st, struct err *err);
 
-/* Computes the digest of the bytes that the file has when it is opened, one chunk at a time. Also returns FILE_ERROR
- * if the file is truncated meanwhile. */
-bool file_digest_open(int fd, int64_t size, struct digest *out); /* of an open file; returns false like file_read_at */
+/* Reads the file chunk by chunk and computes the digest of its bytes. Returns FILE_ERROR also if the file is truncated
+ * meanwhile. */
+bool file_digest_open(int fd, int64_t size, struct digest *out); /* for an open file; returns false in the same cases as
+								  * file_read_at */
 enum file_answer file_digest_beneath(int root, const char *path, struct digest *out, struct stat *st, struct err *err);
 
 /* Reads exactly `length` bytes at `offset`. Returns false after a read error, or if the file ends before `offset +
@@ -68,13 +70,13 @@ enum file_answer file_digest_beneath(int root, const char *path, struct digest *
 bool file_read_at(int fd, void *to, size_t length, int64_t offset);
 
 /* Reads `length` bytes from `offset` on, chunk by chunk into a private buffer, and calls `visit` for each chunk.
- * Returns false like file_read_at. */
+ * Returns false in the same cases as file_read_at. */
 typedef void file_visit(const unsigned char *bytes, size_t length, void *context);
 bool file_each_part(int fd, int64_t offset, int64_t length, file_visit *visit, void *context);
 
 /* Opens a file like file_open_beneath and maps it; unmap it with file_unmap. If another process truncates the file, a
  * read of the mapping raises SIGBUS. If another process writes to the file, the mapping shows the changes. Map an
- * untrusted file only where neither SIGBUS nor changing contents do harm. */
+ * untrusted file only where SIGBUS and changing contents do no harm. */
 struct mapping {
 	const unsigned char *data; /* NULL if length is 0 */
 	size_t length;

@@ -8,8 +8,8 @@
 #include "base/show.h"
 #include "base/wrap.h"
 
-/* Folds whole lines; stdio hands over a line at a time, or a part of one that is longer than its buffer. `self` is
- * the stream of the terminal. */
+/* Folds whole lines. stdio passes one line at a time, or a part of a line that is longer than its buffer. `self` is the
+ * stream of the terminal. */
 static ssize_t write_folded(void *self, const char *bytes, size_t length)
 {
 	FILE *terminal = self;
@@ -34,7 +34,7 @@ void fold_output(void)
 	FILE *folded = fopencookie(stdout, "w", calls);
 
 	if (folded == NULL)
-		return; /* the lines are then as wide as they are */
+		return; /* the output is then not folded */
 	setvbuf(folded, NULL, _IOLBF, BUFSIZ);
 	stdout = folded;
 }

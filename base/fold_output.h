@@ -1,9 +1,10 @@
-/* fold_output - folds what a command prints on standard output between words, if standard output is a terminal. */
+/* fold_output - breaks long lines on standard output between words, if standard output is a terminal. */
 #ifndef REFTEST_BASE_FOLD_OUTPUT_H
 #define REFTEST_BASE_FOLD_OUTPUT_H
 
-/* From now on, each line that is written to stdout is folded to the width that the terminal has then. Call this before
- * the first output, and not for JSON, whose strings must not be broken. Does nothing without a terminal. */
+/* Folds every later line on stdout to the width that the terminal has when the line is written. Call this before the
+ * first output. Do not call it if the output is JSON, whose strings must not be broken. Does nothing without a
+ * terminal. */
 void fold_output(void);
 
 #endif

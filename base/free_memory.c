@@ -37,7 +37,7 @@ static bool read_text(const char *root, const char *path, struct buf *out)
 }
 
 /* Returns the number that follows `key` in the first line that starts with `key`. If `key` is "", returns the number at
- * the start of the text. Returns -1 if there is no number, but, for example, "max". */
+ * the start of the text. Returns -1 if there is something else, such as "max". */
 static int64_t number_behind(const struct buf *text, const char *key)
 {
 	size_t length = strlen(key);
@@ -71,7 +71,7 @@ static int64_t least(int64_t a, int64_t b)
 	return a < b ? a : b;
 }
 
-/* Returns the memory limit of one group in bytes; if `free` is true, without the memory that the group already uses.
+/* Returns the memory limit of one group in bytes; if `free` is true, subtracts the memory that the group already uses.
  * Returns INT64_MAX if the group has no limit. */
 static int64_t group_allows(const char *root, const struct dialect *dialect, const char *folder, bool free)
 {

@@ -6,7 +6,7 @@
 #include <stdint.h>
 
 /* Both functions return bytes, or 0 if the amount is not known. `root` is a prefix of every path that is read: tests
- * pass a folder with files of their own, and all other callers pass "". */
+ * pass a folder with their own files, and all other callers pass "". */
 int64_t memory_available(const char *root);
 int64_t memory_installed(const char *root);
 

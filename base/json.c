@@ -167,7 +167,7 @@ static int scan_escape(struct scan *scan)
 	return 0;
 }
 
-/* Reads a string; `at` is at the opening quote and is moved behind the closing quote. */
+/* Reads a string; `at` points to the opening quote, and then to the byte after the closing quote. */
 static int scan_string(struct scan *scan, bool *escaped)
 {
 	const char *quote = scan->at++;
@@ -315,7 +315,7 @@ static bool same_key(const struct key *a, const struct key *b)
 	return a->length == b->length && memcmp(a->bytes, b->bytes, a->length) == 0;
 }
 
-/* Returns the first key that repeats an earlier key, or NULL. For a few keys. */
+/* Returns the first key that repeats an earlier key, or NULL. Fast only for a few keys. */
 static const struct key *first_double(const struct key *keys, size_t count)
 {
 	for (size_t i = 1; i < count; i++)
@@ -351,7 +351,7 @@ static int pop_unique_keys(struct scan *scan, size_t base)
 
 static int scan_value(struct scan *scan, int depth);
 
-/* Reads an array; `at` is behind the opening bracket. */
+/* Reads an array; `at` points to the byte after the opening bracket. */
 static int scan_array(struct scan *scan, int depth)
 {
 	skip_space(scan);
@@ -384,7 +384,7 @@ static int scan_member(struct scan *scan, int depth)
 	return scan_value(scan, depth);
 }
 
-/* Reads an object; `at` is behind the opening brace. */
+/* Reads an object; `at` points to the byte after the opening brace. */
 static int scan_object(struct scan *scan, int depth)
 {
 	size_t base = scan->key_count;
@@ -454,7 +454,7 @@ int json_check(const struct json_text *text, struct err *err)
 	struct json_text whole = *text;
 
 	if (whole.length == 0)
-		whole.text = nothing; /* an empty text may be a NULL pointer */
+		whole.text = nothing; /* the pointer of an empty text may be NULL */
 	struct scan scan = {.text = &whole, .at = whole.text, .end = whole.text + whole.length, .err = err};
 	int wrong = scan_text(&scan);
 

@@ -26,7 +26,7 @@ struct json_text {
 	const char *name;  /* shown in messages: the path as the user would type it */
 	const char *text;
 	size_t length;
-	int first_line;    /* number of the first line, normally 1 */
+	int first_line;    /* number of the first line: 1, except for a line of a JSONL file */
 };
 
 /* Returns the parsed value, which the caller frees with cJSON_Delete, or NULL with a message. Rejects "\u0000",

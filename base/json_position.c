@@ -43,7 +43,7 @@ static const char *skip_blank(const char *at, const char *end)
 	return at;
 }
 
-/* Moves from an opening quote to the byte behind the closing quote. */
+/* Returns the byte after the closing quote; `at` is the opening quote. */
 static const char *skip_string(const char *at, const char *end)
 {
 	for (at++; at < end && *at != '"'; at++)
@@ -52,7 +52,7 @@ static const char *skip_string(const char *at, const char *end)
 	return at < end ? at + 1 : end;
 }
 
-/* Moves from the first byte of a value to the byte behind its last one. */
+/* Returns the byte after the value that begins at `at`. */
 static const char *skip_value(const char *at, const char *end)
 {
 	int depth = 0;
@@ -246,7 +246,7 @@ int json_expected(const struct json_text *text, const struct json_step *step, co
 	if (!cJSON_IsNumber(found))
 		return json_error_at(text, step, err, "expected %s, found %s", what, kind_of(found));
 	write_path(step, &path);
-	/* The message quotes the number as the file has it, because the parsed double may be rounded. */
+	/* The message quotes the number as it is written in the file, because the parsed double may be rounded. */
 	const char *at = find(text, path.data, &whole_path);
 
 	length = (int)(skip_value(at, text->text + text->length) - at);

@@ -1,6 +1,6 @@
 /* metrics - measures of the difference between two tensors, computed in one pass. This file only declares the measures.
- * kernels/core/compare.h computes them, and dataset/verdict.h converts them to JSON. A new measure also needs: the
- * table in dataset/verdict_fields.c. */
+ * kernels/core/compare.h computes them, and dataset/verdict.h converts them to JSON. A new measure must also get a row
+ * in the table of dataset/verdict_fields.c. */
 #ifndef REFTEST_BASE_METRICS_H
 #define REFTEST_BASE_METRICS_H
 
@@ -26,7 +26,7 @@ struct metrics {
 	double cosine;                        /* cosine similarity; 1 if both tensors are all zero */
 	double mse;
 	/* The largest |reference - ground_truth| / (atol + rtol |ground_truth|). A value above 1 exceeds the tolerance.
-	 * It is infinite if a NaN occurs, or an infinity that the other tensor does not have. */
+	 * It is infinite if one of the tensors has a NaN, or an infinity that the other tensor does not have. */
 	double margin;
 	/* True if an output of all zeros would also have passed, or if elements == 0. */
 	bool zeros_would_pass;

@@ -25,12 +25,13 @@ struct screen_line {
 	int used, room; /* columns */
 };
 
-/* Appends a text whose unsafe characters become escapes. */
+/* Appends a text, and replaces its unsafe characters by escapes. */
 void screen_line_add(struct screen_line *line, const char *text);
 void screen_line_colour(struct screen_line *line, const char *escape_sequence);
 
-/* Appends the escape sequences that erase `count` lines, at the end of which the cursor is. `drawn` has the number of
- * columns that each line had: a terminal that became narrower has wrapped it. */
+/* Appends the escape sequences that erase `count` lines. The cursor is at the end of the last one. `drawn` has the
+ * number of columns of each line when it was drawn: if the terminal has become narrower since then, it has wrapped the
+ * line. */
 void screen_erase(const int *drawn, int count, int columns, struct buf *out);
 
 #endif

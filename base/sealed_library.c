@@ -18,8 +18,8 @@
 
 enum { SEGMENTS_MAX = 64, SEALS = F_SEAL_SEAL | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE };
 
-/* Returns the end of the last part of an ELF file that a loader maps, or `size` if the file has no usable list of these
- * parts. dlopen then says what is wrong with the file. */
+/* Returns the end of the last part of an ELF file that a loader maps. If the file has no usable list of parts, returns
+ * `size`; dlopen then reports what is wrong with the file. */
 static int64_t mapped_end(int fd, int64_t size)
 {
 	ElfW(Phdr) segments[SEGMENTS_MAX];
@@ -60,8 +60,7 @@ static int copy_bytes(int from, int to, int64_t length)
 	return 0;
 }
 
-/* Like copy_bytes. The user's soft limit for the size of files does not apply, because the copy is no file on a
- * disk. */
+/* Like copy_bytes. The user's soft limit for the size of files does not apply, because the copy is not on a disk. */
 static int copy_to_memory(int from, int to, int64_t length)
 {
 	struct rlimit limit;
@@ -121,8 +120,8 @@ static bool same_file(const struct stat *a, const struct stat *b)
 	return a->st_ino == b->st_ino && a->st_dev == b->st_dev;
 }
 
-/* Copies the library at `path`, which is open as `from`, and checks the copy's digest. A file whose stat is known needs
- * no check if the stat is still the same after the file was copied. */
+/* Copies the library at `path`, which is open as `from`, and checks the copy's digest. No check is needed if the file's
+ * stat is known and is still the same after the copy. */
 static int copy_checked(int from, const char *path, const char *digest, const struct digest_memory *memory,
 			struct err *err)
 {
@@ -169,8 +168,9 @@ static void name_place(int fd, char place[PLACE])
 	snprintf(place, PLACE, "/proc/self/fd/%d", fd);
 }
 
-/* dlopen returns a library that it has already loaded under the same name, and the number of a closed descriptor is
- * used again. Returns a descriptor of the same copy whose name is free, or -1; it may be `fd` itself. */
+/* Returns a descriptor of the same copy whose name dlopen has not seen yet, or -1; the result may be `fd` itself. If
+ * dlopen has loaded a library under the same name before, it returns that library. Names can repeat, because the number
+ * of a closed descriptor is used again. */
 static int with_free_name(int fd)
 {
 	char place[PLACE];

@@ -1,12 +1,10 @@
-/* sealed_library - loads a shared library from a copy in memory that no process can change, if the copy is the library
- * that make built together with this program.
+/* sealed_library - copies a shared library to memory that no process can change, checks that make built this library
+ * together with the program, and loads the copy.
  *
  * A library that is loaded from its file can be changed while it is used: the kernel shares its pages with every
  * process that writes to the file. (The file of a running program cannot be written to, but the file of a library can.)
- * A reference could so replace the code that judges it. The copy is sealed against writing before it is loaded.
- *
- * A reference could also change the file before the program starts. make therefore writes the digest of each library
- * into the program (tools/library_digests.sh), and a copy with another digest is not loaded.
+ * A reference could thus replace the code that judges it. The copy is therefore sealed against writing before it is
+ * loaded.
  *
  * The copy has only the part of the file that a loader maps. Debug information, which follows that part, is left out:
  * it would take several times as long to copy. */
@@ -19,13 +17,12 @@
 
 #include "base/err.h"
 
-/* Remembers between runs which file was seen to have which digest, so that a run in which nothing changed computes no
- * digest. */
+/* Remembers the digests of files between runs. A run in which nothing changed then computes no digest. */
 struct digest_memory {
-	/* Is the file with this stat known to have this digest? */
+	/* Returns whether the file with this stat is known to have this digest. */
 	bool (*known)(void *self, const char *path, const struct stat *st, const char *digest);
-	/* At the time `read_ns` (CLOCK_REALTIME), the file had this digest, and every later change of the file changes
-	 * its stat. */
+	/* Remembers that the file had this digest at the time `read_ns` (CLOCK_REALTIME). Every later change of the
+	 * file must change its stat. */
 	void (*remember)(void *self, const char *path, const struct stat *st, int64_t read_ns, const char *digest);
 	void *self;
 };
@@ -40,7 +37,7 @@ int sealed_copy(const char *name, int from, int64_t length);
 /* Loads a sealed copy; `path` is the library's name in messages. Returns a handle of dlopen, or NULL with a message. */
 void *sealed_library_load(int fd, const char *path, struct err *err);
 
-/* Both steps at once, for a library that only this process uses. */
+/* Copies and loads a library that only this process uses. */
 void *sealed_library_open(const char *path, const char *digest, const struct digest_memory *memory, struct err *err);
 
 #endif

@@ -1,5 +1,5 @@
-/* sha256 - SHA-256 (FIPS 180-4), the digest by which Git LFS names contents, and by which the program knows its own
- * libraries. */
+/* sha256 - SHA-256 (FIPS 180-4). Git LFS uses this digest as the name of a file, and the program checks its own
+ * libraries with it. */
 #ifndef REFTEST_BASE_SHA256_H
 #define REFTEST_BASE_SHA256_H
 

@@ -5,7 +5,7 @@
 #include "base/arena.h"
 #include "base/buf.h"
 
-/* Appends one word. It is quoted unless it consists of letters, digits, '_', '.', '/' and '-' only. */
+/* Appends a word, in quotes unless it consists of letters, digits, '_', '.', '/' and '-' only. */
 void buf_shell_word(struct buf *out, const char *word);
 /* Returns the same text, allocated in `arena`. */
 char *arena_shell_word(struct arena *arena, const char *word);

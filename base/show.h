@@ -11,14 +11,14 @@
 
 #include "base/buf.h"
 
-/* Appends a text of several lines. Newlines and tabs stay, all other unsafe characters become escapes, and so does the
- * first character of a command of a CI system. */
+/* Appends a text of several lines. Newlines and tabs stay. All other unsafe characters become escapes; so does the
+ * first character of each command of a CI system. */
 void show_add(struct buf *out, const char *text, size_t length);
 
 /* Formats a text, makes it safe like show_add, and prints it. */
 void show_print(FILE *out, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
-/* Returns whether `out` could not be written because nobody reads its pipe any more, as in `reftest status | head`. */
+/* Returns whether a write to `out` failed because the reader of the pipe has ended, as in `reftest status | head`. */
 bool show_reader_gone(FILE *out);
 
 /* Returns whether a descriptor is a terminal that knows escape sequences. */

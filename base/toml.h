@@ -1,7 +1,7 @@
-/* toml - reads TOML 1.0 from strangers' files into plain values with their positions.
+/* toml - reads TOML 1.0 from untrusted files into plain values with their positions.
  *
- * The library toml++ parses (base/toml.cpp, the only C++ of the program). A message has the form "FILE:LINE:COLUMN:
- * what is wrong". */
+ * The library toml++ does the parsing (base/toml.cpp, the only C++ file of the program). A message has the form
+ * "FILE:LINE:COLUMN: what is wrong". */
 #ifndef REFTEST_BASE_TOML_H
 #define REFTEST_BASE_TOML_H
 
@@ -13,7 +13,7 @@
 #include "base/err.h"
 
 enum {
-	TOML_BYTES = 16 << 10, /* the longest text; it bounds the depth of tables that a dotted key makes */
+	TOML_BYTES = 16 << 10, /* the longest text; this also limits how deep a dotted key nests tables */
 	TOML_DEPTH = 16	       /* the deepest nesting of arrays and tables */
 };
 
@@ -23,7 +23,7 @@ struct toml_value {
 	enum toml_kind kind;
 	const char *key; /* NULL for the whole text and for items of lists */
 	int line, column; /* from 1; 0 for the whole text */
-	const char *text; /* of TOML_TEXT; it contains no NUL */
+	const char *text; /* the value of a TOML_TEXT; it contains no NUL */
 	int64_t integer;
 	double real;
 	bool flag;

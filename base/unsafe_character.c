@@ -5,7 +5,7 @@
 
 #include "base/utf8.h"
 
-/* Ranges of characters that are never shown as they are, in ascending order. Below U+0080, only control characters are
+/* Ranges of characters that are always shown as escapes, in ascending order. Below U+0080, only control characters are
  * unsafe. */
 static const struct range {
 	uint32_t first, last;
@@ -48,7 +48,7 @@ static bool is_unsafe(uint32_t code)
 	return false;
 }
 
-/* Returns whether the bytes are a surrogate, encoded as if it were a character. */
+/* Returns whether the bytes are a surrogate encoded as if it were a character. */
 static bool is_surrogate(const unsigned char *at, size_t left)
 {
 	return left >= 3 && at[0] == 0xED && at[1] >= 0xA0 && at[1] < 0xC0 && (at[2] & 0xC0) == 0x80;
@@ -103,8 +103,8 @@ bool text_is_safe(const char *text)
 	return true;
 }
 
-/* Returns whether a word can begin at `at`: at the beginning of the text, or after anything but printable ASCII. GitHub
- * skips all white space of Unicode. */
+/* Returns whether a word can begin at `at`: `at` is the beginning of the text, or follows a character that is not
+ * printable ASCII. GitHub skips all white space of Unicode. */
 static bool begins_word(const char *begin, const char *at)
 {
 	return at == begin || (unsigned char)at[-1] <= 0x20 || (unsigned char)at[-1] >= 0x7F;

@@ -1,10 +1,10 @@
-/* unsafe_character - the characters and words that must not reach a reader as they are, if a stranger wrote them.
+/* unsafe_character - finds the characters and commands in untrusted text that must be escaped before the text is shown.
  *
  * References, definitions, file names, libraries and remotes supply text that reftest shows. A terminal obeys escape
- * sequences in it, bidirectional controls change the order in which a reader sees it, invisible characters hide a
- * difference, and CI systems obey the lines of a log that begin with a command. This module has the only list of such
- * characters and of such commands. They are shown as the escapes of a Python string: \x1b, \u202e, \U000e0041; a byte
- * that is not UTF-8 as \xff, and a surrogate as \ud800. base/show.h prints whole texts. */
+ * sequences. Bidirectional controls change the order in which characters appear. Invisible characters hide differences.
+ * CI systems obey the lines of a log that begin with a command. This module has the only list of these characters and
+ * commands. They are shown as the escapes of a Python string: \x1b, \u202e, \U000e0041. A byte that is not UTF-8 is
+ * shown as \xff, and a surrogate as \ud800. base/show.h prints whole texts. */
 #ifndef REFTEST_BASE_UNSAFE_CHARACTER_H
 #define REFTEST_BASE_UNSAFE_CHARACTER_H
 
@@ -23,7 +23,7 @@ size_t character_escape(const char *text, size_t left, char escape[ESCAPE_MAX]);
  * of `length` bytes. */
 uint32_t character_unsafe(const char *text, size_t length);
 
-/* Returns whether a text contains safe characters only. Names of files and tensors must. */
+/* Returns whether a text contains safe characters only. Names of files and tensors must be safe. */
 bool text_is_safe(const char *text);
 
 /* Returns whether a command of a CI system begins at `at`: "::" at the beginning of a word (GitHub ignores blanks

@@ -20,8 +20,8 @@ static size_t step(const char *text, size_t length, size_t *columns)
 	return bytes > 0 ? bytes : 1;
 }
 
-/* Returns the number of bytes of the words in backticks at `text`, with both backticks. Returns 0 if no such words
- * begin there. */
+/* Returns the number of bytes of the text in backticks that begins at `text`, including both backticks. Returns 0 if no
+ * such text begins there. */
 static size_t in_backticks(const char *text, size_t length)
 {
 	const char *end = text[0] == '`' ? memchr(text + 1, '`', length - 1) : NULL;

@@ -7,10 +7,10 @@
 #include "base/buf.h"
 
 /* Appends `text` and breaks each line at blanks so that it takes at most `width` columns. A continuation line is
- * indented by two columns more than the line that it continues. If the first word of a line is `command`, each part
+ * indented two columns deeper than the line that it continues. If the first word of a line is `command`, each part
  * except the last ends in a backslash, so the command can be pasted into a shell. A word that is wider than a line is
- * not broken, and neither are words between two backticks of one line. Each UTF-8 character takes one column; colour
- * sequences take none. */
+ * not broken. Text between two backticks on one line is not broken either. Each UTF-8 character takes one column;
+ * colour sequences take none. */
 void wrap_text(const char *text, size_t length, size_t width, const char *command, struct buf *out);
 
 #endif
