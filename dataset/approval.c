@@ -11,7 +11,7 @@ enum { CASES_MAX = 100000, CLASS_BYTES = 40 };
 
 #define AGAIN "run `reftest approve` again"
 
-/* Computes the digest of everything but the member "digest", which it removes. */
+/* Removes the member "digest", and computes the digest of everything else. */
 static void take_digest(cJSON *json, char hex[DIGEST_HEX])
 {
 	cJSON_DeleteItemFromObjectCaseSensitive(json, "digest");
@@ -42,7 +42,7 @@ static const char *text_of(const cJSON *json, const char *key, size_t most)
 	return text != NULL && strlen(text) <= most ? text : NULL;
 }
 
-/* Reads the case ids. Returns -1 if the member is no list of strings. */
+/* Reads the case ids. Returns -1 if the member is not a list of strings. */
 static int read_cases(const cJSON *json, struct arena *arena, struct approval *out)
 {
 	const cJSON *list = json_member(json, "cases"), *item;
@@ -62,7 +62,7 @@ static int read_cases(const cJSON *json, struct arena *arena, struct approval *o
 	return 0;
 }
 
-/* Checks that the object is one that approval_write wrote. */
+/* Checks that approval_write may have written the object. */
 static int check_form(const char *path, cJSON *json, struct err *err)
 {
 	const cJSON *version = json_member(json, "approval");
@@ -85,7 +85,7 @@ static int check_form(const char *path, cJSON *json, struct err *err)
 	return 0;
 }
 
-/* Loads the definition as it was approved. */
+/* Loads the approved definition. */
 static const struct definition *load_definition(const char *path, const char *op_type, const char *name, const cJSON *json,
 						struct arena *arena, struct err *err)
 {

@@ -1,10 +1,10 @@
-/* approval - the file approved/{op_type}/{name}.json: which reference of a definition a person accepted. `reftest
- * approve` writes it, and it is committed with the definition.
+/* approval - reads and writes the file approved/{op_type}/{name}.json, which contains the reference of a definition
+ * that a person accepted. `reftest approve` writes this file, and it is committed with the definition.
  *
  *   {"approval": 1, "date": "2026-11-27", "note": text, "device_class": "cpu", "cases": [id],
- *    "digest": hex, "definition": the definition as it was approved}
+ *    "digest": hex, "definition": the approved definition}
  *
- * The digest covers everything else. It shows that a file was edited by hand or damaged by a merge; it is no
+ * The digest covers everything else. It detects that a file was edited by hand or damaged by a merge. It is not a
  * signature. */
 #ifndef REFTEST_DATASET_APPROVAL_H
 #define REFTEST_DATASET_APPROVAL_H
@@ -20,24 +20,24 @@ enum {
 	APPROVAL_NOTE_BYTES = 1000
 };
 
-/* What a file says about the definition that it contains. */
+/* The contents of an approval file. */
 struct approval {
 	const char *date; /* of UTC: "2026-11-27" */
 	const char *note; /* "" when absent */
 	const char *device_class;
-	const char *const *cases; /* the ids of the cases that had run */
+	const char *const *cases; /* the ids of the cases that had run before the approval */
 	int case_count;
-	const struct definition *definition; /* as it was approved; ignored by approval_write */
+	const struct definition *definition; /* the approved definition; approval_write ignores it */
 };
 
-/* Reads such a file. `path` appears in messages; `op_type` and `name` are what it says. Everything is allocated in
- * `arena`. Returns NULL with a message if the file is not as approval_write wrote it, or if its definition cannot be
- * loaded. */
+/* Reads such a file. `path` appears in messages; `op_type` and `name` are the parts of the path. Everything is
+ * allocated in `arena`. Returns NULL with a message if approval_write cannot have written these bytes, or if the
+ * definition in them cannot be loaded. */
 const struct approval *approval_load(const char *path, const char *op_type, const char *name, const void *bytes,
 				     size_t length, struct arena *arena, struct err *err);
 
-/* Appends the text of a file. `definition` is the text of the definition, which is valid JSON. Returns 0, or -1 with a
- * message if it is not. */
+/* Appends the text of an approval file. `definition` is the text of the definition. Returns 0, or -1 with a message if
+ * that text is not valid JSON. */
 int approval_write(const struct approval *approval, const char *definition, size_t length, struct buf *out,
 		   struct err *err);
 

@@ -4,7 +4,7 @@
 
 #include "dataset/constraint.h"
 
-/* The length that the search for a cycle gives an axis whose length it does not know. */
+/* The length that the search for a cycle assumes for an axis whose length is unknown. */
 enum { SAMPLE = 1 };
 
 static const char *expression_of(const struct definition *d, int axis)
@@ -21,7 +21,8 @@ static int cannot_compute(const struct definition *d, int axis, const char *why,
 	return err_set(err, "the axis %s = %s cannot be computed: %s", name, expression, why);
 }
 
-/* Computes one axis. Returns 1 if it got a value, 0 if it had one already or stays unknown, and -1 with a message. */
+/* Computes one axis. Returns 1 if the axis got a value. Returns 0 if it had a value already or stays unknown. Returns
+ * -1 with a message on error. */
 static int compute_one(const struct definition *d, int i, int64_t *axis, struct err *err)
 {
 	struct err why = {""};
@@ -45,7 +46,7 @@ int axis_expressions_compute(const struct definition *d, int64_t *axis, int *at,
 {
 	bool progress = true;
 
-	while (progress) { /* ends, because each round but the last computes an axis */
+	while (progress) { /* ends, because each round except the last one computes an axis */
 		progress = false;
 		for (int i = 0; i < d->axis_count; i++) {
 			int found = expression_of(d, i) != NULL ? compute_one(d, i, axis, why) : 0;
@@ -73,7 +74,8 @@ int axis_expressions_circular(const struct definition *d)
 
 			if (axis[i] >= 0 || constraint_length(d, expression_of(d, i), axis, &value, NULL) == CONSTRAINT_UNKNOWN)
 				continue;
-			axis[i] = value; /* an expression that fails for this sample may hold for other values */
+			axis[i] = value; /* an expression that fails for this sample may have a value for other
+					  * samples */
 			progress = true;
 		}
 	}
@@ -95,7 +97,8 @@ static bool is_in_a_tensor(const struct definition *d, int axis)
 	return false;
 }
 
-/* Chooses the axes that no tensor has so that every expression has the value that the row gives its axis. */
+/* Chooses values for the axes that occur in no tensor, so that each axis with an expression keeps its value in the
+ * row. */
 static bool fit_unused(const struct definition *d, int64_t *axis)
 {
 	struct err why;

@@ -6,16 +6,15 @@
 
 /* Computes each axis with an expression from the other axes, in any order. In `axis`, a negative value means unknown.
  * An axis whose expression needs an unknown axis stays unknown. Returns -1 with a message if an expression cannot be
- * evaluated, or if an axis has a value already that its expression does not have; *at is then the index of this
- * axis. */
+ * evaluated, or if its value differs from a known value of its axis. *at is then the index of this axis. */
 int axis_expressions_compute(const struct definition *definition, int64_t *axis, int *at, struct err *why);
 
 /* Returns the index of an axis whose expression needs the axis itself, or -1 if there is none. */
 int axis_expressions_circular(const struct definition *definition);
 
-/* Makes a row of axis values that an op family chose agree with the expressions. Keeps the values that tensors have, if
- * axes that no tensor has can be chosen accordingly; otherwise computes the axes with expressions from the others.
- * Returns false if no such values are found. */
+/* Changes a row of axis values, which an op family chose, so that it satisfies the expressions. If possible, changes
+ * only axes that occur in no tensor. Otherwise, computes each axis with an expression from the other axes. Returns
+ * false if no such row is found. */
 bool axis_expressions_fit(const struct definition *definition, int64_t *row);
 
 #endif

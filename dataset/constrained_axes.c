@@ -7,15 +7,15 @@
 #include "dataset/axis_expressions.h"
 #include "dataset/constraint.h"
 
-/* TRIES: the most assignments that one search tries. VALUES: the most values that it tries for one axis, among them
- * those that differ by at most NEAR from the wished one, and those up to SMALLEST. */
+/* TRIES: the most assignments that one search tries. VALUES: the most values that a search tries for one axis. They
+ * include the values that differ by at most NEAR from the wished one, and the values up to SMALLEST. */
 enum { TRIES = 20000, VALUES = 256, NEAR = 64, SMALLEST = 16, SMALL_BYTES = 64 << 20 };
 
 struct search {
 	const struct definition *definition;
 	const int64_t *wished; /* the row that was given */
 	int64_t bytes;         /* the most bytes of all tensors together */
-	int tries;             /* how many are left */
+	int tries;             /* the number of assignments that may still be tried */
 	int order[DEFINITION_AXES], count; /* the axes that may change, in the order in which they get values */
 };
 
@@ -93,7 +93,7 @@ static void add_around(struct values *values, int64_t value)
 	add_value(values, value / 2);
 }
 
-/* Adds the numbers in a constraint, and those beside them. */
+/* Adds the numbers in a constraint, and for each the next smaller and the next larger one. */
 static void add_numbers(struct values *values, const char *text)
 {
 	for (const char *at = text; *at != '\0'; at++) {
@@ -109,7 +109,7 @@ static void add_numbers(struct values *values, const char *text)
 	}
 }
 
-/* Returns how far a value is from another one, as the logarithm of their ratio. */
+/* Returns the distance of two values: the logarithm of their ratio. */
 static double distance(int64_t value, int64_t from)
 {
 	return fabs(log((double)value) - log((double)(from > 0 ? from : 1)));
@@ -126,7 +126,7 @@ static void sort_by_distance(struct values *values)
 		}
 }
 
-/* The values that are tried for an axis: the wished one, others near it, small ones, multiples of 8, and those that
+/* Returns the values to try for an axis: the wished one, values near it, small values, multiples of 8, and values that
  * follow from numbers in the constraints and from other axes. */
 static struct values values_for(const struct search *s, int axis, const int64_t *row)
 {
@@ -152,7 +152,7 @@ static struct values values_for(const struct search *s, int axis, const int64_t 
 	return values;
 }
 
-/* Does a constraint say that the length of the axis is 0? */
+/* Returns whether a constraint says that the length of the axis is 0. */
 static bool is_said_to_be_zero(const struct definition *d, int axis)
 {
 	const char *name = d->axes[axis].name;
@@ -175,7 +175,7 @@ static bool is_said_to_be_zero(const struct definition *d, int axis)
 
 /* --- the search ------------------------------------------------------------------------------------------------- */
 
-/* Completes a row in which some axes are unknown (-1), from axis number `at` of the order on. */
+/* Completes a row in which axes are unknown (-1): those from position `at` of the order on. */
 static bool complete(struct search *s, int at, int64_t *row)
 {
 	const struct definition *d = s->definition;
@@ -225,8 +225,8 @@ static bool search_with(struct search *s, int changing, int64_t *row)
 	return found;
 }
 
-/* Puts the axes that may change in order: those that the constraints name, the most often named one last, because the
- * others often follow from it. */
+/* Lists the axes that may change, which are those that constraints name. The most often named axis is last, because the
+ * values of the others often follow from it. */
 static void order_axes(struct search *s)
 {
 	const struct definition *d = s->definition;

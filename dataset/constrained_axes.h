@@ -6,9 +6,10 @@
 #include "dataset/definition.h"
 
 /* Changes the values of var axes in `row`, which has one value for each axis, so that the row breaks no constraint on
- * axes and no expression. Axes keep their value where they can, and otherwise get one near it; tensors do not become
- * much larger than in the row given, or than 64 MiB. A row that breaks nothing is not changed. Returns false, and
- * leaves the row as it is, if it finds no such values. Constraints on the contents of inputs are not considered. */
+ * axes and no expression. An axis keeps its value if it can, and otherwise gets a value near it. No tensor grows to
+ * much more than 64 MiB or, if it was larger in the given row, to much more than it had there. A row that breaks
+ * nothing is not changed. If no such values are found, returns false and does not change the row. Constraints on the
+ * contents of inputs are not considered. */
 bool constrained_axes_fit(const struct definition *definition, int64_t *row);
 
 #endif

@@ -12,7 +12,7 @@
  * check only the syntax, a caller evaluates a constraint with every value unknown. A syntax error stops the parser. */
 enum { TEXT_BYTES = 4096, NESTING = 64, SPOTS = 32 };
 
-/* A part of the constraint's text and its value, which the message about a false constraint shows. */
+/* A part of the constraint's text and its value. The message about a false constraint shows both. */
 struct spot {
 	const char *from, *to;
 	struct value value;
@@ -86,7 +86,7 @@ static struct value number(struct parser *p, struct value v, const char *at)
 	return value_readable(spec->dtype, false) ? value_element(&p->known, v) : unreadable(p, spec, at);
 }
 
-/* Applies an operator to two numbers. If one of them is unknown or wrong, so is the result. */
+/* Applies an operator to two numbers. If one of them is unknown or wrong, the result is too. */
 static struct value combine(struct parser *p, const char *sign, struct value a, const char *at_a, struct value b,
 			    const char *at_b)
 {
@@ -103,7 +103,7 @@ static struct value combine(struct parser *p, const char *sign, struct value a, 
 
 static struct value expression(struct parser *p);
 
-/* Records the value of this part of the text, which the message about a false constraint shows. */
+/* Records the value of this part of the text for the message about a false constraint. */
 static struct value spot(struct parser *p, const char *from, struct value v)
 {
 	if (!p->tokens.stopped && v.state == KNOWN && v.kind != TENSOR && p->spot_count < SPOTS)
@@ -111,7 +111,7 @@ static struct value spot(struct parser *p, const char *from, struct value v)
 	return v;
 }
 
-/* Records the value of this part of the text like spot(), and drops the values that were recorded for its own parts. */
+/* Does the same as spot(), and also drops the values that were recorded for smaller parts of this part. */
 static struct value spot_whole(struct parser *p, const char *from, int spots_before, struct value v)
 {
 	if (v.state == KNOWN && v.kind != TENSOR)
@@ -119,7 +119,7 @@ static struct value spot_whole(struct parser *p, const char *from, int spots_bef
 	return spot(p, from, v);
 }
 
-/* Applies one index to a view, and so removes the view's first dimension. `at` is the position of the tensor's name in
+/* Applies one index to a view, which removes the view's first dimension. `at` is the position of the tensor's name in
  * the text. */
 static struct value take_element(struct parser *p, struct value view, struct value index, const char *at)
 {
@@ -137,7 +137,7 @@ static struct value take_element(struct parser *p, struct value view, struct val
 	return view;
 }
 
-/* Parses an index; the current token is behind the '['. */
+/* Parses an index; the current token is the one after the '['. */
 static struct value subscript(struct parser *p, struct value view, const char *at)
 {
 	do {
@@ -171,7 +171,7 @@ static struct value shape(struct parser *p, struct value view)
 		   : value_integer(size);
 }
 
-/* Parses the name of a member; the current token is behind the '.'. */
+/* Parses the name of a member; the current token is the one after the '.'. */
 static struct value member(struct parser *p, struct value view, const char *at)
 {
 	const struct tensor_spec *spec = value_spec(&p->known, view);
@@ -194,7 +194,7 @@ static struct value member(struct parser *p, struct value view, const char *at)
 		    : is_item ? value_item(&p->known, view)
 			      : value_reduce(&p->known, view, which);
 	if (view.state == WRONG)
-		v.state = WRONG; /* if an earlier index was out of range, so is the result */
+		v.state = WRONG; /* if an earlier index was out of range, the result is wrong, too */
 	return v;
 }
 
@@ -233,8 +233,8 @@ static int find_name(const struct parser *p, const struct token *name, bool axes
 	return -1;
 }
 
-/* Parses the name of an axis or an input. If an axis and an input have the same name, a name before '[' or '.' refers
- * to the input, and any other to the axis. */
+/* Parses the name of an axis or an input. If an axis and an input have the same name, the name refers to the input
+ * before '[' or '.', and otherwise to the axis. */
 static struct value name(struct parser *p)
 {
 	struct token token = p->tokens.token;
@@ -386,7 +386,7 @@ static struct value sum(struct parser *p)
 	return v;
 }
 
-/* Parses `&` or `|` between integers. Like in Python they bind closer than comparisons. */
+/* Parses `&` or `|` between integers. As in Python, they bind more tightly than comparisons. */
 static struct value bits(struct parser *p, const char *sign, struct value (*operand)(struct parser *))
 {
 	const char *at = p->tokens.token.at;
@@ -625,7 +625,7 @@ enum constraint_answer constraint_evaluate(const struct definition *definition, 
 	return CONSTRAINT_BROKEN;
 }
 
-/* Returns whether a number is the length of an axis. Only then writes it, as an integer. */
+/* Returns whether a number can be the length of an axis. If it can, writes it as an integer. */
 static bool is_length(struct value v, int64_t *out)
 {
 	const int64_t most = (int64_t)1 << 53;
@@ -703,8 +703,8 @@ static int solve_one(const struct definition *definition, const char *text, cons
 	return target.axis;
 }
 
-/* Computes left - right of a constraint `left == right`. Returns false if the text is no such constraint, if a side has
- * no known value, or if the difference of integers may overflow. */
+/* Computes left - right of a constraint `left == right`. Returns false if the text is not such a constraint, if a side
+ * has no known value, or if the difference of integers may overflow. */
 static bool difference(const struct definition *definition, const char *text, const int64_t *axis, int64_t *out)
 {
 	const int64_t most = (int64_t)1 << 53;
@@ -724,7 +724,7 @@ static bool difference(const struct definition *definition, const char *text, co
 }
 
 /* Returns whether the difference of the sides is linear in an axis, and writes the difference at 0 and at 1. A
- * remainder or a quotient is linear for small values only, so larger values are tried too. */
+ * remainder or a quotient may look linear for small values, so larger values are also tried. */
 static bool is_linear(const struct definition *definition, const char *text, int64_t *axis, int unknown, int64_t ends[2])
 {
 	static const int64_t values[] = {0, 1, 2, 3, 1021, 65537, 1048583};
@@ -779,6 +779,6 @@ int constraint_solve(const struct definition *definition, int64_t *axis)
 				filled++;
 			}
 		}
-	} while (filled > before); /* ends, because each round but the last fills an axis */
+	} while (filled > before); /* ends, because each round except the last one fills an axis */
 	return filled;
 }

@@ -4,7 +4,7 @@
  * Grammar (Python's precedence): or, and, not, comparisons (chained; == != < <= > >=), in and not in with a tuple, list
  * or set, | &, + - * / // %, unary -, **, parentheses, integers, floats, True, False, axis and input names, and on an
  * input of integer dtype: x[i] (i may be negative), .item(), .max(), .min(), .sum(), .numel(), .shape[i], len(x),
- * max(a, b), min(a, b). Any other text is an error, whose message gives the column. Integers have 64 bits, and an
+ * max(a, b), min(a, b). Any other text is an error; its message gives the column. Integers have 64 bits, and an
  * overflow is an error; the result of / is a float. */
 #ifndef REFTEST_DATASET_CONSTRAINT_H
 #define REFTEST_DATASET_CONSTRAINT_H
@@ -20,20 +20,20 @@ enum constraint_answer {
 };
 
 /* Evaluates a constraint. `axis` has one value for each axis of the definition; a negative value means unknown. If
- * `axis` is NULL, all axes are unknown; if `tensors` is NULL, the contents of all tensors. Uses only the members of
- * `definition` for axes and inputs. */
+ * `axis` is NULL, all axes are unknown. If `tensors` is NULL, the contents of all tensors are unknown. Of `definition`,
+ * only the axes and inputs are read. */
 enum constraint_answer constraint_evaluate(const struct definition *definition, const char *text, const int64_t *axis,
                                            const struct constraint_tensor *tensors, struct err *why);
 
 /* Evaluates an expression over axes (sums, products, powers and parentheses), whose value is the length of an axis: an
  * integer from 0 to 2^53 - 1. Returns CONSTRAINT_HOLDS and writes the value, CONSTRAINT_UNKNOWN if an axis is unknown,
- * or CONSTRAINT_ERROR with a message if the text is no such expression or if it has no such value. */
+ * or CONSTRAINT_ERROR with a message if the text is not such an expression or its value is not such an integer. */
 enum constraint_answer constraint_length(const struct definition *definition, const char *text, const int64_t *axis,
 					 int64_t *value, struct err *why);
 
 /* Computes unknown axes from their expressions, from constraints of the form `axis == expression` or `expression ==
  * axis`, and from other equations that are linear in their only unknown axis, such as `hidden == 2 * half`. Repeats
- * this until no axis can be filled. Writes their values to `axis`, and returns the number of axes that it filled in. */
+ * this until no further axis can be computed. Writes the values to `axis`, and returns the number of computed axes. */
 int constraint_solve(const struct definition *definition, int64_t *axis);
 
 #endif

@@ -69,7 +69,7 @@ static void read_number(struct tokens *t)
 	}
 }
 
-/* Characters outside ASCII can be part of a name, too. */
+/* Characters outside ASCII can also be part of a name. */
 static bool is_name(char c)
 {
 	return isalnum((unsigned char)c) || c == '_' || (unsigned char)c >= 0x80;

@@ -9,8 +9,8 @@
 
 #include "dataset/definition.h"
 
-/* The contents of an integer tensor in host memory. Element i of such an array belongs to input i of the definition. If
- * `data` is NULL, the contents are unknown. */
+/* The contents of an integer tensor in host memory. Element i of an array of these structs belongs to input i of the
+ * definition. If `data` is NULL, the contents are unknown. */
 struct constraint_tensor {
 	const void *data;
 	enum dtype dtype;
@@ -21,9 +21,9 @@ struct constraint_tensor {
 enum value_state { KNOWN, UNKNOWN, WRONG };
 enum value_kind { INTEGER, FLOAT, TENSOR };
 
-/* The value of a part of a constraint: a number or a tensor. A tensor value is a view of the input `input`: after
- * indices removed its first `dim` dimensions, its elements begin at `offset`. `state` says whether the offset is known,
- * and value_contents whether the contents are known. */
+/* The value of a part of a constraint: a number or a tensor. A tensor value is a view of the input `input`. Indices
+ * have removed its first `dim` dimensions, and its elements begin at `offset`. `state` says whether the offset is
+ * known. value_contents says whether the contents are known. */
 struct value {
 	enum value_state state;
 	enum value_kind kind;
@@ -53,8 +53,8 @@ struct value value_real(double number);
 /* Returns an unknown value. `name` is the axis or input whose value is missing. */
 struct value value_unknown(struct known *k, const char *name);
 
-/* Returns the number of a known value. A long double represents every int64 and every double exactly, or, on machines
- * with a shorter long double, rounds both operands of a comparison alike. */
+/* Returns the number of a known value. A long double represents every int64 and every double exactly. On machines with
+ * a shorter long double, both operands of a comparison are at least rounded in the same way. */
 long double value_number(struct value v);
 bool value_is_true(struct value v);
 
@@ -72,7 +72,8 @@ int64_t value_size(const struct known *k, struct value v, int i);
 const struct constraint_tensor *value_contents(const struct known *k, int input);
 int64_t value_elements(const struct known *k, struct value v);
 
-/* Returns true if a constraint can read elements of this dtype: integers, and for a Python scalar also a float. */
+/* Returns true if a constraint can read elements of this dtype: an integer dtype, or for a Python scalar also a
+ * float. */
 bool value_readable(enum dtype dtype, bool scalar);
 
 /* The next four functions return a number of a view: value_element its first element; value_item its only element;

@@ -31,7 +31,7 @@ static bool is_folder(const char *path)
 	return stat(path, &st) == 0 && S_ISDIR(st.st_mode);
 }
 
-/* Uses `path` as the root. `source` says where the root was named: "--root", "$REFTEST_ROOT", … */
+/* Uses `path` as the root. `source` is the option or variable that named it: "--root", "$REFTEST_ROOT", … */
 static int take_root(const char *path, const char *source, char *root, size_t size, struct err *err)
 {
 	char folder[PATH_MAX];
@@ -296,9 +296,8 @@ static bool is_candidate(const struct dirent *entry, const char *suffix)
 }
 
 /* Builds "FOLDER/NAME", followed by the stem (NAME without `suffix`). If `suffix` is NULL, NAME is a directory. Its
- * path then ends in '/' until the paths are sorted, which gives directories the same order as the paths of their files:
- * "a-b/" comes before "a/". It copies bytes instead of calling printf, which would be slow for tens of thousands of
- * paths. */
+ * path then ends in '/' until the paths are sorted. This gives directories the same order as the paths of their files:
+ * "a-b/" comes before "a/". The function copies bytes, because printf would be slow for tens of thousands of paths. */
 static char *make_path(struct arena *arena, struct folder folder, const char *name, const char *suffix)
 {
 	size_t length = strlen(name), tail = suffix != NULL ? strlen(suffix) : 0;
@@ -314,7 +313,7 @@ static char *make_path(struct arena *arena, struct folder folder, const char *na
 	return path;
 }
 
-/* The matching entries of the directory, sorted. */
+/* Returns the matching entries of the directory, sorted. */
 static struct entries read_folder(struct scan *scan, struct folder folder, const char *suffix)
 {
 	struct entries entries = {.name = folder.length + 1};

@@ -40,7 +40,7 @@ struct dataset {
 	int truth_count;
 	const struct dataset_file *approvals;   /* sorted by path */
 	int approval_count;
-	struct arena workload_memory;           /* memory of the paths and messages from the second thread */
+	struct arena workload_memory;           /* owns the paths and messages that the second thread made */
 	/* The lists of files if dataset_scan allocated them, otherwise NULL; owned by the dataset. */
 	void *walked[4];
 	const char *const *problems; /* one message for each directory or file that could not be read */
@@ -64,8 +64,8 @@ const char *dataset_around(const char *full, const char **below, struct arena *a
 
 /* Scans definitions/, workloads/, truths/ and approved/ two levels deep (op_type/name). Follows links to directories.
  * Ignores hidden names, other suffixes and files that editors leave behind ("x.json~", ".x.json.swp"). One thread scans
- * definitions/, another one the other folders; both end before the function returns. Two threads are used because a run
- * without changes spends most of its time in the kernel, in about 20 000 calls of stat. */
+ * definitions/, and another thread scans the other folders. Both end before the function returns. Two threads are used
+ * because a run without changes spends most of its time in the kernel, in about 20 000 calls of stat. */
 int dataset_scan(const char *root, struct arena *arena, struct dataset *out, struct err *err);
 
 /* Finds selected definitions: those at the given paths (relative to the root, sorted, without duplicates), with their
@@ -79,9 +79,9 @@ int dataset_some(const char *root, const char *const *paths, int count, struct a
  * that cannot be read. */
 void dataset_look_at_folders(struct dataset *dataset, struct arena *arena);
 
-/* Fills a dataset with the files that the caller lists, for example from git's index. The caller also has their
- * contents. Paths are relative to the root, sorted, without duplicates; files that are no definitions, workloads,
- * truths or approvals are omitted. Only the root itself is opened. */
+/* Fills a dataset with the files that the caller lists, for example from git's index. This module does not need the
+ * contents of these files. Paths are relative to the root, sorted, without duplicates; files that are not definitions,
+ * workloads, truths or approvals are omitted. The function opens only the root directory. */
 struct listed_file {
 	const char *path; /* must live as long as the dataset */
 	struct object_name object;

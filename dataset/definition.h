@@ -2,8 +2,8 @@
  *
  * The struct contains only data, which is in the caller's arena. dataset/definition_load.h returns only valid
  * definitions: every axis that a tensor names exists; names of inputs are Python identifiers; const axes are 0
- * … 2^53 - 1 (JSON's exact integers); the values of the const axes alone violate no constraint; and no tensor is too
- * large for its byte count. docs/architecture.md lists the places that a new field of the schema also needs. */
+ * … 2^53 - 1 (JSON's exact integers); the values of the const axes alone violate no constraint; and the size in bytes
+ * of no tensor overflows. docs/architecture.md lists what else a new field of the schema needs. */
 #ifndef REFTEST_DATASET_DEFINITION_H
 #define REFTEST_DATASET_DEFINITION_H
 
@@ -22,8 +22,8 @@ enum {
 	DEFINITION_AXES = 128,       /* the most axes of a definition */
 	DEFINITION_TENSORS = 64,     /* the most inputs of a definition, and also the most outputs */
 	DEFINITION_READS = 16,       /* the most files that a reference may read */
-	READ_PATH_BYTES = 1024,      /* the most bytes of the path of such a file */
-	READ_FILE_BYTES = 32 << 20   /* the most bytes of such a file */
+	READ_PATH_BYTES = 1024,      /* the most bytes of the path of a file that a reference may read */
+	READ_FILE_BYTES = 32 << 20   /* the most bytes of a file that a reference may read */
 };
 
 struct axis {
@@ -54,30 +54,32 @@ struct input_code {
 	enum input_code_kind kind;
 	const char *function; /* the function that is called; NULL: none */
 	const char *missing;  /* NULL, or why there is no function to call */
-	const char *place;    /* of the field that names it: "definitions/norm/x.json:12:11" */
-	/* For each axis, whether the function gets its value. The shapes that it returns give the other var axes their
-	 * values. */
+	const char *place;    /* the position of the field that names the function: "definitions/norm/x.json:12:11" */
+	/* For each axis, whether the function gets its value. The other var axes get their values from the shapes that
+	 * the function returns. */
 	const bool *given;
 };
 
 struct definition {
 	const char *name;
-	const char *op_type; /* the name of the file's folder; if the folder is unknown, "" when absent */
+	const char *op_type; /* the name of the file's folder; if the folder is unknown, the member "op_type", or "" if
+			      * it is absent */
 	const char *description; /* "" when absent */
 	const char *const *tags;
 	int tag_count;
 	const struct axis *axes; /* in file order */
 	const char *const *axis_descriptions; /* one for each axis; "" when absent */
-	/* NULL: no axis has an expression. Otherwise one text for each axis, NULL for an axis without: the length is
-	 * the value of this expression over other axes (dataset/axis_expressions.h). Such an axis is var if it depends
-	 * on var axes. Sizes and expressions that are written in shapes are axes, too, whose name is that text. */
+	/* NULL: no axis has an expression. Otherwise one text for each axis, which is NULL for an axis without an
+	 * expression. The length of an axis is the value of its expression over other axes
+	 * (dataset/axis_expressions.h). Such an axis is var if it depends on var axes. A size or an expression in a
+	 * "shape" is an axis, too; its text is the name of the axis. */
 	const char *const *axis_expressions;
 	int axis_count;
 	const struct tensor_spec *inputs; /* in the order of the file; run() gets inputs as keyword arguments */
 	int input_count;
 	bool has_other_names; /* some input has a name that no argument can have */
-	/* Names of arguments that no case passes: options that are no tensors, and optional inputs of unknown dtype. An
-	 * input with a `param` has both names here. */
+	/* Names of arguments that no case passes: options that are not tensors, and optional inputs of unknown dtype.
+	 * An input with a `param` has both names here. */
 	const char *const *left_out;
 	int left_out_count;
 	const char *unverifiable; /* NULL, or why no case can run, with the place in the file */
@@ -98,13 +100,14 @@ struct definition {
 	 * or NULL. The reference may lack this function. */
 	const char *custom_inputs_entrypoint;
 	const char *init;   /* Python source of a function that makes inputs; "" when absent */
-	struct input_code input_code; /* of custom_inputs_entrypoint, or else of `init` */
+	struct input_code input_code; /* the code of custom_inputs_entrypoint or, without it, of `init` */
 	const char *check;  /* Python source of a comparison, which reftest does not run; "" when absent */
-	/* Python source, NUL-terminated, as decoded from the JSON string; "" if the file has none, which only a
-	 * definition with `fi_api` may do (`unverifiable` is then set) */
+	/* Python source, NUL-terminated, as decoded from the JSON string; "" if the file has no reference. Only a
+	 * definition with `fi_api` may lack it, and `unverifiable` is then set */
 	const char *reference;
 	size_t reference_length;
-	const char *entry_point; /* NULL without a reference; the function of the reference that is called: "run", or a name that ends with "_reference" */
+	const char *entry_point; /* the function of the reference that is called: "run", or a name that ends with
+				  * "_reference"; NULL without a reference */
 	int reference_line;                   /* number of the line in the JSON file on which the reference string is */
 	/* The object "tolerance" {"atol", "rtol", "hit_ratio"} at top level. The upstream schema has no such object, so
 	 * most definitions have only negative values here. */
@@ -116,16 +119,17 @@ struct definition {
 	int note_count;
 };
 
-/* Returns whether the function gets only the arguments that it has: then an input that is None keeps the default of the
- * argument, if it has one. Otherwise the function gets every input by name. */
+/* Returns whether the call is adapted to the parameters of the function: it then gets no argument that it does not
+ * have, and a parameter whose input is None keeps its default, if there is one. Otherwise the function gets every input
+ * by name. */
 bool definition_fits_arguments(const struct definition *definition);
 
 /* The next two functions return the index of the axis or input with that name, or -1 if there is none. */
 int definition_axis(const struct definition *definition, const char *name);
 int definition_input(const struct definition *definition, const char *name);
 
-/* Returns the bytes of a tensor for these axis values (one for each axis; a negative value counts as 1). Returns 0 for
- * a Python scalar, and -1 if the tensor has more than 2^48 bytes, which no machine has. */
+/* Returns the size in bytes of a tensor for these axis values (one for each axis; a negative value counts as 1).
+ * Returns 0 for a Python scalar, and -1 if the tensor has more than 2^48 bytes, which no machine has. */
 int64_t definition_bytes(const struct tensor_spec *tensor, const int64_t *axis);
 
 /* Returns shape and dtype as torch writes them: "(8, 4096) bfloat16". Shapes with fewer axes are "(8,)" and "()". */

@@ -152,7 +152,7 @@ int reader_description(struct reader *r, const struct json_step *up, const cJSON
 	return 0;
 }
 
-/* Reads "name" or "op_type", which must be there. `place` is the stem or the folder of the file, or NULL if it is
+/* Reads "name" or "op_type", which must be present. `place` is the stem or the folder of the file, or NULL if it is
  * unknown. */
 static int read_name(struct reader *r, const cJSON *json, const char *key, const char *place, const char *place_kind,
                      const char **out)
@@ -245,7 +245,8 @@ static int unknown_axis(struct reader *r, const struct json_step *at, const char
 	                     err_show(name).text);
 }
 
-/* Returns whether a text that is no axis can only be a size or an expression, and not a misspelt name. */
+/* Returns whether a text that is not the name of an axis must be a size or an expression, and cannot be a misspelt
+ * name. */
 static bool is_expression(const char *text)
 {
 	return strpbrk(text, "+-*/%()") != NULL || (*text != '\0' && text[strspn(text, "0123456789 ")] == '\0');
@@ -308,7 +309,8 @@ static int read_shape(struct reader *r, const struct json_step *tensor, const cJ
 	return 0;
 }
 
-/* FlashInfer's tracer writes "unknown" for the tensors that its example call did not have. Remembers the first one. */
+/* Records the first tensor of dtype "unknown". FlashInfer's tracer writes this dtype for tensors that its example call
+ * left out. */
 static int note_unknown_dtype(struct reader *r, const struct json_step *at)
 {
 	struct err sentence;
@@ -321,7 +323,8 @@ static int note_unknown_dtype(struct reader *r, const struct json_step *at)
 	return 0;
 }
 
-/* PAIRS: torch's name of float4_e2m1. Its shapes count bytes of two values, and the shapes of a tensor_spec count values. */
+/* PAIRS: torch's name of float4_e2m1. Shapes with this dtype count bytes, each of which has two values. The shapes of a
+ * tensor_spec count values. */
 #define PAIRS "float4_e2m1fn_x2"
 
 static int read_pairs(struct reader *r, const struct json_step *tensor, struct tensor_spec *out)
@@ -425,7 +428,7 @@ static int read_tolerance(struct reader *r, const struct json_step *up, const cJ
 	return 0;
 }
 
-/* Reads the name of the argument of an input. Outputs have this field too, if an argument gets them. */
+/* Reads the name of the argument of an input. An output also has this field if the function gets it as an argument. */
 static int read_param(struct reader *r, const struct json_step *tensor, const cJSON *json, struct tensor_spec *out)
 {
 	const struct json_step at = {.up = tensor, .key = "param"};
@@ -482,7 +485,8 @@ static int read_tensor(struct reader *r, const struct json_step *up, const cJSON
 	return 0;
 }
 
-/* Is an input of this dtype an option: a text, or a dtype? FlashInfer's tracer writes "string" and "str". */
+/* Returns whether an input of this dtype is an option (a string or a dtype) and not a tensor. FlashInfer's tracer
+ * writes "string" and "str". */
 static bool is_option(const char *dtype)
 {
 	return strcmp(dtype, "string") == 0 || strcmp(dtype, "str") == 0 || strcmp(dtype, "dtype") == 0;
@@ -502,7 +506,7 @@ static const char *why_left_out(const cJSON *input)
 	return NULL;
 }
 
-/* Checks an input that no case passes. The fields that are read for other inputs must be valid here too. */
+/* Checks an input that no case passes. The fields that are read for other inputs must be valid. */
 static int read_left_out(struct reader *r, const struct json_step *up, const cJSON *json, const char **names)
 {
 	const struct json_step at = {.up = up, .key = json->string};
@@ -540,7 +544,7 @@ static int read_inputs(struct reader *r, const cJSON *json)
 	return 0;
 }
 
-/* Adds a note for each output that has the name of an input, as the outputs of operations in place do. */
+/* Adds a note for each output that has the name of an input, which is usual for operations in place. */
 static void note_shared_names(struct reader *r, const struct json_step *outputs)
 {
 	for (int i = 0; i < r->out->output_count; i++) {
@@ -578,7 +582,8 @@ static int read_outputs(struct reader *r, const cJSON *json)
 
 /* --- files ---------------------------------------------------------------------------------------------------- */
 
-/* Is this a relative path, in its shortest form, that names no hidden file and leads nowhere but down? */
+/* Returns whether this is a relative path in its shortest form, which names no hidden file and does not lead
+ * upwards. */
 static bool is_plain_path(const char *path)
 {
 	if (*path == '\0' || strlen(path) > READ_PATH_BYTES || !text_is_safe(path))

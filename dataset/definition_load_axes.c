@@ -10,8 +10,8 @@
 
 /* --- axes ---------------------------------------------------------------------------------------------------- */
 
-/* Reads an integer in a string as flashinfer-bench does: with blanks around it, a sign, single underscores between
- * digits, and zeros after a point. */
+/* Reads an integer in a string like flashinfer-bench: the string may have blanks around the integer, a sign, single
+ * underscores between digits, and a point followed by zeros. */
 static bool integer_of_text(const char *text, int64_t *out)
 {
 	char digits[20];
@@ -36,7 +36,8 @@ static bool integer_of_text(const char *text, int64_t *out)
 	return count > 0 && *text == '\0' && *out < (int64_t)1 << 53 && (!negative || *out == 0);
 }
 
-/* Reads the length of a const axis: an integer, or what flashinfer-bench converts to one (true, or a string). */
+/* Reads the length of a const axis: an integer, or a value that flashinfer-bench converts to an integer (true, or a
+ * string). */
 static bool axis_value(const cJSON *json, int64_t *out)
 {
 	const char *text = cJSON_GetStringValue(json);
@@ -165,7 +166,7 @@ int fix_expression(struct reader *r, const struct json_step *at, int i)
 	return 1;
 }
 
-/* Checks the expressions of all axes, and computes those that depend on const axes only. */
+/* Checks the expressions of all axes, and computes the axes whose expressions depend only on const axes. */
 static int read_expressions(struct reader *r, const struct json_step *axes)
 {
 	bool progress = true;
@@ -216,7 +217,7 @@ static void note_unchecked(struct reader *r, const struct json_step *at, const c
 	reader_note(r, at, arena_printf(r->arena, "this constraint is not checked: %s", why));
 }
 
-/* Returns whether a text is certainly no Python expression. */
+/* Returns whether a text is certainly not a Python expression. */
 static bool is_no_expression(struct reader *r, const char *text)
 {
 	const char *source = arena_printf(r->arena, "_ = (%s\n)\n", text);
@@ -249,8 +250,8 @@ static int check_constraint(struct reader *r, const struct json_step *at, const 
 	}
 }
 
-/* Makes the axes const that have only one value above 0, because constraints compute it from const axes: with `hidden
- * == 2 * half` and a const `hidden`, the axis `half` is const too. `axis` has the values of the const axes. */
+/* Marks axes as const if constraints compute their only possible value above 0 from const axes. With `hidden == 2 *
+ * half` and a const `hidden`, the axis `half` is also const. `axis` has the values of the const axes. */
 static void fix_axes(struct reader *r, int64_t *axis)
 {
 	const struct definition *d = r->out;
@@ -259,7 +260,7 @@ static void fix_axes(struct reader *r, int64_t *axis)
 		return;
 	for (int i = 0; i < d->input_count + d->output_count; i++)
 		if (definition_bytes(i < d->input_count ? &d->inputs[i] : &d->outputs[i - d->input_count], axis) < 0)
-			return; /* no machine has such a tensor, so the cases report the axis */
+			return; /* no machine can hold such a tensor, so each case reports the axis */
 	for (int i = 0; i < d->axis_count; i++)
 		if (axis[i] > 0)
 			r->axes[i] = (struct axis){.name = r->axes[i].name, .value = axis[i]};

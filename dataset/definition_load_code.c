@@ -6,7 +6,7 @@
 #include "dataset/input_code.h"
 #include "dataset/python_names.h"
 
-/* Reports why a reference without a function to call is none. */
+/* Reports that a reference is invalid because it has no function to call. */
 static int no_entry_point(struct reader *r, const struct json_step *at, const struct python_outline *outline)
 {
 	static const char wanted[] = "expected Python source with a function run or …_reference at top level";
@@ -19,7 +19,8 @@ static int no_entry_point(struct reader *r, const struct json_step *at, const st
 			     wanted, err_show(outline->functions[0].name).text);
 }
 
-/* Notes the names that the reference uses and does not define. They do no harm if their lines never run. */
+/* Adds notes about the names that the reference uses and does not define. These are not errors, because their lines may
+ * never run. */
 static void note_undefined_names(struct reader *r, const struct json_step *at)
 {
 	enum { MOST = 8 };
@@ -35,8 +36,8 @@ static void note_undefined_names(struct reader *r, const struct json_step *at)
 	arena_free(&scratch);
 }
 
-/* Checks that the reference is Python, as far as the outline knows, and finds the function that is called. If in doubt,
- * accepts it: running the reference then reports the mistake. */
+/* Checks that the reference is Python, as far as the outline can tell, and finds the function that is called. In doubt,
+ * accepts the reference: running it then reports the mistake. */
 static int check_source(struct reader *r, const struct json_step *at)
 {
 	struct definition *out = r->out;
@@ -60,7 +61,8 @@ static int check_source(struct reader *r, const struct json_step *at)
 	return rc;
 }
 
-/* FlashInfer's tracer writes a definition without a reference for a function that has none. */
+/* Records why no case can run. FlashInfer's tracer writes a definition without a reference if the traced function has
+ * no reference. */
 static int note_no_reference(struct reader *r)
 {
 	struct err sentence;

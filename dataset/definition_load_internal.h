@@ -1,6 +1,6 @@
-/* definition_load_internal - what the files that read a definition share: definition_load.c reads names, tensors and
- * the definition as a whole, definition_load_axes.c axes and constraints, and definition_load_code.c the reference and
- * the code that makes inputs. Functions that return int return 0, or -1 with a message. */
+/* definition_load_internal - declarations that the files that read a definition share. definition_load.c reads names,
+ * tensors and the definition as a whole. definition_load_axes.c reads axes and constraints. definition_load_code.c
+ * reads the reference and the code that makes inputs. Functions that return int return 0, or -1 with a message. */
 #ifndef REFTEST_DATASET_DEFINITION_LOAD_INTERNAL_H
 #define REFTEST_DATASET_DEFINITION_LOAD_INTERNAL_H
 
@@ -24,7 +24,7 @@ struct reader {
 
 /* Writes a message "expected …, found …". Always returns -1. */
 int reader_expected(struct reader *r, const struct json_step *at, const char *what, const cJSON *found);
-/* Adds a note with a position, unless there are NOTES notes already. */
+/* Adds a note with a position. Does nothing if there are already NOTES notes. */
 void reader_note(struct reader *r, const struct json_step *at, const char *sentence);
 /* Adds a note for each unknown field. There are at most NOTES notes, because the text is scanned again for the position
  * of each note. */
@@ -34,7 +34,7 @@ void reader_note_unknown(struct reader *r, const struct json_step *at, const cJS
 int reader_check_printable(struct reader *r, const struct json_step *at, const char *what, const char *name);
 /* Copies a string member. If an optional member is absent or null, writes "". */
 int reader_text(struct reader *r, const cJSON *object, const char *key, bool required, const char **out);
-/* Reads the member "description", which must be a string or null in every object of the file. */
+/* Reads the member "description" of an object. If present, it must be a string or null. */
 int reader_description(struct reader *r, const struct json_step *up, const cJSON *object, const char **out);
 /* Reads a list of non-empty strings, which may be absent. */
 int reader_strings(struct reader *r, const cJSON *json, const char *key, int most, const char *const **out,
@@ -45,16 +45,17 @@ int reader_members(struct reader *r, const cJSON *json, const char *key, int mos
 /* definition_load_axes.c */
 
 int read_axes(struct reader *r, const cJSON *json);
-/* Reserves memory for `room` axes and copies those that have been read. */
+/* Allocates memory for `room` axes, and copies to it the axes that were read so far. */
 void reserve_axes(struct reader *r, int room);
-/* Makes an axis that has an expression const if the expression depends on const axes only. `at` is the expression. */
+/* Marks axis `i` as const if its expression depends on const axes only. `at` is the place of the expression. */
 int fix_expression(struct reader *r, const struct json_step *at, int i);
 int read_constraints(struct reader *r, const cJSON *json);
 
 /* definition_load_code.c */
 
 int read_reference(struct reader *r, const cJSON *json);
-/* Finds the code that makes inputs. If it has no function to call, notes that; only the cases that need it fail. */
+/* Finds the code that makes inputs. If it has no function to call, adds a note; only the cases that need the function
+ * fail. */
 void find_input_code(struct reader *r);
 /* Copies a source that may be absent. Returns "" if there is none. */
 const char *read_source(struct reader *r, const cJSON *json, const char *key);

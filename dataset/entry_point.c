@@ -4,8 +4,8 @@
 
 static const char run_name[] = "run", reference_suffix[] = "_reference";
 
-/* Returns whether FlashInfer's tracer names a function so. Python normalises names that are not ASCII, so they may be
- * others in the module. */
+/* Returns whether this is a name that FlashInfer's tracer gives to references. Names that are not ASCII are rejected,
+ * because Python normalises them, and the module may have another name. */
 static bool is_reference_name(const char *name)
 {
 	size_t length = strlen(name), suffix = sizeof reference_suffix - 1;
@@ -16,7 +16,7 @@ static bool is_reference_name(const char *name)
 	return length > suffix && strcmp(name + length - suffix, reference_suffix) == 0;
 }
 
-/* Returns the last function that can be called without `await` and has such a name, or NULL. */
+/* Returns the last function with such a name that can be called without `await`, or NULL. */
 static const char *last_reference(const struct python_outline *outline)
 {
 	for (int i = outline->function_count - 1; i >= 0; i--)
@@ -25,7 +25,7 @@ static const char *last_reference(const struct python_outline *outline)
 	return NULL;
 }
 
-/* Applies the rule to the outline of valid Python. */
+/* Applies the rule in dataset/entry_point.h to the outline of valid Python. */
 static const char *choose(const struct python_outline *outline)
 {
 	if (outline->binds_wanted || python_outline_function(outline, run_name) != NULL)

@@ -21,7 +21,8 @@ static const struct python_function *function_of_init(const struct python_outlin
 	return outline->function_count == 1 && !outline->functions[0].is_async ? &outline->functions[0] : NULL;
 }
 
-/* Does the function need a value for this axis? A parameter with a default has a value. */
+/* Returns whether the function needs a value for this axis: its parameter with this name has no default, or only
+ * **kwargs can take the value. */
 static bool needs(const struct python_function *function, const char *axis)
 {
 	bool takes_any = false;

@@ -1,15 +1,16 @@
-/* input_code - which function of a definition makes inputs, and which axis values it gets. */
+/* input_code - decides which function of a definition makes inputs, and which axis values it gets. */
 #ifndef REFTEST_DATASET_INPUT_CODE_H
 #define REFTEST_DATASET_INPUT_CODE_H
 
 #include "dataset/definition.h"
 
-/* Finds the function of `init`: the last one at top level whose name ends with "_init", or else the only one. Sets
- * `code`, all but its place. An axis with a default value in the signature gets no value from a case, because the
- * default is the author's choice and fits the other defaults. Everything is allocated in `arena`. */
+/* Finds the function of `init`: the last one at top level whose name ends with "_init", or else the only one. Sets all
+ * members of `code` except `place`. An axis with a default value in the signature gets no value from a case, because
+ * the default is the author's choice and fits the other defaults. Everything is allocated in `arena`. */
 void input_code_of_init(const struct definition *definition, struct arena *arena, struct input_code *code);
 
-/* Finds the function of the reference that `custom_inputs_entrypoint` names. It gets the values of all axes. */
+/* Finds the function of the reference that `custom_inputs_entrypoint` names. This function gets the values of all
+ * axes. */
 void input_code_of_entrypoint(const struct definition *definition, struct arena *arena, struct input_code *code);
 
 #endif

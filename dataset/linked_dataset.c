@@ -25,7 +25,7 @@ enum { NAME_BYTES = 200 }; /* the most bytes of a name that becomes the name of 
 static const char problem_file[] = "definition.json", problem_workloads[] = "workload.jsonl", problem_truth[] = "truth.py";
 
 struct link {
-	const char *path;   /* below the root: "definitions/norm/x.json" */
+	const char *path;   /* path below the root: "definitions/norm/x.json" */
 	const char *target; /* absolute */
 };
 
@@ -80,7 +80,7 @@ static const char *folder_of(struct maker *maker, const char *path)
 	return arena_copy(&maker->arena, path, (size_t)(strrchr(path, '/') - path));
 }
 
-/* Reads a file as JSON. Returns NULL if it is no JSON: the loader reports that, with the place. */
+/* Reads a file as JSON. Returns NULL if it is not JSON; the loader later reports this with the position. */
 static cJSON *read_json(const char *path)
 {
 	struct buf bytes = {0};
@@ -146,7 +146,7 @@ static int compare_links(const void *a, const void *b)
 	return strcmp(((const struct link *)a)->path, ((const struct link *)b)->path);
 }
 
-/* Sorts the links. Two with one path are an error. */
+/* Sorts the links. Two links with the same path are an error. */
 static int sort_links(struct maker *maker)
 {
 	if (maker->count > 0)
@@ -158,8 +158,8 @@ static int sort_links(struct maker *maker)
 	return 0;
 }
 
-/* Adds a definition. A file without op_type gets that of `folder`, the last component of a path; a file without name
- * gets `name`. */
+/* Adds a definition. If the file has no op_type, `folder` is used, which is the last component of a path. If the file
+ * has no name, `name` is used. */
 static int add_definition(struct maker *maker, const char *path, const char *folder, const char *name,
 			  const char *workloads, const char *truth)
 {
@@ -265,7 +265,7 @@ static int make_folders(const char *path, struct err *err)
 	return 0;
 }
 
-/* Makes `link` lead to `target`. Another process that makes the same link at the same time does no harm. */
+/* Makes `link` a symbolic link to `target`. Another process may safely make the same link at the same time. */
 static int make_link(struct maker *maker, const char *link, const char *target)
 {
 	char now[PATH_MAX];
@@ -283,7 +283,7 @@ static int make_link(struct maker *maker, const char *link, const char *target)
 	return 0;
 }
 
-/* Removes the links of one kind that an earlier call made and this one did not. */
+/* Removes the links of one kind that an earlier call made and this call did not make. */
 static void remove_others(struct maker *maker, const char *root, const char *kind)
 {
 	struct string_list folders = names_in(maker, arena_printf(&maker->arena, "%s/%s", root, kind));
@@ -301,7 +301,7 @@ static void remove_others(struct maker *maker, const char *root, const char *kin
 	}
 }
 
-/* Writes the folder for these paths: the same paths always get the same folder, and its cache. */
+/* Writes the root for these paths to `root`. The same paths always get the same root, and therefore its cache. */
 static int name_root(const struct string_list *paths, char *root, size_t size, struct err *err)
 {
 	const char *cache = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");

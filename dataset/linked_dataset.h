@@ -1,12 +1,12 @@
 /* linked_dataset - presents definitions that are in no dataset as a dataset of symbolic links.
  *
- * People have single files, folders of definitions (FlashInfer's tracer writes one file a call), and folders of
- * problems (SOL-ExecBench: a folder with definition.json and workload.jsonl each; a file truth.py beside them is the
- * ground truth of the definition). This module links them from
- * $XDG_CACHE_HOME/reftest/linked/DIGEST, a folder with the layout of a dataset, whose name follows from their paths.
- * All other modules see an ordinary dataset there, with a cache of its own. The files themselves are not changed, and
- * nothing is written beside them. Tensor files are not linked, because a dataset reads none through links that lead out
- * of it. */
+ * People have single files, folders of definitions (FlashInfer's tracer writes one file per call), and folders of
+ * problems. A problem is a folder with definition.json and workload.jsonl, as in SOL-ExecBench; if it also has a file
+ * truth.py, that is the ground truth of the definition. This module links all these files from the folder
+ * $XDG_CACHE_HOME/reftest/linked/DIGEST, which has the layout of a dataset; DIGEST is a digest of their paths. All
+ * other modules see an ordinary dataset there, with a cache of its own. The files themselves are not changed, and
+ * nothing is written beside them. Tensor files are not linked, because reftest reads no tensor file through a link that
+ * leads out of the dataset. */
 #ifndef REFTEST_DATASET_LINKED_DATASET_H
 #define REFTEST_DATASET_LINKED_DATASET_H
 
@@ -17,12 +17,12 @@
 
 enum { LINKED_FILES = 100000 }; /* the most definitions of one linked dataset */
 
-/* Makes the dataset of `count` files and folders, which must exist, and writes its root. Links of an earlier call that
- * are no longer right are replaced or removed. Returns the number of definitions, or -1 with a message. A folder
- * without definitions is an error, and so are two definitions with the same op_type and name. */
+/* Makes the dataset of `count` files and folders, which must exist, and writes its root. Outdated links of an earlier
+ * call are replaced or removed. Returns the number of definitions, or -1 with a message. A folder without definitions
+ * is an error, and so are two definitions with the same op_type and name. */
 int linked_dataset_make(const char *const *paths, int count, char *root, size_t size, struct err *err);
 
-/* Returns whether this is the root of such a dataset, whose files somebody else has. */
+/* Returns whether this is the root of a linked dataset. Its files are links to files outside of it. */
 bool linked_dataset_is_root(const char *root);
 
 /* Returns whether a folder is a problem: whether it has a file definition.json. The next function also returns true if

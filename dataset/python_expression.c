@@ -165,7 +165,7 @@ static void trailers(struct python_parser *p)
 	}
 }
 
-/* Notes the wanted name, and functions that change the names of a module: they may bind any name. */
+/* Records the wanted name. Also records functions that change the names of a module, because they may bind any name. */
 static void note_name(struct python_parser *p)
 {
 	static const char *const changes[] = {"exec", "globals", "locals", "vars", "setattr"};
@@ -297,8 +297,8 @@ void python_expressions(struct python_parser *p)
 struct parameter_list {
 	struct python_parameter *items; /* NULL: nothing is recorded */
 	int count, room;
-	enum python_parameter_kind kind; /* of the next parameter */
-	bool defaults;                   /* a parameter with a default precedes */
+	enum python_parameter_kind kind; /* kind of the next parameter */
+	bool defaults;                   /* an earlier parameter has a default */
 };
 
 static void add_parameter(struct python_parser *p, struct parameter_list *list, const struct python_token *name,

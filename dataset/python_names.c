@@ -1,7 +1,7 @@
 /* python_names - reads the tokens of a source once, and records each name that is bound and each that is used. No tree
  * is
  * built: whether a name is bound follows from the tokens beside it, the brackets around it, and the kind of its
- * statement. Where that is not certain, the name counts as bound, because a false alarm is worse than a missed name. */
+ * statement. If this is not certain, the name counts as bound, because a false alarm is worse than a missed name. */
 #include "dataset/python_names.h"
 
 #include <stdbool.h>
@@ -21,14 +21,14 @@ enum bracket {
 	BRACKET_TYPES /* the type parameters of a def or class */
 };
 
-/* What a name in the current statement is. */
+/* The kind of the current statement, which decides what its names are. */
 enum statement {
-	STATEMENT_PLAIN, /* a use, unless it becomes a target */
+	STATEMENT_PLAIN, /* each name counts as used, unless it becomes a target */
 	STATEMENT_BLOCK, /* begins with a keyword: its ':' begins a block */
 	STATEMENT_BINDS  /* import, global, match, case: each name counts as bound */
 };
 
-/* What a def or class statement has next. */
+/* What comes next in a def or class statement. */
 enum head { HEAD_NONE, HEAD_NAME, HEAD_BRACKETS };
 
 /* The names between a keyword and the end of its targets are bound. */
@@ -50,14 +50,14 @@ struct reader {
 	enum statement statement;
 	bool begins;     /* the token is the first of its statement */
 	enum head head;
-	bool is_def; /* `head` is that of a def */
+	bool is_def; /* `head` belongs to a def */
 	enum targets targets;
 	int targets_depth;
 	bool annotation; /* names are part of an annotation */
 	int annotation_depth;
 	bool later_annotations; /* from __future__ import annotations */
 	bool from_future;
-	bool silent; /* names may be defined in ways that are not seen here */
+	bool silent; /* names may be defined in ways that this module does not recognize */
 };
 
 /* ---- tokens ---- */
@@ -98,7 +98,7 @@ static int compare(const void *a, const void *b)
 	return order != 0 ? order : (one->length > other->length) - (one->length < other->length);
 }
 
-/* Names that a module has without a statement. `_` is often added by gettext. */
+/* Names that every module has without binding them. `_` is often added by gettext. */
 static bool is_builtin(const struct python_token *token)
 {
 	static const char *const names[] = {
@@ -140,7 +140,7 @@ static bool is_ascii(const struct python_token *token)
 
 /* ---- names ---- */
 
-/* Are all brackets above `depth` those of a list of targets? */
+/* Returns whether all brackets above `depth` belong to a list of targets. */
 static bool only_groups(const struct reader *r, int depth)
 {
 	for (int i = depth; i < r->depth; i++)
@@ -159,7 +159,7 @@ static bool is_innermost(const struct reader *r, enum bracket bracket)
 	return r->depth > 0 && r->bracket[r->depth - 1] == bracket;
 }
 
-/* Is the name a parameter, because of the token before it? */
+/* Returns whether the token before the name makes it a parameter. */
 static bool is_parameter(const struct reader *r)
 {
 	static const char *const before[] = {"(", ",", "*", "**", "lambda"};
@@ -168,7 +168,7 @@ static bool is_parameter(const struct reader *r)
 	       !r->annotation;
 }
 
-/* Is the name not the beginning of an attribute, a call or a subscript? */
+/* Returns whether the name stands alone, and does not begin an attribute, a call or a subscript. */
 static bool is_whole(const struct reader *r)
 {
 	static const char *const part[] = {".", "(", "["};
@@ -263,7 +263,8 @@ static void begin_statement(struct reader *r)
 	r->candidates.count = 0;
 }
 
-/* Begins an annotation, whose names are left out. It ends where something follows it at the same depth. */
+/* Begins an annotation, whose names are left out. It ends at the next token of the same depth that cannot be part of
+ * it. */
 static void begin_annotation(struct reader *r)
 {
 	r->annotation = true;
@@ -335,7 +336,8 @@ static void keyword(struct reader *r)
 	}
 }
 
-/* Is this the first word of a `match`, `case` or `type` statement, or one that looks like it? */
+/* Returns whether this is the first word of a `match`, `case` or `type` statement, or of a statement that looks like
+ * one. */
 static bool is_soft_keyword(const struct reader *r)
 {
 	static const char *const words[] = {"match", "case", "type", "lazy"}, *const others[] = {"=", ".", ",", ":", ";"};
@@ -358,7 +360,8 @@ static void first_token(struct reader *r)
 	r->begins = false;
 }
 
-/* An f-string is one token. A name that an expression inside it binds would be missed. */
+/* Returns whether a string may bind a name. An f-string is one token, so a name that an expression inside it binds
+ * would be missed. */
 static bool may_bind(const struct python_token *string)
 {
 	return memchr(string->at, '(', string->length) != NULL && memmem(string->at, string->length, ":=", 2) != NULL;

@@ -1,5 +1,5 @@
-/* python_outline - a recursive parser of Python's statements. Of an assignment's target it only knows whether it can be
- * one. */
+/* python_outline - a recursive parser of Python's statements. Of the target of an assignment, the parser knows only
+ * whether it is a valid target. */
 #include "dataset/python_outline.h"
 
 #include <string.h>
@@ -181,7 +181,7 @@ static void simple_line(struct python_parser *p)
 /* --- compound statements ------------------------------------------------------------------------------------- */
 
 /* The clauses that may follow a statement. */
-enum { ELIF = 1, ELSE = 2, EXCEPT = 4, FINALLY = 8, REQUIRED = 16 /* one of the others must follow */ };
+enum { ELIF = 1, ELSE = 2, EXCEPT = 4, FINALLY = 8, REQUIRED = 16 /* at least one of the other clauses must follow */ };
 
 static void statements(struct python_parser *p);
 
@@ -206,7 +206,7 @@ static void block(struct python_parser *p)
 		next(p);
 }
 
-/* Reads the block of a def or class, whose names, loops and `return` are its own. */
+/* Reads the block of a def or class, which has separate names, loops and `return` statements. */
 static void own_block(struct python_parser *p, bool is_function)
 {
 	bool in_function = p->in_function, in_loop = p->in_loop, in_namespace = p->in_namespace;
@@ -392,7 +392,7 @@ static void decorated_statement(struct python_parser *p)
 static const struct {
 	const char *keyword;
 	void (*read)(struct python_parser *p);
-	int needs; /* the clause that the statement is; 0: it begins a statement */
+	int needs; /* if the word begins a clause of an earlier statement, this clause; 0: it begins a statement */
 	int then;  /* what may follow */
 } compound_statements[] = {
     {"if", if_clause, 0, ELIF | ELSE},
@@ -410,7 +410,7 @@ static const struct {
     {"@", decorated_statement, 0, 0},
 };
 
-/* Returns whether the line begins with a word that is a keyword there in some versions only. */
+/* Returns whether the line begins with a word that is a keyword at this place only in some versions of Python. */
 static bool at_soft_keyword(const struct python_parser *p)
 {
 	static const char *const words[] = {"match", "case", "type", "lazy"};
@@ -421,8 +421,8 @@ static bool at_soft_keyword(const struct python_parser *p)
 	return false;
 }
 
-/* Skips a line that begins with such a word, and its block: as a statement its grammar differs, and as a name it is
- * rare. */
+/* Skips a line that begins with such a word, and its block. If the word is a keyword, the grammar of the line is
+ * unknown to this parser. Lines in which it is a name are rare. */
 static void soft_statement(struct python_parser *p)
 {
 	bool colon = false;
@@ -452,8 +452,8 @@ static void check_follower(struct python_parser *p, int allowed, int clause)
 		expected(p, "a statement");
 }
 
-/* Reads a statement. `allowed` has the clauses that may follow the statement before; returns those that may follow this
- * one. */
+/* Reads a statement. `allowed` has the clauses that may follow the previous statement. Returns the clauses that may
+ * follow this one. */
 static int statement(struct python_parser *p, int allowed)
 {
 	for (size_t i = 0; i < COUNT(compound_statements); i++) {
@@ -485,8 +485,9 @@ static void statements(struct python_parser *p)
 
 /* --- the interface ------------------------------------------------------------------------------------------- */
 
-/* A bracket that is never closed makes the text behind it wrong. Reads on to the end of the text, and makes such a
- * bracket the error if it is open at the error that was found. */
+/* Call this after an error. If a bracket that is open at the error is never closed, it is the cause of the error,
+ * because it makes the text after it wrong. Reads on to the end of the text to find out, and reports such a bracket as
+ * the error. */
 static void prefer_open_bracket(struct python_tokens *t)
 {
 	struct python_tokens rest = *t;

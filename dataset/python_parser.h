@@ -1,6 +1,7 @@
-/* python_parser - the state of a parser of Python, and what it asks and says about the current token. After an error,
- * the current token is the end token, so every loop of the parser ends. Statements nest at most PYTHON_INDENTS deep and
- * brackets PYTHON_BRACKETS deep; `depth` limits what nests without brackets (lambda, else). */
+/* python_parser - the state of a parser of Python, and functions that test the current token or report an error at it.
+ * After an error, the current token is the end token, so every loop of the parser ends. Statements nest at most
+ * PYTHON_INDENTS deep and brackets PYTHON_BRACKETS deep; `depth` limits the nesting of constructs without brackets
+ * (lambda, else). */
 #ifndef REFTEST_DATASET_PYTHON_PARSER_H
 #define REFTEST_DATASET_PYTHON_PARSER_H
 
@@ -15,20 +16,21 @@ enum { PYTHON_DEPTH = 400 };
 struct python_parser {
 	struct python_tokens t;
 	struct arena *arena;
-	struct python_function *functions; /* those at top level; NULL until the first */
+	struct python_function *functions; /* the functions at top level; NULL until the first one */
 	int function_count;
 	const char *wanted; /* the name for `binds_wanted`; NULL: none */
-	bool binds_wanted, binds_any; /* as struct python_outline has them */
+	bool binds_wanted, binds_any; /* the members of struct python_outline */
 	struct python_place place; /* of the last function */
 	bool grammar;              /* the error is not in a token, but in the order of tokens */
 	int depth;
 	int blocks;        /* the indented blocks around the statement */
 	bool in_function;  /* `return` is valid */
 	bool in_loop;      /* `break` and `continue` are valid */
-	bool in_namespace; /* inside a function or a class, where an assignment binds no name of the module */
+	bool in_namespace; /* the statement is inside a function or a class, where an assignment binds no name of the
+			    * module */
 	bool with_items;   /* brackets may contain `as` */
-	bool target;       /* the expression that was read last can be assigned to */
-	bool mentioned;    /* the statement contains the wanted name so far */
+	bool target;       /* the last expression that was read is a valid target of an assignment */
+	bool mentioned;    /* the part of the statement that was read contains the wanted name */
 };
 #define COUNT(array) (sizeof(array) / sizeof(array)[0])
 
@@ -125,7 +127,7 @@ static inline void bound_name(struct python_parser *p, const char *what)
 	next(p);
 }
 
-/* Goes deeper; gives up beyond the limit. */
+/* Increments the nesting depth; gives up beyond the limit. */
 static inline bool deeper(struct python_parser *p)
 {
 	if (++p->depth <= PYTHON_DEPTH)

@@ -76,7 +76,7 @@ static bool is_digit(char c)
 	return c >= '0' && c <= '9';
 }
 
-/* Bytes above 127 are letters here; check_character reports the characters that are none. */
+/* Bytes above 127 count as letters here; check_character reports the characters that are not letters. */
 static bool is_name_start(char c)
 {
 	return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_' || (unsigned char)c >= 0x80;
@@ -121,8 +121,8 @@ static uint32_t code_of(const char *text, size_t length)
 	return 0;
 }
 
-/* Returns whether a character outside ASCII is punctuation or space and therefore in no name: what word processors and
- * chats put in the place of quotes, dashes and spaces. Not every such character is listed. */
+/* Returns whether a character outside ASCII is punctuation or space, and therefore cannot be part of a name. The list
+ * has the characters with which word processors and chats replace quotes, dashes and spaces. It is not complete. */
 static bool is_punctuation(uint32_t code)
 {
 	return (code >= 0xA0 && code <= 0xA9) || (code >= 0x2000 && code <= 0x203E) ||
@@ -236,12 +236,12 @@ static void scan_number(struct python_tokens *t)
 /* --- strings ------------------------------------------------------------------------------------------------- */
 
 struct string {
-	const char *from; /* its prefix or quote */
+	const char *from; /* the first byte of its prefix or quote */
 	char quote;
 	bool triple, raw, bytes, braces; /* braces: the string is an f-string or a t-string */
 };
 
-/* Reads the letters before a quote. Returns false if they are no prefix of a string. */
+/* Reads the letters before a quote. Returns false if they are not a valid prefix of a string. */
 static bool string_prefix(const char *word, size_t length, struct string *string)
 {
 	static const char *const prefixes[] = {"", "r", "u", "b", "f", "t", "br", "rb", "fr", "rf", "tr", "rt"};
@@ -274,8 +274,9 @@ static void unterminated(struct python_tokens *t, const struct string *string)
 	python_tokens_fail(t, string->from, "the string is not terminated");
 }
 
-/* Skips a backslash and what it escapes: any character, also a quote or the end of the line. In an f-string, a brace is
- * not escaped. (The braces of \N{…} are skipped like a replacement field, which they resemble.) */
+/* Skips a backslash and the character that it escapes, which may be a quote or the end of the line. In an f-string, a
+ * backslash does not escape a brace. (The braces of \N{…} are skipped like a replacement field, which they
+ * resemble.) */
 static void skip_escape(struct python_tokens *t, const struct string *string)
 {
 	t->at++;
@@ -286,7 +287,7 @@ static void skip_escape(struct python_tokens *t, const struct string *string)
 
 static void scan_quoted(struct python_tokens *t, struct string *string, int depth);
 
-/* Skips a word inside a replacement field, and the string that it may be the prefix of. */
+/* Skips a word inside a replacement field. If the word is the prefix of a string, also skips the string. */
 static void skip_field_word(struct python_tokens *t, int depth)
 {
 	const char *from = t->at;
@@ -316,7 +317,7 @@ static void skip_format(struct python_tokens *t, const struct string *string, in
 		} else if (*t->at == '\\') {
 			skip_escape(t, string);
 		} else if (is_line_end(*t->at) && !string->triple) {
-			python_tokens_give_up(t); /* some versions accept it */
+			python_tokens_give_up(t); /* some versions of Python accept this */
 		} else {
 			t->at++;
 		}
@@ -409,7 +410,7 @@ static void scan_word(struct python_tokens *t)
 	if (t->stop == PYTHON_READING)
 		set_token(t, PYTHON_STRING, from);
 	else
-		t->wrong_at = from; /* also for a string inside an f-string */
+		t->wrong_at = from; /* the outermost string, even if the error is in a string inside an f-string */
 }
 
 /* --- signs --------------------------------------------------------------------------------------------------- */

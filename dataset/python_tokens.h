@@ -1,9 +1,10 @@
-/* python_tokens - splits Python source into tokens, with the lexical errors that every CPython 3 reports.
+/* python_tokens - splits Python source into tokens, and reports the lexical errors that every version of CPython 3
+ * reports.
  *
- * Lines that end in CR, LF or CRLF, form feeds, a byte order mark, joined lines and all string prefixes are read. An
- * f-string (or t-string) is one token, whatever its braces contain. The scanner reports an error only where each
- * version of CPython from 3.8 on reports one, too. Where it is not certain (nesting deeper than CPython's limits, a
- * backslash inside indentation), it stops without an error. */
+ * The scanner knows the line ends CR, LF and CRLF, form feeds, a byte order mark, joined lines and all string prefixes.
+ * An f-string (or t-string) is one token, whatever its braces contain. The scanner reports an error only if every
+ * version of CPython from 3.8 on does. If it is not certain (nesting deeper than CPython's limits, a backslash inside
+ * indentation), it stops without an error. */
 #ifndef REFTEST_DATASET_PYTHON_TOKENS_H
 #define REFTEST_DATASET_PYTHON_TOKENS_H
 
@@ -39,7 +40,7 @@ enum {
 enum python_stop { PYTHON_READING, PYTHON_WRONG, PYTHON_UNSURE };
 
 struct python_indent {
-	size_t column, bytes; /* with tabs to multiples of 8, and with a tab as one column */
+	size_t column, bytes; /* column: a tab advances to a multiple of 8; bytes: a tab counts as 1 */
 };
 
 struct python_tokens {
@@ -48,8 +49,9 @@ struct python_tokens {
 	const char *bracket[PYTHON_BRACKETS]; /* the open brackets */
 	int open;
 	struct python_indent indent[PYTHON_INDENTS];
-	int level, wanted; /* the indentation so far, and that of the line that begins */
-	bool line_begins, measured; /* the next token is the first of its line; the line's indentation was read */
+	int level, wanted; /* level: the current indentation level; wanted: the level of the line that begins */
+	bool line_begins, measured; /* line_begins: the next token is the first of its line; measured: the indentation
+				     * of this line was read */
 	enum python_stop stop;
 	const char *wrong_at; /* if `stop` is PYTHON_WRONG: the position of the error, whose message is in `wrong` */
 	struct err wrong;
@@ -77,9 +79,10 @@ struct python_place {
 /* Moves a place forward to `at`, which is not before it. */
 void python_tokens_place(const struct python_tokens *t, struct python_place *place, const char *at);
 
-/* Returns whether the word is a keyword. Words like `match`, which are keywords in some positions only, are none. */
+/* Returns whether the word is a keyword. Returns false for words that are keywords in some positions only, such as
+ * `match`. */
 bool python_is_keyword(const char *word, size_t length);
-/* Returns whether the name can be that of an argument: an identifier of ASCII characters that is no keyword. */
+/* Returns whether an argument can have this name: it is an identifier of ASCII characters and not a keyword. */
 bool python_is_argument(const char *name);
 
 #endif

@@ -31,7 +31,7 @@ const char *safetensors_dtype(enum dtype dtype)
 	return NULL;
 }
 
-/* A tensor and the range of its data. Sorted ranges show gaps and overlaps. */
+/* A tensor and the range of its data. Gaps and overlaps are found by sorting the ranges. */
 struct extent {
 	const struct safetensor *tensor;
 	int64_t begin, end; /* byte offsets from the end of the header */

@@ -22,7 +22,7 @@ struct safetensor {
 	enum dtype dtype;
 	int rank;
 	int64_t shape[RANK_MAX];
-	int64_t begin, bytes; /* range of the data in the file; `begin` may be any byte, aligned or not */
+	int64_t begin, bytes; /* range of the data in the file; `begin` need not be aligned */
 };
 
 struct safetensors {
@@ -37,7 +37,7 @@ enum safetensors_answer {
 	SAFETENSORS_ERROR = -1, /* the message gives the reason: wrong offsets, a path that leads out of the root, … */
 	SAFETENSORS_OK = 0,
 	SAFETENSORS_MISSING =
-	    1, /* no such file: the message has the `git lfs pull --include "PATH"` that may fix it */
+	    1, /* no such file; the message contains the command `git lfs pull --include "PATH"`, which may fix this */
 	SAFETENSORS_POINTER = 2 /* the file is a Git LFS pointer; the message has the same command */
 };
 
@@ -51,14 +51,14 @@ enum safetensors_answer safetensors_open(int root, const char *path, struct aren
 bool safetensors_digest(const struct safetensors *file, struct digest *content, struct digest *tensors);
 const struct safetensor *safetensors_find(const struct safetensors *file, const char *name); /* NULL: none */
 const char *safetensors_dtype(enum dtype dtype); /* "BF16"; NULL: the format has no name for this type */
-/* Finds the tensor `key`, which must have this dtype and shape. Returns NULL with a message about the input `input` of a
- * workload otherwise; `path` is the file's path. */
+/* Finds the tensor `key`, which must have this dtype and shape. Otherwise, returns NULL with a message about the input
+ * `input` of a workload. `path` is the file's path. */
 const struct safetensor *safetensors_expect(const struct safetensors *file, const char *path, const char *key,
 					    const char *input, enum dtype dtype, int rank, const int64_t *shape,
 					    struct err *err);
 void safetensors_close(struct safetensors *file);
 
-/* Does the file, which need not have tensors, begin like a Git LFS pointer? */
+/* Returns whether the bytes of a file begin like a Git LFS pointer. The file may be of any kind. */
 enum { LFS_POINTER_HEAD = 43 }; /* the bytes to look at */
 bool lfs_pointer_begins(const void *bytes, size_t length);
 /* Returns the command that fetches a file from Git LFS. */

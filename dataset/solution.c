@@ -23,7 +23,8 @@ static int expected(struct reader *r, const struct json_step *at, const char *wh
 	return json_expected(&r->text, at, found, r->err, what);
 }
 
-/* Adds a note for each field that resembles a field of the schema. Other unknown fields are those of newer versions. */
+/* Adds a note for each unknown field that resembles a field of the schema. Other unknown fields may belong to newer
+ * versions of the schema. */
 static void note_misspelt(struct reader *r, const struct json_step *up, const cJSON *object, const char *const *known,
 			  int count)
 {
@@ -49,7 +50,7 @@ static const char *read_text(struct reader *r, const struct json_step *up, const
 	return text != NULL ? arena_string(r->arena, text) : NULL;
 }
 
-/* Reads a name, which must equal what the path says. */
+/* Reads a name, which must equal the corresponding part of the path. */
 static const char *read_name(struct reader *r, const cJSON *json, const char *key, const char *place)
 {
 	const struct json_step at = {.key = key};

@@ -1,5 +1,5 @@
-/* solution - reads a solution from its JSON text: an implementation of a definition for flashinfer-bench, with its
- * sources. `reftest check` reports what is wrong with the file; engine/solution_truth.h runs solutions. */
+/* solution - reads a solution from its JSON text. A solution is an implementation of a definition for flashinfer-bench,
+ * with its sources. `reftest check` reports what is wrong with the file; engine/solution_truth.h runs solutions. */
 #ifndef REFTEST_DATASET_SOLUTION_H
 #define REFTEST_DATASET_SOLUTION_H
 
@@ -13,7 +13,7 @@ enum {
 
 /* How a solution returns its outputs. */
 enum solution_outputs {
-	SOLUTION_UNSAID,  /* the file does not say it: by default a solution gets its outputs as arguments */
+	SOLUTION_UNSAID,  /* the file does not say how: by default, a solution gets its outputs as arguments */
 	SOLUTION_RETURNS, /* it returns them */
 	SOLUTION_WRITES	  /* it writes them to tensors that it gets after the inputs */
 };
@@ -35,7 +35,7 @@ struct solution {
 	int note_count;
 };
 
-/* What the path of a solution says. The members that are not NULL must equal those of the file. */
+/* The parts of the path of a solution. If a member is not NULL, the file must have the same value. */
 struct solution_place {
 	const char *author, *definition, *name;
 };

@@ -41,7 +41,7 @@ static int expected(struct reader *r, const struct json_step *at, const char *wh
 	return json_expected(r->text, at, found, r->err, what);
 }
 
-/* Does an output of this or a later step have the name? */
+/* Returns whether an output of this or a later step has the name. */
 static bool is_made_later(const cJSON *steps, int step, const char *name)
 {
 	int number = 0;

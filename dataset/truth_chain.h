@@ -35,7 +35,7 @@ struct chain_tensor {
 	int rank, axis[CHAIN_RANK]; /* indexes into chain_scope.axes */
 };
 
-/* `tensor` is an index: of an input, then (from input_count on) of an output, then of chain.tensors. */
+/* `tensor` is an index: the inputs come first, then (from input_count on) the outputs, then chain.tensors. */
 struct chain_arg {
 	const char *name; /* as the op family knows it */
 	int tensor;
@@ -57,9 +57,9 @@ struct chain {
 	int tensor_count;
 };
 
-/* Reads a chain. `text` is the text that contains `json`, at the place `at`, for messages; NULL is the whole text.
- * Returns NULL with a message if the chain names a tensor that no earlier step makes, makes one twice, or leaves out an
- * output of the definition. */
+/* Reads a chain. Messages need `text`, which contains `json`, and the place `at` of `json` in it (NULL: `json` is the
+ * whole text). Returns NULL with a message if the chain uses a tensor that no earlier step makes, makes a tensor twice,
+ * or does not make an output of the definition. */
 const struct chain *chain_read(const struct json_text *text, const struct json_step *at, const cJSON *json,
 			       const struct chain_scope *scope, struct arena *arena, struct err *err);
 

@@ -8,8 +8,8 @@
 
 enum { TRUTH_BYTES = 4 << 20 /* the most bytes of a file */ };
 
-/* Returns why the text is not Python in UTF-8 that defines run, as far as dataset/python_outline.h knows, or NULL. The
- * sentence begins with `path` and is allocated in `arena`. */
+/* Checks that the text is UTF-8 and is Python that defines `run`, as far as dataset/python_outline.h can tell. Returns
+ * NULL, or a sentence that says what is wrong. The sentence begins with `path` and is allocated in `arena`. */
 const char *truth_source_error(const char *path, const char *source, size_t length, struct arena *arena);
 
 #endif

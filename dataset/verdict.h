@@ -1,9 +1,10 @@
-/* verdict - the result of one case, and its JSON form, which the judge (the process that compares) sends and the store
- * keeps: verdict.c has the names of states, verdict_write.c and verdict_parse.c the JSON. A new field of a verdict also
- * needs: verdict_write and verdict_parse, verdict_head in dataset/verdict_head.c if passed verdicts have it, and
- * docs/json.md. A new status also needs: its row in verdict.c; its count in struct summary (cache/store.h,
- * cache/store_files.c, engine/definition_status.c); the places in engine/, report/, cli/ and watcher/ that
- * `git grep STATUS_PASSED` finds; docs/verify.md and docs/json.md. docs/architecture.md lists them one by one. */
+/* verdict - the result of one case, and its JSON form. The judge (the process that compares) sends verdicts in this
+ * form, and the store keeps them. verdict.c has the names of statuses; verdict_write.c and verdict_parse.c write and
+ * read the JSON. A new field of a verdict must be added to verdict_write, to verdict_parse and to docs/json.md and, if
+ * passed verdicts have it, to verdict_head in dataset/verdict_head.c. A new status must be added to verdict.c; to the
+ * counts in struct summary (cache/store.h, cache/store_files.c, engine/definition_status.c); in engine/, report/, cli/
+ * and watcher/ where `git grep STATUS_PASSED` finds a line; and to docs/verify.md and docs/json.md.
+ * docs/architecture.md lists these places one by one. */
 #ifndef REFTEST_DATASET_VERDICT_H
 #define REFTEST_DATASET_VERDICT_H
 
@@ -18,25 +19,25 @@
 #include "base/metrics.h"
 #include "dataset/definition.h"
 
-/* Stored verdicts contain these numbers: never renumber. A new status is a row of the table in dataset/verdict.c; the
- * compiler then reports the places with a static assertion on STATUS_COUNT. docs/architecture.md ("Another status")
- * lists the other places. */
+/* Stored verdicts contain these numbers: never renumber. A new status needs a row in the table of dataset/verdict.c;
+ * the compiler then reports the places that have a static assertion on STATUS_COUNT. docs/architecture.md ("Another
+ * status") lists the other places. */
 enum status {
 	STATUS_PASSED = 0,
 	STATUS_SKIPPED = 1,
 	STATUS_ERROR = 2,
 	STATUS_FAILED = 3,
 	STATUS_INVALID = 4,
-	/* no ground truth decides, and every check that needs none holds */
+	/* no ground truth decided, and every check that needs no ground truth holds */
 	STATUS_CHECKED = 5,
 	STATUS_COUNT
 };
 
-/* What speaks for a definition that is checked. */
+/* What supports a definition whose status is `checked`. */
 enum checked_kind {
 	CHECKED_ONLY,	    /* its checks alone */
 	CHECKED_APPROVED,   /* a person approved the reference */
-	CHECKED_UNATTESTED, /* a ground truth agrees, with a constant that only the reference shows */
+	CHECKED_UNATTESTED, /* a ground truth agrees, but with a constant that only the reference confirms */
 	CHECKED_KINDS
 };
 
@@ -67,12 +68,12 @@ enum reason {
 	REASON_CONSTANTS = 27,
 	/* checked: a ground truth agrees, but the reference may read the clock or the name of the machine */
 	REASON_UNSTEADY = 28,
-	/* checked: a ground truth agrees, with a constant that only the outputs of the reference show */
+	/* checked: a ground truth agrees, but with a constant that only the outputs of the reference confirm */
 	REASON_UNATTESTED = 29,
 	REASON_COUNT
 };
 
-/* Groups of statuses, in the order of severity. The group of a status decides exit status, colours and reports. */
+/* Groups of statuses, in the order of severity. The group of a status determines exit status, colours and reports. */
 enum status_group { GROUP_VERIFIED, GROUP_UNVERIFIED, GROUP_WRONG, GROUP_INVALID };
 
 const char *status_name(enum status status);
@@ -91,10 +92,12 @@ struct output_verdict {
 	enum status status;              /* passed or failed */
 	enum reason reason;
 	double atol, rtol,
-	    hit_ratio; /* bounds of the tolerance rule; in JSON, hit_ratio_needed is this bound, hit_ratio the measured value */
+	    hit_ratio; /* bounds of the tolerance rule; in JSON, this hit_ratio is called hit_ratio_needed, and
+		        * "hit_ratio" is the measured value */
 	int rank;
 	int64_t shape[RANK_MAX];         /* needed to write the worst elements with one index for each dimension */
-	bool other_bits; /* the values are equal, but not all bits (0 and -0, or two kinds of NaN); false if nobody asked */
+	bool other_bits; /* the values are equal, but not all bits (0 and -0, or two kinds of NaN); false if this was
+			  * not examined */
 	struct metrics metrics;
 };
 
@@ -106,8 +109,8 @@ struct named_value {
 /* A ground truth that can be used. In a list of them, the most preferred one is first. */
 struct truth {
 	const char *name, *version; /* "builtin" and the digest of the family's sources; "flashinfer", "0.7.2 (table …)" */
-	const char *refused; /* why it decides nothing, known before a case runs; NULL: it can be tried */
-	bool program; /* a Python text of the dataset, which the pool runs in a runner of its own */
+	const char *refused; /* why it can decide no case, if that is known before a case runs; NULL: it can be tried */
+	bool program; /* Python source in the dataset, which the pool runs in a separate runner */
 	bool chain;   /* the chain of operations of the definition, which the judge computes */
 	/* Why it may share a mistake with the reference, as the end of a sentence: "ada wrote both". A case that only
 	 * such ground truths decide is `checked` and not passed. NULL: it is independent. */
@@ -132,25 +135,26 @@ struct tried_truth {
 	/* NULL if the ground truth computed the outputs; otherwise the message that says why it did not decide the
 	 * case. */
 	const char *passed_over;
-	/* it did not decide the case, for a transient reason: a dead process, a timeout, no memory */
+	/* the reason why it did not decide the case is transient: a dead process, a timeout, no memory */
 	bool accident;
-	bool not_asked;          /* it was not called, because the case was already decided its turn */
+	bool not_asked;          /* it was not called, because the case was decided before its turn */
 	/* The arithmetic of this ground truth is less precise than the tolerance rules of the case require, so it
 	 * cannot decide alone. */
 	bool coarse;
-	/* seconds: time to compute the outputs; prepared: time before that for the import and the compilation, which
-	 * happen once. */
+	/* seconds: time to compute the outputs; prepared: time for the import and the compilation, which happen only
+	 * once, before the computation. */
 	double seconds;
 	double prepared;
-	/* If all ground truths were tried, the largest margin of this one against builtin (see metrics.margin). NaN,
-	 * and absent from the JSON, if it was not compared with builtin, and for builtin itself. */
+	/* If all ground truths were tried, the largest margin of this one against builtin (see metrics.margin). If it
+	 * was not compared with builtin, and for builtin itself, this is NaN and absent from the JSON. */
 	double margin;
 };
 
-/* The result of a check that needs no ground truth. A property is worth knowing and no fault. */
+/* The result of a check that needs no ground truth. CHECK_PROPERTY: the check found a property that is worth knowing,
+ * but is not a fault. */
 enum check_result { CHECK_HOLDS, CHECK_FAILS, CHECK_NOT_RUN, CHECK_PROPERTY, CHECK_RESULTS };
 
-/* An axis that a check examined, and whether it holds along it. */
+/* An axis that a check examined, and whether the check holds along this axis. */
 struct check_axis {
 	const char *name;
 	bool holds;
@@ -160,7 +164,7 @@ struct check {
 	const char *name; /* "repeat" */
 	enum check_result result;
 	const char *evidence; /* never NULL; a sentence: what was compared, or why the check did not run */
-	const struct check_axis *axes; /* of the check `rows`: the axes along which rows were exchanged */
+	const struct check_axis *axes; /* for the check `rows`: the axes along which rows were exchanged */
 	int axis_count;
 };
 
@@ -168,7 +172,7 @@ struct check {
 enum { DIFFERENCE_SIDE = 32, DIFFERENCE_LEVELS = 32 };
 struct difference_map {
 	const char *output;
-	const char *row_axis, *column_axis; /* names of axes of the output; NULL: it has no further axis */
+	const char *row_axis, *column_axis; /* names of axes of the output; NULL: the output has no such axis */
 	int64_t row_length, column_length;  /* the lengths of these axes, or 1 */
 	/* One text for each row, and in it one letter for each column: the level of the largest error, 0-9 and a-v. */
 	const char *const *heat;
@@ -183,10 +187,10 @@ struct latency_spread {
 	int runs;
 };
 
-/* The latency of the reference or of a ground truth. It is evidence and decides nothing. */
+/* The latency of the reference or of a ground truth. It does not affect the status. */
 struct latency {
 	const char *name; /* "reference", "builtin", "flashinfer" */
-	bool cuda_events; /* the events of the GPU took the time; false: the wall clock */
+	bool cuda_events; /* CUDA events measured the time; false: the wall clock did */
 	struct latency_spread warm, cold; /* cold: with a flushed L2 cache; only with cuda_events */
 };
 
@@ -233,10 +237,10 @@ struct verdict {
 	 * (docs/containment.md); NULL: unknown, for a verdict of an older version. If `torch` is NULL, too, no
 	 * reference can have run */
 	const char *containment;
-	/* "kept" if the reference ran in a runner that serves several definitions, "own" if its runner served no other,
-	 * for `isolation_reason`; NULL: unknown, for a verdict of an older version */
+	/* "kept" if the reference ran in a runner that serves several definitions; "own" if its runner served no other
+	 * definition, because of `isolation_reason`; NULL: unknown, for a verdict of an older version */
 	const char *isolation, *isolation_reason;
-	const struct latency *latencies; /* of `reftest bench`; other verdicts have none */
+	const struct latency *latencies; /* latencies of `reftest bench`; other verdicts have none */
 	int latency_count;
 	double seconds;            /* wall-clock time of the case */
 	int64_t time;              /* time of the verdict in Unix seconds */
@@ -248,9 +252,9 @@ struct verdict {
 	int constant_count;
 	const char *const *findings; /* messages that do not affect the status */
 	int finding_count;
-	/* The cause of a failure, where one was found: mistakes with which the outputs agree everywhere, as words that
-	 * follow "behaves as if ". diagnosed: every known mistake was tried, so that another one is not the cause.
-	 * regions: sentences about where an output differs. */
+	/* The cause of a failure, if it was found. diagnosis: the mistakes that explain all outputs, as words that
+	 * follow "behaves as if ". diagnosed: every known mistake was tried, so no other known mistake is the cause.
+	 * regions: sentences that say where an output differs. */
 	const char *const *diagnosis;
 	int diagnosis_count;
 	bool diagnosed;
@@ -263,19 +267,19 @@ struct verdict {
 	int check_count;
 };
 
-/* Returns one text with the versions of all ground truths, which the fingerprint contains. For a single ground truth,
- * the text is its version. */
+/* Returns the versions of all ground truths as one text, which becomes a field of the fingerprint. For a single ground
+ * truth, the text is its version. */
 const char *verdict_truth_version(const struct verdict *verdict, struct arena *arena);
 
-/* Returns the margin of a verdict: the largest error of its outputs in units of the bound. NaN if no output was
+/* Returns the margin of a verdict: the largest error of its outputs in units of the bound. Returns NaN if no output was
  * compared. */
 double verdict_margin(const struct verdict *verdict);
 
-/* Could the reference reach nothing but its inputs and outputs, or did none run? */
+/* Returns whether the reference could reach only its inputs and outputs. Returns true also if no reference ran. */
 bool verdict_is_contained(const struct verdict *verdict);
 
-/* Writes one JSON object on one line, without a newline. verdict_parse reads this form, and gets every double back
- * without loss. */
+/* Writes one JSON object on one line, without a newline. verdict_parse reads this form and restores every double
+ * exactly. */
 void verdict_write(const struct verdict *verdict, struct buf *out);
 
 /* Parses the JSON. Returns NULL with a message if the text is not a verdict. The text may come from a damaged file, so
@@ -286,7 +290,7 @@ const struct verdict *verdict_parse(const char *text, size_t length, struct aren
 int64_t verdict_time(const char *text, size_t length);
 
 /* Reads only the beginning of a verdict that passed, is not weak and has no findings; outputs and constants may be
- * missing from the result. This is for callers that need only the status and the versions. Returns NULL for another
+ * missing from the result. This is for callers that need only the status and the versions. Returns NULL for any other
  * verdict, or for a text that verdict_write did not write; call verdict_parse then. The result is allocated in `arena`.
  * */
 const struct verdict *verdict_head(const char *text, size_t length, struct arena *arena);

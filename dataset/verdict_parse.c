@@ -6,7 +6,7 @@
 #include "base/json.h"
 #include "dataset/verdict_fields.h"
 
-/* Limits on lists. A verdict has a few ground truths for each of about 30 outputs at most. */
+/* Limits on lists. A verdict has at most about 30 outputs, with a few ground truths for each. */
 enum { TEXT_BYTES = 16 << 20, OUTPUTS = 1024, CONSTANTS = 64, FINDINGS = 4096 };
 
 static const int64_t EXACT_MAX = ((int64_t)1 << 53) - 1; /* the largest exact integer of JSON */
@@ -217,7 +217,7 @@ static void read_constants(struct reader *r, const cJSON *json, struct verdict *
 	}
 }
 
-/* Reads a list of sentences. Returns NULL if the verdict has no such list and need not have it. */
+/* Reads a list of sentences. Returns NULL if the verdict has no such list and the list is optional. */
 static const char *const *read_sentences(struct reader *r, const cJSON *json, const char *key, bool needed, int most,
 					 int *count)
 {
@@ -234,7 +234,7 @@ static const char *const *read_sentences(struct reader *r, const cJSON *json, co
 	return sentences;
 }
 
-/* Checks that a picture has rows, all of the same length, of letters that are levels. */
+/* Checks that a picture has rows, that all rows have the same length, and that all letters are levels. */
 static void check_heat(struct reader *r, const struct difference_map *map)
 {
 	size_t columns = map->rows > 0 ? strlen(map->heat[0]) : 0;

@@ -67,7 +67,7 @@ static int read_axis(struct reader *r, const cJSON *json)
 	return 0;
 }
 
-/* Reports an axis whose expression has no value, or another value than the line gives the axis. */
+/* Reports an axis whose expression has no value, or whose expression contradicts the value in the line. */
 static int axis_error(struct reader *r, const cJSON *axes, int axis, const struct err *why)
 {
 	const struct json_step at = {.up = &r->axes, .key = r->definition->axes[axis].name};
@@ -402,7 +402,7 @@ static int check_null(struct reader *r, const cJSON *json, const char *key)
 
 static const struct json_step at_evaluation = {.key = "evaluation"};
 
-/* Checks that an object of measurements is there or not, as the status of the evaluation requires. */
+/* Checks that an object of measurements is present if and only if the status of the evaluation requires it. */
 static int check_measured(struct reader *r, const cJSON *evaluation, const char *key, bool needed, const char *status)
 {
 	const struct json_step at = {.up = &at_evaluation, .key = key};
@@ -418,7 +418,7 @@ static int check_measured(struct reader *r, const cJSON *evaluation, const char 
 			value);
 }
 
-/* Reads the evaluation of a trace: its status, and which measurements must be there. */
+/* Reads the evaluation of a trace: its status and its measurements. */
 static int read_evaluation(struct reader *r, const cJSON *json, bool *passed)
 {
 	static const struct {
@@ -457,7 +457,7 @@ static int read_evaluation(struct reader *r, const cJSON *json, bool *passed)
 	return check_measured(r, evaluation, "performance", statuses[i].performance, status);
 }
 
-/* Reads what a trace has in addition to its workload, or checks that a workload has none of it. */
+/* Reads the members that only a trace has, or checks that a workload does not have them. */
 static int read_result(struct reader *r, const cJSON *json, struct workload *out)
 {
 	if (!r->trace)

@@ -38,12 +38,12 @@ struct input_source {
 	struct digest content; /* digest of the whole file; zeros until the file has been read */
 };
 
-/* The tolerance of a line. All members but error_cap have a value if `given`. */
+/* The tolerance of a line. If `given` is true, all members except error_cap have a value. */
 struct workload_tolerance {
 	bool given;
 	struct tolerance bounds;
 	double error_cap;     /* no element may differ by more than this; negative: no limit */
-	bool allows_negative_infinity; /* -inf may be a right value of an output */
+	bool allows_negative_infinity; /* -inf may be a correct value of an output */
 };
 
 struct workload {
@@ -54,7 +54,8 @@ struct workload {
 	const char *error;
 	/* The value of each axis of the definition, including the const axes, in the order of the definition. */
 	const int64_t *axis;
-	const struct input_source *inputs;   /* one source for each input of the definition, in its order */
+	const struct input_source *inputs;   /* one source for each input of the definition, in the order of the
+					      * inputs */
 	struct workload_tolerance tolerance;
 	/* In a trace, the name of the solution that was benchmarked, and whether its evaluation passed. */
 	const char *solution;
