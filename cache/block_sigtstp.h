@@ -1,5 +1,5 @@
-/* block_sigtstp - blocks Ctrl-Z (SIGTSTP) while this process holds a lock of the store for which other processes wait
- * without a time limit: the write lock, or the lock for opening and closing the store. SIGSTOP cannot be blocked. */
+/* block_sigtstp - blocks Ctrl-Z (SIGTSTP) while this process holds the write lock of the store, or the lock for opening
+ * and closing the store. Other processes wait for these locks without a time limit. SIGSTOP cannot be blocked. */
 #ifndef REFTEST_CACHE_BLOCK_SIGTSTP_H
 #define REFTEST_CACHE_BLOCK_SIGTSTP_H
 

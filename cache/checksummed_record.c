@@ -43,7 +43,7 @@ void record_put_text(struct buf *out, const char *text)
 	record_put_bytes(out, text, strlen(text));
 }
 
-/* Returns the next `length` bytes and moves behind them; returns NULL if fewer bytes are left. */
+/* Returns the next `length` bytes and advances past them. Returns NULL if fewer bytes are left. */
 static const unsigned char *take(struct reader *from, size_t length)
 {
 	const unsigned char *at = from->at;

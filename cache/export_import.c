@@ -148,7 +148,7 @@ int export_verdicts(struct store *store, const char *path, const struct record_s
 struct lines {
 	ZSTD_DCtx *unpacker;
 	ZSTD_inBuffer from; /* the next zstd block */
-	size_t length;	    /* of the file, in bytes */
+	size_t length;	    /* length of the file in bytes */
 	uint64_t unpacked;
 	struct buf text;     /* whole lines, and the beginning of the next one */
 	size_t whole;	     /* number of bytes of the whole lines in `text` */
@@ -306,7 +306,8 @@ struct incoming {
 	struct readers readers;
 	struct buf records;		 /* array of struct verdict_line to be stored in one transaction */
 	int64_t line;			 /* number of lines that were read */
-	/* seen: number of record lines after the head line; expected: the number that the head line states. */
+	/* seen: number of record lines after the head line; expected: the number of record lines that the head line
+	 * states. */
 	int64_t seen, expected;
 	int64_t damaged;		 /* number of damaged lines in the whole file */
 	bool inside, misplaced;		 /* inside: the current line is between a head line and its end line */

@@ -3,7 +3,7 @@
  *
  * An exported file is compressed with zstd. Unpacked, it is text:
  *
- *   "reftest verdicts" . TAB . format . TAB . the most lines with verdicts that follow . LF
+ *   "reftest verdicts" . TAB . format . TAB . an upper bound on the number of lines with verdicts . LF
  *   one line for each verdict                                           (cache/verdict_line.h)
  *   "end" . TAB . the number of lines with verdicts . LF
  *
@@ -30,7 +30,7 @@ enum {
 struct record_signer {
 	void *context;
 	void (*sign)(void *context, struct verdict_line *record);
-	/* Returns -1 with a message if the record is refused. */
+	/* Returns 0, or -1 with a message if the record is refused. */
 	int (*check)(void *context, const struct verdict_line *record, struct err *err);
 };
 
@@ -49,7 +49,7 @@ int export_verdicts(struct store *store, const char *path, const struct record_s
 struct import_counts {
 	struct store_merged merged;
 	int64_t refused; /* number of verdicts that are damaged, missing, or refused by the signer */
-	bool unusable;	 /* there is no such file, or it is no exported file that this program reads */
+	bool unusable;	 /* there is no such file, or the file is not an exported file that this program can read */
 	bool whole;	 /* the file is unchanged since it was written, and nothing was refused */
 };
 

@@ -32,7 +32,7 @@ static struct digest field_digest(const char *tag, const void *bytes, size_t len
 	return digest;
 }
 
-/* Copies a value for printing: control characters become spaces, and a value that is too long is cut between two
+/* Copies a value for printing. Control characters become spaces, and a value that is too long is cut between two
  * characters. */
 static const char *value_copy(struct arena *arena, const char *value)
 {
@@ -108,8 +108,8 @@ struct fields fields_copy(const struct fields *fields, struct arena *arena)
 	return copy;
 }
 
-/* Orders fields by tag. Fields are sorted by tag. No caller should add two fields with the same tag; if one does, their
- * digests decide the order, so the order of the calls never matters. */
+/* Orders fields by tag. No caller should add two fields with the same tag; if one does, their digests decide the order,
+ * so the order of the calls never matters. */
 static int field_order(const void *a, const void *b)
 {
 	const struct field *one = a, *two = b;
@@ -200,9 +200,9 @@ static void axis_field(const struct axis *axis, const char *expression, struct a
 	field_add(out, arena, tag, text + strlen("const "), text, strlen(text));
 }
 
-/* Returns the position of an input (from 0) among the inputs with the same dtype and shape. run() gets inputs by name,
- * but an op family may tell inputs of the same dtype and shape apart by their order, for example the K cache and the V
- * cache. */
+/* Returns the position of an input (from 0) among the inputs with the same dtype and shape. run() gets inputs by name.
+ * But if inputs have the same dtype and shape, such as the K cache and the V cache, an op family may distinguish them
+ * by their order. */
 static int place_among_alike(const struct definition *definition, int input)
 {
 	const struct tensor_spec *spec = &definition->inputs[input];
@@ -447,7 +447,8 @@ int fields_read(const void *bytes, size_t length, struct arena *arena, struct fi
 
 /* --- What changed ------------------------------------------------------------------------------------------------ */
 
-/* Returns a sentence about one changed field. `then` is NULL if the field is new, `now` if the field is gone. */
+/* Returns a sentence about one changed field. `then` is NULL if the field is new, and `now` is NULL if the field is
+ * gone. */
 static const char *change_sentence(const struct field *then, const struct field *now, struct arena *arena)
 {
 	if (then == NULL)

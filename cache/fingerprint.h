@@ -1,15 +1,16 @@
-/* fingerprint - everything that a verdict depends on, as two digests over tagged fields: the subject (what was
- * verified) and the witness (what verified it: ground truth, its version, device class, versions of torch and CUDA).
+/* fingerprint - computes two digests of everything that a verdict depends on: the subject (what was verified) and the
+ * witness (what verified it: ground truth, its version, device class, versions of torch and CUDA). Each is a digest of
+ * tagged fields.
  *
  * A field is a tag ("axes.hidden_size") and bytes. The digest of a field covers the length of the tag, the tag, the
  * length of the bytes, and the bytes. The digest of a list covers FINGERPRINT_FORMAT, the number of fields and the
- * digests of the fields in the order of the tags, so two different lists never give the same bytes to the hash. The
+ * digests of the fields in the order of the tags, so the hash never gets the same bytes for two different lists. The
  * digest of every field is stored, so that `explain` can name the field that changed. Short values are stored, too, so
  * that `explain` can show the old and the new value.
  *
  * A new field of the definition schema also needs a field in definition_fields. A new fact of the witness also needs a
- * field in witness_fields and in context_digest of engine/run.c; without the second one, reftest reports a stored
- * result although the fact has changed. */
+ * field in witness_fields and in context_digest of engine/run.c; without the field in context_digest, reftest would
+ * report a stored result after the fact has changed. */
 #ifndef REFTEST_CACHE_FINGERPRINT_H
 #define REFTEST_CACHE_FINGERPRINT_H
 
@@ -47,25 +48,26 @@ void field_printf(struct fields *fields, struct arena *arena, const char *tag, c
 /* Returns a copy of the list. A field that is later added to the list does not appear in the copy, and vice versa. */
 struct fields fields_copy(const struct fields *fields, struct arena *arena);
 
-/* Returns the digest of a list of fields in the bytewise order of their tags, in whatever order they were added. */
+/* Returns the digest of a list of fields in the bytewise order of their tags. The order in which they were added does
+ * not matter. */
 struct digest fields_digest(const struct fields *fields);
 
 /* Adds the fields of a definition's canonical schema and code: one for the op type; one for each axis, input and
  * output (with the index of the output, because run() returns a tuple in that order); one for the sorted constraints;
  * and one for the reference in normal form. Name, description, tags and the order of keys have no effect. Tolerances
- * are not included: the caller adds the tolerance rule that applies, whatever its source. */
+ * are not included: the caller adds the tolerance rule that applies. */
 void definition_fields(const struct definition *definition, struct arena *arena, struct fields *out);
 
-/* Adds the fields of the witness, for the ground truth that would verify a case now, or for the ground truth of a
- * stored verdict. A text that is NULL is hashed as absent. */
+/* Adds the fields of the witness. The ground truth is the one that would verify a case now, or the one of a stored
+ * verdict. A text that is NULL is hashed as absent. */
 void witness_fields(const char *ground_truth, const char *ground_truth_version, const char *device_class,
                     const char *torch, const char *cuda, struct arena *arena, struct fields *out);
 
 /* Returns the witness of a verdict: the digest of its witness_fields. */
 struct digest verdict_witness(const struct verdict *verdict);
 
-/* Computes both digests of a list of fields: `witness` from the fields that witness_fields adds, `subject` from all
- * other fields. */
+/* Computes both digests of a list of fields: the witness covers the fields that witness_fields adds, and the subject
+ * covers all other fields. */
 void fields_digests(const struct fields *fields, struct digest *subject, struct digest *witness);
 
 /* fields_write writes fields as one line of text, which is stored beside a verdict. fields_read reads such a

@@ -35,7 +35,7 @@ static void line_write(const struct cache_stats *counts, char line[LINE_ROOM])
 	snprintf(line + at, LINE_ROOM - (size_t)at, "\n");
 }
 
-enum { OLDEST_NUMBERS = 2 + 6 }; /* the number of numbers in a line of the first version */
+enum { OLDEST_NUMBERS = 2 + 6 }; /* how many numbers a line of the first version has */
 
 /* Parses one line, which has no newline. Numbers that an older version did not write are 0. */
 static bool line_read(const char *line, struct cache_stats *out)

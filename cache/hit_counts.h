@@ -5,9 +5,9 @@
  * nothing changed would then need a transaction. The counts are only statistics: a line that a crash truncated is
  * skipped, and a failed write is not reported.
  *
- * The misses are counted by reason (`enum lack` in engine/rerun_reason.h). A new reason also needs: HIT_COUNTS_REASONS,
- * the list of numbers in line_read (cache/hit_counts.c), the table `reasons` of cli/cache.c, and docs/json.md. The
- * lines of older versions have fewer numbers; the missing ones count as 0. */
+ * The misses are counted by reason (`enum lack` in engine/rerun_reason.h). A new reason must also be added to
+ * HIT_COUNTS_REASONS, to the list of numbers in line_read (cache/hit_counts.c), to the table `reasons` of cli/cache.c
+ * and to docs/json.md. The lines of older versions have fewer numbers; the missing ones count as 0. */
 #ifndef REFTEST_CACHE_HIT_COUNTS_H
 #define REFTEST_CACHE_HIT_COUNTS_H
 

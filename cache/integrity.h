@@ -1,4 +1,4 @@
-/* integrity - decides whether LMDB may open data.mdb as it is.
+/* integrity - decides whether LMDB may open data.mdb without a check of its pages.
  *
  * LMDB may open data.mdb if its inode, size and timestamps equal those in the file `clean` in the same folder. Each
  * process of this program writes `clean` when it closes data.mdb. LMDB may also open data.mdb if another process has it

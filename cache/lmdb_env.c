@@ -160,7 +160,7 @@ static void shut(struct env *env)
 	env->mdb = NULL;
 }
 
-/* Returns twice the size of the file, the size of the map. */
+/* Returns the size of the map: twice the size of the file. */
 static size_t map_size(const struct env *env)
 {
 	int64_t bytes;

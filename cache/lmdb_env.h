@@ -26,7 +26,7 @@ struct env {
 	MDB_dbi table[TABLE_COUNT];
 	char root[ENV_ROOT_MAX];
 	char path[ENV_PATH_MAX]; /* <root>/.reftest/cache */
-	bool read_only;   /* the argument `read_only` of env_open */
+	bool read_only;   /* the argument `read_only` that env_open got */
 	bool writable;    /* LMDB may write to the store */
 	bool failing;     /* the last write failed */
 	bool checked;     /* true if every page was checked when the store was opened */
@@ -37,8 +37,8 @@ struct env {
 enum env_answer { ENV_ERROR = -1, ENV_NOTHING = 0, ENV_OPEN = 1 };
 
 /* Opens the store; if needed, creates the store or sets a damaged store aside. If `read_only`, changes nothing on disk,
- * and returns ENV_NOTHING if there is no store yet. `note` gets a message if a store was set aside or cannot be
- * written, otherwise "". */
+ * and returns ENV_NOTHING if there is no store yet. `note` gets a message if a store was set aside, or if the store
+ * cannot be written; otherwise `note` is "". */
 enum env_answer env_open(struct env *env, const char *root, bool read_only, struct err *note, struct err *err);
 void env_close(struct env *env);
 
@@ -48,7 +48,7 @@ int env_begin_read(struct env *env, MDB_txn **txn, struct err *err);
 /* Runs `work` inside one write transaction and commits the transaction. `work` returns an LMDB error, or 0 for
  * success. If the map has to grow, `work` runs again from the start. Returns 0, or -1 with a message that says why
  * nothing was stored. */
-/* `work` returns this if it succeeded without changes; env_write then commits nothing and returns 0 */
+/* `work` returns this if it succeeded and changed nothing; env_write then commits nothing and returns 0 */
 enum { ENV_ONLY_LOOKED = -1 };
 typedef int env_work(MDB_txn *txn, struct env *env, void *context);
 int env_write(struct env *env, env_work *work, void *context, struct err *err);

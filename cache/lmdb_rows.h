@@ -30,13 +30,13 @@ struct rows {
 	MDB_txn *txn;
 	struct env *env;
 	MDB_cursor *cursor[TABLE_COUNT]; /* NULL until needed */
-	/* true after a key was written that is not greater than all other keys of the table */
+	/* true after a key was written that is not the greatest key of the table */
 	bool scattered[TABLE_COUNT];
 	struct buf body, record;
 };
 void rows_end(struct rows *rows);
 
-/* Skips the part of a verdict's row before its text, and returns the time in the text. */
+/* Returns the time in the text of a verdict's row. `body` is at the beginning of the row. */
 int64_t row_made(struct reader body);
 
 /* A verdict that is stored. The text lies in LMDB's mapping and is valid until the next write. */

@@ -1,5 +1,5 @@
-/* lock_wait - if a process waits long for a lock of the store, tells the user which process holds the lock, and what
- * the user can do.
+/* lock_wait - reports a long wait for a lock of the store: tells the user which process holds the lock, and what the
+ * user can do.
  *
  * A process waits without a time limit for LMDB's write lock and for the lock for opening or closing a store
  * (cache/lmdb_env.c). A running process holds these locks for milliseconds, and a process that dies releases them. A

@@ -5,11 +5,11 @@
  *     a computed name, are listed and rejected;
  *   - an attribute must be in names_plain, or the text itself must bind a name with the same spelling;
  *   - a module's name must be followed by a dot and a name in names_plain, so the module object itself cannot be
- *     assigned or passed. So no chain of attributes leads through a module to another module (random._os,
+ *     assigned or passed. Therefore no chain of attributes leads through a module to another module (random._os,
  *     torch.overrides, functools.sys);
  *   - functions that compute names at run time (getattr, vars, eval, str.format with paths) are not allowed.
- * A reference may use a listed name for something harmless, for example as a local variable. Its verdict is still not
- * stored, so the reference runs again each time.
+ * A reference may use a listed name for something harmless, for example as a local variable. Even then, its verdict is
+ * not stored, so the reference runs again each time.
  *
  * The tokeniser is more lenient than that of python_normal_form: it need not find the same tokens as every Python, but
  * it must find every name that some version of Python would find. If it cannot do that, the result is
@@ -36,7 +36,7 @@ struct span {
 
 struct word {
 	enum kind kind;
-	struct span span; /* for an operator, one character of it */
+	struct span span; /* the text of the word; for an operator, one of its characters */
 	int line;
 	bool plain; /* the word is a string without prefix and escapes */
 };
@@ -52,7 +52,7 @@ struct look {
 	const struct word *words; /* the last word is WORD_END */
 	struct span modules[MODULES_MAX];
 	int module_count;
-	const char *const *files; /* that the code may open to read */
+	const char *const *files; /* the files that the code may open for reading */
 	int file_count;
 	struct python_dependencies found;
 };
@@ -69,11 +69,11 @@ static const char *const imports_plain[] = {
     "typing_extensions",
 };
 
-/* Modules that read the clock or the name of the machine, and functions of the module os that do. */
+/* Modules that read the clock or the name of the machine. A second list has such functions of the module os. */
 static const char *const modules_unsteady[] = {"datetime", "platform", "socket", "time", "timeit", "uuid"};
 static const char *const functions_unsteady[] = {"getloadavg", "stat", "times", "uname"};
 
-/* Names that mean a module when they follow the dot of another module. */
+/* Names that denote a module if they follow another module and a dot. */
 static const char *const submodules[] = {
     "abc", "amp", "attention", "autograd", "backends", "cuda", "cudnn", "fft", "functional", "init", "linalg", "nn", "random",
     "special",
@@ -95,7 +95,7 @@ static const char *const attributes_outside[] = {
  * attributes with another meaning. */
 static const char *const attributes_of_files[] = {"close", "read", "readline", "readlines"};
 
-/* The arguments that a call of open may have besides the path: literals, and names of keyword arguments. */
+/* The arguments that a call of open may have in addition to the path: literals, and names of keyword arguments. */
 static const char *const open_literals[] = {"ascii", "r", "rb", "rt", "utf-8"};
 static const char *const open_keywords[] = {"encoding", "mode"};
 
@@ -456,7 +456,7 @@ static void bind_module(struct look *look, const struct word *word)
 		look->modules[look->module_count++] = word->span;
 }
 
-/* Notes the first word that reads the clock or the name of the machine. */
+/* Records the first word that reads the clock or the name of the machine. */
 static void note_unsteady(struct look *look, const struct word *word, const char *before)
 {
 	if (look->found.unsteady[0] != '\0')
@@ -591,7 +591,8 @@ static void look_attribute(struct look *look, const struct word *word)
 		found_word(look, ACCESS_OUTSIDE, word, ".");
 }
 
-/* Is the word a string without prefix and escapes, in single quotation marks, with one of these contents? */
+/* Returns whether the word is a string without prefix and escapes, in quotes that are not tripled, with one of these
+ * contents. */
 static bool is_literal(const struct word *word, const char *const *texts, size_t count)
 {
 	if (word->kind != WORD_STRING || !word->plain || word->span.length < 3 || word->span.text[1] == word->span.text[0])

@@ -20,16 +20,16 @@ struct python_dependencies {
 	enum python_access access;
 	char what[128]; /* if ACCESS_OUTSIDE, the word that is the reason, for example "'os'" or "'torch.load'" */
 	int line;       /* line of the source, from 1 */
-	/* By which words the code imports or calls what changes from run to run or from machine to machine: the clock,
-	 * or the name of the machine. "": by none. */
+	/* The words by which the code imports or calls the clock or the name of the machine, which change from run to
+	 * run or from machine to machine; "" if there are no such words. */
 	char unsteady[128];
 	int unsteady_line;
 };
 
 struct python_dependencies python_dependencies(const char *source, size_t length);
 
-/* Like python_dependencies, for a reference that may read these files, whose content is in the fingerprint. The code
- * may call open with a literal that is one of the paths, to read. */
+/* Like python_dependencies, for a reference that may read these files, whose contents are in the fingerprint. The code
+ * may open one of them for reading if the path is a literal in the call of `open`. */
 struct python_dependencies python_dependencies_besides(const char *source, size_t length, const char *const *files, int count);
 
 #endif

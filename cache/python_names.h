@@ -1,5 +1,6 @@
 /* python_names - lists the names of Python and torch whose meaning depends on nothing outside a reference, sorted for
- * bsearch. A reference that uses another name counts as one that may depend on anything (cache/python_dependencies.h).
+ * bsearch. A reference that uses any other name counts as one that may depend on anything
+ * (cache/python_dependencies.h).
  *
  * A name in `names_plain` may follow a dot, or `from torch import`. The list contains names of torch, of its modules
  * nn, nn.functional, linalg, fft and special, and of its tensors, dtypes and layers, provided that they compute only

@@ -18,8 +18,8 @@
  * Docstrings: a docstring is the first statement of a module or of the block of a def or class, and consists only of
  * plain strings. A docstring generates no code except for __doc__, so the normal form omits it. A docstring with an
  * escape is kept, because a malformed escape is a syntax error. Other strings are kept, even if they have no effect. If
- * such a kept string is at the position of a docstring, its line gets a mark of its own, because ("a") is a docstring,
- * but not after "b".
+ * such a kept string is at the position of a docstring, its line gets a separate mark. The mark is needed because ("a")
+ * is a docstring at this position, but not after the statement "b".
  *
  * Introspection: comments, docstrings and line numbers matter to code that can read them: through inspect, frames,
  * tracebacks, __doc__, code objects, a compiler that reads source (torch.jit, triton), or a name computed at run time

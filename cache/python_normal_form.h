@@ -2,11 +2,11 @@
  *
  * Two sources with the same form compile to the same code, except for line numbers. Comments, blank lines, trailing
  * space, spacing between tokens, the width of indentation, CRLF and docstrings do not affect the form; every token
- * does. The form is the text itself, byte for byte, in two cases. First, if this small tokeniser is not certain about
- * the tokens (lone carriage returns, tabs in indentation, form feeds, an f-string whose braces contain quotes, an
- * unterminated string). Second, if the text contains a word that is not on the whitelist of modules, attributes and
- * names which cannot read their own source (python_dependencies.h). In these two cases, a changed comment changes the
- * form: the reference is verified once more, but a stored verdict is never reused wrongly. */
+ * does. The form is the text itself, byte for byte, in two cases. In the first case, this small tokeniser is not
+ * certain about the tokens (lone carriage returns, tabs in indentation, form feeds, an f-string whose braces contain
+ * quotes, an unterminated string). In the second case, the text contains a word that python_dependencies.h does not
+ * know to be harmless, so the code may be able to read its own source. In these two cases, a changed comment changes
+ * the form: the reference is verified once more, but a stored verdict is never reused wrongly. */
 #ifndef REFTEST_CACHE_PYTHON_NORMAL_FORM_H
 #define REFTEST_CACHE_PYTHON_NORMAL_FORM_H
 

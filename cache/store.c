@@ -136,7 +136,7 @@ struct pass {
 	struct store *store;
 	MDB_txn *txn;
 	MDB_cursor *cursor;
-	MDB_val prefix, key, value; /* key, value: of the current row */
+	MDB_val prefix, key, value; /* key and value are those of the current row */
 	MDB_cursor_op how;
 	int rc; /* last return value of LMDB; MDB_NOTFOUND after the last row */
 };
@@ -152,7 +152,7 @@ static int pass_begin(struct pass *pass, struct store *store, enum table table, 
 	return 0;
 }
 
-/* Moves to the next row whose checksum is right. Returns false at the end, or after an error, which is in pass->rc. */
+/* Moves to the next row whose checksum is right. Returns false at the end or after an error; pass->rc says which. */
 static bool pass_next(struct pass *pass, enum record_kind kind, struct reader *body)
 {
 	while (pass->rc == 0) {

@@ -34,12 +34,13 @@ struct store; /* opaque */
 enum cache_answer { CACHE_ERROR = -1, CACHE_MISS = 0, CACHE_HIT = 1 };
 
 struct store_options {
-	bool read_only; /* the store is neither created nor changed, as --dry-run, status and explain need */
+	bool read_only; /* the store is neither created nor changed; --dry-run, status and explain need this */
 };
 
-/* Opens or creates <root>/.reftest/cache, and beside it a .gitignore that ignores .reftest. Returns NULL with a
- * message if there is no usable store; if `read_only`, also if the store is damaged, or (with "" in `err`) if there
- * is no store yet. `note` gets a message if a store was set aside or the store cannot be written, otherwise "". */
+/* Opens or creates <root>/.reftest/cache, and beside it a .gitignore that ignores .reftest. Returns NULL with a message
+ * if there is no usable store. If `read_only`, also returns NULL if the store is damaged, or (with "" in `err`) if
+ * there is no store yet. `note` gets a message if a store was set aside, or if the store cannot be written; otherwise
+ * `note` is "". */
 struct store *store_open(const char *root, const struct store_options *options, struct err *note, struct err *err);
 void store_close(struct store *store);
 
@@ -92,11 +93,11 @@ typedef void store_verdict_visit(const struct verdict_line *record, int64_t left
 int store_each_verdict(struct store *store, store_verdict_visit *visit, void *context, int64_t *damaged,
                        struct err *err);
 
-/* Stores checked records in one transaction. If a verdict with the same subject and witness is stored already, the
- * newer of the two is kept, or the stored one if they have the same time. A time in the future counts as the present.
- * If the reference was fully contained for only one of them, that one is kept.
- * If the last state of a case is stored already, it stays unchanged. Adds the counts to `merged`. Returns 0, or -1 with
- * a message if none of the records was stored. */
+/* Stores checked records in one transaction. If a verdict with the same subject and witness is stored already, one of
+ * the two is kept. If the reference was fully contained for only one of them, that one is kept. Otherwise the newer one
+ * is kept, or the stored one if both have the same time. A time in the future counts as the present. If the last state
+ * of a case is stored already, it stays unchanged. Adds the counts to `merged`. Returns 0, or -1 with a message if none
+ * of the records was stored. */
 struct store_merged {
 	/* kept: number of records whose verdict was already stored with the same or a later time, or with fuller
 	 * containment */
@@ -120,13 +121,13 @@ struct store_swept {
 	int64_t damaged;                 /* number of rows with wrong checksums */
 	int64_t bytes_before, bytes_after;
 };
-/* Removes rows that are not needed, and compacts the file if this makes it at least half as small. `dry_run`: only
- * counts the rows. Returns 0, or -1 with a message. */
+/* Removes rows that are not needed, and compacts the file if this at least halves its size. `dry_run`: only counts the
+ * rows. Returns 0, or -1 with a message. */
 int store_gc(struct store *store, const struct store_needs *needs, bool dry_run, struct store_swept *swept,
 	     struct err *err);
 
-/* Checks every page and every row, and passes to `tell` a message for each one that is invalid. Returns 0 if all were
- * checked, or -1 with a message. */
+/* Checks every page and every row, and passes a message for each invalid page or row to `tell`. Returns 0 if everything
+ * was checked, or -1 with a message. */
 struct store_inspected {
 	int64_t rows, bad;
 };
@@ -135,9 +136,9 @@ int store_inspect(struct store *store, store_complaint *tell, void *context, str
                   struct err *err);
 
 /* The stored result of a definition. While `context` and `inputs` are unchanged, `verify` and `status` report this
- * result without parsing the definition. A new member also needs: put_summary and get_summary in cache/store_files.c, a
- * new RECORD_FORMAT in cache/checksummed_record.h, count_case in engine/definition_status.c, take_summary in
- * engine/definition_files.c. */
+ * result without parsing the definition. A new member must also be added to put_summary and get_summary in
+ * cache/store_files.c, count_case in engine/definition_status.c and take_summary in engine/definition_files.c, and
+ * RECORD_FORMAT in cache/checksummed_record.h must change. */
 struct summary {
 	/* Digest of everything that is common to all definitions of a run (context_digest in engine/run.c). */
 	struct digest context;

@@ -18,7 +18,7 @@
 
 enum { KEY_MAX = 511 };
 
-/* What a row has of the summary. Rows of older versions have no count of checked cases. */
+/* How much of the summary a row has. Rows of older versions have no count of checked cases. */
 enum summary_form { SUMMARY_NONE, SUMMARY_WITHOUT_CHECKED, SUMMARY_WITH_CHECKED };
 
 /* --- One row ----------------------------------------------------------------------------------------------------- */

@@ -26,7 +26,7 @@ static void *must(void *memory)
 
 /* --- Out --------------------------------------------------------------------------------------------------------- */
 
-/* A case, as a row of `latest` describes it. */
+/* A case in a row of `latest`. */
 struct seen_case {
 	const unsigned char *verdict; /* key of the verdict, PAIR bytes (subject and witness) */
 	uint32_t place;		      /* position of the row in the table */
@@ -257,12 +257,13 @@ static int64_t not_in_future(const struct in *in, int64_t made)
 struct stored_on_subject {
 	bool same;	/* a verdict with the same witness is stored, and its checksum is right */
 	struct verdict_row row; /* this verdict */
-	bool full;	/* its reference could reach nothing but its inputs and outputs */
+	bool full;	/* its reference could reach only its inputs and outputs */
 	int64_t made;	/* time of the verdict with the same witness */
 	int64_t newest; /* time of the newest verdict on the subject; -1: there is none */
 };
 
-/* Was the reference of this verdict fully contained (workers/sandbox/containment.h), or did none run? */
+/* Returns whether the reference of this verdict was fully contained (workers/sandbox/containment.h). Returns true also
+ * if no reference ran. */
 static bool is_full(const char *text, size_t length)
 {
 	struct arena arena = {0};
@@ -301,8 +302,8 @@ static int look(MDB_cursor *cursor, const struct in *in, const struct verdict_li
 	return rc == MDB_NOTFOUND ? 0 : rc;
 }
 
-/* Does the stored verdict with the same witness stay? One whose reference was fully contained is never replaced by
- * another, and always replaces another; otherwise the newer one stays. */
+/* Returns whether the stored verdict with the same witness stays. If the reference was fully contained for only one of
+ * the two verdicts, that verdict stays. Otherwise the newer verdict stays. */
 static bool stored_stays(const struct in *in, const struct stored_on_subject *stored, const struct verdict_line *record)
 {
 	if (!stored->same)
@@ -380,7 +381,7 @@ static int take_all(MDB_txn *txn, struct env *env, void *context)
 	return rc;
 }
 
-/* Sorts the cases that the records name by their keys; if several records name a case, keeps the newest record. */
+/* Sorts by key the cases that the records name; if several records name a case, keeps the newest record. */
 static void sort_names(struct in *in)
 {
 	size_t room = 0;

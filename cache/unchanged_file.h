@@ -1,8 +1,8 @@
 /* unchanged_file - decides, without reading a file, whether it still has the content that an earlier run read.
  *
- * A file is unchanged if its stat (inode, size, mtime, ctime) is the one that the earlier run found, and if that stat can
- * be trusted: every change of the content after the earlier read must have changed the stat. Two kinds of change might
- * not:
+ * A file counts as unchanged if its stat (inode, size, mtime, ctime) is the one that the earlier run found, and if that
+ * stat can be trusted: every change of the content after the earlier read must have changed the stat. Two kinds of
+ * change may leave the stat unchanged:
  * - a write within the same tick of the filesystem's clock as the read (git calls such an entry "racily clean"),
  * - a write through a shared mapping whose pages were already dirty (file_shows_changes in base/file.h).
  * A file whose stat cannot be trusted is read again. */
@@ -16,22 +16,23 @@
 #include "base/hash.h"
 #include "dataset/dataset.h"
 
-/* What a run knows of a file that it read. */
+/* The facts about a file that was read. */
 struct file_seen {
 	struct file_stat stat;
 	int64_t read_ns; /* wall-clock time just before the file was read; 0: the stat is never trusted */
 	struct digest content;
-	struct object_name object; /* git's object id of this content, if git's index had it for this path */
+	struct object_name object; /* the object id of this content in git, if git's index had one for this path */
 };
 
-/* A stat is trusted only if the file had not changed for this time when it was read. */
+/* A stat is trusted only if the last change of the file was at least this long before the read. */
 enum { UNCHANGED_FILE_RACY_MS = 2000 };
 
 /* Returns whether a file whose stat is `now` has the content of `seen`. */
 bool file_seen_holds(const struct file_seen *seen, const struct file_stat *now);
 
-/* Returns whether `earlier` (NULL: nothing is known) proves that the file `path` in the directory `dir` has `content`.
- * Sets the stat and the time of the read in `seen` if the file exists and `earlier` has this content. */
+/* Returns whether `earlier` proves that the file `path` in the directory `dir` has `content`; `earlier` is NULL if
+ * nothing is known. If the file exists and `earlier` has this content, sets the stat and the time of the read in
+ * `seen`. */
 bool file_seen_proves(int dir, const char *path, const struct file_seen *earlier, const struct digest *content,
 		      struct file_seen *seen);
 

@@ -11,7 +11,7 @@
 
 enum { SUM_DIGITS = 16 };
 
-static const uint64_t seed = 0x7265667465737433; /* no other XXH3-64 in reftest has this seed */
+static const uint64_t seed = 0x7265667465737433; /* no other XXH3-64 hash in reftest has this seed */
 static const char purpose[] = "reftest verdict 1\n";
 
 static const char *const kinds[] = {
@@ -131,7 +131,7 @@ struct columns {
 	bool bad; /* a column is missing or malformed; every later read then returns an empty column */
 };
 
-/* Returns the next column and moves behind its TAB. */
+/* Returns the next column and advances past its TAB. */
 static const char *get_column(struct columns *from, size_t *length)
 {
 	const char *at = from->at, *tab = from->bad ? NULL : memchr(at, '\t', (size_t)(from->end - at));

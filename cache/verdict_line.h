@@ -27,14 +27,14 @@
 
 enum {
 	VERDICT_LINE_MAX = 8 << 20,    /* the most bytes of a line */
-	VERDICT_LINE_NAMES_MAX = 4096, /* the most cases that a line names for its verdict */
+	VERDICT_LINE_NAMES_MAX = 4096, /* the most names of cases in a line */
 	VERDICT_LINE_NAME_MAX = 4096,  /* the most bytes of one name */
 	VERDICT_LINE_SIGNATURE_MAX = 64,
 };
 
 enum signature_kind { SIGNATURE_NONE, SIGNATURE_HMAC_SHA256, SIGNATURE_ED25519 };
 
-/* A case whose last verdict is this one. */
+/* A case whose last verdict is the verdict of the record. */
 struct case_name {
 	const char *definition, *case_id; /* "rmsnorm/rmsnorm_h4096", "small:batch_size=1" */
 };
