@@ -141,7 +141,7 @@ void machine_forget_torch(struct program *program, const struct machine_policy *
 		store_put_fact(program->store, policy->torch_key, "", NULL);
 }
 
-/* What is needed to ask for the class of a device. */
+/* The context of class_of. */
 struct class_question {
 	struct program *program;
 	const char *gpus; /* the driver's description of the GPUs, a part of the cache key */

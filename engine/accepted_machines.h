@@ -32,19 +32,20 @@ struct machine_policy {
 			       * NULL */
 };
 
-/* Finds the interpreter, the device and the ground truths of this machine. `device`: as devices_read in
- * engine/devices.h reads it; prints a sentence for each GPU that is left out. `ground_truth`: the text of
- * --ground-truth, for ground_truths_choose; NULL: the setting of the dataset, else auto. Returns -1 and sets `err` if
- * the device or the ground truth is unknown or cannot be queried. */
+/* Finds the interpreter, the device and the ground truths of this machine. `device` is a text for devices_read
+ * (engine/devices.h); each GPU that is left out is reported with a printed sentence. `ground_truth` is the value of
+ * --ground-truth; NULL stands for the setting of the dataset or, without one, "auto". Returns -1 and sets `err` if the
+ * device or the ground truth is unknown or cannot be queried. */
 int machine_policy(struct program *program, const char *device, const char *python, const char *ground_truth,
                    struct arena *arena, struct machine_policy *out, struct err *err);
 
-/* Deletes the torch version from the cache, or from memory if there is no cache. Call this if a reference ran with another version. */
+/* Deletes the torch version from the cache, or from memory if there is no cache. Call this if a reference ran with
+ * another version. */
 void machine_forget_torch(struct program *program, const struct machine_policy *policy);
 
-/* Applies the option --device-class: only verdicts of this device class ("cpu", "sm_90") count, from any machine and
- * any torch version. If this machine has another class, no case can run, and `cannot_run` is set to the reason. Returns
- * -1 and sets `err` for an unknown class. */
+/* Applies the option --device-class: only verdicts of this device class ("cpu", "sm_90") count. They may come from any
+ * machine and any torch version. If this machine has another class, no case can run, and `cannot_run` is set to the
+ * reason. Returns -1 and sets `err` for an unknown class. */
 int machine_accept(struct machine_policy *policy, const char *device_class, struct arena *arena, struct err *err);
 
 #endif

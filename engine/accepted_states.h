@@ -5,11 +5,11 @@
 
 #include "base/err.h"
 
-/* Returns what --accept means by its words, NULL if it was not given: bit 1 << kind is set if checked definitions of
- * this kind count as passed ones do. */
+/* Converts the value of --accept (NULL: not given) to bits: bit 1 << kind is set if checked definitions of this kind
+ * count like passed definitions. */
 unsigned accepted_states_read(const char *words);
 
-/* Returns 0 if every word of the list is one of --accept. Otherwise returns -1 with a message. */
+/* Returns 0 if --accept allows every word of the list, otherwise -1 with a message. */
 int accepted_states_check(const char *words, struct err *err);
 
 #endif

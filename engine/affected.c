@@ -21,7 +21,7 @@ struct finder {
 	bool *rewritten;       /* for each definition, whether its generated test is affected */
 	struct families {
 		const char *names[CANDIDATES_MAX]; /* NULL: none */
-	} *families; /* for each definition, the op families that may be its family; the array is filled on first use */
+	} *families; /* for each definition, its possible op families; the array is filled on first use */
 	struct buf definition_bytes, workload_bytes;
 };
 
@@ -149,7 +149,7 @@ static bool is_checkout(const struct finder *f)
 	return fstatat(f->dataset->fd, "kernels/core/op.h", &st, 0) == 0;
 }
 
-/* Does the text, of `length` bytes, name one of the families? */
+/* Returns whether the text, which has `length` bytes, names one of the families. */
 static bool names_family(const struct families *families, const char *text, size_t length)
 {
 	for (int i = 0; i < CANDIDATES_MAX && families->names[i] != NULL; i++)
@@ -191,7 +191,7 @@ static bool is_test(const char *file)
 	return begins(file, "tests/references/") && length > 3 && strcmp(file + length - 3, ".py") == 0;
 }
 
-/* Returns whether the file is a table of library calls, which every generated test uses. These files are no tests: if
+/* Returns whether the file is a table of library calls, which every generated test uses. These files are not tests: if
  * pytest imported such a file as a test module, its name (for example torch.py) would hide the installed package. */
 static bool is_library(const char *file)
 {
@@ -231,8 +231,8 @@ static bool line_names(const struct workload *line, int input_count, const char 
 	return false;
 }
 
-/* Returns false if the text cannot contain the file's name. JSON may escape any letter with a backslash, so the
- * function returns true for every text with a backslash. */
+/* Returns false if the text cannot contain the file's name. For a text with a backslash, the function always returns
+ * true, because JSON may escape any letter. */
 static bool may_name(const struct buf *text, const char *file)
 {
 	const char *name = strrchr(file, '/') != NULL ? strrchr(file, '/') + 1 : file;

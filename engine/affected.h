@@ -36,7 +36,8 @@ struct affected {
 int affected_by(struct program *program, const struct dataset *dataset, struct states *states, const char *const *files,
 		int count, struct arena *arena, struct affected *out, struct err *err);
 
-/* Makes a path that is relative to the working directory relative to `root`. Leaves a path outside `root` unchanged. */
+/* Converts a path relative to the working directory to a path relative to `root`. Returns a path outside `root`
+ * unchanged. */
 const char *affected_path(const char *root, const char *word, struct arena *arena);
 
 #endif

@@ -20,7 +20,7 @@ struct truths approval_add_truth(const struct result *result, const struct truth
 	return out;
 }
 
-/* Has the approved reference been compared in this case? */
+/* Returns whether the case was compared with the approved reference. */
 static bool is_compared(const struct case_result *c)
 {
 	const struct verdict *v = c->verdict;
@@ -42,7 +42,7 @@ static int cases_that(const struct result *result, bool (*holds)(const struct ca
 	return count;
 }
 
-/* Is the approved reference a ground truth of this result? */
+/* Returns whether the approved reference is a ground truth of this result. */
 static bool decides(const struct result *result)
 {
 	for (int i = 0; i < result->truths.count; i++)
@@ -96,7 +96,7 @@ const char *approval_state_name(enum approval_state state)
 	return names[state];
 }
 
-/* Returns the sentence of a state about an approval that could be read. `when` is its date and its note. */
+/* Returns the sentence for a state. The approval must be readable; `when` is its date and its note. */
 static const char *sentence_of(const struct result *result, enum approval_state state, const char *when, struct arena *arena)
 {
 	switch (state) {

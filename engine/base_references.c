@@ -28,7 +28,7 @@ static bool split_path(const char *path, struct arena *arena, const char **op_ty
 	return true;
 }
 
-/* Returns why the definition of a commit cannot run, or NULL. */
+/* Returns why the definition in the commit cannot run, or NULL. */
 static const char *why_not(const struct definition *definition)
 {
 	return definition->entry_point == NULL ? "it has no reference" : definition->unverifiable;
@@ -118,7 +118,7 @@ bool base_reference_same_code(const struct definition *a, const struct definitio
 	return digest_equal(&digest_a, &digest_b) && strcmp(a->entry_point, b->entry_point) == 0;
 }
 
-/* NULL is an absent text. */
+/* NULL stands for an absent text. */
 static bool same_text(const char *a, const char *b)
 {
 	return a == b || (a != NULL && b != NULL && strcmp(a, b) == 0);

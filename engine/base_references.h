@@ -1,8 +1,9 @@
-/* base_references - the references of definitions as a commit of git has them, for `reftest diff`.
+/* base_references - the references that the definitions have in a commit of git, for `reftest diff`.
  *
- * A run whose options have such a list compares each reference with its earlier text, which is the only ground truth of
- * the run (BASE_NAME) and runs in a runner of its own, as the dataset's own truths do (engine/dataset_truth.h). Such a
- * run neither reads nor stores verdicts, because agreement with an earlier text verifies nothing. */
+ * If the options of a run have such a list, the run compares each reference with its version in the commit. That
+ * version is the only ground truth of the run (BASE_NAME). It runs in a separate runner, as the dataset's own truths do
+ * (engine/dataset_truth.h). The run neither reads nor stores verdicts, because agreement with an earlier version
+ * verifies nothing. */
 #ifndef REFTEST_ENGINE_BASE_REFERENCES_H
 #define REFTEST_ENGINE_BASE_REFERENCES_H
 
@@ -15,8 +16,8 @@
 #define BASE_NAME "base"
 
 struct base_reference {
-	const char *path; /* of the definition: "definitions/rmsnorm/rmsnorm_h64.json" */
-	const struct definition *definition; /* as the commit has it; NULL: it cannot be loaded */
+	const char *path; /* path of the definition: "definitions/rmsnorm/rmsnorm_h64.json" */
+	const struct definition *definition; /* the version in the commit; NULL: it cannot be loaded */
 	const char *trouble;                 /* why it cannot be loaded, or why it cannot run; else NULL */
 };
 
@@ -26,22 +27,22 @@ struct base_references {
 };
 
 /* Loads the definitions of `commit` whose paths are in `paths`. Everything is allocated in `arena`. Returns 0, or -1
- * and sets `err` if git cannot be asked; a definition that cannot be loaded is no error. */
+ * and sets `err` if git fails. A definition that cannot be loaded is not an error. */
 int base_references_read(const struct repository *repository, const char *commit, const struct git_files *paths,
 			 struct arena *arena, struct base_references *out, struct err *err);
 
 /* Returns the definition with this path, or NULL if the commit has none. */
 const struct base_reference *base_reference_find(const struct base_references *base, const char *path);
 
-/* Returns the earlier reference of the definition at `path` as a ground truth. */
+/* Returns the reference that the definition at `path` has in the commit, as a ground truth. */
 struct own_truth base_reference_truth(const struct base_references *base, const char *path, struct arena *arena);
 
 /* Returns whether two definitions have the same schema and the same code: names, descriptions, tags, comments and
  * spacing do not count. */
 bool base_reference_same_code(const struct definition *a, const struct definition *b, struct arena *arena);
 
-/* Returns the names of the members that differ in two definitions with the same schema and code: "`init`, `check`". "":
- * at most names, descriptions, tags and comments differ. */
+/* Returns the names of the members that differ in two definitions with the same schema and code: "`init`, `check`".
+ * Returns "" if nothing differs except names, descriptions, tags and comments. */
 const char *base_reference_other_members(const struct definition *a, const struct definition *b, struct arena *arena);
 
 #endif

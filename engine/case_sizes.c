@@ -6,8 +6,8 @@
 #include "dataset/constrained_axes.h"
 #include "dataset/constraint.h"
 
-/* The length of an axis that no family, constraint or expression determines; the largest is tried last, for expressions
- * that have no value for smaller ones. */
+/* The length of an axis that no family, constraint or expression determines. Larger lengths, up to the largest, are
+ * tried if an expression has no value for smaller ones. */
 enum { GENERIC_AXIS = 4, GENERIC_LARGEST = 4096 };
 
 static const char *const names[SIZE_COUNT] = {[SIZE_SMALL] = "small", [SIZE_MEDIUM] = "medium", [SIZE_LARGE] = "large"};
@@ -51,8 +51,8 @@ static void choose_axes(const struct definition *d, int64_t length, int64_t *axi
 			}
 }
 
-/* Chooses small axis values for a definition that no family supports. Returns the number of rows: 0 if the
- * expressions of axes have no value above 0 for the values that were tried, else 1. */
+/* Chooses small axis values for a definition that no family supports. Returns the number of rows, which is 1, or 0 if
+ * no tried values give each axis with an expression a value above 0. */
 static int generic_axes(const struct definition *d, int64_t *axis)
 {
 	for (int64_t length = GENERIC_AXIS; length <= GENERIC_LARGEST; length *= 4) {
@@ -80,8 +80,8 @@ static bool is_repeated(const int64_t *rows, int count, size_t width)
 	return false;
 }
 
-/* Makes rows agree with the expressions of axes and with the constraints, and removes the rows that cannot, and rows
- * that become equal to an earlier one. Returns their number. */
+/* Changes the rows so that they satisfy the expressions of axes and the constraints. Removes rows for which this is
+ * impossible, and rows that become equal to an earlier row. Returns the number of rows that remain. */
 static int fit_rows(const struct definition *d, int64_t *rows, int count)
 {
 	size_t width = (size_t)(d->axis_count > 0 ? d->axis_count : 1);

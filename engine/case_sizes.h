@@ -1,5 +1,5 @@
-/* case_sizes - chooses the axis values of the cases that reftest adds: those of the family's size presets, or small
- * ones, which satisfy the definition's expressions and constraints. */
+/* case_sizes - chooses the axis values of the cases that reftest adds. They are those of the family's size presets, or
+ * small values that satisfy the definition's expressions and constraints. */
 #ifndef REFTEST_ENGINE_CASE_SIZES_H
 #define REFTEST_ENGINE_CASE_SIZES_H
 
@@ -24,7 +24,8 @@ enum { SIZE_ROWS = 16 };
 int size_rows(const struct op *op, int variant, const struct op_problem *problem, const struct definition *d,
               enum op_size size, int64_t *rows);
 
-/* Returns why a definition of no family has no sizes, or NULL if its expressions and constraints are not the reason. */
+/* If a definition without a family has no sizes because of its expressions or constraints, returns a sentence that says
+ * so. Otherwise returns NULL. */
 const char *why_no_sizes(const struct definition *definition, struct arena *arena);
 
 #endif

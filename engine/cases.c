@@ -81,8 +81,8 @@ static const struct verdict *decided_by_blob(struct maker *m, const struct blob 
 	return blob->missing != NULL ? decided(m, STATUS_SKIPPED, REASON_MISSING_BLOB, blob->missing) : NULL;
 }
 
-/* If the tensor file of an input, or a file that the reference reads, is missing or unusable, the case cannot run, and
- * the function returns its verdict (skipped or invalid). Otherwise returns NULL. */
+/* Returns a verdict (skipped or invalid) if the case cannot run because a tensor file of an input, or a file that the
+ * reference reads, is missing or unusable. Otherwise returns NULL. */
 static const struct verdict *decided_by_blobs(struct maker *m, const struct input_source *inputs)
 {
 	const struct definition *d = m->definition;
@@ -96,8 +96,8 @@ static const struct verdict *decided_by_blobs(struct maker *m, const struct inpu
 	return verdict;
 }
 
-/* If the definition does not say what a case needs, or contradicts itself, returns the verdict of each of its cases;
- * otherwise NULL. */
+/* If the definition lacks something that a case needs, or contradicts itself, returns the verdict of all its cases.
+ * Otherwise returns NULL. */
 static const struct verdict *decided_by_definition(struct maker *m)
 {
 	const struct definition *d = m->definition;
@@ -108,7 +108,8 @@ static const struct verdict *decided_by_definition(struct maker *m)
 	return d->unverifiable != NULL ? decided(m, STATUS_SKIPPED, reason, d->unverifiable) : NULL;
 }
 
-/* If the case needs code that has no function to call, returns the verdict of the case; otherwise NULL. */
+/* If the case needs input code that has no function to call, returns the verdict of the case. Otherwise returns
+ * NULL. */
 static const struct verdict *decided_by_input_code(struct maker *m, const struct input_source *inputs)
 {
 	const struct input_code *code = &m->definition->input_code;
@@ -118,8 +119,9 @@ static const struct verdict *decided_by_input_code(struct maker *m, const struct
 	return decided(m, STATUS_ERROR, REASON_INPUTS, arena_printf(m->arena, "%s: %s", code->place, code->missing));
 }
 
-/* If the definition's code makes a Python scalar, returns the verdict of a case of an op family; otherwise NULL. The
- * family's bounds depend on its scalars, and are part of what identifies the case before the code runs. */
+/* If the definition's code makes a Python scalar and the case has an op family, returns the verdict of the case.
+ * Otherwise returns NULL. Such a case cannot run. The family's bounds depend on the scalars, but they are part of the
+ * case's subject and must be known before the code runs. */
 static const struct verdict *decided_by_custom_scalar(struct maker *m, const struct input_source *inputs)
 {
 	for (int i = 0; m->out.op != NULL && i < m->problem.input_count; i++)
@@ -161,8 +163,8 @@ static struct test_case *add_case(struct maker *m, const char *id)
 }
 
 /* Adds the texts of the constraints on tensor values to the job, because only the judge can check these constraints.
- * Inputs that the definition's code makes have to satisfy all of its constraints, also those on axes that the inputs
- * give a value. */
+ * Inputs that the definition's code makes have to satisfy all constraints of the definition, even those on axes that
+ * get their values from these inputs. */
 static void data_constraints(struct maker *m, struct job *job)
 {
 	const struct definition *d = m->definition;
@@ -243,7 +245,7 @@ static const struct rule *rules_on(const struct maker *m, const struct job *job,
 	return make_rules(m, &c);
 }
 
-/* Says which function of FlashInfer the definition names, and which argument each input is. */
+/* Sets the FlashInfer function that the definition names, and for each input the argument of this function. */
 static void name_arguments(const struct maker *m, struct job *job)
 {
 	const struct definition *d = m->definition;
@@ -328,7 +330,7 @@ static const char *axes_id(const struct maker *m, const char *kind, const int64_
 	return id;
 }
 
-/* The family must know the default value of an omitted Python scalar. */
+/* If the input is a Python scalar, the family must also know its default value. */
 bool input_may_be_omitted(const struct op *op, const struct op_case *c, int input)
 {
 	struct op_case without = *c;
@@ -356,8 +358,8 @@ static void make_absent_cases(struct maker *m, const char *id, const int64_t *ax
 	}
 }
 
-/* For each Python scalar whose description says that a number stands for its default, adds a case with this number: a
- * copy of the last small case, as for optional inputs. */
+/* For each Python scalar whose description says that a number stands for its default, adds a case with this number.
+ * Like the cases for optional inputs, it is a copy of the last small case. */
 static void make_described_default_cases(struct maker *m, const char *id, const int64_t *axis)
 {
 	const struct op_case c = {.problem = &m->problem, .variant = m->variant, .axis = axis, .seed = m->options->seed};
@@ -377,8 +379,8 @@ static void make_described_default_cases(struct maker *m, const char *id, const 
 	}
 }
 
-/* Returns the sources of the inputs of a case that reftest adds. If no family knows the definition, its own code makes
- * the inputs: all of them, or those that the first workload leaves to the code. */
+/* Returns the sources of the inputs of a case that reftest adds. If no family knows the definition, the definition's
+ * own code makes all inputs, or the inputs that the first workload leaves to the code. */
 static struct input_source *sources_of_size(const struct maker *m)
 {
 	const struct definition *d = m->definition;
@@ -440,7 +442,8 @@ static void make_float64_case(struct maker *m)
 	m->in_float64 = false;
 }
 
-/* Edge cases need their exact sizes, so a definition whose constraints exclude them has no such cases. */
+/* Returns whether the axis values satisfy the constraints. An edge case needs its exact sizes, so it is left out if the
+ * constraints exclude them. */
 static bool constraints_hold(const struct definition *d, const int64_t *axis)
 {
 	for (int i = 0; i < d->constraint_count; i++)
@@ -467,8 +470,8 @@ static void make_edge_cases(struct maker *m)
 /* The most bytes of the inputs of a medium case that has checks. */
 enum { CHECKED_BYTES = 4 << 20 };
 
-/* Is a medium case cheap enough for the checks, and do its rows lie where the small case has them? Where inputs are
- * indices, rows may be independent in one case by chance. */
+/* Returns whether a medium case is cheap enough for the checks, and whether its rows can be compared with those of the
+ * small case. If inputs are indices, they cannot, because rows may be independent in one case by chance. */
 static bool can_be_held_to_rows(const struct definition *d, const int64_t *axis)
 {
 	int64_t bytes = 0;
@@ -485,8 +488,8 @@ static bool can_be_held_to_rows(const struct definition *d, const int64_t *axis)
 	return bytes <= CHECKED_BYTES;
 }
 
-/* Adds a case of this size again, with the checks that need runs of their own: the last small one, or the first medium
- * one. The ground truth decides the case; what the checks find are findings. */
+/* Adds a copy of a case of this size (the last small or the first medium one) with the checks that need extra runs. The
+ * ground truth decides the case; a check that fails is a finding. */
 static void make_checked_case(struct maker *m, enum op_size size)
 {
 	const struct definition *d = m->definition;
@@ -516,15 +519,16 @@ static void make_workload_cases(struct maker *m, const struct workload_file *wor
 			m->line = NULL;
 			continue;
 		}
-		struct test_case *c = m->asks == JOB_OUTPUTS ? add_case(m, id) : NULL; /* report an invalid line once,
-											* not again for gradients */
+		struct test_case *c = m->asks == JOB_OUTPUTS ? add_case(m, id) : NULL; /* report an invalid line only
+											* once, and not again for
+											* gradients */
 
 		if (c != NULL)
 			c->decided = decided(m, STATUS_INVALID, REASON_NONE, line->error);
 	}
 }
 
-/* Says why the op_type does not decide the family: "the definition has no op_type". */
+/* Returns why the op_type does not decide the family: "the definition has no op_type". */
 static const char *undecided_by_op_type(struct maker *m)
 {
 	const char *op_type = m->definition->op_type;
@@ -557,7 +561,7 @@ static void use_candidate(struct maker *m, const struct op_candidate *candidate)
 		m->out.constant_count = op->constants(&m->problem, m->variant, m->out.constants);
 }
 
-/* Returns why no candidate has the ground truth, if the reference disagreed with each of them. */
+/* Returns a sentence that says that the reference disagrees with the ground truth of every candidate. */
 static const char *computes_something_else(struct maker *m, const struct op_candidate *list, int count, const char *why)
 {
 	const char *names = "";
@@ -599,7 +603,7 @@ static void make_all(struct maker *m, const struct workload_file *workloads)
 	if (m->options->edge && m->asks == JOB_OUTPUTS)
 		make_checked_case(m, SIZE_SMALL);
 	if (m->options->edge && m->asks == JOB_OUTPUTS && m->options->size[SIZE_MEDIUM])
-		make_checked_case(m, SIZE_MEDIUM); /* held to what the small one shows about rows */
+		make_checked_case(m, SIZE_MEDIUM); /* learn_rows compares its rows with those of the small case */
 	if (m->options->workloads)
 		make_workload_cases(m, workloads);
 }
@@ -635,7 +639,7 @@ struct cases cases_make(const struct kernels_api *kernels, const struct definiti
 	described_default_fields(&m, &m.shared);
 	make_all(&m, workloads);
 	if (m.contradiction != NULL) {
-		m.out.count = m.out.count > 0 ? 1 : 0; /* one case reports it */
+		m.out.count = m.out.count > 0 ? 1 : 0; /* one case is enough to report it */
 		return m.out;
 	}
 	if (options->backward)

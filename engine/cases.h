@@ -26,7 +26,8 @@ struct shard {
 
 struct case_options {
 	bool size[SIZE_COUNT];
-	bool sizes_given; /* by the command line or the command; else the settings of the dataset may replace them */
+	bool sizes_given; /* the command line or the command gave the sizes; if false, the settings of the dataset may
+			   * replace them */
 	bool edge; /* also run the edge cases, whose findings never change a definition's status */
 	bool backward; /* also verify the gradients of each case, if the family has a ground truth of gradients */
 	bool no_diagnosis; /* do not look for the causes of failures */
@@ -37,11 +38,11 @@ struct case_options {
 	struct tolerance tolerance;       /* values of --atol, --rtol and --hit-ratio; a value is negative if its option
 					   * is not given */
 	struct tolerance by_dtype[DTYPE_COUNT]; /* --tolerance DTYPE=ATOL,RTOL[,HIT] */
-	/* The bounds of the dataset's settings (engine/settings.h), if `dataset_bounds` is set. They replace those of a
-	 * family or a dtype, and a definition's own tolerance or an option replaces them. */
+	/* The bounds of the dataset's settings (engine/settings.h), if `dataset_bounds` is set. These bounds replace
+	 * the bounds of a family or a dtype. A definition's own tolerance or an option replaces these bounds. */
 	struct tolerance dataset_by_dtype[DTYPE_COUNT];
 	bool dataset_bounds;
-	const char *const *only;          /* the ids of the cases that are wanted, ended by NULL; NULL: all */
+	const char *const *only;          /* the ids of the selected cases, followed by NULL; NULL: all cases */
 	struct shard shard;               /* --shard I/N */
 };
 
@@ -51,11 +52,11 @@ struct case_options {
 /* Returns the default options: sizes small and medium, all workloads, seed 0, and no override of a tolerance rule. */
 struct case_options case_options_default(void);
 
-/* Selects the case only[0]; only[1] is NULL. Plans every size, and edge or gradient cases if the id is one of theirs,
- * because an id may name any of them. */
+/* Selects the case only[0]; only[1] is NULL. All sizes are planned, because the id may name a case of any size. Edge or
+ * gradient cases are planned only if the id names such a case. */
 void case_options_only(struct case_options *options, const char *const only[2]);
 
-/* Who uses a blob: the judge, which takes tensors from it, or the reference, which may read its bytes. */
+/* How a blob is used: the judge takes tensors from it, the reference may read its bytes, or it is a solution. */
 enum blob_use { BLOB_TENSORS, BLOB_READ, BLOB_SOLUTION };
 
 /* The content of a tensor file that a workload names, of a file that a definition's "reads" names, or of a solution. */
@@ -74,16 +75,18 @@ struct blob {
 struct test_case {
 	const char *id;              /* "small:batch_size=1", "workload:UUID" */
 	const char *convention;      /* the convention that an edge case checks; NULL: not an edge case */
-	bool beside;                 /* a case of --edge that --case did not select; its verdict never changes the
-				      * definition's status */
+	bool beside;                 /* a case that --edge added and that --case did not select; its verdict never
+				      * changes the definition's status */
 	bool finer;                  /* a float64 case: only the ground truth "builtin" supports it, and a skipped
 				      * float64 case does not change the definition's status */
-	bool made_up;                /* reftest chose the sizes, and no family knows the inputs: both may be invalid. A
-				      * skipped case of this kind does not count if a workload decides something */
+	bool made_up;                /* reftest chose the sizes, and no family knows the inputs, so both may be invalid.
+				      * If such a case is skipped, it does not count, provided that a workload case has
+				      * a verdict */
 	struct job *job;             /* NULL if `decided` is set */
 	struct fields fields;        /* the fields from which `subject` is computed */
 	struct digest subject;
-	/* Cases of one run with equal keys share one execution: the subject and the dataset's own ground truths. */
+	/* The digest of the subject and the dataset's own ground truths. Cases of one run with equal digests share one
+	 * execution. */
 	struct digest execution;
 	const struct verdict *decided; /* the verdict (skipped or invalid) of a case that need not run; it is never
 					* stored */
@@ -94,33 +97,35 @@ struct cases {
 	int count;
 	const struct op_entry *op; /* the family; NULL: no family supports this definition */
 	enum op_matched matched;   /* why `op` is the family */
-	const char *how_matched;   /* a sentence that says so; NULL if the op_type decides */
+	const char *how_matched;   /* a sentence that says why `op` is the family; NULL if the op_type says it */
 	int candidate_count;       /* the number of families that may support this definition (kernels/core/family_candidates.h) */
 	const char *no_truth;      /* why no family supports the definition, if `op` is NULL */
-	const char *no_sizes;      /* why there are no cases but those of the workloads, if no sizes fit the constraints; else NULL */
-	const char *init_failed;   /* why the inputs are generic and not those of the definition's `init`; NULL: they are not */
+	const char *no_sizes;      /* if no sizes fit the constraints: why there are no cases except those of the
+				    * workloads; else NULL */
+	const char *init_failed;   /* why the inputs are generic and not made by the definition's `init`; NULL: `init`
+				    * did not fail */
 	const char *no_gradients;  /* why gradients cannot be verified, if options.backward is set; else NULL */
 	struct op_constant constants[OP_CONSTANTS];
 	int constant_count;
 };
 
 /* Builds all cases of a definition for one attempt to find its family: attempt 0 uses the first candidate
- * (kernels/core/family_candidates.h), attempt 1 the second, the attempt after the last candidate uses no family, and the
- * one after that no `init` either. `blobs` must have an entry for every tensor file that the workload lines name, and for
- * every file of the definition's "reads". The result is allocated in `arena`. */
+ * (kernels/core/family_candidates.h), and attempt 1 the second. The attempt after the last candidate uses no family.
+ * The attempt after that does not use `init` either. `blobs` must have an entry for every tensor file that the workload
+ * lines name, and for every file of the definition's "reads". The result is allocated in `arena`. */
 struct cases cases_make(const struct kernels_api *kernels, const struct definition *definition,
                         const struct workload_file *workloads, const struct blob *blobs, int blob_count,
                         const char *root, const struct case_options *options, int attempt, struct arena *arena);
 
-/* Returns why the family is the family of the definition, as one word: "op_type", "words" or "shapes". Returns NULL if
- * there is no family. */
+/* Returns what decided the family of the definition, as one word: "op_type", "words" or "shapes". Returns NULL if there
+ * is no family. */
 const char *cases_matched(const struct cases *cases);
 
 /* Returns whether a bound of an output comes from the settings of the dataset. */
 bool cases_have_dataset_bound(const struct case_options *options, const struct definition *definition);
 
-/* Returns the tolerance rule of an output: the op family's rule, overridden by the dataset's settings (case_options.
- * dataset_by_dtype; NULL: none) and by the `tolerance` in the definition. */
+/* Returns the tolerance rule of an output. It is the op family's rule, which the dataset's settings
+ * (case_options.dataset_by_dtype; NULL: none) and the `tolerance` in the definition override. */
 struct rule definition_rule(const struct definition *definition, int output, const struct tolerance *dataset,
 			    struct rule family);
 

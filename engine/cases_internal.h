@@ -1,5 +1,5 @@
-/* cases_internal - what the files that make cases share: cases.c decides which cases there are and makes their jobs,
- * cases_bounds.c their tolerance rules, and cases_subject.c the fields of their subjects. */
+/* cases_internal - declarations that the files that make cases share. cases.c decides which cases there are and makes
+ * their jobs, cases_bounds.c makes their tolerance rules, and cases_subject.c makes the fields of their subjects. */
 #ifndef REFTEST_ENGINE_CASES_INTERNAL_H
 #define REFTEST_ENGINE_CASES_INTERNAL_H
 
@@ -12,7 +12,7 @@ struct maker {
 	struct op_problem problem;
 	const struct blob *blobs;
 	int blob_count, variant, room;
-	const char *root, *environment; /* environment: what environment_that_counts returns */
+	const char *root, *environment; /* environment: the result of environment_that_counts */
 	const struct case_options *options;
 	enum job_asks asks; /* selects what the next cases verify: outputs or gradients */
 	bool in_float64;
@@ -21,12 +21,12 @@ struct maker {
 	const struct workload *line; /* the workload line of the next case; NULL: none */
 	bool chosen_axes; /* reftest chose the axis values of the next cases (job.chosen_axes) */
 	bool two_runs; /* the next cases omit the third run (job.two_runs) */
-	bool checks; /* the next case has checks beside its ground truth (job.checks) */
+	bool checks; /* the next case has checks in addition to its ground truth (job.checks) */
 	const struct op *gradient; /* NULL: there is no ground truth of gradients for this definition */
 	struct arena *arena;
 	struct fields shared; /* the fingerprint fields that all cases of the definition share */
 	struct cases out;
-	bool without_init; /* the definition's `init` failed, so generic inputs take the place of those that it makes */
+	bool without_init; /* the definition's `init` failed, so the inputs are generic */
 };
 
 /* Returns the op that generates the inputs of the cases and checks the cases' results: the family's op, or its gradient
@@ -38,16 +38,16 @@ const struct blob *maker_blob(const struct maker *m, enum blob_use use, const ch
 bool maker_gives_axis(const struct maker *m, const struct input_source *inputs, int axis);
 
 /* Returns the tolerance rules of a case. Without a family, each output has the default rule of its dtype, or the
- * tolerance of the workload line; a line never changes the bounds of a family. The dataset's settings, then the
- * definition's tolerances override these rules, and the options of the command line override all. A definition's
- * tolerances apply to its outputs and not to gradients. */
+ * tolerance of the workload line; a line never changes the bounds of a family. The dataset's settings override these
+ * rules, the definition's tolerances override the settings, and the options of the command line override everything. A
+ * definition's tolerances apply to its outputs and not to gradients. */
 const struct rule *make_rules(const struct maker *m, const struct op_case *c);
 
-/* Adds what the descriptions of Python scalars say about their defaults, because it decides what some numbers mean.
- * Other words of descriptions do not change a result. */
+/* Adds the defaults that the descriptions of Python scalars state, because they decide what some numbers mean. Nothing
+ * else in a description changes a result. */
 void described_default_fields(struct maker *m, struct fields *fields);
-/* Sets the fields and the digest of everything that the verdict of a case depends on, except who verifies it. The case
- * has its job. */
+/* Sets the fields of everything that the verdict of a case depends on, except what verifies it, and their digest. The
+ * job of the case must be set. */
 void subject_fields(struct maker *m, struct test_case *c);
 
 #endif

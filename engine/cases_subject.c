@@ -43,7 +43,8 @@ void described_default_fields(struct maker *m, struct fields *fields)
 			             arena_printf(m->arena, "inputs.%s.default", m->problem.inputs[i].name), "%g", number);
 }
 
-/* Adds what the words of a definition of no family announce, because some checks depend on it. */
+/* If the definition has no family, adds the effects that words in the definition announce, because some checks depend
+ * on them. */
 static void described_effect_fields(struct maker *m, struct fields *fields)
 {
 	const char *samples = described_samples(&m->problem);
@@ -108,7 +109,7 @@ static void reads_fields(struct maker *m, struct fields *fields)
 	}
 }
 
-/* Adds the code that makes inputs. The code of an entry point is in the reference, which is a field of its own. */
+/* Adds the code that makes inputs. The code of an entry point is in the reference, which is a separate field. */
 static void input_code_fields(struct maker *m, struct fields *fields)
 {
 	const struct definition *d = m->definition;

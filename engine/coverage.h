@@ -1,15 +1,16 @@
-/* coverage - what the definitions and cases of a run cover of the checklists of their op families
- * (kernels/core/coverage.h), and what no definition covers.
+/* coverage - compares the definitions and cases of a run with the checklists of their op families
+ * (kernels/core/coverage.h): which values they cover, and which values no definition covers.
  *
- * The run has parsed its definitions and made their cases (run_options.thorough); no case needs to run. Coverage says
- * which cases exist, not whether a reference passes them. */
+ * The run must have parsed its definitions and made their cases (run_options.thorough); no case needs to run. Coverage
+ * says which cases exist, not whether a reference passes them. */
 #ifndef REFTEST_ENGINE_COVERAGE_H
 #define REFTEST_ENGINE_COVERAGE_H
 
 #include "engine/run_state.h"
 #include "kernels/core/coverage.h"
 
-/* The definitions that have a case with a value of an axis, and the cases with it. */
+/* The number of definitions that have a case with a certain value of an axis, and the number of cases with this
+ * value. */
 struct coverage_count {
 	int definitions, cases;
 };
@@ -28,7 +29,7 @@ struct covered_definition {
 	const unsigned *values; /* for each axis of the family, bit i is set if a case has value i */
 };
 
-/* A value of which no definition of the family has a case. */
+/* A value for which no definition of the family has a case. */
 struct coverage_hole {
 	int family, axis, value;
 };
@@ -38,10 +39,11 @@ struct coverage {
 	int family_count;
 	const struct covered_definition *definitions; /* in the order of the run's results */
 	int definition_count;
-	/* Of families that have a definition. */
+	/* The holes of the families that have a definition. */
 	const struct coverage_hole *holes;
 	int hole_count;
-	bool selected; /* the run selects some of the dataset's definitions, so that others may fill the holes */
+	bool selected; /* the run selects only some of the dataset's definitions, so other definitions may fill the
+		        * holes */
 };
 
 /* Returns the coverage of a finished run, in `arena`. */

@@ -1,8 +1,8 @@
-/* dataset_truth - the dataset's own ground truth of a definition: truths/{op_type}/{name}.py, whose function run
- * computes the same outputs from the same inputs, independently of the reference.
+/* dataset_truth - reads the dataset's own ground truth of a definition: truths/{op_type}/{name}.py, whose function
+ * `run` computes the same outputs from the same inputs, independently of the reference.
  *
- * The file is other people's code. It runs in a runner of its own, confined as references are
- * (workers/pool/lane_truth.c). Its version, which is part of the witness, is the digest of its code in normal form. */
+ * The file is untrusted code. It runs in a separate runner, confined like references (workers/pool/lane_truth.c). Its
+ * version, which is part of the witness, is the digest of its code in normal form. */
 #ifndef REFTEST_ENGINE_DATASET_TRUTH_H
 #define REFTEST_ENGINE_DATASET_TRUTH_H
 
@@ -19,7 +19,7 @@
 #define APPROVED_TRUTH "approved" /* the reference that a person approved (engine/approved_reference.h) */
 #define SOLUTION_TRUTH "solution" /* in --ground-truth, the solutions of the dataset; "solution:NAME" in verdicts */
 
-/* Returns whether a ground truth of this name is a text of the dataset: its truth, a solution, or the approved
+/* Returns whether the ground truth of this name is Python source in the dataset: its truth, a solution, or the approved
  * reference. */
 bool is_own_truth(const char *name);
 
@@ -27,33 +27,33 @@ bool is_own_truth(const char *name);
 enum { OWN_TRUTHS = 2 };
 
 struct own_truth {
-	struct truth truth;           /* truth.refused: why the file decides nothing */
-	const char *author, *path;    /* of a solution; NULL: it is no solution */
-	bool invalid;                 /* the file is no solution */
-	struct truth_program program; /* its source; `name` is NULL if the file decides nothing */
-	const char *outside;          /* why verdicts by it are not stored; NULL: they are stored */
+	struct truth truth;           /* truth.refused: why the file can decide no case */
+	const char *author, *path;    /* author and path of a solution; NULL: this is not a solution */
+	bool invalid;                 /* the file is not a valid solution */
+	struct truth_program program; /* the source; `name` is NULL if the file can decide no case */
+	const char *outside;          /* why verdicts by this ground truth are not stored; NULL: they are stored */
 };
 
-/* Reads the truth of a definition from the bytes of the file `path`. If `why` is not NULL, the file cannot be read, for
- * that reason. Everything is allocated in `arena`. */
+/* Reads the truth of a definition from the bytes of the file `path`. If the file cannot be read, `why` is the reason,
+ * otherwise NULL. Everything is allocated in `arena`. */
 struct own_truth dataset_truth_read(const char *path, const struct definition *definition, const struct buf *bytes,
 				    const char *why, struct arena *arena);
 
 /* Returns whether a Python text is the same code as the reference, up to comments, docstrings and spacing. Such a text
- * decides nothing. */
+ * cannot be a ground truth. */
 bool same_code_as_reference(const struct definition *definition, const char *source, size_t length);
 
 /* Returns why verdicts that depend on this Python text are not stored, or NULL. */
 const char *why_truth_is_not_stored(const char *path, const char *source, size_t length, struct arena *arena);
 
-/* Makes a ground truth decide nothing. The reason becomes its version, so that another reason is
+/* Marks a ground truth as one that can decide no case. The reason becomes its version, so a change of the reason is
  * reported. */
 void refuse_truth(struct truth *truth, const char *why, struct arena *arena);
 
 /* Returns the chain of operations of the definition as a ground truth. */
 struct own_truth dataset_truth_chain(const struct kernels_api *api, const struct definition *definition, struct arena *arena);
 
-/* Returns a ground truth that decides nothing, because the dataset has no file for it. */
+/* Returns a ground truth that can decide no case, because the dataset has no file for it. */
 struct truth dataset_truth_missing(const struct definition *definition, struct arena *arena);
 
 #endif

@@ -42,8 +42,8 @@ static struct optional_file approval_of(struct result *result)
 	return (struct optional_file){&result->approval, &result->approval_check, &result->approval_trouble, APPROVAL_BYTES};
 }
 
-/* Checks a truth or an approval. If the file cannot be read, the definition is still valid, and the file decides
- * nothing. */
+/* Checks a truth or an approval. If the file cannot be read, the definition is still valid, but the file cannot be a
+ * ground truth. */
 static void check_optional(struct result *result, struct optional_file of, struct buf *bytes, bool need_bytes)
 {
 	struct err why = {""};
@@ -115,7 +115,7 @@ static struct blob check_blob(struct result *result, enum blob_use use, const ch
 	return file_states_blob(result->run->states, use, path, to_run, &result->arena);
 }
 
-/* Returns the use of the blob at index `i` of the paths that blob_paths returns. */
+/* Returns how the blob at index `i` in the result of blob_paths is used. */
 static enum blob_use use_of(const char *path, int i, int tensors, int solutions)
 {
 	return i >= solutions && is_solution_path(path) ? BLOB_SOLUTION : i < tensors ? BLOB_TENSORS : BLOB_READ;
@@ -126,8 +126,8 @@ static enum blob_use use_of(const char *path, int i, int tensors, int solutions)
 static void check_blobs(struct result *result, const char *const *paths, int count, int tensors, int solutions,
 			bool to_run)
 {
-	/* Most definitions have no blobs and allocate nothing here: if the summary is up to date, an arena's first
-	 * allocation would double the time that the definition takes. */
+	/* Most definitions have no blobs, and then nothing is allocated: if the summary is up to date, the first
+	 * allocation in an arena would double the time for the definition. */
 	struct blob *blobs = count > 0 ? arena_array(&result->arena, (size_t)count, sizeof *blobs) : NULL;
 
 	for (int i = 0; i < count; i++)
@@ -136,7 +136,7 @@ static void check_blobs(struct result *result, const char *const *paths, int cou
 	result->blob_count = count;
 }
 
-/* Returns whether the run may report stored summaries instead of looking up each case, which depends on its options. */
+/* Returns whether the options of the run allow it to report stored summaries instead of looking up each case. */
 static bool wants_summaries(const struct run_options *options)
 {
 	return !options->force && !options->details && !options->thorough && options->cases.only == NULL &&
@@ -166,8 +166,8 @@ static void note_optionals(struct result *result)
 	note_optional(result, approval_of(result));
 }
 
-/* Stores the new stat of each file that was read only to find its content unchanged. Such a file was touched, or was
- * written so recently that its stored stat proved nothing. */
+/* Stores the new stat of each file that was read although its content had not changed. The mtime of such a file was
+ * changed, or the file was written so recently before the last run that its stored stat proved nothing. */
 static void note_checks(struct result *result, struct file_entry entry)
 {
 	struct states *states = result->run->states;
@@ -191,7 +191,7 @@ static const char **chosen_solutions(struct result *result, int *count)
 	return solution_paths(result->run->dataset.fd, result->file->op_type, result->file->name, &result->arena, count);
 }
 
-/* Returns whether the solutions that may be ground truths are those that the record names, as its last blobs. */
+/* Returns whether the solutions that may be ground truths are the same as the last blobs of the record. */
 static bool same_solutions(struct result *result, const struct file_entry *entry)
 {
 	int count, first;
@@ -217,8 +217,8 @@ bool result_from_summary(struct result *result)
 	    status_group((enum status)entry->summary.status) > GROUP_UNVERIFIED || !digest_equal(&entry->summary.context, &run->context) ||
 	    !digest_equal(&entry->seen.content, &result->definition_check.seen.content) || !same_solutions(result, entry))
 		return false;
-	/* The record does not say which files are tensor files. A file that is none, and whose stat does not show that
-	 * it is unchanged, only costs the use of the summary. */
+	/* The record does not say which files are tensor files, so all are checked as such. If another file must be
+	 * read again, this only prevents the use of the summary. */
 	check_blobs(result, entry->blobs, entry->blob_count, entry->blob_count, 0, false);
 	result->inputs = inputs_digest(result);
 	if (!digest_equal(&entry->summary.inputs, &result->inputs))
@@ -292,7 +292,7 @@ static const char **blob_paths(struct result *result, const struct workload_file
 	return paths;
 }
 
-/* Does a case get its inputs from the definition's `init`? */
+/* Returns whether a case gets inputs from the definition's `init`. */
 static bool runs_init(const struct cases *made)
 {
 	for (int i = 0; i < made->count; i++)
@@ -301,8 +301,8 @@ static bool runs_init(const struct cases *made)
 	return false;
 }
 
-/* Returns the ground truths of one case. Cases of --edge and float64 cases have builtin alone. The dataset's own truth
- * computes outputs, and no gradients. */
+/* Returns the ground truths of one case. Cases of --edge and float64 cases have only builtin. The dataset's own truth
+ * computes outputs, but no gradients. */
 static struct truths truths_of_case(const struct result *result, const struct test_case *test, struct arena *arena)
 {
 	struct truths out = result->truths;
@@ -342,7 +342,7 @@ static struct digest execution_of(const struct result *result, const struct test
 	return digest;
 }
 
-/* Reads the ground truth of the definition that is a text: the dataset's own truth, or the reference in a commit. */
+/* Reads the dataset's own truth of the definition, or the reference in a commit. */
 static struct own_truth read_own_truth(struct result *result, const struct buf *bytes)
 {
 	struct arena *arena = &result->arena;
@@ -375,7 +375,7 @@ static struct own_truth read_solution(struct result *result, const struct blob *
 	return out;
 }
 
-/* Reads all texts of the dataset that may be ground truths. `bytes` is the content of the dataset's own truth. */
+/* Reads all ground truths that are Python source in the dataset. `bytes` is the content of the dataset's own truth. */
 static void read_own_truths(struct result *result, const struct buf *bytes)
 {
 	struct own_truth *all = arena_array(&result->arena, (size_t)result->blob_count + 3, sizeof *all);
@@ -391,7 +391,7 @@ static void read_own_truths(struct result *result, const struct buf *bytes)
 	result->own_truths = all;
 }
 
-/* Reads which reference was approved. `bytes` is the content of the file. */
+/* Reads the approved reference. `bytes` is the content of the approval file. */
 static void read_approval(struct result *result, const struct buf *bytes)
 {
 	if (result->approval != NULL && result->candidate == 0 && !result->run->options->ignore_approvals)
@@ -399,7 +399,7 @@ static void read_approval(struct result *result, const struct buf *bytes)
 							   result->approval_trouble, &result->arena);
 }
 
-/* Returns why no verdict is stored that depends on this ground truth, or NULL. */
+/* Returns why verdicts that depend on this ground truth are not stored, or NULL. */
 static const char *why_outside(const struct result *result, const struct truth *truth)
 {
 	for (int i = 0; i < result->own_truth_count; i++)
@@ -473,8 +473,9 @@ static void find_truths(struct result *result)
 	}
 }
 
-/* Removes the cases of other shards. Returns false if another shard reports the definition. All cases of a definition
- * whose op_type does not decide its family belong to one shard, because the reference must agree on all of them. */
+/* Removes the cases of other shards. Returns false if another shard reports the definition. If the op_type does not
+ * decide the family, all cases of the definition belong to one shard, because the reference must agree with the family
+ * in all of them. */
 static bool keep_own_shard(const struct result *result, struct cases *made, struct arena *arena)
 {
 	const struct shard *shard = &result->run->options->cases.shard;
@@ -484,7 +485,7 @@ static bool keep_own_shard(const struct result *result, struct cases *made, stru
 	return by_op_type ? shard_filter(shard, name, made) : shard_reports(shard, name);
 }
 
-/* Builds the cases of an attempt. `init_failed` becomes that of the cases. */
+/* Builds the cases of an attempt, and sets their member `init_failed`. */
 static void make_attempt(struct result *result, int attempt, const char *init_failed)
 {
 	struct run *run = result->run;
@@ -528,20 +529,20 @@ int result_make_cases(struct result *result, struct result_bytes *bytes, struct 
 	read_own_truths(result, &bytes->truth);
 	read_approval(result, &bytes->approval);
 	make_attempt(result, 0, NULL);
-	/* A family that only the shapes suggest may have inputs and bounds that mean nothing for this reference, and
-	 * two references that differ do not show that the family is another one. */
+	/* If only the shapes suggest a family, its inputs and bounds may be wrong for this reference. A difference
+	 * between two references would not show that the family is wrong. */
 	if ((run->options->base != NULL || result->candidate > 0) && result->made->candidate_count > 0 && result->made->matched == MATCHED_BY_SHAPES)
 		make_attempt(result, result->made->candidate_count, NULL);
 	return 0;
 }
 
-/* Returns whether the reference agrees with the family, if perhaps with a constant that only the reference shows. */
+/* Returns whether the reference agrees with the family, perhaps with a constant that only the reference confirms. */
 static bool agrees(const struct verdict *v)
 {
 	return v->status == STATUS_PASSED || (v->status == STATUS_CHECKED && v->reason == REASON_UNATTESTED);
 }
 
-/* Returns whether the reference does not agree with the family in this case. A case that could not run says nothing. */
+/* Returns whether the reference disagrees with the family in this case. Returns false for a case that could not run. */
 static bool disagrees(const struct case_result *c)
 {
 	const struct verdict *v = c->verdict;
@@ -551,7 +552,8 @@ static bool disagrees(const struct case_result *c)
 	return v->status != STATUS_SKIPPED || (v->reason == REASON_NO_GROUND_TRUTH && !c->test->finer);
 }
 
-/* Returns whether every case has a verdict, and none of them passed. Shapes alone are no sign of a family. */
+/* Returns whether every case has a verdict, and no case passed. If only the shapes suggest the family, this is a reason
+ * to reject it. */
 static bool agrees_nowhere(const struct result *result)
 {
 	for (int i = 0; i < result->case_count; i++)
@@ -560,9 +562,9 @@ static bool agrees_nowhere(const struct result *result)
 	return true;
 }
 
-/* Returns whether the family of the current attempt is not the definition's family, because the reference disagrees
- * with it in a case that has a verdict. False if the op_type or the words of the definition say that it is the family:
- * such a reference is wrong. */
+/* Returns whether the family of the current attempt must be rejected, because the reference disagrees with it in a case
+ * that has a verdict. Returns false if the op_type or the words of the definition name this family: the reference is
+ * then wrong. */
 static bool rejects_family(const struct result *result)
 {
 	const struct cases *made = result->made;
@@ -577,8 +579,8 @@ static bool rejects_family(const struct result *result)
 						  : result->case_count == 0 && result->run->options->cases.only != NULL;
 }
 
-/* Returns the message of the first case for which the definition's `init` failed, if it failed for all cases that
- * reftest made up and no family is left; else NULL. */
+/* If the definition's `init` failed for all cases that reftest added, and no family is left, returns the message of the
+ * first of these cases. Otherwise returns NULL. */
 static const char *init_fails(const struct result *result)
 {
 	const struct cases *made = result->made;

@@ -21,18 +21,17 @@ int result_check_files(struct result *result, struct result_bytes *bytes, bool n
  * result_check_files first. */
 bool result_from_summary(struct result *result);
 
-/* If the watcher remembers a summary of exactly these file contents (run.summary_lru), fills in the result from it and
- * returns true. Also moves the definition's stored summary, which is for the previous file contents, into
- * run.summary_lru. */
+/* If run.summary_lru has a summary of exactly these file contents, fills in the result from this summary and returns
+ * true. Also moves the definition's stored summary, which is for the previous file contents, into run.summary_lru. */
 bool result_from_lru(struct result *result);
 
 /* Parses the files that result_check_files read, and builds the cases. Returns -1 and sets `err` if the definition is
  * invalid. */
 int result_make_cases(struct result *result, struct result_bytes *bytes, struct err *err);
 
-/* Returns whether the result needs another attempt: the reference disagrees with the family of the current one in a
- * case that has a verdict, and neither the op_type nor the words of the definition say that it is the family; or no
- * family is left, and the definition's `init` failed. */
+/* Returns whether the result needs another attempt. It does in two cases. In the first case, the reference disagrees in
+ * some case with the family of the current attempt, and neither the op_type nor the words of the definition name this
+ * family. In the second case, no family is left, and the definition's `init` failed. */
 bool result_needs_next_attempt(const struct result *result);
 
 /* Builds the cases of the attempt that the result needs. */

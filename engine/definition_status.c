@@ -7,7 +7,7 @@
 #include "engine/remote_cache.h"
 #include "engine/definition_files.h"
 
-/* Does a case with sizes of a workload have a verdict other than skipped? */
+/* Returns whether a case with the sizes of a workload has a verdict other than skipped. */
 static bool workload_decides(const struct result *result)
 {
 	for (int i = 0; i < result->case_count; i++)
@@ -47,7 +47,8 @@ static void count_case(struct result *result, const struct case_result *c)
 		result->status = c->verdict->status;
 		result->reason = c->verdict->reason;
 	} else if (c->verdict->status == STATUS_CHECKED && result->status == STATUS_CHECKED && result->reason == REASON_UNATTESTED) {
-		result->reason = c->verdict->reason; /* --accept unattested accepts no other reason */
+		result->reason = c->verdict->reason; /* the reason must be set, because --accept unattested accepts only
+						      * this one */
 	}
 	if (c->verdict->status == STATUS_PASSED && !c->verdict->weak)
 		result->weak = false;
@@ -103,7 +104,7 @@ void resolve_definition(struct result *result)
 				      ? result->made->no_sizes
 				      : "the options select no case of this definition";
 	}
-	/* Generic inputs may leave out what the inputs of `init` would show. */
+	/* Generic inputs may miss mistakes that the inputs of `init` would show. */
 	if (result->status == STATUS_PASSED && result->made != NULL && result->made->init_failed != NULL) {
 		result->status = STATUS_CHECKED;
 		result->reason = REASON_INPUTS;
@@ -128,7 +129,8 @@ struct digest resolve_witness(const struct verdict *v, struct arena *arena)
 struct readable {
 	const struct verdict **verdicts;
 	const struct stored_verdict **stored; /* for each verdict; NULL: the verdict was parsed completely */
-	int here, count;		      /* `here` counts the verdicts from the store, `count` all verdicts */
+	int here, count;		      /* `here` counts the verdicts from the store, and `count` counts all
+					       * verdicts */
 };
 
 static void read_stored(struct result *result, const struct stored_verdict *stored, struct readable *out)
@@ -242,8 +244,8 @@ bool resolve_case(struct result *result, struct case_result *c)
 		c->why = c->test->decided->reason == REASON_CONSTANTS
 			     ? "the case does not run, because the name, the description or the model contradicts the length of an axis"
 			     : "the case cannot run, because its workload line is invalid or names an unusable file";
-		c->in_store = c->test->decided->status == STATUS_INVALID; /* needs no storing, because every run finds
-									   * the invalid line */
+		c->in_store = c->test->decided->status == STATUS_INVALID; /* need not be stored, because every run finds
+									   * the invalid line again */
 		resolve_settle(result, c, c->test->decided);
 		return false;
 	}

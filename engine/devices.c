@@ -12,7 +12,8 @@ static bool names_ordinal(const struct device_choice *choice, int ordinal)
 	return false;
 }
 
-/* Reads "0,2". Returns 1 if it is no such list, -1 with a message if a number is there twice. */
+/* Reads a list such as "0,2". Returns 0. Returns 1 if the text is not such a list, and -1 with a message if it contains
+ * a number twice. */
 static int read_ordinals(const char *text, struct device_choice *out, struct err *err)
 {
 	for (;;) {
@@ -58,7 +59,7 @@ static void leave_out(struct devices *out, const char *sentence)
 	out->left_out[out->left_out_count++] = sentence;
 }
 
-/* Adds a device of the class `class_name`. Returns false if it has another class than the devices before it. */
+/* Adds a device of the class `class_name`. Returns false if the devices before it have another class. */
 static bool add_device(struct devices *out, const char *name, const char *class_name, struct arena *arena)
 {
 	if (out->count > 0 && strcmp(out->class_name, class_name) != 0)
@@ -88,7 +89,7 @@ static enum devices_answer choose_named(const struct device_choice *choice, stru
 	return DEVICES_FOUND;
 }
 
-/* If no device can be used, the message is that of the first. */
+/* If no device can be used, the message is about the first one. */
 static enum devices_answer choose_all(int visible, struct device_probe probe, struct arena *arena, struct devices *out,
 				      struct err *err)
 {

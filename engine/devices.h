@@ -11,7 +11,7 @@ enum device_kind {
 	DEVICE_AUTO,	/* the first GPU, if there is one, else the CPU */
 	DEVICE_CPU,
 	DEVICE_ALL_GPUS, /* "cuda": all visible GPUs */
-	DEVICE_GPUS	/* "cuda:0", "cuda:0,2": these */
+	DEVICE_GPUS	/* "cuda:0", "cuda:0,2": the named GPUs */
 };
 
 struct device_choice {
@@ -20,11 +20,10 @@ struct device_choice {
 	int count;
 };
 
-/* Returns -1 with a message if the text names no device, or a device twice. */
+/* Returns 0. Returns -1 with a message if the text is not valid or names a device twice. */
 int devices_read(const char *text, struct device_choice *out, struct err *err);
 
-/* Where the class of a device ("sm_90") comes from. `class_of` returns -1 with a message if the device cannot be
- * used. */
+/* How the class of a device ("sm_90") is queried. `class_of` returns -1 with a message if the device cannot be used. */
 struct device_probe {
 	int (*class_of)(void *self, const char *device, char class_name[DEVICE_CLASS_SIZE], struct err *err);
 	void *self;
@@ -34,17 +33,17 @@ struct device_probe {
 struct devices {
 	const char *names[DEVICES_MOST]; /* "cuda:0", … */
 	int count;
-	const char *class_name; /* of all of them */
+	const char *class_name; /* the class of all these devices */
 	const char *left_out[DEVICES_MOST]; /* for each device that was left out, a sentence that says why */
 	int left_out_count;
 };
 
 enum devices_answer { DEVICES_FOUND, DEVICES_UNUSABLE, DEVICES_DIFFER };
 
-/* Chooses the GPUs: those that are named, or, for DEVICE_ALL_GPUS, those of the `visible` GPUs (at least one is tried)
- * that can be used and are of the class of the first that can. For DEVICE_AUTO, the first GPU. Named devices are never
- * left out: DEVICES_UNUSABLE with a message if one cannot be used, or if there is none; DEVICES_DIFFER if their classes
- * differ. */
+/* Chooses the GPUs. For DEVICE_GPUS, these are the named ones; for DEVICE_AUTO, the first one. For DEVICE_ALL_GPUS, the
+ * first usable one of the `visible` GPUs (at least one is tried) sets the class, and all usable GPUs of this class are
+ * chosen. Named devices are never left out: returns DEVICES_UNUSABLE with a message if one of them cannot be used, or
+ * DEVICES_DIFFER if their classes differ. Returns DEVICES_UNUSABLE also if no GPU can be used. */
 enum devices_answer devices_choose(const struct device_choice *choice, int visible, struct device_probe probe,
 				   struct arena *arena, struct devices *out, struct err *err);
 

@@ -66,7 +66,7 @@ static bool unchanged(void *self, const struct dataset_file *file, const struct 
 
 	if (file_seen_proves(dataset->fd, file->path, earlier, content, &seen))
 		return true;
-	/* As read_file, this follows links that lead out of the dataset: folders of op types may be links. */
+	/* Like read_file, this call follows links that lead out of the dataset: folders of op types may be links. */
 	bool read = file_read(dataset->fd, file->path, WORKLOAD_BYTES, &bytes, NULL, NULL) == FILE_OK;
 	struct digest now = digest_of(bytes.data, bytes.length);
 
@@ -74,7 +74,8 @@ static bool unchanged(void *self, const struct dataset_file *file, const struct 
 	return read && digest_equal(&now, content);
 }
 
-/* Opens a file that a reference reads. If that fails, or the file may not be read, says why in the blob. */
+/* Opens a file that a reference reads. If this fails, or if references may not read the file, sets the reason in the
+ * blob. */
 static int open_declared(int dir, struct blob *blob, struct stat *st, struct arena *arena)
 {
 	char head[LFS_POINTER_HEAD];
@@ -166,7 +167,7 @@ static struct blob blob_at(void *self, enum blob_use use, const char *path, cons
 {
 	const struct dataset *dataset = self;
 
-	(void)to_run; /* the file is read in place */
+	(void)to_run; /* a case that runs reads the file itself, so no copy is needed */
 	return disk_blob(dataset->fd, use, path, earlier, arena, seen, read);
 }
 
@@ -205,5 +206,6 @@ struct run_files disk_files(const struct dataset *dataset)
 	    .blob_unchanged = blob_unchanged,
 	};
 
-	return (struct run_files){&calls, (void *)(uintptr_t)dataset}; /* no call writes to the dataset */
+	return (struct run_files){&calls, (void *)(uintptr_t)dataset}; /* the cast drops const, but none of the calls
+								        * writes to the dataset */
 }

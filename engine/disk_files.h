@@ -13,7 +13,7 @@ struct run_files disk_files(const struct dataset *dataset);
  * - disk_blob implements run_files_calls.blob for files on disk.
  * - disk_holds returns whether the file `path` in the directory `dir` has `content`. It reads the file unless `earlier`
  *   proves the content, and sets `seen` to the stat and the time of the read.
- * - blob_refuse_large marks a blob as unusable if a reference reads it and it is too large for that. */
+ * - blob_refuse_large marks a blob as unusable if it is too large for a reference to read. */
 struct blob disk_blob(int dir, enum blob_use use, const char *path, const struct file_seen *earlier, struct arena *arena,
 		      struct file_seen *seen, bool *read);
 void blob_refuse_large(struct blob *blob, int64_t size, struct arena *arena);

@@ -2,8 +2,8 @@
 
 #include <string.h>
 
-/* What a case costs at least, and for each MiB of its tensors. The figures are straight lines through the times of
- * small and medium cases on two CPU cores; a case of a family without a row is expected to cost as much as most do. */
+/* The seconds of a case: a constant part, and a part for each MiB of its tensors. The figures are lines through the
+ * measured times of small and medium cases on two CPU cores. A family without a row gets typical figures. */
 struct cost {
 	const char *family;
 	double seconds, per_mib;

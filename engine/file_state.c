@@ -97,8 +97,8 @@ static int compare_text(const void *a, const void *b)
 	return strcmp(*(const char *const *)a, *(const char *const *)b);
 }
 
-/* Reads the records of some definitions, of their workload files, and of the blobs that their records name. The store
- * returns all records whose path begins with the given path, and join_entry skips the records with a longer path. */
+/* Reads the records of some definitions, of their workload files, and of the blobs that their records name. For a path,
+ * the store returns all records whose paths begin with it; join_entry skips the records with longer paths. */
 static void read_some(struct states *states, struct err *err)
 {
 	struct arena scratch = {0};

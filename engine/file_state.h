@@ -1,6 +1,6 @@
-/* file_state - the digests of the files of a run. A file is not read again if it has the state that an earlier run
- * stored (cache/unchanged_file.h). With --staged, engine/git_index_files.c compares the objects of git's index. The new
- * digests of a run are stored in one transaction. */
+/* file_state - finds the digests of the files of a run. A file is not read again if it has the state that an earlier
+ * run stored (cache/unchanged_file.h). With --staged, engine/git_index_files.c compares object ids from git's index.
+ * The new digests of a run are stored in one transaction. */
 #ifndef REFTEST_ENGINE_FILE_STATE_H
 #define REFTEST_ENGINE_FILE_STATE_H
 
@@ -39,9 +39,9 @@ int file_states_check(struct states *states, const struct dataset_file *file, si
  * it. */
 struct blob file_states_blob(struct states *states, enum blob_use use, const char *path, bool to_run, struct arena *arena);
 
-/* Return whether the file still has the content that was hashed. file_states_blob_unchanged also returns false if the
- * blob was changed and then restored. A file on disk is read unless its stat proves that the file is unchanged. Files
- * from git's index cannot change. */
+/* Both functions return whether the file still has the content that was hashed. file_states_blob_unchanged also returns
+ * false if the blob was changed and then restored. A file on disk is read unless its stat proves that the file is
+ * unchanged. Files from git's index cannot change. */
 bool file_states_unchanged(struct states *states, const struct dataset_file *file, const struct digest *content);
 bool file_states_blob_unchanged(struct states *states, const struct blob *blob);
 

@@ -57,7 +57,7 @@ static bool is_on_disk(const struct index *index, struct blob *blob, const struc
 	return same;
 }
 
-/* Are the bytes of a blob of the index usable? */
+/* Returns whether the bytes of a blob in the index can be used. */
 static bool is_usable(struct blob *blob, const struct staged_blob *bytes, struct arena *arena)
 {
 	struct safetensors file;

@@ -6,8 +6,8 @@
 #include "engine/run_files.h"
 #include "engine/staged_dataset.h"
 
-/* Returns the files of `dataset`, which staged_open filled in. The result is allocated in `arena`. It uses `staged` and
- * `dataset`, which must outlive it. */
+/* Returns the files of `dataset`, which must come from staged_open. The result is allocated in `arena`; `staged` and
+ * `dataset` must outlive it. */
 struct run_files git_index_files(struct staged *staged, const struct dataset *dataset, struct arena *arena);
 
 #endif

@@ -110,8 +110,8 @@ static int split_names(const char *text, struct arena *arena, struct truth_choic
 	return 0;
 }
 
-/* Checks that the libraries of this machine, builtin and the dataset's own truth are not more ground truths than one
- * case can use. If --ground-truth all left out a library, the library would seem to agree with the others. */
+/* Checks that one case can use all libraries of this machine together with builtin and the dataset's own truth. If
+ * --ground-truth all left out a library, the library would seem to agree with the rest. */
 static int check_room(const struct truth_choice *choice, struct err *err)
 {
 	if ((choice->name_count > 0 && !choice->automatic && !choice->all) || choice->fact_count + 2 <= GROUND_TRUTHS_MAX)
@@ -122,7 +122,7 @@ static int check_room(const struct truth_choice *choice, struct err *err)
 		       choice->fact_count + 2, GROUND_TRUTHS_MAX);
 }
 
-/* Returns what follows "solution:" in the name, "" if the name is "solution", and NULL for other names. */
+/* Returns the text after "solution:" in the name, "" if the name is "solution", and NULL for other names. */
 static const char *solution_word(const char *name)
 {
 	size_t length = strlen(SOLUTION_TRUTH);
@@ -132,7 +132,7 @@ static const char *solution_word(const char *name)
 	return name[length] == '\0' ? "" : name[length] == ':' && name[length + 1] != '\0' ? name + length + 1 : NULL;
 }
 
-/* Is this the name of a ground truth that the dataset has? */
+/* Returns whether this is the name of one of the dataset's own ground truths. */
 static bool is_own(const char *name)
 {
 	return strcmp(name, TRUTH_NAME) == 0 || strcmp(name, CHAIN_TRUTH) == 0 || solution_word(name) != NULL;
@@ -154,7 +154,7 @@ static const struct provider_fact *fact_named(const struct truth_choice *choice,
 	return NULL;
 }
 
-/* A library with two tables: its name means both, in this order. */
+/* The libraries with two tables. The name of such a library stands for both tables, in this order. */
 static const char *const both[][2] = {{"sglang", "sgl_kernel"}};
 
 static bool chosen(const struct truth_choice *choice, const char *name)
@@ -202,7 +202,7 @@ static int check_names(const struct truth_choice *choice, struct err *err)
 	return rc;
 }
 
-/* Returns whether --ground-truth names ground truths, and none that a library computes. */
+/* Returns whether --ground-truth names only ground truths that no library computes. */
 static bool names_no_library(const struct truth_choice *choice)
 {
 	for (int i = 0; i < choice->name_count; i++)
@@ -211,7 +211,7 @@ static bool names_no_library(const struct truth_choice *choice)
 	return choice->name_count > 0;
 }
 
-/* Is `word` the first item of the list? */
+/* Returns whether `word` is the first item of the list. */
 static bool first_is(const char *list, const char *word)
 {
 	size_t length = strlen(word);
@@ -246,8 +246,8 @@ int ground_truths_choose(struct program *program, const char *text, const char *
 	return check_room(out, err) != 0 ? -1 : check_names(out, err);
 }
 
-/* Returns whether `--ground-truth auto` or `--ground-truth all`, whichever was chosen, uses the library for this
- * family. Libraries that the user names in --ground-truth are used whatever this function returns. */
+/* Returns whether the chosen "auto" or "all" of --ground-truth uses the library for this family. Libraries that the
+ * user names are used in any case. */
 static bool asks(const struct truth_choice *choice, const struct provider_fact *fact, const char *family)
 {
 	for (int i = 0; i < fact->family_count; i++) {
@@ -260,8 +260,8 @@ static bool asks(const struct truth_choice *choice, const struct provider_fact *
 	return false;
 }
 
-/* Appends a ground truth, unless the list has it. If the list is full, refuses its last ground truth, with a message
- * that the definition has too many. */
+/* Appends a ground truth, unless the list contains it. If the list is full, refuses the last ground truth in the list,
+ * with the message that the definition has too many ground truths. */
 static void add_truth(struct truths *truths, struct truth *items, struct truth truth)
 {
 	for (int i = 0; i < truths->count; i++)
@@ -295,7 +295,7 @@ bool ground_truths_use_libraries(const struct truth_choice *choice)
 	return false;
 }
 
-/* The family of the row that calls the function that a definition names (python/libraries/fi_api.py). */
+/* The "family" of the row in python/libraries/fi_api.py, which calls the function that a definition names. */
 static const char any_family[] = "*";
 
 /* Appends the ground truth that calls the function `fi_api`. The call is part of the version, because no other field of
@@ -330,8 +330,8 @@ static void add_available(const struct truth_choice *choice, const struct op_ent
 			add_fi_api(&choice->facts[i], fi_api, out, items, arena);
 }
 
-/* Appends the solutions that a word chooses: all of them for "". If the definition has none, says so, unless they are
- * only added to the usual ground truths. */
+/* Appends the solutions that `word` chooses; "" chooses all. If there is none, appends a refused ground truth that says
+ * so, unless solutions are only added to the usual ground truths. */
 static void add_solutions(const struct truth_choice *choice, const char *name, const char *word, const struct own_truth *own, int own_count,
 			  struct truths *out, struct truth *items)
 {
@@ -351,7 +351,7 @@ static void add_solutions(const struct truth_choice *choice, const char *name, c
 								  : "the definition has no solution of this name or author"});
 }
 
-/* Appends the ground truth that --ground-truth names. Without a family there are no libraries and no builtin. */
+/* Appends the ground truth that --ground-truth names. Without a family, neither libraries nor builtin are available. */
 static void add_named(const struct truth_choice *choice, const char *name, const struct op_entry *op,
 		      const struct own_truth *own, int own_count, const char *fi_api, struct truths *out,
 		      struct truth *items, struct arena *arena)

@@ -1,5 +1,5 @@
-/* ground_truths - finds the ground truths (builtin and other libraries) that this machine has for an op family, and
- * chooses the ones that a run uses (--ground-truth).
+/* ground_truths - finds the ground truths that this machine has for an op family (builtin and libraries), and chooses
+ * the ones that a run uses (--ground-truth).
  *
  * The list of libraries that a Python interpreter has is stored in the cache. It is queried again only if installed
  * packages or the tables of library calls may have changed. If the list is in the cache, no Python process is started
@@ -16,11 +16,11 @@
 
 /* A library that provides ground truths on one device class: "flashinfer", "torch". */
 struct provider_fact {
-	const char *name, *version; /* `version` is NULL if the library cannot be used on this machine */
-	const char *why;	    /* why the library cannot be used, if `version` is NULL */
+	const char *name, *version; /* `version` is NULL if this machine cannot use the library */
+	const char *why;	    /* if `version` is NULL: why the library cannot be used */
 	const struct provider_family {
-		const char *family, *why; /* `why` is NULL if the library supports the family, else the reason why
-					   * not */
+		const char *family, *why; /* `why` is the reason why the library does not support the family; NULL if it
+					   * does */
 		bool never;		  /* the library has no kernel for this family */
 		bool on_request;	  /* `--ground-truth auto` does not use the library for this family
 					   * (Row.on_request in python/libraries/common.py) */
@@ -33,8 +33,8 @@ struct truth_choice {
 	bool automatic; /* "auto" on a GPU: the first available library without `on_request`; on a CPU: only builtin,
 			 * which computes in double precision and rounds once */
 	bool all;	/* "all": every available library, builtin, and the dataset's own truth */
-	const char **names; /* the ground truths that --ground-truth names, in this order. With `automatic` or `all`, these
-			     * are added to those */
+	const char **names; /* the ground truths that --ground-truth names, in this order. If `automatic` or `all` is
+			     * true, they are added to its ground truths */
 	int name_count;
 	const struct provider_fact *facts; /* the libraries in order of preference; empty if --ground-truth excludes all
 					    * libraries */
@@ -43,9 +43,9 @@ struct truth_choice {
 };
 
 /* Parses the value of --ground-truth and checks it against the libraries of this machine. `text`: "auto" (or NULL),
- * "all", or names separated by commas, of which the first may be "auto" or "all". "solution" means the solutions of the
- * dataset, "solution:WORD" those with this name or author. If `python` is NULL, only builtin is available. Returns -1
- * and sets `err` for an unknown name, a repeated name, or more than GROUND_TRUTHS_MAX ground truths. */
+ * "all", or names separated by commas, of which the first may be "auto" or "all". "solution" means all solutions of the
+ * dataset, and "solution:WORD" those whose name or author is WORD. If `python` is NULL, only builtin is available.
+ * Returns -1 and sets `err` for an unknown name, a repeated name, or more than GROUND_TRUTHS_MAX ground truths. */
 int ground_truths_choose(struct program *program, const char *text, const char *python, const char *device_class,
 			 struct arena *arena, struct truth_choice *out, struct err *err);
 
@@ -58,26 +58,26 @@ int ground_truths_facts(struct program *program, const char *python, const char 
 bool ground_truths_use_solutions(const struct truth_choice *choice);
 
 /* Returns the ground truths of a definition in the order in which they are used. `op` is its family, or NULL. `fi_api`
- * is the call of FlashInfer's function that it names, as in "flashinfer.norm.rmsnorm(x=input)", or NULL; "auto" calls
- * it if there is no family. `own` are the dataset's own: the first two are its truth and the chain of the definition
- * (engine/dataset_truth.h), which "auto" uses if there is no family, which "all" uses if they exist, and which
- * --ground-truth can name; the others are its solutions (engine/solution_truth.h), which are used only if
- * --ground-truth names them. */
+ * is the call of the FlashInfer function that the definition names, as in "flashinfer.norm.rmsnorm(x=input)", or NULL;
+ * "auto" calls it if there is no family. `own` are the dataset's own ground truths. The first two are the definition's
+ * truth and its chain (engine/dataset_truth.h): "auto" uses them if there is no family, "all" uses them if they exist,
+ * and --ground-truth can name them. The rest are the definition's solutions (engine/solution_truth.h), which are used
+ * only if --ground-truth names them. */
 struct truths ground_truths_for(const struct truth_choice *choice, const struct op_entry *op, const struct own_truth *own,
 				int own_count, const char *fi_api, struct arena *arena);
 
-#define FI_API_TRUTH "fi_api" /* the ground truth that calls the function of FlashInfer that a definition names */
+#define FI_API_TRUTH "fi_api" /* the ground truth that calls the FlashInfer function named by a definition */
 
-/* May a definition have a library as a ground truth? */
+/* Returns whether the choice may use a library as a ground truth. */
 bool ground_truths_use_libraries(const struct truth_choice *choice);
 
-/* Returns a list with builtin alone, for edge cases and float64 cases. Edge cases have inputs for which implementations
- * follow different conventions, and builtin implements the convention that reftest checks. The libraries have no
- * kernels for float64. */
+/* Returns a list that contains only builtin, for edge cases and float64 cases. Edge cases have inputs for which
+ * implementations follow different conventions, and builtin implements the convention that reftest checks. The
+ * libraries have no kernels for float64. */
 struct truths ground_truths_builtin(const struct op_entry *op, struct arena *arena);
 
-/* Returns one text that contains everything on which the results of ground_truths_for depend, for context_digest of
- * engine/run.c. */
+/* Returns a text that changes whenever the results of ground_truths_for may change; context_digest in engine/run.c
+ * hashes it. */
 const char *ground_truths_context(const struct truth_choice *choice, struct arena *arena);
 
 #endif

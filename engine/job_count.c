@@ -1,6 +1,7 @@
-/* job_count - a reference and its judge work in turns, so each job keeps about one core busy. On a GPU the cores start
- * kernels, and more jobs than a few only wait: the driver creates the contexts of new processes one after another, so
- * four jobs are as fast as eight. Processes that are kept have their contexts already, and eight of them are faster. */
+/* job_count - a reference and its judge work in turns, so each job keeps about one core busy. On a GPU, the cores only
+ * start kernels, and more than a few jobs do not help: the driver creates the contexts of new processes one after
+ * another, so four jobs are as fast as eight. Processes that are kept already have their contexts, so eight of them are
+ * faster than four. */
 #include "engine/job_count.h"
 
 #include <limits.h>
@@ -12,7 +13,7 @@
 
 enum { MOST_CPU = 8, MOST_URGENT = 4, MOST_GPU = 4, MOST_GPU_KEPT = 8 };
 
-/* Memory for each job: Python, torch and the tensors of a medium case, and on a GPU what CUDA takes on the host. */
+/* Memory for each job: Python, torch and the tensors of a medium case and, on a GPU, CUDA's memory on the host. */
 static const int64_t memory_cpu = (int64_t)1 << 30, memory_gpu = (int64_t)2 << 30;
 
 struct job_facts job_facts_here(bool gpu)

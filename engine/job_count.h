@@ -1,4 +1,4 @@
-/* job_count - how many references run in parallel if --jobs does not say. */
+/* job_count - decides how many references run in parallel if --jobs is not given. */
 #ifndef REFTEST_ENGINE_JOB_COUNT_H
 #define REFTEST_ENGINE_JOB_COUNT_H
 
@@ -6,7 +6,7 @@
 #include <stdint.h>
 
 struct job_facts {
-	int cores;      /* that this process may use */
+	int cores;      /* number of cores that this process may use */
 	int64_t memory; /* bytes that are available; 0: unknown */
 	bool gpu;       /* references run on a GPU */
 	bool kept;      /* --isolation kept: most references need no new process */
@@ -15,8 +15,8 @@ struct job_facts {
 
 struct job_facts job_facts_here(bool gpu); /* the facts of this machine, with `kept` and `urgent` false */
 
-/* Returns the number of references that run in parallel, at least 1. Writes what limits it ("one for each of 2 cores")
- * to `why`, unless it is NULL. */
+/* Returns the number of references that run in parallel, at least 1. If `why` is not NULL, writes the reason for this
+ * number to it: "one for each of 2 cores". */
 enum { JOB_COUNT_WHY = 128 };
 int job_count(const struct job_facts *facts, char why[JOB_COUNT_WHY]);
 

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const char key[] = "last failed"; /* the fact: a path on each line, sorted */
+static const char key[] = "last failed"; /* the key of the fact; its text has one path per line, sorted */
 
 struct paths {
 	const char **items;
@@ -68,8 +68,8 @@ int last_failed_select(struct run *run)
 	return count;
 }
 
-/* Collects the definitions of this run that failed, and in `settled` those that passed or failed. With --case, a
- * definition that passes this case may still fail others. */
+/* Sets `failed` to the definitions of this run that failed, and `settled` to those that did not fail. With --case, a
+ * definition that passes this case is not settled, because it may fail in other cases. */
 static void sort_results(const struct run *run, struct arena *arena, struct paths *failed, struct paths *settled)
 {
 	int at = 0;

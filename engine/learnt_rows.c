@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-/* The check and its index in the list, or NULL. */
+/* Returns the check `rows` and sets its index in the list, or returns NULL. */
 static const struct check *rows_of(const struct verdict *v, int *at)
 {
 	for (*at = 0; v != NULL && *at < v->check_count; (*at)++)
@@ -11,7 +11,7 @@ static const struct check *rows_of(const struct verdict *v, int *at)
 	return NULL;
 }
 
-/* Returns the first case before case `end` that says something about this axis, or NULL. `*holds` is what it says. */
+/* Returns the first case before case `end` whose check `rows` examined this axis, or NULL. `*holds` gets the result. */
 static const struct case_result *first_about(const struct result *result, const char *axis, int end, bool *holds)
 {
 	for (int i = 0; i < end; i++) {
@@ -43,7 +43,7 @@ static const char *what_broke(const struct result *result, int number, const str
 	return NULL;
 }
 
-/* Returns a copy of the verdict with the check failed. */
+/* Returns a copy of the verdict in which the check fails. */
 static struct verdict *with_failed_check(const struct verdict *verdict, int at, const char *evidence, struct arena *arena)
 {
 	struct verdict *out = arena_alloc(arena, sizeof *out);
@@ -57,7 +57,7 @@ static struct verdict *with_failed_check(const struct verdict *verdict, int at, 
 	return out;
 }
 
-/* A ground truth decides the case, so the check is only a finding. */
+/* Returns the verdict with a finding about the check, for a case that a ground truth decides. */
 static const struct verdict *with_finding(const struct case_result *c, int at, const char *evidence, struct arena *arena)
 {
 	struct verdict *out = with_failed_check(c->verdict, at, evidence, arena);

@@ -17,7 +17,7 @@ static bool is_checkout(const char *path, struct arena *arena)
 	return stat(arena_printf(arena, "%s/.git", path), &st) == 0 && S_ISDIR(st.st_mode);
 }
 
-/* Returns where the checkout of a library is; NULL: there is none. */
+/* Returns the folder of a library's checkout, or NULL if there is none. */
 static const char *find_path(const struct program *program, const struct repos_config *config,
 			     const struct known_repository *library, struct arena *arena)
 {

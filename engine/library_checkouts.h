@@ -1,12 +1,12 @@
-/* library_checkouts - finds the checkouts of FlashInfer and SGLang that count as installed libraries, and names them to
- * the processes of the provider in the environment variable REFTEST_CHECKOUTS:
+/* library_checkouts - finds the checkouts of FlashInfer and SGLang that count as installed libraries, and lists them in
+ * the environment variable REFTEST_CHECKOUTS, which the processes of the provider read:
  *
  *   {"flashinfer": {"folder": DIR for sys.path, "commit": NAME, "why": REASON or null, "preferred": bool}, …}
  *
- * A checkout is in the folder of --repos, or repos_config.json in the root says where it is (`reftest clone`). It is
- * preferred to an installed library only with --repos. "why" says why it cannot be used: with local changes, its commit
- * does not say what it computes. The provider puts the commit into the version of the ground truth, so it is part of
- * the witness of each verdict. */
+ * A checkout is in the folder that --repos names, or in a folder that repos_config.json in the root names (`reftest
+ * clone`). A checkout is preferred to an installed library only with --repos. "why" is the reason why the checkout
+ * cannot be used; for example, it has local changes, so its commit does not identify its code. The provider puts the
+ * commit into the version of the ground truth, so it is part of the witness of each verdict. */
 #ifndef REFTEST_ENGINE_LIBRARY_CHECKOUTS_H
 #define REFTEST_ENGINE_LIBRARY_CHECKOUTS_H
 
@@ -19,7 +19,7 @@
 int library_checkouts_announce(const struct program *program, struct arena *arena, struct err *err);
 
 /* Returns the folder of the checkout of this repository ("sglang"), or NULL if there is none. The root of the program
- * may be unknown, "". A damaged repos_config.json counts as none. */
+ * may be unknown (""). A damaged repos_config.json counts as a missing one. */
 const char *library_checkout_path(const struct program *program, const char *name, struct arena *arena);
 
 #endif

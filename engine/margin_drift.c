@@ -44,13 +44,15 @@ static void add(struct collector *all, const struct margin_drift *drift)
 	all->items[all->count++] = *drift;
 }
 
-/* Margins against different ground truths differ for other reasons than a version. */
+/* Returns whether two margins have the same device class and ground truth. If they do not, other reasons than a version
+ * explain the difference. */
 static bool same_kind(const struct margin_point *a, const struct margin_point *b)
 {
 	return strcmp(a->device_class, b->device_class) == 0 && strcmp(a->ground_truth, b->ground_truth) == 0;
 }
 
-/* Adds the drift, unless an item of the same kind from `first` on moved more: then that one stays. */
+/* Adds the drift. If `each` is false, and the items from `first` on contain a drift of the same kind, keeps only the
+ * one that moved more. */
 static void add_or_replace(struct collector *all, int first, bool each, const struct margin_drift *drift)
 {
 	for (int i = first; i < all->count && !each; i++) {
@@ -63,7 +65,8 @@ static void add_or_replace(struct collector *all, int first, bool each, const st
 	add(all, drift);
 }
 
-/* Compares the newest margin of a kind, at `at`, with the older ones. Returns false if there is none. */
+/* Compares the newest margin of a kind, which is points[at], with the older ones. Returns false if there are no older
+ * ones. */
 static bool compare(const struct margin_point *points, int at, struct margin_drift *out)
 {
 	bool any = false;

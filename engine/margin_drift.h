@@ -1,6 +1,6 @@
-/* margin_drift - what another version of torch, CUDA, the GPU's driver or a ground truth did to the margins of the
- * same cases (engine/margin_history.h). Only verdicts on one subject, of one device class and with the same ground truth
- * are compared, so that the reference, the inputs and the bounds are the same. */
+/* margin_drift - shows how the margins of a case changed with the version of torch, CUDA or a ground truth
+ * (engine/margin_history.h). Two verdicts are compared only if they have the same subject, device class and ground
+ * truth, so reference, inputs and bounds are the same. */
 #ifndef REFTEST_ENGINE_MARGIN_DRIFT_H
 #define REFTEST_ENGINE_MARGIN_DRIFT_H
 
@@ -14,8 +14,8 @@
 struct margin_drift {
 	const struct result *result;
 	const struct case_result *c;
-	/* to: the newest verdict with a device class and a ground truth; from: of the older ones, the one whose margin
-	 * differs most */
+	/* to: the newest verdict of this device class and ground truth; from: the older verdict whose margin differs
+	 * most from that of `to` */
 	struct margin_point from, to;
 	double factor; /* to.margin / from.margin; 1 if both are infinite */
 };
@@ -24,13 +24,14 @@ enum drift_kind { DRIFT_GREW, DRIFT_FELL, DRIFT_STAYED, DRIFT_KINDS };
 enum drift_kind margin_drift_kind(const struct margin_drift *drift);
 
 struct margin_drifts {
-	const struct margin_drift *items; /* the largest newest margin first */
+	const struct margin_drift *items; /* the largest margin of a newest verdict first */
 	int count;
-	int never_compared; /* the number of definitions whose cases have verdicts of one version at most */
+	int never_compared; /* the number of definitions for whose cases the store has verdicts of at most one
+			     * version */
 };
 
-/* Returns for each definition, device class and ground truth the case that moved most, or (`each`) every case. The run
- * is finished and has details (run_options.details); the result is in `arena`. */
+/* Returns, for each definition, device class and ground truth, the case whose margin moved most; if `each`, returns all
+ * cases. The run is finished and has details (run_options.details); the result is in `arena`. */
 struct margin_drifts margin_drifts_of(const struct run *run, bool each, struct arena *arena);
 
 #endif

@@ -1,13 +1,13 @@
-/* margin_history - the margins that the store has for a case: those of the verdicts on the same subject, with other
- * versions of torch, CUDA, the GPU's driver and the ground truths, and on other devices. A margin is the largest error of a case in units
- * of its bound: 1 is at the bound. */
+/* margin_history - reads the margins of a case from the store. They are those of all verdicts on the same subject: with
+ * other versions of torch, CUDA and the ground truths, and on other devices. A margin is the largest error of a case in
+ * units of its bound: 1 is at the bound. */
 #ifndef REFTEST_ENGINE_MARGIN_HISTORY_H
 #define REFTEST_ENGINE_MARGIN_HISTORY_H
 
 #include "engine/run_state.h"
 
 struct margin_point {
-	int64_t time;	/* of the verdict, in Unix seconds */
+	int64_t time;	/* time of the verdict in Unix seconds */
 	double margin;	/* not NaN; infinite if a value is NaN or infinite */
 	enum status status;
 	/* with what the case was verified; "" if unknown */

@@ -33,7 +33,7 @@ struct program {
 	struct settings *settings; /* the dataset's own defaults (engine/settings.h); NULL before program_settings */
 	struct kernels kernels; /* opened by program_kernels */
 	struct store *store;    /* NULL before program_store, and after it if the cache could not be opened */
-	struct secrets secrets; /* what main took out of the environment */
+	struct secrets secrets; /* the secrets that main took out of the environment */
 	char *torch_key, *torch_fact; /* without a cache: what accepted_machines.c remembers about torch; NULL: nothing */
 	int signals;            /* a signalfd for SIGINT, SIGTERM and SIGHUP; -1 before program_signals */
 	bool colour;            /* text on stdout has colours */
@@ -48,7 +48,7 @@ int program_settings(struct program *program, struct err *err);
 int program_root_by_path(struct program *program, struct err *err);
 /* Opens the kernels libraries. If the cache is open, it remembers the digests of the libraries. */
 int program_kernels(struct program *program, struct err *err);
-/* Prepares judges on a GPU. An error is not reported here: a judge that misses the library reports it. */
+/* Prepares judges on a GPU. This function reports no error: a judge that cannot load the library reports it. */
 void program_cuda_kernels(struct program *program);
 /* Blocks SIGINT, SIGTERM and SIGHUP. After this call, read these signals from program->signals. */
 int program_signals(struct program *program, struct err *err);

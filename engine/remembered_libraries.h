@@ -1,14 +1,14 @@
-/* remembered_libraries - remembers in the cache which library file has which digest (base/sealed_library.h).
+/* remembered_libraries - stores the digests of library files in the cache (base/sealed_library.h).
  *
- * Whoever can write to the cache could make a changed library pass. They could as well write verdicts there, which need
- * no library. */
+ * Somebody who can write to the cache can make a changed library look unchanged. This adds no risk: they can also write
+ * false verdicts to the cache. */
 #ifndef REFTEST_ENGINE_REMEMBERED_LIBRARIES_H
 #define REFTEST_ENGINE_REMEMBERED_LIBRARIES_H
 
 #include "base/sealed_library.h"
 #include "cache/store.h"
 
-/* `store` may be NULL; nothing is then known or remembered. */
+/* If `store` is NULL, no digest is known or stored. */
 struct digest_memory remembered_libraries(struct store *store);
 
 #endif

@@ -27,9 +27,9 @@ double remembered_seconds(struct result *result, const struct case_result *c)
 	return 0;
 }
 
-/* The cases that are submitted and not finished. */
+/* The cases that are submitted but not finished. */
 struct left {
-	double seconds; /* of the cases whose time is remembered */
+	double seconds; /* the sum for the cases whose time is remembered */
 	int remembered, unknown;
 };
 
@@ -46,8 +46,7 @@ static void add_left(const struct result *result, struct left *left)
 	}
 }
 
-/* Returns the seconds that the running cases have taken already. A case that takes longer than it is remembered to
- * take counts with the remembered time. */
+/* Returns the seconds that the running cases have taken until now. A case counts with at most its remembered time. */
 static double spent(const struct run *run, double now)
 {
 	struct pool_running running[RUNNING_MOST];

@@ -86,8 +86,8 @@ static int run_helper(void *context)
 	return remote_helper_run(&cache->place);
 }
 
-/* The helper is forked and not a program of its own: a process that was just exec'd is open to every process of its
- * user, references among them, until its first instructions ran. */
+/* The helper is a fork, and not a separate program. If it were exec'd, every process of the same user, including
+ * references, could access its memory until its first instructions ran. */
 static int start_helper(struct remote_cache *cache, struct err *err)
 {
 	int pair[2];
@@ -342,7 +342,7 @@ static void put_case(struct remote_cache *cache, struct remote *remote, struct r
 	buf_free(&bytes);
 }
 
-/* A verdict that is about to be written to the remote, and whether a better one is there. */
+/* A verdict that is about to be written to the remote, and whether the remote has a better one. */
 struct rival {
 	struct remote_cache *cache;
 	const struct digest *subject;
@@ -362,8 +362,9 @@ static void see_rival(void *context, int place, const void *bytes, size_t length
 	rival->contained = rival->contained || (verdict != NULL && verdict_is_contained(verdict));
 }
 
-/* Would this verdict replace one whose reference was fully contained, although its own was not? Such a verdict is not
- * written, because machines that require containment accept only the stored one. */
+/* Returns whether this verdict, whose reference was not fully contained, would replace a verdict whose reference was
+ * fully contained. Such a verdict is not written, because machines that require containment accept only the verdict in
+ * the remote. */
 static bool is_worse_than_stored(struct remote_cache *cache, struct remote *remote, const struct case_result *c)
 {
 	struct rival rival = {cache, &c->test->subject, NULL, false};

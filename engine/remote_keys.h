@@ -7,15 +7,15 @@
  *   - its exact subject and witness, for machines that have torch;
  *   - its subject, ground truth and device class, for machines without torch.
  *
- * A verdict that several ground truths took part in has two other keys instead: one of subject, device class and torch,
- * and one of subject and device class. Neither key contains the names of the ground truths, because another machine
- * cannot know which ground truths the run skipped. rerun_case therefore compares the ground truths after a record is
- * found.
+ * If several ground truths contributed to a verdict, the verdict has two other keys instead: one of subject, device
+ * class and torch, and one of subject and device class. Neither key contains the names of the ground truths, because
+ * another machine cannot know which ground truths the run skipped. rerun_case therefore compares the ground truths
+ * after a record is found.
  *
  * A verdict from a GPU that also counts on machines without a GPU has two more keys: one contains its device class
- * ("sm_90"), the other the word "gpu". If builtin took part in the verdict, both keys contain the version of builtin.
- * Otherwise both contain the word "library", because machines without a GPU accept verdicts by any version of any
- * library.
+ * ("sm_90"), the other the word "gpu". If the ground truth builtin contributed to the verdict, both keys contain the
+ * version of builtin. Otherwise both contain the word "library", because machines without a GPU accept verdicts by any
+ * version of any library.
  *
  * A new verdict replaces an older verdict with the same key. */
 #ifndef REFTEST_ENGINE_REMOTE_KEYS_H

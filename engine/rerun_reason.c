@@ -1,8 +1,8 @@
 /* rerun_reason - decides whether a stored verdict counts in this run, so that its case need not run.
  *
  * A stored verdict that does not count has a "lack": the first condition that the verdict does not meet (enum lack). If
- * no verdict counts, the reported reason is what the closest verdict lacks. If several verdicts count,
- * verdicts from a GPU are preferred to verdicts from a CPU, and newer verdicts to older ones. Failed verdicts count in
+ * no verdict counts, the reported reason is what the closest verdict lacks. If several verdicts count, verdicts from a
+ * GPU are preferred to verdicts from a CPU, and newer verdicts are preferred to older ones. Failed verdicts count in
  * the same way as passed verdicts. */
 #include "engine/rerun_reason.h"
 
@@ -36,7 +36,7 @@ static const struct truth *truth_named(const struct truths *truths, const char *
 
 /* Compares `w`, one ground truth of a stored verdict, with ground truth number `at` of this run. If the verdict is from
  * another device class, only the versions of builtin and of the dataset's own truths are compared. Such a verdict may
- * use a library that is not installed here, because a machine without a GPU cannot compute a better one. */
+ * even use a library that is not installed here: a machine without a GPU cannot compute a better verdict. */
 static enum lack lack_of_tried(const struct truths *truths, int at, bool own_class, const struct tried_truth *w)
 {
 	bool known = w->name == NULL || same(w->name, "builtin") || is_own_truth(w->name);
@@ -86,7 +86,8 @@ static enum lack lack_of_truths(const struct truths *truths, bool own_class, con
 }
 
 /* A verdict of a case that the judge decided before a runner existed, for example because its inputs are invalid. The
- * version of torch and the walls around references mean nothing for it. No such verdict says that a case passed. */
+ * version of torch and the containment of references do not matter for such a verdict. It never says that a case
+ * passed. */
 static bool ran_no_reference(const struct verdict *v)
 {
 	return v->torch == NULL && v->containment == NULL && v->status != STATUS_PASSED;
@@ -195,7 +196,7 @@ static const char *absent_text(const struct truths *truths, const struct verdict
 	return arena_printf(arena, "%s%s", lacks, gone);
 }
 
-/* Returns the result of absent_text, with the list of the ground truths whose version has changed appended: "; builtin
+/* Returns the result of absent_text, followed by the list of the ground truths whose version has changed: "; builtin
  * (1a2b3c4d, now 5e6f7a8b) changed". */
 static const char *difference_text(const struct truths *truths, const struct verdict *v, struct arena *arena)
 {
@@ -267,7 +268,7 @@ static const char *why_cached(const struct policy *policy, const struct verdict 
 
 /* Returns the index of the verdict that counts, or -1 if none counts. If several count, verdicts from a GPU are
  * preferred to verdicts from a CPU, and newer verdicts to older ones. Sets `*nearest` to the index of the verdict that
- * comes closest to counting, and `*lack` to the first condition that this verdict does not meet. */
+ * meets the most conditions, and `*lack` to the first condition that this verdict does not meet. */
 static int choose(const struct policy *policy, const struct truths *truths,
                   const struct verdict *const *stored, int count, int *nearest, enum lack *lack)
 {

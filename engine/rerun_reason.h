@@ -1,8 +1,8 @@
-/* rerun_reason - decides whether a stored verdict counts for a case or the case must run, and gives the reason. These
- * functions read no files, use no clock and start no process.
+/* rerun_reason - decides whether a stored verdict counts for a case or whether the case must run, and gives the reason.
+ * These functions read no files, use no clock and start no process.
  *
- * A verdict "counts" if this run may report it instead of running the case. If you add a reason to rerun a case, add a
- * value to enum lack, its name to cli/cache.c, and its counter to cache/hit_counts.h. */
+ * A verdict "counts" if this run may report it instead of running the case. If you add a reason for running a case
+ * again, add a value to enum lack, its name to cli/cache.c, and its counter to cache/hit_counts.h. */
 #ifndef REFTEST_ENGINE_RERUN_REASON_H
 #define REFTEST_ENGINE_RERUN_REASON_H
 
@@ -19,20 +19,19 @@ struct policy {
 	const char *device;       /* "cpu" or "cuda:0": where a case would run */
 	const char *device_class; /* the class whose verdicts count: "cpu", "sm_90" */
 	bool foreign_class;       /* --device-class names a class that this machine does not have, so no case can run */
-	bool any_gpu;             /* true for --device auto without a GPU: verdicts from any GPU count too, and are
+	bool any_gpu;             /* true for --device auto without a GPU: verdicts from any GPU also count, and are
 				   * preferred */
 	const char *torch, *cuda; /* the installed versions; if `torch` is NULL, verdicts from any torch version
 				   * count */
-	const char *required;     /* --require-containment; NULL: a verdict counts whatever its reference could reach */
+	const char *required;     /* --require-containment; NULL: verdicts count with any containment */
 	bool force;               /* no stored verdict counts */
 	bool cached_only;         /* nothing may run */
 };
 
 enum rerun_answer { RERUN_CACHED, RERUN_RUN, RERUN_NOT_CACHED };
 
-/* The first condition that a stored verdict does not meet. The later the value in this list, the more conditions the
- * verdict meets; LACK_CONTAINMENT is checked last. The numbers are the indexes of the counters on disk
- * (cache/hit_counts.h). */
+/* The first condition that a stored verdict does not meet. The conditions are checked in the order of this list. The
+ * numbers are the indexes of the counters on disk (cache/hit_counts.h). */
 enum lack {
 	LACK_NOTHING_STORED,
 	LACK_DEVICE,
@@ -40,7 +39,7 @@ enum lack {
 	LACK_VERSION,
 	LACK_TORCH,
 	LACK_NONE, /* the verdict meets every condition, but does not count if --force is given */
-	LACK_CONTAINMENT, /* the last number, because the others are on disk */
+	LACK_CONTAINMENT, /* checked last, because the numbers of the other values are already on disk */
 	LACK_COUNT
 };
 

@@ -70,8 +70,7 @@ static void emit_result(struct result *result)
 
 static void plan_result(struct result *result);
 
-/* Tries the next family, because the reference disagrees with the one that was tried, or generic inputs, because `init`
- * failed. */
+/* Tries the next family, if the reference disagrees with the current one, or generic inputs, if `init` failed. */
 static void plan_next_attempt(struct result *result)
 {
 	for (int i = 0; i < result->planned; i++)
@@ -142,7 +141,7 @@ static void add_reads(struct result *result, struct task *task)
 	task->reads = reads;
 }
 
-/* Adds the texts of the dataset that are ground truths. */
+/* Adds the ground truths that are Python source in the dataset. */
 static void add_programs(struct result *result, struct task *task)
 {
 	struct truth_program *programs =
@@ -156,8 +155,8 @@ static void add_programs(struct result *result, struct task *task)
 	task->programs = programs;
 }
 
-/* Sets how long a case took last, and returns how long it is expected to take. Nothing that a user waits for is delayed
- * by a question to the store. */
+/* Sets the time that the last run of a case took, and returns the time that the next run is expected to take. An urgent
+ * run does not query the store for this, because a user waits for it. */
 static double expect_seconds(struct result *result, struct case_result *c)
 {
 	if (!result->run->options->urgent && !result->run->options->dry_run)
@@ -225,7 +224,8 @@ void run_give_up(struct run *run, const char *why)
 	}
 }
 
-/* Call this when every planned case has a verdict: plans the other cases, or finishes the result. */
+/* Call this when every planned case has a verdict. Plans the remaining cases or, if there are none, finishes the
+ * result. */
 static void plan_or_finish(struct result *result)
 {
 	if (result->planned < result->case_count && !result_needs_next_attempt(result))
@@ -234,7 +234,8 @@ static void plan_or_finish(struct result *result)
 		finish_result(result);
 }
 
-/* Returns the verdict of a case of this result: one of a reference that may read the clock is no more than checked. */
+/* Returns the verdict for a case of this result. If the reference may read the clock, a passed verdict becomes
+ * `checked`. */
 static const struct verdict *verdict_for(struct result *result, const struct verdict *verdict)
 {
 	struct verdict *checked;
@@ -386,8 +387,8 @@ static void commit_finished_cases(struct run *run)
 	}
 }
 
-/* Returns the number of cases to plan now: all, but only the first one of a family that matches by shapes, because it
- * shows in most cases whether the reference computes something else. */
+/* Returns the number of cases to plan now. If only the shapes suggest the family, this is 1, because the first case
+ * usually shows whether the reference computes something else. Otherwise all cases are planned. */
 static int count_to_plan(const struct result *result)
 {
 	bool one = result->planned == 0 && result->case_count > 0 && result->made->op != NULL &&
@@ -460,7 +461,7 @@ static void drop_other_shard(struct result *result)
 	arena_free(&result->arena);
 }
 
-/* `candidate` is the number of the solution that is verified in the place of the reference; 0: the reference is. */
+/* `candidate` is the number of the solution that is verified instead of the reference; 0: the reference is verified. */
 static void visit_one(struct run *run, const struct dataset_file *file, int candidate)
 {
 	struct result_bytes *bytes = &run->bytes;
@@ -482,8 +483,8 @@ static void visit_one(struct run *run, const struct dataset_file *file, int cand
 		emit_result(result);
 		return;
 	}
-	/* The definition must be parsed. Reads and hashes each file that was not read so far, because the parsed bytes
-	 * must be the bytes that were hashed. */
+	/* The definition must be parsed. Every file that was not read so far is read and hashed now, because the parsed
+	 * bytes must be the hashed bytes. */
 	if (!checked || result_check_files(result, bytes, true, &err) < 0 ||
 	    result_make_cases(result, bytes, &err) < 0) {
 		result->other_shard = !shard_reports(&run->options->cases.shard, result_name(result, &result->arena));
@@ -561,7 +562,7 @@ static void count_run(const struct run *run)
 		run->records.calls->count(run->records.self, &stats);
 }
 
-/* Verdicts are stored under the torch version that the zygote reports (the process from which runners are forked). If
+/* Verdicts are stored under the torch version that the zygote (the process from which runners are forked) reports. If
  * this version differs from the expected version, this run has accepted stored verdicts of a torch version that is not
  * installed. The run then stores no summaries. */
 static bool has_other_torch(const struct run *run)

@@ -18,7 +18,7 @@
 #include "engine/run_state.h"
 
 /* Opens the dataset, the cache and the machine policy (engine/accepted_machines.h). Returns 0 on success. Otherwise
- * sets `err` and returns an exit status: EXIT_USAGE if the user named a root or device that does not exist,
+ * sets `err` and returns an exit status: EXIT_USAGE if the user named a root or a device that does not exist,
  * EXIT_INTERNAL for all other errors. */
 int run_open(struct run *run, struct program *program, const struct run_options *options, struct err *err);
 
@@ -28,7 +28,8 @@ int run_open(struct run *run, struct program *program, const struct run_options 
 int run_select(struct run *run, const char *const *names, int name_count, const char *const *op_types,
 	       int op_type_count, struct err *err);
 
-/* Does the whole run. Returns 0, also if a signal interrupted it, or -1 and sets `err` on an internal error. */
+/* Does the whole run. Returns 0, even if a signal interrupted the run. Returns -1 and sets `err` on an internal
+ * error. */
 int run_to_end(struct run *run, struct err *err);
 
 double run_seconds(const struct run *run); /* seconds since the start of the run */

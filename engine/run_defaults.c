@@ -13,14 +13,14 @@ static void default_sizes(const struct settings *settings, struct run_options *o
 	options->from_settings |= 1u << SETTING_SIZES;
 }
 
-/* The setting is reported even if options of the command line replace each of its bounds. */
+/* The setting counts as used even if options of the command line replace all its bounds. */
 static void default_tolerance(const struct settings *settings, struct run_options *options)
 {
 	if (settings->of[SETTING_TOLERANCE].key == NULL)
 		return;
 	memcpy(options->cases.dataset_by_dtype, settings->by_dtype, sizeof settings->by_dtype);
 	options->cases.dataset_bounds = true;
-	options->details = true; /* each result says whether it has a bound of the file */
+	options->details = true; /* each result must say whether one of its bounds is from the file */
 	options->from_settings |= 1u << SETTING_TOLERANCE;
 }
 

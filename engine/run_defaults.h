@@ -1,15 +1,18 @@
-/* run_defaults - fills in what a command line leaves open: from the dataset's settings, else reftest's own defaults. */
+/* run_defaults - fills in the options that a command line does not give: from the dataset's settings, or otherwise from
+ * reftest's own defaults. */
 #ifndef REFTEST_ENGINE_RUN_DEFAULTS_H
 #define REFTEST_ENGINE_RUN_DEFAULTS_H
 
 #include "engine/run_state.h"
 #include "engine/settings.h"
 
-/* Sets the sizes unless sizes_given, the device if it is NULL, and so on; records in from_settings which settings took
- * effect. Doing it twice changes nothing. The options keep pointers into `settings`, which may be NULL. */
+/* Sets every option that is not given, for example the sizes unless sizes_given, and the device if it is NULL. Records
+ * in from_settings which settings took effect. A second call changes nothing. The options keep pointers into
+ * `settings`, which may be NULL. */
 void run_defaults(const struct settings *settings, struct run_options *options);
 
-/* Reads --sizes, or NULL without it: the settings of the dataset then decide. Returns -1 and sets `err` on error. */
+/* Reads the value of --sizes. If it is NULL, the option was not given, and the settings of the dataset decide. Returns
+ * -1 and sets `err` on error. */
 int run_sizes_read(const char *list, struct case_options *cases, struct err *err);
 
 #endif

@@ -1,6 +1,6 @@
-/* run_files - the interface through which a run reads its files. The implementations are the disk
- * (engine/disk_files.h), git's index (engine/git_index_files.h), and in unit tests a fake that records which files were
- * read. */
+/* run_files - the interface through which a run reads its files. The implementations read from the disk
+ * (engine/disk_files.h) or from git's index (engine/git_index_files.h). Unit tests use a fake that records which files
+ * were read. */
 #ifndef REFTEST_ENGINE_RUN_FILES_H
 #define REFTEST_ENGINE_RUN_FILES_H
 

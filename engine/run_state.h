@@ -36,8 +36,9 @@ struct run_options {
 	const char *device_class; /* --device-class: only verdicts of this class count; NULL: the class of the device */
 	const char *python; /* the Python interpreter; NULL: search for one */
 	const char *ground_truth; /* the value of --ground-truth; NULL: the setting of the dataset, else "auto" */
-	int jobs;           /* --jobs; 0: what fits the machine (engine/job_count.h) */
-	bool interactive;   /* the run is a part of `watch`: cores are left for the editor, and for single definitions */
+	int jobs;           /* --jobs; 0: a default for the machine (engine/job_count.h) */
+	bool interactive;   /* the run is a part of `watch`: it leaves cores free for the editor and for single
+			     * definitions */
 	const char *required; /* --require-containment: the gaps that must be closed; NULL: none */
 	int spares;         /* the value of pool_options.spares; 0: a default for the device */
 	double timeout_s;
@@ -45,7 +46,7 @@ struct run_options {
 	bool kept_runners;  /* --isolation kept */
 	bool force, cached_only, dry_run, staged;
 	bool fail_fast;     /* --fail-fast: stop when a result is wrong or invalid */
-	bool fail_findings; /* with `fail_fast`, stop also when a result has findings */
+	bool fail_findings; /* if `fail_fast` is true: also stop when a result has findings */
 	const char *accept; /* --accept; NULL: the setting of the dataset, else none */
 	unsigned from_settings; /* set by run_defaults: bit 1 << enum setting_id for each setting that took effect */
 	unsigned accept_bits; /* set by run_defaults: bit 1 << kind is set if checked definitions of this kind do not
@@ -55,23 +56,23 @@ struct run_options {
 	bool from_index;    /* --staged: read files from git's index (engine/staged_dataset.h); no watcher is queried */
 	bool needs_device;  /* if --device names a device that cannot be used, run_open fails with EXIT_UNVERIFIED */
 	bool details;	    /* keep the list of cases in every result; if false, a passed result may have only counts */
-	bool forget;	    /* in a dry run, nobody needs the cases of a result without verdict after on_result */
+	bool forget;	    /* in a dry run, if a result has no verdict, its cases may be freed after on_result */
 	bool thorough;      /* look up every case instead of using stored summaries */
-	bool each;	    /* create a result for every definition; if false, a definition whose stored summary is
-			     * "passed" only increases a counter */
+	bool each;	    /* create a result for every definition; if false, the run only counts a definition whose
+			     * stored summary is "passed" */
 	/* The functions that query a running watcher; NULL: do not query. A run that queries a watcher need not check
-	 * every file. If `ask_verified` is set, the watcher lists the verified definitions; if `ask_rows` is set, also
-	 * how many cases each of them has. If `ask_names` is set, the watcher looks up the paths of the definitions
-	 * with these names. */
+	 * every file. If `ask_verified` is set, the watcher lists the verified definitions. If `ask_rows` is also set,
+	 * the list has the number of cases of each. If `ask_names` is set, the watcher looks up the paths of the
+	 * definitions with these names. */
 	const struct up_to_date_calls *watcher;
 	bool ask_verified, ask_rows;
 	const char *const *ask_names;
 	int ask_count;
-	/* The only ground truth is the reference that a commit has, and verdicts are neither read nor stored; NULL: an
-	 * ordinary run. */
+	/* References in a commit. Each of them is then the only ground truth of its definition, and verdicts are
+	 * neither read nor stored. NULL: an ordinary run. */
 	const struct base_references *base;
-	/* The run verifies the solutions of each definition and not its reference, and verdicts are neither read nor
-	 * stored; NULL: an ordinary run. */
+	/* Solutions. The run then verifies the solutions of each definition instead of its reference, and verdicts are
+	 * neither read nor stored. NULL: an ordinary run. */
 	const struct candidates *candidates;
 	bool urgent;        /* in a shared pool, cases of this run go before the queued cases of other runs. Verdicts
 			     * are reported immediately, and stored at the end of the run in one transaction */
@@ -84,9 +85,9 @@ struct case_result {
 	bool shared;                   /* the verdict is that of an equal case of this run */
 	bool fetched;                  /* the verdict was found in the remote cache and not in the local store */
 	bool in_store;                 /* the verdict is in the store */
-	bool executes;                 /* it was submitted to the runner, and does not wait for an equal case */
-	double remembered;             /* with `executes`, unless the run is urgent: the seconds that it took last
-				        * (remembered_seconds); 0: unknown */
+	bool executes;                 /* the case was submitted to the runner, and does not wait for an equal case */
+	double remembered;             /* if `executes` is true and the run is not urgent: the seconds that the case
+				        * took last (remembered_seconds); 0: unknown */
 	const char *why;               /* why the case ran, or why a stored verdict counts */
 	const char *printed;           /* what the reference printed, if the case failed; NULL if it printed nothing */
 	struct digest witness;         /* digest of the ground truths, device class and versions that produced the
@@ -107,8 +108,9 @@ struct result {
 	enum status status;
 	enum reason reason;
 	bool known;           /* every case has a verdict; false after a dry run or an interrupt */
-	bool stale;           /* in a dry run: some case has no valid verdict, but an earlier one, or another case has one;
-			       * false with a missing verdict: the definition was never verified (unknown) */
+	bool stale;           /* in a dry run: some case has no valid verdict, but it or another case has an earlier
+			       * verdict. If this is false and a verdict is missing, the definition was never verified
+			       * (unknown) */
 	int findings;
 	bool weak;            /* every passed case is weak: an output of all zeros would pass it */
 	const char *message;  /* why the definition is invalid */
@@ -116,7 +118,7 @@ struct result {
 	int case_count, done; /* `done` is the number of cases with a verdict */
 	int planned;          /* the number of cases that were looked up, and submitted if they must run */
 	int attempt;          /* the number of families that were tried and rejected (result_needs_next_attempt) */
-	bool unsure;          /* a verdict that rejected a family is not in the store */
+	bool unsure;          /* a family was rejected because of a verdict that is not in the store */
 	const struct cases *made; /* the cases of this attempt; NULL if `definition` is NULL */
 	struct workload_file lines; /* the lines of the workload file */
 	struct summary counts; /* always set */
@@ -126,9 +128,9 @@ struct result {
 	bool changed;         /* a file changed while the cases ran, so no verdict was stored */
 	bool put_back;        /* true if `changed` is true but the file has its old content again; no watch event will
 			       * follow */
-	const char *outside;  /* why no verdict is stored if the reference may depend on more than its inputs; else
-			       * NULL */
-	const char *unsteady; /* why no verdict is better than checked; else NULL */
+	const char *outside;  /* if the reference may depend on more than its inputs: the reason, because of which no
+			       * verdict is stored; else NULL */
+	const char *unsteady; /* why every verdict is at most `checked`; else NULL */
 	bool waiting;         /* some case of the result waits for the pool; false if the result is final */
 	bool other_shard;     /* all cases of the definition belong to other shards */
 	bool dropped;	      /* run_drop removed it */
@@ -140,12 +142,12 @@ struct result {
 	const char *truth_trouble; /* why that file cannot be read; NULL: it can, or there is none */
 	const struct dataset_file *approval; /* the file with the approved reference; NULL: there is none */
 	const char *approval_trouble; /* why that file cannot be read; NULL: it can, or there is none */
-	struct approved_reference approved; /* what that file says. Set if `definition` is set */
-	/* The texts of the dataset that may be ground truths: first its truth, or the reference in a commit, then the
-	 * chain of its definition, and then its solutions. Set if `definition` is set. */
+	struct approved_reference approved; /* the contents of the approval file. Set if `definition` is set */
+	/* The dataset's own ground truths of the definition: first its truth (or the reference in a commit), then its
+	 * chain, then its solutions. Set if `definition` is set. */
 	const struct own_truth *own_truths;
 	int own_truth_count;
-	int candidate; /* the number of the solution that is verified, from 1; 0: the reference is */
+	int candidate; /* the number of the solution that is verified, from 1; 0: the reference is verified */
 	const struct blob *blobs;
 	int blob_count;
 	struct digest inputs; /* digest of the contents of the definition, the workload file, the truth, the approval and
@@ -153,7 +155,7 @@ struct result {
 	double started, seconds; /* the time at which the first case was submitted, and how long the cases ran */
 };
 
-/* Writes to the store that are delayed until the end of the run: the `latest` records of cached verdicts, and every
+/* The writes to the store that are delayed until the end of the run: the `latest` records of cached verdicts, and every
  * write of an urgent run. */
 enum { LATER_MOST = 4096 };
 struct later {
@@ -170,7 +172,7 @@ enum {
 struct run {
 	struct program *program;
 	const struct run_options *options;
-	struct run_options filled; /* what `options` points to, if run_open filled in defaults */
+	struct run_options filled; /* `options` points to this member if run_open filled in defaults */
 	struct dataset dataset;
 	struct machine_policy machine;
 	struct digest context;
@@ -203,14 +205,15 @@ struct run {
 						       * path; NULL without ask_rows */
 	uint64_t up_to_date_elements;
 	int64_t cases_run, cases_cached;
-	int64_t cases_shared; /* of cases_cached: those that have the verdict of an equal case of this run */
-	int64_t misses[LACK_COUNT]; /* the number of cases without a stored verdict that counts, for each reason why
-				     * none counts */
-	int64_t cases_planned; /* the number of cases that had to run; with --dry-run, that would have to run */
+	int64_t cases_shared; /* how many cases of cases_cached have the verdict of an equal case of this run */
+	int64_t misses[LACK_COUNT]; /* for each reason why no stored verdict counts, the number of cases without one */
+	int64_t cases_planned; /* the number of cases that had to run (with --dry-run: would have to run) */
 	int64_t cases_wrong;   /* the number of cases that ran and failed or raised an error */
 	double seconds_of_cases; /* the sum of the seconds of the cases that ran */
-	const char *containment; /* what the references of this run could reach, as in verdicts; NULL: none ran */
-	const char *gaps;	 /* sentences that say the same, "" if they could reach nothing; NULL: none ran */
+	const char *containment; /* what the references of this run could reach, in the form of verdict.containment;
+				  * NULL: none ran */
+	const char *gaps;	 /* `containment` as sentences, "" if the references could reach nothing; NULL: none
+				  * ran */
 	const char *not_stored;  /* NULL, or why verdicts could not be stored */
 	bool interrupted;
 	bool stopped; /* fail_fast ended the run */
@@ -224,7 +227,7 @@ struct run {
 	void (*on_counted)(struct run *run, const struct result *result);
 	/* Called by run_to_end at most every TICK_MS while the run lasts, to show its progress. May be NULL. */
 	void (*on_tick)(struct run *run);
-	double ticked; /* when it was called last: seconds of the monotonic clock */
+	double ticked; /* when on_tick was called last: seconds of the monotonic clock */
 	/* Called by run_to_end when every selected definition is planned. Some results may be final already. May be
 	 * NULL. */
 	void (*on_planned)(struct run *run);

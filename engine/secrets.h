@@ -1,9 +1,9 @@
 /* secrets - takes the secrets of this program out of its environment.
  *
  * If a process can be debugged, every process of the same user can read its /proc/PID/environ. A process with
- * CAP_SYS_PTRACE (root) can read this file of every process. The file shows the memory in which the kernel put the
- * environment at the exec. main therefore copies each secret, overwrites it in that memory, and removes the variable,
- * before it starts any process. No process that reftest starts gets a secret through its environment. */
+ * CAP_SYS_PTRACE (root) can read this file of every process. The file shows the memory into which the kernel copied the
+ * environment when the program started. main therefore copies each secret, overwrites it in that memory, and removes
+ * the variable, before it starts any process. No process that reftest starts gets a secret through its environment. */
 #ifndef REFTEST_ENGINE_SECRETS_H
 #define REFTEST_ENGINE_SECRETS_H
 

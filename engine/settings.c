@@ -35,7 +35,7 @@ static int read_device(struct settings *settings, const char *text, struct err *
 	return devices_read(text, &choice, err);
 }
 
-/* A dataset can add ground truths to those of reftest, but not replace them. */
+/* A dataset can add ground truths to those of reftest, but it cannot replace them. */
 static int read_truth(struct settings *settings, const char *text, struct err *err)
 {
 	size_t first = strcspn(text, ",");
@@ -89,7 +89,7 @@ static const struct key_row rows[SETTING_COUNT] = {
     [SETTING_HOOK_ALL] = {"hook.all", TOML_FLAG, NULL, false},
 };
 
-/* The options that a dataset may not set, with what the user can do. tests/unit/test_settings.c holds that each
+/* The options that a dataset may not set, and what the user can do instead. tests/unit/test_settings.c checks that each
  * option of verify and watch is in one of the two tables. */
 #define GIVE(option) {option, "give --" option " on the command line"}
 #define TOLERANCE(option) {option, "set the key tolerance"}
@@ -151,7 +151,7 @@ static int unknown_key(const struct reader *reader, const struct toml_value *val
 		return fail_at(reader, value,
 			       "a dataset cannot set \"%s\", because its author may be a stranger; %s instead", key,
 			       user_rows[number - SETTING_COUNT].instead);
-	/* a quoted key with a dot equals the name of a setting, but is not one */
+	/* a quoted key that contains a dot may look like the name of a setting */
 	const char *near = number < SETTING_COUNT ? NULL : suggest_word(key, known, SETTING_COUNT);
 
 	if (near == NULL && number == KEYS)
@@ -237,7 +237,7 @@ static int read_member(const struct reader *reader, const struct toml_value *val
 		id++;
 	/* A quoted key may contain the dot. */
 	if (id == SETTING_COUNT || (*table == '\0') != (strchr(rows[id].name, '.') == NULL))
-		return unknown_key(reader, value, key); /* a misspelt setting would silently not hold */
+		return unknown_key(reader, value, key); /* otherwise a misspelt setting would silently have no effect */
 	if ((rows[id].kind == TOML_FLAG ? read_flag : read_value)(reader, (enum setting_id)id, value, &text) < 0)
 		return -1;
 	settings->of[id] = (struct setting){rows[id].name, text, value->line};
@@ -246,7 +246,7 @@ static int read_member(const struct reader *reader, const struct toml_value *val
 
 /* ---- reftest.json, which older versions read --------------------------------------------------------------------- */
 
-/* Makes a value of TOML of a value of JSON, of which only texts and lists of texts count. */
+/* Converts a JSON value to a TOML value. Only texts and lists of texts are used. */
 static struct toml_value value_of_json(const struct json_text *text, const cJSON *json, struct arena *arena)
 {
 	const struct cJSON *item = json->child;
@@ -375,7 +375,7 @@ struct settings *settings_read(const char *path, struct err *err)
 	struct settings *settings, *old = NULL;
 
 	if (root < 0)
-		return new_settings(); /* a dataset that only git's index has */
+		return new_settings(); /* the dataset exists only in git's index */
 	int rc = read_file(root, false, &settings, err);
 
 	if (rc == 0)

@@ -1,5 +1,6 @@
-/* settings - a dataset's own defaults, which the file reftest.toml at its root has. A new key also needs: its row in
- * settings.c, its option in run_defaults (engine/run_defaults.c), docs/settings.md and tests/unit/test_settings.c.
+/* settings - reads a dataset's own defaults from the file reftest.toml at its root. The example below shows its form. A
+ * new key must also be added to the table in settings.c, to run_defaults (engine/run_defaults.c), to docs/settings.md
+ * and to tests/unit/test_settings.c.
  *
  *   sizes = ["small", "medium"]
  *   ground-truth = "auto,solution:baseline"
@@ -8,16 +9,17 @@
  *   [hook]
  *   strict = true
  *
- * Each key is the name of an option, and its value is that option's default. An option of the command line wins over
- * the file, and the file over reftest's own default. A definition's tolerance wins over the file's, because it says
- * more.
+ * Each key is the name of an option, and its value is that option's default. An option of the command line overrides
+ * the file, and the file overrides reftest's own default. A definition's tolerance overrides the file's, because it is
+ * more specific.
  *
- * The file comes with the dataset, whose author may be a stranger. A key that could send something away, start a
- * program or use up the machine is refused; the table in settings.c has each with what the user can do. What remains
- * is reported with every result (run_options.from_settings). The file is read from the working tree, also for
- * --staged.
+ * The file comes with the dataset, whose author may be a stranger. A key that could send data away, start a program or
+ * exhaust the machine is refused; the table in settings.c lists these keys, and says what the user can do instead.
+ * Every result reports the settings that took effect (run_options.from_settings). The file is read from the working
+ * tree, also for --staged.
  *
- * For one version reftest.json, with the keys require_containment and ground_truth, is read too, with a note. */
+ * This version also reads reftest.json, the older form with the keys require_containment and ground_truth, and prints a
+ * note. The next version will not. */
 #ifndef REFTEST_ENGINE_SETTINGS_H
 #define REFTEST_ENGINE_SETTINGS_H
 
@@ -43,20 +45,20 @@ enum setting_id {
 
 /* One key that the file has. */
 struct setting {
-	const char *key;  /* "sizes", "hook.strict"; NULL: the file does not have it */
-	const char *text; /* the value as the option takes it: "small,medium" */
+	const char *key;  /* "sizes", "hook.strict"; NULL: the file does not have this key */
+	const char *text; /* the value in the syntax of the option: "small,medium" */
 	int line;
 };
 
 struct settings {
 	const char *file; /* "reftest.toml" or "reftest.json"; NULL: there is none */
-	const char *note; /* what the user should know about the file; NULL: nothing */
+	const char *note; /* a sentence about the file for the user; NULL: none */
 	struct setting of[SETTING_COUNT];
 	bool size[SIZE_COUNT];
-	const char *device, *ground_truth, *accept; /* NULL: the file does not say */
-	const char *required; /* gaps, as containment_suffices takes them; NULL: none */
+	const char *device, *ground_truth, *accept; /* NULL: the file does not set it */
+	const char *required; /* gaps, in the form that containment_suffices expects; NULL: none */
 	bool hook_strict, hook_all;
-	struct tolerance by_dtype[DTYPE_COUNT]; /* of SETTING_TOLERANCE; negative: not given */
+	struct tolerance by_dtype[DTYPE_COUNT]; /* the value of SETTING_TOLERANCE; negative: not given */
 	struct arena arena;
 };
 
@@ -68,8 +70,8 @@ void settings_free(struct settings *settings); /* NULL is allowed */
 /* Reads the text of a file, for settings_read and tests. `json`: the text is that of a reftest.json. */
 struct settings *settings_parse(const char *text, size_t length, bool json, struct err *err);
 
-/* Returns the name of a key, or NULL beyond the last. `user_only`: what the user does instead, because a dataset may
- * not set it; NULL: a dataset may. Keys of a table have its name before a dot. */
+/* Returns the name of key number `index`, or NULL if there is none. `user_only`: if a dataset may not set the key, what
+ * the user can do instead; otherwise NULL. The name of a key in a table begins with the name of the table and a dot. */
 const char *settings_key(int index, const char **user_only);
 
 /* Returns what references must not reach (workers/sandbox/containment.h), or NULL if nothing is required. `option` is
@@ -77,7 +79,7 @@ const char *settings_key(int index, const char **user_only);
  * NULL. */
 const char *settings_required(const struct settings *settings, const char *option);
 
-/* Appends "reftest.toml sets sizes = small (line 1); …" about the keys whose bit is set in `which`. */
+/* Appends "reftest.toml sets sizes = small (line 1); …" with the keys whose bits are set in `which`. */
 void settings_describe(const struct settings *settings, unsigned which, struct buf *out);
 
 #endif

@@ -9,16 +9,16 @@
 
 #include "workers/pool/queues.h"
 
-/* A task that a device has. */
+/* A task that was given to a device. */
 struct given {
 	struct given *next;
 	struct queued *work;
 	bool *done;  /* for each job */
 	int left;    /* jobs without a result */
-	bool second; /* another device lacked memory for it */
+	bool second; /* another device lacked memory for this task */
 };
 
-enum device_state { DEVICE_USED, DEVICE_FAILING /* it has results that were not taken yet */, DEVICE_OUT };
+enum device_state { DEVICE_USED, DEVICE_FAILING /* its runner failed, but results are left */, DEVICE_OUT };
 
 struct device {
 	struct device_runner own;
@@ -31,11 +31,11 @@ struct device {
 struct several {
 	struct device *devices;
 	int count;
-	int turn; /* the device from which the next result is taken first */
+	int turn; /* the index of the device that is asked first for the next result */
 	struct queue queue;
 	int pending;
 	int epoll, wake;
-	struct arena arena; /* of the lists of jobs that went back to the queue */
+	struct arena arena; /* owns the lists of jobs that went back to the queue */
 	device_note *note;
 	void (*closed)(void *context);
 	void *context;
@@ -80,14 +80,15 @@ static bool more_wait_than_lanes(const struct several *s)
 	return queue_length(&s->queue) > lanes;
 }
 
-/* Returns how many more tasks a device may have. It gets tasks ahead, because it starts a runner for each of them in time,
- * and each runner needs a CUDA context: one for each lane while many tasks wait, and one when the others may need them. */
+/* Returns how many more tasks a device may get. A device gets some tasks in advance, because each runner needs time to
+ * create a CUDA context: one such task per lane while many tasks wait, and otherwise one for the whole device, because
+ * other devices may need the rest. */
 static int room_of(const struct device *device, bool many)
 {
 	return device->own.lanes + (many ? device->own.lanes : 1) - device->tasks;
 }
 
-/* Returns the device that has the fewest tasks for its lanes, and fewer than it may have; NULL: none. */
+/* Returns the device with the fewest tasks per lane among those that may get more tasks, or NULL if there is none. */
 static struct device *free_device(const struct several *s)
 {
 	bool many = more_wait_than_lanes(s);
@@ -116,7 +117,7 @@ static void wake(const struct several *s)
 	const uint64_t one = 1;
 
 	if (write(s->wake, &one, sizeof one) < 0)
-		return; /* it is readable already */
+		return; /* the descriptor is readable already */
 }
 
 static void submit(void *self, const struct task *task)
@@ -156,7 +157,7 @@ static void cancel(void *self, const void *owner)
 
 /* ---- a device fails ---- */
 
-/* Returns work for the jobs of a task that have no result; NULL: all have one. */
+/* Returns work for the jobs of a task that have no result, or NULL if all have one. */
 static struct queued *unfinished(struct several *s, const struct given *given)
 {
 	struct task task = given->work->task;
@@ -244,7 +245,7 @@ static int dispatch(void *self, struct err *err)
 
 /* ---- results ---- */
 
-/* Returns the device whose results are taken next, or NULL if none has any. */
+/* Returns the device whose results are taken next, or NULL if no device has results. */
 static struct device *next_device(const struct several *s)
 {
 	for (int i = 0; i < s->count; i++) {
@@ -263,7 +264,8 @@ static void *next_owner(const void *self)
 	return device == NULL ? NULL : device->own.runner.calls->next_owner(device->own.runner.self);
 }
 
-/* Returns the task of a device with this job, and sets `index` to the job's; NULL: none. */
+/* Returns the task of a device that contains the job of the result, and sets `index` to the index of the job. Returns
+ * NULL if there is none. */
 static struct given **given_with(struct device *device, const struct pool_result *result, int *index)
 {
 	for (struct given **at = &device->given; *at != NULL; at = &(*at)->next)
@@ -273,8 +275,8 @@ static struct given **given_with(struct device *device, const struct pool_result
 	return NULL;
 }
 
-/* Gives a case, for which a device lacked memory, to the other device that has the fewest tasks. Returns false if there is
- * none. */
+/* Gives a case for which a device lacked memory to another device, the one with the fewest tasks. Returns false if
+ * there is no other device. */
 static bool try_elsewhere(struct several *s, const struct device *not_here, const struct given *given, int index)
 {
 	struct task one = given->work->task;
@@ -295,7 +297,8 @@ static bool try_elsewhere(struct several *s, const struct device *not_here, cons
 	return true;
 }
 
-/* Takes one result of a device. Returns false if it does not count, because the case runs on another device. */
+/* Takes one result of a device. Returns false if the result does not count, because the case runs again on another
+ * device. */
 static bool take(struct several *s, struct device *device, struct arena *arena, struct pool_result *out)
 {
 	bool counts = true;
@@ -375,7 +378,7 @@ static const char *torch(const void *self)
 	return found;
 }
 
-/* A layer holds if it holds on each device. */
+/* A layer of the sandbox holds if it holds on each device. */
 static bool layers(const void *self, uint32_t *out)
 {
 	const struct several *s = self;

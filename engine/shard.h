@@ -3,7 +3,7 @@
  * The subject digest of a case selects its shard, so the shard depends neither on the machine nor on other definitions.
  * Equal cases of different definitions are therefore in the same shard and run once. The definition's name selects the
  * shard of definitions without cases and of cases without a subject (an invalid workload line, a missing tensor file).
- * Exactly one shard therefore reports them. The name also selects the shard of a definition whose op_type does not
+ * Therefore exactly one shard reports them. The name also selects the shard of a definition whose op_type does not
  * decide its family (keep_own_shard in engine/definition_files.c). */
 #ifndef REFTEST_ENGINE_SHARD_H
 #define REFTEST_ENGINE_SHARD_H

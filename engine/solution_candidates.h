@@ -1,7 +1,6 @@
-/* solution_candidates - the solutions of a dataset as the code that a run verifies, in the place of the reference
- * (`verify --solutions`). Each solution of a definition whose reference passed, or is checked, gets a result of its
- * own. Its cases have the inputs and the ground truths of the definition; after these, the reference itself is a ground
- * truth. */
+/* solution_candidates - lets a run verify the solutions of a dataset instead of the references (`verify --solutions`).
+ * If the reference of a definition passed or is checked, each solution of the definition gets a separate result. Its
+ * cases have the inputs and the ground truths of the definition; the last ground truth is the reference itself. */
 #ifndef REFTEST_ENGINE_SOLUTION_CANDIDATES_H
 #define REFTEST_ENGINE_SOLUTION_CANDIDATES_H
 
@@ -9,7 +8,7 @@
 
 #define REFERENCE_TRUTH "reference" /* the name of the reference as a ground truth of its solutions */
 
-/* What an earlier run found out about the references. */
+/* The earlier run that verified the references. */
 struct candidates {
 	const struct run *references;
 };
@@ -17,8 +16,8 @@ struct candidates {
 /* Returns the solution that the result verifies, or NULL if the result verifies a reference. */
 const struct own_truth *candidate_of(const struct result *result);
 
-/* Decides a solution that need not run: its file is invalid, it cannot run on this machine, or the reference did not
- * pass. Returns false if it can run. */
+/* If a solution need not run, sets its result and returns true: its file is invalid, it cannot run on this machine, or
+ * the reference did not pass. Otherwise returns false. */
 bool candidate_decided(struct result *result);
 
 /* Returns the reference of the definition as a ground truth. */

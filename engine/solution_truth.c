@@ -75,8 +75,8 @@ bool is_solution_path(const char *path)
 	return strncmp(path, folder, sizeof folder - 1) == 0 && path[sizeof folder - 1] == '/';
 }
 
-/* Returns what the path says: its last parts are {author}/{op_type}/{definition}/{name}.json; the author may be
- * absent. */
+/* Returns the author, the definition and the name in a path that ends with {author}/{op_type}/{definition}/{name}.json;
+ * the author may be absent. */
 static struct solution_place place_of(const char *path, const struct definition *definition, struct arena *arena)
 {
 	const char *name = strrchr(path, '/') + 1, *author = path + sizeof folder;
@@ -129,7 +129,7 @@ static int build_of(const struct solution *solution)
 	return cuda ? BUILD_CUDA : BUILD_CPP;
 }
 
-/* Returns whether the path names a file in its folder or below: no part of it is empty, "." or "..". */
+/* Returns whether the path stays inside its folder: no part of it is empty, "." or "..". */
 static bool stays_inside(const char *path)
 {
 	for (const char *part = path;; part++) {
@@ -166,7 +166,7 @@ static const char *why_not_run(const char *path, const struct solution *solution
 	return NULL;
 }
 
-/* Returns whether the entry point is the reference's code. */
+/* Returns whether the source with the entry point has the same code as the reference. */
 static bool is_reference(const struct solution *solution, const struct definition *definition)
 {
 	for (int i = 0; i < solution->source_count; i++) {
@@ -178,7 +178,7 @@ static bool is_reference(const struct solution *solution, const struct definitio
 	return false;
 }
 
-/* Returns the author that a tag "author:NAME" of the definition gives the reference, or NULL. */
+/* Returns the author of the reference according to a tag "author:NAME" of the definition, or NULL. */
 static const char *author_of_reference(const struct definition *definition)
 {
 	static const char tag[] = "author:";

@@ -23,7 +23,7 @@ struct sparse { /* {0}: not read yet */
 	bool asked;
 	const struct dataset_file *definitions; /* the absent definitions, sorted by path; they have no stat */
 	int count;
-	const struct stem *stems; /* sorted; the name and the op_type of each absent definition */
+	const struct stem *stems; /* the name and the op_type of each absent definition, sorted */
 	/* The files of tests/references that are marked skip-worktree ("test_gemm.py", "conftest.py"), sorted. A marked
 	 * file may exist in the working tree. */
 	const char **tests;
@@ -33,7 +33,7 @@ struct sparse { /* {0}: not read yet */
 	enum sparse_checkout {
 		SPARSE_BY_HAND, /* no sparse checkout is active; a user marked single files */
 		SPARSE_CONE,	/* the sparse checkout selects folders */
-		SPARSE_PATTERNS /* the sparse checkout has patterns as in .gitignore, of which the last matching pattern
+		SPARSE_PATTERNS /* the sparse checkout has patterns as in .gitignore; the last pattern that matches
 				 * decides */
 	} checkout;
 };

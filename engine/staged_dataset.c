@@ -96,7 +96,7 @@ static int root_from_index(const char *folder, bool climb, char *root, size_t si
 	if (git_index(&repository, &bytes, &arena, &index, err) == 0)
 		rc = find_dataset(&repository, &index, climb, prefix, &arena);
 	if (rc > 0) {
-		int length = (int)strlen(prefix) - 1; /* without the final '/' */
+		int length = (int)strlen(prefix) - 1; /* leaves out the final '/' */
 		const char *found = strcmp(prefix, repository.prefix) == 0 ? folder
 				    : length < 0
 					? repository.top
@@ -142,9 +142,9 @@ static bool begins(const char *text, const char *head)
 	return strncmp(text, head, strlen(head)) == 0;
 }
 
-/* Returns whether a scan of the dataset on disk would follow the symbolic link or submodule at `path`. Links are
- * followed at three places: the folder `kind` ("definitions"), the folders in it, and the files with the suffix in
- * these folders. */
+/* Returns whether a scan of the dataset on disk would follow the symbolic link or submodule at `path`. A scan follows
+ * links in three places: the folder `kind` ("definitions"), the folders in it, and the files with the suffix in these
+ * folders. */
 static bool is_followed(const char *path, const char *kind, const char *suffix)
 {
 	size_t head = strlen(kind), tail = strlen(suffix), length = strlen(path);
@@ -306,8 +306,8 @@ int staged_read(struct staged *staged, const char *path, const struct object_nam
 	return git_object(&staged->objects, &staged->repository, object->bytes, path, limit, out, err);
 }
 
-/* Returns 1 if git ignores the path, 0 if not, or -1 if `git check-ignore` exits without an answer, which it does for a
- * path in a submodule or beyond a symbolic link.
+/* Returns 1 if git ignores the path, and 0 if not. Returns -1 if `git check-ignore` exits without an answer, as it does
+ * for a path in a submodule or beyond a symbolic link.
  *
  * Git answers with four strings: the .gitignore file, the line number, the pattern that matched, and the path. The path
  * is not ignored if the pattern is empty (no pattern matched) or starts with '!'. */

@@ -1,9 +1,9 @@
 /* staged_dataset - reads the dataset from git's index instead of the disk, for `verify --staged`.
  *
- * A content is read only if its object name (the hash in git's index) differs from the object name at the last run. If
- * nothing has changed, a run reads only the index file. The tensor files of workload lines also come from the index.
- * For a file in Git LFS, the index has only a pointer with the size and SHA-256 of the content. The content is then
- * read from the working tree or from LFS's own storage, and checked against the pointer. */
+ * A file is read only if its object name (the hash in git's index) has changed since the last run. If nothing has
+ * changed, a run reads only the index file. The tensor files of workload lines also come from the index. For a file in
+ * Git LFS, the index has only a pointer with the size and SHA-256 of the content. The content is then read from the
+ * working tree or from LFS's own storage, and checked against the pointer. */
 #ifndef REFTEST_ENGINE_STAGED_DATASET_H
 #define REFTEST_ENGINE_STAGED_DATASET_H
 
@@ -41,7 +41,7 @@ enum staged_answer staged_find(struct staged *staged, const char *path, struct o
 bool staged_changes(struct staged *staged, const char *path);
 
 /* Lists the files below the root that a commit of the current index would add, remove or change, relative to the root.
- * Returns their number. Returns -1 if there is no commit yet, so that every file counts as changed, or if git fails. */
+ * Returns their number. Returns -1 if git fails, or if there is no commit yet, so that every file counts as changed. */
 int staged_changed_files(struct staged *staged, struct arena *arena, const char ***files);
 
 /* Gets the bytes of a blob (a tensor file) from the index, or from the file to which its LFS pointer refers. Free the

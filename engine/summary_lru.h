@@ -1,8 +1,8 @@
 /* summary_lru - keeps, in the memory of a watcher, the summaries of definitions for earlier contents of their files. If
- * `git checkout` restores such contents, the result is taken from the summary, and no file is parsed.
+ * `git checkout` restores earlier contents, the result comes from the summary, and no file is parsed.
  *
- * The number of summaries is limited: at least the newest SUMMARY_LRU_MOST are kept, and at most 2 * SUMMARY_LRU_MOST.
- * If the summary of a definition was discarded, the definition is parsed and its cases are looked up in the store. */
+ * At most 2 * SUMMARY_LRU_MOST summaries are kept, and always at least the newest SUMMARY_LRU_MOST. If the summary of a
+ * definition was discarded, the definition is parsed and its cases are looked up in the store. */
 #ifndef REFTEST_ENGINE_SUMMARY_LRU_H
 #define REFTEST_ENGINE_SUMMARY_LRU_H
 

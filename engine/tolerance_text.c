@@ -11,7 +11,7 @@ static int bad_tolerance(const char *word, const char *source, struct err *err)
 			    "is for one dtype, as in 1e-4 or bfloat16=8e-3,1e-2)", err_show(word).text, source);
 }
 
-/* Parses "ATOL[,RTOL[,HIT_RATIO]]". Returns false if the text is something else. */
+/* Parses "ATOL[,RTOL[,HIT_RATIO]]". Returns false if the text has another form. */
 static bool read_numbers(const char *text, struct tolerance *out)
 {
 	double values[3] = {-1, -1, -1};

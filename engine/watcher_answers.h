@@ -18,11 +18,11 @@ struct up_to_date_row {
 };
 
 struct up_to_date {
-	int definitions; /* the number of definitions that are verified; changes to files before the query are taken
-			  * into account */
+	int definitions; /* the number of verified definitions; the watcher has processed all changes to files before
+			  * the query */
 	int64_t cases;
 	uint64_t elements;
-	const char **paths; /* the paths of the other definitions, which the run must check; sorted */
+	const char **paths; /* the paths of the definitions that are not verified, which the run must check; sorted */
 	int path_count;
 	struct up_to_date_row *rows; /* one element per verified definition, sorted by path; NULL unless requested */
 	int row_count;
