@@ -14,8 +14,8 @@
 enum { OTHER_CASES = 4 /* the most ids of further cases in a sentence */ };
 
 static const struct {
-	const char *name; /* in JSON, and the first word of a line */
-	const char *text; /* for behaviours that need no numbers */
+	const char *name; /* the name in JSON, which is also the first word of a line */
+	const char *text; /* the sentence, for behaviours that need no numbers */
 	int exit_status;
 } rows[] = {
     [BEHAVIOUR_CHANGED] = {"changed", NULL, EXIT_FAILED},
@@ -72,7 +72,8 @@ static int cases_with(const struct result *result, enum behaviour behaviour)
 	return count;
 }
 
-/* The first case with this behaviour; of cases within their bounds, the one with the largest margin. */
+/* Returns the first case with this behaviour. Among cases within their bounds, returns the case with the largest
+ * margin. */
 static const struct case_result *example(const struct result *result, enum behaviour behaviour, double *margin)
 {
 	const struct case_result *found = NULL;
@@ -113,8 +114,7 @@ static const char *outputs_that_differ(const struct verdict *v, struct arena *ar
 	return text;
 }
 
-/* Returns a sentence that says what the cases show. It is allocated in `arena`. */
-/* Does the difference show only on the second set of input values? */
+/* Returns whether the outputs differ only for the second set of input values. */
 static bool only_on_second_set(const struct verdict *v)
 {
 	static const char words[] = "on the second set of input values";
@@ -139,7 +139,7 @@ static const char *other_cases(const struct result *result, const struct case_re
 	return count > OTHER_CASES ? arena_printf(arena, "%s and %d more", text, count - OTHER_CASES) : text;
 }
 
-/* Returns whether some output has other bits for the same value: 0 and -0, or two kinds of NaN. */
+/* Returns whether some output has equal values but different bits: 0 and -0, or two kinds of NaN. */
 static bool has_other_bits(const struct verdict *v)
 {
 	for (int i = 0; i < v->output_count; i++)
@@ -189,7 +189,7 @@ static const char *sentence(const struct difference *d, struct arena *arena)
 			    c != NULL ? c->test->id : "no case", message != NULL ? message : "it did not run");
 }
 
-/* Which of the two references was approved? */
+/* Returns which of the two references was approved. */
 static enum approved_side approved_side(const struct difference *d)
 {
 	const struct result *result = d->result;
@@ -316,7 +316,7 @@ void behaviour_print_json(const struct differences *all)
 	buf_free(&out);
 }
 
-/* The sentence, and what the approval says. */
+/* Returns the sentence about a difference, followed by what the approval says. */
 static const char *message_of(const struct difference *d, struct arena *arena)
 {
 	enum approved_side side = approved_side(d);

@@ -1,17 +1,17 @@
-/* behaviour_diff - says how a reference differs from the one that a commit has, as text, JSON or GitHub annotations
- * (`reftest diff`; docs/diff.md). */
+/* behaviour_diff - reports how references differ from those in a commit, as text, JSON or GitHub annotations (`reftest
+ * diff`; docs/diff.md). */
 #ifndef REFTEST_REPORT_BEHAVIOUR_DIFF_H
 #define REFTEST_REPORT_BEHAVIOUR_DIFF_H
 
 #include "engine/run.h"
 
-/* In the order of a report. */
+/* The results of a comparison, in the order of a report. */
 enum behaviour {
 	BEHAVIOUR_CHANGED,  /* some output differs by more than its bounds */
 	BEHAVIOUR_UNKNOWN,  /* the references could not be compared, and no case shows a difference */
 	BEHAVIOUR_ROUNDING, /* every output is within its bounds */
 	BEHAVIOUR_SAME,     /* every output has the same values */
-	BEHAVIOUR_TEXT,     /* the same schema and the same code, so nothing ran */
+	BEHAVIOUR_TEXT,     /* schema and code are the same, so nothing ran */
 	BEHAVIOUR_ADDED,
 	BEHAVIOUR_DELETED,
 	BEHAVIOUR_COUNT
@@ -21,7 +21,8 @@ struct difference {
 	enum behaviour behaviour;
 	const char *path;            /* of the definition */
 	const struct result *result; /* NULL if nothing ran */
-	const char *why;             /* if nothing ran: a sentence that says why, or what else differs; NULL: none */
+	const char *why;             /* if nothing ran: a sentence that says why, or what differs besides the code;
+				      * NULL: no sentence */
 };
 
 struct differences {
@@ -31,22 +32,23 @@ struct differences {
 	int count;
 };
 
-/* What the approval of a definition (engine/approved_reference.h) says about both references. */
+/* Which of the two references a person approved (engine/approved_reference.h). */
 enum approved_side {
 	APPROVED_SIDE_NONE, /* there is no approval, or it is unreadable or for another schema */
 	APPROVED_SIDE_NOW,
-	APPROVED_SIDE_BEFORE, /* the reference differs from the approved one, which the commit has */
+	APPROVED_SIDE_BEFORE, /* the approved reference is the one in the commit */
 	APPROVED_SIDE_NEITHER
 };
 
-/* Returns what the cases of a result show, whose only ground truth was the earlier reference. */
+/* Returns what the cases of a result show. The only ground truth of the result must be the reference in the commit. */
 enum behaviour behaviour_of(const struct result *result);
 
 void behaviour_print(const struct differences *differences);
 void behaviour_print_json(const struct differences *differences);
 void behaviour_print_github(const struct differences *differences);
 
-/* Returns EXIT_FAILED if a reference changed, else EXIT_UNVERIFIED if one could not be compared, else EXIT_VERIFIED. */
+/* Returns EXIT_FAILED if a reference changed. Otherwise returns EXIT_UNVERIFIED if a reference could not be compared,
+ * else EXIT_VERIFIED. */
 int behaviour_exit_status(const struct differences *differences);
 
 #endif

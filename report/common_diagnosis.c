@@ -4,7 +4,8 @@
 
 #include "engine/definition_files.h"
 
-/* Can the verdict contradict a mistake? It can if every mistake was tried on its case. */
+/* Returns whether the verdict rules a mistake out: every mistake was tried on the case, and this one does not explain
+ * it. */
 static bool contradicts(const struct verdict *v, const char *says)
 {
 	if (v == NULL || v->status != STATUS_FAILED || !v->diagnosed)

@@ -1,5 +1,5 @@
-/* common_diagnosis - the mistakes that explain all failed cases of a definition. kernels/core/diagnosis.c finds those
- * of a case, and report/text.c prints them. */
+/* common_diagnosis - determines the mistakes that explain all failed cases of a definition. kernels/core/diagnosis.c
+ * finds the mistakes that explain one case, and report/text_and_json.c prints the result. */
 #ifndef REFTEST_REPORT_COMMON_DIAGNOSIS_H
 #define REFTEST_REPORT_COMMON_DIAGNOSIS_H
 
@@ -7,10 +7,10 @@
 
 enum { DIAGNOSIS_SHOWN = 2 };
 
-/* Writes the mistakes that explain every failed case of the definition on which mistakes were tried, and returns their
- * number, at most DIAGNOSIS_SHOWN. The strings belong to the verdicts. */
+/* Writes the mistakes that explain every diagnosed failed case of the definition, and returns their number, at most
+ * DIAGNOSIS_SHOWN. The strings belong to the verdicts. */
 int diagnosis_of(const struct result *result, const char *says[DIAGNOSIS_SHOWN]);
-/* Appends the member "diagnosis" of a JSON object, after another one. */
+/* Appends a comma and the member "diagnosis" of a JSON object. */
 void diagnosis_json(const struct result *result, struct buf *out);
 
 #endif

@@ -7,7 +7,7 @@
 
 static const char *const kinds[DRIFT_KINDS] = {[DRIFT_GREW] = "grew", [DRIFT_FELL] = "fell", [DRIFT_STAYED] = "stayed"};
 
-/* Appends one version that differs between the two verdicts: "torch 2.12.0 -> 2.13.0". */
+/* Appends one version that differs between the two verdicts, for example "torch 2.12.0 -> 2.13.0". */
 static void add_change(const char *what, const char *from, const char *to, const char **comma, struct buf *out)
 {
 	if (strcmp(from, to) == 0)

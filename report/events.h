@@ -1,5 +1,5 @@
-/* events - writes the events of `verify --format jsonl` and `watch --json`: one JSON object a line, on standard output.
- * docs/json.md lists the events and their fields. */
+/* events - writes the events of `verify --format jsonl` and `watch --json`: one JSON object per line, on standard
+ * output. docs/json.md lists the events and their fields. */
 #ifndef REFTEST_REPORT_EVENTS_H
 #define REFTEST_REPORT_EVENTS_H
 
@@ -20,7 +20,7 @@ struct batch_counts {
 	double seconds; /* the time since the first change of the batch was detected */
 };
 
-/* The names "op_type/name" of the changed definitions at `paths`. */
+/* Writes the names "op_type/name" of the changed definitions at `paths`. */
 void event_changed(const struct batch_counts *batch, const char *const *paths, int count);
 void event_plan(const struct batch_counts *batch);
 /* Does not flush standard output, because a batch may have a thousand results. */

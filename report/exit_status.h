@@ -6,17 +6,18 @@
 
 #include "engine/run.h"
 
-/* Returns the exit status of a command whose most severe verdict has a status of this group. */
+/* Returns the exit status of a command if the status of its most severe verdict is in this group. */
 int exit_status_of_group(enum status_group group);
 
-/* Returns the group of a status for the exit status. With --accept, `checked` may count as `passed` does. The exit
- * status is the only place where it does. `kind` matters only for STATUS_CHECKED. */
+/* Returns the group that decides the exit status for a definition with this status. With --accept, `checked` may count
+ * as `passed`, but only for the exit status. `kind` matters only for STATUS_CHECKED. */
 enum status_group exit_group(enum status status, enum checked_kind kind, unsigned accept);
 
-/* The same for the status of a result, with the options of its run. */
+/* Returns the group for the status of a result, with the options of its run. */
 enum status_group exit_group_of_result(const struct result *result);
 
-/* The same for many checked definitions: `counts` has the number of each kind. GROUP_VERIFIED if there are none. */
+/* Returns the group for many checked definitions: `counts` has the number of each kind. Returns GROUP_VERIFIED if all
+ * counts are 0. */
 enum status_group exit_group_of_checked(const int64_t *counts, unsigned accept);
 
 /* Returns EXIT_VERIFIED if every selected definition is verified, else the exit status for the most severe result. If

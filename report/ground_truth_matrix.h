@@ -1,5 +1,5 @@
 /* ground_truth_matrix - writes the table of `reftest doctor` that shows which ground truths are available on this
- * machine for each op family, and why others are not. */
+ * machine for each op family, and why the rest are not. */
 #ifndef REFTEST_REPORT_GROUND_TRUTH_MATRIX_H
 #define REFTEST_REPORT_GROUND_TRUTH_MATRIX_H
 

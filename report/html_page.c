@@ -13,7 +13,8 @@
 #include "report/text.h"
 #include "report/totals.h"
 
-/* BAD_CASES: the most cases of a definition that are shown in full. HISTORY: the most points of a definition. */
+/* BAD_CASES: the most cases of a definition that are shown in full. HISTORY: the most points in the history of a
+ * definition's margins. */
 enum { BAD_CASES = 8, HISTORY = 64, DIGEST_SHOWN = 12 };
 
 __asm__(".pushsection .rodata\n"
@@ -36,7 +37,7 @@ static void json_real(struct buf *out, const char *key, double value)
 
 /* The largest margin of a definition's cases with the same versions. */
 struct version_margin {
-	const struct margin_point *last; /* the newest of them */
+	const struct margin_point *last; /* the newest of these margins */
 	double margin;
 };
 
@@ -85,7 +86,7 @@ static int history_of(const struct result *result, struct arena *arena, struct v
 	return count;
 }
 
-/* Appends "torch 2.13.0+cpu, builtin 1f4b2c9a77e0 on cpu". The version of our own ground truth is a digest. */
+/* Appends "torch 2.13.0+cpu, builtin 1f4b2c9a77e0 on cpu". The version of the ground truth `builtin` is a digest. */
 static void name_versions(const struct margin_point *point, struct buf *out)
 {
 	int shown = strcmp(point->ground_truth, "builtin") == 0 ? DIGEST_SHOWN : (int)strlen(point->version);
@@ -239,9 +240,10 @@ void html_page_data(const struct html_page *page, const struct run *run, const s
 	buf_printf(out, ", \"selected\": %s}}", coverage->selected ? "true" : "false");
 }
 
-/* Appends JSON for a script element. The three characters occur only inside of strings of JSON, where an escape means
- * the same, so that no text can end the element or begin a comment. A character that is unsafe to show is escaped in
- * the JSON (buf_json_bytes); its escape is escaped again, so that the page shows it and not the character. */
+/* Appends JSON for a script element. The characters '<', '>' and '&' become escapes, so that no text can end the
+ * element or begin a comment. They occur only inside JSON strings, where the escape means the same. A character that is
+ * unsafe to show is already an escape in the JSON (buf_json_bytes). This escape is escaped again, so that the page
+ * shows the escape instead of the character. */
 static void add_safely(const struct buf *data, struct buf *out)
 {
 	for (size_t i = 0; i < data->length; i++) {

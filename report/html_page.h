@@ -1,6 +1,6 @@
-/* html_page - a run as one HTML page that needs no network. The page is report/page.html with the data of the run as
- * JSON in a script element. Texts of the dataset are data and never markup: in the JSON, '<', '>' and '&' are escapes,
- * and the page's script shows texts as text. */
+/* html_page - writes a run as one HTML page that needs no network. The page is report/page.html with the data of the
+ * run as JSON in a script element. Text from the dataset never becomes markup: in the JSON, '<', '>' and '&' are
+ * escapes, and the page's script shows text only as text. */
 #ifndef REFTEST_REPORT_HTML_PAGE_H
 #define REFTEST_REPORT_HTML_PAGE_H
 
@@ -9,7 +9,7 @@
 #include "engine/run.h"
 
 struct html_page {
-	const char *version; /* of reftest */
+	const char *version; /* the version of reftest */
 	int64_t made;	     /* Unix seconds */
 };
 
@@ -17,7 +17,7 @@ struct html_page {
 void html_page_data(const struct html_page *page, const struct run *run, const struct coverage *coverage,
 		    struct buf *out);
 
-/* Appends the page for this JSON. */
+/* Appends the page. `data` is the JSON that html_page_data wrote. */
 void html_page_write(const struct buf *data, struct buf *out);
 
 #endif

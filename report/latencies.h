@@ -1,5 +1,5 @@
-/* latencies - shows the latencies of a run with run_options.cases.bench (`reftest bench`; docs/bench.md), and keeps
- * them. They are no part of any verdict. */
+/* latencies - prints the latencies of a run with run_options.cases.bench (`reftest bench`; docs/bench.md), and appends
+ * them to a file. Stored verdicts do not contain latencies. */
 #ifndef REFTEST_REPORT_LATENCIES_H
 #define REFTEST_REPORT_LATENCIES_H
 

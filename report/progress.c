@@ -188,7 +188,8 @@ void progress_erase(struct progress_display *display)
 
 	if (!display->on || display->count == 0)
 		return;
-	if (!screen_in_background(STDERR_FILENO)) /* else the cursor may be in a line of another process */
+	if (!screen_in_background(STDERR_FILENO)) /* if this process is in the background, the cursor may be in a line
+						   * of another process */
 		screen_erase(display->drawn, display->count, screen_columns(STDERR_FILENO), &out);
 	display->count = 0;
 	fwrite(out.data, 1, out.length, display->terminal);

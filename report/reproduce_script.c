@@ -14,7 +14,7 @@
 #include "base/shell_word.h"
 #include "base/show.h"
 
-/* The first line of each script. A file without it was written by somebody else. */
+/* The first line of each script. reftest did not write a file without this line. */
 static const char mark[] = "# Written by `reftest verify --save`: ";
 enum { SCRIPT_MAX = 16 << 20 };
 
@@ -27,7 +27,7 @@ __asm__(".pushsection .rodata\n"
 
 extern const char reproduce_begin[] __attribute__((visibility("hidden")));
 
-/* Is there no file of this name, or one that begins like a script of this program? */
+/* Returns whether a file may be replaced: it does not exist, or it begins like a script of this program. */
 static bool may_replace(const char *path)
 {
 	struct buf bytes = {0};
@@ -69,7 +69,7 @@ const char *reproduce_prepare(const char *folder, struct arena *arena, struct er
 	return tensors;
 }
 
-/* Writes the text as a Python string. Every JSON string is one. */
+/* Writes the text as a Python string. Every JSON string is also a Python string. */
 static void write_constant(struct buf *out, const char *name, const char *text)
 {
 	buf_printf(out, "%s = ", name);

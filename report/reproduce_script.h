@@ -1,5 +1,5 @@
-/* reproduce_script - writes a Python script that shows the failure of one case with torch alone. The tensors of the case lie
- * beside it (workers/judge/trial_save.c). */
+/* reproduce_script - writes a Python script that shows the failure of one case with torch alone. The tensors of the
+ * case are in a file beside the script (workers/judge/trial_save.c). */
 #ifndef REFTEST_REPORT_REPRODUCE_SCRIPT_H
 #define REFTEST_REPORT_REPRODUCE_SCRIPT_H
 
@@ -8,8 +8,9 @@
 #define REPRODUCE_SCRIPT "reproduce.py"
 #define REPRODUCE_TENSORS "tensors.safetensors"
 
-/* Creates the folder, if need be, and returns the absolute path of the file for the tensors, after it removed an old one.
- * Refuses a folder in which a file of these names is not from an earlier call. Returns NULL with a message on error. */
+/* Creates the folder if it does not exist, removes an old file with tensors from it, and returns the absolute path of
+ * the file for the new tensors. Refuses the folder if it has a file with one of these two names that no earlier call
+ * wrote. Returns NULL with a message on error. */
 const char *reproduce_prepare(const char *folder, struct arena *arena, struct err *err);
 
 /* Writes the script for the only case of the run's only result, and prints the command that starts it on stderr. Returns 0, or

@@ -19,8 +19,8 @@ static const struct case_result *deciding_case(const struct result *result)
 	return NULL;
 }
 
-/* Returns the message in words about a solution. The judge knows only the definition, and calls the code that it
- * verifies the reference. */
+/* Replaces "the reference" in a message by words for a solution. The judge always calls the code that it verifies "the
+ * reference". */
 static const char *in_words_of_solution(const char *message, struct arena *arena)
 {
 	static const char reference[] = "the reference ", solution[] = "the solution ";

@@ -232,8 +232,8 @@ static double worst_margin(const struct result *result)
 	return margin;
 }
 
-/* Returns how many cases have a verdict of an earlier run, and sets `shared` to how many have that of an equal case of
- * this run. */
+/* Returns the number of cases with a verdict of an earlier run. Sets `shared` to the number of cases with the verdict
+ * of an equal case of this run. */
 static int cached_cases(const struct result *result, int *shared)
 {
 	int count = 0;
@@ -375,7 +375,7 @@ static void print_approval(FILE *out, const struct result *result)
 	arena_free(&arena);
 }
 
-/* Says which file of the dataset has bounds of the definition. */
+/* Prints which file of the dataset sets bounds of the definition. */
 static void print_bounds(FILE *out, const struct result *result)
 {
 	if (report_has_dataset_bound(result))
@@ -492,7 +492,7 @@ static void print_statuses(FILE *out, const struct totals *totals)
 	print_count(out, totals->shown_unknown, "unknown", &comma);
 }
 
-/* Prints which settings of the dataset took effect: they decide what "passed" means here. */
+/* Prints the settings of the dataset that took effect, because they change what "passed" means. */
 static void print_settings(FILE *out, const struct run *run)
 {
 	struct buf text = {0};
@@ -528,7 +528,8 @@ static void print_summary(FILE *out, const struct run *run, const struct report_
 			totals.findings == 1 ? "" : "s");
 }
 
-/* Returns the message about an invalid definition without the place, "definitions/gemm/x.json:19:16: ". */
+/* Returns the message about an invalid definition without the position at its beginning, for example
+ * "definitions/gemm/x.json:19:16: ". */
 static const char *without_place(const struct result *result)
 {
 	const char *path = result->file->path, *message = result->message, *space;
@@ -561,7 +562,8 @@ static const char *cause_of(const struct result *result, const char **before)
 	return reason_name(result->reason) != NULL ? reason_name(result->reason) : "";
 }
 
-/* Returns how many bytes of a line fit into `width` columns without a part of a word; 0: all of them, or a word is too long. */
+/* Returns how many bytes of a line fit into `width` columns if no word is divided. Returns 0 if the whole line fits, or
+ * if a word is too long. */
 static size_t fitting_words(const char *line, size_t width)
 {
 	size_t last = 0, columns = 0;

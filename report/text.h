@@ -6,10 +6,10 @@
 
 #include "engine/run.h"
 
-/* Which definitions a report lists, besides those that did not pass and those with findings. */
+/* The definitions that a report lists. It always lists definitions that did not pass, and definitions with findings. */
 enum report_list {
 	LIST_ALL,
-	LIST_RAN,  /* those of which a case ran */
+	LIST_RAN,  /* definitions with a case that ran */
 	LIST_WRONG /* none */
 };
 
@@ -17,9 +17,9 @@ struct report_options {
 	bool strict;	     /* findings count as failures */
 	enum report_list list;
 	bool every_case;     /* print every failed case in full, not only the first of a definition */
-	bool list_failures;  /* before the summary, a line for each definition that failed or is invalid */
+	bool list_failures;  /* print a line for each failed or invalid definition before the summary */
 	int width;	     /* maximum number of columns of a line of text, unless standard output is a terminal; 0: unlimited */
-	const struct run *solutions; /* the run of solutions that report_json (report/run_json.h) reports too; NULL: none */
+	const struct run *solutions; /* the run of solutions, which report_json also reports; NULL: none */
 	/* appends the member of the JSON object for `solutions` (report/solutions.h) */
 	void (*solutions_json)(const struct run *solutions, struct buf *out);
 	const char *command; /* options for the command that repeats a failed case: "--device cpu --seed 3" */
@@ -38,7 +38,7 @@ bool report_has_dataset_bound(const struct result *result);
 /* Prints on stderr the files and folders of the dataset that could not be read. */
 void report_problems(const struct run *run);
 
-/* Returns the columns to which text on standard output is folded: those that the terminal has now. 0: it is not folded. */
+/* Returns the number of columns to which text on standard output is folded now, or 0 if it is not folded. */
 int report_columns(const struct report_options *options);
 
 /* Returns whether report_result prints anything about this result. */
@@ -47,7 +47,8 @@ bool report_tells(const struct result *result, const struct report_options *opti
 /* Prints the result of one definition on one line and, unless the definition passed, details on the next lines. */
 void report_result(const struct result *result, const struct report_options *options);
 
-/* Prints how far an output is from the ground truth, and its worst elements. `one` and `other` name the two sides. */
+/* Prints how far an output is from the ground truth, and its worst elements. `one` and `other` are names for the output
+ * and the ground truth. */
 void report_worst(FILE *out, const struct output_verdict *output, const char *one, const char *other);
 
 /* Prints the summary, which is the last line of a text report, after the list of failures. */

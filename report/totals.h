@@ -8,9 +8,9 @@
 
 struct totals {
 	int64_t definitions, by_status[STATUS_COUNT], unknown, changed, findings;
-	int64_t checked[CHECKED_KINDS]; /* those in by_status[STATUS_CHECKED], by what speaks for them */
-	/* How a text shows the definitions: `shown` is `by_status` without those that lack a verdict, which are stale
-	 * or were never verified. */
+	int64_t checked[CHECKED_KINDS]; /* the definitions in by_status[STATUS_CHECKED], by kind */
+	/* The counts that a text shows: `shown` is `by_status` without the definitions that lack a verdict. Those are
+	 * stale, or unknown if they were never verified. */
 	int64_t shown[STATUS_COUNT], shown_stale, shown_unknown;
 	int64_t elements; /* number of output elements that were compared */
 };
