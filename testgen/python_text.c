@@ -42,7 +42,7 @@ static bool plain(char c)
 	return c >= 0x20 && c < 0x7f && c != '\\';
 }
 
-/* A '"' is written as a numeric escape, because ruff would turn "a\"b" into 'a"b'. */
+/* A '"' is written as a numeric escape, because `ruff format` would change "a\"b" to 'a"b'. */
 void python_string(struct buf *out, const char *text)
 {
 	size_t length = strlen(text);
@@ -90,7 +90,8 @@ void python_text(struct buf *out, const char *text, size_t length, const char *g
 		else if (text[i] == '"')
 			put_quotes(out, text, length, &i);
 		else if (text[i] == ' ' && (i + 1 == length || text[i + 1] == '\n'))
-			i += escape(out, text + i, length - i); /* editors remove trailing blanks */
+			i += escape(out, text + i, length - i); /* escape the blank, because editors remove trailing
+								 * blanks */
 		else if (text[i] == '\n' || plain(text[i]))
 			buf_add(out, text + i++, 1);
 		else
@@ -112,7 +113,7 @@ void python_number(struct buf *out, double value)
 		buf_json_number(&text, value);
 		plus = memchr(text.data, '+', text.length); /* ruff format turns 1e+06 into 1e06 */
 		if (plus != NULL)
-			memmove(plus, plus + 1, (size_t)(text.data + text.length - plus)); /* moves the NUL too */
+			memmove(plus, plus + 1, (size_t)(text.data + text.length - plus)); /* also moves the NUL */
 		buf_text(out, text.data);
 		buf_free(&text);
 	}

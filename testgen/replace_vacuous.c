@@ -7,7 +7,7 @@
 
 enum { STATUS_BYTES = 1 << 20 };
 
-/* Returns whether HEAD has the file with the content that it has now. */
+/* Returns whether HEAD contains the file with its current content. */
 static bool in_history(const struct repository *repository, const char *path, struct arena *arena)
 {
 	const char *full = arena_printf(arena, "%s%s", repository->prefix, path);

@@ -1,4 +1,4 @@
-/* replace_vacuous - removes hand-written test files in which no test can fail, so that generated tests take their place
+/* replace_vacuous - removes hand-written test files in which no test can fail, so that generated tests replace them
  * (`generate --replace-vacuous`). */
 #ifndef REFTEST_TESTGEN_REPLACE_VACUOUS_H
 #define REFTEST_TESTGEN_REPLACE_VACUOUS_H

@@ -40,8 +40,8 @@ const char *shipped_name(int index)
 	return index <= LIBRARIES ? libraries[index - 1].name : NULL;
 }
 
-/* Appends conftest.py, which is the concatenation of its parts. The lines before the first line of dashes are omitted
- * from all parts but the first. */
+/* Appends conftest.py, which is the concatenation of its parts. In all parts except the first, the lines before the
+ * first line of dashes are omitted. */
 static void conftest_text(struct buf *out)
 {
 	static const char rule[] = "\n# ---- ";
@@ -59,8 +59,8 @@ static void conftest_text(struct buf *out)
 	}
 }
 
-/* The tables of libraries are not formatted like generated files, so comments tell formatters and linters of the
- * dataset's repository to ignore it. */
+/* The tables of libraries are not formatted like generated files. Comments in them therefore tell the formatters and
+ * linters of the dataset's repository to ignore them. */
 void shipped_text(int index, struct buf *out)
 {
 	if (index == 0) {

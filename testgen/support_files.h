@@ -9,7 +9,7 @@
 #define LIBRARIES_FOLDER "reftest_libraries/" /* relative to tests/references */
 
 /* Returns the path of file number `index` (from 0) below tests/references: "conftest.py", "reftest_libraries/torch.py".
- * NULL: there are at most `index` files. */
+ * Returns NULL if there is no file with this number. */
 const char *shipped_name(int index);
 
 /* Appends the text of file number `index`, without the header of generated files. */

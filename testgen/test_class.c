@@ -186,7 +186,7 @@ static void add_judged(struct test_class *c, const struct op *op, int variant, c
 	c->judged = judged;
 }
 
-/* Adds the list of inputs to which the operation may write. The list is the same at every size. */
+/* Adds the list of inputs that the operation may write to. The list is the same at every size. */
 static void add_left(struct test_class *c, const struct op *op, int variant, const struct op_problem *problem,
 		     struct arena *arena)
 {

@@ -14,8 +14,8 @@
 void test_class_fill(struct test_class *c, const struct kernels_api *api, const struct tolerance *dataset,
 		     struct arena *arena);
 
-/* Loads a definition of the dataset in the folder `fd` into `arena`. Returns NULL and sets `err` on error, also if
- * the file has disappeared since the scan. */
+/* Loads a definition of the dataset in the folder `fd` into `arena`. Returns NULL and sets `err` on error, for example
+ * if the file has disappeared since the scan. */
 const struct definition *test_class_definition(int fd, const struct dataset_file *file, struct arena *arena,
 					       struct err *err);
 

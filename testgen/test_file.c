@@ -164,7 +164,7 @@ static void write_names(const char *const *names, int count, const char *between
 	buf_text(out, after);
 }
 
-/* Writes a class attribute with a tuple of names, on one line if it fits there. Writes nothing if there are none. */
+/* Writes a class attribute with a tuple of names, on one line if it fits. Writes nothing if there are no names. */
 static void write_tuple(const char *attribute, const char *const *names, int count, struct buf *out)
 {
 	size_t begin = out->length;
@@ -194,7 +194,7 @@ static void write_roles(const struct test_class *c, struct buf *out)
 	write_tuple("MODES", c->modes, c->mode_count, out);
 }
 
-/* Writes which values an input has after the call: those of an output, or values of its own. */
+/* Writes which values an input has after the call: those of an output, or different values. */
 static void write_left_values(const struct test_left *left, struct buf *out)
 {
 	if (left->output == NULL) {
@@ -206,7 +206,7 @@ static void write_left_values(const struct test_left *left, struct buf *out)
 	buf_text(out, left->may_keep ? "" : ")");
 }
 
-/* Writes the list of inputs to which the operation may write. If the class has no op family, the list is unknown, and a
+/* Writes the list of inputs that the operation may write to. If the class has no op family, the list is unknown, and a
  * comment in the file says so. */
 static void write_left(const struct test_class *c, struct buf *out)
 {
@@ -262,7 +262,7 @@ static void write_size(const struct definition *d, int indent, const char *head,
 	buf_printf(out, ",\n%*s)%s\n", indent, "", tail);
 }
 
-/* Writes a class attribute with a tuple of cases. A tuple of one case is on one line if it fits there. */
+/* Writes a class attribute with a tuple of cases. A tuple of one case is on one line if it fits. */
 static void write_cases(const struct definition *d, const char *attribute, const char *function,
 			const struct test_size *cases, int count, struct buf *out)
 {

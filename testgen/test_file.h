@@ -30,11 +30,12 @@ struct test_role {
 /* An input that the operation may write to. */
 struct test_left {
 	const char *input;
-	const char *output;	    /* the output that must equal the input's final values; NULL: no output must */
+	const char *output;	    /* the output that must equal the input's final values; NULL: there is no such
+				     * output */
 	bool may_keep;		    /* an unchanged input also passes */
 };
 
-/* A Python scalar, and the number that stands for its default. */
+/* A Python scalar, and the number that its description gives as the default. */
 struct test_number {
 	const char *input;
 	enum dtype dtype;
@@ -42,7 +43,7 @@ struct test_number {
 };
 
 struct test_class {
-	const char *name;		     /* the definition's */
+	const char *name;		     /* the name of the definition */
 	const struct definition *definition; /* NULL: the definition cannot be read, and `kept` is used */
 	const char *family;		     /* the op family; NULL: no op family supports the definition */
 	const struct test_role *roles, *output_roles;
@@ -53,11 +54,12 @@ struct test_class {
 	int size_count;
 	const char *const *omitted; /* the optional inputs that `reftest verify` omits in one case each */
 	int omitted_count;
-	const struct test_number *numbers; /* the Python scalars that have the number for their default in one case each */
+	const struct test_number *numbers; /* the Python scalars that get `number` in one case each */
 	int number_count;
 	const struct test_size *edges; /* the op family's edge cases */
 	int edge_count;
-	const int64_t *probe;	       /* axes of the case that reveals constants without a known value, or NULL */
+	const int64_t *probe;	       /* axis values of the case that reveals constants without a known value, or
+				        * NULL */
 	const struct tolerance *rules; /* the tolerance rule of each output, one row per size; NULL: no op family */
 	const bool *judged;	       /* for each output, whether the op family judges it; NULL: it judges none */
 	const double *scalars;	       /* the values of Python scalars, one row of input_count values per size */
@@ -79,7 +81,7 @@ void test_file_write(const char *about, const struct test_class *classes, int co
 bool test_file_class(const char *body, size_t length, const char *name, const char **text, size_t *text_length);
 
 /* Returns whether the body of a test file has a class that the body `other` lacks. Also returns true if test_file_write
- * did not write both bodies, or if their classes are in different orders. */
+ * did not write one of the bodies, or if their classes are in different orders. */
 bool test_file_drops(const char *body, size_t length, const char *other, size_t other_length);
 
 #endif

@@ -1,5 +1,5 @@
-/* test_list - lists and reads the test files in a dataset's tests/references, and determines who wrote each:
- * reftest, or a user (testgen/hand_edit.h). */
+/* test_list - lists and reads the test files in a dataset's tests/references, and determines whether reftest or a user
+ * wrote each of them (testgen/hand_edit.h). */
 #ifndef REFTEST_TESTGEN_TEST_LIST_H
 #define REFTEST_TESTGEN_TEST_LIST_H
 
@@ -23,8 +23,8 @@ struct test_list {
 };
 
 /* Lists tests/references. A missing folder is no error. Returns -1 and sets `err` if the folder cannot be read, or if
- * `tests`, tests/references or tests/references/reftest_libraries is no real folder. (If links were allowed, a dataset
- * could choose where reftest writes files on this machine.) `root` is only used in messages. */
+ * `tests`, tests/references or tests/references/reftest_libraries is a symbolic link or not a folder. (If links were
+ * allowed, a dataset could choose where reftest writes files on this machine.) `root` is only used in messages. */
 int test_list_names(struct test_list *p, int root_fd, const char *root, struct arena *arena, struct err *err);
 
 bool test_list_has(const struct test_list *p, const char *file);
@@ -37,7 +37,7 @@ enum file_answer test_list_read(const struct test_list *p, const char *file, str
 /* Returns whether there is a hand-written test file that is named after this definition. */
 bool test_list_hand_written(const struct test_list *p, const char *name);
 
-/* "test_….py". */
+/* Returns whether the name has the form "test_….py". */
 bool is_test_file(const char *name);
 
 #endif

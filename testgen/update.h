@@ -43,17 +43,19 @@ struct update_options {
 /* The result of an update. Each message is one line; messages are allocated in the caller's arena. */
 struct update_result {
 	int files, written, removed,
-	    current;	 /* files: number of files that should exist; written: with `check`, number of outdated files */
+	    current;	 /* files: number of files that should exist; written: number of files written (with `check`: of
+			  * outdated files) */
 	int definitions; /* number of definitions checked */
-	/* Numbers of definitions: with_test have a current class or a hand-written test file that is about them,
-	 * hand_written of these have a hand-written file, stale have a class that is out of date, without have no class. */
+	/* Numbers of definitions. with_test: have a current class or a hand-written test file; hand_written: have a
+	 * hand-written file; stale: have a class that is out of date; without: have no class. */
 	int with_test, hand_written, stale, without;
 	int invalid; /* number of definitions, and of folders with definitions, that cannot be read */
 	int refused; /* number of files that differ but were left unchanged */
 	bool printed;
 	const char **messages; /* messages about files that were written, removed or left unchanged, and about unreadable files */
 	int message_count;
-	const char **changed; /* paths of files that were written or removed (with `check`: would be), from the root */
+	const char **changed; /* paths, relative to the root, of files that were written or removed (with `check`: that
+			       * would be) */
 	int changed_count;
 };
 
@@ -62,8 +64,8 @@ struct update_result {
 int update_tests(struct program *program, const struct dataset *dataset, const struct update_options *options,
 		 struct arena *arena, struct update_result *out, struct err *err);
 
-/* Returns whether the dataset has generated files, written on this machine or contained in a clone, and sets `layout`.
- * `verify` and `watch` update generated files only in a dataset that has some. */
+/* Returns whether the dataset has generated files, which this machine may have written or a clone may contain, and sets
+ * `layout`. `verify` and `watch` update generated files only if the dataset has some. */
 bool generated_before(const char *root, enum layout *layout);
 
 #endif

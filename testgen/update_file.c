@@ -15,8 +15,8 @@
 #include "testgen/test_class.h"
 #include "testgen/test_file.h"
 
-/* If the time stamps of a file are more recent than this, the file may change again without a change of its stat.
- * (Clock ticks are at most 10 ms. A stamp in whole seconds comes from a filesystem that stores only whole seconds.) */
+/* If the timestamps of a file are more recent than this, the file may change again without a change of its stat. (Clock
+ * ticks are at most 10 ms. A stamp in whole seconds comes from a filesystem that stores only whole seconds.) */
 enum { NEAR_NS = 100 * 1000000, SECOND_NS = 1000000000 };
 
 /* ---- telling ---------------------------------------------------------------------------------------------------- */

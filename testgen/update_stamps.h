@@ -28,7 +28,7 @@ struct stamps {
 	int count;
 };
 
-/* "op-type", "definition". */
+/* Returns "op-type" or "definition". */
 const char *layout_name(enum layout layout);
 
 /* Reads the records of the dataset in the folder `root_fd`, sorted by file name, into `arena`. If there are no

@@ -1,6 +1,6 @@
 /* vacuous_tests - finds hand-written tests that cannot fail, in all test files of a dataset. The script
- * python/vacuous_tests.py is started once for all files. It parses the files and prints findings, whose form this
- * module checks. */
+ * python/vacuous_tests.py is started once for all files. It parses the files and prints findings. This module checks
+ * the form of the findings. */
 #ifndef REFTEST_TESTGEN_VACUOUS_TESTS_H
 #define REFTEST_TESTGEN_VACUOUS_TESTS_H
 
@@ -16,7 +16,7 @@ struct vacuous_tests {
 	int files;	       /* number of hand-written test files */
 	const char **messages; /* findings ("tests/references/test_x.py:12: …"), and errors about unreadable files */
 	int message_count;
-	const char **vacuous; /* "tests/references/test_x.py" of each file in which no test can fail because of the
+	const char **vacuous; /* "tests/references/test_x.py" for each file whose tests cannot fail because of the
 			       * definition */
 	int vacuous_count;
 	bool no_python; /* the audit failed because no Python interpreter was found */
