@@ -1,5 +1,5 @@
-/* affected_definitions - finds the definitions that changed paths affect. watcher/settled_changes.c gets the paths that have
- * settled from watcher/fs/watcher.h, and starts a batch with these definitions. */
+/* affected_definitions - finds the definitions that changed paths affect. watcher/settled_changes.c gets the settled
+ * paths from watcher/fs/watcher.h, and starts a batch for these definitions. */
 #ifndef REFTEST_WATCHER_AFFECTED_DEFINITIONS_H
 #define REFTEST_WATCHER_AFFECTED_DEFINITIONS_H
 
@@ -24,7 +24,7 @@ void path_list_sort(struct path_list *list); /* sorts the paths and removes dupl
  * add nothing. */
 void affected_definitions_add(const struct last_statuses *known, const char *path, struct path_list *list);
 
-/* Adds the definitions whose workload lines name a changed blob, which are looked up in the store's table of files.
+/* Adds the definitions whose workload lines name a changed blob. They are looked up in the store's table of files.
  * Returns false if there is no store or it cannot be read; in this case, any definition may be affected. `store` may be
  * NULL. */
 bool affected_definitions_add_blobs(struct store *store, const struct changes *changes, struct path_list *list);

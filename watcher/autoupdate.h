@@ -5,7 +5,7 @@
  * - One check is then enough for several saves in quick succession, and for the events that the watcher's own writes
  *   cause.
  * - The stat of a file is trusted only some time after the file was saved. An earlier check would have to generate all
- *   test classes of the file to compare them. */
+ *   test classes of the file and compare them with the file. */
 #ifndef REFTEST_WATCHER_AUTOUPDATE_H
 #define REFTEST_WATCHER_AUTOUPDATE_H
 
@@ -40,7 +40,7 @@ void autoupdate_update(struct autoupdate *autoupdate, struct program *program, c
 		       const struct watch_output *output);
 
 /* Returns the number of files that were replaced or removed since the last call. Call this once for the report of each
- * batch, which thus includes updates made between the batches. */
+ * batch. The report then includes the updates between the batches. */
 int autoupdate_written(struct autoupdate *autoupdate);
 
 /* Returns whether a check of the generated files is due, now or at autoupdate_deadline. */

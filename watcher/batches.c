@@ -19,7 +19,7 @@
 enum { PLAN_MS = 5, PENDING_MOST = 16384 };
 
 /* A part of a batch: one run over definitions that changed at the same time. During a git command, each set of changes
- * becomes one more part of the same batch. Most parts are therefore planned before git ends. */
+ * becomes a new part of the same batch, so most parts are planned before git ends. */
 struct part {
 	struct run run; /* must be first: on_result casts a `struct run *` to a `struct part *` */
 	struct batch *batch;

@@ -2,16 +2,17 @@
  * of a burst.
  *
  * A git command is detected by git's lock file. Other programs that write many files (cp -r, rsync, sed -i) have no
- * lock file, so their changes are recognized because they follow each other quickly. A burst starts with a change for
- * which both conditions hold:
+ * lock file. Their changes are recognized as a burst because they follow each other quickly. A burst starts with a
+ * change for which both conditions hold:
  * - The change comes at most DEBOUNCE_MS after earlier changes or after the end of a batch.
  * - At least BURST_NAMES definitions change together, or at least BURST_BATCHES batches are running.
  *
  * A single save therefore starts no burst unless many batches are running.
  *
  * The first changes are processed without delay. Later changes are collected for DEBOUNCE_MS and then added to the open
- * batch as one part. More parts would take longer, because each part costs a transaction and as much time as about ten
- * files. The caller passes the current time. This module makes no system calls except to check git's lock. */
+ * batch together. Adding them one by one would take longer, because each addition costs a transaction and as much time
+ * as about ten files. The caller passes the current time. This module makes no system calls except to check git's
+ * lock. */
 #ifndef REFTEST_WATCHER_DEBOUNCE_H
 #define REFTEST_WATCHER_DEBOUNCE_H
 

@@ -15,7 +15,7 @@ enum { STATUS_TABLE_BUCKETS = 4096 };
 struct last_status {
 	enum status status;
 	enum reason reason;
-	enum checked_kind checked; /* if the status is STATUS_CHECKED */
+	enum checked_kind checked; /* the kind, if the status is STATUS_CHECKED */
 	uint32_t cases;
 	uint64_t elements;
 	int64_t batch;	      /* the number of the batch that reported this status; 0: the status was never reported */
@@ -33,7 +33,7 @@ struct last_statuses { /* {0} is empty */
 	struct status_row *bucket[STATUS_TABLE_BUCKETS];
 	int count, known;
 	int by_status[STATUS_COUNT]; /* for each status, the number of entries whose status is known */
-	int64_t checked[CHECKED_KINDS]; /* those in by_status[STATUS_CHECKED], by what speaks for them */
+	int64_t checked[CHECKED_KINDS]; /* the definitions in by_status[STATUS_CHECKED], by kind */
 	int64_t passed_cases;	     /* the total number of cases of the definitions that are known to have passed */
 	uint64_t passed_elements;
 };

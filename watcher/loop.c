@@ -304,7 +304,8 @@ static int open_all(struct watch *watch, struct err *err)
 	return 0;
 }
 
-/* Replaces this process by the program that is now at its path, with the same arguments. Close all resources before. */
+/* Replaces this process by the program that is now at its path, with the same arguments. Close all resources before the
+ * call. */
 static int restart_program(struct program *program, struct err *err)
 {
 	char path[PATH_MAX + 16];

@@ -45,8 +45,9 @@ static bool lost_cache(const struct watch *watch, const struct changes *changes)
 	return false;
 }
 
-/* Restarts this process if the settings of the dataset have changed: every part of the session depends on them, and the
- * first batch of the new process has the save that led here. Settings that cannot be used change nothing. */
+/* Restarts this process if the settings of the dataset have changed, because every part of the session depends on them.
+ * The first batch of the new process includes the saved file that caused the call. If the new settings are invalid,
+ * nothing changes. */
 static void look_at_settings(struct watch *watch)
 {
 	struct err err = {""}, notice = {""};

@@ -1,6 +1,6 @@
 /* settled_changes - takes the changed paths that have settled from the watcher (watcher/fs/watcher.h), finds the
- * definitions that they affect (watcher/affected_definitions.h), and starts a batch for these definitions. A change of
- * reftest.toml, of the root or of the cache has its effect here, too. */
+ * definitions that they affect (watcher/affected_definitions.h), and starts a batch for these definitions. Also handles
+ * changes of reftest.toml, of the root and of the cache. */
 #ifndef REFTEST_WATCHER_SETTLED_CHANGES_H
 #define REFTEST_WATCHER_SETTLED_CHANGES_H
 

@@ -17,7 +17,7 @@ static const char keys_line[] = "enter stale  f failures  a all  d details  q qu
 /* ---- the terminal ------------------------------------------------------------------------------------------------ */
 
 /* Sets the terminal to a mode in which single keys are read without echo. Ctrl-C still sends a signal. Returns false if
- * standard input is no terminal or this process is in the background. */
+ * standard input is not a terminal, or if this process is in the background. */
 static bool take_keys(struct tty *tty)
 {
 	if (!isatty(STDIN_FILENO) || tcgetpgrp(STDIN_FILENO) != getpgrp() || tcgetattr(STDIN_FILENO, &tty->before) != 0)

@@ -34,7 +34,8 @@ struct tty {
 				* key) */
 };
 
-/* Starts the status line. If `wanted` is false or standard output is no terminal, the functions below do nothing. */
+/* Starts the status line. If `wanted` is false, or if standard output is not a terminal, the functions below do
+ * nothing. */
 void tty_open(struct tty *tty, bool wanted, bool colour);
 void tty_close(struct tty *tty);
 

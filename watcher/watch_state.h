@@ -29,7 +29,8 @@ struct watch {
 	double noticed;   /* the time at which the oldest change that is not yet in a batch was detected; 0: there is no
 			   * such change */
 	int generation;   /* the value of watcher_generation at the last check */
-	bool restart;     /* replace this process: make has built the program anew, or the settings have changed */
+	bool restart;     /* this process must be replaced: make has rebuilt the program, or the settings have
+			   * changed */
 	bool ready, ended;
 	int code;
 };

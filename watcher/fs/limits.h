@@ -1,5 +1,5 @@
-/* limits - finds the inotify limit that applies to the user, and the name of the sysctl that sets this limit. Both are
- * used in messages.
+/* limits - finds the inotify limit that applies to the user, and the name of the sysctl that sets this limit, for
+ * messages.
  *
  * The kernel has one limit for each user namespace (user.max_inotify_*) and one outside all namespaces
  * (fs.inotify.max_user_*). The smallest limit applies. A process in a user namespace can read fs.inotify.max_user_* but

@@ -1,5 +1,5 @@
-/* polling - finds changes that cause no inotify events: changes in directories without an inotify watch, and changes of
- * the directory to which a path leads. */
+/* polling - finds changes that cause no inotify events: changes in directories without an inotify watch, and
+ * replacements of the directory at a path. */
 #ifndef REFTEST_WATCHER_FS_POLLING_H
 #define REFTEST_WATCHER_FS_POLLING_H
 

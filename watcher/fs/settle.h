@@ -4,7 +4,7 @@
  * A file that was closed after writing, or moved to its path, is checked immediately, and has settled if the caller's
  * callback says that it is complete. Other files (empty, absent, incomplete, or still open for writing) wait, because
  * editors truncate files, rename them and write them in pieces. Such a file settles SETTLE_MS after its last event or,
- * if events continue, SETTLE_LONGEST_MS after the first. */
+ * if events continue, SETTLE_LONGEST_MS after its first event. */
 #ifndef REFTEST_WATCHER_FS_SETTLE_H
 #define REFTEST_WATCHER_FS_SETTLE_H
 

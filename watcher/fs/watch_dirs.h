@@ -1,5 +1,5 @@
-/* watch_dirs - the list of watched directories, for watcher.c, inotify_events.c and polling.c. Only watcher/fs includes
- * this header.
+/* watch_dirs - manages the list of watched directories for watcher.c, inotify_events.c and polling.c. Only watcher/fs
+ * includes this header.
  *
  * Each entry of the list has its own path, and either an inotify watch or, if that is not possible, a snapshot for
  * polling. If two symbolic links lead to one directory, two entries have the same inotify watch. */
@@ -23,7 +23,7 @@ struct watch_dir {
 	bool link;                       /* the path is a symbolic link */
 	dev_t device;
 	ino_t inode;
-	struct dir_snapshot *snapshot;	 /* the last scan of a polled directory; NULL for others */
+	struct dir_snapshot *snapshot;	 /* the last scan of a polled directory; NULL for other directories */
 	char path[];                     /* relative to the root; "" is the root */
 };
 
@@ -31,7 +31,7 @@ struct watch_dir {
  * whose target is a file or does not exist, or a file that watcher_follow added. */
 struct linked {
 	struct linked *next;
-	bool followed;                   /* the path was added by watcher_follow, and may be no symbolic link */
+	bool followed;                   /* watcher_follow added the path, which need not be a symbolic link */
 	bool racy;                       /* the file was written so recently that an equal stat does not prove it
 					  * unchanged */
 	const struct watched_tree *tree; /* the tree to which the link's target is added if it becomes a directory; NULL
@@ -61,7 +61,7 @@ struct watcher {
 	struct watch_dir *dirs;
 	struct watch_dir *by_watch[WATCH_BUCKETS];
 	struct linked *linked;
-	struct settle settle; /* the path "" means everything */
+	struct settle settle; /* the path "" stands for all paths */
 	struct notice *notices, *said;
 	struct watcher_counts counts;
 	int64_t now_ms, audit_ms, poll_ms;

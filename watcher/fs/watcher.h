@@ -1,7 +1,7 @@
 /* watcher - watches directories below a root and reports changed paths once they have settled.
  *
- * The watcher knows nothing about definitions. It watches trees: a tree is a directory of the root with a number of
- * directory levels below it and a suffix of file names. The watcher guarantees that each path whose content may have
+ * The watcher knows nothing about definitions. It watches trees. A tree is a directory in the root, with a number of
+ * directory levels below it and a suffix for file names. The watcher guarantees that each path whose content may have
  * changed is reported at least once after its last change, or that "everything" is reported. For this purpose, each
  * directory is watched before it is listed, and every file in a new directory is reported. The kinds of events and the
  * paths that are reported for them:
@@ -15,7 +15,7 @@
  *
  * Directories that inotify cannot watch are polled twice a second by comparing the contents of their files, and a
  * message says so. These are directories on filesystems that change without inotify events (NFS, FUSE, 9p, …, detected
- * with statfs), and directories for which the limit of inotify watches leaves no watch. The target of a symbolic link
+ * with statfs), and directories for which no inotify watch is left because of the limit. The target of a symbolic link
  * is checked once a second if it is outside the watched directories. */
 #ifndef REFTEST_WATCHER_FS_WATCHER_H
 #define REFTEST_WATCHER_FS_WATCHER_H
