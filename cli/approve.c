@@ -1,5 +1,5 @@
-/* approve - records the references that a person accepts, for definitions that no ground truth decides. `verify` holds
- * later changes to them (engine/approved_reference.h). */
+/* approve - records that a person accepts references, for definitions that no ground truth decides. `verify` compares
+ * later versions with them (engine/approved_reference.h). */
 #include "cli/command.h"
 #include "cli/command_line.h"
 #include "cli/operands.h"
@@ -41,7 +41,7 @@ static const struct option_row rows[] = {
 
 enum { ROWS = sizeof rows / sizeof rows[0] };
 
-/* What became of a definition. */
+/* What happened to a definition. */
 enum outcome { APPROVED, UNCHANGED, DECIDED, REFUSED };
 
 static const char *const outcome_names[] = {
@@ -54,7 +54,7 @@ struct approved {
 	const char *message;
 };
 
-/* Reads the definition's file again. Returns -1 with a message if it is not the one that was verified. */
+/* Reads the definition's file again. Returns -1 with a message if its content is not the verified content. */
 static int read_again(const struct result *result, struct buf *bytes, struct err *err)
 {
 	enum file_answer answer =
@@ -79,7 +79,7 @@ static const char *today(struct arena *arena)
 	return arena_string(arena, text);
 }
 
-/* Returns what the file will say. */
+/* Returns the contents of the approval file. */
 static struct approval approval_of(const struct result *result, const char *note, struct arena *arena)
 {
 	const char **cases = arena_array(arena, (size_t)result->case_count, sizeof *cases);
@@ -94,7 +94,7 @@ static struct approval approval_of(const struct result *result, const char *note
 	return out;
 }
 
-/* Writes the file and reads it again as `verify` will. */
+/* Writes the file, and reads it again in the same way as `verify`. */
 static int write_file(const struct result *result, const struct approval *approval, const char *path, struct arena *arena,
 		      struct err *err)
 {
@@ -112,7 +112,7 @@ static int write_file(const struct result *result, const struct approval *approv
 	return rc < 0 ? -1 : 0;
 }
 
-/* Returns the approval that the dataset has for this very code, or NULL. */
+/* Returns the approval of exactly this code that the dataset already has, or NULL. */
 static const struct approval *approved_before(const struct result *result, const char *path, struct arena *arena)
 {
 	struct buf bytes = {0};
@@ -125,7 +125,7 @@ static const struct approval *approved_before(const struct result *result, const
 	return found.code == APPROVED_SAME_CODE ? found.approval : NULL;
 }
 
-/* Returns why a result cannot be approved, and the outcome of that; NULL: it can. */
+/* Returns why a result cannot be approved, and sets the outcome. Returns NULL if it can be approved. */
 static const char *why_not(const struct result *result, enum outcome *outcome, struct arena *arena)
 {
 	const char *reason = reason_name(result->reason), *message = result->message;

@@ -1,5 +1,5 @@
-/* bench - measures how long references and ground truths take, beside their verdicts. The figures are kept as evidence
- * and are part of no verdict; nothing is stored in the cache. */
+/* bench - measures how long references and ground truths take, and also computes verdicts. The measurements are
+ * appended to a file (report/latencies.h). Nothing is stored in the cache. */
 #include "cli/command.h"
 #include "cli/command_line.h"
 

@@ -11,8 +11,7 @@
 
 extern char **environ;
 
-/* Runs a program that may read and write what this one may, and that signals may end. Returns its exit status, or
- * -1. */
+/* Runs a program with the same access to files as this program; signals can end it. Returns its exit status, or -1. */
 static int run_program(const char *const *words)
 {
 	posix_spawnattr_t attributes;

@@ -217,7 +217,7 @@ static int import_file(struct store *store, const char *path, const struct recor
 	return in.whole ? EXIT_VERIFIED : EXIT_FAILED;
 }
 
-/* What an imported verdict must fulfil: its signature, and what its reference could reach. */
+/* The conditions that an imported verdict must meet: its signature, and what its reference could reach. */
 struct import_rules {
 	struct record_signer signer;
 	const char *required; /* NULL: nothing */
@@ -242,9 +242,9 @@ static int check_rules(void *context, const struct verdict_line *record, struct 
 	return suffices ? 0 : -1;
 }
 
-/* Verdicts of others that a key protects count only if their references could reach nothing, unless the user says
- * otherwise: a reference that reached the key could have signed anything. The settings of the dataset, whose author is
- * perhaps a stranger, cannot ask for less. */
+/* Returns the containment that imported verdicts must have. If a key is set, verdicts count only if their references
+ * were fully contained, unless an option says otherwise. The reason: a reference that read the key could have signed
+ * anything. The settings of the dataset cannot weaken this, because their author may be a stranger. */
 static const char *import_required(const struct program *program, const struct cache_options *o, bool keyed)
 {
 	return settings_required(program->settings, o->shared.required != NULL ? o->shared.required : keyed ? "full" : NULL);

@@ -1,4 +1,5 @@
-/* cached_run - a run in which no case runs, for the commands that show which cases there are, or what the cache has. */
+/* cached_run - does a run that executes no case, for the commands that show the cases of a dataset or the contents of
+ * the cache. */
 #ifndef REFTEST_CLI_CACHED_RUN_H
 #define REFTEST_CLI_CACHED_RUN_H
 
@@ -9,14 +10,14 @@
 struct cached_run {
 	struct run_options options; /* those that decide what runs are set by cached_run */
 	const struct words *names, *op_types; /* the definitions that are selected; NULL: all */
-	/* Prints the finished run, and returns the exit status. May be called with problems (run.problem_count), which
+	/* Prints the finished run, and returns the exit status. The run may have problems (run.problem_count), which
 	 * are already printed. */
 	int (*show)(struct run *run, const void *command, struct err *err);
 	const void *command; /* the second argument of `show`: the options of the command */
 };
 
-/* Plans the cases of the selected definitions, looks up their verdicts, and calls `show`. Returns its exit status, or
- * another one with a message. */
+/* Plans the cases of the selected definitions, looks up their verdicts, and calls `show`. Returns the exit status of
+ * `show`. On error, returns another exit status with a message. */
 int cached_run(struct program *program, const struct cached_run *what, struct err *err);
 
 /* Returns EXIT_USAGE if the run had problems, else `code`. */

@@ -33,20 +33,20 @@ static const struct option_row rows[] = {
 
 enum { ROWS = sizeof rows / sizeof rows[0] };
 
-/* If more files lack descriptions, a text has only their number. */
+/* If more files than this lack descriptions, the text has only their number. */
 enum { DESCRIPTIONS_LISTED = 3 };
 
-/* A dataset, and the paths in it that are to be checked. */
+/* A dataset, and the paths in it to check. */
 struct target {
 	const char *root;   /* NULL: `paths` are files outside any dataset */
 	const char *prefix; /* shown before each path; NULL: none */
-	bool linked;        /* the dataset consists of links; the files to which they lead are shown */
+	bool linked;        /* the dataset consists of links; messages name the files that they point to */
 	struct string_list paths;
 };
 
 struct targets {
 	struct arena *arena;
-	struct target *list; /* one for each operand at most */
+	struct target *list; /* at most one for each operand */
 	int count;
 };
 
@@ -75,7 +75,7 @@ static void add_path(struct targets *targets, const char *root, const char *pref
 	string_list_add(&target->paths, path);
 }
 
-/* Returns whether a path inside a dataset is one that the check of the dataset reads. */
+/* Returns whether the check of a dataset reads this path inside it. */
 static bool is_read(const char *below)
 {
 	static const char *const folders[] = {"definitions", "workloads", "truths", "approved", "solutions", "traces"};
@@ -89,7 +89,8 @@ static bool is_read(const char *below)
 	return strcmp(below, ".") == 0;
 }
 
-/* Adds a folder that is in no dataset: its problems as a dataset of links, or its files one by one. */
+/* Adds a folder that is in no dataset. If it contains problems, they become a dataset of links; otherwise its files are
+ * added one by one. */
 static int add_folder(struct targets *targets, const char *path, struct err *err)
 {
 	char root[PATH_MAX];
@@ -134,7 +135,8 @@ static int add_operand(struct targets *targets, const char *path, struct err *er
 	const char *parent = arena_copy(arena, full, (size_t)(strrchr(full, '/') - full));
 
 	if (!folder && linked_dataset_is_problem(parent))
-		return add_folder(targets, parent, err); /* its two files belong together */
+		return add_folder(targets, parent, err); /* add the whole folder, because its two files belong
+							  * together */
 	if (!folder) {
 		add_path(targets, NULL, NULL, path);
 		return 0;
@@ -142,7 +144,7 @@ static int add_operand(struct targets *targets, const char *path, struct err *er
 	return add_folder(targets, path, err);
 }
 
-/* Finds what is to be checked: the operands, or the dataset that other commands find, too. */
+/* Finds what to check: the operands, or otherwise the dataset that other commands also find. */
 static int find_targets(struct program *program, const struct words *names, struct targets *targets, struct err *err)
 {
 	targets->list = arena_array(targets->arena, (size_t)names->count + 1, sizeof *targets->list);

@@ -66,7 +66,7 @@ static bool is_listed(const char *list, const char *name)
 	return list == NULL;
 }
 
-/* A mirror that is a folder is named by an absolute path, because git runs in another folder. */
+/* Returns the URL to clone. If a mirror is a folder, this is its absolute path, because git runs in another folder. */
 static const char *url_of(const struct known_repository *known, const struct clone_options *o, struct arena *arena)
 {
 	struct stat st;

@@ -1,4 +1,4 @@
-/* command - the commands of reftest: name, options, help texts and function of each.
+/* command - lists the commands of reftest, each with its name, options, help texts and function.
  *
  * A new command needs its own file in cli/ that defines one `struct command`, a declaration of this struct below, an
  * entry in `commands` of cli/command.c, and a row in docs/getting-started.md. The option parser, the help texts, the
@@ -37,7 +37,7 @@ struct command {
 	const char *summary;	 /* one line */
 	const char *synopsis;	 /* the arguments in the usage line: "[options] [NAME…]" */
 	const char *description; /* paragraphs */
-	bool hidden;		 /* only the Makefile and scripts of shells run this command; --help does not list it */
+	bool hidden;		 /* only the Makefile and shell scripts run this command; --help does not list it */
 	enum operands operands;	 /* the kind of the command's NAME arguments; unused if the command has subcommands */
 	const struct option_row *rows;
 	int row_count;
@@ -55,8 +55,8 @@ extern const struct command command_verify, command_list, command_help, command_
 /* All commands in the order in which --help lists them; hidden commands are last. */
 extern const struct command *const commands[];
 extern const int command_count;
-/* Returns the command with this name. Returns NULL and sets `err`, which suggests the most similar name, if there is
- * none. */
+/* Returns the command with this name. If there is none, returns NULL and sets `err`, which suggests the most similar
+ * name. */
 const struct command *command_named(const char *name, struct arena *arena, struct err *err);
 int command_shown(void); /* the number of commands that are not hidden */
 
@@ -70,7 +70,7 @@ extern const struct option_row global_rows[];
 extern const int global_row_count;
 extern const char global_synopsis[], global_summary[];
 
-/* An exit status, as the help text and the manual page list it. */
+/* A row in the list of exit statuses in the help text and the manual page. */
 struct exit_row {
 	int code;
 	const char *word, *meaning;

@@ -1,9 +1,9 @@
-/* completions - lists the words that can complete a command line (`reftest complete`), and has the scripts that let
- * bash, zsh and fish ask for them.
+/* completions - lists the words that can complete a command line (`reftest complete`), and contains the scripts with
+ * which bash, zsh and fish request them.
  *
  * `reftest complete WORD…` gets the words after "reftest" up to the cursor; the last word is to be completed and may be
- * empty. It prints one line for each possible word, with its description, if any, behind a TAB. The only line ":files"
- * or ":folders" asks the shell to complete a path. The shell keeps the words that begin like the word to complete.
+ * empty. It prints one line for each possible word; a TAB and a description may follow the word. If the only line is
+ * ":files" or ":folders", the shell completes a path. The shell keeps the words that begin with the word to complete.
  * Words come from the tables of commands and options (cli/command.h), and from the dataset that the command line
  * names. */
 #include <stdlib.h>
@@ -14,12 +14,12 @@
 #include "cli/manual_page.h"
 #include "dataset/dataset.h"
 
-/* A command line as far as it is before the cursor. */
+/* The part of a command line before the cursor. */
 struct line {
-	const char *word; /* the word to complete, or the value in it behind "--name=" */
+	const char *word; /* the word to complete, or the value in it after "--name=" */
 	int head;	  /* number of bytes before `word` that belong to the same word: "--name=" */
 	const struct command *command;
-	const char *operand;		/* the first one; NULL: none yet */
+	const char *operand;		/* the first operand; NULL: none yet */
 	const char *root;		/* value of --root; NULL: none */
 	const struct option_row *row;	/* the option whose value is to be completed; NULL: none */
 	bool unknown;			/* there is no such command */
@@ -38,7 +38,7 @@ static void put_word(const struct line *line, const char *word, const char *desc
 
 /* ---- the line before the cursor --------------------------------------------------------------------------------- */
 
-/* Returns the option that begins the word if the option takes a value, otherwise NULL. */
+/* Returns the option at the beginning of the word if this option takes a value, otherwise NULL. */
 static const struct option_row *valued_row(const struct command *command, const char *word)
 {
 	const struct option_row *rows = command != NULL ? command->rows : global_rows;
@@ -109,8 +109,8 @@ static struct line read_line(int count, char **words)
 
 /* ---- the words that are possible there -------------------------------------------------------------------------- */
 
-/* Lists the definitions of the dataset: their names, or after a slash with their op_types. With `op_types`, lists these
- * alone. */
+/* Lists the definitions of the dataset: their names, or after a slash with their op_types. If `op_types` is true, lists
+ * only op_types. */
 static void list_definitions(const struct line *line, bool op_types)
 {
 	bool home = line->root != NULL && line->root[0] == '~';
@@ -137,7 +137,8 @@ static void list_definitions(const struct line *line, bool op_types)
 	arena_free(&arena);
 }
 
-/* Lists the choices of the option but those with a placeholder ("cuda:N"). In a list, completes the last item. */
+/* Lists the choices of the option, except those with a placeholder ("cuda:N"). If the word is a list, completes its
+ * last item. */
 static void list_choices(const struct line *line)
 {
 	const char *comma = line->row->kind == OPTION_CHOICE ? NULL : strrchr(line->word, ',');

@@ -17,7 +17,7 @@ static int by_text(const void *a, const void *b)
 
 /* ---- tests ------------------------------------------------------------------------------------------------------- */
 
-/* Adds the names that the classes of a test file have: NAME = "rmsnorm_h4096". */
+/* Adds the names of the definitions that the classes of a test file test: NAME = "rmsnorm_h4096". */
 static void add_names(const char *text, struct string_list *names)
 {
 	static const char head[] = "\n    NAME = \"";
@@ -43,7 +43,7 @@ static int read_tests(const struct run *run, struct string_list *names, struct e
 		const char *file = list.names[i];
 		const size_t length = strlen(file);
 
-		if (length > strlen("test_.py")) /* a file that is named after a definition */
+		if (length > strlen("test_.py")) /* the file may be named after a definition */
 			string_list_add(names, arena_copy(names->arena, file + strlen("test_"), length - strlen("test_.py")));
 		if (test_list_read(&list, file, &bytes, &owner, NULL) == FILE_OK && bytes.length > 0)
 			add_names(bytes.data, names);

@@ -1,5 +1,5 @@
-/* dataset_stats - counts the definitions of a dataset, those with a test and those that are verified, by op_type and by
- * model. */
+/* dataset_stats - counts the definitions of a dataset, by op_type and by model: all, those with a test, and those that
+ * are verified. */
 #ifndef REFTEST_CLI_DATASET_STATS_H
 #define REFTEST_CLI_DATASET_STATS_H
 
@@ -7,7 +7,7 @@
 #include "engine/run.h"
 
 struct stats_row {
-	const char *name; /* an op_type, or a model; "" for the definitions that name no model */
+	const char *name; /* an op_type, or a model; "" counts the definitions that name no model */
 	int definitions, with_test, verified;
 };
 

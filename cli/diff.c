@@ -1,5 +1,5 @@
-/* diff - compares the behaviour of references with the one that they have in a commit (engine/base_references.h). Both
- * run on the same inputs. Nothing is stored. */
+/* diff - compares the behaviour of references with the behaviour of their versions in a commit
+ * (engine/base_references.h). Both versions run on the same inputs. Nothing is stored. */
 #include "cli/command.h"
 #include "cli/command_line.h"
 
@@ -45,7 +45,7 @@ static int compare_paths(const void *a, const void *b)
 	return strcmp(*(const char *const *)a, *(const char *const *)b);
 }
 
-/* Keeps the paths of definitions, sorted and without duplicates. */
+/* Removes all paths except those of definitions. Sorts the paths and removes duplicates. */
 static void keep_definitions(struct git_files *files)
 {
 	int count = 0, kept = 0;
@@ -79,7 +79,7 @@ static void add(struct diff *diff, enum behaviour behaviour, const char *path, c
 	diff->found.items[diff->found.count++] = (struct difference){behaviour, path, result, why};
 }
 
-/* Adds a result whose reference ran beside the earlier one, or which is invalid. */
+/* Adds the result of a definition that is invalid, or whose reference ran together with the reference in the commit. */
 static void add_result(struct diff *diff, const struct result *result)
 {
 	const struct base_reference *base = base_reference_find(&diff->base, result->file->path);
@@ -102,7 +102,7 @@ static bool is_selected(const struct run *run, const char *path)
 }
 
 /* Returns whether the definition on the disk has the schema and the code of the commit. The run reads the file again.
- * `*what` says which other members differ, or is NULL. */
+ * `*what` lists the other members that differ, or is NULL. */
 static bool same_code(const struct run *run, const struct dataset_file *file, const struct base_reference *base,
 		      const char **what, struct arena *arena)
 {
@@ -125,8 +125,8 @@ static bool same_code(const struct run *run, const struct dataset_file *file, co
 	return true;
 }
 
-/* Takes the definitions out of the selection that need not run: unchanged, added, or with the same code. Adds a
- * difference for each but the unchanged ones. */
+/* Removes from the selection the definitions that need not run: those that are unchanged, added, or have the same code.
+ * Adds a difference for each of them, unless it is unchanged. */
 static void drop_those_that_need_not_run(struct run *run, struct diff *diff)
 {
 	int kept = 0;

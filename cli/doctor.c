@@ -1,5 +1,5 @@
 /* doctor - lists the programs, libraries and devices that reftest found on this machine, those that are missing, and
- * the command that installs or repairs each.
+ * for each missing one the command that installs or repairs it.
  *
  * Each check adds one line to the output. If something is missing that verification on the CPU needs, the exit status
  * is 3. Other missing things do not change the exit status. The command changes no file and runs no reference. */
@@ -47,13 +47,13 @@ struct line {
 struct doctor {
 	struct program *program;
 	struct arena arena;
-	uint32_t layers; /* of the sandbox that references get on this machine */
+	uint32_t layers; /* the layers of the sandbox on this machine */
 	struct line lines[LINES_MAX];
 	int count;
 	const char *python; /* absolute path; NULL: none */
 	char device_class[64]; /* class of the device that `verify` would use */
 	struct ground_truths_matrix matrix;
-	bool installed;     /* the program is not in a checkout, so make cannot mend it */
+	bool installed;     /* the program is not in a checkout, so make cannot repair it */
 	bool torch_cuda;    /* torch is installed and built for CUDA */
 	int gpus;
 	int files;          /* number of definitions and workload files; 0 if there is no dataset */
@@ -66,7 +66,8 @@ static void add(struct doctor *d, const char *name, bool needed, bool ok, const 
 	d->lines[d->count++] = (struct line){name, needed, ok, found, ok ? NULL : mend};
 }
 
-/* Returns what repairs a part of reftest itself: this make command in a checkout, and a new installation elsewhere. */
+/* Returns how to repair a part of reftest itself: with this make command in a checkout, and with a new installation
+ * elsewhere. */
 static const char *mend_by_make(const struct doctor *d, const char *command)
 {
 	return d->installed ? "install reftest again: its wheel with `pip install --force-reinstall`, or `make install` in a "
@@ -118,7 +119,7 @@ static void examine_dataset(struct doctor *d)
 	dataset_close(&dataset);
 }
 
-/* Says which defaults the dataset has, and from which lines. */
+/* Lists the dataset's defaults, with the lines that set them. */
 static void examine_settings(struct doctor *d)
 {
 	struct err err = {""};
@@ -148,7 +149,8 @@ static void examine_python(struct doctor *d, const char *given)
 		add(d, "python", true, true, d->python = arena_string(&d->arena, path), NULL);
 }
 
-/* Returns whether this version of torch ("2.13.0+cpu") is new enough. One that starts with no number is too old. */
+/* Returns whether this version of torch ("2.13.0+cpu") is new enough. A version that does not start with a number
+ * counts as too old. */
 static bool new_enough(const char *version)
 {
 	char *end;
@@ -195,7 +197,7 @@ static void examine_kernels(struct doctor *d)
 		                 d->program->kernels.api->op_count, d->program->kernels.api->digest), NULL);
 }
 
-/* Is the CUDA library beside the CPU library, as make and an installation put it? */
+/* Returns whether the CUDA library is in the same folder as the CPU library, where make and an installation put it. */
 static bool cuda_library_exists(const struct doctor *d)
 {
 	char path[4096];
@@ -406,8 +408,7 @@ static void examine_limit(struct doctor *d, const struct limit *limit, int64_t n
 
 static void examine_inotify(struct doctor *d)
 {
-	enum { EVENTS_A_FILE = 4 }; /* four events (create, modify, close, move) for each file, if all files are
-				     * replaced at once */
+	enum { EVENTS_A_FILE = 4 }; /* events per file if all files are replaced at once: create, modify, close, move */
 
 	const char *queue = first_line(d, "/proc/sys/fs/inotify/max_queued_events");
 	struct limit watches = limit_of("watches", "/proc"), events = {.outside = watches.outside};
@@ -419,8 +420,8 @@ static void examine_inotify(struct doctor *d)
 									 "replaced at once is up to");
 }
 
-/* Tries the sandbox of references. Missing layers do not keep references from running, but the line says what references
- * could then reach. */
+/* Tries the sandbox of references. References run even if layers are missing. The line then says what they can
+ * reach. */
 static void examine_containment(struct doctor *d)
 {
 	char sentences[CONTAINMENT_SENTENCES];
@@ -532,7 +533,7 @@ static int examine(struct program *program, const char *python, bool json)
 	examine_cache(&doctor);
 	examine_remote(&doctor);
 	examine_key(&doctor);
-	secrets_forget(&program->secrets); /* the process that tries the sandbox is open to others */
+	secrets_forget(&program->secrets); /* other processes can access the process that tries the sandbox */
 	examine_containment(&doctor);
 	examine_inotify(&doctor);
 	examine_truths(&doctor);

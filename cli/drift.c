@@ -1,5 +1,5 @@
-/* drift - prints which margins another version of torch, CUDA, the GPU's driver or a ground truth moved, from the verdicts
- * that the cache has. No case runs. */
+/* drift - prints the margins that changed with the version of torch, CUDA or a ground truth, from the verdicts in the
+ * cache. No case runs. */
 #include "cli/command.h"
 #include "cli/command_line.h"
 

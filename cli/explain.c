@@ -62,8 +62,9 @@ static int asked_then(struct store *store, const struct latest *latest, struct a
 	return 0;
 }
 
-/* Returns a verdict with the ground truths that a run would use now. The run is assumed to try the first `asked` ground
- * truths (all of them with --ground-truth all), and the decision of the stored verdict's ground truth is assumed. */
+/* Returns a verdict with the ground truths that a run would use now. Assumes that the run tries the first `asked`
+ * ground truths (all of them with --ground-truth all), and that the ground truth of the stored verdict decides
+ * again. */
 static struct verdict verdict_now(const struct truths *truths, const struct fields *then, int asked, struct arena *arena)
 {
 	const char *decider = value_then(then, "witness.ground_truth");
@@ -159,7 +160,8 @@ static bool equal_texts(const char *a, const char *b)
 	return a == NULL || b == NULL ? a == b : strcmp(a, b) == 0;
 }
 
-/* Returns a stored verdict if those of all cases have its isolation, with the same reason; else NULL. */
+/* If the stored verdicts of all cases have the same isolation, for the same reason, returns one of these verdicts.
+ * Otherwise, returns NULL. Otherwise returns NULL. */
 static const struct verdict *common_isolation(const struct result *result)
 {
 	const struct verdict *first = NULL;
@@ -176,7 +178,7 @@ static const struct verdict *common_isolation(const struct result *result)
 	return first;
 }
 
-/* `isolated`: the definition's lines have said how its cases were isolated. */
+/* `isolated`: the lines about the definition have already stated how its cases were isolated. */
 static void explain_case(const struct result *result, const struct case_result *c, bool isolated, struct arena *arena)
 {
 	const struct verdict *v = c->verdict;

@@ -15,7 +15,7 @@
 #include "repos/remove_tree.h"
 #include "workers/pool/machine_resources.h"
 
-/* Everything that the steps share. */
+/* The data that all steps share. */
 struct checking {
 	struct program *program;
 	const struct extract_check *check;
@@ -79,7 +79,7 @@ static struct extract_file *file_of(struct extract_result *result, const char *b
 	return NULL;
 }
 
-/* The message of the first case that did not pass. */
+/* Returns the message of the first case that did not pass. */
 static const char *why_not(const struct result *result, struct arena *arena)
 {
 	for (int i = 0; i < result->case_count; i++) {
@@ -133,7 +133,7 @@ static int verify_all(struct checking *c, int *status)
 
 /* ---- conflicts --------------------------------------------------------------------------------------------------- */
 
-/* Makes the existing definition of a conflict the earlier reference of the new one. */
+/* Returns the existing definition of a conflict as the base reference of the new definition. */
 static struct base_reference base_of(struct checking *c, const struct extract_conflict *conflict)
 {
 	struct base_reference base = {.path = conflict->file->below};
@@ -243,7 +243,7 @@ int extract_check(struct program *program, const struct extract_check *check, st
 	memcpy(c.root, program->root, sizeof c.root);
 	if (c.root[0] != '\0') {
 		program_store(program, false, &note);
-		if (program_settings(program, err) < 0) /* they also hold in the temporary dataset */
+		if (program_settings(program, err) < 0) /* the settings also apply to the temporary dataset */
 			return EXIT_USAGE;
 	}
 	if (machine_python(check->options.python, c.root[0] != '\0' ? c.root : NULL, c.python, sizeof c.python, &ignored) < 0)

@@ -285,7 +285,7 @@ static int uninstall_one(const struct place *place, const char *hook, struct err
 	return 0;
 }
 
-/* Calls `each` for every hook. If `check` is not NULL, it is called before and may reject the folder of hooks. */
+/* Calls `each` for every hook. If `check` is not NULL, it is called first and may reject the folder of hooks. */
 static int act(struct program *program, const struct hook_options *o, int (*check)(const struct place *, struct err *),
 	       int (*each)(const struct place *, const char *, struct err *), struct err *err)
 {
@@ -303,7 +303,8 @@ static int act(struct program *program, const struct hook_options *o, int (*chec
 	return rc == 0 ? EXIT_VERIFIED : EXIT_USAGE;
 }
 
-/* Tells how many definitions of git's index have no verdict, because a commit verifies only what it changes. */
+/* Prints how many definitions in git's index have no verdict, because the hook verifies only the definitions that a
+ * commit changes. */
 static void tell_unknown(struct program *program)
 {
 	const struct run_options options = {.cases = case_options_default()};

@@ -31,7 +31,7 @@ static bool is_changed(const struct result *result)
 {
 	const struct run *run = result->run;
 	const struct file_entry *entry = result->from_summary ? file_state(run->states, result->file) : NULL;
-	/* may be files that the commit removes */
+	/* the commit may remove these files */
 	char workload[sizeof "workloads//.jsonl" + 2 * NAME_MAX], truth[sizeof "truths//.py" + 2 * NAME_MAX],
 	    approval[sizeof "approved//.json" + 2 * NAME_MAX];
 
@@ -138,7 +138,7 @@ static const char *plural(int64_t count)
 	return count == 1 ? "" : "s";
 }
 
-/* Writes the number of unverified definitions that the commit does not change, and a command about them. */
+/* Writes the number of unverified definitions that the commit does not change, and the command that verifies them. */
 static void put_left(struct buf *out, const struct commit *commit, const char *root)
 {
 	const int64_t count = commit->all ? commit->left : commit->unchanged.failed + commit->unchanged.unknown;

@@ -1,10 +1,10 @@
-/* hook_result - decides whether a git hook (`verify --staged --hook`) rejects a commit. An error in a commit rejects
- * it; a definition that this machine cannot verify does not.
+/* hook_result - decides whether a git hook (`verify --staged --hook`) rejects a commit. An error in a commit makes the
+ * hook reject it. A definition that this machine cannot verify does not.
  *
  * The hook verifies the definitions that the commit changes. If one of them failed or is invalid, the commit is
- * rejected. One that this machine cannot verify (no device, no ground truth, an absent tensor) gets a warning, and with
- * --strict the commit is rejected. If a workload names a tensor that is in the working tree or in HEAD but not in the
- * commit, the commit is rejected. The definitions that the commit does not change are only counted.
+ * rejected. If this machine cannot verify one of them (no device, no ground truth, an absent tensor), the hook prints a
+ * warning and, with --strict, rejects the commit. If a workload names a tensor that is in the working tree or in HEAD
+ * but not in the commit, the commit is rejected. The definitions that the commit does not change are only counted.
  *
  * With --all the hook verifies every definition, and a definition that failed or is invalid rejects every commit.
  */
@@ -13,20 +13,20 @@
 
 #include "engine/run.h"
 
-/* What the cache knows of the definitions that a commit does not change. */
+/* What the cache knows about the definitions that a commit does not change. */
 struct unchanged_counts {
 	int64_t failed;	 /* failed or invalid */
-	int64_t unknown; /* not verified, or nothing is known */
+	int64_t unknown; /* not verified, or not in the cache */
 	int64_t definitions;
 };
 
-/* Looks up every definition of git's index that `run` did not select (NULL: every definition). Runs nothing. With
- * `options` only verdicts of the same device, sizes and so on count. If an error occurs, nothing is counted. */
+/* Looks up every definition in git's index that `run` did not select. If `run` is NULL, looks up every definition. Runs
+ * nothing. Only verdicts that fit `options` (device, sizes and so on) count. If an error occurs, nothing is counted. */
 struct unchanged_counts hook_result_unchanged(struct program *program, const struct run_options *options, const struct run *run);
 
 struct commit {
 	bool strict;
-	bool all;	/* --all; else `unchanged` counts the definitions that the commit does not change */
+	bool all;	/* --all; if false, `unchanged` counts the definitions that the commit does not change */
 	struct unchanged_counts unchanged;
 	int left;	/* number of unverified definitions that the commit does not change */
 	int changed;	/* number of unverified definitions that the commit changes */
@@ -38,7 +38,7 @@ struct commit {
 bool hook_result_counts(struct commit *commit, const struct result *result);
 
 /* Prints the counts after the report. Returns the exit status of the hook. `code` is the exit status of the run, and
- * `width` the number of columns of a line. */
+ * `width` is the number of columns of a line. */
 int hook_result_exit_code(const struct commit *commit, const struct run *run, int code, int width);
 
 #endif

@@ -1,7 +1,7 @@
 /* manual_page - writes the manual page in the macros of man(7), and implements the hidden command `document`, which
  * prints the manual page and the shell completions. Options come from the tables of cli/command.h. Environment
- * variables, files and examples come from the tables below. A new environment variable REFTEST_…, a new status (as
- * REFTEST_PASSED) and a new address scheme of REFTEST_REMOTE need a line in these tables. */
+ * variables, files and examples come from the tables below. A new environment variable REFTEST_…, a new status (because
+ * of variables such as REFTEST_PASSED) and a new address scheme of REFTEST_REMOTE need a line in these tables. */
 #include "cli/manual_page.h"
 
 #include <stdio.h>
@@ -138,7 +138,7 @@ static void put_line(struct buf *out, const char *before, const char *text, cons
 	buf_text(out, after);
 }
 
-/* Writes a synopsis: words in capitals are placeholders (italic), other words are typed as they are (bold). */
+/* Writes a synopsis. Words in capitals are placeholders (italic); other words are typed literally (bold). */
 static void put_synopsis(struct buf *out, const char *text)
 {
 	while (*text != '\0') {

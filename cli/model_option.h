@@ -1,4 +1,4 @@
-/* model_option - the options --model and --config, which name a model. */
+/* model_option - defines the options --model and --config, which name a model. */
 #ifndef REFTEST_CLI_MODEL_OPTION_H
 #define REFTEST_CLI_MODEL_OPTION_H
 

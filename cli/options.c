@@ -85,7 +85,8 @@ static int read_size(const struct option_row *row, const char *text, int64_t *by
 
 /* ---- choices ------------------------------------------------------------------------------------------------------ */
 
-/* Does a text match a choice? One that ends in ":N" stands for numbers, separated by commas. */
+/* Returns whether a text matches a choice. A choice that ends in ":N" matches numbers after the colon, separated by
+ * commas. */
 static bool is_choice(const char *choice, size_t length, const char *text, size_t text_length)
 {
 	if (length > 2 && memcmp(choice + length - 2, ":N", 2) == 0) {
@@ -131,7 +132,7 @@ const char *options_choices(const char *choices, const char *last, struct arena 
 }
 
 /* Sets `err` to a message about an invalid choice: "unknown format …" for --format, "unknown size …" for --sizes, and
- * "unknown value … of --only" for a list whose name is no noun in the plural. */
+ * "unknown value … of --only" for a list whose name is not a plural noun. */
 static int bad_choice(const struct option_row *row, const char *text, size_t length, struct arena *arena,
 		      struct err *err)
 {

@@ -35,11 +35,11 @@ struct words {
 };
 
 struct option_row {
-	const char *name;  /* as the help text shows it: "--root", or with a letter "-q, --quiet" */
+	const char *name;  /* the form in the help text: "--root", or "-q, --quiet" with a letter */
 	enum option_kind kind;
 	size_t offset;	     /* offset of the option's member in the command's struct */
 	const char *value;   /* placeholder of the value in the help text: "DIR"; NULL for flags */
-	const char *choices; /* the allowed values: "text|json", where "cuda:N" allows any number N; NULL: any value */
+	const char *choices; /* the allowed values: "text|json"; "cuda:N" allows any number N; NULL: any value */
 	const char *help;
 };
 

@@ -1,5 +1,4 @@
-/* report - writes what is known about the dataset as one HTML page: verdicts, margins, diagnoses, and coverage. No case
- * runs. */
+/* report - writes one HTML page about the dataset: verdicts, margins, diagnoses, and coverage. No case runs. */
 #include "cli/command.h"
 #include "cli/command_line.h"
 
@@ -20,7 +19,8 @@ static const struct option_row rows[] = {
 
 enum { ROWS = sizeof rows / sizeof rows[0] };
 
-/* Names of definitions and other files are not taken for the page, which would replace them. */
+/* Returns whether the name is that of an HTML page. With any other name, the page could replace a definition or another
+ * file. */
 static bool is_page(const char *path)
 {
 	size_t length = strlen(path);

@@ -2,8 +2,8 @@
  * Model Context Protocol (docs/serve.md).
  *
  * This process reads messages and writes answers; it runs nothing itself. A tool that runs a command gets a forked
- * process, whose output is the answer. Verification has one process of its own, which keeps runners warm
- * (cli/serve_verifier.h) and verifies one request after the other. A request that is cancelled ends its process. */
+ * process, whose output is the answer. Verification has one separate process, which keeps runners warm
+ * (cli/serve_verifier.h) and verifies one request after the other. If a request is cancelled, its process is ended. */
 #include "cli/command.h"
 #include "cli/command_line.h"
 
@@ -52,7 +52,7 @@ struct call {
 	char **argv;
 	int argc;
 	bool running;
-	bool dead; /* cancelled, or its client is gone: it gets no answer */
+	bool dead; /* the call gets no answer, because it was cancelled or its client is gone */
 	struct process process; /* of TOOL_COMMAND */
 	int output, errors;	/* what the process writes; -1: closed */
 	struct buf out, err;
@@ -69,7 +69,8 @@ struct server {
 	struct call *calls; /* in the order of their arrival */
 	int call_count;
 	struct process verifier;
-	int requests, answers; /* of the verifier; -1: it does not run. Only `requests` is -1: it is ending */
+	int requests, answers; /* pipes to the verifier; -1: it does not run. If only `requests` is -1, the verifier is
+			        * about to exit */
 	struct buf answer;     /* what the verifier has written about the call that runs */
 };
 
@@ -155,7 +156,7 @@ static struct call *find_call(const struct server *server, const char *id)
 	return call;
 }
 
-/* Returns the call that the verifier works on, or the next one for it; NULL: none. */
+/* Returns the call that the verifier works on; if there is none, the next call for it; NULL: no call. */
 static struct call *verifier_call(const struct server *server)
 {
 	struct call *call = server->calls;
@@ -182,7 +183,8 @@ static int add_option(const struct command *command, const char *option, const c
 	return argc;
 }
 
-/* Makes the command line of a command: that of the call, after the options that the server got for all requests. */
+/* Makes the command line of a command: the options that the server got for all requests, and then the words of the
+ * call. */
 static int command_line_of(const struct command_start *start, const struct command *command, struct arena *arena,
 			   char ***argv)
 {
@@ -274,8 +276,8 @@ static void end_command(struct server *server, struct call *call)
 	remove_call(server, call);
 }
 
-/* Reads what a process has written. Closes the descriptor at its end. A process whose answer is too long is killed. Of
- * its messages only the beginning is kept. */
+/* Reads what a process has written. Closes the descriptor at its end. A process whose answer is too long is killed.
+ * Only the beginning of its messages is kept. */
 static void read_pipe(struct call *call, int *fd, struct buf *into, size_t limit)
 {
 	buf_reserve(into, READ_BYTES);
@@ -404,7 +406,7 @@ static bool may_start(const struct server *server, const struct call *call)
 						   : running_commands(server) < COMMANDS_MOST;
 }
 
-/* Starts what may run. A call that cannot be started gets the reason for its answer. */
+/* Starts the calls that may run now. If a call cannot be started, its answer is the reason. */
 static void start_calls(struct server *server)
 {
 	for (struct call *call = server->calls, *next; call != NULL; call = next) {
@@ -420,7 +422,8 @@ static void start_calls(struct server *server)
 	}
 }
 
-/* Ends a call without an answer. The verifier ends by a signal, which lets it store the verdicts of finished cases. */
+/* Ends a call without an answer. The verifier is ended by a signal that allows it to store the verdicts of finished
+ * cases. */
 static void cancel_call(struct server *server, struct call *call)
 {
 	call->dead = true;
@@ -430,7 +433,7 @@ static void cancel_call(struct server *server, struct call *call)
 		process_kill(&call->process);
 	} else if (server->verifier.pid != 0) {
 		kill(server->verifier.pid, SIGTERM);
-		close_fd(&server->requests); /* it gets no other request if the signal came too late */
+		close_fd(&server->requests); /* even if the signal comes too late, the verifier gets no other request */
 	}
 }
 
@@ -536,7 +539,7 @@ static const struct method {
     {"notifications/cancelled", RPC_NOTIFICATION, take_cancelled},
 };
 
-/* Takes one message. A notification never gets an answer, also not about an error. */
+/* Takes one message. A notification never gets an answer, not even about an error. */
 static void take_message(struct server *server, const char *line, size_t length)
 {
 	struct rpc_message message;
@@ -564,7 +567,7 @@ static bool is_blank(const char *line, size_t length)
 	return strspn(line, " \t\r\n") >= length;
 }
 
-/* Takes the messages that have arrived as a whole. */
+/* Takes all messages that have arrived completely. */
 static void take_lines(struct server *server)
 {
 	size_t at = 0;
@@ -599,7 +602,7 @@ static void read_input(struct server *server)
 	else if (got == 0 || errno != EINTR)
 		server->ended = true;
 	if (server->ended && server->input.length > 0)
-		server->input.data[server->input.length++] = '\n'; /* a last line without its end */
+		server->input.data[server->input.length++] = '\n'; /* the last line has no line end */
 	take_lines(server);
 }
 

@@ -38,7 +38,8 @@ struct verifier {
 	struct program program;
 	const struct shared_options *options;
 	struct pool *pool;
-	struct buf machine, libraries; /* what the pool was opened for (need_pool) */
+	struct buf machine, libraries; /* descriptions of the machine and the libraries for which the pool was opened
+				        * (need_pool) */
 	struct arena arena; /* of one request */
 	struct err err;
 	bool interrupted, failed; /* failed: the pool must be opened again */
@@ -54,7 +55,7 @@ static void close_pool(struct verifier *v)
 	buf_free(&v->libraries);
 }
 
-/* Describes the machine of a run as far as a pool depends on it. */
+/* Describes the properties of a run's machine that a pool depends on. */
 static void describe_machine(const struct verifier *v, const struct run_options *options,
 			     const struct machine_policy *machine, struct buf *out)
 {
@@ -64,7 +65,7 @@ static void describe_machine(const struct verifier *v, const struct run_options 
 		   required != NULL ? required : "");
 }
 
-/* Describes the libraries that a run asks; "" if it asks none. */
+/* Describes the libraries that a run uses as ground truths; "" if it uses none. */
 static void describe_libraries(const struct truth_choice *choice, struct buf *out)
 {
 	buf_text(out, "");
@@ -79,9 +80,9 @@ static bool pool_serves(const struct verifier *v, const struct buf *machine, con
 	       (libraries->length == 0 || strcmp(v->libraries.data, libraries->data) == 0);
 }
 
-/* Opens the pool, unless one is open that was opened for the machine and the libraries of this run. These may change
- * between two requests: reftest.toml names another device, or torch is replaced. An old pool would then verify on
- * something else than the run says. Returns -1 with a message if no pool can be opened. */
+/* Opens the pool, unless a pool is open for the machine and the libraries of this run. These may change between two
+ * requests: reftest.toml names another device, or torch is replaced. The old pool would then verify with a different
+ * device or torch than the run reports. Returns -1 with a message if no pool can be opened. */
 static int need_pool(struct verifier *v, const struct run_options *options, const struct machine_policy *machine)
 {
 	struct buf here = {0}, libraries = {0};
@@ -215,7 +216,7 @@ static int read_place(struct verifier *v, const char *text, struct dataset_file 
 	return rc;
 }
 
-/* Opens what a run needs besides its files. */
+/* Opens the resources that a run needs besides its files. */
 static int open_program(struct verifier *v, struct run_options *options, struct machine_policy *machine)
 {
 	if (program_root_by_path(&v->program, &v->err) < 0 || program_settings(&v->program, &v->err) < 0 ||
@@ -260,7 +261,7 @@ static int answer(struct verifier *v, int argc, char **argv)
 	struct run_options options;
 	struct words names;
 
-	/* the settings may have changed; need_pool looks whether the pool still fits */
+	/* the settings may have changed; need_pool checks whether the pool still fits */
 	settings_free(v->program.settings);
 	v->program.settings = NULL;
 	if (options_read(rows, ROWS, argc, argv, &v->arena, &o, &names, &v->err) != 0 || read_options(v, &o, &options) < 0)
@@ -305,7 +306,7 @@ static int read_request(struct arena *arena, char ***argv)
 	return argc;
 }
 
-/* Imports torch before the first request. What is wrong is reported with the first request. */
+/* Imports torch before the first request. An error is reported with the first request. */
 static void warm(struct verifier *v)
 {
 	const struct request_options o = {.shared = *v->options};

@@ -1,5 +1,5 @@
-/* serve_verifier - the process of `reftest serve` that verifies, one request after the other. Its pool of runners
- * stays open between requests, so that a reference need not wait until torch is imported. */
+/* serve_verifier - the process of `reftest serve` that verifies definitions, one request after the other. Its pool of
+ * runners stays open between requests, so a request need not wait for the import of torch. */
 #ifndef REFTEST_CLI_SERVE_VERIFIER_H
 #define REFTEST_CLI_SERVE_VERIFIER_H
 
@@ -13,10 +13,10 @@ struct verifier_start {
 	const struct shared_options *options; /* of `reftest serve`; they hold for all requests */
 };
 
-/* The main function of the process; `context` is a struct verifier_start. Reads requests: the length of the words in
- * bytes as a uint32_t, and the words of a command line (serve/tools.h), each with its NUL. Writes for each request
- * the answer, a NUL and a byte: 1 if the answer is a message about an error, else 0. Returns when nobody writes
- * requests any more, or when a signal interrupts a request. */
+/* The main function of the process; `context` is a struct verifier_start. Reads requests. A request is the words of a
+ * command line (serve/tools.h), each with its NUL, after their length in bytes as a uint32_t. Writes for each request
+ * the answer, a NUL and a byte: 1 if the answer is an error message, else 0. Returns when the other end of the pipe is
+ * closed, or when a signal interrupts a request. */
 int verifier_main(void *context);
 
 #endif

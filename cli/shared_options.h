@@ -1,7 +1,6 @@
-/* shared_options - options that several commands share: the rows, the values, and what they mean for a run, each once.
- * An option of one command is defined in the file of that command. The struct of a command has a struct shared_options as
- * its first member, or is one. A row of a command's own option uses AT(member), which its file defines; a row that differs
- * from the shared one in its text uses SHARED(member). */
+/* shared_options - defines the options that several commands share. The file of a command defines the options that only
+ * this command has. A file that includes this header first defines AT(member), the offset of a member in the command's
+ * struct. The members for shared options have the same names in all commands. */
 #ifndef REFTEST_CLI_SHARED_OPTIONS_H
 #define REFTEST_CLI_SHARED_OPTIONS_H
 
@@ -39,9 +38,8 @@ const char *shared_options_repeat(const struct shared_options *o, struct arena *
 
 #define DEVICES "auto|cpu|cuda|cuda:N"
 #define SIZES "small|medium|large"
-/* The names that --help and the completions of --ground-truth offer. All names but auto, all and builtin are tables in
- * python/libraries/; the name of a new table must be added here. Which ground truths are available is determined at run
- * time. */
+/* The names that --help and the completions of --ground-truth offer. The names include the tables in python/libraries/;
+ * the name of a new table must be added here. Which ground truths are available is determined at run time. */
 #define GROUND_TRUTHS \
 	"auto|all|builtin|flashinfer|flashinfer_fa3|flashinfer_mask|flashinfer_trtllm|sglang|sgl_kernel|fla|fla_chunk|torch|fi_api|truth|chain|solution"
 

@@ -25,7 +25,7 @@ static double number_of(const struct tolerance *t, int number)
 	return of[number];
 }
 
-/* Returns where a number of the bound of an output comes from. The order is that of make_rules in
+/* Returns where a number in the bound of an output comes from. The order of precedence is that of make_rules in
  * engine/cases_bounds.c. */
 static const char *source_of(const struct result *result, int output, int number, struct arena *arena)
 {

@@ -31,7 +31,7 @@
 #include "report/text.h"
 #include "testgen/update.h"
 
-/* A program that shows a hook's output does not fold its lines. */
+/* The width of a hook's output. Programs that show the output do not fold its lines. */
 enum { HOOK_COLUMNS = 80 };
 
 struct verify_options {
@@ -305,8 +305,8 @@ static const struct output_format *find_format(const char *name)
 
 /* ---- a run ------------------------------------------------------------------------------------------------------- */
 
-/* Updates the generated pytest files if there are any. If a watcher answered for the definitions that this run skipped,
- * the watcher also updates the files, so this function does nothing. Errors are printed and change no verdict. */
+/* Updates the generated pytest files if there are any. Does nothing if this run skipped definitions because a watcher
+ * had verified them: the watcher then updates the files too. Errors are printed and change no verdict. */
 static void update_generated_tests(struct run *run)
 {
 	struct update_options options = {.layout = LAYOUT_OP_TYPE, .quiet = true};
@@ -357,7 +357,7 @@ static int add_affected(struct run *run, const char *const *files, int count, st
 }
 
 /* Selects the named definitions. With --staged, a name may also be a file, because hooks pass the names of all
- * committed files; then the definitions that depend on the file are selected. With --hook and without a name, the
+ * committed files. The definitions that depend on the file are then selected. With --hook and without names, the
  * definitions that depend on the files of the commit are selected. Returns 0 if a definition was selected, 1 if no
  * definition depends on the files, and -1 with `err` on error. */
 static int select_files(struct run *run, const struct verify_options *o, const struct words *names, struct arena *arena,
@@ -386,8 +386,8 @@ static int select_files(struct run *run, const struct verify_options *o, const s
 	return 0;
 }
 
-/* The table [hook] of the settings holds for hooks, as the flags do that `reftest hook install` writes into the
- * hook. */
+/* Applies the table [hook] of the settings. It has the same effect as the flags that `reftest hook install` writes into
+ * the hook. */
 static void take_hook_policy(struct verify_options *o, const struct settings *settings, struct verify *verify)
 {
 	if (!o->hook)

@@ -44,8 +44,8 @@ static bool is_unprepared(const struct tried_truth *w)
 	return w->passed_over != NULL && (w->accident || strncmp(w->passed_over, not_built, strlen(not_built)) == 0);
 }
 
-/* Prints one line about one library, the ground truth at index `at` of every verdict: how many seconds its
- * preparation took, summed over all cases, or why a case skipped it. Returns whether its preparation failed in a
+/* Prints one line about one library, the ground truth at index `at` of every verdict. The line says how many seconds
+ * its preparation took in all cases together, or why a case skipped it. Returns whether its preparation failed in a
  * case. */
 static bool report_library(const struct result *result, int at)
 {

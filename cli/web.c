@@ -1,4 +1,4 @@
-/* web - the module tree of a model, as flashinfer-bench's web interface keeps it (web/module_tree.h). */
+/* web - writes the module tree of a model for flashinfer-bench's web interface (web/module_tree.h). */
 #include "cli/command.h"
 #include "cli/command_line.h"
 
@@ -31,7 +31,7 @@ static const struct option_row rows[] = {
 
 enum { ROWS = sizeof rows / sizeof rows[0] };
 
-/* Says whether a tag names the model, by its name or an alias. */
+/* Returns whether a tag names the model, by its name or an alias. */
 static bool names_model(const char *tag, const struct model *model, struct arena *arena)
 {
 	struct model other;
@@ -56,7 +56,7 @@ static bool has_model(const struct definition *d, const struct model *model, str
 	return false;
 }
 
-/* Reads the definitions with the model's tag. One that is invalid is reported and left out. */
+/* Reads the definitions with the model's tag. Reports invalid definitions and leaves them out. */
 static const struct definition **read_definitions(const struct dataset *dataset, const struct model *model, int *count,
 						  struct arena *arena)
 {
@@ -94,7 +94,7 @@ static void print_entry(const struct web_model *model)
 	buf_free(&out);
 }
 
-/* Puts the model into the file. A file of another form is left as it is. */
+/* Puts the model into the file. If the file has another form, leaves it unchanged. */
 static int change_file(const char *path, const struct web_model *model, struct err *err)
 {
 	static const char *const done[] = {[MODELS_FILE_SAME] = "already has the modules of",
