@@ -17,7 +17,7 @@ struct agreement {
 /* The results of comparing the oracle on the CPU with each ground truth that answered. */
 struct agreement_vote {
 	bool cast;		  /* the oracle could be computed */
-	bool against[GROUND_TRUTHS_MAX]; /* this ground truth differs from the oracle */
+	bool against[GROUND_TRUTHS_MAX]; /* for each ground truth, whether it differs from the oracle */
 };
 
 /* Records that the ground truths `a` and `b` differ. */
@@ -33,13 +33,13 @@ int agreement_alone(const struct agreement *agreement);
  * the oracle could not be computed. */
 int agreement_alone_by(const struct agreement *agreement, const struct agreement_vote *vote);
 
-/* Could only coarse ground truths be computed, although the precise ground truth `exact` (-1: none) was tried too? A
- * ground truth is coarse if its arithmetic is less precise than the tolerance rule. Coarse ground truths do not
- * decide a verdict alone. */
+/* Returns whether only coarse ground truths could be computed, although the precise ground truth `exact` (-1: none) was
+ * tried. A ground truth is coarse if its arithmetic is less precise than the tolerance rule. Coarse ground truths alone
+ * do not decide a verdict. */
 bool agreement_too_coarse(const struct agreement *agreement, const bool coarse[GROUND_TRUTHS_MAX], int exact);
 
-/* Writes which ground truth is the outlier: "fla is the outlier". If comparing the ground truths does not show it,
- * the oracle decides. */
+/* Writes which ground truth is the outlier: "fla is the outlier". If the comparison of the ground truths does not show
+ * the outlier, the oracle decides. */
 void agreement_describe(const struct agreement *agreement, const struct agreement_vote *vote, const char *const *names,
 		   struct buf *out);
 

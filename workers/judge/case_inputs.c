@@ -49,7 +49,7 @@ void case_inputs_set_scalar(const struct job *job, const struct op *op, struct o
 		described_set_scalar(op, c, input, scalar.number);
 }
 
-/* The given inputs are wrong: the workload is invalid, or the definition's code made them wrong. */
+/* Sets the rejection for wrong inputs that the workload or the definition's code gave. */
 static int rule_given(const struct job *job, struct rejection *rejection)
 {
 	return job->input_code != NULL ? rule(rejection, STATUS_ERROR, REASON_INPUTS)
@@ -130,7 +130,7 @@ static int fill_from_code(struct device *device, const struct job *job, int inpu
 	return 0;
 }
 
-/* Fills an input of a definition of no op family, by what its name says. */
+/* Fills an input of a definition without op family, with values that fit its name and description. */
 static int fill_described(struct device *device, const struct op_case *c, int input, struct tensor *out,
                           struct rejection *rejection)
 {
@@ -281,7 +281,7 @@ static bool brings_tensors(const struct job *job)
 }
 
 /* Checks the constraints. If inputs from the workload violate a constraint, the workload is invalid. If generated
- * inputs violate a constraint, they show nothing about the reference. */
+ * inputs violate a constraint, the case is skipped, because it would show nothing about the reference. */
 static int check_constraints(struct device *device, const struct job *job, const struct op_case *c,
                              const struct tensor *in, struct arena *arena, struct rejection *rejection)
 {

@@ -1,6 +1,7 @@
-/* case_inputs - fills the inputs of a case and checks them. The op family generates an input, the definition's own code
- * has made it, or the workload provides it as a number or as a tensor in a blob file. If inputs are wrong, the
- * functions return a rejection (the case's status and reason), because that is no error of the judge. */
+/* case_inputs - fills the inputs of a case and checks them. An input has one of three sources: the op family generates
+ * it, the definition's own code has made it, or the workload provides it as a number or as a tensor in a blob file.
+ * Wrong inputs are not an error of the judge: the functions then return a rejection, which is the case's status and
+ * reason. */
 #ifndef REFTEST_WORKERS_JUDGE_CASE_INPUTS_H
 #define REFTEST_WORKERS_JUDGE_CASE_INPUTS_H
 
@@ -17,18 +18,18 @@ struct rejection {
 	struct err why; /* a message */
 };
 
-/* Returns the value that the reference gets for an input that is a Python scalar. The value comes from the workload;
- * without one, from the op family; without a family, from what its name says (described_inputs.h); else it is 1.0 for
- * floats and 0 for other types. */
+/* Returns the value that the reference gets for an input that is a Python scalar. The value comes from the workload. If
+ * the workload has none, it comes from the op family, and without a family from the name of the input
+ * (described_inputs.h). Otherwise it is 1.0 for floats and 0 for other types. */
 struct input_source case_inputs_scalar(const struct job *job, const struct op *op, const struct op_case *c, int input);
 
-/* Sets the value that this Python scalar has in the operation, in `c`. It differs from the value that the reference
- * gets if the scalar's description says that this number stands for the default (kernels/core/described_default.h). */
+/* Sets in `c` the value with which the operation uses this Python scalar. The reference may get another value: a number
+ * that stands for the default, according to the description of the scalar (kernels/core/described_default.h). */
 void case_inputs_set_scalar(const struct job *job, const struct op *op, struct op_case *c, int input);
 
-/* Fills every tensor of `in` whose `data` is set (device memory of the right size). First the op family may reject
- * the axis values (op.check without tensors). If a blob file does not have the digest in the job, the rejection is
- * `changed`. If `op` is NULL, generic values are generated. Returns 0 if the inputs are valid. Otherwise sets the
+/* Fills every tensor of `in` whose `data` is set (device memory of the right size). Before that, the op family may
+ * reject the axis values (op.check without tensors). If a blob file does not have the digest in the job, the rejection
+ * is `changed`. If `op` is NULL, generic values are generated. Returns 0 if the inputs are valid. Otherwise sets the
  * rejection and returns -1. */
 int case_inputs_fill(struct device *device, struct tensors *tensors, const struct job *job, const struct op *op,
 		     const struct op_case *c, struct tensor *in, struct rejection *rejection);

@@ -120,9 +120,9 @@ static const char *difference(struct trial *trial, int tensor_index, const struc
 			    format_value(arena, then, copy->dtype), format_value(arena, now, copy->dtype));
 }
 
-/* Checks that the reference changed no input. Inputs to which the op family allows a reference to write are compared
- * with ground truth later. In a case without an op family, a changed input is only a finding, because some
- * operations update a buffer in place. */
+/* Checks that the reference changed no input. Inputs that the op family allows a reference to write to are compared
+ * with ground truth later. In a case without an op family, a changed input is only a finding, because some operations
+ * update a buffer in place. */
 void trial_check_inputs(struct trial *trial, const struct round *round)
 {
 	const struct op *op = trial->op;
@@ -161,8 +161,8 @@ const char *trial_changed_by_truth(struct trial *trial, const struct round *roun
 	return NULL;
 }
 
-/* Does an output replace this input, such that the reference may write the output over the input or leave the input
- * unchanged? */
+/* Returns whether an output replaces this input. The reference may then write the output over the input, or leave the
+ * input unchanged. */
 static bool may_be_replaced(const struct trial *trial, const struct round *round, int input)
 {
 	struct op_in_place leave = trial_in_place(trial, round, input);
@@ -235,7 +235,8 @@ const char *trial_wrong_form(struct trial *trial, const struct round *round, int
 			    trial->job->problem.outputs[output].name, returned, declared);
 }
 
-/* May a Python integer with a generic value be the length of this axis, because no input has the axis? */
+/* Returns whether a Python integer with a generic value may be the length of this axis, because no input has the
+ * axis. */
 static bool may_be_a_scalar(const struct trial *trial, int axis)
 {
 	const struct op_problem *problem = &trial->job->problem;
@@ -253,8 +254,8 @@ static bool may_be_a_scalar(const struct trial *trial, int axis)
 	return scalar && problem->axes[axis].var && trial->op == NULL;
 }
 
-/* Returns true if an output of a wrong shape may be right at valid axis values: the output differs from its declaration
- * only in the length of axes whose values nobody knows. */
+/* Returns true if an output of a wrong shape may be right with valid axis values: it differs from its declaration only
+ * in the lengths of axes whose values are guesses. */
 static bool may_be_guessed(struct trial *trial, const struct round *round, int output, const cJSON *said)
 {
 	const struct op_problem *problem = &trial->job->problem;
@@ -301,7 +302,7 @@ static bool is_listed(const cJSON *names, const char *name)
 	return false;
 }
 
-/* Adds findings, which report correct outputs that may surprise a caller. */
+/* Adds findings about correct outputs that may surprise a caller. */
 static void add_findings(struct trial *trial, const struct round *round, const cJSON *ran)
 {
 	const struct op_problem *problem = &trial->job->problem;
@@ -362,7 +363,7 @@ bool trial_changes_seed(const struct trial *trial)
 	return trial_is_checked(trial) && trial->seed_matters == NULL && described_samples(&trial->job->problem) == NULL;
 }
 
-/* Returns the first tensor that differs from that of the first run, outputs first, or -1. */
+/* Returns the first tensor that differs from the first run, or -1. Outputs are compared first. */
 static int first_differing(struct trial *trial, const struct round *round, const char **where)
 {
 	int count = trial_tensor_count(trial), inputs = trial->job->problem.input_count;

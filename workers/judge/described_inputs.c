@@ -10,14 +10,15 @@
 #include "kernels/core/random_inputs.h"
 
 enum { AT_LEAST_2 = -2 };
-/* The host writes described values, which takes long for large tensors. */
+/* Tensors with more elements get no such rows: the host writes the values, which takes long for large tensors. */
 static const int64_t MOST_IN_ROWS = (int64_t)1 << 20;
 
 enum element { ELEMENT_INTEGER, ELEMENT_BOOL, ELEMENT_FLOAT };
 
-/* Which words mean which kind. The first row that fits decides. An empty word fits every name. `rank`: the only rank,
- * AT_LEAST_2 (of a float of at least 16 bits), or 0 for any rank. `described`: the word may also be in the description,
- * which often names other tensors, too. */
+/* The words in names and the kinds of inputs that they stand for. The first row that fits decides. An empty word fits
+ * every name. `rank`: the only rank that fits, AT_LEAST_2 (for a float of at least 16 bits), or 0 for any rank.
+ * `described`: the word may also be in the description. This is not allowed for all words, because descriptions often
+ * name other tensors. */
 static const struct {
 	enum element element;
 	const char *word;
@@ -62,7 +63,7 @@ static const struct {
     {ELEMENT_FLOAT, "scores", AT_LEAST_2, INPUT_ROWS, false},
 };
 
-/* The values of Python scalars by their names. The first row that fits decides. */
+/* The values that Python scalars get because of their names. The first row that fits decides. */
 static const struct {
 	enum element element;
 	const char *word;
@@ -76,7 +77,7 @@ static const struct {
     {ELEMENT_INTEGER, "size", 1},
 };
 
-/* Which words of an axis name fit a word of the name of an input that it bounds. */
+/* Pairs of a word in the name of an input and a word in the name of an axis that bounds the input. */
 static const struct {
 	const char *input, *axis;
 } bounds[] = {
@@ -86,7 +87,8 @@ static const struct {
     {"len", "max"},	{"kv", "kv"},	    {"q", "q"},		  {"kv", "page"},	  {"target", "class"},
 };
 
-/* Does a word of `text` begin with `word`, in any case? Digits and underscores separate words. */
+/* Returns whether a word of `text` begins with `word`; letter case does not matter. Digits and underscores separate
+ * words. */
 static bool has_word(const char *text, const char *word)
 {
 	if (text == NULL)
@@ -208,9 +210,9 @@ static double uniform(uint64_t key, int64_t index)
 	return philox_bits(key, index) / 4294967296.0;
 }
 
-/* Writes pointers that divide `total` into segments. Those of the first set of values have equal lengths, as far as
- * possible. Those of the second set have the length 1, and the first segment has the rest, so that no segment is empty
- * if `total` is large enough. */
+/* Writes pointers that divide `total` into segments. In the first set of values, the segments have equal lengths, as
+ * far as possible. In the second set, the first segment has everything except one element for each other segment, so no
+ * segment is empty if `total` is large enough. */
 static void fill_pointers(const struct op_case *c, int64_t total, struct tensor *out)
 {
 	int64_t segments = out->elements - 1;
@@ -249,8 +251,8 @@ static void fill_permutation(uint64_t key, struct tensor *out)
 	}
 }
 
-/* Writes generic values of which some rows are small, so that an epsilon counts, some are larger, and some have one
- * element that is larger than all others. The first row is generic. */
+/* Writes generic values. Some rows are small, so that an epsilon matters, some are larger, and some have one element
+ * that is larger than all others. The first row is generic. */
 static void fill_rows(uint64_t key, struct tensor *out)
 {
 	static const double factor[] = {1, 1e-3, 1, 2};

@@ -1,7 +1,7 @@
-/* described_inputs - values for an input of a definition of no op family, by what its name and description say: an
- * index below the length of the axis that it indexes, non-decreasing pointers, lengths, permutations, masks,
- * probabilities, positive numbers, cosines and sines, rows of different magnitudes. Other inputs get generic values
- * (kernels/core/random_inputs.h). The values are a guess: the input may be something else. */
+/* described_inputs - makes values for the inputs of a definition without op family, according to the name and
+ * description of each input: indices below the length of the indexed axis, non-decreasing pointers, lengths,
+ * permutations, masks, probabilities, positive numbers, cosines and sines, rows of different magnitudes. Other inputs
+ * get generic values (kernels/core/random_inputs.h). The values are a guess, which may be wrong. */
 #ifndef REFTEST_WORKERS_JUDGE_DESCRIBED_INPUTS_H
 #define REFTEST_WORKERS_JUDGE_DESCRIBED_INPUTS_H
 
@@ -19,9 +19,10 @@ enum input_kind {
 	INPUT_MASK,	     /* false and true */
 	INPUT_PROBABILITIES, /* rows of positive numbers with the sum 1 */
 	INPUT_POSITIVE,	     /* 0.5 … 1.5 */
-	INPUT_COSINES,	     /* of the same angles as the sines of another input of this shape */
+	INPUT_COSINES,	     /* cosines of the angles whose sines are in another input of this shape */
 	INPUT_SINES,
-	INPUT_ROWS,	     /* generic, with small and large rows, and rows with one large element */
+	INPUT_ROWS,	     /* generic values, with some small rows, some large rows, and some rows with one large
+			      * element */
 	INPUT_KINDS
 };
 
@@ -33,12 +34,13 @@ struct described_input {
 struct described_input described_input(const struct op_problem *problem, int input);
 const char *input_kind_name(enum input_kind kind); /* "pointers" */
 
-/* Returns the value of an input that is a Python scalar: for an integer with the name of an axis, its length; else by a
- * table of names; else 1 for floats and 0 for others. `axis` has the values of the axes. */
+/* Returns the value of an input that is a Python scalar. An integer that has the name of an axis gets the length of the
+ * axis. Otherwise a table of names gives the value; for other names it is 1 for floats and 0 for other types. `axis`
+ * has the values of the axes. */
 double described_scalar(const struct op_problem *problem, const int64_t *axis, int input);
 
-/* Does a tensor with this number of elements get generic values? Rows of several kinds are for tensors that are not
- * large. */
+/* Returns whether a tensor with this number of elements gets generic values. Large tensors do, even if their kind is
+ * INPUT_ROWS. */
 bool described_input_is_generic(const struct described_input *described, int64_t elements);
 
 /* Writes the values of a tensor in host memory, which must not be generic. */

@@ -1,19 +1,22 @@
-/* extra_rows - the extra runs for the check `rows`: do the outputs of one row along an axis depend on the other rows?
+/* extra_rows - the extra runs for the check `rows`: they show whether the outputs of one row along an axis depend on
+ * the other rows.
  *
- * A row axis is a var axis that some input and some output have, each at most once, at any dimension. It has two runs:
- * with all rows in reverse order, whose outputs must be in reverse order, too, and with the last row alone, which must
- * give what it gave among the others. That rows depend on each other is a property of the operation. If they depend on
- * each other in one case and not in another one, the engine tells it (engine/learnt_rows.h). */
+ * A row axis is a var axis that occurs in some input and some output; each tensor has it at most once, at any
+ * dimension. Each row axis gets two runs. In the first one, all rows are in reverse order, and the outputs must be in
+ * reverse order, too. In the second one, the inputs have only the last row, which must give the same output as among
+ * the other rows. Dependent rows are a property of the operation, and not a mistake. If rows depend on each other in
+ * one case but not in another, the engine reports it (engine/learnt_rows.h). */
 #include "workers/judge/trial_internal.h"
 
 #include <string.h>
 
-/* Copying single rows takes time, so a tensor with more of them is left out. */
+/* Copying single rows takes time, so a tensor with more rows than this is left out. */
 enum { PIECES = 1 << 16 };
 
 enum { NOWHERE = -1, TWICE = -2 };
 
-/* Returns the dimension of the argument that has this axis, NOWHERE or TWICE. */
+/* Returns the dimension of the argument that has this axis. Returns NOWHERE if no dimension has it, and TWICE if
+ * several have it. */
 static int place_of(const struct op_arg *arg, int axis)
 {
 	int found = NOWHERE;
@@ -72,7 +75,7 @@ static int64_t product(const int64_t *shape, int from, int to)
 	return product;
 }
 
-/* Reduces the form of a tensor to one row, if the run has the last row alone. Returns false if its rows cannot be
+/* If the run has only the last row, reduces the shape of a tensor to one row. Returns false if its rows cannot be
  * copied. */
 static bool take_rows(const struct trial *trial, struct tensor *tensor, int place)
 {
@@ -169,7 +172,7 @@ void extra_rows_read(struct trial *trial, int item)
 		extra->rows[item / 2] = ROWS_INDEPENDENT;
 }
 
-/* Returns the names of the axes with this result: "'n', 'batch'". "": none. */
+/* Returns the names of the axes with this result: "'n', 'batch'". Returns "" if there are none. */
 static const char *axes_with(struct trial *trial, enum row_result result)
 {
 	const char *names = "";

@@ -1,10 +1,10 @@
-/* extra_runs - the runs of a small case without ground truth that follow its usual runs, each for one check
- * (trial_checks.c).
+/* extra_runs - the additional runs of a small case without ground truth, after its usual runs. Each extra run is for
+ * one check (trial_checks.c).
  *
- * Each kind of extra run is a row of `kinds`: how many runs it has, how a run is prepared, and what its outputs show. The
- * runs of a kind follow each other; after the last one, the kind records the result of its check. A reference that raises
- * in an extra run does not fail, because the run may have inputs that are invalid for the operation: the check reports
- * that it did not run. */
+ * Each kind of extra run is a row of `kinds`, with functions that count its runs, prepare a run, and read the outputs
+ * of a run. The runs of a kind follow each other; after the last one, the kind records the result of its check. If the
+ * reference raises in an extra run, the case does not fail, because the inputs of the run may be invalid for the
+ * operation. The check then reports that it did not run. */
 #include "workers/judge/trial_internal.h"
 
 #include <inttypes.h>
@@ -19,12 +19,13 @@
 /* Larger cases get no extra runs. On a GPU the inputs may be larger, because the host reads only outputs. */
 static const int64_t EXTRA_BYTES = (int64_t)64 << 20, EXTRA_BYTES_ON_GPU = (int64_t)4 << 30;
 enum { EXTRA_SHARE_OF_GPU = 32 };
-/* A run with gradients takes as long as a few runs, so it pays from this number of float tensors on. */
+/* A run with gradients takes as long as a few ordinary runs, so it is used only if there are at least this many float
+ * tensors. */
 enum { GRADIENT_TENSORS = 5 };
 /* Distances are in units of the declared dtype (distance_of). */
 static const double UNSTABLE_UNITS = 64, SENSITIVE_TIMES = 4;
 
-/* Returns 2 to the minus number of fraction bits: the distance between 1 and the next number. 0: not a float. */
+/* Returns the distance between 1 and the next larger number of the dtype. Returns 0 if the dtype is not a float. */
 static double unit_of(enum dtype dtype)
 {
 	static const int fraction_bits[DTYPE_COUNT] = {
@@ -43,8 +44,8 @@ static bool runs_on_cpu(const struct trial *trial)
 
 /* ---- outputs of an extra run ---- */
 
-/* Returns element i of a tensor, or infinity if it is beyond the range of the dtype `declared`: a product of 10^5 in
- * float64 is what infinity in float16 is. */
+/* Returns element i of a tensor, or infinity if the element is beyond the range of the dtype `declared`: a float64
+ * result of 10^5 corresponds to infinity in float16. */
 static double in_range(const struct tensor *tensor, int64_t i, enum dtype declared)
 {
 	double value = dtype_load(tensor->data, tensor->dtype, i), rounded;
@@ -75,7 +76,7 @@ static double size_of(const struct tensor *tensor, enum dtype declared)
 }
 
 /* Returns the distance of two values in units of the last place of `unit`, at the magnitude of the larger of the values and
- * of `size`. Different values of a dtype that is no float are infinitely far from each other. */
+ * of `size`. If the dtype is not a float, different values have the distance infinity. */
 static double distance_of(double a, double b, double size, double unit)
 {
 	double magnitude = fmax(size, fmax(fabs(a), fabs(b)));
@@ -87,7 +88,8 @@ static double distance_of(double a, double b, double size, double unit)
 	return fabs(a - b) / (unit * magnitude);
 }
 
-/* Returns the index of the element that element i of an extra run is compared with. `order` NULL: the same. */
+/* Returns the index of the element of the first run with which element i of an extra run is compared. If `order` is
+ * NULL, this is i. */
 static int64_t element_of(const struct row_order *order, int64_t i)
 {
 	if (order == NULL)
@@ -124,7 +126,7 @@ static struct tensor *found_output(struct trial *trial, int output, struct arena
 	return trial_on_host(trial, arena, &tensor, 1, &err);
 }
 
-/* Does this output have other bits than after the first run? */
+/* Returns whether the bits of this output differ from those of the first run. */
 static bool output_differs(struct trial *trial, int output)
 {
 	const struct tensor *first = &trial->round[CONTENTS_FIRST].first[output];
@@ -157,7 +159,7 @@ static const char *output_name(const struct trial *trial, int output)
 	return trial->job->problem.outputs[output].name;
 }
 
-/* Have the tensors, both in host memory, other values? 0 and -0 are one value, and so are NaN and NaN. */
+/* Returns whether two tensors in host memory have different values. 0 and -0 count as equal, and so do NaN and NaN. */
 static bool values_differ(const struct tensor *a, const struct tensor *b)
 {
 	for (int64_t i = 0; i < a->elements; i++)
@@ -166,7 +168,7 @@ static bool values_differ(const struct tensor *a, const struct tensor *b)
 	return false;
 }
 
-/* Has this output other values than after the first run? */
+/* Returns whether the values of this output differ from those of the first run. */
 static bool output_changes(struct trial *trial, int output)
 {
 	return output_differs(trial, output) && !(extra_output_distance(trial, output, NULL) <= 0);
@@ -174,7 +176,8 @@ static bool output_changes(struct trial *trial, int output)
 
 /* ---- other seeds ---- */
 
-/* The last of the usual runs has another seed already, unless the operation samples (trial.c). */
+/* Returns 1 if the operation samples, otherwise 0: the last of the usual runs then has another seed already
+ * (trial.c). */
 static int once_if_it_samples(const struct trial *trial)
 {
 	return described_samples(&trial->job->problem) != NULL ? 1 : 0;
@@ -222,7 +225,7 @@ static int count_inputs(const struct trial *trial)
 	return trial->rounds > 1 && !trial->one_set ? trial->job->problem.input_count : 0;
 }
 
-/* A single run with gradients shows for many inputs that they matter. The others get runs of their own. */
+/* A single run with gradients can show for many inputs that they matter. Each remaining input gets a separate run. */
 static int count_gradients(const struct trial *trial)
 {
 	const struct op_problem *problem = &trial->job->problem;
@@ -233,7 +236,7 @@ static int count_gradients(const struct trial *trial)
 	return count_inputs(trial) > 0 && tensors >= GRADIENT_TENSORS ? 1 : 0;
 }
 
-/* Notes the outputs that have other values for the second set of input values. */
+/* Records the outputs whose values change with the second set of input values. */
 static void note_changed_outputs(struct trial *trial)
 {
 	for (int i = 0; i < trial->job->problem.output_count; i++) {
@@ -275,8 +278,8 @@ static bool output_is_constant(const struct trial *trial, int output)
 	return (trial->extra.changed_outputs >> output & 1) == 0 && trial->round[CONTENTS_FIRST].first[output].elements > 0;
 }
 
-/* Does an input need no run of its own, because its gradient shows that it matters? While no run shows that an output
- * changes, each input gets its own. */
+/* Returns whether an input needs no separate run, because its gradient shows that it matters. As long as no run has
+ * shown that an output changes, each input gets a separate run. */
 static bool is_shown_by_gradient(const struct trial *trial, int input)
 {
 	if ((trial->extra.by_gradient >> input & 1) == 0)
@@ -287,7 +290,8 @@ static bool is_shown_by_gradient(const struct trial *trial, int input)
 	return true;
 }
 
-/* Gives one input its second contents. Returns false if both contents are equal, or if the input is no such tensor. */
+/* Gives one input its second set of values. Returns false if both sets are equal, or if the input is not such a
+ * tensor. */
 static bool prepare_input(struct trial *trial, int item)
 {
 	struct tensor *in = &trial->extra.round.in[item];
@@ -331,7 +335,8 @@ static void read_input(struct trial *trial, int item)
 			extra->changed_outputs |= UINT64_C(1) << i;
 			any = true;
 		}
-	/* An input that the operation writes to may be a buffer for an output: it is reported only if no other is. */
+	/* An input that the operation writes to may be a buffer for an output, so it is reported only if no other input
+	 * is. */
 	if (!any && (extra->without_effect < 0 || is_written(trial, extra->without_effect)))
 		extra->without_effect = item;
 	extra->examined++;
@@ -350,7 +355,7 @@ static const char *inputs_matter(struct trial *trial)
 	return arena_printf(&trial->arena, "%d inputs have a second set of values, and each of them changes an output", extra->examined);
 }
 
-/* Notes an input whose values change no output. The operation may intend that of a buffer that it only writes to. */
+/* Records an input whose values change no output. This may be intended: the operation may only write to the input. */
 static void note_without_effect(struct trial *trial, int input)
 {
 	bool left_out = trial->extra.tensor_left_out, written = is_written(trial, input);
@@ -387,7 +392,7 @@ static void finish_inputs(struct trial *trial)
 
 /* ---- strided inputs ---- */
 
-/* Returns the largest distance of all outputs from the first run's, and sets `worst` to the output. */
+/* Returns the largest distance between an output of this run and of the first run, and sets `worst` to this output. */
 static double all_distances(struct trial *trial, int *worst)
 {
 	double largest = 0;
@@ -441,8 +446,9 @@ static bool prepare_float64(struct trial *trial, int item)
 	return any;
 }
 
-/* Notes that digits are lost. If inputs that move by half a unit, which is how exactly they are known, move the output about as
- * far, the operation is sensitive, and no order of its steps would keep these digits. `moved`: how far, or NaN. */
+/* Records that digits are lost. If a change of the inputs by half a unit changes the output by about as much, the
+ * operation is sensitive, and no order of its steps would keep these digits. (Inputs are known only up to half a unit.)
+ * `moved` is the change of the output, or NaN. */
 static void note_lost_digits(struct trial *trial, double moved)
 {
 	const struct extra *extra = &trial->extra;
@@ -459,8 +465,9 @@ static void note_lost_digits(struct trial *trial, double moved)
 								  moved)));
 }
 
-/* Compares the outputs with those of the same reference in float64. Outputs that are no floats (an index, a narrow float)
- * may tip over, and are left out. If digits are lost, the output in float64 is kept for the second run. */
+/* Compares the outputs with those of the same reference in float64. Outputs that are indices or narrow floats are left
+ * out, because rounding may change them by a whole step. If digits are lost, the output in float64 is kept for the
+ * second run. */
 static void read_float64(struct trial *trial)
 {
 	struct extra *extra = &trial->extra;
@@ -487,7 +494,7 @@ static void read_float64(struct trial *trial)
 		note_lost_digits(trial, NAN);
 }
 
-/* The first run has the inputs of the case, the second one moves them by half a unit. */
+/* The first run has the inputs of the case. The second run has inputs that differ by half a unit. */
 static void read_wide(struct trial *trial, int item)
 {
 	struct extra *extra = &trial->extra;
@@ -512,8 +519,8 @@ static int once_on_gpu(const struct trial *trial)
 	return runs_on_cpu(trial) || described_samples(&trial->job->problem) != NULL ? 0 : 1;
 }
 
-/* Compares the outputs with those of the same reference on the CPU. Where digits are lost (the check numerics), the order of
- * sums decides, which differs between devices. */
+/* Compares the outputs with those of the same reference on the CPU. If digits are lost (the check `numerics`), the
+ * result depends on the order of sums, which differs between devices. */
 static void read_on_cpu(struct trial *trial, int item)
 {
 	bool unstable = trial->checks[TRIAL_CHECK_NUMERICS].result == CHECK_PROPERTY;
@@ -539,7 +546,7 @@ static void finish_on_cpu(struct trial *trial)
 
 /* ---- the order of the runs ---- */
 
-/* Records that the runs of a kind with one result did not show anything, or not everything. */
+/* Finishes a kind whose check has one result: if the check is not recorded yet, records why its runs showed nothing. */
 static void finish_once(struct trial *trial)
 {
 	struct extra *extra = &trial->extra;
@@ -555,9 +562,10 @@ static void finish_once(struct trial *trial)
 
 /* `mode` is the field "extra" of the message to the runner. */
 static const struct {
-	const char *mode, *later_mode; /* of the first run, and of the others; later_mode NULL: the same */
+	const char *mode, *later_mode; /* mode: of the first run; later_mode: of the later runs, or NULL if it is the
+				        * same */
 	int (*count)(const struct trial *trial);
-	bool (*prepare)(struct trial *trial, int item); /* false: leave out this run */
+	bool (*prepare)(struct trial *trial, int item); /* prepares a run; returns false if this run must be left out */
 	void (*read)(struct trial *trial, int item);
 	void (*finish)(struct trial *trial);
 } kinds[EXTRA_KINDS] = {
@@ -614,7 +622,8 @@ static void begin_kind(struct trial *trial, int kind)
 	extra->wide = NULL;
 }
 
-/* Is this kind made beside an op family, too? The ground truth shows what the others would show. */
+/* Returns whether a case with an op family also has this kind of extra runs. For the other kinds, the ground truth
+ * shows the same. */
 static bool is_beside(enum extra_kind kind)
 {
 	return kind == EXTRA_STRIDED || kind == EXTRA_ROWS || kind == EXTRA_FLOAT64;

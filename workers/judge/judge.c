@@ -1,7 +1,7 @@
 /* judge - the message loop. Each message is one JSON object on one line of descriptor 3.
  *
- * At its start the judge sends {"judge": {"class", "product"}}; or it sends {"refused": message} and exits. Then the
- * pool sends these messages:
+ * At its start, the judge sends {"judge": {"class", "product"}}. If it cannot work, it sends {"refused": message} and
+ * exits. Then the pool sends these messages:
  *
  * - {"begin": {"bytes", "staged"}} announces a new runner. "bytes" is the size of the largest case of the runner's
  *   definition. "staged" is true if the runner cannot map device memory. The judge frees the memory that it shared with
@@ -9,19 +9,22 @@
  * - {"case": job} begins a case. The judge answers with a {"run": …} for the runner, or with a verdict. If
  *   the definition's own code makes inputs, it first answers with {"make": …} for the process that runs this code.
  * - {"made": …} and {"stored": true} are the answers of the process that makes inputs to {"make": …} and {"store": …}
- *   (trial_custom_inputs.c). The judge answers with the next {"make"} or {"store"}, or as it answers a {"case"}.
+ *   (trial_custom_inputs.c). The judge answers with the next {"make"} or {"store"}, or, after the last one, with what
+ *   it would answer to a {"case"}.
  * - {"ran": …} contains the runner's answer. The judge answers with the next {"run": …}, with a {"provide": …} for the
  *   provider (trial_stage.c and provider.py describe its fields), with a {"truth": name, "run": …} for the runner of a
- *   ground truth that is a text of the dataset, or with a verdict.
- * - {"answer": …} contains the answer to the last {"provide"} or {"truth"}, or, if that process failed, the pool's. The
+ *   ground truth that is Python source in the dataset, or with a verdict.
+ * - {"answer": …} contains the answer to the last {"provide"} or {"truth"}. If the answering process failed, the pool
+ *   sends this message instead. The
  *   judge answers with another {"provide": …} or {"truth": …}, or with a verdict.
- * - {"blame": {"reason", "message", "line", "loading", "raised", "ended", "certain"}, "job": job} reports that the runner failed in this
- *   case, which may not have started yet. If the process that makes inputs failed, the reason is "inputs". The judge answers with a verdict.
+ * - {"blame": {"reason", "message", "line", "loading", "raised", "ended", "certain"}, "job": job} reports that the
+ *   runner failed in this case. The case may not have started yet. If the process that makes inputs failed, the reason
+ *   is "inputs". The judge answers with a verdict.
  * - {"end": true} announces that there will be no work for a while. The judge frees memory and sends no answer.
  *
  * A verdict is a line that verdict_write writes. If a shared arena is a memfd, the memfd is sent with the first {"run"}
  * that uses the arena. Every {"provide"} and {"truth"} carries the memfd of the memory that the judge shares with the
- * process that answers, and every {"store"} the memfd of the memory for inputs.
+ * answering process. Every {"store"} carries the memfd of the memory for inputs.
  *
  * A reference must not change the verdict in the judge's memory. Therefore other processes of the same user cannot
  * attach a debugger to the judge, and cannot open its /proc/PID/mem and /proc/PID/fd. The judge exits when the pool
@@ -110,8 +113,8 @@ static void end_trial(struct judge *judge)
 	judge->trial = NULL;
 }
 
-/* Sends the answer of a trial to the pool. If the answer is a verdict, the trial ends. While the runner works, the
- * judge computes ground truth. */
+/* Sends the answer of a trial to the pool. If the answer is a verdict, ends the trial. If it is a run, computes ground
+ * truth while the runner works. */
 static void answer(struct judge *judge, enum trial_answer answer, const struct buf *text)
 {
 	say(judge, text);
@@ -231,8 +234,8 @@ static int handle(struct judge *judge, const char *line, size_t length)
 	return 0;
 }
 
-/* Lets malloc keep up to KEPT freed bytes. A case allocates and frees tensors of the same sizes several times, and
- * Linux clears each page that it hands out. */
+/* Lets malloc keep up to KEPT freed bytes. A case allocates and frees tensors of the same sizes several times. Without
+ * this setting, Linux would clear new pages for each of them. */
 static void keep_freed_memory(void)
 {
 	enum { KEPT = 1 << 30 };
@@ -300,7 +303,7 @@ static int judge_case_by_case(struct judge *judge, const struct judge_order *ord
 		shared_memory_open(&judge->context.shared, judge->context.device, judge->staged);
 		shared_memory_open(&judge->context.provider_memory, judge->context.device, judge->staged);
 		shared_memory_open(&judge->context.custom_memory, judge->context.device,
-				   strcmp(device_name, "cpu") != 0); /* a memfd, also on a GPU */
+				   strcmp(device_name, "cpu") != 0); /* this memory is a memfd, even on a GPU */
 		for (int i = 0; i < GROUND_TRUTHS_MAX; i++)
 			shared_memory_open(&judge->context.truth_memory[i], judge->context.device, judge->staged);
 		buf_text(&out, "{\"judge\":");

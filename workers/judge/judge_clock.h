@@ -1,13 +1,14 @@
-/* judge_clock - adds up what a judge spends its time on. It decides nothing: with REFTEST_TRACE, the judge prints the
- * sums after each definition, and bench/bare_loop.py --roots makes a table of them. */
+/* judge_clock - adds up the time that a judge spends on each kind of work. The sums are only for developers: with
+ * REFTEST_TRACE, the judge prints the sums after each definition, and bench/bare_loop.py --roots makes a table of
+ * them. */
 #ifndef REFTEST_WORKERS_JUDGE_JUDGE_CLOCK_H
 #define REFTEST_WORKERS_JUDGE_JUDGE_CLOCK_H
 
 enum judge_part {
-	JUDGE_WAITS,	/* for a message: the reference runs, or there is no work */
+	JUDGE_WAITS,	/* waits for a message: the reference runs, or there is no work */
 	JUDGE_INPUTS,	/* fills and checks the inputs of a case */
 	JUDGE_STAGES,	/* writes inputs and poison to the shared memory */
-	JUDGE_CHECKS,	/* looks at the shared memory after a run */
+	JUDGE_CHECKS,	/* checks the shared memory after a run */
 	JUDGE_COMPUTES, /* computes the ground truth builtin, or a chain */
 	JUDGE_COMPARES,
 	JUDGE_OTHER,
@@ -23,9 +24,9 @@ struct judge_clock {
 
 double judge_clock_now(void); /* seconds, monotonic clock */
 
-/* The judge does something else from now on. Returns what it did before, to which the caller may return. */
+/* Call this when the judge begins with `part`. Returns the part before, so that the caller can set it again. */
 enum judge_part judge_clock_turn(struct judge_clock *clock, enum judge_part part);
-/* Prints the sums if REFTEST_TRACE is set, and begins them anew. */
+/* Prints the sums if REFTEST_TRACE is set, and resets them to zero. */
 void judge_clock_trace(struct judge_clock *clock);
 
 #endif

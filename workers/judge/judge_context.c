@@ -4,7 +4,7 @@
 
 #include "workers/protocol/layout.h"
 
-enum { SMALL_CASE = 64 << 20 /* memory for a case up to this size is allocated without checking how much is free */ };
+enum { SMALL_CASE = 64 << 20 /* for a case up to this size, memory is allocated without a check of the free memory */ };
 
 void judge_context_renew(struct judge_context *context)
 {

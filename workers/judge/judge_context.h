@@ -17,11 +17,12 @@ struct judge_context {
 	struct device *device;
 	const struct kernels *kernels;
 	struct tensors *tensors; /* cached tensor lists and digests of blob files; owned by the judge */
-	struct shared_memory shared;	      /* the shared arena: memory of judge and runner */
-	struct shared_memory provider_memory; /* memory of judge and provider, which no reference can write to */
-	/* Memory of the judge and of the process that runs a definition's code for inputs. No runner maps it. */
+	struct shared_memory shared;	      /* the shared arena, which judge and runner map */
+	struct shared_memory provider_memory; /* memory that judge and provider map; no reference can write to it */
+	/* Memory that the judge and the process that runs a definition's code for inputs map. No runner maps it. */
 	struct shared_memory custom_memory;
-	/* memory of the judge and of the runner of each ground truth that is a text of the dataset, by its number */
+	/* memory that the judge and the runner of a ground truth (Python source in the dataset) map; the index is the
+	 * number of the ground truth */
 	struct shared_memory truth_memory[GROUND_TRUTHS_MAX];
 	int64_t wish;            /* size of the definition's largest case, for which the shared arena is allocated */
 	unsigned char *private;  /* device memory for private copies; reused from case to case */
@@ -31,14 +32,14 @@ struct judge_context {
 	int64_t keep;            /* inputs larger than this are freed while a reference runs */
 	struct op_constant recovered[OP_CONSTANTS]; /* constants recovered by probing the definition's reference */
 	int recovered_count;
-	struct diagnosis diagnosis; /* of the definition's failures so far */
+	struct diagnosis diagnosis; /* the diagnosis of the definition's failures so far */
 	struct judge_clock clock;
 };
 
 /* Drops the state of the last definition and frees its memory. */
 void judge_context_renew(struct judge_context *context);
 
-/* Allocates at least this many bytes (and at least one) for inputs. NULL: not enough memory. */
+/* Allocates at least `bytes` bytes (and at least one) for inputs. Returns NULL if there is not enough memory. */
 unsigned char *judge_context_take_inputs(struct judge_context *context, int64_t bytes, struct err *err);
 /* Frees the inputs if they are larger than `keep`, and returns true if it freed them. Freed inputs are filled again
  * when they are needed. */

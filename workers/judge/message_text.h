@@ -8,11 +8,11 @@
 #include "base/dtype.h"
 #include "dataset/verdict.h"
 
-/* "[0, 17]"; "[]" for rank 0. */
+/* Returns an index as text: "[0, 17]", or "[]" for rank 0. */
 const char *format_index(struct arena *arena, int64_t flat, int rank, const int64_t *shape);
 /* Writes an element with enough digits to distinguish all values of its dtype; integers are written in full. */
 const char *format_value(struct arena *arena, double value, enum dtype dtype);
-/* "512 bytes", "3.1 GiB". */
+/* Returns a size as text: "512 bytes", "3.1 GiB". */
 const char *format_bytes(struct arena *arena, int64_t bytes);
 
 /* Describes how an output differs from its ground truth: "output 'y': 12 of 4096 elements exceed the bound 0.008 + 0.01

@@ -1,11 +1,11 @@
-/* trial - the steps of a trial:
+/* trial - performs the steps of a trial:
  *
  * - begin: Read the job, and find the op family and the constants. If the definition does not give a constant, a
  *   probing case runs first (one run, no verdict).
  * - make, store: If the definition's own code makes inputs, another process calls it (trial_custom_inputs.c).
  * - arrange: Prepare the tensors of the case, their memory, and both sets of input values.
  * - stage: Write canaries, inputs, and poison for the outputs to the shared arena, and write the message to the runner.
- * - ran: After each run, check the canaries, that inputs are unchanged, and the outputs' shapes and dtypes.
+ * - ran: After each run, check that canaries and inputs are unchanged, and check the outputs' shapes and dtypes.
  * - ran, after the first run: Copy the outputs, then stage and request the run on the second set of input values.
  * - ran, after the second run: Copy the outputs, then stage the first set again, at other addresses in the shared arena
  *   and with other seeds for torch's generators. If the case has two runs only (job.two_runs), this run is omitted.
@@ -212,8 +212,8 @@ static void list_ground_truths(struct trial *trial)
 	verdict->all_tried = all && verdict->tried_count > 0;
 }
 
-/* If every ground truth of the round was skipped, returns a message with the reasons. Otherwise, and if there is no ground
- * truth, returns NULL. */
+/* If every ground truth of the round was skipped, returns a message with the reasons. Otherwise returns NULL, also if
+ * there is no ground truth. */
 static const char *no_answer(struct trial *trial, const struct round *round)
 {
 	struct buf text = {0};
@@ -280,8 +280,8 @@ static void decide_unjudged(struct trial *trial, const struct round *round)
 		trial->job->problem.inputs[input].name));
 }
 
-/* Does this output have equal bits for both sets of input values? A small output (an index, a flag) can be correct
- * for both. */
+/* Returns whether this output has equal bits for both sets of input values. A small output (an index, a flag) can be
+ * correct for both. */
 static bool output_is_alike(struct trial *trial, int output)
 {
 	const struct tensor *first = &trial->round[CONTENTS_FIRST].first[output];
@@ -332,8 +332,8 @@ static void decide_missed(struct trial *trial)
 				  (int)missed->misses.length, missed->misses.data));
 }
 
-/* Merges the results of an output for both sets of input values into one. The merged result is the first set's, but
- * with the larger of both margins. If only the second set failed, the merged result is the second set's. */
+/* Merges the results of an output for both sets of input values into one. The merged result is that of the first set,
+ * or that of the second set if only the second set failed. Its margin is the larger of both margins. */
 static void merge_output(struct output_verdict *out, const struct output_verdict *other)
 {
 	bool zeros = out->metrics.zeros_would_pass && other->metrics.zeros_would_pass;
@@ -377,7 +377,7 @@ static void list_outputs(struct trial *trial)
 	verdict->weak = verdict->weak && verdict->output_count > 0;
 }
 
-/* Was the reference compared with a ground truth in this round? */
+/* Returns whether the reference was compared with a ground truth in this round. */
 static bool any_answer(const struct trial *trial, const struct round *round)
 {
 	for (int i = 0; i < trial->truths.count; i++)
@@ -386,8 +386,8 @@ static bool any_answer(const struct trial *trial, const struct round *round)
 	return false;
 }
 
-/* Decides a case without an op family: by the dataset's own ground truth if there is one, and by the checks. A check
- * that fails keeps the case from passing, because a ground truth that agrees on invalid inputs shows nothing. */
+/* Decides a case without an op family, by the dataset's own ground truth (if there is one) and by the checks. The case
+ * cannot pass if a check fails, because agreement of a ground truth on invalid inputs shows nothing. */
 static void decide_without_family(struct trial *trial)
 {
 	const char *why = trial->job->no_truth;
@@ -404,8 +404,7 @@ static void decide_without_family(struct trial *trial)
 		trial_decide_by_checks(trial, alone, why);
 }
 
-/* Sets the status `checked` if the outputs are correct only as far as ground truths know that may share a mistake with
- * the reference. */
+/* Sets the status `checked` if only ground truths that may share a mistake with the reference confirm the outputs. */
 static void decide_related(struct trial *trial)
 {
 	const struct truths *truths = &trial->truths;
@@ -425,7 +424,7 @@ static void decide_related(struct trial *trial)
 					  related->related));
 }
 
-/* Returns whether a ground truth decided that is a text of its own and gets no constants. */
+/* Returns whether the ground truth that decided is separate source code, which gets no constants. */
 static bool a_text_decided(const struct trial *trial)
 {
 	for (int i = 0; i < trial->truths.count; i++)
@@ -434,8 +433,8 @@ static bool a_text_decided(const struct trial *trial)
 	return false;
 }
 
-/* Sets the status `checked` if the ground truth used a constant that only the reference shows: its own outputs are no
- * evidence that the constant is right. */
+/* Sets the status `checked` if the ground truth used a constant that only the reference confirms. The reference's own
+ * outputs are no evidence that the constant is right. */
 static void decide_unattested(struct trial *trial)
 {
 	if (trial->op == NULL || trial->op->free_constants || a_text_decided(trial))
@@ -591,9 +590,9 @@ static enum trial_answer recover(struct trial *trial, struct buf *out)
 	return begin_case(trial, out);
 }
 
-/* Is ground truth `at` enough for the verdict? The next ground truth is needed too if this one may share a mistake with
- * the reference, or if its arithmetic is coarser than the case's tolerance rules. It is also needed if this one does not compute the final values of an
- * input that the reference wrote to. */
+/* Returns whether ground truth `at` is enough for the verdict. The next ground truth is also needed if this one may
+ * share a mistake with the reference, or if its arithmetic is coarser than the case's tolerance rules. It is also
+ * needed if this one does not compute the final values of an input that the reference wrote to. */
 static bool decides(const struct trial *trial, const struct round *round, int at)
 {
 	return !trial->truths.all && round->answered[at] && round->coarse[at] == NULL &&
@@ -612,7 +611,7 @@ static bool try_ground_truths(struct trial *trial, struct round *round, struct b
 		int at = round->asked;
 
 		if (round != first && first->passed_over[at] != NULL) {
-			round->passed_over[at] = first->passed_over[at]; /* skip it for both sets */
+			round->passed_over[at] = first->passed_over[at]; /* skip this ground truth for both sets */
 		} else if (truths->items[at].refused != NULL) {
 			trial_pass_over(trial, round, at, false, truths->items[at].refused);
 		} else if (truths->items[at].chain) {
@@ -641,7 +640,7 @@ static enum trial_answer next_ground_truth(struct trial *trial, struct buf *out)
 	return trial_give_verdict(trial, out);
 }
 
-/* Returns the list of outputs in an answer: of the provider, or of a runner. */
+/* Returns the list of outputs in an answer of the provider or of a runner. */
 static const cJSON *provided_by(const struct trial *trial, int at, const cJSON *message)
 {
 	return json_member(message, trial->truths.items[at].program ? "ran" : "provided");
@@ -726,7 +725,8 @@ enum trial_answer trial_ran(struct trial *trial, const cJSON *ran, struct buf *o
 	if (!trial->decided && trial_copy_what_was_written(trial, round, &err) != 0)
 		trial_decide_error(trial, &err);
 	if (!trial->probing && trial->one_set && trial->rounds > 1)
-		trial_ask_builtin_early(trial, round); /* later the inputs would have to be filled again */
+		trial_ask_builtin_early(trial, round); /* compute builtin now, because the inputs would have to be
+						        * filled again later */
 	if (trial->decided)
 		return trial_give_verdict(trial, out);
 	if (trial->probing)
@@ -734,8 +734,8 @@ enum trial_answer trial_ran(struct trial *trial, const cJSON *ran, struct buf *o
 	return trial_is_last_run(trial) ? next_ground_truth(trial, out) : next_run(trial, out);
 }
 
-/* Does this case compute gradients in float64 although the definition declares other dtypes? If a reference raises in
- * such a case, the case does not fail, because the reference may require its declared dtypes. */
+/* Returns whether this case computes gradients in float64 although the definition declares other dtypes. If a reference
+ * raises in such a case, the case does not fail, because the reference may require its declared dtypes. */
 static bool asks_in_float64(const struct trial *trial)
 {
 	const struct job *job = trial->job;
@@ -753,8 +753,8 @@ static enum reason blamed_reason(const cJSON *blame)
 }
 
 /* Decides a case whose inputs the definition's code failed to make. If reftest chose the sizes, the code may refuse
- * them by an exception; the status is then `skipped`. An `init` that ends its process or does not answer is treated
- * alike, because such a case gets generic inputs (init_fails in engine/definition_files.c). */
+ * them by an exception; the status is then `skipped`. An `init` that ends its process or does not answer is treated in
+ * the same way, because generic inputs can replace its inputs (init_fails in engine/definition_files.c). */
 static void blame_inputs(struct trial *trial, const cJSON *blame, const char *message)
 {
 	bool init = trial->job->input_code->kind == INPUT_CODE_INIT;
@@ -762,7 +762,7 @@ static void blame_inputs(struct trial *trial, const cJSON *blame, const char *me
 	bool may_refuse = trial->job->chosen_axes && fails;
 
 	if (init)
-		trial->verdict.reference_line = 0; /* it is a line of init */
+		trial->verdict.reference_line = 0; /* the line number is a line of `init`, and not of the reference */
 	trial_decide(trial, may_refuse ? STATUS_SKIPPED : STATUS_ERROR, REASON_INPUTS, trial_inputs_message(trial, message));
 }
 
@@ -784,7 +784,7 @@ void trial_blame(struct trial *trial, const cJSON *blame, struct buf *out)
 	if (!trial->decided && trial->run == RUN_EXTRA) {
 		extra_runs_end(trial, message);
 		trial->run = RUN_AGAIN;
-		/* A case with checks beside an op family has no other ground truth than builtin, which needs no runner. */
+		/* If a case has checks and an op family, its only ground truth is builtin, which needs no runner. */
 		if (trial->op != NULL)
 			next_ground_truth(trial, out);
 		else

@@ -20,7 +20,8 @@ struct trial; /* opaque */
 
 enum trial_answer {
 	TRIAL_MAKE,    /* `out` contains the message to the process that makes inputs: call the definition's code */
-	TRIAL_STORE,   /* `out` contains the message to the process that makes inputs: store what the code made */
+	TRIAL_STORE,   /* `out` contains the message to the process that makes inputs: store the inputs that the code
+		        * made */
 	TRIAL_RUN,     /* `out` contains the message to the runner */
 	TRIAL_PROVIDE, /* `out` contains the message to the provider */
 	TRIAL_VERDICT  /* `out` contains the verdict as JSON, and the trial has ended */
@@ -42,7 +43,7 @@ enum trial_answer trial_ran(struct trial *trial, const cJSON *ran, struct buf *o
 enum trial_answer trial_provided(struct trial *trial, const cJSON *message, struct buf *out);
 
 /* While the runner works on a run, compares the outputs of the previous run with the ground truth, and computes the
- * ground truth for this run. If the inputs were freed because of their size, that happens after the runner's answer
+ * ground truth for this run. If the inputs were freed because of their size, this happens after the runner's answer
  * instead. */
 void trial_think(struct trial *trial);
 

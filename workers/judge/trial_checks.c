@@ -1,8 +1,8 @@
 /* trial_checks - the checks of a case without ground truth, and the status that follows from them.
  *
- * A check compares runs of the reference with each other, or reads its outputs alone. All checks together show much
- * less than a ground truth: a reference can compute the wrong function, and every check holds. The status is therefore
- * `checked`, and never `passed`. The checks that need runs of their own are in extra_runs.c.
+ * A check compares runs of the reference with each other, or examines the outputs of one run. All checks together show
+ * much less than a ground truth: every check can hold although the reference computes the wrong function. The status is
+ * therefore `checked`, and never `passed`. The checks that need extra runs are in extra_runs.c.
  *
  * To add a check, add a value to enum trial_check_kind and a row to `kinds`; docs/verify.md lists the checks. */
 #include "workers/judge/trial_internal.h"
@@ -12,9 +12,8 @@
 
 #include "kernels/core/described_effects.h"
 
-/* The names of the checks, and the reason of the verdict `failed` if the check fails on inputs that are known to be
- * valid.
- * REASON_NONE: a failure of the check may be intended, so it never makes a case fail. */
+/* The names of the checks. If a check fails on inputs that are known to be valid, the verdict is `failed` with this
+ * reason. REASON_NONE: a failure of the check may be intended, so it never makes a case fail. */
 static const struct {
 	const char *name;
 	enum reason reason;
@@ -62,7 +61,7 @@ void trial_note_written_input(struct trial *trial, int input, const char *senten
 					       : "nothing in the definition says that it is written to"));
 }
 
-/* Compares a tensor with itself on the device, which counts its NaN, infinite and nonzero elements. */
+/* Counts the NaN, infinite and nonzero elements of a tensor, by comparing the tensor with itself on the device. */
 static int examine(struct trial *trial, const struct tensor *tensor, struct metrics *out, struct err *err)
 {
 	const struct rule exact = {0, 0, 1};
@@ -71,7 +70,7 @@ static int examine(struct trial *trial, const struct tensor *tensor, struct metr
 					     err);
 }
 
-/* Have the inputs only finite elements? Returns -1 if that cannot be found out. */
+/* Returns whether the inputs have only finite elements, or -1 on error. */
 static int inputs_are_finite(struct trial *trial, const struct tensor *in, struct err *err)
 {
 	struct metrics found;
@@ -87,7 +86,7 @@ static int inputs_are_finite(struct trial *trial, const struct tensor *in, struc
 	return 1;
 }
 
-/* Notes NaN and infinite elements of an output. Infinities are a property: a masked score is -inf. */
+/* Records NaN and infinite elements of an output. Infinities may be intended: a masked score is -inf. */
 static void note_nonfinite(struct trial *trial, int output, const struct metrics *found)
 {
 	int64_t nan = found->nan_reference, infinite = found->inf_reference;
@@ -127,7 +126,7 @@ static uint64_t check_values(struct trial *trial, const struct round *round)
 	return zeros;
 }
 
-/* Notes an output that has only zeros for all sets of input values. The operation may intend that for these inputs. */
+/* Records an output that has only zeros for all sets of input values. This may be intended for these inputs. */
 static void note_zeros(struct trial *trial, uint64_t zeros)
 {
 	const struct op_problem *problem = &trial->job->problem;
@@ -140,7 +139,7 @@ static void note_zeros(struct trial *trial, uint64_t zeros)
 		}
 }
 
-/* Notes what the run with another seed showed, if there was one. */
+/* Records the result of the run with another seed, if there was one. */
 static void note_seeds(struct trial *trial)
 {
 	if (trial->seed_matters != NULL)
@@ -192,7 +191,7 @@ static void decide_by_check(struct trial *trial, enum trial_check_kind kind)
 void trial_decide_by_checks(struct trial *trial, bool alone, const char *why)
 {
 	for (int kind = 0; kind < TRIAL_CHECKS; kind++) {
-		/* A ground truth that has NaN at the same elements of known inputs says that they belong there. */
+		/* If a ground truth agrees on known inputs, the NaN in the outputs are correct. */
 		bool agreed = !alone && kind == TRIAL_CHECK_FINITE && job_inputs_are_known(trial->job);
 
 		if (trial->checks[kind].name != NULL && trial->checks[kind].result == CHECK_FAILS && !agreed)
@@ -211,8 +210,8 @@ static int check_of_reason(enum reason reason)
 	return -1;
 }
 
-/* Lists the checks that were made beside an op family, and adds a finding for each one that a caller may want to
- * know. */
+/* Lists the checks of a case with an op family, and adds a finding for each check that a caller may want to know
+ * about. */
 static void list_beside(struct trial *trial)
 {
 	struct verdict *verdict = &trial->verdict;

@@ -10,9 +10,9 @@
 #include "workers/judge/message_text.h"
 #include "workers/protocol/chain_plan.h"
 
-/* Copies tensors from the device to host memory from the allocator `arena`. Appends tensors without data up to the
- * number that an oracle expects. Returns NULL on error. The caller passes an allocator for this comparison only and
- * frees it afterwards, because copies of large outputs for several ground truths together exceed the memory. */
+/* Copies tensors from the device to host memory, which is allocated in `arena`. Appends tensors without data up to the
+ * number that an oracle expects. Returns NULL on error. The caller passes an allocator for this comparison only, and
+ * frees it afterwards. Otherwise the copies of large outputs for several ground truths could exceed the memory. */
 struct tensor *trial_on_host(struct trial *trial, struct arena *arena, const struct tensor *tensors, int count,
 			     struct err *err)
 {
@@ -52,7 +52,7 @@ static int judge_by_family(struct trial *trial, const struct round *round, int o
 	return judged;
 }
 
-/* Compares an output by the op family's own measure, which is not elementwise. Returns 0, or -1 on error. */
+/* Compares an output with the op family's own measure, which is not elementwise. Returns 0, or -1 on error. */
 static int weigh_by_family(struct trial *trial, const struct round *round, int output, const struct tensor *found,
 			   const struct tensor *wanted, struct rule rule, struct metrics *metrics, struct err *why)
 {
@@ -186,8 +186,8 @@ static void begin_miss(const struct trial *trial, struct round *round, int at)
 		buf_printf(&round->misses, "against %s: ", trial->tried[at].name);
 }
 
-/* Returns the name of the input to which an output of a gradient case belongs. Each output is a gradient with respect
- * to one input, or a slope along it. */
+/* Returns the name of the input that an output of a gradient case belongs to. Each output is a gradient with respect to
+ * one input, or a slope along it. */
 static const char *input_behind(const struct trial *trial, int output)
 {
 	const struct op_arg *arg = &trial->job->problem.outputs[output];
@@ -195,7 +195,8 @@ static const char *input_behind(const struct trial *trial, int output)
 	return arg->name + (gradient_is_slope(arg) ? sizeof GRADIENT_SLOPE : sizeof GRADIENT_OF_INPUT) - 1;
 }
 
-/* Do outputs with equal values have other bits? Returns false also if that cannot be found out. */
+/* Returns whether the output has the same values as the ground truth, but different bits. Returns false also on
+ * error. */
 static bool have_other_bits(struct trial *trial, const struct output_verdict *out, const struct tensor *found,
 			    const struct tensor *wanted)
 {
@@ -231,7 +232,7 @@ static int compare_output(struct trial *trial, struct round *round, int at, int 
 	return 0;
 }
 
-/* Does an input that the reference may write to still have its original values? Returns -1 if an error has decided
+/* Returns whether an input that the reference may write to still has its original values, or -1 if an error has decided
  * the case. */
 static int was_kept(struct trial *trial, const struct round *round, int input)
 {
@@ -286,9 +287,8 @@ static int compare_left(struct trial *trial, struct round *round, int at, int in
 	return 0;
 }
 
-/* Checks an input that the reference may write to. If the input's expected values are those of an output, every
- * ground truth computes them. Expected values that no output has are computed only by builtin. Returns -1 if an error
- * has decided the case. */
+/* Checks an input that the reference may write to. If the input's expected values are those of an output, every ground
+ * truth computes them. Otherwise only builtin does. Returns -1 if an error has decided the case. */
 static int compare_input(struct trial *trial, struct round *round, int at, int input)
 {
 	struct op_in_place leave = trial_in_place(trial, round, input);
@@ -428,7 +428,7 @@ void trial_ask_chain(struct trial *trial, struct round *round, int at)
 		trial_pass_over(trial, round, at, false, err.text);
 }
 
-/* Computes builtin for a round, unless that was done while the reference ran. */
+/* Computes builtin for a round, unless this was done while the reference ran. */
 static int make_truth(struct trial *trial, struct round *round, int at, struct err *err)
 {
 	enum judge_part before = judge_clock_turn(&trial->context->clock, JUDGE_COMPUTES);
@@ -460,8 +460,9 @@ void trial_ask_builtin(struct trial *trial, struct round *round, int at)
 		trial_pass_over(trial, round, at, true, err.text);
 }
 
-/* Returns builtin's number among the ground truths if it is needed for this round in any case, as the first ground truth
- * or because all ground truths were requested, and the outputs have not been compared with it yet; else -1. */
+/* Returns builtin's number among the ground truths if it is certainly needed for this round, and the outputs have not
+ * been compared with it yet. It is certainly needed if it is the first ground truth, or if all ground truths were
+ * requested. Otherwise returns -1. */
 static int builtin_to_come(const struct trial *trial, const struct round *round)
 {
 	int at = trial->op == NULL ? -1 : trial_builtin_at(trial);
@@ -477,11 +478,11 @@ void trial_ask_builtin_early(struct trial *trial, struct round *round)
 		trial_ask_builtin(trial, round, at);
 }
 
-/* The judge reads no message while it computes. Up to this size it is done in a small part of BLAME_MS, the time that the
- * pool grants it to say what a failure of the reference means. */
+/* The judge reads no message while it computes. For cases up to this size, the computation takes only a small part of
+ * BLAME_MS. This is the time within which the judge must answer if the reference fails meanwhile. */
 enum { AHEAD_BYTES = 128 << 20 };
 
-/* Computes builtin for a round whose outputs are not there yet. If it fails, it is tried again when they are. */
+/* Computes builtin for a round whose outputs do not exist yet. If this fails, it is repeated when they exist. */
 static void compute_ahead(struct trial *trial, struct round *round)
 {
 	int at = trial->input_bytes > AHEAD_BYTES ? -1 : builtin_to_come(trial, round);
@@ -496,7 +497,7 @@ void trial_think(struct trial *trial)
 	struct round *previous = &trial->round[trial->run == RUN_AGAIN ? trial->rounds - 1 : 0];
 	struct round *current = trial_round_of_run(trial, trial->run);
 
-	if (trial->job->bench || trial->probing) /* a run that is measured is left alone */
+	if (trial->job->bench || trial->probing) /* the judge must not disturb a run that is measured */
 		return;
 	if (trial->run != RUN_FIRST && trial->held[previous->c.contents])
 		trial_ask_builtin_early(trial, previous);

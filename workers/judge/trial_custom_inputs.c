@@ -1,14 +1,14 @@
-/* trial_custom_inputs - the inputs that the definition's own code makes (SOURCE_CUSTOM).
+/* trial_custom_inputs - gets the inputs that the definition's own code makes (SOURCE_CUSTOM).
  *
- * The code is other people's, so a process of its own runs it, which never runs the reference: the maker, a child of
- * the zygote that is killed before the first run of the case. For each of the two sets of input values, the judge asks
- * the maker to call the code with a seed ({"make"}), checks the names, dtypes and shapes of what it made, and only then
- * asks for the values ({"store"}), which the maker writes to memory that no runner maps. The judge copies them, and
- * resolves the sources of the case: a tensor gets its values, a Python scalar becomes a SOURCE_SCALAR, an optional
- * input that the code leaves out becomes SOURCE_ABSENT, and axes that the code does not get take their values from the
- * shapes. The rest of the trial is the same as for other cases.
+ * The code is untrusted. A separate process runs it, and never runs the reference: the maker, which is a child of the
+ * zygote and is killed before the first run of the case. For each of the two sets of input values, the judge asks the
+ * maker to call the code with a seed ({"make"}), and checks the names, dtypes and shapes of the results. Only then, the
+ * judge asks for the values ({"store"}), which the maker writes to memory that no runner maps. The judge copies the
+ * values, and resolves the sources of the case: a tensor gets its values, a Python scalar becomes a SOURCE_SCALAR, an
+ * optional input that the code leaves out becomes SOURCE_ABSENT. Axes that are not passed to the code get their values
+ * from the shapes. The rest of the trial is the same as for other cases.
  *
- * If the code makes the same values for both seeds, or other shapes, the case has one set of input values. */
+ * If the code makes equal values, or different shapes, for the two seeds, the case has one set of input values. */
 #include "workers/judge/trial_internal.h"
 
 #include <errno.h>
@@ -21,7 +21,7 @@
 #include "workers/judge/case_inputs.h"
 #include "workers/judge/message_text.h"
 
-/* Limits of what a message shows of the code's answer. */
+/* The most names in the code's answer that a message shows. */
 enum { OTHERS_SHOWN = 8 };
 
 static bool is_custom(const struct trial *trial, int input)
@@ -34,7 +34,7 @@ bool trial_needs_custom_inputs(const struct trial *trial)
 	return trial->job != NULL && trial->job->input_code != NULL && !trial->custom.done;
 }
 
-/* Decides the case: the code that makes inputs has failed. */
+/* Decides a case for which the code that makes inputs has failed. */
 static void decide_bad_inputs(struct trial *trial, const char *sentence)
 {
 	trial_decide(trial, STATUS_ERROR, REASON_INPUTS, trial_inputs_message(trial, sentence));
@@ -67,7 +67,7 @@ static void write_axes(const struct trial *trial, struct buf *out)
 	buf_text(out, "}");
 }
 
-/* Writes dtype and shape as far as they are known: a length that only the code knows is null. */
+/* Writes the dtype and the shape. A length that only the code knows is written as null. */
 static void write_form(const struct trial *trial, const struct op_arg *arg, struct buf *out)
 {
 	buf_printf(out, ",\"dtype\":\"%s\",\"scalar\":%s,\"shape\":[", dtype_name(arg->dtype),
@@ -129,7 +129,7 @@ enum trial_answer trial_ask_custom_inputs(struct trial *trial, struct buf *out)
 
 /* ---- {"made"} ---- */
 
-/* What the code made for an input. */
+/* The value or the tensor that the code made for an input. */
 struct made {
 	bool absent;
 	bool scalar;
@@ -170,8 +170,8 @@ static bool read_scalar(const char *kind, const char *text, struct input_source 
 	return end != text && *end == '\0' && errno == 0;
 }
 
-/* Reads what the maker says about an input: {"absent": true}, {"kind", "value"} of a Python scalar, or {"dtype", "shape"}.
- * Returns false if the answer is malformed. */
+/* Reads the maker's answer about an input: {"absent": true}, {"kind", "value"} for a Python scalar, or {"dtype",
+ * "shape"}. Returns false if the answer is malformed. */
 static bool read_made(const cJSON *said, struct made *made)
 {
 	const char *kind = json_text_of(said, "kind"), *value = json_text_of(said, "value");
@@ -215,8 +215,8 @@ static void decide_other_form(struct trial *trial, const struct op_arg *arg, con
 					      form_text(trial, made), declared_text(trial, arg)));
 }
 
-/* Does a Python scalar of this dtype take the value? An int is a valid float, a bool a valid int, and 0 and 1 are valid
- * bools. */
+/* Returns whether the value is valid for a Python scalar of this dtype. An int is a valid float, a bool is a valid int,
+ * and 0 and 1 are valid bools. */
 static bool fits_scalar(const struct op_arg *arg, struct input_source *value)
 {
 	if (dtype_is_float(arg->dtype)) {
@@ -238,7 +238,8 @@ static void take_scalar(struct trial *trial, int input, const struct made *made,
 		decide_other_form(trial, arg, made);
 }
 
-/* Takes the values of axes that the code does not get from a shape, and compares the others with it. */
+/* Compares a shape with the axes. Axes that are not passed to the code get their values from the shape; all other axes
+ * must agree with the shape. */
 static bool take_shape(struct trial *trial, const struct op_arg *arg, const struct made *made)
 {
 	int64_t *axis = trial->custom.axis;
@@ -274,7 +275,7 @@ static void decide_other_shape(struct trial *trial, const struct op_arg *arg, co
 	buf_free(&sizes);
 }
 
-/* The names that the code returned and that no input has: "'plan', 'run'"; NULL if there are none. */
+/* Returns the names in the code's answer that no input has: "'plan', 'run'". Returns NULL if there are none. */
 static const char *other_names(struct trial *trial, const cJSON *message)
 {
 	const cJSON *name;
@@ -291,8 +292,8 @@ static const char *other_names(struct trial *trial, const cJSON *message)
 	return out;
 }
 
-/* May the code leave the input to generic values? An entry point makes the inputs that the workload leaves to it, and
- * no workload says which these are in a case that reftest adds. */
+/* Returns whether the code may leave out inputs, which then get generic values. An entry point makes only the inputs
+ * that a workload leaves to it. In a case that reftest adds, no workload says which inputs these are. */
 static bool may_leave_out(const struct trial *trial)
 {
 	return trial->job->input_code->kind == INPUT_CODE_ENTRYPOINT && trial->job->chosen_axes;
@@ -329,7 +330,7 @@ static void take_input(struct trial *trial, int input, const cJSON *said, const 
 		decide_other_shape(trial, arg, &made);
 }
 
-/* Returns the axis values before the code has run: -1 for those that it does not get. */
+/* Returns the axis values before the code has run. Axes whose values the code does not get have the value -1. */
 static int64_t *axes_before(struct trial *trial)
 {
 	const struct job *job = trial->job;
@@ -340,7 +341,7 @@ static int64_t *axes_before(struct trial *trial)
 	return axis;
 }
 
-/* Reports the inputs that the code returned by another name. */
+/* Reports the inputs that the code returned under another name. */
 static void add_taken(struct trial *trial, const cJSON *message)
 {
 	const cJSON *name;
@@ -354,7 +355,7 @@ static void add_taken(struct trial *trial, const cJSON *message)
 							      err_show(name->valuestring).text));
 }
 
-/* Reads the forms of all inputs of a set. */
+/* Reads the dtypes and shapes of all inputs of a set. */
 static void take_forms(struct trial *trial, const cJSON *message)
 {
 	const cJSON *said = json_member(message, "made");
@@ -375,7 +376,7 @@ static void take_forms(struct trial *trial, const cJSON *message)
 						      trial->job->input_code->function, others));
 }
 
-/* Gives the axes that no shape shows the values that constraints compute, or else the guess. */
+/* Sets the axes that occur in no shape: to the value that the constraints give, or otherwise to the guess. */
 static void complete_axes(struct trial *trial)
 {
 	const struct job *job = trial->job;
@@ -495,7 +496,7 @@ static enum trial_answer finish(struct trial *trial, struct buf *out)
 	return trial_begin(trial, out);
 }
 
-/* Do both sets have the same scalars, and do they leave out the same inputs? */
+/* Returns whether both sets have the same scalars and leave out the same inputs. */
 static bool same_sources(const struct input_source *a, const struct input_source *b, bool *same_kinds)
 {
 	*same_kinds = a->kind == b->kind;
@@ -504,7 +505,7 @@ static bool same_sources(const struct input_source *a, const struct input_source
 								   memcmp(&a->number, &b->number, sizeof a->number) == 0));
 }
 
-/* Are both sets equal bit for bit? */
+/* Returns whether both sets are equal bit for bit. */
 static bool sets_are_equal(struct trial *trial)
 {
 	struct custom_inputs *custom = &trial->custom;
@@ -525,7 +526,7 @@ static bool sets_are_equal(struct trial *trial)
 	return true;
 }
 
-/* Has the second set the shapes of the first one, which a case needs? Scalars may differ. */
+/* Returns whether both sets have the same shapes, as a case requires. Scalars may differ. */
 static bool has_same_forms(struct trial *trial, const int64_t *axis)
 {
 	struct custom_inputs *custom = &trial->custom;
@@ -581,7 +582,7 @@ static int copy_values(struct trial *trial, struct err *err)
 	return 0;
 }
 
-/* Would two sets be larger than the inputs that the judge keeps while a reference runs? */
+/* Returns whether two sets would be larger than the inputs that the judge keeps while a reference runs. */
 static bool is_large(struct trial *trial)
 {
 	int64_t total;

@@ -1,6 +1,6 @@
-/* trial_diagnosis - looks for the cause of a failure: the mistake with which the outputs of the reference agree
+/* trial_diagnosis - looks for the cause of a failure: a known mistake that explains the outputs
  * (kernels/core/diagnosis.h), the region in which they differ (kernels/core/miss_pattern.h), and a picture of the
- * differences (kernels/core/miss_map.h). Costs nothing if the reference passes. */
+ * differences (kernels/core/miss_map.h). If the reference passes, this module does nothing. */
 #include "workers/judge/trial_internal.h"
 
 #include <stdlib.h>
@@ -36,7 +36,7 @@ static bool read_set(struct trial *trial, struct round *round, struct arena *are
 	return set->in != NULL && set->found != NULL;
 }
 
-/* Writes where each output differs from the ground truth. */
+/* Writes sentences about the regions in which each output differs from the ground truth. */
 static void find_regions(struct trial *trial, const struct round *round, const struct diagnosis_set *set,
 			 const struct tensor *truth)
 {
@@ -62,7 +62,7 @@ static void find_regions(struct trial *trial, const struct round *round, const s
 	}
 }
 
-/* Returns the level as one character, as struct difference_map has it. */
+/* Returns the level as a character of struct difference_map. */
 static char letter(int level)
 {
 	return (char)(level < 10 ? '0' + level : 'a' + level - 10);
@@ -120,7 +120,7 @@ static void draw_differences(struct trial *trial, const struct round *round, con
 	trial->verdict.differences = list;
 }
 
-/* Says and draws where the outputs differ, for the first set of input values on which one differs. */
+/* Describes and draws where the outputs differ, for the first set of input values with a difference. */
 static void locate(struct trial *trial, const struct diagnosis_set *sets, struct arena *arena)
 {
 	int missed = trial->round[0].missed != REASON_NONE ? 0 : 1;
@@ -147,7 +147,7 @@ static void find_mistakes(struct trial *trial, const struct diagnosis_set *sets)
 	trial->verdict.diagnosis = list;
 }
 
-/* Notes a case that passed. */
+/* Records a case that passed. */
 static void note_passed(struct trial *trial)
 {
 	const struct op_case *sets[CONTENTS_COUNT];

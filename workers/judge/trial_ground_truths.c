@@ -10,9 +10,9 @@
 #include "workers/judge/message_text.h"
 #include "workers/protocol/layout.h"
 
-/* Reserves enough memory for this case in the memory that only the judge and the process of ground truth `at` share.
- * The provider maps its memory only during a request, so memory that is too small is released here. The runner of a
- * program may still map the memory of an earlier case, so this memory is released only when the definition ends. */
+/* Makes sure that the memory which only the judge and the process of ground truth `at` share is large enough for this
+ * case. The provider maps this memory only during a request, so memory that is too small is released here. The runner
+ * of a program may still map the memory of an earlier case, so its memory is released only when the definition ends. */
 static int reserve_answer_memory(struct trial *trial, const struct round *round, int at, struct err *err)
 {
 	enum { SMALL_CASE = 64 << 20 };
@@ -108,9 +108,9 @@ void trial_take_provided(struct trial *trial, struct round *round, int at, const
 
 /* ---- do they agree? ---- */
 
-/* Do the outputs of the ground truths `a` and `b` agree within the tolerance rules? If the op family judges outputs
- * itself, it judges the outputs of each ground truth. If the outputs differ, sets `miss` to a message about the first
- * difference. Returns -1 on error. */
+/* Returns whether the outputs of the ground truths `a` and `b` agree within the tolerance rules. If the op family
+ * judges outputs itself, it judges the outputs of each ground truth. If the outputs differ, sets `miss` to a message
+ * about the first difference. Returns -1 on error. */
 static int pair_agrees(struct trial *trial, const struct round *round, int a, int b, const char **miss,
 		       struct err *err)
 {
@@ -169,7 +169,7 @@ static int find_agreement(struct trial *trial, const struct round *round, struct
 	return 0;
 }
 
-/* Compares one output of ground truth `at` with the oracle's, on the host. */
+/* Compares one output of ground truth `at` with the oracle's output, on the host. */
 static int oracle_compares(struct trial *trial, const struct round *round, int output, int at, const struct tensor *in,
 			   const struct tensor *found, const struct tensor *truth, struct metrics *metrics)
 {
@@ -196,8 +196,8 @@ static int oracle_compares(struct trial *trial, const struct round *round, int o
 	return rc;
 }
 
-/* Does ground truth `at` differ from the oracle? The comparison is done on the host. Returns -1 if the comparison is
- * not possible. */
+/* Returns whether ground truth `at` differs from the oracle, or -1 if they cannot be compared. The comparison is done
+ * on the host. */
 static int differs_from_oracle(struct trial *trial, const struct round *round, int at, const struct tensor *in,
 			       const struct tensor *truth)
 {

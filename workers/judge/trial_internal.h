@@ -9,7 +9,7 @@
  * - trial_diagnosis.c: the cause of a failure
  * - trial_save.c: the tensors of the case as a file, for `verify --save`
  * - trial_checks.c: the checks of a case without ground truth
- * - extra_runs.c: the runs that only these checks need; extra_rows.c: those with other rows
+ * - extra_runs.c: the runs that only these checks need; extra_rows.c: the extra runs with changed rows
  * - trial_ground_truths.c: the ground truths of other libraries, and the check that all ground truths agree
  *
  * In identifiers, "contents" means a set of input values. */
@@ -26,9 +26,9 @@
 enum { TRIAL_CANARY = 0xA5 };
 
 /* The runs of a case: on the first set of input values, on the second set, and on the first set again. The second run
- * is omitted if there is only one set: if nobody makes a second one, if the workload provides every input, or if the case
- * probes a constant. The third run is omitted if there are two sets and the job says so (job.two_runs). A small case
- * without ground truth has extra runs (extra_runs.c). */
+ * is omitted if there is only one set: if no second set can be made, if the workload provides every input, or if the
+ * case probes a constant. The third run is omitted if there are two sets and job.two_runs is true. A small case without
+ * ground truth has extra runs (extra_runs.c). */
 enum trial_run { RUN_FIRST, RUN_SECOND, RUN_AGAIN, RUN_EXTRA, RUN_COUNT };
 
 /* The checks of a case without ground truth, in the order of the verdict (trial_checks.c). */
@@ -59,7 +59,7 @@ struct round {
 	/* The precision of a ground truth's arithmetic, one tolerance rule per output. NULL if the arithmetic is as
 	 * precise as the case's tolerance rules. */
 	const struct rule *coarse[GROUND_TRUTHS_MAX];
-	bool computed; /* `truth` has builtin's values, but the reference was perhaps not compared with them yet */
+	bool computed; /* `truth` has builtin's values; the reference may not have been compared with them yet */
 	bool answered[GROUND_TRUTHS_MAX]; /* the ground truth was computed, and the reference was compared with it */
 	const char
 	    *passed_over[GROUND_TRUTHS_MAX]; /* the reason why a ground truth was skipped; NULL: it was not skipped */
@@ -67,9 +67,10 @@ struct round {
 	bool judged[OP_ARGS]; /* the reference may write to this input, and its final values have been checked */
 	bool ungiven[OP_ARGS]; /* autograd returned None for this gradient, and zeros replace it */
 	struct output_verdict outputs[GROUND_TRUTHS_MAX * OP_PLACES]; /* comparisons of outputs and written inputs */
-	bool of_input[GROUND_TRUTHS_MAX * OP_PLACES];		      /* is this entry of `outputs` about an input? */
+	bool of_input[GROUND_TRUTHS_MAX * OP_PLACES];		      /* whether this entry of `outputs` is about an
+								       * input */
 	int output_count;
-	bool weak;            /* would outputs of zeros pass too? */
+	bool weak;            /* outputs of zeros would also pass */
 	enum reason missed;   /* the reason why the outputs fail; REASON_NONE: they pass */
 	struct buf misses;    /* messages about outputs that differ from a ground truth */
 };
@@ -78,8 +79,8 @@ struct round {
 enum row_result { ROWS_UNSEEN, ROWS_INDEPENDENT, ROWS_MIXED };
 enum { ROW_AXES = 4 /* the most axes that are examined */ };
 
-/* The elements of an output of an extra run, among those of the first run: along one dimension its rows are in reverse
- * order, or it has the last row alone. */
+/* How the elements of an output of an extra run correspond to those of the first run: along one dimension, the rows are
+ * in reverse order, or the output has only the last row. */
 struct row_order {
 	int64_t rows, inner; /* the number of rows, and the elements of a row after this dimension */
 	bool alone;
@@ -90,38 +91,42 @@ enum extra_kind { EXTRA_SEEDS, EXTRA_GRADIENTS, EXTRA_INPUTS, EXTRA_STRIDED, EXT
 
 /* The state of the extra runs. */
 struct extra {
-	bool fit;		   /* the case is small enough to have them */
+	bool fit;		   /* the case is small enough for extra runs */
 	enum extra_kind kind;	   /* of the current run */
-	int item, runs, failures;  /* the number of the run within its kind; how many runs were made, and how many failed */
+	int item, runs, failures;  /* item: the number of the run within its kind; runs: how many runs were made;
+				    * failures: how many of them failed */
 	const char *failure;	   /* the message of the first failure */
 	const cJSON *answer;	   /* the runner's answer to the current run, while it is read */
-	struct round round;	   /* the inputs and the forms of the outputs of the current run */
+	struct round round;	   /* the inputs of the current run, and the dtypes and shapes of its outputs */
 	struct tensor out[OP_ARGS]; /* private memory for the outputs of an extra run */
-	int rows_axis;		   /* the axis whose rows are others in this run; -1: none */
-	bool rows_alone;	   /* its last row is alone; otherwise they are in reverse order */
+	int rows_axis;		   /* the axis whose rows are changed in this run; -1: none */
+	bool rows_alone;	   /* this run has only the last row; otherwise the rows are in reverse order */
 	enum row_result rows[ROW_AXES];
 	const char *mixed_rows;	   /* a sentence about the first output row that depends on other rows; NULL: none */
-	const struct tensor *wide; /* the output that differs most from the one in float64, in float64; NULL: none */
+	const struct tensor *wide; /* the float64 result of the output that differs most from it; NULL: none */
 	int lost_output;	   /* its number */
 	double lost_units;	   /* how far it differs */
-	bool unstable;		   /* the check `numerics` found digits lost that another order of the steps would keep */
+	bool unstable;		   /* the check `numerics` found that the reference loses digits which another order of
+				    * its steps would keep */
 	uint64_t changed_outputs;  /* bit i is set if an input had an effect on output i */
 	int without_effect;	   /* the first input without effect, or -1 */
 	uint64_t by_gradient;	   /* bit i is set if the gradient of the outputs with respect to input i is not zero */
-	int examined, gradients;   /* number of inputs whose effect was seen, and how many of them by their gradients */
+	int examined, gradients;   /* number of inputs whose effect was examined, and of those that were examined by
+				    * gradients */
 	bool all_examined;	   /* no input was left out */
-	bool tensor_left_out;	   /* a tensor has no second set of values; it may keep others from having an effect */
+	bool tensor_left_out;	   /* a tensor has no second set of values, which may hide the effect of other inputs */
 };
 
 /* The inputs that the definition's own code makes. All zeros: the code has not run yet. */
 struct custom_inputs {
-	bool done;		   /* the sources of the case are resolved, or all other inputs have none */
+	bool done;		   /* the code has made all sets, and the jobs of the sets have their sources */
 	enum op_contents contents; /* the set that is being made */
 	int sets;		   /* number of sets that the judge has copied */
 	int64_t *axis;		   /* the values of the axes, from the case and from the shapes of the inputs */
-	struct input_source *sources[CONTENTS_COUNT]; /* those of the case, with what the code made */
+	struct input_source *sources[CONTENTS_COUNT]; /* the sources of the case, in which the inputs that the code made
+						       * are resolved */
 	void *memory[CONTENTS_COUNT];		      /* device memory with the values; NULL: none */
-	const char *alike; /* if there is one set: what the code makes */
+	const char *alike; /* if there is one set: the reason, as in "the same inputs for another seed" */
 };
 
 struct trial {
@@ -132,7 +137,7 @@ struct trial {
 	/* The job with the scalars of each set of input values, if the definition's code makes inputs; else NULL. */
 	const struct job *set_job[CONTENTS_COUNT];
 	struct custom_inputs custom;
-	const bool *guessed_axis; /* for each axis, whether nobody knows its value; NULL: all values are known */
+	const bool *guessed_axis; /* for each axis, whether its value is a guess; NULL: all values are known */
 	const struct op_entry *entry; /* NULL: the case has no op family */
 	const struct op *op;
 	struct op_constant constants[OP_CONSTANTS];
@@ -143,7 +148,7 @@ struct trial {
 	int judging;		/* index of the round whose ground truths are being tried */
 	int rounds;             /* number of sets of input values of this case, 1 or 2 */
 	bool probing;           /* the current run belongs to the probing case, which precedes the case itself */
-	bool held[CONTENTS_COUNT]; /* are the inputs of this round in the judge's memory? */
+	bool held[CONTENTS_COUNT]; /* whether the inputs of this round are in the judge's memory */
 	int64_t input_bytes;	/* size of one set of inputs */
 	bool one_set;		/* memory holds only one set of inputs: filling one set overwrites the other */
 	struct shared_memory *answer_memory; /* the memory shared with the process that computes a ground truth, while the
@@ -152,13 +157,13 @@ struct trial {
 	struct layout layout;	   /* the layout of the current run: inputs, then outputs */
 	enum trial_run run;	   /* the current or last run */
 	bool seed_changed;	   /* RUN_AGAIN had another seed than the first run */
-	const char *seed_matters;  /* the tensor that differed because of that; NULL: none */
+	const char *seed_matters;  /* the tensor that differed because of the seed; NULL: none */
 	uint64_t overwrites;	   /* bit i is set if output i used the memory of an output of an earlier run */
 	struct check checks[TRIAL_CHECKS]; /* name NULL: the check was not made */
 	struct extra extra;
 	struct latency latencies[LATENCIES_MAX]; /* if the job asks for them */
 	int latency_count;
-	bool decided;		   /* are status and reason of `verdict` final? */
+	bool decided;		   /* status and reason of `verdict` are final */
 	struct verdict verdict;
 };
 
@@ -178,15 +183,15 @@ struct round *trial_round_of_run(struct trial *trial, enum trial_run run);
 bool trial_needs_custom_inputs(const struct trial *trial);
 /* Writes the request to make the next set of inputs. */
 enum trial_answer trial_ask_custom_inputs(struct trial *trial, struct buf *out);
-/* Returns the message that the code made no inputs, with the place of the code. */
+/* Returns a message that says that the code made no inputs, and where the code is. */
 const char *trial_inputs_message(struct trial *trial, const char *sentence);
 void trial_free_custom_inputs(struct trial *trial);
 
 /* workers/judge/trial_tensors.c */
 int trial_tensor_count(const struct trial *trial);
 struct op_in_place trial_in_place(const struct trial *trial, const struct round *round, int input);
-/* Fills the inputs of a round, unless they are in memory already. Returns -1 if they cannot be filled; then the case
- * is decided. */
+/* Fills the inputs of a round, unless they are in memory already. If they cannot be filled, decides the case and
+ * returns -1. */
 int trial_hold_inputs(struct trial *trial, struct round *round);
 /* Frees the inputs if they are larger than the limit that applies while a reference runs. */
 void trial_drop_inputs(struct trial *trial);
@@ -207,19 +212,20 @@ int trial_stage(struct trial *trial, const struct round *round, enum trial_run r
 const char *trial_overwritten_canary(struct trial *trial, struct err *err, int *rc);
 void trial_check_canaries(struct trial *trial);
 void trial_check_inputs(struct trial *trial, const struct round *round);
-/* Returns a message about the first input in the memory of a ground truth that the ground truth changed, or NULL. Inputs
- * to which the op family lets a reference write do not count. */
+/* Returns a message about the first input that a ground truth changed in its memory, or NULL. Inputs that the op family
+ * allows a reference to write to do not count. */
 const char *trial_changed_by_truth(struct trial *trial, const struct round *round);
 const char *trial_wrong_form(struct trial *trial, const struct round *round, int output, const cJSON *said,
 			     enum reason *reason);
 void trial_check_forms(struct trial *trial, struct round *round, const cJSON *ran);
-/* Checks that the reference wrote to all inputs that outputs replace, or to none of them. A caller could otherwise rely
- * neither on the inputs nor on their old values. An input whose values the operation does not change counts as both. */
+/* Checks that the reference wrote to all inputs that outputs replace, or to none of them. Otherwise a caller could not
+ * know whether the inputs have new or old values. An input whose values the operation does not change fits both
+ * cases. */
 void trial_check_replaced(struct trial *trial, const struct round *round);
-/* After RUN_AGAIN: do outputs differ from the first run because the generators had another seed? Then the run must be
- * repeated with the first run's seed, which trial_check_deterministic compares. */
+/* Call this after RUN_AGAIN. Returns whether outputs differ from the first run because the generators had another seed.
+ * The run must then be repeated with the first run's seed, and trial_check_deterministic compares that run. */
 bool trial_needs_first_seed(struct trial *trial, const struct round *round);
-/* Are the generators of RUN_AGAIN to get another seed than those of the first run, for the check `seeds`? */
+/* Returns whether RUN_AGAIN must give the generators another seed than the first run, for the check `seeds`. */
 bool trial_changes_seed(const struct trial *trial);
 void trial_check_deterministic(struct trial *trial, const struct round *round);
 int trial_copy_what_was_written(struct trial *trial, const struct round *round, struct err *err);
@@ -239,7 +245,8 @@ void trial_pass_over(struct trial *trial, struct round *round, int at, bool acci
 void trial_ask_builtin(struct trial *trial, struct round *round, int at);
 /* Computes the definition's chain of operations and compares the outputs with it. */
 void trial_ask_chain(struct trial *trial, struct round *round, int at);
-/* Computes builtin and compares the outputs with it, if it is needed in any case and that was not done yet. */
+/* Computes the ground truth builtin and compares the outputs with it, if it is certainly needed and this was not done
+ * yet. */
 void trial_ask_builtin_early(struct trial *trial, struct round *round);
 
 /* workers/judge/trial_diagnosis.c */
@@ -247,44 +254,44 @@ void trial_ask_builtin_early(struct trial *trial, struct round *round);
 void trial_diagnose(struct trial *trial);
 
 /* workers/judge/trial_save.c */
-/* Writes the tensors of the case to the file that the job names, if it names one. A finding says why they could not be
- * written. */
+/* If the job names a file, writes the tensors of the case to it. If this fails, adds a finding with the reason. */
 void trial_save(struct trial *trial);
 
 /* workers/judge/trial_latency.c */
-/* Notes the latencies in an answer of the process of `name`, the reference or a ground truth. Later ones of the same name
- * are ignored. `name` lives as long as the trial. */
+/* Records the latencies in an answer from the process of `name`, which is the reference or a ground truth. Further
+ * latencies for the same name are ignored. `name` lives as long as the trial. */
 void trial_note_latency(struct trial *trial, const char *name, const cJSON *message);
-/* Notes how long a single call took. */
+/* Records how long a single call took. */
 void trial_note_seconds(struct trial *trial, const char *name, double seconds);
 
 /* workers/judge/trial_checks.c */
 #define TRIAL_SEEDS_HOLD "another seed of the generators of torch, NumPy and Python gives the same bits"
-/* Do checks decide the case, because no op family matches? */
+/* Returns whether checks decide the case, because no op family matches. */
 bool trial_is_checked(const struct trial *trial);
-/* Has the case checks beside its op family (job.checks)? */
+/* Returns whether the case has checks although an op family matches (job.checks). */
 bool trial_has_checks_beside(const struct trial *trial);
-/* Records the result of a check. The first failure of a check stays. `evidence` lives as long as the trial. */
+/* Records the result of a check. If a check fails several times, the first failure is kept. `evidence` lives as long as
+ * the trial. */
 void trial_note_check(struct trial *trial, enum trial_check_kind kind, enum check_result result, const char *evidence);
 /* Records that the reference changed an input; `sentence` says where. */
 void trial_note_written_input(struct trial *trial, int input, const char *sentence);
-/* Makes the checks that need no run of their own, after the last run of the case. */
+/* Makes the checks that need no extra run, after the last run of the case. */
 void trial_make_checks(struct trial *trial);
 /* Sets status and reason if a check fails. If the checks decide `alone`, because no ground truth was computed for the
  * reason `why`, the status is `checked` if none fails. */
 void trial_decide_by_checks(struct trial *trial, bool alone, const char *why);
-/* Adds the checks to the verdict, whose status is final. With an op family, those that were made, and a finding for each one
- * that fails or shows that digits are lost. */
+/* Adds the checks to the verdict, whose status is final. If the case has an op family, adds only the checks that were
+ * made, and a finding for each check that fails or shows that digits are lost. */
 void trial_list_checks(struct trial *trial);
 
 /* workers/judge/extra_runs.c */
-/* Has the case extra runs, if its tensors have `bytes` bytes? */
+/* Returns whether a case whose tensors have `bytes` bytes gets extra runs. */
 bool extra_runs_fit(const struct trial *trial, int64_t bytes);
-/* Returns the bytes that an output of an extra run may need, which is in float64 in one of them. */
+/* Returns the bytes that an output of an extra run may need; in one extra run, outputs are in float64. */
 int64_t extra_runs_bytes(const struct tensor *output);
 /* Stages the next extra run and writes the message to the runner. Returns false if there is none. */
 bool extra_runs_next(struct trial *trial, struct buf *out);
-/* Reads what the current run shows. */
+/* Reads the results of the current run. */
 void extra_runs_read(struct trial *trial, const cJSON *ran);
 /* Records that the current run failed. */
 void extra_runs_failed(struct trial *trial, const char *message);
@@ -293,13 +300,14 @@ void extra_runs_end(struct trial *trial, const char *message);
 /* The largest distance of outputs that count as the same, in units of the declared dtype. Reordering a sum moves a result by a
  * few units. */
 enum { EXTRA_SAME_UNITS = 16 };
-/* Returns the largest distance of output `output` of this run from the first run's, in units of the declared dtype, or NaN if
- * the output cannot be read. `order` NULL: the same elements. */
+/* Returns the largest distance between output number `output` of this run and of the first run, in units of the
+ * declared dtype, or NaN if the output cannot be read. If `order` is NULL, both have the same elements. */
 double extra_output_distance(struct trial *trial, int output, const struct row_order *order);
-/* Returns how the runner calls the reference: the field "extra" of its message. NULL: the current run is no extra run. */
+/* Returns how the runner must call the reference: the field "extra" of the message to it. Returns NULL if the current
+ * run is not an extra run. */
 const char *extra_run_mode(const struct trial *trial);
 
-/* workers/judge/extra_rows.c: the runs for the check `rows`, as extra_runs.c needs them. */
+/* workers/judge/extra_rows.c: the runs for the check `rows`; extra_runs.c calls these functions. */
 int extra_rows_count(const struct trial *trial);
 bool extra_rows_prepare(struct trial *trial, int item);
 /* Writes the rows of this run to the shared memory, which is staged already. */

@@ -1,5 +1,5 @@
 /* trial_latency - collects the latencies that the processes of the reference and of the ground truths report
- * (python/latency.py). They never decide anything. */
+ * (python/latency.py). Latencies never affect the status. */
 #include "workers/judge/trial_internal.h"
 
 #include <math.h>
@@ -11,7 +11,7 @@
 
 enum { RUNS_MOST = 1000000 };
 
-/* Reads one kind of runs. Leaves it without runs if the message does not have it. */
+/* Reads the latencies of one kind of runs. If the message does not have them, `runs` is 0. */
 static struct latency_spread read_spread(const cJSON *json)
 {
 	const char *const keys[] = {"median", "low", "high"};

@@ -1,11 +1,13 @@
-/* trial_save - writes the tensors of a case to a safetensors file: the inputs ("input.NAME"), the outputs of the reference
- * ("reference.NAME") and those of the ground truth ("truth.NAME"). Of two sets of input values, the one on which the
- * reference fails. The metadata has what the file cannot hold as tensors: the text "case" is a JSON object
+/* trial_save - writes the tensors of a case to a safetensors file: the inputs ("input.NAME"), the outputs of the
+ * reference ("reference.NAME"), and the outputs of the ground truth ("truth.NAME"). If there are two sets of input
+ * values, the file has the set on which the reference fails. All other data is in the metadata: the text "case" is a
+ * JSON object
  *
  *   {"seed", "scalars": {name: value}, "outputs": [{"name", "dtype", "atol", "rtol", "hit_ratio", "ground_truth",
  *    "failed": bool, "by_family": bool}], "message": text | null}
  *
- * failed: the reference failed on this output. by_family: the op family compares this output by a rule of its own, which is not elementwise. */
+ * failed: the reference failed on this output. by_family: the op family compares this output by its own rule, which is
+ * not elementwise. */
 #include "workers/judge/trial_internal.h"
 
 #include <inttypes.h>
@@ -21,7 +23,7 @@ struct saved {
 	const struct tensor *tensor;
 };
 
-/* Did the output fail against ground truth `at`? */
+/* Returns whether the output differs from ground truth `at`. */
 static bool differs_from(const struct trial *trial, const struct round *round, int output, int at)
 {
 	for (int k = 0; k < round->output_count; k++)
@@ -75,7 +77,7 @@ static void write_metadata(const struct trial *trial, const struct round *round,
 	buf_text(out, "}");
 }
 
-/* Returns the ground truth from which an output differs, else the first one that was computed; -1: none. */
+/* Returns the ground truth from which an output differs, or otherwise the first one that was computed, or -1. */
 static int truth_of(const struct trial *trial, const struct round *round, int output)
 {
 	int found = -1;
@@ -90,7 +92,7 @@ static int truth_of(const struct trial *trial, const struct round *round, int ou
 	return found;
 }
 
-/* Lists the tensors that are there. */
+/* Lists the tensors to write. */
 static int list_tensors(const struct trial *trial, const struct round *round, const int *truth, struct saved *list)
 {
 	const struct op_problem *problem = &trial->job->problem;

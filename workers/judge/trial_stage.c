@@ -1,6 +1,6 @@
 /* trial_stage - fills the shared memory for a run and writes the message to the runner or to the provider. If the
- * runner needs a new field of a case, add the field to trial_write_run and read it in python/runner.py. (The runner gets
- * a field of the whole definition with the reference: workers/pool/task.h.) */
+ * runner needs a new field of a case, add the field to trial_write_run and read it in python/runner.py. (If the field
+ * is the same for the whole definition, the runner gets it with the reference: workers/pool/task.h.) */
 #include "workers/judge/trial_internal.h"
 
 #include <inttypes.h>
@@ -48,8 +48,8 @@ void trial_write_place(const struct trial *trial, struct buf *out, int index, co
 }
 
 /* Returns the seed of torch's generators for a run. The second and the last run get other seeds than the first.
- * If outputs depend on torch's generator and not only on the inputs, they differ between the runs. If the operation
- * draws random samples, the last run gets the seed of the first run. */
+ * If outputs depend on torch's generator and not only on the inputs, they therefore differ between the runs. If the
+ * operation draws random samples, the last run gets the seed of the first run. */
 static uint64_t generator_seed(const struct trial *trial, const struct round *round)
 {
 	bool samples = trial->op == NULL || (trial->op->samples != NULL && trial->op->samples(&round->c));
@@ -60,8 +60,8 @@ static uint64_t generator_seed(const struct trial *trial, const struct round *ro
 	return trial->run == RUN_AGAIN && !samples ? round->c.seed + 1 : round->c.seed;
 }
 
-/* Returns a scalar as the receiver of the message gets it. Libraries get the value that a number stands for, because
- * they do not know what the definition's description says. */
+/* Returns a scalar for the receiver of the message. If the scalar is a number that stands for a default, libraries get
+ * the default value itself, because they do not know the definition's description. */
 static struct input_source scalar_for(const struct round *round, bool provider, int input)
 {
 	struct input_source scalar = round->scalar[input];
@@ -150,7 +150,8 @@ static void write_roles(const struct trial *trial, struct buf *out)
 	op_names_write(&names, &problem, out);
 }
 
-/* Writes which function of FlashInfer is called, and which argument each input is, for the one row of the table fi_api. */
+/* Writes the function of FlashInfer to call, and its argument for each input. Only the table fi_api needs these
+ * fields. */
 static void write_api(const struct trial *trial, struct buf *out)
 {
 	const struct job *job = trial->job;

@@ -12,8 +12,8 @@ int trial_tensor_count(const struct trial *trial)
 	return trial->job->problem.input_count + trial->job->problem.output_count;
 }
 
-/* Returns which values an input must have after the reference ran: the old values, the values of an output, or values
- * of its own. An input cannot have the values of an output of another dtype or size. */
+/* Returns which values an input must have after the reference ran: the old values, the values of an output, or
+ * different values. An input cannot have the values of an output whose dtype or size differs. */
 struct op_in_place trial_in_place(const struct trial *trial, const struct round *round, int input)
 {
 	const struct op_in_place kept = {OP_KEPT, true};
@@ -58,10 +58,10 @@ static const int64_t *tensor_bytes(struct trial *trial)
 	return bytes;
 }
 
-/* Returns the number of private copies of a tensor that the judge needs, besides the inputs as filled. An output
- * needs a copy of the reference's result and one for each ground truth. An input that the reference may write to
- * needs a copy of its values after the run. If no output has the input's expected values, the input also needs a copy
- * for those of each ground truth that computes them. */
+/* Returns the number of private copies of a tensor that the judge needs, not counting the inputs as filled. An output
+ * needs a copy of the reference's result and one for each ground truth. An input that the reference may write to needs
+ * a copy of its values after the run. If no output has the input's expected values, the input also needs a copy for
+ * builtin's values. */
 static int private_copies(const struct trial *trial, const struct round *round, int tensor)
 {
 	if (tensor >= trial->job->problem.input_count)
@@ -198,7 +198,8 @@ static void decide_ruling(struct trial *trial, const struct rejection *rejection
 
 int trial_hold_inputs(struct trial *trial, struct round *round)
 {
-	struct rejection rejection = {STATUS_SKIPPED, REASON_MEMORY, {""}}; /* default of case_inputs_fill */
+	struct rejection rejection = {STATUS_SKIPPED, REASON_MEMORY, {""}}; /* the rejection unless case_inputs_fill
+									     * sets another one */
 	enum op_contents contents = round->c.contents;
 	unsigned char *memory;
 
@@ -265,8 +266,8 @@ static void begin_round(struct trial *trial, struct round *round, const int64_t 
 			round->truth[slot][op_own_place(problem, i)] = round->in[i];
 }
 
-/* Does this case have a second set of input values? A second set exists only if the op family generates an input, or if
- * the definition's code has made two sets, because inputs from a workload are the same in both sets. */
+/* Returns whether this case has a second set of input values. A second set exists only if the op family generates an
+ * input, or if the definition's code has made two sets, because inputs from a workload are the same in both sets. */
 static bool has_second_contents(const struct trial *trial)
 {
 	const struct job *job = trial->job;

@@ -20,7 +20,7 @@ enum { TEXT_MAX = 64 << 10, NAME_SIZE = 300, CLOSE_TRIES = 50, CLOSE_PAUSE_US = 
 
 /* ---- files of groups ---- */
 
-/* Reads a file into `out`, which ends with NUL. Returns false if the file cannot be read whole. */
+/* Reads a file into `out`, and appends a NUL. Returns false if the file cannot be read completely. */
 static bool read_text(int folder, const char *name, char *out, size_t size)
 {
 	int fd = openat(folder, name, O_RDONLY | O_CLOEXEC);
@@ -47,7 +47,7 @@ static bool write_text(int folder, const char *name, const char *text)
 	return written;
 }
 
-/* The same for a file of the group number `group`. */
+/* Writes a text to a file of group number `group`. */
 static bool write_to_group(const struct control_groups *groups, int64_t group, const char *file, const char *text)
 {
 	char path[NAME_SIZE];
@@ -102,7 +102,7 @@ static bool copy_field(const char *line, int index, char *out, size_t size)
 	return true;
 }
 
-/* Finds the mount of cgroup v2: the group that is its root, and where it is. */
+/* Finds the mount of cgroup v2. Sets `root` to the group at its root, and `place` to the folder where it is mounted. */
 static bool find_mount(const char *mountinfo, char *root, char *place, size_t size)
 {
 	for (const char *line = mountinfo; line != NULL && *line != '\0'; line = strchr(line, '\n'), line += line != NULL) {
@@ -145,7 +145,7 @@ static int open_own_group(void)
 	return folder;
 }
 
-/* Is this process the only one in the group? */
+/* Returns whether this process is the only one in the group. */
 static bool is_alone(int group)
 {
 	char text[64], *end;
@@ -154,7 +154,8 @@ static bool is_alone(int group)
 	       strcmp(end, "\n") == 0;
 }
 
-/* Has the system given this group to this process? The root of all groups has no file "cgroup.type". */
+/* Returns whether the system has delegated this group to this process. The root of all groups has no file
+ * "cgroup.type". */
 static bool is_delegated(int group)
 {
 	char text[TEXT_MAX / 16];
@@ -187,8 +188,8 @@ static DIR *open_list(int folder)
 	return list;
 }
 
-/* Removes the groups below `folder` that are empty. Kills the processes of runners before, but not those of "main": a
- * command of the user may be among them. */
+/* Removes the groups below `folder` that are empty. First kills the processes of runners. Does not kill the processes
+ * of "main", because a command of the user may be among them. */
 static void remove_below(int folder)
 {
 	DIR *list = open_list(folder);
@@ -313,7 +314,8 @@ void control_group_remove(struct control_groups *groups, int64_t group)
 
 	if (group <= 0 || !control_groups_used(groups))
 		return;
-	write_to_group(groups, group, "cgroup.kill", "1"); /* since Linux 5.14; the sandbox kills the processes, too */
+	write_to_group(groups, group, "cgroup.kill", "1"); /* works since Linux 5.14; the sandbox also kills the
+							    * processes */
 	for (int i = 0; i < CONTROL_GROUPS_DYING; i++) {
 		if (groups->dying[i] != 0 && remove_now(groups, groups->dying[i]))
 			groups->dying[i] = 0;
@@ -337,8 +339,9 @@ int64_t control_group_add(struct control_groups *groups, int *fd)
 	snprintf(most, sizeof most, "%d", sandbox_process_limit());
 	if (mkdirat(groups->own, name, 0755) != 0)
 		return 0;
-	write_to_group(groups, group, "memory.swap.max", "0");   /* the file is missing in a kernel without swap */
-	write_to_group(groups, group, "memory.oom.group", "1");  /* the kernel ends a reference as a whole */
+	write_to_group(groups, group, "memory.swap.max", "0");   /* a kernel without swap does not have this file */
+	write_to_group(groups, group, "memory.oom.group", "1");  /* if memory runs out, the kernel ends all processes of
+								  * the group */
 	snprintf(name, sizeof name, "%lld/cgroup.procs", (long long)group);
 	if (write_to_group(groups, group, "pids.max", most))
 		*fd = openat(groups->own, name, O_WRONLY | O_CLOEXEC);

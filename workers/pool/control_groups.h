@@ -1,9 +1,9 @@
 /* control_groups - a control group (cgroup v2) for each runner, with limits for the memory and the number of all its
  * processes together.
  *
- * They are used only where the system has delegated the group of this process: it may change the group, the group has
- * the controllers "memory" and "pids", and no other process is in it. A group with controllers for its children may
- * contain no process itself, so control_groups_open moves this process to a child group:
+ * Control groups are used only if the system has delegated the group of this process: this process may change the
+ * group, the group has the controllers "memory" and "pids", and no other process is in it. A group that has controllers
+ * for its children may not contain a process itself, so control_groups_open moves this process to a child group:
  *
  *   GROUP                  the group in which this process was started
  *   GROUP/reftest-PID      made by this process; leftovers of ended processes are removed
@@ -28,7 +28,7 @@ struct control_groups {
 };
 
 /* Writes the folder of this process's group to `out`, from the texts of /proc/self/cgroup and /proc/self/mountinfo.
- * Returns false if it has none, or one that it cannot see. */
+ * Returns false if this process has no group, or if the folder of its group is not visible. */
 bool control_groups_folder(const char *cgroup, const char *mountinfo, char *out, size_t size);
 
 /* Moves this process as described above. If the group is not delegated, changes nothing, and no group is used. This
@@ -36,15 +36,15 @@ bool control_groups_folder(const char *cgroup, const char *mountinfo, char *out,
 void control_groups_open(struct control_groups *groups);
 void control_groups_close(struct control_groups *groups);
 bool control_groups_used(const struct control_groups *groups);
-/* Could control_groups_open use groups? Changes nothing. */
+/* Returns whether control_groups_open could use groups. Changes nothing. */
 bool control_groups_delegated(void);
 
 /* Makes a group for a runner, with its limit of processes. Returns the number of the group, or 0 if it cannot be made.
- * Writing "0" to *fd moves the process that writes to the group. */
+ * A process that writes "0" to *fd moves itself to the group. */
 int64_t control_group_add(struct control_groups *groups, int *fd);
-/* Limits the memory of a group to what it has now and `bytes`. Returns -1 if it cannot. */
+/* Limits the memory of a group to its current memory plus `bytes`. Returns -1 if that fails. */
 int control_group_limit_memory(const struct control_groups *groups, int64_t group, int64_t bytes);
-/* Did the kernel end a process of the group because of the group's limit of memory? */
+/* Returns whether the kernel ended a process of the group because of the group's limit of memory. */
 bool control_group_ran_out_of_memory(const struct control_groups *groups, int64_t group);
 /* Kills the processes of a group and removes it, at once or later. */
 void control_group_remove(struct control_groups *groups, int64_t group);

@@ -11,11 +11,11 @@ extern char **environ;
  * variables are PYTHON… (other modules) and TORCH_…, CUBLAS_…, NVIDIA_TF32_OVERRIDE, MKL_…, ONEDNN_…,
  * ATEN_CPU_CAPABILITY, OMP_… (different arithmetic). */
 static const struct variable {
-	const char *name; /* with "=", or the beginning of several names */
-	bool counts;      /* its value may change what a reference computes, so it is part of what was verified */
+	const char *name; /* a name with "=", or the common beginning of several names */
+	bool counts;      /* its value may change what a reference computes, so it is a field of the subject */
 } reference_environment[] = {
-    /* Where programs and libraries are found. The versions of torch and CUDA are in every fingerprint. A library that
-     * is loaded before all others may replace any function. */
+    /* Where programs and libraries are found. The versions of torch and CUDA are in every fingerprint. LD_PRELOAD
+     * counts, because a library that is loaded before all others may replace any function. */
     {"PATH=", false}, {"LD_LIBRARY_PATH=", false}, {"LD_PRELOAD=", true},
     {"HOME=", false}, {"TMPDIR=", false}, {"XDG_CACHE_HOME=", false}, /* replaced by the runner's own folder */
     /* for compilers */
@@ -31,15 +31,14 @@ static const struct variable {
     {"REFTEST_FAKE_TORCH=", false},
 };
 
-/* These environment variables have a fixed value in every reference's process. Text is UTF-8. Python's sets of
- * strings must have the same order in every process. OpenMP threads must sleep while they wait: spinning threads
- * would slow down the judge, which works while a reference runs. With MKL_CBWR, Intel's MKL, with which torch
- * multiplies on a CPU, adds in the same order in every call. Without this variable the order is not fixed (manual of
- * MKL, "Specifying Code Branches"). With glibc.malloc.hugetlb=1, glibc asks for huge pages (manual of glibc, "Memory
- * Allocation Tunables"), so that new tensors take fewer page faults. The memory of tensors of at most 32 MiB, the
- * largest threshold that glibc accepts, is reused when they are freed, because Linux clears each new page. Larger
- * ones go back at once, because holes between them would count against the limit of memory, unless keep_freed_memory
- * in python/runner.py finds that the case is small. */
+/* The environment variables with the same value in every reference's process. Text is UTF-8. Python's sets of strings
+ * must have the same order in every process. OpenMP threads must sleep while they wait: spinning threads would slow
+ * down the judge, which works while a reference runs. On a CPU, torch multiplies with Intel's MKL. MKL_CBWR makes it
+ * add in the same order in every call; otherwise the order is not fixed (manual of MKL, "Specifying Code Branches").
+ * With glibc.malloc.hugetlb=1, glibc asks for huge pages (manual of glibc, "Memory Allocation Tunables"), so that new
+ * tensors take fewer page faults. Freed tensors of at most 32 MiB, the largest threshold that glibc accepts, are
+ * reused, because Linux would clear new pages. Larger tensors are returned to the system at once, because holes between
+ * them would count against the limit of memory. */
 static const char *const reference_settings[] = {
     "LC_ALL=C.UTF-8", "PYTHONHASHSEED=0", "PYTHONUTF8=1", "OMP_WAIT_POLICY=passive",
     "MKL_CBWR=AUTO", "GLIBC_TUNABLES=glibc.malloc.hugetlb=1:glibc.malloc.mmap_threshold=33554432:glibc.malloc.trim_threshold=536870912",

@@ -5,13 +5,13 @@
 
 #include "base/arena.h"
 
-/* Returns the environment variables for the processes that run references. Processes that find out which packages
- * references will see get the same variables. The environment of references contains only a short list of variables,
+/* Returns the environment variables for the processes that run references. The processes that find out which packages
+ * references will see also get these variables. The environment of references contains only a short list of variables,
  * because any other variable of the user could change a result. The returned array ends with NULL. */
 char **environment_of_references(struct arena *arena);
 
-/* Returns those of these variables, "NAME=value" on a line each, whose values may change what a reference computes, or
- * NULL if none is set. They are part of what was verified. */
+/* Returns the variables among them whose values may change what a reference computes, as lines "NAME=value", or NULL if
+ * none is set. These variables are part of the subject of a verdict. */
 const char *environment_that_counts(struct arena *arena);
 
 #endif

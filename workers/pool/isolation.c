@@ -41,11 +41,12 @@ static bool is_measured(const struct task *task)
 	return false;
 }
 
-/* Returns what the task asks for that only a runner of its own can do, or NULL. */
+/* Returns the property of the task that requires a separate runner, or NULL. */
 static const char *asks_for_own(const struct task *task)
 {
 	return task->urgent		  ? "a user waits for it"
-	       : task->program != NULL	  ? "it is a solution" /* the text that the reader would get is another one */
+	       : task->program != NULL	  ? "it is a solution" /* the reader would get the text of the reference
+							        * instead */
 	       : is_measured(task)	  ? "its latency is measured"
 	       : task->read_count > 0	  ? "it reads files"
 	       : asks_for_gradients(task) ? "autograd starts threads that keep running"

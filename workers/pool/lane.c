@@ -116,8 +116,8 @@ int64_t lane_largest_case(const struct task *task)
 	return most;
 }
 
-/* Sends the runner the files that the reference may read: for each a message with a sealed copy of the bytes that were
- * hashed. Returns -1 with a message if a file has other content now. */
+/* Sends the runner a message for each file that the reference may read, with a sealed copy of the hashed bytes. Returns
+ * -1 with a message if the content of a file has changed. */
 int lane_send_reads(const struct task *task, struct child *child, struct err *err)
 {
 	for (int i = 0; i < task->read_count; i++) {
@@ -136,7 +136,6 @@ int lane_send_reads(const struct task *task, struct child *child, struct err *er
 	return 0;
 }
 
-/* Writes how a function is called that gets only the arguments that it has. */
 void lane_write_fitting(const struct definition *d, struct buf *out)
 {
 	const char *comma = "";
@@ -294,7 +293,7 @@ static void begin_case(struct pool_shared *shared, struct lane *lane)
 	buf_free(&text);
 }
 
-/* May the runner serve another definition? */
+/* Returns whether the runner may serve another definition. */
 static bool may_release(const struct lane *lane)
 {
 	return lane->child != NULL && lane->work->isolation == ISOLATION_KEPT && lane->loaded && !lane->running &&
@@ -375,15 +374,15 @@ static bool lacks_memory(const char *text, size_t length)
 	return lacks;
 }
 
-/* Do spare runners hold GPU memory? Each spare runner on a GPU has a CUDA context, whose memory a large case may
- * need. */
+/* Returns whether spare runners hold GPU memory. Each spare runner on a GPU has a CUDA context, whose memory a large
+ * case may need. */
 static bool spares_hold_memory(const struct pool_shared *shared)
 {
 	return strcmp(shared->device, "cpu") != 0 && zygote_idle(&shared->runners) > 0;
 }
 
-/* Did the case fail for lack of memory while other processes of the pool used memory? Such a case is retried alone,
- * and its first verdict does not count. */
+/* Returns whether the case failed for lack of memory while other processes of the pool used memory. Such a case is
+ * retried alone, and its first verdict does not count. */
 static bool is_memory_taken_by_others(const struct pool_shared *shared, const struct lane *lane, const char *text, size_t length)
 {
 	return !lane->work->alone && (pool_shared_busy(shared, lane) || spares_hold_memory(shared)) &&
@@ -400,7 +399,7 @@ static bool is_failure(const char *text, size_t length)
 	return failure;
 }
 
-/* Runs the current case and those after it in a new runner that serves nothing else. */
+/* Runs the current case and the cases after it in a new runner that serves no other definition. */
 static void repeat_in_own_runner(struct pool_shared *shared, struct lane *lane)
 {
 	trace("lane", "%s %s: repeated in a runner of its own", lane->work->task.name, current_job(lane)->id);
@@ -475,7 +474,7 @@ static char *failure_text(const char *reason, const char *message, int64_t line,
 }
 
 /* Reports to the judge that the reference failed in the current case. If the reference failed to load, all later
- * cases get the same failure. `certain`: it fails with all inputs. */
+ * cases get the same failure. `certain`: the reference fails with all inputs. */
 static void blame(struct pool_shared *shared, struct lane *lane, const char *reason, const char *message, int64_t line, bool accident,
 		  bool certain)
 {
@@ -592,11 +591,11 @@ static bool printed(const struct child *child, const char *words)
 	       memmem(child->printed.data, child->printed.length, words, strlen(words)) != NULL;
 }
 
-/* A limit that ends a process, and how that shows. Such a reference cannot report the limit itself. */
+/* A limit that ends a process, and how to recognize it. The ended process cannot report the limit itself. */
 struct fatal_limit {
 	const char *reason;
-	int signal;         /* of the process's end; 0: it exited */
-	const char *words;  /* what it printed; NULL: anything */
+	int signal;         /* the signal that ended the process; 0: it exited */
+	const char *words;  /* words in its output; NULL: any output */
 	const char *says;
 };
 
@@ -658,8 +657,8 @@ static void on_child_end(struct pool_shared *shared, struct lane *lane)
 	arena_free(&arena);
 }
 
-/* Does the current case still need the runner? If the runner ends when no case needs it, that is no failure of the
- * reference. */
+/* Returns whether the current case still needs the runner. If the runner ends when no case needs it, this is not a
+ * failure of the reference. */
 static bool child_is_needed(const struct lane *lane)
 {
 	return !lane->blamed && (!lane->loaded || lane->running || lane->run != NULL);
@@ -697,7 +696,7 @@ static void on_judge_line(struct pool_shared *shared, struct lane *lane, char *l
 			close(fd);
 	} else if (strncmp(line, "{\"run\":", 7) == 0) {
 		drop_run(lane);
-		lane_maker_drop(shared, lane); /* before the reference gets the inputs */
+		lane_maker_drop(shared, lane); /* the maker must end before the reference gets the inputs */
 		lane->run = strdup(line);
 		if (lane->run == NULL)
 			die_no_memory();
@@ -782,15 +781,15 @@ void lane_open(struct lane *lane)
 	lane_truth_open(lane);
 }
 
-/* A case that is retried because a process was killed or stopped gets a new judge. The reference that did it may have
- * killed the old judge, too, which ends a little later: the retried case would be blamed for that. */
+/* A case that is retried because a process was killed or stopped gets a new judge. The same reference may also have
+ * killed the old judge, whose end may show only later. The retried case would then be blamed for it. */
 void lane_give(struct pool_shared *shared, struct lane *lane, struct queued *work)
 {
 	lane->work = work;
 	lane->phase = LANE_WAITING;
 	if (work->attacked && lane->judge.pid != 0)
 		lane_kill_judge(shared, lane);
-	process_let_continue(lane->judge.pidfd); /* a reference of another lane may have stopped it */
+	process_let_continue(lane->judge.pidfd); /* a reference of another lane may have stopped the judge */
 }
 
 int lane_dispatch(struct pool_shared *shared, struct lane *lane, int64_t now, struct err *err)
@@ -822,8 +821,8 @@ int lane_warm(struct pool_shared *shared, struct lane *lane, struct err *err)
 	return lane->judge.pid == 0 ? lane_judge_start(shared, lane, err) : 0;
 }
 
-/* Is there memory for the lane's case? A case that runs alone waits until the spare runners have been killed and
- * their memory is free, but at most ALONE_MS. */
+/* Returns whether there is memory for the lane's case. A case that runs alone waits until the spare runners have been
+ * killed and their memory is free, but at most ALONE_MS. */
 static bool has_room(struct pool_shared *shared, struct lane *lane)
 {
 	int64_t now = clock_ms();
@@ -833,7 +832,7 @@ static bool has_room(struct pool_shared *shared, struct lane *lane)
 		return true;
 	}
 	zygote_thin(&shared->runners);
-	if (zygote_idle(&shared->runners) <= 1) { /* only the runner that will run the case is left */
+	if (zygote_idle(&shared->runners) <= 1) { /* the only runner that is left is the one that will run the case */
 		lane->alone_by = 0;
 		return true;
 	}

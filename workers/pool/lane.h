@@ -16,14 +16,16 @@
 
 enum phase { LANE_IDLE, LANE_WAITING, LANE_WORKING };
 
-/* The runner of a ground truth that is a text of the dataset. */
+/* The runner of a ground truth that is Python source in the dataset. */
 struct lane_truth {
-	const struct truth_program *program; /* the one that the runner has loaded; in the task of the lane's work */
+	const struct truth_program *program; /* the program that the runner has loaded; it belongs to the task of the
+					      * lane's work */
 	struct child *child;                 /* NULL: none */
-	bool loaded, running;                /* it has loaded the text; it has not answered a {"run"} yet */
+	bool loaded, running;                /* loaded: the runner has loaded the program; running: it has not answered
+					      * a {"run"} yet */
 	char *run;                           /* the request, until it is answered; NULL: none */
 	int run_fd;                          /* the memfd of the memory shared with the judge; -1: none */
-	int64_t deadline;                    /* ms, for the answer; INT64_MAX: none */
+	int64_t deadline;                    /* deadline of the answer in ms; INT64_MAX: none */
 };
 
 struct lane {
@@ -31,7 +33,7 @@ struct lane {
 	struct channel channel; /* socket to the judge */
 	bool up;                /* the judge has sent its first message */
 	int64_t up_deadline;    /* ms: deadline for the judge to start; 0: no judge is starting */
-	int outstanding, stale; /* missing answers of the judge, and how many of them to ignore */
+	int outstanding, stale; /* number of answers that the judge still owes, and how many of them to ignore */
 	int64_t stale_deadline; /* ms: if stale answers are still missing at this time, the judge is replaced */
 
 	enum phase phase;
@@ -49,7 +51,8 @@ struct lane {
 	struct child *maker;    /* the process that runs the definition's code for inputs; NULL: none */
 	bool maker_loaded;      /* the maker has loaded the code */
 	bool making;            /* a message of the judge to the maker is unanswered */
-	char *order;            /* that message, kept until the maker has loaded the code; NULL: none */
+	char *order;            /* the judge's message to the maker, kept until the maker has loaded the code; NULL:
+				 * none */
 	int order_fd;           /* the memfd of the memory for inputs, to be sent with `order`; -1: none */
 	char *request;          /* a {"provide"} of the judge, kept until the provider is free; NULL: none */
 	int request_fd;         /* the memfd of the provider memory, to be sent with `request`; -1: none */
@@ -82,10 +85,11 @@ struct pool_shared {
 	struct answers answers;
 	int judge_failures; /* number of consecutive failed starts of judges */
 	char device_class[64]; /* "": not known yet */
-	double seconds[LANE_PARTS]; /* what the lanes spent their time on */
+	double seconds[LANE_PARTS]; /* the time that the lanes spent on each part */
 };
 
-bool pool_shared_busy(const struct pool_shared *shared, const struct lane *except); /* is any other lane not idle? */
+bool pool_shared_busy(const struct pool_shared *shared, const struct lane *except); /* returns whether a lane other than
+										     * `except` is not idle */
 
 void lane_open(struct lane *lane);
 /* Assigns work to an idle lane, which then owns `work`. */
@@ -100,7 +104,7 @@ int lane_dispatch(struct pool_shared *shared, struct lane *lane, int64_t now_ms,
 /* Advances a waiting lane: starts its judge, assigns a runner to the lane, or starts the case. Returns -1 if no judge
  * can be started. */
 int lane_advance(struct pool_shared *shared, struct lane *lane, struct err *err);
-/* Does the lane wait for a process that makes inputs? */
+/* Returns whether the lane waits for a process that makes inputs. */
 bool lane_wants_maker(const struct lane *lane);
 int lane_warm(struct pool_shared *shared, struct lane *lane,
 	      struct err *err);			/* starts a judge before there is work */
@@ -108,7 +112,7 @@ int64_t lane_deadline(const struct lane *lane); /* ms: when lane_dispatch must b
 
 enum lane_part lane_part(const struct lane *lane); /* what the lane does now */
 
-bool lane_truth_waits(const struct lane *lane); /* does a ground truth wait for a spare runner? */
+bool lane_truth_waits(const struct lane *lane); /* returns whether a ground truth waits for a spare runner */
 
 void lane_cancel(struct pool_shared *shared, struct lane *lane); /* stops and drops the work of the lane */
 /* Waits until `deadline_ms` at most for the end of the killed judge, and frees the lane. */

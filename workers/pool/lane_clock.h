@@ -1,15 +1,15 @@
-/* lane_clock - adds up what the lanes of a pool spend their time on. It decides nothing: with REFTEST_TRACE, the pool prints
- * the sums when it closes, and bench/bare_loop.py --roots makes a table of them. */
+/* lane_clock - adds up the time that the lanes of a pool spend on each kind of work. The sums are only for developers:
+ * with REFTEST_TRACE, the pool prints the sums when it closes, and bench/bare_loop.py --roots makes a table of them. */
 #ifndef REFTEST_WORKERS_POOL_LANE_CLOCK_H
 #define REFTEST_WORKERS_POOL_LANE_CLOCK_H
 
 enum lane_part {
 	LANE_HAS_NO_WORK,
-	LANE_WAITS,    /* for a judge, or for a runner */
+	LANE_WAITS,    /* waits for a judge or a runner */
 	LANE_LOADS,    /* the judge has asked for a run, but the runner still loads the reference */
 	LANE_RUNS,     /* the reference runs; the judge may work meanwhile */
 	LANE_JUDGES,   /* the judge works, and the reference waits */
-	LANE_IS_GIVEN, /* another process makes inputs or a ground truth */
+	LANE_IS_GIVEN, /* waits for another process, which makes inputs or a ground truth */
 	LANE_PARTS
 };
 

@@ -26,19 +26,20 @@ void lane_drop_child(struct pool_shared *shared, struct lane *lane);
 void lane_retry_alone(struct pool_shared *shared, struct lane *lane, bool attacked);
 /* Returns the bytes of the largest case of a task. */
 int64_t lane_largest_case(const struct task *task);
-/* Returns the seconds that each process of a reference may compute: what the timeout allows for loading it and for each
- * of its cases, on all cores. 0: no limit. */
+/* Returns the processor time in seconds that each process of a reference may use: the time that the timeout allows for
+ * loading the reference and for its cases, on all cores. 0: no limit. */
 int64_t lane_processor_time(const struct pool_shared *shared, const struct task *task);
-/* Sends a child the files that the definition's code may read. Returns -1 with a message if a file has other
- * content. */
+/* Sends a child the files that the definition's code may read. Returns -1 with a message if the content of a file has
+ * changed. */
 int lane_send_reads(const struct task *task, struct child *child, struct err *err);
-/* Writes which arguments a function gets that gets only the arguments that it has. */
+/* Writes the member "fitting" for a function whose call is adapted to its parameters (definition_fits_arguments): the
+ * arguments that no case passes, and the argument of each input. */
 void lane_write_fitting(const struct definition *definition, struct buf *out);
 /* Returns the text that a child printed, which the caller frees; NULL: nothing. */
 char *lane_printed(struct child *child);
 /* Returns when a case that starts now times out. */
 int64_t lane_case_deadline(const struct pool_shared *shared);
-/* Keeps what code used outside itself ("it opened /etc/hostname"), the first time. */
+/* Records what code used outside itself ("it opened /etc/hostname"), unless something is recorded already. */
 void lane_reached(struct lane *lane, const cJSON *message);
 
 /* ---- lane_maker.c ---- */
@@ -46,11 +47,11 @@ void lane_reached(struct lane *lane, const cJSON *message);
 /* Passes the judge's {"make"} or {"store"} on to the maker, the process that runs the definition's code for inputs. A
  * maker serves one case. Takes ownership of `fd`, the descriptor that came with the message (-1: none). */
 void lane_maker_take(struct pool_shared *shared, struct lane *lane, const char *line, int fd);
-/* Gives a lane that waits for a maker a spare runner. Returns -1 if its memory cannot be limited. */
+/* Assigns a spare runner to a lane that waits for a maker. Returns -1 if the memory of the runner cannot be limited. */
 int lane_maker_advance(struct pool_shared *shared, struct lane *lane, struct err *err);
 /* Handles the messages and the end of the maker. */
 void lane_maker_read(struct pool_shared *shared, struct lane *lane);
-/* Kills the maker, if there is one, and forgets what the judge asked of it. */
+/* Kills the maker, if there is one, and drops the judge's message to it. */
 void lane_maker_drop(struct pool_shared *shared, struct lane *lane);
 /* Reports that the maker has not answered within `limit` seconds. */
 void lane_maker_late(struct pool_shared *shared, struct lane *lane, double limit);
@@ -81,7 +82,8 @@ void lane_judge_forget(struct lane *lane);
 /* ---- lane_truth.c ---- */
 
 void lane_truth_open(struct lane *lane);
-/* Takes the judge's request {"truth": name, "run": …}, and owns `fd`, the descriptor that came with it (-1: none). */
+/* Takes the judge's request {"truth": name, "run": …}. Takes ownership of `fd`, the descriptor that came with the
+ * request (-1: none). */
 void lane_truth_take(struct pool_shared *shared, struct lane *lane, const char *line, int fd);
 /* Assigns a spare runner to a waiting request, if there is one. Returns -1 if the runner's memory cannot be limited. */
 int lane_truth_advance(struct pool_shared *shared, struct lane *lane, struct err *err);

@@ -1,9 +1,9 @@
 /* lane_maker - the maker of a lane: a process that runs the definition's code for inputs.
  *
- * The code is other people's, so it is confined as references are. It runs in a child of the zygote that never runs the
- * reference, and that is killed before the reference gets the inputs: nothing that the code leaves behind, in a module
- * or in a file, reaches the reference. A maker serves one case. While the maker works, the timeout of the case is its
- * own. */
+ * The code is untrusted, so it is confined like references. It runs in a child of the zygote that never runs the
+ * reference and is killed before the reference gets the inputs. Therefore nothing that the code leaves behind, in a
+ * module or in a file, reaches the reference. A maker serves one case. While the maker works, the timeout of the case
+ * applies to it. */
 #include "workers/pool/lane_internal.h"
 
 #include <stdlib.h>
@@ -147,7 +147,7 @@ static void on_end(struct pool_shared *shared, struct lane *lane)
 
 	if ((maker->lost || (!maker->shut && process_was_killed(maker->status) && !maker->out_of_memory)) &&
 	    !lane->work->alone)
-		lane_retry_alone(shared, lane, true); /* something else killed it */
+		lane_retry_alone(shared, lane, true); /* another process killed it */
 	else if (maker->out_of_memory)
 		fail(shared, lane, "its processes together ran out of memory; --memory SIZE changes how much they may use", 0,
 		     true, false);

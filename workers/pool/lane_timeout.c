@@ -5,15 +5,15 @@
 
 #include "workers/sandbox/sandbox.h"
 
-/* May the judge, or the runner of this lane, be late because a reference stopped it? References can stop judges and
- * other runners only where they can send signals to them. */
+/* Returns whether the judge or the runner of this lane may be late because a reference stopped it. References can stop
+ * judges and other runners only if they can send signals to them. */
 static bool may_be_stopped(const struct pool_shared *shared)
 {
 	return sandbox_gap_is_open(sandbox_gap_named("signals"), shared->runners.layers);
 }
 
-/* The judge is late. Something else may have stopped it or taken its processor time, so the case gets another judge,
- * and a second attempt while no other reference runs. */
+/* Handles a judge that is late. Another process may have stopped it or used its processor time. The case therefore gets
+ * another judge, and a second attempt while no other reference runs. */
 static void on_late_judge(struct pool_shared *shared, struct lane *lane, double limit)
 {
 	struct arena arena = {0};

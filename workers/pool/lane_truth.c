@@ -1,7 +1,7 @@
-/* lane_truth - runs a ground truth that is a text of the dataset, in a runner of its own. This runner never sees the
- * reference or its outputs, and shares no memory with the reference's runner. It is kept until the lane's work ends or
- * another ground truth is requested. The timeout of the case is paused while it works; it has the same timeout
- * itself. */
+/* lane_truth - runs a ground truth that is Python source in the dataset, in a separate runner. This runner never sees
+ * the reference or its outputs, and shares no memory with the reference's runner. The runner is kept until the lane's
+ * work ends or another ground truth is requested. While it works, the timeout of the case is paused, and an equal
+ * timeout applies to this runner. */
 #include "workers/pool/lane_internal.h"
 
 #include <stdlib.h>
@@ -76,7 +76,7 @@ static void answer_failed(struct lane *lane, const char *message, bool accident)
 	buf_free(&text);
 }
 
-/* Reports that the runner failed, and ends it. */
+/* Reports that the runner failed, and kills it. */
 static void fail(struct pool_shared *shared, struct lane *lane, const char *what, bool accident)
 {
 	struct arena arena = {0};
@@ -87,8 +87,8 @@ static void fail(struct pool_shared *shared, struct lane *lane, const char *what
 	arena_free(&arena);
 }
 
-/* Remembers what the ground truth used outside itself: verdicts that depend on it are not stored. The runner says it in
- * the form "it opened /etc/hostname". */
+/* Records what the ground truth used outside itself, because verdicts that depend on such things are not stored. The
+ * runner's text has the form "it opened /etc/hostname". */
 static void note_reached(struct lane *lane, const char *reached)
 {
 	struct buf text = {0};
@@ -172,7 +172,7 @@ void lane_truth_dispatch(struct pool_shared *shared, struct lane *lane, int64_t 
 		if (event == CHILD_LINE && is_asked(lane))
 			on_line(shared, lane, line, length);
 		else if (event == CHILD_LINE || (event == CHILD_BABBLES && !is_asked(lane)))
-			drop_child(shared, lane); /* it answers without a request */
+			drop_child(shared, lane); /* the runner answers without a request */
 		else if (event == CHILD_BABBLES)
 			fail(shared, lane, "sent an unterminated line instead of an answer", true);
 		else if (event == CHILD_ENDED)
@@ -197,7 +197,7 @@ void lane_truth_take(struct pool_shared *shared, struct lane *lane, const char *
 {
 	static const char run[] = ",\"run\":{";
 	const struct json_text text = {"judge", line, strlen(line), 1};
-	const char *from = strstr(line, run); /* a name that contains these characters has escapes between them */
+	const char *from = strstr(line, run); /* a name cannot contain this text, because its quotes would be escaped */
 	cJSON *message = json_parse(&text, NULL);
 	const struct truth_program *program = program_named(&lane->work->task, json_text_of(message, "truth"));
 	struct buf copy = {0};
@@ -212,7 +212,7 @@ void lane_truth_take(struct pool_shared *shared, struct lane *lane, const char *
 	}
 	if (program != lane->truth.program)
 		drop_child(shared, lane);
-	buf_printf(&copy, "{%s", from + 1); /* the text, because a parsed seed would lose digits */
+	buf_printf(&copy, "{%s", from + 1); /* copies the text itself, because a parsed seed would lose digits */
 	lane->truth.program = program;
 	lane->truth.run = copy.data;
 	if (lane->truth.child != NULL) {
@@ -221,7 +221,7 @@ void lane_truth_take(struct pool_shared *shared, struct lane *lane, const char *
 	}
 }
 
-/* Returns when a ground truth must be loaded. A compiler may take longer than a case. */
+/* Returns the time by which a ground truth must be loaded. A compiler may take longer than a case. */
 static int64_t load_deadline(const struct pool_shared *shared, const struct truth_program *program)
 {
 	enum { COMPILE_MS = 600000 };

@@ -4,10 +4,10 @@
 
 /* Kills and reaps leftover processes, and returns how many it found. The caller must repeat the call until it returns
  * 0. When a child of this process (the zygote, for example) dies, the processes that it started are leftover
- * processes. The kernel makes them children of this process, which must be a subreaper. A leftover process is
- * in another session than this process, or in a process group that it does not lead: every process that this program
- * starts is in the session of this program, and in its process group or the leader of another. (The zygote itself is
- * the child of the leader of its group.) */
+ * processes. The kernel makes them children of this process, which must be a subreaper. A leftover process is a child
+ * in another session than this process, or a child that does not lead its process group and is not in the group of this
+ * process. Every other child was started by this program: it is in the session of this program, and is in its process
+ * group or leads another one. (The zygote itself is the child of the leader of its group.) */
 int leftover_processes_kill(void);
 
 #endif

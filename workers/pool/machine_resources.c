@@ -87,7 +87,7 @@ static int in_environment(const char *directory, const char *below, char *out, s
 	return length > 0 && (size_t)length < sizeof path ? absolute(path, out, size) : -1;
 }
 
-/* Does the virtual environment `folder` contain torch? */
+/* Returns whether the virtual environment `folder` contains torch. */
 static bool environment_has_torch(const char *folder)
 {
 	char path[4096 + 512];
@@ -105,8 +105,8 @@ static bool environment_has_torch(const char *folder)
 	return found;
 }
 
-/* Finds the interpreter of the virtual environment into which pip installed this program, if torch is there too. An
- * environment that holds the program alone, as pipx makes them, does not count. */
+/* Finds the interpreter of the virtual environment into which pip installed this program, if the environment also has
+ * torch. An environment with only the program, as pipx makes it, does not count. */
 static int in_own_environment(const char *binary, char *out, size_t size)
 {
 	char path[4096 + 32];
@@ -169,8 +169,8 @@ bool machine_installed(void)
 	return true;
 }
 
-/* Writes the path of a Python file of this program. Returns 1 if the user named it, and 0 if it was found beside the
- * program. */
+/* Writes the path of a Python file of this program. Returns 1 if the user named the file, and 0 if it was found beside
+ * the program. */
 static int find_script(const char *name, const char *variable, char *out, size_t size, struct err *err)
 {
 	static const char *const places[] = {"../python", "../../python", "../lib/reftest"};
@@ -277,12 +277,12 @@ static const char *assigned(const char *text, const char *name, struct arena *ar
 	return NULL;
 }
 
-/* A Python script that finds torch without importing it. The script must find packages as the runner does
+/* A Python script that finds torch without importing it. The script must find packages in the same way as the runner
  * (find_packages in runner.py), so it does not search the working directory. The script prints the Python version,
  * torch's directory, and the proof that machine_torch_holds checks. The proof contains the path of the running
- * interpreter (a launcher has another path). The proof also contains inode and mtime of each searched directory and
- * of each file that adds directories. The script reads inodes and mtimes before the search, because it would
- * otherwise miss a change during the search. */
+ * interpreter (a launcher has another path). The proof also contains inode and mtime of each searched directory and of
+ * each file that adds directories. The script reads inodes and mtimes before the search, because it would otherwise
+ * miss a change during the search. */
 static const char where_is_torch[] =
     "import importlib.util as u, os, site, sys\n"
     "site.execsitecustomize = site.execusercustomize = lambda: None\n"
@@ -350,8 +350,8 @@ leave:
 	return rc;
 }
 
-/* Is `python` the interpreter itself, and not a launcher? A launcher (a script of pyenv or conda, a link to mise)
- * chooses an interpreter at each start, so its path does not identify the interpreter. */
+/* Returns whether `python` is the interpreter itself, and not a launcher. A launcher (a script of pyenv or conda, a
+ * link to mise) chooses an interpreter at each start, so its path does not identify the interpreter. */
 static bool is_program(const char *python, const char *program)
 {
 	char *real = realpath(python, NULL);

@@ -11,18 +11,20 @@
 #include "base/buf.h"
 #include "base/err.h"
 
-/* Writes the absolute path of the Python interpreter to `out`. The first of these that is set or exists is used:
- * `given` (--python), $REFTEST_PYTHON, <root>/.venv, the .venv of the checkout in which the binary was built, the virtual
- * environment into which pip installed the binary if torch is there too, python3 on PATH. Returns -1 if there is no interpreter that can be executed. */
+/* Writes the absolute path of the Python interpreter to `out`. It is the first of these that is set or exists: `given`
+ * (--python), $REFTEST_PYTHON, <root>/.venv, the .venv of the checkout in which the binary was built, the virtual
+ * environment into which pip installed the binary if torch is there too, python3 on PATH. Returns -1 if there is no
+ * interpreter that can be executed. */
 int machine_python(const char *given, const char *root, char *out, size_t size, struct err *err);
 
-/* Was this program installed, by `make install` or from a wheel, so that there is no checkout in which make could build? */
+/* Returns whether `make install` or a wheel installed this program. If so, there is no checkout in which make could
+ * build. */
 bool machine_installed(void);
 
 /* Writes the path of one of reftest's own Python files to `out`. The path is the value of the environment variable
  * `variable` if it is set. If the variable is not set, the path is that of the file in the source checkout, or,
- * without a checkout, of the file that `make install` installed. If the file or another of these files has been changed
- * since the build, returns -1. */
+ * without a checkout, of the file that `make install` installed. Returns -1 if one of reftest's own Python files has
+ * changed since the build. */
 int machine_script(const char *name, const char *variable, char *out, size_t size, struct err *err);
 
 /* Runs `python words[0] …` (at most three words) with descriptor `input` (-1: /dev/null) as stdin, and appends its
@@ -36,7 +38,8 @@ struct torch_facts {
 	const char *cuda;         /* "13.0"; NULL: a CPU build */
 	const char *python;       /* "3.11.7" */
 	const char *version_file; /* path of torch/version.py, whose content is part of the cache key of this struct */
-	const char *proof;        /* text that machine_torch_holds checks; NULL: run the interpreter each time */
+	const char *proof;        /* text that machine_torch_holds checks; NULL: the interpreter must be run each
+				   * time */
 };
 
 /* Returns the command that installs torch for the interpreter `python` (NULL: there is none), or upgrades it, in a virtual
@@ -49,20 +52,21 @@ const char *machine_pip_torch(const char *python, bool upgrade, struct arena *ar
 int machine_torch(const char *python, struct arena *arena, struct torch_facts *out, struct err *err);
 
 /* Writes the JSON object that `provider.py --matrix` prints to `out`: the libraries that can be used on a device of
- * this class, and the reasons why others cannot. Returns -1 if the script could not be run. */
+ * this class, and the reasons why other libraries cannot be used. Returns -1 if the script could not be run. */
 int machine_providers(const char *python, const char *device_class, struct arena *arena, const char **out,
                       struct err *err);
 /* The key under which the answer of machine_providers is cached. The key contains the interpreter (as in
  * machine_torch_key), the device class, and the stat data of the library tables. No process is started to build the
  * key. If the key is unchanged and machine_providers_hold is true, the cached answer is valid. */
 const char *machine_providers_key(const char *python, const char *device_class, struct arena *arena);
-/* Is `answer`, the cached answer of machine_providers, still valid? The answer is valid if `python` still starts the
- * same interpreter, and if the directories in which the interpreter searches for packages are unchanged. */
+/* Returns whether `answer`, the cached answer of machine_providers, is still valid. The answer is valid if `python`
+ * still starts the same interpreter, and if the directories in which the interpreter searches for packages are
+ * unchanged. */
 bool machine_providers_hold(const char *python, const char *answer);
 
-/* Is `proof`, from an earlier call of machine_torch, still valid? The proof is valid if `python` still starts the
- * same interpreter, and if the directories in which the interpreter searches for packages are unchanged. Returns
- * false for a launcher script, which may choose another interpreter at each start. Starts no process. */
+/* Returns whether `proof`, from an earlier call of machine_torch, is still valid. The proof is valid if `python` still
+ * starts the same interpreter, and if the directories in which the interpreter searches for packages are unchanged.
+ * Returns false for a launcher script, which may choose another interpreter at each start. Starts no process. */
 bool machine_torch_holds(const char *python, const char *proof);
 
 /* The key under which the answer of machine_torch is cached: the interpreter's path and stat, PYTHONPATH,
@@ -71,7 +75,7 @@ bool machine_torch_holds(const char *python, const char *proof);
 const char *machine_torch_key(const char *python, struct arena *arena);
 
 /* Counts the GPUs in the NVIDIA driver's files, without a CUDA call. Returns 0 if there is no NVIDIA driver. If `key`
- * is not NULL, writes a text to it that changes when the driver or the GPUs change. */
+ * is not NULL, sets it to a text that changes when the driver or the GPUs change. */
 int machine_gpus(struct arena *arena, const char **key);
 
 /* Reads the version of the driver, "580.159.04", from the text of /proc/driver/nvidia/version. Returns false if the text

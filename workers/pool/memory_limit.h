@@ -1,13 +1,13 @@
-/* memory_limit - how much memory a reference may use. */
+/* memory_limit - computes how much memory a reference may use. */
 #ifndef REFTEST_WORKERS_POOL_MEMORY_LIMIT_H
 #define REFTEST_WORKERS_POOL_MEMORY_LIMIT_H
 
 #include <stdint.h>
 
-/* Returns the bytes that a reference may use besides what its process has before it loads the reference and besides the
- * tensors in shared memory. `given`: the value of --memory; 0: a default for a definition whose largest case has
- * `tensor_bytes` of tensors. The sandbox (workers/sandbox/sandbox.h) lowers the limit further if this machine has less
- * memory available. */
+/* Returns the bytes that a reference may use. The memory of its process before it loads the reference is not included,
+ * nor are the tensors in shared memory. `given`: the value of --memory; 0: a default for a definition whose largest
+ * case has `tensor_bytes` of tensors. The sandbox (workers/sandbox/sandbox.h) lowers the limit further if this machine
+ * has less memory available. */
 int64_t memory_limit(int64_t given, int64_t tensor_bytes);
 
 #endif

@@ -10,7 +10,8 @@
 
 enum { STATUS_SIZE = 4096 };
 
-/* What is added up of a file of /proc/PID. The names follow a newline, which the name of a process cannot contain. */
+/* The fields of a file in /proc/PID that are added up. The keys include the newline before them, because the name of a
+ * process in this file cannot contain a newline. */
 struct sum_of {
 	const char *file;
 	const char *keys[3];

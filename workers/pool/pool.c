@@ -1,10 +1,10 @@
 /* pool - assigns tasks to idle lanes (a lane is a judge and its runner) and returns their verdicts.
  *
- * Tasks wait in a queue, the longest first, until a lane is idle. A lane that stays idle takes cases of another one. A case to be retried waits in a second queue until all lanes are idle.
- * The zygote starts as many runners as the waiting lanes and tasks need. pool_next adds the versions of torch and CUDA,
- * the time and the duration to each verdict; worth_keeping decides whether a verdict may be stored: verdicts about
- * transient failures may not. A new reason that means a transient failure must be added to reason_is_transient in
- * dataset/verdict.c.
+ * Tasks wait in a queue, the longest first, until a lane is idle. A lane that stays idle takes cases of another lane. A
+ * case to be retried waits in a second queue until all lanes are idle. The zygote starts as many runners as the waiting
+ * lanes and tasks need. pool_next adds the versions of torch and CUDA, the time and the duration to each verdict;
+ * worth_keeping decides whether a verdict may be stored: verdicts about transient failures may not. A new reason that
+ * means a transient failure must be added to reason_is_transient in dataset/verdict.c.
  *
  * All descriptors are in one epoll, which only signals that there is work. pool_dispatch then checks every lane
  * (there are few) and ignores which descriptor was ready, so a stale event does no harm. */
@@ -35,7 +35,7 @@ struct pool {
 	struct pool_guard guard;
 	bool guarded;
 	struct isolation_reader reader;
-	bool own;                /* every definition gets a runner of its own */
+	bool own;                /* every definition gets a separate runner */
 	struct queue queue;
 	int pending;             /* number of submitted cases whose results pool_next has not returned yet */
 };
@@ -213,7 +213,8 @@ static void arm_timer(struct pool *pool)
 	deadline = pool->reader.deadline_ms < deadline ? pool->reader.deadline_ms : deadline;
 	if (deadline != INT64_MAX) {
 		spec.it_value.tv_sec = deadline / 1000;
-		spec.it_value.tv_nsec = deadline % 1000 * 1000000 + 1; /* + 1, because a value of 0 disarms the timer */
+		spec.it_value.tv_nsec = deadline % 1000 * 1000000 + 1; /* adds 1, because a value of 0 disarms the
+								        * timer */
 	}
 	timerfd_settime(pool->timer, TFD_TIMER_ABSTIME, &spec, NULL);
 }
@@ -247,12 +248,12 @@ static struct lane *idle_lane(struct pool *pool)
 	return any;
 }
 
-/* Expected seconds that a lane must have left before cases of it are given to another lane, which needs a runner for them.
- * On a GPU this runner needs a CUDA context. */
+/* A lane gives cases to another lane only if its remaining work takes at least this many seconds, because the other
+ * lane needs a runner for them. On a GPU this runner needs a CUDA context. */
 #define SEPARATE_CPU_S 0.2
 #define SEPARATE_GPU_S 1.0
 
-/* Returns the work of a lane that has the most to do which an idle lane could take, or NULL. */
+/* Returns the work with the most remaining seconds that an idle lane could take, or NULL. */
 static struct queued *separable_work(const struct pool *pool)
 {
 	double most = strcmp(pool->shared.device, "cpu") == 0 ? SEPARATE_CPU_S : SEPARATE_GPU_S;
@@ -272,7 +273,8 @@ static struct queued *separable_work(const struct pool *pool)
 	return longest;
 }
 
-/* Takes cases off the lane that has the most to do. NULL: there is none, or it is not known yet whether it may be done. */
+/* Takes cases from the lane with the most remaining work. Returns NULL if there is none, or if it is not known yet
+ * whether its cases may be separated. */
 static struct queued *separate(const struct pool *pool)
 {
 	struct queued *longest = separable_work(pool), *part;
@@ -301,9 +303,10 @@ static void hand_out(struct pool *pool)
 	}
 }
 
-/* May spare runners be started now? On the CPU no spare runner is started during a run, because it would take CPU
- * time from the reference. On a GPU spare runners are started even during a run if few are left. The driver creates
- * only a few contexts per second, and a user who saves many files in a short time would wait for each context. */
+/* Returns whether spare runners may be started now. On the CPU no spare runner is started during a run, because it
+ * would take CPU time from the reference. On a GPU spare runners are started even during a run if few are left. The
+ * driver creates only a few contexts per second, and a user who saves many files in a short time would wait for each
+ * context. */
 static bool may_refill(const struct pool *pool, int waiting, int working)
 {
 	if (!pool->warm || any_alone(pool) ||
@@ -323,9 +326,10 @@ static void demand_for(struct runner_demand *demand, const struct queued *work)
 		demand->any++;
 }
 
-/* Adds what the queued tasks need, but no more tasks than there are lanes. Of the runners of working lanes, `released` will
- * serve tasks that may share a runner. On a GPU they are waited for, all but one, because a context takes long to create. On
- * the CPU a runner is forked sooner than another one has removed its reference. */
+/* Adds the runners that the queued tasks need, for at most as many tasks as there are lanes. `released` is the number
+ * of runners of working lanes that will later serve tasks that may share a runner. On a GPU, the tasks wait for all of
+ * these runners except one, because creating a context takes long. On the CPU they do not wait, because forking a
+ * runner is faster than removing a reference from one. */
 static void demand_of_queue(const struct pool *pool, int released, struct runner_demand *demand)
 {
 	struct runner_demand queued = {0, 0};
@@ -339,8 +343,8 @@ static void demand_of_queue(const struct pool *pool, int released, struct runner
 	demand->any += queued.any;
 }
 
-/* Returns how many spare runners are needed: one for each waiting lane and queued task, but at most one per
- * lane. If a warm pool keeps more spare runners ready, returns that number. */
+/* Returns how many spare runners are needed: one for each waiting lane and queued task, but at most one per lane. If a
+ * warm pool keeps more spare runners ready, and may start them now, returns that number. */
 static struct runner_demand spares_wanted(const struct pool *pool)
 {
 	int working = 0, released = 0, most = pool->shared.lane_count;
@@ -372,7 +376,8 @@ static bool asks(const struct queued *work, int64_t number)
 	return work != NULL && work->question == number && (number != 0 || work->isolation == ISOLATION_UNKNOWN);
 }
 
-/* Returns the task that the reader was asked about, or, for 0, the next one of whose isolation nothing is known. */
+/* Returns the task that the reader was asked about under `number`. For 0, returns the next task whose isolation is
+ * unknown. */
 static struct queued *task_of_question(struct pool *pool, int64_t number)
 {
 	for (int i = 0; i < pool->shared.lane_count; i++)
@@ -384,7 +389,8 @@ static struct queued *task_of_question(struct pool *pool, int64_t number)
 	return NULL;
 }
 
-/* Returns the task from which an idle lane could take cases if its text allows that; NULL: none, or it is known. */
+/* Returns a task from which an idle lane could take cases if the reader allows it. Returns NULL if there is none, or if
+ * the reader has answered already. */
 static struct queued *task_to_separate(struct pool *pool)
 {
 	struct queued *work = idle_lane(pool) == NULL ? NULL : separable_work(pool);
@@ -392,7 +398,8 @@ static struct queued *task_to_separate(struct pool *pool)
 	return work != NULL && work->separable == SEPARABLE_UNKNOWN && work->question == 0 ? work : NULL;
 }
 
-/* Takes the reader's answers, and asks about the next task. A task that was cancelled meanwhile is not found. */
+/* Takes the reader's answers, and asks about the next task. Ignores an answer about a task that was cancelled
+ * meanwhile. */
 static int read_texts(struct pool *pool, int64_t now_ms, struct err *err)
 {
 	struct isolation_answer answer;
@@ -475,8 +482,8 @@ int pool_dispatch(struct pool *pool, struct err *err)
 	return 0;
 }
 
-/* May this verdict be stored? A verdict about a transient failure must not be stored, because the same case can give
- * another result later. */
+/* Returns whether this verdict may be stored. A verdict about a transient failure must not be stored, because the same
+ * case can give another result later. */
 static bool worth_keeping(const struct answer *answer, const struct verdict *verdict)
 {
 	for (int i = 0; i < verdict->tried_count; i++)

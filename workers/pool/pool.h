@@ -27,9 +27,10 @@ struct pool_options {
 	const char *python;      /* absolute path of the interpreter */
 	const char *root;        /* root of the dataset, to which blob paths are relative */
 	struct judge_program judge;
-	bool libraries;          /* some case may need the provider: it starts now, before any reference runs */
+	bool libraries;          /* some case may need the provider, so pool_open starts it, before any reference
+				  * runs */
 	int lanes;               /* at least 1 */
-	int cores;               /* that the pool may keep busy; 0: all that this process may use */
+	int cores;               /* number of cores that the pool may keep busy; 0: all that this process may use */
 	bool guarded;            /* the caller called pool_guard_open, because it opens several pools */
 	double timeout_s;        /* time limit for a case, including all runs and the comparisons */
 	int64_t memory;          /* bytes that a reference may use (workers/pool/memory_limit.h); 0: the default */
@@ -45,21 +46,21 @@ struct pool_options {
  * SPARES_LOW spare runners are left on a GPU, new ones start even during a run. */
 enum { SPARES_CPU = 1, SPARES_GPU = 4, SPARES_LOW = 2, SPARES_MOST = 16 };
 
-/* Makes this process a subreaper and closes its memory to debuggers, until pool_guard_close. A pool does so itself
- * unless it is `guarded`. */
+/* Makes this process a subreaper and closes its memory to debuggers, until pool_guard_close. pool_open does the same
+ * unless pool_options.guarded is set. */
 struct pool_guard {
 	int subreaper, dumpable; /* the values before */
 };
 struct pool_guard pool_guard_open(void);
 void pool_guard_close(const struct pool_guard *guard);
 
-/* Starts no process but the provider: judges and runners start with the first task. Until pool_close this process is a
- * subreaper. Other processes of the same user cannot attach a debugger to it, because a reference could otherwise
+/* Starts no process except the provider; judges and runners start with the first task. Until pool_close this process is
+ * a subreaper. Other processes of the same user cannot attach a debugger to it, because a reference could otherwise
  * change a verdict in its memory. Judges are forked from this process, which must therefore have a single thread and no
  * CUDA context. */
 struct pool *pool_open(const struct pool_options *options, struct err *err);
 
-/* Starts a judge and the spare runners now, because otherwise the first tasks would wait for them. `watch` calls it. */
+/* Starts a judge and the spare runners now, so that the first tasks need not wait for them. `watch` calls it. */
 void pool_warm(struct pool *pool);
 
 void pool_submit(struct pool *pool, const struct task *task);
@@ -95,7 +96,7 @@ struct pool_running {
 /* Writes an entry for each lane that has a case, and returns their number, at most `most`. The entries are valid until
  * pool_dispatch. */
 int pool_running(const struct pool *pool, struct pool_running *out, int most);
-int pool_pending(const struct pool *pool); /* number of cases submitted and not yet returned by pool_next */
+int pool_pending(const struct pool *pool); /* number of submitted cases whose results pool_next has not returned yet */
 int pool_spares(const struct pool *pool);  /* number of runners that are ready and assigned to no lane */
 
 /* Returns the version of torch that the zygote reported, or NULL if no zygote has started yet. */

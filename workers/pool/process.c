@@ -63,7 +63,7 @@ static int spawn(struct process *process, const char *path, char *const argv[], 
 	for (int i = 0; i < count; i++)
 		if ((rc = posix_spawn_file_actions_adddup2(&actions, copies[i], i)) != 0)
 			goto leave;
-	/* Descriptors that this program inherited, from the user's shell for example, are not for its workers. */
+	/* Workers must not get descriptors that this program inherited, for example from the user's shell. */
 	if ((rc = posix_spawn_file_actions_addclosefrom_np(&actions, count)) != 0)
 		goto leave;
 	rc = posix_spawn(&process->pid, path, &actions, &attributes, argv, envp);
@@ -94,11 +94,12 @@ int process_start(struct process *process, const char *path, char *const argv[],
 	return rc;
 }
 
-/* Defined only in programs with the leak sanitizer, whose check at exit `_exit` leaves out. */
+/* Defined only in programs with the leak sanitizer. `_exit` skips its check, so this program calls the function
+ * itself. */
 void __lsan_do_leak_check(void) __attribute__((weak));
 
-/* Ends the ignoring of signals, which a forked process inherits. This program has no signal handlers of its own, and
- * those of a sanitizer must stay. */
+/* Sets ignored signals back to their default, because a forked process inherits that they are ignored. This program has
+ * no signal handlers; those of a sanitizer must stay. */
 static void heed_signals(void)
 {
 	struct sigaction now;
@@ -111,7 +112,7 @@ static void heed_signals(void)
 	sigprocmask(SIG_SETMASK, &none, NULL);
 }
 
-/* Gives a forked process the state of one that process_start starts. Returns false if it cannot run. */
+/* Gives a forked process the same state as a process that process_start starts. Returns false if this fails. */
 static bool become_worker(const char *name, pid_t parent, const int *copies, int count)
 {
 	setpgid(0, 0);
@@ -132,7 +133,7 @@ static _Noreturn void run_worker(int (*run)(void *context), void *context)
 
 	if (__lsan_do_leak_check != NULL)
 		__lsan_do_leak_check();
-	_exit(status); /* exit() would write what this process's parent has buffered a second time */
+	_exit(status); /* exit() would write the parent's buffered output a second time */
 }
 
 int process_fork(struct process *process, const char *name, int (*run)(void *context), void *context, const int *fds,
@@ -144,7 +145,7 @@ int process_fork(struct process *process, const char *name, int (*run)(void *con
 	*process = (struct process){0, -1};
 	memset(copies, -1, sizeof copies);
 	if (fd_count <= FDS_MAX && copy_fds(fds, fd_count, copies, err) == 0) {
-		fflush(NULL); /* otherwise a worker that exits would write what is buffered a second time */
+		fflush(NULL); /* otherwise a worker that exits would write the buffered output a second time */
 		pid = fork();
 		rc = pid < 0 ? err_errno(err, "cannot fork a process for %s", name) : 0;
 	}

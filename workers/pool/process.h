@@ -20,16 +20,16 @@ int process_start(struct process *process, const char *path, char *const argv[],
 
 /* Forks this process and calls `run(context)` in the new process, which exits with its result. The new process has the
  * descriptors, the process group and the signals that process_start describes, and it is killed if this process ends.
- * It cannot be debugged from its first instruction on, provided that this process cannot be debugged. This process must
- * have a single thread. The new process must not use what this process has opened, because those descriptors are
- * closed. `name` is the name that `ps` shows, at most 15 bytes. */
+ * If this process cannot be debugged, the new process cannot be debugged either, from its first instruction on. This
+ * process must have a single thread. The new process must not use what this process has opened, because those
+ * descriptors are closed. `name` is the name that `ps` shows, at most 15 bytes. */
 int process_fork(struct process *process, const char *name, int (*run)(void *context), void *context, const int *fds,
 		 int fd_count, struct err *err);
 
 /* If the process has ended, reaps it, sets `status` to its wait status and returns true. */
 bool process_ended(struct process *process, int *status);
 
-/* Lets a process continue that something has stopped. `pidfd` is its descriptor; -1: does nothing. */
+/* Continues a process that a signal has stopped. `pidfd` is its descriptor; if it is -1, does nothing. */
 void process_let_continue(int pidfd);
 
 /* Sends SIGKILL to the process and to its process group. The process must still be reaped. */
@@ -41,7 +41,8 @@ struct process_end {
 };
 struct process_end process_end(int status);
 
-/* Was the process killed by a signal that other processes send (SIGKILL, SIGTERM, SIGINT, SIGHUP, SIGQUIT)? */
+/* Returns whether the process was killed by a signal that other processes usually send (SIGKILL, SIGTERM, SIGINT,
+ * SIGHUP, SIGQUIT). */
 bool process_was_killed(int status);
 
 #endif

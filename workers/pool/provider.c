@@ -22,10 +22,10 @@ extern char **environ;
 enum {
 	UP_MS = 300000, /* time limit to import torch and create the CUDA context */
 	FAILURES_MAX = 2,
-	/* If a library has ended the process this often for an op family, it is not used for that family again. */
+	/* If a library has ended the process this many times for an op family, it is not used for that family again. */
 	ENDS_MAX = 2,
 	ALLOW_MAX_S = 7200, /* limit in seconds for the extra time of one preparation (an import, a compilation) */
-	SAID = 16 << 10,    /* number of bytes that are kept of the process's output */
+	SAID = 16 << 10,    /* the most bytes of the process's output that are kept */
 	SAID_SHOWN = 1500,
 	DOING_SHOWN = 300, /* limit in bytes for the name of a preparation in messages */
 	PIPE_READS = 32

@@ -8,7 +8,7 @@
  * the answer is {"failed"} with a message.
  *
  * A process that was just exec'd is open to all processes of its user. The pool therefore calls provider_start_no_more
- * as soon as a reference may have run that could reach it. */
+ * as soon as a reference may have run that could reach such a process. */
 #ifndef REFTEST_WORKERS_POOL_PROVIDER_H
 #define REFTEST_WORKERS_POOL_PROVIDER_H
 
@@ -23,7 +23,7 @@
 /* A pair of a library and an op family, with the number of times that this pair has ended the provider process. */
 struct provider_pair {
 	char *name; /* "flashinfer with gqa_paged", owned */
-	int ends;   /* number of times that the process ended while it computed this pair */
+	int ends;   /* number of times that the process ended while this library computed this op family */
 };
 
 struct provider {
@@ -51,17 +51,20 @@ struct provider {
 void provider_open(struct provider *provider, const char *python, const char *device, int threads, int epoll,
 		   double timeout_s);
 
-/* Starts no process any more. One that runs is used until it ends; then every request gets the answer {"failed"}. */
+/* Makes sure that no further process is started. A running process is used until it ends; after that, every request
+ * gets the answer {"failed"}. */
 void provider_start_no_more(struct provider *provider);
 
-/* Can a request be sent now? Starts the provider process if necessary; false until the process has started. */
+/* Returns whether a request can be sent now. Starts the provider process if necessary, and returns false until it has
+ * started. */
 bool provider_ready(struct provider *provider);
 /* Sends a {"provide"} with the descriptor `fd` (-1: none). Call it only if provider_ready is true. */
 void provider_ask(struct provider *provider, const char *text, size_t length, int fd);
 
 /* Returns the answer to the request, valid until the next call. Returns NULL if there is no answer yet. */
 const char *provider_answer(struct provider *provider, int64_t now_ms);
-/* Would provider_answer return an answer now? No event wakes the poll loop for an answer that is available already. */
+/* Returns whether provider_answer would return an answer now. The poll loop needs this: no event wakes it for an answer
+ * that is available already. */
 bool provider_answers_now(const struct provider *provider);
 /* Returns the time in ms at which provider_answer must be called next; INT64_MAX: never. */
 int64_t provider_deadline(const struct provider *provider);

@@ -15,21 +15,22 @@ enum isolation { ISOLATION_UNKNOWN, ISOLATION_OWN, ISOLATION_KEPT };
 /* Whether cases of a task may run in several runners at the same time (workers/pool/separation.h). */
 enum separable { SEPARABLE_UNKNOWN, SEPARABLE_NO, SEPARABLE_YES };
 
-/* An element of a queue: a task, or one case of a task that is retried. */
+/* An element of a queue: a task, or one case of a task, which is retried. */
 struct queued {
 	struct queued *next;
 	struct task task;
 	int job;       /* index of the current case */
 	bool alone;    /* a retried case, which runs while no other lane works */
-	bool attacked; /* it is retried because something killed or stopped one of its processes */
+	bool attacked; /* the case is retried because something killed or stopped one of its processes */
 	bool loaded;   /* the reference has been loaded at least once */
 	char *failure; /* the {"blame"} message for every case if the reference could not be loaded, else NULL; owned */
 	bool accident; /* `failure` is transient */
 	char *reached; /* the file, socket or process that the reference used; owned; NULL: none */
 	enum isolation isolation;
-	char *own_because; /* why the runner serves this task only; owned; NULL: it does not, or it is not known yet */
+	char *own_because; /* why the runner serves only this task; owned; NULL: it may serve others, or this is not
+			    * known yet */
 	enum separable separable;
-	int64_t question;  /* the number under which the reader was asked about the task; 0: none */
+	int64_t question;  /* number of the question to the reader about the task; 0: none */
 };
 
 struct queue {
@@ -42,7 +43,7 @@ int queues_left(const struct queued *work); /* number of cases that have no resu
 double queues_seconds(const struct queued *work); /* how long these cases are expected to take; 0: unknown */
 
 /* Adds work to a queue, which then owns it. Work that is expected to take longer comes first, so that no lane is left
- * with a long task at the end of a run. Equal work keeps its order, and nothing comes before urgent work. */
+ * with a long task at the end of a run. Work with equal times keeps its order. Urgent work always comes first. */
 void queue_push(struct queue *queue, struct queued *work);
 void queue_push_first(struct queue *queue, struct queued *work);
 struct queued *queue_pop(struct queue *queue);             /* NULL: empty */

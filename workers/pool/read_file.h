@@ -9,7 +9,7 @@
 #include "workers/pool/task.h"
 
 /* Returns the descriptor of the sealed copy, which the caller closes. Returns -1 with a message if the file below the
- * folder `root` is missing, is no regular file, or has another content than `file->content`. */
+ * folder `root` is missing, is not a regular file, or does not have the digest `file->content`. */
 int read_file_copy(const char *root, const struct read_file *file, struct err *err);
 
 #endif

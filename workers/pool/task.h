@@ -11,8 +11,8 @@
 
 /* A file that the reference may read. */
 struct read_file {
-	const char *path; /* as the reference names it */
-	const char *file; /* where it is, relative to the root of the dataset */
+	const char *path; /* the path that the reference uses */
+	const char *file; /* the path of the file relative to the root of the dataset */
 	struct digest content;
 };
 
@@ -24,18 +24,19 @@ struct program_file {
 /* How a program of several files is compiled. */
 enum program_build { BUILD_NONE, BUILD_CPP, BUILD_CUDA };
 
-/* How it returns its outputs. */
+/* How a program returns its outputs. */
 enum program_outputs {
-	OUTPUTS_GUESSED, /* as its signature says: the arguments are the inputs, or the inputs and then the outputs */
+	OUTPUTS_GUESSED, /* the signature decides: the arguments are the inputs, or the inputs and then the outputs */
 	OUTPUTS_RETURNED,
-	OUTPUTS_WRITTEN  /* to tensors that it gets after its inputs */
+	OUTPUTS_WRITTEN  /* the program writes its outputs to tensors that it gets after its inputs */
 };
 
-/* The text of a ground truth that runs in a runner of its own. */
+/* The program of a ground truth that runs in a separate runner. */
 struct truth_program {
 	const char *name;        /* as in job.truths */
 	const char *path;        /* for messages and tracebacks */
-	const char *source;      /* the text, if it is the only one and gets its inputs by name; else NULL */
+	const char *source;      /* the source, if it is a single file whose function gets its inputs by name; else
+				  * NULL */
 	const char *entry_point; /* the function that is called */
 	/* The rest is set if `source` is NULL. The function gets its inputs by position. */
 	const struct program_file *files;
@@ -50,17 +51,17 @@ struct truth_program {
 struct task {
 	const char *name;      /* op_type/name, for messages */
 	const char *reference;
-	const struct truth_program *program; /* runs in the place of the reference; NULL: the reference runs */
+	const struct truth_program *program; /* runs instead of the reference; NULL: the reference runs */
 	const struct definition *definition; /* says how the reference is called; NULL: run() gets every input by name */
 	const struct read_file *reads;
 	int read_count;
-	const struct truth_program *programs; /* the ground truths of the jobs that are texts of the dataset */
+	const struct truth_program *programs; /* the ground truths of the jobs that are Python source in the dataset */
 	int program_count;
 	const struct job *const *jobs;
 	const double *seconds; /* how long each job is expected to take; NULL: unknown */
 	int job_count;
 	void *owner;           /* returned with each result */
-	bool urgent;           /* an interactive user waits for it: it goes to the front of the queue */
+	bool urgent;           /* an interactive user waits for the task, so it goes to the front of the queue */
 };
 
 #endif

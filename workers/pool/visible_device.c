@@ -6,13 +6,14 @@
 
 #define VARIABLE "CUDA_VISIBLE_DEVICES="
 
-/* CUDA ignores what follows an entry that is no device. */
+/* CUDA ignores all entries after one that is not a device. */
 static bool names_device(const char *entry, size_t length)
 {
 	return length > 0 && entry[0] != '-';
 }
 
-/* Returns entry number `index` of a list with commas, without spaces around it; NULL: there is none. */
+/* Returns entry number `index` of a list that is separated by commas, without spaces around the entry. Returns NULL if
+ * there is none. */
 static const char *entry_of(const char *list, long index, struct arena *arena)
 {
 	for (;; index--) {

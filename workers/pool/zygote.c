@@ -41,13 +41,14 @@ enum {
 	UNLOAD_MS = 10000, /* time limit for a runner to remove a reference from its process */
 	ORPHANS_MS = 20, /* time between two searches for orphans */
 	CLOSE_MS = 1000, /* time limit for all processes to end in zygote_close */
-	/* A runner is also ended when no more than this part of the memory is left that was available when it began. The
-	 * sum of a runner's memory does not contain what the kernel holds for it, in sockets for example. */
+	/* A runner is also ended when the available memory falls below 1/SPARE_PART of the memory that was available at
+	 * its start. This is needed because the sum of a runner's memory does not include memory that the kernel uses
+	 * for it, for example for sockets. */
 	SPARE_PART = 20,
 	FAILURES_MAX = 3,
-	/* The number of CUDA contexts that are created at the same time. More would gain little, because the driver
-	 * creates one after the other. On an H200, creating three contexts at a time gives 13.4 contexts per second.
-	 * Creating eight at a time gives 13.9, but each takes twice as long (bench/contexts.py). */
+	/* The number of CUDA contexts that are created at the same time. A larger number would gain little, because the
+	 * driver creates one context after the other. On an H200, creating three contexts at a time gives 13.4 contexts
+	 * per second. Creating eight at a time gives 13.9, but each takes twice as long (bench/contexts.py). */
 	WARMING_MOST = 3,
 	PIPE_READS = 32 /* limit for consecutive reads of a pipe, because a reference may print endlessly */
 };
@@ -113,8 +114,8 @@ static int make_pipe(int epoll, int ends[2], struct err *err)
 
 /* ---- the zygote ---- */
 
-/* Makes the folder for the temporary folders of runners that have no filesystem of their own for these. It is removed
- * here and not by the zygote, which may have been killed. */
+/* Makes the folder that contains the temporary folders of runners without their own /tmp. This process removes the
+ * folder, because the zygote may have been killed. */
 static int make_folder(struct zygote *runners, struct err *err)
 {
 	const char *place = getenv("TMPDIR");
@@ -379,7 +380,8 @@ int zygote_want(struct zygote *runners, struct runner_demand demand, struct err 
 	return 0;
 }
 
-/* Is `a` the better one of two spare runners? A used one, so that the others stay; then the one that waited longest. */
+/* Returns whether `a` is the better one of two spare runners. A used runner is better, so that unused ones stay
+ * available; among equals, the one that has waited longest is better. */
 static bool better(const struct child *a, const struct child *b)
 {
 	return b == NULL || (a->used != b->used ? a->used : a->ready_ms < b->ready_ms);
@@ -403,7 +405,7 @@ struct child *zygote_take(struct zygote *runners, bool used)
 	if (warmest != NULL) {
 		warmest->state = CHILD_TAKEN;
 		runners->taken = true;
-		process_let_continue(warmest->pidfd); /* another reference may have stopped it */
+		process_let_continue(warmest->pidfd); /* another reference may have stopped the runner */
 		warmest->deadline_ms = INT64_MAX;
 	}
 	return warmest;
@@ -626,7 +628,7 @@ static int read_fresh_child(struct zygote *runners, struct child *child, int64_t
 
 	if (event == CHILD_LINE && strncmp(line, "{\"ready\"", 8) == 0) {
 		trace("runners", "child %d: %.*s", (int)child->pid, (int)length, line);
-		if (!child->used) /* a used one keeps its /proc */
+		if (!child->used) /* a used runner keeps its /proc */
 			child->proc = channel_take_fd(&child->channel);
 		if (child->proc < 0 && (runners->layers & SANDBOX_MEMORY_SUM) != 0)
 			return err_set(err, "the memory of a reference's processes cannot be added up: its runner has no /proc");
@@ -638,7 +640,7 @@ static int read_fresh_child(struct zygote *runners, struct child *child, int64_t
 		child->deadline_ms = INT64_MAX;
 		return 0;
 	}
-	if (child->used && event != CHILD_NOTHING) { /* it is not as it was before its reference, or it has ended */
+	if (child->used && event != CHILD_NOTHING) { /* the runner is not in its original state, or it has ended */
 		trace("runners", "child %d is not kept: %.*s", (int)child->pid, event == CHILD_LINE ? (int)length : 0,
 		      event == CHILD_LINE ? line : "");
 		zygote_drop(runners, child);
@@ -717,15 +719,15 @@ static bool any_watched(const struct zygote *runners)
 	return false;
 }
 
-/* The exact sum is asked for only if the quick one, which is never smaller, is too large. */
+/* Computes the exact sum only if the quick sum is too large. The quick sum is never smaller than the exact one. */
 static bool uses_too_much(const struct child *child)
 {
 	return memory_watch_sum(child->proc, false) > child->memory_most &&
 	       memory_watch_sum(child->proc, true) > child->memory_most;
 }
 
-/* Ends the runners that use too much memory. If this machine has none left, all are ended: the cases of several are tried
- * again one by one, and a runner that is alone is the cause. */
+/* Ends the runners that use too much memory. If this machine has no memory left, ends all runners. If there were
+ * several, their cases are tried again one by one; a single runner must be the cause. */
 static void watch_memory(struct zygote *runners)
 {
 	int64_t available = sandbox_available_memory();
@@ -744,10 +746,11 @@ static void watch_memory(struct zygote *runners)
 		child->out_of_memory = much || alone;
 		kill_child(child);
 	}
-	runners->watch_ms = clock_ms() + MEMORY_WATCH_MS; /* after the sum, which takes longer for many processes */
+	runners->watch_ms = clock_ms() + MEMORY_WATCH_MS; /* counts from the end of the sum, because it takes longer for
+							   * many processes */
 }
 
-/* Does a runner start or end, in a sandbox that lets references stop that runner and the zygote? */
+/* Returns whether a runner is starting or ending in a sandbox that allows references to stop it and the zygote. */
 static bool may_be_stopped(const struct zygote *runners)
 {
 	return runners->up && sandbox_gap_is_open(sandbox_gap_named("signals"), runners->layers) &&

@@ -5,9 +5,9 @@
  * to serve another one, if the texts of both references allow that (workers/pool/isolation.h). A runner's slot is free
  * again after the zygote has reported the runner's end and has been told to reap it. Until the runner is reaped, the
  * kernel cannot reuse the runner's pid. If the zygote dies, the kernel kills all runners, and a new zygote is started
- * when runners are needed. Processes that references leave behind are killed by the zygote. If the zygote has died,
- * zygote_dispatch kills these processes, for which this process must be a subreaper. A new zygote is started only when
- * none of them is left, because they could change it while it starts. */
+ * when runners are needed. The zygote kills processes that references leave behind. If the zygote has died,
+ * zygote_dispatch kills these processes; for this, this process must be a subreaper. A new zygote is started only when
+ * no such process is left, because it could change the zygote while that starts. */
 #ifndef REFTEST_WORKERS_POOL_ZYGOTE_H
 #define REFTEST_WORKERS_POOL_ZYGOTE_H
 
@@ -38,29 +38,32 @@ struct child {
 	int pipe;               /* pipe with the runner's stdout and stderr; -1: closed */
 	struct buf printed;     /* the end of the text that the runner printed */
 	int64_t printed_bytes;  /* number of bytes that the runner has printed in total */
-	int64_t deadline_ms;    /* deadline for a starting runner, or for the end of a runner without socket */
+	int64_t deadline_ms;    /* deadline by which a starting runner must be ready, or a runner without socket must
+				 * end */
 	bool ready;		/* the runner has sent {"ready"}, perhaps before the zygote reported its pid */
 	int64_t ready_ms;       /* when the runner became ready */
 	bool ended;             /* the zygote has reported the runner's end; `status` is its wait status */
 	bool lost;		/* the runner was killed because the zygote died; there is no wait status */
 	bool shut;              /* the runner closed its socket but kept running, and was killed for that */
 	int status;             /* wait status */
-	bool used;              /* it was released after a definition */
-	bool reader;            /* it reads texts and never runs a reference; no lane gets it */
-	int64_t group;          /* its control group; 0: none */
-	bool out_of_memory;     /* it was ended because all its processes together reached the limit of memory */
-	int proc;               /* the directory /proc of its PID namespace, if their memory is added up; -1 */
-	int64_t memory_most;    /* the sum that they may reach; 0: no reference is loaded yet */
-	int64_t memory_spare;   /* memory that must stay available on this machine */
+	bool used;              /* the runner was released after a definition */
+	bool reader;            /* the child reads texts and never runs a reference; no lane gets it */
+	int64_t group;          /* the runner's control group; 0: none */
+	bool out_of_memory;     /* the runner was ended because all its processes together reached the limit of
+				 * memory */
+	int proc;               /* the directory /proc of the runner's PID namespace, if the memory of its processes is
+				 * added up; else -1 */
+	int64_t memory_most;    /* the largest sum of memory that is allowed; 0: no reference is loaded yet */
+	int64_t memory_spare;   /* bytes of memory that must stay available on this machine */
 };
 
 enum { RUNNER_POOL_PRINTED = 64 << 10 }; /* number of bytes that are kept of a reference's output */
 
 struct zygote {
 	const char *python, *device; /* not owned */
-	const char *root;            /* of the dataset, which references must not see; not owned */
+	const char *root;            /* root of the dataset, which references must not see; not owned */
 	char script[4096];           /* runner.py */
-	char folder[4096];           /* for temporary folders of runners; "": none */
+	char folder[4096];           /* the folder for temporary folders of runners; "": none */
 	int sandbox;                 /* a sealed copy of libreftest_sandbox.so; -1: none */
 	int threads;                 /* number of CPU threads that torch uses in each runner */
 	int epoll;                   /* not owned */
@@ -71,7 +74,7 @@ struct zygote {
 	int64_t deadline_ms; /* deadline for the zygote to start; 0: it has started, or there is none */
 	bool up;
 	int failures;                /* number of consecutive failed starts of zygotes or runners */
-	int64_t watch_ms;            /* time of the next look at the memory of runners */
+	int64_t watch_ms;            /* time of the next check of the memory of runners */
 	int64_t orphans_ms;          /* time of the next search for orphaned processes; 0: there are none */
 	struct child *children;
 	int room;                    /* slots */
@@ -88,33 +91,33 @@ int zygote_open(struct zygote *runners, const char *python, const char *device, 
 /* Kills the zygote and all runners, and reaps them for at most a second. */
 void zygote_close(struct zygote *runners);
 
-/* What waits for runners. Runners that were used before serve only the second. */
+/* The numbers of runners that are needed. Runners that were used before count only for `any`. */
 struct runner_demand {
 	int fresh; /* runners that must not have served a definition */
 	int any;
 };
 
-/* Starts runners until those that are ready or starting meet the demand. */
+/* Starts runners until enough runners are ready or starting to meet the demand. */
 int zygote_want(struct zygote *runners, struct runner_demand demand, struct err *err);
-/* Starts a reader. Returns it, or NULL if it cannot be started now, or with a message in `err` if it never can. The
- * caller owns it like a runner that it took; its first line is {"ready"}. */
+/* Starts a reader and returns it. Returns NULL if no reader can be started now; if none can ever be started, also sets
+ * `err`. The caller owns the reader like a runner that it took. The first line of a reader is {"ready"}. */
 struct child *zygote_reader(struct zygote *runners, struct err *err);
-/* Handles messages of the zygote and of spare runners, and handles those that have ended. Returns -1 with a message
- * if no runner can be started. */
+/* Handles messages of the zygote and of spare runners, and handles the end of these processes. Returns -1 with a
+ * message if no runner can be started. */
 int zygote_dispatch(struct zygote *runners, int64_t now_ms, struct err *err);
 int64_t zygote_deadline(
     const struct zygote *runners); /* ms: when zygote_dispatch must be called next; INT64_MAX: never */
 
-/* Assigns a spare runner to a lane, one that was used only if `used` is true, and then preferably. NULL: none is
- * ready */
+/* Assigns a spare runner to a lane. If `used` is true, prefers a runner that was used before; otherwise never returns
+ * one. Returns NULL if none is ready */
 struct child *zygote_take(struct zygote *runners, bool used);
-/* Takes back a runner whose reference may leave nothing behind. The runner is spare again when it has removed the
- * reference and found its process as it was; otherwise it ends. */
+/* Takes back a runner whose reference may leave nothing behind. The runner removes the reference and compares its
+ * process with its earlier state. If nothing differs, it is spare again; otherwise it ends. */
 void zygote_release(struct zygote *runners, struct child *child);
 void zygote_drop_used(struct zygote *runners);     /* kills the spare runners that were used */
 int zygote_spares(const struct zygote *runners);   /* number of spare runners that are ready and were not used */
 
-/* Has a runner been taken that can reach the memory of processes which reftest starts from now on? */
+/* Returns whether a runner was taken that can reach the memory of processes that reftest starts from now on. */
 bool zygote_reaches_processes(const struct zygote *runners);
 
 /* Returns the number of runners without a lane that may use device memory: spare, starting and ending ones. */
@@ -133,8 +136,8 @@ void child_listen(struct child *child);
  * ended, the slot is freed immediately. */
 void zygote_drop(struct zygote *runners, struct child *child);
 
-/* Limits the memory of all processes of a runner together, before it loads a reference: by a control group, or by
- * adding it up, where one of them is possible. Returns -1 if that fails. */
+/* Limits the memory of all processes of a runner together, before it loads a reference. Uses a control group, or
+ * otherwise adds up the memory; does nothing if neither is possible. Returns -1 on error. */
 int zygote_limit_memory(struct zygote *runners, struct child *child, int64_t bytes);
 
 int64_t clock_ms(void); /* monotonic */

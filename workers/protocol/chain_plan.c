@@ -89,7 +89,7 @@ static const struct op_arg *args_of(const struct chain_plan *plan, const struct 
 	return args;
 }
 
-/* Gives the hidden constants of a step the values that the chain says. */
+/* Sets the hidden constants of a step to the values in the chain. */
 static int set_constants(struct step *step, int number, struct err *err)
 {
 	const struct op *op = step->entry->op;
@@ -174,7 +174,7 @@ const char *chain_plan_version(const struct chain_plan *plan, struct arena *aren
 	return arena_string(arena, hex);
 }
 
-/* Returns the case of a step. */
+/* Returns the case of a step for a case of the definition. */
 static struct op_case case_of(const struct step *step, const struct op_case *c)
 {
 	struct op_case out = {.problem = &step->problem,

@@ -1,5 +1,5 @@
 /* chain_plan - computes a chain of operations (dataset/truth_chain.h) with the oracles of their op families. The engine
- * makes a plan to see whether families fit the steps; the judge makes it again and computes. */
+ * makes a plan to find out whether op families fit the steps. The judge makes the same plan again and computes it. */
 #ifndef REFTEST_WORKERS_PROTOCOL_CHAIN_PLAN_H
 #define REFTEST_WORKERS_PROTOCOL_CHAIN_PLAN_H
 
@@ -18,9 +18,9 @@ struct chain_plan *chain_plan_make(const struct kernels_api *api, const char *te
 /* Returns the version of the chain: a digest of its text and of the sources of its families. */
 const char *chain_plan_version(const struct chain_plan *plan, struct arena *arena);
 
-/* Returns the tolerance rule of an output of the definition. An output depends on a step if that step makes it, or
- * makes a tensor from which it is computed. atol and rtol are the sums over these steps; hit_ratio is the smallest. `c`
- * is a case of the definition. */
+/* Returns the tolerance rule of an output of the definition. It combines the rules of the steps on which the output
+ * depends: atol and rtol are sums, and hit_ratio is the smallest. An output depends on a step if the step makes it, or
+ * makes a tensor from which it is computed. `c` is a case of the definition. */
 struct rule chain_plan_rule(const struct chain_plan *plan, const struct op_case *c, int output);
 
 /* Computes all outputs on the host. `in` and `out` are the tensors of the definition on the host. Returns -1 with a

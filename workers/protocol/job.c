@@ -379,8 +379,8 @@ static double read_number(struct reader *at, const cJSON *object, const char *ke
 	return 0;
 }
 
-/* Returns the array `key` and sets `count` to its length. If the key is missing, is no array, or has more than `most`
- * members, returns NULL and sets `count` to 0. */
+/* Returns the array `key` and sets `count` to its length. If the key is missing, if its value is not an array, or if
+ * the array has more than `most` members, returns NULL and sets `count` to 0. */
 static const cJSON *read_array(struct reader *at, const cJSON *object, const char *key, int most, int *count)
 {
 	const cJSON *array = json_member(object, key);
@@ -533,7 +533,7 @@ static void read_input_code(struct reader *at, const cJSON *json, struct job *jo
 	job->input_code = code;
 }
 
-/* Returns whether an input has a source that needs code, which the message must then have. */
+/* Returns whether an input needs code that the message lacks. */
 static bool lacks_input_code(const struct job *job)
 {
 	for (int i = 0; i < job->problem.input_count; i++)
@@ -542,7 +542,7 @@ static bool lacks_input_code(const struct job *job)
 	return false;
 }
 
-/* Copies as many whole characters of a text as fit into `size` bytes with the terminating NUL. */
+/* Copies as many whole characters of a text as fit into `size` bytes together with the terminating NUL. */
 static void copy_text(char *out, size_t size, const char *text)
 {
 	size_t length = 0, left = strlen(text), step;
@@ -581,7 +581,7 @@ static const struct rule *read_rules(struct reader *at, const cJSON *json, const
 	return rules;
 }
 
-/* Reads the name of an argument for each input. The inputs have been read. */
+/* Reads the name of an argument for each input. Call this after the inputs have been read. */
 static void read_arguments(struct reader *at, const cJSON *json, struct job *job)
 {
 	int count;

@@ -1,7 +1,7 @@
 /* job - the message that describes one case to the judge, as one JSON object. A job contains all data for the inputs,
- * the ground truth and the tolerance rules of the case. A job refers to no file of the cache or the dataset, except the
- * blobs of its inputs, each with the digest of its expected content. A new field is added to struct job, job_write,
- * job_read and the list at the head of job.c. */
+ * the ground truth and the tolerance rules of the case. The only files that a job refers to are the blobs of its
+ * inputs, each with the digest of its expected content. A new field is added to struct job, job_write, job_read and the
+ * list at the head of job.c. */
 #ifndef REFTEST_WORKERS_PROTOCOL_JOB_H
 #define REFTEST_WORKERS_PROTOCOL_JOB_H
 
@@ -18,7 +18,7 @@
 #include "dataset/workload.h"
 #include "kernels/core/op.h"
 
-/* Whether the runner computes the outputs of run(), or, by autograd, their gradients. In a job for gradients,
+/* Whether the runner computes the outputs of run() or (with autograd) their gradients. In a job for gradients,
  * kernels/core/gradient_bounds.h derives `problem` from the definition's problem. `sources` and `rules` then describe
  * the inputs and outputs of the derived problem. */
 enum job_asks { JOB_OUTPUTS, JOB_GRADIENTS };
@@ -31,8 +31,8 @@ struct job {
 	const int64_t *axis;               /* the values of the problem's axes */
 	uint64_t seed;
 	int edge;                          /* op_case.edge */
-	/* The code that makes the inputs of kind SOURCE_CUSTOM; NULL: there are none. Of an axis that the code does not
-	 * get, `axis` has a guess, which the shapes of the inputs replace. */
+	/* The code that makes the inputs of kind SOURCE_CUSTOM; NULL: there are none. If the code does not get the
+	 * value of an axis, `axis` has a guess for it, which the shapes of the inputs replace. */
 	const struct input_code *input_code;
 	bool inputs_are_valid; /* another implementation has run on the same inputs */
 	bool chosen_axes; /* reftest chose the values of the var axes, so the code may refuse them */
@@ -46,16 +46,17 @@ struct job {
 	int constant_count;
 	const struct rule *rules;          /* tolerance rule per output, from op family, definition and command line */
 	const struct rule *second_rules;   /* rules for the second set of input values; NULL: the same rules */
-	bool compare_bits;                 /* say whether outputs with equal values have equal bits, too */
-	bool checks;                       /* with an op family: also make the checks that need runs of their own */
+	bool compare_bits;                 /* also report whether outputs with equal values have equal bits */
+	bool checks;                       /* with an op family: also make the checks that need extra runs */
 	bool no_diagnosis;                 /* do not look for the cause of a failure */
 	const char *save;                  /* the file to which the judge writes the tensors of the case; NULL: none */
-	double error_cap;                  /* no element may differ by more, however many may exceed the bound; 0: no limit */
+	double error_cap;                  /* no element may differ by more than this, even if some elements may exceed
+					    * the bound; 0: no limit */
 	const char *chain;                 /* the chain of operations that is a ground truth (chain_plan.h); NULL: none */
 	const char *fi_api;                /* the function of FlashInfer that the definition names; NULL: none */
 	const char *const *arguments;      /* with fi_api, the name of the function's argument for each input */
 	const char *root;                  /* root of the dataset, to which blob paths are relative */
-	struct truths truths;              /* the ground truths to use; none: builtin alone */
+	struct truths truths;              /* the ground truths to use; if the list is empty, only builtin */
 };
 
 /* Returns the tolerance rule of an output for a set of input values. */
@@ -64,8 +65,8 @@ static inline struct rule job_rule(const struct job *job, enum op_contents conte
 	return (contents == CONTENTS_SECOND && job->second_rules != NULL ? job->second_rules : job->rules)[output];
 }
 
-/* Are all tensors of the case known to be valid for the operation, because the workload gives them, or because another
- * implementation has run on them? Generated inputs are guesses. */
+/* Returns whether all tensors of the case are known to be valid for the operation: the workload gives them, or another
+ * implementation has run on them. Generated inputs are guesses. */
 bool job_inputs_are_known(const struct job *job);
 
 /* Writes the job as one JSON object without newlines. The seed, numbers and constants keep every bit. */
@@ -77,8 +78,8 @@ struct job *job_read(const cJSON *json, struct arena *arena, struct err *err);
 /* Returns the schema of a definition as op families see it. The result shares strings with the definition. */
 struct op_problem problem_of(const struct definition *definition, struct arena *arena);
 
-/* Returns a tensor without data, with the dtype and shape of `arg` for the axis values `axis`. A number of elements
- * or bytes that overflows is INT64_MAX. A Python scalar (rank OP_SCALAR) has one element and no bytes. */
+/* Returns a tensor without data, with the dtype and shape of `arg` for the axis values `axis`. If the number of
+ * elements or bytes overflows, it is INT64_MAX. A Python scalar (rank OP_SCALAR) has one element and no bytes. */
 struct tensor job_tensor(const struct op_arg *arg, const int64_t *axis);
 int64_t job_tensor_bytes(const struct tensor *tensor);
 

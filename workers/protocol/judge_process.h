@@ -1,9 +1,9 @@
 /* judge_process - how the pool starts a judge: the pool forks a process and calls the judge's function in it.
  *
  * The process is never exec'd. Between an exec and its first instruction, a process can be debugged and its memory can
- * be written by every process of the same user, so a reference could replace the comparison. A forked process inherits
- * from the main process that it cannot be debugged. workers/pool may not include workers/judge; the engine therefore
- * passes the function to the pool. */
+ * be written by every process of the same user, so a reference could replace the comparison. The main process cannot be
+ * debugged, and a forked process inherits this. workers/pool must not include headers of workers/judge; the engine
+ * therefore passes the function to the pool. */
 #ifndef REFTEST_WORKERS_PROTOCOL_JUDGE_PROCESS_H
 #define REFTEST_WORKERS_PROTOCOL_JUDGE_PROCESS_H
 
@@ -14,7 +14,7 @@ struct kernels; /* kernels/core/kernels_library.h */
 /* The descriptors of a judge, besides standard error. */
 enum { JUDGE_SOCKET = 3, JUDGE_CUDA_LIBRARY = 4, JUDGE_FDS = 5 };
 
-/* What one judge is to do. */
+/* The parameters of one judge. */
 struct judge_order {
 	const char *device; /* "cpu", "cuda:1" */
 	/* CUDA_VISIBLE_DEVICES of the judge, and the device's name there; NULL: the variable stays as it is */

@@ -16,7 +16,8 @@ int64_t layout_round(int64_t value)
 	return up == INT64_MAX ? INT64_MAX : up / LAYOUT_ALIGN * LAYOUT_ALIGN;
 }
 
-/* Returns the tensor at position `at` of a layout. Layout 0 has the caller's order, layout 1 the reverse order. */
+/* Returns the tensor at position `at` of a layout. Layout 0 has the caller's order, and layout 1 has the reverse
+ * order. */
 static int tensor_at(int at, int count, int run)
 {
 	return run == 0 ? at : count - 1 - at;
@@ -63,7 +64,7 @@ static const struct layout_gap *gaps_of(const struct layout *layout, const int64
 
 /* Reversing the order can leave a tensor at its address (the middle one of three tensors, for example). Therefore the
  * tensors of layout 1 are also shifted by 3, 5, 7, … times the alignment, until no tensor has the address that it has
- * in layout 0. For each tensor, at most one shift gives the old address, so the loop terminates. */
+ * in layout 0. For each tensor, at most one shift gives the address in layout 0, so the loop terminates. */
 struct layout layout_make(const int64_t *bytes, int count, int run, struct arena *arena)
 {
 	struct layout out = {.count = count, .gap_count = count + 1};

@@ -24,7 +24,7 @@ struct layout {
 	int64_t total;                 /* total size of tensors and gaps; INT64_MAX: overflow */
 	int64_t *offset;               /* offset of each tensor in the arena, in the caller's order */
 	const struct layout_gap *gaps; /* sorted by address */
-	int count, gap_count;          /* number of tensors; there is one gap more */
+	int count, gap_count;          /* count: number of tensors; gap_count: count + 1 */
 };
 
 /* Computes layout `run` (0 or 1) of `count` tensors; tensor i has `bytes[i]` (>= 0) bytes. The result is allocated

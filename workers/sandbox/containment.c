@@ -33,7 +33,7 @@ void containment_write_sentences(uint32_t layers, char *out)
 	write_gaps(layers, AS_SENTENCES, "; ", out, CONTAINMENT_SENTENCES);
 }
 
-/* Is the word of this length one of the words of `list`, which commas separate? */
+/* Returns whether `list`, which is separated by commas, contains the word of this length. */
 static bool contains(const char *list, const char *word, size_t length)
 {
 	for (const char *at = list; *at != '\0'; at += strcspn(at, ",") + (at[strcspn(at, ",")] == ','))

@@ -1,5 +1,5 @@
-/* containment - the layers of a sandbox as text, as verdicts and the option --require-containment have it: "full", or
- * the names of the gaps (workers/sandbox/sandbox.h) that are open, separated by commas. */
+/* containment - writes the layers of a sandbox as text, for verdicts and the option --require-containment. The text is
+ * "full", or the names of the open gaps (workers/sandbox/sandbox.h), separated by commas. */
 #ifndef REFTEST_WORKERS_SANDBOX_CONTAINMENT_H
 #define REFTEST_WORKERS_SANDBOX_CONTAINMENT_H
 
@@ -14,8 +14,8 @@ void containment_write(uint32_t layers, char *out);
 /* Writes the sentences of all open gaps, separated by "; ". Writes "" if there are none. `out` has
  * CONTAINMENT_SENTENCES bytes. */
 void containment_write_sentences(uint32_t layers, char *out);
-/* Does a text of containment_write have all that is required? NULL: it is not known what a reference could reach, so it
- * has nothing. If `required` is NULL, nothing is required. */
+/* Returns whether a text of containment_write satisfies `required`, which lists the gaps that must be closed (NULL:
+ * none). If `text` is NULL, the containment is unknown, and every gap counts as open. */
 bool containment_suffices(const char *text, const char *required);
 
 #endif

@@ -15,7 +15,7 @@
 
 #include "workers/sandbox/sandbox_internal.h"
 
-static const char host_name[] = "reftest"; /* the same on all machines, because no fingerprint has it */
+static const char host_name[] = "reftest"; /* the same on all machines, because fingerprints do not contain it */
 
 #define SHOWN __attribute__((visibility("default")))
 
@@ -23,7 +23,8 @@ enum {
 	KEEPER_STACK = 16 << 10,
 	KEEPERS_MAX = 1024,
 	TRIALS_MAX = SANDBOX_LAYERS,
-	DROPPED = 1 << 30 /* in the answer of a trial: the other bits are layers that failed, not layers that hold */
+	DROPPED = 1 << 30 /* a bit in the answer of a trial: the other bits are then layers that failed, and not layers
+			   * that hold */
 };
 
 /* A process that keeps a PID namespace alive. Its memory is that of the zygote, except its stack. */
@@ -33,7 +34,7 @@ struct keeper {
 };
 
 struct sandbox {
-	uint32_t layers;                    /* those that hold for a runner */
+	uint32_t layers;                    /* the layers that hold for a runner */
 	struct sandbox_paths readable, devices;
 	char *hidden;                       /* the dataset, if it is below a readable path; NULL: it is not */
 	bool gpu;
@@ -76,7 +77,7 @@ bool sandbox_is_below(const char *path, const char *folder)
 	return strncmp(path, folder, length) == 0 && (path[length] == '/' || path[length] == '\0');
 }
 
-/* May a reference see everything below `path`? Not if a hidden directory is below it. Links are resolved. */
+/* Returns whether a reference may see everything below `path`: no hidden directory may be below it. Resolves links. */
 static bool may_show(const char *path, const char *const *hidden, int hidden_count)
 {
 	char *real = realpath(path, NULL);
@@ -94,8 +95,9 @@ static bool may_show(const char *path, const char *const *hidden, int hidden_cou
 
 /* ---- namespaces of the zygote ---- */
 
-/* Closes or opens the memory of this process to others of the same user. It is closed but for moments: the kernel lets
- * no process set up a user namespace, or enter the PID namespace of a keeper, while its memory is closed. */
+/* Closes or opens the memory of this process to other processes of the same user. The memory is closed except for
+ * moments, because a process whose memory is closed cannot set up a user namespace or enter the PID namespace of a
+ * keeper. */
 static void open_memory(bool open)
 {
 	prctl(PR_SET_DUMPABLE, open, 0, 0, 0);
@@ -122,8 +124,8 @@ static int map_one(const char *path, unsigned id)
 	return write_text(path, text);
 }
 
-/* Creates a user namespace in which this user and this group have the same numbers as outside. All others have none,
- * so root, too, can only read what its own user or everybody may read. */
+/* Creates a user namespace in which this user and this group have the same numbers as outside. No other user or group
+ * has a number, so even root can read only files that this user or everybody may read. */
 static int enter_user_namespace(void)
 {
 	unsigned uid = geteuid(), gid = getegid();
@@ -135,8 +137,8 @@ static int enter_user_namespace(void)
 		   : -1;
 }
 
-/* Moves this process to new namespaces: those of `wanted` that the kernel grants. Returns the layers that hold, or
- * DROPPED with the layer that failed when it could not be undone. */
+/* Moves this process to the new namespaces in `wanted` that the kernel grants. Returns the layers that hold. If a layer
+ * failed and could not be undone, returns DROPPED with this layer. */
 static uint32_t isolate(const struct sandbox *sandbox, uint32_t wanted)
 {
 	static const struct {
@@ -155,13 +157,13 @@ static uint32_t isolate(const struct sandbox *sandbox, uint32_t wanted)
 		if ((wanted & namespaces[i].layer) != 0 && unshare(namespaces[i].flag) == 0)
 			held |= namespaces[i].layer;
 	if ((held & SANDBOX_UTS) != 0 && sethostname(host_name, sizeof host_name - 1) != 0)
-		return DROPPED | SANDBOX_UTS; /* the name of this machine must not show */
+		return DROPPED | SANDBOX_UTS; /* references must not see the name of this machine */
 	if ((held & SANDBOX_MOUNT) != 0 && view_build(&sandbox->readable, &sandbox->devices, sandbox->folder, sandbox->hidden) != 0)
 		return DROPPED | SANDBOX_MOUNT;
 	return held;
 }
 
-/* Ends this process in the same way as its child, which has the same work. */
+/* Ends this process in the same way as its child ended, because the child does the work of this process. */
 static void end_like(pid_t child)
 {
 	int status = 0;
@@ -185,8 +187,8 @@ static void end_with(pid_t parent)
 		_exit(1);
 }
 
-/* Continues as the first process of the new PID namespace; the calling process only waits for it. The end of this
- * first process ends all others of the namespace. */
+/* Continues as the first process of the new PID namespace; the calling process only waits for it. When the first
+ * process ends, all other processes of the namespace end. */
 static int enter_pid_namespace(void)
 {
 	pid_t child = fork();
@@ -195,7 +197,7 @@ static int enter_pid_namespace(void)
 		return -1;
 	if (child > 0)
 		end_like(child);
-	end_with(0); /* 0: a parent outside of the namespace */
+	end_with(0); /* 0, because the parent is outside of the namespace */
 	return 0;
 }
 
@@ -208,12 +210,12 @@ static int open_self(struct sandbox *sandbox)
 		return -1;
 	sandbox->parent = 0;
 	if ((sandbox->layers & SANDBOX_MOUNT) != 0)
-		view_mount_proc(); /* without it, zygote and runners see the /proc of the machine */
+		view_mount_proc(); /* if this fails, zygote and runners see the /proc of the machine */
 	sandbox->self = (int)syscall(SYS_pidfd_open, getpid(), 0);
 	return sandbox->self < 0 ? -1 : 0;
 }
 
-/* Does what a runner inherits and what therefore needs to be done only once. */
+/* Does the preparations that runners inherit, which are therefore needed only once. */
 static void prepare_runners(struct sandbox *sandbox)
 {
 	sandbox->no_programs_gain = limits_drop_capabilities_of_programs() == 0;
@@ -313,7 +315,7 @@ SHOWN void sandbox_reap(struct sandbox *sandbox, pid_t pid)
 		reap_keeper(keeper);
 }
 
-/* Adds the layers of a runner that its own mount namespace gives. */
+/* Adds the layers that a runner's own mount namespace provides. */
 static uint32_t mount_own(const struct sandbox *sandbox, uint32_t held)
 {
 	uint32_t layers = 0;
@@ -333,15 +335,14 @@ SHOWN uint32_t sandbox_enter(struct sandbox *sandbox, const char *folder)
 	    SANDBOX_USER | SANDBOX_MOUNT | SANDBOX_NETWORK | SANDBOX_IPC | SANDBOX_UTS | SANDBOX_PID;
 	uint32_t held = sandbox->layers & namespaces;
 
-	open_memory(true); /* opens the files of this process below /proc */
+	open_memory(true); /* makes the files of this process below /proc accessible */
 	if (sandbox->self >= 0)
 		close(sandbox->self);
-	bool first = limits_die_first(); /* while /proc is writable */
+	bool first = limits_die_first(); /* must happen while /proc is writable */
 
 	held |= mount_own(sandbox, held);
-	/* The kernel counts the processes of all runners together for RLIMIT_NPROC, so one reference could take those
-	 * of
-	 * another: the limit is only for kernels without a limit for each PID namespace. */
+	/* The kernel counts the processes of all runners together for RLIMIT_NPROC, so one reference could use up the
+	 * limit of another. This limit is therefore used only on kernels without a limit for each PID namespace. */
 	held |= limits_apply(first && !sandbox->gpu, (held & SANDBOX_USER) != 0 && (held & SANDBOX_PROCESS_LIMIT) == 0,
 			     sandbox->processes);
 	if (sandbox->no_programs_gain && limits_drop_capabilities() == 0)
@@ -354,7 +355,7 @@ SHOWN uint32_t sandbox_enter(struct sandbox *sandbox, const char *folder)
 	held |= landlock_apply(whole, sandbox->gpu, &sandbox->readable, &sandbox->devices, sandbox->hidden,
 			       (held & SANDBOX_TMP) != 0 ? sandbox->folder : folder);
 	if ((held & (SANDBOX_PROC | SANDBOX_LANDLOCK_FILES)) == 0)
-		held &= ~(uint32_t)SANDBOX_MEMORY_LIMIT; /* the reference can undo that the kernel ends it first */
+		held &= ~(uint32_t)SANDBOX_MEMORY_LIMIT; /* the reference could undo limits_die_first */
 	return sandbox->filtered ? held | seccomp_apply(sandbox->gpu) : held;
 }
 
@@ -397,7 +398,8 @@ leave:
 	_exit(0);
 }
 
-/* Tries layers in a child process. Returns the answer of try_layers, or DROPPED with all namespaces if it gave none. */
+/* Tries layers in a child process. Returns the answer of try_layers. If there is no answer, returns DROPPED with all
+ * namespaces. */
 static uint32_t try_in_child(const struct sandbox *sandbox, uint32_t wanted)
 {
 	uint32_t held = 0;
@@ -414,7 +416,8 @@ static uint32_t try_in_child(const struct sandbox *sandbox, uint32_t wanted)
 			_exit(1);
 		*copy = *sandbox;
 		close(ends[0]);
-		prctl(PR_SET_DUMPABLE, 1, 0, 0, 0); /* a process whose memory is closed cannot set up namespaces */
+		prctl(PR_SET_DUMPABLE, 1, 0, 0, 0); /* opens the memory, because a process whose memory is closed cannot
+						     * set up namespaces */
 		try_layers(copy, wanted, ends[1]);
 	}
 	close(ends[1]);
@@ -428,10 +431,11 @@ static uint32_t try_in_child(const struct sandbox *sandbox, uint32_t wanted)
 	return child > 0 && got == sizeof held ? held : DROPPED | SANDBOX_ALL;
 }
 
-/* Finds the layers that this machine grants: tries all of them, and again without those that failed. */
+/* Finds the layers that this machine grants: tries all layers, and then tries again without those that failed. */
 static uint32_t find_layers(const struct sandbox *sandbox)
 {
-	uint32_t wanted = SANDBOX_ALL, answer; /* the layers of groups are among them, but no trial holds them */
+	uint32_t wanted = SANDBOX_ALL, answer; /* this includes the layers that the pool adds, which never hold in a
+					        * trial */
 
 	for (int i = 0; i < TRIALS_MAX; i++) {
 		answer = try_in_child(sandbox, wanted);
@@ -454,7 +458,8 @@ static void free_sandbox(struct sandbox *sandbox)
 
 /* ---- opening ---- */
 
-/* Returns the dataset's path without links if it is below a readable one, and must be hidden there. Otherwise NULL. */
+/* If the dataset is below a readable path, it must be hidden there: returns its path without links. Otherwise returns
+ * NULL. */
 static char *find_hidden(const struct sandbox_paths *readable, const char *dataset)
 {
 	char *place = realpath(dataset, NULL);

@@ -1,4 +1,4 @@
-/* sandbox_gaps - the names of layers, and what a reference can do if layers are missing. */
+/* sandbox_gaps - the tables of layers and of gaps: what a reference can do if layers are missing. */
 #include "workers/sandbox/sandbox.h"
 
 #include <stddef.h>
@@ -35,7 +35,7 @@ _Static_assert(sizeof layers / sizeof *layers == SANDBOX_LAYERS, "each layer has
 
 static const struct sandbox_gap gaps[] = {
     {"files", "references can read and change files of your user", SANDBOX_MOUNT | SANDBOX_LANDLOCK_FILES},
-    /* Landlock refuses to open a file, but not to ask for its attributes or to change them. */
+    /* Landlock prevents opening a file, but it does not prevent reading or changing the file's attributes. */
     {"attributes", "references can see and change the mode, the owner and the times of files of your user", SANDBOX_MOUNT},
     {"network", "references can reach the network", SANDBOX_NETWORK | SANDBOX_SECCOMP},
     {"local_services", "references can use local services of your user through their sockets", SANDBOX_MOUNT | SANDBOX_NO_SOCKETS},

@@ -1,6 +1,6 @@
-/* sandbox_landlock - the Landlock ruleset of a runner: read-only files, a writable /tmp, no TCP, and no signals or
- * abstract sockets to processes outside. The kernel's header of Landlock may be older than this kernel, so the
- * constants are here (docs.kernel.org/userspace-api/landlock.html). */
+/* sandbox_landlock - applies the Landlock ruleset of a runner: read-only files, a writable /tmp, no TCP, and no signals
+ * or abstract sockets to processes outside. The installed header for Landlock may be older than the running kernel, so
+ * the constants are here (docs.kernel.org/userspace-api/landlock.html). */
 #include "workers/sandbox/sandbox_internal.h"
 
 #include <dirent.h>
@@ -35,10 +35,11 @@ struct path_rule {
 	int32_t parent;
 } __attribute__((packed));
 
-/* What each version of Landlock added. Before the third it does not refuse truncate(2), so files are not safe. */
+/* What each version of Landlock added. Before version 3, Landlock does not refuse truncate(2), so files are not
+ * safe. */
 static const struct version {
 	struct ruleset handled;
-	size_t size; /* of struct ruleset in this version */
+	size_t size; /* size of struct ruleset in this version */
 	uint32_t layers;
 } versions[] = {
     {{(1 << 13) - 1, 0, 0}, 8, 0},
@@ -76,9 +77,9 @@ static void allow(int ruleset, const char *path, uint64_t rights, uint64_t handl
 	close(rule.parent);
 }
 
-/* Allows to read below a path, but not below `hidden`. Landlock cannot except a directory, so if `hidden` is below the
- * path, each other entry of the directories on the way gets a rule; these directories themselves cannot be listed. A
- * link gets none, because the rule would be for its target. */
+/* Allows reading below a path, but not below `hidden`. Landlock has no exceptions. Therefore, if `hidden` is below the
+ * path, each entry of the directories on the way gets a rule, except the entries that lead to `hidden`; the directories
+ * on the way cannot be listed. Symbolic links get no rule, because it would be for their targets. */
 static void allow_around(int ruleset, const char *path, const char *hidden, uint64_t rights, uint64_t handled)
 {
 	char *real = hidden == NULL ? NULL : realpath(path, NULL), entry[SANDBOX_PATH_MAX];
@@ -134,7 +135,7 @@ uint32_t landlock_apply(bool whole, bool gpu, const struct sandbox_paths *readab
 		allow_selection(ruleset, readable, devices, hidden, handled);
 	if (whole)
 		allow(ruleset, "/dev", DEVICE, handled);
-	/* CUDA's driver names its threads there. */
+	/* CUDA's driver writes the names of its threads there. */
 	allow(ruleset, "/proc/self", gpu ? READ | WRITE_FILE | TRUNCATE : READ, handled);
 	if (folder != NULL)
 		allow(ruleset, folder, EVERYTHING, handled);

@@ -1,4 +1,4 @@
-/* sandbox_limits - resource limits and capabilities of a runner. */
+/* sandbox_limits - sets the resource limits and drops the capabilities of a runner. */
 #include "workers/sandbox/sandbox_internal.h"
 
 #include <errno.h>
@@ -34,7 +34,7 @@ static bool set_for_now(__rlimit_resource_t resource, rlim_t most)
 	return setrlimit(resource, &limit) == 0;
 }
 
-/* Lowers a limit. A limit that is lower already stays. */
+/* Lowers a limit. If the limit is lower already, leaves it unchanged. */
 static bool lower(__rlimit_resource_t resource, rlim_t most)
 {
 	struct rlimit limit;
@@ -93,8 +93,8 @@ int64_t limits_memory(int64_t bytes, bool for_now)
 	return limit.rlim_cur > used ? (int64_t)(limit.rlim_cur - used) : 0;
 }
 
-/* At the soft limit the kernel sends SIGXCPU, which ends a process that does not ignore it, and at the hard limit
- * SIGKILL. */
+/* At the soft limit, the kernel sends SIGXCPU, which ends a process that does not ignore it. At the hard limit, it
+ * sends SIGKILL. */
 int limits_processor_time(int64_t seconds, bool for_now)
 {
 	struct rusage used;
@@ -116,13 +116,14 @@ uint32_t limits_apply(bool memory, bool own_users, int processes)
 {
 	uint32_t layers = memory ? SANDBOX_MEMORY_LIMIT : 0;
 
-	/* The kernel counts processes for each user and user namespace, but never limits those of root. */
+	/* The kernel counts processes for each user and user namespace, but never limits the number of root's
+	 * processes. */
 	if (own_users && lower(RLIMIT_NPROC, (rlim_t)processes) && geteuid() != 0)
 		layers |= SANDBOX_PROCESS_LIMIT;
 	if (lower(RLIMIT_FSIZE, (rlim_t)SANDBOX_TMP_MIB << 20))
 		layers |= SANDBOX_FILE_LIMIT;
 	lower(RLIMIT_CORE, 0);
-	lower(RLIMIT_MEMLOCK, 0); /* CUDA's pinned memory does not count for it */
+	lower(RLIMIT_MEMLOCK, 0); /* CUDA's pinned memory does not count toward this limit */
 	lower(RLIMIT_RTPRIO, 0);
 	lower(RLIMIT_NOFILE, SANDBOX_DESCRIPTORS);
 	lower(RLIMIT_MSGQUEUE, 0);
@@ -137,10 +138,11 @@ int limits_drop_capabilities_of_programs(void)
 
 	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0)
 		return -1;
-	/* A process without capabilities may do neither of these, and needs neither: it can gain none. */
+	/* A process without capabilities may not make these calls. It does not need them, because it cannot gain
+	 * capabilities. */
 	prctl(PR_SET_SECUREBITS, locked, 0, 0, 0);
 	for (int i = 0; prctl(PR_CAPBSET_DROP, i, 0, 0, 0) == 0; i++)
-		; /* fails after the last capability */
+		; /* the call fails after the last capability */
 	return prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0);
 }
 

@@ -1,8 +1,8 @@
 /* sandbox_remove - removes what a reference left in its folder of temporary files.
  *
- * The tree may be hostile: directories that nobody may enter, and so many below one another that neither recursion nor
- * a path reaches the last. So each directory is opened and emptied, and the directories in it are moved to the top,
- * until the top is empty. No symbolic link is followed. */
+ * The tree may be hostile: it may have directories that nobody may enter, and it may be too deep for recursion and for
+ * paths. Therefore each directory is opened and emptied, and the directories in it are moved to the top, until the top
+ * is empty. No symbolic link is followed. */
 #include "workers/sandbox/sandbox.h"
 
 #include <dirent.h>
@@ -17,7 +17,7 @@
 
 enum { PASSES_MAX = 1 << 20 }; /* a process that is still alive could create files without end */
 
-/* A directory to which others are moved, and the number of the next one. */
+/* A directory to which other directories are moved, and the number of the next one. */
 struct top {
 	int fd;
 	unsigned long moved;

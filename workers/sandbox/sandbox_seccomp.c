@@ -1,14 +1,14 @@
-/* sandbox_seccomp - the filter for system calls. If a reference needs a call that is refused, change only the tables of
- * this file, docs/containment.md, and the reference in tests/hostile/references that tries the call.
+/* sandbox_seccomp - installs the filters for system calls. If a reference needs a call that is refused, change only the
+ * tables of this file, docs/containment.md, and the reference in tests/hostile/references that tries the call.
  *
- * The filter refuses what torch, CUDA, Triton and compilers never call, with an error that a caller can handle. It is a
- * list of refused calls, because the calls that libraries make change with each release. Calls that are newer than this
- * table are refused as if the kernel did not have them. The filter is written as a table of instructions; it needs no
- * library.
+ * The filters refuse system calls that torch, CUDA, Triton and compilers never make, with an error that a caller can
+ * handle. They list refused calls and not allowed ones, because the calls that libraries make change with each release.
+ * Calls that are newer than this table are refused as if the kernel did not have them. Each filter is written as a
+ * table of instructions, and needs no library.
  *
- * There are two filters. The zygote installs the larger one once, and all runners inherit it: for each filter the
- * kernel works out the answer to every system call, which takes longer than the rest of the installation. Each runner
- * adds the smaller one, which refuses what the zygote or the sandbox itself needs. */
+ * There are two filters. The zygote installs the larger one once, and all runners inherit it. This saves time: when a
+ * filter is installed, the kernel computes its answer for every system call, which takes longer than the rest of the
+ * installation. Each runner adds the smaller one, which refuses calls that the zygote or the sandbox itself needs. */
 #include "workers/sandbox/sandbox_internal.h"
 
 #include <errno.h>
@@ -30,18 +30,17 @@
 #endif
 
 enum {
-	NEWEST_CALL = 466, /* removexattrat, Linux 6.13: later calls were not examined */
+	NEWEST_CALL = 466, /* removexattrat, Linux 6.13; newer calls were not examined */
 	OTHER_ABI = 1 << 30, /* on x86-64 this bit marks the calls of the x32 ABI */
 	NO_KIND = -1, IOPRIO_PROCESS = 1,
-	TERMINAL_INPUT = 0x5412, TERMINAL_SELECTION = 0x541c, /* ioctls that type into a terminal */
+	TERMINAL_INPUT = 0x5412, TERMINAL_SELECTION = 0x541c, /* ioctls that simulate input to a terminal */
 	NAMESPACES = CLONE_NEWNS | CLONE_NEWCGROUP | CLONE_NEWUTS | CLONE_NEWIPC | CLONE_NEWUSER | CLONE_NEWPID | CLONE_NEWNET
 };
 
-/* Calls with which the sandbox is built. */
+/* The calls that build the sandbox. */
 static const int refused_to_runners[] = {SYS_unshare, SYS_setns, SYS_mount, SYS_umount2};
 
-/* Other calls that are refused whatever their arguments are. Numbers without a name in older headers are equal on all
- * architectures. */
+/* Other calls that are always refused. Numbers without a name in older headers are equal on all architectures. */
 static const int refused[] = {
     /* other processes */
     SYS_ptrace, SYS_process_vm_readv, SYS_process_vm_writev, SYS_kcmp, SYS_pidfd_getfd, SYS_process_madvise,
@@ -53,7 +52,8 @@ static const int refused[] = {
     SYS_pivot_root, SYS_chroot, SYS_open_tree, SYS_move_mount, SYS_fsopen,
     SYS_fsconfig, SYS_fsmount, SYS_fspick, SYS_mount_setattr, 457 /* statmount */, 458 /* listmount */,
     SYS_open_by_handle_at, SYS_name_to_handle_at, SYS_fanotify_init, SYS_fanotify_mark, SYS_quotactl, SYS_quotactl_fd,
-    SYS_inotify_init1, SYS_inotify_add_watch, /* Landlock lets a process watch directories that it may not read */
+    SYS_inotify_init1, SYS_inotify_add_watch, /* Landlock does not prevent a process from watching directories that it
+					       * may not read */
     /* parts of the kernel with many mistakes in the past, which no reference needs */
     SYS_bpf, SYS_perf_event_open, SYS_userfaultfd, SYS_io_uring_setup, SYS_io_uring_enter, SYS_io_uring_register,
     SYS_add_key, SYS_request_key, SYS_keyctl, SYS_memfd_secret, SYS_personality, SYS_lookup_dcookie,
@@ -83,7 +83,8 @@ enum {
 
 #ifdef THIS_ARCHITECTURE
 
-/* Pairs of connected sockets stay. CUDA's driver opens a socket of the family AF_UNIX in each process. */
+/* Pairs of connected sockets (socketpair) remain allowed. CUDA's driver opens a socket of the family AF_UNIX in each
+ * process. */
 static const struct sock_filter no_sockets[] = {EQUAL(SYS_socket, 0, 1), REFUSE};
 static const struct sock_filter local_sockets[] = {
     EQUAL(SYS_socket, 0, 4), LOAD(args[0]), EQUAL(AF_UNIX, 0, 1), ALLOW, REFUSE,
@@ -95,15 +96,15 @@ static const struct sock_filter before[] = {
     ANY_BIT(OTHER_ABI, 1, 0), GREATER(NEWEST_CALL, 0, 1), UNKNOWN,
 };
 
-/* Memory that belongs to no process and is in no file, which the limit of memory of a process does not count. CUDA's
- * driver and its libraries use such memory. */
+/* Calls that make memory which belongs to no process and to no file, so that the memory limit of a process does not
+ * count it. CUDA's driver and its libraries use such memory. */
 static const struct sock_filter no_shared_memory[] = {
     EQUAL(SYS_memfd_create, 0, 1), REFUSE,
     EQUAL(SYS_mmap, 0, 5), LOAD(args[3]), ANY_BIT(MAP_ANONYMOUS, 0, 2), ANY_BIT(MAP_SHARED, 0, 1), REFUSE, ALLOW,
 };
 
-/* Calls that depend on their arguments. clone3 is unknown, because a filter cannot read its flags in memory; the C
- * library then calls clone. All arguments that are examined are ints, so their lower halves suffice. */
+/* Calls that depend on their arguments. clone3 is refused as unknown, because a filter cannot read its flags in memory.
+ * The C library then calls clone. All arguments that are examined are ints, so their lower halves suffice. */
 static const struct sock_filter by_argument[] = {
     EQUAL(SYS_clone3, 0, 1), UNKNOWN,
     EQUAL(SYS_clone, 0, 4), LOAD(args[0]), ANY_BIT(NAMESPACES, 0, 1), REFUSE, ALLOW,
@@ -111,9 +112,10 @@ static const struct sock_filter by_argument[] = {
     EQUAL(SYS_ioctl, 0, 5), LOAD(args[1]), EQUAL(TERMINAL_INPUT, 1, 0), EQUAL(TERMINAL_SELECTION, 0, 1), REFUSE, ALLOW,
 };
 
-/* Calls that may only concern the calling process, because Landlock and user namespaces do not keep a process from
- * slowing others of its user. `kind`: the value of the first argument for "a process", if the second argument is the
- * process. 0 stands for the calling process. */
+/* Calls that are allowed only for the calling process itself, because Landlock and user namespaces do not prevent a
+ * process from slowing down other processes of its user. If `kind` is NO_KIND, the first argument of the call is the
+ * process. Otherwise, the first argument must be `kind` ("a process"), and the second argument is the process. The
+ * process 0 is the calling process. */
 static const struct own_call {
 	int call, kind;
 } own_calls[] = {

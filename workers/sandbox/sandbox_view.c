@@ -1,4 +1,5 @@
-/* sandbox_view - the files that a reference sees: a read-only selection of the machine's files below an empty root.
+/* sandbox_view - builds the tree of files that a reference sees: a read-only selection of the machine's files below an
+ * empty root.
  *
  * The root is a small filesystem in memory. Each selected path appears in it under its own name: directories on the way
  * are made, symbolic links on the way are copied, and the file or directory at the end is bound. Afterwards the
@@ -17,7 +18,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#define OLD "/.machine" /* where the machine's root is while the selection is made */
+#define OLD "/.machine" /* where the machine's root is mounted while the selection is made */
 
 enum { LINKS_MAX = 40 };
 
@@ -29,12 +30,12 @@ static const char *const system_paths[] = {
     "/etc/nsswitch.conf", "/etc/passwd", "/etc/group", "/sys/devices/system/cpu", "/sys/devices/system/node",
 };
 
-/* What NVIDIA's driver reads; patterns of glob(3). */
+/* Patterns (glob(3)) of the files that NVIDIA's driver reads. */
 static const char *const gpu_paths[] = {
     "/sys/bus/pci", "/sys/devices/pci*", "/sys/module/nvidia*", "/run/opengl-driver", "/etc/nvidia*", "/run/nvidia*/driver",
 };
 
-/* A shared mapping of /dev/zero is memory that no limit counts. */
+/* /dev/zero is missing, because no limit counts the memory of a shared mapping of it. */
 static const char *const device_paths[] = {"/dev/null", "/dev/full", "/dev/random", "/dev/urandom"};
 static const char *const gpu_device_paths[] = {"/dev/nvidia*", "/dev/zero"};
 
@@ -104,8 +105,8 @@ static int bind_to(const char *from, const char *to, bool directory)
 	return mount(from, to, NULL, MS_BIND | MS_REC, NULL);
 }
 
-/* Replaces the symbolic link `path`, whose text is `target`, in `rest`: the text of the link and the names after it.
- * Sets `path` to the directory from which the names of `rest` are resolved. */
+/* Follows the symbolic link `path`, whose text is `target`: `rest` gets the text of the link, followed by the names
+ * after the link. Sets `path` to the directory from which the names in `rest` are resolved. */
 static int follow(char *path, char *rest, const char *target)
 {
 	char joined[SANDBOX_PATH_MAX];
@@ -221,7 +222,7 @@ static int cover(const struct sandbox_paths *readable, const char *hidden)
 		return 0;
 	if (mount("hidden", hidden, "tmpfs", MS_NOSUID | MS_NODEV, "mode=0755,size=1m,nr_inodes=4k") != 0)
 		return -1;
-	for (int i = 0; i < readable->count; i++) /* packages below the hidden directory */
+	for (int i = 0; i < readable->count; i++) /* shows again the packages below the hidden directory */
 		if (sandbox_is_below(readable->items[i], hidden) && show(readable->items[i]) != 0)
 			return -1;
 	return 0;
@@ -262,7 +263,7 @@ static int set_read_only(const char *path)
 	return mount(NULL, path, NULL, MS_REMOUNT | MS_BIND | MS_RDONLY | PROC_FLAGS, NULL);
 }
 
-/* Protects the files of /proc that set up the machine. Root owns them, so only root could write to them. The rest of
+/* Protects the files of /proc that configure the machine. Root owns them, so only root could write to them. The rest of
  * /proc stays writable, because CUDA's driver fails if it cannot name its threads there. */
 static int protect_proc(void)
 {
@@ -274,7 +275,8 @@ static int protect_proc(void)
 	return 0;
 }
 
-/* Makes the machine's own /proc, which is used if this process gets no other, writable again except for settings. */
+/* Makes the machine's /proc writable again, except the files that configure the machine. It is used if this process
+ * gets no /proc of its own. */
 static int open_proc(void)
 {
 	return mount(NULL, "/proc", NULL, MS_REMOUNT | MS_BIND | PROC_FLAGS, NULL) == 0 ? protect_proc() : 0;
@@ -301,7 +303,7 @@ int view_mount_tmp(const char *folder)
 	return mount("tmp", folder, "tmpfs", MS_NOSUID | MS_NODEV, options);
 }
 
-/* Since Linux 6.14 each PID namespace has its own limit for pids. It also holds for root, for whom RLIMIT_NPROC does
+/* Since Linux 6.14 each PID namespace has its own limit for pids. This limit also applies to root; RLIMIT_NPROC does
  * not. */
 static uint32_t limit_pids(int processes)
 {
