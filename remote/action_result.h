@@ -1,6 +1,6 @@
-/* action_result - writes and reads the message under which Bazel-style HTTP caches store a value: an ActionResult of
- * the Remote Execution API (build.bazel.remote.execution.v2) with one output file, which is named by the SHA-256 and
- * size of the value.
+/* action_result - writes and reads the message that Bazel-style HTTP caches need for each value: an ActionResult of the
+ * Remote Execution API (build.bazel.remote.execution.v2) with one output file. The message identifies this file by the
+ * SHA-256 and the size of the value.
  *
  * A server such as bazel-remote accepts only valid messages. It returns a message only while it has the output file in
  * /cas. The message also contains the value itself (OutputFile.contents), so one request is enough to get the value. A

@@ -18,7 +18,7 @@ struct remote {
 	int fd, signals;
 	struct buf in, out;
 	size_t taken, sent; /* number of bytes of `in` that were handled, and of `out` that were sent */
-	int64_t left_ms;    /* the longest time for which this run may still wait, in milliseconds */
+	int64_t left_ms;    /* how long this run may still wait, in milliseconds */
 	int64_t received;
 	bool failed, interrupted;
 	int puts, refused;

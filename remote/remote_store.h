@@ -2,9 +2,8 @@
  * remote cache: if the server hangs, or a third-party library crashes, this program still continues.
  *
  * A key is a text of at most REMOTE_KEY_MAX bytes; a value has at most REMOTE_VALUE_MAX bytes. The timeout in the URL
- * limits the total time for which a run waits for its remote. A value that has not arrived when this time is over
- * counts as missing. After the first failure, no more requests are sent. Values are not trusted: the caller must verify
- * them. */
+ * limits the total time that a run waits for its remote. A value that has not arrived when this time is over counts as
+ * missing. After the first failure, no more requests are sent. Values are not trusted: the caller must verify them. */
 #ifndef REFTEST_REMOTE_REMOTE_STORE_H
 #define REFTEST_REMOTE_REMOTE_STORE_H
 
@@ -26,7 +25,7 @@ struct remote *remote_open(const struct remote_url *url, int fd, int signals);
 typedef void remote_found(void *context, int index, const void *bytes, size_t length);
 
 /* Looks up all keys in one batch. Returns 0 if every lookup was answered, or -1 with a message if the batch was
- * aborted. Before it is aborted, `found` is called for every value that has arrived. */
+ * aborted. In both cases, `found` has been called for every value that arrived. */
 int remote_get(struct remote *remote, const char *const *keys, int count, remote_found *found, void *context,
 	       struct err *err);
 

@@ -1,6 +1,7 @@
-/* url - parses the address of a remote cache, as in $REFTEST_REMOTE. A new protocol also needs: a file beside
- * remote/helper/redis.c that implements remote/helper/transport.h, its row in remote/helper/helper.c, the texts in
- * cli/manual_page.c and docs/shared-cache.md, and for a new library the Makefile, tools/setup.sh and cli/doctor.c.
+/* url - parses the address of a remote cache, as in $REFTEST_REMOTE. A new protocol also needs a file like
+ * remote/helper/redis.c that implements remote/helper/transport.h, a row in remote/helper/helper.c, and descriptions in
+ * cli/manual_page.c and docs/shared-cache.md. If it needs a new library, also change the Makefile, tools/setup.sh and
+ * cli/doctor.c.
  *
  *   redis://[[USER]:PASSWORD@]HOST[:PORT][/DATABASE][?OPTION&…]
  *   redis+unix:///PATH/TO/SOCKET[?db=DATABASE&…], unix:///…
@@ -22,7 +23,7 @@ enum remote_url_kind { REMOTE_URL_REDIS, REMOTE_URL_HTTP };
 
 struct remote_url {
 	enum remote_url_kind kind;
-	/* The address without user, password, options and final '/'. Messages show it, and the URL of every HTTP
+	/* The address without user, password, options and final '/'. It is shown in messages, and the URL of every HTTP
 	 * request begins with it. */
 	char shown[REMOTE_URL_TEXT_MAX];
 	char host[256];		    /* for redis; "" if `socket` is set. An IPv6 address has no brackets here */

@@ -3,10 +3,10 @@
  * supports GET and PUT works.
  *
  * One curl multi handle performs all requests: connections are reused, and with HTTP/2 many requests share a
- * connection. Redirects and other protocols are rejected; a transfer is aborted if its body is longer than a value may
- * be. The certificate of a server must match the server's name. It must be signed by an authority that the system
- * trusts, or by one in the file that $CURL_CA_BUNDLE or $SSL_CERT_FILE names. (The curl program reads these variables;
- * libcurl itself does not.) */
+ * connection. Redirects and other protocols are rejected; a transfer is aborted if its body is longer than the largest
+ * value. The certificate of a server must match the server's name. It must be signed by an authority that the system
+ * trusts, or by an authority in the file that $CURL_CA_BUNDLE or $SSL_CERT_FILE names. (The curl program reads these
+ * variables; libcurl itself does not.) */
 #include "remote/helper/transport.h"
 
 #include <stdio.h>
@@ -27,7 +27,7 @@ struct http {
 /* One request in progress. */
 struct slot {
 	CURL *easy;
-	struct buf body; /* body of the request (PUT) or of the answer */
+	struct buf body; /* body of the request (PUT) or of the response */
 	bool busy, too_long;
 	int item;	    /* index of the key or request in the batch */
 	int step;	    /* for a lookup: 0 is /ac, 1 is /cas; for a write: 0 is /cas, 1 + i is /ac for key i */
