@@ -20,12 +20,12 @@ int git_merge_base(const struct repository *repository, const char *name, struct
 		   struct err *err);
 
 /* Lists the files below the dataset's directory that differ between the working tree and `commit`: changed, added and
- * deleted ones, both names of a renamed one, and untracked ones that git does not ignore. Returns 0, or -1 and sets
+ * deleted files, both names of a renamed file, and untracked files that git does not ignore. Returns 0, or -1 and sets
  * `err`. */
 int git_changed_files(const struct repository *repository, const char *commit, struct arena *arena, struct git_files *out,
 		      struct err *err);
 
-/* A file as a commit has it. */
+/* A file in a commit. */
 struct git_file {
 	const char *path; /* relative to the dataset's directory */
 	unsigned char object[32];

@@ -23,7 +23,7 @@ static const char *const settings[] = {
     "submodule.recurse=false",  "advice.detachedHead=false", "protocol.ext.allow=never",
 };
 
-/* Returns whether the variable describes one repository, or changes what reftest asks of git. */
+/* Returns whether the variable describes one repository, or changes the effect of reftest's git commands. */
 static bool is_dropped(const char *variable)
 {
 	static const char *const kept[] = {"GIT_SSL_", "GIT_SSH", "GIT_HTTP_", "GIT_PROXY_", "GIT_CONFIG_GLOBAL=",
@@ -80,7 +80,7 @@ static char **make_arguments(const struct git_command *git, const char *const *w
 	return all;
 }
 
-/* The child. Every signal that reftest ignores or blocks gets its default action. */
+/* Runs in the child. Every signal that reftest ignores or blocks gets its default action. */
 static void become_git(char **arguments, char **environment, int in, int out, int said, int inherited)
 {
 	sigset_t none;
@@ -98,7 +98,7 @@ static void become_git(char **arguments, char **environment, int in, int out, in
 	_exit(127);
 }
 
-/* Reads the whole file into `to`, which a NUL ends. */
+/* Reads the whole file into `to`, and appends a NUL. */
 static void read_printed(int fd, struct buf *to)
 {
 	ssize_t n = 1;

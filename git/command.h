@@ -1,6 +1,6 @@
-/* command - runs a git command that may change a repository or reach a server, and keeps what it prints.
+/* command - runs a git command that may change a repository or contact a server, and keeps its output.
  *
- * git runs as a child process, never through a shell. It gets the signal SIGKILL when this process ends. It runs no
+ * git runs as a child process, never through a shell. When this process ends, git gets the signal SIGKILL. It runs no
  * hooks, starts no work in the background and asks no questions. Variables of the environment that name another
  * repository are removed. */
 #ifndef REFTEST_GIT_COMMAND_H
@@ -14,18 +14,19 @@
 struct git_command {
 	const char *folder; /* the working tree, whose repository is folder/.git; NULL: the command has no repository */
 	const char *index;  /* the file of the index; NULL: the repository's own */
-	bool lfs;	    /* the command is one of Git LFS; for others its pointers stay as they are */
+	bool lfs;	    /* true for a command of Git LFS; other commands leave LFS pointers unchanged */
 	int inherited;	    /* a descriptor that git and its children keep open, such as a lock; -1: none */
 	struct buf out;	    /* what git printed on standard output, NUL-terminated; git_command_free frees it */
-	struct buf said;    /* the same of standard error */
+	struct buf said;    /* what git printed on standard error */
 };
 
 /* Runs `git WORDS…`; the last word is followed by NULL. Replaces `out` and `said`. Returns git's exit status, 128 + N
  * if the signal N killed it, or -1 and sets `err` if git cannot be started. */
 int git_run(struct git_command *git, const char *const *words, struct err *err);
 
-/* Returns the most telling line of what git printed on standard error: the first that begins with "fatal: " or
- * "error: ", else the last one; without this word and the line's end. Cuts it out of `said`. "" if git said nothing. */
+/* Returns the most informative line that git printed on standard error: the first line that begins with "fatal: " or
+ * "error: ", else the last line. The word and the line's end are removed. The result points into `said`, which is
+ * changed. Returns "" if git printed nothing there. */
 const char *git_said(struct git_command *git);
 
 void git_command_free(struct git_command *git);

@@ -115,8 +115,8 @@ static bool kind_of(unsigned mode, enum entry_kind *kind)
 	return false;
 }
 
-/* Appends the entry. Skips the second and third stage of a path with a merge conflict. Returns false if the entries are
- * not sorted by path, or if a path without conflict appears twice. */
+/* Appends the entry. Adds an entry, but skips the second and third stage of a path with a merge conflict. Returns false
+ * if the entries are not sorted by path, or if a path without conflict appears twice. */
 static bool add_entry(struct index_entry *entries, int *count, const struct index_entry *entry)
 {
 	struct index_entry *last = *count > 0 ? &entries[*count - 1] : NULL;
@@ -129,8 +129,7 @@ static bool add_entry(struct index_entry *entries, int *count, const struct inde
 	return true;
 }
 
-/* Reads one entry. Returns INDEX_OK, too, if the entry has no content (`git add --intent-to-add`) and is therefore
- * skipped. */
+/* Reads one entry. If the entry has no content (`git add --intent-to-add`), skips it and returns INDEX_OK. */
 static enum index_answer read_entry(struct cursor *from, unsigned version, int object_bytes, const char **before,
 				    struct arena *arena, struct index_entry *entries, int *count)
 {

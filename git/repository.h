@@ -2,7 +2,7 @@
  *
  * When git runs a hook, it sets environment variables with the paths of the repository and the index. They matter
  * because `git commit -a` and `git commit FILE` use a temporary index. If the dataset is in another repository, for
- * example in a submodule, the variables are ignored and its repository is found by the nearest .git. */
+ * example in a submodule, the variables are ignored, and the nearest .git decides. */
 #ifndef REFTEST_GIT_REPOSITORY_H
 #define REFTEST_GIT_REPOSITORY_H
 
