@@ -4,8 +4,8 @@
 
 #include "dataset/approval.h"
 
-/* Notes an approval that is not for the text that the definition has now. Comments and spacing count here, because this
- * check cannot tell whether other code computes the same. */
+/* Adds a note about an approval that is not for the current text of the definition. Even a changed comment counts,
+ * because this check does not compare code in normal form. */
 static void check_current(const struct dataset_index *index, const struct dataset_file *file,
 			  const struct checked_definition *one, const struct approval *approval)
 {

@@ -4,8 +4,8 @@
 
 #include "check/dataset_index.h"
 
-/* Reports approvals that belong to no definition, that cannot be read, or that are not for the reference that the
- * definition has now. Call it after the definitions are checked. */
+/* Reports approvals that belong to no definition, that cannot be read, or that approve an older text of the definition.
+ * Call it after the definitions are checked. */
 void check_approvals(struct dataset_index *index);
 
 #endif

@@ -7,15 +7,15 @@
 
 static const char baseline[] = "baseline";
 
-/* What the path of a solution or trace file says. */
+/* The parts of the path of a solution or trace file. */
 struct place {
 	const char *author; /* NULL: the path has no author */
 	const char *op_type, *definition, *name;
 };
 
 /* Divides the path of a solution ("solutions/AUTHOR/OP_TYPE/DEFINITION/NAME.json") or of a trace file
- * ("traces/AUTHOR/OP_TYPE/DEFINITION.jsonl"). `folders` is the number of folders below the first one, with the author.
- * Returns false if the path has another form. */
+ * ("traces/AUTHOR/OP_TYPE/DEFINITION.jsonl"). `folders` is the number of folders below the first one, including the
+ * author's. Returns false if the path has another form. */
 static bool divide(const char *path, int folders, const char *suffix, struct place *out, struct arena *arena)
 {
 	const char *parts[6] = {NULL};
@@ -204,7 +204,8 @@ static void check_trace_file(struct dataset_index *index, const char *path)
 	arena_free(&scratch);
 }
 
-/* Notes a definition that others have implemented or measured, but that has no baseline to compare with. */
+/* If other authors have solutions or traces for a definition, adds notes about a missing solution and missing traces of
+ * the author "baseline". */
 static void check_baseline(const struct dataset_index *index, const struct checked_definition *definition)
 {
 	const char *path = definition->file->path;

@@ -51,7 +51,7 @@ static void check_workload_owners(const struct dataset_index *index)
 	}
 }
 
-/* Reports truths that belong to no definition, and those that are not Python with a function run. */
+/* Reports truths that belong to no definition, and truths that are not Python with a function `run`. */
 static void check_truths(struct dataset_index *index)
 {
 	for (int i = 0; i < index->dataset.truth_count; i++) {

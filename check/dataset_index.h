@@ -1,4 +1,5 @@
-/* dataset_index - what the checks of one dataset share: its definitions, with their workloads and solutions. */
+/* dataset_index - the data that all checks of one dataset share: its definitions, with their workloads and
+ * solutions. */
 #ifndef REFTEST_CHECK_DATASET_INDEX_H
 #define REFTEST_CHECK_DATASET_INDEX_H
 
@@ -22,7 +23,7 @@ struct checked_definition {
 
 struct dataset_index {
 	struct dataset dataset;
-	struct checked_definition *items; /* in the order of dataset.definitions, which is that of their paths */
+	struct checked_definition *items; /* in the order of dataset.definitions, which is the order of paths */
 	int count;
 	struct arena *arena;
 	struct findings *findings;

@@ -14,7 +14,7 @@ static void add_missing(struct buf *out, const char *kind, const char *name, con
 		buf_printf(out, "%s%s%s%s", out->length > 0 ? ", " : "", kind, *name != '\0' ? " " : "", name);
 }
 
-/* Notes what has no description, in one finding. */
+/* Adds one finding that lists everything without a description. */
 static void check_descriptions(struct findings *findings, const char *path, const struct definition *d)
 {
 	struct buf missing = {0};

@@ -1,4 +1,4 @@
-/* findings - what `reftest check` reports. */
+/* findings - collects the errors and notes that `reftest check` reports. */
 #ifndef REFTEST_CHECK_FINDINGS_H
 #define REFTEST_CHECK_FINDINGS_H
 
@@ -13,7 +13,7 @@ enum severity {
 enum topic {
 	TOPIC_LAYOUT,
 	TOPIC_DEFINITION,
-	TOPIC_DESCRIPTION, /* what has no description */
+	TOPIC_DESCRIPTION, /* something has no description */
 	TOPIC_WORKLOAD,
 	TOPIC_BLOB,
 	TOPIC_SOLUTION,
@@ -30,13 +30,13 @@ struct finding {
 };
 
 struct findings {
-	struct arena *arena; /* of the messages; set by the caller */
+	struct arena *arena; /* owns the messages; set by the caller */
 	struct finding *list; /* findings_free frees it */
 	int count, room;
 	int errors, notes;
 };
 
-/* How many files were read; of `workloads` and `traces`, how many lines. */
+/* The numbers of files that were read; `workloads` and `traces` count lines. */
 struct check_counts {
 	int definitions, workload_files, workloads, solutions, traces;
 };
@@ -44,23 +44,24 @@ struct check_counts {
 const char *severity_name(enum severity severity);
 const char *topic_name(enum topic topic);
 
-/* Adds a finding about a file as a whole or about one of its lines (0: none). Copies `path` and the message. */
+/* Adds a finding about a file as a whole (`line` 0) or about one of its lines. Copies `path` and the message. */
 void findings_add(struct findings *findings, enum severity severity, enum topic topic, const char *path, int line,
 		  const char *format, ...) __attribute__((format(printf, 6, 7)));
 
-/* Adds a message of a loader. If it begins with "PATH:LINE:COLUMN: " or "PATH: ", the position is taken from it. */
+/* Adds a message from a loader in dataset/. If it begins with "PATH:LINE:COLUMN: " or "PATH: ", the position is taken
+ * from it. */
 void findings_add_message(struct findings *findings, enum severity severity, enum topic topic, const char *path,
 			  const char *message);
 
-/* Removes those findings from number `from` on whose file is none of these paths and below none of them. "." is above
- * all. */
+/* Removes findings from number `from` on, unless their file is one of these paths or below one of them. "." stands for
+ * the whole dataset. */
 void findings_keep(struct findings *findings, int from, const char *const *paths, int count);
 
 /* Puts a folder before the path of each finding from number `from` on. */
 void findings_prefix(struct findings *findings, int from, const char *folder);
 
-/* Replaces the path of each finding from number `from` on, if it is a link below `root`, by the file to which it
- * leads. */
+/* For the findings from number `from` on: if the path is a symbolic link below `root`, replaces it by the path of its
+ * target. */
 void findings_follow_links(struct findings *findings, int from, const char *root);
 
 /* Sorts by severity, path, line, column and message. */

@@ -15,7 +15,7 @@ struct walk {
 	int root;
 	struct findings *findings;
 	struct string_list files;
-	const char *suffix; /* of the files; NULL: .json or .jsonl */
+	const char *suffix; /* suffix of the files; NULL: .json or .jsonl */
 	int folders; /* that were listed */
 };
 
@@ -28,7 +28,7 @@ static bool ends_in(const char *name, const char *suffix)
 
 static void walk_folder(struct walk *walk, const char *folder, int depth);
 
-/* Returns whether an entry is a folder, or a link to one. Most filesystems say so without a call of stat. */
+/* Returns whether an entry is a folder, or a link to one. On most filesystems, this needs no call of stat. */
 static bool is_folder(const struct walk *walk, const struct dirent *entry, const char *path)
 {
 	struct stat st;

@@ -11,12 +11,12 @@ enum { TREE_DEPTH = 8, TREE_FOLDERS = 20000 };
 
 /* Lists the paths, sorted, of all files below `folder` that end in `suffix` (NULL: .json or .jsonl). Paths begin with
  * `folder`, which is relative to the descriptor `root`. Hidden names are omitted; symbolic links are followed. A
- * missing folder has no files. Adds a finding for each name with unsafe characters and each folder that cannot be
- * listed, and one if there are more than TREE_FOLDERS folders. */
+ * missing folder has no files. Adds a finding for each name with unsafe characters, for each folder that cannot be
+ * listed, and if there are more than TREE_FOLDERS folders. */
 struct string_list tree_files(int root, const char *folder, const char *suffix, struct findings *findings);
 
 /* Divides a path at its slashes: "solutions/a/b.json" has three parts. Copies the parts into `arena`. Returns their
- * number, at most `most`; further slashes remain in the last part. */
+ * number, at most `most`; the last part may then contain slashes. */
 int tree_split(const char *path, int most, const char **parts, struct arena *arena);
 
 /* Returns the path's last part without its suffix (".json"), or NULL if the path has another suffix. */

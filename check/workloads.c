@@ -12,8 +12,8 @@ struct open_blob {
 	struct safetensors file;
 	bool reported; /* the file cannot be used, and a finding says so */
 	struct err err;
-	/* Of all files of the workload file: how many are missing or not fetched, and where the first of them is
-	 * named. */
+	/* missing: how many tensor files of the workload file are missing, and how many are not fetched; line: the
+	 * first line that names such a file */
 	int missing[2], line[2];
 	const char *first[2];
 };
@@ -53,7 +53,7 @@ static void refuse_blob(const struct dataset_index *index, const char *path, int
 	}
 }
 
-/* Reports the missing files of a workload file. A file that Git LFS has not fetched is no error of the dataset. */
+/* Reports the missing files of a workload file. A file that Git LFS has not fetched is not an error of the dataset. */
 static void report_missing(const struct dataset_index *index, const char *path, const struct open_blob *blob)
 {
 	for (int fetched = 0; fetched < 2; fetched++) {
@@ -69,7 +69,7 @@ static void report_missing(const struct dataset_index *index, const char *path, 
 	}
 }
 
-/* Checks that the tensor of an input exists, and has the dtype and shape that the definition and the axes give. */
+/* Checks that the tensor of an input exists, and has the dtype of the definition and the shape that the axes give. */
 static void check_blob(const struct dataset_index *index, const struct definition *definition, const char *path,
 		       const struct workload *line, int input, struct open_blob *blob)
 {
@@ -102,7 +102,7 @@ static void check_line(const struct dataset_index *index, const struct definitio
 			check_blob(index, definition, path, line, i, blob);
 }
 
-/* Notes the first line on which an axis is 0. An empty batch is valid here. */
+/* Adds a note about the first line on which an axis is 0. For reftest, an empty batch is valid. */
 static void note_empty_axis(const struct dataset_index *index, const struct definition *definition, const char *path,
 			    const struct workload_file *lines)
 {
