@@ -17,7 +17,7 @@ struct values {
 };
 
 struct making {
-	bool depends[2]; /* whether a length depends on tp, and on ep */
+	bool depends[2]; /* whether some length depends on tp (index 0) or ep (index 1) */
 	const struct rule *rule;
 	struct degrees *degrees;
 	struct values values;
@@ -31,7 +31,7 @@ static void set_value(struct making *m, const char *name, const char *text)
 		m->values.list[m->values.count++] = (struct value){name, text};
 }
 
-/* Replaces each @NAME@ that has a value. Returns NULL and says so if a name has none. */
+/* Replaces each @NAME@ by its value. If a name has no value, returns NULL with a message. */
 static const char *filled(struct making *m, const char *text, size_t length)
 {
 	struct buf out = {0};
@@ -53,7 +53,7 @@ static const char *filled(struct making *m, const char *text, size_t length)
 				text = at + name + 2;
 			}
 		}
-		if (!found) { /* as in a decorator */
+		if (!found) { /* a single '@' is part of the code, as in a decorator */
 			buf_add(&out, at, 1);
 			text = at + 1;
 		}
@@ -64,7 +64,8 @@ static const char *filled(struct making *m, const char *text, size_t length)
 	return copy;
 }
 
-/* Says which field of the configuration an expression without a value read last: the degree does not divide it. */
+/* Sets the message about a degree that does not divide a field of the configuration. This is the field that the
+ * expression read last. */
 static void degree_does_not_divide(struct making *m, const char *expression)
 {
 	struct degrees *d = m->degrees;
@@ -81,7 +82,8 @@ static void degree_does_not_divide(struct making *m, const char *expression)
 		m->rule->module, expression);
 }
 
-/* Says why an expression has no value: a wrong field, a degree that does not divide, or a module that the model lacks. */
+/* Sets the reason why an expression has no value: a wrong field, a degree that does not divide a field, or a module
+ * that the model lacks. */
 static enum draft_answer no_value(struct making *m, enum expression_result result, const char *expression, int64_t value)
 {
 	struct degrees alone = *m->degrees;
@@ -175,7 +177,7 @@ static enum draft_answer fill_axes(struct making *m, cJSON *axes)
 	return DRAFT_MADE;
 }
 
-/* Evaluates what must have a value, such as experts / n_group. */
+/* Evaluates the expressions that must have a value, such as experts / n_group. */
 static enum draft_answer check_needs(struct making *m)
 {
 	const cJSON *item;
@@ -207,7 +209,7 @@ static enum draft_answer fill_constants(struct making *m)
 	return DRAFT_MADE;
 }
 
-/* Writes a small number as people do: 1e-6. */
+/* Returns a small number in the usual notation: 1e-6. */
 static const char *number_text(double value, struct arena *arena)
 {
 	for (int exponent = 1; exponent < 20; exponent++)
@@ -222,7 +224,7 @@ static const char *number_text(double value, struct arena *arena)
 	return arena_printf(arena, "%.17g", value);
 }
 
-/* The epsilon of the model's norms, if the template uses it. */
+/* Sets the epsilon of the model's norms, if the template uses it. */
 static enum draft_answer fill_epsilon(struct making *m, const struct template_text *text)
 {
 	double eps;
@@ -253,7 +255,7 @@ static bool lists(const cJSON *names, const char *name)
 	return false;
 }
 
-/* A degree is stated if the template always states it, or if a length depends on it. */
+/* Returns whether the tags state a degree: the template always states it, or a length depends on it. */
 static bool states_degree(const struct making *m, const cJSON *always, bool expert)
 {
 	return lists(always, expert ? "ep" : "tp") || m->depends[expert];
@@ -275,7 +277,7 @@ static void add_tag(cJSON *tags, const char *tag)
 	cJSON_AddItemToArray(tags, cJSON_CreateString(tag));
 }
 
-/* The tags: the stage, the status, the model, the other tags of the template, the degrees. */
+/* Returns the tags: the stage, the status, the model, the remaining tags of the template, and the degrees. */
 static cJSON *make_tags(struct making *m, const cJSON *given, const cJSON *always)
 {
 	cJSON *tags = cJSON_CreateArray();
@@ -317,7 +319,7 @@ static void finish(struct making *m, cJSON *json, const struct template_text *te
 	cJSON_Delete(always);
 }
 
-/* Says why the template is not for this model, or not for these degrees. Returns whether it is for both. */
+/* Returns whether the template fits this model and these degrees. If not, sets the reason. */
 static bool fits_template(struct making *m)
 {
 	const cJSON *item;
@@ -383,7 +385,7 @@ void draft_free(struct draft *draft)
 	draft->json = NULL;
 }
 
-/* Prints a value on one line, with spaces behind commas and colons. */
+/* Writes a value on one line, with spaces after commas and colons. */
 static void write_line(const cJSON *value, struct buf *out)
 {
 	const cJSON *item;

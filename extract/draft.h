@@ -1,4 +1,4 @@
-/* draft - the definition of one module of a model, made from a template of its op family (extract/templates.h). */
+/* draft - makes the definition of one module of a model from a template of its op family (extract/templates.h). */
 #ifndef REFTEST_EXTRACT_DRAFT_H
 #define REFTEST_EXTRACT_DRAFT_H
 
@@ -14,11 +14,11 @@ struct draft {
 
 enum draft_answer {
 	DRAFT_MADE,
-	DRAFT_LEFT_OUT, /* the model has no such definition; `why` says why */
-	DRAFT_ERROR     /* the configuration or a degree is wrong; `why` says what */
+	DRAFT_LEFT_OUT, /* the model needs no such definition; `why` is the reason */
+	DRAFT_ERROR     /* the configuration or a degree is wrong; `why` is the error message */
 };
 
-/* Makes the definition of a rule, at the degrees and the page size of `degrees`. */
+/* Makes the definition of a rule, for the parallel degrees and the page size in `degrees`. */
 enum draft_answer draft_make(const struct rule *rule, struct degrees *degrees, struct draft *draft, struct arena *arena, struct err *why);
 void draft_free(struct draft *draft);
 

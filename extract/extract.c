@@ -19,7 +19,7 @@ struct known {
 	const char *op_type, *name, *path, *text;
 	cJSON *json;
 	struct meaning meaning;
-	const char *new_text; /* the text to write; NULL: the file stays as it is */
+	const char *new_text; /* the text to write; NULL: the file stays unchanged */
 	bool created;
 };
 
@@ -52,7 +52,7 @@ static struct known *add_known(struct extraction *e)
 	return &e->known[e->known_count++];
 }
 
-/* Reads one definition of the dataset. A file that is no JSON object is left alone: its name counts as taken. */
+/* Reads one definition of the dataset. A file that is not a JSON object is ignored, but its name counts as taken. */
 static void read_known(struct extraction *e, const char *op_type, const char *file)
 {
 	struct buf bytes = {0};
@@ -128,7 +128,8 @@ static bool has_tag(const cJSON *json, const char *tag)
 	return false;
 }
 
-/* Finds the byte behind the last `model:` tag of a text, or else behind the last tag, and the first byte of that tag. */
+/* Returns the byte after the last `model:` tag of a text or, if there is none, after the last tag. Sets `first` to the
+ * first byte of this tag. */
 static const char *behind_tag(const struct known *k, const char **first)
 {
 	const cJSON *tags = json_member(k->json, "tags"), *item;
@@ -159,7 +160,7 @@ static const char *behind_tag(const struct known *k, const char **first)
 	return *at == '"' ? at + 1 : NULL;
 }
 
-/* Adds a tag to the text of a definition and leaves all other bytes alone. Returns NULL if the text has no tags. */
+/* Adds a tag to the text of a definition, and changes no other byte. Returns NULL if the text has no tags. */
 static const char *with_tag(struct extraction *e, const struct known *k, const char *tag)
 {
 	const char *first = NULL, *behind = behind_tag(k, &first), *line = first;
@@ -174,7 +175,7 @@ static const char *with_tag(struct extraction *e, const struct known *k, const c
 			    own_line ? (int)(first - line) : 0, line, tag, behind);
 }
 
-/* The definition is in the dataset: it gets the model's tag. */
+/* Adds the model's tag to a definition that is already in the dataset. */
 static void take_known(struct extraction *e, struct known *k)
 {
 	const char *tag = arena_printf(e->arena, "model:%s", e->request->model->name), *name = full_name(e, k->op_type, k->name);
@@ -271,7 +272,7 @@ static void leave_out(struct extraction *e, const struct rule *rule, const char 
 		string_list_add(&e->result->left_out, text);
 }
 
-/* Makes the definition of a rule at these degrees. */
+/* Makes the definition of a rule for these degrees. */
 static int extract_one(struct extraction *e, const struct rule *rule, struct degrees *degrees)
 {
 	struct err why = {""};
@@ -357,7 +358,8 @@ static int by_text(const void *a, const void *b)
 	return strcmp(*(const char *const *)a, *(const char *const *)b);
 }
 
-/* Lists the definitions that several models have, sorted, because folders list files in any order. */
+/* Lists the definitions that several models have. Sorts the list, because the files of a folder are listed in any
+ * order. */
 static void note_shared(struct extraction *e)
 {
 	for (int i = 0; i < e->known_count; i++) {
@@ -384,7 +386,7 @@ static void note_not_covered(struct extraction *e)
 		string_list_add(&e->result->not_covered, arena_string(e->arena, item->valuestring));
 }
 
-/* Each op_type that the request lists must be one of a rule with a template. */
+/* Checks that each op_type in the request belongs to a rule with a template. */
 static int check_op_types(struct extraction *e)
 {
 	char *copy = arena_string(e->arena, e->request->op_types != NULL ? e->request->op_types : ""), *rest = NULL;

@@ -1,11 +1,10 @@
 /* extract - makes the definitions of a model, and writes them into a dataset.
  *
  * Each rule of the model's architecture that has a template gives one definition for each combination of degrees and
- * page size. A definition that means the same as one of the dataset (extract/meaning.h), whatever that is called, is
- * not written
- * again: the definition of the dataset gets the model's tag. A definition that has the name of another one of the
- * dataset gets the name NAME_v2. Between the two steps, the caller may take new definitions out. All files are written,
- * or none. */
+ * page size. If a definition of the dataset has the same meaning (extract/meaning.h) under any name, no new definition
+ * is written: the existing one gets the model's tag. If a definition of the dataset has the same name and another
+ * meaning, the new definition gets the name NAME_v2. Between extract_plan and extract_write, the caller may remove new
+ * definitions. All files are written, or none. */
 #ifndef REFTEST_EXTRACT_EXTRACT_H
 #define REFTEST_EXTRACT_EXTRACT_H
 
@@ -45,8 +44,9 @@ struct extract_conflict {
 	const struct extract_file *file; /* the new definition */
 	const char *existing_text;	/* NULL: it cannot be read */
 	const char *differences;	/* a JSON array (meaning_write_differences) */
-	bool same_interface;		/* they differ in the reference and in constraints only */
-	const char *behaviour, *why;	/* the caller's: whether both behave alike, and a sentence; NULL: not examined */
+	bool same_interface;		/* the two definitions differ only in the reference and in constraints */
+	const char *behaviour, *why;	/* set by the caller: whether both behave alike, and a sentence; NULL: not
+					 * examined */
 };
 
 /* What was done. Texts are in the arena. */
@@ -60,7 +60,7 @@ struct extract_result {
 	int conflict_count;
 	struct string_list left_out; /* sentences */
 	struct string_list not_covered; /* parts of the architecture that no op family covers */
-	struct sglang_witness sglang; /* what SGLang's model file says of the mapping */
+	struct sglang_witness sglang; /* the comparison of the mapping with SGLang's model file */
 	struct string_list shared;   /* "gemm/gemm_n4096_k4096: llama-3.1-8b, qwen3-8b" */
 };
 
@@ -68,8 +68,8 @@ struct extract_result {
  * wrong. */
 int extract_plan(const struct extract_request *request, struct extract_result *result, struct arena *arena, struct err *err);
 
-/* Writes the files that are kept, and lists the new ones in `written`. Returns -1 with a message if one cannot be
- * written; none is written then. */
+/* Writes the files that are kept, and lists the new ones in `written`. If one of them cannot be written, writes none
+ * and returns -1 with a message. */
 int extract_write(struct extract_result *result, struct arena *arena, struct err *err);
 
 #endif

@@ -29,7 +29,7 @@ static void add_axes(struct meaning *meaning, const cJSON *axes, struct arena *a
 		    cJSON_IsNumber(json_member(axis, "value")) ? printed(json_member(axis, "value"), arena) : "var");
 }
 
-/* Adds the tensors with their places, because run() returns outputs in order. */
+/* Adds the tensors with their positions, because run() returns outputs in order. */
 static void add_tensors(struct meaning *meaning, const char *kind, const cJSON *tensors, struct arena *arena)
 {
 	const cJSON *tensor;
@@ -138,7 +138,8 @@ static void write_value(struct buf *out, const char *name, const char *value)
 		buf_json_string(out, *value == '\0' ? "present" : value);
 }
 
-/* Writes the difference of a field. Its values are `ours` and `theirs`, but those of "reference" are normal forms. */
+/* Writes the difference of a field. For "reference", writes the texts of the references, because the values are normal
+ * forms. */
 static void write_difference(struct buf *out, const char *key, const struct meaning *ours, const struct meaning *theirs, const char **comma)
 {
 	const bool text = strcmp(key, "reference") == 0;

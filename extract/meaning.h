@@ -1,5 +1,5 @@
-/* meaning - what a definition means, without its name, description and tags: two definitions with equal meanings describe
- * the same operation with the same reference. */
+/* meaning - computes the meaning of a definition, which is independent of its name, description and tags. Two
+ * definitions with equal meanings describe the same operation with the same reference. */
 #ifndef REFTEST_EXTRACT_MEANING_H
 #define REFTEST_EXTRACT_MEANING_H
 
@@ -19,18 +19,19 @@ struct meaning {
 	const char *reference; /* the text as it is written; "": none */
 };
 
-/* Computes the meaning of a parsed definition. The order of axes and constraints does not count, that of inputs and outputs
- * does. The value of "reference" is the lexical normal form of its text (cache/python_normal_form.h). */
+/* Computes the meaning of a parsed definition. The order of inputs and outputs matters; the order of axes and
+ * constraints does not. The value of "reference" is the lexical normal form of its text
+ * (cache/python_normal_form.h). */
 struct meaning meaning_of(const cJSON *definition, struct arena *arena);
 
 bool meaning_equal(const struct meaning *a, const struct meaning *b);
 
-/* Returns whether two definitions differ in nothing but their references and constraints, so that both references take the
- * same inputs. */
+/* Returns whether two definitions differ only in their references and constraints. Both references then take the same
+ * inputs. */
 bool meaning_same_interface(const struct meaning *a, const struct meaning *b);
 
-/* Appends each field in which two meanings differ, as a JSON object {"field", "ours", "theirs"}, the references as they
- * are written. Absent fields are null. */
+/* Appends each field in which two meanings differ, as a JSON object {"field", "ours", "theirs"}. References appear as
+ * they are written. Absent fields are null. */
 void meaning_write_differences(const struct meaning *ours, const struct meaning *theirs, struct buf *out);
 
 #endif

@@ -21,8 +21,8 @@ struct asking {
 	const struct model *model;
 	const struct architecture *architecture;
 	struct sglang_witness *out;
-	struct string_list read; /* names of model files whose text is in `all`, without ".py" */
-	struct buf own, all;	 /* the text of the file, and with those that it imports */
+	struct string_list read; /* names of files whose text is in `all`, without ".py" */
+	struct buf own, all;	 /* own: the text of the file; all: this text and those of the files that it imports */
 	struct arena *arena;
 };
 
@@ -108,7 +108,7 @@ static bool was_read(const struct asking *a, const char *name)
 	return false;
 }
 
-/* Adds the texts of the model files that the text imports, and of those that they import. */
+/* Adds the texts of the model files that the text imports directly or indirectly. */
 static void add_imports(struct asking *a, const char *text)
 {
 	static const char head[] = "from sglang.srt.models.";
@@ -264,7 +264,7 @@ static void disagree(struct asking *a, const char *text)
 	string_list_add(&a->out->disagreements, text);
 }
 
-/* The fields of the configuration from which the lengths of a rule are computed. */
+/* Compares the fields of the configuration from which the lengths of a rule are computed. */
 static void check_fields(struct asking *a, const struct rule *rule)
 {
 	struct degrees degrees = {.model = a->model, .architecture = a->architecture, .tp = 1, .ep = 1, .page_size = 1};
@@ -278,7 +278,7 @@ static void check_fields(struct asking *a, const struct rule *rule)
 						 degrees.fields[i].name, rule->module));
 }
 
-/* Samplers are no part of SGLang's model files. */
+/* Compares a rule with the file. Skips samplers, because they are not part of SGLang's model files. */
 static void check_rule(struct asking *a, const struct rule *rule)
 {
 	const char *name = last_part(rule->module);
@@ -314,7 +314,7 @@ static bool in_mapping(const struct asking *a, const char *name)
 	return false;
 }
 
-/* The linear layers and norms of the file that the mapping lacks. */
+/* Reports the linear layers and norms of the file that the mapping lacks. */
 static void check_layers(struct asking *a)
 {
 	for (const char *at = strstr(a->own.data, "self."); at != NULL; at = strstr(at + 1, "self.")) {

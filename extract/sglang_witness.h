@@ -1,10 +1,10 @@
 /* sglang_witness - compares the mapping of an architecture (models/architecture.h) with the model file of a checkout of
- * SGLang, which says independently which layers the architecture has and which fields of the configuration they read.
+ * SGLang. This file is an independent source for the layers of the architecture and for the fields of the configuration
+ * that they read.
  *
- * The text of the file is searched, and of those that it imports from sglang.srt.models; nothing is run. A layer is an
- * assignment to `self.NAME` whose name begins with the last part of the module's path: SGLang's `attn_mqa` is
- * `attn`. What SGLang calls otherwise, and the classes in other files that hold layers of the model, are in
- * architectures.json, under "sglang" of the architecture. */
+ * The module searches the text of this file, and of the files that it imports from sglang.srt.models; it runs no code.
+ * A layer is an assignment to `self.NAME`. It belongs to a module if NAME begins with the last part of the module's
+ * path: SGLang's `attn_mqa` belongs to `attn`. */
 #ifndef REFTEST_EXTRACT_SGLANG_WITNESS_H
 #define REFTEST_EXTRACT_SGLANG_WITNESS_H
 
@@ -14,13 +14,12 @@ struct architecture;
 struct model;
 
 struct sglang_witness {
-	const char *file; /* below the checkout; NULL: none has the architecture */
+	const char *file; /* path below the checkout; NULL: no file has the architecture */
 	struct string_list disagreements; /* sentences */
 };
 
-/* Compares the rules with a template, and the linear layers and norms of the file. `checkout` is the folder of the
- * checkout;
- * NULL: there is none. A file that cannot be read is left out. */
+/* Compares the rules that have a template with the linear layers and norms in the file. `checkout` is the folder of the
+ * checkout; NULL: there is none. A file that cannot be read is left out. */
 void sglang_witness_ask(const char *checkout, const struct model *model, const struct architecture *architecture,
 			struct sglang_witness *out, struct arena *arena);
 

@@ -1,8 +1,8 @@
-/* templates - the templates of definitions, which the folders of op families hold:
- * kernels/{family}/templates/{name}.json is a definition without a model and without a reference, {name}.py.in its
- * reference. Both contain @NAME@ where the value of an axis, of a constant, or the name of the model belongs. In the
- * definition, const axes have no value, and "degrees" lists the degrees (tp, ep) that are always stated as tags. make
- * embeds the files in the program. */
+/* templates - finds the templates of definitions, which are in the folders of op families:
+ * kernels/{family}/templates/{name}.json is a definition without a model and without a reference, and {name}.py.in is
+ * its reference. In both, @NAME@ stands for an axis value, a constant, or the model's name. In the definition, const
+ * axes have no value, and "degrees" lists the degrees (tp, ep) that are always stated as tags. make embeds the files in
+ * the program. */
 #ifndef REFTEST_EXTRACT_TEMPLATES_H
 #define REFTEST_EXTRACT_TEMPLATES_H
 
@@ -20,7 +20,8 @@ struct template_text {
 /* Writes the template with this name. Returns false if there is none. */
 bool template_find(const char *name, struct template_text *out);
 
-/* Writes template number `index` (from 0, in the order of their families' names). Returns false behind the last. */
+/* Writes template number `index` (from 0, in the order of their families' names). Returns false if there is no template
+ * with this number. */
 bool template_at(int index, struct template_text *out);
 
 
