@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "base/suggest.h"
-#include "kernels_digest.h" /* changes whenever architectures.json does, so that make assembles this file again */
+#include "kernels_digest.h" /* this header changes with architectures.json, so make compiles this file again */
 
 __asm__(".pushsection .rodata\n"
         "architectures_begin:\n"
@@ -25,7 +25,7 @@ static enum rule_pages pages_of(const char *text)
 	return strcmp(text, "one") == 0 ? PAGES_ONE : PAGES_MORE;
 }
 
-/* Says whether the model has the module: it states no field that the module excludes. */
+/* Returns whether the model has the module: it states no field that the module excludes. */
 static bool is_for_model(const cJSON *rule, const struct model *model)
 {
 	const cJSON *item;
@@ -117,7 +117,8 @@ void architecture_close(struct architecture *architecture)
 
 static void note_field(struct degrees *degrees, const char *name, int64_t value, const char *source)
 {
-	const cJSON *member = model_member(degrees->model, name, NULL); /* whose name lives as long as the model */
+	const cJSON *member = model_member(degrees->model, name, NULL); /* the name of this member lives as long as the
+									 * model */
 
 	for (int i = 0; i < degrees->field_count; i++)
 		if (strcmp(degrees->fields[i].name, name) == 0)
@@ -139,7 +140,7 @@ static const char *let_of(const struct architecture *architecture, const char *n
 	return NULL;
 }
 
-/* The degrees, whose names no field of a configuration has. */
+/* Finds the value of a degree. No field of a configuration has the name of a degree. */
 static bool degree_value(struct degrees *degrees, const char *name, int64_t *value)
 {
 	const struct {
@@ -170,7 +171,7 @@ static const char *text_of_name(void *context, const char *name)
 	return NULL;
 }
 
-/* A number of the configuration, or one under "let". */
+/* Finds a number in the configuration, or one under "let". */
 static bool real_of_name(void *context, const char *name, double *value)
 {
 	struct degrees *degrees = context;
@@ -186,7 +187,7 @@ static bool real_of_name(void *context, const char *name, double *value)
 	return let != NULL;
 }
 
-/* Says whether the field is 0, and is one that may be. */
+/* Returns whether the field is 0 and is listed under "may_be_zero". */
 static bool is_zero(const struct degrees *degrees, const char *name)
 {
 	const cJSON *member = model_member(degrees->model, name, NULL), *item;
@@ -213,7 +214,7 @@ static enum expression_result value_of_name(void *context, const char *name, int
 		*value = 0;
 		return EXPRESSION_VALUE;
 	}
-	/* a field with another value than an integer is wrong, and not absent */
+	/* a field whose value is not an integer is wrong; it does not count as absent */
 	const char *let = model_member(degrees->model, name, NULL) == NULL ? let_of(degrees->architecture, name) : NULL;
 
 	if (let != NULL)

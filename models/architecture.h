@@ -1,16 +1,17 @@
-/* architecture - which definitions the modules of a model have: models/architectures.json.
+/* architecture - reads models/architectures.json, which says which definitions the modules of a model need.
  *
  * The file states for each architecture (the name in "architectures" of config.json) which blocks of rules it has. A rule
  * says which op_type a module has, and the length of each const axis as an expression (models/expression.h) over the
  * fields of config.json, names under "let", the parallel degrees `tp` and `ep`, and `page_size`. A field of the
- * configuration comes before a name under "let", and a "let" of the architecture before the common one. A rule without a
- * template describes a module in a form that `reftest extract` does not write, such as one of several fused projections.
+ * configuration takes precedence over a name under "let". A name under the architecture's "let" takes precedence over
+ * one under the common "let". A rule without a template describes a module in a form that `reftest extract` does not
+ * write, such as one of several fused projections.
  *
- * The template of a rule with "when" is only for models whose configuration has these values, or lacks the fields. A
- * rule with a null there is only for models that lack the field.
+ * If a rule has "when", its template is only for models whose configuration has the values under "when", or lacks these
+ * fields. If a value there is null, the rule is only for models that lack the field.
  *
- * "tree" lists the modules of every architecture from the outside to the inside, with the expression of how many of each a
- * model has. "may_be_zero" lists the fields whose value may be 0. */
+ * "tree" lists the modules of all architectures from the outside to the inside. Each has an expression for the number
+ * of such modules in a model. "may_be_zero" lists the fields whose value may be 0. */
 #ifndef REFTEST_MODELS_ARCHITECTURE_H
 #define REFTEST_MODELS_ARCHITECTURE_H
 
@@ -24,8 +25,8 @@ struct rule {
 	const char *template_name; /* NULL: none */
 	enum rule_pages pages;
 	bool all_experts;	/* its definition needs all experts on one device */
-	const cJSON *when;	/* field: the value for which the template is; NULL: any */
-	const cJSON *needs;	/* expressions without which there is no such definition; NULL: none */
+	const cJSON *when;	/* an object {field: value} of the models that the template is for; NULL: all models */
+	const cJSON *needs;	/* expressions that must have a value, or there is no such definition; NULL: none */
 	const cJSON *axes;      /* name of an axis: expression */
 	const cJSON *constants; /* name of a constant in the template: expression; NULL: none */
 };
@@ -44,7 +45,7 @@ void architecture_close(struct architecture *architecture);
 
 enum { USED_FIELDS = 16 };
 
-/* What expressions of a model are evaluated for, and what their evaluation used. */
+/* The values for which expressions of a model are evaluated, and what the evaluation has used. */
 struct degrees {
 	const struct model *model;
 	const struct architecture *architecture;
@@ -58,10 +59,10 @@ struct degrees {
 	char missing[64]; /* the name without a value, after EXPRESSION_MISSING; else "" */
 };
 
-/* Evaluates an expression and adds to what was used. */
+/* Evaluates an expression, and adds what it uses to the used_… members and `fields`. */
 enum expression_result degrees_evaluate(struct degrees *degrees, const char *expression, int64_t *value);
 
-/* Forgets what was used. */
+/* Resets what was used. */
 void degrees_reset(struct degrees *degrees);
 
 #endif

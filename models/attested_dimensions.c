@@ -13,7 +13,7 @@ static const int64_t common_degrees[] = {1, 2, 3, 4, 5, 6, 7, 8, 10, 12, 14, 16,
 
 enum { COMMON_DEGREES = sizeof common_degrees / sizeof *common_degrees, DEGREE_LARGEST = 4096 };
 
-/* Words of definitions of parts of a model that the architecture does not describe. */
+/* Definitions with these words are about parts of a model that the architecture does not describe. */
 static const char *const other_parts[] = {"vision", "visual", "image", "patch", "siglip", "encoder", "audio", "eagle"};
 
 static bool has_word(const char *text, const char *word)
@@ -70,8 +70,8 @@ static const struct token {
     {"rd", {"rotary_dim"}},
 };
 
-/* Some names use "h" for the length of a head, and "nh" for the number of heads. Another length of the axis shows
- * nothing. */
+/* Some names use "h" for the length of a head, and "nh" for the number of heads. Returns whether "h" is the length of a
+ * head here, and not the number of heads. */
 static bool says_head_dim(const struct definition *d, const struct token *token, int64_t number)
 {
 	const struct axis *axis = const_axis(d, "head_dim");
@@ -98,7 +98,7 @@ static const char *attest_token(const struct definition *d, const struct token *
 			     : arena_printf(arena, "the name says %s, but axis '%s' is %lld", part, other->name, (long long)other->value);
 }
 
-/* Says whether the name has a part of the letter v and a number before `behind`. */
+/* Returns whether the name has, before `behind`, a part that consists of the letter v and a number. */
 static bool has_v_part(const char *name, const char *behind)
 {
 	for (const char *at = strstr(name, "_v"); at != NULL && at < behind; at = strstr(at + 1, "_v"))
@@ -107,8 +107,9 @@ static bool has_v_part(const char *name, const char *behind)
 	return false;
 }
 
-/* Says whether the part at `at` of the name is a version, as in "top_p_sampling_from_probs_v128256_v2": the last one, from
- * v2 to v99. It may as well be the length of a value, unless the definition has no such axis, or an earlier part states it. */
+/* Returns whether the part at `at` of the name is a version, as in "top_p_sampling_from_probs_v128256_v2". A version is
+ * the last part, from v2 to v99. The part may also be the length of an axis, unless the definition has no such axis or
+ * an earlier part states its length. */
 static bool is_version(const struct definition *d, const char *part, size_t at)
 {
 	if (d->name[at + strlen(part)] != '\0' || part[0] != 'v' || strlen(part) > 3 || atoi(part + 1) < 2)
@@ -139,7 +140,7 @@ static bool is_word(char c)
 	return isalnum((unsigned char)c) != 0 || c == '_';
 }
 
-/* Says whether the text before `at` ends with an operator, so that a number behind `at` is the value of a longer
+/* Returns whether the text before `at` ends with an operator. A number after `at` is then the value of a longer
  * expression: "heads * head_dim = 4096". */
 static bool behind_operator(const char *text, const char *at)
 {
@@ -148,7 +149,7 @@ static bool behind_operator(const char *text, const char *at)
 	return at > text && strchr("/*.-+=<>", at[-1]) != NULL;
 }
 
-/* Finds "name=NUMBER" or "name = NUMBER" in the text, where the name is a word of its own. */
+/* Finds "name=NUMBER" or "name = NUMBER" in the text, where the name is a whole word. */
 static bool stated_number(const char *text, const char *name, int64_t *number)
 {
 	size_t length = strlen(name);
@@ -166,7 +167,7 @@ static bool stated_number(const char *text, const char *name, int64_t *number)
 
 		char next = behind[digits + strspn(behind + digits, " ")];
 
-		/* "= 128/2" and "= 2 * n" state no length */
+		/* "= 128/2" and "= 2 * n" do not state a length */
 		if (digits == 0 || digits > 15 || is_word(behind[digits]) || next == '/' || next == '*' || next == '+')
 			continue;
 		*number = atoll(behind);
@@ -188,7 +189,7 @@ static const char *attest_description(const struct definition *d, struct arena *
 	return NULL;
 }
 
-/* Reads the degree that a tag states: "tp:8". 0: no tag does. */
+/* Returns the degree that a tag states ("tp:8"), or 0 if no tag states it. */
 static int64_t tagged_degree(const struct definition *d, const char *prefix)
 {
 	for (int i = 0; i < d->tag_count; i++)
@@ -200,7 +201,7 @@ static int64_t tagged_degree(const struct definition *d, const char *prefix)
 	return 0;
 }
 
-/* The least bad of the modules and degrees that were tried. */
+/* The module and degrees that fit best among those that were tried. */
 struct nearest {
 	int wrong; /* the number of axes with another length */
 	double distance;
@@ -248,9 +249,8 @@ static bool is_nearer(const struct nearest *a, const struct nearest *b)
 	return b->rule == NULL || a->wrong < b->wrong || (a->wrong == b->wrong && a->distance < b->distance);
 }
 
-/* Compares the axes that a rule and the definition have in common, at one pair of degrees. Returns whether all agree. If
- * those agree whose length is known, but the length of another needs a field that the table lacks, the model explains the
- * axes perhaps. */
+/* Compares the axes that a rule and the definition have in common, at one pair of degrees. Returns whether all agree.
+ * If all known lengths agree, but a length needs a field that the table lacks, sets `unknown`. */
 static bool compare_axes(struct attempt *a, const struct rule *rule)
 {
 	struct nearest now = {.rule = rule};
@@ -297,7 +297,7 @@ static bool try_expert_degrees(struct attempt *a, const struct rule *rule, int64
 	return found;
 }
 
-/* Returns the only degree that is tried; 0: all common ones. */
+/* Returns the only degree to try, or 0 to try all common degrees. */
 static int64_t chosen_degree(const struct attempt *a, const char *prefix)
 {
 	return a->choice == DEGREES_TAGGED ? tagged_degree(a->d, prefix) : a->choice == DEGREES_ONE ? 1 : 0;
@@ -422,8 +422,8 @@ static const char *attest_name_of_model(const struct definition *d, const char *
 	return text;
 }
 
-/* Several models may share a definition at different degrees, of which a tag states one: it must be the degree of one of the
- * models, and each other model must explain the axes at some degree. */
+/* Several models may share a definition at different degrees, but a tag states only one degree. It must be the degree
+ * of one of the models. Every other model must explain the axes at some degree. */
 static const char *attest_models(const struct definition *d, struct arena *arena)
 {
 	const char *first = NULL, *found = NULL;

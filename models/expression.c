@@ -79,7 +79,7 @@ static enum expression_result pad(int64_t a, int64_t b, int64_t *value)
 	return result == EXPRESSION_VALUE ? in_range(*value) : result;
 }
 
-/* Reads "(a, b)" behind the name of a function. */
+/* Reads "(a, b)" after the name of a function. */
 static enum expression_result read_call(struct reader *r, const char *name, int64_t *value)
 {
 	static const struct function {
@@ -103,7 +103,7 @@ static enum expression_result read_call(struct reader *r, const char *name, int6
 	return EXPRESSION_INVALID;
 }
 
-/* Copies the name at which the text is. Returns false if it is too long, or if there is none. */
+/* Copies the name at the current position. Returns false if it is too long, or if there is none. */
 static bool take_name(struct reader *r, char name[NAME_BYTES])
 {
 	size_t length = 0;
@@ -118,7 +118,7 @@ static bool take_name(struct reader *r, char name[NAME_BYTES])
 	return true;
 }
 
-/* Reads "'c', name)" behind "count(". */
+/* Reads "'c', name)" after "count(". */
 static enum expression_result read_count(struct reader *r, int64_t *value)
 {
 	char name[NAME_BYTES];
@@ -142,7 +142,7 @@ static enum expression_result read_count(struct reader *r, int64_t *value)
 	return EXPRESSION_VALUE;
 }
 
-/* Reads "n, name)" behind "scaled(". */
+/* Reads "n, name)" after "scaled(". */
 static enum expression_result read_scaled(struct reader *r, int64_t *value)
 {
 	char name[NAME_BYTES];
@@ -163,7 +163,7 @@ static enum expression_result read_scaled(struct reader *r, int64_t *value)
 	if (!(product >= 0) || product >= (double)LARGEST)
 		return EXPRESSION_INVALID;
 	*value = (int64_t)llround(product);
-	/* 0.1 is no exact fraction */
+	/* 0.1 has no exact double */
 	return fabs(product - (double)*value) < 1e-6 ? EXPRESSION_VALUE : EXPRESSION_INDIVISIBLE;
 }
 

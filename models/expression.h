@@ -4,10 +4,10 @@
  *   share(n, d)  the part of n heads on each of d devices: n / d, or 1 if d is a multiple of n
  *   pad(n, m)    the least multiple of m that is at least n
  *   ceil(n, d)   n / d, rounded up
- *   blocks(n, m) how many blocks of m fill n exactly
+ *   blocks(n, m) n / m, which must be an integer: the number of blocks of size m
  *   scaled(n, name)   n times the number that the name stands for; the product must be an integer
- *   count('*', name)  how many characters * the text has whose name this is
- * Every value is an integer from 0 to 2^53 - 1. */
+ *   count('*', name) the number of characters * in the text with this name Every value is an integer from 0 to 2^53 -
+ *   1. */
 #ifndef REFTEST_MODELS_EXPRESSION_H
 #define REFTEST_MODELS_EXPRESSION_H
 
@@ -18,21 +18,22 @@
 enum expression_result {
 	EXPRESSION_VALUE,
 	EXPRESSION_MISSING,   /* a name has no value; `name` is the name */
-	EXPRESSION_INDIVISIBLE, /* a quotient is no integer */
-	EXPRESSION_PARTIAL_BLOCK, /* in blocks(n, m), n is no multiple of m; the value is n */
-	EXPRESSION_INVALID    /* the text is no expression, or a value is out of range */
+	EXPRESSION_INDIVISIBLE, /* a quotient is not an integer */
+	EXPRESSION_PARTIAL_BLOCK, /* in blocks(n, m), n is not a multiple of m; the value is n */
+	EXPRESSION_INVALID    /* the text is not an expression, or a value is out of range */
 };
 
 enum { EXPRESSION_DEPTH = 32 };
 
 /* Finds the values of names. */
 struct expression_names {
-	/* Writes the value of a name. `depth` is the depth to pass to expression_evaluate if the name stands for another
-	 * expression. Returns what expression_evaluate returns. */
+	/* Writes the value of a name. If the name stands for another expression, pass `depth` to expression_evaluate.
+	 * Returns what expression_evaluate returns. */
 	enum expression_result (*value)(void *context, const char *name, int depth, int64_t *value);
-	/* Returns the text of a name that stands for a text and not for a number. Returns NULL if there is none. */
+	/* Returns the text that a name stands for. Returns NULL if the name stands for no text. */
 	const char *(*text)(void *context, const char *name);
-	/* Writes the number of a name that may stand for a fraction. Returns false if there is none. */
+	/* Writes the number that a name stands for, which may be a fraction. Returns false if the name stands for no
+	 * number. */
 	bool (*real)(void *context, const char *name, double *value);
 	void *context;
 };

@@ -25,7 +25,7 @@ static const char *lower_case(const char *text, struct arena *arena)
 	return copy;
 }
 
-/* The part of an hf_id behind the '/'. */
+/* Returns the part of an hf_id after the '/'. */
 static const char *behind_slash(const char *text)
 {
 	const char *slash = strrchr(text, '/');
@@ -83,7 +83,7 @@ const char *model_near(const char *name, struct arena *arena)
 	return suggest_word(lower_case(behind_slash(name), arena), names.items, names.count);
 }
 
-/* Returns the name of the file's folder if the file is called config.json, else the file's name without its ending. */
+/* Returns the name of the file's folder if the file is called config.json, else the file's name without its suffix. */
 static char *name_of_path(const char *path, struct arena *arena)
 {
 	char *copy = arena_string(arena, path), *slash = strrchr(copy, '/'), *dot;

@@ -1,9 +1,9 @@
 /* model - the configuration of a model: a model of models/models.json, or a config.json of the user.
  *
  * Fields have the names of config.json. A model of the table may have several rows, each with its own source. In a
- * config.json, the members of "text_config" come before those of the whole file, because they describe the language model
- * of a model that also reads images, and those of "rope_parameters" come last. A member that is null counts as
- * absent. */
+ * config.json, the members of "text_config" take precedence over those of the whole file, because they describe the
+ * language model of a model that also reads images. The members of "rope_parameters" are used last. A member that is
+ * null counts as absent. */
 #ifndef REFTEST_MODELS_MODEL_H
 #define REFTEST_MODELS_MODEL_H
 
@@ -28,14 +28,15 @@ struct model {
 	int part_count;
 	cJSON *owned[MODEL_PARTS];
 	int owned_count;
-	struct json_text text; /* of a config.json, for messages; text.text is NULL for a model of the table */
+	struct json_text text; /* the text of a config.json, for messages; text.text is NULL for a model of the table */
 };
 
-/* Finds a model of the table by its name or an alias, or by the part of an hf_id behind the '/'; letter case does not count.
- * Returns false if the table has no such model. `model` is unchanged then; otherwise the caller calls model_close. */
+/* Finds a model of the table by its name or an alias, or by the part of an hf_id after the '/'; letter case does not
+ * count. If the table has no such model, returns false and leaves `model` unchanged. Otherwise the caller calls
+ * model_close. */
 bool model_find(const char *name, struct model *model, struct arena *arena);
 
-/* Returns the name or alias of the table that is nearest to `name`; NULL: none is near. */
+/* Returns the name or alias of the table that is nearest to `name`, or NULL if no name is near. */
 const char *model_near(const char *name, struct arena *arena);
 
 /* Reads a config.json. The model's name is `name`; NULL: the name of the file's folder, or of the file if that is not
@@ -44,16 +45,16 @@ int model_read(const char *path, const char *name, struct model *model, struct a
 
 void model_close(struct model *model);
 
-/* Finds a member; NULL: absent. `part` may be NULL. */
+/* Finds a member. Returns NULL if it is absent. `part` gets the part that contains it, and may be NULL. */
 const cJSON *model_member(const struct model *model, const char *field, const struct model_part **part);
 
-/* Writes a member that is an integer above 0, and the source. Returns false for all others. */
+/* Writes the value of a member that is an integer above 0, and its source. Returns false for any other member. */
 bool model_integer(const struct model *model, const char *field, int64_t *value, const char **source);
 
-/* Writes a member that is a number above 0. */
+/* Writes the value of a member that is a number above 0. */
 bool model_real(const struct model *model, const char *field, double *value);
 
-/* Reports that a member is absent, or that it has another value than `what`. Always returns -1. */
+/* Reports that a member is absent, or that it is not `what` ("a positive integer"). Always returns -1. */
 int model_field_error(const struct model *model, const char *field, const char *what, struct err *err);
 
 #endif
