@@ -1,4 +1,4 @@
-/* answer - the lines that `reftest work` prints: one about itself, and one for each request.
+/* answer - writes and reads the lines that `reftest work` prints: one about itself, and one for each request.
  *
  *   {"event": "worker", "checker": "HEX", "device": "cuda:0", "device_class": "sm_90", "torch": "2.8.0",
  *    "cuda": "12.8", "requests": 8, "signature": "ed25519"}
@@ -7,9 +7,9 @@
  *    "reason": null, "message": null, "seconds": 0.05, "stored": true}], "verdicts": ["LINE"]}
  *   {"event": "error", "id": "7", "message": "request:3:2: unknown field 'definitoin'"}
  *
- * "checker" is the digest of the code that checks (docs/architecture.md): verdicts of another build count for nothing.
- * "verdicts" has the signed lines of the verdicts that `verify` would store (cache/verdict_line.h). Nothing else of an
- * answer proves anything. */
+ * "checker" is the digest of the code that checks (docs/architecture.md): verdicts of a different build do not count.
+ * "verdicts" has the signed lines of the verdicts that `verify` would store (cache/verdict_line.h). All other fields of
+ * an answer are unsigned and must not be trusted. */
 #ifndef REFTEST_FLEET_ANSWER_H
 #define REFTEST_FLEET_ANSWER_H
 
@@ -31,8 +31,8 @@ enum {
 struct worker_facts {
 	const struct program *program;
 	const struct machine_policy *machine;
-	int requests;                     /* how many requests it takes at a time */
-	const struct signing_key *signer; /* NULL: it does not sign */
+	int requests;                     /* how many requests the worker takes at a time */
+	const struct signing_key *signer; /* NULL: the worker does not sign */
 };
 
 void answer_write_worker(struct buf *out, const struct worker_facts *facts);
@@ -41,7 +41,7 @@ void answer_write_worker(struct buf *out, const struct worker_facts *facts);
 void answer_write_result(struct buf *out, const char *id, const struct result *result, const struct buf *verdicts);
 void answer_write_error(struct buf *out, const char *id, const char *message);
 
-/* What the one who merges answers needs of a line. */
+/* The fields of a line that `cache merge` needs. */
 struct answer {
 	const char *id;              /* NULL: none */
 	const char *checker;         /* NULL in a line about an error */

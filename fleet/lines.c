@@ -57,7 +57,7 @@ enum line_kind lines_next(struct lines *lines, const char **line, size_t *length
 
 		lines->skipping = !whole;
 		lines->at += size + (feed != NULL);
-		if (!skipped) /* a line that is too long is reported at its first part only */
+		if (!skipped) /* a line that is too long is reported only once, at its first part */
 			return kind;
 	}
 	return LINE_NONE;

@@ -12,7 +12,7 @@ struct lines {
 	size_t most;    /* the most bytes of a line, without its LF */
 	struct buf buf; /* bytes that were read; lines_free frees them */
 	size_t at;      /* where the next line begins in `buf` */
-	int64_t number; /* of the line that lines_next returned last, from 1 */
+	int64_t number; /* number of the line that lines_next returned last, from 1 */
 	bool skipping;  /* the rest of a line that is too long is not kept */
 	bool ended;     /* the end of the file was reached */
 };
@@ -20,7 +20,7 @@ struct lines {
 enum line_kind {
 	LINE_NONE,    /* more bytes are needed */
 	LINE_WHOLE,   /* a line without its LF; a last line needs no LF */
-	LINE_TOO_LONG /* a line was longer than `most`; nothing of it is returned */
+	LINE_TOO_LONG /* a line was longer than `most`; its text is not returned */
 };
 
 /* Reads once from `fd`. Returns 0, also at the end of the file and if the read was interrupted or would have to wait,
@@ -30,7 +30,7 @@ int lines_fill(struct lines *lines, int fd);
 /* Adds bytes as if they had been read. `ended`: these are the last ones. */
 void lines_add(struct lines *lines, const void *bytes, size_t length, bool ended);
 
-/* Returns the next line. It points into `buf`, and is valid until the next lines_fill or lines_add. */
+/* Returns the next line. `line` points into `buf`, and is valid until the next lines_fill or lines_add. */
 enum line_kind lines_next(struct lines *lines, const char **line, size_t *length);
 
 void lines_free(struct lines *lines);

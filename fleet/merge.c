@@ -9,7 +9,7 @@
 #include "fleet/answer.h"
 #include "fleet/lines.h"
 
-/* The records of the lines that were read together are stored in one transaction, but of no more than these. */
+/* One transaction stores the records of all lines that were read together, but at most this many. */
 enum { RECORDS_MOST = 4096 };
 
 struct merging {
@@ -17,7 +17,7 @@ struct merging {
 	const struct merge_rules *rules;
 	struct lines lines;
 	struct buf records; /* array of struct verdict_line */
-	struct buf replies; /* sent when the records are stored */
+	struct buf replies; /* printed when the records are stored */
 	long refused;
 	struct arena arena; /* of the records */
 };
@@ -97,7 +97,7 @@ static void take_line(struct merging *m, const char *line, size_t length)
 	reply(m, answer.id, rc == 0 ? answer.verdict_count : 0, rc == 0 ? NULL : err.text);
 }
 
-/* Stores what was taken, and only then says so. */
+/* Stores the records, and then prints the replies. */
 static int store_taken(struct merging *m, struct err *err)
 {
 	struct store_merged merged = {0};
@@ -114,7 +114,7 @@ static int store_taken(struct merging *m, struct err *err)
 	return 0;
 }
 
-/* Takes all lines that were read. */
+/* Handles all lines that were read. */
 static int take_lines(struct merging *m, struct err *err)
 {
 	const char *line;

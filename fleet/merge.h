@@ -1,14 +1,15 @@
-/* merge - `reftest cache merge`: stores the verdicts that workers answer (fleet/answer.h) while they arrive.
+/* merge - implements `reftest cache merge`: stores the verdicts in the answers of workers (fleet/answer.h) as they
+ * arrive.
  *
- * Standard input has the lines that workers print. For each line one line is printed, as soon as its verdicts are
- * stored:
+ * Standard input has the lines that workers print. As soon as the verdicts of a line are stored, a line about it is
+ * printed:
  *
  *   {"id": "7", "stored": 3, "refused": null}
  *
- * A verdict counts here as one of an imported file does: it has a valid checksum, its fields are consistent, it has a
- * valid signature if a key is set, and its reference could reach no more than is allowed. In addition, its case and the
- * worker must name the checker of this build. If one verdict of a line is refused, none of the line is stored, and
- * "refused" says why. */
+ * A verdict is accepted under the same conditions as one in an imported file: its checksum is valid, its fields are
+ * consistent, its signature is valid if a key is set, and its reference could reach no more than is allowed. In
+ * addition, the checker of the worker and of the verdict must be that of this build. If one verdict of a line is
+ * refused, none of the line is stored, and "refused" says why. */
 #ifndef REFTEST_FLEET_MERGE_H
 #define REFTEST_FLEET_MERGE_H
 

@@ -1,6 +1,6 @@
-/* outbox - the store of a worker's run: it has no verdicts, and turns each verdict that `verify` would store into a
- * signed line (cache/verdict_line.h). What may be stored is therefore decided in one place, for caches and for
- * answers. */
+/* outbox - the store of a worker's run. It contains no verdicts, and turns each verdict that is stored into a signed
+ * line (cache/verdict_line.h). Therefore the same code decides which verdicts are stored in caches and which are sent
+ * in answers. */
 #ifndef REFTEST_FLEET_OUTBOX_H
 #define REFTEST_FLEET_OUTBOX_H
 

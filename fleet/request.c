@@ -8,7 +8,7 @@
 #include "engine/expected_seconds.h"
 #include "engine/remembered_seconds.h"
 
-/* What is needed to read one request. */
+/* The context for reading one request. */
 struct reading {
 	struct json_text text;
 	struct arena *arena;
@@ -42,7 +42,7 @@ static bool is_known(const char *key, const char *const *known)
 	return *known != NULL;
 }
 
-/* Refuses members that are not known, because a misspelt one would change what is verified. */
+/* Refuses unknown members: if a misspelt member were ignored, the wrong cases would be verified. */
 static int check_members(const struct reading *r, const cJSON *object, const struct json_step *at,
 			 const char *const *known)
 {

@@ -5,8 +5,8 @@
  *
  * `verify --dry-run --format requests` writes such lines, without "id", one for each definition with cases to run. "id"
  * is repeated in the answer. "content" is the digest of the definition's files. If "whole" is true, every case of the
- * definition is verified, otherwise those of "cases". "seconds" says how long the case will probably take, and is for
- * the one who hands out the requests. */
+ * definition is verified; otherwise only the cases under "cases" are. "seconds" is an estimate of the time of a case,
+ * for the program that distributes the requests. */
 #ifndef REFTEST_FLEET_REQUEST_H
 #define REFTEST_FLEET_REQUEST_H
 
@@ -34,8 +34,8 @@ struct work_request {
 };
 
 /* Reads line `number` of the requests. Returns 0, and the request in `arena`. Returns -1 and sets `err` if the line
- * is not a request; `out->id` is then still set if it could be read, so that the one who asked learns which request
- * is wrong. */
+ * is not a request; `out->id` is then still set if it could be read, so that the answer can name the invalid
+ * request. */
 int request_read(const char *line, size_t length, int64_t number, struct arena *arena, struct work_request *out,
 		 struct err *err);
 

@@ -20,8 +20,9 @@
 #include "remote/signature.h"
 #include "workers/pool/pool.h"
 
-/* Requests that wait here keep every lane busy while answers and requests travel: one for each lane, and a few more,
- * because a single lane would be idle otherwise. More would only wait, where no other worker can take them. */
+/* Waiting requests keep every lane busy while answers and requests are in transit. One waits for each lane, and a few
+ * more, because one is too few for a worker with a single lane. More requests would only wait here, where no other
+ * worker can take them. */
 enum { REQUESTS_OF_LANE = 2, REQUESTS_MORE = 2, REQUESTS_MOST = 64 };
 
 struct worker;
@@ -69,7 +70,7 @@ static void send_error(struct worker *worker, const char *id, const char *messag
 	send_out(worker);
 }
 
-/* Returns the first case that was asked for and does not exist, or NULL. */
+/* Returns the first requested case that does not exist, or NULL. */
 static const char *missing_case(const struct item *item)
 {
 	const struct result *result = item->result;
@@ -140,7 +141,7 @@ static int open_run(struct item *item, struct err *err)
 	return run_begin(&item->run, err);
 }
 
-/* Checks that the files have the content that was asked for. Nothing of the run has been executed yet. */
+/* Checks that the files have the requested content. No case of the run has been executed yet. */
 static int check_content(struct item *item, struct err *err)
 {
 	const struct result *result = item->run.count > 0 ? item->run.results[0] : NULL;
@@ -155,7 +156,7 @@ static int check_content(struct item *item, struct err *err)
 		       item->request.definition, here, wanted);
 }
 
-/* Plans the cases of a request, so that they wait in the pool. */
+/* Plans the cases of a request and adds them to the pool's queue. */
 static int begin_item(struct item *item, struct err *err)
 {
 	if (open_run(item, err) < 0)
@@ -191,7 +192,7 @@ static void take_request(struct worker *worker, const char *line, size_t length)
 	worker->count++;
 }
 
-/* Takes the requests that were read, as far as there is room. Returns whether more bytes are wanted. */
+/* Begins the requests that were read, as many as there is room for. Returns whether more bytes must be read. */
 static bool take_requests(struct worker *worker)
 {
 	const char *line;
@@ -273,7 +274,7 @@ static int work(struct worker *worker, struct err *err)
 		if (readable && lines_fill(&worker->lines, STDIN_FILENO) < 0)
 			return err_errno(err, "standard input cannot be read"), EXIT_INTERNAL;
 		if (dispatch(worker, err) < 0)
-			return EXIT_INTERNAL; /* whoever asked gives the open requests to another worker */
+			return EXIT_INTERNAL; /* the sender gives the open requests to another worker */
 	}
 }
 

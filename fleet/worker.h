@@ -1,16 +1,16 @@
 /* worker - the loop of `reftest work`: reads requests (fleet/request.h) from standard input, verifies them on one
  * device with processes that stay warm, and writes an answer for each to standard output (fleet/answer.h).
  *
- * Each request is a run of its own over one definition, and all runs share one pool. A worker reads no cache and writes
- * none: the one who asks knows what is missing, and stores what a worker answers. */
+ * Each request is a separate run over one definition, and all runs share one pool. A worker neither reads nor writes a
+ * cache: the sender of the requests knows which verdicts are missing, and stores the answers. */
 #ifndef REFTEST_FLEET_WORKER_H
 #define REFTEST_FLEET_WORKER_H
 
 #include "engine/run.h"
 
-/* Works until the end of standard input. Returns an exit status: EXIT_VERIFIED after the last answer, whatever it says;
- * EXIT_USAGE or EXIT_UNVERIFIED with `err` if no request can be verified here; EXIT_INTERNAL with `err` if the pool
- * failed; EXIT_INTERRUPTED after a signal, or if nobody reads the answers. */
+/* Works until the end of standard input. Returns an exit status: EXIT_VERIFIED after the last answer, whatever its
+ * status is; EXIT_USAGE or EXIT_UNVERIFIED with `err` if no request can be verified here; EXIT_INTERNAL with `err` if
+ * the pool failed; EXIT_INTERRUPTED after a signal, or if nobody reads the answers. */
 int worker_run(struct program *program, const struct run_options *options, struct err *err);
 
 #endif
