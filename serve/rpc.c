@@ -30,7 +30,8 @@ static enum rpc_code invalid(struct err *err, const char *message)
 	return RPC_INVALID_REQUEST;
 }
 
-/* Reads a message without "method", which is a response to a request. reftest sends none, so it matters to nobody. */
+/* Reads a message without "method", which is a response to a request. reftest sends no requests, so responses are
+ * ignored. */
 static enum rpc_code read_response(struct rpc_message *out, struct err *err)
 {
 	if (json_member(out->tree, "result") == NULL && json_member(out->tree, "error") == NULL)

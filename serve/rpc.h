@@ -1,5 +1,5 @@
-/* rpc - the messages of JSON-RPC 2.0, one JSON object on a line, as the stdio transport of the Model Context Protocol
- * has them. The bytes come from a client that may send anything. */
+/* rpc - reads and writes messages of JSON-RPC 2.0, one JSON object per line, as in the stdio transport of the Model
+ * Context Protocol. The client is not trusted and may send any bytes. */
 #ifndef REFTEST_SERVE_RPC_H
 #define REFTEST_SERVE_RPC_H
 
@@ -16,7 +16,7 @@ enum {
 	RPC_ID_BYTES = 200,	  /* the longest id, as JSON */
 };
 
-/* The codes of errors. The last one is reftest's own. */
+/* The codes of errors. Only reftest uses the last one. */
 enum rpc_code {
 	RPC_OK = 0,
 	RPC_PARSE_ERROR = -32700,
@@ -30,18 +30,18 @@ enum rpc_kind { RPC_REQUEST, RPC_NOTIFICATION, RPC_RESPONSE };
 
 struct rpc_message {
 	enum rpc_kind kind;
-	char id[RPC_ID_BYTES]; /* as JSON: "7", "\"a\""; "null" for notifications, and if it could not be read */
+	char id[RPC_ID_BYTES]; /* as JSON: "7", "\"a\""; "null" for a notification, or if the id could not be read */
 	const char *method;    /* NULL for responses */
 	const cJSON *params;   /* an object or an array; NULL: there are none */
 	cJSON *tree;	       /* owned; freed by rpc_free */
 };
 
-/* Reads one message. On error, returns the code and sets `err`; `out->id` then has the id, as far as it could be read.
- * In both cases the caller calls rpc_free. */
+/* Reads one message. On error, returns the code and sets `err`; `out->id` then has the id if it could be read. The
+ * caller always calls rpc_free. */
 enum rpc_code rpc_read(const char *line, size_t length, struct rpc_message *out, struct err *err);
 void rpc_free(struct rpc_message *message);
 
-/* Writes an id as JSON. Returns false if it is neither a text nor a whole number, or too long. */
+/* Writes an id as JSON. Returns false if it is neither a string nor an integer, or if it is too long. */
 bool rpc_id_text(const cJSON *id, char out[RPC_ID_BYTES]);
 
 /* Appends a response with its line feed. `result` is JSON. */

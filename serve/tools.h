@@ -1,7 +1,7 @@
-/* tools - the tools of `reftest serve`: their schemas for clients, and the command line that a call stands for.
+/* tools - defines the tools of `reftest serve`: their schemas for clients, and the command line that a call stands for.
  *
- * Each argument of a tool is an option of the command, or its operands, so that a call gives the answer of the
- * command. */
+ * Each argument of a tool stands for an option or the operands of a reftest command. A call therefore returns what the
+ * command prints. */
 #ifndef REFTEST_SERVE_TOOLS_H
 #define REFTEST_SERVE_TOOLS_H
 
@@ -14,8 +14,8 @@
 #include "base/err.h"
 
 enum tool_runner {
-	TOOL_COMMAND, /* a process of its own runs the command */
-	TOOL_VERIFIER /* the process that keeps references' runners warm */
+	TOOL_COMMAND, /* a new process runs the command */
+	TOOL_VERIFIER /* the process that keeps its runners warm runs the command (cli/serve_verifier.h) */
 };
 
 enum tool_value { VALUE_TEXT, VALUE_TEXTS, VALUE_FLAG, VALUE_WHOLE };
