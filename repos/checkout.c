@@ -16,7 +16,7 @@
 #include "repos/interrupted_update.h"
 #include "repos/remove_tree.h"
 
-/* The commit that was fetched. git writes a reference only when all objects of the commit are there. */
+/* The reference to the fetched commit. git writes it only after it has all objects of the commit. */
 #define FETCHED "refs/reftest/fetched"
 
 static const char *const status_names[] = {
@@ -37,10 +37,10 @@ enum checkout_status checkout_status_read(const char *name)
 	return CHECKOUT_INCOMPLETE;
 }
 
-/* Everything that the steps share. */
+/* The data that all steps share. */
 struct work {
 	const struct checkout_request *request;
-	struct git_command git;	 /* git.folder is the checkout that is worked on */
+	struct git_command git;	 /* git.folder is the current checkout */
 	const char *path, *partial;
 	int lock;		 /* the locked descriptor */
 	struct arena *arena;
@@ -52,7 +52,7 @@ struct work {
 
 #define STEP(work, ...) step(work, (const char *const[]){__VA_ARGS__, NULL})
 
-/* Runs git. Returns 0, or -1 and sets work->err with what git said. */
+/* Runs git. Returns 0, or -1 and sets work->err to git's message. */
 static int step(struct work *work, const char *const *words)
 {
 	int status = git_run(&work->git, words, &work->err);
@@ -97,9 +97,9 @@ static bool is_folder(const char *path)
 	return lstat(path, &st) == 0 && S_ISDIR(st.st_mode);
 }
 
-/* Removes the files that a killed git leaves: its locks, and packs that it was writing. Call it only if reftest was
- * killed in this repository; the locks are then those of its own git, because a git of it that runs holds
- * work->lock. */
+/* Removes the files that a killed git leaves: its locks, and packs that it was writing. Call this only if reftest was
+ * killed in this repository. The locks then belong to a git process that reftest started and that has ended; a running
+ * one would hold work->lock. */
 static void remove_leftovers(struct work *work, const char *branch)
 {
 	static const char *const locks[] = {"index", "HEAD", "ORIG_HEAD", "config", "shallow", "packed-refs", "FETCH_HEAD", FETCHED};
@@ -173,7 +173,7 @@ static int fetch(struct work *work, const char *refspec)
 	return rc;
 }
 
-/* Makes the repository look like one of `git clone --depth 1 --single-branch`. */
+/* Configures the repository like `git clone --depth 1 --single-branch`. */
 static int configure(struct work *work, const char *branch)
 {
 	struct arena *a = work->arena;
@@ -190,7 +190,7 @@ static int configure(struct work *work, const char *branch)
 		       : 0;
 }
 
-/* Fills the partial folder, which may contain what a killed process left. */
+/* Fills the partial folder, which may contain files of a killed process. */
 static int fill_partial(struct work *work, const char *branch)
 {
 	struct git_command outside = {.inherited = work->lock};
@@ -210,7 +210,7 @@ static int fill_partial(struct work *work, const char *branch)
 /* Gives the finished folder its final name. */
 static int publish(struct work *work)
 {
-	rmdir(work->path); /* an empty folder is as good as none */
+	rmdir(work->path); /* an empty folder counts as a missing one */
 	if (renameat2(AT_FDCWD, work->partial, AT_FDCWD, work->path, RENAME_NOREPLACE) == 0)
 		return 0;
 	return err_errno(&work->err, "cannot rename %s to %s", work->partial, work->path);
@@ -226,7 +226,7 @@ static int clone(struct work *work, struct checkout *out)
 		return -1;
 	int rc = fill_partial(work, branch);
 
-	/* What a killed process left may be damaged, so start again without it. */
+	/* The files of a killed process may be damaged, so start again without them. */
 	if (rc < 0 && resumed && remove_tree(work->partial, &work->err) == 0) {
 		work->unreachable = false;
 		rc = fill_partial(work, branch);
@@ -243,7 +243,7 @@ static int clone(struct work *work, struct checkout *out)
 
 /* ---- update ------------------------------------------------------------------------------------------------------ */
 
-/* What the file .git/reftest-update says: that a fetch began, or that the files of `old` are being replaced by those of
+/* The contents of the file .git/reftest-update: a fetch has begun, or the files of `old` are being replaced by those of
  * `new`. */
 struct update {
 	const char *file;
@@ -270,7 +270,7 @@ static bool read_update(struct work *work, struct update *update)
 	return killed;
 }
 
-/* Sets the branch, HEAD and what is known of origin to the new commit, after its files were checked out. */
+/* Sets the branch, HEAD and the remote-tracking branch to the new commit, after its files were checked out. */
 static int move_branch(struct work *work, const struct update *update)
 {
 	const char *local = arena_printf(work->arena, "refs/heads/%s", update->branch);
@@ -310,7 +310,7 @@ static int finish_update(struct work *work, const struct update *update)
 	return 0;
 }
 
-/* Checks the new commit out. git refuses if that would overwrite a file that is not in the old commit. */
+/* Checks out the new commit. git refuses if this would overwrite a file that is not in the old commit. */
 static int replace_files(struct work *work, const struct update *update)
 {
 	if (write_update(work, update) < 0)
@@ -326,7 +326,7 @@ static int replace_files(struct work *work, const struct update *update)
 	return 0;
 }
 
-/* Returns why the checkout is left as it is, or NULL and sets the branch. */
+/* Returns why the checkout must not be updated. If it may be updated, returns NULL and sets the branch. */
 static const char *why_kept(struct work *work, struct update *update)
 {
 	static const char *const words[] = {"symbolic-ref", "--quiet", "--short", "HEAD", NULL};

@@ -13,10 +13,10 @@
 
 enum { CONTENT_MOST = 512 << 20 };
 
-/* What one of the two commits says about the working tree. The lists are sorted. */
+/* The files of one of the two commits, and how the working tree differs from them. The lists are sorted. */
 struct side {
 	struct string_list files;   /* the paths of the commit */
-	struct string_list differs; /* the paths that differ from it in the working tree */
+	struct string_list differs; /* the paths at which the working tree differs from the commit */
 };
 
 static int compare(const void *a, const void *b)
@@ -43,7 +43,7 @@ static int list_paths(struct git_command *git, const char *const *words, struct 
 	return 0;
 }
 
-/* Compares the working tree with a commit, by an index of its own. */
+/* Compares the working tree with a commit, with a separate index. */
 static int read_side(struct git_command *git, const char *commit, struct arena *arena, struct side *out)
 {
 	const char *index = arena_printf(arena, "%s/.git/reftest-index", git->folder);
@@ -58,7 +58,7 @@ static int read_side(struct git_command *git, const char *commit, struct arena *
 	int rc = git_run(&own, read_tree, NULL) == 0 ? 0 : -1;
 
 	if (rc == 0) {
-		git_run(&own, refresh, NULL); /* its exit status says whether files differ */
+		git_run(&own, refresh, NULL); /* ignore the exit status, which only says whether files differ */
 		rc = list_paths(&own, files, arena, &out->files);
 	}
 	if (rc == 0)
@@ -82,7 +82,8 @@ static bool read_working_file(const char *path, struct buf *out)
 	return file_read(AT_FDCWD, path, CONTENT_MOST, out, NULL, NULL) == FILE_OK;
 }
 
-/* Returns whether the contents are those of the file in the commit, or with `beginning` the beginning of them. */
+/* Returns whether the contents equal those of the file in the commit or, if `beginning` is true, the beginning of
+ * those. */
 static bool has_content(struct git_command *git, const char *commit, const char *path, const struct buf *content,
 			bool beginning, struct arena *arena)
 {
@@ -106,7 +107,8 @@ static bool is_foreign(struct git_command *git, const char *path, const char *ol
 	return foreign;
 }
 
-/* Returns the first path in `here` that the other commit does not explain by having exactly this file. */
+/* Returns the first path that somebody else changed, among those at which the working tree differs from both
+ * commits. */
 static const char *find_foreign(struct git_command *git, const struct side *here, const struct side *other,
 				const char *old, const char *new, struct arena *arena)
 {

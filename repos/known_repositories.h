@@ -4,10 +4,11 @@
 #define REFTEST_REPOS_KNOWN_REPOSITORIES_H
 
 struct known_repository {
-	const char *name;   /* of the folder in the target folder, and in repos_config.json */
+	const char *name;   /* name of the folder in the target folder, and name in repos_config.json */
 	const char *url;
 	const char *holds;  /* what it is, for help texts */
-	const char *python; /* the folder in the checkout from which Python imports it; NULL: it is no library */
+	const char *python; /* the folder in the checkout from which Python imports the library; NULL: this is not a
+			     * library */
 };
 
 extern const struct known_repository known_repositories[];

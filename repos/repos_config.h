@@ -1,4 +1,4 @@
-/* repos_config - the file repos_config.json, which says where the checkouts are that `reftest clone` made.
+/* repos_config - reads and writes the file repos_config.json, which says where `reftest clone` made checkouts.
  *
  *   {"target_dir": DIR, "repositories": {NAME: {"path", "status", "commit", "message"}, …}}
  *
@@ -24,7 +24,7 @@ struct repos_config {
 };
 
 /* Reads the file in the folder `root`. A missing file gives an empty config. Returns 0, or -1 and sets `err` if the
- * file is not as above. Everything is allocated in `arena`. */
+ * file does not have this form. Everything is allocated in `arena`. */
 int repos_config_read(const char *root, struct arena *arena, struct repos_config *out, struct err *err);
 
 /* Returns the entry with this name, or NULL. */
