@@ -1,5 +1,4 @@
-/* model_entry - the module tree of a model, as flashinfer-bench's web interface shows it, and its text in
- * TypeScript. */
+/* model_entry - writes the module tree of a model as TypeScript, for flashinfer-bench's web interface. */
 #ifndef REFTEST_WEB_MODEL_ENTRY_H
 #define REFTEST_WEB_MODEL_ENTRY_H
 
@@ -11,7 +10,7 @@ enum web_module_type { WEB_BLOCK, WEB_LAYER };
 
 struct web_module {
 	const char *name;
-	int64_t count;	    /* how many of it the model has */
+	int64_t count;	    /* how many such modules the model has */
 	const char *parent; /* the name of another module, or NULL */
 	enum web_module_type type;
 	const char *const *definitions; /* names of definitions */
@@ -32,7 +31,8 @@ struct web_layout {
 	const char *newline; /* "\n" or "\r\n" */
 };
 
-/* Appends the entry, from '{' to '}'. The first line gets no indentation, because it may stand behind other text. */
+/* Appends the entry, from '{' to '}'. The first line gets no indentation, because it may follow other text on its
+ * line. */
 void web_model_write(const struct web_model *model, const struct web_layout *layout, struct buf *out);
 
 /* Appends the value of the entry's member "modules", from '{' to '}'. */

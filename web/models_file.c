@@ -13,7 +13,7 @@ enum token_kind { TOKEN_END, TOKEN_STRING, TOKEN_NUMBER, TOKEN_WORD, TOKEN_SIGN,
 
 struct token {
 	enum token_kind kind;
-	size_t begin, end; /* with the quotes of a string */
+	size_t begin, end; /* position of the token, including the quotes of a string */
 };
 
 struct parser {
@@ -137,7 +137,7 @@ static int fail(struct parser *p, const char *wanted)
 
 static int skip_value(struct parser *p, int depth);
 
-/* Skips the elements up to `close`, which are values, or with `keys` members. The current token is the one behind the
+/* Skips the elements up to `close`: members if `keys` is true, otherwise values. The current token is the one after the
  * opening bracket. */
 static int skip_list(struct parser *p, const char *close, bool keys, int depth)
 {
@@ -184,12 +184,12 @@ static int skip_value(struct parser *p, int depth)
 struct place {
 	bool found;	      /* the model has an entry */
 	size_t begin, end;    /* of this entry */
-	size_t modules, modules_end; /* of the value of its member "modules"; both 0 without it */
+	size_t modules, modules_end; /* position of the value of its member "modules"; both are 0 without this member */
 	bool empty;	      /* the array has no entry */
 	size_t last;	      /* the end of the last entry */
-	bool comma;	      /* a comma follows it */
+	bool comma;	      /* a comma follows the last entry */
 	size_t close;	      /* the position of the array's ']' */
-	char indent[INDENT_MOST]; /* of the line on which the first entry begins */
+	char indent[INDENT_MOST]; /* indentation of the line on which the first entry begins */
 };
 
 /* Copies the blanks at the beginning of the line that contains `at`. */
@@ -211,7 +211,7 @@ struct entry {
 	size_t modules, modules_end;
 };
 
-/* Says whether the current token is this key, with or without quotes. */
+/* Returns whether the current token is this key, with or without quotes. */
 static bool is_key(const struct parser *p, const char *key)
 {
 	size_t length = strlen(key);
@@ -220,7 +220,7 @@ static bool is_key(const struct parser *p, const char *key)
 				    memcmp(p->text + p->token.begin + 1, key, length) == 0);
 }
 
-/* Reads the id, which is the current token. It is compared as it is written, so it may contain no escape. */
+/* Reads the id, which is the current token. It is compared in its written form, so it must not contain an escape. */
 static int read_id(struct parser *p, struct entry *entry)
 {
 	size_t length = p->token.end - p->token.begin;
@@ -233,7 +233,7 @@ static int read_id(struct parser *p, struct entry *entry)
 	return 0;
 }
 
-/* Reads one member of an entry, of which the key is the current token. */
+/* Reads one member of an entry. The current token is its key. */
 static int read_member(struct parser *p, struct entry *entry)
 {
 	bool is_id = is_key(p, "id"), is_modules = is_key(p, "modules");
@@ -257,7 +257,7 @@ static int read_member(struct parser *p, struct entry *entry)
 	return 0;
 }
 
-/* Reads one entry, of which '{' is the current token. */
+/* Reads one entry. The current token is its '{'. */
 static int read_entry(struct parser *p, struct entry *entry)
 {
 	const struct token open = p->token;
@@ -278,8 +278,7 @@ static int read_entry(struct parser *p, struct entry *entry)
 	return fail(p, "an entry with an id");
 }
 
-/* Reads the array, of which the current token is the one behind '['. The array's ']' is the current token
- * afterwards. */
+/* Reads the array. The current token is the one after its '[', and afterwards its ']'. */
 static int read_entries(struct parser *p, const char *wanted, struct place *out)
 {
 	struct entry entry;
@@ -318,7 +317,7 @@ static int read_entries(struct parser *p, const char *wanted, struct place *out)
 	return 0;
 }
 
-/* Goes to the token behind `const models … = [`. */
+/* Advances to the token after `const models … = [`. */
 static int find_array(struct parser *p)
 {
 	bool after_const = false;
@@ -340,7 +339,7 @@ static int find_array(struct parser *p)
 
 /* ---- the new text ------------------------------------------------------------------------------------------------ */
 
-/* Adds the entry behind the last one. If ']' stands alone on its line, the entry gets the lines before it. */
+/* Adds the entry after the last one. If ']' is alone on its line, the entry gets the lines before ']'. */
 static void add_entry(const struct parser *p, const struct place *place, const struct web_model *model,
 		      const struct web_layout *layout, struct buf *out)
 {

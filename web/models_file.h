@@ -1,9 +1,9 @@
 /* models_file - replaces the modules in the entry of one model in a TypeScript file like flashinfer-bench's
- * web/apps/web/data/models.ts, or adds an entry, and leaves every other byte alone.
+ * web/apps/web/data/models.ts, or adds an entry, and changes no other byte.
  *
- * The parser knows the literal form only: `const models` with an optional type, `=`, and an array of objects. Keys are
- * names or strings. Values are strings, numbers, true, false, null, arrays and objects. Comments may be anywhere. Every
- * object has a member `id` that is a string. Text before the array and behind it may be anything. */
+ * The parser accepts only literals: `const models` with an optional type, `=`, and an array of objects. Keys are names
+ * or strings. Values are strings, numbers, true, false, null, arrays and objects. Comments may be anywhere. Every
+ * object has a member `id` that is a string. Any text may precede and follow the array. */
 #ifndef REFTEST_WEB_MODELS_FILE_H
 #define REFTEST_WEB_MODELS_FILE_H
 
@@ -16,10 +16,10 @@
 enum { MODELS_FILE_BYTES = 16 << 20 };
 
 enum models_file_change {
-	MODELS_FILE_ERROR = -1, /* the file is not of this form; `err` says where */
-	MODELS_FILE_SAME,	/* it has these modules, byte for byte */
-	MODELS_FILE_REPLACED,	/* the modules only, unless the entry had none: a name that somebody gave stays */
-	MODELS_FILE_ADDED /* behind the last entry */
+	MODELS_FILE_ERROR = -1, /* the file does not have this form; `err` says where */
+	MODELS_FILE_SAME,	/* the entry has these modules already, byte for byte */
+	MODELS_FILE_REPLACED,	/* the entry was replaced; if it had modules, only these were, so that its name stays */
+	MODELS_FILE_ADDED /* the entry was added after the last one */
 };
 
 /* Replaces the contents of `out` by the new text of the file. `path` is for messages only. */

@@ -22,7 +22,7 @@ struct builder {
 	struct degrees degrees;
 	struct node nodes[NODES];
 	int node_count;
-	int *node_of; /* of each rule; -1: the model has no such module */
+	int *node_of; /* the node of each rule; -1: the model has no such module */
 	struct arena *arena;
 	struct err *err;
 };
@@ -95,8 +95,8 @@ static int add_shared_modules(struct builder *b)
 	return 0;
 }
 
-/* Returns the node of a path below one of "tree", and adds it and those above it. Returns -1 if the model has none, or with a
- * message if there are too many. */
+/* Returns the node of a path below a module of "tree". Adds the node and the nodes above it if they are missing.
+ * Returns -1 if the model has no such module, or (with a message) if there are too many nodes. */
 static int node_at(struct builder *b, const char *path)
 {
 	int node = find_node(b, path), above;
@@ -146,8 +146,8 @@ static void add_definition(struct builder *b, int at, const char *name)
 	node->definitions[node->definition_count++] = name;
 }
 
-/* Adds a definition to the modules that have its axes: to those that are shown anyway, else to the others, which are forms
- * of a module that only some implementations have. Returns whether a module has its axes. */
+/* Adds a definition to the modules that have its axes. Prefers the modules that are always shown, because only some
+ * implementations have the others. Returns whether a module has its axes. */
 static bool place_definition(struct builder *b, const struct definition *d)
 {
 	bool *explains = arena_array(b->arena, (size_t)b->architecture.rule_count, sizeof *explains), placed = false;
@@ -216,7 +216,7 @@ static void write_node(const struct builder *b, int at, struct web_module *modul
 			write_node(b, i, modules, count);
 }
 
-/* The label as people write it: "Llama 3.1 8B". */
+/* Returns the label with spaces: "Llama 3.1 8B". */
 static const char *spaced(const char *label, struct arena *arena)
 {
 	char *copy = arena_string(arena, label);
