@@ -58,7 +58,7 @@ static bool is_set(const char *variable)
 	return variable != NULL && variable[0] != '\0';
 }
 
-/* Returns whether the output has colours: see the environment variables in cli/manual_page.c. */
+/* Returns whether the output has colours. cli/manual_page.c describes the environment variables for this. */
 static bool wants_colour(void)
 {
 	const char *force = getenv("CLICOLOR_FORCE");
@@ -72,7 +72,8 @@ int main(int argc, char **argv)
 {
 	struct program program = {.argv = argv, .signals = -1};
 
-	/* A debugger of this user could replace what this process decides, and no child of it needs its secrets. */
+	/* Otherwise a debugger of this user could change the decisions of this process. No child of this process needs
+	 * its secrets. */
 	prctl(PR_SET_DUMPABLE, 0);
 	secrets_take(&program.secrets);
 	signal(SIGPIPE, SIG_IGN);
