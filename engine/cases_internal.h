@@ -46,8 +46,8 @@ const struct rule *make_rules(const struct maker *m, const struct op_case *c);
 /* Adds the defaults that the descriptions of Python scalars state, because they decide what some numbers mean. Nothing
  * else in a description changes a result. */
 void described_default_fields(struct maker *m, struct fields *fields);
-/* Sets the fields of everything that the verdict of a case depends on, except what verifies it, and their digest. The
- * job of the case must be set. */
+/* Sets the fields of everything that the verdict of a case depends on, except the fields about what verifies it. Also
+ * sets the digest of these fields. The job of the case must be set. */
 void subject_fields(struct maker *m, struct test_case *c);
 
 #endif

@@ -51,8 +51,8 @@ static bool same_kind(const struct margin_point *a, const struct margin_point *b
 	return strcmp(a->device_class, b->device_class) == 0 && strcmp(a->ground_truth, b->ground_truth) == 0;
 }
 
-/* Adds the drift. If `each` is false, and the items from `first` on contain a drift of the same kind, keeps only the
- * one that moved more. */
+/* Adds the drift. If `each` is false, and the items from `first` on already contain a drift of the same kind, keeps
+ * only the larger of the two. */
 static void add_or_replace(struct collector *all, int first, bool each, const struct margin_drift *drift)
 {
 	for (int i = first; i < all->count && !each; i++) {

@@ -99,7 +99,7 @@ static void finish_result(struct result *result)
 	bool plain = result->status == STATUS_PASSED && result->known && !result->changed && result->findings == 0 &&
 		     result->outside == NULL;
 
-	if (forgotten || (plain && !result->run->options->details)) { /* keep only counts: 10 000 results need little memory */
+	if (forgotten || (plain && !result->run->options->details)) { /* keep only the counts, to save memory */
 		result->cases = NULL;
 		result->case_count = result->done = 0;
 		result->definition = NULL;

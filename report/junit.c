@@ -16,7 +16,7 @@ struct counts {
 };
 
 /* Everything that XML 1.0 does not allow is unsafe to show as well, so it becomes a visible escape. Newlines and tabs
- * are kept as references, which survive in attributes. */
+ * become character references, which XML parsers keep in attributes. */
 static void put_text(struct buf *out, const char *text)
 {
 	static const char special[] = "&<>\"\t\n\r";

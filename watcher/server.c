@@ -272,8 +272,8 @@ int server_fd(const struct server *server)
 	return server->epoll;
 }
 
-/* Sends the answer and closes the connection. Closes the connection, too, if the client does not read for a second;
- * reftest as a client always reads. */
+/* Sends the answer and closes the connection. If the client does not read for a second, closes the connection before
+ * everything is sent; this does not happen if the client is reftest. */
 static void send_answer(struct client *client)
 {
 	struct pollfd ready = {client->fd, POLLOUT, 0};

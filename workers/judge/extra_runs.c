@@ -446,9 +446,9 @@ static bool prepare_float64(struct trial *trial, int item)
 	return any;
 }
 
-/* Records that digits are lost. If a change of the inputs by half a unit changes the output by about as much, the
- * operation is sensitive, and no order of its steps would keep these digits. (Inputs are known only up to half a unit.)
- * `moved` is the change of the output, or NaN. */
+/* Records that the reference loses digits. If a change of the inputs by half a unit changes the output by about as
+ * much, the operation is sensitive, and no order of its steps would keep these digits. (Inputs are known only up to
+ * half a unit.) `moved` is the change of the output, or NaN. */
 static void note_lost_digits(struct trial *trial, double moved)
 {
 	const struct extra *extra = &trial->extra;
@@ -622,8 +622,8 @@ static void begin_kind(struct trial *trial, int kind)
 	extra->wide = NULL;
 }
 
-/* Returns whether a case with an op family also has this kind of extra runs. For the other kinds, the ground truth
- * shows the same. */
+/* Returns whether a case with an op family also has this kind of extra runs. The other kinds are not needed there,
+ * because the comparison with the ground truth finds the same mistakes. */
 static bool is_beside(enum extra_kind kind)
 {
 	return kind == EXTRA_STRIDED || kind == EXTRA_ROWS || kind == EXTRA_FLOAT64;

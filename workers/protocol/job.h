@@ -25,7 +25,7 @@ enum job_asks { JOB_OUTPUTS, JOB_GRADIENTS };
 
 struct job {
 	const char *id;                    /* case id: "small:batch_size=1", "workload:UUID" */
-	struct op_problem problem;         /* the definition's schema as the op families see it */
+	struct op_problem problem;         /* the definition's schema, in the form that op families take */
 	const char *op;                    /* op family; NULL: none matches, so there is no ground truth */
 	const char *no_truth;              /* if `op` is NULL, a message with the reason */
 	const int64_t *axis;               /* the values of the problem's axes */
