@@ -57,7 +57,7 @@ static const char *add_alias(struct aliases *aliases, const char *name)
 }
 
 /* Writes the beginning and the end of a keyword argument whose name comes from a definition. A name that Python does
- * not accept as a keyword is a key of a dict: **{"batch size": 3}. */
+ * not accept as a keyword is written as the key of a dict: **{"batch size": 3}. */
 static void begin_argument(const char *name, struct buf *out)
 {
 	if (python_is_argument(name)) {
