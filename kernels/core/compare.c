@@ -2,7 +2,7 @@
  *
  * The tensors are divided into ranges whose borders depend only on the number of elements. Threads process the ranges,
  * and the sums of the ranges are then added in order. The result therefore does not depend on the number of threads.
- * Inside a range, blocks of BLOCK elements are converted to double in scratch memory that fits in the L1 cache.
+ * Inside a range, blocks of BLOCK elements are converted to double, in scratch memory that fits in the L1 cache.
  *
  * If a block contains no NaN, no infinity and no integer that a double cannot represent, `add_block` processes the
  * block in a single vectorised loop. Any other block is processed element by element by `add_element`, which implements
@@ -10,7 +10,7 @@
  * with the same operations.
  *
  * The worst elements are found without sorting. A block is searched only if one of its elements is worse than the last
- * element of the current list of worst elements; this test, d > ratio * bound, needs no division. */
+ * element in the current list of worst elements. The test for this, d > ratio * bound, needs no division. */
 #include "kernels/core/compare.h"
 
 #include <float.h>
@@ -32,9 +32,9 @@ static double bound_of(struct rule rule, double ground_truth)
 	return rule.atol + rule.rtol * fabs(ground_truth);
 }
 
-/* |r - g| / bound, where 0/0 is 0 and x/0 is infinity; infinity if an infinity is unmatched. The ratio is above 1 for
- * every miss, because a quotient of two doubles that is above 1 never rounds to 1. If r or g is NaN, `diff` is
- * NaN. */
+/* Returns |r - g| / bound, where 0/0 is 0 and x/0 is infinity. The ratio of an unmatched infinity is infinity. The
+ * ratio is above 1 for every miss, because a quotient of two doubles that is above 1 never rounds to 1. If r or g is
+ * NaN, `diff` must be NaN. */
 static double ratio_of(struct rule rule, double ground_truth, double diff)
 {
 	if (diff == 0)
@@ -81,7 +81,7 @@ static double worst_threshold(const struct compare_sums *sums, struct rule rule)
 	return ratio_of(rule, last->ground_truth, last->diff) * (1 - 0x1p-50);
 }
 
-/* Adds one pair of elements, which may be NaN or infinite. `diff` is |r - g| as exactly as it can be computed. */
+/* Adds one pair of elements, which may be NaN or infinite. `diff` is |r - g|, computed as exactly as possible. */
 static void add_element(struct compare_sums *sums, struct rule rule, int64_t index, double r, double g, double diff)
 {
 	bool finite = isfinite(r) && isfinite(g), same_infinity = !finite && r == g;
@@ -140,7 +140,7 @@ static void add_each(struct compare_sums *sums, const struct pair *pair, int64_t
 	}
 }
 
-/* Adds the elements of a block to the list of worst elements, as far as they belong there. */
+/* Adds those elements of a block to the list of worst elements that belong there. */
 static void search_worst(struct compare_sums *sums, struct rule rule, int64_t first, int64_t count,
                          const double *r, const double *g)
 {

@@ -1,27 +1,27 @@
 /* compare.cu - compares two tensors on a GPU in one pass at memory bandwidth.
  *
- * At memory bandwidth, there is time for about 25 instructions per element. Elements are therefore processed in float,
- * in packs of 16 bytes. Where float is not accurate enough, elements are processed again in double, as on the CPU
- * (`examine`). If a thread's elements of a chunk include a NaN, an infinity, or squares outside of float's range, the
- * thread recomputes all its results for the chunk. If an element of a pack is very near its bound, the thread only
- * counts the misses of that pack again.
+ * This speed leaves time for about 25 instructions per element. Elements are therefore processed in float, in packs of
+ * 16 bytes. Where float is not accurate enough, elements are processed again in double, as on the CPU (`examine`). If a
+ * thread's elements of a chunk include a NaN, an infinity, or squares outside of float's range, the thread recomputes
+ * all its results for the chunk. If an element of a pack is very near its bound, the thread recounts only the misses of
+ * that pack.
  *
  * Worst elements. If every element were compared with a list of the worst elements, the time would depend on the data:
  * ties, garbage and slowly growing errors change the list often. Instead, the tensor is divided into chunks of a few
  * thousand consecutive elements, and only the largest score of each chunk, its peak, is kept. (A score is |r - g| /
  * bound.) A warp keeps the five chunks with the highest peaks; of equal peaks, it keeps the earlier chunk. The five
  * worst elements of the tensor are in the five chunks with the highest peaks, because each of these chunks has an
- * element that is worse than all elements of other chunks. At the end, the last block reads only these five chunks
- * again. Because peaks are floats, elements whose scores differ by less than `score_error` may be ranked in the wrong
- * order.
+ * element that is worse than all elements of the remaining chunks. At the end, the last block reads only these five
+ * chunks again. Because peaks are floats, elements whose scores differ by less than `score_error` may be ranked in the
+ * wrong order.
  *
  * Sums. The division of the tensor into pieces depends only on its length. A block that finishes a piece starts the
- * next free piece, because some multiprocessors read a fifth faster than others. The long pieces are processed first
- * and the short pieces last; all blocks therefore end at almost the same time. A thread sums its elements of a chunk in
- * float, and adds these sums in double. When a piece is finished, the block adds the sums of its threads; the last
- * block to finish adds the sums of all pieces. All additions have a fixed order, and the result therefore has the same
- * bits every time on the same GPU. The last block writes the result directly to pinned host memory. A comparison is a
- * single launch, without memset or copy.
+ * next free piece, because some multiprocessors read a fifth faster than others. Long pieces are processed first and
+ * short pieces last, so that all blocks end at almost the same time. A thread sums its elements of a chunk in float,
+ * and adds these sums in double. When a piece is finished, the block adds the sums of its threads; the last block to
+ * finish adds the sums of all pieces. All additions have a fixed order, and the result therefore has the same bits
+ * every time on the same GPU. The last block writes the result directly to pinned host memory. A comparison is a single
+ * launch, without memset or copy.
  *
  * Rejected alternatives: per-warp atomics on global sums (30 us at 2^26 elements, and a different order every run); a
  * second kernel for the reduction; the same number of elements for every block (the slowest multiprocessor took 15 %
@@ -133,8 +133,8 @@ template <int lanes> static __device__ __forceinline__ int misses_among(const fl
 	return clear == maybe && peak < INFINITY ? clear : -1;
 }
 
-/* Adds the results of pack k. fmaxf ignores a NaN score. This is correct: such a score is 0 / 0, which counts as 0, or
- * it also makes a sum of squares NaN, and is_in_range detects that. */
+/* Adds the results of pack k. fmaxf ignores a NaN score, which is correct. Either the score is 0 / 0, which counts as
+ * 0; or a sum of squares is NaN, too, and is_in_range detects that. */
 template <enum dtype D>
 static __device__ __forceinline__ void take(struct share<D> *to, int k, const struct task &task, const uint4 &raw_r,
                                             const uint4 &raw_g)
@@ -228,7 +228,7 @@ static __device__ __forceinline__ void take_share(const struct task &task, struc
 
 /* --- chunks and pieces -------------------------------------------------------------------------------------------- */
 
-/* The state that a thread keeps from one chunk to the next. */
+/* The state that a thread carries from one chunk to the next. */
 struct course {
 	struct coming coming;
 	float max_abs, max_rel;
@@ -237,9 +237,10 @@ struct course {
 	uint32_t fifth;   /* upper 32 bits of the smallest of the five values of `worst` */
 };
 
-/* Adds a chunk to the warp's list of worst chunks, if it belongs there; `peak` is the largest score that this lane
- * found. If the chunk's peak equals that of the fifth chunk, the list stays unchanged, because a warp processes earlier
- * chunks first. This function must not call any function, because the call would wait for all outstanding loads. */
+/* Adds a chunk to the warp's list of worst chunks, if the chunk belongs there; `peak` is the largest score that this
+ * lane found. If the chunk's peak equals that of the fifth chunk, the list stays unchanged, because a warp processes
+ * earlier chunks first. This function must not call any function, because the call would wait for all outstanding
+ * loads. */
 static __device__ __forceinline__ void weigh_chunk(struct course *course, uint32_t peak, int64_t chunk)
 {
 	uint32_t key = __reduce_max_sync(~0u, peak) + 1;
@@ -321,7 +322,7 @@ static __device__ __forceinline__ int64_t chunk_in(int64_t batch)
 }
 
 /* Processes the chunks of a piece; `after` is the first batch of the block's next piece. If the next chunk is not on
- * the fast path, the loads for it read the current chunk again instead, and their results are not used. */
+ * the fast path, the loads in advance read the current chunk again, and their results are not used. */
 template <enum dtype D>
 static __device__ __forceinline__ void take_piece(const struct task &task, struct shared *shared, struct course *course,
                                                   struct piece piece, int64_t after)
@@ -638,14 +639,14 @@ static const struct {
 /* Returns true if an element passes with r = 0 and |g| = `size`. */
 static bool zero_passes(struct rule rule, double size)
 {
-	double share = rule.rtol * size; /* rounded before the addition, as in every other evaluation of the rule */
+	double share = rule.rtol * size; /* rounded before the addition, as wherever the rule is evaluated */
 
 	return size <= rule.atol + share;
 }
 
-/* Returns the largest float |g| for which r = 0 passes. is_plain must accept the rule: the result is then the float
- * just above or below atol / (1 - rtol), because the rule is evaluated in double, whose rounding errors are far smaller
- * than the distance between two floats. */
+/* Returns the largest float |g| for which r = 0 passes. is_plain must accept the rule. The result is then the float
+ * just above or below atol / (1 - rtol): the rule is evaluated in double, whose rounding errors are far smaller than
+ * the distance between two floats. */
 static float zero_limit(struct rule rule)
 {
 	float limit = (float)(rule.atol / (1 - rule.rtol));
@@ -667,7 +668,7 @@ static uint32_t zero_limit_bits(float limit, enum dtype dtype)
 	return bits;
 }
 
-/* Returns true if the fast path is accurate for this rule. If it is not, every element is processed in double. */
+/* Returns true if the fast path is accurate for this rule. Otherwise, every element is processed in double. */
 static bool is_plain(struct rule rule)
 {
 	return (rule.atol == 0 || rule.atol >= 1e-30) && (rule.rtol == 0 || rule.rtol >= 1e-30) && rule.rtol <= 0.999 &&
@@ -679,8 +680,8 @@ static bool is_aligned(const void *data)
 	return (uintptr_t)data % 16 == 0;
 }
 
-/* Divides a tensor into pieces. If the tensor is large, there are one long piece and two short pieces for each
- * block. */
+/* Divides a tensor into pieces. If the tensor is large, each block has on average one long piece and two short
+ * pieces. */
 static struct plan plan_of(int64_t elements, int64_t chunk, int64_t blocks)
 {
 	struct plan plan = {};

@@ -1,5 +1,5 @@
-/* compare_by_dtype - converts the bytes of each dtype to numbers, only for kernels/core/compare.cu. It converts one
- * element exactly to double, and, if float represents every value of the dtype, 16 bytes at a time to float. */
+/* compare_by_dtype - converts the bytes of each dtype to numbers, only for kernels/core/compare.cu: one element exactly
+ * to double or, if float represents every value of the dtype, 16 bytes at a time to float. */
 #ifndef REFTEST_KERNELS_CORE_COMPARE_BY_DTYPE_CUH
 #define REFTEST_KERNELS_CORE_COMPARE_BY_DTYPE_CUH
 

@@ -1,10 +1,10 @@
 /* compare_cuda - compares two tensors on a GPU in the single pass of kernels/core/compare.h. Only for .cu files.
  *
- * The result equals the result of the CPU within the following limits. Hits and counts are exact, because a pair for
- * which float is too inaccurate is compared in double. Sums agree to 1e-6 of their magnitude, and have the same bits in
- * every run on the same GPU. The values of the five worst elements are exact. The GPU may rank two elements differently
- * if their ratios |r - g| / bound differ by less than 1e-6, or if both ratios are outside of float's range. The margin
- * is the ratio of the worst element, and is above 1 if and only if an element misses. */
+ * The result equals the CPU's result within the following limits. Hits and counts are exact: if float is too inaccurate
+ * for a pair, the pair is compared in double. Sums agree to 1e-6 of their magnitude, and have the same bits in every
+ * run on the same GPU. The values of the five worst elements are exact. The GPU may rank two elements differently if
+ * their ratios |r - g| / bound differ by less than 1e-6, or if both ratios are outside of float's range. The margin is
+ * the ratio of the worst element. It is above 1 if and only if an element misses. */
 #ifndef REFTEST_KERNELS_CORE_COMPARE_CUDA_H
 #define REFTEST_KERNELS_CORE_COMPARE_CUDA_H
 

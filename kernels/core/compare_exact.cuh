@@ -15,7 +15,7 @@ enum {
 	WARPS = THREADS / 32, /* must be more than SUMS */
 	BLOCKS = 2,           /* blocks per multiprocessor; more would leave too few registers for outstanding loads */
 	TERMS = 64,           /* number of elements of a chunk that a thread sums in float */
-	AHEAD = 4,            /* number of packs that are loading while one pack is processed */
+	AHEAD = 4,            /* number of packs whose loads are outstanding while one pack is processed */
 	MOST_BLOCKS = 2 * THREADS,
 	LISTED = 1024,        /* length of shared.list, the list of runs (compare_worst.cuh) */
 };
@@ -108,7 +108,7 @@ static __device__ __forceinline__ uint64_t greatest(uint64_t mine)
 
 /* Writes the five worst of the chunks in `peaks`, five per warp, to out[0 … 4], the worst first. All threads of the
  * block call this function. From thread `first` on, each thread ranks one chunk: it counts the greater numbers in
- * `peaks`. Only zeros can be equal. The result is visible to other threads after a barrier. */
+ * `peaks`. Two numbers can be equal only if both are 0. The result is visible to other threads after a barrier. */
 static __device__ __forceinline__ void rank_peaks(const chunk_peak *peaks, chunk_peak *out, int first)
 {
 	int mine = (int)threadIdx.x - first, rank = 0;
@@ -138,7 +138,7 @@ struct shared {
 	uint16_t list[LISTED];
 	uint32_t warp_count[COUNTS][WARPS];
 	double warp_max_abs[WARPS], warp_max_rel[WARPS];
-	uint32_t next; /* the number of the block's next piece */
+	uint32_t next; /* number of the block's next piece */
 	bool last;
 };
 
@@ -173,8 +173,8 @@ static __device__ __forceinline__ bool is_finite_pair(struct pair p)
 	return isfinite(p.r) && isfinite(p.g);
 }
 
-/* diff / bound. The score is above 1 if and only if the element is a miss, because a quotient of two doubles that is
- * above 1 never rounds to 1. The score of an unmatched infinity is infinity. */
+/* diff / bound. The score is above 1 if and only if the element is a miss: a quotient of two doubles that is above 1
+ * never rounds to 1. The score of an unmatched infinity is infinity. */
 static __device__ __forceinline__ double score_of(struct pair p)
 {
 	if (p.diff == 0)

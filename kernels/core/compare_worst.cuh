@@ -2,8 +2,8 @@
  * the five chunks with the highest peaks, reads these chunks again, lists the elements that reach the fifth peak, and
  * ranks the listed elements exactly.
  *
- * The last block runs this code once, while no other block is running. Nothing hides the latency of loads and of
- * instruction fetches: the code therefore issues many loads together, and is short. */
+ * The last block runs this code once, while no other block is running. Nothing then hides the latency of loads and of
+ * instruction fetches. The code therefore issues many loads together, and is short. */
 #ifndef REFTEST_KERNELS_CORE_COMPARE_WORST_CUH
 #define REFTEST_KERNELS_CORE_COMPARE_WORST_CUH
 
@@ -11,8 +11,8 @@
 
 enum { EACH = MOST_BLOCKS / THREADS * METRICS_WORST };
 
-/* Loads the worst chunks of some blocks to `mine`: each thread loads those of other blocks, five per block, the worst
- * first. */
+/* Loads the worst chunks of some blocks to `mine`, five per block, the worst first. No two threads load the same
+ * block's chunks. */
 static __device__ __forceinline__ void load_candidates(const struct task &task, chunk_peak (&mine)[EACH])
 {
 #pragma unroll
@@ -135,7 +135,7 @@ static __device__ __forceinline__ uint32_t load_packs(const struct task &task, c
 	return used;
 }
 
-/* Adds the packs with a score of at least `least` to the list, and the packs with a NaN or with infinities in both
+/* Adds to the list the packs with a score of at least `least`, and the packs that have a NaN, or infinities in both
  * tensors. `least` is smaller than the exact limit by more than the error of float. */
 template <enum dtype D>
 static __device__ __forceinline__ void list_packs(const struct task &task, struct shared *shared,
@@ -209,8 +209,8 @@ static __device__ __forceinline__ struct place place_in(const struct task &task,
 	return place;
 }
 
-/* Returns the worst of this thread's listed elements that are less bad than `last`. If there are more runs than the
- * list can have, searches all elements of the five chunks. */
+/* Returns the worst of this thread's listed elements that are less bad than `last`. If the list was too short for all
+ * runs, searches all elements of the five chunks. */
 template <enum dtype D>
 static __device__ __forceinline__ struct place next_worst(const struct task &task, const struct shared *shared,
                                                           struct place last)

@@ -54,7 +54,7 @@ int variation_output(const struct op_variation *v, const char *role)
 	return find(v->names.outputs, v->c.problem->outputs, v->c.problem->output_count, role);
 }
 
-/* Replaces a tensor by a private copy, in float64 if it is of floats. */
+/* Replaces a tensor by a private copy, which is float64 if the tensor is of floats. */
 static void copy_tensor(struct op_variation *v, struct tensor *tensor)
 {
 	const struct tensor old = *tensor;
@@ -76,7 +76,7 @@ struct tensor *variation_change(struct op_variation *v, int at)
 	return &v->in[at];
 }
 
-/* Makes the outputs of the oracle: of float64, where the output is of floats. */
+/* Makes tensors for the outputs of the oracle: float64 for outputs of floats. */
 static void make_outputs(struct op_variation *v)
 {
 	const struct op_problem *problem = v->c.problem;
@@ -95,7 +95,7 @@ static void make_outputs(struct op_variation *v)
 	}
 }
 
-/* Would op.check accept the inputs in a workload? */
+/* Returns true if op.check would accept the inputs in a workload. */
 static bool passes_check(const struct op_variation *v)
 {
 	struct op_case c = v->c;
@@ -464,8 +464,8 @@ bool before_iota(struct op_variation *v, const struct op_confusion *confusion)
 	return tensor != NULL;
 }
 
-/* Reorders axis `axis` between groups of neighbours and tiles: index g * size + i and index i * groups + g change
- * places. */
+/* Reorders axis `axis` from groups of neighbours to tiles, or back: element g * size + i becomes element
+ * i * groups + g, or the reverse. */
 static bool regroup(struct op_variation *v, struct tensor *tensor, int axis, int64_t groups, bool back)
 {
 	int64_t inner = 1, length;

@@ -1,10 +1,10 @@
-/* coverage - the rows of the tables op.coverage, from which `reftest coverage` tells what the definitions and cases of
+/* coverage - the rows of the tables op.coverage. `reftest coverage` uses them to list what the definitions and cases of
  * a dataset cover, and what no definition covers.
  *
- * A row is one axis of the checklist of a family: a property in which references of the family differ, such as the
- * layout of the state, and the values that a dataset should have of it. `measure` turns a case into a number; the case
- * covers the value whose range contains the number. The number comes from roles, modes, dtypes, lengths and scalars,
- * never from the name of a definition. Coverage decides nothing about verdicts. */
+ * A row is one axis of a family's checklist: a property in which references of the family differ, such as the layout of
+ * the state. The row lists the values of this property that a dataset should contain. `measure` turns a case into a
+ * number; the case covers the value whose range contains the number. The number comes from roles, modes, dtypes,
+ * lengths and scalars, never from the name of a definition. Coverage decides nothing about verdicts. */
 #ifndef REFTEST_KERNELS_CORE_COVERAGE_H
 #define REFTEST_KERNELS_CORE_COVERAGE_H
 
@@ -17,7 +17,7 @@ extern "C" {
 
 enum { COVERAGE_VALUES = 8, COVERAGE_AXES = 32 };
 
-/* A case, as the functions below see it. */
+/* The case that the functions below measure. */
 struct coverage_view {
 	const struct op_case *c;
 	struct op_names names;
@@ -25,16 +25,16 @@ struct coverage_view {
 
 struct coverage_value {
 	const char *name;   /* "[V, K]" */
-	double least, most; /* the numbers that are this value; both ends are inclusive */
-	const char *says;   /* completes "no definition of gdn …"; NULL: nothing is missing without this value */
+	double least, most; /* the range of numbers that have this value; both ends are inclusive */
+	const char *says;   /* completes "no definition of gdn …"; NULL: a dataset may lack this value */
 };
 
 struct op_coverage {
 	const char *name; /* "state layout" */
 	/* Returns the number of a case, or NaN if the property does not apply to it. */
 	double (*measure)(const struct coverage_view *view, const struct op_coverage *row);
-	const char *role, *other; /* of inputs or outputs, as in op.roles; or of modes, as in op.modes */
-	int axis, other_axis;	  /* of the tensors `role` and `other`; below 0: from the last */
+	const char *role, *other; /* names of roles (op.roles) or of modes (op.modes) */
+	int axis, other_axis;	  /* axes of the tensors `role` and `other`; a negative axis counts from the last */
 	struct coverage_value values[COVERAGE_VALUES]; /* ends with an entry whose name is NULL */
 };
 
@@ -56,7 +56,7 @@ double coverage_ratio(const struct coverage_view *view, const struct op_coverage
 int coverage_of(const struct coverage_view *view, const struct op_coverage *row);
 struct coverage_view coverage_view_of(const struct op *op, const struct op_case *c);
 
-/* Rows that several families have. */
+/* Rows that several families use. */
 #define COVERAGE_DTYPE(dtype, words) {words, dtype, dtype, "has " words " tensors"}
 #define COVERAGE_DTYPES(of)                                                                                               \
 	{"dtype", coverage_dtype, .role = of,                                                                             \

@@ -3,8 +3,8 @@
  * unsupported architecture.
  *
  * Only .cu files include this header, before any other header. No function here aborts. An error that a kernel caused
- * is sticky: every later call in the process's CUDA context returns the same error, so the process must be replaced
- * (cuda_sticky). A further sticky error must be added to cuda_sticky. */
+ * is sticky: every later call in the process's CUDA context returns the same error, so the process must be replaced.
+ * cuda_sticky lists the sticky errors. */
 #ifndef REFTEST_KERNELS_CORE_CUDA_CHECK_H
 #define REFTEST_KERNELS_CORE_CUDA_CHECK_H
 
@@ -19,7 +19,7 @@ extern "C" {
 #include "base/hash.h"
 }
 
-/* Returns the remedy for a CUDA error, which becomes the end of the message. */
+/* Returns the remedy for a CUDA error: the end of the message. */
 static inline const char *cuda_remedy(cudaError_t error)
 {
 	switch (error) {
@@ -40,8 +40,8 @@ static inline const char *cuda_remedy(cudaError_t error)
 	}
 }
 
-/* Returns 0 if the call succeeded. Otherwise, returns -1 and writes a message to `err`, which contains `call` without
- * its arguments. */
+/* Returns 0 if the call succeeded. Otherwise, returns -1 and writes a message to `err`. The message contains `call`
+ * without its arguments. */
 static inline int cuda_check(cudaError_t error, const char *call, struct err *err)
 {
 	if (error == cudaSuccess)
@@ -51,7 +51,7 @@ static inline int cuda_check(cudaError_t error, const char *call, struct err *er
 	               cudaGetErrorString(error), cuda_remedy(error));
 }
 
-/* Returns true if this error is sticky: every later call in the same CUDA context then returns the error again. */
+/* Returns true if the error is sticky: every later call in the same CUDA context returns it again. */
 static inline bool cuda_sticky(cudaError_t error)
 {
 	switch (error) {

@@ -1,16 +1,16 @@
 /* A description is read clause by clause. Clauses end at a semicolon, at a line's end, and at a full stop before a
  * blank. A clause gives a number for the default if three things hold. The number is a word of its own. The clause
  * connects the number with what follows ("0 stands for …", "0: …", "-1 means …") or makes it a condition ("if 0, …",
- * "when it is 0"). The clause says that the default is meant: it has the word "default" or a square root (the default
- * of scales), or says that something is disabled. "Default is 0" gives a value and no meaning, so it is no such
- * clause. */
+ * "when it is 0"). The clause shows that it is about the default: it has the word "default", or a square root (the
+ * default of scales), or says that something is disabled. "Default is 0" states the default itself, not the meaning of
+ * a number, and does not count. */
 #include "kernels/core/described_default.h"
 
 #include <ctype.h>
 #include <math.h>
 #include <string.h>
 
-enum { CLAUSE = 256 }; /* the rest of a longer clause is not read */
+enum { CLAUSE = 256 }; /* the longest clause; the rest of a longer one is not read */
 
 struct clause {
 	char text[CLAUSE]; /* in lower case, with single blanks */
@@ -82,7 +82,7 @@ static const char *word_before(const char *text, const char *at)
 	return at;
 }
 
-/* Is the number at `at` a condition: "if 0", "when the scale is 0"? */
+/* Returns true if the number at `at` is a condition: "if 0", "when the scale is 0". */
 static bool is_condition(const char *text, const char *at)
 {
 	static const char *const words[] = {"if ", "(if ", "when ", "(when ", NULL};
@@ -95,8 +95,8 @@ static bool is_condition(const char *text, const char *at)
 	return false;
 }
 
-/* Does what follows the number say what the number means? In "default is 0" and "defaults to 0: …", the number is the
- * default itself. */
+/* Returns true if the text after the number explains the number. In "default is 0" and "defaults to 0: …", the number
+ * is the default itself. */
 static bool is_explained(const char *text, const char *at, const char *after)
 {
 	static const char *const verbs[] = {"stands for ", "means ", "selects ", "uses ", "gives ", "is replaced by ",

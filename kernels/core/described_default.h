@@ -1,6 +1,6 @@
-/* described_default - what the description of a Python scalar says about its default: "0 stands for 1/sqrt(head_size)"
- * means that a caller may pass 0 for the scalar's default. Some references then compute the default, and a case must
- * show whether they do. */
+/* described_default - reads what the description of a Python scalar says about the scalar's default: "0 stands for
+ * 1/sqrt(head_size)" means that a caller may pass 0 to get the default. Some references replace 0 by the default and
+ * others do not; a case must show which. */
 #ifndef REFTEST_KERNELS_CORE_DESCRIBED_DEFAULT_H
 #define REFTEST_KERNELS_CORE_DESCRIBED_DEFAULT_H
 
@@ -18,7 +18,7 @@ bool described_default(const struct op_arg *arg, double *number);
 bool described_default_known(const struct op *op, const struct op_case *c, int input, double *number);
 
 /* Sets the value of a Python scalar of the case to `number`. If the number stands for a default that the family knows,
- * the case becomes the case that omits the scalar: `absent` and the family's default are set. */
+ * treats the scalar as omitted: sets its bit in `absent`, and the family's default. */
 void described_set_scalar(const struct op *op, struct op_case *c, int input, double number);
 
 #ifdef __cplusplus

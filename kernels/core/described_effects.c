@@ -4,7 +4,7 @@
 #include <string.h>
 #include <strings.h>
 
-/* Returns the first of these words that begins a word of `text`, in any case, or NULL. */
+/* Returns the first of `words` with which a word of `text` begins, ignoring case, or NULL. */
 static const char *word_in(const char *text, const char *const *words)
 {
 	for (const char *at = text; at != NULL && *at != '\0'; at++)
@@ -15,8 +15,8 @@ static const char *word_in(const char *text, const char *const *words)
 	return NULL;
 }
 
-/* Returns the words of a tag. The module of a function that a tag names says little: flashinfer.sampling has functions
- * that draw nothing. */
+/* Returns the part of a tag that is searched. If the tag names a function, its module is left out: flashinfer.sampling,
+ * for example, has functions that draw no samples. */
 static const char *words_of_tag(const char *tag)
 {
 	const char *dot = strncmp(tag, "fi_api:", strlen("fi_api:")) == 0 ? strrchr(tag, '.') : NULL;

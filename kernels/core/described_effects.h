@@ -1,6 +1,6 @@
-/* described_effects - says what the words of a definition announce about the effects of its operation: whether it draws
- * random samples, and which inputs it writes to. Only definitions of no op family are read in this way; a family knows
- * its effects (op.samples, op.in_place). */
+/* described_effects - reads from the text of a definition whether its operation draws random samples, and which inputs
+ * the operation writes to. This is only for definitions without an op family: families state their effects in
+ * op.samples and op.in_place. */
 #ifndef REFTEST_KERNELS_CORE_DESCRIBED_EFFECTS_H
 #define REFTEST_KERNELS_CORE_DESCRIBED_EFFECTS_H
 
@@ -8,11 +8,12 @@
 
 #include "kernels/core/op.h"
 
-/* Returns the word of the name, op_type, description or tags that says that the operation draws random samples, or
- * NULL. */
+/* Returns the word by which the name, op_type, description or tags say that the operation draws random samples. Returns
+ * NULL if there is no such word. */
 const char *described_samples(const struct op_problem *problem);
 
-/* Does the definition say that the operation writes to this input? Its description does, or an output has its name. */
+/* Returns true if the operation writes to this input: the input's description says so, or an output has the input's
+ * name. */
 bool described_written(const struct op_problem *problem, int input);
 
 #endif

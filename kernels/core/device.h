@@ -1,10 +1,9 @@
 /* device - one interface to the CPU and to a CUDA GPU: allocates memory for tensors, fills inputs, computes ground
  * truth, and compares outputs.
  *
- * The judge uses only this interface. Addresses are in device memory, which is host memory if the device is the CPU.
- * Unless stated otherwise, a call returns 0, or -1 with a message in `err`, and its work is complete when it returns.
- * After a sticky CUDA error, every later call fails too and `device_broken` is true; the process must then be
- * replaced. */
+ * The judge uses only this interface. Addresses are in device memory; for the CPU, this is host memory. Unless stated
+ * otherwise, a call returns 0, or -1 with a message in `err`, and its work is complete when it returns. After a sticky
+ * CUDA error, every later call fails too and `device_broken` is true; the process must then be replaced. */
 #ifndef REFTEST_KERNELS_CORE_DEVICE_H
 #define REFTEST_KERNELS_CORE_DEVICE_H
 
@@ -46,7 +45,7 @@ struct device_calls {
 	/* Compares `bytes` bytes. Returns the offset of the first difference, -1 if all bytes are equal, or -2 on
 	 * error. */
 	int64_t (*first_difference)(struct device *device, const void *a, const void *b, int64_t bytes, struct err *err);
-	/* Returns the offset of the first byte that does not equal `byte`, -1 if all bytes do, or -2 on error. */
+	/* Returns the offset of the first byte that differs from `byte`, -1 if all bytes equal it, or -2 on error. */
 	int64_t (*first_other)(struct device *device, const void *a, unsigned char byte, int64_t bytes, struct err *err);
 
 	/* Fills one input of a case with the values that the family defines. If op is NULL, writes generic values:

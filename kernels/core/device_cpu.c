@@ -72,7 +72,7 @@ static void *allocate(struct device *device, int64_t bytes, struct err *err)
 	if (memory == NULL)
 		err_set(err, "%lld bytes of memory cannot be allocated", (long long)bytes);
 	else if (alignment == HUGE_PAGE)
-		madvise(memory, room, MADV_HUGEPAGE); /* an error is harmless: it takes more page faults */
+		madvise(memory, room, MADV_HUGEPAGE); /* an error is harmless: it only causes more page faults */
 	return memory;
 }
 
@@ -175,7 +175,7 @@ static int truth(struct device *device, const struct op *op, const struct op_cas
 	return op->oracle(c, in, out, err);
 }
 
-/* Returns 0: oracles allocate their own scratch memory, only a few rows per thread. */
+/* Returns 0, because oracles allocate their own scratch memory: a few rows per thread. */
 static int64_t truth_scratch(struct device *device, const struct op *op, const struct op_case *c)
 {
 	(void)device;

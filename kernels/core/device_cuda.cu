@@ -1,12 +1,12 @@
 /* device_cuda - implements kernels/core/device.h on one CUDA GPU.
  *
  * All work runs on one stream of the device, and every call waits for that stream before it returns. A sticky error,
- * such as a kernel's invalid access, makes the device broken: every later call reports that error and does nothing, and
- * the process must be replaced.
+ * such as a kernel's invalid access, marks the device as broken: every later call only reports that error, and the
+ * process must be replaced.
  *
  * The size of every allocation is rounded up to a multiple of 2 MiB, because CUDA puts smaller allocations together
- * into one 2 MiB block. A process that maps an allocation (`share`) maps the whole block, and could otherwise also read
- * other allocations in the block, such as ground truth. */
+ * into one 2 MiB block. A process that maps an allocation (`share`) maps the whole block. Without the rounding, it
+ * could also read other allocations in the block, such as ground truth. */
 #include "kernels/core/cuda_check.h"
 
 #include <stdio.h>

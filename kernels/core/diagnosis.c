@@ -12,8 +12,9 @@
 #include "kernels/core/dtype_convert.h"
 #include "kernels/core/take.h"
 
-enum { PASSED_BYTES = 4 << 20, FEW_DRAWS = 32 }; /* PASSED_BYTES: larger cases are not noted */
-/* The most elements from which a factor is found, and those that are compared before all are. */
+enum { PASSED_BYTES = 4 << 20, FEW_DRAWS = 32 }; /* PASSED_BYTES: diagnosis_note_passed ignores larger cases */
+/* TYPICAL: the largest number of elements from which a factor is computed. FEW: the number of elements that few_miss
+ * compares before all elements are compared. */
 enum { TYPICAL = 4099, FEW = 1021 };
 
 /* The mistakes of one problem, in the order of their numbers. */
@@ -26,7 +27,7 @@ struct list {
 	char says[DIAGNOSIS_CONFUSIONS][DIAGNOSIS_TEXT];
 };
 
-/* The narrower dtypes to which references round. */
+/* The narrow dtypes to which references round. */
 static const struct {
 	enum dtype dtype;
 	const char *name;
@@ -37,7 +38,7 @@ static bool never(struct op_variation *v, const struct op_confusion *confusion)
 	return (void)v, (void)confusion, false;
 }
 
-/* Appends a mistake. `format` gets the names of its tensors and its number. */
+/* Appends a mistake. `format` makes its text, from the names of tensors and a number. */
 __attribute__((format(printf, 3, 4))) static void add(struct list *list, struct op_confusion confusion, const char *format, ...)
 {
 	va_list args;
@@ -61,7 +62,8 @@ static void add_constants(struct list *list)
 	for (int k = 0; k < c->constant_count; k++) {
 		const struct op_constant *constant = &c->constants[k];
 
-		/* An epsilon is small, and a base of angles is large; other constants have no usual values. */
+		/* Usual values are known for an epsilon, which is small, and for a base of angles, which is large; not
+		 * for other constants. */
 		bool small = strncmp(constant->name, "eps", 3) == 0, large = strstr(constant->name, "theta") != NULL;
 
 		for (size_t i = 0; i < sizeof values / sizeof *values && (small || large); i++)
@@ -72,7 +74,8 @@ static void add_constants(struct list *list)
 	}
 }
 
-/* Returns the only value of the reference whose magnitude is the largest, if the reference reaches it in several places: a limit. */
+/* Returns the largest magnitude in the output of the reference if several elements have it: the reference may clamp to
+ * this limit. Otherwise, returns 0. */
 static double limit_of(const struct tensor *found)
 {
 	double most = 0;
@@ -95,7 +98,7 @@ static int by_value(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-/* Can element i show a factor, or a difference? */
+/* Returns true if a factor (or, if `difference`, a difference) can be computed from element i. */
 static bool is_telling(const struct tensor *found, const struct tensor *truth, int64_t i, bool difference)
 {
 	double a = dtype_load(found->data, found->dtype, i), b = dtype_load(truth->data, truth->dtype, i);
@@ -103,8 +106,8 @@ static bool is_telling(const struct tensor *found, const struct tensor *truth, i
 	return isfinite(difference ? a - b : a / b) && (difference || b != 0);
 }
 
-/* Returns the median of found / truth, or of found - truth if `difference`, over some elements, to so many digits; NaN if
- * there is none. */
+/* Returns the median of found / truth, or of found - truth if `difference`, over some elements, rounded to `digits`
+ * digits. Returns NaN if no element is usable. */
 static double typical(const struct tensor *found, const struct tensor *truth, bool difference, int digits)
 {
 	double *values = take(TYPICAL, sizeof *values), middle = NAN;
@@ -128,7 +131,7 @@ static double typical(const struct tensor *found, const struct tensor *truth, bo
 	return strtod(text, NULL);
 }
 
-/* Returns the number that all elements have, or NaN. */
+/* If all elements are the same number, returns that number, else NaN. */
 static double constant_of(const struct tensor *found)
 {
 	double first = found->elements < 2 ? NAN : dtype_load(found->data, found->dtype, 0);
@@ -139,8 +142,8 @@ static double constant_of(const struct tensor *found)
 	return first;
 }
 
-/* Adds a mistake with a number that the outputs of the reference show; if they show none, one that is not tried on this
- * case, so that the numbers of mistakes stay. */
+/* Adds a mistake whose parameter `by` was computed from the outputs of the reference. If no useful parameter was found,
+ * adds a mistake that this case does not try, so that every mistake has the same number in all cases. */
 static void add_fitted(struct list *list, const char *name, const char *format, double by, double without,
 		       bool (*after)(struct op_variation *, const struct op_confusion *))
 {
@@ -191,7 +194,7 @@ static void add_output(struct list *list, const struct op_variation *right, int 
 		    "outputs '%s' and '%s' were exchanged", name, problem->outputs[i].name);
 }
 
-/* Adds changes of a float tensor that is an input. */
+/* Adds the changes of a float input. */
 static void add_float_input(struct list *list, const char *name, int rank)
 {
 	static const double limits[] = {1, 2, 4, 8, 10, 16, 32, 64, 100, 128, 256, 448, 512, 1000, 1024, 2048, 4096, 10000, 65504};
@@ -213,7 +216,7 @@ static void add_float_input(struct list *list, const char *name, int rank)
 	}
 }
 
-/* Adds changes of a tensor of integers: numbers that do not fit into a type that is too narrow. */
+/* Adds changes of an integer tensor: its numbers are stored in a type that is too narrow for them. */
 static void add_integer_input(struct list *list, const char *name)
 {
 	add(list, (struct op_confusion){.before = before_wrap, .role = name, .by = 128, .checked = true}, "input '%s' were kept in 7 bits", name);
@@ -224,7 +227,7 @@ static void add_integer_input(struct list *list, const char *name)
 	add(list, (struct op_confusion){.before = before_most, .role = name, .by = 255, .checked = true}, "input '%s' were limited to 255", name);
 }
 
-/* Adds one-sided limits of a Python scalar, or of a tensor of a few numbers. */
+/* Adds lower and upper limits for a Python scalar, or for a tensor of a few numbers. */
 static void add_limits(struct list *list, const char *name)
 {
 	static const double most[] = {0.5, 1, 2, 2.5, 4, 5, 8, 10}, least[] = {1e-6, 1e-5, 1e-4, 1e-3, 1e-2, 0.05, 0.1, 0.2, 0.25, 0.5, 1};
@@ -272,7 +275,8 @@ static void add_input(struct list *list, int at)
 
 /* ---- trying ---- */
 
-/* Is at least half of a tensor NaN? What makes most outputs NaN cannot be told from other mistakes that do. */
+/* Returns true if at least half of a tensor is NaN. Mistakes that make most outputs NaN cannot be distinguished from
+ * each other. */
 static bool mostly_nan(const struct tensor *tensor)
 {
 	int64_t count = 0;
@@ -282,7 +286,7 @@ static bool mostly_nan(const struct tensor *tensor)
 	return count > 0 && 2 * count >= tensor->elements;
 }
 
-/* Copies a tensor as `dtype`; a NaN that `other` has in the same place, too, becomes 0 in both. */
+/* Copies a tensor as `dtype`. Where both tensors are NaN, the copy is 0. */
 static void *without_common_nan(const struct tensor *tensor, enum dtype dtype, const struct tensor *other)
 {
 	void *copy = take(dtype_bytes(dtype, tensor->elements), 1);
@@ -297,13 +301,13 @@ static void *without_common_nan(const struct tensor *tensor, enum dtype dtype, c
 	return copy;
 }
 
-/* Returns one step of a dtype, as a fraction. */
+/* Returns the relative distance between neighbouring numbers of a dtype. */
 static double step_of(enum dtype dtype)
 {
 	return dtype == DTYPE_BFLOAT16 ? 0x1p-7 : dtype == DTYPE_FLOAT16 ? 0x1p-10 : 0x1p-20;
 }
 
-/* Do some elements of an output miss their bounds? Most mistakes end here. */
+/* Compares a few elements. Returns true if one of them misses its bound. This quick test refutes most mistakes. */
 static bool few_miss(const struct tensor *found, const struct tensor *wanted, struct rule rule)
 {
 	for (int64_t i = 0; i < found->elements; i += found->elements / FEW + 1) {
@@ -316,7 +320,7 @@ static bool few_miss(const struct tensor *found, const struct tensor *wanted, st
 	return false;
 }
 
-/* Does output `at` of the reference agree with the variation? */
+/* Returns true if output `at` of the reference agrees with the variation. */
 static bool output_agrees(const struct op_variation *v, const struct diagnosis_set *set, int at)
 {
 	struct tensor found = set->found[at], wanted = v->out[at];
@@ -360,11 +364,11 @@ bool diagnosis_agrees(const struct op_variation *v, const struct diagnosis_set *
 /* A set of input values, and the oracle's outputs for it. */
 struct prepared {
 	struct diagnosis_set set;
-	const struct prepared *first; /* the first set of the case; NULL: this one */
+	const struct prepared *first; /* the first set of the case; NULL: this is the first set */
 	struct op_variation right;
 	bool known;
-	bool passes; /* the outputs of the reference agree with the right ones */
-	struct rule rules[OP_ARGS]; /* if set.rules points here: wider bounds */
+	bool passes; /* the outputs of the reference agree with the correct outputs */
+	struct rule rules[OP_ARGS]; /* wider bounds, used if set.rules points here */
 };
 
 static void prepare(struct prepared *p, const struct op *op, const struct diagnosis_set *set, const struct prepared *first)
@@ -375,8 +379,9 @@ static void prepare(struct prepared *p, const struct op *op, const struct diagno
 	p->known = variation_run(&p->right, &(struct op_confusion){.says = ""}, NULL);
 }
 
-/* Bounds of zero, which some families have, would refute a mistake because the reference rounds a factor of its own.
- * They become one step of the dtype, but only if the reference misses the truth by more. */
+/* Some families have bounds of zero. These would refute the right mistake if the reference also rounds a factor. The
+ * bounds are therefore widened to one step of the dtype, but only if the reference misses the truth by more than
+ * that. */
 static void widen(struct prepared *p)
 {
 	const struct op_problem *problem = p->set.c->problem;
@@ -450,7 +455,7 @@ void diagnosis_note_passed(struct diagnosis *diagnosis, const struct op_case *co
 	diagnosis->passed_count++;
 }
 
-/* The sets of the cases that passed, with inputs and truth. */
+/* The sets of input values of the cases that passed, with inputs and truth. */
 struct passed_sets {
 	struct op_case c[DIAGNOSIS_PASSED * CONTENTS_COUNT];
 	struct tensor in[DIAGNOSIS_PASSED * CONTENTS_COUNT][OP_ARGS];
@@ -484,8 +489,8 @@ static void free_inputs(const struct op_problem *problem, struct tensor *in)
 		free(in[i].data);
 }
 
-/* Prepares one set. The outputs that the reference had are not known; they are within the bounds of the truth, so that
- * the outputs of its mistake are within twice the bounds. */
+/* Prepares one set. The outputs of the reference are not known any more, but they were within the bounds of the truth.
+ * A mistake that the reference makes must therefore give outputs within twice the bounds. */
 static void prepare_passed(struct passed_sets *all, const struct op *op, const struct op_case *c,
 			   const struct prepared *first)
 {
@@ -536,7 +541,7 @@ static void close_passed(struct passed_sets *all, const struct op_problem *probl
 	free(all);
 }
 
-/* Would a reference with this mistake pass the cases that the reference passed? */
+/* Returns true if a reference with this mistake would pass the cases that the reference passed. */
 static bool lets_pass(const struct op *op, const struct op_confusion *confusion, const struct passed_sets *all)
 {
 	for (int i = 0; i < all->count; i++) {
@@ -589,7 +594,7 @@ static int group_of(const struct list *list, int i)
 	return i < list->own ? 0 : i < list->of_outputs ? 1 : 2;
 }
 
-/* Tries mistake `i` on all sets: one that refutes it decides, else one that agrees. */
+/* Tries mistake `i` on all sets. If one set refutes the mistake, returns REFUTES; else, if one agrees, AGREES. */
 static enum evidence explains_all(const struct list *list, int i, const struct prepared *sets, int count)
 {
 	enum evidence all = TELLS_NOTHING;
@@ -602,8 +607,8 @@ static enum evidence explains_all(const struct list *list, int i, const struct p
 	return all;
 }
 
-/* Do outputs of the reference differ from the right ones? If not, something else failed, which every mistake without an
- * effect would explain. */
+/* Returns true if outputs of the reference differ from the correct outputs. If none differs, the case failed for
+ * another reason, and every mistake without an effect would seem to explain it. */
 static bool differs(const struct prepared *sets, int count)
 {
 	for (int s = 0; s < count; s++)
@@ -612,7 +617,7 @@ static bool differs(const struct prepared *sets, int count)
 	return false;
 }
 
-/* Are there so few random draws that they fit many mistakes? */
+/* Returns true if the case has so few random draws that they fit many mistakes. */
 static bool has_few_draws(const struct op *op, const struct diagnosis_set *set)
 {
 	return op->samples != NULL && op->samples(set->c) && set->found[0].elements < FEW_DRAWS;
@@ -641,7 +646,8 @@ static void set_bit(unsigned char *bits, int i)
 	bits[i / 8] |= (unsigned char)(1 << i % 8);
 }
 
-/* Is this the same factor of the same output as the first mistake that is reported, with more digits? */
+/* Returns true if mistake i and the first reported mistake both multiply the same output: the factor is the same, with
+ * a different number of digits. */
 static bool is_same_factor(const struct search *search, int i)
 {
 	const struct op_confusion *first = &search->list.items[search->first], *this = &search->list.items[i];
@@ -708,7 +714,7 @@ static void try_mistake(struct search *search, int i)
 	}
 }
 
-/* Tries the mistakes that are not refuted: those that explained an earlier case first, then the others. */
+/* Tries the mistakes that are not refuted. Those that explained an earlier case come first. */
 static void try_all(struct search *search)
 {
 	struct diagnosis *diagnosis = search->diagnosis;
@@ -747,7 +753,8 @@ void diagnose(const struct op *op, const struct diagnosis_set *sets, int count, 
 	diagnosis->count = 0;
 	if (diagnosis->complete && differs(search->sets, count))
 		try_all(search);
-	/* A case that so many mistakes explain tells none, and contradicts none that another case tells. */
+	/* If a vague mistake or too many mistakes explain the case, the result is incomplete: it does not contradict a
+	 * mistake that another case reports. */
 	if (search->vague)
 		diagnosis->complete = false;
 	if (diagnosis->count > DIAGNOSIS_MOST) {

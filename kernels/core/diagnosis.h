@@ -1,10 +1,10 @@
-/* diagnosis - finds the mistake of a reference that failed: computes the operation with one known mistake after the
- * other, and reports those with which the outputs of the reference agree everywhere.
+/* diagnosis - finds the mistake in a reference that failed: computes the operation with each known mistake in turn, and
+ * reports the mistakes whose outputs agree with those of the reference everywhere.
  *
- * The mistakes are those of the family (op.confusions), other values of its hidden constants, and changes that can be
- * made to any operation: an input or a factor is left out, an input is rounded or limited, one input is used for
- * another, an output is scaled, reversed or the copy of an input. The oracle runs on the host, in the process that
- * decides, and never sees the reference. */
+ * There are three kinds of mistakes: those of the family (op.confusions), other values of the family's hidden
+ * constants, and changes that apply to any operation. Examples of such changes: an input is ignored, rounded or
+ * limited, one input is used in place of another, an output is scaled or reversed, or copies an input. The oracle runs
+ * on the host, in the judge process, and never sees the reference. */
 #ifndef REFTEST_KERNELS_CORE_DIAGNOSIS_H
 #define REFTEST_KERNELS_CORE_DIAGNOSIS_H
 
@@ -30,11 +30,11 @@ struct diagnosis_passed {
 
 /* What is known about the mistake of a definition. All zeros: nothing. */
 struct diagnosis {
-	/* Bit i is set if mistake i does not explain a failure of the definition, in an earlier case. The numbers of
-	 * mistakes depend on the problem only. */
+	/* Bit i is set if mistake i does not explain a failure of an earlier case of the definition. The numbers of
+	 * mistakes depend only on the problem. */
 	unsigned char refuted[DIAGNOSIS_CONFUSIONS / 8];
 	unsigned char found[DIAGNOSIS_CONFUSIONS / 8]; /* bit i is set if mistake i explained an earlier case */
-	/* The mistakes that explained an earlier case, and those of the family, were tried on the last case. */
+	/* True if all mistakes of the family, and all that explained an earlier case, were tried on the last case. */
 	bool complete;
 	int count;
 	char says[DIAGNOSIS_MOST][DIAGNOSIS_TEXT]; /* the mistakes that explain the last case */
@@ -42,17 +42,17 @@ struct diagnosis {
 	int passed_count;
 };
 
-/* A mistake in progress (kernels/core/confusion.h). */
 struct op_variation;
 
-/* Do the outputs of the reference agree everywhere with those of a mistake that ran on the inputs of `set`? */
+/* Returns true if the outputs of the reference agree everywhere with the outputs of `v`: a mistake, computed from the
+ * inputs of `set`. */
 bool diagnosis_agrees(const struct op_variation *v, const struct diagnosis_set *set);
 
-/* Notes a case that the reference passed: a mistake must let it pass, too. Its inputs are those that the family fills.
- * Large cases are not noted. */
+/* Notes a case that the reference passed: a reference with the right mistake must pass this case, too. The family must
+ * have filled all inputs of the case. Large cases are not noted. */
 void diagnosis_note_passed(struct diagnosis *diagnosis, const struct op_case *const *sets, int count);
 
-/* Tries all mistakes that are not refuted on one case, until `seconds` have passed. */
+/* Tries on one case all mistakes that are not refuted yet, for at most `seconds`. */
 void diagnose(const struct op *op, const struct diagnosis_set *sets, int count, double seconds,
 	      struct diagnosis *diagnosis);
 

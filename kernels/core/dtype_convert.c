@@ -1,6 +1,6 @@
-/* dtype_convert - converts single elements, and runs of consecutive elements, to and from double. The conversion of a
- * single value is in the header, because GPU code uses it, too. A function for a run has one switch on the dtype,
- * outside of the loop.
+/* dtype_convert - converts single elements, and runs of consecutive elements, to and from double. The header converts
+ * single values, because GPU code uses these functions, too. The functions for runs switch on the dtype once, outside
+ * of the loop.
  *
  * Storing a double as a narrow float must have the effect of a single rounding. The double is therefore first truncated
  * to a float whose last bit is set if bits were lost (rounding to odd). Rounding this float to 22 bits or fewer then
@@ -11,12 +11,13 @@
 
 #include "kernels/core/simd.h"
 
-/* Rounds a double to a float, to odd. There are no branches, and loops that call this function therefore vectorise. */
+/* Rounds a double to a float, to odd. The function has no branches, so that loops that call it vectorise. */
 static inline float cut(double value)
 {
 	float nearest = (float)value;
 	uint32_t bits = float_bits(nearest);
-	/* `away` also replaces infinity by the largest finite float, if `value` is finite. */
+	/* 1 if the float is farther from zero than `value`. This also turns infinity into the largest finite float if
+	 * `value` is finite. */
 	uint32_t away = fabs((double)nearest) > fabs(value) ? 1 : 0;
 
 	return float_from_bits((double)nearest == value || isnan(value) ? bits : (bits - away) | 1);

@@ -3,9 +3,9 @@
  * Rounding is to nearest, ties to even. NaN becomes a quiet NaN. On overflow, float16, bfloat16 and float8_e5m2 become
  * infinity. float8_e4m3fn has no infinity: an overflow becomes NaN, as in torch's cast, so a caller that wants
  * saturation must first clamp to 448. float4_e2m1 has neither infinity nor NaN: it saturates at 6, and NaN becomes 6,
- * too. float8_e8m0fnu represents only powers of two: a positive value becomes the nearest power of two (ties: the
- * larger one), and any other value becomes NaN. Sources of the formats: OCP 8-bit floating point 1.0; for e2m1 and
- * e8m0, OCP microscaling formats 1.0. */
+ * too. float8_e8m0fnu represents only powers of two: a positive value becomes the nearest power of two (the larger one
+ * of two equally near), and any other value becomes NaN. Sources of the formats: OCP 8-bit floating point 1.0; for e2m1
+ * and e8m0, OCP microscaling formats 1.0. */
 #ifndef REFTEST_KERNELS_CORE_DTYPE_CONVERT_H
 #define REFTEST_KERNELS_CORE_DTYPE_CONVERT_H
 
@@ -52,13 +52,13 @@ HOST_DEVICE static inline uint16_t bf16_from_float(float value)
 	uint32_t bits = float_bits(value);
 
 	if ((bits & 0x7fffffffu) > 0x7f800000u)
-		return (uint16_t)((bits >> 16) | 0x40); /* a NaN: sets the quiet bit, so that it stays a NaN */
+		return (uint16_t)((bits >> 16) | 0x40); /* for a NaN, sets the quiet bit, so that the result is a NaN */
 	return (uint16_t)((bits + 0x7fff + ((bits >> 16) & 1)) >> 16);
 }
 
 /* Returns the bits of |value| in a narrow format, without the sign bit. The format has `mantissa_bits` fraction bits,
- * the exponent bias `bias`, and subnormals. `largest` has the bits of its largest finite number. Returns `overflow` for
- * infinity, and for a value that rounds to a larger number. `value` must not be NaN. */
+ * the exponent bias `bias`, and subnormals. `largest` has the bits of its largest finite number. For infinity, and for
+ * a value that rounds to a number above `largest`, returns `overflow`. `value` must not be NaN. */
 HOST_DEVICE static inline uint32_t narrow_code(float value, int mantissa_bits, int bias, uint32_t largest,
                                                uint32_t overflow)
 {
@@ -228,9 +228,9 @@ extern "C" {
 #endif
 
 /* dtype_load returns element `index` of a dense tensor as a double. The result is exact except for int64 beyond 2^53.
- * dtype_store converts a double to the dtype and stores it as element `index`; the value is rounded only once, and not
- * first to float. For integers, dtype_store rounds to nearest, ties to even, and saturates; NaN becomes 0. For bool,
- * any value except zero becomes 1. Host only. */
+ * dtype_store converts a double to the dtype and stores it as element `index`. It rounds the value once, not to float
+ * first. For integers, dtype_store rounds to nearest, ties to even, and saturates; NaN becomes 0. For bool, any value
+ * except zero becomes 1. Host only. */
 double dtype_load(const void *data, enum dtype dtype, int64_t index);
 void dtype_store(void *data, enum dtype dtype, int64_t index, double value);
 
@@ -241,8 +241,8 @@ void dtype_store_run(void *data, enum dtype dtype, int64_t first, int64_t count,
 /* Stores `count` floats as dtype_store_float does, starting with element `first`. Host only. */
 void dtype_store_float_run(void *data, enum dtype dtype, int64_t first, int64_t count, const float *values);
 
-/* Truncates `value` to float, and sets the last bit if any bits were lost ("rounding to odd"). If the result is then
- * rounded to 22 bits or fewer, it equals `value` rounded to as many bits. */
+/* Truncates `value` to float, and sets the last bit if any bits were lost ("rounding to odd"). Rounding the result to n
+ * bits, n <= 22, gives the same as rounding `value` to n bits. */
 float float_from_double_odd(double value);
 
 #ifdef __cplusplus

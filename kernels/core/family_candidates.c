@@ -8,8 +8,8 @@
 
 enum { TEXT_BYTES = 1024 };
 
-/* A text in lower case, in which each run of other characters than letters and digits is one '_'. It begins and ends
- * with '_', so that "_word_" finds whole words. */
+/* A text in lower case, in which each run of characters other than letters and digits is one '_'. The text begins and
+ * ends with '_', so that a search for "_word_" finds only whole words. */
 struct words {
 	char text[TEXT_BYTES];
 };
@@ -33,7 +33,8 @@ static struct words words_of(const char *text)
 	return words;
 }
 
-/* Returns the place of a word or of several words, joined by '_', in the text; NULL if the text has no such words. */
+/* Returns the position in the text of `wanted`: a word, or several words joined by '_'. Returns NULL if the text does
+ * not contain `wanted`. */
 static char *find_words(struct words *words, const char *wanted)
 {
 	size_t length = strlen(wanted);
@@ -72,7 +73,8 @@ static void remove_names(const struct op *op, struct words *words)
 		}
 }
 
-/* Words that say that the definition computes something else than the family that the text names, or more. */
+/* Words which show that the definition computes something else than the family that the text names, or something
+ * more. */
 static const char *const other_words[] = {
     "add",       "after", "and",       "backward",  "before",    "bias",     "bwd",     "dgrad",   "dropout",  "followed", "fused",
     "gate",      "gated", "geglu",     "gelu",      "grad",      "gradient", "gradients", "instead", "like",   "log",      "mask",
@@ -91,8 +93,8 @@ static bool has_other_words(struct words *words)
 	return false;
 }
 
-/* Returns the family that the text names, or NULL. A text that names several families, or that also has one of
- * other_words, names none. */
+/* Returns the only family that the text names. Returns NULL if there is none or more than one, or if the text contains
+ * one of other_words. */
 static const struct op *named_by(const char *text)
 {
 	struct words words = words_of(text);
@@ -113,8 +115,8 @@ static const struct op *named_by(const char *text)
 	return has_other_words(&words) ? NULL : named;
 }
 
-/* Returns the family that the definition's name, fi_api tag and description name; NULL if they name none, or different
- * ones. */
+/* Returns the family that the definition's name, fi_api tag and description name. Returns NULL if they name no family,
+ * or different families. */
 static const struct op *named_family(const struct op_problem *problem)
 {
 	const struct op *named = named_by(problem->name), *described = named_by(problem->description);
@@ -159,7 +161,7 @@ static int offer(const struct op_problem *problem, const struct op_entry *entry,
 	return count;
 }
 
-/* Keeps only the candidates of one family, if it has any. Returns the new number. */
+/* If the family `named` has candidates, keeps only these. Returns the new number of candidates. */
 static int keep_named(const struct op *named, struct op_candidate *list, int count)
 {
 	int kept = 0;

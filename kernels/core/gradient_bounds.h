@@ -9,16 +9,16 @@
  *   outputs   d_q, d_k, …                                  "d_" + an input's name, in its dtype and shape
  *
  * A gradient case in float64, regardless of the declared dtypes, also checks slopes. A slope is the change of the loss
- * when one input takes a step, (loss(x + step) - loss(x - step)) / 2, and needs two more forward runs. These runs call
- * the definition's own forward function, because the gradients must be the derivative of that function. The truth of a
- * slope is the sum of the true d_x times step:
+ * when one input takes a step: (loss(x + step) - loss(x - step)) / 2. A slope needs two more forward runs. These runs
+ * call the definition's own forward function, because the gradients must be the derivative of that function. The truth
+ * of a slope is the sum of the true d_x times step:
  *
  *   inputs    step:q, step:k, …                            2^-16 of the input's elements, of either sign
  *   outputs   slope_q, slope_k, …                          a number each
  *
- * The step of an element that is zero is zero, because a gate that is a logarithm must not become positive. A central
- * difference has an error of the square of the step, 2^-32. If a reference adds 1e-5 to a norm, the slope has an error
- * of that size, too. Because terms of opposite sign cancel, the sum may be only a hundredth of the terms. Slopes may
+ * An element that is zero has the step zero, because a gate that is a logarithm must not become positive. A central
+ * difference has an error of the square of the step, 2^-32. If a reference adds 1e-5 to a norm, the error of the slope
+ * is also about 1e-5. Because terms of opposite sign cancel, the sum may be only a hundredth of the terms. Slopes may
  * therefore be off by 1 %; a wrong formula is off by more.
  *
  * The runner and the judge treat the tensors of a gradient problem like those of a definition: inputs by name and seed,
@@ -30,8 +30,7 @@
  *   RMS(reference - truth) <= atol + rtol (RMS(truth) + 1e-8)
  *
  * as in flash-linear-attention's own tests of gradients (fla/utils: get_err_ratio, assert_close). A ratio over the
- * whole tensor does not detect one wrong row in thousands. The error of each element is therefore bounded, too. Its
- * upper bound is the following value:
+ * whole tensor does not detect one wrong row in thousands. The error of each element must therefore be at most
  *
  *   8 (atol + rtol (RMS(truth) + |truth|))
  *
@@ -100,7 +99,8 @@ struct op_problem gradient_forward_problem(const struct op_problem *gradients, s
  * input that holds the gradient of an output of the forward problem. */
 int gradient_input_of(const struct op_problem *gradients, int output);
 int gradient_given_of(const struct op_problem *gradients, int forward_output);
-/* gradient_stepping returns the input that a step changes. gradient_step_of returns the step of input `input`. */
+/* gradient_stepping returns the input that the step `step` changes. gradient_step_of returns the step of input
+ * `input`. */
 int gradient_stepping(const struct op_problem *gradients, int step);
 int gradient_step_of(const struct op_problem *gradients, int input);
 

@@ -1,6 +1,6 @@
 /* ground_truth_api - the builtin ground truth for programs other than reftest: plain C functions that both kernels
- * libraries export, so that a pytest file can call them through ctypes. These functions are few and their signatures
- * are stable; functions of later versions get new names.
+ * libraries export, so that a pytest file can call them through ctypes. The signatures of these functions are stable:
+ * later versions only add functions.
  *
  * A caller passes a case as one JSON text:
  *
@@ -12,17 +12,17 @@
  * has values for hidden constants that no source states. An empty `axes`, `scalars` or `constants` may be left out;
  * `seed` is required.
  *
- * A case may have these members, too. "contents": 1 selects the second set of input values (op_case.contents). "edge":
+ * These members are optional. "contents": 1 selects the second set of input values (op_case.contents). "edge":
  * "no_rows" selects the edge case of that name (op.edges). "probe": true selects the case that makes hidden constants
  * visible (op.probe). Edge and probe cases use the axes that op.edge_axes or op.probe_axes writes. "given": ["k"] names
  * the inputs that a workload provides. "absent": ["z"] names the optional inputs that the case omits.
  *
  * Inputs and outputs are passed in the definition's order. The caller passes each tensor as a truth_place: an address
  * and a size in bytes. The tensor must be row-major and dense. For an absent optional input or a Python scalar, `data`
- * is NULL. The size must equal exactly the bytes of the shape and dtype.
+ * is NULL. The size must be exactly the number of bytes of a tensor with the declared shape and dtype.
  *
- * Every function returns a TRUTH_ value. If the value is not TRUTH_OK, the function writes a message to `why`, a buffer
- * of `room` bytes. */
+ * Every function returns one of the TRUTH_ values below. If the value is not TRUTH_OK, the function writes a message to
+ * `why`, a buffer of `room` bytes. */
 #ifndef REFTEST_KERNELS_CORE_GROUND_TRUTH_API_H
 #define REFTEST_KERNELS_CORE_GROUND_TRUTH_API_H
 
@@ -90,26 +90,26 @@ int reftest_truth_cuda(const char *text, int index, const struct truth_place *in
 		       char *why, size_t room);
 
 /* Computes the same as reftest_truth, and also the truth of inputs that the operation writes to without returning them
- * (op.in_place). `left` has a place for every input, of the input's shape and dtype; data NULL: the truth of this input
- * is not requested. */
+ * (op.in_place). `left` has a place with the input's shape and dtype for every input. If its `data` is NULL, the truth
+ * of that input is not requested. */
 int reftest_truth_left(const char *text, const struct truth_place *in, const struct truth_place *out,
 		       const struct truth_place *left, char *why, size_t room);
 int reftest_truth_left_cuda(const char *text, int index, const struct truth_place *in, const struct truth_place *out,
 			    const struct truth_place *left, char *why, size_t room);
 
-/* Judges an output to which no elementwise rule applies (samples, sets of indices), by the family's own function. All
- * tensors are on the host; `truth` is the result of reftest_truth. */
+/* Judges an output to which no elementwise rule applies (samples, sets of indices). The family's own function judges.
+ * All tensors are on the host; `truth` is the result of reftest_truth. */
 int reftest_judge(const char *text, int output, const struct truth_place *in, const struct truth_place *reference,
 		  const struct truth_place *truth, char *why, size_t room);
 
-/* What reftest_judge gets for one set of input values. */
+/* The arguments of reftest_judge for one set of input values. */
 struct truth_judged {
 	const char *text;
 	const struct truth_place *in, *reference, *truth;
 };
 
-/* Judges an output on the first and the second set of input values together. If the output is wrong on one of the sets,
- * returns what reftest_judge returns for this set. Returns TRUTH_NONE if the family judges each set alone. */
+/* Judges an output on the first and the second set of input values together. If the output is wrong on one set, returns
+ * the value that reftest_judge returns for that set. Returns TRUTH_NONE if the family judges each set alone. */
 int reftest_judge_both(const struct truth_judged sets[2], int output, char *why, size_t room);
 
 /* Only for the two libraries themselves: computes the truth on the device that `open` opens. If `left` is NULL,

@@ -1,6 +1,6 @@
 /* input_check - the checks that op.check of any family makes on a provided input: finite numbers, indices in range,
- * valid scalars. A check that fails writes the message that is reported for the invalid case. An input that the
- * workload does not provide passes, and so does an input whose tensor is not loaded. */
+ * valid scalars. A check that fails writes the message that users see for the invalid case. Inputs that the workload
+ * does not provide, or whose tensor is not loaded, pass every check. */
 #ifndef REFTEST_KERNELS_CORE_INPUT_CHECK_H
 #define REFTEST_KERNELS_CORE_INPUT_CHECK_H
 
@@ -10,13 +10,13 @@
  * problem has no such input). */
 bool check_brought(const struct op_case *c, const struct tensor *in, int input);
 
-/* Rejects NaN, and infinities if `finite`. Returns 0, or -1 with "input 'x' holds NaN at [3, 17]; …", where `why` is
- * the end of the sentence. */
+/* Rejects NaN, and infinities if `finite`. Returns 0, or -1 with the message "input 'x' holds NaN at [3, 17]; …", whose
+ * end is `why`. */
 int check_numbers(const struct op_case *c, const struct tensor *in, int input, bool finite, const char *why,
                   struct err *err);
 
-/* Rejects NaN and infinities in every provided tensor. For families in which a single NaN or infinity makes the truth
- * NaN. */
+/* Rejects NaN and infinities in every provided tensor. This check is for families in which a single NaN or infinity
+ * makes the truth NaN. */
 int check_all_finite(const struct op_case *c, const struct tensor *in, struct err *err);
 
 /* Rejects integers outside of `least` … `most`. `what` describes the range: "positions are rows of 'cos_sin_cache', 0 …

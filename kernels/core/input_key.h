@@ -1,6 +1,6 @@
 /* input_key - derives the Philox key of an input (kernels/core/random_inputs.h). Random numbers of two inputs differ
- * only because their keys differ. The main program uses it too, so this file stays without OpenMP, whose library would
- * make every start slower. */
+ * only because their keys differ. The main program uses this file, too. The file must therefore not use OpenMP: loading
+ * libgomp would slow down every start. */
 #ifndef REFTEST_KERNELS_CORE_INPUT_KEY_H
 #define REFTEST_KERNELS_CORE_INPUT_KEY_H
 

@@ -1,7 +1,7 @@
-/* kernels_library - loads the kernels libraries with dlopen and checks that they belong to this build: each must have
- * the digest that make wrote into this program, both must have the program's struct layout, and the CUDA library the
- * same sources as the CPU library. One make builds the program and the libraries. A stale library is an error, and the
- * message states the remedy. */
+/* kernels_library - loads the kernels libraries with dlopen and checks that they belong to this build. Each library
+ * must have the digest that make wrote into this program. Both must have the program's struct layout, and the sources
+ * of the CUDA library must be those of the CPU library. A single run of make builds the program and the libraries. A
+ * stale library is an error, whose message states the remedy. */
 #include "kernels/core/kernels_library.h"
 
 #include <dlfcn.h>
@@ -63,9 +63,9 @@ static const void *find(const char *path, const char *symbol, void **handle, str
 	return api;
 }
 
-/* Loads the CPU library. Idle OpenMP threads of a judge must sleep, because the reference needs the cores, and libgomp
- * reads this setting only when it is loaded, which is now. The other processes that this program starts keep the
- * user's setting. */
+/* Loads the CPU library. Idle OpenMP threads of a judge must sleep, because the reference needs the cores. libgomp
+ * reads the setting for this only when it is loaded, that is, now. Afterwards, the user's setting is restored for the
+ * processes that this program starts. */
 static void *load_with_sleeping_threads(const char *path, const struct digest_memory *memory, struct err *err)
 {
 	static const char setting[] = "OMP_WAIT_POLICY";

@@ -1,5 +1,5 @@
 /* kernels_library - loads the kernels libraries at run time, each from a sealed copy in memory (base/sealed_library.h).
- * A rebuilt family is used after the library is loaded again. A machine without CUDA lacks only the CUDA library. */
+ * After a rebuild, the library must be loaded again. On a machine without CUDA, only the CUDA library is missing. */
 #ifndef REFTEST_KERNELS_CORE_KERNELS_LIBRARY_H
 #define REFTEST_KERNELS_CORE_KERNELS_LIBRARY_H
 
@@ -12,12 +12,12 @@
 #include "kernels/core/miss_pattern.h"
 #include "kernels/core/op.h"
 
-enum { KERNELS_ABI = 13 }; /* must be raised when a struct changes that both the program and the libraries use */
+enum { KERNELS_ABI = 13 }; /* raise this number when a struct changes that the program and the libraries share */
 
 /* The interface that libreftest_kernels.so exports as `reftest_kernels`. */
 struct kernels_api {
 	int abi;
-	const char *digest; /* digest of all sources in kernels/; changes whenever one of them changes */
+	const char *digest; /* digest of all sources in kernels/ */
 	const char *checker_digest; /* digest of the code that checks every family: comparison, inputs, judge, runner */
 	const struct op_entry *ops;
 	int op_count;
@@ -31,7 +31,7 @@ struct kernels_api {
 	bool (*miss_pattern)(const struct tensor *found, const struct tensor *truth, struct rule rule,
 			     const char *const *axes, char *out, size_t size);
 	bool (*miss_map)(const struct tensor *found, const struct tensor *truth, struct rule rule, struct miss_map *map);
-	void (*use_threads)(int count); /* the number of OpenMP threads that the calling thread's work uses from now on */
+	void (*use_threads)(int count); /* sets the number of OpenMP threads for later work of the calling thread */
 };
 
 /* The interface that libreftest_kernels_cuda.so exports as `reftest_kernels_cuda`. */
@@ -52,8 +52,8 @@ struct kernels {
 /* Loads the CPU library from the folder $REFTEST_KERNELS. If $REFTEST_KERNELS is not set, looks in the binary's folder,
  * then in ../lib/reftest relative to that folder. `memory` may be NULL. */
 int kernels_open(struct kernels *kernels, const struct digest_memory *memory, struct err *err);
-/* Makes the sealed copy of the CUDA library, from the folder of the CPU library, without loading it. A process that has
- * loaded it should not fork. Returns -1 with a message in `err` if the library is not built. */
+/* Makes the sealed copy of the CUDA library, from the folder of the CPU library. Does not load the library, because a
+ * process that has loaded it should not fork. Returns -1 with a message in `err` if the library is not built. */
 int kernels_seal_cuda(struct kernels *kernels, const struct digest_memory *memory, struct err *err);
 /* Loads the CUDA library, from its sealed copy if there is one. Returns -1 with a message in `err` if the library is
  * not built or is from another build, or if the driver is missing. */

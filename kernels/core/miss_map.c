@@ -18,7 +18,7 @@ int miss_level(double ratio)
 	return exponent < 1 ? 1 : exponent >= MISS_LEVELS ? MISS_LEVELS - 1 : exponent;
 }
 
-/* An error that is exactly at the bound passes, and has the level below MISS_BOUND. */
+/* An error that equals the bound exactly passes: its level is just below MISS_BOUND. */
 static int level_of(double found, double truth, struct rule rule)
 {
 	double bound = rule.atol + rule.rtol * fabs(truth), error = fabs(found - truth);
@@ -40,7 +40,7 @@ static int parts_of(int64_t length)
 	return (int)(length <= MISS_SIDE ? length : MISS_SIDE);
 }
 
-/* For each axis, how many elements of each of its parts are missed, and how many there are. */
+/* For each axis, the numbers of misses and of elements in each part of the axis. */
 struct profile {
 	int64_t misses[OP_RANK][MISS_SIDE], elements[OP_RANK][MISS_SIDE];
 };
@@ -56,7 +56,7 @@ static void add_element(const struct tensor *found, int64_t flat, bool missed, s
 	}
 }
 
-/* Returns by how much the fraction of missed elements differs along an axis: 0 … 1. */
+/* Returns the difference between the largest and the smallest fraction of missed elements along an axis: 0 … 1. */
 static double contrast(const struct tensor *found, const struct profile *profile, int d)
 {
 	double least = 1, most = 0;
@@ -70,7 +70,8 @@ static double contrast(const struct tensor *found, const struct profile *profile
 	return most - least;
 }
 
-/* Chooses the axes along which the misses differ most; of equal ones, the last. Rows are the earlier axis. */
+/* Chooses the two axes along which the misses differ most; of equal axes, the last. The earlier of the two becomes the
+ * rows of the map. */
 static void choose_axes(const struct tensor *found, const struct profile *profile, struct miss_map *map)
 {
 	int best = -1, second = -1;

@@ -1,8 +1,9 @@
 /* miss_map - a small picture of where an output of a reference differs from the ground truth, and by how much.
  *
- * An error has a level, which is a power of two of its bound: level 0 is no error, levels below MISS_BOUND are within
- * the bound, and levels from MISS_BOUND on are errors of at least 1, 2, 4 … times the bound. The map has the largest
- * level over the two axes along which the misses differ most. Long axes are divided into MISS_SIDE parts. */
+ * Each error has a level, on a scale of powers of two: level 0 is no error, errors at levels below MISS_BOUND are
+ * within the bound, and errors at levels from MISS_BOUND on are at least 1, 2, 4 … times the bound. The map shows the
+ * two axes along which the misses differ most. Each of its cells has the largest level of the elements that it covers.
+ * Long axes are divided into MISS_SIDE parts. */
 #ifndef REFTEST_KERNELS_CORE_MISS_MAP_H
 #define REFTEST_KERNELS_CORE_MISS_MAP_H
 
@@ -17,7 +18,7 @@ struct miss_map {
 	int64_t histogram[MISS_LEVELS]; /* the number of elements of each level */
 };
 
-/* Returns the level of an error of `ratio` times the bound. NaN has the highest. */
+/* Returns the level of an error of `ratio` times the bound. NaN has the highest level. */
 int miss_level(double ratio);
 
 /* Makes the map of an output. Both tensors are on the host and have the same shape. Returns false if the output has no

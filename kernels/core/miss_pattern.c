@@ -35,12 +35,12 @@ static void note(struct misses *misses, const struct tensor *found, int64_t flat
 	}
 }
 
-/* The indices of an axis with misses: first, first + step, … last. count: how many. */
+/* The `count` indices of an axis that have misses: first, first + step, … last. */
 struct span {
 	int64_t first, last, step, count;
 };
 
-/* Returns false if the indices leave no common remainder or leave gaps. */
+/* Returns false if the indices have no constant distance. */
 static bool read_span(const bool *at, int64_t length, struct span *span)
 {
 	*span = (struct span){.first = -1, .step = 1};
@@ -58,7 +58,7 @@ static bool read_span(const bool *at, int64_t length, struct span *span)
 	}
 	if (span->count < 1)
 		return false;
-	/* With gaps, the remainder must hold for the whole axis, in at least three places. */
+	/* A step above 1 must continue over the whole axis, with at least three indices. */
 	return span->step == 1 || (span->count >= 3 && span->first < span->step && span->last + span->step >= length);
 }
 
@@ -80,14 +80,15 @@ static void write_span(const struct span *span, int64_t length, const char *axis
 		snprintf(out, size, "%" PRId64 " <= %s <= %" PRId64, span->first, axis, span->last);
 }
 
-/* Returns how the output differs: the reference has one value there, or any. */
+/* Returns the verb of the sentence: it depends on whether all misses are NaN, 0 or infinite. */
 static const char *verb_of(const struct misses *misses)
 {
 	return misses->all_nan ? "is NaN" : misses->all_zero ? "is 0" : misses->all_infinite ? "is infinite" : "differs";
 }
 
-/* Do all elements of the region have the value, 0 or NaN, that the reference has at the misses? The truth may be too
- * small there to be missed. `spans` has the whole axis where the indices of an axis say nothing. */
+/* Returns true if all elements of the region have the value, 0 or NaN, that the reference has at the misses. An element
+ * of the region need not be a miss, because the truth there may be near 0. For an axis that does not restrict the
+ * region, `spans` has the whole axis. */
 static bool has_one_value(const struct misses *misses, const struct tensor *found, const struct span *spans)
 {
 	for (int64_t i = 0; i < found->elements; i++) {
@@ -120,7 +121,7 @@ static bool describe(const struct misses *misses, const struct tensor *found, co
 		struct span span;
 		char text[160];
 
-		if (!read_span(misses->at[d], found->shape[d], &span)) /* the indices of this axis say nothing */
+		if (!read_span(misses->at[d], found->shape[d], &span)) /* this axis does not restrict the region */
 			span = (struct span){0, found->shape[d] - 1, 1, found->shape[d]};
 		spans[d] = span;
 		region *= span.count;

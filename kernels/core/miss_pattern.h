@@ -1,4 +1,4 @@
-/* miss_pattern - says in which region of an output a reference differs from the ground truth. */
+/* miss_pattern - describes the region of an output in which a reference differs from the ground truth. */
 #ifndef REFTEST_KERNELS_CORE_MISS_PATTERN_H
 #define REFTEST_KERNELS_CORE_MISS_PATTERN_H
 
@@ -9,9 +9,10 @@
  * is the product of one set of indices for each axis, and each set is one index, a range, all indices that leave the
  * same remainder, or the whole axis.
  *
- * Returns false if the elements that exceed the tolerance rule form no such region: none may be outside, and they must
- * be at least half of its elements, unless all its elements are 0 or all are NaN. Returns false, too, if the region is
- * the whole output, unless all values there are NaN or all are 0. Both tensors are on the host. */
+ * Returns false if the elements that exceed the tolerance rule (the misses) form no such region. All misses must be
+ * inside the region, and they must be at least half of its elements, unless all elements of the region are 0 or all are
+ * NaN. Also returns false if the region is the whole output, unless all its values are NaN or all are 0. Both tensors
+ * are on the host. */
 bool miss_pattern(const struct tensor *found, const struct tensor *truth, struct rule rule, const char *const *axes,
 		  char *out, size_t size);
 

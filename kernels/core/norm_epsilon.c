@@ -134,7 +134,7 @@ bool epsilon_in_text(const char **at, double *value)
 	return false;
 }
 
-/* Adds the epsilon that one more source states. */
+/* Adds the epsilon that a further source states. */
 static void attest(struct op_constant *eps, double value, const char *source)
 {
 	if (isnan(eps->value)) {

@@ -1,5 +1,5 @@
 /* norm_epsilon - finds the epsilon of a norm in a definition's const axes, name, tags and description, because the
- * schema of definitions has no member for it. The text of the reference is never a source. */
+ * schema of definitions has no member for an epsilon. The source code of the reference is never read. */
 #ifndef REFTEST_KERNELS_CORE_NORM_EPSILON_H
 #define REFTEST_KERNELS_CORE_NORM_EPSILON_H
 
@@ -13,8 +13,8 @@
  *      other names of the first)
  *   4. the description ("Epsilon is fixed at 1e-6.")
  *
- * op_constant.value is the epsilon of the first source that states one. op_constant.conflict names the first later
- * source that states a different epsilon. If no source states an epsilon, the value is NaN and the source is
+ * op_constant.value is the epsilon of the first source that states an epsilon. op_constant.conflict names the first
+ * later source that states a different epsilon. If no source states an epsilon, the value is NaN and the source is
  * "unattested". */
 struct op_constant epsilon_constant(const struct op_problem *problem, const char *field);
 
@@ -22,20 +22,20 @@ struct op_constant epsilon_constant(const struct op_problem *problem, const char
  * epsilon, else writes epsilon_constant and returns 1. */
 int epsilon_constants(const struct op_problem *problem, int input, const char *field, struct op_constant *out);
 
-/* Implements op.scalar for a family whose only Python scalar is the epsilon of a norm. It has a value that no reference
- * has hard-coded. Libraries differ in the meaning of None, so no case omits it. */
+/* Implements op.scalar for a family whose only Python scalar is the epsilon of a norm. The scalar gets a value that no
+ * reference hard-codes. No case omits the scalar, because libraries differ in the meaning of None. */
 double epsilon_scalar(const struct op_case *c, int input);
 
-/* Sorts `values` and returns the one in the middle, or 0 if there is none. */
+/* Sorts `values` and returns the median, or 0 if `count` is 0. */
 double epsilon_median(double *values, int64_t count);
 
-/* Sets *eps to the median of `count` estimates, rounded. `spread` is the largest value from which an estimate was
- * subtracted: an epsilon far below it is 0. Returns -1 with a message in `err` if fewer than nine tenths of `elements`
- * estimates agree. */
+/* Sets *eps to the median of `count` estimates, rounded. `spread` is the largest value that was subtracted to get an
+ * estimate; an epsilon far below `spread` counts as 0. Returns -1 with a message in `err` if fewer than nine tenths of
+ * `elements` estimates agree. */
 int epsilon_settle(double *estimates, int64_t count, int64_t elements, double spread, double *eps, struct err *err);
 
 /* Rounds an estimate with an error of at most 1 % to the epsilon that a reference probably uses: a decimal with one
- * digit (1, 2, … 9 times a power of ten), or the machine epsilon of a dtype (torch's default). Returns 0 if the
+ * digit (1, 2, … 9 times a power of ten), or the machine epsilon of a dtype (the default in torch). Returns 0 if the
  * estimate is close to no such value. */
 double epsilon_round(double estimate);
 

@@ -8,8 +8,8 @@
  * A large family has further files in its folder. Code that several families share is in kernels/common/.
  *
  * make writes build/ops.inc, which lists the folder names and a digest of each folder's sources. The files
- * kernels/core/ops.c and kernels/core/device_cuda.cu include build/ops.inc. The code of an op family uses no files,
- * caches or processes. */
+ * kernels/core/ops.c and kernels/core/device_cuda.cu include build/ops.inc. The code of an op family must not use
+ * files, caches or processes. */
 #ifndef REFTEST_KERNELS_CORE_OP_H
 #define REFTEST_KERNELS_CORE_OP_H
 
@@ -54,8 +54,8 @@ struct op_arg {
 	const char *description; /* NULL: none */
 };
 
-/* The part of a definition that an op family may read. A family never sees the reference's source, because reftest
- * verifies the reference. */
+/* The part of a definition that an op family may read. A family never sees the source code of the reference, because
+ * reftest verifies that code. */
 struct op_problem {
 	const char *name, *op_type, *description; /* op_type: "" if the definition has none */
 	const char *const *tags;
@@ -101,10 +101,10 @@ struct op_case {
 	uint64_t given;
 	uint64_t absent;          /* bit i is set if the case omits the optional input i (None) */
 	enum op_contents contents;
-	/* 0: op.oracle computes the definition; else it computes what a reference with this mistake would (op_confusion).
-	 * Only op.oracle reads it, and each family numbers its own mistakes. */
+	/* 0: op.oracle computes the definition; else, it computes what a reference with this mistake would compute
+	 * (op_confusion). Only op.oracle reads this number. Each family numbers its own mistakes. */
 	int mistake;
-	double mistake_by; /* a number that the mistake has: op_confusion.by */
+	double mistake_by; /* a parameter of the mistake: op_confusion.by */
 };
 
 /* The tolerance rule of an output: |reference - ground_truth| <= atol + rtol |ground_truth| must hold for at least the
@@ -114,20 +114,20 @@ struct rule {
 	double hit_ratio; /* 1: all elements */
 };
 
-/* An edge case, which --edge adds: a dimension is empty, all lengths are 1, or known implementations disagree. If
- * implementations disagree, reftest applies one convention (op_edge.convention). The result of an edge case is a
+/* An edge case, which --edge adds: for example, a dimension is empty, all lengths are 1, or known implementations
+ * disagree. If they disagree, reftest applies one convention (op_edge.convention). The result of an edge case is a
  * finding, which reftest reports beside the verdict. */
 struct op_edge {
 	const char *name;       /* the edge's name in the id of the case: "no_rows" */
-	const char *convention; /* the convention, for messages: "if the input has no rows, the output has no rows" */
+	const char *convention; /* in words, for messages: "an input without rows gives an output without rows" */
 };
 
 /* The values that an input must hold after the reference ran: the truth at index `place`, within the bounds of rule(c,
  * place). */
 struct op_in_place {
-	int place; /* OP_KEPT: the reference must not write to the input. Index of an output: the operation may write
-	            * that output in place, over the input. op_own_place(problem, input): the oracle writes a separate
-	            * truth of the input at this index. */
+	int place; /* OP_KEPT: the reference must not write to the input. The index of an output: the operation may
+	            * write that output in place, over the input. op_own_place(problem, input): the index at which the
+	            * oracle writes a separate truth of the input. */
 	bool may_keep; /* true: an input that the reference left unchanged also passes */
 };
 
@@ -168,16 +168,17 @@ enum { OP_ROLES_SIZE = 512, OP_MODES = 32 };
 
 /* A mistake that people make in references of a family. If a reference fails, the judge computes the operation with the
  * mistake, and reports the mistake if the result agrees with the reference everywhere (kernels/core/diagnosis.h). Each
- * family lists its own in op.confusions; kernels/core/confusion.h has the functions for `before` and `after`. */
+ * family lists its mistakes in op.confusions; kernels/core/confusion.h has the functions for `before` and `after`. */
 struct op_variation;
 struct op_coverage;
 struct op_confusion {
 	const char *says; /* completes "behaves as if ": "kv heads were tiled, not interleaved" */
-	/* Changes the case or its inputs before the oracle runs, and the outputs after it. They return false if the case
-	 * has nothing to change; the mistake then does not explain the failure. NULL: nothing is changed. */
+	/* `before` changes the case or its inputs before the oracle runs; `after` changes the outputs. They return
+	 * false if the case has nothing to change; the mistake then does not explain the failure. NULL: nothing is
+	 * changed. */
 	bool (*before)(struct op_variation *variation, const struct op_confusion *confusion);
 	bool (*after)(struct op_variation *variation, const struct op_confusion *confusion);
-	const char *role, *other; /* of the tensors that are changed, as in op.roles */
+	const char *role, *other; /* roles of the tensors that are changed, as in op.roles */
 	double by;                /* a factor, a summand, a value … */
 	int mistake;              /* the value of op_case.mistake for the oracle, whose op_case.mistake_by is `by` */
 	/* The mistake of a row above, or 0. Outputs with that one may be outputs with this one, too, because this one leaves
@@ -192,8 +193,8 @@ struct op {
 	const char *name;             /* the name of the family's folder */
 	const char *const *op_types;  /* NULL-terminated list of the op_types that this family may match */
 	/* NULL-terminated list of the names of the operation, in lower case with '_' between words: "rms_norm". A
-	 * definition whose name, fi_api tag or description has one of them says that it computes this operation
-	 * (kernels/core/family_candidates.h). NULL: the names are op_types. */
+	 * definition whose name, fi_api tag or description contains one of these names states that it computes this
+	 * operation (kernels/core/family_candidates.h). NULL: the names are op_types. */
 	const char *const *words;
 
 	/* Returns the variant (>= 0) if the family can compute the truth of the problem. Otherwise, returns -1 and
@@ -201,9 +202,9 @@ struct op {
 	 * first, and names last. */
 	int (*match)(const struct op_problem *problem, struct err *why);
 
-	/* Both `roles` and `modes` end with an entry whose name is NULL. `bind` fills the family's struct of roles, to
-	 * which the offsets in `roles` refer. `match` has accepted the problem with this variant before `bind` is
-	 * called. `bind` must give every input and output exactly one role. `modes` is NULL if the variant only says
+	/* Both `roles` and `modes` end with an entry whose name is NULL. `bind` fills the family's struct of roles; the
+	 * offsets in `roles` refer to this struct. Before `bind` is called, `match` has accepted the problem with this
+	 * variant. `bind` must give every input and output exactly one role. `modes` is NULL if the variant only says
 	 * which optional roles are present. All three members are NULL in an op.gradient; the forward family's members
 	 * are used instead. */
 	const struct op_role *roles;
@@ -244,8 +245,8 @@ struct op {
 	bool (*range)(const struct op_problem *problem, int variant, int input, struct op_range *out);
 	/* Returns the largest length of a var axis in the default cases, or 0 if the length follows from other axes. */
 	int64_t (*reach)(const struct op_problem *problem, int variant, int axis);
-	/* Returns true if this operation draws random numbers from torch's generators. If it returns false, the output
-	 * must not depend on the seeds of these generators. NULL: the operation draws no random numbers. */
+	/* Returns true if this operation draws random numbers from torch's generators. If `samples` returns false, the
+	 * output must not depend on the seeds of these generators. NULL: the operation draws no random numbers. */
 	bool (*samples)(const struct op_case *c);
 
 	/* Fills one tensor input on the host. The bytes depend only on the case, the input's name and the seed (Philox,
@@ -260,10 +261,10 @@ struct op {
 	int (*check)(const struct op_case *c, const struct tensor *in, struct err *err);
 
 	/* Computes the operation's definition in plain C: accumulates in double and rounds once, to the output's dtype.
-	 * `in` holds problem->input_count tensors on the host, the same that the reference got. `out` starts with the
-	 * problem's output_count outputs. The truth of each input that has its own truth follows them, at op_own_place;
-	 * data NULL: that truth was not requested. A family whose inputs have no truth of their own never accesses the
-	 * entries after the outputs. Returns 0 or -1. */
+	 * `in` holds problem->input_count tensors on the host, equal to those that the reference got. `out` starts with
+	 * the problem's output_count outputs. After the outputs, at op_own_place, follows the truth of each input that
+	 * has its own truth. If `data` is NULL, that truth was not requested. A family whose inputs have no truth of
+	 * their own never accesses the entries after the outputs. Returns 0 or -1. */
 	int (*oracle)(const struct op_case *c, const struct tensor *in, struct tensor *out, struct err *err);
 
 	/* Recovers hidden constants from the outputs of the reference for a case with probe = 1: writes the value of
@@ -282,7 +283,7 @@ struct op {
 	 * output of the oracle or of op_cuda.launch. NULL: the elementwise rule applies to every output. */
 	int (*judge)(const struct op_case *c, int output, const struct tensor *in, const struct tensor *reference,
 	             const struct tensor *truth, struct metrics *metrics, struct err *why);
-	/* Returns true if `judge` judges this output in place of op.rule. The result depends only on the problem and
+	/* Returns true if `judge`, instead of op.rule, judges this output. The result depends only on the problem and
 	 * the variant. NULL if `judge` is NULL. */
 	bool (*judges)(const struct op_case *c, int output);
 
@@ -292,8 +293,8 @@ struct op {
 	int (*judge_both)(const struct op_case *const *c, int output, const struct tensor *const *outputs,
 	                  const struct metrics *const *metrics, struct err *why);
 
-	/* Applies `rule` to an output for which the rule does not bound each element but, for example, a norm. Runs on
-	 * the host and writes `metrics`; if the output did not pass, also writes `why`. NULL: the rule applies to each
+	/* Applies a `rule` that bounds, for example, the norm of an output instead of each element. Runs on the host
+	 * and writes `metrics`; if the output did not pass, also writes `why`. NULL: the rule applies to each
 	 * element. */
 	void (*weigh)(const struct op_case *c, int output, struct rule rule, const struct tensor *reference,
 	              const struct tensor *truth, struct metrics *metrics, struct err *why);
@@ -302,15 +303,14 @@ struct op {
 	 * (kernels/core/gradient_bounds.h). NULL: the family has no gradients. */
 	const struct op *gradient;
 
-	/* Lists mistakes that people make in references of this family; ends with an entry whose `says` is NULL. NULL:
-	 * only mistakes that can be made in any operation are recognised. */
+	/* Mistakes that people make in references of this family; the list ends with an entry whose `says` is NULL. If
+	 * the list is NULL, only mistakes that are possible in any operation are recognised. */
 	const struct op_confusion *confusions;
-	/* The checklist of the family (kernels/core/coverage.h); ends with an entry whose name is NULL. NULL only in an
-	 * op.gradient. */
+	/* The checklist of the family (kernels/core/coverage.h); it ends with an entry whose name is NULL. Only an
+	 * op.gradient has no checklist (NULL). */
 	const struct op_coverage *coverage;
-	bool free_constants; /* true: whatever value of its constants a reference shows is right, because they are choices that
-			      * the schema leaves open. False: a case with a constant that no source states is `checked` at
-			      * most */
+	bool free_constants; /* true: every value of a hidden constant is right, because the schema leaves the choice
+			      * open. false: a case with a constant that no source states is at most `checked` */
 	bool on_host; /* true: the host computes inputs and truth for every device, because the family has no op_cuda */
 };
 
@@ -318,9 +318,9 @@ struct op {
  * it asynchronously. */
 struct op_cuda {
 	const char *name;
-	/* Fills an input in device memory, with the same bytes as op.fill. Returns 1 for an input such as offsets,
-	 * which op.fill must fill on the host and the caller must copy to the device. NULL: every input is filled on
-	 * the host. */
+	/* Fills an input in device memory, with the same bytes as op.fill. Returns 1 for an input, such as offsets,
+	 * that op.fill must fill on the host and the caller must copy to the device. NULL: every input is filled on the
+	 * host. */
 	int (*fill)(const struct op_case *c, int input, struct tensor *out, void *stream, struct err *err);
 	/* Computes the truth, like op.oracle, but accumulates in float32. The results are deterministic, and addresses
 	 * are computed in 64 bits. `scratch` has scratch_bytes(c) bytes. */
@@ -348,13 +348,14 @@ const struct op_entry *op_by_name(const char *name);
 int op_axis_index(const struct op_problem *problem, const char *name);
 int op_input_index(const struct op_problem *problem, const char *name);
 
-/* An op.in_place for families whose in-place form gives the output the name of the input that it replaces. */
+/* Implements op.in_place for families in which an output that replaces an input has the name of that input. */
 struct op_in_place op_in_place_namesake(const struct op_case *c, int input);
 
-/* An op.in_place for an input whose new content is an output. The operation may write the output over the input if they
- * have the same name, or if the description of either says "in place"; otherwise, the input must stay unchanged. If the
- * description of the definition says "in place", the operation must write. The description of a tensor does not
- * suffice for that, because published definitions describe the kernel there, while their references update a copy. */
+/* Implements op.in_place for an input whose new content is an output. The operation may write the output over the input
+ * if both have the same name, or if the description of the input or of the output says "in place". Otherwise, the input
+ * must stay unchanged. If the description of the definition says "in place", the operation must write. The description
+ * of a tensor does not oblige the operation to write: in published definitions, it describes the kernel, while the
+ * reference updates a copy. */
 struct op_in_place op_in_place_as_said(const struct op_case *c, int input, int output);
 
 /* Switches the case `c` to the first or second set of input values; `seed` is the seed of the first set. */
@@ -371,14 +372,13 @@ static inline uint64_t op_case_first_seed(const struct op_case *c)
 }
 
 /* Returns the index, in op.oracle's `out`, of the separate truth of an input that the operation writes to
- * (op.in_place). These indices follow those of the outputs. */
+ * (op.in_place). These indices follow the indices of the outputs. */
 static inline int op_own_place(const struct op_problem *problem, int input)
 {
 	return problem->output_count + input;
 }
 
-/* Returns the tensor of a role, whose index is `index`; if the problem has no such tensor (-1), returns one without
- * data. */
+/* Returns tensors[index]. If `index` is -1 (the problem has no tensor of the role), returns a tensor without data. */
 static inline struct tensor op_tensor(const struct tensor *tensors, int index)
 {
 	static const struct tensor none = {NULL, DTYPE_FLOAT32, 0, {0}, 0};
@@ -391,8 +391,8 @@ static inline struct tensor op_tensor(const struct tensor *tensors, int index)
 void op_start_axes(const struct op_problem *problem, int64_t value, int64_t *axis);
 void op_set_axis(const struct op_problem *problem, int at, int64_t value, int64_t *axis);
 
-/* For op.edge_axes: writes the axes of the first case of the family's small preset (`sizes`), but one axis gets the
- * length `rows`. This is the first var axis of the first output that is not the output's last axis. Returns false if
+/* For op.edge_axes: writes the axes of the first case of the family's small preset (`sizes`), but gives one axis the
+ * length `rows`. This axis is the first var axis of the first output, except the output's last axis. Returns false if
  * there is no such axis. */
 bool op_edge_rows(int (*sizes)(const struct op_problem *, int, enum op_size, int64_t *, int),
                   const struct op_problem *problem, int variant, int64_t rows, int64_t *axis);

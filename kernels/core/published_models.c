@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "base/json.h"
-#include "kernels_digest.h" /* changes whenever models.json does, so that make assembles this file again */
+#include "kernels_digest.h" /* changes whenever models.json changes, so that make assembles this file again */
 
 __asm__(".pushsection .rodata\n"
         "models_begin:\n"

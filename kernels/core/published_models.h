@@ -1,6 +1,6 @@
 /* published_models - looks up the published configurations of models. models/models.json states each value and its
- * source; a new model is added only there. The table is part of the library: no verdict can depend on whether the file
- * is present at run time. */
+ * source; to add a model, change only that file. The library embeds the file, so that no verdict depends on whether the
+ * file is present at run time. */
 #ifndef REFTEST_KERNELS_CORE_PUBLISHED_MODELS_H
 #define REFTEST_KERNELS_CORE_PUBLISHED_MODELS_H
 

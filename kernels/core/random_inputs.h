@@ -7,9 +7,9 @@
  * calls no libm function, and contains no expression that a compiler may contract. Source of the multipliers and Weyl
  * constants: Salmon et al., "Parallel random numbers: as easy as 1, 2, 3", SC 2011, table 2 and section 2.2.
  *
- * The family's input_values.h says which values its inputs get. The family's .c and .cu fill the tensors with them, the
- * latter by kernels/core/elements_cuda.h; device_cpu.c and device_cuda.cu fill the inputs of definitions without a
- * family. */
+ * The family's input_values.h says which values its inputs get. The family's .c fills the tensors with these values,
+ * and so does its .cu, which uses kernels/core/elements_cuda.h. device_cpu.c and device_cuda.cu fill the inputs of
+ * definitions without a family. */
 #ifndef REFTEST_KERNELS_CORE_RANDOM_INPUTS_H
 #define REFTEST_KERNELS_CORE_RANDOM_INPUTS_H
 
@@ -70,9 +70,9 @@ HOST_DEVICE static inline float uniform_signed(uint32_t random, int bits)
 	return (float)steps * float_power(-bits);
 }
 
-/* generic_store writes random values to an input of a definition that belongs to no family. Float dtypes are uniform on
- * [-1, 1), rounded to the dtype; float8_e8m0fnu, which has no sign, is 1. A unit is one element or, for float4_e2m1,
- * the two elements of a byte. For all other dtypes, the caller writes zero bytes. */
+/* generic_store writes random values to an input of a definition without an op family. Float dtypes are uniform on [-1,
+ * 1), rounded to the dtype; float8_e8m0fnu, which has no sign, is 1. A unit is one element or, for float4_e2m1, the two
+ * elements of a byte. For all other dtypes, the caller writes zero bytes. */
 HOST_DEVICE static inline int64_t generic_units(enum dtype dtype, int64_t elements)
 {
 	return dtype == DTYPE_FLOAT4_E2M1 ? (elements + 1) / 2 : elements;
@@ -95,7 +95,7 @@ extern "C" {
 /* Writes 0 … `count` - 1 to `order` in random order. Host only. */
 void philox_shuffle(uint64_t key, int64_t count, int64_t *order);
 
-/* Writes the words of `blocks` consecutive blocks, starting with `block`. Host only. */
+/* Writes the random words of `blocks` consecutive blocks, from number `block` on. Host only. */
 void philox_run(uint64_t key, int64_t block, int64_t blocks, uint32_t *words);
 
 /* Fills a tensor of floats on the host, as rows of `columns` elements. input_fill calls `make` for each run of elements

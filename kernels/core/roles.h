@@ -1,10 +1,10 @@
 /* roles - looks up the names of the roles and modes of a problem in the op family's tables (op.roles, op.bind,
- * op.modes). Python code reads roles through this file: the requests to the ground truths of other libraries, and
- * generated tests.
+ * op.modes). Python code gets the roles from this file: they are in requests to the ground truths of other libraries,
+ * and in generated tests.
  *
- * The names themselves are in the families (kernels/{family}/, kernels/common/{name}/roles.c). Add new roles and modes
- * there. Code in python/libraries/ refers to roles and modes by these names. The look-up needs neither a device nor a
- * case, only a problem that op.match accepted. */
+ * The names themselves are in the families (kernels/{family}/, kernels/common/{name}/roles.c); add new roles and modes
+ * there. The code in python/libraries/ uses these names. The look-up needs neither a device nor a case, only a problem
+ * that op.match accepted. */
 #ifndef REFTEST_KERNELS_CORE_ROLES_H
 #define REFTEST_KERNELS_CORE_ROLES_H
 

@@ -1,5 +1,5 @@
-/* row_counts - chooses the number of rows in the default cases, for families whose rows are independent of each other,
- * and writes it to the axes.
+/* row_counts - chooses the number of rows in the default cases, and writes this number to the axes. For families whose
+ * rows are independent of each other.
  *
  * Kernels process such rows in blocks of 16 to 256. Errors at the end of a block are visible if the number of rows is a
  * multiple of the block size, or one more than a multiple. The number of elements is limited, so that a case with few
@@ -50,8 +50,8 @@ int rows_axis(const struct op_problem *problem, const struct op_arg *arg);
  * other var axis before the last axis to `others`. A var axis that `arg` does not have is 1. */
 void rows_set(const struct op_problem *problem, const struct op_arg *arg, int64_t rows, int64_t others, int64_t *axis);
 
-/* Divides `rows` rows among the axes of `arg` before its last one: each var axis becomes at most 4, and rows_axis what
- * then remains. The last axis of `arg`, and the axis `fixed`, which may be -1, keep their lengths. */
+/* Divides `rows` rows among the axes of `arg` before its last one: each var axis gets at most 4, and rows_axis gets the
+ * quotient that remains. The last axis of `arg`, and the axis `fixed` (-1: none), keep their lengths. */
 void rows_divide(const struct op_problem *problem, const struct op_arg *arg, int fixed, int64_t rows, int64_t *axis);
 
 #ifdef __cplusplus

@@ -16,14 +16,14 @@ extern "C" {
 /* Returns true for a tensor of float32, bfloat16 or float16. */
 bool match_is_float(const struct op_arg *arg);
 
-/* Returns true for a vector of int32 or int64, as indices, offsets and lengths have. */
+/* Returns true for a vector of int32 or int64, the form of indices, offsets and lengths. */
 bool match_is_index(const struct op_arg *arg);
 
 /* Returns true if a and b are the same axis, or const axes of equal length. */
 bool match_same_axis(const struct op_problem *problem, int a, int b);
 
-/* Compares `count` axes of `a`, from axis `from` on, with as many axes of `b`, from axis `b_from` on, by
- * match_same_axis. False if `a` or `b` has fewer axes. */
+/* Compares `count` axes of `a`, from axis `from` on, with `count` axes of `b`, from axis `b_from` on, by
+ * match_same_axis. Returns false if `a` or `b` has too few axes. */
 bool match_same_axes(const struct op_problem *problem, const struct op_arg *a, int from, const struct op_arg *b,
                      int b_from, int count);
 

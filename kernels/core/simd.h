@@ -1,9 +1,10 @@
-/* simd - defines WIDE and FUSED, which are written before a function to compile it for wide vectors or with fused
- * multiply-add.
+/* simd - defines WIDE and FUSED. Write WIDE before a function to compile it for wide vectors, and FUSED to compile it
+ * with fused multiply-add.
  *
  * WIDE compiles a function three times: for any x86-64, AVX2 and AVX-512. The dynamic loader selects the version for
- * the machine. On other machines, and under the sanitizers, which do not support this, WIDE expands to nothing. The
- * results of the versions differ at most in the last bits of sums, because they add in a different order. */
+ * the machine. On other machines, and under the sanitizers, WIDE expands to nothing, because these do not support
+ * several versions. The results of the versions differ at most in the last bits of sums, because they add in a
+ * different order. */
 #ifndef REFTEST_KERNELS_CORE_SIMD_H
 #define REFTEST_KERNELS_CORE_SIMD_H
 

@@ -7,8 +7,8 @@
 
 #include "base/err.h"
 
-/* Returns `count` elements of `size` zero bytes, at least one element, which the caller must free. Ends the program if
- * memory runs out. */
+/* Returns zeroed memory for `count` elements of `size` bytes, at least for one element. The caller must free it. Ends
+ * the program if memory runs out. */
 static inline void *take(int64_t count, size_t size)
 {
 	void *memory = calloc((size_t)count + 1, size);

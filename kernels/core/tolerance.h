@@ -1,8 +1,8 @@
-/* tolerance - the default tolerance rule (atol, rtol, hit_ratio) of an output of each dtype, for families that do not
- * define a rule of their own in op.rule.
+/* tolerance - the default tolerance rule (atol, rtol, hit_ratio) for each dtype of an output. Families without a rule
+ * of their own in op.rule use it.
  *
- * A changed value also needs a change in tests/unit/test_op.c. engine/cases_bounds.c replaces a default by the
- * definition's own tolerance or by that of the command line. */
+ * If you change a value, also change tests/unit/test_op.c. engine/cases_bounds.c replaces a default by the definition's
+ * own tolerance, or by the tolerance from the command line. */
 #ifndef REFTEST_KERNELS_CORE_TOLERANCE_H
 #define REFTEST_KERNELS_CORE_TOLERANCE_H
 
