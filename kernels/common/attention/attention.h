@@ -1,12 +1,12 @@
 /* attention - the truth of all attention families: softmax(scale * q . k) over the keys that a query sees, times the
- * values of these keys, and lse, the log-sum-exp of the scaled logits.
+ * values of these keys; and lse, the log-sum-exp of the scaled logits.
  *
  *   logit[j] = scale * (sum over parts of query[part][t][h] . key[part][row j][h / group])
  *   lse[t][h] = log2(sum over j of e^logit[j]);  output[t][h] = sum over j of e^(logit[j] - ln(2) lse) value[row j]
  *
- * Sequence b has the queries qo_indptr[b] … qo_indptr[b + 1]; if there is no qo_indptr, it has only query b. The keys
- * of a sequence are in its pages; the last page holds only last_page_len[b] keys. Causal masks are aligned at the end:
- * if a sequence has n queries, query i sees the keys 0 … keys - n + i. If a query sees no key or belongs to no
+ * Sequence b has the queries qo_indptr[b] … qo_indptr[b + 1] - 1; if there is no qo_indptr, it has only query b. The
+ * keys of a sequence are in its pages; the last page holds only last_page_len[b] keys. Causal masks are aligned at the
+ * end: if a sequence has n queries, query i sees the keys 0 … keys - n + i. If a query sees no key or belongs to no
  * sequence, its output is 0 and its lse is -infinity.
  *
  * In sparse attention, query t sees the key rows whose numbers are in sparse[t]. An entry of -1 is ignored, and a key
@@ -43,7 +43,7 @@ enum attention_mistake {
 	ATTENTION_LAST_OF_MULTIPLE, /* the last key is left out if the number of keys is a multiple of mistake_by */
 	ATTENTION_ANY_LAST_KEY, /* the last key is left out, even if it is the only one */
 	ATTENTION_FIRST_KEY,
-	ATTENTION_ONE_SHORT,  /* every sequence has one key less */
+	ATTENTION_ONE_SHORT,  /* every sequence has one key fewer */
 	ATTENTION_LAST_PAGE,  /* the last page of every sequence is left out; a sequence keeps at least one key */
 	ATTENTION_MOST_KEYS, /* keys after the first mistake_by are left out */
 	ATTENTION_ROUNDED_WEIGHTS,
@@ -99,7 +99,7 @@ HOST_DEVICE static inline int64_t attention_row(const struct attention_view *v, 
 	       j % v->extent.page_size;
 }
 
-/* Returns the number of keys that query i of a sequence sees; these are the first keys of the sequence. */
+/* Returns the number of keys that query i of a sequence sees. A query sees the first keys of its sequence. */
 HOST_DEVICE static inline int64_t attention_seen(const struct attention_view *v, const struct attention_span *span,
                                                  int64_t i)
 {
@@ -117,9 +117,9 @@ extern "C" {
 struct attention_view attention_view_of(const struct op_case *c, const struct attention_roles *roles,
                                         const struct tensor *in, const struct tensor *out);
 
-/* Checks that the axes are consistent and that the index tensors are valid: no index is out of bounds, no offset
- * decreases, and no last page length is 0 or exceeds the page. The tensors must be on the host; a tensor whose `data`
- * is NULL is not checked. The last offset may be below the number of rows; the remaining rows then belong to no
+/* Checks that the axes are consistent and that the index tensors are valid: no index is out of bounds, offsets never
+ * decrease, and every last page length is between 1 and the page size. The tensors must be on the host; a tensor whose
+ * `data` is NULL is not checked. The last offset may be below the number of rows; the remaining rows then belong to no
  * sequence. Returns 0, or -1 with an error message in `err`. */
 int attention_check(const struct op_case *c, const struct tensor *in, struct err *err);
 

@@ -1,5 +1,6 @@
-/* forms - the forms of the inputs of attention, and the members of struct op that all attention families share. The
- * operation is the same for all forms; only the storage of the keys and values differs:
+/* forms - describes the forms in which definitions pass the inputs of attention, and defines the members of struct op
+ * that all attention families share. The operation is the same for all forms; only the storage of the keys and values
+ * differs:
  *
  *   ragged  q [queries, heads, d], k [keys, kv heads, d], v [keys, kv heads, value d] -> output [queries, heads, value
  *           d]; the keys of a sequence follow those of the sequence before, without a cache (prefill)
@@ -12,8 +13,8 @@
  * Head h reads kv head h / (heads / kv heads). Further inputs are sm_scale and, except in the sparse form, kv_indptr
  * [sequences + 1]. In the forms with pages, kv_indptr has offsets into kv_indices (page numbers), and kv_last_page_len
  * has the number of keys in each sequence's last page. A further output is lse [queries, heads]. Without
- * kv_last_page_len, all pages are full. kv_last_page_len may have one element more than the number of sequences, as the
- * offset vectors have; its last element is then never read.
+ * kv_last_page_len, all pages are full. Like the offset vectors, kv_last_page_len may have one element more than there
+ * are sequences; this last element is never read.
  *
  * With qo_indptr, the operation is prefill. The definition's name says whether prefill is causal; masks are aligned at
  * the end of the keys. Without qo_indptr, each sequence has one query. The formulas, and the result of queries that see
@@ -31,8 +32,8 @@ extern "C" {
 
 enum attention_form { ATTENTION_RAGGED, ATTENTION_WHOLE, ATTENTION_LATENT, ATTENTION_SPARSE };
 
-/* Finds the roles of a problem of this form. Returns ATTENTION_FULL or ATTENTION_CAUSAL, or -1 with a message in `why`
- * if the problem does not have the form. */
+/* Matches a problem with a form. Returns ATTENTION_FULL or ATTENTION_CAUSAL, or -1 with a message in `why` if the
+ * problem does not have the form. */
 int attention_match(const struct op_problem *problem, enum attention_form form, struct err *why);
 
 /* Returns the roles of a problem that attention_match accepted. */

@@ -1,4 +1,5 @@
-/* input_values - computes sequences, pages and values of attention inputs that make mistakes in attention visible.
+/* input_values - computes the inputs of attention (lengths of sequences, pages, values) such that mistakes become
+ * visible.
  *
  * Sequences (attention_plan). Most default cases get their lengths from a list (kernels/common/attention/lengths.h).
  * For all other axes, lengths are ragged, and sequence b has the role b % 8:
@@ -11,13 +12,13 @@
  *   6     one query, many keys
  *   7     neither queries nor keys
  *
- * In decode every sequence has one query, and all roles except 1 and 3 are plain.
+ * In decode, every sequence has one query, and the roles other than 1 and 3 are replaced by plain.
  *
  * A last page is partly filled, except in sequences with b % 8 == 4. Sequences 2 and 4, and every eighth sequence after
  * each of them, share the first pages of sequence 0. Pages are in random order, and some are unused. If the axes are
  * too small for these roles, all sequences are plain. If the axes require more queries than keys, some sequences have
- * more queries than keys. A workload may need such lengths; the presets never do, because definitions disagree on
- * causal rows that see no key.
+ * more queries than keys. A workload may require this. The presets never do, because definitions disagree about causal
+ * rows that see no key.
  *
  * Sparse rows. Each query selects these key rows, by the index of the query:
  *
@@ -35,20 +36,21 @@
  *
  * Values. Keys and values are uniform on [-1, 1), queries on [-2^e, 2^e). The exponent e makes the standard deviation
  * of the logits about 2.5 for any scale, so that a few keys hold most of the weight. If a reference omits any single
- * key, the output of some head then changes by far more than the bound. Outputs are also not near 0, as sums over many
- * keys of equal weight would be.
+ * key, the output of some head then changes by far more than the bound. Outputs are then not near 0, unlike sums over
+ * many keys of equal weight.
  *
  * Three kinds of queries have other values. If (query + head) % 16 is 5, the query is 16 times as large; if it is 13,
  * the query is 32 times as large. The softmax of large queries overflows if the maximum is not subtracted. If a large
- * query sees only one key, the logit is as often far below 0 as far above 0. If (query + head) % 16 is 9, the query is
- * zero: the output is the mean of the values, and lse is log2 of the number of keys. Rows that no query uses are NaN,
- * and so are the entries of a last page after its last key.
+ * query sees only one key, the logit is far below 0 about as often as far above 0. If (query + head) % 16 is 9, the
+ * query is zero: the output is the mean of the values, and lse is log2 of the number of keys. Rows that no query uses
+ * are NaN, and so are the entries of a last page after its last key.
  *
- * Deep queries. In the second set, if (query + head) % 16 is 1, only the first element of the query differs from 0, and
- * it is so far below 0 that every logit is below -65536: the first element of every key is a multiple of 1/128 from 1/2
- * to 1. A mask of -10000, or a maximum that starts there, then wins over the keys that the query sees. Logits of
- * different keys are 512 or more apart, or equal, so that no order of multiplying and scaling changes a result. There
- * are no deep queries if the dtype cannot represent them.
+ * Deep queries. In the second set, if (query + head) % 16 is 1, all elements of the query except the first are 0. The
+ * first element is so far below 0 that every logit is below -65536; for this, the first element of every key is a
+ * multiple of 1/128 from 1/2 to 1. If a reference masks with -10000, or starts the maximum there, this value then
+ * exceeds the logits of the keys that the query sees. Logits of different keys are equal or at least 512 apart, so that
+ * the order of multiplication and scaling does not change the result. There are no deep queries if the dtype cannot
+ * represent them.
  *
  * The default cases contain no input for which correct implementations differ: a causal row that sees no key in a
  * sequence with keys, a page number or sparse row that occurs twice in one sequence, or a last page length of 0 for a
@@ -68,7 +70,7 @@ struct attention_recipe {
 	int is_query;
 	int exponent, most;  /* exponent of the scale of queries; its upper limit for the dtype */
 	int deep;            /* exponent of the first element of a deep query; ATTENTION_NO_DEEP: none */
-	int part;            /* of keys and queries: 0 or 1; of values: 1 */
+	int part;            /* part of keys or queries: 0 or 1; for values: 1 */
 	int bits;            /* fraction bits of an element, which the dtype represents exactly */
 	/* One byte per row, in the memory of the device that computes the elements. 0: all elements of the row are NaN.
 	 * If the pointer is NULL, every row is used. */
@@ -116,27 +118,27 @@ bool attention_is_structure(const struct op_case *c, int input);
 /* Returns the parameters of an input of floats, with `used` NULL. Host only. */
 struct attention_recipe attention_recipe_of(const struct op_case *c, const struct attention_roles *roles, int input);
 
-/* Sets *used to an array, allocated by malloc, with one byte per key row: 1 if a query may read the row. Sets it to
+/* Sets *used to an array, allocated by malloc, with one byte per key row: 1 if a query may read the row. Sets *used to
  * NULL if every row is used: for keys without pages, for queries, and if the workload provides the indices. Returns 0,
  * or -1 if the axes are impossible. */
 int attention_used(const struct op_case *c, const struct attention_roles *roles, int input, uint8_t **used,
                    struct err *err);
 
 /* attention_fill, attention_scalar, attention_rule, attention_sizes, attention_range, attention_reach and
- * attention_edge_axes implement the members of struct op for every attention family. attention_sizes is for problems
- * with sequences. */
+ * attention_edge_axes implement the members of struct op for every attention family. attention_sizes is only for
+ * problems with sequences. */
 int attention_fill(const struct op_case *c, int input, struct tensor *out, struct err *err);
 
 /* The first set of input values has the scale that models use, which is also the default of the scale. The second set
- * has 0.65 times that scale: this factor differs from the factors of common mistakes (1 / sqrt 2, ln 2, 1 / sqrt 3). In
- * the small cases, the second set has other scales, as in models with normalised queries and keys. In the first small
- * case the scale is 1, because a reference may take 1 for "no scale is given". In the second small case it is 1.25.
- * `sizes` is the family's op.sizes. */
+ * has 0.65 times that scale, because 0.65 differs from the factors of common mistakes (1 / sqrt 2, ln 2, 1 / sqrt 3).
+ * In the small cases, the second set has other scales, which occur in models with normalised queries and keys. In the
+ * first small case the scale is 1, because a reference may take 1 for "no scale is given". In the second small case it
+ * is 1.25. `sizes` is the family's op.sizes. */
 typedef int attention_sizes_of(const struct op_problem *problem, int variant, enum op_size size, int64_t *axis, int room);
 double attention_scale(const struct op_case *c, attention_sizes_of *sizes);
 double attention_scalar(const struct op_case *c, int input);
 
-/* The head of input_values.c derives the rules. */
+/* The head of input_values.c derives the tolerance rules. */
 struct rule attention_rule(const struct op_case *c, int output);
 
 /* The least number of pages in the caches of a BLOCKS case, so that page numbers need more than 8 bits. */

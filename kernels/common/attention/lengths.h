@@ -56,7 +56,7 @@ struct attention_totals {
  * query's output over all heads; the larger it is, the fewer sequences there are. */
 int64_t attention_many(int64_t row);
 
-/* Is the number a power of two from 16 on, or next to one? */
+/* Returns true if the number is a power of two from 16 on, or one more or less than such a power. */
 bool attention_near_power(int64_t number);
 
 /* Returns the totals of a case with the lengths of `list`; `row` is as for attention_many. */
@@ -65,8 +65,8 @@ struct attention_totals attention_list_totals(enum attention_list list, int64_t 
 /* Returns the list whose cases have these totals, or LIST_NONE if there is no such list. */
 enum attention_list attention_list_of(const struct attention_totals *totals);
 
-/* Writes the numbers of queries and keys of sequence b. For sequence 0, writes the number of remaining queries to
- * *queries, and -1 to *keys. */
+/* Writes the numbers of queries and keys of sequence b. For sequence 0, which gets the remaining ones, writes its
+ * number of queries to *queries, and -1 to *keys. */
 void attention_list_lengths(enum attention_list list, const struct attention_totals *totals, enum op_contents contents,
                             int64_t b, int64_t *queries, int64_t *keys);
 

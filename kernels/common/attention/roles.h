@@ -7,7 +7,7 @@
  * that computes inputs, bounds and truth (input_values.h, attention.h, attention_cuda.h in the same folder) then uses
  * only roles and no names.
  *
- *   query[0]   [queries, heads, dim]                        query[1], key[1]: a second part whose dot product is added
+ *   query[0]   [queries, heads, dim]                        query[1], key[1]: a second part; its dot product is added
  *   key[0]     [rows, kv heads, dim], or in pages           (the rotary part of MLA), or -1
  *   value      [rows, kv heads, value dim], or in pages     the same input as key[0] in MLA
  *   output     [queries, heads, value dim];  lse [queries, heads] float32, base 2, may be absent
@@ -29,8 +29,8 @@ enum { ATTENTION_PARTS = 2, ATTENTION_PAGE = 65536 };
 /* The variants that op.match of every attention family can return; dsa_paged has a third variant. */
 enum { ATTENTION_FULL = 0, ATTENTION_CAUSAL = 1 };
 
-/* The index of the problem's input that has each role. `output` and `lse` are indices of outputs. -1: no input or
- * output has the role. */
+/* For each role, the index of the problem's input with this role. `output` and `lse` are indices of outputs. -1: no
+ * input or output has the role. */
 struct attention_roles {
 	int query[ATTENTION_PARTS], key[ATTENTION_PARTS], value;
 	int scale;         /* Python scalar */
@@ -70,7 +70,7 @@ extern const struct op_mode attention_mode_names[];
 	{"D", coverage_length, .role = "q", .axis = -1,                                                                   \
 	 .values = {{"64", 64, 64, "has heads of size 64"}, {"128", 128, 128, "has heads of size 128"},                   \
 		    {"256", 256, 256, "has heads of size 256"}, {"other", 1, 0x1p62, NULL}}}
-/* KV_HEADS is the axis of the heads in the keys. */
+/* `kv_heads` is the axis of heads in the keys. */
 #define ATTENTION_COVERAGE_HEADS(kv_heads)                                                                                \
 	{"heads", coverage_ratio, .role = "q", .axis = 1, .other = "k", .other_axis = kv_heads,                           \
 	 .values = {{"as many keys", 1, 1, "has as many heads of keys as of queries (MHA)"},                              \
@@ -87,9 +87,9 @@ int attention_find_indices(const struct op_problem *problem, struct attention_ro
  * in `why`. */
 int attention_validate(const struct op_problem *problem, const struct attention_roles *roles, struct err *why);
 
-/* Returns true if a causal mask hides the keys after a query's own position. The first of these texts that says
- * "causal" or "not causal" decides: the definition's name, its tags, its description. If no text does, there is no
- * mask. Returns false for decode, where a causal mask hides no key. */
+/* Returns true if a causal mask hides the keys after a query's own position. The definition's name, its tags and its
+ * description are searched in this order, and the first text that says "causal" or "not causal" decides. If no text
+ * says so, there is no mask. Returns false for decode, where a causal mask hides no key. */
 bool attention_is_causal(const struct op_problem *problem, const struct attention_roles *roles);
 
 /* Returns true if the axes `from` … `to` - 1 of both tensors are equal: the same axis, or const axes of equal

@@ -1,5 +1,5 @@
-/* shared_confusions - the mistakes that people make in references of every kind of attention, as rows of a table
- * op.confusions. Tables of families add rows of their own. */
+/* shared_confusions - the mistakes that people make in references of any kind of attention, as rows of a table
+ * op.confusions. Each family's table adds rows of its own. */
 #ifndef REFTEST_KERNELS_COMMON_ATTENTION_SHARED_CONFUSIONS_H
 #define REFTEST_KERNELS_COMMON_ATTENTION_SHARED_CONFUSIONS_H
 
@@ -8,7 +8,7 @@
 
 #define ATTENTION_LN_2 0.69314718055994530942
 
-/* The scale is 1 / sqrt of the sum of both parts of a key. */
+/* The scale is 1 / sqrt of the total length of both parts of a key. */
 bool attention_scale_of_both_parts(struct op_variation *v, const struct op_confusion *confusion);
 /* The scale is 1 / sqrt(by); 1 / sqrt(head dim) if `by` is 0. */
 bool attention_scale_of_dim(struct op_variation *v, const struct op_confusion *confusion);

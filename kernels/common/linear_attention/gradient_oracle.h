@@ -2,8 +2,8 @@
  * computed backwards through the tokens.
  *
  * S' = diag(e^g) S is the decayed state before a token's update, and S+ is the state after the token. u = v - S'^T k is
- * the error that the delta rule corrects; in families without the delta rule, u = v and beta = 1. D = dL/dS+ starts as
- * the gradient from all later tokens:
+ * the error that the delta rule corrects; in families without the delta rule, u = v and beta = 1. D = dL/dS+ initially
+ * holds the gradient from all later tokens:
  *
  *   read      D <- D + scale q do^T             dq = scale S+ do
  *   learn     dl = D^T k, l = beta u            dk = D (beta u)         dbeta = u . dl      dv = du = beta dl
@@ -14,8 +14,8 @@
  * initial state. The gradients are then propagated through the preprocessing: norms, sigmoids, softplus, A_log,
  * dt_bias, and q and k that several value heads share.
  *
- * Only every 64th state is saved; the states between two saved states are recomputed. The gradient of a normalised row
- * of zeros is 0 here; ordinary cases contain no such row. */
+ * Only every 64th state is saved; the states between two saved states are recomputed. If a row of zeros is normalised,
+ * its gradient is 0 here; ordinary cases contain no such row. */
 #ifndef REFTEST_KERNELS_COMMON_LINEAR_ATTENTION_GRADIENT_ORACLE_H
 #define REFTEST_KERNELS_COMMON_LINEAR_ATTENTION_GRADIENT_ORACLE_H
 

@@ -12,16 +12,16 @@
  * k_dim), rounded to three bits, which gives a standard deviation of 1 / sqrt(k_dim). */
 void recurrence_size_keys(int64_t k_dim, int *eighths, int *exponent);
 
-/* Writes the offsets of packed sequences to `out`. Each length is a multiple of 16, 64 or 1024 tokens, one or two more
- * or less than such a multiple, or 1. The lengths of the two sets of input values differ. If there are too few tokens
- * for these lengths, the lengths are reduced in proportion, but each sequence keeps at least one token. If there are
- * more tokens, the last sequence has the remaining ones. */
+/* Writes the offsets of packed sequences to `out`. Each length is 1, or a multiple of 16, 64 or 1024 tokens, or one or
+ * two more or less than such a multiple. The lengths of the two sets of input values differ. If there are too few
+ * tokens for these lengths, the lengths are reduced in proportion, but each sequence keeps at least one token. If there
+ * are too many tokens for them, the last sequence gets the remaining tokens. */
 void recurrence_fill_offsets(const struct op_case *c, int64_t sequences, int64_t total, struct tensor *out);
 
 /* Returns the number of sequences for a case with many sequences, each with a state of `elements` elements. The number
- * is the largest of 320, 129 and 65 for which all states together have at most about 2^21 elements, or else 33. Three
- * of these numbers are one more than a power of two, because a kernel that processes blocks of sequences may omit the
- * last sequence. */
+ * is the largest of 320, 129 and 65 for which all states together have at most about 2^21 elements. If even 65 states
+ * have more, the number is 33. Three of these numbers are one more than a power of two, because a kernel that processes
+ * blocks of sequences may omit the last sequence. */
 int64_t recurrence_many(int64_t elements);
 
 /* Returns the number of slots in a pool of states. The case uses `used` slots, each of `elements` elements, and the

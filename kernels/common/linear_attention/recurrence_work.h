@@ -5,22 +5,22 @@
 
 #include "kernels/common/linear_attention/roles.h"
 
-/* The mistakes that the oracle computes itself. From RECURRENCE_SOFTPLUS on, they are mistakes of reading a token; before
- * it, of a step. */
+/* The mistakes that the oracle computes itself. Mistakes before RECURRENCE_SOFTPLUS are in the step of the recurrence.
+ * RECURRENCE_SOFTPLUS and later ones are in reading a token. */
 enum recurrence_mistake {
 	RECURRENCE_NO_MISTAKE,
 	RECURRENCE_RECALL_FIRST,   /* the delta rule reads the state before the decay */
 	RECURRENCE_ANSWER_FIRST,
 	RECURRENCE_NOT_ERASED,
 	RECURRENCE_DECAY_LAST,
-	RECURRENCE_DECAY_TWICE,    /* before and after the token */
+	RECURRENCE_DECAY_TWICE,    /* the state decays before and after the token's update */
 	RECURRENCE_ROUNDED_STATE,
 	RECURRENCE_HALF_STATE,
 	RECURRENCE_LAST_TOKEN,
 	RECURRENCE_ADDED_NOTHING,
 	RECURRENCE_ROUNDED_DECAYED, /* the state is rounded to bfloat16 after the decay */
 	RECURRENCE_HALF_DECAYED,
-	RECURRENCE_ROUNDED_BEFORE,  /* the state is rounded before each token, so that the final one is not */
+	RECURRENCE_ROUNDED_BEFORE,  /* the state is rounded before each token, so that the final state is not */
 	RECURRENCE_HALF_BEFORE,
 	RECURRENCE_VALUE_STRENGTH,  /* beta v - recalled */
 	RECURRENCE_RECALL_QUERY,
@@ -33,9 +33,9 @@ enum recurrence_mistake {
 	RECURRENCE_STATE_LOST,      /* after each mistake_by tokens */
 	RECURRENCE_ONE_SEQUENCE,    /* the offsets are ignored: the last sequence has all tokens */
 	RECURRENCE_EQUAL_SEQUENCES, /* the offsets are ignored: sequences have equal lengths */
-	RECURRENCE_DECAY_BEFORE,    /* the decay of the token before */
+	RECURRENCE_DECAY_BEFORE,    /* a token uses the decay of the token before it */
 	RECURRENCE_BETA_TWICE,
-	RECURRENCE_RECALL_TURNED,   /* the state is transposed where it is read with k, updated, or read with q */
+	RECURRENCE_RECALL_TURNED,   /* these three: the state is transposed where it is read with k, updated, read with q */
 	RECURRENCE_LEARN_TURNED,
 	RECURRENCE_ANSWER_TURNED,
 	RECURRENCE_SOFTPLUS,
@@ -46,7 +46,7 @@ enum recurrence_mistake {
 	RECURRENCE_MEAN_GATE,
 	RECURRENCE_ROUNDED_STAYS,  /* decays are rounded to bfloat16 */
 	RECURRENCE_HALF_STAYS,
-	RECURRENCE_BOUND_SOFTPLUS, /* the formula without lower_bound */
+	RECURRENCE_BOUND_SOFTPLUS, /* uses the formula without lower_bound */
 	RECURRENCE_A_ON_GATE,      /* exp(A_log) g + dt_bias */
 	RECURRENCE_TILED,
 	RECURRENCE_TILED_Q,
@@ -60,12 +60,12 @@ enum recurrence_mistake {
 	RECURRENCE_NO_DECAY,   /* only gdn */
 	RECURRENCE_Q_NOT_NORMALISED,
 	RECURRENCE_K_NOT_NORMALISED,
-	RECURRENCE_Q_NORMALISED, /* though it must not be */
+	RECURRENCE_Q_NORMALISED, /* q is normalised, although it must not be */
 	RECURRENCE_K_NORMALISED,
 	RECURRENCE_BETA_1,
 	RECURRENCE_SWAPPED,
-	/* What must not be done is done, and what must be is not: q and k are normalised, beta goes through a sigmoid, beta is
-	 * doubled. */
+	/* A step is left out where it is required, and applied where it is not: q and k are normalised, beta goes
+	 * through a sigmoid, beta is doubled. */
 	RECURRENCE_OTHER_L2NORM,
 	RECURRENCE_OTHER_SIGMOID,
 	RECURRENCE_OTHER_DOUBLED,
@@ -76,19 +76,19 @@ enum recurrence_mistake {
 	RECURRENCE_NORMS
 };
 enum recurrence_norm {
-	RECURRENCE_NORM_SQUARED, /* divided by the square of the norm */
-	RECURRENCE_NORM_MEAN,    /* by the root of the mean of squares */
-	RECURRENCE_NORM_1,       /* by the sum of the magnitudes */
-	RECURRENCE_NORM_HEADS,   /* over the heads, not over the elements of a head */
+	RECURRENCE_NORM_SQUARED, /* divides by the square of the norm */
+	RECURRENCE_NORM_MEAN,    /* divides by the root of the mean of squares */
+	RECURRENCE_NORM_1,       /* divides by the sum of the magnitudes */
+	RECURRENCE_NORM_HEADS,   /* the norm is over the heads, not over the elements of a head */
 	RECURRENCE_NORM_INSIDE,  /* mistake_by is added to the sum of squares */
 	RECURRENCE_NORM_OUTSIDE, /* mistake_by is added to the norm */
-	RECURRENCE_NORM_ROUNDED, /* rounded to the dtype mistake_by */
+	RECURRENCE_NORM_ROUNDED, /* the normalised row is rounded to the dtype mistake_by */
 	RECURRENCE_NORM_KINDS
 };
 enum recurrence_rows { RECURRENCE_OF_Q = 1, RECURRENCE_OF_K, RECURRENCE_OF_BOTH };
 #define RECURRENCE_NORM(kind, rows) (RECURRENCE_NORMS + 4 * (kind) + (rows))
 
-/* The mistakes that people make in all families of linear attention. */
+/* The mistakes that people make in every family of linear attention. */
 extern const struct op_confusion recurrence_confusions[];
 
 /* The case whose truth is computed: its roles, sizes and tensors. */
@@ -99,12 +99,12 @@ struct recurrence_work {
 	bool delta, by_key;
 	int mistake; /* op_case.mistake: one of enum recurrence_mistake, or a RECURRENCE_NORM */
 	double by;   /* op_case.mistake_by */
-	bool may_sigmoid; /* beta goes through a sigmoid, or may in another case */
+	bool may_sigmoid; /* beta goes through a sigmoid in this case, or may do so in another case */
 	const struct tensor *in;
 	struct tensor *out;
 };
 
-/* The values of one token in one head, and the token's output. stays[j] is the decay e^g of key j. */
+/* The values of one token in one head, and the output of the token. stays[j] is the decay e^g of key j. */
 struct recurrence_token {
 	double *q, *k, *v, *stays, *output;
 	double beta;
@@ -115,29 +115,30 @@ struct recurrence_token recurrence_token_of(int64_t k_dim, int64_t v_dim);
 
 struct recurrence_work recurrence_work_of(const struct op_case *c, const struct tensor *in, struct tensor *out);
 
-/* Can the mistake change a recurrence of this definition, whatever its scalars are? If not, the oracle has nothing to
- * compute. */
+/* Returns true if the mistake can change a recurrence of this definition, for some values of its scalars. Otherwise,
+ * the oracle has nothing to compute. */
 bool recurrence_has(const struct recurrence_work *w);
 
 /* Returns g, the logarithm of the decay, for the gate x with its bias and the element a_log of A_log: -e^a_log
  * softplus(x + bias). */
 double recurrence_gate_by_softplus(const struct recurrence_work *w, double x, double bias, double a_log);
-/* Returns the decay of g. */
+/* Returns the decay e^g, or the decay that the mistake computes. */
 double recurrence_decay(const struct recurrence_work *w, double g);
 
-/* Returns the row of q (`is_query`) or k, of `heads` rows a token, that value head h reads for token t. */
+/* Returns the row that value head h reads for token t, in q if `is_query`, else in k. The tensor has `heads` rows per
+ * token. */
 int64_t recurrence_row(const struct recurrence_work *w, bool is_query, int64_t heads, int64_t t, int64_t h);
-/* Reads row `row` of q (`is_query`) or k, of `heads` rows a token, and normalises it if the case requests it. A row of
- * zeros remains zeros. */
+/* Reads row `row` of q if `is_query`, else of k, and normalises the row if the case requests it. The tensor has `heads`
+ * rows per token. A row of zeros stays zeros. */
 void recurrence_read_row(const struct recurrence_work *w, const struct tensor *rows, bool is_query, int64_t heads,
                          int64_t row, double *out);
 
-/* Writes the range of tokens that sequence n of `sequences` has, of `tokens` each if there are no offsets, as a
- * reference with the mistake reads them. */
+/* Writes the range of tokens of sequence n, of `sequences` sequences. Without offsets, each sequence has `tokens`
+ * tokens. With a mistake, writes the range that a reference with the mistake reads. */
 void recurrence_token_range(const struct recurrence_work *w, const struct tensor *offsets, int64_t n, int64_t sequences,
                       int64_t tokens, int64_t *first, int64_t *end);
 
-/* Writes the range of tokens that sequence n has: the tokens *first … *end - 1. */
+/* Writes the range of tokens of sequence n: *first … *end - 1. */
 void recurrence_tokens(const struct recurrence_work *w, int64_t n, int64_t *first, int64_t *end);
 /* Reads token t for value head h: q and k (normalised if the case requests it), the exponential of the gate, and beta
  * after its preprocessing. */
@@ -145,7 +146,7 @@ void recurrence_read(const struct recurrence_work *w, int64_t t, int64_t h, stru
 /* Updates `state` [V][K] by one token and computes the token's output. Of `w`, recurrence_step and recurrence_turn read
  * only the two dims, `delta`, the scale and the layout of states. */
 void recurrence_step(const struct recurrence_work *w, const struct recurrence_token *token, double *state);
-/* Does the same, or the step with the mistake of `w`. */
+/* Like recurrence_step, but with the mistake of `w`, if it has one. */
 void recurrence_any_step(const struct recurrence_work *w, const struct recurrence_token *token, double *state);
 /* Decays `state` [V][K] by the decays of a token. */
 void recurrence_decay_state(const struct recurrence_work *w, const struct recurrence_token *token, double *state);

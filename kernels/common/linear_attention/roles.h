@@ -13,8 +13,8 @@
 extern "C" {
 #endif
 
-/* The flags of which the variant that op.match returns consists. The first three are properties of the family; shapes,
- * names and tags determine the others. */
+/* The flags of a variant, which op.match returns. The first three are properties of the family; shapes, names and tags
+ * determine the others. */
 enum {
 	RECURRENCE_DELTA = 1,     /* the state is updated by the delta rule; otherwise, k v^T is added */
 	RECURRENCE_HEAD_GATE = 2, /* one gate per head */
@@ -23,14 +23,14 @@ enum {
 	RECURRENCE_L2NORM = 16,
 	RECURRENCE_SIGMOID = 32, /* beta goes through a sigmoid */
 	RECURRENCE_DOUBLED = 64, /* beta is doubled after the sigmoid */
-	RECURRENCE_DOUBLED_ALONE = 128, /* a scalar doubles beta, and its description says so of any beta */
+	RECURRENCE_DOUBLED_ALONE = 128, /* a scalar doubles beta, with or without a sigmoid, as its description says */
 };
 
 enum { RECURRENCE_DIM_MOST = 512 }; /* the largest K and V */
 
-/* The index of the problem's input that has each role. `output` and `new_state` are indices of outputs. -1: no input or
- * output has the role. T is [batch, tokens], [total] or [1, total]. All tensors are floats, except the integer offsets
- * and the Python scalars. */
+/* For each role, the index of the problem's input with this role. `output` and `new_state` are indices of outputs. -1:
+ * no input or output has the role. T is [batch, tokens], [total] or [1, total]. All tensors are floats, except the
+ * integer offsets and the Python scalars. */
 struct recurrence_roles {
 	int q, k, v;        /* [T, H_q, K], [T, H_q, K], [T, H_v, V] */
 	int gate;           /* [T, H_v], or [T, H_v, K] */
@@ -44,7 +44,7 @@ struct recurrence_roles {
 };
 
 struct recurrence_extent {
-	int64_t sequences, tokens, total; /* tokens: per sequence, or 0 if sequences are packed */
+	int64_t sequences, tokens, total; /* `tokens` is per sequence; 0 if sequences are packed */
 	int64_t q_heads, v_heads, k_dim, v_dim;
 };
 
@@ -72,7 +72,7 @@ extern const struct op_mode recurrence_mode_names[];
 	     .values = {{"[K, V]", 0, 0, "has states [K, V]"}, {"[V, K]", 1, 1, "has states [V, K]"}}},                   \
 	    LINEAR_ATTENTION_COVERAGE,                                                                                    \
 	    COVERAGE_DTYPES("q")
-/* `bounded` is what a definition with a bounded gate does, or NULL. */
+/* `bounded` is op_coverage.says for a bounded gate, or NULL. */
 #define RECURRENCE_COVERAGE_GATE(bounded)                                                                                 \
 	{"gate", recurrence_gate_kind,                                                                                    \
 	 .values = {{"logarithm", RECURRENCE_GATE_LOG, RECURRENCE_GATE_LOG, "has the logarithm of the decay as its gate"}, \

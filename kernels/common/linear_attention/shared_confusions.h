@@ -1,18 +1,18 @@
-/* shared_confusions - the mistakes that people make in references of every kind of linear attention, as rows of a table
- * op.confusions. Tables of families add rows of their own. */
+/* shared_confusions - the mistakes that people make in references of any kind of linear attention, as rows of a table
+ * op.confusions. Each family's table adds rows of its own. */
 #ifndef REFTEST_KERNELS_COMMON_LINEAR_ATTENTION_SHARED_CONFUSIONS_H
 #define REFTEST_KERNELS_COMMON_LINEAR_ATTENTION_SHARED_CONFUSIONS_H
 
 #include "kernels/common/linear_attention/recurrence_work.h"
 #include "kernels/core/confusion.h"
 
-/* A scale of 0 means 1 / sqrt(K): the scale is `by` if 0 is given. */
+/* A scale of 0 means 1 / sqrt(K). With the mistake, a given 0 makes the scale `by`. */
 bool recurrence_scale_of_zero(struct op_variation *v, const struct op_confusion *confusion);
-/* The scale is 1 / sqrt(K) if 1 is given. */
+/* With the mistake, a given scale of 1 becomes 1 / sqrt(K). */
 bool recurrence_scale_of_one(struct op_variation *v, const struct op_confusion *confusion);
 
 /* clang-format off */
-/* Mistakes in the normalisation of both, of q or of k. */
+/* Three rows for a mistake in the normalisation: of both q and k, of q, and of k. */
 #define RECURRENCE_NORM_ROWS(kind, what, number) \
     {.says = "q and k were " what, .mistake = RECURRENCE_NORM(kind, RECURRENCE_OF_BOTH), .by = number}, \
     {.says = "q alone were " what, .mistake = RECURRENCE_NORM(kind, RECURRENCE_OF_Q), .by = number}, \

@@ -2,17 +2,17 @@
  *
  *   y[r][c] = x[r][c] / sqrt(mean over c of x[r][c]^2 + eps) * (offset + w[c])
  *
- * x is the hidden state or, in a fused norm, the sum of hidden state and residual; the norm uses the sum before it is
- * rounded. `offset` is 0, or 1 for Gemma's norms. Activations have any shape [..., H] in float32, float16 or bfloat16;
- * the weight is [H]. The optional second output is the updated residual: x, rounded to the dtype of this output.
+ * x is the hidden state or, in a fused norm, the sum of hidden state and residual. The norm uses the unrounded sum.
+ * `offset` is 0, or 1 for Gemma's norms. Activations have any shape [..., H] in float32, float16 or bfloat16; the
+ * weight is [H]. The optional second output is the updated residual: x, rounded to the dtype of this output.
  *
  * Bound. If a reference computes in float32, its error is about 1e-6 y before the rounding to the output's dtype. The
  * sum of H positive squares, in any sensible order, is accurate to sqrt(H) 2^-24, and the square root halves this
  * error; 1 + w adds half an ulp of float32. The outputs of the reference and of the oracle are thus roundings of nearly
- * the same number, and differ by at most one ulp. rtol is 2^-10 for float16 and 2^-7 for bfloat16: in [2^e, 2^(e+1)),
- * one ulp is at most rtol |y|, and two ulps are always more. For float32, rtol is 1e-5, ten times the error of the sum.
- * No terms of y cancel, so atol is only one ulp of the subnormals. For bfloat16 and float32, atol is 2^-126, below
- * which a machine may flush float32 to zero.
+ * the same number, and differ by at most one ulp. rtol is 2^-10 for float16 and 2^-7 for bfloat16: for |y| in [2^e,
+ * 2^(e+1)), one ulp is at most rtol |y|, and two ulps are always more. For float32, rtol is 1e-5, ten times the error
+ * of the sum. No terms of y cancel, so that atol can be as small as one ulp of the subnormals. For bfloat16 and
+ * float32, atol is 2^-126, below which a machine may flush float32 to zero.
  *
  * In the exact row of rms_input_values.h, rtol is a quarter as large, which is less than one ulp: no difference is
  * allowed. An epsilon of up to 1e-3 changes the exact result by 2e-6, which every rounding removes. With a larger one,
@@ -33,12 +33,12 @@ extern "C" {
 enum { RMS_PLAIN = 0, RMS_FUSED_ADD = 1 };
 
 /* Writes the axis values of a case with `rows` rows and, if the last axis is var, `columns` columns. If several leading
- * axes are var, all but the last get the length 4. The last one gets the length that makes the product `rows`. A var
+ * axes are var, the last of them gets the length that makes the product `rows`, and the others get the length 4. A var
  * axis that no activation has gets the length 1. */
 void rms_set_axes(const struct op_problem *problem, int64_t rows, int64_t columns, int64_t *axis);
 
 /* The tensors of a case by role. A pointer is NULL if the case has no such tensor. If there is no weight, y is not
- * multiplied by a factor. rms_find_parts sets the output pointers only if `out` is not NULL. It returns 0, or -1 if the
+ * multiplied by a weight. rms_find_parts sets the output pointers only if `out` is not NULL. It returns 0, or -1 if the
  * hidden state is absent or the sizes are inconsistent. */
 struct rms_parts {
 	const struct tensor *hidden, *residual, *weight;

@@ -1,8 +1,7 @@
 /* rms_input_values - computes the value of every input element of an RMS norm, the same on CPU and GPU.
  *
  * Each row of the activations detects one kind of error. Rows 0 … 7 have values that are known to reveal wrong
- * implementations. The other rows have spikes (large elements), with which an error in any single column becomes
- * visible:
+ * implementations. The other rows have spikes (large elements), which make an error in any single column visible:
  *
  *   row 0, 7  tiny: the mean square is about epsilon (row 7: a 64th of epsilon), and a wrong or missing epsilon
  *             changes the result. A batch with a single row has only row 0, and therefore also detects this error.
@@ -28,8 +27,8 @@
  *
  * Exact row. In the second set of a case with one row, every element (with the residual, every sum) is 16 or -16, and
  * offset + w has eight significant bits. The output is then exactly offset + w or its negative, however often a
- * reference rounds, and rms_rule allows no difference. A mean over columns - 1 is wrong by less than the rounding of a
- * float16 or bfloat16 output, and is visible only here, if rows are short.
+ * reference rounds, and rms_rule allows no difference. A mean over columns - 1 changes a float16 or bfloat16 output by
+ * less than its rounding. It is visible only in this row, and only if rows are short.
  *
  * Noise is uniform on [-1, 1) in 2^21 steps, rounded to the dtype. If the offset is 0, weights are positive or
  * negative, with a magnitude in [1/4, 16). If the offset is 1, weights are noise times 2^3 … 2^-5, on both sides of -1:
@@ -62,10 +61,10 @@ struct rms_recipe {
 	int huge;	   /* exponent of the scale of the huge row */
 	int least;	   /* smallest exponent at which the dtype has full precision */
 	int spikes;	   /* number of spikes in each row, starting with RMS_SPIKE_ROW */
-	int spike, single; /* log2 of the magnitude of a spike; `single`: if a row has only one */
+	int spike, single; /* log2 of the magnitude of a spike; `single` is for rows with only one spike */
 	int half_ulp; /* log2 of half an ulp of 1 in the activations' dtype; 0: residuals are noise */
 	int weight_bits; /* fraction bits of a weight */
-	int offset;	 /* the offset that is added to a weight: 0 or 1 */
+	int offset;	 /* offset that is added to a weight: 0 or 1 */
 };
 
 #ifdef __cplusplus

@@ -12,7 +12,7 @@ extern "C" {
 
 /* Indices of the problem's inputs and outputs; -1: the problem has no such input or output. */
 struct rms_roles {
-	int hidden, residual, weight, eps; /* eps: a Python scalar with the epsilon */
+	int hidden, residual, weight, eps; /* eps: the epsilon as a Python scalar */
 	int output, updated;		   /* updated: hidden + residual, rounded to its dtype */
 };
 
