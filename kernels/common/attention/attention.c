@@ -150,13 +150,13 @@ int attention_check(const struct op_case *c, const struct tensor *in, struct err
 
 /* --- the truth ---------------------------------------------------------------------------------------------------- */
 
-/* A sequence that needs at least this many multiplications is computed by several threads; for a smaller one, starting
+/* Several threads compute a sequence that needs at least this many multiplications. For a smaller sequence, starting
  * threads takes longer than the computation. */
 enum { PARALLEL_FROM = 1 << 20 };
 
-/* Queries and heads that read the same keys and values are processed together. KEYS keys form a block, whose numbers lie
- * side by side for each dimension. One vector of numbers then serves all pairs of a query and a head, and no sum over
- * the numbers of a vector is needed. */
+/* Queries and heads that read the same keys and values are processed together. KEYS keys form a block, in which their
+ * numbers of the same dimension are adjacent. One vector of numbers then serves all pairs of a query and a head, and no
+ * sum over the numbers of a vector is needed. */
 enum { TOGETHER = 8, KEYS = 8, LANES = 8 };
 
 typedef double lanes __attribute__((vector_size(LANES * sizeof(double)), aligned(sizeof(double)), may_alias));
@@ -164,8 +164,8 @@ typedef double lanes __attribute__((vector_size(LANES * sizeof(double)), aligned
 /* The keys and values of one sequence, copied to contiguous memory. */
 struct gathered {
 	int64_t count;
-	int64_t room;       /* number of keys for which there is memory */
-	int64_t value_room; /* numbers of one value: value_dim, rounded up to LANES; those beyond value_dim are not used */
+	int64_t room;       /* number of keys that fit in the memory */
+	int64_t value_room; /* length of one value: value_dim, rounded up to LANES; the last ones may be unused */
 	double *key[ATTENTION_PARTS]; /* [blocks of KEYS keys][kv heads][dim][KEYS]; the last block may have unused places */
 	double *value;                /* [kv heads][value_room / LANES][room][LANES] */
 };
@@ -246,7 +246,7 @@ static void let_go(struct gathered *g)
 /* One pair of a query and a head. */
 struct looker {
 	int64_t place, seen; /* place: t * heads + h for query t and head h; seen: number of visible keys */
-	double largest, sum; /* of the scaled logits, and of the weights before they are divided by it */
+	double largest, sum; /* largest scaled logit; sum of the weights before the division by this sum */
 };
 
 struct lookers {
@@ -290,7 +290,7 @@ static double to_bfloat16(double x)
 	return (double)float_from_bf16(bf16_from_float((float)x));
 }
 
-/* Changes the weights of looker i, which are right, as a mistake does. */
+/* Replaces the correct weights of looker i by those that a reference with the mistake computes. */
 static void mistake_weights(int mistake, struct lookers *lookers, int64_t i)
 {
 	struct looker *looker = &lookers->of[i];
@@ -330,7 +330,7 @@ static void divide_as_they_are(struct lookers *lookers, int64_t i)
 		weight[j * TOGETHER] = (double)(expf((float)(log(weight[j * TOGETHER] * looker->sum) + looker->largest)) / sum);
 }
 
-/* Makes the log-sum-exp of looker i that of the logits before they are scaled. */
+/* Replaces the log-sum-exp of looker i by that of the unscaled logits. */
 static void unscale_sum(const struct attention_view *v, struct lookers *lookers, int64_t i)
 {
 	struct looker *looker = &lookers->of[i];
@@ -421,7 +421,7 @@ static void read_query(const struct attention_view *v, struct lookers *lookers, 
 		lookers->query[d * TOGETHER + i] = room[d];
 }
 
-/* Returns the number of keys that a query sees: attention_seen, or with a mistake. */
+/* Returns the number of keys that a query sees (attention_seen), or that it sees with the mistake. */
 static int64_t seen_by(const struct attention_view *v, const struct attention_span *span, int64_t query, int64_t count)
 {
 	int64_t seen = attention_seen(v, span, query);
@@ -493,7 +493,7 @@ static void attend_some(const struct attention_view *v, const struct attention_s
 	}
 }
 
-/* Returns the queries and keys of sequence b: attention_span_of, or with a mistake. */
+/* Returns the queries and keys of sequence b (attention_span_of), or those with the mistake. */
 static struct attention_span span_of(const struct attention_view *v, int64_t b)
 {
 	struct attention_span span = attention_span_of(v, b);
@@ -535,7 +535,7 @@ static void attend_sequence(const struct attention_view *v, int64_t b)
 	let_go(&g);
 }
 
-/* Writes the output and the lse (log-sum-exp) of queries that see no key. */
+/* Writes 0 to all outputs and -infinity to all lse: the results of queries that see no key. */
 static void clear(const struct attention_view *v)
 {
 	memset(v->output.data, 0, (size_t)dtype_bytes(v->output.dtype, v->output.elements));
@@ -543,7 +543,7 @@ static void clear(const struct attention_view *v)
 		dtype_store(v->lse.data, v->lse.dtype, i, -INFINITY);
 }
 
-/* Would the mistake of the case change it? */
+/* Returns true if the mistake can change the results of the case. */
 static bool has_mistake(const struct attention_view *v)
 {
 	switch (v->mistake) {

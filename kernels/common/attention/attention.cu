@@ -1,4 +1,4 @@
-/* attention.cu - computes the truth of kernels/common/attention/attention.h on a GPU, and its inputs, for all attention
+/* attention.cu - computes the inputs and the truth of kernels/common/attention/attention.h on a GPU, for all attention
  * families.
  *
  * A thread block computes one head of one query, in tiles of TILE keys. For each tile, the warps first compute the
@@ -32,7 +32,7 @@ struct sight {
 	bool wild; /* true: an offset or the length of the sequence is out of bounds */
 };
 
-/* Returns the last sequence whose first query is query t or an earlier one, or -1 if there is no such sequence. */
+/* Returns the last sequence that starts at query t or earlier, or -1 if there is none. */
 static __device__ __forceinline__ int64_t sequence_of(const struct attention_view &v, int64_t t)
 {
 	int64_t low = -1, high = v.extent.batch;

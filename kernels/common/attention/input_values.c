@@ -1,7 +1,7 @@
 /* input_values - plans the sequences of an attention case, and computes its inputs and tolerance rules from that plan.
  *
  * The plan depends only on the axes and on the Philox key of one input (kv_indptr, or the sparse rows). Each input can
- * therefore be computed separately, and all inputs are consistent.
+ * therefore be computed separately, and the inputs are still consistent.
  *
  * Bounds. Values v are uniform on [-1, 1), with a standard deviation of 0.58. If a query sees n keys whose logits have
  * variance s^2, about min(n, n e^-s^2) of the keys have most of the weight. If n > e^(s^2), the standard deviation of
@@ -10,14 +10,14 @@
  *   output  atol is 2^-12. Where logits are small, float32 sums are within 1e-6 of the truth. Where queries are 32
  *           times as large, a logit of 500 may be off by 1e-4. This error changes a weight w by 1e-4 w (1 - w) and the
  *           output by 5e-5. If a reference rounds weights to bfloat16, each weight is off by 1e-3 and the output by
- *           2e-4 to 1e-3. This error is detected where the output is near 0, because values of opposite sign cancel.
+ *           2e-4 to 1e-3. This error is detected in outputs that are near 0 because values of opposite sign cancel.
  *           Outputs of long sequences are small, and so is their atol: it is at most 2^-8 (1/150 of the standard
  *           deviation), and halves for each factor of 4 by which n exceeds 2 e^(s^2). rtol is 1e-2 for bfloat16,
  *           because the final rounding may differ by an ulp (2^-7). For float16, rtol is 2^-9, two ulps; for float32,
  *           1e-3.
  *   lse     atol is 2^-13 and rtol 1e-5. Where queries are large, float32 sums of 128 to 576 products have a magnitude
- *           of 500 and are off by 1e-4 (measured: 3e-5), and |lse| is 400. A scale that is 2 % off moves lse by 0.05
- *           in most rows. */
+ *           of 500 and are off by 1e-4 (measured: 3e-5), and |lse| is 400. An error of 2 % in the scale changes lse by
+ *           0.05 in most rows. */
 #include "kernels/common/attention/input_values.h"
 
 #include <math.h>
@@ -41,7 +41,7 @@ static uint64_t plan_key(const struct op_case *c, const struct attention_roles *
 
 enum kind { PLAIN, ONE_KEY, SQUARE, NO_KEYS, NO_QUERY, ONE_QUERY, NOTHING };
 
-enum { SHARE = -1 }; /* an entry of queries_of: the number of queries is random */
+enum { SHARE = -1 }; /* an entry of queries_of that means a random number of queries */
 
 enum { PLANNED = 1 << 16 }; /* the largest number of sequences for which attention_rule computes a plan */
 
@@ -56,7 +56,7 @@ struct draft {
 	int64_t *queries, *entries, *weight;
 	uint64_t key;
 	bool lengths; /* whether a sequence's last page may have fewer keys than a page */
-	int64_t *keys; /* from a list: the number of keys of each sequence; -1: `entries` determines the number */
+	int64_t *keys; /* the number of keys of each sequence, from a list; -1: `entries` determines the number */
 };
 
 /* Increases the elements of `share` until their sum is `total`, each in proportion to its weight. Returns false if
@@ -118,7 +118,7 @@ static bool deal_entries(struct draft *d, int64_t total)
 }
 
 /* Distributes queries and entries in proportion to random weights. This plan fits all axes, and is used if no other
- * plan fits, as when there are more queries than keys. */
+ * plan fits, for example if there are more queries than keys. */
 static void deal_anyhow(struct draft *d, int64_t queries, int64_t entries, bool decode)
 {
 	for (int64_t b = 0; b < d->batch; b++) {
@@ -141,8 +141,8 @@ static bool deal(struct draft *d, const struct attention_extent *e, bool decode,
 	return (decode || deal_queries(d, e->queries)) && deal_entries(d, e->entries);
 }
 
-/* Sets the lengths of all sequences from the list (lengths.h) to which the axes belong. Returns false if they belong to
- * no list. */
+/* Sets the lengths of all sequences from the list (lengths.h) to which the axes belong. Returns false if the axes
+ * belong to no list. */
 static bool deal_list(struct draft *d, const struct attention_extent *e, bool decode, enum op_contents contents)
 {
 	struct attention_totals totals = {e->batch, e->queries, e->entries, e->page_size, decode};
@@ -168,7 +168,7 @@ static int64_t last_of(const struct draft *d, int64_t b)
 	if (d->entries[b] == 0)
 		return 0;
 	least = least < 1 ? 1 : least > d->page_size ? d->page_size : least;
-	if (d->lengths && d->keys[b] >= 0) /* only for sequence 0, the list does not determine the number of keys */
+	if (d->lengths && d->keys[b] >= 0) /* not for sequence 0, which gets the rest */
 		return b > 0 || d->keys[b] - before > least ? d->keys[b] - before : least;
 	if (!d->lengths || b % 8 == 4)
 		return d->page_size;
@@ -383,7 +383,7 @@ bool attention_is_structure(const struct op_case *c, int input)
 	return attention_is_integer(&c->problem->inputs[input]);
 }
 
-/* Does the workload provide an input that determines which rows are read? */
+/* Returns true if the workload provides an input that determines which rows are read. */
 static bool structure_is_given(const struct op_case *c, const struct attention_roles *roles)
 {
 	for (int i = 0; i < c->problem->input_count; i++)
@@ -630,8 +630,8 @@ int attention_fill(const struct op_case *c, int input, struct tensor *out, struc
 /* --- bounds ------------------------------------------------------------------------------------------------------- */
 
 /* Returns the number of keys of the longest sequence, or an upper bound: the number of all keys. Returns the upper
- * bound if the workload provides the lengths, because its tensors may not be loaded yet, or if there are more than
- * PLANNED sequences. The limit is needed because bounds are computed before the check that the case fits in memory. */
+ * bound if the workload provides the lengths, because its tensors may not be loaded yet. Also returns the upper bound
+ * if there are more than PLANNED sequences: bounds are computed before the check that the case fits in memory. */
 static double longest_of(const struct op_case *c, const struct attention_roles *roles)
 {
 	struct attention_extent e = attention_extent_of(c, roles);
@@ -671,7 +671,7 @@ struct rule attention_rule(const struct op_case *c, int output)
 /* --- sizes -------------------------------------------------------------------------------------------------------- */
 
 /* One case of a size preset: the total numbers of sequences, of queries (decode: one per sequence) and of keys. If the
- * preset has a list and no const axis fixes the number of sequences, the list determines these numbers. */
+ * preset has a list, and no const axis fixes the number of sequences, the list determines these totals. */
 struct attention_preset {
 	int64_t batch, queries, keys;
 	enum attention_list list;
@@ -722,8 +722,8 @@ static int64_t row_of(const struct op_problem *problem, const struct attention_r
 /* The largest number of elements in an enlarged cache (enlarge_pool). */
 enum { POOL_ELEMENTS = 1 << 25 };
 
-/* Enlarges the caches to ATTENTION_POOL pages, with page numbers above 255. Caches that would then have more than
- * POOL_ELEMENTS elements are left unchanged. */
+/* Enlarges the caches to ATTENTION_POOL pages, so that there are page numbers above 255. Caches that would then have
+ * more than POOL_ELEMENTS elements keep their size. */
 static void enlarge_pool(const struct op_problem *problem, const struct attention_roles *roles, int64_t *row)
 {
 	const struct op_arg *cache = &problem->inputs[roles->key[0]];
@@ -819,8 +819,8 @@ int attention_sizes(const struct op_problem *problem, int variant, enum op_size 
 
 /* --- ranges that default cases cover ------------------------------------------------------------------------------ */
 
-/* Writes the range of an input's values. Offsets, page numbers and row numbers have no meaningful range: the function
- * then returns false. */
+/* Writes the range of an input's values. Returns false for offsets, page numbers and row numbers, which have no
+ * meaningful range. */
 bool attention_range(const struct op_problem *problem, int variant, int input, struct op_range *out)
 {
 	const struct attention_roles found = attention_roles_of(problem), *roles = &found;

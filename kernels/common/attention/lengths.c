@@ -106,7 +106,7 @@ static const struct list lists[LISTS] = {
     [LIST_CHUNK_FULL] = {false, false, 1, {{{256, 17}}, {{257, 16}}}, {2048, 20}},
 };
 
-/* The lengths of those later sequences of a list of many that may have keys. */
+/* In a list of many sequences, the lengths of the later sequences that may have keys. */
 enum { LATER = 4 };
 static const struct length later[CONTENTS_COUNT][LATER] = {{{1, 1}, {1, 0}, {2, 2}, {1, 2}},
                                                           {{1, 0}, {2, 2}, {1, 1}, {1, 2}}};
@@ -134,10 +134,10 @@ bool attention_near_power(int64_t number)
 	return number >= power - 1;
 }
 
-/* Returns the lengths of sequence b >= 1. After the first `count` sequences, the last sequence has keys: a reference
- * that omits the last sequence thus gives a wrong output. Most sequences next to a power of two have keys, too. All
- * others have one query and no key, because a reference that loops over the sequences takes time for each sequence with
- * keys. */
+/* Returns the lengths of sequence b >= 1. Of the sequences after the first `count`, the last one has keys, so that a
+ * reference that omits the last sequence gives a wrong output. Most sequences next to a power of two also have keys.
+ * All others have one query and no key, because a reference that loops over the sequences takes time for each sequence
+ * with keys. */
 static struct length part_of(const struct list *list, int contents, int64_t batch, int64_t b)
 {
 	struct length part = {1, 0};
@@ -169,8 +169,9 @@ static void sum_up(const struct list *list, int contents, int64_t batch, int64_t
 	}
 }
 
-/* Returns the totals of a case with `batch` sequences. Each total is the larger of its sums in the two sets of input
- * values, plus the smallest length of sequence 0. If there is only sequence 0, it has at least two pages. */
+/* Returns the totals of a case with `batch` sequences. The sums over sequences 1, 2, … differ between the two sets of
+ * input values. Each total is the larger sum, plus the smallest length of sequence 0. If there is only sequence 0, it
+ * has at least two pages. */
 static struct attention_totals totals_of(const struct list *list, int64_t batch, int64_t page_size)
 {
 	struct attention_totals totals = {.batch = batch, .page_size = page_size, .decode = list->decode};
@@ -193,7 +194,7 @@ struct attention_totals attention_list_totals(enum attention_list list, int64_t 
 	return totals_of(&lists[list], lists[list].many ? attention_many(row) : 1 + lists[list].count, page_size);
 }
 
-/* May a case with this list have `batch` sequences? */
+/* Returns true if a case with this list may have `batch` sequences. */
 static bool has_batch(const struct list *list, int64_t batch)
 {
 	bool found = !list->many && batch == 1 + list->count;

@@ -1,9 +1,9 @@
-/* lengths - the sequence lengths of default cases: lists of the lengths at which kernels and references with blocked
- * loops fail.
+/* lengths - lists the sequence lengths of default cases: those at which kernels and references with blocked loops tend
+ * to fail.
  *
- * A list has the numbers of queries and keys of sequences 1, 2, 3, …. Sequence 0 has the remaining queries and keys.
- * The two sets of input values of a case have the same axes, but the list has different lengths for each set. If a
- * length is a multiple of 16, 32, 64, 128 or 256 in one set, the other set has this length plus or minus one.
+ * A list has the numbers of queries and keys of sequences 1, 2, 3, …. Sequence 0 gets the remaining queries and keys.
+ * The two sets of input values of a case have the same axes, but a list has different lengths for each set. If a length
+ * is a multiple of 16, 32, 64, 128 or 256 in one set, the other set has this length plus or minus one.
  *
  *   SINGLE  One sequence. Its last page holds one key in the first set, and is full in the second set.
  *   BLOCKS  Key lengths around every block size; one sequence of more than 2048 keys; sequences without keys, without

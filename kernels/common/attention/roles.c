@@ -38,7 +38,7 @@ struct attention_roles attention_no_roles(void)
 
 bool attention_is_float(const struct op_arg *arg)
 {
-	switch (arg->dtype) { /* those that attention.cu loads */
+	switch (arg->dtype) { /* the dtypes that attention.cu loads */
 	case DTYPE_FLOAT64:
 	case DTYPE_FLOAT32:
 	case DTYPE_FLOAT16:

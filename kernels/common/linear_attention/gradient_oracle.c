@@ -47,7 +47,8 @@ static double raw(const struct reverse *r, int input, int64_t index)
 /* --- through one token -------------------------------------------------------------------------------------------- */
 
 /* Propagates the gradient through one token, for row i of the state. `before` and `after` are this row before and after
- * the token. On entry, `d` is the gradient of the row after the token; on return, of the row before the token. */
+ * the token. On entry, `d` is the gradient of the row after the token; on return, `d` is the gradient of the row before
+ * the token. */
 static inline void reverse_row(const struct recurrence_work *w, int64_t i, const double *before, const double *after,
 			       double *d, struct turned *x)
 {
@@ -303,7 +304,7 @@ static int oracle(const struct op_case *c, const struct tensor *in, struct tenso
 					   sizeof *r.of[input]);
 	}
 #pragma omp parallel for schedule(dynamic)
-	for (int64_t i = 0; i < r.w.e.sequences * r.w.e.q_heads; i++) { /* value heads may share q and k */
+	for (int64_t i = 0; i < r.w.e.sequences * r.w.e.q_heads; i++) { /* by head of q: value heads may share q and k */
 		int64_t sharing = r.w.e.v_heads / r.w.e.q_heads, h = i % r.w.e.q_heads * sharing;
 
 		for (int64_t k = 0; k < sharing; k++)

@@ -3,16 +3,16 @@
  * Bounds of outputs. An output is scale |q| times a projection of the state. If there is an initial state, the
  * projection of a row of the state on q / |q| is around 1/2. atol is then 2^-12 scale sqrt(K / 3), about a thousandth
  * of a typical output; if q is normalised, atol is 2^-12 scale. If there is no initial state, the state is a sum of a
- * few k v^T, and q reads about a fifth of each. Without an initial state, atol is 2^-12 scale. rtol is one ulp of
- * bfloat16 or float16, with a margin for the errors of float32 sums; for float32, rtol is 2^-12.
+ * few k v^T, and q reads about a fifth of each. atol is then 2^-12 scale. rtol is one ulp of bfloat16 or float16, with
+ * a margin for the errors of float32 sums; for float32, rtol is 2^-12.
  *
  * Bounds of states. References that process token after token round each element once per token, by 2^-24, and these
  * errors decay with the state. Chunked references exponentiate differences of sums of gates, and the last few additions
  * to such a sum round by at most 2^-15 each (input_values.h). rtol is 2^-12, eight of these roundings. atol is for
- * elements that are much smaller than the terms k v whose sum they are. Such a term may be as large as a typical
- * element of a state, 1/4, and eight roundings change it by at most 2^-12 of its size. Roundings have random signs and
- * sizes: the sum of eight has a standard deviation of 1.6 times the largest, 2^-15, and rarely exceeds four times the
- * largest, 2^-13. Hence, atol is 2^-13 of 1/4, which is 2^-15 (RECURRENCE_STATE_ATOL).
+ * elements that are much smaller than the terms k v of their sum. Such a term may be as large as a typical element of a
+ * state, 1/4, and eight roundings change it by at most 2^-12 of its size. Roundings have random signs and sizes: the
+ * sum of eight has a standard deviation of 1.6 times the largest, 2^-15, and rarely exceeds four times the largest,
+ * 2^-13. Hence, atol is 2^-13 of 1/4, which is 2^-15 (RECURRENCE_STATE_ATOL).
  *
  * Outputs and states are linear in v and the initial state. In the second set of input values, both are four times as
  * large, and so is each atol. */
@@ -142,8 +142,8 @@ double recurrence_scale(const struct op_case *c, int64_t k_dim, int64_t sequence
 	return sequences <= 1 ? 0.7 / sqrt((double)k_dim) : sequences <= 3 ? 1 : 1.75;
 }
 
-/* Sets the sigmoid and the doubling of beta, which depend on the case and on the set of input values. Beta is doubled
- * without a sigmoid only if the definition says that this is done. */
+/* Chooses whether beta goes through a sigmoid and whether it is doubled, by the case and the set of input values. Beta
+ * is doubled without a sigmoid only if the definition says so. */
 enum { RAW = 0, SIGMOID = 1, DOUBLED = 2, BOTH = SIGMOID | DOUBLED };
 
 static int strength_of(const struct recurrence_extent *e, const struct op_case *c)
@@ -276,7 +276,8 @@ static void fill_some_empty(struct tensor *out)
 		dtype_store(out->data, out->dtype, n, (double)offsets[n % 6]);
 }
 
-/* Writes offsets of packed sequences. If there are many sequences, one of them is empty: the next one has its token. */
+/* Writes offsets of packed sequences. If there are many sequences, one of them is empty, and the next sequence gets its
+ * token. */
 static void fill_offsets(const struct op_case *c, const struct recurrence_extent *e, struct tensor *out)
 {
 	enum { EMPTY = 9 };
@@ -411,8 +412,8 @@ bool recurrence_range(const struct op_problem *problem, int variant, int input, 
 	return false;
 }
 
-/* Returns the largest lengths of the default cases. One sequence has more than 1024 tokens, and there are
- * more sequences than kernels have blocks. */
+/* Returns the largest lengths of the default cases. One sequence has more than 1024 tokens, and one case has more
+ * sequences than a kernel has blocks. */
 int64_t recurrence_reach(const struct op_problem *problem, int variant, int axis)
 {
 	struct recurrence_roles roles = recurrence_roles_of(problem);

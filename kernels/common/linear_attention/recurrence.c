@@ -113,7 +113,7 @@ static bool normalises(const struct recurrence_work *w, bool is_query)
 	return w->modes.l2norm || w->mistake == (is_query ? RECURRENCE_Q_NORMALISED : RECURRENCE_K_NORMALISED);
 }
 
-/* Returns the number by which element i of a row is divided. `square`: the sum of the squares. */
+/* Returns the norm by which element i of a row is divided. `square` is the sum of the squares of the row. */
 static double norm_of(const struct recurrence_work *w, enum recurrence_norm kind, const double *row, double square)
 {
 	double sum = 0;
@@ -174,7 +174,7 @@ void recurrence_read_row(const struct recurrence_work *w, const struct tensor *r
 		round_row(out, dim, (enum dtype)w->by == DTYPE_BFLOAT16, (enum dtype)w->by == DTYPE_FLOAT16);
 }
 
-/* Gives every key the decay of the mean gate. */
+/* Replaces the decay of every key by the decay of the mean gate. */
 static void mean_decay(double *stays, int64_t keys)
 {
 	double sum = 0;
@@ -309,7 +309,7 @@ static double read_state(const struct recurrence_work *w, const double *state, i
 	return sum;
 }
 
-/* Returns what is learnt for a value, from the value that the state had for the key. */
+/* Returns the update for one value. `recalled` is the value that the state has for the key. */
 static double mistaken_learnt(const struct recurrence_work *w, const struct recurrence_token *token, double value,
 			      double recalled)
 {
@@ -334,7 +334,7 @@ static void decay_state(const struct recurrence_work *w, const struct recurrence
 			state[i * w->e.k_dim + j] *= token->stays[j];
 }
 
-/* Computes what is learnt for each value: token->output, which is not needed yet, has it. */
+/* Computes the update for each value, and writes it to token->output, which is not needed for the output yet. */
 static void mistaken_recall(const struct recurrence_work *w, const struct recurrence_token *token, const double *state)
 {
 	const double *key = w->mistake == RECURRENCE_RECALL_QUERY ? token->q : token->k;
@@ -434,8 +434,8 @@ struct recurrence_token recurrence_token_of(int64_t k_dim, int64_t v_dim)
 	return (struct recurrence_token){.q = row, .k = row + k_dim, .stays = row + 2 * k_dim, .v = v, .output = v + v_dim};
 }
 
-/* Reads the initial state of sequence n. `state` has the final state of the sequence before, if the mistake needs
- * it. */
+/* Reads the initial state of sequence n. With RECURRENCE_RUNS_ON, `state` keeps the final state of the sequence
+ * before. */
 static void begin_state(const struct recurrence_work *w, int64_t n, int64_t place, double *stored, double *state)
 {
 	int64_t size = w->e.v_dim * w->e.k_dim;
@@ -490,7 +490,7 @@ static void run_head(const struct recurrence_work *w, int64_t first, int64_t end
 	free(state);
 }
 
-/* Returns the options of the case, or those with a mistake. */
+/* Returns the options of the case, changed by the mistake if there is one. */
 static struct recurrence_modes modes_of(const struct op_case *c, const struct recurrence_roles *roles, const struct tensor *in)
 {
 	struct recurrence_modes modes = recurrence_modes_of(c, roles);
@@ -548,7 +548,7 @@ bool recurrence_has(const struct recurrence_work *w)
 	case RECURRENCE_LEAST_GATE:
 	case RECURRENCE_ROUNDED_STAYS:
 	case RECURRENCE_HALF_STAYS:
-	case RECURRENCE_ROUNDED_DECAYED: /* without a gate, the same as before the token */
+	case RECURRENCE_ROUNDED_DECAYED: /* without a gate, these are the same as ROUNDED_BEFORE and HALF_BEFORE */
 	case RECURRENCE_HALF_DECAYED:
 		return gate != RECURRENCE_GATE_NONE && (w->delta || w->mistake != RECURRENCE_RECALL_FIRST);
 	case RECURRENCE_MEAN_GATE:
@@ -559,7 +559,7 @@ bool recurrence_has(const struct recurrence_work *w)
 	case RECURRENCE_SOFTPLUS_UP_TO:
 	case RECURRENCE_BIAS_LAST:
 	case RECURRENCE_BOUND_SOFTPLUS:
-	case RECURRENCE_A_ON_GATE: /* a scalar may decide between the two formulas */
+	case RECURRENCE_A_ON_GATE: /* a scalar may select one of the two formulas */
 		return gate == RECURRENCE_GATE_SOFTPLUS || gate == RECURRENCE_GATE_BOUNDED;
 	case RECURRENCE_NO_A_EXP:
 		return w->roles.a_log >= 0;
@@ -574,7 +574,7 @@ bool recurrence_has(const struct recurrence_work *w)
 	case RECURRENCE_OTHER_DOUBLED:
 	case RECURRENCE_DOUBLED_FIRST:
 		return w->delta;
-	case RECURRENCE_BETA_BY_VALUE: /* without the option of a sigmoid, it is simpler that beta always goes through one */
+	case RECURRENCE_BETA_BY_VALUE: /* else, a beta that always goes through a sigmoid is simpler */
 		return w->delta && w->may_sigmoid;
 	case RECURRENCE_RECALL_TURNED:
 	case RECURRENCE_LEARN_TURNED:

@@ -1,4 +1,4 @@
-/* recurrence - the computation of kernels/common/linear_attention/recurrence.c on a GPU, in float32.
+/* recurrence - computes on a GPU, in float32, what kernels/common/linear_attention/recurrence.c computes on the host.
  *
  * The rows of a state are independent. A warp processes all tokens of a sequence for one row [K] of one head's state.
  * The row stays in registers, K / 32 elements per lane. Dot products are float32: each lane sums its elements in order,
@@ -211,8 +211,9 @@ int recurrence_launch(const struct op_case *c, const struct tensor *in, struct t
 	return cuda_check(cudaGetLastError(), "launching a recurrence", err);
 }
 
-/* Fills a tensor like fill_elements, whose template cannot take struct recurrence_fill, because a function has the same
- * name. Each thread writes four elements, because one Philox block has the random bits of four elements. */
+/* Fills a tensor like fill_elements. The template of fill_elements cannot take struct recurrence_fill, because a
+ * function has the same name. Each thread writes four elements, because one Philox block has the random bits of four
+ * elements. */
 static __global__ void __launch_bounds__(THREADS)
     make(void *data, enum dtype dtype, int64_t elements, const struct recurrence_fill f)
 {

@@ -151,7 +151,7 @@ const struct op_mode recurrence_mode_names[] = {
     {NULL, 0, 0},
 };
 
-/* Does not apply to a problem without states. */
+/* Returns 1 for states [V, K], 0 for [K, V], and NaN for a problem without states. */
 double recurrence_state_layout(const struct coverage_view *view, const struct op_coverage *row)
 {
 	struct recurrence_roles roles = recurrence_roles_of(view->c->problem);
@@ -339,7 +339,7 @@ static int match_states(const struct matching *m)
 	return (fitting == 3 ? first : fitting == 2) ? RECURRENCE_V_FIRST : 0;
 }
 
-/* Does the description of the scalar say that it doubles beta, without a condition on the sigmoid? */
+/* Returns true if the description of the scalar says that it doubles beta, without a condition on the sigmoid. */
 static bool says_doubled(const struct op_arg *scalar)
 {
 	static const char *const words[] = {"twice", "double", "factor 2", "factor of 2", "times 2", "by 2"};

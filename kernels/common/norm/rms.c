@@ -12,7 +12,7 @@
 #include "kernels/core/shape_match.h"
 #include "kernels/core/take.h"
 
-enum { PARALLEL_FROM = 1 << 14 }; /* the number of elements from which starting threads saves time */
+enum { PARALLEL_FROM = 1 << 14 }; /* number of elements from which it pays to start threads */
 
 /* Rejects unknown dtypes of inputs and outputs, and Python scalars that are not an epsilon. */
 static int refuse_dtypes(const struct op_problem *problem, struct err *why)
@@ -60,7 +60,8 @@ static int refuse_shapes(const struct op_problem *problem, struct err *why)
 	return 0;
 }
 
-/* Rejects a definition whose name has the name of an activation as a word, "fused_rmsnorm_silu": it computes more. */
+/* Rejects a definition whose name contains the name of an activation as a word, such as "fused_rmsnorm_silu", because
+ * it computes more than a norm. */
 static int refuse_activations(const struct op_problem *problem, struct err *why)
 {
 	static const char *const activations[] = {"silu", "gelu", "relu", "sigmoid", "swish", "swiglu", "geglu", "tanh"};
@@ -138,8 +139,8 @@ static int64_t columns_of(const struct op_problem *problem, int64_t if_var)
 	return axis->var ? if_var : axis->value;
 }
 
-/* The numbers of rows are 1, a multiple of a kernel's block of rows, and one more than such a multiple
- * (row_counts.h). */
+/* The cases have 1 row, a multiple of the number of rows that kernels process as a block, and one row more than such a
+ * multiple (row_counts.h). */
 int rms_sizes(const struct op_problem *problem, int variant, enum op_size size, int64_t *axis, int room)
 {
 	int64_t columns = columns_of(problem, size == SIZE_SMALL ? 128 : 4096), rows[2] = {1, 0};
@@ -155,8 +156,8 @@ int rms_sizes(const struct op_problem *problem, int variant, enum op_size size, 
 	return count < room ? count : room;
 }
 
-/* Activations exceed the largest values known from trained models. Weights reach their smallest and largest values, on
- * both sides of zero. The value of an epsilon input is one that no reference has hard-coded. */
+/* Activations exceed the largest values known from trained models. Weights reach their smallest and largest magnitudes,
+ * on both sides of zero. An epsilon input has a value that no reference hard-codes. */
 bool rms_range(const struct op_problem *problem, int offset, int input, struct op_range *out)
 {
 	struct rms_roles roles = rms_roles_of(problem);
