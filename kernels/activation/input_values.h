@@ -1,5 +1,5 @@
-/* activation inputs - the positions of gate and factor in a row, and a function for every input element that gives the
- * same value on CPU and GPU.
+/* activation inputs - the positions of gate and factor in a row, and functions that compute every input element with
+ * the same value on CPU and GPU.
  *
  * The first half of a row is the gate. Gates are uniform on [-s, s). Successive rows have s = 8, 4, 2 and 1 (in the
  * second set of values 16, 8, 4 and 1/2), because silu and gelu differ most at such small gates. Rows with row % 16 ==
@@ -10,16 +10,16 @@
  *
  * In rows with row % 16 == 7 both halves are large, and the product overflows float16: gates have magnitudes from 256
  * to 512 and factors up to 1024. For float16 inputs, gates have magnitudes from 128 to 256 and factors up to 128. In
- * the second set of float16 values, these gates are from -512 to -256 and factors up to 512; the product of gate and
- * factor then overflows, but the result is 0. In rows with row % 16 == 11, the factors are large and the gates are
- * below 2^-15, where float16 is subnormal. These rows detect gates that are flushed to zero, and gates or activations
- * that are converted to float16 although the tensor has another dtype. In float16 the gates of these rows are multiples
- * of 2^-23. The activation of such a gate is half the gate, which float16 represents exactly; a reference may therefore
- * compute it in float16.
+ * the second set of float16 values, these gates are from -512 to -256, and factors up to 512. The product of gate and
+ * factor then overflows, but the correct result is 0. In rows with row % 16 == 11, the factors are large and the gates
+ * are below 2^-15, where float16 is subnormal. These rows detect gates that are flushed to zero, and gates or
+ * activations that are converted to float16 although the tensor has another dtype. In float16 the gates of these rows
+ * are multiples of 2^-23. The activation of such a gate is half the gate, which float16 represents exactly; a reference
+ * may therefore compute it in float16.
  *
- * In rows with row % 16 == 9, silu has gates from -32 to -16, and factors up to 2^40 make its small values there large:
- * a reference that takes the sigmoid of such a gate for 0 is wrong. These rows are usual if a tensor is float16, in
- * which such values of silu are 0, and with gelu, which cancels there. */
+ * Rows with row % 16 == 9 have, for silu, gates from -32 to -16 and factors up to 2^40. The small values of silu then
+ * give large results, and a reference that takes the sigmoid of such a gate for 0 is wrong. If a tensor is float16, or
+ * with gelu, these rows are like ordinary rows: such values of silu are 0 in float16, and gelu cancels there. */
 #ifndef REFTEST_KERNELS_ACTIVATION_INPUT_VALUES_H
 #define REFTEST_KERNELS_ACTIVATION_INPUT_VALUES_H
 
@@ -36,8 +36,8 @@ struct activation_fill {
 	uint64_t key;
 	int64_t half; /* columns of the output */
 	int second;   /* is this the second set of values? */
-	int gate, up; /* for rows with large gates and factors: log2 of the smallest gate and of the limit of factors */
-	int negative; /* are the gates of these rows negative only? */
+	int gate, up; /* in rows where both are large: log2 of the smallest gate, log2 of the limit of factors */
+	int negative; /* are all gates of these rows negative? */
 	int fine;     /* the number of fraction bits of gates below 2^-15 */
 	int deep;     /* are there rows with negative gates and very large factors? */
 };

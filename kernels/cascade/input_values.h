@@ -1,5 +1,5 @@
-/* cascade inputs - the role of each tensor, and a function for every input element that gives the same value on CPU and
- * GPU.
+/* cascade inputs - the role of each tensor, and functions that compute every input element with the same value on CPU
+ * and GPU.
  *
  * Attention outputs v are uniform on [-2, 2). Noise is uniform on [-1, 1). One state of each token and head is
  * "chosen": the first, the last or one between. The log-sum-exps s (in base 2) depend on (token + head) % 16:
@@ -85,7 +85,7 @@ struct cascade_fill {
 	uint64_t key;
 	int is_s;
 	int64_t states, heads;
-	int64_t turn; /* the row of the table above that token 0, head 0 has */
+	int64_t turn; /* the row of the table above that applies to token 0, head 0 */
 	int state; /* the number of the state in a tensor that holds one state; -1: the tensor holds all states */
 };
 
@@ -153,8 +153,8 @@ HOST_DEVICE static inline float cascade_element(const struct cascade_fill *f, in
 	return cascade_s(turn % 16, state == choices[(turn % 2 + turn / 16 * 2) % 4], state, f->states, noise);
 }
 
-/* Is the token merged? The first token is merged only in the first set of values; of the other tokens, three in four
- * are merged. */
+/* Returns the mask of a token: 1 if it is merged. The first token is merged only in the first set of values; of the
+ * other tokens, three in four are merged. */
 HOST_DEVICE static inline int cascade_mask(enum op_contents contents, int64_t token, uint32_t random)
 {
 	return token == 0 ? contents == CONTENTS_FIRST : random % 4 != 0;

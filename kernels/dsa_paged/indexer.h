@@ -1,4 +1,4 @@
-/* indexer - selects the keys that a query of sparse attention reads, which are the keys with the largest scores.
+/* indexer - selects the keys that a query of sparse attention reads: those with the largest scores.
  *
  *   score[t] = sum over heads of weight[h] * max(0, query[h] . (key[t] * scale[t]))
  *
@@ -17,15 +17,15 @@ int indexer_check(const struct op_case *c, const struct tensor *in, struct err *
 int indexer_oracle(const struct op_case *c, const struct tensor *in, struct tensor *out, struct err *err);
 
 /* Implements op.judge. Let the least selected score be the smallest of the min(chosen, length) largest scores. A row of
- * `reference` is correct if it lists no key twice and no key of another sequence, lists exactly min(chosen, length)
- * keys, lists every key whose score is clearly above the least selected score, and lists no key whose score is clearly
- * below it. The order of the keys is free. "Clearly" means by more than 2^-14 of S, the largest sum of |terms| of a
- * score in the row. A float32 sum of 64 x 128 products is off by 1e-6 S. A sum on 8-bit tensor cores, which keep 14
- * bits, is off by 2^-15 S.
+ * `reference` is correct if it lists no key twice, no key of another sequence, exactly min(chosen, length) keys, every
+ * key whose score is clearly above the least selected score, and no key whose score is clearly below it. The order of
+ * the keys is free. "Clearly" means by more than 2^-14 of S, the largest sum of |terms| of a score in the row. A
+ * float32 sum of 64 x 128 products is off by 1e-6 S. A sum on 8-bit tensor cores, which keep 14 bits, is off by 2^-15
+ * S.
  *
- * In the metrics, `hits` is the number of correct entries. max_abs is the largest distance between the score of a
- * wrongly listed or omitted key and the least selected score. margin is this distance divided by the allowed distance,
- * and cosine is the fraction of the truth's keys that the reference lists. */
+ * In the metrics, `hits` is the number of correct entries. `max_abs` is the largest distance between the score of a
+ * wrongly listed or omitted key and the least selected score. `margin` is this distance divided by the allowed
+ * distance. `cosine` is the fraction of the truth's keys that the reference lists. */
 int indexer_judge(const struct op_case *c, const struct tensor *in, const struct tensor *reference,
                   const struct tensor *truth, struct metrics *metrics, struct err *why);
 

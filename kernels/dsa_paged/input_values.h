@@ -14,16 +14,16 @@
  *   7  one page of keys                               one page of keys, plus one key.
  *
  * Sequences 8 to 22 have 15, 16, 17, 31, 32, 33, … 257 keys. Of the later sequences, the last one and those next to a
- * power of two have one to three keys, and the others have none, because a reference takes time for each sequence with
- * keys. The pages of a sequence are distinct and in random order; several sequences use
- * the same page. One page in eight is unused. Entries of the page table after the last page of a sequence are the
- * number of an unused page in the first set of values, and -1 in the second set. These entries have no meaning, and a
- * reference need not read them. Keys that belong to no sequence (in unused pages, or after the last key of a sequence)
- * are NaN, and so are their scales.
+ * power of two have one to three keys. The others have none, because a reference takes time for each sequence with
+ * keys. The pages of a sequence are distinct and in random order; several sequences use the same page. One page in
+ * eight is unused. Entries of the page table after the last page of a sequence are the number of an unused page in the
+ * first set of values, and -1 in the second set. These entries have no meaning, and a reference need not read them.
+ * Keys that belong to no sequence (in unused pages, or after the last key of a sequence) are NaN, and so are their
+ * scales.
  *
  * Each edge case has three sequences. In empty_sequences no sequence has keys. In few_keys the lengths are one key
  * fewer than are selected, one key, and a page plus one key. In equal_scores each sequence has as many keys as the
- * table can hold, and all keys of the cache are equal, and so are all scales.
+ * table can hold; all keys of the cache are equal, and all scales are equal.
  *
  *   queries  are uniform on [-8, 8).
  *   keys     are uniform on [-448, 448), rounded to e4m3; every second zero is -0. One group of keys in sixteen has only
@@ -34,9 +34,8 @@
  *            one third of the sequences weights are 0.5 lower, and most scores are negative. In another third weights
  *            are 0.5 higher, and most scores are positive. In the other sequences scores have both signs.
  *
- * In the second set of values, each group of eight consecutive keys in a page of the cache is eight times the same key.
- * Several keys then have the least selected score, and a reference may select only some of these keys. In the first
- * set, no two keys are equal. */
+ * In the second set of values, eight consecutive keys in a page of the cache are equal. Several keys then have the
+ * least selected score, and a reference may select any of these keys. In the first set, no two keys are equal. */
 #ifndef REFTEST_KERNELS_DSA_PAGED_INPUT_VALUES_H
 #define REFTEST_KERNELS_DSA_PAGED_INPUT_VALUES_H
 
@@ -72,7 +71,7 @@ struct indexer_cache {
 	const uint8_t *used;
 };
 
-/* Returns an element of a key, from its random bits. `zero`: is every element of the key 0? */
+/* Returns an element of a key, from its random bits. If `zero`, every element of the key is 0. */
 HOST_DEVICE static inline uint8_t indexer_key_byte(int zero, uint32_t random)
 {
 	uint8_t byte = zero ? 0 : e4m3_from_float(uniform_signed(random, 8) * 448);

@@ -1,28 +1,29 @@
 /* mistakes - the mistakes of the indexer that its oracle and its judge compute themselves
- * (kernels/dsa_paged/confusions.h). The mistakes of sparse attention are those of all attention. */
+ * (kernels/dsa_paged/confusions.h). The mistakes of sparse attention are in
+ * kernels/common/attention/shared_confusions.h. */
 #ifndef REFTEST_KERNELS_DSA_PAGED_MISTAKES_H
 #define REFTEST_KERNELS_DSA_PAGED_MISTAKES_H
 
 #include "kernels/common/attention/attention.h"
 
 enum indexer_mistake {
-	INDEXER_NO_MISTAKE = ATTENTION_MISTAKES, /* the numbers of attention's mistakes are not used here */
+	INDEXER_NO_MISTAKE = ATTENTION_MISTAKES, /* the numbers below are mistakes of attention */
 	INDEXER_NO_RELU,
-	INDEXER_RELU_LAST,     /* of the sum over the heads */
+	INDEXER_RELU_LAST,     /* relu of the sum over the heads */
 	INDEXER_NO_WEIGHTS,
 	INDEXER_SOFTMAX_WEIGHTS,
 	INDEXER_NO_SCALES,
 	INDEXER_DIVIDED_SCALES,
-	INDEXER_SCALE_AFTER_KEY, /* elements of keys are read as if the scale of each followed them */
+	INDEXER_SCALE_AFTER_KEY, /* the cache is read as if each key were followed by its scale */
 	INDEXER_INTEGERS,        /* elements of keys are signed bytes */
 	INDEXER_SMALLEST,
 	INDEXER_MAGNITUDES,
 	INDEXER_FIRST_KEYS,
 	INDEXER_LAST_KEYS,
 	INDEXER_ONE_LESS,
-	INDEXER_PLACES,          /* places in the sequence are listed, not rows of the cache */
+	INDEXER_PLACES,          /* positions in the sequence are listed, not rows of the cache */
 	INDEXER_WHOLE_PAGES,     /* lengths are rounded up to whole pages */
-	INDEXER_ZEROS,           /* 0 is listed where nothing is chosen */
+	INDEXER_ZEROS,           /* unused entries are 0 instead of -1 */
 	INDEXER_NO_ZERO_SCORES,  /* keys of score 0 are never chosen */
 };
 

@@ -1,7 +1,7 @@
 /* gdn inputs - computes every input element of a gated delta net, with the same value on CPU and GPU.
  *
- * kernels/common/linear_attention/input_values.h describes both sets of values. There a is called g (before softplus),
- * and b is called beta (before a sigmoid). Two inputs are described here:
+ * kernels/common/linear_attention/input_values.h describes both sets of values; there, a is called g (before softplus),
+ * and b is called beta (before a sigmoid). This file describes only two inputs:
  *
  *   state      Every slot has a state, even if no sequence uses the slot, because all slots are in the output. States
  *              are huge only if every sequence has one token and there are no slots.
@@ -33,10 +33,10 @@ struct gdn_fill {
 	int64_t heads, dim; /* lengths of the axes after the tokens; dim is 1 for a and b */
 	int eighths;        /* the elements of k are uniform on [-1, 1) * eighths / 8 * 2^exponent */
 	int exponent;
-	bool has_alike;  /* have the first tokens alike keys? */
+	bool has_alike;  /* do the first tokens have alike keys? */
 	int64_t sharing; /* number of heads of the element's tensor for each head of k */
 	struct recurrence_alike alike;
-	bool single;     /* has every sequence one token, and the state of its number? */
+	bool single;     /* does every sequence have one token, and the state with its number? */
 	bool for_gradients; /* is no row of q short, and no value huge? */
 	int short_query; /* a short row of q is multiplied by 2^short_query if it is normalised */
 };
@@ -47,7 +47,7 @@ extern "C" {
 
 /* Host only. */
 struct gdn_fill gdn_fill_of(const struct op_case *c, int input);
-/* Fills an input of a case of gradients, as recurrence_fill_for_gradients does. */
+/* Fills an input of a gradient case, like recurrence_fill_for_gradients. */
 int gdn_fill_for_gradients(const struct op_case *c, int input, struct tensor *out, struct err *err);
 
 #ifdef __cplusplus

@@ -11,7 +11,7 @@ extern "C" {
 /* Implements op.check: checks the tensors of offsets and slots that are loaded. */
 int gdn_check(const struct op_case *c, const struct tensor *in, struct err *err);
 
-/* Does the case write to the slots of sequences? (Then no two sequences may share a slot.) */
+/* Returns true if the case writes to the slots of sequences. No two sequences may then share a slot. */
 struct gdn_roles;
 bool gdn_writes_slots(const struct op_case *c, const struct gdn_roles *roles);
 

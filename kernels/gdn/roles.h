@@ -1,5 +1,5 @@
 /* roles - finds the role of each tensor of a gated delta net, the sizes of a case, and the options that the
- * definition's name, tags and description give. Host only. */
+ * definition's name, tags and description state. Host only. */
 #ifndef REFTEST_KERNELS_GDN_ROLES_H
 #define REFTEST_KERNELS_GDN_ROLES_H
 
@@ -23,8 +23,8 @@ struct gdn_roles {
 	int state;	    /* [slots, H_v, V, K] floats; if absent, states start as zeros */
 	int a_log, dt_bias; /* [H_v] floats */
 	int a, b;	    /* [T, H_v] floats */
-	/* [sequences + 1] integers: sequence n has the tokens from [n] up to, but not including, [n + 1]. If this input
-	 * is present, sequences are packed. */
+	/* [sequences + 1] integers: sequence n has the tokens cu_seqlens[n] … cu_seqlens[n + 1] - 1. If this input is
+	 * present, sequences are packed. */
 	int cu_seqlens;
 	int indices;	    /* [sequences] integers: the slot of each sequence; without them, sequence n has slot n */
 	int buffer;	    /* [slots or batch, tokens, H_v, V, K] floats, which receive the state after each token */
@@ -51,14 +51,15 @@ int gdn_match(const struct op_problem *problem, struct err *why);
 struct gdn_roles gdn_roles_of(const struct op_problem *problem);
 struct gdn_extent gdn_extent_of(const struct op_case *c, const struct gdn_roles *roles);
 
-/* Does the buffer of intermediate states have one entry per slot? (Otherwise it has one entry per sequence.) */
+/* Returns true if the buffer of intermediate states has one entry per slot, and false if it has one per sequence. */
 bool gdn_buffer_by_slot(const struct op_problem *problem, const struct gdn_roles *roles);
 
 /* Returns the scale by which outputs are multiplied: 1 / sqrt(K) if the case's scale is 0 or absent. */
 double gdn_scale(const struct op_case *c, const struct gdn_roles *roles);
 bool gdn_l2norm(const struct op_case *c, const struct gdn_roles *roles);
 
-/* Does the state output contain the states after the last token? (Otherwise it contains the input states.) */
+/* Returns true if the state output contains the states after the last token, and false if it contains the input
+ * states. */
 bool gdn_updates(const struct op_case *c, const struct gdn_roles *roles);
 
 /* Checks the axes of a case. Returns 0, or -1 with a message if they make the case invalid. */

@@ -5,12 +5,12 @@
  * leading axes; the product of these axes is M.
  *
  * In the first set of values, elements are uniform on [-1, 1). They are multiples of 2^-10 for float16, 2^-7 for
- * bfloat16, and 2^-20 for float32. The dtype represents such numbers exactly. An 8-bit float does not, and neither does
- * TF32 if they are multiples of 2^-20.
+ * bfloat16, and 2^-20 for float32. The dtype represents such numbers exactly. An 8-bit float does not represent them,
+ * and TF32 does not represent multiples of 2^-20.
  *
- * In the second set of values, elements are multiples of a larger number, 2^-5 if K = 4096. A sum of K products is then
- * exact in float32, in any order: A and B together have T = 22 - log2 K fraction bits, so all products are multiples of
- * 2^-T, and the sum of their magnitudes is at most 2^22 2^-T.
+ * In the second set of values, elements are multiples of a larger number (2^-5 if K = 4096), so that a sum of K
+ * products is exact in float32, in any order. A and B together have T = 22 - log2 K fraction bits. All products are
+ * multiples of 2^-T, and the sum of their magnitudes is at most 2^22 2^-T.
  *
  * In both sets, row m of A has "heavy" elements, +8 or -8, in the columns with k % GEMM_PERIOD == m % GEMM_PERIOD.
  * Among 128 consecutive rows, each column has one heavy element. A reference that omits a column therefore changes some
@@ -18,20 +18,20 @@
  *
  * If A, B and C are all 16-bit and K is large enough, two columns of A and B are special: GEMM_LIFT and GEMM_DROP. In
  * each row of B, the two special elements have the same sign and a magnitude of 24 … 28. One row of A in GEMM_LIFTED is
- * "lifted": its two special elements are 4096 and -2304, or -4096 and 2304. In ordinary rows of A, the special
- * elements are a quarter of their ordinary value. In a lifted row, the sum of products rises to 98304 … 114688 at
- * GEMM_LIFT, beyond float16's maximum, so a float16 accumulator becomes infinite. The sum falls to 33792 … 59392 at
- * GEMM_DROP. Both columns are in the same block of 256 columns: torch lets cuBLAS round partial sums over such blocks
- * to float16, and these sums stay finite. In the second set of values, the special elements are 2^-7 times as large in
- * A and 2^7 times as large in B.
+ * "lifted": its two special elements are 4096 and -2304, or -4096 and 2304. In ordinary rows of A, the special elements
+ * are a quarter of their ordinary value. In a lifted row, the sum of products rises to 98304 … 114688 at GEMM_LIFT,
+ * beyond float16's maximum, so a float16 accumulator becomes infinite. The sum falls to 33792 … 59392 at GEMM_DROP.
+ * Both columns are in the same block of 256 columns, because torch lets cuBLAS round partial sums over such blocks to
+ * float16. These sums then stay finite. In the second set of values, the special elements are 2^-7 times as large in A
+ * and 2^7 times as large in B.
  *
  * The rows of A after the lifted ones are "high": they are like lifted rows, but their element at GEMM_DROP is 0, so
- * the sums of products stay at 98304 … 114688. In float16 such a product is infinite; a reference that limits it to
+ * the sums of products stay at 98304 … 114688. In float16 such a sum is infinite; a reference that limits it to
  * float16's maximum is wrong. If a workload provides A or B, there are no high rows, because a sum could then be so
  * close to float16's maximum that rounding decides. The rows after the high ones are "faint" in the second set of
  * values: they are scaled so that their smallest elements are 2^-24, the smallest number above 0 in float16, and their
- * two special elements are 0. The products in such a row are below 2^-14, where float16 is subnormal, and so is about
- * half of its elements of C if K is 4096.
+ * two special elements are 0. The products in such a row are below 2^-14, where float16 is subnormal. If K is 4096,
+ * about half of the row's elements of C are also below 2^-14.
  *
  * If neither A nor B is float16, two of eight columns are scaled. If k % 8 is 5, column k of A is scaled by 2^30 and
  * column k of B by 2^-30. If k % 8 is 6, column k of A is scaled by 2^-30 and column k of B by 2^30. The products do
@@ -53,8 +53,8 @@ enum { GEMM_NT = 0, GEMM_NN = 1 };
 
 enum { GEMM_PERIOD = 128, GEMM_HEAVY = 8 };
 
-/* The exponents of the scale of columns of A and B. GEMM_SPREAD is used for elements above float16's maximum and below
- * its minimum. GEMM_SPREAD_HALF is used for float16's largest numbers and its subnormals. */
+/* The exponents of the scale of columns of A and B. GEMM_SPREAD makes elements that are above float16's maximum or
+ * below its minimum. GEMM_SPREAD_HALF makes elements among float16's largest numbers and its subnormals. */
 enum { GEMM_SPREAD = 30, GEMM_SPREAD_HALF = 12 };
 
 /* GEMM_LIFT is the column at which the sums of lifted rows rise above float16's maximum, and GEMM_DROP is the column at
@@ -73,8 +73,8 @@ struct gemm_extent {
 	int nn; /* 0: B[n][k], 1: B[k][n] */
 };
 
-/* Can input `a` be A, and the other input B in the layout `nn`? A has the leading axes of C, then K. Compares only
- * axes. */
+/* Returns 1 if input `a` can be A, and the other input can be B in the layout `nn`. A has the leading axes of C, then
+ * K. Compares only axes. */
 static inline int gemm_fits(const struct op_problem *problem, int a, int nn)
 {
 	const struct op_arg *left = &problem->inputs[a], *right = &problem->inputs[1 - a], *out = &problem->outputs[0];
@@ -123,7 +123,7 @@ struct gemm_fill {
 	int is_a;
 	int bits;   /* the number of fraction bits */
 	int lifted; /* do the sums of some rows rise above float16's maximum? */
-	int high;   /* do the sums of some rows stay there? */
+	int high;   /* do the sums of some rows rise and stay above it? */
 	int faint;  /* the exponent of the scale of faint rows of A; 0: there are none */
 	int shift;  /* special columns of A are multiplied by 2^-shift, those of B by 2^shift */
 	int scale;  /* other elements of lifted and high rows are multiplied by 2^scale */
@@ -146,7 +146,7 @@ static inline int gemm_exact_bits(int64_t k)
 	return bits < 11 ? bits : 11;
 }
 
-/* Can some columns of A and B be outside float16's range? */
+/* Returns 1 if some columns of A and B may be outside of float16's range. */
 static inline int gemm_is_beyond_half(const struct op_problem *problem)
 {
 	return problem->inputs[0].dtype != DTYPE_FLOAT16 && problem->inputs[1].dtype != DTYPE_FLOAT16;
@@ -189,7 +189,7 @@ static inline struct gemm_fill gemm_fill_of(const struct op_case *c, int input)
 	return f;
 }
 
-/* The kinds of rows of A. Rows of B are usual. */
+/* The kinds of rows of A. All rows of B are GEMM_USUAL. */
 enum gemm_row { GEMM_USUAL, GEMM_RISES_AND_FALLS, GEMM_RISES, GEMM_FAINT };
 
 HOST_DEVICE static inline int gemm_row_of(const struct gemm_fill *f, int64_t row)

@@ -5,7 +5,7 @@
  * Noise is uniform on [-1, 1).
  *
  *   row 0, 7  Tiny: the variance is about epsilon (row 0) or a 64th of epsilon (row 7). A wrong or missing epsilon
- *             changes these rows. Row 0 is one of them because a batch of one row should reveal a wrong epsilon, too.
+ *             changes these rows. Row 0 is tiny so that a batch of one row reveals a wrong epsilon, too.
  *   row 1     Constant: every element is 4. Only epsilon keeps the quotient finite, and the output is the bias.
  *   row 2     Shifted: 1 + noise / 4. The mean is seven times the standard deviation.
  *   row 3     Huge: noise on [-2^20, 2^20), which overflows float16. If a tensor is float16, noise on [-2^14, 2^14), whose
@@ -13,12 +13,12 @@
  *   row 4, 5  Noise and one outlier, in the first column (row 4) or in the last column (row 5).
  *   row 6     Plain noise.
  *   row r>=8  Every eighth row, starting with row 11, is shifted like row 2 in the first set of values. In the second
- *             set, such a row has integers close to a large M. If a variance is computed as the mean of squares minus
- *             the square of the mean, it then loses its digits. Columns come in pairs of M + d and M - d, so the mean
- *             is exactly M, and every sum is exact in float32 in any order (up to 2^16 columns). If the output is
- *             float32, M is at most 250 and d is from 1 to 4: the mean is 91 times the standard deviation. If the
- *             output is float16 or bfloat16, M is at most 254, and d is 1 in one of 32 pairs, else 0: the mean is about
- *             1400 times the standard deviation. In two of four such rows everything is multiplied by 2^7: the mean is about
+ *             set, such a row has integers close to a large M. A variance that is computed as the mean of squares minus
+ *             the square of the mean then loses its digits. Columns come in pairs of M + d and M - d, so the mean is
+ *             exactly M, and every sum is exact in float32 in any order (up to 2^16 columns). If the output is float32,
+ *             M is at most 250 and d is from 1 to 4: the mean is 91 times the standard deviation. If the output is
+ *             float16 or bfloat16, M is at most 254, and d is 1 in one of 32 pairs, else 0: the mean is about 1400
+ *             times the standard deviation. In two of four such rows everything is multiplied by 2^7: the mean is about
  *             32000. The other rows have noise and 32 consecutive spikes of equal magnitude
  *             and alternating sign. In the k-th of these rows the spikes start at column 32 k, modulo the number of
  *             columns. The spikes give 3/4 or more of the variance: if a reference leaves out a column with a spike,
@@ -84,7 +84,7 @@ struct layernorm_fill {
 	uint64_t key;
 	int64_t columns;
 	int part;        /* enum layernorm_part */
-	int probe;       /* in a probing case: the values of every row reveal epsilon and nothing else */
+	int probe;       /* is this a probing case? Its rows reveal only epsilon */
 	int second;      /* is this the second set of values? */
 	int narrow;      /* is the output float16 or bfloat16? */
 	int huge;        /* the huge row is noise times 2^huge */

@@ -1,8 +1,8 @@
 /* mamba_ssu inputs - the role of each tensor of a selective state update, and a function for every element that gives
  * the same value on CPU and GPU.
  *
- * The second set of values (op_case.contents) has another seed. If an input has different ranges in the two sets, the
- * table gives both, separated by a bar:
+ * The second set of values (op_case.contents) has another seed. If the range of an input differs between the two sets,
+ * the table has both ranges, separated by a bar:
  *
  *   state, x  Uniform on [-1, 1) | [-4, 4). Every slot has a state, even if no sequence uses the slot, because all
  *             slots are in the output.
@@ -46,7 +46,7 @@ struct ssu_roles {
 	int softplus;    /* a Python scalar; true if absent */
 	int pad;         /* a Python scalar; -1 if absent */
 	int output;      /* [batch, heads, dim] */
-	int new_state;   /* has the shape of state; may be absent */
+	int new_state;   /* the shape of `state`; may be absent */
 };
 
 struct ssu_extent {

@@ -4,7 +4,8 @@
 
 #include "kernels/moe/routing.h"
 
-/* Experts without tokens are not read. `in` and `out` are in host memory. Returns 0, or -1 with a message in `err`. */
+/* The weights of experts without tokens are not read. `in` and `out` are in host memory. Returns 0, or -1 with a
+ * message in `err`. */
 int experts_oracle(const struct op_case *c, const struct moe_roles *roles, const struct routing *r,
 		   const struct tensor *in, struct tensor *out, struct err *err);
 

@@ -11,12 +11,12 @@
  *   scales and factors: A power of two times a number that is uniform on [0.5, 2), in steps of 2^-21. Neighbouring
  *     scales differ, and a power-of-two dtype cannot represent them.
  *
- * Inputs are scaled by powers of two: "up" and gate then have standard deviations between about 1 and 2, and an
- * expert's output has one between 0.5 and 1. The power of two of a product is applied to its factor, else to the scales
- * of its weights, else to the weights. Every other expert is steep: the odd experts in the first set, the even experts
- * in the second. The gates of a steep expert are 8 times as large (64 times in the second set). For such gates silu
- * saturates on both sides, the exponential overflows, and inputs of the second product exceed 448. The second product
- * of a steep expert is scaled down by 8 (or 64). */
+ * Inputs are scaled by powers of two: the standard deviations of "up" and gate are then between about 1 and 2, and that
+ * of an expert's output is between 0.5 and 1. The power of two of a product is applied to its factor; if there is none,
+ * to the scales of its weights; without scales, to the weights. Every other expert is steep: the odd experts in the
+ * first set, the even experts in the second. The gates of a steep expert are 8 times as large (64 times in the second
+ * set). For such gates silu saturates on both sides, the exponential overflows, and inputs of the second product exceed
+ * 448. The second product of a steep expert is scaled down by 8 (or 64). */
 #ifndef REFTEST_KERNELS_MOE_INPUT_VALUES_H
 #define REFTEST_KERNELS_MOE_INPUT_VALUES_H
 
@@ -40,7 +40,7 @@ struct moe_fill {
 	int extra;
 };
 
-/* Returns the number of elements that are computed from one Philox block of four words: an element needs one byte, half
+/* Returns the number of elements that are computed from one Philox block of four words. An element needs one byte, half
  * a word, or a word. */
 HOST_DEVICE static inline int moe_together(enum moe_kind kind)
 {

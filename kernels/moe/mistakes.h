@@ -2,8 +2,7 @@
 #ifndef REFTEST_KERNELS_MOE_MISTAKES_H
 #define REFTEST_KERNELS_MOE_MISTAKES_H
 
-/* The mistakes that the oracle computes itself. Up to MOE_LAST_OF_EXPERTS, they are mistakes of an expert; after it, of
- * the routing. */
+/* The mistakes that the oracle computes itself: first those in the experts, then those in the routing. */
 enum moe_mistake {
 	MOE_NO_MISTAKE,
 	MOE_SWAPPED,

@@ -1,8 +1,8 @@
 /* roles - the role of each input of a mixture of experts, and the sizes of a case.
  *
  * Roles are found by rank, by the axes that an input shares with the output [T, H], and by dtype. Names are used only
- * where shapes cannot decide: for a routing bias and the factors per expert, for logits [T, E] and scales [T, H /
- * block], and for Python scalars. */
+ * where shapes are ambiguous: for a routing bias and the factors per expert, for logits [T, E] and scales [T, H
+ * / block], and for Python scalars. */
 #ifndef REFTEST_KERNELS_MOE_ROLES_H
 #define REFTEST_KERNELS_MOE_ROLES_H
 
@@ -23,8 +23,8 @@ struct moe_roles {
 	int scale1, scale2;			 /* [L, 2I / block, H / block], [L, H / block, I / block] */
 	int factor_up, factor_gate, factor_down; /* [L]: factors on the products of an expert */
 	int logits, bias;			 /* [T, E], [E] */
-	int ids, id_weights;			 /* [T, K]: the chosen experts; their weights, if `ids` does not contain
-						  * them */
+	int ids, id_weights;			 /* [T, K]: the selected experts; their weights, unless `ids` contains
+						  * the weights */
 	int offset, scaling, top_k, groups, kept_groups; /* Python scalars */
 	int output;					 /* the index of the only output, 0 */
 };
@@ -35,7 +35,7 @@ struct moe_roles moe_roles_of(const struct op_problem *problem);
 extern const struct op_role moe_role_names[];
 void moe_bind(const struct op_problem *problem, int variant, void *roles);
 
-/* Is hidden_scale [H / block, T], not [T, H / block]? */
+/* Returns true if hidden_scale is [H / block, T], and false if it is [T, H / block]. */
 bool moe_blocks_first(const struct op_problem *problem, const struct moe_roles *roles);
 
 /* Checks that every input has a role and that the shapes of all inputs are consistent. Returns 0, or -1 with a message

@@ -1,9 +1,9 @@
-/* routing - selects the experts of a token, and computes their weights by one of four methods:
+/* routing - selects the experts of a token and computes the weights of these experts, by one of four methods:
  *
  *   DeepSeek     s = sigmoid(logit). Experts form groups of equal size. The score of a group is the sum of its two
  *                largest s + bias, and the groups with the highest scores are kept. Of the experts in these groups, the
  *                K with the largest s + bias are selected. The weight of an expert is s, without the bias, divided by
- *                the sum of s over the selected experts (on other devices too), times a factor.
+ *                the sum of s over all selected experts (including those on other devices), times a factor.
  *   renormalise  Selects the K largest logits. The weights are the softmax of these logits.
  *   Llama 4      Selects the K (1) largest s = sigmoid(logit). The weight is s. A routing bias is ignored.
  *   given        Experts and weights are inputs: two tensors, or one int32 tensor with the expert in the high half and
@@ -22,7 +22,7 @@ extern "C" {
 
 enum moe_method { MOE_GIVEN, MOE_DEEPSEEK, MOE_RENORMALISE, MOE_LLAMA4 };
 
-/* The bits of the variant that op.match returns: a method; whether weights multiply the input; the result of
+/* The bits of the variant that op.match returns: the method; whether weights multiply the input; the result of
  * moe_blocks_first. */
 enum { MOE_METHOD = 3, MOE_WEIGHT_ON_INPUT = 4, MOE_BLOCKS_FIRST = 8 };
 
@@ -46,16 +46,16 @@ bool routing_has_mistake(const struct routing *r);
  * sentence that says why the problem does not match. */
 int routing_variant(const struct op_problem *problem, const struct moe_roles *roles, struct err *why);
 
-/* Implements op.constants: writes the number of experts to select, of groups and of kept groups, as far as no input
- * gives these numbers. */
+/* Implements op.constants: writes the numbers of experts to select, of groups, and of groups to keep. Omits numbers
+ * that are inputs. */
 int routing_constants(const struct op_problem *problem, int variant, struct op_constant *out);
 
-/* Computes the routing of a case. Returns 0, or -1 with the sentence that makes the case invalid. */
+/* Computes the parameters of the routing of a case. Returns 0, or -1 with the reason why the case is invalid. */
 int routing_of(const struct op_case *c, const struct moe_roles *roles, struct routing *out, struct err *err);
 
-/* Selects experts for one token by its scores: logits if the method is MOE_RENORMALISE, else sigmoids. `bias` is NULL
- * if there is none. Writes the selected experts in descending order, and their weights. Returns the margin of the
- * closest decision, or infinity if no expert was left out. */
+/* Selects experts for one token by its scores, which are logits if the method is MOE_RENORMALISE, else sigmoids. `bias`
+ * is NULL if there is none. Writes the selected experts in descending order, and their weights. Returns the margin of
+ * the closest decision, or infinity if no expert was left out. */
 double routing_choose(const struct routing *r, const double *score, const double *bias, int64_t *expert,
 		      double *weight);
 

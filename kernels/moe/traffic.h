@@ -4,24 +4,24 @@
  * Let the experts of a token be sorted by falling logit. From one expert to the next, the logit falls by 1/4 in some
  * rows, and by 1/32 or by 1 in others. In a fourth kind of rows, two of the selected experts tie, and so do two of the
  * other experts. No selected expert ties with an expert that is not selected. The largest logit differs from row to
- * row: sigmoids saturate at some of these logits and nearly vanish at others. If the routing computes softmaxes, the
+ * row, so that sigmoids saturate in some rows and nearly vanish in others. If the routing computes softmaxes, the
  * largest logit of some rows is 20, and its exponential overflows float16. In other rows the largest logit is 100 or
  * -106. The exponentials of all selected logits of such a row overflow or underflow float32 unless the maximum is
  * subtracted first.
  *
  * The bias is in [-1, 0) in the first set of values and in [-1/2, 1/2) in the second. The sums of score and bias then
- * have both signs, even within a row. The bias changes which experts and groups are selected, by small and by large
- * margins. With a bias, the logits of a row are drawn again until each selection of an expert or a group has a margin
- * of 2^-13, a thousand times the error of float32 sigmoids. If a row's logits fall by 1/32, several draws are compared,
- * and the draw with the smallest such margin is used.
+ * have both signs, even within a row. In some rows the bias changes the selection of experts and groups by a small
+ * margin, in others by a large one. With a bias, the logits of a row are drawn again until each selection of an expert
+ * or a group has a margin of 2^-13, a thousand times the error of float32 sigmoids. If a row's logits fall by 1/32,
+ * several draws are compared, and the draw with the smallest such margin is used.
  *
  * If all experts are on this device and there are many tokens, four experts have exactly 16, 33, 64 and 129 tokens. In
  * the second set of values these numbers are 17, 32, 65 and 128. Small cases use few experts, and in all cases some
  * experts have no token. If there are experts on other devices, one token in eight selects only experts of other
  * devices. The other tokens of the first 16 select some experts on this device. Of the later tokens, every second
- * selects one favourite expert of this device, which gets more than a tile of 128 tokens, and the others select experts
- * of other devices. Thus a case of many tokens takes little longer than a case of few. The computation does not call
- * libm, and its result is the same on every machine. */
+ * selects one favourite expert of this device, which thus gets more than a tile of 128 tokens. The others select
+ * experts of other devices, so that a case of many tokens takes little longer than a case of few. The computation does
+ * not call libm, so that its result is the same on every machine. */
 #ifndef REFTEST_KERNELS_MOE_TRAFFIC_H
 #define REFTEST_KERNELS_MOE_TRAFFIC_H
 

@@ -1,7 +1,8 @@
-/* page inputs - the role of each tensor, the layout of a cache, and a function for every element of the appended
- * tensors and the caches that gives the same value on CPU and GPU. The page tables are computed on the host (page.c).
+/* page inputs - the role of each tensor, the layout of a cache, and functions that compute every element of the
+ * appended tensors and the caches, with the same value on CPU and GPU. The page tables are computed on the host
+ * (page.c).
  *
- * Every element is random and not zero, with either sign and a magnitude anywhere in most of the dtype's range. A
+ * Every element is random and not zero, has either sign, and has a magnitude anywhere in most of the dtype's range. A
  * vector that is written to a wrong slot, or not at all, therefore changes the cache's bits. If a reference converts a
  * vector to another dtype, the vector loses digits or overflows (for example, bfloat16 values overflow in float16). No
  * element is NaN, because whole caches are compared, and NaN does not equal itself. */
@@ -28,7 +29,7 @@ struct page_roles {
 	int batch_indices, positions, indptr, indices, last_page_len;
 };
 
-/* Finds the role of input `i`, a table of integers, by its name. */
+/* Finds the role of input `i`, which is a table of integers, by its name. */
 static inline void page_table_role(const struct op_problem *problem, int i, struct page_roles *roles)
 {
 	const char *name = problem->inputs[i].name;
@@ -116,8 +117,8 @@ HOST_DEVICE static inline int64_t page_offset(const struct page_extent *e, int64
 	return ((page * e->halves + half) * e->page_size * e->heads + inside) * e->width;
 }
 
-/* Returns the reach of a dtype. Elements have magnitudes from 2^-reach to 2^(reach + 1). In the dtype, these are finite
- * and not subnormal. */
+/* Returns the reach of a dtype. Elements have magnitudes from 2^-reach to 2^(reach + 1), which are finite and not
+ * subnormal in the dtype. */
 static inline int page_reach(enum dtype dtype)
 {
 	switch (dtype) {

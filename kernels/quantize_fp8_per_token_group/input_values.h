@@ -23,9 +23,9 @@
  *   QUIET      2^-12 noise, and a peak of 2^-12 m.
  *   ABOVE      a peak of 2 to 8 times the floor, and noise of up to 4 times the floor.
  *
- * The floor is `eps`. If the floor is unknown (a probing case) or 0, the values are computed as for 1e-10. Without a
- * floor a group of zeros has no quotients; NOUGHT is then like BELOW. In a probing case even groups are zeros and odd
- * groups are 2^-40 noise. */
+ * The floor is `eps`. If the floor is unknown (in a probing case) or 0, the values are computed as for a floor of
+ * 1e-10. If the floor is 0, a group of zeros has no defined quotients; NOUGHT is then like BELOW. In a probing case
+ * even groups are zeros and odd groups are 2^-40 noise. */
 #ifndef REFTEST_KERNELS_QUANTIZE_FP8_PER_TOKEN_GROUP_INPUT_VALUES_H
 #define REFTEST_KERNELS_QUANTIZE_FP8_PER_TOKEN_GROUP_INPUT_VALUES_H
 
@@ -105,7 +105,7 @@ static inline struct quantize_extent quantize_extent_of(const struct op_problem 
 struct quantize_fill {
 	uint64_t key;
 	int64_t group, groups;
-	int probe, second, floored; /* floored: is there a floor above 0? */
+	int probe, second, floored; /* floored: is the floor above 0? */
 	int tiny;                   /* 2^tiny is at most half the floor */
 	int bits;                   /* an element of kind BESIDE differs from a tie by 2^-bits of the tie */
 	float huge;
@@ -134,7 +134,7 @@ static inline struct quantize_fill quantize_fill_of(const struct op_case *c)
 	return f;
 }
 
-/* Returns the kind of the group whose index is `number`; the index runs through all rows. */
+/* Returns the kind of group `number`. Groups are numbered consecutively through all rows. */
 HOST_DEVICE static inline int quantize_kind(const struct quantize_fill *f, int64_t number)
 {
 	int64_t row = number / f->groups, kind = (number % f->groups + 5 * row + f->second) % QUANTIZE_KINDS;

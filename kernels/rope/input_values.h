@@ -19,8 +19,8 @@
 #include "kernels/core/op.h"
 #include "kernels/core/random_inputs.h"
 
-/* The bits of the variant that op.match returns. ROPE_INTERLEAVED: no Python scalar selects the pairs, and elements 2i
- * and 2i + 1 rotate together. */
+/* The bits of the variant that op.match returns. ROPE_INTERLEAVED: elements 2i and 2i + 1 rotate together, and no
+ * Python scalar can change this. */
 enum { ROPE_CACHE = 1, ROPE_INTERLEAVED = 2, ROPE_LLAMA31 = 4 };
 
 enum { ROPE_ROTATED = 2, ROPE_POSITIONS = 4096, ROPE_FAR_POSITIONS = 131072, ROPE_EXACT_BITS = 7 };
@@ -116,8 +116,8 @@ static inline int64_t rope_head_size(const struct op_problem *problem, const int
 	return 0;
 }
 
-/* Returns the number of rotated elements of a head: the width of the cache, else the argument rotary_dim, else the axis
- * of that name, else the size of the head. Host only. */
+/* Returns the number of rotated elements of a head. It is the first of these that exists: the width of the cache, the
+ * argument rotary_dim, the axis of that name, the size of the head. Host only. */
 static inline int64_t rope_rotary_dim(const struct op_case *c, const struct rope_roles *roles, int64_t head_size)
 {
 	const struct op_problem *problem = c->problem;
@@ -165,7 +165,8 @@ static inline int rope_interleaved(const struct op_case *c)
 	return (c->variant & ROPE_INTERLEAVED) != 0;
 }
 
-/* Do the rotated tensors and the cache have values whose products and sums are exact in float32? Host only. */
+/* Returns 1 if the rotated tensors and the cache have values whose products and sums are exact in float32. Host
+ * only. */
 static inline int rope_is_exact(const struct op_case *c)
 {
 	return c->contents == CONTENTS_SECOND && (c->variant & ROPE_CACHE) != 0;

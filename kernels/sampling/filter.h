@@ -2,10 +2,11 @@
  *
  *   top-k   keeps the k most likely tokens; if k <= 0 or k >= vocabulary, it keeps all tokens.
  *   top-p   keeps a token if the tokens before it, by decreasing probability, sum to at most p. If p <= 0, it keeps
- *           only the most likely token; if p >= 1, it keeps all tokens. If a top-k dropped tokens before, the
- *           probabilities are renormalised over the tokens that top-k kept; otherwise they are summed as they are.
+ *           only the most likely token; if p >= 1, it keeps all tokens. If top-k has dropped tokens, the probabilities
+ *           are first renormalised over the tokens that it kept.
  *   min-p   keeps a token if its probability is at least min_p times the largest probability; if min_p >= 1, it keeps
- *           only the most likely token. If the product is exact in float32, it must keep a token exactly at this limit.
+ *           only the most likely token. If this product is exact in float32, min-p must keep a token exactly at the
+ *           limit.
  *
  * Tokens of probability 0 are never drawn, so they count as dropped. All ties at the boundary are kept. In some rows
  * float32 rounding, or the order among ties, decides which tokens an implementation keeps. In struct filter_kept,
@@ -30,7 +31,7 @@ struct filter {
 	int64_t *heap; /* the tokens that are not sorted yet */
 	int64_t left;
 	int64_t *order; /* the `ordered` most likely tokens, by decreasing probability and then by number */
-	double *before; /* for each token of `order`, the sum of the probabilities of preceding tokens */
+	double *before; /* for each token of `order`, the sum of the probabilities of the tokens before it */
 	int64_t ordered;
 	double sum, least; /* the sum of all probabilities, and the smallest probability above 0 */
 };
@@ -41,11 +42,11 @@ struct filter_bounds {
 	double top_p, min_p;
 };
 
-/* The filter that dropped the most likely dropped token. */
+/* The filter that dropped the most likely of the dropped tokens. */
 enum filter_by { FILTER_BY_NONE, FILTER_BY_TOP_K, FILTER_BY_TOP_P };
 
 struct filter_kept {
-	/* False if a probability is NaN, infinite or negative, or if all are 0; then no other member is set. */
+	/* False if a probability is NaN, infinite or negative, or if all are 0. No other member is then set. */
 	bool defined;
 	int64_t count; /* the number of kept tokens; filter.order starts with them if there are at most FILTER_DEEP */
 	double threshold; /* the smallest kept probability */

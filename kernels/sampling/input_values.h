@@ -1,4 +1,5 @@
-/* sampling inputs - rows of probabilities for which a few draws reveal a mistake, with the same values on CPU and GPU.
+/* sampling inputs - computes rows of probabilities, with the same values on CPU and GPU. A few draws from these rows
+ * reveal a mistake.
  *
  * A row has 8 heavy tokens at random positions, one in each eighth of the vocabulary, in shuffled order. All other
  * tokens have probability 0 or, in every other block of 8 rows, 2^-24 (the tail). The filter keeps 2 to 4 of the heavy
@@ -40,32 +41,34 @@
  * a min_p below 1e-4. A long row needs what an even row needs; otherwise it is flat.
  *
  * In two rows of 64, one token has all of the probability: the last token of the vocabulary in row 11, and the first
- * token in row 40. Where a row may be wide, this holds for the first 64 rows only. In the later ones another token
- * has 2^-20 and may be drawn, too: a reference that never draws the last token then draws that token, again and again.
+ * token in row 40. If some rows may be wide, this holds only for the first 64 rows. In these two rows of later 64 rows,
+ * another token has 2^-20 and may be drawn, too: a reference that never draws the last token then draws that token
+ * again and again.
  *
  * The rows of every eighth block of 8 rows are twins: both sets of values have the same rows, with the same parameters
  * (unless the parameters are Python scalars). The state of torch's generators differs between the two sets, so the
  * draws of twins differ.
  *
  * In the second set of values, two of the kept tokens of a flat row tie, and two of its dropped tokens tie.
- * Probabilities are then no multiples of 2^-8, and bfloat16 does not represent them exactly.
+ * Probabilities are then not multiples of 2^-8, and bfloat16 does not represent them exactly.
  *
- * The tokens that a row must keep determine its top_k, top_p and min_p. Every p between two sums of probabilities keeps
- * the same tokens, and so does every min_p between two ratios of probabilities. The parameter is inside this range, so
- * no float32 rounding decides which tokens are kept. A range narrower than 2^-8 has the parameter in its middle. In a
- * wider range, the parameter lies above the lower end by 1/16 of the range in two rows of four, by 1/4 in one row, and
- * by 15/16 in one row. At 1/16, the last token that top-p keeps has far more probability than remains of p. In the
- * second set, min_p is 1 in even rows that keep one token.
+ * The tokens that a row must keep determine its top_k, top_p and min_p. All values of p between two successive sums of
+ * probabilities keep the same tokens, and so do all values of min_p between two ratios of probabilities. The parameter
+ * is inside such a range, so that float32 rounding does not decide which tokens are kept. A range narrower than 2^-8
+ * has the parameter in its middle. In a wider range, the parameter lies above the lower end by 1/16 of the range in two
+ * rows of four, by 1/4 in one row, and by 15/16 in one row. At 1/16, the last token that top-p keeps has a probability
+ * far above what remains of p. In the second set, min_p is 1 in even rows that keep one token.
  *
  * With both top_k and top_p, block % 8 determines which of them decides. In blocks 0, 2 and 4, k decides. In blocks 1,
  * 5 and 6, p decides; a reference that does not renormalise the probabilities after top-k keeps one token more. In
  * block 3, k decides and p is 1; but in even rows of the second set, k is the size of the vocabulary and p is 2^-16. In
- * block 7 k is the size of the vocabulary and p decides. With any filters, rows of block 3 keep one token (peaks keep
- * as many tokens as in other blocks). With a single filter, rows of block 7 keep all tokens. If a parameter is a Python
- * scalar, all rows share it, and its value determines which tokens a row keeps; the second set has another value.
+ * block 7 k is the size of the vocabulary and p decides. With any filters, rows of block 3 keep one token, except
+ * peaks, which keep as many as in other blocks. With a single filter, rows of block 7 keep all tokens. If a parameter
+ * is a Python scalar, all rows share it, and its value determines which tokens a row keeps; the second set has another
+ * value.
  *
  * Implementations differ if tokens tie at the boundary, if k or p is zero or less, if k exceeds the size of the
- * vocabulary, or if a row does not sum to 1. Therefore the rows of the size presets have none of these properties. */
+ * vocabulary, or if a row does not sum to 1. The size presets therefore have no such rows. */
 #ifndef REFTEST_KERNELS_SAMPLING_INPUT_VALUES_H
 #define REFTEST_KERNELS_SAMPLING_INPUT_VALUES_H
 
@@ -153,12 +156,12 @@ struct sampling_fill {
 	int64_t rows, vocab;
 	int64_t stride; /* every column whose index is a multiple of this may be in the tail */
 	int filters;    /* the variant that op.match returned */
-	int shared;     /* is a parameter a Python scalar, so that all rows share it? */
+	int shared;     /* is a parameter a Python scalar, which all rows share? */
 	int wide;       /* the number of tokens of a wide row; 0: there are no wide rows */
 	int second;     /* is this the second set of values? */
 };
 
-/* Is a parameter a Python scalar? Host only. */
+/* Returns 1 if a parameter is a Python scalar. Host only. */
 static inline int sampling_is_shared(const struct op_problem *problem)
 {
 	int shared = 0;
@@ -194,20 +197,20 @@ static inline struct sampling_fill sampling_fill_of(const struct op_case *c)
 	return f;
 }
 
-/* Is the row a twin: the same, with its parameters, in both sets of values? */
+/* Returns 1 if the row is a twin: row and parameters are the same in both sets of values. */
 HOST_DEVICE static inline int sampling_is_twin(const struct sampling_fill *f, int64_t row)
 {
 	return !f->shared && row / SAMPLING_BLOCK % 8 == 1;
 }
 
-/* Is the row computed like a row of the second set of values? */
+/* Returns 1 if the row is computed like a row of the second set of values. */
 HOST_DEVICE static inline int sampling_is_second(const struct sampling_fill *f, int64_t row)
 {
 	return f->second && !sampling_is_twin(f, row);
 }
 
-/* Are most rows peaks? References without a filter, or with only min_p, need no loop over rows, so there may be many
- * rows. */
+/* Returns 1 if most rows are peaks. References without a filter, or with only min_p, need no loop over rows, so that
+ * there may be many rows. */
 HOST_DEVICE static inline int sampling_is_peaked(int filters, int shared)
 {
 	return !shared && (filters == 0 || filters == SAMPLING_MIN_P);
@@ -277,7 +280,7 @@ HOST_DEVICE static inline int sampling_tokens(const struct sampling_fill *f, int
 	}
 }
 
-/* Does the row have a tail that includes the column? */
+/* Returns 1 if the row has a tail that includes the column. */
 HOST_DEVICE static inline int sampling_tail(const struct sampling_fill *f, int64_t row, int64_t column)
 {
 	int kind = sampling_kind_of(f, row);
@@ -285,7 +288,7 @@ HOST_DEVICE static inline int sampling_tail(const struct sampling_fill *f, int64
 	return (row / SAMPLING_BLOCK & 1) && column % f->stride == 0 && kind < SAMPLING_WIDE;
 }
 
-/* May the most likely tokens of the row tie in the second set of values? */
+/* Returns 1 if the most likely tokens of the row may tie in the second set of values. */
 HOST_DEVICE static inline int sampling_may_tie(int64_t row)
 {
 	return row / SAMPLING_BLOCK % 8 == 5;
@@ -429,8 +432,8 @@ struct sampling_parameters {
  * between two sums of each kind, such that the token that crosses p is heavy in flat rows (p is 0.88 of the probability
  * that k = 4 keeps); min_p is between two ratios of each kind. In the second set, k keeps three tokens (five, with a
  * p), and p and min_p keep more. All margins are at least 0.002. A p of 1 and a min_p of 0 keep all tokens; a reference
- * may take them for absent parameters. Therefore p is 1 in the second set of many rows, whose draws tell which tokens
- * are kept, and min_p is 0 in the second set of one row. */
+ * may take them for absent parameters. Therefore, in the second set, p is 1 if there are many rows (whose draws show
+ * which tokens are kept), and min_p is 0 if there is one row. */
 static inline struct sampling_parameters sampling_shared(int filters, int second, int64_t rows)
 {
 	int both = (filters & SAMPLING_TOP_K) && (filters & SAMPLING_TOP_P);
@@ -455,8 +458,8 @@ static inline double sampling_between(const struct sampling_fill *f, int64_t row
 }
 
 /* Returns a p with which top-p keeps `kept` tokens of a row. If there is a top-k, `from` is the number of tokens that
- * it keeps; p applies to their renormalised probabilities, and without renormalisation it would keep one token more. If
- * there is no top-k, `from` is 0. Host only. */
+ * top-k keeps. p applies to the renormalised probabilities of these tokens; without renormalisation, top-p would keep
+ * one token more. If there is no top-k, `from` is 0. Host only. */
 static inline double sampling_p(const struct sampling_fill *f, int64_t row, int kept, int from)
 {
 	double mass = from > 0 ? sampling_sum(f, row, from) : 1;
@@ -469,8 +472,8 @@ static inline double sampling_p(const struct sampling_fill *f, int64_t row, int 
 	return sampling_between(f, row, from > kept && above > below ? above : below, above / mass);
 }
 
-/* Returns a min_p with which a row keeps all of its tokens: 0, or half of the ratio of the least and the most likely
- * token. Host only. */
+/* Returns a min_p with which a row keeps all of its tokens: 0, or half of the ratio of the smallest probability to the
+ * largest. Host only. */
 static inline double sampling_low_min_p(const struct sampling_fill *f, int64_t row)
 {
 	int kind = sampling_kind_of(f, row), last = sampling_tokens(f, row) - 1;

@@ -304,7 +304,7 @@ static int oracle(const struct op_case *c, const struct tensor *in, struct tenso
 					   sizeof *r.of[input]);
 	}
 #pragma omp parallel for schedule(dynamic)
-	for (int64_t i = 0; i < r.w.e.sequences * r.w.e.q_heads; i++) { /* by head of q: value heads may share q and k */
+	for (int64_t i = 0; i < r.w.e.sequences * r.w.e.q_heads; i++) { /* by head of q */
 		int64_t sharing = r.w.e.v_heads / r.w.e.q_heads, h = i % r.w.e.q_heads * sharing;
 
 		for (int64_t k = 0; k < sharing; k++)
