@@ -11,15 +11,15 @@
  *
  * Tolerance. In float32 the product is accurate to a few 2^-24. A reference may round the activation to float16 or
  * bfloat16 before the product, as torch's own activations do. The activation, the product and the ground truth are then
- * each off by half an ulp, which is at most 2^-8 (bfloat16) or 2^-11 (float16) of the value. Therefore rtol is three
- * such roundings: 1.2 % for bfloat16 and 0.15 % for float16. For large negative x, 1 + erf and 1 + tanh in gelu cancel,
- * and an error of 2^-24 remains. This error is multiplied by |x| / 2, which is at most 4 (below x = -8, 1 + erf and 1 +
- * tanh are exactly 0 in float32), and by a factor of at most 2. Therefore atol is 2e-6. The factor exceeds 2 only in
- * two kinds of rows. Where |gate| is at most 1, 1 + erf is at least 0.3, and its relative error is at most 2e-7. Where
- * |gate| is 128 or more, nothing cancels. silu has no cancellation, and its error is smaller; where its factors are
- * very large, its relative error is still below 3e-6, that of an exponential of at most 32. If a gate is subnormal in
- * float16, its activation is nearly always subnormal, too, and rounding changes the activation by no more than atol
- * (input_values.h describes these gates). */
+ * each off by half an ulp, which is at most 2^-8 (bfloat16) or 2^-11 (float16) of the value. Therefore rtol allows
+ * three such roundings: 1.2 % for bfloat16 and 0.15 % for float16. For large negative x, 1 + erf and 1 + tanh in gelu
+ * cancel, and an error of 2^-24 remains. This error is multiplied by |x| / 2, which is at most 4 (below x = -8, 1 + erf
+ * and 1 + tanh are exactly 0 in float32), and by a factor of at most 2. Therefore atol is 2e-6. The factor exceeds 2
+ * only in two kinds of rows. Where |gate| is at most 1, 1 + erf is at least 0.3, and its relative error is at most
+ * 2e-7. Where |gate| is 128 or more, nothing cancels. silu has no cancellation, and its error is smaller. Where its
+ * factors are very large, its relative error is still below 3e-6, the error of an exponential of at most 32. If a gate
+ * is subnormal in float16, its activation is nearly always subnormal, too, and rounding changes the activation by no
+ * more than atol (input_values.h describes these gates). */
 #include "kernels/activation/input_values.h"
 
 #include <math.h>
@@ -33,7 +33,7 @@
 #include "kernels/core/simd.h"
 #include "kernels/core/take.h"
 
-enum { PARALLEL_FROM = 1 << 20 }; /* from this number of elements on, several threads are faster than one */
+enum { PARALLEL_FROM = 1 << 20 }; /* number of elements from which several threads are faster than one */
 
 /* Returns the activation that `word` names, or -1 if it names none. */
 static int kind_in(const char *word)
@@ -200,7 +200,7 @@ static int fill(const struct op_case *c, int input, struct tensor *out, struct e
 	return 0;
 }
 
-/* The mistakes that the oracle computes. SHAPES: other functions than the definition's, applied to the gate. */
+/* The mistakes that the oracle computes. SHAPES: the gate goes through a function other than the definition's. */
 enum mistake { NO_MISTAKE, SWAPPED, INTERLEAVED, NOT_MULTIPLIED, ADDED, OF_PRODUCT, OF_BOTH, UP_AT_7, UP_BELOW_7, SHAPES };
 
 enum shape { SHAPE_RELU, SHAPE_HARD_SWISH, SHAPE_SIGMOID, SHAPE_QUICK_GELU, SHAPE_NONE, SHAPE_SILU, SHAPE_GELU, SHAPE_GELU_TANH, SHAPE_NO_ROOT, SHAPE_SHARE };
@@ -233,7 +233,7 @@ static double shaped(int shape, double x)
 	}
 }
 
-/* Computes one output with a mistake from the row of `half` gates and as many factors. */
+/* Computes output i of a row, with a mistake. The row has `half` gates and `half` factors. */
 static double mistaken(const struct op_case *c, const double *row, int64_t half, int64_t i)
 {
 	double gate = row[i], up = row[half + i];

@@ -8,8 +8,8 @@
  * is false keeps v_a and s_a. merge_states has v [tokens, states, heads, D] and s [tokens, states, heads]. The outputs
  * are v [tokens, heads, D] and optionally s [tokens, heads]. v is float32, float16 or bfloat16. s is float32 and has
  * base 2, as in FlashInfer's cascade.merge_state, merge_state_in_place and merge_states. The log-sum-exp of an empty
- * part is -infinity. If every part is empty, v is 0 and s is -infinity. Only --edge has tokens whose parts are all
- * empty, because some implementations return NaN for such tokens.
+ * part is -infinity. If every part is empty, v is 0 and s is -infinity. Only cases of --edge have tokens whose parts
+ * are all empty, because some implementations return NaN for such tokens.
  *
  * Tolerance. |s_i| is at most 204, and a reference that uses natural logarithms multiplies it by ln 2. Each exponent is
  * then off by 204 ln 2 2^-24 = 8e-6, and a quotient of two powers by 2e-5. v is off by 4e-5, because values up to 2 may
@@ -30,9 +30,9 @@
 #include "kernels/core/simd.h"
 #include "kernels/core/take.h"
 
-enum { PARALLEL_FROM = 1 << 20 }; /* from this number of elements on, several threads are faster than one */
+enum { PARALLEL_FROM = 1 << 20 }; /* number of elements from which several threads are faster than one */
 
-/* Does `arg` have exactly the first `count` axes of `like`, except axis `without`? (-1: no axis is excepted.) */
+/* Returns true if `arg` has exactly the first `count` axes of `like`, without axis `without` (-1: with all of them). */
 static bool has_axes(const struct op_arg *arg, const struct op_arg *like, int without, int count)
 {
 	int at = 0;
@@ -207,8 +207,8 @@ static int64_t reach(const struct op_problem *problem, int variant, int axis)
 	return axis == v->axis[0] ? MOST_TOKENS : 0;
 }
 
-/* Does element `index` of s belong to a token whose states are all empty? In the edge case all_empty, every second
- * token has only empty states, starting with the first token. */
+/* Returns true if element `index` of s belongs to a token whose states are all empty. In the edge case all_empty, this
+ * is every second token, starting with the first. */
 static bool empty(const struct op_case *c, const struct cascade_fill *f, int64_t index)
 {
 	int64_t token = index / f->heads / (f->state >= 0 ? 1 : f->states);
@@ -279,7 +279,7 @@ static bool mask_reversed(struct op_variation *v, const struct op_confusion *con
 	return mask != NULL;
 }
 
-/* The log-sum-exp of an empty state is `by`. */
+/* Sets the log-sum-exp of empty states to `by`. */
 static bool empty_is(struct op_variation *v, const struct op_confusion *confusion)
 {
 	bool any = false;
@@ -296,7 +296,7 @@ static bool empty_is(struct op_variation *v, const struct op_confusion *confusio
 	return any;
 }
 
-/* Limits the log-sum-exps of all states below. */
+/* Raises the log-sum-exps of all states to a lower limit. */
 static bool all_least(struct op_variation *v, const struct op_confusion *confusion)
 {
 	struct op_confusion s = *confusion, other = *confusion;
@@ -383,7 +383,7 @@ static double merge_states(const struct op_case *c, const struct tensor *in, int
 	return most + (c->mistake == NATURAL || c->mistake == NATURAL_SUM ? log(sum) : log2(sum));
 }
 
-/* Merges as merge_states, or keeps the first state if the mask of the token is false. */
+/* Like merge_states, but keeps the first state if the mask of the token is false. */
 static double merge(const struct op_case *c, const struct tensor *in, int64_t token, int64_t head, double *v, double *row)
 {
 	struct cascade_roles roles = cascade_roles_of(c->problem);
@@ -473,7 +473,7 @@ static const struct op_mode modes[] = {
     {NULL, 0, 0},
 };
 
-/* The checklist: two states or many, mask, what is returned, dtypes. */
+/* The checklist: two states or many, masks, outputs, dtypes. */
 static const struct op_coverage coverage[] = {
     {"states", coverage_switch, .other = "many",
      .values = {{"two", 0, 0, "merges two states"}, {"many", 1, 1, "merges many states"}}},

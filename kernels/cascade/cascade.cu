@@ -1,5 +1,5 @@
 /* cascade on a GPU - merges attention states as kernels/cascade/cascade.c does, in float32. There is one block per head
- * and token. Since there are few states, every thread computes the largest s and the sum of the weights itself, and
+ * and token. Because there are few states, each thread computes the largest s and the sum of the weights by itself, and
  * then merges its part of v. */
 #include "kernels/core/elements_cuda.h"
 

@@ -2,11 +2,11 @@
  * only selected keys, and the indexer that selects these keys.
  *
  *   attention  q_nope [queries, heads, c], q_pe [queries, heads, r], ckv_cache [pages, page size, c],
- *              kpe_cache [pages, page size, r], sparse_indices [queries, most keys], sm_scale
- *              -> output [queries, heads, c], lse [queries, heads]
- *              An entry of sparse_indices is the number of a key (page * page size + slot), or -1 for no key. An entry
- *              of -1 may stand anywhere in a row. The formulas are in kernels/common/attention/attention.h. The values
- *              of the inputs and the tolerances are in kernels/common/attention/input_values.{h,c}.
+ *              kpe_cache [pages, page size, r], sparse_indices [queries, most keys], sm_scale -> output [queries,
+ *              heads, c], lse [queries, heads] An entry of sparse_indices is the number of a key (page * page size
+ *              + slot), or -1 for no key. Entries of -1 may be anywhere in a row. The formulas are in
+ *              kernels/common/attention/attention.h. The values of the inputs and the tolerances are in
+ *              kernels/common/attention/input_values.{h,c}.
  *
  *   indexer    q [sequences, heads, dim], cache [pages, page size, 1, dim + 4] bytes, weights [sequences, heads],
  *              seq_lens [sequences], block_table [sequences, most pages] -> indices [sequences, chosen]
@@ -28,7 +28,7 @@
 #include "kernels/dsa_paged/indexer.h"
 #include "kernels/dsa_paged/input_values.h"
 
-enum { PARALLEL_FROM = 1 << 20 }; /* from this number of elements on, several threads are faster than one */
+enum { PARALLEL_FROM = 1 << 20 }; /* number of elements from which several threads are faster than one */
 
 /* --- variants ----------------------------------------------------------------------------------------------------- */
 
@@ -37,8 +37,7 @@ static bool is_bytes(const struct op_arg *input)
 	return input->rank == 4 && (input->dtype == DTYPE_INT8 || input->dtype == DTYPE_UINT8);
 }
 
-/* Returns the role of an input of the indexer, which its rank and kind of dtype determine; NULL if the input has no
- * role. */
+/* Returns the role of an input of the indexer, by its rank and kind of dtype. Returns NULL if the input has no role. */
 static int *indexer_place_of(struct indexer_roles *roles, const struct op_arg *input)
 {
 	if (is_bytes(input))
@@ -169,8 +168,8 @@ static void indexer_row_axes(const struct op_problem *problem, int64_t batch, in
 	op_set_axis(problem, cache->axis[0], pages + pages / 2 + 2, row);
 }
 
-/* The cases of each preset. `count` is the number of sequences or queries, and MANY is the largest number that
- * attention's cases have. The number of keys is the number to select, times `parts` / 2 (attention) or `parts` / 4
+/* The cases of each preset. `count` is the number of sequences or queries; MANY is the largest number that cases of
+ * attention have. The number of keys is the number to select, times `parts` / 2 (attention) or `parts` / 4
  * (indexer). */
 enum { MANY = -1 };
 static const struct dsa_preset {
@@ -374,8 +373,8 @@ int64_t indexer_heads_of(const struct op_case *c, const struct indexer_roles *ro
 	return input == roles->weights ? indexer_extent_of(c, roles).heads : 0;
 }
 
-/* Returns the index of the corresponding byte of the cache's first key. Byte `index` may belong to a key or to its
- * scale. */
+/* Returns the index of the byte of the cache's first key that corresponds to byte `index`, which belongs to a key or to
+ * its scale. */
 static int64_t of_first_key(const struct indexer_cache *f, int64_t index)
 {
 	int64_t place = index % (f->page_size * (f->dim + 4)), keys_end = f->page_size * f->dim;
@@ -478,7 +477,7 @@ static bool range(const struct op_problem *problem, int variant, int input, stru
 		*out = (struct op_range){-7.5, 7.5};
 	else if (input == indexer.weights)
 		*out = (struct op_range){-1.49, 1.49};
-	else if (input == indexer.lengths) /* from 0 to over 2 * chosen keys per sequence */
+	else if (input == indexer.lengths) /* sequences have from 0 to more than 2 * chosen keys */
 		*out = (struct op_range){0, 2 * (double)chosen};
 	else if (input == indexer.cache) /* keys reach the largest e4m3 number of either sign */
 		*out = (struct op_range){problem->inputs[input].dtype == DTYPE_INT8 ? -128 : 0,
@@ -577,7 +576,7 @@ static double page_size(const struct coverage_view *view, const struct op_covera
 	return coverage_length(view, &key);
 }
 
-/* Does not apply to the indexer. */
+/* Returns NaN for the indexer, which has no log-sum-exp. */
 static double log_sum_exp(const struct coverage_view *view, const struct op_coverage *row)
 {
 	struct op_coverage lse = *row;

@@ -5,8 +5,8 @@
  *           heads. The sum over heads has a fixed order.
  *   choose  One block selects the keys of one sequence. Scores become integers with the same order. Four passes, of
  *           8 bits each, count keys to find the least selected score. Then the block writes the keys above the least
- *           selected score in their order. After these keys it writes the first keys with exactly this score, as many
- *           as are still needed.
+ *           selected score, in the order of the sequence. After these, it writes as many of the first keys with exactly
+ *           this score as are still needed.
  *
  * Counts and positions are integers, so the result is the same every time. NaN counts as the largest score. */
 #include "kernels/common/attention/attention_cuda.h"
@@ -148,7 +148,8 @@ static __device__ struct least least_of(const float *scores, int64_t length, int
 	return least;
 }
 
-/* Returns the number of preceding threads with `flag` set, and stores the number in the whole block in `all`. */
+/* Returns the number of preceding threads with `flag` set, and stores the number of all such threads in the block in
+ * `all`. */
 static __device__ __forceinline__ int place_among(bool flag, int *all)
 {
 	__shared__ int of_warp[WARPS];

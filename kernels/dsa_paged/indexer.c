@@ -12,7 +12,7 @@
 #include "kernels/core/take.h"
 #include "kernels/dsa_paged/mistakes.h"
 
-enum { PARALLEL_FROM = 64 }; /* from this number of keys on, several threads are faster than one */
+enum { PARALLEL_FROM = 64 }; /* number of keys from which several threads are faster than one */
 
 int indexer_check(const struct op_case *c, const struct tensor *in, struct err *err)
 {
@@ -88,7 +88,7 @@ static double read_key(int mistake, const struct indexer_extent *e, const uint8_
 	return mistake == INDEXER_NO_SCALES ? 1 : mistake == INDEXER_DIVIDED_SCALES ? 1 / (double)scale : (double)scale;
 }
 
-/* Changes a score as a mistake does that chooses by something else. */
+/* Changes a score for a mistake that selects keys by another number than the score. */
 static void mistake_score(int mistake, struct key *key)
 {
 	switch (mistake) {
@@ -133,7 +133,7 @@ static void score_key(int mistake, struct key *key, const struct indexer_extent 
 		key->score = INFINITY; /* NaN counts as larger than all other scores, because sorting needs an order */
 }
 
-/* Changes the weights of the heads as a mistake does. */
+/* Changes the weights of the heads for a mistake in the weights. */
 static void mistake_weights(int mistake, double *weights, int64_t heads)
 {
 	double most = -INFINITY, sum = 0;
@@ -210,7 +210,7 @@ static struct key *keys_of(const struct op_case *c, const struct tensor *in, int
 	return keys;
 }
 
-/* Returns the number of keys that are chosen, at most. */
+/* Returns the largest number of keys that may be selected. */
 static int64_t most_chosen(const struct op_case *c, const struct indexer_extent *e)
 {
 	return c->mistake == INDEXER_ONE_LESS && e->chosen > 0 ? e->chosen - 1 : e->chosen;
@@ -302,7 +302,7 @@ static struct key *find_key(struct row *row, int64_t name)
 
 /* The state while the reference's output is compared with the true scores. */
 struct judgement {
-	int64_t none; /* what is listed where no key is chosen */
+	int64_t none; /* the value of entries that list no key */
 	struct metrics *metrics;
 	struct err *why;
 	const struct tensor *reference, *truth; /* if `reference` is NULL, an output of zeros is judged */
@@ -361,8 +361,8 @@ static void judge_place(struct judgement *j, struct row *row, int64_t b, int64_t
 	miss(j, index, row->least - key->score, row->slack);
 }
 
-/* Counts the keys that must be listed and are not. The first omitted key is counted as an error of the row's first
- * entry, the second as an error of the second entry, and so on. */
+/* Counts the keys that must be listed but are not. The first omitted key is counted as an error of the row's first
+ * entry, the second omitted key as an error of the second entry, and so on. */
 static void judge_omitted(struct judgement *j, const struct row *row, int64_t b, int64_t chosen)
 {
 	int64_t place = 0;

@@ -20,14 +20,14 @@
  *
  * A multi-token pass over a pool of states verifies draft tokens (speculative decoding). Some implementations return
  * the pool unchanged; others return the pool with the new states in the slots of the sequences. The schema is the same
- * in both cases. The scalar `disable_state_update` says which of the two a definition means; without this scalar,
- * "disable_state_update=True" (or False) in a tag or the description says so. If the definition mentions
- * disable_state_update nowhere, reftest runs the reference and observes whether it returns the pool unchanged (the
- * hidden constant updates_state). All other forms update the states.
+ * in both cases. The scalar `disable_state_update` selects between the two. Without this scalar,
+ * "disable_state_update=True" (or False) in a tag or the description says which one the definition means. If the
+ * definition mentions disable_state_update nowhere, reftest runs the reference and observes whether it returns the pool
+ * unchanged (the hidden constant updates_state). All other forms update the states.
  *
  * A buffer of intermediate states receives the state after each token, at [slot, token] or, if its first axis is the
  * batch, at [sequence, token]. The other entries of the buffer stay unchanged. A reference that receives a buffer must
- * fill it, even if the pool is not updated: the buffer is compared like an output, with the tolerance of states.
+ * fill it, even if the pool is not updated. The buffer is compared like an output, with the tolerance of states.
  *
  * Tolerances. An output element is scale |q| times the projection of a state's row on the direction of q, and this
  * projection is around 1/2. Therefore the atol of outputs is 2^-12 scale sqrt(K / 3), or 2^-12 scale if q is
@@ -39,10 +39,10 @@
  * large. Therefore each atol is four times as large, because all outputs are linear in v and the states. A pool that is
  * not updated must be bit-identical.
  *
- * A sequence without tokens keeps its state. Some implementations return zeros for its new state or do not write it, so
- * only --edge has such sequences. Implementations also differ on slots below 0 and on slots that two sequences update
- * or to which two sequences write intermediate states, so no case has such slots. A workload is invalid if it has slots
- * below 0 or slots to which two sequences write. */
+ * A sequence without tokens keeps its state. Some implementations return zeros for its new state, or do not write it.
+ * Only cases of --edge therefore have such sequences. Implementations also differ for slots below 0, and for slots to
+ * which two sequences write states or intermediate states. No case has such slots. A workload is invalid if it has
+ * slots below 0 or slots to which two sequences write. */
 #include "kernels/gdn/input_values.h"
 
 #include <math.h>
@@ -76,8 +76,8 @@ static int probe(const struct op_case *c, const struct tensor *in, const struct 
 /* --- sizes -------------------------------------------------------------------------------------------------------- */
 
 /* The sizes of the cases of each preset: the number of sequences, the tokens of each sequence (in `packed`: of all
- * sequences), and the number of slots. In one small case all slots are in use, in no order. In another, a pass over
- * several tokens has a single one. recurrence_fill_offsets divides packed tokens into sequences. */
+ * sequences), and the number of slots. In one small case, all slots are in use, in random order. In another small case,
+ * a multi-token pass has a single token. recurrence_fill_offsets divides packed tokens into sequences. */
 enum { PRESETS = 3, MANY = -1 }; /* MANY: recurrence_many gives the number of sequences, and recurrence_pool the number
 				  * of slots */
 static const struct preset {
@@ -198,15 +198,15 @@ static struct op_in_place in_place(const struct op_case *c, int input)
 	return (struct op_in_place){buffer ? op_own_place(c->problem, input) : OP_KEPT, false};
 }
 
-/* Returns the value that a Python scalar has if a case omits it. A switch is then off, unless the definition's name or
- * a tag mentions it. */
+/* Returns the value of a Python scalar that a case omits. An omitted switch is off, unless the definition's name or a
+ * tag mentions the switch. */
 static double left_out(const struct op_case *c, const struct gdn_roles *roles, int input)
 {
 	return input == roles->l2norm && (c->variant & GDN_L2NORM) != 0 ? (double)NAN : 0;
 }
 
-/* The second set of values has a scale of 0, which means the default, if a case has one sequence with at most this
- * number of tokens. */
+/* If a case has one sequence with at most this number of tokens, its second set of values has a scale of 0, which means
+ * the default. */
 enum { NO_SCALE_TOKENS = 5 };
 
 /* Across the presets, all four combinations of the two switches occur. */
@@ -368,7 +368,7 @@ static bool range(const struct op_problem *problem, int variant, int input, stru
 	return false;
 }
 
-/* Packed sequences have more tokens than two chunks of a chunked kernel, and the batch has more sequences than a kernel
+/* Packed sequences have more tokens than two chunks of a chunked kernel, and one batch has more sequences than a kernel
  * has blocks. */
 static int64_t reach(const struct op_problem *problem, int variant, int axis)
 {
@@ -396,7 +396,7 @@ const struct op gdn_op = {
     .edges = edges,
     .edge_axes = edge_axes,
     .constants = gdn_constants,
-    .free_constants = true, /* a pool that is returned may be updated in place or not */
+    .free_constants = true, /* both are right: a returned pool that is updated in place, and one that is not */
     .rule = rule,
     .in_place = in_place,
     .scalar = scalar,

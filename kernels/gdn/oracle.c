@@ -66,7 +66,7 @@ bool gdn_writes_slots(const struct op_case *c, const struct gdn_roles *roles)
 	       (roles->buffer >= 0 && gdn_buffer_by_slot(c->problem, roles));
 }
 
-/* Are all elements of row `row` of q or k zero? */
+/* Returns true if all elements of row `row` of q or k are zero. */
 static bool is_zero_row(const struct tensor *tensor, int64_t row, int64_t dim)
 {
 	for (int64_t i = 0; i < dim; i++)
@@ -170,7 +170,8 @@ static double beta_of(const struct computation *w, int64_t place)
 	return w->step.mistake == RECURRENCE_BETA_1 ? 1 : w->step.modes.sigmoid ? recurrence_sigmoid(b) : b;
 }
 
-/* Processes one token of value head h; a mistake reads the decay of token `decayed`. `state` is [V][K]. */
+/* Processes one token of value head h, with the decay of token `decayed`, which differs from `token` only with a
+ * mistake. `state` is [V][K]. */
 static void step(const struct computation *w, int64_t token, int64_t decayed, int64_t h, double *state,
 		 struct recurrence_token *values)
 {
@@ -206,8 +207,8 @@ static void keep(const struct computation *w, int64_t n, int64_t token, int64_t 
 		        stored);
 }
 
-/* Reads the initial state of sequence n. `state` has the final state of the sequence before, if the mistake needs
- * it. */
+/* Reads the initial state of sequence n. With RECURRENCE_RUNS_ON, `state` keeps the final state of the sequence
+ * before. */
 static void begin_state(const struct computation *w, int64_t n, int64_t place, double *stored, double *state)
 {
 	int64_t size = w->e.v_dim * w->e.k_dim;
@@ -288,7 +289,7 @@ static struct tensor *buffer_of(const struct op_case *c, const struct gdn_roles 
 	return buffer;
 }
 
-/* Returns the delta rule with a gate of the case, or with its mistake. */
+/* Returns the gated delta rule of the case, changed by the mistake if there is one. */
 static struct recurrence_work delta_rule_of(const struct op_case *c, const struct gdn_roles *roles, const struct gdn_extent *e,
 					    const struct tensor *in)
 {

@@ -46,7 +46,8 @@ static int *place_of(struct gdn_roles *roles, const struct op_arg *input, int ra
 		return input->rank == 5 ? &roles->buffer : &roles->state;
 	if (input->rank == rank)
 		return first == 'q' ? &roles->q : first == 'k' ? &roles->k : first == 'v' ? &roles->v : NULL;
-	/* Only the whole names "a" and "b" match: an "alpha" or a "beta" has already passed through its gate. */
+	/* Only the whole names "a" and "b" match: an input named "alpha" or "beta" has already gone through softplus or
+	 * sigmoid. */
 	return strcmp(input->name, "a") == 0 ? &roles->a : strcmp(input->name, "b") == 0 ? &roles->b : NULL;
 }
 
@@ -267,7 +268,7 @@ const struct op_mode gdn_mode_names[] = {
     {NULL, 0, 0},
 };
 
-/* Does not apply to a problem without states. */
+/* Returns NaN (does not apply) for a problem without states. */
 static double state_layout(const struct coverage_view *view, const struct op_coverage *row)
 {
 	struct gdn_roles roles = gdn_roles_of(view->c->problem);
@@ -276,7 +277,7 @@ static double state_layout(const struct coverage_view *view, const struct op_cov
 	return roles.state < 0 && roles.new_state < 0 ? (double)NAN : (view->c->variant & GDN_V_LAST) != 0;
 }
 
-/* Returns the tokens of each sequence of a batch; does not apply to packed sequences. */
+/* Returns the number of tokens of each sequence of a batch, or NaN (does not apply) for packed sequences. */
 static double tokens(const struct coverage_view *view, const struct op_coverage *row)
 {
 	struct gdn_roles roles = gdn_roles_of(view->c->problem);
@@ -352,7 +353,8 @@ bool gdn_l2norm(const struct op_case *c, const struct gdn_roles *roles)
 	return roles->l2norm >= 0 ? c->scalar[roles->l2norm] != 0 : (c->variant & GDN_L2NORM) != 0;
 }
 
-/* Is the problem a multi-token pass over a pool whose schema does not say whether the pass updates the pool? */
+/* Returns true if the problem is a multi-token pass over a pool, and its schema does not say whether the pass updates
+ * the pool. */
 static bool may_be_frozen(const struct op_problem *problem, const struct gdn_roles *roles)
 {
 	const struct op_arg *q = &problem->inputs[roles->q];

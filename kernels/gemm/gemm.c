@@ -4,8 +4,8 @@
  * contracted; the names of tensors do not matter. A and C may have more leading axes. float16, bfloat16 and float32 may
  * be mixed.
  *
- * The oracle accumulates in double. A product of two float16 or bfloat16 numbers has at most 22 bits. For such inputs
- * of this family the oracle's sums are exact in any order, and its only rounding is the rounding to C's dtype.
+ * The oracle accumulates in double. A product of two float16 or bfloat16 numbers has at most 22 bits. For such inputs,
+ * with this family's values, the oracle's sums are exact in any order. The only rounding is that to C's dtype.
  *
  * Tolerance for the second set of values: zero. The sums are exact in float32 in any order (input_values.h says why),
  * and only the rounding to C's dtype remains. Every reference that accumulates in float32 or better thus returns
@@ -23,8 +23,8 @@
  *     For elements near zero rtol allows almost nothing, and the error of the float32 sums matters. On an H200 (torch
  *     2.11, K up to 65536, M 1 to 4096) this error exceeded rtol by at most 0.08 u sqrt(K) for float16, and bfloat16
  *     was exact. In a lifted row (input_values.h) elements are at least 2^15. There float32 sums have steps of 2^-8 and
- *     are off by at most 2^-9 sqrt(K), and rtol allows an error of 16. In a high row they are at least 98304 less the
- *     rest of the sum: infinite in float16, whatever the order of the sum.
+ *     are off by at most 2^-9 sqrt(K), and rtol allows an error of 16. In a high row, elements are at least 98304 minus
+ *     the rest of the sum: infinite in float16, whatever the order of the sum.
  *   float16: atol = 2 u sqrt(K) = 2^-10 sqrt(K). A split-K kernel that rounds partial sums to float16 passes, too. By
  *     default torch allows cuBLAS to do so, but this was not observed. Partial sums in float16 are off by 0.43 u s =
  *     0.23 u sqrt(K), and by 0.53 u sqrt(K) if eight of these sums are added up in float16. This tolerance detects an
@@ -163,7 +163,7 @@ static bool is_listed(const int64_t *axis, int count, int width, const int64_t *
 	return false;
 }
 
-/* Equal cases are listed once. Without a leading var axis all cases of a preset are equal. */
+/* Lists equal cases only once. Without a leading var axis, all cases of a preset are equal. */
 static int sizes(const struct op_problem *problem, int variant, enum op_size size, int64_t *axis, int room)
 {
 	static const struct {
@@ -207,7 +207,7 @@ static struct rule rule(const struct op_case *c, int output)
 	}
 }
 
-/* The largest elements of A are the heavy elements in columns that are scaled up; the largest elements of B are also in
+/* The largest elements of A are the heavy elements in columns that are scaled up. The largest elements of B are in
  * columns that are scaled up. */
 static bool range(const struct op_problem *problem, int variant, int input, struct op_range *out)
 {
@@ -282,7 +282,7 @@ enum { TILE_M = 64, TILE_N = 32, CHUNK = 512, TOGETHER = 4 };
 
 struct tile {
 	double a[TILE_M][CHUNK], b[TILE_N][CHUNK], sum[TILE_M][TILE_N], row[TILE_N];
-	double total[TILE_M][TILE_N]; /* of rounded sums, with some mistakes */
+	double total[TILE_M][TILE_N]; /* total of rounded sums, for mistakes that round the sums of parts */
 };
 
 /* ADD_PRODUCTS adds one product to each of the four sums of a row of A with four columns of B. ADD_SUMS adds these sums
@@ -356,7 +356,7 @@ static double as(double x, enum dtype dtype)
 	return dtype_load(bytes, dtype, 0);
 }
 
-/* Rounds the sums of a part, adds them to the total, and rounds that. */
+/* Rounds the sums of a part, adds them to the total, and rounds the total. */
 static void add_part(struct tile *t, int64_t rows, enum dtype dtype)
 {
 	for (int64_t i = 0; i < rows; i++)

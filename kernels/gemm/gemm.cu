@@ -1,6 +1,6 @@
 /* gemm on a GPU - computes C[m][n] = sum over k of A[m][k] * B(n, k), with B stored as [N][K] or as [K][N].
  *
- * Accumulation. Products of two 16-bit floats are exact in float32, on tensor cores too, and are accumulated in
+ * Accumulation. Products of two 16-bit floats are exact in float32, also on tensor cores, and are accumulated in
  * float32. A tensor core rounds its sums towards zero. Therefore tensor cores accumulate only PART terms at a time, and
  * these partial sums are added with ordinary float32 additions, which round to nearest. The error of a long sum is then
  * a random walk of K / PART steps, no worse than the error of a plain float32 loop. float32 operands are multiplied and
@@ -10,7 +10,7 @@
  * Tiles. For 16-bit operands a block computes a 128 x 128 tile of C, and each of its eight warps computes a 32 x 64
  * piece. K is processed in steps of 32, and cp.async loads each step into shared memory STAGES steps ahead. For float32
  * operands a tile is 64 x 64, each thread computes a 4 x 4 piece, and K is processed in steps of 16. Elements outside A
- * and B are read as zeros; elements outside C are not written. If the size of a row of A or B is no multiple of 16
+ * and B are read as zeros; elements outside C are not written. If the size of a row of A or B is not a multiple of 16
  * bytes, that operand is loaded element by element. */
 #include "kernels/core/elements_cuda.h"
 
@@ -47,7 +47,7 @@ enum {
 	TILE = 128,
 	STEP = 32,
 	STAGES = 3,
-	PAD = 8, /* padding elements after each row in shared memory, because rows should start in different banks */
+	PAD = 8, /* padding elements after each row in shared memory, so that rows start in different banks */
 	WIDE = TILE + PAD,
 	NARROW = STEP + PAD,
 	OPERAND = TILE * NARROW > STEP * WIDE ? TILE * NARROW : STEP * WIDE, /* the number of elements of an operand in
@@ -186,7 +186,7 @@ static __global__ void __launch_bounds__(THREADS) multiply_half(const struct pro
 		load_stage<half, nn>(shared, p, s);
 	for (int64_t step = 0; step < steps; step++) {
 		__pipeline_wait_prior(STAGES - 2);
-		__syncthreads(); /* this step's tiles are loaded, and no thread reads the stage to load next */
+		__syncthreads(); /* this step's tiles are loaded; the stage that is loaded next is free */
 		load_stage<half, nn>(shared, p, step + STAGES - 1);
 		multiply_stage<half, nn>(part, stage_of<half>(shared, step), row, column);
 		if ((step + 1) % (PART / STEP) == 0) {
@@ -205,7 +205,7 @@ static __global__ void __launch_bounds__(THREADS) multiply_half(const struct pro
 
 enum { FLOAT_TILE = 64, FLOAT_STEP = 16, PIECE = 4 };
 
-/* Loads tiles of A and B, which are stored as [k][row of A] and [k][column of B]. */
+/* Loads tiles of A and B, and stores them as [k][row of A] and [k][column of B]. */
 template <bool nn>
 static __device__ __forceinline__ void load_floats(float (*a)[FLOAT_TILE + 1], float (*b)[FLOAT_TILE + 1],
                                                    const struct product &p, int64_t k0)

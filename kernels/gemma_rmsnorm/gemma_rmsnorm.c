@@ -6,8 +6,8 @@
  * or in its fi_api tag distinguishes it. A `model:gemma-…` tag does not distinguish it, because some definitions that
  * were extracted from a Gemma model multiply by w, not by 1 + w.
  *
- * Epsilon is a Python scalar or the value that kernels/core/norm_epsilon.h finds. Without both it is 1e-6, as in every
- * published Gemma model. */
+ * Epsilon is a Python scalar or the value that kernels/core/norm_epsilon.h finds. If there is neither, epsilon is 1e-6,
+ * as in every published Gemma model. */
 #include "kernels/core/op.h"
 
 #include <math.h>

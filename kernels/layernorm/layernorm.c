@@ -4,8 +4,8 @@
  * Activations are [..., H] with at least two axes in float32, float16 or bfloat16. Weight and bias are [H] and may have
  * a wider dtype (FlashInfer's norm.layernorm expects float32). The bias is optional.
  *
- * Epsilon is a Python scalar, or the value that kernels/core/norm_epsilon.h finds (a model's "layer_norm_eps"), or
- * reftest probes it: on rows whose variance is far below any epsilon, y = (x - mean) w / sqrt(eps).
+ * Epsilon is a Python scalar, or the value that kernels/core/norm_epsilon.h finds (a model's "layer_norm_eps").
+ * Otherwise, reftest probes it with rows whose variance is far below any epsilon: there, y = (x - mean) w / sqrt(eps).
  *
  * Tolerance for the first set of values. The reference's output and the ground truth are roundings of nearly the same
  * number, so rtol is 2^-7 for bfloat16, 2^-10 for float16 and 1e-5 for float32. A mean that is accumulated in float32,
@@ -38,8 +38,8 @@
 #include "kernels/core/shape_match.h"
 #include "kernels/core/take.h"
 
-enum { PARALLEL_FROM = 1 << 20, PROBE_ROWS = 16 }; /* from PARALLEL_FROM elements on, several threads are faster than
-						    * one */
+enum { PARALLEL_FROM = 1 << 20, PROBE_ROWS = 16 }; /* PARALLEL_FROM: number of elements from which several threads are
+						    * faster than one */
 
 static int match_input(const struct op_problem *problem, int i, struct err *why)
 {
@@ -64,7 +64,7 @@ static int match_input(const struct op_problem *problem, int i, struct err *why)
 	return 0;
 }
 
-/* Does the op_type, the name or a bias say that the norm is a layer norm? */
+/* Returns true if the op_type, the name or a bias shows that the norm is a layer norm. */
 static bool is_layernorm(const struct op_problem *problem, const struct layernorm_roles *roles)
 {
 	return strstr(problem->op_type, "layer") != NULL || strstr(problem->name, "layernorm") != NULL ||
@@ -101,7 +101,7 @@ static void set_axes(const struct op_problem *problem, int64_t rows, int64_t col
 }
 
 /* Returns cases with one row, with whole blocks of rows, and with one row more than whole blocks. The last of these
- * cases may have more rows, because every column should have a spike in some row; it has at most 2^23 elements. */
+ * cases may have more rows, so that every column has a spike in some row. It has at most 2^23 elements. */
 static int sizes(const struct op_problem *problem, int variant, enum op_size size, int64_t *axis, int room)
 {
 	const struct op_axis *last = &problem->axes[problem->outputs[0].axis[problem->outputs[0].rank - 1]];

@@ -20,9 +20,9 @@
  * values x and the states are four times as large, and so is each atol, because all outputs are linear in x and the
  * states together.
  *
- * A workload whose sequences share a slot is invalid, because no kernel defines the result of two updates of one slot.
- * A chunk of several tokens, quantised states, and states without heads ([slots, dim, S]) are other operations, which
- * this family does not match. */
+ * A workload in which two sequences share a slot is invalid, because no kernel defines the result of two updates of one
+ * slot. This family does not match other operations: chunks of several tokens, quantised states, and states without
+ * heads ([slots, dim, S]). */
 #include "kernels/mamba_ssu/input_values.h"
 
 #include <math.h>
@@ -39,8 +39,8 @@
 
 /* --- matching ----------------------------------------------------------------------------------------------------- */
 
-/* Returns the role of an input. The rank and the kind of dtype determine the role of scalars, indices and the state;
- * the names of the other floats determine their roles. */
+/* Returns the role of an input. Scalars, indices and the state are recognised by rank and kind of dtype, all other
+ * float inputs by name. */
 static int *place_of(struct ssu_roles *roles, const struct op_arg *input)
 {
 	const struct {
@@ -65,7 +65,7 @@ static int *place_of(struct ssu_roles *roles, const struct op_arg *input)
 	return NULL;
 }
 
-/* May this input be absent? The scalar pad_slot_id may not be absent, because it would then be unknown which slot
+/* Returns true if this input may be absent. The scalar pad_slot_id may not, because it would then be unknown which slot
  * number marks padding. */
 static bool may_be_absent(const struct ssu_roles *roles, int input)
 {
@@ -108,8 +108,8 @@ static int find_outputs(const struct op_problem *problem, struct ssu_roles *role
 	return roles->output >= 0 ? 0 : err_set(why, "the definition needs an output with the shape of x");
 }
 
-/* Does `arg` have the axes that `parts` lists, one letter per axis? In `parts`, S is the slots axis of the state, H its
- * heads, D its dim and N its last axis; b is the batch axis of x; g is any const axis. */
+/* Returns true if `arg` has the axes that `parts` lists, one letter per axis. In `parts`, S is the slots axis of the
+ * state, H its heads, D its dim and N its last axis; b is the batch axis of x; g is any const axis. */
 static bool is_shape(const struct op_problem *problem, const struct ssu_roles *roles, const struct op_arg *arg,
                      const char *parts)
 {
@@ -289,7 +289,6 @@ static struct rule rule(const struct op_case *c, int output)
 	return (struct rule){0x1p-12 * size * sqrt((double)ssu_extent_of(c, &roles).states), place, 1};
 }
 
-/* Some definitions have no state output. */
 static struct op_in_place in_place(const struct op_case *c, int input)
 {
 	struct ssu_roles roles = ssu_roles_of(c->problem);
@@ -300,9 +299,9 @@ static struct op_in_place in_place(const struct op_case *c, int input)
 	                            (c->variant & SSU_IN_PLACE) == 0};
 }
 
-/* Returns the value of a Python scalar. pad_slot_id is -1, as in models, or another negative number, or (only with slot
- * indices) the number of a slot, which is 0 in some case; in a batch of one it is -1 in both sets of values. dt_softplus is true in one set and
- * false in the other; if a case omits it, it is false. No case omits pad_slot_id. */
+/* Returns the value of a Python scalar. pad_slot_id is -1, as in models, another negative number, or (only with slot
+ * indices) the number of a slot, in some cases slot 0. In a batch of one, pad_slot_id is -1 in both sets of values. No
+ * case omits it. dt_softplus is true in one set and false in the other, and false if a case omits it. */
 static double scalar(const struct op_case *c, int input)
 {
 	struct ssu_roles roles = ssu_roles_of(c->problem);
@@ -419,7 +418,7 @@ static int check_states(const struct ssu_extent *e, struct err *err)
 	               (long long)e->batch);
 }
 
-/* Checks that an input has no NaN, except in padding sequences, which the operation does not use. */
+/* Checks that an input has no NaN. Padding sequences may have NaN, because the operation does not use them. */
 static int check_tokens(const struct op_case *c, const struct ssu_roles *roles, const struct ssu_extent *e, int input,
                         const struct tensor *in, struct err *err)
 {
@@ -490,7 +489,8 @@ enum mistake {
 	STEP_MAGNITUDE, LAST_STATE, NO_STATE, READ_DECAYED, GATE_TWICE
 };
 
-/* The slots change in the order of the batch. `by` 0: slot 0 is taken for padding; 1: padding ends the batch. */
+/* Changes the slots in the order of the batch. If `by` is 0, slot 0 is taken for padding; if it is 1, the first padding
+ * sequence ends the batch. */
 static bool change_slots(struct op_variation *v, const struct op_confusion *confusion)
 {
 	struct ssu_roles roles = ssu_roles_of(v->c.problem);
@@ -632,7 +632,7 @@ static double step_of(const struct computation *w, int64_t n, int64_t h, int64_t
 	return w->mistake == STEP_AT_LEAST_0 ? fmax(step, 0) : w->mistake == STEP_MAGNITUDE ? fabs(step) : step;
 }
 
-/* Returns what x adds to the state, for a weight of 1. */
+/* Returns what x contributes to the state, before the multiplication by B. */
 static double enters_of(const struct computation *w, int64_t n, int64_t h, int64_t i, double x, double step)
 {
 	switch (w->mistake) {
@@ -680,7 +680,8 @@ static void read_decays(const struct computation *w, int64_t h, int64_t i, doubl
 		out[j] = dtype_load(a->data, a->dtype, h);
 }
 
-/* Returns the group of B or C that head h reads; the mistakes are those of both, and those of one alone. */
+/* Returns the group of B or C that head h reads. A mistake changes the group of both B and C, or of only one of
+ * them. */
 static int64_t group_of(const struct computation *w, int64_t h, enum mistake tiled, enum mistake first)
 {
 	if (w->mistake == TILED || w->mistake == (int)tiled)
@@ -813,7 +814,7 @@ static void bind(const struct op_problem *problem, int variant, void *out)
 	*(struct ssu_roles *)out = ssu_roles_of(problem);
 }
 
-/* The checklist: optional inputs, what has values of its own for each channel, groups, dtypes. */
+/* The checklist: optional inputs, inputs with separate values for each channel, groups, dtypes. */
 static const struct op_coverage coverage[] = {
     COVERAGE_OPTION("gate z", "z", "given", "has a gate z", "none", "has no gate z"),
     COVERAGE_OPTION("skip D", "d", "given", "has a skip connection D", "none", "has no skip connection D"),

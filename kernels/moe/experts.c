@@ -215,8 +215,8 @@ static void dots(const double *a0, const double *a1, const double *b, int64_t co
 
 /* --- an expert ---------------------------------------------------------------------------------------------------- */
 
-/* Is an expert's product with this number of visits large enough for threads? Starting threads takes some microseconds,
- * or much more if other processes use the processors, and a small case has hundreds of products. */
+/* Returns true if an expert's product with this number of visits is large enough for threads. Starting threads takes
+ * some microseconds, or much more if other processes use the processors, and a small case has hundreds of products. */
 static bool is_large(const struct moe_extent *e, int64_t visits)
 {
 	return e->hidden * e->intermediate >= (1 << 18) / (visits + 1);

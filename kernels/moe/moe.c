@@ -6,9 +6,9 @@
  *
  * routing.h defines w. Experts of other devices can be selected, and their scores count in the sum by which weights are
  * divided, but they add nothing to the output. Hidden states and weights are floats of 8, 16 or 32 bits. They have
- * scales per block, or factors on an expert's products, or neither. The oracle quantises no intermediate value, even if
- * the kernel that the definition names does. A kernel that quantises is a different operation: the root mean square
- * error of 8-bit intermediate values is 2.6 %, and that of MXFP4 weights 11 %.
+ * scales per block, or factors on an expert's products, or neither. The oracle does not quantise intermediate values,
+ * even if the kernel that the definition names quantises them. A kernel that quantises is a different operation: the
+ * root mean square error of 8-bit intermediate values is 2.6 %, and that of MXFP4 weights 11 %.
  *
  * Tolerance. Let s be the standard deviation of an output. With this family's inputs s is between 0.1 and 1, times the
  * routing's factor; if the weights of experts are inputs, s may be 2. A reference sums H products in float32, and then
@@ -22,15 +22,14 @@
  * With 8-bit operands every element must be within the tolerance (hit ratio 1), because 8-bit operands are exact in
  * float32, and nothing is rounded to 8 bits again. If all scales are 2 % off, nearly every element is wrong; if the
  * scale of one block in 56 is off, every second element is wrong. If a workload provides hidden states, weights or
- * scales, s is unknown and only rtol applies. Float32 sums exceed rtol where |out| < 2^-13 s. These are 1e-4 of all
- * elements, so the hit ratio is 0.999. If a workload provides logits, ties occur: 16-bit logits of real routers tie for
- * one token in 14 to 20, and float32 sigmoids for one token in 10^4. A reference may select any of the tied experts.
- * Therefore one token in 8 (16-bit logits) or in 256 (float32 logits) may differ; with fewer tokens than that, none may
- * differ.
+ * scales, s is unknown and only rtol applies. Float32 sums exceed rtol in elements with |out| < 2^-13 s. These are 1e-4
+ * of all elements, so that a hit ratio of 0.999 suffices. If a workload provides logits, ties occur: 16-bit logits of
+ * real routers tie for one token in 14 to 20, and float32 sigmoids for one token in 10^4. A reference may select any of
+ * the tied experts. Therefore one token in 8 (16-bit logits) or in 256 (float32 logits) may differ; with fewer tokens
+ * than that, none may differ.
  *
- * In this family's own inputs the selection has no ties or near ties, and no expert is listed twice for a token (it
- * would count twice). The family does not match renormalised routing with a bias, weights packed as 4 bits, or an
- * activation other than silu. */
+ * In this family's own inputs, the selection has no ties or near ties. The family does not match renormalised routing
+ * with a bias, weights packed as 4 bits, or an activation other than silu. */
 #include <math.h>
 #include <string.h>
 
@@ -121,8 +120,8 @@ static bool heavy(const struct op_problem *problem, const struct moe_roles *role
 	return count > 0x1p30;
 }
 
-/* Does a case of many tokens cost little more than a case of few tokens? A case of many tokens is cheap if most tokens
- * are routed to other devices (traffic.h), or if a token's experts are small. */
+/* Returns true if a case of many tokens costs little more than a case of few tokens: if most tokens are routed to other
+ * devices (traffic.h), or if a token's experts are small. */
 static bool many_are_cheap(const struct op_problem *problem, const struct moe_roles *roles, int variant)
 {
 	struct op_constant constants[OP_CONSTANTS];
@@ -230,13 +229,13 @@ static int64_t offset_of(const struct moe_extent *e, bool second)
 	return !second ? middle : offset == middle ? offset - 1 : offset;
 }
 
-/* Returns the value of a Python scalar. In the first set of values, if only scalars give the routing, 2 of 4 groups are
- * kept; in the second set, other numbers are. A reference may keep a result by one of the scalars; therefore up to 16
- * tokens have the same factor in both sets, that of DeepSeek-V3, and more tokens the same first expert. This device is
- * the middle one; in the second set of up to 16 tokens, its first expert is no multiple of the number of local experts,
- * or 0 (one token). Of more than 16 tokens, the factor is below 1 in the first set and exactly 1 in the second. A
- * reference may take a factor of 1, or an offset of 0, for an absent one. No default is known but that of the factor,
- * 1. */
+/* Returns the value of a Python scalar. If only scalars determine the routing, 2 of 4 groups are kept in the first set
+ * of values, and other numbers of groups in the second set. A reference may cache a result by one of the scalars.
+ * Therefore, cases of up to 16 tokens have the same factor (that of DeepSeek-V3) in both sets, and cases of more tokens
+ * have the same first expert. This device is the middle one. In the second set of cases of up to 16 tokens, its first
+ * expert is not a multiple of the number of local experts, or is 0 (with one token). In cases of more than 16 tokens,
+ * the factor is below 1 in the first set and exactly 1 in the second. A reference may take a factor of 1, or an offset
+ * of 0, for an absent scalar. The only known default is that of the factor, 1. */
 static double scalar(const struct op_case *c, int input)
 {
 	struct moe_roles roles = moe_roles_of(c->problem);
@@ -295,7 +294,7 @@ static int carrier(int factor, int scale, int weights)
 }
 
 struct exponents {
-	int hidden, hidden_scale, weights1, weights2; /* exponents of uniform numbers; CODES for quantised numbers */
+	int hidden, hidden_scale, weights1, weights2; /* exponents of uniform numbers, or CODES for quantised numbers */
 	int first, second; /* the exponents of the factors of "up" and gate, and of the second product */
 };
 
@@ -354,7 +353,8 @@ static void make_steep(const struct op_case *c, struct moe_fill *f, int64_t part
 	f->extra = gate ? f->extra : -f->extra;
 }
 
-/* Can the gates of an expert have a different power of two? (8-bit weights without a scale cannot represent it.) */
+/* Returns true if the gates of single experts can have a different power of two. 8-bit weights without a scale cannot
+ * represent it. */
 static bool can_be_steep(const struct op_case *c, const struct moe_roles *roles)
 {
 	if (roles->factor_gate >= 0)
@@ -594,7 +594,7 @@ static void widen(const struct moe_fill *f, struct op_range *out)
 /* Logits range from values where sigmoids and softmaxes saturate to values where they vanish, and biases have both
  * signs. A scaling factor is above 1 in one set of values and below 1 in the other. Hidden states, weights and scales
  * resemble quantised data in one set; in the other, numbers are below 1 and scales around 1. Given experts have no
- * range, because they only have to exist. */
+ * range: any numbers of existing experts will do. */
 static bool range(const struct op_problem *problem, int variant, int input, struct op_range *out)
 {
 	struct moe_roles roles = moe_roles_of(problem);

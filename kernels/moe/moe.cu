@@ -186,8 +186,8 @@ static __global__ void __launch_bounds__(THREADS) choose(const struct problem p)
 
 /* --- visits ------------------------------------------------------------------------------------------------------- */
 
-/* Returns how many of the block's preceding threads have a true `mine`, and stores how many of all its threads do in
- * `total`. */
+/* Returns the number of preceding threads of the block whose `mine` is true, and stores the number of all such threads
+ * of the block in `total`. */
 static __device__ int rank_in_block(bool mine, int *warps, int *total)
 {
 	unsigned ballot = __ballot_sync(0xffffffffu, mine);
@@ -489,7 +489,7 @@ static int64_t scratch_bytes(const struct op_case *c)
 
 	p.e = moe_extent_of(c, &roles);
 	if (routing_of(c, &roles, &p.r, NULL) != 0)
-		return 0; /* launch then reports why the case has no ground truth */
+		return 0; /* launch reports why the case has no ground truth */
 	return (int64_t)(lay_out(&p, NULL) - (char *)NULL);
 }
 

@@ -16,7 +16,7 @@ static bool is_integer(const struct op_arg *arg)
 	return arg->dtype == DTYPE_INT32 || arg->dtype == DTYPE_INT64;
 }
 
-/* Can the oracle and the kernel read the dtype as numbers? */
+/* Returns true if the oracle and the kernel can read the dtype as numbers. */
 static bool is_number(const struct op_arg *arg)
 {
 	return arg->dtype == DTYPE_FLOAT32 || arg->dtype == DTYPE_FLOAT16 || arg->dtype == DTYPE_BFLOAT16 ||
@@ -83,8 +83,8 @@ static int *place_of(struct moe_roles *roles, const struct op_arg *arg, const st
 	}
 }
 
-/* Assigns the two tensors of scales to the two tensors of weights. The axis of the blocks of H is the last axis of the
- * first weights' scales, and axis 1 of the second weights' scales. */
+/* Assigns the two tensors of scales to the two tensors of weights. Blocks of H are the last axis of the scales of the
+ * first weights, and axis 1 of the scales of the second weights. */
 static void order_scales(const struct op_problem *problem, struct moe_roles *roles)
 {
 	const struct op_arg *first, *second;
@@ -165,14 +165,14 @@ bool moe_blocks_first(const struct op_problem *problem, const struct moe_roles *
 
 /* --- matching ----------------------------------------------------------------------------------------------------- */
 
-/* Is dimension `dimension` of input `input` the axis `axis`? Returns true if `input` is -1. */
+/* Returns true if dimension `dimension` of input `input` is the axis `axis`, or if `input` is -1. */
 static bool has_axis(const struct op_problem *problem, int input, int dimension, int axis)
 {
 	return input < 0 || problem->inputs[input].axis[dimension] == axis;
 }
 
-/* Is the axis `whole` `times` as long as the axis `part`? If `times` is 0, any multiple of `part` will do. Returns true
- * if one of the axes is var. */
+/* Returns true if the axis `whole` is `times` as long as the axis `part`. If `times` is 0, any multiple is accepted.
+ * Also returns true if one of the axes is var. */
 static bool divides(const struct op_problem *problem, int whole, int part, int64_t times)
 {
 	const struct op_axis *w = &problem->axes[whole], *p = &problem->axes[part];
@@ -318,8 +318,8 @@ static int64_t block_of(const struct op_case *c, int64_t whole, int input, int d
 	return blocks > 0 && whole > blocks ? whole / blocks : 1;
 }
 
-/* Returns the number of experts on all devices. If the selected experts are an input, only an axis named "num_experts"
- * gives this number. */
+/* Returns the number of experts on all devices. If the selected experts are an input, this number is known only if
+ * there is an axis named "num_experts". */
 static int64_t experts_of(const struct op_case *c, const struct moe_roles *roles, int64_t local)
 {
 	int axis = op_axis_index(c->problem, "num_experts");

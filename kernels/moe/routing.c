@@ -22,7 +22,7 @@ static bool says(const struct op_problem *problem, const char *words)
 }
 
 /* Returns the first method of this table that the name, the description or the tags mention, or -1 if they mention
- * none. The numbers are FlashInfer's. */
+ * none. The methods have the numbers that FlashInfer uses. */
 static int method_said(const struct op_problem *problem)
 {
 	static const struct {
@@ -128,7 +128,7 @@ static struct op_constant find_constant(const struct op_problem *problem, enum n
 	return constant;
 }
 
-/* Returns the input that gives the parameter, or -1 if the parameter is a constant. */
+/* Returns the input that holds the parameter, or -1 if the parameter is a constant. */
 static int input_of(const struct moe_roles *roles, enum number n)
 {
 	return n == TOP_K ? roles->top_k : n == GROUPS ? roles->groups : roles->kept_groups;

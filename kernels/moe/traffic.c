@@ -26,8 +26,8 @@ static const double clear = 0x1p-13;
 
 enum slope { SLOPE_QUARTER, SLOPE_NEAR, SLOPE_FAR, SLOPE_TIED, SLOPES };
 
-/* Kinds of rows: the experts to which the row's token must be routed (any, some of this device, the favourite, or none
- * of this device). */
+/* The kinds of rows say to which experts the row's token must be routed: any, some of this device, the favourite, or
+ * none of this device. */
 enum row_kind { ROW_ANYWHERE, ROW_SOME_HERE, ROW_FAVOURITE, ROW_ELSEWHERE };
 
 /* Data that the rows of one case share. */
@@ -36,7 +36,7 @@ struct traffic {
 	struct moe_extent e;
 	uint64_t key;
 	bool second;	 /* is this the second set of values? */
-	int64_t *expert; /* all experts: first the special ones, then those without tokens, then the others */
+	int64_t *expert; /* all experts, in the order special, without tokens, others */
 	int64_t specials, unused;
 	int64_t special_tokens[SPECIALS];
 	double *bias;	 /* NULL if the routing has no bias, or if a workload provides the bias */
@@ -47,7 +47,7 @@ struct traffic {
 
 /* A row of logits that is being drawn. */
 struct row {
-	int64_t *order, *best; /* the experts by falling logit: in this draw, and in the best draw so far */
+	int64_t *order, *best; /* the experts by falling logit in this draw, and in the best draw so far */
 	int64_t *steps;	       /* the logit of each expert, in steps */
 	double *score;
 	int64_t expert[MOE_PICKS_MOST];
@@ -194,8 +194,8 @@ static int64_t shunned(const struct traffic *t, enum row_kind kind, const int64_
 
 /* --- logits ------------------------------------------------------------------------------------------------------- */
 
-/* Must the row's largest logit be the largest height, and must its logits fall slowly? Otherwise a bias could route
- * the token to other experts than intended. */
+/* Returns true if the row's largest logit must be the largest height, and its logits must fall slowly. Otherwise, a
+ * bias could route the token to other experts than intended. */
 static bool is_led(const struct traffic *t, int64_t token)
 {
 	return kind_of(t, token) == ROW_FAVOURITE || kind_of(t, token) == ROW_ELSEWHERE;
@@ -269,7 +269,7 @@ static void set_steps(const struct traffic *t, int64_t token, struct row *row)
 	}
 }
 
-/* Does the row route its token to the wanted experts? */
+/* Returns true if the row routes its token to the wanted experts. */
 static bool goes_there(const struct traffic *t, int64_t token, const struct row *row)
 {
 	enum row_kind kind = kind_of(t, token);
@@ -348,7 +348,7 @@ static void make_logits(const struct op_case *c, const struct moe_roles *roles, 
 			struct tensor *out)
 {
 	/* The first height of each method is its highest, because element 0 of `sigmoid` is the sigmoid of that height.
-	 * With sigmoids no height is very low, because they are not divided by their sum, and the outputs would
+	 * Heights for sigmoids are never very low, because sigmoids are not divided by their sum, and the outputs would
 	 * vanish. */
 	static const int64_t heights[][HEIGHTS] = {
 	    [MOE_DEEPSEEK] = {4, 1, -2, -5}, [MOE_RENORMALISE] = {20, 4, 0, -12}, [MOE_LLAMA4] = {4, 2, 0, -2}};
@@ -383,15 +383,17 @@ static float weight_of(uint64_t key, int64_t index, bool second)
 	return random >> 30 == 0 ? -weight : weight;
 }
 
-/* Lets the token list an expert twice, at ranks where the special or favourite expert is not. Both parts then count. */
+/* Makes the token list an expert twice, at two ranks that the special or favourite expert does not have. Both entries
+ * count. */
 static void list_twice(const struct traffic *t, int64_t *order)
 {
 	if (t->r->picks > 2 && t->e.experts > 2)
 		order[2] = order[1];
 }
 
-/* Fills the given experts. A token lists an expert twice if there are fewer experts than it must list. One token in 16
- * does so otherwise, but not if weights apply to inputs: the parts of an expert then have no common weight. */
+/* Fills the given experts. A token lists an expert twice if there are fewer experts than it must list. Otherwise, one
+ * token in 16 lists an expert twice, but only if weights apply to outputs: two weights on inputs cannot be combined
+ * into one. */
 static void make_ids(const struct op_case *c, const struct moe_roles *roles, const struct routing *r,
 		     struct tensor *out)
 {

@@ -10,12 +10,12 @@
  * write to the cache inputs if the definition says so (op_in_place_as_said). FlashInfer calls these operations
  * page.append_paged_kv_cache and append_paged_mla_kv_cache.
  *
- * Tolerance: zero. Every element of the caches must equal the ground truth, even in slots to which no token is
- * appended.
+ * Tolerance: zero. Every element of the caches must equal the ground truth, including those in slots to which no token
+ * is appended.
  *
  * Page tables. Sequences have different lengths, and the appended tokens are at their ends. Some sequences have no
  * token to append, and one sequence has one token. If there are more sequences than pages, most sequences are empty.
- * The last page of a sequence is full, or holds one token, or holds some tokens. Lengths are thus multiples of the page
+ * The last page of a sequence is full, holds one token, or holds a few tokens. Lengths are thus multiples of the page
  * size, one more than a multiple, or other numbers. Pages are in random order, and some are unused. No two tokens have
  * the same slot. Some tokens are written to the last page of the cache. If kv_indices has more entries than the cache
  * has pages, the first sequence starts with a long prefix in pages that other sequences also use, as in a prefix cache.
@@ -46,8 +46,8 @@
 enum { MOST_SEQUENCES = 321, MOST_TOKENS = 333, PREFIX = 1 << 17 };
 
 /* The medium case has at least POOL pages, and its page numbers need more than 8 bits. The case has more than
- * POOL_PLACES slots if 2 POOL pages are enough for them. Slot numbers then need more than 15 bits (513 pages of 64). If
- * the cache would then have more than POOL_ELEMENTS elements, the case has fewer pages. */
+ * POOL_PLACES slots if 2 POOL pages are enough for them. Slot numbers then need more than 15 bits (as with 513 pages of
+ * 64 slots). If the cache would then have more than POOL_ELEMENTS elements, the case has fewer pages. */
 enum { POOL = 321, POOL_ELEMENTS = 1 << 25, POOL_PLACES = 1 << 15 };
 
 static bool is_table(const struct op_problem *problem, int input, int axis)
@@ -82,8 +82,9 @@ static int match_tables(const struct op_problem *problem, const struct page_role
 	return 0;
 }
 
-/* Returns the layout of `cache`. From axis `at` on, its axes must be the page size and the axes of `append` after the
- * tokens. Returns 0 for this order, PAGE_HND if the heads precede the page size, and -1 if the axes are others. */
+/* Returns the layout of `cache`. From axis `at` on, the cache must have the axis of the page size and the axes of
+ * `append` after the tokens. Returns 0 for this order, PAGE_HND if the heads precede the page size, and -1 for all
+ * other axes. */
 static int layout_of(const struct op_arg *append, const struct op_arg *cache, int at)
 {
 	int heads = append->rank == 3 ? append->axis[1] : -1, width = append->axis[append->rank - 1];
@@ -162,13 +163,14 @@ static int match(const struct op_problem *problem, struct err *why)
 	return layout < 0 ? layout : layout | (padded ? PAGE_PADDED : 0) | (is_latent(problem, &roles) ? PAGE_LATENT : 0);
 }
 
-/* For a case with more page indices than pages: returns how many of the `pages` pages belong to one sequence only. */
+/* Returns the number of pages, out of `pages`, that belong to only one sequence. For cases with more page indices than
+ * pages. */
 static int64_t own_pages(int64_t pages)
 {
 	return pages - pages / 3 > 1 ? pages - pages / 3 : 1;
 }
 
-/* Returns the number of pages: `pages` or, if more, POOL or the number that POOL_PLACES requires. */
+/* Returns the number of pages: the largest of `pages`, POOL and the number that POOL_PLACES requires. */
 static int64_t pool_of(const struct op_arg *cache, int64_t pages, int64_t page_size, const int64_t *axis)
 {
 	int64_t page = 1, all = POOL_PLACES / (page_size > 0 ? page_size : 1) + 1;
@@ -184,9 +186,9 @@ static int64_t pool_of(const struct op_arg *cache, int64_t pages, int64_t page_s
 	return pages > most ? pages : most;
 }
 
-/* Writes the axes of a case. There are enough pages for 1.5 times as many tokens, however the tokens are distributed
- * over at most `filled` non-empty sequences, and half as many pages again are unused. If `prefix` is not 0, there are
- * at least POOL pages, and kv_indices also lists the pages before position `prefix`. */
+/* Writes the axes of a case. There are enough pages for 1.5 times as many tokens, however these are distributed over at
+ * most `filled` non-empty sequences. Half as many further pages are unused. If `prefix` is not 0, there are at least
+ * POOL pages, and kv_indices also lists the pages before position `prefix`. */
 static void set_axes(const struct op_problem *problem, int variant, int64_t sequences, int64_t filled, int64_t tokens,
                      int64_t prefix, int64_t *axis)
 {
@@ -250,7 +252,7 @@ static struct rule rule(const struct op_case *c, int output)
 	return (struct rule){0, 0, 1};
 }
 
-/* The reference may append to the caches in place if the definition says so. */
+/* If the definition says so, the reference may append to the caches in place. */
 static struct op_in_place in_place(const struct op_case *c, int input)
 {
 	struct page_roles roles = page_roles_of(c->problem);
@@ -279,14 +281,14 @@ static void table_close(struct table *table)
 	free(table->appended);
 }
 
-/* Returns the number of non-empty sequences: all sequences if there are enough page indices, else a quarter of the
- * number of page indices. */
+/* Returns the number of non-empty sequences. If there are enough page indices, these are all sequences; otherwise, a
+ * quarter of the number of page indices. */
 static int64_t filled_sequences(const struct table *table)
 {
 	return table->indices >= table->sequences ? table->sequences : (table->indices + 3) / 4;
 }
 
-/* Is sequence `b` non-empty? Non-empty sequences are spread evenly, and include the first sequence. */
+/* Returns true if sequence `b` is non-empty. Non-empty sequences are spread evenly, and include the first sequence. */
 static bool is_filled(const struct table *table, int64_t b, int64_t filled)
 {
 	return filled > 0 && (b == 0 || b * filled / table->sequences != (b - 1) * filled / table->sequences);
@@ -553,7 +555,8 @@ static int fill(const struct op_case *c, int input, struct tensor *out, struct e
 	return 0;
 }
 
-/* Moves a token to where a reference with a mistake writes it. Returns false if it writes nothing. */
+/* Moves a token to the slot to which a reference with the mistake writes it. Returns false if that reference does not
+ * write the token. */
 static bool mistaken_place(const struct op_case *c, const struct tensor *in, int64_t token, const struct page_extent *e,
 			   int64_t *page, int64_t *place)
 {
@@ -615,7 +618,7 @@ static bool find_place(const struct op_case *c, const struct tensor *in, int64_t
 	return *page >= 0 && *page < e->pages;
 }
 
-/* Copies elements, and converts them if the dtypes differ. If `adds` is set, adds them to what is there. */
+/* Copies elements, and converts them if the dtypes differ. If `adds` is set, adds them to the elements of `to`. */
 static void copy_elements(const struct tensor *from, int64_t from_at, struct tensor *to, int64_t to_at, int64_t count,
 			  bool adds)
 {
@@ -631,7 +634,7 @@ static void copy_elements(const struct tensor *from, int64_t from_at, struct ten
 					(adds ? dtype_load(to->data, to->dtype, to_at + i) : 0));
 }
 
-/* Does a reference with this mistake leave the token, or this head of it, out? */
+/* Returns true if a reference with this mistake omits the token, or this head of the token. */
 static bool is_left_out(int mistake, int part, bool last, int64_t head)
 {
 	if (mistake == (part == 0 ? PAGE_LAST_TOKEN_KEYS : PAGE_LAST_TOKEN_VALUES))
@@ -782,8 +785,8 @@ static int check_axes(const struct op_case *c, struct err *err)
 	return 0;
 }
 
-/* Checks all tables together, because the family's own tables may be inconsistent with tables that a workload
- * provides. */
+/* Checks all tables together, because a table that a workload provides may be inconsistent with the family's own
+ * tables. */
 static int check(const struct op_case *c, const struct tensor *in, struct err *err)
 {
 	struct page_extent e = page_extent_of(c, 0);

@@ -6,7 +6,7 @@
  * does not match.
  *
  * The floor `eps` is a Python scalar, or a hidden constant (kernels/core/norm_epsilon.h), such as "eps is 1e-10" in the
- * description. The floor is 1e-10 in SGLang, vLLM and FlashInfer, and 1e-4 in DeepGEMM. If no source states the floor,
+ * description. SGLang, vLLM and FlashInfer use the floor 1e-10, and DeepGEMM uses 1e-4. If no source states the floor,
  * reftest finds it by running the reference: the scale s of a group of zeros is floor / 448. With a floor of 0, zeros
  * have no quotient.
  *
@@ -15,7 +15,7 @@
  *
  *   s: amax / 448 (1); amax * (1 / 448) (2); or a division that is only accurate to 2 units in the last place (2^-22)
  *   q: x / s (2, with s); x * (448 / amax) (2); x * (1 / s) (3); x / (amax * (1 / 448)) (3). With an inaccurate
- *      division, the error is up to 2^-22 + 2 2^-24. eps is a rounded number, too.
+ *      division, the error is up to 2^-22 + 2 2^-24. eps is also a rounded number.
  *
  * SLACK = 2^-21 exceeds the error of each way, and is the rtol of s. A correct implementation thus computes a quotient
  * in an interval of relative width SLACK around the true quotient, and q is the rounding of a number in this interval.
@@ -40,13 +40,13 @@
 #include "kernels/core/shape_match.h"
 #include "kernels/core/take.h"
 
-enum { PARALLEL_FROM = 1 << 18, PROBE_ROWS = 16 }; /* from PARALLEL_FROM elements on, several threads are faster than
-						    * one */
+enum { PARALLEL_FROM = 1 << 18, PROBE_ROWS = 16 }; /* PARALLEL_FROM: number of elements from which several threads are
+						    * faster than one */
 
 static const double LARGEST = 448, SLACK = 0x1p-21;
 
-/* Does the problem say that its scales are powers of two? An operation with such scales has the same shapes but does
- * not match. */
+/* Returns true if the problem says that its scales are powers of two. Such an operation has the same shapes, but this
+ * family does not match it. */
 static bool has_other_scales(const struct op_problem *problem)
 {
 	static const char *const words[] = {"ue8m0", "e8m0", "mxfp8", "power of two", "powers of two", "pow2"};
@@ -137,7 +137,7 @@ static int sizes(const struct op_problem *problem, int variant, enum op_size siz
 	return count < room ? count : room;
 }
 
-/* If the floor is an input, cases use values that no reference has hard-coded. */
+/* If the floor is an input, cases use values that no reference hard-codes. */
 static double scalar(const struct op_case *c, int input)
 {
 	if (c->absent >> input & 1)
@@ -235,7 +235,7 @@ static double magnitude(const struct tensor *x, int64_t number, int64_t group, i
 	return most;
 }
 
-/* Gives the groups first, first + step, … below `end` their largest magnitude. */
+/* Sets each of the groups first, first + step, … below `end` to the largest magnitude of them all. */
 static void share(double *most, int64_t first, int64_t end, int64_t step)
 {
 	double all = 0;
@@ -319,7 +319,7 @@ static double factor_of(const struct op_case *c, const double *most, int64_t g)
 	}
 }
 
-/* Rounds towards zero to an e4m3 number, or to the nearest with ties away from zero. */
+/* Rounds to an e4m3 number: towards zero or, if `away`, to the nearest, ties away from zero. */
 static double in_steps(double quotient, bool away)
 {
 	double step = exp2(floor(log2(fmax(fabs(quotient), 0x1p-6))) - 3);
@@ -415,14 +415,14 @@ static int oracle(const struct op_case *c, const struct tensor *in, struct tenso
 	return 0;
 }
 
-/* Computes the e4m3 numbers of a group that the reference's numbers are compared with. If two numbers are correct and
- * the reference has one of them, that one is used. */
+/* Computes the e4m3 numbers with which the reference's numbers of a group are compared. If two numbers are correct and
+ * the reference has one of them, uses that number. */
 static void expect_group(const struct op_case *c, const struct tensor *x, const double *most, const struct tensor *reference,
 			 int64_t number, double *values, double *expected)
 {
 	int64_t group = quantize_extent_of(c->problem).group;
 	int exponent;
-	bool plain = c->mistake == QUANTIZE_NO_MISTAKE || c->mistake >= QUANTIZE_TO_E5M2; /* the scale is the right one */
+	bool plain = c->mistake == QUANTIZE_NO_MISTAKE || c->mistake >= QUANTIZE_TO_E5M2; /* the scale is correct */
 	double slack = frexp(most[number] / LARGEST, &exponent) == 0.5 && plain ? 0 : SLACK;
 	double factor = factor_of(c, most, number);
 
@@ -463,7 +463,7 @@ static bool judges(const struct op_case *c, int output)
 	return output == quantize_roles_of(c->problem).quantized;
 }
 
-/* Judges the quantised numbers. The scales have an element rule. */
+/* Judges the quantised numbers. For the scales, the elementwise rule applies. */
 static int judge(const struct op_case *c, int output, const struct tensor *in, const struct tensor *reference,
                  const struct tensor *truth, struct metrics *metrics, struct err *why)
 {
@@ -589,7 +589,7 @@ static double groups_in_row(const struct coverage_view *view, const struct op_co
 	return (double)quantize_extent_of(view->c->problem).groups;
 }
 
-/* The checklist: sizes and numbers of groups, where the floor of scales comes from, dtypes, one row and several. */
+/* The checklist: sizes and numbers of groups, source of the floor, dtypes, one row and several. */
 static const struct op_coverage coverage[] = {
     {"group size", group_size,
      .values = {{"64", 64, 64, "has groups of 64 channels"}, {"128", 128, 128, "has groups of 128 channels"},

@@ -28,13 +28,13 @@
  * every product and sum is exact, and the tolerance is zero unless a workload provides some of the inputs.
  *
  * Tolerance without a cache. The frequency is off by a relative 1.5 2^-24 (roundings of the exponent, the power and the
- * quotient), and the angle, the product of frequency and position, by another 2^-25. At 4096 radians the angle is thus
- * off by 5e-4, and a pair has a length of up to 2.83. An atol of 2.5e-3 leaves a margin and is 0.2 % of an element's
+ * quotient), and the angle, the product of frequency and position, by another 2^-25. At 4096 radians, the angle is thus
+ * off by 5e-4. A pair has a length of up to 2.83. An atol of 2.5e-3 leaves a margin, and is 0.2 % of an element's
  * magnitude. The drawback is that a reference could copy pairs that rotate by less than 1e-3 in 4096 positions (the
- * last few of Llama 3.1) without being noticed. In the second set of values positions go up to 131072, 32 times as far,
- * and a scale of 0.75 makes angles of up to 174763, 43 times as large. Rounding errors grow as much: a float32
- * reference is off by up to 0.044 in a pair. atol is 0.08. This is 4 % of an element's magnitude; even slow pairs
- * rotate by as much. The positions of a workload are not known when the tolerance is computed. Workloads have the
+ * last few of Llama 3.1) without being noticed. In the second set of values, positions go up to 131072, 32 times as
+ * far. With a scale of 0.75, angles are up to 174763, 43 times as large. Rounding errors grow by the same factor: a
+ * float32 reference is off by up to 0.044 in a pair. atol is 0.08, which is 4 % of an element's magnitude. Even slow
+ * pairs rotate by as much. The positions of a workload are not known when the tolerance is computed. Workloads have the
  * tolerance of the first set, which suits positions below 4096.
  *
  * A position outside the cache has no truth (NaN). Ragged forms (indptr and offsets) and fp8 outputs do not match. */
@@ -52,13 +52,13 @@
 #include "kernels/core/simd.h"
 #include "kernels/core/take.h"
 
-enum { PARALLEL_FROM = 1 << 20 }; /* from this number of elements on, several threads are faster than one */
+enum { PARALLEL_FROM = 1 << 20 }; /* number of elements from which several threads are faster than one */
 
 static const char *const constant_names[ROPE_NUMBERS] = {"rope_theta", "rope_scale", "low_freq_factor",
                                                          "high_freq_factor", "old_context_len"};
 static const char *const model_fields[ROPE_NUMBERS] = {"rope_theta", "rope_factor", "rope_low_freq_factor",
                                                        "rope_high_freq_factor", "rope_old_context_len"};
-static const double llama31[ROPE_NUMBERS] = {5e5, 8, 1, 4, 8192}; /* the published values, also FlashInfer's */
+static const double llama31[ROPE_NUMBERS] = {5e5, 8, 1, 4, 8192}; /* the published values, which FlashInfer also uses */
 
 static bool speaks_of(const struct op_problem *problem, const char *part)
 {
@@ -225,8 +225,8 @@ static void set_axes(const struct op_problem *problem, int64_t tokens, int64_t r
  * Qwen3. */
 enum { MOST_TOKENS = 321, MOST_ROWS = 40960 };
 
-/* Cases of few tokens have many heads, and cases of many tokens have few heads. No case is thus much larger than
- * another. */
+/* Cases of few tokens have many heads, and cases of many tokens have few heads, so that no case is much larger than the
+ * others. */
 static int sizes(const struct op_problem *problem, int variant, enum op_size size, int64_t *axis, int room)
 {
 	static const int64_t tokens[SIZE_COUNT][2] = {{1, 16}, {MOST_TOKENS, 0}, {65536, 0}},
@@ -320,7 +320,7 @@ static int constants(const struct op_problem *problem, int variant, struct op_co
 static struct rule rule(const struct op_case *c, int output)
 {
 	bool given = (c->given >> rope_roles_of(c->problem).positions & 1) != 0;
-	bool far = c->contents == CONTENTS_SECOND && !given; /* a workload's positions are in both sets */
+	bool far = c->contents == CONTENTS_SECOND && !given; /* positions from a workload are the same in both sets */
 	double atol = c->variant & ROPE_CACHE ? 1e-6 : far ? 0.08 : 2.5e-3;
 
 	if (rope_is_exact(c) && c->given == 0)
@@ -353,12 +353,13 @@ static double scalar_left_out(const struct op_case *c, const struct rope_roles *
 	return (double)rope_head_size(c->problem, c->axis);
 }
 
-/* Returns the value of a Python scalar, which no reference has hard-coded. The two sets of values have different
+/* Returns the value of a Python scalar: a value that no reference hard-codes. The two sets of values have different
  * numbers (theta, scale, …), different pairs and different rotary dimensions. The rotary dimension is half a head in
- * one set and three quarters of a head in the other. A reference may keep a table by one of its arguments and ignore
- * that another one changed. Therefore the pairs are the same in both sets if there is one token; the scale is the same
- * if there are 2 to 31, and theta if there are more. A number that differs in the second set is its default there if
- * there are several tokens, because a reference may take the default, such as a scale of 1, for an absent number. */
+ * one set and three quarters of a head in the other. A reference may cache a table by one of its arguments, and ignore
+ * that another argument changed. Therefore, one argument is the same in both sets: the pairs if there is one token, the
+ * scale if there are 2 to 31 tokens, theta if there are more. If there are several tokens, a number that differs in the
+ * second set has its default there, because a reference may take the default, such as a scale of 1, for an absent
+ * number. */
 static double scalar(const struct op_case *c, int input)
 {
 	static const double values[CONTENTS_COUNT][ROPE_NUMBERS] = {{30000, 3, 2, 5, 6000}, {2e6, 0.75, 0.75, 3, 11000}},
@@ -461,7 +462,7 @@ static double number_of(const struct op_case *c, enum rope_number n)
 	for (int i = 0; i < c->constant_count; i++)
 		if (strcmp(c->constants[i].name, constant_names[n]) == 0)
 			return c->constants[i].value;
-	return 1; /* only the scale, if the formula is not Llama 3.1's, has no source */
+	return 1; /* only the scale of the plain formula has no source */
 }
 
 /* The mistakes that the oracle computes. */
@@ -471,7 +472,7 @@ enum mistake {
 	SECOND_KEPT, LAST_ROTATED, REST_FIRST, REST_ZERO
 };
 
-/* Forms pairs the other way: by the scalar that says how, or by the variant. */
+/* Forms pairs in the other way: changes the scalar that selects the pairs or, without one, the variant. */
 static bool other_pairs(struct op_variation *v, const struct op_confusion *confusion)
 {
 	struct rope_roles roles = rope_roles_of(v->c.problem);
@@ -501,7 +502,7 @@ static bool whole_head(struct op_variation *v, const struct op_confusion *confus
 	return true;
 }
 
-/* The rows of the cache go round: the position after the last one is 0. */
+/* Increases every position by 1. The position after the last row of the cache is 0. */
 static bool next_position(struct op_variation *v, const struct op_confusion *confusion)
 {
 	struct tensor *positions = variation_change(v, variation_input(v, confusion->role));
@@ -513,7 +514,7 @@ static bool next_position(struct op_variation *v, const struct op_confusion *con
 	return positions != NULL && rows > 0;
 }
 
-/* Positions as 16-bit integers, modulo the rows of the cache if there is one. */
+/* Converts positions to 16-bit integers; if there is a cache, takes them modulo its number of rows. */
 static bool short_positions(struct op_variation *v, const struct op_confusion *confusion)
 {
 	struct tensor *positions = variation_change(v, variation_input(v, confusion->role));
@@ -659,7 +660,7 @@ static void rotate_head(double *x, double *y, const struct rope_extent *e, bool 
 		y[i] = x[i];
 }
 
-/* Rotates one head with a mistake in the places or in the second elements. */
+/* Rotates one head with a mistake in the positions of elements, or in the second elements of pairs. */
 static void mistaken_head(double *x, double *y, const struct rope_extent *e, bool interleaved, const double *cosine,
 			  const double *sine, int mistake)
 {
@@ -896,7 +897,7 @@ static double rotated_part(const struct coverage_view *view, const struct op_cov
 	return e.head_size > 0 ? (double)e.rotary_dim / (double)e.head_size : (double)NAN;
 }
 
-/* The checklist: which pairs rotate, whole heads or a part, where angles come from, scaling, heads, dtypes. */
+/* The checklist: kind of pairs, rotation of whole heads or a part, source of the angles, scaling, heads, dtypes. */
 static const struct op_coverage coverage[] = {
     {"pairs", pairs,
      .values = {{"halves", 0, 0, "rotates halves (NeoX)"}, {"neighbours", 1, 1, "rotates neighbours (interleaved)"}}},

@@ -55,8 +55,8 @@ static void count_ranks(struct draw *draw, int way, const struct filter *filter,
 	draw->share[way][DRAWS_BUCKETS - 1] = kept->count < DRAWS_BUCKETS || rest < 0 ? 0 : rest;
 }
 
-/* Adds a drawn token to the counts by its position. If only the implementation that keeps most tokens keeps this token,
- * the token is counted at the position that it would have among the kept tokens. */
+/* Adds a drawn token to the counts by its position. If only the implementation that keeps the most tokens keeps this
+ * token, the token is counted at the position that it would have among the kept tokens. */
 static void count_places(struct draw *draw, int way, const struct filter *filter, const struct filter_kept *kept,
                          int64_t token)
 {
@@ -158,7 +158,7 @@ static double race_share(const struct filter *filter, const struct filter_kept *
 }
 
 /* Adds the suspicion that the sampler never draws some of the tokens. The total probability of these tokens is `share`.
- * `drawn` says whether the drawn token is one of them. Adds nothing if `share` is all or nothing. */
+ * `drawn` says whether the drawn token is one of them. Adds nothing if `share` is 0 or the whole probability. */
 static void ask(struct draw *draw, enum draw_suspect who, bool drawn, double share)
 {
 	if (share > 0 && share < 1)
@@ -221,7 +221,7 @@ static void suspect_ranks(struct draw *draw, const struct filter *filter, const 
 }
 
 /* Adds the suspicions of samplers that never draw the least likely kept tokens, if these tie. Their total probability
- * is `share`. Tokens of a small total probability tell nothing. */
+ * is `share`. If it is small, the draws are no evidence. */
 static void suspect_least(struct draw *draw, const struct filter *filter, const struct filter_kept *kept, double share,
                           int64_t token)
 {
@@ -235,7 +235,8 @@ static void suspect_least(struct draw *draw, const struct filter *filter, const 
 		ask(draw, DRAW_NO_TAIL, is_least, share);
 }
 
-/* Adds the suspicions of samplers that never draw one end of the vocabulary, if it is kept. */
+/* Adds the suspicions of samplers that never draw the first or the last token of the vocabulary, if that token is
+ * kept. */
 static void suspect_ends(struct draw *draw, const struct filter *filter, const struct filter_kept *kept, int64_t token)
 {
 	double first = filter->value[0], last = filter->value[filter->vocab - 1];
@@ -325,7 +326,7 @@ struct draw draw_of(const struct filter *filter, const struct filter_kept *kept,
 	count_places(&draw, 1, filter, kept, token);
 	if (draw.shape == DRAW_WIDE)
 		count_depths(&draw, 2, filter, kept, token);
-	else if (kept->count <= FILTER_ORDERED) /* the last of more tokens says almost nothing */
+	else if (kept->count <= FILTER_ORDERED) /* the last of more tokens is hardly ever drawn */
 		count_ranks(&draw, 2, filter, kept, kept->count - 1, -1, token);
 	draw.ways = draw.shape == DRAW_WIDE || kept->count <= FILTER_ORDERED ? 3 : 2;
 	count_grids(&draw, filter, kept, token);
@@ -361,7 +362,7 @@ static double divergence(double x, double mean)
 struct worst_split {
 	double margin;
 	const struct tally *tally;
-	int shape, by, way, split; /* a way of -1 means: by the position within a cell */
+	int shape, by, way, split; /* way -1: by the position within a cell */
 	double observed, expected;
 };
 
@@ -374,8 +375,8 @@ static double side(const double buckets[DRAWS_BUCKETS], int split)
 	return sum;
 }
 
-/* Returns the margin of a split. Because correct implementations may differ in the tokens that they keep, the expected
- * fraction m is uncertain by the slack. */
+/* Returns the margin of a split. Correct implementations may keep different tokens. Therefore, the expected fraction m
+ * is uncertain by the slack. */
 static double margin_of(double observed, double expected, double slack, double rows)
 {
 	double difference = fabs(observed - expected) - slack;

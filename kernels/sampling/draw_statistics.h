@@ -38,7 +38,7 @@
  * token, divided by the correct probability. For a correct sampler the product of these factors has mean 1 for any
  * number of rows with any values. The product is checked after the first set of values and after both sets. The
  * probability that it exceeds T in one of these checks is at most 1 / T (Ville 1939). There are 24 suspects, so T =
- * beta.
+ * 24 / beta.
  *
  * The false alarm rates are alpha = 4e-10 for the tallies of each set of values, beta = 1e-9 for the suspects of a
  * case, and 1e-10 for the test that draws differ under another seed (sampling.c). These rates add up to less than 2e-9

@@ -1,5 +1,5 @@
-/* filter - applies top-k, top-p and min-p to one row. Tokens are taken from a heap by decreasing probability, as many
- * as the filter needs. In the usual case, a row with few likely tokens, this costs one pass over the vocabulary. */
+/* filter - applies top-k, top-p and min-p to one row. Takes as many tokens as the filter needs from a heap, by
+ * decreasing probability. If a row has few likely tokens, as usual, this costs one pass over the vocabulary. */
 #include "kernels/sampling/filter.h"
 
 #include <math.h>
@@ -143,8 +143,8 @@ static struct counts top_k(struct filter *filter, int64_t k)
 	return counts;
 }
 
-/* Returns the number of tokens, among the first `room`, whose preceding tokens sum to at most `limit`. Includes all
- * tokens that tie with one of them. */
+/* Returns the number of tokens, among the first `room`, whose preceding tokens sum to at most `limit`. Also counts all
+ * tokens that tie with one of these. */
 static int64_t reach(struct filter *filter, int64_t room, double limit)
 {
 	int64_t count = 1;
@@ -170,7 +170,7 @@ static struct counts top_p(struct filter *filter, struct counts from, int64_t k,
 		p = 0;
 	counts.generous = reach(filter, from.generous, (p + error) * most);
 	counts.kept = reach(filter, from.kept, p * most);
-	counts.strict = 0; /* the filter certainly keeps a tied token only if it keeps all tokens of the tie */
+	counts.strict = 0; /* a tied token is certainly kept only if all tokens of the tie are kept */
 	while (counts.strict < from.strict && counts.strict < counts.kept) {
 		int64_t end = through(filter, counts.strict, true);
 
@@ -212,7 +212,7 @@ struct filter_kept filter_row(struct filter *filter, const struct filter_bounds 
 		return kept;
 	int64_t drawable = filter->left;
 	struct counts counts = all_of(filter);
-	double from = 1; /* the sum of probabilities that top_p is a fraction of */
+	double from = 1; /* the sum of probabilities of which top_p is a fraction */
 
 	bool whole = !bounds->has_top_k || bounds->top_k <= 0 || bounds->top_k >= filter->vocab;
 

@@ -13,7 +13,7 @@
  * Reports show the most likely token as the ground truth of a sample. A row that is not a distribution (NaN, negative
  * or infinite values, or all zeros) has no truth, and a workload with such a row is invalid.
  *
- * Only --edge has cases in which the conventions of implementations differ. With ties at the boundary, some
+ * Implementations have different conventions for some cases, which only --edge has. With ties at the boundary, some
  * implementations keep exactly k tokens; a sample may be any of the tied tokens. Here k <= 0 keeps all tokens, and p <=
  * 0 or min_p > 1 keeps only the most likely token (all implementations agree on min_p = 1). */
 #include <math.h>
@@ -29,10 +29,10 @@
 
 _Static_assert((int)DRAW_SUSPECTS <= (int)METRICS_EVIDENCE, "metrics must have room for the suspicions of draws_judge");
 
-/* The largest allowed probability that, by chance, all draws of a case are the same under another seed. */
+/* The largest allowed probability that all draws of a case are the same under another seed by chance. */
 static const double false_sameness = 1e-10;
 
-/* From PARALLEL_FROM elements on, several threads are faster than one. */
+/* PARALLEL_FROM: number of elements from which several threads are faster than one. */
 enum { VOCAB_LEAST = SAMPLING_HEAVY, PARALLEL_FROM = 1 << 20 };
 
 static bool is_probabilities(enum dtype dtype)
@@ -63,7 +63,7 @@ static int match_probs(const struct op_problem *problem, struct err *why)
 	return probs;
 }
 
-/* Returns the set of filters, or -1 with the sentence that says why the problem does not match. */
+/* Returns the set of filters, or -1 with a sentence that says why the problem does not match. */
 static int match_filters(const struct op_problem *problem, int probs, struct err *why)
 {
 	int filters = 0;
@@ -116,8 +116,9 @@ static int match(const struct op_problem *problem, struct err *why)
 
 /* Returns the number of rows of the medium case. A reference loops over rows and takes some milliseconds per row. In
  * 256 rows the boundary token is drawn about 60 times. If the output is the filtered probabilities, each kind of row is
- * needed once; rows are expensive if the vocabulary is large. If most rows are peaks, both sets of values together need
- * about a thousand rows to detect a sampler with uniform noise (input_values.h); min_p needs other rows as well. */
+ * needed only once; rows are expensive if the vocabulary is large. If most rows are peaks, it takes about a thousand
+ * rows in both sets of values together to detect a sampler with uniform noise (input_values.h). With min_p, other rows
+ * are needed as well. */
 static int64_t medium_rows(const struct op_problem *problem, int variant)
 {
 	const struct op_axis *vocab = &problem->axes[problem->inputs[sampling_roles_of(problem).probs].axis[1]];
@@ -301,8 +302,7 @@ static int64_t top_k_of(double value, int64_t vocab)
 	return value >= (double)vocab ? vocab : value >= 1 ? (int64_t)value : 0;
 }
 
-/* Reads row `row` of the probabilities and applies the filter to it. */
-/* Changes the parameters as a mistake does. */
+/* Returns the parameters that a reference with the mistake uses. */
 static struct filter_bounds mistaken_bounds(int mistake, const struct filter_bounds *given, const struct filter *filter)
 {
 	struct filter_bounds b = *given;
@@ -362,7 +362,7 @@ static void keep_exactly(struct filter_kept *kept, const struct filter *filter, 
 	kept->slack = 0;
 }
 
-/* Does what a reference with a mistake would do to a row. */
+/* Filters a row as a reference with the mistake does. */
 static struct filter_kept mistaken_row(int mistake, const struct filter_bounds *given, struct filter *filter)
 {
 	int64_t vocab = filter->vocab;
@@ -385,6 +385,7 @@ static struct filter_kept mistaken_row(int mistake, const struct filter_bounds *
 	return filter_row(filter, &none);
 }
 
+/* Reads row `row` of the probabilities and applies the case's filters to it. */
 static struct filter_kept keep(const struct op_case *c, const struct tensor *in, int64_t row, struct filter *filter)
 {
 	struct sampling_roles roles = sampling_roles_of(c->problem);
@@ -476,7 +477,7 @@ static int oracle(const struct op_case *c, const struct tensor *in, struct tenso
 	return status == 0 ? 0 : err_set(err, "no memory to sort %lld probabilities", (long long)probs->shape[1]);
 }
 
-/* The draw of one row, with the numbers by which it is judged. */
+/* The draw of one row, with the numbers that judging it needs. */
 struct seen {
 	bool allowed, zero_allowed;
 	int64_t token, kept;
@@ -532,7 +533,7 @@ static int see_all(const struct op_case *c, const struct tensor *in, const struc
 	return status;
 }
 
-/* Tests that the sample of every row is a token that the filter keeps. Returns the number of rows with another token,
+/* Tests that the sample of every row is a token that the filter keeps. Returns the number of rows whose sample is not,
  * and writes a message about the first such row to `why`. */
 static int64_t judge_tokens(const struct seen *seen, int64_t vocab, const struct tensor *truth, struct metrics *metrics,
                             struct err *why)
@@ -697,7 +698,7 @@ static int64_t reach(const struct op_problem *problem, int variant, int axis)
 	return axis == probs->axis[0] ? medium_rows(problem, variant) : axis == probs->axis[1] ? 32000 : 0;
 }
 
-/* A definition that returns filtered probabilities draws no tokens, so it is no sampler. */
+/* A definition that returns filtered probabilities draws no tokens. */
 static bool samples(const struct op_case *c)
 {
 	return (c->variant & SAMPLING_RENORM) == 0;
@@ -732,14 +733,14 @@ static const struct op_mode modes[] = {
     {NULL, 0, 0},
 };
 
-/* Does not apply to a problem without parameters. */
+/* Returns NaN (does not apply) for a problem without parameters. */
 static double parameters(const struct coverage_view *view, const struct op_coverage *row)
 {
 	(void)row;
 	return view->c->problem->input_count > 1 ? sampling_is_shared(view->c->problem) : (double)NAN;
 }
 
-/* The checklist: the filters, what is returned, how parameters are given, dtypes, one row and several. */
+/* The checklist: filters, kind of output, form of the parameters, dtypes, one row and several. */
 static const struct op_coverage coverage[] = {
     {"top-k", coverage_switch, .other = "top_k",
      .values = {{"applied", 1, 1, "filters by top-k"}, {"none", 0, 0, "does without top-k"}}},

@@ -2,9 +2,9 @@
  * probabilities.
  *
  * One block processes one row. The smallest kept probability determines the kept tokens. The block finds this
- * probability by bisection over the bit patterns of doubles, because bit patterns of non-negative doubles have the same
- * order as the numbers. Each step is one pass over the row. Sums are double and are added in an order that depends only
- * on the row. */
+ * probability by bisection over bit patterns, because the bit patterns of non-negative doubles have the same order as
+ * the numbers. Each step is one pass over the row. Sums are double and are added in an order that depends only on the
+ * row. */
 #include "kernels/core/cuda_check.h"
 
 #include "kernels/sampling/input_values.h"
@@ -103,8 +103,8 @@ static __device__ double block_max(double *sums, double value)
 	return sums[0];
 }
 
-/* Returns the number of probabilities that are at least `least` and above `above`, or the sum of these probabilities if
- * `mass` is set. A negative `above` excludes none. */
+/* Returns the number of probabilities that are at least `least` and above `above`; if `mass` is set, their sum. A
+ * negative `above` excludes no probability. */
 static __device__ double count_or_sum(const struct row *r, double least, double above, bool mass)
 {
 	double own = 0;

@@ -7,11 +7,11 @@
  *
  * Tolerance. The exponent x / T - max is the difference of two numbers of up to 832 (input_values.h), each accurate to
  * 2^-24. In float32 the exponent is thus off by 1e-4, and y by a relative 1e-4. If a reference also rounds 1 / T, both
- * numbers change by the same factor, and their difference changes by 2^-24 of itself; the difference is below 104
- * wherever y is not 0 in float32. Therefore rtol is twice the total, 2e-4. The sum of positive numbers adds almost no
- * error. Even a small probability such as 1 / V must be accurate, so atol is only 1e-37, just above the smallest normal
- * float32, or a step of float16's subnormals. bfloat16 and float16 outputs are rounded once more: their rtol is 2^-7 or
- * 2^-10, plus 2e-4. */
+ * numbers change by the same factor, and their difference changes by 2^-24 of itself. This difference is below 104
+ * wherever y is not 0 in float32. Therefore rtol is 2e-4, twice the total error. The sum of positive numbers adds
+ * almost no error. Even a small probability such as 1 / V must be accurate, so atol is only 1e-37, just above the
+ * smallest normal float32, or a step of float16's subnormals. bfloat16 and float16 outputs are rounded once more: their
+ * rtol is 2^-7 or 2^-10, plus 2e-4. */
 #include "kernels/softmax/input_values.h"
 
 #include <math.h>
@@ -25,7 +25,7 @@
 #include "kernels/core/simd.h"
 #include "kernels/core/take.h"
 
-enum { PARALLEL_FROM = 1 << 20 }; /* from this number of elements on, several threads are faster than one */
+enum { PARALLEL_FROM = 1 << 20 }; /* number of elements from which several threads are faster than one */
 
 static bool is_softmax(const struct op_problem *problem)
 {
@@ -118,9 +118,9 @@ static struct rule rule(const struct op_case *c, int output)
 	}
 }
 
-/* Returns the temperature of all rows, One set of values has a temperature below 1, and the other one above, or (in
- * the second set of many rows) of exactly 1, which a reference may take for an absent temperature. Cases of one row, of
- * few rows and of many rows have different temperatures. None means 1. */
+/* Returns the temperature of all rows. It is below 1 in one set of values and above 1 in the other. In the second set
+ * of many rows it is exactly 1, which a reference may take for an absent temperature. Cases of one row, of few rows and
+ * of many rows have different temperatures. An absent temperature means 1. */
 static double scalar(const struct op_case *c, int input)
 {
 	static const double values[3][CONTENTS_COUNT] = {{0.3, 2.5}, {4, 0.05}, {0.15, 1}};
@@ -197,7 +197,7 @@ static int fill(const struct op_case *c, int input, struct tensor *out, struct e
 	return 0;
 }
 
-/* The mistakes that the oracle computes. From OVER_ROWS on, rows are not normalised on their own. */
+/* The mistakes that the oracle computes. With OVER_ROWS and later ones, rows are not normalised separately. */
 enum mistake {
 	NO_MISTAKE, LOGARITHM, BASE_2, NOT_DIVIDED, MEAN, SIGMOID, MULTIPLIED, NO_TEMPERATURE, OF_THE_OUTPUT, ROUNDED_LOGITS,
 	ROUNDED_EXPONENTIALS, ROUNDED_SUM, SATURATED_SUM, EPSILON, NO_MAXIMUM, LAST_LEFT_OUT, FINITE_MASK,
@@ -264,7 +264,7 @@ static double mistaken_sum(enum mistake mistake, double by, double sum)
 	}
 }
 
-/* Gives the first of the largest logits all probability. */
+/* Gives the whole probability to the first of the largest logits. */
 static void choose(double *row, int64_t columns)
 {
 	int64_t first = 0;
@@ -371,7 +371,7 @@ struct work {
 	const struct op_case *c;
 	struct tensor logits, temperatures;
 	int64_t columns, rows;
-	double shared; /* the temperature of all rows, if there are no temperatures of rows */
+	double shared; /* the temperature of all rows, if rows do not have their own */
 	struct tensor *out;
 };
 
@@ -400,7 +400,7 @@ static void normalise_columns(const struct work *w)
 	free(column);
 }
 
-/* Normalises rows after the largest of all scaled logits is subtracted, in float32. */
+/* Normalises the rows in float32, after subtracting the largest scaled logit of all rows. */
 static void normalise_together(const struct work *w)
 {
 	double most = -INFINITY;
