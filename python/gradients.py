@@ -1,11 +1,11 @@
 """gradients - computes gradients of run()'s outputs with torch's autograd, for losses that the judge chooses.
 
 A gradient case (kernels/core/gradient_bounds.h) has more inputs than the arguments of run(). The input grad:Y is the
-gradient of the loss with respect to run()'s output Y. If the case is in float64, the input step:X is a step in the
-argument X. The output d_X of a gradient case is the gradient of the loss with respect to the argument X. The output
-slope_X is the change of the loss along step:X. runner.py uses this module for references, and provider.py uses it for
-libraries. The parameter `runner` is the module runner.py. The judge, not this module, compares the gradients with
-ground truths."""
+gradient of the loss with respect to run()'s output Y. If the case is in float64, the input step:X is a step by which
+the argument X is moved. The output d_X of a gradient case is the gradient of the loss with respect to the argument X.
+The output slope_X is the change of the loss along step:X. runner.py uses this module for references, and provider.py
+uses it for libraries. The parameter `runner` is the module runner.py. The judge, not this module, compares the
+gradients with ground truths."""
 
 import contextlib
 import warnings
@@ -45,9 +45,9 @@ def in_float64(torch):
 
 @contextlib.contextmanager
 def in_order(torch):
-    """Selects torch's deterministic algorithms where torch has them. By default the gradient of a gather on a GPU, for
-    example, adds its terms in the order in which the threads run, and a reference cannot prevent that. If an operation
-    has no deterministic algorithm, torch runs the other one, and the warning is suppressed. With deterministic
+    """Makes torch use deterministic algorithms where it has them. Without this, the gradient of a gather on a GPU, for
+    example, adds its terms in the order in which the threads run, which no reference can prevent. If an operation has
+    no deterministic algorithm, torch runs the other algorithm, and its warning is suppressed. With deterministic
     algorithms torch.empty() returns NaN, and never zeros by chance."""
     before = torch.get_deterministic_debug_mode()
     with warnings.catch_warnings():
@@ -128,9 +128,9 @@ def differentiate(runner, run, case, arguments):
 
 
 def effects(runner, run, arguments, outputs):
-    """Returns run()'s outputs, for each argument whether an output has a gradient with respect to it that is not zero,
-    and the copies of the arguments that run() got, to which it may write. The loss weighs the elements of the outputs
-    differently, because the sum of a softmax, for example, is constant."""
+    """Returns three things: the outputs of run(); for each argument, whether some output has a nonzero gradient with
+    respect to it; and the copies of the arguments that run() got and may have changed. The loss weighs the elements of
+    the outputs differently, because the sum of a softmax, for example, is constant."""
     torch = runner.torch
     leaves = {name: value.detach().clone().requires_grad_() for name, value in arguments.items()
               if isinstance(value, torch.Tensor) and value.is_floating_point() and value.dtype.itemsize > 1}

@@ -1,9 +1,9 @@
-"""isolation - decides from the text of a reference whether its runner may run other references afterwards.
+"""isolation - decides from the source code of a reference whether its runner may run other references afterwards.
 
-`needs_own(source)` returns None if nothing in the text can outlive a call or reach beyond the inputs and outputs of the
-reference. Otherwise it returns a phrase that says why the reference needs a process of its own. Everything that the lists
-below do not contain is such a reason: a node of Python's syntax tree, an import, a builtin, an attribute. The text is only
-parsed, never executed. runner.py calls this in a process that runs no reference.
+`needs_own(source)` returns None if nothing in the source code can outlive a call, or reach beyond the inputs and
+outputs of the reference. Otherwise it returns a phrase that says why the reference needs a process of its own. Every
+node of Python's syntax tree, import, builtin or attribute that the lists below do not contain is a reason. The source
+code is only parsed, never executed. runner.py calls `needs_own` in a process that runs no reference.
 
 What the lists keep out, and why:
 
@@ -47,12 +47,13 @@ BUILTINS = frozenset("""
     ArithmeticError AssertionError Exception IndexError KeyError NotImplementedError RuntimeError TypeError ValueError
 """.split())
 
-# A builtin that a text may bind: many functions of torch call an argument so. Without standard input it only raises.
+# A builtin whose name the source code may bind, because many functions of torch have an argument with this name. The
+# builtin itself is harmless: without standard input, it only raises.
 BINDABLE = frozenset(("input",))
 
 CONTEXTS = frozenset(("no_grad", "inference_mode"))  # what a with statement may enter, as in `with torch.no_grad():`
 
-# Names of arguments that make a call start work that outlives it, or trust a number about memory.
+# Names of arguments that make a call start work that outlives the call, or trust a number about memory.
 ARGUMENTS_OUTSIDE = frozenset("generator non_blocking out output_size pin_memory sorter".split())
 
 ATTRIBUTES = CONTEXTS | frozenset("""
@@ -127,14 +128,15 @@ def needs_own(source):
 
 
 def is_stateless(source):
-    """Whether a text for which needs_own returns None keeps nothing between two calls: its module holds only functions and
-    values that cannot change. A list or a tensor of the module, or a default argument, could hold what an earlier call left."""
+    """Returns true if source code for which needs_own returns None keeps nothing between two calls: its module holds
+    only functions and immutable values. A list or a tensor of the module, or a default argument, could hold what an
+    earlier call stored there."""
     tree = ast.parse(source)
     return not any(map(renames_math, ast.walk(tree))) and all(map(is_constant_statement, tree.body))
 
 
 def renames_math(node):
-    """The name math means the module math."""
+    """Returns true if the node binds the name math to anything but the module math."""
     if isinstance(node, ast.alias):
         return (node.asname or node.name) == "math" and (node.name, node.asname) != ("math", None)
     return "math" in (getattr(node, "name", None), getattr(node, "arg", None)) or (
@@ -155,12 +157,13 @@ def is_constant_statement(node):
 
 
 def is_context(node):
-    """`torch.no_grad()` and its like as a decorator."""
+    """Returns true for a decorator such as `torch.no_grad()`."""
     return isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in CONTEXTS
 
 
 def is_constant(node):
-    """Numbers, texts, tuples of them, names and attributes (`torch.float32`), and calls of the module math."""
+    """Returns true for numbers, strings, tuples of these, names and attributes (`torch.float32`), and calls of the
+    module math."""
     if isinstance(node, (ast.Constant, ast.Name)):
         return True
     if isinstance(node, ast.Attribute):
@@ -197,7 +200,7 @@ NAMED = {"ClassDef": "a class", "Try": "try", "TryStar": "try", "Global": "globa
 
 def allowed_tensors(tree):
     """Returns the ids of the nodes below which the word Tensor is allowed: annotations, and the second argument of
-    isinstance. Python evaluates both and calls neither; no text can rebind isinstance."""
+    isinstance. Python evaluates both, but does not call them, and the source code cannot rebind isinstance."""
     found = set()
     for node in ast.walk(tree):
         tops = [getattr(node, "annotation", None), getattr(node, "returns", None)]
@@ -210,7 +213,7 @@ def allowed_tensors(tree):
 
 
 def type_nodes(top):
-    """Yields the nodes of a type: names, attributes, subscripts, tuples, and `|`. A call inside it is not one."""
+    """Yields the nodes of a type: names, attributes, subscripts, tuples, and `|`. A call is not part of a type."""
     yield top
     if isinstance(top, (ast.Subscript, ast.Tuple, ast.List, ast.BinOp)):
         for child in ast.iter_child_nodes(top):
@@ -222,7 +225,8 @@ def refuse(node, what):
 
 
 def check_bound(node, name):
-    """A name that the text binds: no builtin, so that each builtin's name means the builtin."""
+    """Checks a name that the source code binds. It must not be the name of a builtin, so that such names always mean
+    the builtins."""
     if name.startswith("__"):
         refuse(node, "uses the name '%s'" % name[:80])
     if hasattr(builtins, name) and name not in BINDABLE:

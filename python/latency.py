@@ -1,18 +1,19 @@
 """latency - measures how long a call takes, for `reftest bench`.
 
-The figures come from the process that also runs the measured code. They are shown and kept beside a verdict, and never
-decide one.
+The figures come from the process that also runs the measured code. They are shown, and stored beside a verdict, but
+never decide a verdict.
 
-On a GPU, CUDA events take the time. "cold" is the time with a flushed L2 cache, "warm" the time when the call has just run
-on the same inputs. Work that is queued before the first event keeps the GPU busy while the CPU launches the call, so that
-the time of short calls is that of their kernels. On a CPU, the wall clock takes the time, and there is no "cold"."""
+On a GPU, CUDA events take the time. "cold" is the time with a flushed L2 cache; "warm" is the time directly after a
+call with the same inputs. Work that is queued before the first event keeps the GPU busy while the CPU launches the
+call, so that even for short calls the time is that of their kernels. On a CPU, the wall clock takes the time, and there
+is no "cold"."""
 
 import time
 
 SECONDS = 1.0  # for the runs of one kind
 RUNS = 50  # the most runs of one kind
-LEAST = 3  # the least, if one run takes less than SECONDS
-FLUSH = 256 << 20  # bytes that are written to flush an L2 cache that is not larger
+LEAST = 3  # the fewest runs, if one run takes less than SECONDS
+FLUSH = 256 << 20  # bytes that are written to flush the L2 cache; more than its size
 SPIN = 200_000  # clock cycles of the GPU during which the CPU launches the call
 
 
@@ -38,7 +39,7 @@ class Events:
         self.cuda.synchronize()
         if cold:
             self.flush.zero_()
-        self.cuda._sleep(SPIN)  # uses no memory, so it does not change what is in the cache
+        self.cuda._sleep(SPIN)  # uses no memory, so that the cache stays as it is
         start.record()
         call()
         end.record()
@@ -47,7 +48,8 @@ class Events:
 
 
 class Inputs:
-    """The arguments of the measured calls. An input that a call writes to gets its values back before the next call."""
+    """The arguments of the measured calls. If a call writes to an input, its values are restored before the next
+    call."""
 
     def __init__(self, torch, kept):
         self.torch, self.kept = torch, kept

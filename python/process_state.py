@@ -1,8 +1,10 @@
-"""process_state - what a reference could change in its process and leave behind. runner.py compares it before and after each
-reference of a runner that is kept, and ends the runner if anything differs.
+"""process_state - reads what a reference could change in its process and leave behind. A runner that is kept runs
+several references; runner.py compares this state before and after each of them, and ends the runner if anything
+differs.
 
-This is a second line. The first is isolation.py: a reference whose text could change any of this never runs in a runner
-that is kept. A reference that changes its process on purpose could also change the functions of this file."""
+This is the second line of defence. The first is isolation.py: a reference whose source code could change any of this
+state never runs in a runner that is kept. A reference that changes its process on purpose could also change the
+functions of this file."""
 
 import gc
 import os
@@ -13,10 +15,11 @@ import threading
 import types
 import warnings
 
-MEMORY_MAX = 512 << 20  # bytes that a runner may grow, because allocators keep memory
-THREADS_MAX = 4         # threads that torch may start besides those of parallel loops
+MEMORY_MAX = 512 << 20  # bytes by which a runner may grow, because allocators keep memory
+THREADS_MAX = 4         # threads that torch may start in addition to those of parallel loops
 
-# Functions without arguments of torch that return a setting, by their path. Those that this torch lacks are left out.
+# Paths of torch's functions that take no argument and return a setting. Functions that this version of torch lacks are
+# left out.
 FLAGS = """
     get_default_dtype get_default_device is_grad_enabled is_inference_mode_enabled get_deterministic_debug_mode
     is_deterministic_algorithms_warn_only_enabled get_num_threads get_num_interop_threads get_float32_matmul_precision
@@ -67,7 +70,8 @@ def state(torch, device, own):
 
 
 def difference(before, after, threads):
-    """Returns the name of something that differs, or None. `threads` is the number that torch uses for parallel loops."""
+    """Returns the name of something that differs, or None. `threads` is the number of threads that torch uses for
+    parallel loops."""
     for name, old in before.items():
         new = after[name]
         if name == "threads":

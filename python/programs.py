@@ -3,7 +3,8 @@
 A message {"load"} with "files" has these fields:
 - "files": [[path, content]] and "entry_file", one of these paths
 - "build": "none" for Python, "cpp" or "cuda" for code that a compiler must see first
-- "outputs": "returned", or "written" to tensors that the function gets after its inputs, or "guessed" by its signature"""
+- "outputs": "returned"; "written", to tensors that the function gets after its inputs; or "guessed", from its
+  signature"""
 
 import inspect
 import os
@@ -12,7 +13,7 @@ import sys
 import types
 
 CXX_SOURCES = (".cpp", ".cc", ".cxx", ".cu")
-COMPILER_LINES = 40  # how many lines of a compiler's messages are shown
+COMPILER_LINES = 40  # number of lines of a compiler's messages that are shown
 
 
 def write_files(files, folder):
@@ -29,7 +30,7 @@ def modules_of(files):
 
 
 def load_python(message, folder, filename):
-    """Runs the entry file, whose siblings it can import, and returns its namespace."""
+    """Runs the entry file, which can import the other files, and returns its namespace."""
     sys.path.insert(0, folder)
     sys.dont_write_bytecode = True
     module = types.ModuleType("reftest_solution")
@@ -41,7 +42,7 @@ def load_python(message, folder, filename):
 
 
 def missing_compiler(cuda):
-    """Says what this machine lacks, or returns None."""
+    """Returns a sentence that says what this machine lacks, or None."""
     if cuda and shutil.which("nvcc") is None and not os.environ.get("CUDA_HOME") and not os.path.exists("/usr/local/cuda/bin/nvcc"):
         return "it is written in CUDA, and this machine has no nvcc"
     if shutil.which(os.environ.get("CXX", "c++")) is None:
@@ -90,8 +91,8 @@ def by_position(function, how, outputs):
 
 
 def writes(function, inputs, outputs):
-    """Does the function write its outputs to tensors that it gets after its inputs? Without a signature that tells, it
-    does: the format says so by default."""
+    """Returns true if the function writes its outputs to tensors that it gets after its inputs. If the signature does
+    not show this, returns true, which is the default of the format."""
     try:
         signature = inspect.signature(function)
     except (TypeError, ValueError):

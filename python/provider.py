@@ -6,8 +6,8 @@ with the pool on descriptor 3.
 provider.py --matrix CLASS prints a JSON object: the libraries that can be used on a device of the class CLASS ("cpu",
 "sm_90"), and the reasons why others cannot. With --matrix, provider.py imports none of the libraries.
 
-Each library has a table of its calls, libraries/{flashinfer,sglang,fla,torch}.py; libraries/common.py defines their
-form.
+Each library has a table of its calls, libraries/{flashinfer,sglang,fla,torch}.py; libraries/common.py defines the form
+of these tables.
 
 The pool sends requests, each with the memfd of the shared memory if the memory is a memfd:
 
@@ -19,7 +19,7 @@ handled, because the judge may free it after the answer.
 
 Messages to the pool:
 
-- {"provider": {"python"}} or {"refused": message} is the first message, sent once.
+- {"provider": {"python"}} or {"refused": message} is sent once, as the first message.
 - {"doing": text, "allow": seconds, "tell"} reports that a preparation (an import, a compilation) begins; its time does
 not count as the case's. If "tell" is true, the pool shows the text to the user. - {"doing": null} reports that the
 preparation has ended. - {"provided": [{"shape", "dtype"} for each output], "coarse": [{"atol", "rtol"}] | null,
@@ -133,10 +133,10 @@ def text_of(problem):
 
 
 def mendable(problem):
-    """Is a failure of a library transient? If a failure is transient, the verdict that skipped this library is not
-    stored, and the next run tries the library again. A build that failed with a compiler's error message is permanent,
-    because every attempt would take minutes; its verdict stays valid until the library, its table or the device
-    changes. A build that failed without a compiler's error message is transient."""
+    """Returns true if a failure of a library is transient. The verdict that skipped this library is then not stored,
+    and the next run tries the library again. A build that failed with a compiler's error message is permanent, because
+    every attempt would take minutes; its verdict stays valid until the library, its table or the device changes. A
+    build that failed without a compiler's error message is transient."""
     text = str(problem)
     if not isinstance(problem, common.NotBuilt):
         return any(words in text for words in TROUBLE)
@@ -149,7 +149,7 @@ class Server:
         self.tables = common.load_tables(folder_of_tables())
         common.add_checkouts(self.tables)
         self.versions = {}
-        self.used = set()  # a tuple (library, definition, is it for gradients?) for each call so far
+        self.used = set()  # (library, definition, whether it is for gradients) of each call so far
         self.prepared = 0.0
         self.since = 0.0
         self.doing = []  # (text, deadline) of each current preparation; preparations can be nested
@@ -258,8 +258,8 @@ class Server:
         return reply
 
     def measure(self, row, request, kept):
-        """Measures the call of a table, which includes what the table does for the library. Its answer has been stored, so
-        an exception here only means that there are no figures."""
+        """Measures the call of a table, including the table's own conversions. The answer of the call is stored
+        already, so that an exception here only means that there are no figures."""
         torch = self.runner.torch
         try:
             with torch.no_grad():

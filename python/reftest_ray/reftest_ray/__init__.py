@@ -8,5 +8,5 @@ local_fleet.py    workers that are children of this process
 ray_fleet.py      workers that are actors of a Ray cluster; the only file that imports ray
 __main__.py       the command line
 
-What is correct is decided by `reftest` alone: `verify --dry-run` says what is missing, `cache merge` which verdicts are
-believed, and `verify --cached-only` what the result is."""
+`reftest` alone decides what is correct: `verify --dry-run` says what is missing, `cache merge` decides which verdicts
+are believed, and `verify --cached-only` prints the result."""

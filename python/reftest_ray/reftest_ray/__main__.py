@@ -1,5 +1,5 @@
-"""reftest-ray - verifies a dataset on the GPUs of a Ray cluster. `reftest-ray --help` lists its options; all others are
-options of `reftest verify`."""
+"""reftest-ray - verifies a dataset on the GPUs of a Ray cluster. `reftest-ray --help` lists the options of reftest-ray;
+all other options are passed to `reftest verify`."""
 
 import argparse
 import json
@@ -13,7 +13,7 @@ import time
 from .coordinator import Coordinator, FleetError, Merger, facts_of, say
 from .scheduler import Scheduler
 
-# Options that decide which cases there are and how they run: both `reftest verify` and `reftest work` need them.
+# Options that determine which cases exist and how they run. Both `reftest verify` and `reftest work` need them.
 SHARED_WITH_VALUE = (
     "--repos --sizes --ground-truth --seed --atol --rtol --hit-ratio --tolerance --require-containment --timeout "
     "--memory --isolation --python"
@@ -62,7 +62,7 @@ def read_arguments(words):
 
 
 def shared_options(rest):
-    """Returns the options among `rest` that `reftest work` needs, too."""
+    """Returns the options in `rest` that `reftest work` also needs."""
     found, words = [], iter(rest)
     for word in words:
         name = word.split("=")[0]
@@ -95,7 +95,7 @@ def merge_command(reftest, rest):
 
 
 def dataset_root(rest):
-    """Returns the root as `reftest` finds it, as an absolute path, because a worker has another working directory."""
+    """Returns the root that `reftest` uses, as an absolute path, because workers have another working directory."""
     named = option_value(rest, "--root") or [os.environ.get("REFTEST_ROOT") or os.environ.get("FIB_DATASET_PATH")]
     here = pathlib.Path.cwd()
     parents = [folder for folder in (here, *here.parents) if (folder / "definitions").is_dir()]
@@ -103,7 +103,7 @@ def dataset_root(rest):
 
 
 class Run:
-    """One run: what is missing is asked for once, handed out, and reported."""
+    """One run: asks once which verdicts are missing, hands out these requests, and reports the results."""
 
     def __init__(self, known, rest):
         self.known, self.rest = known, rest
@@ -178,7 +178,8 @@ class Run:
             self.worse(3)
 
     def _first_class(self, fleet):
-        """Waits for the first worker, which decides the device class. Its line is put back."""
+        """Waits for the first worker, which determines the device class. The coordinator sees the worker's line
+        again."""
         events, ready = [], None
         while ready is None:
             events += fleet.events()
@@ -215,7 +216,7 @@ class Run:
 
 
 class Remembering:
-    """A fleet some of whose events were looked at already, and come again."""
+    """A fleet whose events() first returns again the events that were already read."""
 
     def __init__(self, fleet, events):
         self.fleet, self.kept = fleet, events

@@ -17,7 +17,7 @@ import subprocess
 import sys
 import threading
 
-STARTS_MOST = 3  # a fleet without a single worker gives up after so many failed starts for each place
+STARTS_MOST = 3  # failed starts for each place after which a fleet without any worker gives up
 
 
 class FleetError(Exception):
@@ -29,7 +29,8 @@ class FleetError(Exception):
 
 
 class Merger:
-    """Stores the verdicts of answers: a child process `reftest cache merge`, which decides what is believed."""
+    """Stores the verdicts of answers, with a child process `reftest cache merge`, which decides which verdicts are
+    believed."""
 
     def __init__(self, command):
         self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
@@ -42,7 +43,8 @@ class Merger:
         self.replies.put(None)
 
     def merge(self, lines):
-        """Returns a reply for each line. What it says is stored when this returns."""
+        """Sends lines and returns a reply for each. Verdicts that a reply calls stored are in the cache when this
+        returns."""
         try:
             for line in lines:
                 self.process.stdin.write(line if line.endswith("\n") else line + "\n")
@@ -55,13 +57,14 @@ class Merger:
         return replies
 
     def close(self):
-        with contextlib.suppress(OSError):  # it has ended, and what it did not read is still in the buffer
+        with contextlib.suppress(OSError):  # the child has ended, and the buffer still has what it did not read
             self.process.stdin.close()
         self.process.wait()
 
 
 def shown(text):
-    """Escapes what a terminal or a CI system would obey, because references and workers write some of what is said."""
+    """Escapes text that a terminal or a CI system would obey, because some of the text comes from references and
+    workers."""
     safe = "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
     return safe.replace("##[", "#\\x23[").replace("##vso[", "#\\x23vso[")
 
@@ -71,7 +74,7 @@ def say(text):
 
 
 def object_of(line):
-    """Returns the JSON object of a line, or an empty one if the line is none."""
+    """Returns the JSON object of a line, or an empty one if the line is not a JSON object."""
     try:
         found = json.loads(line)
     except (ValueError, RecursionError):
@@ -106,13 +109,13 @@ def answer_of(line):
 
 
 class Coordinator:
-    """Runs requests on a fleet. `report(answer)` is called once for each answer that counts. `device_class`: workers
-    with another class are sent away; None: the first worker decides."""
+    """Runs requests on a fleet. `report(answer)` is called once for each answer that counts. Workers whose class is not
+    `device_class` are sent away; if it is None, the class of the first worker is used."""
 
     def __init__(self, fleet, scheduler, merger, report, device_class=None):
         self.fleet, self.scheduler, self.merger, self.report = fleet, scheduler, merger, report
         self.device_class = device_class
-        self.failures = 0  # starts that failed since a worker was ready
+        self.failures = 0  # starts that have failed since a worker was last ready
         self.worked = False
 
     def run(self):
@@ -126,7 +129,7 @@ class Coordinator:
             self._hand_out()
 
     def _well_formed(self, events):
-        """A worker whose answer is malformed counts as dead: nothing that it says later is listened to."""
+        """A worker whose answer is malformed counts as dead; its later messages are ignored."""
         bad = {event[1] for event in events if event[0] == "answer" and answer_of(event[3]) is None}
         return [event for event in events if event[1] not in bad] + [
             ("died", worker, "its answer is malformed") for worker in sorted(bad)

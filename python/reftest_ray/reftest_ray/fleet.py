@@ -1,7 +1,7 @@
 """fleet - the workers of a fleet, by name.
 
-The coordinator knows a worker only by its name. A kind of fleet (local_fleet, ray_fleet) has `_open`, which starts a
-worker, `_close`, which ends it, and send() and events() for requests and answers."""
+The coordinator knows a worker only by its name. Each kind of fleet (local_fleet, ray_fleet) implements `_open`, which
+starts a worker, `_close`, which ends a worker, and send() and events() for requests and answers."""
 
 
 class Fleet:

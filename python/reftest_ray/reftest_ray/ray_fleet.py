@@ -1,8 +1,8 @@
 """ray_fleet - a fleet whose workers are actors of a Ray cluster: one `reftest work` for each GPU, or for a number of
 CPUs.
 
-An actor that dies is not restarted by Ray: its requests must go back first, and only the coordinator knows them. The
-new actor waits until Ray has a place for it, so a node that went away is replaced by whatever node comes."""
+Ray does not restart an actor that dies, because its requests must go back first, and only the coordinator knows these.
+The new actor waits until Ray has room for it, on any node that joins."""
 
 import sys
 
@@ -11,7 +11,7 @@ import ray
 from .fleet import Fleet
 from .worker_process import WorkerProcess
 
-WAIT_S = 5  # how long events() waits before it looks again
+WAIT_S = 5  # seconds that events() waits before it looks again
 
 
 class WorkerActor:
@@ -32,15 +32,16 @@ class WorkerActor:
 
 
 class RayFleet(Fleet):
-    """`command`: starts `reftest work` on a node. `count`: how many workers. `gpus`, `cpus`: what one of them takes."""
+    """`command` starts `reftest work` on a node. `count` is the number of workers. Each worker takes `gpus` GPUs and
+    `cpus` CPUs."""
 
     def __init__(self, command, count, gpus, cpus):
         self.command = command
-        # The code of an actor travels with it, so that a node needs ray and reftest, and not this package.
+        # The code of an actor is sent with the actor, so that a node needs only ray and reftest, not this package.
         ray.cloudpickle.register_pickle_by_value(sys.modules[__package__])
         options = {"num_cpus": cpus, "num_gpus": gpus, "max_restarts": 0, "max_concurrency": 128}
         self.kind = ray.remote(WorkerActor).options(scheduling_strategy="SPREAD", **options)
-        self.calls = {}  # what is to come: (worker, number), with the number None for the line about itself
+        self.calls = {}  # pending calls: (worker, number); number None: the worker's line about itself
         super().__init__(count)
 
     def _open(self, name):
@@ -55,7 +56,7 @@ class RayFleet(Fleet):
         while not ready and self.calls:
             calls = list(self.calls)
             ready, _ = ray.wait(calls, num_returns=1, timeout=WAIT_S, fetch_local=False)
-            if ready:  # and everything else that is ready now
+            if ready:  # also takes all other calls that are ready now
                 ready, _ = ray.wait(calls, num_returns=len(calls), timeout=0, fetch_local=False)
         return [event for event in map(self._event, ready) if event is not None]
 
@@ -76,7 +77,7 @@ class RayFleet(Fleet):
 
 
 def places(gpus, cpus):
-    """Returns how many workers fit the nodes of the cluster."""
+    """Returns the number of workers that fit on the nodes of the cluster."""
     count = 0
     for node in ray.nodes():
         has = node["Resources"] if node["Alive"] else {}

@@ -3,17 +3,17 @@
 A request is what `reftest verify --dry-run --format requests` prints for a definition: its name, the digest of its
 files, and its cases with the seconds that each will probably take. The longest request goes first.
 
-If a worker dies, its requests go back. Nobody knows which of its cases was to blame, so each of them becomes a
-suspect: it is a request of its own from then on, and its worker does nothing else meanwhile. A case over which three
-workers died is crashed, and is not tried again.
+If a worker dies, its requests go back. Any of their cases may have killed the worker. Therefore, each case becomes a
+suspect: from then on it is a separate request, and the worker that runs it does nothing else meanwhile. If three
+workers die while they run a case, the case is crashed, and is not tried again.
 
-Nothing here knows Ray, processes or time."""
+This file does not use Ray, processes or time."""
 
 import heapq
 from dataclasses import dataclass, field
 
-DEATHS_MOST = 3  # a case is crashed when so many workers died over it
-ERRORS_MOST = 3  # a request is given up when so many workers could not answer it
+DEATHS_MOST = 3  # a case is crashed after this number of workers died while they ran it
+ERRORS_MOST = 3  # a request is given up if this number of workers could not answer it
 
 
 @dataclass
@@ -25,7 +25,7 @@ class Request:
     number: int = 0
     errors: int = 0
     suspect: bool = False
-    failed: set = field(default_factory=set)  # the workers that could not answer it
+    failed: set = field(default_factory=set)  # workers that could not answer the request
 
     @property
     def seconds(self):
@@ -35,7 +35,7 @@ class Request:
         return [(self.definition, case["id"]) for case in self.cases]
 
     def message(self):
-        """Returns the request as `reftest work` reads it."""
+        """Returns the request in the form that `reftest work` reads."""
         return {
             "id": str(self.number),
             "definition": self.definition,
@@ -48,7 +48,7 @@ class Request:
 @dataclass
 class Worker:
     name: str
-    room: int  # how many requests it takes at a time
+    room: int  # number of requests that the worker takes at a time
     running: dict = field(default_factory=dict)  # requests by number
 
     def has_suspect(self):
@@ -56,7 +56,7 @@ class Worker:
 
 
 class Scheduler:
-    """`requests`: dicts as `verify --dry-run --format requests` prints them."""
+    """`requests` are dicts, in the form that `verify --dry-run --format requests` prints."""
 
     def __init__(self, requests):
         self.waiting = []  # heaps of (-seconds, number, request)
@@ -86,7 +86,7 @@ class Scheduler:
         self.workers[name] = Worker(name, max(1, room))
 
     def next_for(self, name):
-        """Returns the next request for this worker, or None if it gets none now."""
+        """Returns the next request for this worker, or None if there is none for it now."""
         worker = self.workers[name]
         if len(worker.running) >= worker.room or worker.has_suspect():
             return None
@@ -97,7 +97,8 @@ class Scheduler:
         return request
 
     def _take(self, queue, name):
-        """Takes the first request that this worker can still answer, or that no other worker can either."""
+        """Takes the first request that this worker has not failed to answer, or that every other worker has also failed
+        to answer."""
         kept, request = [], None
         while queue and request is None:
             entry = heapq.heappop(queue)
@@ -110,7 +111,7 @@ class Scheduler:
         return request
 
     def answer(self, name, number):
-        """An answer came. Returns its request, or None if nobody waits for this answer any more."""
+        """Handles an answer. Returns its request, or None if this answer is not expected any more."""
         worker = self.workers.get(name)
         request = worker.running.pop(number, None) if worker else None
         if request is not None:
@@ -118,7 +119,8 @@ class Scheduler:
         return request
 
     def error(self, name, number, message):
-        """The worker could not answer a request, as when it has other files. Another worker may have the right ones."""
+        """Handles a worker that could not answer a request, for example because it has other files. Another worker may
+        have the right files."""
         worker = self.workers.get(name)
         request = worker.running.pop(number, None) if worker else None
         if request is None:
@@ -131,12 +133,13 @@ class Scheduler:
             self.errors.append((request, message))
 
     def leave(self, name):
-        """A worker was sent away, or what it says is not believed. Its requests go back, and no case is to blame."""
+        """Handles a worker that was sent away, or whose answers are refused. Its requests go back, and no case becomes
+        a suspect."""
         for request in self.workers.pop(name).running.values():
             self._queue(request)
 
     def die(self, name):
-        """A worker died. Returns the cases that are crashed now."""
+        """Handles the death of a worker. Returns the cases that are now crashed."""
         crashed = []
         for request in self.workers.pop(name).running.values():
             for case in request.cases:

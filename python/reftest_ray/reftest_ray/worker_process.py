@@ -20,7 +20,7 @@ def id_of(line):
 
 
 class WorkerProcess:
-    """`command`: the words of a command line that starts `reftest work`."""
+    """`command` is the list of words of a command line that starts `reftest work`."""
 
     def __init__(self, command):
         self.process = subprocess.Popen(
@@ -33,7 +33,7 @@ class WorkerProcess:
         self.waiting = {}  # by id: the future of an answer
         self.lock = threading.Lock()
         self.dead = False
-        self.facts = self.process.stdout.readline()  # the line about itself, as it is
+        self.facts = self.process.stdout.readline()  # the worker's line about itself, unparsed
         if not self.facts:
             raise WorkerDied(self._why())
         threading.Thread(target=self._read, daemon=True).start()
@@ -51,7 +51,7 @@ class WorkerProcess:
         for line in self.process.stdout:
             number = id_of(line)
             if number is None:
-                self.process.kill()  # an answer to nobody: nothing that follows can be trusted to reach its request
+                self.process.kill()  # an answer without a request: later answers may not match their requests
                 break
             with self.lock:
                 future = self.waiting.pop(number, None)
@@ -74,7 +74,7 @@ class WorkerProcess:
                 self.process.stdin.write(json.dumps(message) + "\n")
                 self.process.stdin.flush()
         except OSError:
-            pass  # it has ended, and _read says so
+            pass  # the process has ended; _read reports this
         return future.result()
 
     def close(self):
