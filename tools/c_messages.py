@@ -52,7 +52,8 @@ def unescape(literal):
 
 
 def tokens_of(source):
-    """Joins adjacent literals. A macro between them, as in "%" PRId64 " bytes", is the letter of a conversion."""
+    """Joins adjacent literals. A macro between two literals, such as PRId64 in "%" PRId64 " bytes", is taken for the
+    letter of a conversion."""
     source = re.sub(r"^[ \t]*#(?:[^\n]*\\\n)*[^\n]*", lambda m: "\n" * m[0].count("\n"), source, flags=re.M)
     found, line = [], 1
     for match in TOKEN.finditer(source):
@@ -71,7 +72,7 @@ def tokens_of(source):
 
 
 def end_of(tokens, start):
-    """Returns the index behind the bracket that closes the one at `start`."""
+    """Returns the index after the bracket that closes the bracket at `start`."""
     depth = 0
     for at in range(start, len(tokens)):
         if tokens[at].kind == "mark":
@@ -110,7 +111,7 @@ def words_in(text):
 
 
 def choices(tokens):
-    """Returns a and b of `condition ? a : b`; b may be such an expression itself."""
+    """Returns a and b of `condition ? a : b`, where b may also be a conditional expression."""
     found, begin, depth = [], None, 0
     for at, token in enumerate(tokens):
         if token.kind == "mark":
@@ -362,8 +363,8 @@ class Source:
 
 
 def framed(message, name, place, local, shared):
-    """Puts a message into the longer one that the function `name` prints around this argument, or that a function
-    prints to which `name` passes the argument."""
+    """Puts a message into the longer message that is printed around this argument, by the function `name` or by a
+    function to which `name` passes the argument."""
     for _ in range(6):
         function = local.get(name) or shared.get(name)
         if function is None or place is None or place >= len(function.parameters):

@@ -14,7 +14,8 @@ leaves out:
 - error handling: statements that set an error message or return -1, and the branches that lead to them
 
 tests/coverage/explained.tsv gives a reason for each line that is not reached, or of which a branch is not reached. If
-such a line has no reason, or a line with a reason is reached, the script prints the line and exits with status 1.
+such a line has no reason there, or if a line with a reason is reached completely, the script prints the line and exits
+with status 1.
 
 --read uses the counters of the last run; --write writes the tables of docs/coverage.md."""
 
@@ -32,7 +33,7 @@ EXPLAINED = ROOT / "tests/coverage/explained.tsv"
 PAGE = ROOT / "docs/coverage.md"
 MARK = "<!-- written by tools/coverage.py --write -->\n"
 JUDGED = ("oracle", "judge", "weigh")
-WORD = re.compile(r"(?<![\w.>])[A-Za-z_]\w*")  # a name that is no member of a struct
+WORD = re.compile(r"(?<![\w.>])[A-Za-z_]\w*")  # a name that is not a member of a struct
 # Code that all op families share (number formats, memory, tensors from workloads); unit tests cover it.
 COMMON = re.compile(r"kernels/core/(dtype_convert|input_check|random_inputs|ops|op|compare|row_counts|take)\.[ch]$")
 CHECKS = re.compile(r"(^|_)check(_|$)")  # functions that check workload inputs
@@ -179,7 +180,8 @@ def is_shared(path):
 def left_of(family, reports):
     """Yields (path, function, line, branches, shared) for each line that never runs or of which a branch is not
     reached. `branches` has a 1 for each reached branch and a 0 for each other branch, or is "-" if the line never runs.
-    `shared` is true if other op families that share the code reach what this family does not."""
+    `shared` is true if this family shares the code with other op families, and one of those reaches what this family
+    does not."""
     left = []
     for key, counts in sorted(reports[family].items()):
         if all(counts):

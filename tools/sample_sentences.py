@@ -6,7 +6,7 @@ tools/sample_sentences.py [SEED [COUNT]] prints COUNT (20) sentences of each kin
 users see. A reader who does not know the code then marks each sentence: understood at once, read twice, or not
 understood.
 
-Each sentence comes with what its reader has before the eyes: the page's heading and the sentence before it; the code
+With each sentence, the program prints what its reader also sees: the page's heading and the sentence before; the code
 beside or below a comment; the whole message in which a literal is printed (c_messages.py), with ‹…› around values.
 
 Left out: sentences and messages of fewer than five words; tables (of contents, too), code blocks and generated files;
@@ -38,7 +38,7 @@ def files():
 
 def sentences(text):
     """Yields the sentences of at least five words, without code, tables and paths, each with the sentence before it. A
-    list item begins a sentence; before it comes the sentence that introduces the list."""
+    list item begins a new sentence, and counts the sentence that introduces the list as the one before."""
     lead = ""
     for part in re.split(r"(\n\s*\n|\n\s*(?=[-*]\s|\d+\.\s))", text):
         item = re.match(r"\s*(?:[-*]|\d+\.)\s+", part)
@@ -74,8 +74,8 @@ def page_sentences(path):
 
 
 def blocks(lines):
-    """The comments that begin with "#" in the first column of a script, or after blanks: consecutive lines are one
-    comment. Yields them with the line of code below."""
+    """Yields the comments of a script whose lines begin with "#", possibly after blanks, with the line of code below.
+    Consecutive lines are one comment."""
     block = []
     for line in [*lines, ""]:
         comment = re.match(r"\s*#(?!!) ?(.*)", line)

@@ -8,7 +8,7 @@ machine.
 The tensors are synthetic, but unlike uniform noise they resemble the tensors of the models that the definitions name. A
 few channels of the residual stream are tens of times larger than the rest, and the first token of a sequence is larger
 still. Norm weights are positive and uneven, with some channels close to zero. The script uses only random integers and
-sums, and no libm, because no bit may depend on the platform.
+sums, not libm, so that no bit depends on the platform.
 """
 
 import json

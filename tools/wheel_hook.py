@@ -4,10 +4,10 @@ files in lib/reftest/, the manual page and the completions in share/.
 The program finds its files relative to itself, so an installed wheel works in any virtual environment. The libraries are
 copied as they are, because the program accepts only libraries whose digests are compiled into it.
 
-Libraries of the system that not every Linux has (libcjson, liblmdb, libgomp, …) travel in the wheel, also in lib/reftest/,
-where the wheel's program looks for them first. libcurl stays behind: it depends on thirty other libraries and on the
-system's certificates, and only shared caches need it. The platform tag is computed: it names the glibc that the newest
-symbol of any of these files needs.
+The wheel also contains, in lib/reftest/, the system libraries that not every Linux has (libcjson, liblmdb, libgomp, …).
+The program in the wheel looks for them there first. libcurl is not included: it depends on thirty other libraries and
+on the system's certificates, and only shared caches need it. The platform tag is computed from these files: it names
+the oldest glibc that has all symbols which they need.
 """
 
 import os
@@ -18,7 +18,7 @@ from pathlib import Path
 
 from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 
-# Libraries that PEP 600 lets a wheel expect of each Linux, and libcurl.
+# Libraries that a wheel may expect on every Linux, by PEP 600; and libcurl.
 EXPECTED = re.compile(
     r"(linux-vdso|ld-linux-[\w-]+|lib(c|m|dl|rt|pthread|resolv|util|gcc_s|stdc\+\+|curl))\.so(\.\d+)*"
 )
@@ -35,12 +35,12 @@ def output_of(*command: str) -> str:
 
 
 def needed(file: Path) -> set[str]:
-    """The names of the libraries that a program or library loads itself."""
+    """Returns the names of the libraries that a program or library loads directly."""
     return set(re.findall(r"\(NEEDED\).*\[(.+)\]", output_of("readelf", "-dW", str(file))))
 
 
 def copyright_file(library: Path) -> Path:
-    """The terms under which a library of the system may be passed on, as Debian installs them."""
+    """Returns the file, installed by Debian, with the licence of a system library."""
     owner = subprocess.run(["dpkg", "-S", str(library)], capture_output=True, text=True).stdout
     terms = Path("/usr/share/doc", owner.partition(":")[0].strip() or "-", "copyright")
     if not terms.exists():
@@ -49,7 +49,7 @@ def copyright_file(library: Path) -> Path:
 
 
 def travelling(files: list[Path]) -> dict[str, Path]:
-    """The libraries of the system that these files need and that the wheel must bring: file by name."""
+    """Returns the system libraries that these files need and that the wheel must contain, as {name: file}."""
     found: dict[str, Path] = {}
     for file in files:
         places = dict(re.findall(r"(\S+) => (/\S+)", output_of("ldd", str(file))))
@@ -66,7 +66,7 @@ def travelling(files: list[Path]) -> dict[str, Path]:
 
 
 def platform_tag(files: list[Path]) -> str:
-    """manylinux_2_N_ARCH for the newest glibc 2.N that one of these files asks for."""
+    """Returns manylinux_2_N_ARCH for the newest glibc 2.N that one of these files requires."""
     minor = 17
     for file in files:
         found = re.findall(r"Name: GLIBC_2\.(\d+)", output_of("readelf", "-VW", str(file)))
