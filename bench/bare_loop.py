@@ -8,14 +8,15 @@ a dataset with these definitions that has only the smallest line of each workloa
 reftest runs the small sizes as well, with every check. The loop is one process that imports torch once. The program
 prints one line for each problem, then the times of both sides and their ratio. OPTIONs are passed to `reftest verify`.
 
-With --roots, the datasets are verified cold (small and medium sizes, without workloads) with each number of jobs, once with
-runners that are kept and once with --isolation own. The loop runs each reference twice on the shapes of the same cases, with
-random inputs; inputs with "indptr" in their name rise evenly. References that refuse such inputs are counted. Tables say where
-the seconds of each run went, by reftest's trace. In the first, all jobs together have 100 %: `wait` for a judge or a runner,
-which includes the start of Python and torch; `load` the text of the reference; `run` the reference, while its judge
-may work; `judge`, while its reference waits; `none`: there is no work any more. `host` and `GPU` are the memory in use at
-the peak beyond that before the run, in GiB. `start` is the time until the first case began. The second table divides the
-seconds of the judges, `hidden` of which passed while a reference ran.
+With --roots, the datasets are verified cold (small and medium sizes, without workloads) with each number of jobs, once
+with runners that are kept and once with --isolation own. The loop runs each reference twice on the shapes of the same
+cases, with random inputs; inputs with "indptr" in their name rise evenly. References that refuse such inputs are
+counted. Tables show what each run spent its seconds on, from reftest's trace. In the first table, the time of all jobs
+together is 100 %: `wait` is the wait for a judge or a runner, including the start of Python and torch; `load` the
+loading of the reference's source code; `run` the execution of the reference, while its judge may work; `judge` the work
+of the judge while its reference waits; `none` the time without work at the end. `host` and `GPU` are the increase of
+the memory in use from before the run to the peak, in GiB. `start` is the time until the first case began. The second
+table divides the seconds of the judges; `hidden` is the part that passed while a reference ran.
 
 The benchmark trusts the files: it evaluates their expressions and runs their references without containment."""
 
@@ -46,7 +47,7 @@ def axes_of(definition, given):
                 try:
                     values[name] = eval(axis["expression"], {"__builtins__": {}}, values)
                 except NameError:
-                    pass  # it needs an axis of a later round
+                    pass  # it needs an axis that only a later round computes
     return values
 
 
@@ -72,7 +73,8 @@ def smallest_line(problem, definition):
 
 
 def copy_problems(directory, root):
-    """Writes the problems that have a line without tensor files as definitions/sol/NAME.json with their workloads."""
+    """Writes the problems as definitions/sol/NAME.json, each with its smallest workload line. Skips problems of which
+    every line needs tensor files."""
     for folder in (root / "definitions" / "sol", root / "workloads" / "sol"):
         folder.mkdir(parents=True)
     for path in sorted(Path(directory).glob("*/definition.json")):
@@ -124,7 +126,7 @@ def loop(root, device):
                 module["run"](*inputs)
                 if device != "cpu":
                     torch.cuda.synchronize()
-        except Exception as raised:  # other people's code: the loop goes on
+        except Exception as raised:  # the code comes from others: the loop continues
             error = f"{type(raised).__name__}: {str(raised).splitlines()[0] if str(raised) else ''}"
         print(json.dumps({"name": path.stem, "seconds": time.perf_counter() - begin, "error": error}), flush=True)
 
@@ -173,7 +175,8 @@ def loop_cases(path, device):
 
 
 def sums(pattern, trace):
-    """Adds up the figures of all lines "NAME FIGURE, NAME FIGURE…" of the trace that follow the pattern."""
+    """Adds up the figures of all lines of the trace that match the pattern and have the form "NAME FIGURE, NAME
+    FIGURE…"."""
     total = collections.Counter()
     for line in re.findall(pattern + "(.*)", trace):
         for part in line.split(", "):
@@ -195,7 +198,7 @@ def where_seconds_went(trace):
 
 
 class Peak:
-    """The memory of host and GPUs in use while a command runs, beyond that before it."""
+    """The increase of the memory in use on the host and its GPUs while a command runs."""
 
     def __init__(self, device):
         self.device, self.over = device, threading.Event()

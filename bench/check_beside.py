@@ -1,16 +1,18 @@
-"""check_beside - runs `reftest check` beside flashinfer-bench's own validation: what each refuses, how long, how much memory.
+"""check_beside - compares `reftest check` with flashinfer-bench's own validation: which files each refuses, and how
+much time and memory each takes.
 
     python3 bench/check_beside.py [ROOT] [--copies N] [--plant] [--rounds R]
 
-The interpreter must have the package flashinfer-bench (PyPI) and what its module `flashinfer_bench.data` imports: torch,
-pydantic, safetensors. Version 0.1.2 has no command that validates a dataset, and its TraceSet stops at the first file that
-it refuses. So their side is one process that gives each file to the package's models: definitions to Definition, the lines
-of workload and trace files to Trace, solutions to Solution. Newer versions have `flashinfer-bench validate`, which reads more.
+The interpreter must have the package flashinfer-bench (PyPI) and what its module `flashinfer_bench.data` imports:
+torch, pydantic, safetensors. Version 0.1.2 has no command that validates a dataset, and its TraceSet stops at the first
+file that it refuses. Therefore, the side of flashinfer-bench is one process that gives each file to the package's
+models: definitions to Definition, the lines of workload and trace files to Trace, solutions to Solution. Newer versions
+have `flashinfer-bench validate`, which checks more.
 
-ROOT (the starter dataset without it) is copied. --copies N adds definitions with other names until there are N. --plant plants
-faults in the copy, one in each of several files. The program prints a table of the files that a side refuses, then the
-median time, the processor time and the largest resident memory of each side, which take turns. The memory is at least that of this
-program, about 17 MB, because a new process begins as a copy of it."""
+ROOT (the starter dataset without it) is copied. --copies N adds definitions with other names until there are N. --plant
+plants faults in the copy, one in each of several files. The program prints a table of the files that a side refuses,
+then the median time, the processor time and the largest resident memory of each side, which take turns. The memory is
+at least about 17 MB, because a new process begins as a copy of this program."""
 
 import argparse
 import importlib.metadata

@@ -33,7 +33,7 @@ static uint64_t read_both(const uint64_t *a, const uint64_t *b, int64_t words)
 	return sum;
 }
 
-/* Fills `a` with uniform values, and `b` with the same values, of which one in 1024 is changed by one ULP, as in a case
+/* Fills `a` with uniform values, and `b` with the same values, but changes one value in 1024 by one ULP, as in a case
  * that passes. */
 static void fill(void *a, void *b, enum dtype dtype, int64_t elements)
 {

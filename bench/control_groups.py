@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""control_groups - what a control group for each child costs, measured in pairs: a child that is forked and ends, with a
-group of its own and without, in turn. Usage: bench/control_groups.py GROUP [PAIRS], where GROUP is the folder of a group
-of cgroup v2 whose children have the controllers of memory and pids.
+"""control_groups - measures the cost of a control group for each child, in pairs: a child is forked and ends,
+alternately with its own group and without. Usage: bench/control_groups.py GROUP [PAIRS], where GROUP is the folder of a
+group of cgroup v2 whose children have the controllers of memory and pids.
 
 Prints the medians of elapsed milliseconds, because the kernel waits while it moves a process to another group."""
 
@@ -17,12 +17,13 @@ def write(path, text):
 
 
 def child(group):
-    """Forks a child that moves to the group `group` (None: stays) and ends. Returns the milliseconds."""
+    """Forks a child that moves to the group `group` (None: stays in its group) and ends. Returns the elapsed
+    milliseconds."""
     start = time.perf_counter()
     if group is not None:
         os.mkdir(group)
         for name, text in (("memory.max", "4G"), ("memory.oom.group", "1"), ("pids.max", "1000")):
-            if os.path.exists(os.path.join(group, name)):  # it is missing where the controllers are those of cgroup v1
+            if os.path.exists(os.path.join(group, name)):  # it is missing if the controllers are those of cgroup v1
                 write(os.path.join(group, name), text)
     pid = os.fork()
     if pid == 0:

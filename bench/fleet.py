@@ -93,7 +93,7 @@ def workers_alive():
 
 
 def parent_is_actor(pid, workers):
-    """Leaves out the processes that `reftest work` forked."""
+    """Returns false for processes that `reftest work` itself forked."""
     try:
         return int(pathlib.Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[1]) not in workers
     except OSError:
@@ -101,7 +101,8 @@ def parent_is_actor(pid, workers):
 
 
 def coordinate(fleet, root, requests, answered=lambda count: None):
-    """Returns how often each case was reported, and the coordinator's scheduler. Calls `answered` after each answer."""
+    """Runs the requests. Returns how often each case was reported, and the coordinator's scheduler. Calls `answered`
+    after each answer."""
     reported = collections.Counter()
     answers = itertools.count(1)
 
@@ -145,7 +146,7 @@ def deaths(runs):
     from ray.cluster_utils import Cluster
     from reftest_ray.ray_fleet import RayFleet
 
-    # The head node has no place for a worker: it is the coordinator's, whose death the end-to-end test is about.
+    # The head node has no room for a worker: it belongs to the coordinator, whose death an end-to-end test covers.
     cluster = Cluster(initialize_head=True, head_node_args={"num_cpus": 0})
     nodes = []
     ray.init(address=cluster.address, log_to_driver=False, logging_level="error")
@@ -187,7 +188,7 @@ def cases_of(requests):
 
 
 def wait_until(holds, seconds):
-    """Returns whether it held within this time."""
+    """Returns true if holds() became true within this time."""
     end = time.monotonic() + seconds
     while time.monotonic() < end:
         if holds():
@@ -244,7 +245,7 @@ def coordinator(runs):
 
 
 def timed(fleet, root, requests):
-    """Returns the seconds of a fleet until the last answer, and from the first to the last one."""
+    """Returns the seconds that a fleet takes until its last answer, and those from the first to the last answer."""
     began, moments = time.monotonic(), []
     coordinate(fleet, root, requests, lambda count: moments.append(time.monotonic()))
     fleet.close()
@@ -271,7 +272,7 @@ def overhead(rounds):
         local, local_steady = timed(LocalFleet(work_command(root), 1), root, requests)
         fleet = RayFleet(work_command(root), 1, 0, 1)
         while not workers_alive():
-            time.sleep(0.05)  # from here on, `reftest work` starts as `verify` does
+            time.sleep(0.05)  # from here on, `reftest work` starts up, as `verify` did
         behind, behind_steady = timed(fleet, root, requests)
         print(
             f"{cases} cases: verify {alone:.2f} s, local fleet {local:.2f} s, behind Ray {behind:.2f} s; from the first to the "
@@ -294,7 +295,7 @@ for line in sys.stdin:
 
 
 class Believer:
-    """Believes everything, and stores nothing."""
+    """A merger that accepts every verdict and stores none."""
 
     def merge(self, lines):
         return [{"refused": None} for _ in lines]

@@ -1,15 +1,15 @@
 #!/usr/bin/env python3
-"""fleet_simulation.py - a discrete-event simulation of a fleet: how long do N definitions take on W GPUs, and what
-holds them up? The seconds of cases are drawn from a measured run, and the cost of Ray, of the coordinator and of the
+"""fleet_simulation.py - a discrete-event simulation of a fleet: how long do N definitions take on W GPUs, and what is
+the bottleneck? The seconds of cases are drawn from a measured run, and the cost of Ray, of the coordinator and of the
 cache are measured, too (bench/fleet.py).
 
     bench/fleet_simulation.py RUN.json [OPTION…]      RUN.json: of `reftest verify --format json`
 
 A worker has lanes, and takes twice as many requests. A request occupies a lane for the seconds of its definition's
 cases. Its answer then waits for the coordinator, which handles one at a time: it passes the verdicts to the cache and
-sends the next request. A worker dies at random; its requests go back, each case as one of its own. `static` compares
-with shards that are fixed before the run, as a Slurm array has them: a GPU that dies runs its shard again from the
-last verdict."""
+sends the next request. Workers die at random. The requests of a dead worker go back, each case as a separate request.
+`static` compares with shards that are fixed before the run, as a Slurm array has them: a GPU that dies runs its shard
+again from the last verdict."""
 
 import argparse
 import heapq
@@ -58,7 +58,7 @@ class Fleet:
             self.ask(worker)
 
     def ask(self, worker):
-        """The coordinator sends the next request: it travels, and then waits for a lane."""
+        """The coordinator sends the next request to a worker, where the request waits for a lane."""
         queue = self.suspects or self.queue
         if queue:
             self.last_handed_out = self.now
@@ -92,8 +92,8 @@ class Fleet:
         self.ask(worker)
 
     def die(self, worker):
-        """The requests of a worker go back. At the end of a run, when others are idle, the worker that replaces it
-        takes them."""
+        """The requests of a worker that died go back. At the end of a run, while other workers are idle, the
+        replacement takes them."""
         worker.dead = True
         self.deaths += 1
         for cases in [*worker.waiting, *worker.running.values(), *worker.answers.values()]:
@@ -110,7 +110,7 @@ class Worker:
 
 
 def static(options, definitions, chance):
-    """Returns the seconds of the slowest of as many shards as there are GPUs. The cases are dealt out at random."""
+    """Divides the cases at random into one shard for each GPU, and returns the seconds of the slowest shard."""
     lanes = [[0.0] * options.lanes for _ in range(options.gpus)]
     for cases in definitions:
         for seconds in cases:

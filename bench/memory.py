@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""memory - how much memory references take, beside the tensors of their cases. Usage: bench/memory.py ROOT [VERIFY
-OPTIONS…]; it runs `reftest verify --force` on the dataset with a runner that measures itself.
+"""memory - measures how much memory references take in addition to the tensors of their cases. Usage: bench/memory.py
+ROOT [VERIFY OPTIONS…]; it runs `reftest verify --force` on the dataset with a runner that measures itself.
 
-Prints, for the case that needs the most: the address space that the reference added while it was loaded and ran (this is
-never less than what the limit of memory counts), the bytes of the case's tensors, and the ratio. The first line has the
-largest need of cases with small tensors, which is the need of Python, torch and its libraries. The rule that these
-figures support is memory_limit_of in workers/pool/memory_limit.c."""
+Prints, for the case that needs the most: the address space that the reference added while it was loaded and ran (never
+less than what the memory limit counts), the bytes of the case's tensors, and the ratio. The first line has the largest
+need of cases with small tensors, which is the need of Python, torch and its libraries. The rule that these figures
+support is memory_limit_of in workers/pool/memory_limit.c."""
 
 import os
 import subprocess
@@ -13,7 +13,7 @@ import sys
 import tempfile
 
 TOP = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
-SMALL = 16 << 20  # tensors up to this size say what the base is, larger ones what the factor is
+SMALL = 16 << 20  # cases with tensors up to this size show the base of the rule, larger ones its factor
 MEASURED = '''
 import os as _os
 _log = _os.open(%r, _os.O_WRONLY | _os.O_APPEND | _os.O_CREAT, 0o600)

@@ -1,13 +1,14 @@
 #!/usr/bin/env python3
-"""sandbox - the cost of the sandbox of references, measured in pairs: a child that is forked from a warm torch and ends,
-in the sandbox and without it, in turn. Usage: bench/sandbox.py [BUILD [PAIRS]]; the interpreter must have torch.
+"""sandbox - measures the cost of the sandbox of references, in pairs: a child is forked from a process that has
+imported torch, and ends, alternately in the sandbox and without it. Usage: bench/sandbox.py [BUILD [PAIRS]]; the
+interpreter must have torch.
 
 Prints the time that sandbox_open takes, and the medians over all pairs: processor time without the sandbox, the same in
 it, and their difference. Processor time of both processes is measured, because elapsed time changes with the load.
 
-Then the same for a warm case, in a tenth of the pairs: each child computes a small rmsnorm once, and then CASES times more.
-Prints the processor time of all children together and of a warm case, without the sandbox and in it, with the quartiles of
-the differences."""
+Then measures a warm case in the same way, in a tenth of the pairs: each child computes a small rmsnorm once, and then
+CASES times more. Prints the processor time of all children together and of a warm case, without the sandbox and in it,
+with the quartiles of the differences."""
 
 import importlib.util
 import os
@@ -46,11 +47,11 @@ def child(before, inside, after, end):
     return processor_ms() - start
 
 
-CASES = 20  # warm cases of a child
+CASES = 20  # number of warm cases of a child
 
 
 def norm_ms():
-    """Computes a small rmsnorm CASES times. Returns the median of the milliseconds of processor time of one."""
+    """Computes a small rmsnorm CASES times. Returns the median processor time of one computation in milliseconds."""
     import torch
 
     x, weight, took = torch.ones(256, 1024), torch.ones(1024), []
@@ -62,7 +63,8 @@ def norm_ms():
 
 
 def working(inside):
-    """Returns a function for `child` that does `inside`, then computes, and the descriptor from which the result is read."""
+    """Returns a function for `child` that calls `inside` and then computes, and the descriptor from which its result
+    can be read."""
     here, there = os.pipe()
 
     def work(given):

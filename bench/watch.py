@@ -140,7 +140,7 @@ def author(build, count, device, parts):
 
 
 def walls(build, count, device):
-    """Measures saves with namespaces and Landlock and without them, one pair after the other."""
+    """Measures pairs of saves: one with namespaces and Landlock, one without them."""
     with tempfile.TemporaryDirectory() as root:
         restrict = os.path.join(root, "restrict")
         source = os.path.join(HERE, "..", "tests", "e2e", "tools", "restrict.c")
@@ -272,7 +272,7 @@ def checkout(build, count, device, rounds=10):
         watch.end()
 
 
-WRITERS = {  # programs that write many files one by one, without git's lock; the verdicts of the contents are stored
+WRITERS = {  # programs that write many files one by one, without git's lock; the cache already has the verdicts
     "cp": lambda root, texts: subprocess.run(["cp", "-r", os.path.join(texts, "."), os.path.join(root, "definitions")], check=True),
     "sed -i": lambda root, texts: subprocess.run(
         ["sed", "-i", "s/1\\.0e-6)/1e-6)/", *glob.glob(os.path.join(root, "definitions", "*", "*.json"))], check=True),
