@@ -1,6 +1,6 @@
 /* relabel ROOT CLASS OP_TYPE/NAME… - for tests on machines without a GPU: copies the newest verdict of each case as if
  * a device of another class had computed it, and stores the copy in the same cache, with a valid checksum. If $FOLDER
- * is set, the copy is written to that folder instead, as a remote would keep it: one file for each of its keys, named
+ * is set, writes the copy to that folder instead, in the form of a remote: one file for each key of the verdict, named
  * after the key. */
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,5 +1,5 @@
 /* restrict - runs a program on a machine whose kernel lacks layers of the sandbox: installs a seccomp filter that
- * refuses them, and executes the program.
+ * refuses the system calls of these layers, and executes the program.
  *
  *   restrict [--no-landlock] [--no-namespaces] [--no-pid-namespaces] [--no-mounts] [--container] PROGRAM [ARGUMENT…]
  *
