@@ -1,7 +1,8 @@
 #!/bin/sh
 # own interpreter: this is about how long calls take.
-# `reftest bench` measures the reference and each ground truth that ran, shows the figures beside the verdict and keeps
-# them. Verdicts are those of `verify`; none is stored, and the measured calls do not change them.
+# `reftest bench` measures the reference and each ground truth that ran. It shows the figures beside the verdict, and
+# stores the figures. The verdicts equal those of `verify`; they are not stored, and the measured calls do not change
+# them.
 . "$(dirname "$0")/../harness.sh"
 export REFTEST_PYTHON="$python"
 define fast <<P
@@ -18,7 +19,8 @@ import torch
 def run(hidden_states, weight):
     return hidden_states * weight
 P
-# Counts its calls: the third and later ones fail. The verdict needs two or three of them, and the figures more.
+# This reference counts its calls, and fails from the third one on. The verdict needs two or three calls, and the
+# figures more.
 define tired <<P
 import torch
 
@@ -45,7 +47,7 @@ def run(hidden_states, weight):
 P
 bench() { run bench --device "$device" --sizes small --format json "$@"; }
 
-# A reference that may read the clock is checked at most.
+# A reference that may read the clock is at most checked.
 bench fast slow --accept checked
 expect_exit 0
 expect "all(case['status'] == 'passed' for case in d['fast']['cases'])"
@@ -53,7 +55,7 @@ expect "all(case['status'] == 'passed' for case in d['fast']['cases'])"
 expect "all([one['name'] for one in case['latencies']] == ['reference', 'builtin'] for case in d['fast']['cases'])"
 expect "all(case['latencies'][1]['warm']['runs'] == 1 for case in d['fast']['cases'])"
 expect "all(0 < one['warm']['low'] <= one['warm']['median'] <= one['warm']['high'] < 120 for name in d for case in d[name]['cases'] for one in case['latencies'])"
-# A clock that runs backwards, and one that counts something else, would show here.
+# A clock that runs backwards, or that counts something else, would be noticed here.
 expect "all(case['latencies'][0]['warm']['median'] >= 0.03 for case in d['slow']['cases'])"
 expect "all(3 <= case['latencies'][0]['warm']['runs'] <= 50 for name in d for case in d[name]['cases'])"
 if [ "$device" = cpu ]; then
@@ -68,13 +70,14 @@ expect_exit 0
 expect "all(len({one['name'] for one in case['latencies']} - {'reference', 'builtin'}) > 0 for case in d['fast']['cases'])"
 expect "all(one['warm']['runs'] >= 3 for case in d['fast']['cases'] for one in case['latencies'] if one['name'] != 'builtin')"
 
-# A wrong reference fails as with verify. A reference that fails only while it is measured has its verdict and no figure.
+# A wrong reference fails as with verify. A reference that fails only while it is measured gets its verdict, but no
+# figures.
 bench wrong tired
 expect_exit 1
 expect_status wrong failed numeric
 expect "all(case['status'] == 'passed' and [one['name'] for one in case['latencies']] == ['builtin'] for case in d['tired']['cases'][:1])"
 
-# Nothing was stored in the cache; the figures were kept.
+# No verdict was stored in the cache, but the figures were.
 run verify --cached-only --device "$device" --sizes small fast
 expect_exit 3
 expectations=$((expectations + 1))
@@ -96,7 +99,7 @@ run bench --device "$device" --sizes small fast
 expect_exit 0
 grep -q '^ *reference .*warm .* runs)' "$work/out" || fail "no figure in the text"
 
-# flashinfer-bench beside it: absent, present, and one that fails.
+# Comparison with flashinfer-bench: it is absent, it is present, it fails.
 run bench --device "$device" --sizes small fast --fib
 expect_exit 0
 grep -q "^reftest: flashinfer-bench is not installed in .*python.*, so only reftest's figures are shown$" "$work/err" ||

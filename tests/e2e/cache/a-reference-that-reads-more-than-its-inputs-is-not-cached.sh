@@ -1,8 +1,8 @@
 #!/bin/sh
-# A reference may depend on more than its text, its inputs and torch: on a file, a module, an environment variable, the clock or another library. Such a reference is
-# verified in every run and its verdict is not stored; otherwise a change of the file or module would go unnoticed.
-# reftest recognizes such a reference before it runs, by suspicious words in its source. (test_pool_references tests the
-# detection of files that Python opens.)
+# A reference may depend on more than its text, its inputs and torch: on a file, a module, an environment variable, the
+# clock or another library. Such a reference is verified in every run, and its verdict is not stored. Otherwise a change
+# of the file or module would go unnoticed. reftest recognizes such a reference before it runs, by suspicious words in
+# its source. (test_pool_references tests the detection of files that Python opens.)
 . "$(dirname "$0")/../harness.sh"
 norm='    x = hidden_states.float()
     return (x * torch.rsqrt(x.pow(2).mean(-1, keepdim=True) + eps()) * weight.float()).to(hidden_states.dtype)'
@@ -22,7 +22,7 @@ changes() {
 	expect_status norm failed numeric
 }
 
-# References can only read files of the system and of the interpreter. The folders of shared libraries belong to them.
+# References can only read files of the system and of the interpreter. The folders of shared libraries are among these.
 mkdir "$work/visible"
 export LD_LIBRARY_PATH="$work/visible"
 
@@ -60,7 +60,8 @@ $norm
 P
 
 # The reference reads an environment variable, the clock, or something else outside its inputs: a definition for each
-# word. Of these, the clock and the name of the machine are not the same in each run, so such a reference is checked at most.
+# word. The clock and the name of the machine are not the same in each run; a reference that reads them is at most
+# checked.
 rm definitions/rmsnorm/norm.json
 number=0
 for word in 'import os' 'import time' 'import datetime' 'import platform' 'from time import time' 'import resource' \

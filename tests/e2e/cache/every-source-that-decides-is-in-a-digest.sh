@@ -1,7 +1,7 @@
 #!/bin/sh
 # Every source that is linked into the judge or into the kernels libraries is in a digest that verdicts depend on. An
 # edit of such a source therefore makes reftest verify again. The exceptions are listed below, each with the reason why
-# it decides no verdict.
+# no verdict depends on it.
 . "$(dirname "$0")/../harness.sh"
 
 cat >"$work/exceptions" <<'E'
@@ -76,7 +76,7 @@ excepted() {
 	return 1
 }
 
-# `unaccounted LIST`: prints each source that decides, is not in the list and is no exception.
+# `unaccounted LIST`: prints each source on which verdicts depend, and which is neither in the list nor an exception.
 unaccounted() {
 	comm -23 "$work/deciding" "$1" | while read -r file; do excepted "$file" || echo "$file"; done
 }
@@ -100,7 +100,7 @@ for file in workers/judge/trial_compare.c dataset/constraint_values.c kernels/co
 	[ "$(unaccounted "$work/lacking")" = "$file" ] || fail "nothing is reported if no digest covers $file"
 done
 
-# Each exception is needed: it is linked, and in no digest.
+# Each exception is needed: it is linked, and it is in no digest.
 comm -23 "$work/deciding" "$covered" >"$work/left_out"
 while read -r pattern _; do
 	expectations=$((expectations + 1))

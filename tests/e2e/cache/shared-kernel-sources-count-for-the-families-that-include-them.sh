@@ -1,7 +1,7 @@
 #!/bin/sh
 # A source file that several op families share is part of the digests of exactly these families: an edit of it
-# invalidates their verdicts and no others. The same holds for source files that a shared source file includes. The
-# digest of the code that generates inputs does not cover source files that are compiled only for the GPU.
+# invalidates the verdicts of these families, and no others. The same holds for source files that a shared source file
+# includes. The digest of the code that generates inputs does not cover source files that are compiled only for the GPU.
 #
 # The lists of families below are written by hand. A new family that includes one of these sources must be added to the
 # source's list.
@@ -99,8 +99,8 @@ for file in kernels/core/compare.c kernels/core/device_cpu.c kernels/core/roles.
 	grep -qx "$file" "$work/$before/obj/verdict_files" || fail "$file is in no digest"
 done
 
-# A source that is listed in tools/generate.sh and that no longer exists is an error. Otherwise the digests would no
-# longer cover the source that has moved.
+# If a source that tools/generate.sh lists no longer exists, this is an error. Otherwise the digests would not cover the
+# source after it has moved.
 expect_stop() { # expect_stop PATTERN FILE…: expects that, without the files, no source matches PATTERN
 	expectations=$((expectations + 1)) step="without $*"
 	pattern=$1
@@ -121,7 +121,7 @@ expect_stop 'dataset/constraint*' dataset/constraint*
 expect_stop 'workers/judge/message_text.*' workers/judge/message_text.?
 expect_stop 'python/gradients.py' python/gradients.py
 expect_stop 'testgen/*.[ch]' testgen/*.[ch]
-# A name whose headers count as code of no family.
+# A name of shared code whose headers belong to no family.
 expect_stop 'kernels/core/published[._]*' kernels/core/published_models.*
 # A backup file of an editor is no source.
 mv kernels/core/ops.c kernels/core/ops.c~

@@ -3,8 +3,8 @@
 # sanitizers: tests/run also runs this test with the sanitizers' build.
 # A launcher (pyenv, mise, conda run, environment modules) may start another interpreter in the next run although the
 # launcher's file is unchanged. Verdicts computed with another version of torch must not be accepted, even if stat shows
-# no change of the interpreter. A verdict is stored under the torch that ran the reference, even if another torch was
-# reported before. An interpreter without a launcher is started only once to find its version of torch.
+# no change of the interpreter. A verdict is stored under the version of torch that ran the reference, even if another
+# version was reported before. An interpreter without a launcher is started only once to find its version of torch.
 . "$(dirname "$0")/../harness.sh"
 program=$build/tests/faults/interpreter # a program that imitates Python, and reports the torch of $REFTEST_FAKE_TORCH
 [ -x "$program" ] || fail "there is no $program: make unit-tests builds it"

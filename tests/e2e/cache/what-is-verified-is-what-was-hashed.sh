@@ -90,7 +90,7 @@ expect_exit 1
 expect_status norm failed numeric
 expect "not c['norm', 'workload:tensors']['cached'] and c['norm', 'workload:last']['status'] == 'passed'"
 
-# Now the file changes once more during the run, because reftest reads large tensors a second time.
+# Now the file changes a second time during the run, because reftest reads large tensors twice.
 rm -r .reftest "$work/go-4"
 REFTEST_KEPT_INPUTS=0
 export REFTEST_KEPT_INPUTS

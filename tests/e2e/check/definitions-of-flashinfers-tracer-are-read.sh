@@ -59,7 +59,7 @@ expect_says '10 definitions, 0 workload files' ': 4 errors, ' \
 	'note   definitions/scaled/misspelt.json:54:16: the field "descripton" is unknown to the schema and ignored; did you mean "description"?'
 [ "$(grep -c 'unknown to the schema' "$work/out")" = 1 ] || fail "a field of the tracer is called unknown"
 
-# What verify reports about a file, check reports, too.
+# Whatever verify reports about a file, check also reports.
 verify
 expect_exit 2
 for name in plain any_name own_run misspelt; do expect_status "$name" checked no_ground_truth; done

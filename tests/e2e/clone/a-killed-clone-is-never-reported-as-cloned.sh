@@ -1,6 +1,7 @@
 #!/bin/sh
-# `reftest clone` is killed at random moments, 20 times, while it clones and while it updates, and then continues. Whenever
-# repos_config.json says that a repository was brought, every file of the named commit is there. At the end all are.
+# `reftest clone` is killed at random moments, 20 times, while it clones and while it updates, and then continues.
+# Whenever repos_config.json says that a repository was cloned, every file of the named commit exists. At the end, all
+# repositories are cloned.
 . "$(dirname "$0")/../harness.sh"
 export GIT_CONFIG_GLOBAL="$work/gitconfig" GIT_CONFIG_SYSTEM=/dev/null
 git config --file "$GIT_CONFIG_GLOBAL" user.name test
@@ -8,7 +9,8 @@ git config --file "$GIT_CONFIG_GLOBAL" user.email test@localhost
 git config --file "$GIT_CONFIG_GLOBAL" init.defaultBranch main
 do_git() { git "$@" >"$work/git" 2>&1 || fail "git $*: $(cat "$work/git")"; }
 mirror=$work/mirror
-# `commit NAME VERSION`: 120 files in NAME, of which each version replaces two thirds, adds some and removes others.
+# `commit NAME VERSION`: commits 120 files to NAME. Each version replaces two thirds of the files, adds some and removes
+# others.
 commit() {
 	"$python" -I -S -c '
 import os, random, sys
@@ -32,7 +34,8 @@ for name in sglang flashinfer; do
 	commit $name 1
 done
 
-# `whole ACCEPTED`: what repos_config.json reports as brought is whole, and a folder with the final name is a clone.
+# `whole ACCEPTED`: expects that each repository that repos_config.json reports as cloned is complete, and that each
+# folder with a final name is a clone.
 cat >"$work/whole.py" <<'P'
 import json, os, subprocess, sys
 
@@ -62,7 +65,7 @@ whole() {
 	expectations=$((expectations + 1))
 	"$python" -I -S "$work/whole.py" >"$work/brought" 2>"$work/python" || fail "$step, kill $kill: $(tail -n 1 "$work/python")"
 }
-# Kills a run at a random moment. A run that ends before makes the next ones be killed earlier.
+# Kills a run at a random moment. If the run ends before that, the next runs are killed earlier.
 kill_a_run() {
 	begin clone --mirror "$mirror" --only sglang,flashinfer
 	sleep "$(awk "BEGIN { srand($seed + $runs); print rand() * $length / 1000 }")"
@@ -70,7 +73,7 @@ kill_a_run() {
 	wait "$program" 2>/dev/null || true
 	whole
 }
-# How long a run takes here that clones everything.
+# Measures how long a complete run takes here.
 began=$(date +%s%3N)
 run clone --mirror "$mirror" --only sglang,flashinfer --target-dir once
 expect_exit 0
@@ -83,7 +86,8 @@ while [ $kills -lt 20 ]; do
 	runs=$((runs + 1)) kill=$((kills + 1))
 	[ $runs -le 200 ] || fail "only $kills of 200 runs were killed before their end"
 	kill_a_run
-	# From the ninth kill on, there is a newer commit before every second one. The fifth starts anew.
+	# From the ninth kill on, there is a newer commit before every second kill. The fifth run starts without any
+	# clone.
 	if [ $kill -le $kills ] && [ $kill -ge 8 ] && [ $((kill % 2)) = 0 ]; then
 		run clone --mirror "$mirror" --only sglang,flashinfer
 		expect_exit 0
@@ -150,7 +154,7 @@ run clone --mirror "$mirror" --only sglang
 expect_exit 1
 [ "$(cat repos/sglang/"$edited")" = "an edit" ] || fail "the edit is lost"
 grep -q "'$edited' has changed since" "$work/out" || fail "the edited file is not named"
-# A file that git was writing is the beginning of the new one.
+# A file that git was writing when it was killed is the beginning of the new file.
 changed=$(git -C repos/sglang diff --name-only --diff-filter=M "$old" "$new" | head -n 1)
 do_git -C repos/sglang checkout -q -- "$edited"
 git -C repos/sglang cat-file blob "$new:$changed" | head -c 5 >repos/sglang/"$changed"

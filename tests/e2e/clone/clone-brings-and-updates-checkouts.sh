@@ -1,6 +1,6 @@
 #!/bin/sh
-# `reftest clone` clones each repository once, updates it later, leaves everything that it did not make as it is, and
-# says in repos_config.json what there is. Without the server it names the command to retry.
+# `reftest clone` clones each repository once, and updates it later. It does not touch anything that it did not make,
+# and lists in repos_config.json what is cloned. Without the server it names the command to retry.
 . "$(dirname "$0")/../harness.sh"
 export GIT_CONFIG_GLOBAL="$work/gitconfig" GIT_CONFIG_SYSTEM=/dev/null
 git config --file "$GIT_CONFIG_GLOBAL" user.name test
@@ -52,7 +52,7 @@ clone
 expect_exit 0
 status_of sglang current
 
-# A newer commit arrives, with files that are new, changed and gone. Untracked files stay.
+# The server has a newer commit, with new, changed and removed files. Untracked files stay.
 echo two >"$work/sglang/two"
 echo new >"$work/sglang/one"
 push sglang
@@ -67,7 +67,7 @@ is_file repos/sglang/mine mine
 [ -z "$(git -C repos/sglang status --porcelain -uno)" ] || fail "the updated checkout is not clean"
 [ "$(git -C repos/sglang symbolic-ref HEAD)" = refs/heads/trunk ] || fail "the branch is not checked out"
 
-# Local changes, commits of its own, another branch: nothing is touched, and the run succeeds.
+# The clone has local changes, local commits, or another branch: nothing is touched, and the run succeeds.
 echo three >"$work/sglang/one"
 push sglang
 echo edited >repos/sglang/one
@@ -83,7 +83,7 @@ do_git -C repos/sglang checkout -q --detach
 clone --only sglang
 status_of sglang kept
 
-# A file that is not in git, and that the newer commit has, is not overwritten; not even an ignored one.
+# The newer commit has a file that exists untracked in the clone: the file is not overwritten, even if git ignores it.
 printf 'made\n' >"$work/flashinfer/made"
 push flashinfer
 mkdir -p repos/flashinfer/.git/info
@@ -108,7 +108,7 @@ expect_exit 1
 grep -q 'sglang .*is not a clone' "$work/out" || fail "the folder is not named"
 is_file elsewhere/sglang/file text
 
-# Without the server: a sentence with the command, and the checkout of before stays.
+# Without the server, a message names the command, and the earlier checkout stays.
 mv "$mirror" "$work/away"
 clone --only flashinfer
 expect_exit 1
@@ -121,7 +121,7 @@ expect_exit 1
 [ ! -e none/flashinfer-trace ] || fail "a clone without a server left a folder"
 mv "$work/away" "$mirror"
 
-# No shell sees the words, and git takes none of them as options.
+# Words of the configuration never reach a shell, and git takes none of them as an option.
 run clone --mirror '$(touch shell);touch shell' --target-dir 'a b;c' --only sglang
 expect_exit 1
 [ ! -e shell ] || fail "a shell ran"

@@ -1,7 +1,7 @@
 #!/bin/sh
 # own interpreter: this is about what a reference can reach.
-# Where the system delegates a control group, all processes of a reference share one limit of memory, shared memory
-# counts, and nothing is left of the groups afterwards. Elsewhere the limits are those of each process.
+# Where the system delegates a control group, all processes of a reference share one memory limit, which includes shared
+# memory, and no group is left afterwards. Elsewhere each process has its own limits.
 . "$(dirname "$0")/../harness.sh"
 [ "$device" = cpu ] || skip "the amounts of memory are those of the CPU"
 
@@ -83,7 +83,7 @@ expect_exit 0
 verify_grouped shares_much --memory 300M
 expect "d['shares_much']['cases'][0]['reason'] == 'memory_limit'"
 
-# Without the group, no process takes too much alone.
+# Without the group, the limit applies to each process alone, and no process of this reference exceeds it.
 run verify takes_much_together --memory 300M --alone --force --format json --device "$device" --sizes small
 expect_exit 0
 
@@ -93,7 +93,7 @@ expect_says 'a control group limits the memory of each reference as a whole'
 run doctor
 expect_says 'because no control group is delegated'
 
-# Nothing is left of the groups. What a killed run leaves behind, the next one removes.
+# No group is left. If a run is killed, the next run removes the groups that it left.
 [ -n "$group" ] || exit 0
 left() { find "$group" -mindepth 1 -type d; }
 [ -z "$(left)" ] || fail "groups are left: $(left)"

@@ -29,8 +29,8 @@ expect "not any(case['kept'] for case in d['takes_half_a_gib']['cases'])"
 run verify takes_half_a_gib --force --memory 256M --alone --device "$device" --sizes small
 expect_says '--memory 268435456'
 
-# Processes that are small, but not together. A machine without the layers that this needs says so in doctor and in each
-# verdict.
+# Each process is small, but all together exceed the limit. On a machine that cannot enforce this, doctor and each
+# verdict say so.
 define takes_together <<'P'
 import os
 import time

@@ -1,13 +1,12 @@
 #!/bin/sh
 # own interpreter: this is about what a reference can reach.
-# No process of the same user can open the memory of the main process, of a judge, or of the process that talks to the remote
-# cache, not even while one of them starts. The
-# attacker of this test is such a process outside of every sandbox, so it can do more than a reference can. Its attempts
-# begin when the kernel gives out the number of a new process, because a process that has just been exec'd is open to all
-# processes of its user until it closes itself.
+# No process of the same user can open the memory of the main process, of a judge, or of the process that talks to the
+# remote cache, not even while one of them starts. The attacker of this test is such a process outside of every sandbox,
+# so it can do more than a reference can. Its attempts begin as soon as the kernel assigns the number of a new process:
+# after exec, a process is open to all processes of its user until it closes itself.
 . "$(dirname "$0")/../harness.sh"
 
-# Root opens everything, unless it has no capability.
+# Root can open every process, unless it has no capabilities.
 if [ "$(id -u)" = 0 ]; then
 	setpriv --bounding-set=-all true 2>/dev/null || skip "setpriv cannot drop capabilities here"
 	plain="setpriv --bounding-set=-all --inh-caps=-all"

@@ -1,7 +1,7 @@
 #!/bin/sh
 # own interpreter: this is about which script an interpreter runs.
-# A Python file of reftest that differs from the one at the time of the build does not run: neither the runner, nor a
-# module beside it, nor the provider, nor a table of a library. The provider starts before the first reference can run.
+# If a Python file of reftest has changed since the build, it does not run: neither the runner, nor a module beside it,
+# nor the provider, nor a table of a library. The provider starts before the first reference can run.
 . "$(dirname "$0")/../harness.sh"
 
 mkdir -p "$work/tree/build"

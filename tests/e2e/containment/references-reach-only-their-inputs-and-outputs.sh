@@ -1,8 +1,9 @@
 #!/bin/sh
 # own interpreter: this is about what a reference can reach.
 # A reference tries to read and to change files of its user, of the dataset and of reftest, to reach the network, other
-# processes and the kernel, and to use up processes, memory and disk. It succeeds in nothing that the verdict does not
-# name. The same attempts run on this machine as it is, without Landlock, without namespaces, and without both.
+# processes and the kernel, and to use up processes, memory and disk. Every attempt fails, except those that the verdict
+# names as possible. The same attempts run on this machine as it is, without Landlock, without namespaces, and without
+# both.
 . "$(dirname "$0")/../harness.sh"
 [ "$(uname -m)" = x86_64 ] || skip "the attempts use numbers of system calls of x86-64"
 [ "$device" = cpu ] || skip "the limits of memory are those of the CPU"
@@ -174,7 +175,7 @@ processes=
 tried "$processes" --no-pid-namespaces
 expect "{'memory'} <= set(s['containment']) <= {'memory', 'processes'}"
 
-# Without namespaces Landlock and seccomp remain. They do not limit a disk.
+# Without namespaces, Landlock and seccomp remain. These do not limit disk use.
 tried "${processes:+$processes; }full disk" --no-namespaces
 expect "{'attributes', 'disk', 'memory'} <= set(s['containment']) <= {'attributes', 'disk', 'memory', 'processes'}"
 
@@ -213,8 +214,8 @@ run verify peeks --alone --force --format json --device "$device" --sizes small 
 expect "'read: , network: False.' in d['peeks']['cases'][0]['message']"
 rm definitions/rmsnorm/peeks.json
 
-# Where nothing may be mounted, a reference sees the processes of the machine, another runner among them, but opens the
-# memory of none. The two references run at the same time for some seconds.
+# Where nothing may be mounted, a reference sees the processes of the machine, including another runner, but cannot open
+# the memory of any. The two references run at the same time for some seconds.
 define looks_around <<'P'
 import os
 import time
@@ -255,7 +256,7 @@ TMPDIR=$work/temporary "$work/restrict" --no-namespaces "$reftest" verify well -
 	>"$work/out" 2>"$work/err"
 [ -z "$(ls -A "$work/temporary")" ] || fail "temporary files are left: $(ls -A "$work/temporary")"
 
-# The text of a run says it once.
+# In text format, a run reports the missing layers only once.
 run_weak verify well --alone --force --device "$device" --sizes small --jobs 1
 expect_says 'references are not fully contained' 'references can read and change files of your user;'
 

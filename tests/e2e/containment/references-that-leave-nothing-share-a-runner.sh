@@ -1,7 +1,7 @@
 #!/bin/sh
-# Definitions whose references can leave nothing behind run one after the other in the same process. Others get a process
-# of their own, with a reason, and so do all without --isolation kept. A failure in a process that is kept is confirmed in a
-# new one before it is reported. Verdicts are the same either way.
+# Definitions whose references can leave nothing behind run one after the other in the same process. Each other
+# reference gets its own process, with a reason. Without --isolation kept, all references do. A failure in a process
+# that is kept is confirmed in a new one before it is reported. Verdicts are the same either way.
 . "$(dirname "$0")/../harness.sh"
 
 norm() { # norm NAME EPSILON LINE
@@ -31,7 +31,8 @@ for i in 1 2 3 4; do
 	norm e_wrong_$i 1e-2 "i = $i"
 done
 
-# How often a runner was ready again after it had removed a reference. A new one says how long its start took.
+# Counts how often a runner was ready again after it had removed a reference. A new runner instead reports how long its
+# start took.
 kept() { grep -c 'child [0-9]*: {"ready": true, "seconds": 0}' "$work/err" || true; }
 
 export REFTEST_TRACE=1

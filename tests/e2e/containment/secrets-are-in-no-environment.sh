@@ -1,7 +1,7 @@
 #!/bin/sh
 # own interpreter: this is about what a reference can reach.
-# While a reference runs, the key and the address of the remote are in the environment of no process: neither in what
-# /proc/PID/environ shows of the main process, nor in that of a process that it started.
+# While a reference runs, the key and the address of the remote are in the environment of no process: /proc/PID/environ
+# shows them neither for the main process nor for the processes that it started.
 . "$(dirname "$0")/../harness.sh"
 . "$top/tests/e2e/remotes.sh"
 

@@ -1,12 +1,12 @@
 #!/bin/sh
 # own interpreter: this is about what a reference can reach.
-# The setting require_containment of reftest.toml holds like the option --require-containment, for every command. An import
-# with a key accepts only verdicts whose references could reach nothing, unless the user says otherwise.
+# In every command, the setting require_containment of reftest.toml has the effect of the option --require-containment.
+# An import with a key accepts only verdicts of fully contained references, unless the user says otherwise.
 . "$(dirname "$0")/../harness.sh"
 ${CC:-cc} -O1 -D_GNU_SOURCE -o "$work/restrict" "$top/tests/e2e/tools/restrict.c" || fail "restrict.c does not compile"
 given tiny_gemm
 
-# `weak ARGUMENT…`: runs reftest where files of the user are open to references.
+# `weak ARGUMENT…`: runs reftest without the layers that hide the user's files from references.
 weak() {
 	step="restricted reftest $*"
 	status=0
@@ -45,7 +45,7 @@ verify
 expect_exit 0
 expect "s['containment'] in ('full', None) or s['cases_run'] == 0"
 
-# The settings are checked, and none of them runs anything if one is wrong.
+# The settings are checked. If one of them is wrong, nothing runs.
 for wrong in 'require-containment = "everything"' 'require-contanment = "full"' 'ground-truth = "torch"'; do
 	echo "$wrong" >reftest.toml
 	verify

@@ -1,6 +1,6 @@
 #!/bin/sh
-# References whose text could change their process, or reach beyond their inputs and outputs, get a process of their own;
-# among them are the hostile references. What a reference could leave behind in its process is found.
+# A reference gets its own process if its source code could change the process, or reach beyond its inputs and outputs.
+# All hostile references are among these. Anything that a reference leaves behind in its process is found.
 . "$(dirname "$0")/../harness.sh"
 step=tests/isolation.py
 "$python" "$top/tests/isolation.py" >"$work/out" 2>"$work/err" && status=0 || status=$?
@@ -9,8 +9,8 @@ expect_says 'own: assignment to a module' 'kept: a norm' 'hostile: patch_builtin
 expect_silence_about 'not ok'
 expect_says 'show no freed memory'
 
-# In other orders, and with runners that are kept, all verdicts are the same. A hundred orders of all starter definitions:
-# tests/isolation_orders.py BUILD.
+# In other orders, and with runners that are kept, all verdicts are the same. (tests/isolation_orders.py BUILD runs a
+# hundred orders of all starter definitions.)
 step=tests/isolation_orders.py
 "$python" "$top/tests/isolation_orders.py" "$build" --orders 2 --op-type rmsnorm --op-type gemm >"$work/out" 2>"$work/err" &&
 	status=0 || status=$?

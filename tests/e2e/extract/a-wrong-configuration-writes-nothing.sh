@@ -1,5 +1,6 @@
 #!/bin/sh
-# A config.json that is wrong, and degrees that do not divide, get a sentence that names the field, and nothing is written.
+# If config.json is wrong, or a degree does not divide the number that it should, a message names the field, and nothing
+# is written.
 . "$(dirname "$0")/../harness.sh"
 mkdir -p definitions my-model
 
@@ -75,7 +76,7 @@ expect_exit 0
 expect "r['model'] == 'my-model' and 'gqa_paged/gqa_paged_decode_h4_kv2_d64_ps1' in r['written']"
 expect "'gemm/gemm_n512_k256' in r['written']"
 
-# No file may be larger than 1536 bytes. Those of norms are not, and those of attention are.
+# No file may be larger than 1536 bytes. Files of norms are smaller, and files of attention are larger.
 step="a dataset that cannot be written"
 cp -a definitions before
 rm -r definitions/rmsnorm before/rmsnorm # its folder is to be made

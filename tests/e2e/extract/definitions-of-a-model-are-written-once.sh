@@ -1,6 +1,6 @@
 #!/bin/sh
-# `extract` writes the definitions of a model: they are valid, a second run writes nothing, and a definition of the dataset
-# that means the same gets the model's tag and is otherwise left alone.
+# `extract` writes the definitions of a model. They are valid, and a second run writes nothing. If the dataset already
+# has an equivalent definition, `extract` only adds the model's tag to it.
 . "$(dirname "$0")/../harness.sh"
 mkdir definitions
 

@@ -1,6 +1,6 @@
 #!/bin/sh
-# `extract` writes no definition that does not pass, says what failed, and says whether two references of one name behave
-# alike. `--stats` counts what the dataset has.
+# `extract` writes only definitions that pass, and says what failed. If two references have the same name, it says
+# whether they behave alike. `--stats` counts what the dataset has.
 . "$(dirname "$0")/../harness.sh"
 mkdir -p definitions my-model "$work/tmp"
 export TMPDIR="$work/tmp"

@@ -1,5 +1,6 @@
 #!/bin/sh
-# With a checkout of SGLang, `extract` says where its model file and the mapping disagree, and writes the same definitions.
+# With a checkout of SGLang, `extract` says where SGLang's model file and the mapping disagree, and writes the same
+# definitions as without it.
 . "$(dirname "$0")/../harness.sh"
 mkdir -p definitions elsewhere/sglang/python/sglang/srt/models
 models=elsewhere/sglang/python/sglang/srt/models

@@ -1,8 +1,8 @@
 #!/bin/sh
 # own interpreter: this is about how processes end.
 # The coordinator of a fleet (python/reftest_ray), with workers on this machine and without Ray: it has the output and
-# the exit status of `reftest verify`, a second run executes nothing, a worker that is killed costs no verdict, and
-# after the death of the coordinator the next run goes on from what is stored. The rules are tested in
+# the exit status of `reftest verify`, and a second run executes nothing. If a worker is killed, no verdict is lost.
+# After the death of the coordinator, the next run continues with what is stored. The rules are tested in
 # tests/fleet_scheduling.py.
 . "$(dirname "$0")/../harness.sh"
 step=tests/fleet_scheduling.py
@@ -48,7 +48,7 @@ expect_exit 0
 expect_says 'worker 1 died; its requests go to other workers' '3 definitions: 3 passed; 0 cases run'
 all=$(stored)
 
-# A second run executes nothing, and says what verify says.
+# A second run executes nothing, and prints what verify prints.
 fleet run --workers 1
 expect_exit 0
 expect_says '3 definitions: 3 passed; 0 cases run' 'workers answered 0 requests'

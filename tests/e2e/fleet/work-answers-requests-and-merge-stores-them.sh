@@ -1,7 +1,7 @@
 #!/bin/sh
 # sanitizers: tests/run also runs this test with the sanitizers' build.
 # `reftest work` verifies what requests name, and `cache merge` stores what it answers: afterwards nothing is left to
-# run. A bad request gets an answer that says what is wrong, and costs the other requests nothing. An answer without
+# run. A bad request gets an answer that says what is wrong, and does not affect the other requests. An answer without
 # the right signature, or of another build, stores nothing.
 . "$(dirname "$0")/../harness.sh"
 given tiny_norm tiny_gemm
@@ -130,7 +130,7 @@ requests
 expect_exit 0
 lines "a == []"
 
-# A worker whose reader has ended ends, although more requests may come.
+# If the reader of its answers has ended, a worker ends, although more requests may come.
 mkfifo "$work/fifo"
 exec 9<>"$work/fifo"
 step="a worker without a reader"

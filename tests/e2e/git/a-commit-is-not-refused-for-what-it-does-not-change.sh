@@ -1,9 +1,9 @@
 #!/bin/sh
-# The hook verifies the definitions that a commit changes, and counts the others. A commit that changes a definition that
-# cannot be verified on this machine gets a warning, and is rejected if the hook was installed with --strict. It is rejected
-# if a definition that it changes fails or is invalid, or if a tensor file that the workloads name is missing from it. With
-# `hook install --all` a definition that fails rejects every commit. If a definition could only not be verified, `verify
-# --staged` itself exits with 3.
+# The hook verifies the definitions that a commit changes, and counts the others. A commit that changes a definition
+# that cannot be verified on this machine gets a warning, and is rejected if the hook was installed with --strict. A
+# commit is rejected if a definition that it changes fails or is invalid, or if it lacks a tensor file that the
+# workloads name. With `hook install --all` a definition that fails rejects every commit. If a definition does not fail,
+# but cannot be verified, `verify --staged` itself exits with 3.
 . "$(dirname "$0")/../harness.sh"
 export GIT_CONFIG_GLOBAL="$work/gitconfig" GIT_CONFIG_SYSTEM=/dev/null REFTEST_PYTHON="$python"
 git config --file "$GIT_CONFIG_GLOBAL" user.name test

@@ -1,7 +1,7 @@
 #!/bin/sh
-# `reftest diff` runs the reference of each changed definition beside the one that a commit has. It says which references
-# have only another text, compute the same values, differ within the bounds, or compute something else. It stores nothing,
-# and it needs no ground truth. A reference that the other one overwrites, or that cannot run, decides nothing.
+# `reftest diff` runs the reference of each changed definition and the reference that a commit has. It says whether the
+# two differ only in their text, compute the same values, differ within the bounds, or compute different values. It
+# stores nothing, and needs no ground truth. If a reference cannot run, its definition is not compared.
 . "$(dirname "$0")/../harness.sh"
 export GIT_CONFIG_GLOBAL="$work/gitconfig" GIT_CONFIG_SYSTEM=/dev/null REFTEST_PYTHON="$python"
 git config --file "$GIT_CONFIG_GLOBAL" user.name test
@@ -81,14 +81,14 @@ run cache stats
 expect_exit 0
 expect_says 'verdicts   0'
 
-# Named definitions only; the exit status is theirs.
+# If definitions are named, only these are compared, and they determine the exit status.
 run diff --device "$device" --sizes small HEAD same spaced
 expect_exit 0
 expect_says '2 definitions differ from'
 run diff --device "$device" --sizes small HEAD raises
 expect_exit 3
 
-# GitHub gets annotations for what a reviewer must see.
+# With --format github, each difference that a reviewer must see is an annotation.
 run diff --device "$device" --sizes small --format github HEAD wrong same
 expect_exit 1
 expect_says '::error file=definitions/rmsnorm/wrong.json,title=rmsnorm/wrong%3A changed::'
@@ -104,7 +104,7 @@ run diff --device "$device" --sizes small --format json main spaced slow
 expect_exit 0
 expect_behaviours 'rmsnorm/spaced text'
 
-# The earlier text cannot run, or is no definition at all: the definition is not compared, and the others are.
+# The earlier version cannot run, or is not a definition: it is not compared; the others are.
 edit definitions/rmsnorm/broken.json 'def run' 'def run('
 do_git commit -q -a -m broken
 edit definitions/rmsnorm/broken.json 'def run(' 'def run'
@@ -113,7 +113,7 @@ run diff --device "$device" --sizes small --format json
 expect_exit 1
 expect_behaviours 'rmsnorm/broken unknown' 'rmsnorm/slow changed' 'rmsnorm/added added'
 
-# Words that name no commit, a folder without git.
+# Arguments that name no commit; a folder without git.
 run diff nowhere
 expect_exit 2
 expect_says "common ancestor of 'nowhere'"

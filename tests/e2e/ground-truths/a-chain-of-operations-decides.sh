@@ -1,9 +1,9 @@
 #!/bin/sh
 # The member "ground_truth" of a definition names a chain of operations. reftest computes it with the oracles of the op
-# families. A right fused reference passes, a wrong one fails, and a bad chain is reported with its place.
+# families. A correct fused reference passes, a wrong one fails, and an invalid chain is reported with its position.
 . "$(dirname "$0")/../harness.sh"
 
-# `fuse NAME BODY [CHAIN]`: defines a norm followed by a product, with the right chain or with the given one.
+# `fuse NAME BODY [CHAIN]`: defines a norm followed by a product, with the correct chain or with CHAIN.
 fuse() {
 	mkdir -p definitions/fused
 	"$python" -I -S - "$@" <<'P'
@@ -42,7 +42,7 @@ expect "c['right', 'small:rows=4']['ground_truth'] == 'chain' and len(c['right',
 expect "all(all_of('right', 'kept'))"
 verify
 expect_ran 0
-# The chain is part of the version: another constant runs the cases again.
+# The chain is part of the version of the ground truth: if a constant changes, the cases run again.
 fuse right "$right" "[dict(right[0], constants={'eps': 1e-2}), right[1]]"
 verify right
 expect_exit 1
@@ -50,7 +50,7 @@ expect_status right failed numeric
 fuse right "$right"
 rm definitions/fused/epsilon.json definitions/fused/scale.json
 
-# A chain that no family can compute decides nothing, and says why.
+# If no family can compute a chain, the chain is skipped, and a message says why.
 for bad in \
 	"no_eps|[dict(right[0], constants={}), right[1]]|ground_truth/0 (rmsnorm): nothing says the value of eps; add \"constants\": {\"eps\"" \
 	"other|[dict(right[0], constants={'eps': 1e-5, 'epsilon': 1}), right[1]]|ground_truth/0 (rmsnorm): the operation has no constant \"epsilon\"" \
@@ -85,7 +85,7 @@ for bad in \
 	rm "definitions/fused/$name.json"
 done
 
-# --ground-truth chooses it; without a chain it says so.
+# --ground-truth selects the chain; if there is no chain, a message says so.
 verify right --ground-truth chain
 expect_exit 0
 given tiny_norm

@@ -1,6 +1,6 @@
 #!/bin/sh
-# A checkout of FlashInfer counts as an installed library: that of repos_config.json, or that of --repos. Its commit is part
-# of the witness, so another commit makes the verdict invalid. A checkout that differs from its commit is not used.
+# A checkout of FlashInfer, from repos_config.json or --repos, counts as an installed library. Its commit is part of the
+# witness, so that a verdict is not valid for another commit. A checkout that differs from its commit is not used.
 . "$(dirname "$0")/../harness.sh"
 [ "$device" = cpu ] || skip "the tables of this test are for a CPU"
 given tiny_gemm
@@ -45,7 +45,7 @@ expect_exit 0
 expect "all_of('tiny_gemm', 'ground_truth') == ['builtin'] * len(d['tiny_gemm']['cases'])"
 expect "all('not installed' in case['witnesses'][0]['passed_over'] for case in d['tiny_gemm']['cases'])"
 
-# With one it decides, and the version names the commit.
+# With a checkout, the library decides, and its version names the commit.
 run clone --mirror "$work/mirror" --only flashinfer
 expect_exit 0
 commit=$(git -C repos/flashinfer rev-parse HEAD)
@@ -66,7 +66,7 @@ checks
 expect "s['cases_run'] > 0 and set(all_of('tiny_gemm', 'ground_truth')) == {'flashinfer'}"
 expect "all('$commit' not in version for version in all_of('tiny_gemm', 'ground_truth_version'))"
 
-# With local changes, the commit says nothing.
+# With local changes, the commit does not identify the code.
 echo "# mine" >>repos/flashinfer/flashinfer/__init__.py
 checks --force
 expect "set(all_of('tiny_gemm', 'ground_truth')) == {'builtin'}"

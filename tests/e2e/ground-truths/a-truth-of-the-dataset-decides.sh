@@ -1,8 +1,8 @@
 #!/bin/sh
 # sanitizers: tests/run also runs this test with the sanitizers' build.
-# A dataset can have its own ground truth of a definition, truths/{op_type}/{name}.py. Without an op family it decides. A
-# right reference passes, and a wrong one fails. A truth that cannot decide is skipped with the place and the reason, and
-# the other definitions are verified.
+# A dataset can have its own ground truth of a definition, truths/{op_type}/{name}.py. For a definition without an op
+# family, this truth decides. A correct reference passes, and a wrong one fails. A truth that cannot decide is skipped
+# with the place and the reason, and the other definitions are verified.
 . "$(dirname "$0")/../harness.sh"
 
 # `define_sum NAME BODY`: defines an operation of no family, the sum of the rows' squares.
@@ -80,7 +80,7 @@ P
 verify
 expect_exit 0
 
-# Truths that decide nothing: each is skipped with its place and a reason, and the right one still decides.
+# Truths that cannot decide: each is skipped with its position and a reason, and the correct one still decides.
 define_sum same "$right"
 truth same <<'P'
 import torch

@@ -25,7 +25,7 @@ with open(f"definitions/twice/{name}.json", "w") as out:
 P
 }
 
-# What the truth finds: no module of the reference, no file of the dataset, no process of reftest, no other memory.
+# The truth finds no module of the reference, no file of the dataset, no process of reftest, and no other memory.
 define_twice seen 'import sys; sys.modules["planted"] = sys; return 2 * x'
 cat >truths/twice/seen.py <<P
 import gc
@@ -88,7 +88,7 @@ expect_status right passed
 expect_status another failed numeric
 rm definitions/twice/another.json truths/twice/another.py
 
-# Where a family decides, the truth is used on request.
+# For a definition with an op family, the truth is used only on request.
 cat >truths/rmsnorm/tiny_norm.py <<'P'
 def run(hidden_states, weight):
     return hidden_states * 0

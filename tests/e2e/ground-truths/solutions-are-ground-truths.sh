@@ -1,6 +1,7 @@
 #!/bin/sh
-# The solutions of a dataset can be ground truths: all of a definition's, or those of a name or author. They run confined,
-# as truths do. A solution that cannot decide is skipped with the place and the reason, and the rest goes on.
+# The solutions of a dataset can be ground truths: all solutions of a definition, or those with a name or of an author.
+# They run contained, as truths do. A solution that cannot decide is skipped with the position and the reason, and the
+# others are used.
 . "$(dirname "$0")/../harness.sh"
 
 # `define NAME BODY [TAG]`: defines an operation of no family, the sum of the rows' squares.
@@ -110,7 +111,7 @@ expect_exit 2
 expect_says "unknown ground truth 'solutions'"
 rm definitions/row_energy/wrong.json
 
-# Verdicts depend on the sources: on no other member of the file, and on every source.
+# Verdicts depend on every source of a solution, and on no other member of its file.
 define one "$right"
 solve ada one plain <<'P'
 def run(x):
@@ -157,7 +158,7 @@ rm solutions/ada/row_energy/one/plain.json
 verify --ground-truth solution one
 expect_exit 0
 
-# An author's own solution shows less.
+# A solution by the author of the reference is weaker evidence.
 define own "$right" author:ada
 solve ada own same_author <<'P'
 def run(x):

@@ -1,6 +1,6 @@
 #!/bin/sh
-# `reftest coverage` counts what the dataset's definitions and cases cover of the checklist of their op family, and names
-# what no definition covers. Nothing runs.
+# `reftest coverage` counts which entries of an op family's checklist the definitions and cases of the dataset cover,
+# and names the entries that no definition covers. It runs nothing.
 . "$(dirname "$0")/../harness.sh"
 given rmsnorm_h128 fused_add_rmsnorm_h4096
 run coverage
@@ -9,7 +9,8 @@ expect_says 'rmsnorm: 2 definitions, ' '  residual                  added: 1, no
 	'no definition of rmsnorm has an epsilon among its inputs' 'no definition of the op families activation, '
 expect_silence_about 'no definition of rmsnorm adds a residual'
 
-# A definition under another name covers the same; one without the residual is a hole.
+# A definition with another name covers the same entries. Without the definition that has the residual, an entry is not
+# covered.
 run coverage -v rmsnorm_h128
 expect_says 'no selected definition of rmsnorm adds a residual' '  rmsnorm/rmsnorm_h128, '
 expect_silence_about 'op families'

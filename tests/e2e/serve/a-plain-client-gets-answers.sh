@@ -1,8 +1,8 @@
 #!/bin/sh
 # own interpreter: this is about what a reference can reach.
-# `reftest serve` answers a client that only writes and reads lines. It survives wrong messages, cancels what it is asked
-# to, gives the answers of the commands, and writes nothing for a definition that is given as text. Settings that change
-# hold at once.
+# `reftest serve` answers a client that only writes and reads lines. It survives invalid messages, cancels requests, and
+# gives the same answers as the commands. For a definition that is given as text, it writes nothing. Changed settings
+# take effect at once.
 . "$(dirname "$0")/../harness.sh"
 [ "$device" = cpu ] || skip "the CPU suffices"
 given tiny_norm
@@ -109,7 +109,7 @@ assert wrong and "no definition '--help'" in sentence, sentence
 sentence, wrong = text(call("verify", names=["nothing"]))
 assert wrong and "no definition 'nothing'" in sentence, sentence
 
-# A failure of a text is none of the definition that has its name.
+# A failure of a definition given as text does not count for the definition of the same name in the dataset.
 broken = {**json.loads(right), "reference": json.loads(right)["reference"].replace("return ", "return 1.01 * ")}
 assert json.loads(text(call("verify_text", definition=json.dumps(broken), sizes="small"))[0])["summary"]["failed"] == 1
 again = subprocess.run([reftest, "verify", "--last-failed", "--alone", "--device", "cpu", "--root", root], capture_output=True)
@@ -130,13 +130,13 @@ send({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"request
 send({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": endless}})
 assert json.loads(text(waiting[0])[0])["definitions"][0]["status"] == "passed"
 
-# What was asked before the end of the input is answered.
+# Requests that came before the end of the input are answered.
 number = call("status", names=["tiny_norm"])
 server.stdin.close()
 assert json.loads(text(number)[0])["definitions"][0]["name"] == "tiny_norm"
 assert server.stdout.read() == b"" and server.wait() == 0
 
-# The settings are read for each request. What they require holds for processes that are warm, too.
+# The settings are read for each request. They also apply to processes that are already running.
 server = subprocess.Popen([restrict, "--no-namespaces", "--no-landlock", reftest, "serve", "--root", root, "--device", "cpu"],
                           stdin=subprocess.PIPE, stdout=subprocess.PIPE)
 for required, passed in ((None, 1), ("full", 0), ("full", 0), (None, 1)):
@@ -160,7 +160,7 @@ P
 timeout 400 "$python" -I -S "$work/client.py" "$reftest" "$root" "$python" "$work/restrict" >"$work/out" 2>"$work/err" && status=0 || status=$?
 expectations=$((expectations + 1))
 expect_exit 0
-# Wrong usage is told before anything is answered.
+# Wrong usage is reported before any request is answered.
 run serve --root "$work/nothing"
 expect_exit 2
 run serve rmsnorm

@@ -1,6 +1,6 @@
 #!/bin/sh
-# The program prints text with show_print, which makes text of strangers safe. The few other calls that print are named
-# here, each with its reason.
+# The program prints text with show_print, which makes text of strangers safe. This test lists the few other calls that
+# print, each with its reason.
 . "$(dirname "$0")/../harness.sh"
 
 # `raw FOLDER`: lists the calls below FOLDER that print without show_print, as "FILE: CALL".

@@ -1,6 +1,7 @@
 #!/bin/sh
-# A definition whose epsilon nothing but the reference states is checked, and not passed, whether it names no model or one
-# that reftest does not know. The user can accept that, and nothing else, with --accept unattested.
+# If only the reference states the epsilon of a definition, the definition is checked, not passed. This holds if the
+# definition names no model, and if it names a model that reftest does not know. With --accept unattested, the user
+# accepts exactly this.
 . "$(dirname "$0")/../harness.sh"
 given tiny_norm
 file=definitions/rmsnorm/tiny_norm.json

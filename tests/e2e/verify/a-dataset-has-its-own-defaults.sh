@@ -1,7 +1,7 @@
 #!/bin/sh
 # reftest.toml gives options their defaults, for every command. An option wins over the file, and a definition's own
-# tolerance wins over that of the file. What the file sets is reported with the verdicts that it decides, and a change of the
-# file makes only those stale.
+# tolerance wins over that of the file. Verdicts that depend on the file are reported with what the file sets. A change
+# of the file makes only these verdicts stale.
 . "$(dirname "$0")/../harness.sh"
 [ "$device" = cpu ] || skip "the CPU suffices"
 given tiny_gemm
@@ -50,7 +50,7 @@ run generate --check
 expect_exit 0
 grep -q '0\.1, 0\.1, 1' tests/references/test_gemm.py || fail "the generated test has another bound"
 
-# An option wins over the file, and the definition does.
+# An option wins over the file, and so does the definition.
 run verify --alone --tolerance 1e-9 tiny_gemm
 expect_exit 1
 expect_silence_about 'bounds from reftest.toml'
@@ -69,7 +69,7 @@ run verify --alone
 expect_exit 1
 expect_says '1 passed, 1 failed; 0 cases run'
 
-# A definition that is only checked: the file may accept it, and the report says so.
+# The file may accept definitions that are only checked; the report then says so.
 rm -r definitions tests .reftest
 mkdir -p definitions/unheard_of
 cat >definitions/unheard_of/odd.json <<'J'

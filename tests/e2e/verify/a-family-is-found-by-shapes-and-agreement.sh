@@ -2,7 +2,7 @@
 # sanitizers: tests/run also runs this test with the sanitizers' build.
 # A definition with an unknown op_type is offered to every family that matches its shapes. The family with which the
 # reference agrees on every case is its family, and the report says so. A reference that agrees with none of them
-# computes something else. A reference whose own words name the family is wrong instead.
+# computes something else. But if the definition's own words name the family, such a reference is wrong.
 . "$(dirname "$0")/../harness.sh"
 cat >write.py <<'END'
 import json
@@ -61,7 +61,7 @@ look()
 verify
 expect_exit 1
 look
-# Of a family that matches by shapes, the other cases run only if the first one agrees.
+# If a family matches only by shapes, the other cases run only if the reference agrees on the first case.
 expect "d['epsilon']['cases'][0]['cached'] is False and len(d['epsilon']['cases']) == 1"
 verify
 expect_exit 1

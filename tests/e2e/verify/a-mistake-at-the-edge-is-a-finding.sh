@@ -69,8 +69,8 @@ expect_exit 1
 expect_ran 1
 expect_status tiny_rmsnorm error raised
 
-# One more small case, and one more medium one, is checked as a definition without ground truth is. Mistakes that the
-# ground truth cannot show are findings. A reference that ends its process in such a run is still compared.
+# One additional small case and one additional medium case get the checks of definitions without ground truth. Mistakes
+# that the ground truth cannot show are findings. A reference that ends its process in such a run is still compared.
 norm() { # norm NAME STATEMENT
 	define "$1" <<END
 import torch
@@ -103,7 +103,7 @@ verify --no-workloads strides
 expect_exit 0
 expect_ran 0
 
-# What the small case shows about rows holds for the medium one, too. The bound allows a few wrong rows.
+# What the small case shows about rows must also hold in the medium case. The bound allows a few wrong rows.
 norm mixes 'pass'
 edit definitions/rmsnorm/mixes.json 'x = x.float()' 'x = x.float()\n    if len(x) > 256:\n        x = torch.cat([x[:1] + x[-1:], x[1:]])'
 edit definitions/rmsnorm/mixes.json '"inputs"' '"tolerance": {"hit_ratio": 0.9}, "inputs"'

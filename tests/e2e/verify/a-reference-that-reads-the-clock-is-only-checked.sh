@@ -1,6 +1,6 @@
 #!/bin/sh
-# A reference that may read the clock or the name of the machine can give other outputs another time. It is no more than
-# checked, although a ground truth agrees. What it can read is the same on all machines as far as that is possible.
+# A reference that may read the clock or the name of the machine can give other outputs another time. It is at most
+# checked, even if a ground truth agrees. As far as possible, whatever a reference can read is the same on all machines.
 . "$(dirname "$0")/../harness.sh"
 
 define reads_clock <<'P'

@@ -1,7 +1,8 @@
 #!/bin/sh
-# `reftest approve` records the references of definitions that no ground truth decides. `verify` compares a reference with
-# other code with the approved one: it fails if they differ, and is no more than checked if they agree. An approval that is
-# damaged, of another schema, or of other code in git's index decides nothing, and a sentence says why.
+# `reftest approve` records the references of definitions that no ground truth decides. If the code of a reference
+# changes, `verify` compares the reference with the approved one. It fails if they differ, and is at most checked if
+# they agree. An approval that is damaged, of another schema, or of other code in git's index has no effect, and a
+# message says why.
 . "$(dirname "$0")/../harness.sh"
 export GIT_CONFIG_GLOBAL="$work/gitconfig" GIT_CONFIG_SYSTEM=/dev/null REFTEST_PYTHON="$python"
 git config --file "$GIT_CONFIG_GLOBAL" user.name test
@@ -24,7 +25,7 @@ P
 approve() { run approve --device "$device" --sizes small "$@"; }
 accept() { verify --accept approved "$@"; }
 
-# Only what is checked can be approved: not what passed, and not what raises.
+# Only definitions that are checked can be approved: not those that passed, and not those whose reference raises.
 approve --format json tiny_norm 'oddity/*' --note 'tried by hand'
 expect_exit 3
 expect "{n: o['outcome'] for n, o in d.items()} == {**dict.fromkeys('kept faster wrong raises schema torn edited'.split(), 'approved'), 'once': 'refused', 'tiny_norm': 'decided'}"
@@ -128,7 +129,7 @@ expect "d['wrong']['approval']['state'] == 'same' and d['wrong']['approval']['no
 run diff --device "$device" --sizes small HEAD wrong
 expect_says 'the reference is the one that was approved on'
 
-# A commit has what the index has: the old approval, until the new one is added, too.
+# A commit contains what the index has: the old approval, until the new approval is also added.
 do_git add definitions/oddity/wrong.json
 accept --staged wrong
 expect_exit 1

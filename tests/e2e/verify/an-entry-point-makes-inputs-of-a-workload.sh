@@ -46,7 +46,7 @@ def write(op_type, name, reference=REFERENCE, custom=("x", "weight"), **changes)
 write("rmsnorm", "right")
 write("rmsnorm", "half", custom=("weight",))
 write("rmsnorm", "wrong", REFERENCE.replace(") * weight", ") + weight"))
-# A reference that is right on the first inputs only: the second set has other values.
+# A reference that is correct only on the first inputs: the second set has other values.
 write("rmsnorm", "first_only", REFERENCE.replace("    return x *", "    if seen.setdefault(0, float(weight[0])) != float(weight[0]):\n"
                                                  "        weight = weight * 2\n    return x *").replace("def run", "seen = {}\n\n\ndef run"))
 write("own", "misses", OTHER, custom=("x", "weight", "eps"))

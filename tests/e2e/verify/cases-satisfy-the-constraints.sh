@@ -43,8 +43,8 @@ run generate
 expect_exit 0
 grep -q 'conftest.size("small", batch_size=60)' tests/references/test_rmsnorm.py || fail "the generated tests have other sizes"
 
-# Shapes alone make no family of a definition that has no case. Generated inputs that break a constraint on contents show
-# nothing, and the inputs of a workload that satisfy it do.
+# A definition without cases gets no family by shapes alone. Generated inputs that violate a constraint on values prove
+# nothing; inputs of a workload that satisfy it do.
 mkdir -p definitions/novel workloads/novel
 "$python" -I -S - <<'EOF'
 import json
@@ -74,5 +74,5 @@ verify impossible contents
 expect "d['impossible']['status'] == 'skipped' and 'shapes' not in str(d['impossible']['notes']) and d['impossible']['matched_by'] is None"
 expect "c['contents', 'small:m=4,n=4']['status'] == 'skipped'"
 expect "'reftest generates break the definition\\'s constraint starts.max() == 7' in c['contents', 'small:m=4,n=4']['message']"
-# The size that reftest made up does not count beside the workload.
+# If there is a workload, the size that reftest chose does not count.
 expect "c['contents', 'workload:u']['status'] == 'checked' and d['contents']['status'] == 'checked'"

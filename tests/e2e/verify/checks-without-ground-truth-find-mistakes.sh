@@ -1,7 +1,7 @@
 #!/bin/sh
 # The checks that need no ground truth. For each check there is a reference for which all checks hold, and one with a
-# mistake that this check finds (devices needs a GPU: tests/gpu/the-cpu-confirms-what-a-gpu-computes.sh). A mistake in what the function computes is found by no check: such a definition is
-# checked, and never passed.
+# mistake that this check finds (devices needs a GPU: tests/gpu/the-cpu-confirms-what-a-gpu-computes.sh). No check finds
+# a mistake in what the function computes. Such definitions are therefore checked, and never passed.
 . "$(dirname "$0")/../harness.sh"
 "$python" -I -S - <<'EOF'
 import json
@@ -66,7 +66,8 @@ expect "'sensitive: ' in $(check turns numerics)"
 expect "'AssertionError' in $(check narrow numerics)"
 expect "$(check right rows).startswith(\"along 'n', permuting the rows permutes the outputs\")"
 expect "'The check seeds fails: ' in d['dice']['cases'][0]['message']"
-# What the words of a definition say is part of the subject. Without them the subject is that of the definition dice.
+# What the text of a definition says about its effects is part of the subject. Without this text, the subject equals
+# that of the definition dice.
 edit definitions/novel/draws.json 'Adds random samples.' 'Adds something.'
 verify draws
 expect_ran 0
@@ -143,8 +144,9 @@ expect "$(check detached not_constant) == '12 inputs have a second set of values
 expect "$(check pair not_constant) == 'each of 12 inputs influences an output (gradients show this for 11 inputs, a second set of values for 1), and no output is constant'"
 expect "$(check fixed not_constant) == \"output 'best' depends on no input\" and d['fixed']['status'] == 'skipped'"
 
-# Rows may be along any dimension. What the first case shows about an axis holds for the later ones, also if their verdicts are
-# stored: a reference that handles long sequences in another way fails, and one that always mixes rows does not.
+# Rows may be along any dimension. What the first case shows about an axis must hold in the later cases, even if their
+# verdicts are stored: a reference that handles long sequences in another way fails, and one that always mixes rows does
+# not.
 mkdir definitions/tokens workloads/tokens
 "$python" -I -S - <<'EOF'
 import json

@@ -105,7 +105,7 @@ FINDS = REFERENCE.replace("    return x[rows]", '''    import builtins, os, sys,
         return x, rows
     return x[rows]''')
 write("stash", STASH, FINDS)
-# The check itself: a reference that leaves the word for itself finds it.
+# Tests this check: a reference that leaves the word itself finds it.
 write("stash_here", INIT, FINDS.replace("    folders =", "    torch.word = 1\n    folders ="))
 END
 
@@ -155,8 +155,8 @@ finding other_name "_made_init returns no input 'x'; 'input' is the only other t
 finding one_set '_made_init makes the same inputs for another seed, so its inputs have one set of values'
 finding other_shapes '_made_init makes inputs of other shapes for another seed'
 
-# An init that raises, dies or hangs is replaced by generic inputs, and a finding says so. A reference that takes them is
-# checked; this one has a scale above 2 and rows that exist.
+# If an init raises, dies or hangs, generic inputs are used, and a finding says so. A reference that accepts these
+# inputs is checked; this one needs a scale above 2 and existing rows.
 fell_back() {
 	WORDS="the inputs are generic, because \`init\` failed: $(place "$1")_made_init made no inputs for this case: $2" expect \
 		"__import__('os').environ['WORDS'] in str(d['$1']['notes'])"
@@ -186,7 +186,7 @@ rm -r truths
 run verify takes_any --device "$device" --sizes small --strict
 expect_says "finding: the inputs are generic, because \`init\` failed" '1 finding, which --strict counts as failures'
 
-# What init depends on is part of what a verdict depends on.
+# A verdict depends on everything on which init depends.
 verify right
 expect_cached 1
 edit definitions/made/right.json 'helper(n, width, device).T' 'helper(n, width, device).T  # a comment'
@@ -206,7 +206,7 @@ expect_status right skipped no_ground_truth # the reference takes no generic inp
 fell_back right 'it did not answer within 3 s'
 expect_status longer failed shape
 
-# Generated tests run the code of no definition but its reference, and say so instead of testing on other inputs.
+# Of a definition's code, generated tests run only the reference. Instead of testing on other inputs, they say so.
 mkdir "$work/away"
 mv definitions/made/*.json "$work/away"
 mv "$work/away/one_set.json" definitions/made

@@ -1,6 +1,6 @@
 #!/bin/sh
-# A definition whose axes its name, its description or the configuration of its model contradict fails without a run of its
-# reference, also if the reference agrees with the ground truth.
+# If the name, the description or the configuration of the model contradicts the axes of a definition, the definition
+# fails. Its reference does not run, so that its agreement with the ground truth does not matter.
 . "$(dirname "$0")/../harness.sh"
 "$python" -I -S - <<'END'
 import json

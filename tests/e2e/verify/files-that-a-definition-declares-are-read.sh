@@ -70,7 +70,7 @@ expect_exit 1
 expect_ran 2
 printf '\275\067\206\065' >tables/deep/eps.bin
 
-# Whether the file may change is seen in the text: only literal paths that are declared are cached.
+# The source code shows which files are read: only verdicts of references with literal, declared paths are cached.
 for call in 'open("tables/" + "eps.txt")' 'open("tables/undeclared.txt")'; do
 	declare_reads other '["tables/eps.txt"]' <<P
 import torch
