@@ -26,7 +26,7 @@ static inline void expect_passes(const struct op *op, const struct op_problem *p
 			}
 }
 
-/* Says whether the mistake is found at one of the default sizes, with one of the two sets of input values. */
+/* Returns true if the mistake is found at one of the default sizes, with one of the two sets of input values. */
 static inline bool is_caught(const struct op *op, const struct op_problem *problem, enum mistake mistake,
                              uint64_t seed)
 {

@@ -174,7 +174,8 @@ static inline int tear_down(void **state)
 
 /* ---- the program ---- */
 
-/* The file to which references tell. A test program that this one starts uses the same file. */
+/* Returns the path of the file to which tell_outside() writes. A test program that this program starts uses the same
+ * file. */
 static inline const char *tells_path(void)
 {
 	char path[64];
@@ -195,9 +196,9 @@ static inline void remove_tells(void)
 	unlink(tells_path());
 }
 
-/* Lets references tell a test something, although they can reach none of its files: tell_outside() appends a byte to
- * the file of open_tells, and exists_outside(path) says whether a file in /tmp exists. Their runner opens both before
- * it confines itself. */
+/* Lets references report to a test, although they cannot reach its files: tell_outside() appends a byte to the file of
+ * open_tells, and exists_outside(path) says whether a file in /tmp exists. Their runner opens both before it confines
+ * itself. */
 static inline void let_references_tell(const char *here)
 {
 	char script[4096];
@@ -219,7 +220,7 @@ static inline void let_references_tell(const char *here)
 	atexit(remove_tells);
 }
 
-/* Opens a file from which each later tell_outside() of a reference can be read as a byte. */
+/* Opens a file for reading. It contains one byte for each later call of tell_outside() by a reference. */
 static inline int open_tells(void)
 {
 	int fd = open(tells_path(), O_RDONLY | O_CLOEXEC);
@@ -228,8 +229,8 @@ static inline int open_tells(void)
 	return fd;
 }
 
-/* Makes the program use the build folder's copies of the files that, once installed, lie beside the reftest executable.
- * */
+/* Some files are beside the reftest executable once it is installed. Makes the program use the copies in the build
+ * folder. */
 static inline void find_build(void)
 {
 	const char *build = getenv("REFTEST_BUILD");
@@ -242,7 +243,7 @@ static inline void find_build(void)
 	let_references_tell(here);
 }
 
-/* The test's main calls pool_main first, which selects all tests, or the one named on the command line. */
+/* A test's main calls pool_main first. It selects all tests, or the test that the command line names. */
 static inline void pool_main(int argc, char **argv)
 {
 	find_build();

@@ -183,8 +183,8 @@ static inline int rows_of(const struct op *op, const struct op_problem *problem,
 	return rows;
 }
 
-/* Says whether the answer passes, by the judge's own rule: op.judge if the family has one, else the element rule for
- * every output. */
+/* Returns true if the answer passes by the judge's own rule: op.judge if the family has one, else the elementwise rule
+ * for every output. */
 static inline bool passes(const struct world *w, const char *what)
 {
 	bool passed = true;

@@ -30,7 +30,7 @@
 
 enum { WORLD_PATH = 256, WORDS = 12, RUN_LIMIT_S = 60, OUTPUT_MAX = 1 << 20, FILE_LIMIT = 8 << 20, KNOWN_MAX = 512 };
 
-/* A verdict as the store keeps it. */
+/* A verdict in the form in which the store has it. */
 struct known {
 	struct digest subject, witness, text;
 	enum status status;
@@ -258,9 +258,8 @@ static const char *printed(const struct buf *text)
 	return text->data == NULL ? "" : text->data;
 }
 
-/* Returns NULL if every definition has the right verdict for its text, else the name of a definition with another one.
- * With `partly`, a definition that was not verified may lack its verdict, because the run is --cached-only or met a
- * fault. */
+/* Returns NULL if every definition has the correct verdict for its text, else the name of a definition with another
+ * verdict. With `partly`, a definition may lack its verdict, because the run is --cached-only or met a fault. */
 static inline const char *wrong_status(const struct world *w, const struct expected *expected, bool partly)
 {
 	static char why[256];
@@ -376,7 +375,7 @@ static inline void must_run(struct world *w, const char *const *words, int code)
 
 enum { BULK = 80, BULK_BYTES = 30000 };
 
-/* Stores so many old, unneeded verdicts that gc rewrites the store's file. */
+/* Stores enough old, unneeded verdicts to make gc rewrite the store's file. */
 static inline void fill_cache(const struct world *w)
 {
 	struct store_options options = {.read_only = false};

@@ -1,9 +1,9 @@
-/* seeds - what tests of the op families leave out in sanitized builds, in which they are several times slower.
+/* seeds - reduces the tests of the op families in sanitized builds, in which these tests are several times slower.
  *
  * A seed changes the values but hardly the memory accesses, so sanitized builds use one seed, and the plain build the
  * number that a test names. Likewise, tests that damage each byte of a file damage every BYTE_STEP-th byte there; the
- * step is odd, so that each bit gets its turn. The inner loops of emulated references are code of the tests alone, and
- * are not instrumented. */
+ * step is odd, so that every bit is damaged in some byte. The inner loops of emulated references are code of the tests
+ * alone, and are not instrumented. */
 #ifndef REFTEST_TESTS_SEEDS_H
 #define REFTEST_TESTS_SEEDS_H
 

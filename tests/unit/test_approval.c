@@ -52,7 +52,7 @@ static void what_was_written_is_read(void **state)
 	arena_free(&arena);
 }
 
-/* Spacing between the values means nothing, so a formatter may run over the file. */
+/* Spacing between the values does not count, so that a formatter may change it. */
 static void spacing_does_not_count(void **state)
 {
 	(void)state;
@@ -70,7 +70,7 @@ static void spacing_does_not_count(void **state)
 	arena_free(&arena);
 }
 
-/* Each byte of the file but those of spacing counts. */
+/* Every byte of the file counts, except spacing. */
 static void every_change_is_an_error(void **state)
 {
 	(void)state;

@@ -89,8 +89,8 @@ static void expressions_have_exact_values(void **state)
 	}
 }
 
-/* Evaluates every expression of every architecture for every model of the table that has it: each must be an expression, and
- * every field that the architecture requires must be in the table. */
+/* Evaluates every expression of every architecture, for every model in the table with this architecture. Each
+ * expression must be valid, and the table must have every field that the architecture requires. */
 static void every_model_of_the_table_fits_its_architecture(void **state)
 {
 	static const char *const models[] = {"llama-3.1-8b",  "mistral-7b-v0.1", "qwen2.5-7b",	"qwen3-8b",	 "phi-4",	 "olmo-2-7b",

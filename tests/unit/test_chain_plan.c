@@ -1,4 +1,4 @@
-/* A chain of operations: which texts are read, the sum of the bounds, and the values. */
+/* Chains of operations: which texts are accepted, the sum of the bounds, and the computed values. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

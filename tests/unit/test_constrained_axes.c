@@ -1,4 +1,4 @@
-/* test_constrained_axes - axis values that break constraints are replaced by values near them that do not. */
+/* test_constrained_axes - axis values that violate constraints are replaced by nearby values that satisfy them. */
 #include "dataset/constrained_axes.h"
 
 #include <stdarg.h>
@@ -38,7 +38,7 @@ static void rows_are_fitted(void **state)
 	    {{"m == c"}, 1, 1, 24, 1},                         /* a const axis does not change */
 	    {{"m * n == 96"}, 1, 1000, 1, 96},
 	    {{"m > n", "n > 100"}, 1, 1000, 1001, 1000},
-	    {{"m == 0", "n % 4 == 0"}, 5, 8, 0, 8},            /* only where a constraint says so */
+	    {{"m == 0", "n % 4 == 0"}, 5, 8, 0, 8},            /* an axis is 0 only if a constraint says so */
 	    {{"n==0 "}, 5, 8, 5, 0},
 	    {{"m % 5 == 0"}, 1, 8, 5, 8},
 	    {{"m == n * n + 1"}, 10, 3000, 10, 3},             /* 9000001 rows would be too large */

@@ -37,7 +37,7 @@ static bool knows_modes(const struct op *op, const char *modes)
 	return true;
 }
 
-/* A misspelt role or mode would make a row say "absent" of every definition. */
+/* With a misspelt role or mode, a row would be "absent" in every definition. */
 static void expect_names(const struct op *op, const struct op_coverage *row)
 {
 	bool of_mode = row->measure == coverage_mode, of_switch = row->measure == coverage_switch;

@@ -1,10 +1,10 @@
-/* test_crash - a process may die at any call that changes a file, and the store survives. The process is killed before
- * the call, in the middle of it or after it, or the call fails because the disk is full or broken. After each fault
- * every stored verdict is still there, every verdict in the store is correct, and the store works.
+/* test_crash - the store survives if a process dies at any call that changes a file. The process is killed before the
+ * call, in the middle of it or after it, or the call fails because the disk is full or broken. After each fault every
+ * stored verdict is still there, every verdict in the store is correct, and the store works.
  *
- * This file replaces the file functions of the C library, for LMDB too, and counts their calls. fsync is not executed,
- * because a killed process loses nothing that the kernel has; so a thousand crashes take seconds. A torn write ends
- * between two sectors, as on a disk. */
+ * This file replaces the file functions of the C library, which LMDB also uses, and counts their calls. fsync is not
+ * executed, because a killed process loses nothing that the kernel has; so a thousand crashes take seconds. A torn
+ * write ends between two sectors, as on a disk. */
 #include "cache/store.h"
 
 #include <errno.h>

@@ -78,8 +78,8 @@ static void files_are_found_in_the_order_of_their_paths(void **state)
 	arena_free(&arena);
 }
 
-/* A random name of up to 13 characters from a small alphabet that has '-' and '.', which sort before '/', and one
- * character beyond ASCII. */
+/* Writes a random name of up to 13 characters. The alphabet is small; it has '-' and '.', which sort before '/', and
+ * one character beyond ASCII. */
 static void any_name(uint32_t *state, char *out)
 {
 	static const char *const letters[] = {"a", "a", "b", "-", ".", "~", "\xC3\xBF"};
@@ -92,8 +92,8 @@ static void any_name(uint32_t *state, char *out)
 	}
 }
 
-/* The order is right whatever prefix two names share: whether they differ within the first eight bytes, which are
- * compared as a number, or behind them. */
+/* The order is correct whatever prefix two names share. Names may differ within the first eight bytes, which are
+ * compared as a number, or after these. */
 static void any_names_are_found_in_the_order_of_their_paths(void **state)
 {
 	static const char *const shared[] = {"", "x", "alike_in_more_than_eight_bytes_"};

@@ -66,7 +66,7 @@ static void taken(int replaced, const char *line)
 	arena_free(&arena);
 }
 
-/* Checks which function of a reference is called. */
+/* Checks that the function `name` of a reference is called. */
 static void calls(const char *name, const char *source)
 {
 	struct arena arena = {0};
@@ -493,7 +493,7 @@ static void axes_are_computed_from_others(void **state)
 	arena_free(&arena);
 }
 
-/* The search for circles computes with a batch of 1. */
+/* The search for circular definitions of axes computes with a batch of 1. */
 static void an_axis_may_be_negative_for_small_lengths(void **state)
 {
 	struct arena arena = {0};

@@ -25,7 +25,7 @@ static void words_say_that_an_operation_samples(void **state)
 	assert_false(samples("resample2", "Scales the rows", "status:draft"));
 }
 
-/* Only the function counts of a function that a tag names. */
+/* If a tag names a function, only the function's own name counts, not its module. */
 static void modules_say_nothing(void **state)
 {
 	(void)state;

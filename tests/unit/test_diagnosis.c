@@ -1,6 +1,6 @@
-/* test_diagnosis - what is told of the mistakes that explain a case, and that each row of the families' tables of
- * mistakes recognises the outputs of its own mistake, and not the right ones. The cases are small cases of the starter
- * definitions, and of small mixtures of experts; nearly every row has an effect on one of them. */
+/* test_diagnosis - which of the mistakes that explain a case are reported. Each row of the families' tables of mistakes
+ * recognises the outputs of its own mistake, and does not recognise correct outputs. The cases are small cases of the
+ * starter definitions; nearly every row has an effect on one of them. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -31,7 +31,7 @@ struct seen {
 	int count;
 };
 
-/* Returns the number of a row, which is added if it is new. */
+/* Returns the number of a row. Adds the row if it is new. */
 static int number_of(struct seen *seen, const struct op_confusion *row)
 {
 	for (int i = 0; i < seen->count; i++)
@@ -58,7 +58,7 @@ static void round_outputs(const struct op_variation *v, struct world *w)
 	}
 }
 
-/* Do these outputs of a reference agree with the mistake that ran as `v`? */
+/* Returns true if these outputs of a reference agree with the mistake that ran as `v`. */
 static bool explains(const struct world *w, const struct op_variation *v, const struct tensor *found)
 {
 	struct rule rules[2];
@@ -69,7 +69,7 @@ static bool explains(const struct world *w, const struct op_variation *v, const 
 	return diagnosis_agrees(v, &set);
 }
 
-/* Is an output mostly NaN? diagnosis_agrees does not compare such outputs. */
+/* Returns true if an output is mostly NaN. diagnosis_agrees does not compare such outputs. */
 static bool is_mostly_nan(const struct world *w)
 {
 	bool any = false;
@@ -85,7 +85,7 @@ static bool is_mostly_nan(const struct world *w)
 	return any;
 }
 
-/* `right`: the variation without a mistake. The oracle runs once for a row. */
+/* `right` is the variation without a mistake. The oracle runs once for each row. */
 static void expect_row(struct world *w, const struct op_confusion *row, const struct op_variation *right,
 		       struct seen *seen)
 {
@@ -113,7 +113,8 @@ static void try_rows(struct world *w, struct seen *seen)
 	struct tensor truth[OP_PLACES] = {{.data = NULL}};
 	struct err err = {""};
 
-	/* The oracle may read the places after the outputs, whose truths are not requested. */
+	/* The oracle may read the entries after the outputs; their NULL data says that these truths are not
+	 * requested. */
 	for (int i = 0; i < w->c.problem->output_count; i++)
 		truth[i] = w->truth[i];
 	assert_int_equal(w->op->oracle(&w->c, w->in, truth, &err), 0);
@@ -148,7 +149,8 @@ static void look_at(const struct op *op, const struct op_problem *problem, struc
 			continue;
 		for (int contents = 0; contents < CONTENTS_COUNT; contents++) {
 			make_inputs_of(&w, op, problem, axes + i * problem->axis_count, 1, 0, 0, (enum op_contents)contents);
-			/* The oracle makes no random draws, so that a sampler's outputs are not what a reference returns. */
+			/* The oracle makes no random draws. Its outputs for a sampler therefore differ from those of a
+			 * reference. */
 			if (op->samples == NULL || !op->samples(&w.c))
 				try_rows(&w, seen);
 			free_world(&w);
@@ -183,7 +185,8 @@ static bool has_known_constants(const struct op *op, const struct op_problem *pr
 	return true;
 }
 
-/* Is row i the first with its words, and has none of these an effect? Families may share rows, as copies. */
+/* Returns true if row i is the first with its text, and no row with this text has an effect. Families may have copies
+ * of the same rows. */
 static bool is_missing(const struct seen *seen, int i)
 {
 	for (int k = 0; k < seen->count; k++)
@@ -363,7 +366,7 @@ static void a_mistake_in_indices_never_leaves_a_tensor(void **state)
 	variation_close(&v);
 }
 
-/* Looks for the mistake of the reference that triples, with the rows of a table. */
+/* Searches a table for the mistake of the reference that triples its outputs. */
 static void look_for_triples(const struct op_confusion *table, struct diagnosis *diagnosis)
 {
 	const struct op op = gather_op(table);

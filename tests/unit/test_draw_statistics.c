@@ -50,8 +50,7 @@ static double alarm_probability(const double *mean, int rows)
 	return alarm;
 }
 
-/* Equal rows are the worst case. If rows differ (every third has the mean `other`), false alarms are rarer than with
- * equal rows. */
+/* Equal rows are the worst case. If rows differ (every third row has the mean `other`), false alarms are rarer. */
 static void every_tally_and_split_is_falsely_alarmed_as_rarely_as_was_derived(void **state)
 {
 	static const int rows[] = {1, 2, 8, 40, 120, 320, MOST_ROWS};
@@ -91,7 +90,7 @@ static struct draw draw_one(struct filter *filter, int64_t row, uint64_t key)
 	return draw_of(filter, &kept, (i + row) % 4);
 }
 
-/* Runs enough cases to show whether a threshold for one false alarm in twenty cases really gives no more. The real
+/* Runs enough cases to show that a threshold for one false alarm in twenty cases gives no more than that. The real
  * threshold's false alarms are too rare to be counted this way, but the same formula gives both thresholds. */
 static void correct_samplers_are_alarmed_no_more_often_than_alpha_says(void **state)
 {

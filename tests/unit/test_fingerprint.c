@@ -180,7 +180,7 @@ static void a_comment_in_the_reference_leaves_no_trace(void **state)
 }
 
 /* The subject digest must be the same on every machine and in every version. A change of this digest makes all stored
- * verdicts useless, and must come with a new FINGERPRINT_FORMAT. */
+ * verdicts useless, and needs a new FINGERPRINT_FORMAT. */
 static void the_digest_of_a_definition_is_the_same_everywhere(void **state)
 {
 	struct sample s;

@@ -504,7 +504,7 @@ static void offsets_and_slots_that_lead_nowhere_are_refused(void **state)
 	assert_int_equal(gdn_op.sizes(&problems[POOLED], 0, SIZE_SMALL, axis, 1), -1);
 }
 
-/* Inputs from which no number follows are rejected: NaN anywhere, and a row of zeros where the row is normalised. */
+/* Inputs without a defined result are rejected: NaN anywhere, and a row of zeros if the row is normalised. */
 static void numbers_that_nothing_follows_from_are_refused(void **state)
 {
 	struct gdn_roles roles = gdn_roles_of(&problems[OBLONG]);

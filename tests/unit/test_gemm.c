@@ -405,8 +405,8 @@ static void tf32_in_place_of_float32_fails(void **state)
 	assert_caught(16, 8192, DTYPE_FLOAT32, IN_TF32, IN_TF32 + 1, true);
 }
 
-/* Removes the product for one k from the row in which it is the largest, and says whether a comparison of that row
- * alone shows it. */
+/* Removes the product for one k from the row in which this product is the largest. Returns true if a comparison of that
+ * row alone shows the change. */
 static bool k_shows(const struct world *w, const double *sums, int64_t k)
 {
 	int64_t m = k % GEMM_PERIOD, n = w->e.n;

@@ -1,4 +1,4 @@
-/* test_github - annotate: at most ten annotations of a level are printed, and no text of a dataset can start a workflow
+/* test_github - annotations: at most ten of each level are printed, and no text of a dataset can start a workflow
  * command. */
 #include <setjmp.h>
 #include <stdarg.h>

@@ -284,7 +284,7 @@ static void odd_axes_give_valid_inputs_or_a_sentence(void **state)
 	    /* fewer pages than indices */
 	    {5, 4, 9, 3},   /* fewer pages than indices */
 	    {40, 4, 9, 30}, /* more queries than keys */
-	    {40, 9, 3, 2},  /* fewer of everything than sequences */
+	    {40, 9, 3, 2},  /* fewer queries, keys and pages than sequences */
 	    {3, 1, 0, 0},   /* no sequence */
 	    {1, 2, 1, 1},
 	};

@@ -224,7 +224,7 @@ static void bounds_are_the_familys(void **state)
 	assert_int_equal(reftest_rule(norm, 1, rule, why, sizeof why), TRUTH_BAD);
 }
 
-/* The same norm with a "tolerance" of the definition, and with one of its output. */
+/* The same norm with a "tolerance" in the definition, and with one in its output. */
 static void bounds_are_first_the_definitions_own(void **state)
 {
 	static const char top[] = "\"tolerance\": {\"atol\": 0.5, \"rtol\": 0.25}, \"outputs\": ";
@@ -326,7 +326,7 @@ static void samples_are_judged(void **state)
 	assert_non_null(strstr(why, "there is no output 1"));
 }
 
-/* A reference that draws from another generator returns the same samples under another seed. */
+/* A reference that does not draw from torch's generators returns the same samples under another seed. */
 static void samples_of_both_sets_are_judged_together(void **state)
 {
 	enum { ROWS = 512, TOKENS = 64 };

@@ -88,7 +88,7 @@ static void assert_asked(const char *choice, const char *family, const char *exp
 	assert_asked_with(&missing, choice, family, expected);
 }
 
-/* The dataset's own truth decides where no family does, and elsewhere only on request. */
+/* The dataset's own truth is used for definitions without a family, and for others only on request. */
 static void the_datasets_own_truth_is_used_without_a_family_and_on_request(void **state)
 {
 	const struct truth own = {.name = "truth", .version = "1", .program = true};

@@ -1,5 +1,4 @@
-/* test_hand_edit - owned: a generated file belongs to reftest only as long as its body is the one that reftest
- * wrote. */
+/* test_hand_edit - a generated file belongs to reftest only as long as it has the body that reftest wrote. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,5 +1,5 @@
 /* test_html_page - the page has the data of the run; no text of the dataset becomes markup; and a definition without a
- * valid verdict has the word that `status` has, and no margin. */
+ * valid verdict has the same word as in `status`, and no margin. */
 #include "tests/unit/engine_world.h"
 
 #include <cjson/cJSON.h>
@@ -108,7 +108,7 @@ static void unsafe_characters_are_shown_escaped(void **state)
 	world_end(w);
 }
 
-/* Checks what the page says of the only definition. */
+/* Checks what the page says about its only definition. */
 static void expect_page(const struct world *w, const char *status)
 {
 	struct buf page = {0};

@@ -1,8 +1,8 @@
 /* test_invalid_workload_inputs - op.check rejects meaningless inputs that a workload provides, for every definition of
  * the starter dataset and so for every family: bad indices, offsets and lengths, and NaN where a number is needed. For
- * every input that op.check accepts, the oracle reads nothing beyond its tensors; the sanitizers check this. Inputs
- * that any content is valid for are listed in the table below with the reason. A family with a new input that it
- * neither checks nor lists fails this test. */
+ * every input that op.check accepts, the oracle reads nothing beyond its tensors; the sanitizers check this. The table
+ * below lists the inputs for which any content is valid, with the reason. A family with a new input that it neither
+ * checks nor lists fails this test. */
 #include "tests/unit/trial.h"
 
 #include <dirent.h>
@@ -44,7 +44,7 @@ static bool has_a_meaning(const char *family, const char *input)
 	return false;
 }
 
-/* Says whether op.check rejects the case with a message. */
+/* Returns true if op.check rejects the case with a message. */
 static bool refused(const struct trial *t)
 {
 	struct err why = {""};
@@ -55,8 +55,8 @@ static bool refused(const struct trial *t)
 	return true;
 }
 
-/* Stores each of `values` at some places of the tensor; says whether op.check rejects all of them at one of the
- * places. */
+/* Stores each of `values` at some positions of the tensor. Returns true if op.check rejects all of them at one of the
+ * positions. */
 static bool refuses_all(struct trial *t, int input, const double *values, int count)
 {
 	struct tensor *tensor = &t->in[input];

@@ -1,5 +1,5 @@
-/* test_isolation - checks which tasks may keep their runner or have several, as far as the task decides, and how the
- * answers of the reader count. The reader is a socket of this test; no process is started. */
+/* test_isolation - checks which tasks may keep their runner, and which may have several, as far as this depends on the
+ * task; and what the answers of the reader mean. The reader is a socket of this test; no process is started. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -219,7 +219,7 @@ static void a_reason_is_read_and_nothing_is_assumed(void **state)
 	free(answer.why);
 }
 
-/* The text gets a runner of its own, and the reader is replaced. */
+/* The source code gets a runner of its own, and the reader is replaced. */
 static void expect_unread(struct reader *r, int64_t now_ms)
 {
 	struct isolation_answer answer;

@@ -1,5 +1,5 @@
 /* test_job_count - checks how many references run in parallel on machines with few or many cores, little memory, or a
- * GPU, and that the reason which is given is the one that decides. */
+ * GPU, and that the reported reason is the one that limits the number. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -11,8 +11,8 @@
 
 enum { CASES = 3 };
 
-/* A result with three cases. `said` has for each case a word for each axis: "n+ s-" says that rows are independent along n
- * and not along s. */
+/* A result with three cases. For each case, `said` has a word for each axis: "n+ s-" means that rows are independent
+ * along n, but not along s. */
 struct world {
 	struct result result;
 	struct case_result cases[CASES];
@@ -111,8 +111,8 @@ static void known_inputs_make_it_a_failure(void **state)
 	arena_free(&w.result.arena);
 }
 
-/* A ground truth that agrees decides, whatever the rows do. In a case that is there for its checks, that is a
- * finding. */
+/* If a ground truth agrees, it decides, whatever the rows show. In a case that exists only for its checks, rows that
+ * are not independent are a finding. */
 static void a_ground_truth_decides(void **state)
 {
 	(void)state;

@@ -1,5 +1,5 @@
-/* test_lines - lines of bounded length: however the bytes arrive, the same lines come out, and one that is too long
- * costs only itself. */
+/* test_lines - lines of bounded length: however the bytes arrive, the same lines come out, and only a line that is too
+ * long is lost. */
 #include "fleet/lines.h"
 
 #include <setjmp.h>

@@ -260,7 +260,8 @@ static void hidden_gpus_are_not_counted_and_cores_are(void **state)
 	arena_free(&arena);
 }
 
-/* The identities of the providers are reused as long as their files do not change; other files do not matter. */
+/* The identities of the providers are reused as long as the providers' files do not change; other files do not
+ * matter. */
 static void what_providers_are_known_by_changes_with_their_files(void **state)
 {
 	static const char *const files[] = {

@@ -67,8 +67,8 @@ static void write_answer(const char *checker, const char *key, struct arena *are
 	buf_free(&fields);
 }
 
-/* Checks the only verdict of such an answer by the rules of a build with the checker "ours". Returns the message, ""
- * if the verdict is accepted. `spoil`: a character of the verdict is changed. */
+/* Checks the only verdict of such an answer by the rules of a build with the checker "ours". Returns the message, which
+ * is "" if the verdict is accepted. If `spoil`, a character of the verdict is changed first. */
 static struct err check(const char *checker, const char *key, const char *expected_key, bool spoil)
 {
 	struct arena arena = {0};
@@ -155,7 +155,7 @@ int main(void)
 	};
 	char folder[PATH_MAX];
 
-	/* The library of signatures is two folders above the tests of a build, beside the program. */
+	/* The library for signatures is beside the program, two folders above the tests of a build. */
 	if (file_program_directory(folder, sizeof folder - 6, NULL) == 0)
 		setenv("REFTEST_KERNELS", strcat(folder, "/../.."), 1);
 	return cmocka_run_group_tests_name("merge", tests, NULL, NULL);

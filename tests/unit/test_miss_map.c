@@ -1,5 +1,5 @@
-/* test_miss_map - the picture of a difference has the right levels, axes and counts, also of long axes, single numbers,
- * and values that are not finite. */
+/* test_miss_map - the picture of a difference has the right levels, axes and counts, including for long axes, single
+ * numbers, and values that are not finite. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

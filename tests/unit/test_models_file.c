@@ -83,7 +83,7 @@ static void an_entry_is_replaced_and_nothing_else(void **state)
 	expect(wanted, MODELS_FILE_SAME, wanted);
 }
 
-/* Everything but the modules stays in an entry: names that somebody wrote, comments, members that reftest does not
+/* In an entry, everything except the modules stays: names that somebody wrote, comments, members that reftest does not
  * know. */
 static void the_modules_of_an_entry_are_replaced(void **state)
 {

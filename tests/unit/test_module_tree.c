@@ -1,4 +1,5 @@
-/* test_module_tree - how many of each module a model has, what is above it, and to which modules a definition belongs. */
+/* test_module_tree - how often a model has each module, what is above the module, and to which modules a definition
+ * belongs. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -89,7 +90,8 @@ static void modules_are_counted(void **state)
 	}
 }
 
-/* In each model whose number of layers the table has, names are unique, and what is above a module is a block before it. */
+/* In each model for which the table has the number of layers, names are unique, and the parent of a module is a block
+ * that is listed before it. */
 static void trees_of_all_models_are_trees(void **state)
 {
 	const char *row = NULL;

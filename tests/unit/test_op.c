@@ -207,7 +207,7 @@ static void names_are_looked_up_and_shapes_are_reported(void **state)
 	assert_string_equal(op_shape_text(&problem, &inputs[0], small, sizeof small), "[M, K");
 }
 
-/* Two const axes with the same value are the same length; a var axis has only the length of itself. */
+/* Two const axes with the same value have the same length. A var axis equals only itself. */
 static void axes_are_compared_by_name_or_by_a_value_that_stays(void **state)
 {
 	static const struct op_axis several[] = {{"M", true, 0}, {"N", false, 8}, {"O", false, 8}, {"P", true, 0}};

@@ -284,7 +284,8 @@ static bool takes_choices(const struct option_row *row)
 	return row->kind == OPTION_CHOICE || row->kind == OPTION_CHOICES;
 }
 
-/* Checks the rules that each table must follow for the help texts, the manual page and the completions to be right. */
+/* Checks the rules that each table must follow, so that the help texts, the manual page and the completions are
+ * right. */
 static void check_rows(const struct option_row *of, int count)
 {
 	for (int i = 0; i < count; i++) {

@@ -460,7 +460,7 @@ static void tables_that_are_not_at_hand_are_not_looked_at(void **state)
 	trial_close(&t);
 }
 
-/* A cache may be written if its output has the name of the input, or if a description says so. */
+/* The reference may write to a cache if the output has the name of the input, or if a description says so. */
 static void caches_may_be_written_if_the_definition_says_so(void **state)
 {
 	struct op_problem p = problems[HND];

@@ -104,8 +104,8 @@ static int signal_children(const char *word, int number)
 	return found;
 }
 
-/* Sends a signal to a worker while a reference runs, in the first attempt or in every attempt. Checks that there were
- * so many attempts. */
+/* Sends a signal to a worker while a reference runs, in each of the first `times` attempts. Checks that there were as
+ * many attempts as the signals explain. */
 static struct pool_result signal_while_it_runs(struct setting *setting, const char *victim, int number, int times)
 {
 	static const char mark[] = "/tmp/reftest-test-pool-XXXXXX";
@@ -117,7 +117,7 @@ static struct pool_result signal_while_it_runs(struct setting *setting, const ch
 
 	memcpy(path, mark, sizeof mark);
 	close(mkstemp(path));
-	/* the reference tells when it runs, and continues when the file is deleted */
+	/* the reference reports that it runs, and continues when the file is deleted */
 	snprintf(reference, sizeof reference,
 	         HEAD RUN "    if exists_outside('%s'): tell_outside()\n"
 	         "    while exists_outside('%s'): time.sleep(0.01)\n    return y\n", path, path);
@@ -168,8 +168,8 @@ static void a_judge_killed_twice_is_an_error_of_that_case(void **state)
 	expect_all_is_well(*state);
 }
 
-/* Kills the judge of one of two lanes while references run in both, lets the references end, and returns the judges
- * that there were. */
+/* Kills the judge of one of two lanes while references run in both, and lets the references end. Writes the process ids
+ * of both judges to `judges`. */
 static int kill_one_of_two_judges(struct setting *two, pid_t *judges)
 {
 	static const char mark[] = "/tmp/reftest-test-pool-XXXXXX";
@@ -206,7 +206,8 @@ static int kill_one_of_two_judges(struct setting *two, pid_t *judges)
 	return count;
 }
 
-/* Otherwise the second attempt may get a judge that another reference has killed and that has not ended yet. */
+/* Without a new judge, the second attempt could get a judge that another reference has killed, but that has not ended
+ * yet. */
 static void a_second_try_gets_a_new_judge(void **state)
 {
 	struct setting two = {.pool = open_pool(2, GENEROUS_S, false)};
@@ -235,7 +236,7 @@ static void a_judge_stopped_by_others_costs_a_second_try(void **state)
 	arena_free(&impatient.arena);
 }
 
-/* Says whether a process has this word in its environment. */
+/* Returns true if some process has this word in its environment. */
 static bool any_process_with(const char *word)
 {
 	char command[256];

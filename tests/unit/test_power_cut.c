@@ -511,7 +511,7 @@ static void after_every_power_cut(void **state)
 	assert_true(only != NULL || cuts >= CUTS_LEAST);
 }
 
-/* Says whether the file that `made` renames was synced before, under its earlier name. */
+/* Returns true if the file that `made` renames was synced before, under its earlier name. */
 static bool synced_before(const struct op *made)
 {
 	for (const struct op *op = ops; op < made; op++)

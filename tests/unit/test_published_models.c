@@ -51,7 +51,7 @@ static void an_alias_has_the_numbers_of_its_model(void **state)
 	assert_true(model_number("Qwen/Qwen3-30B-A3B", "rms_norm_eps", &value) && value == 1e-6);
 }
 
-/* Says whether both entries give the same field of the same model. */
+/* Returns true if both entries state the same field of the same model. */
 static int same_field(const cJSON *entry, const cJSON *other)
 {
 	const cJSON *field;

@@ -1,5 +1,5 @@
-/* test_python_dependencies - a scan of a reference's words tells references that can depend only on their text and
- * their inputs from those that may depend on more. */
+/* test_python_dependencies - a scan of the words in the source code distinguishes references that can depend only on
+ * their source code and inputs from references that may depend on more. */
 #include "cache/python_dependencies.h"
 
 #include <setjmp.h>
@@ -97,7 +97,7 @@ static void names_are_sorted(void **state)
 			fail_msg("%s stands before %s", names_plain[i - 1], names_plain[i]);
 }
 
-/* Of files, only literal paths of the list may be opened, and only to read. */
+/* The only files that a reference may open are those with literal paths in the list, and only for reading. */
 static void declared_files_may_be_read(void **state)
 {
 	static const char *const files[] = {"a.txt", "b/it's.bin"};
@@ -126,7 +126,7 @@ static void declared_files_may_be_read(void **state)
 			fail_msg("allowed: %s", refused[i]);
 }
 
-/* What reads the clock or the name of the machine is found in every form of an import, whatever else the text
+/* Code that reads the clock or the name of the machine is found in every form of import, whatever else the source code
  * contains. */
 static void what_reads_the_clock_is_reported(void **state)
 {

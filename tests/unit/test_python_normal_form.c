@@ -173,7 +173,7 @@ static void code_that_may_see_its_own_source_is_raw(void **state)
 	    "globals()['x']", "torch.sys", "def f():\n  'lineno' 'x' + y\n");
 }
 
-/* Each of these texts uses a name that is not on the list of harmless names, so the form is the raw text. */
+/* Each of these texts uses a name that is not in the list of harmless names. The form is then the raw text. */
 static void what_is_not_known_to_see_nothing_is_raw(void **state)
 {
 	(void)state;

@@ -35,7 +35,7 @@ enum way {
 	BY_FACTOR,     /* not a mistake: x * (448 / amax) */
 	BY_RECIPROCAL, /* not a mistake: x * (1 / s) */
 	BY_CONSTANT,   /* not a mistake: s = amax * (1 / 448), then x / s */
-	/* not a mistake: where they are rounded, s is off by one unit in the last place and the quotient by two */
+	/* not a mistake: if they are rounded, s is off by one unit in the last place, and the quotient by two */
 	BY_LOOSE,
 	NEGATIVE_ZERO, /* no mistake */
 	OF_THE_ROW,
@@ -98,7 +98,7 @@ static float nudged(float x, int units)
 	return float_from_bits(float_bits(x) + (uint32_t)units);
 }
 
-/* Says whether the number is a power of two; then every way of dividing by 448 is exact. */
+/* Returns true if the number is a power of two. Every way of dividing by 448 is then exact. */
 static bool is_power(float scale)
 {
 	return (float_bits(scale) & 0x7fffff) == 0;
@@ -169,8 +169,8 @@ static void every_way_of_computing_it_passes_for_every_problem_size_and_seed(voi
 		assert_right_passes(OP, &problems[p], MANY_SEEDS, run, ways);
 }
 
-/* Says whether the way is no mistake in this problem. All numbers of float16 are so far above a floor of 1e-10 that
- * adding it changes nothing. */
+/* Returns true if the way is not a mistake in this problem. All float16 numbers are so far above a floor of 1e-10 that
+ * adding the floor changes nothing. */
 static bool is_harmless(int way, int problem)
 {
 	return (way == OF_THE_ROW && quantize_extent_of(&problems[problem]).groups == 1) ||

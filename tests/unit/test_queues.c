@@ -1,5 +1,5 @@
-/* test_queues - checks the order of the tasks that wait for a lane: what takes longest comes first, but nothing comes
- * before what a user waits for. */
+/* test_queues - checks the order of the tasks that wait for a lane: the longest task comes first, but tasks that a user
+ * waits for come before all others. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -17,7 +17,7 @@ static struct queued *new_work(const char *name, const double *seconds, int coun
 	return queues_new(&task);
 }
 
-/* Takes all work off a queue, and checks the names, one for each word of `names`. */
+/* Takes all tasks off a queue, and checks that their names are the words of `names`. */
 static void expect_order(struct queue *queue, const char *names)
 {
 	char found[256] = "";

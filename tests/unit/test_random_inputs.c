@@ -13,7 +13,7 @@
 #include "kernels/core/op.h"
 #include "kernels/core/random_inputs.h"
 
-/* The result for counter and key of zero bits, as published with Random123 (kat_vectors, philox4x32 10). The other
+/* The result for a counter and a key of zeros, as published with Random123 (kat_vectors, philox4x32 10). The other
  * published vectors set the upper half of the counter, which is always 0 in reftest; a second implementation replaces
  * these vectors. */
 static void philox_gives_its_published_answer(void **state)

@@ -101,9 +101,8 @@ static void look_at_case(struct subject *s, const int64_t *axis, enum op_content
 			fill_and_look(s, &c, i);
 }
 
-/* Says whether the scalar differs between the two sets of input values of the current case. It is enough if it differs
- * in one case, which is checked at the `last` case: the scalars of a case change in turns, so that a reference that
- * keeps a result by one of them fails. */
+/* Returns true if the scalar differs between the two sets of input values in at least one case, which is known at the
+ * `last` case. Not all scalars differ in every case, so that a reference that caches a result by one scalar fails. */
 static bool differs(struct subject *s, int input, bool last)
 {
 	if (s->scalar[input][0] != s->scalar[input][1])

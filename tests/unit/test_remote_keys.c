@@ -1,5 +1,5 @@
-/* test_remote_keys - the keys under which verdicts lie in a remote cache: a run looks up exactly those keys whose
- * verdicts it would accept. */
+/* test_remote_keys - the keys under which verdicts are stored in a remote cache: a run looks up exactly those keys
+ * whose verdicts it would accept. */
 #include "engine/remote_keys.h"
 
 #include <setjmp.h>

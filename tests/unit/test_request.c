@@ -1,4 +1,5 @@
-/* test_request - requests to `reftest work`: what is read, and what is refused with which sentence. */
+/* test_request - requests to `reftest work`: which requests are accepted, and the message for each kind that is
+ * refused. */
 #include "fleet/request.h"
 
 #include <setjmp.h>
@@ -79,7 +80,7 @@ static void a_bad_request_gets_a_sentence(void **state)
 	}
 }
 
-/* Whoever asked learns which of its requests is wrong. */
+/* The answer to a wrong request says which request it was. */
 static void a_bad_request_has_its_id(void **state)
 {
 	struct arena arena = {0};

@@ -57,8 +57,8 @@ static enum rerun_answer answer(const struct policy *policy, const struct truths
 	return d.answer;
 }
 
-/* A stored verdict is accepted if this run would call the same ground truths: the same ones up to the one that decided,
- * or all of them if all are compared. */
+/* A stored verdict is accepted if this run would call the same ground truths, up to the one that decided. If all ground
+ * truths are compared, all must be the same. */
 static void a_verdict_counts_while_its_ground_truths_are_there(void **state)
 {
 	struct verdict v = on_cpu;
@@ -247,7 +247,8 @@ static void another_torch_does_not_count_unless_there_is_none_here(void **state)
 	expect(&other_cuda, "builtin", "v1", STORED(&on_gpu), RERUN_RUN, -1, "CUDA 12.8");
 }
 
-/* A verdict that says nothing about containment counts for --require-containment only if no reference ran for it. */
+/* With --require-containment, a verdict without a statement about containment counts only if no reference ran for
+ * it. */
 static void required_containment_is_asked_of_references_alone(void **state)
 {
 	struct policy strict = cpu;
@@ -280,8 +281,8 @@ static void required_containment_is_asked_of_references_alone(void **state)
 	arena_free(&arena);
 }
 
-/* On a machine without a GPU, a verdict from a GPU counts whatever library it is by. A text of the dataset is the same
- * on both machines, so a verdict by another text does not count. */
+/* On a machine without a GPU, a verdict from a GPU counts, whatever library computed its ground truth. A ground truth
+ * from the dataset must be the same on both machines: if its text differs, the verdict does not count. */
 static void a_verdict_by_another_text_of_the_dataset_does_not_count(void **state)
 {
 	struct arena arena = {0};

@@ -309,7 +309,7 @@ static bool passes(const struct world *w)
 	return passed;
 }
 
-/* Says whether one of the default cases catches the mistake. */
+/* Returns true if one of the default cases catches the mistake. */
 static bool caught(const struct op_problem *problem, enum mistake mistake, double eps, uint64_t seed)
 {
 	int64_t rows[8 * 4];

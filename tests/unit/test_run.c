@@ -187,7 +187,7 @@ static void a_dry_run_runs_and_stores_nothing(void **state)
 	world_end(w);
 }
 
-/* A plan of a million definitions must not keep the cases of each. */
+/* A plan of a million definitions must not keep the cases of every definition in memory. */
 static void a_dry_run_may_forget_what_was_reported(void **state)
 {
 	struct world *w = *state;
@@ -244,7 +244,7 @@ static void a_runner_that_breaks_leaves_every_case_unverified(void **state)
 	assert_int_equal(status_of(w, "first_h64"), STATUS_SKIPPED);
 	assert_int_equal(world_result(w, "second_h64")->reason, REASON_UNSUPPORTED_DEVICE);
 	assert_int_equal(world_count(w, "store:"), 0);
-	assert_int_equal(world_count(w, "close:runner"), 0); /* whoever lent it closes it */
+	assert_int_equal(world_count(w, "close:runner"), 0); /* the lender of the runner closes it */
 	world_end(w);
 }
 
@@ -317,8 +317,8 @@ static double asked_seconds(const struct task *task)
 	return seconds;
 }
 
-/* The runner starts with the longest task, so each task says how long it is expected to take: what the store remembers,
- * whatever text the definition had then, or an estimate. */
+/* The runner starts with the longest task. Each task therefore says how long it will probably take: the time that the
+ * store has, even for an earlier text of the definition, or an estimate. */
 static void a_task_says_how_long_it_took_last(void **state)
 {
 	struct world *w = *state;
@@ -350,7 +350,7 @@ static void a_run_that_ends_at_a_failure_keeps_the_order_of_files(void **state)
 	world_end(w);
 }
 
-/* The family and the size of the tensors decide where nothing is remembered. */
+/* If the store has no time, the estimate depends on the family and the size of the tensors. */
 static void what_never_ran_is_estimated(void **state)
 {
 	static const int64_t small[] = {4, 64}, large[] = {4096, 64};

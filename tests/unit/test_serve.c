@@ -122,7 +122,7 @@ static bool has_option(const struct command *command, const char *option)
 	return false;
 }
 
-/* Each argument is an option of the command that gives the answer; verify_text has those of verify. */
+/* Each argument of a tool is an option of the command that gives the answer; verify_text has the options of verify. */
 static void arguments_are_options(void **state)
 {
 	struct arena arena = {0};

@@ -1,5 +1,5 @@
-/* test_settings - checks what a dataset may set in reftest.toml, what each mistake is called, and what the settings
- * leave to the command line. */
+/* test_settings - checks what a dataset may set in reftest.toml, the message for each mistake, and what only the
+ * command line can set. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -98,7 +98,7 @@ static void mistakes_are_named_with_their_place(void **state)
 	expect_refused("device = 1979-05-27", "found a date or a time");
 }
 
-/* What would start a program, send something away, use up the machine, or replace what decides. */
+/* Settings that would start a program, send data elsewhere, use up the machine, or replace a ground truth. */
 static void a_dataset_cannot_set_what_only_the_user_may(void **state)
 {
 	static const char *const refused[] = {"remote", "python", "exec", "jobs", "memory", "timeout", "repos", "isolation",
@@ -230,7 +230,7 @@ static void what_took_effect_is_described(void **state)
 	settings_free(s);
 }
 
-/* The bound of the file is between that of the family and that of the definition. */
+/* The bound of the file replaces the bound of the family, and is replaced by the bound of the definition. */
 static void a_definition_has_the_last_word_on_its_bounds(void **state)
 {
 	const struct tolerance none = {-1, -1, -1};
@@ -264,7 +264,7 @@ static void a_definition_has_the_last_word_on_its_bounds(void **state)
 	assert_false(cases_have_dataset_bound(&options, &d));
 }
 
-/* A text of the longest length makes no deeper tables than the stack holds. */
+/* Even in a text of the largest length, tables are not nested too deeply for the stack. */
 static void deep_texts_are_refused_or_read(void **state)
 {
 	static char text[(16 << 10) + 2];

@@ -171,7 +171,7 @@ static int close_world(void **state)
 
 /* ---- what the tests ask of it ---- */
 
-/* Submits task number `number` with some jobs, each of `seconds`. */
+/* Submits task number `number` with `jobs` jobs of `seconds` each. */
 static void ask(struct world *w, int number, int jobs, double seconds)
 {
 	double *each = arena_array(&w->arena, JOBS, sizeof *each);

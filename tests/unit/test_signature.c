@@ -1,5 +1,5 @@
-/* test_signature - the signature of a verdict covers every part that decides a run, and a verdict with no or another
- * kind of signature is rejected. */
+/* test_signature - the signature of a verdict covers every part on which a run depends. A verdict without a signature,
+ * or with another kind of signature, is rejected. */
 #include "remote/signature.h"
 
 #include <limits.h>
@@ -63,8 +63,7 @@ static void whatever_decides_is_signed(void **state)
 	}
 }
 
-/* Replaces one text of a record by another and reports whether its signature, and the checksum of its line, still
- * hold. */
+/* If a part of a record is replaced, neither its signature nor the checksum of its line is valid any more. */
 static void an_edited_containment_is_noticed(void **state)
 {
 	static const char old[] = "\"containment\": \"files,disk\"", new[] = "\"containment\": \"full\"      ";
@@ -151,7 +150,7 @@ int main(void)
 	};
 	char folder[PATH_MAX];
 
-	/* The library is two folders above the tests of a build, beside the program. */
+	/* The library is beside the program, two folders above the tests of a build. */
 	if (file_program_directory(folder, sizeof folder - 6, NULL) == 0)
 		setenv("REFTEST_KERNELS", strcat(folder, "/../.."), 1);
 	return cmocka_run_group_tests(tests, NULL, NULL);

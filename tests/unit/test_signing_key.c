@@ -26,7 +26,8 @@ static struct signing_key *open_key(const char *text)
 	return signer;
 }
 
-/* RFC 4231, case 2 has a key of four bytes; this is case 1: twenty bytes of 0x0b over "Hi There". */
+/* RFC 4231, case 1: the key is twenty bytes of 0x0b, and the text "Hi There". (The key of case 2 has only four
+ * bytes.) */
 static void hmac_is_that_of_rfc_4231(void **state)
 {
 	static const unsigned char right[32] = {0xb0, 0x34, 0x4c, 0x61, 0xd8, 0xdb, 0x38, 0x53, 0x5c, 0xa8, 0xaf,
@@ -171,7 +172,7 @@ int main(void)
 	};
 	char folder[PATH_MAX];
 
-	/* The library is two folders above the tests of a build, beside the program. */
+	/* The library is beside the program, two folders above the tests of a build. */
 	if (file_program_directory(folder, sizeof folder - 6, NULL) == 0)
 		setenv("REFTEST_KERNELS", strcat(folder, "/../.."), 1);
 	return cmocka_run_group_tests(tests, NULL, NULL);

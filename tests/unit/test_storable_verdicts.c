@@ -10,7 +10,8 @@
 
 #include <cmocka.h>
 
-/* A problem with the tensor file that one definition names is no problem of another definition with an equal case. */
+/* If the tensor file that one definition names has a problem, this does not affect another definition with an equal
+ * case. */
 static void a_problem_of_one_tensor_file_is_not_shared(void **state)
 {
 	(void)state;

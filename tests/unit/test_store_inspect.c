@@ -87,7 +87,7 @@ static void tell(const char *sentence, void *context)
 	err_set(context, "%s", sentence);
 }
 
-/* Checks the store as `reftest cache check` does, and says whether damage was found. */
+/* Checks the store as `reftest cache check` does. Returns true if damage was found. */
 static bool found(struct err *said)
 {
 	struct store_options options = {.read_only = true};

@@ -184,7 +184,8 @@ static void of_equal_keys_the_newest_stays(void **state)
 	assert_true(merged.taken == 1 && merged.replaced == 1 && merged.kept == 2);
 }
 
-/* A verdict of a reference that could reach more replaces none of one that was fully contained, however new it is. */
+/* A verdict of a fully contained reference is not replaced by a verdict of one that could reach more, however new that
+ * is. */
 static void the_better_contained_verdict_stays(void **state)
 {
 	static const char *const weaker[] = {NULL, "files,network", "memory"};
@@ -511,7 +512,7 @@ static void count_bad(const char *sentence, void *context)
 	++*(int *)context;
 }
 
-/* Says whether a check of the pages or of the rows finds damage. */
+/* Returns true if a check of the pages or of the rows finds damage. */
 static bool found(struct place *p)
 {
 	struct store_options options = {.read_only = true};
@@ -532,7 +533,7 @@ static bool found(struct place *p)
 	return answer != 0 || reported > 0;
 }
 
-/* Says whether every verdict is found unchanged. */
+/* Returns true if every verdict is found unchanged. */
 static bool all_right(struct place *p)
 {
 	struct store_options options = {.read_only = true};
@@ -561,7 +562,7 @@ static bool all_right(struct place *p)
 	return right;
 }
 
-/* Says whether the bytes around `at` are all zeros. */
+/* Returns true if the bytes around `at` are all zeros. */
 static bool is_empty_room(int fd, off_t at)
 {
 	static const char zeros[64];

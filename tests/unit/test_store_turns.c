@@ -66,8 +66,8 @@ static bool ended(pid_t child)
 	return waitid(P_PID, (id_t)child, &info, WEXITED | WNOHANG | WNOWAIT) == 0 && info.si_pid == child;
 }
 
-/* Says whether this version of LMDB certainly destroys the mutexes. Older versions do not, and the store must simply
- * work. */
+/* Returns true if this version of LMDB certainly destroys the mutexes. Older versions do not; with these, the store
+ * must simply work. */
 static bool destroys(void)
 {
 	int major, minor, patch;

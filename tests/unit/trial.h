@@ -56,8 +56,8 @@ static inline struct tensor trial_tensor(const struct op_arg *arg, const int64_t
 	return tensor;
 }
 
-/* Says whether the truth includes the final value of input `input`. If so, the test writes what the reference leaves in
- * the input to this place of `out`. */
+/* Returns true if the truth includes the final value of input `input`. The test must then write the value that the
+ * reference leaves in the input to this entry of `out`. */
 static inline bool trial_own(const struct trial *t, int input)
 {
 	return t->op->in_place != NULL && t->op->in_place(&t->c, input).place >= t->problem->output_count;
@@ -166,7 +166,7 @@ static inline bool trial_is_kept(const struct trial *t, int input)
 	              (size_t)dtype_bytes(t->in[input].dtype, t->in[input].elements)) == 0;
 }
 
-/* Says whether output `output` is within the family's tolerance rule, or accepted by the family's own judge. */
+/* Returns true if output `output` is within the family's tolerance rule, or accepted by the family's own judge. */
 static inline bool trial_judge(const struct trial *t, int output, struct metrics *metrics, struct err *why)
 {
 	const struct tensor *truth = &t->truth[output];
@@ -197,7 +197,7 @@ static inline bool trial_passes(const struct trial *t)
 	return passed;
 }
 
-/* Says whether outputs of only zeros would pass. */
+/* Returns true if outputs of only zeros would pass. */
 static inline bool trial_weak(const struct trial *t)
 {
 	struct metrics metrics;
@@ -396,7 +396,7 @@ static inline void assert_mistake_caught(const struct op *op, const struct op_pr
 		fail_msg("%s: mistake %d passes with seed %llu", problem->name, mistake, (unsigned long long)seed);
 }
 
-/* A mistake that passes in the default sizes fails in the edge case of this name. */
+/* Asserts that a mistake that passes in the default sizes fails in the edge case of this name. */
 static inline void assert_wrong_there_alone(const struct op *op, const struct op_problem *problem, trial_play *play,
 					    int mistake, const char *edge)
 {
