@@ -104,8 +104,8 @@ static int signal_children(const char *word, int number)
 	return found;
 }
 
-/* Sends a signal to a worker while a reference runs, in each of the first `times` attempts. Checks that there were as
- * many attempts as the signals explain. */
+/* Sends a signal to a worker while a reference runs, in each of the first `times` attempts. Checks that `times`
+ * attempts were made. */
 static struct pool_result signal_while_it_runs(struct setting *setting, const char *victim, int number, int times)
 {
 	static const char mark[] = "/tmp/reftest-test-pool-XXXXXX";
