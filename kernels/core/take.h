@@ -18,7 +18,7 @@ static inline void *take(int64_t count, size_t size)
 	return memory;
 }
 
-/* Does the same without clearing the memory, for large buffers that the caller fills. */
+/* Like take, but does not clear the memory: for large buffers that the caller fills. */
 static inline void *take_dirty(int64_t count, size_t size)
 {
 	void *memory = malloc(((size_t)count + 1) * size);

@@ -37,7 +37,7 @@ struct gdn_fill {
 	int64_t sharing; /* number of heads of the element's tensor for each head of k */
 	struct recurrence_alike alike;
 	bool single;     /* does every sequence have one token, and the state with its number? */
-	bool for_gradients; /* is no row of q short, and no value huge? */
+	bool for_gradients; /* is this a case of gradients, without short rows of q and without huge values? */
 	int short_query; /* a short row of q is multiplied by 2^short_query if it is normalised */
 };
 

@@ -1,4 +1,4 @@
-/* gemm inputs - the layout of the three matrices, and a function for every input element that gives the same value on
+/* gemm inputs - the layout of the three matrices, and functions that compute every input element with the same value on
  * CPU and GPU.
  *
  * C[m][n] = sum over k of A[m][k] * B(n, k), with B stored as [N][K] ("NT") or as [K][N] ("NN"). A and C may have more

@@ -1,8 +1,8 @@
 /* layernorm on a GPU - computes the norm of kernels/layernorm/layernorm.c in float32.
  *
  * A block computes one row, which it reads three times: for the mean, for the squared differences from the mean, and
- * for the output. Every thread sums its columns in order, and then the sums of the threads are added as a tree. The
- * result has the same bits in every run. Division and square root are correctly rounded (IEEE 754). */
+ * for the output. Every thread sums its columns in order, and then a tree adds up the sums of the threads. The result
+ * has the same bits in every run. Division and square root are correctly rounded (IEEE 754). */
 #include "kernels/core/elements_cuda.h"
 
 #include "kernels/layernorm/input_values.h"

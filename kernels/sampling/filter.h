@@ -56,7 +56,7 @@ struct filter_kept {
 	double least, slack;
 };
 
-/* Returns 0, or -1 if there is no memory. */
+/* Returns 0, or -1 with a message in `err` if memory runs out. */
 int filter_open(struct filter *filter, int64_t vocab, struct err *err);
 void filter_close(struct filter *filter);
 

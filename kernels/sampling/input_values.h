@@ -113,8 +113,8 @@ struct sampling_roles {
 	int output;
 };
 
-/* Returns the filter whose parameter the input is, or 0 if the input is no parameter. Parameters are distinguished by
- * their names, because they have the same shape. Host only. */
+/* Returns the filter to which the input is a parameter, or 0 if the input is not a parameter. Parameters are
+ * distinguished by their names, because they have the same shape. Host only. */
 static inline int sampling_filter_of(const struct op_arg *input)
 {
 	static const struct {

@@ -351,7 +351,7 @@ static struct filter_bounds mistaken_bounds(int mistake, const struct filter_bou
 	return b;
 }
 
-/* Keeps exactly the `count` most likely tokens, if so many are sorted. */
+/* Keeps exactly the `count` most likely tokens, if at least `count` tokens are sorted. */
 static void keep_exactly(struct filter_kept *kept, const struct filter *filter, int64_t count)
 {
 	if (count < 1 || count > filter->ordered)

@@ -67,8 +67,8 @@ static inline void correct_references_pass_in_both_forms(void **state)
 	}
 }
 
-/* Says whether a general mistake applies to the problem, that is, whether the problem has the inputs in which it is
- * made. */
+/* Returns true if a general mistake applies to the problem, that is, if the problem has the inputs that the mistake
+ * needs. */
 static inline bool can_have(const struct op_problem *problem, enum mistake mistake)
 {
 	struct recurrence_roles roles = recurrence_roles_of(problem);

@@ -70,7 +70,7 @@ static void what_is_required_is_compared_word_by_word(void **state)
 	    {"full", "files,disk", true},  {NULL, "files", false}, /* unknown */
 	    {NULL, "full", false},         {"memory", "full", false},
 	    {"memory", "memory", false},   {"memory", "files,memory", false},
-	    {"memory", "files,disk", true}, {"process_memory", "memory", true}, /* part of a word is no word */
+	    {"memory", "files,disk", true}, {"process_memory", "memory", true}, /* only whole words count */
 	    {"files,memory", "disk,memory", false},
 	};
 

@@ -292,7 +292,7 @@ static void act(struct actor *a)
 		for (int i = BULK; i < BULK + BULK_COUNT; i += 40)
 			put(a, i, 40);
 		for (int i = BULK; i < BULK + BULK_COUNT; i++)
-			stage->acked[i] = 0; /* from here on gc may delete these verdicts */
+			stage->acked[i] = 0; /* gc may delete these verdicts from now on */
 		if (store_gc(a->store, &needs, false, &swept, &a->err) == 0 && swept.bytes_after < swept.bytes_before)
 			stage->compacted = true;
 		for (int i = 0; i < MERGED; i++) /* also in a process that met a fault and continued */

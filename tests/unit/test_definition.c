@@ -31,7 +31,7 @@ static const char *const lines[] = {
 };
 enum { NAME = 1, OP_TYPE, DESCRIPTION, TAGS, AXES, INPUTS, OUTPUTS, CONSTRAINTS, REFERENCE, LINES = 11 };
 
-/* Loads the definition with one line replaced; `replaced` is -1 or `line` NULL for none. */
+/* Loads the definition with one line replaced; if `replaced` is -1 or `line` is NULL, no line is replaced. */
 static const struct definition *load(int replaced, const char *line, struct arena *arena, struct err *err)
 {
 	struct buf text = {0};

@@ -298,7 +298,7 @@ static void files_may_be_joined(void **state)
 	buf_add(&joined, w->text.data, w->text.length);
 	assert_int_equal(import_text(w, joined.data, joined.length), 0);
 	assert_true(!w->in.whole && w->in.refused == 0 && taken(w) == 2 * RECORDS && w->sentences == 1);
-	/* of the first of two joined files, only the head line is left */
+	/* the first of two joined files consists only of its head line */
 	buf_clear(&joined);
 	buf_add(&joined, w->text.data, head);
 	buf_add(&joined, w->text.data, w->text.length);
@@ -381,7 +381,7 @@ static void every_cut_is_reported(void **state)
 			assert_true(taken(w) >= most);
 			most = taken(w);
 		}
-	assert_int_equal(most, RECORDS); /* only the last line is missing, or the checksum behind it */
+	assert_int_equal(most, RECORDS); /* only the last line, or the checksum after it, is missing */
 	for (size_t length = 0; length < w->text.length; length += 11 * BYTE_STEP)
 		if (import_text(w, w->text.data, length) == 0)
 			assert_true(!w->in.whole && taken(w) + w->in.refused == RECORDS);

@@ -45,7 +45,8 @@ static int set_up(void **state)
 	return 0;
 }
 
-/* The names of the ground truths on an sm_90 GPU, separated by blanks. `family` NULL: the definition has none. */
+/* The names of the ground truths on an sm_90 GPU, separated by blanks. If `family` is NULL, the definition has no
+ * family. */
 static char *asked(const char *choice, const char *family, const struct own_truth *own, int own_count)
 {
 	struct program program = {.store = NULL};

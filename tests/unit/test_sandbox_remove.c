@@ -15,7 +15,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { DEPTH = 3000 }; /* the names of so many folders are longer than a path may be */
+enum { DEPTH = 3000 }; /* folders nested so deeply that their path is longer than a path may be */
 
 static char place[] = "/tmp/reftest-remove-XXXXXX";
 

@@ -200,7 +200,7 @@ static void the_better_contained_verdict_stays(void **state)
 		expect_seconds(p, i, 10);
 	}
 	put(p, 7, "2.1", 10, p->now - 100);
-	merge(p, 7, "2.1", 20, p->now - 50, &merged); /* equally weak: the newer one */
+	merge(p, 7, "2.1", 20, p->now - 50, &merged); /* both verdicts are equally weak, so the newer one counts */
 	expect_seconds(p, 7, 20);
 	p->containment = "full";
 	merge(p, 7, "2.1", 30, p->now - 200, &merged);

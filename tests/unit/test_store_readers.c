@@ -151,7 +151,7 @@ static void a_living_reader_keeps_what_it_may_see(void **state)
 	assert_true(child > 0);
 	for (int i = 0; i < WRITES; i++)
 		put(p, store, 1, i);
-	assert_true(bytes_of_file(p) > WRITES / 2 * BYTES); /* else the next tests would prove nothing */
+	assert_true(bytes_of_file(p) > WRITES / 2 * BYTES); /* otherwise, the next tests would prove nothing */
 	end_reader(child);
 	store_close(store);
 }

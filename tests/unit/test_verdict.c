@@ -317,7 +317,7 @@ static void pictures_of_differences_survive(void **state)
 	buf_free(&text);
 }
 
-/* A picture comes from strangers, too: from a shared cache. */
+/* A picture may come from strangers, through a shared cache. */
 static void damaged_pictures_are_refused(void **state)
 {
 	static const char *const bad[][2] = {{"0h", "v"}, {"0h", "w1"}, {"", ""}, {"<b", "00"}};

@@ -197,13 +197,13 @@ static void a_zygote_starts_only_when_no_process_is_left(void **state)
 	child = fork();
 	if (child == 0) {
 		prctl(PR_SET_PDEATHSIG, SIGKILL);
-		setsid(); /* as a process of a reference that became a child of this one */
+		setsid(); /* like a process that a reference left and this process adopted */
 		pause();
 		_exit(0);
 	}
 	while (getsid(child) != child)
 		usleep(1000);
-	setting.runners.orphans_ms = 1; /* as after the end of a zygote */
+	setting.runners.orphans_ms = 1; /* the same state as after the end of a zygote */
 	assert_int_equal(zygote_want(&setting.runners, (struct runner_demand){1, 0}, &err), 0);
 	assert_int_equal(setting.runners.zygote.pid, 0);
 	gather(&setting, 1);

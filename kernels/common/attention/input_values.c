@@ -630,7 +630,7 @@ int attention_fill(const struct op_case *c, int input, struct tensor *out, struc
 /* --- bounds ------------------------------------------------------------------------------------------------------- */
 
 /* Returns the number of keys of the longest sequence, or an upper bound: the number of all keys. Returns the upper
- * bound if the workload provides the lengths, because its tensors may not be loaded yet. Also returns the upper bound
+ * bound if the workload provides the lengths, because these tensors may not be loaded yet. Also returns the upper bound
  * if there are more than PLANNED sequences: bounds are computed before the check that the case fits in memory. */
 static double longest_of(const struct op_case *c, const struct attention_roles *roles)
 {

@@ -94,9 +94,9 @@ double recurrence_scale(const struct op_case *c, int64_t k_dim, int64_t sequence
 /* Returns true if the logits of beta, in a case of this many tokens, lie in the range of beta itself. */
 bool recurrence_is_doubtful(const struct op_case *c, int64_t tokens);
 int recurrence_fill(const struct op_case *c, int input, struct tensor *out, struct err *err);
-/* Does the same for a case of gradients: no row of q is short, because the gradient of a norm then depends on
- * the epsilon that a reference adds, and no value is huge, because bounds of gradients depend on the size of whole
- * tensors. */
+/* Like recurrence_fill, but for a case of gradients. No row of q is short, because the gradient of a norm would then
+ * depend on the epsilon that a reference adds. No value is huge, because bounds of gradients depend on the size of
+ * whole tensors. */
 int recurrence_fill_for_gradients(const struct op_case *c, int input, struct tensor *out, struct err *err);
 /* Returns the exponent of the power of 2 by which a short row of q is multiplied, such that its norm is near 1/16 if
  * the output is bfloat16, 1/8 if it is float16, and 1/4 otherwise. An epsilon of 1e-5 that is added to the sum of

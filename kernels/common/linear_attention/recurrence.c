@@ -574,7 +574,7 @@ bool recurrence_has(const struct recurrence_work *w)
 	case RECURRENCE_OTHER_DOUBLED:
 	case RECURRENCE_DOUBLED_FIRST:
 		return w->delta;
-	case RECURRENCE_BETA_BY_VALUE: /* else, a beta that always goes through a sigmoid is simpler */
+	case RECURRENCE_BETA_BY_VALUE: /* otherwise, "beta always goes through a sigmoid" is the simpler mistake */
 		return w->delta && w->may_sigmoid;
 	case RECURRENCE_RECALL_TURNED:
 	case RECURRENCE_LEARN_TURNED:

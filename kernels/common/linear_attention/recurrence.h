@@ -47,8 +47,8 @@ extern const struct op_confusion recurrence_confusions[]; /* recurrence_work.h *
 /* Implements op.oracle. */
 int recurrence_oracle(const struct op_case *c, const struct tensor *in, struct tensor *out, struct err *err);
 
-/* The members of struct op that the families have in common. A file that uses this macro includes gradient_oracle.h and
- * input_values.h, too. */
+/* The members of struct op that the families have in common. A file that uses this macro must also include
+ * gradient_oracle.h and input_values.h. */
 #define RECURRENCE_MEMBERS                                                                                                \
 	.roles = recurrence_role_names, .bind = recurrence_bind, .modes = recurrence_mode_names,                          \
 	.sizes = recurrence_sizes, .edges = recurrence_edges, .edge_axes = recurrence_edge_axes, .rule = recurrence_rule, \
