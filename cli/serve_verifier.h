@@ -9,7 +9,7 @@
 enum { VERIFIER_REQUESTS, VERIFIER_ANSWERS, VERIFIER_ERRORS, VERIFIER_FDS };
 
 struct verifier_start {
-	const struct program *program; /* of `reftest serve`: the root and the secrets */
+	const struct program *program; /* the program of `reftest serve`, with its root and secrets */
 	const struct shared_options *options; /* of `reftest serve`; they hold for all requests */
 };
 

@@ -1,6 +1,7 @@
-/* shared_options - defines the options that several commands share. The file of a command defines the options that only
- * this command has. A file that includes this header first defines AT(member), the offset of a member in the command's
- * struct. The members for shared options have the same names in all commands. */
+/* shared_options - the options that several commands share: their rows, their values, and what they mean for a run. The
+ * file of a command defines the options that only this command has. The struct of a command's options is a struct
+ * shared_options, or has one as its first member. The row of a command's own option names its member with AT(member),
+ * which the command's file defines; a row that differs from the shared one only in its text uses SHARED(member). */
 #ifndef REFTEST_CLI_SHARED_OPTIONS_H
 #define REFTEST_CLI_SHARED_OPTIONS_H
 

@@ -52,7 +52,7 @@ const struct blob *maker_blob(const struct maker *m, enum blob_use use, const ch
 	return NULL;
 }
 
-/* Does the definition's code make one of these inputs? */
+/* Returns whether the definition's code makes one of these inputs. */
 static bool makes_any(const struct maker *m, const struct input_source *inputs)
 {
 	for (int i = 0; i < m->definition->input_count; i++)

@@ -34,7 +34,8 @@ struct maker {
 const struct op *maker_op(const struct maker *m);
 /* Finds a blob by its path. Returns NULL if there is none. */
 const struct blob *maker_blob(const struct maker *m, enum blob_use use, const char *path);
-/* Does the case give this axis its value? Otherwise the inputs that the definition's code makes do. */
+/* Returns whether the case sets the value of this axis. If it does not, the value follows from the inputs that the
+ * definition's code makes. */
 bool maker_gives_axis(const struct maker *m, const struct input_source *inputs, int axis);
 
 /* Returns the tolerance rules of a case. Without a family, each output has the default rule of its dtype, or the

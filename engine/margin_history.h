@@ -1,6 +1,6 @@
 /* margin_history - reads the margins of a case from the store. They are those of all verdicts on the same subject: with
- * other versions of torch, CUDA and the ground truths, and on other devices. A margin is the largest error of a case in
- * units of its bound: 1 is at the bound. */
+ * other versions of torch, CUDA, the GPU driver and the ground truths, and on other devices. A margin is the largest
+ * error of a case in units of its bound: 1 is at the bound. */
 #ifndef REFTEST_ENGINE_MARGIN_HISTORY_H
 #define REFTEST_ENGINE_MARGIN_HISTORY_H
 
@@ -10,11 +10,12 @@ struct margin_point {
 	int64_t time;	/* time of the verdict in Unix seconds */
 	double margin;	/* not NaN; infinite if a value is NaN or infinite */
 	enum status status;
-	/* with what the case was verified; "" if unknown */
+	/* the versions with which the case was verified; "" if unknown */
 	const char *torch, *cuda, *driver, *ground_truth, *version, *device_class;
 };
 
-/* Returns the verdict of a case with everything that the store has of it, in `arena`; NULL if the case has none. */
+/* Returns the complete verdict of a case, which is parsed into `arena` if necessary, or NULL if the case has no
+ * verdict. */
 const struct verdict *margin_verdict(const struct case_result *c, struct arena *arena);
 
 /* Sets `out` to the margins of a case, oldest first, in `arena`, and returns their number. */

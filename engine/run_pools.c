@@ -11,8 +11,8 @@
 #include "workers/pool/machine_resources.h"
 #include "workers/pool/pool.h"
 
-/* Returns how many references run in parallel on one of the devices. --jobs counts those on all devices, and the first
- * devices get one more if they cannot be equal. */
+/* Returns how many references run in parallel on device number `number`. --jobs is the sum for all devices; if it
+ * cannot be divided evenly, the first devices get one more. */
 static int lanes_of_device(const struct run_options *options, const struct machine_policy *machine, int number, int count)
 {
 	struct job_facts facts = job_facts_here(strcmp(machine->policy.device, "cpu") != 0);
@@ -39,7 +39,7 @@ int run_lanes(const struct run_options *options, const struct machine_policy *ma
 	return lanes;
 }
 
-/* Opens the pool of one of `count` devices. */
+/* Opens the pool of one device. `count` is the number of devices. */
 static struct pool *open_pool_of(struct program *program, const struct run_options *options,
 				 const struct machine_policy *machine, int number, int count, struct err *err)
 {

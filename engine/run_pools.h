@@ -4,7 +4,7 @@
 
 #include "engine/run_state.h"
 
-/* The number of references that run in parallel: --jobs, or what fits the machine (engine/job_count.h). */
+/* The number of references that run in parallel: --jobs, or a default for the machine (engine/job_count.h). */
 int run_lanes(const struct run_options *options, const struct machine_policy *machine);
 
 /* Creates a pool of worker processes with these options. Returns NULL and sets `err` on error. */

@@ -125,7 +125,7 @@ static enum draft_answer contradicts_itself(struct making *m, const char *axis, 
 	return DRAFT_ERROR;
 }
 
-/* Notes which degrees change the value of an expression. */
+/* Records which degrees change the value of an expression. */
 static void note_dependence(struct making *m, const char *expression, int64_t value)
 {
 	for (int expert = 0; expert < 2; expert++) {

@@ -215,7 +215,7 @@ struct attempt {
 	const struct definition *d;
 	struct degrees degrees;
 	enum degree_choice { DEGREES_TAGGED, DEGREES_ANY, DEGREES_ONE } choice;
-	bool unknown; /* a module has perhaps these lengths, but a field of its configuration is not known */
+	bool unknown; /* a module may have these lengths, but a field of the configuration is unknown */
 	const struct rule *indivisible; /* a module that a degree does not divide */
 	struct nearest nearest;
 };
@@ -369,8 +369,8 @@ static const char *no_degree(const struct attempt *a, const struct model *model,
 				  tags, a->indivisible->module);
 }
 
-/* Returns the most axes that a rule of this op_type and the definition have in common. A rule that has fewer is about another
- * operation of the same op_type. */
+/* Returns the most axes that a rule of this op_type and the definition have in common. A rule with fewer common axes is
+ * about another operation of the same op_type. */
 static int most_common_axes(const struct definition *d, const struct architecture *architecture)
 {
 	int most = 0;

@@ -9,7 +9,7 @@
 #include "base/err.h"
 #include "remote/url.h"
 
-enum { REMOTE_ABI = 2 }; /* must be increased with each change of struct remote_api */
+enum { REMOTE_ABI = 2 }; /* increase this with each change of struct remote_api */
 
 /* The interface exported as `reftest_remote`. */
 struct remote_api {

@@ -1,5 +1,5 @@
 /* common_diagnosis - determines the mistakes that explain all failed cases of a definition. kernels/core/diagnosis.c
- * finds the mistakes that explain one case, and report/text_and_json.c prints the result. */
+ * finds the mistakes that explain one case, and report/text.c prints the result. */
 #ifndef REFTEST_REPORT_COMMON_DIAGNOSIS_H
 #define REFTEST_REPORT_COMMON_DIAGNOSIS_H
 

@@ -223,7 +223,7 @@ static void json_definition(struct buf *out, const struct result *result)
 	buf_text(out, "]}");
 }
 
-/* With --ground-truth all, writes which ground truths are available for each op family, and why others are not.
+/* With --ground-truth all, writes which ground truths are available for each op family, and why the rest are not.
  * Verdicts do not contain the reasons why a ground truth is not available. */
 static void json_truths(struct buf *out, const struct run *run)
 {

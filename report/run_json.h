@@ -10,7 +10,7 @@ void report_json(const struct run *run, const struct report_options *options);
 /* Appends one case as a JSON object on one line, with the same fields as in report_json. */
 void report_json_case(struct buf *out, const struct result *result, const struct case_result *c);
 
-/* Appends `, "approval": …`: null, or what the approval of the definition means for this result. */
+/* Appends `, "approval": …`. The value says what the approval of the definition means for this result, or is null. */
 void report_json_approval(struct buf *out, const struct result *result);
 
 #endif

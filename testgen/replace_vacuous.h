@@ -10,7 +10,7 @@ struct replaced {
 	int message_count;
 	const char **removed; /* "tests/references/test_x.py"; with `check`: what would be removed */
 	int removed_count;
-	int left;    /* files that are not in git's history as they are, so that they would be lost */
+	int left;    /* the number of files that stay because git has no commit with their content */
 };
 
 /* Removes the files of `found` below `root`; the dataset's root is `root_fd`. A file stays if git has no commit with

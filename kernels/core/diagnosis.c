@@ -633,7 +633,7 @@ struct search {
 	double end;
 	int first; /* the first mistake that is reported */
 	unsigned char told[DIAGNOSIS_CONFUSIONS / 8]; /* bit i is set if mistake i explains the case */
-	bool vague; /* a mistake agrees, but on values that do not tell it from a narrower one */
+	bool vague; /* a mistake agrees, but the values cannot distinguish it from a narrower one */
 };
 
 static bool has_bit(const unsigned char *bits, int i)
@@ -667,8 +667,8 @@ static bool is_told_by_narrower(const struct search *search, int i)
 	return false;
 }
 
-/* Adds a mistake to those that explain the case. What the family knows says more than what may happen in any operation,
- * so that the first group with a mistake is the only one that tells. */
+/* Adds a mistake to those that explain the case. Mistakes of the family are more specific than mistakes that are
+ * possible in any operation. Therefore, only mistakes of the first group that has one are reported. */
 static void tell(struct search *search, int i)
 {
 	struct diagnosis *diagnosis = search->diagnosis;

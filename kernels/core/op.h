@@ -184,8 +184,8 @@ struct op_confusion {
 	/* The mistake of a row above, or 0. Outputs with that one may be outputs with this one, too, because this one leaves
 	 * the order of ties open, for example. If that one explains a case, this one does not tell it. */
 	int narrower;
-	/* true: the changed inputs must be such that op.check accepts them in a workload; else the case has nothing to
-	 * change. For mistakes in indices, with which an oracle could leave its tensors. */
+	/* true: if op.check would reject the changed inputs in a workload, the mistake is not tried. Needed for
+	 * mistakes in indices, with which the oracle could read outside of its tensors. */
 	bool checked;
 };
 

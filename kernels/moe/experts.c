@@ -362,7 +362,7 @@ static void visit_expert(struct computation *w, int64_t l)
 	second_product(w, l);
 }
 
-/* Would the mistake of the case change it? */
+/* Returns true if the mistake can change the results of the case. */
 static bool has_mistake(const struct computation *w, const struct routing *r)
 {
 	switch (w->mistake) {

@@ -2,7 +2,8 @@
 #ifndef REFTEST_KERNELS_MOE_MISTAKES_H
 #define REFTEST_KERNELS_MOE_MISTAKES_H
 
-/* The mistakes that the oracle computes itself: first those in the experts, then those in the routing. */
+/* The mistakes that the oracle computes itself: up to MOE_LAST_OF_EXPERTS those in the experts, then those in the
+ * routing. */
 enum moe_mistake {
 	MOE_NO_MISTAKE,
 	MOE_SWAPPED,

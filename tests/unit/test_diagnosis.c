@@ -20,8 +20,8 @@
 #include "tests/unit/seeds.h"
 #include "workers/protocol/job.h"
 
-/* LARGER: the most rows on which only random draws, or cases above MOST_BYTES or of other inputs, show an effect. In
- * sanitized builds, cases are so small that more rows have no effect, and these are not counted. */
+/* LARGER: the largest number of rows without an effect on these cases: they need random draws, cases above MOST_BYTES,
+ * or other inputs. In sanitized builds, cases are so small that more rows have no effect, and these are not counted. */
 enum { SEEN = 1024, MOST_BYTES = SANITIZED ? 1 << 18 : 4 << 20, LARGER = SANITIZED ? SEEN : 28 };
 
 /* The rows that were tried. */

@@ -24,7 +24,7 @@
 enum { DAY = 86400 };
 
 struct place {
-	const char *containment; /* of the verdicts that put_of makes */
+	const char *containment; /* containment of the verdicts that put_of makes */
 	const char *driver;	 /* of the GPU on which they were made */
 	double margin;
 	char root[128], file[160];

@@ -51,10 +51,10 @@ enum attention_mistake {
 	ATTENTION_NOT_DIVIDED,
 	ATTENTION_RAW_WEIGHTS,
 	ATTENTION_BASE_2,
-	ATTENTION_NO_MAXIMUM,   /* exponentials of the logits as they are, in float32 */
-	ATTENTION_UNSCALED_LSE, /* lse of the logits before they are scaled */
+	ATTENTION_NO_MAXIMUM,   /* exponentials in float32, without subtracting the maximum of the logits */
+	ATTENTION_UNSCALED_LSE, /* lse is computed from the unscaled logits */
 	ATTENTION_LARGEST_LSE,  /* lse is the largest logit */
-	ATTENTION_MISTAKES      /* from here on, the numbers are free for families */
+	ATTENTION_MISTAKES      /* families number their own mistakes from here on */
 };
 
 /* The range of queries and the range of keys of one sequence. In sparse attention, a sequence is a single query. */

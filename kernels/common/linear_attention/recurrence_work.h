@@ -29,8 +29,8 @@ enum recurrence_mistake {
 	RECURRENCE_STATE_AGAIN,     /* every token meets the initial state; only gdn */
 	RECURRENCE_LAST_DECAY,      /* the final state decays once more */
 	RECURRENCE_SWAPPED_VALUES,  /* decay and beta are swapped after their formulas; only gdn */
-	RECURRENCE_RUNS_ON,         /* a sequence begins with the final state of the one before */
-	RECURRENCE_STATE_LOST,      /* after each mistake_by tokens */
+	RECURRENCE_RUNS_ON,         /* a sequence begins with the final state of the sequence before it */
+	RECURRENCE_STATE_LOST,      /* after every mistake_by tokens, the state becomes 0 */
 	RECURRENCE_ONE_SEQUENCE,    /* the offsets are ignored: the last sequence has all tokens */
 	RECURRENCE_EQUAL_SEQUENCES, /* the offsets are ignored: sequences have equal lengths */
 	RECURRENCE_DECAY_BEFORE,    /* a token uses the decay of the token before it */
