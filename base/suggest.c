@@ -11,8 +11,8 @@ static size_t lesser(size_t a, size_t b)
 	return a < b ? a : b;
 }
 
-/* Returns the number of edits between two words, SIZE_MAX if a word is longer than WORD_MAX. An edit inserts, deletes or
- * replaces a letter, or swaps two neighbours. Computed row by row; a swap needs the row before the previous one. */
+/* Returns the number of edits between two words, SIZE_MAX if a word is longer than WORD_MAX. An edit inserts, deletes
+ * or replaces a letter, or swaps two neighbours. Computed row by row; a swap needs the row before the previous one. */
 static size_t distance(const char *a, const char *b)
 {
 	size_t rows[3][WORD_MAX + 1], length_a = strlen(a), length_b = strlen(b);

@@ -83,7 +83,7 @@ static int read_size(const struct option_row *row, const char *text, int64_t *by
 	return 0;
 }
 
-/* ---- choices ------------------------------------------------------------------------------------------------------ */
+/* ---- choices ----------------------------------------------------------------------------------------------------- */
 
 /* Returns whether a text matches a choice. A choice that ends in ":N" matches numbers after the colon, separated by
  * commas. */
@@ -162,7 +162,7 @@ static int check_choices(const struct option_row *row, const char *text, struct 
 	return 0;
 }
 
-/* ---- reading ------------------------------------------------------------------------------------------------------ */
+/* ---- reading ----------------------------------------------------------------------------------------------------- */
 
 static int store_value(const struct option_row *row, const char *text, struct arena *arena, void *into, struct err *err)
 {
@@ -300,4 +300,4 @@ int options_read_leading(const struct option_row *rows, int count, int argc, cha
 	return rc == 0 ? at : rc > 0 ? 0 : -1;
 }
 
-/* ---- a command ---------------------------------------------------------------------------------------------------- */
+/* ---- a command --------------------------------------------------------------------------------------------------- */

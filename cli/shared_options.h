@@ -30,8 +30,8 @@ struct shared_options shared_options_default(void);
 /* Makes --root the root of the program; without the option, the root stays that of the global option. */
 void shared_options_root(const struct shared_options *o, struct program *program);
 
-/* Tells the program its root and the checkouts of libraries, and makes the options of a run. The options point into `o`.
- * Returns 0, or -1 and sets `err` if a value is invalid. */
+/* Tells the program its root and the checkouts of libraries, and makes the options of a run. The options point into
+ * `o`. Returns 0, or -1 and sets `err` if a value is invalid. */
 int shared_options_read(const struct shared_options *o, struct program *program, struct run_options *out, struct err *err);
 
 /* Returns the options that must be repeated in a command that runs one case of this run again: " --seed 3". */

@@ -228,8 +228,9 @@ struct verdict {
 	bool all_tried;        /* all available ground truths were tried and had to agree */
 	const char *torch;         /* the version that ran the reference, "2.13.0+cpu"; NULL: unknown */
 	const char *cuda;          /* CUDA version that torch was built for, "13.0"; NULL: a CPU build */
-	/* Version of the GPU's driver, "580.159.04"; NULL: on a CPU, or unknown. It is evidence for `reftest drift` and no
-	 * part of the witness, so a verdict replaces one on another driver, whose margin it then keeps in `drivers`. */
+	/* Version of the GPU's driver, "580.159.04"; NULL: on a CPU, or unknown. It is evidence for `reftest drift` and
+	 * no part of the witness, so a verdict replaces one on another driver, whose margin it then keeps in
+	 * `drivers`. */
 	const char *driver;
 	const struct driver_margin *drivers; /* of other drivers, oldest first */
 	int driver_count;

@@ -27,8 +27,8 @@ static const struct case_result *first_about(const struct result *result, const 
 	return NULL;
 }
 
-/* Returns a sentence about the first axis along which rows depend on each other in case `number` and not in the first case,
- * or NULL. */
+/* Returns a sentence about the first axis along which rows depend on each other in case `number` and not in the first
+ * case, or NULL. */
 static const char *what_broke(const struct result *result, int number, const struct check *rows, struct arena *arena)
 {
 	for (int k = 0; k < rows->axis_count; k++) {

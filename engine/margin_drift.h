@@ -1,6 +1,6 @@
 /* margin_drift - shows how the margins of a case changed with the version of torch, CUDA, the GPU driver or a ground
- * truth (engine/margin_history.h). Two verdicts are compared only if they have the same subject, device class and ground
- * truth, so reference, inputs and bounds are the same. */
+ * truth (engine/margin_history.h). Two verdicts are compared only if they have the same subject, device class and
+ * ground truth, so reference, inputs and bounds are the same. */
 #ifndef REFTEST_ENGINE_MARGIN_DRIFT_H
 #define REFTEST_ENGINE_MARGIN_DRIFT_H
 

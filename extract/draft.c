@@ -111,7 +111,8 @@ static enum draft_answer no_value(struct making *m, enum expression_result resul
 	return DRAFT_LEFT_OUT;
 }
 
-/* Says which fields make a length that is no integer without parallelism either: the configuration contradicts itself. */
+/* Says which fields make a length that is no integer without parallelism either: the configuration contradicts
+ * itself. */
 static enum draft_answer contradicts_itself(struct making *m, const char *axis, const char *expression)
 {
 	const struct degrees *d = m->degrees;

@@ -229,7 +229,8 @@ static const cJSON *of_sglang(const struct asking *a, const char *member)
 	return json_member(json_member(a->architecture->own, "sglang"), member);
 }
 
-/* Returns whether a module of the architecture has this last part, also one that other models of the architecture have. */
+/* Returns whether a module of the architecture has this last part, also one that other models of the architecture
+ * have. */
 static bool is_module(const struct asking *a, const char *name)
 {
 	const cJSON *block, *rule, *blocks = json_member(a->architecture->root, "blocks");
@@ -241,7 +242,8 @@ static bool is_module(const struct asking *a, const char *name)
 	return false;
 }
 
-/* Returns whether the text assigns to self.NAME, or to a longer name that is no other module's: self.attn_mqa is `attn`. */
+/* Returns whether the text assigns to self.NAME, or to a longer name that is no other module's: self.attn_mqa is
+ * `attn`. */
 static bool has_layer(const struct asking *a, const char *name)
 {
 	const size_t own = strlen(name);
@@ -292,7 +294,8 @@ static void check_rule(struct asking *a, const struct rule *rule)
 	check_fields(a, rule);
 }
 
-/* Returns whether the mapping has a layer, under its own name or SGLang's, or names it among the parts that it lacks. */
+/* Returns whether the mapping has a layer, under its own name or SGLang's, or names it among the parts that it
+ * lacks. */
 static bool in_mapping(const struct asking *a, const char *name)
 {
 	const cJSON *block, *rule, *item, *blocks = json_member(a->architecture->root, "blocks");

@@ -1,8 +1,8 @@
 /* architecture - reads models/architectures.json, which says which definitions the modules of a model need.
  *
- * The file states for each architecture (the name in "architectures" of config.json) which blocks of rules it has. A rule
- * says which op_type a module has, and the length of each const axis as an expression (models/expression.h) over the
- * fields of config.json, names under "let", the parallel degrees `tp` and `ep`, and `page_size`. A field of the
+ * The file states for each architecture (the name in "architectures" of config.json) which blocks of rules it has. A
+ * rule says which op_type a module has, and the length of each const axis as an expression (models/expression.h) over
+ * the fields of config.json, names under "let", the parallel degrees `tp` and `ep`, and `page_size`. A field of the
  * configuration takes precedence over a name under "let". A name under the architecture's "let" takes precedence over
  * one under the common "let". A rule without a template describes a module in a form that `reftest extract` does not
  * write, such as one of several fused projections.
@@ -38,8 +38,8 @@ struct architecture {
 	int rule_count;
 };
 
-/* Opens the architecture of a model that states one. Returns -1 with a message that names the nearest known architecture.
- * The caller calls architecture_close. */
+/* Opens the architecture of a model that states one. Returns -1 with a message that names the nearest known
+ * architecture. The caller calls architecture_close. */
 int architecture_open(const struct model *model, struct architecture *architecture, struct arena *arena, struct err *err);
 void architecture_close(struct architecture *architecture);
 

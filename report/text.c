@@ -589,7 +589,8 @@ static void add_line(struct buf *out, const struct buf *text, size_t width)
 	buf_text(out, cut > 0 ? "…\n" : "\n");
 }
 
-/* Prints one failure in one line, or the cause in a second line if both do not fit into `columns`; 0: there is no limit. */
+/* Prints one failure in one line, or the cause in a second line if both do not fit into `columns`; 0: there is no
+ * limit. */
 static void print_failure(FILE *out, const struct result *result, int columns)
 {
 	const size_t width = columns > STATUS_COLUMNS ? (size_t)(columns - STATUS_COLUMNS) : 0;
@@ -619,8 +620,8 @@ static void print_failure(FILE *out, const struct result *result, int columns)
 	buf_free(&line);
 }
 
-/* Prints the failures again, because their reports may have scrolled away. They are folded on a narrow terminal. A single
- * definition needs no list. */
+/* Prints the failures again, because their reports may have scrolled away. They are folded on a narrow terminal. A
+ * single definition needs no list. */
 static void print_failures(FILE *out, const struct run *run, const struct report_options *options)
 {
 	const int columns = report_columns(options) < NARROW ? 0 : report_columns(options);

@@ -28,8 +28,8 @@ struct report_options {
 /* Returns the escape sequence that sets a terminal's colour for a status; "\033[0m" ends the colour. */
 const char *report_colour(enum status status);
 
-/* Returns the name of the status of a result. If a case has no valid verdict and did not run, returns "stale" or, if the
- * definition was never verified, "unknown". */
+/* Returns the name of the status of a result. If a case has no valid verdict and did not run, returns "stale" or, if
+ * the definition was never verified, "unknown". */
 const char *report_status(const struct result *result);
 
 /* Returns whether a bound of the result is the setting `tolerance` of the dataset. */

@@ -1,6 +1,6 @@
 /* file_tolerances - the bounds of `reftest generate --tolerance`, which a generated test file contains as the tuple
- * TOLERANCES below its imports. conftest.py applies them as `reftest verify --tolerance` does. A file keeps them when it
- * is updated without the option, so that `verify`, `watch` and git hooks do not undo the option. */
+ * TOLERANCES below its imports. conftest.py applies them as `reftest verify --tolerance` does. A file keeps them when
+ * it is updated without the option, so that `verify`, `watch` and git hooks do not undo the option. */
 #ifndef REFTEST_TESTGEN_FILE_TOLERANCES_H
 #define REFTEST_TESTGEN_FILE_TOLERANCES_H
 

@@ -22,7 +22,8 @@ struct update_options {
 	bool check;  /* report which files are out of date, and write nothing */
 	bool quiet;  /* do not report invalid definitions, because the caller reports them */
 	bool force;  /* replace files that a user wrote or edited */
-	/* The bounds to write (testgen/file_tolerances.h): DTYPE_COUNT items, all negative to remove the bounds of a file;
+	/* The bounds to write (testgen/file_tolerances.h): DTYPE_COUNT items, all negative to remove the bounds of a
+	 * file;
 	 * NULL: each file keeps its bounds. */
 	const struct tolerance *tolerances;
 	const char
@@ -31,7 +32,8 @@ struct update_options {
 	 * count as no test. Only for a `check`, because `verify` and `watch` do not know them. */
 	const char *const *vacuous;
 	int vacuous_count;
-	/* With `check`: files of the same form that count as removed, because `generate --replace-vacuous` will remove them. */
+	/* With `check`: files of the same form that count as removed, because `generate --replace-vacuous` will remove
+	 * them. */
 	const char *const *removed;
 	int removed_count;
 	/* Process only the files with these definitions. NULL: process all files, and remove files without

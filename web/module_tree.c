@@ -66,7 +66,8 @@ static bool has_rules(const struct builder *b, const char *path)
 	return false;
 }
 
-/* Adds the modules of "tree" that the architecture has. A module without rules and without a parent is in every model. */
+/* Adds the modules of "tree" that the architecture has. A module without rules and without a parent is in every
+ * model. */
 static int add_shared_modules(struct builder *b)
 {
 	const cJSON *item;

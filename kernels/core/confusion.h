@@ -31,8 +31,8 @@ struct op_variation {
 struct op_variation variation_open(const struct op *op, const struct op_case *c, const struct tensor *in);
 void variation_close(struct op_variation *v);
 /* Runs the changes and the oracle. Returns false if there is nothing to change, or if the oracle refuses the inputs.
- * `right` has the correct outputs, with floats as float64. A mistake that changes only outputs, or changes no element of
- * an input, starts with copies of these. If `right` is NULL, the oracle runs for each mistake. */
+ * `right` has the correct outputs, with floats as float64. A mistake that changes only outputs, or changes no element
+ * of an input, starts with copies of these. If `right` is NULL, the oracle runs for each mistake. */
 bool variation_run(struct op_variation *v, const struct op_confusion *confusion, const struct tensor *right);
 
 /* Return the index of the input or output of a role, or -1. */

@@ -181,8 +181,8 @@ struct op_confusion {
 	const char *role, *other; /* roles of the tensors that are changed, as in op.roles */
 	double by;                /* a factor, a summand, a value … */
 	int mistake;              /* the value of op_case.mistake for the oracle, whose op_case.mistake_by is `by` */
-	/* The mistake of a row above, or 0. Outputs with that one may be outputs with this one, too, because this one leaves
-	 * the order of ties open, for example. If that one explains a case, this one does not tell it. */
+	/* The mistake of a row above, or 0. Outputs with that one may be outputs with this one, too, because this one
+	 * leaves the order of ties open, for example. If that one explains a case, this one does not tell it. */
 	int narrower;
 	/* true: if op.check would reject the changed inputs in a workload, the mistake is not tried. Needed for
 	 * mistakes in indices, with which the oracle could read outside of its tensors. */

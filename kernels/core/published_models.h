@@ -7,9 +7,9 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* Writes a number of a model's configuration (`field`: "rms_norm_eps"). `model` is the model's name, as in `model:` tags,
- * or one of its aliases; capital letters and what is before a '/' do not count. Returns false if the table does not contain
- * the number. */
+/* Writes a number of a model's configuration (`field`: "rms_norm_eps"). `model` is the model's name, as in `model:`
+ * tags, or one of its aliases; capital letters and what is before a '/' do not count. Returns false if the table does
+ * not contain the number. */
 bool model_number(const char *model, const char *field, double *out);
 
 /* Returns the name under which a configuration states the epsilon of its RMS norms: number 0 is "rms_norm_eps", others

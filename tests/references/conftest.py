@@ -1,5 +1,5 @@
 # Made by `reftest generate`, which leaves this file alone once it has been edited.
-# reftest-body: 0caac39210389700f7efda95b7b5cfd7
+# reftest-body: d386bfe2101ed8002dd3259e35667a42
 """conftest - runs the reference tests in this directory: the code that all generated test files share.
 
 Each definition of the dataset has a class in a test file here. A test runs the definition's reference on valid inputs
@@ -118,7 +118,7 @@ def pytest_addoption(parser):
         action="append",
         default=[],
         metavar="[DTYPE=]ATOL[,RTOL[,HIT]]",
-        help="tolerance of every output, or of the outputs of one dtype, as in `reftest verify`; repeatable",
+        help="tolerance of every output, or of the outputs of one dtype, as in `reftest verify`; can be repeated",
     )
 
 
@@ -313,7 +313,7 @@ def compile_reference(test):
     module.__builtins__ = builtins
     types.FunctionType(compile(source, filename, "exec"), module.__dict__)()
     if test.ENTRY_POINT != "run" and hasattr(module, "run"):
-        pytest.fail("the reference defines run only when it is executed")
+        pytest.fail("the reference defines run only during its execution")
     run, definition = getattr(module, test.ENTRY_POINT), definition_of(test)
     names = all(map(is_argument, definition["inputs"]))
     return (
@@ -438,7 +438,7 @@ def checked_outputs(test, inputs, result):
     inputs."""
     if type(result) is list:
         find(
-            f"{test.NAME} returns a list where a tuple, a dict or one tensor is expected"
+            f"{test.NAME} returns a list; expected a tuple, a dict or one tensor"
         )
     outputs = as_outputs(definition_of(test), result, test.NAME)
     devices = {x.device for x in inputs.values() if isinstance(x, torch.Tensor)}
@@ -932,9 +932,7 @@ def make_inputs(test, case, device):
     if any(given["type"] == "custom" for given in case.inputs.values()) or (
         test.FAMILY is None and not case.inputs and own_code_makes_inputs(definition)
     ):
-        pytest.skip(
-            "inputs: the definition's own code makes them, and only reftest verify runs it"
-        )
+        pytest.skip("the definition's own code makes the inputs, and only `reftest verify` runs this code")
     check_room(definition, case.axes, device, case.label)
     try:
         inputs = generated_inputs(test, case, device)
@@ -1867,8 +1865,8 @@ def confirm(test, case, inputs, outputs, left, names):
             return answered, reasons
     if answered:
         find(
-            f"{test.NAME} {case}: only {' and '.join(answered)} answered, "
-            "and their rounding errors may exceed the bounds"
+            f"{test.NAME} {case}: only {' and '.join(answered)} gave a result, and their rounding errors may exceed "
+            f"the bounds"
         )
     return answered, reasons
 

@@ -1,6 +1,6 @@
-/* test_several_devices - checks how the tasks of a run are spread over several devices, what happens if a device fails or
- * lacks memory, and that nothing is lost or reported twice. The devices are fakes that log what they are asked; the last
- * test has two real pools. */
+/* test_several_devices - checks how the tasks of a run are spread over several devices, what happens if a device fails
+ * or lacks memory, and that nothing is lost or reported twice. The devices are fakes that log what they are asked; the
+ * last test has two real pools. */
 #include "tests/unit/pool_world.h"
 
 #include <sys/eventfd.h>

@@ -75,8 +75,8 @@ static double size_of(const struct tensor *tensor, enum dtype declared)
 	return count > 0 ? sqrt(sum / (double)count) : 0;
 }
 
-/* Returns the distance of two values in units of the last place of `unit`, at the magnitude of the larger of the values and
- * of `size`. If the dtype is not a float, different values have the distance infinity. */
+/* Returns the distance of two values in units of the last place of `unit`, at the magnitude of the larger of the values
+ * and of `size`. If the dtype is not a float, different values have the distance infinity. */
 static double distance_of(double a, double b, double size, double unit)
 {
 	double magnitude = fmax(size, fmax(fabs(a), fabs(b)));
@@ -99,8 +99,8 @@ static int64_t element_of(const struct row_order *order, int64_t i)
 	return (i / order->inner - i / order->inner % order->rows * 2 + order->rows - 1) * order->inner + i % order->inner;
 }
 
-/* Returns the largest distance between element i of `found` and element element_of(i) of `expected`, both in host memory,
- * in units of the dtype `declared`. */
+/* Returns the largest distance between element i of `found` and element element_of(i) of `expected`, both in host
+ * memory, in units of the dtype `declared`. */
 static double largest_distance(const struct tensor *found, const struct tensor *expected, enum dtype declared,
 			       const struct row_order *order)
 {

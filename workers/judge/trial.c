@@ -11,9 +11,11 @@
  *   and with other seeds for torch's generators. If the case has two runs only (job.two_runs), this run is omitted.
  * - ran, after the third run: Check that the outputs of the first and the third run are equal bit for bit.
  * - ran, after the third run of a small case without ground truth: Request extra runs, each for one check.
- * - ran, after the last run: Give the verdict. The op family may check the outputs of both sets together (random samples
+ * - ran, after the last run: Give the verdict. The op family may check the outputs of both sets together (random
+ * samples
  *   must differ under other seeds).
- * - think: While the runner works, compare the outputs of the previous run with the ground truth, and compute the ground
+ * - think: While the runner works, compare the outputs of the previous run with the ground truth, and compute the
+ * ground
  *   truth for the current run.
  *
  * A reference that keeps results between calls gives wrong outputs for the second set of input values, or for the first
@@ -767,8 +769,8 @@ static void blame_inputs(struct trial *trial, const cJSON *blame, const char *me
 }
 
 /* Gives the verdict on a failure of the runner. In a case without an op family the generated inputs, or the sizes
- * that reftest chose, may be invalid for the operation. If a reference raises or reaches a limit in such a case, the status is `skipped`,
- * unless it would raise with all inputs. */
+ * that reftest chose, may be invalid for the operation. If a reference raises or reaches a limit in such a case, the
+ * status is `skipped`, unless it would raise with all inputs. */
 void trial_blame(struct trial *trial, const cJSON *blame, struct buf *out)
 {
 	const char *message = json_text_of(blame, "message");

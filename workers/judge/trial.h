@@ -47,8 +47,8 @@ enum trial_answer trial_provided(struct trial *trial, const cJSON *message, stru
  * instead. */
 void trial_think(struct trial *trial);
 
-/* Turns a failure of the runner, {"reason", "message", "line", "loading", "raised", "certain"}, into a verdict. May be called at any time
- * after trial_open. */
+/* Turns a failure of the runner, {"reason", "message", "line", "loading", "raised", "certain"}, into a verdict. May be
+ * called at any time after trial_open. */
 void trial_blame(struct trial *trial, const cJSON *blame, struct buf *out);
 
 void trial_close(struct trial *trial);

@@ -297,8 +297,8 @@ void extra_runs_read(struct trial *trial, const cJSON *ran);
 void extra_runs_failed(struct trial *trial, const char *message);
 /* Records that the current run ended the runner, so that no other run follows. */
 void extra_runs_end(struct trial *trial, const char *message);
-/* The largest distance of outputs that count as the same, in units of the declared dtype. Reordering a sum moves a result by a
- * few units. */
+/* The largest distance of outputs that count as the same, in units of the declared dtype. Reordering a sum moves a
+ * result by a few units. */
 enum { EXTRA_SAME_UNITS = 16 };
 /* Returns the largest distance between output number `output` of this run and of the first run, in units of the
  * declared dtype, or NaN if the output cannot be read. If `order` is NULL, both have the same elements. */
@@ -316,8 +316,8 @@ void extra_rows_read(struct trial *trial, int item);
 void extra_rows_finish(struct trial *trial);
 
 /* workers/judge/trial_ground_truths.c */
-/* Writes the request for ground truth `at` to `out`, and returns true. If it cannot be requested, it is skipped, and the
- * function returns false. */
+/* Writes the request for ground truth `at` to `out`, and returns true. If it cannot be requested, it is skipped, and
+ * the function returns false. */
 bool trial_ask_provider(struct trial *trial, struct round *round, int at, struct buf *out);
 void trial_take_provided(struct trial *trial, struct round *round, int at, const cJSON *said, const cJSON *message);
 void trial_check_agreement(struct trial *trial, struct round *round);

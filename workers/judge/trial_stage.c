@@ -168,7 +168,8 @@ static void write_api(const struct trial *trial, struct buf *out)
 	buf_text(out, "}");
 }
 
-/* {"provide": {"provider", "family", "roles": {role: input}, "output_roles": {role: output}, "modes": [name], "name", "class",
+/* {"provide": {"provider", "family", "roles": {role: input}, "output_roles": {role: output}, "modes": [name], "name",
+ * "class",
  *              "axes": {name: value}, "constants": {name: value}, and the fields of a run}} */
 void trial_write_provide(struct trial *trial, const struct round *round, const char *provider, struct buf *out)
 {

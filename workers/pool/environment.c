@@ -38,7 +38,8 @@ static const struct variable {
  * With glibc.malloc.hugetlb=1, glibc asks for huge pages (manual of glibc, "Memory Allocation Tunables"), so that new
  * tensors take fewer page faults. Freed tensors of at most 32 MiB, the largest threshold that glibc accepts, are
  * reused, because Linux would clear new pages. Larger tensors are returned to the system at once, because holes between
- * them would count against the limit of memory; keep_freed_memory in python/runner.py keeps them if the case is small. */
+ * them would count against the limit of memory; keep_freed_memory in python/runner.py keeps them if the case is
+ * small. */
 static const char *const reference_settings[] = {
     "LC_ALL=C.UTF-8", "PYTHONHASHSEED=0", "PYTHONUTF8=1", "OMP_WAIT_POLICY=passive",
     "MKL_CBWR=AUTO", "GLIBC_TUNABLES=glibc.malloc.hugetlb=1:glibc.malloc.mmap_threshold=33554432:glibc.malloc.trim_threshold=536870912",

@@ -1,7 +1,7 @@
 /* lane - the state machine of a lane (a judge and its runner). For each case the lane sends {"case"} to the judge, the
  * judge's {"run": …} to the runner, and the runner's answer to the judge, until the judge gives a verdict. The runner
- * loads the reference while the judge fills the first inputs. If the definition's own code makes inputs, another child of
- * the zygote runs this code first (lane_maker.c). If the runner fails, the lane sends {"blame": …} to the
+ * loads the reference while the judge fills the first inputs. If the definition's own code makes inputs, another child
+ * of the zygote runs this code first (lane_maker.c). If the runner fails, the lane sends {"blame": …} to the
  * judge, which turns the failure into a verdict.
  *
  *            work                 {"case"}            {"run"}             {"ran"}

@@ -21,7 +21,8 @@ struct lane_clock {
 
 double lane_clock_now(void); /* seconds, monotonic clock */
 
-/* Adds the time since the last call to `seconds`, which the lanes of a pool share. `part`: what the lane does from now on. */
+/* Adds the time since the last call to `seconds`, which the lanes of a pool share. `part`: what the lane does from now
+ * on. */
 void lane_clock_turn(struct lane_clock *clock, enum lane_part part, double seconds[LANE_PARTS]);
 /* Prints the sums of `lanes` lanes if REFTEST_TRACE is set. */
 void lane_clock_trace(const double seconds[LANE_PARTS], int lanes);

@@ -42,7 +42,8 @@ struct torch_facts {
 				   * time */
 };
 
-/* Returns the command that installs torch for the interpreter `python` (NULL: there is none), or upgrades it, in a virtual
+/* Returns the command that installs torch for the interpreter `python` (NULL: there is none), or upgrades it, in a
+ * virtual
  * environment: other interpreters often belong to the system, whose packages pip may not change. */
 const char *machine_pip_torch(const char *python, bool upgrade, struct arena *arena);
 
@@ -78,8 +79,8 @@ const char *machine_torch_key(const char *python, struct arena *arena);
  * is not NULL, sets it to a text that changes when the driver or the GPUs change. */
 int machine_gpus(struct arena *arena, const char **key);
 
-/* Reads the version of the driver, "580.159.04", from the text of /proc/driver/nvidia/version. Returns false if the text
- * has none, or if it does not fit. */
+/* Reads the version of the driver, "580.159.04", from the text of /proc/driver/nvidia/version. Returns false if the
+ * text has none, or if it does not fit. */
 bool machine_driver_version(const char *text, char *out, size_t size);
 
 /* Returns the version of this machine's NVIDIA driver, in `arena`, or NULL if it is not known. */

@@ -11,8 +11,9 @@
  *    "truths": [{"name", "version", "refused": text | null, "related": text | null, "program": bool, "chain": bool}]}
  *
  * Element i of the array "axis" is the value of element i of "axes". In the same way, "sources" has one element per
- * input, "given" has one element per axis, and "rules" has one element per output. The seed is text because JSON's integers are exact only up to 2^53.
- * NaN and infinities are written as the texts "nan", "inf" and "-inf" (buf_json_number). */
+ * input, "given" has one element per axis, and "rules" has one element per output. The seed is text because JSON's
+ * integers are exact only up to 2^53. NaN and infinities are written as the texts "nan", "inf" and "-inf"
+ * (buf_json_number). */
 #include "workers/protocol/job.h"
 
 #include <errno.h>

@@ -269,8 +269,8 @@ FUSED static inline void add_products(const double *query, const double *key, in
 	}
 }
 
-/* Writes the scaled logits of the keys of one block to lookers->weight. Logits of keys that a looker does not see are not
- * used. */
+/* Writes the scaled logits of the keys of one block to lookers->weight. Logits of keys that a looker does not see are
+ * not used. */
 WIDE FUSED static void scale_logits(const struct attention_view *v, const struct gathered *g, int64_t block,
                                     struct lookers *lookers)
 {

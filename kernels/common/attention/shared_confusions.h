@@ -18,8 +18,8 @@ bool attention_scale_of_one(struct op_variation *v, const struct op_confusion *c
 bool attention_first_query(struct op_variation *v, const struct op_confusion *confusion);
 /* Products of the rotary parts are not scaled. */
 bool attention_unscaled_rotary(struct op_variation *v, const struct op_confusion *confusion);
-/* Where q and k are longer than v because they have a rotary part at their end: this part of q is 0; the rest of k is used
- * for v. */
+/* Where q and k are longer than v because they have a rotary part at their end: this part of q is 0; the rest of k is
+ * used for v. */
 bool attention_no_tail(struct op_variation *v, const struct op_confusion *confusion);
 bool attention_keys_for_values(struct op_variation *v, const struct op_confusion *confusion);
 
