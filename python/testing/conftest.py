@@ -435,9 +435,7 @@ def checked_outputs(test, inputs, result):
     """Returns the outputs as tensors that are detached from autograd. Asserts that the outputs are on the device of the
     inputs."""
     if type(result) is list:
-        find(
-            f"{test.NAME} returns a list; expected a tuple, a dict or one tensor"
-        )
+        find(f"{test.NAME} returns a list; expected a tuple, a dict or one tensor")
     outputs = as_outputs(definition_of(test), result, test.NAME)
     devices = {x.device for x in inputs.values() if isinstance(x, torch.Tensor)}
     for place, (name, spec) in enumerate(definition_of(test)["outputs"].items()):
@@ -930,7 +928,9 @@ def make_inputs(test, case, device):
     if any(given["type"] == "custom" for given in case.inputs.values()) or (
         test.FAMILY is None and not case.inputs and own_code_makes_inputs(definition)
     ):
-        pytest.skip("the definition's own code makes the inputs, and only `reftest verify` runs this code")
+        pytest.skip(
+            "the definition's own code makes the inputs, and only `reftest verify` runs this code"
+        )
     check_room(definition, case.axes, device, case.label)
     try:
         inputs = generated_inputs(test, case, device)

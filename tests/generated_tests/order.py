@@ -171,7 +171,7 @@ others = dict.fromkeys(("sgl_kernel", "fla", "torch"), "refuses")
 with warnings.catch_warnings(record=True) as found:
     warnings.simplefilter("always")
     assert outcome(correct, at=empty, **others) == "passed"
-want(str([str(one.message) for one in found]), "only flashinfer answered")
+want(str([str(one.message) for one in found]), "only flashinfer gave a result")
 row.coarse = {"output": (0.0, 0.1)}
 want(outcome(correct, flashinfer="wrong"), "failed: ", "against flashinfer:")
 row.coarse = None

@@ -1,5 +1,5 @@
 # Made by `reftest generate`, which leaves this file alone once it has been edited.
-# reftest-body: d386bfe2101ed8002dd3259e35667a42
+# reftest-body: 0d61689bacf13909c3250f99448ee185
 """conftest - runs the reference tests in this directory: the code that all generated test files share.
 
 Each definition of the dataset has a class in a test file here. A test runs the definition's reference on valid inputs
@@ -437,9 +437,7 @@ def checked_outputs(test, inputs, result):
     """Returns the outputs as tensors that are detached from autograd. Asserts that the outputs are on the device of the
     inputs."""
     if type(result) is list:
-        find(
-            f"{test.NAME} returns a list; expected a tuple, a dict or one tensor"
-        )
+        find(f"{test.NAME} returns a list; expected a tuple, a dict or one tensor")
     outputs = as_outputs(definition_of(test), result, test.NAME)
     devices = {x.device for x in inputs.values() if isinstance(x, torch.Tensor)}
     for place, (name, spec) in enumerate(definition_of(test)["outputs"].items()):
@@ -932,7 +930,9 @@ def make_inputs(test, case, device):
     if any(given["type"] == "custom" for given in case.inputs.values()) or (
         test.FAMILY is None and not case.inputs and own_code_makes_inputs(definition)
     ):
-        pytest.skip("the definition's own code makes the inputs, and only `reftest verify` runs this code")
+        pytest.skip(
+            "the definition's own code makes the inputs, and only `reftest verify` runs this code"
+        )
     check_room(definition, case.axes, device, case.label)
     try:
         inputs = generated_inputs(test, case, device)

@@ -141,7 +141,7 @@ static void a_file_of_another_form_is_left_alone(void **state)
 	    {"const models = [{name: 'a'}]", "models.ts:1:17: expected an entry with an id, found {"},
 	    {"const models = [{id: 'a', id: 'b'}]", "models.ts:1:31: expected one id, found 'b'"},
 	    {"const models = [{id: 'tiny-1b'}, {id: 'tiny-1b'}]",
-	     "models.ts:1:34: expected one entry of this model, found {"},
+	     "models.ts:1:34: expected only one entry of this model, found {"},
 	    {"const models = [{id: 'a', modules: {}, modules: {}}]", "models.ts:1:40: expected modules once, found modules"},
 	    {"const models = [{id: ''}]", "models.ts:1:22: expected a plain string, found ''"},
 	    {"const models = [{id: 'a'}", "models.ts:1:26: expected ',' or ']', found the end of the file"},

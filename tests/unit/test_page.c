@@ -392,7 +392,7 @@ static void what_a_workload_must_not_provide_is_reported_with_its_place(void **s
 	assert_brought(&page_op, &problems[0], 4, 0, -2, "holds -2 at [0]");
 	assert_brought(&page_op, &problems[0], 4, 5, -1, NULL);
 	assert_brought(&page_op, &problems[0], 5, 0, -1, "input 'positions' holds -1 at [0], but the pages of sequence");
-	assert_brought(&page_op, &problems[0], 5, -1, 1 << 20, "tokens in");
+	assert_brought(&page_op, &problems[0], 5, -1, 1 << 20, "have room for");
 	assert_brought(&page_op, &problems[0], 6, 0, -1,
 		       "input 'kv_indices' holds -1 at [0], but the caches have pages 0");
 	assert_brought(&page_op, &problems[0], 6, -1, 1 << 20, "the caches have pages");

@@ -104,8 +104,8 @@ static void classes_in_other_files_are_read(void **state)
 	ask("deepseek-v3.2", &witness, &arena);
 	assert_false(says(&witness, "it has no wq_b,"));
 	assert_true(says(&witness, "it has no wk,"));
-	assert_false(says(&witness, "it reads no index_n_heads"));
-	assert_true(says(&witness, "it reads no index_head_dim"));
+	assert_false(says(&witness, "it does not read index_n_heads"));
+	assert_true(says(&witness, "it does not read index_head_dim"));
 	arena_free(&arena);
 }
 

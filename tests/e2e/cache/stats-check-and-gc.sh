@@ -59,7 +59,7 @@ for at in $(LC_ALL=C grep -abo '"device_class": "cpu"' $cache | cut -d : -f 1); 
 	printf 'X' | dd of=$cache bs=1 seek="$at" conv=notrunc 2>/dev/null
 	run cache check
 	[ "$status" = 0 ] || found=$((found + 1)) # an undetected byte lies in a page that is not in use
-	[ "$status" = 0 ] || expect_says 'its checksum is wrong'
+	[ "$status" = 0 ] || expect_says 'the checksum of the row is wrong'
 	[ "$status" = 0 ] || expect_exit 1
 done
 [ "$found" -ge "$all" ] || fail "check found $found of $all damaged verdicts"
