@@ -1,9 +1,9 @@
 /* options - parses a command's arguments according to the table of its options.
  *
  * The parser accepts "--name value", "--name=value", flags, and letters ("-q", "-qx"). Other arguments are names; "--"
- * ends the options. Each
- * row of the table describes one option: the member of the command's struct that gets the value, and the allowed
- * values. The rows also generate the help texts, the manual page and the shell completions (cli/command.h). */
+ * ends the options. Each row of the table describes one option: the member of the command's struct that gets the value,
+ * and the allowed values. The rows also generate the help texts, the manual page and the shell completions
+ * (cli/command.h). */
 #ifndef REFTEST_CLI_OPTIONS_H
 #define REFTEST_CLI_OPTIONS_H
 

@@ -6,8 +6,8 @@
  *   ceil(n, d)   n / d, rounded up
  *   blocks(n, m) n / m, which must be an integer: the number of blocks of size m
  *   scaled(n, name)   n times the number that the name stands for; the product must be an integer
- *   count('*', name) the number of characters * in the text with this name Every value is an integer from 0 to 2^53 -
- *   1. */
+ *   count('*', name)  the number of characters * in the text with this name
+ * Every value is an integer from 0 to 2^53 - 1. */
 #ifndef REFTEST_MODELS_EXPRESSION_H
 #define REFTEST_MODELS_EXPRESSION_H
 

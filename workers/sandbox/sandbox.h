@@ -3,8 +3,8 @@
  *
  *   sandbox_open          once, after the interpreter knows its packages and before torch is imported
  *   sandbox_before_fork   before each fork of a runner
- *   sandbox_after_fork after the fork, in the zygote
- *   sandbox_enter after the fork, in the runner, before any code of the reference
+ *   sandbox_after_fork    after the fork, in the zygote
+ *   sandbox_enter         after the fork, in the runner, before any code of the reference
  *   sandbox_limit_memory, sandbox_limit_processor_time  in the runner, before it loads a reference
  *   sandbox_end           in the zygote, when a runner has ended
  *   sandbox_reap          in the zygote, after the runner was reaped
