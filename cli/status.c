@@ -40,7 +40,7 @@ static void print_word(const char *word, const char *colour)
 {
 	fputs(colour, stdout);
 	show_print(stdout, "%-8s", word);
-	fputs(*colour != '\0' ? "\033[0m " : " ", stdout);
+	fputs(colour[0] == '\0' ? " " : "\033[0m ", stdout);
 }
 
 static const char *colour_of(const struct run *run, enum status status)

@@ -28,6 +28,7 @@ cli/extract.c: fwrite(out.data, 1, out.length, stdout)
 cli/help.c: 
 cli/list.c: fwrite(out.data, 1, out.length, stdout)
 cli/serve_verifier.c: 
+cli/status.c: fputs(colour
 cli/verify.c: fwrite(line.data, 1, line.length, stdout)
 fleet/merge.c: fwrite(m->replies.data
 fleet/worker.c: fwrite(worker->out.data
