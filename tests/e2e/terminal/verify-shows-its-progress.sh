@@ -141,12 +141,14 @@ drawn=$(grep -o ' cases in ' "$work/out" | wc -l)
 took=$((($(date +%s%N) - begun) / 1000000))
 { [ "$drawn" -gt 1 ] && [ "$drawn" -le $((took / 100 + 1)) ]; } || fail "the progress is drawn $drawn times in $took ms"
 
-# Text is folded between words to the width of the terminal, and the last lines repeat each failure with its cause, on one line.
+# Text is folded between words to the width of the terminal, and the last lines repeat each failure
+# with its cause, which has a line of its own if it does not fit beside the name.
 step='folded text'
 expectations=$((expectations + 2))
 NO_COLOR=1 "$python" -I -S "$top/tests/e2e/pseudo_terminal.py" --no-errors 62 \
 	"$reftest" verify --device "$device" --sizes small --cached-only >"$work/out"
 ! grep -E '.{63}' "$work/out" || fail "a line is too wide"
-grep -A1 '^FAILED   gemm/tiny_gemm: ' "$work/out" >"$work/last"
-{ [ "$(wc -l <"$work/last")" = 2 ] && tail -1 "$work/last" | grep -q '^3 definitions: 2 passed, 1 failed'; } ||
+grep -A2 '^FAILED   gemm/tiny_gemm$' "$work/out" >"$work/last"
+{ [ "$(wc -l <"$work/last")" = 3 ] && sed -n 2p "$work/last" | grep -q '^  *behaves as if ' &&
+	tail -1 "$work/last" | grep -q '^3 definitions: 2 passed, 1 failed'; } ||
 	fail "the failure is not repeated before the totals"
