@@ -278,7 +278,7 @@ const struct verdict *verdict_line_read(const char *line, size_t length, struct 
 		return NULL;
 	}
 	if (!get_content(content, arena, out)) {
-		err_set(err, "the columns are not those of a record");
+		err_set(err, "the line does not have the columns of a stored verdict");
 		return NULL;
 	}
 	struct digest subject, witness;

@@ -25,7 +25,7 @@ struct extract_options {
 static const struct option_row rows[] = {
     ROW_ROOT,
     {"--repos", OPTION_FOLDER, SHARED(repos), "DIR", NULL,
-     "folder with checkouts of libraries: compare the mapping with the code of SGLang there, and verify with these "
+     "use the checkouts of libraries in DIR: compare the layers of the model with SGLang's code, and verify with these "
      "libraries (default: the checkouts in repos_config.json)"},
     ROW_CONFIG,
     ROW_MODEL,

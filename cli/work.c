@@ -53,7 +53,7 @@ static int start(struct program *program, int argc, char **argv)
 
 const struct command command_work = {
     .name = "work",
-    .summary = "verify the cases that requests on standard input name, as one machine of a fleet",
+    .summary = "as one machine of a fleet, verify the cases that are named in requests on standard input",
     .synopsis = "[options]",
     .description =
 	"Reads requests from standard input, one JSON object on each line, as `verify --dry-run --format requests` prints "

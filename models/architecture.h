@@ -38,8 +38,8 @@ struct architecture {
 	int rule_count;
 };
 
-/* Opens the architecture of a model that states one. Returns -1 with a message that names the nearest known
- * architecture. The caller calls architecture_close. */
+/* Opens the architecture of a model that states one. If the stated architecture is unknown, returns -1 with a
+ * message that names the most similar known one. The caller calls architecture_close. */
 int architecture_open(const struct model *model, struct architecture *architecture, struct arena *arena, struct err *err);
 void architecture_close(struct architecture *architecture);
 

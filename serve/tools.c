@@ -28,7 +28,7 @@ static const struct tool tools[] = {
      {NAMES(false, SELECTED), OP_TYPES, HOW_TO_VERIFY,
       {"force", VALUE_FLAG, "--force", false, "run every case, even if the cache has a verdict"}}},
     {"verify_text",
-     "Verifies a definition that is given as JSON text and is in no dataset. Its reference is contained like a "
+     "Verifies a definition that is given as JSON text and is in no dataset. Its reference runs in the same sandbox as a "
      "reference of the dataset. Nothing is written and no verdict is stored.",
      TOOL_VERIFIER,
      {"verify_text"},

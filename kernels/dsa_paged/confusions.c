@@ -113,7 +113,7 @@ const struct op_confusion dsa_confusions[] = {
     {.says = "one key less than top-k were chosen", .mistake = INDEXER_ONE_LESS},
     {.says = "places in the sequence were listed, not rows of the cache", .mistake = INDEXER_PLACES},
     {.says = "lengths were rounded up to whole pages", .mistake = INDEXER_WHOLE_PAGES},
-    {.says = "0 were listed where no key is chosen, not -1", .mistake = INDEXER_ZEROS},
+    {.says = "places without a chosen key had the value 0, not -1", .mistake = INDEXER_ZEROS},
     {.says = "keys whose score is 0 were never chosen", .mistake = INDEXER_NO_ZERO_SCORES},
     {.says = "the page table were ignored: page i is number i", .before = table_ignored, .role = "table"},
     {.says = NULL},

@@ -109,7 +109,7 @@ const struct op_confusion moe_confusions[] = {
     {.says = "one expert more than top_k were chosen", .mistake = MOE_PICK_MORE},
     {.says = "one expert less than top_k were chosen", .mistake = MOE_PICK_LESS},
     {.says = "the first choice of each token alone counted", .mistake = MOE_FIRST_PICK},
-    {.says = "of a token's experts the last one alone counted (overwritten, not added)", .mistake = MOE_OVERWRITTEN},
+    {.says = "only the last of a token's experts counted (its result overwrote the others, and was not added to them)", .mistake = MOE_OVERWRITTEN},
     {.says = "the smallest scores were chosen", .mistake = MOE_SMALLEST},
     {.says = "the limit of groups were ignored", .mistake = MOE_NO_GROUPS},
     {.says = "one group more than topk_group were kept", .mistake = MOE_GROUP_MORE},

@@ -26,7 +26,7 @@ const struct op_confusion quantize_confusions[] = {
     {.says = "the last channel of a group were left out of its scale", .mistake = QUANTIZE_LAST_LEFT_OUT},
     {.says = "the first channel of a group were left out of its scale", .mistake = QUANTIZE_FIRST_LEFT_OUT},
     {.says = "the floor were added to the largest magnitude, instead of being its lower limit", .mistake = QUANTIZE_FLOOR_ADDED},
-    {.says = "the floor were one of the scale, not of the largest magnitude", .mistake = QUANTIZE_FLOOR_OF_SCALE},
+    {.says = "the lower bound were applied to the scale, not to the largest magnitude", .mistake = QUANTIZE_FLOOR_OF_SCALE},
     {.says = "groups were twice as large", .mistake = QUANTIZE_DOUBLE_GROUP},
     {.says = "the largest number of the format were 240, not 448", .mistake = QUANTIZE_FOR_240},
     {.says = "quotients were scaled for 480, not for 448", .mistake = QUANTIZE_FOR_480},

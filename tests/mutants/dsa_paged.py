@@ -111,7 +111,7 @@ DIAGNOSES = {
     "one key too few": "one key less than top-k were chosen",
     "places, not rows of the cache": "places in the sequence were listed, not rows of the cache",
     "page table ignored": "the page table were ignored: page i is number i",
-    "0 where nothing is chosen": "0 were listed where no key is chosen, not -1",
+    "0 where nothing is chosen": "places without a chosen key had the value 0, not -1",
     "a score of 0 taken for no score": "keys whose score is 0 were never chosen",
     "returns NaN in one place": r"is NaN only where .*num_qo_heads = 31 \(the last\) and head_dim_ckv = 511",
 }

@@ -182,7 +182,7 @@ DIAGNOSES = {
     "groups of unbiased scores": "groups were chosen by scores without the bias",
     "experts of the device before": r"experts of other devices were taken for those here \(their numbers modulo the number of experts here\)",
     "intermediate rounded to fp8": "what enters the second product were rounded to float8_e4m3fn",
-    "output overwritten instead of added": r"of a token's experts the last one alone counted \(overwritten, not added\)",
+    "output overwritten instead of added": r"only the last of a token's experts counted \(its result overwrote the others, and was not added to them\)",
     "scales of weights by their reciprocal": "the scales of weights were divided by, not multiplied with",
     "returns NaN": "is NaN everywhere",
 }

@@ -88,7 +88,7 @@ DIAGNOSES = {
     "floor 1e-8": "eps = 1e-08",
     "floor 1e-12": "eps = 1e-12",
     "floor added": "the floor were added to the largest magnitude, instead of being its lower limit",
-    "floor of the scale": "the floor were one of the scale, not of the largest magnitude",
+    "floor of the scale": "the lower bound were applied to the scale, not to the largest magnitude",
     "scale in bfloat16": "scales were rounded to bfloat16",
     "scale in bfloat16, stored in float32": "elements were divided by a scale that is rounded to bfloat16, not by the returned one",
     "scale a power of two": "scales were rounded up to powers of two",

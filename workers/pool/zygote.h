@@ -108,8 +108,8 @@ int zygote_dispatch(struct zygote *runners, int64_t now_ms, struct err *err);
 int64_t zygote_deadline(
     const struct zygote *runners); /* ms: when zygote_dispatch must be called next; INT64_MAX: never */
 
-/* Assigns a spare runner to a lane. If `used` is true, prefers a runner that was used before; otherwise never returns
- * one. Returns NULL if none is ready */
+/* Takes a spare runner, which then belongs to the caller. If `used` is true, prefers a runner that was used before;
+ * otherwise never returns one. Returns NULL if none is ready. */
 struct child *zygote_take(struct zygote *runners, bool used);
 /* Takes back a runner whose reference may leave nothing behind. The runner removes the reference and compares its
  * process with its earlier state. If nothing differs, it is spare again; otherwise it ends. */

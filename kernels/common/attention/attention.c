@@ -243,19 +243,19 @@ static void let_go(struct gathered *g)
 		free(g->key[p]);
 }
 
-/* One pair of a query and a head. */
-struct looker {
+/* The query of one pair of a token and a head: a row of q. */
+struct query_row {
 	int64_t place, seen; /* place: t * heads + h for query t and head h; seen: number of visible keys */
 	double largest, sum; /* largest scaled logit; sum of the weights before the division by this sum */
 };
 
-struct lookers {
+struct query_rows {
 	int64_t count, least, most; /* least, most: the smallest and the largest value of `seen` in the array `of` */
 	int64_t kv_head;
 	double *query;  /* [dim of both parts][TOGETHER] */
 	double *output; /* [TOGETHER][value_room] */
 	double *weight; /* [keys, rounded up to KEYS][TOGETHER]: first the scaled logits, then the weights */
-	struct looker of[TOGETHER];
+	struct query_row of[TOGETHER];
 };
 
 /* Adds the products of TOGETHER queries with the keys of one block to sum[query][key]. */
@@ -269,20 +269,20 @@ FUSED static inline void add_products(const double *query, const double *key, in
 	}
 }
 
-/* Writes the scaled logits of the keys of one block to lookers->weight. Logits of keys that a looker does not see are
- * not used. */
+/* Writes the scaled logits of the keys of one block to query_rows->weight. Logits of keys that a query does not see
+ * are not used. */
 WIDE FUSED static void scale_logits(const struct attention_view *v, const struct gathered *g, int64_t block,
-                                    struct lookers *lookers)
+                                    struct query_rows *query_rows)
 {
 	const struct attention_extent *e = &v->extent;
 	lanes sum[TOGETHER] = {{0}};
 
 	for (int p = 0; p < ATTENTION_PARTS && e->dim[p] > 0; p++)
-		add_products(lookers->query + (p > 0 ? e->dim[0] * TOGETHER : 0),
-		             key_block(e, g, p, block, lookers->kv_head), e->dim[p], sum);
+		add_products(query_rows->query + (p > 0 ? e->dim[0] * TOGETHER : 0),
+		             key_block(e, g, p, block, query_rows->kv_head), e->dim[p], sum);
 	for (int64_t j = 0; j < KEYS; j++)
 		for (int64_t i = 0; i < TOGETHER; i++)
-			lookers->weight[(block * KEYS + j) * TOGETHER + i] = v->scale * sum[i][j];
+			query_rows->weight[(block * KEYS + j) * TOGETHER + i] = v->scale * sum[i][j];
 }
 
 static double to_bfloat16(double x)
@@ -290,91 +290,91 @@ static double to_bfloat16(double x)
 	return (double)float_from_bf16(bf16_from_float((float)x));
 }
 
-/* Replaces the correct weights of looker i by those that a reference with the mistake computes. */
-static void mistake_weights(int mistake, struct lookers *lookers, int64_t i)
+/* Replaces the correct weights of query row i by those that a reference with the mistake computes. */
+static void mistake_weights(int mistake, struct query_rows *query_rows, int64_t i)
 {
-	struct looker *looker = &lookers->of[i];
-	double *weight = lookers->weight + i, sum = 0;
+	struct query_row *query_row = &query_rows->of[i];
+	double *weight = query_rows->weight + i, sum = 0;
 
-	for (int64_t j = 0; j < looker->seen; j++) {
-		double *w = &weight[j * TOGETHER], logit = log(*w * looker->sum) + looker->largest;
+	for (int64_t j = 0; j < query_row->seen; j++) {
+		double *w = &weight[j * TOGETHER], logit = log(*w * query_row->sum) + query_row->largest;
 
 		if (mistake == ATTENTION_ROUNDED_WEIGHTS)
 			*w = to_bfloat16(*w);
 		else if (mistake == ATTENTION_NOT_DIVIDED)
-			*w *= looker->sum;
+			*w *= query_row->sum;
 		else if (mistake == ATTENTION_RAW_WEIGHTS)
 			*w = logit;
 		else if (mistake == ATTENTION_ROUNDED_LOGITS)
-			*w = exp(to_bfloat16(logit) - looker->largest);
+			*w = exp(to_bfloat16(logit) - query_row->largest);
 		else if (mistake == ATTENTION_BASE_2)
-			*w = exp2(logit - looker->largest);
+			*w = exp2(logit - query_row->largest);
 		sum += *w;
 	}
-	for (int64_t j = 0; j < looker->seen && (mistake == ATTENTION_ROUNDED_LOGITS || mistake == ATTENTION_BASE_2); j++)
+	for (int64_t j = 0; j < query_row->seen && (mistake == ATTENTION_ROUNDED_LOGITS || mistake == ATTENTION_BASE_2); j++)
 		weight[j * TOGETHER] /= sum;
 	if (mistake == ATTENTION_ROUNDED_LOGITS)
-		looker->sum = sum;
+		query_row->sum = sum;
 }
 
 /* Divides the exponentials of the logits by their sum, in float32 and without subtracting the largest logit. */
-static void divide_as_they_are(struct lookers *lookers, int64_t i)
+static void divide_as_they_are(struct query_rows *query_rows, int64_t i)
 {
-	struct looker *looker = &lookers->of[i];
-	double *weight = lookers->weight + i;
+	struct query_row *query_row = &query_rows->of[i];
+	double *weight = query_rows->weight + i;
 	float sum = 0;
 
-	for (int64_t j = 0; j < looker->seen; j++)
-		sum += expf((float)(log(weight[j * TOGETHER] * looker->sum) + looker->largest));
-	for (int64_t j = 0; j < looker->seen; j++)
-		weight[j * TOGETHER] = (double)(expf((float)(log(weight[j * TOGETHER] * looker->sum) + looker->largest)) / sum);
+	for (int64_t j = 0; j < query_row->seen; j++)
+		sum += expf((float)(log(weight[j * TOGETHER] * query_row->sum) + query_row->largest));
+	for (int64_t j = 0; j < query_row->seen; j++)
+		weight[j * TOGETHER] = (double)(expf((float)(log(weight[j * TOGETHER] * query_row->sum) + query_row->largest)) / sum);
 }
 
-/* Replaces the log-sum-exp of looker i by that of the unscaled logits. */
-static void unscale_sum(const struct attention_view *v, struct lookers *lookers, int64_t i)
+/* Replaces the log-sum-exp of query row i by that of the unscaled logits. */
+static void unscale_sum(const struct attention_view *v, struct query_rows *query_rows, int64_t i)
 {
-	struct looker *looker = &lookers->of[i];
-	double largest = looker->largest / v->scale, sum = 0;
+	struct query_row *query_row = &query_rows->of[i];
+	double largest = query_row->largest / v->scale, sum = 0;
 
-	for (int64_t j = 0; j < looker->seen; j++)
-		sum += exp((log(lookers->weight[j * TOGETHER + i] * looker->sum) + looker->largest) / v->scale - largest);
-	looker->largest = largest;
-	looker->sum = sum;
+	for (int64_t j = 0; j < query_row->seen; j++)
+		sum += exp((log(query_rows->weight[j * TOGETHER + i] * query_row->sum) + query_row->largest) / v->scale - largest);
+	query_row->largest = largest;
+	query_row->sum = sum;
 }
 
-/* Replaces the logits of looker i by its weights. */
-static void find_weights(const struct attention_view *v, struct lookers *lookers, int64_t i)
+/* Replaces the logits of query row i by its weights. */
+static void find_weights(const struct attention_view *v, struct query_rows *query_rows, int64_t i)
 {
-	struct looker *looker = &lookers->of[i];
-	double largest = -INFINITY, sum = 0, *weight = lookers->weight + i;
+	struct query_row *query_row = &query_rows->of[i];
+	double largest = -INFINITY, sum = 0, *weight = query_rows->weight + i;
 
-	for (int64_t j = 0; j < looker->seen; j++)
+	for (int64_t j = 0; j < query_row->seen; j++)
 		if (!(weight[j * TOGETHER] <= largest)) /* also true for a NaN logit, which makes `largest` NaN */
 			largest = weight[j * TOGETHER];
-	for (int64_t j = 0; j < looker->seen; j++) {
+	for (int64_t j = 0; j < query_row->seen; j++) {
 		weight[j * TOGETHER] = exp(weight[j * TOGETHER] - largest);
 		sum += weight[j * TOGETHER];
 	}
-	for (int64_t j = 0; j < looker->seen; j++)
+	for (int64_t j = 0; j < query_row->seen; j++)
 		weight[j * TOGETHER] /= sum;
-	looker->largest = largest;
-	looker->sum = sum;
+	query_row->largest = largest;
+	query_row->sum = sum;
 	if (v->mistake == ATTENTION_NO_MAXIMUM)
-		divide_as_they_are(lookers, i);
+		divide_as_they_are(query_rows, i);
 	else if (v->mistake == ATTENTION_UNSCALED_LSE)
-		unscale_sum(v, lookers, i);
+		unscale_sum(v, query_rows, i);
 	else if (v->mistake >= ATTENTION_ROUNDED_WEIGHTS)
-		mistake_weights(v->mistake, lookers, i);
+		mistake_weights(v->mistake, query_rows, i);
 }
 
-/* Computes numbers d … d + LANES - 1 of the outputs of all lookers, over the keys that all of them see. */
-WIDE static void add_values(const struct gathered *g, const struct lookers *lookers, int64_t d)
+/* Computes numbers d … d + LANES - 1 of the outputs of all query_rows, over the keys that all of them see. */
+WIDE static void add_values(const struct gathered *g, const struct query_rows *query_rows, int64_t d)
 {
 	lanes sum[TOGETHER] = {{0}};
-	const double *w = lookers->weight, *value = value_block(g, lookers->kv_head, d);
-	double *output = lookers->output + d;
+	const double *w = query_rows->weight, *value = value_block(g, query_rows->kv_head, d);
+	double *output = query_rows->output + d;
 
-	for (int64_t j = 0; j < lookers->least; j++, w += TOGETHER, value += LANES) {
+	for (int64_t j = 0; j < query_rows->least; j++, w += TOGETHER, value += LANES) {
 		lanes x = *(const lanes *)value;
 
 		sum[0] += w[0] * x, sum[1] += w[1] * x, sum[2] += w[2] * x, sum[3] += w[3] * x;
@@ -384,41 +384,41 @@ WIDE static void add_values(const struct gathered *g, const struct lookers *look
 		*(lanes *)(output + i * g->value_room) = sum[i];
 }
 
-/* Adds value j to the output of looker i. */
-static inline void add_value(const struct gathered *g, const struct lookers *lookers, int64_t i, int64_t j)
+/* Adds value j to the output of query row i. */
+static inline void add_value(const struct gathered *g, const struct query_rows *query_rows, int64_t i, int64_t j)
 {
-	double weight = lookers->weight[j * TOGETHER + i], *output = lookers->output + i * g->value_room;
+	double weight = query_rows->weight[j * TOGETHER + i], *output = query_rows->output + i * g->value_room;
 
 	for (int64_t d = 0; d < g->value_room; d += LANES)
-		*(lanes *)(output + d) += weight * *(const lanes *)(value_block(g, lookers->kv_head, d) + j * LANES);
+		*(lanes *)(output + d) += weight * *(const lanes *)(value_block(g, query_rows->kv_head, d) + j * LANES);
 }
 
-/* Computes the weighted sum of the values, the largest logit and the sum of the weights for each of `lookers`. A value
- * that a looker does not see does not reach its output, even if the value is not finite. */
-WIDE static void attend(const struct attention_view *v, const struct gathered *g, struct lookers *lookers)
+/* Computes the weighted sum of the values, the largest logit and the sum of the weights for each of `query_rows`. A
+ * value that a query does not see does not reach its output, even if the value is not finite. */
+WIDE static void attend(const struct attention_view *v, const struct gathered *g, struct query_rows *query_rows)
 {
-	for (int64_t block = 0; block * KEYS < lookers->most; block++)
-		scale_logits(v, g, block, lookers);
-	for (int64_t i = 0; i < lookers->count; i++)
-		find_weights(v, lookers, i);
+	for (int64_t block = 0; block * KEYS < query_rows->most; block++)
+		scale_logits(v, g, block, query_rows);
+	for (int64_t i = 0; i < query_rows->count; i++)
+		find_weights(v, query_rows, i);
 	for (int64_t d = 0; d < g->value_room; d += LANES)
-		add_values(g, lookers, d);
-	for (int64_t i = 0; i < lookers->count; i++)
-		for (int64_t j = lookers->least; j < lookers->of[i].seen; j++)
-			add_value(g, lookers, i, j);
+		add_values(g, query_rows, d);
+	for (int64_t i = 0; i < query_rows->count; i++)
+		for (int64_t j = query_rows->least; j < query_rows->of[i].seen; j++)
+			add_value(g, query_rows, i, j);
 }
 
-/* Reads the query of looker i. `room` is memory for one query. */
-static void read_query(const struct attention_view *v, struct lookers *lookers, int64_t i, double *room)
+/* Reads row i of the queries. `room` is memory for one query. */
+static void read_query(const struct attention_view *v, struct query_rows *query_rows, int64_t i, double *room)
 {
 	const struct attention_extent *e = &v->extent;
-	int64_t place = lookers->of[i].place;
+	int64_t place = query_rows->of[i].place;
 
 	for (int p = 0; p < ATTENTION_PARTS && e->dim[p] > 0; p++)
 		dtype_load_run(v->query[p].data, v->query[p].dtype, place * e->dim[p], e->dim[p],
 		               room + (p > 0 ? e->dim[0] : 0));
 	for (int64_t d = 0; d < e->dim[0] + e->dim[1]; d++)
-		lookers->query[d * TOGETHER + i] = room[d];
+		query_rows->query[d * TOGETHER + i] = room[d];
 }
 
 /* Returns the number of keys that a query sees (attention_seen), or that it sees with the mistake. */
@@ -458,38 +458,38 @@ static int64_t seen_by(const struct attention_view *v, const struct attention_sp
 }
 
 /* Computes up to TOGETHER pairs of a query and a head, starting with pair `first`. All heads of the pairs read kv head
- * lookers->kv_head; they form a group of `group` heads. Pair i is query i / group with head i % group of the group.
- * `room` is memory for one query. Rows of lookers->query beyond the last pair keep earlier contents, which are not
+ * query_rows->kv_head; they form a group of `group` heads. Pair i is query i / group with head i % group of the group.
+ * `room` is memory for one query. Rows of query_rows->query beyond the last pair keep earlier contents, which are not
  * used. */
 static void attend_some(const struct attention_view *v, const struct attention_span *span, const struct gathered *g,
-                        int64_t first, struct lookers *lookers, double *room)
+                        int64_t first, struct query_rows *query_rows, double *room)
 {
 	const struct attention_extent *e = &v->extent;
 	int64_t group = e->heads / e->kv_heads, left = span->queries * group - first;
 
-	lookers->count = left < TOGETHER ? left : TOGETHER;
-	lookers->least = g->count;
-	lookers->most = 0;
-	for (int64_t i = 0; i < lookers->count; i++) {
-		struct looker *looker = &lookers->of[i];
+	query_rows->count = left < TOGETHER ? left : TOGETHER;
+	query_rows->least = g->count;
+	query_rows->most = 0;
+	for (int64_t i = 0; i < query_rows->count; i++) {
+		struct query_row *query_row = &query_rows->of[i];
 		int64_t query = (first + i) / group, seen = seen_by(v, span, query, g->count);
 
-		looker->seen = seen < g->count ? seen : g->count;
-		looker->place = (span->first_query + query) * e->heads + lookers->kv_head * group + (first + i) % group;
-		lookers->least = looker->seen < lookers->least ? looker->seen : lookers->least;
-		lookers->most = looker->seen > lookers->most ? looker->seen : lookers->most;
-		read_query(v, lookers, i, room);
+		query_row->seen = seen < g->count ? seen : g->count;
+		query_row->place = (span->first_query + query) * e->heads + query_rows->kv_head * group + (first + i) % group;
+		query_rows->least = query_row->seen < query_rows->least ? query_row->seen : query_rows->least;
+		query_rows->most = query_row->seen > query_rows->most ? query_row->seen : query_rows->most;
+		read_query(v, query_rows, i, room);
 	}
-	attend(v, g, lookers);
-	for (int64_t i = 0; i < lookers->count; i++) {
-		const struct looker *looker = &lookers->of[i];
-		double sum = v->mistake == ATTENTION_LARGEST_LSE ? 1 : looker->sum;
-		double lse = looker->seen > 0 ? (looker->largest + log(sum)) / log(2) : -INFINITY;
+	attend(v, g, query_rows);
+	for (int64_t i = 0; i < query_rows->count; i++) {
+		const struct query_row *query_row = &query_rows->of[i];
+		double sum = v->mistake == ATTENTION_LARGEST_LSE ? 1 : query_row->sum;
+		double lse = query_row->seen > 0 ? (query_row->largest + log(sum)) / log(2) : -INFINITY;
 
-		dtype_store_run(v->output.data, v->output.dtype, looker->place * e->value_dim, e->value_dim,
-		                lookers->output + i * g->value_room);
+		dtype_store_run(v->output.data, v->output.dtype, query_row->place * e->value_dim, e->value_dim,
+		                query_rows->output + i * g->value_room);
 		if (v->lse.data != NULL)
-			dtype_store(v->lse.data, v->lse.dtype, looker->place, lse);
+			dtype_store(v->lse.data, v->lse.dtype, query_row->place, lse);
 	}
 }
 
@@ -517,19 +517,19 @@ static void attend_sequence(const struct attention_view *v, int64_t b)
 
 #pragma omp parallel if (products >= PARALLEL_FROM)
 	{
-		struct lookers lookers = {.query = take(dim * TOGETHER, sizeof(double)),
+		struct query_rows query_rows = {.query = take(dim * TOGETHER, sizeof(double)),
 		                          .output = take(g.value_room * TOGETHER, sizeof(double)),
 		                          .weight = take((g.count + KEYS) * TOGETHER, sizeof(double))};
 		double *room = take(dim, sizeof *room);
 
 #pragma omp for schedule(dynamic)
 		for (int64_t i = 0; i < across * e->kv_heads; i++) {
-			lookers.kv_head = i / across;
-			attend_some(v, &span, &g, i % across * TOGETHER, &lookers, room);
+			query_rows.kv_head = i / across;
+			attend_some(v, &span, &g, i % across * TOGETHER, &query_rows, room);
 		}
-		free(lookers.query);
-		free(lookers.output);
-		free(lookers.weight);
+		free(query_rows.query);
+		free(query_rows.output);
+		free(query_rows.weight);
 		free(room);
 	}
 	let_go(&g);
