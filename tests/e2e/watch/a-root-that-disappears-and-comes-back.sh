@@ -1,4 +1,5 @@
 #!/bin/sh
+# own interpreter: the folder in which interpreters start disappears.
 # The root is moved away and back, and deleted and created again: watch reports that, waits, and continues with the new
 # content.
 . "$(dirname "$0")/../harness.sh"
