@@ -32,7 +32,7 @@ static struct limit limit_of_cores(const struct job_facts *facts)
 	bool whole = !facts->gpu && !facts->urgent;
 	struct limit limit = {.most = whole ? facts->cores : facts->cores / 2};
 
-	snprintf(limit.why, sizeof limit.why, whole ? "one for each of %d cores" : "one for each two of %d cores", facts->cores);
+	snprintf(limit.why, sizeof limit.why, whole ? "one for each of %d cores" : "one for every two of %d cores", facts->cores);
 	return limit;
 }
 
