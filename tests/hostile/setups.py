@@ -8,6 +8,7 @@ in the guard.
 import ctypes
 import dataclasses
 import os
+import pathlib
 import platform
 import re
 import shutil
@@ -53,6 +54,8 @@ def guard(setup):
 
 def refusal(setup):
     """Returns None, or why this machine cannot build a guard."""
+    if pathlib.Path("/tmp") in pathlib.Path(__file__).resolve().parents:
+        return "this checkout is below /tmp, and the guard has a /tmp of its own"
     for program in ("unshare", "setpriv", "cc"):
         if shutil.which(program) is None:
             return f"there is no program {program}"

@@ -7,6 +7,12 @@ import socket
 import time
 
 
+def take_priority():
+    before = os.nice(0)
+    if os.nice(-20) == before:
+        raise OSError("the priority was the highest already")
+
+
 def run(hidden_states, weight):
     attempts = {
         "setuid": lambda: os.setuid(12345),
@@ -15,7 +21,7 @@ def run(hidden_states, weight):
         "chown": lambda: os.chown(os.environ["TMPDIR"], 12345, 12345),
         "name": lambda: socket.sethostname("hostile"),
         "clock": lambda: time.clock_settime(time.CLOCK_REALTIME, 0),
-        "nice": lambda: os.nice(-20),
+        "nice": take_priority,
         "limit": lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (1 << 20, 1 << 20)),
         "real time": lambda: os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(1)),
     }
