@@ -54,25 +54,9 @@ run verify epsilon --sizes small --device cpu -v
 # The list of failures at the end names the region of a failure without a diagnosis. A cause that does not fit beside the
 # name has a line of its own.
 norm w 1e-6 'normed.to(hidden_states.dtype)'
-cat >"$work/wide.py" <<'P'
-import fcntl, os, pty, struct, sys, termios
-os.environ.update(TERM="xterm", NO_COLOR="1")
-child, terminal = pty.fork()
-if child == 0:
-    fcntl.ioctl(0, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 80, 0, 0))
-    os.execv(sys.argv[1], sys.argv[1:])
-text = b""
-try:
-    while piece := os.read(terminal, 65536):
-        text += piece
-except OSError:  # the program has closed the terminal
-    pass
-os.waitpid(child, 0)
-print(text.decode().replace("\r", ""))
-P
 step='verify on a terminal of 80 columns'
 expectations=$((expectations + 1))
-"$python" -I -S "$work/wide.py" "$reftest" verify epsilon rows w --sizes small --device cpu >"$work/out"
+NO_COLOR=1 "$python" -I -S "$top/tests/e2e/pseudo_terminal.py" 80 "$reftest" verify epsilon rows w --sizes small --device cpu >"$work/out"
 cat >"$work/expected" <<'T'
 FAILED   rmsnorm/epsilon
          behaves as if eps = 1e-05; 1e-06 is attested by description
