@@ -60,6 +60,36 @@ static const char *stem_of(const char *name, struct arena *arena)
 	return rest != NULL && rest > name ? arena_copy(arena, name, (size_t)(rest - name)) : name;
 }
 
+static int descending(const void *a, const void *b)
+{
+	return -strcmp(*(const char *const *)a, *(const char *const *)b);
+}
+
+/* Returns the longest name of `stems` with which `stem` begins, such as "Mistral" for "MistralSmall". Returns NULL if
+ * there is none. */
+static const char *beginning_of(const char *stem, const char *const *stems, int count)
+{
+	const char *longest = NULL;
+
+	for (int i = 0; i < count; i++)
+		if (strncmp(stem, stems[i], strlen(stems[i])) == 0 && (longest == NULL || strlen(stems[i]) > strlen(longest)))
+			longest = stems[i];
+	return longest;
+}
+
+/* Returns the known stem that is nearest to an unknown one, or NULL. Of equally near stems, returns the one of the newest
+ * version, which sorts last: "Gemma3" for "Gemma4". */
+static const char *nearest_stem(const char *stem, const char *const *stems, int count, struct arena *arena)
+{
+	const char **newest_first = arena_array(arena, (size_t)count, sizeof *newest_first);
+
+	memcpy(newest_first, stems, (size_t)count * sizeof *stems);
+	qsort(newest_first, (size_t)count, sizeof *newest_first, descending);
+	const char *near = suggest_word(stem, newest_first, count);
+
+	return near != NULL ? near : beginning_of(stem, stems, count);
+}
+
 /* Returns the known architecture whose stem is nearest; of several with this stem, the one with the nearest name. */
 static const char *nearest_architecture(const char *name, const cJSON *known, struct arena *arena)
 {
@@ -69,7 +99,7 @@ static const char *nearest_architecture(const char *name, const cJSON *known, st
 	int i = 0, found = 0;
 
 	cJSON_ArrayForEach(item, known) stems[i++] = stem_of(item->string, arena);
-	const char *stem = suggest_word(stem_of(name, arena), stems, count);
+	const char *stem = nearest_stem(stem_of(name, arena), stems, count, arena);
 
 	i = 0;
 	cJSON_ArrayForEach(item, known) if (stem != NULL && strcmp(stems[i++], stem) == 0) names[found++] = item->string;

@@ -52,7 +52,11 @@ sed -i 's/LlamaForCausalLM/Qwen3_5MoeForConditionalGeneration/' my-model/config.
 refused $from "reftest does not know the architecture 'Qwen3_5MoeForConditionalGeneration' (the nearest is 'Qwen3MoeForCausalLM')"
 sed -i 's/Qwen3_5Moe/Gemma3a/' my-model/config.json
 refused $from "(the nearest is 'Gemma3ForConditionalGeneration')"
-sed -i 's/"Gemma3aForConditionalGeneration"//' my-model/config.json
+sed -i 's/Gemma3a/Gemma4/' my-model/config.json
+refused $from "(the nearest is 'Gemma3ForConditionalGeneration')"
+sed -i 's/Gemma4ForConditionalGeneration/MistralSmallForCausalLM/' my-model/config.json
+refused $from "(the nearest is 'MistralForCausalLM')"
+sed -i 's/"MistralSmallForCausalLM"//' my-model/config.json
 refused $from "expected the name of the model's architecture, found an empty list"
 config "$whole"
 sed -i 's/LlamaForCausalLM/LlamaForCausallM/' my-model/config.json
