@@ -72,6 +72,7 @@ import contextlib
 import ctypes
 import faulthandler
 import fcntl
+import functools
 import gc
 import inspect
 import keyword
@@ -535,8 +536,7 @@ class Child:
         do not count. Any other file can change without changing a fingerprint, so a verdict that depends on it must
         not be stored. (A reference that wants to cheat can avoid audit events. Python has no audit event for reading
         the environment or the clock; the engine searches the reference's source for these.)"""
-        own = tuple(os.path.join(os.path.realpath(p), "") for p in [*sys.path, FOLDER, self.files, self.solution, os.path.dirname(os.__file__)] if p)
-        own = tuple(p for p in own if p != "/")
+        own = (*interpreter_folders(), *folders_of([self.files, self.solution]))
         abspath, fspath, fsdecode, join, realpath = os.path.abspath, os.fspath, os.fsdecode, os.path.join, os.path.realpath
 
         def is_own(path):
@@ -756,6 +756,18 @@ class Child:
         return "ran out of memory: it may use %s; --memory SIZE changes this limit" % failures.size_text(self.memory)
 
 
+def folders_of(paths):
+    """Returns the real paths of folders, each with a slash at the end, without the root folder."""
+    return tuple(folder for folder in (os.path.join(os.path.realpath(path), "") for path in paths if path) if folder != "/")
+
+
+@functools.cache
+def interpreter_folders():
+    """Returns the folders of the interpreter and of reftest, whose files do not count as reached. The zygote finds them
+    for its children, because this takes a system call for each part of each path."""
+    return folders_of([*sys.path, FOLDER, os.path.dirname(os.__file__)])
+
+
 def move_high(fd):
     """Moves the descriptor to a high number, because a reference may write to or close all small descriptor numbers."""
     try:
@@ -815,7 +827,7 @@ def has_gpu_memory(device, size):
 
 
 def further_steps(device):
-    return exercises.steps(device)
+    return exercises.steps(device) if device != "cpu" else [rehearse]
 
 
 def seed_everything(seed, device):
@@ -911,6 +923,40 @@ def left_behind(before, who):
 
 # ---- start ----
 
+REHEARSED = """import torch
+
+
+def run(x, weight):
+    y = x.float()
+    return (y * torch.rsqrt(y.square().mean(-1, keepdim=True) + 1e-6) * weight.float()).to(x.dtype)
+"""
+
+
+def rehearse():
+    """Loads a small reference and runs it on the CPU, as a child does with a reference of its own. Before the zygote
+    forks, this imports the modules that torch imports late. In a child that waits, it copies the pages that a child
+    shares with the zygote and writes to. Nothing of the rehearsal stays but these."""
+    names, size = {}, 4096
+    before = process_defaults()
+    interpreter_folders()
+    exec(compile(REHEARSED, "<rehearsal>", "exec", dont_inherit=True), names)
+    specs = [{"name": name, "shape": shape, "dtype": "bfloat16", "offset": offset, "scalar": False}
+             for name, shape, offset in (("x", [4, 64], 0), ("weight", [64], 1024), ("y", [4, 64], 2048))]
+    memory = os.memfd_create("rehearsal", os.MFD_CLOEXEC)
+    os.truncate(memory, size)
+    arena = Arena({"id": None, "kind": "host", "bytes": size}, [memory], "cpu")
+    arguments = {spec["name"]: arena.input(spec) for spec in specs[:2]}
+    fitting = {"left_out": [], "inputs": {name: [name, False] for name in arguments}}
+    seed_everything(0, "cpu")
+    for _ in range(2):
+        for value in arguments.values():
+            tensors.version_of(value)
+        result = fitted(names["run"], fitting)(**arguments)
+        left_behind(before, "the rehearsal")
+        for spec, value in zip(specs[2:], tensors.unpack(result, specs[2:], arguments)):
+            arena.store(spec, value)
+
+
 def import_torch(device):
     """Imports torch, and loads the modules that need it. Returns None, or a message that says why this interpreter cannot
     be used."""
@@ -958,6 +1004,7 @@ def main():
     torch.set_num_threads(1)  # no thread may be running when this process forks
     exercises.exercise("cpu")
     exercises.exercise_library()
+    rehearse()
     gc.collect()
     gc.freeze()
     channel.send({"template": {"torch": torch.__version__, "cuda": torch.version.cuda,

@@ -331,8 +331,26 @@ def memory_without_values():
     tell(shows_freed_memory(lambda: torch.empty(64)), "memory without values is found")
 
 
+def rehearsal():
+    """A runner rehearses in the zygote and while it waits. The references after a rehearsal must not see it."""
+    import runner
+    torch.set_num_threads(1)
+    tell(runner.import_torch("cpu") is None, "the runner's modules load in this process")
+    runner.rehearse()  # imports what torch imports late
+
+    def state():
+        return process_state.state(torch, "cpu", ()), sorted(os.listdir("/proc/self/fd"))
+
+    before, fds = state()
+    runner.rehearse()
+    after, fds_after = state()
+    left = process_state.difference(before, after, 1)
+    tell(left is None and fds == fds_after, "a rehearsal leaves nothing in its process", (left, fds, fds_after))
+
+
 texts()
 stateless()
+rehearsal()
 memory_without_values()
 attributes()
 states()
