@@ -14,23 +14,23 @@ struct input {
 	size_t length;
 };
 
-/* Each returns true if the input was accepted. */
+/* A fuzz target. Returns true if the parser accepted the input. */
 typedef bool feed_function(const struct input *input);
 
-/* Prints the input and aborts unless `holds`. */
+/* If `holds` is false, prints `what` and the input, and aborts. */
 void hold(const struct input *input, bool holds, const char *what);
 /* Returns whether a text is not empty, is UTF-8 and has no control characters. */
 bool is_sentence(const char *text);
 
-/* tests/fuzz/stored.c: what the cache, exported files, remotes and git store */
+/* tests/fuzz/stored.c: parsers of what the cache, exported files, remotes and git store */
 feed_function feed_row, feed_fields, feed_verdict_line, feed_archive, feed_message, feed_action_result,
     feed_url, feed_index, feed_listing;
-/* tests/fuzz/storable.c: what decides whether a verdict is stored, found again and counted */
+/* tests/fuzz/storable.c: parsers of a reference's source code and of settings */
 feed_function feed_dependencies, feed_normal_form, feed_settings;
-/* tests/fuzz/sent.c: what other processes send */
+/* tests/fuzz/sent.c: parsers of what other processes send */
 feed_function feed_job, feed_channel, feed_question, feed_answer, feed_facts, feed_work_request, feed_work_answer,
     feed_rpc_request;
-/* tests/fuzz/replies.c: what a remote cache answers */
+/* tests/fuzz/replies.c: parsers of what a remote cache answers */
 feed_function feed_redis_reply, feed_http_reply;
 
 #endif

@@ -1,5 +1,5 @@
-/* libfuzzer - the same targets for libFuzzer, which chooses inputs by the code that they reach. $FUZZ_TARGET names the
- * target. `make fuzz ENGINE=libfuzzer` builds it with clang and runs it. */
+/* libfuzzer - the fuzz targets of targets.h for libFuzzer, which chooses inputs by the code that they reach.
+ * $FUZZ_TARGET names the target. `make fuzz ENGINE=libfuzzer` builds it with clang and runs it. */
 #include "tests/fuzz/targets.h"
 
 #include <stdio.h>

@@ -2,7 +2,7 @@
  * private, so their sources are included. No input leaves this process. */
 #include "remote/helper/redis.c"
 
-/* Both sources have functions of these names. */
+/* redis.c and http.c both define functions with these names. */
 #define take_value http_take_value
 #define broke http_broke
 #include "remote/helper/http.c"
@@ -45,7 +45,7 @@ static void take(void *context, int index, const void *bytes, size_t length, con
 	taking->values += refused == NULL;
 }
 
-/* The input is what the server sends on the connection before it closes it. */
+/* The input is what the server sends before it closes the connection. */
 bool feed_redis_reply(const struct input *input)
 {
 	struct remote_url url = {.timeout_ms = REPLY_MS};

@@ -1,6 +1,6 @@
-/* sent - the fuzz targets for what other processes send: the pool to the judge, a runner or the provider to the
- * pool, clients to `reftest serve`, and the two ends of the watcher's socket. The parsers of the client's side and
- * of the provider's list are private, so their sources are included. */
+/* sent - the fuzz targets for what other processes send: the pool to the judge, a runner or the provider to the pool,
+ * clients to `reftest serve`, and the two ends of the watcher's socket. The parsers of the watcher's client and of the
+ * list of providers are private, so their sources are included. */
 #include "engine/ground_truths.c"
 #include "watcher/client.c"
 
@@ -78,7 +78,8 @@ bool feed_channel(const struct input *input)
 
 bool feed_question(const struct input *input)
 {
-	/* no question has this context, so none asks for the generated files, which need a whole program */
+	/* No input contains this context digest. A question with the session's context would update the generated
+	 * files, for which a whole program is needed. */
 	struct batches session = {.context = {{0x9E, 0x37, 0x79, 0xB9, 0x7F, 0x4A, 0x7C, 0x15, 0xF3, 0x9C, 0xC0}}};
 	struct buf out = {0};
 	bool answered = query_answer(&session, true, input->bytes, input->length, &out);

@@ -1,5 +1,5 @@
-/* storable - the fuzz targets for what decides whether a verdict is stored, found again and counted: the words of a
- * reference, its normal form, and the settings of a dataset. */
+/* storable - the fuzz targets for parsers that determine whether a verdict is stored and found again: those of a
+ * reference's words, of its normal form, and of a dataset's settings. */
 #include "engine/settings.h"
 
 #include <stdio.h>
@@ -61,8 +61,8 @@ bool feed_dependencies(const struct input *input)
 
 /* ---- normal forms ---- */
 
-/* Expects that this text, which differs from the input in nothing that a program can see, has the input's form, unless
- * it is taken as it is. */
+/* Expects that the text has the same normal form as the input, from which it differs only in ways that a program cannot
+ * see. A text without a normal form is not checked. */
 static void expect_form(const struct input *input, const struct buf *form, struct buf text, const char *what)
 {
 	struct buf other = {0};
@@ -117,7 +117,7 @@ bool feed_normal_form(const struct input *input)
 
 /* ---- settings ---- */
 
-/* Is the text "", "full", or names of gaps with commas between them? */
+/* Returns whether the text is "", "full", or names of gaps with commas between them. */
 static bool is_requirement(const char *text)
 {
 	char name_of_gap[64];

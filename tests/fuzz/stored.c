@@ -18,7 +18,8 @@
 #include "remote/url.h"
 #include "tests/fuzz/feed.h"
 
-/* The body of a row. The record around it is right for three inputs in four. */
+/* The input is the body of a row. Three inputs in four get a correct record around the body; every fourth input is the
+ * whole row. */
 bool feed_row(const struct input *input)
 {
 	char path[] = "definitions/a/b.json";
@@ -60,7 +61,7 @@ bool feed_fields(const struct input *input)
 	return valid;
 }
 
-/* Writes the checksum of a line, as cache/verdict_line.c does, for three inputs in four. */
+/* Writes the right checksum into a line, as cache/verdict_line.c does. Every fourth input keeps its own checksum. */
 static void mend_sum(const struct input *input, struct buf *line)
 {
 	enum { SUM = 16 };
@@ -94,7 +95,7 @@ bool feed_verdict_line(const struct input *input)
 	return v != NULL;
 }
 
-/* What the reader of a file learns about an input. */
+/* Counts the refusals that the import of an exported file reports. */
 struct refusals {
 	const struct input *input;
 	int64_t count;
@@ -108,8 +109,7 @@ static void on_refusal(const char *sentence, int64_t count, void *context)
 	refusals->count++;
 }
 
-/* Checks the whole path of an exported file, without a store: every record is refused by the signer. Three inputs in
- * four are compressed. */
+/* Refuses every record, so that an import needs no store. */
 static int refuse_signature(void *context, const struct verdict_line *record, struct err *err)
 {
 	(void)context;

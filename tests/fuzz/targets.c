@@ -64,7 +64,7 @@ static const char *const json_seeds[] = {
     "{\"k\": {\"k\": {\"k\": [9007199254740993, 1e308, 123456789012345678901234567890]}}}",
 };
 
-/* Checks that the place of each value of the tree is found in the text. */
+/* Checks that a message about any value of the tree gives the line and the column of this value in the text. */
 static void check_places(const struct input *input, const struct json_text *text, const cJSON *value,
                          const struct json_step *step, int *budget)
 {
@@ -237,7 +237,8 @@ static const struct approval *read_approval(const struct buf *text, struct arena
 	return approval_load("x", NULL, NULL, text->data, text->length, arena, &err);
 }
 
-/* Checks that a file in which one byte was changed is refused, or says the same (a blank may be another blank). */
+/* Checks that a file with one changed byte is refused, unless it has the same content as before (for example, if a
+ * blank became another blank). */
 static void check_damage(const struct input *input, struct buf *text, const struct approval *before, struct arena *arena)
 {
 	static const char bytes[] = "0e\" ,}";

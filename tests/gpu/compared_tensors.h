@@ -21,7 +21,7 @@ static inline int64_t pick(uint64_t key, int64_t index, int64_t range)
 	return philox_bits(key, index) % range;
 }
 
-/* A pair of tensors on the host. Each kind of pair writes its values with dtype_store, which rounds to the dtype. */
+/* A pair of tensors on the host. All values are written with dtype_store, which rounds to the dtype. */
 struct tensors {
 	void *r, *g;
 	enum dtype dtype;
@@ -135,8 +135,7 @@ static inline void make_edge(const struct tensors *t)
 	}
 }
 
-/* Mostly equal values, with larger and larger differences towards the end, so that no early threshold excludes a later
- * place. */
+/* Equal values in the first half, then larger and larger differences, so that the worst places are near the end. */
 static inline void make_late(const struct tensors *t)
 {
 	for (int64_t i = 0; i < t->elements; i++) {

@@ -12,10 +12,10 @@
  * - Every var axis is drawn from 1 to its largest size in the small and medium presets; small values are as likely as
  *   large ones. An axis that constraints determine is computed. If the axes violate a constraint, or if the family
  *   rejects them (op.check), they are drawn again.
- * - Every input is generated on both sides, with the same bits; shapes alternate between the first and the second set
- *   of input values.
+ * - Every input is generated on the CPU and on the GPU, and both must have the same bits. Shapes alternate between the
+ *   first and the second set of input values.
  * - The outputs of the oracle and of the GPU are compared by the family's tolerance rule, or by op.judge if there is no
- *   rule and the bits differ. The GPU computes twice, with the same bits.
+ *   rule and the bits differ. The GPU computes the outputs twice, and both results must have the same bits.
  * - The final value of an input that the operation writes to (op.in_place) counts as an output.
  * - Once for each family, a byte of each input and an element of each output are changed; both changes must be found.
  *
@@ -87,7 +87,7 @@ struct draw {
 /* The tensors of one side, CPU or GPU, for a shape. */
 struct side {
 	struct device *device;
-	struct tensor in[OP_ARGS], out[OP_PLACES]; /* places from op_own_place on hold the final values of inputs */
+	struct tensor in[OP_ARGS], out[OP_PLACES]; /* from op_own_place on: final values of inputs */
 };
 
 static double now(void)

@@ -1,6 +1,6 @@
 #!/bin/sh
-# On a GPU with FlashInfer, the tag `fi_api:` of a definition names a ground truth: a right reference passes, a wrong one
-# fails, and a tag of another function decides nothing. The kernels are compiled at their first use, which takes minutes.
+# On a GPU with FlashInfer, the tag `fi_api:` of a definition names a ground truth: a right reference passes, and a
+# wrong one fails. The kernels are compiled at their first use, which takes minutes.
 #
 #   sh tests/gpu/fi-api-is-a-ground-truth.sh
 . "$(dirname "$0")/../e2e/harness.sh"

@@ -1,7 +1,7 @@
 #!/bin/sh
-# On a machine with two GPUs or more, `--device cuda` uses all of them: each verifies a part of the starter dataset, and the
-# verdicts are those of one GPU. `cuda:1` uses the second GPU alone; a GPU that does not exist or is named twice is one
-# sentence. Prints the cases of each device and the seconds of both runs.
+# On a machine with two GPUs or more, `--device cuda` uses all of them: each verifies a part of the starter dataset, and
+# the verdicts are those of one GPU. `cuda:1` uses the second GPU alone. If a GPU does not exist or is named twice, the
+# command prints one sentence. Prints the cases of each device and the seconds of both runs.
 #
 #   sh tests/gpu/several-gpus-share-a-run.sh
 . "$(dirname "$0")/../e2e/harness.sh"
@@ -9,7 +9,7 @@ gpus=$("$python" -c 'import torch; print(torch.cuda.device_count())')
 [ "$gpus" -ge 2 ] || skip "there is no second GPU here"
 cp -r "$top/definitions" "$top/workloads" "$top/blob" .
 
-# Keeps what the run said of each case, without what depends on the device and on the moment.
+# Stores the verdict of each case in the file $1, without the fields that differ between GPUs or between runs.
 keep() {
 	"$python" -I -S - "$work/out" "$work/$1" <<'P'
 import collections
@@ -51,7 +51,7 @@ print(f"# {len(one['cases'])} cases, {one['seconds'] / several['seconds']:.2f} t
 sys.exit(bool(different) or len(used) != int(sys.argv[3]) or set(one["devices"]) != {"cuda:0"})
 P
 
-# Verdicts of one GPU count for all, and a list names some.
+# A verdict of one GPU counts for all GPUs. --device also accepts a list of GPUs.
 run verify --format json --device cuda
 expect_exit 0
 expect_ran 0
@@ -67,8 +67,8 @@ run verify --device cuda:0,1,0 rmsnorm_h4096
 expect_exit 2
 expect_says '--device names cuda:0 twice'
 
-# The memory of one GPU is taken by another process: what does not fit there runs on the other, or is reported; nothing
-# is lost.
+# Another process takes the memory of one GPU. Cases that do not fit on this GPU run on another one, so all definitions
+# pass.
 cat >"$work/take.py" <<'P'
 import sys
 import torch

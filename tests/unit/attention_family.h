@@ -188,8 +188,8 @@ static inline void expect_edges(const struct op *op, const struct op_problem *pr
 	free_world(&w);
 }
 
-/* Sets all offsets from element `from` on to the same value. The queries after that offset then belong to no sequence,
- * and must have output 0 and lse -infinity. */
+/* Sets all offsets after element `from` to the value of this element. The queries after this offset then belong to no
+ * sequence, and must have output 0 and lse -infinity. */
 static inline void expect_nobodys(struct world *w, const char *offsets, int64_t from)
 {
 	struct tensor *tensor = &w->in[input_named(w->c.problem, offsets)];

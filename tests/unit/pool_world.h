@@ -67,7 +67,7 @@ static const char *python(void)
 	return path;
 }
 
-/* The judges of a test program: with the kernels library of this build, which is opened once. */
+/* Returns what the pool needs to start judges with the kernels library of this build. Opens the library only once. */
 static inline struct judge_program test_judge(void)
 {
 	static struct kernels kernels;
@@ -197,8 +197,8 @@ static inline void remove_tells(void)
 }
 
 /* Lets references report to a test, although they cannot reach its files: tell_outside() appends a byte to the file of
- * open_tells, and exists_outside(path) says whether a file in /tmp exists. Their runner opens both before it confines
- * itself. */
+ * open_tells, and exists_outside(path) says whether a file in /tmp exists. The runner opens this file and /tmp before
+ * it confines itself. */
 static inline void let_references_tell(const char *here)
 {
 	char script[4096];
@@ -220,7 +220,8 @@ static inline void let_references_tell(const char *here)
 	atexit(remove_tells);
 }
 
-/* Opens a file for reading. It contains one byte for each later call of tell_outside() by a reference. */
+/* Opens the file to which tell_outside() writes, at its end. Each later call of tell_outside() by a reference then adds
+ * one byte to read. */
 static inline int open_tells(void)
 {
 	int fd = open(tells_path(), O_RDONLY | O_CLOEXEC);

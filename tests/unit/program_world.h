@@ -1,6 +1,6 @@
-/* program_world - a dataset of four small definitions in which a test runs the real program with planted faults
- * (tests/faults/), a few milliseconds a run, and checks of the store and the files after each run. For unit tests that
- * need build/. A process can have only one such world at a time. */
+/* program_world - a dataset of four small definitions, and checks of its store and its files. In this dataset, a test
+ * runs the real program with planted faults (tests/faults/); a run takes a few milliseconds. The tests need build/. A
+ * process can have only one such world at a time. */
 #ifndef REFTEST_TESTS_PROGRAM_WORLD_H
 #define REFTEST_TESTS_PROGRAM_WORLD_H
 

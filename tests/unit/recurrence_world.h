@@ -145,7 +145,7 @@ static inline float activated(const struct emulation *m, int64_t place, int64_t 
 	return -rate * x;
 }
 
-/* The logarithm of the factor by which token `token` decays the state of value head h under key element j. */
+/* The logarithm of the factor by which token `token` decays key element j of the state of value head h. */
 static inline float log_gate(const struct emulation *m, int64_t token, int64_t first, int64_t h, int64_t j)
 {
 	const struct recurrence_roles *roles = &m->roles;

@@ -104,7 +104,7 @@ static void the_order_of_ground_truths_does_not_change_the_outlier(void **state)
 		assert_int_equal(agreement_alone_by(&agreement, &vote), -1);
 		vote.against[first] = true;
 		assert_int_equal(agreement_alone_by(&agreement, &vote), first);
-		agreement.answered[first] = false; /* the vote concerns a ground truth that computed no output */
+		agreement.answered[first] = false; /* the oracle differs from a ground truth that computed no output */
 		assert_int_equal(agreement_alone_by(&agreement, &vote), -1);
 	}
 }
@@ -120,8 +120,8 @@ static void a_ground_truth_that_agrees_is_no_outlier(void **state)
 	assert_int_equal(agreement_alone(&agreement), -1);
 }
 
-/* A coarse ground truth counts, and it is enough where no finer one was called. A coarse ground truth does not replace
- * a finer one that failed. */
+/* If no finer ground truth was called, a coarse ground truth alone decides the case. If a finer ground truth was called
+ * and failed, a coarse one does not replace it. */
 static void coarse_outputs_do_not_replace_a_finer_ground_truth_that_failed(void **state)
 {
 	enum { COARSE, FINE, EXACT, COUNT };

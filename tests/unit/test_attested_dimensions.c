@@ -1,4 +1,5 @@
-/* test_attested_dimensions - expressions over configurations, and what contradicts the dimensions of a definition. */
+/* test_attested_dimensions - expressions over configurations, and contradictions between a definition's axes and its
+ * name, its description or its models. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -172,7 +173,8 @@ static void names_and_descriptions_are_held_against_axes(void **state)
 	expect(attest("x_nh32_h128", "x", "", NULL, 0, axes, 4, &arena), NULL);
 	expect(attest("x_nh32_h64", "x", "", NULL, 0, axes, 4, &arena), "the name says h64, but axis 'num_qo_heads' is 32");
 	expect(attest("x_h64", "x", "", NULL, 0, axes + 2, 1, &arena), NULL);
-	/* letters that stand for no axis of the definition say nothing; a part must match as a whole */
+	/* A part such as "topk8" is ignored if its letters stand for no axis of the definition. Each part of the name
+	 * must match as a whole. */
 	expect(attest("x_topk8_v2_h32x_fp8_z9", "x", "", NULL, 0, axes, 4, &arena), NULL);
 	expect(attest("x", "x", "with head_dim = 64 and more", NULL, 0, axes, 4, &arena), "the description says head_dim = 64");
 	expect(attest("x", "x", "q: num_qo_heads * head_dim = 4096; qo/head_dim=4; my_head_dim=3; head_dim = 256/2", NULL, 0, axes, 4, &arena), NULL);
@@ -196,7 +198,7 @@ static void models_explain_axes_at_some_degree(void **state)
 	expect(attest("x", "gqa_paged", "", by_four, 2, gqa, 3, &arena), "degrees tried: tp 4 by its tag");
 	expect(attest("x", "gqa_paged", "", by_three, 2, gqa, 3, &arena), "no module of llama-3.1-8b can be divided as tp:3 says: self_attn.attn");
 	expect(attest("x", "gqa_paged", "", other_case, 2, gqa, 3, &arena), "degrees tried: tp 4 by its tag");
-	/* 32 and 4 heads on two devices, 64 and 8 on four */
+	/* 16 and 2 heads: those of qwen3-30b-a3b (32 and 4) on two devices, and of llama-3.1-70b (64 and 8) on four */
 	gqa[1].value = 2;
 	expect(attest("x", "gqa_paged", "", shared, 3, gqa, 3, &arena), NULL);
 	expect(attest("x", "gqa_paged", "", wrong, 3, gqa, 3, &arena), "degrees tried: tp 8 by its tag");

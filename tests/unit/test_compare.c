@@ -350,8 +350,8 @@ static void the_five_worst_places_are_those_of_a_search_through_all(void **state
 	free(reference);
 }
 
-/* A quotient and a product are both rounded, so (1 + g) times the next double below d / (1 + g) may equal d again.
- * Finds such numbers g and d, both exact sums of a few powers of two. */
+/* Let q be the next double below d / (1 + g). Because products are rounded, q * (1 + g) may still equal d. Finds
+ * numbers g and d for which this happens, both exact sums of a few powers of two. */
 static void find_what_rounding_hides(double *g, double *d)
 {
 	for (*g = 2; *g < 4096; *g += 1)
@@ -364,8 +364,8 @@ static void find_what_rounding_hides(double *g, double *d)
 	fail_msg("no ratio is hidden by rounding");
 }
 
-/* Five places fill the list of the worst. A place in a later block has the next larger ratio, and only the quotient
- * shows that it is larger. */
+/* Five places with the ratio q (as above) fill the list of the worst places. A place in a later block has the ratio d /
+ * (1 + g). Only a division shows that this ratio is larger than q; a comparison of products does not. */
 static void a_place_that_rounding_hides_is_among_the_worst(void **state)
 {
 	enum { COUNT_OF_ALL = 3000, LATER = 2500 };

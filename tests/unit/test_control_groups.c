@@ -1,5 +1,5 @@
-/* test_control_groups - where the control group of this process is, and when it is left alone. What the groups do is
- * tested by tests/e2e/containment/a-control-group-limits-a-reference-as-a-whole.sh. */
+/* test_control_groups - where the control group of this process is, and when reftest does not use it.
+ * tests/e2e/containment/a-control-group-limits-a-reference-as-a-whole.sh tests the limits of the groups. */
 #include "workers/pool/control_groups.h"
 
 #include <setjmp.h>

@@ -200,7 +200,7 @@ static void definitions_and_cases_are_counted(void **state)
 	assert_int_equal(family->definitions, 2);
 	assert_int_equal(family->cases, cases);
 	assert_string_equal(family->op->coverage[0].name, "residual");
-	assert_int_equal(family->counts[0][0].definitions, 0); /* the name "fused_add" adds no residual */
+	assert_int_equal(family->counts[0][0].definitions, 0); /* the name "fused_add" does not count as a residual */
 	assert_int_equal(family->counts[0][1].definitions, 2);
 	assert_int_equal(family->counts[0][1].cases, cases);
 	assert_int_equal(family_named(&coverage, "gemm")->definitions, 0);

@@ -295,7 +295,7 @@ static void act(struct actor *a)
 			stage->acked[i] = 0; /* gc may delete these verdicts from now on */
 		if (store_gc(a->store, &needs, false, &swept, &a->err) == 0 && swept.bytes_after < swept.bytes_before)
 			stage->compacted = true;
-		for (int i = 0; i < MERGED; i++) /* also in a process that met a fault and continued */
+		for (int i = 0; i < MERGED; i++) /* checked even if a call failed and the process continued */
 			if (look(a, i) < 0 || (stage->acked[i] && look(a, i) != 1))
 				_exit(3);
 		struct export_counts out;

@@ -118,8 +118,8 @@ static const char *new_hook_runs(bool mended)
 
 enum { UNBORN = 2 * 4096 }; /* largest size in bytes of a store that has never kept a verdict */
 
-/* Returns NULL, or an error if an undamaged cache was set aside under the number `from` or a later one. A cache that
- * was torn while it was being created may be among them; such a cache is small. */
+/* Returns NULL, or an error if an undamaged cache was set aside under the number `from` or a later one. Ignores small
+ * caches: a crash while a cache is being created leaves a torn cache, which may be set aside. */
 static const char *quarantine_only_below(int from)
 {
 	struct stat st;

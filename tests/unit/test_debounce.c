@@ -24,7 +24,7 @@ static void single_saves_are_never_gathered(void **state)
 
 	(void)state;
 	for (int64_t now_ms = 1000; now_ms < 2000;
-	     now_ms += 7) { /* changes arrive as fast as verdicts, of a definition and its workload */
+	     now_ms += 7) { /* each change arrives after the verdict of the previous one */
 		assert_false(debounce_defers(&debounce, now_ms));
 		assert_false(take(&debounce, now_ms, 1 + (int)(now_ms % 3)));
 		debounce_rest(&debounce, now_ms + 1);

@@ -363,7 +363,7 @@ static void an_axis_with_one_value_is_const(void **state)
 	    {"\"constraints\": [\"batch == hidden + 1\", \"batch > 3\"],", 65},
 	    {"\"constraints\": [\"hidden == 3 * batch\"],", 0},
 	    {"\"constraints\": [\"hidden * batch == 0\"],", 0},
-	    {"\"constraints\": [\"batch == 2 ** 52\"],", 0}, /* a tensor that no machine has */
+	    {"\"constraints\": [\"batch == 2 ** 52\"],", 0}, /* the tensor would be too large for any machine */
 	};
 
 	(void)state;
@@ -574,7 +574,7 @@ static void shapes_may_contain_sizes_and_expressions(void **state)
 		"d.json:8:29: expected the name of an axis, found \"hiden\"; did you mean \"hidden\"?");
 }
 
-/* A dtype of bytes with two values each: the last size of its shape counts bytes. */
+/* A byte of the dtype float4_e2m1fn_x2 contains two values. The last size of a shape counts bytes, not values. */
 static void shapes_of_packed_dtypes_count_bytes(void **state)
 {
 	struct arena arena = {0};
@@ -637,10 +637,10 @@ static void names_are_those_of_the_file_and_of_python(void **state)
 	refused(AXES, "\"axes\": {\"\": {\"type\": \"var\"}},", "d.json:6:14: expected an axis name, found an empty string");
 	refused(AXES, "\"axes\": {\"a\\u202eb\": {\"type\": \"var\"}},",
 	        "d.json:6:22: expected an axis name without control or invisible characters, found \"a\\u202eb\"");
-	/* only shapes and constraints name an axis, so it needs no Python name */
+	/* the name of an axis occurs only in shapes and constraints, so it need not be a Python identifier */
 	taken(AXES, "\"axes\": {\"batch\": {\"type\": \"var\"}, \"hidden\": {\"type\": \"const\", \"value\": 64}, "
 	            "\"2h\": {\"type\": \"var\"}, \"kv-heads / 2\": {\"type\": \"var\"}, \"\xC3\xA9\": {\"type\": \"var\"}},");
-	/* an input with a name that no argument can have is passed by its place */
+	/* an input whose name no argument can have is passed by position */
 	taken(INPUTS, "\"inputs\": {\"x-1\": {\"shape\": [], \"dtype\": \"int8\"}, \"2x\": {\"shape\": [], \"dtype\": \"int8\"}, "
 	              "\"lambda\": {\"shape\": [], \"dtype\": \"int8\"}},");
 	refused(INPUTS, "\"inputs\": {\"\": {\"shape\": [], \"dtype\": \"int8\"}},",

@@ -79,7 +79,7 @@ static void tensors_and_switches_have_no_such_number(void **state)
 	assert_false(described_default(&arg, &number));
 }
 
-/* A family whose only scalar has the default 0.125; an odd variant has no default. */
+/* op.scalar of a family whose only scalar has the default 0.125. In variant 1, the scalar has no default. */
 static double scalar(const struct op_case *c, int input)
 {
 	if ((c->absent >> input & 1) == 0)

@@ -58,7 +58,7 @@ static void round_outputs(const struct op_variation *v, struct world *w)
 	}
 }
 
-/* Returns true if these outputs of a reference agree with the mistake that ran as `v`. */
+/* Returns true if a reference's outputs `found` agree with the outputs of `v`, in which a mistake was planted. */
 static bool explains(const struct world *w, const struct op_variation *v, const struct tensor *found)
 {
 	struct rule rules[2];
@@ -323,7 +323,7 @@ static struct op gather_op(const struct op_confusion *confusions)
 			   .oracle = gather, .confusions = confusions};
 }
 
-/* A case of the small operation, and the outputs of a reference that triples them. */
+/* A case of the small operation, and the outputs of a reference that triples every output. */
 struct small {
 	struct built built;
 	struct op_case c;
@@ -388,7 +388,7 @@ static void two_mistakes_are_told_and_three_are_not(void **state)
 	assert_string_equal(two.says[0], "a");
 	assert_string_equal(two.says[1], "b");
 	look_for_triples(three_rows, &three);
-	assert_false(three.complete); /* it contradicts no other case */
+	assert_false(three.complete); /* three mistakes explain the outputs, so the diagnosis names none */
 	assert_int_equal(three.count, 0);
 }
 
@@ -429,7 +429,7 @@ static void a_limit_that_changes_nothing_runs_no_oracle(void **state)
 	variation_close(&v);
 }
 
-/* Is a limit of the Python scalar x vague? */
+/* Returns whether a limit of a Python scalar with the value x is vague. */
 static bool is_vague(bool (*limit)(struct op_variation *v, const struct op_confusion *confusion), double by, double x)
 {
 	const struct op op = gather_op(two_rows);
@@ -460,7 +460,7 @@ static void a_limit_that_equals_rounding_is_vague(void **state)
 	assert_false(is_vague(before_most, 1, 2.5));
 }
 
-/* Diagnoses a reference that has 1 for a scale of `small`, and is right with a scale of 2. */
+/* Diagnoses a reference that uses 1 instead of a scale of `small`, but uses a scale of 2 correctly. */
 static void look_for_limit(double small, struct diagnosis *diagnosis)
 {
 	const struct op_confusion none[] = {{.says = NULL}};

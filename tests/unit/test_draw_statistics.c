@@ -25,8 +25,9 @@ static void a_run_of_five_hundred_cases_is_falsely_alarmed_once_in_a_million_at_
 	assert_true(500 * (2 * false_alarm + false_suspicion + same) <= 1e-6);
 }
 
-/* Computes the distribution of the number of rows whose draw falls on one side of a split, adding one row after the
- * other; mean[i] is the probability of this for row i. */
+/* A split divides the tokens into two sides; mean[i] is the probability that the draw of row i falls on the first side.
+ * Computes the distribution of the number of rows whose draw falls on the first side, by adding one row after the
+ * other. */
 static void count_exactly(const double *mean, int rows, double *probability)
 {
 	memset(probability, 0, (size_t)(rows + 1) * sizeof *probability);
@@ -115,8 +116,8 @@ static void correct_samplers_are_alarmed_no_more_often_than_alpha_says(void **st
 	assert_true(alarms <= alpha * CASES);
 }
 
-/* Checks that the odds of every suspect have the mean 1 under a correct sampler of `count` probabilities, and marks the
- * suspects that some token makes more or less likely. */
+/* Checks that the odds of every suspect have the mean 1 if a correct sampler draws from the `count` probabilities `p`.
+ * Sets asked[s] if some token makes suspect s more or less likely. */
 static void expect_mean_one(const double *p, int count, const struct filter_bounds *bounds, bool asked[DRAW_SUSPECTS])
 {
 	double mean[DRAW_SUSPECTS] = {0};
@@ -223,7 +224,8 @@ static void a_suspicion_is_reported_with_the_suspected_mistake(void **state)
 	assert_non_null(strstr(why.text, "the rest of top_p"));
 }
 
-/* The wrong sampler of this test draws every second row from the most likely token. At 320 rows that is found. */
+/* The wrong sampler of this test returns the most likely token in every second row. 320 rows are enough to find
+ * this. */
 static void a_sampler_that_strays_is_alarmed(void **state)
 {
 	enum { ROWS = 320 };

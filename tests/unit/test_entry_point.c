@@ -75,7 +75,7 @@ static void without_run_the_last_reference_is_called(void **state)
 	check("class A:\n    def run(x):\n        pass\n" REFERENCE, "_a_reference");
 }
 
-/* A call such as setattr(x, "a", 1) may bind any name, so it says nothing against a function …_reference. */
+/* A call such as setattr(x, "a", 1) may bind any name, also `run`. */
 static void run_is_called_if_any_name_may_be_bound(void **state)
 {
 	static const char *const binds[] = {"from m import *\n", "exec(text)\n", "def f(x):\n    setattr(x, 'a', 1)\n"};

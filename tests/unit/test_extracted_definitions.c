@@ -1,5 +1,5 @@
-/* test_extracted_definitions - `extract` plans the definitions of every model of the table: each text is complete, each
- * template belongs to a rule, and what an architecture has and no op family covers is named. */
+/* test_extracted_definitions - `extract` plans the definitions of every model of the table. Each text is complete, each
+ * template belongs to a rule, and the parts of an architecture that no op family covers are named. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -134,7 +134,7 @@ static void routings_without_an_op_family_are_named(void **state)
 	}
 }
 
-/* Returns whether a rule of an architecture has the template. */
+/* Returns whether some rule of the blocks uses the template `name`. */
 static bool has_rule(const cJSON *blocks, const char *name)
 {
 	const cJSON *block, *rule;

@@ -497,7 +497,8 @@ static void interrupt(int signal_number)
 	(void)signal_number;
 }
 
-/* Signals interrupt the writer, because the child reads slowly: a call of write then returns early. */
+/* The child reads slowly, so the writer must wait. Signals interrupt the waiting writer, and a call of write then
+ * returns early. */
 static void all_bytes_go_through_a_pipe(void **state)
 {
 	enum { LENGTH = 1 << 20 };

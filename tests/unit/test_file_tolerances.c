@@ -1,5 +1,5 @@
-/* test_file_tolerances - the bounds of `generate --tolerance` are written as a tuple of few texts, found again in a
- * file, and inserted below its imports. */
+/* test_file_tolerances - the bounds of `generate --tolerance` are written as a short tuple of strings, inserted into a
+ * test file below its imports, and found again there. */
 #include "testgen/file_tolerances.h"
 
 #include <setjmp.h>

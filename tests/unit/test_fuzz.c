@@ -1,5 +1,5 @@
 /* test_fuzz - the parsers that read bytes from strangers survive thousands of random and changed inputs, and the fuzz
- * driver notices a broken promise. */
+ * driver reports a check that fails. */
 #include "tests/fuzz/targets.c"
 
 #include <setjmp.h>

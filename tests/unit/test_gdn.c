@@ -486,7 +486,8 @@ static void offsets_and_slots_that_lead_nowhere_are_refused(void **state)
 	assert_int_equal(gdn_op.oracle(&t.c, t.in, t.truth, &err), 0);
 	trial_close(&t);
 
-	/* The axes leave no room for the offsets: the oracle rejects the case and reads nothing beyond the end. */
+	/* The axes contradict the offsets: the oracle rejects the case, and reads nothing beyond the end of a
+	 * tensor. */
 	assert_true(trial_open_size(&t, &gdn_op, &problems[PREFILL], SIZE_SMALL, 1, 0));
 	t.axis[SEQUENCES] = 1;
 	assert_int_equal(gdn_op.oracle(&t.c, t.in, t.truth, &err), -1);
@@ -535,8 +536,8 @@ static struct op_constant constant_of(const struct op_problem *problem)
 	return constants[0];
 }
 
-/* The schema does not say whether a pass over several tokens updates its pool. The definition's description says so, or
- * the reference is run once to find out. */
+/* The schema does not say whether the operation updates the pool of states if it processes several tokens. If the tags
+ * and the description do not say so either, the reference is run once to find out. */
 static void whether_a_pool_is_updated_is_attested_or_probed(void **state)
 {
 	static const char *const tags[] = {"stage:mtp", "disable_state_update=false"};

@@ -544,7 +544,7 @@ static void a_comes_second_and_activations_of_rank_three_are_recognised(void **s
 	p.output.rank = 3;
 	memcpy(p.output.axis, (int[]){0, 3, 1}, 3 * sizeof(int));
 	assert_int_equal(gemm_op.match(&p.problem, NULL), GEMM_NN);
-	/* 127 rows are computed as 128, in steps of four */
+	/* a leading axis has length 4, so 127 rows become 128, and two of the eight cases are equal */
 	assert_int_equal(gemm_op.sizes(&p.problem, GEMM_NN, SIZE_MEDIUM, axis, 8), 7);
 	assert_true(axis[0] * axis[3] >= 321);
 	make_world(&w, &p.problem, axis, 0);

@@ -155,7 +155,7 @@ static void gradients_are_held_as_a_whole_and_one_by_one(void **state)
 	assert_true(passes_by((struct rule){0, 0, 1}, truth, truth, NULL));
 	assert_false(passes_by((struct rule){0, 0, 1}, found, truth, "at most 0 is allowed"));
 
-	/* One row of 100000 is zero: the ratio is 0.003. */
+	/* If one of 100000 rows is zero, the error ratio is only 0.003. */
 	memcpy(found, truth, sizeof *truth * ROWS * COLUMNS);
 	memset(found + 777 * COLUMNS, 0, sizeof *found * COLUMNS);
 	assert_false(passes(found, truth, "elements are off by more than"));

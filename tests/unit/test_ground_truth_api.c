@@ -41,7 +41,7 @@ static const char filtered[] =
     "\"float32\"}, \"top_k\": {\"shape\": [\"b\"], \"dtype\": \"int32\"}},"
     " \"outputs\": {\"samples\": {\"shape\": [\"b\"], \"dtype\": \"int64\"}}}, \"axes\": {\"b\": 1}, \"seed\": 0}";
 
-/* The format of a sampler's case on the first (0) or second (1) set of input values. */
+/* The text of a sampler's case. %d is the set of input values: 0 for the first set, 1 for the second. */
 static const char rows_of_sampler[] =
     "{\"definition\": {\"name\": \"sampling\", \"op_type\": \"sampling\", \"axes\": {\"b\": {\"type\": \"var\"},"
     " \"v\": {\"type\": \"const\", \"value\": 64}}, \"inputs\": {\"probs\": {\"shape\": [\"b\", \"v\"], \"dtype\": "
@@ -224,7 +224,7 @@ static void bounds_are_the_familys(void **state)
 	assert_int_equal(reftest_rule(norm, 1, rule, why, sizeof why), TRUTH_BAD);
 }
 
-/* The same norm with a "tolerance" in the definition, and with one in its output. */
+/* Adds a "tolerance" to the definition of the norm, and another one to its output. */
 static void bounds_are_first_the_definitions_own(void **state)
 {
 	static const char top[] = "\"tolerance\": {\"atol\": 0.5, \"rtol\": 0.25}, \"outputs\": ";
@@ -263,7 +263,7 @@ static void second_contents_are_others(void **state)
 	assert_memory_equal(first, second, sizeof first);
 }
 
-/* Heads of one element with one state. The states are updated in place, and no output returns them. */
+/* One head, whose only element has one state. The states are updated in place, and no output returns them. */
 static const char states[] =
     "{\"definition\": {\"name\": \"mamba_ssu\", \"op_type\": \"mamba_ssu\", \"axes\": {\"b\": {\"type\": \"var\"},"
     " \"slots\": {\"type\": \"var\"}, \"h\": {\"type\": \"const\", \"value\": 1},"

@@ -14,7 +14,8 @@
 #include "engine/ground_truths.h"
 #include "tests/unit/folder.h"
 
-/* Tables whose libraries need no installation: gemm's is used by default, rmsnorm's on request, page's never. */
+/* A table whose library need not be installed: it is used for gemm by default, for rmsnorm on request, and for page
+ * never. */
 static const char table[] = "from reftest_providers import Row, Table\n"
 			    "TABLES = (Table('torch', (), {'gemm': Row(None), 'rmsnorm': Row(None, on_request=True)},\n"
 			    "                {'page': 'it has no pages'}),)\n";
@@ -103,7 +104,7 @@ static void the_datasets_own_truth_is_used_without_a_family_and_on_request(void 
 	assert_asked_with(&own, "truth,builtin", NULL, "truth");
 	assert_asked_with(&own, "builtin", NULL, "");
 	assert_asked("auto", NULL, "");
-	assert_asked("truth", "gemm", "truth"); /* it decides nothing, and says why */
+	assert_asked("truth", "gemm", "truth"); /* the list includes it, although it cannot be used */
 }
 
 /* Solutions are used only if --ground-truth names them: all, or those of a name or an author. */
@@ -127,7 +128,7 @@ static void solutions_are_used_if_they_are_named(void **state)
 	assert_asked_among(own, 4, "auto,solution:nobody", NULL, "truth");
 	assert_asked_among(own, 4, "auto,solution", "gemm", "torch builtin solution:a solution:b");
 	assert_asked_among(own, 4, "all,solution:a", "gemm", "torch builtin truth solution:a");
-	assert_asked_among(own, 4, "solution:c", NULL, "solution:c"); /* it decides nothing, and says why */
+	assert_asked_among(own, 4, "solution:c", NULL, "solution:c"); /* the list includes it, although it cannot be used */
 	assert_asked_among(own, 1, "solution", NULL, "solution");
 }
 
@@ -178,8 +179,8 @@ static void a_row_on_request_is_used_by_name_and_by_all_but_not_by_default(void 
 	assert_asked("builtin,torch", "rmsnorm", "builtin torch");
 }
 
-/* A ground truth used on request is part of the context of its verdicts, so that they are not reused under the other
- * choice. */
+/* A ground truth that is used on request is part of the context of a verdict. A run that does not request this ground
+ * truth therefore does not reuse the verdict. */
 static void a_ground_truth_on_request_is_in_the_context_of_runs_that_use_it(void **state)
 {
 	struct program program = {.store = NULL};

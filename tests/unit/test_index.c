@@ -23,7 +23,8 @@ static int enter(void **state)
 	return enter_folder(state);
 }
 
-/* Writes files whose names have all lengths, so that every padding occurs, a link, and names that sort around a '/'. */
+/* Writes a repository with a link, with names that sort before and after a '/', and with names of many lengths, so that
+ * every padding of an index entry occurs. */
 static void fill(const char *how)
 {
 	char command[256];
@@ -106,7 +107,7 @@ static void versions_2_to_4_are_read_as_git_lists_them(void **state)
 	fill("");
 	version_of(2);
 	expect_as_listed(30, 0);
-	shell("git update-index --skip-worktree a/1"); /* needs the flags of index version 3 */
+	shell("git update-index --skip-worktree a/1"); /* the flag skip-worktree needs index version 3 */
 	version_of(3);
 	expect_as_listed(30, 1);
 	shell("git update-index --index-version 4");

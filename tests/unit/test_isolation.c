@@ -1,5 +1,6 @@
-/* test_isolation - checks which tasks may keep their runner, and which may have several, as far as this depends on the
- * task; and what the answers of the reader mean. The reader is a socket of this test; no process is started. */
+/* test_isolation - checks which tasks may keep their runner and which may have several runners, as far as the task
+ * itself determines this. Also checks how the answers of the reader are understood. The reader is a socket of this
+ * test; no process is started. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

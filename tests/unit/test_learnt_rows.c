@@ -1,4 +1,5 @@
-/* The cases of a definition are held to what its first cases show about rows. */
+/* test_learnt_rows - if rows are independent of each other in the first cases of a definition, they must be independent
+ * in its later cases. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -83,7 +84,7 @@ static void rows_that_were_independent_stay_so(void **state)
 	const char *said = strstr(w.cases[1].verdict->checks[0].evidence, "in case first");
 
 	assert_non_null(said);
-	assert_null(strstr(said + 1, "in case first")); /* the second call says it no second time */
+	assert_null(strstr(said + 1, "in case first")); /* the second call of learn_rows adds no second message */
 	arena_free(&w.result.arena);
 }
 
@@ -95,7 +96,7 @@ static void an_axis_is_learnt_in_the_first_case_that_has_it(void **state)
 	say(&w, (const char *const[]){"n+", "s+", "s-"});
 	w.verdicts[0].check_count = 0;
 	expect_statuses(&w, STATUS_CHECKED, STATUS_CHECKED, STATUS_SKIPPED);
-	w.cases[1].verdict = NULL; /* it was not verified, so nothing is learnt there */
+	w.cases[1].verdict = NULL; /* case 1 has no verdict, so it shows nothing about axis s */
 	w.cases[2].verdict = &w.verdicts[2];
 	learn_rows(&w.result);
 	assert_int_equal(w.cases[2].verdict->status, STATUS_CHECKED);
@@ -114,8 +115,8 @@ static void known_inputs_make_it_a_failure(void **state)
 	arena_free(&w.result.arena);
 }
 
-/* If a ground truth agrees, it decides, whatever the rows show. In a case that exists only for its checks, rows that
- * are not independent are a finding. */
+/* If a case passed by a ground truth, it stays passed, whatever the check of rows shows. In a case that exists only for
+ * its checks, rows that are not independent are a finding. */
 static void a_ground_truth_decides(void **state)
 {
 	(void)state;

@@ -8,7 +8,8 @@
 
 #include <cmocka.h>
 
-/* Appends what lines_next returns to `out`: "[line]", or "!" for a line that is too long, with its number. */
+/* Appends each line that lines_next returns to `out`: "[line]N", or "!N" if the line is too long, where N is the number
+ * of the line. */
 static void take_all(struct lines *lines, struct buf *out)
 {
 	const char *line;

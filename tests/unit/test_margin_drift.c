@@ -1,5 +1,6 @@
-/* test_margin_drift - margins of one case with several versions are compared for each device class. The case whose
- * margin changed most represents its definition. The list says what changed, and how near the bound is. */
+/* test_margin_drift - if a case has verdicts from several versions, their margins are compared, separately for each
+ * device class. The case whose margin changed most represents its definition. The list says what changed, and how near
+ * the bound is. */
 #include "tests/unit/engine_world.h"
 
 #include <cjson/cJSON.h>

@@ -72,7 +72,7 @@ static void the_worst_two_axes_are_shown(void **state)
 	assert_int_equal(map.histogram[0], ELEMENTS - BATCH);
 
 	memset(found, 0, sizeof found);
-	found[ROWS * COLUMNS * 1 + 99 * COLUMNS] = 4; /* batch 1 and the last row: the column differs less than these */
+	found[ROWS * COLUMNS * 1 + 99 * COLUMNS] = 4; /* only the last row of batch 1 differs */
 	for (int c = 0; c < COLUMNS; c++)
 		found[ROWS * COLUMNS * 1 + 99 * COLUMNS + c] = 4;
 	map = map_of(3, BATCH, ROWS, COLUMNS);

@@ -148,7 +148,7 @@ static void a_definition_belongs_to_the_modules_with_its_axes(void **state)
 	assert_string_equal(find(&tree, "down_proj")->definitions[0], "down");
 	assert_string_equal(find(&tree, "o_proj")->definitions[0], "o");
 	assert_int_equal(find(&tree, "o_proj")->definition_count, 1);
-	assert_null(find(&tree, "q_proj")); /* has the axes of "o", too, but only some implementations have it */
+	assert_null(find(&tree, "q_proj")); /* only some implementations have this module */
 	assert_string_equal(find(&tree, "k_proj")->definitions[0], "k");
 	arena_free(&arena);
 }

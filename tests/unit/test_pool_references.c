@@ -268,8 +268,8 @@ static void what_changes_the_whole_process_is_an_error(void **state)
 	expect(&result, STATUS_PASSED, REASON_NONE, NULL);
 }
 
-/* Ways to write beyond a tensor that torch does not notice; a write beyond the tensor's storage is an error in torch
- * itself. */
+/* torch does not notice a write outside of a tensor by memset, so the judge must find it. A write beyond the tensor's
+ * storage by torch raises an error in torch itself. */
 static void writing_outside_the_tensors_is_an_error(void **state)
 {
 	struct pool_result result = verify(
@@ -465,7 +465,8 @@ static void taking_more_memory_than_there_is_raises(void **state)
 	expect_all_is_well(*state);
 }
 
-/* Each limit has a reason of its own, wherever it is reached, and a verdict of it is never stored. */
+/* Each limit has its own reason, whether the reference reaches the limit in run() or when it is loaded. A verdict with
+ * one of these reasons is never stored. */
 static void each_limit_is_told(void **state)
 {
 	static const struct {
@@ -519,7 +520,7 @@ static void junk_on_every_descriptor_hurts_only_its_own_case(void **state)
 	expect_all_is_well(*state);
 }
 
-/* Writes the answer that the runner would send into every open file descriptor. */
+/* The reference writes to every open file descriptor the answer that the runner would send. */
 #define FORGED "    for fd in range(3, 1024):\n" \
 	       "        try: os.write(fd, b'{\"ran\":[{\"shape\":[4,64],\"dtype\":\"float32\"}]}\\n')\n" \
 	       "        except OSError: pass\n"

@@ -121,8 +121,8 @@ static void spares_make_room_for_a_case_that_lacks_memory(void **state)
 	arena_free(&warm.arena);
 }
 
-/* On a GPU, starting a runner takes long, so new ones are started even while cases wait. On the CPU, starting one would
- * take the time of a run, so they are started only when the pool is idle. */
+/* On a GPU, starting a runner takes long, so spare runners are started even while cases wait. On the CPU, starting a
+ * runner would delay the waiting cases, so spare runners are started only when the pool is idle. */
 static void spares_are_made_anew_when_they_do_not_disturb(void **state)
 {
 	static const struct {

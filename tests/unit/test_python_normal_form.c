@@ -35,7 +35,7 @@ static bool same(const char *a, const char *b)
 	return equal;
 }
 
-/* Checks that all these sources have the same form, made of tokens. */
+/* Checks that all these sources have the same form, and that this form consists of tokens and is not the raw text. */
 static void assert_all_same(const char *const *sources, int count)
 {
 	for (int i = 0; i < count; i++) {
@@ -113,8 +113,8 @@ static void strings_that_are_no_docstrings_leave_a_trace(void **state)
 	    "def f():\n  ('a')\n  pass\n", "def f(): 'a'\n", "def f():\n  'a'; pass\n", "def f():\n  'a' + b\n  pass\n",
 	    "def f():\n  pass\n  'a'\n", "if f:\n  'a'\n  pass\n", "if f:\n  'b'\n  pass\n",
 	    "def f():\n  'a' f'b'\n  pass\n");
-	/* A docstring, then a string, then a future import: a form that dropped the docstring must keep the string
-	 * behind it. */
+	/* A docstring, a string and a future import, in this order. The form drops the docstring, but must keep the
+	 * string. */
 	ALL(assert_all_differ, "'a'\nfrom __future__ import annotations\n",
 	    "'a'\n'b'\nfrom __future__ import annotations\n", "('b')\nfrom __future__ import annotations\n",
 	    "'a'\n('b')\nfrom __future__ import annotations\n");

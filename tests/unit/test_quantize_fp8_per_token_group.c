@@ -35,7 +35,8 @@ enum way {
 	BY_FACTOR,     /* not a mistake: x * (448 / amax) */
 	BY_RECIPROCAL, /* not a mistake: x * (1 / s) */
 	BY_CONSTANT,   /* not a mistake: s = amax * (1 / 448), then x / s */
-	/* not a mistake: if they are rounded, s is off by one unit in the last place, and the quotient by two */
+	/* not a mistake: if s is not a power of two, s is off by one unit in the last place, and the quotient by two
+	 * units */
 	BY_LOOSE,
 	NEGATIVE_ZERO, /* no mistake */
 	OF_THE_ROW,

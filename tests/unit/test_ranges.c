@@ -1,6 +1,6 @@
 /* test_ranges - every op family states the range of each input's values and the largest size of each var axis in its
- * default cases (op.range, op.reach). The test builds the cases of every starter definition on the host; they must
- * reach both ends. Every scalar must differ between the two sets of input values of a case.
+ * default cases (op.range, op.reach). The test builds the cases of every starter definition on the host. The values
+ * must reach both ends of each stated range. Every scalar must differ between the two sets of input values of a case.
  *
  *   test_ranges [FAMILY]     tests this family alone, and prints the values that are reached as comments */
 #include <float.h>

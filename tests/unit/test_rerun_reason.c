@@ -139,8 +139,8 @@ static void a_library_of_another_machine_need_not_be_here(void **state)
 	assert_int_equal(answer(&automatic, &edited, &v, "has changed"), RERUN_RUN);
 }
 
-/* If the only ground truth is coarse, its verdict is accepted. If builtin is available too, a verdict of the coarse one
- * alone is not enough. */
+/* A verdict by a coarse ground truth alone is accepted if this run would call no other ground truth. If this run would
+ * also call builtin, the case runs again. */
 static void a_coarse_ground_truth_alone_does_not_answer_for_more(void **state)
 {
 	static const struct truth both[] = {{.name = "flashinfer", .version = "0.7"}, {.name = "builtin", .version = "v1"}};
@@ -273,7 +273,7 @@ static void required_containment_is_asked_of_references_alone(void **state)
 	without.torch = without.containment = NULL;
 	without.status = STATUS_INVALID;
 	assert_int_equal(rerun_case(&strict, &truths, stored, 1, &arena).answer, RERUN_CACHED);
-	without.status = STATUS_PASSED; /* no verdict of a case that passed is without a reference */
+	without.status = STATUS_PASSED; /* the reference of a case that passed must have run */
 	assert_int_equal(rerun_case(&strict, &truths, stored, 1, &arena).answer, RERUN_RUN);
 	without.status = STATUS_INVALID;
 	without.torch = unknown.torch;

@@ -367,7 +367,7 @@ static void assert_caught(int64_t width, enum dtype dtype, bool fused, double ep
 		if (mistake == SUM_ROUNDED_FIRST && dtype == DTYPE_FLOAT32)
 			continue; /* in float32 a sum in float32 is not a mistake */
 		if (mistake == MEAN_OVER_ONE_LESS && dtype != DTYPE_FLOAT32)
-			continue; /* only short rows show it: the_exact_row_shows_half_a_unit */
+			continue; /* only short rows show this mistake: see the_exact_row_shows_half_a_unit */
 		if (!caught(&p.problem, (enum mistake)mistake, eps, seed))
 			fail_msg("%s is not caught: %s, width %d, eps %g", mistake_names[mistake], dtype_name(dtype),
 				 (int)width, eps);
@@ -427,7 +427,8 @@ static void round_twice(struct world *w)
 	free(x);
 }
 
-/* In the second set of one row every rounding gives the same bits, and half a unit of the output's dtype is visible. */
+/* In the second set of input values of a case with one row, all correct ways of rounding give the same bits. An error
+ * of half a unit of the output's dtype is therefore visible. */
 static void the_exact_row_shows_half_a_unit(void **state)
 {
 	static const int64_t most[] = {128, 1024}; /* columns: bfloat16, float16 */

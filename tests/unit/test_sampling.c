@@ -242,8 +242,8 @@ static int64_t draw_token(struct token *tokens, int64_t count, int64_t vocab, do
 	return tokens[i].place + (mistake == TOKEN_OFF_BY_ONE);
 }
 
-/* Returns the token with the largest probability / noise; with exponential instead of uniform noise that would be
- * correct. */
+/* A wrong sampler: returns the token with the largest quotient of probability and uniform noise. With exponential
+ * noise, the sampler would be correct. */
 static int64_t race(const struct token *tokens, int64_t count, uint64_t key, int64_t row)
 {
 	int64_t best = 0;
@@ -260,8 +260,8 @@ static int64_t race(const struct token *tokens, int64_t count, uint64_t key, int
 	return best;
 }
 
-/* Draws from the tokens in order of falling probability. A correct caller passes the random number times the sum of the
- * kept tokens; the mistaken one passes the random number times p. */
+/* Draws from the tokens in order of falling probability. A correct sampler passes as `target` a random number times the
+ * sum of the kept probabilities. The sampler with the mistake P_FOR_SUM passes the random number times top_p. */
 static int64_t draw_below(const struct token *tokens, int64_t count, double target)
 {
 	int64_t i = 0;

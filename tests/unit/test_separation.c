@@ -1,5 +1,5 @@
-/* test_separation - checks which cases of a task may move to an idle lane, and that lanes share the cases of a slow
- * definition: only if its reference keeps nothing between two cases, and with the verdicts that one lane would give. */
+/* test_separation - checks which cases of a task may move to an idle lane. Lanes share the cases of a slow definition
+ * only if its reference keeps nothing between two cases. The verdicts are the same as with one lane. */
 #include "tests/unit/pool_world.h"
 
 #include <math.h>
@@ -107,7 +107,8 @@ static void a_task_may_forbid_it(void **state)
 
 /* ---- in a pool ---- */
 
-/* A slow reference that keeps nothing: its text needs no process of its own. `more` is a part of its module. */
+/* The source code of a slow reference that returns `value`. Unless the code in `more` keeps something, the reference
+ * keeps nothing between two cases. */
 #define SLOW(more, value)                                                                                              \
 	"import torch\n" more "def run(hidden_states, weight):\n    x, w = hidden_states, weight\n"                     \
 	"    for i in range(1500):\n        torch.matmul(torch.ones(64, 64), torch.ones(64, 64))\n"                    \

@@ -250,9 +250,9 @@ static void a_device_gets_a_task_when_it_has_room(void **state)
 		ask(w, i, 1, i);
 	assert_int_equal(w->fakes[0].task_count + w->fakes[1].task_count + w->fakes[2].task_count, 0);
 	dispatch(w);
-	assert_int_equal(w->fakes[0].task_count, 2); /* one for its lane and one ahead */
+	assert_int_equal(w->fakes[0].task_count, 2); /* one task for its lane, and one that waits */
 	assert_int_equal(w->fakes[1].task_count, 2);
-	assert_int_equal(w->fakes[2].task_count, 4); /* two for its lanes and two ahead, because many wait */
+	assert_int_equal(w->fakes[2].task_count, 4); /* two tasks for its lanes, and two that wait */
 	assert_int_equal(w->runner.calls->pending(w->runner.self), 12);
 	finish(w, 1, &w->fakes[1].tasks[0], 0, REASON_NONE);
 	assert_int_equal(take_all(w), 1);
@@ -361,7 +361,7 @@ static void a_lack_of_memory_is_tried_on_another_device(void **state)
 	before = w->fakes[0].task_count == 1 ? 0 : 1;
 	assert_int_equal(w->fakes[before].tasks[0].job_count, 1);
 	assert_ptr_equal(w->fakes[before].tasks[0].jobs[0], &w->jobs[0][0]);
-	finish(w, before, &w->fakes[before].tasks[0], 0, REASON_MEMORY); /* a second lack of memory is the verdict */
+	finish(w, before, &w->fakes[before].tasks[0], 0, REASON_MEMORY); /* no third attempt */
 	assert_int_equal(take_all(w), 1);
 	expect_each_once(w, 1, 2);
 	assert_int_equal(w->runner.calls->pending(w->runner.self), 0);

@@ -1,4 +1,5 @@
-/* test_sglang_witness - which layers SGLang's model file has under which names, and which the mapping lacks. */
+/* test_sglang_witness - SGLang's model file is searched for the layers of the mapping, under reftest's names and
+ * SGLang's, and for layers that the mapping lacks. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -76,7 +77,8 @@ static void a_longer_name_of_another_module_is_no_layer(void **state)
 	arena_free(&arena);
 }
 
-/* deepseek-v3 states q_lora_rank, so that its mapping has no q_proj; other models of the architecture have. */
+/* The configuration of deepseek-v3 states q_lora_rank, so deepseek-v3 has no q_proj. Other models of the architecture
+ * have a q_proj, so the report does not name q_proj as unknown. */
 static void modules_of_other_models_and_parts_without_a_family_are_known(void **state)
 {
 	struct arena arena = {0};

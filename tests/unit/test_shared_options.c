@@ -1,5 +1,5 @@
-/* test_shared_options - checks what the options that commands share mean for a run: the defaults, and the rules that
- * stand between an option and its member of struct run_options. */
+/* test_shared_options - checks how the options that several commands share become members of struct run_options: the
+ * defaults, the conversions and the rules. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

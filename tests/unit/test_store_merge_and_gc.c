@@ -25,7 +25,7 @@ enum { DAY = 86400 };
 
 struct place {
 	const char *containment; /* containment of the verdicts that put_of makes */
-	const char *driver;	 /* of the GPU on which they were made */
+	const char *driver;	 /* GPU driver of these verdicts */
 	double margin;
 	char root[128], file[160];
 	struct err err;
@@ -184,8 +184,8 @@ static void of_equal_keys_the_newest_stays(void **state)
 	assert_true(merged.taken == 1 && merged.replaced == 1 && merged.kept == 2);
 }
 
-/* A verdict of a fully contained reference is not replaced by a verdict of one that could reach more, however new that
- * is. */
+/* A verdict with full containment is not replaced by a verdict with open gaps, even if the verdict with open gaps is
+ * newer. */
 static void the_better_contained_verdict_stays(void **state)
 {
 	static const char *const weaker[] = {NULL, "files,network", "memory"};
@@ -251,7 +251,7 @@ static void margins_on_other_drivers_stay(void **state)
 	put(p, 1, "2.13", 1, day + 2);
 	expect_drivers(p, "570", "550:0.375 ");
 
-	/* One that is merged and newer replaces it; an older one only adds its margin. */
+	/* A newer verdict that is merged in replaces the stored verdict. An older verdict only adds its margin. */
 	on_driver(p, "580", 0.75);
 	merge(p, 1, "2.13", 1, day + 4, &merged);
 	expect_drivers(p, "580", "550:0.375 570:0.5 ");
@@ -263,7 +263,8 @@ static void margins_on_other_drivers_stay(void **state)
 	merge(p, 1, "2.13", 1, day, &merged);
 	expect_drivers(p, "580", "550:0.375 570:0.5 560:4 ");
 
-	/* The driver of a version that does not know it is unknown, and nothing is lost. */
+	/* Older versions of reftest do not store the driver. A verdict by such a version has an unknown driver, and
+	 * keeps the margins of all drivers. */
 	p->driver = NULL;
 	put(p, 1, "2.13", 1, day + 5);
 	expect_drivers(p, "none", "550:0.375 570:0.5 560:4 580:0.75 ");

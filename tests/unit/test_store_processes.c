@@ -148,7 +148,7 @@ static void a_map_grown_by_another_process_is_adopted(void **state)
 {
 	struct place *p = *state;
 	struct child child = child_start(p, write_beyond_the_map);
-	struct store *store = open_here(p); /* with LMDB's small first map */
+	struct store *store = open_here(p); /* the memory map has LMDB's small initial size */
 
 	assert_int_equal(get_number(p, store, 0, 1 << 20), CACHE_MISS);
 	tell(child.to);

@@ -184,7 +184,7 @@ static void the_place_of_a_dead_reader_is_free_for_who_had_it_open(void **state)
 	end_reader(begin_reader(p));
 	for (int i = 0; i < WRITES; i++)
 		put(p, store, 1, i);
-	assert_true(bytes_of_file(p) <= ROOM); /* the map has not grown and was filled once */
+	assert_true(bytes_of_file(p) <= ROOM); /* the memory map did not grow */
 	store_close(store);
 }
 

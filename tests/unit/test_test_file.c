@@ -337,7 +337,7 @@ static void a_class_without_a_family_says_so(void **state)
 	buf_free(&out);
 }
 
-/* The tables are named after libraries; code formatters skip them. */
+/* Each support file is in the folder of libraries, and begins with comments that tell code formatters to skip it. */
 static void what_all_tests_use_is_shipped_beside_them(void **state)
 {
 	struct buf text = {0};

@@ -89,8 +89,8 @@ static void json_gets_escapes_that_a_reader_undoes(void **state)
 	buf_free(&out);
 }
 
-/* Fails if text has an unsafe character other than a newline, or a line that begins with a command of a CI system that
- * is not one of ours. */
+/* Fails if `text` has an unsafe character other than a newline. Also fails if a line of `text` begins with a command of
+ * a CI system, unless reftest itself prints this command (`ours`). */
 static void check_harmless(const char *text, const char *ours)
 {
 	char escape[ESCAPE_MAX];

@@ -207,7 +207,8 @@ static void the_head_of_a_plain_pass_is_what_the_whole_says(void **state)
 
 static const struct driver_margin drivers[] = {{"550.54.15", STATUS_PASSED, 100, 0.25}, {"570.86.10", STATUS_FAILED, 200, INFINITY}};
 
-/* `whole`, like verdicts of earlier versions, has none. */
+/* A verdict keeps its drivers when it is written and read. (`whole` has no drivers, like verdicts of earlier
+ * versions.) */
 static void drivers_survive_in_the_whole_and_in_the_head(void **state)
 {
 	struct verdict v = whole;
@@ -219,7 +220,7 @@ static void drivers_survive_in_the_whole_and_in_the_head(void **state)
 	v.drivers = drivers;
 	v.driver_count = 2;
 	verdict_write(&v, &text);
-	assert_int_equal(verdict_time(text.data, text.length), whole.time); /* and not that of a driver */
+	assert_int_equal(verdict_time(text.data, text.length), whole.time); /* and not the time of a driver */
 	const struct verdict *read = verdict_parse(text.data, text.length, &arena, NULL);
 
 	assert_non_null(read);

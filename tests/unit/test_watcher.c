@@ -124,7 +124,8 @@ static void a_save_is_reported_at_once_and_only_once(void **state)
 	end(&s);
 }
 
-/* The file system types are those of the kernel's headers; where f_type has 32 bits, the sign is lost. */
+/* The types of file systems are those of the kernel's headers. On a machine where f_type has 32 bits, CIFS_SUPER_MAGIC
+ * is negative. */
 static void what_inotify_cannot_see_is_polled(void **state)
 {
 	static const struct {

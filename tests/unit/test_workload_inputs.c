@@ -1,5 +1,5 @@
-/* test_workload_inputs - given: the family uses the inputs that a workload provides when it generates the others, and
- * checks them before a reference sees them. */
+/* test_workload_inputs - if a workload provides some inputs, the family uses these inputs when it generates the other
+ * inputs. The family also checks the provided inputs before a reference gets them. */
 #include "tests/unit/attention_family.h"
 
 #include <fcntl.h>
