@@ -1,4 +1,4 @@
-/* feed - what a fuzz target is: a function that parses one input and checks what must hold for the result. */
+/* feed - the interface of a fuzz target: a function that parses one input and checks what must hold for the result. */
 #ifndef REFTEST_TESTS_FUZZ_FEED_H
 #define REFTEST_TESTS_FUZZ_FEED_H
 

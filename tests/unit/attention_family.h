@@ -1,5 +1,5 @@
-/* attention_family - checks that every attention family must pass: correct references, planted mistakes, invalid
- * inputs, edge cases. */
+/* attention_family - the checks that every attention family must pass, with correct references, planted mistakes,
+ * invalid inputs and edge cases. */
 #ifndef REFTEST_TESTS_ATTENTION_FAMILY_H
 #define REFTEST_TESTS_ATTENTION_FAMILY_H
 

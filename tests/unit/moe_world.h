@@ -20,7 +20,7 @@ static inline void start(struct built *b, const char *name, const char *descript
 	b->problem.description = description;
 }
 
-/* Sizes as small as possible while every mistake still shows: blocks of 16. */
+/* Adds the axes, with blocks of 16 and sizes that are as small as possible for every mistake to show. */
 static inline void add_sizes(struct built *b, int64_t experts, int64_t local)
 {
 	add_axis(b, "seq_len", 0);

@@ -190,7 +190,7 @@ static inline void remove_tells(void)
 	char script[4096];
 
 	if (atoi(strrchr(tells_path(), '-') + 1) != getpid())
-		return; /* a process that this test program forked */
+		return; /* only the test program removes the files, not a process that it forked */
 	snprintf(script, sizeof script, "%s-runner.py", tells_path());
 	unlink(script);
 	unlink(tells_path());

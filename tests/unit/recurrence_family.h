@@ -1,6 +1,6 @@
-/* recurrence_family - checks that gla, simple_gla, delta_rule, gated_delta_rule and kda must all pass. A family's own
- * test file lists its problems, the mistakes that can be made in its references, and the problems and inputs that it
- * rejects. */
+/* recurrence_family - the checks that each of the families gla, simple_gla, delta_rule, gated_delta_rule and kda must
+ * pass. A family's own test file lists its problems, the mistakes that can be made in its references, and the problems
+ * and inputs that it rejects. */
 #ifndef REFTEST_TESTS_RECURRENCE_FAMILY_H
 #define REFTEST_TESTS_RECURRENCE_FAMILY_H
 

@@ -33,7 +33,7 @@ static const struct row table[] = {
     {"abc", "ab ac", NULL, "a is the outlier"},
     {"abc", "ab bc", NULL, "b is the outlier"},
     {"abc", "ac bc", NULL, "c is the outlier"},
-    {"abc", "ab ac", "bc", "a is the outlier"}, /* the oracle decides where the count of votes does not */
+    {"abc", "ab ac", "bc", "a is the outlier"}, /* if the votes do not show the outlier, the oracle decides */
     {"abc", "ab", "a", "a is the outlier, by comparison with the oracle on the CPU"}, /* c agrees with both a and b */
     {"abc", "bc", "c", "c is the outlier, by comparison with the oracle on the CPU"},
     {"abc", "ab", NULL, "1 pair of ground truths differs and no single one is the outlier"},

@@ -100,7 +100,7 @@ static void every_change_is_an_error(void **state)
 	buf_free(&text);
 }
 
-/* A file that was copied to another name is for another definition. */
+/* If a file was copied to another name, it is the approval of another definition. */
 static void the_definition_must_have_its_name(void **state)
 {
 	(void)state;

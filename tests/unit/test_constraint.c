@@ -355,7 +355,7 @@ static void what_cannot_be_evaluated_is_an_error(void **state)
 	    {"1 / 0 == 1", "a division by zero"},
 	    {"1 in (2, 1 // 0)", "a division by zero"},
 	    {"1 & 2.5", "an operand of & is not an integer"},
-	    {"1 // 0 == 2 ** 64", "a division by zero"}, /* the first of two errors */
+	    {"1 // 0 == 2 ** 64", "a division by zero"}, /* the message names the first of the two errors */
 	    {"0 ** -1 == 1", "a power is not a finite number"},
 	    {"9223372036854775807 + 1 > 0", "an integer overflows 64 bits"},
 	    {"-9223372036854775807 - 2 < 0", "an integer overflows 64 bits"},

@@ -20,8 +20,9 @@
 #include "tests/unit/seeds.h"
 #include "workers/protocol/job.h"
 
-/* LARGER: the largest number of rows without an effect on these cases: they need random draws, cases above MOST_BYTES,
- * or other inputs. In sanitized builds, cases are so small that more rows have no effect, and these are not counted. */
+/* LARGER: the largest number of rows that may have no effect on these cases. Such rows need random draws, cases above
+ * MOST_BYTES, or other inputs. In sanitized builds, cases are so small that more rows have no effect, so LARGER does
+ * not limit their number. */
 enum { SEEN = 1024, MOST_BYTES = SANITIZED ? 1 << 18 : 4 << 20, LARGER = SANITIZED ? SEEN : 28 };
 
 /* The rows that were tried. */

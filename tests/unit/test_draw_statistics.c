@@ -37,7 +37,8 @@ static void count_exactly(const double *mean, int rows, double *probability)
 			probability[k] = probability[k] * (1 - mean[row]) + (k > 0 ? probability[k - 1] * mean[row] : 0);
 }
 
-/* Returns the probability that a correct sampler raises a false alarm, for one tally and one split. */
+/* Returns the probability that the count of rows on the first side of one split raises an alarm, although the sampler
+ * is correct. */
 static double alarm_probability(const double *mean, int rows)
 {
 	double probability[MOST_ROWS + 1], sum = 0, alarm = 0;

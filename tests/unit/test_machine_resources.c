@@ -199,9 +199,9 @@ static void the_key_changes_when_the_interpreter_or_its_surroundings_do(void **s
 	arena_free(&arena);
 }
 
-/* What a real interpreter reported about its torch is reused as long as the folders that it searches do not change.
- * What a launcher (a script or a program) reported is never reused, because the launcher may start another interpreter
- * next time. */
+/* What a real interpreter reported about its torch is reused as long as the folders that the interpreter searches do
+ * not change. What a launcher (a script or a program) reported is never reused, because the launcher may start another
+ * interpreter next time. */
 static void what_a_launcher_said_is_not_believed(void **state)
 {
 	struct place *place = *state;

@@ -100,7 +100,9 @@ static int signal_children(const char *word, int number)
 	for (int i = 0; i < found; i++)
 		kill(children[i], number);
 	for (int i = 0; i < found && number == SIGKILL; i++)
-		waitid(P_PID, (id_t)children[i], &(siginfo_t){0}, WEXITED | WNOWAIT); /* its own children are then killed, too */
+		waitid(P_PID, (id_t)children[i], &(siginfo_t){0}, WEXITED | WNOWAIT); /* when waitid returns, the
+										       * children of this child are
+										       * killed, too */
 	return found;
 }
 

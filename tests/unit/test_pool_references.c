@@ -478,7 +478,7 @@ static void each_limit_is_told(void **state)
 	    {HEAD RUN "    open(os.environ['TMPDIR'] + '/big', 'wb').truncate((1 << 30) + 1)\n", "it should write less\n", REASON_FILE_LIMIT},
 	    {HEAD "import signal\n" RUN "    signal.signal(signal.SIGXFSZ, signal.SIG_DFL)\n"
 	     "    open(os.environ['TMPDIR'] + '/big', 'wb').truncate((1 << 30) + 1)\n", "signal 25", REASON_FILE_LIMIT},
-	    /* the limit of the processor time, which this process has lowered to the next second */
+	    /* the reference itself lowers the limit of processor time to the next second */
 	    {HEAD "import resource\n" RUN "    limits = resource.getrlimit(resource.RLIMIT_CPU)\n"
 	     "    assert 0 < limits[0] < limits[1] < 1 << 40, limits\n"
 	     "    resource.setrlimit(resource.RLIMIT_CPU, (int(time.process_time()) + 1, limits[1]))\n"

@@ -1,7 +1,7 @@
 /* test_power_cut - after a power failure at any call, the cache is intact. tests/faults/shim.c logs the program's
  * calls, and the test constructs from the log what a disk may contain if the power fails after any of them:
  *
- *   contents   synced bytes are there; of bytes that were not synced, nothing, all, or any sectors in any order
+ *   contents   synced bytes are there; of the bytes that were not synced, all sectors are there, or some, or none
  *   names      names appear in order, at least up to the last sync of a folder or of a new file, and possibly further
  *
  * In every state that the disk may have, all verdicts stored before the run are there. The run's own verdicts are there

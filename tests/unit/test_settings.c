@@ -230,7 +230,8 @@ static void what_took_effect_is_described(void **state)
 	settings_free(s);
 }
 
-/* The bound of the file replaces the bound of the family, and is replaced by the bound of the definition. */
+/* A bound in the file replaces the bound of the family, and a bound in the definition replaces the bound in the
+ * file. */
 static void a_definition_has_the_last_word_on_its_bounds(void **state)
 {
 	const struct tolerance none = {-1, -1, -1};

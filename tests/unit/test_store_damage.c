@@ -356,7 +356,8 @@ static void limit_file_size(rlim_t bytes)
 	assert_int_equal(setrlimit(RLIMIT_FSIZE, &limit), 0);
 }
 
-/* A limit on the size of the file simulates a full disk. The limit is set at every size. */
+/* A limit on the size of the file simulates a full disk. The test tries limits from the present size of the file up to
+ * ten pages more. */
 static void a_full_disk_loses_nothing_and_says_so(void **state)
 {
 	struct place *p = *state;

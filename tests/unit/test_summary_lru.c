@@ -1,5 +1,5 @@
-/* test_summary_lru - recall: the summary of a file's content that was evicted from the watcher's table is found again,
- * and no other summary is returned. */
+/* test_summary_lru - the summary of a file's content that was evicted from the watcher's table is found again, and no
+ * other summary is returned. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,5 +1,5 @@
 /* test_unsafe_character - what a stranger's text becomes on a terminal, in JSON, in JUnit XML, in an annotation, in an
- * error message and in a command for the shell. One table holds the texts, one column for each destination. */
+ * error message and in a command for the shell. One table has the texts, with one column for each destination. */
 #include "base/unsafe_character.h"
 
 #include <setjmp.h>
