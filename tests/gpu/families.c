@@ -488,8 +488,7 @@ static int same_answers(const struct contest *contest, struct score *score, cons
 	answer(gpu, d);
 	for (int o = 0; o < OP_PLACES; o++)
 		first[o] = on_host(gpu->device, &gpu->out[o]);
-	score->gpu_seconds += answer(gpu, d); /* only this second computation counts, because the first one also loads
-					       * the kernel's code */
+	score->gpu_seconds += answer(gpu, d); /* the first computation also loads the code */
 	for (int o = 0; o < OP_PLACES; o++) {
 		if (gpu->out[o].data == NULL)
 			continue;

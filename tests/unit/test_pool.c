@@ -100,9 +100,7 @@ static int signal_children(const char *word, int number)
 	for (int i = 0; i < found; i++)
 		kill(children[i], number);
 	for (int i = 0; i < found && number == SIGKILL; i++)
-		waitid(P_PID, (id_t)children[i], &(siginfo_t){0}, WEXITED | WNOWAIT); /* when waitid returns, the
-										       * children of this child are
-										       * killed, too */
+		waitid(P_PID, (id_t)children[i], &(siginfo_t){0}, WEXITED | WNOWAIT); /* its children die, too */
 	return found;
 }
 
