@@ -147,8 +147,9 @@ static int searches_find_the_first_byte(const struct check *check)
 
 /* --- comparisons -------------------------------------------------------------------------------------------------- */
 
-/* The next length to test: all lengths up to 70, lengths around the number of elements that a warp handles, and lengths
- * above the number that a block handles. Long tensors are not combined with every tolerance rule. */
+/* Returns the next length to test. The tested lengths are all lengths up to 70, some around the number of elements that
+ * a warp handles, and some above the number that a block handles. Long tensors are not combined with every tolerance
+ * rule. */
 static int64_t next_length(int64_t length, bool quick)
 {
 	static const int64_t longer[] = {127, 255, 256, 257, 1023, 2049, 4097, 8191, 65536, 65549, 300007};

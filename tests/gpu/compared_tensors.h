@@ -125,7 +125,8 @@ static inline void make_huge(const struct tensors *t)
 	}
 }
 
-/* |r - g| equals the bound if the dtype can represent that, or is a unit in the last place larger or smaller. */
+/* |r - g| equals the bound, or is one unit in the last place larger or smaller, as far as the dtype can represent
+ * this. */
 static inline void make_edge(const struct tensors *t)
 {
 	for (int64_t i = 0; i < t->elements; i++) {

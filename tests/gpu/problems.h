@@ -163,7 +163,8 @@ static inline int same_inputs(const struct check *check, const struct made *m, c
 	return wrong;
 }
 
-/* Compares the GPU's truth with the oracle's by the family's tolerance rule, and a second run on the GPU bit by bit. */
+/* Compares the GPU's truth with the oracle's by the family's tolerance rule, and with a second run on the GPU bit by
+ * bit. */
 static inline int same_truth(const struct check *check, const struct made *m, const struct op *op,
 			     const struct op_case *c, struct side *cpu, struct side *gpu)
 {

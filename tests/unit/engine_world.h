@@ -34,7 +34,8 @@ struct world {
 	struct world_file content[WORLD_FILES];
 	int file_count;
 	const char *fails;   /* the definition whose cases fail; NULL: no case fails */
-	const char *slow;    /* the definition whose cases take WORLD_SLOW_S seconds; those of others: 0; NULL: none */
+	const char *slow;    /* the definition whose cases take WORLD_SLOW_S seconds (NULL: none); all other cases take
+			      * 0 */
 	bool breaks;	     /* running the first dispatched case fails and ends the run */
 	int interrupt_after; /* number of answers after which SIGINT arrives; 0: never */
 	bool full;	     /* storing a verdict fails */
@@ -49,7 +50,7 @@ struct world {
 	/* State of the fake runner. */
 	struct task tasks[WORLD_TASKS];
 	int task_count, task_at, job_at, answers;
-	int ready, signals; /* eventfds: `ready` is always readable, `signals` once SIGINT has arrived */
+	int ready, signals; /* eventfds: `ready` is always readable, `signals` only after SIGINT */
 	struct program program;
 	struct run_options options;
 	struct run run;

@@ -1,9 +1,9 @@
 /* seeds - reduces the tests of the op families in sanitized builds, in which these tests are several times slower.
  *
  * A seed changes the values but hardly the memory accesses, so sanitized builds use one seed, and the plain build the
- * number that a test names. Likewise, tests that damage each byte of a file damage every BYTE_STEP-th byte there; the
- * step is odd, so that every bit is damaged in some byte. The inner loops of emulated references are code of the tests
- * alone, and are not instrumented. */
+ * number that a test names. Likewise, tests that damage each byte of a file damage only every BYTE_STEP-th byte in
+ * sanitized builds. The step is odd, so that every bit is damaged in some byte. The inner loops of emulated references
+ * are code of the tests alone, and are not instrumented. */
 #ifndef REFTEST_TESTS_SEEDS_H
 #define REFTEST_TESTS_SEEDS_H
 

@@ -427,7 +427,7 @@ static void a_tag_names_the_traced_function(void **state)
 	}
 }
 
-/* Loads the definition without "op_type", or with that line, and returns the op_type, which is in `arena`. */
+/* Loads the definition with `line` in place of the line "op_type", and returns the op_type, which is in `arena`. */
 static const char *op_type_of(const char *line, const char *folder, struct arena *arena)
 {
 	struct buf text = {0};
@@ -786,7 +786,8 @@ static void a_constraint_that_cannot_be_checked_is_kept_and_noted(void **state)
 	arena_free(&arena);
 }
 
-/* flashinfer-bench converts these. */
+/* An axis without a type, and a length that is a string or true, are accepted, because flashinfer-bench accepts
+ * them. */
 static void an_axis_without_a_type_and_a_length_that_is_no_number(void **state)
 {
 	struct arena arena = {0};

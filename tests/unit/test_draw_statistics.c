@@ -92,7 +92,7 @@ static struct draw draw_one(struct filter *filter, int64_t row, uint64_t key)
 	return draw_of(filter, &kept, (i + row) % 4);
 }
 
-/* Runs enough cases to show that a threshold for one false alarm in twenty cases gives no more than that. The real
+/* Runs enough cases to show that a threshold for one false alarm in twenty cases gives no more false alarms. The real
  * threshold's false alarms are too rare to be counted this way, but the same formula gives both thresholds. */
 static void correct_samplers_are_alarmed_no_more_often_than_alpha_says(void **state)
 {
@@ -143,8 +143,8 @@ static void expect_mean_one(const double *p, int count, const struct filter_boun
 	filter_close(&filter);
 }
 
-/* Under a correct sampler the odds of a suspect have the mean 1, and so has their product over any rows. That bounds
- * how often the product is large. */
+/* Under a correct sampler the odds of a suspect have the mean 1, and so has their product over any rows. This mean
+ * bounds how often the product is large. */
 static void a_correct_samplers_odds_have_the_mean_one_for_every_suspect(void **state)
 {
 	static const struct filter_bounds bounds[] = {

@@ -17,7 +17,7 @@ static const struct {
     {0, {0}},
     {1, {1}},
     {1, {0}},
-    {2, {512, 4096}}, /* reversed and shifted by three, the second tensor would have the same address */
+    {2, {512, 4096}}, /* in reversed order, shifted by three, the second tensor would have the same address */
     {3, {1000, 1000, 1000}},
     {4, {0, 0, 0, 0}},
     {4, {256, 255, 257, 8192}},

@@ -61,7 +61,7 @@ static void lines_do_not_depend_on_how_bytes_arrive(void **state)
 			check(rows[i].text, step, rows[i].expected);
 }
 
-/* The memory of a line that is too long does not grow with it. */
+/* If a line is too long, the memory does not grow with the length of the line. */
 static void a_line_that_is_too_long_is_not_kept(void **state)
 {
 	struct lines lines = {.most = 4};

@@ -132,8 +132,8 @@ static bool is_one_of(const char *name, const char *const *names, size_t count)
 	return false;
 }
 
-/* A model without an epsilon is left out of definitions of norms. docs/models.md names those of which no source was
- * seen. */
+/* `extract` writes no norm for a model without an epsilon. docs/models.md names the models for which no source was
+ * found. */
 static void every_model_but_those_in_the_manual_has_an_epsilon(void **state)
 {
 	static const char *const without[] = {"glm-4.7", "qwen2.5-coder-14b-instruct", "qwen2.5-coder-32b-instruct"},

@@ -142,8 +142,9 @@ static void what_libraries_gave_is_found_without_them(void **state)
 	arena_free(&arena);
 }
 
-/* The verdict also lists a library that was too coarse or had no kernel. Another machine of the same device class, with
- * the same libraries, finds a verdict for which several libraries were called exactly if it would accept the verdict.
+/* The verdict also lists a library that was too coarse or had no kernel. If several libraries were called for a
+ * verdict, another machine of the same device class with the same libraries finds the verdict exactly if it would
+ * accept the verdict.
  * */
 static void verdicts_by_several_libraries_are_found_by_machines_that_have_them(void **state)
 {

@@ -1,5 +1,5 @@
 /* test_run - checks which definitions a run reads, runs and stores, for files that are up to date, stale, changed while
- * their reference ran, failing, or equal to others. Runs are also interrupted, or cannot store or run anything. */
+ * their reference ran, failing, or equal to others. Some runs are interrupted, or cannot store or run anything. */
 #include "tests/unit/engine_world.h"
 
 #include "engine/expected_seconds.h"

@@ -130,8 +130,8 @@ static void a_verdict_survives_its_text_bit_for_bit(void **state)
 	buf_free(&again);
 }
 
-/* Writes the verdict and reads its head with verdict_head; returns NULL if verdict_head rejects the text; verdict_parse
- * must then read it. */
+/* Writes the verdict as text and reads the head of this text with verdict_head. Returns NULL if verdict_head leaves the
+ * text to verdict_parse. */
 static const struct verdict *head_of(const struct verdict *v, struct arena *arena)
 {
 	struct buf text = {0};

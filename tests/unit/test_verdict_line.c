@@ -316,7 +316,7 @@ static void what_does_not_agree_with_itself_is_refused(void **state)
 	w->record = good;
 	w->record.witness.bytes[15] ^= 1;
 	expect_refused(w, "do not match its digest of ground truth, versions and device class");
-	w->record.fields_length = 0; /* without the list of fields, the words of the verdict itself count */
+	w->record.fields_length = 0; /* even without fields, the witness must be that of the verdict */
 	expect_refused(w, "another ground truth");
 	w->record = good;
 	w->record.fields_length--;

@@ -354,7 +354,7 @@ static void an_optional_input_may_be_left_out_or_null_or_given(void **state)
 	"\"random\"}, \"indptr\": {\"type\": \"custom\"}, \"scale\": {\"type\": \"custom\"}, \"count\": {\"type\": "     \
 	"\"scalar\", \"value\": 1}, \"flag\": {\"type\": \"random\"}}" more "}\n"
 
-/* Expects that the text of a file has one line, with this error. */
+/* Expects that a file with only this line gives this error. */
 static void refused_line(const struct definition *d, const char *line, const char *sentence)
 {
 	struct arena arena = {0};

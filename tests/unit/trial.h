@@ -36,7 +36,7 @@ struct trial {
 	const struct op_problem *problem;
 	int64_t axis[TRIAL_AXES];
 	struct op_case c;
-	/* places from op_own_place on hold the final values of inputs (op.in_place) */
+	/* from op_own_place on: final values of inputs (op.in_place) */
 	struct tensor in[OP_ARGS], truth[OP_PLACES], out[OP_PLACES];
 };
 
@@ -56,8 +56,8 @@ static inline struct tensor trial_tensor(const struct op_arg *arg, const int64_t
 	return tensor;
 }
 
-/* Returns true if the truth includes the final value of input `input`. The test must then write the value that the
- * reference leaves in the input to this entry of `out`. */
+/* Returns true if the truth includes the final value of input `input`. The test must then store in this entry of `out`
+ * the value that the reference leaves in the input. */
 static inline bool trial_own(const struct trial *t, int input)
 {
 	return t->op->in_place != NULL && t->op->in_place(&t->c, input).place >= t->problem->output_count;

@@ -1,5 +1,5 @@
-/* trial_second - rebuilds a case that a test has opened with the second set of input values: inputs, truth and
- * outputs. */
+/* trial_second - takes a case that a test has opened, and builds its inputs, truth and outputs again with the second
+ * set of input values. */
 #ifndef REFTEST_TESTS_TRIAL_SECOND_H
 #define REFTEST_TESTS_TRIAL_SECOND_H
 
