@@ -34,8 +34,7 @@ struct world {
 	struct world_file content[WORLD_FILES];
 	int file_count;
 	const char *fails;   /* the definition whose cases fail; NULL: no case fails */
-	const char *slow;    /* the definition whose cases take WORLD_SLOW_S seconds (NULL: none); all other cases take
-			      * 0 */
+	const char *slow;    /* the definition whose cases take WORLD_SLOW_S seconds; NULL: every case takes 0 */
 	bool breaks;	     /* running the first dispatched case fails and ends the run */
 	int interrupt_after; /* number of answers after which SIGINT arrives; 0: never */
 	bool full;	     /* storing a verdict fails */
