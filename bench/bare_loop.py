@@ -3,20 +3,30 @@
     python3 bench/bare_loop.py DIRECTORY [--device cuda:0] [--jobs N] [-- OPTION…]
     python3 bench/bare_loop.py --roots ROOT… [--device cuda:0] [--jobs 1,2,4,8,16] [-- OPTION…]
 
-DIRECTORY holds problems of SOL-ExecBench, one directory each, with definition.json and workload.jsonl. Both sides get
-a dataset with these definitions that has only the smallest line of each workload file (the fewest bytes of inputs).
-reftest runs the small sizes as well, with every check. The loop is one process that imports torch once. The program
-prints one line for each problem, then the times of both sides and their ratio. OPTIONs are passed to `reftest verify`.
+DIRECTORY holds problems of SOL-ExecBench, one directory each, with definition.json and workload.jsonl. reftest
+and the loop get the same dataset: the definitions of these problems, each with the workload line whose inputs have the
+fewest bytes. reftest also runs the small sizes, with every check. The loop is one process that imports torch once. The
+program prints one line for each problem, then the times of reftest and of the loop, and their ratio. OPTIONs are passed
+to `reftest verify`.
 
-With --roots, the datasets are verified cold (small and medium sizes, without workloads) with each number of jobs, once
-with runners that are kept and once with --isolation own. The loop runs each reference twice on the shapes of the same
-cases, with random inputs; inputs with "indptr" in their name rise evenly. References that refuse such inputs are
-counted. Tables show what each run spent its seconds on, from reftest's trace. In the first table, the time of all jobs
-together is 100 %: `wait` is the wait for a judge or a runner, including the start of Python and torch; `load` the
-loading of the reference's source code; `run` the execution of the reference, while its judge may work; `judge` the work
-of the judge while its reference waits; `none` the time without work at the end. `host` and `GPU` are the increase of
-the memory in use from before the run to the peak, in GiB. `start` is the time until the first case began. The second
-table divides the seconds of the judges; `hidden` is the part that passed while a reference ran.
+With --roots, reftest verifies each dataset ROOT without a cache (small and medium sizes, no workloads). It does so with
+each number of jobs, once with runners that serve several definitions and once with --isolation own. The loop runs each
+reference twice on the shapes of the cases that reftest ran. The loop's inputs are random, except that the values of an
+input with "indptr" in its name rise evenly. The program counts the cases in which a reference refuses these inputs.
+
+Two tables, made from reftest's trace, show what took the time of each run. The first table has these columns. The
+percentages are parts of the time of all jobs together.
+
+    start      seconds until the first runner was ready
+    wait       waiting for a judge or a runner, including the start of Python and torch
+    load       loading the reference's source code
+    run        executing the reference; its judge may work at the same time
+    judge      the work of the judge while the reference waits
+    none       the time at the end of the run in which a job has no work left
+    host, GPU  how much the memory in use grew from the start of the run to its peak, in GiB
+
+The second table lists the kinds of work of the judges, in seconds; `hidden` is the judges' time that passed while a
+reference ran.
 
 The benchmark trusts the files: it evaluates their expressions and runs their references without containment."""
 
@@ -37,7 +47,8 @@ REFTEST = Path(__file__).resolve().parent.parent / os.environ.get("REFTEST_BUILD
 
 
 def axes_of(definition, given):
-    """Returns the values of all axes: `given`, the constants, and the expressions, in any order of declaration."""
+    """Returns the values of all axes: those in `given`, constant axes, and axes computed by an expression. Axes may be
+    declared in any order."""
     values = dict(given)
     declared = definition["axes"]
     values.update({name: axis["value"] for name, axis in declared.items() if "value" in axis})
@@ -47,7 +58,7 @@ def axes_of(definition, given):
                 try:
                     values[name] = eval(axis["expression"], {"__builtins__": {}}, values)
                 except NameError:
-                    pass  # it needs an axis that only a later round computes
+                    pass  # the expression needs an axis that a later round computes
     return values
 
 
@@ -126,7 +137,7 @@ def loop(root, device):
                 module["run"](*inputs)
                 if device != "cpu":
                     torch.cuda.synchronize()
-        except Exception as raised:  # the code comes from others: the loop continues
+        except Exception as raised:  # code from others may raise anything; go on with the next file
             error = f"{type(raised).__name__}: {str(raised).splitlines()[0] if str(raised) else ''}"
         print(json.dumps({"name": path.stem, "seconds": time.perf_counter() - begin, "error": error}), flush=True)
 
@@ -169,7 +180,7 @@ def loop_cases(path, device):
                     module["run"](**inputs)
                     if device != "cpu":
                         torch.cuda.synchronize()
-            except Exception:  # a reference that checks its inputs
+            except Exception:  # the reference refuses its inputs
                 refused += 1
     print(json.dumps({"seconds": time.perf_counter() - begin, "refused": refused, "cases": count}))
 

@@ -3,8 +3,8 @@
 #
 # The dataset has N (10 000) definitions and N workload files. The times are compared with `git status` in the same
 # tree, and with a program that only calls lstat for each file. At the end the times are measured with all caches cold.
-# Before the measurements, `verify` creates real verdicts. The definitions have only N/50 different contents, each of
-# which runs once.
+# Before the measurements, `verify` creates real verdicts. The definitions contain only N/50 different computations
+# (bench/tree.py), each of which runs once.
 set -eu
 build=${1:-build} n=${2:-10000}
 here=$(cd "$(dirname "$0")" && pwd)

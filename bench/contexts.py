@@ -29,7 +29,7 @@ STEPS = ("fork", "cuInit", "context", "torch", "first use")
 # Libraries that cuInit opens. A process may open these libraries and fork afterwards, because opening them starts no
 # thread.
 DRIVER_LIBRARIES = ("libcuda.so.1", "libnvidia-ptxjitcompiler.so.1", "libnvidia-gpucomp.so.1")
-SETTINGS = {  # name: (environment, open the driver's libraries before forking)
+SETTINGS = {  # name: (environment variables, whether to open the driver's libraries before forking)
     "as it is": ({}, False),
     "libraries opened before": ({}, True),
     "CUDA_DEVICE_MAX_CONNECTIONS=1": ({"CUDA_DEVICE_MAX_CONNECTIONS": "1"}, False),

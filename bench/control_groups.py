@@ -3,7 +3,8 @@
 alternately with its own group and without. Usage: bench/control_groups.py GROUP [PAIRS], where GROUP is the folder of a
 group of cgroup v2 whose children have the controllers of memory and pids.
 
-Prints the medians of elapsed milliseconds, because the kernel waits while it moves a process to another group."""
+Prints the medians of the elapsed milliseconds. Processor time would be too small: the kernel waits while it moves a
+process to another group."""
 
 import os
 import statistics
@@ -23,7 +24,7 @@ def child(group):
     if group is not None:
         os.mkdir(group)
         for name, text in (("memory.max", "4G"), ("memory.oom.group", "1"), ("pids.max", "1000")):
-            if os.path.exists(os.path.join(group, name)):  # it is missing if the controllers are those of cgroup v1
+            if os.path.exists(os.path.join(group, name)):  # missing if the controllers are those of cgroup v1
                 write(os.path.join(group, name), text)
     pid = os.fork()
     if pid == 0:

@@ -2,9 +2,9 @@
 """fleet.py - measures a fleet (python/reftest_ray) with the real ray: bench/fleet.py BUILD COMMAND, with a Python
 that has ray.
 
-    deaths [RUNS]       a local cluster of two nodes with two CPU workers each. In each run, workers are killed at random (a
-                        tenth of them, and at least one) and so is a node. Counts lost verdicts, cases that are reported
-                        twice, and what a second run would execute
+    deaths [RUNS]       a local cluster of two nodes with two CPU workers each. Each run kills a node and, at
+                        random, a tenth of the workers (at least one). Counts lost verdicts, cases that are reported
+                        twice, and the cases that a second run would execute
     coordinator [RUNS]  the same cluster. In each run, the coordinator (`reftest-ray`) is killed at a random moment. Counts
                         stored verdicts that are gone, workers that outlive it, and what the next run executes
     overhead            the wall time of a case with one worker behind Ray, against `reftest verify --jobs 1`
@@ -37,7 +37,7 @@ from reftest_ray.scheduler import Scheduler  # noqa: E402
 BUILD = (TOP / sys.argv[1]).resolve()
 REFTEST = str(BUILD / "reftest")
 OPTIONS = ["--sizes", "small", "--device", "cpu"]
-SEED = 0x7265667465737433  # of cache/verdict_line.c
+SEED = 0x7265667465737433  # as in cache/verdict_line.c
 MARK = "REFTEST_BENCH_FLEET"
 os.environ[MARK] = str(os.getpid())
 os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
@@ -78,7 +78,8 @@ def merger_of(root):
 
 
 def workers_alive():
-    """Returns the process ids of `reftest work` of this bench: children of actors, whose environment says so."""
+    """Returns the process ids of the `reftest work` that this bench started. Their parents, actors of Ray, have the
+    variable MARK with this bench's pid in their environment."""
     found = []
     for folder in pathlib.Path("/proc").glob("[0-9]*"):
         try:
@@ -146,7 +147,8 @@ def deaths(runs):
     from ray.cluster_utils import Cluster
     from reftest_ray.ray_fleet import RayFleet
 
-    # The head node has no room for a worker: it belongs to the coordinator, whose death an end-to-end test covers.
+    # The head node gets no workers. It belongs to the coordinator, and an end-to-end test covers the coordinator's
+    # death.
     cluster = Cluster(initialize_head=True, head_node_args={"num_cpus": 0})
     nodes = []
     ray.init(address=cluster.address, log_to_driver=False, logging_level="error")
@@ -198,7 +200,8 @@ def wait_until(holds, seconds):
 
 
 def kill_coordinator(command, root, most):
-    """Starts a coordinator and kills it when `most` cases or fewer are left. Returns the cases that were left just before."""
+    """Starts a coordinator and kills it when `most` cases or fewer are left. Returns the cases that were left before
+    the kill."""
     left = cases_of(requests_of(root))
     process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     while len(left) > most and process.poll() is None:
@@ -272,7 +275,7 @@ def overhead(rounds):
         local, local_steady = timed(LocalFleet(work_command(root), 1), root, requests)
         fleet = RayFleet(work_command(root), 1, 0, 1)
         while not workers_alive():
-            time.sleep(0.05)  # from here on, `reftest work` starts up, as `verify` did
+            time.sleep(0.05)  # measure from the start of `reftest work`, as for `verify`
         behind, behind_steady = timed(fleet, root, requests)
         print(
             f"{cases} cases: verify {alone:.2f} s, local fleet {local:.2f} s, behind Ray {behind:.2f} s; from the first to the "

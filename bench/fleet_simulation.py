@@ -1,15 +1,15 @@
 #!/usr/bin/env python3
 """fleet_simulation.py - a discrete-event simulation of a fleet: how long do N definitions take on W GPUs, and what is
-the bottleneck? The seconds of cases are drawn from a measured run, and the cost of Ray, of the coordinator and of the
-cache are measured, too (bench/fleet.py).
+the bottleneck? The seconds of cases are drawn from a measured run. bench/fleet.py measures the costs of Ray, of the
+coordinator and of the cache.
 
     bench/fleet_simulation.py RUN.json [OPTION…]      RUN.json: of `reftest verify --format json`
 
-A worker has lanes, and takes twice as many requests. A request occupies a lane for the seconds of its definition's
-cases. Its answer then waits for the coordinator, which handles one at a time: it passes the verdicts to the cache and
-sends the next request. Workers die at random. The requests of a dead worker go back, each case as a separate request.
-`static` compares with shards that are fixed before the run, as a Slurm array has them: a GPU that dies runs its shard
-again from the last verdict."""
+A worker has lanes, and takes two requests for each lane. A request occupies a lane for the seconds of its definition's
+cases. The answer then waits for the coordinator, which handles one answer at a time: it passes the verdicts to the
+cache and sends the next request. Workers die at random. The cases of a dead worker return to the queue, each as a
+separate request. For comparison, the function `static` simulates shards that are fixed before the run, like those of a
+Slurm array: if a GPU dies, its shard is run again, without the cases that already have a verdict."""
 
 import argparse
 import heapq
@@ -32,7 +32,7 @@ class Fleet:
         expected = {id(cases): sum(cases) for cases in definitions}
         if options.order == "longest":
             definitions = sorted(definitions, key=lambda cases: expected[id(cases)])
-        self.queue = definitions  # the last one goes first
+        self.queue = definitions  # requests are taken from the end of the list
         self.suspects = []
         self.left = len(definitions)
         self.coordinator_free = self.coordinator_busy = self.lane_busy = 0.0
@@ -92,8 +92,8 @@ class Fleet:
         self.ask(worker)
 
     def die(self, worker):
-        """The requests of a worker that died go back. At the end of a run, while other workers are idle, the
-        replacement takes them."""
+        """The cases of a worker that died return to the queue. At the end of a run, an idle worker does not take them;
+        the worker that replaces the dead one does."""
         worker.dead = True
         self.deaths += 1
         for cases in [*worker.waiting, *worker.running.values(), *worker.answers.values()]:

@@ -214,7 +214,8 @@ static void row(struct bench *bench, enum dtype dtype, int power, enum content c
 	fflush(stdout);
 }
 
-/* Measures the copy speed with which comparisons are compared: the best over sizes from 512 MiB to 4 GiB. */
+/* Measures the speed of memory copies, to which the speed of comparisons is related: the best of copies of 512 MiB to 4
+ * GiB. */
 static void measure_copy(struct bench *bench)
 {
 	for (int power = 28; power <= 31; power++) {

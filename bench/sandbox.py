@@ -3,12 +3,13 @@
 imported torch, and ends, alternately in the sandbox and without it. Usage: bench/sandbox.py [BUILD [PAIRS]]; the
 interpreter must have torch.
 
-Prints the time that sandbox_open takes, and the medians over all pairs: processor time without the sandbox, the same in
-it, and their difference. Processor time of both processes is measured, because elapsed time changes with the load.
+Prints the time that sandbox_open takes, and the medians over all pairs: processor time without the sandbox, processor
+time in the sandbox, and their difference. The processor time of parent and child is measured, because elapsed time
+changes with the load.
 
-Then measures a warm case in the same way, in a tenth of the pairs: each child computes a small rmsnorm once, and then
-CASES times more. Prints the processor time of all children together and of a warm case, without the sandbox and in it,
-with the quartiles of the differences."""
+Then measures a warm case (a case in a process that has run it before) in the same way, in a tenth of the pairs: each
+child computes a small rmsnorm once, and then CASES times more. Prints the processor time of all children together and
+of a warm case, without the sandbox and in it, with the quartiles of the differences."""
 
 import importlib.util
 import os
@@ -63,8 +64,8 @@ def norm_ms():
 
 
 def working(inside):
-    """Returns a function for `child` that calls `inside` and then computes, and the descriptor from which its result
-    can be read."""
+    """Returns three things: a function for `child` that calls `inside`, then computes, and writes its result to a pipe;
+    the read end of the pipe; and its write end."""
     here, there = os.pipe()
 
     def work(given):

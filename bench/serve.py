@@ -1,8 +1,8 @@
 """serve - measures how fast a warm `reftest serve` answers: python3 bench/serve.py REFTEST ROOT NAME [PYTHON].
 
 NAME is a definition of the dataset ROOT with verdicts. Prints for each tool the median and the largest time of 20 calls,
-the bytes of an answer, the read and write calls of the server, and its processor time with that of the processes that it
-started and that ended.
+the bytes of an answer, the read and write calls of the server, and the processor time of the server, including child
+processes that have ended.
 """
 import json
 import os

@@ -1,7 +1,7 @@
 """tree - creates a dataset of N definitions and N workload files in the folder DIR: python3 bench/tree.py DIR N.
 
-The definitions differ in name, description and hidden size. Every fiftieth definition differs from others only by its
-name, like copies in real datasets. All references are a plain rmsnorm.
+There are N/50 hidden sizes. As in real datasets, definitions are copied: those with the same hidden size differ only in
+name and description. All references are a plain rmsnorm.
 """
 import json
 import os

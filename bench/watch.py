@@ -16,13 +16,13 @@ checkout  Changes 1 000 definitions at once by `git checkout`. Measures the time
           last verdict.
 bulk      Writes 1 000 files without git's lock, by `cp` and by `sed -i`. Counts the batches, and measures the time
           from the writer's exit to the last verdict.
-walls     Two watchers on equal datasets, one on this machine as it is and one where the kernel refuses namespaces and
-          Landlock (seccomp and limits stay). Saves in turn, so that both have the same load, and prints both
-          distributions and that of the differences.
+walls     Runs two watchers on equal datasets: one on this machine as it is, and one where the kernel refuses namespaces
+          and Landlock (seccomp and limits stay). Saves in the two datasets in turn, so that both watchers have the same
+          load. Prints the distributions of the times of both watchers, and of the differences.
 idle      Measures the memory of a watcher with 10 000 definitions, and compares its start-up time with `git status`.
 
-If no PART is given, all parts but walls run. More precise parts of `saves` are saves@PAUSE (PAUSE is in seconds), bursts and
-comments.
+If no PART is given, all parts but walls run. Three parts run only a piece of `saves`: saves@PAUSE (PAUSE is in
+seconds), bursts and comments.
 """
 import glob
 import json
@@ -280,8 +280,8 @@ WRITERS = {  # programs that write many files one by one, without git's lock; th
 
 
 def bulk(build, count, device, rounds=5):
-    """Writes `count` files by cp, and the old contents again by sed -i. Prints the number of batches, and the time from
-    the writer's exit to the last verdict."""
+    """Writes `count` files by cp, and then their old contents by sed -i. Prints the number of batches, and the time
+    from the writer's exit to the last verdict."""
     with tempfile.TemporaryDirectory() as work:
         root, texts = os.path.join(work, "root"), os.path.join(work, "texts")
         make_tree(root, count)
