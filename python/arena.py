@@ -1,5 +1,5 @@
-"""arena - the shared memory in which runner.py finds the inputs of a case and stores its outputs; the judge, or reftest for a
-provider, owns it. Loaded when torch is."""
+"""arena - the shared memory in which runner.py finds the inputs of a case and stores its outputs. The judge owns the
+memory. This module needs torch."""
 
 import ctypes
 import mmap
@@ -19,8 +19,8 @@ class IpcHandle(ctypes.Structure):
 
 
 class CudaBytes:
-    """Device memory of another process, with the attribute __cuda_array_interface__ from which torch can make a
-    tensor."""
+    """Device memory of another process. torch.as_tensor can make a tensor from it, because it has the attribute
+    __cuda_array_interface__."""
 
     def __init__(self, address, size):
         self.__cuda_array_interface__ = {"shape": (size,), "typestr": "|u1", "data": (address, False), "version": 3}

@@ -7,8 +7,8 @@ import struct
 
 
 def readable(value):
-    """Returns a message whose texts have no NUL and no lone surrogate, which reftest's reader of JSON refuses. They become
-    escapes, so an exception with such a text is still told."""
+    """Replaces each NUL and each lone surrogate in a message by an escape, because reftest's JSON reader refuses these
+    characters. Without the escapes, an exception with such a character in its text could not be reported."""
     if isinstance(value, str):
         return re.sub("[\0\ud800-\udfff]", lambda found: found[0].encode("unicode_escape").decode(), value)
     if isinstance(value, dict):

@@ -1,5 +1,5 @@
-"""failures - what an exception of a reference means: a mistake, a limit of the sandbox that was reached, or an accident of
-this machine; and the message that says so. runner.py sends the message, and the judge decides."""
+"""failures - decides whether an exception of a reference means a mistake, a limit of the sandbox, or an accident of
+this machine, and writes the message about it. runner.py sends the message to the judge, which decides the verdict."""
 
 import errno
 import mmap
@@ -48,18 +48,18 @@ def describe(problem, filename, loading, subject="the reference"):
 
 
 def is_certain(problem, filename, text):
-    """Do other inputs not help? That is so for a name that the reference does not contain, for a wrong number of
-    outputs, and for arguments that the function does not have. Whether a local variable has a value may depend on the
-    inputs."""
+    """Returns true if the reference would fail with other inputs, too: if it uses a name that it does not define,
+    returns a wrong number of outputs, or has a function without the arguments that the call passes. An
+    UnboundLocalError does not count, because the inputs may decide whether a local variable has a value."""
     frames = traceback.extract_tb(problem.__traceback__)
-    if isinstance(problem, TypeError):  # raised before the first line of the reference
+    if isinstance(problem, TypeError):  # certain if no line of the reference has run
         return all(frame.filename != filename for frame in frames) and any(words in text for words in WRONG_ARGUMENTS)
     if not isinstance(problem, NameError) or isinstance(problem, UnboundLocalError):
         return isinstance(problem, WrongCount)
     return bool(frames) and frames[-1].filename == filename and text.startswith("name '")
 
 
-# What Python says of a call whose arguments do not fit the function.
+# Parts of Python's messages about a call whose arguments do not fit the function.
 WRONG_ARGUMENTS = ("unexpected keyword argument", "required positional argument", "required keyword-only argument",
                    "multiple values for argument", "positional arguments but", "positional argument but")
 
@@ -71,12 +71,14 @@ def is_accident(problem, name, text):
 
 
 def name_of(problem):
-    """Returns the name of an exception's class. A metaclass of the reference cannot answer for it."""
+    """Returns the name of an exception's class. Reads the name without the class's own code, because a metaclass of the
+    reference could return another name."""
     return str(type.__dict__["__name__"].__get__(type(problem)))
 
 
 class Limit:
-    """A limit of the sandbox: the reason of a verdict, and what the reference did, with the remedy."""
+    """A limit of the sandbox: the reason for the verdict, and a sentence that says which limit the reference reached
+    and what its author can do."""
 
     def __init__(self, reason, sentence=""):
         self.reason, self.sentence = reason, sentence
@@ -88,16 +90,16 @@ SPACE = Limit("file_limit", "wrote as much as its temporary files may hold (%(si
               "write less")
 DESCRIPTORS = Limit("file_limit", "reached its limit of open files (%(files)d); it should close what it no longer needs")
 
-# Errors of the system that mean a limit, and texts of exceptions that have no such error.
+# The limit that a system error shows, by errno; and, for exceptions without an errno, the limit that their text shows.
 LIMIT_ERRORS = {str(errno.ENOMEM): MEMORY, str(errno.EFBIG): SPACE, str(errno.ENOSPC): SPACE, str(errno.EMFILE): DESCRIPTORS}
 LIMIT_TEXTS = {"can't allocate memory": MEMORY, "annot allocate memory": MEMORY, "std::bad_alloc": MEMORY,
                "file write failed": SPACE}
-STACK = 64 << 20  # a thread needs less memory than this
+STACK = 64 << 20  # bytes, more than a new thread needs
 
 
 def limit_of(problem, own_folder):
-    """Returns the limit that an exception of the reference reports, or None. Without a folder of limited size for the
-    reference's temporary files, a full disk is no limit."""
+    """Returns the limit that an exception of the reference reports, or None. If the reference's temporary files are not
+    in a folder of limited size, a full disk is not a limit of the sandbox."""
     text = text_of(problem)
     if isinstance(problem, MemoryError):
         return MEMORY

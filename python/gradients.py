@@ -45,10 +45,10 @@ def in_float64(torch):
 
 @contextlib.contextmanager
 def in_order(torch):
-    """Makes torch use deterministic algorithms where it has them. Without this, the gradient of a gather on a GPU, for
-    example, adds its terms in the order in which the threads run, which no reference can prevent. If an operation has
-    no deterministic algorithm, torch runs the other algorithm, and its warning is suppressed. With deterministic
-    algorithms torch.empty() returns NaN, and never zeros by chance."""
+    """Makes torch use a deterministic algorithm for each operation that has one. Otherwise, some gradients on a GPU
+    (that of a gather, for example) would add their terms in the order in which threads run, and no reference could
+    prevent it. If an operation has no deterministic algorithm, torch runs the other algorithm, and its warning is
+    suppressed. In this mode, torch.empty() returns NaN instead of undefined values, which could be zeros by chance."""
     before = torch.get_deterministic_debug_mode()
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", message=".*deterministic")
@@ -72,7 +72,7 @@ def outputs_of(runner, result, given):
     results = runner.tensors.unpack(result, [dict(spec, name=name) for name, (spec, _) in given.items()])
     for (name, (spec, gradient)), value in zip(given.items(), results):
         if not isinstance(value, runner.torch.Tensor):
-            runner.tensors.as_tensor(dict(spec, name=name, scalar=False), value, "cpu")  # always raises Mistake for this value
+            runner.tensors.as_tensor(dict(spec, name=name, scalar=False), value, "cpu")  # raises Mistake: no tensor
         if list(value.shape) != list(gradient.shape):
             raise runner.Mistake("output '%s' has shape %s, but is declared as %s, so its gradient has the wrong shape"
                                  % (name, tuple(value.shape), tuple(gradient.shape)))

@@ -7,23 +7,24 @@ code is only parsed, never executed. runner.py calls `needs_own` in a process th
 
 What the lists keep out, and why:
 
-- Attributes are read only, never stored: no reference can replace a function of torch, of Python or of the runner. The
-  list of attributes holds for every object, because the text does not show what a name stands for. So a name may only
-  be in the list if it is harmless on each module that the text can reach (torch, torch.nn, torch.nn.functional,
-  torch.linalg, torch.special, math), on tensors and on Python's own values. tests/isolation.py checks this with torch.
-- No name with two underscores at its beginning, no global and nonlocal, no class, no try, no generator that can stay
-  suspended inside a with. A reference can change only its own module, which ends with it.
-- No memory without values (empty, new_empty, resize_, Tensor(…)): it could still hold what an earlier reference
+- Stores to attributes. A reference can therefore not replace a function of torch, of Python or of the runner.
+- Attributes that are not in the list ATTRIBUTES. The source code does not show which object a variable holds, so an
+  attribute in the list is allowed on every object. It must be harmless on tensors, on Python's own values, and on each
+  module that the source code can reach (torch, torch.nn, torch.nn.functional, torch.linalg, torch.special, math).
+  tests/isolation.py checks this with torch.
+- Names that begin with two underscores, global, nonlocal, classes, try, and generators that can stay suspended inside a
+  with. A reference can therefore change only its own module, which is removed after the reference's last case.
+- Memory without values (empty, new_empty, resize_, Tensor(…)). It could still hold what an earlier reference
   computed, and a reference could return that as its own result.
-- No text that names an attribute at run time (format, getattr), no builtin but those in BUILTINS. A text that binds a
-  name of a builtin is not analysed further.
-- No autograd, streams, devices' modules, files, threads, environment, generators of random numbers other than torch's
-  default ones, which are seeded before each call."""
+- Strings that name an attribute at run time (format, getattr).
+- Builtins that are not in BUILTINS, and new meanings for the names of builtins.
+- autograd, streams, modules of devices such as torch.cuda, files, threads, the environment, and random number
+  generators, except torch's default ones, which are seeded before each call."""
 
 import ast
 import builtins
 
-SOURCE_MAX = 64 << 10  # bytes; longer texts get a process of their own
+SOURCE_MAX = 64 << 10  # bytes; a reference with longer source code gets a process of its own
 DEPTH_MAX = 60         # of nested nodes
 
 NODES = frozenset("""
@@ -36,8 +37,8 @@ NODES = frozenset("""
     Load Store Del
 """.split())
 
-# Modules that a text may import as a whole, and the names that it may import from them. The names of torch and its modules
-# are attributes, so the list of attributes holds for them, too.
+# Modules that the source code may import. From typing it may import only the names in TYPING, and from torch and its
+# modules only names in ATTRIBUTES.
 MODULES = frozenset("math torch torch.nn torch.nn.functional torch.linalg torch.special typing".split())
 TYPING = frozenset("Any Callable Dict Iterable List Optional Sequence Set Tuple Union".split())
 
@@ -53,7 +54,8 @@ BINDABLE = frozenset(("input",))
 
 CONTEXTS = frozenset(("no_grad", "inference_mode"))  # what a with statement may enter, as in `with torch.no_grad():`
 
-# Names of arguments that make a call start work that outlives the call, or trust a number about memory.
+# Keyword arguments that are refused. A call with such an argument could start work that outlives the call, or use
+# memory without checking a number that the reference gives.
 ARGUMENTS_OUTSIDE = frozenset("generator non_blocking out output_size pin_memory sorter".split())
 
 ATTRIBUTES = CONTEXTS | frozenset("""
@@ -200,7 +202,8 @@ NAMED = {"ClassDef": "a class", "Try": "try", "TryStar": "try", "Global": "globa
 
 def allowed_tensors(tree):
     """Returns the ids of the nodes below which the word Tensor is allowed: annotations, and the second argument of
-    isinstance. Python evaluates both, but does not call them, and the source code cannot rebind isinstance."""
+    isinstance. In both places Python only names the class and makes no tensor. isinstance itself is safe, because the
+    source code cannot rebind it."""
     found = set()
     for node in ast.walk(tree):
         tops = [getattr(node, "annotation", None), getattr(node, "returns", None)]
@@ -225,8 +228,8 @@ def refuse(node, what):
 
 
 def check_bound(node, name):
-    """Checks a name that the source code binds. It must not be the name of a builtin, so that such names always mean
-    the builtins."""
+    """Refuses to bind the name of a builtin, so that the name of a builtin always means this builtin. Also refuses
+    names that begin with two underscores."""
     if name.startswith("__"):
         refuse(node, "uses the name '%s'" % name[:80])
     if hasattr(builtins, name) and name not in BINDABLE:

@@ -3,14 +3,14 @@
 The figures come from the process that also runs the measured code. They are shown, and stored beside a verdict, but
 never decide a verdict.
 
-On a GPU, CUDA events take the time. "cold" is the time with a flushed L2 cache; "warm" is the time directly after a
+On a GPU, CUDA events measure the time. "cold" is the time with a flushed L2 cache; "warm" is the time directly after a
 call with the same inputs. Work that is queued before the first event keeps the GPU busy while the CPU launches the
-call, so that even for short calls the time is that of their kernels. On a CPU, the wall clock takes the time, and there
-is no "cold"."""
+call, so that even for short calls the time is that of their kernels. On a CPU, the wall clock measures the time, and
+there is no "cold"."""
 
 import time
 
-SECONDS = 1.0  # for the runs of one kind
+SECONDS = 1.0  # time for all runs of one kind, cold or warm
 RUNS = 50  # the most runs of one kind
 LEAST = 3  # the fewest runs, if one run takes less than SECONDS
 FLUSH = 256 << 20  # bytes that are written to flush the L2 cache; more than its size

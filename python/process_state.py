@@ -35,7 +35,8 @@ SPACES = ("", "nn", "nn.functional", "linalg", "special", "Tensor", "_C.TensorBa
 
 
 def state(torch, device, own):
-    """Returns {name: value}. `own` are the modules of this process that no reference may change."""
+    """Returns {name of a part of the state: value}. `own` are reftest's own modules in this process, which no reference
+    may change."""
     spaces = [(name, reached(torch, name)) for name in SPACES]
     spaces += [(module.__name__, module) for module in (sys.modules["builtins"], sys.modules["math"], sys.modules["random"], *own)]
     found = {"torch's " + path: call() for path, call in ((path, reached(torch, path)) for path in FLAGS) if callable(call)}
@@ -102,7 +103,7 @@ def reached(torch, path):
 
 
 class Module(int):
-    """The identity of a module."""
+    """The id of a module. The type distinguishes it from the ids of other objects, because torch may add modules."""
 
 
 def ids(space):
@@ -126,7 +127,7 @@ def descriptors():
         try:
             found[int(name)] = os.readlink("/proc/self/fd/" + name)
         except OSError:
-            pass  # the descriptor by which the directory is read
+            pass  # this descriptor read the directory and is closed now
     return found
 
 

@@ -2,7 +2,7 @@
 
 A message {"load"} with "files" has these fields:
 - "files": [[path, content]] and "entry_file", one of these paths
-- "build": "none" for Python, "cpp" or "cuda" for code that a compiler must see first
+- "build": "none" for Python, "cpp" or "cuda" for code that must be compiled first
 - "outputs": "returned"; "written", to tensors that the function gets after its inputs; or "guessed", from its
   signature"""
 

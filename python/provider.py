@@ -20,10 +20,10 @@ handled, because the judge may free it after the answer.
 Messages to the pool:
 
 - {"provider": {"python"}} or {"refused": message} is sent once, as the first message.
-- {"doing": text, "allow": seconds, "tell"} reports that a preparation (an import, a compilation) begins; its time does
-not count as the case's. If "tell" is true, the pool shows the text to the user. - {"doing": null} reports that the
-preparation has ended. - {"provided": [{"shape", "dtype"} for each output], "coarse": [{"atol", "rtol"}] | null,
-"seconds", "prepared"} is the
+- {"doing": text, "allow": seconds, "tell"} reports that a preparation (an import, a compilation) begins. The time of a
+  preparation does not count as time of the case. If "tell" is true, the pool shows the text to the user.
+- {"doing": null} reports that the preparation has ended.
+- {"provided": [{"shape", "dtype"} for each output], "coarse": [{"atol", "rtol"}] | null, "seconds", "prepared"} is the
   answer with results. "coarse" is the precision of the library's arithmetic, or null if the arithmetic is as precise as
   the definition's. "prepared" is the part of the allowed seconds that was used.
 - {"unavailable": message} is the answer if the library does not support this call.
@@ -258,8 +258,8 @@ class Server:
         return reply
 
     def measure(self, row, request, kept):
-        """Measures the call of a table, including the table's own conversions. The answer of the call is stored
-        already, so that an exception here only means that there are no figures."""
+        """Measures the call of a table, including the table's own conversions. The results of the call are stored
+        before, so if an exception is raised here, only the latencies are missing."""
         torch = self.runner.torch
         try:
             with torch.no_grad():

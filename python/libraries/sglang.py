@@ -26,8 +26,8 @@ def of(module, name):
 
 
 def by_itself(module):
-    """Raises Unavailable if FlashInfer is installed, because some functions of SGLang then call FlashInfer's kernels
-    and would be no independent ground truth."""
+    """Raises Unavailable if FlashInfer is installed. Some functions of SGLang then call FlashInfer's kernels, so their
+    results would not be independent of FlashInfer's."""
     if getattr(sys.modules.get(module), "_has_flashinfer", False):
         raise Unavailable("it calls FlashInfer's kernels when FlashInfer is installed")
 
@@ -90,7 +90,7 @@ def moe(call: Call):
 
 def gdn(call: Call):
     """Computes the gated delta net with the kernel that fuses gates, correction and state. The kernel updates the
-    states in place, which are copies for this call."""
+    states in place. These states are copies for this call."""
     from sglang.kernels.ops.attention.linear.fused_sigmoid_gating_recurrent import fused_sigmoid_gating_delta_rule_update
 
     torch, form = call.torch, GatedDelta(call)

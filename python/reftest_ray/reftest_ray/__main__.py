@@ -70,7 +70,7 @@ def shared_options(rest):
             found.append(word)
         elif word in SHARED_WITH_VALUE:
             found += [word, next(words, "")]
-        elif name == "--case":  # its id may name any size, an edge case or a gradient case
+        elif name == "--case":  # the case may have any size, and may be an edge case or a gradient case
             case = word.split("=", 1)[1] if "=" in word else next(words, "")
             found += ["--sizes", "small,medium,large"]
             found += ["--edge"] if case.startswith("edge:") else []
@@ -111,7 +111,7 @@ class Run:
         self.device_class = known.device_class or (None if known.gpus else "cpu")
         self.results = 0
         self.status = 0
-        self.wrong = []  # sentences about cases whose verdicts are in no cache
+        self.wrong = []  # messages about cases without a stored verdict
 
     def _verify(self, *more):
         command = [self.known.reftest, "verify", *self.rest, *more]
@@ -178,8 +178,8 @@ class Run:
             self.worse(3)
 
     def _first_class(self, fleet):
-        """Waits for the first worker, which determines the device class. The coordinator sees the worker's line
-        again."""
+        """Waits for the first worker, which determines the device class. The events read here are kept for the
+        coordinator (Remembering)."""
         events, ready = [], None
         while ready is None:
             events += fleet.events()
@@ -216,7 +216,7 @@ class Run:
 
 
 class Remembering:
-    """A fleet whose events() first returns again the events that were already read."""
+    """A fleet whose events() returns the given events at its first call, and new events after that."""
 
     def __init__(self, fleet, events):
         self.fleet, self.kept = fleet, events
