@@ -2,31 +2,35 @@
 
 The pool starts this program as the *zygote*: a process that imports torch, does not touch the GPU, and forks a new
 child on request. A child (the runner) runs the cases of one definition and is then killed, because a reference may
-change torch, the interpreter or its process. A child is kept for further definitions only while all of them have texts
-that can leave nothing behind (isolation.py), and while it is found as it was before them (process_state.py). Which
-texts these are is decided by another child, the reader, which parses texts and runs no reference. Before every call of a reference, seed_everything seeds the generators of
-torch, CUDA, Python and NumPy. The copy of seed_everything in python/testing/conftest.py must seed the same generators.
-Tensors are in an arena (shared memory) that the judge owns. No message of the runner contains a verdict, so a forged
-message can only make the judge check outputs that do not exist.
+change torch, the interpreter or its process. A child serves several definitions only under two conditions. The source
+code of each reference must be unable to leave anything behind (isolation.py); another child, the reader, decides this
+by parsing the code, and runs no reference. And after each reference, the state of the child must be the same as before
+(process_state.py).
+
+Before every call of a reference, seed_everything seeds the generators of torch, CUDA, Python and NumPy. The copy of
+seed_everything in python/testing/conftest.py must seed the same generators. Tensors are in an arena (shared memory)
+that the judge owns. No message of the runner contains a verdict, so a forged message can only make the judge check
+outputs that do not exist.
 
 Pool and zygote exchange JSON lines on descriptor 3 (<- to the pool, -> from the pool):
 
 - <- {"template": {"torch", "cuda", "python", "layers"}} or {"refused": message} at the start; "layers" are the layers of
-the sandbox that hold for each child, as bits of workers/sandbox/sandbox.h
-- -> {"fork": slot, "group": bool, "reads": bool} ("reads": the child is a reader) with the child's socket, the pipe for the child's output and, if "group" is true, a
-descriptor: the child moves to its control group by writing "0" to it
+  the sandbox that protect every child, as bits of workers/sandbox/sandbox.h
+- -> {"fork": slot, "group": bool, "reads": bool} with the child's socket, the pipe for the child's output and, if
+  "group" is true, a descriptor: the child moves to its control group by writing "0" to the descriptor. "reads": the child
+  is a reader
 - <- {"forked": slot, "pid"} with a pidfd of the child; "pid" is a number of the zygote's PID namespace
 - <- {"exit": pid, "status"} after a child has ended with this wait status; the child stays a zombie to keep its pid
 - -> {"reap": pid} after which the zygote reaps this child
 
 Pool and child exchange JSON lines on the child's socket:
 
-- <- {"ready": true, "seconds": the child's start-up time}, with a descriptor of its /proc if that shows only the processes of
-  its PID namespace, or {"refused": message}
+- <- {"ready": true, "seconds": the child's start-up time} or {"refused": message}. If the child has a /proc of its own
+  PID namespace, a descriptor of this /proc comes with "ready"
 - -> {"file": path} with a descriptor of the content, for each file that the reference may read; no answer
-- -> {"load": source, "name", "entry_point", "fitting", "makes_inputs", "memory", "processor_time", "kept"}, with "truth", the path
-  of the source, if the source is not a reference but a ground truth; errors then name the path. If the ground truth has
-  several files, the fields of programs.py replace the source
+- -> {"load": source, "name", "entry_point", "fitting", "makes_inputs", "memory", "processor_time", "kept"}. If the
+  source is a ground truth and not a reference, the field "truth" has the path of the source, which errors then name. If
+  the ground truth has several files, the fields of programs.py replace the source
 - <- {"loaded": true} or {"error": …}
 - -> {"make": …} and {"store": …}, as the judge writes them (trial_custom_inputs.c), to a child that loaded code with
   "makes_inputs"; such a child never loads a reference
@@ -35,11 +39,11 @@ Pool and child exchange JSON lines on the child's socket:
 - -> {"unload": true} to a child that loaded a reference with "kept", after its last case
 - <- {"ready": true} if the child is as it was before the reference, else {"changed": what}; the child then ends
 - -> {"classify": number, "text": source} to a reader
-- <- {"classified": number, "own": why the text needs a process of its own, or null, "stateless": whether its module keeps
-  nothing between two calls}
+- <- {"classified": number, "own": why the source needs a process of its own, or null, "stateless": whether the module
+  of the source keeps nothing between two calls}
 - -> {"run": …}, as the judge writes it (head of judge.c), with the memfd of an arena that the child has not mapped yet
 - <- {"ran": [{"shape", "dtype", "none", "grad", "overwrites"} for each output], "list", "touched": [name], "seconds"}
-or {"error": …}
+  or {"error": …}
   or, for a run with the field "extra", {"ran", "effects": [bool for each input] | null} or {"ran": [], "raised": message}
   or {"unmapped": message}
 
@@ -53,8 +57,9 @@ The fields of these messages:
 - "fatal" is true if this process cannot be used again.
 - "raised" is true if the code raised an exception; it is sent only by a child that makes inputs.
 - "certain" is true if the reference would fail with other inputs, too.
-- "makes_inputs", which may be absent, says that the source is run for the code that makes inputs: "init" or "reference".
-- "taken" gives the names by which the code returned some inputs; see taken_by_form.
+- "makes_inputs", which may be absent, says that the source is loaded to make inputs, and where the code that makes them
+  is: in "init" or in "reference".
+- "taken" gives the inputs that the code returned under another name, each with this name; see taken_by_form.
 - "others" lists the names that the code returned and that no input has.
 - "entry_point" is the name of the function that is called; "run()" below stands for it.
 - "fitting", which may be absent, is {"left_out": [name], "inputs": {name: [argument, optional]}}; see fitted.
@@ -65,7 +70,8 @@ The fields of these messages:
 - "grad" is true if the output requires a gradient, and "overwrites" if it uses the memory of an earlier call's output.
 - "list" is true if run() returned its outputs in a list and not in a tuple.
 - "touched" lists the inputs to which torch counted a write, even if their values are the old ones again.
-- "effects" says whether some output has a gradient with respect to the input that is not zero; null without gradients.
+- "effects" says for each input whether some output has a nonzero gradient with respect to it; null if there are no
+  gradients.
 - "unmapped" reports that the arena cannot be mapped because this machine refuses CUDA IPC."""
 
 import contextlib
@@ -90,10 +96,11 @@ import types
 
 PR_SET_DUMPABLE, PR_SET_CHILD_SUBREAPER = 4, 36
 SYS_PIDFD_OPEN = 434  # the same number on every architecture
-READER_MEMORY = 1 << 30  # bytes for a syntax tree
+READER_MEMORY = 1 << 30  # bytes that a reader may use to parse source code
 KEPT_GPU_MEMORY = 1 << 30  # bytes that torch's allocator may keep between two cases
-# malloc.h. glibc's own maximum of mappings is 65536. Up to this size of the arena, the holes in malloc's heap are small
-# beside the least limit of memory that reftest sets by itself (workers/pool/memory_limit.c).
+# Constants of keep_freed_memory. M_MMAP_MAX is from malloc.h, and MAPPINGS is glibc's default for it. If the arena has
+# at most ARENA_WITHOUT_MAPPINGS bytes, the holes in malloc's heap are small in relation to LEAST_MEMORY, the smallest
+# memory limit that reftest sets without --memory (workers/pool/memory_limit.c).
 M_MMAP_MAX, MAPPINGS, ARENA_WITHOUT_MAPPINGS, LEAST_MEMORY = -4, 65536, 256 << 20, 4 << 30
 HELD_OUTPUTS = 1 << 26  # limit in bytes for the outputs of a call that are kept alive during the next two calls
 OLDEST_TORCH = (2, 4)
@@ -130,7 +137,7 @@ def compiled(name):
 
 
 def module_of(name, code):
-    """Makes a module of a compiled file. Others may import it as reftest_NAME."""
+    """Makes a module of a compiled file. Other modules may import it as reftest_NAME."""
     module = sys.modules["reftest_" + name] = types.ModuleType("reftest_" + name)
     module.__file__ = code.co_filename
     exec(code, module.__dict__)
@@ -146,7 +153,8 @@ programs = beside("programs")
 latency = beside("latency")
 isolation, process_state = beside("isolation"), beside("process_state")
 failures, sandbox = beside("failures"), beside("sandbox")
-# These modules need torch. They are read here, because the sandbox hides this file's directory.
+# These modules need torch, so they are executed later. They are compiled here, because the sandbox will hide this
+# file's directory.
 NEED_TORCH = [(name, compiled(name)) for name in ("tensors", "arena", "exercises")]
 Channel = beside("channel").Channel
 Sandbox, Mistake, Lacking = sandbox.Sandbox, failures.Mistake, failures.Lacking
@@ -160,8 +168,8 @@ class Started:
     """A child that has not been reaped."""
 
     def __init__(self, keeper, folder):
-        self.keeper, self.folder = keeper, folder  # as Sandbox.before_fork returns them
-        self.reported = False  # its end has been reported
+        self.keeper, self.folder = keeper, folder  # from Sandbox.before_fork
+        self.reported = False  # true if the pool knows that the child has ended
 
 
 class Zygote:
@@ -214,7 +222,7 @@ class Zygote:
                 signal.signal(signal.SIGCHLD, signal.SIG_DFL)
                 for fd in (self.wake, self.wake_write, self.channel.socket.fileno(), *self.channel.fds):
                     os.close(fd)
-                for fd in group:  # before anything that the limits of the group are for
+                for fd in group:  # move to the control group first, so that its limits hold for everything
                     os.write(fd, b"0")
                     os.close(fd)
                 child = Child(sock, pipe, self.options, self.sandbox, folder)
@@ -309,7 +317,7 @@ class Child:
         self.threads = options["threads"]
         self.arena = None
         self.run = self.fitting = None
-        self.subject = "the reference"  # what messages call the code
+        self.subject = "the reference"  # the name of the loaded code in messages
         self.made = None  # the inputs that the code made last, by name
         self.filename = ""
         self.reached = None  # a description of the first thing that the reference used outside itself
@@ -319,11 +327,11 @@ class Child:
         self.has_files = False
         self.solution = os.path.join(folder, "solution")  # the source files of a solution
         self.own_modules = ()  # the modules that these files define
-        self.outputs = []  # what the current case says about the outputs
+        self.outputs = []  # the field "outputs" of the current case
         self.before = None  # the state of this process before its first reference, if it may be kept
 
     def read_texts(self):
-        """Classifies texts, and runs none."""
+        """Serves as a reader: parses source code and says whether it needs its own process. Runs none of it."""
         self.sandbox.limit_memory(READER_MEMORY, False)
         self.channel.send({"ready": True, "seconds": 0})
         while True:
@@ -390,9 +398,10 @@ class Child:
             finish_work(self.device)  # if the device is broken, this raises and ends the process
 
     def keep_freed_memory(self, arena):
-        """Lets malloc reuse the memory of large tensors, too. It would map each tensor above its largest threshold
-        (workers/pool/environment.c) and unmap it at once, and Linux clears each new page. If the case is large or the
-        user has set a small limit of memory, mappings stay, because the holes that reuse leaves count for the limit."""
+        """Lets malloc reuse the memory of freed large tensors. By default, malloc maps new pages for each tensor above
+        a threshold (workers/pool/environment.c) and unmaps them when the tensor is freed, and Linux must clear each new
+        page. If the case is large or the user has set a small memory limit, the default stays: reuse leaves holes in
+        the heap, which count toward the limit."""
         small = self.device == "cpu" and arena["bytes"] <= ARENA_WITHOUT_MAPPINGS and self.wanted_memory >= LEAST_MEMORY
         libc.mallopt(M_MMAP_MAX, 0 if small else MAPPINGS)
 
@@ -418,8 +427,8 @@ class Child:
             pass
 
     def keep_file(self, path):
-        """Copies a file that the reference may read to the folder that becomes its working directory. The copy belongs to
-        this runner alone, and no reference has run yet. `path` has no ".."."""
+        """Copies a file that the reference may read to the folder that becomes the reference's working directory. The
+        copy can be trusted, because only this runner can reach it and no reference has run yet. `path` has no ".."."""
         content = self.channel.fds.pop(0)
         place = os.path.join(self.files, path)
         os.makedirs(os.path.dirname(place), exist_ok=True)
@@ -489,7 +498,8 @@ class Child:
         return {"loaded": True}
 
     def new_outputs(self):
-        """Returns tensors for the outputs of the current case. No value in them is a right one by chance."""
+        """Returns tensors for the outputs of the current case. They are filled with bytes of 255, so that no value is
+        correct by chance."""
         made = []
         for spec in self.outputs:
             dtype, shape = tensors.dtype_of(spec["dtype"]), list(spec["shape"])
@@ -527,7 +537,7 @@ class Child:
         else:
             libc.malloc_trim(0)
         after = self.state()
-        self.reached = None  # to find the state, this process opened files, but no reference did
+        self.reached = None  # self.state() opened files; the reference did not
         return process_state.difference(self.before, after, self.threads)
 
     def watch_reach(self):
@@ -607,8 +617,8 @@ class Child:
         return answer
 
     def measure(self, kept):
-        """Measures the reference on copies of the inputs. Its answer has been stored, so an exception here only means that
-        there are no figures."""
+        """Measures the reference on copies of the inputs. The outputs are stored before, so if an exception is raised
+        here, only the latencies are missing."""
         try:
             return latency.measure(torch, self.device, fitted(self.run, self.fitting), kept)
         except Exception as problem:
@@ -645,8 +655,8 @@ class Child:
         return {"ran": described, "effects": effects}
 
     def called_for_check(self, case, arguments):
-        """Returns what the reference returns in an extra run, which inputs have an effect on it, or None, and the
-        arguments."""
+        """Calls the reference for an extra run. Returns three things: its result; for each input, whether it has an
+        effect, or None if this is unknown; and the arguments of the call."""
         if case["extra"] == "gradients":
             this = sys.modules[__name__]
             run = fitted(gradients.undecorated(this, self.run), self.fitting)
@@ -666,7 +676,7 @@ class Child:
         if not isinstance(made, dict):
             raise Mistake("it returned a value of type %s, but must return a dict of inputs" % type(made).__name__)
         given = {str(name): value for name, value in made.items() if not isinstance(value, dict)}
-        for group in made.values():  # an API of several calls: {"plan": {…}, "run": {…}}
+        for group in made.values():  # inputs may be grouped by call: {"plan": {…}, "run": {…}}
             for name, value in group.items() if isinstance(group, dict) else ():
                 given.setdefault(str(name), value)
         names = {}  # input -> the name by which it was returned: its own, or that of its argument
@@ -689,8 +699,9 @@ class Child:
         return self.run(**{name: value for name, value in arguments.items() if takes_any or name in parameters})
 
     def form_of(self, spec):
-        """Describes an input that was made. A 0-D tensor that stands for a Python scalar becomes a number, and a number
-        that stands for a tensor stays one: the judge knows which of them the definition allows."""
+        """Describes an input that was made. If the input is a Python scalar and the value is a 0-D tensor, describes
+        the tensor's number. If the input is a tensor and the value is a number, describes the number; the judge then
+        decides whether the definition allows it."""
         value = self.made[spec["name"]]
         if value is None:
             return {"absent": True}
@@ -811,15 +822,16 @@ def finish_work(device):
 
 
 def limit_gpu_memory(device, size):
-    """Limits the GPU memory that torch's allocator takes for this process. A reference could lift the limit, so it only
-    keeps a mistake from taking the memory of others."""
+    """Limits the GPU memory that torch's allocator takes for this process. A reference could lift the limit, so the
+    limit protects other processes only from mistakes."""
     if device != "cpu":
         total = torch.cuda.get_device_properties(device).total_memory
         torch.cuda.set_per_process_memory_fraction(min(1.0, size / total), device)
 
 
 def has_gpu_memory(device, size):
-    """Does the GPU have the memory that is left of a limit? Then the limit and not the GPU ended an allocation."""
+    """Returns true if the GPU has enough free memory for all that the limit `size` still allows. If an allocation
+    failed nevertheless, the limit was the reason, and not a lack of GPU memory."""
     if device == "cpu":
         return False
     free, total = torch.cuda.mem_get_info(device)
@@ -852,12 +864,17 @@ def is_argument(name):
 
 
 def fitted(run, fitting):
-    """Returns a function that gets the inputs by name and calls `run` with the arguments that it has. An input is passed
-    by its own name, or by the name of its argument. An input that is None keeps the default of its argument, and an
-    argument of "left_out" without a default gets None. An optional input without an argument is not passed. An input whose
-    name no argument can have is passed as the next argument that no other input has. If one input has no argument, and one
-    argument at the same place that needs a value has no input, then they belong together. The copy of this function in
-    python/testing/conftest.py must do the same."""
+    """Returns a function that gets the inputs by name and calls `run`, whose parameters may differ from the inputs:
+
+    - An input is passed as the parameter with its own name, or else as the parameter that `fitting` gives for it.
+    - If an input is None, the default of its parameter is used.
+    - A parameter in "left_out" that has no default gets None.
+    - An optional input for which `run` has no parameter is not passed.
+    - An input whose name cannot be the name of a parameter is passed as the next parameter that has no input.
+    - If only one input has no parameter, and only one parameter without a default has no input, and both have the same
+      position, the input is passed as this parameter.
+
+    The copy of this function in python/testing/conftest.py must do the same."""
     if fitting is None:
         return run
     parameters = inspect.signature(run).parameters
@@ -981,8 +998,8 @@ def import_torch(device):
 
 def main():
     options = {"device": sys.argv[1], "threads": int(sys.argv[2])}
-    library = int(sys.argv[3])  # the descriptor of a sealed copy
-    root = sys.argv[4] and os.path.abspath(sys.argv[4])  # before this process leaves its working directory
+    library = int(sys.argv[3])  # descriptor of a sealed copy of libreftest_sandbox.so
+    root = sys.argv[4] and os.path.abspath(sys.argv[4])  # absolute, because the working directory changes below
     channel = Channel(3)
     if sys.flags.no_site:
         find_packages()

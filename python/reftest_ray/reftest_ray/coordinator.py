@@ -17,11 +17,11 @@ import subprocess
 import sys
 import threading
 
-STARTS_MOST = 3  # failed starts for each place after which a fleet without any worker gives up
+STARTS_MOST = 3  # failed starts per worker of the fleet, after which the run ends if no worker was ever ready
 
 
 class FleetError(Exception):
-    """The fleet cannot go on. `status` is the exit status."""
+    """Raised if the fleet cannot continue. `status` is the exit status of reftest-ray."""
 
     def __init__(self, message, status):
         super().__init__(message)
@@ -57,7 +57,7 @@ class Merger:
         return replies
 
     def close(self):
-        with contextlib.suppress(OSError):  # the child has ended, and the buffer still has what it did not read
+        with contextlib.suppress(OSError):  # raised if the child ended before it read everything
             self.process.stdin.close()
         self.process.wait()
 
@@ -109,8 +109,8 @@ def answer_of(line):
 
 
 class Coordinator:
-    """Runs requests on a fleet. `report(answer)` is called once for each answer that counts. Workers whose class is not
-    `device_class` are sent away; if it is None, the class of the first worker is used."""
+    """Runs requests on a fleet. `report(answer)` is called once for each answer that counts. Workers of another device
+    class than `device_class` are dismissed. If `device_class` is None, the class of the first worker is used."""
 
     def __init__(self, fleet, scheduler, merger, report, device_class=None):
         self.fleet, self.scheduler, self.merger, self.report = fleet, scheduler, merger, report

@@ -1,8 +1,9 @@
 """ray_fleet - a fleet whose workers are actors of a Ray cluster: one `reftest work` for each GPU, or for a number of
 CPUs.
 
-Ray does not restart an actor that dies, because its requests must go back first, and only the coordinator knows these.
-The new actor waits until Ray has room for it, on any node that joins."""
+Ray must not restart an actor that dies: the requests of the dead actor must first return to the queue, and only the
+coordinator knows these requests. Therefore the coordinator starts a new actor. The new actor waits until Ray has room
+for it, on any node that joins."""
 
 import sys
 
@@ -64,7 +65,7 @@ class RayFleet(Fleet):
         name, number = self.calls.pop(call)
         try:
             line = ray.get(call)
-        except Exception as why:  # noqa: BLE001 - Ray has many errors for what is gone, and wraps those of an actor
+        except Exception as why:  # noqa: BLE001 - Ray raises many kinds of errors for dead actors
             if name not in self.workers:
                 return None
             return ("failed" if number is None else "died", name, (str(why).strip() or repr(why)).splitlines()[-1])

@@ -3,9 +3,9 @@
 A request is what `reftest verify --dry-run --format requests` prints for a definition: its name, the digest of its
 files, and its cases with the seconds that each will probably take. The longest request goes first.
 
-If a worker dies, its requests go back. Any of their cases may have killed the worker. Therefore, each case becomes a
-suspect: from then on it is a separate request, and the worker that runs it does nothing else meanwhile. If three
-workers die while they run a case, the case is crashed, and is not tried again.
+If a worker dies, its requests return to the queue. Any case of these requests may have killed the worker. Therefore,
+each of the cases becomes a suspect: from then on it is a separate request, and the worker that runs it does nothing
+else meanwhile. If three workers die while they run a case, the case is crashed, and is not tried again.
 
 This file does not use Ray, processes or time."""
 
@@ -111,7 +111,7 @@ class Scheduler:
         return request
 
     def answer(self, name, number):
-        """Handles an answer. Returns its request, or None if this answer is not expected any more."""
+        """Handles an answer. Returns the request that was answered, or None if no answer to it is expected any more."""
         worker = self.workers.get(name)
         request = worker.running.pop(number, None) if worker else None
         if request is not None:
@@ -133,8 +133,8 @@ class Scheduler:
             self.errors.append((request, message))
 
     def leave(self, name):
-        """Handles a worker that was sent away, or whose answers are refused. Its requests go back, and no case becomes
-        a suspect."""
+        """Handles a worker that was sent away, or whose answers are refused. Its requests return to the queue, and no
+        case becomes a suspect."""
         for request in self.workers.pop(name).running.values():
             self._queue(request)
 
