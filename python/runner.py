@@ -17,8 +17,8 @@ Pool and zygote exchange JSON lines on descriptor 3 (<- to the pool, -> from the
 - <- {"template": {"torch", "cuda", "python", "layers"}} or {"refused": message} at the start; "layers" are the layers of
   the sandbox that protect every child, as bits of workers/sandbox/sandbox.h
 - -> {"fork": slot, "group": bool, "reads": bool} with the child's socket, the pipe for the child's output and, if
-  "group" is true, a descriptor: the child moves to its control group by writing "0" to the descriptor. "reads": the child
-  is a reader
+  "group" is true, a descriptor: the child moves to its control group by writing "0" to the descriptor. "reads": the
+  child is a reader
 - <- {"forked": slot, "pid"} with a pidfd of the child; "pid" is a number of the zygote's PID namespace
 - <- {"exit": pid, "status"} after a child has ended with this wait status; the child stays a zombie to keep its pid
 - -> {"reap": pid} after which the zygote reaps this child

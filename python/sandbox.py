@@ -28,13 +28,13 @@ class Sandbox:
                                            message, len(message))
         if not handle:
             raise OSError(message.value.decode(errors="replace"))
-        self.place = place  # for the temporary folders of runners without folders of their own; reftest removes it at the end
+        self.place = place  # has the temporary folders of runners without their own /tmp; reftest removes it at the end
         self.handle = ctypes.c_void_p(handle)
         self.layers = self.library.sandbox_layers(self.handle)
         self.folder = os.fsdecode(self.library.sandbox_folder(self.handle))
         self.has_pids = bool(self.layers & PID)  # each child has a PID namespace
-        self.has_folders = bool(self.layers & TMP)  # each child has temporary files in its own memory
-        if self.has_folders:  # here once, because each runner that writes to memory copies it
+        self.has_folders = bool(self.layers & TMP)  # each child has its own /tmp in memory
+        if self.has_folders:  # set once in the zygote, because a runner that sets it copies pages of memory
             set_folder(self.folder)
 
     def before_fork(self):
@@ -51,8 +51,8 @@ class Sandbox:
             raise OSError(ctypes.get_errno(), "cannot return to the PID namespace of the zygote")
 
     def enter(self, folder):
-        """Confines this process, which is a new child. Raises an exception if a layer fails that held in the trial
-        at the start."""
+        """Confines this process, which is a new child. Raises an exception if a layer fails although it was granted in
+        the trial at the start."""
         if not self.has_folders:
             set_folder(folder)
         missing = self.layers & ~self.library.sandbox_enter(self.handle, os.fsencode(folder))
@@ -60,8 +60,8 @@ class Sandbox:
             raise OSError("the sandbox of this reference lacks layers that it should have (%#x)" % missing)
 
     def limit_memory(self, size, kept):
-        """Limits the memory of this process, which is a child, and returns the bytes that it may add. `kept`: the limit
-        may be replaced for the next reference."""
+        """Limits the memory of this process, which is a child, and returns how many bytes it may add. If `kept` is
+        true, the limit can be raised later, for the next reference in this process."""
         left = self.library.sandbox_limit_memory(self.handle, ctypes.c_int64(size), ctypes.c_int(kept))
         if left < 0:
             os.write(2, b"the memory of this reference cannot be limited\n")
@@ -90,7 +90,7 @@ class Sandbox:
 
 
 def set_folder(folder):
-    """Makes `folder` the place of temporary files, of the home directory and of compilers' caches."""
+    """Makes `folder` the home directory and the directory for temporary files and compilers' caches."""
     for name in ("HOME", "TMPDIR"):
         os.environ[name] = folder
     for name in ("XDG_CACHE_HOME", "TRITON_CACHE_DIR", "CUDA_CACHE_PATH"):
@@ -110,12 +110,12 @@ def strings(texts):
 
 
 def interpreter_paths():
-    """Returns the files and directories that this interpreter needs: its prefixes, its packages, also those that are
-    installed in place (editable), and the folders of shared libraries."""
+    """Returns the files and directories that this interpreter needs: its prefixes, its packages (including editable
+    installs) and the folders of shared libraries."""
     paths = [sys.executable, sys.prefix, sys.base_prefix, sys.exec_prefix, sys.base_exec_prefix, *sys.path]
     for name in ("LD_LIBRARY_PATH", "CUDA_HOME", "CUDA_PATH", "CONDA_PREFIX"):
         paths += os.environ.get(name, "").split(":")
     for name, module in list(sys.modules.items()):
-        if name.startswith("__editable__"):  # setuptools' finder for packages that are installed in place
+        if name.startswith("__editable__"):  # setuptools' finder for editable installs
             paths += [path for path in getattr(module, "MAPPING", {}).values() if isinstance(path, str)]
     return [path for path in dict.fromkeys(paths) if path.startswith("/")]

@@ -1,5 +1,5 @@
-"""tensors - the arguments and the outputs of a reference as tensors: other forms of an argument, the outputs in the order
-of the definition, their memory, shapes and dtypes. Loaded by runner.py when torch is."""
+"""tensors - functions on the arguments and outputs of a reference. They convert an argument to another form, sort
+outputs into the order of the definition, and read the memory, shape and dtype of a tensor. This module needs torch."""
 
 import torch
 from reftest_failures import Lacking, Mistake, WrongCount
@@ -49,8 +49,9 @@ def as_strided(value):
 
 
 def taken_by_form(specs, values, missing):
-    """Returns {input: name} for the inputs of `missing` that code returned by a name that no input has: those for which
-    one tensor of `values` has the dtype and the known lengths, and that tensor fits no other of them."""
+    """Finds inputs in `missing` that the code returned under a name that no input has. Returns {input: this name}. A
+    tensor of `values` fits an input if it has the input's dtype and known lengths. An input is found only if a single
+    tensor fits it and this tensor fits no other input."""
     def fits(spec, value):
         if spec["scalar"] or not isinstance(value, torch.Tensor):
             return False

@@ -1,8 +1,8 @@
 """conftest - runs the reference tests in this directory: the code that all generated test files share.
 
 Each definition of the dataset has a class in a test file here. A test runs the definition's reference on valid inputs
-(run_and_leave calls the reference) and compares the outputs with ground truths. The calls in reftest_libraries/ compute
-ground truths with those of FlashInfer, SGLang, flash-linear-attention and PyTorch that are installed. If reftest is
+(run_and_leave calls the reference) and compares the outputs with ground truths. The code in reftest_libraries/ computes
+ground truths with PyTorch and, if they are installed, FlashInfer, SGLang and flash-linear-attention. If reftest is
 installed, its own kernels compute a ground truth too: CUDA kernels on a GPU, C oracles on the CPU. The kernel libraries
 are searched for in `$REFTEST_KERNELS`, in the directory of the program `reftest`, and in /usr/local/lib/reftest. A test
 without ground truth is skipped, with the reason.
@@ -120,7 +120,8 @@ def pytest_addoption(parser):
     )
 
 
-ASKED_TOLERANCES = {}  # of --tolerance: from dtype (None: every dtype) to atol, rtol and hit ratio (None: not given)
+# The values of pytest's --tolerance: from a dtype (None: every dtype) to atol, rtol and hit ratio (None: not given).
+ASKED_TOLERANCES = {}
 
 
 def read_tolerance(word):
@@ -143,8 +144,8 @@ def read_tolerance(word):
 
 
 def asked_rule(test, dtype, rule):
-    """Returns the rule of an output, with the numbers of pytest's --tolerance, or else with those of `reftest generate
-    --tolerance`, which the file of the test has as TOLERANCES."""
+    """Returns the tolerance rule of an output. The numbers of pytest's --tolerance replace those of `rule`. Without
+    them, the numbers of `reftest generate --tolerance` do, which are in the test file's TOLERANCES."""
     texts = getattr(sys.modules.get(test.__module__), "TOLERANCES", ())
     for asked in ASKED_TOLERANCES, dict(map(read_tolerance, texts)):
         found = asked.get(dtype, asked.get(None))
@@ -218,8 +219,8 @@ def load_definition(op_type, name):
 
 
 def is_left_out(spec):
-    """Is an input of unknown dtype and optional, or an option that is no tensor? As dataset/definition_load.c of reftest
-    reads them."""
+    """Returns true for an input that no case passes: an option that is not a tensor (a string or a dtype), or an
+    optional input of unknown dtype. dataset/definition_load.c of reftest has the same rule."""
     return (
         spec["dtype"] in ("string", "str", "dtype")
         or spec["dtype"] == "unknown"
@@ -233,11 +234,16 @@ def is_argument(name):
 
 
 def fitted(run, definition):
-    """Returns a function that gets the inputs by name and calls `run` with the arguments that it has. An input is passed
-    by its own name, or by the name of its argument. An input that is None keeps the default of its argument, and an
-    argument that is left out and has no default gets None. An optional input without an argument is not passed. An input
-    whose name no argument can have is passed as the next argument that no other input has. If one input has no argument,
-    and one argument at the same place that needs a value has no input, then they belong together.
+    """Returns a function that gets the inputs by name and calls `run`, whose parameters may differ from the inputs:
+
+    - An input is passed as the parameter with its own name, or else as the parameter that its `param` names.
+    - If an input is None, the default of its parameter is used.
+    - A parameter that is left out and has no default gets None.
+    - An optional input for which `run` has no parameter is not passed.
+    - An input whose name cannot be the name of a parameter is passed as the next parameter that has no input.
+    - If only one input has no parameter, and only one parameter without a default has no input, and both have the same
+      position, the input is passed as this parameter.
+
     python/runner.py of reftest has a copy, which must do the same."""
     parameters = inspect.signature(run).parameters
     takes_any = any(p.kind is p.VAR_KEYWORD for p in parameters.values())
@@ -322,7 +328,7 @@ def compile_reference(test):
 
 
 def definition_of(test):
-    """Returns the definition of a test. The axes that constraints make const are const."""
+    """Returns the definition of a test. An axis whose length a constraint fixes becomes a const axis."""
     definition = load_definition(test.OP_TYPE, test.NAME)
     fixed = {
         name: {"type": "const", "value": length}
@@ -461,8 +467,8 @@ def as_tensor(spec, value):
 
 
 def find_change(test, name, value, before):
-    """Finds a change of an input of an operation that no op family supports. Some operations update a buffer in
-    place."""
+    """Reports a changed input of an operation without an op family. The change is a finding and not a failure, because
+    some operations update a buffer in place."""
     if not same_bits(value, before):
         find(f"{test.NAME} changes its input '{name}', {first_change(value, before)}")
 
@@ -527,8 +533,8 @@ def seed_everything(seed):
 
 
 def leaves_of(test):
-    """Returns {input: Left} for the inputs that the operation may write to; `output` is the index of the output. Returns
-    None if it is unknown which inputs the operation may write to."""
+    """Returns {input: Left} for the inputs that the operation may write to. In these Left objects, `output` is the
+    index of the output instead of its name. Returns None if it is unknown which inputs the operation may write to."""
     if test.LEAVES is None:
         return None
     definition = definition_of(test)
@@ -635,8 +641,8 @@ def expression_value(text, axes):
 
 
 def computed_axes(definition, axes):
-    """Returns the values of axes, and of the axes whose expressions they determine. Raises ValueError if an axis has
-    another value than its expression."""
+    """Returns the values of the const axes, of the axes in `axes`, and of the axes whose expressions these values
+    determine. Raises ValueError if the value of an axis differs from its expression."""
     axes = {
         name: length_of(axis)
         for name, axis in definition["axes"].items()
@@ -684,10 +690,10 @@ class Case:
         self.axes = axes
         self.inputs = inputs or {}
         self.omitted = repeat.get("omitted", ())  # the optional inputs that are None
-        # the Python scalars that have the number that stands for their default
+        # Python scalars whose value is a number that stands for "use the default", each with this number
         self.numbers = repeat.get("numbers", {})
         self.second = second  # if True, the inputs have the second set of values
-        self.problem = problem  # the reason why the case is invalid, with which only the test of this case fails
+        self.problem = problem  # why the case is invalid: only the test of this case fails, with this message
         self.kind = kind  # "edge" or "probe" if reftest's kernels generate the inputs
 
     def __repr__(self):
@@ -726,7 +732,7 @@ def edge(label, /, **axes):
 
 
 def probe(label, /, **axes):
-    """Returns a case on which the reference's outputs reveal those of its constants that the definition does not
+    """Returns a case whose outputs reveal constants of the reference, for constants that the definition does not
     give."""
     return Case(label, axes, kind="probe")
 
@@ -953,7 +959,8 @@ def own_code_makes_inputs(definition):
 
 
 def generated_inputs(test, case, device):
-    """Generates the inputs of a case. Only the inputs of a size depend on the axis values alone."""
+    """Generates the inputs of a case. The inputs of a size depend only on the values of axes and scalars, so the
+    class's generate_random_inputs makes them. The inputs of other cases depend on more."""
     scalars = scalars_of(test, case)
     if case.kind is not None:
         return kernels_inputs(test, case, device, scalars)

@@ -268,8 +268,8 @@ def check_dtypes(test, outputs):
 
 
 def check_replaced(test, inputs, outputs, left):
-    """Asserts that the reference writes to all inputs that outputs replace, or to none of them. An input whose values
-    the operation does not change counts as both."""
+    """Asserts that the reference writes to all inputs that outputs replace, or to none of them. If the operation does
+    not change the values of an input, the input counts neither as written nor as unwritten."""
     replaced = {
         name: leaves.output
         for name, leaves in (leaves_of(test) or {}).items()
@@ -347,8 +347,8 @@ def check_memory_is_new(test, calls, kept):
 
 
 def check_both_sets(test, sets, outputs):
-    """Asserts that reftest's kernels find correct, on both sets of input values together, the outputs that they
-    judge. Random samples must differ under another seed, for example."""
+    """For the outputs that reftest's kernels judge, asserts that the outputs for both sets of input values are correct
+    when judged together. For example, random samples must differ under another seed."""
     for index, name in enumerate(definition_of(test)["outputs"]):
         if not is_judged(test, index):
             continue

@@ -336,8 +336,8 @@ def request_of(test, case, inputs):
 
 
 def with_defaults(test, case, inputs):
-    """Returns the inputs with the default of each Python scalar that has the number for its default. Libraries do not
-    know what this number stands for."""
+    """Returns the inputs for a library. A Python scalar may have a number that stands for "use the default", which
+    libraries do not know. The default itself replaces this number."""
     names = [
         name for name, number in test.DEFAULT_NUMBERS.items() if inputs[name] == number
     ]
@@ -425,8 +425,8 @@ def in_order(definition, inputs):
 
 
 def builtin_truth(test, case, inputs, left=()):
-    """Computes the ground truth "builtin" with reftest's kernels: the outputs, and the expected values of the inputs
-    `left`, which no output has."""
+    """Computes the ground truth "builtin" with reftest's kernels. Returns the outputs, and the expected values of the
+    inputs named in `left`, whose values after the call equal no output."""
     definition = definition_of(test)
     sizes = resolve_axes(definition, case.axes)
     device = device_of(inputs)
