@@ -11,7 +11,7 @@
 #include "report/run_json.h"
 #include "report/text.h"
 
-enum { OTHER_CASES = 4 /* the most ids of further cases in a sentence */ };
+enum { OTHER_CASES = 4 /* the most ids that other_cases lists */ };
 
 static const struct {
 	const char *name; /* the name in JSON, which is also the first word of a line */
@@ -316,7 +316,8 @@ void behaviour_print_json(const struct differences *all)
 	buf_free(&out);
 }
 
-/* Returns the sentence about a difference, followed by what the approval says. */
+/* Returns the sentence about a difference. If a person approved one of the two references, adds which one, and the
+ * date. */
 static const char *message_of(const struct difference *d, struct arena *arena)
 {
 	enum approved_side side = approved_side(d);

@@ -21,8 +21,8 @@ struct difference {
 	enum behaviour behaviour;
 	const char *path;            /* of the definition */
 	const struct result *result; /* NULL if nothing ran */
-	const char *why;             /* if nothing ran: a sentence that says why, or what differs besides the code;
-				      * NULL: no sentence */
+	const char *why;             /* if nothing ran: a sentence with the reason, or with the differences besides
+				      * the code; NULL: no sentence */
 };
 
 struct differences {

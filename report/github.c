@@ -19,7 +19,7 @@ static void put(struct buf *out, const char *text, bool property)
 		if (special)
 			buf_printf(out, "%%%02X", (unsigned)(unsigned char)*text);
 		else if (*text == '#' && text_is_command(text, text, left))
-			buf_text(out, "\\x23"); /* "##[", which GitHub and Azure find anywhere in a line */
+			buf_text(out, "\\x23"); /* GitHub and Azure find "##[" anywhere in a line */
 		else if (escape[0] != '\0' && *text != '\t')
 			buf_text(out, escape);
 		else

@@ -35,9 +35,9 @@ static void json_real(struct buf *out, const char *key, double value)
 
 /* ---- the margins of a definition ------------------------------------------------------------------------------- */
 
-/* The largest margin of a definition's cases with the same versions. */
+/* The largest margin of a definition's cases with certain versions of torch, CUDA, driver and ground truth. */
 struct version_margin {
-	const struct margin_point *last; /* the newest of these margins */
+	const struct margin_point *last; /* the newest margin with these versions */
 	double margin;
 };
 
@@ -70,7 +70,7 @@ static int by_time(const void *a, const void *b)
 	return (x->last->time > y->last->time) - (x->last->time < y->last->time);
 }
 
-/* Returns the number of points, oldest first. */
+/* Writes the largest margin for each combination of versions to `list`, oldest first, and returns their number. */
 static int history_of(const struct result *result, struct arena *arena, struct version_margin *list)
 {
 	int count = 0;

@@ -15,7 +15,7 @@ struct counts {
 	double seconds;
 };
 
-/* Everything that XML 1.0 does not allow is unsafe to show as well, so it becomes a visible escape. Newlines and tabs
+/* Unsafe characters become visible escapes. All characters that XML 1.0 does not allow are unsafe. Newlines and tabs
  * become character references, which XML parsers keep in attributes. */
 static void put_text(struct buf *out, const char *text)
 {

@@ -11,8 +11,8 @@
 /* Prints a line for each latency of each case of a result. */
 void latencies_print(const struct result *result);
 
-/* Appends the cases of the run to the file: {"time", "name", "op_type", "case": as in the JSON of `verify`}. Returns 0,
- * or -1 and sets `err`. */
+/* Appends a line {"time", "name", "op_type", "case"} to the file for each measured case of the run; "case" has the same
+ * fields as in the JSON of `verify`. Returns 0, or -1 and sets `err`. */
 int latencies_keep(const struct run *run, struct err *err);
 
 #endif

@@ -88,7 +88,7 @@ static void add_wrong(struct screen_line *line, const struct run *run)
 		screen_line_colour(line, "\033[0m");
 }
 
-/* "12 of 87 cases in 8 s, 1 failed, about 40 s left" */
+/* Writes the first line: "12 of 87 cases in 8 s, 1 failed, about 40 s left". */
 static void head_line(struct screen_line *line, const struct run *run, double now)
 {
 	bool planned = run->visited >= run->selected_count;
@@ -112,7 +112,7 @@ static void head_line(struct screen_line *line, const struct run *run, double no
 	}
 }
 
-/* "  runner 1     3 s  rmsnorm/rmsnorm_h2048 small:batch_size=1" */
+/* Writes the line of a runner: "  runner 1     3 s  rmsnorm/rmsnorm_h2048 small:batch_size=1". */
 static void lane_line(struct screen_line *line, const struct pool_running *running, double now)
 {
 	const struct result *result = running->owner;

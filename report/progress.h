@@ -18,7 +18,7 @@ struct progress_display {
 	FILE *hook;		   /* the stream that `stderr` is until progress_close: it erases the lines before it
 				    * writes */
 	pid_t owner;		   /* processes that are forked later have a copy of the hook, and must not erase lines */
-	int drawn[PROGRESS_LINES]; /* the columns of each line */
+	int drawn[PROGRESS_LINES]; /* the number of columns of each line */
 	int count;		   /* the number of lines that are drawn */
 };
 

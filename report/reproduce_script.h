@@ -9,8 +9,8 @@
 #define REPRODUCE_TENSORS "tensors.safetensors"
 
 /* Creates the folder if it does not exist, removes an old file with tensors from it, and returns the absolute path of
- * the file for the new tensors. Refuses the folder if it has a file with one of these two names that no earlier call
- * wrote. Returns NULL with a message on error. */
+ * the file for the new tensors. Refuses the folder if the folder has a file named REPRODUCE_SCRIPT or REPRODUCE_TENSORS
+ * that was not written by reproduce_write. Returns NULL with a message on error. */
 const char *reproduce_prepare(const char *folder, struct arena *arena, struct err *err);
 
 /* Writes the script for the only case of the run's only result, and prints the command that starts it on stderr.

@@ -246,7 +246,7 @@ static int cached_cases(const struct result *result, int *shared)
 	return result->cases == NULL ? (int)result->counts.cases : count;
 }
 
-/* "builtin on cpu", "flashinfer, torch, builtin agree on sm_90" */
+/* Prints the ground truths that answered: "builtin on cpu", "flashinfer, torch, builtin agree on sm_90". */
 static void print_truths(FILE *out, const struct verdict *v)
 {
 	int answered = 0;
@@ -280,7 +280,7 @@ static void print_passed_tail(FILE *out, const struct result *result)
 	show_print(out, "\n");
 }
 
-/* "2 of 3 cases checked, 1 passed: no ground truth decides" */
+/* Prints the end of a line, for example "2 of 3 cases checked, 1 passed: no ground truth decides". */
 static void print_checked_tail(FILE *out, const struct result *result)
 {
 	show_print(out, "%u of %u cases checked", result->counts.checked, result->counts.cases);
@@ -539,8 +539,8 @@ static const char *without_place(const struct result *result)
 	return space + 1;
 }
 
-/* Returns a text that begins with the cause of a failure: the diagnosis, what the definition says, or the region or the
- * message of its first failed case. Only the first line of the text counts. */
+/* Returns the cause of a failure: the diagnosis, or else the message of the result, or else the region or the message
+ * of the first failed case. Only the first line of the returned text is used. */
 static const char *cause_of(const struct result *result, const char **before)
 {
 	const char *says[DIAGNOSIS_SHOWN];
@@ -563,7 +563,7 @@ static const char *cause_of(const struct result *result, const char **before)
 }
 
 /* Returns how many bytes of a line fit into `width` columns if no word is divided. Returns 0 if the whole line fits, or
- * if a word is too long. */
+ * if even the first word does not fit. */
 static size_t fitting_words(const char *line, size_t width)
 {
 	size_t last = 0, columns = 0;
@@ -580,7 +580,8 @@ static size_t fitting_words(const char *line, size_t width)
 	return 0;
 }
 
-/* Appends text and the end of the line; of the text, as many words as fit into `width` columns; 0: all. */
+/* Appends as many words of the text as fit into `width` columns, and the end of the line. If `width` is 0, appends the
+ * whole text. */
 static void add_line(struct buf *out, const struct buf *text, size_t width)
 {
 	size_t cut = fitting_words(text->data, width);
@@ -620,8 +621,8 @@ static void print_failure(FILE *out, const struct result *result, int columns)
 	buf_free(&line);
 }
 
-/* Prints the failures again, because their reports may have scrolled away. They are folded on a narrow terminal. A
- * single definition needs no list. */
+/* Prints the failures again, because their reports may have scrolled away. On a terminal with fewer than NARROW
+ * columns, the failures are not shortened but folded. If only one definition was selected, prints nothing. */
 static void print_failures(FILE *out, const struct run *run, const struct report_options *options)
 {
 	const int columns = report_columns(options) < NARROW ? 0 : report_columns(options);

@@ -9,8 +9,8 @@
 struct totals {
 	int64_t definitions, by_status[STATUS_COUNT], unknown, changed, findings;
 	int64_t checked[CHECKED_KINDS]; /* the definitions in by_status[STATUS_CHECKED], by kind */
-	/* The counts that a text shows: `shown` is `by_status` without the definitions that lack a verdict. Those are
-	 * stale, or unknown if they were never verified. */
+	/* The counts that the summary line shows. `shown` is `by_status` without the definitions that lack a verdict.
+	 * These definitions count in shown_unknown if they were never verified, else in shown_stale. */
 	int64_t shown[STATUS_COUNT], shown_stale, shown_unknown;
 	int64_t elements; /* number of output elements that were compared */
 };

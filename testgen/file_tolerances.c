@@ -17,7 +17,8 @@ static bool same(const struct tolerance *a, const struct tolerance *b)
 	return a->atol == b->atol && a->rtol == b->rtol && a->hit_ratio == b->hit_ratio;
 }
 
-/* Writes one text of the tuple; dtype NULL: for every dtype. conftest.py's read_tolerance reads it. */
+/* Writes one string of the tuple, which conftest.py's read_tolerance reads. If `dtype` is NULL, the bounds are for
+ * every dtype. */
 static void write_one(const char *dtype, const struct tolerance *t, struct buf *out)
 {
 	buf_printf(out, "    \"%s%s", dtype != NULL ? dtype : "", dtype != NULL ? "=" : "");
@@ -33,7 +34,7 @@ static void write_one(const char *dtype, const struct tolerance *t, struct buf *
 	buf_text(out, "\",\n");
 }
 
-/* Returns the bounds that most dtypes have, or NULL if some dtype has none. */
+/* Returns the bounds that the most dtypes share. Returns NULL if there is a dtype without bounds. */
 static const struct tolerance *usual(const struct tolerance by_dtype[DTYPE_COUNT])
 {
 	const struct tolerance *best = NULL;

@@ -12,7 +12,8 @@
 /* Appends the tuple for the bounds of each dtype (negative: none); appends nothing if there are no bounds. */
 void file_tolerances_write(const struct tolerance by_dtype[DTYPE_COUNT], struct buf *out);
 
-/* Finds the tuple in the body of a file that reftest wrote. Returns its length, or 0 if the body has none. */
+/* Finds the tuple in the body of a file that reftest wrote. Returns the length of the tuple, or 0 if the body has no
+ * such tuple. */
 size_t file_tolerances_find(const char *body, size_t length, const char **out);
 
 /* Inserts a tuple into a body that test_file_write wrote, below its imports. */

@@ -8,7 +8,7 @@
 struct replaced {
 	const char **messages; /* for each file, what happens to it and why */
 	int message_count;
-	const char **removed; /* "tests/references/test_x.py"; with `check`: what would be removed */
+	const char **removed; /* "tests/references/test_x.py"; with `check`: the files to be removed */
 	int removed_count;
 	int left;    /* the number of files that stay because git has no commit with their content */
 };
