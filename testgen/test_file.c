@@ -194,7 +194,8 @@ static void write_roles(const struct test_class *c, struct buf *out)
 	write_tuple("MODES", c->modes, c->mode_count, out);
 }
 
-/* Writes which values an input has after the call: those of an output, or different values. */
+/* Writes the entry of LEAVES for an input, which says what values the input has after the call: the values of an
+ * output, or values that no output has. */
 static void write_left_values(const struct test_left *left, struct buf *out)
 {
 	if (left->output == NULL) {

@@ -28,12 +28,13 @@ struct update_options {
 	const struct tolerance *tolerances;
 	const char
 	    *print; /* only print the new text of this file ("test_gemm.py") to stdout; NULL: update the files */
-	/* The hand-written files in which no test can fail ("tests/references/test_x.py", vacuous_tests.vacuous), which
-	 * count as no test. Only for a `check`, because `verify` and `watch` do not know them. */
+	/* Hand-written files in which no test can fail ("tests/references/test_x.py", from vacuous_tests.vacuous). A
+	 * definition with only such a file counts as having no test. Used only with `check`; `verify` and `watch` do
+	 * not look for such files. */
 	const char *const *vacuous;
 	int vacuous_count;
-	/* With `check`: files of the same form that count as removed, because `generate --replace-vacuous` will remove
-	 * them. */
+	/* With `check`: files that count as removed, because `generate --replace-vacuous` will remove them. The paths
+	 * are relative to the root, as in `vacuous`. */
 	const char *const *removed;
 	int removed_count;
 	/* Process only the files with these definitions. NULL: process all files, and remove files without

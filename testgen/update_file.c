@@ -155,7 +155,8 @@ bool update_file_noted(struct file_update *r, const struct group *group, const s
 	const struct file_stat own = own_stat(r, group->file);
 	struct digest digest = group_digest(r, group, &own);
 
-	/* Records of hand-written files do not know which of them are vacuous. */
+	/* A record does not say whether a hand-written file is vacuous or removed, so the file must be checked
+	 * again. */
 	if (r->options->removed_count > 0 || (r->options->vacuous_count > 0 && note->counts[1] > 0))
 		return false;
 	if (r->options->force || r->options->tolerances != NULL || r->options->print != NULL || !digest_equal(&digest, &note->digest) || any_near(group))
@@ -470,7 +471,8 @@ static bool is_about(const struct buf *text, const struct group *group, int memb
 	       memmem(text->data, text->length, name, strlen(name)) != NULL;
 }
 
-/* Counts the definitions of a hand-written file: as hand-written if the file is about them and may fail. */
+/* Counts the definitions of a hand-written file. A definition counts as hand-written if the file is about the
+ * definition and a test in the file can fail; otherwise the definition has no test. */
 static void count_hand_written(const struct file_update *r, const struct group *group, const struct buf *text,
 			       int counts[NOTE_COUNTS])
 {

@@ -37,7 +37,7 @@ struct file_update {
 	const struct dataset *dataset;
 	const struct update_options *options;
 	struct arena *arena;
-	struct update_result *out; /* the counts so far; the lists of the result are in the next members */
+	struct update_result *out; /* the counts so far; its lists are set at the end, from `messages` and `changed` */
 	struct string_list messages, changed;
 	struct test_list test_list;
 	struct stamps stamps;  /* the records of the last update */
@@ -54,7 +54,7 @@ void update_file_report(struct file_update *r, const char *sentence);
  * update. */
 bool update_file_noted(struct file_update *r, const struct group *group, const struct note *note);
 
-/* Copies the old record of a file that this update does not check to the new records. */
+/* For a file that this update does not check: copies the old record to the new records. */
 void update_file_keep_note(struct file_update *r, const struct note *note);
 
 /* Updates the group's file. Depending on the options, the new text is only printed, or the file is only reported as

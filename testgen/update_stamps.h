@@ -19,7 +19,7 @@ enum { NOTE_COUNTS = 4 };
 
 struct note {
 	struct digest digest;
-	int counts[NOTE_COUNTS]; /* with_test, hand_written, stale, without */
+	int counts[NOTE_COUNTS]; /* as in struct update_result: with_test, hand_written, stale, without */
 	const char *file;	 /* "test_rmsnorm.py" */
 };
 

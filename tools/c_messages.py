@@ -1,18 +1,20 @@
 """c_messages - finds the messages in C files, as a user reads them.
 
-A literal alone is often no message: printf fills in values, and a function such as match_refuse() puts "'q' is [4] of
-int32; expected " before the words that it gets. messages(paths, headers) therefore yields (path, line, message, source):
+A single string literal is often not a whole message: printf fills in values, and a function such as match_refuse() puts
+"'q' is [4] of int32; expected " before the words that it gets. For this reason, messages(paths, headers) completes the
+literals and yields (path, line, message, source):
 
-- A value that is filled in is shown as ‹the expression that computes it›, without the arguments of a long call; if the
-  expression chooses between literals, as (one|other).
-- If a literal is an argument of a function that prints it within a longer literal, the longer literal is shown too.
-- `source` is "" if the message is whole. If the literal is stored, and a format elsewhere prints the place where it is
-  stored, `source` is the printed sentence. Otherwise, `source` is the statement around the literal.
+- A value that is filled in is shown as ‹the expression that computes it›, without the arguments of a long call. If the
+  expression chooses between two literals, the value is shown as (one|other).
+- If a function gets the literal as an argument and prints it within a longer literal, the longer literal is shown too.
+- `source` is "" if the message is whole. If the literal is stored in a variable, and another statement prints this
+  variable, `source` is the printed sentence. Otherwise, `source` is the statement around the literal.
 
-A literal is stored under a name: the member of a structure, the variable or table, or the function that returns it. The
-formats that have an argument of this name print the literal: the first one in the same file or, for a member of a
-structure that has a name, the first one anywhere if at most ELSEWHERE formats have such an argument. `headers` are read for
-the structures of tables.
+A literal is stored under a name: the name of a member, variable or table, or of the function that returns it. A format
+with an argument of this name prints the literal. If several formats have such an argument, the first one in the same
+file is used. If there is none in the same file, and the name is a member of a structure that has a name, the first one
+in another file is used, unless more than ELSEWHERE formats have such an argument. `headers` are read for the structures
+that tables consist of.
 """
 import re
 
@@ -23,20 +25,24 @@ OPEN, CLOSE = "([{", ")]}"
 STATEMENTS = {"if", "for", "while", "switch", "return", "sizeof", "_Static_assert", "__attribute__", "__asm__"}
 WHOLE = {"err_set", "err_errno", "printf", "fprintf"}  # calls whose literal begins the message
 WORDS = 5
-LONG_CALL = 32  # characters of a value above which a call is shown without its arguments
+LONG_CALL = 32  # a call with more characters is shown without its arguments
 ELSEWHERE = 3
-SCRAP = 2  # a format with fewer words writes a part of a sentence, into another place
+SCRAP = 2  # a format with fewer words makes no sentence: look for the format that prints its result
 
 
 class Name:
-    """The name of a place in memory. `chain`: its variables and members, the last one last; `member`: of a structure;
-    `shared`: other files may use the structure, too; `indexed`: of an array, which may hold copies of members."""
+    """The name under which a literal is stored, or by which it is printed.
+
+    - `chain`: the variable and its members: ["result", "verdict", "message"]
+    - `member`: the last name is a member of a structure
+    - `shared`: other files may use the structure
+    - `indexed`: the name is an element of an array, which may hold copies of members"""
 
     def __init__(self, chain, member=False, shared=False, indexed=False):
         self.chain, self.member, self.shared, self.indexed = chain, member, shared, indexed
 
     def prints(self, stored):
-        """Says whether an argument of this name may be what is stored under the other name."""
+        """Returns true if an argument with this name may be the value that is stored under the name `stored`."""
         return self.chain[-len(stored.chain):] == stored.chain and (self.member or self.indexed or not stored.member)
 
 
@@ -170,7 +176,8 @@ class Member:
 
 
 def written_name(tokens):
-    """Returns the Name of a place to which a statement writes. Readers may reach a member through another variable."""
+    """Returns the Name to which a statement writes. The chain has only the last name, because the code that reads a
+    member may use another variable."""
     name = stored_name(tokens)
     return name and Name(name.chain[-1:], name.member, name.shared)
 
@@ -200,8 +207,8 @@ def structures_of(tokens):
 
 
 class Tables:
-    """The tables of a file. name_all() notes for each literal of a table under which Name it is stored. `known`: the
-    members of structures, by name; `shared`: the names of those in headers."""
+    """The tables of a file. name_all() sets Token.stored of each literal in a table. `known`: {name of a structure: its
+    members}; `shared`: the names of the structures that headers define."""
 
     def __init__(self, known, shared):
         self.known, self.shared = known, shared
@@ -215,7 +222,8 @@ class Tables:
                 self.name_value(part, member.structure, member.is_array, [*chain, member.name], True, shared)
 
     def name_value(self, part, structure, is_array, chain, member, shared):
-        """`part`: the value of a variable or member, whose type is that structure, or an array of it."""
+        """Names the literals of `part`, the value of a variable or member. Its type is `structure`, or an array of
+        `structure`."""
         braces = bool(part) and part[0].text == "{" and end_of(part, 0) == len(part)
         members = self.known.get(structure) if isinstance(structure, str) else structure
         if braces and (is_array or not members):
@@ -273,7 +281,7 @@ class Function:
     def __init__(self, parameters):
         self.parameters = parameters
         self.printed = []  # the messages in it
-        self.stored = {}  # the names under which it stores what it gets, by parameter
+        self.stored = {}  # {parameter: the Name under which the function stores this parameter's text}
         self.calls = []  # pairs of a name and the arguments, for calls without a literal
 
 
@@ -282,7 +290,7 @@ class Source:
 
     def __init__(self, path, tokens, tables):
         self.path, self.found, self.functions = path, [], {}
-        self.printers = []  # (name, message, hole, place): a message that prints what is stored under the name; its own place
+        self.printers = []  # (name, message, hole, stored): `message` prints `name` at `hole`, and is stored under `stored`
         tables.name_all(tokens)
         self.scan(tokens, 0, len(tokens), None)
 
@@ -329,7 +337,7 @@ class Source:
             comparison = before[at - 1].text in ("=", "!", "<", ">") or [t.text for t in before[at + 1:at + 2]] == ["="]
             if before[at].text == "=" and not comparison:
                 name = written_name([t for t in before[:at] if t.text not in ("const", "char", "static")][-6:])
-                return name and Name(name.chain, name.member)  # another file may call a member of another structure so
+                return name and Name(name.chain, name.member)  # not shared: the name may mean something else elsewhere
         return None
 
     def note_printers(self, arguments, stored):
@@ -363,8 +371,8 @@ class Source:
 
 
 def framed(message, name, place, local, shared):
-    """Puts a message into the longer message that is printed around this argument, by the function `name` or by a
-    function to which `name` passes the argument."""
+    """Returns the longer message that contains `message`. The message is argument number `place` of the function
+    `name`, which prints it within the longer message or passes it to a function that does so."""
     for _ in range(6):
         function = local.get(name) or shared.get(name)
         if function is None or place is None or place >= len(function.parameters):

@@ -180,8 +180,8 @@ def is_shared(path):
 def left_of(family, reports):
     """Yields (path, function, line, branches, shared) for each line that never runs or of which a branch is not
     reached. `branches` has a 1 for each reached branch and a 0 for each other branch, or is "-" if the line never runs.
-    `shared` is true if this family shares the code with other op families, and one of those reaches what this family
-    does not."""
+    `shared` is true if this family shares the line with other op families, and these families reach the line and all
+    its branches."""
     left = []
     for key, counts in sorted(reports[family].items()):
         if all(counts):

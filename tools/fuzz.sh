@@ -10,8 +10,8 @@ one() { # one TARGET: called by xargs below
 	driver) "$program" "$1" "$seconds" ;;
 	libfuzzer)
 		seeds=$(mktemp -d)
+		# libFuzzer measures elapsed time, which equals processor time because each job has one processor.
 		# shellcheck disable=SC2046 # the corpus is one word or none
-		# libFuzzer counts seconds of time, in which one job has one processor.
 		FUZZ_TARGET=$1 "$program" -max_total_time="$seconds" -max_len=8192 -print_final_stats=1 -verbosity=0 \
 			-artifact_prefix="fuzz-$1-" "$seeds" $([ ! -d "$corpus/$1" ] || echo "$corpus/$1") &&
 			rm -r "$seeds"

@@ -33,12 +33,13 @@ for_checker='kernels/core/compare* kernels/core/device* kernels/core/roles.* ker
 	workers/pool/environment.* workers/sandbox/* python/runner.py python/gradients.py
 	python/arena.py python/exercises.py python/failures.py python/isolation.py python/latency.py python/process_state.py
 	python/programs.py python/sandbox.py python/tensors.py'
-# Of these files, those that only write messages or send them, or measure.
+# Exceptions from this list: files that cannot change a verdict, because they only measure time, or only write or send
+# messages.
 not_for_checker='workers/judge/message_text.* workers/judge/judge_clock.* workers/protocol/channel.* workers/sandbox/containment.*
 	workers/sandbox/sandbox_gaps.c'
-# The units of kernels/core/ that are in the lists above or that decide nothing, so that `shared` leaves them out: cuda
-# is cuda_check.h, which writes messages, published_models states constants, which fingerprints contain themselves, and
-# confusion says why a case failed, never whether, and coverage what a dataset has.
+# Units of kernels/core/ that `shared` leaves out, because they are in the lists above or cannot change a verdict. Of
+# the latter, cuda (cuda_check.h) writes messages, published (published_models) states constants, which are in the
+# fingerprints anyway, confusion says why a case failed but not whether, and coverage says what a dataset covers.
 not_shared='op family_candidates dtype input_key random simd cuda compare published confusion coverage roles'
 for_shipped='testgen/*.[ch] python/testing/conftest*.py python/libraries/*.py'
 
@@ -49,8 +50,8 @@ sources() {
 	done
 }
 
-# matched LIST…: ends the script if a pattern of the lists matches no source. Otherwise, after a source has moved, its
-# edits would change no digest.
+# matched LIST…: ends the script if a pattern of the lists matches no source. Without this check, edits of a source that
+# was moved would no longer change a digest.
 matched() {
 	set -f # no pattern is replaced by the files that match it
 	for pattern in $*; do
@@ -78,7 +79,8 @@ verdict_digest() {
 	digest "$@"
 }
 
-# replace FILE: writes standard input to FILE if the file's contents would change. Two makes may run at the same time
+# replace FILE: writes standard input to FILE if the file's contents would change. The temporary file has the process id
+# in its name, because two makes may run at the same time.
 replace() {
 	cat >"$1.$$"
 	if cmp -s "$1.$$" "$1"; then rm "$1.$$"; else mv "$1.$$" "$1"; fi

@@ -178,7 +178,7 @@ def parameters(function, method):
 
 def methods_of(node):
     methods = {part.name: part for part in node.body if isinstance(part, ast.FunctionDef)}
-    if "_plan_impl" in methods:  # plan(…, **kwargs) passes its keywords to this method
+    if "_plan_impl" in methods:  # plan(…, **kwargs) passes its keywords to _plan_impl
         methods["plan"] = methods["_plan_impl"]
     return methods
 

@@ -6,13 +6,19 @@ tools/sample_sentences.py [SEED [COUNT]] prints COUNT (20) sentences of each kin
 users see. A reader who does not know the code then marks each sentence: understood at once, read twice, or not
 understood.
 
-With each sentence, the program prints what its reader also sees: the page's heading and the sentence before; the code
-beside or below a comment; the whole message in which a literal is printed (c_messages.py), with ‹…› around values.
+With each sentence, the program prints what a reader sees beside it. For a page, this is the heading and the sentence
+before; for a comment, the code beside or below it; and for a literal, the whole message in which it is printed
+(c_messages.py), with ‹…› around values.
 
-Left out: sentences and messages of fewer than five words; tables (of contents, too), code blocks and generated files;
-literals without a space (paths), members of JSON objects, programs in Python and shell, lists of words on which Python
-calls split(), static assertions, and the files of NOT_PROSE, whose literals are mostly scripts. `--left-out` prints the
-literals that these rules leave out, except static assertions. No rule looks at how a sentence is written."""
+The program leaves out:
+- sentences and messages of fewer than five words
+- tables, tables of contents, code blocks and generated files
+- literals without a space (paths), members of JSON objects, and programs in Python and shell
+- lists of words on which Python calls split(), and static assertions
+- literals in the files of NOT_PROSE, which are mostly scripts
+
+`--left-out` prints the literals that these rules leave out, except static assertions. No rule looks at how a sentence
+is written."""
 import ast
 import pathlib
 import random
@@ -25,8 +31,8 @@ import c_messages
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 CODE = {".c", ".h", ".cu", ".cuh"}
 PROGRAM = re.compile(r"import [\w.]+( as \w+)?[,;]|from [\w.]+ import ")  # how a Python program begins
-NEAR = 400  # characters of what is near a sentence
-SHELL = re.compile(r"\|\| (exit|\{)|; then |>&2|>/dev/null")  # what programs of shells contain
+NEAR = 400  # the most characters that are printed of the text or code beside a sentence
+SHELL = re.compile(r"\|\| (exit|\{)|; then |>&2|>/dev/null")  # what shell scripts contain
 SKIPPED = ("tests/references/", "tests/data/", "bench/RESULTS.md", "docs/coverage.md")  # generated, or tables of figures
 NOT_PROSE = {"cli/completions.c": "scripts of shells", "testgen/test_file.c": "the Python code of generated tests"}
 
@@ -38,7 +44,7 @@ def files():
 
 def sentences(text):
     """Yields the sentences of at least five words, without code, tables and paths, each with the sentence before it. A
-    list item begins a new sentence, and counts the sentence that introduces the list as the one before."""
+    list item begins a new sentence. The sentence before it is the one that introduces the list."""
     lead = ""
     for part in re.split(r"(\n\s*\n|\n\s*(?=[-*]\s|\d+\.\s))", text):
         item = re.match(r"\s*(?:[-*]|\d+\.)\s+", part)
@@ -89,12 +95,12 @@ def blocks(lines):
 def c_comments(text):
     """Yields the comments of a C file with the code on their first line or, if there is none, on the line below."""
     for match in re.finditer(r'''"(?:[^"\\\n]|\\.)*"|'(?:[^'\\\n]|\\.)'|/\*(.*?)\*/''', text, flags=re.S):
-        if match[1] is None:  # a literal, in which "/*" begins no comment
+        if match[1] is None:  # the match is a literal and not a comment
             continue
         beside = text[text.rfind("\n", 0, match.start()) + 1:match.start()].strip()
         below = text[match.end():match.end() + 400].lstrip()
         below = re.split(r"[;{]\s*(?:\n|$)", re.sub(r"\A((?:/\*.*?\*/\s*)*)", "", below, flags=re.S))[0]
-        code = beside or ("" if below.startswith("#") else below[:200])  # at the head of a file, "#include" follows
+        code = beside or ("" if below.startswith("#") else below[:200])  # the head comment of a file has no code
         yield re.sub(r"^\s*\*", "", match[1], flags=re.M), " ".join(code.split())
 
 

@@ -170,8 +170,9 @@ install_packages() {
 	}
 }
 
-# cpu_index: prints the pip option for torch's CPU build if there is no NVIDIA driver and its index can be reached; the
-# CPU build is a tenth of the download. Prints nothing if the user has pip settings, which take precedence.
+# cpu_index: prints the pip option for torch's CPU build if there is no NVIDIA driver and the package index of the CPU
+# build can be reached. The CPU build is a tenth of the download. Prints nothing if the user has pip settings, which
+# take precedence.
 cpu_index() {
 	[ ! -e /proc/driver/nvidia/version ] && [ -z "${PIP_INDEX_URL:-}${PIP_EXTRA_INDEX_URL:-}${PIP_FIND_LINKS:-}" ] ||
 		return 0
