@@ -290,7 +290,7 @@ class Source:
 
     def __init__(self, path, tokens, tables):
         self.path, self.found, self.functions = path, [], {}
-        self.printers = []  # (name, message, hole, stored): `message` prints `name` at `hole`, and is stored under `stored`
+        self.printers = []  # (name, message, hole, stored): `message` prints `name` at `hole`; its own Name is `stored`
         tables.name_all(tokens)
         self.scan(tokens, 0, len(tokens), None)
 

@@ -5,9 +5,10 @@
 #
 # Each task works on a copy of the dataset on its node's local disk ($TMPDIR, else /tmp), because LMDB does not support
 # a file that several machines use over a shared filesystem. Verdicts are shared through $REFTEST_REMOTE or, if it is
-# not set, as files shard-I-of-N in the directory $REFTEST_EXPORTS, for `reftest cache import`. The options are those of
-# `verify`. The exit status is that of this shard. To report the results of all shards, submit a second job that runs
-# `verify --cached-only`. Submit it with the dependency afterany, because it must also run if a shard fails.
+# not set, as files shard-I-of-N in the directory $REFTEST_EXPORTS, for `reftest cache import`. OPTIONs are passed to
+# `reftest verify`. The exit status of each task is the exit status of `verify` for its shard. To report the results of
+# all shards, submit a second job that runs `verify --cached-only`. Submit it with the dependency afterany, because it
+# must also run if a shard fails.
 #SBATCH --job-name=reftest
 set -eu
 : "${REFTEST_ROOT:?names the dataset}" "${SLURM_ARRAY_TASK_ID:?is set in an array job: sbatch --array=1-N}"

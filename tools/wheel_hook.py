@@ -6,8 +6,8 @@ copied as they are, because the program accepts only libraries whose digests are
 
 The wheel also contains, in lib/reftest/, the system libraries that not every Linux has (libcjson, liblmdb, libgomp, …).
 The program in the wheel looks for them there first. libcurl is not included: it depends on thirty other libraries and
-on the system's certificates, and only shared caches need it. The platform tag is computed from these files: it names
-the oldest glibc that has all symbols which they need.
+on the system's certificates, and only shared caches need it. The platform tag names the oldest glibc that has all
+symbols which the binaries in the wheel need.
 """
 
 import os
@@ -79,7 +79,7 @@ class WheelHook(BuildHookInterface):
         top = Path(self.root)
         build = top / os.environ.get("REFTEST_BUILD", "build")
         program = build / "wheel/reftest"
-        if not program.exists():  # `pip install .`; `make wheel` has built it
+        if not program.exists():  # after `make wheel` it exists, but not after `pip install .`
             subprocess.run(["make", "-C", str(top), "all", str(program.relative_to(top))], check=True)
         libraries = sorted(build.glob("libreftest_*.so"))
         brought = travelling([program, *libraries])

@@ -174,7 +174,8 @@ static void forget_gone(struct part *part, const char *path)
 	print_gone(&batch->session->output, &batch->counts, path);
 }
 
-/* Starts to watch the blob before the blob is read, because a change between the two would be missed otherwise. */
+/* Starts to watch the blob before it is read. If it were watched only afterwards, a change in between would be
+ * missed. */
 static void on_blob(struct run *run, const char *blob)
 {
 	const struct batches *session = ((struct part *)run)->batch->session;
@@ -193,8 +194,8 @@ static void on_result(struct run *run, struct result *result)
 		forget_gone(part, result->file->path);
 		return;
 	}
-	if (result->changed && !result->put_back) /* the new content is reported by the batch that the event of the
-						   * change will start */
+	if (result->changed && !result->put_back) /* the event of this change will start another batch, which
+						   * reports the new content */
 		return;
 	struct last_status last = last_status_of(batch, result);
 
@@ -242,7 +243,7 @@ static void report_deleted(struct part *part, const char *const *paths, int coun
 	arena_free(&arena);
 }
 
-/* Counts a definition that passed by its stored summary. No verdict is printed for such a definition. */
+/* Counts a definition whose stored summary says that it passed. No verdict is printed for such a definition. */
 static void on_counted(struct run *run, const struct result *result)
 {
 	struct batch *batch = ((struct part *)run)->batch;
@@ -484,8 +485,8 @@ static int lru_paths(const struct batch *batch, struct arena *arena, const char 
 }
 
 /* Starts a low-priority batch that looks up the verdicts of definitions whose result came from a remembered summary.
- * Their results are already reported, but their entries in the store's table `latest` are still for other file
- * contents. `cache export` reads this table, and the batch updates it. */
+ * Their results are already reported, but their entries in the store's table `latest` still describe older contents of
+ * their files. The batch updates these entries, because `cache export` reads the table. */
 static void recheck_later(const struct batch *batch)
 {
 	struct arena arena = {0};
@@ -539,7 +540,7 @@ bool batches_finish(struct batches *session)
 			continue;
 		}
 		finish(batch);
-		recheck_later(batch); /* may append a batch to the list that this loop iterates over */
+		recheck_later(batch); /* this loop then also visits the batch that recheck_later may append */
 		*at = batch->next;
 		free_batch(batch);
 		any = true;

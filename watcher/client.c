@@ -15,7 +15,7 @@ static int compare_words(const void *a, const void *b)
 }
 
 /* Parses `text`, which has a line "CASES PATH" for each verified definition. Returns false if the text is malformed or
- * the number of its lines is not `most`. */
+ * does not have `most` lines. */
 static bool read_rows(char *text, int most, struct arena *arena, struct up_to_date *out)
 {
 	struct up_to_date_row *rows = arena_array(arena, (size_t)most, sizeof *rows);

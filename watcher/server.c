@@ -148,8 +148,8 @@ static void close_client(struct client *client)
 }
 
 /* Removes the socket file, but only if this process created it. If the root was replaced by another folder or the lock
- * file was removed, another watcher may have created a socket file at the same path. The two files have different inode
- * numbers as long as this process listens. */
+ * file was removed, another watcher may have created a socket file at the same path. As long as this process listens,
+ * the inode number of its own socket file is not reused, so the numbers differ. */
 static void remove_socket(const struct server *server)
 {
 	struct stat st;
@@ -229,7 +229,7 @@ static void write_cookie(const struct server *server)
 	int fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
 
 	if (fd >= 0 && pwrite(fd, text, (size_t)length, 0) != length)
-		unlink(path); /* the disk is full, but deleting the file causes an event, too */
+		unlink(path); /* the disk is full; deleting the file also causes an event */
 	if (fd >= 0)
 		close(fd); /* closing the file causes the event, because the file was opened for writing */
 }

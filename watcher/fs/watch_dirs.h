@@ -75,7 +75,7 @@ void add_notice(struct watcher *w, const char *format, ...) __attribute__((forma
 void watcher_lose_track(struct watcher *w);
 
 bool watch_dir_wants_file(const struct watch_dir *dir, const char *name);
-/* Returns whether a subdirectory with this name must be watched, too. */
+/* Returns whether a subdirectory of `dir` with this name must be watched. */
 bool watch_dir_wants_folder(const struct watch_dir *dir, const char *name);
 bool may_be_folder(const struct dirent *entry);
 /* Sets `path` to "DIRECTORY/name", or to "" if this path has more than PATH_MAX bytes. */

@@ -42,7 +42,7 @@ int64_t watcher_deadline(const struct watcher *watcher); /* the latest time for 
 /* Processes all events that have arrived, without blocking. */
 void watcher_turn(struct watcher *watcher, int64_t now_ms);
 
-/* Makes the watcher check the file at `path` once a second, too. Use this for files outside the trees. The watcher
+/* Makes the watcher also check the file at `path`, once a second. Use this for files outside the trees. The watcher
  * stops checking the file when it reports that everything has changed. */
 void watcher_follow(struct watcher *watcher, const char *path);
 

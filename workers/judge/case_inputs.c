@@ -27,7 +27,7 @@ struct input_source case_inputs_scalar(const struct job *job, const struct op *o
 		return out;
 	if (out.kind == SOURCE_ABSENT) {
 		out.number = op != NULL && op->scalar != NULL && job->problem.inputs[input].rank == OP_SCALAR
-		                 ? op->scalar(c, input) : 0; /* the op family's default value */
+		                 ? op->scalar(c, input) : 0; /* the default of an omitted scalar */
 		return out;
 	}
 	out.kind = SOURCE_SCALAR;

@@ -19,12 +19,13 @@ struct rejection {
 };
 
 /* Returns the value that the reference gets for an input that is a Python scalar. The value comes from the workload. If
- * the workload has none, it comes from the op family, and without a family from the name of the input
- * (described_inputs.h). Otherwise it is 1.0 for floats and 0 for other types. */
+ * the workload gives no value, the op family does. If the case has no op family, the value follows from the name of the
+ * input (described_inputs.h). Otherwise the value is 1.0 for floats and 0 for other types. */
 struct input_source case_inputs_scalar(const struct job *job, const struct op *op, const struct op_case *c, int input);
 
-/* Sets in `c` the value with which the operation uses this Python scalar. The reference may get another value: a number
- * that stands for the default, according to the description of the scalar (kernels/core/described_default.h). */
+/* Sets in `c` the value of this Python scalar for the ground truth. The reference may get another value: if the
+ * description of the scalar says that a number stands for the default, the reference gets this number, and `c` gets the
+ * default (kernels/core/described_default.h). */
 void case_inputs_set_scalar(const struct job *job, const struct op *op, struct op_case *c, int input);
 
 /* Fills every tensor of `in` whose `data` is set (device memory of the right size). Before that, the op family may

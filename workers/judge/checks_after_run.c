@@ -235,8 +235,8 @@ const char *trial_wrong_form(struct trial *trial, const struct round *round, int
 			    trial->job->problem.outputs[output].name, returned, declared);
 }
 
-/* Returns whether a Python integer with a generic value may be the length of this axis, because no input has the
- * axis. */
+/* Returns whether the length of this axis may be given by a Python integer for which reftest chose a generic value.
+ * That is possible only if no input tensor has the axis. */
 static bool may_be_a_scalar(const struct trial *trial, int axis)
 {
 	const struct op_problem *problem = &trial->job->problem;
@@ -254,8 +254,8 @@ static bool may_be_a_scalar(const struct trial *trial, int axis)
 	return scalar && problem->axes[axis].var && trial->op == NULL;
 }
 
-/* Returns true if an output of a wrong shape may be right with valid axis values: it differs from its declaration only
- * in the lengths of axes whose values are guesses. */
+/* Returns true if an output differs from its declared shape only in axes whose lengths are guesses. The reference may
+ * then be right, and the guesses wrong. */
 static bool may_be_guessed(struct trial *trial, const struct round *round, int output, const cJSON *said)
 {
 	const struct op_problem *problem = &trial->job->problem;
@@ -418,8 +418,8 @@ int trial_copy_what_was_written(struct trial *trial, const struct round *round, 
 	return 0;
 }
 
-/* Copies what a text that is called like the reference wrote to its inputs, if no output has these values. An input
- * that it left unchanged is no truth. */
+/* For a ground truth that is Python source: copies the values that it wrote to its inputs, for inputs whose values no
+ * output has. If the ground truth left an input unchanged, it says nothing about this input. */
 static int copy_written_inputs(struct trial *trial, const struct round *round, struct tensor *to, struct err *err)
 {
 	const struct op_problem *problem = &trial->job->problem;

@@ -10,15 +10,16 @@
 #include "kernels/core/random_inputs.h"
 
 enum { AT_LEAST_2 = -2 };
-/* Tensors with more elements get no such rows: the host writes the values, which takes long for large tensors. */
+/* The most elements of a tensor of the kind INPUT_ROWS. Larger tensors get generic values instead, because the host
+ * would take long to write the rows. */
 static const int64_t MOST_IN_ROWS = (int64_t)1 << 20;
 
 enum element { ELEMENT_INTEGER, ELEMENT_BOOL, ELEMENT_FLOAT };
 
 /* The words in names and the kinds of inputs that they stand for. The first row that fits decides. An empty word fits
- * every name. `rank`: the only rank that fits, AT_LEAST_2 (for a float of at least 16 bits), or 0 for any rank.
- * `described`: the word may also be in the description. This is not allowed for all words, because descriptions often
- * name other tensors. */
+ * every name. `rank`: 0 if every rank fits, or AT_LEAST_2 if the input must be a float of at least 16 bits with a rank
+ * of 2 or more, or else the only rank that fits. `described`: the word may also be in the description. This is not
+ * allowed for all words, because descriptions often name other tensors. */
 static const struct {
 	enum element element;
 	const char *word;

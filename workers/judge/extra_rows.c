@@ -3,14 +3,14 @@
  *
  * A row axis is a var axis that occurs in some input and some output; each tensor has it at most once, at any
  * dimension. Each row axis gets two runs. In the first one, all rows are in reverse order, and the outputs must be in
- * reverse order, too. In the second one, the inputs have only the last row, which must give the same output as among
- * the other rows. Dependent rows are a property of the operation, and not a mistake. If rows depend on each other in
- * one case but not in another, the engine reports it (engine/learnt_rows.h). */
+ * reverse order, too. In the second one, the inputs have only the last row, and the output must be the last row of the
+ * output for all rows. Dependent rows are a property of the operation, and not a mistake. If rows depend on each other
+ * in one case but not in another, the engine reports it (engine/learnt_rows.h). */
 #include "workers/judge/trial_internal.h"
 
 #include <string.h>
 
-/* Copying single rows takes time, so a tensor with more rows than this is left out. */
+/* The check copies single rows, which takes time, so it leaves out tensors with more rows than this. */
 enum { PIECES = 1 << 16 };
 
 enum { NOWHERE = -1, TWICE = -2 };
@@ -172,7 +172,8 @@ void extra_rows_read(struct trial *trial, int item)
 		extra->rows[item / 2] = ROWS_INDEPENDENT;
 }
 
-/* Returns the names of the axes with this result: "'n', 'batch'". Returns "" if there are none. */
+/* Returns the names of the axes for which the runs had this result: "'n', 'batch'". Returns "" if there are no such
+ * axes. */
 static const char *axes_with(struct trial *trial, enum row_result result)
 {
 	const char *names = "";

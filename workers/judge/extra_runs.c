@@ -75,8 +75,8 @@ static double size_of(const struct tensor *tensor, enum dtype declared)
 	return count > 0 ? sqrt(sum / (double)count) : 0;
 }
 
-/* Returns the distance of two values in units of the last place of `unit`, at the magnitude of the larger of the values
- * and of `size`. If the dtype is not a float, different values have the distance infinity. */
+/* Returns the distance of two values in units of the last place: `unit` (from unit_of) times the largest of |a|, |b|
+ * and `size`. If the dtype is not a float, different values have the distance infinity. */
 static double distance_of(double a, double b, double size, double unit)
 {
 	double magnitude = fmax(size, fmax(fabs(a), fabs(b)));
@@ -176,7 +176,7 @@ static bool output_changes(struct trial *trial, int output)
 
 /* ---- other seeds ---- */
 
-/* Returns 1 if the operation samples, otherwise 0: the last of the usual runs then has another seed already
+/* Returns 1 if the operation samples. Otherwise returns 0, because the last of the usual runs already had another seed
  * (trial.c). */
 static int once_if_it_samples(const struct trial *trial)
 {
@@ -225,7 +225,8 @@ static int count_inputs(const struct trial *trial)
 	return trial->rounds > 1 && !trial->one_set ? trial->job->problem.input_count : 0;
 }
 
-/* A single run with gradients can show for many inputs that they matter. Each remaining input gets a separate run. */
+/* A single run that computes gradients can show which of the inputs matter. Each input that it does not show to matter
+ * gets a separate run. */
 static int count_gradients(const struct trial *trial)
 {
 	const struct op_problem *problem = &trial->job->problem;
@@ -290,8 +291,8 @@ static bool is_shown_by_gradient(const struct trial *trial, int input)
 	return true;
 }
 
-/* Gives one input its second set of values. Returns false if both sets are equal, or if the input is not such a
- * tensor. */
+/* Gives one input its second set of values. Returns false if the input needs no separate run or cannot have one: it is
+ * not a tensor, its tensor is empty, its gradient shows that it matters, or both of its sets are equal. */
 static bool prepare_input(struct trial *trial, int item)
 {
 	struct tensor *in = &trial->extra.round.in[item];
@@ -335,8 +336,8 @@ static void read_input(struct trial *trial, int item)
 			extra->changed_outputs |= UINT64_C(1) << i;
 			any = true;
 		}
-	/* An input that the operation writes to may be a buffer for an output, so it is reported only if no other input
-	 * is. */
+	/* An input that the operation writes to may be a mere buffer for an output. It is therefore reported only if no
+	 * other input is without effect. */
 	if (!any && (extra->without_effect < 0 || is_written(trial, extra->without_effect)))
 		extra->without_effect = item;
 	extra->examined++;
@@ -446,9 +447,9 @@ static bool prepare_float64(struct trial *trial, int item)
 	return any;
 }
 
-/* Records that the reference loses digits. If a change of the inputs by half a unit changes the output by about as
- * much, the operation is sensitive, and no order of its steps would keep these digits. (Inputs are known only up to
- * half a unit.) `moved` is the change of the output, or NaN. */
+/* Records that the reference loses digits. If a change of the inputs by half a unit changes the output by about as much
+ * as the loss, the operation itself is sensitive: another order of its steps would not keep the lost digits. (Inputs
+ * are known only up to half a unit.) `moved` is the change of the output, or NaN. */
 static void note_lost_digits(struct trial *trial, double moved)
 {
 	const struct extra *extra = &trial->extra;
@@ -546,7 +547,7 @@ static void finish_on_cpu(struct trial *trial)
 
 /* ---- the order of the runs ---- */
 
-/* Finishes a kind whose check has one result: if the check is not recorded yet, records why its runs showed nothing. */
+/* Finishes a kind of runs whose check has a single result. If no run has recorded this result, records why. */
 static void finish_once(struct trial *trial)
 {
 	struct extra *extra = &trial->extra;
@@ -562,8 +563,7 @@ static void finish_once(struct trial *trial)
 
 /* `mode` is the field "extra" of the message to the runner. */
 static const struct {
-	const char *mode, *later_mode; /* mode: of the first run; later_mode: of the later runs, or NULL if it is the
-				        * same */
+	const char *mode, *later_mode; /* the modes of the first run and of later runs; later_mode NULL: the same */
 	int (*count)(const struct trial *trial);
 	bool (*prepare)(struct trial *trial, int item); /* prepares a run; returns false if this run must be left out */
 	void (*read)(struct trial *trial, int item);

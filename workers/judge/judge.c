@@ -9,14 +9,14 @@
  * - {"case": job} begins a case. The judge answers with a {"run": …} for the runner, or with a verdict. If
  *   the definition's own code makes inputs, it first answers with {"make": …} for the process that runs this code.
  * - {"made": …} and {"stored": true} are the answers of the process that makes inputs to {"make": …} and {"store": …}
- *   (trial_custom_inputs.c). The judge answers with the next {"make"} or {"store"}, or, after the last one, with what
- *   it would answer to a {"case"}.
+ *   (trial_custom_inputs.c). The judge answers with the next {"make"} or {"store"}. After the last one, it answers
+ *   with a {"run": …} or a verdict, as to a {"case"} whose inputs need no code.
  * - {"ran": …} contains the runner's answer. The judge answers with the next {"run": …}, with a {"provide": …} for the
  *   provider (trial_stage.c and provider.py describe its fields), with a {"truth": name, "run": …} for the runner of a
  *   ground truth that is Python source in the dataset, or with a verdict.
- * - {"answer": …} contains the answer to the last {"provide"} or {"truth"}. If the answering process failed, the pool
- *   sends this message instead. The
- *   judge answers with another {"provide": …} or {"truth": …}, or with a verdict.
+ * - {"answer": …} contains the answer to the last {"provide"} or {"truth"}. If the process
+ *   that should answer failed, the pool writes this message. The judge answers with another {"provide": …} or
+ *   {"truth": …}, or with a verdict.
  * - {"blame": {"reason", "message", "line", "loading", "raised", "ended", "certain"}, "job": job} reports that the
  *   runner failed in this case. The case may not have started yet. If the process that makes inputs failed, the reason
  *   is "inputs". The judge answers with a verdict.
@@ -113,8 +113,8 @@ static void end_trial(struct judge *judge)
 	judge->trial = NULL;
 }
 
-/* Sends the answer of a trial to the pool. If the answer is a verdict, ends the trial. If it is a run, computes ground
- * truth while the runner works. */
+/* Sends the answer of a trial to the pool. If the answer is a verdict, ends the trial. If the answer requests a run,
+ * computes ground truth while the runner works. */
 static void answer(struct judge *judge, enum trial_answer answer, const struct buf *text)
 {
 	say(judge, text);
@@ -303,7 +303,7 @@ static int judge_case_by_case(struct judge *judge, const struct judge_order *ord
 		shared_memory_open(&judge->context.shared, judge->context.device, judge->staged);
 		shared_memory_open(&judge->context.provider_memory, judge->context.device, judge->staged);
 		shared_memory_open(&judge->context.custom_memory, judge->context.device,
-				   strcmp(device_name, "cpu") != 0); /* this memory is a memfd, even on a GPU */
+				   strcmp(device_name, "cpu") != 0); /* staged: a memfd even on a GPU */
 		for (int i = 0; i < GROUND_TRUTHS_MAX; i++)
 			shared_memory_open(&judge->context.truth_memory[i], judge->context.device, judge->staged);
 		buf_text(&out, "{\"judge\":");

@@ -9,7 +9,7 @@ enum judge_part {
 	JUDGE_INPUTS,	/* fills and checks the inputs of a case */
 	JUDGE_STAGES,	/* writes inputs and poison to the shared memory */
 	JUDGE_CHECKS,	/* checks the shared memory after a run */
-	JUDGE_COMPUTES, /* computes the ground truth builtin, or a chain */
+	JUDGE_COMPUTES, /* computes the ground truth `builtin`, or that of a chain of operations */
 	JUDGE_COMPARES,
 	JUDGE_OTHER,
 	JUDGE_PARTS
@@ -24,7 +24,7 @@ struct judge_clock {
 
 double judge_clock_now(void); /* seconds, monotonic clock */
 
-/* Call this when the judge begins with `part`. Returns the part before, so that the caller can set it again. */
+/* Call this when the judge begins with `part`. Returns the part that ended, so that the caller can return to it. */
 enum judge_part judge_clock_turn(struct judge_clock *clock, enum judge_part part);
 /* Prints the sums if REFTEST_TRACE is set, and resets them to zero. */
 void judge_clock_trace(struct judge_clock *clock);

@@ -183,9 +183,10 @@ static void list_constants(struct trial *trial)
 	trial->verdict.constants = values;
 }
 
-/* Adds the ground truth that decided, and those that were skipped, to the verdict. If the case was already decided any
- * ground truth was tried, the verdict lists the ground truths that would have been tried: the first, or all if the
- * user requested all. If builtin is the only ground truth to try, the verdict contains just its name and version. */
+/* Adds to the verdict the ground truth that decided, and the ground truths that were skipped. If no ground truth was
+ * computed, names the first one to try instead. If the user requested all ground truths, those that were not computed
+ * because the case was already decided count as skipped. If builtin is the only ground truth to try, the verdict
+ * contains just its name and version. */
 static void list_ground_truths(struct trial *trial)
 {
 	struct verdict *verdict = &trial->verdict;
@@ -214,8 +215,8 @@ static void list_ground_truths(struct trial *trial)
 	verdict->all_tried = all && verdict->tried_count > 0;
 }
 
-/* If every ground truth of the round was skipped, returns a message with the reasons. Otherwise returns NULL, also if
- * there is no ground truth. */
+/* If every ground truth of the round was skipped, returns a message with the reasons. Returns NULL if one was not
+ * skipped, or if there is none to try. */
 static const char *no_answer(struct trial *trial, const struct round *round)
 {
 	struct buf text = {0};
@@ -282,8 +283,8 @@ static void decide_unjudged(struct trial *trial, const struct round *round)
 		trial->job->problem.inputs[input].name));
 }
 
-/* Returns whether this output has equal bits for both sets of input values. A small output (an index, a flag) can be
- * correct for both. */
+/* Returns whether this output has equal bits for both sets of input values. Equal bits can be correct if the output is
+ * small (an index, a flag). */
 static bool output_is_alike(struct trial *trial, int output)
 {
 	const struct tensor *first = &trial->round[CONTENTS_FIRST].first[output];
@@ -388,8 +389,9 @@ static bool any_answer(const struct trial *trial, const struct round *round)
 	return false;
 }
 
-/* Decides a case without an op family, by the dataset's own ground truth (if there is one) and by the checks. The case
- * cannot pass if a check fails, because agreement of a ground truth on invalid inputs shows nothing. */
+/* Decides a case without an op family, by the dataset's own ground truth (if there is one) and by the checks. If a
+ * check fails, the case cannot pass even if the ground truth agrees: the inputs may be invalid, and agreement on
+ * invalid inputs shows nothing. */
 static void decide_without_family(struct trial *trial)
 {
 	const char *why = trial->job->no_truth;

@@ -74,7 +74,7 @@ static bool nonfinite(const struct metrics *metrics)
 }
 
 /* Returns the case's tolerance rule for an output. If the arithmetic of the ground truths `a` or `b` (-1: none) is
- * coarser than the rule, the rule is widened to it. */
+ * coarser than the rule, the rule is widened to the precision of that arithmetic. */
 struct rule trial_rule_for(const struct trial *trial, const struct round *round, int output, int a, int b)
 {
 	struct rule rule = job_rule(trial->job, round->c.contents, output);
@@ -187,7 +187,7 @@ static void begin_miss(const struct trial *trial, struct round *round, int at)
 }
 
 /* Returns the name of the input that an output of a gradient case belongs to. Each output is a gradient with respect to
- * one input, or a slope along it. */
+ * this input, or the slope of the loss along a step of this input. */
 static const char *input_behind(const struct trial *trial, int output)
 {
 	const struct op_arg *arg = &trial->job->problem.outputs[output];
@@ -482,7 +482,8 @@ void trial_ask_builtin_early(struct trial *trial, struct round *round)
  * BLAME_MS. This is the time within which the judge must answer if the reference fails meanwhile. */
 enum { AHEAD_BYTES = 128 << 20 };
 
-/* Computes builtin for a round whose outputs do not exist yet. If this fails, it is repeated when they exist. */
+/* Computes builtin for a round before the reference has computed its outputs. If this fails, builtin is computed again
+ * when the outputs exist. */
 static void compute_ahead(struct trial *trial, struct round *round)
 {
 	int at = trial->input_bytes > AHEAD_BYTES ? -1 : builtin_to_come(trial, round);

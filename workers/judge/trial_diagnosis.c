@@ -6,10 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Cases whose tensors are larger are not diagnosed, and a case for at most these seconds. job_bytes counts each tensor
- * at least three times. */
+/* Cases with a larger job_bytes are not diagnosed. job_bytes counts each tensor at least three times. */
 enum { DIAGNOSED_BYTES = 3 * (64 << 20) };
-#define DIAGNOSIS_SECONDS 2.0 /* of processors */
+#define DIAGNOSIS_SECONDS 2.0 /* the most processor time for the diagnosis of a case */
 
 /* Returns whether an output is compared element by element, and not by the family. */
 static bool is_compared(const struct trial *trial, const struct round *round, int output)

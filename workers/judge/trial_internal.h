@@ -52,7 +52,7 @@ struct round {
 	struct input_source scalar[OP_ARGS];
 	struct tensor in[OP_ARGS];    /* the inputs, valid while `held` is set; data NULL: absent, or a Python scalar */
 	struct tensor first[OP_ARGS]; /* private copies of the outputs after the first run on this set */
-	struct tensor left[OP_ARGS];  /* private copies of inputs that the reference may write to, else data NULL */
+	struct tensor left[OP_ARGS];  /* private copies of inputs that the reference may write to; others: data NULL */
 	/* The values that each ground truth computed for the outputs. For builtin, the entries from op_own_place on
 	 * are the expected values of inputs that the reference may write to. */
 	struct tensor truth[GROUND_TRUTHS_MAX][OP_PLACES];
@@ -103,30 +103,30 @@ struct extra {
 	bool rows_alone;	   /* this run has only the last row; otherwise the rows are in reverse order */
 	enum row_result rows[ROW_AXES];
 	const char *mixed_rows;	   /* a sentence about the first output row that depends on other rows; NULL: none */
-	const struct tensor *wide; /* the float64 result of the output that differs most from it; NULL: none */
-	int lost_output;	   /* its number */
-	double lost_units;	   /* how far it differs */
-	bool unstable;		   /* the check `numerics` found that the reference loses digits which another order of
-				    * its steps would keep */
+	const struct tensor *wide; /* the output that lost most digits, computed in float64; NULL: none */
+	int lost_output;	   /* the number of this output */
+	double lost_units;	   /* the distance between this output and its float64 result */
+	bool unstable;		   /* the check `numerics` found that digits are lost, and that another order of the
+				    * reference's steps would keep them */
 	uint64_t changed_outputs;  /* bit i is set if an input had an effect on output i */
 	int without_effect;	   /* the first input without effect, or -1 */
 	uint64_t by_gradient;	   /* bit i is set if the gradient of the outputs with respect to input i is not zero */
-	int examined, gradients;   /* number of inputs whose effect was examined, and of those that were examined by
-				    * gradients */
+	int examined, gradients;   /* number of inputs whose effect was examined, and number of inputs that were
+				    * examined by gradients */
 	bool all_examined;	   /* no input was left out */
 	bool tensor_left_out;	   /* a tensor has no second set of values, which may hide the effect of other inputs */
 };
 
 /* The inputs that the definition's own code makes. All zeros: the code has not run yet. */
 struct custom_inputs {
-	bool done;		   /* the code has made all sets, and the jobs of the sets have their sources */
+	bool done;		   /* the code has made all sets, and set_job is set */
 	enum op_contents contents; /* the set that is being made */
 	int sets;		   /* number of sets that the judge has copied */
 	int64_t *axis;		   /* the values of the axes, from the case and from the shapes of the inputs */
 	struct input_source *sources[CONTENTS_COUNT]; /* the sources of the case, in which the inputs that the code made
 						       * are resolved */
 	void *memory[CONTENTS_COUNT];		      /* device memory with the values; NULL: none */
-	const char *alike; /* if there is one set: the reason, as in "the same inputs for another seed" */
+	const char *alike; /* if there is only one set: why ("the same inputs for another seed") */
 };
 
 struct trial {
@@ -161,7 +161,7 @@ struct trial {
 	uint64_t overwrites;	   /* bit i is set if output i used the memory of an output of an earlier run */
 	struct check checks[TRIAL_CHECKS]; /* name NULL: the check was not made */
 	struct extra extra;
-	struct latency latencies[LATENCIES_MAX]; /* if the job asks for them */
+	struct latency latencies[LATENCIES_MAX]; /* empty unless the job asks for latencies */
 	int latency_count;
 	bool decided;		   /* status and reason of `verdict` are final */
 	struct verdict verdict;
