@@ -219,8 +219,8 @@ const char *trial_wrong_form(struct trial *trial, const struct round *round, int
 			     enum reason *reason);
 void trial_check_forms(struct trial *trial, struct round *round, const cJSON *ran);
 /* Checks that the reference wrote to all inputs that outputs replace, or to none of them. Otherwise a caller could not
- * know whether the inputs have new or old values. An input whose values the operation does not change fits both
- * cases. */
+ * know whether the inputs have new or old values. An input whose values the operation does not change counts neither as
+ * written nor as kept. */
 void trial_check_replaced(struct trial *trial, const struct round *round);
 /* Call this after RUN_AGAIN. Returns whether outputs differ from the first run because the generators had another seed.
  * The run must then be repeated with the first run's seed, and trial_check_deterministic compares that run. */

@@ -32,8 +32,8 @@ struct op_in_place trial_in_place(const struct trial *trial, const struct round 
 }
 
 /* Does this ground truth compute the values that this input should have after the call, although no output has the same
- * values? Builtin does. A text that is called like the reference leaves them in the input, and is asked if there is no
- * builtin. Other ground truths compute only outputs. */
+ * values? Builtin does. A ground truth that is Python source leaves these values in the input; it is used for this
+ * purpose if builtin is not among the ground truths. Other ground truths compute only outputs. */
 static bool trial_has_own_truth(const struct trial *trial, const struct round *round, int input, int slot)
 {
 	const int builtin = trial_builtin_at(trial);

@@ -102,7 +102,8 @@ static bool copy_field(const char *line, int index, char *out, size_t size)
 	return true;
 }
 
-/* Finds the mount of cgroup v2. Sets `root` to the group at its root, and `place` to the folder where it is mounted. */
+/* Finds the mount of cgroup v2. Sets `place` to the folder where cgroup v2 is mounted, and `root` to the group that
+ * this folder shows. */
 static bool find_mount(const char *mountinfo, char *root, char *place, size_t size)
 {
 	for (const char *line = mountinfo; line != NULL && *line != '\0'; line = strchr(line, '\n'), line += line != NULL) {
@@ -314,8 +315,8 @@ void control_group_remove(struct control_groups *groups, int64_t group)
 
 	if (group <= 0 || !control_groups_used(groups))
 		return;
-	write_to_group(groups, group, "cgroup.kill", "1"); /* works since Linux 5.14; the sandbox also kills the
-							    * processes */
+	write_to_group(groups, group, "cgroup.kill", "1"); /* older kernels than Linux 5.14 lack this file;
+							    * the sandbox also kills the processes */
 	for (int i = 0; i < CONTROL_GROUPS_DYING; i++) {
 		if (groups->dying[i] != 0 && remove_now(groups, groups->dying[i]))
 			groups->dying[i] = 0;
@@ -323,7 +324,7 @@ void control_group_remove(struct control_groups *groups, int64_t group)
 			place = &groups->dying[i];
 	}
 	if (!remove_now(groups, group) && place != NULL)
-		*place = group; /* otherwise control_groups_close removes it */
+		*place = group; /* try again later; without a place, control_groups_close removes the group */
 }
 
 int64_t control_group_add(struct control_groups *groups, int *fd)

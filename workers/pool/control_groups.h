@@ -10,7 +10,8 @@
  *   GROUP/reftest-PID/main this process, its judges, the zygote and the providers
  *   GROUP/reftest-PID/N    a runner and all processes that its reference starts
  *
- * control_groups_close undoes this. No other process is ever moved, and nothing outside GROUP is changed. */
+ * control_groups_close moves this process back and removes its groups. No other process is ever moved, and nothing
+ * outside GROUP is changed. */
 #ifndef REFTEST_WORKERS_POOL_CONTROL_GROUPS_H
 #define REFTEST_WORKERS_POOL_CONTROL_GROUPS_H
 

@@ -1,9 +1,9 @@
 /* isolation - decides which tasks may share a runner.
  *
- * A runner is kept for further definitions only if the text of each of its references can leave nothing behind
- * (python/isolation.py). A child of the zygote that runs no reference, the reader, decides this: it gets the text, and
- * answers with a reason why the reference needs a separate runner, or with no reason. The reader gets one text at a
- * time. If it ends or does not answer, the reference of that text gets a separate runner, and another reader is
+ * A runner serves several definitions only if the source code of their references can leave nothing behind in the
+ * runner (python/isolation.py). The reader decides this. It is a child of the zygote that runs no reference: it gets
+ * the source code of one reference at a time, and answers with a reason why the reference needs a separate runner, or
+ * with no reason. If the reader ends or does not answer, the reference gets a separate runner, and another reader is
  * started. */
 #ifndef REFTEST_WORKERS_POOL_ISOLATION_H
 #define REFTEST_WORKERS_POOL_ISOLATION_H
@@ -19,8 +19,8 @@ struct isolation_reader {
 };
 
 void isolation_open(struct isolation_reader *reader);
-/* Decides without a reader, if `always_own` or a property of the task decides already. A property of the task may also
- * decide whether its cases may be separated. */
+/* If `always_own` is true, or if a property of the task requires a separate runner, decides so without the reader. Also
+ * decides that the cases of the task must not run in several runners at once, if a property of the task forbids it. */
 void isolation_by_task(struct queued *work, bool always_own);
 /* Sets the decision. `why` is the reason for a separate runner, and is copied; NULL: the runner may be kept. */
 void isolation_set(struct queued *work, const char *why);

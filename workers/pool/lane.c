@@ -782,7 +782,8 @@ void lane_open(struct lane *lane)
 }
 
 /* A case that is retried because a process was killed or stopped gets a new judge. The same reference may also have
- * killed the old judge, whose end may show only later. The retried case would then be blamed for it. */
+ * killed the old judge, whose end may show only later. Without a new judge, the retried case would then be blamed for
+ * the end of the old judge. */
 void lane_give(struct pool_shared *shared, struct lane *lane, struct queued *work)
 {
 	lane->work = work;

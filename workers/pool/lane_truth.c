@@ -172,7 +172,7 @@ void lane_truth_dispatch(struct pool_shared *shared, struct lane *lane, int64_t 
 		if (event == CHILD_LINE && is_asked(lane))
 			on_line(shared, lane, line, length);
 		else if (event == CHILD_LINE || (event == CHILD_BABBLES && !is_asked(lane)))
-			drop_child(shared, lane); /* the runner answers without a request */
+			drop_child(shared, lane); /* the runner sent something although no request is open */
 		else if (event == CHILD_BABBLES)
 			fail(shared, lane, "sent an unterminated line instead of an answer", true);
 		else if (event == CHILD_ENDED)

@@ -80,7 +80,7 @@ const char *machine_torch_key(const char *python, struct arena *arena);
 int machine_gpus(struct arena *arena, const char **key);
 
 /* Reads the version of the driver, "580.159.04", from the text of /proc/driver/nvidia/version. Returns false if the
- * text has none, or if it does not fit. */
+ * text contains no version, or if the version does not fit into `out`. */
 bool machine_driver_version(const char *text, char *out, size_t size);
 
 /* Returns the version of this machine's NVIDIA driver, in `arena`, or NULL if it is not known. */

@@ -273,8 +273,8 @@ static struct queued *separable_work(const struct pool *pool)
 	return longest;
 }
 
-/* Takes cases from the lane with the most remaining work. Returns NULL if there is none, or if it is not known yet
- * whether its cases may be separated. */
+/* Takes cases from the lane with the most remaining work. Returns NULL if there is no such lane, or if it is not known
+ * yet whether the cases of this lane may run on another lane. */
 static struct queued *separate(const struct pool *pool)
 {
 	struct queued *longest = separable_work(pool), *part;
@@ -328,8 +328,8 @@ static void demand_for(struct runner_demand *demand, const struct queued *work)
 
 /* Adds the runners that the queued tasks need, for at most as many tasks as there are lanes. `released` is the number
  * of runners of working lanes that will later serve tasks that may share a runner. On a GPU, the tasks wait for all of
- * these runners except one, because creating a context takes long. On the CPU they do not wait, because forking a
- * runner is faster than removing a reference from one. */
+ * these runners except one, because creating a context takes long. On the CPU the tasks do not wait, because it is
+ * faster to fork a runner than to remove a reference from a runner. */
 static void demand_of_queue(const struct pool *pool, int released, struct runner_demand *demand)
 {
 	struct runner_demand queued = {0, 0};
@@ -343,8 +343,9 @@ static void demand_of_queue(const struct pool *pool, int released, struct runner
 	demand->any += queued.any;
 }
 
-/* Returns how many spare runners are needed: one for each waiting lane and queued task, but at most one per lane. If a
- * warm pool keeps more spare runners ready, and may start them now, returns that number. */
+/* Returns how many spare runners are needed: one for each waiting lane and queued task, but at most one per lane. A
+ * warm pool keeps a fixed number of spare runners ready. If this number is larger and the runners may be started now,
+ * returns this number instead. */
 static struct runner_demand spares_wanted(const struct pool *pool)
 {
 	int working = 0, released = 0, most = pool->shared.lane_count;
@@ -376,8 +377,8 @@ static bool asks(const struct queued *work, int64_t number)
 	return work != NULL && work->question == number && (number != 0 || work->isolation == ISOLATION_UNKNOWN);
 }
 
-/* Returns the task that the reader was asked about under `number`. For 0, returns the next task whose isolation is
- * unknown. */
+/* Returns the task to which question `number` to the reader refers. If `number` is 0, returns the next task whose
+ * isolation is unknown. */
 static struct queued *task_of_question(struct pool *pool, int64_t number)
 {
 	for (int i = 0; i < pool->shared.lane_count; i++)

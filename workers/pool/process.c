@@ -94,8 +94,8 @@ int process_start(struct process *process, const char *path, char *const argv[],
 	return rc;
 }
 
-/* Defined only in programs with the leak sanitizer. `_exit` skips its check, so this program calls the function
- * itself. */
+/* Defined only in programs with the leak sanitizer. `_exit` skips the check for leaks, so this program calls this
+ * function before `_exit`. */
 void __lsan_do_leak_check(void) __attribute__((weak));
 
 /* Sets ignored signals back to their default, because a forked process inherits that they are ignored. This program has
@@ -159,7 +159,7 @@ int process_fork(struct process *process, const char *name, int (*run)(void *con
 			close(copies[i]);
 	if (rc != 0)
 		return rc;
-	setpgid(pid, pid); /* in both processes, because either may be the first to signal the group */
+	setpgid(pid, pid); /* parent and child both do this, because either may run first */
 	process->pid = pid;
 	process->pidfd = (int)syscall(SYS_pidfd_open, pid, 0);
 	return 0;

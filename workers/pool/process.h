@@ -21,8 +21,8 @@ int process_start(struct process *process, const char *path, char *const argv[],
 /* Forks this process and calls `run(context)` in the new process, which exits with its result. The new process has the
  * descriptors, the process group and the signals that process_start describes, and it is killed if this process ends.
  * If this process cannot be debugged, the new process cannot be debugged either, from its first instruction on. This
- * process must have a single thread. The new process must not use what this process has opened, because those
- * descriptors are closed. `name` is the name that `ps` shows, at most 15 bytes. */
+ * process must have a single thread. In the new process, all other descriptors are closed, so `run` must not use files
+ * that this process has opened. `name` is the name that `ps` shows, at most 15 bytes. */
 int process_fork(struct process *process, const char *name, int (*run)(void *context), void *context, const int *fds,
 		 int fd_count, struct err *err);
 

@@ -7,8 +7,8 @@
  * timeouts and not one per case. Every request gets exactly one answer. If the process dies, hangs or does not start,
  * the answer is {"failed"} with a message.
  *
- * A process that was just exec'd is open to all processes of its user. The pool therefore calls provider_start_no_more
- * as soon as a reference may have run that could reach such a process. */
+ * All processes of the same user can change the memory of a process that was just exec'd. The pool therefore calls
+ * provider_start_no_more as soon as a reference may have run that could do this to the provider. */
 #ifndef REFTEST_WORKERS_POOL_PROVIDER_H
 #define REFTEST_WORKERS_POOL_PROVIDER_H
 

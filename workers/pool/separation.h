@@ -13,8 +13,8 @@
  * something from case to case. */
 bool separation_by_task(const struct task *task);
 
-/* Returns how long the cases after the current one are expected to take, or 0 if they must not be separated. If it is
- * not known yet whether they may be separated, they count. */
+/* Returns how long the cases after the current one are expected to take, or 0 if they must not be separated. Cases
+ * count even if it is not known yet whether they may be separated. */
 double separation_seconds(const struct queued *work);
 
 /* Removes about half of these cases, the last ones, from `work` and returns them as separate work. `work` must be

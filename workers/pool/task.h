@@ -41,7 +41,7 @@ struct truth_program {
 	/* The rest is set if `source` is NULL. The function gets its inputs by position. */
 	const struct program_file *files;
 	int file_count;
-	const char *entry_file; /* the file with the function; a source that is compiled binds it to this name */
+	const char *entry_file; /* the file that defines the function or, if it is compiled, binds it to Python */
 	enum program_build build;
 	enum program_outputs outputs;
 };
@@ -55,7 +55,7 @@ struct task {
 	const struct definition *definition; /* says how the reference is called; NULL: run() gets every input by name */
 	const struct read_file *reads;
 	int read_count;
-	const struct truth_program *programs; /* the ground truths of the jobs that are Python source in the dataset */
+	const struct truth_program *programs; /* the jobs' ground truths that are Python source in the dataset */
 	int program_count;
 	const struct job *const *jobs;
 	const double *seconds; /* how long each job is expected to take; NULL: unknown */

@@ -41,9 +41,9 @@ enum {
 	UNLOAD_MS = 10000, /* time limit for a runner to remove a reference from its process */
 	ORPHANS_MS = 20, /* time between two searches for orphans */
 	CLOSE_MS = 1000, /* time limit for all processes to end in zygote_close */
-	/* A runner is also ended when the available memory falls below 1/SPARE_PART of the memory that was available at
-	 * its start. This is needed because the sum of a runner's memory does not include memory that the kernel uses
-	 * for it, for example for sockets. */
+	/* A runner is ended when the available memory of the machine falls below 1/SPARE_PART of the memory that was
+	 * available at the runner's start. The limit for the runner's own memory does not suffice: its sum lacks memory
+	 * that the kernel uses for the runner, for example for sockets. */
 	SPARE_PART = 20,
 	FAILURES_MAX = 3,
 	/* The number of CUDA contexts that are created at the same time. A larger number would gain little, because the
@@ -726,8 +726,9 @@ static bool uses_too_much(const struct child *child)
 	       memory_watch_sum(child->proc, true) > child->memory_most;
 }
 
-/* Ends the runners that use too much memory. If this machine has no memory left, ends all runners. If there were
- * several, their cases are tried again one by one; a single runner must be the cause. */
+/* Ends the runners that use too much memory. If this machine has no memory left, ends all runners. If only one runner
+ * has a reference, that reference must be the cause. If there are several, the cause is unknown, and their cases are
+ * tried again one by one. */
 static void watch_memory(struct zygote *runners)
 {
 	int64_t available = sandbox_available_memory();
@@ -746,8 +747,7 @@ static void watch_memory(struct zygote *runners)
 		child->out_of_memory = much || alone;
 		kill_child(child);
 	}
-	runners->watch_ms = clock_ms() + MEMORY_WATCH_MS; /* counts from the end of the sum, because it takes longer for
-							   * many processes */
+	runners->watch_ms = clock_ms() + MEMORY_WATCH_MS; /* from now on, because the sums may have taken long */
 }
 
 /* Returns whether a runner is starting or ending in a sandbox that allows references to stop it and the zygote. */

@@ -6,8 +6,8 @@
  * again after the zygote has reported the runner's end and has been told to reap it. Until the runner is reaped, the
  * kernel cannot reuse the runner's pid. If the zygote dies, the kernel kills all runners, and a new zygote is started
  * when runners are needed. The zygote kills processes that references leave behind. If the zygote has died,
- * zygote_dispatch kills these processes; for this, this process must be a subreaper. A new zygote is started only when
- * no such process is left, because it could change the zygote while that starts. */
+ * zygote_dispatch kills these processes, which requires that this process is a subreaper. A new zygote is started only
+ * when all of these processes have ended, because they could change the zygote while it starts. */
 #ifndef REFTEST_WORKERS_POOL_ZYGOTE_H
 #define REFTEST_WORKERS_POOL_ZYGOTE_H
 
@@ -91,10 +91,10 @@ int zygote_open(struct zygote *runners, const char *python, const char *device, 
 /* Kills the zygote and all runners, and reaps them for at most a second. */
 void zygote_close(struct zygote *runners);
 
-/* The numbers of runners that are needed. Runners that were used before count only for `any`. */
+/* The numbers of runners that are needed. */
 struct runner_demand {
-	int fresh; /* runners that must not have served a definition */
-	int any;
+	int fresh; /* runners that have not served a definition */
+	int any;   /* further runners, which may have served a definition */
 };
 
 /* Starts runners until enough runners are ready or starting to meet the demand. */
@@ -111,8 +111,9 @@ int64_t zygote_deadline(
 /* Takes a spare runner, which then belongs to the caller. If `used` is true, prefers a runner that was used before;
  * otherwise never returns one. Returns NULL if none is ready. */
 struct child *zygote_take(struct zygote *runners, bool used);
-/* Takes back a runner whose reference may leave nothing behind. The runner removes the reference and compares its
- * process with its earlier state. If nothing differs, it is spare again; otherwise it ends. */
+/* Takes back a runner whose reference cannot leave anything behind. The runner removes the reference and compares the
+ * state of its process with the state before the reference. If nothing differs, it is spare again; otherwise it
+ * ends. */
 void zygote_release(struct zygote *runners, struct child *child);
 void zygote_drop_used(struct zygote *runners);     /* kills the spare runners that were used */
 int zygote_spares(const struct zygote *runners);   /* number of spare runners that are ready and were not used */

@@ -23,8 +23,8 @@ enum {
 	KEEPER_STACK = 16 << 10,
 	KEEPERS_MAX = 1024,
 	TRIALS_MAX = SANDBOX_LAYERS,
-	DROPPED = 1 << 30 /* a bit in the answer of a trial: the other bits are then layers that failed, and not layers
-			   * that hold */
+	DROPPED = 1 << 30 /* if this bit is set in the answer of try_layers, the other bits are layers that failed;
+			   * otherwise they are the layers that hold */
 };
 
 /* A process that keeps a PID namespace alive. Its memory is that of the zygote, except its stack. */
@@ -124,8 +124,8 @@ static int map_one(const char *path, unsigned id)
 	return write_text(path, text);
 }
 
-/* Creates a user namespace in which this user and this group have the same numbers as outside. No other user or group
- * has a number, so even root can read only files that this user or everybody may read. */
+/* Creates a user namespace in which this user and this group have the same ids as outside. No other id exists in it, so
+ * even a process of root can read only files that this user or everybody may read. */
 static int enter_user_namespace(void)
 {
 	unsigned uid = geteuid(), gid = getegid();
@@ -215,7 +215,7 @@ static int open_self(struct sandbox *sandbox)
 	return sandbox->self < 0 ? -1 : 0;
 }
 
-/* Does the preparations that runners inherit, which are therefore needed only once. */
+/* Restricts the zygote once, before it forks. Runners inherit these restrictions. */
 static void prepare_runners(struct sandbox *sandbox)
 {
 	sandbox->no_programs_gain = limits_drop_capabilities_of_programs() == 0;
@@ -434,8 +434,8 @@ static uint32_t try_in_child(const struct sandbox *sandbox, uint32_t wanted)
 /* Finds the layers that this machine grants: tries all layers, and then tries again without those that failed. */
 static uint32_t find_layers(const struct sandbox *sandbox)
 {
-	uint32_t wanted = SANDBOX_ALL, answer; /* this includes the layers that the pool adds, which never hold in a
-					        * trial */
+	uint32_t wanted = SANDBOX_ALL, answer; /* SANDBOX_ALL has the layers of the pool, too; a trial never returns
+					        * them */
 
 	for (int i = 0; i < TRIALS_MAX; i++) {
 		answer = try_in_child(sandbox, wanted);
@@ -458,8 +458,8 @@ static void free_sandbox(struct sandbox *sandbox)
 
 /* ---- opening ---- */
 
-/* If the dataset is below a readable path, it must be hidden there: returns its path without links. Otherwise returns
- * NULL. */
+/* If the dataset is below a readable path, returns the dataset's path without links, because the dataset must be hidden
+ * there. Otherwise returns NULL. */
 static char *find_hidden(const struct sandbox_paths *readable, const char *dataset)
 {
 	char *place = realpath(dataset, NULL);

@@ -44,7 +44,7 @@ enum sandbox_layer {
 	SANDBOX_LANDLOCK_SCOPE = 1 << 11,   /* Landlock: signals and abstract sockets (ABI 6) */
 	SANDBOX_SECCOMP = 1 << 12,          /* a filter that refuses all sockets except local ones, and all system calls
 					     * that no reference needs */
-	SANDBOX_NO_SOCKETS = 1 << 13,       /* the filter refuses all sockets, even local ones; not on a GPU */
+	SANDBOX_NO_SOCKETS = 1 << 13,       /* the filter refuses local sockets, too; not used on a GPU */
 	SANDBOX_PROCESS_LIMIT = 1 << 14,    /* a limit for the number of processes */
 	SANDBOX_FILE_LIMIT = 1 << 15,       /* a limit for the size of a file */
 	SANDBOX_MEMORY_LIMIT = 1 << 16,     /* a limit for the memory of each process; if memory runs out, the kernel

@@ -9,10 +9,9 @@
 enum {
 	SANDBOX_TMP_MIB = 1024,     /* the size of a runner's /tmp, and of the largest file that a reference may write */
 	SANDBOX_PATH_MAX = 4096,
-	SANDBOX_PROCESSES = 1024,   /* the number of processes and threads of a runner, without those of
-				     * SANDBOX_PER_CORE */
-	SANDBOX_PER_CORE = 16,      /* additional processes and threads per core, because libraries start a thread for
-				     * each core */
+	SANDBOX_PROCESSES = 1024,   /* the processes and threads that a runner may have, in addition to
+				     * SANDBOX_PER_CORE for each core */
+	SANDBOX_PER_CORE = 16,      /* needed because libraries start a thread for each core */
 	SANDBOX_DESCRIPTORS = 4096
 };
 
@@ -33,8 +32,8 @@ bool sandbox_is_below(const char *path, const char *folder);
 void view_system_paths(struct sandbox_paths *list, bool gpu);
 /* Appends the devices that a reference may use. */
 void view_devices(struct sandbox_paths *list, bool gpu);
-/* Replaces all files that this process sees by a read-only selection. `folder` becomes an empty directory. `hidden`,
- * which is a path without links below a readable one (NULL: none), also does. This process needs a separate mount
+/* Replaces all files that this process sees by a read-only selection. `folder` becomes an empty directory, and so does
+ * `hidden`, a path without links that is below a readable path (NULL: none). This process needs a separate mount
  * namespace. On error, returns -1 with errno, and this process must exit. */
 int view_build(const struct sandbox_paths *readable, const struct sandbox_paths *devices, const char *folder,
 	       const char *hidden);
@@ -69,8 +68,8 @@ uint32_t seccomp_apply(bool gpu);
 
 /* Sets the limits of this process and of the processes that it starts. `memory`: limits_memory will limit the memory
  * later. `own_users`: this process is in a separate user namespace. If it is not, the number of processes is not
- * limited, because the kernel would count all processes of the user. Returns the layers that hold. The layer of memory
- * holds only after limits_memory, and no reference is loaded before. */
+ * limited, because the kernel would count all processes of the user. Returns the layers that hold. If `memory` is true,
+ * the result includes the memory limit, although limits_memory sets this limit later, before a reference is loaded. */
 uint32_t limits_apply(bool memory, bool own_users, int processes);
 /* Makes the kernel end this process, and the processes that it starts, before all others if memory runs out. */
 bool limits_die_first(void);

@@ -17,7 +17,7 @@
 
 enum { PASSES_MAX = 1 << 20 }; /* a process that is still alive could create files without end */
 
-/* A directory to which other directories are moved, and the number of the next one. */
+/* The directory to which other directories are moved, and the number for the name of the next one. */
 struct top {
 	int fd;
 	unsigned long moved;

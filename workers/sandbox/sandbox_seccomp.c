@@ -6,9 +6,9 @@
  * Calls that are newer than this table are refused as if the kernel did not have them. Each filter is written as a
  * table of instructions, and needs no library.
  *
- * There are two filters. The zygote installs the larger one once, and all runners inherit it. This saves time: when a
- * filter is installed, the kernel computes its answer for every system call, which takes longer than the rest of the
- * installation. Each runner adds the smaller one, which refuses calls that the zygote or the sandbox itself needs. */
+ * There are two filters. The zygote installs the larger one once, and all runners inherit it. This saves time, because
+ * the installation of a filter is slow: the kernel computes the filter's answer for every system call. Each runner adds
+ * the smaller one, which refuses calls that the zygote or the sandbox itself needs. */
 #include "workers/sandbox/sandbox_internal.h"
 
 #include <errno.h>
@@ -103,8 +103,9 @@ static const struct sock_filter no_shared_memory[] = {
     EQUAL(SYS_mmap, 0, 5), LOAD(args[3]), ANY_BIT(MAP_ANONYMOUS, 0, 2), ANY_BIT(MAP_SHARED, 0, 1), REFUSE, ALLOW,
 };
 
-/* Calls that depend on their arguments. clone3 is refused as unknown, because a filter cannot read its flags in memory.
- * The C library then calls clone. All arguments that are examined are ints, so their lower halves suffice. */
+/* Calls that depend on their arguments. clone3 is refused as unknown, because its flags are in memory, which a filter
+ * cannot read. The C library then calls clone. All arguments that are examined are ints, so their lower halves
+ * suffice. */
 static const struct sock_filter by_argument[] = {
     EQUAL(SYS_clone3, 0, 1), UNKNOWN,
     EQUAL(SYS_clone, 0, 4), LOAD(args[0]), ANY_BIT(NAMESPACES, 0, 1), REFUSE, ALLOW,
