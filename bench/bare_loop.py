@@ -84,8 +84,8 @@ def smallest_line(problem, definition):
 
 
 def copy_problems(directory, root):
-    """Writes the problems as definitions/sol/NAME.json, each with its smallest workload line. Skips problems of which
-    every line needs tensor files."""
+    """Writes the problems as definitions/sol/NAME.json, each with the workload line whose inputs have the fewest bytes.
+    Skips problems of which every line needs tensor files."""
     for folder in (root / "definitions" / "sol", root / "workloads" / "sol"):
         folder.mkdir(parents=True)
     for path in sorted(Path(directory).glob("*/definition.json")):
@@ -161,7 +161,8 @@ def case_inputs(torch, definition, axes, device):
 
 
 def loop_cases(path, device):
-    """Runs the reference of each case of a file twice: [[path of the definition, [axes of a case…]]…]."""
+    """Reads a JSON file [[path of a definition, [axes of a case…]]…], and runs the definition's reference twice for
+    each case."""
     import torch
     refused, count = 0, 0
     begin = time.perf_counter()

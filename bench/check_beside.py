@@ -9,10 +9,10 @@ file that it refuses. Therefore, the side of flashinfer-bench is one process tha
 models: definitions to Definition, the lines of workload and trace files to Trace, solutions to Solution. Newer versions
 have `flashinfer-bench validate`, which checks more.
 
-ROOT (the starter dataset without it) is copied. --copies N adds definitions with other names until there are N. --plant
-plants faults in the copy, one in each of several files. The program prints a table of the files that a side refuses,
-then the median time, the processor time and the largest resident memory of each side, which take turns. The memory is
-at least about 17 MB, because a new process begins as a copy of this program."""
+The program works on a copy of ROOT (by default, of the starter dataset). --copies N adds definitions with other names
+until there are N. --plant plants faults in the copy, one in each of several files. The program prints a table of the
+files that a side refuses, then the median time, the processor time and the largest resident memory of each side. The
+two sides run in turn. The memory is at least about 17 MB, because a new process begins as a copy of this program."""
 
 import argparse
 import importlib.metadata

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """control_groups - measures the cost of a control group for each child, in pairs: a child is forked and ends,
 alternately with its own group and without. Usage: bench/control_groups.py GROUP [PAIRS], where GROUP is the folder of a
-group of cgroup v2 whose children have the controllers of memory and pids.
+cgroup v2 group whose child groups have the memory and pids controllers.
 
 Prints the medians of the elapsed milliseconds. Processor time would be too small: the kernel waits while it moves a
 process to another group."""

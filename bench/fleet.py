@@ -248,7 +248,7 @@ def coordinator(runs):
 
 
 def timed(fleet, root, requests):
-    """Returns the seconds that a fleet takes until its last answer, and those from the first to the last answer."""
+    """Returns two durations in seconds: until the fleet's last answer, and from its first to its last answer."""
     began, moments = time.monotonic(), []
     coordinate(fleet, root, requests, lambda count: moments.append(time.monotonic()))
     fleet.close()

@@ -29,8 +29,8 @@ static void must(int rc, const struct err *err)
 	exit(1);
 }
 
-/* The kinds of tensor pairs. A kind determines the distribution of the ground truth and the difference of the
- * reference. */
+/* The kinds of tensor pairs. A kind determines the distribution of the ground truth's values, and how the reference
+ * differs from them. */
 enum content { NORMAL, UNIFORM, EQUAL, TIES, MISSES, ZEROS, GARBAGE };
 static const char *const content_names[] = {
     "normal, an ulp off in 1 of 4",  "uniform, an ulp off in 1 of 4", "normal, equal",       "one pair everywhere",
@@ -214,8 +214,8 @@ static void row(struct bench *bench, enum dtype dtype, int power, enum content c
 	fflush(stdout);
 }
 
-/* Measures the speed of memory copies, to which the speed of comparisons is related: the best of copies of 512 MiB to 4
- * GiB. */
+/* Measures the speed of the fastest memory copy, of sizes from 512 MiB to 4 GiB. The output relates the speed of
+ * comparisons to it. */
 static void measure_copy(struct bench *bench)
 {
 	for (int power = 28; power <= 31; power++) {

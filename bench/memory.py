@@ -2,10 +2,10 @@
 """memory - measures how much memory references take in addition to the tensors of their cases. Usage: bench/memory.py
 ROOT [VERIFY OPTIONS…]; it runs `reftest verify --force` on the dataset with a runner that measures itself.
 
-Prints, for the case that needs the most: the address space that the reference added while it was loaded and ran (never
-less than what the memory limit counts), the bytes of the case's tensors, and the ratio. The first line has the largest
-need of cases with small tensors, which is the need of Python, torch and its libraries. The rule that these figures
-support is memory_limit_of in workers/pool/memory_limit.c."""
+Prints three figures for the case that needs the most: the address space that the reference added while it was loaded
+and ran (never less than what the memory limit counts), the bytes of the case's tensors, and the ratio of the two. The
+first line has the largest need of cases with small tensors, which is the need of Python, torch and its libraries. The
+rule that these figures support is memory_limit_of in workers/pool/memory_limit.c."""
 
 import os
 import subprocess

@@ -99,7 +99,7 @@ class Arena:
 
     def finish(self):
         for place, copy in self.staged:
-            place.copy_(copy)  # shows the judge whether the reference wrote to an input
+            place.copy_(copy)  # lets the judge see what the reference wrote to an input
         self.staged.clear()
         if self.device != "cpu":
             torch.cuda.synchronize()

@@ -49,7 +49,7 @@ def describe(problem, filename, loading, subject="the reference"):
 
 def is_certain(problem, filename, text):
     """Returns true if the reference would fail with other inputs, too: if it uses a name that it does not define,
-    returns a wrong number of outputs, or has a function without the arguments that the call passes. An
+    returns a wrong number of outputs, or has a function that cannot be called with the inputs as arguments. An
     UnboundLocalError does not count, because the inputs may decide whether a local variable has a value."""
     frames = traceback.extract_tb(problem.__traceback__)
     if isinstance(problem, TypeError):  # certain if no line of the reference has run

@@ -130,9 +130,9 @@ def needs_own(source):
 
 
 def is_stateless(source):
-    """Returns true if source code for which needs_own returns None keeps nothing between two calls: its module holds
-    only functions and immutable values. A list or a tensor of the module, or a default argument, could hold what an
-    earlier call stored there."""
+    """Returns true if the source code keeps nothing between two calls, because its module holds only functions and
+    immutable values. needs_own must have returned None for the source code. A list or a tensor of the module, or a
+    default argument, could hold what an earlier call stored there."""
     tree = ast.parse(source)
     return not any(map(renames_math, ast.walk(tree))) and all(map(is_constant_statement, tree.body))
 

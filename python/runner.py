@@ -321,7 +321,7 @@ class Child:
         self.made = None  # the inputs that the code made last, by name
         self.filename = ""
         self.reached = None  # a description of the first thing that the reference used outside itself
-        self.earlier = [[], []]  # outputs of the last two calls, kept to reserve their memory
+        self.earlier = [[], []]  # outputs of the last two calls, kept so that their memory is not reused
         self.pid = os.getpid()
         self.files = os.path.join(folder, "files")  # copies of the files that the definition lets the reference read
         self.has_files = False

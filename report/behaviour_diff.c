@@ -72,8 +72,8 @@ static int cases_with(const struct result *result, enum behaviour behaviour)
 	return count;
 }
 
-/* Returns the first case with this behaviour. Among cases within their bounds, returns the case with the largest
- * margin. */
+/* Returns the first case with this behaviour. For BEHAVIOUR_ROUNDING, returns the case with the largest margin instead,
+ * and sets `margin` to it. */
 static const struct case_result *example(const struct result *result, enum behaviour behaviour, double *margin)
 {
 	const struct case_result *found = NULL;

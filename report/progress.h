@@ -17,7 +17,7 @@ struct progress_display {
 	FILE *terminal;		   /* the stream that `stderr` was before progress_open */
 	FILE *hook;		   /* the stream that `stderr` is until progress_close: it erases the lines before it
 				    * writes */
-	pid_t owner;		   /* processes that are forked later have a copy of the hook, and must not erase lines */
+	pid_t owner;		   /* the process that may erase lines; a process that is forked later must not */
 	int drawn[PROGRESS_LINES]; /* the number of columns of each line */
 	int count;		   /* the number of lines that are drawn */
 };

@@ -35,7 +35,7 @@ struct test_left {
 	bool may_keep;		    /* an unchanged input also passes */
 };
 
-/* A Python scalar, and the number that its description gives as the default. */
+/* A Python scalar, and the number that stands for its default according to its description. */
 struct test_number {
 	const char *input;
 	enum dtype dtype;
@@ -54,7 +54,7 @@ struct test_class {
 	int size_count;
 	const char *const *omitted; /* the optional inputs that `reftest verify` omits in one case each */
 	int omitted_count;
-	const struct test_number *numbers; /* the Python scalars that get `number` in one case each */
+	const struct test_number *numbers; /* the Python scalars that get their number in one case each */
 	int number_count;
 	const struct test_size *edges; /* the op family's edge cases */
 	int edge_count;

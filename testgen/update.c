@@ -251,8 +251,8 @@ static int update(struct file_update *r, struct err *err)
 	r->out->invalid += r->dataset->problem_count;
 	for (int i = 0; i < r->dataset->problem_count && !o->quiet; i++)
 		update_file_report(r, r->dataset->problems[i]);
-	/* If a folder of definitions could not be read, no test file is removed, because its definitions may still
-	 * exist. */
+	/* If a folder of definitions could not be read, no test file is removed, because the definitions that it tests
+	 * may still exist. */
 	if (o->print == NULL && o->selected == NULL && r->dataset->problem_count == 0 &&
 	    remove_orphans(r, files, count, err) < 0)
 		return -1;

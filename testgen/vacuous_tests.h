@@ -28,8 +28,8 @@ int vacuous_tests_find(const struct dataset *dataset, const char *root, const ch
 		     struct vacuous_tests *out, struct err *err);
 
 /* Reads the script's answer about one file, a line of JSON, and adds "PATH:12: reason" to `messages` for each finding.
- * Sets `vacuous` to whether no test of the file can fail. Returns 0. If the line has another form, returns -1, sets
- * `err` and adds nothing. */
+ * Sets `vacuous` to whether no test of the file can fail. Returns 0. If the line does not have the expected form,
+ * returns -1, sets `err` and adds nothing. */
 int vacuous_tests_read_answer(const char *path, const char *line, size_t length, struct string_list *messages, bool *vacuous,
 			      struct err *err);
 

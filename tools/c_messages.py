@@ -329,8 +329,8 @@ class Source:
             at += 1
 
     def place(self, before, returned):
-        """Returns the Name under which the statement that begins with `before` stores a literal: that of a variable or
-        member, or of the function that returns it."""
+        """Returns the Name under which the statement that begins with `before` stores a literal: the Name of a variable
+        or member, or of the function that returns the literal."""
         if any(token.text == "return" for token in before):
             return returned
         for at in range(len(before) - 1, 0, -1):

@@ -37,9 +37,10 @@ for_checker='kernels/core/compare* kernels/core/device* kernels/core/roles.* ker
 # messages.
 not_for_checker='workers/judge/message_text.* workers/judge/judge_clock.* workers/protocol/channel.* workers/sandbox/containment.*
 	workers/sandbox/sandbox_gaps.c'
-# Units of kernels/core/ that `shared` leaves out, because they are in the lists above or cannot change a verdict. Of
-# the latter, cuda (cuda_check.h) writes messages, published (published_models) states constants, which are in the
-# fingerprints anyway, confusion says why a case failed but not whether, and coverage says what a dataset covers.
+# Units of kernels/core/ that `shared` leaves out, because they are in the lists above or cannot change a verdict. Four
+# units cannot change a verdict: cuda (cuda_check.h) writes messages; published (published_models) states constants,
+# which are in the fingerprints anyway; confusion says why a case failed but not whether; coverage says what a dataset
+# covers.
 not_shared='op family_candidates dtype input_key random simd cuda compare published confusion coverage roles'
 for_shipped='testgen/*.[ch] python/testing/conftest*.py python/libraries/*.py'
 

@@ -410,8 +410,8 @@ static void count_cases(struct batch *batch)
 	counts->seconds = batch_clock() - batch->noticed;
 }
 
-/* Plans the batches with BATCH_RECHECK if `recheck` is true, and the batches without it if `recheck` is false. Returns
- * true if some of their definitions are not planned yet. */
+/* If `recheck` is true, plans the batches with BATCH_RECHECK; otherwise plans the other batches. Returns true if some
+ * of their definitions are not planned yet. */
 static bool plan_some(struct batches *session, bool recheck, int64_t end)
 {
 	bool room = session->pool == NULL || pool_pending(session->pool) < PENDING_MOST, more = false;

@@ -22,8 +22,8 @@
 
 enum { ANSWER_MOST = 64 << 20, LISTENER = SERVER_CLIENTS, PATIENCE_MS = 500 };
 
-/* Sets the address of the socket to a path below /proc/self/fd, through an open descriptor of its folder. The path of
- * the root may be too long, because an address has room for only 107 bytes. */
+/* Sets the address of the socket to a path below /proc/self/fd, through an open descriptor of its folder. This is
+ * needed because an address has room for only 107 bytes, and the path of the root may be longer. */
 static bool socket_address(int folder, struct sockaddr_un *address)
 {
 	*address = (struct sockaddr_un){.sun_family = AF_UNIX};

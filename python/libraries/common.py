@@ -60,7 +60,8 @@ class Need:
     names: tuple
     module: str = None
     least: tuple = ()
-    optional: bool = False  # the table works without this distribution, but includes its version if it is installed
+    # If true, the table works without this distribution. If it is installed, version_of includes its version.
+    optional: bool = False
 
 
 @dataclass

@@ -74,8 +74,8 @@ LIBRARIES = Path(__file__).resolve().parent / "reftest_libraries"
 # Pytest must not import the files in this directory, because they have the names of libraries.
 collect_ignore = [LIBRARIES.name]
 
-# What an input that the operation writes to holds after the call: the values of the output `output`, or values that no
-# output has (None). With `may_keep`, the input may also have its old values.
+# Which values an input has after the call, if the operation writes to it: those of the output `output`, or, if `output`
+# is None, values that no output has. If `may_keep` is true, the input may also have its old values.
 Left = collections.namedtuple("Left", "output may_keep")
 
 # A test class has an entry for each input that the operation may write to: WRITTEN, KEPT_OR_WRITTEN, written("y"), or
@@ -145,7 +145,7 @@ def read_tolerance(word):
 
 def asked_rule(test, dtype, rule):
     """Returns the tolerance rule of an output. The numbers of pytest's --tolerance replace those of `rule`. Without
-    them, the numbers of `reftest generate --tolerance` do, which are in the test file's TOLERANCES."""
+    that option, the numbers in the test file's TOLERANCES replace them (from `reftest generate --tolerance`)."""
     texts = getattr(sys.modules.get(test.__module__), "TOLERANCES", ())
     for asked in ASKED_TOLERANCES, dict(map(read_tolerance, texts)):
         found = asked.get(dtype, asked.get(None))
@@ -350,8 +350,8 @@ def run_reference(test, inputs):
 def run_and_leave(test, inputs, seed=0, run=None):
     """Calls the reference on copies of the inputs. Returns the outputs, and {name: value after the call} for the inputs
     that the operation may write to. Asserts that all other inputs and torch's settings are unchanged, and that the
-    outputs are on the same device as the inputs. Gradients are enabled, as in `reftest verify`. If `run` is None, the
-    reference is compiled anew; otherwise `run` is called, which keeps its state from earlier calls."""
+    outputs are on the same device as the inputs. Gradients are enabled, as in `reftest verify`. If `run` is None,
+    compiles the reference anew. Otherwise calls `run`, which may keep state from earlier calls."""
     return call_reference(test, inputs, seed, run)[:2]
 
 
@@ -427,7 +427,7 @@ def memory_of(value):
 @contextlib.contextmanager
 def files_are_found(test):
     """If the definition names files that its reference reads, makes the dataset's folder the working directory, because
-    their paths are relative to it."""
+    the paths of these files are relative to it."""
     before = os.getcwd()
     if definition_of(test).get("reads"):
         os.chdir(ROOT)
@@ -602,7 +602,7 @@ def copies(inputs):
 
 def length_of(axis):
     """Returns the length of a const axis of a definition, or None if the axis is variable. Without a type, an axis with
-    a value is const. The length may be a string of digits or true, as in `reftest verify`."""
+    a value is const. The length may also be a string of digits, or true for 1, as in `reftest verify`."""
     kind = axis.get("type", "const" if "value" in axis else "var")
     return int(axis["value"]) if kind == "const" else None
 
@@ -705,7 +705,7 @@ class Case:
 
     @property
     def repeats(self):
-        """Is this case a size that is repeated with an input omitted, or with a number for a scalar's default?"""
+        """Is this case a repeated size, with an input omitted or with a number that stands for a scalar's default?"""
         return bool(self.omitted or self.numbers)
 
     def second_set(self):
@@ -818,8 +818,8 @@ def cases(op_type, name, sizes):
 
 
 def default_sizes(test):
-    """Returns the sizes of a class. The last small size is repeated without each optional input, and with each number
-    that stands for the default of a Python scalar."""
+    """Returns the sizes of a class. The last small size is repeated: once without each optional input, and once with
+    each number that stands for the default of a Python scalar."""
     small = [case for case in test.SIZES if case.label == "small"][-1:]
     repeats = [
         Case(case.label, case.axes, omitted=(name,))
@@ -960,7 +960,8 @@ def own_code_makes_inputs(definition):
 
 def generated_inputs(test, case, device):
     """Generates the inputs of a case. The inputs of a size depend only on the values of axes and scalars, so the
-    class's generate_random_inputs makes them. The inputs of other cases depend on more."""
+    class's generate_random_inputs makes them. The inputs of other cases also depend on the kind of the case, or on its
+    workload."""
     scalars = scalars_of(test, case)
     if case.kind is not None:
         return kernels_inputs(test, case, device, scalars)

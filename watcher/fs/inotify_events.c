@@ -31,8 +31,8 @@ static void watch_dir_event(struct watcher *w, const struct watch_dir *dir, cons
 	if ((event->mask & IN_ISDIR) == 0 && watch_dir_wants_file(dir, event->name)) {
 		enum touch touch = gone ? TOUCH_GONE : written ? TOUCH_WRITTEN : TOUCH_WRITING;
 
-		/* IN_MODIFY and IN_CLOSE_WRITE mean that the file is regular: a write through a symbolic link causes
-		 * these events in the directory of the link's target. */
+		/* A file with the event IN_MODIFY or IN_CLOSE_WRITE is a regular file and no symbolic link: a write
+		 * through a link causes the event in the directory of the link's target. */
 		if ((event->mask & ~(uint32_t)(IN_MODIFY | IN_CLOSE_WRITE)) == 0)
 			settle_touch(&w->settle, path, touch, w->now_ms);
 		else
@@ -43,7 +43,7 @@ static void watch_dir_event(struct watcher *w, const struct watch_dir *dir, cons
 }
 
 /* Handles the event that a watched directory itself was deleted, moved or unmounted. This event matters if the
- * directory is the target of a symbolic link, because its parent may not be watched. */
+ * directory is the target of a symbolic link, because the parent of the directory may not be watched. */
 static void self_event(struct watcher *w, const struct watch_dir *dir)
 {
 	char path[PATH_MAX];

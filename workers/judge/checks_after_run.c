@@ -363,7 +363,7 @@ bool trial_changes_seed(const struct trial *trial)
 	return trial_is_checked(trial) && trial->seed_matters == NULL && described_samples(&trial->job->problem) == NULL;
 }
 
-/* Returns the first tensor that differs from the first run, or -1. Outputs are compared first. */
+/* Returns the first tensor whose values differ from those after the first run, or -1. Outputs are compared first. */
 static int first_differing(struct trial *trial, const struct round *round, const char **where)
 {
 	int count = trial_tensor_count(trial), inputs = trial->job->problem.input_count;

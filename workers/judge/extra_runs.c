@@ -225,8 +225,8 @@ static int count_inputs(const struct trial *trial)
 	return trial->rounds > 1 && !trial->one_set ? trial->job->problem.input_count : 0;
 }
 
-/* A single run that computes gradients can show which of the inputs matter. Each input that it does not show to matter
- * gets a separate run. */
+/* A single run that computes gradients can show which of the inputs matter. Each of the other inputs gets a separate
+ * run. */
 static int count_gradients(const struct trial *trial)
 {
 	const struct op_problem *problem = &trial->job->problem;
@@ -356,7 +356,8 @@ static const char *inputs_matter(struct trial *trial)
 	return arena_printf(&trial->arena, "%d inputs have a second set of values, and each of them changes an output", extra->examined);
 }
 
-/* Records an input whose values change no output. This may be intended: the operation may only write to the input. */
+/* Records an input whose values change no output. This may be intended: the operation may write to the input without
+ * reading it. */
 static void note_without_effect(struct trial *trial, int input)
 {
 	bool left_out = trial->extra.tensor_left_out, written = is_written(trial, input);

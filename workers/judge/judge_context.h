@@ -19,10 +19,10 @@ struct judge_context {
 	struct tensors *tensors; /* cached tensor lists and digests of blob files; owned by the judge */
 	struct shared_memory shared;	      /* the shared arena, which judge and runner map */
 	struct shared_memory provider_memory; /* memory that judge and provider map; no reference can write to it */
-	/* Memory that the judge and the process that runs a definition's code for inputs map. No runner maps it. */
+	/* Memory that the judge shares with the process that runs a definition's code for inputs. No runner maps it. */
 	struct shared_memory custom_memory;
-	/* memory that the judge and the runner of a ground truth (Python source in the dataset) map; the index is the
-	 * number of the ground truth */
+	/* memory that the judge shares with the runner of a ground truth (Python source in the dataset); the index is
+	 * the number of the ground truth */
 	struct shared_memory truth_memory[GROUND_TRUTHS_MAX];
 	int64_t wish;            /* size of the definition's largest case, for which the shared arena is allocated */
 	unsigned char *private;  /* device memory for private copies; reused from case to case */

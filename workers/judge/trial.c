@@ -428,7 +428,8 @@ static void decide_related(struct trial *trial)
 					  related->related));
 }
 
-/* Returns whether the ground truth that decided is separate source code, which gets no constants. */
+/* Returns whether the ground truth that decided is Python source or a chain of operations in the dataset. Such a ground
+ * truth gets no constants from the case. */
 static bool a_text_decided(const struct trial *trial)
 {
 	for (int i = 0; i < trial->truths.count; i++)

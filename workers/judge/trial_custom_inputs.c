@@ -1,9 +1,9 @@
 /* trial_custom_inputs - gets the inputs that the definition's own code makes (SOURCE_CUSTOM).
  *
- * The code is untrusted. A separate process runs it, and never runs the reference: the maker, which is a child of the
- * zygote and is killed before the first run of the case. For each of the two sets of input values, the judge asks the
- * maker to call the code with a seed ({"make"}), and checks the names, dtypes and shapes of the results. Only then, the
- * judge asks for the values ({"store"}), which the maker writes to memory that no runner maps. The judge copies the
+ * The code is untrusted. A separate process, the maker, runs it. The maker is a child of the zygote, never runs the
+ * reference, and is killed before the first run of the case. For each of the two sets of input values, the judge asks
+ * the maker to call the code with a seed ({"make"}), and checks the names, dtypes and shapes of the results. Only then,
+ * the judge asks for the values ({"store"}), which the maker writes to memory that no runner maps. The judge copies the
  * values, and resolves the sources of the case: a tensor gets its values, a Python scalar becomes a SOURCE_SCALAR, an
  * optional input that the code leaves out becomes SOURCE_ABSENT. Axes that are not passed to the code get their values
  * from the shapes. The rest of the trial is the same as for other cases.
@@ -192,7 +192,7 @@ static const char *form_text(struct trial *trial, const struct made *made)
 	return tensor_type_text(&trial->arena, made->rank, made->shape, err_show(made->dtype).text);
 }
 
-/* "['batch_size', 'hidden_size'] float32" */
+/* Returns the declared shape and dtype of an input: "['batch_size', 'hidden_size'] float32". */
 static const char *declared_text(struct trial *trial, const struct op_arg *arg)
 {
 	struct buf text = {0};
@@ -376,7 +376,7 @@ static void take_forms(struct trial *trial, const cJSON *message)
 						      trial->job->input_code->function, others));
 }
 
-/* Sets the axes that occur in no shape: to the value that the constraints give, or otherwise to the guess. */
+/* Sets the axes that occur in no shape. Their values follow from the constraints, or else are the guesses. */
 static void complete_axes(struct trial *trial)
 {
 	const struct job *job = trial->job;

@@ -277,8 +277,8 @@ void trial_note_check(struct trial *trial, enum trial_check_kind kind, enum chec
 void trial_note_written_input(struct trial *trial, int input, const char *sentence);
 /* Makes the checks that need no extra run, after the last run of the case. */
 void trial_make_checks(struct trial *trial);
-/* Sets status and reason if a check fails. If the checks decide `alone`, because no ground truth was computed for the
- * reason `why`, the status is `checked` if none fails. */
+/* Sets status and reason if a check fails. If `alone` is true, no ground truth was computed (`why` is the reason), and
+ * the status is `checked` if no check fails. */
 void trial_decide_by_checks(struct trial *trial, bool alone, const char *why);
 /* Adds the checks to the verdict, whose status is final. If the case has an op family, adds only the checks that were
  * made, and a finding for each check that fails or shows that digits are lost. */
@@ -316,8 +316,8 @@ void extra_rows_read(struct trial *trial, int item);
 void extra_rows_finish(struct trial *trial);
 
 /* workers/judge/trial_ground_truths.c */
-/* Writes the request for ground truth `at` to `out`, and returns true. If it cannot be requested, it is skipped, and
- * the function returns false. */
+/* Writes the request for ground truth `at` to `out`, and returns true. If this ground truth cannot be requested, it is
+ * skipped, and the function returns false. */
 bool trial_ask_provider(struct trial *trial, struct round *round, int at, struct buf *out);
 void trial_take_provided(struct trial *trial, struct round *round, int at, const cJSON *said, const cJSON *message);
 void trial_check_agreement(struct trial *trial, struct round *round);

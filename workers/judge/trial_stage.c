@@ -150,8 +150,8 @@ static void write_roles(const struct trial *trial, struct buf *out)
 	op_names_write(&names, &problem, out);
 }
 
-/* Writes the function of FlashInfer to call, and its argument for each input. Only the table fi_api needs these
- * fields. */
+/* Writes the name of the FlashInfer function to call, and for each input the name of the function's argument. Only the
+ * table fi_api needs these fields. */
 static void write_api(const struct trial *trial, struct buf *out)
 {
 	const struct job *job = trial->job;

@@ -12,8 +12,8 @@ int trial_tensor_count(const struct trial *trial)
 	return trial->job->problem.input_count + trial->job->problem.output_count;
 }
 
-/* Returns which values an input must have after the reference ran: the old values, the values of an output, or
- * different values. An input cannot have the values of an output whose dtype or size differs. */
+/* Returns which values an input must have after the reference ran: the old values, the values of an output, or values
+ * that no output has. An input cannot have the values of an output whose dtype or size differs. */
 struct op_in_place trial_in_place(const struct trial *trial, const struct round *round, int input)
 {
 	const struct op_in_place kept = {OP_KEPT, true};

@@ -209,7 +209,7 @@ static void remove_below(int folder)
 		closedir(list);
 }
 
-/* Removes the groups of processes that ended without control_groups_close. */
+/* Removes the groups of reftest processes that ended without a call of control_groups_close. */
 static void remove_leftovers(int parent)
 {
 	DIR *list = open_list(parent);

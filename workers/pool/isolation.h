@@ -36,7 +36,8 @@ struct isolation_answer {
 };
 /* Returns true with the next answer of the reader. */
 bool isolation_next(struct isolation_reader *reader, struct zygote *runners, int64_t now_ms, struct isolation_answer *out);
-/* Applies an answer to the work that was asked about. An earlier decision about its isolation is not changed. */
+/* Applies an answer to the work that was asked about. An earlier decision about the isolation of this work is not
+ * changed. */
 void isolation_apply(struct queued *work, const struct isolation_answer *answer);
 /* Ends the reader, if there is one. */
 void isolation_close(struct isolation_reader *reader, struct zygote *runners);

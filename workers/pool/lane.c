@@ -595,7 +595,7 @@ static bool printed(const struct child *child, const char *words)
 struct fatal_limit {
 	const char *reason;
 	int signal;         /* the signal that ended the process; 0: it exited */
-	const char *words;  /* words in its output; NULL: any output */
+	const char *words;  /* words in the output of the process; NULL: any output */
 	const char *says;
 };
 

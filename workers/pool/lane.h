@@ -85,7 +85,7 @@ struct pool_shared {
 	struct answers answers;
 	int judge_failures; /* number of consecutive failed starts of judges */
 	char device_class[64]; /* "": not known yet */
-	double seconds[LANE_PARTS]; /* the time that the lanes spent on each part */
+	double seconds[LANE_PARTS]; /* the time that the lanes spent on each kind of work */
 };
 
 bool pool_shared_busy(const struct pool_shared *shared, const struct lane *except); /* returns whether a lane other than

@@ -56,7 +56,7 @@ void lane_maker_drop(struct pool_shared *shared, struct lane *lane);
 /* Reports that the maker has not answered within `limit` seconds. */
 void lane_maker_late(struct pool_shared *shared, struct lane *lane, double limit);
 
-/* Sends the text of a ground truth to a new runner. Returns -1 if the runner's memory cannot be limited. */
+/* Sends the source code of a ground truth to a new runner. Returns -1 if the runner's memory cannot be limited. */
 int lane_load_truth(struct pool_shared *shared, struct lane *lane, struct child *child, const struct truth_program *program,
 		    struct err *err);
 
@@ -96,7 +96,7 @@ void lane_truth_close(struct lane *lane);
 
 /* ---- lane_provider.c ---- */
 
-/* Pauses the timeout of the case until lane_answer_judge. */
+/* Pauses the timeout of the case until lane_answer_judge is called. */
 void lane_pause_timeout(struct lane *lane);
 /* Sends the answer to a request for a ground truth to the judge. `text` is a JSON object. */
 void lane_answer_judge(struct lane *lane, const char *text);

@@ -87,8 +87,8 @@ static void fail(struct pool_shared *shared, struct lane *lane, const char *what
 	arena_free(&arena);
 }
 
-/* Records what the ground truth used outside itself, because verdicts that depend on such things are not stored. The
- * runner's text has the form "it opened /etc/hostname". */
+/* Records what the ground truth used outside itself (a file, for example), because a verdict that depends on it is not
+ * stored. The runner's text has the form "it opened /etc/hostname". */
 static void note_reached(struct lane *lane, const char *reached)
 {
 	struct buf text = {0};
@@ -212,7 +212,7 @@ void lane_truth_take(struct pool_shared *shared, struct lane *lane, const char *
 	}
 	if (program != lane->truth.program)
 		drop_child(shared, lane);
-	buf_printf(&copy, "{%s", from + 1); /* copies the text itself, because a parsed seed would lose digits */
+	buf_printf(&copy, "{%s", from + 1); /* copies the JSON text, because parsing it would lose digits of the seed */
 	lane->truth.program = program;
 	lane->truth.run = copy.data;
 	if (lane->truth.child != NULL) {

@@ -10,8 +10,8 @@
 
 enum { STATUS_SIZE = 4096 };
 
-/* The fields of a file in /proc/PID that are added up. The keys include the newline before them, because the name of a
- * process in this file cannot contain a newline. */
+/* The fields of a file in /proc/PID that are added up. A key begins with a newline. The name of a process is also in
+ * the file, but cannot be taken for a key, because it contains no newline there. */
 struct sum_of {
 	const char *file;
 	const char *keys[3];

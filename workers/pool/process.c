@@ -98,8 +98,8 @@ int process_start(struct process *process, const char *path, char *const argv[],
  * function before `_exit`. */
 void __lsan_do_leak_check(void) __attribute__((weak));
 
-/* Sets ignored signals back to their default, because a forked process inherits that they are ignored. This program has
- * no signal handlers; those of a sanitizer must stay. */
+/* Resets ignored signals to their default, because a forked process would ignore the same signals. This program has no
+ * signal handlers; those of a sanitizer must stay. */
 static void heed_signals(void)
 {
 	struct sigaction now;

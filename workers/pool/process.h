@@ -18,11 +18,11 @@ struct process {
 int process_start(struct process *process, const char *path, char *const argv[], char *const envp[], const int *fds,
                   int fd_count, struct err *err);
 
-/* Forks this process and calls `run(context)` in the new process, which exits with its result. The new process has the
- * descriptors, the process group and the signals that process_start describes, and it is killed if this process ends.
- * If this process cannot be debugged, the new process cannot be debugged either, from its first instruction on. This
- * process must have a single thread. In the new process, all other descriptors are closed, so `run` must not use files
- * that this process has opened. `name` is the name that `ps` shows, at most 15 bytes. */
+/* Forks this process and calls `run(context)` in the new process, which exits with the result of `run`. The new process
+ * has the descriptors, the process group and the signals that process_start describes, and it is killed if this process
+ * ends. If this process cannot be debugged, the new process cannot be debugged either, from its first instruction on.
+ * This process must have a single thread. In the new process, all other descriptors are closed, so `run` must not use
+ * files that this process has opened. `name` is the name that `ps` shows, at most 15 bytes. */
 int process_fork(struct process *process, const char *name, int (*run)(void *context), void *context, const int *fds,
 		 int fd_count, struct err *err);
 

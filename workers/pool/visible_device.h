@@ -1,4 +1,5 @@
-/* visible_device - makes the processes of a GPU see only this GPU, as "cuda:0", by the variable CUDA_VISIBLE_DEVICES.
+/* visible_device - makes the processes that work with a GPU see only this GPU, as "cuda:0", by the variable
+ * CUDA_VISIBLE_DEVICES.
  *
  * CUDA initialises every GPU that a process sees, so on a host with many GPUs each new process would take longer. In
  * addition, a reference that names "cuda:0" gets the GPU that its inputs are on. */

@@ -2,10 +2,10 @@
  * forks.
  *
  * A spare runner waits until a lane needs a runner. A runner serves one definition and is then killed, or is released
- * to serve another one, if the texts of both references allow that (workers/pool/isolation.h). A runner's slot is free
- * again after the zygote has reported the runner's end and has been told to reap it. Until the runner is reaped, the
- * kernel cannot reuse the runner's pid. If the zygote dies, the kernel kills all runners, and a new zygote is started
- * when runners are needed. The zygote kills processes that references leave behind. If the zygote has died,
+ * to serve another one, if the source code of both references allows that (workers/pool/isolation.h). A runner's slot
+ * is free again after the zygote has reported the runner's end and has been told to reap it. Until the runner is
+ * reaped, the kernel cannot reuse the runner's pid. If the zygote dies, the kernel kills all runners, and a new zygote
+ * is started when runners are needed. The zygote kills processes that references leave behind. If the zygote has died,
  * zygote_dispatch kills these processes, which requires that this process is a subreaper. A new zygote is started only
  * when all of these processes have ended, because they could change the zygote while it starts. */
 #ifndef REFTEST_WORKERS_POOL_ZYGOTE_H
@@ -47,7 +47,7 @@ struct child {
 	bool shut;              /* the runner closed its socket but kept running, and was killed for that */
 	int status;             /* wait status */
 	bool used;              /* the runner was released after a definition */
-	bool reader;            /* the child reads texts and never runs a reference; no lane gets it */
+	bool reader;            /* the child parses source code and never runs a reference; no lane gets it */
 	int64_t group;          /* the runner's control group; 0: none */
 	bool out_of_memory;     /* the runner was ended because all its processes together reached the limit of
 				 * memory */

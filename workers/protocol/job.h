@@ -56,7 +56,7 @@ struct job {
 	const char *fi_api;                /* the function of FlashInfer that the definition names; NULL: none */
 	const char *const *arguments;      /* with fi_api, the name of the function's argument for each input */
 	const char *root;                  /* root of the dataset, to which blob paths are relative */
-	struct truths truths;              /* the ground truths to use; if the list is empty, only builtin */
+	struct truths truths;              /* the ground truths to use; if the list is empty, builtin is used */
 };
 
 /* Returns the tolerance rule of an output for a set of input values. */

@@ -95,7 +95,7 @@ static bool may_show(const char *path, const char *const *hidden, int hidden_cou
 
 /* ---- namespaces of the zygote ---- */
 
-/* Closes or opens the memory of this process to other processes of the same user. The memory is closed except for
+/* Closes or opens the memory of this process to other processes of the same user. The memory is closed except for short
  * moments, because a process whose memory is closed cannot set up a user namespace or enter the PID namespace of a
  * keeper. */
 static void open_memory(bool open)

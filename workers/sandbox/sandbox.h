@@ -41,7 +41,7 @@ enum sandbox_layer {
 	SANDBOX_NO_CAPABILITIES = 1 << 8,   /* no capabilities, and no program that is started can gain any */
 	SANDBOX_LANDLOCK_FILES = 1 << 9,    /* Landlock: files (ABI 1) */
 	SANDBOX_LANDLOCK_NETWORK = 1 << 10, /* Landlock: TCP (ABI 4) */
-	SANDBOX_LANDLOCK_SCOPE = 1 << 11,   /* Landlock: signals and abstract sockets (ABI 6) */
+	SANDBOX_LANDLOCK_SCOPE = 1 << 11,   /* Landlock: no signals or abstract sockets to processes outside (ABI 6) */
 	SANDBOX_SECCOMP = 1 << 12,          /* a filter that refuses all sockets except local ones, and all system calls
 					     * that no reference needs */
 	SANDBOX_NO_SOCKETS = 1 << 13,       /* the filter refuses local sockets, too; not used on a GPU */
@@ -90,10 +90,10 @@ struct sandbox; /* opaque; it lives as long as its process */
 
 /* `paths` are the files and directories that a reference may read in addition to the system's: the interpreter's
  * prefixes and packages. `hidden` are directories that no entry of `paths` may contain: first the dataset, then home
- * directories. Entries of `paths` that contain one are left out. The dataset is also hidden if it is below a directory
- * of the system, such as /usr. `gpu`: the devices and files of NVIDIA's driver are readable, too. This process must
- * have one thread. Layers that the machine refuses are left out. Returns NULL with a message if the machine broke a
- * layer that it had granted a moment before; this process is then unusable. */
+ * directories. Entries of `paths` that contain such a directory are left out. The dataset is also hidden if it is below
+ * a directory of the system, such as /usr. `gpu`: the devices and files of NVIDIA's driver are readable, too. This
+ * process must have one thread. Layers that the machine refuses are left out. Returns NULL with a message if the
+ * machine broke a layer that it had granted a moment before; this process is then unusable. */
 struct sandbox *sandbox_open(const char *const *paths, int path_count, const char *const *hidden, int hidden_count,
 			     int gpu, char *message, int message_size);
 /* The layers that hold for runners, found by a trial in sandbox_open. */
@@ -113,7 +113,7 @@ uint32_t sandbox_enter(struct sandbox *sandbox, const char *folder);
 /* In the runner, before it loads a reference: limits the memory of each process of the runner to the current memory of
  * this process plus `bytes`. The addition is at most nine tenths of the memory that is available on this machine.
  * Returns the bytes that may be added, or -1 if they cannot be limited. If `for_now` is true, a later call may raise
- * the limit, and so may the process itself; use this only for references whose text cannot call setrlimit
+ * the limit, and so may the process itself; use this only for references whose source code cannot call setrlimit
  * (python/isolation.py). On a GPU nothing is limited, because the limit would also count the address space that the
  * driver reserves. */
 int64_t sandbox_limit_memory(struct sandbox *sandbox, int64_t bytes, int for_now);

@@ -78,8 +78,9 @@ static void allow(int ruleset, const char *path, uint64_t rights, uint64_t handl
 }
 
 /* Allows reading below a path, but not below `hidden`. Landlock has no exceptions. Therefore, if `hidden` is below the
- * path, each entry of the directories on the way gets a rule, except the entries that lead to `hidden`; the directories
- * on the way cannot be listed. A symbolic link gets no rule, because a rule would allow the target of the link. */
+ * path, the path itself gets no rule. Instead, each entry of the directories from the path down to `hidden` gets a
+ * rule, except the entries that lead to `hidden`. The directories themselves cannot be listed. A symbolic link gets no
+ * rule, because a rule would allow the target of the link. */
 static void allow_around(int ruleset, const char *path, const char *hidden, uint64_t rights, uint64_t handled)
 {
 	char *real = hidden == NULL ? NULL : realpath(path, NULL), entry[SANDBOX_PATH_MAX];

@@ -228,8 +228,8 @@ static int cover(const struct sandbox_paths *readable, const char *hidden)
 	return 0;
 }
 
-/* Makes the directories and links that every program expects. /dev/shm is the folder for temporary files, so one limit
- * covers both. */
+/* Makes the directories and links that every program expects. /dev/shm is a link to the folder for temporary files, so
+ * one size limit covers both. */
 static int make_places(const char *folder)
 {
 	const char *const folders[] = {folder, "/tmp", "/proc", "/dev"};

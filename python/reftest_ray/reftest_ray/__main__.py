@@ -103,7 +103,8 @@ def dataset_root(rest):
 
 
 class Run:
-    """One run: asks once which verdicts are missing, hands out these requests, and reports the results."""
+    """One run: asks `reftest` once which verdicts are missing, hands out the requests for them, and reports the
+    results."""
 
     def __init__(self, known, rest):
         self.known, self.rest = known, rest

@@ -43,8 +43,8 @@ class Merger:
         self.replies.put(None)
 
     def merge(self, lines):
-        """Sends lines and returns a reply for each. Verdicts that a reply calls stored are in the cache when this
-        returns."""
+        """Sends lines and returns a reply for each. When this returns, the verdicts that a reply reports as stored are
+        in the cache."""
         try:
             for line in lines:
                 self.process.stdin.write(line if line.endswith("\n") else line + "\n")

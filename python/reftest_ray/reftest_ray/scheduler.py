@@ -97,8 +97,8 @@ class Scheduler:
         return request
 
     def _take(self, queue, name):
-        """Takes the first request that this worker has not failed to answer, or that every other worker has also failed
-        to answer."""
+        """Takes the first request for this worker. A request that the worker could not answer is skipped, unless every
+        other worker could not answer it either."""
         kept, request = [], None
         while queue and request is None:
             entry = heapq.heappop(queue)
