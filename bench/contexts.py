@@ -3,15 +3,16 @@ a row.
 
     python3 bench/contexts.py [cuda:0] [PART…]        parts: stages together refill prepared; default: all
 
-On a GPU, each saved file needs a new runner. The runner is forked from a process that has imported torch, and creates a CUDA context of its own.
-If a user saves many files in a short time, the creation of contexts therefore limits the speed. This program measures
-how many contexts per second can be created, and how much time remains if some steps are done before a save. Children
-are forked as python/runner.py forks them, and are killed after they have reported their times.
+On a GPU, each saved file needs a new runner. The runner is forked from a process that has imported torch, and creates a
+CUDA context of its own. If a user saves many files in a short time, the creation of contexts therefore limits the
+speed. This program measures how many contexts per second can be created, and how much time remains if some steps are
+done before a save. Children are forked as python/runner.py forks them, and are killed after they have reported their
+times.
 
   stages    measures the steps of one child, under settings that may change their times
   together  starts 1, 2, 4 and 8 children at once, and measures the time of each child and the rate per second
-  refill    keeps a fixed number of children starting and kills each when it is ready, while four ready children wait:
-            measures the sustained rate
+  refill    measures the sustained rate: keeps a fixed number of children starting, and kills each as soon as it is
+            ready; four ready children wait all the time
   prepared  measures the time of the steps that need device memory, in children that have already done the other
             steps"""
 

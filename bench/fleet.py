@@ -1,18 +1,19 @@
 #!/usr/bin/env python3
 """fleet.py - measures a fleet (python/reftest_ray) with the real ray: bench/fleet.py BUILD COMMAND, with a Python
-that has ray.
+that has ray. The commands:
 
-    deaths [RUNS]       a local cluster of two nodes with two CPU workers each. Each run kills a node and, at
-                        random, a tenth of the workers (at least one). Counts lost verdicts, cases that are reported
-                        twice, and the cases that a second run would execute
-    coordinator [RUNS]  the same cluster. In each run, the coordinator (`reftest-ray`) is killed at a random moment. Counts
-                        stored verdicts that are gone, workers that outlive it, and what the next run executes
+    deaths [RUNS]       kills, in each run, a node and a tenth of the workers (at least one), chosen at random. Counts
+                        lost verdicts, cases that are reported twice, and the cases that a second run would execute
+
+    coordinator [RUNS]  kills, in each run, the coordinator (`reftest-ray`) at a random moment. Counts stored verdicts
+                        that are gone, workers that outlive the coordinator, and the cases that the next run executes
+
     overhead            the wall time of a case with one worker behind Ray, against `reftest verify --jobs 1`
     dispatch [N]        requests a second through Ray and the coordinator, to workers that answer at once; nothing is stored
     merge [N]           verdicts a second through `reftest cache merge` (needs xxhash)
     plan [N]            seconds and memory of `verify --dry-run --format requests` over N definitions
 
-bench/RESULTS.md has results."""
+The first two commands use a local cluster of two nodes with two CPU workers each. bench/RESULTS.md has results."""
 
 import collections
 import itertools

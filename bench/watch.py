@@ -10,15 +10,20 @@ saves     Simulates an author who saves a small rmsnorm SAVES (500) times in pla
           CUDA context. On a GPU there are also bursts of saves, as formatters and fast users cause them: four saves
           with 100 ms between a verdict and the next save, then 2 s without saves. At the end only a comment changes in
           each save.
+
 peer      Measures the same edits with `entr -r pytest` on the generated test file of the same definition, for
           comparison.
+
 checkout  Changes 1 000 definitions at once by `git checkout`. Measures the time from git's exit to the plan and to the
           last verdict.
+
 bulk      Writes 1 000 files without git's lock, by `cp` and by `sed -i`. Counts the batches, and measures the time
           from the writer's exit to the last verdict.
+
 walls     Runs two watchers on equal datasets: one on this machine as it is, and one where the kernel refuses namespaces
           and Landlock (seccomp and limits stay). Saves in the two datasets in turn, so that both watchers have the same
           load. Prints the distributions of the times of both watchers, and of the differences.
+
 idle      Measures the memory of a watcher with 10 000 definitions, and compares its start-up time with `git status`.
 
 If no PART is given, all parts but walls run. Three parts run only a piece of `saves`: saves@PAUSE (PAUSE is in

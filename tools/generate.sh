@@ -10,13 +10,15 @@
 #   templates.inc      TEMPLATE(family, name) for each kernels/{family}/templates/{name}.json, in name order
 #   shipped_digest.h   SHIPPED_DIGEST over these tables of libraries, python/testing/conftest*.py, and testgen/
 #   kernels_digest.h   KERNELS_DIGEST over all of kernels/ and models/, CHECKER_DIGEST over the code that judges all families
-#   obj/verdict_files  the files that the digests of ops.inc and CHECKER_DIGEST cover. These digests are fields of the
-#                      fingerprint of verdicts: an edit of such a file makes reftest verify again
+#   obj/verdict_files  the files that the digests of ops.inc and CHECKER_DIGEST cover
 #   obj/sources        the objects of the archives
 #   obj/settings       the C compiler and its flags
 #   obj/settings_cuda  the CUDA compiler and its flags; separate, so that a change of these does not recompile C
-# A digest is the first 32 hex digits of the SHA-256 of sha256sum's output, which has each file's name and digest. Each
-# digest of ops.inc covers exactly the files that its comment in kernels/core/op.h lists.
+#
+# The digests of ops.inc and CHECKER_DIGEST are fields of the fingerprint of a verdict. If a file that they cover
+# changes, reftest therefore verifies again. Each digest of ops.inc covers exactly the files that its comment in
+# kernels/core/op.h lists. A digest is the first 32 hex digits of the SHA-256 of sha256sum's output, which has each
+# file's name and digest.
 set -eu
 export LC_ALL=C
 build=$1 sources=$2 settings=$3 settings_cuda=${4:-}

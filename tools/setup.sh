@@ -5,6 +5,7 @@
 #   tools/setup.sh [--tests]     installs the missing packages
 #   tools/setup.sh --missing     only lists the packages that a build lacks, and always fails (make calls it when a
 #                                compilation fails)
+#
 # The script tests whether each program or library works, wherever it was installed from. The names of Debian packages
 # are only used to install missing ones. torch is looked up in the interpreter's metadata, because importing torch takes
 # two seconds. The interpreter is $REFTEST_PYTHON, else .venv, else python3, as in reftest itself.
@@ -129,8 +130,9 @@ python_ready() {
 	fi
 }
 
-# tests_ready: succeeds if .venv-tests has all packages: pytest and ruff test the generated pytest files, pre-commit
-# tests the hooks, mcp is a client of `reftest serve`, hatchling makes the wheel, fla is a ground truth. fla is not imported as a whole, because that would require packages for GPUs.
+# tests_ready: succeeds if .venv-tests has all packages. pytest and ruff test the generated pytest files, pre-commit
+# tests the hooks, mcp is a client of `reftest serve`, hatchling makes the wheel, and fla is a ground truth. fla is not
+# imported as a whole, because that would require packages for GPUs.
 tests_ready() {
 	[ -x .venv-tests/bin/ruff ] && [ -x .venv-tests/bin/pre-commit ] &&
 		.venv-tests/bin/python -c 'import pytest, einops, fla, importlib.util as u

@@ -355,8 +355,8 @@ def run_and_leave(test, inputs, seed=0, run=None):
     return call_reference(test, inputs, seed, run)[:2]
 
 
-# A call of a reference: the outputs, {name: value after the call} for the inputs that the operation may write to, and
-# the address of each output's memory (None if an input has the same memory).
+# The results of a call of a reference: `outputs`; `left`, {name: value after the call} for the inputs that the
+# operation may write to; and `memory`, the address of each output's memory (None if an input has the same memory).
 Called = collections.namedtuple("Called", "outputs left memory")
 
 

@@ -291,8 +291,8 @@ static bool is_shown_by_gradient(const struct trial *trial, int input)
 	return true;
 }
 
-/* Gives one input its second set of values. Returns false if the input needs no separate run or cannot have one: it is
- * not a tensor, its tensor is empty, its gradient shows that it matters, or both of its sets are equal. */
+/* Gives one input its second set of values. Returns false if the input gets no separate run: if it is not a tensor, if
+ * its tensor is empty, if its gradient shows that it matters, or if both of its sets are equal. */
 static bool prepare_input(struct trial *trial, int item)
 {
 	struct tensor *in = &trial->extra.round.in[item];

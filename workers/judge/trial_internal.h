@@ -79,7 +79,7 @@ struct round {
 enum row_result { ROWS_UNSEEN, ROWS_INDEPENDENT, ROWS_MIXED };
 enum { ROW_AXES = 4 /* the most axes that are examined */ };
 
-/* How the elements of an output of an extra run correspond to those of the first run: along one dimension, the rows are
+/* How the elements of an output of an extra run correspond to those of the first run. Along one dimension, the rows are
  * in reverse order, or the output has only the last row. */
 struct row_order {
 	int64_t rows, inner; /* the number of rows, and the elements of a row after this dimension */

@@ -1,9 +1,10 @@
 /* control_groups - a control group (cgroup v2) for each runner, with limits for the memory and the number of all its
  * processes together.
  *
- * Control groups are used only if the system has delegated the group of this process: this process may change the
- * group, the group has the controllers "memory" and "pids", and no other process is in it. A group that has controllers
- * for its children may not contain a process itself, so control_groups_open moves this process to a child group:
+ * Control groups are used only if the system has delegated the group of this process. This means that this process may
+ * change the group, that the group has the controllers "memory" and "pids", and that no other process is in it. A group
+ * that has controllers for its children may not contain a process itself, so control_groups_open moves this process to
+ * a child group:
  *
  *   GROUP                  the group in which this process was started
  *   GROUP/reftest-PID      made by this process; leftovers of ended processes are removed

@@ -1,9 +1,9 @@
 /* isolation - decides which tasks may share a runner.
  *
  * A runner serves several definitions only if the source code of their references can leave nothing behind in the
- * runner (python/isolation.py). The reader decides this. It is a child of the zygote that runs no reference: it gets
- * the source code of one reference at a time, and answers with a reason why the reference needs a separate runner, or
- * with no reason. If the reader ends or does not answer, the reference gets a separate runner, and another reader is
+ * runner (python/isolation.py). The reader decides this. It is a child of the zygote that runs no reference. It gets
+ * the source code of one reference at a time, and answers whether the reference needs a separate runner, with the
+ * reason. If the reader ends or does not answer, the reference gets a separate runner, and another reader is
  * started. */
 #ifndef REFTEST_WORKERS_POOL_ISOLATION_H
 #define REFTEST_WORKERS_POOL_ISOLATION_H

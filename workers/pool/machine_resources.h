@@ -13,8 +13,8 @@
 
 /* Writes the absolute path of the Python interpreter to `out`. It is the first of these that is set or exists: `given`
  * (--python), $REFTEST_PYTHON, <root>/.venv, the .venv of the checkout in which the binary was built, the virtual
- * environment into which pip installed the binary if torch is there too, python3 on PATH. Returns -1 if there is no
- * interpreter that can be executed. */
+ * environment into which pip installed the binary (if torch is there, too), or python3 on PATH. Returns -1 if there is
+ * no interpreter that can be executed. */
 int machine_python(const char *given, const char *root, char *out, size_t size, struct err *err);
 
 /* Returns whether `make install` or a wheel installed this program. If so, there is no checkout in which make could
@@ -43,8 +43,7 @@ struct torch_facts {
 };
 
 /* Returns the command that installs torch for the interpreter `python` (NULL: there is none), or upgrades it, in a
- * virtual
- * environment: other interpreters often belong to the system, whose packages pip may not change. */
+ * virtual environment. Other interpreters often belong to the system, whose packages pip may not change. */
 const char *machine_pip_torch(const char *python, bool upgrade, struct arena *arena);
 
 /* Finds the interpreter's torch and reads torch/version.py. Runs the interpreter (about 50 ms) but does not import

@@ -10,11 +10,11 @@
 
 enum { MEMORY_WATCH_MS = 50 }; /* time between two sums */
 
-/* Returns the bytes of memory, page tables and swap space of all processes in the PID namespace whose /proc is the
- * directory `proc`, except its first process, which does not belong to the reference. Pages that a process shares with
- * its parent count for both processes. If `exact` is true, each process counts only its share of such pages, which
- * takes about a millisecond per process; if the share cannot be read, the whole pages count. Returns -1 if the
- * directory cannot be read. */
+/* Returns the bytes of memory, page tables and swap space of the processes in a PID namespace, whose /proc is the
+ * directory `proc`. The first process of the namespace is left out, because it does not belong to the reference. Pages
+ * that a process shares with its parent count for both processes. If `exact` is true, each process counts only its
+ * share of such pages, which takes about a millisecond per process; if the share cannot be read, the whole pages count.
+ * Returns -1 if the directory cannot be read. */
 int64_t memory_watch_sum(int proc, bool exact);
 
 #endif

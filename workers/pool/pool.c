@@ -2,8 +2,8 @@
  *
  * Tasks wait in a queue, the longest first, until a lane is idle. A lane that stays idle takes cases of another lane. A
  * case to be retried waits in a second queue until all lanes are idle. The zygote starts as many runners as the waiting
- * lanes and tasks need. pool_next adds the versions of torch and CUDA, the time and the duration to each verdict;
- * worth_keeping decides whether a verdict may be stored: verdicts about transient failures may not. A new reason that
+ * lanes and tasks need. pool_next adds the versions of torch and CUDA, the time and the duration to each verdict.
+ * worth_keeping decides whether a verdict may be stored. Verdicts about transient failures may not. A new reason that
  * means a transient failure must be added to reason_is_transient in dataset/verdict.c.
  *
  * All descriptors are in one epoll, which only signals that there is work. pool_dispatch then checks every lane

@@ -1,9 +1,9 @@
 /* judge_process - how the pool starts a judge: the pool forks a process and calls the judge's function in it.
  *
- * The process is never exec'd. Between an exec and its first instruction, a process can be debugged and its memory can
- * be written by every process of the same user, so a reference could replace the comparison. The main process cannot be
- * debugged, and a forked process inherits this. workers/pool must not include headers of workers/judge; the engine
- * therefore passes the function to the pool. */
+ * The process is never exec'd. Between an exec and its first instruction, every process of the same user can debug a
+ * process and write to its memory. A reference could then replace the comparison. The main process cannot be debugged,
+ * and a forked process inherits this. workers/pool must not include headers of workers/judge; the engine therefore
+ * passes the function to the pool. */
 #ifndef REFTEST_WORKERS_PROTOCOL_JUDGE_PROCESS_H
 #define REFTEST_WORKERS_PROTOCOL_JUDGE_PROCESS_H
 

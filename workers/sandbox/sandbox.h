@@ -66,8 +66,8 @@ enum { SANDBOX_LAYERS = 21, SANDBOX_ALL = (1 << SANDBOX_LAYERS) - 1 };
 /* The layers that the pool adds; sandbox_probe does not try them. */
 enum { SANDBOX_OF_POOL = SANDBOX_MEMORY_GROUP | SANDBOX_PROCESS_GROUP | SANDBOX_MEMORY_SUM };
 
-/* Adds SANDBOX_MEMORY_SUM to `layers` if these layers make a complete sum of a runner's memory possible: a separate
- * /proc shows all processes of the runner, and every other place for data is limited. */
+/* Adds SANDBOX_MEMORY_SUM to `layers` if these layers make a complete sum of a runner's memory possible. For this, a
+ * separate /proc must show all processes of the runner, and every other place for data must be limited. */
 uint32_t sandbox_with_sum(uint32_t layers);
 
 /* Returns the name of a layer, "user_namespace"; `layer` is one bit. */

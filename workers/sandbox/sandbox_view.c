@@ -1,8 +1,8 @@
 /* sandbox_view - builds the tree of files that a reference sees: a read-only selection of the machine's files below an
  * empty root.
  *
- * The root is a small filesystem in memory. Each selected path appears in it under its own name: directories on the way
- * are made, symbolic links on the way are copied, and the file or directory at the end is bound. Afterwards the
+ * The root is a small filesystem in memory. Each selected path appears in it under its own name. Directories on the way
+ * are made, symbolic links on the way are copied, and the file or directory at the end is bind-mounted. Afterwards the
  * machine's own root is detached and the whole tree becomes read-only. */
 #include "workers/sandbox/sandbox_internal.h"
 
