@@ -64,7 +64,7 @@ def in_other_words(definition):
              "reference": definition["reference"] + TURNED % (", ".join(inputs), given, "[::-1]" if turned else "")}
     if turned:
         other["outputs"] = dict(reversed(definition["outputs"].items()))
-    other.pop("constraints", None)  # because constraints use the old names
+    other.pop("constraints", None)  # constraints use the old names, so the copy has none
     return other
 
 

@@ -47,7 +47,7 @@ class Cell:
         if witness["prepared"] == 0:
             self.seconds.append(witness["seconds"])
         if "margin" in witness:
-            self.margins.append(float(witness["margin"]))  # "inf" is a string in JSON
+            self.margins.append(float(witness["margin"]))  # an infinite margin is the string "inf"
 
     def columns(self):
         reason = "; ".join("%s (%d)" % (text, count) for text, count in sorted(self.reasons.items()))

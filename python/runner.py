@@ -268,7 +268,7 @@ class Zygote:
             kill(pid)
             if not child.reported:
                 self.sandbox.end(child.keeper, child.folder)
-        while not self.sandbox.has_pids:  # with a PID namespace, the end of this process ends the others
+        while not self.sandbox.has_pids:  # in a PID namespace, the others end with this process
             left = children_of(os.getpid())
             for pid in left:
                 kill(pid)
@@ -746,7 +746,8 @@ class Child:
                 limit = failures.MEMORY
             self.reached = reached  # limit_of opens a file, but the reference did not
             described = failures.describe(problem, self.filename, self.run is None, self.subject)
-            described["message"] = described["message"].replace(self.solution + "/", "")  # the folder has a new name each time
+            # The folder's name differs in each run, so the message must not contain it.
+            described["message"] = described["message"].replace(self.solution + "/", "")
             if limit is None:
                 return described
             message = "%s %s\n%s" % (self.subject, self.sentence_of(limit), described["message"])

@@ -47,7 +47,7 @@ def reporting(build):
     def reported(self, *args, **words):
         try:
             there = bool(self.is_compiled)
-        except Exception:  # the estimate only decides whether a progress message is shown
+        except Exception:  # ignored: the answer only decides whether a progress message is shown
             there = False
         if self.name in failed:
             raise NotBuilt(failed[self.name])

@@ -697,7 +697,7 @@ static enum trial_answer next_extra(struct trial *trial, struct buf *out)
 {
 	if (!trial->decided && extra_runs_next(trial, out))
 		return TRIAL_RUN;
-	trial->run = RUN_AGAIN; /* the requests to ground truths are not extra runs */
+	trial->run = RUN_AGAIN; /* the extra runs are over; requests for ground truths follow */
 	return next_ground_truth(trial, out);
 }
 

@@ -59,7 +59,7 @@ char *lane_printed(struct child *child)
 	if (length > cut)
 		buf_add(&text, child->printed.data + cut, length - cut);
 	for (size_t i = 0; i < text.length; i++)
-		if (text.data[i] == '\0') /* the C string must contain no NUL */
+		if (text.data[i] == '\0') /* a NUL would end the C string */
 			text.data[i] = '?';
 	buf_clear(&child->printed);
 	child->printed_bytes = 0;

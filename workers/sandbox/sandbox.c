@@ -157,7 +157,7 @@ static uint32_t isolate(const struct sandbox *sandbox, uint32_t wanted)
 		if ((wanted & namespaces[i].layer) != 0 && unshare(namespaces[i].flag) == 0)
 			held |= namespaces[i].layer;
 	if ((held & SANDBOX_UTS) != 0 && sethostname(host_name, sizeof host_name - 1) != 0)
-		return DROPPED | SANDBOX_UTS; /* references must not see the name of this machine */
+		return DROPPED | SANDBOX_UTS; /* references would see the name of this machine */
 	if ((held & SANDBOX_MOUNT) != 0 && view_build(&sandbox->readable, &sandbox->devices, sandbox->folder, sandbox->hidden) != 0)
 		return DROPPED | SANDBOX_MOUNT;
 	return held;
@@ -348,14 +348,14 @@ SHOWN uint32_t sandbox_enter(struct sandbox *sandbox, const char *folder)
 	if (sandbox->no_programs_gain && limits_drop_capabilities() == 0)
 		held |= SANDBOX_NO_CAPABILITIES;
 	if ((held & SANDBOX_PID) == 0 || (held & SANDBOX_PROC) == 0)
-		open_memory(false); /* other references may see this process in /proc */
+		open_memory(false); /* needed because other references may see this process in /proc */
 	end_with(sandbox->parent);
 	bool whole = (held & SANDBOX_MOUNT) != 0 && (held & SANDBOX_PROC) != 0;
 
 	held |= landlock_apply(whole, sandbox->gpu, &sandbox->readable, &sandbox->devices, sandbox->hidden,
 			       (held & SANDBOX_TMP) != 0 ? sandbox->folder : folder);
 	if ((held & (SANDBOX_PROC | SANDBOX_LANDLOCK_FILES)) == 0)
-		held &= ~(uint32_t)SANDBOX_MEMORY_LIMIT; /* the reference could undo limits_die_first */
+		held &= ~(uint32_t)SANDBOX_MEMORY_LIMIT; /* references could undo limits_die_first */
 	return sandbox->filtered ? held | seccomp_apply(sandbox->gpu) : held;
 }
 

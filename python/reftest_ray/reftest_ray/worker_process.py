@@ -27,7 +27,7 @@ class WorkerProcess:
             command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, bufsize=1, encoding="utf-8",
             errors="backslashreplace",
         )
-        self.complaints = []  # the last lines of its standard error
+        self.complaints = []  # the last lines of the process's standard error
         self.listener = threading.Thread(target=self._listen, daemon=True)
         self.listener.start()
         self.waiting = {}  # from the id of a request to the future of its answer
