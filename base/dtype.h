@@ -6,7 +6,7 @@
  * python/testing/conftest.py, docs/formats.md. An integer type also needs dataset/constraint_values.c and
  * dataset/workload.c (bounds_of); a floating-point type that references cast to also needs python/gradients.py. The
  * `match` function of an op family lists the element types that the family accepts. docs/architecture.md ("Where to
- * look") lists the tests. */
+ * look") lists the tests that must know a new element type. */
 #ifndef REFTEST_BASE_DTYPE_H
 #define REFTEST_BASE_DTYPE_H
 

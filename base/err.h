@@ -11,16 +11,15 @@ struct err {
 };
 
 /* Writes the message, cut at the end of the buffer but never inside a UTF-8 character. Unsafe characters
- * (base/unsafe_character.h) become escapes, because paths and names are part of messages. Always returns -1, so that a
- * caller can `return err_set(err, …)`. `err` may be NULL if the caller does not need the message. */
+ * (base/unsafe_character.h) become escapes, because a message may quote untrusted paths and names. Always returns -1,
+ * so that a caller can `return err_set(err, …)`. `err` may be NULL if the caller does not need the message. */
 int err_set(struct err *err, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 /* Writes the message like err_set, and appends ": " and strerror(errno). */
 int err_errno(struct err *err, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
-/* Makes untrusted text safe to show within one line: the characters that base/unsafe_character.h lists and newlines
- * become escapes, and a text longer than 80 bytes is cut and gets "..." at its end. Usage: "…%s…",
- * err_show(name).text */
+/* Makes untrusted text safe to show within one line. Newlines, and the characters that base/unsafe_character.h lists,
+ * become escapes. A text longer than 80 bytes is cut and ends in "...". Usage: "…%s…", err_show(name).text */
 struct err_shown {
 	char text[84];
 };

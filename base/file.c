@@ -105,9 +105,9 @@ enum file_answer file_read(int dir, const char *path, size_t limit, struct buf *
 	return answer;
 }
 
-/* Returns true if the kernel grants a read lease on the file. It does so only if there is no writer. If a process opens
- * the file for writing during the lease, its open() blocks until this function releases the lease. The kernel then
- * sends this process a signal, SIGURG, which is ignored by default. */
+/* Returns true if the kernel grants a read lease on the file. The kernel grants one only if no process has the file
+ * open for writing. If a process opens the file for writing during the lease, its open() blocks until this function
+ * releases the lease. The kernel then sends this process a signal, SIGURG, which is ignored by default. */
 static bool lease_granted(int fd)
 {
 	if (fcntl(fd, F_SETSIG, SIGURG) != 0 || fcntl(fd, F_SETLEASE, F_RDLCK) != 0)
@@ -127,8 +127,8 @@ bool file_shows_changes(int dir, const char *path, struct stat *st)
 		shows = errno != EAGAIN && fs.f_type != TMPFS_MAGIC &&
 		        sync_file_range(fd, 0, 0, SYNC_FILE_RANGE_WAIT_BEFORE | SYNC_FILE_RANGE_WRITE |
 		                                      SYNC_FILE_RANGE_WAIT_AFTER) == 0;
-	/* On overlayfs, a shared mapping maps the file of the underlying layer, and the lease does not detect its
-	 * writers. */
+	/* On overlayfs, a shared mapping maps the file of the underlying layer, and the lease does not detect processes
+	 * that write to that file. */
 	if (shows && fs.f_type == OVERLAYFS_SUPER_MAGIC)
 		shows = fdatasync(fd) == 0;
 	if (fd >= 0)
@@ -155,9 +155,9 @@ static int make_parents(const char *path, struct err *err)
 	return answer;
 }
 
-/* Writes a hidden name in the directory of `path`, so that a listing ignores the temporary file. The first choice
- * depends only on `path`: if a process dies before its rename, the next process that writes there finds and removes
- * the leftover file. Further choices are random. */
+/* Writes a hidden name in the directory of `path`, so that a listing ignores the temporary file. If `first` is true,
+ * the name depends only on `path`: if a process dies before its rename, the next process that replaces `path` finds and
+ * removes the leftover file. Otherwise the name is random. */
 static int temporary_name(const char *path, bool first, struct buf *out, struct err *err)
 {
 	const char *slash = strrchr(path, '/'), *name = slash == NULL ? path : slash + 1;
@@ -448,7 +448,7 @@ static enum file_answer map_open(int fd, const char *path, struct mapping *out, 
 	return FILE_OK;
 }
 
-/* Passes an open regular file on to the caller. Closes any other file. */
+/* If `fd` is a regular file, passes it on to the caller; closes any other file. */
 static enum file_answer opened(int fd, const char *path, int *out, struct stat *st, struct err *err)
 {
 	enum file_answer answer = fd < 0 ? fail(err, path, "open the file") : stat_regular(fd, path, st, err);

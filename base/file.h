@@ -23,7 +23,7 @@ enum file_answer { FILE_ERROR = -1, FILE_ABSENT = 0, FILE_OK = 1 };
 enum file_answer file_read(int dir, const char *path, size_t limit, struct buf *out, struct stat *st, struct err *err);
 
 /* Writes all bytes to a descriptor, which may be a pipe or a socket. Returns false and sets errno on error. If SIGPIPE
- * is ignored, a pipe without reader is an error. */
+ * is ignored, writing to a pipe that nobody reads is an error. */
 bool file_write_all(int fd, const void *bytes, size_t length);
 
 /* Returns true if every later change to the contents of the file `path` will also change one of the file's timestamps.
@@ -31,8 +31,7 @@ bool file_write_all(int fd, const void *bytes, size_t length);
  * the timestamps unchanged. The function therefore returns false while any process has the file open or mapped for
  * writing. To find out, it briefly takes a read lease, which the kernel grants only if no process has the file open for
  * writing. If the kernel grants no lease (a file of another user, a filesystem without leases), the dirty pages are
- * written out, which makes them clean. The result is about changes after this call. `st` identifies the file that was
- * checked. */
+ * written out, which makes them clean. `st` gets the stat of the file. */
 bool file_shows_changes(int dir, const char *path, struct stat *st);
 
 /* Replaces the contents of the file `path` with these bytes, unless they are equal: writes a temporary file in the same
@@ -52,7 +51,7 @@ int file_replace_program(const char *path, const void *bytes, size_t length, str
 
 /* Opens a file below the directory `root` (a descriptor) for reading; the caller closes `fd`. `path` must be relative
  * and without "..", and no symbolic link in it may lead out of `root`; otherwise the result is FILE_ERROR with a
- * message. `st` gets the stat from before the first read. FILE_ABSENT sets no message. */
+ * message. `st` gets the stat of the file. FILE_ABSENT sets no message. */
 enum file_answer file_open_beneath(int root, const char *path, int *fd, struct stat *st, struct err *err);
 
 /* Opens a file like file_open_beneath, but follows no symbolic link at all. `path` must contain neither "." nor

@@ -5,11 +5,11 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* Returns the value of a digit, whose letters may have either case, or -1. */
+/* Returns the value of a hexadecimal digit in either case, or -1 if `c` is none. */
 int hex_digit(char c);
 
-/* Decodes 2 * `count` digits to `count` bytes. Accepts digits and lower-case letters only, because programs write
- * lower-case letters. Returns false if there is another character. */
+/* Decodes 2 * `count` hexadecimal digits to `count` bytes. Returns false if a character is not a digit or one of the
+ * lower-case letters a to f. */
 bool hex_read(const char *digits, unsigned char *out, size_t count);
 
 #endif

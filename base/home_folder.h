@@ -5,7 +5,8 @@
 #include "base/err.h"
 
 /* Creates ROOT/.reftest if it is missing, with a .gitignore, so that the dataset's own .gitignore needs no entry. If
- * the folder exists, its .gitignore is left as it is, also if a user deleted it. Returns 0, or -1 and sets `err`. */
+ * the folder exists, does nothing: a .gitignore that a user changed or deleted is not written again. Returns 0, or -1
+ * and sets `err`. */
 int home_folder_make(const char *root, struct err *err);
 
 /* Writes ROOT/.reftest/.gitignore if it is missing. */

@@ -43,8 +43,8 @@ int json_check(const struct json_text *text, struct err *err);
 int json_error(const struct json_text *text, const char *path, struct err *err, const char *format, ...)
     __attribute__((format(printf, 4, 5)));
 
-/* A path as a linked list of steps. Code that descends a tree can extend such a path without allocating memory. NULL is
- * the whole text. */
+/* A path as a linked list of steps. Code that descends a tree can extend the path without allocating memory. A NULL
+ * pointer is the path of the whole text. */
 struct json_step {
 	const struct json_step *up; /* NULL if the step is a member of the root value */
 	const char *key;            /* NULL if the step is the array element `index` */
@@ -58,7 +58,7 @@ int json_error_at(const struct json_text *text, const struct json_step *step, st
 int json_expected(const struct json_text *text, const struct json_step *step, const cJSON *found, struct err *err,
                   const char *what);
 
-/* Reports that the object at `step` lacks a member `key`, which is `what`. Always returns -1. */
+/* Reports that the object at `step` lacks the member `key`; `what` describes the member. Always returns -1. */
 int json_missing(const struct json_text *text, const struct json_step *step, const char *key, struct err *err,
 		 const char *what);
 

@@ -35,8 +35,8 @@ struct metrics {
 	/* The elements with the largest |diff| / bound, largest first. Elements with a NaN come first, and elements
 	 * with equal quotients are in the order of the index. */
 	struct worst worst[METRICS_WORST];
-	/* Numbers that op.judge computed for one of the two sets of input values. op.judge_both decides from the
-	 * numbers of both sets. */
+	/* Numbers that op.judge computed for one of the two sets of input values. From the numbers of both sets,
+	 * op.judge_both decides whether the output passes. */
 	double evidence[METRICS_EVIDENCE];
 };
 

@@ -18,8 +18,8 @@
 
 enum { SEGMENTS_MAX = 64, SEALS = F_SEAL_SEAL | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE };
 
-/* Returns the end of the last part of an ELF file that a loader maps. If the file has no usable list of parts, returns
- * `size`; dlopen then reports what is wrong with the file. */
+/* A loader maps only some segments of an ELF file. Returns the offset at which the last of these segments ends. If the
+ * file has no usable list of segments, returns `size`, and dlopen later reports what is wrong with the file. */
 static int64_t mapped_end(int fd, int64_t size)
 {
 	ElfW(Phdr) segments[SEGMENTS_MAX];
@@ -168,9 +168,9 @@ static void name_place(int fd, char place[PLACE])
 	snprintf(place, PLACE, "/proc/self/fd/%d", fd);
 }
 
-/* Returns a descriptor of the same copy whose name dlopen has not seen yet, or -1; the result may be `fd` itself. If
- * dlopen has loaded a library under the same name before, it returns that library. Names can repeat, because the number
- * of a closed descriptor is used again. */
+/* Returns a descriptor of the same copy, or -1. dlopen has not loaded a library under the name of this descriptor
+ * (/proc/self/fd/N) yet; otherwise it would return that library. A name can repeat, because the number of a closed
+ * descriptor is used again. The result may be `fd` itself. */
 static int with_free_name(int fd)
 {
 	char place[PLACE];

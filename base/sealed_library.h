@@ -1,5 +1,5 @@
-/* sealed_library - copies a shared library to memory that no process can change, checks that make built this library
- * together with the program, and loads the copy.
+/* sealed_library - copies a shared library to memory that no process can change, checks the copy's digest, and loads
+ * the copy. The digest shows that `make` built the library together with the program.
  *
  * A library that is loaded from its file can be changed while it is used: the kernel shares its pages with every
  * process that writes to the file. (The file of a running program cannot be written to, but the file of a library can.)

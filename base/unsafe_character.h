@@ -12,11 +12,11 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum { ESCAPE_MAX = 12 }; /* the bytes of an escape with its NUL */
+enum { ESCAPE_MAX = 12 }; /* the most bytes of an escape, including its NUL */
 
 /* Reads the character at the beginning of `text`, which has `left` > 0 bytes, and returns its number of bytes: 1 for a
  * byte that is not UTF-8, 3 for a surrogate. If the character is unsafe, writes its escape; otherwise writes "".
- * Newline and tab are unsafe, too. */
+ * Newline and tab also count as unsafe. */
 size_t character_escape(const char *text, size_t left, char escape[ESCAPE_MAX]);
 
 /* Returns the code point of an unsafe character other than NUL, and 0 for every safe one. The character is valid UTF-8

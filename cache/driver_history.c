@@ -6,7 +6,7 @@
 
 #include "dataset/verdict.h"
 
-/* Room for the margins of two verdicts and for the last margin of one. */
+/* Room for the lists of margins of two verdicts, and for the replaced verdict's own margin. */
 enum { ROOM = 2 * DRIVER_MARGINS_MAX + 1 };
 
 struct list {
@@ -15,7 +15,7 @@ struct list {
 	bool changed;
 };
 
-/* Adds the margin of a driver other than that of `kept`, unless the list has a newer one. */
+/* Adds a margin, unless it is for the driver of `kept`, or the list already has a newer margin for the same driver. */
 static void add(struct list *list, const struct verdict *kept, struct driver_margin margin)
 {
 	if (isnan(margin.margin) || (kept->driver != NULL && strcmp(margin.driver, kept->driver) == 0))
@@ -53,7 +53,7 @@ static void join(const struct verdict *kept, const struct verdict *dropped, stru
 	qsort(list->items, (size_t)list->count, sizeof *list->items, by_time);
 }
 
-/* Finds out without parsing that a verdict has no driver, as no verdict of a CPU has. */
+/* Returns false if the verdict cannot name a driver, as on a CPU. Does not parse the verdict. */
 static bool may_have_driver(const char *text, size_t length)
 {
 	static const char key[] = "\"driver";

@@ -1,6 +1,6 @@
 /* driver_history - keeps the margins of verdicts that differ only by the version of the GPU's driver. The driver is no
- * part of a verdict's key, so such verdicts replace each other in the store. The one that stays then lists the margin
- * of the other (struct driver_margin in dataset/verdict.h), for `reftest drift`. */
+ * part of a verdict's key, so such verdicts replace each other in the store. The verdict that stays lists the margin of
+ * the replaced verdict (struct driver_margin in dataset/verdict.h), for `reftest drift`. */
 #ifndef REFTEST_CACHE_DRIVER_HISTORY_H
 #define REFTEST_CACHE_DRIVER_HISTORY_H
 
@@ -10,8 +10,8 @@
 #include "base/buf.h"
 
 /* Both texts are verdicts with the same subject and witness, as verdict_write writes them. Returns true and appends the
- * text of `kept` with the margins of `dropped`, or returns false if `kept` need not change. It keeps the newest margin
- * of each driver, and at most DRIVER_MARGINS_MAX. A text that is not a verdict adds nothing. */
+ * text of `kept` with the margins of `dropped`, or returns false if `kept` need not change. The text lists the newest
+ * margin of each driver, and at most DRIVER_MARGINS_MAX margins. A text that is not a verdict adds nothing. */
 bool driver_history_join(const char *kept, size_t kept_length, const char *dropped, size_t dropped_length,
 			 struct buf *out);
 

@@ -157,7 +157,7 @@ struct lines {
 };
 
 /* Makes `from` the next zstd block, or, if the current frame is complete, the header of the next frame. Returns false
- * if the file has no such bytes. */
+ * at the end of the file. */
 static bool expect_block(struct lines *lines, size_t length)
 {
 	size_t left = lines->length - lines->from.pos, next = length > 0 ? length : FRAME_LEAST;
@@ -209,7 +209,7 @@ static void next_lines(struct lines *lines)
 	}
 }
 
-/* --- In: records, on all processors ------------------------------------------------------------------------------- */
+/* --- Import: parsing the lines on all processors ------------------------------------------------------------------ */
 
 struct line {
 	const char *text;

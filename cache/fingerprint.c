@@ -158,7 +158,7 @@ void fields_digests(const struct fields *fields, struct digest *subject, struct 
 
 	if (items == NULL)
 		die_no_memory();
-	/* Writes one of the two parts to `sorted` from the front, and the other part from the back. */
+	/* Writes the fields of the subject from the front of the array, and those of the witness from its back. */
 	for (int i = 0; i < fields->count; i++)
 		if (strncmp(fields->items[i].tag, "witness.", strlen("witness.")) != 0)
 			items[part[0].count++] = fields->items[i];
@@ -343,8 +343,8 @@ static bool is_printable(const char *text, size_t length)
 	return true;
 }
 
-/* Finds the text that was hashed, from its digest: either the readable value, or `unshown` followed by the readable
- * value. Returns false if the hashed text is neither of them. */
+/* Finds the text that was hashed: the readable value, or `unshown` followed by the readable value. Only one of the two
+ * has the digest of the field. Returns false if neither has it. */
 static bool hashed_text(const struct field *field, char out[TEXT_MAX + 1])
 {
 	if (strlen(field->value) > FIELD_VALUE_MAX)

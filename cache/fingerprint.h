@@ -1,16 +1,16 @@
 /* fingerprint - computes two digests of everything that a verdict depends on: the subject (what was verified) and the
- * witness (what verified it: ground truth, its version, device class, versions of torch and CUDA). Each is a digest of
+ * witness (what verified it: ground truth, its version, device class, versions of torch and CUDA). Both are digests of
  * tagged fields.
  *
  * A field is a tag ("axes.hidden_size") and bytes. The digest of a field covers the length of the tag, the tag, the
  * length of the bytes, and the bytes. The digest of a list covers FINGERPRINT_FORMAT, the number of fields and the
  * digests of the fields in the order of the tags, so the hash never gets the same bytes for two different lists. The
- * digest of every field is stored, so that `explain` can name the field that changed. Short values are stored, too, so
+ * digest of every field is stored, so that `explain` can name the field that changed. Short values are also stored, so
  * that `explain` can show the old and the new value.
  *
  * A new field of the definition schema also needs a field in definition_fields. A new fact of the witness also needs a
- * field in witness_fields and in context_digest of engine/run.c; without the field in context_digest, reftest would
- * report a stored result after the fact has changed. */
+ * field in witness_fields and in context_digest of engine/run.c. Without the field in context_digest, reftest would
+ * still report the stored result when the fact has changed. */
 #ifndef REFTEST_CACHE_FINGERPRINT_H
 #define REFTEST_CACHE_FINGERPRINT_H
 
@@ -58,8 +58,8 @@ struct digest fields_digest(const struct fields *fields);
  * are not included: the caller adds the tolerance rule that applies. */
 void definition_fields(const struct definition *definition, struct arena *arena, struct fields *out);
 
-/* Adds the fields of the witness. The ground truth is the one that would verify a case now, or the one of a stored
- * verdict. A text that is NULL is hashed as absent. */
+/* Adds the fields of the witness. The ground truth is that of a stored verdict, or the one with which a run would
+ * verify a case now. A text that is NULL is hashed as absent. */
 void witness_fields(const char *ground_truth, const char *ground_truth_version, const char *device_class,
                     const char *torch, const char *cuda, struct arena *arena, struct fields *out);
 

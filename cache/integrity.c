@@ -2,9 +2,8 @@
  * data.mdb.
  *
  * `clean` is trusted only if data.mdb had been unchanged for CLEAN_STILL_MS when `clean` was written, because two
- * changes within one tick of the filesystem's clock give the same timestamps. Therefore, if a process ends right after
- * a commit, the next process does not trust the `clean` that it wrote: the next process checks the pages and writes a
- * new `clean`. */
+ * changes within one tick of the filesystem's clock give the same timestamps. If a process ends right after a commit,
+ * the next process therefore does not trust `clean`: it checks the pages and writes a new `clean`. */
 #include "cache/integrity.h"
 
 #include <errno.h>

@@ -6,8 +6,9 @@
  *                   set aside, create       read-only, note    set aside, create
  *
  * If this user may not write to the folder, LMDB cannot use its lock file, so the store is read without the lock file.
- * Another process may then free pages while this process reads them, but this does no harm in practice: LMDB reuses a
- * freed page only two commits later, a read in reftest takes a millisecond at most, and every record has a checksum.
+ * Without the lock file, another process may free pages while this process reads them. In practice, this does no harm:
+ * LMDB reuses a freed page only two commits later, a read in reftest takes a millisecond at most, and every record has
+ * a checksum.
  *
  * LMDB also maps the lock file: on a full disk, the first write to a page of that mapping would end the process. The
  * lock file is therefore allocated before LMDB maps it; if the allocation fails, the store is read without the lock
@@ -106,8 +107,8 @@ static void lock_folder(const struct env *env, int fd, const char *folder, int h
  * Returns -1 if there is no folder to lock, or if the filesystem has no locks.
  *
  * When a process dies, the kernel closes its descriptors in ascending order. This descriptor has a high number, so
- * LMDB's own lock is released before this one. In the other order, the next process could find a half-initialised
- * lock.mdb that still looks in use. */
+ * LMDB's own lock is released before the lock on the folder. If LMDB's lock were released last, the next process could
+ * find a half-initialised lock.mdb that still looks in use. */
 static int wait_for_turn(const struct env *env, bool read_only)
 {
 	char folder[FILE_PATH];

@@ -11,7 +11,7 @@
  *
  * A copy that LMDB makes in a child process (mdb_env_copy2 with MDB_CP_COMPACT) cannot replace this check. It copies
  * the inside of leaf pages unchanged and does not read the free list, so it accepts files on which a later read or
- * write crashes. It also takes as long as this check. */
+ * write crashes. Making the copy takes as long as this check. */
 #ifndef REFTEST_CACHE_LMDB_PAGE_CHECK_H
 #define REFTEST_CACHE_LMDB_PAGE_CHECK_H
 

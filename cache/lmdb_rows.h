@@ -36,7 +36,7 @@ struct rows {
 };
 void rows_end(struct rows *rows);
 
-/* Returns the time in the text of a verdict's row. `body` is at the beginning of the row. */
+/* Returns the time of the verdict in a row, in Unix seconds. `body` is at the beginning of the row. */
 int64_t row_made(struct reader body);
 
 /* A verdict that is stored. The text lies in LMDB's mapping and is valid until the next write. */
@@ -54,7 +54,8 @@ bool verdict_row_read(const MDB_val *key, const MDB_val *value, struct verdict_r
 int rows_cursor(struct rows *rows, enum table table, MDB_cursor **out);
 int rows_put_verdict(struct rows *rows, const struct digest *subject, const struct digest *witness, uint64_t transaction,
 		     uint32_t place, const char *text, size_t length);
-/* As rows_put_verdict; the verdict keeps the margins of the stored one that it replaces (cache/driver_history.h). */
+/* Writes a verdict like rows_put_verdict, and adds to it the margins of the stored verdict that it replaces
+ * (cache/driver_history.h). */
 int rows_replace_verdict(struct rows *rows, const struct digest *subject, const struct digest *witness,
 			 uint64_t transaction, uint32_t place, const char *text, size_t length);
 int rows_put_latest(struct rows *rows, const struct digest *subject, const struct digest *witness, const char *definition,
