@@ -85,7 +85,7 @@ static const char *file_in(const struct env *env, const char *name, char out[FIL
 static int make_folder(const struct env *env, struct err *err)
 {
 	if (mkdir(env->path, 0777) == 0)
-		home_folder_ignore(env->root); /* versions that had only `generate` run made .reftest without it */
+		home_folder_ignore(env->root); /* older versions of `generate` made .reftest without a .gitignore */
 	else if (errno != EEXIST)
 		return err_errno(err, "%s cannot be created", env->path);
 	return 0;

@@ -1,8 +1,8 @@
 /* python_dependencies - divides Python text into words, and looks up each name in lists of known names.
  *
  * Code can reach a value only by a name, by an attribute, by an import, or by a name computed at run time. Therefore:
- *   - a name that the text does not bind can only be one of Python's builtins; builtins that reach files, or objects by
- *     a computed name, are listed and rejected;
+ *   - a name that the text does not bind can only be one of Python's builtins; a list names the builtins that open files
+ *     or reach objects by a computed name, and these builtins are rejected;
  *   - an attribute must be in names_plain, or the text itself must bind a name with the same spelling;
  *   - a module's name must be followed by a dot and a name in names_plain, so the module object itself cannot be
  *     assigned or passed. Therefore no chain of attributes leads through a module to another module (random._os,
@@ -69,7 +69,8 @@ static const char *const imports_plain[] = {
     "typing_extensions",
 };
 
-/* Modules that read the clock or the name of the machine. A second list has such functions of the module os. */
+/* Modules that read the clock or the name of the machine. The second list has the functions of the module os that read
+ * them. */
 static const char *const modules_unsteady[] = {"datetime", "platform", "socket", "time", "timeit", "uuid"};
 static const char *const functions_unsteady[] = {"getloadavg", "stat", "times", "uname"};
 
@@ -112,7 +113,7 @@ static const char *const parts_itself[] = {
 };
 
 /* Names with two underscores on each side. Names in the first list do not reveal the source; those in the second list
- * do. No other such name is allowed. */
+ * do. A name of this form that is in neither list is not allowed. */
 static const char *const dunders_plain[] = {
     "__add__",  "__all__",  "__call__", "__contains__", "__eq__", "__future__", "__getitem__",  "__init__",    "__iter__",
     "__len__",  "__main__", "__mul__",  "__name__",     "__neg__", "__next__",  "__post_init__", "__radd__",   "__rmul__",
@@ -206,9 +207,9 @@ static void add(struct lexer *l, enum kind kind, const char *from, size_t length
 
 static bool cut(struct lexer *l);
 
-/* Divides a replacement field of an f-string, from its opening brace to its closing brace. The code inside becomes
- * words like other code, between two bracket words that separate it from its surroundings. Returns false if the string
- * does not end, or if quotes inside may end it. */
+/* Divides a replacement field of an f-string into words, from its opening brace to its closing brace. The code inside
+ * becomes words like other code, between two bracket words that separate it from its surroundings. Returns false if the
+ * string does not end, or if quotes inside may end it. */
 static bool cut_braces(struct lexer *l, char quote)
 {
 	int depth = 0;
@@ -223,8 +224,8 @@ static bool cut_braces(struct lexer *l, char quote)
 			code_end = l->at;
 			break;
 		}
-		/* This quote differs from the quote of the f-string, so it begins a nested string, which ends at the
-		 * next such quote. */
+		/* This quote differs from the quote of the f-string, so it begins a nested string. The nested string
+		 * ends at the next `c`. */
 		if (is_quote(c)) {
 			for (l->at++; peek(l, 0) != c; l->at++)
 				if (peek(l, 0) == '\0' || peek(l, 0) == quote || peek(l, 0) == '\\' || peek(l, 0) == '\n')
@@ -243,7 +244,7 @@ static bool cut_braces(struct lexer *l, char quote)
 
 	add(&inner, WORD_OP, ")", 1, l->line, false);
 	l->out = inner.out;
-	/* The format begins at the colon, the `!` or the closing brace. */
+	/* Skips the rest of the field: the format after the colon or the `!`, up to the closing brace. */
 	for (bool format = true; good && format; l->at++) {
 		char c = peek(l, 0);
 
@@ -581,7 +582,7 @@ static void look_attribute(struct look *look, const struct word *word)
 		found_word(look, access, word, "");
 	else if (AMONG(word->span, attributes_outside))
 		found_word(look, ACCESS_OUTSIDE, word, ".");
-	/* If `.format` belongs to a literal, its paths are checked as words of that string. */
+	/* The fields of a format string can name attributes. In a literal, look_string checks these names. */
 	else if (span_is(word->span, "format"))
 		found(look, word - 1 > look->words && (word - 2)->kind == WORD_STRING ? ACCESS_NOTHING : ACCESS_OUTSIDE, word,
 		      "'.format' of a string that is not a literal");

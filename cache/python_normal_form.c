@@ -23,8 +23,8 @@
  *
  * Introspection: comments, docstrings and line numbers matter to code that can read them: through inspect, frames,
  * tracebacks, __doc__, code objects, a compiler that reads source (torch.jit, triton), or a name computed at run time
- * (getattr, vars, exec). The lists in python_dependencies.h contain the names that are known not to read them; if a
- * text contains any other word, its form is raw. */
+ * (getattr, vars, exec). The lists in python_dependencies.c contain the names that are known not to read comments,
+ * docstrings and line numbers. If a text contains any other word, its form is raw. */
 #include "cache/python_normal_form.h"
 
 #include <string.h>
@@ -38,7 +38,7 @@ enum { BRACKETS_MAX = 200, INDENTS_MAX = 100 };
 enum {
 	MARK_INDENT = 1,
 	MARK_DEDENT = 2,
-	MARK_FIRST = 3, /* marks the end of a line of strings that is at the position of a docstring but is kept */
+	MARK_FIRST = 3, /* the end of a line of strings at the position of a docstring that is kept */
 	MARK_LINE = '\n',
 };
 
@@ -499,7 +499,8 @@ static bool scan_inside_line(struct scan *s)
 	return scan_operator(s);
 }
 
-/* Writes the tokens of the text. Returns false if the tokens are not certain; the form is then the text. */
+/* Writes the tokens of the text. Returns false if the tokens are not certain; in this case, the form is the source text
+ * itself. */
 static bool scan_text(const char *source, size_t length, struct buf *out)
 {
 	struct scan s = {.at = source, .end = source + length, .out = out, .doc_place = true};
@@ -516,8 +517,8 @@ static bool scan_text(const char *source, size_t length, struct buf *out)
 	return indent_to(&s, 0);
 }
 
-/* Replaces "\r\n" with "\n", as Python does before it divides a text into tokens, inside strings too. A lone '\r' is
- * kept, and makes the form raw. */
+/* Replaces "\r\n" with "\n", also inside strings. Python does the same before it divides a text into tokens. A lone
+ * '\r' is kept, and makes the form raw. */
 static void unix_lines(const char *source, size_t length, struct buf *out)
 {
 	const char *end = source + length, *stop;

@@ -40,8 +40,8 @@ struct store *store_open(const char *root, const struct store_options *options, 
 	return NULL;
 }
 
-/* Checks the pages up to several times, because pages may look damaged while another process writes them. Real damage
- * is found each time. */
+/* Checks the pages of the store. If they look damaged while another process uses the store, checks them again up to
+ * PAGE_TURNS times, because the other process may be writing them. Every check finds real damage. */
 static enum lmdb_page_check_answer look_at_pages(const char *folder, int fd, struct err *why)
 {
 	enum lmdb_page_check_answer answer = lmdb_page_check(fd, why);

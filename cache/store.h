@@ -136,9 +136,9 @@ int store_inspect(struct store *store, store_complaint *tell, void *context, str
                   struct err *err);
 
 /* The stored result of a definition. While `context` and `inputs` are unchanged, `verify` and `status` report this
- * result without parsing the definition. A new member must also be added to put_summary and get_summary in
- * cache/store_files.c, count_case in engine/definition_status.c and take_summary in engine/definition_files.c, and
- * RECORD_FORMAT in cache/checksummed_record.h must change. */
+ * result without parsing the definition. A new member must also be added to put_summary and get_summary
+ * (cache/store_files.c), to count_case (engine/definition_status.c) and to take_summary (engine/definition_files.c). It
+ * also needs a new RECORD_FORMAT (cache/checksummed_record.h). */
 struct summary {
 	/* Digest of everything that is common to all definitions of a run (context_digest in engine/run.c). */
 	struct digest context;

@@ -1,9 +1,10 @@
 /* store_gc - removes the rows that are not needed, in three passes in one write transaction, so that nothing changes
  * between the passes:
  *
- *   latest     kept if the definition exists; then the verdict that the row names is needed, too
- *   verdicts   kept if the verdict is needed, is on a subject of the present dataset, or is recent
- *   files      kept if the path exists; a row of `latest` for another definition is removed with its verdict
+ *   latest     kept if the definition exists, or if the verdict that the row names is kept
+ *   verdicts   kept if a row of `latest` for an existing definition names the verdict, or if the verdict is on a
+ *              subject of the present dataset or recent
+ *   files      kept if the path exists
  *
  * The age of a verdict is measured from the newest verdict, not from the clock. Otherwise all verdicts would be too old
  * after the clock jumped ahead, or after the cache was unused for a year. */

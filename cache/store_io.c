@@ -246,8 +246,8 @@ static int named_order(const void *a, const void *b)
 	return order != 0 ? order : one->place < two->place ? -1 : one->place > two->place;
 }
 
-/* Returns `time`, or the present time if `time` is in the future. Otherwise a verdict from a machine whose clock is
- * ahead would remain the newest one. */
+/* Returns `made`, or the present time if `made` is in the future: a verdict from a machine whose clock is ahead must
+ * not remain the newest one forever. */
 static int64_t not_in_future(const struct in *in, int64_t made)
 {
 	return made < in->now ? made : in->now;
@@ -313,7 +313,8 @@ static bool stored_stays(const struct in *in, const struct stored_on_subject *st
 	return full != stored->full ? stored->full : stored->made >= not_in_future(in, record->made);
 }
 
-/* Adds the margin of a record whose verdict is not taken to the stored one (cache/driver_history.h). */
+/* Adds the margin of a record to the stored verdict, which is kept instead of the record's verdict
+ * (cache/driver_history.h). */
 static int keep_margin(struct rows *rows, const struct verdict_row *stored, const struct verdict_line *record)
 {
 	struct buf joined = {0};

@@ -45,7 +45,7 @@ struct file_reading {
 struct file_reading file_reading_begin(int dir, const char *path);
 
 /* Returns the time of the read, for file_seen.read_ns. `st` is the stat of the file that was read. Returns 0 if the
- * file could change without a change of its stat, or if it is another file than the one that file_reading_begin
+ * file could change without a change of its stat, or if `st` is not the stat of the file that file_reading_begin
  * found. */
 int64_t file_reading_time(const struct file_reading *reading, const struct stat *st);
 

@@ -24,7 +24,8 @@ static int compare_names(const void *a, const void *b)
 	return order != 0 ? order : strcmp(left->path, right->path);
 }
 
-/* Reports definitions of several op types with one name: flashinfer-bench finds definitions by name alone. */
+/* Reports definitions that have the same name and different op types: flashinfer-bench finds definitions by name
+ * alone. */
 static void check_names(const struct dataset_index *index)
 {
 	const struct dataset_file **sorted = arena_array(index->arena, (size_t)index->count, sizeof *sorted);
@@ -51,7 +52,8 @@ static void check_workload_owners(const struct dataset_index *index)
 	}
 }
 
-/* Reports truths that belong to no definition, and truths that are not Python with a function `run`. */
+/* Reports files in truths/ (the dataset's own ground truths) that belong to no definition, or that are not Python with
+ * a function `run`. */
 static void check_truths(struct dataset_index *index)
 {
 	for (int i = 0; i < index->dataset.truth_count; i++) {

@@ -14,7 +14,7 @@ static void add_missing(struct buf *out, const char *kind, const char *name, con
 		buf_printf(out, "%s%s%s%s", out->length > 0 ? ", " : "", kind, *name != '\0' ? " " : "", name);
 }
 
-/* Adds one finding that lists everything without a description. */
+/* Adds one finding that lists the definition, axes, inputs and outputs that lack a description. */
 static void check_descriptions(struct findings *findings, const char *path, const struct definition *d)
 {
 	struct buf missing = {0};
@@ -50,7 +50,7 @@ const struct definition *check_definition_file(struct findings *findings, const 
 	return d;
 }
 
-/* Checks that the files that the reference reads exist. */
+/* Reports files listed under "reads" that do not exist or that no reference may read. */
 static void check_reads(const struct dataset_index *index, const char *path, const struct definition *d)
 {
 	for (int i = 0; i < d->read_count; i++) {

@@ -5,7 +5,7 @@
 
 #include "dataset/safetensors.h"
 
-/* The tensor file that was opened last. Lines of one workload file often name the same one. */
+/* The tensor file that was opened last. Lines of one workload file often name the same tensor file. */
 struct open_blob {
 	const char *path; /* NULL: none */
 	enum safetensors_answer answer;
@@ -35,7 +35,8 @@ static void open_blob(const struct dataset_index *index, const char *path, struc
 	blob->answer = safetensors_open(index->dataset.fd, path, index->arena, &blob->file, &blob->err);
 }
 
-/* Reports a file that cannot be used, once. Missing files are only counted, because often all of them are missing. */
+/* Reports that the file in `blob` cannot be used, unless this was reported already. Missing files are only counted,
+ * because often all of them are missing. */
 static void refuse_blob(const struct dataset_index *index, const char *path, int line, const char *input,
 			struct open_blob *blob)
 {

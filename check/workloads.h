@@ -4,7 +4,7 @@
 
 #include "check/dataset_index.h"
 
-/* Also sets the uuids of `definition`. Its member `definition` must not be NULL. */
+/* Also sets the member `uuids` of `definition`. The member `definition->definition` must not be NULL. */
 void check_workloads(const struct dataset_index *index, struct checked_definition *definition,
 		     const struct dataset_file *file);
 

@@ -48,8 +48,8 @@ static int files_since(const char *root, const char *since, struct arena *arena,
 	return git_changed_files(&repository, base, arena, out, err);
 }
 
-/* Moves definitions that a sparse checkout excludes from the list of deleted definitions to `aside`, because they still
- * exist in git. */
+/* Some definitions in the list of deleted definitions are only excluded by a sparse checkout, and still exist in git.
+ * Moves them to `aside`. */
 static int remove_excluded(const struct dataset *dataset, struct affected *affected, struct git_files *aside, struct arena *arena,
 		     struct err *err)
 {

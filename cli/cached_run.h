@@ -8,7 +8,7 @@
 #include "engine/run.h"
 
 struct cached_run {
-	struct run_options options; /* those that decide what runs are set by cached_run */
+	struct run_options options; /* cached_run sets cached_only, dry_run and each */
 	const struct words *names, *op_types; /* the definitions that are selected; NULL: all */
 	/* Prints the finished run, and returns the exit status. The run may have problems (run.problem_count), which
 	 * are already printed. */

@@ -33,7 +33,7 @@ static const struct option_row rows[] = {
 
 enum { ROWS = sizeof rows / sizeof rows[0] };
 
-/* If more files than this lack descriptions, the text has only their number. */
+/* If more definitions lack descriptions, the text output has only the number of these definitions. */
 enum { DESCRIPTIONS_LISTED = 3 };
 
 /* A dataset, and the paths in it to check. */
@@ -89,8 +89,8 @@ static bool is_read(const char *below)
 	return strcmp(below, ".") == 0;
 }
 
-/* Adds a folder that is in no dataset. If it contains problems, they become a dataset of links; otherwise its files are
- * added one by one. */
+/* Adds a folder that is in no dataset. If the folder contains problems (dataset/linked_dataset.h), they become a
+ * dataset of links; otherwise its files are added one by one. */
 static int add_folder(struct targets *targets, const char *path, struct err *err)
 {
 	char root[PATH_MAX];
@@ -135,8 +135,7 @@ static int add_operand(struct targets *targets, const char *path, struct err *er
 	const char *parent = arena_copy(arena, full, (size_t)(strrchr(full, '/') - full));
 
 	if (!folder && linked_dataset_is_problem(parent))
-		return add_folder(targets, parent, err); /* add the whole folder, because its two files belong
-							  * together */
+		return add_folder(targets, parent, err); /* definition.json and workload.jsonl belong together */
 	if (!folder) {
 		add_path(targets, NULL, NULL, path);
 		return 0;

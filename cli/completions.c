@@ -109,8 +109,8 @@ static struct line read_line(int count, char **words)
 
 /* ---- the words that are possible there -------------------------------------------------------------------------- */
 
-/* Lists the definitions of the dataset: their names, or after a slash with their op_types. If `op_types` is true, lists
- * only op_types. */
+/* Lists the definitions of the dataset: "NAME", or "OP_TYPE/NAME" if the word has a slash. If `op_types` is true, lists
+ * the op_types instead. */
 static void list_definitions(const struct line *line, bool op_types)
 {
 	bool home = line->root != NULL && line->root[0] == '~';

@@ -1,5 +1,5 @@
-/* coverage - prints which properties of the op families' checklists the definitions and cases of the dataset have, and
- * which no definition has. No case runs. */
+/* coverage - compares the dataset with the checklists of the op families: prints which properties of a checklist the
+ * definitions and cases have, and which properties no definition has. No case runs. */
 #include "cli/command.h"
 #include "cli/command_line.h"
 

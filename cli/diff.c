@@ -101,8 +101,8 @@ static bool is_selected(const struct run *run, const char *path)
 	return false;
 }
 
-/* Returns whether the definition on the disk has the schema and the code of the commit. The run reads the file again.
- * `*what` lists the other members that differ, or is NULL. */
+/* Returns whether the definition on the disk has the schema and the code of the commit. `*what` lists the other members
+ * that differ, or is NULL. */
 static bool same_code(const struct run *run, const struct dataset_file *file, const struct base_reference *base,
 		      const char **what, struct arena *arena)
 {
@@ -150,7 +150,7 @@ static void drop_those_that_need_not_run(struct run *run, struct diff *diff)
 	run->selected_count = kept;
 }
 
-/* Adds the definitions that only the commit has. They are left out if the user names definitions. */
+/* Adds the definitions that only the commit has. Call this only if the user names no definitions. */
 static void add_deleted(const struct run *run, struct diff *diff)
 {
 	for (int i = 0; i < diff->base.count; i++)

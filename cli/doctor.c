@@ -66,8 +66,8 @@ static void add(struct doctor *d, const char *name, bool needed, bool ok, const 
 	d->lines[d->count++] = (struct line){name, needed, ok, found, ok ? NULL : mend};
 }
 
-/* Returns how to repair a part of reftest itself: with this make command in a checkout, and with a new installation
- * elsewhere. */
+/* Returns how to repair a part of reftest itself: `command`, which is a make command, if this program runs from a
+ * checkout, or advice to install reftest again. */
 static const char *mend_by_make(const struct doctor *d, const char *command)
 {
 	return d->installed ? "install reftest again: its wheel with `pip install --force-reinstall`, or `make install` in a "
@@ -420,8 +420,8 @@ static void examine_inotify(struct doctor *d)
 									 "replaced at once is up to");
 }
 
-/* Tries the sandbox of references. References run even if layers are missing. The line then says what they can
- * reach. */
+/* Tries the sandbox of references. References run even if layers are missing; in this case, the line in the output says
+ * what references can reach. */
 static void examine_containment(struct doctor *d)
 {
 	char sentences[CONTAINMENT_SENTENCES];
@@ -533,7 +533,7 @@ static int examine(struct program *program, const char *python, bool json)
 	examine_cache(&doctor);
 	examine_remote(&doctor);
 	examine_key(&doctor);
-	secrets_forget(&program->secrets); /* other processes can access the process that tries the sandbox */
+	secrets_forget(&program->secrets); /* other processes may read the sandbox's memory */
 	examine_containment(&doctor);
 	examine_inotify(&doctor);
 	examine_truths(&doctor);

@@ -44,8 +44,8 @@ static const char *value_then(const struct fields *then, const char *tag)
 	return NULL;
 }
 
-/* Returns the number of ground truths that the stored verdict tried until one of them decided. Returns 1 if all ground
- * truths had to agree, and 0 if the store no longer contains the verdict. */
+/* Returns the number of ground truths that were tried for the stored verdict until one of them decided the case.
+ * Returns 1 if all ground truths had to agree, and 0 if the store no longer contains the verdict. */
 static int asked_then(struct store *store, const struct latest *latest, struct arena *arena)
 {
 	const struct stored_verdict *stored;
@@ -62,9 +62,9 @@ static int asked_then(struct store *store, const struct latest *latest, struct a
 	return 0;
 }
 
-/* Returns a verdict with the ground truths that a run would use now. Assumes that the run tries the first `asked`
- * ground truths (all of them with --ground-truth all), and that the ground truth of the stored verdict decides
- * again. */
+/* Returns a verdict with the ground truths that a run would use now. It is not known which of them the run would try.
+ * This function assumes that it tries the first `asked` (all of them with --ground-truth all), and that the ground
+ * truth of the stored verdict decides the case again. */
 static struct verdict verdict_now(const struct truths *truths, const struct fields *then, int asked, struct arena *arena)
 {
 	const char *decider = value_then(then, "witness.ground_truth");
@@ -90,7 +90,7 @@ static bool is_value_then(const struct fields *then, const char *version)
 	return value == version || (value != NULL && version != NULL && strcmp(value, version) == 0);
 }
 
-/* Returns the number of ground truths with which a new verdict would have the stored value of the field
+/* Finds a number of ground truths for verdict_now that gives the stored value of the field
  * witness.ground_truth_version. Returns 1 if no number gives this value. */
 static int asked_if_unchanged(const struct truths *truths, const struct fields *then, struct arena *arena)
 {

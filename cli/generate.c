@@ -62,7 +62,7 @@ static enum layout choose_layout(const struct generate_options *o, const char *r
 	return layout;
 }
 
-/* `not_audited`: nobody knows whether the hand-written tests can fail. */
+/* `not_audited`: it was not examined whether the hand-written tests can fail. */
 static void print_summary(const struct generate_options *o, const struct update_result *g, bool not_audited)
 {
 	for (int i = 0; i < g->message_count; i++)
@@ -100,8 +100,9 @@ static int exit_code(const struct generate_options *o, const struct update_resul
 	return g->invalid > 0 ? EXIT_USAGE : EXIT_VERIFIED;
 }
 
-/* Counts the definitions again, with hand-written tests that cannot fail as no tests. Writes nothing. Returns -1 if the
- * tests cannot be examined: `reftest generate --audit` says why. */
+/* Counts the definitions again. A definition whose only tests are hand-written tests that cannot fail counts as a
+ * definition without tests. Writes nothing. Returns -1 if the tests cannot be examined: `reftest generate --audit` says
+ * why. */
 static int count_without_vacuous(struct run *run, const struct update_options *options, const char *python,
 				 struct update_result *generated)
 {

@@ -94,7 +94,7 @@ static void write_body(const struct place *place, const char *hook, struct buf *
 		   "here, so nothing was verified; git commit --no-verify skips this hook' >&2\n\texit 1\n}\n"
 		   "\"$reftest\" verify --root \"$root\" --changed --staged --hook%s%s || exit $?\n",
 		   place->strict ? " --strict" : "", place->all ? " --all" : "");
-	/* `generate` reads the working tree, so its answer is about the commit only if both are equal. */
+	/* `generate` reads the working tree, so it checks the commit only if the working tree equals the index. */
 	buf_text(out,
 		 "# Generated tests that the commit makes out of date are written, and must be added to it.\n"
 		 "git --literal-pathspecs ls-files --error-unmatch -- \"$root/tests/references/conftest.py\" >/dev/null 2>&1 || exit 0\n"
@@ -192,8 +192,8 @@ static int owner_of(const char *path, struct buf *text, struct err *err)
 	enum file_answer answer = file_read(AT_FDCWD, path, HOOK_BYTES, text, NULL, err);
 
 	if (answer == FILE_ABSENT)
-		return lstat(path, &st) == 0 ? OWNED_OTHERS : OWNED_NONE; /* a dangling symbolic link is a hook of the
-									   * user, too */
+		return lstat(path, &st) == 0 ? OWNED_OTHERS : OWNED_NONE; /* a dangling symbolic link also counts as the
+									   * user's hook */
 	if (answer != FILE_OK)
 		return -1;
 	return (int)(text->length > 0 ? owner_of_text(text->data) : OWNED_OTHERS);

@@ -63,7 +63,7 @@ struct server {
 	struct program *program;
 	const struct shared_options *options;
 	struct buf input;
-	bool skipping; /* the rest of a message that is too long */
+	bool skipping; /* the message was too long; its rest is skipped */
 	bool ended;    /* the client has closed its end */
 	bool broken;   /* nobody reads answers */
 	struct call *calls; /* in the order of their arrival */
@@ -98,7 +98,7 @@ static void send_result(struct server *server, const char *id, const char *resul
 	send_text(server, &out);
 }
 
-/* Answers a call with a text. `is_error`: the tool could not do what was asked. */
+/* Answers a call with a text. `is_error`: the text is an error message. */
 static void send_answer(struct server *server, const struct call *call, const char *text, size_t length, bool is_error)
 {
 	struct buf result = {0};
@@ -156,7 +156,8 @@ static struct call *find_call(const struct server *server, const char *id)
 	return call;
 }
 
-/* Returns the call that the verifier works on; if there is none, the next call for it; NULL: no call. */
+/* Returns the call on which the verifier works or, if the verifier is idle, the next call for the verifier; NULL if
+ * there is none. */
 static struct call *verifier_call(const struct server *server)
 {
 	struct call *call = server->calls;
@@ -276,8 +277,8 @@ static void end_command(struct server *server, struct call *call)
 	remove_call(server, call);
 }
 
-/* Reads what a process has written. Closes the descriptor at its end. A process whose answer is too long is killed.
- * Only the beginning of its messages is kept. */
+/* Reads what a process has written. Closes the descriptor at the end of the input. A process whose answer is too long
+ * is killed. Only the beginning of its messages is kept. */
 static void read_pipe(struct call *call, int *fd, struct buf *into, size_t limit)
 {
 	buf_reserve(into, READ_BYTES);
@@ -323,7 +324,7 @@ static int start_verifier(struct server *server, struct err *err)
 	return rc;
 }
 
-/* Reaps the verifier, which has ended or is killed. */
+/* Closes the pipes to the verifier, and waits until it has ended. Kills it after two seconds. */
 static void end_verifier(struct server *server)
 {
 	int status;

@@ -18,9 +18,9 @@
 #include "report/run_json.h"
 #include "report/text.h"
 
-/* The options of a request: those of `reftest verify` that serve/tools.c names. */
+/* The options of a request. They are the options of `reftest verify` that serve/tools.c names. */
 struct request_options {
-	struct shared_options shared; /* those of `reftest serve` if the request does not have them */
+	struct shared_options shared; /* an option that the request lacks has the value of `reftest serve` */
 	bool force;
 };
 

@@ -10,7 +10,7 @@ enum { VERIFIER_REQUESTS, VERIFIER_ANSWERS, VERIFIER_ERRORS, VERIFIER_FDS };
 
 struct verifier_start {
 	const struct program *program; /* the program of `reftest serve`, with its root and secrets */
-	const struct shared_options *options; /* of `reftest serve`; they hold for all requests */
+	const struct shared_options *options; /* the options of `reftest serve`, for all requests */
 };
 
 /* The main function of the process; `context` is a struct verifier_start. Reads requests. A request is the words of a

@@ -1,7 +1,7 @@
 /* shared_options - the options that several commands share: their rows, their values, and what they mean for a run. The
  * file of a command defines the options that only this command has. The struct of a command's options is a struct
- * shared_options, or has one as its first member. The row of a command's own option names its member with AT(member),
- * which the command's file defines; a row that differs from the shared one only in its text uses SHARED(member). */
+ * shared_options, or has one as its first member. The row of a command's own option names its member with AT(member), a
+ * macro of the command's file. If a row differs from the shared row only in its help text, it uses SHARED(member). */
 #ifndef REFTEST_CLI_SHARED_OPTIONS_H
 #define REFTEST_CLI_SHARED_OPTIONS_H
 
@@ -27,10 +27,10 @@ struct shared_options {
 /* Returns the values of the options that are not given: the text format, no tolerance, 120 seconds. */
 struct shared_options shared_options_default(void);
 
-/* Makes --root the root of the program; without the option, the root stays that of the global option. */
+/* Makes --root the root of the program. Without this option, the --root before the command, if any, stays the root. */
 void shared_options_root(const struct shared_options *o, struct program *program);
 
-/* Tells the program its root and the checkouts of libraries, and makes the options of a run. The options point into
+/* Stores the root and the folder of checkouts in `program`, and fills in the options of a run. The options point into
  * `o`. Returns 0, or -1 and sets `err` if a value is invalid. */
 int shared_options_read(const struct shared_options *o, struct program *program, struct run_options *out, struct err *err);
 
@@ -39,8 +39,9 @@ const char *shared_options_repeat(const struct shared_options *o, struct arena *
 
 #define DEVICES "auto|cpu|cuda|cuda:N"
 #define SIZES "small|medium|large"
-/* The names that --help and the completions of --ground-truth offer. The names include the tables in python/libraries/;
- * the name of a new table must be added here. Which ground truths are available is determined at run time. */
+/* The names that --help and the completions of --ground-truth offer. They include the names of the tables in
+ * python/libraries/; the name of a new table must be added here. Which ground truths are available is determined at run
+ * time. */
 #define GROUND_TRUTHS \
 	"auto|all|builtin|flashinfer|flashinfer_fa3|flashinfer_mask|flashinfer_trtllm|sglang|sgl_kernel|fla|fla_chunk|torch|fi_api|truth|chain|solution"
 
@@ -104,7 +105,7 @@ const char *shared_options_repeat(const struct shared_options *o, struct arena *
 	{"--isolation", OPTION_CHOICE, SHARED(isolation), "HOW", "own|kept", \
 	 "own: every definition gets a process of its own; kept: references whose text can leave nothing behind share "  \
 	 "processes (default: own)"}
-/* The names are those of the table in workers/sandbox/sandbox_gaps.c. */
+/* The names of gaps in the sandbox; the table in workers/sandbox/sandbox_gaps.c defines them. */
 #define GAPS                                                                                                       \
 	"none|full|files|attributes|network|local_services|signals|process_memory|process_list|ipc|capabilities|kernel|"       \
 	"processes|disk|memory"

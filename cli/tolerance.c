@@ -80,7 +80,8 @@ static void print_rule(const struct result *result, int output, const struct rul
 		   rule->atol, rule->rtol, rule->hit_ratio, *cases != '\0' ? "  " : "", cases);
 }
 
-/* Returns whether all cases from `first` on with the same rule as `first` are listed for an earlier case. */
+/* Returns whether an earlier case has the same rule as case `first`; all cases with this rule are then listed
+ * already. */
 static bool is_listed(const struct result *result, int output, int first)
 {
 	for (int i = 0; i < first; i++)

@@ -306,7 +306,7 @@ static const struct output_format *find_format(const char *name)
 /* ---- a run ------------------------------------------------------------------------------------------------------- */
 
 /* Updates the generated pytest files if there are any. Does nothing if this run skipped definitions because a watcher
- * had verified them: the watcher then updates the files too. Errors are printed and change no verdict. */
+ * had verified them: such a watcher also updates the files. Errors are printed and change no verdict. */
 static void update_generated_tests(struct run *run)
 {
 	struct update_options options = {.layout = LAYOUT_OP_TYPE, .quiet = true};
@@ -331,7 +331,7 @@ static bool is_file(const char *word)
 	return strpbrk(word, "*?[") == NULL && strchr(slash != NULL ? slash + 1 : word, '.') != NULL;
 }
 
-/* Returns whether the files of the commit select the definitions. */
+/* Returns whether a hook verifies only the definitions that depend on the files of the commit. */
 static bool hook_selects(const struct verify_options *o, const struct words *names)
 {
 	return o->hook && !o->all && names->count == 0 && o->shared.op_types.count == 0;
@@ -403,7 +403,7 @@ static void take_hook_policy(struct verify_options *o, const struct settings *se
 	}
 }
 
-/* No definition depends on the files that are named or that the commit changes. */
+/* Ends a run in which no definition depends on the files that the user names or that the commit changes. */
 static int end_without_definitions(struct verify *verify, const struct verify_options *o, const struct words *names)
 {
 	if (!hook_selects(o, names)) {
@@ -435,7 +435,7 @@ static int report_run(struct verify *verify, const struct verify_options *o, con
 	return code;
 }
 
-/* Runs the selected definitions and, with --solutions, what claims to compute the same. */
+/* Verifies the references of the selected definitions and, with --solutions, the solutions of these definitions. */
 static int run_selected(struct verify *verify, const struct verify_options *o, const struct words *names, struct err *err)
 {
 	const struct candidates candidates = {&verify->run};
@@ -472,7 +472,8 @@ static int select_and_run(struct verify *verify, const struct verify_options *o,
 	return run_selected(verify, o, names, err);
 }
 
-/* A watcher's answer replaces a run only if the run would select every case, and needs no case for its output. */
+/* Returns whether a running watcher can answer for the run: the options must select every case, and the output must not
+ * list cases. */
 static bool watcher_suffices(const struct verify_options *o, const struct run_options *options, const struct words *names)
 {
 	const struct shared_options *shared = &o->shared;

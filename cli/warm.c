@@ -1,4 +1,5 @@
-/* warm - lets the other libraries import their modules and compile their kernels before this dataset is verified.
+/* warm - lets the libraries that serve as ground truths import their modules and compile their kernels before the
+ * dataset is verified.
  *
  * The command runs the smallest cases of each definition once with every ground truth, even if their verdicts are
  * stored. The small cases suffice, because libraries compile a kernel for each dtype and head size, which are the same

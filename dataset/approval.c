@@ -62,7 +62,7 @@ static int read_cases(const cJSON *json, struct arena *arena, struct approval *o
 	return 0;
 }
 
-/* Checks that approval_write may have written the object. */
+/* Checks that the object has the form and the digest that approval_write writes. */
 static int check_form(const char *path, cJSON *json, struct err *err)
 {
 	const cJSON *version = json_member(json, "approval");

@@ -30,7 +30,7 @@ struct approval {
 	const struct definition *definition; /* the approved definition; approval_write ignores it */
 };
 
-/* Reads such a file. `path` appears in messages; `op_type` and `name` are the parts of the path. Everything is
+/* Reads an approval file. `path` appears in messages; `op_type` and `name` are the parts of the path. Everything is
  * allocated in `arena`. Returns NULL with a message if approval_write cannot have written these bytes, or if the
  * definition in them cannot be loaded. */
 const struct approval *approval_load(const char *path, const char *op_type, const char *name, const void *bytes,

@@ -8,7 +8,8 @@
 #include "dataset/constraint.h"
 
 /* TRIES: the most assignments that one search tries. VALUES: the most values that a search tries for one axis. They
- * include the values that differ by at most NEAR from the wished one, and the values up to SMALLEST. */
+ * include the values that differ by at most NEAR from the axis's value in the given row, and the values up to
+ * SMALLEST. */
 enum { TRIES = 20000, VALUES = 256, NEAR = 64, SMALLEST = 16, SMALL_BYTES = 64 << 20 };
 
 struct search {
@@ -175,7 +176,8 @@ static bool is_said_to_be_zero(const struct definition *d, int axis)
 
 /* --- the search ------------------------------------------------------------------------------------------------- */
 
-/* Completes a row in which axes are unknown (-1): those from position `at` of the order on. */
+/* Finds values for the unknown axes (-1) of a row. Only axes from position `at` of the order on are unknown. Returns
+ * false if no values are found. */
 static bool complete(struct search *s, int at, int64_t *row)
 {
 	const struct definition *d = s->definition;
@@ -207,7 +209,7 @@ static bool complete(struct search *s, int at, int64_t *row)
 	return false;
 }
 
-/* Searches with the first `changing` axes of the order unknown, and all others as wished. */
+/* Searches for a row in which only the first `changing` axes of the order differ from the given row. */
 static bool search_with(struct search *s, int changing, int64_t *row)
 {
 	const struct definition *d = s->definition;

@@ -86,7 +86,7 @@ static struct value number(struct parser *p, struct value v, const char *at)
 	return value_readable(spec->dtype, false) ? value_element(&p->known, v) : unreadable(p, spec, at);
 }
 
-/* Applies an operator to two numbers. If one of them is unknown or wrong, the result is too. */
+/* Applies an operator to two numbers. If a number is unknown or wrong, so is the result. */
 static struct value combine(struct parser *p, const char *sign, struct value a, const char *at_a, struct value b,
 			    const char *at_b)
 {
@@ -194,7 +194,7 @@ static struct value member(struct parser *p, struct value view, const char *at)
 		    : is_item ? value_item(&p->known, view)
 			      : value_reduce(&p->known, view, which);
 	if (view.state == WRONG)
-		v.state = WRONG; /* if an earlier index was out of range, the result is wrong, too */
+		v.state = WRONG; /* an earlier index was out of range, so the result is wrong */
 	return v;
 }
 
@@ -462,7 +462,8 @@ static struct value contained(struct parser *p, struct value left, bool negated)
 	return value_integer(found != negated);
 }
 
-/* Returns the result of one comparison, and writes its right operand, which is the left operand of the next. */
+/* Returns the result of one comparison. Writes the right operand to `right`, because it is the left operand of the next
+ * comparison in a chain. */
 static struct value compare_once(struct parser *p, const char *sign, struct value left, struct value *right)
 {
 	bool negated = sign[0] == 'n';
@@ -526,8 +527,8 @@ static struct value negation(struct parser *p)
 	return v.state == KNOWN && !p->tokens.stopped ? value_integer(!value_is_true(v)) : v;
 }
 
-/* Parses `and` or `or`, which return the operand that decides, as in Python. If the left operand is unknown, the
- * result is unknown. */
+/* Parses `and` or `or`. As in Python, the result is the operand that determines the truth value. If the left operand is
+ * unknown, the result is unknown. */
 static struct value logic(struct parser *p, const char *word, struct value (*operand)(struct parser *))
 {
 	const char *at = p->tokens.token.at;

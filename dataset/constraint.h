@@ -26,8 +26,9 @@ enum constraint_answer constraint_evaluate(const struct definition *definition, 
                                            const struct constraint_tensor *tensors, struct err *why);
 
 /* Evaluates an expression over axes (sums, products, powers and parentheses), whose value is the length of an axis: an
- * integer from 0 to 2^53 - 1. Returns CONSTRAINT_HOLDS and writes the value, CONSTRAINT_UNKNOWN if an axis is unknown,
- * or CONSTRAINT_ERROR with a message if the text is not such an expression or its value is not such an integer. */
+ * integer from 0 to 2^53 - 1. Returns CONSTRAINT_HOLDS and writes the value. Returns CONSTRAINT_UNKNOWN if an axis is
+ * unknown. Returns CONSTRAINT_ERROR with a message if the text is another kind of expression or its value is out of
+ * range. */
 enum constraint_answer constraint_length(const struct definition *definition, const char *text, const int64_t *axis,
 					 int64_t *value, struct err *why);
 

@@ -1,7 +1,7 @@
 /* constraint_values - the values of constraint expressions: 64-bit integers, floats, and tensors. The contents of a
  * tensor may be unknown.
  *
- * A value may be unknown; any result that depends on it is then unknown, too. A value is wrong if it cannot be
+ * A value may be unknown. A result that depends on an unknown value is also unknown. A value is wrong if it cannot be
  * computed, for example after an index out of range or a division by zero. The message names the first missing value,
  * or shows the first error. */
 #ifndef REFTEST_DATASET_CONSTRAINT_VALUES_H
@@ -72,8 +72,8 @@ int64_t value_size(const struct known *k, struct value v, int i);
 const struct constraint_tensor *value_contents(const struct known *k, int input);
 int64_t value_elements(const struct known *k, struct value v);
 
-/* Returns true if a constraint can read elements of this dtype: an integer dtype, or for a Python scalar also a
- * float. */
+/* Returns true if a constraint can read values of this dtype. It can read integers and, if `scalar` is true (a Python
+ * scalar), floats. */
 bool value_readable(enum dtype dtype, bool scalar);
 
 /* The next four functions return a number of a view: value_element its first element; value_item its only element;

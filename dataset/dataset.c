@@ -295,9 +295,10 @@ static bool is_candidate(const struct dirent *entry, const char *suffix)
 	                      : entry->d_type != DT_DIR && has_suffix(entry->d_name, suffix);
 }
 
-/* Builds "FOLDER/NAME", followed by the stem (NAME without `suffix`). If `suffix` is NULL, NAME is a directory. Its
- * path then ends in '/' until the paths are sorted. This gives directories the same order as the paths of their files:
- * "a-b/" comes before "a/". The function copies bytes, because printf would be slow for tens of thousands of paths. */
+/* Builds "FOLDER/NAME", followed by the stem (NAME without `suffix`). If `suffix` is NULL, NAME is a directory, and its
+ * path ends in '/' until the paths are sorted. Because of the '/', directories have the same order as the paths of
+ * their files: "a-b/" comes before "a/". The function copies bytes, because printf would be slow for tens of thousands
+ * of paths. */
 static char *make_path(struct arena *arena, struct folder folder, const char *name, const char *suffix)
 {
 	size_t length = strlen(name), tail = suffix != NULL ? strlen(suffix) : 0;

@@ -91,8 +91,8 @@ int dataset_listed(const char *root, const struct listed_file *files, int count,
 void dataset_close(struct dataset *dataset);
 
 /* Returns true if this is the path of a definition, of a workload file ("workloads/x/y.jsonl"), of a truth
- * ("truths/x/y.py") or of an approval ("approved/x/y.json"). `out` then gets the path of the definition to which the
- * file belongs. Does not check that the file exists. */
+ * ("truths/x/y.py") or of an approval ("approved/x/y.json"). If it is, `out` gets the path of the definition to which
+ * the file belongs. Does not check that the file exists. */
 bool dataset_definition_path(const char *path, char *out, size_t size);
 
 /* Returns the workload file of a definition in this dataset, or NULL. */

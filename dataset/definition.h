@@ -1,9 +1,9 @@
 /* definition - one kernel's contract: axes, inputs, outputs, and the PyTorch `reference` to verify.
  *
  * The struct contains only data, which is in the caller's arena. dataset/definition_load.h returns only valid
- * definitions: every axis that a tensor names exists; names of inputs are Python identifiers; const axes are 0
- * … 2^53 - 1 (JSON's exact integers); the values of the const axes alone violate no constraint; and the size in bytes
- * of no tensor overflows. docs/architecture.md lists what else a new field of the schema needs. */
+ * definitions. Every axis that a tensor names exists. Names of inputs are Python identifiers. Const axes are from 0 to
+ * 2^53 - 1 (JSON's exact integers), and their values violate no constraint. The size of a tensor in bytes does not
+ * overflow. docs/architecture.md lists the places that a new field of the schema must be added to. */
 #ifndef REFTEST_DATASET_DEFINITION_H
 #define REFTEST_DATASET_DEFINITION_H
 
@@ -49,11 +49,11 @@ struct tolerance {
 
 enum input_code_kind { INPUT_CODE_NONE, INPUT_CODE_INIT, INPUT_CODE_ENTRYPOINT };
 
-/* The code of a definition that makes inputs: a function of `init`, or one of the reference. */
+/* The function of a definition that makes inputs. It is in `init` or in the reference. */
 struct input_code {
 	enum input_code_kind kind;
 	const char *function; /* the function that is called; NULL: none */
-	const char *missing;  /* NULL, or why there is no function to call */
+	const char *missing;  /* the reason why there is no function to call, or NULL */
 	const char *place;    /* the position of the field that names the function: "definitions/norm/x.json:12:11" */
 	/* For each axis, whether the function gets its value. The other var axes get their values from the shapes that
 	 * the function returns. */
@@ -72,22 +72,22 @@ struct definition {
 	/* NULL: no axis has an expression. Otherwise one text for each axis, which is NULL for an axis without an
 	 * expression. The length of an axis is the value of its expression over other axes
 	 * (dataset/axis_expressions.h). Such an axis is var if it depends on var axes. A size or an expression in a
-	 * "shape" is an axis, too; its text is the name of the axis. */
+	 * "shape" is also an axis, and its text is the name of this axis. */
 	const char *const *axis_expressions;
 	int axis_count;
 	const struct tensor_spec *inputs; /* in the order of the file; run() gets inputs as keyword arguments */
 	int input_count;
 	bool has_other_names; /* some input has a name that no argument can have */
 	/* Names of arguments that no case passes: options that are not tensors, and optional inputs of unknown dtype.
-	 * An input with a `param` has both names here. */
+	 * If an input has a `param`, the list has its name and its `param`. */
 	const char *const *left_out;
 	int left_out_count;
-	const char *unverifiable; /* NULL, or why no case can run, with the place in the file */
+	const char *unverifiable; /* the reason why no case can run, with its position in the file; or NULL */
 	/* In the order of the file: if run() returns a tuple, its elements are the outputs in this order. */
 	const struct tensor_spec *outputs;
 	int output_count;
-	/* Texts of the constraints: first constraint_count that can be checked (dataset/constraint.h), then
-	 * unchecked_count that cannot. `notes` say why. */
+	/* Texts of the constraints. The first constraint_count constraints can be checked (dataset/constraint.h); the
+	 * other unchecked_count constraints cannot be checked. `notes` say why. */
 	const char *const *constraints;
 	int constraint_count, unchecked_count;
 	/* The files that the reference reads: paths relative to the root, sorted, without duplicates. No part of a path
@@ -103,7 +103,7 @@ struct definition {
 	struct input_code input_code; /* the code of custom_inputs_entrypoint or, without it, of `init` */
 	const char *check;  /* Python source of a comparison, which reftest does not run; "" when absent */
 	/* Python source, NUL-terminated, as decoded from the JSON string; "" if the file has no reference. Only a
-	 * definition with `fi_api` may lack it, and `unverifiable` is then set */
+	 * definition with `fi_api` may lack a reference. Without a reference, `unverifiable` is set. */
 	const char *reference;
 	size_t reference_length;
 	const char *entry_point; /* the function of the reference that is called: "run", or a name that ends with
@@ -119,9 +119,9 @@ struct definition {
 	int note_count;
 };
 
-/* Returns whether the call is adapted to the parameters of the function: it then gets no argument that it does not
- * have, and a parameter whose input is None keeps its default, if there is one. Otherwise the function gets every input
- * by name. */
+/* Returns whether the arguments of the call must be fitted to the parameters of the function. A fitted call omits each
+ * input for which the function has no parameter, and each input that is None if its parameter has a default. Otherwise
+ * the function gets every input by name. */
 bool definition_fits_arguments(const struct definition *definition);
 
 /* The next two functions return the index of the axis or input with that name, or -1 if there is none. */

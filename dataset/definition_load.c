@@ -245,8 +245,8 @@ static int unknown_axis(struct reader *r, const struct json_step *at, const char
 	                     err_show(name).text);
 }
 
-/* Returns whether a text that is not the name of an axis must be a size or an expression, and cannot be a misspelt
- * name. */
+/* Call this for a text in a shape that is not the name of an axis. Returns true for a size or an expression, and false
+ * if the text may be a misspelt name. */
 static bool is_expression(const char *text)
 {
 	return strpbrk(text, "+-*/%()") != NULL || (*text != '\0' && text[strspn(text, "0123456789 ")] == '\0');
@@ -506,7 +506,7 @@ static const char *why_left_out(const cJSON *input)
 	return NULL;
 }
 
-/* Checks an input that no case passes. The fields that are read for other inputs must be valid. */
+/* Checks an input that no case passes. Its fields must be as valid as those of other inputs. */
 static int read_left_out(struct reader *r, const struct json_step *up, const cJSON *json, const char **names)
 {
 	const struct json_step at = {.up = up, .key = json->string};
@@ -675,7 +675,7 @@ static const char *const *names_of(struct reader *r, const struct tensor_spec *s
 	return names;
 }
 
-/* Checks the chain of operations that is a ground truth, and keeps its text. */
+/* Checks the member "ground_truth", a chain of operations (dataset/truth_chain.h), and keeps its text. */
 static int read_chain(struct reader *r, const cJSON *json)
 {
 	const struct json_step at = {.key = "ground_truth"};

@@ -250,8 +250,8 @@ static int check_constraint(struct reader *r, const struct json_step *at, const 
 	}
 }
 
-/* Marks axes as const if constraints compute their only possible value above 0 from const axes. With `hidden == 2 *
- * half` and a const `hidden`, the axis `half` is also const. `axis` has the values of the const axes. */
+/* Marks an axis as const if constraints and const axes leave it only one value above 0. With `hidden == 2 * half` and a
+ * const `hidden`, the axis `half` is also const. `axis` has the values of the const axes. */
 static void fix_axes(struct reader *r, int64_t *axis)
 {
 	const struct definition *d = r->out;
@@ -260,7 +260,7 @@ static void fix_axes(struct reader *r, int64_t *axis)
 		return;
 	for (int i = 0; i < d->input_count + d->output_count; i++)
 		if (definition_bytes(i < d->input_count ? &d->inputs[i] : &d->outputs[i - d->input_count], axis) < 0)
-			return; /* no machine can hold such a tensor, so each case reports the axis */
+			return; /* the tensor is too large for any machine; each case reports the axis */
 	for (int i = 0; i < d->axis_count; i++)
 		if (axis[i] > 0)
 			r->axes[i] = (struct axis){.name = r->axes[i].name, .value = axis[i]};

@@ -1,4 +1,4 @@
-/* definition_load_internal - declarations that the files that read a definition share. definition_load.c reads names,
+/* definition_load_internal - declarations for the files that together read a definition. definition_load.c reads names,
  * tensors and the definition as a whole. definition_load_axes.c reads axes and constraints. definition_load_code.c
  * reads the reference and the code that makes inputs. Functions that return int return 0, or -1 with a message. */
 #ifndef REFTEST_DATASET_DEFINITION_LOAD_INTERNAL_H

@@ -5,8 +5,8 @@
 #include "dataset/definition.h"
 
 /* Finds the function of `init`: the last one at top level whose name ends with "_init", or else the only one. Sets all
- * members of `code` except `place`. An axis with a default value in the signature gets no value from a case, because
- * the default is the author's choice and fits the other defaults. Everything is allocated in `arena`. */
+ * members of `code` except `place`. If a parameter for an axis has a default, the case passes no value for the axis:
+ * the author chose the defaults so that they fit each other. Everything is allocated in `arena`. */
 void input_code_of_init(const struct definition *definition, struct arena *arena, struct input_code *code);
 
 /* Finds the function of the reference that `custom_inputs_entrypoint` names. This function gets the values of all

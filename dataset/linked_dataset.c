@@ -158,8 +158,8 @@ static int sort_links(struct maker *maker)
 	return 0;
 }
 
-/* Adds a definition. If the file has no op_type, `folder` is used, which is the last component of a path. If the file
- * has no name, `name` is used. */
+/* Adds a definition. If the file has no op_type, the last component of the path `folder` is the op_type. If the file
+ * has no name, `name` is its name. */
 static int add_definition(struct maker *maker, const char *path, const char *folder, const char *name,
 			  const char *workloads, const char *truth)
 {
@@ -225,7 +225,8 @@ static int add_file(struct maker *maker, const char *path)
 			      NULL);
 }
 
-/* Adds the definitions of a folder: its problem, the problems in it, and the definitions among its files. */
+/* Adds the definitions of a folder. If the folder is a problem, this is one definition. Otherwise they are its problems
+ * (subfolders) and the definitions among its files. */
 static int add_folder(struct maker *maker, const char *folder)
 {
 	int before = maker->definitions;
@@ -301,7 +302,7 @@ static void remove_others(struct maker *maker, const char *root, const char *kin
 	}
 }
 
-/* Writes the root for these paths to `root`. The same paths always get the same root, and therefore its cache. */
+/* Writes the root for these paths to `root`. The same paths always have the same root, and therefore the same cache. */
 static int name_root(const struct string_list *paths, char *root, size_t size, struct err *err)
 {
 	const char *cache = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");

@@ -1,6 +1,6 @@
 /* linked_dataset - presents definitions that are in no dataset as a dataset of symbolic links.
  *
- * People have single files, folders of definitions (FlashInfer's tracer writes one file per call), and folders of
+ * Definitions outside a dataset are single files, files in a folder (FlashInfer's tracer writes one file per call), or
  * problems. A problem is a folder with definition.json and workload.jsonl, as in SOL-ExecBench; if it also has a file
  * truth.py, that is the ground truth of the definition. This module links all these files from the folder
  * $XDG_CACHE_HOME/reftest/linked/DIGEST, which has the layout of a dataset; DIGEST is a digest of their paths. All
