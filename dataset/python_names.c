@@ -21,7 +21,7 @@ enum bracket {
 	BRACKET_TYPES /* the type parameters of a def or class */
 };
 
-/* The kind of the current statement, which decides what its names are. */
+/* The kind of the current statement. It says whether the names of the statement are bound or used. */
 enum statement {
 	STATEMENT_PLAIN, /* each name counts as used, unless it becomes a target */
 	STATEMENT_BLOCK, /* begins with a keyword: its ':' begins a block */
@@ -42,10 +42,10 @@ struct names {
 struct reader {
 	struct python_tokens t;
 	struct arena *arena;
-	struct python_token before, token, after; /* `after` is the token of `t` */
+	struct python_token before, token, after; /* `after` equals t.token */
 	struct names bound, used, candidates; /* candidates: the names of the statement that are targets if '=' follows */
 	enum bracket bracket[PYTHON_BRACKETS];
-	int lambda[PYTHON_BRACKETS]; /* the depths of lambdas whose ':' was not read */
+	int lambda[PYTHON_BRACKETS]; /* the depths of lambdas whose ':' was not read yet */
 	int depth, lambdas;
 	enum statement statement;
 	bool begins;     /* the token is the first of its statement */
@@ -263,8 +263,8 @@ static void begin_statement(struct reader *r)
 	r->candidates.count = 0;
 }
 
-/* Begins an annotation, whose names are left out. It ends at the next token of the same depth that cannot be part of
- * it. */
+/* Begins an annotation, whose names are left out. The annotation ends at the next token of the same depth that cannot
+ * be part of an annotation. */
 static void begin_annotation(struct reader *r)
 {
 	r->annotation = true;

@@ -14,7 +14,7 @@
 
 struct python_name {
 	const char *name;
-	int line, column; /* of its first use, from 1; columns count characters */
+	int line, column; /* position of the first use, from 1; columns count characters */
 };
 
 /* Writes the undefined names of a source to `found`, in the order of their first uses and at most `most` of them.

@@ -181,7 +181,7 @@ static void simple_line(struct python_parser *p)
 /* --- compound statements ------------------------------------------------------------------------------------- */
 
 /* The clauses that may follow a statement. */
-enum { ELIF = 1, ELSE = 2, EXCEPT = 4, FINALLY = 8, REQUIRED = 16 /* at least one of the other clauses must follow */ };
+enum { ELIF = 1, ELSE = 2, EXCEPT = 4, FINALLY = 8, REQUIRED = 16 /* at least one of these clauses must follow */ };
 
 static void statements(struct python_parser *p);
 
@@ -392,7 +392,7 @@ static void decorated_statement(struct python_parser *p)
 static const struct {
 	const char *keyword;
 	void (*read)(struct python_parser *p);
-	int needs; /* if the word begins a clause of an earlier statement, this clause; 0: it begins a statement */
+	int needs; /* the clause of an earlier statement that the keyword begins; 0: the keyword begins a statement */
 	int then;  /* what may follow */
 } compound_statements[] = {
     {"if", if_clause, 0, ELIF | ELSE},
@@ -421,8 +421,8 @@ static bool at_soft_keyword(const struct python_parser *p)
 	return false;
 }
 
-/* Skips a line that begins with such a word, and its block. If the word is a keyword, the grammar of the line is
- * unknown to this parser. Lines in which it is a name are rare. */
+/* Skips a line that begins with `match`, `case` or `type`, and its block. This parser does not know the grammar of
+ * these statements. It treats a line in which the word is only a name in the same way, because such lines are rare. */
 static void soft_statement(struct python_parser *p)
 {
 	bool colon = false;
@@ -485,9 +485,9 @@ static void statements(struct python_parser *p)
 
 /* --- the interface ------------------------------------------------------------------------------------------- */
 
-/* Call this after an error. If a bracket that is open at the error is never closed, it is the cause of the error,
- * because it makes the text after it wrong. Reads on to the end of the text to find out, and reports such a bracket as
- * the error. */
+/* Call this after an error. A bracket that is never closed makes the text after it wrong, and thus causes an error
+ * further on. If a bracket is open at the error, reads on to the end of the text. If the bracket is never closed,
+ * reports the bracket instead. */
 static void prefer_open_bracket(struct python_tokens *t)
 {
 	struct python_tokens rest = *t;

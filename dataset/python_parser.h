@@ -23,7 +23,7 @@ struct python_parser {
 	struct python_place place; /* of the last function */
 	bool grammar;              /* the error is not in a token, but in the order of tokens */
 	int depth;
-	int blocks;        /* the indented blocks around the statement */
+	int blocks;        /* the number of indented blocks around the statement */
 	bool in_function;  /* `return` is valid */
 	bool in_loop;      /* `break` and `continue` are valid */
 	bool in_namespace; /* the statement is inside a function or a class, where an assignment binds no name of the

@@ -324,7 +324,7 @@ static void skip_format(struct python_tokens *t, const struct string *string, in
 	}
 }
 
-/* Skips a replacement field after its '{', with its '}'. */
+/* Skips the rest of a replacement field after its '{', including its '}'. */
 static void skip_field(struct python_tokens *t, const struct string *string, int depth)
 {
 	int open = 0;
@@ -410,7 +410,7 @@ static void scan_word(struct python_tokens *t)
 	if (t->stop == PYTHON_READING)
 		set_token(t, PYTHON_STRING, from);
 	else
-		t->wrong_at = from; /* the outermost string, even if the error is in a string inside an f-string */
+		t->wrong_at = from; /* if the error is in a string inside an f-string, the f-string */
 }
 
 /* --- signs --------------------------------------------------------------------------------------------------- */

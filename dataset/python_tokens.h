@@ -76,7 +76,7 @@ struct python_place {
 	int line, column;
 };
 
-/* Moves a place forward to `at`, which is not before it. */
+/* Moves a place forward to `at`, which must not be before the place. */
 void python_tokens_place(const struct python_tokens *t, struct python_place *place, const char *at);
 
 /* Returns whether the word is a keyword. Returns false for words that are keywords in some positions only, such as

@@ -1,10 +1,10 @@
 /* verdict - the result of one case, and its JSON form. The judge (the process that compares) sends verdicts in this
  * form, and the store keeps them. verdict.c has the names of statuses; verdict_write.c and verdict_parse.c write and
- * read the JSON. A new field of a verdict must be added to verdict_write, to verdict_parse and to docs/json.md and, if
- * passed verdicts have it, to verdict_head in dataset/verdict_head.c. A new status must be added to verdict.c; to the
- * counts in struct summary (cache/store.h, cache/store_files.c, engine/definition_status.c); in engine/, report/, cli/
- * and watcher/ where `git grep STATUS_PASSED` finds a line; and to docs/verify.md and docs/json.md.
- * docs/architecture.md lists these places one by one. */
+ * read the JSON. A new field of a verdict must be added to verdict_write, to verdict_parse and to docs/json.md. If
+ * passed verdicts have the field, it must also be added to verdict_head (dataset/verdict_head.c). A new status must be
+ * added to verdict.c; to the counts in struct summary (cache/store.h, cache/store_files.c, engine/definition_status.c);
+ * in engine/, report/, cli/ and watcher/ where `git grep STATUS_PASSED` finds a line; and to docs/verify.md and
+ * docs/json.md. docs/architecture.md lists these places one by one. */
 #ifndef REFTEST_DATASET_VERDICT_H
 #define REFTEST_DATASET_VERDICT_H
 
@@ -28,7 +28,7 @@ enum status {
 	STATUS_ERROR = 2,
 	STATUS_FAILED = 3,
 	STATUS_INVALID = 4,
-	/* no ground truth decided, and every check that needs no ground truth holds */
+	/* no ground truth could decide the case, and every check that needs no ground truth holds */
 	STATUS_CHECKED = 5,
 	STATUS_COUNT
 };
@@ -109,7 +109,7 @@ struct named_value {
 /* A ground truth that can be used. In a list of them, the most preferred one is first. */
 struct truth {
 	const char *name, *version; /* "builtin" and the digest of the family's sources; "flashinfer", "0.7.2 (table …)" */
-	const char *refused; /* why it can decide no case, if that is known before a case runs; NULL: it can be tried */
+	const char *refused; /* the reason why this ground truth cannot be used; NULL: it can be tried */
 	bool program; /* Python source in the dataset, which the pool runs in a separate runner */
 	bool chain;   /* the chain of operations of the definition, which the judge computes */
 	/* Why it may share a mistake with the reference, as the end of a sentence: "ada wrote both". A case that only
@@ -117,8 +117,8 @@ struct truth {
 	const char *related;
 };
 
-/* The ground truths for a case. Either they are tried in order until one computes the outputs and decides, or (`all`)
- * all are run and must agree. */
+/* The ground truths for a case. If `all` is false, they are tried in order until one of them decides the case. If `all`
+ * is true, all of them run and must agree. */
 struct truths {
 	const struct truth *items;
 	int count;
@@ -135,7 +135,7 @@ struct tried_truth {
 	/* NULL if the ground truth computed the outputs; otherwise the message that says why it did not decide the
 	 * case. */
 	const char *passed_over;
-	/* the reason why it did not decide the case is transient: a dead process, a timeout, no memory */
+	/* it did not decide the case for a transient reason: a dead process, a timeout, no memory */
 	bool accident;
 	bool not_asked;          /* it was not called, because the case was decided before its turn */
 	/* The arithmetic of this ground truth is less precise than the tolerance rules of the case require, so it
@@ -145,8 +145,9 @@ struct tried_truth {
 	 * once, before the computation. */
 	double seconds;
 	double prepared;
-	/* If all ground truths were tried, the largest margin of this one against builtin (see metrics.margin). If it
-	 * was not compared with builtin, and for builtin itself, this is NaN and absent from the JSON. */
+	/* The largest margin of the difference between this ground truth and builtin (see metrics.margin), if all
+	 * ground truths were tried. NaN, and absent from the JSON, if the two were not compared, and for builtin
+	 * itself. */
 	double margin;
 };
 
@@ -190,7 +191,7 @@ struct latency_spread {
 /* The latency of the reference or of a ground truth. It does not affect the status. */
 struct latency {
 	const char *name; /* "reference", "builtin", "flashinfer" */
-	bool cuda_events; /* CUDA events measured the time; false: the wall clock did */
+	bool cuda_events; /* true: measured with CUDA events; false: with the wall clock */
 	struct latency_spread warm, cold; /* cold: with a flushed L2 cache; only with cuda_events */
 };
 
@@ -200,7 +201,7 @@ enum { LATENCIES_MAX = GROUND_TRUTHS_MAX + 1 };
 struct driver_margin {
 	const char *driver;
 	enum status status;
-	int64_t time; /* of that verdict, in Unix seconds */
+	int64_t time; /* time of the earlier verdict in Unix seconds */
 	double margin;
 };
 
@@ -228,15 +229,15 @@ struct verdict {
 	bool all_tried;        /* all available ground truths were tried and had to agree */
 	const char *torch;         /* the version that ran the reference, "2.13.0+cpu"; NULL: unknown */
 	const char *cuda;          /* CUDA version that torch was built for, "13.0"; NULL: a CPU build */
-	/* Version of the GPU's driver, "580.159.04"; NULL: on a CPU, or unknown. It is evidence for `reftest drift` and
-	 * no part of the witness, so a verdict replaces one on another driver, whose margin it then keeps in
-	 * `drivers`. */
+	/* Version of the GPU's driver, "580.159.04"; NULL: on a CPU, or unknown. The driver is no part of the witness,
+	 * so a new verdict replaces an older verdict that differs only in the driver. The new verdict keeps the margin
+	 * of the older verdict in `drivers`, for `reftest drift`. */
 	const char *driver;
-	const struct driver_margin *drivers; /* of other drivers, oldest first */
+	const struct driver_margin *drivers; /* margins on other drivers, oldest first */
 	int driver_count;
 	/* "full", or the names of what the reference could reach besides its inputs and outputs, separated by commas
-	 * (docs/containment.md); NULL: unknown, for a verdict of an older version. If `torch` is NULL, too, no
-	 * reference can have run */
+	 * (docs/containment.md); NULL: unknown, for a verdict of an older version. If both `containment` and `torch`
+	 * are NULL, no reference ran */
 	const char *containment;
 	/* "kept" if the reference ran in a runner that serves several definitions; "own" if its runner served no other
 	 * definition, because of `isolation_reason`; NULL: unknown, for a verdict of an older version */

@@ -97,8 +97,8 @@ static enum reason read_reason(struct reader *r, const cJSON *object)
 	return reason;
 }
 
-/* Returns the first item of the list under `key`. The list may have at most `most` items, and, if `objects`, only
- * objects. Returns NULL if the value is not such a list. */
+/* Returns the first item of the list under `key`. Returns NULL if the value is not a list or has more than `most`
+ * items. */
 static const cJSON *read_list(struct reader *r, const cJSON *object, const char *key, int most, int *count)
 {
 	const cJSON *list = json_member(object, key);

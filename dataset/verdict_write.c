@@ -245,7 +245,7 @@ void verdict_write_differences(const struct verdict *verdict, struct buf *out)
 	WRITE_LIST(verdict->differences, verdict->difference_count, write_difference, out);
 }
 
-/* Writes the cause of a failure. Verdicts without one have no such fields, as in earlier versions. */
+/* Writes the cause of a failure. If the cause is unknown, writes nothing, as earlier versions did. */
 static void write_diagnosis(const struct verdict *verdict, struct buf *out)
 {
 	if (verdict->diagnosed || verdict->diagnosis_count > 0) {
@@ -294,7 +294,7 @@ void verdict_write_checks(const struct verdict *verdict, struct buf *out)
 	WRITE_LIST(verdict->checks, verdict->check_count, write_check, out);
 }
 
-/* Writes the checks of a case without ground truth. Other verdicts have no such list, as in earlier versions. */
+/* Writes the checks of a case without ground truth. If there are none, writes nothing, as earlier versions did. */
 static void write_checks(const struct verdict *verdict, struct buf *out)
 {
 	if (verdict->check_count == 0)
@@ -333,7 +333,7 @@ void verdict_write_latencies(const struct verdict *verdict, struct buf *out)
 	WRITE_LIST(verdict->latencies, verdict->latency_count, write_latency, out);
 }
 
-/* Writes the margins on other drivers. Verdicts without them have no such list, as in earlier versions. */
+/* Writes the margins on other drivers. If there are none, writes nothing, as earlier versions did. */
 static void write_drivers(const struct verdict *verdict, struct buf *out)
 {
 	if (verdict->driver_count == 0)

@@ -470,8 +470,8 @@ static int read_result(struct reader *r, const cJSON *json, struct workload *out
 	return read_evaluation(r, json, &out->passed);
 }
 
-/* Finds the workload in a line: the member "workload", or the line itself if it has no such member but a member of a
- * workload. Returns NULL with a message if there is none. */
+/* Finds the workload in a line. It is the member "workload". Without this member, it is the line itself, if the line
+ * has "uuid", "axes" or "inputs". Returns NULL with a message if there is none. */
 static const cJSON *find_workload(struct reader *r, const cJSON *json)
 {
 	const cJSON *workload = json_member(json, "workload");

@@ -1,21 +1,21 @@
 /* approval_state - decides whether the approved reference of a definition (engine/approved_reference.h) is a ground
- * truth of a result, and what the cases of the result then show about it. engine/approved_reference.c decides whether
- * the approval still fits the definition. */
+ * truth of a result. If it is, also says whether the cases of the result agree with it. engine/approved_reference.c
+ * decides whether the approval still fits the definition. */
 #ifndef REFTEST_ENGINE_APPROVAL_STATE_H
 #define REFTEST_ENGINE_APPROVAL_STATE_H
 
 #include "engine/run_state.h"
 
-/* Adds the approved reference to the ground truths of a result, if no other ground truth decides the result. */
+/* Adds the approved reference to the ground truths of a result, if no other ground truth can be used. */
 struct truths approval_add_truth(const struct result *result, const struct truths *truths, struct arena *arena);
 
 /* Returns whether the approved reference ran in the case with this id when it was approved, and is a ground truth now.
- * The inputs of the case are then valid for the operation. */
+ * If so, the inputs of the case are known to be valid for the operation. */
 bool approval_has_run(const struct result *result, const char *id);
 
 /* What a result shows about the approved reference. */
 enum approval_state {
-	APPROVAL_ABSENT,       /* nothing was approved, or another ground truth decides */
+	APPROVAL_ABSENT,       /* nothing was approved, or the definition has another ground truth */
 	APPROVAL_SAME,         /* the reference is the approved one */
 	APPROVAL_AGREES,       /* every case agrees with the approved reference */
 	APPROVAL_DIFFERS,      /* a case differs from the approved reference */

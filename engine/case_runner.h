@@ -10,8 +10,8 @@
 #include "base/err.h"
 #include "workers/pool/pool.h"
 
-/* Each member does the same as the function with its name in workers/pool/pool.h: `submit` does the same as
- * pool_submit. The first argument of every call is runner.self. */
+/* The members correspond to the functions in workers/pool/pool.h: `submit` does the same as pool_submit. The first
+ * argument of every call is runner.self. */
 struct runner_calls {
 	void (*submit)(void *self, const struct task *task);
 	void (*cancel)(void *self, const void *owner);

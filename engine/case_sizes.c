@@ -6,8 +6,8 @@
 #include "dataset/constrained_axes.h"
 #include "dataset/constraint.h"
 
-/* The length of an axis that no family, constraint or expression determines. Larger lengths, up to the largest, are
- * tried if an expression has no value for smaller ones. */
+/* GENERIC_AXIS: the length of an axis that no family, constraint or expression determines. If an expression has no
+ * value for this length, larger lengths are tried, up to GENERIC_LARGEST. */
 enum { GENERIC_AXIS = 4, GENERIC_LARGEST = 4096 };
 
 static const char *const names[SIZE_COUNT] = {[SIZE_SMALL] = "small", [SIZE_MEDIUM] = "medium", [SIZE_LARGE] = "large"};
@@ -51,8 +51,8 @@ static void choose_axes(const struct definition *d, int64_t length, int64_t *axi
 			}
 }
 
-/* Chooses small axis values for a definition that no family supports. Returns the number of rows, which is 1, or 0 if
- * no tried values give each axis with an expression a value above 0. */
+/* Chooses small axis values for a definition that no family supports. Returns the number of rows: 1, or 0 if some
+ * expression had no value above 0 for every length that was tried. */
 static int generic_axes(const struct definition *d, int64_t *axis)
 {
 	for (int64_t length = GENERIC_AXIS; length <= GENERIC_LARGEST; length *= 4) {

@@ -120,8 +120,8 @@ static const struct verdict *decided_by_input_code(struct maker *m, const struct
 }
 
 /* If the definition's code makes a Python scalar and the case has an op family, returns the verdict of the case.
- * Otherwise returns NULL. Such a case cannot run. The family's bounds depend on the scalars, but they are part of the
- * case's subject and must be known before the code runs. */
+ * Otherwise returns NULL. Such a case cannot run. The family's bounds depend on the scalars. Bounds are part of the
+ * case's subject, so they must be known before the code runs. */
 static const struct verdict *decided_by_custom_scalar(struct maker *m, const struct input_source *inputs)
 {
 	for (int i = 0; m->out.op != NULL && i < m->problem.input_count; i++)
@@ -330,7 +330,7 @@ static const char *axes_id(const struct maker *m, const char *kind, const int64_
 	return id;
 }
 
-/* If the input is a Python scalar, the family must also know its default value. */
+/* A Python scalar may be omitted only if the family knows its default value. */
 bool input_may_be_omitted(const struct op *op, const struct op_case *c, int input)
 {
 	struct op_case without = *c;
@@ -379,8 +379,9 @@ static void make_described_default_cases(struct maker *m, const char *id, const 
 	}
 }
 
-/* Returns the sources of the inputs of a case that reftest adds. If no family knows the definition, the definition's
- * own code makes all inputs, or the inputs that the first workload leaves to the code. */
+/* Returns the sources of the inputs of a case that reftest adds. If no family supports the definition, the definition's
+ * own code makes the inputs: all of them or, if some workload line uses this code, the same inputs as in the first such
+ * line. */
 static struct input_source *sources_of_size(const struct maker *m)
 {
 	const struct definition *d = m->definition;
@@ -471,7 +472,8 @@ static void make_edge_cases(struct maker *m)
 enum { CHECKED_BYTES = 4 << 20 };
 
 /* Returns whether a medium case is cheap enough for the checks, and whether its rows can be compared with those of the
- * small case. If inputs are indices, they cannot, because rows may be independent in one case by chance. */
+ * small case. Returns false if an input contains integers such as indices, because the rows may then be independent
+ * only by chance. */
 static bool can_be_held_to_rows(const struct definition *d, const int64_t *axis)
 {
 	int64_t bytes = 0;
@@ -603,7 +605,7 @@ static void make_all(struct maker *m, const struct workload_file *workloads)
 	if (m->options->edge && m->asks == JOB_OUTPUTS)
 		make_checked_case(m, SIZE_SMALL);
 	if (m->options->edge && m->asks == JOB_OUTPUTS && m->options->size[SIZE_MEDIUM])
-		make_checked_case(m, SIZE_MEDIUM); /* learn_rows compares its rows with those of the small case */
+		make_checked_case(m, SIZE_MEDIUM); /* learn_rows compares the rows of this case and of the small case */
 	if (m->options->workloads)
 		make_workload_cases(m, workloads);
 }
@@ -639,7 +641,7 @@ struct cases cases_make(const struct kernels_api *kernels, const struct definiti
 	described_default_fields(&m, &m.shared);
 	make_all(&m, workloads);
 	if (m.contradiction != NULL) {
-		m.out.count = m.out.count > 0 ? 1 : 0; /* one case is enough to report it */
+		m.out.count = m.out.count > 0 ? 1 : 0; /* one case is enough to report the contradiction */
 		return m.out;
 	}
 	if (options->backward)

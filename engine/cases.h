@@ -52,8 +52,8 @@ struct case_options {
 /* Returns the default options: sizes small and medium, all workloads, seed 0, and no override of a tolerance rule. */
 struct case_options case_options_default(void);
 
-/* Selects the case only[0]; only[1] is NULL. All sizes are planned, because the id may name a case of any size. Edge or
- * gradient cases are planned only if the id names such a case. */
+/* Selects the case only[0]; only[1] is NULL. All sizes are planned, because the id may name a case of any size. Edge
+ * cases are planned only if the id names an edge case, and gradient cases only if it names a gradient case. */
 void case_options_only(struct case_options *options, const char *const only[2]);
 
 /* How a blob is used: the judge takes tensors from it, the reference may read its bytes, or it is a solution. */
@@ -79,9 +79,9 @@ struct test_case {
 				      * changes the definition's status */
 	bool finer;                  /* a float64 case: only the ground truth "builtin" supports it, and a skipped
 				      * float64 case does not change the definition's status */
-	bool made_up;                /* reftest chose the sizes, and no family knows the inputs, so both may be invalid.
-				      * If such a case is skipped, it does not count, provided that a workload case has
-				      * a verdict */
+	bool made_up;                /* reftest chose the sizes, and no family supports the definition, so sizes and
+				      * inputs may be invalid. If the case is skipped and a workload case has a verdict,
+				      * the skipped case does not change the definition's status */
 	struct job *job;             /* NULL if `decided` is set */
 	struct fields fields;        /* the fields from which `subject` is computed */
 	struct digest subject;
@@ -124,8 +124,8 @@ const char *cases_matched(const struct cases *cases);
 /* Returns whether a bound of an output comes from the settings of the dataset. */
 bool cases_have_dataset_bound(const struct case_options *options, const struct definition *definition);
 
-/* Returns the tolerance rule of an output. It is the op family's rule, which the dataset's settings
- * (case_options.dataset_by_dtype; NULL: none) and the `tolerance` in the definition override. */
+/* Returns the tolerance rule of an output. The rule is that of the op family, except for bounds that `dataset`
+ * (case_options.dataset_by_dtype; NULL: none) or the `tolerance` in the definition sets. */
 struct rule definition_rule(const struct definition *definition, int output, const struct tolerance *dataset,
 			    struct rule family);
 

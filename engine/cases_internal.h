@@ -1,5 +1,6 @@
-/* cases_internal - declarations that the files that make cases share. cases.c decides which cases there are and makes
- * their jobs, cases_bounds.c makes their tolerance rules, and cases_subject.c makes the fields of their subjects. */
+/* cases_internal - declarations for the files that together make the cases of a definition. cases.c decides which cases
+ * there are and makes their jobs, cases_bounds.c makes their tolerance rules, and cases_subject.c makes the fields of
+ * their subjects. */
 #ifndef REFTEST_ENGINE_CASES_INTERNAL_H
 #define REFTEST_ENGINE_CASES_INTERNAL_H
 
@@ -44,8 +45,8 @@ bool maker_gives_axis(const struct maker *m, const struct input_source *inputs, 
  * definition's tolerances apply to its outputs and not to gradients. */
 const struct rule *make_rules(const struct maker *m, const struct op_case *c);
 
-/* Adds the defaults that the descriptions of Python scalars state, because they decide what some numbers mean. Nothing
- * else in a description changes a result. */
+/* Adds the defaults that the descriptions of Python scalars state. They matter because a description may say that a
+ * number stands for the default. Nothing else in a description changes a result. */
 void described_default_fields(struct maker *m, struct fields *fields);
 /* Sets the fields of everything that the verdict of a case depends on, except the fields about what verifies it. Also
  * sets the digest of these fields. The job of the case must be set. */

@@ -43,8 +43,8 @@ void described_default_fields(struct maker *m, struct fields *fields)
 			             arena_printf(m->arena, "inputs.%s.default", m->problem.inputs[i].name), "%g", number);
 }
 
-/* If the definition has no family, adds the effects that words in the definition announce, because some checks depend
- * on them. */
+/* Adds what the words of a definition without family say about its effects: whether it draws random samples, which
+ * inputs it overwrites, and which kinds of inputs it has. Some checks depend on these facts. */
 static void described_effect_fields(struct maker *m, struct fields *fields)
 {
 	const char *samples = described_samples(&m->problem);

@@ -17,7 +17,7 @@
 
 #define CHAIN_TRUTH "chain" /* the chain of operations that the definition names */
 #define APPROVED_TRUTH "approved" /* the reference that a person approved (engine/approved_reference.h) */
-#define SOLUTION_TRUTH "solution" /* in --ground-truth, the solutions of the dataset; "solution:NAME" in verdicts */
+#define SOLUTION_TRUTH "solution" /* the solutions of the dataset, in --ground-truth; in verdicts: "solution:NAME" */
 
 /* Returns whether the ground truth of this name is Python source in the dataset: its truth, a solution, or the approved
  * reference. */
@@ -46,8 +46,8 @@ bool same_code_as_reference(const struct definition *definition, const char *sou
 /* Returns why verdicts that depend on this Python text are not stored, or NULL. */
 const char *why_truth_is_not_stored(const char *path, const char *source, size_t length, struct arena *arena);
 
-/* Marks a ground truth as one that can decide no case. The reason becomes its version, so a change of the reason is
- * reported. */
+/* Marks a ground truth as one that can decide no case. The digest of the reason becomes the version of the ground
+ * truth, so a change of the reason is reported. */
 void refuse_truth(struct truth *truth, const char *why, struct arena *arena);
 
 /* Returns the chain of operations of the definition as a ground truth. */

@@ -121,13 +121,13 @@ static enum blob_use use_of(const char *path, int i, int tensors, int solutions)
 	return i >= solutions && is_solution_path(path) ? BLOB_SOLUTION : i < tensors ? BLOB_TENSORS : BLOB_READ;
 }
 
-/* Checks the first `tensors` paths as tensor files, those from `solutions` on as solutions, and the others as files
- * that the reference reads. */
+/* Checks the first `tensors` paths as tensor files, the paths from index `solutions` on as solutions, and the paths
+ * between them as files that the reference reads. */
 static void check_blobs(struct result *result, const char *const *paths, int count, int tensors, int solutions,
 			bool to_run)
 {
-	/* Most definitions have no blobs, and then nothing is allocated: if the summary is up to date, the first
-	 * allocation in an arena would double the time for the definition. */
+	/* Without blobs, nothing is allocated: for a definition whose summary is up to date, the first allocation in an
+	 * arena would double the time. */
 	struct blob *blobs = count > 0 ? arena_array(&result->arena, (size_t)count, sizeof *blobs) : NULL;
 
 	for (int i = 0; i < count; i++)
@@ -166,8 +166,8 @@ static void note_optionals(struct result *result)
 	note_optional(result, approval_of(result));
 }
 
-/* Stores the new stat of each file that was read although its content had not changed. The mtime of such a file was
- * changed, or the file was written so recently before the last run that its stored stat proved nothing. */
+/* Stores the new stat of each file that was read although its content had not changed. This happens if the file's mtime
+ * was changed, or if the file was written so shortly before the last run that its stored stat proved nothing. */
 static void note_checks(struct result *result, struct file_entry entry)
 {
 	struct states *states = result->run->states;
