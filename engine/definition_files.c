@@ -217,8 +217,8 @@ bool result_from_summary(struct result *result)
 	    status_group((enum status)entry->summary.status) > GROUP_UNVERIFIED || !digest_equal(&entry->summary.context, &run->context) ||
 	    !digest_equal(&entry->seen.content, &result->definition_check.seen.content) || !same_solutions(result, entry))
 		return false;
-	/* The record does not say which files are tensor files, so all are checked as such. If another file must be
-	 * read again, this only prevents the use of the summary. */
+	/* The record does not say which files are tensor files, so all files are checked as tensor files. For a file of
+	 * another kind that has to be read again, the check fails, and the summary is not used. */
 	check_blobs(result, entry->blobs, entry->blob_count, entry->blob_count, 0, false);
 	result->inputs = inputs_digest(result);
 	if (!digest_equal(&entry->summary.inputs, &result->inputs))
@@ -563,8 +563,8 @@ static bool agrees_nowhere(const struct result *result)
 }
 
 /* Returns whether the family of the current attempt must be rejected, because the reference disagrees with it in a case
- * that has a verdict. Returns false if the op_type or the words of the definition name this family: the reference is
- * then wrong. */
+ * that has a verdict. Returns false if the op_type or the words of the definition name this family: in this case, the
+ * reference is wrong and not the choice of the family. */
 static bool rejects_family(const struct result *result)
 {
 	const struct cases *made = result->made;
@@ -579,8 +579,8 @@ static bool rejects_family(const struct result *result)
 						  : result->case_count == 0 && result->run->options->cases.only != NULL;
 }
 
-/* If the definition's `init` failed for all cases that reftest added, and no family is left, returns the message of the
- * first of these cases. Otherwise returns NULL. */
+/* If every candidate family was rejected, and the definition's `init` failed in all cases that reftest added, returns
+ * the message of the first of these cases. Otherwise returns NULL. */
 static const char *init_fails(const struct result *result)
 {
 	const struct cases *made = result->made;

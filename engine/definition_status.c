@@ -47,8 +47,8 @@ static void count_case(struct result *result, const struct case_result *c)
 		result->status = c->verdict->status;
 		result->reason = c->verdict->reason;
 	} else if (c->verdict->status == STATUS_CHECKED && result->status == STATUS_CHECKED && result->reason == REASON_UNATTESTED) {
-		result->reason = c->verdict->reason; /* the reason must be set, because --accept unattested accepts only
-						      * this one */
+		result->reason = c->verdict->reason; /* the result keeps REASON_UNATTESTED only if every checked case
+						      * has it */
 	}
 	if (c->verdict->status == STATUS_PASSED && !c->verdict->weak)
 		result->weak = false;

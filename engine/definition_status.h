@@ -12,8 +12,8 @@ bool resolve_case(struct result *result, struct case_result *c);
 bool resolve_known(struct result *result, const struct case_result *c);
 
 /* Call this after resolve_case was called for all cases. Parses the rest of each verdict of which only the head was
- * parsed. Does nothing if no verdict of the definition was parsed completely, because then only the definition's status
- * is reported. */
+ * parsed. Does nothing if only the head of every verdict was parsed: for such a definition, only the status is
+ * reported. */
 void resolve_read_wholly(struct result *result);
 
 /* Sets the verdict of the case and increments the number of decided cases. */

@@ -52,7 +52,7 @@ static void append(struct arena *arena, struct file_entry **list, int *count, in
 }
 
 /* Copies a stored record into the element of `table` with the same path. Returns false if `table` has no such path.
- * Both records and `table` are sorted by path, so each search starts where the last one ended. */
+ * Both records and `table` are sorted by path, so each search starts where the previous search ended. */
 static bool join_entry(struct file_table *table, const struct file_entry *entry, struct arena *arena)
 {
 	int order = -1;

@@ -111,7 +111,7 @@ static int split_names(const char *text, struct arena *arena, struct truth_choic
 }
 
 /* Checks that one case can use all libraries of this machine together with builtin and the dataset's own truth. If
- * --ground-truth all left out a library, the library would seem to agree with the rest. */
+ * --ground-truth all silently left out a library, the library would seem to agree with the other ground truths. */
 static int check_room(const struct truth_choice *choice, struct err *err)
 {
 	if ((choice->name_count > 0 && !choice->automatic && !choice->all) || choice->fact_count + 2 <= GROUND_TRUTHS_MAX)
@@ -246,8 +246,8 @@ int ground_truths_choose(struct program *program, const char *text, const char *
 	return check_room(out, err) != 0 ? -1 : check_names(out, err);
 }
 
-/* Returns whether the chosen "auto" or "all" of --ground-truth uses the library for this family. Libraries that the
- * user names are used in any case. */
+/* Returns whether "auto" or "all", whichever --ground-truth contains, uses the library for this family. Libraries that
+ * the user names are used in any case. */
 static bool asks(const struct truth_choice *choice, const struct provider_fact *fact, const char *family)
 {
 	for (int i = 0; i < fact->family_count; i++) {
@@ -331,7 +331,7 @@ static void add_available(const struct truth_choice *choice, const struct op_ent
 }
 
 /* Appends the solutions that `word` chooses; "" chooses all. If there is none, appends a refused ground truth that says
- * so, unless solutions are only added to the usual ground truths. */
+ * so. With "auto", appends nothing, because the run still has the other ground truths. */
 static void add_solutions(const struct truth_choice *choice, const char *name, const char *word, const struct own_truth *own, int own_count,
 			  struct truths *out, struct truth *items)
 {

@@ -24,10 +24,9 @@ enum drift_kind { DRIFT_GREW, DRIFT_FELL, DRIFT_STAYED, DRIFT_KINDS };
 enum drift_kind margin_drift_kind(const struct margin_drift *drift);
 
 struct margin_drifts {
-	const struct margin_drift *items; /* the largest margin of a newest verdict first */
+	const struct margin_drift *items; /* sorted by `to.margin`, the largest first */
 	int count;
-	int never_compared; /* the number of definitions for whose cases the store has verdicts of at most one
-			     * version */
+	int never_compared; /* the number of definitions without two verdicts that can be compared */
 };
 
 /* Returns, for each definition, device class and ground truth, the case whose margin moved most; if `each`, returns all

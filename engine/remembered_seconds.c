@@ -46,7 +46,8 @@ static void add_left(const struct result *result, struct left *left)
 	}
 }
 
-/* Returns the seconds that the running cases have taken until now. A case counts with at most its remembered time. */
+/* Returns the seconds that the running cases have taken until now. For a case that runs longer than its remembered
+ * time, only the remembered time is added. */
 static double spent(const struct run *run, double now)
 {
 	struct pool_running running[RUNNING_MOST];

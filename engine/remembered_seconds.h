@@ -1,5 +1,5 @@
-/* remembered_seconds - reads from the store how long a case took when it ran last; its definition may have changed
- * since then. A run uses these times to estimate how long it still takes. */
+/* remembered_seconds - reads from the store how long a case took when it ran last, even if its definition has changed
+ * after that run. A run uses these times to estimate how long it still takes. */
 #ifndef REFTEST_ENGINE_REMEMBERED_SECONDS_H
 #define REFTEST_ENGINE_REMEMBERED_SECONDS_H
 

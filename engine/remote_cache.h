@@ -3,7 +3,7 @@
  *
  * If the local store has no verdict that counts for a case, the run queries the remote cache. One query covers the
  * cases of many definitions. The run passes new verdicts to a helper process, which writes them to the remote while
- * references run. The function start_helper starts the helper and gives it the address.
+ * references run.
  *
  * Data from the remote is untrusted. A record is used only if all of these conditions hold:
  * - its checksum is valid;
@@ -30,7 +30,7 @@ void remote_cache_close(struct remote_cache *remote, bool interrupted);
 /* Returns whether a stored verdict counts for a case. */
 typedef bool case_known(struct result *result, const struct case_result *c);
 
-/* Returns true if `known` returns false for at least one case of the result. The remote is then queried for these
+/* Returns true if `known` returns false for at least one case of the result. If so, the remote is queried for these
  * cases, and the result waits until remote_cache_next returns it. */
 bool remote_cache_defers(struct result *result, case_known *known);
 

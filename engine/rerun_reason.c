@@ -85,9 +85,8 @@ static enum lack lack_of_truths(const struct truths *truths, bool own_class, con
 	return LACK_NONE;
 }
 
-/* A verdict of a case that the judge decided before a runner existed, for example because its inputs are invalid. The
- * version of torch and the containment of references do not matter for such a verdict. It never says that a case
- * passed. */
+/* Returns whether the judge decided the case before a runner existed, for example because the inputs are invalid. For
+ * such a verdict, which is never `passed`, the version of torch and the containment of references do not matter. */
 static bool ran_no_reference(const struct verdict *v)
 {
 	return v->torch == NULL && v->containment == NULL && v->status != STATUS_PASSED;

@@ -70,7 +70,8 @@ static void emit_result(struct result *result)
 
 static void plan_result(struct result *result);
 
-/* Tries the next family, if the reference disagrees with the current one, or generic inputs, if `init` failed. */
+/* Begins the next attempt: with the next family if the reference disagrees with the current family, or with generic
+ * inputs if `init` failed. */
 static void plan_next_attempt(struct result *result)
 {
 	for (int i = 0; i < result->planned; i++)
@@ -110,7 +111,8 @@ static void finish_result(struct result *result)
 	}
 }
 
-/* Finishes the result, without cases, of a definition that is invalid or whose content is not on this machine. */
+/* Finishes the result of a definition that has no cases, because it is invalid or because its content is not on this
+ * machine. */
 static void finish_without_cases(struct result *result, const char *message)
 {
 	bool remote = result->definition_check.remote || result->workload_check.remote;
@@ -277,8 +279,8 @@ static void settle_waiter(struct run *run, const struct waiter *who, const struc
 		plan_or_finish(result);
 }
 
-/* Submits a waiting case, because the equal case that it waited for was dropped. Further equal cases then wait for the
- * submitted case. */
+/* Submits a waiting case, because the equal case that it waited for was dropped. Other cases that are equal to it now
+ * wait for the submitted case. */
 static void run_promoted(const struct waiter *next)
 {
 	struct result *result = next->result;
@@ -387,8 +389,8 @@ static void commit_finished_cases(struct run *run)
 	}
 }
 
-/* Returns the number of cases to plan now. If only the shapes suggest the family, this is 1, because the first case
- * usually shows whether the reference computes something else. Otherwise all cases are planned. */
+/* Returns the number of cases to plan now. If only the shapes suggest the family, returns 1 at first, because the first
+ * case usually shows whether the reference computes something else. Otherwise returns the number of all cases. */
 static int count_to_plan(const struct result *result)
 {
 	bool one = result->planned == 0 && result->case_count > 0 && result->made->op != NULL &&
@@ -564,7 +566,7 @@ static void count_run(const struct run *run)
 
 /* Verdicts are stored under the torch version that the zygote (the process from which runners are forked) reports. If
  * this version differs from the expected version, this run has accepted stored verdicts of a torch version that is not
- * installed. The run then stores no summaries. */
+ * installed. In this case, the run stores no summaries. */
 static bool has_other_torch(const struct run *run)
 {
 	const char *expected = run->machine.policy.torch;

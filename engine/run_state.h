@@ -39,7 +39,7 @@ struct run_options {
 	int jobs;           /* --jobs; 0: a default for the machine (engine/job_count.h) */
 	bool interactive;   /* the run is a part of `watch`: it leaves cores free for the editor and for single
 			     * definitions */
-	const char *required; /* --require-containment: the gaps that must be closed; NULL: none */
+	const char *required; /* --require-containment: what references must not reach; NULL: no requirement */
 	int spares;         /* the value of pool_options.spares; 0: a default for the device */
 	double timeout_s;
 	int64_t memory;     /* --memory: bytes that a reference may use; 0: a default for each definition */
@@ -62,17 +62,17 @@ struct run_options {
 			     * stored summary is "passed" */
 	/* The functions that query a running watcher; NULL: do not query. A run that queries a watcher need not check
 	 * every file. If `ask_verified` is set, the watcher lists the verified definitions. If `ask_rows` is also set,
-	 * the list has the number of cases of each. If `ask_names` is set, the watcher looks up the paths of the
-	 * definitions with these names. */
+	 * the list has the number of cases of each verified definition. If `ask_names` is set, the watcher looks up the
+	 * paths of the definitions with these names. */
 	const struct up_to_date_calls *watcher;
 	bool ask_verified, ask_rows;
 	const char *const *ask_names;
 	int ask_count;
-	/* References in a commit. Each of them is then the only ground truth of its definition, and verdicts are
-	 * neither read nor stored. NULL: an ordinary run. */
+	/* NULL: an ordinary run. Otherwise the references in a commit: each is the only ground truth of its definition,
+	 * and verdicts are neither read nor stored. */
 	const struct base_references *base;
-	/* Solutions. The run then verifies the solutions of each definition instead of its reference, and verdicts are
-	 * neither read nor stored. NULL: an ordinary run. */
+	/* NULL: an ordinary run. Otherwise the run verifies the solutions of each definition instead of its reference,
+	 * and verdicts are neither read nor stored. */
 	const struct candidates *candidates;
 	bool urgent;        /* in a shared pool, cases of this run go before the queued cases of other runs. Verdicts
 			     * are reported immediately, and stored at the end of the run in one transaction */
@@ -123,13 +123,13 @@ struct result {
 	struct workload_file lines; /* the lines of the workload file */
 	struct summary counts; /* always set */
 	bool from_summary;
-	bool from_lru;	      /* the result comes from a summary in the watcher's memory (engine/summary_lru.h); the
-			       * `latest` records in the store are then for other file contents */
+	bool from_lru;	      /* the result comes from a summary in the watcher's memory (engine/summary_lru.h), so the
+			       * `latest` records in the store are for other file contents */
 	bool changed;         /* a file changed while the cases ran, so no verdict was stored */
 	bool put_back;        /* true if `changed` is true but the file has its old content again; no watch event will
 			       * follow */
-	const char *outside;  /* if the reference may depend on more than its inputs: the reason, because of which no
-			       * verdict is stored; else NULL */
+	const char *outside;  /* why no verdict is stored: the reference may depend on more than its inputs; NULL:
+			       * verdicts are stored */
 	const char *unsteady; /* why every verdict is at most `checked`; else NULL */
 	bool waiting;         /* some case of the result waits for the pool; false if the result is final */
 	bool other_shard;     /* all cases of the definition belong to other shards */
@@ -139,9 +139,9 @@ struct result {
 	struct stat_check definition_check, workload_check, truth_check, approval_check;
 	const struct dataset_file *workload; /* the workload file; NULL: there is no workload file */
 	const struct dataset_file *truth; /* the file with the dataset's own truth; NULL: there is none */
-	const char *truth_trouble; /* why that file cannot be read; NULL: it can, or there is none */
+	const char *truth_trouble; /* why `truth` cannot be read; NULL: no such problem */
 	const struct dataset_file *approval; /* the file with the approved reference; NULL: there is none */
-	const char *approval_trouble; /* why that file cannot be read; NULL: it can, or there is none */
+	const char *approval_trouble; /* why `approval` cannot be read; NULL: no such problem */
 	struct approved_reference approved; /* the contents of the approval file. Set if `definition` is set */
 	/* The dataset's own ground truths of the definition: first its truth (or the reference in a commit), then its
 	 * chain, then its solutions. Set if `definition` is set. */
@@ -206,7 +206,7 @@ struct run {
 	uint64_t up_to_date_elements;
 	int64_t cases_run, cases_cached;
 	int64_t cases_shared; /* how many cases of cases_cached have the verdict of an equal case of this run */
-	int64_t misses[LACK_COUNT]; /* for each reason why no stored verdict counts, the number of cases without one */
+	int64_t misses[LACK_COUNT]; /* for each reason why no stored verdict counts: the number of such cases */
 	int64_t cases_planned; /* the number of cases that had to run (with --dry-run: would have to run) */
 	int64_t cases_wrong;   /* the number of cases that ran and failed or raised an error */
 	double seconds_of_cases; /* the sum of the seconds of the cases that ran */

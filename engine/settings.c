@@ -151,7 +151,7 @@ static int unknown_key(const struct reader *reader, const struct toml_value *val
 		return fail_at(reader, value,
 			       "a dataset cannot set \"%s\", because its author may be a stranger; %s instead", key,
 			       user_rows[number - SETTING_COUNT].instead);
-	/* a quoted key that contains a dot may look like the name of a setting */
+	/* no suggestion for a quoted "hook.strict": it is spelt like a setting, but is not in the table [hook] */
 	const char *near = number < SETTING_COUNT ? NULL : suggest_word(key, known, SETTING_COUNT);
 
 	if (near == NULL && number == KEYS)
@@ -235,7 +235,7 @@ static int read_member(const struct reader *reader, const struct toml_value *val
 	}
 	while (id < SETTING_COUNT && strcmp(rows[id].name, key) != 0)
 		id++;
-	/* A quoted key may contain the dot. */
+	/* A quoted key "hook.strict" at top level is not the key `strict` of the table [hook]. */
 	if (id == SETTING_COUNT || (*table == '\0') != (strchr(rows[id].name, '.') == NULL))
 		return unknown_key(reader, value, key); /* otherwise a misspelt setting would silently have no effect */
 	if ((rows[id].kind == TOML_FLAG ? read_flag : read_value)(reader, (enum setting_id)id, value, &text) < 0)
@@ -358,7 +358,8 @@ struct settings *settings_parse(const char *text, size_t length, bool json, stru
 	return NULL;
 }
 
-/* Reads one of the two files. Returns 0 if there is none: `out` is then NULL. Returns -1 with a message on error. */
+/* Reads reftest.json or reftest.toml. Returns 0; without the file, `out` is NULL. Returns -1 with a message on
+ * error. */
 static int read_file(int root, bool json, struct settings **out, struct err *err)
 {
 	struct buf bytes = {0};

@@ -19,7 +19,7 @@
  * tree, also for --staged.
  *
  * This version also reads reftest.json, the older form with the keys require_containment and ground_truth, and prints a
- * note. The next version will not. */
+ * note. The next version will no longer read reftest.json. */
 #ifndef REFTEST_ENGINE_SETTINGS_H
 #define REFTEST_ENGINE_SETTINGS_H
 
@@ -56,7 +56,7 @@ struct settings {
 	struct setting of[SETTING_COUNT];
 	bool size[SIZE_COUNT];
 	const char *device, *ground_truth, *accept; /* NULL: the file does not set it */
-	const char *required; /* gaps, in the form that containment_suffices expects; NULL: none */
+	const char *required; /* what references must not reach (containment_suffices); NULL: no requirement */
 	bool hook_strict, hook_all;
 	struct tolerance by_dtype[DTYPE_COUNT]; /* the value of SETTING_TOLERANCE; negative: not given */
 	struct arena arena;

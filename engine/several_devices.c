@@ -81,8 +81,8 @@ static bool more_wait_than_lanes(const struct several *s)
 }
 
 /* Returns how many more tasks a device may get. A device gets some tasks in advance, because each runner needs time to
- * create a CUDA context: one such task per lane while many tasks wait, and otherwise one for the whole device, because
- * other devices may need the rest. */
+ * create a CUDA context. While many tasks wait, it gets one task per lane in advance. Otherwise it gets only one,
+ * because other devices may be free sooner. */
 static int room_of(const struct device *device, bool many)
 {
 	return device->own.lanes + (many ? device->own.lanes : 1) - device->tasks;

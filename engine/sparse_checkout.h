@@ -33,8 +33,8 @@ struct sparse { /* {0}: not read yet */
 	enum sparse_checkout {
 		SPARSE_BY_HAND, /* no sparse checkout is active; a user marked single files */
 		SPARSE_CONE,	/* the sparse checkout selects folders */
-		SPARSE_PATTERNS /* the sparse checkout has patterns as in .gitignore; the last pattern that matches
-				 * decides */
+		SPARSE_PATTERNS /* the sparse checkout has patterns as in .gitignore; the last pattern that matches a
+				 * path applies */
 	} checkout;
 };
 

@@ -330,8 +330,8 @@ static int ask_ignored(struct staged *staged, const char *path)
 	return texts == 4 ? ignored : -1;
 }
 
-/* Returns whether git ignores a path. If git exits for a path, the path is not ignored, and the next call starts
- * another git process. */
+/* Returns whether git ignores a path. If git exits because of a path, the path counts as not ignored, and the next call
+ * starts another git process. */
 static bool is_ignored(struct staged *staged, const char *path)
 {
 	int answer = ask_ignored(staged, path);
@@ -527,7 +527,7 @@ static int make_folder(struct staged *staged, struct err *err)
 {
 	char *path = arena_printf(staged->arena, "%s/.reftest/staged-XXXXXX", staged->dataset->root);
 
-	if (home_folder_make(staged->dataset->root, err) < 0) /* it does not exist if there is no store */
+	if (home_folder_make(staged->dataset->root, err) < 0) /* without a store, .reftest may be missing */
 		return -1;
 	sweep(staged);
 	if (mkdtemp(path) == NULL)

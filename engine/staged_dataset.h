@@ -45,8 +45,8 @@ bool staged_changes(struct staged *staged, const char *path);
 int staged_changed_files(struct staged *staged, struct arena *arena, const char ***files);
 
 /* Gets the bytes of a blob (a tensor file) from the index, or from the file to which its LFS pointer refers. Free the
- * blob with staged_blob_free. Returns 0 on success. Returns 1 if the content is not on this machine; then `err` has
- * the command that fetches it. Returns -1 and sets `err` on other errors. */
+ * blob with staged_blob_free. Returns 0 on success. Returns 1 if the content is not on this machine; in this case,
+ * `err` has the command that fetches it. Returns -1 and sets `err` on other errors. */
 struct staged_blob {
 	const unsigned char *data;
 	size_t length;

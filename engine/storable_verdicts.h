@@ -14,27 +14,27 @@
 
 #include "engine/run_state.h"
 
-/* Returns a message about the first construct in the reference whose result may depend on more than the reference's
- * text and inputs, allocated in `arena`. If `with_init` is true, also looks at the code in `init`, which makes inputs.
- * Returns NULL if there is no such construct. */
+/* Finds the first construct in the reference whose result may depend on more than the reference's text and inputs. If
+ * `with_init` is true, also looks at the code in `init`, which makes inputs. Returns a message about the construct,
+ * allocated in `arena`, or NULL if there is none. */
 const char *storable_reference(const struct definition *definition, bool with_init, struct arena *arena);
 
-/* Returns a message about the first word by which the definition's code may read the clock or the name of the machine,
- * allocated in `arena`; NULL if there is none. A reference that a ground truth confirms is then only checked, because
- * its next outputs may differ. */
+/* Finds the first word by which the definition's code may read the clock or the name of the machine. Returns a message
+ * about it, allocated in `arena`, or NULL if there is none. With such a word, a reference that agrees with a ground
+ * truth is only `checked`, because its next outputs may differ. */
 const char *storable_unsteady(const struct definition *definition, bool with_init, struct arena *arena);
 
-/* Returns the message that says why verdicts are not stored: while it ran, the reference accessed something besides its
- * inputs and torch. `reached` describes the access: "it opens /etc/hostname". */
+/* Returns the message that verdicts are not stored, because the reference accessed something besides its inputs and
+ * torch while it ran. `reached` describes the access: "it opens /etc/hostname". */
 const char *storable_reached(const char *reached, struct arena *arena);
 
 /* Call this after the cases of a definition ran. `unchanged` is the value of result_unchanged. If it is false, sets
  * result->changed, and no verdict from this run of the definition is stored. */
 void storable_after_run(struct result *result, bool unchanged);
 
-/* Returns whether other cases with the same subject may share the verdict. They may not if the judge rejected a tensor
- * file because the file was removed or changed after it was hashed: the definition that names the file is then the only
- * one with this problem. */
+/* Returns whether other cases with the same subject may share the verdict. If the judge rejected a tensor file because
+ * the file was removed or changed after it was hashed, returns false: the other cases may name another file with the
+ * same content. */
 bool storable_for_subject(const struct verdict *verdict);
 
 #endif

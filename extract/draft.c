@@ -111,8 +111,8 @@ static enum draft_answer no_value(struct making *m, enum expression_result resul
 	return DRAFT_LEFT_OUT;
 }
 
-/* Says which fields make a length that is no integer without parallelism either: the configuration contradicts
- * itself. */
+/* Sets an error about the configuration: even without parallelism, the length of an axis is not an integer. Names the
+ * fields from which the length is computed. */
 static enum draft_answer contradicts_itself(struct making *m, const char *axis, const char *expression)
 {
 	const struct degrees *d = m->degrees;

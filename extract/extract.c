@@ -78,7 +78,8 @@ static bool is_listed(const struct string_list *list, const char *text)
 	return false;
 }
 
-/* Reads the definitions of an op_type, once. A folder that does not exist has none. */
+/* Reads the definitions of an op_type, unless they were read already. Without a folder, the op_type has no
+ * definitions. */
 static int read_op_type(struct extraction *e, const char *op_type)
 {
 	const char *path = arena_printf(e->arena, "%s/definitions/%s", e->request->root, op_type);
@@ -410,7 +411,7 @@ static const struct extract_file *file_named(const struct extraction *e, const c
 	return NULL;
 }
 
-/* Returns the file behind symbolic links, which stay. */
+/* Returns the file to which `path` leads through symbolic links, so that this file is written and the links stay. */
 static const char *behind_links(struct extraction *e, const char *path)
 {
 	char *real = realpath(path, NULL);

@@ -35,7 +35,7 @@ struct extract_file {
 	const char *text, *old_text; /* old_text: NULL for a new definition */
 	bool keep;		    /* false: it is not written; extract_plan sets it to true */
 	bool in_new_folder;	    /* extract_write made the folder for it */
-	const char *status, *why;   /* if the caller removed it: the status of its verification, and a sentence */
+	const char *status, *why;   /* if the caller removed the definition: its status, and a sentence that says why */
 };
 
 /* A new definition whose name was taken. */

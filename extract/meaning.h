@@ -26,8 +26,8 @@ struct meaning meaning_of(const cJSON *definition, struct arena *arena);
 
 bool meaning_equal(const struct meaning *a, const struct meaning *b);
 
-/* Returns whether two definitions differ only in their references and constraints. Both references then take the same
- * inputs. */
+/* Returns whether two definitions differ only in their references and constraints, so that both references take the
+ * same inputs. */
 bool meaning_same_interface(const struct meaning *a, const struct meaning *b);
 
 /* Appends each field in which two meanings differ, as a JSON object {"field", "ours", "theirs"}. References appear as

@@ -162,7 +162,8 @@ static const char *imported_from(const char *text, const char *name, struct aren
 	return NULL;
 }
 
-/* Adds the file of a class that the text imports, also through packages that only pass it on. */
+/* Adds the file of a class that the text imports. If the text imports the class from a package, follows the import in
+ * the package's __init__.py. */
 static void add_class(struct asking *a, const char *name)
 {
 	struct buf bytes = {0};
@@ -223,14 +224,14 @@ static const char *last_part(const char *path)
 	return dot != NULL ? dot + 1 : path;
 }
 
-/* What architectures.json says of SGLang's file: "names" and "classes". */
+/* Returns a member of "sglang" in architectures.json: "names" or "classes". */
 static const cJSON *of_sglang(const struct asking *a, const char *member)
 {
 	return json_member(json_member(a->architecture->own, "sglang"), member);
 }
 
-/* Returns whether a module of the architecture has this last part, also one that other models of the architecture
- * have. */
+/* Returns whether `name` is the last part of a module's path in the architecture. The model itself need not have the
+ * module. */
 static bool is_module(const struct asking *a, const char *name)
 {
 	const cJSON *block, *rule, *blocks = json_member(a->architecture->root, "blocks");
@@ -242,8 +243,8 @@ static bool is_module(const struct asking *a, const char *name)
 	return false;
 }
 
-/* Returns whether the text assigns to self.NAME, or to a longer name that is no other module's: self.attn_mqa is
- * `attn`. */
+/* Returns whether the text assigns to self.NAME, or to a longer name that begins with NAME and is not the name of
+ * another module: self.attn_mqa belongs to `attn`. */
 static bool has_layer(const struct asking *a, const char *name)
 {
 	const size_t own = strlen(name);
@@ -294,8 +295,8 @@ static void check_rule(struct asking *a, const struct rule *rule)
 	check_fields(a, rule);
 }
 
-/* Returns whether the mapping has a layer, under its own name or SGLang's, or names it among the parts that it
- * lacks. */
+/* Returns whether the mapping has a layer with this name, SGLang's name for a layer, or a part with this name under
+ * "not_covered". */
 static bool in_mapping(const struct asking *a, const char *name)
 {
 	const cJSON *block, *rule, *item, *blocks = json_member(a->architecture->root, "blocks");

@@ -1,6 +1,6 @@
 /* sglang_witness - compares the mapping of an architecture (models/architecture.h) with the model file of a checkout of
- * SGLang. This file is an independent source for the layers of the architecture and for the fields of the configuration
- * that they read.
+ * SGLang. The model file is an independent source: it shows which layers the architecture has, and which fields of the
+ * configuration these layers read.
  *
  * The module searches the text of this file, and of the files that it imports from sglang.srt.models; it runs no code.
  * A layer is an assignment to `self.NAME`. It belongs to a module if NAME begins with the last part of the module's

@@ -13,7 +13,7 @@ struct lines {
 	struct buf buf; /* bytes that were read; lines_free frees them */
 	size_t at;      /* where the next line begins in `buf` */
 	int64_t number; /* number of the line that lines_next returned last, from 1 */
-	bool skipping;  /* the rest of a line that is too long is not kept */
+	bool skipping;  /* the line was too long; its rest is skipped */
 	bool ended;     /* the end of the file was reached */
 };
 

@@ -18,7 +18,7 @@
 #include "cache/store.h"
 
 struct merge_rules {
-	struct record_signer signer; /* `check` decides about signature and containment */
+	struct record_signer signer; /* `check` accepts or refuses a record by its signature and containment */
 	const char *checker;         /* the checker digest of this build */
 };
 

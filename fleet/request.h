@@ -30,11 +30,11 @@ struct work_request {
 	const char *id;           /* NULL: none */
 	const char *definition;   /* "op_type/name" */
 	struct digest content;
-	const char *const *cases; /* ended by NULL; NULL: every case of the definition */
+	const char *const *cases; /* ids, the last one followed by NULL; `cases` NULL: every case */
 };
 
 /* Reads line `number` of the requests. Returns 0, and the request in `arena`. Returns -1 and sets `err` if the line
- * is not a request; `out->id` is then still set if it could be read, so that the answer can name the invalid
+ * is not a request; even for an invalid request, sets `out->id` if it can be read, so that the answer can name the
  * request. */
 int request_read(const char *line, size_t length, int64_t number, struct arena *arena, struct work_request *out,
 		 struct err *err);

@@ -20,9 +20,9 @@
 #include "remote/signature.h"
 #include "workers/pool/pool.h"
 
-/* Waiting requests keep every lane busy while answers and requests are in transit. One waits for each lane, and a few
- * more, because one is too few for a worker with a single lane. More requests would only wait here, where no other
- * worker can take them. */
+/* Waiting requests keep every lane busy while answers and requests are in transit. For each lane, one request runs and
+ * one waits; REQUESTS_MORE more requests wait for a worker with few lanes. If still more requests waited here, no other
+ * worker could take them. */
 enum { REQUESTS_OF_LANE = 2, REQUESTS_MORE = 2, REQUESTS_MOST = 64 };
 
 struct worker;

@@ -1,8 +1,8 @@
 /* repository - finds the git repository that contains a directory, by git's rules and without running git.
  *
- * When git runs a hook, it sets environment variables with the paths of the repository and the index. They matter
- * because `git commit -a` and `git commit FILE` use a temporary index. If the dataset is in another repository, for
- * example in a submodule, the variables are ignored, and the nearest .git decides. */
+ * When git runs a hook, it sets environment variables with the paths of the repository and the index. The variables
+ * matter because `git commit -a` and `git commit FILE` use a temporary index. If the dataset is in another repository,
+ * for example in a submodule, the variables are ignored, and the nearest .git determines the repository. */
 #ifndef REFTEST_GIT_REPOSITORY_H
 #define REFTEST_GIT_REPOSITORY_H
 

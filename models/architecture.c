@@ -90,7 +90,8 @@ static const char *nearest_stem(const char *stem, const char *const *stems, int 
 	return near != NULL ? near : beginning_of(stem, stems, count);
 }
 
-/* Returns the known architecture whose stem is nearest; of several with this stem, the one with the nearest name. */
+/* Returns the known architecture whose stem is nearest to that of `name`. If several architectures have this stem,
+ * returns the one whose whole name is nearest. */
 static const char *nearest_architecture(const char *name, const cJSON *known, struct arena *arena)
 {
 	const int count = cJSON_GetArraySize(known);

@@ -10,8 +10,8 @@
  * If a rule has "when", its template is only for models whose configuration has the values under "when", or lacks these
  * fields. If a value there is null, the rule is only for models that lack the field.
  *
- * "tree" lists the modules of all architectures from the outside to the inside. Each has an expression for the number
- * of such modules in a model. "may_be_zero" lists the fields whose value may be 0. */
+ * "tree" lists the modules of all architectures from the outside to the inside. For each module, an expression gives
+ * its number in a model. "may_be_zero" lists the fields whose value may be 0. */
 #ifndef REFTEST_MODELS_ARCHITECTURE_H
 #define REFTEST_MODELS_ARCHITECTURE_H
 
@@ -56,7 +56,7 @@ struct degrees {
 		int64_t value;
 	} fields[USED_FIELDS]; /* the fields of the configuration that were read, each once */
 	int field_count;
-	char missing[64]; /* the name without a value, after EXPRESSION_MISSING; else "" */
+	char missing[64]; /* if the last result was EXPRESSION_MISSING: the name that has no value; else "" */
 };
 
 /* Evaluates an expression, and adds what it uses to the used_… members and `fields`. */

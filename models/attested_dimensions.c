@@ -98,7 +98,7 @@ static const char *attest_token(const struct definition *d, const struct token *
 			     : arena_printf(arena, "the name says %s, but axis '%s' is %lld", part, other->name, (long long)other->value);
 }
 
-/* Returns whether the name has, before `behind`, a part that consists of the letter v and a number. */
+/* Returns whether a part of the name before `behind` is the letter v and a number. */
 static bool has_v_part(const char *name, const char *behind)
 {
 	for (const char *at = strstr(name, "_v"); at != NULL && at < behind; at = strstr(at + 1, "_v"))
@@ -356,7 +356,8 @@ static const char *contradiction(const struct attempt *a, const struct model *mo
 			    *tp != '\0' || *ep != '\0' ? "; degrees tried: " : "", tp, *tp != '\0' && *ep != '\0' ? "; " : "", ep);
 }
 
-/* Says that no module of the op_type has the degrees of the tags, if one does not divide them. */
+/* If some module of the op_type cannot be divided by the degrees of the tags, returns a sentence that says so, else
+ * NULL. */
 static const char *no_degree(const struct attempt *a, const struct model *model, struct arena *arena)
 {
 	const int64_t tp = tagged_degree(a->d, "tp:"), ep = tagged_degree(a->d, "ep:");
@@ -422,8 +423,8 @@ static const char *attest_name_of_model(const struct definition *d, const char *
 	return text;
 }
 
-/* Several models may share a definition at different degrees, but a tag states only one degree. It must be the degree
- * of one of the models. Every other model must explain the axes at some degree. */
+/* Several models may share a definition at different degrees, but a tag states only one degree. One of the models must
+ * explain the axes at this degree, and every other model at some degree. */
 static const char *attest_models(const struct definition *d, struct arena *arena)
 {
 	const char *first = NULL, *found = NULL;

@@ -3,7 +3,7 @@
  *
  * - A number in the name is the length of the axes that the letters before it stand for: in
  *   "gqa_paged_decode_h32_kv8_d128", kv8 states the number of key heads. The name contradicts the axes if the
- *   definition has such axes, and none of them has the stated length.
+ *   definition has axes for these letters, and none of them has the stated length.
  * - The description contradicts an axis if it states another length: "page_size=64".
  * - A `model:` tag, or hf_id, names a model. Each module of the model with the op_type of the definition states lengths
  *   of the axes, for each degree of tensor and expert parallelism that the tags `tp:` and `ep:` allow. The model
@@ -20,14 +20,14 @@
 struct architecture;
 struct model;
 
-/* Returns NULL if nothing contradicts the axes. Otherwise returns a sentence with the axis and its length, the stated
- * length and what states it, and the degrees that were tried. If a model states the length, the sentence also has the
- * field of the configuration, its value and its source. */
+/* Returns NULL if nothing contradicts the axes. Otherwise returns a sentence with the axis, its length, and the stated
+ * length. The sentence also says what states the length: the name, the description, or a model with the field of its
+ * configuration, the field's source, and the degrees that were tried. */
 const char *attest_definition(const struct definition *definition, struct arena *arena);
 
-/* Sets explains[i] to whether rule i of the architecture gives the axes of the definition, and returns the number of
- * such rules. Tries the degrees of the tags, or degree 1 without tags. If no rule gives the axes then, tries all
- * degrees. */
+/* Sets explains[i] to true if rule i of the architecture gives the axes of the definition, otherwise to false. Returns
+ * the number of rules that do. Tries the degrees of the tags, or degree 1 without tags. If no rule gives the axes at
+ * these degrees, tries all degrees. */
 int attest_rules(const struct definition *definition, const struct model *model, const struct architecture *architecture, bool *explains);
 
 #endif

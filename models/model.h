@@ -40,7 +40,7 @@ bool model_find(const char *name, struct model *model, struct arena *arena);
 const char *model_near(const char *name, struct arena *arena);
 
 /* Reads a config.json. The model's name is `name`; NULL: the name of the file's folder, or of the file if that is not
- * "config.json". Returns -1 with a message that names the place in the file; call model_close then, too. */
+ * "config.json". Returns -1 with a message that names the place in the file. Call model_close in both cases. */
 int model_read(const char *path, const char *name, struct model *model, struct arena *arena, struct err *err);
 
 void model_close(struct model *model);

@@ -24,9 +24,9 @@ struct action_result {
 	size_t size;
 	const unsigned char *value; /* points into the message; NULL if the value is only in /cas */
 };
-/* Reads a message. Returns false if the bytes are not such a message, if it has no output file, or if the length of its
- * value is not the one that the message states. Unknown fields are skipped. The caller must check the hash of the
- * value. */
+/* Reads a message. Returns false if the bytes are not an ActionResult, if the message has no output file, or if the
+ * value does not have the length that the message states. Unknown fields are skipped. The caller must check the hash of
+ * the value. */
 bool action_result_read(const void *message, size_t length, struct action_result *out);
 
 #endif

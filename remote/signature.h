@@ -24,8 +24,8 @@ void signature_sign(const struct signing_key *signer, struct verdict_line *recor
  * may be NULL. */
 struct record_signer signature_signer(struct signing_key *signer);
 
-/* Checks the signature of the record. If `signer` is NULL, every record is accepted. Returns 0, or -1 with a message
- * that says why not. */
+/* Checks the signature of the record. If `signer` is NULL, every record is accepted. Returns 0 if the record is
+ * accepted, or -1 with a message that says why it is refused. */
 int signature_check(const struct signing_key *signer, const struct verdict_line *record, struct err *err);
 
 #endif

@@ -4,8 +4,8 @@
  * The final folder therefore never contains an incomplete clone. If this process is killed, the next call continues in
  * the partial folder: a complete download is not repeated.
  *
- * An update never touches local changes. It happens only if HEAD is the cloned branch without local commits, and no
- * tracked file differs from HEAD. (Git refuses to overwrite untracked files.) While files are replaced, the file
+ * An update never touches local changes. A checkout is updated only if HEAD is the cloned branch without local commits,
+ * and no tracked file differs from HEAD. (Git refuses to overwrite untracked files.) While files are replaced, the file
  * `.git/reftest-update` names both commits. If this process is killed during that time, the next call finishes the
  * update, unless a file has contents that neither commit explains.
  *

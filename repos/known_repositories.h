@@ -6,7 +6,7 @@
 struct known_repository {
 	const char *name;   /* name of the folder in the target folder, and name in repos_config.json */
 	const char *url;
-	const char *holds;  /* what it is, for help texts */
+	const char *holds;  /* what the repository contains, for help texts */
 	const char *python; /* the folder in the checkout from which Python imports the library; NULL: this is not a
 			     * library */
 };

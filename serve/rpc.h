@@ -36,8 +36,8 @@ struct rpc_message {
 	cJSON *tree;	       /* owned; freed by rpc_free */
 };
 
-/* Reads one message. On error, returns the code and sets `err`; `out->id` then has the id if it could be read. The
- * caller always calls rpc_free. */
+/* Reads one message. On error, returns the code and sets `err`; even then, `out->id` has the id if it could be read.
+ * The caller always calls rpc_free. */
 enum rpc_code rpc_read(const char *line, size_t length, struct rpc_message *out, struct err *err);
 void rpc_free(struct rpc_message *message);
 

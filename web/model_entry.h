@@ -10,7 +10,7 @@ enum web_module_type { WEB_BLOCK, WEB_LAYER };
 
 struct web_module {
 	const char *name;
-	int64_t count;	    /* how many such modules the model has */
+	int64_t count;	    /* how many modules of this name the model has */
 	const char *parent; /* the name of another module, or NULL */
 	enum web_module_type type;
 	const char *const *definitions; /* names of definitions */
@@ -26,8 +26,8 @@ struct web_model {
 
 /* How a file is laid out. */
 struct web_layout {
-	const char *indent;  /* of the entry's first line */
-	const char *step;    /* what is added for each level */
+	const char *indent;  /* the indentation of the entry's first line */
+	const char *step;    /* the indentation that each further level adds */
 	const char *newline; /* "\n" or "\r\n" */
 };
 

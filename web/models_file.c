@@ -278,7 +278,7 @@ static int read_entry(struct parser *p, struct entry *entry)
 	return fail(p, "an entry with an id");
 }
 
-/* Reads the array. The current token is the one after its '[', and afterwards its ']'. */
+/* Reads the array. Before the call, the current token is the one after '['; after the call, it is ']'. */
 static int read_entries(struct parser *p, const char *wanted, struct place *out)
 {
 	struct entry entry;
@@ -339,7 +339,7 @@ static int find_array(struct parser *p)
 
 /* ---- the new text ------------------------------------------------------------------------------------------------ */
 
-/* Adds the entry after the last one. If ']' is alone on its line, the entry gets the lines before ']'. */
+/* Adds the entry after the last one. If ']' is alone on its line, the entry is inserted before this line. */
 static void add_entry(const struct parser *p, const struct place *place, const struct web_model *model,
 		      const struct web_layout *layout, struct buf *out)
 {
