@@ -19,7 +19,7 @@ void *arena_alloc(struct arena *arena, size_t size);
  * memory had run out. */
 void *arena_array(struct arena *arena, size_t count, size_t size);
 
-/* The next three functions return a copy with a NUL appended. */
+/* The next three functions copy a text and append a NUL to the copy. */
 char *arena_copy(struct arena *arena, const void *bytes, size_t length);
 char *arena_string(struct arena *arena, const char *text);
 char *arena_printf(struct arena *arena, const char *format, ...) __attribute__((format(printf, 2, 3)));

@@ -11,7 +11,7 @@
 
 enum { SHOWN_BYTES = 80 };
 
-/* Removes a UTF-8 character that vsnprintf cut in the middle, because vsnprintf cuts at any byte. */
+/* Removes an incomplete UTF-8 character at the end of the text, because vsnprintf cuts a text at any byte. */
 static void trim_partial_character(char *text, size_t length)
 {
 	size_t start = length;

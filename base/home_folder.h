@@ -1,4 +1,4 @@
-/* home_folder - creates .reftest, the folder of a dataset that git must not have. */
+/* home_folder - creates .reftest, a folder in the root of a dataset that git must ignore. */
 #ifndef REFTEST_BASE_HOME_FOLDER_H
 #define REFTEST_BASE_HOME_FOLDER_H
 

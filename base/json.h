@@ -21,7 +21,7 @@ enum {
 	JSON_NUMBER_LENGTH = 60 /* characters of one number (cJSON reads no more than 63) */
 };
 
-/* One text: a whole file, or one line of a JSONL file (`first_line` is then the number of that line). Owns nothing. */
+/* One text: a whole file, or one line of a JSONL file (`first_line` is the number of this line). Owns nothing. */
 struct json_text {
 	const char *name;  /* shown in messages: the path as the user would type it */
 	const char *text;

@@ -17,7 +17,7 @@
 
 #include "base/err.h"
 
-/* Remembers the digests of files between runs. A run in which nothing changed then computes no digest. */
+/* Remembers the digests of files between runs. With this memory, a run in which nothing changed computes no digest. */
 struct digest_memory {
 	/* Returns whether the file with this stat is known to have this digest. */
 	bool (*known)(void *self, const char *path, const struct stat *st, const char *digest);

@@ -7,7 +7,7 @@
 
 /* Appends a word, in quotes unless it consists of letters, digits, '_', '.', '/' and '-' only. */
 void buf_shell_word(struct buf *out, const char *word);
-/* Returns the same text, allocated in `arena`. */
+/* Returns the text that buf_shell_word would append, allocated in `arena`. */
 char *arena_shell_word(struct arena *arena, const char *word);
 
 #endif

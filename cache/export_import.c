@@ -65,7 +65,7 @@ static void pack(struct outgoing *to, ZSTD_EndDirective how)
 	buf_clear(&to->line);
 }
 
-/* Writes the head line in a separate zstd frame: it can then be read even if the rest of the file is damaged. */
+/* Writes the head line in a separate zstd frame, so that it can be read even if the rest of the file is damaged. */
 static void begin_file(struct outgoing *to, int64_t count)
 {
 	to->begun = true;

@@ -45,7 +45,7 @@ void field_text(struct fields *fields, struct arena *arena, const char *tag, con
 void field_printf(struct fields *fields, struct arena *arena, const char *tag, const char *format, ...)
     __attribute__((format(printf, 4, 5)));
 
-/* Returns a copy of the list. A field that is later added to the list does not appear in the copy, and vice versa. */
+/* Returns a copy of the list. A field that is later added to one of the two lists does not appear in the other. */
 struct fields fields_copy(const struct fields *fields, struct arena *arena);
 
 /* Returns the digest of a list of fields in the bytewise order of their tags. The order in which they were added does
@@ -54,8 +54,8 @@ struct digest fields_digest(const struct fields *fields);
 
 /* Adds the fields of a definition's canonical schema and code: one for the op type; one for each axis, input and
  * output (with the index of the output, because run() returns a tuple in that order); one for the sorted constraints;
- * and one for the reference in normal form. Name, description, tags and the order of keys have no effect. Tolerances
- * are not included: the caller adds the tolerance rule that applies. */
+ * and one for the reference in normal form. Name, description, tags and the order of keys do not change the fields.
+ * Tolerances are not included: the caller adds the tolerance rule that applies. */
 void definition_fields(const struct definition *definition, struct arena *arena, struct fields *out);
 
 /* Adds the fields of the witness. The ground truth is that of a stored verdict, or the one with which a run would
@@ -71,7 +71,7 @@ struct digest verdict_witness(const struct verdict *verdict);
 void fields_digests(const struct fields *fields, struct digest *subject, struct digest *witness);
 
 /* fields_write writes fields as one line of text, which is stored beside a verdict. fields_read reads such a
- * line. It returns 0, or -1 and an empty list if the bytes are damaged. */
+ * line. fields_read returns 0, or -1 and an empty list if the bytes are damaged. */
 struct buf;
 enum { FIELDS_MAX = 4096 };
 void fields_write(const struct fields *fields, struct buf *out);

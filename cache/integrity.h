@@ -24,12 +24,12 @@ enum integrity {
  * lock.mdb would release the locks that LMDB holds for the whole process. */
 enum integrity integrity_check(const char *folder, struct err *why);
 
-/* Returns true if another process has the environment open. This process must not have it open (see
+/* Returns true if another process has the environment open. This process must not have the environment open (see
  * integrity_check). */
 bool integrity_in_use(const char *folder);
 
-/* Writes `clean`. Call it after this process has written to data.mdb or checked its pages, and has then closed it.
- * Errors are ignored: without `clean`, the next process checks every page. */
+/* Writes `clean`. Call this function after this process has written to data.mdb or checked its pages, and has closed
+ * data.mdb. Errors are ignored: without `clean`, the next process checks every page. */
 void integrity_mark_clean(const char *folder);
 
 #endif

@@ -194,7 +194,7 @@ static int open_lmdb(struct env *env, bool write)
 	return 0;
 }
 
-/* Checks the format of the store. Returns 0 if it is ENV_FORMAT, MDB_NOTFOUND if the store is empty, and
+/* Checks the format of the store. Returns 0 if the format is ENV_FORMAT, MDB_NOTFOUND if the store is empty, and
  * MDB_INCOMPATIBLE if the store has another format. */
 static int check_format(MDB_txn *txn)
 {
@@ -611,9 +611,9 @@ static int copy_compact(struct env *env, const char *fresh, int64_t *bytes)
 	return rc;
 }
 
-/* Exchanges the folder `fresh` with the folder of the environment, and syncs the exchange. Without the sync, a power
- * failure could bring back the old store and lose later writes. `turn` is a descriptor of the folder that contains
- * both. */
+/* Exchanges the names of the folder `fresh` and of the folder of the environment, and syncs the exchange to disk.
+ * Without the sync, a power failure could bring back the old store and lose later writes. `turn` is a descriptor of the
+ * folder that contains both. */
 static bool take_place(const struct env *env, const char *fresh, int turn)
 {
 	if (renameat2(AT_FDCWD, fresh, AT_FDCWD, env->path, RENAME_EXCHANGE) != 0)

@@ -30,7 +30,7 @@ struct rows {
 	MDB_txn *txn;
 	struct env *env;
 	MDB_cursor *cursor[TABLE_COUNT]; /* NULL until needed */
-	/* true after a key was written that is not the greatest key of the table */
+	/* true after a key was written although the table had a greater key */
 	bool scattered[TABLE_COUNT];
 	struct buf body, record;
 };

@@ -38,7 +38,7 @@ struct word {
 	enum kind kind;
 	struct span span; /* the text of the word; for an operator, one of its characters */
 	int line;
-	bool plain; /* the word is a string without prefix and escapes */
+	bool plain; /* the word is a string without a prefix and without escapes */
 };
 
 struct lexer {
@@ -542,7 +542,7 @@ static bool is_own(const struct look *look, struct span name)
 	return false;
 }
 
-/* Checks the names after a module: `.name` and any further `.name`. Returns the word after them. */
+/* Checks the names after a module: `.name` and any further `.name`. Returns the word after these names. */
 static const struct word *look_chain(struct look *look, const struct word *word)
 {
 	const struct word *module = word++;
@@ -592,8 +592,8 @@ static void look_attribute(struct look *look, const struct word *word)
 		found_word(look, ACCESS_OUTSIDE, word, ".");
 }
 
-/* Returns whether the word is a string without prefix and escapes, in quotes that are not tripled, with one of these
- * contents. */
+/* Returns whether the word is a string with one of these contents, in single or double quotes, without a prefix and
+ * without escapes. */
 static bool is_literal(const struct word *word, const char *const *texts, size_t count)
 {
 	if (word->kind != WORD_STRING || !word->plain || word->span.length < 3 || word->span.text[1] == word->span.text[0])
@@ -701,7 +701,7 @@ static void look_string(struct look *look, const struct word *word)
 	}
 }
 
-/* If the statement that begins here consists only of strings, it has no effect or is a docstring: returns its end.
+/* If the statement that begins here consists only of strings (it has no effect or is a docstring), returns its end.
  * Otherwise returns NULL. */
 static const struct word *only_strings(const struct word *word)
 {

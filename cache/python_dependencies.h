@@ -1,6 +1,6 @@
 /* python_dependencies - divides a Python text into words, and determines from these words what the code can access.
  *
- * The result decides two questions about a reference. First: can the code read its own comments, line numbers or
+ * The result answers two questions about a reference. First: can the code read its own comments, line numbers or
  * docstrings? If so, python_normal_form keeps them. Second: may its result depend on anything but its text, its inputs
  * and its interpreter's packages? If so, the verdict on the reference is not stored. Lists name the words that are
  * known to be harmless; every other word counts as harmful. */
@@ -29,7 +29,7 @@ struct python_dependencies {
 struct python_dependencies python_dependencies(const char *source, size_t length);
 
 /* Like python_dependencies, for a reference that may read these files, whose contents are in the fingerprint. The code
- * may open one of them for reading if the path is a literal in the call of `open`. */
+ * may open one of these files for reading if the path is a literal in the call of `open`. */
 struct python_dependencies python_dependencies_besides(const char *source, size_t length, const char *const *files, int count);
 
 #endif

@@ -6,7 +6,7 @@
  *
  * Two sources with one form mean the same, because Python's compiler sees the tokens, not the space between them. This
  * tokeniser accepts a text only if every Python from 3.8 on finds the same tokens in it. It gives up on every other
- * text, and the form is then the text itself ("raw"). In particular:
+ * text; for such a text, the form is the text itself ("raw"). In particular:
  *   - a name directly before a quote must be a string prefix; a number must not be followed directly by a letter, a
  *     digit or a quote;
  *   - bytes above 127 are accepted only in strings and comments (valid UTF-8; Python refuses other files);
@@ -369,7 +369,8 @@ static bool is_digit_of(char c, int base)
 	return base == 16 ? is_digit(c) || (lower >= 'a' && lower <= 'f') : c >= '0' && c < '0' + base;
 }
 
-/* Skips digits with single underscores between them (if `underscore_first`, also one before the first digit). */
+/* Skips digits, which may have single underscores between them. If `underscore_first` is true, an underscore may also
+ * precede the first digit. */
 static const char *skip_digits(const char *at, const char *end, int base, bool underscore_first)
 {
 	bool may_underscore = underscore_first;

@@ -7,7 +7,8 @@
 #include <string.h>
 #include <sys/stat.h>
 
-/* QUARANTINE_MAX: the most folders that are kept; PATH_ROOM: for "<root>/.reftest/cache.aside-N/data.mdb" */
+/* QUARANTINE_MAX: the most folders that are kept; PATH_ROOM: room for the path
+ * "<root>/.reftest/cache.aside-N/data.mdb" */
 enum { QUARANTINE_MAX = 1000, PATH_ROOM = 4096 + 128 };
 
 static const char suffix[] = ".aside-";

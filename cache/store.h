@@ -80,7 +80,7 @@ struct store_put {
 	const char *definition, *case_id; /* "rmsnorm/rmsnorm_h4096" */
 	const void *fields;
 	size_t fields_length;
-	bool keep_verdict; /* false if the verdict is stored already: only the row of `latest` is then written */
+	bool keep_verdict; /* false if the verdict is stored already, so that only the row of `latest` is written */
 };
 /* Returns 0, or -1 with a message that says why nothing in `puts` could be stored. */
 int store_put(struct store *store, const struct store_put *puts, int count, struct err *err);

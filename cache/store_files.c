@@ -143,7 +143,7 @@ static bool get_entry(const MDB_val *key, const MDB_val *value, struct arena *te
 
 /* --- All rows ---------------------------------------------------------------------------------------------------- */
 
-/* Moves to the first, or the next, row whose key starts with `prefix`. Returns MDB_NOTFOUND after the last one. */
+/* Moves to the first, or the next, row whose key starts with `prefix`. Returns MDB_NOTFOUND after the last row. */
 static int step(MDB_cursor *cursor, const MDB_val *prefix, MDB_val *key, MDB_val *value, bool first)
 {
 	MDB_cursor_op how = !first ? MDB_NEXT : prefix->mv_size > 0 ? MDB_SET_RANGE : MDB_FIRST;

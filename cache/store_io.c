@@ -41,7 +41,7 @@ struct item {
 	const char *text;
 	size_t length;
 	size_t first, count; /* range of the cases that name the verdict */
-	uint32_t place;	     /* position of its first case in `latest`; UINT32_MAX: no case names the verdict */
+	uint32_t place;	     /* position in `latest` of the verdict's first case; UINT32_MAX: no case */
 };
 
 struct out {
@@ -257,7 +257,7 @@ static int64_t not_in_future(const struct in *in, int64_t made)
 struct stored_on_subject {
 	bool same;	/* a verdict with the same witness is stored, and its checksum is right */
 	struct verdict_row row; /* this verdict */
-	bool full;	/* its reference could reach only its inputs and outputs */
+	bool full;	/* the reference of the stored verdict could reach only its inputs and outputs */
 	int64_t made;	/* time of the verdict with the same witness */
 	int64_t newest; /* time of the newest verdict on the subject; -1: there is none */
 };
@@ -401,8 +401,8 @@ static void sort_names(struct in *in)
 	qsort(in->named, in->named_count, sizeof *in->named, named_order);
 }
 
-/* Returns an upper estimate of the bytes that the rows need: in the worst case, half of each page stays free, and
- * branch pages and copies of changed pages are added. */
+/* Returns an upper estimate of the bytes that the rows need. In the worst case, half of each page stays free; branch
+ * pages and copies of changed pages also need space. */
 static uint64_t room_for(const struct in *in)
 {
 	uint64_t bytes = 0;

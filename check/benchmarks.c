@@ -14,8 +14,8 @@ struct place {
 };
 
 /* Divides the path of a solution ("solutions/AUTHOR/OP_TYPE/DEFINITION/NAME.json") or of a trace file
- * ("traces/AUTHOR/OP_TYPE/DEFINITION.jsonl"). `folders` is the number of folders below the first one, including the
- * author's. Returns false if the path has another form. */
+ * ("traces/AUTHOR/OP_TYPE/DEFINITION.jsonl"). `folders` is the number of folders below the first folder, including the
+ * folder of the author. Returns false if the path has another form. */
 static bool divide(const char *path, int folders, const char *suffix, struct place *out, struct arena *arena)
 {
 	const char *parts[6] = {NULL};

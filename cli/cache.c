@@ -244,8 +244,8 @@ static int check_rules(void *context, const struct verdict_line *record, struct 
 
 /* Returns the containment that imported verdicts must have. If $REFTEST_CACHE_KEY is set, verdicts count only if their
  * references were fully contained, unless an option says otherwise. A reference that was not contained could have read
- * the key and signed anything. The settings of the dataset cannot weaken this, because their author may be a
- * stranger. */
+ * the key and signed anything. The settings of the dataset cannot weaken this requirement, because their author may be
+ * a stranger. */
 static const char *import_required(const struct program *program, const struct cache_options *o, bool keyed)
 {
 	return settings_required(program->settings, o->shared.required != NULL ? o->shared.required : keyed ? "full" : NULL);

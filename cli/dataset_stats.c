@@ -17,7 +17,8 @@ static int by_text(const void *a, const void *b)
 
 /* ---- tests ------------------------------------------------------------------------------------------------------- */
 
-/* Adds the names of the definitions that the classes of a test file test: NAME = "rmsnorm_h4096". */
+/* Adds the names of the definitions that a test file tests. Each class in the file has a line like NAME =
+ * "rmsnorm_h4096". */
 static void add_names(const char *text, struct string_list *names)
 {
 	static const char head[] = "\n    NAME = \"";

@@ -7,7 +7,7 @@
 #include "engine/run.h"
 
 struct stats_row {
-	const char *name; /* an op_type, or a model; "" counts the definitions that name no model */
+	const char *name; /* an op_type, or a model; "" for the definitions that name no model */
 	int definitions, with_test, verified;
 };
 
@@ -18,7 +18,7 @@ struct stats_rows {
 
 struct dataset_stats {
 	struct stats_row all;
-	struct stats_rows op_types, models; /* a definition of several models counts for each */
+	struct stats_rows op_types, models; /* a definition that names several models counts for each of them */
 };
 
 /* Counts the definitions of the program's root, which must be known. A definition has a test if a file in

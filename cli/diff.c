@@ -126,7 +126,7 @@ static bool same_code(const struct run *run, const struct dataset_file *file, co
 }
 
 /* Removes from the selection the definitions that need not run: those that are unchanged, added, or have the same code.
- * Adds a difference for each of them, unless it is unchanged. */
+ * Adds a difference for each added definition and for each changed file with the same code. */
 static void drop_those_that_need_not_run(struct run *run, struct diff *diff)
 {
 	int kept = 0;

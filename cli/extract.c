@@ -244,7 +244,7 @@ static int extract_and_check(struct program *program, const struct extract_optio
 	return code;
 }
 
-/* Prints what was done, if there is a model, and the counts, if the user wants them. */
+/* If there is a model, prints what was done. If the user asked for the counts, prints the counts. */
 static int report(struct program *program, const struct extract_options *o, const struct model *model,
 		  const struct extract_result *result, struct arena *arena, struct err *err)
 {

@@ -8,7 +8,7 @@
 #include "extract/extract.h"
 
 struct extract_check {
-	struct run_options options; /* which cases run, and with which Python, is set by extract_check */
+	struct run_options options; /* extract_check sets which cases run, and with which Python */
 	bool show; /* print the results that are not `passed` */
 };
 

@@ -47,7 +47,7 @@ static bool is_changed(const struct result *result)
 	return entry != NULL && any_changes(run->staged, entry->blobs, entry->blob_count);
 }
 
-/* Returns whether the commit lacks a tensor file of the definition that is in the working tree or in HEAD. */
+/* Returns whether a tensor file of the definition is in the working tree or in HEAD, but not in the commit. */
 static bool is_incomplete(const struct result *result)
 {
 	const struct run *run = result->run;

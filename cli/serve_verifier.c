@@ -80,9 +80,10 @@ static bool pool_serves(const struct verifier *v, const struct buf *machine, con
 	       (libraries->length == 0 || strcmp(v->libraries.data, libraries->data) == 0);
 }
 
-/* Opens the pool, unless a pool is open for the machine and the libraries of this run. These may change between two
- * requests: reftest.toml names another device, or torch is replaced. The old pool would then verify with a different
- * device or torch than the run reports. Returns -1 with a message if no pool can be opened. */
+/* Opens the pool, unless a pool is open for the machine and the libraries of this run. The machine and the libraries
+ * may change between two requests: reftest.toml names another device, or torch is replaced. In this case, the old pool
+ * would verify with a different device or torch than the run reports. Returns -1 with a message if no pool can be
+ * opened. */
 static int need_pool(struct verifier *v, const struct run_options *options, const struct machine_policy *machine)
 {
 	struct buf here = {0}, libraries = {0};

@@ -357,9 +357,9 @@ static int add_affected(struct run *run, const char *const *files, int count, st
 }
 
 /* Selects the named definitions. With --staged, a name may also be a file, because hooks pass the names of all
- * committed files. The definitions that depend on the file are then selected. With --hook and without names, the
- * definitions that depend on the files of the commit are selected. Returns 0 if a definition was selected, 1 if no
- * definition depends on the files, and -1 with `err` on error. */
+ * committed files. For such a name, the definitions that depend on the file are selected. With --hook and without
+ * names, the definitions that depend on the files of the commit are selected. Returns 0 if a definition was selected, 1
+ * if no definition depends on the files, and -1 with `err` on error. */
 static int select_files(struct run *run, const struct verify_options *o, const struct words *names, struct arena *arena,
 			struct err *err)
 {

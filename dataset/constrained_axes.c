@@ -94,7 +94,7 @@ static void add_around(struct values *values, int64_t value)
 	add_value(values, value / 2);
 }
 
-/* Adds the numbers in a constraint, and for each the next smaller and the next larger one. */
+/* For each number n in a constraint, adds n - 1, n and n + 1. */
 static void add_numbers(struct values *values, const char *text)
 {
 	for (const char *at = text; *at != '\0'; at++) {
@@ -127,8 +127,8 @@ static void sort_by_distance(struct values *values)
 		}
 }
 
-/* Returns the values to try for an axis: the wished one, values near it, small values, multiples of 8, and values that
- * follow from numbers in the constraints and from other axes. */
+/* Returns the values to try for an axis: its value in the given row, values near it, small values, multiples of 8, and
+ * values that follow from numbers in the constraints and from other axes. */
 static struct values values_for(const struct search *s, int axis, const int64_t *row)
 {
 	const struct definition *d = s->definition;
@@ -227,8 +227,8 @@ static bool search_with(struct search *s, int changing, int64_t *row)
 	return found;
 }
 
-/* Lists the axes that may change, which are those that constraints name. The most often named axis is last, because the
- * values of the others often follow from it. */
+/* Lists the axes that may change, which are those that constraints name. The axis that constraints name most often is
+ * last, because the values of the other axes often follow from it. */
 static void order_axes(struct search *s)
 {
 	const struct definition *d = s->definition;

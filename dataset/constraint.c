@@ -233,8 +233,8 @@ static int find_name(const struct parser *p, const struct token *name, bool axes
 	return -1;
 }
 
-/* Parses the name of an axis or an input. If an axis and an input have the same name, the name refers to the input
- * before '[' or '.', and otherwise to the axis. */
+/* Parses the name of an axis or an input. If an axis and an input have the same name, a name that is followed by '[' or
+ * '.' refers to the input, and any other name to the axis. */
 static struct value name(struct parser *p)
 {
 	struct token token = p->tokens.token;
@@ -780,6 +780,6 @@ int constraint_solve(const struct definition *definition, int64_t *axis)
 				filled++;
 			}
 		}
-	} while (filled > before); /* ends, because each round except the last one fills an axis */
+	} while (filled > before); /* the loop ends, because each round except the last one fills an axis */
 	return filled;
 }

@@ -20,8 +20,8 @@ enum constraint_answer {
 };
 
 /* Evaluates a constraint. `axis` has one value for each axis of the definition; a negative value means unknown. If
- * `axis` is NULL, all axes are unknown. If `tensors` is NULL, the contents of all tensors are unknown. Of `definition`,
- * only the axes and inputs are read. */
+ * `axis` is NULL, all axes are unknown. If `tensors` is NULL, the contents of all tensors are unknown. The function
+ * reads only the axes and inputs of `definition`. */
 enum constraint_answer constraint_evaluate(const struct definition *definition, const char *text, const int64_t *axis,
                                            const struct constraint_tensor *tensors, struct err *why);
 

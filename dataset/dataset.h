@@ -58,8 +58,8 @@ const char *dataset_named_root(const char *given);
  * name a dataset. */
 int dataset_find_root(const char *given, char *root, size_t size, struct err *err);
 
-/* Returns the nearest dataset that contains the absolute path `full`, or NULL. `below` gets the path inside it, "." for
- * the root itself. */
+/* Returns the nearest dataset that contains the absolute path `full`, or NULL. `below` gets the path of `full` relative
+ * to the dataset's root, "." for the root itself. */
 const char *dataset_around(const char *full, const char **below, struct arena *arena);
 
 /* Scans definitions/, workloads/, truths/ and approved/ two levels deep (op_type/name). Follows links to directories.
@@ -79,9 +79,9 @@ int dataset_some(const char *root, const char *const *paths, int count, struct a
  * that cannot be read. */
 void dataset_look_at_folders(struct dataset *dataset, struct arena *arena);
 
-/* Fills a dataset with the files that the caller lists, for example from git's index. This module does not need the
- * contents of these files. Paths are relative to the root, sorted, without duplicates; files that are not definitions,
- * workloads, truths or approvals are omitted. The function opens only the root directory. */
+/* Fills a dataset with the files that the caller lists, for example from git's index. Paths are relative to the root,
+ * sorted, without duplicates. Files that are not definitions, workloads, truths or approvals are omitted. The function
+ * opens only the root directory, not the files. */
 struct listed_file {
 	const char *path; /* must live as long as the dataset */
 	struct object_name object;
@@ -98,10 +98,10 @@ bool dataset_definition_path(const char *path, char *out, size_t size);
 /* Returns the workload file of a definition in this dataset, or NULL. */
 const struct dataset_file *dataset_workload(const struct dataset *dataset, const struct dataset_file *definition);
 
-/* Returns the file in this dataset with the dataset's own ground truth of a definition, or NULL. */
+/* Returns the file in truths/ with the ground truth of a definition, or NULL. */
 const struct dataset_file *dataset_truth(const struct dataset *dataset, const struct dataset_file *definition);
 
-/* Returns the file in this dataset with the approved reference of a definition (dataset/approval.h), or NULL. */
+/* Returns the file in approved/ with the approved reference of a definition (dataset/approval.h), or NULL. */
 const struct dataset_file *dataset_approval(const struct dataset *dataset, const struct dataset_file *definition);
 
 /* returns false if one of the two has no object id */

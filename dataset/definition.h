@@ -62,8 +62,8 @@ struct input_code {
 
 struct definition {
 	const char *name;
-	const char *op_type; /* the name of the file's folder; if the folder is unknown, the member "op_type", or "" if
-			      * it is absent */
+	const char *op_type; /* the name of the file's folder or, if the folder is unknown, the member "op_type" ("" if
+			      * absent) */
 	const char *description; /* "" when absent */
 	const char *const *tags;
 	int tag_count;

@@ -167,7 +167,8 @@ static int read_name(struct reader *r, const cJSON *json, const char *key, const
 	return 0;
 }
 
-/* Reads "op_type". If it is absent or null, the folder of the file is the op_type; without a folder, it is "". */
+/* Reads "op_type". If this member is absent or null, the folder of the file is the op_type. If the folder is also
+ * unknown, the op_type is "". */
 static int read_op_type(struct reader *r, const cJSON *json, const char *folder)
 {
 	const cJSON *value = json_member(json, "op_type");

@@ -10,8 +10,8 @@
 
 /* --- axes ---------------------------------------------------------------------------------------------------- */
 
-/* Reads an integer in a string like flashinfer-bench: the string may have blanks around the integer, a sign, single
- * underscores between digits, and a point followed by zeros. */
+/* Reads an integer from a string, as flashinfer-bench does: the string may have blanks around the integer, a sign,
+ * single underscores between digits, and a point followed by zeros. */
 static bool integer_of_text(const char *text, int64_t *out)
 {
 	char digits[20];
@@ -60,7 +60,7 @@ static int read_axis_value(struct reader *r, const struct json_step *axis, const
 	return 0;
 }
 
-/* Reads the expression of an axis. Whether it can be evaluated is checked after all axes are read. */
+/* Reads the expression of an axis. After all axes are read, read_expressions checks whether it can be evaluated. */
 static int read_expression(struct reader *r, const struct json_step *axis, const cJSON *json, const char **out)
 {
 	const struct json_step at = {.up = axis, .key = "expression"};

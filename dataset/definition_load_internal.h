@@ -47,7 +47,7 @@ int reader_members(struct reader *r, const cJSON *json, const char *key, int mos
 int read_axes(struct reader *r, const cJSON *json);
 /* Allocates memory for `room` axes, and copies to it the axes that were read so far. */
 void reserve_axes(struct reader *r, int room);
-/* Marks axis `i` as const if its expression depends on const axes only. `at` is the place of the expression. */
+/* Marks axis `i` as const if its expression depends on const axes only. `at` is the position of the expression. */
 int fix_expression(struct reader *r, const struct json_step *at, int i);
 int read_constraints(struct reader *r, const cJSON *json);
 

@@ -4,9 +4,10 @@
 
 #include "dataset/definition.h"
 
-/* Finds the function of `init`: the last one at top level whose name ends with "_init", or else the only one. Sets all
- * members of `code` except `place`. If a parameter for an axis has a default, the case passes no value for the axis:
- * the author chose the defaults so that they fit each other. Everything is allocated in `arena`. */
+/* Finds the function of `init` that makes the inputs: the last function at top level with a name that ends with
+ * "_init", or else the only function at top level. Sets all members of `code` except `place`. If a parameter for an
+ * axis has a default, the case passes no value for the axis: the author chose the defaults so that they fit each other.
+ * Everything is allocated in `arena`. */
 void input_code_of_init(const struct definition *definition, struct arena *arena, struct input_code *code);
 
 /* Finds the function of the reference that `custom_inputs_entrypoint` names. This function gets the values of all

@@ -109,7 +109,7 @@ static int compare_texts(const void *a, const void *b)
 	return strcmp(*(const char *const *)a, *(const char *const *)b);
 }
 
-/* Returns the sorted names in a folder that are not hidden. */
+/* Returns the names of the files and folders in a folder, sorted, without hidden names. */
 static struct string_list names_in(struct maker *maker, const char *path)
 {
 	struct string_list names = {.arena = &maker->arena};

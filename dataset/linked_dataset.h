@@ -2,11 +2,11 @@
  *
  * Definitions outside a dataset are single files, files in a folder (FlashInfer's tracer writes one file per call), or
  * problems. A problem is a folder with definition.json and workload.jsonl, as in SOL-ExecBench; if it also has a file
- * truth.py, that is the ground truth of the definition. This module links all these files from the folder
- * $XDG_CACHE_HOME/reftest/linked/DIGEST, which has the layout of a dataset; DIGEST is a digest of their paths. All
- * other modules see an ordinary dataset there, with a cache of its own. The files themselves are not changed, and
- * nothing is written beside them. Tensor files are not linked, because reftest reads no tensor file through a link that
- * leads out of the dataset. */
+ * truth.py, that is the ground truth of the definition. This module makes the folder
+ * $XDG_CACHE_HOME/reftest/linked/DIGEST, which has the layout of a dataset and contains links to these files; DIGEST is
+ * a digest of their paths. All other modules see an ordinary dataset there, with a cache of its own. The files
+ * themselves are not changed, and nothing is written beside them. Tensor files are not linked, because reftest reads no
+ * tensor file through a link that leads out of the dataset. */
 #ifndef REFTEST_DATASET_LINKED_DATASET_H
 #define REFTEST_DATASET_LINKED_DATASET_H
 

@@ -165,7 +165,7 @@ static void trailers(struct python_parser *p)
 	}
 }
 
-/* Records the wanted name. Also records functions that change the names of a module, because they may bind any name. */
+/* Records the wanted name. Also records functions such as exec and globals, which may bind any name of the module. */
 static void note_name(struct python_parser *p)
 {
 	static const char *const changes[] = {"exec", "globals", "locals", "vars", "setattr"};
@@ -345,7 +345,7 @@ static void parameter(struct python_parser *p, struct parameter_list *list, enum
 		add_parameter(p, list, &name, kind, has_default);
 }
 
-/* Reads parameters up to `end`, and records them in `function` unless it is NULL, for a lambda. */
+/* Reads parameters up to `end`, and records them in `function`, which is NULL for a lambda. */
 void python_parameters(struct python_parser *p, const char *end, struct python_function *function)
 {
 	struct parameter_list list = {.kind = PARAMETER_ANY};

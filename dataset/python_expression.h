@@ -1,5 +1,6 @@
-/* python_expression - parses the expressions of Python and the parameters of functions. It does not know the precedence
- * of operators. Each function reads on from the current token, and reports an error in the parser's tokens. */
+/* python_expression - parses the expressions of Python and the parameters of functions. The parser does not know the
+ * precedence of operators. Each function reads on from the current token, and reports an error in the parser's
+ * tokens. */
 #ifndef REFTEST_DATASET_PYTHON_EXPRESSION_H
 #define REFTEST_DATASET_PYTHON_EXPRESSION_H
 
@@ -16,7 +17,7 @@ void python_operand(struct python_parser *p);
 void python_for_targets(struct python_parser *p);
 /* Reads the arguments of a call, up to its closing bracket. */
 void python_arguments(struct python_parser *p);
-/* Reads parameters up to `end`, and records them in `function` unless it is NULL, for a lambda. */
+/* Reads parameters up to `end`, and records them in `function`, which is NULL for a lambda. */
 void python_parameters(struct python_parser *p, const char *end, struct python_function *function);
 
 #endif

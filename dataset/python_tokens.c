@@ -236,7 +236,7 @@ static void scan_number(struct python_tokens *t)
 /* --- strings ------------------------------------------------------------------------------------------------- */
 
 struct string {
-	const char *from; /* the first byte of its prefix or quote */
+	const char *from; /* the first byte of the string's prefix or, without a prefix, of its quote */
 	char quote;
 	bool triple, raw, bytes, braces; /* braces: the string is an f-string or a t-string */
 };
@@ -301,7 +301,7 @@ static void skip_field_word(struct python_tokens *t, int depth)
 
 static void skip_field(struct python_tokens *t, const struct string *string, int depth);
 
-/* Skips the text after the ':' of a replacement field. It ends before the field's '}'. */
+/* Skips the text after the ':' of a replacement field. The text ends before the field's '}'. */
 static void skip_format(struct python_tokens *t, const struct string *string, int depth)
 {
 	while (t->stop == PYTHON_READING) {

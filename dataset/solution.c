@@ -67,7 +67,7 @@ static const char *read_name(struct reader *r, const cJSON *json, const char *ke
 
 static const struct json_step at_spec = {.key = "spec"};
 
-/* Reads a list of strings. If `out` is not NULL, it gets copies of them, and `count` their number. */
+/* Reads a list of strings. If `out` is not NULL, it gets copies of the strings, and `count` their number. */
 static int read_strings(struct reader *r, const cJSON *spec, const char *key, bool required, const char *const **out,
 			int *count)
 {
@@ -189,7 +189,7 @@ static int read_spec(struct reader *r, const cJSON *json)
 
 static const struct json_step at_sources = {.key = "sources"};
 
-/* Checks a source in Python. `entry` is the name of the function that it must define, or NULL. */
+/* Checks a source in Python. `entry` is the name of the function that the source must define, or NULL. */
 static int check_python(struct reader *r, const struct json_step *source, const char *content, const char *entry)
 {
 	const struct json_step at = {.up = source, .key = "content"};

@@ -37,7 +37,7 @@ struct chain_tensor {
 
 /* `tensor` is an index: the inputs come first, then (from input_count on) the outputs, then chain.tensors. */
 struct chain_arg {
-	const char *name; /* as the op family knows it */
+	const char *name; /* the name by which the op family knows the tensor */
 	int tensor;
 };
 

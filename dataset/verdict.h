@@ -222,8 +222,8 @@ struct verdict {
 	const char *ground_truth;  /* NULL: none */
 	/* For builtin, the digest of the family's sources; NULL if ground_truth is NULL. */
 	const char *ground_truth_version;
-	/* The ground truths that were tried, up to the one that decided; if the list is empty, only `ground_truth` was
-	 * tried. */
+	/* The ground truths that were tried, up to the one that decided the case. If the list is empty, only
+	 * `ground_truth` was tried. */
 	const struct tried_truth *tried;
 	int tried_count;
 	bool all_tried;        /* all available ground truths were tried and had to agree */
@@ -293,11 +293,12 @@ int64_t verdict_time(const char *text, size_t length);
 
 /* Reads only the beginning of a verdict that passed, is not weak and has no findings; outputs and constants may be
  * missing from the result. This is for callers that need only the status and the versions. Returns NULL for any other
- * verdict, or for a text that verdict_write did not write; call verdict_parse then. The result is allocated in `arena`.
+ * verdict, or for a text that verdict_write did not write. In these cases, call verdict_parse. The result is allocated
+ * in `arena`.
  * */
 const struct verdict *verdict_head(const char *text, size_t length, struct arena *arena);
 
-/* Writes the list of ground truths that were tried as JSON. */
+/* Writes a JSON list of the ground truths that were tried. */
 void verdict_write_tried(const struct verdict *verdict, struct buf *out);
 
 /* Write the cause of a failure as JSON: two lists of sentences. */

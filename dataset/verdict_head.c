@@ -1,6 +1,6 @@
 /* verdict_head - reads a passed verdict quickly: it matches the beginning and the end of verdict_write's output byte by
- * byte. It does not accept any other text; callers then call verdict_parse. Parsing a whole verdict takes some twenty
- * times as long, most of it for the numbers of the outputs.
+ * byte. It does not accept any other text: for such a text, callers call verdict_parse. Parsing a whole verdict takes
+ * some twenty times as long, most of it for the numbers of the outputs.
  *
  * The fields are matched in the order in which verdict_write writes them. A new field of a verdict must also be added
  * here, at the same position. Otherwise no text matches, and every verdict is parsed by verdict_parse, which is slow. */
@@ -95,8 +95,8 @@ static double seconds_of(struct head *h)
 	return value;
 }
 
-/* Skips the margins on other drivers, which contain no list. If a text in them contains "]", the next field does not
- * match. */
+/* Skips the margins on other drivers, which contain no list. If a text in the list contains "]", the next field does
+ * not match. */
 static void skip_drivers(struct head *h)
 {
 	const char *end;

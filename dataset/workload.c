@@ -10,7 +10,7 @@
 
 enum { UUID_BYTES = 200, PATH_BYTES = 4096, KEY_BYTES = 1024, TEXT_BYTES = 1024 };
 
-/* The data of a line that is needed until the uuids of all lines have been compared. */
+/* The data of one line. It is needed until the uuids of all lines have been compared. */
 struct line {
 	const char *text;
 	size_t length;
@@ -278,7 +278,8 @@ static int read_inputs(struct reader *r, const cJSON *workload)
 
 /* --- tolerance ----------------------------------------------------------------------------------------------- */
 
-/* The members of a tolerance that are numbers, with their defaults. SOL-ExecBench has two spellings of one of them. */
+/* The members of a tolerance that are numbers, with their defaults. SOL-ExecBench has two spellings of one of these
+ * members. */
 static const struct {
 	const char *name;
 	size_t at; /* the offset of a double in struct workload_tolerance */

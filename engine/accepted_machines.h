@@ -44,9 +44,9 @@ int machine_policy(struct program *program, const char *device, const char *pyth
  * another version. */
 void machine_forget_torch(struct program *program, const struct machine_policy *policy);
 
-/* Applies the option --device-class: only verdicts of this device class ("cpu", "sm_90") count. They may come from any
- * machine and any torch version. If this machine has another class, no case can run, and `cannot_run` is set to the
- * reason. Returns -1 and sets `err` for an unknown class. */
+/* Applies the option --device-class: only verdicts of this device class ("cpu", "sm_90") count. These verdicts may come
+ * from any machine and any torch version. If this machine has another class, no case can run, and `cannot_run` is set
+ * to the reason. Returns -1 and sets `err` for an unknown class. */
 int machine_accept(struct machine_policy *policy, const char *device_class, struct arena *arena, struct err *err);
 
 #endif

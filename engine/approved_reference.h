@@ -3,8 +3,9 @@
  * for a result.
  *
  * If the definition still has the schema and the code that were approved, nothing runs. If the code differs, the
- * approved reference runs beside the new one, in a separate runner, on the same inputs. This happens only in cases that
- * no other ground truth decides. A reference that agrees with the approved one is at most `checked`. */
+ * approved reference runs beside the new one, in a separate runner, on the same inputs. The approved reference runs
+ * only in cases that no other ground truth decides. A reference that agrees with the approved one is at most
+ * `checked`. */
 #ifndef REFTEST_ENGINE_APPROVED_REFERENCE_H
 #define REFTEST_ENGINE_APPROVED_REFERENCE_H
 

@@ -119,9 +119,9 @@ static const struct verdict *decided_by_input_code(struct maker *m, const struct
 	return decided(m, STATUS_ERROR, REASON_INPUTS, arena_printf(m->arena, "%s: %s", code->place, code->missing));
 }
 
-/* If the definition's code makes a Python scalar and the case has an op family, returns the verdict of the case.
- * Otherwise returns NULL. Such a case cannot run. The family's bounds depend on the scalars. Bounds are part of the
- * case's subject, so they must be known before the code runs. */
+/* If the definition's code makes a Python scalar and the case has an op family, the case cannot run: returns its
+ * verdict. Otherwise returns NULL. The family's bounds depend on the scalars. Bounds are part of the case's subject, so
+ * they must be known before the code runs. */
 static const struct verdict *decided_by_custom_scalar(struct maker *m, const struct input_source *inputs)
 {
 	for (int i = 0; m->out.op != NULL && i < m->problem.input_count; i++)
@@ -259,8 +259,8 @@ static void name_arguments(const struct maker *m, struct job *job)
 	job->arguments = arguments;
 }
 
-/* Returns the limit of the workload line on the difference of a single element, or 0. A limit of 0 allows no
- * difference. */
+/* Returns the limit of the workload line on the difference of a single element, or 0 if there is no limit. A limit of 0
+ * becomes the smallest number above 0. */
 static double error_cap_of(const struct maker *m)
 {
 	if (maker_op(m) != NULL || m->line == NULL || !m->line->tolerance.given || m->line->tolerance.error_cap < 0)
@@ -359,7 +359,7 @@ static void make_absent_cases(struct maker *m, const char *id, const int64_t *ax
 }
 
 /* For each Python scalar whose description says that a number stands for its default, adds a case with this number.
- * Like the cases for optional inputs, it is a copy of the last small case. */
+ * Like a case without an optional input, this case is a copy of the last small case. */
 static void make_described_default_cases(struct maker *m, const char *id, const int64_t *axis)
 {
 	const struct op_case c = {.problem = &m->problem, .variant = m->variant, .axis = axis, .seed = m->options->seed};

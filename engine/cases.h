@@ -68,7 +68,7 @@ struct blob {
 	struct digest content;
 	struct file_stat stat; /* the stat of the file `path` when it was hashed; unused if `file` is set */
 	int64_t read_ns;       /* wall-clock time at which `path` was hashed; unused if `file` is set */
-	const char *missing; /* NULL, or why the file is missing and the command that fetches it */
+	const char *missing; /* if the file is missing: why, and the command that fetches the file; else NULL */
 	const char *bad;     /* NULL, or the reason why the file cannot be used */
 };
 
@@ -111,7 +111,7 @@ struct cases {
 
 /* Builds all cases of a definition for one attempt to find its family: attempt 0 uses the first candidate
  * (kernels/core/family_candidates.h), and attempt 1 the second. The attempt after the last candidate uses no family.
- * The attempt after that does not use `init` either. `blobs` must have an entry for every tensor file that the workload
+ * The next attempt uses neither a family nor `init`. `blobs` must have an entry for every tensor file that the workload
  * lines name, and for every file of the definition's "reads". The result is allocated in `arena`. */
 struct cases cases_make(const struct kernels_api *kernels, const struct definition *definition,
                         const struct workload_file *workloads, const struct blob *blobs, int blob_count,

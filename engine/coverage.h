@@ -24,8 +24,8 @@ struct covered_family {
 
 struct covered_definition {
 	const struct result *result;
-	int family; /* index into coverage.families; -1: no family has ground truth for it */
-	int cases;  /* the number of its cases for which the family computes the ground truth */
+	int family; /* index into coverage.families; -1: no family has a ground truth for the definition */
+	int cases;  /* the number of the definition's cases for which the family computes the ground truth */
 	const unsigned *values; /* for each axis of the family, bit i is set if a case has value i */
 };
 

@@ -136,7 +136,7 @@ static void check_blobs(struct result *result, const char *const *paths, int cou
 	result->blob_count = count;
 }
 
-/* Returns whether the options of the run allow it to report stored summaries instead of looking up each case. */
+/* Returns whether the options allow the run to report stored summaries instead of looking up each case. */
 static bool wants_summaries(const struct run_options *options)
 {
 	return !options->force && !options->details && !options->thorough && options->cases.only == NULL &&
@@ -553,7 +553,7 @@ static bool disagrees(const struct case_result *c)
 }
 
 /* Returns whether every case has a verdict, and no case passed. If only the shapes suggest the family, this is a reason
- * to reject it. */
+ * to reject the family. */
 static bool agrees_nowhere(const struct result *result)
 {
 	for (int i = 0; i < result->case_count; i++)

@@ -39,7 +39,7 @@ bool equal_cases_join(struct equal_cases *equal_cases, const struct digest *subj
 const struct waiter *equal_cases_leave(struct equal_cases *equal_cases, const struct digest *subject,
 				       const struct result *result, int case_index);
 
-/* Call this when a case has finished. Removes the entry of its subject and returns the cases with this subject,
+/* Call this when a case has finished. Removes the entry of this subject, and returns the cases with this subject,
  * beginning with the case that ran. Returns NULL if no case with this subject was running. */
 const struct waiter *equal_cases_finish(struct equal_cases *equal_cases, const struct digest *subject);
 

@@ -86,8 +86,8 @@ static int run_helper(void *context)
 	return remote_helper_run(&cache->place);
 }
 
-/* The helper is a fork, and not a separate program. If it were exec'd, every process of the same user, including
- * references, could access its memory until its first instructions ran. */
+/* The helper is a fork, and not a separate program. If the helper were exec'd, every process of the same user,
+ * including references, could access its memory until its first instructions ran. */
 static int start_helper(struct remote_cache *cache, struct err *err)
 {
 	int pair[2];
@@ -209,7 +209,8 @@ static bool belongs_to_key(const struct question *question, const struct verdict
 	return false;
 }
 
-/* Parses a record from the remote. Returns its verdict if it matches the query, otherwise NULL, and sets `err`. */
+/* Parses a record from the remote. Returns the record's verdict if the record matches the query. Otherwise returns NULL
+ * and sets `err`. */
 static const struct verdict *read_answer(struct remote_cache *cache, const struct question *question, const void *bytes,
 					 size_t length, struct err *err)
 {

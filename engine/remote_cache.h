@@ -35,7 +35,7 @@ typedef bool case_known(struct result *result, const struct case_result *c);
 bool remote_cache_defers(struct result *result, case_known *known);
 
 /* Returns the next result whose query was answered, or NULL if there is none. Queries for several results are sent
- * together. If `all` is true, they are sent even if only one result waits. */
+ * together. If `all` is true, the queries are sent even if only one result waits. */
 struct result *remote_cache_next(struct run *run, bool all);
 
 /* Iterates over the verdicts that the remote sent for a subject. Pass NULL as `after` to get the first verdict. Returns

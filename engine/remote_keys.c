@@ -93,7 +93,7 @@ static void add_several(struct remote_keys *to, const struct digest *subject, bo
 	arena_free(&arena);
 }
 
-/* Adds the keys under which machines with the verdict's own device class look for it. */
+/* Adds the keys under which machines with the verdict's own device class look for the verdict. */
 static void add_own(struct remote_keys *to, const struct digest *subject, const struct digest *witness,
 		    const struct verdict *v)
 {

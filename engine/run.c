@@ -158,7 +158,7 @@ static void add_programs(struct result *result, struct task *task)
 }
 
 /* Sets the time that the last run of a case took, and returns the time that the next run is expected to take. An urgent
- * run does not query the store for this, because a user waits for it. */
+ * run does not query the store for the time of the last run, because a user waits. */
 static double expect_seconds(struct result *result, struct case_result *c)
 {
 	if (!result->run->options->urgent && !result->run->options->dry_run)
@@ -293,7 +293,7 @@ static void run_promoted(const struct waiter *next)
 		run_give_up(result->run, err.text);
 }
 
-/* Call this for a case that waited for an equal case whose verdict cannot be shared. The case then waits for another
+/* Call this for a case that waited for an equal case whose verdict cannot be shared. Now the case waits for another
  * equal case or, if there is none, runs. */
 static void wait_again(const struct waiter *who, const struct digest *execution)
 {

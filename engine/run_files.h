@@ -30,7 +30,7 @@ struct run_files_calls {
 	/* Returns whether the file still has the content that is recorded in `earlier`. Does not read the file. */
 	bool (*holds)(void *self, const struct dataset_file *file, const struct file_seen *earlier);
 	/* Reads a file of at most `limit` bytes. Sets `out->seen` except `out->seen.content`. On error, returns -1 and
-	 * sets `err`; also sets `out->absent` or `out->remote` if it is the cause. */
+	 * sets `err`; also sets `out->absent` or `out->remote` if this is the cause. */
 	int (*read)(void *self, const struct dataset_file *file, size_t limit, struct buf *bytes, struct stat_check *out,
 		    struct err *err);
 	/* Returns whether the file has `content`. Reads the file unless `earlier` proves its content. */

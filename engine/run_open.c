@@ -100,7 +100,7 @@ static struct run_files files_of(struct run *run)
 }
 
 /* Returns whether a run reads and stores verdicts. A run that compares with a commit, verifies solutions or measures
- * latencies does not. */
+ * latencies neither reads nor stores verdicts. */
 static bool keeps_verdicts(const struct run_options *options)
 {
 	return options->base == NULL && options->candidates == NULL && !options->cases.bench;

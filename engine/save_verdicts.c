@@ -11,8 +11,8 @@ static bool is_new(const struct case_result *c)
 	return !c->cached || c->shared || c->fetched;
 }
 
-/* Returns whether the store's `latest` record of the case refers to this verdict. If it does and the verdict is cached,
- * nothing needs to be written. */
+/* Returns whether the store's `latest` record of the case refers to this verdict. If so, nothing needs to be written
+ * for a cached verdict. */
 static bool latest_is_current(struct result *result, const char *name, const struct case_result *c)
 {
 	struct latest latest;

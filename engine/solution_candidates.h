@@ -1,6 +1,7 @@
 /* solution_candidates - lets a run verify the solutions of a dataset instead of the references (`verify --solutions`).
- * If the reference of a definition passed or is checked, each solution of the definition gets a separate result. Its
- * cases have the inputs and the ground truths of the definition; the last ground truth is the reference itself. */
+ * If the reference of a definition passed or is checked, each solution of the definition gets a separate result. The
+ * cases of this result have the inputs and the ground truths of the definition; the last ground truth is the reference
+ * itself. */
 #ifndef REFTEST_ENGINE_SOLUTION_CANDIDATES_H
 #define REFTEST_ENGINE_SOLUTION_CANDIDATES_H
 

@@ -2,8 +2,8 @@
  *
  * A file is read only if its object name (the hash in git's index) has changed since the last run. If nothing has
  * changed, a run reads only the index file. The tensor files of workload lines also come from the index. For a file in
- * Git LFS, the index has only a pointer with the size and SHA-256 of the content. The content is then read from the
- * working tree or from LFS's own storage, and checked against the pointer. */
+ * Git LFS, the index has only a pointer with the size and SHA-256 of the content. The content of such a file is read
+ * from the working tree or from LFS's own storage, and checked against the pointer. */
 #ifndef REFTEST_ENGINE_STAGED_DATASET_H
 #define REFTEST_ENGINE_STAGED_DATASET_H
 
@@ -30,9 +30,9 @@ void staged_close(struct staged *staged);
 int staged_read(struct staged *staged, const char *path, const struct object_name *object, size_t limit,
 		struct buf *out, struct err *err);
 
-/* Looks up a file in the index and sets `object`. Returns STAGED_IGNORED if git ignores the path. The run then uses the
- * file in the working tree, because an ignored file is in no commit. Returns STAGED_NOT and sets `err` if the file is
- * not in the index or has a merge conflict. */
+/* Looks up a file in the index and sets `object`. Returns STAGED_IGNORED if git ignores the path. For an ignored path,
+ * the run uses the file in the working tree, because an ignored file is in no commit. Returns STAGED_NOT and sets `err`
+ * if the file is not in the index or has a merge conflict. */
 enum staged_answer { STAGED_NOT = -1, STAGED_FOUND = 0, STAGED_IGNORED = 1 };
 enum staged_answer staged_find(struct staged *staged, const char *path, struct object_name *object, struct err *err);
 

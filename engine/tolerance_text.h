@@ -6,8 +6,9 @@
 #include "base/err.h"
 #include "dataset/definition.h"
 
-/* Reads several texts. A tolerance of one dtype overrides one of all dtypes, in whatever order they are given. Returns
- * -1 and sets `err` if a text is something else. `source` names where the texts are from: "--tolerance". */
+/* Reads several texts. A tolerance for one dtype overrides a tolerance for all dtypes, in whatever order they are
+ * given. Returns -1 and sets `err` if a text is something else. `source` names where the texts are from:
+ * "--tolerance". */
 int tolerance_texts_read(const char *const *texts, int count, const char *source, struct tolerance by_dtype[DTYPE_COUNT],
 			 struct err *err);
 

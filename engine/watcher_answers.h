@@ -1,5 +1,5 @@
 /* watcher_answers - the interface through which a run asks a running watcher which definitions are verified. The run
- * then need not check the files of these definitions.
+ * need not check the files of the definitions that the watcher lists.
  *
  * The engine does not depend on the watcher. The command that opens a run passes an implementation of this interface,
  * which is in watcher/client.h. */

@@ -23,11 +23,11 @@ enum line_kind {
 	LINE_TOO_LONG /* a line was longer than `most`; its text is not returned */
 };
 
-/* Reads once from `fd`. Returns 0, also at the end of the file and if the read was interrupted or would have to wait,
- * or -1 with errno set. Lines that lines_next returned earlier become invalid. */
+/* Reads once from `fd`. Returns 0, or -1 with errno set. The end of the file is no error; neither is a read that was
+ * interrupted or would have to wait. Lines that lines_next returned earlier become invalid. */
 int lines_fill(struct lines *lines, int fd);
 
-/* Adds bytes as if they had been read. `ended`: these are the last ones. */
+/* Adds bytes as if they had been read. `ended`: these are the last bytes. */
 void lines_add(struct lines *lines, const void *bytes, size_t length, bool ended);
 
 /* Returns the next line. `line` points into `buf`, and is valid until the next lines_fill or lines_add. */

@@ -9,7 +9,7 @@
 #include "fleet/answer.h"
 #include "fleet/lines.h"
 
-/* One transaction stores the records of all lines that were read together, but at most this many. */
+/* One transaction stores the records of all lines that were read together, at most RECORDS_MOST records. */
 enum { RECORDS_MOST = 4096 };
 
 struct merging {

@@ -140,7 +140,7 @@ static bool is_word(char c)
 	return isalnum((unsigned char)c) != 0 || c == '_';
 }
 
-/* Returns whether the text before `at` ends with an operator. A number after `at` is then the value of a longer
+/* Returns whether the text before `at` ends with an operator. If so, a number after `at` is the value of a longer
  * expression: "heads * head_dim = 4096". */
 static bool behind_operator(const char *text, const char *at)
 {
@@ -370,8 +370,8 @@ static const char *no_degree(const struct attempt *a, const struct model *model,
 				  tags, a->indivisible->module);
 }
 
-/* Returns the most axes that a rule of this op_type and the definition have in common. A rule with fewer common axes is
- * about another operation of the same op_type. */
+/* Returns the largest number of axes that a rule of this op_type and the definition have in common. A rule with fewer
+ * common axes is about another operation of the same op_type. */
 static int most_common_axes(const struct definition *d, const struct architecture *architecture)
 {
 	int most = 0;

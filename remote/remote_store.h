@@ -17,8 +17,8 @@
 struct remote; /* opaque */
 
 /* Opens a remote. `fd` is a stream socket with a helper process at its other end; the remote owns `fd`. `signals` is
- * -1, or a descriptor that becomes readable when the user interrupts the program; remote_get and remote_flush then stop
- * waiting. */
+ * -1, or a descriptor that becomes readable when the user interrupts the program. After an interrupt, remote_get and
+ * remote_flush stop waiting. */
 struct remote *remote_open(const struct remote_url *url, int fd, int signals);
 
 /* Called with the value of key number `index`. The bytes become invalid when the function returns. */

@@ -36,7 +36,7 @@ enum checkout_status checkout_status_read(const char *name);
 struct checkout_request {
 	const char *name;   /* name of the folder; contains no '/' */
 	const char *url;
-	const char *target; /* the folder that will contain it; an absolute path; created if it is missing */
+	const char *target; /* absolute path of the folder in which the checkout is made; created if it is missing */
 	const char *retry;  /* the command that the user can enter again if the server cannot be reached */
 	bool lfs;	    /* also fetch the contents that Git LFS stores */
 };

@@ -16,7 +16,7 @@ enum {
 	RPC_ID_BYTES = 200,	  /* the longest id, as JSON */
 };
 
-/* The codes of errors. Only reftest uses the last one. */
+/* The codes of errors. Only reftest uses the last code. */
 enum rpc_code {
 	RPC_OK = 0,
 	RPC_PARSE_ERROR = -32700,

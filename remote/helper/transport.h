@@ -33,9 +33,9 @@ struct transport {
 		      struct err *err); /* does not connect yet; returns NULL if the transport is unusable */
 	int (*get)(void *self, const struct hashed *keys, int count, int64_t deadline_ms, answer_taker *taker,
 		   void *context, struct err *err);
-	/* Stores values. `kept` is incremented for each request that was stored under all its keys. Its total time is
-	 * not limited, because the program does not wait for it; but it fails if `wait_ms` pass without an answer from
-	 * the server. */
+	/* Stores values. `kept` is incremented for each request that was stored under all its keys. The total time of
+	 * this function is not limited, because the program does not wait for it. But the function fails if `wait_ms`
+	 * pass without an answer from the server. */
 	int (*put)(void *self, const struct put_request *requests, int count, int64_t wait_ms, int *kept, struct err *err);
 	void (*close)(void *self);
 	void (*version)(char *text, size_t size);
