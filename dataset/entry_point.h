@@ -6,7 +6,8 @@
 
 /* Reads the source of a reference, and finds the function that is called:
  *   - run, if a statement contains this name where the statement may bind it;
- *   - else the last function at top level with a name that ends with "_reference" (FlashInfer's tracer uses such names);
+ *   - else the last function at top level with a name that ends with "_reference", because FlashInfer's tracer uses
+ *     such names;
  *   - else run, if the source may bind any name, or if the outline is unsure.
  * `entry_point` gets its name, which is allocated in `arena`, or NULL if the source has no such function or is not
  * Python. The outline is also allocated in `arena`. Returns what python_outline_read returns. */
