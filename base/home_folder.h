@@ -1,4 +1,4 @@
-/* home_folder - creates .reftest, a folder in the root of a dataset that git must ignore. */
+/* home_folder - creates the folder .reftest in the root of a dataset. git must ignore this folder. */
 #ifndef REFTEST_BASE_HOME_FOLDER_H
 #define REFTEST_BASE_HOME_FOLDER_H
 

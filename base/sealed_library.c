@@ -168,9 +168,9 @@ static void name_place(int fd, char place[PLACE])
 	snprintf(place, PLACE, "/proc/self/fd/%d", fd);
 }
 
-/* Returns a descriptor of the same copy, or -1. dlopen has not loaded a library under the name of this descriptor
- * (/proc/self/fd/N) yet; otherwise it would return that library. A name can repeat, because the number of a closed
- * descriptor is used again. The result may be `fd` itself. */
+/* Returns a descriptor of the same copy, or -1; the descriptor may be `fd` itself. Its name (/proc/self/fd/N) is new to
+ * dlopen: for a name under which dlopen has loaded a library before, it would return that library. Names can repeat,
+ * because the number of a closed descriptor is used again. */
 static int with_free_name(int fd)
 {
 	char place[PLACE];

@@ -48,8 +48,8 @@ const char *topic_name(enum topic topic);
 void findings_add(struct findings *findings, enum severity severity, enum topic topic, const char *path, int line,
 		  const char *format, ...) __attribute__((format(printf, 6, 7)));
 
-/* Adds a message from a loader in dataset/. If the message begins with "PATH:LINE:COLUMN: " or "PATH: ", this is the
- * position of the finding. */
+/* Adds a message from a loader in dataset/. If the message begins with "PATH:LINE:COLUMN: " or "PATH: ", the finding
+ * gets this position. */
 void findings_add_message(struct findings *findings, enum severity severity, enum topic topic, const char *path,
 			  const char *message);
 
@@ -60,8 +60,8 @@ void findings_keep(struct findings *findings, int from, const char *const *paths
 /* Puts a folder before the path of each finding from number `from` on. */
 void findings_prefix(struct findings *findings, int from, const char *folder);
 
-/* In each finding from number `from` on whose path is a symbolic link below `root`, replaces the path by that of the
- * link's target. */
+/* If the path of a finding from number `from` on is a symbolic link below `root`, replaces it by the path of the link's
+ * target. */
 void findings_follow_links(struct findings *findings, int from, const char *root);
 
 /* Sorts by severity, path, line, column and message. */

@@ -1,5 +1,5 @@
-/* approve - records that a person accepts references. It is for definitions without a ground truth that can verify
- * them. `verify` compares later versions of a reference with the accepted one (engine/approved_reference.h). */
+/* approve - records that a person accepts references. The command is for definitions that no ground truth can verify.
+ * `verify` compares later versions of a reference with the accepted one (engine/approved_reference.h). */
 #include "cli/command.h"
 #include "cli/command_line.h"
 #include "cli/operands.h"

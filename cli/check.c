@@ -33,7 +33,7 @@ static const struct option_row rows[] = {
 
 enum { ROWS = sizeof rows / sizeof rows[0] };
 
-/* If more definitions lack descriptions, the text output has only the number of these definitions. */
+/* If more than this many definitions lack descriptions, the text output has only their number. */
 enum { DESCRIPTIONS_LISTED = 3 };
 
 /* A dataset, and the paths in it to check. */

@@ -90,7 +90,7 @@ static bool is_value_then(const struct fields *then, const char *version)
 	return value == version || (value != NULL && version != NULL && strcmp(value, version) == 0);
 }
 
-/* Finds a number of ground truths for verdict_now that gives the stored value of the field
+/* Finds the number of ground truths with which verdict_now gives the stored value of the field
  * witness.ground_truth_version. Returns 1 if no number gives this value. */
 static int asked_if_unchanged(const struct truths *truths, const struct fields *then, struct arena *arena)
 {

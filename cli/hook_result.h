@@ -1,5 +1,5 @@
 /* hook_result - decides whether a git hook (`verify --staged --hook`) rejects a commit. An error in a commit makes the
- * hook reject the commit. A definition that this machine cannot verify is only a warning, except with --strict.
+ * hook reject the commit. A definition that this machine cannot verify gives only a warning, except with --strict.
  *
  * The hook verifies the definitions that the commit changes. If one of them failed or is invalid, the commit is
  * rejected. If this machine cannot verify one of them (no device, no ground truth, an absent tensor), the hook prints a

@@ -206,7 +206,7 @@ struct run {
 	uint64_t up_to_date_elements;
 	int64_t cases_run, cases_cached;
 	int64_t cases_shared; /* how many cases of cases_cached have the verdict of an equal case of this run */
-	int64_t misses[LACK_COUNT]; /* for each reason why no stored verdict counts: the number of such cases */
+	int64_t misses[LACK_COUNT]; /* for each reason why no stored verdict counts: how many cases have it */
 	int64_t cases_planned; /* the number of cases that had to run (with --dry-run: would have to run) */
 	int64_t cases_wrong;   /* the number of cases that ran and failed or raised an error */
 	double seconds_of_cases; /* the sum of the seconds of the cases that ran */

@@ -30,7 +30,7 @@ struct extract_request {
 /* A file that extract_write writes. */
 struct extract_file {
 	const char *op_type, *name; /* "gemm", "gemm_n4096_k4096" */
-	const char *path;	    /* the file to write: ROOT/definitions/…, or the target of this symbolic link */
+	const char *path;	    /* the file to write: ROOT/definitions/…, after symbolic links are resolved */
 	const char *below;	    /* the path below the root: "definitions/gemm/gemm_n4096_k4096.json" */
 	const char *text, *old_text; /* old_text: NULL for a new definition */
 	bool keep;		    /* false: it is not written; extract_plan sets it to true */

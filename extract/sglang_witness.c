@@ -295,8 +295,8 @@ static void check_rule(struct asking *a, const struct rule *rule)
 	check_fields(a, rule);
 }
 
-/* Returns whether the mapping has a layer with this name, SGLang's name for a layer, or a part with this name under
- * "not_covered". */
+/* Returns whether the mapping knows this name: as the name of a layer, as SGLang's name for a layer, or as the name of
+ * a part under "not_covered". */
 static bool in_mapping(const struct asking *a, const char *name)
 {
 	const cJSON *block, *rule, *item, *blocks = json_member(a->architecture->root, "blocks");

@@ -9,8 +9,8 @@
  *   of the axes, for each degree of tensor and expert parallelism that the tags `tp:` and `ep:` allow. The model
  *   contradicts the axes if no module has these lengths at any degree.
  *
- * Nothing is checked for a model that is not in models/models.json, for an op_type that no module of the model has, and
- * for a definition of a part that the mapping does not describe, such as a vision tower. */
+ * The check against the models leaves out models that are not in models/models.json, op_types that no module of the
+ * model has, and definitions of parts that the mapping does not describe, such as a vision tower. */
 #ifndef REFTEST_MODELS_ATTESTED_DIMENSIONS_H
 #define REFTEST_MODELS_ATTESTED_DIMENSIONS_H
 

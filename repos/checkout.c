@@ -98,8 +98,8 @@ static bool is_folder(const char *path)
 }
 
 /* Removes the files that a killed git leaves: its locks, and packs that it was writing. Call this only if reftest was
- * killed in this repository. In this case, the locks belong to a git process that reftest started. This process has
- * ended, because otherwise it would hold work->lock. */
+ * killed in this repository. In this case, the locks belong to a git process that reftest started and that has ended: a
+ * running git process would hold work->lock. */
 static void remove_leftovers(struct work *work, const char *branch)
 {
 	static const char *const locks[] = {"index", "HEAD", "ORIG_HEAD", "config", "shallow", "packed-refs", "FETCH_HEAD", FETCHED};
