@@ -174,7 +174,8 @@ static int temporary_name(const char *path, bool first, struct buf *out, struct 
 }
 
 /* Locks the temporary file, which marks the file as in use. Returns false if another process has the lock, or if `name`
- * no longer refers to this file. Returns true on a filesystem without locks, because no process can have a lock there.
+ * no longer refers to this file. Returns true on a filesystem without locks, because no process can have locked the
+ * file.
  * */
 static bool hold(int fd, const char *name)
 {

@@ -58,8 +58,8 @@ enum file_answer file_open_beneath(int root, const char *path, int *fd, struct s
  * "..". */
 enum file_answer file_open_without_links(int root, const char *path, int *fd, struct stat *st, struct err *err);
 
-/* Reads the file chunk by chunk and computes the digest of its bytes. Returns FILE_ERROR also if the file is truncated
- * meanwhile. */
+/* Reads the file chunk by chunk and computes the digest of its bytes. Also returns FILE_ERROR if the file is truncated
+ * during the call. */
 bool file_digest_open(int fd, int64_t size, struct digest *out); /* for an open file; returns false in the same cases as
 								  * file_read_at */
 enum file_answer file_digest_beneath(int root, const char *path, struct digest *out, struct stat *st, struct err *err);

@@ -29,8 +29,8 @@ struct json_text {
 	int first_line;    /* number of the first line: 1, except for a line of a JSONL file */
 };
 
-/* Returns the parsed value, which the caller frees with cJSON_Delete, or NULL with a message. Rejects "\u0000",
- * because C strings end there. */
+/* Returns the parsed value, which the caller frees with cJSON_Delete, or NULL with a message. Rejects "\u0000", because
+ * a NUL ends a C string. */
 cJSON *json_parse(const struct json_text *text, struct err *err);
 
 /* Checks the text like json_parse, but builds no tree. Returns 0, or -1 with a message. */

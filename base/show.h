@@ -1,4 +1,4 @@
-/* show - prints text for a terminal or for the log of a CI system. Text that a stranger wrote does no harm there:
+/* show - prints text for a terminal or for the log of a CI system. Untrusted text that this module prints does no harm:
  * base/unsafe_character.h says which characters and commands are escaped.
  *
  * The program prints with show_print and not with printf; tests/e2e/setup/only-show-prints.sh checks that. */

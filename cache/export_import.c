@@ -277,8 +277,8 @@ static int threads_for(int lines)
 	return cores < lines / CHUNK + 1 ? cores : lines / CHUNK + 1;
 }
 
-/* Parses all lines on all processors. The calling thread also parses lines; if no other thread can be started, it
- * parses all of them. */
+/* Parses all lines on all processors. The calling thread also parses lines. If no other thread can be started, the
+ * calling thread parses all lines. */
 static void read_all(struct readers *all)
 {
 	struct reader_thread own[THREADS_MAX];

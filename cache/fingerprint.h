@@ -4,9 +4,9 @@
  *
  * A field is a tag ("axes.hidden_size") and bytes. The digest of a field covers the length of the tag, the tag, the
  * length of the bytes, and the bytes. The digest of a list covers FINGERPRINT_FORMAT, the number of fields and the
- * digests of the fields in the order of the tags, so the hash never gets the same bytes for two different lists. The
- * digest of every field is stored, so that `explain` can name the field that changed. Short values are also stored, so
- * that `explain` can show the old and the new value.
+ * digests of the fields in the order of the tags. The hash therefore never gets the same bytes for two different lists.
+ * The digest of every field is stored, so that `explain` can name the field that changed. Short values are also stored,
+ * so that `explain` can show the old and the new value.
  *
  * A new field of the definition schema also needs a field in definition_fields. A new fact of the witness also needs a
  * field in witness_fields and in context_digest of engine/run.c. Without the field in context_digest, reftest would
@@ -53,9 +53,9 @@ struct fields fields_copy(const struct fields *fields, struct arena *arena);
 struct digest fields_digest(const struct fields *fields);
 
 /* Adds the fields of a definition's canonical schema and code: one for the op type; one for each axis, input and
- * output (with the index of the output, because run() returns a tuple in that order); one for the sorted constraints;
- * and one for the reference in normal form. Name, description, tags and the order of keys do not change the fields.
- * Tolerances are not included: the caller adds the tolerance rule that applies. */
+ * output; one for the sorted constraints; and one for the reference in normal form. The field of an output contains its
+ * index, because run() returns a tuple in this order. Name, description, tags and the order of keys do not change the
+ * fields. Tolerances are not included: the caller adds the tolerance rule that applies. */
 void definition_fields(const struct definition *definition, struct arena *arena, struct fields *out);
 
 /* Adds the fields of the witness. The ground truth is that of a stored verdict, or the one with which a run would

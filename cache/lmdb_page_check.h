@@ -24,8 +24,8 @@ enum lmdb_page_check_answer {
 	LMDB_PAGE_CHECK_DAMAGED = 1,  /* the file is damaged; the message says where and how */
 };
 
-/* Reads the open file with pread; no process may write to the file meanwhile. An empty file counts as intact, because
- * LMDB initialises it. */
+/* Reads the open file with pread; no process may write to the file during the call. An empty file counts as intact,
+ * because LMDB initialises it. */
 enum lmdb_page_check_answer lmdb_page_check(int fd, struct err *why);
 
 #endif

@@ -21,10 +21,10 @@
  * such a kept string is at the position of a docstring, its line gets a separate mark. The mark is needed because ("a")
  * is a docstring at this position, but not after the statement "b".
  *
- * Introspection: comments, docstrings and line numbers matter to code that can read them: through inspect, frames,
- * tracebacks, __doc__, code objects, a compiler that reads source (torch.jit, triton), or a name computed at run time
- * (getattr, vars, exec). The lists in python_dependencies.c contain the names that are known not to read comments,
- * docstrings and line numbers. If a text contains any other word, its form is raw. */
+ * Introspection: comments, docstrings and line numbers matter to code that can read them. Code can do so through
+ * inspect, frames, tracebacks, __doc__, code objects, a compiler that reads source (torch.jit, triton), or a name
+ * computed at run time (getattr, vars, exec). The lists in python_dependencies.c contain the names that are known not
+ * to read comments, docstrings and line numbers. If a text contains any other word, its form is raw. */
 #include "cache/python_normal_form.h"
 
 #include <string.h>

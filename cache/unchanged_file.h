@@ -1,8 +1,8 @@
 /* unchanged_file - decides, without reading a file, whether it still has the content that an earlier run read.
  *
- * A file counts as unchanged if its stat (inode, size, mtime, ctime) is the one that the earlier run found, and if that
- * stat can be trusted: every change of the content after the earlier read must have changed the stat. Two kinds of
- * change may leave the stat unchanged:
+ * A file counts as unchanged if its stat (inode, size, mtime, ctime) is the same as in the earlier run, and if this
+ * stat can be trusted. A stat can be trusted if every change of the content after the earlier read must have changed
+ * the stat. Two kinds of change may leave the stat unchanged:
  * - a write within the same tick of the filesystem's clock as the read (git calls such an entry "racily clean"),
  * - a write through a shared mapping whose pages were already dirty (file_shows_changes in base/file.h).
  * A file whose stat cannot be trusted is read again. */

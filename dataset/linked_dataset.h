@@ -4,7 +4,7 @@
  * problems. A problem is a folder with definition.json and workload.jsonl, as in SOL-ExecBench; if it also has a file
  * truth.py, that is the ground truth of the definition. This module makes the folder
  * $XDG_CACHE_HOME/reftest/linked/DIGEST, which has the layout of a dataset and contains links to these files; DIGEST is
- * a digest of their paths. All other modules see an ordinary dataset there, with a cache of its own. The files
+ * a digest of their paths. For all other modules, this folder is an ordinary dataset with a cache of its own. The files
  * themselves are not changed, and nothing is written beside them. Tensor files are not linked, because reftest reads no
  * tensor file through a link that leads out of the dataset. */
 #ifndef REFTEST_DATASET_LINKED_DATASET_H

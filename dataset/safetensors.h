@@ -5,7 +5,7 @@
  * count from the end of the header. Every offset, shape product and overlap is checked against the file's size; as the
  * format requires, the tensors are contiguous and end with the file.
  *
- * Other processes may write to the file or truncate it meanwhile. The file is therefore not mapped: each byte is read
+ * Other processes may write to the file or truncate it at any time. The file is therefore not mapped: each byte is read
  * once into the memory of this process, and only this copy is parsed, hashed and used. */
 #ifndef REFTEST_DATASET_SAFETENSORS_H
 #define REFTEST_DATASET_SAFETENSORS_H
@@ -45,9 +45,9 @@ enum safetensors_answer {
  * root. */
 enum safetensors_answer safetensors_open(int root, const char *path, struct arena *arena, struct safetensors *out,
                                          struct err *err);
-/* Reads the whole file and computes two kinds of digests: `content` is the digest of the whole file (with the header as
- * it was parsed), and `tensors` gets one digest for each tensor, or is NULL. Returns false if the file cannot be read,
- * or was truncated after it was opened. */
+/* Reads the whole file and computes digests. `content` gets the digest of the whole file (with the header as it was
+ * parsed). `tensors` gets one digest for each tensor, unless it is NULL. Returns false if the file cannot be read, or
+ * was truncated after it was opened. */
 bool safetensors_digest(const struct safetensors *file, struct digest *content, struct digest *tensors);
 const struct safetensor *safetensors_find(const struct safetensors *file, const char *name); /* NULL: none */
 const char *safetensors_dtype(enum dtype dtype); /* "BF16"; NULL: the format has no name for this type */

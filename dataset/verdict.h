@@ -106,7 +106,7 @@ struct named_value {
 	double value;
 };
 
-/* A ground truth that can be used. In a list of them, the most preferred one is first. */
+/* A ground truth that can be used. In a list of ground truths, the most preferred one is first. */
 struct truth {
 	const char *name, *version; /* "builtin" and the digest of the family's sources; "flashinfer", "0.7.2 (table …)" */
 	const char *refused; /* the reason why this ground truth cannot be used; NULL: it can be tried */
@@ -128,8 +128,9 @@ struct truths {
 /* the most ground truths of a case; `verify` reports an error instead of omitting one */
 enum { GROUND_TRUTHS_MAX = 16 };
 
-/* A ground truth that was tried. Lists of them have the order in which they were tried. In JSON, such a list is called
- * "witnesses", a name of schema 1; in the rest of the program, the witness is a digest (cache/fingerprint.h). */
+/* A ground truth that was tried. Lists of tried ground truths have the order in which they were tried. In JSON, such a
+ * list is called "witnesses", a name of schema 1; in the rest of the program, the witness is a digest
+ * (cache/fingerprint.h). */
 struct tried_truth {
 	const char *name, *version;
 	/* NULL if the ground truth computed the outputs; otherwise the message that says why it did not decide the

@@ -261,8 +261,9 @@ static int compare_text(const void *a, const void *b)
 	return strcmp(*(const char *const *)a, *(const char *const *)b);
 }
 
-/* Returns the paths of the tensor files that the workload lines name, sorted and without duplicates, then the files
- * that the reference reads, and, from index `*first_solution` on, the solutions that may be ground truths. */
+/* Returns the paths of three kinds of files: first the tensor files that the workload lines name (sorted, without
+ * duplicates), then the files that the reference reads, and from index `*first_solution` on the solutions that may be
+ * ground truths. */
 static const char **blob_paths(struct result *result, const struct workload_file *workloads, int *tensors,
 			       int *first_solution, int *count)
 {

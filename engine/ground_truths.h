@@ -34,7 +34,7 @@ struct truth_choice {
 			 * which computes in double precision and rounds once */
 	bool all;	/* "all": every available library, builtin, and the dataset's own truth */
 	const char **names; /* the ground truths that --ground-truth names, in this order. If `automatic` or `all` is
-			     * true, they are used in addition to those of "auto" or "all" */
+			     * true, these are used in addition to the ground truths of "auto" or "all" */
 	int name_count;
 	const struct provider_fact *facts; /* the libraries in order of preference; empty if --ground-truth excludes all
 					    * libraries */

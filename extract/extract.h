@@ -68,8 +68,8 @@ struct extract_result {
  * wrong. */
 int extract_plan(const struct extract_request *request, struct extract_result *result, struct arena *arena, struct err *err);
 
-/* Writes the files that are kept, and lists the new ones in `written`. If one of them cannot be written, writes none
- * and returns -1 with a message. */
+/* Writes the files that are kept, and lists the new ones in `written`. If a file cannot be written, writes no file and
+ * returns -1 with a message. */
 int extract_write(struct extract_result *result, struct arena *arena, struct err *err);
 
 #endif

@@ -23,7 +23,7 @@ static int expected(const struct reading *r, const char *key, const cJSON *found
 	return json_expected(&r->text, &step, found, r->err, what);
 }
 
-/* Reads a text of 1 to `most` bytes. Returns NULL and sets the error if the member is something else. */
+/* Reads a text of 1 to `most` bytes. Returns NULL and sets the error if the member is not such a text. */
 static const char *read_text(const struct reading *r, const cJSON *value, const char *key, size_t most,
 			     const char *what)
 {

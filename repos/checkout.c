@@ -286,8 +286,8 @@ static bool is_one_of(const char *commit, const struct update *update)
 	return commit != NULL && (strcmp(commit, update->old) == 0 || strcmp(commit, update->new) == 0);
 }
 
-/* Finishes an update during which reftest was killed. Returns 0, or -1 and sets work->err if something else changed
- * the checkout. */
+/* Finishes an update during which reftest was killed. Returns 0, or -1 and sets work->err if somebody else changed the
+ * checkout. */
 static int finish_update(struct work *work, const struct update *update)
 {
 	const char *local = arena_printf(work->arena, "refs/heads/%s", update->branch);

@@ -1,4 +1,4 @@
-/* checkout - clones one repository into a folder, or updates the checkout that is there.
+/* checkout - clones one repository into a folder, or updates the checkout in this folder.
  *
  * A clone is made in the folder `.NAME.partial` beside the final folder, and is renamed when everything is checked out.
  * The final folder therefore never contains an incomplete clone. If this process is killed, the next call continues in

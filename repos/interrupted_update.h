@@ -5,9 +5,9 @@
 #include "base/arena.h"
 #include "git/command.h"
 
-/* Returns NULL if every tracked file of the working tree is absent, equals the file of the commit `old`, or equals the
- * file of the commit `new` or its beginning (git was killed while it wrote this file). Otherwise returns the path of a
- * file that somebody else changed, or "" if git failed. */
+/* Returns NULL if every tracked file of the working tree is absent or equals the file of the commit `old` or `new`. A
+ * file may also be only the beginning of the file of `new`, because git was killed while it wrote the file. Otherwise
+ * returns the path of a file that somebody else changed, or "" if git failed. */
 const char *update_find_foreign_file(struct git_command *git, const char *old, const char *new, struct arena *arena);
 
 #endif
