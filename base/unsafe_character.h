@@ -14,8 +14,8 @@
 
 enum { ESCAPE_MAX = 12 }; /* the most bytes of an escape, including its NUL */
 
-/* Reads the character at the beginning of `text`, which has `left` > 0 bytes, and returns its number of bytes: 1 for a
- * byte that is not UTF-8, 3 for a surrogate. If the character is unsafe, writes its escape; otherwise writes "".
+/* Reads the first character of `text`, which has `left` > 0 bytes. Returns the number of bytes of this character: 1 for
+ * a byte that is not UTF-8, 3 for a surrogate. If the character is unsafe, writes its escape; otherwise writes "".
  * Newline and tab also count as unsafe. */
 size_t character_escape(const char *text, size_t left, char escape[ESCAPE_MAX]);
 

@@ -9,8 +9,8 @@
  *   facts      free text                              -> free text (torch's version behind an interpreter, …)
  * Subject and witness are the two digests of a fingerprint (cache/fingerprint.h).
  *
- * A record whose checksum is wrong counts as a miss, never as an error. A store that is not an LMDB database, has
- * another format, or is truncated or corrupt is set aside (renamed, never deleted) with a message, and a new one is
+ * A record whose checksum is wrong counts as a miss, never as an error. If a store is not an LMDB database, has another
+ * format, or is truncated or corrupt, it is set aside (renamed, never deleted) with a message, and a new store is
  * created. A process must not open a store twice, and must not use a handle after a fork or in two threads. Every write
  * is one short transaction; if the map is full, the map is enlarged. On a full disk or in a read-only folder, the
  * stored data can still be read, and each write fails with a message. Everything returned is allocated from the

@@ -1,5 +1,5 @@
-/* doctor - lists the programs, libraries and devices that reftest found on this machine, those that are missing, and
- * for each missing one the command that installs or repairs it.
+/* doctor - lists the programs, libraries and devices that reftest found on this machine, and those that are missing.
+ * For each missing one, the list has the command that installs or repairs it.
  *
  * Each check adds one line to the output. If something is missing that verification on the CPU needs, the exit status
  * is 3. Other missing things do not change the exit status. The command changes no file and runs no reference. */
@@ -66,8 +66,8 @@ static void add(struct doctor *d, const char *name, bool needed, bool ok, const 
 	d->lines[d->count++] = (struct line){name, needed, ok, found, ok ? NULL : mend};
 }
 
-/* Returns how to repair a part of reftest itself: `command`, which is a make command, if this program runs from a
- * checkout, or advice to install reftest again. */
+/* Returns how to repair a part of reftest itself. If this program runs from a checkout, this is `command`, a make
+ * command. Otherwise it is the advice to install reftest again. */
 static const char *mend_by_make(const struct doctor *d, const char *command)
 {
 	return d->installed ? "install reftest again: its wheel with `pip install --force-reinstall`, or `make install` in a "

@@ -81,8 +81,8 @@ static const struct verdict *decided_by_blob(struct maker *m, const struct blob 
 	return blob->missing != NULL ? decided(m, STATUS_SKIPPED, REASON_MISSING_BLOB, blob->missing) : NULL;
 }
 
-/* Returns a verdict (skipped or invalid) if the case cannot run because a tensor file of an input, or a file that the
- * reference reads, is missing or unusable. Otherwise returns NULL. */
+/* If a tensor file of an input, or a file that the reference reads, is missing or unusable, the case cannot run:
+ * returns its verdict (skipped or invalid). Otherwise returns NULL. */
 static const struct verdict *decided_by_blobs(struct maker *m, const struct input_source *inputs)
 {
 	const struct definition *d = m->definition;

@@ -564,8 +564,8 @@ static bool agrees_nowhere(const struct result *result)
 }
 
 /* Returns whether the family of the current attempt must be rejected, because the reference disagrees with it in a case
- * that has a verdict. Returns false if the op_type or the words of the definition name this family: in this case, the
- * reference is wrong and not the choice of the family. */
+ * that has a verdict. Returns false if the op_type or the words of the definition name this family, because in this
+ * case the reference is wrong, not the choice of the family. */
 static bool rejects_family(const struct result *result)
 {
 	const struct cases *made = result->made;

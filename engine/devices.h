@@ -40,9 +40,9 @@ struct devices {
 
 enum devices_answer { DEVICES_FOUND, DEVICES_UNUSABLE, DEVICES_DIFFER };
 
-/* Chooses the GPUs. For DEVICE_GPUS, these are the named ones; for DEVICE_AUTO, the first one. For DEVICE_ALL_GPUS, the
- * first usable one of the `visible` GPUs (at least one is tried) sets the class, and all usable GPUs of this class are
- * chosen. Named devices are never left out: returns DEVICES_UNUSABLE with a message if one of them cannot be used, or
+/* Chooses the GPUs. For DEVICE_GPUS, these are the named ones; for DEVICE_AUTO, the first one. For DEVICE_ALL_GPUS,
+ * tries the `visible` GPUs (at least one), and chooses all usable GPUs that have the class of the first usable GPU.
+ * Named devices are never left out: returns DEVICES_UNUSABLE with a message if one of them cannot be used, or
  * DEVICES_DIFFER if their classes differ. Returns DEVICES_UNUSABLE also if no GPU can be used. */
 enum devices_answer devices_choose(const struct device_choice *choice, int visible, struct device_probe probe,
 				   struct arena *arena, struct devices *out, struct err *err);

@@ -5,8 +5,8 @@
 
 #include "engine/run_state.h"
 
-/* Returns the seconds that a case took when it ran last (`remembered`), or, if that is 0, an estimate from the op
- * family (NULL: none) and the size of the tensors. Always positive. */
+/* Returns `remembered`, the seconds that a case took when it ran last. If `remembered` is 0, returns an estimate from
+ * the op family (NULL: none) and the size of the tensors. Always positive. */
 double expected_seconds(double remembered, const char *family, const struct job *job);
 
 #endif

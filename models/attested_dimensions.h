@@ -1,13 +1,13 @@
 /* attested_dimensions - compares the dimensions of a definition with what its name, its description and its models
  * say.
  *
- * - A number in the name is the length of the axes that the letters before it stand for: in
+ * - The letters before a number in the name stand for axes, and the number states the length of these axes: in
  *   "gqa_paged_decode_h32_kv8_d128", kv8 states the number of key heads. The name contradicts the axes if the
  *   definition has axes for these letters, and none of them has the stated length.
  * - The description contradicts an axis if it states another length: "page_size=64".
- * - A `model:` tag, or hf_id, names a model. Each module of the model with the op_type of the definition states lengths
- *   of the axes, for each degree of tensor and expert parallelism that the tags `tp:` and `ep:` allow. The model
- *   contradicts the axes if no module has these lengths at any degree.
+ * - A `model:` tag, or hf_id, names a model. The modules of the model that have the definition's op_type are compared
+ *   with the axes, at each degree of tensor and expert parallelism that the tags `tp:` and `ep:` allow. The model
+ *   contradicts the axes if no module has the lengths of the axes at any of these degrees.
  *
  * The check against the models leaves out models that are not in models/models.json, op_types that no module of the
  * model has, and definitions of parts that the mapping does not describe, such as a vision tower. */
