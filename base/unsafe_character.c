@@ -27,7 +27,7 @@ static const struct range {
     {0xFFF0, 0xFFFB},   /* unassigned, interlinear annotations */
     {0xFFFE, 0xFFFF},   /* not characters, and not allowed in XML */
     {0x1D173, 0x1D17A}, /* musical controls */
-    {0xE0000, 0xE0FFF}, /* tags and more selectors: invisible */
+    {0xE0000, 0xE0FFF}, /* tags and variation selectors: invisible */
 };
 
 static uint32_t code_of(const char *text, size_t step)

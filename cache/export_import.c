@@ -355,7 +355,7 @@ static int merge_records(struct incoming *to, struct err *err)
 	return answer;
 }
 
-/* Parses a text that consists only of a number. Returns -1 if it does not. */
+/* Parses a text that consists only of a number. Returns -1 for any other text. */
 static int64_t number_of(const char *text, size_t length)
 {
 	int64_t number = 0;

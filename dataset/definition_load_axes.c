@@ -74,8 +74,8 @@ static int read_expression(struct reader *r, const struct json_step *axis, const
 	return 0;
 }
 
-/* Reads whether the axis is const or var. Without a "type" it is const if it has a "value", as in flashinfer-bench. An
- * axis with an expression is var, until its value is known. */
+/* Reads whether the axis is const or var. Without a "type", the axis is const if it has a "value", as in
+ * flashinfer-bench. An axis with an expression is var, until its value is known. */
 static int read_axis_type(struct reader *r, const struct json_step *axis, const cJSON *json, struct axis *out,
 			  const char **expression)
 {

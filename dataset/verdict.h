@@ -125,7 +125,7 @@ struct truths {
 	bool all;
 };
 
-/* the most ground truths of a case; `verify` reports an error instead of omitting one */
+/* the most ground truths of a case; for more, `verify` reports an error */
 enum { GROUND_TRUTHS_MAX = 16 };
 
 /* A ground truth that was tried. Lists of tried ground truths have the order in which they were tried. In JSON, such a
@@ -147,8 +147,8 @@ struct tried_truth {
 	double seconds;
 	double prepared;
 	/* The largest margin of the difference between this ground truth and builtin (see metrics.margin), if all
-	 * ground truths were tried. NaN, and absent from the JSON, if the two were not compared, and for builtin
-	 * itself. */
+	 * ground truths were tried. NaN, and absent from the JSON, if this ground truth was not compared with builtin,
+	 * and for builtin itself. */
 	double margin;
 };
 

@@ -373,7 +373,7 @@ static enum check_result read_check_result(struct reader *r, const cJSON *json)
 	return CHECK_NOT_RUN;
 }
 
-/* Reads the axes of a check. Verdicts of earlier versions have none. */
+/* Reads the axes of a check. Verdicts of earlier versions have no such axes. */
 static void read_check_axes(struct reader *r, const cJSON *json, struct check *check)
 {
 	const cJSON *object = json_member(json, "axes"), *item;

@@ -32,7 +32,7 @@ struct approved_reference {
 struct approved_reference approved_reference_read(const char *path, const struct definition *definition,
 						  const struct buf *bytes, const char *why, struct arena *arena);
 
-/* Compares a definition with an approved one. Never returns APPROVED_NONE or APPROVED_UNREADABLE. */
+/* Compares a definition with the approved definition. Never returns APPROVED_NONE or APPROVED_UNREADABLE. */
 enum approved_code approved_reference_compare(const struct definition *definition, const struct approval *approval,
 					      struct arena *arena);
 

@@ -29,7 +29,7 @@ struct optional_file {
 	const struct dataset_file **file;
 	struct stat_check *check;
 	const char **trouble;
-	size_t most; /* bytes */
+	size_t most; /* the most bytes that it may have */
 };
 
 static struct optional_file truth_of(struct result *result)

@@ -7,7 +7,7 @@
 #include "engine/remote_cache.h"
 #include "engine/definition_files.h"
 
-/* Returns whether a case with the sizes of a workload has a verdict other than skipped. */
+/* Returns whether a case with the sizes of a workload has a verdict other than `skipped`. */
 static bool workload_decides(const struct result *result)
 {
 	for (int i = 0; i < result->case_count; i++)

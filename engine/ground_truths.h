@@ -44,8 +44,9 @@ struct truth_choice {
 
 /* Parses the value of --ground-truth and checks it against the libraries of this machine. `text`: "auto" (or NULL),
  * "all", or names separated by commas, of which the first may be "auto" or "all". "solution" means all solutions of the
- * dataset, and "solution:WORD" those whose name or author is WORD. If `python` is NULL, only builtin is available.
- * Returns -1 and sets `err` for an unknown name, a repeated name, or more than GROUND_TRUTHS_MAX ground truths. */
+ * dataset, and "solution:WORD" the solutions whose name or author is WORD. If `python` is NULL, only builtin is
+ * available. Returns -1 and sets `err` for an unknown name, a repeated name, or more than GROUND_TRUTHS_MAX ground
+ * truths. */
 int ground_truths_choose(struct program *program, const char *text, const char *python, const char *device_class,
 			 struct arena *arena, struct truth_choice *out, struct err *err);
 

@@ -39,7 +39,7 @@ bool remote_cache_defers(struct result *result, case_known *known);
 struct result *remote_cache_next(struct run *run, bool all);
 
 /* Iterates over the verdicts that the remote sent for a subject. Pass NULL as `after` to get the first verdict. Returns
- * NULL after the last one. */
+ * NULL after the last verdict. */
 struct shared_verdict {
 	struct digest subject;
 	const struct verdict *verdict;

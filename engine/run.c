@@ -187,7 +187,7 @@ static void submission_add(struct submission *more, struct result *result, struc
 }
 
 /* With --fail-fast, the tasks have no expected seconds and run in the order of the definitions: starting with the slow
- * ones would delay the first failure. */
+ * definitions would delay the first failure. */
 static int submit(struct result *result, const struct submission *more, struct err *err)
 {
 	struct task task = {.reference = result->definition->reference,

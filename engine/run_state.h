@@ -211,9 +211,9 @@ struct run {
 	int64_t cases_wrong;   /* the number of cases that ran and failed or raised an error */
 	double seconds_of_cases; /* the sum of the seconds of the cases that ran */
 	const char *containment; /* what the references of this run could reach, in the form of verdict.containment;
-				  * NULL: none ran */
-	const char *gaps;	 /* `containment` as sentences, "" if the references could reach nothing; NULL: none
-				  * ran */
+				  * NULL: no reference ran */
+	const char *gaps;	 /* `containment` as sentences, "" if the references could reach nothing; NULL: no
+				  * reference ran */
 	const char *not_stored;  /* NULL, or why verdicts could not be stored */
 	bool interrupted;
 	bool stopped; /* fail_fast ended the run */

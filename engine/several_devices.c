@@ -18,7 +18,7 @@ struct given {
 	bool second; /* another device lacked memory for this task */
 };
 
-enum device_state { DEVICE_USED, DEVICE_FAILING /* the runner failed, but results are left to take */, DEVICE_OUT };
+enum device_state { DEVICE_USED, DEVICE_FAILING /* the runner failed; results still wait */, DEVICE_OUT };
 
 struct device {
 	struct device_runner own;

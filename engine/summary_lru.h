@@ -20,8 +20,8 @@ struct summary_lru {			       /* {0} is empty */
 /* Stores a summary. `summary->inputs` is the digest of the file contents. `summary->context` is the digest of
  * everything else that the summary depends on. */
 void summary_lru_store(struct summary_lru *summary_lru, const char *path, const struct summary *summary);
-/* Returns the summary of the definition at `path` with the contents `inputs`, or NULL if it is not kept. The pointer is
- * valid until the next summary_lru_store. */
+/* Returns the summary of the definition at `path` with the contents `inputs`, or NULL if no such summary is kept. The
+ * pointer is valid until the next summary_lru_store. */
 const struct summary *summary_lru_find(const struct summary_lru *summary_lru, const char *path,
 				       const struct digest *context, const struct digest *inputs);
 void summary_lru_free(struct summary_lru *summary_lru);

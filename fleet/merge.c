@@ -19,7 +19,7 @@ struct merging {
 	struct buf records; /* array of struct verdict_line */
 	struct buf replies; /* printed when the records are stored */
 	long refused;
-	struct arena arena; /* of the records */
+	struct arena arena; /* holds the records */
 };
 
 static int check_checker(const char *theirs, const char *ours, struct err *err)

@@ -401,7 +401,7 @@ static bool is_empty(const char *path)
 		entries++;
 	if (folder != NULL)
 		closedir(folder);
-	return folder != NULL && entries == 2; /* "." and ".." */
+	return folder != NULL && entries == 2; /* only "." and ".." */
 }
 
 /* Creates the folder and its parents. */

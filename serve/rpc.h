@@ -41,7 +41,7 @@ struct rpc_message {
 enum rpc_code rpc_read(const char *line, size_t length, struct rpc_message *out, struct err *err);
 void rpc_free(struct rpc_message *message);
 
-/* Writes an id as JSON. Returns false if it is neither a string nor an integer, or if it is too long. */
+/* Writes an id as JSON. Returns false if the id is neither a string nor an integer, or if it is too long. */
 bool rpc_id_text(const cJSON *id, char out[RPC_ID_BYTES]);
 
 /* Appends a response with its line feed. `result` is JSON. */
