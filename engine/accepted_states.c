@@ -1,6 +1,7 @@
 #include "engine/accepted_states.h"
 
 #include <stddef.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "dataset/verdict.h"
@@ -41,9 +42,13 @@ int accepted_states_check(const char *words, struct err *err)
 {
 	for (size_t length;; words += length + 1) {
 		length = strcspn(words, ",");
-		if (find_word(words, length) == NULL)
-			return err_set(err, "unknown state '%.*s' (expected any of checked, approved and unattested)",
-				       (int)length, words);
+		if (find_word(words, length) == NULL) {
+			char name[128]; /* more than err_show shows */
+
+			snprintf(name, sizeof name, "%.*s", (int)length, words);
+			return err_set(err, "unknown state '%s' (expected any of checked, approved and unattested)",
+				       err_show(name).text);
+		}
 		if (words[length] == '\0')
 			return 0;
 	}

@@ -1,5 +1,6 @@
 #include "engine/case_sizes.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "dataset/axis_expressions.h"
@@ -126,10 +127,14 @@ int case_sizes_read(const char *list, bool size[SIZE_COUNT], struct err *err)
 		for (int s = 0; s < SIZE_COUNT; s++)
 			if (strlen(names[s]) == length && memcmp(names[s], list, length) == 0)
 				found = size[s] = true;
-		if (!found)
-			return err_set(err, "unknown size '%.*s' (--sizes takes small, medium and large, separated by "
+		if (!found) {
+			char name[128]; /* more than err_show shows */
+
+			snprintf(name, sizeof name, "%.*s", (int)length, list);
+			return err_set(err, "unknown size '%s' (--sizes takes small, medium and large, separated by "
 					    "commas)",
-			               (int)length, list);
+			               err_show(name).text);
+		}
 		list += length + (list[length] == ',');
 	}
 	return 0;

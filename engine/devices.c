@@ -51,7 +51,8 @@ int devices_read(const char *text, struct device_choice *out, struct err *err)
 	if (strncmp(text, "cuda:", 5) == 0)
 		rc = read_ordinals(text + 5, out, err);
 	return rc <= 0 ? rc
-		       : err_set(err, "unknown device '%s' (--device takes auto, cpu, cuda, cuda:N or a list as in cuda:0,1)", text);
+		       : err_set(err, "unknown device '%s' (--device takes auto, cpu, cuda, cuda:N or a list as in cuda:0,1)",
+				 err_show(text).text);
 }
 
 static void leave_out(struct devices *out, const char *sentence)

@@ -86,6 +86,10 @@ static void mistakes_are_named_with_their_place(void **state)
 	expect_refused("device = \"cud\"", "unknown device 'cud'");
 	expect_refused("accept = \"failed\"", "unknown state 'failed'");
 	expect_refused("accept = \"approved,\"", "unknown state ''");
+	/* a sentence is one line, also if a name that it shows is not */
+	expect_refused("accept = \"ap\\nroved\"", "unknown state 'ap\\x0aroved'");
+	expect_refused("sizes = \"sm\\nall\"", "unknown size 'sm\\x0aall'");
+	expect_refused("device = \"c\\npu\"", "unknown device 'c\\x0apu'");
 	expect_refused("tolerance = \"bfloat61=1\"", "invalid tolerance 'bfloat61=1'");
 	expect_refused("tolerance = 1e-4", "tolerance: expected a text");
 	expect_refused("[hook]\nstrict = \"yes\"", "hook.strict: expected true or false, found a text");
