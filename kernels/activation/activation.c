@@ -17,7 +17,8 @@
  * and 1 + tanh are exactly 0 in float32), and by a factor of at most 2. Therefore atol is 2e-6. The factor exceeds 2
  * only in two kinds of rows. Where |gate| is at most 1, 1 + erf is at least 0.3, and its relative error is at most
  * 2e-7. Where |gate| is 128 or more, nothing cancels. silu has no cancellation, and its error is smaller. Where its
- * factors are very large, its relative error is still below 3e-6, the error of an exponential of at most 32. If a gate
+ * factors are very large, its relative error is still below 3e-6, the error of an exponential of at most 32. Where the
+ * factor is larger still, the gate is at most -128, and the result is below 1e-15 or, in float32, 0. If a gate
  * is subnormal in float16, its activation is nearly always subnormal, too, and rounding changes the activation by no
  * more than atol (input_values.h describes these gates). */
 #include "kernels/activation/input_values.h"

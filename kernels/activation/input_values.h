@@ -19,7 +19,11 @@
  *
  * Rows with row % 16 == 9 have, for silu, gates from -32 to -16 and factors up to 2^40. The small values of silu then
  * give large results, and a reference that takes the sigmoid of such a gate for 0 is wrong. If a tensor is float16, or
- * with gelu, these rows are like ordinary rows: such values of silu are 0 in float16, and gelu cancels there. */
+ * with gelu, these rows are like ordinary rows: such values of silu are 0 in float16, and gelu cancels there.
+ *
+ * Rows with row % 16 == 13 have gates from -256 to -128 and factors up to 2^126, unless a tensor is float16. The product
+ * of gate and factor overflows float32, but the activation is 0 in float32, and less than 2^-170. The correct result is
+ * thus 0 or below 1e-15. */
 #ifndef REFTEST_KERNELS_ACTIVATION_INPUT_VALUES_H
 #define REFTEST_KERNELS_ACTIVATION_INPUT_VALUES_H
 
@@ -40,9 +44,11 @@ struct activation_fill {
 	int negative; /* are all gates of these rows negative? */
 	int fine;     /* the number of fraction bits of gates below 2^-15 */
 	int deep;     /* are there rows with negative gates and very large factors? */
+	int huge;     /* are there rows where the product of gate and factor overflows float32? */
 };
 
 enum { ACTIVATION_DEEP_ROW = 9, ACTIVATION_DEEP_UP = 40 };
+enum { ACTIVATION_HUGE_ROW = 13, ACTIVATION_HUGE_UP = 126 };
 
 /* Host only. */
 static inline struct activation_fill activation_fill_of(const struct op_case *c)
@@ -58,7 +64,8 @@ static inline struct activation_fill activation_fill_of(const struct op_case *c)
 	f.up = !narrow ? 10 : second ? 9 : 7;
 	f.negative = narrow && second;
 	f.fine = narrow ? 8 : 20;
-	f.deep = c->variant == ACTIVATION_SILU && !narrow && c->problem->outputs[0].dtype != DTYPE_FLOAT16;
+	f.huge = !narrow && c->problem->outputs[0].dtype != DTYPE_FLOAT16;
+	f.deep = c->variant == ACTIVATION_SILU && f.huge;
 	return f;
 }
 
@@ -78,6 +85,8 @@ HOST_DEVICE static inline float activation_at(const struct activation_fill *f, i
 		return noise * float_power(f->up);
 	if (f->deep && row % 16 == ACTIVATION_DEEP_ROW)
 		return column < f->half ? -24 - 8 * noise : noise * float_power(ACTIVATION_DEEP_UP);
+	if (f->huge && row % 16 == ACTIVATION_HUGE_ROW)
+		return column < f->half ? -192 - 64 * noise : noise * float_power(ACTIVATION_HUGE_UP);
 	if (column >= f->half)
 		return noise * float_power(row % 16 == 3 || row % 16 == 11 ? wide : 1);
 	if (row % 16 == 11)

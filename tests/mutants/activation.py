@@ -58,6 +58,8 @@ MUTANTS = [
     ("gelu_and_mul_h5120", "gate times factor is rounded to the input's dtype before it is multiplied by the share", "(gate * share * up).to(input.dtype)",
      "((gate * up).to(input.dtype) * share).to(input.dtype)"),
     (EXPERT, "sigmoid 0 below -20", OUTPUT, "output = gate * torch.where(gate < -20, 0.0, torch.sigmoid(gate)) * up"),
+    (EXPERT, "the factor before the sigmoid, which overflows", OUTPUT, "output = gate * up * torch.sigmoid(gate)"),
+    (TANH, "the factor before the share, which overflows", 'F.gelu(gate, approximate="tanh") * up', "gate * up * (0.5 * (1 + torch.tanh(0.7978845608 * (gate + 0.044715 * gate**3))))"),
     (LLAMA, "silu 0 below -20", "F.silu(gate)", "torch.where(gate < -20, 0.0, F.silu(gate))"),
 ]
 
