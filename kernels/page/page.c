@@ -16,7 +16,8 @@
  * Page tables. Sequences have different lengths, and the appended tokens are at their ends. Some sequences have no
  * token to append, and one sequence has one token. If there are more sequences than pages, most sequences are empty.
  * The last page of a sequence is full, holds one token, or holds a few tokens. Lengths are thus multiples of the page
- * size, one more than a multiple, or other numbers. Pages are in random order, and some are unused. No two tokens have
+ * size, one more than a multiple, or other numbers. In the second set of values the first sequence has one token in its
+ * last page, and tokens are appended to the page before it, too. Pages are in random order, and some are unused. No two tokens have
  * the same slot. Some tokens are written to the last page of the cache. If kv_indices has more entries than the cache
  * has pages, the first sequence starts with a long prefix in pages that other sequences also use, as in a prefix cache.
  * Its appended tokens then have positions beyond 131072, although the cache has few pages. The tokens are not in the
@@ -308,7 +309,8 @@ static int64_t last_page(const struct table *table, int64_t b, uint32_t random)
 	}
 }
 
-/* Assigns one page to each non-empty sequence, and distributes the other pages over these sequences at random. */
+/* Assigns one page to each non-empty sequence, and distributes the other pages over these sequences at random. The first
+ * sequence gets at least one of them. */
 static void share_pages(struct table *table, uint64_t key)
 {
 	int64_t filled = filled_sequences(table), left = table->indices - filled, before = 0;
@@ -320,6 +322,7 @@ static void share_pages(struct table *table, uint64_t key)
 			int64_t fair = 2 * left / (filled - before), more = (int64_t)(philox_bits(key, 2 * b) % (uint64_t)(fair + 1));
 
 			before++;
+			more = b == 0 && more == 0 ? 1 : more;
 			more = before == filled || more > left ? left : more;
 			left -= more;
 			pages = 1 + more;
@@ -341,12 +344,22 @@ static int64_t shortest(const struct table *table)
 	return found;
 }
 
-/* Distributes the appended tokens over the sequences in proportion to their lengths. If there are enough tokens, all
- * tokens of the shortest sequence are appended, from position 0 on. If the other sequences have room, the second
- * sequence has no token to append and the third has one. */
+/* Returns how many tokens the first sequence must append so that one of them is not in its last page. Returns 0 if the
+ * sequence has only one page. */
+static int64_t across_pages(const struct table *table)
+{
+	int64_t before = (table->length[0] - 1) / table->page_size * table->page_size;
+
+	return before > 0 ? table->length[0] - before + 1 : 0;
+}
+
+/* Distributes the appended tokens over the sequences in proportion to their lengths. If half of the tokens are enough,
+ * the first sequence appends to its last two pages. If there are enough tokens, all tokens of the shortest sequence are
+ * appended, from position 0 on. If the other sequences have room, the second sequence has no token to append and the
+ * third has one. */
 static void share_tokens(struct table *table)
 {
-	int64_t room = 0, left = table->tokens, whole = shortest(table);
+	int64_t room = 0, left = table->tokens, whole = shortest(table), across = across_pages(table);
 
 	for (int64_t b = 0; b < table->sequences; b++)
 		room += table->length[b];
@@ -354,6 +367,7 @@ static void share_tokens(struct table *table)
 		int64_t share = table->tokens * table->length[b] / room;
 
 		share = b == 1 ? 0 : b == 2 && share > 1 ? 1 : share;
+		share = b == 0 && share < across && across <= table->tokens / 2 ? across : share;
 		share = b == whole ? table->length[b] : share;
 		share = share < left ? share : left;
 		table->appended[b] = share;

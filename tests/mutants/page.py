@@ -58,6 +58,7 @@ MUTANTS = [
     (SINGLE, "the caches that must stay are written", "k_out, v_out = k_cache.clone(), v_cache.clone()", "k_out, v_out = k_cache, v_cache"),
     (SINGLE, "one of two caches is not copied", "k_out, v_out = k_cache.clone(), v_cache.clone()", "k_out, v_out = k_cache.clone(), v_cache"),
     (PAGED, "appends to one of two caches in place", "page_size = k_cache.shape[1]", "page_size = k_cache.shape[1]\n    v_cache = v_cache.clone()"),
+    (LATENT, "every token in the last page of its sequence", "kv_indices[kv_indptr[batch_indices] + positions // page_size]", "kv_indices[kv_indptr[batch_indices.long() + 1].long() - 1]"),
     (LATENT, "appends to one of two caches in place", "page_size = ckv_cache.shape[1]", "page_size = ckv_cache.shape[1]\n    ckv_cache = ckv_cache.clone()"),
 ]
 
@@ -69,6 +70,7 @@ DIAGNOSES = {
     "the next page": "tokens went to the next entry of the page table",
     "the next place": "tokens went to the next slot of their page",
     "always the last page": "tokens went to the last page of their sequence",
+    "every token in the last page of its sequence": "tokens went to the last page of their sequence",
     "place from the last page's length": "the slot came from the length of the last page, not from the position",
     "keys and values swapped": "values were written to the cache of keys",
     "values not written": "the second of the two appended tensors were not written",
