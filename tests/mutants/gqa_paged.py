@@ -66,6 +66,7 @@ MUTANTS = [
     (D16, "key after a multiple of 64 left out", LENGTH, LENGTH + "\n        length -= length > 1 and length % 64 == 1"),
     (P16, "last block left out of a multiple of 64 queries", "for start in range(begin, stop, CHUNK):", "for start in range(begin, stop - (64 if (stop - begin) % 64 == 0 else 0), CHUNK):"),
     (D1, "largest logit not below 0", "weights = torch.softmax(logits, dim=-1)", "weights = (logits - logits.amax(dim=-1, keepdim=True).clamp(min=0)).exp()\n            weights = weights / weights.sum(dim=-1, keepdim=True)"),
+    (D16, "values by way of float16", "values = v_cache[pages].flatten(0, 1)[:length].float()", "values = v_cache[pages].flatten(0, 1)[:length].half().float()"),
     (D1, "probabilities in bfloat16", "(weights.unsqueeze(1) @ values)", "(weights.bfloat16().float().unsqueeze(1) @ values)"),
     (P16, "probabilities and values in bfloat16", 'torch.einsum("qhgn,nhd->qhgd", weights, values)', 'torch.einsum("qhgn,nhd->qhgd", weights.bfloat16(), values.bfloat16()).float()'),
     (D1, "keys after the 2048th not looked at", "slots = kv_indices[first:end].long()", "slots = kv_indices[first : min(end, first + 2048)].long()"),

@@ -403,9 +403,22 @@ static void mark_sparse(const struct op_case *c, const struct attention_roles *r
 			int64_t row = row_at(&r, j);
 
 			if (row >= 0)
-				used[row] = 1;
+				used[row] = ATTENTION_USED;
 		}
 	}
+}
+
+/* Returns true if the sequence has one key, and no other sequence has the page of this key. */
+static bool is_lone(const struct attention_plan *plan, const int64_t *numbers, int64_t b)
+{
+	int64_t page = plan->entries[b];
+
+	if (plan->entries[b + 1] - page != 1 || plan->last[b] != 1)
+		return false;
+	for (int64_t i = 0; i < plan->entries[plan->batch]; i++)
+		if (i != page && numbers[i] == numbers[page])
+			return false;
+	return true;
 }
 
 static int mark_pages(const struct op_case *c, const struct attention_roles *roles, uint8_t *used, struct err *err)
@@ -416,8 +429,11 @@ static int mark_pages(const struct op_case *c, const struct attention_roles *rol
 
 	for (int64_t b = 0; numbers != NULL && b < plan.batch; b++)
 		for (int64_t i = plan.entries[b]; i < plan.entries[b + 1]; i++)
-			memset(used + numbers[i] * e.page_size, 1,
+			memset(used + numbers[i] * e.page_size, ATTENTION_USED,
 			       (size_t)(i + 1 < plan.entries[b + 1] ? e.page_size : plan.last[b]));
+	for (int64_t b = 0; numbers != NULL && b < plan.batch; b++)
+		if (is_lone(&plan, numbers, b))
+			used[numbers[plan.entries[b]] * e.page_size] = ATTENTION_LONE;
 	attention_plan_free(&plan);
 	free(numbers);
 	return numbers == NULL ? -1 : 0;
@@ -523,6 +539,12 @@ static int deep_exponent(const struct op_case *c, const struct attention_roles *
 	return 17 - (int)floor(log2(scale));
 }
 
+/* Returns true if the dtype represents numbers beyond the range of float16. */
+static bool is_wide(enum dtype dtype)
+{
+	return dtype == DTYPE_BFLOAT16 || dtype == DTYPE_FLOAT32 || dtype == DTYPE_FLOAT64;
+}
+
 struct attention_recipe attention_recipe_of(const struct op_case *c, const struct attention_roles *roles, int input)
 {
 	const struct op_arg *arg = &c->problem->inputs[input];
@@ -534,6 +556,8 @@ struct attention_recipe attention_recipe_of(const struct op_case *c, const struc
 	f.row = f.dim * (f.is_query ? e.heads : e.kv_heads);
 	f.exponent = query_exponent(c, roles);
 	f.deep = deep_exponent(c, roles);
+	f.loud = input == roles->value && input != roles->key[0] && is_wide(arg->dtype) &&
+		 is_wide(c->problem->inputs[roles->query[0]].dtype) && is_wide(c->problem->outputs[roles->output].dtype);
 	f.part = input == roles->query[0] || input == roles->key[0] ? 0 : 1;
 	f.most = arg->dtype == DTYPE_FLOAT8_E4M3FN ? 8 : 15;
 	f.bits = arg->dtype == DTYPE_FLOAT16 ? 10 : arg->dtype == DTYPE_FLOAT32 || arg->dtype == DTYPE_FLOAT64 ? 20 : 7;

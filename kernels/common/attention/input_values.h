@@ -52,6 +52,10 @@
  * the order of multiplication and scaling does not change the result. There are no deep queries if the dtype cannot
  * represent them.
  *
+ * Lone keys. If a sequence of pages has only one key, the output is the value of this key. Unless a tensor is float16 or
+ * narrower, these values are uniform on [-2^18, 2^18): most of them overflow float16. Other outputs are sums, whose bounds
+ * such values would exceed.
+ *
  * The default cases contain no input for which correct implementations differ: a causal row that sees no key in a
  * sequence with keys, a page number or sparse row that occurs twice in one sequence, or a last page length of 0 for a
  * sequence with a page. */
@@ -72,12 +76,17 @@ struct attention_recipe {
 	int deep;            /* exponent of the first element of a deep query; ATTENTION_NO_DEEP: none */
 	int part;            /* part of keys or queries: 0 or 1; for values: 1 */
 	int bits;            /* fraction bits of an element, which the dtype represents exactly */
-	/* One byte per row, in the memory of the device that computes the elements. 0: all elements of the row are NaN.
-	 * If the pointer is NULL, every row is used. */
+	int loud; /* do values of lone keys exceed the range of float16? */
+	/* One byte per row, an enum attention_use, in the memory of the device that computes the elements. If the
+	 * pointer is NULL, every row is used. */
 	const uint8_t *used;
 };
 
-enum { ATTENTION_NO_DEEP = -1000 };
+/* Whether a row of keys and values is used. All elements of a row that is not used are NaN. A lone key is the only key of
+ * its sequence. */
+enum attention_use { ATTENTION_UNUSED, ATTENTION_USED, ATTENTION_LONE };
+
+enum { ATTENTION_NO_DEEP = -1000, ATTENTION_LOUDER = 18 };
 
 /* Returns an element of one head of row `row`, from its random bits. The caller rounds the element with
  * dtype_store_float. */
@@ -97,8 +106,10 @@ HOST_DEVICE static inline float attention_value(const struct attention_recipe *f
 
 		return kind == 9 ? 0 : value * float_power(exponent < f->most ? exponent : f->most);
 	}
-	if (f->used != NULL && f->used[row] == 0)
+	if (f->used != NULL && f->used[row] == ATTENTION_UNUSED)
 		return float_from_bits(0x7fc00000u);
+	if (f->loud && f->used != NULL && f->used[row] == ATTENTION_LONE)
+		return value * float_power(ATTENTION_LOUDER);
 	return first ? (float)(64 + (random >> 26)) * float_power(-7) : value;
 }
 
@@ -118,7 +129,7 @@ bool attention_is_structure(const struct op_case *c, int input);
 /* Returns the parameters of an input of floats, with `used` NULL. Host only. */
 struct attention_recipe attention_recipe_of(const struct op_case *c, const struct attention_roles *roles, int input);
 
-/* Sets *used to an array, allocated by malloc, with one byte per key row: 1 if a query may read the row. Sets *used to
+/* Sets *used to an array, allocated by malloc, with an enum attention_use per key row. Sets *used to
  * NULL if every row is used: for keys without pages, for queries, and if the workload provides the indices. Returns 0,
  * or -1 if the axes are impossible. */
 int attention_used(const struct op_case *c, const struct attention_roles *roles, int input, uint8_t **used,
