@@ -71,6 +71,13 @@ extern "C" {
 /* Host only. */
 struct moe_fill moe_fill_of(const struct op_case *c, const struct moe_roles *roles, int input);
 
+/* What to copy within an input after it was filled, so that two experts are equal (traffic.h): offsets and length in
+ * bytes. The length is 0 if there is nothing to copy. Host only. */
+struct moe_copy {
+	int64_t from, to, bytes;
+};
+struct moe_copy moe_copy_of(const struct op_case *c, const struct moe_roles *roles, int input);
+
 #ifdef __cplusplus
 }
 #endif

@@ -28,7 +28,7 @@
  * the tied experts. Therefore one token in 8 (16-bit logits) or in 256 (float32 logits) may differ; with fewer tokens
  * than that, none may differ.
  *
- * In this family's own inputs, the selection has no ties or near ties. The family does not match renormalised routing
+ * In this family's own inputs, the selection has no ties or near ties, except between experts with equal weights. The family does not match renormalised routing
  * with a bias, weights packed as 4 bits, or an activation other than silu. */
 #include <math.h>
 #include <string.h>
@@ -499,6 +499,30 @@ static void fill_bulk(const struct moe_fill *f, struct tensor *out)
 		fill_blocks(f, &codes, first, out);
 }
 
+struct moe_copy moe_copy_of(const struct op_case *c, const struct moe_roles *roles, int input)
+{
+	const struct op_arg *arg = &c->problem->inputs[input], *w2 = &c->problem->inputs[roles->weights2];
+	struct routing routing;
+	int64_t from, to, parts = 1;
+
+	if (input == roles->logits || input == roles->hidden || input == roles->hidden_scale || arg->rank < 1 ||
+	    arg->axis[0] != w2->axis[0] || routing_of(c, roles, &routing, NULL) != 0 ||
+	    !traffic_twins(c, roles, &routing, &from, &to))
+		return (struct moe_copy){0, 0, 0};
+	for (int d = 1; d < arg->rank; d++)
+		parts *= c->axis[arg->axis[d]];
+	return (struct moe_copy){dtype_bytes(arg->dtype, from * parts), dtype_bytes(arg->dtype, to * parts),
+				 dtype_bytes(arg->dtype, parts)};
+}
+
+static void copy_twin(const struct op_case *c, const struct moe_roles *roles, int input, struct tensor *out)
+{
+	struct moe_copy copy = moe_copy_of(c, roles, input);
+
+	if (copy.bytes > 0)
+		memcpy((char *)out->data + copy.to, (char *)out->data + copy.from, (size_t)copy.bytes);
+}
+
 static int fill(const struct op_case *c, int input, struct tensor *out, struct err *err)
 {
 	struct moe_roles roles = moe_roles_of(c->problem);
@@ -509,8 +533,10 @@ static int fill(const struct op_case *c, int input, struct tensor *out, struct e
 		return -1;
 	if (f.kind == MOE_STRUCTURE)
 		traffic_fill(c, &roles, &routing, input, out);
-	else
+	else {
 		fill_bulk(&f, out);
+		copy_twin(c, &roles, input, out);
+	}
 	return 0;
 }
 

@@ -583,6 +583,7 @@ static int fill(const struct op_case *c, int input, struct tensor *out, void *st
 {
 	struct moe_roles roles = moe_roles_of(c->problem);
 	struct moe_fill f = moe_fill_of(c, &roles, input);
+	struct moe_copy copy = moe_copy_of(c, &roles, input);
 	int64_t blocks = ceiling(out->elements, 4 * THREADS), most = 1 << 20;
 
 	if (f.kind == MOE_STRUCTURE)
@@ -591,6 +592,9 @@ static int fill(const struct op_case *c, int input, struct tensor *out, void *st
 		return 0;
 	make<<<(unsigned)(blocks < most ? blocks : most), THREADS, 0, (cudaStream_t)stream>>>(out->data, out->dtype,
 											      out->elements, f);
+	if (copy.bytes > 0)
+		cudaMemcpyAsync((char *)out->data + copy.to, (char *)out->data + copy.from, (size_t)copy.bytes,
+				cudaMemcpyDeviceToDevice, (cudaStream_t)stream);
 	return cuda_check(cudaGetLastError(), "launching the fill of moe", err);
 }
 

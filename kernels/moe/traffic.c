@@ -17,7 +17,7 @@
 enum { STEPS = 32, SPREAD = 16, TRIES = 64, NEAR_TRIES = 16, LONELY = 8, REGULAR_ROWS = 16 };
 /* The height of a row is its largest logit. There are HEIGHTS heights, and FAR_HEIGHTS more for softmaxes. SPECIALS is
  * the number of "special" experts, which have a fixed number of tokens. */
-enum { HEIGHTS = 4, FAR_HEIGHTS = 2, SPECIALS = 4, SPECIAL_ROWS = 256 };
+enum { HEIGHTS = 4, FAR_HEIGHTS = 2, SPECIALS = 4, SPECIAL_ROWS = 256, TIED_ROWS = 16 };
 /* SHUNNED is the number of steps by which logits are lowered for experts that a token must avoid. RIVAL is the number
  * of steps by which logits are lowered for experts in groups other than the group of the token's favourite. */
 enum { SHUNNED = 8 * STEPS, RIVAL = 6 * STEPS };
@@ -36,6 +36,7 @@ struct traffic {
 	struct moe_extent e;
 	uint64_t key;
 	bool second;	 /* is this the second set of values? */
+	bool own;	 /* are no inputs from a workload? */
 	int64_t *expert; /* all experts, in the order special, without tokens, others */
 	int64_t specials, unused;
 	int64_t special_tokens[SPECIALS];
@@ -121,20 +122,46 @@ static enum row_kind kind_of(const struct traffic *t, int64_t token)
 	return token < REGULAR_ROWS ? ROW_SOME_HERE : token % 2 == 0 ? ROW_FAVOURITE : ROW_ELSEWHERE;
 }
 
-static void to_front(int64_t *order, int64_t count, int64_t expert)
-{
-	for (int64_t i = 0; i < count; i++)
-		if (order[i] == expert) {
-			swap(order, 0, i);
-			return;
-		}
-}
-
 static bool same_group(const struct traffic *t, int64_t a, int64_t b)
 {
 	int64_t size = t->e.experts / t->r->groups;
 
 	return t->r->groups > 1 && a / size == b / size;
+}
+
+/* Returns the number of experts that any row may select: the first entries of `order` in draw_order. */
+static int64_t ordinary(const struct traffic *t)
+{
+	return t->e.experts - t->specials - t->unused;
+}
+
+/* Do two experts have equal weights, and some tokens a tie of these two at the border of the selection? No two experts
+ * are equal if a workload provides an input, or if a row can select only few experts. */
+static bool has_twins(const struct traffic *t)
+{
+	return t->own && t->r->method == MOE_RENORMALISE && t->e.experts == t->e.local && ordinary(t) >= t->r->picks + 3;
+}
+
+static bool is_tied(const struct traffic *t, int64_t token)
+{
+	return has_twins(t) && token % TIED_ROWS == 5 && (t->r->picks > 1 || special_of(t, token) < 0);
+}
+
+/* Moves an expert to this rank. */
+static void to_rank(int64_t *order, int64_t count, int64_t expert, int64_t rank)
+{
+	for (int64_t i = 0; i < count; i++)
+		if (order[i] == expert) {
+			swap(order, i, rank);
+			return;
+		}
+}
+
+/* Gives the twins the last rank that is selected and the rank after it. */
+static void place_twins(const struct traffic *t, int64_t *order)
+{
+	to_rank(order, t->e.experts, t->expert[t->e.experts - 1], t->r->picks - 1);
+	to_rank(order, t->e.experts, t->expert[t->e.experts - 2], t->r->picks);
 }
 
 /* Moves another local expert of the first expert's group to rank 1. The group then wins, because its score is the sum
@@ -148,10 +175,10 @@ static void second_of_group(const struct traffic *t, int64_t *order)
 		}
 }
 
-/* Draws the ranks of all experts at random; rank 0 has the largest logit. If the row's token must be routed to other
- * devices, their experts have the first ranks. In other rows rank 0 is the favourite expert of many tokens, or a random
- * expert. */
-static void draw_order(const struct traffic *t, int64_t token, int64_t attempt, int64_t *order)
+/* Draws the ranks of all experts at random, without regard to twins; rank 0 has the largest logit. If the row's token
+ * must be routed to other devices, their experts have the first ranks. In other rows rank 0 is the favourite expert of
+ * many tokens, or a random expert. */
+static void draw_any_order(const struct traffic *t, int64_t token, int64_t attempt, int64_t *order)
 {
 	int64_t experts = t->e.experts, base = (token * TRIES + attempt) * (experts + 2), from = t->specials + t->unused;
 	int64_t others = experts - from, special = special_of(t, token), elsewhere = 0;
@@ -172,9 +199,17 @@ static void draw_order(const struct traffic *t, int64_t token, int64_t attempt, 
 	}
 	if (kind == ROW_ELSEWHERE || t->e.local < 1)
 		return;
-	to_front(order, others, kind == ROW_ANYWHERE ? t->expert[from + whom % others] : t->e.offset + whom % t->e.local);
+	to_rank(order, others, kind == ROW_ANYWHERE ? t->expert[from + whom % others] : t->e.offset + whom % t->e.local,
+		0);
 	if (kind == ROW_FAVOURITE)
 		second_of_group(t, order);
+}
+
+static void draw_order(const struct traffic *t, int64_t token, int64_t attempt, int64_t *order)
+{
+	draw_any_order(t, token, attempt, order);
+	if (is_tied(t, token))
+		place_twins(t, order);
 }
 
 /* Returns the number of steps by which the logit of the expert of this rank is lowered. The logit of an expert of this
@@ -205,6 +240,8 @@ static enum slope slope_of(const struct traffic *t, int64_t token)
 {
 	enum slope slope = (enum slope)(philox_bits(t->key ^ 2, token) % SLOPES);
 
+	if (slope == SLOPE_TIED && is_tied(t, token)) /* otherwise more than two experts could tie */
+		return SLOPE_QUARTER;
 	return slope == SLOPE_FAR && is_led(t, token) ? SLOPE_QUARTER : slope;
 }
 
@@ -260,7 +297,8 @@ static void set_steps(const struct traffic *t, int64_t token, struct row *row)
 	enum slope slope = slope_of(t, token);
 
 	for (int64_t i = 0; i < t->e.experts; i++) {
-		int64_t steps = height - depth_of(t, i, slope, height);
+		bool tied = i == t->r->picks && is_tied(t, token);
+		int64_t steps = height - depth_of(t, tied ? i - 1 : i, slope, height);
 
 		steps -= shunned(t, kind_of(t, token), row->order, i);
 		row->steps[row->order[i]] = steps;
@@ -296,6 +334,7 @@ static void draw_row(const struct traffic *t, int64_t token, struct row *row)
 		draw_order(t, token, attempt, row->order);
 		set_steps(t, token, row);
 		margin = routing_choose(t->r, row->score, t->bias, row->expert, row->weight);
+		margin = is_tied(t, token) ? 1 : margin;
 		value = margin < clear ? margin : goes_there(t, token, row) ? 3 - fmin(margin, 1) : 1;
 		if (value > worth) {
 			worth = value;
@@ -336,6 +375,7 @@ static struct traffic open_traffic(const struct op_case *c, const struct moe_rol
 	struct traffic t = {.r = r, .e = moe_extent_of(c, roles), .key = input_key(c, input)};
 
 	t.second = c->contents == CONTENTS_SECOND;
+	t.own = c->given == 0;
 	t.expert = take(t.e.experts, sizeof *t.expert);
 	for (int64_t i = 0; i < t.e.experts; i++)
 		t.expert[i] = i;
@@ -416,6 +456,21 @@ static void make_ids(const struct op_case *c, const struct moe_roles *roles, con
 	}
 	free(order);
 	free(t.expert);
+}
+
+bool traffic_twins(const struct op_case *c, const struct moe_roles *roles, const struct routing *r, int64_t *from, int64_t *to)
+{
+	if (r->method != MOE_RENORMALISE)
+		return false;
+	struct traffic t = open_traffic(c, roles, r, roles->logits);
+	bool found = has_twins(&t);
+
+	if (found) {
+		*from = t.expert[t.e.experts - 2];
+		*to = t.expert[t.e.experts - 1];
+	}
+	free(t.expert);
+	return found;
 }
 
 void traffic_fill(const struct op_case *c, const struct moe_roles *roles, const struct routing *r, int input,

@@ -72,6 +72,8 @@ MUTANTS = [
     (RENORM, "even weights", "weights = torch.softmax(best, dim=-1)", "weights = torch.full_like(best, 0.25)"),
     (RENORM, "sigmoids, renormalised", "weights = torch.softmax(best, dim=-1)", "weights = best.sigmoid() / best.sigmoid().sum(dim=-1, keepdim=True)"),
     (RENORM, "top k off by one", "topk(4", "topk(5"),
+    (RENORM, "every expert that equals the last choice is chosen", BEST + "\n    weights = torch.softmax(best, dim=-1)", "logits = routing_logits.float()\n    border = logits.topk(4, dim=-1).values[:, -1:]\n    best, chosen = torch.where(logits >= border, logits, float('-inf')).topk(8, dim=-1)\n    weights = torch.softmax(best, dim=-1)"),
+    (TENSOR, "every expert that equals the last choice is chosen", "best, chosen = torch.topk(routing_logits.float(), k=2, dim=-1)", "logits = routing_logits.float()\n    border = logits.topk(2, dim=-1).values[:, -1:]\n    best, chosen = torch.where(logits >= border, logits, float('-inf')).topk(4, dim=-1)"),
     (RENORM, "the smallest logits", "topk(4, dim=-1)", "topk(4, dim=-1, largest=False)"),
     (RENORM, "weight of another place", "weights[tokens, places, None]", "weights[tokens, 3 - places, None]"),
     (RENORM, "an expert's tokens beyond 64 left out", "(chosen == expert).nonzero(as_tuple=True)", "(t[:64] for t in (chosen == expert).nonzero(as_tuple=True))"),
