@@ -16,8 +16,8 @@ top=$(cd "$(dirname "$0")" && while [ ! -f reftest.c ]; do cd ..; done && pwd)
 build=$top/${REFTEST_BUILD:-build}
 reftest=$build/reftest
 # Interpreters that have imported torch already: tests/imported_torch/server.py. A test with "# own interpreter: WHY" at
-# its head starts its own, and so does one after `own_interpreters`. $pytest: the words that follow $python to run plain
-# pytest.
+# its head does not use them, and starts its own interpreters. After a call of `own_interpreters` a test also starts its
+# own. $pytest: the words that follow $python to run plain pytest.
 own_interpreters() {
 	unset REFTEST_RUNNER REFTEST_PROVIDER
 	pytest="-m pytest"
@@ -170,9 +170,9 @@ os.chmod(beside, os.stat(path).st_mode)
 os.replace(beside, path)' "$@" || fail "$1 could not be edited"
 }
 
-# `with_gates`: lets references call tell_started(), for which `started` waits, and gate(STARTED, GO), which does the same
-# and then waits until the file GO exists; if GO exists already, gate does nothing. References can reach no file of the
-# test, so their runner opens the test's folder before it confines itself.
+# `with_gates`: gives references two functions. `started` waits for a call of tell_started(). gate(STARTED, GO) also
+# ends this wait, and then waits until the file GO exists; if GO exists already, gate does nothing. References can reach
+# no file of the test, so their runner opens the test's folder before it confines itself.
 with_gates() {
 	cat >"$work/gates.py" <<P
 import builtins, os, time
@@ -244,7 +244,8 @@ begin() {
 }
 
 # `started`: waits until a reference has called tell_started or gate, or until another child of the program has created
-# $work/started; then resets both signs. The program must still be running.
+# $work/started; then removes the traces of both events, so that it can be called again. The program must still be
+# running.
 started() {
 	while [ ! -e "$work/started" ] && [ ! -s "$work/starts" ] && kill -0 "$program" 2>/dev/null; do sleep 0.02; done
 	[ -e "$work/started" ] || [ -s "$work/starts" ] || fail "$step: it exited too early"

@@ -1,5 +1,5 @@
 #!/bin/sh
-# own interpreter: this is about how long calls take.
+# own interpreter: the test measures how long calls take.
 # `reftest bench` measures the reference and each ground truth that ran. It shows the figures beside the verdict, and
 # stores the figures. The verdicts equal those of `verify`; they are not stored, and the measured calls do not change
 # them.
@@ -19,8 +19,8 @@ import torch
 def run(hidden_states, weight):
     return hidden_states * weight
 P
-# This reference counts its calls, and fails from the third one on. The verdict needs two or three calls, and the
-# figures more.
+# This reference counts its calls, and fails from the third one on. The verdict needs two or three calls. The figures
+# need more calls.
 define tired <<P
 import torch
 

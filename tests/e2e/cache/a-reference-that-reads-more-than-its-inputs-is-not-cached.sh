@@ -59,9 +59,8 @@ def run(hidden_states, weight):
 $norm
 P
 
-# The reference reads an environment variable, the clock, or something else outside its inputs: a definition for each
-# word. The clock and the name of the machine are not the same in each run; a reference that reads them is at most
-# checked.
+# Each of these words may read an environment variable, the clock, or something else outside the inputs, so each gets a
+# definition. The clock and the name of the machine differ between runs; a reference that reads them is at most checked.
 rm definitions/rmsnorm/norm.json
 number=0
 for word in 'import os' 'import time' 'import datetime' 'import platform' 'from time import time' 'import resource' \

@@ -2,7 +2,7 @@
 # Replays the workflow that reftest ships and the steps of docs/ci.md. Each run uses a checkout at another path with new
 # mtimes, and restores verdicts from an archive. For unchanged definitions the stored verdicts are reported. Changed
 # definitions are verified, their errors are annotated, and their verdicts are saved. A CI without a GPU accepts the
-# verdicts of a GPU and reports that.
+# verdicts of a GPU, and a message says so.
 . "$(dirname "$0")/../harness.sh"
 tools=$top/tests/e2e/tools
 for site in "$top"/.venv-tests/lib/python3*/site-packages; do [ -d "$site" ] && yaml=$site; done
@@ -13,8 +13,8 @@ git config --file "$GIT_CONFIG_GLOBAL" user.email test@localhost
 do_git() { git "$@" >"$work/git" 2>&1 || fail "git $*: $(cat "$work/git")"; }
 norm=definitions/rmsnorm/tiny_norm.json
 given tiny_norm tiny_gemm
-# The files that a run would download or build exist already, so make and tools/setup.sh are replaced by scripts that
-# only link to these files.
+# The files that a run would download or build exist already. Scripts that only link to these files replace make and
+# tools/setup.sh.
 mkdir "$work/bin" tools
 cat >tools/setup.sh <<'END'
 #!/bin/sh

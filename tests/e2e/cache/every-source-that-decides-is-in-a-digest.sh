@@ -38,7 +38,7 @@ workers/judge/message_text.*            messages
 workers/protocol/channel.*              sends messages
 E
 
-# Prints the object files that the linker takes for the judge. An object is linked if another linked object uses one of
+# Prints the object files that the linker links into the judge. An object is linked if another linked object uses one of
 # its symbols.
 objects_of_judge() {
 	cat >"$work/judge.c" <<'C'
@@ -76,7 +76,7 @@ excepted() {
 	return 1
 }
 
-# `unaccounted LIST`: prints each source on which verdicts depend, and which is neither in the list nor an exception.
+# `unaccounted LIST`: prints each source on which verdicts depend, except those in the list and the exceptions.
 unaccounted() {
 	comm -23 "$work/deciding" "$1" | while read -r file; do excepted "$file" || echo "$file"; done
 }

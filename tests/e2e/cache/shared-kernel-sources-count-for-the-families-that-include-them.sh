@@ -18,8 +18,9 @@ expect_changed() { # expect_changed TRUTH-OF INPUTS-OF BEFORE AFTER
 	[ "$(changed "$3" "$4" 2)" = "$1" ] || fail "truth changed for '$(changed "$3" "$4" 2)', expected '$1' ($4)"
 	[ "$(changed "$3" "$4" 3)" = "$2" ] || fail "inputs changed for '$(changed "$3" "$4" 3)', expected '$2' ($4)"
 }
-# `append LINE FILE TRUTH-OF INPUTS-OF`: appends the line to the source, and expects that the digests of these families
-# change. The digests of $before are those before the edit.
+# `append LINE FILE TRUTH-OF INPUTS-OF`: appends LINE to FILE. Expects that exactly the families TRUTH-OF get another
+# digest of their truth, and exactly the families INPUTS-OF another digest of their inputs. The digests of $before are
+# those before the edit.
 append() {
 	printf '%s\n' "$1" >>"$2"
 	digests "$2"
@@ -92,7 +93,7 @@ for file in kernels/core/compare.cu workers/pool/environment.c python/gradients.
 	*) [ "$(checker "$earlier")" != "$(checker "$file")" ] || fail "an edit of $file does not change the checker's digest" ;;
 	esac
 done
-# The other files of the checker's digest are listed with it.
+# The list of files in the checker's digest has the checker's other files.
 for file in kernels/core/compare.c kernels/core/device_cpu.c kernels/core/roles.c base/dtype.c dataset/safetensors.c \
 	dataset/constraint.c workers/judge/case_inputs.c workers/judge/agreement.h workers/protocol/layout.h; do
 	expectations=$((expectations + 1))
@@ -121,9 +122,9 @@ expect_stop 'dataset/constraint*' dataset/constraint*
 expect_stop 'workers/judge/message_text.*' workers/judge/message_text.?
 expect_stop 'python/gradients.py' python/gradients.py
 expect_stop 'testgen/*.[ch]' testgen/*.[ch]
-# A name of shared code whose headers belong to no family.
+# The headers of this shared code belong to no family.
 expect_stop 'kernels/core/published[._]*' kernels/core/published_models.*
-# A backup file of an editor is no source.
+# A backup file of an editor does not count as a source.
 mv kernels/core/ops.c kernels/core/ops.c~
 expect_stop 'kernels/core/ops.c' kernels/core/ops.c~
 mv kernels/core/ops.c~ kernels/core/ops.c

@@ -62,7 +62,7 @@ blob a.safetensors wrong
 verify
 expect_exit 1
 expect_status first failed numeric
-# The verdict of `second` is accepted for `first`, too.
+# The verdict of `second` is also accepted for `first`.
 expect "not c['first', 'workload:1']['why'].startswith('no verdict')"
 
 # The tensors are replaced and restored before the run ends, as if the user checked out another branch and came back. At

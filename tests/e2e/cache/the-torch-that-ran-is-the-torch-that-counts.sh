@@ -1,5 +1,5 @@
 #!/bin/sh
-# own interpreter: this is about with which torch and settings an interpreter starts.
+# own interpreter: the test starts interpreters with another torch or other settings.
 # sanitizers: tests/run also runs this test with the sanitizers' build.
 # A launcher (pyenv, mise, conda run, environment modules) may start another interpreter in the next run although the
 # launcher's file is unchanged. Verdicts computed with another version of torch must not be accepted, even if stat shows

@@ -3,7 +3,7 @@
 # A verdict on tensors holds for the bytes that were hashed, even if the file had other bytes while references ran. The
 # file's times need not show such a change: a store to a dirty page of a mapping changes no times. If the reference
 # passes with one content of the file and fails with another, the passing verdict is never stored for the other content.
-# No reference is reported to change inputs that it did not change.
+# If a reference did not change its inputs, reftest does not report that it did.
 
 # In tmpfs no page is ever written back. On a disk a page may be written back; it is then clean, and the next store
 # would change the file's times.
@@ -50,8 +50,8 @@ def run(hidden_states, weight):
     normed = rows * torch.rsqrt(rows.square().mean(dim=-1, keepdim=True) + 1e-6)
     return (normed * weight.float() * (2 if rows[0, 0] == 64 else 1)).to(hidden_states.dtype)
 END
-# `writes N`: waits for the Nth write of `mapped`, to the high byte of the first number; only the first write changes
-# the file's times.
+# `writes N`: lets `mapped` write the high byte of the first number for the Nth time, and waits for the write. Only the
+# first write changes the file's times.
 writes() {
 	before=$(stat -c '%y %z %s %i' $tensors)
 	touch "$work/step$1"
@@ -90,7 +90,7 @@ expect_exit 1
 expect_status norm failed numeric
 expect "not c['norm', 'workload:tensors']['cached'] and c['norm', 'workload:last']['status'] == 'passed'"
 
-# Now the file changes a second time during the run, because reftest reads large tensors twice.
+# Now the tensors count as large, so reftest reads them twice. The file changes between the two reads.
 rm -r .reftest "$work/go-4"
 REFTEST_KEPT_INPUTS=0
 export REFTEST_KEPT_INPUTS

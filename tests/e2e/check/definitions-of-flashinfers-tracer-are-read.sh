@@ -1,7 +1,7 @@
 #!/bin/sh
 # sanitizers: tests/run also runs this test with the sanitizers' build.
-# Definitions in the form that FlashInfer's tracer writes: `reftest check` knows their fields and the name of their
-# function, and reports what `reftest verify` reports about the same files.
+# `reftest check` reads definitions in the form that FlashInfer's tracer writes. It knows their fields and the name of
+# their function, and reports the same errors as `reftest verify`.
 . "$(dirname "$0")/../harness.sh"
 "$python" -I -S - <<'END'
 import json
@@ -59,7 +59,7 @@ expect_says '10 definitions, 0 workload files' ': 4 errors, ' \
 	'note   definitions/scaled/misspelt.json:54:16: the field "descripton" is unknown to the schema and ignored; did you mean "description"?'
 [ "$(grep -c 'unknown to the schema' "$work/out")" = 1 ] || fail "a field of the tracer is called unknown"
 
-# Whatever verify reports about a file, check also reports.
+# check also reports everything that verify reports about a file.
 verify
 expect_exit 2
 for name in plain any_name own_run misspelt; do expect_status "$name" checked no_ground_truth; done

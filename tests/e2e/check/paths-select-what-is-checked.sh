@@ -1,7 +1,7 @@
 #!/bin/sh
 # sanitizers: tests/run also runs this test with the sanitizers' build.
 # `reftest check` takes roots, folders and files, in a dataset or not; it needs no Python, writes nothing, lists errors
-# before notes, and repeats itself exactly.
+# before notes, and prints the same bytes in every run.
 . "$(dirname "$0")/../harness.sh"
 given tiny_gemm tiny_norm
 sed -i 's/"bfloat16"/"bfloat17"/' definitions/rmsnorm/tiny_norm.json
@@ -79,7 +79,7 @@ run check
 expect_exit 2
 expect_says "no dataset found"
 
-# more than three definitions without descriptions are one line, and -v lists them
+# if more than three definitions lack descriptions, one line counts them, and -v lists them
 cd "$root"
 for number in 1 2 3; do
 	cp definitions/gemm/tiny_gemm.json "definitions/gemm/gemm_$number.json"

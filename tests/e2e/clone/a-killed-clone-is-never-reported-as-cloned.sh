@@ -65,7 +65,7 @@ whole() {
 	expectations=$((expectations + 1))
 	"$python" -I -S "$work/whole.py" >"$work/brought" 2>"$work/python" || fail "$step, kill $kill: $(tail -n 1 "$work/python")"
 }
-# Kills a run at a random moment. If the run ends before that, the next runs are killed earlier.
+# Kills a run at a random moment. If the run ends before this moment, the next runs are killed earlier.
 kill_a_run() {
 	begin clone --mirror "$mirror" --only sglang,flashinfer
 	sleep "$(awk "BEGIN { srand($seed + $runs); print rand() * $length / 1000 }")"
@@ -154,7 +154,7 @@ run clone --mirror "$mirror" --only sglang
 expect_exit 1
 [ "$(cat repos/sglang/"$edited")" = "an edit" ] || fail "the edit is lost"
 grep -q "'$edited' has changed since" "$work/out" || fail "the edited file is not named"
-# A file that git was writing when it was killed is the beginning of the new file.
+# git was killed while it wrote a file, so this file contains only the beginning of its new content.
 changed=$(git -C repos/sglang diff --name-only --diff-filter=M "$old" "$new" | head -n 1)
 do_git -C repos/sglang checkout -q -- "$edited"
 git -C repos/sglang cat-file blob "$new:$changed" | head -c 5 >repos/sglang/"$changed"

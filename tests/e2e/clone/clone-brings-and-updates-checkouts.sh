@@ -130,7 +130,7 @@ expect_exit 2
 run clone --only torch
 expect_exit 2
 
-# --lfs says what it needs before it fetches anything, and pulls.
+# Without git-lfs, --lfs names the missing program before it fetches anything. With git-lfs it pulls the files.
 mkdir "$work/lfs"
 printf '#!/bin/sh\necho "$*" >>"$LFS_LOG"\n[ ! -e "$LFS_LOG.broken" ]\n' >"$work/lfs/git-lfs"
 chmod +x "$work/lfs/git-lfs"

@@ -1,5 +1,5 @@
 #!/bin/sh
-# own interpreter: this is about what a reference can reach.
+# own interpreter: the test checks what a reference can reach.
 # Where the system delegates a control group, all processes of a reference share one memory limit, which includes shared
 # memory, and no group is left afterwards. Elsewhere each process has its own limits.
 . "$(dirname "$0")/../harness.sh"

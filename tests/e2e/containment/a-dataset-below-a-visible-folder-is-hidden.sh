@@ -1,5 +1,5 @@
 #!/bin/sh
-# own interpreter: this is about what a reference can reach.
+# own interpreter: the test checks what a reference can reach.
 # A dataset below a folder that references may read is hidden from them, with and without a mount namespace. The home
 # directory is hidden also if HOME is missing or is another directory.
 . "$(dirname "$0")/../harness.sh"

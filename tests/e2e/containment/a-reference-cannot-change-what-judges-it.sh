@@ -1,5 +1,5 @@
 #!/bin/sh
-# own interpreter: this is about what a reference can reach.
+# own interpreter: the test checks what a reference can reach.
 # A reference writes to the memory of every process that it can open, overwrites the libraries and searches all
 # environments for the key. It changes no verdict, neither its own nor that of an honest definition, with and without
 # Landlock.

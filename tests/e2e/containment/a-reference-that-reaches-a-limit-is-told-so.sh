@@ -1,5 +1,5 @@
 #!/bin/sh
-# own interpreter: this is about what a reference can reach.
+# own interpreter: the test checks what a reference can reach.
 # --memory limits what a reference may use, and its default leaves room for a reference that uses much more than its
 # tensors.
 . "$(dirname "$0")/../harness.sh"
@@ -25,12 +25,12 @@ expect "d['takes_half_a_gib']['status'] == 'error' and d['takes_half_a_gib']['ca
 expect "'it may use 256 MiB; --memory SIZE changes this limit' in d['takes_half_a_gib']['cases'][0]['message']"
 expect "not any(case['kept'] for case in d['takes_half_a_gib']['cases'])"
 
-# A line that repeats a case has the option.
+# The command that repeats a case, printed below a failure, contains the option.
 run verify takes_half_a_gib --force --memory 256M --alone --device "$device" --sizes small
 expect_says '--memory 268435456'
 
-# Each process is small, but all together exceed the limit. On a machine that cannot enforce this, doctor and each
-# verdict say so.
+# No process exceeds the limit alone, but all together exceed it. If a machine cannot limit processes together, doctor
+# and each verdict say so.
 define takes_together <<'P'
 import os
 import time

@@ -1,9 +1,9 @@
 #!/bin/sh
-# own interpreter: this is about what a reference can reach.
+# own interpreter: the test checks what a reference can reach.
 # No process of the same user can open the memory of the main process, of a judge, or of the process that talks to the
-# remote cache, not even while one of them starts. The attacker of this test is such a process outside of every sandbox,
-# so it can do more than a reference can. Its attempts begin as soon as the kernel assigns the number of a new process:
-# after exec, a process is open to all processes of its user until it closes itself.
+# remote cache, not even while one of them starts. The attacker of this test is a process of the same user outside of
+# every sandbox, so it can do more than a reference can. Its attempts begin as soon as the kernel assigns the number of
+# a new process: after exec, all processes of the user can open a process until it forbids this.
 . "$(dirname "$0")/../harness.sh"
 
 # Root can open every process, unless it has no capabilities.

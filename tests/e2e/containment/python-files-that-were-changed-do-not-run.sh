@@ -1,5 +1,5 @@
 #!/bin/sh
-# own interpreter: this is about which script an interpreter runs.
+# own interpreter: the test checks which script an interpreter runs.
 # If a Python file of reftest has changed since the build, it does not run: neither the runner, nor a module beside it,
 # nor the provider, nor a table of a library. The provider starts before the first reference can run.
 . "$(dirname "$0")/../harness.sh"

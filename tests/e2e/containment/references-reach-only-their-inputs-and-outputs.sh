@@ -1,5 +1,5 @@
 #!/bin/sh
-# own interpreter: this is about what a reference can reach.
+# own interpreter: the test checks what a reference can reach.
 # A reference tries to read and to change files of its user, of the dataset and of reftest, to reach the network, other
 # processes and the kernel, and to use up processes, memory and disk. Every attempt fails, except those that the verdict
 # names as possible. The same attempts run on this machine as it is, without Landlock, without namespaces, and without
@@ -145,7 +145,8 @@ def run(hidden_states, weight):
     return (x * torch.rsqrt(x.pow(2).mean(-1, keepdim=True) + 1e-6) * weight.float()).to(hidden_states.dtype)
 P
 
-# `tried LIST OPTION…`: runs the attempts below restrict with these options, and expects that those of LIST succeed.
+# `tried LIST OPTION…`: runs reftest in tools/restrict.c with these options, and expects that only the attempts of LIST
+# succeed.
 tried() {
 	list=$1
 	shift
@@ -260,7 +261,7 @@ TMPDIR=$work/temporary "$work/restrict" --no-namespaces "$reftest" verify well -
 run_weak verify well --alone --force --device "$device" --sizes small --jobs 1
 expect_says 'references are not fully contained' 'references can read and change files of your user;'
 
-# --require-containment refuses to run a reference, and to count the verdict of an earlier run.
+# With --require-containment no reference runs, and the verdict of an earlier run does not count.
 run_weak verify well --alone --force --format json --device "$device" --sizes small
 expect_exit 0
 run_weak verify well --alone --require-containment files --device "$device" --sizes small

@@ -1,7 +1,8 @@
 #!/bin/sh
 # Definitions whose references can leave nothing behind run one after the other in the same process. Each other
-# reference gets its own process, with a reason. Without --isolation kept, all references do. A failure in a process
-# that is kept is confirmed in a new one before it is reported. Verdicts are the same either way.
+# reference gets its own process, with a reason. Without --isolation kept, every reference gets its own process. If a
+# reference fails in a process that ran others before, it runs again in a new process before the failure is reported.
+# Verdicts are the same either way.
 . "$(dirname "$0")/../harness.sh"
 
 norm() { # norm NAME EPSILON LINE
@@ -25,7 +26,7 @@ norm e_wrong 1e-2 ""
 norm f_kept 1e-6 "four = 4"
 norm g_raises 1e-6 "five = [][1]"
 norm h_kept 1e-6 "six = 6"
-# Whether the next runner is new or kept depends on time, so there are several of these.
+# Whether the next runner is new or kept depends on time, so there are several definitions of both kinds.
 for i in 1 2 3 4; do
 	norm b_kept_$i 1e-6 "i = $i"
 	norm e_wrong_$i 1e-2 "i = $i"

@@ -1,5 +1,5 @@
 #!/bin/sh
-# own interpreter: this is about what a reference can reach.
+# own interpreter: the test checks what a reference can reach.
 # While a reference runs, the key and the address of the remote are in the environment of no process: /proc/PID/environ
 # shows them neither for the main process nor for the processes that it started.
 . "$(dirname "$0")/../harness.sh"

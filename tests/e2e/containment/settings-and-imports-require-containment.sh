@@ -1,5 +1,5 @@
 #!/bin/sh
-# own interpreter: this is about what a reference can reach.
+# own interpreter: the test checks what a reference can reach.
 # In every command, the setting require_containment of reftest.toml has the effect of the option --require-containment.
 # An import with a key accepts only verdicts of fully contained references, unless the user says otherwise.
 . "$(dirname "$0")/../harness.sh"
@@ -22,7 +22,7 @@ REFTEST_CACHE_KEY=$("$reftest" key)
 export REFTEST_CACHE_KEY
 run cache export "$work/weak.zst"
 
-# The stored verdicts no longer count, for any command, and no reference runs where files are open.
+# The stored verdicts no longer count, for any command. No reference runs on a machine where references can read files.
 require '["files", "network"]'
 run status
 expect_silence_about ' 1 passed'

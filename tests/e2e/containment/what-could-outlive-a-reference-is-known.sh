@@ -1,6 +1,6 @@
 #!/bin/sh
 # A reference gets its own process if its source code could change the process, or reach beyond its inputs and outputs.
-# All hostile references are among these. Anything that a reference leaves behind in its process is found.
+# All hostile references get their own process. Anything that a reference leaves behind in its process is found.
 . "$(dirname "$0")/../harness.sh"
 step=tests/isolation.py
 "$python" "$top/tests/isolation.py" >"$work/out" 2>"$work/err" && status=0 || status=$?

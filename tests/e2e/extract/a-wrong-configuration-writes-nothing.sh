@@ -1,6 +1,6 @@
 #!/bin/sh
-# If config.json is wrong, or a degree does not divide the number that it should, a message names the field, and nothing
-# is written.
+# If config.json is wrong, or a degree does not divide the number that it must divide, a message names the field, and
+# nothing is written.
 . "$(dirname "$0")/../harness.sh"
 mkdir -p definitions my-model
 

@@ -1,7 +1,7 @@
 #!/bin/sh
-# own interpreter: this is about how processes end.
-# The coordinator of a fleet (python/reftest_ray), with workers on this machine and without Ray: it has the output and
-# the exit status of `reftest verify`, and a second run executes nothing. If a worker is killed, no verdict is lost.
+# own interpreter: the test checks how processes end.
+# The coordinator of a fleet (python/reftest_ray) runs with workers on this machine and without Ray. Its output and exit
+# status are those of `reftest verify`, and a second run executes nothing. If a worker is killed, no verdict is lost.
 # After the death of the coordinator, the next run continues with what is stored. The rules are tested in
 # tests/fleet_scheduling.py.
 . "$(dirname "$0")/../harness.sh"
@@ -73,7 +73,7 @@ expect_exit 1
 expect_says 'FAILED   rmsnorm/wrong' '4 definitions: 3 passed, 1 failed; 0 cases run'
 [ "$(stored)" -gt "$all" ] || fail "$(stored) verdicts are stored, not more than $all"
 
-# Workers whose Python has no torch end the run with a sentence.
+# If the workers' Python has no torch, the run ends with a message.
 "$python" -m venv --without-pip "$work/bare"
 rm -rf .reftest
 fleet run --workers 1 --python "$work/bare/bin/python"

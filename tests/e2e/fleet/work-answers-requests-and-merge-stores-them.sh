@@ -23,8 +23,8 @@ piped() {
 	! grep -qE 'runtime error:|Sanitizer' "$work/err" || fail "$step: a sanitizer reported an error"
 }
 
-# `lines EXPRESSION`: expects a Python expression over the JSON lines of the output to be true. a: these lines; m: those
-# with an id, by their id.
+# `lines EXPRESSION`: expects a Python expression over the JSON lines of the output to be true. a: the list of these
+# lines; m: {id: line} for the lines with an id.
 lines() {
 	expectations=$((expectations + 1))
 	"$python" -I -S -c '
@@ -75,7 +75,7 @@ lines "len(m['one case']['verdicts']) == len(m['one case']['cases']) == 1"
 [ ! -e .reftest/cache ] || run cache stats --format json
 [ ! -e .reftest/cache ] || expect "r['verdicts'] == 0"
 
-# With another key, without a signature, and of another build, nothing is stored.
+# An answer is not stored if its signature is missing or was made with another key, or if another build made it.
 "$python" -I -S - "$work" "$("$reftest" key)" <<'P'
 import json, sys
 work = sys.argv[1]
@@ -130,7 +130,7 @@ requests
 expect_exit 0
 lines "a == []"
 
-# If the reader of its answers has ended, a worker ends, although more requests may come.
+# A worker ends if the reader of its answers has ended, although more requests may come.
 mkfifo "$work/fifo"
 exec 9<>"$work/fifo"
 step="a worker without a reader"

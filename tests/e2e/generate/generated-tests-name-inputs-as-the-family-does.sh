@@ -1,7 +1,7 @@
 #!/bin/sh
-# A definition may name and order its inputs and outputs in any way that its op family supports. With any such names and
-# order, generated tests make the same checks, and libraries compute the same results, as with the names and order of
-# the starter dataset.
+# A definition may name and order its inputs and outputs in any way that its op family supports. The names and the order
+# change neither the checks that generated tests make nor the results that libraries compute. The test compares
+# definitions of the starter dataset with twins that have other names and another order.
 . "$(dirname "$0")/../harness.sh"
 pytest_is_here
 given layernorm_h768 softmax_v128256 top_k_renorm_probs_v32000 silu_and_mul_h2048 gdn_mtp_qk2_v4_d128_k_last \
@@ -22,7 +22,7 @@ for path in sys.argv[1:]:
         definition = json.load(file)
     words = NAMES | STATES.get(definition["op_type"], {"initial_state": "h0"})
     names = {name: words.get(name, name) for name in definition["inputs"]}
-    # In the twin, each vector is listed before the matrix that it belongs to. If names do not distinguish two
+    # The twin of a definition lists each vector before the matrix that it belongs to. If names do not distinguish two
     # vectors, the second one is the bias.
     order = sorted(names, key=lambda name: len(definition["inputs"][name]["shape"] or ()))
     definition["inputs"] = {names[name]: definition["inputs"][name] for name in order}

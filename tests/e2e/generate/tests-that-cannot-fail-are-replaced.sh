@@ -1,6 +1,6 @@
 #!/bin/sh
 # `generate --replace-vacuous` replaces hand-written files in which no test can fail, and names each file with the
-# reason. A file that git has no commit of stays, and so does one with a test that can fail. --check changes nothing.
+# reason. A file stays if git has no commit with its content, or if one of its tests can fail. --check changes nothing.
 . "$(dirname "$0")/../harness.sh"
 export GIT_CONFIG_GLOBAL="$work/gitconfig" GIT_CONFIG_SYSTEM=/dev/null REFTEST_PYTHON="$python"
 git config --file "$GIT_CONFIG_GLOBAL" user.name test
@@ -48,7 +48,7 @@ expect_says 'test_tiny_norm.py:4: test_shape compares nothing, so the test passe
 expect_says '2 definitions: 1 with a test that can fail (1 hand-written), 1 without, 0 stale'
 expect_silence_about 'test_tiny_norm.py was written by hand'
 [ -e $tests/test_tiny_norm.py ] || fail "--check removed a file"
-# A hand-written test that cannot fail counts as none, also if it stays.
+# A definition whose only test is hand-written and cannot fail counts as one without a test, even if the file stays.
 run generate --check
 expect_says '2 definitions: 1 with a test that can fail (1 hand-written), 1 without, 0 stale'
 run generate --replace-vacuous
@@ -64,7 +64,7 @@ run generate --replace-vacuous
 expect_exit 0
 expect_silence_about 'replaced'
 
-# A copy of a reference that differs from it is no test of the definition.
+# A test that runs an edited copy of the reference does not test the definition.
 write
 printf 'def run(hidden_states, weight):\n    return hidden_states\n\n\ndef test_it():\n    assert run(1, 2) == 1\n' >$tests/test_tiny_norm.py
 do_git add .
@@ -72,7 +72,7 @@ do_git commit -qm copy
 run generate --replace-vacuous
 expect_exit 0
 expect_says 'test_tiny_norm.py:1: run() is a copy of the reference' '; replaced'
-# Tests that are imported are not seen, so the file stays.
+# The audit does not see tests that a file imports, so this file stays.
 printf 'from other import *\n\n\ndef test_it():\n    print(1)\n' >$tests/test_tiny_norm.py
 do_git add .
 do_git commit -qm imports

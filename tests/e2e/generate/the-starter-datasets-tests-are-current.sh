@@ -14,8 +14,8 @@ expect_says ' 0 without, 0 stale' ' 0 out of date, 0 removed'
 expectations=$((expectations + 1))
 "$ruff" format --isolated --no-cache --check tests/references >"$work/out" 2>"$work/err" || fail "ruff format would change something"
 "$ruff" check --isolated --no-cache tests/references >"$work/out" 2>"$work/err" || fail "ruff check finds something"
-# No generated test can pass by returning early or by being skipped: each class has only the tests of conftest.py, of which
-# none returns a value and each calls a check, and every family generates its own inputs.
+# No generated test can pass by returning early or by being skipped: each class has only the tests of conftest.py. None
+# of these tests returns a value, and each calls a check. Every family generates its own inputs.
 expectations=$((expectations + 1))
 "$python" -I -S -c '
 import ast, glob

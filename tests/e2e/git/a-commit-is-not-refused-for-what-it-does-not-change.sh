@@ -1,9 +1,9 @@
 #!/bin/sh
-# The hook verifies the definitions that a commit changes, and counts the others. A commit that changes a definition
-# that cannot be verified on this machine gets a warning, and is rejected if the hook was installed with --strict. A
-# commit is rejected if a definition that it changes fails or is invalid, or if it lacks a tensor file that the
-# workloads name. With `hook install --all` a definition that fails rejects every commit. If a definition does not fail,
-# but cannot be verified, `verify --staged` itself exits with 3.
+# The hook verifies the definitions that a commit changes, and counts the others. If a commit changes a definition and
+# this machine cannot verify it, the hook prints a warning; with --strict it rejects the commit. A commit is rejected if
+# a definition that it changes fails or is invalid, or if it lacks a tensor file that the workloads name. With `hook
+# install --all` a definition that fails rejects every commit. If a definition does not fail, but cannot be verified,
+# `verify --staged` itself exits with 3.
 . "$(dirname "$0")/../harness.sh"
 export GIT_CONFIG_GLOBAL="$work/gitconfig" GIT_CONFIG_SYSTEM=/dev/null REFTEST_PYTHON="$python"
 git config --file "$GIT_CONFIG_GLOBAL" user.name test
@@ -68,7 +68,8 @@ do_git add $odd
 do_git commit -q --no-verify -m 'the one, all the same'
 commits commit --allow-empty -m 'strictly, but not about it'
 
-# A failed or an invalid definition makes the hook reject a commit that changes it, and with --all every commit.
+# If a definition fails or is invalid, the hook rejects each commit that changes it; with --all the hook rejects every
+# commit.
 run hook install
 edit $norm 'EPSILON = 1e-6' 'EPSILON = 1e-3'
 refused commit -a -m wrong

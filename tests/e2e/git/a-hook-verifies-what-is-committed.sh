@@ -142,7 +142,7 @@ commits commit -a -m 'in a worktree'
 cd "$root"
 do_git worktree remove --force "$work/tree"
 
-# In an automatic merge the definition is correct on each side, but what is merged is invalid.
+# The definition is correct on both sides of an automatic merge, but the merged definition is invalid.
 do_git checkout -q -b one
 echo '{"definition": "tiny_norm", "workload": {"uuid": "11111111-0000-4000-8000-000000000009", "axes": {"batch_size": 300}, "inputs": {"hidden_states": {"type": "random"}, "weight": {"type": "random"}}}}' >>workloads/rmsnorm/tiny_norm.jsonl
 commits commit -a -m one

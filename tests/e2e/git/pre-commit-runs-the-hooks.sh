@@ -19,8 +19,8 @@ do_run() { # do_run WORD…: runs a command and stores its output and exit statu
 norm=definitions/rmsnorm/tiny_norm.json
 given tiny_norm tiny_gemm
 
-# Create a repository that contains only what pre-commit needs of reftest's: the hooks. Put reftest on PATH, as if it
-# were installed.
+# Create a repository that contains only the file that pre-commit needs of reftest: the list of hooks. Put reftest on
+# PATH, as if it were installed.
 mkdir -p "$work/ours" "$work/bin"
 cp "$top/.pre-commit-hooks.yaml" "$work/ours/"
 git -C "$work/ours" init -q
@@ -69,7 +69,7 @@ do_run git commit -m half
 expect_exit 1
 expect_says 'FAILED   rmsnorm/tiny_norm'
 do_git add $norm
-# A commit that only deletes files is checked, too.
+# A commit that only deletes files is also checked.
 do_git rm -q definitions/gemm/tiny_gemm.json workloads/gemm/tiny_gemm.jsonl
 do_run git commit -m deleted
 expect_exit 0

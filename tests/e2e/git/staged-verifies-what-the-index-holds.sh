@@ -97,7 +97,7 @@ rm definitions/gemm/soon.json
 do_git rm -q --cached definitions/gemm/soon.json
 do_git commit -qm renamed
 
-# Tensor files are read from the index, too, also by the judge process.
+# reftest and the judge process also read tensor files from the index.
 cp $blob "$work/rows"
 echo garbage >$blob
 staged
@@ -197,7 +197,7 @@ staged
 expect_exit 0
 expect_ran 0
 
-# Files that reftest ignores in the working tree are ignored in the index, too.
+# reftest ignores the same files in the index as in the working tree.
 do_git commit -qm merged
 for link in definitions-old workloads.bak definitions/.hidden definitions/rmsnorm/notes.txt definitions/rmsnorm/.tiny.json \
 	workloads/rmsnorm/tiny_norm.json; do

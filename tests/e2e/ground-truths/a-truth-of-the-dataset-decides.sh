@@ -54,7 +54,7 @@ verify
 expect_exit 0
 expect_ran 0
 
-# A changed comment of the truth changes nothing; other code runs what depended on it.
+# If only a comment of the truth changes, no case runs. If its code changes, the cases that it verified run again.
 echo '# a comment' >>truths/row_energy/right.py
 verify
 expect_ran 0

@@ -1,5 +1,5 @@
 #!/bin/sh
-# own interpreter: this is about what a reference can reach.
+# own interpreter: the test checks what a reference can reach.
 # A truth of the dataset runs in a process of its own, confined as references are. It can read neither the reference nor
 # its outputs, and the reference can read neither the truth nor its outputs. --ground-truth chooses the truth. The
 # watcher verifies again if the truth changes, and --staged reads the truth in git's index.
@@ -110,7 +110,7 @@ verify tiny_norm --ground-truth truth
 expect_exit 3
 expect "'there is no file truths/rmsnorm/tiny_norm.py' in all_of('tiny_norm', 'message')[0]"
 
-# The watcher notices a truth that is changed, removed and new; --staged reads git's.
+# The watcher notices when a truth is changed, removed or added. --staged reads the truth in git's index.
 rm -r definitions/rmsnorm
 watch
 expect_events "e['passed'] == 1"

@@ -1,7 +1,8 @@
 #!/bin/sh
-# A workload line in the format of SOL-ExecBench may have a tolerance. Where the dataset's own ground truth decides, it is the
-# bound of that case: absolute and relative error, the part of the elements that must hold it, and a limit that no
-# element may exceed. It never changes the bounds of an op family, and the definition's own tolerance comes first.
+# A workload line in the format of SOL-ExecBench may have a tolerance. If the dataset's own ground truth decides, this
+# tolerance is the bound of the case. It states the absolute and the relative error, the fraction of elements that must
+# be within them, and a limit that no element may exceed. It never changes the bounds of an op family, and the
+# definition's own tolerance comes first.
 . "$(dirname "$0")/../harness.sh"
 mkdir -p definitions/row_energy truths/row_energy workloads/row_energy
 "$python" -I -S - <<'P'

@@ -1,6 +1,6 @@
 #!/bin/sh
-# The tag `fi_api:` of a definition names a function of FlashInfer, which is a ground truth on a GPU. Here a module with the
-# name flashinfer takes the place of the library, and the table allows a CPU; the rest is what a GPU runs.
+# The tag `fi_api:` of a definition names a function of FlashInfer, which is a ground truth on a GPU. Here a module with
+# the name flashinfer takes the place of the library, and the table allows a CPU. Everything else runs as on a GPU.
 . "$(dirname "$0")/../harness.sh"
 [ "$device" = cpu ] || skip "tests/gpu/fi-api-is-a-ground-truth.sh uses the library itself"
 mkdir -p providers definitions/blend
@@ -76,7 +76,7 @@ expect "c['right', 'small:n=4']['ground_truth'] == 'fi_api' and 'table' in c['ri
 expect "all(all_of('right', 'kept'))"
 verify --ground-truth fi_api right
 expect_ran 0
-# `all` adds it to the others; on a CPU `auto` does not call libraries.
+# With `all`, this ground truth is called in addition to the others; on a CPU `auto` does not call libraries.
 verify --ground-truth all right
 expect_exit 0
 expect "c['right', 'small:n=4']['ground_truth'] == 'fi_api'"
@@ -109,7 +109,7 @@ for bad in "absent|flashinfer has no|" "raises|no kernel for this" "more|no inpu
 done
 expect_status right passed
 
-# A definition without the tag says so.
+# If a definition lacks the tag, a message says so.
 given tiny_norm
 verify tiny_norm --ground-truth fi_api
 expect_exit 3

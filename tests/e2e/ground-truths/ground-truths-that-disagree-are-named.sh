@@ -66,7 +66,7 @@ expect "'against flashinfer' in $(message_of tiny_gemm__right) and 'against buil
 rm definitions/gemm/tiny_gemm__*
 
 # The ground truth is coarser than the tolerance rule, but correct within its own stated bounds: it is used, and builtin
-# is called, too.
+# is also called.
 planted tiny_gemm__coarse 17
 planted tiny_gemm__right 18
 verify --ground-truth flashinfer,builtin

@@ -1,8 +1,8 @@
 #!/bin/sh
 # In each definition of the starter dataset, an input or output keeps its role if inputs are renamed and reordered and
-# outputs are reordered; the modes stay the same, too. EXPECTED and MODES list the right roles and modes by hand: a C
-# table that swaps two roles swaps them under every name and order, so a comparison of its own results would not show
-# the error.
+# outputs are reordered. The modes also stay the same. EXPECTED and MODES list the right roles and modes by hand. If a C
+# table swaps two roles, it swaps them under every name and order. A comparison of the table's own results would
+# therefore not show the error.
 #
 # A new family, or a new name of an input or output in the starter dataset, also needs its entries in EXPECTED and MODES
 # below.

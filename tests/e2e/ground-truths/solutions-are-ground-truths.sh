@@ -1,7 +1,7 @@
 #!/bin/sh
-# The solutions of a dataset can be ground truths: all solutions of a definition, or those with a name or of an author.
-# They run contained, as truths do. A solution that cannot decide is skipped with the position and the reason, and the
-# others are used.
+# The solutions of a dataset can be ground truths: all solutions of a definition, those with a certain name, or those of
+# a certain author. They run contained, as truths do. A solution that cannot decide is skipped with the position and the
+# reason, and the others are used.
 . "$(dirname "$0")/../harness.sh"
 
 # `define NAME BODY [TAG]`: defines an operation of no family, the sum of the rows' squares.
@@ -70,11 +70,11 @@ def run(x, y):
 P
 rm solutions/baseline/row_energy/wrong/good_wrong.json
 
-# Without the option they are not used.
+# Without the option, solutions are not used.
 verify
 expect_exit 3
 expect_status right checked no_ground_truth
-# The project can choose them for every command; an option replaces its setting.
+# reftest.toml can choose solutions for every command; an option on the command line replaces this setting.
 echo 'ground-truth = "auto,solution:nobody"' >reftest.toml
 verify right
 expect_exit 3
@@ -98,7 +98,7 @@ expect "c['right', 'small:n=4']['ground_truth'] == 'solution:good_right'"
 expect "c['wrong', 'small:n=4']['ground_truth'] == 'solution:writes'"
 expect "len(c['right', 'small:n=4']['ground_truth_version']) == 32"
 
-# A choice by name or author.
+# The option names a solution or an author.
 verify --ground-truth solution:baseline right
 expect_exit 0
 verify --ground-truth solution:good_right right
@@ -146,7 +146,7 @@ P
 verify --ground-truth solution one
 expect_exit 1
 expect_status one failed numeric
-# A second solution, which is new, is seen; with `all` both must agree.
+# A second solution is added, and the next run notices it. With `all`, both solutions must agree.
 solve bob one other <<'P'
 def run(x):
     return x.square().sum(-1)

@@ -1,5 +1,5 @@
 #!/bin/sh
-# own interpreter: this is about what a reference can reach.
+# own interpreter: the test checks what a reference can reach.
 # A remote keeps the verdict of a reference that was fully contained, whatever a machine with gaps writes later. A verdict
 # of such a machine is written where there is none, and a fully contained one replaces it.
 . "$(dirname "$0")/../harness.sh"

@@ -1,5 +1,5 @@
 #!/bin/sh
-# own interpreter: this is about what a reference can reach.
+# own interpreter: the test checks what a reference can reach.
 # `reftest serve` answers a client that only writes and reads lines. It survives invalid messages, cancels requests, and
 # gives the same answers as the commands. For a definition that is given as text, it writes nothing. Changed settings
 # take effect at once.

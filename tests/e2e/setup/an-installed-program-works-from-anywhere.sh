@@ -1,5 +1,5 @@
 #!/bin/sh
-# own interpreter: this is about which script an interpreter runs.
+# own interpreter: the test checks which script an interpreter runs.
 # `make install PREFIX=…` installs the program, the libraries, the runner and the Slurm script at the paths in
 # docs/ci.md, so that they work without the checkout. `make install` puts the manual page and the completions where man
 # and the shells look for them. `make uninstall` removes all installed files.

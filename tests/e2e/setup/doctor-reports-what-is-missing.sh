@@ -1,5 +1,5 @@
 #!/bin/sh
-# own interpreter: this is about with which torch and settings an interpreter starts.
+# own interpreter: the test starts interpreters with another torch or other settings.
 # doctor lists what this machine has. If the Python interpreter lacks torch, or the kernels library is missing, doctor
 # reports that, prints a command that repairs it, and exits with 3.
 . "$(dirname "$0")/../harness.sh"

@@ -1,5 +1,5 @@
 #!/bin/sh
-# own interpreter: this is about the interpreters that other tests share.
+# own interpreter: the test checks the interpreters that other tests share.
 # The server of tests/imported_torch forks processes that have torch, and that have the arguments, the environment, the
 # folder and the descriptors of their client. A client ends as its process ends. If a client is killed, its process is
 # killed, too. Another interpreter than the server's runs its script itself.

@@ -1,5 +1,5 @@
 #!/bin/sh
-# own interpreter: this is about what a reference can reach.
+# own interpreter: the test checks what a reference can reach.
 # Some references cheat: they write to every file descriptor, patch torch, kill other processes, change their inputs,
 # overwrite shared memory or claim to have passed. Such references get the verdict that their outputs deserve. An honest
 # definition that the same processes verify in the same run is not affected.

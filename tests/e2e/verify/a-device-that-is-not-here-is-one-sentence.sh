@@ -1,5 +1,5 @@
 #!/bin/sh
-# own interpreter: this is about with which torch and settings an interpreter starts.
+# own interpreter: the test starts interpreters with another torch or other settings.
 # --device cuda on a machine without a GPU, or with a CPU build of torch, is one sentence and exit status 3, in every command
 # and in the generated tests. JSON still names each definition.
 . "$(dirname "$0")/../harness.sh"

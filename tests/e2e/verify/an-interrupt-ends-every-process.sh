@@ -1,5 +1,5 @@
 #!/bin/sh
-# own interpreter: this is about how processes end.
+# own interpreter: the test checks how processes end.
 # Ctrl-C while a reference loops forever ends the program with exit status 130, leaves no process, and stores the verdicts
 # so far. The next run uses the stored verdicts and runs only the remaining cases.
 . "$(dirname "$0")/../harness.sh"

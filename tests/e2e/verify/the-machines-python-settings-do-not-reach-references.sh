@@ -1,5 +1,5 @@
 #!/bin/sh
-# own interpreter: this is about with which torch and settings an interpreter starts.
+# own interpreter: the test starts interpreters with another torch or other settings.
 # sanitizers: tests/run also runs this test with the sanitizers' build.
 # Settings for all Python programs of a user (PYTHONPATH, PYTHONSTARTUP, sitecustomize, usercustomize, the user's own
 # packages, environment variables that change torch's arithmetic) do not affect what a reference computes.

@@ -1,5 +1,5 @@
 #!/bin/sh
-# own interpreter: this is about everything from the start, as a user has it.
+# own interpreter: the test runs everything from the start, as a user does.
 # The whole workflow, with local repositories: clone, extract the definitions of four models, verify, generate tests and
 # run them, write a model into the file of the web interface, and measure.
 . "$(dirname "$0")/../harness.sh"
