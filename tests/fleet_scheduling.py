@@ -47,7 +47,7 @@ MALFORMED = [
 
 
 class FakeMerger:
-    """Believes every answer but those that say that they lie. `stored`: how often a case was stored."""
+    """Accepts every answer, except those marked as lies. `stored`: how often a case was stored."""
 
     def __init__(self):
         self.stored = collections.Counter()
@@ -65,8 +65,8 @@ class FakeMerger:
 
 class FakeFleet:
     """`behaviour(worker, message)` returns what a request leads to: "answer", "die", "lie" or an error message.
-    Answers come in any order, which `seed` decides. `facts`: what each started worker says about itself; the last one
-    counts on."""
+    Answers come in any order, which `seed` decides. `facts`: what each started worker says about itself; all further
+    workers say the same as the last one."""
 
     def __init__(self, count, behaviour, facts=({},), seed=0, room=2):
         self.behaviour, self.facts, self.room = behaviour, list(facts), room

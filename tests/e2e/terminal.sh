@@ -18,7 +18,7 @@ await_terminal() {
 		sleep 0.05
 	done
 }
-# `shows TEXT…`: waits until the terminal shows each text, as the test's own has() checks.
+# `shows TEXT…`: waits until the terminal shows each text. The test defines has(), which looks for a text.
 shows() {
 	for text in "$@"; do await_terminal "shows '$text'" has "$text"; done
 }

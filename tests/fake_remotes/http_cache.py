@@ -5,11 +5,11 @@
 With TLS_PEM set the server uses https, with the key and certificate in that file.
 
 The server checks requests at least as strictly as bazel-remote does by default (without --disable_http_ac_validation).
-Keys are 64 lower-case hex digits; a request body needs a Content-Length and must not be encoded. A value below /cas
-must have the SHA-256 of its name. A value below /ac must be an ActionResult (of the Remote Execution API) that names
-output files, each with a relative path, hash and size; every file must be in /cas with that size, both at the PUT and
-at a GET. As with bazel-remote, the ActionResult of a GET differs from the one of the PUT: the server has added who put
-it (execution_metadata.worker).
+Keys are 64 lower-case hex digits; a request body needs a Content-Length and must not be encoded. The name of a value
+below /cas must be the SHA-256 of the value. A value below /ac must be an ActionResult (of the Remote Execution API)
+that names output files, each with a relative path, hash and size; every file must be in /cas with that size, both at
+the PUT and at a GET. As with bazel-remote, the ActionResult of a GET differs from the one of the PUT: the server has
+added who put it (execution_metadata.worker).
 
 The first part of a path selects another behaviour:
   /plain      accepts anything

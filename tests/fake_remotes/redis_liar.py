@@ -50,7 +50,7 @@ def error(peer):
 
 
 def nonsense(peer):
-    """Sends bytes whose first one begins no reply. Random ones would begin a reply now and then."""
+    """Sends bytes that begin with "?", with which no reply begins. Random bytes would sometimes begin a reply."""
     peer.sendall(b"?" + bytes(range(256)) * 20)
 
 

@@ -40,8 +40,8 @@ struct faults {
  * `length` bytes of content. Numbers are in the byte order of the machine, because the same machine reads the log. */
 enum logged {
 	LOGGED_WRITE = 1, /* inode, offset, content */
-	LOGGED_SIZE,	  /* inode, offset: its new length */
-	LOGGED_SYNC,	  /* inode, path, offset: 1 for a folder */
+	LOGGED_SIZE,	  /* inode; `offset` is the new length of the file */
+	LOGGED_SYNC,	  /* inode, path; `offset` is 1 if the path is a folder */
 	LOGGED_CREATE,	  /* inode, path */
 	LOGGED_FOLDER,	  /* path */
 	LOGGED_RENAME,	  /* path, other */

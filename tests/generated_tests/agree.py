@@ -315,7 +315,7 @@ def test_results(program):
         [program, "--root", ".", "generate"], check=True, stdout=subprocess.DEVNULL
     )
     results = Results()
-    # the draws of small sizes are too few to tell a generator by
+    # small sizes have too few draws to distinguish generators
     words = "not large and not against and not agree and not edge and (not medium or OwnGenerator)"
     pytest.main(
         [

@@ -119,7 +119,7 @@ for place, name in enumerate(ORDER):
                 name,
             )
 
-# If no ground truth is available, the test reports for each one why it is not.
+# If no ground truth is available, the test reports for each one the reason.
 none = {
     "flashinfer": "absent",
     "sgl_kernel": "unsupported",
@@ -160,8 +160,8 @@ want(
     "skipped: fewer than two ground truths are available: flashinfer: ",
 )
 
-# If a ground truth is coarser than the definition's bounds, the reference need only agree with it within the ground
-# truth's own bounds, and the next ground truth decides.
+# If a ground truth is coarser than the definition's bounds, the reference must agree with it within the ground truth's
+# own bounds. Then the next ground truth decides.
 row = conftest.tables()["flashinfer"].rows["rmsnorm"]
 row.coarse = {"output": (0.0, 0.5)}
 assert outcome(correct) == "passed" and asked == SETS * ["flashinfer", "sgl_kernel"]

@@ -25,7 +25,7 @@ def by_output(test, rows):
 
 
 def left_values(entry, names):
-    """Returns an entry of LEAVES with the name of the twin's output."""
+    """Returns an entry of LEAVES, but with the name that its output has in the twin."""
     if isinstance(entry, str):
         return names.get(entry, entry)
     return entry._replace(output=names.get(entry.output, entry.output))

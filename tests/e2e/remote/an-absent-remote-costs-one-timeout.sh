@@ -85,7 +85,7 @@ expect_within 20000 ended
 expect_exit 130
 end_servers
 
-# A build without the library reports that and still verifies.
+# A build without the client library names the missing library, and still verifies.
 mkdir "$work/plain"
 for library in "$build"/libreftest_kernels*.so; do ln -s "$library" "$work/plain/"; done
 REFTEST_KERNELS=$work/plain

@@ -8,9 +8,10 @@ given tiny_gemm
 verify
 expect_exit 0
 
-# `loaded`: prints the libraries that the processes of the last run loaded, one "process library" per line. The program's
-# own libraries have no names there, because they are loaded from sealed copies: the kernels library is recognised by
-# libgomp, which only it needs, and the others by the libraries that they link.
+# `loaded`: prints the libraries that the processes of the last run loaded, one "process library" per line. The list
+# does not name the program's own libraries, because they are loaded from sealed copies. If libgomp is listed, the
+# kernels library was loaded, because only this library needs libgomp. Each other library of the program is recognised
+# by the libraries that it links.
 loaded() { sed -n 's/^ *\([0-9]*\):[[:space:]]*calling init: //p' "$work"/debug.* | sort -u; }
 traced() { # traced ARGUMENT…: runs reftest with the dynamic loader's log in $work/debug.PID
 	rm -f "$work"/debug.*
@@ -30,8 +31,8 @@ expect_exit 0
 [ "$(ls "$work"/debug.* | wc -l)" = 1 ] || fail "a helper process was started without need"
 loaded | grep -E "$others" && fail "a library was loaded without need"
 
-# There is something to query: the helper process loads the libraries, and the main program, whose log this is, does not. (The
-# helper is forked and has no log.)
+# There is something to query: the helper process loads the libraries, and the main program does not. (The helper is
+# forked and has no log, so the log shows only the main program.)
 forget
 redis config resetstat >/dev/null
 traced verify --cached-only --device "$device" --sizes small

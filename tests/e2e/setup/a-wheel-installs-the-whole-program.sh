@@ -6,7 +6,8 @@
 name=$(basename "$build")
 step='make wheel'
 [ "$name" = build ] || skip 'a wheel of a build with sanitizers needs their libraries'
-# make must not link the program again, which other tests run: it is built with CUDA or without as before.
+# make must not link the program again, because other tests run it. So make builds with CUDA only if the existing build
+# has CUDA.
 [ -f "$build/libreftest_kernels_cuda.so" ] && without_cuda= || without_cuda=NVCC=
 # shellcheck disable=SC2086 # a word or none
 PIP_NO_BUILD_ISOLATION=0 make -s -C "$top" wheel BUILD="$name" $without_cuda PYTHON="$top/.venv-tests/bin/python" DIST="$work/dist" \

@@ -1,9 +1,10 @@
 #!/bin/sh
-# No C file has a variable that is not const and lives as long as the program: what a function changes is what it got. The
-# sections of the object files show such variables. CUDA files are left out, because nvcc adds variables of its own.
+# No C file has a variable that is not const and lives as long as the program. A function changes only objects that its
+# caller passes. The sections of the object files show such variables. CUDA files are left out, because nvcc adds
+# variables of its own.
 . "$(dirname "$0")/../harness.sh"
 
-# `mutable FOLDER`: prints each object file below FOLDER that has such a variable, and its name.
+# `mutable FOLDER`: prints the object file and the name of each such variable below FOLDER.
 mutable() {
 	find "$1" -name '*.o' ! -name '*.cu.o' ! -path '*/tests/*' ! -path '*/bench/*' | while read -r object; do
 		source=${object#"$1/"}

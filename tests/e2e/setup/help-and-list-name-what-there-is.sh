@@ -1,5 +1,5 @@
 #!/bin/sh
-# `reftest help COMMAND`, -V, `reftest list`, and the message for a NAME that is an op_type.
+# Tests `reftest help COMMAND`, -V, `reftest list`, and the message for a NAME that is an op_type.
 . "$(dirname "$0")/../harness.sh"
 given tiny_norm tiny_gemm
 run --version

@@ -10,8 +10,8 @@ raw() {
 		sed -E 's/:[0-9]+:[^a-z_]?/: /' | grep -vFf "$work/allowed" || :
 }
 
-# Bytes that are no text for a reader (messages of processes, archives, JSON), constant texts, and text that was made
-# safe before.
+# These calls print bytes that are not meant for a reader (messages of processes, archives, JSON), constant texts, or
+# text that was made safe before.
 cat >"$work/allowed" <<'LIST'
 base/err.c: fputs("reftest: out of memory\n"
 base/fold_output.c: fwrite(lines.data

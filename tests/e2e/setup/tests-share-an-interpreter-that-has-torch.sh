@@ -1,8 +1,9 @@
 #!/bin/sh
 # own interpreter: the test checks the interpreters that other tests share.
 # The server of tests/imported_torch forks processes that have torch, and that have the arguments, the environment, the
-# folder and the descriptors of their client. A client ends as its process ends. If a client is killed, its process is
-# killed, too. Another interpreter than the server's runs its script itself.
+# folder and the descriptors of their client. A client ends with the status of its process. If a client is killed, the
+# server kills its process. If a client runs in another interpreter than the server, it does not use the server and runs
+# its script itself.
 . "$(dirname "$0")/../harness.sh"
 "$python" -sSu - "$work/server" <"$top/tests/imported_torch/server.py" >"$work/said" 2>"$work/warned" &
 server=$!
@@ -40,7 +41,7 @@ deed 1 raise
 expect_says ZeroDivisionError
 deed 139 die
 
-# The real program, and what it says about an interpreter that the server is not for.
+# The real program runs with the server. Then a client runs in another interpreter.
 given tiny_norm
 export REFTEST_RUNNER="$top/tests/imported_torch/runner.py"
 verify
@@ -52,7 +53,7 @@ expect_says "False two words given"
 python=$top/.venv/bin/python
 [ -x "$python" ] || python=${REFTEST_PYTHON:-$(command -v python3)}
 
-# A client that is killed.
+# A client is killed.
 rm "$work/out"
 step="a killed client"
 "$python" "$work/client.py" stay >"$work/out" 2>"$work/err" &
@@ -67,7 +68,7 @@ for _ in $(seq 200); do
 done
 ! kill -0 "$process" 2>/dev/null || fail "the process outlives its client"
 
-# The server counts what it started, and ends all of it.
+# The server counts the processes that it started, and ends all of them.
 kill "$server"
 wait "$server" || fail "the server fails"
 grep -q '^imported_torch: interpreters: 6 (' "$work/said" || fail "the server says $(cat "$work/said")"

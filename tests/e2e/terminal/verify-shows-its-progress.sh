@@ -1,8 +1,9 @@
 #!/bin/sh
-# On a terminal, verify shows what it does: the cases that ran and failed, how long the rest will take, and the case of each
-# runner, or what its ground truth compiles. A failure is printed above these lines while other cases still run;
-# definitions that passed are not listed without -v. The lines fit 40 columns and a terminal that becomes narrower, are
-# drawn at most ten times a second, and are gone at the end. TERM=dumb shows none of them.
+# On a terminal, verify shows its progress: how many cases ran and failed, and how long the remaining cases will take.
+# For each runner it shows the case, or the kernel that the case's ground truth compiles. A failure is printed above
+# these lines while other cases still run; definitions that passed are not listed without -v. The lines fit 40 columns
+# and a terminal that becomes narrower, are drawn at most ten times a second, and are gone at the end. TERM=dumb shows
+# none of them.
 . "$(dirname "$0")/../harness.sh"
 command -v tmux >/dev/null 2>&1 || skip "there is no tmux here"
 with_gates
@@ -21,7 +22,8 @@ def run(hidden_states, weight):
 P
 edit definitions/gemm/tiny_gemm.json 'return torch.matmul' 'return 1.1 * torch.matmul'
 
-# `on_terminal WIDTH HEIGHT SHELL-TEXT ARGUMENT…`: starts reftest verify in a new terminal, with the text before it
+# `on_terminal WIDTH HEIGHT SHELL-TEXT ARGUMENT…`: starts reftest verify in a new terminal, with SHELL-TEXT before the
+# command
 on_terminal() {
 	step="reftest verify on a terminal of $1 columns: $3"
 	size="-x $1 -y $2" before=$3
@@ -49,7 +51,8 @@ shows 'it ended with 1' '3 definitions: 2 passed, 1 failed'
 gone
 has_not 'passed   rmsnorm' || fail "a definition that passed is listed"
 
-# The time that is left follows from the store. A name, and -v, list definitions that passed.
+# The stored times of earlier runs give the time that is left. With -v, or if NAME is given, definitions that passed are
+# listed.
 on_terminal 80 24 '' --force -v
 shows 'FAILED   gemm/tiny_gemm' 's  rmsnorm/slow small:batch_size=1' '3 failed, about ' ' left'
 : >"$work/go"
@@ -141,8 +144,8 @@ drawn=$(grep -o ' cases in ' "$work/out" | wc -l)
 took=$((($(date +%s%N) - begun) / 1000000))
 { [ "$drawn" -gt 1 ] && [ "$drawn" -le $((took / 100 + 1)) ]; } || fail "the progress is drawn $drawn times in $took ms"
 
-# Text is folded between words to the width of the terminal, and the last lines repeat each failure
-# with its cause, which has a line of its own if it does not fit beside the name.
+# Text is folded between words to the width of the terminal. The last lines repeat each failure with its cause. If the
+# cause does not fit beside the name, it has a line of its own.
 step='folded text'
 expectations=$((expectations + 2))
 NO_COLOR=1 "$python" -I -S "$top/tests/e2e/pseudo_terminal.py" --no-errors 62 \

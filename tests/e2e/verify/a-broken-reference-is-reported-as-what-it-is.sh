@@ -91,8 +91,8 @@ END
 verify
 expect_exit 2
 expect_status tiny_gemm passed
-# A reference that does not parse is an invalid definition, and runs nowhere. What only Python finds is an error of the
-# reference, with the same position.
+# If reftest cannot parse a reference, the definition is invalid, and no process runs the reference. If only Python
+# finds the error, the reference is reported as an error, with its position.
 expect_status syntax invalid
 expect "d['syntax']['message'].startswith('definitions/rmsnorm/syntax.json:')"
 expect "d['syntax']['message'].endswith(\"the reference is not valid Python at line 4, column 31: expected ':', found the end of the line\")"

@@ -1,7 +1,8 @@
 #!/bin/sh
-# `verify --case ID --save DIR` writes a script that shows the failure with torch alone, far from reftest and its dataset: it
-# ends with 1, names the element that verify names as the worst, and ends with 0 when the reference in it is corrected.
-# Scalars, absent inputs and other dtypes are saved, too. Files of others are not replaced.
+# `verify --case ID --save DIR` writes a script that shows the failure with torch alone, without reftest and the
+# dataset. The script exits with 1 and names the same worst element as verify. If the reference in the script is
+# corrected, the script exits with 0. Scalars, absent inputs and other dtypes are also saved. Files that reftest did not
+# write are not replaced.
 . "$(dirname "$0")/../harness.sh"
 given tiny_norm quantize_fp8_per_token_group_h128_g128
 edit definitions/rmsnorm/tiny_norm.json 'EPSILON = 1e-6' 'EPSILON = 1e-3'
@@ -10,7 +11,7 @@ expect_exit 1
 expect_says "python $work/saved/reproduce.py"
 worst=$(grep -o 'the worst at \[[0-9, ]*\]' "$work/out" | head -n 1 | grep -o '\[.*')
 
-# alone SCRIPT: runs a script with nothing of reftest in reach
+# alone SCRIPT: runs a script that cannot find reftest or the dataset
 alone() {
 	step="the script $1"
 	(cd / && env -i PATH=/usr/bin:/bin HOME="$work" "$python" "$1") >"$work/out" 2>"$work/err" && status=0 || status=$?

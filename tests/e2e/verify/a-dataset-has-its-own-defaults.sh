@@ -88,7 +88,7 @@ run verify --alone --accept unattested
 expect_exit 3
 expect_silence_about 'accept ='
 
-# The table [hook] is the policy of hooks alone.
+# The table [hook] applies only to hooks.
 git init -q . && git add definitions
 printf 'sizes = "small"\ndevice = "cpu"\n' >reftest.toml
 run verify --staged --hook

@@ -4,8 +4,8 @@
 # checked, with the reason why it is not verified. Checks that need no ground truth are made: shape, dtype, determinism,
 # changed inputs. A definition for which one of them fails is not checked. The exit status of a run that only checks is 3,
 # unless the user accepts that.
-# An exception in such a reference is reported but decides nothing, because the generated inputs may be invalid. Other
-# inputs do not help a reference that uses a name that it does not contain, or that returns too many outputs: an error.
+# An exception in such a reference is reported but decides nothing, because the generated inputs may be invalid. If a
+# reference uses an undefined name or returns too many outputs, it fails on all inputs, so this is an error.
 . "$(dirname "$0")/../harness.sh"
 "$python" -I -S - "$top" <<'END'
 import json
@@ -83,7 +83,8 @@ run explain novel_attention_v2_right --device "$device" --accept checked
 expect_exit 0
 run verify --accept passed
 expect_exit 2
-# The stored count is read back, too: without details, a run reads the summaries of files.
+# A run without details reads only the stored summary of each definition. The number of checked cases in this summary is
+# right.
 run verify novel_attention_v2_right --device "$device" --quiet
 expect_says '1 definition: 1 checked; 0 cases run, 1 cached'
 run verify novel_attention_v2_right --device "$device" --junit "$work/junit.xml" --format github
@@ -94,7 +95,7 @@ verify
 messages="{n: one['cases'][0]['message'] for n, one in d.items() if n.endswith('_right')}"
 expect "all(len(text) > 25 for text in $messages.values()) and len($messages) == $op_types"
 expect "\"'novel_attention_v2'\" in $messages['novel_attention_v2_right'] and '(softmax: ' in $messages['softmax_right']"
-# Inputs whose names no argument can have are passed by their places.
+# An input is passed by position if its name is not a valid name of an argument.
 "$python" -I -S - <<'EOF'
 import json
 

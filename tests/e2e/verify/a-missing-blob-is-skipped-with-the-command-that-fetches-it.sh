@@ -1,7 +1,7 @@
 #!/bin/sh
 # sanitizers: tests/run also runs this test with the sanitizers' build.
-# An absent blob, or a Git LFS pointer, skips its case with the command that fetches it, and the run exits with 3. Once the
-# blob exists, only its case runs.
+# If a blob is absent or only a Git LFS pointer, its case is skipped, the message contains the command that fetches the
+# blob, and the run exits with 3. Once the blob exists, only its case runs.
 . "$(dirname "$0")/../harness.sh"
 given tiny_norm
 rows=blob/workloads/rmsnorm/tiny_norm/rows.safetensors

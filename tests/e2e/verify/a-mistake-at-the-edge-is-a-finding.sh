@@ -6,8 +6,8 @@
 names="merge_state_h32_d128 append_paged_kv_cache_kv8_d128_ps16 top_k_sampling_from_probs_v32000 softmax_e256 \
 	rope_with_cos_sin_cache_neox_style_d128_rd64 silu_and_mul_h2048 gemma_rmsnorm_h5376 layernorm_h768 gemm_n1024_k4096"
 given $names
-# If the definition's description specifies the behaviour in an edge case, the default cases test this behaviour; so the
-# test removes that sentence here.
+# If the definition's description specifies the behaviour in an edge case, the default cases test this behaviour. So the
+# test removes the sentence about padding from this description.
 edit definitions/page/append_paged_kv_cache_kv8_d128_ps16.json ' A token whose batch index is -1 is padding: it is not written.' ''
 define tiny_rmsnorm <<END
 import torch

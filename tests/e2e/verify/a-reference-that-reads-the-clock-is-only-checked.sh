@@ -33,7 +33,7 @@ expect_says "checked at most: line 2 of the reference contains 'import time'"
 run explain reads_clock
 expect_says "checked at most: line 2 of the reference contains 'import time'"
 
-# What is wrong stays wrong.
+# A reference that reads the clock and is wrong still fails.
 define reads_clock <<'P'
 import time
 

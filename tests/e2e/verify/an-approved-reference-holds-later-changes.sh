@@ -1,8 +1,8 @@
 #!/bin/sh
 # `reftest approve` records the references of definitions that no ground truth decides. If the code of a reference
 # changes, `verify` compares the reference with the approved one. It fails if they differ, and is at most checked if
-# they agree. An approval that is damaged, of another schema, or of other code in git's index has no effect, and a
-# message says why.
+# they agree. An approval has no effect if it is damaged, if the definition has another schema now, or if git's index
+# has an approval of other code. A message says why.
 . "$(dirname "$0")/../harness.sh"
 export GIT_CONFIG_GLOBAL="$work/gitconfig" GIT_CONFIG_SYSTEM=/dev/null REFTEST_PYTHON="$python"
 git config --file "$GIT_CONFIG_GLOBAL" user.name test
@@ -138,7 +138,7 @@ do_git add approved/oddity/wrong.json
 accept --staged wrong
 expect_exit 0
 
-# The approval of a definition that is gone.
+# The definition of this approval is deleted.
 rm definitions/oddity/kept.json
 run check
 expect_exit 2

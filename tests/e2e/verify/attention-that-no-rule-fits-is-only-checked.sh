@@ -1,8 +1,8 @@
 #!/bin/sh
 # sanitizers: tests/run also runs this test with the sanitizers' build.
-# A definition of an attention family whose shapes the family does not support has no ground truth: it is only checked,
-# or skipped if a check finds something, for example that no output depends on an added input. The message names the
-# unsupported part. Checks that need no ground truth are still made: dtype, shape, determinism.
+# If an attention family does not support the shapes of its definition, the definition has no ground truth and is only
+# checked. If a check fails, the definition is skipped, for example because no output depends on an added input. The
+# message names the unsupported part. Checks that need no ground truth are still made: dtype, shape, determinism.
 . "$(dirname "$0")/../harness.sh"
 given gqa_paged_decode_h40_kv8_d128_ps16 gqa_ragged_prefill_h16_kv16_d80 mla_paged_decode_h128_ckv512_kpe64_ps64 \
 	mla_ragged_prefill_causal_h8_qk192_vo128 dsa_sparse_attention_h16_ckv512_kpe64_topk2048_ps64 \
@@ -62,7 +62,7 @@ for name, tag, change, sentence in [*CHANGES, (PAGED, "wrong", natural, None)]:
     path = glob.glob(f"definitions/*/{name}.json")[0]
     definition = json.load(open(path))
     change(definition)
-    # Without numbers and models, which would contradict the axes that change.
+    # Numbers in the name and model tags would contradict the changed axes, so they are removed.
     definition["name"] = re.sub("[0-9]", "", name) + "_" + tag
     definition["tags"] = [one for one in definition.get("tags", []) if not one.startswith("model:")]
     if tag == "scales":  # the indexer has no scores for such a cache

@@ -1,6 +1,6 @@
 #!/bin/sh
-# The sizes that reftest chooses satisfy the constraints on axes. Where no sizes do, only the workloads are verified, and the
-# verdict says so.
+# The sizes that reftest chooses satisfy the constraints on axes. If no sizes satisfy them, only the workloads are
+# verified, and the verdict says so.
 . "$(dirname "$0")/../harness.sh"
 constrained() { # NAME CONSTRAINT…: a norm whose axes have these constraints
 	"$python" -I -S -c '
@@ -43,8 +43,8 @@ run generate
 expect_exit 0
 grep -q 'conftest.size("small", batch_size=60)' tests/references/test_rmsnorm.py || fail "the generated tests have other sizes"
 
-# A definition without cases gets no family by shapes alone. Generated inputs that violate a constraint on values prove
-# nothing; inputs of a workload that satisfy it do.
+# Shapes alone do not assign an op family to a definition without cases. Generated inputs that violate a constraint on
+# values prove nothing; inputs of a workload that satisfy it do.
 mkdir -p definitions/novel workloads/novel
 "$python" -I -S - <<'EOF'
 import json

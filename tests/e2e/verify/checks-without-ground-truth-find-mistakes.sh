@@ -1,7 +1,8 @@
 #!/bin/sh
-# The checks that need no ground truth. For each check there is a reference for which all checks hold, and one with a
-# mistake that this check finds (devices needs a GPU: tests/gpu/the-cpu-confirms-what-a-gpu-computes.sh). No check finds
-# a mistake in what the function computes. Such definitions are therefore checked, and never passed.
+# Tests the checks that need no ground truth. For each check there is a reference for which all checks hold, and one
+# with a mistake that this check finds (devices needs a GPU: tests/gpu/the-cpu-confirms-what-a-gpu-computes.sh). No
+# check finds a mistake in what the function computes. Definitions without ground truth are therefore checked, and never
+# passed.
 . "$(dirname "$0")/../harness.sh"
 "$python" -I -S - <<'EOF'
 import json
@@ -66,8 +67,8 @@ expect "'sensitive: ' in $(check turns numerics)"
 expect "'AssertionError' in $(check narrow numerics)"
 expect "$(check right rows).startswith(\"along 'n', permuting the rows permutes the outputs\")"
 expect "'The check seeds fails: ' in d['dice']['cases'][0]['message']"
-# What the text of a definition says about its effects is part of the subject. Without this text, the subject equals
-# that of the definition dice.
+# What the text of a definition says about its effects is part of the subject. Without this text, the subject of `draws`
+# equals the subject of the definition `dice`.
 edit definitions/novel/draws.json 'Adds random samples.' 'Adds something.'
 verify draws
 expect_ran 0
@@ -95,7 +96,7 @@ expect_status nan failed nonfinite
 expect_status dice failed nondeterministic
 expect_status writes failed mutated_input
 expect_status right checked no_ground_truth
-# A case that is too large for runs that only check has a run with another seed, and its outputs are examined.
+# A large case has no additional runs for the checks. Only another seed is tried, and the outputs are examined.
 "$python" -I -S - <<'EOF'
 import json
 
@@ -110,7 +111,8 @@ expect "$(check small_only strided) == 'the case is too large for runs that only
 expect "'differs under another seed' in $(check dice seeds) and d['dice']['status'] == 'skipped'"
 expect "'another seed' in $(check small_only seeds) and d['small_only']['status'] == 'checked'"
 expect "$(check small_only not_constant) == \"all elements of output 'y' are 0\""
-# Many inputs are examined by their gradients. Inputs without a gradient, and outputs that seem constant, get runs.
+# Many inputs are examined by their gradients. If an input has no gradient, or an output seems constant, the reference
+# runs again with other values.
 "$python" -I -S - <<'EOF'
 import json
 
@@ -145,8 +147,8 @@ expect "$(check pair not_constant) == 'each of 12 inputs influences an output (g
 expect "$(check fixed not_constant) == \"output 'best' depends on no input\" and d['fixed']['status'] == 'skipped'"
 
 # Rows may be along any dimension. What the first case shows about an axis must hold in the later cases, even if their
-# verdicts are stored: a reference that handles long sequences in another way fails, and one that always mixes rows does
-# not.
+# verdicts are stored. A reference that treats long sequences in another way fails. A reference that always mixes rows
+# does not fail.
 mkdir definitions/tokens workloads/tokens
 "$python" -I -S - <<'EOF'
 import json

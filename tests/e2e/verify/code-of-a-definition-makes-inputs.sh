@@ -1,7 +1,7 @@
 #!/bin/sh
 # A definition without an op family gets its inputs from the function in its `init`. The function runs in a process of its
-# own, so it cannot prepare the process of the reference. Whatever is wrong with the inputs is reported with the place of
-# `init`, and never as passed; other definitions are not affected.
+# own, so it cannot prepare the process of the reference. If the inputs are wrong, the definition does not pass, and the
+# message names the position of `init`; other definitions are not affected.
 . "$(dirname "$0")/../harness.sh"
 "$python" -I -S - <<'END'
 import json
@@ -86,7 +86,8 @@ write("reads_clock", "import time\n" + INIT)
 write("keeps", reference="import torch\n\nkept = {}\n\n\ndef _made_reference(x, rows, scale):\n"
                          "    y = kept.setdefault(0, x[rows] * scale)\n    kept[0] = y + 1\n    return y, torch.arange(len(rows) + 1)\n")
 
-# init leaves a word in modules, in the interpreter, in the environment and in files. The reference must find none of them.
+# init leaves a word in modules, in the interpreter, in the environment and in files. The reference must not find this
+# word.
 STASH = INIT.replace("    torch.manual_seed(seed)\n", '''    import builtins, os, sys, tempfile, types
     torch.word = builtins.word = "here"
     sys.modules["word"] = types.ModuleType("word")
@@ -105,7 +106,7 @@ FINDS = REFERENCE.replace("    return x[rows]", '''    import builtins, os, sys,
         return x, rows
     return x[rows]''')
 write("stash", STASH, FINDS)
-# Tests this check: a reference that leaves the word itself finds it.
+# If a reference leaves the word itself, it must find the word. Otherwise the test before proves nothing.
 write("stash_here", INIT, FINDS.replace("    folders =", "    torch.word = 1\n    folders ="))
 END
 
@@ -168,7 +169,7 @@ fell_back dies 'its process terminated with exit status 3'
 fell_back takes_any "it raised KeyError: 'no such size'"
 verify takes_any
 expect_ran 0
-# A ground truth that agrees on generic inputs does not verify it.
+# A ground truth that agrees on generic inputs does not verify the definition.
 mkdir -p truths/made
 cat >truths/made/takes_any.py <<'EOF'
 import torch
@@ -206,7 +207,8 @@ expect_status right skipped no_ground_truth # the reference takes no generic inp
 fell_back right 'it did not answer within 3 s'
 expect_status longer failed shape
 
-# Of a definition's code, generated tests run only the reference. Instead of testing on other inputs, they say so.
+# Generated tests run the reference, but not the code that makes inputs. They do not use other inputs: the tests are
+# skipped with this reason.
 mkdir "$work/away"
 mv definitions/made/*.json "$work/away"
 mv "$work/away/one_set.json" definitions/made

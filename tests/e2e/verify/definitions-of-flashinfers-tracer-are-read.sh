@@ -1,7 +1,8 @@
 #!/bin/sh
-# Definitions in the form that FlashInfer's tracer writes: the function that is called is named …_reference and gets only
-# the arguments that it has; inputs may be unknown or no tensors; a definition without a reference, or with an input that
-# nobody knows, is skipped with the reason; a defect of the file is refused with its place.
+# `verify` reads definitions in the form that FlashInfer's tracer writes. It calls the function whose name ends with
+# _reference, and passes only the arguments that this function has. The dtype of an input may be unknown, and an input
+# may be something other than a tensor. If a definition has no reference, or requires an input of unknown dtype, it is
+# skipped with the reason. A defect of the file is refused with its position.
 . "$(dirname "$0")/../harness.sh"
 "$python" -I -S - <<'END'
 import json
@@ -72,7 +73,7 @@ write("activation", {
                  "    return (F.silu(gate) * up).bfloat16()\n",
 })
 
-# No op family knows this one. A reference that raises on generic inputs decides nothing, but is reported.
+# No op family knows this definition. A reference that raises on generic inputs decides nothing, but is reported.
 SCALED = {
     "op_type": "scaled", "axes": {"n": {"type": "var"}}, "tags": ["fi_api:flashinfer.scaled"],
     "inputs": {"x": {"shape": ["n"], "dtype": "float32"}, "factor": {"shape": None, "dtype": "float32", "optional": True},
@@ -89,8 +90,8 @@ for name, condition in ("defaults", "factor == 2.0 and bias is None"), ("others"
         line = {"definition": name, "workload": {"uuid": name, "axes": {"n": 4}, "inputs": inputs}}
         out.write(json.dumps(line) + "\n")
 
-# One argument without an input belongs to the one input without an argument. Other arguments that do not fit the inputs
-# are a mistake that no other inputs would mend.
+# If exactly one argument has no input of its name, and one input has no argument, this argument gets this input. In all
+# other cases, arguments that do not match the inputs are an error.
 norm("unnamed", "def _norm_reference(input, weight, **_):\n    return _normed(input, weight)\n")
 norm("silu", "def _norm_reference(hidden_states, weight):\n    return torch.nn.functional.silu(_normed(hidden_states, weight))\n")
 ARGUMENTS = {**SCALED, "inputs": {"x": SCALED["inputs"]["x"]}}
@@ -101,8 +102,9 @@ write("scaled", {**ARGUMENTS, "name": "inside", "reference": "def f():\n    pass
 write("scaled", {**ARGUMENTS, "name": "buffer", "inputs": {**ARGUMENTS["inputs"], "y": SCALED["inputs"]["x"]},
                  "reference": "def _scaled_reference(x, y):\n    y.copy_(2 * x)\n"})
 
-# With an `init`, the shapes of the inputs that it makes give axes their values. An output with another length of an axis
-# that no input has decides nothing. Without an init, and for a const axis or a dtype, it does.
+# With an `init`, the shapes of the inputs that it makes give axes their values. If an axis occurs in no input, its
+# length in an output does not decide the verdict. It decides without an `init`, and if the axis is const; a wrong dtype
+# always decides.
 MADE = {
     "op_type": "made", "axes": {"n": {"type": "var"}, "more": {"type": "var"}, "width": {"type": "const", "value": 8}},
     "inputs": {"x": {"shape": ["n", "width"], "dtype": "float32"}},
@@ -153,12 +155,12 @@ expect "d['plain']['fi_api'] == 'flashinfer.norm.rmsnorm' and d['silu_and_mul_w6
 run explain plain --device "$device"
 expect_says 'fi_api = flashinfer.norm.rmsnorm'
 
-# A name that has changed is another call, so the verdict is another one.
+# If the name of the function changes, the call changes, so the stored verdict does not count.
 verify plain
 expect_exit 0
 expect_cached "len(d['plain']['cases'])"
-# Readers of the dataset call run where there is one. A run that only executing the source defines must not hide behind a
-# right …_reference.
+# Other programs that read the dataset call `run` if it exists. So a reference must not define `run` only while it
+# executes, even if its …_reference is correct.
 edit definitions/rmsnorm/argument.json '_normed(input, weight)\n' '_normed(input, weight)\n\n\nglobals().update(run=None)\n'
 verify argument
 expect_status argument error raised
@@ -186,7 +188,7 @@ expect_says 'FAILED tests/references/test_rmsnorm.py::TestArgument::test_numeric
 expect_says 'FAILED tests/references/test_scaled.py::TestOthers::test_numerical_correctness[workload:others]'
 ! grep '^FAILED' "$work/out" | grep -vq '::TestWrong::\|::TestArgument::\|::TestOthers::' || fail "a test of a right reference fails"
 
-# Both copies of the function that chooses the arguments pass the same.
+# Both copies of the function that chooses the arguments must choose the same arguments.
 step='arguments' status=0
 cat >"$work/arguments.py" <<'END'
 import sys
@@ -231,7 +233,7 @@ for function, inputs, expected in CALLS:
     both = conftest.fitted(function, definition)(**inputs), runner.fitted(function, fitting)(**inputs)
     assert both == (expected, expected), (function, inputs, both)
 
-# Names that no argument can have: their inputs get the arguments that no other input has, in their order.
+# If the name of an input is not a valid name of an argument, the input gets the next argument that no other input has.
 PLACES = {"a-b": {"dtype": "int32"}, "x": {}, "lambda": {"optional": True}}
 for function, expected in (lambda first, x, last=7: (first, x, last), (1, 2, 3)), (lambda x, y, z: (x, y, z), (2, 1, 3)):
     both = [conftest.fitted(function, {"inputs": PLACES, "left_out": {}}),

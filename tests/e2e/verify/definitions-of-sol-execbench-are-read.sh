@@ -1,7 +1,8 @@
 #!/bin/sh
 # sanitizers: tests/run also runs this test with the sanitizers' build.
-# Definitions in the form of SOL-ExecBench: without op_type, which is then the name of the folder; workload lines without
-# "workload", and with a tolerance of their own; inputs that a function of the reference makes.
+# `verify` reads definitions in the form of SOL-ExecBench. They have no op_type, so the name of the folder is the
+# op_type. Their workload lines have no member "workload", and may have a tolerance. A function of the reference may
+# make inputs.
 . "$(dirname "$0")/../harness.sh"
 "$python" -I -S - <<'PY'
 import json

@@ -38,7 +38,7 @@ verify files/any_name.json
 expect_exit 0
 expect_ran 0
 
-# a folder of files has the definitions among them
+# if a folder is named, its files that are definitions are verified
 verify files
 expect_exit 0
 expect "set(d) == {'lone_norm'}"
@@ -91,7 +91,7 @@ rm -r dataset/.reftest problems/workload.jsonl 2>/dev/null || true
 rmdir problems/3 2>/dev/null || true
 find files problems dataset | sort | cmp -s - before || fail "a file was written"
 
-# truth.py beside definition.json is the ground truth of a problem; an edit of it is seen, and its removal
+# truth.py beside definition.json is the ground truth of a problem; the next run notices when it is edited or removed
 mkdir -p truths/energy
 cat >truths/energy/definition.json <<'END'
 {"name": "energy", "axes": {"n": {"type": "var"}, "w": {"type": "const", "value": 8}},

@@ -1,7 +1,7 @@
 #!/bin/sh
-# Forty planted mistakes in twenty definitions of no family: which of them a check finds, and which no check can find.
-# docs/ground-truths.md has the counts. For a right reference every check holds; "property" counts as found only if it
-# differs from the right reference's.
+# Plants forty mistakes in twenty definitions of no family, and tests which of them a check finds. docs/ground-truths.md
+# has the counts. For a right reference no check fails. If a check has the result "property" for a wrong reference, it
+# found the mistake only if the right reference has another result.
 . "$(dirname "$0")/../harness.sh"
 "$python" -I -S - <<'EOF'
 import json
@@ -98,11 +98,11 @@ EOF
 verify
 expect_exit 1
 expect "s['passed'] == 0 and s['definitions'] == 60 and len(json.load(open('../expected'))) == 40"
-# Of a right reference no check fails.
+# No check fails for a right reference.
 right="[(n, d[n]['cases'][0]['message']) for n in d if n.endswith('_right') and d[n]['status'] != 'checked']"
 step="these definitions: $(value "$right")"
 expect "$right == []"
-# The checks that find a mistake: those whose result is another one than for the right reference.
+# A check finds a mistake if its result differs from its result for the right reference.
 found="{c['name'] for c, r in zip(d[n]['cases'][0]['checks'], d[right]['cases'][0]['checks']) if c['result'] != r['result']
 	and c['result'] in ('fails', 'property')}"
 other="[(n, by, $found) for n, right, by in json.load(open('../expected')) if ([by] if by else []) != [c for c in $found if c == by or not by]]"

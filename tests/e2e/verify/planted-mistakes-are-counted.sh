@@ -15,8 +15,8 @@ def run(hidden_states, weight):
     rows = hidden_states.float()
     return (rows * torch.rsqrt(rows.square().mean(-1, keepdim=True) + 1e-6) * weight.float()).to(hidden_states.dtype)
 END
-# `plant FAMILY COUNT LAST`: writes the table of a family with COUNT visible mistakes, the last of which has the texts
-# LAST. Each family has its own copy of the definition.
+# `plant FAMILY COUNT LAST`: writes the table of a family with COUNT visible mistakes, of which LAST is the last: its
+# name, the old text and the new text. Each family has its own copy of the definition.
 plant() {
 	mkdir -p "kernels/$1"
 	: >"kernels/$1/$1.c"
