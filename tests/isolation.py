@@ -1,5 +1,5 @@
-"""isolation - tests which references may share a runner (python/isolation.py), and that what a reference could leave behind
-is found (python/process_state.py). Prints TAP."""
+"""isolation - tests which references may share a runner (python/isolation.py), and that everything that a reference
+could leave behind is found (python/process_state.py). Prints TAP."""
 
 import contextlib
 import gc
@@ -25,7 +25,7 @@ import torch  # noqa: E402
 HEAD = "import torch\nimport math\nimport torch.nn.functional as F\n"
 RUN = HEAD + "def run(x):\n    return "
 
-# Each text reaches out of a call, or could, in its own way; and a part of the reason that must be given.
+# {title: (source of a reference that affects more than its call, or could, part of the reason that must be reported)}
 OUTSIDE = {
     "assignment to a module": (HEAD + "torch.add = None\n", "changes the attribute 'add'"),
     "assignment in a tuple": (HEAD + "torch.add, y = 1, 2\n", "changes the attribute 'add'"),
@@ -102,7 +102,8 @@ INSIDE = {
     "a context": HEAD + "def run(x):\n    with torch.inference_mode():\n        return torch.softmax(x, -1)\n",
 }
 
-# The hostile references that may share a runner: they do harm by their outputs or their time only, which end with them.
+# The hostile references that may share a runner. They do harm only by their outputs or their time, so they do not
+# affect later references.
 HARMLESS = set("""answers_memoised_by_shape answers_right_at_first endless_at_load endless_loop outputs_complex outputs_enormous
 outputs_not_a_number outputs_that_are_inputs outputs_too_many recursion_in_python text_directions text_of_100_megabytes
 text_of_markup text_orders_to_ci text_surrogates text_terminal_orders""".split())
@@ -169,8 +170,8 @@ def stateless():
 
 
 def attributes():
-    """No attribute in the list leads from a module that a text can reach to another module, to a class that makes tensors, or
-    to a value that could be changed."""
+    """Checks the list of allowed attributes: none leads from a module that a reference can reach to another module, to
+    a class that makes tensors, or to a value that could be changed."""
     known = {torch.nn: "nn", torch.nn.functional: "functional", torch.functional: "functional", torch.linalg: "linalg",
              torch.special: "special", torch.cpu: "cpu"}
     classes = (torch.device, torch.dtype, torch.finfo, torch.iinfo, torch.layout, torch.no_grad, torch.inference_mode)
@@ -310,7 +311,7 @@ NOTHING_TO_COMPUTE = """
 
 
 def shows_freed_memory(call):
-    """Whether the result of a call has a value that was in memory which is free now."""
+    """Whether the result of a call contains values of memory that was freed before the call."""
     for _ in range(20):
         for count in (64, 128):
             freed = [torch.full((count,), 12345.0) for _ in range(16)]

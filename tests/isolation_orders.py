@@ -1,5 +1,5 @@
-"""isolation_orders - verifies the starter definitions in random orders with runners that are kept, and compares all verdicts
-with those of runners of their own.
+"""isolation_orders - verifies the starter definitions in random orders with runners that are kept, and compares all
+verdicts with those of a run in which each definition has a runner of its own.
 
     python3 tests/isolation_orders.py BUILD [--device cpu] [--orders 100] [--parallel 1] [--op-type TYPE…] [--seed N]
 
@@ -22,7 +22,7 @@ TOP = Path(__file__).resolve().parent.parent
 def write_dataset(root, definitions, names):
     for path, name in zip(definitions, names):
         definition = json.loads(path.read_text())
-        # all in one op_type folder would be another family, so only the order inside each folder changes
+        # the folder is the op_type and decides the family, so only the order inside each folder changes
         folder = root / "definitions" / path.parent.name
         folder.mkdir(parents=True, exist_ok=True)
         definition["name"] = f"{name}_{path.stem}"
@@ -57,7 +57,7 @@ def main():
         orders.append([f"n{number:04}" for number in range(len(definitions))])
         chance.shuffle(orders[-1])
 
-    def verify(order):  # the first one has runners of their own
+    def verify(order):  # in order 0 each definition has a runner of its own
         with tempfile.TemporaryDirectory() as folder:
             write_dataset(Path(folder), definitions, orders[order])
             return verdicts(reftest, folder, options, "kept" if order > 0 else "own")

@@ -8,7 +8,7 @@ are replaced by stand-ins that accept exactly the arguments of the recorded sign
 Then the recorded signatures are changed, one at a time, and each change must be noticed; so must a recorded name that
 no table uses. Prints TAP. Needs torch.
 
-A new provider table is tested without a change here, once its functions are recorded."""
+If the signatures of its functions are recorded, a new provider table is tested without a change here."""
 
 import contextlib
 import ctypes
@@ -38,8 +38,8 @@ HANDED = []  # the arguments of each call of a stand-in
 
 
 class Reached(Exception):
-    """Raised by a stand-in whose caller would need a real result, after a call with arguments that the signature
-    allows."""
+    """A stand-in raises this if the signature allows the arguments of the call, and the caller would need a real
+    result."""
 
 
 def load(name, path):
@@ -187,7 +187,7 @@ def rows_for(tables, starter, only=None):
 
 
 def run_all(torch, common, tables, known, only=None):
-    """Returns the functions that were called, each with the families that called it, the rows that called one, and the
+    """Returns {called function: families that called it}, the rows (table, family) that called a function, and the
     errors as messages."""
     called, by_family, reached, wrong = set(), {}, set(), []
     install(known, called)
@@ -301,8 +301,8 @@ def unheeded():
 
 
 def gradients_leave(torch):
-    """Yields the settings of torch that differ after gradients in float64 were computed, for a function and for one
-    that raises."""
+    """Computes gradients in float64 of a function that returns and of a function that raises. Yields the settings of
+    torch that differ afterwards."""
     runner = load("reftest_runner", os.path.join(TOP, "python", "runner.py"))
     runner.import_torch("cpu")
     case = {"inputs": [{"name": name, "scalar": False} for name in ("x", "grad:y", "step:x")],
@@ -470,8 +470,8 @@ def empty_launched(torch, common, tables):
 
 
 def experts_misread(torch, common, tables):
-    """Yields tables for mixtures of experts. They overlook two properties that no starter definition has: the numbers
-    of groups as inputs, and scales of hidden states with the token as the first axis."""
+    """Yields tables for mixtures of experts that overlook a property which no starter definition has: the numbers of
+    groups as inputs, or scales of hidden states with the token as the first axis."""
     (starter,) = starters(torch, common, {"moe"}, "ng8")
 
     def usual(request, inputs):
@@ -706,7 +706,8 @@ def numbers_misread(torch, common, tables):
 
 
 def second_hand(torch, common, tables):
-    """Yields rows of sgl_kernel that call FlashInfer's kernels, and would count as a second independent ground truth."""
+    """Yields rows of sgl_kernel that call FlashInfer's kernels. They would wrongly count as a second independent ground
+    truth."""
     for name in ("sgl_kernel.elementwise", "sgl_kernel.sampling"):
         module_of(name)._has_flashinfer = True
     for starter in starters(torch, common, {"rmsnorm", "gemma_rmsnorm", "sampling"}):
@@ -724,7 +725,8 @@ def main():
     import torch
 
     common = load("reftest_providers", os.path.join(TOP, "python", "libraries", "common.py"))
-    # fi_api finds its function and its arguments in the definition, and uses no role; an end-to-end test has a fake library.
+    # fi_api takes its function and its arguments from the definition, not from roles; an end-to-end test has a fake
+    # library.
     tables = [table for table in common.load_tables(os.path.join(TOP, "python", "libraries")).values() if table.name != "fi_api"]
     record = recorded.load()
     print("1..%d" % (19 + 3 * len(PLANTED)))

@@ -8,11 +8,11 @@ whole folders away and back, or replaces them by links; adds and removes workloa
 edits come in bursts, some while a run is in progress. From time to time the edits stop, and the generated files must
 equal the output of `generate`. A check only at the end would miss an omitted update that a later one repairs.
 
-At the end the watcher may finish. Then `verify` and `generate` run on a copy of the tree without a cache, and three
-things are compared: the watcher's last report on each definition, with the cases that did not pass; every verdict that
-the watcher stored, with its constants, figures and worst places; and the generated files, byte for byte, after
-definitions that do not parse have been repaired (until then they keep their old class). Prints the seed first, so that
-a failure can be repeated.
+At the end the watcher may finish. Then `verify` and `generate` run on a copy of the tree without a cache. Three results
+must be equal. The first is the watcher's last report on each definition, with the cases that did not pass. The second
+is every verdict that the watcher stored, with its constants, figures and worst places. The third is the generated
+files, byte for byte. Definitions that do not parse are repaired before, because they would keep their old class. Prints
+the seed first, so that a failure can be repeated.
 """
 import json
 import os
@@ -183,8 +183,8 @@ def by_name(report):
 
 
 def last_words(said):
-    """Returns the members that a watcher's event and a result of `verify` have in common; of the cases, those that did
-    not pass."""
+    """Returns the members that a watcher's event and a result of `verify` have in common, and the cases that did not
+    pass."""
     words = {key: said[key] for key in ("status", "reason", "message")}
     words["cases"] = [lasting(case) for case in said["cases"] if case["status"] != "passed"]
     return words
@@ -235,9 +235,9 @@ def compare_files(build, tree, work):
 
 
 def rest(build, tree, work, state, heard):
-    """Returns the number of generated files, and those that differ from the output of `generate` while the tree rests.
-    Definitions that do not parse are repaired first. The last edit is a save and not the deletion of a generated file:
-    after a deletion the watcher checks all files again, which would repair an omission."""
+    """Called while there are no edits. Returns the number of generated files, and those that differ from the output of
+    `generate`. Definitions that do not parse are repaired first. The last edit is a save and not the deletion of a
+    generated file: after a deletion the watcher checks all files again, which would repair an omission."""
     for patience in (2, 6):  # a long run may print nothing for a while
         quiet(heard, patience)
         tree.mend([name for name, said in dict(state).items() if said["status"] == "invalid"])

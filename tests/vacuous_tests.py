@@ -1,6 +1,6 @@
 """vacuous_tests.py - runs python/vacuous_tests.py, as `reftest generate --audit` does, on the sources of
-tests/data/audit.txt and others, and compares its findings with the expected ones: vacuous_tests.py PYTHON…, for each of
-these interpreters."""
+tests/data/audit.txt and others, and compares its findings with the expected ones. It does this with each of the given
+interpreters: vacuous_tests.py PYTHON…"""
 
 import itertools
 import json

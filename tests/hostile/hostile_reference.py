@@ -4,14 +4,15 @@ report about them.
 A head is a comment at the beginning of the file: a sentence about what the reference does, then lines "# KEY: VALUE".
 
 - expect: the status and the reason that reftest must report, "error raised"; several are separated by "|". A status
-  alone stands for all its reasons, and "not passed" for every other status. A reference whose case may end by a
-  timeout runs in a batch with a short timeout.
+  alone stands for all its reasons, and "not passed" for every status except "passed". A reference whose case may end by
+  a timeout runs in a batch with a short timeout.
 - on_cuda: what reftest must report on a CUDA device instead of what "expect" says.
-- gap: the reference tries something and then raises an exception whose text begins with "reached" or "contained". It
-  may have reached something only where this gap of docs/containment.md is open; "none": nowhere.
-- reached, contained: "error timeout". This verdict shows that the reference reached something, or that it did not, because it
-  can then not say so.
-- destroys: "run". Where the gap is open the reference would end the whole run, so it is left out there.
+- gap: the reference tries something and then raises an exception whose text begins with "reached" or "contained".
+  "reached" is allowed only in set-ups in which this gap of docs/containment.md is open. With "none" it is never
+  allowed.
+- reached, contained: "error timeout". Some references cannot raise an exception after they reached something, or after
+  they failed to reach it. This verdict then shows which of the two happened.
+- destroys: "run". If the gap is open, the reference would end the whole run, so set-ups with this gap leave it out.
 - uses: "processes_named". The function of this name, from the file beside this one, is added at the end of the reference.
 - needs: "cuda" (the reference runs only on a CUDA device), or "x86-64" (it uses numbers of system calls).
 """

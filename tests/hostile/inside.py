@@ -58,7 +58,8 @@ NEIGHBOURS = {f"{place}_{kind}": kind for place in ("a", "f", "m", "s", "z") for
 
 
 def mount(source, target, kind=None, flags=0, options=None):
-    """The system call. (The program mount would resolve links of the source, which then name something else.)"""
+    """The system call. (The program `mount` would resolve symbolic links in `source` first, and could mount something
+    else.)"""
     words = [None if word is None else os.fsencode(word) for word in (source, target, kind, options)]
     if ctypes.CDLL(None, use_errno=True).mount(*words[:3], ctypes.c_ulong(flags), words[3]) != 0:
         raise OSError(ctypes.get_errno(), f"cannot mount {target}")
@@ -146,8 +147,8 @@ class Neighbours:
         self.sharer = None if options["device"] == "cpu" else self.share_gpu_memory(options)
 
     def share_gpu_memory(self, options):
-        """Starts a process that shares memory of the GPU, and makes sure that this memory opens for who has its handle:
-        otherwise no reference could fail to open it."""
+        """Starts a process that shares memory of the GPU, and makes sure that a process with the handle can open this
+        memory. Otherwise the attempt of a reference would prove nothing."""
         program, device = [options["python"], "-IS", str(HERE / "gpu_memory.py")], options["device"]
         one = subprocess.Popen([*program, "share", device], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
         handle = one.stdout.readline().strip()
@@ -247,7 +248,8 @@ def wait_for_end(known):
 
 
 def files_below(*folders):
-    """Returns the files, directories and links below these directories, with what a reference could change of them."""
+    """Returns the files, directories and links below these directories, with their mode, owner, time and content, which
+    a reference could change."""
     found = {}
     for folder in folders:
         for path in [folder, *folder.rglob("*")]:

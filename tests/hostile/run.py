@@ -7,8 +7,8 @@ report (hostile_reference.py). All of them become one dataset, beside honest def
 references, and are verified in each set-up of setups.py. In each set-up:
 
 - no reference gets another verdict than its head allows, and each honest definition gets its own,
-- no other gaps are open than docs/containment.md says; an attack reaches something only if `reftest doctor` reports the
-  gap that its head names; and some attack shows each reported gap to be open,
+- only the gaps are open that docs/containment.md names for the set-up. An attack reaches something only if `reftest
+  doctor` reports the gap that the attack's head names. For each reported gap, some attack shows that it is open,
 - no process and no file is left, the user's files are unread and unchanged, and the run ends in time.
 
 A set-up that this machine cannot make is a failure, unless REFTEST_ALLOW_MISSING_SETUPS=1 says that this is known.

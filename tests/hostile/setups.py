@@ -1,8 +1,8 @@
 """setups.py - the set-ups in which the hostile references run, and the guard around each of them.
 
-The guard keeps the references from this machine even if reftest does not contain them: a PID, mount, IPC and network
-namespace of its own, whose /tmp and /dev/shm are in memory and of limited size. inside.py builds the rest of a set-up
-in the guard.
+The guard protects this machine even if reftest does not contain the references. It is a PID, mount, IPC and network
+namespace, whose /tmp and /dev/shm are in memory and of limited size. inside.py builds the rest of a set-up in the
+guard.
 """
 
 import ctypes
@@ -29,7 +29,7 @@ class Setup:
     about: str
     refused: tuple = ()  # options of tests/e2e/tools/restrict.c
     as_root: bool = False
-    gaps: frozenset = frozenset()  # those that a new kernel leaves open on a CPU: docs/containment.md, "Set-ups"
+    gaps: frozenset = frozenset()  # gaps that a new kernel leaves open on a CPU: docs/containment.md, "Set-ups"
 
 
 SETUPS = [

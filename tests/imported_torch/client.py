@@ -1,6 +1,6 @@
-"""client - what runner.py, provider.py and pytest.py beside this file do: ask the server for a process that has
-imported torch and takes the place of this one, and end as it ends. Without a server, or if the server could not act for this
-interpreter, reftest's own script or pytest runs here.
+"""client - the code of runner.py, provider.py and pytest.py beside this file. The client asks the server for a process
+that has imported torch and takes the place of the client. The client ends with the status of this process. Without a
+server, or if the server is another interpreter, reftest's own script or pytest runs in the client.
 """
 import json
 import os
@@ -18,7 +18,8 @@ def run_here(script, module):
 
 
 def paths(module):
-    """The sys.path with which the process begins, without the folder of the script, which reftest's scripts remove."""
+    """The sys.path with which the process begins. It does not contain the folder of the script, because reftest's
+    scripts remove this folder."""
     if sys.flags.no_site:
         import site
         site.execsitecustomize = site.execusercustomize = lambda: None
@@ -36,13 +37,13 @@ def ask(server, message, descriptors):
     connection.sendall(text[sent:])
     null = os.open("/dev/null", os.O_RDWR)
     for fd in descriptors:
-        os.dup2(null, fd)  # otherwise this process would keep a pipe open that the other has closed
+        os.dup2(null, fd)  # otherwise a pipe that the new process closes would stay open here
     answer = connection.makefile().readline()
     return int(answer) if answer else None
 
 
 def serves(server):
-    """Can the server act for this interpreter?"""
+    """Whether the server is the same interpreter as this one."""
     try:
         with open(server + ".prefix", encoding="utf-8") as file:
             return file.read() == os.path.realpath(sys.prefix)

@@ -4,17 +4,17 @@ python3 -sSu - SOCKET <server.py
 Importing torch takes a second of processor time, which is most of what a small `reftest verify` takes. tests/run starts
 this server as reftest starts an interpreter (zygote.c), with the environment that references get. harness.sh sets
 REFTEST_RUNNER and REFTEST_PROVIDER to the scripts runner.py and provider.py beside this file, and starts pytest with
-pytest.py. These send their descriptors, arguments and environment to this server, which forks a process that takes
-their place: the process runs reftest's own script, or pytest, as if it had been started itself, and its `import torch`
-finds the module. What the script does from there on, its sandbox, its runners and its messages, is what every
-interpreter does.
+pytest.py. These three scripts send their descriptors, arguments and environment to this server, which forks a process
+that takes their place. The process runs reftest's own script, or pytest, as if the interpreter had just started, and
+its `import torch` finds the module. Everything after that is as in every interpreter: the sandbox, the runners and the
+messages.
 
 A test whose subject is the start or the end of an interpreter, or what an interpreter can reach, has a line
-"# own interpreter: WHY" at its head, and gets none of this.
+"# own interpreter: WHY" at its head, and does not use this server.
 
-The server reads its program from standard input, because its frames are below those of every process that it forks. A
-frame of a file would be opened by what walks the stack, and the runner would count that as something that the reference
-opened.
+The server reads its program from standard input and not from a file. Every forked process still has the server's frames
+on its stack. Code that walks the stack would open the file of these frames, and the runner would think that the
+reference opened it.
 
 The client keeps its connection. The server sends the wait status of the process when it ends, and kills the process
 when the connection ends, because that means that reftest has killed the client.
@@ -52,7 +52,8 @@ def receive(connection):
 
 
 def become(message, descriptors):
-    """Makes this process, which was just forked, the interpreter that the client was started as."""
+    """Gives this process, which was just forked, the descriptors, arguments, environment and folder of the client, and
+    runs the client's script."""
     os.setsid()
     high = [os.dup2(fd, 100 + at, False) for at, fd in enumerate(descriptors)]
     for at, fd in enumerate(high):
@@ -154,7 +155,7 @@ class Server:
             os.close(fd)
 
     def end(self):
-        """Ends every process and this one, and tells what they cost."""
+        """Ends every process and this one, and prints the number of processes and their processor time."""
         for _, pid in self.processes.values():
             kill(pid)
         end = time.monotonic() + 2
@@ -206,7 +207,7 @@ def main():
     import torch
     gc.enable()
     gc.collect()
-    gc.freeze()  # a process that collects then leaves the pages of these objects shared
+    gc.freeze()  # a garbage collector then does not write to these objects, so forked processes share their pages
     server = Server(sys.argv[1])
     signal.signal(signal.SIGTERM, lambda *_: server.end())
     server.serve()

@@ -2,20 +2,21 @@
 """diagnoses.py - checks that the diagnoses of planted mistakes name them: python3 tests/mutants/diagnoses.py BUILD
 [--family NAME]... [--mistake WORDS]... [--list]
 
-Plants the mistakes of tests/mutants/{family}.py as run.py does, and verifies them on the CPU at the small size. A
-failure counts if it is a wrong number, not a wrong shape or dtype, an error or an overwritten input. DIAGNOSES in
-tests/mutants/{family}.py has, by mistake, a regular expression for the words that name it. A failure is
+Plants the mistakes of tests/mutants/{family}.py as run.py does, and verifies them on the CPU at the small size. Only
+failures by wrong numbers count. Wrong shapes and dtypes, errors and overwritten inputs do not count. DIAGNOSES in
+tests/mutants/{family}.py is {mistake: regular expression for the words that name the mistake}. A failure is
 
   right   if each line "behaves as if ..." has these words, or, without such a line, if each failed case has a region
           ("output ... is 0 only where ...", "... differs only where ...") with these words;
   wrong   if it has a line "behaves as if ..." without these words, or one for a mistake that is not in the table;
-  silent  otherwise. A region that has not these words says where the output differs and names no cause.
+  silent  otherwise. A region without these words says where the output differs, but names no cause.
 
-The check of a family fails if a diagnosis is wrong, or if fewer are right than FIGURES says, which has what was measured,
-less one for every ten: the time for a diagnosis is limited, so that a slow machine finds fewer. Without --family, the
-families with a table run, and at least half of all their failures must have a right diagnosis; a comment names the
-families whose diagnoses nobody has judged yet. --list prints every failure with its diagnosis as soon as it is found.
---mistake plants only the mistakes whose text has these words; the figures then do not count. Prints TAP.
+The check of a family fails if a diagnosis is wrong, or if the number of right diagnoses is below the family's number in
+FIGURES. This number is nine tenths of the measured number, because the time for a diagnosis is limited and a slow
+machine finds fewer. Without --family, all families with a table run. At least half of all their failures must then have
+a right diagnosis, and a comment names the families without a table. --list prints every failure with its diagnosis as
+soon as it is found. --mistake plants only the mistakes whose text has these words, and FIGURES is then ignored. Prints
+TAP.
 """
 import argparse
 import json
@@ -68,7 +69,7 @@ def regions_name(definition, words):
 
 
 def judge(definition, words):
-    """Returns "right", "wrong" or "silent". words: of the mistake, or None."""
+    """Returns "right", "wrong" or "silent". words: the regular expression of the mistake, or None."""
     said = definition["diagnosis"]
     if said:
         return "right" if words and all(re.search(words, s) for s in said) else "wrong"

@@ -2,15 +2,17 @@
 """dimensions.py - plants wrong dimensions and degrees into the starter definitions: python3 tests/mutants/dimensions.py
 BUILD [ROOT…]. ROOT is a dataset; by default this repository.
 
-Only definitions with a `model:` tag that models/models.json knows, and axes that a rule of models/architectures.json gives a
-length, get mistakes. The kinds:
+A definition gets mistakes only if it has a `model:` tag that models/models.json knows. An axis gets mistakes only if a
+rule of models/architectures.json states its length. The kinds:
 
-  - axis        the length of an axis is another one; name and description stay
-  - everywhere  the same, with the new number in name and description, so that only the model's configuration tells
+  - axis        an axis gets a wrong length; name and description stay
+  - everywhere  an axis gets a wrong length, which also replaces the number in name and description, so that only the
+                model's configuration contradicts it
   - degree      the tag tp: or ep: states twice the degree
 
-No reference runs: what contradicts itself fails before. Prints TAP, the mistakes that were not found, and for each kind the
-number found and planted; then the definitions without a mistake, of which none may fail.
+No reference runs, because a definition that contradicts itself fails before. Prints TAP: the mistakes that were not
+found, and for each kind the number found and planted. The last test verifies the definitions without a mistake, and
+none of them may fail.
 """
 import collections
 import glob
@@ -31,14 +33,15 @@ def known_models():
 
 
 def have_vocabulary():
-    """The models whose vocabulary the table has. Without it, the head of the model may have any number of rows."""
+    """The models whose vocabulary size models/models.json states. For other models, the output projection may have any
+    number of rows."""
     with open(f"{TOP}/models/models.json") as file:
         rows = json.load(file)
     return {name for row in rows if "vocab_size" in row for name in [row["model"], *row.get("aliases", [])]}
 
 
 def known_axes():
-    """The axes that rules of an op_type name, but those that every model may choose."""
+    """{op_type: axes that its rules name}, without the axes that every model may choose."""
     with open(f"{TOP}/models/architectures.json") as file:
         blocks = json.load(file)["blocks"]
     axes = collections.defaultdict(set)
@@ -49,8 +52,9 @@ def known_axes():
 
 
 def other_numbers(definition, name, value):
-    """Lengths that people write by mistake, and that no degree of parallelism makes of the right ones. A matrix product has
-    a length that no projection has: a quarter more may be another projection's."""
+    """Lengths that people write by mistake, and that are not the right length divided by a degree of parallelism. For a
+    matrix product, five quarters of the right length may be the length of another projection, so other numbers are
+    used."""
     if definition["op_type"] == "gemm":
         numbers = (value + 8, value * 11)
     elif name.startswith("num_") or name in ("nheads", "ngroups"):

@@ -7,12 +7,12 @@ The mistakes need only a definition's schema, so they can be planted in every op
 
   - In every call the reference uses the value that an input had in the first call with these shapes, as if it ignored
     the argument.
-  - In every call the reference uses the value that a Python scalar had in the first call with the same value of another
-    scalar, as if it kept a table by one of its two arguments.
+  - The reference has two Python scalars. In every call it uses the value that the first scalar had in the first call
+    with the same second scalar, as if it kept a table by the second scalar alone.
   - In every call the reference returns the output of the first call with these shapes.
   - The outputs are in the same memory as those of the previous call.
-  - The reference takes one valid number of a Python scalar (1, or the usual number) for an absent scalar, and uses
-    another number for it.
+  - If a Python scalar has a certain valid number (1, or the usual number), the reference treats the scalar as absent,
+    and uses another number instead.
   - The reference raises if an optional input is None.
   - An output is larger by up to 0.3 %, by a random number from torch (not for operations that sample).
 
@@ -73,8 +73,8 @@ FLOATS = ("float32", "float16", "bfloat16")
 ONE_VALUE = {
     ("append_paged_kv_cache_kv8_d128_ps1", "kv_last_page_len"): "a page of one token is full",
 }
-# The numbers of Python scalars that a reference may take for absent scalars, and what it uses for them: {name: (number,
-# other number)}. Each float scalar that is not in the table has the number 1.
+# The numbers at which a reference may treat a Python scalar as absent, and the number that it then uses: {name:
+# (number, other number)}. Each float scalar that is not in the table has the number 1.
 NUMBERS = {
     "rope_theta": (10000.0, 500000.0),
     "local_expert_offset": (0, 1),

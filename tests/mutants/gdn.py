@@ -20,7 +20,7 @@ STEPS = """        for t in range(first, end):
             held = held + correction[:, :, None] * key[t, :, None, :]
             output[t] = (scale * (held * query[t, :, None, :]).sum(dim=-1)).to(v.dtype)
 """
-# The same by chunks; a right one has five factors.
+# Computes the same in chunks, and the inverse has four factors. A correct reference has five factors.
 FOUR_FACTORS = """        for start in range(first, end, 64):
             part = slice(start, min(start + 64, end))
             keys, queries = key[part].transpose(0, 1), query[part].transpose(0, 1)
@@ -164,7 +164,7 @@ MUTANTS = [
     (NORMS, "an epsilon added to the norm of the query", "q / q.norm(dim=-1, keepdim=True)", "q / (q.norm(dim=-1, keepdim=True) + 1e-3)"),
 ]
 
-# The words of the diagnosis that names a mistake (diagnoses.py), as regular expressions.
+# {mistake: regular expression for the diagnosis that names the mistake}; diagnoses.py checks the diagnoses.
 DIAGNOSES = {
     "a scale of 1 taken for none": r"a scale of 1 were taken for none, and were 1 / sqrt\(K\)",
     "slots ignored": "the slots of states were ignored",

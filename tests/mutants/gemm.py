@@ -62,7 +62,7 @@ MUTANTS = [
     ("gemm_bf16_n576_k7168", "products below float16's normal numbers flushed to zero", PRODUCT, "C = torch.matmul(A.float(), B.float().T)\n    return torch.where(C.abs() < 2**-14, 0.0, C).to(A.dtype)"),
 ]
 
-# The words of the diagnosis that names a mistake (diagnoses.py), as regular expressions.
+# {mistake: regular expression for the diagnosis that names the mistake}; diagnoses.py checks the diagnoses.
 DIAGNOSES = {
     "last k left out": "the last k were left out",
     "first k left out": "the first k were left out",

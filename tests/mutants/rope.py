@@ -84,7 +84,7 @@ MUTANTS = [
     (GIVEN, "a scale below 1 taken for 1", "/ rope_scale", "/ max(rope_scale, 1.0)"),
 ]
 
-# The words of the diagnosis that names a mistake (diagnoses.py), as regular expressions.
+# {mistake: regular expression for the diagnosis that names the mistake}; diagnoses.py checks the diagnoses.
 DIAGNOSES = {
     "interleaved for neox": r"pairs were read the other way \(halves for interleaved, or interleaved for halves\), and written the right way",
     "rotated the other way": "pairs were rotated by the negative angle",

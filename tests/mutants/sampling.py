@@ -16,7 +16,7 @@ MIN_DRAW = "torch.multinomial(kept, 1)"
 
 
 def summed(dtype):
-    """The code of a sampler that looks up random numbers in sums of probabilities of this dtype."""
+    """The code of a sampler that looks up random numbers in cumulative probabilities of this dtype."""
     return (f"torch.searchsorted(torch.cumsum(probs, dim=-1).{dtype}().float(), torch.rand(len(probs), 1, device=probs.device), "
             "right=True).clamp(max=probs.shape[1] - 1)")
 
@@ -152,7 +152,7 @@ MUTANTS = [
     (PLAIN, "first token drawn only if nothing else is left", PLAIN_DRAW, "torch.multinomial(torch.cat((torch.full_like(probs[:, :1], 1e-30), probs[:, 1:]), dim=1), 1)"),
 ]
 
-# The words of the diagnosis that names a mistake (diagnoses.py), as regular expressions.
+# {mistake: regular expression for the diagnosis that names the mistake}; diagnoses.py checks the diagnoses.
 DIAGNOSES = {
     "not renormalised": "the kept probabilities were not divided by their sum",
     "boundary token dropped": "one token less than top_k were kept",

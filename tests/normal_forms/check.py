@@ -26,8 +26,8 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 
 
 def forms_of(program, sources):
-    """Returns the form of each source: b'T…' (tokens) or b'R…' (raw), in hexadecimal as the program prints it, one a
-    line."""
+    """Returns the form of each source: b'T…' (tokens) or b'R…' (raw), in hexadecimal as the program prints it, one form
+    per line."""
     request = b"".join(b"%d\n%s" % (len(s), s) for s in sources)
     answer = subprocess.run([program, "--forms"], input=request, stdout=subprocess.PIPE, check=True).stdout
     forms = [bytes.fromhex(line.decode()) for line in answer.splitlines()]

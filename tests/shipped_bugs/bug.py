@@ -3,7 +3,7 @@ import collections
 
 # The values of Bug.says: reftest's result for the wrong reference.
 CAUGHT = "caught"  # the case failed, or the reference raised
-# an edge case reports the bug, where implementations follow different conventions
+# implementations follow different conventions in this case, and only an edge case reports the bug
 EDGE = "caught with `--edge --strict`"
 # no family has ground truth for the operation: the case is skipped (no_ground_truth), and never passes
 UNDECIDED = "not decided"

@@ -9,8 +9,8 @@ definitions become one dataset, which is verified on the CPU, and on the GPU if 
 reference fails or raises and the correct reference passes. It is also caught if one of its edge cases fails and no edge
 case of the correct reference fails. If no ground truth exists for a bug's operation, the wrong reference must be
 skipped and must not pass. The wrong reference of a bug that is listed as passed must pass; if reftest catches it one
-day, the bug's entry and docs/history.md must be changed. Prints TAP: a line for docs/history.md, which must list
-exactly these entries, one for the number of entries, and one for each bug by device.
+day, the bug's entry and docs/history.md must be changed. Prints TAP: one line checks that docs/history.md lists exactly
+these entries, one checks the number of entries, and one for each device and bug checks the result.
 """
 import argparse
 import glob

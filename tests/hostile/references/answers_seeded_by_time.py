@@ -1,4 +1,4 @@
-# Answers anew each time.
+# Returns random numbers that are seeded by the time, so each call has another answer.
 # expect: not passed
 import time
 

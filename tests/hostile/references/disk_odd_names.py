@@ -1,4 +1,4 @@
-# Leaves pipes, sockets and files behind whose names no text can hold.
+# Leaves a pipe and files behind, some with control characters or invalid UTF-8 in their names.
 # expect: failed numeric
 import os
 

@@ -1,4 +1,4 @@
-# Fills the disk with temporary files, each smaller than the limit of a file.
+# Fills the disk with temporary files, each smaller than the limit for one file.
 # expect: error raised
 # gap: disk
 import os

@@ -1,4 +1,4 @@
-# Never ends before it defines run.
+# Loops forever before it defines run.
 # expect: error timeout
 while True:
     pass

@@ -1,4 +1,4 @@
-# Lowers its limit of processor time, ignores the signal, and calculates on.
+# Lowers its limit of processor time, ignores the signal of the limit, and keeps computing.
 # expect: error crashed
 import resource
 import signal

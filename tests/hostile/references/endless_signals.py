@@ -1,4 +1,4 @@
-# Starts itself again by a timer signal, as long as it runs.
+# Waits forever, handles every signal, and gets a timer signal each millisecond.
 # expect: error timeout
 import signal
 

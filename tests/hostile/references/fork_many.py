@@ -1,4 +1,4 @@
-# Starts 20 processes in each call that ignore every signal that they can ignore, and leaves them behind.
+# Leaves 20 processes behind in each call. They ignore every signal that a process can ignore.
 # expect: failed numeric
 import os
 import signal

@@ -1,4 +1,4 @@
-# Ends the processes of all numbers but its own, and then says how many there were.
+# Ends the process with each possible number except its own, and then says how many processes there were.
 # expect: error raised
 # gap: signals
 # destroys: run

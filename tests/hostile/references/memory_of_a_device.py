@@ -1,4 +1,4 @@
-# Maps /dev/zero for several processes, which gives them shared memory of no file.
+# Maps /dev/zero as shared memory, which belongs to no file.
 # expect: error raised | error memory_limit
 # gap: memory
 # contained: error memory_limit

@@ -1,4 +1,4 @@
-# Asks for a tensor that is larger than the machine.
+# Allocates a tensor that is larger than the machine's memory.
 # expect: error
 import torch
 

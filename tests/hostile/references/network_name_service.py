@@ -1,4 +1,4 @@
-# Asks for the address of a name that says what it knows.
+# Asks a name server for the address of a name that contains secret data.
 # expect: error raised
 # gap: network
 import socket

@@ -1,4 +1,4 @@
-# Returns what no comparison finds different: NaN.
+# Returns NaN, which is neither larger nor smaller than any number.
 # expect: failed nonfinite | failed numeric
 import torch
 

@@ -1,4 +1,4 @@
-# Returns the right answer as a part of a graph.
+# Returns the right answer with its autograd graph.
 # expect: passed
 import torch
 

@@ -1,4 +1,4 @@
-# Replaces the import system, so that every later import gives a module of its own.
+# Replaces the import system, so that every later import returns an empty module.
 # expect: error raised
 import builtins
 import sys

@@ -1,4 +1,4 @@
-# Makes the runner's messages those of a reference that passed.
+# Replaces the runner's messages by those of a reference that passed.
 # expect: not passed
 import json
 

@@ -1,4 +1,4 @@
-# Plants a module numpy, whose generator the runner seeds, and fails in it.
+# Plants a fake module numpy, which exits when the runner seeds its generator.
 # expect: not passed
 import sys
 import types

@@ -1,4 +1,4 @@
-# Replaces the code of the runner's functions, so that also references to them that others hold are changed.
+# Replaces the code of the runner's functions, which also changes the functions for all code that kept them.
 # expect: not passed
 import sys
 

@@ -1,4 +1,4 @@
-# Raises a text that a terminal shows in another order than it is.
+# Raises a text whose characters a terminal shows in another order.
 # expect: error raised
 
 

@@ -1,4 +1,4 @@
-# Raises an exception whose text is a class of text with methods of its own.
+# Raises an exception whose text is an object of a subclass of str with hostile methods.
 # expect: error raised
 
 

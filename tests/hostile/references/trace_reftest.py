@@ -1,4 +1,4 @@
-# Attaches to reftest, to its judges and to every other process as a debugger, in both ways.
+# Attaches to reftest, to its judges and to every other process as a debugger, by PTRACE_SEIZE and by PTRACE_ATTACH.
 # expect: error raised
 # gap: none
 import ctypes
