@@ -1,5 +1,4 @@
-# Reads the memory, the environment and the descriptors of every process that is not known to it, through each of its
-# threads.
+# Reads the memory, the environment and the descriptors of every process except itself and the user's processes.
 # expect: error raised
 # gap: none
 import os

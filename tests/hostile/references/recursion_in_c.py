@@ -1,5 +1,5 @@
-# Calls itself without end, with Python's limit removed, until the stack is full or, since Python 3.12, until a limit that
-# cannot be removed.
+# Calls itself without end after it has removed Python's limit. Since Python 3.12, another limit stops it that cannot be
+# removed; before, it stops when the stack is full.
 # expect: error crashed | error raised
 import sys
 

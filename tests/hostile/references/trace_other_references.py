@@ -13,7 +13,7 @@ def run(hidden_states, weight):
             if pid not in known:
                 os.close(os.open(f"/proc/{pid}/mem", os.O_RDWR))
                 words = open(f"/proc/{pid}/cmdline").read()
-                # Another reference that runs now may have started programs. They belong to the gap process_memory.
+                # Programs that another reference has started belong to the gap process_memory.
                 if not words.startswith("sleep\0"):
                     reached.append(words)
         except OSError:
