@@ -269,7 +269,7 @@ static const struct op_confusion confusions[] = {
     {.says = "the activation were applied to the product", .mistake = OF_PRODUCT},
     {.says = "the activation were applied to both halves", .mistake = OF_BOTH},
     {.says = "up were limited to -7 … 7", .mistake = UP_AT_7},
-    {.says = "up were limited to 7 above", .mistake = UP_BELOW_7},
+    {.says = "up had an upper limit of 7", .mistake = UP_BELOW_7},
     {.says = "the activation were relu", .mistake = SHAPES + SHAPE_RELU},
     {.says = "the activation were hard swish", .mistake = SHAPES + SHAPE_HARD_SWISH},
     {.says = "the activation were sigmoid", .mistake = SHAPES + SHAPE_SIGMOID},

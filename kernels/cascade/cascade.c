@@ -315,7 +315,7 @@ static const struct op_confusion confusions[] = {
     {.says = "log-sum-exps were read as natural logarithms, and the result were converted to base 2", .mistake = NATURAL_READ},
     {.says = "weights were rounded to bfloat16", .mistake = ROUNDED_WEIGHTS},
     {.says = "the log-sum-exp of an empty state were 0, not -infinity", .before = empty_is, .by = 0},
-    {.says = "log-sum-exps were limited to -100 below", .before = all_least, .by = -100},
+    {.says = "log-sum-exps had a lower limit of -100", .before = all_least, .by = -100},
     {.says = "the first 8 states alone were merged", .mistake = FIRST_8},
     {.says = "the first 16 states alone were merged", .mistake = FIRST_16},
     {.says = "the first 32 states alone were merged", .mistake = FIRST_32},

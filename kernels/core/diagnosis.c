@@ -211,8 +211,8 @@ static void add_float_input(struct list *list, const char *name, int rank)
 	add(list, (struct op_confusion){.before = before_halves, .role = name, .by = -1}, "the halves of input '%s' were swapped along its last axis", name);
 	add(list, (struct op_confusion){.before = before_transpose, .role = name}, "the last two axes of input '%s' were transposed", name);
 	for (int d = 0; d < rank; d++) {
-		add(list, (struct op_confusion){.before = before_first, .role = name, .by = d}, "input '%s' had the values of its first index along axis %d everywhere", name, d);
-		add(list, (struct op_confusion){.before = before_last, .role = name, .by = d}, "input '%s' had the values of its last index along axis %d everywhere", name, d);
+		add(list, (struct op_confusion){.before = before_first, .role = name, .by = d}, "every slice of input '%s' along axis %d were the first one", name, d);
+		add(list, (struct op_confusion){.before = before_last, .role = name, .by = d}, "every slice of input '%s' along axis %d were the last one", name, d);
 	}
 }
 
@@ -233,9 +233,9 @@ static void add_limits(struct list *list, const char *name)
 	static const double most[] = {0.5, 1, 2, 2.5, 4, 5, 8, 10}, least[] = {1e-6, 1e-5, 1e-4, 1e-3, 1e-2, 0.05, 0.1, 0.2, 0.25, 0.5, 1};
 
 	for (size_t i = 0; i < sizeof most / sizeof *most; i++)
-		add(list, (struct op_confusion){.before = before_most, .role = name, .by = most[i]}, "input '%s' were limited to %g above", name, most[i]);
+		add(list, (struct op_confusion){.before = before_most, .role = name, .by = most[i]}, "input '%s' had an upper limit of %g", name, most[i]);
 	for (size_t i = 0; i < sizeof least / sizeof *least; i++)
-		add(list, (struct op_confusion){.before = before_least, .role = name, .by = least[i]}, "input '%s' were limited to %g below", name, least[i]);
+		add(list, (struct op_confusion){.before = before_least, .role = name, .by = least[i]}, "input '%s' had a lower limit of %g", name, least[i]);
 }
 
 static void add_input(struct list *list, int at)

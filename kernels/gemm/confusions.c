@@ -18,8 +18,8 @@ static bool divided_by_root(struct op_variation *v, const struct op_confusion *c
 }
 
 const struct op_confusion gemm_confusions[] = {
-    {.says = "the last k were left out", .mistake = GEMM_LAST_K},
-    {.says = "the first k were left out", .mistake = GEMM_FIRST_K},
+    {.says = "the last of the K products were left out", .mistake = GEMM_LAST_K},
+    {.says = "the first of the K products were left out", .mistake = GEMM_FIRST_K},
     {.says = "the product were divided by sqrt(K)", .after = divided_by_root, .role = "output", .other = "a"},
     {.says = "K were split in two, and both sums were rounded to the dtype of the output", .mistake = GEMM_HALVES},
     {.says = "sums of 16 products were rounded to the dtype of the output", .mistake = GEMM_PARTS_16},

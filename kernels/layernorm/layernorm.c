@@ -207,7 +207,7 @@ static const struct op_confusion confusions[] = {
     {.says = "eps were added to the standard deviation, not to the variance", .mistake = EPS_OUTSIDE},
     {.says = "the mean square were used for the variance", .mistake = MEAN_SQUARE},
     {.says = "the mean were not subtracted from the elements", .mistake = MEAN_KEPT},
-    {.says = "it were an RMS norm: no mean is subtracted", .mistake = RMS},
+    {.says = "the norm were an RMS norm: no mean is subtracted", .mistake = RMS},
     {.says = "the bias were added before the weight is multiplied", .mistake = BIASED_WEIGHT},
     {.says = "the sum of squares were used for the variance", .mistake = SUM_OF_SQUARES},
     {.says = "elements were divided by the variance, not by its root", .mistake = TWICE},

@@ -4,13 +4,13 @@
 #include "kernels/page/mistakes.h"
 
 const struct op_confusion page_confusions[] = {
-    {.says = "the page table were ignored: the entry's number is the page", .mistake = PAGE_TABLE_IGNORED},
+    {.says = "the page table were ignored: entry i counts as page i", .mistake = PAGE_TABLE_IGNORED},
     {.says = "the offsets of sequences (indptr) were ignored: every sequence reads the page table from its start", .mistake = PAGE_INDPTR_IGNORED},
     {.says = "tokens went to the next entry of the page table", .mistake = PAGE_NEXT_PAGE},
     {.says = "tokens went to the next slot of their page", .mistake = PAGE_NEXT_SLOT},
     {.says = "tokens went to the last page of their sequence", .mistake = PAGE_LAST_PAGE},
     {.says = "the slot came from the length of the last page, not from the position", .mistake = PAGE_LAST_SLOT},
-    {.says = "the slot came from the token's place in the batch, not from its position", .mistake = PAGE_SLOT_IN_BATCH},
+    {.says = "the slot came from the token's index in the batch, not from its position", .mistake = PAGE_SLOT_IN_BATCH},
     {.says = "the page size were half as large", .mistake = PAGE_HALF_PAGE},
     {.says = "the slot were the page's number, as if a page had one token", .mistake = PAGE_FIRST_SLOT},
     {.says = "the slot were the position, without the page table", .mistake = PAGE_POSITION_AS_SLOT},

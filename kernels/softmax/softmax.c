@@ -206,7 +206,7 @@ enum mistake {
 
 static const struct op_confusion confusions[] = {
     {.says = "the logarithm of the softmax were returned", .mistake = LOGARITHM},
-    {.says = "powers of 2 were used for powers of e", .mistake = BASE_2},
+    {.says = "powers of 2 were used instead of powers of e", .mistake = BASE_2},
     {.says = "the exponentials were not divided by their sum", .mistake = NOT_DIVIDED},
     {.says = "the exponentials were divided by their mean", .mistake = MEAN},
     {.says = "each logit went through a sigmoid", .mistake = SIGMOID},

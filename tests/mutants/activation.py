@@ -86,7 +86,7 @@ DIAGNOSES = {
     "half left out": "were multiplied by 2",
     "x left out": "the factor x of gelu were left out",
     "up limited to 7": "up were limited to -7 … 7",
-    "up limited to 7 above": "up were limited to 7 above",
+    "up limited to 7 above": "up had an upper limit of 7",
     "in bfloat16": "were rounded to bfloat16",
     "the product limited to 1024": "were limited to magnitudes of 1024",
     "the product within float16": "were limited to magnitudes of 65536",

@@ -75,7 +75,7 @@ DIAGNOSES = {
     "base 2 taken for natural": "log-sum-exps were read as natural logarithms, and the result were converted to base 2",
     "natural logsumexp returned": "the merged log-sum-exp were a natural logarithm, not one of base 2",
     "last state left out": "the last state were left out",
-    "logsumexps held above -100": "log-sum-exps were limited to -100 below",
+    "logsumexps held above -100": "log-sum-exps had a lower limit of -100",
     "weights in bfloat16": "weights were rounded to bfloat16",
     "the first eight states alone": "the first 8 states alone were merged",
     "the first sixteen states alone": "the first 16 states alone were merged",

@@ -105,7 +105,7 @@ DIAGNOSES = {
     "scale of the value's size": r"were multiplied by 1\.41",
     "a scale of 0 taken as it is": r"a scale of 0 were taken as it is, not as 1 / sqrt\(K\)",
     "a scale of 0 taken for 1": r"a scale of 0 were taken for 1, not for 1 / sqrt\(K\)",
-    "a scale of 1 taken for none": r"a scale of 1 were taken for none, and were 1 / sqrt\(K\)",
+    "a scale of 1 taken for none": r"a scale of 1 were ignored, and the scale were 1 / sqrt\(K\)",
     "strength at most 1": r"were limited to magnitudes of 1$",
     "an epsilon of 1e-2 in the norm of the query": "q alone were normalised with an epsilon of 1e-2",
     "an epsilon added to the norm of the query": "q alone were normalised with 1e-3 added to the norm",

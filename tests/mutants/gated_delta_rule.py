@@ -119,7 +119,7 @@ DIAGNOSES = {
     "strength doubled only after a sigmoid": "beta were not doubled where it must be",
     "strength to be doubled taken for a logit": "beta went through a sigmoid where it must not",
     "strength taken for a logit by its values": "beta went through a sigmoid only if it is not within 0 and 1",
-    "a scale of 1 taken for none": r"a scale of 1 were taken for none, and were 1 / sqrt\(K\)",
+    "a scale of 1 taken for none": r"a scale of 1 were ignored, and the scale were 1 / sqrt\(K\)",
     "strength at most 1": r"were limited to magnitudes of 1$",
     "an epsilon of 1e-2 in the norm of the query": "q alone were normalised with an epsilon of 1e-2",
     "gates of at least -10": "the logarithm of the decay were at least -10",

@@ -166,13 +166,13 @@ MUTANTS = [
 
 # {mistake: regular expression for the diagnosis that names the mistake}; diagnoses.py checks the diagnoses.
 DIAGNOSES = {
-    "a scale of 1 taken for none": r"a scale of 1 were taken for none, and were 1 / sqrt\(K\)",
+    "a scale of 1 taken for none": r"a scale of 1 were ignored, and the scale were 1 / sqrt\(K\)",
     "slots ignored": "the slots of states were ignored",
-    "every token meets the initial state": "every token met the initial state, not that after the token before",
+    "every token meets the initial state": "every token used the initial state, not the state after the previous token",
     "decay of the first token for all": "every token had the decay of the first",
     "tokens in reverse": "tokens were read in reverse order",
     "last token left out": "the last token of every sequence were left out",
-    "strength of the last token for all": "had the values of its last index along axis 1 everywhere",
+    "strength of the last token for all": "along axis 1 were the last one",
     "pool of zeros": "were 0",
     "states in the order of the batch": "were shifted by one along axis 0",
     "decay left out": "the decay were left out",
@@ -216,7 +216,7 @@ DIAGNOSES = {
     "cu_seqlens ignored: one long sequence": "cu_seqlens were ignored: one sequence has all tokens",
     "sequences of equal length": "cu_seqlens were ignored: sequences have equal lengths",
     "state runs on into the next sequence": "a sequence began with the final state of the one before",
-    "initial state of the first sequence for all": "had the values of its first index along axis 0 everywhere",
+    "initial state of the first sequence for all": "along axis 0 were the first one",
     "decay of the token before": "the gate of the token before were used",
     "key rounded to fp8": "were rounded to float8_e4m3fn",
     "one more decay at the end": "the final state decayed once more, after the last token",

@@ -64,8 +64,8 @@ MUTANTS = [
 
 # {mistake: regular expression for the diagnosis that names the mistake}; diagnoses.py checks the diagnoses.
 DIAGNOSES = {
-    "last k left out": "the last k were left out",
-    "first k left out": "the first k were left out",
+    "last k left out": "the last of the K products were left out",
+    "first k left out": "the first of the K products were left out",
     "output 1 % too large": r"were multiplied by 1\.01",
     "scaled by 1/sqrt(k)": r"the product were divided by sqrt\(K\)",
     "negated": "were multiplied by -1",

@@ -112,7 +112,7 @@ DIAGNOSES = {
     "the scale that models have, whatever is asked for": r"the scale were 1 / sqrt\(head dim\), not the given one",
     "probabilities in bfloat16": "probabilities were rounded to bfloat16",
     "probabilities and values in bfloat16": "probabilities were rounded to bfloat16",
-    "a scale of 1 taken for none": "a scale of 1 were taken for none",
+    "a scale of 1 taken for none": "a scale of 1 were ignored",
     "last page one key short": "the last page had one key less",
     "last page left out": "the last page of every sequence were left out",
     "returns NaN in one place": r"is NaN only where .*num_qo_heads = 27 \(the last\) and head_dim = 127",

@@ -82,7 +82,7 @@ DIAGNOSES = {
     "the scale that models have, whatever is asked for": r"the scale were 1 / sqrt\(head dim\), not the given one",
     "probabilities in bfloat16": "probabilities were rounded to bfloat16",
     "output of bfloat16 probabilities and values": "probabilities were rounded to bfloat16",
-    "a scale of 1 taken for none": "a scale of 1 were taken for none",
+    "a scale of 1 taken for none": "a scale of 1 were ignored",
     "returns NaN in one place": "is NaN only where total_q = 15",
     "softmax without subtracting the maximum": "the largest logit were not subtracted before the exponentials, which overflow",
 }

@@ -65,7 +65,7 @@ DIAGNOSES = {
     "page table read from its start": "every sequence read the page table from its start",
     "latents rounded to fp8": "were rounded to float8_e4m3fn",
     "softmax without subtracting the maximum": "the largest logit were not subtracted before the exponentials, which overflow",
-    "query of the first sequence": "had the values of its first index along axis 0 everywhere",
+    "query of the first sequence": "along axis 0 were the first one",
     "log-sum-exp of an empty sequence is 0": "lse of a query without keys were 0, not -infinity",
     "mask aligned at the start": "the causal mask were aligned at the first key, not at the last",
     "mask one key late": "the causal mask were shifted by one: a query sees one key too many",
@@ -74,7 +74,7 @@ DIAGNOSES = {
     "returns zeros": "were 0",
     "the scale that models have, whatever is asked for": r"the scale were 1 / sqrt\(192\), that of heads of 128 with a rotary part of 64, not the given one",
     "probabilities in bfloat16": "probabilities were rounded to bfloat16",
-    "a scale of 1 taken for none": "a scale of 1 were taken for none",
+    "a scale of 1 taken for none": "a scale of 1 were ignored",
     "last page one key short": "the last page had one key less",
     "rotary part not scaled": "the products of q_pe and k_pe were not scaled",
 }

@@ -70,7 +70,7 @@ DIAGNOSES = {
     "epsilon 1e-6 for 1e-5": "eps = 1e-06",
     "epsilon 1e-5 for 1e-6": "eps = 1e-05",
     "no epsilon": "eps = 0",
-    "epsilon outside the root": "eps were added to 1 / root, not to the mean square",
+    "epsilon outside the root": "eps were added to the inverse root, not to the mean square",
     "variance for mean square": "the variance were used for the mean square",
     "sum for mean": "the sum of squares were used for their mean",
     "weights as 1 + w": r"the weight were 1 \+ w",

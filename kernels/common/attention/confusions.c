@@ -148,10 +148,10 @@ bool attention_keys_for_values(struct op_variation *v, const struct op_confusion
 const struct op_confusion attention_confusions[] = {
     ATTENTION_SHARED_CONFUSIONS,
     {.says = "a query saw the whole page of its own key", .mistake = ATTENTION_MASK_PAGES},
-    {.says = "every last page were full", .before = full_pages, .role = "last_page_len"},
+    {.says = "the last page of every sequence were full", .before = full_pages, .role = "last_page_len"},
     {.says = "the last page had one key less", .mistake = ATTENTION_ONE_SHORT},
     {.says = "the last page of every sequence were left out", .mistake = ATTENTION_LAST_PAGE},
-    {.says = "the page table were ignored: page i is number i", .before = before_iota, .role = "kv_indices"},
+    {.says = "the page table were ignored: entry i counts as page i", .before = before_iota, .role = "kv_indices"},
     {.says = "every sequence read the page table from its start", .before = pages_from_start},
     {.says = "the pages of a sequence were read in reverse order", .before = pages_reversed},
     {.says = NULL},

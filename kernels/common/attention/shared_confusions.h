@@ -32,8 +32,8 @@ bool attention_keys_for_values(struct op_variation *v, const struct op_confusion
     {.says = "the scale were 1 / sqrt(head dim), not the given one", .before = before_root_scale, .role = "scale", .other = "q"}, \
     {.says = "the scale were 1 / sqrt(latent dim + rotary dim), not the given one", .before = attention_scale_of_both_parts, .role = "scale"}, \
     {.says = "the scale were 1 / sqrt(192), that of heads of 128 with a rotary part of 64, not the given one", .before = attention_scale_of_dim, .role = "scale", .by = 192}, \
-    {.says = "a scale of 1 were taken for none, and were 1 / sqrt(head dim)", .before = attention_scale_of_one, .role = "scale"}, \
-    {.says = "a scale of 1 were taken for none, and were 1 / sqrt(192)", .before = attention_scale_of_one, .role = "scale", .by = 192}, \
+    {.says = "a scale of 1 were ignored, and the scale were 1 / sqrt(head dim)", .before = attention_scale_of_one, .role = "scale"}, \
+    {.says = "a scale of 1 were ignored, and the scale were 1 / sqrt(192)", .before = attention_scale_of_one, .role = "scale", .by = 192}, \
     {.says = "lse were that of the logits before they are scaled", .mistake = ATTENTION_UNSCALED_LSE}, \
     {.says = "the causal mask were shifted by one: a query sees one key too many", .mistake = ATTENTION_MASK_LATE}, \
     {.says = "the causal mask were shifted by one: a query does not see its own key", .mistake = ATTENTION_MASK_EARLY}, \

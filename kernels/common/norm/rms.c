@@ -315,7 +315,7 @@ int rms_oracle(const struct op_case *c, int offset, const struct tensor *in, str
 }
 
 const struct op_confusion rms_confusions[] = {
-    {.says = "eps were added to 1 / root, not to the mean square", .mistake = RMS_EPS_OUTSIDE},
+    {.says = "eps were added to the inverse root, not to the mean square", .mistake = RMS_EPS_OUTSIDE},
     {.says = "the sum of squares were used for their mean", .mistake = RMS_SUM},
     {.says = "the variance were used for the mean square", .mistake = RMS_VARIANCE},
     {.says = "hidden state plus residual were rounded before the norm", .mistake = RMS_ROUNDED_SUM},
