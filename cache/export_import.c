@@ -412,7 +412,7 @@ static void take_head(struct incoming *to, const struct line *line)
 	to->expected = count;
 	to->seen = 0;
 	if (!to->inside)
-		misplace(to, "this line is not the head of a file of format 3, so the lines after it are not read");
+		misplace(to, "this line does not begin an exported file of format 3, so the lines after it are not read");
 }
 
 static void take_tail(struct incoming *to, const struct line *line)

@@ -284,7 +284,7 @@ static int start(struct program *program, int argc, char **argv)
 
 const struct command command_approve = {
     .name = "approve",
-    .summary = "record that a reference without ground truth was accepted",
+    .summary = "record references without ground truth as approved",
     .synopsis = "[options] NAME…",
     .description =
 	"Verifies the definitions. If a definition is only checked, its reference is recorded in "

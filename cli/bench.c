@@ -75,7 +75,7 @@ static int run(struct program *program, const struct bench_options *o, const str
 	struct run run;
 
 	if (o->fib && strcmp(o->shared.format, "json") == 0)
-		return err_set(err, "--fib prints what flashinfer-bench prints, which is no JSON; leave out --format json"), EXIT_USAGE;
+		return err_set(err, "--fib prints the output of flashinfer-bench, which is not JSON; leave out --format json"), EXIT_USAGE;
 	if (shared_options_read(&o->shared, program, &options, err) < 0)
 		return EXIT_USAGE;
 	options.jobs = 1;

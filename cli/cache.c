@@ -39,9 +39,8 @@ static const struct option_row rows[] = {
     {"--dry-run", OPTION_FLAG, AT(dry_run), NULL, NULL,
      "gc: print how many verdicts would be removed, and remove none"},
     {"--require-containment", OPTION_CHOICES, SHARED(required), "LIST", GAPS,
-     "import, merge: accept a verdict only if its reference could reach nothing in LIST (full: everything that can be "
-     "listed; default: full if "
-     "REFTEST_CACHE_KEY is set, else the setting of reftest.toml)"},
+     "import, merge: reject a verdict if its reference could reach anything in LIST (full: all words that LIST can have; "
+     "default: full if REFTEST_CACHE_KEY is set, else the setting in reftest.toml)"},
     {"--format", OPTION_CHOICE, SHARED(format), "F", "text|json", "stats: output format (default: text)"},
 };
 enum { ROWS = sizeof rows / sizeof rows[0] };
@@ -236,7 +235,7 @@ static int check_rules(void *context, const struct verdict_line *record, struct 
 	bool suffices = containment_suffices(reached, rules->required);
 
 	if (!suffices)
-		err_set(err, "its reference could reach %s; with --require-containment none, this verdict is accepted, too",
+		err_set(err, "its reference could reach %s; --require-containment none accepts such verdicts",
 			reached == NULL ? "an unknown part of the machine" : reached);
 	arena_free(&arena);
 	return suffices ? 0 : -1;
@@ -462,9 +461,9 @@ static const struct subcommand subcommands[] = {
     {"stats", "", "print the size of the cache, the number of hits, and the number of misses for each reason", 0, 0, run_stats},
     {"export", "FILE", "write every verdict to FILE (- for standard output)", 1, 1, run_export},
     {"import", "FILE…", "merge exported files into the cache (- for standard input)", 1, INT32_MAX, run_import},
-    {"merge", "", "read verdicts from standard input, as `reftest work` prints them, and store them", 0, 0, run_merge},
+    {"merge", "", "read the output of `reftest work` from standard input, and store its verdicts", 0, 0, run_merge},
     {"check", "", "read every page and row, and list the damaged ones", 0, 0, run_check},
-    {"gc", "", "remove old verdicts that no present file of the dataset needs", 0, 0, run_gc},
+    {"gc", "", "remove old verdicts that no file of the dataset needs any more", 0, 0, run_gc},
     {"path", "", "print the path of the cache", 0, 0, run_path},
 };
 enum { SUBCOMMANDS = sizeof subcommands / sizeof subcommands[0] };

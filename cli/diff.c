@@ -231,7 +231,7 @@ static int start(struct program *program, int argc, char **argv)
 
 const struct command command_diff = {
     .name = "diff",
-    .summary = "compare the behaviour of references with that in a commit",
+    .summary = "run references and their versions in a commit, and compare the outputs",
     .synopsis = "[options] [BASE [NAME…]]",
     .description =
 	"For each changed definition, runs the current reference and the reference in the merge base of BASE and HEAD on the "

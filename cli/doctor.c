@@ -70,8 +70,8 @@ static void add(struct doctor *d, const char *name, bool needed, bool ok, const 
  * command. Otherwise it is the advice to install reftest again. */
 static const char *mend_by_make(const struct doctor *d, const char *command)
 {
-	return d->installed ? "install reftest again: its wheel with `pip install --force-reinstall`, or `make install` in a "
-			      "checkout"
+	return d->installed ? "install reftest again: with `pip install --force-reinstall` and the wheel, or with "
+			      "`make install` in a checkout"
 			    : command;
 }
 
@@ -415,9 +415,9 @@ static void examine_inotify(struct doctor *d)
 
 	snprintf(events.name, sizeof events.name, "fs.inotify.max_queued_events");
 	events.value = queue != NULL ? strtol(queue, NULL, 10) : 0;
-	examine_limit(d, &watches, d->folders + 1, "the number of inotify watches that this dataset needs is");
-	examine_limit(d, &events, (int64_t)EVENTS_A_FILE * d->files + 1, "the number of events if every file is "
-									 "replaced at once is up to");
+	examine_limit(d, &watches, d->folders + 1, "watches that this dataset needs:");
+	examine_limit(d, &events, (int64_t)EVENTS_A_FILE * d->files + 1, "events if every file is replaced at "
+									 "once, at most:");
 }
 
 /* Tries the sandbox of references. References run even if layers are missing; in this case, the line in the output says

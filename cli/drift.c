@@ -73,10 +73,11 @@ const struct command command_drift = {
     .summary = "print which margins changed with the version of torch, of a library or of the GPU driver",
     .synopsis = "[options] [NAME…]",
     .description =
-	"The margin of a case is its largest error in units of its bound. Compares the newest verdict of each case with those of "
-	"other versions of torch, CUDA, the GPU's driver and the ground truth, on the same device class. Prints the margins that changed by more "
-	"than a factor of two, the largest first. For each definition, prints the case that moved most.\n\n"
-	"Nothing runs: the command reads the verdicts that the cache has on the same cases. After an update of torch or a "
+	"The margin of a case is its largest error in units of its bound. Compares the newest verdict of each case with the "
+	"case's verdicts from other versions of torch, CUDA, the GPU's driver and the ground truth, on the same device class. "
+	"Prints the margins that changed by more than a factor of two, the largest new margin first. For each definition, "
+	"prints the case whose margin changed most.\n\n"
+	"Nothing runs: the command reads the verdicts of these cases in the cache. After an update of torch or a "
 	"library, run `reftest verify` first; after an update of the driver, `reftest verify --force`. A verdict with the same "
 	"versions replaces the earlier one.",
     .operands = OPERANDS_DEFINITIONS,

@@ -28,8 +28,8 @@ static const struct option_row rows[] = {
     {"--all", OPTION_FLAG, AT(all), NULL, NULL, "select every definition (the default without a NAME)"},
     ROW_OP_TYPE,
     {"--layout", OPTION_CHOICE, AT(layout), "L", "op-type|definition",
-     "write one file for each op_type (test_{op_type}.py) or one for each definition (test_{name}.py) (default: as "
-     "the last `reftest generate` did, else op-type)"},
+     "write one file for each op_type (test_{op_type}.py) or one for each definition (test_{name}.py) (default: the "
+     "layout of the last `reftest generate`, else op-type)"},
     {"--check", OPTION_FLAG, AT(check), NULL, NULL,
      "write nothing; list the files that are out of date, and exit with 1 if there are any"},
     {"--hook", OPTION_FLAG, AT(hook), NULL, NULL,

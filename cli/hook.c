@@ -41,9 +41,9 @@ struct hook_options {
 static const struct option_row rows[] = {
     ROW_ROOT,
     {"--strict", OPTION_FLAG, AT(strict), NULL, NULL,
-     "install: also reject a commit if this machine cannot verify a definition that it changes"},
+     "install: also reject a commit that changes a definition which this machine cannot verify"},
     {"--all", OPTION_FLAG, AT(all), NULL, NULL,
-     "install: let each commit verify every definition, and not only those that it changes"},
+     "install: verify every definition at each commit, and not only the definitions that the commit changes"},
 };
 
 enum { ROWS = sizeof rows / sizeof rows[0] };
@@ -361,9 +361,9 @@ const struct command command_hook = {
     .synopsis = "[options] install | uninstall",
     .description =
 	"The hooks pre-commit and pre-merge-commit run `reftest verify --changed --staged --hook`, which verifies the "
-	"definitions that a commit changes. If tests were generated, the hooks also update these. The hooks are written to "
-	"the folder in which git looks for hooks. An existing hook is kept and runs first. `uninstall` "
-	"leaves hooks of other programs and edited hooks unchanged.",
+	"definitions that a commit changes. If tests were generated, the hooks also update the generated tests. The hooks are "
+	"written to the folder in which git looks for hooks. An existing hook is kept and runs first. `uninstall` leaves hooks "
+	"of other programs and edited hooks unchanged.",
     .rows = rows,
     .row_count = ROWS,
     .subcommands = subcommands,

@@ -53,8 +53,8 @@ static const struct option_row rows[] = {
      "select every definition, and list only those without a valid verdict"},
     {"--staged", OPTION_FLAG, SHARED(index), NULL, NULL, "verify the content of git's index instead of the working tree"},
     {"--hook", OPTION_FLAG, AT(hook), NULL, NULL,
-     "run as a git hook, with --staged: verify the definitions that the commit changes, and count the others; report "
-     "definitions that this machine cannot verify, but do not reject the commit because of them"},
+     "run as a git hook, with --staged: verify the definitions that the commit changes, and count the other definitions; "
+     "report definitions that this machine cannot verify, but do not reject the commit because of them"},
     ROW_OP_TYPE,
     {"--last-failed", OPTION_FLAG, AT(last_failed), NULL, NULL,
      "verify only those of the selected definitions that failed in their last run; if none failed, verify all"},
@@ -90,8 +90,8 @@ static const struct option_row rows[] = {
     ROW_PYTHON,
     ROW_STAGED_ARENA,
     {"--format", OPTION_CHOICE, SHARED(format), "F", "text|json|jsonl|github|requests",
-     "output format (default: text); jsonl prints each verdict as soon as it is known, as `watch --json` does; github "
-     "also prints annotations for GitHub workflows; requests, with --dry-run, prints what `reftest work` reads"},
+     "output format (default: text); jsonl: each verdict as soon as it is known, like `watch --json`; github: text with "
+     "annotations for GitHub workflows; requests (with --dry-run): the input of `reftest work`"},
     {"--junit", OPTION_FILE, AT(junit), "FILE", NULL, "also write the verdicts to FILE, as JUnit XML"},
     {"--save", OPTION_FILE, AT(save), "DIR", NULL,
      "with --case, run the case and write its tensors and DIR/reproduce.py, a script that repeats the case with torch "
@@ -99,7 +99,8 @@ static const struct option_row rows[] = {
     {"-q, --quiet", OPTION_FLAG, AT(quiet), NULL, NULL,
      "list only the definitions that did not pass, and the totals"},
     {"-v, --verbose", OPTION_FLAG, AT(verbose), NULL, NULL,
-     "list every definition; on a terminal, definitions that passed are listed only with this option or if they are named"},
+     "list every definition; on a terminal, definitions that passed are listed only with this option or if the command "
+     "line names them"},
 };
 
 enum { ROWS = sizeof rows / sizeof rows[0] };
@@ -114,8 +115,8 @@ static int check_words(const struct verify_options *o, const struct words *names
 	if (o->hook && (!o->shared.index || strcmp(o->shared.format, "text") != 0))
 		return err_set(err, "--hook needs --staged and --format text");
 	if (o->last_failed && o->shared.index)
-		return err_set(err, "--last-failed selects definitions of the working tree, and --staged those of git's index; give "
-				    "only one of them");
+		return err_set(err, "--last-failed selects definitions of the working tree, and --staged definitions of git's index; "
+				    "give only one of them");
 	if (o->save != NULL && (o->shared.case_id[0] == NULL || o->shared.index || o->cached_only || o->dry_run || o->solutions))
 		return err_set(err, "--save needs --case, and cannot be combined with --staged, --cached-only, --dry-run or "
 				    "--solutions");

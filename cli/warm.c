@@ -105,7 +105,7 @@ static void on_result(struct run *run, struct result *result)
 
 	show_print(stdout, "%s/%s\n", result->file->op_type, result->file->name);
 	if (result->status == STATUS_INVALID) {
-		show_print(stdout, "  invalid: %s\n", result->message == NULL ? "one of its cases" : result->message);
+		show_print(stdout, "  invalid: %s\n", result->message == NULL ? "one of its cases is invalid" : result->message);
 		warm->invalid = true;
 	}
 	warm->unprepared |= report_reference(result);

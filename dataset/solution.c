@@ -227,7 +227,7 @@ static int read_source(struct reader *r, const struct json_step *at, const cJSON
 	if (content == NULL)
 		return json_missing(&r->text, at, "content", r->err, "the text of the file");
 	if (!cJSON_IsString(content) || content->valuestring[strspn(content->valuestring, " \t\r\n")] == '\0')
-		return expected(r, &content_at, "the text of the file, which is not empty", content);
+		return expected(r, &content_at, "the content of the file as a string that is not empty", content);
 	*out = (struct solution_source){path, arena_string(r->arena, content->valuestring)};
 	if (length < 3 || strcmp(path + length - 3, ".py") != 0)
 		return 0;

@@ -366,8 +366,8 @@ static const char *no_degree(const struct attempt *a, const struct model *model,
 
 	return a->indivisible == NULL || *tags == '\0'
 		   ? NULL
-		   : arena_printf(arena, "no module of %s can be divided as %s says: %s, for example, has lengths that are no integers then", model->name,
-				  tags, a->indivisible->module);
+		   : arena_printf(arena, "no module of %s can be divided by %s: in %s, for example, lengths would not be integers",
+				  model->name, tags, a->indivisible->module);
 }
 
 /* Returns the largest number of axes that a rule of this op_type and the definition have in common. A rule with fewer

@@ -86,7 +86,7 @@ class Limit:
 
 MEMORY = Limit("memory_limit")
 PROCESSES = Limit("process_limit", "reached its limit of processes and threads; it should start fewer at a time")
-SPACE = Limit("file_limit", "wrote as much as its temporary files may hold (%(size)s in total, in one file or in several); it should "
+SPACE = Limit("file_limit", "reached the limit of its temporary files (%(size)s in total, in one file or in several); it should "
               "write less")
 DESCRIPTORS = Limit("file_limit", "reached its limit of open files (%(files)d); it should close what it no longer needs")
 

@@ -28,7 +28,7 @@ static void add_changes(const struct margin_drift *d, struct buf *out)
 		add_change("driver", d->from.driver, d->to.driver, &comma, out);
 	add_change(d->to.ground_truth, d->from.version, d->to.version, &comma, out);
 	if (*comma == '\0')
-		buf_text(out, "a ground truth that was tried, but did not decide, has changed");
+		buf_text(out, "a ground truth that did not decide the verdict has changed");
 }
 
 static void text_drift(const struct margin_drift *d, struct buf *out)
@@ -55,7 +55,7 @@ void drift_list_text(const struct margin_drifts *drifts, bool each, struct buf *
 	if (drifts->count > 0)
 		buf_printf(out, "%d grew and %d fell by more than a factor of two, %d stayed; ", counts[DRIFT_GREW],
 			   counts[DRIFT_FELL], counts[DRIFT_STAYED]);
-	buf_printf(out, "%d definition%s verdicts of only one version, or none\n", drifts->never_compared,
+	buf_printf(out, "%d definition%s verdicts of fewer than two versions\n", drifts->never_compared,
 		   drifts->never_compared == 1 ? " has" : "s have");
 }
 

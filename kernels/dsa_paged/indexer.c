@@ -28,7 +28,7 @@ int indexer_check(const struct op_case *c, const struct tensor *in, struct err *
 		int64_t length = attention_integer(lengths, b);
 
 		if (length < 0 || length > e.most_pages * e.page_size)
-			return err_set(err, "%s[%lld] is %lld; the table has room for 0 to %lld keys",
+			return err_set(err, "%s[%lld] is %lld; a length must be from 0 to %lld, the number of keys in all pages of the table",
 			               c->problem->inputs[roles.lengths].name, (long long)b, (long long)length,
 			               (long long)(e.most_pages * e.page_size));
 		for (int64_t i = 0; i * e.page_size < length && table->data != NULL; i++) {
@@ -233,7 +233,7 @@ int indexer_oracle(const struct op_case *c, const struct tensor *in, struct tens
 	if (indexer_check(c, in, err) != 0)
 		return -1;
 	if (c->mistake != 0 && c->mistake < INDEXER_NO_MISTAKE)
-		return err_set(err, "the indexer does not have the mistakes of attention");
+		return err_set(err, "the indexer cannot compute this mistake, because only attention has it");
 	for (int64_t b = 0; b < e.batch; b++) {
 		int64_t count, most = most_chosen(c, &e), none = c->mistake == INDEXER_ZEROS ? 0 : -1;
 		struct key *keys = keys_of(c, in, b, &count);

@@ -79,7 +79,7 @@ static int match_scalar(const struct op_problem *problem, const struct rope_role
 	for (int n = 0; n < ROPE_NUMBERS; n++)
 		known |= input == roles->number[n];
 	if (input == roles->is_neox && roles->interleave >= 0)
-		return err_set(why, "inputs '%s' and '%s' both say which pairs rotate together",
+		return err_set(why, "inputs '%s' and '%s' both determine which elements form a pair",
 		               problem->inputs[roles->interleave].name, problem->inputs[input].name);
 	if (known)
 		return 0;
@@ -840,7 +840,7 @@ static int probe(const struct op_case *c, const struct tensor *in, const struct 
 	if (theta == 0)
 		return err_set(
 		    err,
-		    "rope: the reference's theta cannot be determined (about %.4g); state its exact value in the "
+		    "rope: the reference's theta cannot be determined exactly (it is about %.4g); state its exact value in the "
 		    "description, as in \"theta is 10000\"",
 		    median);
 	for (int i = 0; i < c->constant_count; i++)

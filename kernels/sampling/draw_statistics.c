@@ -465,7 +465,7 @@ double draws_suspect(const double suspicion[DRAW_SUSPECTS], struct err *why)
 	static const char *const draws_so[DRAW_SUSPECTS] = {
 	    [DRAW_RACE] = "draws likely tokens too often, because it divides probabilities by uniform noise instead of "
 			  "exponential noise",
-	    [DRAW_SHORT] = "gives the last token that top-p keeps the rest of top_p instead of the token's own probability",
+	    [DRAW_SHORT] = "draws the last token that top-p keeps with a wrong probability: the rest of top_p",
 	    [DRAW_NO_LAST_K] = "never draws the last token that top-k keeps",
 	    [DRAW_NO_LAST_P] = "never draws the last token that top-p keeps",
 	    [DRAW_NO_LAST_OF_MANY] = "never draws the least likely kept token when three or more tokens are kept",
@@ -488,9 +488,9 @@ double draws_suspect(const double suspicion[DRAW_SUSPECTS], struct err *why)
 	    [DRAW_NO_LAST_TOKEN] = "never draws the last token of the vocabulary",
 	    [DRAW_HALF_SUMS] = "draws from cumulative probabilities that are rounded to float16",
 	    [DRAW_BFLOAT_SUMS] = "draws from cumulative probabilities that are rounded to bfloat16",
-	    [DRAW_SORTED_HALF_SUMS] = "draws from cumulative probabilities of tokens sorted by probability, which are "
+	    [DRAW_SORTED_HALF_SUMS] = "sorts tokens by probability, and draws from cumulative probabilities that are "
 				      "rounded to float16",
-	    [DRAW_SORTED_BFLOAT_SUMS] = "draws from cumulative probabilities of tokens sorted by probability, which are "
+	    [DRAW_SORTED_BFLOAT_SUMS] = "sorts tokens by probability, and draws from cumulative probabilities that are "
 					"rounded to bfloat16",
 	};
 	int worst = 0;

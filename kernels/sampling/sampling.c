@@ -157,7 +157,7 @@ static const struct op_edge edges[] = {
     {"no_rows", "if the input has no rows, the output has no samples"},
     {"one_row", "a single row is filtered by its own parameters"},
     {"certain", "every filter keeps a token of probability 1"},
-    {"ties", "tokens that are as likely as the last kept token may be drawn, too"},
+    {"ties", "tokens that are as likely as the last kept token may also be drawn"},
     {"open_top_k", "a top-k that is 0, negative, or at least the size of the vocabulary keeps every token"},
     {"open_top_p", "a top-p of 0 keeps only the most likely token, and a top-p of 1 keeps all tokens"},
     {"open_min_p", "a min-p of 0 keeps all tokens, and a min-p of 1 keeps only the most likely token"},

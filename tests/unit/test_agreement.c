@@ -21,12 +21,12 @@ static const struct row table[] = {
     /* Two ground truths differ: only the oracle can tell which one is the outlier. */
     {"ab", "ab", "a", "a is the outlier, by comparison with the oracle on the CPU"},
     {"ab", "ab", "b", "b is the outlier, by comparison with the oracle on the CPU"},
-    {"ab", "ab", NULL, "1 pair of ground truths differs and no single one is the outlier"},
-    {"ab", "ab", "ab", "1 pair of ground truths differs and no single one is the outlier; the oracle on the CPU differs from all of the ground truths"},
-    {"ab", "ab", "", "1 pair of ground truths differs and no single one is the outlier; the oracle on the CPU differs from none of the ground truths"},
+    {"ab", "ab", NULL, "1 pair of ground truths differs and no single ground truth is the outlier"},
+    {"ab", "ab", "ab", "1 pair of ground truths differs and no single ground truth is the outlier; the oracle on the CPU differs from all of the ground truths"},
+    {"ab", "ab", "", "1 pair of ground truths differs and no single ground truth is the outlier; the oracle on the CPU differs from none of the ground truths"},
     /* Two of three computed an output: the third neither counts nor can be named. */
     {"ac", "ac", "c", "c is the outlier, by comparison with the oracle on the CPU"},
-    {"bd", "bd", NULL, "1 pair of ground truths differs and no single one is the outlier"},
+    {"bd", "bd", NULL, "1 pair of ground truths differs and no single ground truth is the outlier"},
     {"bcd", "bd cd", NULL, "d is the outlier"},
     {"acd", "ac ad", NULL, "a is the outlier"},
     /* Three: two that agree outvote the third. */
@@ -36,19 +36,19 @@ static const struct row table[] = {
     {"abc", "ab ac", "bc", "a is the outlier"}, /* if the votes do not show the outlier, the oracle decides */
     {"abc", "ab", "a", "a is the outlier, by comparison with the oracle on the CPU"}, /* c agrees with both a and b */
     {"abc", "bc", "c", "c is the outlier, by comparison with the oracle on the CPU"},
-    {"abc", "ab", NULL, "1 pair of ground truths differs and no single one is the outlier"},
-    {"abc", "ab ac bc", NULL, "3 pairs of ground truths differ and no single one is the outlier"},
-    {"abc", "ab ac bc", "ab", "3 pairs of ground truths differ and no single one is the outlier: a and b differ from the oracle on the CPU"},
+    {"abc", "ab", NULL, "1 pair of ground truths differs and no single ground truth is the outlier"},
+    {"abc", "ab ac bc", NULL, "3 pairs of ground truths differ and no single ground truth is the outlier"},
+    {"abc", "ab ac bc", "ab", "3 pairs of ground truths differ and no single ground truth is the outlier: a and b differ from the oracle on the CPU"},
     {"abc", "ab ac bc", "b", "b is the outlier, by comparison with the oracle on the CPU"},
     /* Four: three against one; two against two; one against two, where the fourth agrees with both sides. */
     {"abcd", "ab ac ad", NULL, "a is the outlier"},
     {"abcd", "ad bd cd", NULL, "d is the outlier"},
-    {"abcd", "ac ad bc bd", NULL, "4 pairs of ground truths differ and no single one is the outlier"},
-    {"abcd", "ac ad bc bd", "cd", "4 pairs of ground truths differ and no single one is the outlier: c and d differ from the oracle on the CPU"},
-    {"abcd", "ab ac ad bc bd", "ab", "5 pairs of ground truths differ and no single one is the outlier: a and b differ from the oracle on the CPU"},
-    {"abcd", "bc bd", NULL, "2 pairs of ground truths differ and no single one is the outlier"},
+    {"abcd", "ac ad bc bd", NULL, "4 pairs of ground truths differ and no single ground truth is the outlier"},
+    {"abcd", "ac ad bc bd", "cd", "4 pairs of ground truths differ and no single ground truth is the outlier: c and d differ from the oracle on the CPU"},
+    {"abcd", "ab ac ad bc bd", "ab", "5 pairs of ground truths differ and no single ground truth is the outlier: a and b differ from the oracle on the CPU"},
+    {"abcd", "bc bd", NULL, "2 pairs of ground truths differ and no single ground truth is the outlier"},
     {"abcd", "bc bd", "b", "b is the outlier, by comparison with the oracle on the CPU"},
-    {"abcd", "ab cd", "ac", "2 pairs of ground truths differ and no single one is the outlier: a and c differ from the oracle on the CPU"},
+    {"abcd", "ab cd", "ac", "2 pairs of ground truths differ and no single ground truth is the outlier: a and c differ from the oracle on the CPU"},
 };
 
 static struct agreement agreement_of(const struct row *row)

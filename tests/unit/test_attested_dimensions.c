@@ -196,7 +196,7 @@ static void models_explain_axes_at_some_degree(void **state)
 	(void)state;
 	expect(attest("x", "gqa_paged", "", plain, 1, gqa, 3, &arena), NULL);
 	expect(attest("x", "gqa_paged", "", by_four, 2, gqa, 3, &arena), "degrees tried: tp 4 by its tag");
-	expect(attest("x", "gqa_paged", "", by_three, 2, gqa, 3, &arena), "no module of llama-3.1-8b can be divided as tp:3 says: self_attn.attn");
+	expect(attest("x", "gqa_paged", "", by_three, 2, gqa, 3, &arena), "no module of llama-3.1-8b can be divided by tp:3: in self_attn.attn");
 	expect(attest("x", "gqa_paged", "", other_case, 2, gqa, 3, &arena), "degrees tried: tp 4 by its tag");
 	/* 16 and 2 heads: those of qwen3-30b-a3b (32 and 4) on two devices, and of llama-3.1-70b (64 and 8) on four */
 	gqa[1].value = 2;

@@ -506,7 +506,7 @@ static void without_a_family_form_and_determinism_are_still_checked(void **state
 	expect_evidence(&result, "repeat", CHECK_FAILS, "differs between two runs");
 	result = verify_job(*state, HEAD RUN "    x[1, 2] = 9\n    return y\n", &job);
 	expect(&result, STATUS_SKIPPED, REASON_NO_GROUND_TRUTH, NULL);
-	expect_evidence(&result, "inputs_kept", CHECK_FAILS, "nothing in the definition says that it is written to");
+	expect_evidence(&result, "inputs_kept", CHECK_FAILS, "nothing in the definition says that the operation writes to it");
 	assert_int_equal(result.verdict->finding_count, 1);
 	assert_non_null(strstr(result.verdict->findings[0], "changed its input 'hidden_states', first at [1, 2]: "));
 	result = verify_job(*state, HEAD RUN "    raise ValueError('not like this')\n", &job);

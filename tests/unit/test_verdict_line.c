@@ -312,10 +312,10 @@ static void what_does_not_agree_with_itself_is_refused(void **state)
 
 	assert_non_null(verdict_line_check(&w->record, &w->arena, &err));
 	w->record.subject.bytes[3] ^= 1;
-	expect_refused(w, "do not match its digest of what was verified");
+	expect_refused(w, "digest of the verified case does not match");
 	w->record = good;
 	w->record.witness.bytes[15] ^= 1;
-	expect_refused(w, "do not match its digest of ground truth, versions and device class");
+	expect_refused(w, "digest of ground truth, versions and device class does not match");
 	w->record.fields_length = 0; /* even without fields, the witness must be that of the verdict */
 	expect_refused(w, "another ground truth");
 	w->record = good;

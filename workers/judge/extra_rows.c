@@ -208,14 +208,14 @@ void extra_rows_finish(struct trial *trial)
 	if (*free == '\0' && *mixed == '\0') {
 		trial_note_check(trial, TRIAL_CHECK_ROWS, CHECK_NOT_RUN,
 				 extra->failures > 0 ? extra->failure
-						     : "no var axis belongs to both inputs and outputs whose rows can be exchanged");
+						     : "there is no var axis of inputs and outputs along which rows can be exchanged");
 		return;
 	}
 	if (*free != '\0')
 		sentence = arena_printf(&trial->arena,
-					extra->failures == 0 ? "along %s, permuting the rows permutes the outputs, and a row alone has the same output "
-							       "as among the others"
-							     : "along %s, each row that the reference accepts alone has the same output as among the others",
+					extra->failures == 0 ? "along %s, permuting the rows permutes the outputs, and each row alone has the same "
+							       "output as together with the other rows"
+							     : "along %s, each row that the reference accepts alone has the same output as together with the other rows",
 					free);
 	if (*mixed != '\0')
 		sentence = arena_printf(&trial->arena, "%s%s%s%s%s", extra->mixed_rows,

@@ -366,7 +366,7 @@ static void note_without_effect(struct trial *trial, int input)
 			 arena_printf(&trial->arena, "no output depends on the values of input '%s'%s%s",
 				      trial->job->problem.inputs[input].name,
 				      left_out ? "; other inputs have the same values in all runs" : "",
-				      written ? "; the definition says that it is written to" : ""));
+				      written ? "; the definition says that the operation writes to it" : ""));
 }
 
 static void finish_inputs(struct trial *trial)
@@ -376,7 +376,7 @@ static void finish_inputs(struct trial *trial)
 
 	if (extra->examined == 0) {
 		trial_note_check(trial, TRIAL_CHECK_NOT_CONSTANT, CHECK_NOT_RUN,
-				 "no input has a second set of values, or the reference refuses it");
+				 "no input has a second set of values, or the reference refuses this set");
 		return;
 	}
 	if (extra->without_effect >= 0)

@@ -57,8 +57,8 @@ void trial_note_written_input(struct trial *trial, int input, const char *senten
 
 	trial_note_check(trial, TRIAL_CHECK_INPUTS_KEPT, declared ? CHECK_PROPERTY : CHECK_FAILS,
 			 arena_printf(&trial->arena, "%s; %s", sentence,
-				      declared ? "the definition says that it is written to"
-					       : "nothing in the definition says that it is written to"));
+				      declared ? "the definition says that the operation writes to it"
+					       : "nothing in the definition says that the operation writes to it"));
 }
 
 /* Counts the NaN, infinite and nonzero elements of a tensor, by comparing the tensor with itself on the device. */
@@ -243,7 +243,7 @@ static void list_all(struct trial *trial)
 			list[kind] = (struct check){.name = kinds[kind].name,
 						    .result = CHECK_NOT_RUN,
 						    .evidence = verdict->status == STATUS_CHECKED
-								    ? "the case is too large for runs that only check"
+								    ? "the case is too large for the additional runs of the checks"
 								    : "the case was already decided"};
 	}
 	verdict->checks = list;

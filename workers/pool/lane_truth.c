@@ -207,7 +207,7 @@ void lane_truth_take(struct pool_shared *shared, struct lane *lane, const char *
 	drop_request(&lane->truth);
 	lane->truth.run_fd = fd;
 	if (program == NULL || from == NULL) {
-		answer_failed(lane, "the pool does not have the text of this ground truth", true);
+		answer_failed(lane, "the pool does not have the source code of this ground truth", true);
 		return;
 	}
 	if (program != lane->truth.program)

@@ -109,7 +109,7 @@ static int set_constants(struct step *step, int number, struct err *err)
 	}
 	for (int k = 0; k < step->constant_count; k++)
 		if (isnan(step->constants[k].value))
-			return err_set(err, "ground_truth/%d (%s): nothing says the value of %s; add \"constants\": {\"%s\": …}",
+			return err_set(err, "ground_truth/%d (%s): nothing states the value of %s; add \"constants\": {\"%s\": …}",
 				       number, step->said->op, step->constants[k].name, step->constants[k].name);
 	return 0;
 }

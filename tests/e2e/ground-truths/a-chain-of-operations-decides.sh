@@ -52,7 +52,7 @@ rm definitions/fused/epsilon.json definitions/fused/scale.json
 
 # If no family can compute a chain, the chain is skipped, and a message says why.
 for bad in \
-	"no_eps|[dict(right[0], constants={}), right[1]]|ground_truth/0 (rmsnorm): nothing says the value of eps; add \"constants\": {\"eps\"" \
+	"no_eps|[dict(right[0], constants={}), right[1]]|ground_truth/0 (rmsnorm): nothing states the value of eps; add \"constants\": {\"eps\"" \
 	"other|[dict(right[0], constants={'eps': 1e-5, 'epsilon': 1}), right[1]]|ground_truth/0 (rmsnorm): the operation has no constant \"epsilon\"" \
 	"no_fit|[right[0], dict(right[1], inputs={'A': 'normed', 'B': 'x'})]|ground_truth/1 (gemm): " \
 	"no_op|[dict(right[0], op='nonesuch'), right[1]]|ground_truth/0 (nonesuch): "; do

@@ -107,7 +107,7 @@ for name in ("dice", "small_only"):
         out.write("\n")
 EOF
 verify --case workload:large dice small_only
-expect "$(check small_only strided) == 'the case is too large for runs that only check'"
+expect "$(check small_only strided) == 'the case is too large for the additional runs of the checks'"
 expect "'differs under another seed' in $(check dice seeds) and d['dice']['status'] == 'skipped'"
 expect "'another seed' in $(check small_only seeds) and d['small_only']['status'] == 'checked'"
 expect "$(check small_only not_constant) == \"all elements of output 'y' are 0\""

@@ -81,7 +81,7 @@ LINES = {
         {"batch_size": 2, "max_num_pages": 32, "num_pages": 4},
         {"seq_lens": [100, 0], "block_table": TABLE},
         [
-            ({"seq_lens": [2049, 0]}, "seq_lens[0] is 2049; the table has room for 0 to 2048 keys"),
+            ({"seq_lens": [2049, 0]}, "seq_lens[0] is 2049; a length must be from 0 to 2048, the number of keys in all pages of the table"),
             ({"seq_lens": [100, -1]}, "seq_lens[1] is -1"),
             ({"block_table": change(TABLE, 0, 1, 4)}, "block_table[0, 1] is 4, but the 4 pages are numbered from 0"),
             ({"block_table": change(TABLE, 0, 0, -1)}, "block_table[0, 0] is -1"),
