@@ -86,7 +86,7 @@ const struct command command_list = {
     .description =
 	"Prints `op_type/name` of each definition, one on each line. NAME and `--op-type` select definitions as in `reftest "
 	"verify`. "
-	"`reftest status` also prints what is known about them.",
+	"`reftest status` also prints the status of each definition.",
     .operands = OPERANDS_DEFINITIONS,
     .rows = rows,
     .row_count = ROWS,

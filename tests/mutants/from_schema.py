@@ -14,7 +14,7 @@ The mistakes need only a definition's schema, so they can be planted in every op
   - If a Python scalar has a certain valid number (1, or the usual number), the reference treats the scalar as absent,
     and uses another number instead.
   - The reference raises if an optional input is None.
-  - An output is larger by up to 0.3 %, by a random number from torch (not for operations that sample).
+  - A random number from torch makes an output up to 0.3 % larger (not for operations that sample).
 
 Each mistake is a function around the definition's own run(). If several starter definitions have the same op_type and
 inputs, only the first by name is used. A mutant is caught under the same conditions as in run.py. Prints TAP: the

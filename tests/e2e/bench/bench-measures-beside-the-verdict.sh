@@ -99,7 +99,7 @@ run bench --device "$device" --sizes small fast
 expect_exit 0
 grep -q '^ *reference .*warm .* runs)' "$work/out" || fail "no figure in the text"
 
-# Comparison with flashinfer-bench: it is absent, it is present, it fails.
+# With --fib, flashinfer-bench is first absent, then present, and then it fails.
 run bench --device "$device" --sizes small fast --fib
 expect_exit 0
 grep -q "^reftest: flashinfer-bench is not installed in .*python.*, so only reftest's figures are shown$" "$work/err" ||

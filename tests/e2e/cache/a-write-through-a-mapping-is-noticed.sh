@@ -49,7 +49,7 @@ plain
 expect_exit 0
 kill $mapper
 
-# The same for tensors, also without --changed.
+# A change of tensors through a mapping is also noticed, with and without --changed.
 touch "$work/stop2"
 while [ -e "$work/stop2" ]; do sleep 0.02; done
 verify

@@ -81,7 +81,7 @@ run cache check
 expect_exit 0
 rm -rf .reftest
 
-# A truncated file, an empty one, and one that is not an export file.
+# A truncated file, an empty file, and a file that is no export are rejected.
 head -c $((length - 50)) "$work/verdicts" >"$work/cut"
 run cache import "$work/cut" "$work/verdicts"
 expect_exit 1

@@ -61,7 +61,7 @@ softmax " ''
 edit_of kernels/sampling/draw_statistics.c 'sampling ' 'sampling '
 edit_of kernels/moe/moe.cu 'moe ' ''
 
-# A header that only shared sources include, with unusual spacing and a digit in its name.
+# The rules also hold for a header that only shared sources include, with unusual spacing and a digit in its name.
 printf '\n' >kernels/core/fp8.h
 printf '\n' >kernels/core/fp8_tables.c
 digests unused

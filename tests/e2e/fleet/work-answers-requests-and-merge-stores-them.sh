@@ -40,7 +40,7 @@ expect_exit 3
 lines "[e['definition'] for e in a] == ['gemm/tiny_gemm', 'rmsnorm/tiny_norm'] and all(e['whole'] for e in a)"
 lines "all(case['seconds'] > 0 for e in a for case in e['cases'])"
 
-# One case of one definition, the whole of another, and every kind of mistake.
+# The requests name one case of one definition and all cases of another, and contain every kind of mistake.
 "$python" -I -S - "$work" <<'P'
 import json, sys
 gemm, norm = [json.loads(line) for line in open(sys.argv[1] + "/requests")]

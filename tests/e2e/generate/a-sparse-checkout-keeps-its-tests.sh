@@ -187,7 +187,7 @@ await_batch
 end_watch
 unchanged
 
-# A split index, whose own file does not list all paths; and a dataset in a folder of the repository.
+# The dataset is in a folder of the repository, and the index is a split index, whose main file does not list all paths.
 everything
 mkdir -p data/set
 do_git mv definitions workloads tests .gitignore data/set/

@@ -84,7 +84,7 @@ for words in '--audit' 'tiny_norm' '--op-type gemm'; do
 	expect_exit 2
 done
 
-# The file of a whole op type.
+# A vacuous file that has the name of the generated file of an op_type is also replaced.
 rm -rf tests/references
 mkdir -p $tests
 printf 'def test_all():\n    assert True\n' >$tests/test_gemm.py

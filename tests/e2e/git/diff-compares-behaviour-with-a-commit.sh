@@ -104,7 +104,7 @@ run diff --device "$device" --sizes small --format json main spaced slow
 expect_exit 0
 expect_behaviours 'rmsnorm/spaced text'
 
-# The earlier version cannot run, or is not a definition: it is not compared; the others are.
+# If the earlier version of a definition cannot run or is invalid, only this definition is not compared.
 edit definitions/rmsnorm/broken.json 'def run' 'def run('
 do_git commit -q -a -m broken
 edit definitions/rmsnorm/broken.json 'def run(' 'def run'

@@ -56,7 +56,7 @@ expect "'found [False, False, False], 1 arenas' in c['seen', 'small:n=4']['messa
 expect "not any(all_of('seen', 'kept'))" # it opens files
 rm definitions/twice/seen.json truths/twice/seen.py
 
-# A truth that does not end is stopped, and nothing of it is left; the others are verified.
+# A truth that does not end is stopped, and none of its processes is left. The other definitions are verified.
 define_twice loops 'return 2 * x'
 printf 'def run(x):\n    while True:\n        pass\n' >truths/twice/loops.py
 define_twice right 'return 2 * x'

@@ -1,5 +1,5 @@
 #!/bin/sh
-# An ordinary web server works as a shared cache, too: here Apache httpd, whose mod_dav accepts PUT.
+# An ordinary web server also works as a shared cache: here Apache httpd, whose mod_dav accepts PUT.
 . "$(dirname "$0")/../harness.sh"
 . "$top/tests/e2e/remotes.sh"
 given tiny_norm tiny_gemm

@@ -50,7 +50,7 @@ run generate --check
 expect_exit 0
 grep -q '0\.1, 0\.1, 1' tests/references/test_gemm.py || fail "the generated test has another bound"
 
-# An option wins over the file, and so does the definition.
+# An option wins over the file, and the definition's tolerance also wins over the file.
 run verify --alone --tolerance 1e-9 tiny_gemm
 expect_exit 1
 expect_silence_about 'bounds from reftest.toml'

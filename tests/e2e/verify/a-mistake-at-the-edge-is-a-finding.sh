@@ -103,7 +103,8 @@ verify --no-workloads strides
 expect_exit 0
 expect_ran 0
 
-# What the small case shows about rows must also hold in the medium case. The bound allows a few wrong rows.
+# What the small case shows about rows must also hold in the medium case. The tolerance of this definition allows a few
+# wrong rows, so the case itself passes.
 norm mixes 'pass'
 edit definitions/rmsnorm/mixes.json 'x = x.float()' 'x = x.float()\n    if len(x) > 256:\n        x = torch.cat([x[:1] + x[-1:], x[1:]])'
 edit definitions/rmsnorm/mixes.json '"inputs"' '"tolerance": {"hit_ratio": 0.9}, "inputs"'

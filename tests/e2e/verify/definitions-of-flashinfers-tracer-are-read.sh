@@ -117,7 +117,7 @@ for name, init, result in [("made_longer", MAKES, "torch.cat([x, x])"),
                            ("made_double", MAKES, "torch.cat([x, x]).double()")]:
     write("made", {**MADE, "name": name, "init": init,
                    "reference": f"import torch\n\n\ndef _made_reference(x):\n    return {result}\n"})
-# An axis that no input has may be the value of an integer.
+# The length of an axis that no input has may depend on the value of an integer input.
 write("made", {**MADE, "name": "made_counted", "inputs": {**MADE["inputs"], "size": {"shape": None, "dtype": "int32"}},
                "reference": "import torch\n\n\ndef _made_reference(x, size):\n    return x[:1].expand(size + 1, -1) * 1\n"})
 END

@@ -12,7 +12,7 @@ cp $file "$work/good"
 sed 's/EPSILON = 1e-6/EPSILON = 1e-4/' $file >"$work/bad"
 
 # `saved HOW STATUS`: expects one verdict, on the final content. (If a busy machine delays the writer by a tenth of a
-# second or more, the watcher reports the intermediate state, too.)
+# second or more, the watcher also reports the intermediate state.)
 saved() {
 	step="saved by $1"
 	await "e['event'] == 'verdict' and e['status'] == '$2'"

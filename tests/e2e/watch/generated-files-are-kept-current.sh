@@ -24,7 +24,7 @@ await_batch
 expect_events "e['passed'] == 1 and e['cases_run'] == 0"
 expect_events "e['written'] >= 1" # the watcher may have written some of the files before `generate` did
 grep -q 'another remark' "$norms" || fail "the batch is complete, and the generated file has the old text"
-# The definition fails, and its generated test must fail, too.
+# The definition fails, and its generated test must also fail.
 edit definitions/rmsnorm/tiny_norm.json 'EPSILON = 1e-6' 'EPSILON = 1e-4'
 await_batch
 expect_events "e['failed'] == 1 and e['written'] == 1"

@@ -1,4 +1,4 @@
-# Sends what it knows in a datagram.
+# Sends secret data in a datagram.
 # expect: error raised
 # gap: network
 import socket
