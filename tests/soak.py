@@ -6,7 +6,7 @@ equal those of a run without a cache:
 Saves correct and wrong references, comments and half files; deletes, renames, swaps and recreates definitions; moves
 whole folders away and back, or replaces them by links; adds and removes workload lines; deletes generated files. Some
 edits come in bursts, some while a run is in progress. From time to time the edits stop, and the generated files must
-equal the output of `generate`. A check only at the end would miss an omitted update that a later one repairs.
+equal the output of `generate`. A check only at the end would miss an omitted update that a later update repairs.
 
 At the end the watcher may finish. Then `verify` and `generate` run on a copy of the tree without a cache. Three results
 must be equal. The first is the watcher's last report on each definition, with the cases that did not pass. The second

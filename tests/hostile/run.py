@@ -6,7 +6,7 @@ Each file of tests/hostile/references is a reference with one kind of hostile be
 report (hostile_reference.py). All of them become one dataset, beside honest definitions with right and with wrong
 references, and are verified in each set-up of setups.py. In each set-up:
 
-- no reference gets another verdict than its head allows, and each honest definition gets its own,
+- each reference gets a verdict that its head allows, and each honest definition gets the right verdict,
 - only the gaps are open that docs/containment.md names for the set-up. An attack reaches something only if `reftest
   doctor` reports the gap that the attack's head names. For each reported gap, some attack shows that it is open,
 - no process and no file is left, the user's files are unread and unchanged, and the run ends in time.
@@ -71,7 +71,7 @@ class Tap:
 
 
 def escape(text):
-    """Returns a text without characters that a terminal obeys, because references choose some of these texts."""
+    """Returns a text in which control characters are escaped, because references choose some of these texts."""
     return "".join(one if one.isprintable() else one.encode("unicode_escape").decode() for one in text)
 
 

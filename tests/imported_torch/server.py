@@ -170,8 +170,8 @@ class Server:
         self.poll.unregister(fd)
 
     def tell_ends(self):
-        """Reaps what has ended, and tells the clients. Processes whose parent has been killed are children of this
-        process, so that their time is counted."""
+        """Reaps processes that have ended, and tells their clients. Processes whose parent has been killed are children
+        of this process, so that their time is counted."""
         while True:
             try:
                 ended, status = os.waitpid(-1, os.WNOHANG)

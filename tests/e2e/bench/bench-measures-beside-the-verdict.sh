@@ -70,8 +70,8 @@ expect_exit 0
 expect "all(len({one['name'] for one in case['latencies']} - {'reference', 'builtin'}) > 0 for case in d['fast']['cases'])"
 expect "all(one['warm']['runs'] >= 3 for case in d['fast']['cases'] for one in case['latencies'] if one['name'] != 'builtin')"
 
-# A wrong reference fails as with verify. A reference that fails only while it is measured gets its verdict, but no
-# figures.
+# A wrong reference fails, as it does with verify. A reference that fails only while it is measured gets its verdict,
+# but no figures.
 bench wrong tired
 expect_exit 1
 expect_status wrong failed numeric

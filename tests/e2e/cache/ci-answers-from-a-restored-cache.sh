@@ -71,7 +71,7 @@ ci
 expect_exit 0
 expect_says '0 cases run, 16 cached'
 
-# The same with the steps of docs/ci.md, which clone reftest from its repository.
+# The test now runs the steps of docs/ci.md, which clone reftest from its repository.
 workflow=$work/ci.md caches=$work/documented
 last=$clone
 rm -f "$work/asked"

@@ -80,7 +80,7 @@ for file in op.h ops.c dtype_convert.h dtype_convert.c random_inputs.h; do
 done
 edit_of kernels/core/random_inputs.c '' "$families"
 
-# Every family depends on code that compares outputs, and no family on code that only writes messages or sends them.
+# Every family depends on code that compares outputs. No family depends on code that only writes messages or sends them.
 # (every-source-that-decides-is-in-a-digest.sh has every file.)
 for file in kernels/core/compare.cu workers/pool/environment.c python/gradients.py workers/judge/message_text.c; do
 	earlier=$before

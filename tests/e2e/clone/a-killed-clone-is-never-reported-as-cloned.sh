@@ -109,7 +109,7 @@ for name in sglang flashinfer; do
 	[ -z "$(find repos/$name/.git -name '*.lock' -o -name 'reftest-*' -o -name 'tmp_*')" ] || fail "files of killed runs are left"
 done
 
-# The same at the worst moment: git has replaced some files, has begun another one, and holds the index.
+# A run is killed at the worst moment: git has replaced some files, has begun another one, and holds the index.
 commit sglang 98
 mkdir "$work/bin"
 cat >"$work/bin/git" <<P

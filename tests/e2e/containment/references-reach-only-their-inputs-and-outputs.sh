@@ -180,7 +180,7 @@ expect "{'memory'} <= set(s['containment']) <= {'memory', 'processes'}"
 tried "${processes:+$processes; }full disk" --no-namespaces
 expect "{'attributes', 'disk', 'memory'} <= set(s['containment']) <= {'attributes', 'disk', 'memory', 'processes'}"
 
-# Without both, files and processes of the user are open, and the verdict says so.
+# Without Landlock and namespaces, references can reach files and processes of the user, and the verdict says so.
 run_weak() {
 	status=0
 	"$work/restrict" --no-namespaces --no-landlock "$reftest" "$@" >"$work/out" 2>"$work/err" || status=$?

@@ -45,7 +45,7 @@ verify
 expect_exit 0
 expect "s['containment'] in ('full', None) or s['cases_run'] == 0"
 
-# The settings are checked. If one of them is wrong, nothing runs.
+# The settings are checked. If a setting is wrong, nothing runs.
 for wrong in 'require-containment = "everything"' 'require-contanment = "full"' 'ground-truth = "torch"'; do
 	echo "$wrong" >reftest.toml
 	verify

@@ -53,8 +53,8 @@ fleet run --workers 1
 expect_exit 0
 expect_says '3 definitions: 3 passed; 0 cases run' 'workers answered 0 requests'
 
-# The coordinator is killed when only `waits` is left. What was verified is stored, its workers end, and the next run
-# executes the rest. A wrong reference fails as it does in `reftest verify`.
+# The coordinator is killed when only `waits` is left. The verdicts so far are stored, the workers end, and the next run
+# executes the remaining cases. A wrong reference fails as it does in `reftest verify`.
 printf '%s\n' "$gated" | sed 's/1e-6/1e-2/; /gate/d' | define wrong
 rm -rf .reftest "$work/go"
 fleet begin --workers 1 --op-type gemm

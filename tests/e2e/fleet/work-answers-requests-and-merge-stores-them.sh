@@ -1,13 +1,13 @@
 #!/bin/sh
 # sanitizers: tests/run also runs this test with the sanitizers' build.
-# `reftest work` verifies what requests name, and `cache merge` stores what it answers: afterwards nothing is left to
-# run. A bad request gets an answer that says what is wrong, and does not affect the other requests. An answer without
-# the right signature, or of another build, stores nothing.
+# `reftest work` verifies the cases that requests name, and `cache merge` stores its answers. Afterwards no case is left
+# to run. A bad request gets an answer that says what is wrong, and does not affect the other requests. An answer
+# without the right signature, or of another build, stores nothing.
 . "$(dirname "$0")/../harness.sh"
 given tiny_norm tiny_gemm
 options="--device $device --sizes small"
 
-# `requests`: writes the requests for what is not verified yet to $work/requests.
+# `requests`: writes the requests for the cases that are not verified yet to $work/requests.
 requests() {
 	# shellcheck disable=SC2086 # words
 	run verify --dry-run --format requests $options

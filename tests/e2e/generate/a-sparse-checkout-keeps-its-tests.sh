@@ -62,7 +62,7 @@ expect_exit 0
 expect_silence_about 'checked out'
 expect_says '4 definitions: 4 with a test' '9 current'
 
-# Some definitions of an op_type are excluded: the op_type's test file counts as current while its other definitions are
+# Some definitions of an op_type are excluded: the op_type's test file counts as current while the other definitions are
 # unchanged.
 only '!/definitions/rmsnorm/tiny_norm.json' '!/definitions/rmsnorm/tiny_third.json'
 for how in --check ''; do

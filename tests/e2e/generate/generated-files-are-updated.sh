@@ -172,7 +172,7 @@ run generate
 expect_exit 0
 
 # A file that an older version generated is replaced if nobody edited it. A file that somebody edited is left unchanged,
-# and a message says what to do. If a definition of the file cannot be read, the file is left unchanged too, because a
+# and a message says what to do. If a definition of the file cannot be read, the file is also left unchanged, because a
 # file cannot mix classes that two versions of reftest generated.
 old_file() { cp "$top/tests/data/generated/older_version.py" "$norms"; }
 old_file

@@ -65,7 +65,7 @@ for bad in \
 	rm "definitions/fused/$name.json"
 done
 
-# A chain that names what does not exist makes the definition invalid, with line and column.
+# If a chain names something that does not exist, the definition is invalid, and the message has line and column.
 for bad in \
 	"missing|[right[0], dict(right[1], inputs={'A': 'nonesuch', 'B': 'projection'})]|no input of the definition and no output of an earlier step has the name \"nonesuch\"" \
 	"circular|[dict(right[0], inputs={'hidden_states': 'y', 'weight': 'scale'}), right[1]]|the chain is circular: step 1 needs \"y\", which only this or a later step makes" \

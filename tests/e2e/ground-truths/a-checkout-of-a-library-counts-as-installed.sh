@@ -10,7 +10,7 @@ git config --file "$GIT_CONFIG_GLOBAL" user.email test@localhost
 git config --file "$GIT_CONFIG_GLOBAL" init.defaultBranch main
 do_git() { git "$@" >"$work/git" 2>&1 || fail "git $*: $(cat "$work/git")"; }
 
-# A library that only the checkout has, and a table that calls it.
+# Creates a library that only the checkout has, and a provider table that calls it.
 export REFTEST_PROVIDERS="$work/tables"
 mkdir "$REFTEST_PROVIDERS"
 cat >"$REFTEST_PROVIDERS/flashinfer.py" <<'P'
@@ -96,7 +96,7 @@ checks --repos definitions
 expect_exit 2
 grep -q 'no checkout of sglang or flashinfer' "$work/err" || fail "the missing checkout is not reported"
 
-# A damaged repos_config.json is reported with the place.
+# A damaged repos_config.json is reported with the position of the error.
 echo '{"target_dir": "x", "repositories": {"flashinfer": {"path": 1}}}' >repos_config.json
 checks
 expect_exit 2

@@ -80,7 +80,7 @@ P
 verify
 expect_exit 0
 
-# Truths that cannot decide: each is skipped with its position and a reason, and the correct one still decides.
+# If a truth cannot decide, it is skipped with its position and a reason. The correct truth still decides.
 define_sum same "$right"
 truth same <<'P'
 import torch

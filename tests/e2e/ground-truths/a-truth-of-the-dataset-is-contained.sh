@@ -70,7 +70,7 @@ expect_status right passed
 expect_no_process
 rm definitions/twice/loops.json truths/twice/loops.py
 
-# A truth that may depend on anything else is used, but its verdicts are not stored.
+# A truth that may depend on more than its inputs is used, but its verdicts are not stored.
 define_twice clock 'return 2 * x'
 printf 'import time\n\n\ndef run(x):\n    return x + x + 0 * time.time()\n' >truths/twice/clock.py
 verify clock
@@ -79,7 +79,7 @@ expect "not any(all_of('clock', 'kept'))"
 expect_says "not cached: line 1 of truths/twice/clock.py contains 'import time'"
 rm definitions/twice/clock.json truths/twice/clock.py
 
-# Equal definitions with other truths have other verdicts.
+# Two definitions that are equal but have different truths do not share a verdict.
 define_twice another 'return 2 * x'
 printf 'def run(x):\n    return x * 3\n' >truths/twice/another.py
 rm -rf .reftest

@@ -178,7 +178,7 @@ verify --ground-truth solution own
 expect_exit 0
 expect_status own passed
 
-# Solutions that decide nothing: each is skipped with its place and a reason.
+# If a solution cannot decide, it is skipped with its position and a reason.
 define same "$right"
 solve ada same copy <<P
 import torch

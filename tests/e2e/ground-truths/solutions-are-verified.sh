@@ -139,7 +139,7 @@ expect_no_process
 rm definitions/doubled/bad.json solutions/bob/doubled/plain/gpu.json solutions/bob/doubled/plain/syntax.json
 rm solutions/bob/doubled/plain/loops.json
 
-# A truth of the dataset verifies the reference, and then decides for the solutions too.
+# A truth of the dataset verifies the reference, and then also decides for the solutions.
 mkdir -p truths/doubled
 printf 'def run(x):\n    return x * 2\n' >truths/doubled/plain.py
 run verify --solutions --device cpu --sizes small

@@ -61,7 +61,7 @@ misses
 another_version "$top/python/libraries" torch.py --ground-truth all
 
 # The verdicts are relabelled as a GPU's, for a machine without a GPU that uses --device-class or accepts the verdict of
-# any GPU. The ground truth builtin was called too; its sources are the same on both machines.
+# any GPU. The ground truth builtin was also called; its sources are the same on both machines.
 cd "$root"
 make_relabel
 mkdir "$work/given"

@@ -1,6 +1,6 @@
 #!/bin/sh
-# A redis server has changed values, or a server sends answers that redis never sends. reftest accepts no such value,
-# uses bounded time and memory, and prints one message.
+# The values on a redis server were changed, or a server sends answers that redis never sends. reftest accepts no
+# changed value, uses bounded time and memory, and prints one message.
 . "$(dirname "$0")/../harness.sh"
 . "$top/tests/e2e/remotes.sh"
 given tiny_norm tiny_gemm

@@ -1,5 +1,5 @@
 #!/bin/sh
-# The MCP client of PyPI connects to `reftest serve`, lists its tools, and calls them.
+# The MCP client from PyPI connects to `reftest serve`, lists its tools, and calls them.
 . "$(dirname "$0")/../harness.sh"
 [ "$device" = cpu ] || skip "the CPU suffices"
 mcp=$top/.venv-tests/bin/python

@@ -31,7 +31,7 @@ digests "$work/libraries"
 expect_exit 1
 expect_says 'libreftest_sandbox.so'
 
-# make passes the options of the user on.
+# make passes the user's CFLAGS and LDFLAGS to the compiler.
 (cd "$top" && make -n BUILD="$build" NVCC= CFLAGS=-Oplanted LDFLAGS=-Wl,planted -W workers/sandbox/sandbox.c \
 	"$build/libreftest_sandbox.so") >"$work/out" 2>"$work/err" || fail "make -n failed"
 grep -e '-shared' "$work/out" | grep -e '-Oplanted' | grep -qe '-Wl,planted' ||

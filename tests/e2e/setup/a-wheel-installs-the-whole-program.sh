@@ -1,7 +1,8 @@
 #!/bin/sh
 # `make wheel` makes a wheel that pip installs into an empty virtual environment of a user with an empty home. The program
 # then works with the libraries of the wheel alone: none of the libraries that set-up installs is loaded from elsewhere.
-# `doctor` names no make command there, the tag names the glibc that the files need, and pip removes what it installed.
+# `doctor` then names no make command, the tag of the wheel names the glibc that its files need, and pip removes all
+# files that it installed.
 . "$(dirname "$0")/../harness.sh"
 name=$(basename "$build")
 step='make wheel'

@@ -11,7 +11,7 @@ into_nothing() {
 import os, subprocess, sys
 reader, writer = os.pipe()
 os.close(reader)
-# Python ignores SIGPIPE, and so would its child
+# Python ignores SIGPIPE, and its child would inherit this
 sys.exit(-subprocess.run(sys.argv[1:], stdout=writer, stdin=subprocess.DEVNULL, restore_signals=True).returncode)
 P
 }

@@ -2,10 +2,10 @@
 # sanitizers: tests/run also runs this test with the sanitizers' build.
 # A definition with an unknown op_type, or with shapes that its family does not support, has no ground truth: it is
 # checked, with the reason why it is not verified. Checks that need no ground truth are made: shape, dtype, determinism,
-# changed inputs. A definition for which one of them fails is not checked. The exit status of a run that only checks is 3,
-# unless the user accepts that.
-# An exception in such a reference is reported but decides nothing, because the generated inputs may be invalid. If a
-# reference uses an undefined name or returns too many outputs, it fails on all inputs, so this is an error.
+# changed inputs. If one of these checks fails, the definition does not count as checked. If definitions are only
+# checked, the exit status is 3, unless the user accepts this. If the reference of such a definition raises an
+# exception, this is reported but decides nothing, because the generated inputs may be invalid. If a reference uses an
+# undefined name or returns too many outputs, it fails on all inputs, so this is an error.
 . "$(dirname "$0")/../harness.sh"
 "$python" -I -S - "$top" <<'END'
 import json

@@ -1,8 +1,8 @@
 #!/bin/sh
 # sanitizers: tests/run also runs this test with the sanitizers' build.
-# A definition with an unknown op_type is offered to every family that matches its shapes. The family with which the
-# reference agrees on every case is its family, and the report says so. A reference that agrees with none of them
-# computes something else. But if the definition's own words name the family, such a reference is wrong.
+# A definition with an unknown op_type is offered to every family that matches its shapes. If the reference agrees with
+# a family on every case, the definition belongs to this family, and the report says so. A reference that agrees with no
+# family computes something else. But if the definition's own words name the family, such a reference is wrong.
 . "$(dirname "$0")/../harness.sh"
 cat >write.py <<'END'
 import json

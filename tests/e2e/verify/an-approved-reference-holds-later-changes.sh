@@ -111,7 +111,7 @@ run check
 expect_exit 2
 expect_says 'approved/oddity/kept.json: the reference has changed since its approval' 'approved/oddity/edited.json: the file was changed after'
 
-# diff names the reference that was approved; a new approval makes the changed one the approved one.
+# diff names the approved reference. A new approval approves the changed reference.
 run diff --device "$device" --sizes small --format json HEAD faster wrong
 expect_exit 1
 "$python" -I -S -c '
@@ -129,7 +129,7 @@ expect "d['wrong']['approval']['state'] == 'same' and d['wrong']['approval']['no
 run diff --device "$device" --sizes small HEAD wrong
 expect_says 'the reference is the one that was approved on'
 
-# A commit contains what the index has: the old approval, until the new approval is also added.
+# A commit contains the approval that is in the index: the old one, until the new approval is added.
 do_git add definitions/oddity/wrong.json
 accept --staged wrong
 expect_exit 1

@@ -1,8 +1,8 @@
 #!/bin/sh
 # sanitizers: tests/run also runs this test with the sanitizers' build.
-# A workload may leave inputs to the function of the reference that custom_inputs_entrypoint names. It gets the axes and the
-# scalars of the workload, and may draw from torch's generators, which have another seed for each set of input values.
-# If an op family knows the definition, its ground truth also decides on these inputs.
+# A workload may leave inputs to the function of the reference that custom_inputs_entrypoint names. The function gets
+# the axes and the scalars of the workload, and may draw from torch's generators, which have another seed for each set
+# of input values. If an op family knows the definition, its ground truth also decides on these inputs.
 . "$(dirname "$0")/../harness.sh"
 "$python" -I -S - <<'END'
 import json

@@ -90,7 +90,7 @@ verify tiny_norm
 expect_exit 0
 expect_ran 0
 
-# A reference that is not Python is reported with its position everywhere, without a process that runs it.
+# If a reference is not valid Python, every report has the position of the error, and no process runs the reference.
 run verify --junit ../report.xml not_python
 expect_exit 2
 grep -q "not valid Python at line 7, column 8" ../report.xml || fail "JUnit has no position"

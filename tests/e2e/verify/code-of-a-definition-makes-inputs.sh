@@ -19,7 +19,7 @@ MADE = {
     },
     "outputs": {"y": {"shape": ["m", "width"], "dtype": "float32"}, "ends": {"shape": ["p"], "dtype": "int64"}},
 }
-# The reference holds only on the inputs of init: rows that exist, a scale above 2 and no bias.
+# The reference works only on the inputs that init makes: rows that exist, a scale above 2 and no bias.
 REFERENCE = '''import torch
 
 
@@ -128,7 +128,8 @@ made() {
 }
 finding() { WORDS=$2 expect "any(__import__('os').environ['WORDS'] in text for text in d['$1']['cases'][0].get('findings', []))"; }
 
-# On valid inputs there is still no ground truth, so nothing is verified; and a reference that is wrong on them fails.
+# Valid inputs do not replace a ground truth, so nothing is verified. But if a check fails on valid inputs, the case
+# fails.
 for name in right flag grouped others other_name one_set other_shapes stash reads_clock; do expect_status "$name" checked no_ground_truth; done
 expect "[case['id'] for case in d['right']['cases']] == ['small:n=4']"
 expect "'findings' not in d['right']['cases'][0] or not d['right']['cases'][0]['findings']"
@@ -156,8 +157,8 @@ finding other_name "_made_init returns no input 'x', but 'input' is the only oth
 finding one_set '_made_init makes the same inputs for another seed, so the inputs have only one set of values'
 finding other_shapes '_made_init makes inputs of other shapes for another seed'
 
-# If an init raises, dies or hangs, generic inputs are used, and a finding says so. A reference that accepts these
-# inputs is checked; this one needs a scale above 2 and existing rows.
+# If an init raises, dies or hangs, generic inputs are used, and a finding says so. A reference that accepts generic
+# inputs is checked; the reference of these definitions needs a scale above 2 and existing rows.
 fell_back() {
 	WORDS="the inputs are generic, because \`init\` failed: $(place "$1")_made_init made no inputs for this case: $2" expect \
 		"__import__('os').environ['WORDS'] in str(d['$1']['notes'])"

@@ -27,7 +27,7 @@ expect_cached "$ran"
 run status files/any_name.json
 expect_says "rmsnorm/lone_norm  2 of 3 cases passed"
 
-# an edit is seen, in place and by a rename
+# the next run notices an edit in place, and an edit by a rename
 sed 's/EPSILON = 1e-6/EPSILON = 1e-2/' files/any_name.json >changed
 cp files/any_name.json right
 cp changed files/any_name.json

@@ -126,7 +126,7 @@ expect "\"found ['./tables/eps.txt'], did [].\" in c['other', 'small:batch_size=
 [ "$(cat tables/eps.txt)" = 1e-6 ] || fail "the reference changed the file"
 rm definitions/rmsnorm/other.json
 
-# A file that is missing or that cannot be read makes the cases of its definition invalid, with a sentence.
+# A file that is missing or that cannot be read makes the cases of its definition invalid, with a message.
 broken() { # broken SENTENCE
 	verify
 	expect_exit 2

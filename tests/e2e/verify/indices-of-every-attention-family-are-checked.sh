@@ -1,7 +1,7 @@
 #!/bin/sh
 # sanitizers: tests/run also runs this test with the sanitizers' build.
-# Every other attention family checks the offsets, page numbers, lengths, sparse rows and block tables of a workload. If
-# a value is out of range, the line is invalid, and the message gives the position. Valid values are used.
+# Every attention family checks the offsets, page numbers, lengths, sparse rows and block tables of a workload. If a
+# value is out of range, the line is invalid, and the message gives the position. Valid values are used.
 . "$(dirname "$0")/../harness.sh"
 given gqa_paged_prefill_causal_h16_kv4_d128_ps16 gqa_ragged_prefill_h16_kv16_d80 \
 	mla_paged_decode_h128_ckv512_kpe64_ps64 mla_ragged_prefill_causal_h8_qk192_vo128 \

@@ -43,8 +43,8 @@ verify
 expect_exit 0
 expect_status norm passed
 
-# A library that is loaded before all others reaches references, because some machines need it. It is part of what was
-# verified, so the verdicts with and without it are different ones.
+# A library that is loaded before all others reaches references, because some machines need it. The library is part of
+# what was verified, so a verdict with the library does not count without it.
 library=$(ldconfig -p | sed -n 's/.*libutil[^ ]* .*=> //p' | head -n 1)
 [ -n "$library" ] || skip "there is no library to preload"
 define plain <<'P'

@@ -1,4 +1,4 @@
-# Returns a tensor whose class handles torch's copy, and copies nothing.
+# Returns a tensor whose class replaces torch's copy by a function that copies nothing.
 # expect: not passed
 import torch
 

@@ -1,4 +1,4 @@
-# Returns a tensor of another shape, whose class tells the expected shape and dtype.
+# Returns a tensor of another shape, whose class reports the expected shape and dtype.
 # expect: not passed
 import torch
 
