@@ -389,7 +389,7 @@ static void compare_count(struct incoming *to, int64_t count, const char *why)
 	if (missing <= 0 && *why == '\0')
 		return;
 	err_set(&sentence, "after line %" PRId64 ": %s; %" PRId64 " verdict%s missing", to->line,
-		*why != '\0' ? why : "the end line comes too early", missing > 0 ? missing : 0,
+		*why != '\0' ? why : "the exported file ends too early", missing > 0 ? missing : 0,
 		missing == 1 ? " is" : "s are");
 	refuse(to, missing > 0 ? missing : 0, sentence.text);
 }
@@ -420,9 +420,9 @@ static void take_tail(struct incoming *to, const struct line *line)
 	int64_t count = number_of(line->text + sizeof tail - 1, line->length - (sizeof tail - 1));
 
 	if (!to->inside)
-		misplace(to, "this end line has no head line before it");
+		misplace(to, "this line ends an exported file whose first line is missing");
 	else if (count < to->seen || count > to->expected)
-		misplace(to, "the end line states a wrong number of verdicts");
+		misplace(to, "the end of the exported file states a wrong number of verdicts");
 	else
 		compare_count(to, count, "");
 	to->inside = false;
@@ -437,7 +437,7 @@ static void take_line(struct incoming *to, const struct line *line)
 		take_tail(to, line);
 	} else if (!to->inside) {
 		if (!to->misplaced)
-			misplace(to, "there are lines after the end line");
+			misplace(to, "there are lines after the end of the exported file");
 		to->misplaced = true;
 	} else if (line->why == NULL) {
 		to->seen++;
@@ -520,7 +520,7 @@ static int take_file(struct incoming *to, const struct buf *file, struct err *er
 	if (answer == 0 && to->inside)
 		compare_count(to, to->expected, lines.why.text[0] != '\0' ? lines.why.text : "the file was cut short");
 	else if (answer == 0 && (lines.why.text[0] != '\0' || lines.text.length > lines.whole))
-		refuse(to, 0, lines.why.text[0] != '\0' ? lines.why.text : "there are lines after the end line");
+		refuse(to, 0, lines.why.text[0] != '\0' ? lines.why.text : "there are lines after the end of the exported file");
 	free(to->readers.lines);
 	ZSTD_freeDCtx(lines.unpacker);
 	buf_free(&lines.text);

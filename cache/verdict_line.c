@@ -101,7 +101,7 @@ int verdict_line_write(const struct verdict_line *record, struct buf *out, struc
 
 	if (record->length == 0 || record->text[0] != '{' || memchr(record->text, '\n', record->length) != NULL ||
 	    memchr(record->text, '\t', record->length) != NULL)
-		return err_set(err, "a verdict is not JSON on one line");
+		return err_set(err, "a verdict must be JSON on one line");
 	buf_text(out, "0123456789abcdef\t"); /* a placeholder until the checksum is known */
 	put_content(record, out);
 	if (out->length - begin > VERDICT_LINE_MAX) {

@@ -42,7 +42,7 @@ static const struct option_row rows[] = {
      "committed to git are left unchanged"},
     {"--tolerance", OPTION_LIST, AT(tolerances), "[DTYPE=]ATOL[,RTOL[,HIT]]", NULL,
      "tolerance of every output, or of the outputs of one dtype, in the tests of the selected definitions; later updates "
-     "of the files keep it, and `none` removes it (repeatable)"},
+     "of the files keep this tolerance, and `none` removes it (repeatable)"},
     {"--python", OPTION_FILE, SHARED(python), "PATH", NULL,
      "Python interpreter that parses the files for --audit and --replace-vacuous (default: $REFTEST_PYTHON, then .venv, then python3)"},
     {"--print", OPTION_TEXT, AT(print), "FILE", NULL,

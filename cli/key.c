@@ -55,8 +55,8 @@ static int run_public(struct program *program, const void *options, const struct
 }
 
 static const struct subcommand subcommands[] = {
-    {"ed25519", "", "create a key pair: the private half signs, the public half only checks signatures (the "
-        "default)", 0, 0, run_ed25519},
+    {"ed25519", "", "create a key pair (the default): the private half signs, the public half only checks "
+        "signatures", 0, 0, run_ed25519},
     {"hmac", "", "create a secret key that all machines share", 0, 0, run_hmac},
     {"public", "", "print the public half of the key in REFTEST_CACHE_KEY", 0, 0, run_public},
 };

@@ -56,8 +56,8 @@ const char *why_truth_is_not_stored(const char *path, const char *source, size_t
 	if (words.access != ACCESS_OUTSIDE)
 		return NULL;
 	return arena_printf(arena,
-			    "not cached: line %d of %s contains %s, so the ground truth may depend on more than its text, the "
-			    "inputs and torch; the definition is verified in every run until %s is removed",
+			    "not cached: line %d of %s contains %s, so the ground truth may depend on more than its source code, "
+			    "the inputs and torch; the definition is verified in every run until %s is removed",
 			    words.line, path, words.what, words.what);
 }
 

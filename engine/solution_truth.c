@@ -211,7 +211,7 @@ static const char *version_of(const struct solution *solution, const char *relat
 static const char *why_not_stored(const char *path, const struct solution *solution, struct arena *arena)
 {
 	if (build_of(solution) != BUILD_NONE)
-		return arena_printf(arena, "not cached: %s is compiled, so the ground truth may depend on more than its text",
+		return arena_printf(arena, "not cached: %s is compiled, so the ground truth may depend on more than its source code",
 				    path);
 	for (int i = 0; i < solution->source_count; i++) {
 		const struct solution_source *source = &solution->sources[i];

@@ -16,7 +16,7 @@ static const char *storable_text(const struct definition *definition, const char
 	return arena_printf(
 	    arena,
 	    "not cached: line %d of %s contains %s, so the outputs may depend on more than the reference's "
-	    "text, the inputs and torch; the definition is verified in every run until %s is removed",
+	    "source code, the inputs and torch; the definition is verified in every run until %s is removed",
 	    words.line, name, words.what, words.what);
 }
 
@@ -55,8 +55,8 @@ const char *storable_reached(const char *reached, struct arena *arena)
 {
 	return arena_printf(
 	    arena,
-	    "not cached: when the reference ran, %s, so the outputs may depend on more than the reference's text, the "
-	    "inputs and torch; the definition is verified in every run until the reference no longer does this",
+	    "not cached: when the reference ran, %s, so the outputs may depend on more than the reference's source "
+	    "code, the inputs and torch; the definition is verified in every run until the reference no longer does this",
 	    reached);
 }
 

@@ -118,14 +118,14 @@ class Needed(Exception):
 
 def needs_own(source):
     if len(source.encode(errors="replace")) > SOURCE_MAX:
-        return "its text is longer than %d KiB" % (SOURCE_MAX >> 10)
+        return "its source code is longer than %d KiB" % (SOURCE_MAX >> 10)
     try:
         tree = ast.parse(source)
         check(tree)
     except Needed as why:
         return str(why)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return "its text cannot be parsed"
+        return "its source code cannot be parsed"
     return None
 
 
@@ -186,7 +186,7 @@ def check(tree):
     while parents:
         node, depth = parents.pop()
         if depth > DEPTH_MAX:
-            raise Needed("its text is nested too deeply")
+            raise Needed("its source code is nested too deeply")
         kind = type(node).__name__
         if kind not in NODES:
             raise Needed("it contains %s (line %d)" % (NAMED.get(kind, kind), getattr(node, "lineno", 0)))

@@ -186,6 +186,6 @@ void lane_maker_late(struct pool_shared *shared, struct lane *lane, double limit
 	if (lane->maker != NULL)
 		fail(shared, lane, message, 0, true, false);
 	else
-		lane_blame_inputs(shared, lane, "no process for it was ready in time", 0, true, false);
+		lane_blame_inputs(shared, lane, "no process for this code was ready in time", 0, true, false);
 	arena_free(&arena);
 }
