@@ -107,7 +107,7 @@ static const char *sentence_of(const struct result *result, enum approval_state 
 				    when);
 	case APPROVAL_DIFFERS:
 		return arena_printf(arena,
-				    "differs from the approved: %d of %d cases differ from the reference that was approved on %s; "
+				    "differs from the approved reference: %d of %d cases differ from the reference that was approved on %s; "
 				    "if the change is right, run `reftest approve %s/%s`",
 				    cases_that(result, differs), result->case_count, when, result->file->op_type,
 				    result->file->name);

@@ -216,7 +216,7 @@ static const struct {
 } sides[] = {
     [APPROVED_SIDE_NONE] = {NULL, NULL},
     [APPROVED_SIDE_NOW] = {"now", "the reference is the one that was approved on"},
-    [APPROVED_SIDE_BEFORE] = {"before", "differs from the approved: the commit has the reference that was approved on"},
+    [APPROVED_SIDE_BEFORE] = {"before", "differs from the approved reference: the commit has the reference that was approved on"},
     [APPROVED_SIDE_NEITHER] = {"neither", "neither reference is the one that was approved on"},
 };
 

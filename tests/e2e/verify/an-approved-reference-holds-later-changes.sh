@@ -75,7 +75,7 @@ expect "{n: (o['status'], o['reason'], o['approval']['state']) for n, o in d.ite
 	'schema': ('checked', 'no_ground_truth', 'other_schema'), 'torn': ('checked', 'no_ground_truth', 'unreadable'),
 	'edited': ('checked', 'no_ground_truth', 'unreadable')}"
 expect "all_of('faster', 'ground_truth') == ['approved'] and 'no ground truth shows' in d['faster']['cases'][0]['message']"
-expect "'differs from the approved: 1 of 1 cases' in d['wrong']['approval']['message']"
+expect "'differs from the approved reference: 1 of 1 cases' in d['wrong']['approval']['message']"
 expect "'was changed after' in d['edited']['approval']['message']"
 expect "'approved/oddity/torn.json:' in d['torn']['approval']['message']"
 for name in kept faster; do
@@ -96,7 +96,7 @@ expect_exit 0
 expect_says 'all cases agree, within the bounds, with the reference that was approved on'
 run verify --device "$device" --sizes small wrong
 expect_exit 1
-expect_says 'differs from the approved: 1 of 1 cases differ' 'run `reftest approve oddity/wrong`'
+expect_says 'differs from the approved reference: 1 of 1 cases differ' 'run `reftest approve oddity/wrong`'
 run watch --json --once --accept approved --device "$device" --sizes small
 expect_exit 1
 "$python" -I -S -c '
@@ -120,7 +120,7 @@ for one in json.load(open(sys.argv[1]))["definitions"]:
     print(one["name"], one["behaviour"], one["approved"])' "$work/out" >"$work/sides"
 [ "$(cat "$work/sides")" = "$(printf 'oddity/wrong changed before\noddity/faster rounding before')" ] || fail "$step: $(cat "$work/sides")"
 run diff --device "$device" --sizes small HEAD wrong
-expect_says 'differs from the approved: the commit has the reference that was approved on'
+expect_says 'differs from the approved reference: the commit has the reference that was approved on'
 approve --note 'the new bound' wrong raises schema
 expect_exit 3
 accept wrong schema
