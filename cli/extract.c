@@ -210,7 +210,7 @@ static void print_not_kept(const struct extract_result *r)
 
 static void print_text(const struct model *model, const struct extract_result *r, bool verified)
 {
-	print_list(verified ? "written:" : "written, and not verified:", &r->written);
+	print_list(verified ? "written:" : "written without verification:", &r->written);
 	print_not_kept(r);
 	print_list("existing definitions that mean the same, which got the model's tag:", &r->tagged);
 	if (r->conflict_count > 0)

@@ -160,7 +160,7 @@ static void set_behaviour(struct checking *c, struct extract_conflict *conflict,
 	} rows[BEHAVIOUR_COUNT] = {
 	    [BEHAVIOUR_CHANGED] = {"changed", "they behave differently"},
 	    [BEHAVIOUR_UNKNOWN] = {"unknown", "it is unknown whether both behave alike"},
-	    [BEHAVIOUR_ROUNDING] = {"rounding", "both behave alike but for rounding"},
+	    [BEHAVIOUR_ROUNDING] = {"rounding", "both behave alike, apart from rounding"},
 	    [BEHAVIOUR_SAME] = {"same", "both behave alike"},
 	};
 	const enum behaviour behaviour = behaviour_of(result);
