@@ -56,7 +56,7 @@ static const char *examine(const char *path, struct arena *arena, const char **c
 		return arena_printf(arena, "git cannot compare %s with its commit", path);
 	if (changes[0] == '\0')
 		return NULL;
-	return arena_printf(arena, "%s has uncommitted changes, so its commit does not identify its code", path);
+	return arena_printf(arena, "%s has uncommitted changes, so the commit does not identify the code", path);
 }
 
 static void add_checkout(const struct program *program, const struct known_repository *library, const char *path,
