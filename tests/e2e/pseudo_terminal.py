@@ -1,6 +1,6 @@
 """Runs a program on a pseudo terminal, and prints what the program writes to it: pseudo_terminal.py [--no-errors] COLUMNS PROGRAM…
 
-Standard error is also the terminal; with --no-errors it is /dev/null."""
+Standard error is the terminal, too; with --no-errors it goes nowhere."""
 
 import fcntl
 import os

@@ -349,8 +349,8 @@ static void add_taken(struct trial *trial, const cJSON *message)
 	cJSON_ArrayForEach(name, json_member(message, "taken"))
 		if (cJSON_IsString(name))
 			trial_add_finding(trial, arena_printf(&trial->arena,
-							      "%s returns no input '%s', but '%s' is the only other tensor with "
-							      "the same dtype and shape, so it is used as this input",
+							      "%s returns no input '%s'; '%s' is the only other tensor that it "
+							      "returns with its dtype and shape, and is taken for it",
 							      trial->job->input_code->function, err_show(name->string).text,
 							      err_show(name->valuestring).text));
 }
@@ -490,7 +490,7 @@ static enum trial_answer finish(struct trial *trial, struct buf *out)
 	    custom->sets > 1 ? resolved(trial, CONTENTS_SECOND) : trial->set_job[CONTENTS_FIRST];
 	if (custom->sets == 1)
 		trial_add_finding(trial, arena_printf(&trial->arena,
-						      "%s makes %s, so the inputs have only one set of values",
+						      "%s makes %s, so its inputs have one set of values",
 						      trial->job->input_code->function, custom->alike));
 	trial->job = trial->set_job[CONTENTS_FIRST];
 	return trial_begin(trial, out);

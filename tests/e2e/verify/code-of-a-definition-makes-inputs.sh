@@ -128,8 +128,7 @@ made() {
 }
 finding() { WORDS=$2 expect "any(__import__('os').environ['WORDS'] in text for text in d['$1']['cases'][0].get('findings', []))"; }
 
-# Valid inputs do not replace a ground truth, so nothing is verified. But if a check fails on valid inputs, the case
-# fails.
+# On valid inputs there is still no ground truth, so nothing is verified; and a reference that is wrong on them fails.
 for name in right flag grouped others other_name one_set other_shapes stash reads_clock; do expect_status "$name" checked no_ground_truth; done
 expect "[case['id'] for case in d['right']['cases']] == ['small:n=4']"
 expect "'findings' not in d['right']['cases'][0] or not d['right']['cases'][0]['findings']"
@@ -153,8 +152,8 @@ made no_function error inputs 'init has no function at top level whose name ends
 made no_python error inputs 'init is not valid Python at line 1, column 15: '
 made broken error inputs "the inputs break the definition's constraint index.max() < n"
 finding others "_made_init returns 'workspace', but the definition has no such input"
-finding other_name "_made_init returns no input 'x', but 'input' is the only other tensor with the same dtype and shape"
-finding one_set '_made_init makes the same inputs for another seed, so the inputs have only one set of values'
+finding other_name "_made_init returns no input 'x'; 'input' is the only other tensor that it returns with its dtype and shape"
+finding one_set '_made_init makes the same inputs for another seed, so its inputs have one set of values'
 finding other_shapes '_made_init makes inputs of other shapes for another seed'
 
 # If an init raises, dies or hangs, generic inputs are used, and a finding says so. A reference that accepts generic
