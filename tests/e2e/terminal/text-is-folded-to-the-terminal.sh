@@ -1,6 +1,6 @@
 #!/bin/sh
-# No command breaks a word on a narrow terminal: a line is wider than the terminal only if it is one word. JSON is not
-# folded, because a line end inside a string would break it. Output to a pipe is not folded.
+# No command breaks a word on a narrow terminal: a line is wider than the terminal only if it is one word. JSON is not folded,
+# because a line end inside a string would break it, and neither is what a pipe gets.
 . "$(dirname "$0")/../harness.sh"
 given tiny_norm tiny_gemm
 edit definitions/gemm/tiny_gemm.json '"op_type"' '"op_typ"'
