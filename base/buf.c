@@ -1,5 +1,6 @@
 #include "base/buf.h"
 
+#include <float.h>
 #include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -9,6 +10,8 @@
 #include "base/err.h"
 #include "base/unsafe_character.h"
 #include "base/utf8.h"
+
+enum { SHORTEST_DIGITS = 6 }; /* of a number in JSON */
 
 void buf_reserve(struct buf *buf, size_t more)
 {
@@ -161,6 +164,41 @@ void buf_json_strings(struct buf *buf, const char *const *list, int count)
 	buf_text(buf, "]");
 }
 
+/* Returns how many digits of a number's text are left without the zeros at its beginning and end: 3 for "10200". */
+static int significant_digits(const char *text)
+{
+	int digits = 0, last = 0;
+
+	for (const char *at = text; *at != '\0' && *at != 'e'; at++) {
+		digits += (*at >= '1' && *at <= '9') || (*at == '0' && digits > 0);
+		last = *at >= '1' && *at <= '9' ? digits : last;
+	}
+	return last;
+}
+
+static bool reads_back(const char *text, double value)
+{
+	return strtod(text, NULL) == value;
+}
+
+/* Writes a finite number with the fewest digits, from 6 to 17, that read back as the same number. A double keeps every
+ * decimal number of at most 15 digits, and %g omits zeros after the point. If 15 digits suffice, the fewest are
+ * therefore known from their text. A subnormal number keeps fewer digits. */
+static void shortest_number(char *text, size_t room, double value)
+{
+	int digits = fpclassify(value) == FP_SUBNORMAL ? SHORTEST_DIGITS : DBL_DIG;
+
+	snprintf(text, room, "%.*g", digits, value);
+	if (digits == DBL_DIG && reads_back(text, value)) {
+		digits = significant_digits(text);
+		if (fabs(value) >= 1e6) /* a precision below the number of digits before the point gives an exponent */
+			snprintf(text, room, "%.*g", digits > SHORTEST_DIGITS ? digits : SHORTEST_DIGITS, value);
+		return;
+	}
+	while (digits < DBL_DECIMAL_DIG && !reads_back(text, value))
+		snprintf(text, room, "%.*g", ++digits, value);
+}
+
 void buf_json_number(struct buf *buf, double value)
 {
 	char text[40];
@@ -173,11 +211,7 @@ void buf_json_number(struct buf *buf, double value)
 		buf_text(buf, value > 0 ? "\"inf\"" : "\"-inf\"");
 		return;
 	}
-	for (int digits = 6; digits <= 17; digits++) {
-		snprintf(text, sizeof text, "%.*g", digits, value);
-		if (strtod(text, NULL) == value)
-			break;
-	}
+	shortest_number(text, sizeof text, value);
 	buf_text(buf, text);
 	if (strpbrk(text, ".e") == NULL)
 		buf_text(buf, ".0"); /* makes the number a float for readers that distinguish floats from integers */

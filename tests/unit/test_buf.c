@@ -6,6 +6,8 @@
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -127,6 +129,53 @@ static void numbers_are_short_and_read_back_the_same(void **state)
 	buf_free(&buf);
 }
 
+/* The plain way: one digit more until the text reads back the same. */
+static void write_plainly(char text[40], double value)
+{
+	for (int digits = 6; digits <= 17; digits++) {
+		snprintf(text, 40, "%.*g", digits, value);
+		if (strtod(text, NULL) == value)
+			break;
+	}
+	if (strpbrk(text, ".e") == NULL)
+		strcat(text, ".0");
+}
+
+static void expect_plain_number(double value)
+{
+	struct buf buf = {0};
+	char text[40];
+
+	if (!isfinite(value))
+		return;
+	write_plainly(text, value);
+	buf_json_number(&buf, value);
+	assert_string_equal(buf.data, text);
+	buf_free(&buf);
+}
+
+static void numbers_have_the_fewest_digits(void **state)
+{
+	uint64_t bits = 0x9E3779B97F4A7C15;
+	double value;
+
+	(void)state;
+	for (double power = DBL_MIN; isfinite(power); power *= 2) {
+		expect_plain_number(power);
+		expect_plain_number(-3 * power);
+		expect_plain_number(nextafter(power, 0));
+	}
+	for (int i = 0; i < 60000; i++) {
+		bits = bits * 6364136223846793005u + 1442695040888963407u;
+		memcpy(&value, &bits, sizeof value);
+		expect_plain_number(value);
+		expect_plain_number((double)(float)fmod(value, 1e30));
+		expect_plain_number((double)(int64_t)(bits >> (i % 64)));
+		expect_plain_number(round(fmod(value, 1e12)) * pow(10, i % 30 - 15));
+		expect_plain_number((double)(bits >> 40) * DBL_TRUE_MIN); /* subnormal */
+	}
+}
+
 static void members_and_strings_of_json_are_appended(void **state)
 {
 	static const char *const list[] = {"a", "\"b\""};
@@ -151,6 +200,7 @@ int main(void)
 	    cmocka_unit_test(dropping_keeps_what_follows),
 	    cmocka_unit_test(strings_become_json),
 	    cmocka_unit_test(numbers_are_short_and_read_back_the_same),
+	    cmocka_unit_test(numbers_have_the_fewest_digits),
 	    cmocka_unit_test(members_and_strings_of_json_are_appended),
 	};
 
