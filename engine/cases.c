@@ -628,13 +628,14 @@ static const char *find_gradient(struct maker *m)
 
 struct cases cases_make(const struct kernels_api *kernels, const struct definition *definition,
                         const struct workload_file *workloads, const struct blob *blobs, int blob_count,
-                        const char *root, const struct case_options *options, int attempt, struct arena *arena)
+                        const char *root, const struct case_options *options, int attempt,
+                        struct architectures *architectures, struct arena *arena)
 {
 	struct maker m = {.kernels = kernels, .definition = definition, .problem = problem_of(definition, arena),
 	                  .blobs = blobs, .blob_count = blob_count, .root = root, .options = options, .arena = arena, .workloads = workloads};
 
 	m.environment = environment_that_counts(arena);
-	m.contradiction = attest_definition(definition, arena);
+	m.contradiction = attest_definition(definition, architectures, arena);
 	find_family(&m, attempt);
 	m.without_init = attempt > m.out.candidate_count && definition->input_code.kind == INPUT_CODE_INIT;
 	definition_fields(definition, arena, &m.shared);

@@ -18,6 +18,7 @@
 #include "dataset/verdict.h"
 #include "dataset/workload.h"
 #include "kernels/core/kernels_library.h"
+#include "models/architectures.h"
 #include "workers/protocol/job.h"
 
 struct shard {
@@ -112,10 +113,12 @@ struct cases {
 /* Builds all cases of a definition for one attempt to find its family: attempt 0 uses the first candidate
  * (kernels/core/family_candidates.h), and attempt 1 the second. The attempt after the last candidate uses no family.
  * The next attempt uses neither a family nor `init`. `blobs` must have an entry for every tensor file that the workload
- * lines name, and for every file of the definition's "reads". The result is allocated in `arena`. */
+ * lines name, and for every file of the definition's "reads". Several calls may share `architectures`. The result is
+ * allocated in `arena`. */
 struct cases cases_make(const struct kernels_api *kernels, const struct definition *definition,
                         const struct workload_file *workloads, const struct blob *blobs, int blob_count,
-                        const char *root, const struct case_options *options, int attempt, struct arena *arena);
+                        const char *root, const struct case_options *options, int attempt,
+                        struct architectures *architectures, struct arena *arena);
 
 /* Returns what decided the family of the definition, as one word: "op_type", "words" or "shapes". Returns NULL if there
  * is no family. */

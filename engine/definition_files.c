@@ -493,7 +493,7 @@ static void make_attempt(struct result *result, int attempt, const char *init_fa
 	struct cases *made = arena_alloc(&result->arena, sizeof *made);
 
 	*made = cases_make(run->program->kernels.api, result->definition, &result->lines, result->blobs, result->blob_count,
-			   run->program->root, &run->options->cases, attempt, &result->arena);
+			   run->program->root, &run->options->cases, attempt, &run->architectures, &result->arena);
 	made->init_failed = init_failed;
 	if (result->candidate > 0)
 		result->outside = "verdicts of solutions are not stored";

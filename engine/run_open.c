@@ -191,6 +191,7 @@ void run_close(struct run *run)
 	buf_free(&run->bytes.workload);
 	buf_free(&run->bytes.truth);
 	buf_free(&run->bytes.approval);
+	architectures_free(&run->architectures);
 	for (int i = 0; i < run->count; i++)
 		arena_free(&run->results[i]->arena);
 	if (run->staged != NULL)

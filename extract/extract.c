@@ -467,14 +467,18 @@ int extract_plan(const struct extract_request *request, struct extract_result *r
 	if (request->model->architecture == NULL)
 		return err_set(err, "the table of models does not state the architecture of %s; pass the model's config.json with "
 				    "--config", request->model->name);
-	if (architecture_open(request->model, &e.architecture, arena, err) < 0)
+	struct architectures all = {0};
+
+	if (architecture_find(&all, request->model, &e.architecture, arena, err) < 0) {
+		architectures_free(&all);
 		return -1;
+	}
 	sglang_witness_ask(request->sglang, request->model, &e.architecture, &result->sglang, arena);
 	int rc = extract_rules(&e);
 
 	for (int i = 0; i < e.known_count; i++)
 		cJSON_Delete(e.known[i].json);
-	architecture_close(&e.architecture);
+	architectures_free(&all);
 	return rc;
 }
 

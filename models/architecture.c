@@ -118,19 +118,18 @@ static int unknown_architecture(const char *name, const cJSON *known, struct are
 		       err_show(name).text, near != NULL ? " (the nearest is '" : "", near != NULL ? near : "", near != NULL ? "')" : "");
 }
 
-int architecture_open(const struct model *model, struct architecture *architecture, struct arena *arena, struct err *err)
+int architecture_find(struct architectures *all, const struct model *model, struct architecture *architecture, struct arena *arena,
+		      struct err *err)
 {
 	const cJSON *block, *item;
 	int count = 0;
 
-	*architecture = (struct architecture){
-	    .root = cJSON_ParseWithLength(architectures_begin, (size_t)(architectures_end - architectures_begin))};
+	if (all->root == NULL)
+		all->root = cJSON_ParseWithLength(architectures_begin, (size_t)(architectures_end - architectures_begin));
+	*architecture = (struct architecture){.root = all->root};
 	architecture->own = json_member(json_member(architecture->root, "architectures"), model->architecture);
-	if (architecture->own == NULL) {
-		unknown_architecture(model->architecture, json_member(architecture->root, "architectures"), arena, err);
-		architecture_close(architecture);
-		return -1;
-	}
+	if (architecture->own == NULL)
+		return unknown_architecture(model->architecture, json_member(architecture->root, "architectures"), arena, err);
 	const cJSON *blocks = json_member(architecture->root, "blocks");
 
 	cJSON_ArrayForEach(block, blocks) count += cJSON_GetArraySize(block);
@@ -140,10 +139,10 @@ int architecture_open(const struct model *model, struct architecture *architectu
 	return 0;
 }
 
-void architecture_close(struct architecture *architecture)
+void architectures_free(struct architectures *all)
 {
-	cJSON_Delete(architecture->root);
-	*architecture = (struct architecture){0};
+	cJSON_Delete(all->root);
+	*all = (struct architectures){0};
 }
 
 static void note_field(struct degrees *degrees, const char *name, int64_t value, const char *source)

@@ -15,6 +15,7 @@
 #ifndef REFTEST_MODELS_ARCHITECTURE_H
 #define REFTEST_MODELS_ARCHITECTURE_H
 
+#include "models/architectures.h"
 #include "models/expression.h"
 #include "models/model.h"
 
@@ -32,16 +33,16 @@ struct rule {
 };
 
 struct architecture {
-	cJSON *root;
+	const cJSON *root; /* of the struct architectures, which must live as long as this */
 	const cJSON *own; /* the architecture's member of "architectures" */
 	struct rule *rules;
 	int rule_count;
 };
 
-/* Opens the architecture of a model that states one. If the stated architecture is unknown, returns -1 with a
- * message that names the most similar known one. The caller calls architecture_close. */
-int architecture_open(const struct model *model, struct architecture *architecture, struct arena *arena, struct err *err);
-void architecture_close(struct architecture *architecture);
+/* Finds the architecture of a model that states one. If the stated architecture is unknown, returns -1 with a
+ * message that names the most similar known one. */
+int architecture_find(struct architectures *all, const struct model *model, struct architecture *architecture, struct arena *arena,
+		      struct err *err);
 
 enum { USED_FIELDS = 16 };
 

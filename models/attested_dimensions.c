@@ -390,7 +390,8 @@ static bool is_about(const struct rule *rule, const struct definition *d, int mo
 	return most > 0 && strcmp(rule->op_type, d->op_type) == 0 && common_axes(d, rule) == most;
 }
 
-static const char *attest_model(const struct definition *d, const struct model *model, bool any_degree, struct arena *arena)
+static const char *attest_model(const struct definition *d, struct architectures *all, const struct model *model, bool any_degree,
+				struct arena *arena)
 {
 	struct architecture architecture;
 	struct attempt a = {.d = d,
@@ -399,25 +400,23 @@ static const char *attest_model(const struct definition *d, const struct model *
 	struct err err;
 	bool found = false;
 
-	if (model->architecture == NULL || architecture_open(model, &architecture, arena, &err) < 0)
+	if (model->architecture == NULL || architecture_find(all, model, &architecture, arena, &err) < 0)
 		return NULL;
 	const int most = most_common_axes(d, &architecture);
 
 	for (int i = 0; i < architecture.rule_count && !found; i++)
 		found = is_about(&architecture.rules[i], d, most) && try_rule(&a, &architecture.rules[i]);
-	const char *text = found || a.unknown ? NULL : a.nearest.rule == NULL ? no_degree(&a, model, arena) : contradiction(&a, model, arena);
-
-	architecture_close(&architecture);
-	return text;
+	return found || a.unknown ? NULL : a.nearest.rule == NULL ? no_degree(&a, model, arena) : contradiction(&a, model, arena);
 }
 
-static const char *attest_name_of_model(const struct definition *d, const char *name, bool any_degree, struct arena *arena)
+static const char *attest_name_of_model(const struct definition *d, struct architectures *all, const char *name, bool any_degree,
+					struct arena *arena)
 {
 	struct model model;
 
 	if (!model_find(name, &model, arena))
 		return NULL;
-	const char *text = attest_model(d, &model, any_degree, arena);
+	const char *text = attest_model(d, all, &model, any_degree, arena);
 
 	model_close(&model);
 	return text;
@@ -425,7 +424,7 @@ static const char *attest_name_of_model(const struct definition *d, const char *
 
 /* Several models may share a definition at different degrees, but a tag states only one degree. One of the models must
  * explain the axes at this degree, and every other model at some degree. */
-static const char *attest_models(const struct definition *d, struct arena *arena)
+static const char *attest_models(const struct definition *d, struct architectures *all, struct arena *arena)
 {
 	const char *first = NULL, *found = NULL;
 	bool explained = false;
@@ -435,24 +434,24 @@ static const char *attest_models(const struct definition *d, struct arena *arena
 	for (int i = 0; i < d->tag_count && found == NULL; i++) {
 		if (strncmp(d->tags[i], "model:", 6) != 0)
 			continue;
-		const char *text = attest_name_of_model(d, d->tags[i] + 6, false, arena);
+		const char *text = attest_name_of_model(d, all, d->tags[i] + 6, false, arena);
 
 		explained = explained || text == NULL;
 		first = first == NULL ? text : first;
-		found = text != NULL && attest_name_of_model(d, d->tags[i] + 6, true, arena) != NULL ? text : NULL;
+		found = text != NULL && attest_name_of_model(d, all, d->tags[i] + 6, true, arena) != NULL ? text : NULL;
 	}
 	if (found == NULL && !explained)
 		found = first;
-	return found == NULL && d->hf_id != NULL ? attest_name_of_model(d, d->hf_id, false, arena) : found;
+	return found == NULL && d->hf_id != NULL ? attest_name_of_model(d, all, d->hf_id, false, arena) : found;
 }
 
-const char *attest_definition(const struct definition *definition, struct arena *arena)
+const char *attest_definition(const struct definition *definition, struct architectures *all, struct arena *arena)
 {
 	const char *found = attest_name(definition, arena);
 
 	if (found == NULL)
 		found = attest_description(definition, arena);
-	return found != NULL ? found : attest_models(definition, arena);
+	return found != NULL ? found : attest_models(definition, all, arena);
 }
 
 int attest_rules(const struct definition *definition, const struct model *model, const struct architecture *architecture, bool *explains)

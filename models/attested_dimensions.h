@@ -18,12 +18,13 @@
 #include "dataset/definition.h"
 
 struct architecture;
+struct architectures;
 struct model;
 
 /* Returns NULL if nothing contradicts the axes. Otherwise returns a sentence with the axis, its length, and the stated
  * length. The sentence also says what states the length: the name, the description, or a model with the field of its
  * configuration, the field's source, and the degrees that were tried. */
-const char *attest_definition(const struct definition *definition, struct arena *arena);
+const char *attest_definition(const struct definition *definition, struct architectures *all, struct arena *arena);
 
 /* Sets explains[i] to true if rule i of the architecture gives the axes of the definition, otherwise to false. Returns
  * the number of rules that do. Tries the degrees of the tags, or degree 1 without tags. If no rule gives the axes at

@@ -264,11 +264,12 @@ int module_tree_make(const struct model *model, const struct definition *const *
 	*out = (struct module_tree){.unplaced = {.arena = arena}};
 	if (model->architecture == NULL)
 		return err_set(err, "the table of models does not state the architecture of %s; pass the model's config.json with --config", model->name);
-	if (architecture_open(model, &b->architecture, arena, err) < 0)
-		return -1;
-	b->degrees = (struct degrees){.model = model, .architecture = &b->architecture, .tp = 1, .ep = 1};
-	int rc = build(b, definitions, count, out);
+	struct architectures all = {0};
+	int rc = architecture_find(&all, model, &b->architecture, arena, err);
 
-	architecture_close(&b->architecture);
+	b->degrees = (struct degrees){.model = model, .architecture = &b->architecture, .tp = 1, .ep = 1};
+	if (rc == 0)
+		rc = build(b, definitions, count, out);
+	architectures_free(&all);
 	return rc;
 }

@@ -103,12 +103,13 @@ static void every_model_of_the_table_fits_its_architecture(void **state)
 	for (size_t i = 0; i < sizeof models / sizeof *models; i++) {
 		struct arena arena = {0};
 		struct model model;
+		struct architectures all = {0};
 		struct architecture architecture;
 		struct err err = {""};
 		const cJSON *item;
 
 		assert_true(model_find(models[i], &model, &arena));
-		assert_int_equal(architecture_open(&model, &architecture, &arena, &err), 0);
+		assert_int_equal(architecture_find(&all, &model, &architecture, &arena, &err), 0);
 		cJSON_ArrayForEach(item, json_member(architecture.own, "required"))
 		{
 			int64_t value;
@@ -125,7 +126,7 @@ static void every_model_of_the_table_fits_its_architecture(void **state)
 
 				assert_int_not_equal(degrees_evaluate(&degrees, item->valuestring, &value), EXPRESSION_INVALID);
 			}
-		architecture_close(&architecture);
+		architectures_free(&all);
 		model_close(&model);
 		arena_free(&arena);
 	}
@@ -137,7 +138,11 @@ static const char *attest(const char *name, const char *op_type, const char *des
 	const struct definition d = {.name = name, .op_type = op_type, .description = description, .tags = tags, .tag_count = tag_count,
 				     .axes = axes, .axis_count = axis_count};
 
-	return attest_definition(&d, arena);
+	struct architectures all = {0};
+	const char *found = attest_definition(&d, &all, arena);
+
+	architectures_free(&all);
+	return found;
 }
 
 static void expect(const char *found, const char *part)

@@ -150,6 +150,7 @@ static void every_template_belongs_to_a_rule(void **state)
 {
 	struct arena arena = {0};
 	struct model model;
+	struct architectures all = {0};
 	struct architecture architecture;
 	struct err err = {""};
 	struct template_text text;
@@ -157,12 +158,12 @@ static void every_template_belongs_to_a_rule(void **state)
 
 	(void)state;
 	assert_true(model_find("llama-3.1-8b", &model, &arena));
-	assert_int_equal(architecture_open(&model, &architecture, &arena, &err), 0);
+	assert_int_equal(architecture_find(&all, &model, &architecture, &arena, &err), 0);
 	for (; template_at(i, &text); i++)
 		if (!has_rule(json_member(architecture.root, "blocks"), text.name))
 			fail_msg("no rule has the template %s", text.name);
 	assert_true(i > 20);
-	architecture_close(&architecture);
+	architectures_free(&all);
 	model_close(&model);
 	arena_free(&arena);
 }

@@ -28,14 +28,15 @@ static void write_source(const char *path, const char *text)
 static void ask(const char *name, struct sglang_witness *out, struct arena *arena)
 {
 	struct model model;
+	struct architectures all = {0};
 	struct architecture architecture;
 	struct err err = {""};
 
 	assert_true(model_find(name, &model, arena));
-	assert_int_equal(architecture_open(&model, &architecture, arena, &err), 0);
+	assert_int_equal(architecture_find(&all, &model, &architecture, arena, &err), 0);
 	sglang_witness_ask(".", &model, &architecture, out, arena);
 	assert_non_null(out->file);
-	architecture_close(&architecture);
+	architectures_free(&all);
 	model_close(&model);
 }
 
