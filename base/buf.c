@@ -110,10 +110,27 @@ static void json_escape(struct buf *buf, uint32_t code)
 		buf_printf(buf, "\\u%04x", (unsigned)code);
 }
 
+/* Returns how many characters at the beginning of a text JSON writes as they are: printable ASCII, except those that may
+ * need an escape or begin a command of a CI system. */
+static size_t plain_length(const char *text, size_t length)
+{
+	size_t i = 0;
+
+	while (i < length && text[i] >= ' ' && text[i] <= '~' && text[i] != '"' && text[i] != '\\' && text[i] != '#' && text[i] != ':')
+		i++;
+	return i;
+}
+
 void buf_json_bytes(struct buf *buf, const char *text, size_t length)
 {
 	buf_text(buf, "\"");
 	for (size_t i = 0; i < length;) {
+		size_t plain = plain_length(text + i, length - i);
+
+		buf_add(buf, text + i, plain);
+		i += plain;
+		if (i == length)
+			break;
 		size_t step = utf8_length(text + i, length - i);
 
 		if (step == 0) {
