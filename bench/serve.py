@@ -62,7 +62,8 @@ def main():
     text = text_of(root, name)
     server = Server(reftest, root, python)
     one, given = {"names": [name]}, {"definition": text, "sizes": "small"}
-    tools = {"list": {}, "list of one": one, "status of one": one, "status": {}, "explain": one, "verify": one, "verify_text": given}
+    cases = {"cases": True}
+    tools = {"list": {}, "list of one": one, "status of one": one, "status": {}, "status with cases": cases, "explain": one, "verify": one, "verify_text": given}
     for tool in ("verify", "verify_text"):
         print(f"first {tool}: {server.call(tool, tools[tool])[0]:.0f} ms")
     for label, arguments in tools.items():
@@ -72,7 +73,7 @@ def main():
             times.append(took)
         reads, writes, cpu = (new - old for new, old in zip(server.counts(), before))
         print(
-            f"{label:13} p50 {statistics.median(times):6.1f} max {max(times):6.1f} ms, {size} bytes, "
+            f"{label:17} p50 {statistics.median(times):6.1f} max {max(times):6.1f} ms, {size} bytes, "
             f"{reads // ROUNDS} reads, {writes // ROUNDS} writes, {cpu / ROUNDS:.1f} ms of processor time"
         )
     server.process.stdin.close()

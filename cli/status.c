@@ -17,6 +17,12 @@
 #include "report/text.h"
 #include "report/totals.h"
 
+struct status_options {
+	struct shared_options shared;
+	bool no_cases;
+};
+
+#define AT(member) offsetof(struct status_options, member)
 static const struct option_row rows[] = {
     ROW_ROOT,
     ROW_OP_TYPE,
@@ -31,6 +37,9 @@ static const struct option_row rows[] = {
     ROW_REQUIRE_CONTAINMENT,
     ROW_ACCEPT,
     ROW_TEXT_OR_JSON,
+    {"--no-cases", OPTION_FLAG, AT(no_cases), NULL, NULL,
+     "with --format json: print of each definition only its status, its diagnosis and how many cases have which status"},
+    {"--cases", OPTION_UNFLAG, AT(no_cases), NULL, NULL, "with --format json: print everything about each case (default)"},
 };
 
 enum { ROWS = sizeof rows / sizeof rows[0] };
@@ -83,9 +92,9 @@ static void print_rows(const struct run *run)
 
 static int show(struct run *run, const void *command, struct err *err)
 {
-	const struct shared_options *o = command;
-	const struct report_options report = {.command = ""};
-	bool json = strcmp(o->format, "json") == 0;
+	const struct status_options *o = command;
+	const struct report_options report = {.command = "", .no_cases = o->no_cases};
+	bool json = strcmp(o->shared.format, "json") == 0;
 
 	(void)err;
 	if (!json)
@@ -94,16 +103,17 @@ static int show(struct run *run, const void *command, struct err *err)
 	return exit_status_of_run(run, report.strict);
 }
 
-static int run(struct program *program, const struct shared_options *o, struct words *names, struct arena *arena,
+static int run(struct program *program, const struct status_options *status, struct words *names, struct arena *arena,
 	       struct err *err)
 {
-	struct cached_run look = {.names = names, .op_types = &o->op_types, .show = show, .command = o};
+	const struct shared_options *o = &status->shared;
+	struct cached_run look = {.names = names, .op_types = &o->op_types, .show = show, .command = status};
 	bool json = strcmp(o->format, "json") == 0;
 
 	if (shared_options_read(o, program, &look.options, err) < 0 ||
 	    (!o->index && operands_root(program, names, arena, err) < 0))
 		return EXIT_USAGE;
-	look.options.details = json;
+	look.options.details = json && !status->no_cases;
 	look.options.needs_device = !json;
 	look.options.ask_verified = look.options.ask_rows =
 	    !json && !o->index && names->count == 0 && o->op_types.count == 0;
@@ -112,11 +122,11 @@ static int run(struct program *program, const struct shared_options *o, struct w
 
 static int start(struct program *program, int argc, char **argv)
 {
-	struct shared_options o = shared_options_default();
+	struct status_options o = {.shared = shared_options_default()};
 	struct command_line line;
 
 	if (command_line_begin(&line, &command_status, argc, argv, &o)) {
-		if (strcmp(o.format, "text") == 0)
+		if (strcmp(o.shared.format, "text") == 0)
 			fold_output();
 		line.code = run(program, &o, &line.names, &line.arena, &line.err);
 	}

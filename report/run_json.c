@@ -197,15 +197,43 @@ void report_json_approval(struct buf *out, const struct result *result)
 	arena_free(&arena);
 }
 
-static void json_definition(struct buf *out, const struct result *result)
+static void json_counts(struct buf *out, const struct summary *counts)
 {
-	buf_text(out, "{");
+	const uint32_t by_status[STATUS_COUNT] = {
+	    [STATUS_PASSED] = counts->passed, [STATUS_SKIPPED] = counts->skipped, [STATUS_ERROR] = counts->errors,
+	    [STATUS_FAILED] = counts->failed, [STATUS_INVALID] = counts->invalid, [STATUS_CHECKED] = counts->checked,
+	};
+
+	buf_printf(out, ", \"counts\": {\"cases\": %" PRIu32, counts->cases);
+	for (int s = 0; s < STATUS_COUNT; s++)
+		buf_printf(out, ", \"%s\": %" PRIu32, status_name((enum status)s), by_status[s]);
+	buf_text(out, "}");
+}
+
+/* Writes the members that are also known for a definition that was not read because nothing changed. */
+static void json_status(struct buf *out, const struct result *result)
+{
 	buf_json_member(out, "name", result->file->name);
 	buf_json_next_member(out, "op_type", result->file->op_type);
 	buf_json_next_member(out, "status", result->known ? status_name(result->status) : "unknown");
 	buf_json_next_member(out, "reason", reason_name(result->reason));
 	buf_json_next_member(out, "message", result->message);
 	buf_printf(out, ", \"changed\": %s", result->changed ? "true" : "false");
+	json_counts(out, &result->counts);
+}
+
+static void json_short_definition(struct buf *out, const struct result *result)
+{
+	buf_text(out, "{");
+	json_status(out, result);
+	diagnosis_json(result, out);
+	buf_text(out, "}");
+}
+
+static void json_definition(struct buf *out, const struct result *result)
+{
+	buf_text(out, "{");
+	json_status(out, result);
 	json_constants(out, result);
 	buf_json_next_member(out, "family", result->made != NULL && result->made->op != NULL ? result->made->op->op->name : NULL);
 	buf_json_next_member(out, "matched_by", result->made != NULL ? cases_matched(result->made) : NULL);
@@ -291,7 +319,7 @@ void report_json(const struct run *run, const struct report_options *options)
 	buf_text(&out, ",\n \"definitions\": [");
 	for (int i = 0; i < run->count; i++) {
 		buf_text(&out, i > 0 ? ",\n " : "\n ");
-		json_definition(&out, run->results[i]);
+		(options->no_cases ? json_short_definition : json_definition)(&out, run->results[i]);
 		fwrite(out.data, 1, out.length, stdout);
 		buf_clear(&out);
 	}

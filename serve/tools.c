@@ -51,10 +51,12 @@ static const struct tool tools[] = {
      {"list", "--format=json"},
      {NAMES(false, SELECTED), OP_TYPES}},
     {"status",
-     "Returns what the cache knows about each definition: its status and how many cases passed. Runs nothing.",
+     "Returns what the cache knows about each definition: its status, its diagnosis if it failed, and how many of its cases "
+     "have which status. Runs nothing.",
      TOOL_COMMAND,
-     {"status", "--format=json"},
-     {NAMES(false, SELECTED), OP_TYPES}},
+     {"status", "--format=json", "--no-cases"},
+     {NAMES(false, SELECTED), OP_TYPES,
+      {"cases", VALUE_FLAG, "--cases", false, "also return everything about each case (long: name few definitions)"}}},
 };
 
 enum { TOOLS = sizeof tools / sizeof *tools };

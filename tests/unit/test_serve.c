@@ -95,9 +95,10 @@ static void expect_words(const char *tool, const char *arguments, const char *ex
 static void a_call_is_a_command_line(void **state)
 {
 	(void)state;
-	expect_words("status", "{}", "status --format=json --");
+	expect_words("status", "{}", "status --format=json --no-cases --");
 	expect_words("status", "{\"names\": [\"a\", \"--force\"], \"op_types\": [\"gemm\", \"moe\"]}",
-		     "status --format=json --op-type=gemm --op-type=moe -- a --force");
+		     "status --format=json --no-cases --op-type=gemm --op-type=moe -- a --force");
+	expect_words("status", "{\"names\": [\"a\"], \"cases\": true}", "status --format=json --no-cases --cases -- a");
 	expect_words("verify", "{\"names\": [\"a\"], \"sizes\": \"small\", \"tolerance\": [\"1e-3\"], \"seed\": 3, \"edge\": true, \"force\": false}",
 		     "verify --sizes=small --tolerance=1e-3 --seed=3 --edge -- a");
 	expect_words("verify_text", "{\"definition\": \"{}\", \"case\": \"x y\"}", "verify_text --case=x y -- {}");

@@ -103,7 +103,11 @@ assert report["summary"]["cases_run"] == 0, report["summary"]
 assert text(call("list")) == (cli("list", "--format", "json"), False)
 assert text(call("explain", names=["tiny_norm"])) == (cli("explain", "tiny_norm", "--alone", "--device", "cpu"), False)
 status = json.loads(text(call("status", names=["tiny_norm"]))[0])
-assert status["definitions"][0]["name"] == "tiny_norm", status
+known = status["definitions"][0]
+assert known["name"] == "tiny_norm" and "cases" not in known, status
+status = json.loads(text(call("status", cases=True))[0])["definitions"][0]
+assert status["counts"] == known["counts"] and len(status["cases"]) == known["counts"]["cases"] > known["counts"]["passed"] > 0, status
+assert status["cases"][0]["outputs"] and status["constants"], status
 sentence, wrong = text(call("explain", names=["--help"])) # an operand and no option
 assert wrong and "no definition '--help'" in sentence, sentence
 sentence, wrong = text(call("verify", names=["nothing"]))
