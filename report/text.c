@@ -20,7 +20,7 @@
 #include "report/common_diagnosis.h"
 #include "report/totals.h"
 
-enum { MESSAGE_LINES = 24, LINE_BYTES = 2000, STATUS_COLUMNS = 9 /* of print_word */, NARROW = 60 };
+enum { MESSAGE_LINES = 24, LINE_BYTES = 2000, STATUS_COLUMNS = 9 /* of print_word */, NARROW = 60, CAUSE_LINES = 5 };
 
 const char *report_colour(enum status status)
 {
@@ -580,18 +580,19 @@ static size_t fitting_words(const char *line, size_t width)
 	return 0;
 }
 
-/* Appends as many words of the text as fit into `width` columns, and the end of the line. If `width` is 0, appends the
- * whole text. */
-static void add_line(struct buf *out, const struct buf *text, size_t width)
+/* Appends a cause and the end of the line. end_folded folds the cause. Of a very long cause, such as the message of an
+ * exception, only as many words are appended as fit into about CAUSE_LINES lines of `width` columns; 0: all. The report
+ * above has the whole text. */
+static void add_cause(struct buf *out, const struct buf *text, size_t width)
 {
-	size_t cut = fitting_words(text->data, width);
+	size_t cut = fitting_words(text->data, CAUSE_LINES * width);
 
 	buf_add(out, text->data, cut > 0 ? cut : text->length);
 	buf_text(out, cut > 0 ? "…\n" : "\n");
 }
 
-/* Prints one failure in one line, or the cause in a second line if both do not fit into `columns`; 0: there is no
- * limit. */
+/* Prints one failure in one line. If the name and the cause do not fit into `columns`, the cause begins on a second
+ * line; 0: there is no limit. */
 static void print_failure(FILE *out, const struct result *result, int columns)
 {
 	const size_t width = columns > STATUS_COLUMNS ? (size_t)(columns - STATUS_COLUMNS) : 0;
@@ -609,7 +610,7 @@ static void print_failure(FILE *out, const struct result *result, int columns)
 	if (why.length > 0 && fitting_words(line.data, width) > 0) {
 		line.length = name.length;
 		buf_printf(&line, "\n%*s", STATUS_COLUMNS, "");
-		add_line(&line, &why, width);
+		add_cause(&line, &why, width);
 	} else {
 		buf_text(&line, "\n");
 	}

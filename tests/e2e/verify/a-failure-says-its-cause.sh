@@ -66,6 +66,29 @@ FAILED   rmsnorm/w: behaves as if input 'weight' were left out (taken as 1)
 T
 grep -A 4 '^FAILED   rmsnorm/epsilon$' "$work/out" | cmp - "$work/expected" || fail "the list of failures is not as expected"
 
+# A cause that does not fit into one line is folded. Only the message of an exception may be too long for the list.
+norm wordy 1e-6 output
+edit definitions/rmsnorm/wordy.json 'return output' "raise ValueError('x' + ' word' * 500)"
+step='verify on a terminal of 62 columns'
+expectations=$((expectations + 2))
+NO_COLOR=1 "$python" -I -S "$top/tests/e2e/pseudo_terminal.py" 62 "$reftest" verify rows wordy --sizes small --device cpu >"$work/out"
+cat >"$work/expected" <<'T'
+FAILED   rmsnorm/rows
+         output 'output' is 0 only where batch_size >= 2 (the
+           last 254 of 256)
+T
+grep -A 2 '^FAILED   rmsnorm/rows$' "$work/out" | cmp - "$work/expected" || fail "a cause is not folded"
+sed -n '/^ERROR    rmsnorm.wordy$/,/^2 definitions/p' "$work/out" >"$work/last"
+{ grep -q ' word…$' "$work/last" && [ "$(wc -l <"$work/last")" -le 9 ]; } || fail "a long message is not cut"
+
+# status --no-cases names the cause of each failure. It reads nothing about a definition that is known to be right.
+run verify right --device cpu
+REFTEST_TRACE=1 run status --device cpu --format json --no-cases right epsilon
+expect "d['right']['counts']['passed'] == d['right']['counts']['cases'] > 0 == d['right']['counts']['failed'] and 'cases' not in d['right']"
+expect "d['epsilon']['diagnosis'] == ['eps = 1e-05; 1e-06 is attested by description']"
+expect_says 'plan: rmsnorm/epsilon'
+expect_silence_about 'plan: rmsnorm/right'
+
 run verify epsilon --sizes small --device cpu --format jsonl
 expect_exit 1
 expect_says '"event": "verdict"' '"approval": null, "diagnosis": ["eps = 1e-05; 1e-06 is attested by description"], "cases": ['
