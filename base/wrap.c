@@ -29,23 +29,94 @@ static size_t in_backticks(const char *text, size_t length)
 	return end != NULL ? (size_t)(end - text) + 1 : 0;
 }
 
-/* Returns the number of bytes before the line break: the whole line if it fits, otherwise the bytes up to the last
- * blank before `width`. If there is no such blank, the line breaks at the first blank after `width`. Blanks between
- * backticks do not count. */
-static size_t fitting(const char *line, size_t length, size_t skip, size_t width)
+static size_t blanks_at(const char *text, size_t length)
 {
-	size_t columns = skip, blank = 0, whole_until = 0, wide;
+	size_t count = 0;
+
+	while (count < length && text[count] == ' ')
+		count++;
+	return count;
+}
+
+/* Returns how many columns the text takes until two blanks follow each other. */
+static size_t column_width(const char *text, size_t length)
+{
+	size_t columns = 0, wide;
+
+	for (size_t at = 0; at < length && blanks_at(text + at, length - at) < 2; columns += wide)
+		at += step(text + at, length - at, &wide);
+	return columns;
+}
+
+/* A word of a line. Text in backticks is one word, together with what touches it. */
+struct word {
+	size_t at;     /* where the next word is looked for */
+	size_t gap;    /* the blanks before the word */
+	size_t begins; /* the column where the word begins */
+	size_t columns;
+};
+
+/* Finds the next word of a line. Begin with {0}. Returns false after the last one. */
+static bool next_word(const char *line, size_t length, struct word *word)
+{
+	size_t whole_until = 0, wide;
+
+	word->begins += word->columns;
+	word->gap = word->columns = 0;
+	while (word->at < length) {
+		if (word->at >= whole_until)
+			whole_until = word->at + in_backticks(line + word->at, length - word->at);
+		bool blank = line[word->at] == ' ' && word->at >= whole_until;
+
+		if (blank && word->columns > 0)
+			return true;
+		word->at += step(line + word->at, length - word->at, &wide);
+		word->gap += blank;
+		word->begins += blank;
+		word->columns += blank ? 0 : wide;
+	}
+	return word->columns > 0;
+}
+
+/* Returns the indentation of continuation lines. In a row of a table, whose columns are separated by two or more
+ * blanks, it is the beginning of the last column in the left part of the row behind which every word fits. */
+static size_t continuation_indent(const char *line, size_t length, size_t indent, size_t width)
+{
+	size_t longest = 0, hang = 0;
+
+	for (struct word word = {0}; next_word(line, length, &word);)
+		longest = word.columns > longest ? word.columns : longest;
+	for (struct word word = {0}; next_word(line, length, &word);)
+		if (word.gap > 1 && word.begins > indent && word.begins <= width * 2 / 5 && word.begins + longest <= width)
+			hang = word.begins;
+	return hang > 0 ? hang : indent + 2;
+}
+
+/* Returns the number of bytes before the line break: the whole line if it fits, otherwise the bytes up to the last
+ * blank before `width`, or up to the last column of a table if this column fits into one line. If there is no such
+ * blank, the line breaks at the first blank after `width`. Blanks between backticks and before `indent` do not
+ * count. */
+static size_t fitting(const char *line, size_t length, size_t skip, size_t width, size_t indent)
+{
+	size_t columns = skip, blank = 0, column = 0, whole_until = 0, wide;
 
 	for (size_t at = 0; at < length;) {
+		size_t blanks = at > 0 && line[at - 1] != ' ' ? blanks_at(line + at, length - at) : 0;
+
 		if (at >= whole_until)
 			whole_until = at + in_backticks(line + at, length - at);
-		if (line[at] == ' ' && at >= whole_until && at > 0 && line[at - 1] != ' ')
+		if (blanks > 0 && at >= whole_until && columns + blanks > indent) {
 			blank = at;
+			column = blanks > 1 ? at : column;
+		}
 		size_t bytes = step(line + at, length - at, &wide);
 
 		columns += wide;
-		if (columns > width && blank > 0)
-			return blank;
+		if (columns > width && blank > 0) {
+			const char *next = line + column + blanks_at(line + column, length - column);
+
+			return column > 0 && indent + column_width(next, (size_t)(line + length - next)) <= width ? column : blank;
+		}
 		at += bytes;
 	}
 	return length;
@@ -53,28 +124,26 @@ static size_t fitting(const char *line, size_t length, size_t skip, size_t width
 
 static void wrap_line(const char *line, size_t length, size_t width, const char *command, struct buf *out)
 {
-	size_t indent = strspn(line, " ");
-
-	if (indent >= length)
-		indent = length;
+	size_t indent = blanks_at(line, length);
 	const char *at = line + indent;
 	size_t rest = length - indent, name = strlen(command), skip = indent;
 	bool pasted = rest > name && strncmp(at, command, name) == 0 && at[name] == ' ';
+	size_t next = pasted ? indent + 2 : continuation_indent(line, length, indent, width);
 
 	buf_printf(out, "%*s", (int)indent, "");
 	for (;;) {
-		size_t fits = fitting(at, rest, skip, width - (pasted ? 2 : 0));
+		size_t fits = fitting(at, rest, skip, width - (pasted ? 2 : 0), next);
 
 		buf_add(out, at, fits);
 		at += fits;
 		rest -= fits;
-		while (rest > 0 && *at == ' ') {
-			at++;
-			rest--;
-		}
+		size_t blanks = blanks_at(at, rest);
+
+		at += blanks;
+		rest -= blanks;
 		if (rest == 0)
 			break;
-		skip = indent + 2;
+		skip = next;
 		buf_printf(out, "%s\n%*s", pasted ? " \\" : "", (int)skip, "");
 	}
 	buf_text(out, "\n");

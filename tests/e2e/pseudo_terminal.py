@@ -1,6 +1,6 @@
 """Runs a program on a pseudo terminal, and prints what the program writes to it: pseudo_terminal.py [--no-errors] COLUMNS PROGRAM…
 
-Standard error is the terminal, too; with --no-errors it goes nowhere."""
+Standard error is the terminal, too; with --no-errors it goes nowhere. $TERMINAL is the kind of terminal (default: xterm)."""
 
 import fcntl
 import os
@@ -9,7 +9,7 @@ import struct
 import sys
 import termios
 
-os.environ["TERM"] = "xterm"
+os.environ["TERM"] = os.environ.get("TERMINAL", "xterm")
 no_errors = sys.argv[1] == "--no-errors"
 columns, *program = sys.argv[2 if no_errors else 1 :]
 child, terminal = pty.fork()

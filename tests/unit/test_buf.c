@@ -87,6 +87,7 @@ static void strings_become_json(void **state)
 	check_string("\xC3\xA9\xF0\x9F\x98\x80", 6, "\"\xC3\xA9\xF0\x9F\x98\x80\"");
 	check_string("\xC3", 1, "\"\xEF\xBF\xBD\"");
 	check_string("\xED\xA0\x80", 3, "\"\xEF\xBF\xBD\xEF\xBF\xBD\xEF\xBF\xBD\"");
+	check_string("a:b ::c#d ##[e", 14, "\"a:b \\u003a:c#d \\u0023#[e\"");
 	buf_json_string(&buf, "x");
 	assert_string_equal(buf.data, "\"x\"");
 	buf_free(&buf);

@@ -33,6 +33,22 @@ static void others_are_broken_at_blanks_and_indented(void **state)
 	assert_folded("  a one two three\n", 9, "  a one\n    two\n    three\n");
 }
 
+static void columns_of_a_table_stay_below_each_other(void **state)
+{
+	(void)state;
+	assert_folded("passed   gemm/wide_name  5 of 5 cases", 30, "passed   gemm/wide_name\n         5 of 5 cases\n");
+	assert_folded("  ok  path is here, twelve words  too", 20, "  ok  path is here,\n      twelve words\n      too\n");
+	assert_folded("\033[31mFAILED  \033[0m gemm/name  a b c d e", 26, "\033[31mFAILED  \033[0m gemm/name\n         a b c d e\n");
+	/* a column that does not fit into one line breaks where the line is full */
+	assert_folded("ok   a  b c d e f g h i j", 15, "ok   a  b c d e\n     f g h i j\n");
+	assert_folded("ok  a  /a/path x", 16, "ok  a  /a/path x\n");
+	assert_folded("ok  a  /a/long/path x", 18, "ok  a\n    /a/long/path x\n");
+	/* a word that does not fit behind the column, and a column that begins too far to the right */
+	assert_folded("ok       definitions/x y", 20, "ok\n  definitions/x y\n");
+	assert_folded("one two three  four five", 20, "one two three\n  four five\n");
+	assert_folded("ok   `a b c d e` f", 12, "ok\n  `a b c d e`\n  f\n");
+}
+
 static void a_wide_word_stays_whole(void **state)
 {
 	(void)state;
@@ -71,6 +87,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(lines_that_fit_stay_as_they_are),
 	    cmocka_unit_test(others_are_broken_at_blanks_and_indented),
+	    cmocka_unit_test(columns_of_a_table_stay_below_each_other),
 	    cmocka_unit_test(a_wide_word_stays_whole),
 	    cmocka_unit_test(a_command_can_still_be_pasted),
 	    cmocka_unit_test(words_in_backticks_stay_together),

@@ -1,6 +1,7 @@
 #!/bin/sh
 # No command breaks a word on a narrow terminal: a line is wider than the terminal only if it is one word. JSON is not folded,
-# because a line end inside a string would break it, and neither is what a pipe gets.
+# because a line end inside a string would break it, and neither is what a pipe or the terminal "dumb" gets. A terminal shows
+# colours unless NO_COLOR is set; "dumb" shows none.
 . "$(dirname "$0")/../harness.sh"
 given tiny_norm tiny_gemm
 edit definitions/gemm/tiny_gemm.json '"op_type"' '"op_typ"'
@@ -22,8 +23,33 @@ for words in status check 'explain tiny_norm' 'tolerance tiny_norm' 'cache stats
 	narrow $words || fail "a line is too wide"
 	[ "$(wc -l <"$work/out")" -gt 1 ] || fail "nothing is printed"
 done
+step='a table on 40 columns'
+narrow status || fail "a line is too wide"
+printf 'unknown  gemm/tiny_gemm\n         0 of 11 cases passed\n' >"$work/expected"
+grep -A1 gemm/tiny_gemm "$work/out" | cmp - "$work/expected" || fail "a continuation line is not below its column"
+
+echo '{}' >definitions/gemm/empty.json # an invalid definition is red
+# `coloured TERM VARIABLE=VALUE…`: whether status has colours on a terminal of this kind
+coloured() {
+	step="colours: TERM=$*"
+	expectations=$((expectations + 1))
+	kind=$1
+	shift
+	env TERMINAL="$kind" "$@" "$python" -I -S "$top/tests/e2e/pseudo_terminal.py" 40 "$reftest" status >"$work/out"
+	grep -q gemm/empty "$work/out" || fail "nothing is printed"
+	grep -q "$(printf '\033\\[31m')" "$work/out"
+}
+coloured xterm || fail "there is none"
+coloured xterm NO_COLOR= || fail "there is none, although NO_COLOR is empty"
+! coloured xterm NO_COLOR=1 || fail "there is one"
+! coloured xterm NO_COLOR=1 CLICOLOR_FORCE=1 || fail "there is one"
+! coloured '' || fail "there is one"
+coloured dumb CLICOLOR_FORCE=1 || fail "there is none"
+! coloured dumb || fail "there is one"
+grep -q 'rmsnorm/tiny_norm  0 of 5 cases passed$' "$work/out" || fail "a line is folded"
+
 step='JSON on a terminal'
 narrow status --format json && fail "JSON is folded"
-expect "s['definitions'] == 2"
+expect "s['definitions'] == 3"
 run tolerance tiny_norm
 grep -q 'hit ratio 1$' "$work/out" || fail "a line in a pipe is folded"
