@@ -14,6 +14,7 @@
 
 #include "base/fold_output.h"
 #include "base/show.h"
+#include "base/show_wrapped.h"
 #include "cli/command.h"
 #include "cli/help.h"
 
@@ -92,11 +93,14 @@ int main(int argc, char **argv)
 	struct err err = {""};
 	const struct command *command = command_named(argv[at], &arena, &err);
 
-	arena_free(&arena);
 	if (command == NULL) {
-		show_print(stderr, "reftest: %s\n", err.text);
+		const char *message = arena_printf(&arena, "reftest: %s\n", err.text);
+
+		show_wrapped(stderr, message);
+		arena_free(&arena);
 		return EXIT_USAGE;
 	}
+	arena_free(&arena);
 	int code = command->run(&program, argc - at, argv + at);
 
 	program_close(&program);

@@ -5,6 +5,7 @@
 
 #include <string.h>
 
+#include "base/fold_output.h"
 #include "base/show.h"
 #include "cli/bench_fib.h"
 #include "cli/shared_options.h"
@@ -94,8 +95,11 @@ static int start(struct program *program, int argc, char **argv)
 	struct command_line line;
 
 	o.shared.sizes = "medium";
-	if (command_line_begin(&line, &command_bench, argc, argv, &o))
+	if (command_line_begin(&line, &command_bench, argc, argv, &o)) {
+		if (strcmp(o.shared.format, "text") == 0)
+			fold_output();
 		line.code = run(program, &o, &line.names, &line.err);
+	}
 	return command_line_end(&line);
 }
 

@@ -427,10 +427,9 @@ static int sweep_store(struct program *program, const struct cache_options *o, c
 		return code;
 	if (store_gc(store, &needs, o->dry_run, &swept, err) != 0)
 		return EXIT_INTERNAL;
-	show_print(stdout, "%s: %" PRId64
-	       " verdicts%s removed: the dataset does not need them, and they are older than %d days; also %" PRId64
-	       " rows about cases and %" PRId64 " rows about deleted files",
-	       store_path(store), swept.verdicts, o->dry_run ? " would be" : "", o->days, swept.latest, swept.files);
+	show_print(stdout, "%s: %" PRId64 " verdicts that the dataset does not need and that are older than %d days, %" PRId64
+	       " rows about cases and %" PRId64 " rows about deleted files%s removed",
+	       store_path(store), swept.verdicts, o->days, swept.latest, swept.files, o->dry_run ? " would be" : "");
 	if (swept.damaged > 0)
 		show_print(stdout, "; %" PRId64 " damaged rows", swept.damaged);
 	if (swept.bytes_after < swept.bytes_before)

@@ -8,6 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/fold_output.h"
 #include "base/shell_word.h"
 #include "base/show.h"
 #include "repos/known_repositories.h"
@@ -150,8 +151,10 @@ static int start(struct program *program, int argc, char **argv)
 	struct clone_options o = {.target = "./repos"};
 	struct command_line line;
 
-	if (command_line_begin(&line, &command_clone, argc, argv, &o))
+	if (command_line_begin(&line, &command_clone, argc, argv, &o)) {
+		fold_output();
 		line.code = run(program, &o, &line.arena, &line.err);
+	}
 	return command_line_end(&line);
 }
 

@@ -17,6 +17,7 @@
 #include <unistd.h>
 
 #include "base/file.h"
+#include "base/fold_output.h"
 #include "base/hash.h"
 #include "base/show.h"
 #include "cli/hook_result.h"
@@ -350,8 +351,10 @@ static int start(struct program *program, int argc, char **argv)
 
 	if (command_line_begin(&line, &command_hook, argc, argv, &o))
 		sub = command_line_subcommand(&line);
-	if (sub != NULL)
+	if (sub != NULL) {
+		fold_output();
 		line.code = sub->run(program, &o, &line.names, &line.err);
+	}
 	return command_line_end(&line);
 }
 

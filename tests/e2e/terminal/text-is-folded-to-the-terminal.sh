@@ -5,6 +5,7 @@
 . "$(dirname "$0")/../harness.sh"
 given tiny_norm tiny_gemm
 edit definitions/gemm/tiny_gemm.json '"op_type"' '"op_typ"'
+git init -q && git add . && git -c user.name=a -c user.email=a@b commit -qm first
 cat >"$work/narrow.py" <<'P'
 import sys
 lines = sys.stdin.read().split("\n")
@@ -16,13 +17,19 @@ narrow() {
 	NO_COLOR=1 "$python" -I -S "$top/tests/e2e/pseudo_terminal.py" 40 "$reftest" "$@" >"$work/terminal"
 	"$python" -I -S "$work/narrow.py" <"$work/terminal" >"$work/out"
 }
-for words in status check 'explain tiny_norm' 'tolerance tiny_norm' 'cache stats' 'generate --check' doctor 'help verify' 'verify --help' help; do
+for words in status check 'explain tiny_norm' 'tolerance tiny_norm' 'cache stats' 'generate --check' doctor 'help verify' \
+	'verify --help' help 'hook install' 'clone --only sglang --mirror nowhere' coverage 'cache gc' 'diff HEAD' 'affected definitions/gemm/tiny_gemm.json' verfy; do
 	step="reftest $words on 40 columns"
 	expectations=$((expectations + 1))
 	# shellcheck disable=SC2086 # words
 	narrow $words || fail "a line is too wide"
 	[ "$(wc -l <"$work/out")" -gt 1 ] || fail "nothing is printed"
 done
+step='bench on 40 columns'
+expectations=$((expectations + 1))
+narrow bench tiny_norm --device cpu --sizes small --no-workloads || fail "a line is too wide"
+grep -q 'median\|warm' "$work/out" || fail "no latency is printed"
+
 step='a table on 40 columns'
 narrow status || fail "a line is too wide"
 printf 'unknown  gemm/tiny_gemm\n         0 of 11 cases passed\n' >"$work/expected"
