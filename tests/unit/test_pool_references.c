@@ -504,6 +504,20 @@ static void each_limit_is_told(void **state)
 	expect_all_is_well(*state);
 }
 
+/* A freed tensor that is larger than malloc's largest threshold is reused, too, without new pages. */
+static void freed_memory_is_reused_by_the_next_tensor(void **state)
+{
+	struct pool_result result = verify(
+	    *state, HEAD "import resource\n" RUN "    def new_pages():\n"
+		    "        before = resource.getrusage(resource.RUSAGE_SELF).ru_minflt\n"
+		    "        size = 64 << 20\n        b'x' * size\n"
+		    "        return resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before\n"
+		    "    first, second = new_pages(), new_pages()\n"
+		    "    raise ValueError(f'{first >= 32} {second < 16}: {first} and {second} new pages')\n");
+
+	expect(&result, STATUS_ERROR, REASON_RAISED, "ValueError: True True");
+}
+
 /* ---- references that cheat or break things ---- */
 
 static void junk_on_every_descriptor_hurts_only_its_own_case(void **state)
@@ -665,6 +679,7 @@ int main(int argc, char **argv)
 	    cmocka_unit_test(printing_disturbs_nothing_and_its_end_is_kept),
 	    cmocka_unit_test(a_long_reference_and_a_long_line_are_accepted),
 	    cmocka_unit_test(taking_more_memory_than_there_is_raises),
+	    cmocka_unit_test(freed_memory_is_reused_by_the_next_tensor),
 	    cmocka_unit_test(each_limit_is_told),
 	    cmocka_unit_test(junk_on_every_descriptor_hurts_only_its_own_case),
 	    cmocka_unit_test(claiming_to_have_run_is_worth_nothing),

@@ -31,18 +31,17 @@
  * closes the socket. */
 #include "workers/judge/judge.h"
 
-#include <malloc.h>
-#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/json.h"
 #include "base/show.h"
+#include "workers/judge/kept_memory.h"
 #include "workers/judge/trial.h"
 #include "workers/protocol/channel.h"
 
-enum { EXIT_BROKEN = 3, EXIT_PROTOCOL = 2 };
+enum { EXIT_BROKEN = 3, EXIT_PROTOCOL = 2, IDLE_MS = 5000 /* then freed memory is returned to the system */ };
 
 struct judge {
 	struct channel channel;
@@ -234,26 +233,6 @@ static int handle(struct judge *judge, const char *line, size_t length)
 	return 0;
 }
 
-/* Lets malloc keep up to KEPT freed bytes. A case allocates and frees tensors of the same sizes several times. Without
- * this setting, Linux would clear new pages for each of them. */
-static void keep_freed_memory(void)
-{
-	enum { KEPT = 1 << 30 };
-
-	mallopt(M_MMAP_MAX, 0);
-	mallopt(M_TRIM_THRESHOLD, KEPT);
-}
-
-/* Waits for a message. After IDLE_MS without one, returns the freed memory to the system. */
-static void wait_for_message(void)
-{
-	enum { IDLE_MS = 5000 };
-	struct pollfd socket = {.fd = JUDGE_SOCKET, .events = POLLIN};
-
-	if (poll(&socket, 1, IDLE_MS) == 0)
-		malloc_trim(0);
-}
-
 static int serve(struct judge *judge)
 {
 	struct device *device = judge->context.device;
@@ -269,7 +248,7 @@ static int serve(struct judge *judge)
 				return EXIT_BROKEN;
 		}
 		judge_clock_turn(&judge->context.clock, JUDGE_WAITS);
-		wait_for_message();
+		kept_memory_wait(JUDGE_SOCKET, IDLE_MS);
 		if (channel_read(&judge->channel) != CHANNEL_DATA)
 			return 0;
 	}
@@ -325,7 +304,7 @@ int judge_serve(const struct judge_program *program, const struct judge_order *o
 {
 	struct judge judge = {.staged = order->staged, .kernels = *program->kernels};
 
-	keep_freed_memory();
+	kept_memory_begin();
 	judge.kernels.cuda_library = program->cuda_library < 0 ? -1 : JUDGE_CUDA_LIBRARY;
 	if (order->threads > 0)
 		judge.kernels.api->use_threads(order->threads);

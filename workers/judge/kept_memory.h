@@ -1,0 +1,13 @@
+/* kept_memory - what malloc does with the memory that the judge frees. A case allocates and frees tensors of the same
+ * sizes several times. By default, malloc returns their memory to the system, and Linux clears new pages for each of
+ * them. */
+#ifndef REFTEST_WORKERS_JUDGE_KEPT_MEMORY_H
+#define REFTEST_WORKERS_JUDGE_KEPT_MEMORY_H
+
+/* Lets malloc keep up to 1 GiB of freed memory. */
+void kept_memory_begin(void);
+
+/* Waits until `fd` can be read. After `idle_ms` milliseconds, returns the freed memory to the system and ends. */
+void kept_memory_wait(int fd, int idle_ms);
+
+#endif
