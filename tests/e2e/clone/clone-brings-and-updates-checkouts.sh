@@ -107,6 +107,7 @@ clone --target-dir elsewhere --only sglang
 expect_exit 1
 grep -q 'sglang .*is not a clone' "$work/out" || fail "the folder is not named"
 is_file elsewhere/sglang/file text
+[ ! -e elsewhere/flashinfer ] && [ ! -e elsewhere/flashinfer-trace ] || fail "--only sglang touched another repository"
 
 # Without the server, a message names the command, and the earlier checkout stays.
 mv "$mirror" "$work/away"

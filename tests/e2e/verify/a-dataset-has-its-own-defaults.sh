@@ -30,6 +30,14 @@ expect_exit 0
 expect_says 'bounds from reftest.toml, line 3' 'tolerance = float16=0.1 (line 3)' '2 passed'
 run verify --alone
 expect_says '2 passed; 0 cases run'
+# Another bound in the file counts at once, although no file of the definition has changed.
+sed -i 's/float16=0.1/float16=1e-9/' reftest.toml
+run verify --alone
+expect_exit 1
+expect_says 'bounds from reftest.toml, line 3' '1 passed, 1 failed'
+sed -i 's/float16=1e-9/float16=0.1/' reftest.toml
+run verify --alone
+expect_says '2 passed; 0 cases run'
 run status --format json
 "$python" -I -S -c '
 import json, sys
