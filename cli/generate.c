@@ -103,19 +103,35 @@ static int exit_code(const struct generate_options *o, const struct update_resul
 /* Counts the definitions again. A definition whose only tests are hand-written tests that cannot fail counts as a
  * definition without tests. Writes nothing. Returns -1 if the tests cannot be examined: `reftest generate --audit` says
  * why. */
+static void print_hindered(const struct generate_options *o, const struct vacuous_tests *found)
+{
+	const bool one = found->uncollected == 1;
+
+	if (found->vacuous_count > 0 && !o->replace_vacuous)
+		show_print(stdout,
+			   "note: no test in %d hand-written file%s can fail because of a definition; `reftest generate --audit` says "
+			   "why, and `reftest generate --replace-vacuous` replaces %s\n",
+			   found->vacuous_count, found->vacuous_count == 1 ? "" : "s", found->vacuous_count == 1 ? "it" : "them");
+	if (found->uncollected > 0)
+		show_print(stdout,
+			   "note: %d hand-written file%s %s that %s does not have, such as %s, so pytest cannot collect %s with this "
+			   "interpreter; `pytest tests/references --continue-on-collection-errors` runs all other tests\n",
+			   found->uncollected, one ? "" : "s", one ? "imports a module" : "import modules", found->python,
+			   found->missing, one ? "it" : "them");
+}
+
 static int count_without_vacuous(struct run *run, const struct update_options *options, const char *python,
-				 struct update_result *generated)
+				 struct vacuous_tests *found, struct update_result *generated)
 {
 	struct update_options again = *options;
-	struct vacuous_tests found;
 	struct update_result counted;
 
-	if (vacuous_tests_find(&run->dataset, run->program->root, python, &run->arena, &found, NULL) < 0)
+	if (vacuous_tests_find(&run->dataset, run->program->root, python, &run->arena, found, NULL) < 0)
 		return -1;
 	again.check = again.quiet = true;
-	again.vacuous = found.vacuous;
-	again.vacuous_count = found.vacuous_count;
-	if (found.vacuous_count > 0) {
+	again.vacuous = found->vacuous;
+	again.vacuous_count = found->vacuous_count;
+	if (found->vacuous_count > 0) {
 		if (update_tests(run->program, &run->dataset, &again, &run->arena, &counted, NULL) < 0)
 			return -1;
 		generated->with_test = counted.with_test;
@@ -168,9 +184,12 @@ static int update(struct run *run, const struct generate_options *o, const struc
 				o->print);
 		return generated.printed ? EXIT_VERIFIED : EXIT_USAGE;
 	}
-	bool audited = generated.hand_written == 0 || count_without_vacuous(run, &options, o->shared.python, &generated) == 0;
+	struct vacuous_tests found = {0};
+	const bool audited = count_without_vacuous(run, &options, o->shared.python, &found, &generated) == 0;
 
-	print_summary(o, &generated, !audited);
+	print_summary(o, &generated, !audited && generated.hand_written > 0);
+	if (audited)
+		print_hindered(o, &found);
 	print_remedy(o, &generated, run->program->root);
 	return exit_code(o, &generated);
 }

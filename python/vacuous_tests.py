@@ -4,8 +4,10 @@ docs/generated-tests.md).
 The argument of this script is a folder. Each line of stdin is a JSON object: "path" of a Python file in the folder,
 and, if the definition that the file tests is known, "reference" (source text) and "about" (path of the definition). For
 each file the script prints one line of JSON, with the findings sorted by line number: {"findings": [{"line": 12,
-"reason": "test_x compares nothing …"}], "vacuous": true}. "vacuous" says that the file has tests, and that none of them
-can fail because of the definition. Files are parsed and never run. A file that this interpreter cannot parse is a finding.
+"reason": "test_x compares nothing …"}], "vacuous": true, "missing": "flashinfer"}. "vacuous" says that the file has tests,
+and that none of them can fail because of the definition. "missing" is a module that the file imports unconditionally and
+this interpreter does not have, so that pytest cannot collect the file; null: there is none. Files are parsed and never
+run. A file that this interpreter cannot parse is a finding.
 
 A statement counts as a comparison if it is an assert or a raise, or if it calls a function that compares. A function of
 the same file compares if one of its statements is a comparison. A function of another file compares if its name
@@ -13,8 +15,11 @@ contains a word from COMPARING."""
 
 import ast
 import collections
+import functools
+import importlib.machinery
 import json
 import os
+import site
 import sys
 import warnings
 
@@ -318,11 +323,12 @@ def parse(source, name):
 
 
 def audit(source, reference=None, about=None, name="run"):
-    """Returns the findings about a file's text (bytes) as pairs (line, reason), sorted by line, and whether no test of the
-    file can fail because of the definition. `name` is the function of `reference` that is called."""
+    """Returns the findings about a file's text (bytes) as pairs (line, reason), sorted by line, whether no test of the
+    file can fail because of the definition, and the modules that the file imports unconditionally. `name` is the function
+    of `reference` that is called."""
     tree, finding = parse(source, "the file")
     if tree is None:
-        return [finding], False
+        return [finding], False, []
     file = File(tree)
     findings, vacuous = file.findings(), file.is_vacuous()
     pasted, line = find_function(tree, name)
@@ -335,29 +341,56 @@ def audit(source, reference=None, about=None, name="run"):
             findings.append(
                 (line, f"{name}() is a copy of the reference of {about} that was edited, so the test does not test the definition")
             )
-    return sorted(findings), vacuous
+    return sorted(findings), vacuous, imported(tree)
+
+
+def imported(tree):
+    """Returns the names of the top-level modules that the file imports by statements at its top level."""
+    names = []
+    for statement in tree.body:
+        if isinstance(statement, ast.Import):
+            names += [alias.name for alias in statement.names]
+        elif isinstance(statement, ast.ImportFrom) and statement.level == 0:
+            names.append(statement.module)
+    return [name.split(".")[0] for name in names]
+
+
+@functools.lru_cache(maxsize=None)
+def is_here(name, folder):
+    """Can this interpreter import a top-level module from a test file in `folder`? Imports nothing. pytest and torch are
+    taken for granted, because no test runs without them."""
+    folders = [folder, os.path.dirname(folder), os.path.dirname(os.path.dirname(folder))]
+    return (
+        name in ("pytest", "torch")
+        or importlib.machinery.PathFinder.find_spec(name, folders) is not None
+        or any(finder.find_spec(name, None) is not None for finder in sys.meta_path)
+    )
 
 
 def answer(folder, request):
+    path = os.path.join(folder, request["path"])
     try:
-        with open(os.path.join(folder, request["path"]), "rb") as file:
+        with open(path, "rb") as file:
             source = file.read(FILE_BYTES + 1)
         if len(source) > FILE_BYTES:
-            return [(1, f"the file is larger than {FILE_BYTES} bytes and was not read")], False
-        return audit(source, request.get("reference"), request.get("about"), request.get("entry_point", "run"))
+            return [(1, f"the file is larger than {FILE_BYTES} bytes and was not read")], False, None
+        findings, vacuous, names = audit(source, request.get("reference"), request.get("about"), request.get("entry_point", "run"))
+        missing = (name for name in names if name.isascii() and len(name) <= 100 and not is_here(name, os.path.dirname(path)))
+        return findings, vacuous, next(missing, None)
     except (OSError, RecursionError, MemoryError) as e:
-        return [(1, f"the file cannot be read: {e}")], False
+        return [(1, f"the file cannot be read: {e}")], False, None
 
 
 def main():
     warnings.simplefilter("ignore")  # suppresses the parser's warnings about the audited files
+    site.main()  # -S left out the folders of installed modules
     for line in sys.stdin.buffer:
-        findings, vacuous = answer(sys.argv[1], json.loads(line))
+        findings, vacuous, missing = answer(sys.argv[1], json.loads(line))
         found = [
             {"line": n, "reason": "".join(c if c.isprintable() else "?" for c in reason[:400])}
             for n, reason in findings
         ]
-        print(json.dumps({"findings": found, "vacuous": vacuous}), flush=True)
+        print(json.dumps({"findings": found, "vacuous": vacuous, "missing": missing}), flush=True)
 
 
 if __name__ == "__main__":

@@ -15,7 +15,7 @@
 
 extern char **environ;
 
-enum { ANSWERS_MAX = 64 << 20, REASON_MAX = 400, PATH_SIZE = 4096 };
+enum { ANSWERS_MAX = 64 << 20, REASON_MAX = 400, MODULE_MAX = 100, PATH_SIZE = 4096 };
 
 /* The hand-written test files, and the input for the script: one line of JSON per file. */
 struct questions {
@@ -124,24 +124,44 @@ static const char *fault_of(const cJSON *finding)
 	return NULL;
 }
 
-int vacuous_tests_read_answer(const char *path, const char *line, size_t length, struct string_list *messages, bool *vacuous,
-			      struct err *err)
+/* Returns whether a value can be the name of a module. */
+static bool is_module_name(const cJSON *value)
 {
-	const struct json_text text = {"the answer", line, length, 1};
-	cJSON *json = json_parse(&text, err);
-	const cJSON *findings = json_member(json, "findings"), *finding;
+	const char *name = cJSON_IsString(value) ? value->valuestring : "";
+	size_t length = strspn(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_");
+
+	return length > 0 && length <= MODULE_MAX && name[length] == '\0';
+}
+
+static const char *fault_of_answer(const cJSON *json)
+{
+	const cJSON *findings = json_member(json, "findings"), *vacuous = json_member(json, "vacuous"),
+		    *missing = json_member(json, "missing"), *finding;
 	const char *fault = cJSON_IsArray(findings) ? NULL : "no findings";
 
 	cJSON_ArrayForEach (finding, findings)
 		fault = fault != NULL ? fault : fault_of(finding);
-	const cJSON *is_vacuous = json_member(json, "vacuous");
+	if (fault == NULL && vacuous != NULL && !cJSON_IsBool(vacuous))
+		fault = "a \"vacuous\" that is neither true nor false";
+	if (fault == NULL && missing != NULL && !cJSON_IsNull(missing) && !is_module_name(missing))
+		fault = "a \"missing\" that is no name of a module";
+	return fault;
+}
 
-	fault = fault == NULL && is_vacuous != NULL && !cJSON_IsBool(is_vacuous) ? "a \"vacuous\" that is neither true nor false" : fault;
-	*vacuous = fault == NULL && cJSON_IsTrue(is_vacuous);
+int vacuous_tests_read_answer(const char *path, const char *line, size_t length, struct string_list *messages,
+			      struct vacuous_answer *out, struct err *err)
+{
+	const struct json_text text = {"the answer", line, length, 1};
+	cJSON *json = json_parse(&text, err);
+	const char *fault = fault_of_answer(json), *missing = fault == NULL ? json_text_of(json, "missing") : NULL;
+	const cJSON *finding;
+
+	*out = (struct vacuous_answer){.vacuous = fault == NULL && cJSON_IsTrue(json_member(json, "vacuous")),
+				       .missing = missing != NULL ? arena_string(messages->arena, missing) : NULL};
 	if (json != NULL && fault != NULL)
 		err_set(err, "the answer about %s has %s", err_show(path).text, fault);
 	if (fault == NULL)
-		cJSON_ArrayForEach (finding, findings)
+		cJSON_ArrayForEach (finding, json_member(json, "findings"))
 			string_list_add(messages, arena_printf(messages->arena, "%s:%d: %s", path,
 							       json_member(finding, "line")->valueint,
 							       json_text_of(finding, "reason")));
@@ -152,7 +172,7 @@ int vacuous_tests_read_answer(const char *path, const char *line, size_t length,
 /* Reads the script's answers, one line per file, and returns the number of valid answers. Sets `err` if a line is
  * invalid. */
 static int read_answers(const struct buf *answers, const struct questions *q, struct string_list *messages,
-			struct string_list *vacuous, struct err *err)
+			struct string_list *vacuous, struct vacuous_tests *out, struct err *err)
 {
 	size_t at = 0;
 	int i = 0;
@@ -160,13 +180,15 @@ static int read_answers(const struct buf *answers, const struct questions *q, st
 	for (; i < q->paths.count && at < answers->length; i++) {
 		const char *line = answers->data + at, *end = memchr(line, '\n', answers->length - at);
 
-		bool is_vacuous = false;
+		struct vacuous_answer answer;
 
-		if (end == NULL || vacuous_tests_read_answer(q->paths.items[i], line, (size_t)(end - line), messages,
-							     &is_vacuous, err) != 0)
+		if (end == NULL || vacuous_tests_read_answer(q->paths.items[i], line, (size_t)(end - line), messages, &answer,
+							     err) != 0)
 			break;
-		if (is_vacuous)
+		if (answer.vacuous)
 			string_list_add(vacuous, q->paths.items[i]);
+		out->uncollected += answer.missing != NULL;
+		out->missing = out->missing == NULL ? answer.missing : out->missing;
 		at = (size_t)(end - answers->data) + 1;
 	}
 	return i;
@@ -204,12 +226,12 @@ static int ask(const struct questions *q, const char *python, const char *root, 
 }
 
 static int audit_files(const struct questions *q, const char *python, const char *root, struct string_list *messages,
-		       struct string_list *vacuous, struct err *err)
+		       struct string_list *vacuous, struct vacuous_tests *out, struct err *err)
 {
 	struct buf answers = {0};
 	struct err why = {""};
 	int rc = ask(q, python, root, &answers, &why);
-	int count = read_answers(&answers, q, messages, vacuous, &why);
+	int count = read_answers(&answers, q, messages, vacuous, out, &why);
 
 	if (count < q->paths.count)
 		rc = err_set(err, "cannot audit %s: %s", err_show(q->paths.items[count]).text,
@@ -231,7 +253,8 @@ int vacuous_tests_find(const struct dataset *dataset, const char *root, const ch
 	*out = (struct vacuous_tests){.files = q.paths.count};
 	if (rc == 0 && q.paths.count > 0) {
 		out->no_python = machine_python(python, root, path, sizeof path, err) != 0;
-		rc = out->no_python ? -1 : audit_files(&q, path, root, &messages, &vacuous, err);
+		out->python = arena_string(arena, path);
+		rc = out->no_python ? -1 : audit_files(&q, path, root, &messages, &vacuous, out, err);
 	}
 	out->messages = messages.items;
 	out->message_count = messages.count;

@@ -19,6 +19,9 @@ struct vacuous_tests {
 	const char **vacuous; /* "tests/references/test_x.py" for each file whose tests cannot fail because of the
 			       * definition */
 	int vacuous_count;
+	int uncollected;     /* number of files that import a module that the interpreter does not have */
+	const char *missing; /* the module that the first of these files imports; NULL: there are none */
+	const char *python;  /* the interpreter; NULL: there are no files */
 	bool no_python; /* the audit failed because no Python interpreter was found */
 };
 
@@ -27,10 +30,16 @@ struct vacuous_tests {
 int vacuous_tests_find(const struct dataset *dataset, const char *root, const char *python, struct arena *arena,
 		     struct vacuous_tests *out, struct err *err);
 
+/* What the script says about one file, besides findings. */
+struct vacuous_answer {
+	bool vacuous;	     /* no test of the file can fail */
+	const char *missing; /* a module that the file imports and that the interpreter does not have; NULL: none */
+};
+
 /* Reads the script's answer about one file, a line of JSON, and adds "PATH:12: reason" to `messages` for each finding.
  * Sets `vacuous` to whether no test of the file can fail. Returns 0. If the line does not have the expected form,
  * returns -1, sets `err` and adds nothing. */
-int vacuous_tests_read_answer(const char *path, const char *line, size_t length, struct string_list *messages, bool *vacuous,
-			      struct err *err);
+int vacuous_tests_read_answer(const char *path, const char *line, size_t length, struct string_list *messages,
+			      struct vacuous_answer *out, struct err *err);
 
 #endif

@@ -552,7 +552,7 @@ static bool feed_verdict(const struct input *input)
 
 static const char *const audit_seeds[] = {
     "{\"findings\": []}",
-    "{\"findings\": [{\"line\": 3, \"reason\": \"test_\u00e9 compares nothing\"}, {\"line\": 2147483647, \"reason\": \"x\"}]}",
+    "{\"findings\": [{\"line\": 3, \"reason\": \"test_\u00e9 compares nothing\"}, {\"line\": 2147483647, \"reason\": \"x\"}], \"vacuous\": true, \"missing\": \"flashinfer\"}",
     "{\"findings\": [{\"reason\": \"run is a copy\", \"line\": 1, \"more\": {\"a\": [null]}}], \"line\": 2}",
 };
 
@@ -562,8 +562,8 @@ static bool feed_audit(const struct input *input)
 	struct arena arena = {0};
 	struct string_list messages = {.arena = &arena};
 	struct err err = {""};
-	bool vacuous;
-	bool valid = vacuous_tests_read_answer("test_x.py", input->bytes, input->length, &messages, &vacuous, &err) == 0;
+	struct vacuous_answer answer;
+	bool valid = vacuous_tests_read_answer("test_x.py", input->bytes, input->length, &messages, &answer, &err) == 0;
 
 	hold(input, valid ? err.text[0] == '\0' : messages.count == 0 && is_sentence(err.text), "a refusal says why");
 	for (int i = 0; i < messages.count; i++) {

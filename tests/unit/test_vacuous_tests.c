@@ -14,15 +14,18 @@ static void answers_are_read(void **state)
 	const char answer[] = "{\"findings\": [{\"line\": 3, \"reason\": \"test_a compares nothing\"}, "
 			      "{\"line\": 2147483647, \"reason\": \"y\"}]}";
 
-	bool vacuous = true;
+	struct vacuous_answer answered = {.vacuous = true};
 
 	(void)state;
-	assert_int_equal(vacuous_tests_read_answer("x.py", answer, strlen(answer), &messages, &vacuous, NULL), 0);
-	assert_false(vacuous);
-	assert_int_equal(vacuous_tests_read_answer("y.py", "{\"findings\":[]}", 15, &messages, &vacuous, NULL), 0);
-	assert_false(vacuous);
-	assert_int_equal(vacuous_tests_read_answer("z.py", "{\"findings\":[],\"vacuous\":true}", 30, &messages, &vacuous, NULL), 0);
-	assert_true(vacuous);
+	assert_int_equal(vacuous_tests_read_answer("x.py", answer, strlen(answer), &messages, &answered, NULL), 0);
+	assert_false(answered.vacuous);
+	assert_int_equal(vacuous_tests_read_answer("y.py", "{\"findings\":[]}", 15, &messages, &answered, NULL), 0);
+	assert_false(answered.vacuous);
+	assert_int_equal(vacuous_tests_read_answer("z.py", "{\"findings\":[],\"vacuous\":true}", 30, &messages, &answered, NULL), 0);
+	assert_true(answered.vacuous);
+	assert_null(answered.missing);
+	assert_int_equal(vacuous_tests_read_answer("z.py", "{\"findings\":[],\"missing\":\"flashinfer\"}", 38, &messages, &answered, NULL), 0);
+	assert_string_equal(answered.missing, "flashinfer");
 	assert_int_equal(messages.count, 2);
 	assert_string_equal(messages.items[0], "x.py:3: test_a compares nothing");
 	assert_string_equal(messages.items[1], "x.py:2147483647: y");
@@ -38,6 +41,9 @@ static void other_answers_are_refused(void **state)
 	    "{}",
 	    "{\"findings\": 3}",
 	    "{\"findings\": [], \"vacuous\": 1}",
+	    "{\"findings\": [], \"missing\": \"a b\"}",
+	    "{\"findings\": [], \"missing\": \"\"}",
+	    "{\"findings\": [], \"missing\": []}",
 	    "{\"findings\": []} {\"findings\": []}",
 	    "{\"findings\": [{\"line\": 1, \"reason\": \"x\"}, 3]}",
 	    "{\"findings\": [{\"line\": 1, \"reason\": \"x\"}, {\"line\": 1}]}",
@@ -55,11 +61,12 @@ static void other_answers_are_refused(void **state)
 	(void)state;
 	for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
 		struct err err = {""};
-		bool vacuous = true;
+		struct vacuous_answer answered = {.vacuous = true};
 
-		assert_int_equal(vacuous_tests_read_answer("x.py", wrong[i], strlen(wrong[i]), &messages, &vacuous, &err), -1);
+		assert_int_equal(vacuous_tests_read_answer("x.py", wrong[i], strlen(wrong[i]), &messages, &answered, &err), -1);
 		assert_int_equal(messages.count, 0);
-		assert_false(vacuous);
+		assert_false(answered.vacuous);
+		assert_null(answered.missing);
 		assert_true(err.text[0] != '\0');
 	}
 	arena_free(&arena);
@@ -70,13 +77,13 @@ static void a_reason_is_bounded(void **state)
 	struct arena arena = {0};
 	struct string_list messages = {.arena = &arena};
 	char answer[2100];
-	bool vacuous;
+	struct vacuous_answer answered;
 
 	(void)state;
 	snprintf(answer, sizeof answer, "{\"findings\": [{\"line\": 1, \"reason\": \"%01600d\"}]}", 7);
-	assert_int_equal(vacuous_tests_read_answer("x.py", answer, strlen(answer), &messages, &vacuous, NULL), 0);
+	assert_int_equal(vacuous_tests_read_answer("x.py", answer, strlen(answer), &messages, &answered, NULL), 0);
 	snprintf(answer, sizeof answer, "{\"findings\": [{\"line\": 1, \"reason\": \"%01601d\"}]}", 7);
-	assert_int_equal(vacuous_tests_read_answer("x.py", answer, strlen(answer), &messages, &vacuous, NULL), -1);
+	assert_int_equal(vacuous_tests_read_answer("x.py", answer, strlen(answer), &messages, &answered, NULL), -1);
 	arena_free(&arena);
 }
 

@@ -51,8 +51,10 @@ expect_silence_about 'test_tiny_norm.py was written by hand'
 # A definition whose only test is hand-written and cannot fail counts as one without a test, even if the file stays.
 run generate --check
 expect_says '2 definitions: 1 with a test that can fail (1 hand-written), 1 without, 0 stale'
+expect_says 'note: no test in 1 hand-written file can fail' '`reftest generate --replace-vacuous` replaces it'
 run generate --replace-vacuous
 expect_exit 0
+expect_silence_about 'note: no test'
 expect_says 'test_tiny_norm.py:4: test_shape compares nothing, so the test passes whatever the reference computes; replaced'
 expect_says '2 definitions: 2 with a test that can fail (1 hand-written), 0 without, 0 stale'
 expect_silence_about 'test_tiny_gemm.py:'
@@ -97,3 +99,19 @@ expect_silence_about 'was written by hand'
 run generate --replace-vacuous
 expect_exit 0
 expect_says '2 definitions: 2 with a test that can fail (0 hand-written), 0 without, 0 stale'
+
+# pytest cannot collect a file that imports a module that is not installed. An import that may fail, and a module beside
+# the file, do not count.
+expect_silence_about 'cannot collect'
+echo 'import json, helper_of_tests, pytest' >$tests/test_beside.py
+printf 'try:\n    import no_such_module\nexcept ImportError:\n    pass\n' >$tests/test_careful.py
+: >$tests/helper_of_tests.py
+run generate --check
+expect_silence_about 'cannot collect'
+echo 'from no_such_module.inner import f' >>$tests/test_beside.py
+run generate --check
+expect_says 'note: 1 hand-written file imports a module that' 'does not have, such as no_such_module, so pytest cannot collect it' \
+	'`pytest tests/references --continue-on-collection-errors` runs all other tests'
+echo 'import json, other_missing' >$tests/test_careful.py
+run generate --check
+expect_says 'note: 2 hand-written files import modules that'
