@@ -38,3 +38,10 @@ setup
 PATH=$all
 expect_exit 1
 expect_says 'sudo apt-get install' 'libcjson-dev'
+
+# Set-up installs the same packages for references as the wheel with [torch] does.
+step='requirements.txt'
+expectations=$((expectations + 1))
+extra=$(sed -n 's/^torch = \[\(.*\)\]$/\1/p' "$top/pyproject.toml" | tr -d ' "' | tr ',' '\n' | sed 's/[<>=].*//' | sort)
+pinned=$(grep -v '^#' "$top/requirements.txt" | sed 's/==.*//' | sort)
+{ [ -n "$extra" ] && [ "$extra" = "$pinned" ]; } || fail "it has '$pinned', and the wheel's extra has '$extra'"

@@ -32,6 +32,8 @@ run verify --alone
 expect_says '2 passed; 0 cases run'
 # Another bound in the file counts at once, although no file of the definition has changed.
 sed -i 's/float16=0.1/float16=1e-9/' reftest.toml
+run status
+expect_says '1 passed, 1 stale'
 run verify --alone
 expect_exit 1
 expect_says 'bounds from reftest.toml, line 3' '1 passed, 1 failed'
