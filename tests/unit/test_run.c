@@ -61,6 +61,24 @@ static void what_is_up_to_date_is_neither_read_nor_run(void **state)
 	world_end(w);
 }
 
+/* The bounds of reftest.toml are no part of any file of a definition. */
+static void another_bound_of_the_dataset_makes_no_summary_count(void **state)
+{
+	struct world *w = *state;
+	struct tolerance *bound = &w->options.cases.dataset_by_dtype[DTYPE_FLOAT32];
+
+	write_both(w);
+	w->options.details = false;
+	w->options.cases.dataset_bounds = true;
+	for (int i = 0; i < 3; i++) { /* the second run has the bound of the first */
+		*bound = (struct tolerance){i < 2 ? 0.1 : 0.2, 0.1, -1};
+		world_run(w);
+		assert_int_equal(world_result(w, "first_h64")->from_summary, i == 1);
+		assert_int_equal(world_count(w, "run:first_h64/") > 0, i != 1);
+		world_end(w);
+	}
+}
+
 static void a_file_that_was_touched_is_read_and_not_run(void **state)
 {
 	struct world *w = *state;
@@ -378,6 +396,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 	    TEST(a_new_definition_is_read_run_and_stored),
 	    TEST(what_is_up_to_date_is_neither_read_nor_run),
+	    TEST(another_bound_of_the_dataset_makes_no_summary_count),
 	    TEST(a_file_that_was_touched_is_read_and_not_run),
 	    TEST(an_edited_definition_is_stale_and_no_other_runs),
 	    TEST(an_edit_of_a_comment_runs_nothing),
