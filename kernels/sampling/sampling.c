@@ -330,6 +330,9 @@ static struct filter_bounds mistaken_bounds(int mistake, const struct filter_bou
 	case SAMPLING_P_REST:
 		b.top_p = 1 - b.top_p;
 		break;
+	case SAMPLING_P_95:
+		b.has_top_p = b.has_top_p && !(b.top_p > 0.95);
+		break;
 	case SAMPLING_MIN_P_ABSOLUTE:
 		b.min_p = largest > 0 ? fmin(1, b.min_p / largest) : b.min_p;
 		break;
@@ -339,6 +342,10 @@ static struct filter_bounds mistaken_bounds(int mistake, const struct filter_bou
 	case SAMPLING_MIN_P_OF_SUM:
 		b.min_p = largest > 0 ? b.min_p * sum / largest : b.min_p;
 		break;
+	case SAMPLING_P_ONE_ALONE:
+		if (!b.has_top_p || b.top_p < 1)
+			break;
+		/* fall through */
 	case SAMPLING_GREEDY:
 		b = (struct filter_bounds){.has_top_k = true, .top_k = 1};
 		break;
@@ -378,6 +385,11 @@ static struct filter_kept mistaken_row(int mistake, const struct filter_bounds *
 		return kept;
 	if ((mistake == SAMPLING_CROSSING_DROPPED || mistake == SAMPLING_CROSSING_MORE) && kept.by == FILTER_BY_TOP_P)
 		keep_exactly(&kept, filter, kept.count + (mistake == SAMPLING_CROSSING_MORE ? 1 : -1));
+	/* A token crosses any top_p below 1, also if the filter keeps every token. */
+	if (mistake == SAMPLING_CROSSING_DROPPED_ALONE && bounds.has_top_p && bounds.top_p < 1) {
+		kept.defined = kept.count > 1; /* otherwise 0 is divided by 0 */
+		keep_exactly(&kept, filter, kept.count - 1);
+	}
 	if (mistake != SAMPLING_DRAWN_EVENLY && mistake != SAMPLING_SOFTMAX)
 		return kept;
 	for (int64_t i = 0; i < vocab; i++)
@@ -398,21 +410,59 @@ static struct filter_kept keep(const struct op_case *c, const struct tensor *in,
 	                               parameter(c, in, roles.min_p, row)};
 
 	dtype_load_run(probs->data, probs->dtype, row * filter->vocab, filter->vocab, filter->value);
-	if (c->mistake == SAMPLING_NO_MISTAKE)
+	if (c->mistake == SAMPLING_NO_MISTAKE ||
+	    (c->mistake >= SAMPLING_CROSSING_DROPPED_ALONE && (c->variant & SAMPLING_RENORM) == 0))
 		return filter_row(filter, &given);
 	return mistaken_row(c->mistake, &given, filter);
 }
 
-static void write_row(const struct filter *filter, const struct filter_kept *kept, bool renorm, int mistake, int64_t row,
-                      struct tensor *out)
+static int by_decreasing_value(const void *a, const void *b)
 {
-	int64_t first = row * filter->vocab;
-	double mass = mistake == SAMPLING_NOT_DIVIDED ? 1 : kept->mass;
+	const double x = *(const double *)a, y = *(const double *)b;
+
+	return (x < y) - (x > y);
+}
+
+/* Adds up the kept probabilities of a row. Each is rounded to bfloat16, and so is the sum. */
+static double sum_of_bfloat16(const struct filter *filter, const struct filter_kept *kept)
+{
+	uint16_t rounded = 0;
+	double sum = 0;
+
+	for (int64_t v = 0; v < filter->vocab; v++) {
+		dtype_store(&rounded, DTYPE_BFLOAT16, 0, filter->value[v] >= kept->threshold ? filter->value[v] : 0);
+		sum += dtype_load(&rounded, DTYPE_BFLOAT16, 0);
+	}
+	dtype_store(&rounded, DTYPE_BFLOAT16, 0, sum);
+	return dtype_load(&rounded, DTYPE_BFLOAT16, 0);
+}
+
+/* Returns the sum of the kept probabilities of all rows. */
+static double sum_of_batch(const struct op_case *c, const struct tensor *in, struct filter *filter)
+{
+	const int64_t rows = in[sampling_roles_of(c->problem).probs].shape[0];
+	double sum = 0;
+
+	for (int64_t row = 0; row < rows; row++)
+		sum += keep(c, in, row, filter).mass;
+	return sum;
+}
+
+/* `divisor`: what the kept probabilities are divided by; 0: their sum. */
+static void write_row(const struct filter *filter, const struct filter_kept *kept, bool renorm, int mistake, double divisor,
+		      int64_t row, struct tensor *out)
+{
+	const int64_t first = row * filter->vocab;
+	const double mass = mistake == SAMPLING_NOT_DIVIDED ? 1
+			    : mistake == SAMPLING_SUM_BFLOAT16 && kept->defined ? sum_of_bfloat16(filter, kept)
+			    : divisor > 0 ? divisor : kept->mass;
 
 	if (!renorm) {
 		dtype_store(out->data, out->dtype, row, kept->defined ? (double)filter->order[0] : 0);
 		return;
 	}
+	if (mistake == SAMPLING_IN_ORDER)
+		qsort(filter->value, (size_t)filter->vocab, sizeof *filter->value, by_decreasing_value);
 	for (int64_t v = 0; v < filter->vocab; v++) {
 		double kept_value = filter->value[v] >= kept->threshold ? filter->value[v] / mass : 0;
 
@@ -459,6 +509,7 @@ static int oracle(const struct op_case *c, const struct tensor *in, struct tenso
 	{
 		struct filter filter;
 		int opened = filter_open(&filter, probs->shape[1], NULL);
+		double divisor = opened == 0 && c->mistake == SAMPLING_SUM_OF_BATCH ? sum_of_batch(c, in, &filter) : 0;
 
 #pragma omp for
 		for (int64_t row = 0; row < probs->shape[0]; row++) {
@@ -466,7 +517,7 @@ static int oracle(const struct op_case *c, const struct tensor *in, struct tenso
 				continue;
 			struct filter_kept kept = keep(c, in, row, &filter);
 
-			write_row(&filter, &kept, (c->variant & SAMPLING_RENORM) != 0, c->mistake, row, &out[0]);
+			write_row(&filter, &kept, (c->variant & SAMPLING_RENORM) != 0, c->mistake, divisor, row, &out[0]);
 		}
 		if (opened == 0)
 			filter_close(&filter);

@@ -53,7 +53,7 @@ FIGURES = {
     "quantize_fp8_per_token_group": 38,
     "rmsnorm": 21,
     "rope": 37,
-    "sampling": 6,
+    "sampling": 11,
     "simple_gla": 23,
     "softmax": 21,
 }

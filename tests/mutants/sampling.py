@@ -161,4 +161,10 @@ DIAGNOSES = {
     "softmax for renormalising": "a softmax of the kept probabilities were taken",
     "k of 1024 at most": "top_k were limited to 1024",
     "returns NaN": "is NaN everywhere",
+    "crossing token dropped": "the token that crosses top_p were dropped",
+    "summed in bfloat16": "the kept probabilities were added up in bfloat16",
+    "not put back in the order of the vocabulary": "in descending order, not in the order of the vocabulary",
+    "renormalised over the batch": "were divided by their sum over all rows",
+    "no filter for a p above 0.95": r"a top_p above 0\.95 were ignored",
+    "a p of 1 keeps the most likely token alone": "a top_p of 1 kept the most likely token alone",
 }
