@@ -4,7 +4,9 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/buf.h"
 #include "base/show.h"
+#include "base/show_wrapped.h"
 
 /* ---- text ----------------------------------------------------------------------------------------------------- */
 
@@ -13,24 +15,32 @@ static const char *plural(int64_t count)
 	return count == 1 ? "" : "s";
 }
 
-static void print_seconds(double seconds)
+static void add_seconds(struct buf *line, double seconds)
 {
 	if (seconds < 1)
-		show_print(stdout, "%.1f ms\n", seconds * 1e3);
+		buf_printf(line, "%.1f ms", seconds * 1e3);
 	else
-		show_print(stdout, "%.2f s\n", seconds);
+		buf_printf(line, "%.2f s", seconds);
 }
 
-static void print_statuses(const int *by_status, const char *none)
+static void add_statuses(struct buf *line, const int *by_status, const char *none)
 {
 	const char *comma = "";
 
 	for (int s = 0; s < STATUS_COUNT; s++)
 		if (by_status[s] > 0) {
-			show_print(stdout, "%s%d %s", comma, by_status[s], status_name((enum status)s));
+			buf_printf(line, "%s%d %s", comma, by_status[s], status_name((enum status)s));
 			comma = ", ";
 		}
-	show_print(stdout, "%s", comma[0] == '\0' ? none : "");
+	buf_text(line, comma[0] == '\0' ? none : "");
+}
+
+/* Prints a line, folded to the terminal, and frees it. */
+static void print_line(struct buf *line)
+{
+	buf_text(line, "\n");
+	show_wrapped(stdout, line->data);
+	buf_free(line);
 }
 
 /* ---- the interface ----------------------------------------------------------------------------------------------- */
@@ -50,9 +60,12 @@ void print_planned(const struct watch_output *output, const struct batch_counts 
 	}
 	if (batch->definitions < 2 || batch->cases_planned == 0)
 		return;
-	show_print(stdout, "-- %d definitions: %" PRId64 " case%s to run, %" PRId64 " stored; planned in ", batch->definitions,
-	       batch->cases_planned, plural(batch->cases_planned), batch->cases_cached);
-	print_seconds(batch->seconds);
+	struct buf line = {0};
+
+	buf_printf(&line, "-- %d definitions: %" PRId64 " case%s to run, %" PRId64 " stored; planned in ", batch->definitions,
+		   batch->cases_planned, plural(batch->cases_planned), batch->cases_cached);
+	add_seconds(&line, batch->seconds);
+	print_line(&line);
 }
 
 void print_result(const struct watch_output *output, const struct batch_counts *batch, const struct result *result)
@@ -65,9 +78,12 @@ void print_result(const struct watch_output *output, const struct batch_counts *
 	if (result->status == STATUS_PASSED && result->known && result->started <= 0 && result->findings == 0) {
 		if (batch->number == 1 || batch->definitions > 8)
 			return;
-		show_print(stdout, "verified %s/%s  %u case%s, as before; ", result->file->op_type, result->file->name,
-		       result->counts.cases, plural(result->counts.cases));
-		print_seconds(batch->seconds);
+		struct buf line = {0};
+
+		buf_printf(&line, "verified %s/%s  %u case%s, as before; ", result->file->op_type, result->file->name,
+			   result->counts.cases, plural(result->counts.cases));
+		add_seconds(&line, batch->seconds);
+		print_line(&line);
 		return;
 	}
 	report_result(result, &output->report);
@@ -90,13 +106,16 @@ void print_batch(const struct watch_output *output, const struct batch_counts *b
 		event_batch(batch);
 		return;
 	}
-	show_print(stdout, "-- %d definition%s: ", batch->definitions, plural(batch->definitions));
-	print_statuses(batch->verdicts, "none");
-	show_print(stdout, "%s; %" PRId64 " case%s run, %" PRId64 " cached; ", batch->gone > 0 ? " (some were deleted)" : "",
-	       batch->cases_run, plural(batch->cases_run), batch->cases_cached);
+	struct buf line = {0};
+
+	buf_printf(&line, "-- %d definition%s: ", batch->definitions, plural(batch->definitions));
+	add_statuses(&line, batch->verdicts, "none");
+	buf_printf(&line, "%s; %" PRId64 " case%s run, %" PRId64 " cached; ", batch->gone > 0 ? " (some were deleted)" : "",
+		   batch->cases_run, plural(batch->cases_run), batch->cases_cached);
 	if (batch->written > 0)
-		show_print(stdout, "%d test file%s written; ", batch->written, plural(batch->written));
-	print_seconds(batch->seconds);
+		buf_printf(&line, "%d test file%s written; ", batch->written, plural(batch->written));
+	add_seconds(&line, batch->seconds);
+	print_line(&line);
 }
 
 void print_ready(const struct watch_output *output, const char *root, const struct last_statuses *table)
@@ -105,9 +124,11 @@ void print_ready(const struct watch_output *output, const char *root, const stru
 		event_ready(root, table->count, table->by_status);
 		return;
 	}
-	show_print(stdout, "== watching %s: %d definition%s, ", root, table->count, plural(table->count));
-	print_statuses(table->by_status, "nothing known");
-	show_print(stdout, "\n");
+	struct buf line = {0};
+
+	buf_printf(&line, "== watching %s: %d definition%s, ", root, table->count, plural(table->count));
+	add_statuses(&line, table->by_status, "nothing known");
+	print_line(&line);
 	fflush(stdout);
 }
 

@@ -57,6 +57,12 @@ key Enter
 shows '0 cases run, 7 cached' '2 passed  | enter stale  f failures  a all  d'
 has_not 'q quit' || fail "the status line is wider than the terminal"
 [ "$(grep -c '2 passed  | enter' "$work/out")" = 1 ] || fail "the status line is shown twice"
+# A line that is wider than the terminal is folded between words.
+terminal resize-window -t test -x 30 -y 20
+await_terminal 'cuts the last line at its new width' has_not 'f failures'
+fresh
+key Enter
+shows '-- 2 definitions: 2 passed; 0' '  cases run, 7 cached;'
 key q
 shows 'it ended with 0'
 ! grep -q '2 passed  | enter' "$work/out" || fail "the status line was not erased"
