@@ -656,13 +656,21 @@ static bool is_same_factor(const struct search *search, int i)
 	       first->role == this->role;
 }
 
-/* Does the mistake that mistake i names as narrower explain the case? */
+static bool is_told(const struct search *search, int before, int mistake)
+{
+	for (int k = 0; k < before; k++)
+		if (has_bit(search->told, k) && search->list.items[k].mistake == mistake)
+			return true;
+	return false;
+}
+
+/* Does a mistake that mistake i names as narrower explain the case? */
 static bool is_told_by_narrower(const struct search *search, int i)
 {
-	int narrower = search->list.items[i].narrower;
+	const int *narrower = search->list.items[i].narrower;
 
-	for (int k = 0; k < i && narrower != 0; k++)
-		if (has_bit(search->told, k) && search->list.items[k].mistake == narrower)
+	for (int k = 0; k < OP_NARROWER && narrower[k] != 0; k++)
+		if (is_told(search, i, narrower[k]))
 			return true;
 	return false;
 }

@@ -171,6 +171,7 @@ enum { OP_ROLES_SIZE = 512, OP_MODES = 32 };
  * family lists its mistakes in op.confusions; kernels/core/confusion.h has the functions for `before` and `after`. */
 struct op_variation;
 struct op_coverage;
+enum { OP_NARROWER = 3 };
 struct op_confusion {
 	const char *says; /* completes "behaves as if ": "kv heads were tiled, not interleaved" */
 	/* `before` changes the case or its inputs before the oracle runs; `after` changes the outputs. They return
@@ -181,9 +182,9 @@ struct op_confusion {
 	const char *role, *other; /* roles of the tensors that are changed, as in op.roles */
 	double by;                /* a factor, a summand, a value … */
 	int mistake;              /* the value of op_case.mistake for the oracle, whose op_case.mistake_by is `by` */
-	/* The mistake of a row above, or 0. Outputs with that one may be outputs with this one, too, because this one
-	 * leaves the order of ties open, for example. If that one explains a case, this one does not tell it. */
-	int narrower;
+	/* Mistakes of rows above; 0: no more. Outputs with one of them may be outputs with this one, too, because this
+	 * one leaves the order of ties open, for example. If one of them explains a case, this one does not tell it. */
+	int narrower[OP_NARROWER];
 	/* true: if op.check would reject the changed inputs in a workload, the mistake is not tried. Needed for
 	 * mistakes in indices, with which the oracle could read outside of its tensors. */
 	bool checked;

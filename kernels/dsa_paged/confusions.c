@@ -99,7 +99,7 @@ const struct op_confusion dsa_confusions[] = {
     {.says = "every query had the list of keys of the first one", .before = before_first, .role = "sparse", .by = 0},
     {.says = "every sequence had the weights of the first one", .before = before_first, .role = "weights", .by = 0},
     {.says = "the scores had no relu", .mistake = INDEXER_NO_RELU},
-    {.says = "relu were applied to the sum over the heads, not to the product of each head", .mistake = INDEXER_RELU_LAST, .narrower = INDEXER_NO_RELU},
+    {.says = "relu were applied to the sum over the heads, not to the product of each head", .mistake = INDEXER_RELU_LAST, .narrower = {INDEXER_NO_RELU}},
     {.says = "the weights of the heads were left out", .mistake = INDEXER_NO_WEIGHTS},
     {.says = "the weights of the heads went through a softmax", .mistake = INDEXER_SOFTMAX_WEIGHTS},
     {.says = "the scales of keys were left out", .mistake = INDEXER_NO_SCALES},

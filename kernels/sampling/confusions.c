@@ -4,38 +4,44 @@
 #include "kernels/core/dtype_convert.h"
 #include "kernels/sampling/mistakes.h"
 
-/* Every row has the largest top_k of the batch. */
+/* Every row has the largest top_k of the batch. If it limits nothing, this is the same as to ignore top_k. */
 static bool largest_of_batch(struct op_variation *v, const struct op_confusion *confusion)
 {
 	struct tensor *values = variation_change(v, variation_input(v, confusion->role));
+	const int probs = variation_input(v, "probs");
 	double most = 0;
 
 	for (int64_t i = 0; values != NULL && i < values->elements; i++)
 		most = i == 0 || dtype_load(values->data, values->dtype, i) > most ? dtype_load(values->data, values->dtype, i) : most;
 	for (int64_t i = 0; values != NULL && i < values->elements; i++)
 		dtype_store(values->data, values->dtype, i, most);
-	return values != NULL;
+	return values != NULL && probs >= 0 && most < (double)v->in[probs].shape[1];
 }
 
+/* A mistake that keeps more tokens than another comes after it and names it as narrower: the draws of the other are
+ * tokens that it keeps, too. */
 const struct op_confusion sampling_confusions[] = {
     {.says = "one token more than top_k were kept", .mistake = SAMPLING_K_MORE},
     {.says = "one token less than top_k were kept", .mistake = SAMPLING_K_LESS},
-    {.says = "top_k were ignored", .mistake = SAMPLING_K_IGNORED},
+    {.says = "the largest top_k of the batch applied to every row", .before = largest_of_batch, .role = "top_k", .mistake = SAMPLING_K_OF_BATCH,
+     .narrower = {SAMPLING_K_MORE}},
+    {.says = "top_k were ignored", .mistake = SAMPLING_K_IGNORED, .narrower = {SAMPLING_K_MORE, SAMPLING_K_OF_BATCH}},
     {.says = "top_k were limited to 64", .mistake = SAMPLING_K_64},
     {.says = "top_k were limited to 256", .mistake = SAMPLING_K_256},
     {.says = "top_k were limited to 1024", .mistake = SAMPLING_K_1024},
-    {.says = "top_p were ignored", .mistake = SAMPLING_P_IGNORED},
-    {.says = "top_p were doubled", .mistake = SAMPLING_P_DOUBLED},
-    {.says = "top_p were 1 - p", .mistake = SAMPLING_P_REST},
     {.says = "the token that crosses top_p were dropped", .mistake = SAMPLING_CROSSING_DROPPED},
     {.says = "the token that crosses top_p were dropped, also if no other is left", .mistake = SAMPLING_CROSSING_DROPPED_ALONE},
     {.says = "one token past the one that crosses top_p were kept", .mistake = SAMPLING_CROSSING_MORE},
     {.says = "a top_p above 0.95 were ignored", .mistake = SAMPLING_P_95},
     {.says = "a top_p of 1 kept the most likely token alone", .mistake = SAMPLING_P_ONE_ALONE},
-    {.says = "min_p were ignored", .mistake = SAMPLING_MIN_P_IGNORED},
-    {.says = "min_p were an absolute probability, not one relative to the largest", .mistake = SAMPLING_MIN_P_ABSOLUTE},
+    {.says = "top_p were doubled", .mistake = SAMPLING_P_DOUBLED, .narrower = {SAMPLING_CROSSING_MORE, SAMPLING_P_95}},
+    {.says = "top_p were 1 - p", .mistake = SAMPLING_P_REST},
+    {.says = "top_p were ignored", .mistake = SAMPLING_P_IGNORED,
+     .narrower = {SAMPLING_CROSSING_MORE, SAMPLING_P_95, SAMPLING_P_DOUBLED}},
     {.says = "min_p were squared", .mistake = SAMPLING_MIN_P_SQUARED},
+    {.says = "min_p were an absolute probability, not one relative to the largest", .mistake = SAMPLING_MIN_P_ABSOLUTE},
     {.says = "min_p were relative to the sum, not to the largest probability", .mistake = SAMPLING_MIN_P_OF_SUM},
+    {.says = "min_p were ignored", .mistake = SAMPLING_MIN_P_IGNORED, .narrower = {SAMPLING_MIN_P_SQUARED}},
     {.says = "the most likely token alone were kept (greedy)", .mistake = SAMPLING_GREEDY},
     {.says = "kept tokens had equal probabilities", .mistake = SAMPLING_DRAWN_EVENLY},
     {.says = "a softmax of the kept probabilities were taken", .mistake = SAMPLING_SOFTMAX},
@@ -49,6 +55,5 @@ const struct op_confusion sampling_confusions[] = {
     {.says = "the first row's top_k applied to every row", .before = before_first, .role = "top_k"},
     {.says = "the first row's top_p applied to every row", .before = before_first, .role = "top_p"},
     {.says = "the first row's min_p applied to every row", .before = before_first, .role = "min_p"},
-    {.says = "the largest top_k of the batch applied to every row", .before = largest_of_batch, .role = "top_k"},
     {.says = NULL},
 };

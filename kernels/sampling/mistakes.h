@@ -29,6 +29,7 @@ enum sampling_mistake {
 	SAMPLING_NO_FIRST,
 	SAMPLING_P_95,
 	SAMPLING_P_ONE_ALONE,
+	SAMPLING_K_OF_BATCH,
 	/* Mistakes of the filtered probabilities alone. */
 	SAMPLING_CROSSING_DROPPED_ALONE,
 	SAMPLING_IN_ORDER,

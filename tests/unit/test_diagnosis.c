@@ -309,12 +309,18 @@ static const struct op_confusion three_rows[] = {
 
 static const struct op_confusion narrower_rows[] = {
     {.says = "a", .mistake = TRIPLED},
-    {.says = "b", .mistake = TRIPLED_OR_DOUBLED, .narrower = TRIPLED},
+    {.says = "b", .mistake = TRIPLED_OR_DOUBLED, .narrower = {TRIPLED}},
     {.says = NULL},
 };
 static const struct op_confusion refuted_narrower_rows[] = {
     {.says = "a", .mistake = DOUBLED},
-    {.says = "b", .mistake = TRIPLED_OR_DOUBLED, .narrower = DOUBLED},
+    {.says = "b", .mistake = TRIPLED_OR_DOUBLED, .narrower = {DOUBLED}},
+    {.says = NULL},
+};
+
+static const struct op_confusion second_narrower_rows[] = {
+    {.says = "a", .mistake = TRIPLED},
+    {.says = "b", .mistake = TRIPLED_OR_DOUBLED, .narrower = {DOUBLED, TRIPLED}},
     {.says = NULL},
 };
 
@@ -399,6 +405,10 @@ static void a_narrower_mistake_is_told_alone(void **state)
 
 	(void)state;
 	look_for_triples(narrower_rows, &narrow);
+	assert_int_equal(narrow.count, 1);
+	assert_string_equal(narrow.says[0], "a");
+	narrow = (struct diagnosis){.count = 0};
+	look_for_triples(second_narrower_rows, &narrow);
 	assert_int_equal(narrow.count, 1);
 	assert_string_equal(narrow.says[0], "a");
 	look_for_triples(refuted_narrower_rows, &wide);
