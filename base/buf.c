@@ -110,8 +110,8 @@ static void json_escape(struct buf *buf, uint32_t code)
 		buf_printf(buf, "\\u%04x", (unsigned)code);
 }
 
-/* Returns how many characters at the beginning of a text JSON writes as they are: printable ASCII, except those that may
- * need an escape or begin a command of a CI system. */
+/* Returns how many characters at the beginning of a text JSON writes as they are: printable ASCII, except those that
+ * may need an escape or begin a command of a CI system. */
 static size_t plain_length(const char *text, size_t length)
 {
 	size_t i = 0;
