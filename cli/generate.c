@@ -100,9 +100,7 @@ static int exit_code(const struct generate_options *o, const struct update_resul
 	return g->invalid > 0 ? EXIT_USAGE : EXIT_VERIFIED;
 }
 
-/* Counts the definitions again. A definition whose only tests are hand-written tests that cannot fail counts as a
- * definition without tests. Writes nothing. Returns -1 if the tests cannot be examined: `reftest generate --audit` says
- * why. */
+/* Prints what hinders hand-written tests: that they cannot fail, or that pytest cannot collect them. */
 static void print_hindered(const struct generate_options *o, const struct vacuous_tests *found)
 {
 	const bool one = found->uncollected == 1;

@@ -37,8 +37,8 @@ struct vacuous_answer {
 };
 
 /* Reads the script's answer about one file, a line of JSON, and adds "PATH:12: reason" to `messages` for each finding.
- * Sets `vacuous` to whether no test of the file can fail. Returns 0. If the line does not have the expected form,
- * returns -1, sets `err` and adds nothing. */
+ * `out` is allocated in the arena of `messages`. Returns 0. If the line does not have the expected form, returns -1, sets
+ * `err` and adds nothing. */
 int vacuous_tests_read_answer(const char *path, const char *line, size_t length, struct string_list *messages,
 			      struct vacuous_answer *out, struct err *err);
 
