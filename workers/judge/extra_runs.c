@@ -569,14 +569,15 @@ static const struct {
 	bool (*prepare)(struct trial *trial, int item); /* prepares a run; returns false if this run must be left out */
 	void (*read)(struct trial *trial, int item);
 	void (*finish)(struct trial *trial);
+	enum judge_purpose purpose;
 } kinds[EXTRA_KINDS] = {
-    [EXTRA_SEEDS] = {"plain", NULL, once_if_it_samples, prepare_nothing, read_seeds, finish_seeds},
-    [EXTRA_GRADIENTS] = {"gradients", NULL, count_gradients, prepare_nothing, read_gradients, finish_gradients},
-    [EXTRA_INPUTS] = {"plain", NULL, count_inputs, prepare_input, read_input, finish_inputs},
-    [EXTRA_STRIDED] = {"strided", NULL, once, prepare_nothing, read_strided, finish_once},
-    [EXTRA_ROWS] = {"plain", NULL, extra_rows_count, extra_rows_prepare, extra_rows_read, extra_rows_finish},
-    [EXTRA_FLOAT64] = {"float64", "nudged", once_and_nudged, prepare_float64, read_wide, finish_once},
-    [EXTRA_ON_CPU] = {"cpu", NULL, once_on_gpu, prepare_nothing, read_on_cpu, finish_on_cpu},
+    [EXTRA_SEEDS] = {"plain", NULL, once_if_it_samples, prepare_nothing, read_seeds, finish_seeds, JUDGE_SEEDS},
+    [EXTRA_GRADIENTS] = {"gradients", NULL, count_gradients, prepare_nothing, read_gradients, finish_gradients, JUDGE_GRADIENTS},
+    [EXTRA_INPUTS] = {"plain", NULL, count_inputs, prepare_input, read_input, finish_inputs, JUDGE_EFFECTS},
+    [EXTRA_STRIDED] = {"strided", NULL, once, prepare_nothing, read_strided, finish_once, JUDGE_STRIDED},
+    [EXTRA_ROWS] = {"plain", NULL, extra_rows_count, extra_rows_prepare, extra_rows_read, extra_rows_finish, JUDGE_ROWS},
+    [EXTRA_FLOAT64] = {"float64", "nudged", once_and_nudged, prepare_float64, read_wide, finish_once, JUDGE_FLOAT64},
+    [EXTRA_ON_CPU] = {"cpu", NULL, once_on_gpu, prepare_nothing, read_on_cpu, finish_on_cpu, JUDGE_ON_CPU},
 };
 
 const char *extra_run_mode(const struct trial *trial)
@@ -681,6 +682,7 @@ bool extra_runs_next(struct trial *trial, struct buf *out)
 	trial->run = RUN_EXTRA;
 	if (!prepare_next(trial))
 		return false;
+	judge_clock_count_run(&trial->context->clock, kinds[extra->kind].purpose);
 	if (trial_stage(trial, &extra->round, RUN_EXTRA, &err) != 0 ||
 	    (extra->rows_axis >= 0 && extra_rows_stage(trial, &err) != 0)) {
 		trial_decide_error(trial, &err);

@@ -110,6 +110,7 @@ static void end_trial(struct judge *judge)
 {
 	trial_close(judge->trial);
 	judge->trial = NULL;
+	judge_clock_end_runs(&judge->context.clock);
 }
 
 /* Sends the answer of a trial to the pool. If the answer is a verdict, ends the trial. If the answer requests a run,

@@ -1,8 +1,8 @@
 #include "workers/judge/judge_clock.h"
 
-#include <string.h>
 #include <time.h>
 
+#include "base/buf.h"
 #include "base/trace.h"
 
 double judge_clock_now(void)
@@ -18,20 +18,61 @@ enum judge_part judge_clock_turn(struct judge_clock *clock, enum judge_part part
 	enum judge_part before = clock->part;
 	double now = judge_clock_now();
 
-	if (clock->since > 0)
+	if (clock->since > 0) {
 		clock->seconds[before] += now - clock->since;
+		(before == JUDGE_WAITS ? clock->waits : clock->works)[clock->purpose] += now - clock->since;
+	}
 	clock->since = now;
 	clock->part = part;
 	return before;
 }
 
+static void begin_purpose(struct judge_clock *clock, enum judge_purpose purpose)
+{
+	judge_clock_turn(clock, clock->part);
+	clock->purpose = purpose;
+}
+
+void judge_clock_count_run(struct judge_clock *clock, enum judge_purpose purpose)
+{
+	begin_purpose(clock, purpose);
+	clock->runs[purpose]++;
+}
+
+void judge_clock_end_runs(struct judge_clock *clock)
+{
+	begin_purpose(clock, JUDGE_USUAL);
+}
+
+/* Prints one figure for each purpose. */
+static void trace_purposes(const char *title, const double *figures)
+{
+	static const char *const names[JUDGE_PURPOSES] = {"usual", "seeds", "gradients", "effects", "strided", "rows", "float64", "cpu"};
+	struct buf line = {0};
+
+	for (int i = 0; i < JUDGE_PURPOSES; i++)
+		buf_printf(&line, "%s%s %.4f", i > 0 ? ", " : "", names[i], figures[i]);
+	trace("judge", "%s: %s", title, line.data);
+	buf_free(&line);
+}
+
 void judge_clock_trace(struct judge_clock *clock)
 {
 	const double *s = clock->seconds;
+	double runs[JUDGE_PURPOSES];
 
 	judge_clock_turn(clock, clock->part);
+	if (!trace_on()) {
+		*clock = (struct judge_clock){.part = clock->part, .since = clock->since};
+		return;
+	}
 	trace("judge", "seconds: waits %.4f, inputs %.4f, stages %.4f, checks %.4f, computes %.4f, compares %.4f, other %.4f",
 	      s[JUDGE_WAITS], s[JUDGE_INPUTS], s[JUDGE_STAGES], s[JUDGE_CHECKS], s[JUDGE_COMPUTES], s[JUDGE_COMPARES],
 	      s[JUDGE_OTHER]);
-	memset(clock->seconds, 0, sizeof clock->seconds);
+	for (int i = 0; i < JUDGE_PURPOSES; i++)
+		runs[i] = clock->runs[i];
+	trace_purposes("runs for", runs);
+	trace_purposes("seconds of waiting for", clock->waits);
+	trace_purposes("seconds of work for", clock->works);
+	*clock = (struct judge_clock){.part = clock->part, .since = clock->since};
 }

@@ -511,6 +511,7 @@ static enum trial_answer ask(struct trial *trial, enum trial_run run, struct buf
 	struct err err = {""};
 
 	trial->run = run;
+	judge_clock_count_run(&trial->context->clock, JUDGE_USUAL);
 	if (trial_hold_inputs(trial, round) == 0 && trial_stage(trial, round, run, &err) != 0)
 		trial_decide_error(trial, &err);
 	if (trial->decided)
@@ -697,6 +698,7 @@ static enum trial_answer next_extra(struct trial *trial, struct buf *out)
 {
 	if (!trial->decided && extra_runs_next(trial, out))
 		return TRIAL_RUN;
+	judge_clock_end_runs(&trial->context->clock);
 	trial->run = RUN_AGAIN; /* the extra runs are over; requests for ground truths follow */
 	return next_ground_truth(trial, out);
 }
