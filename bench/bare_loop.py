@@ -7,7 +7,8 @@ DIRECTORY holds problems of SOL-ExecBench, one directory each, with definition.j
 and the loop get the same dataset: the definitions of these problems, each with the workload line whose inputs have the
 fewest bytes. reftest also runs the small sizes, with every check. The loop is one process that imports torch once. The
 program prints one line for each problem, then the times of reftest and of the loop, and their ratio. OPTIONs are passed
-to `reftest verify`.
+to `reftest verify`. A table, made from reftest's trace, shows what the runs of the references were for, how long the
+judges waited for these runs (the wait for a runner counts as a usual run), and how long the judges worked for them.
 
 With --roots, reftest verifies each dataset ROOT without a cache (small and medium sizes, no workloads). It does so with
 each number of jobs, once with runners that serve several definitions and once with --isolation own. The loop runs each
@@ -323,13 +324,25 @@ def main():
         rows = {row["name"]: row for row in map(json.loads, bare.stdout.splitlines())}
         if bare.returncode != 0:
             raise SystemExit(f"the loop ended with {bare.returncode}: {bare.stderr}")
-        seconds, done = verify(root, ["--jobs", options.jobs, *options.options], options.device)
+        seconds, done = verify(root, ["--jobs", options.jobs, *options.options], options.device, {"REFTEST_TRACE": "1"})
         try:
             report = json.loads(done.stdout)
         except ValueError:
             raise SystemExit(f"reftest exited with {done.returncode} and no JSON: {done.stderr}")
         print_table(rows, report)
+        print_runs(done.stderr)
     print(f"\nloop {bare_seconds:.1f} s, reftest {seconds:.1f} s: {seconds / bare_seconds:.2f} times the loop")
+
+
+def print_runs(trace):
+    went = where_seconds_went(trace)
+    runs, waits, works = (sums(rf"judge: {title}: ", trace) for title in ("runs for", "seconds of waiting for", "seconds of work for"))
+    print(f"\n{'runs for':10} {'runs':>5} {'waits s':>8} {'judge s':>8}")
+    for name, count in [*runs.items(), ("all", sum(runs.values()))]:
+        print(f"{name:10} {count:5.0f} {sum(waits.values()) if name == 'all' else waits[name]:8.2f} "
+              f"{sum(works.values()) if name == 'all' else works[name]:8.2f}")
+    print(f"seconds of the lanes: {', '.join(f'{name} {part:.1f}' for name, part in went['lanes'].items())}; the first case began "
+          f"after {went['start']:.1f} s; {went['new']} new runners, {went['contexts']:.1f} s until they were ready; {went['kept']} kept ones")
 
 
 def print_table(rows, report):

@@ -14,7 +14,7 @@
 
 #include "base/json.h"
 #include "kernels/core/described_effects.h"
-#include "kernels/core/dtype_convert.h"
+#include "workers/judge/unit_distance.h"
 
 /* Larger cases get no extra runs. On a GPU the inputs may be larger, because the host reads only outputs. */
 static const int64_t EXTRA_BYTES = (int64_t)64 << 20, EXTRA_BYTES_ON_GPU = (int64_t)4 << 30;
@@ -25,92 +25,12 @@ enum { GRADIENT_TENSORS = 5 };
 /* Distances are in units of the declared dtype (distance_of). */
 static const double UNSTABLE_UNITS = 64, SENSITIVE_TIMES = 4;
 
-/* Returns the distance between 1 and the next larger number of the dtype. Returns 0 if the dtype is not a float. */
-static double unit_of(enum dtype dtype)
-{
-	static const int fraction_bits[DTYPE_COUNT] = {
-	    [DTYPE_FLOAT64] = 52,    [DTYPE_FLOAT32] = 23,     [DTYPE_FLOAT16] = 10,
-	    [DTYPE_BFLOAT16] = 7,    [DTYPE_FLOAT8_E4M3FN] = 3, [DTYPE_FLOAT8_E5M2] = 2,
-	    [DTYPE_FLOAT4_E2M1] = 1, [DTYPE_FLOAT8_E8M0FNU] = 0,
-	};
-
-	return dtype_is_float(dtype) ? ldexp(1, -fraction_bits[dtype]) : 0;
-}
-
 static bool runs_on_cpu(const struct trial *trial)
 {
 	return strcmp(trial->device->calls->class_name(trial->device), "cpu") == 0;
 }
 
 /* ---- outputs of an extra run ---- */
-
-/* Returns element i of a tensor, or infinity if the element is beyond the range of the dtype `declared`: a float64
- * result of 10^5 corresponds to infinity in float16. */
-static double in_range(const struct tensor *tensor, int64_t i, enum dtype declared)
-{
-	double value = dtype_load(tensor->data, tensor->dtype, i), rounded;
-	unsigned char bytes[8];
-
-	if (tensor->dtype == declared || !dtype_is_float(declared))
-		return value;
-	dtype_store(bytes, declared, 0, value);
-	rounded = dtype_load(bytes, declared, 0);
-	return isinf(rounded) ? rounded : value;
-}
-
-/* Returns the root mean square of the elements that are finite in the dtype `declared`. */
-static double size_of(const struct tensor *tensor, enum dtype declared)
-{
-	double sum = 0;
-	int64_t count = 0;
-
-	for (int64_t i = 0; i < tensor->elements; i++) {
-		double value = in_range(tensor, i, declared);
-
-		if (isfinite(value)) {
-			sum += value * value;
-			count++;
-		}
-	}
-	return count > 0 ? sqrt(sum / (double)count) : 0;
-}
-
-/* Returns the distance of two values in units of the last place: `unit` (from unit_of) times the largest of |a|, |b|
- * and `size`. If the dtype is not a float, different values have the distance infinity. */
-static double distance_of(double a, double b, double size, double unit)
-{
-	double magnitude = fmax(size, fmax(fabs(a), fabs(b)));
-
-	if ((isnan(a) && isnan(b)) || a == b)
-		return 0;
-	if (unit == 0 || !isfinite(a) || !isfinite(b))
-		return INFINITY;
-	return fabs(a - b) / (unit * magnitude);
-}
-
-/* Returns the index of the element of the first run with which element i of an extra run is compared. If `order` is
- * NULL, this is i. */
-static int64_t element_of(const struct row_order *order, int64_t i)
-{
-	if (order == NULL)
-		return i;
-	if (order->alone)
-		return (i / order->inner * order->rows + order->rows - 1) * order->inner + i % order->inner;
-	return (i / order->inner - i / order->inner % order->rows * 2 + order->rows - 1) * order->inner + i % order->inner;
-}
-
-/* Returns the largest distance between element i of `found` and element element_of(i) of `expected`, both in host
- * memory, in units of the dtype `declared`. */
-static double largest_distance(const struct tensor *found, const struct tensor *expected, enum dtype declared,
-			       const struct row_order *order)
-{
-	double unit = unit_of(declared), size = size_of(expected, declared), largest = 0;
-
-	for (int64_t i = 0; i < found->elements; i++)
-		largest = fmax(largest, distance_of(in_range(found, i, declared),
-						    in_range(expected, element_of(order, i), declared), size, unit));
-	return largest;
-}
 
 /* Copies output `output` of the current extra run to host memory in `arena`. Returns NULL if that fails. */
 static struct tensor *found_output(struct trial *trial, int output, struct arena *arena)
@@ -137,18 +57,29 @@ static bool output_differs(struct trial *trial, int output)
 					      job_tensor_bytes(first), &err) != -1;
 }
 
+/* Returns a copy of an output of the first run in host memory, which lives as long as the trial. Returns NULL if that
+ * fails. */
+static const struct tensor *first_output(struct trial *trial, int output)
+{
+	const struct tensor **copy = &trial->extra.first[output];
+	struct err err = {""};
+
+	if (*copy == NULL)
+		*copy = trial_on_host(trial, &trial->arena, &trial->round[CONTENTS_FIRST].first[output], 1, &err);
+	return *copy;
+}
+
 double extra_output_distance(struct trial *trial, int output, const struct row_order *order)
 {
 	const struct tensor *first = &trial->round[CONTENTS_FIRST].first[output], *other = &trial->extra.round.first[output];
 	struct arena arena = {0};
-	struct err err = {""};
 
 	/* the device finds equal bits faster than the host */
 	if (order == NULL && other->dtype == first->dtype && other->elements == first->elements && !output_differs(trial, output))
 		return 0;
-	struct tensor *found = found_output(trial, output, &arena);
-	struct tensor *expected = trial_on_host(trial, &arena, first, 1, &err);
-	double distance = found != NULL && expected != NULL ? largest_distance(found, expected, first->dtype, order) : NAN;
+	const struct tensor *found = found_output(trial, output, &arena), *expected = first_output(trial, output);
+	double distance =
+	    found != NULL && expected != NULL ? unit_distance_largest(found, expected, first->dtype, order) : NAN;
 
 	arena_free(&arena);
 	return distance;
@@ -159,19 +90,19 @@ static const char *output_name(const struct trial *trial, int output)
 	return trial->job->problem.outputs[output].name;
 }
 
-/* Returns whether two tensors in host memory have different values. 0 and -0 count as equal, and so do NaN and NaN. */
-static bool values_differ(const struct tensor *a, const struct tensor *b)
-{
-	for (int64_t i = 0; i < a->elements; i++)
-		if (distance_of(dtype_load(a->data, a->dtype, i), dtype_load(b->data, b->dtype, i), 1, 1) > 0)
-			return true;
-	return false;
-}
-
 /* Returns whether the values of this output differ from those of the first run. */
 static bool output_changes(struct trial *trial, int output)
 {
-	return output_differs(trial, output) && !(extra_output_distance(trial, output, NULL) <= 0);
+	struct arena arena = {0};
+	bool changes;
+
+	if (!output_differs(trial, output))
+		return false;
+	const struct tensor *found = found_output(trial, output, &arena), *expected = first_output(trial, output);
+
+	changes = found == NULL || expected == NULL || unit_distance_any(found, expected);
+	arena_free(&arena);
+	return changes;
 }
 
 /* ---- other seeds ---- */
@@ -243,10 +174,10 @@ static void note_changed_outputs(struct trial *trial)
 	for (int i = 0; i < trial->job->problem.output_count; i++) {
 		struct arena arena = {0};
 		struct err err = {""};
-		struct tensor *first = trial_on_host(trial, &arena, &trial->round[CONTENTS_FIRST].first[i], 1, &err);
+		const struct tensor *first = first_output(trial, i);
 		struct tensor *second = trial_on_host(trial, &arena, &trial->round[CONTENTS_SECOND].first[i], 1, &err);
 
-		if (first != NULL && second != NULL && values_differ(second, first))
+		if (first != NULL && second != NULL && unit_distance_any(second, first))
 			trial->extra.changed_outputs |= UINT64_C(1) << i;
 		arena_free(&arena);
 	}
@@ -509,8 +440,8 @@ static void read_wide(struct trial *trial, int item)
 	const struct tensor *found = found_output(trial, extra->lost_output, &arena);
 
 	note_lost_digits(trial, found == NULL ? NAN
-					      : largest_distance(found, extra->wide,
-								 trial->round[CONTENTS_FIRST].first[extra->lost_output].dtype, NULL));
+					      : unit_distance_largest(found, extra->wide,
+								      trial->round[CONTENTS_FIRST].first[extra->lost_output].dtype, NULL));
 	arena_free(&arena);
 }
 

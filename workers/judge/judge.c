@@ -108,9 +108,12 @@ static void write_refused(struct buf *out, const struct err *err)
 
 static void end_trial(struct judge *judge)
 {
+	if (judge->trial == NULL)
+		return;
 	trial_close(judge->trial);
 	judge->trial = NULL;
 	judge_clock_end_runs(&judge->context.clock);
+	judge_clock_trace(&judge->context.clock);
 }
 
 /* Sends the answer of a trial to the pool. If the answer is a verdict, ends the trial. If the answer requests a run,
@@ -153,7 +156,6 @@ static void on_end(struct judge *judge, const cJSON *message, const cJSON *value
 	(void)out;
 	end_trial(judge);
 	judge_context_renew(&judge->context);
-	judge_clock_trace(&judge->context.clock);
 }
 
 static void on_case(struct judge *judge, const cJSON *message, const cJSON *value, struct buf *out)

@@ -1,5 +1,5 @@
-/* judge_clock - adds up the time that a judge spends on each kind of work, and counts the runs of the reference for each
- * purpose. The sums are only for developers: with REFTEST_TRACE, the judge prints the sums after each definition, and
+/* judge_clock - adds up the time that a judge spends on each kind of work, and counts the runs of the reference for
+ * each purpose. The sums are only for developers: with REFTEST_TRACE, the judge prints the sums after each case, and
  * bench/bare_loop.py makes tables of them. */
 #ifndef REFTEST_WORKERS_JUDGE_JUDGE_CLOCK_H
 #define REFTEST_WORKERS_JUDGE_JUDGE_CLOCK_H

@@ -20,6 +20,7 @@
 
 #include "dataset/verdict.h"
 #include "workers/judge/trial.h"
+#include "workers/judge/unit_distance.h"
 #include "workers/protocol/job.h"
 #include "workers/protocol/layout.h"
 
@@ -79,13 +80,6 @@ struct round {
 enum row_result { ROWS_UNSEEN, ROWS_INDEPENDENT, ROWS_MIXED };
 enum { ROW_AXES = 4 /* the most axes that are examined */ };
 
-/* How the elements of an output of an extra run correspond to those of the first run. Along one dimension, the rows are
- * in reverse order, or the output has only the last row. */
-struct row_order {
-	int64_t rows, inner; /* the number of rows, and the elements of a row after this dimension */
-	bool alone;
-};
-
 /* The kinds of extra runs, in their order (extra_runs.c). */
 enum extra_kind { EXTRA_SEEDS, EXTRA_GRADIENTS, EXTRA_INPUTS, EXTRA_STRIDED, EXTRA_ROWS, EXTRA_FLOAT64, EXTRA_ON_CPU, EXTRA_KINDS };
 
@@ -99,6 +93,7 @@ struct extra {
 	const cJSON *answer;	   /* the runner's answer to the current run, while it is read */
 	struct round round;	   /* the inputs of the current run, and the dtypes and shapes of its outputs */
 	struct tensor out[OP_ARGS]; /* private memory for the outputs of an extra run */
+	const struct tensor *first[OP_ARGS]; /* copies of the first run's outputs in host memory; NULL: not copied yet */
 	int rows_axis;		   /* the axis whose rows are changed in this run; -1: none */
 	bool rows_alone;	   /* this run has only the last row; otherwise the rows are in reverse order */
 	enum row_result rows[ROW_AXES];

@@ -1,0 +1,33 @@
+/* unit_distance - compares two tensors in host memory, in units of a dtype. A unit is the distance between 1 and the
+ * next larger number of the dtype, multiplied by the magnitude of the value. If the root mean square of the finite
+ * elements of the expected tensor is larger than this magnitude, it replaces the magnitude. */
+#ifndef REFTEST_WORKERS_JUDGE_UNIT_DISTANCE_H
+#define REFTEST_WORKERS_JUDGE_UNIT_DISTANCE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "kernels/core/op.h"
+
+/* How the elements of an output correspond to those of the expected output: along one dimension, the rows are in
+ * reverse order, or the output has only the last row. */
+struct row_order {
+	int64_t rows, inner; /* the number of rows, and the elements of a row after this dimension */
+	bool alone;
+};
+
+/* Returns the distance between 1 and the next larger number of the dtype. Returns 0 if the dtype is not a float. */
+double unit_of(enum dtype dtype);
+
+/* Returns the largest distance between an element of `found` and the corresponding element of `expected`, in units of
+ * the dtype `declared`. NaN and NaN have the distance 0. Values that are beyond the range of `declared` count as
+ * infinite. A finite value and an infinite one have the distance infinity; so have two different values if `declared`
+ * is no float. `order`: NULL if both tensors have the same elements. */
+double unit_distance_largest(const struct tensor *found, const struct tensor *expected, enum dtype declared,
+			     const struct row_order *order);
+
+/* Returns whether two tensors of one dtype and one size have different values. 0 and -0 count as equal, and so do NaN
+ * and NaN. */
+bool unit_distance_any(const struct tensor *a, const struct tensor *b);
+
+#endif
