@@ -34,7 +34,7 @@ Pool and child exchange JSON lines on the child's socket:
 - <- {"loaded": true} or {"error": …}
 - -> {"make": …} and {"store": …}, as the judge writes them (trial_custom_inputs.c), to a child that loaded code with
   "makes_inputs"; such a child never loads a reference
-- <- {"made": [{"dtype", "shape"} | {"kind", "value"} | {"absent"} for each input], "taken": {name: name}, "others": [name]}
+- <- {"made": [{"dtype", "shape"} | {"kind", "value"} | {"absent"} for each input], "taken": {name: [name, why]}, "others": [name]}
   and {"stored": true}
 - -> {"unload": true} to a child that loaded a reference with "kept", after its last case
 - <- {"ready": true} if the child is as it was before the reference, else {"changed": what}; the child then ends
@@ -59,7 +59,8 @@ The fields of these messages:
 - "certain" is true if the reference would fail with other inputs, too.
 - "makes_inputs", which may be absent, says that the source is loaded to make inputs, and where the code that makes them
   is: in "init" or in "reference".
-- "taken" gives the inputs that the code returned under another name, each with this name; see taken_by_form.
+- "taken" gives the inputs that the code returned under another name, each with this name and the reason why it is
+  taken; see taken_instead.
 - "others" lists the names that the code returned and that no input has.
 - "entry_point" is the name of the function that is called; "run()" below stands for it.
 - "fitting", which may be absent, is {"left_out": [name], "inputs": {name: [argument, optional]}}; see fitted.
@@ -679,12 +680,14 @@ class Child:
         for group in made.values():  # inputs may be grouped by call: {"plan": {…}, "run": {…}}
             for name, value in group.items() if isinstance(group, dict) else ():
                 given.setdefault(str(name), value)
+        own = {*self.fitting["inputs"], *(argument for argument, _ in self.fitting["inputs"].values())}
+        given = tensors.tuples_apart(given, own)
         names = {}  # input -> the name by which it was returned: its own, or that of its argument
         for name, (argument, _) in self.fitting["inputs"].items():
             names[name] = name if name in given or argument not in given else argument
-        taken = tensors.taken_by_form(request["inputs"], {name: value for name, value in given.items() if name not in names.values()},
-                              [spec["name"] for spec in request["inputs"] if names[spec["name"]] not in given])
-        names.update(taken)
+        taken = tensors.taken_instead(request["inputs"], {name: value for name, value in given.items() if name not in names.values()},
+                                      [spec["name"] for spec in request["inputs"] if names[spec["name"]] not in given])
+        names.update((name, found) for name, (found, _) in taken.items())
         self.made = {spec["name"]: given.get(names[spec["name"]]) for spec in request["inputs"]}
         others = sorted(set(given) - set(names.values()))
         return {"made": [self.form_of(spec) for spec in request["inputs"]], "taken": taken,

@@ -48,21 +48,56 @@ def as_strided(value):
     return view
 
 
-def taken_by_form(specs, values, missing):
-    """Finds inputs in `missing` that the code returned under a name that no input has. Returns {input: this name}. A
-    tensor of `values` fits an input if it has the input's dtype and known lengths. An input is found only if a single
-    tensor fits it and this tensor fits no other input."""
-    def fits(spec, value):
-        if spec["scalar"] or not isinstance(value, torch.Tensor):
-            return False
+def tuples_apart(values, known):
+    """Returns `values` with the elements of each tuple of tensors as values of their own, called "NAME[0]" and so on. The
+    names of `known` keep their values."""
+    apart = {}
+    for name, value in values.items():
+        if name not in known and isinstance(value, (tuple, list)) and value and all(isinstance(v, torch.Tensor) for v in value):
+            apart.update(("%s[%d]" % (name, i), element) for i, element in enumerate(value))
+        else:
+            apart[name] = value
+    return apart
+
+
+def fits(spec, value):
+    """Does the value have the dtype and the known lengths of an input?"""
+    if isinstance(value, torch.Tensor) and not spec["scalar"]:
         shape, dtype = form_of(value)
         return (dtype == spec["dtype"] and len(shape) == len(spec["shape"]) and
                 all(wanted in (None, size) for wanted, size in zip(spec["shape"], shape)))
+    if isinstance(value, torch.Tensor):
+        value = value.item() if value.dim() == 0 else None
+    kinds = ((float, int) if spec["dtype"].startswith(("float", "bfloat")) else (bool,) if spec["dtype"] == "bool" else (int, bool))
+    return spec["scalar"] and type(value) in kinds
 
-    fitting = {spec["name"]: [name for name, value in values.items() if fits(spec, value)]
-               for spec in specs if spec["name"] in missing}
-    every = [name for names in fitting.values() for name in names]
-    return {name: found[0] for name, found in fitting.items() if len(found) == 1 and every.count(found[0]) == 1}
+
+def is_part(name, of):
+    """Is `name` the beginning or the end of `of`, in whole words?"""
+    return of.startswith(name + "_") or of.endswith("_" + name)
+
+
+def taken_instead(specs, values, missing):
+    """Returns {input: [name, why]} for inputs of `missing` that code returned by a name that no input has. `values` has
+    the values of these names. The reasons, in this order:
+    - "name": one value has the input's form, and one of both names is a part of the other; it is so related to no other
+      input.
+    - "form": one other tensor has the input's form, and it has the form of no other input that is missing.
+    - "order": as many tensors have the form of several inputs as there are such inputs, so they correspond in their order."""
+    wanted = [spec for spec in specs if spec["name"] in missing]
+    related = {spec["name"]: [name for name, value in values.items()
+                              if (is_part(name, spec["name"]) or is_part(spec["name"], name)) and fits(spec, value)] for spec in wanted}
+    every = [name for names in related.values() for name in names]
+    taken = {name: [found[0], "name"] for name, found in related.items() if len(found) == 1 and every.count(found[0]) == 1}
+    left = [name for name in values if name not in [found for found, _ in taken.values()]]
+    fitting = {spec["name"]: [name for name in left if fits(spec, values[name])]
+               for spec in wanted if spec["name"] not in taken and not spec["scalar"]}
+    for names in {tuple(names) for names in fitting.values() if names}:
+        alike = [name for name, found in fitting.items() if tuple(found) == names]
+        others = [name for name, found in fitting.items() if name not in alike and set(found) & set(names)]
+        if len(alike) == len(names) and not others:
+            taken.update((name, [found, "form" if len(names) == 1 else "order"]) for name, found in zip(alike, names))
+    return taken
 
 
 def version_of(value):

@@ -773,6 +773,26 @@ static void blame_inputs(struct trial *trial, const cJSON *blame, const char *me
 	trial_decide(trial, may_refuse ? STATUS_SKIPPED : STATUS_ERROR, REASON_INPUTS, trial_inputs_message(trial, message));
 }
 
+/* Returns what is special about the inputs of a case without an op family: which of them are guesses, and which optional
+ * inputs are None because the definition's code makes no value for them. */
+static const char *guessed_inputs(struct trial *trial)
+{
+	const char *names = "";
+	bool several = false;
+
+	if (!trial->custom.done)
+		return "generic inputs, which may be invalid for this operation";
+	for (int i = 0; i < trial->job->problem.input_count; i++) {
+		if (trial->job->inputs[i].kind != SOURCE_ABSENT)
+			continue;
+		several = *names != '\0';
+		names = arena_printf(&trial->arena, "%s%s'%s'", names, several ? ", " : "", trial->job->problem.inputs[i].name);
+	}
+	return arena_printf(&trial->arena, "sizes that reftest chose, which may be invalid for this operation%s%s",
+			    *names == '\0' ? "" : several ? ", and without the optional inputs " : ", and without the optional input ",
+			    names);
+}
+
 /* Gives the verdict on a failure of the runner. In a case without an op family the generated inputs, or the sizes
  * that reftest chose, may be invalid for the operation. If a reference raises or reaches a limit in such a case, the
  * status is `skipped`, unless it would raise with all inputs. */
@@ -802,9 +822,8 @@ void trial_blame(struct trial *trial, const cJSON *blame, struct buf *out)
 	    (reason == REASON_RAISED || reason_is_limit(reason)) &&
 	    !cJSON_IsTrue(json_member(blame, "loading")) && !cJSON_IsTrue(json_member(blame, "certain")))
 		trial_decide(trial, STATUS_SKIPPED, REASON_NO_GROUND_TRUTH,
-			     arena_printf(&trial->arena, "%s\nOn %s, which may be invalid for this operation, %s",
-					  trial->job->no_truth == NULL ? "" : trial->job->no_truth,
-					  trial->custom.done ? "sizes that reftest chose" : "generic inputs", message));
+			     arena_printf(&trial->arena, "%s\nOn %s, %s", trial->job->no_truth == NULL ? "" : trial->job->no_truth,
+					  guessed_inputs(trial), message));
 	if (asks_in_float64(trial) && reason == REASON_RAISED && !cJSON_IsTrue(json_member(blame, "loading")))
 		trial_decide(trial, STATUS_SKIPPED, REASON_UNSUPPORTED_DTYPE,
 		             arena_printf(&trial->arena, "in float64 %s", message));

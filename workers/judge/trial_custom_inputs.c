@@ -341,18 +341,36 @@ static int64_t *axes_before(struct trial *trial)
 	return axis;
 }
 
+/* Returns why a value of another name is taken for an input (taken_instead in python/tensors.py). */
+static const char *why_taken(const char *why)
+{
+	static const struct {
+		const char *why, *sentence;
+	} rows[] = {
+	    {"name", "has a valid form and a part of its name"},
+	    {"order", "has its dtype and shape, and as many such tensors were returned as inputs are missing"},
+	};
+
+	for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
+		if (strcmp(why, rows[i].why) == 0)
+			return rows[i].sentence;
+	return "is the only other tensor that it returns with its dtype and shape";
+}
+
 /* Reports the inputs that the code returned under another name. */
 static void add_taken(struct trial *trial, const cJSON *message)
 {
-	const cJSON *name;
+	const cJSON *item;
 
-	cJSON_ArrayForEach(name, json_member(message, "taken"))
-		if (cJSON_IsString(name))
-			trial_add_finding(trial, arena_printf(&trial->arena,
-							      "%s returns no input '%s'; '%s' is the only other tensor that it "
-							      "returns with its dtype and shape, and is taken for it",
-							      trial->job->input_code->function, err_show(name->string).text,
-							      err_show(name->valuestring).text));
+	cJSON_ArrayForEach(item, json_member(message, "taken"))
+	{
+		const cJSON *name = cJSON_GetArrayItem(item, 0), *why = cJSON_GetArrayItem(item, 1);
+
+		if (cJSON_IsString(name) && cJSON_IsString(why))
+			trial_add_finding(trial, arena_printf(&trial->arena, "%s returns no input '%s'; '%s' %s, and is taken for it",
+							      trial->job->input_code->function, err_show(item->string).text,
+							      err_show(name->valuestring).text, why_taken(why->valuestring)));
+	}
 }
 
 /* Reads the dtypes and shapes of all inputs of a set. */

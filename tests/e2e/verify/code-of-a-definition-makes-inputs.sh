@@ -79,6 +79,13 @@ write("no_python", "def _made_init(:\n")
 write("others", returning("'workspace': x, 'bias': None"))
 write("other_name", INIT.replace('"x": x,', '"input": x,'))
 write("two_names", INIT.replace('"x": x,', '"input": x, "residual": x,'))
+IN_PAIRS = {**MADE["inputs"], "z": {"shape": ["n", "width"], "dtype": "float32"}, "batch_scalar": {"shape": None, "dtype": "int32"}}
+PAIRS = REFERENCE.replace("bias=None):", "z, batch_scalar, bias=None):\n    assert torch.equal(z, x * 2) and batch_scalar == 3")
+for name, text in (("pair", '"pair": (x, x * 2), "batch": batch,'), ("in_order", '"first": x, "twice": x * 2, "batch": batch,'),
+                   ("three", '"pair": (x, x * 2), "more": x, "batch": batch,')):
+    write(name, INIT.replace('"x": x,', text), PAIRS, inputs=IN_PAIRS)
+write("no_module", reference=REFERENCE.replace("    if scale", "    import no_such_module\n    if scale"))
+write("without_bias", reference=REFERENCE.replace("    return x[rows]", "    return x[rows] + bias"))
 write("one_set", INIT.replace("torch.manual_seed(seed)", "torch.manual_seed(1)").replace("3.0 + seed", "3.0"))
 write("other_shapes", INIT.replace("(batch,)", "(batch + seed % 2,)"))
 write("large", returning("'x': torch.zeros(1).expand(1 << 45, width)"))
@@ -129,7 +136,7 @@ made() {
 finding() { WORDS=$2 expect "any(__import__('os').environ['WORDS'] in text for text in d['$1']['cases'][0].get('findings', []))"; }
 
 # On valid inputs there is still no ground truth, so nothing is verified; and a reference that is wrong on them fails.
-for name in right flag grouped others other_name one_set other_shapes stash reads_clock; do expect_status "$name" checked no_ground_truth; done
+for name in right flag grouped others other_name pair in_order one_set other_shapes stash reads_clock; do expect_status "$name" checked no_ground_truth; done
 expect "[case['id'] for case in d['right']['cases']] == ['small:n=4']"
 expect "'findings' not in d['right']['cases'][0] or not d['right']['cases'][0]['findings']"
 expect_status longer failed shape
@@ -146,6 +153,11 @@ made text error inputs "it made a value of type str for input 'scale', which mus
 made elsewhere error inputs "it made input 'x' on meta, but was asked to make it on cpu"
 made no_dict error inputs "it returned a value of type list, but must return a dict of inputs"
 made two_names error inputs "it returned no input 'x', but 'input', 'residual'"
+made three error inputs "it returned no input 'x', but 'more', 'pair[0]', 'pair[1]'"
+expect_status no_module error raised
+expect_status without_bias skipped no_ground_truth
+WORDS="On sizes that reftest chose, which may be invalid for this operation, and without the optional input 'bias', the reference raised TypeError" \
+	expect "__import__('os').environ['WORDS'] in d['without_bias']['cases'][0]['message']"
 made loads_not error inputs "it failed to load: NameError: name 'undefined' is not defined"
 made large error inputs "input 'x' is (35184372088832, 8) float32" "and n = 4"
 made no_function error inputs 'init has no function at top level whose name ends with _init'
@@ -153,6 +165,11 @@ made no_python error inputs 'init is not valid Python at line 1, column 15: '
 made broken error inputs "the inputs break the definition's constraint index.max() < n"
 finding others "_made_init returns 'workspace', but the definition has no such input"
 finding other_name "_made_init returns no input 'x'; 'input' is the only other tensor that it returns with its dtype and shape"
+for name in pair in_order; do
+	finding $name "_made_init returns no input 'batch_scalar'; 'batch' has a valid form and a part of its name, and is taken for it"
+done
+for index in 0 1; do finding pair "'pair[$index]' has its dtype and shape, and as many such tensors were returned as inputs are missing"; done
+finding in_order "_made_init returns no input 'z'; 'twice' has its dtype and shape, and as many"
 finding one_set '_made_init makes the same inputs for another seed, so its inputs have one set of values'
 finding other_shapes '_made_init makes inputs of other shapes for another seed'
 
