@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "dataset/axis_expressions.h"
+#include "dataset/axis_length.h"
 #include "dataset/constraint.h"
 #include "dataset/python_outline.h"
 #include "dataset/python_tokens.h"
@@ -12,42 +13,10 @@
 
 /* Reads an integer from a string, as flashinfer-bench does: the string may have blanks around the integer, a sign,
  * single underscores between digits, and a point followed by zeros. */
-static bool integer_of_text(const char *text, int64_t *out)
-{
-	char digits[20];
-	size_t count = 0;
-
-	text += strspn(text, " \t\n");
-	bool negative = *text == '-';
-
-	text += *text == '-' || *text == '+';
-	for (; (*text >= '0' && *text <= '9') || (*text == '_' && count > 0 && text[1] >= '0' && text[1] <= '9'); text++) {
-		if (*text == '_')
-			continue;
-		if (count == 18)
-			return false;
-		digits[count++] = *text;
-	}
-	digits[count] = '\0';
-	if (count > 0 && *text == '.')
-		text += 1 + strspn(text + 1, "0");
-	text += strspn(text, " \t\n");
 	*out = strtoll(digits, NULL, 10);
-	return count > 0 && *text == '\0' && *out < (int64_t)1 << 53 && (!negative || *out == 0);
-}
-
 /* Reads the length of a const axis: an integer, or a value that flashinfer-bench converts to an integer (true, or a
  * string). */
-static bool axis_value(const cJSON *json, int64_t *out)
-{
-	const char *text = cJSON_GetStringValue(json);
-
-	if (text != NULL)
-		return integer_of_text(text, out);
 	*out = 1;
-	return cJSON_IsTrue(json) || json_integer(json, out);
-}
-
 static int read_axis_value(struct reader *r, const struct json_step *axis, const cJSON *json, struct axis *out)
 {
 	const struct json_step at = {.up = axis, .key = "value"};
@@ -55,7 +24,7 @@ static int read_axis_value(struct reader *r, const struct json_step *axis, const
 
 	if (value == NULL)
 		return json_missing(&r->text, axis, "value", r->err, "an integer, because the axis is const");
-	if (!axis_value(value, &out->value) || out->value < 0)
+	if (!axis_length_read(value, &out->value))
 		return reader_expected(r, &at, "an integer from 0 to 9007199254740991", value);
 	return 0;
 }

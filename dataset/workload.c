@@ -6,6 +6,7 @@
 #include "base/json.h"
 #include "base/unsafe_character.h"
 #include "dataset/axis_expressions.h"
+#include "dataset/axis_length.h"
 #include "dataset/constraint.h"
 
 enum { UUID_BYTES = 200, PATH_BYTES = 4096, KEY_BYTES = 1024, TEXT_BYTES = 1024 };
@@ -58,7 +59,7 @@ static int read_axis(struct reader *r, const cJSON *json)
 		                     err_show(json->string).text);
 	const struct axis *axis = &r->definition->axes[index];
 
-	if (!json_integer(json, &value) || value < 0) /* 0 is accepted: an empty batch */
+	if (!axis_length_read(json, &value)) /* 0 is accepted: an empty batch */
 		return expected(r, &at, "an integer from 0 to 9007199254740991", json);
 	if (!axis->var && value != axis->value)
 		return json_error_at(&r->text, &at, r->err, "expected %lld, the value of the const axis %s, found %lld",

@@ -253,8 +253,8 @@ static void missing_and_wrong_fields_are_refused(void **state)
 	     "expected an integer from 0 to 9007199254740991, found -1"},
 	    {AXIS_VALUES, "\"axes\": {\"batch_size\": 1.5, \"len_indptr\": 5}, ", 23,
 	     "expected an integer from 0 to 9007199254740991, found 1.5"},
-	    {AXIS_VALUES, "\"axes\": {\"batch_size\": \"4\", \"len_indptr\": 5}, ", 23,
-	     "expected an integer from 0 to 9007199254740991, found \"4\""},
+	    {AXIS_VALUES, "\"axes\": {\"batch_size\": \"four\", \"len_indptr\": 5}, ", 23,
+	     "expected an integer from 0 to 9007199254740991, found \"four\""},
 	    {AXIS_VALUES, "\"axes\": {\"batch_size\": 9223372036854775808, \"len_indptr\": 5}, ", 23,
 	     "expected an integer from 0 to 9007199254740991, found 9223372036854775808"},
 	    {AXIS_VALUES, "\"axes\": {\"batch_size\": 4, \"len_indptr\": 5, \"heads\": 9}, ", 52,
@@ -452,6 +452,21 @@ static void a_tolerance_has_defaults_and_two_spellings(void **state)
 	}
 }
 
+static void a_length_may_be_written_as_a_text(void **state)
+{
+	struct arena arena = {0};
+	struct buf text = {0};
+
+	(void)state;
+	add_line(&text, AXIS_VALUES, "\"axes\": {\"batch_size\": \"4\", \"len_indptr\": 5}, ");
+	struct workload_file file = workloads_load("w.jsonl", &definition, text.data, text.length, &arena);
+
+	assert_int_equal(file.invalid, 0);
+	assert_int_equal(file.lines[0].axis[0], 4);
+	arena_free(&arena);
+	buf_free(&text);
+}
+
 static void values_at_the_edge_are_accepted(void **state)
 {
 	struct arena arena = {0};
@@ -512,6 +527,7 @@ int main(void)
 	    cmocka_unit_test(an_optional_input_may_be_left_out_or_null_or_given),
 	    cmocka_unit_test(a_workload_may_be_the_whole_line),
 	    cmocka_unit_test(a_tolerance_has_defaults_and_two_spellings),
+	    cmocka_unit_test(a_length_may_be_written_as_a_text),
 	    cmocka_unit_test(values_at_the_edge_are_accepted),
 	    cmocka_unit_test(too_much_is_refused_without_being_parsed),
 	};
