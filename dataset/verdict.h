@@ -111,6 +111,7 @@ struct truth {
 	const char *name, *version; /* "builtin" and the digest of the family's sources; "flashinfer", "0.7.2 (table …)" */
 	const char *refused; /* the reason why this ground truth cannot be used; NULL: it can be tried */
 	bool program; /* Python source in the dataset, which the pool runs in a separate runner */
+	const char *place; /* its file, for messages; NULL: it has none */
 	bool chain;   /* the chain of operations of the definition, which the judge computes */
 	/* Why it may share a mistake with the reference, as the end of a sentence: "ada wrote both". A case that only
 	 * such ground truths decide is `checked` and not passed. NULL: it is independent. */

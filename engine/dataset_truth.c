@@ -64,7 +64,7 @@ const char *why_truth_is_not_stored(const char *path, const char *source, size_t
 struct own_truth dataset_truth_read(const char *path, const struct definition *definition, const struct buf *bytes,
 				    const char *why, struct arena *arena)
 {
-	struct own_truth out = {.truth = {.name = TRUTH_NAME, .version = "none", .program = true}};
+	struct own_truth out = {.truth = {.name = TRUTH_NAME, .version = "none", .program = true, .place = path}};
 	struct buf form = {0};
 
 	out.truth.refused = why != NULL ? why : truth_source_error(path, bytes->data, bytes->length, arena);

@@ -252,7 +252,8 @@ struct own_truth solution_truth_read(const char *path, const struct definition *
 	const struct solution_place place = place_of(path, definition, arena);
 	struct own_truth out = {.truth = {.name = arena_printf(arena, "%s%s", prefix, place.name),
 					  .version = "none",
-					  .program = true},
+					  .program = true,
+					  .place = path},
 				.author = place.author != NULL ? place.author : "",
 				.path = path};
 	const char *author = author_of_reference(definition);

@@ -101,6 +101,8 @@ void trial_take_provided(struct trial *trial, struct round *round, int at, const
 			wrong = trial_wrong_form(trial, round, output++, item, &reason);
 	if (wrong == NULL && trial_copy_provided(trial, round, round->truth[at], &err) != 0)
 		wrong = err.text;
+	if (wrong != NULL && trial->truths.items[at].place != NULL)
+		wrong = arena_printf(&trial->arena, "%s: %s", trial->truths.items[at].place, wrong);
 	if (wrong != NULL)
 		trial_pass_over(trial, round, at, rc < 0 || err.text[0] != '\0', wrong);
 	else

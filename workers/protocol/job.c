@@ -8,7 +8,8 @@
  *    "constants": [{"name", "value", "source", "conflict"}], "rules": [{"atol", "rtol", "hit_ratio"}],
  *    "input_code": {"kind", "function", "place", "given": [bool]}, or omitted,
  *    "second_rules": like "rules", or omitted, "checks": bool, "compare_bits": bool, "no_diagnosis": bool, "save": text | null, "error_cap", "root", "all",
- *    "truths": [{"name", "version", "refused": text | null, "related": text | null, "program": bool, "chain": bool}]}
+ *    "truths": [{"name", "version", "refused": text | null, "related": text | null, "place": text | null,
+ *     "program": bool, "chain": bool}]}
  *
  * Element i of the array "axis" is the value of element i of "axes". In the same way, "sources" has one element per
  * input, "given" has one element per axis, and "rules" has one element per output. The seed is text because JSON's
@@ -288,6 +289,7 @@ static void write_truths(struct buf *out, const struct truths *truths)
 		write_text(out, "version", truths->items[i].version);
 		write_text(out, "refused", truths->items[i].refused);
 		write_text(out, "related", truths->items[i].related);
+		write_text(out, "place", truths->items[i].place);
 		buf_printf(out, ",\"program\":%s,\"chain\":%s}", truths->items[i].program ? "true" : "false",
 			   truths->items[i].chain ? "true" : "false");
 	}
@@ -610,6 +612,7 @@ static void read_truths(struct reader *at, const cJSON *json, struct job *job)
 					   .version = need_text(at, item, "version"),
 					   .refused = read_text(at, item, "refused"),
 					   .related = read_text(at, item, "related"),
+					   .place = read_text(at, item, "place"),
 					   .program = cJSON_IsTrue(json_member(item, "program")),
 					   .chain = cJSON_IsTrue(json_member(item, "chain"))};
 	job->truths.items = truths;

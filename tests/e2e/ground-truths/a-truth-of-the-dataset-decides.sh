@@ -137,10 +137,10 @@ for case in \
 	"same|truths/row_energy/same.py has the same code as the reference, so it cannot verify the reference" \
 	"raises|truths/row_energy/raises.py raised ValueError: no such row: 4" \
 	"raises|line 3, in run" \
-	"writes|it changed its input 'x', first at [0, 0]" \
+	"writes|truths/row_energy/writes.py: it changed its input 'x', first at [0, 0]" \
 	"broken|truths/row_energy/broken.py:2:12: the truth is not valid Python" \
 	"nameless|truths/row_energy/nameless.py: expected a function run at top level" \
-	"shape|output 'y' is (4, 1) float32, but it is declared as (4,) float32" \
+	"shape|truths/row_energy/shape.py: output 'y' is (4, 1) float32, but it is declared as (4,) float32" \
 	"exits|truths/row_energy/exits.py called sys.exit(enough)" \
 	"dies|truths/row_energy/dies.py did not answer: its process terminated with" \
 	"nul|truths/row_energy/nul.py: expected Python source in UTF-8"; do

@@ -245,8 +245,8 @@ for case in \
 	"same|solutions/ada/row_energy/same/copy.json has the same code as the reference, so it cannot verify the reference" \
 	"raises|solutions/ada/row_energy/raises/broken.json raised ValueError: no such row: 4" \
 	"raises|File \"main.py\", line 2, in run" \
-	"mutates|it changed its input 'x', first at [0, 0]" \
-	"shape|output 'y' is (4, 1) float32, but it is declared as (4,) float32" \
+	"mutates|solutions/ada/row_energy/mutates/square.json: it changed its input 'x', first at [0, 0]" \
+	"shape|solutions/ada/row_energy/shape/keepdim.json: output 'y' is (4, 1) float32, but it is declared as (4,) float32" \
 	"loops|solutions/ada/row_energy/loops/forever.json did not answer within 5 s" \
 	"syntax|the source is not valid Python at line 1, column" \
 	"gpu|solutions/ada/row_energy/gpu/kernel.json is written in Triton and needs a GPU; this run uses the CPU" \
