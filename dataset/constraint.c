@@ -244,7 +244,7 @@ static struct value name(struct parser *p)
 	if (input >= 0 && (axis < 0 || is(p, "[") || is(p, ".")))
 		return spot_whole(p, token.at, spots, tensor(p, input, token.at));
 	if (axis < 0)
-		return stop(p, token.at, "expected the name of an axis or an input, found '%.*s'",
+		return stop(p, token.at, "expected the name of an axis%s, found '%.*s'", p->tokens.is_length ? "" : " or an input",
 			    token.length < 40 ? (int)token.length : 40, token.at);
 	struct value v = p->known.axis == NULL || p->known.axis[axis] < 0
 			     ? value_unknown(&p->known, p->known.definition->axes[axis].name)
@@ -647,6 +647,7 @@ enum constraint_answer constraint_length(const struct definition *definition, co
 	struct parser p = begin(definition, text, axis, NULL, why);
 	const char *at = p.tokens.token.at;
 
+	p.tokens.is_length = true;
 	p.known.text = NULL;
 	struct value v = number(&p, sum(&p), at);
 

@@ -26,8 +26,8 @@ void tokens_stop(struct tokens *t, const char *at, const char *format, ...)
 		va_start(args, format);
 		vsnprintf(sentence, sizeof sentence, format, args);
 		va_end(args);
-		err_set(t->err, "column %d of the constraint \"%s\": %s", column_of(t, at), err_show(t->text).text,
-			sentence);
+		err_set(t->err, "column %d of the %s \"%s\": %s", column_of(t, at), t->is_length ? "expression" : "constraint",
+			err_show(t->text).text, sentence);
 	}
 	t->stopped = true;
 	t->token = (struct token){.kind = TOKEN_END, .at = at};
@@ -128,7 +128,7 @@ void tokens_expected(struct tokens *t, const char *what)
 
 	snprintf(found, sizeof found, "%.*s", t->token.length < 40 ? (int)t->token.length : 40, t->token.at);
 	if (t->token.kind == TOKEN_END)
-		tokens_stop(t, t->token.at, "expected %s, found the end of the constraint", what);
+		tokens_stop(t, t->token.at, "expected %s, found the end of the %s", what, t->is_length ? "expression" : "constraint");
 	else
 		tokens_stop(t, t->token.at, "expected %s, found '%s'", what, found);
 }

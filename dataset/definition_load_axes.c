@@ -163,6 +163,37 @@ static int read_expressions(struct reader *r, const struct json_step *axes)
 			     err_show(r->axes[circular].name).text);
 }
 
+/* The var axes without an expression get `length` plus a multiple of `step`, in their order. Computes the others. */
+static int compute_with(const struct reader *r, int64_t length, int64_t step, int *at, struct err *why)
+{
+	int64_t axis[DEFINITION_AXES];
+
+	for (int i = 0; i < r->out->axis_count; i++) {
+		int64_t more = (step < 0 ? i - DEFINITION_AXES : i) * step;
+
+		axis[i] = !r->axes[i].var ? r->axes[i].value : r->expressions[i] != NULL ? -1 : length + more;
+	}
+	return axis_expressions_compute(r->out, axis, at, why);
+}
+
+/* Adds a note if an expression can be computed for none of some lengths of the var axes, as in `8 // (n - n)`. It need not
+ * be an error, because a workload may have lengths that fit. */
+static void note_uncomputable(struct reader *r, const struct json_step *axes)
+{
+	static const int64_t lengths[] = {1, 2, 3, 4, 5, 8, 12, 16, 64, 100, 128, 1000, 1024, 4096, 1 << 20};
+	static const int64_t steps[] = {64, -64, 0};
+	struct err why = {""};
+	int at = -1;
+
+	for (size_t k = 0; k < sizeof steps / sizeof *steps; k++)
+		for (size_t i = 0; i < sizeof lengths / sizeof *lengths; i++)
+			if (compute_with(r, lengths[i], steps[k], &at, &why) == 0)
+				return;
+	const struct json_step axis = {.up = axes, .key = r->axes[at].name}, place = {.up = &axis, .key = "expression"};
+
+	reader_note(r, &place, arena_printf(r->arena, "no lengths that reftest tried fit: %s", why.text));
+}
+
 int read_axes(struct reader *r, const cJSON *json)
 {
 	const struct json_step at = {.key = "axes"};
@@ -175,7 +206,11 @@ int read_axes(struct reader *r, const cJSON *json)
 	for (const cJSON *member = object->child; member != NULL; member = member->next)
 		if (read_axis(r, &at, member) != 0)
 			return -1;
-	return read_expressions(r, &at);
+	if (read_expressions(r, &at) != 0)
+		return -1;
+	if (r->out->axis_expressions != NULL)
+		note_uncomputable(r, &at);
+	return 0;
 }
 
 /* --- constraints --------------------------------------------------------------------------------------------- */

@@ -513,6 +513,10 @@ static void an_axis_that_cannot_be_computed_is_refused(void **state)
 	static const struct {
 		const char *axes, *sentence;
 	} cases[] = {
+	    {AXES_WITH(EXPR("a", "hidden +")), "d.json:6:46: the expression cannot be computed: column 9 of the expression \"hidden +\": "
+					       "expected a value, found the end of the expression"},
+	    {AXES_WITH(EXPR("a", "1 + k")), "d.json:6:46: the expression cannot be computed: column 5 of the expression \"1 + k\": "
+					    "expected the name of an axis, found 'k'"},
 	    {AXES_WITH(EXPR("a", "hidden // 0")), "d.json:6:46: the expression cannot be computed: a division by zero"},
 	    {AXES_WITH(EXPR("a", "hidden / 3")),
 	     "d.json:6:46: the expression cannot be computed: its value is 21.3333333, not an integer from 0 to 9007199254740991"},
@@ -807,6 +811,35 @@ static void an_axis_without_a_type_and_a_length_that_is_no_number(void **state)
 	arena_free(&arena);
 }
 
+static void an_expression_that_no_lengths_fit_is_noted(void **state)
+{
+	static const struct {
+		const char *expression, *note; /* NULL: no note */
+	} rows[] = {
+	    {"8 // (n - n)", "d.json:6:64: no lengths that reftest tried fit: the axis a = 8 // (n - n) cannot be computed: a division by zero"},
+	    {"n % (m - m)", "d.json:6:64: no lengths that reftest tried fit: the axis a = n % (m - m) cannot be computed: a division by zero"},
+	    {"n // 64", NULL},
+	    {"64 // (n // 64)", NULL}, /* from 64 on */
+	    {"n - 1000", NULL},	       {"n - m - 1", NULL}, {"m - n - 1", NULL},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+		struct arena arena = {0};
+		struct err err = {""};
+		char line[200];
+
+		snprintf(line, sizeof line, AXES_WITH("\"n\": {}, \"m\": {}, \"a\": {\"type\": \"expr\", \"expression\": \"%s\"}"), rows[i].expression);
+		const struct definition *d = load(AXES, line, &arena, &err);
+
+		assert_non_null(d);
+		assert_int_equal(d->note_count, rows[i].note != NULL);
+		if (rows[i].note != NULL)
+			assert_string_equal(d->notes[0], rows[i].note);
+		arena_free(&arena);
+	}
+}
+
 static void a_length_may_be_a_text_that_flashinfer_bench_converts(void **state)
 {
 	static const struct {
@@ -1078,6 +1111,7 @@ int main(void)
 	    cmocka_unit_test(a_constraint_can_hold),
 	    cmocka_unit_test(a_constraint_that_is_no_python_is_refused),
     cmocka_unit_test(a_constraint_that_cannot_be_checked_is_kept_and_noted),
+    cmocka_unit_test(an_expression_that_no_lengths_fit_is_noted),
     cmocka_unit_test(a_length_may_be_a_text_that_flashinfer_bench_converts),
 	    cmocka_unit_test(an_axis_without_a_type_and_a_length_that_is_no_number),
 	    cmocka_unit_test(an_output_with_the_name_of_an_input_is_noted),
