@@ -91,33 +91,59 @@ static double element_found(struct trial *trial, int tensor_index, enum dtype dt
 	return element(trial, trial->spare, dtype, index);
 }
 
-/* Describes the first difference between a tensor in the shared arena and its private copy: "[0, 3]: 1.5, then 2".
- * Returns NULL if they are equal, or if an error has decided the case. */
-static const char *difference(struct trial *trial, int tensor_index, const struct tensor *copy)
+/* The first element of a tensor in the shared arena whose bits differ from those of its private copy. */
+struct first_difference {
+	int64_t at;
+	double then, now; /* the value of the copy, and that in the shared arena */
+};
+
+/* Finds the first difference. Returns false if the tensors are equal, or if an error has decided the case. */
+static bool find_difference(struct trial *trial, int tensor_index, const struct tensor *copy, struct first_difference *out)
 {
-	struct arena *arena = &trial->arena;
 	int bits = dtype_bits(copy->dtype);
 	struct err err = {""};
 	int64_t at = shared_memory_first_difference(trial_stage_of(trial), trial->layout.offset[tensor_index],
 						    copy->data, job_tensor_bytes(copy), &err);
 	const unsigned char *memory = copy->data;
-	double then, now;
 
 	if (at == -2)
 		trial_decide_error(trial, &err);
 	if (at < 0)
-		return NULL;
+		return false;
 	memory += at * 8 / bits * bits / 8; /* the first byte of the element that contains the byte `at` */
-	at = at * 8 / bits;
-	then = element(trial, memory, copy->dtype, at);
-	now = element_found(trial, tensor_index, copy->dtype, at);
-	if (bits < 8 && then == now) { /* the byte contains two 4-bit elements, and only the second one differs */
-		at++;
-		then = element(trial, memory, copy->dtype, at);
-		now = element_found(trial, tensor_index, copy->dtype, at);
+	out->at = at * 8 / bits;
+	out->then = element(trial, memory, copy->dtype, out->at);
+	out->now = element_found(trial, tensor_index, copy->dtype, out->at);
+	if (bits < 8 && out->then == out->now) { /* the byte contains two 4-bit elements, and only the second one differs */
+		out->at++;
+		out->then = element(trial, memory, copy->dtype, out->at);
+		out->now = element_found(trial, tensor_index, copy->dtype, out->at);
 	}
-	return arena_printf(arena, "%s: %s, then %s", format_index(arena, at, copy->rank, copy->shape),
-			    format_value(arena, then, copy->dtype), format_value(arena, now, copy->dtype));
+	return true;
+}
+
+/* Describes the first difference between a tensor in the shared arena and its private copy: "[0, 3]: 1.5, then 2".
+ * Returns NULL if they are equal, or if an error has decided the case. */
+static const char *difference(struct trial *trial, int tensor_index, const struct tensor *copy)
+{
+	struct arena *arena = &trial->arena;
+	struct first_difference found;
+
+	if (!find_difference(trial, tensor_index, copy, &found))
+		return NULL;
+	return arena_printf(arena, "%s: %s, then %s", format_index(arena, found.at, copy->rank, copy->shape),
+			    format_value(arena, found.then, copy->dtype), format_value(arena, found.now, copy->dtype));
+}
+
+enum trial_difference trial_first_difference(struct trial *trial, int tensor_index, const struct tensor *copy)
+{
+	struct first_difference found;
+
+	if (!find_difference(trial, tensor_index, copy, &found))
+		return trial->decided ? DIFFERS_UNKNOWN : DIFFERS_NOT;
+	if (isnan(found.then) || isnan(found.now) || found.then == found.now)
+		return DIFFERS_UNKNOWN;
+	return DIFFERS_IN_VALUE;
 }
 
 /* Checks that the reference changed no input. Inputs that the op family allows a reference to write to are compared

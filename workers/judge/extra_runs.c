@@ -93,11 +93,14 @@ static const char *output_name(const struct trial *trial, int output)
 /* Returns whether the values of this output differ from those of the first run. */
 static bool output_changes(struct trial *trial, int output)
 {
+	const struct tensor *first = &trial->round[CONTENTS_FIRST].first[output];
+	enum trial_difference difference =
+	    trial_first_difference(trial, trial->job->problem.input_count + output, first);
 	struct arena arena = {0};
 	bool changes;
 
-	if (!output_differs(trial, output))
-		return false;
+	if (difference != DIFFERS_UNKNOWN)
+		return difference == DIFFERS_IN_VALUE;
 	const struct tensor *found = found_output(trial, output, &arena), *expected = first_output(trial, output);
 
 	changes = found == NULL || expected == NULL || unit_distance_any(found, expected);

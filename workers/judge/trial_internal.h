@@ -206,6 +206,10 @@ int trial_stage(struct trial *trial, const struct round *round, enum trial_run r
 /* workers/judge/checks_after_run.c */
 const char *trial_overwritten_canary(struct trial *trial, struct err *err, int *rc);
 void trial_check_canaries(struct trial *trial);
+/* How a tensor in the shared arena differs from its private copy, as far as the first different element shows. It does
+ * not show it if the values of this element are equal (0 and -0), or if one of them is NaN. */
+enum trial_difference { DIFFERS_NOT, DIFFERS_IN_VALUE, DIFFERS_UNKNOWN };
+enum trial_difference trial_first_difference(struct trial *trial, int tensor_index, const struct tensor *copy);
 void trial_check_inputs(struct trial *trial, const struct round *round);
 /* Returns a message about the first input that a ground truth changed in its memory, or NULL. Inputs that the op family
  * allows a reference to write to do not count. */
