@@ -296,8 +296,57 @@ static struct value extreme(struct parser *p, bool largest)
 	return count > 1 ? best : stop(p, at, "expected at least two arguments");
 }
 
+/* Functions of one number. */
+static const struct {
+	const char *module, *name; /* module: NULL if the name stands alone */
+	char which;		   /* for value_rounded */
+} functions[] = {{"math", "ceil", 'c'}, {"math", "floor", 'f'}, {NULL, "int", 't'}, {NULL, "abs", 'a'}};
+
+/* If the text begins with this name, returns the text behind the name and blanks, otherwise NULL. */
+static const char *behind_name(const char *text, const char *name)
+{
+	size_t length = strlen(name);
+
+	if (strncmp(text, name, length) != 0)
+		return NULL;
+	text += length;
+	return text + strspn(text, " \t");
+}
+
+/* Returns the index of the function that is called at the current token, or -1. */
+static int function_called(const struct parser *p)
+{
+	const char *at = p->tokens.token.at;
+
+	for (int i = 0; i < (int)(sizeof functions / sizeof *functions) && p->tokens.token.kind == TOKEN_NAME; i++) {
+		const char *next = functions[i].module == NULL ? at : behind_name(at, functions[i].module);
+
+		if (next != NULL && functions[i].module != NULL)
+			next = *next == '.' ? next + 1 : NULL;
+		next = next == NULL ? NULL : behind_name(next, functions[i].name);
+		if (next != NULL && *next == '(')
+			return i;
+	}
+	return -1;
+}
+
+/* Parses a call of a function; the current token is its name. */
+static struct value rounded(struct parser *p, int function)
+{
+	while (!p->tokens.stopped && !take(p, "("))
+		next(p);
+	const char *at = p->tokens.token.at;
+	struct value v = number(p, expression(p), at);
+
+	v.axis = -1;
+	if (!take(p, ")"))
+		return expected(p, "')'");
+	return v.state == KNOWN && !p->tokens.stopped ? value_rounded(&p->known, functions[function].which, v) : v;
+}
+
 static struct value atom(struct parser *p)
 {
+	int function = function_called(p);
 	struct token token = p->tokens.token;
 	bool call = token.kind == TOKEN_NAME &&
 		    p->tokens.token.at[strspn(token.at + token.length, " \t") + token.length] == '(';
@@ -316,6 +365,11 @@ static struct value atom(struct parser *p)
 		next(p);
 		next(p);
 		return spot_whole(p, token.at, spots, *token.at == 'l' ? length(p) : extreme(p, token.at[1] == 'a'));
+	}
+	if (function >= 0 && !p->tokens.is_length) { /* the expression of an axis has no functions */
+		int spots = p->spot_count;
+
+		return spot_whole(p, token.at, spots, rounded(p, function));
 	}
 	if (take(p, "(")) {
 		struct value v = expression(p);

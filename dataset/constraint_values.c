@@ -152,6 +152,19 @@ static struct value overflow(struct known *k)
 	return value_wrong(k, "an integer overflows 64 bits");
 }
 
+struct value value_rounded(struct known *k, char which, struct value v)
+{
+	if (v.kind == INTEGER)
+		return which != 'a' || v.integer >= 0 ? value_integer(v.integer)
+		       : v.integer == INT64_MIN	      ? overflow(k)
+						      : value_integer(-v.integer);
+	if (which == 'a')
+		return value_real(fabs(v.number));
+	double rounded = which == 'c' ? ceil(v.number) : which == 'f' ? floor(v.number) : trunc(v.number);
+
+	return fabs(rounded) < 0x1p63 ? value_integer((int64_t)rounded) : overflow(k); /* also NaN */
+}
+
 static struct value divide_integers(struct known *k, char sign, int64_t a, int64_t b)
 {
 	if (b == 0)

@@ -61,6 +61,9 @@ bool value_is_true(struct value v);
 /* Applies "+", "-", "*", "/", "//", "%", "**", "&" or "|" to known numbers, with Python's semantics. */
 struct value value_arithmetic(struct known *k, const char *sign, struct value a, struct value b);
 
+/* Applies math.ceil ('c'), math.floor ('f'), int ('t', truncates) or abs ('a') to a known number. */
+struct value value_rounded(struct known *k, char which, struct value v);
+
 /* The next three functions return the input of a tensor value, the number of its remaining dimensions, and the size of
  * its dimension `i` (-1 if the size is unknown). */
 const struct tensor_spec *value_spec(const struct known *k, struct value v);

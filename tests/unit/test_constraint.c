@@ -164,6 +164,14 @@ static void text_that_makes_no_sense_is_an_error_with_its_column(void **state)
 	    {"len(scale) == 1",
 	     "column 5 of the constraint \"len(scale) == 1\": scale has no dimensions and therefore no length"},
 	    {"max(1) == 1", "column 5 of the constraint \"max(1) == 1\": expected at least two arguments"},
+	    {"abs(-9223372036854775807 - 1) == 1",
+	     "the constraint \"abs(-9223372036854775807 - 1) == 1\" cannot be evaluated: an integer overflows 64 bits"},
+	    {"int(1e30) == 1", "the constraint \"int(1e30) == 1\" cannot be evaluated: an integer overflows 64 bits"},
+	    {"math.ceil(1, 2) == 1", "column 12 of the constraint \"math.ceil(1, 2) == 1\": expected ')', found ','"},
+	    {"abs(k) == 1", "column 5 of the constraint \"abs(k) == 1\": expected a number, found the tensor k; name an "
+			    "element, as in k[-1].item()"},
+	    {"math.sqrt(4) == 2", "column 1 of the constraint \"math.sqrt(4) == 2\": expected the name of an axis or an input, "
+				  "found 'math'"},
 	    {"pow(1, 2) == 1",
 	     "column 1 of the constraint \"pow(1, 2) == 1\": expected the name of an axis or an input, found "
 	     "'pow'"},
@@ -184,7 +192,7 @@ static void long_and_deep_texts_are_refused(void **state)
 {
 	struct buf text = {0};
 	struct err err;
-	static const char *const openings[] = {"(", "-", "not ", "2 ** ", "indptr[", "max(1, "};
+	static const char *const openings[] = {"(", "-", "not ", "2 ** ", "indptr[", "max(1, ", "abs(", "math.ceil("};
 
 	(void)state;
 	for (size_t i = 0; i < sizeof openings / sizeof *openings; i++) {
@@ -244,6 +252,12 @@ static void arithmetic_is_that_of_python(void **state)
 	    "max(3, 1, 2) == 3",
 	    "min(3, 1, 2) == 1",
 	    "max(1, 2.5) == 2.5",
+	    "math.ceil(5 / 2) == 3 and math.ceil(-2.5) == -2 and math.ceil(4) == 4",
+	    "math.floor(5 / 2) == 2 and math.floor (-2.5) == -3",
+	    "int(2.9) == 2 and int(-2.9) == -2 and int(7) == 7",
+	    "abs(-3) == 3 and abs(2 - 4.5) == 2.5 and abs(0) == 0",
+	    "math.ceil(len_indptr / batch_size) * 2 == 4", /* 4 / 3 */
+	    "max(math.ceil(1.5), int(1.9)) == 2",
 	    "9007199254740993 != 9007199254740992.0",
 	    "-9223372036854775807 - 1 < -9223372036854775807",
 	    "(-9223372036854775807 - 1) % -1 == 0",
