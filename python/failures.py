@@ -44,7 +44,13 @@ def describe(problem, filename, loading, subject="the reference"):
         message = message[: MESSAGE_MAX // 2] + "\n[...]\n" + message[-MESSAGE_MAX // 2 :]
     cuda = "CUDA error" in text or name == "AcceleratorError"
     return {"message": message, "line": int(line), "accident": cuda or is_accident(problem, name, text), "fatal": cuda,
-            "raised": not isinstance(problem, Mistake), "certain": is_certain(problem, filename, text)}
+            "raised": not isinstance(problem, Mistake), "certain": is_certain(problem, filename, text),
+            "needs_gpu": any(words in text for words in NO_GPU)}
+
+
+# What torch says if it has no GPU.
+NO_GPU = ("Torch not compiled with CUDA enabled", "Found no NVIDIA driver", "No CUDA GPUs are available",
+          "Cannot access accelerator device when none is available")
 
 
 def is_certain(problem, filename, text):

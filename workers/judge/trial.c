@@ -818,6 +818,10 @@ void trial_blame(struct trial *trial, const cJSON *blame, struct buf *out)
 			trial_give_verdict(trial, out);
 		return;
 	}
+	if (trial->job != NULL && trial->job->op == NULL && cJSON_IsTrue(json_member(blame, "needs_gpu")) &&
+	    strcmp(trial->device->calls->class_name(trial->device), "cpu") == 0)
+		trial_decide(trial, STATUS_SKIPPED, REASON_UNSUPPORTED_DEVICE,
+			     arena_printf(&trial->arena, "the reference needs a GPU, and this run uses the CPU: %s", message));
 	if (trial->job != NULL && trial->job->op == NULL && !trial->job->inputs_are_valid && (!trial->custom.done || trial->job->chosen_axes) &&
 	    (reason == REASON_RAISED || reason_is_limit(reason)) &&
 	    !cJSON_IsTrue(json_member(blame, "loading")) && !cJSON_IsTrue(json_member(blame, "certain")))

@@ -474,11 +474,11 @@ static char *failure_text(const char *reason, const char *message, int64_t line,
 }
 
 /* Reports to the judge that the reference failed in the current case. If the reference failed to load, all later
- * cases get the same failure. `certain`: the reference fails with all inputs. */
+ * cases get the same failure. `flag`: what else the runner says about the failure, or NULL. */
 static void blame(struct pool_shared *shared, struct lane *lane, const char *reason, const char *message, int64_t line, bool accident,
-		  bool certain)
+		  const char *flag)
 {
-	char *failure = failure_text(reason, message, line, !lane->loaded ? "loading" : certain ? "certain" : NULL);
+	char *failure = failure_text(reason, message, line, !lane->loaded ? "loading" : flag);
 
 	trace("lane", "%s %s: %s", lane->work->task.name, current_job(lane)->id, message);
 	drop_run(lane);
@@ -504,7 +504,7 @@ void lane_blame_inputs(struct pool_shared *shared, struct lane *lane, const char
 
 void lane_blame_child(struct pool_shared *shared, struct lane *lane, const char *reason, const char *message)
 {
-	blame(shared, lane, reason, message, 0, true, false);
+	blame(shared, lane, reason, message, 0, true, NULL);
 	lane_drop_child(shared, lane);
 }
 
@@ -526,6 +526,15 @@ static const char *error_reason(const cJSON *error)
 	return limit != NULL && reason_parse(limit, &reason) && reason_is_limit(reason) ? limit : "raised";
 }
 
+/* Returns the name of a member of an {"error"} message that is true: "certain" if the reference fails with all inputs,
+ * "needs_gpu" if it fails because this run uses the CPU. Returns NULL if neither is true. */
+static const char *error_flag(const cJSON *error)
+{
+	return cJSON_IsTrue(json_member(error, "needs_gpu")) ? "needs_gpu"
+	       : cJSON_IsTrue(json_member(error, "certain")) ? "certain"
+							     : NULL;
+}
+
 static void on_error(struct pool_shared *shared, struct lane *lane, const cJSON *error)
 {
 	const char *message = json_text_of(error, "message");
@@ -534,7 +543,7 @@ static void on_error(struct pool_shared *shared, struct lane *lane, const cJSON 
 	json_integer(json_member(error, "line"), &line);
 	lane->running = false;
 	blame(shared, lane, error_reason(error), message == NULL ? "the reference failed" : message, line,
-	      cJSON_IsTrue(json_member(error, "accident")), cJSON_IsTrue(json_member(error, "certain")));
+	      cJSON_IsTrue(json_member(error, "accident")), error_flag(error));
 	if (cJSON_IsTrue(json_member(error, "fatal")))
 		lane_drop_child(shared, lane);
 }

@@ -85,6 +85,7 @@ for name, text in (("pair", '"pair": (x, x * 2), "batch": batch,'), ("in_order",
                    ("three", '"pair": (x, x * 2), "more": x, "batch": batch,')):
     write(name, INIT.replace('"x": x,', text), PAIRS, inputs=IN_PAIRS)
 write("no_module", reference=REFERENCE.replace("    if scale", "    import no_such_module\n    if scale"))
+write("needs_gpu", reference=REFERENCE.replace("    if scale", "    torch.zeros(1, device='cuda')\n    if scale"))
 write("without_bias", reference=REFERENCE.replace("    return x[rows]", "    return x[rows] + bias"))
 write("one_set", INIT.replace("torch.manual_seed(seed)", "torch.manual_seed(1)").replace("3.0 + seed", "3.0"))
 write("other_shapes", INIT.replace("(batch,)", "(batch + seed % 2,)"))
@@ -156,6 +157,10 @@ made two_names error inputs "it returned no input 'x', but 'input', 'residual'"
 made three error inputs "it returned no input 'x', but 'more', 'pair[0]', 'pair[1]'"
 expect_status no_module error raised
 expect_status without_bias skipped no_ground_truth
+if [ "$device" = cpu ]; then
+	expect_status needs_gpu skipped unsupported_device
+	expect "d['needs_gpu']['cases'][0]['message'].startswith('the reference needs a GPU, and this run uses the CPU: the reference raised ')"
+fi
 WORDS="On sizes that reftest chose, which may be invalid for this operation, and without the optional input 'bias', the reference raised TypeError" \
 	expect "__import__('os').environ['WORDS'] in d['without_bias']['cases'][0]['message']"
 made loads_not error inputs "it failed to load: NameError: name 'undefined' is not defined"
