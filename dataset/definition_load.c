@@ -360,6 +360,11 @@ static int read_dtype(struct reader *r, const struct json_step *tensor, const cJ
 		return 0;
 	if (strcmp(dtype->valuestring, PAIRS) == 0)
 		return read_pairs(r, tensor, out);
+	if (strcmp(dtype->valuestring, "float8_e4m3") == 0) {
+		reader_note(r, &at, "read as float8_e4m3fn; earlier versions of flashinfer-bench call this dtype float8_e4m3");
+		out->dtype = DTYPE_FLOAT8_E4M3FN;
+		return 0;
+	}
 	if (strcmp(dtype->valuestring, "unknown") == 0)
 		return note_unknown_dtype(r, &at);
 	for (int i = 0; i < DTYPE_COUNT; i++)

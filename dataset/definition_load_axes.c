@@ -11,12 +11,6 @@
 
 /* --- axes ---------------------------------------------------------------------------------------------------- */
 
-/* Reads an integer from a string, as flashinfer-bench does: the string may have blanks around the integer, a sign,
- * single underscores between digits, and a point followed by zeros. */
-	*out = strtoll(digits, NULL, 10);
-/* Reads the length of a const axis: an integer, or a value that flashinfer-bench converts to an integer (true, or a
- * string). */
-	*out = 1;
 static int read_axis_value(struct reader *r, const struct json_step *axis, const cJSON *json, struct axis *out)
 {
 	const struct json_step at = {.up = axis, .key = "value"};

@@ -57,6 +57,7 @@ DTYPES = {
     "float16": torch.float16,
     "bfloat16": torch.bfloat16,
     "float8_e4m3fn": torch.float8_e4m3fn,
+    "float8_e4m3": torch.float8_e4m3fn,  # its name in earlier versions of flashinfer-bench
     "float8_e5m2": torch.float8_e5m2,
     "int64": torch.int64,
     "int32": torch.int32,

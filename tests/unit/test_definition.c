@@ -289,12 +289,28 @@ static void a_shape_names_axes_that_exist(void **state)
 static void an_unknown_dtype_is_refused_with_a_proposal(void **state)
 {
 	(void)state;
-	refused(OUTPUTS, "\"outputs\": {\"y\": {\"shape\": [\"batch\"], \"dtype\": \"float8_e4m3\"}},",
-	        "d.json:8:48: expected a dtype, found \"float8_e4m3\"; did you mean \"float8_e4m3fn\"?");
+	refused(OUTPUTS, "\"outputs\": {\"y\": {\"shape\": [\"batch\"], \"dtype\": \"float8_e4m3f\"}},",
+	        "d.json:8:48: expected a dtype, found \"float8_e4m3f\"; did you mean \"float8_e4m3fn\"?");
 	refused(OUTPUTS, "\"outputs\": {\"y\": {\"shape\": [\"batch\"], \"dtype\": \"string\"}},",
 	        "d.json:8:48: expected a dtype (float64, float32, float16, bfloat16, float8_e4m3fn, float8_e5m2, "
 	        "float8_e8m0fnu, "
 	        "float4_e2m1, int64, int32, int16, int8, uint32, uint8, bool), found \"string\"");
+}
+
+static void an_earlier_name_of_a_dtype_is_noted(void **state)
+{
+	struct arena arena = {0};
+	struct err err = {""};
+	const struct definition *d =
+	    load(OUTPUTS, "\"outputs\": {\"y\": {\"shape\": [\"batch\"], \"dtype\": \"float8_e4m3\"}},", &arena, &err);
+
+	(void)state;
+	assert_non_null(d);
+	assert_int_equal(d->outputs[0].dtype, DTYPE_FLOAT8_E4M3FN);
+	assert_int_equal(d->note_count, 1);
+	assert_string_equal(d->notes[0], "d.json:8:48: read as float8_e4m3fn; earlier versions of flashinfer-bench call this dtype "
+					 "float8_e4m3");
+	arena_free(&arena);
 }
 
 static void without_a_known_dtype_no_case_can_run(void **state)
@@ -1091,6 +1107,7 @@ int main(void)
 	    cmocka_unit_test(a_const_axis_is_an_exact_integer),
 	    cmocka_unit_test(a_shape_names_axes_that_exist),
 	    cmocka_unit_test(an_unknown_dtype_is_refused_with_a_proposal),
+	    cmocka_unit_test(an_earlier_name_of_a_dtype_is_noted),
 	    cmocka_unit_test(without_a_known_dtype_no_case_can_run),
 	    cmocka_unit_test(inputs_that_no_case_passes_are_left_out),
 	    cmocka_unit_test(an_axis_with_one_value_is_const),
