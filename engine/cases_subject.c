@@ -45,7 +45,7 @@ void described_default_fields(struct maker *m, struct fields *fields)
 
 /* Adds what the words of a definition without family say about its effects: whether it draws random samples, which
  * inputs it overwrites, and which kinds of inputs it has. Some checks depend on these facts. */
-static void described_effect_fields(struct maker *m, struct fields *fields)
+static void described_effect_fields(struct maker *m, const struct job *job, struct fields *fields)
 {
 	const char *samples = described_samples(&m->problem);
 
@@ -55,7 +55,7 @@ static void described_effect_fields(struct maker *m, struct fields *fields)
 		if (described_written(&m->problem, i))
 			field_text(fields, m->arena, arena_printf(m->arena, "inputs.%s.written", m->problem.inputs[i].name), "yes");
 	for (int i = 0; i < m->problem.input_count; i++) {
-		const struct described_input described = described_input(&m->problem, i);
+		const struct described_input described = described_input(&m->problem, job->constraints, job->constraint_count, i);
 
 		if (described.kind != INPUT_GENERIC)
 			field_printf(fields, m->arena, arena_printf(m->arena, "inputs.%s.kind", m->problem.inputs[i].name), "%s %s",
@@ -147,7 +147,7 @@ void subject_fields(struct maker *m, struct test_case *c)
 	field_printf(fields, m->arena, "family", "%s variant %d", job->op != NULL ? job->op : "none", m->variant);
 	field_text(fields, m->arena, "family.inputs", m->out.op != NULL ? m->out.op->inputs_digest : "generic");
 	if (job->op == NULL)
-		described_effect_fields(m, fields);
+		described_effect_fields(m, job, fields);
 	if (m->out.op != NULL && m->out.matched != MATCHED_BY_TYPE)
 		field_text(fields, m->arena, "family.matched", matched_text(m->out.matched));
 	if (job->edge > 0)

@@ -59,20 +59,54 @@ static void names_say_the_kind(void **state)
 
 	(void)state;
 	for (int i = 0; i < INPUTS; i++) {
-		struct described_input found = described_input(&problem, i);
+		struct described_input found = described_input(&problem, NULL, 0, i);
 
 		if (found.kind != expected[i].kind || (expected[i].axis != -2 && found.axis != expected[i].axis))
 			fail_msg("input %s: %s of axis %d", inputs[i].name, input_kind_name(found.kind), found.axis);
 	}
-	assert_true(described_input(&problem, 4).axis >= 0); /* any axis except its own, BATCH */
-	assert_int_not_equal(described_input(&problem, 4).axis, BATCH);
+	assert_true(described_input(&problem, NULL, 0, 4).axis >= 0); /* any axis but its own */
+	assert_int_not_equal(described_input(&problem, NULL, 0, 4).axis, BATCH);
+}
+
+static void constraints_say_the_kind(void **state)
+{
+	enum { COUNT = 14 };
+	static const struct {
+		const char *text;
+		int input;
+		struct described_input expected;
+	} rows[] = {
+	    {"num_pages == count[-1].item()", COUNT, {INPUT_POINTERS, PAGES}},
+	    {"count[ -1 ].item()==num_pages", COUNT, {INPUT_POINTERS, PAGES}},
+	    {"num_pages == count[-1]", COUNT, {INPUT_POINTERS, PAGES}},
+	    {"count[-1] == num_pages", COUNT, {INPUT_POINTERS, PAGES}},
+	    {"count.max() < width", COUNT, {INPUT_INDICES, WIDTH}},
+	    {"count.max() <= width - 1", COUNT, {INPUT_INDICES, WIDTH}},
+	    {"width > count.max()", COUNT, {INPUT_INDICES, WIDTH}},
+	    {"kv_indices.max() < width", 3, {INPUT_INDICES, WIDTH}},
+	    {"count.max() <= width", COUNT, {INPUT_GENERIC, -1}},
+	    {"count.max() < width2", COUNT, {INPUT_GENERIC, -1}},
+	    {"count.max() < width and 1 == 1", COUNT, {INPUT_GENERIC, -1}},
+	    {"counts.max() < width", COUNT, {INPUT_GENERIC, -1}},
+	    {"num_pages == hidden_states[-1]", 13, {INPUT_ROWS, -1}}, /* no integers */
+	    {"width == mask[-1]", 5, {INPUT_MASK, -1}},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+		const char *constraints[] = {"1 == 1", rows[i].text};
+		struct described_input found = described_input(&problem, constraints, 2, rows[i].input);
+
+		if (found.kind != rows[i].expected.kind || found.axis != rows[i].expected.axis)
+			fail_msg("%s: %s of axis %d", rows[i].text, input_kind_name(found.kind), found.axis);
+	}
 }
 
 /* Fills an input and loads its elements as doubles. Returns their number. */
 static int fill(int input, enum op_contents contents, double out[MOST])
 {
 	struct op_case c = {.problem = &problem, .axis = values};
-	struct described_input described = described_input(&problem, input);
+	struct described_input described = described_input(&problem, NULL, 0, input);
 	unsigned char bytes[MOST * 8];
 	struct tensor tensor = {.data = bytes, .dtype = inputs[input].dtype, .rank = inputs[input].rank, .elements = 1};
 
@@ -175,7 +209,7 @@ static void some_rows_are_small_and_some_large(void **state)
 		assert_true(fabs(found[8]) <= 1 && fabs(found[9]) <= 1 && fabs(found[10]) <= 8 && fabs(found[11]) <= 1);
 		assert_true(largest(found + 8) >= 4 && largest(found + 12) <= 2 && largest(found + 12) > 1);
 	}
-	struct described_input described = described_input(&problem, ROWS);
+	struct described_input described = described_input(&problem, NULL, 0, ROWS);
 	assert_false(described_input_is_generic(&described, 1 << 20));
 	assert_true(described_input_is_generic(&described, (1 << 20) + 1));
 }
@@ -194,6 +228,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(names_say_the_kind),
+	    cmocka_unit_test(constraints_say_the_kind),
+	    cmocka_unit_test(constraints_say_the_kind),
 	    cmocka_unit_test(values_are_valid_in_both_sets),
 	    cmocka_unit_test(the_sets_differ),
 	    cmocka_unit_test(permutations_have_each_number_once),

@@ -130,11 +130,11 @@ static int fill_from_code(struct device *device, const struct job *job, int inpu
 	return 0;
 }
 
-/* Fills an input of a definition without op family, with values that fit its name and description. */
-static int fill_described(struct device *device, const struct op_case *c, int input, struct tensor *out,
-                          struct rejection *rejection)
+/* Fills an input of a definition without op family, with values that fit the constraints, or its name and description. */
+static int fill_described(struct device *device, const struct job *job, const struct op_case *c, int input,
+			  struct tensor *out, struct rejection *rejection)
 {
-	const struct described_input described = described_input(c->problem, input);
+	const struct described_input described = described_input(c->problem, job->constraints, job->constraint_count, input);
 	struct arena arena = {0};
 	struct tensor host = *out;
 	int64_t bytes = job_tensor_bytes(out);
@@ -163,7 +163,7 @@ static int fill_one(struct device *device, struct tensors *tensors, const struct
 		return fill_from_scalar(device, job, input, out, rejection);
 	if (kind == SOURCE_CUSTOM)
 		return fill_from_code(device, job, input, out, rejection);
-	if ((op == NULL ? fill_described(device, c, input, out, rejection)
+	if ((op == NULL ? fill_described(device, job, c, input, out, rejection)
 	                : device->calls->fill(device, op, c, input, out, &rejection->why)) == 0)
 		return 0;
 	return rule(rejection, STATUS_ERROR, REASON_GROUND_TRUTH);

@@ -173,13 +173,65 @@ static bool fits_rank(int rank, const struct op_arg *arg)
 	return rank == 0 || rank == arg->rank;
 }
 
-struct described_input described_input(const struct op_problem *problem, int input)
+/* The constraints that say what an input is: NAME BETWEEN NAME END, where one name is that of an axis and the other that
+ * of the input. */
+static const struct {
+	bool axis_first;
+	const char *between, *end;
+	int rank; /* the only rank that fits, or 0 for any rank */
+	enum input_kind kind;
+} forms[] = {
+    {true, "==", "[-1].item()", 1, INPUT_POINTERS},  {true, "==", "[-1]", 1, INPUT_POINTERS},
+    {false, "[-1].item()==", "", 1, INPUT_POINTERS}, {false, "[-1]==", "", 1, INPUT_POINTERS},
+    {false, ".max()<", "", 0, INPUT_INDICES},	     {false, ".max()<=", "-1", 0, INPUT_INDICES},
+    {true, ">", ".max()", 0, INPUT_INDICES},
+};
+
+/* If the text begins with `part`, returns the text behind it, otherwise NULL. Blanks in the text do not matter. */
+static const char *behind(const char *text, const char *part)
+{
+	for (; text != NULL && *part != '\0'; part++) {
+		text += strspn(text, " \t");
+		text = *text == *part ? text + 1 : NULL;
+	}
+	return text;
+}
+
+static bool has_form(const char *text, const char *first, const char *between, const char *second, const char *end)
+{
+	text = behind(behind(behind(behind(text, first), between), second), end);
+	return text != NULL && text[strspn(text, " \t")] == '\0';
+}
+
+/* Returns what a constraint says about an input; INPUT_GENERIC: nothing. */
+static struct described_input constrained_input(const struct op_problem *problem, const char *constraint, int input)
+{
+	const struct op_arg *arg = &problem->inputs[input];
+
+	for (size_t i = 0; i < sizeof forms / sizeof *forms; i++)
+		for (int axis = 0; axis < problem->axis_count; axis++) {
+			const char *name = problem->axes[axis].name;
+
+			if ((forms[i].rank == 0 || forms[i].rank == arg->rank) &&
+			    has_form(constraint, forms[i].axis_first ? name : arg->name, forms[i].between,
+				     forms[i].axis_first ? arg->name : name, forms[i].end))
+				return (struct described_input){forms[i].kind, axis};
+		}
+	return (struct described_input){INPUT_GENERIC, -1};
+}
+
+struct described_input described_input(const struct op_problem *problem, const char *const *constraints, int count, int input)
 {
 	const struct op_arg *arg = &problem->inputs[input];
 	enum element element = element_of(arg);
 	struct described_input out = {INPUT_GENERIC, -1};
 	bool bounded;
 
+	for (int i = 0; i < count && element == ELEMENT_INTEGER && arg->rank != OP_SCALAR; i++) {
+		out = constrained_input(problem, constraints[i], input);
+		if (out.kind != INPUT_GENERIC)
+			return out;
+	}
 	for (size_t i = 0; arg->rank != OP_SCALAR && out.kind == INPUT_GENERIC && i < sizeof words / sizeof *words; i++)
 		if (words[i].element == element && fits_rank(words[i].rank, arg) &&
 		    (has_word(arg->name, words[i].word) || (words[i].described && has_word(arg->description, words[i].word))))

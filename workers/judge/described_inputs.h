@@ -31,7 +31,9 @@ struct described_input {
 	int axis; /* the axis that bounds the values; -1: none */
 };
 
-struct described_input described_input(const struct op_problem *problem, int input);
+/* A constraint such as `n == ptr[-1].item()` or `index.max() < n` says what an input is; otherwise its name or its
+ * description does. `constraints`: the definition's constraints on tensor values. */
+struct described_input described_input(const struct op_problem *problem, const char *const *constraints, int count, int input);
 const char *input_kind_name(enum input_kind kind); /* "pointers" */
 
 /* Returns the value of an input that is a Python scalar. An integer that has the name of an axis gets the length of the

@@ -59,6 +59,8 @@ def write(name, constraint, inputs, body):
 write("impossible", "m == m + 1", {"x": {"shape": ["m", "n"], "dtype": "float32"}}, "return torch.softmax(x, -1)")
 both = {"x": {"shape": ["m"], "dtype": "float32"}, "starts": {"shape": ["n"], "dtype": "int32"}}
 write("contents", "starts.max() == 7", both, "return x * 2 + starts.sum()")
+write("pointers", "m == starts[-1].item()", both, "assert int(starts[0]) == 0 and (starts.diff() >= 0).all()\n    return x * 2 + starts[1:-1].sum()")
+write("places", "starts.max() < m", both, "return x * 2 + x[starts.long()].sum()")
 header = json.dumps({"starts": {"dtype": "I32", "shape": [2], "data_offsets": [0, 8]}}).encode()
 with open("starts.safetensors", "wb") as out:
     out.write(struct.pack("<Q", len(header)) + header + struct.pack("<2i", 7, 3))
@@ -70,7 +72,8 @@ sed 's/"impossible"/"divided"/; s/"m": {"type": "var"}/"m": {"type": "expr", "ex
 	definitions/novel/impossible.json >definitions/novel/divided.json
 verify divided
 expect "'no sizes were found, because the axis m = 8 // (n - n) cannot be computed: a division by zero' in d['divided']['message']"
-verify impossible contents
+verify impossible contents pointers places
+for name in pointers places; do expect_status $name checked no_ground_truth; done
 expect "d['impossible']['status'] == 'skipped' and 'shapes' not in str(d['impossible']['notes']) and d['impossible']['matched_by'] is None"
 expect "c['contents', 'small:m=4,n=4']['status'] == 'skipped'"
 expect "'reftest generates break the definition\\'s constraint starts.max() == 7' in c['contents', 'small:m=4,n=4']['message']"
