@@ -11,6 +11,7 @@
 #include "check/dataset_index.h"
 #include "check/definitions.h"
 #include "check/tree.h"
+#include "dataset/linked_dataset.h"
 #include "dataset/truth_source.h"
 
 /* --- the dataset as a whole ---------------------------------------------------------------------------------- */
@@ -97,6 +98,7 @@ int check_dataset(const char *root, struct findings *findings, struct check_coun
 
 	if (dataset_scan(root, findings->arena, &index.dataset, err) != 0)
 		return -1;
+	index.linked = linked_dataset_is_root(root);
 	for (int i = 0; i < index.dataset.problem_count; i++) {
 		const char *problem = index.dataset.problems[i];
 

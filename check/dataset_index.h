@@ -23,6 +23,7 @@ struct checked_definition {
 
 struct dataset_index {
 	struct dataset dataset;
+	bool linked; /* the definitions are links to files that are in no dataset (dataset/linked_dataset.h) */
 	struct checked_definition *items; /* in the order of dataset.definitions, which is the order of paths */
 	int count;
 	struct arena *arena;

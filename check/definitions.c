@@ -2,8 +2,10 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "check/workloads.h"
 #include "dataset/definition_load.h"
@@ -66,6 +68,27 @@ static void check_reads(const struct dataset_index *index, const char *path, con
 	}
 }
 
+/* Returns whether this definition is a link to the file definition.json of a problem. */
+static bool is_of_problem(const struct dataset_index *index, const char *path)
+{
+	static const char name[] = "/definition.json";
+	char target[PATH_MAX];
+	ssize_t length = readlinkat(index->dataset.fd, path, target, sizeof target);
+
+	return length >= (ssize_t)sizeof name && strncmp(target + length - (sizeof name - 1), name, sizeof name - 1) == 0;
+}
+
+/* A definition outside any dataset has workloads only if it is a problem. */
+static void note_no_workloads(struct dataset_index *index, const struct dataset_file *file)
+{
+	if (!index->linked)
+		findings_add(index->findings, SEVERITY_NOTE, TOPIC_WORKLOAD, file->path, 0,
+			     "there is no workload file workloads/%s/%s.jsonl", file->op_type, file->name);
+	else if (is_of_problem(index, file->path))
+		findings_add(index->findings, SEVERITY_NOTE, TOPIC_WORKLOAD, file->path, 0,
+			     "there is no workload file workload.jsonl beside it");
+}
+
 void check_definition(struct dataset_index *index, int i)
 {
 	const struct dataset_file *file = &index->dataset.definitions[i], *workloads = index->dataset.workload_of[i];
@@ -85,6 +108,5 @@ void check_definition(struct dataset_index *index, int i)
 		findings_add(index->findings, SEVERITY_NOTE, TOPIC_WORKLOAD, workloads->path, 0,
 			     "not checked, because %s is invalid", file->path);
 	else if (one->definition != NULL)
-		findings_add(index->findings, SEVERITY_NOTE, TOPIC_WORKLOAD, file->path, 0,
-			     "there is no workload file workloads/%s/%s.jsonl", file->op_type, file->name);
+		note_no_workloads(index, file);
 }

@@ -53,6 +53,13 @@ run check alone/lines.jsonl
 expect_exit 2
 expect_says "error  alone/lines.jsonl:"
 
+# a problem without workloads
+mkdir -p problems/one
+cp alone/folder/any_name.json problems/one/definition.json
+run check problems
+expect_exit 0
+expect_says "problems/one/definition.json: there is no workload file workload.jsonl beside it"
+
 # symbolic links in circles
 mkdir dataset/solutions
 for name in a b c d e f g h; do ln -s . "dataset/solutions/$name"; done
