@@ -264,7 +264,7 @@ void behaviour_print(const struct differences *all)
 			show_print(stdout, "           %s %s\n", sides[approved_side(d)].text, d->result->approved.approval->date);
 		arena_free(&arena);
 	}
-	show_print(stdout, "%d definitions differ from %.12s", all->count, all->commit);
+	show_print(stdout, "%d definition%s from %.12s", all->count, all->count == 1 ? " differs" : "s differ", all->commit);
 	for (int b = 0; b < BEHAVIOUR_COUNT; b++)
 		if (counts[b] > 0)
 			show_print(stdout, ", %d %s", counts[b], rows[b].name);

@@ -87,6 +87,7 @@ expect_exit 0
 expect_says '2 definitions differ from'
 run diff --device "$device" --sizes small HEAD raises
 expect_exit 3
+expect_says '1 definition differs from'
 
 # With --format github, each difference that a reviewer must see is an annotation.
 run diff --device "$device" --sizes small --format github HEAD wrong same
