@@ -12,6 +12,7 @@
 
 /* The check copies single rows, which takes time, so it leaves out tensors with more rows than this. */
 enum { PIECES = 1 << 16 };
+enum { FEW_COPIES = 64 }; /* more rows are ordered on the host */
 
 enum { NOWHERE = -1, TWICE = -2 };
 
@@ -112,20 +113,89 @@ bool extra_rows_prepare(struct trial *trial, int item)
 	return whole;
 }
 
-/* Writes the rows of one input. */
-static int stage_input(struct trial *trial, int input, int place, struct err *err)
+/* The rows of one input in the order of this run. The tensor has `outer` blocks of `rows` rows of `bytes` bytes. */
+struct staged_rows {
+	const struct tensor *all;
+	int64_t outer, rows, bytes;
+	int64_t from, count; /* of each block, `count` rows are staged: the first one is row `from`, then they go back */
+};
+
+static struct staged_rows rows_of(const struct trial *trial, int input, int place)
 {
 	const struct tensor *all = &trial->round[CONTENTS_FIRST].in[input];
-	const unsigned char *from = all->data;
-	int64_t rows = all->shape[place], outer = product(all->shape, 0, place), at = trial->layout.offset[input];
-	int64_t bytes = outer * rows > 0 ? job_tensor_bytes(all) / (outer * rows) : 0;
-	bool alone = trial->extra.rows_alone;
-	int rc = 0;
+	struct staged_rows out = {.all = all, .outer = product(all->shape, 0, place), .rows = all->shape[place]};
 
-	for (int64_t o = 0; rc == 0 && bytes > 0 && o < outer; o++)
-		for (int64_t k = alone ? rows - 1 : 0; rc == 0 && k < rows; k++, at += bytes)
-			rc = shared_memory_put(&trial->context->shared, at,
-					       from + (o * rows + (alone ? k : rows - 1 - k)) * bytes, bytes, err);
+	out.bytes = out.outer * out.rows > 0 ? job_tensor_bytes(all) / (out.outer * out.rows) : 0;
+	out.from = out.rows - 1;
+	out.count = trial->extra.rows_alone ? 1 : out.rows;
+	return out;
+}
+
+/* Returns the distance of a staged row from the beginning of the tensor, in bytes. */
+static int64_t offset_of(const struct staged_rows *r, int64_t block, int64_t number)
+{
+	return (block * r->rows + r->from - number) * r->bytes;
+}
+
+static int put_rows(struct trial *trial, const struct staged_rows *r, int64_t at, struct err *err)
+{
+	const unsigned char *memory = r->all->data;
+
+	for (int64_t block = 0; block < r->outer; block++)
+		for (int64_t number = 0; number < r->count; number++, at += r->bytes)
+			if (shared_memory_put(&trial->context->shared, at, memory + offset_of(r, block, number), r->bytes, err) != 0)
+				return -1;
+	return 0;
+}
+
+/* Writes the rows in their order to `to`, in host memory. */
+static int order_on_host(struct trial *trial, const struct staged_rows *r, unsigned char *to, struct err *err)
+{
+	struct arena arena = {0};
+	unsigned char *memory = arena_alloc(&arena, (size_t)job_tensor_bytes(r->all));
+	int rc = trial->device->calls->download(trial->device, memory, r->all->data, job_tensor_bytes(r->all), err);
+
+	for (int64_t block = 0; rc == 0 && block < r->outer; block++)
+		for (int64_t number = 0; number < r->count; number++, to += r->bytes)
+			memcpy(to, memory + offset_of(r, block, number), (size_t)r->bytes);
+	arena_free(&arena);
+	return rc;
+}
+
+/* Does the same as put_rows, by way of the host. */
+static int put_ordered(struct trial *trial, const struct staged_rows *r, int64_t at, void *scratch, struct err *err)
+{
+	int64_t bytes = r->outer * r->count * r->bytes;
+	struct arena arena = {0};
+	unsigned char *ordered = arena_alloc(&arena, (size_t)bytes);
+	int rc = order_on_host(trial, r, ordered, err);
+
+	if (rc == 0)
+		rc = trial->device->calls->upload(trial->device, scratch, ordered, bytes, err);
+	if (rc == 0)
+		rc = shared_memory_put(&trial->context->shared, at, scratch, bytes, err);
+	arena_free(&arena);
+	return rc;
+}
+
+/* Writes the rows of one input. A copy on a GPU takes ten microseconds, however small it is, so many rows are ordered on
+ * the host. */
+static int stage_input(struct trial *trial, int input, int place, struct err *err)
+{
+	const struct device_calls *calls = trial->device->calls;
+	const struct staged_rows r = rows_of(trial, input, place);
+	struct err ignored = {""};
+	void *scratch = NULL;
+	int rc;
+
+	if (r.bytes == 0)
+		return 0;
+	if (r.outer * r.count > FEW_COPIES)
+		scratch = calls->allocate(trial->device, r.outer * r.count * r.bytes, &ignored);
+	if (scratch == NULL)
+		return put_rows(trial, &r, trial->layout.offset[input], err);
+	rc = put_ordered(trial, &r, trial->layout.offset[input], scratch, err);
+	calls->release(trial->device, scratch);
 	return rc;
 }
 
