@@ -45,7 +45,7 @@ def describe(problem, filename, loading, subject="the reference"):
     cuda = "CUDA error" in text or name == "AcceleratorError"
     return {"message": message, "line": int(line), "accident": cuda or is_accident(problem, name, text), "fatal": cuda,
             "raised": not isinstance(problem, Mistake), "certain": is_certain(problem, filename, text),
-            "needs_gpu": any(words in text for words in NO_GPU)}
+            "needs_gpu": any(words in text for words in NO_GPU), "needs_module": isinstance(problem, ModuleNotFoundError)}
 
 
 # What torch says if it has no GPU.
@@ -54,13 +54,10 @@ NO_GPU = ("Torch not compiled with CUDA enabled", "Found no NVIDIA driver", "No 
 
 
 def is_certain(problem, filename, text):
-    """Returns true if the reference would fail with other inputs, too: if it uses a name that it does not define, imports
-    a module that is not installed, returns a wrong number of outputs, or has a function that cannot be called with the
-    inputs as arguments. An UnboundLocalError does not count, because the inputs may decide whether a local variable has
-    a value."""
+    """Returns true if the reference would fail with other inputs, too: if it uses a name that it does not define,
+    returns a wrong number of outputs, or has a function that cannot be called with the inputs as arguments. An
+    UnboundLocalError does not count, because the inputs may decide whether a local variable has a value."""
     frames = traceback.extract_tb(problem.__traceback__)
-    if isinstance(problem, ModuleNotFoundError):
-        return bool(frames) and frames[-1].filename == filename
     if isinstance(problem, TypeError):  # certain if no line of the reference has run
         return all(frame.filename != filename for frame in frames) and any(words in text for words in WRONG_ARGUMENTS)
     if not isinstance(problem, NameError) or isinstance(problem, UnboundLocalError):

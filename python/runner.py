@@ -49,14 +49,15 @@ Pool and child exchange JSON lines on the child's socket:
 
 The fields of these messages:
 
-- {"error": {"message", "line", "accident", "limit", "fatal", "raised", "certain", "needs_gpu"}} describes an error of the reference; line 0 means that
+- {"error": {"message", "line", "accident", "limit", "fatal", "raised", "certain", "needs_gpu", "needs_module"}} describes an error of the reference; line 0 means that
   the line is unknown.
 - "accident" is true if the error may have been caused by this machine and not by the reference's text (no memory, a
   missing module, a CUDA error).
 - "limit" is "memory_limit", "process_limit" or "file_limit" if the reference reached a limit of the sandbox, else null.
 - "fatal" is true if this process cannot be used again.
 - "raised" is true if the code raised an exception; it is sent only by a child that makes inputs.
-- "certain" is true if the reference would fail with other inputs, too; "needs_gpu" if it would not fail on a GPU.
+- "certain" is true if the reference would fail with other inputs, too; "needs_gpu" if it would not fail on a GPU;
+  "needs_module" if a module is not installed.
 - "makes_inputs", which may be absent, says that the source is loaded to make inputs, and where the code that makes them
   is: in "init" or in "reference".
 - "taken" gives the inputs that the code returned under another name, each with this name and the reason why it is

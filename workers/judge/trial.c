@@ -793,6 +793,20 @@ static const char *guessed_inputs(struct trial *trial)
 			    names);
 }
 
+/* Decides a case without an op family whose reference needs something that this machine does not have. */
+static void blame_machine(struct trial *trial, const cJSON *blame, const char *message)
+{
+	bool on_cpu = strcmp(trial->device->calls->class_name(trial->device), "cpu") == 0;
+
+	if (on_cpu && cJSON_IsTrue(json_member(blame, "needs_gpu")))
+		trial_decide(trial, STATUS_SKIPPED, REASON_UNSUPPORTED_DEVICE,
+			     arena_printf(&trial->arena, "the reference needs a GPU, and this run uses the CPU: %s", message));
+	if (cJSON_IsTrue(json_member(blame, "needs_module")))
+		trial_decide(trial, STATUS_SKIPPED, REASON_NO_GROUND_TRUTH,
+			     arena_printf(&trial->arena, "%s\nThe reference needs a module that is not installed: %s",
+					  trial->job->no_truth == NULL ? "" : trial->job->no_truth, message));
+}
+
 /* Gives the verdict on a failure of the runner. In a case without an op family the generated inputs, or the sizes
  * that reftest chose, may be invalid for the operation. If a reference raises or reaches a limit in such a case, the
  * status is `skipped`, unless it would raise with all inputs. */
@@ -818,10 +832,8 @@ void trial_blame(struct trial *trial, const cJSON *blame, struct buf *out)
 			trial_give_verdict(trial, out);
 		return;
 	}
-	if (trial->job != NULL && trial->job->op == NULL && cJSON_IsTrue(json_member(blame, "needs_gpu")) &&
-	    strcmp(trial->device->calls->class_name(trial->device), "cpu") == 0)
-		trial_decide(trial, STATUS_SKIPPED, REASON_UNSUPPORTED_DEVICE,
-			     arena_printf(&trial->arena, "the reference needs a GPU, and this run uses the CPU: %s", message));
+	if (trial->job != NULL && trial->job->op == NULL)
+		blame_machine(trial, blame, message);
 	if (trial->job != NULL && trial->job->op == NULL && !trial->job->inputs_are_valid && (!trial->custom.done || trial->job->chosen_axes) &&
 	    (reason == REASON_RAISED || reason_is_limit(reason)) &&
 	    !cJSON_IsTrue(json_member(blame, "loading")) && !cJSON_IsTrue(json_member(blame, "certain")))

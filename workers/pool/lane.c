@@ -526,13 +526,16 @@ static const char *error_reason(const cJSON *error)
 	return limit != NULL && reason_parse(limit, &reason) && reason_is_limit(reason) ? limit : "raised";
 }
 
-/* Returns the name of a member of an {"error"} message that is true: "certain" if the reference fails with all inputs,
- * "needs_gpu" if it fails because this run uses the CPU. Returns NULL if neither is true. */
+/* Returns the first of these members of an {"error"} message that is true, or NULL. python/runner.py says what they
+ * mean. */
 static const char *error_flag(const cJSON *error)
 {
-	return cJSON_IsTrue(json_member(error, "needs_gpu")) ? "needs_gpu"
-	       : cJSON_IsTrue(json_member(error, "certain")) ? "certain"
-							     : NULL;
+	static const char *const flags[] = {"needs_gpu", "needs_module", "certain"};
+
+	for (size_t i = 0; i < sizeof flags / sizeof *flags; i++)
+		if (cJSON_IsTrue(json_member(error, flags[i])))
+			return flags[i];
+	return NULL;
 }
 
 static void on_error(struct pool_shared *shared, struct lane *lane, const cJSON *error)

@@ -155,7 +155,9 @@ made elsewhere error inputs "it made input 'x' on meta, but was asked to make it
 made no_dict error inputs "it returned a value of type list, but must return a dict of inputs"
 made two_names error inputs "it returned no input 'x', but 'input', 'residual'"
 made three error inputs "it returned no input 'x', but 'more', 'pair[0]', 'pair[1]'"
-expect_status no_module error raised
+expect_status no_module skipped no_ground_truth
+WORDS="The reference needs a module that is not installed: the reference raised ModuleNotFoundError: No module named 'no_such_module'" \
+	expect "__import__('os').environ['WORDS'] in d['no_module']['cases'][0]['message']"
 expect_status without_bias skipped no_ground_truth
 if [ "$device" = cpu ]; then
 	expect_status needs_gpu skipped unsupported_device
