@@ -247,6 +247,27 @@ static void order_axes(struct search *s)
 	}
 }
 
+static void reverse_order(struct search *s)
+{
+	for (int i = 0; i < s->count / 2; i++) {
+		int axis = s->order[i];
+
+		s->order[i] = s->order[s->count - 1 - i];
+		s->order[s->count - 1 - i] = axis;
+	}
+}
+
+/* Searches with more and more axes unknown. */
+static bool search_all(struct search *s, int64_t *row)
+{
+	for (int changing = 1; changing <= s->count; changing++)
+		if (search_with(s, changing, row))
+			return true;
+	/* In `size == m * 128`, the value of `size` follows from that of m, which is named more often. */
+	reverse_order(s);
+	return search_with(s, s->count, row);
+}
+
 bool constrained_axes_fit(const struct definition *definition, int64_t *row)
 {
 	struct search search = {.definition = definition, .wished = row};
@@ -256,10 +277,8 @@ bool constrained_axes_fit(const struct definition *definition, int64_t *row)
 		return true;
 	search.bytes = wished > SMALL_BYTES ? wished : SMALL_BYTES;
 	order_axes(&search);
-	for (int changing = 1; changing <= search.count; changing++)
-		if (search_with(&search, changing, axis)) {
-			memcpy(row, axis, (size_t)definition->axis_count * sizeof *row);
-			return true;
-		}
-	return false;
+	if (!search_all(&search, axis))
+		return false;
+	memcpy(row, axis, (size_t)definition->axis_count * sizeof *row);
+	return true;
 }

@@ -41,6 +41,7 @@ static void rows_are_fitted(void **state)
 	    {{"m == 0", "n % 4 == 0"}, 5, 8, 0, 8},            /* an axis is 0 only if a constraint says so */
 	    {{"n==0 "}, 5, 8, 5, 0},
 	    {{"m % 5 == 0"}, 1, 8, 5, 8},
+	    {{"m % 128 == 0", "n == m * 4096 // 32"}, 4, 4, 128, 16384},
 	    {{"m == n * n + 1"}, 10, 3000, 10, 3},             /* a tensor with 9000001 rows would be too large */
 	};
 
