@@ -3,8 +3,7 @@
  * some twenty times as long, most of it for the numbers of the outputs.
  *
  * The fields are matched in the order in which verdict_write writes them. A new field of a verdict must also be added
- * here, at the same position. Otherwise no text matches, and every verdict is parsed by verdict_parse, which is
- * slow. */
+ * here, at the same position. Otherwise no text matches, and every verdict is parsed by verdict_parse, which is slow. */
 #include "dataset/verdict.h"
 
 #include <stdlib.h>

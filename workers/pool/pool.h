@@ -5,9 +5,9 @@
  * a new runner, so one reference cannot change torch for the next, and torch is imported only once. Definitions whose
  * references can leave nothing behind share runners (workers/pool/isolation.h). A definition may have several runners:
  * idle lanes take some of its cases (workers/pool/separation.h). The judge owns the
- * arena (the memory that it shares with the runner) and gives the verdict. The runner answers with shapes and dtypes,
- * or with a traceback. The pool passes JSON lines between judge and runner and enforces timeouts. The caller polls a
- * single descriptor (pool_fd). */
+ * arena (the memory that it shares with the runner) and gives the verdict. The runner answers with shapes and dtypes, or
+ * with a traceback. The pool passes JSON lines between judge and runner and enforces timeouts. The caller polls a single
+ * descriptor (pool_fd). */
 #ifndef REFTEST_WORKERS_POOL_POOL_H
 #define REFTEST_WORKERS_POOL_POOL_H
 
