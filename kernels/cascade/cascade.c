@@ -15,9 +15,9 @@
  * then off by 204 ln 2 2^-24 = 8e-6, and a quotient of two powers by 2e-5. v is off by 4e-5, because values up to 2 may
  * cancel. Therefore the atol of v is 5e-5. Its rtol allows one rounding to v's dtype: 2^-7 for bfloat16, 2^-10 for
  * float16, 1e-5 for float32. The conversion back to base 2 leaves an error of three times 8e-6 / ln 2 in s, so the atol
- * of s is 1e-4. The tolerance does not depend on the number of states: an error either affects all weights alike, or is
- * multiplied by the one weight that it affects. No case has a tolerance of zero, because powers and logarithms of two
- * differ in their last bits between machines. */
+ * of s is 1e-4. The tolerance does not depend on the number of states: an error that affects all weights alike cancels,
+ * and an error of a single weight is multiplied by that weight. No case has a tolerance of zero, because powers and
+ * logarithms of two differ in their last bits between machines. */
 #include "kernels/cascade/input_values.h"
 
 #include <math.h>
@@ -30,9 +30,9 @@
 #include "kernels/core/simd.h"
 #include "kernels/core/take.h"
 
-enum { PARALLEL_FROM = 1 << 20 }; /* number of elements from which several threads are faster than one */
+enum { PARALLEL_FROM = 1 << 20 }; /* with fewer elements, one thread is faster than several */
 
-/* Returns true if `arg` has exactly the first `count` axes of `like`, without axis `without` (-1: with all of them). */
+/* Returns true if the axes of `arg` are the first `count` axes of `like`, except axis `without` (-1: no exception). */
 static bool has_axes(const struct op_arg *arg, const struct op_arg *like, int without, int count)
 {
 	int at = 0;
@@ -145,7 +145,7 @@ static int sizes(const struct op_problem *problem, int variant, enum op_size siz
 	return count;
 }
 
-/* The edge cases that --edge adds, in the order of `edges`: values of op_case.edge. */
+/* The values of op_case.edge, in the order of the table `edges`. */
 enum { EDGE_NO_TOKENS = 1, EDGE_ONE_STATE, EDGE_ALL_EMPTY, EDGE_NONE_MERGED };
 
 static const struct op_edge edges[] = {
@@ -250,8 +250,8 @@ static int fill(const struct op_case *c, int input, struct tensor *out, struct e
 	return 0;
 }
 
-/* Returns the index of the s of state `i` for one head of one token. The v of this state starts at this index times
- * `width`, and has `width` elements. */
+/* Returns the index of the s of state `i` for one head of one token. The v of that state has `width` elements, and its
+ * first element is at the returned index times `width`. */
 static int64_t place(const struct cascade_extent *e, bool many, int64_t token, int64_t head, int64_t i)
 {
 	return many ? (token * e->states + i) * e->heads + head : token * e->heads + head;
@@ -279,7 +279,7 @@ static bool mask_reversed(struct op_variation *v, const struct op_confusion *con
 	return mask != NULL;
 }
 
-/* Sets the log-sum-exp of empty states to `by`. */
+/* Sets the log-sum-exp of empty states to op_confusion.by. */
 static bool empty_is(struct op_variation *v, const struct op_confusion *confusion)
 {
 	bool any = false;
@@ -296,7 +296,7 @@ static bool empty_is(struct op_variation *v, const struct op_confusion *confusio
 	return any;
 }
 
-/* Raises the log-sum-exps of all states to a lower limit. */
+/* Replaces every log-sum-exp below op_confusion.by with op_confusion.by. */
 static bool all_least(struct op_variation *v, const struct op_confusion *confusion)
 {
 	struct op_confusion s = *confusion, other = *confusion;
@@ -473,7 +473,6 @@ static const struct op_mode modes[] = {
     {NULL, 0, 0},
 };
 
-/* The checklist: two states or many, masks, outputs, dtypes. */
 static const struct op_coverage coverage[] = {
     {"states", coverage_switch, .other = "many",
      .values = {{"two", 0, 0, "merges two states"}, {"many", 1, 1, "merges many states"}}},

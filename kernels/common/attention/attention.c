@@ -154,9 +154,9 @@ int attention_check(const struct op_case *c, const struct tensor *in, struct err
  * threads takes longer than the computation. */
 enum { PARALLEL_FROM = 1 << 20 };
 
-/* Queries and heads that read the same keys and values are processed together. KEYS keys form a block, in which their
- * numbers of the same dimension are adjacent. One vector of numbers then serves all pairs of a query and a head, and no
- * sum over the numbers of a vector is needed. */
+/* Queries and heads that read the same keys and values are processed together. KEYS keys form a block, in which the
+ * elements of one dimension are adjacent. A vector of these elements is loaded once for all pairs of a query and a
+ * head. Each lane sums for its own key, so that no sum over lanes is needed. */
 enum { TOGETHER = 8, KEYS = 8, LANES = 8 };
 
 typedef double lanes __attribute__((vector_size(LANES * sizeof(double)), aligned(sizeof(double)), may_alias));
@@ -183,7 +183,7 @@ static inline double *value_block(const struct gathered *g, int64_t kv_head, int
 	return g->value + (kv_head * g->value_room + d) * g->room;
 }
 
-/* Copies row `row` of the values as value g->count. `numbers` is memory for the values of all heads. */
+/* Copies row `row` of the values to `g`, as value number g->count. `numbers` is memory for the values of all heads. */
 static void gather_value(const struct attention_view *v, struct gathered *g, int64_t row, double *numbers)
 {
 	const struct attention_extent *e = &v->extent;
@@ -196,7 +196,8 @@ static void gather_value(const struct attention_view *v, struct gathered *g, int
 			       (size_t)(e->value_dim - d < LANES ? e->value_dim - d : LANES) * sizeof *numbers);
 }
 
-/* Copies row `row` of keys and values as key g->count. `numbers` is memory for the keys or values of all heads. */
+/* Copies row `row` of the keys and values to `g`, as key number g->count. `numbers` is memory for the keys or values of
+ * all heads. */
 static void gather_row(const struct attention_view *v, struct gathered *g, int64_t row, double *numbers)
 {
 	const struct attention_extent *e = &v->extent;
@@ -421,7 +422,8 @@ static void read_query(const struct attention_view *v, struct query_rows *query_
 		query_rows->query[d * TOGETHER + i] = room[d];
 }
 
-/* Returns the number of keys that a query sees (attention_seen), or that it sees with the mistake. */
+/* Returns the number of keys that a query sees (attention_seen). If the case has a mistake, returns the number that a
+ * reference with this mistake uses. */
 static int64_t seen_by(const struct attention_view *v, const struct attention_span *span, int64_t query, int64_t count)
 {
 	int64_t seen = attention_seen(v, span, query);
@@ -457,10 +459,10 @@ static int64_t seen_by(const struct attention_view *v, const struct attention_sp
 	}
 }
 
-/* Computes up to TOGETHER pairs of a query and a head, starting with pair `first`. All heads of the pairs read kv head
- * query_rows->kv_head; they form a group of `group` heads. Pair i is query i / group with head i % group of the group.
- * `room` is memory for one query. Rows of query_rows->query beyond the last pair keep earlier contents, which are not
- * used. */
+/* Computes the outputs of up to TOGETHER pairs of a query and a head, starting with pair `first`. All heads of the
+ * pairs read kv head query_rows->kv_head; they form a group of `group` heads. Pair i is query i / group with head i %
+ * group of the group. `room` is memory for one query. Rows of query_rows->query beyond the last pair keep earlier
+ * contents, which are not used. */
 static void attend_some(const struct attention_view *v, const struct attention_span *span, const struct gathered *g,
                         int64_t first, struct query_rows *query_rows, double *room)
 {
@@ -493,7 +495,8 @@ static void attend_some(const struct attention_view *v, const struct attention_s
 	}
 }
 
-/* Returns the queries and keys of sequence b (attention_span_of), or those with the mistake. */
+/* Returns the queries and keys of sequence b (attention_span_of). If the case has a mistake, returns those that a
+ * reference with this mistake uses. */
 static struct attention_span span_of(const struct attention_view *v, int64_t b)
 {
 	struct attention_span span = attention_span_of(v, b);
@@ -555,13 +558,13 @@ static bool has_mistake(const struct attention_view *v)
 		return v->causal;
 	case ATTENTION_MASK_PAGES:
 		return v->causal && v->extent.page_size > 1;
-	case ATTENTION_ONE_SHORT: /* with a mask, the same as ATTENTION_MASK_EARLY */
+	case ATTENTION_ONE_SHORT: /* with a causal mask, ATTENTION_MASK_EARLY has the same effect */
 		return v->last_page_len.data != NULL && !v->causal;
 	case ATTENTION_LAST_PAGE:
 		return v->last_page_len.data != NULL;
 	case ATTENTION_MASKED:
 		return !v->causal && v->qo_indptr.data != NULL;
-	case ATTENTION_ANY_LAST_KEY: /* of pages, the same as ATTENTION_ONE_SHORT */
+	case ATTENTION_ANY_LAST_KEY: /* with pages, ATTENTION_ONE_SHORT has the same effect */
 		return v->last_page_len.data == NULL;
 	case ATTENTION_UNSCALED_LSE:
 	case ATTENTION_LARGEST_LSE:

@@ -25,7 +25,7 @@ struct attention_view {
 	struct tensor qo_indptr, kv_indptr, kv_indices, last_page_len, sparse, output, lse;
 	double scale;
 	int causal;
-	int mistake; /* op_case.mistake: one of enum attention_mistake; only the oracle reads it and op_case.mistake_by */
+	int mistake; /* op_case.mistake, one of enum attention_mistake; only the oracle uses mistakes */
 	double mistake_by;
 };
 
@@ -36,9 +36,9 @@ enum attention_mistake {
 	ATTENTION_MASK_EARLY,
 	ATTENTION_MASK_AT_START,
 	ATTENTION_NO_MASK,
-	ATTENTION_NO_MASK_IF_SEEN, /* no mask, but a query that sees no key has no output */
+	ATTENTION_NO_MASK_IF_SEEN, /* no mask, except for queries that see no key */
 	ATTENTION_MASKED,
-	ATTENTION_MASK_PAGES, /* a query sees the whole page of its key */
+	ATTENTION_MASK_PAGES, /* a query sees all keys in the page of its own position */
 	ATTENTION_LAST_KEY,
 	ATTENTION_LAST_OF_MULTIPLE, /* the last key is left out if the number of keys is a multiple of mistake_by */
 	ATTENTION_ANY_LAST_KEY, /* the last key is left out, even if it is the only one */
@@ -60,7 +60,7 @@ enum attention_mistake {
 /* The range of queries and the range of keys of one sequence. In sparse attention, a sequence is a single query. */
 struct attention_span {
 	int64_t first_query, queries;
-	int64_t first_entry, keys; /* first_entry: an index into kv_indices, a row, or a flat index into `sparse` */
+	int64_t first_entry, keys; /* first_entry: index into kv_indices, or row of keys, or flat index into `sparse` */
 };
 
 HOST_DEVICE static inline int64_t attention_integer(const struct tensor *tensor, int64_t index)

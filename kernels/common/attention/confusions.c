@@ -17,7 +17,8 @@ static bool full_pages(struct op_variation *v, const struct op_confusion *confus
 	return lengths != NULL && page > 1;
 }
 
-/* Where sequence b reads its entry j of `entries` in all; the sequence has the entries first … first + entries - 1. */
+/* Returns the entry that a reference with the mistake reads instead of entry j of a sequence. The entries of the
+ * sequence are first … first + entries - 1. */
 typedef int64_t entry_index(int64_t first, int64_t entries, int64_t j);
 
 static int64_t from_start(int64_t first, int64_t entries, int64_t j) { return (void)first, (void)entries, j; }
@@ -61,8 +62,8 @@ bool attention_scale_of_both_parts(struct op_variation *v, const struct op_confu
 	       variation_scale(v, confusion->role, 1 / sqrt((double)(v->in[q].shape[v->in[q].rank - 1] + v->in[rotary].shape[v->in[rotary].rank - 1])));
 }
 
-/* Returns the dim of a row of the table: the head dim for 0, and 0 (no such row) for the head dim, which has a row
- * already. */
+/* Returns the number whose root a row of the table uses for the scale. The row with 0 stands for the head dim. Returns
+ * 0 for a row with the head dim itself, which would be the same mistake. */
 static double dim_of(const struct op_variation *v, double dim)
 {
 	int q = variation_input(v, "q");

@@ -16,8 +16,8 @@ static void order_keys(const struct op_problem *problem, struct attention_roles 
 }
 
 /* Finds the query, the keys and the values. The query has the output's query and head axes. The other two float tensors
- * are the keys and the values. If keys and values have different head dims, attention_validate rejects a wrong
- * order. */
+ * are the keys and the values. If this takes the keys for the values, attention_validate notices it only where their
+ * head dims differ. */
 static int find_ragged(const struct op_problem *problem, struct attention_roles *roles, struct err *why)
 {
 	for (int i = 0; i < problem->input_count; i++) {
@@ -66,8 +66,9 @@ static int find_whole(const struct op_problem *problem, struct attention_roles *
 	return 0;
 }
 
-/* Returns the role of a tensor by its axes. A query has the first two axes of the output, and a cache does not. The
- * tensor whose last axis is the output's last axis is the latent part; the other tensor is the rotary part. */
+/* Returns the member of `roles` to which a tensor belongs by its axes. A query has the first two axes of the output,
+ * and a cache does not. The tensor whose last axis is the output's last axis is the latent part; the other tensor is
+ * the rotary part. */
 static int *place_of(const struct op_problem *problem, struct attention_roles *roles, const struct op_arg *input)
 {
 	const struct op_arg *output = &problem->outputs[roles->output];

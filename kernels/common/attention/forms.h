@@ -42,8 +42,8 @@ struct attention_roles attention_roles_of(const struct op_problem *problem);
 /* Implements op.bind. */
 void attention_bind(const struct op_problem *problem, int variant, void *roles);
 
-/* The members of struct op that the families have in common, except those that only list or match. A file that uses
- * this macro must also include attention.h and input_values.h. */
+/* The members of struct op that are the same in all families with these forms. A file that uses this macro must also
+ * include attention.h and input_values.h. */
 #define ATTENTION_MEMBERS                                                                                                 \
 	.bind = attention_bind, .modes = attention_mode_names, .sizes = attention_sizes, .edges = attention_edges,        \
 	.edge_axes = attention_edge_axes, .rule = attention_rule, .scalar = attention_scalar, .range = attention_range,   \

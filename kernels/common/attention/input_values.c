@@ -10,11 +10,10 @@
  *   output  atol is 2^-12. Where logits are small, float32 sums are within 1e-6 of the truth. Where queries are 32
  *           times as large, a logit of 500 may be off by 1e-4. This error changes a weight w by 1e-4 w (1 - w) and the
  *           output by 5e-5. If a reference rounds weights to bfloat16, each weight is off by 1e-3 and the output by
- *           2e-4 to 1e-3. This error is detected in outputs that are near 0 because values of opposite sign cancel.
- *           Outputs of long sequences are small, and so is their atol: it is at most 2^-8 (1/150 of the standard
- *           deviation), and halves for each factor of 4 by which n exceeds 2 e^(s^2). rtol is 1e-2 for bfloat16,
- *           because the final rounding may differ by an ulp (2^-7). For float16, rtol is 2^-9, two ulps; for float32,
- *           1e-3.
+ *           2e-4 to 1e-3. The tolerance detects this error in outputs that are near 0 because values of opposite sign
+ *           cancel. atol is 2^-8 (1/150 of the standard deviation) for n up to 2 e^(s^2). Outputs of longer sequences
+ *           are smaller, and atol halves whenever n is multiplied by 4. rtol is 1e-2 for bfloat16, because the final
+ *           rounding may differ by an ulp (2^-7). For float16, rtol is 2^-9, two ulps; for float32, 1e-3.
  *   lse     atol is 2^-13 and rtol 1e-5. Where queries are large, float32 sums of 128 to 576 products have a magnitude
  *           of 500 and are off by 1e-4 (measured: 3e-5), and |lse| is 400. An error of 2 % in the scale changes lse by
  *           0.05 in most rows. */
@@ -56,7 +55,7 @@ struct draft {
 	int64_t *queries, *entries, *weight;
 	uint64_t key;
 	bool lengths; /* whether a sequence's last page may have fewer keys than a page */
-	int64_t *keys; /* the number of keys of each sequence, from a list; -1: `entries` determines the number */
+	int64_t *keys; /* the number of keys of each sequence, from the case's list; -1: `entries` determines the number */
 };
 
 /* Increases the elements of `share` until their sum is `total`, each in proportion to its weight. Returns false if
@@ -168,7 +167,7 @@ static int64_t last_of(const struct draft *d, int64_t b)
 	if (d->entries[b] == 0)
 		return 0;
 	least = least < 1 ? 1 : least > d->page_size ? d->page_size : least;
-	if (d->lengths && d->keys[b] >= 0) /* not for sequence 0, which gets the rest */
+	if (d->lengths && d->keys[b] >= 0) /* a list sets the length; sequence 0 has the remaining keys */
 		return b > 0 || d->keys[b] - before > least ? d->keys[b] - before : least;
 	if (!d->lengths || b % 8 == 4)
 		return d->page_size;
@@ -290,7 +289,7 @@ static int64_t *page_numbers(const struct op_case *c, const struct attention_rol
 /* The key rows that one query sees in sparse attention: every stride-th of the `reachable` rows, starting with row
  * `start`. */
 struct rows_seen {
-	int64_t reachable, start, stride, most, width; /* most: number of rows in a full list without repeated rows */
+	int64_t reachable, start, stride, most, width; /* most: the largest number of different rows that a list can have */
 	int64_t query, queries; /* the query's number, and the number of queries */
 	uint64_t key;
 };
@@ -328,9 +327,9 @@ static struct rows_seen rows_seen_by(const struct attention_extent *e, uint64_t 
 	return r;
 }
 
-/* Returns the number of rows in the list of a query from the eighth on; the other entries of the list are -1. The first
- * 15 of these queries have lengths around powers of 2. Few of the later queries see rows: the last one, and those next
- * to a power of two. A reference that loops over queries takes time for each query that sees a row. */
+/* Returns the number of rows that a query with number 8 or more sees; the other entries of its list are -1. Queries 8
+ * to 22 see numbers of rows around powers of 2. Of the later queries, only the last one and those next to a power of
+ * two see rows. A reference that loops over queries takes time for each query that sees a row. */
 static int64_t few_rows(const struct rows_seen *r)
 {
 	if (r->query < 8 + 15)
@@ -526,8 +525,8 @@ static int query_exponent(const struct op_case *c, const struct attention_roles 
 	return exponent;
 }
 
-/* Returns the least exponent for which the first logits of a deep query are all below -65536, or ATTENTION_NO_DEEP. The
- * first elements of keys are at least 1/2. */
+/* Returns the least exponent of the first element of a deep query (input_values.h) for which all its logits are below
+ * -65536, or ATTENTION_NO_DEEP. The first elements of keys are at least 1/2. */
 static int deep_exponent(const struct op_case *c, const struct attention_roles *roles)
 {
 	enum dtype dtype = c->problem->inputs[roles->query[0]].dtype;
@@ -622,7 +621,7 @@ static int fill_structure(const struct op_case *c, const struct attention_roles 
 	return rc;
 }
 
-/* Computes consecutive elements of one head; `at` is row * heads + head. */
+/* Computes consecutive elements of one head; `at` is the number of the head: row * heads + head. */
 WIDE static void make_head(const void *recipe, int64_t at, int64_t column, int64_t count, const uint32_t *random,
                            float *values)
 {
@@ -653,9 +652,10 @@ int attention_fill(const struct op_case *c, int input, struct tensor *out, struc
 
 /* --- bounds ------------------------------------------------------------------------------------------------------- */
 
-/* Returns the number of keys of the longest sequence, or an upper bound: the number of all keys. Returns the upper
- * bound if the workload provides the lengths, because these tensors may not be loaded yet. Also returns the upper bound
- * if there are more than PLANNED sequences: bounds are computed before the check that the case fits in memory. */
+/* Returns the number of keys of the longest sequence, or an upper bound: the number of all keys. If the workload
+ * provides the lengths, returns the upper bound, because the lengths may not be loaded yet. If there are more than
+ * PLANNED sequences, also returns the upper bound: tolerances are computed before the check that the case fits in
+ * memory. */
 static double longest_of(const struct op_case *c, const struct attention_roles *roles)
 {
 	struct attention_extent e = attention_extent_of(c, roles);
@@ -858,7 +858,7 @@ bool attention_range(const struct op_problem *problem, int variant, int input, s
 		*out = (struct op_range){1, (double)problem->axes[key->axis[1]].value};
 		return true;
 	}
-	if (input == roles->scale) /* the scales of attention_scalar */
+	if (input == roles->scale) /* the range of the scales that attention_scalar returns */
 		*out = (struct op_range){0.651 / sqrt((double)dim), LARGEST_SCALE};
 	else if (input == roles->query[0] || input == roles->query[1])
 		*out = (struct op_range){-100, 100};

@@ -2,7 +2,7 @@
  * visible.
  *
  * Sequences (attention_plan). Most default cases get their lengths from a list (kernels/common/attention/lengths.h).
- * For all other axes, lengths are ragged, and sequence b has the role b % 8:
+ * If the axes belong to no list, the lengths depend on the role of the sequence, which is b % 8 for sequence b:
  *
  *   0, 4  plain: has keys before the first query (so that a mask must be aligned at the end). 4: its last page is full
  *   1     one query, one key
@@ -32,22 +32,22 @@
  *   8 to 22    the first 15, 16, 17, 31, 32, 33, … 257 rows
  *   others     none; but the last query, and queries next to a power of two, see one row or two
  *
- * One key row in eight cannot be selected: "all rows" are the other rows.
+ * No query selects certain rows, one in eight: "all rows" means all except these.
  *
  * Values. Keys and values are uniform on [-1, 1), queries on [-2^e, 2^e). The exponent e makes the standard deviation
  * of the logits about 2.5 for any scale, so that a few keys hold most of the weight. If a reference omits any single
- * key, the output of some head then changes by far more than the bound. Outputs are then not near 0, unlike sums over
- * many keys of equal weight.
+ * key, the output of some head then changes by far more than the bound. Outputs are not near 0, as averages over many
+ * keys of equal weight would be.
  *
  * Three kinds of queries have other values. If (query + head) % 16 is 5, the query is 16 times as large; if it is 13,
- * the query is 32 times as large. The softmax of large queries overflows if the maximum is not subtracted. If a large
- * query sees only one key, the logit is far below 0 about as often as far above 0. If (query + head) % 16 is 9, the
- * query is zero: the output is the mean of the values, and lse is log2 of the number of keys. Rows that no query uses
- * are NaN, and so are the entries of a last page after its last key.
+ * the query is 32 times as large. The softmax of large queries overflows if the maximum is not subtracted. Some large
+ * queries see only one key, whose logit is far below 0 for about half of these queries. If (query + head) % 16 is 9,
+ * the query is zero: the output is the mean of the values, and lse is log2 of the number of keys. Rows that no query
+ * uses are NaN, and so are the entries of a last page after its last key.
  *
  * Deep queries. In the second set, if (query + head) % 16 is 1, all elements of the query except the first are 0. The
- * first element is so far below 0 that every logit is below -65536; for this, the first element of every key is a
- * multiple of 1/128 from 1/2 to 1. If a reference masks with -10000, or starts the maximum there, this value then
+ * first element is so far below 0 that every logit is below -65536, because the first element of every key is at least
+ * 1/2 (a multiple of 1/128 up to 1). If a reference uses -10000 as a mask or as the initial maximum, this number
  * exceeds the logits of the keys that the query sees. Logits of different keys are equal or at least 512 apart, so that
  * the order of multiplication and scaling does not change the result. There are no deep queries if the dtype cannot
  * represent them.
@@ -72,9 +72,9 @@ struct attention_recipe {
 	int64_t row; /* number of elements in a row of keys, or in all heads of a query */
 	int64_t dim; /* number of elements in a head */
 	int is_query;
-	int exponent, most;  /* exponent of the scale of queries; its upper limit for the dtype */
+	int exponent, most;  /* exponent of the scale of queries; most: the largest exponent for the dtype */
 	int deep;            /* exponent of the first element of a deep query; ATTENTION_NO_DEEP: none */
-	int part;            /* part of keys or queries: 0 or 1; for values: 1 */
+	int part;            /* 0: first part of queries or keys; 1: second part, or values */
 	int bits;            /* fraction bits of an element, which the dtype represents exactly */
 	int loud; /* do values of lone keys exceed the range of float16? */
 	/* One byte per row, an enum attention_use, in the memory of the device that computes the elements. If the

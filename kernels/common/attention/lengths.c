@@ -6,9 +6,8 @@ struct length {
 
 enum { PARTS = 12 };
 
-/* One list of sequence lengths. Sequences 1 … `count` have the lengths part[…][0 … count - 1]. In a list of `many`
- * sequences, the later sequences have few keys or none (part_of). `rest` has the smallest lengths that sequence 0 may
- * have. */
+/* One list of sequence lengths. Sequences 1 … `count` have the lengths part[…][0 … count - 1]. If `many` is set, more
+ * sequences follow, which have few keys or none (part_of). `rest` is the least length of sequence 0. */
 struct list {
 	bool decode, many;
 	int count;

@@ -5,19 +5,19 @@
  * The two sets of input values of a case have the same axes, but a list has different lengths for each set. If a length
  * is a multiple of 16, 32, 64, 128 or 256 in one set, the other set has this length plus or minus one.
  *
- *   SINGLE  One sequence. Its last page holds one key in the first set, and is full in the second set.
+ *   SINGLE  One sequence. The last page of the sequence holds one key in the first set, and is full in the second set.
  *   BLOCKS  Key lengths around every block size; one sequence of more than 2048 keys; sequences without keys, without
- *           queries, without both, with one key, with as many keys as queries. In prefill, query lengths are also
- *           around the block sizes, up to 128. With latent heads they go up to 64, because a pair of query and key
- *           costs ten times as much. There are 301 sequences (fewer if heads are many and large). After the first 12,
- *           the last sequence and those next to a power of two have at most two queries and two keys. The other
- *           sequences have one query and no key, which keeps the case cheap.
+ *           queries, without both, with one key, with as many keys as queries. In prefill, the numbers of queries are
+ *           also around the block sizes: up to 128, or with latent heads up to 64, because a pair of a query and a key
+ *           then costs ten times as much. There are 301 sequences (fewer if heads are many and large). Of the sequences
+ *           after the first 12, the last one and those next to a power of two have at most two queries and two keys.
+ *           The others have one query and no key, which keeps the case cheap.
  *   CHUNK   Prefill of long sequences, because references process chunks of 256, 512, 1024 or 2048 queries. In causal
  *           cases, sequence 0 has 1025 queries in the first set and 512 in the second, and one more key than queries.
- *           Only one set has so many queries, because such a run takes most of the case's time, and 2049 queries would
- *           cost four times as much. A sequence of queries without keys follows, so that the queries of the last
- *           sequence are after the 2048th of the case. In other cases, sequence 0 has 2049 and 2048 queries and few
- *           keys. */
+ *           Only one set has more than 1024 queries, because these queries take most of the case's time, and 2049
+ *           queries would take four times as long. The next sequence has queries but no keys, so that the last sequence
+ *           begins after query 2048 of the case. In cases without a mask, sequence 0 has few keys, and 2049 queries in
+ *           the first set and 2048 in the second. */
 #ifndef REFTEST_KERNELS_COMMON_ATTENTION_LENGTHS_H
 #define REFTEST_KERNELS_COMMON_ATTENTION_LENGTHS_H
 
@@ -65,8 +65,8 @@ struct attention_totals attention_list_totals(enum attention_list list, int64_t 
 /* Returns the list whose cases have these totals, or LIST_NONE if there is no such list. */
 enum attention_list attention_list_of(const struct attention_totals *totals);
 
-/* Writes the numbers of queries and keys of sequence b. For sequence 0, which gets the remaining ones, writes its
- * number of queries to *queries, and -1 to *keys. */
+/* Writes the numbers of queries and keys of sequence b. Sequence 0 has the remaining keys: for it, writes the number of
+ * queries to *queries, and -1 to *keys. */
 void attention_list_lengths(enum attention_list list, const struct attention_totals *totals, enum op_contents contents,
                             int64_t b, int64_t *queries, int64_t *keys);
 

@@ -87,9 +87,9 @@ int attention_find_indices(const struct op_problem *problem, struct attention_ro
  * in `why`. */
 int attention_validate(const struct op_problem *problem, const struct attention_roles *roles, struct err *why);
 
-/* Returns true if a causal mask hides the keys after a query's own position. The definition's name, its tags and its
- * description are searched in this order, and the first text that says "causal" or "not causal" decides. If no text
- * says so, there is no mask. Returns false for decode, where a causal mask hides no key. */
+/* Returns true if a causal mask hides the keys after a query's own position. The first of the definition's name, tags
+ * and description that says "causal" or "not causal" determines the result. If none of them says either, there is no
+ * mask. Returns false for decode, where a causal mask hides no key. */
 bool attention_is_causal(const struct op_problem *problem, const struct attention_roles *roles);
 
 /* Returns true if the axes `from` … `to` - 1 of both tensors are equal: the same axis, or const axes of equal

@@ -14,12 +14,12 @@ bool attention_scale_of_both_parts(struct op_variation *v, const struct op_confu
 bool attention_scale_of_dim(struct op_variation *v, const struct op_confusion *confusion);
 /* A scale of 1 is. */
 bool attention_scale_of_one(struct op_variation *v, const struct op_confusion *confusion);
-/* Both parts of every query are those of the first one. */
+/* Replaces every query with the first query, in both parts. */
 bool attention_first_query(struct op_variation *v, const struct op_confusion *confusion);
 /* Products of the rotary parts are not scaled. */
 bool attention_unscaled_rotary(struct op_variation *v, const struct op_confusion *confusion);
-/* Where q and k are longer than v because they have a rotary part at their end: this part of q is 0; the rest of k is
- * used for v. */
+/* For definitions in which q and k are longer than v, because q and k end with a rotary part. attention_no_tail sets
+ * this part of q to 0. attention_keys_for_values uses k without this part as v. */
 bool attention_no_tail(struct op_variation *v, const struct op_confusion *confusion);
 bool attention_keys_for_values(struct op_variation *v, const struct op_confusion *confusion);
 

@@ -3,16 +3,16 @@
  * Bounds of outputs. An output is scale |q| times a projection of the state. If there is an initial state, the
  * projection of a row of the state on q / |q| is around 1/2. atol is then 2^-12 scale sqrt(K / 3), about a thousandth
  * of a typical output; if q is normalised, atol is 2^-12 scale. If there is no initial state, the state is a sum of a
- * few k v^T, and q reads about a fifth of each. atol is then 2^-12 scale. rtol is one ulp of bfloat16 or float16, with
- * a margin for the errors of float32 sums; for float32, rtol is 2^-12.
+ * few k v^T, each of which contributes about a fifth of v to the projection. atol is then 2^-12 scale. rtol is one ulp
+ * of bfloat16 or float16, with a margin for the errors of float32 sums; for float32, rtol is 2^-12.
  *
  * Bounds of states. References that process token after token round each element once per token, by 2^-24, and these
  * errors decay with the state. Chunked references exponentiate differences of sums of gates, and the last few additions
- * to such a sum round by at most 2^-15 each (input_values.h). rtol is 2^-12, eight of these roundings. atol is for
- * elements that are much smaller than the terms k v of their sum. Such a term may be as large as a typical element of a
- * state, 1/4, and eight roundings change it by at most 2^-12 of its size. Roundings have random signs and sizes: the
- * sum of eight has a standard deviation of 1.6 times the largest, 2^-15, and rarely exceeds four times the largest,
- * 2^-13. Hence, atol is 2^-13 of 1/4, which is 2^-15 (RECURRENCE_STATE_ATOL).
+ * to such a sum round by at most 2^-15 each (input_values.h). rtol is 2^-12, eight of these roundings. atol matters for
+ * elements that are much smaller than the terms k v from which they are summed. A term k v may be as large as a typical
+ * element of a state, 1/4, and eight roundings change it by at most 2^-12 of its size. Roundings have random signs and
+ * sizes: the sum of eight has a standard deviation of 1.6 times the largest, 2^-15, and rarely exceeds four times the
+ * largest, 2^-13. Hence, atol is 2^-13 of 1/4, which is 2^-15 (RECURRENCE_STATE_ATOL).
  *
  * Outputs and states are linear in v and the initial state. In the second set of input values, both are four times as
  * large, and so is each atol. */
@@ -31,9 +31,9 @@
 
 /* The number of sequences, and the number of tokens in each sequence or, in packed cases, in all sequences. The low
  * bits of the total number of tokens determine the switches, such as beta_sigmoid (recurrence_scalar). One small case
- * has more than one chunk of 64 tokens; its optional initial state is absent. One medium case has a chunk of 64 tokens;
- * another has 16 chunks and one token, because a state must pass through whole chunks, and references process blocks or
- * tables of up to 1024 tokens. recurrence_fill_offsets sets the lengths of packed sequences. */
+ * has more than one chunk of 64 tokens; its optional initial state is absent. One medium case has a whole chunk of 64
+ * tokens. Another has 16 chunks and one token: the state must pass through whole chunks, and the blocks or tables of
+ * references have up to 1024 tokens. recurrence_fill_offsets sets the lengths of packed sequences. */
 enum { PRESETS = 3, MANY = -1 }; /* MANY: recurrence_many returns the number of sequences */
 static const struct preset {
 	int64_t sequences, tokens;
@@ -130,7 +130,7 @@ struct rule recurrence_rule(const struct op_case *c, int output)
 
 bool recurrence_is_doubtful(const struct op_case *c, int64_t tokens)
 {
-	enum { FEW_TOKENS = 5 }; /* only the smallest cases have so few */
+	enum { FEW_TOKENS = 5 }; /* only the smallest cases have at most this number */
 
 	return c->contents == CONTENTS_SECOND && tokens <= FEW_TOKENS;
 }
@@ -155,8 +155,8 @@ static int strength_of(const struct recurrence_extent *e, const struct op_case *
 }
 
 /* Returns the default value of a scalar that the case omits: 0. For a scale, 0 means 1 / sqrt(K); a switch is off;
- * there is no lower bound. Returns NaN for a scalar that no case may omit: a switch that the definition's name or a tag
- * sets, and a lower bound without A_log. */
+ * there is no lower bound. Returns NaN for the two scalars that no case may omit: a switch that the definition's name
+ * or a tag turns on, and a lower bound in a definition without A_log. */
 static double left_out(const struct op_case *c, const struct recurrence_roles *roles, int input)
 {
 	int flag = input == roles->l2norm    ? RECURRENCE_L2NORM
@@ -193,7 +193,8 @@ double recurrence_scalar(const struct op_case *c, int input)
 
 /* --- inputs ------------------------------------------------------------------------------------------------------- */
 
-/* The logit is rounded to a sixteenth, so that it does not depend on the rounding of log(). */
+/* With a sigmoid, `beta` is a logit, which is rounded to a sixteenth so that it does not depend on the rounding of
+ * log(). */
 struct recurrence_alike recurrence_alike_of(int64_t k_dim, bool sigmoid, bool doubled)
 {
 	double beta = fmax(1 - 8 / (double)k_dim, 0.5) / (doubled ? 2 : 1);
@@ -276,8 +277,8 @@ static void fill_some_empty(struct tensor *out)
 		dtype_store(out->data, out->dtype, n, (double)offsets[n % 6]);
 }
 
-/* Writes offsets of packed sequences. If there are many sequences, one of them is empty, and the next sequence gets its
- * token. */
+/* Writes offsets of packed sequences. If there are many sequences, one of them is empty, and the next sequence has its
+ * token as well. */
 static void fill_offsets(const struct op_case *c, const struct recurrence_extent *e, struct tensor *out)
 {
 	enum { EMPTY = 9 };

@@ -5,11 +5,11 @@
  * bound. If the two sets of input values (op_case.contents) differ in more than the seed, a bar (|) separates the first
  * from the second:
  *
- *   k          If the reference normalises k, the norm is 1, 2 or 4 | 1, 4 or 16 in turn. An epsilon of 1e-4 in the
- *              sum of squares shows in the states; one of 1e-5 does not, but would if a norm were 1/2. If the reference
- *              does not normalise k, the norm depends on (token + head) % 4. If this is 3, the norm is near 1/2; if it
- *              is 0 or 1, near 1. If it is 2, the norm is near 2, but with the delta rule near 5/4 (near 1 if beta is
- *              doubled), because 1 - beta |k|^2 must contract.
+ *   k          If the reference normalises k, the norm is 1, 2 or 4 | 1, 4 or 16 in turn. An epsilon of 1e-4 in the sum
+ *              of squares changes the states by more than the bound. An epsilon of 1e-5 does not, although it would if
+ *              a norm were 1/2. If the reference does not normalise k, the norm depends on (token + head) % 4. For 3,
+ *              the norm is near 1/2; for 0 and 1, it is near 1. For 2, the norm is near 2; but with the delta rule it
+ *              is near 5/4 (near 1 if beta is doubled), because 1 - beta |k|^2 must contract.
  *   q          uniform on [-1, 1). If token + head is odd, q has the direction of k and therefore reads the value that
  *              the token wrote. Otherwise, q reads values that earlier tokens wrote.
  *              If the reference normalises q, q is multiplied by 1, 2, 4 | 1, 4, 16 in turn, but the norm is short if
@@ -19,40 +19,40 @@
  *   g, g_gamma as a logarithm: for (head + key) % 4 = 0, 1, 2, 3, the least gate is -1/16, -2, -1/256, -1/2 | -2,
  *              -1/256, -1/2, -1/16. The result of a long sequence then depends on early tokens, late tokens and the
  *              initial state. g_gamma is between the least gate and half of it | between four and eight times the least
- *              gate. If (5 token + head + 3 key) % 16 is 3, g is 0 (nothing is forgotten). If it is 11, g is 6 | 16
- *              times the least gate: sums over 64 tokens then fall below -88, where exp(-sum) overflows float32.
+ *              gate. If (5 token + head + 3 key) % 16 is 3, g is 0 (nothing is forgotten). If this number is 11, g is 6
+ *              | 16 times the least gate: sums over 64 tokens then fall below -88, where exp(-sum) overflows float32.
  *   g, A_log, dt_bias with softplus: g is recurrence_raw_gate; dt_bias is uniform on [-2, 2), where softplus bends
  *              | [-7, -2), as in models. In heads 1, 5, … | 3, 7, … dt_bias is within 1/4 of 0 | -4.5, and gates of
  *              every 16th turn are near 5.25 with their bias: there softplus(x) is above x by 0.005, and the head
- *              forgets so slowly that this shows. For head % 4 = 0, 1, 2, 3, A_log is near -3, -1, 1/2, -5 | 5/2, -7, 0,
- *              -2
+ *              forgets so slowly that a reference with x fails. For head % 4 = 0, 1, 2, 3, A_log is near -3, -1, 1/2,
+ *              -5 | 5/2, -7, 0, -2
  *   g, A_log, dt_bias with a lower bound: for (head + key) % 4 = 0, 1, 2, 3, g is the same, lower by 6, 0, 9, 3;
  *              dt_bias is uniform on [-2, 2) | [-8, 8); A_log is within 1/2 of 0 | of 5/2 and -2 in turn. This covers
  *              both ends of a sigmoid, and its middle.
  *   beta       uniform on [0, 1), but 0 or 1 for some values of (5 token + head) % 16. For other values, beta is in
  *              [1, 2) if the key is normalised or short, and in [1, 3/2) if the norm of the key is near 1, such that
- *              1 - beta |k|^2 is between -1 and 1. No beta is above 1 if it is doubled.
- *              If beta goes through a sigmoid: uniform on [-4, 4), but 0, -16 or 16 | 0, -32 or 32 for some of these
- *              values. In the second set of the smallest cases, uniform on [0, 1): a reference must not infer from the
- *              values of beta whether they are logits.
- *              Of every 64 tokens of the batch, token 37 writes nothing, but still reads and forgets: its beta is 0 in
- *              every head (-32 if beta goes through a sigmoid).
+ *              1 - beta |k|^2 is between -1 and 1. If the operation doubles beta, no beta is above 1. If beta goes
+ *              through a sigmoid: uniform on [-4, 4), but 0, -16 or 16 | 0, -32 or 32 for some of these values. In the
+ *              second set of the smallest cases, these logits are uniform on [0, 1): a reference must not infer from
+ *              the values of beta whether they are logits. Of every 64 tokens of the batch, token 37 writes nothing,
+ *              but still reads and forgets: its beta is 0 in every head (-32 if beta goes through a sigmoid).
  *
- * A gate below -10 multiplies the state by less than 2^-14. This shows only if the state is huge: where gates can be
- * that low, v is RECURRENCE_HUGE times as large in tokens 9 and 73 of the batch in some heads (recurrence_has_huge),
- * and the gates of tokens 10 and 74 are below -10 in these heads, for every key. (g is between -13.5 and -10.5; before
- * softplus, recurrence_erasing_gate.) A reference that limits its gates to -10 then keeps too much. If every sequence
- * has a single token, the initial states of sequences 10 and 74 are huge instead. What is left of a huge value has the
- * size of other values or less, so the bounds of later tokens hold; the output of token 9 is itself huge, and its bound
- * is relative.
+ * A gate below -10 multiplies the state by less than 2^-14. A reference that limits its gates to -10 is therefore wrong
+ * by more than the bound only if the state is huge. If gates can be below -10, some heads have such a state
+ * (recurrence_has_huge): in tokens 9 and 73 of the batch, v is RECURRENCE_HUGE times as large, and in tokens 10 and 74
+ * the gates of every key are below -10. (g is between -13.5 and -10.5; before softplus, it is recurrence_erasing_gate.)
+ * If every sequence has a single token, the initial states of sequences 10 and 74 are huge instead. The low gate
+ * reduces a huge value to the size of other values or less, so the bounds of later tokens hold. The output of token 9
+ * is itself huge, and its bound is relative.
  *
  * Sums of gates over a chunk of 64 tokens are above -1024. An addition to such a sum in float32 rounds by at most
  * 2^-15. Chunked references, which compute differences of these sums, therefore meet the bounds. The largest gates are
- * those with softplus. In the first set, a rate is at most e; in a chunk, two values of x are at most 98, two 22 and
- * two 18, one that erases a huge value is at most 16, and the others are 1 on average. The sum is thus at least -e (276
- * + 16 + 64) = -970. In the second set, a rate is at most e^3; one value of x is at most 23, one 14, and one that
- * erases 7, and the others are 0.1 on average. The sum is thus at least -20 (44 + 6) = -1000. (Gates near 5.25, and
- * those that erase in other heads, have smaller rates.)
+ * those with softplus. A gate is -rate softplus(x). In the first set, a rate is at most e. In a chunk, two values of x
+ * are at most 98, two are at most 22, two are at most 18, one (which erases a huge value) is at most 16, and the others
+ * are 1 on average. The sum is thus at least -e (276 + 16 + 64) = -970. In the second set, a rate is at most e^3. One
+ * value of x is at most 23, one is at most 14, one (which erases a huge value) is at most 7, and the others are 0.1 on
+ * average. The sum is thus at least -20 (44 + 6) = -1000. (Heads with gates near 5.25, and the other heads that erase
+ * huge values, have smaller rates.)
  *
  * With the delta rule, the first 64 tokens of the batch have alike keys in every second head of k, if the first
  * sequence is longer than 64 tokens. A chunked reference inverts I + A, where A has the products beta_i k_i k_j (j < i)
@@ -60,16 +60,17 @@
  * independent, A^32 is far below any bound. If all keys have the same direction, powers of A reach 10^17 before they
  * vanish, and the product is wrong in float32. Therefore each key is the sum of three random rows, of which it shares
  * two with the next key and one with the key after that. The products with these two keys are near 2/3 and 1/3, and
- * those with other keys are near
- * 0. The sum over a row of A is then near 1. Powers of A neither grow nor vanish, but move away from the diagonal, by
- * 4/3 of an element per factor. A^32 is thus as large as A, and A^63 leaves the chunk. Products of random rows have a
- * standard deviation of K^-1/2, which enlarges the powers; beta is therefore near 1 - 8 / K. (In 60 trials per K from
- * 64 to 256, a correct product in float32 reached 0.3 of the bound of states; without the last factor, the error was at
- * least 17 times the bound.) Nothing else interferes with these powers: gates are near 0 (g is between -1/256 and 0, or
- * is -24 before softplus or a sigmoid), and all tokens write. If keys are not normalised, their norm is near 1. q has
- * the direction of k in the same tokens as elsewhere.
+ * those with other keys are near 0. The sum over a row of A is then near 1. Powers of A neither grow nor vanish, but
+ * move away from the diagonal, by 4/3 of an element per factor. A^32 is thus as large as A, and A^63 leaves the chunk.
+ * Products of random rows have a standard deviation of K^-1/2, which enlarges the powers; beta is therefore near 1 - 8
+ * / K. (In 60 trials for each K from 64 to 256, the error of a correct product in float32 was at most 0.3 times the
+ * bound of states. Without the last factor, the error was at least 17 times the bound.) In these tokens, gates are near
+ * 0 (g is between -1/256 and 0, or is -24 before softplus or a sigmoid), and every token writes, so that the powers of
+ * A are not reduced. If keys are not normalised, their norm is near 1. As in other heads, q has the direction of k if
+ * token + head is odd.
  *
- * recurrence_fill_offsets computes the offsets of packed sequences. If there are more than ten, sequence 9 is empty. */
+ * recurrence_fill_offsets computes the offsets of packed sequences. If there are more than ten sequences, sequence 9 is
+ * empty. */
 #ifndef REFTEST_KERNELS_COMMON_LINEAR_ATTENTION_INPUT_VALUES_H
 #define REFTEST_KERNELS_COMMON_LINEAR_ATTENTION_INPUT_VALUES_H
 
@@ -91,7 +92,7 @@ double recurrence_scalar(const struct op_case *c, int input);
  * default for one sequence; exactly 1 for two or three, because a reference may take 1 for a scale that is left out;
  * above 1 for more. */
 double recurrence_scale(const struct op_case *c, int64_t k_dim, int64_t sequences);
-/* Returns true if the logits of beta, in a case of this many tokens, lie in the range of beta itself. */
+/* Returns true if the logits of beta are in [0, 1), the range of beta itself, because the case has few tokens. */
 bool recurrence_is_doubtful(const struct op_case *c, int64_t tokens);
 int recurrence_fill(const struct op_case *c, int input, struct tensor *out, struct err *err);
 /* Like recurrence_fill, but for a case of gradients. No row of q is short, because the gradient of a norm would then
@@ -117,8 +118,8 @@ enum { RECURRENCE_LARGER = 4 };
  * tokens. The head of this file describes them. */
 enum { RECURRENCE_ALIKE = 64 };
 
-/* How beta is given in the tokens whose keys are alike: it is within `spread` of `beta`, before the sigmoid and the
- * doubling, if they apply. */
+/* The range of beta in the tokens whose keys are alike: `beta` +- `spread`. If a sigmoid or a doubling applies to beta,
+ * this is the range before them. */
 struct recurrence_alike {
 	float beta, spread;
 };
@@ -166,7 +167,7 @@ struct recurrence_fill {
 	int64_t sharing; /* number of heads of the element's tensor for each head of k */
 	struct recurrence_alike alike;
 	int erasing;      /* enum recurrence_erasing */
-	bool single;      /* true: every sequence has one token, and its number is that of its state */
+	bool single;      /* true: every sequence has one token, and sequence n has state n */
 	bool for_gradients; /* true: no short row of q, and no huge value */
 	bool beta_to_two;   /* true: beta reaches 2, because it is used as it is */
 	int short_query;  /* a short row of q is multiplied by 2^short_query if it is normalised */
@@ -201,8 +202,8 @@ HOST_DEVICE static inline bool recurrence_erases_huge(int64_t token)
 	return recurrence_writes_huge(token - 1);
 }
 
-/* Returns true if a value head has huge values: the head's gates can erase them, and the other set of input values
- * leaves most of these heads as they are. */
+/* Returns true if a value head has huge values: the gates of the head can erase them. In the other set of input values,
+ * most of these heads have no huge values. */
 HOST_DEVICE static inline bool recurrence_has_huge(int erasing, bool second, int64_t head)
 {
 	switch (erasing) {
@@ -225,7 +226,7 @@ HOST_DEVICE static inline float recurrence_erasing_gate(bool second, int64_t hea
 }
 
 /* Returns true if some gates of the value head, with their bias, are just above 5, where softplus(x) is x + 0.005. The
- * head forgets so slowly that this changes its state by more than the bound. */
+ * head forgets so slowly that a reference with x instead of softplus(x) fails. */
 HOST_DEVICE static inline bool recurrence_bends(bool second, int64_t head)
 {
 	return head % 4 == (second ? 3 : 1);
@@ -236,14 +237,14 @@ HOST_DEVICE static inline float recurrence_bending_gate(bool second, float value
 	return value * 0.125f + (second ? 9.75f : 5.25f);
 }
 
-/* Returns true if a row of q is short, if it is normalised; turn is token + head. */
+/* Returns true if a row of q is short, provided that the operation normalises q; turn is token + head. */
 HOST_DEVICE static inline bool recurrence_is_short_query(int64_t turn)
 {
 	return turn % 8 == 3;
 }
 
-/* Returns the level of a kind of gates. Most gates of the kind are at least -2^level; a few are a multiple of
- * -2^level. */
+/* Returns the level of a kind of gates. Most gates of the kind are at least -2^level; a few are several times as low.
+ * */
 HOST_DEVICE static inline int recurrence_level(int64_t kind)
 {
 	return kind % 4 == 0 ? -4 : kind % 4 == 1 ? 1 : kind % 4 == 2 ? -8 : -1;

@@ -136,7 +136,7 @@ static double norm_of(const struct recurrence_work *w, enum recurrence_norm kind
 	}
 }
 
-/* Divides each element of a row by the norm of that element over all heads of its token. */
+/* Divides element i of a row by the norm of the vector that consists of element i of every head of the token. */
 static void normalise_over_heads(const struct tensor *rows, int64_t heads, int64_t first, int64_t dim, double *out)
 {
 	for (int64_t i = 0; i < dim; i++) {
@@ -334,7 +334,7 @@ static void decay_state(const struct recurrence_work *w, const struct recurrence
 			state[i * w->e.k_dim + j] *= token->stays[j];
 }
 
-/* Computes the update for each value, and writes it to token->output, which is not needed for the output yet. */
+/* Computes the update for each value, and writes it to token->output, which holds no output yet. */
 static void mistaken_recall(const struct recurrence_work *w, const struct recurrence_token *token, const double *state)
 {
 	const double *key = w->mistake == RECURRENCE_RECALL_QUERY ? token->q : token->k;
@@ -548,7 +548,7 @@ bool recurrence_has(const struct recurrence_work *w)
 	case RECURRENCE_LEAST_GATE:
 	case RECURRENCE_ROUNDED_STAYS:
 	case RECURRENCE_HALF_STAYS:
-	case RECURRENCE_ROUNDED_DECAYED: /* without a gate, these are the same as ROUNDED_BEFORE and HALF_BEFORE */
+	case RECURRENCE_ROUNDED_DECAYED: /* without a gate, ROUNDED_BEFORE and HALF_BEFORE have the same effects */
 	case RECURRENCE_HALF_DECAYED:
 		return gate != RECURRENCE_GATE_NONE && (w->delta || w->mistake != RECURRENCE_RECALL_FIRST);
 	case RECURRENCE_MEAN_GATE:
@@ -559,7 +559,7 @@ bool recurrence_has(const struct recurrence_work *w)
 	case RECURRENCE_SOFTPLUS_UP_TO:
 	case RECURRENCE_BIAS_LAST:
 	case RECURRENCE_BOUND_SOFTPLUS:
-	case RECURRENCE_A_ON_GATE: /* a scalar may select one of the two formulas */
+	case RECURRENCE_A_ON_GATE: /* a scalar, lower_bound, may select the gate's formula */
 		return gate == RECURRENCE_GATE_SOFTPLUS || gate == RECURRENCE_GATE_BOUNDED;
 	case RECURRENCE_NO_A_EXP:
 		return w->roles.a_log >= 0;
@@ -574,7 +574,7 @@ bool recurrence_has(const struct recurrence_work *w)
 	case RECURRENCE_OTHER_DOUBLED:
 	case RECURRENCE_DOUBLED_FIRST:
 		return w->delta;
-	case RECURRENCE_BETA_BY_VALUE: /* otherwise, "beta always goes through a sigmoid" is the simpler mistake */
+	case RECURRENCE_BETA_BY_VALUE: /* without a sigmoid, OTHER_SIGMOID is the simpler mistake */
 		return w->delta && w->may_sigmoid;
 	case RECURRENCE_RECALL_TURNED:
 	case RECURRENCE_LEARN_TURNED:

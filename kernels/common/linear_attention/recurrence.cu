@@ -2,7 +2,7 @@
  *
  * The rows of a state are independent. A warp processes all tokens of a sequence for one row [K] of one head's state.
  * The row stays in registers, K / 32 elements per lane. Dot products are float32: each lane sums its elements in order,
- * and a butterfly sum adds up the lanes. Every lane gets the same bits, and so does every run. */
+ * and a butterfly sum adds up the lanes. All lanes get the same bits, which are also the same in every run. */
 #include "kernels/core/elements_cuda.h"
 
 #include "kernels/common/linear_attention/recurrence_cuda.h"

@@ -5,8 +5,8 @@
 
 #include "kernels/common/linear_attention/roles.h"
 
-/* The mistakes that the oracle computes itself. Mistakes before RECURRENCE_SOFTPLUS are in the step of the recurrence.
- * RECURRENCE_SOFTPLUS and later ones are in reading a token. */
+/* The mistakes that the oracle computes itself. The mistakes before RECURRENCE_SOFTPLUS change the step of the
+ * recurrence. RECURRENCE_SOFTPLUS and all later mistakes change how a token is read. */
 enum recurrence_mistake {
 	RECURRENCE_NO_MISTAKE,
 	RECURRENCE_RECALL_FIRST,   /* the delta rule reads the state before the decay */
@@ -20,34 +20,34 @@ enum recurrence_mistake {
 	RECURRENCE_ADDED_NOTHING,
 	RECURRENCE_ROUNDED_DECAYED, /* the state is rounded to bfloat16 after the decay */
 	RECURRENCE_HALF_DECAYED,
-	RECURRENCE_ROUNDED_BEFORE,  /* the state is rounded before each token, so that the final state is not */
+	RECURRENCE_ROUNDED_BEFORE,  /* the state is rounded before each token, and the final state is not rounded */
 	RECURRENCE_HALF_BEFORE,
 	RECURRENCE_VALUE_STRENGTH,  /* beta v - recalled */
 	RECURRENCE_RECALL_QUERY,
 	RECURRENCE_BACKWARDS,       /* tokens in reverse */
-	RECURRENCE_NO_STATE,        /* the initial state is zeros; states that no sequence uses are as they were */
-	RECURRENCE_STATE_AGAIN,     /* every token meets the initial state; only gdn */
+	RECURRENCE_NO_STATE,        /* the initial state is zeros; states that no sequence uses stay unchanged */
+	RECURRENCE_STATE_AGAIN,     /* only gdn: every token starts from the initial state */
 	RECURRENCE_LAST_DECAY,      /* the final state decays once more */
-	RECURRENCE_SWAPPED_VALUES,  /* decay and beta are swapped after their formulas; only gdn */
+	RECURRENCE_SWAPPED_VALUES,  /* only gdn: the computed decay and the computed beta are swapped */
 	RECURRENCE_RUNS_ON,         /* a sequence begins with the final state of the sequence before it */
 	RECURRENCE_STATE_LOST,      /* after every mistake_by tokens, the state becomes 0 */
 	RECURRENCE_ONE_SEQUENCE,    /* the offsets are ignored: the last sequence has all tokens */
 	RECURRENCE_EQUAL_SEQUENCES, /* the offsets are ignored: sequences have equal lengths */
 	RECURRENCE_DECAY_BEFORE,    /* a token uses the decay of the token before it */
 	RECURRENCE_BETA_TWICE,
-	RECURRENCE_RECALL_TURNED,   /* these three: the state is transposed where it is read with k, updated, read with q */
-	RECURRENCE_LEARN_TURNED,
-	RECURRENCE_ANSWER_TURNED,
+	RECURRENCE_RECALL_TURNED,   /* the state is transposed where it is read with k */
+	RECURRENCE_LEARN_TURNED,    /* the state is transposed where it is updated */
+	RECURRENCE_ANSWER_TURNED,   /* the state is transposed where it is read with q */
 	RECURRENCE_SOFTPLUS,
 	RECURRENCE_RELU,            /* for softplus */
-	RECURRENCE_SOFTPLUS_UP_TO,  /* above mistake_by, the gate is used without softplus */
+	RECURRENCE_SOFTPLUS_UP_TO,  /* softplus(x) is x for x above mistake_by */
 	RECURRENCE_BIAS_LAST,       /* dt_bias is added after the softplus */
 	RECURRENCE_LEAST_GATE,      /* the logarithm of the decay is at least mistake_by */
 	RECURRENCE_MEAN_GATE,
 	RECURRENCE_ROUNDED_STAYS,  /* decays are rounded to bfloat16 */
 	RECURRENCE_HALF_STAYS,
 	RECURRENCE_BOUND_SOFTPLUS, /* uses the formula without lower_bound */
-	RECURRENCE_A_ON_GATE,      /* exp(A_log) g + dt_bias */
+	RECURRENCE_A_ON_GATE,      /* uses exp(A_log) g + dt_bias instead of exp(A_log) (g + dt_bias) */
 	RECURRENCE_TILED,
 	RECURRENCE_TILED_Q,
 	RECURRENCE_TILED_K,
@@ -56,7 +56,7 @@ enum recurrence_mistake {
 	RECURRENCE_SIGMOID_GATE,
 	RECURRENCE_FIRST_GATE,
 	RECURRENCE_NO_A_EXP,
-	RECURRENCE_A_AS_IT_IS, /* A_log, which is below 0 or above it, takes the place of -exp(A_log) */
+	RECURRENCE_A_AS_IT_IS, /* uses A_log, which may be above 0, instead of -exp(A_log) */
 	RECURRENCE_NO_DECAY,   /* only gdn */
 	RECURRENCE_Q_NOT_NORMALISED,
 	RECURRENCE_K_NOT_NORMALISED,
@@ -64,8 +64,8 @@ enum recurrence_mistake {
 	RECURRENCE_K_NORMALISED,
 	RECURRENCE_BETA_1,
 	RECURRENCE_SWAPPED,
-	/* A step is left out where it is required, and applied where it is not: q and k are normalised, beta goes
-	 * through a sigmoid, beta is doubled. */
+	/* For each of three steps (normalise q and k, apply a sigmoid to beta, double beta): the step is left out if the
+	 * operation has it, and applied if the operation does not have it. */
 	RECURRENCE_OTHER_L2NORM,
 	RECURRENCE_OTHER_SIGMOID,
 	RECURRENCE_OTHER_DOUBLED,
@@ -99,7 +99,7 @@ struct recurrence_work {
 	bool delta, by_key;
 	int mistake; /* op_case.mistake: one of enum recurrence_mistake, or a RECURRENCE_NORM */
 	double by;   /* op_case.mistake_by */
-	bool may_sigmoid; /* beta goes through a sigmoid in this case, or may do so in another case */
+	bool may_sigmoid; /* true: in some case of the definition, beta goes through a sigmoid */
 	const struct tensor *in;
 	struct tensor *out;
 };
@@ -115,8 +115,8 @@ struct recurrence_token recurrence_token_of(int64_t k_dim, int64_t v_dim);
 
 struct recurrence_work recurrence_work_of(const struct op_case *c, const struct tensor *in, struct tensor *out);
 
-/* Returns true if the mistake can change a recurrence of this definition, for some values of its scalars. Otherwise,
- * the oracle has nothing to compute. */
+/* Returns true if the mistake can change the result for some values of the definition's scalars. Otherwise, the oracle
+ * does not compute the mistake. */
 bool recurrence_has(const struct recurrence_work *w);
 
 /* Returns g, the logarithm of the decay, for the gate x with its bias and the element a_log of A_log: -e^a_log
@@ -143,8 +143,8 @@ void recurrence_tokens(const struct recurrence_work *w, int64_t n, int64_t *firs
 /* Reads token t for value head h: q and k (normalised if the case requests it), the exponential of the gate, and beta
  * after its preprocessing. */
 void recurrence_read(const struct recurrence_work *w, int64_t t, int64_t h, struct recurrence_token *token);
-/* Updates `state` [V][K] by one token and computes the token's output. Of `w`, recurrence_step and recurrence_turn read
- * only the two dims, `delta`, the scale and the layout of states. */
+/* Updates `state` [V][K] by one token and computes the token's output. Like recurrence_turn, reads only these members
+ * of `w`: the two dims, `delta`, the scale and the layout of states. */
 void recurrence_step(const struct recurrence_work *w, const struct recurrence_token *token, double *state);
 /* Like recurrence_step, but with the mistake of `w`, if it has one. */
 void recurrence_any_step(const struct recurrence_work *w, const struct recurrence_token *token, double *state);

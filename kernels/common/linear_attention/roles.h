@@ -23,7 +23,7 @@ enum {
 	RECURRENCE_L2NORM = 16,
 	RECURRENCE_SIGMOID = 32, /* beta goes through a sigmoid */
 	RECURRENCE_DOUBLED = 64, /* beta is doubled after the sigmoid */
-	RECURRENCE_DOUBLED_ALONE = 128, /* a scalar doubles beta, with or without a sigmoid, as its description says */
+	RECURRENCE_DOUBLED_ALONE = 128, /* the description of a scalar says that it doubles beta, even without a sigmoid */
 };
 
 enum { RECURRENCE_DIM_MOST = 512 }; /* the largest K and V */
@@ -72,7 +72,7 @@ extern const struct op_mode recurrence_mode_names[];
 	     .values = {{"[K, V]", 0, 0, "has states [K, V]"}, {"[V, K]", 1, 1, "has states [V, K]"}}},                   \
 	    LINEAR_ATTENTION_COVERAGE,                                                                                    \
 	    COVERAGE_DTYPES("q")
-/* `bounded` is op_coverage.says for a bounded gate, or NULL. */
+/* `bounded` is coverage_value.says of the value "bounded", or NULL. */
 #define RECURRENCE_COVERAGE_GATE(bounded)                                                                                 \
 	{"gate", recurrence_gate_kind,                                                                                    \
 	 .values = {{"logarithm", RECURRENCE_GATE_LOG, RECURRENCE_GATE_LOG, "has the logarithm of the decay as its gate"}, \

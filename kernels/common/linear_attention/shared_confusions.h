@@ -6,7 +6,7 @@
 #include "kernels/common/linear_attention/recurrence_work.h"
 #include "kernels/core/confusion.h"
 
-/* A scale of 0 means 1 / sqrt(K). With the mistake, a given 0 makes the scale `by`. */
+/* A scale of 0 means 1 / sqrt(K). With the mistake, a case that passes 0 has the scale op_confusion.by. */
 bool recurrence_scale_of_zero(struct op_variation *v, const struct op_confusion *confusion);
 /* With the mistake, a given scale of 1 becomes 1 / sqrt(K). */
 bool recurrence_scale_of_one(struct op_variation *v, const struct op_confusion *confusion);

@@ -111,8 +111,8 @@ int rms_match(const struct op_problem *problem, struct err *why)
 	return roles.residual >= 0 ? RMS_FUSED_ADD : RMS_PLAIN;
 }
 
-/* Returns the number of rows of the medium size: about 300 for the numbers of columns that models use. Every column has
- * a spike in one of the rows (rms_input_values.h), unless this takes more than 2^25 elements. */
+/* Returns the number of rows of the medium size: about 300 for the numbers of columns that models use. The rows are
+ * enough for a spike in every column (rms_input_values.h), unless the tensor would have more than 2^25 elements. */
 static int64_t medium_rows(int64_t columns)
 {
 	int64_t cover = RMS_SPIKE_ROW + (columns - 1) / RMS_SPIKES + 1, most = (1 << 25) / columns;
