@@ -161,8 +161,8 @@ static bool range(const struct op_problem *problem, int variant, int input, stru
 	return true;
 }
 
-/* Returns the number of rows that some case must have: more than 300 if the input has at most 9000 columns, else fewer.
- * */
+/* Returns the number of rows that some case must have: more than 300 if the input has at most 9000 columns, else
+ * fewer. */
 static int64_t reach(const struct op_problem *problem, int variant, int axis)
 {
 	const struct op_arg *x = &problem->inputs[0];

@@ -44,8 +44,8 @@ static double ratio_of(struct rule rule, double ground_truth, double diff)
 	return diff / bound_of(rule, ground_truth);
 }
 
-/* Returns true if a is worse than b. A pair with NaN is worst; otherwise, a larger ratio is worse and, of equal ratios,
- * the lower index. */
+/* Returns true if a is worse than b. A pair with NaN is worse than a pair without. Otherwise, the pair with the larger
+ * ratio is worse; if the ratios are equal, the pair with the lower index is worse. */
 static bool worse(struct rule rule, const struct worst *a, const struct worst *b)
 {
 	if (isnan(a->diff) != isnan(b->diff))
@@ -140,7 +140,7 @@ static void add_each(struct compare_sums *sums, const struct pair *pair, int64_t
 	}
 }
 
-/* Adds those elements of a block to the list of worst elements that belong there. */
+/* Adds the elements of a block to the list of worst elements, as far as they belong in the list. */
 static void search_worst(struct compare_sums *sums, struct rule rule, int64_t first, int64_t count,
                          const double *r, const double *g)
 {
@@ -305,7 +305,7 @@ static bool rule_holds(struct rule rule, int64_t hits, int64_t elements, int64_t
 	return rule.hit_ratio >= 1 ? hits == elements : (double)hits >= rule.hit_ratio * (double)elements;
 }
 
-/* Clamps a cosine to [-1, 1]. NaN, which results if the sums overflow, remains NaN. */
+/* Clamps a cosine to [-1, 1]. If the sums overflowed, the cosine is NaN and stays NaN. */
 static double clamp(double cosine)
 {
 	return cosine > 1 ? 1 : cosine < -1 ? -1 : cosine;

@@ -133,8 +133,8 @@ template <int lanes> static __device__ __forceinline__ int misses_among(const fl
 	return clear == maybe && peak < INFINITY ? clear : -1;
 }
 
-/* Adds the results of pack k. fmaxf ignores a NaN score, which is correct. Either the score is 0 / 0, which counts as
- * 0; or a sum of squares is NaN, too, and is_in_range detects that. */
+/* Adds the results of pack k. fmaxf ignores a NaN score, which is correct in both cases: a score of 0 / 0 counts as 0,
+ * and for any other NaN score a sum of squares is also NaN, which is_in_range detects. */
 template <enum dtype D>
 static __device__ __forceinline__ void take(struct share<D> *to, int k, const struct task &task, const uint4 &raw_r,
                                             const uint4 &raw_g)
@@ -205,8 +205,8 @@ template <enum dtype D> struct packs {
 	}
 };
 
-/* Processes this thread's packs of a chunk. While it processes a pack, the loads of the following AHEAD packs are
- * outstanding; at the end of the chunk, these are the first packs of the next chunk. */
+/* Processes this thread's packs of a chunk. While the thread processes a pack, the loads of the AHEAD packs that follow
+ * are outstanding. At the end of the chunk, the packs that follow are the first packs of the next chunk. */
 template <enum dtype D>
 static __device__ __forceinline__ void take_share(const struct task &task, struct share<D> *share, struct coming *coming,
                                                   const struct packs<D> &mine, const struct packs<D> &next)
@@ -321,8 +321,9 @@ static __device__ __forceinline__ int64_t chunk_in(int64_t batch)
 	return batch * WARPS + threadIdx.x / 32;
 }
 
-/* Processes the chunks of a piece; `after` is the first batch of the block's next piece. If the next chunk is not on
- * the fast path, the loads in advance read the current chunk again, and their results are not used. */
+/* Processes the chunks of a piece; `after` is the first batch of the block's next piece. Each chunk starts the loads of
+ * the next chunk. If the next chunk is not on the fast path, these loads read the current chunk again, and their
+ * results are not used. */
 template <enum dtype D>
 static __device__ __forceinline__ void take_piece(const struct task &task, struct shared *shared, struct course *course,
                                                   struct piece piece, int64_t after)
@@ -373,7 +374,8 @@ static __device__ __forceinline__ void tell_sums(const struct task &task, uint32
 		task.sums[(int64_t)warp * pieces_of(task.plan) + number] = sum;
 }
 
-/* Stores the sums of a finished piece and resets them. Returns the number of the piece after the next one. */
+/* Stores the sums of a finished piece and resets them. Claims another piece for the block, and returns the number of
+ * that piece. */
 static __device__ __forceinline__ uint32_t close_piece(const struct task &task, uint32_t number, struct shared *shared)
 {
 	__syncthreads();
@@ -639,14 +641,14 @@ static const struct {
 /* Returns true if an element passes with r = 0 and |g| = `size`. */
 static bool zero_passes(struct rule rule, double size)
 {
-	double share = rule.rtol * size; /* rounded before the addition, as wherever the rule is evaluated */
+	double share = rule.rtol * size; /* rounded before the addition, as in all code that evaluates the rule */
 
 	return size <= rule.atol + share;
 }
 
-/* Returns the largest float |g| for which r = 0 passes. is_plain must accept the rule. The result is then the float
- * just above or below atol / (1 - rtol): the rule is evaluated in double, whose rounding errors are far smaller than
- * the distance between two floats. */
+/* Returns the largest float |g| for which r = 0 passes. is_plain must accept the rule. The result is the float just
+ * above or just below atol / (1 - rtol), because the rounding errors of the rule in double are far smaller than the
+ * distance between two floats. */
 static float zero_limit(struct rule rule)
 {
 	float limit = (float)(rule.atol / (1 - rule.rtol));

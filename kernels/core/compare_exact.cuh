@@ -106,9 +106,10 @@ static __device__ __forceinline__ uint64_t greatest(uint64_t mine)
 	return (uint64_t)upper << 32 | lower;
 }
 
-/* Writes the five worst of the chunks in `peaks`, five per warp, to out[0 … 4], the worst first. All threads of the
- * block call this function. From thread `first` on, each thread ranks one chunk: it counts the greater numbers in
- * `peaks`. Two numbers can be equal only if both are 0. The result is visible to other threads after a barrier. */
+/* `peaks` has five chunks of each warp. Writes the five worst of these chunks to out[0 … 4], the worst first. All
+ * threads of the block call this function. Thread `first` and each later thread rank one chunk: they count the numbers
+ * in `peaks` that are greater. Two numbers can be equal only if both are 0. The result is visible to other threads
+ * after a barrier. */
 static __device__ __forceinline__ void rank_peaks(const chunk_peak *peaks, chunk_peak *out, int first)
 {
 	int mine = (int)threadIdx.x - first, rank = 0;
@@ -124,8 +125,8 @@ static __device__ __forceinline__ void rank_peaks(const chunk_peak *peaks, chunk
 
 /* --- one element, exactly ----------------------------------------------------------------------------------------- */
 
-/* The shared memory of a block. The arrays with one element per thread have values that the fast path updates at most
- * once per chunk. */
+/* The shared memory of a block. The fast path updates the arrays that have one element per thread at most once per
+ * chunk. */
 struct shared {
 	double sum[SUMS][THREADS]; /* sums of the current piece */
 	double max_abs[THREADS], max_rel[THREADS];
@@ -277,8 +278,8 @@ static __device__ __noinline__ uint32_t examine_chunk(const struct task &task, s
 	return peak;
 }
 
-/* Processes packs of this thread again, in double: each set bit of `again` selects a pack of the chunk. If `strange`,
- * adds all results of these packs except the zero hits; otherwise, counts only their misses. `first` is the first
+/* Processes packs of this thread again, in double: each set bit of `again` selects a pack of the chunk. If `strange` is
+ * true, adds all results of these packs except the zero hits; otherwise, adds only the misses. `first` is the first
  * element that this thread processes in the chunk. Returns the largest score of these packs. */
 template <enum dtype D>
 static __device__ __noinline__ uint32_t examine_packs(const struct task &task, struct shared *shared, int64_t first,

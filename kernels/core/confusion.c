@@ -129,7 +129,7 @@ static double rounded(double x, double by)
 	return dtype_load(bytes, (enum dtype)by, 0);
 }
 
-/* Sets `unchanged`, unless it is NULL, if all elements stay as they are. */
+/* Changes every element. Sets *unchanged to true if no element has a new value; `unchanged` may be NULL. */
 static bool change_elements(struct tensor *tensor, element_change *change, double by, bool *unchanged)
 {
 	bool same = true;
@@ -180,7 +180,7 @@ bool before_add(struct op_variation *v, const struct op_confusion *confusion) { 
 bool before_set(struct op_variation *v, const struct op_confusion *confusion) { return change_input(v, confusion, replaced); }
 bool before_clamp(struct op_variation *v, const struct op_confusion *confusion) { return change_input(v, confusion, limited); }
 
-/* Returns the value of the Python scalar `role`, or NaN if it is none. */
+/* Returns the value of the input `role`, or NaN if it is not a Python scalar. */
 static double scalar_of(const struct op_variation *v, const char *role)
 {
 	int at = variation_input(v, role);
@@ -220,7 +220,7 @@ bool after_log(struct op_variation *v, const struct op_confusion *confusion) { r
 
 /* ---- running ---- */
 
-/* Does the mistake limit or round the elements of one input, which often changes none of them? */
+/* Returns true if the mistake limits or rounds the elements of one input. Such a mistake often changes no element. */
 static bool may_change_nothing(const struct op_confusion *confusion)
 {
 	return confusion->before == before_clamp || confusion->before == before_most || confusion->before == before_least ||

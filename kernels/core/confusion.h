@@ -1,6 +1,6 @@
 /* confusion - the functions that the tables op.confusions use to change a case, its inputs or its outputs.
  *
- * A role has its name in op.roles. The functions also accept the name of an input or output of the definition. Tensors
+ * A parameter `role` is the name of a role in op.roles, or the name of an input or output of the definition. Tensors
  * are copied before they are changed. A changed float tensor becomes float64, so that the change is not rounded. Float
  * outputs remain float64 until all changes are made. A function returns false if the case has no tensor of the role, or
  * if the tensor does not have the form that the change needs. */
@@ -20,7 +20,7 @@ struct op_variation {
 	 * calls. NULL: this variation is of the first set. */
 	const struct op_case *first_case;
 	const struct tensor *first_in, *first_out;
-	/* A change sets this if a narrower mistake would change these inputs in the same way. These inputs then neither
+	/* A change sets `vague` if a narrower mistake would change these inputs in the same way. These inputs then neither
 	 * confirm the mistake nor refute it. */
 	bool vague;
 	bool unchanged; /* the last change of the elements of an input left all of them as they were */
@@ -31,8 +31,8 @@ struct op_variation {
 struct op_variation variation_open(const struct op *op, const struct op_case *c, const struct tensor *in);
 void variation_close(struct op_variation *v);
 /* Runs the changes and the oracle. Returns false if there is nothing to change, or if the oracle refuses the inputs.
- * `right` has the correct outputs, with floats as float64. A mistake that changes only outputs, or changes no element
- * of an input, starts with copies of these. If `right` is NULL, the oracle runs for each mistake. */
+ * `right` has the correct outputs, with floats as float64. If a mistake changes no input, its outputs are copied from
+ * `right` before they are changed. If `right` is NULL, the oracle computes them. */
 bool variation_run(struct op_variation *v, const struct op_confusion *confusion, const struct tensor *right);
 
 /* Return the index of the input or output of a role, or -1. */
@@ -49,14 +49,14 @@ bool before_clamp(struct op_variation *v, const struct op_confusion *confusion);
 bool before_most(struct op_variation *v, const struct op_confusion *confusion);  /* limited to at most `by` */
 bool before_least(struct op_variation *v, const struct op_confusion *confusion); /* limited to at least `by` */
 bool before_round(struct op_variation *v, const struct op_confusion *confusion); /* rounded to the dtype `by` */
-bool before_wrap(struct op_variation *v, const struct op_confusion *confusion);  /* modulo `by`: in too few bits */
+bool before_wrap(struct op_variation *v, const struct op_confusion *confusion);  /* modulo `by`, as in too few bits */
 bool before_not(struct op_variation *v, const struct op_confusion *confusion);   /* 1 where it is 0, 0 elsewhere */
 bool before_exp(struct op_variation *v, const struct op_confusion *confusion);
 bool before_log(struct op_variation *v, const struct op_confusion *confusion);
 bool before_copy(struct op_variation *v, const struct op_confusion *confusion);  /* the elements of `other` */
 bool before_swap(struct op_variation *v, const struct op_confusion *confusion);  /* exchanged with `other` */
-/* Change the elements along axis `by` (a negative axis counts from the last). The axis is reversed; each element
- * becomes the next, the previous, the first, or the last one; the halves are exchanged. */
+/* Change the elements along axis `by` (a negative axis counts from the last). flip reverses the axis. next, previous,
+ * first and last replace each element with that element of the axis. halves exchanges the two halves of the axis. */
 bool before_flip(struct op_variation *v, const struct op_confusion *confusion);
 bool before_next(struct op_variation *v, const struct op_confusion *confusion);
 bool before_previous(struct op_variation *v, const struct op_confusion *confusion);
@@ -64,15 +64,15 @@ bool before_first(struct op_variation *v, const struct op_confusion *confusion);
 bool before_last(struct op_variation *v, const struct op_confusion *confusion);
 bool before_halves(struct op_variation *v, const struct op_confusion *confusion);
 bool before_transpose(struct op_variation *v, const struct op_confusion *confusion); /* the last two axes, if equally long */
-bool before_constant(struct op_variation *v, const struct op_confusion *confusion); /* the hidden constant `role` is `by` */
-bool before_kept(struct op_variation *v, const struct op_confusion *confusion);     /* the values of the first set */
+bool before_constant(struct op_variation *v, const struct op_confusion *confusion); /* hidden constant `role` := `by` */
+bool before_kept(struct op_variation *v, const struct op_confusion *confusion);     /* the input of the first set */
 /* Elements below `by` in magnitude are 0. */
 bool before_flush(struct op_variation *v, const struct op_confusion *confusion);
 /* The scalar `role` becomes 1 / sqrt of the last axis of `other`. If the scalar was 0 or 1, the change is vague,
  * because many references take these values for an omitted scale. */
 bool before_root_scale(struct op_variation *v, const struct op_confusion *confusion);
 bool variation_scale(struct op_variation *v, const char *role, double scale); /* the scalar becomes `scale` */
-bool before_variant(struct op_variation *v, const struct op_confusion *confusion); /* the variant's flags `by` are reversed */
+bool before_variant(struct op_variation *v, const struct op_confusion *confusion); /* toggles the flags `by` */
 bool before_iota(struct op_variation *v, const struct op_confusion *confusion);    /* the elements are 0, 1, 2, … */
 /* Used together with after_tile: query head h reads head h modulo the number of heads of `other`, instead of the head
  * of its group. Heads are axis 1 of `role` and of the outputs, and the last axis but one of `other`. */
@@ -89,7 +89,7 @@ bool after_round(struct op_variation *v, const struct op_confusion *confusion);
 bool after_log(struct op_variation *v, const struct op_confusion *confusion);
 bool after_input(struct op_variation *v, const struct op_confusion *confusion);     /* a copy of input `other` */
 bool after_add_input(struct op_variation *v, const struct op_confusion *confusion); /* plus input `other` */
-bool after_kept(struct op_variation *v, const struct op_confusion *confusion);      /* that output of the first set */
+bool after_kept(struct op_variation *v, const struct op_confusion *confusion);      /* the output of the first set */
 bool after_swap(struct op_variation *v, const struct op_confusion *confusion);
 bool after_flip(struct op_variation *v, const struct op_confusion *confusion);
 bool after_next(struct op_variation *v, const struct op_confusion *confusion);
@@ -103,8 +103,8 @@ bool after_tile(struct op_variation *v, const struct op_confusion *confusion);
  * uses become 0. */
 bool after_clear_others(struct op_variation *v, const struct op_confusion *confusion);
 /* Writes the new row of each sequence to a wrong row: if `by` is 0, to the row with the sequence's number; if `by` is
- * 1, to the row after its slot. All other rows have the values of the input "state". `role` and `other` are as
- * above. */
+ * 1, to the row after its slot. All other rows have the values of the input "state". `role` and `other` are as for
+ * after_clear_others. */
 bool after_places(struct op_variation *v, const struct op_confusion *confusion);
 bool after_infinity(struct op_variation *v, const struct op_confusion *confusion); /* infinite elements are `by` */
 

@@ -26,7 +26,7 @@ struct coverage_view {
 struct coverage_value {
 	const char *name;   /* "[V, K]" */
 	double least, most; /* the range of numbers that have this value; both ends are inclusive */
-	const char *says;   /* completes "no definition of gdn …"; NULL: a dataset may lack this value */
+	const char *says;   /* the end of the sentence "no definition of gdn …"; NULL: a dataset may lack this value */
 };
 
 struct op_coverage {
@@ -62,7 +62,7 @@ struct coverage_view coverage_view_of(const struct op *op, const struct op_case 
 	{"dtype", coverage_dtype, .role = of,                                                                             \
 	 .values = {COVERAGE_DTYPE(DTYPE_BFLOAT16, "bfloat16"), COVERAGE_DTYPE(DTYPE_FLOAT16, "float16"),                 \
 		    {"float32", DTYPE_FLOAT32, DTYPE_FLOAT32, NULL}, {"other", 0, DTYPE_COUNT, NULL}}}
-/* For families whose tensors are float32 in most models. */
+/* The row of dtypes for families whose tensors are float32 in most models. */
 #define COVERAGE_DTYPES_WIDE(of)                                                                                          \
 	{"dtype", coverage_dtype, .role = of,                                                                             \
 	 .values = {COVERAGE_DTYPE(DTYPE_FLOAT32, "float32"), {"bfloat16", DTYPE_BFLOAT16, DTYPE_BFLOAT16, NULL},         \

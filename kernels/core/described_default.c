@@ -1,16 +1,16 @@
 /* A description is read clause by clause. Clauses end at a semicolon, at a line's end, and at a full stop before a
- * blank. A clause gives a number for the default if three things hold. The number is a word of its own. The clause
- * connects the number with what follows ("0 stands for …", "0: …", "-1 means …") or makes it a condition ("if 0, …",
- * "when it is 0"). The clause shows that it is about the default: it has the word "default", or a square root (the
- * default of scales), or says that something is disabled. "Default is 0" states the default itself, not the meaning of
- * a number, and does not count. */
+ * blank. In a clause, a number stands for the default if three conditions are met. First, the number is a word of its
+ * own. Second, the clause connects the number with the words after it ("0 stands for …", "0: …", "-1 means …"), or the
+ * number is a condition ("if 0, …", "when it is 0"). Third, the clause is about the default: it has the word "default",
+ * or a square root (the default of scales), or it says that something is disabled. "Default is 0" states the default
+ * itself, not the meaning of a number, and does not count. */
 #include "kernels/core/described_default.h"
 
 #include <ctype.h>
 #include <math.h>
 #include <string.h>
 
-enum { CLAUSE = 256 }; /* the longest clause; the rest of a longer one is not read */
+enum { CLAUSE = 256 }; /* the largest length of a clause; the end of a longer clause is not read */
 
 struct clause {
 	char text[CLAUSE]; /* in lower case, with single blanks */

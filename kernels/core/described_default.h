@@ -18,7 +18,7 @@ bool described_default(const struct op_arg *arg, double *number);
 bool described_default_known(const struct op *op, const struct op_case *c, int input, double *number);
 
 /* Sets the value of a Python scalar of the case to `number`. If the number stands for a default that the family knows,
- * treats the scalar as omitted: sets its bit in `absent`, and the family's default. */
+ * the scalar counts as omitted: sets its bit in op_case.absent, and its value to the family's default. */
 void described_set_scalar(const struct op *op, struct op_case *c, int input, double number);
 
 #ifdef __cplusplus

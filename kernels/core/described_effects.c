@@ -4,7 +4,8 @@
 #include <string.h>
 #include <strings.h>
 
-/* Returns the first of `words` with which a word of `text` begins, ignoring case, or NULL. */
+/* Finds the first word of `text` that begins with one of `words`, ignoring case. Returns that element of `words`, or
+ * NULL. */
 static const char *word_in(const char *text, const char *const *words)
 {
 	for (const char *at = text; at != NULL && *at != '\0'; at++)

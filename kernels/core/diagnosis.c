@@ -22,7 +22,9 @@ struct list {
 	const struct op *op;
 	const struct diagnosis_set *set; /* the first */
 	int count;
-	int own, of_outputs; /* the first mistakes are those of the family, then those of outputs, then those of inputs */
+	/* Mistakes below `own` are those of the family, the next ones below `of_outputs` change outputs, and the others
+	 * change inputs. */
+	int own, of_outputs;
 	struct op_confusion items[DIAGNOSIS_CONFUSIONS];
 	char says[DIAGNOSIS_CONFUSIONS][DIAGNOSIS_TEXT];
 };
@@ -38,7 +40,7 @@ static bool never(struct op_variation *v, const struct op_confusion *confusion)
 	return (void)v, (void)confusion, false;
 }
 
-/* Appends a mistake. `format` makes its text, from the names of tensors and a number. */
+/* Appends a mistake. The text of the mistake is `format`, with the names of tensors and a number. */
 __attribute__((format(printf, 3, 4))) static void add(struct list *list, struct op_confusion confusion, const char *format, ...)
 {
 	va_list args;
@@ -62,8 +64,8 @@ static void add_constants(struct list *list)
 	for (int k = 0; k < c->constant_count; k++) {
 		const struct op_constant *constant = &c->constants[k];
 
-		/* Usual values are known for an epsilon, which is small, and for a base of angles, which is large; not
-		 * for other constants. */
+		/* The table has usual values of an epsilon, which are below 1, and of a base of angles, which are above 1.
+		 * Other constants have no usual values. */
 		bool small = strncmp(constant->name, "eps", 3) == 0, large = strstr(constant->name, "theta") != NULL;
 
 		for (size_t i = 0; i < sizeof values / sizeof *values && (small || large); i++)
@@ -143,7 +145,7 @@ static double constant_of(const struct tensor *found)
 }
 
 /* Adds a mistake whose parameter `by` was computed from the outputs of the reference. If no useful parameter was found,
- * adds a mistake that this case does not try, so that every mistake has the same number in all cases. */
+ * adds a mistake that is never tried (`never`), so that the numbers of the other mistakes are the same in all cases. */
 static void add_fitted(struct list *list, const char *name, const char *format, double by, double without,
 		       bool (*after)(struct op_variation *, const struct op_confusion *))
 {
@@ -216,7 +218,7 @@ static void add_float_input(struct list *list, const char *name, int rank)
 	}
 }
 
-/* Adds changes of an integer tensor: its numbers are stored in a type that is too narrow for them. */
+/* Adds the mistakes that store the numbers of an integer tensor in a type with too few bits. */
 static void add_integer_input(struct list *list, const char *name)
 {
 	add(list, (struct op_confusion){.before = before_wrap, .role = name, .by = 128, .checked = true}, "input '%s' were kept in 7 bits", name);
@@ -368,7 +370,7 @@ struct prepared {
 	struct op_variation right;
 	bool known;
 	bool passes; /* the outputs of the reference agree with the correct outputs */
-	struct rule rules[OP_ARGS]; /* wider bounds, used if set.rules points here */
+	struct rule rules[OP_ARGS]; /* the bounds of widen(), which sets set.rules to this array */
 };
 
 static void prepare(struct prepared *p, const struct op *op, const struct diagnosis_set *set, const struct prepared *first)
@@ -379,9 +381,9 @@ static void prepare(struct prepared *p, const struct op *op, const struct diagno
 	p->known = variation_run(&p->right, &(struct op_confusion){.says = ""}, NULL);
 }
 
-/* Some families have bounds of zero. These would refute the right mistake if the reference also rounds a factor. The
- * bounds are therefore widened to one step of the dtype, but only if the reference misses the truth by more than
- * that. */
+/* Some families have bounds of zero. A bound of zero would refute the right mistake if the reference also rounds a
+ * factor. Such bounds are therefore widened to one step of the dtype, but only if the reference misses the truth by
+ * more than one step. */
 static void widen(struct prepared *p)
 {
 	const struct op_problem *problem = p->set.c->problem;
@@ -410,7 +412,8 @@ static struct op_variation open_variation(const struct op *op, const struct prep
 	return v;
 }
 
-/* What a set of input values says about a mistake. A set on which the reference is right can only refute one. */
+/* What a set of input values says about a mistake. If the reference is right on the set, the set cannot agree with a
+ * mistake. */
 enum evidence { REFUTES, TELLS_NOTHING, AGREES };
 
 static enum evidence explains(const struct op *op, const struct op_confusion *confusion, const struct prepared *p)
@@ -617,7 +620,7 @@ static bool differs(const struct prepared *sets, int count)
 	return false;
 }
 
-/* Returns true if the case has so few random draws that they fit many mistakes. */
+/* Returns true if the case has too few random draws to distinguish mistakes. */
 static bool has_few_draws(const struct op *op, const struct diagnosis_set *set)
 {
 	return op->samples != NULL && op->samples(set->c) && set->found[0].elements < FEW_DRAWS;
@@ -646,8 +649,8 @@ static void set_bit(unsigned char *bits, int i)
 	bits[i / 8] |= (unsigned char)(1 << i % 8);
 }
 
-/* Returns true if mistake i and the first reported mistake both multiply the same output: the factor is the same, with
- * a different number of digits. */
+/* Returns true if mistake i and the first reported mistake both multiply the same output. Their factors are then the
+ * same number, rounded to different numbers of digits. */
 static bool is_same_factor(const struct search *search, int i)
 {
 	const struct op_confusion *first = &search->list.items[search->first], *this = &search->list.items[i];
@@ -664,7 +667,7 @@ static bool is_told(const struct search *search, int before, int mistake)
 	return false;
 }
 
-/* Does a mistake that mistake i names as narrower explain the case? */
+/* Returns true if a narrower mistake of mistake i explains the case (op_confusion.narrower). */
 static bool is_told_by_narrower(const struct search *search, int i)
 {
 	const int *narrower = search->list.items[i].narrower;
@@ -676,7 +679,8 @@ static bool is_told_by_narrower(const struct search *search, int i)
 }
 
 /* Adds a mistake to those that explain the case. Mistakes of the family are more specific than mistakes that are
- * possible in any operation. Therefore, only mistakes of the first group that has one are reported. */
+ * possible in any operation. Therefore, if mistakes of several groups explain the case, only those of the first group
+ * are reported. */
 static void tell(struct search *search, int i)
 {
 	struct diagnosis *diagnosis = search->diagnosis;
@@ -693,7 +697,7 @@ static void tell(struct search *search, int i)
 	diagnosis->count++;
 }
 
-/* Would tell() leave out mistake i, because it is in a later group than one that explains the case? */
+/* Returns true if tell() would not report mistake i, because a mistake of an earlier group explains the case. */
 static bool would_not_tell(const struct search *search, int i)
 {
 	return search->diagnosis->count > 0 && group_of(&search->list, i) > group_of(&search->list, search->first);
@@ -722,7 +726,7 @@ static void try_mistake(struct search *search, int i)
 	}
 }
 
-/* Tries the mistakes that are not refuted. Those that explained an earlier case come first. */
+/* Tries the mistakes that are not refuted: first the mistakes that explained an earlier case, then the others. */
 static void try_all(struct search *search)
 {
 	struct diagnosis *diagnosis = search->diagnosis;

@@ -24,7 +24,7 @@ struct diagnosis_set {
 /* A case that the reference passed, from which inputs and truth can be computed again. */
 struct diagnosis_passed {
 	int64_t axis[DIAGNOSIS_AXES];
-	struct op_case sets[CONTENTS_COUNT]; /* problem and axis are not valid */
+	struct op_case sets[CONTENTS_COUNT]; /* the members `problem` and `axis` are not valid */
 	int set_count;
 };
 
@@ -34,7 +34,8 @@ struct diagnosis {
 	 * mistakes depend only on the problem. */
 	unsigned char refuted[DIAGNOSIS_CONFUSIONS / 8];
 	unsigned char found[DIAGNOSIS_CONFUSIONS / 8]; /* bit i is set if mistake i explained an earlier case */
-	/* True if all mistakes of the family, and all that explained an earlier case, were tried on the last case. */
+	/* True if all mistakes of the family, and all mistakes that explained an earlier case, were tried on the last
+	 * case. */
 	bool complete;
 	int count;
 	char says[DIAGNOSIS_MOST][DIAGNOSIS_TEXT]; /* the mistakes that explain the last case */

@@ -1,6 +1,5 @@
-/* dtype_convert - converts single elements, and runs of consecutive elements, to and from double. The header converts
- * single values, because GPU code uses these functions, too. The functions for runs switch on the dtype once, outside
- * of the loop.
+/* dtype_convert - converts single elements, and runs of consecutive elements, to and from double. The functions that
+ * GPU code also uses are in the header. The functions for runs switch on the dtype once, outside of the loop.
  *
  * Storing a double as a narrow float must have the effect of a single rounding. The double is therefore first truncated
  * to a float whose last bit is set if bits were lost (rounding to odd). Rounding this float to 22 bits or fewer then
@@ -40,7 +39,8 @@ static int64_t to_integer(double value, int64_t low, int64_t high)
 	return value >= (double)high ? high : (int64_t)value;
 }
 
-/* The loop of dtype_load_run for one dtype: `expression` is element i, whose C type is `type`. */
+/* The loop of dtype_load_run for one dtype. Elements have the C type `type`, and `expression` is the value of element
+ * at[i]. */
 #define READ(type, expression)                                          \
 	{                                                               \
 		const type *at = (const type *)data + first;            \

@@ -1,10 +1,10 @@
 /* dtype_convert - converts between float and narrower dtypes, with the same bits on CPU and GPU.
  *
  * Rounding is to nearest, ties to even. NaN becomes a quiet NaN. On overflow, float16, bfloat16 and float8_e5m2 become
- * infinity. float8_e4m3fn has no infinity: an overflow becomes NaN, as in torch's cast, so a caller that wants
- * saturation must first clamp to 448. float4_e2m1 has neither infinity nor NaN: it saturates at 6, and NaN becomes 6,
- * too. float8_e8m0fnu represents only powers of two: a positive value becomes the nearest power of two (the larger one
- * of two equally near), and any other value becomes NaN. Sources of the formats: OCP 8-bit floating point 1.0; for e2m1
+ * infinity. float8_e4m3fn has no infinity, and an overflow becomes NaN, as in torch's cast; for saturation, the caller
+ * must first clamp to 448. float4_e2m1 has neither infinity nor NaN: on overflow, and for NaN, the result is 6.
+ * float8_e8m0fnu represents only powers of two. A positive value becomes the nearest power of two, or the larger of two
+ * that are equally near; any other value becomes NaN. Sources of the formats: OCP 8-bit floating point 1.0; for e2m1
  * and e8m0, OCP microscaling formats 1.0. */
 #ifndef REFTEST_KERNELS_CORE_DTYPE_CONVERT_H
 #define REFTEST_KERNELS_CORE_DTYPE_CONVERT_H
@@ -174,7 +174,7 @@ HOST_DEVICE static inline uint8_t e8m0_from_float(float value)
 	uint32_t bits = float_bits(value);
 
 	if (bits == 0 || bits > 0x7f800000u)
-		return 255; /* NaN, the result for zero, negative numbers and NaN */
+		return 255; /* the code of NaN, to which zero, negative numbers and NaN are converted */
 	if (bits < 0x00600000u)
 		return 0; /* the value is nearer to 2^-127 than to 2^-126 */
 	uint32_t code = (bits + 0x00400000u) >> 23; /* rounds up if the significand is 1.5 (the midpoint) or more */

@@ -73,7 +73,7 @@ static void remove_names(const struct op *op, struct words *words)
 		}
 }
 
-/* Words which show that the definition computes something else than the family that the text names, or something
+/* If a text has one of these words, the definition may not compute the family that the text names, or may compute
  * more. */
 static const char *const other_words[] = {
     "add",       "after", "and",       "backward",  "before",    "bias",     "bwd",     "dgrad",   "dropout",  "followed", "fused",

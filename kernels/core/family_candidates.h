@@ -22,8 +22,9 @@ enum op_matched { MATCHED_BY_TYPE, MATCHED_BY_WORDS, MATCHED_BY_SHAPES };
 
 struct op_candidate {
 	const struct op_entry *entry;
-	const char *op_type; /* the op_type with which `entry` matches the problem, not owned; if MATCHED_BY_TYPE, the
-			      * problem's own */
+	/* The op_type with which `entry` matches the problem, not owned. With MATCHED_BY_TYPE, this is the op_type of the
+	 * problem. */
+	const char *op_type;
 	int variant;
 	enum op_matched matched;
 };

@@ -9,8 +9,9 @@
 #include "kernels/core/input_check.h"
 #include "kernels/core/random_inputs.h"
 
-/* GIVEN_BITS: the number of bits of an output's gradient; bfloat16 represents them exactly. ELEMENT: the factor 8 in
- * the bound of single elements. PARALLEL_FROM: the number of elements from which it pays to start threads. */
+/* GIVEN_BITS: the number of bits of each element in the gradient of an output, which bfloat16 represents exactly.
+ * ELEMENT: the factor 8 in the bound of single elements. PARALLEL_FROM: the number of elements from which it pays to
+ * start threads. */
 static const double TINY = 1e-8; /* the addend in flash-linear-attention's get_err_ratio */
 enum { GIVEN_BITS = 7, ELEMENT = 8 };
 enum { PARALLEL_FROM = 1 << 20 };
@@ -98,7 +99,7 @@ double gradient_slope(const struct op_case *c, const struct tensor *in, int inpu
 	return slope;
 }
 
-/* The root mean squares of the truth and of the difference. If an element is NaN or infinite, they are, too. */
+/* The root mean squares of the truth and of the difference. Each is NaN or infinite if one of the elements is. */
 struct sizes {
 	double truth, difference;
 };

@@ -16,16 +16,16 @@
  *   inputs    step:q, step:k, …                            2^-16 of the input's elements, of either sign
  *   outputs   slope_q, slope_k, …                          a number each
  *
- * An element that is zero has the step zero, because a gate that is a logarithm must not become positive. A central
- * difference has an error of the square of the step, 2^-32. If a reference adds 1e-5 to a norm, the error of the slope
- * is also about 1e-5. Because terms of opposite sign cancel, the sum may be only a hundredth of the terms. Slopes may
- * therefore be off by 1 %; a wrong formula is off by more.
+ * An element that is zero has the step zero, because a gate that is a logarithm must not become positive. The relative
+ * error of a central difference is about the square of the step, 2^-32. If a reference adds 1e-5 to a norm, the error
+ * of the slope is also about 1e-5. Because terms of opposite sign cancel, the sum may be only a hundredth of the terms.
+ * Slopes may therefore be off by 1 %; a wrong formula is off by more.
  *
  * The runner and the judge treat the tensors of a gradient problem like those of a definition: inputs by name and seed,
  * canaries, two runs, comparison.
  *
- * Bounds of gradients (gradient_weigh): rule.rtol bounds the error ratio of the whole tensor; atol is 0 unless the
- * caller sets more. The ratio must satisfy
+ * Bounds of gradients (gradient_weigh): rule.rtol bounds the error ratio of the whole tensor, and rule.atol is usually
+ * 0. The ratio must satisfy
  *
  *   RMS(reference - truth) <= atol + rtol (RMS(truth) + 1e-8)
  *
@@ -34,10 +34,10 @@
  *
  *   8 (atol + rtol (RMS(truth) + |truth|))
  *
- * If 10^7 errors are spread evenly and just meet the ratio, the largest of them is 5.3 times their standard deviation.
- * The factor is 8 rather than 5.3, because errors are larger where the summed terms are larger. With a ratio of 0.005,
- * a completely wrong element is detected once it exceeds a 24th of the tensor's RMS; with 0.02, once it exceeds a
- * fifth. A gradient of all zeros passes only if the truth is all zeros. */
+ * If 10^7 errors have a normal distribution, the largest of them is 5.3 times their standard deviation. The factor is 8
+ * rather than 5.3, because errors are larger where the summed terms are larger. With a ratio of 0.005, a completely
+ * wrong element is detected if its true value exceeds 1/24 of the tensor's RMS; with a ratio of 0.02, if its true value
+ * exceeds 1/5 of the RMS. A gradient of all zeros passes only if the truth is all zeros. */
 #ifndef REFTEST_KERNELS_CORE_GRADIENT_BOUNDS_H
 #define REFTEST_KERNELS_CORE_GRADIENT_BOUNDS_H
 

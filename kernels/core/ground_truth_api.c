@@ -23,7 +23,7 @@ struct request {
 	struct op_case op_case;
 	const struct op *op;
 	const struct rule *tolerance; /* the definition's tolerance for each output; negative: not stated */
-	bool sizes;                   /* true: the text must be a case, with a value for every var axis */
+	bool sizes;                   /* true: the request must have a value for every var axis */
 };
 
 /* ---- reading ---------------------------------------------------------------------------------------------------- */
@@ -547,7 +547,7 @@ SHOWN int reftest_constant(const char *text, const char *name, double *value, ch
 	return answer(&request, code, &err, why, room);
 }
 
-/* Writes {"eps": 1e-06}: the constants that had no value before the probe and have one now. */
+/* Writes the constants that had no value before the probe and have one now, for example {"eps": 1e-06}. */
 static void write_recovered(const struct op_constant *before, const struct op_constant *now, int count, struct buf *out)
 {
 	const char *comma = "";
@@ -728,7 +728,7 @@ SHOWN int reftest_judge(const char *text, int output, const struct truth_place *
 	return answer(&judged.request, code, &err, why, room);
 }
 
-/* Judges the output on both sets together. The output has passed on each set. */
+/* Judges the output on both sets together. The caller has already judged each set, and the output passed on both. */
 static int judge_both(const struct judged *judged, int output, struct err *err)
 {
 	const struct op_case *cases[CONTENTS_COUNT];

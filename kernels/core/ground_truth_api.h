@@ -112,8 +112,8 @@ struct truth_judged {
  * the value that reftest_judge returns for that set. Returns TRUTH_NONE if the family judges each set alone. */
 int reftest_judge_both(const struct truth_judged sets[2], int output, char *why, size_t room);
 
-/* Only for the two libraries themselves: computes the truth on the device that `open` opens. If `left` is NULL,
- * computes only the outputs. */
+/* Only for the two libraries themselves: calls `open` to open a device, and computes the truth on this device. If
+ * `left` is NULL, computes only the outputs. */
 struct device;
 int truth_on(struct device *(*open)(int index, struct err *err), int index, const char *text,
 	     const struct truth_place *in, const struct truth_place *out, const struct truth_place *left, char *why,

@@ -12,7 +12,7 @@
 #include "kernels/core/miss_pattern.h"
 #include "kernels/core/op.h"
 
-enum { KERNELS_ABI = 14 }; /* raise this number when a struct changes that the program and the libraries share */
+enum { KERNELS_ABI = 14 }; /* increase when you change a struct that the program and the libraries share */
 
 /* The interface that libreftest_kernels.so exports as `reftest_kernels`. */
 struct kernels_api {

@@ -13,7 +13,7 @@
 struct misses {
 	bool *at[OP_RANK]; /* at[d][i]: is there a miss at index i of axis d? */
 	int64_t count;
-	bool all_nan, all_zero, all_infinite; /* the values of the reference at the misses */
+	bool all_nan, all_zero, all_infinite; /* is every value of the reference at a miss NaN, 0, infinite? */
 };
 
 static bool missed(double found, double truth, struct rule rule)
@@ -58,7 +58,7 @@ static bool read_span(const bool *at, int64_t length, struct span *span)
 	}
 	if (span->count < 1)
 		return false;
-	/* A step above 1 must continue over the whole axis, with at least three indices. */
+	/* If the step is above 1, there must be at least three indices, and they must cover the whole axis. */
 	return span->step == 1 || (span->count >= 3 && span->first < span->step && span->last + span->step >= length);
 }
 
@@ -86,7 +86,7 @@ static const char *verb_of(const struct misses *misses)
 	return misses->all_nan ? "is NaN" : misses->all_zero ? "is 0" : misses->all_infinite ? "is infinite" : "differs";
 }
 
-/* Returns true if all elements of the region have the value, 0 or NaN, that the reference has at the misses. An element
+/* Returns true if the reference has the same value at all elements of the region as at the misses: 0 or NaN. An element
  * of the region need not be a miss, because the truth there may be near 0. For an axis that does not restrict the
  * region, `spans` has the whole axis. */
 static bool has_one_value(const struct misses *misses, const struct tensor *found, const struct span *spans)

@@ -6,8 +6,8 @@
 
 /* Writes the region as words: "differs only where num_tokens >= 300", "is NaN only where head = 3 and dim is odd", "is
  * infinite only where row = 0 (the first)", "is 0 everywhere". `axes` has the name of each axis of the output. A region
- * is the product of one set of indices for each axis, and each set is one index, a range, all indices that leave the
- * same remainder, or the whole axis.
+ * is the product of one set of indices for each axis. A set is one index, a range, all indices with the same remainder
+ * modulo a number, or the whole axis.
  *
  * Returns false if the elements that exceed the tolerance rule (the misses) form no such region. All misses must be
  * inside the region, and they must be at least half of its elements, unless all elements of the region are 0 or all are

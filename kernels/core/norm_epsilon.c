@@ -134,7 +134,8 @@ bool epsilon_in_text(const char **at, double *value)
 	return false;
 }
 
-/* Adds the epsilon that a further source states. */
+/* Takes the epsilon that a source states: the first becomes the value, and a later one that differs becomes the
+ * conflict. */
 static void attest(struct op_constant *eps, double value, const char *source)
 {
 	if (isnan(eps->value)) {

@@ -9,8 +9,8 @@
  *
  *   1. a const axis (`eps_1e6`; or `inv_eps`, which holds 1 / epsilon)
  *   2. the definition's name (`…_eps1e-5`)
- *   3. the published configuration of each `model:` tag (its `field`: "rms_norm_eps", "layer_norm_eps"; rms_norm_field lists
- *      other names of the first)
+ *   3. the published configuration of each `model:` tag: `field` is "layer_norm_eps" or "rms_norm_eps" (rms_norm_field
+ *      lists other names of the latter)
  *   4. the description ("Epsilon is fixed at 1e-6.")
  *
  * op_constant.value is the epsilon of the first source that states an epsilon. op_constant.conflict names the first
@@ -18,8 +18,8 @@
  * "unattested". */
 struct op_constant epsilon_constant(const struct op_problem *problem, const char *field);
 
-/* Implements op.constants for a family whose only hidden constant is an epsilon: returns 0 if `input` (>= 0) is the
- * epsilon, else writes epsilon_constant and returns 1. */
+/* Implements op.constants for a family whose only hidden constant is an epsilon: if `input` is the index of an epsilon
+ * input, returns 0; if `input` is -1, writes epsilon_constant and returns 1. */
 int epsilon_constants(const struct op_problem *problem, int input, const char *field, struct op_constant *out);
 
 /* Implements op.scalar for a family whose only Python scalar is the epsilon of a norm. The scalar gets a value that no
@@ -29,9 +29,9 @@ double epsilon_scalar(const struct op_case *c, int input);
 /* Sorts `values` and returns the median, or 0 if `count` is 0. */
 double epsilon_median(double *values, int64_t count);
 
-/* Sets *eps to the median of `count` estimates, rounded. `spread` is the largest value that was subtracted to get an
- * estimate; an epsilon far below `spread` counts as 0. Returns -1 with a message in `err` if fewer than nine tenths of
- * `elements` estimates agree. */
+/* Sets *eps to the median of `count` estimates, rounded. Each estimate is a difference, and `spread` is the largest
+ * number that was subtracted; an epsilon far below `spread` counts as 0. Returns -1 with a message in `err` if the
+ * number of estimates that agree is below 0.9 times `elements`. */
 int epsilon_settle(double *estimates, int64_t count, int64_t elements, double spread, double *eps, struct err *err);
 
 /* Rounds an estimate with an error of at most 1 % to the epsilon that a reference probably uses: a decimal with one

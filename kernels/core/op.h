@@ -26,8 +26,8 @@ extern "C" {
 #endif
 
 enum { OP_RANK = 16, OP_CONSTANTS = 8, OP_ARGS = 64, OP_EDGES = 32, OP_SCALAR = -1 };
-/* OP_KEPT: op_in_place.place of an input that the reference must not change. OP_PLACES: the largest length of
- * op.oracle's array `out`. */
+/* OP_KEPT: the value of op_in_place.place for an input that the reference must not change. OP_PLACES: the largest
+ * length of op.oracle's array `out`. */
 enum { OP_KEPT = -1, OP_PLACES = 2 * OP_ARGS };
 
 /* A tensor in the memory of one device, row-major and dense, aligned to 256 bytes. */
@@ -115,19 +115,19 @@ struct rule {
 };
 
 /* An edge case, which --edge adds: for example, a dimension is empty, all lengths are 1, or known implementations
- * disagree. If they disagree, reftest applies one convention (op_edge.convention). The result of an edge case is a
- * finding, which reftest reports beside the verdict. */
+ * disagree. If implementations disagree, reftest applies one convention (op_edge.convention). The result of an edge
+ * case is a finding, which reftest reports beside the verdict. */
 struct op_edge {
 	const char *name;       /* the edge's name in the id of the case: "no_rows" */
 	const char *convention; /* in words, for messages: "an input without rows gives an output without rows" */
 };
 
-/* The values that an input must hold after the reference ran: the truth at index `place`, within the bounds of rule(c,
- * place). */
+/* The values that an input must hold after the reference ran: those of the oracle's out[place], within the bounds that
+ * op.rule returns for `place`. */
 struct op_in_place {
-	int place; /* OP_KEPT: the reference must not write to the input. The index of an output: the operation may
-	            * write that output in place, over the input. op_own_place(problem, input): the index at which the
-	            * oracle writes a separate truth of the input. */
+	/* OP_KEPT: the reference must not write to the input. The index of an output: the operation may write this output
+	 * over the input. op_own_place(problem, input): the oracle writes a separate truth of the input at this index. */
+	int place;
 	bool may_keep; /* true: an input that the reference left unchanged also passes */
 };
 
@@ -173,20 +173,21 @@ struct op_variation;
 struct op_coverage;
 enum { OP_NARROWER = 3 };
 struct op_confusion {
-	const char *says; /* completes "behaves as if ": "kv heads were tiled, not interleaved" */
+	const char *says; /* the end of the sentence "behaves as if …": "kv heads were tiled, not interleaved" */
 	/* `before` changes the case or its inputs before the oracle runs; `after` changes the outputs. They return
 	 * false if the case has nothing to change; the mistake then does not explain the failure. NULL: nothing is
 	 * changed. */
 	bool (*before)(struct op_variation *variation, const struct op_confusion *confusion);
 	bool (*after)(struct op_variation *variation, const struct op_confusion *confusion);
 	const char *role, *other; /* roles of the tensors that are changed, as in op.roles */
-	double by;                /* a factor, a summand, a value … */
-	int mistake;              /* the value of op_case.mistake for the oracle, whose op_case.mistake_by is `by` */
-	/* Mistakes of rows above; 0: no more. Outputs with one of them may be outputs with this one, too, because this
-	 * one leaves the order of ties open, for example. If one of them explains a case, this one does not tell it. */
+	double by;                /* a parameter of the change: a factor, a limit, a dtype, … */
+	int mistake;              /* op_case.mistake during the oracle; op_case.mistake_by is `by` */
+	/* The members `mistake` of earlier rows with narrower mistakes; 0 ends the list. Outputs with a narrower mistake
+	 * also agree with this mistake, for example because this mistake leaves the order of ties open. If a narrower
+	 * mistake explains a case, this mistake is not reported. */
 	int narrower[OP_NARROWER];
-	/* true: if op.check would reject the changed inputs in a workload, the mistake is not tried. Needed for
-	 * mistakes in indices, with which the oracle could read outside of its tensors. */
+	/* true: if op.check would reject the changed inputs in a workload, the mistake is not tried. This is needed if the
+	 * mistake changes indices: the oracle could then read outside of its tensors. */
 	bool checked;
 };
 
@@ -205,8 +206,8 @@ struct op {
 
 	/* Both `roles` and `modes` end with an entry whose name is NULL. `bind` fills the family's struct of roles; the
 	 * offsets in `roles` refer to this struct. Before `bind` is called, `match` has accepted the problem with this
-	 * variant. `bind` must give every input and output exactly one role. `modes` is NULL if the variant only says
-	 * which optional roles are present. All three members are NULL in an op.gradient; the forward family's members
+	 * variant. `bind` must give every input and output exactly one role. `modes` is NULL if the variant shows nothing
+	 * but which optional roles are present. All three members are NULL in an op.gradient; the forward family's members
 	 * are used instead. */
 	const struct op_role *roles;
 	void (*bind)(const struct op_problem *problem, int variant, void *roles);
@@ -280,8 +281,8 @@ struct op {
 	/* Judges, on the host, an output to which no elementwise tolerance rule applies, such as samples of a
 	 * distribution or indices that are compared as sets. Returns 1 after judging output `output`: `metrics` is then
 	 * complete, and `why` holds a sentence if the output did not pass. Returns 0 if the elementwise rule applies,
-	 * and -1 on error. `in` has all inputs. `reference` is this output of the reference, and `truth` is the same
-	 * output of the oracle or of op_cuda.launch. NULL: the elementwise rule applies to every output. */
+	 * and -1 on error. `in` has all inputs. `reference` is the output as the reference computed it, and `truth` is the
+	 * output as the oracle or op_cuda.launch computed it. NULL: the elementwise rule applies to every output. */
 	int (*judge)(const struct op_case *c, int output, const struct tensor *in, const struct tensor *reference,
 	             const struct tensor *truth, struct metrics *metrics, struct err *why);
 	/* Returns true if `judge`, instead of op.rule, judges this output. The result depends only on the problem and
@@ -294,9 +295,9 @@ struct op {
 	int (*judge_both)(const struct op_case *const *c, int output, const struct tensor *const *outputs,
 	                  const struct metrics *const *metrics, struct err *why);
 
-	/* Applies a `rule` that bounds, for example, the norm of an output instead of each element. Runs on the host
-	 * and writes `metrics`; if the output did not pass, also writes `why`. NULL: the rule applies to each
-	 * element. */
+	/* Compares an output with the truth if `rule` does not bound each element but, for example, the norm of the output.
+	 * Runs on the host and writes `metrics`; if the output did not pass, also writes `why`. NULL: the rule applies to
+	 * each element. */
 	void (*weigh)(const struct op_case *c, int output, struct rule rule, const struct tensor *reference,
 	              const struct tensor *truth, struct metrics *metrics, struct err *why);
 
@@ -310,8 +311,9 @@ struct op {
 	/* The checklist of the family (kernels/core/coverage.h); it ends with an entry whose name is NULL. Only an
 	 * op.gradient has no checklist (NULL). */
 	const struct op_coverage *coverage;
-	bool free_constants; /* true: every value of a hidden constant is right, because the schema leaves the choice
-			      * open. false: a case with a constant that no source states is at most `checked` */
+	/* true: every value of a hidden constant is right, because the schema leaves the choice open. false: if no source
+	 * states a constant, the best verdict of a case is `checked`. */
+	bool free_constants;
 	bool on_host; /* true: the host computes inputs and truth for every device, because the family has no op_cuda */
 };
 
@@ -349,7 +351,7 @@ const struct op_entry *op_by_name(const char *name);
 int op_axis_index(const struct op_problem *problem, const char *name);
 int op_input_index(const struct op_problem *problem, const char *name);
 
-/* Implements op.in_place for families in which an output that replaces an input has the name of that input. */
+/* Implements op.in_place for families in which the new values of an input are the output with the same name. */
 struct op_in_place op_in_place_namesake(const struct op_case *c, int input);
 
 /* Implements op.in_place for an input whose new content is an output. The operation may write the output over the input

@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "base/json.h"
-#include "kernels_digest.h" /* changes whenever models.json changes, so that make assembles this file again */
+#include "kernels_digest.h" /* changes if models.json changes, so that make compiles this file again */
 
 __asm__(".pushsection .rodata\n"
         "models_begin:\n"
@@ -75,7 +75,7 @@ static bool row_names(const char *row, size_t length, const char *name, char *mo
 	return found;
 }
 
-/* Writes a name as the table has it: without what is before a '/', and in small letters. */
+/* Writes a name in the form that the table has: in lower case, and without the part up to the last '/'. */
 static void write_key(const char *name, char *key)
 {
 	const char *slash = strrchr(name, '/');

@@ -8,12 +8,12 @@
 #include <stddef.h>
 
 /* Writes a number of a model's configuration (`field`: "rms_norm_eps"). `model` is the model's name, as in `model:`
- * tags, or one of its aliases; capital letters and what is before a '/' do not count. Returns false if the table does
- * not contain the number. */
+ * tags, or one of its aliases. Case is ignored, and so is the part of the name up to the last '/'. Returns false if the
+ * table does not contain the number. */
 bool model_number(const char *model, const char *field, double *out);
 
-/* Returns the name under which a configuration states the epsilon of its RMS norms: number 0 is "rms_norm_eps", others
- * follow. Returns NULL behind the last. */
+/* Configurations state the epsilon of their RMS norms under several names. Returns name `number` of these, which for 0
+ * is "rms_norm_eps", or NULL after the last name. */
 const char *rms_norm_field(int number);
 
 /* Returns the next row of the table that belongs to the model with this name or alias: a JSON object, which is not

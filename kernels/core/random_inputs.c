@@ -24,9 +24,9 @@ void philox_shuffle(uint64_t key, int64_t count, int64_t *order)
 
 #ifdef WIDE_X86
 
-/* A lane of 64 bits holds a word of a block in its lower half, and anything in its upper half. GCC would multiply
- * such lanes in full, which takes three times as long as the instruction for the product of two lower halves. Returns
- * how many blocks it has written: those that fill its vectors. */
+/* A lane of 64 bits holds a word of a block in its lower half, and anything in its upper half. GCC would multiply all
+ * 64 bits of the lanes, which takes three times as long as the instruction that multiplies the lower halves. Writes as
+ * many blocks as fill whole vectors, and returns their number. */
 #define PHILOX_LANES(name, isa, bits, multiply)                                                                        \
 	__attribute__((target(isa))) static int64_t name(uint64_t key, int64_t block, int64_t blocks, uint32_t *words) \
 	{                                                                                                              \

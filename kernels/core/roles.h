@@ -1,6 +1,6 @@
 /* roles - looks up the names of the roles and modes of a problem in the op family's tables (op.roles, op.bind,
- * op.modes). Python code gets the roles from this file: they are in requests to the ground truths of other libraries,
- * and in generated tests.
+ * op.modes). Python code receives these roles in requests to the ground truths of other libraries, and in generated
+ * tests.
  *
  * The names themselves are in the families (kernels/{family}/, kernels/common/{name}/roles.c); add new roles and modes
  * there. The code in python/libraries/ uses these names. The look-up needs neither a device nor a case, only a problem

@@ -1,5 +1,5 @@
-/* row_counts - chooses the number of rows in the default cases, and writes this number to the axes. For families whose
- * rows are independent of each other.
+/* row_counts - chooses the number of rows in the default cases, and writes this number to the axes. This file is for
+ * families whose rows are independent of each other.
  *
  * Kernels process such rows in blocks of 16 to 256. Errors at the end of a block are visible if the number of rows is a
  * multiple of the block size, or one more than a multiple. The number of elements is limited, so that a case with few
@@ -11,8 +11,8 @@
 
 #include "kernels/core/op.h"
 
-/* Returns the first of the `count` numbers in `rows` (in descending order) that gives at most `elements` elements. If
- * every number gives more elements, returns the last number. */
+/* Returns the first of the `count` numbers in `rows` (in descending order) with which a tensor of `columns` columns has
+ * at most `elements` elements. If there is no such number, returns the last one. */
 static inline int64_t rows_within(const int64_t *rows, int count, int64_t columns, int64_t elements)
 {
 	for (int i = 0; i + 1 < count; i++)
@@ -46,8 +46,8 @@ extern "C" {
  * if there is none. */
 int rows_axis(const struct op_problem *problem, const struct op_arg *arg);
 
-/* Writes the axes of a case in which `arg` has `rows` rows, or a multiple of them: sets rows_axis to `rows` and each
- * other var axis before the last axis to `others`. A var axis that `arg` does not have is 1. */
+/* Writes the axes of a case: sets rows_axis to `rows`, and each other var axis of `arg` before the last axis to
+ * `others`. A var axis that `arg` does not have is 1. */
 void rows_set(const struct op_problem *problem, const struct op_arg *arg, int64_t rows, int64_t others, int64_t *axis);
 
 /* Divides `rows` rows among the axes of `arg` before its last one: each var axis gets at most 4, and rows_axis gets the

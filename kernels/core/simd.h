@@ -2,9 +2,9 @@
  * with fused multiply-add.
  *
  * WIDE compiles a function three times: for any x86-64, AVX2 and AVX-512. The dynamic loader selects the version for
- * the machine. On other machines, and under the sanitizers, WIDE expands to nothing, because these do not support
- * several versions. The results of the versions differ at most in the last bits of sums, because they add in a
- * different order. */
+ * the machine. Other machines and the sanitizers do not support several versions of a function. For them, WIDE expands
+ * to nothing. The results of the versions differ at most in the last bits of sums, because they add in a different
+ * order. */
 #ifndef REFTEST_KERNELS_CORE_SIMD_H
 #define REFTEST_KERNELS_CORE_SIMD_H
 

@@ -1,5 +1,5 @@
-/* tolerance - the default tolerance rule (atol, rtol, hit_ratio) for each dtype of an output. Families without a rule
- * of their own in op.rule use it.
+/* tolerance - the default tolerance rule (atol, rtol, hit_ratio) for each dtype of an output. Families use this rule
+ * unless op.rule returns another one.
  *
  * If you change a value, also change tests/unit/test_op.c. engine/cases_bounds.c replaces a default by the definition's
  * own tolerance, or by the tolerance from the command line. */

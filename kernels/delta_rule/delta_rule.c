@@ -12,7 +12,6 @@ static int match(const struct op_problem *problem, struct err *why)
 
 static const char *const op_types[] = {"delta_rule", NULL};
 
-/* The checklist: sequences, states, sizes, QK norm, beta, dtypes. */
 static const struct op_coverage coverage[] = {
     RECURRENCE_COVERAGE,
     RECURRENCE_COVERAGE_BETA,

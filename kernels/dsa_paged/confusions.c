@@ -15,7 +15,7 @@ static bool change_lists(struct op_variation *v, void (*change)(struct tensor *l
 	return true;
 }
 
-/* Entries without a key name row `by`. */
+/* Entries that list no key are read as row `by`. */
 static void fill_list(struct tensor *lists, int64_t first, int64_t length, double by)
 {
 	for (int64_t i = first; i < first + length; i++)
@@ -23,7 +23,7 @@ static void fill_list(struct tensor *lists, int64_t first, int64_t length, doubl
 			dtype_store(lists->data, lists->dtype, i, by);
 }
 
-/* Entries after the first one without a key are not read. */
+/* Entries after the first one that lists no key are not read. */
 static void end_list(struct tensor *lists, int64_t first, int64_t length, double by)
 {
 	bool ended = false;
@@ -36,7 +36,7 @@ static void end_list(struct tensor *lists, int64_t first, int64_t length, double
 	}
 }
 
-/* Entries that name row `by` are not read. */
+/* Entries that list row `by` are not read. */
 static void skip_row(struct tensor *lists, int64_t first, int64_t length, double by)
 {
 	for (int64_t i = first; i < first + length; i++)

@@ -28,7 +28,7 @@
 #include "kernels/dsa_paged/indexer.h"
 #include "kernels/dsa_paged/input_values.h"
 
-enum { PARALLEL_FROM = 1 << 20 }; /* number of elements from which several threads are faster than one */
+enum { PARALLEL_FROM = 1 << 20 }; /* with fewer elements, one thread is faster than several */
 
 /* --- variants ----------------------------------------------------------------------------------------------------- */
 
@@ -168,8 +168,8 @@ static void indexer_row_axes(const struct op_problem *problem, int64_t batch, in
 	op_set_axis(problem, cache->axis[0], pages + pages / 2 + 2, row);
 }
 
-/* The cases of each preset. `count` is the number of sequences or queries; MANY is the largest number that cases of
- * attention have. The number of keys is the number to select, times `parts` / 2 (attention) or `parts` / 4
+/* The cases of each preset. `count` is the number of sequences or queries; MANY stands for the result of
+ * attention_many. The number of keys is the number to select, times `parts` / 2 (attention) or `parts` / 4
  * (indexer). */
 enum { MANY = -1 };
 static const struct dsa_preset {
@@ -307,10 +307,10 @@ static int64_t pages_in_use(const struct indexer_extent *e)
 	return nobodys > 0 ? e->pages - nobodys : e->pages;
 }
 
-/* Returns the value of the page table's entries after the last page of a sequence: a page that no sequence uses, or -1
- * in the second set of values. If a workload provides the lengths of sequences, the value is a valid page in both sets.
- * The value is never above the last page, because some correct references gather all pages of the table first and mask
- * afterwards. */
+/* Returns the value of the page table's entries after the last page of a sequence: page `nobodys`, which no sequence
+ * uses, or -1 in the second set of values. If a workload provides the lengths of sequences, the value is `nobodys` in
+ * both sets. The value is never above the last page, because some correct references first gather all pages of the
+ * table and then mask the keys. */
 static int64_t beyond(const struct op_case *c, const struct indexer_roles *roles, int64_t nobodys)
 {
 	if (c->contents == CONTENTS_FIRST || c->edge != 0 || (c->given >> roles->lengths & 1) != 0)
@@ -373,8 +373,8 @@ int64_t indexer_heads_of(const struct op_case *c, const struct indexer_roles *ro
 	return input == roles->weights ? indexer_extent_of(c, roles).heads : 0;
 }
 
-/* Returns the index of the byte of the cache's first key that corresponds to byte `index`, which belongs to a key or to
- * its scale. */
+/* Byte `index` belongs to some key of the cache or to its scale. Returns the index of the corresponding byte of the
+ * first key or its scale. */
 static int64_t of_first_key(const struct indexer_cache *f, int64_t index)
 {
 	int64_t place = index % (f->page_size * (f->dim + 4)), keys_end = f->page_size * f->dim;
@@ -585,7 +585,6 @@ static double log_sum_exp(const struct coverage_view *view, const struct op_cove
 	return view->c->variant == DSA_INDEXER ? (double)NAN : coverage_has(view, &lse);
 }
 
-/* The checklist: both operations, page sizes, log-sum-exp, dtypes. */
 static const struct op_coverage coverage[] = {
     {"operation", coverage_switch, .other = "indexer",
      .values = {{"attention", 0, 0, "attends to chosen keys"}, {"indexer", 1, 1, "chooses keys"}}},

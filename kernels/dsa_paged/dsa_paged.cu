@@ -5,8 +5,8 @@
  *           heads. The sum over heads has a fixed order.
  *   choose  One block selects the keys of one sequence. Scores become integers with the same order. Four passes, of
  *           8 bits each, count keys to find the least selected score. Then the block writes the keys above the least
- *           selected score, in the order of the sequence. After these, it writes as many of the first keys with exactly
- *           this score as are still needed.
+ *           selected score, in the order of the sequence. Then it writes keys with exactly this score, the first ones
+ *           of the sequence, until enough keys are selected.
  *
  * Counts and positions are integers, so the result is the same every time. NaN counts as the largest score. */
 #include "kernels/common/attention/attention_cuda.h"
@@ -182,7 +182,7 @@ static __global__ void __launch_bounds__(THREADS) choose(const struct indexer x)
 	int64_t wanted = length < most ? length : most;
 	const float *scores = x.scores + b * x.room;
 	struct least least = least_of(scores, length, wanted);
-	int64_t equal = wanted - least.above; /* the number of selected keys whose score equals the least */
+	int64_t equal = wanted - least.above; /* the number of selected keys that have exactly the least selected score */
 
 	for (int64_t first = 0; first < length; first += THREADS) {
 		int64_t j = first + threadIdx.x;

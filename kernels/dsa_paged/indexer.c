@@ -12,7 +12,7 @@
 #include "kernels/core/take.h"
 #include "kernels/dsa_paged/mistakes.h"
 
-enum { PARALLEL_FROM = 64 }; /* number of keys from which several threads are faster than one */
+enum { PARALLEL_FROM = 64 }; /* with fewer keys, one thread is faster than several */
 
 int indexer_check(const struct op_case *c, const struct tensor *in, struct err *err)
 {
@@ -282,7 +282,7 @@ static struct row row_of(const struct op_case *c, const struct tensor *in, int64
 	return row;
 }
 
-/* Returns the key with number `name` that was not listed before, or NULL if there is none. */
+/* Returns a key with number `name` that the row has not listed yet, or NULL if there is none. */
 static struct key *find_key(struct row *row, int64_t name)
 {
 	int64_t low = 0, high = row->count;
@@ -315,7 +315,7 @@ static int64_t answer_at(const struct judgement *j, int64_t index)
 }
 
 /* Counts entry `index` of the output as wrong. `distance` is how far the key's score is from the least selected score;
- * if the distance is not finite, the error has no magnitude. */
+ * if the distance is not finite, max_abs does not include it. */
 static void miss(struct judgement *j, int64_t index, double distance, double slack)
 {
 	struct metrics *m = j->metrics;

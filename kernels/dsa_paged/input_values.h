@@ -100,8 +100,8 @@ HOST_DEVICE static inline uint8_t indexer_byte(const struct indexer_cache *f, in
 	return (uint8_t)((used ? float_bits(scale) : 0x7fc00000u) >> (8 * byte));
 }
 
-/* Computes element `index` of the indexer's queries (if `heads` is 0), or of its weights (with `heads` heads). `turn`
- * is op_case.contents, the set of values. */
+/* If `heads` is 0, computes element `index` of the indexer's queries; otherwise, of its weights, which have `heads`
+ * heads. `turn` is op_case.contents, the set of values. */
 HOST_DEVICE static inline float indexer_element(int64_t heads, int turn, int64_t index, uint32_t random)
 {
 	return heads == 0 ? uniform_signed(random, 7) * 8

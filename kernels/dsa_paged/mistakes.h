@@ -7,9 +7,9 @@
 #include "kernels/common/attention/attention.h"
 
 enum indexer_mistake {
-	INDEXER_NO_MISTAKE = ATTENTION_MISTAKES, /* the numbers below are mistakes of attention */
+	INDEXER_NO_MISTAKE = ATTENTION_MISTAKES, /* smaller numbers are mistakes of attention */
 	INDEXER_NO_RELU,
-	INDEXER_RELU_LAST,     /* relu of the sum over the heads */
+	INDEXER_RELU_LAST,     /* relu is applied to the sum over the heads */
 	INDEXER_NO_WEIGHTS,
 	INDEXER_SOFTMAX_WEIGHTS,
 	INDEXER_NO_SCALES,

@@ -21,9 +21,9 @@
  * A multi-token pass over a pool of states verifies draft tokens (speculative decoding). Some implementations return
  * the pool unchanged; others return the pool with the new states in the slots of the sequences. The schema is the same
  * in both cases. The scalar `disable_state_update` selects between the two. Without this scalar,
- * "disable_state_update=True" (or False) in a tag or the description says which one the definition means. If the
- * definition mentions disable_state_update nowhere, reftest runs the reference and observes whether it returns the pool
- * unchanged (the hidden constant updates_state). All other forms update the states.
+ * "disable_state_update=True" (or False) in a tag or the description selects. If the definition mentions
+ * disable_state_update nowhere, reftest runs the reference and observes whether it returns the pool unchanged (the
+ * hidden constant updates_state). All other forms update the states.
  *
  * A buffer of intermediate states receives the state after each token, at [slot, token] or, if its first axis is the
  * batch, at [sequence, token]. The other entries of the buffer stay unchanged. A reference that receives a buffer must
@@ -142,7 +142,7 @@ static int sizes(const struct op_problem *problem, int variant, enum op_size siz
 	return count;
 }
 
-/* The edge cases that --edge adds, in the order of `edges`: values of op_case.edge. */
+/* The values of op_case.edge, in the order of the table `edges`. */
 enum { EDGE_NO_SEQUENCES = 1, EDGE_EMPTY_SEQUENCE };
 
 static const struct op_edge edges[] = {
@@ -396,7 +396,7 @@ const struct op gdn_op = {
     .edges = edges,
     .edge_axes = edge_axes,
     .constants = gdn_constants,
-    .free_constants = true, /* both are right: a returned pool that is updated in place, and one that is not */
+    .free_constants = true, /* a reference may update the returned pool or leave it unchanged; both are right */
     .rule = rule,
     .in_place = in_place,
     .scalar = scalar,

@@ -170,7 +170,7 @@ static double beta_of(const struct computation *w, int64_t place)
 	return w->step.mistake == RECURRENCE_BETA_1 ? 1 : w->step.modes.sigmoid ? recurrence_sigmoid(b) : b;
 }
 
-/* Processes one token of value head h, with the decay of token `decayed`, which differs from `token` only with a
+/* Processes one token of value head h, with the decay of token `decayed`, which is `token` unless the case has a
  * mistake. `state` is [V][K]. */
 static void step(const struct computation *w, int64_t token, int64_t decayed, int64_t h, double *state,
 		 struct recurrence_token *values)

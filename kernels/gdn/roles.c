@@ -30,8 +30,8 @@ static int *vector_place(struct gdn_roles *roles, const struct op_arg *input)
 	return match_contains(input->name, "log") ? &roles->a_log : match_contains(input->name, "bias") ? &roles->dt_bias : NULL;
 }
 
-/* Returns the role of an input, found by its rank compared to `rank`, the rank of the output. If several roles have
- * this rank, the input's name decides. */
+/* Returns the member of `roles` for an input. The rank of the input shows the role; where several roles have the same
+ * rank, the name does. `rank` is the rank of the output. */
 static int *place_of(struct gdn_roles *roles, const struct op_arg *input, int rank)
 {
 	const char first = (char)tolower((unsigned char)input->name[0]);

@@ -16,7 +16,7 @@ enum { GDN_V_LAST = 1, GDN_L2NORM = 2 }; /* GDN_V_LAST: states are [K, V], not [
 
 enum { GDN_DIM_MOST = 256 }; /* the largest K and V */
 
-/* The index of each input (of output and new_state: of each output) by its role; -1 if the problem has no such tensor.
+/* The index of each input by its role; output and new_state are indices of outputs. -1: the problem has no such tensor.
  * H_v is a multiple of H_q and H_k. T is [batch, tokens], or [total] if sequences are packed. */
 struct gdn_roles {
 	int q, k, v;	    /* [T, H_q, K], [T, H_k, K], [T, H_v, V] floats */
@@ -40,7 +40,7 @@ struct gdn_extent {
 
 extern const struct op_role gdn_role_names[];
 extern const struct op_mode gdn_mode_names[];
-/* The checklist: sequences, states, sizes, QK norm, the pool of states, dtypes. */
+/* Implements op.coverage. */
 extern const struct op_coverage gdn_coverage[];
 void gdn_bind(const struct op_problem *problem, int variant, void *roles);
 

@@ -25,10 +25,10 @@
  *     was exact. In a lifted row (input_values.h) elements are at least 2^15. There float32 sums have steps of 2^-8 and
  *     are off by at most 2^-9 sqrt(K), and rtol allows an error of 16. In a high row, elements are at least 98304 minus
  *     the rest of the sum: infinite in float16, whatever the order of the sum.
- *   float16: atol = 2 u sqrt(K) = 2^-10 sqrt(K). A split-K kernel that rounds partial sums to float16 passes, too. By
- *     default torch allows cuBLAS to do so, but this was not observed. Partial sums in float16 are off by 0.43 u s =
- *     0.23 u sqrt(K), and by 0.53 u sqrt(K) if eight of these sums are added up in float16. This tolerance detects an
- *     error of 1 % in elements with |C| > 0.2 s.
+ *   float16: atol = 2 u sqrt(K) = 2^-10 sqrt(K). This tolerance also accepts a split-K kernel that rounds partial sums
+ *     to float16. By default torch allows cuBLAS to use such a kernel, but this was not observed. Partial sums in
+ *     float16 are off by 0.43 u s = 0.23 u sqrt(K), and by 0.53 u sqrt(K) if eight of these sums are added up in
+ *     float16. This tolerance detects an error of 1 % in elements with |C| > 0.2 s.
  *   bfloat16: atol = u sqrt(K) / 2 = 2^-9 sqrt(K). An error of 1 % is 2.56 u |C|, of which rtol allows 2 u |C|. The
  *     remaining 0.56 u |C| exceeds atol if |C| > 1.7 s, and among a hundred elements some |C| reaches 3 s. Partial sums
  *     that are rounded to bfloat16 would not all be within atol.
@@ -55,10 +55,10 @@
 #include "kernels/core/take.h"
 
 /* The numbers of rows of A in the medium cases. The first case has GEMM_ROWS rows, one more than a multiple of 16, 32
- * and 64. If B has at most GEMM_FEW_B elements, cases are cheap, and there are more of them: with block sizes, and with
- * one row more or less than a block. If B has more elements, this is the only medium case, and the second small case
- * has 128 rows, a usual block size. If B has more than GEMM_B_ELEMENTS elements, the medium case has GEMM_FEW_ROWS
- * rows, one more than a block. */
+ * and 64. If B has at most GEMM_FEW_B elements, cases are cheap, and further cases have as many rows as a block, or one
+ * row more or less. If B has more elements, there is only the first medium case, and the second small case has 128
+ * rows, a usual block size. If B has more than GEMM_B_ELEMENTS elements, the only medium case has GEMM_FEW_ROWS rows,
+ * one more than a block. */
 enum { GEMM_ROWS = 321, GEMM_FEW_ROWS = 129, GEMM_FEW_B = 1 << 21, GEMM_B_ELEMENTS = 1 << 24, GEMM_CASES = 8 };
 static const int64_t medium_rows[GEMM_CASES] = {GEMM_ROWS, 128, 64, 16, 31, 65, 127, 256};
 
@@ -218,8 +218,8 @@ static bool range(const struct op_problem *problem, int variant, int input, stru
 	return true;
 }
 
-/* Returns the length that each var axis must reach in some case. If C has several leading var axes, the last one has
- * the length that remains after the others. */
+/* Returns the largest length of a var axis in the default cases. If C has several leading var axes, the length of the
+ * last one is what remains after division by the others. */
 static int64_t reach(const struct op_problem *problem, int variant, int axis)
 {
 	const struct op_arg *out = &problem->outputs[0], *a = &problem->inputs[gemm_left(problem, variant)];
@@ -282,7 +282,7 @@ enum { TILE_M = 64, TILE_N = 32, CHUNK = 512, TOGETHER = 4 };
 
 struct tile {
 	double a[TILE_M][CHUNK], b[TILE_N][CHUNK], sum[TILE_M][TILE_N], row[TILE_N];
-	double total[TILE_M][TILE_N]; /* total of rounded sums, for mistakes that round the sums of parts */
+	double total[TILE_M][TILE_N]; /* for mistakes that round the sums of parts of K: the rounded total */
 };
 
 /* ADD_PRODUCTS adds one product to each of the four sums of a row of A with four columns of B. ADD_SUMS adds these sums
@@ -329,7 +329,8 @@ static void read_b(struct tile *t, const struct gemm_extent *e, const struct ten
 	}
 }
 
-/* Returns the length of the parts along K whose sums a reference with this mistake rounds, or 0. */
+/* If a reference with this mistake sums K in parts and rounds the sum of each part, returns the length of a part;
+ * otherwise 0. */
 static int64_t rounded_part(int mistake, int64_t k)
 {
 	switch (mistake) {
@@ -430,7 +431,6 @@ static const struct op_mode modes[] = {
     {NULL, 0, 0},
 };
 
-/* The checklist: both layouts of B, dtypes, one row and several. */
 static const struct op_coverage coverage[] = {
     {"layout of B", coverage_switch, .other = "transposed_b",
      .values = {{"[N, K]", 1, 1, "multiplies by B of shape [N, K]"}, {"[K, N]", 0, 0, "multiplies by B of shape [K, N]"}}},

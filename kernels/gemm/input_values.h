@@ -59,7 +59,8 @@ enum { GEMM_SPREAD = 30, GEMM_SPREAD_HALF = 12 };
 
 /* GEMM_LIFT is the column at which the sums of lifted rows rise above float16's maximum, and GEMM_DROP is the column at
  * which these sums fall back. If K is at least GEMM_LIFT_FROM, the rows with m % GEMM_LIFTED == GEMM_LIFTED_ROW are
- * lifted; no two of them are GEMM_PERIOD apart. High and faint rows are found in the same way. */
+ * lifted; no two of them are GEMM_PERIOD apart. In the same way, m % GEMM_LIFTED is GEMM_HIGH_ROW for high rows and
+ * GEMM_FAINT_ROW for faint rows. */
 enum { GEMM_LIFT = 64, GEMM_DROP = 192, GEMM_LIFTED = 33, GEMM_LIFT_FROM = 256 };
 enum { GEMM_LIFTED_ROW = 1, GEMM_HIGH_ROW = 2, GEMM_FAINT_ROW = 3 };
 
@@ -123,7 +124,7 @@ struct gemm_fill {
 	int is_a;
 	int bits;   /* the number of fraction bits */
 	int lifted; /* do the sums of some rows rise above float16's maximum? */
-	int high;   /* do the sums of some rows rise and stay above it? */
+	int high;   /* do the sums of some rows rise above float16's maximum and stay there? */
 	int faint;  /* the exponent of the scale of faint rows of A; 0: there are none */
 	int shift;  /* special columns of A are multiplied by 2^-shift, those of B by 2^shift */
 	int scale;  /* other elements of lifted and high rows are multiplied by 2^scale */

@@ -6,7 +6,7 @@ enum gemm_mistake {
 	GEMM_NO_MISTAKE,
 	GEMM_LAST_K,
 	GEMM_FIRST_K,
-	GEMM_HALVES, /* from here on: the sums of parts along K are rounded to the dtype of C */
+	GEMM_HALVES, /* this and later ones: the sums of parts along K are rounded to the dtype of C */
 	GEMM_PARTS_16,
 	GEMM_PARTS_32,
 	GEMM_PARTS_64,

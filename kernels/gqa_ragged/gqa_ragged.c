@@ -13,7 +13,6 @@ static int match(const struct op_problem *problem, struct err *why)
 	return attention_match(problem, ATTENTION_RAGGED, why);
 }
 
-/* The checklist: masks, grouped heads, head sizes, dtypes. */
 static const struct op_coverage coverage[] = {
     ATTENTION_COVERAGE,
     ATTENTION_COVERAGE_HEADS(1),

@@ -67,7 +67,7 @@ static inline struct layernorm_roles layernorm_roles_of(const struct op_problem 
 	return roles;
 }
 
-/* Returns the epsilon of a case, or NaN if no source gives it (in a probing case). Host only. */
+/* Returns the epsilon of a case, or NaN if no source states it (only in a probe case). Host only. */
 static inline double layernorm_eps(const struct op_case *c)
 {
 	int scalar = layernorm_roles_of(c->problem).eps;
@@ -84,7 +84,7 @@ struct layernorm_fill {
 	uint64_t key;
 	int64_t columns;
 	int part;        /* enum layernorm_part */
-	int probe;       /* is this a probing case? Its rows reveal only epsilon */
+	int probe;       /* is this a probe case? The rows of a probe case reveal only epsilon */
 	int second;      /* is this the second set of values? */
 	int narrow;      /* is the output float16 or bfloat16? */
 	int huge;        /* the huge row is noise times 2^huge */

@@ -20,8 +20,8 @@
  * deviation; multiplied by a weight of 8, its error is 4e-5. With a float16 or bfloat16 output the mean is up to 1440
  * times the standard deviation, and its error is 7e-4; therefore atol is 1e-3 for these dtypes. A variance that is
  * computed as the mean of squares minus the square of the mean is off by about 2^-24 of the squared mean. In these
- * rows, this error is 5e-4 of the variance if the output is float32, and 10 % of it if the output is float16 or
- * bfloat16. With a smaller mean, the rounding of a float16 or bfloat16 output would hide this error.
+ * rows, this error is 5e-4 of the variance if the output is float32, and 10 % of the variance if the output is float16
+ * or bfloat16. With a smaller mean, the rounding of a float16 or bfloat16 output would hide this error.
  *
  * Activations of a workload have the tolerance of the first set. A reference that divides by H - 1 instead of H changes
  * y by a relative 1 / 2H. A float32 output reveals this error; float16 and bfloat16 outputs do not. */
@@ -38,8 +38,7 @@
 #include "kernels/core/shape_match.h"
 #include "kernels/core/take.h"
 
-enum { PARALLEL_FROM = 1 << 20, PROBE_ROWS = 16 }; /* PARALLEL_FROM: number of elements from which several threads are
-						    * faster than one */
+enum { PARALLEL_FROM = 1 << 20, PROBE_ROWS = 16 }; /* PARALLEL_FROM: for fewer elements, one thread is fastest */
 
 static int match_input(const struct op_problem *problem, int i, struct err *why)
 {
@@ -91,7 +90,7 @@ static int match(const struct op_problem *problem, struct err *why)
 	return 0;
 }
 
-/* Sets the last leading var axis to `rows` and each other leading var axis to 2. If H is var, it is `columns`. */
+/* Sets the last leading var axis to `rows` and each other leading var axis to 2. If H is var, sets H to `columns`. */
 static void set_axes(const struct op_problem *problem, int64_t rows, int64_t columns, int64_t *axis)
 {
 	const struct op_arg *y = &problem->outputs[0];
@@ -100,8 +99,9 @@ static void set_axes(const struct op_problem *problem, int64_t rows, int64_t col
 	op_set_axis(problem, y->axis[y->rank - 1], columns, axis);
 }
 
-/* Returns cases with one row, with whole blocks of rows, and with one row more than whole blocks. The last of these
- * cases may have more rows, so that every column has a spike in some row. It has at most 2^23 elements. */
+/* The cases have one row, a multiple of the number of rows that kernels process as a block, and one row more than such
+ * a multiple (row_counts.h). The last of these cases may have more rows, up to 2^23 elements, so that every column has
+ * a spike in some row. */
 static int sizes(const struct op_problem *problem, int variant, enum op_size size, int64_t *axis, int room)
 {
 	const struct op_axis *last = &problem->axes[problem->outputs[0].axis[problem->outputs[0].rank - 1]];
@@ -359,7 +359,6 @@ static void bind(const struct op_problem *problem, int variant, void *out)
 	*(struct layernorm_roles *)out = layernorm_roles_of(problem);
 }
 
-/* The checklist: with and without weight and bias, where epsilon comes from, dtypes, one row and several. */
 static const struct op_coverage coverage[] = {
     COVERAGE_OPTION("weight", "weight", "given", "has a weight", "none", "has no weight"),
     COVERAGE_OPTION("bias", "bias", "given", "has a bias", "none", "has no bias"),

@@ -33,10 +33,10 @@
 extern "C" {
 #endif
 
-/* The index of each input (of output and new_state: of each output) by its role; -1 if the problem has no such
- * tensor. */
+/* The index of each input by its role; output and new_state are indices of outputs. -1: the problem has no such tensor.
+ * Tensors are floats unless a comment states another dtype. */
 struct ssu_roles {
-	int state;       /* [slots, heads, dim, S]; a tensor without a dtype here is a float tensor */
+	int state;       /* [slots, heads, dim, S] */
 	int x, z;        /* [batch, heads, dim]; if z is absent, y is not gated */
 	int dt;          /* [batch, heads, dim], or [batch, heads] */
 	int a;           /* [heads, dim, S], or [heads] */

@@ -10,8 +10,8 @@
  * value per head.
  *
  * The reference may write to the input state if the definition says so (op_in_place_as_said). The state that the
- * reference returns is compared. If the state is no output, the reference may write to it, and must write to it if its
- * description says that it is updated in place (SSU_IN_PLACE).
+ * reference returns is compared. If the state is not an output, the reference may write to the input state. If the
+ * description of the state says "in place", the reference must write to it (SSU_IN_PLACE).
  *
  * Tolerances. A float32 sum of S products of magnitude 1 is off by 1e-6. Where dt is 96, the products have a magnitude
  * of a hundred, and their sum is off by 1e-4. The gate multiplies y by at most 16. The atol of y is 2^-12 sqrt(S), a
@@ -65,8 +65,8 @@ static int *place_of(struct ssu_roles *roles, const struct op_arg *input)
 	return NULL;
 }
 
-/* Returns true if this input may be absent. The scalar pad_slot_id may not, because it would then be unknown which slot
- * number marks padding. */
+/* Returns true if this input may be absent. The scalar pad_slot_id may not be absent, because the slot number that
+ * marks padding would be unknown. */
 static bool may_be_absent(const struct ssu_roles *roles, int input)
 {
 	return input == roles->z || input == roles->d || input == roles->dt_bias || input == roles->indices ||
@@ -233,7 +233,7 @@ int64_t ssu_pad(const struct op_case *c, const struct ssu_roles *roles)
 /* The numbers of sequences and slots. */
 static const struct preset {
 	int64_t batch, slots;
-} presets[SIZE_COUNT][2] = {{{1, 3}, {5, 8}}, {{33, 41}}, {{256, 512}}}; /* 33: one more than a warp */
+} presets[SIZE_COUNT][2] = {{{1, 3}, {5, 8}}, {{33, 41}}, {{256, 512}}}; /* 33: one more than the lanes of a warp */
 
 static int sizes(const struct op_problem *problem, int variant, enum op_size size, int64_t *axis, int room)
 {
@@ -254,7 +254,7 @@ static int sizes(const struct op_problem *problem, int variant, enum op_size siz
 	return count;
 }
 
-/* The edge cases that --edge adds, in the order of `edges`: values of op_case.edge. */
+/* The values of op_case.edge, in the order of the table `edges`. */
 enum { EDGE_NO_SEQUENCES = 1, EDGE_ALL_PADDING };
 
 static const struct op_edge edges[] = {
@@ -299,9 +299,10 @@ static struct op_in_place in_place(const struct op_case *c, int input)
 	                            (c->variant & SSU_IN_PLACE) == 0};
 }
 
-/* Returns the value of a Python scalar. pad_slot_id is -1, as in models, another negative number, or (only with slot
- * indices) the number of a slot, in some cases slot 0. In a batch of one, pad_slot_id is -1 in both sets of values. No
- * case omits it. dt_softplus is true in one set and false in the other, and false if a case omits it. */
+/* Returns the value of a Python scalar. pad_slot_id is -1, as in models, or another negative number. If there are slot
+ * indices, it may also be the number of a slot, in some cases slot 0. In a batch of one, it is -1 in both sets of
+ * values. No case omits pad_slot_id. dt_softplus is true in one set and false in the other, and an omitted dt_softplus
+ * is false. */
 static double scalar(const struct op_case *c, int input)
 {
 	struct ssu_roles roles = ssu_roles_of(c->problem);
@@ -489,8 +490,8 @@ enum mistake {
 	STEP_MAGNITUDE, LAST_STATE, NO_STATE, READ_DECAYED, GATE_TWICE
 };
 
-/* Changes the slots in the order of the batch. If `by` is 0, slot 0 is taken for padding; if it is 1, the first padding
- * sequence ends the batch. */
+/* Goes through the slots of the batch in order. If op_confusion.by is 0, a sequence with slot 0 becomes padding; if it
+ * is 1, all sequences after the first padding sequence become padding. */
 static bool change_slots(struct op_variation *v, const struct op_confusion *confusion)
 {
 	struct ssu_roles roles = ssu_roles_of(v->c.problem);
@@ -632,7 +633,7 @@ static double step_of(const struct computation *w, int64_t n, int64_t h, int64_t
 	return w->mistake == STEP_AT_LEAST_0 ? fmax(step, 0) : w->mistake == STEP_MAGNITUDE ? fabs(step) : step;
 }
 
-/* Returns what x contributes to the state, before the multiplication by B. */
+/* Returns the factor d x of the term d x B that is added to the state. */
 static double enters_of(const struct computation *w, int64_t n, int64_t h, int64_t i, double x, double step)
 {
 	switch (w->mistake) {
@@ -814,7 +815,6 @@ static void bind(const struct op_problem *problem, int variant, void *out)
 	*(struct ssu_roles *)out = ssu_roles_of(problem);
 }
 
-/* The checklist: optional inputs, inputs with separate values for each channel, groups, dtypes. */
 static const struct op_coverage coverage[] = {
     COVERAGE_OPTION("gate z", "z", "given", "has a gate z", "none", "has no gate z"),
     COVERAGE_OPTION("skip D", "d", "given", "has a skip connection D", "none", "has no skip connection D"),

@@ -14,7 +14,6 @@ static int match(const struct op_problem *problem, struct err *why)
 	return attention_match(problem, ATTENTION_RAGGED, why);
 }
 
-/* The checklist: masks, head sizes, dtypes. */
 static const struct op_coverage coverage[] = {
     ATTENTION_COVERAGE,
     {"D and Dv", coverage_ratio, .role = "q", .axis = -1, .other = "v", .other_axis = -1,

@@ -12,7 +12,6 @@ static int match(const struct op_problem *problem, struct err *why)
 
 static const char *const op_types[] = {"simple_gla", NULL};
 
-/* The checklist: sequences, states, sizes, QK norm, the gate, dtypes. */
 static const struct op_coverage coverage[] = {
     RECURRENCE_COVERAGE,
     COVERAGE_OPTION("decay", "gamma", "of heads", "has a constant decay of each head", "of tokens",

@@ -243,8 +243,8 @@ HOST_DEVICE static inline bool recurrence_is_short_query(int64_t turn)
 	return turn % 8 == 3;
 }
 
-/* Returns the level of a kind of gates. Most gates of the kind are at least -2^level; a few are several times as low.
- * */
+/* Returns the level of a kind of gates. Most gates of the kind are at least -2^level; a few are several times as
+ * low. */
 HOST_DEVICE static inline int recurrence_level(int64_t kind)
 {
 	return kind % 4 == 0 ? -4 : kind % 4 == 1 ? 1 : kind % 4 == 2 ? -8 : -1;

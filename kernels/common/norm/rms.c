@@ -12,7 +12,7 @@
 #include "kernels/core/shape_match.h"
 #include "kernels/core/take.h"
 
-enum { PARALLEL_FROM = 1 << 14 }; /* number of elements from which it pays to start threads */
+enum { PARALLEL_FROM = 1 << 14 }; /* with fewer elements, one thread is faster than several */
 
 /* Rejects unknown dtypes of inputs and outputs, and Python scalars that are not an epsilon. */
 static int refuse_dtypes(const struct op_problem *problem, struct err *why)

@@ -15,8 +15,8 @@
  * float32, atol is 2^-126, below which a machine may flush float32 to zero.
  *
  * In the exact row of rms_input_values.h, rtol is a quarter as large, which is less than one ulp: no difference is
- * allowed. An epsilon of up to 1e-3 changes the exact result by 2e-6, which every rounding removes. With a larger one,
- * the usual bound applies.
+ * allowed. An epsilon of up to 1e-3 changes the exact result by 2e-6, which every rounding removes. If epsilon is
+ * larger, the usual bound applies.
  *
  * rms_input_values.h describes the errors that these bounds detect. The bounds cannot detect an additional rounding of
  * 1 + w, 1 / rms or x / rms in a reference, because such a rounding also changes y by only one ulp. */
@@ -33,8 +33,8 @@ extern "C" {
 enum { RMS_PLAIN = 0, RMS_FUSED_ADD = 1 };
 
 /* Writes the axis values of a case with `rows` rows and, if the last axis is var, `columns` columns. If several leading
- * axes are var, the last of them gets the length that makes the product `rows`, and the others get the length 4. A var
- * axis that no activation has gets the length 1. */
+ * axes are var, all except the last get the length 4, and the last gets the length with which the product of these
+ * lengths is `rows`. A var axis that no activation has gets the length 1. */
 void rms_set_axes(const struct op_problem *problem, int64_t rows, int64_t columns, int64_t *axis);
 
 /* The tensors of a case by role. A pointer is NULL if the case has no such tensor. If there is no weight, y is not

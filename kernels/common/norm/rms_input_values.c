@@ -13,8 +13,8 @@ static int least_exponent(int from, double count, double energy)
 	return e;
 }
 
-/* Returns true if an activation is float16. Sums and squares must then stay within the range of float16, and its
- * smallest numbers are less precise. */
+/* Returns true if an activation is float16. If so, sums and squares must be within the range of float16, and the
+ * smallest elements must have its full precision. */
 static bool has_half(const struct op_problem *problem, const struct rms_roles *roles)
 {
 	bool half = problem->inputs[roles->hidden].dtype == DTYPE_FLOAT16;
@@ -55,8 +55,8 @@ struct rms_recipe rms_recipe_of(const struct op_case *c, int offset, int input)
 	f.exact = rms_is_exact(c);
 	f.second = c->contents == CONTENTS_SECOND;
 	f.has_residual = roles.residual >= 0 && (c->absent >> roles.residual & 1) == 0;
-	/* `least`: float16 has its full precision of 11 bits only from its smallest normal number, 2^-14, on. For other
-	 * dtypes, x^2 must be a normal number in float32. */
+	/* `least`: in float16, numbers below 2^-14 are subnormal and have less than 11 bits. For other dtypes, x^2 must be
+	 * a normal number in float32. */
 	f.huge = half ? 14 : 20;
 	f.least = half ? -13 : -40;
 	f.tiny = least_exponent(f.least, noise, eps > 0 && eps < 1e6 ? eps / 2 : eps == 0 ? 1e-14 : 1e-6);

@@ -17,10 +17,9 @@
  * Spikes. The squares of a row's spikes make up at least 3/4 to 15/16 of the row's sum of squares. If a reference omits
  * any one of 32 spikes, all elements of the row change by 1.2 % or more: two ulps of bfloat16 for most elements.
  * ceil(columns / spikes) rows have a spike in every column. In even rows of a fused add, the residual of a spike is
- * half an ulp of the spike. The sum of hidden state and residual is then a tie: if a reference rounds the sum before it
- * computes the mean, the residual is lost, and the noise changes by up to two ulps relative to the spikes. The
- * magnitude of the spikes changes every two rows, between 8 and 15 eighths of a power of two. 1 / rms therefore differs
- * between rows.
+ * half an ulp of the spike. The sum of hidden state and residual is then a tie. If a reference rounds the sum before it
+ * computes the mean, the residual is lost, and the noise in the output changes by up to two ulps. The magnitude of the
+ * spikes changes every two rows, between 8 and 15 eighths of a power of two. 1 / rms therefore differs between rows.
  *
  * In the second set of input values, the shift of row 2 and the outliers of rows 4 and 5 have the opposite sign, and
  * rows 0, 3 and 7 are a quarter as large.
@@ -28,7 +27,7 @@
  * Exact row. In the second set of a case with one row, every element (with the residual, every sum) is 16 or -16, and
  * offset + w has eight significant bits. The output is then exactly offset + w or its negative, however often a
  * reference rounds, and rms_rule allows no difference. A mean over columns - 1 changes a float16 or bfloat16 output by
- * less than its rounding. It is visible only in this row, and only if rows are short.
+ * less than its rounding. This mistake is visible only in the exact row, and only if rows are short.
  *
  * Noise is uniform on [-1, 1) in 2^21 steps, rounded to the dtype. If the offset is 0, weights are positive or
  * negative, with a magnitude in [1/4, 16). If the offset is 1, weights are noise times 2^3 … 2^-5, on both sides of -1:
@@ -106,8 +105,8 @@ HOST_DEVICE static inline float rms_probe(const struct rms_recipe *f, uint32_t r
 	return random & 1 ? magnitude : -magnitude;
 }
 
-/* Returns an element of the exact row. Hidden state and residual depend on the column alone, because their sum is
- * known: 12 + 4, 20 - 4, or the negative of one of these. */
+/* Returns an element of the exact row. Hidden state and residual must have the sum 16 or -16, and therefore depend on
+ * the column alone: 12 + 4, 20 - 4, or the negative of one of these. */
 HOST_DEVICE static inline float rms_exact(const struct rms_recipe *f, int64_t column, uint32_t random)
 {
 	uint32_t mixed = (uint32_t)column * 0x9E3779B1u;

@@ -21,7 +21,7 @@ struct rms_roles {
 struct rms_roles rms_roles_of(const struct op_problem *problem);
 
 extern const struct op_role rms_role_names[];
-/* The checklist: with and without a residual, where epsilon comes from, dtypes, one row and several, rows and heads. */
+/* Implement op.coverage and op.bind. */
 extern const struct op_coverage rms_coverage[];
 void rms_bind(const struct op_problem *problem, int variant, void *roles);
 
