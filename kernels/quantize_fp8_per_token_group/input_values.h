@@ -14,7 +14,7 @@
  *   BESIDE     like TIES, but each quotient differs from a tie by one step of the input's dtype (float32: 2^-20).
  *   NOUGHT     zeros, whose scale comes from the floor.
  *   BELOW      noise of at most half the floor.
- *   HUGE       noise and a peak of 1e30 (in float16 of 65504, its largest number); in the second set a quarter of it.
+ *   HUGE       noise and a peak of 1e30 (65504 in float16, its largest number); in the second set, a quarter of both.
  *   ONE_SIDED  -2^p |noise| with a negative peak; in the second set both have the opposite sign.
  *   EQUAL      every element has the magnitude of the peak; each quotient is 448 or -448.
  *   SINGLE     zeros and a peak.
@@ -23,9 +23,9 @@
  *   QUIET      2^-12 noise, and a peak of 2^-12 m.
  *   ABOVE      a peak of 2 to 8 times the floor, and noise of up to 4 times the floor.
  *
- * The floor is `eps`. If the floor is unknown (in a probing case) or 0, the values are computed as for a floor of
- * 1e-10. If the floor is 0, a group of zeros has no defined quotients; NOUGHT is then like BELOW. In a probing case
- * even groups are zeros and odd groups are 2^-40 noise. */
+ * The floor is `eps`. If the floor is unknown (in a probe case) or 0, the values are computed as for a floor of 1e-10.
+ * If the floor is 0, a group of zeros has no defined quotients; NOUGHT is then like BELOW. In a probe case even groups
+ * are zeros and odd groups are 2^-40 noise. */
 #ifndef REFTEST_KERNELS_QUANTIZE_FP8_PER_TOKEN_GROUP_INPUT_VALUES_H
 #define REFTEST_KERNELS_QUANTIZE_FP8_PER_TOKEN_GROUP_INPUT_VALUES_H
 
@@ -75,7 +75,7 @@ static inline struct quantize_roles quantize_roles_of(const struct op_problem *p
 	return roles;
 }
 
-/* Returns the floor of a case, or NaN if no source gives it (in a probing case). Host only. */
+/* Returns the floor of a case, or NaN if no source states it (only in a probe case). Host only. */
 static inline double quantize_eps(const struct op_case *c)
 {
 	int scalar = quantize_roles_of(c->problem).eps;

@@ -3,8 +3,8 @@
 #ifndef REFTEST_KERNELS_QUANTIZE_FP8_PER_TOKEN_GROUP_MISTAKES_H
 #define REFTEST_KERNELS_QUANTIZE_FP8_PER_TOKEN_GROUP_MISTAKES_H
 
-/* The mistakes that the oracle computes. The first ones are in the largest magnitude of a group, the next ones in the
- * scale, and those from QUANTIZE_TO_E5M2 on in the quotient. */
+/* The mistakes that the oracle computes. First come the mistakes in the largest magnitude of a group, then those in the
+ * scale. QUANTIZE_TO_E5M2 and all later mistakes are in the quotient. */
 enum quantize_mistake {
 	QUANTIZE_NO_MISTAKE,
 	QUANTIZE_MOST_OF_ROW,

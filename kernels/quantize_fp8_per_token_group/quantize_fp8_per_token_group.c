@@ -40,8 +40,7 @@
 #include "kernels/core/shape_match.h"
 #include "kernels/core/take.h"
 
-enum { PARALLEL_FROM = 1 << 18, PROBE_ROWS = 16 }; /* PARALLEL_FROM: number of elements from which several threads are
-						    * faster than one */
+enum { PARALLEL_FROM = 1 << 18, PROBE_ROWS = 16 }; /* PARALLEL_FROM: for fewer elements, one thread is fastest */
 
 static const double LARGEST = 448, SLACK = 0x1p-21;
 
@@ -123,7 +122,8 @@ static void set_axes(const struct op_problem *problem, int64_t rows, int64_t *ax
 	rows_set(problem, &problem->inputs[quantize_roles_of(problem).x], rows, 2, axis);
 }
 
-/* Returns cases with one row, with whole blocks of rows, and with one row more than whole blocks. */
+/* The cases have one row, a multiple of the number of rows that kernels process as a block, and one row more than such
+ * a multiple (row_counts.h). */
 static int sizes(const struct op_problem *problem, int variant, enum op_size size, int64_t *axis, int room)
 {
 	int64_t columns = quantize_extent_of(problem).columns;
@@ -235,7 +235,8 @@ static double magnitude(const struct tensor *x, int64_t number, int64_t group, i
 	return most;
 }
 
-/* Sets each of the groups first, first + step, … below `end` to the largest magnitude of them all. */
+/* Replaces the largest magnitudes of the groups first, first + step, … below `end` with the largest of these
+ * magnitudes. */
 static void share(double *most, int64_t first, int64_t end, int64_t step)
 {
 	double all = 0;
@@ -278,7 +279,7 @@ static double *magnitudes(const struct op_case *c, const struct tensor *x)
 	return most;
 }
 
-/* Returns the scale of a group that the reference returns. */
+/* Returns the scale that the reference returns for a group with the largest magnitude `most`. */
 static double scale_of(int mistake, double most)
 {
 	double scale = most / (mistake == QUANTIZE_FOR_240 ? 240 : LARGEST);
@@ -415,8 +416,8 @@ static int oracle(const struct op_case *c, const struct tensor *in, struct tenso
 	return 0;
 }
 
-/* Computes the e4m3 numbers with which the reference's numbers of a group are compared. If two numbers are correct and
- * the reference has one of them, uses that number. */
+/* Writes the correct e4m3 numbers of a group to `expected`. If two numbers are correct for an element and the reference
+ * has one of them, writes that one. */
 static void expect_group(const struct op_case *c, const struct tensor *x, const double *most, const struct tensor *reference,
 			 int64_t number, double *values, double *expected)
 {
@@ -589,7 +590,6 @@ static double groups_in_row(const struct coverage_view *view, const struct op_co
 	return (double)quantize_extent_of(view->c->problem).groups;
 }
 
-/* The checklist: sizes and numbers of groups, source of the floor, dtypes, one row and several. */
 static const struct op_coverage coverage[] = {
     {"group size", group_size,
      .values = {{"64", 64, 64, "has groups of 64 channels"}, {"128", 128, 128, "has groups of 128 channels"},

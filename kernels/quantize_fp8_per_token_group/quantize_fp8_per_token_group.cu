@@ -1,8 +1,8 @@
 /* quantize_fp8_per_token_group on a GPU - computes the operation of quantize_fp8_per_token_group.c. One block computes
- * one group. It reads the group twice: for the largest magnitude, and for the quotients. Both are computed in double. A
- * quotient is rounded to float before it is rounded to e4m3. The first rounding changes nothing if the scale is a power
- * of two, because the quotient is then exact in float. With other scales the quotient may become a tie, and op.judge
- * accepts both neighbours of a tie. */
+ * one group. It reads the group twice: for the largest magnitude, and for the quotients. The magnitude and the
+ * quotients are computed in double. A quotient is rounded to float before it is rounded to e4m3. The first rounding
+ * changes nothing if the scale is a power of two, because the quotient is then exact in float. With other scales the
+ * quotient may become a tie, and op.judge accepts both neighbours of a tie. */
 #include "kernels/core/elements_cuda.h"
 
 #include "kernels/quantize_fp8_per_token_group/input_values.h"
@@ -65,7 +65,7 @@ static int launch(const struct op_case *c, const struct tensor *in, struct tenso
 	struct quantize_roles roles = quantize_roles_of(c->problem);
 	const struct tensor *x = &in[roles.x];
 	struct groups groups = {};
-	int64_t most = 1 << 20; /* the most blocks; with more groups, each block computes several groups */
+	int64_t most = 1 << 20; /* the largest number of blocks; if there are more groups, blocks compute several groups */
 
 	groups.x = x->data;
 	groups.quantized = out[roles.quantized].data;

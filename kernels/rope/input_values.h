@@ -101,8 +101,8 @@ struct rope_extent {
 	int64_t tokens, heads[ROPE_ROTATED], head_size, rotary_dim, cache_rows;
 };
 
-/* Returns the size of a head: the last axis of [tokens, heads, size]. The size for a flat tensor [tokens, heads * size]
- * is the const axis head_size or head_dim, or 0 if there is no such axis. Host only. */
+/* Returns the size of a head. For a tensor [tokens, heads, size], this is the last axis. For a flat tensor [tokens,
+ * heads * size], it is the const axis head_size or head_dim, or 0 if there is no such axis. Host only. */
 static inline int64_t rope_head_size(const struct op_problem *problem, const int64_t *axis)
 {
 	const struct op_arg *q = &problem->inputs[rope_roles_of(problem).rotated[0]];
@@ -176,7 +176,7 @@ static inline int rope_is_exact(const struct op_case *c)
 struct rope_fill {
 	uint64_t key;
 	int is_cache;
-	int probe; /* in a probing case: the first element of every pair is 1, and the second is 0 */
+	int probe; /* is this a probe case? The first element of every pair is then 1, and the second is 0 */
 	int interleaved;
 	int bits;  /* the number of fraction bits */
 	int scale; /* rotated tensors are uniform on 2^scale [-1, 1) */

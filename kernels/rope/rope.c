@@ -31,11 +31,11 @@
  * quotient), and the angle, the product of frequency and position, by another 2^-25. At 4096 radians, the angle is thus
  * off by 5e-4. A pair has a length of up to 2.83. An atol of 2.5e-3 leaves a margin, and is 0.2 % of an element's
  * magnitude. The drawback is that a reference could copy pairs that rotate by less than 1e-3 in 4096 positions (the
- * last few of Llama 3.1) without being noticed. In the second set of values, positions go up to 131072, 32 times as
- * far. With a scale of 0.75, angles are up to 174763, 43 times as large. Rounding errors grow by the same factor: a
- * float32 reference is off by up to 0.044 in a pair. atol is 0.08, which is 4 % of an element's magnitude. Even slow
- * pairs rotate by as much. The positions of a workload are not known when the tolerance is computed. Workloads have the
- * tolerance of the first set, which suits positions below 4096.
+ * last few of Llama 3.1) without being noticed. In the second set of values, positions go up to 131072, and with a
+ * scale of 0.75, angles go up to 174763. These angles are 43 times as large as those of the first set, and so are the
+ * rounding errors: a float32 reference is off by up to 0.044 in a pair. atol is 0.08, which is 4 % of an element's
+ * magnitude. At these positions, even slow pairs rotate by such an angle. The positions of a workload are not known
+ * when the tolerance is computed. Workloads have the tolerance of the first set, which suits positions below 4096.
  *
  * A position outside the cache has no truth (NaN). Ragged forms (indptr and offsets) and fp8 outputs do not match. */
 #include "kernels/rope/input_values.h"
@@ -52,7 +52,7 @@
 #include "kernels/core/simd.h"
 #include "kernels/core/take.h"
 
-enum { PARALLEL_FROM = 1 << 20 }; /* number of elements from which several threads are faster than one */
+enum { PARALLEL_FROM = 1 << 20 }; /* with fewer elements, one thread is faster than several */
 
 static const char *const constant_names[ROPE_NUMBERS] = {"rope_theta", "rope_scale", "low_freq_factor",
                                                          "high_freq_factor", "old_context_len"};
@@ -240,7 +240,7 @@ static int sizes(const struct op_problem *problem, int variant, enum op_size siz
 	return count;
 }
 
-/* The edge cases that --edge adds, in the order of `edges`: values of op_case.edge. */
+/* The values of op_case.edge, in the order of the table `edges`. */
 enum { EDGE_NO_TOKENS = 1, EDGE_FIRST_POSITION, EDGE_LAST_POSITION };
 
 static const struct op_edge edges[] = {
@@ -357,9 +357,9 @@ static double scalar_left_out(const struct op_case *c, const struct rope_roles *
  * numbers (theta, scale, …), different pairs and different rotary dimensions. The rotary dimension is half a head in
  * one set and three quarters of a head in the other. A reference may cache a table by one of its arguments, and ignore
  * that another argument changed. Therefore, one argument is the same in both sets: the pairs if there is one token, the
- * scale if there are 2 to 31 tokens, theta if there are more. If there are several tokens, a number that differs in the
- * second set has its default there, because a reference may take the default, such as a scale of 1, for an absent
- * number. */
+ * scale if there are 2 to 31 tokens, theta if there are more. If there are several tokens, each number that is not the
+ * same in both sets has its default in the second set: a reference may take a default, such as a scale of 1, for an
+ * absent number. */
 static double scalar(const struct op_case *c, int input)
 {
 	static const double values[CONTENTS_COUNT][ROPE_NUMBERS] = {{30000, 3, 2, 5, 6000}, {2e6, 0.75, 0.75, 3, 11000}},
@@ -462,7 +462,7 @@ static double number_of(const struct op_case *c, enum rope_number n)
 	for (int i = 0; i < c->constant_count; i++)
 		if (strcmp(c->constants[i].name, constant_names[n]) == 0)
 			return c->constants[i].value;
-	return 1; /* only the scale of the plain formula has no source */
+	return 1; /* a source states every other number; the scale of the plain formula is 1 by default */
 }
 
 /* The mistakes that the oracle computes. */
@@ -502,7 +502,7 @@ static bool whole_head(struct op_variation *v, const struct op_confusion *confus
 	return true;
 }
 
-/* Increases every position by 1. The position after the last row of the cache is 0. */
+/* Increases every position by 1. With a cache, the last row is followed by row 0. */
 static bool next_position(struct op_variation *v, const struct op_confusion *confusion)
 {
 	struct tensor *positions = variation_change(v, variation_input(v, confusion->role));
@@ -897,7 +897,6 @@ static double rotated_part(const struct coverage_view *view, const struct op_cov
 	return e.head_size > 0 ? (double)e.rotary_dim / (double)e.head_size : (double)NAN;
 }
 
-/* The checklist: kind of pairs, rotation of whole heads or a part, source of the angles, scaling, heads, dtypes. */
 static const struct op_coverage coverage[] = {
     {"pairs", pairs,
      .values = {{"halves", 0, 0, "rotates halves (NeoX)"}, {"neighbours", 1, 1, "rotates neighbours (interleaved)"}}},

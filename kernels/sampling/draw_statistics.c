@@ -6,7 +6,7 @@
 #include "kernels/core/dtype_convert.h"
 
 enum { BY = 3, TALLIES = DRAW_SHAPES * BY * DRAWS_WAYS, SPLITS = (1 << DRAWS_BUCKETS) / 2, STEPS = 32 };
-enum { HALVES_FROM = 4 }; /* DRAW_LIKELY_HALF and similar suspects need more kept tokens than this */
+enum { HALVES_FROM = 4 }; /* suspects such as DRAW_LIKELY_HALF need more than this number of kept tokens */
 enum { QUESTIONS = 2 * (TALLIES + DRAWS_GRIDS) * (SPLITS - 1) };
 
 static const double false_alarm = 4e-10;    /* alpha: the probability of a false alarm for a set of draws */
@@ -55,8 +55,9 @@ static void count_ranks(struct draw *draw, int way, const struct filter *filter,
 	draw->share[way][DRAWS_BUCKETS - 1] = kept->count < DRAWS_BUCKETS || rest < 0 ? 0 : rest;
 }
 
-/* Adds a drawn token to the counts by its position. If only the implementation that keeps the most tokens keeps this
- * token, the token is counted at the position that it would have among the kept tokens. */
+/* Adds a drawn token to the counts by its position. If usual implementations drop the token, and only an implementation
+ * that keeps more tokens could draw it, the token is counted at the position that it would have among the kept
+ * tokens. */
 static void count_places(struct draw *draw, int way, const struct filter *filter, const struct filter_kept *kept,
                          int64_t token)
 {
@@ -79,8 +80,8 @@ static void count_places(struct draw *draw, int way, const struct filter *filter
 	}
 }
 
-/* Adds a drawn token to the counts by its depth. If only the most generous implementation keeps the token, it is
- * counted in the last bucket. */
+/* Adds a drawn token to the counts by its depth. If usual implementations drop the token, and only an implementation
+ * that keeps more tokens could draw it, the token is counted in the last bucket. */
 static void count_depths(struct draw *draw, int way, const struct filter *filter, const struct filter_kept *kept,
                          int64_t token)
 {
@@ -95,8 +96,8 @@ static void count_depths(struct draw *draw, int way, const struct filter *filter
 	}
 }
 
-/* Counts the draw by its position within a cell. There are 2^bits cells, because a random number of `bits` bits reaches
- * only the tokens at the ends of these cells. */
+/* Counts the draw by its position within a cell. There are 2^bits cells: a sampler whose random number has `bits` bits
+ * draws only tokens next to the ends of the cells. */
 static void count_cells(struct draw *draw, int grid, int bits, const struct filter *filter,
                         const struct filter_kept *kept, int64_t token)
 {
@@ -139,8 +140,8 @@ static double suspicion_of(bool drawn, double suspect, double right)
 	return drawn ? log(suspect / right) : log((1 - suspect) / (1 - right));
 }
 
-/* Returns the probability that the most likely token has the largest probability / noise of all kept tokens, for
- * uniform noise. */
+/* Let each kept token divide its probability by uniform noise. Returns the probability that the most likely token has
+ * the largest quotient. */
 static double race_share(const struct filter *filter, const struct filter_kept *kept)
 {
 	int64_t some = kept->count < FILTER_ORDERED ? kept->count : FILTER_ORDERED;
@@ -165,7 +166,8 @@ static void ask(struct draw *draw, enum draw_suspect who, bool drawn, double sha
 		draw->suspicion[who] = suspicion_of(drawn, 0, share);
 }
 
-/* Adds the suspicion of a sampler that draws only one half of five or more tokens. */
+/* Adds the suspicion of a sampler that draws only half of the kept tokens. Fewer than five kept tokens are no
+ * evidence. */
 static void ask_half(struct draw *draw, enum draw_suspect who, int64_t count, bool drawn, double share)
 {
 	if (count > HALVES_FROM && count <= FILTER_DEEP)
@@ -221,7 +223,7 @@ static void suspect_ranks(struct draw *draw, const struct filter *filter, const 
 }
 
 /* Adds the suspicions of samplers that never draw the least likely kept tokens, if these tie. Their total probability
- * is `share`. If it is small, the draws are no evidence. */
+ * is `share`. If `share` is small, the draws are no evidence. */
 static void suspect_least(struct draw *draw, const struct filter *filter, const struct filter_kept *kept, double share,
                           int64_t token)
 {
@@ -326,7 +328,7 @@ struct draw draw_of(const struct filter *filter, const struct filter_kept *kept,
 	count_places(&draw, 1, filter, kept, token);
 	if (draw.shape == DRAW_WIDE)
 		count_depths(&draw, 2, filter, kept, token);
-	else if (kept->count <= FILTER_ORDERED) /* the last of more tokens is hardly ever drawn */
+	else if (kept->count <= FILTER_ORDERED) /* if more tokens are kept, the last one is hardly ever drawn */
 		count_ranks(&draw, 2, filter, kept, kept->count - 1, -1, token);
 	draw.ways = draw.shape == DRAW_WIDE || kept->count <= FILTER_ORDERED ? 3 : 2;
 	count_grids(&draw, filter, kept, token);
@@ -362,7 +364,7 @@ static double divergence(double x, double mean)
 struct worst_split {
 	double margin;
 	const struct tally *tally;
-	int shape, by, way, split; /* way -1: by the position within a cell */
+	int shape, by, way, split; /* way: -1 for a tally by the position within a cell */
 	double observed, expected;
 };
 

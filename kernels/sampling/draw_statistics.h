@@ -14,32 +14,32 @@
  * dominates, rows with more than 64 kept tokens of which none has a 32nd of the probability, and all other rows. Each
  * of these tallies exists three times: for all rows, for rows in which top-k decides which tokens are kept, and for
  * rows in which top-p decides. This makes 27 tallies. For rows in which thousands of tokens are equally likely, there
- * are two more tallies, by the position within a cell. For these, the probability of a row, summed in the order of the
- * vocabulary, is divided into 2^b cells, and the buckets are the quarters of a cell. A sampler that uses a random
- * number of b bits draws only tokens next to the ends of cells. The two tallies have cells of two and of four tokens.
- * They also detect samplers that use fewer bits. A split divides the four buckets into two sides; there are 7 splits.
- * Let x be the fraction of draws on one side, and m the expected value of x. The total variation distance of a tally is
- * the largest difference between x and m over all splits.
+ * are two more tallies, by the position within a cell. For these two tallies, the probabilities of a row are summed in
+ * the order of the vocabulary. The sum is divided into 2^b cells, and the buckets are the quarters of a cell. A sampler
+ * that uses a random number of b bits draws only tokens next to the ends of cells. The two tallies have cells of two
+ * and of four tokens. They also detect samplers that use fewer bits. A split divides the four buckets into two sides;
+ * there are 7 splits. Let x be the fraction of draws on one side, and m the expected value of x. The total variation
+ * distance of a tally is the largest difference between x and m over all splits.
  *
- * Threshold and false alarm rate. Draws of different rows are independent. Let a correct sampler draw for N rows. The
- * probability that the fraction of draws on one side is at least x, for an x above m, is at most exp(-N KL(x || m));
- * the same bound holds for at most x, for an x below m (Hoeffding 1963, theorem 1, which does not require identical
- * rows). KL(x || m) = x ln(x / m) + (1 - x) ln((1 - x) / (1 - m)) grows with the distance of x from m. For a given t, N
- * KL(x || m) exceeds t only if x is below a limit that is less than m, or above a limit that is greater than m. The
- * probability of this is at most 2 exp(-t). A set of draws is tested with 29 tallies and 7 splits. By the union bound,
- * its false alarm probability is at most 406 exp(-t), which is alpha for t = ln(406 / alpha). Another test is whether a
- * filter may keep the drawn token. Which tokens a filter may keep does not depend on chance, so this test never raises a
- * false alarm. For m = 0.3 and
- * 100 rows, fractions x from 0.03 to 0.65 pass. test_draw_statistics.c computes the exact probabilities.
+ * Threshold and false alarm rate. Draws of different rows are independent. Let a correct sampler draw for N rows. For
+ * an x above m, the probability that the fraction of draws on one side is x or more is at most exp(-N KL(x || m)). For
+ * an x below m, the probability that it is x or less has the same bound. (Hoeffding 1963, theorem 1, which does not
+ * require identical rows.) KL(x || m) = x ln(x / m) + (1 - x) ln((1 - x) / (1 - m)) grows with the distance of x from
+ * m. For a given t, N KL(x || m) exceeds t only if x is below a limit that is less than m, or above a limit that is
+ * greater than m. The probability of such an x is at most 2 exp(-t). A set of draws is tested with 29 tallies and 7
+ * splits. By the union bound, its false alarm probability is at most 406 exp(-t), which is alpha for t = ln(406 /
+ * alpha). Another test is whether a filter may keep the drawn token. Which tokens a filter may keep does not depend on
+ * chance, so this test never raises a false alarm. For m = 0.3 and 100 rows, fractions x from 0.03 to 0.65 pass.
+ * test_draw_statistics.c computes the exact probabilities.
  *
- * Suspects. A suspect is a specific wrong sampler that differs little from a correct one. To detect it takes a specific
- * test, and the draws of both sets of values. Each suspect is defined by the probability with which it draws one token
- * of a row, or some of the kept tokens. Most suspects never draw certain tokens, which are defined by rank or by
- * position. Each draw multiplies the likelihood ratio of a suspect by the probability that the suspect draws this
+ * Suspects. A suspect is a specific wrong sampler that differs little from a correct one. Its detection needs a
+ * specific test, and the draws of both sets of values. Each suspect is defined by the probability with which it draws
+ * one token of a row, or some of the kept tokens. Most suspects never draw certain tokens, which are defined by rank or
+ * by position. Each draw multiplies the likelihood ratio of a suspect by the probability that the suspect draws this
  * token, divided by the correct probability. For a correct sampler the product of these factors has mean 1 for any
  * number of rows with any values. The product is checked after the first set of values and after both sets. The
- * probability that it exceeds T in one of these checks is at most 1 / T (Ville 1939). There are 24 suspects, so T =
- * 24 / beta.
+ * probability that it exceeds T in one of these checks is at most 1 / T (Ville 1939). There are 24 suspects, so T = 24
+ * / beta.
  *
  * The false alarm rates are alpha = 4e-10 for the tallies of each set of values, beta = 1e-9 for the suspects of a
  * case, and 1e-10 for the test that draws differ under another seed (sampling.c). These rates add up to less than 2e-9
@@ -66,14 +66,14 @@ enum draw_shape { DRAW_FLAT, DRAW_STEEP, DRAW_WIDE, DRAW_SHAPES };
 /* Wrong samplers for which there is a specific test, because they differ little from a correct one. */
 enum draw_suspect {
 	DRAW_RACE,      /* divides probabilities by uniform instead of exponential noise */
-	DRAW_SHORT,     /* for the last token that top-p keeps, uses what remains of p as the probability */
+	DRAW_SHORT,     /* draws the last token that top-p keeps with the rest of p as its probability */
 	DRAW_NO_LAST_K, /* never draws the last token that top-k keeps */
 	DRAW_NO_LAST_P, /* never draws the last token that top-p keeps */
 	/* The other suspects apply to the kept tokens of any filter. */
 	DRAW_NO_LAST_OF_MANY, /* never draws the least likely of three or more tokens */
 	DRAW_LIKELY_HALF,     /* draws only the more likely half of 5 to FILTER_DEEP kept tokens */
-	DRAW_FIRST_HALF,      /* draws only the half of these that comes first in the vocabulary */
-	DRAW_SECOND_HALF,     /* draws only the half of these that comes last in the vocabulary */
+	DRAW_FIRST_HALF,      /* draws only the half of these tokens that comes first in the vocabulary */
+	DRAW_SECOND_HALF,     /* draws only the half of these tokens that comes last in the vocabulary */
 	/* The next three suspects are like the three above, but differ from a correct sampler only in rows with more
 	 * than FILTER_ORDERED kept tokens. */
 	DRAW_LIKELY_HALF_OF_MANY,

@@ -99,7 +99,8 @@ static double nth(struct filter *filter, int64_t rank)
 	return rank < filter->ordered ? filter->value[filter->order[rank]] : 0;
 }
 
-/* Returns the number of tokens whose probability is at least (if `equal` is set) or above the probability of `rank`. */
+/* Returns the number of tokens with a probability above that of `rank`; if `equal` is true, also counts tokens with the
+ * same probability. */
 static int64_t through(struct filter *filter, int64_t rank, bool equal)
 {
 	double value = nth(filter, rank);
@@ -143,8 +144,8 @@ static struct counts top_k(struct filter *filter, int64_t k)
 	return counts;
 }
 
-/* Returns the number of tokens, among the first `room`, whose preceding tokens sum to at most `limit`. Also counts all
- * tokens that tie with one of these. */
+/* Of the `room` most likely tokens, counts each token for which the probabilities of the tokens before it sum to at
+ * most `limit`. Also counts the tokens that tie with a counted token. */
 static int64_t reach(struct filter *filter, int64_t room, double limit)
 {
 	int64_t count = 1;
@@ -212,7 +213,7 @@ struct filter_kept filter_row(struct filter *filter, const struct filter_bounds 
 		return kept;
 	int64_t drawable = filter->left;
 	struct counts counts = all_of(filter);
-	double from = 1; /* the sum of probabilities of which top_p is a fraction */
+	double from = 1; /* the sum of the probabilities that top-p multiplies by top_p */
 
 	bool whole = !bounds->has_top_k || bounds->top_k <= 0 || bounds->top_k >= filter->vocab;
 

@@ -42,7 +42,7 @@ struct filter_bounds {
 	double top_p, min_p;
 };
 
-/* The filter that dropped the most likely of the dropped tokens. */
+/* The filter that determines where the kept tokens end: the one that dropped the most likely dropped token. */
 enum filter_by { FILTER_BY_NONE, FILTER_BY_TOP_K, FILTER_BY_TOP_P };
 
 struct filter_kept {
@@ -51,7 +51,7 @@ struct filter_kept {
 	int64_t count; /* the number of kept tokens; filter.order starts with them if there are at most FILTER_DEEP */
 	double threshold; /* the smallest kept probability */
 	double mass;      /* the sum of the kept probabilities */
-	double limit;     /* the sum of probabilities that top-p requires; equal to mass if top-p dropped nothing */
+	double limit;     /* the sum of probabilities at which top-p stops; equal to mass if top-p dropped nothing */
 	enum filter_by by;
 	double least, slack;
 };

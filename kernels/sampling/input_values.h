@@ -16,10 +16,10 @@
  *   5        stairs: 64 tokens with probabilities from 96/4128 down to 33/4128, of which 5 to 54 are kept.
  *   7        wide: 4096 tokens with probabilities from 18431/2^26 down to 14336/2^26 (the first has 2048/2^26 more), of
  *            which 1025 to 4090 are kept: a reference may look only at the 1024 most likely tokens. There is no tail.
- *            A token has more than twice the error that a float32 sum may have (filter.c). If the vocabulary is
- *            smaller than 8192, there are only 2048 tokens, with probabilities from 3071/4193280 down to 1024/4193280,
- *            of which 65 to 1088 are kept. A wide row needs a vocabulary of 4096, a dtype that represents the steps
- *            (float32), and its own parameters; otherwise the row is flat, 2 kept.
+ *            The probability of each token is more than twice the error that a float32 sum may have (filter.c). If the
+ *            vocabulary is smaller than 8192, there are only 2048 tokens, with probabilities from 3071/4193280 down to
+ *            1024/4193280, of which 65 to 1088 are kept. A wide row needs a vocabulary of 4096, a dtype that represents
+ *            the steps (float32), and its own parameters; otherwise the row is flat, 2 kept.
  *
  * Without a filter, and with only min_p, most rows are peaks. In a peak one token has the probability 0.59, and 63
  * tokens share the rest, in proportions from 95/4032 down to 33/4032; 60 to 63 tokens are kept. A common sampler draws
@@ -27,23 +27,24 @@
  * most likely token of a peak too often: in 0.71 instead of 0.59 of the draws. In all other rows the difference is
  * smaller. The kinds of rows are then:
  *
- *   0        flat, 2 kept; without a filter, every other block has flat, 3 kept. With min_p, blocks 1 and 4 of eight are
- *            tied: 64 32 32 32 32 | 31 31 2, and min_p is 1/2, so that four tokens are exactly at the limit and must be
- *            kept. Blocks 2, 6 and 7 are long.
+ *   0        flat, 2 kept; without a filter, in every other block flat, 3 kept. With min_p, the row is tied in blocks 1
+ *            and 4 of eight: 64 32 32 32 32 | 31 31 2, and min_p is 1/2, so that four tokens are exactly at the limit
+ *            and must be kept. In blocks 2, 6 and 7, the row is long.
  *   3        flat, 3 or 4 kept; without a filter a peak, wide in every fourth block, and long in every other block.
  *   7        a peak, and wide in every fourth block. Without a filter the row is even: 16384 equally likely tokens and
  *            no tail. A sampler whose random number has few bits draws only some of these tokens. An even row needs a
  *            vocabulary of 16384 in float32; otherwise it is flat.
  *   others   peaks; steep if the vocabulary is smaller than 128.
  *
- * In a long row, 16384 tokens are kept. 64 of them have more than half of the probability, and the others share 0.43:
- * each has 440/2^24, below 3e-5, and a reference may take so little for nothing. With min_p, the limit is half of that:
- * a min_p below 1e-4. A long row needs what an even row needs; otherwise it is flat.
+ * In a long row, 16384 tokens are kept. 64 of these tokens have more than half of the probability. The others share
+ * 0.43, and each has 440/2^24, which is below 3e-5: a reference may take such a probability for 0. With min_p, tokens
+ * are kept down to half of this probability, with a min_p below 1e-4. A long row needs what an even row needs;
+ * otherwise it is flat.
  *
- * In two rows of 64, one token has all of the probability: the last token of the vocabulary in row 11, and the first
- * token in row 40. If some rows may be wide, this holds only for the first 64 rows. In these two rows of later 64 rows,
- * another token has 2^-20 and may be drawn, too: a reference that never draws the last token then draws that token
- * again and again.
+ * In rows 11 and 40 of every 64 rows, one token has all of the probability: the last token of the vocabulary in row 11,
+ * and the first token in row 40. But if a case may have wide rows, another token of these two rows has 2^-20 in all
+ * except the first 64 rows. A reference that never draws the last token of the vocabulary then draws the other token in
+ * every such row.
  *
  * The rows of every eighth block of 8 rows are twins: both sets of values have the same rows, with the same parameters
  * (unless the parameters are Python scalars). The state of torch's generators differs between the two sets, so the
@@ -154,7 +155,7 @@ static inline struct sampling_roles sampling_roles_of(const struct op_problem *p
 struct sampling_fill {
 	uint64_t key, first_key; /* the random keys of this set of values and of the first set */
 	int64_t rows, vocab;
-	int64_t stride; /* every column whose index is a multiple of this may be in the tail */
+	int64_t stride; /* every column whose index is a multiple of `stride` may be in the tail */
 	int filters;    /* the variant that op.match returned */
 	int shared;     /* is a parameter a Python scalar, which all rows share? */
 	int wide;       /* the number of tokens of a wide row; 0: there are no wide rows */
@@ -295,8 +296,8 @@ HOST_DEVICE static inline int sampling_may_tie(int64_t row)
 }
 
 /* Returns the change of a flat or steep row's weights in the second set of values, in units of 2^-24. The changes of a
- * row sum to 0. In every eighth block, flat rows have ties: the first two tokens, which are kept, and two tokens that
- * no filter keeps (top-k keeps at most five there). */
+ * row sum to 0. In every eighth block, flat rows have two ties: the first two tokens, which are kept, tie, and so do
+ * two tokens that no filter keeps (top-k keeps at most five tokens there). */
 HOST_DEVICE static inline int32_t sampling_change(const int32_t *parts, int64_t row, int rank)
 {
 	int tied = sampling_may_tie(row);
@@ -362,8 +363,7 @@ HOST_DEVICE static inline int32_t sampling_weight(const struct sampling_fill *f,
 	return 4 * sampling_coarse_weight(f, row, rank);
 }
 
-/* Returns the column of the row's token of `rank`. Column 0 is used in every fourth row, so that it is never the only
- * heavy column. */
+/* Returns the column of the row's token of `rank`. A row of more than two tokens uses column 0 only if row % 4 is 1. */
 HOST_DEVICE static inline int64_t sampling_place(const struct sampling_fill *f, int64_t row, int rank)
 {
 	int64_t tokens = sampling_tokens(f, row), first = row * 2 * SAMPLING_WIDTH;
@@ -428,12 +428,12 @@ struct sampling_parameters {
 	double top_p, min_p;
 };
 
-/* Returns parameters that all rows share. In the first set of values, k keeps two tokens of every kind of row. p is
- * between two sums of each kind, such that the token that crosses p is heavy in flat rows (p is 0.88 of the probability
- * that k = 4 keeps); min_p is between two ratios of each kind. In the second set, k keeps three tokens (five, with a
- * p), and p and min_p keep more. All margins are at least 0.002. A p of 1 and a min_p of 0 keep all tokens; a reference
- * may take them for absent parameters. Therefore, in the second set, p is 1 if there are many rows (whose draws show
- * which tokens are kept), and min_p is 0 if there is one row. */
+/* Returns parameters that all rows share. In the first set of values, k keeps two tokens of every kind of row. In every
+ * kind of row, p is between two successive sums of probabilities, and in flat rows the token that crosses p is heavy
+ * (if k = 4 comes first, p is 0.88). In every kind of row, min_p is between two successive ratios. In the second set, k
+ * keeps three tokens (five, with a p), and p and min_p keep more. All margins are at least 0.002. A p of 1 and a min_p
+ * of 0 keep all tokens; a reference may take them for absent parameters. Therefore, in the second set, p is 1 if there
+ * are many rows, because their draws show which tokens are kept, and min_p is 0 if there is one row. */
 static inline struct sampling_parameters sampling_shared(int filters, int second, int64_t rows)
 {
 	int both = (filters & SAMPLING_TOP_K) && (filters & SAMPLING_TOP_P);

@@ -29,10 +29,11 @@
 
 _Static_assert((int)DRAW_SUSPECTS <= (int)METRICS_EVIDENCE, "metrics must have room for the suspicions of draws_judge");
 
-/* The largest allowed probability that all draws of a case are the same under another seed by chance. */
+/* If the draws of a case are the same under another seed, the reference fails, unless the probability of this for a
+ * correct reference is above 1e-10. */
 static const double false_sameness = 1e-10;
 
-/* PARALLEL_FROM: number of elements from which several threads are faster than one. */
+/* PARALLEL_FROM: with fewer elements, one thread is faster than several. */
 enum { VOCAB_LEAST = SAMPLING_HEAVY, PARALLEL_FROM = 1 << 20 };
 
 static bool is_probabilities(enum dtype dtype)
@@ -115,10 +116,10 @@ static int match(const struct op_problem *problem, struct err *why)
 }
 
 /* Returns the number of rows of the medium case. A reference loops over rows and takes some milliseconds per row. In
- * 256 rows the boundary token is drawn about 60 times. If the output is the filtered probabilities, each kind of row is
- * needed only once; rows are expensive if the vocabulary is large. If most rows are peaks, it takes about a thousand
- * rows in both sets of values together to detect a sampler with uniform noise (input_values.h). With min_p, other rows
- * are needed as well. */
+ * 256 rows the boundary token is drawn about 60 times. There are fewer rows if the output is the filtered
+ * probabilities, which need each kind of row only once, and if the vocabulary is large, because its rows are expensive.
+ * If most rows are peaks, it takes about a thousand rows in both sets of values together to detect a sampler with
+ * uniform noise (input_values.h). With min_p, other rows are needed as well. */
 static int64_t medium_rows(const struct op_problem *problem, int variant)
 {
 	const struct op_axis *vocab = &problem->axes[problem->inputs[sampling_roles_of(problem).probs].axis[1]];
@@ -150,7 +151,7 @@ static int sizes(const struct op_problem *problem, int variant, enum op_size siz
 	return count;
 }
 
-/* The edge cases that --edge adds, in the order of `edges`: values of op_case.edge. */
+/* The values of op_case.edge, in the order of the table `edges`. */
 enum { EDGE_NO_ROWS = 1, EDGE_ONE_ROW, EDGE_CERTAIN, EDGE_TIES, EDGE_OPEN_TOP_K, EDGE_OPEN_TOP_P, EDGE_OPEN_MIN_P };
 
 static const struct op_edge edges[] = {
@@ -183,8 +184,8 @@ static bool edge_axes(const struct op_problem *problem, int variant, int edge, i
 	return true;
 }
 
-/* Returns the parameters of a row's filters in a case of --edge. A top-p of 0 keeps one of two tokens that tie, and
- * either is correct, so rows that may have a tie get a top-p of 1. */
+/* Returns the parameters of a row's filters in a case of --edge. If the two most likely tokens tie, a top-p of 0 may
+ * keep either of them. Rows that may have such a tie therefore get a top-p of 1. */
 static struct sampling_parameters edge_parameters(int edge, int64_t vocab, int64_t row,
                                                   struct sampling_parameters ordinary)
 {
@@ -296,7 +297,8 @@ static double parameter(const struct op_case *c, const struct tensor *in, int in
 	return in[input].rank == OP_SCALAR ? c->scalar[input] : dtype_load(in[input].data, in[input].dtype, row);
 }
 
-/* Returns the k of a parameter. A k beyond the vocabulary keeps all tokens, like a k of the size of the vocabulary. */
+/* Converts the value of a top_k parameter to an integer. A k beyond the vocabulary becomes the size of the vocabulary,
+ * and a k below 1 becomes 0; both keep all tokens. */
 static int64_t top_k_of(double value, int64_t vocab)
 {
 	return value >= (double)vocab ? vocab : value >= 1 ? (int64_t)value : 0;
@@ -584,7 +586,7 @@ static int see_all(const struct op_case *c, const struct tensor *in, const struc
 	return status;
 }
 
-/* Tests that the sample of every row is a token that the filter keeps. Returns the number of rows whose sample is not,
+/* Tests that the sample of every row is a token that the filter keeps. Returns the number of rows with a dropped token,
  * and writes a message about the first such row to `why`. */
 static int64_t judge_tokens(const struct seen *seen, int64_t vocab, const struct tensor *truth, struct metrics *metrics,
                             struct err *why)
@@ -791,7 +793,6 @@ static double parameters(const struct coverage_view *view, const struct op_cover
 	return view->c->problem->input_count > 1 ? sampling_is_shared(view->c->problem) : (double)NAN;
 }
 
-/* The checklist: filters, kind of output, form of the parameters, dtypes, one row and several. */
 static const struct op_coverage coverage[] = {
     {"top-k", coverage_switch, .other = "top_k",
      .values = {{"applied", 1, 1, "filters by top-k"}, {"none", 0, 0, "does without top-k"}}},

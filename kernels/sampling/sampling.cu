@@ -103,8 +103,8 @@ static __device__ double block_max(double *sums, double value)
 	return sums[0];
 }
 
-/* Returns the number of probabilities that are at least `least` and above `above`; if `mass` is set, their sum. A
- * negative `above` excludes no probability. */
+/* Selects the probabilities that are at least `least` and above `above`. Returns their sum if `mass` is true, else
+ * their number. A negative `above` excludes no probability. */
 static __device__ double count_or_sum(const struct row *r, double least, double above, bool mass)
 {
 	double own = 0;

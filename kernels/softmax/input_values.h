@@ -16,15 +16,15 @@
  * instead of 3 in rows of kind 4. An exponential of 128 overflows unless the reference subtracts a maximum that
  * includes the dominating column. The mask in rows of kind 3 is finite: -65504 in float16, else -2^127. Rows of kind 7
  * have one element at -32768, and -32768 - 512 j with j from 1 to 8 elsewhere: below any number that people use as a
- * mask or as an initial maximum. The result is exactly 1 there and 0 elsewhere, however a reference divides, scales and
- * subtracts.
+ * mask or as an initial maximum. The result of the element at -32768 is exactly 1, and all other results are 0, however
+ * a reference divides, scales and subtracts.
  *
  * If there is one temperature per row, each temperature is one of twelve numbers between 13/256 (0.05) and 4, some
  * below 1 and some above. Row 0 has 13/256 or 4. Rows of kinds 1 and 7, whose logits are far from zero, have 1/4 or
  * more. A single temperature is one of six numbers, depending on the case: below 1 in one set of values, and above 1 in
  * the other. If a single temperature is below 1/4, the offsets 128 and -200 of rows of kinds 1, 2 and 7 are divided by
- * 8. No logit divided by its temperature thus exceeds 832, except in rows of kinds 2, 3 and 7 of the second set, where
- * only one result differs from 0, or where the element is masked. */
+ * 8. A logit divided by its temperature is thus at most 832 in magnitude. The exceptions are in the second set: rows of
+ * kinds 2 and 7, in which only one result differs from 0, and the masked elements of rows of kind 3. */
 #ifndef REFTEST_KERNELS_SOFTMAX_INPUT_VALUES_H
 #define REFTEST_KERNELS_SOFTMAX_INPUT_VALUES_H
 
@@ -53,7 +53,7 @@ struct softmax_fill {
 	uint64_t key;
 	int64_t columns;
 	int second; /* is this the second set of values? */
-	int near;   /* do all rows share one temperature below 1/4? Logits are then near zero */
+	int near;   /* do all rows share one temperature below 1/4? If so, logits are nearer to zero */
 	int narrow; /* are logits float16? */
 };
 

@@ -25,7 +25,7 @@
 #include "kernels/core/simd.h"
 #include "kernels/core/take.h"
 
-enum { PARALLEL_FROM = 1 << 20 }; /* number of elements from which several threads are faster than one */
+enum { PARALLEL_FROM = 1 << 20 }; /* with fewer elements, one thread is faster than several */
 
 static bool is_softmax(const struct op_problem *problem)
 {
@@ -92,7 +92,7 @@ static int sizes(const struct op_problem *problem, int variant, enum op_size siz
 	return count;
 }
 
-/* The edge cases that --edge adds, in the order of `edges`: values of op_case.edge. */
+/* The values of op_case.edge, in the order of the table `edges`. */
 enum { EDGE_NO_ROWS = 1, EDGE_ONE_LEFT };
 
 static const struct op_edge edges[] = {
@@ -197,7 +197,7 @@ static int fill(const struct op_case *c, int input, struct tensor *out, struct e
 	return 0;
 }
 
-/* The mistakes that the oracle computes. With OVER_ROWS and later ones, rows are not normalised separately. */
+/* The mistakes that the oracle computes. With OVER_ROWS and COMMON_MAXIMUM, rows are not normalised separately. */
 enum mistake {
 	NO_MISTAKE, LOGARITHM, BASE_2, NOT_DIVIDED, MEAN, SIGMOID, MULTIPLIED, NO_TEMPERATURE, OF_THE_OUTPUT, ROUNDED_LOGITS,
 	ROUNDED_EXPONENTIALS, ROUNDED_SUM, SATURATED_SUM, EPSILON, NO_MAXIMUM, LAST_LEFT_OUT, FINITE_MASK,
@@ -475,7 +475,6 @@ static void bind(const struct op_problem *problem, int variant, void *out)
 	*(struct roles *)out = (struct roles){softmax_logits(problem), softmax_temperature(problem), 0};
 }
 
-/* The checklist: with and without a temperature, dtypes, one row and several. */
 static const struct op_coverage coverage[] = {
     COVERAGE_OPTION("temperature", "temperature", "given", "has a temperature", "none", "has no temperature"),
     COVERAGE_DTYPES_WIDE("logits"),
