@@ -8,7 +8,7 @@
 #include "kernels/core/take.h"
 #include "kernels/moe/experts.h"
 
-/* Makes the change in the tensors `role` and `other`. */
+/* Applies `change` to the tensors op_confusion.role and op_confusion.other. */
 static bool change_both(struct op_variation *v, const struct op_confusion *confusion,
 			bool (*change)(struct op_variation *v, const struct op_confusion *confusion))
 {
@@ -86,7 +86,7 @@ static bool turn_both(struct op_variation *v, const struct op_confusion *confusi
 	return change_both(v, confusion, turn);
 }
 
-/* The first expert here is taken for a multiple of the number of experts here. */
+/* Rounds the number of this device's first expert down to a multiple of the number of experts on this device. */
 static bool round_offset_down(struct op_variation *v, const struct op_confusion *confusion)
 {
 	int offset = variation_input(v, confusion->role), weights = variation_input(v, confusion->other);

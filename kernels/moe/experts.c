@@ -45,7 +45,7 @@ static bool is_here(const struct moe_extent *e, int64_t expert)
 	return expert >= e->offset && expert < e->offset + e->local;
 }
 
-/* Does a reference with the mistake of the case let expert k of a token's list count? */
+/* Returns true if a reference with the mistake of the case computes expert k of a token's list. */
 static bool counts(const struct computation *w, const int64_t *expert, int64_t k, int64_t picks)
 {
 	for (int64_t i = 0; i < picks; i++) {
@@ -58,7 +58,7 @@ static bool counts(const struct computation *w, const int64_t *expert, int64_t k
 	return w->mistake != MOE_LAST_EXPERT || expert[k] != w->e.offset + w->e.local - 1;
 }
 
-/* Takes visits away as the mistake of the case does. An expert outside those here is -1. */
+/* Removes the visits that a reference with the mistake of the case does not compute: sets their experts to -1. */
 static void leave_out_visits(const struct computation *w, int64_t picks, int64_t *expert)
 {
 	bool *kept = take(picks, sizeof *kept);
@@ -72,7 +72,7 @@ static void leave_out_visits(const struct computation *w, int64_t picks, int64_t
 	free(kept);
 }
 
-/* Returns how many of an expert's visits the mistake of the case reads. */
+/* Returns the number of an expert's visits that a reference with the mistake of the case computes. */
 static int64_t visits_read(const struct computation *w, int64_t visits)
 {
 	if (w->mistake == MOE_TILE && visits > (int64_t)w->by)
@@ -181,9 +181,9 @@ enum { TOGETHER = 4 };
 #define ADD_PRODUCTS(s, a) s##0 += (a)[i] * b0[i], s##1 += (a)[i] * b1[i], s##2 += (a)[i] * b2[i], s##3 += (a)[i] * b3[i]
 #define WRITE_SUMS(sums, s) (sums)[0] = s##0, (sums)[1] = s##1, (sums)[2] = s##2, (sums)[3] = s##3
 
-/* Computes the products of two rows a0 and a1 with TOGETHER rows of b. Each sum has the bits that dot() returns. A
- * sum waits for its last addition, but eight sums do not wait for each other, and each number is loaded for several
- * products. */
+/* Computes the products of two rows a0 and a1 with TOGETHER rows of b. Each sum has the bits that dot() returns. An
+ * addition to a sum must wait for the previous addition to it. Eight sums at a time do not wait for each other, and
+ * each number is loaded for several products. */
 WIDE static void dot_together(const double *a0, const double *a1, const double *b, int64_t count, double *sums0,
                               double *sums1)
 {
@@ -232,7 +232,7 @@ static double silu(double gate)
 	return gate / (1 + exp(-gate));
 }
 
-/* `factor` is that of the gate. */
+/* Returns up * silu(gate), or what the mistake computes instead. `factor` is the factor of the gate. */
 static double mistaken_activation(const struct computation *w, double up, double gate, double factor)
 {
 	switch (w->mistake) {
@@ -305,7 +305,7 @@ static void read_second(const struct computation *w, int64_t l, int64_t h, doubl
 		 l * (e->hidden / e->rows2) + h / e->rows2, e->columns2, out);
 }
 
-/* Adds column h of the second product of local expert l, whose sums are `sums`, to out[token][h] for all its visits. */
+/* `sums` is column h of the second product of local expert l. Adds it to out[token][h] for all visits of the expert. */
 static void add_column(const struct computation *w, int64_t l, int64_t h, const double *sums)
 {
 	const struct visit *visit = w->visit + w->start[l];

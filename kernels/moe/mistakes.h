@@ -2,8 +2,8 @@
 #ifndef REFTEST_KERNELS_MOE_MISTAKES_H
 #define REFTEST_KERNELS_MOE_MISTAKES_H
 
-/* The mistakes that the oracle computes itself: up to MOE_LAST_OF_EXPERTS those in the experts, then those in the
- * routing. */
+/* The mistakes that the oracle computes itself: those before MOE_LAST_OF_EXPERTS are in the experts, and those after it
+ * are in the routing. */
 enum moe_mistake {
 	MOE_NO_MISTAKE,
 	MOE_SWAPPED,
@@ -14,45 +14,45 @@ enum moe_mistake {
 	MOE_INTERLEAVED,        /* up is row 2 i of the first weights, and the gate row 2 i + 1 */
 	MOE_GATE_LIMIT,         /* the gate is limited to magnitudes of mistake_by */
 	MOE_GATE_FACTOR_LAST,   /* the factor of the gate is applied after silu */
-	MOE_INNER_ROUNDED,      /* what enters the second product is rounded to the dtype mistake_by */
-	MOE_INNER_LIMIT,        /* and is limited to magnitudes of mistake_by */
+	MOE_INNER_ROUNDED,      /* the inputs of the second product are rounded to the dtype mistake_by */
+	MOE_INNER_LIMIT,        /* the inputs of the second product are limited to magnitudes of mistake_by */
 	MOE_PRODUCTS_ROUNDED,   /* the first product is rounded to the dtype mistake_by */
 	MOE_HIDDEN_SCALE_TURNED, /* scales of hidden states are read as if their two axes were exchanged */
 	MOE_HIDDEN_ROUNDED,     /* scaled hidden states are rounded to the dtype mistake_by */
 	MOE_SCALES_INTERLEAVED, /* column j has scale j modulo the number of blocks */
 	MOE_WEIGHT_TWICE,       /* the routing weight multiplies input and output */
-	MOE_LAST_EXPERT,        /* the last expert here is left out */
-	MOE_TILE,               /* an expert reads its first mistake_by tokens */
-	MOE_LAST_OF_MULTIPLE,   /* the last token of an expert is left out if their number is a multiple of mistake_by */
-	MOE_OVERWRITTEN,        /* of a token's experts, the last one listed alone counts */
-	MOE_TWICE_ONE_PART,     /* of an expert that is listed twice, the last part alone counts, or the first */
-	MOE_TWICE_FIRST,
+	MOE_LAST_EXPERT,        /* the last expert of this device is left out */
+	MOE_TILE,               /* an expert computes only its first mistake_by tokens */
+	MOE_LAST_OF_MULTIPLE,   /* an expert with a multiple of mistake_by tokens leaves out the last token */
+	MOE_OVERWRITTEN,        /* of a token's experts on this device, only the last one listed counts */
+	MOE_TWICE_ONE_PART,     /* if an expert is listed twice, only the last entry counts */
+	MOE_TWICE_FIRST,        /* if an expert is listed twice, only the first entry counts */
 	MOE_LAST_OF_EXPERTS,
 	MOE_PICK_MORE,
 	MOE_PICK_LESS,
-	MOE_FIRST_PICK,         /* the first choice alone counts, with its weight among all */
+	MOE_FIRST_PICK,         /* only the first choice counts, with the weight that it has among all choices */
 	MOE_SMALLEST,
 	MOE_NO_GROUPS,
 	MOE_GROUP_MORE,
-	MOE_GROUP_LARGEST,      /* groups by their largest score alone, or by the sum of all their scores */
-	MOE_GROUP_ALL,
+	MOE_GROUP_LARGEST,      /* groups are ranked by their largest score */
+	MOE_GROUP_ALL,          /* groups are ranked by the sum of all their scores */
 	MOE_GROUPS_UNBIASED,
 	MOE_GROUPS_ZERO,        /* the scores of dropped groups are 0, not -infinity */
 	MOE_BIAS_ON_LOGITS,
 	MOE_BIASED,
 	MOE_RANK_AT_LEAST_0,
 	MOE_RANK_ROUNDED,       /* biased scores are rounded to the dtype mistake_by */
-	MOE_SOFTMAX,            /* of all logits, for the sigmoid */
+	MOE_SOFTMAX,            /* scores are the softmax of all logits, not sigmoids */
 	MOE_SOFTMAX_OF_ALL,     /* weights are the softmax of all logits */
 	MOE_SIGMOIDS,           /* weights are sigmoids, divided by their sum */
 	MOE_LOGIT_LIMIT,        /* chosen logits are limited to mistake_by */
 	MOE_NOT_DIVIDED,
-	MOE_DIVIDED_BY_ALL,     /* by the sum of all scores, or by that of the experts here */
-	MOE_DIVIDED_BY_LOCAL,
+	MOE_DIVIDED_BY_ALL,     /* weights are divided by the sum of the scores of all experts */
+	MOE_DIVIDED_BY_LOCAL,   /* weights are divided by the sum over the chosen experts of this device */
 	MOE_EVEN,
 	MOE_WEIGHT_1,
 	MOE_REVERSED_WEIGHTS,   /* the first choice has the weight of the last */
-	MOE_MODULO_LOCAL,       /* expert numbers are taken modulo the number of experts here */
+	MOE_MODULO_LOCAL,       /* expert numbers are taken modulo the number of experts on this device */
 	MOE_GIVEN_DIVIDED,      /* given weights are divided by their sum */
 	MOE_GIVEN_HALF,         /* the bits of given weights are float16 */
 	MOE_GIVEN_MAGNITUDE,    /* given weights lose their sign */

@@ -1,8 +1,8 @@
 /* roles - the role of each input of a mixture of experts, and the sizes of a case.
  *
  * Roles are found by rank, by the axes that an input shares with the output [T, H], and by dtype. Names are used only
- * where shapes are ambiguous: for a routing bias and the factors per expert, for logits [T, E] and scales [T, H
- * / block], and for Python scalars. */
+ * where shapes are ambiguous: to distinguish a routing bias from the factors per expert, to distinguish logits [T, E]
+ * from scales [T, H / block], and for Python scalars. */
 #ifndef REFTEST_KERNELS_MOE_ROLES_H
 #define REFTEST_KERNELS_MOE_ROLES_H
 

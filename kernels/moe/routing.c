@@ -240,7 +240,7 @@ static double biased(const double *score, const double *bias, int64_t expert)
 	return score[expert] + (bias == NULL ? 0 : bias[expert]);
 }
 
-/* Returns what experts are ranked by: the biased score, or what a mistake makes of it. */
+/* Returns the number by which experts are ranked: the biased score, or the number that a mistake computes instead. */
 static double rank_of(const struct routing *r, const double *score, const double *bias, int64_t expert)
 {
 	double rank = biased(score, bias, expert);
@@ -304,8 +304,8 @@ static double choose_experts(const struct routing *r, const double *score, const
 	return fmin(margin, margin_of(best));
 }
 
-/* Returns the sum of the scores of all experts; of their exponentials, relative to `largest`, if the method is
- * MOE_RENORMALISE. */
+/* Returns the sum of the scores of all experts. If the method is MOE_RENORMALISE, the terms are the exponentials of
+ * score - largest. */
 static double sum_of_all(const struct routing *r, const double *score, double largest)
 {
 	double sum = 0;
@@ -332,7 +332,7 @@ static double raw_weight(const struct routing *r, const double *score, const dou
 	return r->mistake == MOE_BIASED ? biased(score, bias, expert) : score[expert];
 }
 
-/* Returns what the weights of the chosen experts are divided by. */
+/* Returns the number by which the weights of the chosen experts are divided. */
 static double divisor_of(const struct routing *r, const double *score, const int64_t *expert, const double *weight)
 {
 	double sum = 0;
@@ -347,7 +347,7 @@ static double divisor_of(const struct routing *r, const double *score, const int
 	return sum + (r->mistake == MOE_DIVIDED_BY_LOCAL ? 1e-9 : 1e-20);
 }
 
-/* Makes the mistakes in the list of a token's experts and weights. */
+/* If the mistake changes the list of a token's experts and weights, changes the list. */
 static void mistake_list(const struct routing *r, int64_t *expert, double *weight)
 {
 	for (int64_t k = 0; k < r->picks; k++) {
@@ -417,7 +417,7 @@ bool routing_has_mistake(const struct routing *r)
 	case MOE_PICK_LESS:
 	case MOE_SMALLEST:
 		return r->method != MOE_GIVEN;
-	case MOE_EVEN: /* of one expert, the same as MOE_WEIGHT_1 */
+	case MOE_EVEN: /* with a single choice, MOE_WEIGHT_1 has the same effect */
 	case MOE_FIRST_PICK:
 	case MOE_REVERSED_WEIGHTS:
 		return r->picks > 1;

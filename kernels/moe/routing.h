@@ -36,10 +36,10 @@ struct routing {
 	double factor;
 	int mistake; /* op_case.mistake: one of enum moe_mistake */
 	double by;   /* op_case.mistake_by */
-	int64_t offset, local; /* the experts here, for mistakes */
+	int64_t offset, local; /* the experts of this device; only mistakes use them */
 };
 
-/* Would a mistake of the routing change it? */
+/* Returns true if r->mistake can change this routing. */
 bool routing_has_mistake(const struct routing *r);
 
 /* Finds the routing method of a problem from its roles, name, tags and description. Returns the variant, or -1 with the
