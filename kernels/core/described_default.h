@@ -1,6 +1,6 @@
 /* described_default - reads what the description of a Python scalar says about the scalar's default: "0 stands for
  * 1/sqrt(head_size)" means that a caller may pass 0 to get the default. Some references replace 0 by the default and
- * others do not; a case must show which. */
+ * others do not, so that cases must pass 0. */
 #ifndef REFTEST_KERNELS_CORE_DESCRIBED_DEFAULT_H
 #define REFTEST_KERNELS_CORE_DESCRIBED_DEFAULT_H
 

@@ -45,8 +45,8 @@ struct diagnosis {
 
 struct op_variation;
 
-/* Returns true if the outputs of the reference agree everywhere with the outputs of `v`: a mistake, computed from the
- * inputs of `set`. */
+/* `v` holds the outputs that a mistake computes from the inputs of `set`. Returns true if the outputs of the reference
+ * agree with them everywhere. */
 bool diagnosis_agrees(const struct op_variation *v, const struct diagnosis_set *set);
 
 /* Notes a case that the reference passed: a reference with the right mistake must pass this case, too. The family must

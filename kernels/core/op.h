@@ -245,7 +245,8 @@ struct op {
 	 * values). NaN and infinities do not count. tests/unit/test_ranges.c verifies both ends of the range. Returns
 	 * false if the input has no meaningful range, such as indices that only have to be valid. */
 	bool (*range)(const struct op_problem *problem, int variant, int input, struct op_range *out);
-	/* Returns the largest length of a var axis in the default cases, or 0 if the length follows from other axes. */
+	/* Returns a length that a var axis reaches or exceeds in some default case, or 0 if its length follows from other
+	 * axes. */
 	int64_t (*reach)(const struct op_problem *problem, int variant, int axis);
 	/* Returns true if this operation draws random numbers from torch's generators. If `samples` returns false, the
 	 * output must not depend on the seeds of these generators. NULL: the operation draws no random numbers. */

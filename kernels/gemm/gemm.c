@@ -218,8 +218,7 @@ static bool range(const struct op_problem *problem, int variant, int input, stru
 	return true;
 }
 
-/* Returns the largest length of a var axis in the default cases. If C has several leading var axes, the length of the
- * last one is what remains after division by the others. */
+/* If C has several leading axes, returns 0 for each of them, because their lengths depend on each other. */
 static int64_t reach(const struct op_problem *problem, int variant, int axis)
 {
 	const struct op_arg *out = &problem->outputs[0], *a = &problem->inputs[gemm_left(problem, variant)];

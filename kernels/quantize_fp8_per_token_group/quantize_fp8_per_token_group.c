@@ -320,7 +320,8 @@ static double factor_of(const struct op_case *c, const double *most, int64_t g)
 	}
 }
 
-/* Rounds to an e4m3 number: towards zero or, if `away`, to the nearest, ties away from zero. */
+/* Rounds to an e4m3 number. If `away` is false, rounds towards zero; if it is true, to the nearest number, ties away
+ * from zero. */
 static double in_steps(double quotient, bool away)
 {
 	double step = exp2(floor(log2(fmax(fabs(quotient), 0x1p-6))) - 3);

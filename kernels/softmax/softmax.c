@@ -65,8 +65,9 @@ static int match(const struct op_problem *problem, struct err *why)
 	return SOFTMAX_TEMPERATURE;
 }
 
-/* Returns the number of rows of a case: one row, whole blocks of rows (every kind twice), or one row more than whole
- * blocks. Because vocabularies are wide, the rows have at most about 2^23 elements. */
+/* Returns the number of rows of a case: one, a multiple of the number of rows that kernels process as a block, or one
+ * more than such a multiple (row_counts.h). Because vocabularies are wide, the rows have at most about 2^23 elements.
+ * */
 static int64_t rows_of(enum op_size size, int which, int64_t columns)
 {
 	if (size == SIZE_LARGE)
@@ -142,8 +143,8 @@ static bool range(const struct op_problem *problem, int variant, int input, stru
 	return true;
 }
 
-/* Returns the number of rows that some case must have: more than 300 if rows are short, and 65 if the vocabulary has a
- * hundred thousand tokens, because kernels use several blocks for such a row. */
+/* The number of rows is above 300 in some default case. If the vocabulary has a hundred thousand tokens, it is only 65,
+ * because kernels use several blocks for such a row. */
 static int64_t reach(const struct op_problem *problem, int variant, int axis)
 {
 	const struct op_arg *y = &problem->outputs[0];

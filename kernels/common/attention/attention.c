@@ -170,14 +170,14 @@ struct gathered {
 	double *value;                /* [kv heads][value_room / LANES][room][LANES] */
 };
 
-/* Returns the numbers of block `block` of part `p` of the keys, [dim][KEYS]. */
+/* Returns the elements of block `block` of part `p` of the keys, as [dim][KEYS]. */
 static inline double *key_block(const struct attention_extent *e, const struct gathered *g, int p, int64_t block,
                                 int64_t kv_head)
 {
 	return g->key[p] + (block * e->kv_heads + kv_head) * e->dim[p] * KEYS;
 }
 
-/* Returns numbers d … d + LANES - 1 of the values of a kv head, [room][LANES]. */
+/* Returns the elements d … d + LANES - 1 of all values of a kv head, as [room][LANES]. */
 static inline double *value_block(const struct gathered *g, int64_t kv_head, int64_t d)
 {
 	return g->value + (kv_head * g->value_room + d) * g->room;
@@ -368,7 +368,7 @@ static void find_weights(const struct attention_view *v, struct query_rows *quer
 		mistake_weights(v->mistake, query_rows, i);
 }
 
-/* Computes numbers d … d + LANES - 1 of the outputs of all query_rows, over the keys that all of them see. */
+/* Computes the elements d … d + LANES - 1 of the outputs of all query_rows, over the keys that all of them see. */
 WIDE static void add_values(const struct gathered *g, const struct query_rows *query_rows, int64_t d)
 {
 	lanes sum[TOGETHER] = {{0}};
@@ -395,7 +395,7 @@ static inline void add_value(const struct gathered *g, const struct query_rows *
 }
 
 /* Computes the weighted sum of the values, the largest logit and the sum of the weights for each of `query_rows`. A
- * value that a query does not see does not reach its output, even if the value is not finite. */
+ * value that a query does not see does not change the query's output, even if the value is not finite. */
 WIDE static void attend(const struct attention_view *v, const struct gathered *g, struct query_rows *query_rows)
 {
 	for (int64_t block = 0; block * KEYS < query_rows->most; block++)

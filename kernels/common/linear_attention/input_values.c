@@ -142,8 +142,8 @@ double recurrence_scale(const struct op_case *c, int64_t k_dim, int64_t sequence
 	return sequences <= 1 ? 0.7 / sqrt((double)k_dim) : sequences <= 3 ? 1 : 1.75;
 }
 
-/* Chooses whether beta goes through a sigmoid and whether it is doubled, by the case and the set of input values. Beta
- * is doubled without a sigmoid only if the definition says so. */
+/* The case and the set of input values determine whether beta goes through a sigmoid and whether it is doubled. Beta is
+ * doubled without a sigmoid only if the definition says so. */
 enum { RAW = 0, SIGMOID = 1, DOUBLED = 2, BOTH = SIGMOID | DOUBLED };
 
 static int strength_of(const struct recurrence_extent *e, const struct op_case *c)
@@ -288,7 +288,7 @@ static void fill_offsets(const struct op_case *c, const struct recurrence_extent
 		dtype_store(out->data, out->dtype, EMPTY + 1, dtype_load(out->data, out->dtype, EMPTY));
 }
 
-/* Computes consecutive elements of the tensor, which is taken for one row. */
+/* Computes consecutive elements of the tensor, which counts as one row. */
 static void make_elements(const void *recipe, int64_t row, int64_t first, int64_t count, const uint32_t *random,
                           float *values)
 {

@@ -12,7 +12,7 @@
  *              is near 5/4 (near 1 if beta is doubled), because 1 - beta |k|^2 must contract.
  *   q          uniform on [-1, 1). If token + head is odd, q has the direction of k and therefore reads the value that
  *              the token wrote. Otherwise, q reads values that earlier tokens wrote.
- *              If the reference normalises q, q is multiplied by 1, 2, 4 | 1, 4, 16 in turn, but the norm is short if
+ *              If the reference normalises q, q is multiplied by 1, 2, 4 | 1, 4, 16 in turn, but the row is short if
  *              (token + head) % 8 is 3 (recurrence_short_query).
  *   v          uniform on [-1, 1) | [-4, 4), but huge in tokens 9 and 73 of some heads (see below)
  *   state      uniform on [-1/2, 1/2) | [-2, 2)
@@ -22,10 +22,10 @@
  *              gate. If (5 token + head + 3 key) % 16 is 3, g is 0 (nothing is forgotten). If this number is 11, g is 6
  *              | 16 times the least gate: sums over 64 tokens then fall below -88, where exp(-sum) overflows float32.
  *   g, A_log, dt_bias with softplus: g is recurrence_raw_gate; dt_bias is uniform on [-2, 2), where softplus bends
- *              | [-7, -2), as in models. In heads 1, 5, … | 3, 7, … dt_bias is within 1/4 of 0 | -4.5, and gates of
- *              every 16th turn are near 5.25 with their bias: there softplus(x) is above x by 0.005, and the head
- *              forgets so slowly that a reference with x fails. For head % 4 = 0, 1, 2, 3, A_log is near -3, -1, 1/2,
- *              -5 | 5/2, -7, 0, -2
+ *              | [-7, -2), as in models. In heads 1, 5, … | 3, 7, … dt_bias is within 1/4 of 0 | -4.5, and if (5 token
+ *              + head + 3 key) % 16 is 15, the gate with its bias is near 5.25: there softplus(x) is above x by 0.005,
+ *              and the head forgets so slowly that a reference with x fails. For head % 4 = 0, 1, 2, 3, A_log is near
+ *              -3, -1, 1/2, -5 | 5/2, -7, 0, -2
  *   g, A_log, dt_bias with a lower bound: for (head + key) % 4 = 0, 1, 2, 3, g is the same, lower by 6, 0, 9, 3;
  *              dt_bias is uniform on [-2, 2) | [-8, 8); A_log is within 1/2 of 0 | of 5/2 and -2 in turn. This covers
  *              both ends of a sigmoid, and its middle.
@@ -290,14 +290,14 @@ HOST_DEVICE static inline float recurrence_raw_gate(bool second, int64_t turn, f
 	}
 }
 
-/* Returns true if the token belongs to the alike keys of this head of k. */
+/* Returns true if the key of this token and head is one of the alike keys. */
 HOST_DEVICE static inline bool recurrence_is_alike(int64_t token, int64_t k_head)
 {
 	return token < RECURRENCE_ALIKE && k_head % 2 == 0;
 }
 
-/* Returns element `index` of the alike keys, as recurrence_key_element expects it. `row` is the number of elements of a
- * token in k. The sum of three numbers is multiplied by 9/16, about 3^-1/2; the result is exact. */
+/* Returns element `index` of the alike keys, for the parameter `value` of recurrence_key_element. `row` is the number
+ * of elements of a token in k. The sum of three numbers is multiplied by 9/16, about 3^-1/2; the result is exact. */
 HOST_DEVICE static inline float recurrence_alike_element(uint64_t k_key, int64_t index, int64_t row)
 {
 	float sum = 0;

@@ -16,8 +16,8 @@ struct rms_roles {
 	int output, updated;		   /* updated: hidden + residual, rounded to its dtype */
 };
 
-/* Finds roles by shape. If shapes are ambiguous (two activations, two outputs, or activations of rank 1), names decide.
- * In a problem that rms_match accepts, every input and output has a role. */
+/* Finds roles by shape. If shapes are ambiguous (two activations, two outputs, or activations of rank 1), names
+ * determine the roles. In a problem that rms_match accepts, every input and output has a role. */
 struct rms_roles rms_roles_of(const struct op_problem *problem);
 
 extern const struct op_role rms_role_names[];
