@@ -59,7 +59,7 @@ template <enum dtype D> struct zero_count {
 
 /* Compares two 16-bit floats at a time, as float16. For bfloat16, this is correct because non-negative numbers of both
  * dtypes have the same order as their bit patterns, and `limit` is below the bit pattern of float16's infinity. The
- * counts are float16 numbers, too, which represent all integers up to 2048. */
+ * counts are also float16 numbers, which represent all integers up to 2048. */
 struct zero_count_pairs {
 	__half2 hits;
 

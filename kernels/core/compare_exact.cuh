@@ -108,8 +108,8 @@ static __device__ __forceinline__ uint64_t greatest(uint64_t mine)
 
 /* `peaks` has five chunks of each warp. Writes the five worst of these chunks to out[0 … 4], the worst first. All
  * threads of the block call this function. Thread `first` and each later thread rank one chunk: they count the numbers
- * in `peaks` that are greater. Two numbers can be equal only if both are 0. The result is visible to other threads
- * after a barrier. */
+ * in `peaks` that are greater than the chunk's number. Two numbers can be equal only if both are 0. The result is
+ * visible to other threads after a barrier. */
 static __device__ __forceinline__ void rank_peaks(const chunk_peak *peaks, chunk_peak *out, int first)
 {
 	int mine = (int)threadIdx.x - first, rank = 0;

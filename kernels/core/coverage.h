@@ -4,7 +4,7 @@
  * A row is one axis of a family's checklist: a property in which references of the family differ, such as the layout of
  * the state. The row lists the values of this property that a dataset should contain. `measure` turns a case into a
  * number; the case covers the value whose range contains the number. The number comes from roles, modes, dtypes,
- * lengths and scalars, never from the name of a definition. Coverage decides nothing about verdicts. */
+ * lengths and scalars, never from the name of a definition. Verdicts do not depend on coverage. */
 #ifndef REFTEST_KERNELS_CORE_COVERAGE_H
 #define REFTEST_KERNELS_CORE_COVERAGE_H
 

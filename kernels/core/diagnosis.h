@@ -49,7 +49,7 @@ struct op_variation;
  * agree with them everywhere. */
 bool diagnosis_agrees(const struct op_variation *v, const struct diagnosis_set *set);
 
-/* Notes a case that the reference passed: a reference with the right mistake must pass this case, too. The family must
+/* Notes a case that the reference passed. A reference with the right mistake must also pass this case. The family must
  * have filled all inputs of the case. Large cases are not noted. */
 void diagnosis_note_passed(struct diagnosis *diagnosis, const struct op_case *const *sets, int count);
 

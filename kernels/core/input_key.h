@@ -1,6 +1,6 @@
 /* input_key - derives the Philox key of an input (kernels/core/random_inputs.h). Random numbers of two inputs differ
- * only because their keys differ. The main program uses this file, too. The file must therefore not use OpenMP: loading
- * libgomp would slow down every start. */
+ * only because their keys differ. This file must not use OpenMP, because the main program also uses the file, and
+ * loading libgomp would slow down every start. */
 #ifndef REFTEST_KERNELS_CORE_INPUT_KEY_H
 #define REFTEST_KERNELS_CORE_INPUT_KEY_H
 

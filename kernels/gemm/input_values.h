@@ -28,10 +28,10 @@
  * The rows of A after the lifted ones are "high": they are like lifted rows, but their element at GEMM_DROP is 0, so
  * the sums of products stay at 98304 … 114688. In float16 such a sum is infinite; a reference that limits it to
  * float16's maximum is wrong. If a workload provides A or B, there are no high rows, because a sum could then be so
- * close to float16's maximum that rounding decides. The rows after the high ones are "faint" in the second set of
- * values: they are scaled so that their smallest elements are 2^-24, the smallest number above 0 in float16, and their
- * two special elements are 0. The products in such a row are below 2^-14, where float16 is subnormal. If K is 4096,
- * about half of the row's elements of C are also below 2^-14.
+ * close to float16's maximum that its rounding determines whether it is infinite. The rows after the high ones are
+ * "faint" in the second set of values: they are scaled so that their smallest elements are 2^-24, the smallest number
+ * above 0 in float16, and their two special elements are 0. The products in such a row are below 2^-14, where float16
+ * is subnormal. If K is 4096, about half of the row's elements of C are also below 2^-14.
  *
  * If neither A nor B is float16, two of eight columns are scaled. If k % 8 is 5, column k of A is scaled by 2^30 and
  * column k of B by 2^-30. If k % 8 is 6, column k of A is scaled by 2^-30 and column k of B by 2^30. The products do

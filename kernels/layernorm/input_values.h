@@ -5,7 +5,7 @@
  * Noise is uniform on [-1, 1).
  *
  *   row 0, 7  Tiny: the variance is about epsilon (row 0) or a 64th of epsilon (row 7). A wrong or missing epsilon
- *             changes these rows. Row 0 is tiny so that a batch of one row reveals a wrong epsilon, too.
+ *             changes these rows. Row 0 is tiny so that even a batch of one row reveals a wrong epsilon.
  *   row 1     Constant: every element is 4. Only epsilon keeps the quotient finite, and the output is the bias.
  *   row 2     Shifted: 1 + noise / 4. The mean is seven times the standard deviation.
  *   row 3     Huge: noise on [-2^20, 2^20), which overflows float16. If a tensor is float16, noise on [-2^14, 2^14), whose

@@ -21,9 +21,8 @@
  * in an interval of relative width SLACK around the true quotient, and q is the rounding of a number in this interval.
  * The steps of e4m3 are 2^-4 to 2^-3 of a number, so nearly every interval rounds to one e4m3 number; an interval that
  * contains a tie rounds to two neighbouring numbers. No other q is accepted. If amax is exactly 448 times a power of
- * two, s and its reciprocal are powers of two, too, and each of these computations is exact (7 * fl(1 / 7) rounds to 1
- * in float32, so amax * (1 / 448) is exact as well). The interval is then a single number, and ties must round to
- * even. */
+ * two, s and its reciprocal are also powers of two, and each of these computations is exact. (amax * (1 / 448) is exact
+ * because 7 * fl(1 / 7) rounds to 1 in float32.) The interval is then a single number, and ties must round to even. */
 #include "kernels/quantize_fp8_per_token_group/confusions.h"
 #include "kernels/quantize_fp8_per_token_group/input_values.h"
 #include "kernels/quantize_fp8_per_token_group/mistakes.h"
@@ -218,7 +217,7 @@ static double as(double x, enum dtype dtype)
 	return dtype_load(bytes, dtype, 0);
 }
 
-/* Returns the largest magnitude of a group, or what a mistake takes for it, without the floor. */
+/* Returns the largest magnitude of a group without the floor, or the number that a mistake uses instead. */
 static double magnitude(const struct tensor *x, int64_t number, int64_t group, int mistake)
 {
 	int64_t first = number * group + (mistake == QUANTIZE_FIRST_LEFT_OUT || mistake == QUANTIZE_ONE_CHANNEL_LATER);

@@ -8,8 +8,8 @@
  *           only the most likely token. If this product is exact in float32, min-p must keep a token exactly at the
  *           limit.
  *
- * Tokens of probability 0 are never drawn, so they count as dropped. All ties at the boundary are kept. In some rows
- * float32 rounding, or the order among ties, decides which tokens an implementation keeps. In struct filter_kept,
+ * Tokens of probability 0 are never drawn, so they count as dropped. All ties at the boundary are kept. In some rows,
+ * the tokens that an implementation keeps depend on float32 rounding or on the order of ties. In struct filter_kept,
  * `least` is the smallest probability that any correct implementation keeps, and `slack` is the total variation
  * distance between the implementations that keep the most and the fewest tokens. */
 #ifndef REFTEST_KERNELS_SAMPLING_FILTER_H

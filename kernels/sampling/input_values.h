@@ -38,8 +38,8 @@
  *
  * In a long row, 16384 tokens are kept. 64 of these tokens have more than half of the probability. The others share
  * 0.43, and each has 440/2^24, which is below 3e-5: a reference may take such a probability for 0. With min_p, tokens
- * are kept down to half of this probability, with a min_p below 1e-4. A long row needs what an even row needs;
- * otherwise it is flat.
+ * are kept down to half of this probability, with a min_p below 1e-4. A long row needs the same vocabulary and dtype as
+ * an even row; otherwise it is flat.
  *
  * In rows 11 and 40 of every 64 rows, one token has all of the probability: the last token of the vocabulary in row 11,
  * and the first token in row 40. But if a case may have wide rows, another token of these two rows has 2^-20 in all
@@ -60,13 +60,13 @@
  * rows of four, by 1/4 in one row, and by 15/16 in one row. At 1/16, the last token that top-p keeps has a probability
  * far above what remains of p. In the second set, min_p is 1 in even rows that keep one token.
  *
- * With both top_k and top_p, block % 8 determines which of them decides. In blocks 0, 2 and 4, k decides. In blocks 1,
- * 5 and 6, p decides; a reference that does not renormalise the probabilities after top-k keeps one token more. In
- * block 3, k decides and p is 1; but in even rows of the second set, k is the size of the vocabulary and p is 2^-16. In
- * block 7 k is the size of the vocabulary and p decides. With any filters, rows of block 3 keep one token, except
- * peaks, which keep as many as in other blocks. With a single filter, rows of block 7 keep all tokens. If a parameter
- * is a Python scalar, all rows share it, and its value determines which tokens a row keeps; the second set has another
- * value.
+ * With both top_k and top_p, block % 8 determines which of the two filters drops the last tokens. In blocks 0, 2 and 4,
+ * top-p drops no token that top-k keeps. In blocks 1, 5 and 6, top-p drops some of these tokens; a reference that does
+ * not renormalise the probabilities after top-k keeps one token more. In block 3, p is 1 and only top-k drops tokens;
+ * but in even rows of the second set, k is the size of the vocabulary and p is 2^-16. In block 7, k is the size of the
+ * vocabulary and only top-p drops tokens. With any filters, rows of block 3 keep one token, except peaks, which keep as
+ * many as in other blocks. With a single filter, rows of block 7 keep all tokens. If a parameter is a Python scalar,
+ * all rows share it, and its value determines which tokens a row keeps; the second set has another value.
  *
  * Implementations differ if tokens tie at the boundary, if k or p is zero or less, if k exceeds the size of the
  * vocabulary, or if a row does not sum to 1. The size presets therefore have no such rows. */

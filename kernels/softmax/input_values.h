@@ -8,7 +8,7 @@
  *   2  4 noise, and one element at 40 that dominates. It is in the last column, in the first one, or anywhere.
  *   3  4 noise, half of the elements masked with -infinity.
  *   4  3 everywhere: each result is exactly 1 / V.
- *   5  32 noise: elements far below the maximum give tiny results, which must be accurate, too.
+ *   5  32 noise: elements far below the maximum give tiny results, which must also be accurate.
  *   6  noise / 4: nearly flat.
  *   7  -200 + 8 noise: exponentials vanish unless the maximum is subtracted first.
  *

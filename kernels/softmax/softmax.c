@@ -66,8 +66,8 @@ static int match(const struct op_problem *problem, struct err *why)
 }
 
 /* Returns the number of rows of a case: one, a multiple of the number of rows that kernels process as a block, or one
- * more than such a multiple (row_counts.h). Because vocabularies are wide, the rows have at most about 2^23 elements.
- * */
+ * more than such a multiple (row_counts.h). Because vocabularies are wide, the rows have at most about 2^23
+ * elements. */
 static int64_t rows_of(enum op_size size, int which, int64_t columns)
 {
 	if (size == SIZE_LARGE)

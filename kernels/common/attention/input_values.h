@@ -32,7 +32,7 @@
  *   8 to 22    the first 15, 16, 17, 31, 32, 33, … 257 rows
  *   others     none; but the last query, and queries next to a power of two, see one row or two
  *
- * No query selects certain rows, one in eight: "all rows" means all except these.
+ * One row in eight is selected by no query: "all rows" means all except these.
  *
  * Values. Keys and values are uniform on [-1, 1), queries on [-2^e, 2^e). The exponent e makes the standard deviation
  * of the logits about 2.5 for any scale, so that a few keys hold most of the weight. If a reference omits any single

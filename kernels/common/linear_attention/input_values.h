@@ -45,14 +45,14 @@
  * reduces a huge value to the size of other values or less, so the bounds of later tokens hold. The output of token 9
  * is itself huge, and its bound is relative.
  *
- * Sums of gates over a chunk of 64 tokens are above -1024. An addition to such a sum in float32 rounds by at most
- * 2^-15. Chunked references, which compute differences of these sums, therefore meet the bounds. The largest gates are
- * those with softplus. A gate is -rate softplus(x). In the first set, a rate is at most e. In a chunk, two values of x
- * are at most 98, two are at most 22, two are at most 18, one (which erases a huge value) is at most 16, and the others
- * are 1 on average. The sum is thus at least -e (276 + 16 + 64) = -970. In the second set, a rate is at most e^3. One
- * value of x is at most 23, one is at most 14, one (which erases a huge value) is at most 7, and the others are 0.1 on
- * average. The sum is thus at least -20 (44 + 6) = -1000. (Heads with gates near 5.25, and the other heads that erase
- * huge values, have smaller rates.)
+ * Sums of gates over a chunk of 64 tokens are above -1024. In float32, the rounding error of an addition to such a sum
+ * is at most 2^-15. Chunked references, which compute differences of these sums, therefore meet the bounds. The largest
+ * gates are those with softplus. A gate is -rate softplus(x). In the first set, a rate is at most e. In a chunk, two
+ * values of x are at most 98, two are at most 22, two are at most 18, one (which erases a huge value) is at most 16,
+ * and the others are 1 on average. The sum is thus at least -e (276 + 16 + 64) = -970. In the second set, a rate is at
+ * most e^3. One value of x is at most 23, one is at most 14, one (which erases a huge value) is at most 7, and the
+ * others are 0.1 on average. The sum is thus at least -20 (44 + 6) = -1000. (Heads with gates near 5.25, and the other
+ * heads that erase huge values, have smaller rates.)
  *
  * With the delta rule, the first 64 tokens of the batch have alike keys in every second head of k, if the first
  * sequence is longer than 64 tokens. A chunked reference inverts I + A, where A has the products beta_i k_i k_j (j < i)
@@ -243,8 +243,8 @@ HOST_DEVICE static inline bool recurrence_is_short_query(int64_t turn)
 	return turn % 8 == 3;
 }
 
-/* Returns the level of a kind of gates. Most gates of the kind are at least -2^level; a few are several times as
- * low. */
+/* In the first set of values, the gates of a head and key are of kind head + key. Most gates of a kind are at least
+ * -2^level, and a few are several times as low. Returns the level. */
 HOST_DEVICE static inline int recurrence_level(int64_t kind)
 {
 	return kind % 4 == 0 ? -4 : kind % 4 == 1 ? 1 : kind % 4 == 2 ? -8 : -1;
