@@ -1,5 +1,5 @@
-/* coverage - the rows of the tables op.coverage. `reftest coverage` uses them to list what the definitions and cases of
- * a dataset cover, and what no definition covers.
+/* coverage - the rows of the tables op.coverage. `reftest coverage` reads these tables to list what the definitions and
+ * cases of a dataset cover, and what no definition covers.
  *
  * A row is one axis of a family's checklist: a property in which references of the family differ, such as the layout of
  * the state. The row lists the values of this property that a dataset should contain. `measure` turns a case into a

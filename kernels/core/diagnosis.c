@@ -100,7 +100,7 @@ static int by_value(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-/* Returns true if a factor (or, if `difference`, a difference) can be computed from element i. */
+/* Returns true if found / truth can be computed from element i or, if `difference` is true, found - truth. */
 static bool is_telling(const struct tensor *found, const struct tensor *truth, int64_t i, bool difference)
 {
 	double a = dtype_load(found->data, found->dtype, i), b = dtype_load(truth->data, truth->dtype, i);
@@ -108,8 +108,8 @@ static bool is_telling(const struct tensor *found, const struct tensor *truth, i
 	return isfinite(difference ? a - b : a / b) && (difference || b != 0);
 }
 
-/* Returns the median of found / truth, or of found - truth if `difference`, over some elements, rounded to `digits`
- * digits. Returns NaN if no element is usable. */
+/* Returns the median of found / truth over some elements, rounded to `digits` digits. If `difference` is true, returns
+ * the median of found - truth. Returns NaN if no element is usable. */
 static double typical(const struct tensor *found, const struct tensor *truth, bool difference, int digits)
 {
 	double *values = take(TYPICAL, sizeof *values), middle = NAN;

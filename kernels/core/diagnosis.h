@@ -28,7 +28,7 @@ struct diagnosis_passed {
 	int set_count;
 };
 
-/* What is known about the mistake of a definition. All zeros: nothing. */
+/* What is known about the mistake of a definition. If all members are 0, nothing is known. */
 struct diagnosis {
 	/* Bit i is set if mistake i does not explain a failure of an earlier case of the definition. The numbers of
 	 * mistakes depend only on the problem. */

@@ -455,7 +455,8 @@ static int find_rule(const struct request *request, int output, struct rule *out
 	return TRUTH_OK;
 }
 
-/* Writes the family's tolerance rule of an output; if `overridden`, the definition's own tolerance replaces it. */
+/* Writes the family's tolerance rule of an output; if `overridden` is true, writes the definition's own tolerance, if
+ * it states one. */
 static int answer_rule(const char *text, int output, bool overridden, double rule[3], char *why, size_t room)
 {
 	struct request request;

@@ -10,8 +10,8 @@
  * problem has no such input). */
 bool check_brought(const struct op_case *c, const struct tensor *in, int input);
 
-/* Rejects NaN, and infinities if `finite`. Returns 0, or -1 with the message "input 'x' holds NaN at [3, 17]; …", whose
- * end is `why`. */
+/* Rejects NaN. If `finite` is true, also rejects infinities. Returns 0, or -1 with the message "input 'x' holds NaN at
+ * [3, 17]; …", whose end is `why`. */
 int check_numbers(const struct op_case *c, const struct tensor *in, int input, bool finite, const char *why,
                   struct err *err);
 

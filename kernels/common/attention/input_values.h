@@ -17,8 +17,8 @@
  * A last page is partly filled, except in sequences with b % 8 == 4. Sequences 2 and 4, and every eighth sequence after
  * each of them, share the first pages of sequence 0. Pages are in random order, and some are unused. If the axes are
  * too small for these roles, all sequences are plain. If the axes require more queries than keys, some sequences have
- * more queries than keys. A workload may require this. The presets never do, because definitions disagree about causal
- * rows that see no key.
+ * more queries than keys. A workload may require this. The presets never require it, because definitions disagree about
+ * causal rows that see no key.
  *
  * Sparse rows. Each query selects these key rows, by the index of the query:
  *

@@ -285,7 +285,8 @@ WIDE void recurrence_step(const struct recurrence_work *w, const struct recurren
 	}
 }
 
-/* Copies the state `from`, which may be [K][V], to [V][K]; if `back`, copies a [V][K] state to the layout of `to`. */
+/* Copies the state `from`, which may be [K][V], to `to` as [V][K]. If `back` is true, `from` is [V][K], and `to` may be
+ * [K][V]. */
 void recurrence_turn(const struct recurrence_work *w, const double *from, double *to, bool back)
 {
 	int64_t rows = w->e.v_dim, columns = w->e.k_dim;

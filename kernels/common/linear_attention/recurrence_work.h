@@ -125,11 +125,11 @@ double recurrence_gate_by_softplus(const struct recurrence_work *w, double x, do
 /* Returns the decay e^g, or the decay that the mistake computes. */
 double recurrence_decay(const struct recurrence_work *w, double g);
 
-/* Returns the row that value head h reads for token t, in q if `is_query`, else in k. The tensor has `heads` rows per
- * token. */
+/* Returns the row that value head h reads for token t: a row of q if `is_query` is true, else of k. The tensor has
+ * `heads` rows per token. */
 int64_t recurrence_row(const struct recurrence_work *w, bool is_query, int64_t heads, int64_t t, int64_t h);
-/* Reads row `row` of q if `is_query`, else of k, and normalises the row if the case requests it. The tensor has `heads`
- * rows per token. A row of zeros stays zeros. */
+/* Reads row `row` of q if `is_query` is true, else of k, and normalises the row if the case requests it. The tensor has
+ * `heads` rows per token. A row of zeros stays zeros. */
 void recurrence_read_row(const struct recurrence_work *w, const struct tensor *rows, bool is_query, int64_t heads,
                          int64_t row, double *out);
 

@@ -23,7 +23,7 @@ enum {
 	RECURRENCE_L2NORM = 16,
 	RECURRENCE_SIGMOID = 32, /* beta goes through a sigmoid */
 	RECURRENCE_DOUBLED = 64, /* beta is doubled after the sigmoid */
-	RECURRENCE_DOUBLED_ALONE = 128, /* the description of a scalar says that it doubles beta, even without a sigmoid */
+	RECURRENCE_DOUBLED_ALONE = 128, /* a scalar, according to its description, doubles beta even without a sigmoid */
 };
 
 enum { RECURRENCE_DIM_MOST = 512 }; /* the largest K and V */

@@ -26,8 +26,9 @@
  *
  * Exact row. In the second set of a case with one row, every element (with the residual, every sum) is 16 or -16, and
  * offset + w has eight significant bits. The output is then exactly offset + w or its negative, however often a
- * reference rounds, and rms_rule allows no difference. A mean over columns - 1 changes a float16 or bfloat16 output by
- * less than its rounding. This mistake is visible only in the exact row, and only if rows are short.
+ * reference rounds, and rms_rule allows no difference. If a reference divides the sum of squares by columns - 1, a
+ * float16 or bfloat16 output changes by less than its rounding. This mistake is visible only in the exact row, and only
+ * if rows are short.
  *
  * Noise is uniform on [-1, 1) in 2^21 steps, rounded to the dtype. If the offset is 0, weights are positive or
  * negative, with a magnitude in [1/4, 16). If the offset is 1, weights are noise times 2^3 … 2^-5, on both sides of -1:
