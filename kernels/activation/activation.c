@@ -34,7 +34,7 @@
 #include "kernels/core/simd.h"
 #include "kernels/core/take.h"
 
-enum { PARALLEL_FROM = 1 << 20 }; /* number of elements from which several threads are faster than one */
+enum { PARALLEL_FROM = 1 << 20 }; /* with fewer elements, one thread is faster than several */
 
 /* Returns the activation that `word` names, or -1 if it names none. */
 static int kind_in(const char *word)
@@ -99,8 +99,9 @@ static int match(const struct op_problem *problem, struct err *why)
 	return kind_of(problem, why);
 }
 
-/* Returns cases with one row, with whole blocks of rows, and with one row more than whole blocks. The last of the
- * leading var axes is the number of rows; the other leading var axes are 1. */
+/* The cases have one row, a multiple of the number of rows that kernels process as a block, and one row more than such
+ * a multiple (row_counts.h). The last of the leading var axes is the number of rows; the other leading var axes are
+ * 1. */
 static int sizes(const struct op_problem *problem, int variant, enum op_size size, int64_t *axis, int room)
 {
 	const struct op_arg *x = &problem->inputs[0];
@@ -115,7 +116,7 @@ static int sizes(const struct op_problem *problem, int variant, enum op_size siz
 	return count;
 }
 
-/* The edge cases that --edge adds, in the order of `edges`: values of op_case.edge. */
+/* The values of op_case.edge, in the order of the table `edges`. */
 enum { EDGE_NO_ROWS = 1, EDGE_HUGE_GATES };
 
 static const struct op_edge edges[] = {
@@ -151,7 +152,7 @@ static struct rule rule(const struct op_case *c, int output)
 	}
 }
 
-/* Gates and factors reach +-1020, whose exponentials overflow in float16 and float32. */
+/* Gates and factors reach +-1020. The exponential of 1020 overflows float16 and float32. */
 static bool range(const struct op_problem *problem, int variant, int input, struct op_range *out)
 {
 	(void)problem;
@@ -161,8 +162,8 @@ static bool range(const struct op_problem *problem, int variant, int input, stru
 	return true;
 }
 
-/* Returns the number of rows that some case must have: more than 300 if the input has at most 9000 columns, else
- * fewer. */
+/* If the input has at most 9000 columns, the number of rows is above 300 in some default case; if it has more, fewer
+ * rows suffice. */
 static int64_t reach(const struct op_problem *problem, int variant, int axis)
 {
 	const struct op_arg *x = &problem->inputs[0];
@@ -346,7 +347,6 @@ static const struct op_mode modes[] = {
     {NULL, 0, 0},
 };
 
-/* The checklist: which function, dtypes, one row and several. */
 static const struct op_coverage coverage[] = {
     {"function", coverage_mode, .role = "silu|gelu|gelu_tanh",
      .values = {{"SiLU", 1, 1, "computes SiLU"}, {"GELU", 2, 2, "computes GELU"},

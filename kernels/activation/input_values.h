@@ -10,12 +10,12 @@
  *
  * In rows with row % 16 == 7 both halves are large, and the product overflows float16: gates have magnitudes from 256
  * to 512 and factors up to 1024. For float16 inputs, gates have magnitudes from 128 to 256 and factors up to 128. In
- * the second set of float16 values, these gates are from -512 to -256, and factors up to 512. The product of gate and
- * factor then overflows, but the correct result is 0. In rows with row % 16 == 11, the factors are large and the gates
- * are below 2^-15, where float16 is subnormal. These rows detect gates that are flushed to zero, and gates or
- * activations that are converted to float16 although the tensor has another dtype. In float16 the gates of these rows
- * are multiples of 2^-23. The activation of such a gate is half the gate, which float16 represents exactly; a reference
- * may therefore compute it in float16.
+ * the second set of float16 values, gates are from -512 to -256 and factors up to 512. The product of gate and factor
+ * then overflows, but the correct result is 0. In rows with row % 16 == 11, the factors are large and the gates are
+ * below 2^-15, where float16 is subnormal. These rows detect gates that are flushed to zero, and gates or activations
+ * that are converted to float16 although the tensor has another dtype. In float16 the gates of these rows are multiples
+ * of 2^-23. The activation of such a gate is half the gate, which float16 represents exactly; a reference may therefore
+ * compute it in float16.
  *
  * Rows with row % 16 == 9 have, for silu, gates from -32 to -16 and factors up to 2^40. The small values of silu then
  * give large results, and a reference that takes the sigmoid of such a gate for 0 is wrong. If a tensor is float16, or
@@ -40,7 +40,7 @@ struct activation_fill {
 	uint64_t key;
 	int64_t half; /* columns of the output */
 	int second;   /* is this the second set of values? */
-	int gate, up; /* in rows where both are large: log2 of the smallest gate, log2 of the limit of factors */
+	int gate, up; /* rows with large gates and factors: log2 of the smallest gate, and of the upper limit of factors */
 	int negative; /* are all gates of these rows negative? */
 	int fine;     /* the number of fraction bits of gates below 2^-15 */
 	int deep;     /* are there rows with negative gates and very large factors? */

@@ -13,7 +13,6 @@ static int match(const struct op_problem *problem, struct err *why)
 	return attention_match(problem, ATTENTION_WHOLE, why);
 }
 
-/* The checklist: prefill and decode, masks, grouped heads, head sizes, pages, dtypes. */
 static const struct op_coverage coverage[] = {
     ATTENTION_COVERAGE_QUERIES,
     ATTENTION_COVERAGE,

@@ -4,19 +4,20 @@
  *   hidden states and 8-bit weights: Uniform in 256 steps, rounded to the dtype. If an input has a scale or a factor,
  *     its first set of values resembles quantised data: numbers up to 448 with small scales. The second set has numbers
  *     below 1, down to float8's subnormals, with scales on both sides of 1. Hidden states of 16 and 32 bits are on [-1,
- *     1) in the first set and on [-8, 8) in the second. If the weights have 16 or 32 bits and no scale, the hidden
- *     states of the first set are smaller, and the weights of the first product reach 16.
+ *     1) in the first set and on [-8, 8) in the second. If the weights have 16 or 32 bits and no scale, then in the
+ *     first set the hidden states are smaller and the weights of the first product reach 16.
  *   weights of 16 and 32 bits: Uniform on [-1, 1) in 2^16 steps; neither 8-bit floats nor bfloat16 represent these
  *     numbers exactly.
  *   scales and factors: A power of two times a number that is uniform on [0.5, 2), in steps of 2^-21. Neighbouring
  *     scales differ, and a power-of-two dtype cannot represent them.
  *
  * Inputs are scaled by powers of two: the standard deviations of "up" and gate are then between about 1 and 2, and that
- * of an expert's output is between 0.5 and 1. The power of two of a product is applied to its factor; if there is none,
- * to the scales of its weights; without scales, to the weights. Every other expert is steep: the odd experts in the
- * first set, the even experts in the second. The gates of a steep expert are 8 times as large (64 times in the second
- * set). For such gates silu saturates on both sides, the exponential overflows, and inputs of the second product exceed
- * 448. The second product of a steep expert is scaled down by 8 (or 64). */
+ * of an expert's output is between 0.5 and 1. The power of two of a product multiplies the product's factor. If there
+ * is no factor, it multiplies the scales of the weights; if there are no scales either, it multiplies the weights.
+ * Every other expert is steep: the odd experts in the first set, the even experts in the second. The gates of a steep
+ * expert are 8 times as large (64 times in the second set). For such gates silu saturates on both sides, the
+ * exponential overflows, and inputs of the second product exceed 448. The second product of a steep expert is scaled
+ * down by 8 (or 64). */
 #ifndef REFTEST_KERNELS_MOE_INPUT_VALUES_H
 #define REFTEST_KERNELS_MOE_INPUT_VALUES_H
 
@@ -34,8 +35,8 @@ struct moe_fill {
 	enum moe_kind kind;
 	int exponent; /* the input is scaled by 2^exponent */
 	int times;    /* for MOE_UNIFORM: 7 for numbers up to 448, else 1 */
-	/* If `period` is above 0, elements whose index modulo `period` is in [from, until) have `extra` added to their
-	 * exponent. */
+	/* If `period` is above 0, the exponent is larger by `extra` for elements whose index modulo `period` is in [from,
+	 * until). */
 	int64_t period, from, until;
 	int extra;
 };

@@ -5,10 +5,10 @@
  *   first.
  *
  * routing.h defines w. Experts of other devices can be selected, and their scores count in the sum by which weights are
- * divided, but they add nothing to the output. Hidden states and weights are floats of 8, 16 or 32 bits. They have
- * scales per block, or factors on an expert's products, or neither. The oracle does not quantise intermediate values,
- * even if the kernel that the definition names quantises them. A kernel that quantises is a different operation: the
- * root mean square error of 8-bit intermediate values is 2.6 %, and that of MXFP4 weights 11 %.
+ * divided, but they add nothing to the output. Hidden states and weights are floats of 8, 16 or 32 bits. They may have
+ * scales per block, or an expert's products may have factors. The oracle does not quantise intermediate values, even if
+ * the kernel that the definition names quantises them. A kernel that quantises is a different operation: the root mean
+ * square error of 8-bit intermediate values is 2.6 %, and that of MXFP4 weights 11 %.
  *
  * Tolerance. Let s be the standard deviation of an output. With this family's inputs s is between 0.1 and 1, times the
  * routing's factor; if the weights of experts are inputs, s may be 2. A reference sums H products in float32, and then
@@ -25,8 +25,8 @@
  * scales, s is unknown and only rtol applies. Float32 sums exceed rtol in elements with |out| < 2^-13 s. These are 1e-4
  * of all elements, so that a hit ratio of 0.999 suffices. If a workload provides logits, ties occur: 16-bit logits of
  * real routers tie for one token in 14 to 20, and float32 sigmoids for one token in 10^4. A reference may select any of
- * the tied experts. Therefore one token in 8 (16-bit logits) or in 256 (float32 logits) may differ; with fewer tokens
- * than that, none may differ.
+ * the tied experts. Therefore one token in 8 may differ if logits have 16 bits, and one token in 256 if logits are
+ * float32. In a case with fewer than 8 or 256 tokens, no token may differ.
  *
  * In this family's own inputs, the selection has no ties or near ties, except between experts with equal weights. The family does not match renormalised routing
  * with a bias, weights packed as 4 bits, or an activation other than silu. */
@@ -136,7 +136,7 @@ static bool many_are_cheap(const struct op_problem *problem, const struct moe_ro
 	if (roles->ids >= 0)
 		picks = (double)if_var(problem, problem->inputs[roles->ids].axis[1], 4);
 	else if (routing_constants(problem, variant, constants) > 0)
-		picks = constants[0].value; /* the value is NaN if the number is unknown */
+		picks = constants[0].value; /* NaN if the number of selected experts is unknown */
 	for (int d = 1; d < w2->rank; d++)
 		weights *= (double)if_var(problem, w2->axis[d], 256);
 	return picks * weights <= 0x1p22;
@@ -230,12 +230,13 @@ static int64_t offset_of(const struct moe_extent *e, bool second)
 }
 
 /* Returns the value of a Python scalar. If only scalars determine the routing, 2 of 4 groups are kept in the first set
- * of values, and other numbers of groups in the second set. A reference may cache a result by one of the scalars.
- * Therefore, cases of up to 16 tokens have the same factor (that of DeepSeek-V3) in both sets, and cases of more tokens
- * have the same first expert. This device is the middle one. In the second set of cases of up to 16 tokens, its first
- * expert is not a multiple of the number of local experts, or is 0 (with one token). In cases of more than 16 tokens,
- * the factor is below 1 in the first set and exactly 1 in the second. A reference may take a factor of 1, or an offset
- * of 0, for an absent scalar. The only known default is that of the factor, 1. */
+ * of values, and other numbers of groups in the second set. A reference may cache a result with one of the scalars as
+ * its key. Therefore, cases of up to 16 tokens have the same factor (that of DeepSeek-V3) in both sets, and cases of
+ * more tokens have the same first expert in both sets. The first expert is that of a device in the middle of all
+ * devices. In the second set of cases of up to 16 tokens, the first expert is not a multiple of the number of local
+ * experts, or is 0 (with one token). In cases of more than 16 tokens, the factor is below 1 in the first set and
+ * exactly 1 in the second. A reference may take a factor of 1, or an offset of 0, for an absent scalar. The family
+ * knows only one default: the factor 1. */
 static double scalar(const struct op_case *c, int input)
 {
 	struct moe_roles roles = moe_roles_of(c->problem);
@@ -298,8 +299,8 @@ struct exponents {
 	int first, second; /* the exponents of the factors of "up" and gate, and of the second product */
 };
 
-/* CODES is the exponent of numbers that resemble quantised data, which are up to 448. Such numbers are 7/8
- * 2^CODES_LARGER times as large as numbers below 1. */
+/* CODES is the exponent of numbers that resemble quantised data, which are up to 448. Numbers that resemble quantised
+ * data are 7/8 2^CODES_LARGER times as large as numbers below 1. */
 enum { CODES = 6, CODES_LARGER = 9, SUBNORMAL = -5, STEEPER = 3, STEEPEST = 6, LOUDER = 3, WEIGHTY = 4 };
 
 /* Moves a power of two from the product's scale or factor (exponent `product`) to its weights (exponent `weights`). */
@@ -353,8 +354,8 @@ static void make_steep(const struct op_case *c, struct moe_fill *f, int64_t part
 	f->extra = gate ? f->extra : -f->extra;
 }
 
-/* Returns true if the gates of single experts can have a different power of two. 8-bit weights without a scale cannot
- * represent it. */
+/* Returns true if the gates of single experts can be scaled by a different power of two. 8-bit weights without a scale
+ * cannot represent the scaled gates. */
 static bool can_be_steep(const struct op_case *c, const struct moe_roles *roles)
 {
 	if (roles->factor_gate >= 0)
@@ -446,8 +447,8 @@ static void store_bytes(const struct codes *codes, const uint32_t *random, int64
 		STORE(uint32_t)
 }
 
-/* Computes elements of kind MOE_FINE as moe_element does, two for each random word. To multiply by another power of 2
- * is exact. */
+/* Computes elements of kind MOE_FINE as moe_element does, two for each random word. The multiplication by 2^extra is
+ * exact. */
 WIDE static void make_fine(const struct moe_fill *f, int64_t start, const uint32_t *random, int64_t count, float *values)
 {
 	float unit = float_power(f->exponent - 15), extra = float_power(f->extra);
@@ -458,7 +459,7 @@ WIDE static void make_fine(const struct moe_fill *f, int64_t start, const uint32
 	}
 	if (f->period == 0)
 		return;
-	for (int64_t at = -(start % f->period); at < count; at += f->period) { /* periods of which some elements are here */
+	for (int64_t at = -(start % f->period); at < count; at += f->period) { /* the periods with elements in `values` */
 		int64_t from = at + f->from > 0 ? at + f->from : 0, until = at + f->until < count ? at + f->until : count;
 
 		for (int64_t i = from; i < until; i++)
@@ -691,7 +692,6 @@ static double groups(const struct coverage_view *view, const struct op_coverage 
 	return routing_of(view->c, &roles, &routing, NULL) == 0 ? (double)routing.groups : (double)NAN;
 }
 
-/* The checklist: routing, dtypes and scales, experts of other devices, groups, one token and several. */
 static const struct op_coverage coverage[] = {
     {"routing", coverage_mode, .role = "given|deepseek|renormalise|llama4",
      .values = {{"given", 1, 1, "gets the chosen experts"}, {"DeepSeek", 2, 2, "routes as DeepSeek-V3"},

@@ -12,8 +12,8 @@
 #include "kernels/core/random_inputs.h"
 #include "kernels/core/take.h"
 
-/* Logits are multiples of a step, 1 / STEPS. The differences between the SPREAD largest logits of a row (or between all
- * selected logits, if there are more) depend on the row's slope; the other logits are one step apart. */
+/* Logits are multiples of a step, 1 / STEPS. The slope of a row determines the differences between its SPREAD largest
+ * logits, or between all selected logits if there are more. The other logits are one step apart. */
 enum { STEPS = 32, SPREAD = 16, TRIES = 64, NEAR_TRIES = 16, LONELY = 8, REGULAR_ROWS = 16 };
 /* The height of a row is its largest logit. There are HEIGHTS heights, and FAR_HEIGHTS more for softmaxes. SPECIALS is
  * the number of "special" experts, which have a fixed number of tokens. */
@@ -26,8 +26,8 @@ static const double clear = 0x1p-13;
 
 enum slope { SLOPE_QUARTER, SLOPE_NEAR, SLOPE_FAR, SLOPE_TIED, SLOPES };
 
-/* The kinds of rows say to which experts the row's token must be routed: any, some of this device, the favourite, or
- * none of this device. */
+/* A token must be routed to the experts that the kind of its row allows: to any experts, to some of this device, to the
+ * favourite expert, or to none of this device. */
 enum row_kind { ROW_ANYWHERE, ROW_SOME_HERE, ROW_FAVOURITE, ROW_ELSEWHERE };
 
 /* Data that the rows of one case share. */
@@ -41,7 +41,7 @@ struct traffic {
 	int64_t specials, unused;
 	int64_t special_tokens[SPECIALS];
 	double *bias;	 /* NULL if the routing has no bias, or if a workload provides the bias */
-	double *sigmoid; /* element g is the sigmoid of highest - g / STEPS */
+	double *sigmoid; /* sigmoid[g] is the sigmoid of the highest logit minus g / STEPS */
 	int heights;
 	int64_t height[HEIGHTS + FAR_HEIGHTS]; /* in steps */
 };
@@ -183,7 +183,7 @@ static void draw_any_order(const struct traffic *t, int64_t token, int64_t attem
 	int64_t experts = t->e.experts, base = (token * TRIES + attempt) * (experts + 2), from = t->specials + t->unused;
 	int64_t others = experts - from, special = special_of(t, token), elsewhere = 0;
 	enum row_kind kind = kind_of(t, token);
-	int64_t every = token < REGULAR_ROWS ? 4 : 2; /* half of 321 tokens are more than a tile of 128 */
+	int64_t every = token < REGULAR_ROWS ? 4 : 2; /* of 321 tokens, half are more than a tile of 128 */
 	bool shared = (kind == ROW_FAVOURITE && token > 0) || (token % every == 1 && t->specials == 0);
 	uint32_t whom = shared ? philox_bits(~t->key, 0) : philox_bits(t->key, base + experts);
 
@@ -229,8 +229,9 @@ static int64_t shunned(const struct traffic *t, enum row_kind kind, const int64_
 
 /* --- logits ------------------------------------------------------------------------------------------------------- */
 
-/* Returns true if the row's largest logit must be the largest height, and its logits must fall slowly. Otherwise, a
- * bias could route the token to other experts than intended. */
+/* Returns true for rows of the kinds ROW_FAVOURITE and ROW_ELSEWHERE. The largest logit of such a row must be the
+ * largest height, and the logits must fall slowly. Otherwise, a bias could route the token to other experts than
+ * intended. */
 static bool is_led(const struct traffic *t, int64_t token)
 {
 	return kind_of(t, token) == ROW_FAVOURITE || kind_of(t, token) == ROW_ELSEWHERE;
@@ -321,8 +322,8 @@ static bool goes_there(const struct traffic *t, int64_t token, const struct row 
 }
 
 /* Draws the row until every selection has a margin of at least `clear` and the token is routed to the wanted experts. A
- * row of SLOPE_NEAR is drawn several times, and the draw with the smallest such margin is kept. If no draw satisfies
- * both conditions, the best draw is kept. */
+ * row of SLOPE_NEAR is drawn several times, and the draw with the smallest margin of at least `clear` is kept. If no
+ * draw satisfies both conditions, the best draw is kept. */
 static void draw_row(const struct traffic *t, int64_t token, struct row *row)
 {
 	bool near = slope_of(t, token) == SLOPE_NEAR && t->r->method == MOE_DEEPSEEK;
@@ -444,7 +445,7 @@ static void make_ids(const struct op_case *c, const struct moe_roles *roles, con
 		draw_order(&t, token, 0, order);
 		if (token % 16 == 9 && (c->variant & MOE_WEIGHT_ON_INPUT) == 0)
 			list_twice(&t, order);
-		if (r->picks > 1 && r->picks <= t.e.experts) /* varies the position of the special or favourite expert */
+		if (r->picks > 1 && r->picks <= t.e.experts) /* moves the special or favourite expert to another position */
 			swap(order, 0, token % r->picks);
 		for (int64_t k = 0; k < r->picks; k++) {
 			int64_t index = token * r->picks + k, id = order[k % t.e.experts];

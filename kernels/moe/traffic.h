@@ -18,7 +18,7 @@
  * have both signs, even within a row. In some rows the bias changes the selection of experts and groups by a small
  * margin, in others by a large one. With a bias, the logits of a row are drawn again until each selection of an expert
  * or a group has a margin of 2^-13, a thousand times the error of float32 sigmoids. If a row's logits fall by 1/32,
- * several draws are compared, and the draw with the smallest such margin is used.
+ * several draws with this margin are compared, and the draw with the smallest margin is used.
  *
  * If all experts are on this device and there are many tokens, four experts have exactly 16, 33, 64 and 129 tokens. In
  * the second set of values these numbers are 17, 32, 65 and 128. Small cases use few experts, and in all cases some

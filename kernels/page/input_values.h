@@ -2,10 +2,10 @@
  * appended tensors and the caches, with the same value on CPU and GPU. The page tables are computed on the host
  * (page.c).
  *
- * Every element is random and not zero, has either sign, and has a magnitude anywhere in most of the dtype's range. A
- * vector that is written to a wrong slot, or not at all, therefore changes the cache's bits. If a reference converts a
- * vector to another dtype, the vector loses digits or overflows (for example, bfloat16 values overflow in float16). No
- * element is NaN, because whole caches are compared, and NaN does not equal itself. */
+ * Every element is random and not zero. Elements have both signs, and their magnitudes cover most of the dtype's range.
+ * A vector that is written to a wrong slot, or not at all, therefore changes the cache's bits. If a reference converts
+ * a vector to another dtype, the vector loses digits or overflows (for example, bfloat16 values overflow in float16).
+ * No element is NaN, because whole caches are compared, and NaN does not equal itself. */
 #ifndef REFTEST_KERNELS_PAGE_INPUT_VALUES_H
 #define REFTEST_KERNELS_PAGE_INPUT_VALUES_H
 
@@ -24,7 +24,7 @@ enum { PAGE_PARTS = 2 };
 
 /* The index of each input and output by its role; -1 if the problem has no such tensor. */
 struct page_roles {
-	int append[PAGE_PARTS], cache[PAGE_PARTS], output[PAGE_PARTS]; /* PAGE_COMBINED: 1 cache and 1 output */
+	int append[PAGE_PARTS], cache[PAGE_PARTS], output[PAGE_PARTS]; /* PAGE_COMBINED: only cache[0] and output[0] */
 	int parts, caches; /* the number of appended tensors, and the number of caches */
 	int batch_indices, positions, indptr, indices, last_page_len;
 };

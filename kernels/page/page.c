@@ -46,9 +46,10 @@
  * sequence. */
 enum { MOST_SEQUENCES = 321, MOST_TOKENS = 333, PREFIX = 1 << 17 };
 
-/* The medium case has at least POOL pages, and its page numbers need more than 8 bits. The case has more than
- * POOL_PLACES slots if 2 POOL pages are enough for them. Slot numbers then need more than 15 bits (as with 513 pages of
- * 64 slots). If the cache would then have more than POOL_ELEMENTS elements, the case has fewer pages. */
+/* The medium case has at least POOL pages, and its page numbers need more than 8 bits. If at most 2 POOL pages are
+ * needed for more than POOL_PLACES slots, the case has more than POOL_PLACES slots. Slot numbers then need more than 15
+ * bits (as with 513 pages of 64 slots). If the cache would then have more than POOL_ELEMENTS elements, the case has
+ * fewer pages. */
 enum { POOL = 321, POOL_ELEMENTS = 1 << 25, POOL_PLACES = 1 << 15 };
 
 static bool is_table(const struct op_problem *problem, int input, int axis)
@@ -83,9 +84,9 @@ static int match_tables(const struct op_problem *problem, const struct page_role
 	return 0;
 }
 
-/* Returns the layout of `cache`. From axis `at` on, the cache must have the axis of the page size and the axes of
- * `append` after the tokens. Returns 0 for this order, PAGE_HND if the heads precede the page size, and -1 for all
- * other axes. */
+/* Returns the layout of `cache`. From axis `at` on, the cache must have the axis of the page size, and the axes of
+ * `append` except the token axis. Returns 0 if the page size comes first, PAGE_HND if the heads come first, and -1 for
+ * all other axes. */
 static int layout_of(const struct op_arg *append, const struct op_arg *cache, int at)
 {
 	int heads = append->rank == 3 ? append->axis[1] : -1, width = append->axis[append->rank - 1];
@@ -164,14 +165,14 @@ static int match(const struct op_problem *problem, struct err *why)
 	return layout < 0 ? layout : layout | (padded ? PAGE_PADDED : 0) | (is_latent(problem, &roles) ? PAGE_LATENT : 0);
 }
 
-/* Returns the number of pages, out of `pages`, that belong to only one sequence. For cases with more page indices than
- * pages. */
+/* Returns how many of `pages` pages belong to only one sequence, in a case with more page indices than pages. */
 static int64_t own_pages(int64_t pages)
 {
 	return pages - pages / 3 > 1 ? pages - pages / 3 : 1;
 }
 
-/* Returns the number of pages: the largest of `pages`, POOL and the number that POOL_PLACES requires. */
+/* Returns the number of pages of the case: `pages`, or a larger number to reach POOL pages or more than POOL_PLACES
+ * slots (see POOL). */
 static int64_t pool_of(const struct op_arg *cache, int64_t pages, int64_t page_size, const int64_t *axis)
 {
 	int64_t page = 1, all = POOL_PLACES / (page_size > 0 ? page_size : 1) + 1;
@@ -187,8 +188,8 @@ static int64_t pool_of(const struct op_arg *cache, int64_t pages, int64_t page_s
 	return pages > most ? pages : most;
 }
 
-/* Writes the axes of a case. There are enough pages for 1.5 times as many tokens, however these are distributed over at
- * most `filled` non-empty sequences. Half as many further pages are unused. If `prefix` is not 0, there are at least
+/* Writes the axes of a case. The pages are enough for 1.5 times `tokens` tokens, for every distribution of these tokens
+ * over at most `filled` sequences. At least a third of all pages is unused. If `prefix` is not 0, there are at least
  * POOL pages, and kv_indices also lists the pages before position `prefix`. */
 static void set_axes(const struct op_problem *problem, int variant, int64_t sequences, int64_t filled, int64_t tokens,
                      int64_t prefix, int64_t *axis)
@@ -231,7 +232,7 @@ static int sizes(const struct op_problem *problem, int variant, enum op_size siz
 	return count;
 }
 
-/* The edge cases that --edge adds, in the order of `edges`: values of op_case.edge. */
+/* The values of op_case.edge, in the order of the table `edges`. */
 enum { EDGE_NO_TOKENS = 1, EDGE_PADDING };
 
 static const struct op_edge edges[] = {
@@ -265,7 +266,7 @@ static struct op_in_place in_place(const struct op_case *c, int input)
 }
 
 /* The page table of a case. If the first sequence has a prefix, the member `indices` and the three arrays do not
- * include it. */
+ * include the prefix. */
 struct table {
 	int64_t sequences, tokens, indices, pages, page_size;
 	int64_t prefix;    /* the number of pages of the prefix, which other sequences may also use */
@@ -282,8 +283,8 @@ static void table_close(struct table *table)
 	free(table->appended);
 }
 
-/* Returns the number of non-empty sequences. If there are enough page indices, these are all sequences; otherwise, a
- * quarter of the number of page indices. */
+/* Returns the number of non-empty sequences. If there are at least as many page indices as sequences, no sequence is
+ * empty. Otherwise, a quarter of the number of page indices is returned. */
 static int64_t filled_sequences(const struct table *table)
 {
 	return table->indices >= table->sequences ? table->sequences : (table->indices + 3) / 4;
@@ -784,8 +785,8 @@ static bool tables_at_hand(const struct op_case *c, const struct tensor *in)
 	return true;
 }
 
-/* Checks that this family can compute tables with these axes. Returns 0 if it can, or if a workload provides a table,
- * because the tables' axes may then be different. */
+/* Checks that this family can compute tables with these axes. Returns 0 if the family can compute them. Also returns 0
+ * if a workload provides a table, because the axes of the tables may then be different. */
 static int check_axes(const struct op_case *c, struct err *err)
 {
 	struct table table;
@@ -874,7 +875,6 @@ static double page_size(const struct coverage_view *view, const struct op_covera
 	return (double)page_extent_of(view->c, 0).page_size;
 }
 
-/* The checklist: layouts of caches, page sizes, padding, dtypes. */
 static const struct op_coverage coverage[] = {
     {"layout", coverage_switch, .other = "hnd",
      .values = {{"NHD", 0, 0, "has pages [page size, heads, D]"}, {"HND", 1, 1, "has pages [heads, page size, D]"}}},
