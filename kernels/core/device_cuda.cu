@@ -5,8 +5,8 @@
  * process must be replaced.
  *
  * The size of every allocation is rounded up to a multiple of 2 MiB, because CUDA puts smaller allocations together
- * into one 2 MiB block. A process that maps an allocation (`share`) maps the whole block. Without the rounding, it
- * could also read other allocations in the block, such as ground truth. */
+ * into one 2 MiB block. A process that maps an allocation (`share`) maps the whole block. Without the rounding, such a
+ * process could also read other allocations in the block, such as ground truth. */
 #include "kernels/core/cuda_check.h"
 
 #include <stdio.h>

@@ -21,9 +21,9 @@
  * A multi-token pass over a pool of states verifies draft tokens (speculative decoding). Some implementations return
  * the pool unchanged; others return the pool with the new states in the slots of the sequences. The schema is the same
  * in both cases. The scalar `disable_state_update` selects between the two. Without this scalar,
- * "disable_state_update=True" (or False) in a tag or the description selects. If the definition mentions
- * disable_state_update nowhere, reftest runs the reference and observes whether it returns the pool unchanged (the
- * hidden constant updates_state). All other forms update the states.
+ * "disable_state_update=True" (or False) in a tag or the description says whether the pool stays unchanged. If the
+ * definition mentions disable_state_update nowhere, reftest runs the reference and observes whether it returns the pool
+ * unchanged (the hidden constant updates_state). All other forms update the states.
  *
  * A buffer of intermediate states receives the state after each token, at [slot, token] or, if its first axis is the
  * batch, at [sequence, token]. The other entries of the buffer stay unchanged. A reference that receives a buffer must

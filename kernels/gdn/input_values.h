@@ -36,7 +36,7 @@ struct gdn_fill {
 	bool has_alike;  /* do the first tokens have alike keys? */
 	int64_t sharing; /* number of heads of the element's tensor for each head of k */
 	struct recurrence_alike alike;
-	bool single;     /* does every sequence have one token, and sequence n state n? */
+	bool single;     /* does every sequence have one token? Sequence n then has state n */
 	bool for_gradients; /* is this a case of gradients? It then has no short rows of q and no huge values */
 	int short_query; /* a short row of q is multiplied by 2^short_query if it is normalised */
 };

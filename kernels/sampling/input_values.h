@@ -37,9 +37,9 @@
  *   others   peaks; steep if the vocabulary is smaller than 128.
  *
  * In a long row, 16384 tokens are kept. 64 of these tokens have more than half of the probability. The others share
- * 0.43, and each has 440/2^24, which is below 3e-5: a reference may take such a probability for 0. With min_p, tokens
- * are kept down to half of this probability, with a min_p below 1e-4. A long row needs the same vocabulary and dtype as
- * an even row; otherwise it is flat.
+ * 0.43, and each has 440/2^24, which is below 3e-5: a reference may take such a probability for 0. If min_p is a
+ * filter, it is below 1e-4 in such a row, and keeps the tokens with at least half of this probability. A long row needs
+ * the same vocabulary and dtype as an even row; otherwise it is flat.
  *
  * In rows 11 and 40 of every 64 rows, one token has all of the probability: the last token of the vocabulary in row 11,
  * and the first token in row 40. But if a case may have wide rows, another token of these two rows has 2^-20 in all
@@ -114,8 +114,8 @@ struct sampling_roles {
 	int output;
 };
 
-/* Returns the filter to which the input is a parameter, or 0 if the input is not a parameter. Parameters are
- * distinguished by their names, because they have the same shape. Host only. */
+/* Returns the filter whose parameter the input is, or 0 if the input is not a parameter. Parameters are distinguished
+ * by their names, because they have the same shape. Host only. */
 static inline int sampling_filter_of(const struct op_arg *input)
 {
 	static const struct {

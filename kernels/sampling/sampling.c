@@ -13,9 +13,9 @@
  * Reports show the most likely token as the ground truth of a sample. A row that is not a distribution (NaN, negative
  * or infinite values, or all zeros) has no truth, and a workload with such a row is invalid.
  *
- * Implementations have different conventions for some cases, which only --edge has. With ties at the boundary, some
- * implementations keep exactly k tokens; a sample may be any of the tied tokens. Here k <= 0 keeps all tokens, and p <=
- * 0 or min_p > 1 keeps only the most likely token (all implementations agree on min_p = 1). */
+ * Implementations have different conventions for some cases, which occur only with --edge. With ties at the boundary,
+ * some implementations keep exactly k tokens; a sample may be any of the tied tokens. Here k <= 0 keeps all tokens, and
+ * p <= 0 or min_p > 1 keeps only the most likely token (all implementations agree on min_p = 1). */
 #include <math.h>
 #include <stdlib.h>
 
