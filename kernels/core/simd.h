@@ -17,8 +17,8 @@
 #endif
 
 /* FUSED lets the compiler contract a multiplication and an addition into a fused multiply-add. Use FUSED only where
- * every product is exact, such as the product of two floats in double. Then no result changes, and sums take half the
- * time. */
+ * every product is exact, such as the product of two floats in double. The results are then the same, and sums take
+ * half the time. */
 #if defined(__GNUC__) && !defined(__clang__)
 #define FUSED __attribute__((optimize("fp-contract=fast")))
 #else

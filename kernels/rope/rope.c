@@ -193,8 +193,8 @@ static int match(const struct op_problem *problem, struct err *why)
 	return variant;
 }
 
-/* Numbers of heads of q and k. Neither is a multiple of the other. They exceed 32 and 8, exceed 64 and 32, or are both
- * below 8. */
+/* Numbers of heads of q and k. Neither is a multiple of the other. The two numbers exceed 32 and 8, or 64 and 32, or
+ * both are below 8. */
 static const int64_t head_counts[][ROPE_ROTATED] = {{37, 9}, {67, 34}, {5, 2}};
 enum { SOME_HEADS, MANY_HEADS, FEW_HEADS };
 

@@ -20,11 +20,12 @@
  * a reference divides, scales and subtracts.
  *
  * If there is one temperature per row, each temperature is one of twelve numbers between 13/256 (0.05) and 4, some
- * below 1 and some above. Row 0 has 13/256 or 4. Rows of kinds 1 and 7, whose logits are far from zero, have 1/4 or
- * more. A single temperature is one of six numbers, depending on the case: below 1 in one set of values, and above 1 in
- * the other. If a single temperature is below 1/4, the offsets 128 and -200 of rows of kinds 1, 2 and 7 are divided by
- * 8. A logit divided by its temperature is thus at most 832 in magnitude. The exceptions are in the second set: rows of
- * kinds 2 and 7, in which only one result differs from 0, and the masked elements of rows of kind 3. */
+ * below 1 and some above. The temperature of row 0 is 13/256 or 4. In rows of kinds 1 and 7, whose logits are far from
+ * zero, it is 1/4 or more. A single temperature is one of six numbers, depending on the case: below 1 in one set of
+ * values, and above 1 in the other. If a single temperature is below 1/4, the offsets 128 and -200 of rows of kinds 1,
+ * 2 and 7 are divided by 8. A logit divided by its temperature is thus at most 832 in magnitude. The exceptions are in
+ * the second set: rows of kinds 2 and 7, in which only one result differs from 0, and the masked elements of rows of
+ * kind 3. */
 #ifndef REFTEST_KERNELS_SOFTMAX_INPUT_VALUES_H
 #define REFTEST_KERNELS_SOFTMAX_INPUT_VALUES_H
 

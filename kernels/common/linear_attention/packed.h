@@ -15,7 +15,7 @@ void recurrence_size_keys(int64_t k_dim, int *eighths, int *exponent);
 /* Writes the offsets of packed sequences to `out`. Each length is 1, or a multiple of 16, 64 or 1024 tokens, or one or
  * two more or less than such a multiple. The lengths of the two sets of input values differ. If there are too few
  * tokens for these lengths, the lengths are reduced in proportion, but each sequence keeps at least one token. If there
- * are too many tokens for them, the last sequence gets the remaining tokens. */
+ * are more tokens than these lengths need, the last sequence gets the remaining tokens. */
 void recurrence_fill_offsets(const struct op_case *c, int64_t sequences, int64_t total, struct tensor *out);
 
 /* Returns the number of sequences for a case with many sequences, each with a state of `elements` elements. The number

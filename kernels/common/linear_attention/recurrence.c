@@ -19,7 +19,7 @@ static double number(const struct recurrence_work *w, int input, int64_t index)
 	return dtype_load(w->in[input].data, w->in[input].dtype, index);
 }
 
-/* Rounds numbers. */
+/* Rounds a row to bfloat16 or to float16. */
 static void round_row(double *s, int64_t dim, bool bfloat16, bool float16)
 {
 	for (int64_t j = 0; j < dim && bfloat16; j++)

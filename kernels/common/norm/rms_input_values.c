@@ -55,7 +55,7 @@ struct rms_recipe rms_recipe_of(const struct op_case *c, int offset, int input)
 	f.exact = rms_is_exact(c);
 	f.second = c->contents == CONTENTS_SECOND;
 	f.has_residual = roles.residual >= 0 && (c->absent >> roles.residual & 1) == 0;
-	/* `least`: in float16, numbers below 2^-14 are subnormal and have less than 11 bits. For other dtypes, x^2 must be
+	/* `least`: in float16, numbers below 2^-14 are subnormal and have fewer than 11 bits. For other dtypes, x^2 must be
 	 * a normal number in float32. */
 	f.huge = half ? 14 : 20;
 	f.least = half ? -13 : -40;
