@@ -659,6 +659,7 @@ static bool is_same_factor(const struct search *search, int i)
 	       first->role == this->role;
 }
 
+/* Does the mistake that mistake i names as narrower explain the case? */
 static bool is_told(const struct search *search, int before, int mistake)
 {
 	for (int k = 0; k < before; k++)
@@ -667,7 +668,6 @@ static bool is_told(const struct search *search, int before, int mistake)
 	return false;
 }
 
-/* Returns true if a narrower mistake of mistake i explains the case (op_confusion.narrower). */
 static bool is_told_by_narrower(const struct search *search, int i)
 {
 	const int *narrower = search->list.items[i].narrower;

@@ -281,7 +281,7 @@ enum { TILE_M = 64, TILE_N = 32, CHUNK = 512, TOGETHER = 4 };
 
 struct tile {
 	double a[TILE_M][CHUNK], b[TILE_N][CHUNK], sum[TILE_M][TILE_N], row[TILE_N];
-	double total[TILE_M][TILE_N]; /* for mistakes that round the sums of parts of K: the rounded total */
+	double total[TILE_M][TILE_N]; /* total of rounded sums, for mistakes that round the sums of parts */
 };
 
 /* ADD_PRODUCTS adds one product to each of the four sums of a row of A with four columns of B. ADD_SUMS adds these sums
