@@ -27,10 +27,11 @@
  * require identical rows.) KL(x || m) = x ln(x / m) + (1 - x) ln((1 - x) / (1 - m)) grows with the distance of x from
  * m. For a given t, N KL(x || m) exceeds t only if x is below a limit that is less than m, or above a limit that is
  * greater than m. The probability of such an x is at most 2 exp(-t). A set of draws is tested with 29 tallies and 7
- * splits. By the union bound, its false alarm probability is at most 406 exp(-t), which is alpha for t = ln(406 /
- * alpha). Another test is whether a filter may keep the drawn token. Which tokens a filter may keep does not depend on
- * chance, so this test never raises a false alarm. For m = 0.3 and 100 rows, fractions x from 0.03 to 0.65 pass.
- * test_draw_statistics.c computes the exact probabilities.
+ * splits. By the union bound,
+ * its false alarm probability is at most 406 exp(-t), which is alpha for t = ln(406 / alpha). Another test is whether a
+ * filter may keep the drawn token. Which tokens a filter may keep does not depend on chance, so this test never raises a
+ * false alarm. For m = 0.3 and
+ * 100 rows, fractions x from 0.03 to 0.65 pass. test_draw_statistics.c computes the exact probabilities.
  *
  * Suspects. A suspect is a specific wrong sampler that differs little from a correct one. Its detection needs a
  * specific test, and the draws of both sets of values. Each suspect is defined by the probability with which it draws
