@@ -668,6 +668,7 @@ static bool is_told(const struct search *search, int before, int mistake)
 	return false;
 }
 
+/* Returns true if a narrower mistake of mistake i explains the case (op_confusion.narrower). */
 static bool is_told_by_narrower(const struct search *search, int i)
 {
 	const int *narrower = search->list.items[i].narrower;

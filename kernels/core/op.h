@@ -180,13 +180,14 @@ struct op_confusion {
 	bool (*before)(struct op_variation *variation, const struct op_confusion *confusion);
 	bool (*after)(struct op_variation *variation, const struct op_confusion *confusion);
 	const char *role, *other; /* roles of the tensors that are changed, as in op.roles */
-	/* The mistake of a row above, or 0. Outputs with that one may be outputs with this one, too, because this one
-	 * leaves the order of ties open, for example. If that one explains a case, this one does not tell it. */
-	/* true: if op.check would reject the changed inputs in a workload, the mistake is not tried. Needed for
-	 * mistakes in indices, with which the oracle could read outside of its tensors. */
 	double by;                /* a parameter of the change: a factor, a limit, a dtype, … */
 	int mistake;              /* op_case.mistake during the oracle; op_case.mistake_by is `by` */
+	/* The members `mistake` of earlier rows with narrower mistakes; 0 ends the list. Outputs with a narrower mistake
+	 * also agree with this mistake, for example because this mistake leaves the order of ties open. If a narrower
+	 * mistake explains a case, this mistake is not reported. */
 	int narrower[OP_NARROWER];
+	/* true: if op.check would reject the changed inputs in a workload, the mistake is not tried. This is needed if the
+	 * mistake changes indices: the oracle could then read outside of its tensors. */
 	bool checked;
 };
 
