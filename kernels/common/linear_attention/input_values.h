@@ -26,7 +26,7 @@
  *              + head + 3 key) % 16 is 15, the gate with its bias is near 5.25: there softplus(x) is above x by 0.005,
  *              and the head forgets so slowly that a reference with x fails. For head % 4 = 0, 1, 2, 3, A_log is near
  *              -3, -1, 1/2, -5 | 5/2, -7, 0, -2
- *   g, A_log, dt_bias with a lower bound: for (head + key) % 4 = 0, 1, 2, 3, g is the same, lower by 6, 0, 9, 3;
+ *   g, A_log, dt_bias with a lower bound: for (head + key) % 4 = 0, 1, 2, 3, g is recurrence_raw_gate minus 6, 0, 9, 3;
  *              dt_bias is uniform on [-2, 2) | [-8, 8); A_log is within 1/2 of 0 | of 5/2 and -2 in turn. This covers
  *              both ends of a sigmoid, and its middle.
  *   beta       uniform on [0, 1), but 0 or 1 for some values of (5 token + head) % 16. For other values, beta is in
