@@ -31,6 +31,22 @@ static const char *const shape_names[DRAW_SHAPES] = {
 static const char *const by_names[BY] = {"", " and top-k decides which tokens are kept",
                                          " and top-p decides which tokens are kept"};
 
+/* Returns the first token from `at` on that may be a kept one or `token`. Passes over blocks of BLOCK tokens without
+ * such a token, because most rows keep few. Returns the size of the vocabulary if there is none. */
+static int64_t next_place(const struct filter *filter, const struct filter_kept *kept, int64_t at, int64_t token)
+{
+	enum { BLOCK = 128 };
+
+	while (at < filter->vocab && at % BLOCK == 0) {
+		int64_t end = filter->vocab - at < BLOCK ? filter->vocab : at + BLOCK;
+
+		if ((token >= at && token < end) || filter_reaches(filter, at, end, kept->threshold))
+			break;
+		at = end;
+	}
+	return at;
+}
+
 static int bucket_at(int64_t index)
 {
 	return index < DRAWS_BUCKETS - 1 ? (int)index : DRAWS_BUCKETS - 1;
@@ -63,7 +79,8 @@ static void count_places(struct draw *draw, int way, const struct filter *filter
 {
 	double before = 0;
 
-	for (int64_t v = 0; v < filter->vocab; v++) {
+	for (int64_t v = next_place(filter, kept, 0, token); v < filter->vocab;
+	     v = next_place(filter, kept, v + 1, token)) {
 		double value = filter->value[v];
 		bool kept_too = value > 0 && value >= kept->threshold;
 
@@ -103,7 +120,8 @@ static void count_cells(struct draw *draw, int grid, int bits, const struct filt
 {
 	double before = 0, cells = ldexp(1, bits);
 
-	for (int64_t v = 0; v < filter->vocab; v++) {
+	for (int64_t v = next_place(filter, kept, 0, token); v < filter->vocab;
+	     v = next_place(filter, kept, v + 1, token)) {
 		double value = filter->value[v];
 
 		if (!(value > 0 && value >= kept->threshold) && v != token)
@@ -255,7 +273,8 @@ static void suspect_places(struct draw *draw, const struct filter *filter, const
 	double first = 0, last = 0, below_half = 0, through_half = 0, lower = 0, sum = 0, before = 0, least = 0;
 	int64_t half = kept->count / 2, seen = 0, at = 0;
 
-	for (int64_t v = 0; v < filter->vocab; v++) {
+	for (int64_t v = next_place(filter, kept, 0, token); v < filter->vocab;
+	     v = next_place(filter, kept, v + 1, token)) {
 		double value = filter->value[v];
 
 		if (!(value > 0 && value >= kept->threshold))

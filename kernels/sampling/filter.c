@@ -5,6 +5,8 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "kernels/core/simd.h"
+
 /* sum_error is the error that a float32 sum over a whole vocabulary may have; product_error is the relative error of a
  * product. */
 static const double sum_error = 1e-4, product_error = 1e-6;
@@ -31,6 +33,35 @@ void filter_close(struct filter *filter)
 	free(filter->order);
 	free(filter->before);
 	*filter = (struct filter){0};
+}
+
+WIDE int64_t filter_most_likely(const struct filter *filter)
+{
+	const double *values = filter->value;
+	double largest = 0;
+	int64_t odd = 0, token = 0;
+
+#pragma omp simd reduction(max : largest) reduction(+ : odd)
+	for (int64_t i = 0; i < filter->vocab; i++) {
+		odd += !(values[i] >= 0) | !(values[i] < (double)INFINITY);
+		largest = values[i] > largest ? values[i] : largest;
+	}
+	if (odd > 0 || largest == 0)
+		return 0;
+	while (values[token] != largest)
+		token++;
+	return token;
+}
+
+WIDE bool filter_reaches(const struct filter *filter, int64_t first, int64_t end, double least)
+{
+	const double *values = filter->value;
+	int64_t found = 0;
+
+#pragma omp simd reduction(+ : found)
+	for (int64_t i = first; i < end; i++)
+		found += values[i] >= least;
+	return found > 0;
 }
 
 static bool more_likely(const struct filter *filter, int64_t a, int64_t b)

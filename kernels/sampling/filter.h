@@ -62,4 +62,11 @@ void filter_close(struct filter *filter);
 
 struct filter_kept filter_row(struct filter *filter, const struct filter_bounds *bounds);
 
+/* Returns the token that filter_row puts first, the first of the most likely ones, without sorting the row. Returns 0
+ * if filter_row would set `defined` to false. */
+int64_t filter_most_likely(const struct filter *filter);
+
+/* Returns whether one of the tokens from `first` to end - 1 has at least the probability `least`. */
+bool filter_reaches(const struct filter *filter, int64_t first, int64_t end, double least);
+
 #endif

@@ -502,6 +502,24 @@ static int check(const struct op_case *c, const struct tensor *in, struct err *e
 	return 0;
 }
 
+/* Writes the ground truth of one row. That of a sampler is its most likely token, which every filter keeps. `divisor` is
+ * that of write_row. */
+static void answer_row(const struct op_case *c, const struct tensor *in, int64_t row, struct filter *filter,
+                       double divisor, struct tensor *out)
+{
+	const struct tensor *probs = &in[sampling_roles_of(c->problem).probs];
+	bool renorm = (c->variant & SAMPLING_RENORM) != 0;
+
+	if (!renorm && c->mistake == SAMPLING_NO_MISTAKE) {
+		dtype_load_run(probs->data, probs->dtype, row * filter->vocab, filter->vocab, filter->value);
+		dtype_store(out->data, out->dtype, row, (double)filter_most_likely(filter));
+		return;
+	}
+	struct filter_kept kept = keep(c, in, row, filter);
+
+	write_row(filter, &kept, renorm, c->mistake, divisor, row, out);
+}
+
 static int oracle(const struct op_case *c, const struct tensor *in, struct tensor *out, struct err *err)
 {
 	const struct tensor *probs = &in[sampling_roles_of(c->problem).probs];
@@ -514,13 +532,9 @@ static int oracle(const struct op_case *c, const struct tensor *in, struct tenso
 		double divisor = opened == 0 && c->mistake == SAMPLING_SUM_OF_BATCH ? sum_of_batch(c, in, &filter) : 0;
 
 #pragma omp for
-		for (int64_t row = 0; row < probs->shape[0]; row++) {
-			if (opened != 0)
-				continue;
-			struct filter_kept kept = keep(c, in, row, &filter);
-
-			write_row(&filter, &kept, (c->variant & SAMPLING_RENORM) != 0, c->mistake, divisor, row, &out[0]);
-		}
+		for (int64_t row = 0; row < probs->shape[0]; row++)
+			if (opened == 0)
+				answer_row(c, in, row, &filter, divisor, &out[0]);
 		if (opened == 0)
 			filter_close(&filter);
 		else

@@ -524,6 +524,7 @@ static void look_at_rows(const struct op_problem *problem, int64_t vocab, enum o
 		struct filter_kept kept = filter_row(&filter, &bounds);
 
 		assert_true(kept.defined);
+		assert_int_equal(filter_most_likely(&filter), filter.order[0]);
 		if (kept.slack != 0)
 			fail_msg("%s, vocabulary of %lld, contents %d, row %lld: slack %g", problem->name, (long long)vocab, contents,
 			         (long long)row, kept.slack);
@@ -563,6 +564,32 @@ static struct filter_kept keeps(const double *values, int count, struct filter_b
 
 	filter_close(&filter);
 	return kept;
+}
+
+/* Checks the functions that look at a row without sorting it, for rows that do not fill vectors. */
+static void rows_are_seen_without_sorting_as_they_are_sorted(void **state)
+{
+	enum { COUNT = 37 };
+	static const double odd[] = {NAN, INFINITY, -0.5};
+	double values[COUNT];
+	struct filter filter = {.vocab = COUNT, .value = values};
+
+	(void)state;
+	for (int at = 0; at < COUNT; at++) {
+		for (int v = 0; v < COUNT; v++)
+			values[v] = v == at || v == COUNT - 1 ? 0.4 : v % 3 == 0 ? 0 : 0.1;
+		assert_int_equal(filter_most_likely(&filter), at);
+		assert_true(filter_reaches(&filter, at, COUNT - 1, 0.4) == (at < COUNT - 1));
+		assert_false(filter_reaches(&filter, 0, at, 0.4));
+		for (size_t i = 0; i < sizeof odd / sizeof *odd; i++) {
+			values[at] = odd[i];
+			assert_false(keeps(values, COUNT, (struct filter_bounds){.has_top_k = false}).defined);
+			assert_int_equal(filter_most_likely(&filter), 0);
+		}
+	}
+	memset(values, 0, sizeof values);
+	assert_false(keeps(values, COUNT, (struct filter_bounds){.has_top_k = false}).defined);
+	assert_int_equal(filter_most_likely(&filter), 0);
 }
 
 static void filters_keep_what_their_head_says(void **state)
@@ -787,6 +814,7 @@ int main(void)
 	    cmocka_unit_test(a_wrong_sample_is_reported_with_its_row_token_and_probability),
 	    cmocka_unit_test(rows_are_distributions_and_parameters_lie_away_from_every_boundary),
 	    cmocka_unit_test(filters_keep_what_their_head_says),
+	    cmocka_unit_test(rows_are_seen_without_sorting_as_they_are_sorted),
 	    cmocka_unit_test(a_row_that_is_no_distribution_accepts_any_token_of_the_vocabulary),
 	    cmocka_unit_test(the_margin_of_a_correct_sampler_stays_below_one_over_many_seeds),
 	    cmocka_unit_test(the_real_vocabulary_passes_too),
