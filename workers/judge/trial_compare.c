@@ -32,20 +32,33 @@ struct tensor *trial_on_host(struct trial *trial, struct arena *arena, const str
 	return out;
 }
 
+/* Returns tensors that the host can read. On the CPU these are the tensors themselves, because a copy of a large case
+ * would take as long as the comparison. Otherwise they are copies, as trial_on_host makes them. */
+static const struct tensor *readable(struct trial *trial, struct arena *arena, const struct tensor *tensors, int count,
+				     struct err *err)
+{
+	if (strcmp(trial->device->calls->class_name(trial->device), "cpu") != 0)
+		return trial_on_host(trial, arena, tensors, count, err);
+	struct tensor *out = arena_array(arena, OP_PLACES, sizeof *out);
+
+	memcpy(out, tensors, (size_t)count * sizeof *out);
+	return out;
+}
+
 /* Lets the op family judge an output. Returns 1 if the family judged it, 0 if the tolerance rule must decide, and -1
  * on error. */
 static int judge_by_family(struct trial *trial, const struct round *round, int output, const struct tensor *found,
 			   const struct tensor *wanted, struct metrics *metrics, struct err *why)
 {
 	struct arena arena = {0};
-	struct tensor *in, *reference, *truth;
+	const struct tensor *in, *reference, *truth;
 	int judged = -1;
 
 	if (trial->op == NULL || trial->op->judge == NULL)
 		return 0;
-	in = trial_on_host(trial, &arena, round->in, trial->job->problem.input_count, why);
-	reference = trial_on_host(trial, &arena, &found[output], 1, why);
-	truth = trial_on_host(trial, &arena, &wanted[output], 1, why);
+	in = readable(trial, &arena, round->in, trial->job->problem.input_count, why);
+	reference = readable(trial, &arena, &found[output], 1, why);
+	truth = readable(trial, &arena, &wanted[output], 1, why);
 	if (in != NULL && reference != NULL && truth != NULL)
 		judged = trial->op->judge(&round->c, output, in, reference, truth, metrics, why);
 	arena_free(&arena);
@@ -57,8 +70,8 @@ static int weigh_by_family(struct trial *trial, const struct round *round, int o
 			   const struct tensor *wanted, struct rule rule, struct metrics *metrics, struct err *why)
 {
 	struct arena arena = {0};
-	struct tensor *reference = trial_on_host(trial, &arena, &found[output], 1, why),
-		      *truth = trial_on_host(trial, &arena, &wanted[output], 1, why);
+	const struct tensor *reference = readable(trial, &arena, &found[output], 1, why),
+			    *truth = readable(trial, &arena, &wanted[output], 1, why);
 	int rc = reference == NULL || truth == NULL ? -1 : 0;
 
 	if (rc == 0)
@@ -355,7 +368,7 @@ static void judge_output_of_both(struct trial *trial, int output)
 
 		verdict = first_verdict(trial, round, output);
 		c[r] = &round->c;
-		found[r] = trial_on_host(trial, &arena, &round->first[output], 1, &err);
+		found[r] = readable(trial, &arena, &round->first[output], 1, &err);
 		metrics[r] = verdict == NULL ? NULL : &verdict->metrics;
 		whole = verdict != NULL && found[r] != NULL;
 	}
@@ -391,7 +404,7 @@ static int truth_on_host(struct trial *trial, const struct round *round, struct 
 {
 	const struct op_problem *problem = &trial->job->problem;
 	struct arena arena = {0};
-	struct tensor *in = trial_on_host(trial, &arena, round->in, problem->input_count, err);
+	const struct tensor *in = readable(trial, &arena, round->in, problem->input_count, err);
 	struct tensor *truth = trial_on_host(trial, &arena, to, problem->output_count, err);
 	int rc = in == NULL || truth == NULL ? -1 : trial->op->oracle(&round->c, in, truth, err);
 
@@ -408,7 +421,7 @@ static int chain_on_host(struct trial *trial, const struct round *round, struct 
 	struct arena arena = {0};
 	const struct chain_plan *plan =
 	    chain_plan_make(trial->context->kernels->api, trial->job->chain, problem, &arena, err);
-	struct tensor *in = plan == NULL ? NULL : trial_on_host(trial, &arena, round->in, problem->input_count, err);
+	const struct tensor *in = plan == NULL ? NULL : readable(trial, &arena, round->in, problem->input_count, err);
 	struct tensor *truth = in == NULL ? NULL : trial_on_host(trial, &arena, to, problem->output_count, err);
 	int rc = truth == NULL ? -1 : chain_plan_compute(plan, &round->c, in, truth, err);
 
