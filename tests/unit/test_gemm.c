@@ -529,6 +529,49 @@ static void inputs_are_exact_in_their_dtype_and_those_of_each_element_alone(void
 	}
 }
 
+/* Stores a number, rounded to the dtype of the tensor, in the tensor and in `copy`. */
+static void set_element(struct tensor *tensor, int64_t at, double value, float *copy)
+{
+	dtype_store(tensor->data, tensor->dtype, at, value);
+	*copy = (float)dtype_load(tensor->data, tensor->dtype, at);
+}
+
+static void assert_truth_is_that_of_double_sums(const struct world *w)
+{
+	for (int64_t i = 0; i < w->truth.elements; i++) {
+		unsigned char bytes[8];
+		double sum = 0;
+
+		for (int64_t k = 0; k < w->e.k; k++)
+			sum += (double)w->a[i / w->e.n * w->e.k + k] * (double)w->b[i % w->e.n * w->e.k + k];
+		dtype_store(bytes, w->truth.dtype, 0, sum);
+		assert_true(dtype_load(w->truth.data, w->truth.dtype, i) == dtype_load(bytes, w->truth.dtype, 0));
+	}
+}
+
+/* The oracle sums the second set of values in float, and in double where float does not represent a sum. */
+static void sums_of_the_second_set_are_those_of_double(void **state)
+{
+	(void)state;
+	for (int d = 0; d < 3; d++) {
+		struct problem p;
+		struct world w;
+
+		make_problem(&p, 37, 1200, dtypes[d], false);
+		make_world_on(&w, &p.problem, (int64_t[]){6, 37, 1200}, 5, CONTENTS_SECOND);
+		assert_truth_is_that_of_double_sums(&w);
+		/* elements in one of three chunks whose products have more bits than float */
+		for (int64_t k = 600; k < 700; k++) {
+			set_element(&w.in[0], 3 * 1200 + k, 1 + 0x1p-12 * (double)k, &w.a[3 * 1200 + k]);
+			for (int64_t n = 0; n < 37; n++)
+				set_element(&w.in[1], n * 1200 + k, 0x1p-9 * sqrt((double)(k + n)), &w.b[n * 1200 + k]);
+		}
+		assert_int_equal(gemm_op.oracle(&w.c, w.in, &w.truth, NULL), 0);
+		assert_truth_is_that_of_double_sums(&w);
+		free_world(&w);
+	}
+}
+
 static void a_comes_second_and_activations_of_rank_three_are_recognised(void **state)
 {
 	struct problem p;
@@ -646,6 +689,7 @@ int main(void)
 	    cmocka_unit_test(the_oracle_is_the_definition_for_both_layouts_and_odd_sizes),
 	    cmocka_unit_test(float16_reaches_its_largest_numbers_and_its_subnormals_in_both),
 	    cmocka_unit_test(inputs_are_exact_in_their_dtype_and_those_of_each_element_alone),
+	    cmocka_unit_test(sums_of_the_second_set_are_those_of_double),
 	    cmocka_unit_test(a_comes_second_and_activations_of_rank_three_are_recognised),
 	    cmocka_unit_test(var_axes_of_every_kind_get_values),
 	    cmocka_unit_test(problems_that_do_not_fit_are_refused_with_a_sentence),
