@@ -9,6 +9,9 @@
 #include <math.h>
 
 #include "kernels/core/simd.h"
+#ifdef WIDE_X86
+#include <immintrin.h>
+#endif
 
 /* Rounds a double to a float, to odd. The function has no branches, so that loops that call it vectorise. */
 static inline float cut(double value)
@@ -72,9 +75,43 @@ WIDE static void read_bf16(const uint16_t *at, int64_t count, double *out)
 		out[i] = (double)float_from_bf16(at[i]);
 }
 
-WIDE static void read_f16(const uint16_t *at, int64_t count, double *out)
+#ifdef WIDE_X86
+
+/* Converts with the processor's instruction for eight numbers. Returns how many numbers it has converted. */
+__attribute__((target("avx,f16c"))) static int64_t read_f16_lanes(const uint16_t *at, int64_t count, double *out)
 {
-	for (int64_t i = 0; i < count; i++)
+	enum { LANES = 8 };
+	int64_t done = 0;
+
+	for (; done + LANES <= count; done += LANES) {
+		__m256 numbers = _mm256_cvtph_ps(_mm_loadu_si128((const __m128i *)(const void *)(at + done)));
+
+		_mm256_storeu_pd(out + done, _mm256_cvtps_pd(_mm256_castps256_ps128(numbers)));
+		_mm256_storeu_pd(out + done + LANES / 2, _mm256_cvtps_pd(_mm256_extractf128_ps(numbers, 1)));
+	}
+	return done;
+}
+
+static int64_t read_f16_by_instruction(const uint16_t *at, int64_t count, double *out)
+{
+	return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("f16c") ? read_f16_lanes(at, count, out) : 0;
+}
+
+#else
+
+static int64_t read_f16_by_instruction(const uint16_t *at, int64_t count, double *out)
+{
+	(void)at;
+	(void)count;
+	(void)out;
+	return 0;
+}
+
+#endif
+
+static void read_f16(const uint16_t *at, int64_t count, double *out)
+{
+	for (int64_t i = read_f16_by_instruction(at, count, out); i < count; i++)
 		out[i] = (double)float_from_f16(at[i]);
 }
 

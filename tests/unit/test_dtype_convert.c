@@ -8,6 +8,7 @@
 #include <cmocka.h>
 
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "kernels/core/dtype_convert.h"
@@ -201,6 +202,26 @@ static void runs_agree_with_single_elements(void **state)
 	}
 }
 
+static void runs_of_float16_agree_with_single_elements_for_every_code(void **state)
+{
+	enum { COUNT = 1 << 16 };
+	uint16_t *codes = calloc(COUNT, sizeof *codes);
+	double *values = calloc(COUNT, sizeof *values);
+
+	(void)state;
+	assert_true(codes != NULL && values != NULL);
+	for (int i = 0; i < COUNT; i++)
+		codes[i] = (uint16_t)i;
+	dtype_load_run(codes, DTYPE_FLOAT16, 3, COUNT - 3, values + 3);
+	for (int i = 3; i < COUNT; i++) {
+		double one = dtype_load(codes, DTYPE_FLOAT16, i);
+
+		assert_memory_equal(&values[i], &one, sizeof one);
+	}
+	free(codes);
+	free(values);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -213,6 +234,7 @@ int main(void)
 	    cmocka_unit_test(integers_round_to_even_saturate_and_take_nan_for_zero),
 	    cmocka_unit_test(two_elements_of_float4_share_a_byte_low_nibble_first),
 	    cmocka_unit_test(runs_agree_with_single_elements),
+	    cmocka_unit_test(runs_of_float16_agree_with_single_elements_for_every_code),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
