@@ -123,6 +123,8 @@ static void make_pair(void *a, void *b, enum dtype dtype, int64_t elements, int 
 			dtype_store(a, dtype, i, specials[random % 5]);
 			dtype_store(b, dtype, i, specials[random / 5 % 5]);
 		}
+		if (i / 1024 % 3 == 1) /* a block whose bits are equal */
+			dtype_store(b, dtype, i, dtype_load(a, dtype, i));
 	}
 }
 
