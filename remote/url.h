@@ -1,7 +1,8 @@
-/* url - parses the address of a remote cache, as in $REFTEST_REMOTE. A new protocol also needs a file like
- * remote/helper/redis.c that implements remote/helper/transport.h, a row in remote/helper/helper.c, and descriptions in
- * cli/manual_page.c and docs/shared-cache.md. If it needs a new library, also change the Makefile, tools/setup.sh and
- * cli/doctor.c.
+/* url - parses the address of a remote cache, as in $REFTEST_REMOTE. A new protocol needs a value of enum
+ * remote_url_kind, and a row of `schemes` in url.c. It also needs a file like remote/helper/redis.c with a struct
+ * transport, its declaration in remote/helper/transport.h, and its row of `transports` in remote/helper/helper.c.
+ * cli/manual_page.c and docs/shared-cache.md describe the addresses. If the protocol needs a new library, also change
+ * the Makefile, tools/setup.sh and cli/doctor.c.
  *
  *   redis://[[USER]:PASSWORD@]HOST[:PORT][/DATABASE][?OPTION&…]
  *   redis+unix:///PATH/TO/SOCKET[?db=DATABASE&…], unix:///…
@@ -19,7 +20,7 @@
 
 enum { REMOTE_URL_TIMEOUT_MS = 5000, REMOTE_URL_SOCKET_MAX = 108, REMOTE_URL_TEXT_MAX = 1024 };
 
-enum remote_url_kind { REMOTE_URL_REDIS, REMOTE_URL_HTTP };
+enum remote_url_kind { REMOTE_URL_REDIS, REMOTE_URL_HTTP, REMOTE_URL_KINDS };
 
 struct remote_url {
 	enum remote_url_kind kind;

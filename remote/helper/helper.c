@@ -18,6 +18,13 @@
 
 enum { READ_BYTES = 256 * 1024, REQUESTS = 256 };
 
+static const struct transport *const transports[] = {
+    [REMOTE_URL_REDIS] = &transport_redis,
+    [REMOTE_URL_HTTP] = &transport_http,
+};
+
+_Static_assert(sizeof transports / sizeof *transports == REMOTE_URL_KINDS, "each kind of URL has a transport");
+
 struct helper {
 	const struct remote_url *url;
 	const struct transport *transport;
@@ -219,7 +226,7 @@ static int serve(int fd, const struct remote_url *url)
 		die_no_memory();
 	helper->url = url;
 	helper->fd = fd;
-	helper->transport = url->kind == REMOTE_URL_REDIS ? &transport_redis : &transport_http;
+	helper->transport = transports[url->kind];
 	while (turn(helper))
 		;
 	if (helper->remote != NULL)
@@ -234,11 +241,15 @@ static int serve(int fd, const struct remote_url *url)
 
 static void versions(char *text, size_t size)
 {
-	char redis[64], http[64];
+	size_t length = 0;
 
-	transport_redis.version(redis, sizeof redis);
-	transport_http.version(http, sizeof http);
-	snprintf(text, size, "%s, %s", redis, http);
+	text[0] = '\0';
+	for (size_t kind = 0; kind < REMOTE_URL_KINDS && length < size; kind++) {
+		char version[64];
+
+		transports[kind]->version(version, sizeof version);
+		length += (size_t)snprintf(text + length, size - length, "%s%s", kind > 0 ? ", " : "", version);
+	}
 }
 
 __attribute__((visibility("default"))) const struct remote_api reftest_remote = {REMOTE_ABI, versions, serve};
