@@ -90,7 +90,7 @@ static void what_is_no_place_gets_a_sentence_without_the_password(void **state)
 	    "http://h/a b",
 	    "http://h/a\nb",
 	    "file:///etc/passwd",
-	    "ftp://h",
+	    "nowhere://h",
 	    "http://h?readonly",
 	    "http://h?read-only=1",
 	    "http://h?timeout=0",

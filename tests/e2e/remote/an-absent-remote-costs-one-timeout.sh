@@ -28,7 +28,7 @@ missing "redis://user:hidden@127.0.0.1:$port" 4500 'cannot be reached'
 expect_silence_about hidden
 missing "http://no-such-host.invalid/?timeout=1" 3500 'the remote cache http://no-such-host.invalid'
 missing "redis://no-such-host.invalid/?timeout=1" 3500 'the remote cache redis://no-such-host.invalid'
-missing "ftp://example/x" 4500 'REFTEST_REMOTE has no valid scheme'
+missing "nowhere://example/x" 4500 'REFTEST_REMOTE has no valid scheme'
 missing "http://127.0.0.1:$port/x?readonly" 4500 "option 'readonly'"
 
 # If every verdict is stored locally, the remote is not queried, so there is no wait and no message.
