@@ -139,6 +139,53 @@ static void what_has_no_valid_verdict_is_not_called_verified(void **state)
 	world_end(w);
 }
 
+/* Returns the text of a list or table of the page's script, from its name to the end of its line. */
+static const char *list_of(const struct buf *page, const char *name, struct arena *arena)
+{
+	const char *from = strstr(page->data, arena_printf(arena, "\nconst %s = ", name));
+
+	assert_non_null(from);
+	return arena_printf(arena, "%.*s", (int)strcspn(from + 1, "\n") + 1, from);
+}
+
+/* Returns where the list of the page has the status, which it must have once. */
+static const char *place_of(const char *list, const char *name, struct arena *arena)
+{
+	const char *word = arena_printf(arena, "\"%s\"", name);
+
+	if (count_of(list, word) != 1)
+		fail_msg("report/page.html has %d times %s in:%s", count_of(list, word), word, list);
+	return strstr(list, word);
+}
+
+/* The script of the page has the statuses in the order of severity, and a colour for each that is not wrong. */
+static void the_page_knows_every_status(void **state)
+{
+	struct world *w = *state;
+	struct buf page = {0};
+	struct arena arena = {0};
+
+	world_write(w, FIRST, "first", TEXT);
+	world_run(w);
+	page_of(w, &page);
+	const char *groups = list_of(&page, "GROUPS", &arena), *severity = list_of(&page, "SEVERITY", &arena);
+
+	for (enum status s = 0; s < STATUS_COUNT; s++) {
+		const bool verified = status_group(s) == GROUP_VERIFIED, wrong = status_group(s) >= GROUP_WRONG;
+		const char *row = arena_printf(&arena, "%s: \"%s\"", status_name(s), verified ? "passed" : "unsure");
+
+		if ((strstr(groups, row) == NULL) != wrong)
+			fail_msg("report/page.html: the colour of %s is not that of its group in:%s", status_name(s), groups);
+		for (enum status other = 0; other < STATUS_COUNT; other++)
+			if (status_severity(s) > status_severity(other))
+				assert_true(place_of(severity, status_name(s), &arena) <
+					    place_of(severity, status_name(other), &arena));
+	}
+	buf_free(&page);
+	arena_free(&arena);
+	world_end(w);
+}
+
 /* Stores a verdict of a case with another version of torch. */
 static void store(struct world *w, const struct case_result *c, const char *torch, double margin, int64_t time)
 {
@@ -224,6 +271,7 @@ int main(void)
 	    cmocka_unit_test_setup_teardown(no_text_becomes_markup, world_set_up, world_tear_down),
 	    cmocka_unit_test_setup_teardown(unsafe_characters_are_shown_escaped, world_set_up, world_tear_down),
 	    cmocka_unit_test_setup_teardown(what_has_no_valid_verdict_is_not_called_verified, world_set_up, world_tear_down),
+	    cmocka_unit_test_setup_teardown(the_page_knows_every_status, world_set_up, world_tear_down),
 	    cmocka_unit_test_setup_teardown(margins_are_ordered_by_time_and_the_largest_counts, world_set_up, world_tear_down),
 	    cmocka_unit_test_setup_teardown(a_failure_is_shown_with_its_case, world_set_up, world_tear_down),
 	};
