@@ -1,10 +1,8 @@
 /* verdict - the result of one case, and its JSON form. The judge (the process that compares) sends verdicts in this
  * form, and the store keeps them. verdict.c has the names of statuses; verdict_write.c and verdict_parse.c write and
  * read the JSON. A new field of a verdict must be added to verdict_write, to verdict_parse and to docs/json.md. If
- * passed verdicts have the field, it must also be added to verdict_head (dataset/verdict_head.c). A new status must be
- * added to verdict.c; to the counts in struct summary (cache/store.h, cache/store_files.c, engine/definition_status.c);
- * in engine/, report/, cli/ and watcher/ where `git grep STATUS_PASSED` finds a line; and to docs/verify.md and
- * docs/json.md. docs/architecture.md lists these places one by one. */
+ * passed verdicts have the field, it must also be added to verdict_head (dataset/verdict_head.c). docs/architecture.md
+ * ("Another status") lists the places that a new status or a new reason changes. */
 #ifndef REFTEST_DATASET_VERDICT_H
 #define REFTEST_DATASET_VERDICT_H
 
@@ -19,9 +17,7 @@
 #include "base/metrics.h"
 #include "dataset/definition.h"
 
-/* Stored verdicts contain these numbers: never renumber. A new status needs a row in the table of dataset/verdict.c;
- * the compiler then reports the places that have a static assertion on STATUS_COUNT. docs/architecture.md ("Another
- * status") lists the other places. */
+/* Stored verdicts contain these numbers: never renumber. */
 enum status {
 	STATUS_PASSED = 0,
 	STATUS_SKIPPED = 1,
@@ -32,6 +28,8 @@ enum status {
 	STATUS_CHECKED = 5,
 	STATUS_COUNT
 };
+
+enum { STATUS_NAME_MAX = 8 }; /* the most letters of the name of a status; lists of results have columns for them */
 
 /* What supports a definition whose status is `checked`. */
 enum checked_kind {

@@ -20,7 +20,7 @@
 #include "report/common_diagnosis.h"
 #include "report/totals.h"
 
-enum { MESSAGE_LINES = 24, LINE_BYTES = 2000, STATUS_COLUMNS = 9 /* of print_word */, NARROW = 60, CAUSE_LINES = 5 };
+enum { MESSAGE_LINES = 24, LINE_BYTES = 2000, STATUS_COLUMNS = STATUS_NAME_MAX + 1 /* of print_word */, NARROW = 60, CAUSE_LINES = 5 };
 
 const char *report_colour(enum status status)
 {
@@ -61,7 +61,7 @@ static void print_word(FILE *out, const struct result *result)
 		snprintf(word.text, sizeof word.text, "%s", report_status(result));
 
 	fputs(colour && result->known ? report_colour(result->status) : "", out);
-	show_print(out, "%-8s", word.text);
+	show_print(out, "%-*s", STATUS_NAME_MAX, word.text);
 	fputs(colour ? "\033[0m " : " ", out);
 }
 

@@ -427,6 +427,7 @@ static void names_are_fixed(void **state)
 	(void)state;
 	for (int i = 0; i < STATUS_COUNT; i++) {
 		assert_string_equal(status_name((enum status)i), statuses[i]);
+		assert_true(strlen(statuses[i]) <= STATUS_NAME_MAX);
 		assert_true(status_parse(statuses[i], &status) && status == (enum status)i);
 	}
 	assert_null(reason_name(REASON_NONE));
