@@ -1,7 +1,14 @@
 /* test_file - writes the text of a generated pytest file with one class per definition. The text depends only on the
  * arguments: the same data always gives the same bytes. The tests of a class are methods of DefinitionTests in
  * python/testing/conftest_checks.py, which also has their checks. A new test needs only that file and
- * docs/generated-tests.md, and testgen/test_class.c if it needs new data of the class; then run `make references`. */
+ * docs/generated-tests.md. Then run `make references`.
+ *
+ * If the test needs new data of the class, add
+ * - a member of struct test_class below, which test_class.c fills
+ * - the lines that test_file.c writes for it, and the name of the attribute in `reserved` of test_file.c, because no
+ *   axis may get this name
+ * - the attribute of DefinitionTests with the value for a class that omits it
+ * - a test in tests/unit/test_test_file.c. */
 #ifndef REFTEST_TESTGEN_TEST_FILE_H
 #define REFTEST_TESTGEN_TEST_FILE_H
 

@@ -7,6 +7,7 @@
 
 #include <cmocka.h>
 
+#include <ctype.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -337,6 +338,58 @@ static void a_class_without_a_family_says_so(void **state)
 	buf_free(&out);
 }
 
+/* Writes the class of a definition whose only axis has this name, as a constant 77. */
+static void write_class_with_axis(const char *name, struct buf *out)
+{
+	const struct axis axis = {name, false, 77};
+	struct definition d = definition_named("a", "def run(x):\n    return x\n");
+	struct test_class c = class_of(&d);
+
+	d.axes = &axis;
+	d.axis_count = 1;
+	c.roles = c.output_roles = NULL;
+	c.role_count = c.output_role_count = c.size_count = d.input_count = d.output_count = 0;
+	test_file_write("definitions/rmsnorm", &c, 1, out);
+}
+
+/* Fails if an axis can take the attribute. */
+static void expect_reserved(const char *attribute, size_t length)
+{
+	char name[64] = "";
+	struct buf out = {0};
+
+	assert_true(length < sizeof name);
+	for (size_t i = 0; i < length; i++)
+		name[i] = (char)tolower((unsigned char)attribute[i]);
+	write_class_with_axis(name, &out);
+	if (strstr(out.data, " = 77\n") != NULL)
+		fail_msg("an axis may take the attribute %.*s: add it to `reserved` in testgen/test_file.c", (int)length, attribute);
+	buf_free(&out);
+}
+
+/* An axis becomes an attribute of its class, but never one that DefinitionTests has. */
+static void no_axis_takes_an_attribute_of_the_base_class(void **state)
+{
+	static const char letters[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZ_";
+	struct buf text = {0}, out = {0};
+	int count = 0;
+	size_t length;
+
+	(void)state;
+	write_class_with_axis("another", &out);
+	assert_non_null(strstr(out.data, "    ANOTHER = 77\n"));
+	shipped_text(0, &text);
+	/* the lines have one attribute or several: "    MODES = SIZES = ()" */
+	for (const char *line = strstr(text.data, "\nclass DefinitionTests:") + 1; strncmp(line, "    def ", 8) != 0;
+	     line = strchr(line, '\n') + 1)
+		for (const char *at = line + strspn(line, " ");
+		     (length = strspn(at, letters)) > 0 && strncmp(at + length, " = ", 3) == 0; at += length + 3, count++)
+			expect_reserved(at, length);
+	assert_true(count > 10);
+	buf_free(&text);
+	buf_free(&out);
+}
+
 /* Each support file is in the folder of libraries, and begins with comments that tell code formatters to skip it. */
 static void what_all_tests_use_is_shipped_beside_them(void **state)
 {
@@ -376,6 +429,7 @@ int main(void)
 	    cmocka_unit_test(the_old_class_is_found_again_whatever_texts_pretend),
 	    cmocka_unit_test(a_class_that_is_dropped_is_seen),
 	    cmocka_unit_test(a_class_without_a_family_says_so),
+	    cmocka_unit_test(no_axis_takes_an_attribute_of_the_base_class),
 	    cmocka_unit_test(what_all_tests_use_is_shipped_beside_them),
 	};
 
