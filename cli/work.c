@@ -1,4 +1,5 @@
-/* work - the options of `reftest work` (fleet/worker.h). */
+/* work - the options of `reftest work` (fleet/worker.h). The coordinator passes options of `verify` on to its workers: a
+ * new row here is also a word of SHARED_WITH_VALUE or SHARED_FLAGS in python/reftest_ray/reftest_ray/__main__.py. */
 #include "cli/command.h"
 #include "cli/command_line.h"
 

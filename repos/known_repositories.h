@@ -1,5 +1,7 @@
 /* known_repositories - the repositories that `reftest clone` clones and updates: the libraries that are ground truths,
- * and the dataset. */
+ * and the dataset. A new row also needs its name among the choices of --only in cli/clone.c, and in docs/clone.md. For a
+ * library, the texts that name the checkouts also change: ROW_REPOS in cli/shared_options.h, and
+ * engine/library_checkouts.{h,c}. */
 #ifndef REFTEST_REPOS_KNOWN_REPOSITORIES_H
 #define REFTEST_REPOS_KNOWN_REPOSITORIES_H
 

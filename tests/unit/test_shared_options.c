@@ -1,14 +1,18 @@
 /* test_shared_options - checks how the options that several commands share become members of struct run_options: the
- * defaults, the conversions and the rules. */
+ * defaults, the conversions and the rules. Also compares lists of options and choices that are written twice. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
 
 #include <cmocka.h>
+#include <fcntl.h>
 #include <string.h>
 
+#include "base/file.h"
+#include "cli/command.h"
 #include "cli/shared_options.h"
+#include "repos/known_repositories.h"
 
 struct read {
 	struct program program;
@@ -119,6 +123,85 @@ static void options_that_change_a_case_are_repeated(void **state)
 	arena_free(&arena);
 }
 
+/* Returns the words of a list of python/reftest_ray, with a space before and after each. */
+static const char *coordinator_list(const char *name, struct arena *arena)
+{
+	struct buf text = {0};
+
+	assert_int_equal(file_read(AT_FDCWD, "python/reftest_ray/reftest_ray/__main__.py", 1 << 20, &text, NULL, NULL), FILE_OK);
+	const char *from = strstr(text.data, arena_printf(arena, "\n%s = ", name));
+
+	assert_non_null(from);
+	char *list = arena_printf(arena, "%.*s", (int)(strstr(from, ".split()") - from), from);
+
+	for (char *at = list; *at != '\0'; at++)
+		*at = *at == '"' || *at == '\n' || *at == '(' || *at == ')' ? ' ' : *at;
+	buf_free(&text);
+	return list;
+}
+
+static int words_in(const char *list)
+{
+	int count = 0;
+
+	for (const char *at = list; (at = strstr(at, " --")) != NULL; at += 3)
+		count++;
+	return count;
+}
+
+static bool has_option(const struct command *command, const char *word)
+{
+	for (int i = 0; i < command->row_count; i++)
+		if (strcmp(option_word(&command->rows[i]), word) == 0)
+			return true;
+	return false;
+}
+
+/* The coordinator of a fleet sets --root, --device and --jobs of `work` itself. Every other option of `work` is one of
+ * `verify`, which the coordinator passes on. */
+static void the_coordinator_of_a_fleet_passes_every_option_of_work_on(void **state)
+{
+	static const char own[] = " --root --device --jobs ";
+	struct arena arena = {0};
+	const char *with_value = coordinator_list("SHARED_WITH_VALUE", &arena), *flags = coordinator_list("SHARED_FLAGS", &arena);
+	int passed_on = 0;
+
+	(void)state;
+	for (int i = 0; i < command_work.row_count; i++) {
+		const struct option_row *row = &command_work.rows[i];
+		const char *word = arena_printf(&arena, " %s ", option_word(row));
+		const char *list = row->kind == OPTION_FLAG ? flags : with_value;
+
+		if (strstr(own, word) != NULL)
+			continue;
+		if (strstr(list, word) == NULL)
+			fail_msg("%s of `work` is not in %s of python/reftest_ray/reftest_ray/__main__.py", option_word(row),
+				 list == flags ? "SHARED_FLAGS" : "SHARED_WITH_VALUE");
+		if (!has_option(&command_verify, option_word(row)))
+			fail_msg("`work` has %s, but `verify` has not", option_word(row));
+		passed_on++;
+	}
+	assert_int_equal(passed_on, words_in(with_value) + words_in(flags));
+	arena_free(&arena);
+}
+
+static void clone_offers_every_repository(void **state)
+{
+	struct arena arena = {0};
+	const char *all = "";
+
+	(void)state;
+	for (int i = 0; i < known_repository_count; i++)
+		all = arena_printf(&arena, "%s%s%s", all, i > 0 ? "|" : "", known_repositories[i].name);
+	for (int i = 0; i < command_clone.row_count; i++)
+		if (strcmp(option_word(&command_clone.rows[i]), "--only") == 0) {
+			assert_string_equal(command_clone.rows[i].choices, all);
+			arena_free(&arena);
+			return;
+		}
+	fail_msg("`clone` has no option --only");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -127,6 +210,8 @@ int main(void)
 	    cmocka_unit_test(a_case_is_made_from_its_id),
 	    cmocka_unit_test(invalid_values_are_refused),
 	    cmocka_unit_test(options_that_change_a_case_are_repeated),
+	    cmocka_unit_test(the_coordinator_of_a_fleet_passes_every_option_of_work_on),
+	    cmocka_unit_test(clone_offers_every_repository),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
