@@ -7,6 +7,7 @@
 #include "kernels/core/described_default.h"
 #include "kernels/core/described_effects.h"
 #include "workers/judge/described_inputs.h"
+#include "workers/judge/extra_runs.h"
 
 static void input_field(struct maker *m, struct fields *fields, const char *name, const struct input_source *source)
 {
@@ -153,7 +154,7 @@ void subject_fields(struct maker *m, struct test_case *c)
 	if (job->edge > 0)
 		field_text(fields, m->arena, "case.edge", m->out.op->op->edges[job->edge - 1].name);
 	if (job->checks)
-		field_text(fields, m->arena, "case.checks", "strided, rows, numerics");
+		field_text(fields, m->arena, "case.checks", extra_runs_beside(m->arena));
 	if (job->input_code != NULL)
 		input_code_fields(m, fields);
 	if (job->chosen_axes)

@@ -389,6 +389,27 @@ static void what_never_ran_is_estimated(void **state)
 	assert_true(expected_seconds(0, "nobody_knows_it", &job) == expected_seconds(0, NULL, &job));
 }
 
+/* If this text changes, every such case runs again. */
+static void the_subject_of_a_case_with_checks_names_them(void **state)
+{
+	struct world *w = *state;
+	int found = 0;
+
+	world_write(w, FIRST, "first_h64", FIRST_TEXT);
+	w->options.cases.edge = w->options.details = true;
+	world_run(w);
+	const struct result *result = world_result(w, "first_h64");
+
+	for (int i = 0; i < result->case_count; i++)
+		for (int k = 0; k < result->cases[i].test->fields.count; k++)
+			if (strcmp(result->cases[i].test->fields.items[k].tag, "case.checks") == 0) {
+				assert_string_equal(result->cases[i].test->fields.items[k].value, "strided, rows, numerics");
+				found++;
+			}
+	assert_int_equal(found, 1);
+	world_end(w);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, world_set_up, world_tear_down)
 
 int main(void)
@@ -415,6 +436,7 @@ int main(void)
 	    TEST(what_reads_more_than_its_inputs_is_never_stored),
 	    TEST(a_task_says_how_long_it_took_last),
 	    TEST(a_run_that_ends_at_a_failure_keeps_the_order_of_files),
+	    TEST(the_subject_of_a_case_with_checks_names_them),
 	    cmocka_unit_test(what_never_ran_is_estimated),
 	};
 

@@ -4,8 +4,15 @@
  * Each kind of extra run is a row of `kinds`, with functions that count its runs, prepare a run, and read the outputs
  * of a run. The runs of a kind follow each other; after the last one, the kind records the result of its check. If the
  * reference raises in an extra run, the case does not fail, because the inputs of the run may be invalid for the
- * operation. The check then reports that it did not run. */
-#include "workers/judge/trial_internal.h"
+ * operation. The check then reports that it did not run.
+ *
+ * To add a kind, add a value to enum extra_kind (trial_internal.h), a row to `kinds` and its purpose to enum
+ * judge_purpose (judge_clock.h). If the kind has finish_once, add its check there. If the row has a new mode,
+ * called_for_check in python/runner.py calls the reference for it, and python/tensors.py has the changes of arguments.
+ * If `--edge` shall make the check for cases with an op family, the row names the check in `beside`. The field
+ * case.checks (engine/cases_subject.c) then has another value, so these cases run again; docs/verify.md names the
+ * checks of --edge. */
+#include "workers/judge/extra_runs.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -14,6 +21,7 @@
 
 #include "base/json.h"
 #include "kernels/core/described_effects.h"
+#include "workers/judge/trial_internal.h"
 #include "workers/judge/unit_distance.h"
 
 /* Larger cases get no extra runs. On a GPU the inputs may be larger, because the host reads only outputs. */
@@ -504,14 +512,17 @@ static const struct {
 	void (*read)(struct trial *trial, int item);
 	void (*finish)(struct trial *trial);
 	enum judge_purpose purpose;
+	/* The name of the check if a case with an op family also has these runs (--edge). NULL: it has not, because the
+	 * comparison with the ground truth finds the same mistakes. */
+	const char *beside;
 } kinds[EXTRA_KINDS] = {
-    [EXTRA_SEEDS] = {"plain", NULL, once_if_it_samples, prepare_nothing, read_seeds, finish_seeds, JUDGE_SEEDS},
-    [EXTRA_GRADIENTS] = {"gradients", NULL, count_gradients, prepare_nothing, read_gradients, finish_gradients, JUDGE_GRADIENTS},
-    [EXTRA_INPUTS] = {"plain", NULL, count_inputs, prepare_input, read_input, finish_inputs, JUDGE_EFFECTS},
-    [EXTRA_STRIDED] = {"strided", NULL, once, prepare_nothing, read_strided, finish_once, JUDGE_STRIDED},
-    [EXTRA_ROWS] = {"plain", NULL, extra_rows_count, extra_rows_prepare, extra_rows_read, extra_rows_finish, JUDGE_ROWS},
-    [EXTRA_FLOAT64] = {"float64", "nudged", once_and_nudged, prepare_float64, read_wide, finish_once, JUDGE_FLOAT64},
-    [EXTRA_ON_CPU] = {"cpu", NULL, once_on_gpu, prepare_nothing, read_on_cpu, finish_on_cpu, JUDGE_ON_CPU},
+    [EXTRA_SEEDS] = {"plain", NULL, once_if_it_samples, prepare_nothing, read_seeds, finish_seeds, JUDGE_SEEDS, NULL},
+    [EXTRA_GRADIENTS] = {"gradients", NULL, count_gradients, prepare_nothing, read_gradients, finish_gradients, JUDGE_GRADIENTS, NULL},
+    [EXTRA_INPUTS] = {"plain", NULL, count_inputs, prepare_input, read_input, finish_inputs, JUDGE_EFFECTS, NULL},
+    [EXTRA_STRIDED] = {"strided", NULL, once, prepare_nothing, read_strided, finish_once, JUDGE_STRIDED, "strided"},
+    [EXTRA_ROWS] = {"plain", NULL, extra_rows_count, extra_rows_prepare, extra_rows_read, extra_rows_finish, JUDGE_ROWS, "rows"},
+    [EXTRA_FLOAT64] = {"float64", "nudged", once_and_nudged, prepare_float64, read_wide, finish_once, JUDGE_FLOAT64, "numerics"},
+    [EXTRA_ON_CPU] = {"cpu", NULL, once_on_gpu, prepare_nothing, read_on_cpu, finish_on_cpu, JUDGE_ON_CPU, NULL},
 };
 
 const char *extra_run_mode(const struct trial *trial)
@@ -558,23 +569,28 @@ static void begin_kind(struct trial *trial, int kind)
 	extra->wide = NULL;
 }
 
-/* Returns whether a case with an op family also has this kind of extra runs. The other kinds are not needed there,
- * because the comparison with the ground truth finds the same mistakes. */
-static bool is_beside(enum extra_kind kind)
+const char *extra_runs_beside(struct arena *arena)
 {
-	return kind == EXTRA_STRIDED || kind == EXTRA_ROWS || kind == EXTRA_FLOAT64;
+	const char *names = "";
+
+	for (int kind = 0; kind < EXTRA_KINDS; kind++)
+		if (kinds[kind].beside != NULL)
+			names = arena_printf(arena, "%s%s%s", names, names[0] != '\0' ? ", " : "", kinds[kind].beside);
+	return names;
 }
 
 /* Returns how many runs the current kind has. */
 static int count_runs(const struct trial *trial)
 {
-	return trial->op != NULL && !is_beside(trial->extra.kind) ? 0 : kinds[trial->extra.kind].count(trial);
+	const bool left_out = trial->op != NULL && kinds[trial->extra.kind].beside == NULL;
+
+	return left_out ? 0 : kinds[trial->extra.kind].count(trial);
 }
 
 /* Finishes the current kind. */
 static void finish_kind(struct trial *trial)
 {
-	if (trial->op == NULL || is_beside(trial->extra.kind))
+	if (trial->op == NULL || kinds[trial->extra.kind].beside != NULL)
 		kinds[trial->extra.kind].finish(trial);
 }
 

@@ -4,7 +4,9 @@
  * much less than a ground truth: every check can hold although the reference computes the wrong function. The status is
  * therefore `checked`, and never `passed`. The checks that need extra runs are in extra_runs.c.
  *
- * To add a check, add a value to enum trial_check_kind and a row to `kinds`; docs/verify.md lists the checks. */
+ * To add a check, add a value to enum trial_check_kind and a row to `kinds`. If the check needs a run of its own, the
+ * head of extra_runs.c says what else to add. Reports and `explain` show every check without a change. docs/verify.md
+ * lists the checks, and docs/ground-truths.md counts how many planted mistakes they find. */
 #include "workers/judge/trial_internal.h"
 
 #include <inttypes.h>
