@@ -7,6 +7,8 @@
 #include <stdint.h>
 
 #include <cmocka.h>
+#include <fcntl.h>
+#include <string.h>
 
 #include "base/arena.h"
 #include "base/buf.h"
@@ -507,6 +509,27 @@ static void a_set_on_which_the_reference_is_right_names_no_mistake(void **state)
 	assert_false(vague.complete);
 }
 
+/* tests/mutants/diagnoses.py says for each family how many diagnoses must be right. */
+static void each_family_has_a_number_of_right_diagnoses(void **state)
+{
+	struct buf text = {0};
+	struct arena arena = {0};
+
+	(void)state;
+	assert_int_equal(file_read(AT_FDCWD, "tests/mutants/diagnoses.py", 1 << 20, &text, NULL, NULL), FILE_OK);
+	const char *figures = strstr(text.data, "\nFIGURES = {\n"), *end = figures == NULL ? NULL : strstr(figures, "\n}\n");
+
+	assert_non_null(end);
+	for (int i = 0; i < op_count; i++) {
+		const char *row = strstr(figures, arena_printf(&arena, "\n    \"%s\": ", op_table[i].op->name));
+
+		if (row == NULL || row > end)
+			fail_msg("FIGURES in tests/mutants/diagnoses.py has no row for %s", op_table[i].op->name);
+	}
+	buf_free(&text);
+	arena_free(&arena);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -516,6 +539,7 @@ int main(void)
 	    cmocka_unit_test(a_limit_that_changes_nothing_runs_no_oracle),
 	    cmocka_unit_test(a_mistake_in_indices_never_leaves_a_tensor),
 	    cmocka_unit_test(two_mistakes_are_told_and_three_are_not),
+	    cmocka_unit_test(each_family_has_a_number_of_right_diagnoses),
 	    cmocka_unit_test(each_row_recognises_its_own_mistake_only),
 	};
 
