@@ -721,6 +721,15 @@ def second_hand(torch, common, tables):
         yield "%s of %s" % (starter.family, starter.request["name"])
 
 
+def unoffered(common):
+    """Yields the tables whose names the help text and the completions of --ground-truth lack."""
+    with open(os.path.join(TOP, "cli", "shared_options.h"), encoding="utf-8") as file:
+        (offered,) = re.findall(r'#define GROUND_TRUTHS \\\s*"([^"]*)"', file.read())
+    for name in common.load_tables(os.path.join(TOP, "python", "libraries")):
+        if name not in offered.split("|"):
+            yield "%s is not in GROUND_TRUTHS of cli/shared_options.h" % name
+
+
 def main():
     import torch
 
@@ -729,7 +738,7 @@ def main():
     # library.
     tables = [table for table in common.load_tables(os.path.join(TOP, "python", "libraries")).values() if table.name != "fi_api"]
     record = recorded.load()
-    print("1..%d" % (19 + 3 * len(PLANTED)))
+    print("1..%d" % (20 + 3 * len(PLANTED)))
     called, reached, wrong = run_all(torch, common, tables, known_of(record))
     called_older, reached_older, wrong_older = run_all(torch, common, tables, known_of(record, "sglang_kernel"))
     number = 0
@@ -763,6 +772,7 @@ def main():
         found = list(found)
         return tell(not found, what, found)
 
+    good &= none(unoffered(common), "--ground-truth offers every table")
     good &= none(unheeded(), "a provider's version changes with each file that its answers depend on")
     good &= none(gradients_leave(torch), "taking gradients leaves torch as it was")
     good &= none(loads_alone(), "the tables can be read without torch and any library")

@@ -13,8 +13,9 @@ A file of tables imports its library only in the functions of its rows. Therefor
 its library is not installed. The file imports common.py under the name `reftest_providers`, because the provider and
 generated tests load common.py under that name.
 
-MODULES lists the files of tables in order of preference. A new library needs an entry in MODULES and in GROUND_TRUTHS
-(cli/shared_options.h)."""
+MODULES lists the files of tables in order of preference. A new library needs an entry in MODULES, and the names of its
+tables in GROUND_TRUTHS (cli/shared_options.h). docs/architecture.md ("A library that is new altogether") lists the tests
+and pages that name all libraries."""
 
 import contextlib
 import importlib.metadata

@@ -12,6 +12,8 @@ import os
 import subprocess
 import sys
 
+from hidden_libraries import library_modules
+
 PROJECT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 ROWS = {"shape": ["batch_size", "hidden_size"], "dtype": "bfloat16"}
 NORM = {
@@ -341,7 +343,7 @@ def main():
             "agree: there are definitions here already; run it in an empty directory"
         )
     # Libraries would only repeat what reftest's kernels check.
-    sys.modules.update(dict.fromkeys(("flashinfer", "fla", "sgl_kernel", "sglang")))
+    sys.modules.update(dict.fromkeys(library_modules()))
     expected = build_dataset()
     verified, results = verdicts(program), test_results(program)
     wrong = [

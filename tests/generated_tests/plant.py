@@ -4,8 +4,8 @@ BUILD [options] [-- pytest's words].
 From each tests/mutants/{family}.py the script uses a few MUTANTS, of different definitions if possible, and all mutants
 whose mistake matches --also. The mutants become definitions beside the correct ones in the working directory. Then
 `reftest generate` and pytest run: every class of a correct definition must pass, and every class of a mutant must fail,
-with reftest's own kernels and torch as the only ground truths. Other libraries are hidden by their module names in
-run_pytest; a new library's name must be added there. Prints the number of mutants caught and planted, by family.
+with reftest's own kernels and torch as the only ground truths. Other libraries are hidden (hidden_libraries.py). Prints
+the number of mutants caught and planted, by family.
 """
 
 import argparse
@@ -17,6 +17,8 @@ import re
 import subprocess
 import sys
 import xml.etree.ElementTree
+
+from hidden_libraries import library_modules
 
 PROJECT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 
@@ -93,7 +95,7 @@ def run_pytest(words):
     """Runs pytest with this interpreter and returns {class: [outcome of each test]}."""
     with open("hides.py", "w") as out:
         out.write(
-            'import sys\n\nsys.modules.update(dict.fromkeys(("flashinfer", "fla", "sgl_kernel", "sglang")))\n'
+            f"import sys\n\nsys.modules.update(dict.fromkeys({library_modules()}))\n"
         )
     command = [
         sys.executable,

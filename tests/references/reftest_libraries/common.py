@@ -1,5 +1,5 @@
 # Made by `reftest generate`, which leaves this file alone once it has been edited.
-# reftest-body: c16c4084cc351d4d19dbf474561feba7
+# reftest-body: fe2e7f107a1b00878f526936473b6f71
 # fmt: off
 # ruff: noqa
 """common - code that the tables of libraries, the provider (python/provider.py) and generated tests share.
@@ -17,8 +17,9 @@ A file of tables imports its library only in the functions of its rows. Therefor
 its library is not installed. The file imports common.py under the name `reftest_providers`, because the provider and
 generated tests load common.py under that name.
 
-MODULES lists the files of tables in order of preference. A new library needs an entry in MODULES and in GROUND_TRUTHS
-(cli/shared_options.h)."""
+MODULES lists the files of tables in order of preference. A new library needs an entry in MODULES, and the names of its
+tables in GROUND_TRUTHS (cli/shared_options.h). docs/architecture.md ("A library that is new altogether") lists the tests
+and pages that name all libraries."""
 
 import contextlib
 import importlib.metadata
@@ -64,7 +65,8 @@ class Need:
     names: tuple
     module: str = None
     least: tuple = ()
-    optional: bool = False  # the table works without this distribution, but includes its version if it is installed
+    # If true, the table works without this distribution. If it is installed, version_of includes its version.
+    optional: bool = False
 
 
 @dataclass
@@ -80,8 +82,9 @@ class Row:
     coarse: dict = None
     mutates: str = ""  # roles of the inputs that the library's function writes to
     # If true, `reftest verify` skips this row by default (--ground-truth auto), and uses it only if the user names the
-    # library or requests all ground truths. Generated tests always use the row. Set it for a row that repeats what
-    # builtin does, or that has never decided a verdict, because every call takes time.
+    # library or requests all ground truths. Generated tests always use the row. Set it for a row that repeats the
+    # computation of the ground truth `builtin`, or whose result has never decided a verdict: its calls take time and
+    # show nothing new.
     on_request: bool = False
 
 
@@ -106,7 +109,7 @@ class Call:
         self.roles, self.output_roles = request["roles"], request["output_roles"]
         self.modes = frozenset(request["modes"])
         self.outputs = request["outputs"]
-        self.api = request.get("api")  # the function that the tag fi_api: names, and its argument for each input
+        self.api = request.get("api")  # the function that the tag fi_api: names; `arguments`: its argument for an input
         self.arguments = request.get("arguments", {})
         self.noise = 0.0  # the quantisation error of intermediate values, as a fraction of an output's root mean square
 
@@ -211,7 +214,7 @@ def load_tables(folder, broken=None):
 
 def checkouts():
     """Returns the checkouts of libraries that count as installed: {module: {"folder", "commit", "why", "preferred"}}.
-    engine/library_checkouts.h describes them. Only the provider has them, and not generated tests."""
+    engine/library_checkouts.h describes them. The provider uses checkouts; generated tests do not."""
     return json.loads(os.environ.get("REFTEST_CHECKOUTS", "{}"))
 
 
@@ -222,7 +225,8 @@ def checkout_of(wanted):
 
 
 def add_checkouts(tables):
-    """Lets Python import the checkouts that are used. Python writes no byte code there, so they stay as their commit is."""
+    """Lets Python import the checkouts that are used. Python writes no byte code into a checkout, so the checkout stays
+    equal to its commit."""
     for wanted in {wanted.module: wanted for table in tables.values() for wanted in table.needs}.values():
         found = checkout_of(wanted)
         if found is not None and found["why"] is None and found["folder"] not in sys.path:
