@@ -9,7 +9,7 @@
  * so that `explain` can show the old and the new value.
  *
  * A new field of the definition schema also needs a field in definition_fields. A new fact of the witness also needs a
- * field in witness_fields and in context_digest of engine/run.c. Without the field in context_digest, reftest would
+ * field in witness_fields and in context_digest of engine/run_open.c. Without the field in context_digest, reftest would
  * still report the stored result when the fact has changed. */
 #ifndef REFTEST_CACHE_FINGERPRINT_H
 #define REFTEST_CACHE_FINGERPRINT_H

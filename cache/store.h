@@ -140,7 +140,7 @@ int store_inspect(struct store *store, store_complaint *tell, void *context, str
  * (cache/store_files.c), to count_case (engine/definition_status.c) and to take_summary (engine/definition_files.c). It
  * also needs a new RECORD_FORMAT (cache/checksummed_record.h). */
 struct summary {
-	/* Digest of everything that is common to all definitions of a run (context_digest in engine/run.c). */
+	/* Digest of everything that is common to all definitions of a run (context_digest in engine/run_open.c). */
 	struct digest context;
 	struct digest inputs;  /* digest of the contents of the definition, its workload file and its blobs */
 	uint8_t status, reason, weak, pad;

@@ -1,4 +1,5 @@
-/* list - prints the names of the dataset's definitions. Reads no file of a definition. */
+/* list - prints the names of the dataset's definitions. The names and op_types are those of the paths, so the command
+ * reads no file of a definition. If a field of the definition is to be shown, the command must read the files. */
 #include "cli/command.h"
 #include "cli/command_line.h"
 

@@ -8,7 +8,7 @@
  *
  * The witness of a verdict is the digest of everything that verified the case: ground truth, device class, torch and
  * CUDA. If you add a field to the witness (witness_fields in cache/fingerprint.c), add it to context_digest in
- * engine/run.c as well. */
+ * engine/run_open.c as well. */
 #ifndef REFTEST_ENGINE_ACCEPTED_MACHINES_H
 #define REFTEST_ENGINE_ACCEPTED_MACHINES_H
 

@@ -77,7 +77,7 @@ bool ground_truths_use_libraries(const struct truth_choice *choice);
  * libraries have no kernels for float64. */
 struct truths ground_truths_builtin(const struct op_entry *op, struct arena *arena);
 
-/* Returns a text that changes whenever the results of ground_truths_for may change; context_digest in engine/run.c
+/* Returns a text that changes whenever the results of ground_truths_for may change; context_digest in engine/run_open.c
  * hashes it. */
 const char *ground_truths_context(const struct truth_choice *choice, struct arena *arena);
 

@@ -2,7 +2,7 @@
  * engine/run.h declares the functions of a run.
  *
  * Commands fill struct run_options from their command line. If you add an option that changes results, add it to
- * context_digest in engine/run.c. */
+ * context_digest in engine/run_open.c. */
 #ifndef REFTEST_ENGINE_RUN_STATE_H
 #define REFTEST_ENGINE_RUN_STATE_H
 

@@ -1,6 +1,9 @@
-/* settings - reads a dataset's own defaults from the file reftest.toml at its root. The example below shows its form. A
- * new key must also be added to the table in settings.c, to run_defaults (engine/run_defaults.c), to docs/settings.md
- * and to tests/unit/test_settings.c.
+/* settings - reads a dataset's own defaults from the file reftest.toml at its root. The example below shows its form.
+ *
+ * To add a key, add a value to enum setting_id, a member to struct settings and a row to `rows` in settings.c, and
+ * remove the row of the option in `user_rows`. run_defaults (engine/run_defaults.c) gives the option its value. The
+ * help text of the option says `reftest.toml` where it names the default. Also change docs/settings.md and
+ * tests/unit/test_settings.c. The keys of the table [hook] come last in the enum; cli/verify.c reads their values.
  *
  *   sizes = ["small", "medium"]
  *   ground-truth = "auto,solution:baseline"

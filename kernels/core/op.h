@@ -6,6 +6,7 @@
  *   input_values.h  computes each input element for both files, with integer arithmetic and exact scaling only
  *
  * A large family has further files in its folder. Code that several families share is in kernels/common/.
+ * docs/adding-an-op-family.md says what each member is for, and lists the tests and pages that a new family needs.
  *
  * make writes build/ops.inc, which lists the folder names and a digest of each folder's sources. The files
  * kernels/core/ops.c and kernels/core/device_cuda.cu include build/ops.inc. The code of an op family must not use

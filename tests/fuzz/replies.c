@@ -1,5 +1,6 @@
 /* replies - the fuzz targets for what the server of a remote cache answers. The functions that read answers are
- * private, so their sources are included. No input leaves this process. */
+ * private, so their sources are included. No input leaves this process. The target of a new protocol is a function here,
+ * with its declaration in feed.h, its row in the table of targets.c and its replies in corpus/. */
 #include "remote/helper/redis.c"
 
 /* redis.c and http.c both define functions with these names. */

@@ -12,7 +12,7 @@
  * The judge answers messages in order, so the lane can cancel a case at any time: the lane counts the outstanding
  * answers as stale and ignores them. A runner that breaks the protocol, dies or times out is killed, and the next case
  * gets a new runner. If another process (another reference, the kernel's OOM killer) killed a judge or runner, the
- * case is retried once while no other lane works. */
+ * case is retried once while no other lane works. What a retried case keeps is in struct queued (queues.h). */
 #include "workers/pool/lane.h"
 
 #include <poll.h>
