@@ -1,4 +1,5 @@
-/* extract - writes the definitions of a model, from its configuration (extract/extract.h). */
+/* extract - the options and the output of `reftest extract`. extract/extract.c makes the definitions and writes them;
+ * between these two steps, cli/extract_check.c verifies them. */
 #include "cli/command.h"
 #include "cli/command_line.h"
 

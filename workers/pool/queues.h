@@ -1,5 +1,5 @@
-/* queues - two lists of the pool: the tasks that wait for a lane (a judge and its runner), and the answers of the
- * lanes. */
+/* queues - two lists of the pool: the tasks that wait for a lane (a judge and its runner), the longest first
+ * (queue_push), and the answers of the lanes. */
 #ifndef REFTEST_WORKERS_POOL_QUEUES_H
 #define REFTEST_WORKERS_POOL_QUEUES_H
 
