@@ -1,10 +1,10 @@
 # Made by `reftest generate`, which leaves this file alone once it has been edited.
-# reftest-body: cf5b62b35222066e88b12898da40b8a0
+# reftest-body: 340ec6f7d45b4e5b43ce7f02da78ab50
 """conftest - runs the reference tests in this directory: the code that all generated test files share.
 
 Each definition of the dataset has a class in a test file here. A test runs the definition's reference on valid inputs
-(run_and_leave calls the reference) and compares the outputs with ground truths. The calls in reftest_libraries/ compute
-ground truths with those of FlashInfer, SGLang, flash-linear-attention and PyTorch that are installed. If reftest is
+(run_and_leave calls the reference) and compares the outputs with ground truths. The code in reftest_libraries/ computes
+ground truths with PyTorch and, if they are installed, FlashInfer, SGLang and flash-linear-attention. If reftest is
 installed, its own kernels compute a ground truth too: CUDA kernels on a GPU, C oracles on the CPU. The kernel libraries
 are searched for in `$REFTEST_KERNELS`, in the directory of the program `reftest`, and in /usr/local/lib/reftest. A test
 without ground truth is skipped, with the reason.
@@ -77,8 +77,8 @@ LIBRARIES = Path(__file__).resolve().parent / "reftest_libraries"
 # Pytest must not import the files in this directory, because they have the names of libraries.
 collect_ignore = [LIBRARIES.name]
 
-# What an input that the operation writes to holds after the call: the values of the output `output`, or values that no
-# output has (None). With `may_keep`, the input may also have its old values.
+# Which values an input has after the call, if the operation writes to it: those of the output `output`, or, if `output`
+# is None, values that no output has. If `may_keep` is true, the input may also have its old values.
 Left = collections.namedtuple("Left", "output may_keep")
 
 # A test class has an entry for each input that the operation may write to: WRITTEN, KEPT_OR_WRITTEN, written("y"), or
@@ -123,7 +123,8 @@ def pytest_addoption(parser):
     )
 
 
-ASKED_TOLERANCES = {}  # of --tolerance: from dtype (None: every dtype) to atol, rtol and hit ratio (None: not given)
+# The values of pytest's --tolerance: from a dtype (None: every dtype) to atol, rtol and hit ratio (None: not given).
+ASKED_TOLERANCES = {}
 
 
 def read_tolerance(word):
@@ -146,8 +147,8 @@ def read_tolerance(word):
 
 
 def asked_rule(test, dtype, rule):
-    """Returns the rule of an output, with the numbers of pytest's --tolerance, or else with those of `reftest generate
-    --tolerance`, which the file of the test has as TOLERANCES."""
+    """Returns the tolerance rule of an output. The numbers of pytest's --tolerance replace those of `rule`. Without
+    that option, the numbers in the test file's TOLERANCES replace them (from `reftest generate --tolerance`)."""
     texts = getattr(sys.modules.get(test.__module__), "TOLERANCES", ())
     for asked in ASKED_TOLERANCES, dict(map(read_tolerance, texts)):
         found = asked.get(dtype, asked.get(None))
@@ -221,8 +222,8 @@ def load_definition(op_type, name):
 
 
 def is_left_out(spec):
-    """Is an input of unknown dtype and optional, or an option that is no tensor? As dataset/definition_load.c of reftest
-    reads them."""
+    """Returns true for an input that no case passes: an option that is not a tensor (a string or a dtype), or an
+    optional input of unknown dtype. dataset/definition_load.c of reftest has the same rule."""
     return (
         spec["dtype"] in ("string", "str", "dtype")
         or spec["dtype"] == "unknown"
@@ -236,11 +237,16 @@ def is_argument(name):
 
 
 def fitted(run, definition):
-    """Returns a function that gets the inputs by name and calls `run` with the arguments that it has. An input is passed
-    by its own name, or by the name of its argument. An input that is None keeps the default of its argument, and an
-    argument that is left out and has no default gets None. An optional input without an argument is not passed. An input
-    whose name no argument can have is passed as the next argument that no other input has. If one input has no argument,
-    and one argument at the same place that needs a value has no input, then they belong together.
+    """Returns a function that gets the inputs by name and calls `run`, whose parameters may differ from the inputs:
+
+    - An input is passed as the parameter with its own name, or else as the parameter that its `param` names.
+    - If an input is None, the default of its parameter is used.
+    - A parameter that is left out and has no default gets None.
+    - An optional input for which `run` has no parameter is not passed.
+    - An input whose name cannot be the name of a parameter is passed as the next parameter that has no input.
+    - If only one input has no parameter, and only one parameter without a default has no input, and both have the same
+      position, the input is passed as this parameter.
+
     python/runner.py of reftest has a copy, which must do the same."""
     parameters = inspect.signature(run).parameters
     takes_any = any(p.kind is p.VAR_KEYWORD for p in parameters.values())
@@ -325,7 +331,7 @@ def compile_reference(test):
 
 
 def definition_of(test):
-    """Returns the definition of a test. The axes that constraints make const are const."""
+    """Returns the definition of a test. An axis whose length a constraint fixes becomes a const axis."""
     definition = load_definition(test.OP_TYPE, test.NAME)
     fixed = {
         name: {"type": "const", "value": length}
@@ -347,13 +353,13 @@ def run_reference(test, inputs):
 def run_and_leave(test, inputs, seed=0, run=None):
     """Calls the reference on copies of the inputs. Returns the outputs, and {name: value after the call} for the inputs
     that the operation may write to. Asserts that all other inputs and torch's settings are unchanged, and that the
-    outputs are on the same device as the inputs. Gradients are enabled, as in `reftest verify`. If `run` is None, the
-    reference is compiled anew; otherwise `run` is called, which keeps its state from earlier calls."""
+    outputs are on the same device as the inputs. Gradients are enabled, as in `reftest verify`. If `run` is None,
+    compiles the reference anew. Otherwise calls `run`, which may keep state from earlier calls."""
     return call_reference(test, inputs, seed, run)[:2]
 
 
-# A call of a reference: the outputs, {name: value after the call} for the inputs that the operation may write to, and
-# the address of each output's memory (None if an input has the same memory).
+# The results of a call of a reference: `outputs`; `left`, {name: value after the call} for the inputs that the
+# operation may write to; and `memory`, the address of each output's memory (None if an input has the same memory).
 Called = collections.namedtuple("Called", "outputs left memory")
 
 
@@ -424,7 +430,7 @@ def memory_of(value):
 @contextlib.contextmanager
 def files_are_found(test):
     """If the definition names files that its reference reads, makes the dataset's folder the working directory, because
-    their paths are relative to it."""
+    the paths of these files are relative to it."""
     before = os.getcwd()
     if definition_of(test).get("reads"):
         os.chdir(ROOT)
@@ -464,8 +470,8 @@ def as_tensor(spec, value):
 
 
 def find_change(test, name, value, before):
-    """Finds a change of an input of an operation that no op family supports. Some operations update a buffer in
-    place."""
+    """Reports a changed input of an operation without an op family. The change is a finding and not a failure, because
+    some operations update a buffer in place."""
     if not same_bits(value, before):
         find(f"{test.NAME} changes its input '{name}', {first_change(value, before)}")
 
@@ -530,8 +536,8 @@ def seed_everything(seed):
 
 
 def leaves_of(test):
-    """Returns {input: Left} for the inputs that the operation may write to; `output` is the index of the output. Returns
-    None if it is unknown which inputs the operation may write to."""
+    """Returns {input: Left} for the inputs that the operation may write to. In these Left objects, `output` is the
+    index of the output instead of its name. Returns None if it is unknown which inputs the operation may write to."""
     if test.LEAVES is None:
         return None
     definition = definition_of(test)
@@ -599,7 +605,7 @@ def copies(inputs):
 
 def length_of(axis):
     """Returns the length of a const axis of a definition, or None if the axis is variable. Without a type, an axis with
-    a value is const. The length may be a string of digits or true, as in `reftest verify`."""
+    a value is const. The length may also be a string of digits, or true for 1, as in `reftest verify`."""
     kind = axis.get("type", "const" if "value" in axis else "var")
     return int(axis["value"]) if kind == "const" else None
 
@@ -638,8 +644,8 @@ def expression_value(text, axes):
 
 
 def computed_axes(definition, axes):
-    """Returns the values of axes, and of the axes whose expressions they determine. Raises ValueError if an axis has
-    another value than its expression."""
+    """Returns the values of the const axes, of the axes in `axes`, and of the axes whose expressions these values
+    determine. Raises ValueError if the value of an axis differs from its expression."""
     axes = {
         name: length_of(axis)
         for name, axis in definition["axes"].items()
@@ -687,10 +693,10 @@ class Case:
         self.axes = axes
         self.inputs = inputs or {}
         self.omitted = repeat.get("omitted", ())  # the optional inputs that are None
-        # the Python scalars that have the number that stands for their default
+        # Python scalars whose value is a number that stands for "use the default", each with this number
         self.numbers = repeat.get("numbers", {})
         self.second = second  # if True, the inputs have the second set of values
-        self.problem = problem  # the reason why the case is invalid, with which only the test of this case fails
+        self.problem = problem  # why the case is invalid: only the test of this case fails, with this message
         self.kind = kind  # "edge" or "probe" if reftest's kernels generate the inputs
 
     def __repr__(self):
@@ -702,7 +708,7 @@ class Case:
 
     @property
     def repeats(self):
-        """Is this case a size that is repeated with an input omitted, or with a number for a scalar's default?"""
+        """Is this case a repeated size, with an input omitted or with a number that stands for a scalar's default?"""
         return bool(self.omitted or self.numbers)
 
     def second_set(self):
@@ -729,7 +735,7 @@ def edge(label, /, **axes):
 
 
 def probe(label, /, **axes):
-    """Returns a case on which the reference's outputs reveal those of its constants that the definition does not
+    """Returns a case whose outputs reveal constants of the reference, for constants that the definition does not
     give."""
     return Case(label, axes, kind="probe")
 
@@ -815,8 +821,8 @@ def cases(op_type, name, sizes):
 
 
 def default_sizes(test):
-    """Returns the sizes of a class. The last small size is repeated without each optional input, and with each number
-    that stands for the default of a Python scalar."""
+    """Returns the sizes of a class. The last small size is repeated: once without each optional input, and once with
+    each number that stands for the default of a Python scalar."""
     small = [case for case in test.SIZES if case.label == "small"][-1:]
     repeats = [
         Case(case.label, case.axes, omitted=(name,))
@@ -956,7 +962,9 @@ def own_code_makes_inputs(definition):
 
 
 def generated_inputs(test, case, device):
-    """Generates the inputs of a case. Only the inputs of a size depend on the axis values alone."""
+    """Generates the inputs of a case. The inputs of a size depend only on the values of axes and scalars, so the
+    class's generate_random_inputs makes them. The inputs of other cases also depend on the kind of the case, or on its
+    workload."""
     scalars = scalars_of(test, case)
     if case.kind is not None:
         return kernels_inputs(test, case, device, scalars)
@@ -1529,8 +1537,8 @@ def request_of(test, case, inputs):
 
 
 def with_defaults(test, case, inputs):
-    """Returns the inputs with the default of each Python scalar that has the number for its default. Libraries do not
-    know what this number stands for."""
+    """Returns the inputs for a library. A Python scalar may have a number that stands for "use the default", which
+    libraries do not know. The default itself replaces this number."""
     names = [
         name for name, number in test.DEFAULT_NUMBERS.items() if inputs[name] == number
     ]
@@ -1618,8 +1626,8 @@ def in_order(definition, inputs):
 
 
 def builtin_truth(test, case, inputs, left=()):
-    """Computes the ground truth "builtin" with reftest's kernels: the outputs, and the expected values of the inputs
-    `left`, which no output has."""
+    """Computes the ground truth "builtin" with reftest's kernels. Returns the outputs, and the expected values of the
+    inputs named in `left`, whose values after the call equal no output."""
     definition = definition_of(test)
     sizes = resolve_axes(definition, case.axes)
     device = device_of(inputs)
@@ -1818,7 +1826,7 @@ def changed_inputs(test, inputs, left):
 
 
 def own_truths(test, case, inputs, changed):
-    """Computes the expected values of those changed inputs whose values must not equal an output. Raises Unavailable if
+    """Computes expected values, for those changed inputs whose expected values equal no output. Raises Unavailable if
     reftest's kernels are not installed."""
     names = [name for name, leaves in changed.items() if leaves.output is None]
     return builtin_truth(test, case, inputs, names)[1] if names else {}
@@ -1947,8 +1955,8 @@ def check_dtypes(test, outputs):
 
 
 def check_replaced(test, inputs, outputs, left):
-    """Asserts that the reference writes to all inputs that outputs replace, or to none of them. An input whose values
-    the operation does not change counts as both."""
+    """Asserts that the reference writes to all inputs that outputs replace, or to none of them. If the operation does
+    not change the values of an input, the input counts neither as written nor as unwritten."""
     replaced = {
         name: leaves.output
         for name, leaves in (leaves_of(test) or {}).items()
@@ -2026,8 +2034,8 @@ def check_memory_is_new(test, calls, kept):
 
 
 def check_both_sets(test, sets, outputs):
-    """Asserts that reftest's kernels find correct, on both sets of input values together, the outputs that they
-    judge. Random samples must differ under another seed, for example."""
+    """For the outputs that reftest's kernels judge, asserts that the outputs for both sets of input values are correct
+    when judged together. For example, random samples must differ under another seed."""
     for index, name in enumerate(definition_of(test)["outputs"]):
         if not is_judged(test, index):
             continue

@@ -1,10 +1,10 @@
 # Made by `reftest generate`, which leaves this file alone once it has been edited.
-# reftest-body: adeced1adf452a9f83c1ac9a8eb0f176
+# reftest-body: 44665a67eeb5960d1077da645c8984d7
 # fmt: off
 # ruff: noqa
 """fi_api - calls the function of FlashInfer that a definition's tag `fi_api:` names, with the definition's inputs under the
-names of the function's arguments. This is a ground truth for definitions of no op family, too, so its one row has the
-family "*".
+names of the function's arguments. Definitions without an op family can have this ground truth as well,
+so its only row has the family "*".
 
 A definition comes from strangers, so only functions that FlashInfer itself defines are called."""
 
@@ -21,8 +21,8 @@ NEEDS = (
 
 
 def function_named(dotted):
-    """Returns the function "flashinfer.norm.rmsnorm". Raises Unavailable if there is none, or if it is not one of
-    FlashInfer's own functions."""
+    """Returns the function with a dotted name such as "flashinfer.norm.rmsnorm". Raises Unavailable if FlashInfer has
+    no such function, or if another package defines it."""
     parts = dotted.split(".")
     if parts[0] != "flashinfer" or len(parts) < 2 or any(part.startswith("_") for part in parts):
         raise Unavailable("the tag fi_api:%s names no public function of FlashInfer" % dotted)
@@ -45,7 +45,8 @@ def function_named(dotted):
 
 
 def arguments_of(call, function):
-    """Returns the inputs under the names of the function's arguments: the `param` of an input, or its own name."""
+    """Returns {argument of the function: value}. The argument for an input is the one that the definition gives as the
+    input's `param`, or else the one with the input's name."""
     parameters = inspect.signature(function).parameters
     takes_any = any(p.kind is p.VAR_KEYWORD for p in parameters.values())
     given = {}

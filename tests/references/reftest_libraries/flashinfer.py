@@ -1,5 +1,5 @@
 # Made by `reftest generate`, which leaves this file alone once it has been edited.
-# reftest-body: b717022c6bd9823665835fa1cefd5d2d
+# reftest-body: 5b604de8b9fde9a2dfc390a9cb9f2e2f
 # fmt: off
 # ruff: noqa
 """flashinfer - computes ground truths with FlashInfer. The tables in this file were written for flashinfer-python
@@ -51,7 +51,7 @@ def reporting(build):
     def reported(self, *args, **words):
         try:
             there = bool(self.is_compiled)
-        except Exception:  # the estimate only decides whether a progress message is shown
+        except Exception:  # ignored: the answer only decides whether a progress message is shown
             there = False
         if self.name in failed:
             raise NotBuilt(failed[self.name])
@@ -308,8 +308,8 @@ def rope(call: Call):
 
 
 def sampling(call: Call):
-    """Computes random samples or renormalised probabilities. The op family checks samples by itself; probabilities are
-    compared with the reference's."""
+    """Computes random samples or renormalised probabilities. The op family judges samples without a ground truth, so
+    only the probabilities are compared with those of the reference."""
     from flashinfer import sampling as module
 
     probs, filters = call["probs"].float().contiguous(), filters_of(call)
@@ -329,9 +329,9 @@ def sampling(call: Call):
 
 def masked(call: Call):
     """Computes renormalised probabilities with the kernel that masks logits, a second implementation of top-k
-    selection. The kernel supports only k above 0 and below the vocabulary size. Rows with another k keep all
-    probabilities and do not check the kernel. The kernel that masks logits is meant for definitions whose input is
-    logits, which no op family supports."""
+    selection. The kernel supports only k above 0 and below the vocabulary size. In rows with another k, this function
+    keeps all probabilities and does not use the kernel's result. The kernel that masks logits is meant for definitions
+    whose input is logits, which no op family supports."""
     from flashinfer import sampling as module
 
     torch = call.torch
@@ -381,7 +381,7 @@ def gdn(call: Call):
         output, new_state = chunk_gated_delta_rule(
             q, k, v, gate.contiguous(), beta.contiguous(), form.scale, None if form.state is None else before, True,
             cu_seqlens, use_qk_l2norm_in_kernel=form.l2norm, output_state=torch.full_like(before, float("nan")))
-        empty = (cu_seqlens[1:] == cu_seqlens[:-1]).view(-1, 1, 1, 1)  # the kernel skips their states
+        empty = (cu_seqlens[1:] == cu_seqlens[:-1]).view(-1, 1, 1, 1)  # no tokens: the kernel skips the state
         new_state = torch.where(empty, before, new_state)
         call.noise = 0.01  # tensor cores multiply rounded factors in each chunk
         return call.outputs_of(output=output, new_state=new_state)

@@ -1,5 +1,5 @@
 # Made by `reftest generate`, which leaves this file alone once it has been edited.
-# reftest-body: 774f500c114e28d9d56c2ebfa81132d4
+# reftest-body: e7e3a5e227da4d84133dadf8e0a77dc9
 # fmt: off
 # ruff: noqa
 """sglang - computes ground truths with SGLang. "sglang" uses its Triton kernels; that table was written for sglang
@@ -30,8 +30,8 @@ def of(module, name):
 
 
 def by_itself(module):
-    """Raises Unavailable if FlashInfer is installed, because some functions of SGLang then call FlashInfer's kernels
-    and would be no independent ground truth."""
+    """Raises Unavailable if FlashInfer is installed. Some functions of SGLang then call FlashInfer's kernels, so their
+    results would not be independent of FlashInfer's."""
     if getattr(sys.modules.get(module), "_has_flashinfer", False):
         raise Unavailable("it calls FlashInfer's kernels when FlashInfer is installed")
 
@@ -94,7 +94,7 @@ def moe(call: Call):
 
 def gdn(call: Call):
     """Computes the gated delta net with the kernel that fuses gates, correction and state. The kernel updates the
-    states in place, which are copies for this call."""
+    states in place. These states are copies for this call."""
     from sglang.kernels.ops.attention.linear.fused_sigmoid_gating_recurrent import fused_sigmoid_gating_delta_rule_update
 
     torch, form = call.torch, GatedDelta(call)
