@@ -125,10 +125,9 @@ static int once_if_it_samples(const struct trial *trial)
 	return described_samples(&trial->job->problem) != NULL ? 1 : 0;
 }
 
-static int once(const struct trial *trial)
+static int once_unless_contiguous(const struct trial *trial)
 {
-	(void)trial;
-	return 1;
+	return trial->job->contiguous ? 0 : 1;
 }
 
 static bool prepare_nothing(struct trial *trial, int item)
@@ -504,6 +503,14 @@ static void finish_once(struct trial *trial)
 				 extra->failures > 0 ? extra->failure : "no output has a float dtype below float64");
 }
 
+static void finish_strided(struct trial *trial)
+{
+	if (trial->job->contiguous)
+		trial_note_check(trial, TRIAL_CHECK_STRIDED, CHECK_NOT_RUN, "a solution gets contiguous inputs");
+	else
+		finish_once(trial);
+}
+
 /* `mode` is the field "extra" of the message to the runner. */
 static const struct {
 	const char *mode, *later_mode; /* the modes of the first run and of later runs; later_mode NULL: the same */
@@ -519,7 +526,7 @@ static const struct {
     [EXTRA_SEEDS] = {"plain", NULL, once_if_it_samples, prepare_nothing, read_seeds, finish_seeds, JUDGE_SEEDS, NULL},
     [EXTRA_GRADIENTS] = {"gradients", NULL, count_gradients, prepare_nothing, read_gradients, finish_gradients, JUDGE_GRADIENTS, NULL},
     [EXTRA_INPUTS] = {"plain", NULL, count_inputs, prepare_input, read_input, finish_inputs, JUDGE_EFFECTS, NULL},
-    [EXTRA_STRIDED] = {"strided", NULL, once, prepare_nothing, read_strided, finish_once, JUDGE_STRIDED, "strided"},
+    [EXTRA_STRIDED] = {"strided", NULL, once_unless_contiguous, prepare_nothing, read_strided, finish_strided, JUDGE_STRIDED, "strided"},
     [EXTRA_ROWS] = {"plain", NULL, extra_rows_count, extra_rows_prepare, extra_rows_read, extra_rows_finish, JUDGE_ROWS, "rows"},
     [EXTRA_FLOAT64] = {"float64", "nudged", once_and_nudged, prepare_float64, read_wide, finish_once, JUDGE_FLOAT64, "numerics"},
     [EXTRA_ON_CPU] = {"cpu", NULL, once_on_gpu, prepare_nothing, read_on_cpu, finish_on_cpu, JUDGE_ON_CPU, NULL},

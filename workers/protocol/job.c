@@ -7,7 +7,8 @@
  *    "arguments": [text], "gradients": bool, "sources": [{"kind", …}], "constraints": [text],
  *    "constants": [{"name", "value", "source", "conflict"}], "rules": [{"atol", "rtol", "hit_ratio"}],
  *    "input_code": {"kind", "function", "place", "given": [bool]}, or omitted,
- *    "second_rules": like "rules", or omitted, "checks": bool, "compare_bits": bool, "no_diagnosis": bool, "save": text | null, "error_cap", "root", "all",
+ *    "second_rules": like "rules", or omitted, "checks": bool, "compare_bits": bool, "no_diagnosis": bool,
+ *    "contiguous": bool, "save": text | null, "error_cap", "root", "all",
  *    "truths": [{"name", "version", "refused": text | null, "related": text | null, "place": text | null,
  *     "program": bool, "chain": bool}]}
  *
@@ -331,6 +332,7 @@ void job_write(const struct job *job, struct buf *out)
 	buf_printf(out, ",\"checks\":%s", job->checks ? "true" : "false");
 	buf_printf(out, ",\"compare_bits\":%s", job->compare_bits ? "true" : "false");
 	buf_printf(out, ",\"no_diagnosis\":%s", job->no_diagnosis ? "true" : "false");
+	buf_printf(out, ",\"contiguous\":%s", job->contiguous ? "true" : "false");
 	write_text(out, "save", job->save);
 	write_number(out, "error_cap", job->error_cap);
 	write_text(out, "root", job->root);
@@ -661,6 +663,7 @@ struct job *job_read(const cJSON *json, struct arena *arena, struct err *err)
 	job->checks = cJSON_IsTrue(json_member(json, "checks"));
 	job->compare_bits = cJSON_IsTrue(json_member(json, "compare_bits"));
 	job->no_diagnosis = cJSON_IsTrue(json_member(json, "no_diagnosis"));
+	job->contiguous = cJSON_IsTrue(json_member(json, "contiguous"));
 	job->save = read_text(&at, json, "save");
 	job->error_cap = read_number(&at, json, "error_cap");
 	job->root = need_text(&at, json, "root");

@@ -49,6 +49,7 @@ struct job {
 	bool compare_bits;                 /* also report whether outputs with equal values have equal bits */
 	bool checks;                       /* with an op family: also make the checks that need extra runs */
 	bool no_diagnosis;                 /* do not look for the cause of a failure */
+	bool contiguous;                   /* all inputs are contiguous, so the check strided is left out */
 	const char *save;                  /* the file to which the judge writes the tensors of the case; NULL: none */
 	double error_cap;                  /* no element may differ by more than this, even if some elements may exceed
 					    * the bound; 0: no limit */

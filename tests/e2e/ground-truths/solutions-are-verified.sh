@@ -90,6 +90,14 @@ solve bob doubled plain other <<'P'
 def run(x):
     return 2 * x
 P
+# This solution reads memory as a kernel does that expects a contiguous input.
+solve bob doubled plain flat <<'P'
+import torch
+
+
+def run(x):
+    return 2 * torch.as_strided(x, x.shape, (1,), x.storage_offset())
+P
 solve bob doubled plain wrong <<'P'
 def run(x):
     return 2.5 * x
@@ -126,7 +134,8 @@ P
 verify --solutions --timeout 5
 expect_exit 2
 expect_status plain checked
-for case in "same|checked|no ground truth verified that reference" "other|checked|agrees with reference, but" "wrong|failed|output 'y" \
+for case in "same|checked|no ground truth verified that reference" "other|checked|agrees with reference, but" \
+	"flat|checked|agrees with reference, but" "wrong|failed|output 'y" \
 	"raises|error|bob/doubled/plain/raises.json raised ValueError: not today" "writes|failed|input 'x" \
 	"shape|failed|(1, 4)" "loops|error|within" "gpu|skipped|needs a GPU" "syntax|invalid|not valid Python" \
 	"waits|skipped|the reference is not verified: it is failed"; do
@@ -146,7 +155,7 @@ run verify --solutions --device cpu --sizes small
 expect_exit 1
 expect_says 'passed   solution other of doubled/plain, by bob: 1 case, compared with truth'
 expect_says 'failed   solution wrong of doubled/plain, by bob'
-expect_says '6 solutions: 2 passed, 1 error, 3 failed'
+expect_says '7 solutions: 3 passed, 1 error, 3 failed'
 run verify --solutions --staged
 expect_exit 2
 expect_says '--solutions runs solutions'
