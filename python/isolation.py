@@ -1,9 +1,9 @@
 """isolation - decides from the source code of a reference whether its runner may run other references afterwards.
 
 `needs_own(source)` returns None if nothing in the source code can outlive a call, or reach beyond the inputs and
-outputs of the reference. Otherwise it returns a phrase that says why the reference needs a process of its own. Every
-node of Python's syntax tree, import, builtin or attribute that the lists below do not contain is a reason. The source
-code is only parsed, never executed. runner.py calls `needs_own` in a process that runs no reference.
+outputs of the reference. Otherwise it returns a phrase that says why the reference needs a process of its own. A
+reason is each import, each builtin, each attribute and each kind of syntax node that the lists below do not contain. The
+source code is only parsed, never executed. runner.py calls `needs_own` in a process that runs no reference.
 
 What the lists keep out, and why:
 

@@ -3,8 +3,8 @@
  *
  * "tree" in models/architectures.json has the modules that all architectures share, with the number of each in a model.
  * The rules of the architecture have the modules below these: "self_attn.qkv_proj" is below "self_attn". A definition
- * belongs to each module whose rule gives the definition's axes. The name of a module is the last part of its path, or
- * the whole path if two modules have the same last part. */
+ * belongs to each module whose rule computes the lengths of the definition's axes. The name of a module is the last part
+ * of its path, or the whole path if two modules have the same last part. */
 #ifndef REFTEST_WEB_MODULE_TREE_H
 #define REFTEST_WEB_MODULE_TREE_H
 

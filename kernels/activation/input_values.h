@@ -8,10 +8,10 @@
  * == 3 the factor is uniform on [-128, 128), in the second set on [-1024, 1024). Large gates and large factors reveal a
  * reference that clamps one of them.
  *
- * In rows with row % 16 == 7 both halves are large, and the product overflows float16: gates have magnitudes from 256
- * to 512 and factors up to 1024. For float16 inputs, gates have magnitudes from 128 to 256 and factors up to 128. In
- * the second set of float16 values, gates are from -512 to -256 and factors up to 512. The product of gate and factor
- * then overflows, but the correct result is 0. In rows with row % 16 == 11, the factors are large and the gates are
+ * In rows with row % 16 == 7 both halves are large, and the product overflows float16. Magnitudes of gates are from 256
+ * to 512, and those of factors up to 1024. For float16 inputs, magnitudes of gates are from 128 to 256, and those of
+ * factors up to 128. In the second set of float16 values, gates are from -512 to -256, and factors up to 512. The
+ * product of gate and factor then overflows, but the correct result is 0. In rows with row % 16 == 11, the factors are large and the gates are
  * below 2^-15, where float16 is subnormal. These rows detect gates that are flushed to zero, and gates or activations
  * that are converted to float16 although the tensor has another dtype. In float16 the gates of these rows are multiples
  * of 2^-23. The activation of such a gate is half the gate, which float16 represents exactly; a reference may therefore

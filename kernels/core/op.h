@@ -271,8 +271,8 @@ struct op {
 	 * their own never accesses the entries after the outputs. Returns 0 or -1. */
 	int (*oracle)(const struct op_case *c, const struct tensor *in, struct tensor *out, struct err *err);
 
-	/* Recovers hidden constants from the outputs of the reference for a case with probe = 1: writes the value of
-	 * each constant that was NaN. NULL: the family has no constant to recover. `in` and `out` are on the host.
+	/* Computes hidden constants from the outputs of the reference for a case with probe = 1. A constant whose value
+	 * is NaN is hidden, and gets the computed value. NULL: the family has no constant to recover. `in` and `out` are on the host.
 	 * Returns 0 or -1. */
 	int (*probe)(const struct op_case *c, const struct tensor *in, const struct tensor *out,
 	             struct op_constant *constants, struct err *err);

@@ -11,7 +11,7 @@ enum moe_mistake {
 	MOE_GELU,
 	MOE_SIGMOID,
 	MOE_SILU_OF_PRODUCT,
-	MOE_INTERLEAVED,        /* up is row 2 i of the first weights, and the gate row 2 i + 1 */
+	MOE_INTERLEAVED,        /* the rows of "up" and gate alternate in the first weights: "up" has the even rows */
 	MOE_GATE_LIMIT,         /* the gate is limited to magnitudes of mistake_by */
 	MOE_GATE_FACTOR_LAST,   /* the factor of the gate is applied after silu */
 	MOE_INNER_ROUNDED,      /* the inputs of the second product are rounded to the dtype mistake_by */

@@ -28,8 +28,8 @@
  * the tied experts. Therefore one token in 8 may differ if logits have 16 bits, and one token in 256 if logits are
  * float32. In a case with fewer than 8 or 256 tokens, no token may differ.
  *
- * In this family's own inputs, the selection has no ties or near ties, except between experts with equal weights. The family does not match renormalised routing
- * with a bias, weights packed as 4 bits, or an activation other than silu. */
+ * In this family's own inputs, the selection has no ties or near ties, except between experts with equal weights. The
+ * family does not match renormalised routing with a bias, weights packed as 4 bits, or an activation other than silu. */
 #include <math.h>
 #include <string.h>
 
@@ -299,8 +299,8 @@ struct exponents {
 	int first, second; /* the exponents of the factors of "up" and gate, and of the second product */
 };
 
-/* CODES is the exponent of numbers that resemble quantised data, which are up to 448. Numbers that resemble quantised
- * data are 7/8 2^CODES_LARGER times as large as numbers below 1. */
+/* Numbers of magnitudes up to 448 resemble quantised data; CODES is their exponent. They are 7/8 2^CODES_LARGER times
+ * as large as numbers below 1. */
 enum { CODES = 6, CODES_LARGER = 9, SUBNORMAL = -5, STEEPER = 3, STEEPEST = 6, LOUDER = 3, WEIGHTY = 4 };
 
 /* Moves a power of two from the product's scale or factor (exponent `product`) to its weights (exponent `weights`). */

@@ -15,7 +15,7 @@ static bool inverted(struct op_variation *v, const struct op_confusion *confusio
 
 const struct op_confusion quantize_confusions[] = {
     {.says = "the largest magnitude of the whole row set the scale", .mistake = QUANTIZE_MOST_OF_ROW},
-    {.says = "the largest magnitude of the whole tensor set the scale", .mistake = QUANTIZE_MOST_OF_TENSOR},
+    {.says = "the scale came from the largest magnitude of the whole tensor", .mistake = QUANTIZE_MOST_OF_TENSOR},
     {.says = "the largest magnitude over all tokens set the scale of a group", .mistake = QUANTIZE_MOST_OF_TOKENS},
     {.says = "the largest number, not the largest magnitude, set the scale", .mistake = QUANTIZE_LARGEST_NUMBER},
     {.says = "the smallest number, not the largest magnitude, set the scale", .mistake = QUANTIZE_SMALLEST_NUMBER},

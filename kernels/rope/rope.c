@@ -547,7 +547,7 @@ static const struct op_confusion confusions[] = {
     {.says = "the exponent of theta were half as large", .mistake = DOUBLE_EXPONENT},
     {.says = "frequencies were multiplied by the scale, not divided", .mistake = MULTIPLIED},
     {.says = "every frequency were divided by the scale", .mistake = ALL_SCALED},
-    {.says = "no frequency were divided by the scale", .mistake = NONE_SCALED},
+    {.says = "the frequencies were not divided by the scale", .mistake = NONE_SCALED},
     {.says = "scaled and unscaled frequencies were mixed the wrong way round", .mistake = MIXED_BACKWARDS},
     {.says = "frequencies were theta^(2i/d), not its inverse", .mistake = INVERSE},
     {.says = "the frequencies of short wavelengths were scaled, and those of long wavelengths were not", .mistake = EXCHANGED},

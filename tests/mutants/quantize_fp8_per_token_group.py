@@ -104,7 +104,7 @@ DIAGNOSES = {
     "floor 1e-5": "eps = 1e-05",
     "multiplied twice": "elements were divided by the scale twice",
     "floor 1e-10": "eps = 1e-10",
-    "over the tokens": "the largest magnitude of the whole tensor set the scale|the largest magnitude over all tokens set the scale of a group",
+    "over the tokens": "the scale came from the largest magnitude of the whole tensor|the largest magnitude over all tokens set the scale of a group",
     "scale of the next token": "were shifted by one along axis 0",
     "quotient rounded to bfloat16 first": "quotients were rounded to bfloat16 first",
     "quotient rounded to float16 first": "quotients were rounded to float16 first",

@@ -454,7 +454,7 @@ static void at_every_point_of_the_program(void **state)
 /* --- clocks and torn files ---------------------------------------------------------------------------------------- */
 
 /* After an edit that keeps the size, runs the program under each of these clocks. Each run reports the verdict of the
- * current text, and no run loses a verdict that was stored under another clock. */
+ * current text. Verdicts that an earlier run stored when the clock was different are still there. */
 static void whatever_the_clock_shows(void **state)
 {
 	static const int64_t clocks[] = {

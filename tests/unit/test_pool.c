@@ -528,7 +528,7 @@ static void a_constant_that_nothing_attests_is_probed_and_verifies_nothing(void 
 		struct pool_result result = next_result(setting->pool, &setting->arena);
 
 		expect(&result, STATUS_CHECKED, REASON_UNATTESTED,
-		       "if eps is 1e-06, as its own outputs show; neither an axis, the name, the description nor a model states the value");
+		       "if eps is 1e-06; its outputs show this value, but no axis, name, description or model states it");
 		assert_int_equal(result.verdict->constant_count, 1);
 		assert_true(fabs(result.verdict->constants[0].value - 1e-6) < 1e-9);
 		assert_string_equal(result.verdict->constants[0].source, "unattested");

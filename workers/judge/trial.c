@@ -448,8 +448,8 @@ static void decide_unattested(struct trial *trial)
 		if (isnan(trial->job->constants[i].value) && !isnan(trial->constants[i].value))
 			trial_decide(trial, STATUS_CHECKED, REASON_UNATTESTED,
 				     arena_printf(&trial->arena,
-						  "the reference agrees with %s if %s is %g, as its own outputs show; "
-						  "neither an axis, the name, the description nor a model states the value",
+						  "the reference agrees with %s if %s is %g; its outputs show this value, but no "
+						  "axis, name, description or model states it",
 						  trial->truths.count > 0 ? trial->truths.items[0].name : "the ground truth",
 						  trial->constants[i].name, trial->constants[i].value));
 }
