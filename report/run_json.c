@@ -199,11 +199,12 @@ void report_json_approval(struct buf *out, const struct result *result)
 
 static void json_counts(struct buf *out, const struct summary *counts)
 {
-	const uint32_t by_status[STATUS_COUNT] = {
+	const uint32_t by_status[] = {
 	    [STATUS_PASSED] = counts->passed, [STATUS_SKIPPED] = counts->skipped, [STATUS_ERROR] = counts->errors,
 	    [STATUS_FAILED] = counts->failed, [STATUS_INVALID] = counts->invalid, [STATUS_CHECKED] = counts->checked,
 	};
 
+	_Static_assert(sizeof by_status / sizeof *by_status == STATUS_COUNT, "`counts` has a member for each status");
 	buf_printf(out, ", \"counts\": {\"cases\": %" PRIu32, counts->cases);
 	for (int s = 0; s < STATUS_COUNT; s++)
 		buf_printf(out, ", \"%s\": %" PRIu32, status_name((enum status)s), by_status[s]);

@@ -11,7 +11,8 @@ compile() { # compile FILE [OPTION…]: checks a source; the options come before
 		status=0 || status=1
 }
 for row in 'dataset/verdict.c|each status has a row' \
-	'engine/definition_status.c|struct summary has a count for each status'; do
+	'engine/definition_status.c|struct summary has a count for each status' \
+	'report/run_json.c|has a member for each status'; do
 	compile "${row%|*}"
 	expect_exit 0
 	compile "${row%|*}" -I"$work/another"
