@@ -35,7 +35,7 @@ expect "$(message_of tiny_gemm__wrong__right).startswith('flashinfer is the outl
 
 # Two ground truths agree neither with the others nor with each other. NaN agrees with nothing.
 expect_status tiny_gemm__wrong__nan failed ground_truths_disagree
-expect "'no single one is the outlier: flashinfer and flashinfer_fa3 differ from the oracle on the CPU' in $(message_of tiny_gemm__wrong__nan)"
+expect "'no single ground truth is the outlier: flashinfer and flashinfer_fa3 differ from the oracle on the CPU' in $(message_of tiny_gemm__wrong__nan)"
 # An output with NaN has the worst margin.
 expect "[w.get('margin') for w in d['tiny_gemm__wrong__nan']['cases'][0]['witnesses']][1:] == ['inf', 0.0, None]"
 
