@@ -13,14 +13,14 @@
  * bfloat16 before the product, as torch's own activations do. The activation, the product and the ground truth are then
  * each off by half an ulp, which is at most 2^-8 (bfloat16) or 2^-11 (float16) of the value. Therefore rtol allows
  * three such roundings: 1.2 % for bfloat16 and 0.15 % for float16. For large negative x, 1 + erf and 1 + tanh in gelu
- * cancel, and an error of 2^-24 remains. This error is multiplied by |x| / 2, which is at most 4 (below x = -8, 1 + erf
- * and 1 + tanh are exactly 0 in float32), and by a factor of at most 2. Therefore atol is 2e-6. The factor exceeds 2
- * only in two kinds of rows. Where |gate| is at most 1, 1 + erf is at least 0.3, and its relative error is at most
- * 2e-7. Where |gate| is 128 or more, nothing cancels. silu has no cancellation, and its error is smaller. Where its
- * factors are very large, its relative error is still below 3e-6, the error of an exponential of at most 32. Where the
- * factor is larger still, the gate is at most -128, and the result is below 1e-15 or, in float32, 0. If a gate
- * is subnormal in float16, its activation is nearly always subnormal, too, and rounding changes the activation by no
- * more than atol (input_values.h describes these gates). */
+ * cancel, and an error of 2^-24 remains. This error is multiplied by |x| / 2 and by the second half of the row. |x| / 2
+ * is at most 4, because 1 + erf and 1 + tanh are exactly 0 in float32 below x = -8, and the second half is usually at
+ * most 2. Therefore atol is 2e-6. With gelu, the second half exceeds 2 only in two kinds of rows. Where |gate| is at
+ * most 1, 1 + erf is at least 0.3, and its relative error is at most 2e-7. Where |gate| is 128 or more, nothing
+ * cancels. silu has no cancellation, and its error is smaller. In rows with factors up to 2^40 the relative error of
+ * silu is below 3e-6, because exponents are at most 32. In rows with still larger factors gates are at most -128, and
+ * the result is 0 or below 1e-15. If a gate is subnormal in float16, its activation is nearly always subnormal, too,
+ * and rounding changes the activation by no more than atol (input_values.h describes these gates). */
 #include "kernels/activation/input_values.h"
 
 #include <math.h>

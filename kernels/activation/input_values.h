@@ -8,22 +8,22 @@
  * == 3 the factor is uniform on [-128, 128), in the second set on [-1024, 1024). Large gates and large factors reveal a
  * reference that clamps one of them.
  *
- * In rows with row % 16 == 7 both halves are large, and the product overflows float16. Magnitudes of gates are from 256
- * to 512, and those of factors up to 1024. For float16 inputs, magnitudes of gates are from 128 to 256, and those of
- * factors up to 128. In the second set of float16 values, gates are from -512 to -256, and factors up to 512. The
- * product of gate and factor then overflows, but the correct result is 0. In rows with row % 16 == 11, the factors are large and the gates are
- * below 2^-15, where float16 is subnormal. These rows detect gates that are flushed to zero, and gates or activations
- * that are converted to float16 although the tensor has another dtype. In float16 the gates of these rows are multiples
- * of 2^-23. The activation of such a gate is half the gate, which float16 represents exactly; a reference may therefore
- * compute it in float16.
+ * In rows with row % 16 == 7 both halves are large, and the product overflows float16. Gates have magnitudes from 256
+ * to 512, and factors have magnitudes up to 1024. For float16 inputs, these magnitudes are 128 to 256 and up to
+ * 128. In the second set of float16 values, gates are between -512 and -256, and factors have magnitudes up to 512: the
+ * product of gate and factor overflows, but the correct result is 0. In rows with row % 16 == 11, the factors are large
+ * and the gates are below 2^-15, where float16 is subnormal. These rows detect gates that are flushed to zero, and
+ * gates or activations that are converted to float16 although the tensor has another dtype. In float16 the gates of
+ * these rows are multiples of 2^-23. The activation of such a gate is half the gate, which float16 represents exactly;
+ * a reference may therefore compute it in float16.
  *
  * Rows with row % 16 == 9 have, for silu, gates from -32 to -16 and factors up to 2^40. The small values of silu then
  * give large results, and a reference that takes the sigmoid of such a gate for 0 is wrong. If a tensor is float16, or
  * with gelu, these rows are like ordinary rows: such values of silu are 0 in float16, and gelu cancels there.
  *
  * Rows with row % 16 == 13 have gates from -256 to -128 and factors up to 2^126, unless a tensor is float16. The product
- * of gate and factor overflows float32, but the activation is 0 in float32, and less than 2^-170. The correct result is
- * thus 0 or below 1e-15. */
+ * of gate and factor overflows float32, but the magnitude of the activation is below 2^-170, which is 0 in float32. The
+ * correct result is thus 0 or below 1e-15. */
 #ifndef REFTEST_KERNELS_ACTIVATION_INPUT_VALUES_H
 #define REFTEST_KERNELS_ACTIVATION_INPUT_VALUES_H
 

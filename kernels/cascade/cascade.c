@@ -12,12 +12,12 @@
  * are all empty, because some implementations return NaN for such tokens.
  *
  * Tolerance. |s_i| is at most 204, and a reference that uses natural logarithms multiplies it by ln 2. Each exponent is
- * then off by 204 ln 2 2^-24 = 8e-6, and a quotient of two powers by 2e-5. v is off by 4e-5, because values up to 2 may
- * cancel. Therefore the atol of v is 5e-5. Its rtol allows one rounding to v's dtype: 2^-7 for bfloat16, 2^-10 for
- * float16, 1e-5 for float32. The conversion back to base 2 leaves an error of three times 8e-6 / ln 2 in s, so the atol
- * of s is 1e-4. The tolerance does not depend on the number of states: an error that affects all weights alike cancels,
- * and an error of a single weight is multiplied by that weight. No case has a tolerance of zero, because powers and
- * logarithms of two differ in their last bits between machines. */
+ * then off by 204 ln 2 2^-24 = 8e-6, and a quotient of two powers is off by 2e-5. v is off by 4e-5, because values up
+ * to 2 may cancel. Therefore the atol of v is 5e-5. Its rtol allows one rounding to v's dtype: 2^-7 for bfloat16, 2^-10
+ * for float16, 1e-5 for float32. The conversion back to base 2 leaves an error of three times 8e-6 / ln 2 in s, so the
+ * atol of s is 1e-4. The tolerance does not depend on the number of states: an error that affects all weights alike
+ * cancels, and an error of a single weight is multiplied by that weight. No case has a tolerance of zero, because
+ * powers and logarithms of two differ in their last bits between machines. */
 #include "kernels/cascade/input_values.h"
 
 #include <math.h>

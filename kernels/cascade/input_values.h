@@ -9,8 +9,8 @@
  *   3, 4    the chosen state is empty: -infinity, weight 0.
  *   5       all states: 3 + noise / 16, nearly the same weight.
  *   6       all states: 200 + 4 noise; powers of two overflow unless the maximum is subtracted first.
- *   8       the chosen state is -40960, the others are 512 j below it, j from 1 to 8; powers of two underflow, and so
- *           they do if the maximum is limited to -10000.
+ *   8       the chosen state is -40960, the others are 512 j below it, j from 1 to 8; powers of two underflow, even
+ *           if a maximum that is limited to -10000 is subtracted.
  *   9       all states: 24 noise; weights range from large to below the precision of float32.
  *   10      all states except the chosen one are empty.
  *   11      all states: 4, a tie.

@@ -160,8 +160,8 @@ enum block_kind { BLOCK_ODD, BLOCK_PLAIN, BLOCK_WORSE };
 
 /* Adds a block to the sums. If one of the block's values is NaN or larger than `limit` in magnitude, adds nothing and
  * returns BLOCK_ODD. Otherwise, returns BLOCK_WORSE if an element may belong to the list of worst elements
- * (worst_threshold), else BLOCK_PLAIN. If `equal`, which must be a constant, both sides have the same values, and no
- * difference is computed. */
+ * (worst_threshold), else BLOCK_PLAIN. `equal` must be a constant: if it is true, both sides have the same values, and
+ * no difference is computed. */
 static inline __attribute__((always_inline)) enum block_kind
 add_block(struct compare_sums *sums, struct rule rule, double limit, double threshold, int64_t count,
           const double *reference, const double *ground_truth, bool equal)

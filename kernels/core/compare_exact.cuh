@@ -40,8 +40,8 @@ struct place {
  * chunk. */
 typedef uint64_t chunk_peak;
 
-/* The bits of the peak, and the key, of an element that is NaN in the reference or in the truth. Both are greater than
- * those of every other score. */
+/* An element that is NaN in the reference or in the truth has this key, and the peak of its chunk has these bits. Both
+ * are greater than those of every other score. */
 static constexpr uint32_t peak_nan = 0x7fffffff;
 static constexpr uint64_t key_nan = UINT64_MAX;
 
@@ -125,8 +125,8 @@ static __device__ __forceinline__ void rank_peaks(const chunk_peak *peaks, chunk
 
 /* --- one element, exactly ----------------------------------------------------------------------------------------- */
 
-/* The shared memory of a block. The fast path updates the arrays that have one element per thread at most once per
- * chunk. */
+/* The shared memory of a block. Some arrays have one element per thread. The fast path updates these arrays at most
+ * once per chunk. */
 struct shared {
 	double sum[SUMS][THREADS]; /* sums of the current piece */
 	double max_abs[THREADS], max_rel[THREADS];

@@ -22,8 +22,8 @@ struct list {
 	const struct op *op;
 	const struct diagnosis_set *set; /* the first */
 	int count;
-	/* Mistakes below `own` are those of the family, the next ones below `of_outputs` change outputs, and the others
-	 * change inputs. */
+	/* Mistakes 0 … own - 1 are those of the family, mistakes own … of_outputs - 1 change outputs, and all later
+	 * mistakes change inputs. */
 	int own, of_outputs;
 	struct op_confusion items[DIAGNOSIS_CONFUSIONS];
 	char says[DIAGNOSIS_CONFUSIONS][DIAGNOSIS_TEXT];
@@ -100,7 +100,7 @@ static int by_value(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-/* Returns true if found / truth can be computed from element i or, if `difference` is true, found - truth. */
+/* Returns true if found / truth (found - truth if `difference` is true) is finite for element i. */
 static bool is_telling(const struct tensor *found, const struct tensor *truth, int64_t i, bool difference)
 {
 	double a = dtype_load(found->data, found->dtype, i), b = dtype_load(truth->data, truth->dtype, i);
@@ -288,7 +288,7 @@ static bool mostly_nan(const struct tensor *tensor)
 	return count > 0 && 2 * count >= tensor->elements;
 }
 
-/* Copies a tensor as `dtype`. Where both tensors are NaN, the copy is 0. */
+/* Copies `tensor` as `dtype`. Where `tensor` and `other` are both NaN, the copy is 0. */
 static void *without_common_nan(const struct tensor *tensor, enum dtype dtype, const struct tensor *other)
 {
 	void *copy = take(dtype_bytes(dtype, tensor->elements), 1);
@@ -309,7 +309,7 @@ static double step_of(enum dtype dtype)
 	return dtype == DTYPE_BFLOAT16 ? 0x1p-7 : dtype == DTYPE_FLOAT16 ? 0x1p-10 : 0x1p-20;
 }
 
-/* Compares a few elements. Returns true if one of them misses its bound. This quick test refutes most mistakes. */
+/* Returns true if one of a few elements misses its bound. This quick test refutes most mistakes. */
 static bool few_miss(const struct tensor *found, const struct tensor *wanted, struct rule rule)
 {
 	for (int64_t i = 0; i < found->elements; i += found->elements / FEW + 1) {
@@ -659,7 +659,7 @@ static bool is_same_factor(const struct search *search, int i)
 	       first->role == this->role;
 }
 
-/* Does the mistake that mistake i names as narrower explain the case? */
+/* Returns true if one of the mistakes 0 … before - 1 explains the case and has the family's number `mistake`. */
 static bool is_told(const struct search *search, int before, int mistake)
 {
 	for (int k = 0; k < before; k++)
@@ -668,7 +668,7 @@ static bool is_told(const struct search *search, int before, int mistake)
 	return false;
 }
 
-/* Returns true if a narrower mistake of mistake i explains the case (op_confusion.narrower). */
+/* Returns true if a mistake that is narrower than mistake i explains the case (op_confusion.narrower). */
 static bool is_told_by_narrower(const struct search *search, int i)
 {
 	const int *narrower = search->list.items[i].narrower;

@@ -73,8 +73,8 @@ static void remove_names(const struct op *op, struct words *words)
 		}
 }
 
-/* If a text has one of these words, the definition may not compute the family that the text names, or may compute
- * more. */
+/* If a text has one of these words, the definition possibly computes another operation than the family that the text
+ * names, or more than that. */
 static const char *const other_words[] = {
     "add",       "after", "and",       "backward",  "before",    "bias",     "bwd",     "dgrad",   "dropout",  "followed", "fused",
     "gate",      "gated", "geglu",     "gelu",      "grad",      "gradient", "gradients", "instead", "like",   "log",      "mask",
@@ -115,8 +115,8 @@ static const struct op *named_by(const char *text)
 	return has_other_words(&words) ? NULL : named;
 }
 
-/* Returns the family that the definition's name, fi_api tag and description name. Returns NULL if they name no family,
- * or different families. */
+/* Returns the family that the definition mentions in its name, fi_api tag and description. Returns NULL if these
+ * mention no family, or different families. */
 static const struct op *named_family(const struct op_problem *problem)
 {
 	const struct op *named = named_by(problem->name), *described = named_by(problem->description);

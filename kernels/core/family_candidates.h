@@ -1,9 +1,8 @@
 /* family_candidates - lists the op families that may have the ground truth of a definition.
  *
- * A family that lists the op_type of the definition and matches its shapes is the only candidate. If the op_type is
- * empty or unknown, or only families that do not match list it, each family that matches the shapes is a candidate. The
- * caller tries these candidates in order. A candidate then counts only if the reference agrees with it on every
- * case. */
+ * A family that lists the op_type of the definition and matches its shapes is the only candidate. Otherwise (for
+ * example, if the op_type is empty or unknown), each family that matches the shapes is a candidate. The caller tries
+ * these candidates in order. A candidate then counts only if the reference agrees with it on every case. */
 #ifndef REFTEST_KERNELS_CORE_FAMILY_CANDIDATES_H
 #define REFTEST_KERNELS_CORE_FAMILY_CANDIDATES_H
 

@@ -207,8 +207,8 @@ struct op {
 
 	/* Both `roles` and `modes` end with an entry whose name is NULL. `bind` fills the family's struct of roles; the
 	 * offsets in `roles` refer to this struct. Before `bind` is called, `match` has accepted the problem with this
-	 * variant. `bind` must give every input and output exactly one role. `modes` is NULL if the variant shows nothing
-	 * but which optional roles are present. All three members are NULL in an op.gradient; the forward family's members
+	 * variant. `bind` must give every input and output exactly one role. `modes` is NULL if the variant shows only
+	 * which optional roles are present. All three members are NULL in an op.gradient; the forward family's members
 	 * are used instead. */
 	const struct op_role *roles;
 	void (*bind)(const struct op_problem *problem, int variant, void *roles);

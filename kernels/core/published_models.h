@@ -12,8 +12,8 @@
  * table does not contain the number. */
 bool model_number(const char *model, const char *field, double *out);
 
-/* Configurations state the epsilon of their RMS norms under several names. Returns name `number` of these, which for 0
- * is "rms_norm_eps", or NULL after the last name. */
+/* Configurations state the epsilon of their RMS norms under several names. Returns the name with index `number`, or
+ * NULL after the last name. Name 0 is "rms_norm_eps". */
 const char *rms_norm_field(int number);
 
 /* Returns the next row of the table that belongs to the model with this name or alias: a JSON object, which is not

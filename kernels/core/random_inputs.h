@@ -62,8 +62,8 @@ HOST_DEVICE static inline uint32_t philox_bits(uint64_t key, int64_t index)
 	return philox_block(key, (uint64_t)index / 4).word[index & 3];
 }
 
-/* Returns a float uniform on [-1, 1) in steps of 2^-`bits` (bits 1 … 23), which float represents exactly. The low 31 -
- * bits bits of `random` are not used. */
+/* Returns a float uniform on [-1, 1) in steps of 2^-`bits` (bits 1 … 23), which float represents exactly. Only the
+ * upper `bits` + 1 bits of `random` are used. */
 HOST_DEVICE static inline float uniform_signed(uint32_t random, int bits)
 {
 	int32_t steps = (int32_t)(random >> (31 - bits)) - (1 << bits); /* -2^bits … 2^bits - 1 */

@@ -62,8 +62,8 @@ bool attention_scale_of_both_parts(struct op_variation *v, const struct op_confu
 	       variation_scale(v, confusion->role, 1 / sqrt((double)(v->in[q].shape[v->in[q].rank - 1] + v->in[rotary].shape[v->in[rotary].rank - 1])));
 }
 
-/* Returns the number whose root a row of the table uses for the scale. The row with 0 stands for the head dim. Returns
- * 0 for a row with the head dim itself, which would be the same mistake. */
+/* In a row of the table, the scale is one over the root of `dim`, or of the head dim if `dim` is 0. Returns this
+ * number. Returns 0 if `dim` equals the head dim, because the row with 0 already has this mistake. */
 static double dim_of(const struct op_variation *v, double dim)
 {
 	int q = variation_input(v, "q");

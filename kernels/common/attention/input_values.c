@@ -10,10 +10,11 @@
  *   output  atol is 2^-12. Where logits are small, float32 sums are within 1e-6 of the truth. Where queries are 32
  *           times as large, a logit of 500 may be off by 1e-4. This error changes a weight w by 1e-4 w (1 - w) and the
  *           output by 5e-5. If a reference rounds weights to bfloat16, each weight is off by 1e-3 and the output by
- *           2e-4 to 1e-3. The tolerance detects this error in outputs that are near 0 because values of opposite sign
- *           cancel. atol is 2^-8 (1/150 of the standard deviation) for n up to 2 e^(s^2). Outputs of longer sequences
- *           are smaller, and atol halves whenever n is multiplied by 4. rtol is 1e-2 for bfloat16, because the final
- *           rounding may differ by an ulp (2^-7). For float16, rtol is 2^-9, two ulps; for float32, 1e-3.
+ *           2e-4 to 1e-3. Where values of opposite sign cancel, outputs are near 0, and the tolerance detects this
+ *           error. For long sequences, whose outputs are smaller, atol has a second limit: 2^-8 (1/150 of the standard
+ *           deviation) for n up to 2 e^(s^2), and half as much whenever n is multiplied by 4. rtol is 1e-2 for
+ *           bfloat16, because the final rounding may differ by an ulp (2^-7). For float16, rtol is 2^-9, two ulps; for
+ *           float32, 1e-3.
  *   lse     atol is 2^-13 and rtol 1e-5. Where queries are large, float32 sums of 128 to 576 products have a magnitude
  *           of 500 and are off by 1e-4 (measured: 3e-5), and |lse| is 400. An error of 2 % in the scale changes lse by
  *           0.05 in most rows. */

@@ -53,8 +53,8 @@
  * represent them.
  *
  * Lone keys. If a sequence of pages has only one key, the output is the value of this key. Unless a tensor is float16 or
- * narrower, these values are uniform on [-2^18, 2^18): most of them overflow float16. Other outputs are sums, whose bounds
- * such values would exceed.
+ * narrower, these values are uniform on [-2^18, 2^18): most of them overflow float16. Outputs of several keys are sums,
+ * and the rounding errors of such large values would exceed their bounds.
  *
  * The default cases contain no input for which correct implementations differ: a causal row that sees no key in a
  * sequence with keys, a page number or sparse row that occurs twice in one sequence, or a last page length of 0 for a

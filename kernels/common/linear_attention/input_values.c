@@ -1,18 +1,18 @@
 /* input_values - sizes, bounds, edge cases and inputs of recurrences. The head of input_values.h describes the values.
  *
- * Bounds of outputs. An output is scale |q| times a projection of the state. If there is an initial state, the
- * projection of a row of the state on q / |q| is around 1/2. atol is then 2^-12 scale sqrt(K / 3), about a thousandth
- * of a typical output; if q is normalised, atol is 2^-12 scale. If there is no initial state, the state is a sum of a
- * few k v^T, each of which contributes about a fifth of v to the projection. atol is then 2^-12 scale. rtol is one ulp
- * of bfloat16 or float16, with a margin for the errors of float32 sums; for float32, rtol is 2^-12.
+ * Bounds of outputs. An output is the product of the scale, |q| and a projection of the state. If there is an initial
+ * state, the projection of a row of the state on q / |q| is around 1/2. atol is then 2^-12 scale sqrt(K / 3), about a
+ * thousandth of a typical output; if q is normalised, atol is 2^-12 scale. If there is no initial state, the state is a
+ * sum of a few k v^T, each of which contributes about a fifth of v to the projection. atol is then 2^-12 scale. rtol is
+ * one ulp of bfloat16 or float16, with a margin for the errors of float32 sums; for float32, rtol is 2^-12.
  *
- * Bounds of states. References that process token after token round each element once per token, by 2^-24, and these
- * errors decay with the state. Chunked references exponentiate differences of sums of gates, and the last few additions
- * to such a sum round by at most 2^-15 each (input_values.h). rtol is 2^-12, eight of these roundings. atol matters for
- * elements that are much smaller than the terms k v from which they are summed. A term k v may be as large as a typical
- * element of a state, 1/4, and eight roundings change it by at most 2^-12 of its size. Roundings have random signs and
- * sizes: the sum of eight has a standard deviation of 1.6 times the largest, 2^-15, and rarely exceeds four times the
- * largest, 2^-13. Hence, atol is 2^-13 of 1/4, which is 2^-15 (RECURRENCE_STATE_ATOL).
+ * Bounds of states. A reference that processes tokens one by one rounds each element once per token, by 2^-24, and
+ * these errors decay with the state. Chunked references exponentiate differences of sums of gates, and the last few
+ * additions to such a sum round by at most 2^-15 each (input_values.h). rtol is 2^-12, eight of these roundings. atol
+ * matters for elements that are much smaller than the terms k v from which they are summed. A term k v may be as large
+ * as a typical element of a state, 1/4, and eight roundings change it by at most 2^-12 of its size. Roundings have
+ * random signs and sizes, and the largest is 2^-15. The sum of eight roundings has a standard deviation of 1.6 times
+ * 2^-15 and rarely exceeds 2^-13. Hence, atol is 2^-13 of 1/4, which is 2^-15 (RECURRENCE_STATE_ATOL).
  *
  * Outputs and states are linear in v and the initial state. In the second set of input values, both are four times as
  * large, and so is each atol. */
@@ -32,8 +32,8 @@
 /* The number of sequences, and the number of tokens in each sequence or, in packed cases, in all sequences. The low
  * bits of the total number of tokens determine the switches, such as beta_sigmoid (recurrence_scalar). One small case
  * has more than one chunk of 64 tokens; its optional initial state is absent. One medium case has a whole chunk of 64
- * tokens. Another has 16 chunks and one token: the state must pass through whole chunks, and the blocks or tables of
- * references have up to 1024 tokens. recurrence_fill_offsets sets the lengths of packed sequences. */
+ * tokens. Another has 16 chunks and one token: the state must pass through whole chunks, and references have blocks or
+ * tables for up to 1024 tokens. recurrence_fill_offsets sets the lengths of packed sequences. */
 enum { PRESETS = 3, MANY = -1 }; /* MANY: recurrence_many returns the number of sequences */
 static const struct preset {
 	int64_t sequences, tokens;
@@ -130,7 +130,7 @@ struct rule recurrence_rule(const struct op_case *c, int output)
 
 bool recurrence_is_doubtful(const struct op_case *c, int64_t tokens)
 {
-	enum { FEW_TOKENS = 5 }; /* only the smallest cases have at most this number */
+	enum { FEW_TOKENS = 5 }; /* only the smallest cases have so few tokens */
 
 	return c->contents == CONTENTS_SECOND && tokens <= FEW_TOKENS;
 }

@@ -24,8 +24,8 @@
  *   g, A_log, dt_bias with softplus: g is recurrence_raw_gate; dt_bias is uniform on [-2, 2), where softplus bends
  *              | [-7, -2), as in models. In heads 1, 5, … | 3, 7, … dt_bias is within 1/4 of 0 | -4.5, and if (5 token
  *              + head + 3 key) % 16 is 15, the gate with its bias is near 5.25: there softplus(x) is above x by 0.005,
- *              and the head forgets so slowly that a reference with x fails. For head % 4 = 0, 1, 2, 3, A_log is near
- *              -3, -1, 1/2, -5 | 5/2, -7, 0, -2
+ *              and the head forgets so slowly that a reference that uses x fails. For head % 4 = 0, 1, 2, 3, A_log is
+ *              near -3, -1, 1/2, -5 | 5/2, -7, 0, -2
  *   g, A_log, dt_bias with a lower bound: for (head + key) % 4 = 0, 1, 2, 3, g is recurrence_raw_gate minus 6, 0, 9, 3;
  *              dt_bias is uniform on [-2, 2) | [-8, 8); A_log is within 1/2 of 0 | of 5/2 and -2 in turn. This covers
  *              both ends of a sigmoid, and its middle.

@@ -136,7 +136,8 @@ static double norm_of(const struct recurrence_work *w, enum recurrence_norm kind
 	}
 }
 
-/* Divides element i of a row by the norm of the vector that consists of element i of every head of the token. */
+/* Divides each element of a row by a norm over the heads of the token: the root of the sum of the squares that element
+ * i has in all heads. */
 static void normalise_over_heads(const struct tensor *rows, int64_t heads, int64_t first, int64_t dim, double *out)
 {
 	for (int64_t i = 0; i < dim; i++) {

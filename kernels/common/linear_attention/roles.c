@@ -175,7 +175,7 @@ struct matching {
 	const struct op_problem *problem;
 	struct recurrence_roles roles;
 	const struct op_arg *q, *k, *v, *output;
-	int last; /* the index of the last axis of q, K; the axes before `last - 1` are those of the tokens */
+	int last; /* the index of q's last axis (K); the axes before `last - 1` are those of the tokens */
 	struct err *why;
 };
 

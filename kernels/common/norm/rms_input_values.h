@@ -4,7 +4,7 @@
  * implementations. The other rows have spikes (large elements), which make an error in any single column visible:
  *
  *   row 0, 7  tiny: the mean square is about epsilon (row 7: a 64th of epsilon), and a wrong or missing epsilon
- *             changes the result. A batch with a single row has only row 0, and therefore also detects this error.
+ *             changes the result. Even a batch with a single row detects this error, because this row is row 0.
  *   row 1     zeros: only epsilon keeps the result finite (plain noise if epsilon is 0)
  *   row 2     shifted: 1 + noise / 4, whose variance is far from its mean square
  *   row 3     huge: noise on [-2^20, 2^20), larger than the largest activations of trained models; elements and sums of
