@@ -29,15 +29,15 @@
  * batch, at [sequence, token]. The other entries of the buffer stay unchanged. A reference that receives a buffer must
  * fill it, even if the pool is not updated. The buffer is compared like an output, with the tolerance of states.
  *
- * Tolerances. An output element is scale |q| times the projection of a state's row on the direction of q, and this
- * projection is around 1/2. Therefore the atol of outputs is 2^-12 scale sqrt(K / 3), or 2^-12 scale if q is
+ * Tolerances. An output element is the product of the scale, |q| and the projection of a state's row on the direction
+ * of q. This projection is around 1/2. Therefore the atol of outputs is 2^-12 scale sqrt(K / 3), or 2^-12 scale if q is
  * normalised: about a thousandth of a typical output. rtol is one ulp of the output's dtype, with a margin for the
  * errors of float32 sums (1e-6). States are float32 in most definitions. The recurrence contracts, so rounding errors
- * are not amplified: each token adds about 1e-7, and earlier errors decay with the state. Chunked references also
- * round sums of gates. kernels/common/linear_attention/input_values.c derives the bounds of states from these
- * roundings: an rtol of 2^-12 and an atol of 2^-15. In the second set of values v and the states are four times as
- * large. Therefore each atol is four times as large, because all outputs are linear in v and the states. A pool that is
- * not updated must be bit-identical.
+ * are not amplified: each token adds about 1e-7, and earlier errors decay with the state. Chunked references also round
+ * sums of gates. kernels/common/linear_attention/input_values.c derives the bounds of states from these roundings: an
+ * rtol of 2^-12 and an atol of 2^-15. In the second set of values v and the states are four times as large. Therefore
+ * each atol is four times as large, because all outputs are linear in v and the states. A pool that is not updated must
+ * be bit-identical.
  *
  * A sequence without tokens keeps its state. Some implementations return zeros for its new state, or do not write it.
  * Only cases of --edge therefore have such sequences. Implementations also differ for slots below 0, and for slots to
@@ -268,7 +268,8 @@ static void fill_empty(const struct gdn_extent *e, struct tensor *out)
 		dtype_store(out->data, out->dtype, n, n < 2 ? 0 : (double)e->total);
 }
 
-/* Writes the slot of each sequence. The slots are in random order, and `sharing` sequences use the same slot. */
+/* Writes the slot of each sequence. The slots are in random order, and every `sharing` consecutive sequences use one
+ * slot. */
 static void fill_indices(const struct gdn_extent *e, uint64_t key, int64_t sharing, struct tensor *out)
 {
 	int64_t *order = take(e->slots, sizeof *order);

@@ -143,7 +143,7 @@ static int64_t elements_of_b(const struct op_problem *problem, int variant, int6
 	return k > 0 && n > INT64_MAX / k ? INT64_MAX : n * k;
 }
 
-/* Writes the numbers of rows of A in the cases of a size preset to `rows`. Returns the number of cases. */
+/* Writes to `rows` how many rows A has in each case of a size preset. Returns the number of cases. */
 static int rows_of(enum op_size size, int64_t of_b, int64_t rows[GEMM_CASES])
 {
 	bool few = of_b <= GEMM_FEW_B;

@@ -1,8 +1,8 @@
 /* layernorm - y[r][c] = (x[r][c] - mean) / sqrt(variance + eps) * w[c] + b[c], with the mean and the variance of row r.
  * The variance is the mean of the squared differences, divided by H, not by H - 1.
  *
- * Activations are [..., H] with at least two axes in float32, float16 or bfloat16. Weight and bias are [H] and may have
- * a wider dtype (FlashInfer's norm.layernorm expects float32). The bias is optional.
+ * Activations are float32, float16 or bfloat16, and [..., H] with at least two axes. Weight and bias are [H] and may
+ * have a wider dtype (FlashInfer's norm.layernorm expects float32). The bias is optional.
  *
  * Epsilon is a Python scalar, or the value that kernels/core/norm_epsilon.h finds (a model's "layer_norm_eps").
  * Otherwise, reftest probes it with rows whose variance is far below any epsilon: there, y = (x - mean) w / sqrt(eps).
@@ -10,8 +10,8 @@
  * Tolerance for the first set of values. The reference's output and the ground truth are roundings of nearly the same
  * number, so rtol is 2^-7 for bfloat16, 2^-10 for float16 and 1e-5 for float32. A mean that is accumulated in float32,
  * one element after another, is off by up to sqrt(H) 2^-25 of its magnitude. In this set the mean of a row is at most 7
- * times its standard deviation. Therefore (x - mean) / sqrt(variance) is off by 2e-5 if H is 8192. A weight below 2
- * multiplies this error, and the sum with the bias may cancel, so atol is 5e-5.
+ * times its standard deviation. Therefore (x - mean) / sqrt(variance) is off by 2e-5 if H is 8192. Weights, which are
+ * below 2 in this set, multiply this error, and the sum with the bias may cancel, so atol is 5e-5.
  *
  * Tolerance for the second set of values. The weights of this set reach 8, and the error of the first set grows to
  * 1.5e-4: atol is 2e-4. In the rows of integers close to M (input_values.h) every sum is exact. The mean of such a row

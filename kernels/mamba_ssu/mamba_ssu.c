@@ -15,8 +15,8 @@
  *
  * Tolerances. A float32 sum of S products of magnitude 1 is off by 1e-6. Where dt is 96, the products have a magnitude
  * of a hundred, and their sum is off by 1e-4. The gate multiplies y by at most 16. The atol of y is 2^-12 sqrt(S), a
- * thousandth of the typical magnitude of y; for S = 128 it is 3e-3. A new state is the sum of two products, which may
- * have a magnitude of a hundred, and an atol of 2^-16 suffices. rtol is one ulp of the dtype. In the second set of
+ * thousandth of the typical magnitude of y; for S = 128 it is 3e-3. A new state is the sum of only two products. Even
+ * if these have a magnitude of a hundred, an atol of 2^-16 suffices. rtol is one ulp of the dtype. In the second set of
  * values x and the states are four times as large, and so is each atol, because all outputs are linear in x and the
  * states together.
  *

@@ -182,8 +182,8 @@ enum { TOGETHER = 4 };
 #define WRITE_SUMS(sums, s) (sums)[0] = s##0, (sums)[1] = s##1, (sums)[2] = s##2, (sums)[3] = s##3
 
 /* Computes the products of two rows a0 and a1 with TOGETHER rows of b. Each sum has the bits that dot() returns. Each
- * addition to a sum waits for the previous addition to the same sum. Eight sums at a time do not wait for each other,
- * and each number is loaded for several products. */
+ * addition to a sum waits for the previous addition to the same sum. Therefore eight sums, which do not wait for each
+ * other, are computed at a time. Each number is also loaded for several products. */
 WIDE static void dot_together(const double *a0, const double *a1, const double *b, int64_t count, double *sums0,
                               double *sums1)
 {

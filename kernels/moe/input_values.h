@@ -12,12 +12,12 @@
  *     scales differ, and a power-of-two dtype cannot represent them.
  *
  * Inputs are scaled by powers of two: the standard deviations of "up" and gate are then between about 1 and 2, and that
- * of an expert's output is between 0.5 and 1. The power of two of a product multiplies the product's factor. If there
- * is no factor, it multiplies the scales of the weights; if there are no scales either, it multiplies the weights.
- * Every other expert is steep: the odd experts in the first set, the even experts in the second. The gates of a steep
- * expert are 8 times as large (64 times in the second set). For such gates silu saturates on both sides, the
- * exponential overflows, and inputs of the second product exceed 448. The second product of a steep expert is scaled
- * down by 8 (or 64). */
+ * of an expert's output is between 0.5 and 1. To scale a product by a power of two, the product's factor is multiplied
+ * by this power. If there is no factor, the scales of the weights are multiplied; if there are no scales either, the
+ * weights are multiplied. Every other expert is steep: the odd experts in the first set, the even experts in the
+ * second. The gates of a steep expert are 8 times as large (64 times in the second set). For such gates silu saturates
+ * on both sides, the exponential overflows, and inputs of the second product exceed 448. The second product of a steep
+ * expert is scaled down by 8 (or 64). */
 #ifndef REFTEST_KERNELS_MOE_INPUT_VALUES_H
 #define REFTEST_KERNELS_MOE_INPUT_VALUES_H
 

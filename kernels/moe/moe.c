@@ -8,16 +8,16 @@
  * divided, but they add nothing to the output. Hidden states and weights are floats of 8, 16 or 32 bits. They may have
  * scales per block, or an expert's products may have factors. The oracle does not quantise intermediate values, even if
  * the kernel that the definition names quantises them. A kernel that quantises is a different operation: the root mean
- * square error of 8-bit intermediate values is 2.6 %, and that of MXFP4 weights 11 %.
+ * square error is 2.6 % with 8-bit intermediate values, and 11 % with MXFP4 weights.
  *
  * Tolerance. Let s be the standard deviation of an output. With this family's inputs s is between 0.1 and 1, times the
- * routing's factor; if the weights of experts are inputs, s may be 2. A reference sums H products in float32, and then
- * I products. A sequential sum of n terms is off by 0.43 2^-24 sqrt(n / 2) of its standard deviation, which is 1.5e-6
- * for H = 7168. The second sum averages the errors of the first. One element in 10^7 has 5.5 times this error, 2^-17 s.
- * Therefore atol is 2^-14. If the routing's factor is above 1, atol is multiplied by it. rtol is one ulp of the
- * output's dtype, because two roundings of nearly the same number differ by one ulp. A float32 output is not rounded,
- * and its rtol is 2^-14, too. The error that torch has in float32 on a CPU, measured for H = 7168 and factor 2.5, is
- * 5e-6, a thirtieth of atol.
+ * routing's factor; if routing weights are inputs, s may be 2. A reference sums H products in float32, and then I
+ * products. The error of a sequential sum of n terms is the sum's standard deviation times 0.43 2^-24 sqrt(n / 2),
+ * which is a factor of 1.5e-6 for H = 7168. The second sum averages the errors of the first. One element in 10^7 has
+ * 5.5 times this error, 2^-17 s. Therefore atol is 2^-14. If the routing's factor is above 1, atol is multiplied by it.
+ * rtol is one ulp of the output's dtype, because two roundings of nearly the same number differ by one ulp. A float32
+ * output is not rounded, and its rtol is 2^-14, too. The error that torch has in float32 on a CPU, measured for H =
+ * 7168 and factor 2.5, is 5e-6, a thirtieth of atol.
  *
  * With 8-bit operands every element must be within the tolerance (hit ratio 1), because 8-bit operands are exact in
  * float32, and nothing is rounded to 8 bits again. If all scales are 2 % off, nearly every element is wrong; if the
@@ -233,9 +233,9 @@ static int64_t offset_of(const struct moe_extent *e, bool second)
  * of values, and other numbers of groups in the second set. A reference may cache a result with one of the scalars as
  * its key. Therefore, cases of up to 16 tokens have the same factor (that of DeepSeek-V3) in both sets, and cases of
  * more tokens have the same first expert in both sets. The first expert is that of a device in the middle of all
- * devices. In the second set of cases of up to 16 tokens, the first expert is not a multiple of the number of local
- * experts, or is 0 (with one token). In cases of more than 16 tokens, the factor is below 1 in the first set and
- * exactly 1 in the second. A reference may take a factor of 1, or an offset of 0, for an absent scalar. The family
+ * devices. In the second set, cases of up to 16 tokens have a first expert that is not a multiple of the number of
+ * local experts, or 0 if there is one token. In cases of more than 16 tokens, the factor is below 1 in the first set
+ * and exactly 1 in the second. A reference may take a factor of 1, or an offset of 0, for an absent scalar. The family
  * knows only one default: the factor 1. */
 static double scalar(const struct op_case *c, int input)
 {

@@ -464,7 +464,7 @@ static void take_all_given(const struct moe_roles *roles, const struct routing *
 	mistake_list(r, expert, weight);
 }
 
-/* Makes scores of the logits of a token. */
+/* Replaces the logits of a token by its scores. */
 static void score_logits(const struct routing *r, const double *bias, double *score)
 {
 	double sum = 0;

@@ -36,7 +36,7 @@ struct traffic {
 	struct moe_extent e;
 	uint64_t key;
 	bool second;	 /* is this the second set of values? */
-	bool own;	 /* are no inputs from a workload? */
+	bool own;	 /* true: a workload provides no input */
 	int64_t *expert; /* all experts, in the order special, without tokens, others */
 	int64_t specials, unused;
 	int64_t special_tokens[SPECIALS];
@@ -63,8 +63,8 @@ static void swap(int64_t *order, int64_t a, int64_t b)
 	order[b] = kept;
 }
 
-/* Returns an expert's bias: a multiple of 1/256 in [-1, 0), in the second set of values in [-1/2, 1/2). bfloat16
- * represents these numbers exactly. */
+/* Returns an expert's bias: a multiple of 1/256. In the first set of values it is in [-1, 0), in the second set it is
+ * in [-1/2, 1/2). bfloat16 represents these numbers exactly. */
 static double bias_of(uint64_t key, int64_t expert, bool second)
 {
 	return ((double)uniform_signed(philox_bits(key, expert), 7) - (second ? 0 : 1)) / 2;
@@ -135,8 +135,8 @@ static int64_t ordinary(const struct traffic *t)
 	return t->e.experts - t->specials - t->unused;
 }
 
-/* Do two experts have equal weights, and some tokens a tie of these two at the border of the selection? No two experts
- * are equal if a workload provides an input, or if a row can select only few experts. */
+/* Returns true if the case has twins: two experts with equal weights that, for some tokens, tie for the last place in
+ * the selection. There are no twins if a workload provides an input, or if a row can select only few experts. */
 static bool has_twins(const struct traffic *t)
 {
 	return t->own && t->r->method == MOE_RENORMALISE && t->e.experts == t->e.local && ordinary(t) >= t->r->picks + 3;
@@ -183,7 +183,7 @@ static void draw_any_order(const struct traffic *t, int64_t token, int64_t attem
 	int64_t experts = t->e.experts, base = (token * TRIES + attempt) * (experts + 2), from = t->specials + t->unused;
 	int64_t others = experts - from, special = special_of(t, token), elsewhere = 0;
 	enum row_kind kind = kind_of(t, token);
-	int64_t every = token < REGULAR_ROWS ? 4 : 2; /* of 321 tokens, half are more than a tile of 128 */
+	int64_t every = token < REGULAR_ROWS ? 4 : 2; /* half of 321 tokens fill more than a tile of 128 */
 	bool shared = (kind == ROW_FAVOURITE && token > 0) || (token % every == 1 && t->specials == 0);
 	uint32_t whom = shared ? philox_bits(~t->key, 0) : philox_bits(t->key, base + experts);
 
@@ -414,8 +414,8 @@ static void make_logits(const struct op_case *c, const struct moe_roles *roles, 
 
 /* --- given experts ------------------------------------------------------------------------------------------------ */
 
-/* Returns an element of an input of experts' weights. Its magnitude is between 1/128 and 1, or at most 2 in the second
- * set of values. bfloat16 represents these numbers exactly. One weight in four is negative. */
+/* Returns a given routing weight. Its magnitude is between 1/128 and 1, or between 1/64 and 2 in the second set of
+ * values. bfloat16 represents these numbers exactly. One weight in four is negative. */
 static float weight_of(uint64_t key, int64_t index, bool second)
 {
 	uint32_t random = philox_bits(~key, index);

@@ -3,16 +3,15 @@
  *
  * Let the experts of a token be sorted by falling logit. From one expert to the next, the logit falls by 1/4 in some
  * rows, and by 1/32 or by 1 in others. In a fourth kind of rows, two of the selected experts tie, and so do two of the
- * other experts. The largest logit differs from row to
- * row, so that sigmoids saturate in some rows and nearly vanish in others. If the routing computes softmaxes, the
- * largest logit of some rows is 20, and its exponential overflows float16. In other rows the largest logit is 100 or
- * -106. The exponentials of all selected logits of such a row overflow or underflow float32 unless the maximum is
- * subtracted first.
+ * other experts. The largest logit differs from row to row, so that sigmoids saturate in some rows and nearly vanish in
+ * others. If the routing computes softmaxes, the largest logit of some rows is 20, and its exponential overflows
+ * float16. In other rows the largest logit is 100 or -106. The exponentials of all selected logits of such a row
+ * overflow or underflow float32 unless the maximum is subtracted first.
  *
- * A selected expert ties with an expert that is not selected only where the routing renormalises a softmax: the last
- * selected expert of one token in 16 does. These two experts, the twins, have equal weights and scales. The output is thus
- * the same whichever of them is selected, and wrong if both or neither are. There are no twins if a workload provides an
- * input, or if other devices have experts.
+ * If the routing renormalises a softmax, there are also ties between a selected and an omitted expert: for one token in
+ * 16, the last selected expert ties with the next one. These two experts, the twins, have equal weights and scales. The
+ * output is thus the same whichever of the twins is selected, and wrong if both or neither are selected. There are no
+ * twins if a workload provides an input, or if other devices have experts.
  *
  * The bias is in [-1, 0) in the first set of values and in [-1/2, 1/2) in the second. The sums of score and bias then
  * have both signs, even within a row. In some rows the bias changes the selection of experts and groups by a small

@@ -464,8 +464,8 @@ static void fill_indices(const struct op_case *c, int input, const struct table 
 	free(pages);
 }
 
-/* Returns the index in the batch of token number `token`, counted sequence by sequence. The order of the tokens is
- * rotated by a third of their number, and reversed in the second set of values. */
+/* Returns the index of a token in the batch. `token` is its number if tokens are counted sequence by sequence. In the
+ * batch, the order of the tokens is rotated by a third of their number, and reversed in the second set of values. */
 static int64_t place_in_batch(const struct table *table, int64_t token)
 {
 	int64_t at = (token + table->tokens / 3) % table->tokens;

@@ -234,8 +234,7 @@ static double magnitude(const struct tensor *x, int64_t number, int64_t group, i
 	return most;
 }
 
-/* Replaces the largest magnitudes of the groups first, first + step, … below `end` with the largest of these
- * magnitudes. */
+/* Gives several groups the largest of their magnitudes: the groups first, first + step, and so on, below `end`. */
 static void share(double *most, int64_t first, int64_t end, int64_t step)
 {
 	double all = 0;

@@ -7,9 +7,9 @@
  *
  * In the second set of values of a case with a cache, the rotated tensors are uniform on [-128, 128). The rotated
  * tensors and the cache then have 7 fraction bits relative to their magnitude, and products and their sums are exact in
- * float32 in any order. The first positions are the largest, 0, 1, and the largest again; the others are random. With a
- * cache every position is a row of the cache. Without a cache positions are below 4096, and below 131072 in the second
- * set (rope.c describes the effect on the tolerance). */
+ * float32 in any order. The first four positions are the largest one, then 0, then 1, then the largest one again; all
+ * others are random. With a cache every position is a row of the cache. Without a cache positions are below 4096, and
+ * below 131072 in the second set (rope.c describes the effect on the tolerance). */
 #ifndef REFTEST_KERNELS_ROPE_INPUT_VALUES_H
 #define REFTEST_KERNELS_ROPE_INPUT_VALUES_H
 

@@ -27,15 +27,16 @@
  * 2^-24 before it rounds the output, so atol is 1e-6 and rtol is one ulp of the dtype. In the second set of values
  * every product and sum is exact, and the tolerance is zero unless a workload provides some of the inputs.
  *
- * Tolerance without a cache. The frequency is off by a relative 1.5 2^-24 (roundings of the exponent, the power and the
- * quotient), and the angle, the product of frequency and position, by another 2^-25. At 4096 radians, the angle is thus
- * off by 5e-4. A pair has a length of up to 2.83. An atol of 2.5e-3 leaves a margin, and is 0.2 % of an element's
- * magnitude. The drawback is that a reference could copy pairs that rotate by less than 1e-3 in 4096 positions (the
- * last few of Llama 3.1) without being noticed. In the second set of values, positions go up to 131072, and with a
- * scale of 0.75, angles go up to 174763. These angles are 43 times as large as those of the first set, and so are the
- * rounding errors: a float32 reference is off by up to 0.044 in a pair. atol is 0.08, which is 4 % of an element's
- * magnitude. At these positions, even slow pairs rotate by such an angle. The positions of a workload are not known
- * when the tolerance is computed. Workloads have the tolerance of the first set, which suits positions below 4096.
+ * Tolerance without a cache. The frequency has a relative error of 1.5 2^-24 (roundings of the exponent, the power and
+ * the quotient). The product of frequency and position, the angle, adds a relative error of 2^-25. At 4096 radians, the
+ * angle is thus off by 5e-4. A pair has a length of up to 2.83. An atol of 2.5e-3 leaves a margin, and is 0.2 % of an
+ * element's magnitude. The drawback is that a reference could copy pairs that rotate by less than 1e-3 in 4096
+ * positions (the last few of Llama 3.1) without being noticed. In the second set of values, positions go up to 131072,
+ * and with a scale of 0.75, angles go up to 174763. These angles are 43 times as large as those of the first set, and
+ * so are the rounding errors: a float32 reference is off by up to 0.044 in a pair. atol is 0.08, which is 4 % of an
+ * element's magnitude. At these positions, even slow pairs rotate by such an angle. The positions of a workload are not
+ * known when the tolerance is computed. Workloads have the tolerance of the first set, which suits positions below
+ * 4096.
  *
  * A position outside the cache has no truth (NaN). Ragged forms (indptr and offsets) and fp8 outputs do not match. */
 #include "kernels/rope/input_values.h"
@@ -193,8 +194,8 @@ static int match(const struct op_problem *problem, struct err *why)
 	return variant;
 }
 
-/* Numbers of heads of q and k. Neither is a multiple of the other. The two numbers exceed 32 and 8, or 64 and 32, or
- * both are below 8. */
+/* Numbers of heads of q and k. Neither number is a multiple of the other. They are just above 32 and 8, just above 64
+ * and 32, or below 8. */
 static const int64_t head_counts[][ROPE_ROTATED] = {{37, 9}, {67, 34}, {5, 2}};
 enum { SOME_HEADS, MANY_HEADS, FEW_HEADS };
 

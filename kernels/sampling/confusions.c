@@ -18,8 +18,8 @@ static bool largest_of_batch(struct op_variation *v, const struct op_confusion *
 	return values != NULL && probs >= 0 && most < (double)v->in[probs].shape[1];
 }
 
-/* A mistake that keeps more tokens than another comes after it and names it as narrower: the draws of the other are
- * tokens that it keeps, too. */
+/* If mistake A keeps all tokens that mistake B keeps, and more, then A comes after B and names B as narrower, because
+ * all draws of B would also be possible with A. */
 const struct op_confusion sampling_confusions[] = {
     {.says = "one token more than top_k were kept", .mistake = SAMPLING_K_MORE},
     {.says = "one token less than top_k were kept", .mistake = SAMPLING_K_LESS},

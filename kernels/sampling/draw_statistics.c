@@ -31,8 +31,8 @@ static const char *const shape_names[DRAW_SHAPES] = {
 static const char *const by_names[BY] = {"", " and top-k decides which tokens are kept",
                                          " and top-p decides which tokens are kept"};
 
-/* Returns the first token from `at` on that may be a kept one or `token`. Passes over blocks of BLOCK tokens without
- * such a token, because most rows keep few. Returns the size of the vocabulary if there is none. */
+/* From `at` on, skips blocks of BLOCK tokens that contain neither `token` nor a kept token, because most rows keep few
+ * tokens. Returns the first token that is not skipped, or the size of the vocabulary if all are skipped. */
 static int64_t next_place(const struct filter *filter, const struct filter_kept *kept, int64_t at, int64_t token)
 {
 	enum { BLOCK = 128 };
@@ -158,8 +158,8 @@ static double suspicion_of(bool drawn, double suspect, double right)
 	return drawn ? log(suspect / right) : log((1 - suspect) / (1 - right));
 }
 
-/* Let each kept token divide its probability by uniform noise. Returns the probability that the most likely token has
- * the largest quotient. */
+/* Suppose the probability of each kept token is divided by uniform noise. Returns the probability that the most likely
+ * token has the largest quotient. */
 static double race_share(const struct filter *filter, const struct filter_kept *kept)
 {
 	int64_t some = kept->count < FILTER_ORDERED ? kept->count : FILTER_ORDERED;

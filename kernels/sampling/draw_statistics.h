@@ -55,7 +55,7 @@
 #include "base/err.h"
 #include "kernels/sampling/filter.h"
 
-/* The number of most likely tokens to which some samplers limit themselves. */
+/* Some samplers draw only from this number of tokens, the most likely ones. */
 enum { DRAW_LIKELIEST_TOKENS = 1024 };
 
 enum { DRAWS_BUCKETS = 4, DRAWS_WAYS = 3, DRAWS_GRIDS = 2 };
@@ -67,7 +67,7 @@ enum draw_shape { DRAW_FLAT, DRAW_STEEP, DRAW_WIDE, DRAW_SHAPES };
 /* Wrong samplers for which there is a specific test, because they differ little from a correct one. */
 enum draw_suspect {
 	DRAW_RACE,      /* divides probabilities by uniform instead of exponential noise */
-	DRAW_SHORT,     /* draws the last token that top-p keeps with the rest of p as its probability */
+	DRAW_SHORT,     /* takes the rest of p as the probability of the last token that top-p keeps */
 	DRAW_NO_LAST_K, /* never draws the last token that top-k keeps */
 	DRAW_NO_LAST_P, /* never draws the last token that top-p keeps */
 	/* The other suspects apply to the kept tokens of any filter. */

@@ -42,7 +42,7 @@ struct filter_bounds {
 	double top_p, min_p;
 };
 
-/* The filter that determines where the kept tokens end: the one that dropped the most likely dropped token. */
+/* The filter that determines where the kept tokens end: of all dropped tokens, it dropped the most likely one. */
 enum filter_by { FILTER_BY_NONE, FILTER_BY_TOP_K, FILTER_BY_TOP_P };
 
 struct filter_kept {

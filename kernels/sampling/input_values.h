@@ -42,9 +42,9 @@
  * the same vocabulary and dtype as an even row; otherwise it is flat.
  *
  * In rows 11 and 40 of every 64 rows, one token has all of the probability: the last token of the vocabulary in row 11,
- * and the first token in row 40. But if a case may have wide rows, another token of these two rows has 2^-20 in all
- * except the first 64 rows. A reference that never draws the last token of the vocabulary then draws the other token in
- * every such row.
+ * and the first token in row 40. But if a case may have wide rows, these two rows are different after the first 64
+ * rows: another token then has the probability 2^-20. A reference that never draws the last token of the vocabulary
+ * then draws the other token in every such row.
  *
  * The rows of every eighth block of 8 rows are twins: both sets of values have the same rows, with the same parameters
  * (unless the parameters are Python scalars). The state of torch's generators differs between the two sets, so the

@@ -117,9 +117,9 @@ static int match(const struct op_problem *problem, struct err *why)
 
 /* Returns the number of rows of the medium case. A reference loops over rows and takes some milliseconds per row. In
  * 256 rows the boundary token is drawn about 60 times. There are fewer rows if the output is the filtered
- * probabilities, which need each kind of row only once, and if the vocabulary is large, because its rows are expensive.
- * If most rows are peaks, it takes about a thousand rows in both sets of values together to detect a sampler with
- * uniform noise (input_values.h). With min_p, other rows are needed as well. */
+ * probabilities, because these need each kind of row only once. There are also fewer rows if the vocabulary is large,
+ * because such rows are expensive. If most rows are peaks, it takes about a thousand rows in both sets of values
+ * together to detect a sampler with uniform noise (input_values.h). With min_p, other rows are needed as well. */
 static int64_t medium_rows(const struct op_problem *problem, int variant)
 {
 	const struct op_axis *vocab = &problem->axes[problem->inputs[sampling_roles_of(problem).probs].axis[1]];
@@ -387,7 +387,7 @@ static struct filter_kept mistaken_row(int mistake, const struct filter_bounds *
 		return kept;
 	if ((mistake == SAMPLING_CROSSING_DROPPED || mistake == SAMPLING_CROSSING_MORE) && kept.by == FILTER_BY_TOP_P)
 		keep_exactly(&kept, filter, kept.count + (mistake == SAMPLING_CROSSING_MORE ? 1 : -1));
-	/* A token crosses any top_p below 1, also if the filter keeps every token. */
+	/* If top_p is below 1, the last kept token crosses it, even if the filter keeps every token. */
 	if (mistake == SAMPLING_CROSSING_DROPPED_ALONE && bounds.has_top_p && bounds.top_p < 1) {
 		kept.defined = kept.count > 1; /* otherwise 0 is divided by 0 */
 		keep_exactly(&kept, filter, kept.count - 1);

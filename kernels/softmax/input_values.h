@@ -14,10 +14,10 @@
  *
  * The second set of values has 200 instead of 128 in rows of kind 1, 128 instead of 40 in rows of kind 2, and -3
  * instead of 3 in rows of kind 4. An exponential of 128 overflows unless the reference subtracts a maximum that
- * includes the dominating column. The mask in rows of kind 3 is finite: -65504 in float16, else -2^127. Rows of kind 7
- * have one element at -32768, and -32768 - 512 j with j from 1 to 8 elsewhere: below any number that people use as a
- * mask or as an initial maximum. The result of the element at -32768 is exactly 1, and all other results are 0, however
- * a reference divides, scales and subtracts.
+ * includes the dominating column. In the second set, the mask in rows of kind 3 is finite: -65504 in float16, else
+ * -2^127. Rows of kind 7 then have one element at -32768, and -32768 - 512 j with j from 1 to 8 elsewhere: below any
+ * number that people use as a mask or as an initial maximum. The result of the element at -32768 is exactly 1, and all
+ * other results are 0, however a reference divides, scales and subtracts.
  *
  * If there is one temperature per row, each temperature is one of twelve numbers between 13/256 (0.05) and 4, some
  * below 1 and some above. The temperature of row 0 is 13/256 or 4. In rows of kinds 1 and 7, whose logits are far from
